@@ -1,0 +1,1 @@
+//! Codecs for every ggml block format, and the recipes that choose a type per tensor.
