@@ -1,0 +1,416 @@
+//! Array values: the encoded elements as they stand in a file, and views of them.
+//!
+//! An array is one run of bytes, borrowed or owned, so a vocabulary of a quarter of a million
+//! strings costs no allocation to read and one to build.
+
+use std::borrow::Cow;
+use std::fmt;
+
+use crate::encoding::{ByteOrder, Encoding};
+use crate::value::{Value, ValueType};
+
+/// An array value: elements of one type, kept in their encoded form.
+#[derive(Clone, Debug)]
+pub struct Array<'a> {
+    element_type: ValueType,
+    len: u64,
+    encoding: Encoding,
+    /// Exactly the bytes of `len` elements: every constructor checks or builds them.
+    bytes: Cow<'a, [u8]>,
+}
+
+impl<'a> Array<'a> {
+    /// A view of `len` encoded elements at the start of `bytes`, and the number of bytes they
+    /// take. Nothing is allocated; each string costs one checked step.
+    ///
+    /// `depth` is how many further levels of nested arrays are allowed.
+    ///
+    /// # Errors
+    /// What is wrong and where, relative to the start of `bytes`.
+    pub(crate) fn scan(
+        element_type: ValueType,
+        len: u64,
+        bytes: &'a [u8],
+        encoding: Encoding,
+        depth: u32,
+    ) -> Result<(Self, usize), ScanFault> {
+        let end = scan_elements(element_type, len, bytes, encoding, depth)?;
+        Ok((Self { element_type, len, encoding, bytes: Cow::Borrowed(&bytes[..end]) }, end))
+    }
+
+    /// An array of strings.
+    pub fn from_strings<S: AsRef<[u8]>>(strings: impl IntoIterator<Item = S>) -> Self {
+        let (mut bytes, mut len) = (Vec::new(), 0);
+        for string in strings {
+            let string = string.as_ref();
+            bytes.extend_from_slice(&(string.len() as u64).to_le_bytes());
+            bytes.extend_from_slice(string);
+            len += 1;
+        }
+        Self::owned(ValueType::String, len, bytes)
+    }
+
+    fn owned(element_type: ValueType, len: u64, bytes: Vec<u8>) -> Self {
+        Self { element_type, len, encoding: Encoding::default(), bytes: Cow::Owned(bytes) }
+    }
+
+    /// The type of every element.
+    pub fn element_type(&self) -> ValueType {
+        self.element_type
+    }
+
+    /// The number of elements.
+    pub fn len(&self) -> u64 {
+        self.len
+    }
+
+    /// True if there are no elements.
+    pub fn is_empty(&self) -> bool {
+        self.len == 0
+    }
+
+    /// The elements as they are encoded.
+    pub fn encoded(&self) -> &[u8] {
+        &self.bytes
+    }
+
+    /// The elements in order, each decoded when asked for.
+    pub fn iter(&self) -> Elements<'_> {
+        Elements { array: self, pos: 0, left: self.len }
+    }
+
+    /// The bytes of each string; `None` if this is not an array of strings.
+    pub fn strings(&self) -> Option<impl Iterator<Item = &[u8]>> {
+        (self.element_type == ValueType::String).then(|| {
+            self.iter().map_while(|value| match value {
+                Value::String(Cow::Borrowed(bytes)) => Some(bytes),
+                // `Elements` borrows every string it yields.
+                _ => None,
+            })
+        })
+    }
+
+    /// Every element as an integer; `None` if one is not an integer that fits.
+    pub fn to_i64s(&self) -> Option<Vec<i64>> {
+        self.iter().map(|value| value.to_i64()).collect()
+    }
+
+    /// Every element as a floating-point number; `None` if the elements are of another type.
+    pub fn to_f64s(&self) -> Option<Vec<f64>> {
+        self.iter().map(|value| value.to_f64()).collect()
+    }
+
+    /// The same array, owning its bytes.
+    pub fn into_owned(self) -> Array<'static> {
+        Array { bytes: Cow::Owned(self.bytes.into_owned()), ..self }
+    }
+
+    /// Appends element type, count and elements in another encoding.
+    ///
+    /// `None` if a count does not fit it (version 1 has 32 bits).
+    pub(crate) fn write(&self, out: &mut Vec<u8>, encoding: Encoding) -> Option<()> {
+        encoding.push(out, self.element_type.id().to_le_bytes());
+        encoding.push_count(out, self.len)?;
+        if self.encoding == encoding {
+            out.extend_from_slice(&self.bytes);
+            return Some(());
+        }
+        self.iter().try_for_each(|value| value.write(out, encoding))
+    }
+}
+
+impl PartialEq for Array<'_> {
+    /// Same element type and same elements, however they are encoded. Floats compare by their
+    /// bits, so that NaN equals itself.
+    fn eq(&self, other: &Self) -> bool {
+        if self.element_type != other.element_type || self.len != other.len {
+            return false;
+        }
+        if self.encoding == other.encoding {
+            return self.bytes == other.bytes;
+        }
+        self.iter().zip(other.iter()).all(|(a, b)| match (a, b) {
+            (Value::F32(a), Value::F32(b)) => a.to_bits() == b.to_bits(),
+            (Value::F64(a), Value::F64(b)) => a.to_bits() == b.to_bits(),
+            (a, b) => a == b,
+        })
+    }
+}
+
+macro_rules! array_from {
+    ($($ty:ty => $variant:ident,)*) => {
+        $(impl From<&[$ty]> for Array<'_> {
+            fn from(elements: &[$ty]) -> Self {
+                let bytes = elements.iter().flat_map(|v| v.to_le_bytes()).collect();
+                Self::owned(ValueType::$variant, elements.len() as u64, bytes)
+            }
+        })*
+    };
+}
+array_from! {
+    u8 => U8, i8 => I8, u16 => U16, i16 => I16, u32 => U32, i32 => I32, f32 => F32,
+    u64 => U64, i64 => I64, f64 => F64,
+}
+
+impl From<&[bool]> for Array<'_> {
+    fn from(elements: &[bool]) -> Self {
+        let bytes = elements.iter().map(|&v| v.into()).collect();
+        Self::owned(ValueType::Bool, elements.len() as u64, bytes)
+    }
+}
+
+/// The first elements, then how many there are.
+impl fmt::Display for Array<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        const SHOWN: usize = 8;
+        f.write_str("[")?;
+        for (i, value) in self.iter().take(SHOWN).enumerate() {
+            write!(f, "{}{value}", if i > 0 { ", " } else { "" })?;
+        }
+        if self.len > SHOWN as u64 {
+            write!(f, ", ... {} in all", self.len)?;
+        }
+        f.write_str("]")
+    }
+}
+
+/// Iterator over the elements of an [`Array`].
+#[derive(Clone, Debug)]
+pub struct Elements<'a> {
+    array: &'a Array<'a>,
+    pos: usize,
+    left: u64,
+}
+
+impl<'a> Iterator for Elements<'a> {
+    type Item = Value<'a>;
+
+    fn next(&mut self) -> Option<Value<'a>> {
+        self.left = self.left.checked_sub(1)?;
+        let Array { element_type, encoding, bytes, .. } = self.array;
+        // The constructor has walked these bytes with the same rules and no depth is left to
+        // spend here: nesting was bounded then.
+        let (value, used) =
+            read_value(*element_type, bytes.get(self.pos..)?, *encoding, u32::MAX).ok()?;
+        self.pos += used;
+        Some(value)
+    }
+
+    fn size_hint(&self) -> (usize, Option<usize>) {
+        let left = usize::try_from(self.left).unwrap_or(usize::MAX);
+        (left, Some(left))
+    }
+}
+
+/// What stopped a scan of encoded values.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct ScanFault {
+    /// What is wrong.
+    pub kind: ScanFaultKind,
+    /// Where, relative to the first byte scanned.
+    pub at: usize,
+}
+
+/// The ways in which encoded values can be wrong.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum ScanFaultKind {
+    /// A length or count reaches past the end.
+    PastEnd,
+    /// An element type that no version knows.
+    UnknownType(u32),
+    /// A truth value that is neither 0 nor 1.
+    NotBool(u8),
+    /// Arrays nested deeper than allowed.
+    TooDeep,
+}
+
+impl ScanFault {
+    fn new(kind: ScanFaultKind, at: usize) -> Self {
+        Self { kind, at }
+    }
+
+    fn shifted(self, by: usize) -> Self {
+        Self { at: self.at + by, ..self }
+    }
+}
+
+/// Reads one value at the start of `bytes`, and says how many bytes it took.
+pub(crate) fn read_value(
+    value_type: ValueType,
+    bytes: &[u8],
+    encoding: Encoding,
+    depth: u32,
+) -> Result<(Value<'_>, usize), ScanFault> {
+    let past_end = ScanFault::new(ScanFaultKind::PastEnd, 0);
+    macro_rules! number {
+        ($variant:ident, $ty:ty) => {{
+            let raw = encoding.number(bytes, 0).ok_or(past_end)?;
+            Value::$variant(<$ty>::from_le_bytes(raw))
+        }};
+    }
+    let value = match value_type {
+        ValueType::U8 => number!(U8, u8),
+        ValueType::I8 => number!(I8, i8),
+        ValueType::U16 => number!(U16, u16),
+        ValueType::I16 => number!(I16, i16),
+        ValueType::U32 => number!(U32, u32),
+        ValueType::I32 => number!(I32, i32),
+        ValueType::F32 => number!(F32, f32),
+        ValueType::U64 => number!(U64, u64),
+        ValueType::I64 => number!(I64, i64),
+        ValueType::F64 => number!(F64, f64),
+        ValueType::Bool => match bytes.first() {
+            Some(&byte @ 0..=1) => Value::Bool(byte == 1),
+            Some(&byte) => return Err(ScanFault::new(ScanFaultKind::NotBool(byte), 0)),
+            None => return Err(past_end),
+        },
+        ValueType::String => {
+            let end = string_end(bytes, 0, encoding).ok_or(past_end)?;
+            let text = &bytes[encoding.count_bytes()..end];
+            return Ok((Value::String(Cow::Borrowed(text)), end));
+        }
+        ValueType::Array => {
+            let (element_type, len, start) = array_head(bytes, encoding)?;
+            let depth = depth.checked_sub(1).ok_or(ScanFault::new(ScanFaultKind::TooDeep, 0))?;
+            let (array, used) = Array::scan(element_type, len, &bytes[start..], encoding, depth)
+                .map_err(|fault| fault.shifted(start))?;
+            return Ok((Value::Array(array), start + used));
+        }
+    };
+    // Only the fixed-size types get here.
+    Ok((value, value_type.byte_len().unwrap_or(0)))
+}
+
+fn array_head(bytes: &[u8], encoding: Encoding) -> Result<(ValueType, u64, usize), ScanFault> {
+    let past_end = ScanFault::new(ScanFaultKind::PastEnd, 0);
+    let id = encoding.u32(bytes, 0).ok_or(past_end)?;
+    let element_type =
+        ValueType::from_id(id).ok_or(ScanFault::new(ScanFaultKind::UnknownType(id), 0))?;
+    let len = encoding.count(bytes, 4).ok_or(past_end)?;
+    Ok((element_type, len, 4 + encoding.count_bytes()))
+}
+
+/// Where the string at `pos` ends; `None` if it does not lie within `bytes`.
+#[inline(always)]
+fn string_end(bytes: &[u8], pos: usize, encoding: Encoding) -> Option<usize> {
+    let len = encoding.count(bytes, pos)?;
+    let start = pos + encoding.count_bytes();
+    (len <= (bytes.len() - start) as u64).then(|| start + len as usize)
+}
+
+/// Checks `len` encoded elements at the start of `bytes` and says where they end.
+fn scan_elements(
+    element_type: ValueType,
+    len: u64,
+    bytes: &[u8],
+    encoding: Encoding,
+    depth: u32,
+) -> Result<usize, ScanFault> {
+    // Even the smallest element takes a byte: a count beyond that is forged, and nothing below
+    // may loop on it.
+    if len > bytes.len() as u64 {
+        return Err(ScanFault::new(ScanFaultKind::PastEnd, 0));
+    }
+    if let Some(size) = element_type.byte_len() {
+        let end = (len as usize).checked_mul(size).filter(|&end| end <= bytes.len());
+        let end = end.ok_or(ScanFault::new(ScanFaultKind::PastEnd, 0))?;
+        if element_type == ValueType::Bool
+            && let Some(at) = bytes[..end].iter().position(|&byte| byte > 1)
+        {
+            return Err(ScanFault::new(ScanFaultKind::NotBool(bytes[at]), at));
+        }
+        return Ok(end);
+    }
+    if element_type == ValueType::String {
+        return match encoding {
+            // The usual case, spelled out so that the loop holds nothing but load, compare, add.
+            Encoding { order: ByteOrder::Little, narrow: false } => {
+                hop_strings(len, bytes, Encoding::default())
+            }
+            other => hop_strings(len, bytes, other),
+        };
+    }
+    let mut pos = 0;
+    for _ in 0..len {
+        let (_, used) = read_value(element_type, &bytes[pos..], encoding, depth)
+            .map_err(|fault| fault.shifted(pos))?;
+        pos += used;
+    }
+    Ok(pos)
+}
+
+#[inline(always)]
+fn hop_strings(len: u64, bytes: &[u8], encoding: Encoding) -> Result<usize, ScanFault> {
+    let mut pos = 0;
+    for _ in 0..len {
+        pos =
+            string_end(bytes, pos, encoding).ok_or(ScanFault::new(ScanFaultKind::PastEnd, pos))?;
+    }
+    Ok(pos)
+}
+
+impl Value<'_> {
+    /// Appends the value (not its type) in an encoding; `None` if a count does not fit it.
+    pub(crate) fn write(&self, out: &mut Vec<u8>, encoding: Encoding) -> Option<()> {
+        match self {
+            Self::U8(v) => encoding.push(out, v.to_le_bytes()),
+            Self::I8(v) => encoding.push(out, v.to_le_bytes()),
+            Self::U16(v) => encoding.push(out, v.to_le_bytes()),
+            Self::I16(v) => encoding.push(out, v.to_le_bytes()),
+            Self::U32(v) => encoding.push(out, v.to_le_bytes()),
+            Self::I32(v) => encoding.push(out, v.to_le_bytes()),
+            Self::F32(v) => encoding.push(out, v.to_le_bytes()),
+            Self::U64(v) => encoding.push(out, v.to_le_bytes()),
+            Self::I64(v) => encoding.push(out, v.to_le_bytes()),
+            Self::F64(v) => encoding.push(out, v.to_le_bytes()),
+            Self::Bool(v) => out.push((*v).into()),
+            Self::String(bytes) => {
+                encoding.push_count(out, bytes.len() as u64)?;
+                out.extend_from_slice(bytes);
+            }
+            Self::Array(array) => array.write(out, encoding)?,
+        }
+        Some(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const BIG: Encoding = Encoding { order: ByteOrder::Big, narrow: false };
+    const NARROW: Encoding = Encoding { order: ByteOrder::Little, narrow: true };
+
+    #[test]
+    fn every_encoding_reads_back_what_it_wrote() {
+        let nested = [Array::from(&[1u16, 2][..]), Array::from_strings(["a", ""])];
+        let mut bytes = Vec::new();
+        for array in &nested {
+            array.write(&mut bytes, Encoding::default()).unwrap();
+        }
+        let nested = Array::owned(ValueType::Array, 2, bytes);
+        let arrays =
+            [Array::from_strings(["x", "", "héllo"]), Array::from(&[1.5f32, -2.0][..]), nested];
+        for array in arrays {
+            for encoding in [Encoding::default(), BIG, NARROW] {
+                let mut out = Vec::new();
+                array.write(&mut out, encoding).unwrap();
+                let (back, used) = read_value(ValueType::Array, &out, encoding, 2).unwrap();
+                assert_eq!(used, out.len());
+                assert_eq!(back, Value::Array(array.clone()));
+            }
+        }
+    }
+
+    #[test]
+    fn forged_counts_cost_nothing() {
+        let scan = |ty, len, bytes| scan_elements(ty, len, bytes, Encoding::default(), 4);
+        let past_end = |at| Err(ScanFault::new(ScanFaultKind::PastEnd, at));
+        assert_eq!(scan(ValueType::U64, u64::MAX, &[0; 64]), past_end(0));
+        assert_eq!(scan(ValueType::U64, 1 << 61, &[0; 64]), past_end(0));
+        assert_eq!(scan(ValueType::String, 60, &[0; 64]), past_end(64));
+        assert_eq!(scan(ValueType::String, 1, &[0xff; 64]), past_end(0));
+        let bools = Err(ScanFault::new(ScanFaultKind::NotBool(2), 2));
+        assert_eq!(scan(ValueType::Bool, 3, &[0, 1, 2]), bools);
+    }
+}

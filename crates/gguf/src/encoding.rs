@@ -1,0 +1,81 @@
+//! How numbers and lengths are spelled in a file: byte order, and the width of counts.
+
+/// The order of bytes in every number of a file.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum ByteOrder {
+    /// Least significant byte first: nearly every file.
+    #[default]
+    Little,
+    /// Most significant byte first: files made for s390x, AIX and the like.
+    Big,
+}
+
+/// Everything that decides how a value's bytes are read or written.
+///
+/// The default is version 3 little-endian: 64-bit lengths, least significant byte first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Encoding {
+    /// Order of bytes in numbers.
+    pub order: ByteOrder,
+    /// True for version 1, where counts, lengths and dimensions have 32 bits instead of 64.
+    pub narrow: bool,
+}
+
+impl Default for Encoding {
+    fn default() -> Self {
+        Self { order: ByteOrder::Little, narrow: false }
+    }
+}
+
+impl Encoding {
+    /// Bytes of a count or length: 4 in version 1, 8 since.
+    pub const fn count_bytes(self) -> usize {
+        if self.narrow { 4 } else { 8 }
+    }
+
+    /// Reads a count at `pos`; `None` if it does not lie within `bytes`.
+    #[inline]
+    pub fn count(self, bytes: &[u8], pos: usize) -> Option<u64> {
+        if self.narrow { self.u32(bytes, pos).map(u64::from) } else { self.u64(bytes, pos) }
+    }
+
+    /// Appends a count. `None`, with nothing appended, if it does not fit the width.
+    pub fn push_count(self, out: &mut Vec<u8>, count: u64) -> Option<()> {
+        if self.narrow {
+            self.push(out, u32::try_from(count).ok()?.to_le_bytes());
+        } else {
+            self.push(out, count.to_le_bytes());
+        }
+        Some(())
+    }
+
+    /// Reads 32 bits at `pos`.
+    #[inline]
+    pub fn u32(self, bytes: &[u8], pos: usize) -> Option<u32> {
+        self.number(bytes, pos).map(u32::from_le_bytes)
+    }
+
+    /// Reads 64 bits at `pos`.
+    #[inline]
+    pub fn u64(self, bytes: &[u8], pos: usize) -> Option<u64> {
+        self.number(bytes, pos).map(u64::from_le_bytes)
+    }
+
+    /// Reads the `N` bytes of a number at `pos`, put in little-endian order.
+    #[inline]
+    pub fn number<const N: usize>(self, bytes: &[u8], pos: usize) -> Option<[u8; N]> {
+        let mut number = *bytes.get(pos..)?.first_chunk::<N>()?;
+        if self.order == ByteOrder::Big {
+            number.reverse();
+        }
+        Some(number)
+    }
+
+    /// Appends a number given as little-endian bytes.
+    pub fn push<const N: usize>(self, out: &mut Vec<u8>, mut number: [u8; N]) {
+        if self.order == ByteOrder::Big {
+            number.reverse();
+        }
+        out.extend_from_slice(&number);
+    }
+}

@@ -1,0 +1,35 @@
+//! Errors, told apart by whose fault they are.
+
+use std::io;
+use std::path::{Path, PathBuf};
+
+use crate::finding::Finding;
+
+/// A failed operation on a GGUF file.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// The environment: a file that cannot be read or written, a full disk.
+    #[error("cannot {action} {path}: {source}", path = path.display())]
+    Environment {
+        /// What was attempted, as a verb: `open`, `map`, `write`.
+        action: &'static str,
+        /// The file.
+        path: PathBuf,
+        /// What the operating system said.
+        source: io::Error,
+    },
+    /// The file, or the header that was to be written, breaks a rule of the format.
+    #[error("{0}")]
+    File(Box<Finding>),
+    /// The caller asked for something that does not exist or does not fit.
+    #[error("{0}")]
+    Caller(String),
+}
+
+impl Error {
+    /// An operating-system failure while doing `action` to `path`.
+    pub fn environment(action: &'static str, path: &Path, source: io::Error) -> Self {
+        Self::Environment { action, path: path.to_owned(), source }
+    }
+}

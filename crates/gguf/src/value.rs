@@ -1,0 +1,291 @@
+//! Typed metadata values.
+
+use std::borrow::Cow;
+use std::fmt;
+
+use crate::array::Array;
+
+/// The type of a metadata value, as numbered in files.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[repr(u32)]
+pub enum ValueType {
+    /// Unsigned 8-bit integer.
+    U8 = 0,
+    /// Signed 8-bit integer.
+    I8 = 1,
+    /// Unsigned 16-bit integer.
+    U16 = 2,
+    /// Signed 16-bit integer.
+    I16 = 3,
+    /// Unsigned 32-bit integer.
+    U32 = 4,
+    /// Signed 32-bit integer.
+    I32 = 5,
+    /// IEEE 754 single.
+    F32 = 6,
+    /// One byte, 0 or 1.
+    Bool = 7,
+    /// Length, then that many bytes, meant to be UTF-8.
+    String = 8,
+    /// Element type, count, then the elements.
+    Array = 9,
+    /// Unsigned 64-bit integer.
+    U64 = 10,
+    /// Signed 64-bit integer.
+    I64 = 11,
+    /// IEEE 754 double.
+    F64 = 12,
+}
+
+impl ValueType {
+    /// All types, in order of their number.
+    pub const ALL: [Self; 13] = [
+        Self::U8,
+        Self::I8,
+        Self::U16,
+        Self::I16,
+        Self::U32,
+        Self::I32,
+        Self::F32,
+        Self::Bool,
+        Self::String,
+        Self::Array,
+        Self::U64,
+        Self::I64,
+        Self::F64,
+    ];
+
+    /// The type with the number `id`.
+    pub fn from_id(id: u32) -> Option<Self> {
+        Self::ALL.get(id as usize).copied()
+    }
+
+    /// The number that stands in files.
+    pub const fn id(self) -> u32 {
+        self as u32
+    }
+
+    /// Bytes of one value; `None` for strings and arrays, whose length varies.
+    pub const fn byte_len(self) -> Option<usize> {
+        Some(match self {
+            Self::U8 | Self::I8 | Self::Bool => 1,
+            Self::U16 | Self::I16 => 2,
+            Self::U32 | Self::I32 | Self::F32 => 4,
+            Self::U64 | Self::I64 | Self::F64 => 8,
+            Self::String | Self::Array => return None,
+        })
+    }
+
+    /// The name the official tools print, such as `UINT32`.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::U8 => "UINT8",
+            Self::I8 => "INT8",
+            Self::U16 => "UINT16",
+            Self::I16 => "INT16",
+            Self::U32 => "UINT32",
+            Self::I32 => "INT32",
+            Self::F32 => "FLOAT32",
+            Self::Bool => "BOOL",
+            Self::String => "STRING",
+            Self::Array => "ARRAY",
+            Self::U64 => "UINT64",
+            Self::I64 => "INT64",
+            Self::F64 => "FLOAT64",
+        }
+    }
+}
+
+impl fmt::Display for ValueType {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.name())
+    }
+}
+
+/// One metadata value, borrowed from a file or built in memory.
+///
+/// Strings are bytes: files with text that is not UTF-8 exist, and what was read must be written
+/// back unchanged. [`Value::as_str`] gives the text where it is text.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Value<'a> {
+    /// Unsigned 8-bit integer.
+    U8(u8),
+    /// Signed 8-bit integer.
+    I8(i8),
+    /// Unsigned 16-bit integer.
+    U16(u16),
+    /// Signed 16-bit integer.
+    I16(i16),
+    /// Unsigned 32-bit integer.
+    U32(u32),
+    /// Signed 32-bit integer.
+    I32(i32),
+    /// IEEE 754 single.
+    F32(f32),
+    /// Truth value.
+    Bool(bool),
+    /// Text, or bytes meant to be text.
+    String(Cow<'a, [u8]>),
+    /// Elements of one type.
+    Array(Array<'a>),
+    /// Unsigned 64-bit integer.
+    U64(u64),
+    /// Signed 64-bit integer.
+    I64(i64),
+    /// IEEE 754 double.
+    F64(f64),
+}
+
+impl<'a> Value<'a> {
+    /// The type tag of this value.
+    pub fn value_type(&self) -> ValueType {
+        match self {
+            Self::U8(_) => ValueType::U8,
+            Self::I8(_) => ValueType::I8,
+            Self::U16(_) => ValueType::U16,
+            Self::I16(_) => ValueType::I16,
+            Self::U32(_) => ValueType::U32,
+            Self::I32(_) => ValueType::I32,
+            Self::F32(_) => ValueType::F32,
+            Self::Bool(_) => ValueType::Bool,
+            Self::String(_) => ValueType::String,
+            Self::Array(_) => ValueType::Array,
+            Self::U64(_) => ValueType::U64,
+            Self::I64(_) => ValueType::I64,
+            Self::F64(_) => ValueType::F64,
+        }
+    }
+
+    /// Any integer type, as long as it is not negative: files disagree on widths, meaning does not.
+    pub fn to_u64(&self) -> Option<u64> {
+        match *self {
+            Self::U64(v) => Some(v),
+            _ => self.to_i64().and_then(|v| v.try_into().ok()),
+        }
+    }
+
+    /// Any integer type, as long as it fits.
+    pub fn to_i64(&self) -> Option<i64> {
+        Some(match *self {
+            Self::U8(v) => v.into(),
+            Self::I8(v) => v.into(),
+            Self::U16(v) => v.into(),
+            Self::I16(v) => v.into(),
+            Self::U32(v) => v.into(),
+            Self::I32(v) => v.into(),
+            Self::I64(v) => v,
+            Self::U64(v) => v.try_into().ok()?,
+            _ => return None,
+        })
+    }
+
+    /// Either floating-point type.
+    pub fn to_f64(&self) -> Option<f64> {
+        match *self {
+            Self::F32(v) => Some(v.into()),
+            Self::F64(v) => Some(v),
+            _ => None,
+        }
+    }
+
+    /// The truth value, if this is one.
+    pub fn to_bool(&self) -> Option<bool> {
+        match *self {
+            Self::Bool(v) => Some(v),
+            _ => None,
+        }
+    }
+
+    /// The text, if this is a string and valid UTF-8.
+    pub fn as_str(&self) -> Option<&str> {
+        self.as_bytes().and_then(|bytes| std::str::from_utf8(bytes).ok())
+    }
+
+    /// The bytes of a string.
+    pub fn as_bytes(&self) -> Option<&[u8]> {
+        match self {
+            Self::String(bytes) => Some(bytes),
+            _ => None,
+        }
+    }
+
+    /// The array, if this is one.
+    pub fn as_array(&self) -> Option<&Array<'a>> {
+        match self {
+            Self::Array(array) => Some(array),
+            _ => None,
+        }
+    }
+
+    /// The same value, owning its bytes.
+    pub fn into_owned(self) -> Value<'static> {
+        match self {
+            Self::String(bytes) => Value::String(Cow::Owned(bytes.into_owned())),
+            Self::Array(array) => Value::Array(array.into_owned()),
+            Self::U8(v) => Value::U8(v),
+            Self::I8(v) => Value::I8(v),
+            Self::U16(v) => Value::U16(v),
+            Self::I16(v) => Value::I16(v),
+            Self::U32(v) => Value::U32(v),
+            Self::I32(v) => Value::I32(v),
+            Self::F32(v) => Value::F32(v),
+            Self::Bool(v) => Value::Bool(v),
+            Self::U64(v) => Value::U64(v),
+            Self::I64(v) => Value::I64(v),
+            Self::F64(v) => Value::F64(v),
+        }
+    }
+}
+
+macro_rules! value_from {
+    ($($ty:ty => $variant:ident,)*) => {
+        $(impl From<$ty> for Value<'_> {
+            fn from(v: $ty) -> Self {
+                Self::$variant(v)
+            }
+        })*
+    };
+}
+value_from! {
+    u8 => U8, i8 => I8, u16 => U16, i16 => I16, u32 => U32, i32 => I32, f32 => F32,
+    bool => Bool, u64 => U64, i64 => I64, f64 => F64,
+}
+
+impl<'a> From<&'a str> for Value<'a> {
+    fn from(text: &'a str) -> Self {
+        Self::String(Cow::Borrowed(text.as_bytes()))
+    }
+}
+
+impl From<String> for Value<'_> {
+    fn from(text: String) -> Self {
+        Self::String(Cow::Owned(text.into_bytes()))
+    }
+}
+
+impl<'a> From<Array<'a>> for Value<'a> {
+    fn from(array: Array<'a>) -> Self {
+        Self::Array(array)
+    }
+}
+
+/// One line for people: text quoted, arrays shortened to their first elements.
+impl fmt::Display for Value<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::U8(v) => v.fmt(f),
+            Self::I8(v) => v.fmt(f),
+            Self::U16(v) => v.fmt(f),
+            Self::I16(v) => v.fmt(f),
+            Self::U32(v) => v.fmt(f),
+            Self::I32(v) => v.fmt(f),
+            Self::F32(v) => v.fmt(f),
+            Self::Bool(v) => v.fmt(f),
+            Self::U64(v) => v.fmt(f),
+            Self::I64(v) => v.fmt(f),
+            Self::F64(v) => v.fmt(f),
+            Self::String(bytes) => write!(f, "{:?}", String::from_utf8_lossy(bytes)),
+            Self::Array(array) => array.fmt(f),
+        }
+    }
+}
