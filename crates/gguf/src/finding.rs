@@ -34,32 +34,32 @@ pub struct Finding {
     /// Byte offset in the file; `None` for a header that is not in a file.
     pub offset: Option<u64>,
     /// The key concerned.
-    pub key: Option<String>,
+    pub key: Option<Box<str>>,
     /// The tensor concerned.
-    pub tensor: Option<String>,
+    pub tensor: Option<Box<str>>,
     /// What is wrong, in one sentence without a full stop.
-    pub message: String,
+    pub message: Box<str>,
     /// What to do about it; may be empty.
     pub help: &'static str,
 }
 
 impl Finding {
     /// An error with this code and message, not yet placed.
-    pub fn error(code: &'static str, message: impl Into<String>) -> Self {
+    pub fn error(code: &'static str, message: impl Into<Box<str>>) -> Self {
         Self::new(Severity::Error, code, message)
     }
 
     /// A warning with this code and message, not yet placed.
-    pub fn warning(code: &'static str, message: impl Into<String>) -> Self {
+    pub fn warning(code: &'static str, message: impl Into<Box<str>>) -> Self {
         Self::new(Severity::Warning, code, message)
     }
 
     /// An information with this code and message, not yet placed.
-    pub fn info(code: &'static str, message: impl Into<String>) -> Self {
+    pub fn info(code: &'static str, message: impl Into<Box<str>>) -> Self {
         Self::new(Severity::Info, code, message)
     }
 
-    fn new(severity: Severity, code: &'static str, message: impl Into<String>) -> Self {
+    fn new(severity: Severity, code: &'static str, message: impl Into<Box<str>>) -> Self {
         Self {
             code,
             severity,
@@ -78,13 +78,13 @@ impl Finding {
     }
 
     /// Says which key.
-    pub fn key(mut self, key: impl Into<String>) -> Self {
+    pub fn key(mut self, key: impl Into<Box<str>>) -> Self {
         self.key = Some(key.into());
         self
     }
 
     /// Says which tensor.
-    pub fn tensor(mut self, tensor: impl Into<String>) -> Self {
+    pub fn tensor(mut self, tensor: impl Into<Box<str>>) -> Self {
         self.tensor = Some(tensor.into());
         self
     }

@@ -1,17 +1,62 @@
 //! The GGUF container: read, check and write model files.
+//!
+//! Three levels, each usable alone:
+//!
+//! - [`check`] reads any bytes and lists everything that is wrong or odd as [`Finding`]s;
+//! - [`Gguf`] is a file that keeps the rules: typed [`Metadata`], the tensor directory, and the
+//!   bytes of each tensor, all borrowed from the file;
+//! - [`Draft`] is a header to build or edit; [`Header::new`] checks it by the same rules and
+//!   [`write_header`] turns it into bytes; [`Output`] puts them in a file that appears only when
+//!   it is complete.
+//!
+//! ```
+//! use gguf::{Draft, Gguf, Header, Shape, TensorInfo, TensorType, write_header};
+//! # fn main() -> Result<(), gguf::Error> {
+//! let mut draft = Draft::default();
+//! draft.metadata.set("general.architecture", "llama");
+//! draft.tensors.push(TensorInfo {
+//!     name: "output_norm.weight".into(),
+//!     shape: Shape::new(&[4]).unwrap(),
+//!     tensor_type: TensorType::F32,
+//!     offset: 0,
+//! });
+//! draft.lay_out()?;
+//! let mut file = write_header(&Header::new(draft)?)?;
+//! file.extend_from_slice(&[0; 16]);
+//!
+//! let model = Gguf::read(&file)?;
+//! assert_eq!(model.data(&model.tensors()[0]), Some(&[0; 16][..]));
+//! # Ok(())
+//! # }
+//! ```
 
+mod alignment;
 mod array;
 mod encoding;
 mod error;
 mod finding;
+mod header;
+mod map;
 mod metadata;
+mod output;
+mod read;
+mod rules;
+mod tensor;
 mod tensor_type;
 mod value;
+mod write;
 
+pub use alignment::Alignment;
 pub use array::{Array, Elements};
 pub use encoding::{ByteOrder, Encoding};
 pub use error::Error;
 pub use finding::{Collector, Finding, Severity, Sink, Strict};
+pub use header::{Draft, EntrySpan, Header, Spans};
+pub use map::Map;
 pub use metadata::Metadata;
+pub use output::Output;
+pub use read::{Gguf, Limits, MAGIC, check};
+pub use tensor::{MAX_DIMS, Shape, TensorInfo};
 pub use tensor_type::{Status, TensorType, TypeTraits, UnknownTypeName};
 pub use value::{Value, ValueType};
+pub use write::write_header;

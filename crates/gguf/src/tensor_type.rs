@@ -157,7 +157,7 @@ impl TensorType {
     pub fn byte_len(self, shape: &[u64]) -> Option<u64> {
         let (block_len, block_bytes) = self.block()?;
         let row = shape.first().copied().unwrap_or(1);
-        if row % block_len != 0 {
+        if !row.is_multiple_of(block_len) {
             return None;
         }
         let rows = shape.iter().skip(1).try_fold(1u64, |n, &d| n.checked_mul(d))?;

@@ -1,0 +1,59 @@
+//! Rules on values: text that is not UTF-8, what quantized files must state.
+
+use std::ops::ControlFlow;
+
+use crate::finding::{Finding, Sink};
+use crate::rules::Subject;
+use crate::value::{Value, ValueType};
+
+pub(super) fn check(subject: &Subject, sink: &mut dyn Sink) -> ControlFlow<()> {
+    for (i, (key, value)) in subject.draft.metadata.iter().enumerate() {
+        if let Some(what) = not_utf8(value) {
+            let at = subject.spans.and_then(|spans| spans.entries.get(i)).map(|span| span.value);
+            sink.report(Finding::warning("text-not-utf8", what).key(key).at(at))?;
+        }
+    }
+    quantization_version(subject, sink)
+}
+
+fn not_utf8(value: &Value) -> Option<String> {
+    match value {
+        Value::String(bytes) => {
+            let fault = std::str::from_utf8(bytes).err()?;
+            Some(format!("the text is not UTF-8 from its byte {} on", fault.valid_up_to()))
+        }
+        Value::Array(array) if array.element_type() == ValueType::String => array
+            .strings()?
+            .position(|bytes| std::str::from_utf8(bytes).is_err())
+            .map(|i| format!("element {i} is not UTF-8")),
+        _ => None,
+    }
+}
+
+fn quantization_version(subject: &Subject, sink: &mut dyn Sink) -> ControlFlow<()> {
+    const KEY: &str = "general.quantization_version";
+    let mut tensors = subject.draft.tensors.iter();
+    let quantized = tensors.find(|tensor| tensor.tensor_type.is_quantized());
+    match (quantized, subject.draft.metadata.get(KEY)) {
+        (Some(tensor), None) => sink.report(
+            Finding::warning(
+                "quantization-version-missing",
+                format!(
+                    "`{}` is quantized, but the version of the block formats is not stated",
+                    tensor.name
+                ),
+            )
+            .key(KEY)
+            .help("set general.quantization_version to 2, the version of today"),
+        ),
+        (_, Some(value)) if value.to_u64().is_none() => sink.report(
+            Finding::warning(
+                "quantization-version-type",
+                format!("is {} instead of UINT32", value.value_type()),
+            )
+            .key(KEY)
+            .at(subject.value_at(KEY)),
+        ),
+        _ => ControlFlow::Continue(()),
+    }
+}

@@ -1,0 +1,80 @@
+//! Rules on the header as a whole: version, architecture, alignment.
+
+use std::ops::ControlFlow;
+
+use crate::alignment::{self, Alignment};
+use crate::finding::{Finding, Sink};
+use crate::header::alignment_finding;
+use crate::metadata::Metadata;
+use crate::rules::Subject;
+use crate::value::Value;
+
+/// Versions of the format that exist.
+pub(crate) const VERSIONS: std::ops::RangeInclusive<u32> = 1..=3;
+
+pub(super) fn check(subject: &Subject, sink: &mut dyn Sink) -> ControlFlow<()> {
+    let metadata = &subject.draft.metadata;
+    if !VERSIONS.contains(&subject.draft.version) {
+        sink.report(version_unknown(subject.draft.version))?;
+    }
+    match alignment(metadata) {
+        Err(finding) => sink.report(finding.at(subject.value_at(alignment::KEY)))?,
+        Ok(value) if value.get() < 8 => sink.report(
+            Finding::warning("alignment-small", "the alignment is not a multiple of 8")
+                .key(alignment::KEY)
+                .at(subject.value_at(alignment::KEY))
+                .help("the specification asks for a multiple of 8; 32 is usual"),
+        )?,
+        Ok(_) => {}
+    }
+    architecture(subject, sink)
+}
+
+/// The alignment a header asks for.
+pub(crate) fn alignment(metadata: &Metadata) -> Result<Alignment, Finding> {
+    match metadata.get(alignment::KEY) {
+        None => Ok(Alignment::default()),
+        Some(&Value::U32(bytes)) => Alignment::new(bytes).ok_or_else(|| {
+            alignment_finding(format!("{bytes} is not a power of two from 1 to {}", Alignment::MAX))
+        }),
+        Some(other) => {
+            Err(alignment_finding(format!("is {} instead of UINT32", other.value_type())))
+        }
+    }
+}
+
+/// The finding for a version that does not exist.
+pub(crate) fn version_unknown(version: u32) -> Finding {
+    Finding::error("version-unknown", format!("version {version} of the format does not exist"))
+        .at(4)
+        .help("versions 1 to 3 exist; a newer file needs a newer program")
+}
+
+fn architecture(subject: &Subject, sink: &mut dyn Sink) -> ControlFlow<()> {
+    const KEY: &str = "general.architecture";
+    let finding = match subject.draft.metadata.get(KEY) {
+        None => Finding::warning("architecture-missing", "the file does not name an architecture")
+            .key(KEY)
+            .help("no program can tell what the tensors mean; set general.architecture"),
+        Some(value) if value.as_str().is_none() => Finding::warning(
+            "architecture-not-text",
+            format!("is {} instead of a UTF-8 STRING", value.value_type()),
+        )
+        .key(KEY)
+        .at(subject.value_at(KEY))
+        .help("set general.architecture to a name such as llama"),
+        Some(value) if !is_name(value.as_str().unwrap_or_default()) => Finding::warning(
+            "architecture-name",
+            "the architecture is not a name of lower-case letters, digits, `-` and `_`",
+        )
+        .key(KEY)
+        .at(subject.value_at(KEY)),
+        Some(_) => return ControlFlow::Continue(()),
+    };
+    sink.report(finding)
+}
+
+fn is_name(text: &str) -> bool {
+    let allowed = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || "-_".contains(c);
+    !text.is_empty() && text.chars().all(allowed)
+}

@@ -1,0 +1,88 @@
+//! Rules on each entry of the tensor directory: name, shape, type, size.
+
+use std::collections::HashSet;
+use std::ops::ControlFlow;
+
+use crate::finding::{Finding, Sink};
+use crate::rules::Subject;
+use crate::tensor::TensorInfo;
+use crate::tensor_type::Status;
+
+/// The longest tensor name that every reader takes. The specification allows 64 bytes; the
+/// official reader stores names with a final NUL in 64.
+const MAX_NAME: usize = 63;
+
+pub(super) fn check(subject: &Subject, sink: &mut dyn Sink) -> ControlFlow<()> {
+    let mut seen = HashSet::new();
+    for (i, tensor) in subject.draft.tensors.iter().enumerate() {
+        let mut report =
+            |finding: Finding| sink.report(finding.tensor(&*tensor.name).at(subject.tensor_at(i)));
+        if !seen.insert(&*tensor.name) {
+            report(
+                Finding::error("tensor-duplicate", "the tensor stands in the directory twice")
+                    .help("rename or remove one: programs disagree on which of them counts"),
+            )?;
+        }
+        if tensor.name.is_empty() {
+            report(Finding::warning("tensor-name-empty", "a tensor has no name"))?;
+        }
+        if tensor.name.len() > MAX_NAME {
+            let message = format!(
+                "the name has {} bytes, most programs read up to {MAX_NAME}",
+                tensor.name.len()
+            );
+            report(Finding::warning("tensor-name-long", message))?;
+        }
+        if let Some(finding) = size(tensor) {
+            report(finding)?;
+        }
+    }
+    ControlFlow::Continue(())
+}
+
+/// What is odd about the type and shape of a tensor.
+fn size(tensor: &TensorInfo) -> Option<Finding> {
+    let Some(row) = tensor.tensor_type.traits() else {
+        let message = format!("{} is not a tensor type of today", tensor.tensor_type);
+        return Some(
+            Finding::warning("tensor-type-unknown", message)
+                .help("the file can be listed and edited, this tensor cannot be decoded"),
+        );
+    };
+    if row.status == Status::Removed {
+        let message = format!("{} was removed from the format", row.name);
+        return Some(
+            Finding::warning("tensor-type-removed", message)
+                .help("convert the model again from its source"),
+        );
+    }
+    if tensor.byte_len().is_none() {
+        return Some(no_size(tensor));
+    }
+    tensor.shape.contains(&0).then(|| {
+        Finding::warning("tensor-empty", format!("the shape {} holds no element", tensor.shape))
+    })
+}
+
+/// The finding for a tensor whose size in bytes does not exist.
+pub(crate) fn no_size(tensor: &TensorInfo) -> Finding {
+    let finding = match tensor.tensor_type.block() {
+        None => Finding::error(
+            "tensor-size-unknown",
+            format!("the size of {} data is not known", tensor.tensor_type),
+        ),
+        Some((block, _)) if !tensor.shape.row_len().is_multiple_of(block) => Finding::error(
+            "tensor-row-not-blocks",
+            format!(
+                "rows of {} elements are no whole number of {} blocks of {block}",
+                tensor.shape.row_len(),
+                tensor.tensor_type
+            ),
+        ),
+        Some(_) => Finding::error(
+            "tensor-size-overflow",
+            format!("the size of shape {} does not fit 64 bits", tensor.shape),
+        ),
+    };
+    finding.tensor(&*tensor.name)
+}

@@ -1,0 +1,84 @@
+//! One entry of the tensor directory.
+
+use std::borrow::Cow;
+use std::fmt;
+
+use crate::tensor_type::TensorType;
+
+/// The most dimensions a tensor can have.
+pub const MAX_DIMS: usize = 4;
+
+/// The extent of a tensor: up to four dimensions in elements, the fastest-varying one first.
+///
+/// Dereferences to a slice of the dimensions that are stored.
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Shape {
+    dims: [u64; MAX_DIMS],
+    len: u8,
+}
+
+impl Shape {
+    /// `None` if there are more than four dimensions.
+    pub fn new(dims: &[u64]) -> Option<Self> {
+        let mut shape = Self { dims: [1; MAX_DIMS], len: 0 };
+        shape.dims.get_mut(..dims.len())?.copy_from_slice(dims);
+        shape.len = dims.len() as u8;
+        Some(shape)
+    }
+
+    /// The number of elements; `None` if it does not fit 64 bits.
+    pub fn elements(&self) -> Option<u64> {
+        self.iter().try_fold(1u64, |n, &dim| n.checked_mul(dim))
+    }
+
+    /// Elements in a row: the first dimension, 1 for the empty shape.
+    pub fn row_len(&self) -> u64 {
+        self.first().copied().unwrap_or(1)
+    }
+}
+
+impl std::ops::Deref for Shape {
+    type Target = [u64];
+
+    fn deref(&self) -> &[u64] {
+        &self.dims[..self.len as usize]
+    }
+}
+
+impl fmt::Debug for Shape {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_list().entries(self.iter()).finish()
+    }
+}
+
+/// As people write it: `[4096, 32000]`.
+impl fmt::Display for Shape {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(&format!("{self:?}"))
+    }
+}
+
+/// A tensor as the directory describes it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TensorInfo<'a> {
+    /// Its name, such as `blk.0.attn_q.weight`.
+    pub name: Cow<'a, str>,
+    /// Elements per dimension, fastest first.
+    pub shape: Shape,
+    /// How its elements are stored.
+    pub tensor_type: TensorType,
+    /// Where its bytes begin, counted from the start of the data section.
+    pub offset: u64,
+}
+
+impl TensorInfo<'_> {
+    /// Bytes of its data; `None` as for [`TensorType::byte_len`].
+    pub fn byte_len(&self) -> Option<u64> {
+        self.tensor_type.byte_len(&self.shape)
+    }
+
+    /// The same entry, owning its name.
+    pub fn into_owned(self) -> TensorInfo<'static> {
+        TensorInfo { name: Cow::Owned(self.name.into_owned()), ..self }
+    }
+}

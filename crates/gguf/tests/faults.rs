@@ -1,0 +1,134 @@
+//! Every way in which a file can be wrong, by name: a valid minimal file, one mutation, and the
+//! code of the finding that must come of it.
+
+use gguf::{Draft, Gguf, Header, Severity, Shape, TensorInfo, TensorType, check, write_header};
+
+/// A file with one key and two tensors of 8 floats.
+fn minimal() -> Vec<u8> {
+    let mut draft = Draft::default();
+    draft.metadata.set("general.architecture", "llama");
+    for name in ["a.weight", "b.weight"] {
+        draft.tensors.push(TensorInfo {
+            name: name.into(),
+            shape: Shape::new(&[8]).unwrap(),
+            tensor_type: TensorType::F32,
+            offset: 0,
+        });
+    }
+    let data = draft.lay_out().unwrap();
+    let mut file = write_header(&Header::new(draft).unwrap()).unwrap();
+    file.resize(file.len() + data as usize, 0);
+    file
+}
+
+/// Replaces the bytes at `at`, counted from the start of the file.
+fn put(at: usize, bytes: &[u8]) -> impl Fn(&mut Vec<u8>) {
+    let bytes = bytes.to_vec();
+    move |file| file[at..at + bytes.len()].copy_from_slice(&bytes)
+}
+
+/// Replaces the bytes `skip` after the first occurrence of `needle`.
+fn after(needle: &str, skip: usize, bytes: &[u8]) -> impl Fn(&mut Vec<u8>) {
+    let (needle, bytes) = (needle.as_bytes().to_vec(), bytes.to_vec());
+    move |file| {
+        let at = file.windows(needle.len()).position(|w| w == needle).unwrap();
+        let at = at + needle.len() + skip;
+        file[at..at + bytes.len()].copy_from_slice(&bytes);
+    }
+}
+
+type Mutation = Box<dyn Fn(&mut Vec<u8>)>;
+
+fn cases() -> Vec<(&'static str, Severity, Mutation)> {
+    use Severity::{Error, Warning};
+    // After a tensor's name: dimension count (4), dimension (8), type (4), offset (8).
+    vec![
+        ("magic", Error, Box::new(put(0, b"GGUX"))),
+        ("magic", Error, Box::new(put(0, b"lmgg"))),
+        ("magic", Error, Box::new(|f| f.truncate(3))),
+        ("version-unknown", Error, Box::new(put(4, &[0; 4]))),
+        ("version-unknown", Error, Box::new(put(4, &[4, 0, 0, 0]))),
+        ("version-unknown", Error, Box::new(put(4, &[0, 0, 0, 4]))),
+        ("truncated", Error, Box::new(|f| f.truncate(6))),
+        ("truncated", Error, Box::new(|f| f.truncate(21))),
+        ("truncated", Error, Box::new(put(8, &[0xff; 8]))),
+        ("truncated", Error, Box::new(put(16, &[0xff; 8]))),
+        ("truncated", Error, Box::new(put(24, &[0xff; 8]))),
+        ("truncated", Error, Box::new(after("architecture", 4, &[0xff; 8]))),
+        ("truncated", Error, Box::new(after("architecture", 4, &[0xff, 0xff]))),
+        ("value-type-unknown", Error, Box::new(after("architecture", 0, &[13]))),
+        ("name-not-utf8", Error, Box::new(after("general", 0, &[0xff]))),
+        ("key-not-ascii", Warning, Box::new(after("general", 0, "é".as_bytes()))),
+        ("key-spelling", Warning, Box::new(after("gener", 0, b"AL"))),
+        ("architecture-missing", Warning, Box::new(after("general.arch", 0, b"x"))),
+        ("architecture-name", Warning, Box::new(after("architecture", 12, b"L"))),
+        ("text-not-utf8", Warning, Box::new(after("architecture", 12, &[0xff]))),
+        (
+            "tensor-duplicate",
+            Error,
+            Box::new(|f| {
+                let at = f.windows(8).position(|w| w == b"b.weight").unwrap();
+                f[at] = b'a';
+            }),
+        ),
+        ("tensor-dimensions", Error, Box::new(after("a.weight", 0, &[5]))),
+        ("tensor-size-overflow", Error, Box::new(after("a.weight", 4, &[0xff; 8]))),
+        ("tensor-empty", Warning, Box::new(after("b.weight", 4, &[0; 8]))),
+        ("tensor-type-unknown", Warning, Box::new(after("a.weight", 12, &[99]))),
+        ("tensor-type-removed", Warning, Box::new(after("a.weight", 12, &[4]))),
+        ("tensor-row-not-blocks", Error, Box::new(after("a.weight", 12, &[8]))),
+        ("tensor-offset-misaligned", Error, Box::new(after("b.weight", 16, &[33]))),
+        ("tensor-offset-overflow", Error, Box::new(after("b.weight", 16, &[0xff; 8]))),
+        ("tensor-past-end", Error, Box::new(after("b.weight", 16, &[64]))),
+        ("tensor-past-end", Error, Box::new(|f| f.truncate(f.len() - 1))),
+        ("tensor-overlap", Error, Box::new(after("b.weight", 16, &[0]))),
+        (
+            "tensor-order",
+            Warning,
+            Box::new(|f| {
+                after("a.weight", 16, &[32])(f);
+                after("b.weight", 16, &[0])(f);
+            }),
+        ),
+        (
+            "tensor-gap",
+            Warning,
+            Box::new(|f| {
+                after("b.weight", 16, &[64])(f);
+                f.resize(f.len() + 32, 0);
+            }),
+        ),
+        ("data-trailing", Warning, Box::new(|f| f.resize(f.len() + 33, 0))),
+    ]
+}
+
+#[test]
+fn a_valid_file_has_no_findings() {
+    let file = minimal();
+    assert_eq!(check(&file).0, []);
+    assert_eq!(Gguf::read(&file).unwrap().tensors().len(), 2);
+}
+
+#[test]
+fn each_fault_has_its_code() {
+    for (i, (code, severity, mutate)) in cases().into_iter().enumerate() {
+        let mut file = minimal();
+        mutate(&mut file);
+        let (findings, _) = check(&file);
+        let found = findings.iter().find(|finding| finding.code == code);
+        let found = found.unwrap_or_else(|| panic!("case {i}: no {code} among {findings:?}"));
+        assert_eq!(found.severity, severity, "case {i}: {code}");
+        // A strict reader refuses exactly the files in which a check finds an error.
+        let refused = Gguf::read(&file).is_err();
+        let errors = findings.iter().any(|finding| finding.severity == Severity::Error);
+        assert_eq!(refused, errors, "case {i}: {code}: {findings:?}");
+    }
+}
+
+#[test]
+fn every_truncation_is_refused() {
+    let file = minimal();
+    for len in 0..file.len() {
+        assert!(Gguf::read(&file[..len]).is_err(), "{len} bytes");
+    }
+}
