@@ -1,0 +1,186 @@
+//! The table of mixes: name, number, and the types that do not depend on the tensor's layer.
+
+use std::fmt;
+
+use gguf::TensorType;
+
+macro_rules! mixes {
+    ($($name:ident $number:literal $default:ident $output:ident $embedding:ident $about:literal,)*) => {
+        /// A named mix of the official quantizer, which says what type each tensor of a model gets.
+        ///
+        /// Written to a file as the number `general.file_type` (`enum llama_ftype` in `llama.h`).
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+        #[allow(non_camel_case_types)] // the official spelling, under which everyone knows them
+        pub enum Mix {
+            $(#[doc = $about] $name = $number,)*
+        }
+
+        impl Mix {
+            /// Every mix, in order of number.
+            pub const ALL: &[Mix] = &[$(Mix::$name,)*];
+
+            const fn row(self) -> Row {
+                match self {
+                    $(Mix::$name => Row {
+                        name: stringify!($name),
+                        default: TensorType::$default,
+                        output: TensorType::$output,
+                        embedding: TensorType::$embedding,
+                        about: $about,
+                    },)*
+                }
+            }
+        }
+    };
+}
+
+struct Row {
+    name: &'static str,
+    default: TensorType,
+    output: TensorType,
+    embedding: TensorType,
+    about: &'static str,
+}
+
+// Sizes and losses of perplexity are those which the official tool measured and prints in its
+// help; "8B" is Llama 3 8B. Numbers that are missing belong to mixes that were removed.
+mixes! {
+    // name   number default  output embedding description
+    F32        0     F32      F32    F32     "single precision: 26 GB at 7B",
+    F16        1     F16      F16    F16     "half precision: 14 GB at 7B, +0.0020 perplexity",
+    Q4_0       2     Q4_0     Q6_K   Q4_0    "4.34 GB at 8B, +0.4685 perplexity",
+    Q4_1       3     Q4_1     Q6_K   Q4_1    "4.78 GB at 8B, +0.4511 perplexity",
+    Q8_0       7     Q8_0     Q8_0   Q8_0    "7.96 GB at 8B, +0.0026 perplexity",
+    Q5_0       8     Q5_0     Q6_K   Q5_0    "5.21 GB at 8B, +0.1316 perplexity",
+    Q5_1       9     Q5_1     Q6_K   Q5_1    "5.65 GB at 8B, +0.1062 perplexity",
+    Q2_K       10    Q2_K     Q6_K   Q2_K    "2.96 GB at 8B, +3.5199 perplexity",
+    Q3_K_S     11    Q3_K     Q6_K   Q3_K    "3.41 GB at 8B, +1.6321 perplexity",
+    Q3_K_M     12    Q3_K     Q6_K   Q3_K    "3.74 GB at 8B, +0.6569 perplexity",
+    Q3_K_L     13    Q3_K     Q6_K   Q3_K    "4.03 GB at 8B, +0.5562 perplexity",
+    Q4_K_S     14    Q4_K     Q6_K   Q4_K    "4.37 GB at 8B, +0.2689 perplexity",
+    Q4_K_M     15    Q4_K     Q6_K   Q4_K    "4.58 GB at 8B, +0.1754 perplexity",
+    Q5_K_S     16    Q5_K     Q6_K   Q5_K    "5.21 GB at 8B, +0.1049 perplexity",
+    Q5_K_M     17    Q5_K     Q6_K   Q5_K    "5.33 GB at 8B, +0.0569 perplexity",
+    Q6_K       18    Q6_K     Q6_K   Q6_K    "6.14 GB at 8B, +0.0217 perplexity",
+    IQ2_XXS    19    IQ2_XXS  Q5_K   Q2_K    "2.06 bits per weight; needs an importance matrix",
+    IQ2_XS     20    IQ2_XS   Q5_K   Q2_K    "2.31 bits per weight; needs an importance matrix",
+    Q2_K_S     21    Q2_K     Q6_K   Q2_K    "2.96 GB at 8B, +3.1836 perplexity; needs an importance matrix",
+    IQ3_XS     22    IQ3_S    Q6_K   IQ3_S   "3.3 bits per weight; needs an importance matrix",
+    IQ3_XXS    23    IQ3_XXS  Q5_K   IQ3_S   "3.06 bits per weight; needs an importance matrix",
+    IQ1_S      24    IQ1_S    Q5_K   Q2_K    "1.56 bits per weight; needs an importance matrix",
+    IQ4_NL     25    IQ4_NL   Q6_K   IQ4_NL  "4.5 bits per weight, into a non-linear table",
+    IQ3_S      26    IQ3_S    Q6_K   IQ3_S   "3.44 bits per weight",
+    IQ3_M      27    IQ3_S    Q6_K   IQ3_S   "3.66 bits per weight",
+    IQ2_S      28    IQ2_XS   Q5_K   IQ3_S   "2.5 bits per weight; needs an importance matrix",
+    IQ2_M      29    IQ2_S    Q5_K   IQ3_S   "2.7 bits per weight; needs an importance matrix",
+    IQ4_XS     30    IQ4_XS   Q6_K   IQ4_XS  "4.25 bits per weight, into a non-linear table",
+    IQ1_M      31    IQ1_M    Q5_K   Q2_K    "1.75 bits per weight; needs an importance matrix",
+    BF16       32    BF16     BF16   BF16    "upper half of single precision: 14 GB at 7B",
+    TQ1_0      36    TQ1_0    Q6_K   Q4_K    "1.69 bits per weight, for ternary models",
+    TQ2_0      37    TQ2_0    Q6_K   Q4_K    "2.06 bits per weight, for ternary models",
+    MXFP4_MOE  38    MXFP4    Q8_0   Q8_0    "experts in MXFP4, everything else in Q8_0",
+    NVFP4      39    NVFP4    Q6_K   NVFP4   "4.5 bits per weight, E2M1 with E4M3 scales",
+    Q1_0       40    Q1_0     Q6_K   Q1_0    "1.125 bits per weight, signs only",
+    Q2_0       41    Q2_0     Q6_K   Q4_K    "2.25 bits per weight",
+}
+
+const ALIASES: &[(&str, Mix)] =
+    &[("Q3_K", Mix::Q3_K_M), ("Q4_K", Mix::Q4_K_M), ("Q5_K", Mix::Q5_K_M)];
+
+impl Mix {
+    /// The official name, such as `Q4_K_M`.
+    pub const fn name(self) -> &'static str {
+        self.row().name
+    }
+
+    /// The number that `general.file_type` holds.
+    pub const fn number(self) -> u32 {
+        self as u32
+    }
+
+    /// The mix of a `general.file_type`; `None` for removed and unknown numbers.
+    pub fn from_number(number: u32) -> Option<Self> {
+        Self::ALL.iter().copied().find(|mix| mix.number() == number)
+    }
+
+    /// The type of every tensor for which no rule wants another.
+    pub const fn default_type(self) -> TensorType {
+        self.row().default
+    }
+
+    /// The type of the output matrix, and of the embeddings that serve as such.
+    pub const fn output_type(self) -> TensorType {
+        self.row().output
+    }
+
+    /// The type of token embeddings beside which the file has an output matrix.
+    pub const fn embedding_type(self) -> TensorType {
+        self.row().embedding
+    }
+
+    /// One line for help texts.
+    pub const fn description(self) -> &'static str {
+        self.row().about
+    }
+
+    /// Other names under which the mix is known.
+    pub fn aliases(self) -> impl Iterator<Item = &'static str> {
+        ALIASES.iter().filter(move |(_, mix)| *mix == self).map(|(alias, _)| *alias)
+    }
+}
+
+impl fmt::Display for Mix {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.name())
+    }
+}
+
+/// A word that is not the name, alias or number of a mix.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("`{0}` is not a mix; known are {known}", known = known_names())]
+pub struct UnknownMix(pub String);
+
+/// The names that [`Mix`] parses, aliases last.
+pub(super) fn known_names() -> String {
+    let names: Vec<_> = Mix::ALL
+        .iter()
+        .map(|mix| mix.name())
+        .chain(ALIASES.iter().map(|(alias, _)| *alias))
+        .collect();
+    names.join(" ")
+}
+
+impl std::str::FromStr for Mix {
+    type Err = UnknownMix;
+
+    /// Parses a name or alias in any case, or the number.
+    fn from_str(s: &str) -> Result<Self, Self::Err> {
+        let named = Self::ALL.iter().copied().find(|mix| mix.name().eq_ignore_ascii_case(s));
+        let alias =
+            || ALIASES.iter().find(|(alias, _)| alias.eq_ignore_ascii_case(s)).map(|(_, mix)| *mix);
+        let numbered = || s.parse().ok().and_then(Self::from_number);
+        named.or_else(alias).or_else(numbered).ok_or_else(|| UnknownMix(s.to_owned()))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_aliases_and_numbers_parse() {
+        for &mix in Mix::ALL {
+            assert_eq!(mix.name().to_lowercase().parse(), Ok(mix));
+            assert_eq!(mix.number().to_string().parse(), Ok(mix));
+            assert_eq!(Mix::from_number(mix.number()), Some(mix));
+            for alias in mix.aliases() {
+                assert_eq!(alias.parse(), Ok(mix));
+            }
+        }
+        assert_eq!("q4_k".parse(), Ok(Mix::Q4_K_M));
+        assert_eq!("15".parse(), Ok(Mix::Q4_K_M));
+        assert_eq!(Mix::from_number(4), None);
+        let error = "Q9_K".parse::<Mix>().unwrap_err().to_string();
+        assert!(error.starts_with("`Q9_K` is not a mix; known are F32 F16 Q4_0"), "{error}");
+    }
+}

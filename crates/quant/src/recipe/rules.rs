@@ -1,0 +1,335 @@
+//! The rules of the mixes: one short function per category of tensors.
+//!
+//! They follow `llama_tensor_get_type_impl` of llama.cpp, whose choices were tuned by measuring
+//! perplexity; the order in which tensors are asked for is part of the rules, because several of
+//! them count.
+
+use gguf::TensorType as T;
+
+use super::category::Category;
+use super::{Mix, Model, TensorDesc};
+
+/// Where among its like a tensor stands.
+#[derive(Clone, Copy)]
+struct Position {
+    index: u64,
+    count: u64,
+}
+
+impl Position {
+    /// Within the first 1/`part` of the layers.
+    fn in_first(self, part: u64) -> bool {
+        self.index < self.count / part
+    }
+
+    fn in_last_eighth(self) -> bool {
+        self.index >= self.count.saturating_mul(7) / 8
+    }
+
+    /// The layers that the `_M` mixes favour: the first and last eighth, and every third between.
+    fn is_favoured(self) -> bool {
+        self.in_first(8) || self.in_last_eighth() || (self.index - self.count / 8) % 3 == 2
+    }
+}
+
+/// How many tensors of a kind have been asked for.
+#[derive(Default)]
+struct Counter(u64);
+
+impl Counter {
+    fn next(&mut self) -> u64 {
+        let index = self.0;
+        self.0 += 1;
+        index
+    }
+}
+
+/// What the mixes of at most 2.7 bits do differently from all others.
+struct LowBit {
+    /// For value projections, and for the first eighth of `ffn_down`.
+    raised: T,
+    attention_output: Option<T>,
+}
+
+fn low_bit(mix: Mix) -> Option<LowBit> {
+    let (raised, attention_output) = match mix {
+        Mix::IQ1_S | Mix::IQ1_M => (T::Q2_K, Some(T::IQ2_XXS)),
+        Mix::IQ2_XXS | Mix::IQ2_XS => (T::Q2_K, None),
+        Mix::IQ2_S | Mix::IQ2_M => (T::IQ3_S, Some(T::IQ3_S)),
+        _ => return None,
+    };
+    Some(LowBit { raised, attention_output })
+}
+
+/// A mix at work on one model.
+pub(super) struct Rules<'a> {
+    mix: Mix,
+    model: &'a Model,
+    has_imatrix: bool,
+    /// The file has no output matrix: the embeddings serve as such.
+    tied_embeddings: bool,
+    layer_count: u64,
+    value_count: u64,
+    values: Counter,
+    ffn_down: Counter,
+    ffn_gate: Counter,
+    ffn_up: Counter,
+}
+
+impl<'a> Rules<'a> {
+    pub(super) fn new(
+        mix: Mix,
+        model: &'a Model,
+        has_imatrix: bool,
+        tensors: &[TensorDesc<'_>],
+    ) -> Self {
+        let categories = || tensors.iter().map(|t| Category::of(t.name));
+        let named_layers = || tensors.iter().filter_map(|t| t.layer()).max().map_or(0, |n| n + 1);
+        Self {
+            mix,
+            model,
+            has_imatrix,
+            tied_embeddings: !categories().any(|c| c == Category::Output),
+            layer_count: if model.layer_count > 0 { model.layer_count } else { named_layers() },
+            value_count: categories().filter(|c| c.holds_values()).count() as u64,
+            values: Counter::default(),
+            ffn_down: Counter::default(),
+            ffn_gate: Counter::default(),
+            ffn_up: Counter::default(),
+        }
+    }
+
+    /// True if a tensor of this category is the output matrix, under whatever name.
+    pub(super) fn is_output(&self, category: Category) -> bool {
+        category == Category::Output
+            || (self.tied_embeddings && category == Category::TokenEmbedding)
+    }
+
+    /// The type that the mix wants for a tensor, not yet fitted to its shape.
+    pub(super) fn choose(&mut self, tensor: &TensorDesc<'_>, category: Category) -> T {
+        if self.is_held_at_q8_0(tensor.name) {
+            return T::Q8_0;
+        }
+        if self.is_output(category) {
+            return self.output(tensor);
+        }
+        if self.mix == Mix::MXFP4_MOE {
+            return self.mxfp4(tensor, category);
+        }
+        if category == Category::TokenEmbedding {
+            return self.mix.embedding_type();
+        }
+        if let Some(low) = low_bit(self.mix) {
+            return self.low_bit(low, category);
+        }
+        match category {
+            Category::AttentionV | Category::AttentionQkv | Category::AttentionKvB => {
+                let index = self.values.next();
+                self.values(Position { index, count: self.value_count })
+            }
+            Category::AttentionK => self.attention_k(),
+            Category::AttentionQ => self.attention_q(),
+            Category::AttentionOutput => self.attention_output(),
+            Category::FfnDown => {
+                let index = self.ffn_down.next();
+                self.ffn_down(self.layer(index, tensor))
+            }
+            Category::FfnGate => {
+                let index = self.ffn_gate.next();
+                self.ffn_input(self.layer(index, tensor))
+            }
+            Category::FfnUp => {
+                let index = self.ffn_up.next();
+                self.ffn_input(self.layer(index, tensor))
+            }
+            Category::Output | Category::TokenEmbedding | Category::Other => {
+                self.mix.default_type()
+            }
+        }
+    }
+
+    /// The layer of a feed-forward tensor. Counting gives it, except where each expert may be a
+    /// tensor of its own: there the name says it. (The official tool gives up on a tensor of a
+    /// model with experts whose name does not start with its layer; we count on.)
+    fn layer(&self, index: u64, tensor: &TensorDesc<'_>) -> Position {
+        let named = tensor.layer().filter(|_| self.model.expert_count > 1);
+        Position { index: named.unwrap_or(index), count: self.layer_count }
+    }
+
+    fn has_8_experts(&self) -> bool {
+        self.model.expert_count == 8
+    }
+
+    /// True if at least four heads of queries share one of values, so that the value projection is
+    /// a quarter of the size and can have more bits.
+    fn is_grouped(&self) -> bool {
+        self.model.grouped_queries() >= 4
+    }
+
+    fn is_held_at_q8_0(&self, name: &str) -> bool {
+        self.model.architecture == "glm5-next"
+            && ["attn_q_a", "attn_q_b", "nextn.eh_proj"].iter().any(|part| name.contains(part))
+    }
+
+    fn output(&self, tensor: &TensorDesc<'_>) -> T {
+        if self.model.is_falcon() || !fits(tensor.columns(), self.mix.default_type()) {
+            T::Q8_0
+        } else {
+            self.mix.output_type()
+        }
+    }
+
+    fn mxfp4(&self, tensor: &TensorDesc<'_>, category: Category) -> T {
+        let is_stacked = tensor.shape.get(2).is_some_and(|&n| n > 1);
+        // This architecture stacks other matrices than those of experts, too.
+        let may_be_experts = self.model.architecture != "bailingmoe3"
+            || matches!(category, Category::FfnUp | Category::FfnGate | Category::FfnDown);
+        if is_stacked && may_be_experts { T::MXFP4 } else { T::Q8_0 }
+    }
+
+    fn low_bit(&mut self, low: LowBit, category: Category) -> T {
+        let default = self.mix.default_type();
+        match category {
+            c if c.holds_values() => {
+                let is_cheap = self.is_grouped() || self.model.expert_count >= 4;
+                if is_cheap { T::Q4_K } else { low.raised }
+            }
+            Category::AttentionK if self.has_8_experts() => T::Q4_K,
+            Category::AttentionOutput if self.has_8_experts() => T::Q5_K,
+            Category::AttentionOutput => low.attention_output.unwrap_or(default),
+            Category::FfnDown => {
+                // Counted even where each expert is a tensor of its own.
+                let at = Position { index: self.ffn_down.next(), count: self.layer_count };
+                if at.in_first(8) { low.raised } else { default }
+            }
+            _ => default,
+        }
+    }
+
+    fn values(&self, at: Position) -> T {
+        if self.has_8_experts() {
+            return T::Q8_0;
+        }
+        let ty = match self.mix {
+            Mix::Q2_K if self.is_grouped() => T::Q4_K,
+            Mix::Q2_K => T::Q3_K,
+            Mix::Q2_K_S | Mix::IQ3_XXS | Mix::IQ3_XS | Mix::IQ3_S if self.is_grouped() => T::Q4_K,
+            Mix::IQ3_XXS if !self.has_imatrix => T::IQ3_S,
+            Mix::IQ3_M => T::Q4_K,
+            Mix::Q3_K_M if at.index < 2 => T::Q5_K,
+            Mix::Q3_K_M => T::Q4_K,
+            Mix::Q3_K_L => T::Q5_K,
+            Mix::IQ4_NL | Mix::IQ4_XS if self.is_grouped() => T::Q5_K,
+            Mix::Q4_K_S if at.index < 4 => T::Q5_K,
+            Mix::Q4_K_M | Mix::Q5_K_M if at.is_favoured() => T::Q6_K,
+            mix => mix.default_type(),
+        };
+        match ty {
+            T::Q3_K | T::Q4_K if self.model.is_70b() => T::Q5_K,
+            ty => ty,
+        }
+    }
+
+    fn attention_k(&self) -> T {
+        if self.has_8_experts() { T::Q8_0 } else { self.attention_q() }
+    }
+
+    fn attention_q(&self) -> T {
+        match self.mix {
+            Mix::IQ3_XS => T::IQ3_XXS,
+            Mix::IQ3_XXS => T::IQ2_S,
+            mix => mix.default_type(),
+        }
+    }
+
+    fn attention_output(&self) -> T {
+        match self.mix {
+            Mix::Q3_K_L if self.model.is_falcon() => T::Q4_K,
+            mix if self.model.is_falcon() => mix.default_type(),
+            Mix::Q2_K
+            | Mix::IQ3_XXS
+            | Mix::IQ3_XS
+            | Mix::IQ3_S
+            | Mix::IQ3_M
+            | Mix::Q3_K_S
+            | Mix::Q3_K_M
+            | Mix::IQ4_XS
+            | Mix::IQ4_NL
+            | Mix::Q4_K_S
+            | Mix::Q4_K_M
+                if self.has_8_experts() =>
+            {
+                T::Q5_K
+            }
+            mix if self.has_8_experts() => mix.default_type(),
+            Mix::Q2_K => T::Q3_K,
+            Mix::IQ3_XXS => T::IQ3_S,
+            Mix::IQ3_M | Mix::Q3_K_M => T::Q4_K,
+            Mix::Q3_K_L => T::Q5_K,
+            mix => mix.default_type(),
+        }
+    }
+
+    fn ffn_down(&self, at: Position) -> T {
+        let is_falcon = self.model.is_falcon();
+        match self.mix {
+            Mix::Q2_K => T::Q3_K,
+            Mix::Q2_K_S if at.in_first(8) => T::Q4_K,
+            Mix::IQ3_XXS if !self.has_imatrix && at.in_first(8) => T::Q4_K,
+            Mix::IQ3_XXS if !self.has_imatrix => T::Q3_K,
+            Mix::IQ3_M if at.in_first(8) || (self.has_8_experts() && at.is_favoured()) => T::Q4_K,
+            Mix::Q3_K_M if at.in_first(16) => T::Q5_K,
+            Mix::Q3_K_M if !is_falcon || at.is_favoured() => T::Q4_K,
+            Mix::Q3_K_L if is_falcon => T::Q4_K,
+            Mix::Q3_K_L => T::Q5_K,
+            Mix::IQ4_NL | Mix::IQ4_XS if !self.has_imatrix && at.in_first(8) => T::Q5_K,
+            Mix::Q4_K_S if !is_falcon && at.in_first(8) => T::Q5_K,
+            Mix::Q4_K_M if is_falcon && at.in_first(16) => T::Q6_K,
+            Mix::Q4_K_M if is_falcon && at.is_favoured() => T::Q5_K,
+            Mix::Q4_K_M if !is_falcon && at.is_favoured() => T::Q6_K,
+            Mix::Q5_K_M if at.is_favoured() => T::Q6_K,
+            // Importance weights can drive a single scale without minimum astray in the first
+            // layers. Without them the second parameter makes things worse.
+            Mix::Q4_0 if self.has_imatrix && at.in_first(8) => T::Q4_1,
+            Mix::Q5_0 if self.has_imatrix && at.in_first(8) => T::Q5_1,
+            mix => mix.default_type(),
+        }
+    }
+
+    fn ffn_input(&self, at: Position) -> T {
+        match self.mix {
+            Mix::IQ3_XS if !at.in_first(8) && !at.in_last_eighth() => T::IQ3_XXS,
+            mix => mix.default_type(),
+        }
+    }
+}
+
+/// Whether a tensor of this type comes out as garbage unless importance weights guide its encoder.
+pub(super) fn needs_imatrix(category: Category, ty: T, mix: Option<Mix>) -> bool {
+    match ty {
+        _ if matches!(category, Category::Output | Category::TokenEmbedding) => false,
+        T::IQ1_S | T::IQ1_M | T::IQ2_XXS | T::IQ2_XS | T::IQ2_S | T::IQ3_XXS => true,
+        // Q2_K as such does well enough without; the mix that has little else does not.
+        T::Q2_K => mix == Some(Mix::Q2_K_S),
+        _ => false,
+    }
+}
+
+/// Whether rows of this length are whole blocks; false for types that have no blocks.
+pub(super) fn fits(columns: u64, ty: T) -> bool {
+    ty.block().is_some_and(|(len, _)| columns.is_multiple_of(len))
+}
+
+/// The type of blocks of 32 that stands in where rows are no whole larger blocks; `None` where the
+/// official tool refuses.
+pub(super) fn stand_in(ty: T) -> Option<T> {
+    match ty {
+        T::IQ1_S | T::IQ1_M | T::IQ2_XXS | T::IQ2_XS | T::IQ2_S => Some(T::IQ4_NL),
+        T::IQ3_XXS | T::IQ3_S | T::IQ4_XS => Some(T::IQ4_NL),
+        T::Q2_0 | T::TQ1_0 | T::TQ2_0 | T::Q2_K | T::Q3_K => Some(T::Q4_0),
+        T::Q4_K => Some(T::Q5_0),
+        T::Q5_K => Some(T::Q5_1),
+        T::Q6_K => Some(T::Q8_0),
+        ty => ty.block().filter(|(len, _)| *len <= 32).map(|_| ty),
+    }
+}
