@@ -127,8 +127,9 @@ impl TensorType {
     }
 
     /// The table row of this type; `None` for an id that the table does not know.
-    pub fn traits(self) -> Option<&'static TypeTraits> {
-        TABLE.get(self.0 as usize)
+    pub const fn traits(self) -> Option<&'static TypeTraits> {
+        let row = self.0 as usize;
+        if row < TABLE.len() { Some(&TABLE[row]) } else { None }
     }
 
     /// The official name, or `type N` for an unknown id.
@@ -140,8 +141,11 @@ impl TensorType {
     }
 
     /// Elements and bytes of one block; `None` for unknown and removed types.
-    pub fn block(self) -> Option<(u64, u64)> {
-        self.traits().filter(|t| t.block_len > 0).map(|t| (t.block_len, t.block_bytes))
+    pub const fn block(self) -> Option<(u64, u64)> {
+        match self.traits() {
+            Some(t) if t.block_len > 0 => Some((t.block_len, t.block_bytes)),
+            _ => None,
+        }
     }
 
     /// True if several elements share a block, so that reading one needs a codec.

@@ -1,3 +1,15 @@
 //! Codecs for every ggml block format, and the recipes that choose a type per tensor.
+//!
+//! A tensor's data is rows of blocks: a fixed number of weights, packed with what is needed to get
+//! them back. [`decode_row`] and [`encode_row`] turn one row of any type into floats and back; the
+//! bytes are those that the official encoder writes, on every machine. [`find_bad_block`] looks
+//! for data that cannot be decoded to numbers; [`difference`] says how far two encodings are
+//! apart. A [`recipe`] chooses the type of each tensor of a model.
 
+mod bits;
+mod blocks;
+mod codec;
 pub mod recipe;
+mod search;
+
+pub use codec::{BadBlock, Codec, CodecError, codec, decode_row, encode_row, find_bad_block};

@@ -1,0 +1,52 @@
+//! Speed of every codec on one thread, in million weights per second.
+//!
+//! `cargo bench -p gguf-kit-quant --bench codecs [-- NAME]` measures all types, or those whose
+//! name contains NAME.
+
+use std::hint::black_box;
+use std::time::{Duration, Instant};
+
+use gguf::TensorType;
+use gguf_quant::codec;
+
+const COLUMNS: usize = 4096;
+const TIME: Duration = Duration::from_millis(100);
+
+/// Runs `f` on rows for about `TIME`, and gives million weights per second of the fastest run.
+fn speed(mut f: impl FnMut()) -> f64 {
+    let (start, mut best) = (Instant::now(), Duration::MAX);
+    while start.elapsed() < TIME {
+        let run = Instant::now();
+        f();
+        best = best.min(run.elapsed());
+    }
+    COLUMNS as f64 / best.as_secs_f64() / 1e6
+}
+
+fn main() {
+    // cargo passes `--bench`, which is no name.
+    let wanted = std::env::args().skip(1).find(|a| !a.starts_with('-')).unwrap_or_default();
+    // Bell-shaped enough: sums of four uniform numbers.
+    let mut state = 1u64;
+    let mut uniform = || {
+        state = state.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
+        (state >> 40) as f32 / 16_777_216.0 - 0.5
+    };
+    let row: Vec<f32> = (0..COLUMNS).map(|_| (0..4).map(|_| uniform()).sum()).collect();
+    let weights: Vec<f32> = (0..COLUMNS).map(|_| uniform() + 1.0).collect();
+
+    println!(
+        "{:<9} {:>10} {:>10} {:>10}   million weights/s",
+        "type", "encode", "imatrix", "decode"
+    );
+    for ty in TensorType::all().filter(|ty| ty.name().contains(&wanted)) {
+        let Some(codec) = codec(ty) else { continue };
+        let mut bytes = vec![0; ty.byte_len(&[COLUMNS as u64]).unwrap() as usize];
+        let mut out = vec![0.0; COLUMNS];
+        let weighted =
+            speed(|| codec.encode_row(black_box(&row), Some(&weights), &mut bytes).unwrap());
+        let plain = speed(|| codec.encode_row(black_box(&row), None, &mut bytes).unwrap());
+        let decode = speed(|| codec.decode_row(black_box(&bytes), &mut out).unwrap());
+        println!("{ty:<9} {plain:>10.1} {weighted:>10.1} {decode:>10.0}");
+    }
+}

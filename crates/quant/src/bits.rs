@@ -1,0 +1,77 @@
+//! Small integers packed into bytes. All block formats use one layout with two parameters:
+//!
+//! ```text
+//! byte g*STRIDE + r, bits k*BITS ..   holds weight   g*STRIDE*(8/BITS) + k*STRIDE + r
+//! ```
+//!
+//! So with STRIDE 16 and BITS 4 the low nibbles of 16 bytes are weights 0 to 15, the high nibbles
+//! weights 16 to 31; with STRIDE 1 neighbouring weights are neighbouring bits.
+
+/// Packs `BITS` bits of each level, from bit `from` upwards.
+#[inline]
+pub(crate) fn pack<const BITS: usize, const STRIDE: usize, const LEN: usize, const BYTES: usize>(
+    levels: &[u8; LEN],
+    from: u32,
+) -> [u8; BYTES] {
+    const { assert!(LEN * BITS == BYTES * 8 && BYTES.is_multiple_of(STRIDE)) }
+    let mask = (1 << BITS) - 1;
+    let mut packed = [0; BYTES];
+    let groups = packed.as_chunks_mut::<STRIDE>().0.iter_mut();
+    for (bytes, levels) in groups.zip(levels.chunks_exact(STRIDE * 8 / BITS)) {
+        for (k, levels) in levels.as_chunks::<STRIDE>().0.iter().enumerate() {
+            for (byte, level) in bytes.iter_mut().zip(levels) {
+                *byte |= ((level >> from) & mask) << (k * BITS);
+            }
+        }
+    }
+    packed
+}
+
+/// The numbers that [`pack`] packed, each in `0..1 << BITS`.
+#[inline]
+pub(crate) fn unpack<
+    const BITS: usize,
+    const STRIDE: usize,
+    const BYTES: usize,
+    const LEN: usize,
+>(
+    packed: &[u8; BYTES],
+) -> [u8; LEN] {
+    const { assert!(LEN * BITS == BYTES * 8 && BYTES.is_multiple_of(STRIDE)) }
+    let mask = (1 << BITS) - 1;
+    let mut levels = [0; LEN];
+    let groups = packed.as_chunks::<STRIDE>().0.iter();
+    for (bytes, levels) in groups.zip(levels.chunks_exact_mut(STRIDE * 8 / BITS)) {
+        for (k, levels) in levels.as_chunks_mut::<STRIDE>().0.iter_mut().enumerate() {
+            for (level, byte) in levels.iter_mut().zip(bytes) {
+                *level = (byte >> (k * BITS)) & mask;
+            }
+        }
+    }
+    levels
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn fields_stand_where_the_drawing_says() {
+        let mut levels = [0u8; 32];
+        levels[3] = 0xA5;
+        levels[19] = 0x3C;
+        let low: [u8; 16] = pack::<4, 16, _, _>(&levels, 0);
+        let high: [u8; 16] = pack::<4, 16, _, _>(&levels, 4);
+        assert_eq!((low[3], high[3]), (0xC5, 0x3A));
+        let bits: [u8; 4] = pack::<1, 1, _, _>(&levels, 5);
+        assert_eq!(bits, [1 << 3, 0, 1 << 3, 0]);
+    }
+
+    #[test]
+    fn unpack_reverses_pack() {
+        let levels: [u8; 256] = std::array::from_fn(|i| (i * 7 + i / 32) as u8 & 3);
+        let packed: [u8; 64] = pack::<2, 32, _, _>(&levels, 0);
+        assert_eq!(packed[5] >> 4 & 3, levels[64 + 5]);
+        assert_eq!(unpack::<2, 32, _, 256>(&packed), levels);
+    }
+}

@@ -1,0 +1,97 @@
+//! One file per tensor type, and the registry of their codecs.
+//!
+//! Drawings show bytes from left to right, `d[2]` being two bytes named d; floats and integers
+//! are little-endian. `x[i]` is weight i of the block, `q` its integer level.
+
+use gguf::TensorType;
+
+use crate::codec::Codec;
+
+mod bf16;
+mod f16;
+mod f32;
+mod k_affine;
+mod q2_k;
+mod q3_k;
+mod q4_0;
+mod q4_1;
+mod q4_k;
+mod q5_0;
+mod q5_1;
+mod q5_k;
+mod q6_k;
+mod q8_0;
+
+/// Every codec there is.
+pub(crate) static CODECS: &[Codec] = &[
+    f32::CODEC,
+    f16::CODEC,
+    bf16::CODEC,
+    Codec::blocks::<q4_0::Q4_0, _, _>(),
+    Codec::blocks::<q4_1::Q4_1, _, _>(),
+    Codec::blocks::<q5_0::Q5_0, _, _>(),
+    Codec::blocks::<q5_1::Q5_1, _, _>(),
+    Codec::blocks::<q8_0::Q8_0, _, _>(),
+    Codec::blocks::<q2_k::Q2K, _, _>(),
+    Codec::blocks::<q3_k::Q3K, _, _>(),
+    Codec::blocks::<q4_k::Q4K, _, _>(),
+    Codec::blocks::<q5_k::Q5K, _, _>(),
+    Codec::blocks::<q6_k::Q6K, _, _>(),
+];
+
+/// A block format: `LEN` weights in `BYTES` bytes.
+pub(crate) trait Block<const LEN: usize, const BYTES: usize> {
+    /// The tensor type that consists of these blocks.
+    const TYPE: TensorType;
+
+    /// The encoder with weights looks at [`Weights::row_mean_square`].
+    const USES_ROW_MEAN_SQUARE: bool = false;
+
+    /// The weights of a block.
+    fn decode(block: &[u8; BYTES], out: &mut [f32; LEN]);
+
+    /// The block for finite weights `x`, the one that the official encoder finds.
+    fn encode(x: &[f32; LEN], weights: Option<Weights<LEN>>) -> [u8; BYTES];
+
+    /// The first scale of the block that is NaN or infinite, with its name.
+    fn bad_scale(block: &[u8; BYTES]) -> Option<(&'static str, f32)>;
+}
+
+/// Importance weights, as the encoder of one block sees them.
+#[derive(Clone, Copy)]
+pub(crate) struct Weights<'a, const LEN: usize> {
+    /// Importance of each column of the block.
+    pub columns: &'a [f32; LEN],
+    /// Mean square of the whole row; 0 unless the format asks for it.
+    pub row_mean_square: f32,
+}
+
+/// The `N` bytes at `AT`. A field that reaches beyond its block does not compile.
+#[inline]
+fn part<const AT: usize, const N: usize, const BYTES: usize>(block: &[u8; BYTES]) -> &[u8; N] {
+    const { assert!(AT + N <= BYTES) }
+    block[AT..].first_chunk().expect("the field was checked to fit when this was compiled")
+}
+
+/// Writes the `N` bytes at `AT`.
+#[inline]
+fn put<const AT: usize, const N: usize, const BYTES: usize>(
+    block: &mut [u8; BYTES],
+    part: [u8; N],
+) {
+    const { assert!(AT + N <= BYTES) }
+    block[AT..AT + N].copy_from_slice(&part);
+}
+
+/// The half-precision float at `AT`.
+#[inline]
+fn half_at<const AT: usize, const BYTES: usize>(block: &[u8; BYTES]) -> half::f16 {
+    half::f16::from_le_bytes(*part::<AT, 2, _>(block))
+}
+
+/// The first of these scales that is NaN or infinite.
+fn first_bad<const N: usize>(
+    scales: [(&'static str, half::f16); N],
+) -> Option<(&'static str, f32)> {
+    scales.into_iter().find(|(_, d)| !d.is_finite()).map(|(name, d)| (name, d.to_f32()))
+}

@@ -1,0 +1,69 @@
+//! Q4_1: 4 bits each, one scale and one minimum for 32 weights, 5 bits per weight.
+//!
+//! ```text
+//! d[2]  m[2]  qs[16]      qs[j]: | x[j+16] | x[j] |
+//!                                 7       4 3    0
+//!
+//! x = d * q + m           d, m: f16
+//! ```
+
+use gguf::TensorType;
+use half::f16;
+
+use super::{Block, Weights, first_bad, half_at, part, put};
+use crate::{bits, search};
+
+pub(super) struct Q4_1;
+
+impl Block<32, 20> for Q4_1 {
+    const TYPE: TensorType = TensorType::Q4_1;
+    const USES_ROW_MEAN_SQUARE: bool = true;
+
+    fn decode(block: &[u8; 20], out: &mut [f32; 32]) {
+        let d = half_at::<0, _>(block).to_f32();
+        let m = half_at::<2, _>(block).to_f32();
+        let q = bits::unpack::<4, 16, _, 32>(part::<4, 16, _>(block));
+        for (x, q) in out.iter_mut().zip(q) {
+            *x = f32::from(q) * d + m;
+        }
+    }
+
+    fn encode(x: &[f32; 32], weights: Option<Weights<32>>) -> [u8; 20] {
+        let mut q = [0; 32];
+        let (d, m) = match weights {
+            None => search::spread_levels(15, x, &mut q),
+            Some(w) => {
+                let weights = search::emphasize(w.columns, x, w.row_mean_square);
+                let (d, m) = search::affine(15, x, &weights, &search::WEIGHTED, &mut q);
+                (d, -m)
+            }
+        };
+        let mut block = [0; 20];
+        put::<0, 2, _>(&mut block, f16::from_f32(d).to_le_bytes());
+        put::<2, 2, _>(&mut block, f16::from_f32(m).to_le_bytes());
+        put::<4, 16, _>(&mut block, bits::pack::<4, 16, _, _>(&q, 0));
+        block
+    }
+
+    fn bad_scale(block: &[u8; 20]) -> Option<(&'static str, f32)> {
+        first_bad([("d", half_at::<0, _>(block)), ("m", half_at::<2, _>(block))])
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bytes_stand_where_the_drawing_says() {
+        let mut x = [2.0; 32];
+        (x[0], x[1], x[17]) = (2.0, 17.0, 5.0);
+        let mut expected = [0; 20];
+        expected[..4].copy_from_slice(&[0x00, 0x3c, 0x00, 0x40]);
+        expected[5] = 0x3f;
+        assert_eq!(Q4_1::encode(&x, None), expected);
+        let mut out = [0.0; 32];
+        Q4_1::decode(&expected, &mut out);
+        assert_eq!(out, x);
+    }
+}

@@ -1,0 +1,74 @@
+//! Q4_K: 4 bits each, super-blocks of 256 in 8 groups of 32, 4.5 bits per weight.
+//!
+//! ```text
+//! d[2]  dmin[2]  scales[12]  qs[128]
+//!
+//! qs[32*c + l]: | x[64*c + 32 + l] | x[64*c + l] |      c in 0..4, l in 0..32
+//!                7                4 3           0
+//! scales: eight 6-bit scales s and minima m, packed as drawn in `k_affine.rs`
+//!
+//! x = d * s[g] * q - dmin * m[g]      g: group of x, its index / 32
+//! ```
+
+use gguf::TensorType;
+
+use super::k_affine::{self, Format};
+use super::{Block, Weights, first_bad, half_at, part, put};
+use crate::{bits, search::Trials};
+
+pub(super) struct Q4K;
+
+const FORMAT: Format = Format {
+    top: 15,
+    trials: Trials { first: -1.0, step: 0.1, count: 20, absolute: false },
+    limit: u8::MAX,
+};
+
+impl Block<256, 144> for Q4K {
+    const TYPE: TensorType = TensorType::Q4_K;
+
+    fn decode(block: &[u8; 144], out: &mut [f32; 256]) {
+        let d = half_at::<0, _>(block).to_f32();
+        let dmin = half_at::<2, _>(block).to_f32();
+        let q = bits::unpack::<4, 32, _, 256>(part::<16, 128, _>(block));
+        for (g, (out, q)) in out.chunks_exact_mut(32).zip(q.chunks_exact(32)).enumerate() {
+            let (s, m) = k_affine::unpack(part::<4, 12, _>(block), g);
+            let (d, m) = (d * f32::from(s), dmin * f32::from(m));
+            for (x, &q) in out.iter_mut().zip(q) {
+                *x = d * f32::from(q) - m;
+            }
+        }
+    }
+
+    fn encode(x: &[f32; 256], weights: Option<Weights<256>>) -> [u8; 144] {
+        let found = k_affine::encode(&FORMAT, x, weights);
+        let mut block = [0; 144];
+        put::<0, 2, _>(&mut block, found.d.to_le_bytes());
+        put::<2, 2, _>(&mut block, found.dmin.to_le_bytes());
+        put::<4, 12, _>(&mut block, found.scales);
+        put::<16, 128, _>(&mut block, bits::pack::<4, 32, _, _>(&found.levels, 0));
+        block
+    }
+
+    fn bad_scale(block: &[u8; 144]) -> Option<(&'static str, f32)> {
+        first_bad([("d", half_at::<0, _>(block)), ("dmin", half_at::<2, _>(block))])
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bytes_stand_where_the_drawing_says() {
+        let mut block = [0; 144];
+        // d = 1, dmin = 2, scale 1 and minimum 1 in group 0, scale 3 and minimum 0 in group 3.
+        block[..9].copy_from_slice(&[0x00, 0x3c, 0x00, 0x40, 1, 0, 0, 3, 1]);
+        block[16] = 0x5a;
+        block[16 + 32 + 7] = 0xc1;
+        let mut out = [0.0; 256];
+        Q4K::decode(&block, &mut out);
+        assert_eq!((out[0], out[1]), (10.0 - 2.0, -2.0));
+        assert_eq!((out[32], out[64 + 7], out[96 + 7]), (0.0, 0.0, 36.0));
+    }
+}

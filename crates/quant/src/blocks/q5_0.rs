@@ -1,0 +1,69 @@
+//! Q5_0: 5 bits each and one scale for 32 weights, 5.5 bits per weight.
+//!
+//! ```text
+//! d[2]  qh[4]  qs[16]     qs[j]: | x[j+16] low 4 | x[j] low 4 |
+//!                                 7             4 3          0
+//!                         qh as a 32-bit number: bit i is the high bit of x[i]
+//!
+//! x = d * (q - 16)        d: f16, of either sign: the weight of largest magnitude gets q = 0
+//! ```
+
+use gguf::TensorType;
+use half::f16;
+
+use super::{Block, Weights, first_bad, half_at, part, put};
+use crate::{bits, search};
+
+pub(super) struct Q5_0;
+
+impl Block<32, 22> for Q5_0 {
+    const TYPE: TensorType = TensorType::Q5_0;
+    const USES_ROW_MEAN_SQUARE: bool = true;
+
+    fn decode(block: &[u8; 22], out: &mut [f32; 32]) {
+        let d = half_at::<0, _>(block).to_f32();
+        let high = bits::unpack::<1, 1, _, 32>(part::<2, 4, _>(block));
+        let low = bits::unpack::<4, 16, _, 32>(part::<6, 16, _>(block));
+        for ((x, low), high) in out.iter_mut().zip(low).zip(high) {
+            *x = (i32::from(low | high << 4) - 16) as f32 * d;
+        }
+    }
+
+    fn encode(x: &[f32; 32], weights: Option<Weights<32>>) -> [u8; 22] {
+        let mut q = [0; 32];
+        let d = match weights {
+            None => search::offset_levels(16, x, &mut q),
+            Some(w) => {
+                let weights = search::emphasize(w.columns, x, w.row_mean_square);
+                search::symmetric(16, x, &weights, &mut q)
+            }
+        };
+        let mut block = [0; 22];
+        put::<0, 2, _>(&mut block, f16::from_f32(d).to_le_bytes());
+        put::<2, 4, _>(&mut block, bits::pack::<1, 1, _, _>(&q, 4));
+        put::<6, 16, _>(&mut block, bits::pack::<4, 16, _, _>(&q, 0));
+        block
+    }
+
+    fn bad_scale(block: &[u8; 22]) -> Option<(&'static str, f32)> {
+        first_bad([("d", half_at::<0, _>(block))])
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bytes_stand_where_the_drawing_says() {
+        let mut x = [0.0; 32];
+        (x[0], x[1], x[17]) = (-16.0, 15.0, -3.0);
+        let mut expected = [0; 22];
+        expected[..6].copy_from_slice(&[0x00, 0x3c, 0xfe, 0xff, 0xfd, 0xff]);
+        expected[7] = 0xdf;
+        assert_eq!(Q5_0::encode(&x, None), expected);
+        let mut out = [0.0; 32];
+        Q5_0::decode(&expected, &mut out);
+        assert_eq!(out, x);
+    }
+}

@@ -1,0 +1,78 @@
+//! Q5_K: 5 bits each, super-blocks of 256 in 8 groups of 32, 5.5 bits per weight.
+//!
+//! ```text
+//! d[2]  dmin[2]  scales[12]  qh[32]  qs[128]
+//!
+//! qs[32*c + l]: | x[64*c + 32 + l] low 4 | x[64*c + l] low 4 |      c in 0..4, l in 0..32
+//!                7                      4 3                 0
+//! qh[l]: bit g is the high bit of x[32*g + l]
+//! scales: eight 6-bit scales s and minima m, packed as drawn in `k_affine.rs`
+//!
+//! x = d * s[g] * q - dmin * m[g]      g: group of x, its index / 32
+//! ```
+
+use gguf::TensorType;
+
+use super::k_affine::{self, Format};
+use super::{Block, Weights, first_bad, half_at, part, put};
+use crate::{bits, search::Trials};
+
+pub(super) struct Q5K;
+
+const FORMAT: Format = Format {
+    top: 31,
+    trials: Trials { first: -0.5, step: 0.1, count: 15, absolute: false },
+    limit: 63,
+};
+
+impl Block<256, 176> for Q5K {
+    const TYPE: TensorType = TensorType::Q5_K;
+
+    fn decode(block: &[u8; 176], out: &mut [f32; 256]) {
+        let d = half_at::<0, _>(block).to_f32();
+        let dmin = half_at::<2, _>(block).to_f32();
+        let high = bits::unpack::<1, 32, _, 256>(part::<16, 32, _>(block));
+        let low = bits::unpack::<4, 32, _, 256>(part::<48, 128, _>(block));
+        let q = low.chunks_exact(32).zip(high.chunks_exact(32));
+        for (g, (out, (low, high))) in out.chunks_exact_mut(32).zip(q).enumerate() {
+            let (s, m) = k_affine::unpack(part::<4, 12, _>(block), g);
+            let (d, m) = (d * f32::from(s), dmin * f32::from(m));
+            for ((x, &low), &high) in out.iter_mut().zip(low).zip(high) {
+                *x = d * f32::from(low | high << 4) - m;
+            }
+        }
+    }
+
+    fn encode(x: &[f32; 256], weights: Option<Weights<256>>) -> [u8; 176] {
+        let found = k_affine::encode(&FORMAT, x, weights);
+        let mut block = [0; 176];
+        put::<0, 2, _>(&mut block, found.d.to_le_bytes());
+        put::<2, 2, _>(&mut block, found.dmin.to_le_bytes());
+        put::<4, 12, _>(&mut block, found.scales);
+        put::<16, 32, _>(&mut block, bits::pack::<1, 32, _, _>(&found.levels, 4));
+        put::<48, 128, _>(&mut block, bits::pack::<4, 32, _, _>(&found.levels, 0));
+        block
+    }
+
+    fn bad_scale(block: &[u8; 176]) -> Option<(&'static str, f32)> {
+        first_bad([("d", half_at::<0, _>(block)), ("dmin", half_at::<2, _>(block))])
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bytes_stand_where_the_drawing_says() {
+        let mut block = [0; 176];
+        // d = 1, dmin = 2, scale 1 and minimum 1 in group 0, scale 3 and minimum 0 in group 3.
+        block[..9].copy_from_slice(&[0x00, 0x3c, 0x00, 0x40, 1, 0, 0, 3, 1]);
+        (block[16], block[16 + 7]) = (1 << 0, 1 << 3);
+        (block[48], block[48 + 32 + 7]) = (0x5a, 0xc1);
+        let mut out = [0.0; 256];
+        Q5K::decode(&block, &mut out);
+        assert_eq!((out[0], out[1]), (26.0 - 2.0, -2.0));
+        assert_eq!((out[32], out[64 + 7], out[96 + 7]), (0.0, 0.0, 84.0));
+    }
+}

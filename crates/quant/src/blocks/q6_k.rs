@@ -1,0 +1,92 @@
+//! Q6_K: 6 bits each, super-blocks of 256 in 16 groups of 16, 6.5625 bits per weight.
+//!
+//! ```text
+//! ql[128]  qh[64]  scales[16]  d[2]
+//!
+//! ql[64*h + l]: | x[128*h + 64 + l] low 4 | x[128*h + l] low 4 |              h 0, 1; l in 0..64
+//!                7                       4 3                  0
+//! qh[32*h + l]: | x[128*h + 96 + l] | .. 64 + l | .. 32 + l | x[128*h + l] |  upper 2 bits of each
+//!                7                 6 5         4 3         2 1            0   h 0, 1; l in 0..32
+//! scales[g]:    s[g], signed                                                  g: index of x / 16
+//!
+//! x = d * s[g] * (q - 32)         d: f16
+//! ```
+
+use gguf::TensorType;
+use half::f16;
+
+use super::{Block, Weights, first_bad, half_at, part, put};
+use crate::{bits, search};
+
+pub(super) struct Q6K;
+
+impl Block<256, 210> for Q6K {
+    const TYPE: TensorType = TensorType::Q6_K;
+
+    fn decode(block: &[u8; 210], out: &mut [f32; 256]) {
+        let d = half_at::<208, _>(block).to_f32();
+        let low = bits::unpack::<4, 64, _, 256>(part::<0, 128, _>(block));
+        let high = bits::unpack::<2, 32, _, 256>(part::<128, 64, _>(block));
+        let q = low.as_chunks::<16>().0.iter().zip(high.as_chunks::<16>().0);
+        let groups = out.as_chunks_mut::<16>().0.iter_mut().zip(q);
+        for ((out, (low, high)), &s) in groups.zip(part::<192, 16, _>(block)) {
+            let d = d * f32::from(s as i8);
+            for ((x, &low), &high) in out.iter_mut().zip(low).zip(high) {
+                *x = d * (i32::from(low | high << 4) - 32) as f32;
+            }
+        }
+    }
+
+    fn encode(x: &[f32; 256], weights: Option<Weights<256>>) -> [u8; 210] {
+        let mut q = [0; 256];
+        let mut scales = [0.0; 16];
+        let groups = x.as_chunks::<16>().0.iter().zip(q.as_chunks_mut().0);
+        for (g, ((x, q), scale)) in groups.zip(&mut scales).enumerate() {
+            // Importance weights are used as they are: with 64 levels no value needs emphasis.
+            let weights = match weights {
+                None => x.map(|x| x * x),
+                Some(w) => w.columns.as_chunks().0[g],
+            };
+            *scale = search::symmetric(32, x, &weights, q);
+        }
+        let mut block = [0; 210];
+        let extreme = search::extreme(&scales);
+        if extreme.abs() < search::ZERO_GROUP {
+            return block;
+        }
+        let inverse = -128.0 / extreme;
+        let d = f16::from_f32(1.0 / inverse);
+        let s = scales.map(|v| search::nearest(inverse * v).min(127) as i8);
+        // The groups were fitted with exact scales; the levels must suit the rounded ones.
+        for ((x, q), s) in x.chunks_exact(16).zip(q.chunks_exact_mut(16)).zip(s) {
+            search::round_symmetric(32, x, d.to_f32() * f32::from(s), q);
+        }
+        put::<0, 128, _>(&mut block, bits::pack::<4, 64, _, _>(&q, 0));
+        put::<128, 64, _>(&mut block, bits::pack::<2, 32, _, _>(&q, 4));
+        put::<192, 16, _>(&mut block, s.map(|s| s as u8));
+        put::<208, 2, _>(&mut block, d.to_le_bytes());
+        block
+    }
+
+    fn bad_scale(block: &[u8; 210]) -> Option<(&'static str, f32)> {
+        first_bad([("d", half_at::<208, _>(block))])
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bytes_stand_where_the_drawing_says() {
+        let mut block = [0; 210];
+        // d = 1; s[0] = 1, s[15] = -2.
+        (block[192], block[207], block[209]) = (1, 0xfe, 0x3c);
+        (block[1], block[128 + 1]) = (0x0a, 0b10);
+        (block[64 + 63], block[128 + 63]) = (0xf0, 0b11 << 6);
+        let mut out = [0.0; 256];
+        Q6K::decode(&block, &mut out);
+        assert_eq!((out[0], out[1]), (-32.0, 10.0));
+        assert_eq!((out[16], out[254], out[255]), (0.0, 64.0, -62.0));
+    }
+}

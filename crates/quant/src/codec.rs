@@ -1,0 +1,323 @@
+//! Rows of floats to bytes and back, for every type that has a codec.
+
+use std::fmt;
+
+use gguf::TensorType;
+
+use crate::blocks::{self, Block, Weights};
+use crate::search;
+
+/// The encoder, decoder and checker of one tensor type; from [`codec`].
+pub struct Codec {
+    ty: TensorType,
+    // All three are called with lengths that fit each other and a whole number of blocks.
+    decode: fn(&[u8], &mut [f32]),
+    encode: fn(&[f32], Option<&[f32]>, &mut [u8]),
+    find_bad: fn(&[u8]) -> Option<BadBlock>,
+}
+
+/// Why a row could not be encoded or decoded.
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
+pub enum CodecError {
+    /// No codec for this type: it is unknown, removed, or not a type of weights.
+    #[error("{0} cannot be encoded or decoded; convert the tensor to another type first")]
+    NoCodec(TensorType),
+    /// The row does not divide into blocks.
+    #[error("a row of {elements} elements is not a whole number of {ty} blocks of {block_len}")]
+    NotWholeBlocks {
+        /// The type asked for.
+        ty: TensorType,
+        /// Elements of the row.
+        elements: usize,
+        /// Elements of one block.
+        block_len: u64,
+    },
+    /// The bytes are not as many as the row's elements need.
+    #[error("{elements} elements of {ty} are {expected} bytes, not {found}")]
+    WrongByteLength {
+        /// The type asked for.
+        ty: TensorType,
+        /// Elements of the row.
+        elements: usize,
+        /// Bytes they take.
+        expected: u64,
+        /// Bytes given.
+        found: usize,
+    },
+    /// The bytes are not a whole number of blocks.
+    #[error("{bytes} bytes are not a whole number of {ty} blocks of {block_bytes} bytes")]
+    PartialBlock {
+        /// The type asked for.
+        ty: TensorType,
+        /// Bytes given.
+        bytes: usize,
+        /// Bytes of one block.
+        block_bytes: u64,
+    },
+    /// Not one importance weight per column.
+    #[error("{found} importance weights for a row of {elements} elements")]
+    WrongWeightCount {
+        /// Elements of the row.
+        elements: usize,
+        /// Weights given.
+        found: usize,
+    },
+    /// A block type cannot store this value, and it would spoil its whole block.
+    #[error("element {position} of the row is {value}, which no {ty} block can hold")]
+    NotFinite {
+        /// The type asked for.
+        ty: TensorType,
+        /// The first such element of the row.
+        position: usize,
+        /// NaN or an infinity.
+        value: f32,
+    },
+    /// An importance weight is NaN or infinite.
+    #[error("the importance weight of column {position} is {value}")]
+    WeightNotFinite {
+        /// The first such column.
+        position: usize,
+        /// NaN or an infinity.
+        value: f32,
+    },
+}
+
+/// A NaN or an infinity in encoded data: a plain float, or a float that scales a block.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct BadBlock {
+    /// The first element that it spoils, counted from the start of the data.
+    pub element: usize,
+    /// How many elements it spoils: those of the block.
+    pub len: usize,
+    /// Which float of the block, by its official name (`d`, `dmin`, `m`), or `value`.
+    pub field: &'static str,
+    /// What stands there: NaN or an infinity.
+    pub value: f32,
+}
+
+impl BadBlock {
+    /// A bad value among plain numbers.
+    pub(crate) fn value(element: usize, value: f32) -> Self {
+        Self { element, len: 1, field: "value", value }
+    }
+}
+
+impl fmt::Display for BadBlock {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { element, len, field, value } = self;
+        match len {
+            1 => write!(f, "element {element} is {value}"),
+            _ => write!(
+                f,
+                "{field} is {value} in the block of elements {element} to {}",
+                element + len - 1
+            ),
+        }
+    }
+}
+
+/// The codec of a type; `None` if the type has none.
+pub fn codec(ty: TensorType) -> Option<&'static Codec> {
+    blocks::CODECS.iter().find(|c| c.ty == ty)
+}
+
+fn require(ty: TensorType) -> Result<&'static Codec, CodecError> {
+    codec(ty).ok_or(CodecError::NoCodec(ty))
+}
+
+/// Decodes one row. See [`Codec::decode_row`].
+///
+/// ```
+/// use gguf::TensorType;
+/// let mut out = [0.0; 2];
+/// gguf_quant::decode_row(TensorType::BF16, &[0x80, 0x3f, 0x00, 0xc0], &mut out)?;
+/// assert_eq!(out, [1.0, -2.0]);
+/// # Ok::<(), gguf_quant::CodecError>(())
+/// ```
+///
+/// # Errors
+/// As [`Codec::decode_row`], and if the type has no codec.
+pub fn decode_row(ty: TensorType, bytes: &[u8], out: &mut [f32]) -> Result<(), CodecError> {
+    require(ty)?.decode_row(bytes, out)
+}
+
+/// Encodes one row. See [`Codec::encode_row`].
+///
+/// ```
+/// use gguf::TensorType;
+/// let row = [1.0; 32];
+/// let mut block = [0; 34];
+/// gguf_quant::encode_row(TensorType::Q8_0, &row, None, &mut block)?;
+/// assert_eq!(block[2..], [127; 32]);
+/// # Ok::<(), gguf_quant::CodecError>(())
+/// ```
+///
+/// # Errors
+/// As [`Codec::encode_row`], and if the type has no codec.
+pub fn encode_row(
+    ty: TensorType,
+    row: &[f32],
+    weights: Option<&[f32]>,
+    out: &mut [u8],
+) -> Result<(), CodecError> {
+    require(ty)?.encode_row(row, weights, out)
+}
+
+/// Finds the first NaN or infinity in encoded data. See [`Codec::find_bad_block`].
+///
+/// # Errors
+/// As [`Codec::find_bad_block`], and if the type has no codec.
+pub fn find_bad_block(ty: TensorType, bytes: &[u8]) -> Result<Option<BadBlock>, CodecError> {
+    require(ty)?.find_bad_block(bytes)
+}
+
+impl Codec {
+    /// The type that this codec is for.
+    pub fn tensor_type(&self) -> TensorType {
+        self.ty
+    }
+
+    /// Decodes `bytes`, exactly `out.len()` elements, which may also be several rows.
+    ///
+    /// # Errors
+    /// If the lengths do not fit each other or the block size.
+    pub fn decode_row(&self, bytes: &[u8], out: &mut [f32]) -> Result<(), CodecError> {
+        self.check_lengths(out.len(), bytes.len())?;
+        (self.decode)(bytes, out);
+        Ok(())
+    }
+
+    /// Encodes one row into `out`, with the bytes that the official tools write.
+    ///
+    /// `weights` are the importance of each column (from an importance matrix); types whose
+    /// encoder has no use for them ignore them. With weights some types also look at the mean
+    /// square of the whole row, so then it must be a single row.
+    ///
+    /// Finite input can still give an infinite scale, where half precision cannot hold it;
+    /// [`Codec::find_bad_block`] finds that, as the official tools do after encoding.
+    ///
+    /// # Errors
+    /// If the lengths do not fit each other or the block size, if a weight is not finite, or if an
+    /// element is not finite and this is a block type (plain floats keep NaN and infinities).
+    pub fn encode_row(
+        &self,
+        row: &[f32],
+        weights: Option<&[f32]>,
+        out: &mut [u8],
+    ) -> Result<(), CodecError> {
+        self.check_lengths(row.len(), out.len())?;
+        if self.ty.is_quantized()
+            && let Some((position, value)) = first_not_finite(row)
+        {
+            return Err(CodecError::NotFinite { ty: self.ty, position, value });
+        }
+        if let Some(weights) = weights {
+            if weights.len() != row.len() {
+                let (elements, found) = (row.len(), weights.len());
+                return Err(CodecError::WrongWeightCount { elements, found });
+            }
+            if let Some((position, value)) = first_not_finite(weights) {
+                return Err(CodecError::WeightNotFinite { position, value });
+            }
+        }
+        (self.encode)(row, weights, out);
+        Ok(())
+    }
+
+    /// Finds the first NaN or infinity in encoded data (any whole number of blocks): the floats
+    /// themselves, or the scales of the blocks. It sees what `ggml_validate_row_data` sees.
+    ///
+    /// # Errors
+    /// If `bytes` is not a whole number of blocks.
+    pub fn find_bad_block(&self, bytes: &[u8]) -> Result<Option<BadBlock>, CodecError> {
+        let ty = self.ty;
+        let (_, block_bytes) = ty.block().ok_or(CodecError::NoCodec(ty))?;
+        if !(bytes.len() as u64).is_multiple_of(block_bytes) {
+            return Err(CodecError::PartialBlock { ty, bytes: bytes.len(), block_bytes });
+        }
+        Ok((self.find_bad)(bytes))
+    }
+
+    fn check_lengths(&self, elements: usize, found: usize) -> Result<(), CodecError> {
+        let ty = self.ty;
+        let Some(expected) = ty.byte_len(&[elements as u64]) else {
+            let block_len = ty.block().map_or(0, |(len, _)| len);
+            return Err(CodecError::NotWholeBlocks { ty, elements, block_len });
+        };
+        if found as u64 != expected {
+            return Err(CodecError::WrongByteLength { ty, elements, expected, found });
+        }
+        Ok(())
+    }
+
+    /// The codec of a type of plain numbers, from functions over whole rows.
+    pub(crate) const fn plain(
+        ty: TensorType,
+        decode: fn(&[u8], &mut [f32]),
+        encode: fn(&[f32], Option<&[f32]>, &mut [u8]),
+        find_bad: fn(&[u8]) -> Option<BadBlock>,
+    ) -> Self {
+        Self { ty, decode, encode, find_bad }
+    }
+
+    /// The codec of a block type.
+    pub(crate) const fn blocks<B: Block<LEN, BYTES>, const LEN: usize, const BYTES: usize>() -> Self
+    {
+        const {
+            let (len, bytes) = B::TYPE.block().expect("a type with a codec has a block size");
+            assert!(len == LEN as u64 && bytes == BYTES as u64);
+        }
+        Self {
+            ty: B::TYPE,
+            decode: decode_blocks::<B, LEN, BYTES>,
+            encode: encode_blocks::<B, LEN, BYTES>,
+            find_bad: find_bad_scale::<B, LEN, BYTES>,
+        }
+    }
+}
+
+fn first_not_finite(x: &[f32]) -> Option<(usize, f32)> {
+    // Without early exit the compiler can check many at once.
+    if x.iter().fold(true, |finite, v| finite & v.is_finite()) {
+        return None;
+    }
+    x.iter().copied().enumerate().find(|(_, v)| !v.is_finite())
+}
+
+fn decode_blocks<B: Block<LEN, BYTES>, const LEN: usize, const BYTES: usize>(
+    bytes: &[u8],
+    out: &mut [f32],
+) {
+    for (block, out) in bytes.as_chunks().0.iter().zip(out.as_chunks_mut().0) {
+        B::decode(block, out);
+    }
+}
+
+fn encode_blocks<B: Block<LEN, BYTES>, const LEN: usize, const BYTES: usize>(
+    row: &[f32],
+    weights: Option<&[f32]>,
+    out: &mut [u8],
+) {
+    let blocks = row.as_chunks().0.iter().zip(out.as_chunks_mut().0);
+    let Some(weights) = weights else {
+        return blocks.for_each(|(x, out)| *out = B::encode(x, None));
+    };
+    let row_mean_square =
+        if B::USES_ROW_MEAN_SQUARE { search::sum_squares(row) / row.len() as f32 } else { 0.0 };
+    for ((x, out), columns) in blocks.zip(weights.as_chunks().0) {
+        *out = B::encode(x, Some(Weights { columns, row_mean_square }));
+    }
+}
+
+fn find_bad_scale<B: Block<LEN, BYTES>, const LEN: usize, const BYTES: usize>(
+    bytes: &[u8],
+) -> Option<BadBlock> {
+    bytes.as_chunks().0.iter().enumerate().find_map(|(i, block)| {
+        B::bad_scale(block).map(|(field, value)| BadBlock {
+            element: i * LEN,
+            len: LEN,
+            field,
+            value,
+        })
+    })
+}

@@ -1,0 +1,360 @@
+//! The scale searches that encoders share.
+//!
+//! Each takes a group of floats with one weight per float (how much its error counts), and finds
+//! the scale (and minimum) and the integer levels with a small weighted error. They follow the
+//! searches of ggml (`ggml-quants.c`, named at each function) operation by operation: the order
+//! of every sum, every tie and every early exit shows in the bytes.
+
+/// Groups whose largest magnitude is below this are stored as zeros (`GROUP_MAX_EPS`).
+pub(crate) const ZERO_GROUP: f32 = 1e-15;
+
+/// The nearest integer, ties to even, for |v| < 2^22: adding 1.5 * 2^23 leaves it in the mantissa.
+///
+/// Outside that range the result is that of the same bit trick in C: -2^22 for infinities, 0 for
+/// NaN. Huge inputs get there (a scale overflows), so it is part of the specification.
+#[inline]
+pub(crate) fn nearest(v: f32) -> i32 {
+    ((v + 12_582_912.0).to_bits() & 0x7f_ffff) as i32 - 0x40_0000
+}
+
+/// The value of largest magnitude, with its sign; the first of equals, 0 if all are 0.
+#[inline]
+pub(crate) fn extreme(x: &[f32]) -> f32 {
+    x.iter().fold(0.0, |best: f32, &v| if best.abs() < v.abs() { v } else { best })
+}
+
+/// The smallest and the largest value.
+#[inline]
+pub(crate) fn range<const N: usize>(x: &[f32; N]) -> (f32, f32) {
+    x.iter().fold((x[0], x[0]), |(min, max), &v| {
+        (if v < min { v } else { min }, if v > max { v } else { max })
+    })
+}
+
+/// 1/v, or 0 for 0.
+#[inline]
+pub(crate) fn inverse(v: f32) -> f32 {
+    if v != 0.0 { 1.0 / v } else { 0.0 }
+}
+
+/// Sum from left to right.
+#[inline]
+pub(crate) fn sum(x: &[f32]) -> f32 {
+    x.iter().fold(0.0, |s, v| s + v)
+}
+
+/// Sum of squares from left to right.
+#[inline]
+pub(crate) fn sum_squares(x: &[f32]) -> f32 {
+    x.iter().fold(0.0, |s, v| s + v * v)
+}
+
+/// The weights of a group under importance weights: large values count more than small ones, but
+/// not by their square, since `energy` (about the mean square around the group) is added first.
+#[inline]
+pub(crate) fn emphasize<const N: usize>(
+    importance: &[f32; N],
+    x: &[f32; N],
+    energy: f32,
+) -> [f32; N] {
+    std::array::from_fn(|i| importance[i] * (energy + x[i] * x[i]).sqrt())
+}
+
+/// Levels `0..2 * half` of `x ~ d * (level - half)` for a given scale; none change if it is 0.
+#[inline]
+pub(crate) fn round_symmetric(half: i32, x: &[f32], d: f32, levels: &mut [u8]) {
+    if d != 0.0 {
+        for (level, x) in levels.iter_mut().zip(x) {
+            *level = (nearest(x / d).clamp(-half, half - 1) + half) as u8;
+        }
+    }
+}
+
+/// Levels `0..=top` of `x ~ d * level - m` for a given scale and minimum; none change if the
+/// scale is 0.
+#[inline]
+pub(crate) fn round_affine(top: i32, x: &[f32], d: f32, m: f32, levels: &mut [u8]) {
+    if d != 0.0 {
+        for (level, x) in levels.iter_mut().zip(x) {
+            *level = nearest((x + m) / d).clamp(0, top) as u8;
+        }
+    }
+}
+
+/// Scale and levels `0..2 * half` of `x ~ scale * (level - half)` without a search: the extreme
+/// gets level 0 (`quantize_row_q4_0_ref`, `quantize_row_q5_0_ref`).
+pub(crate) fn offset_levels<const N: usize>(half: u8, x: &[f32; N], levels: &mut [u8; N]) -> f32 {
+    let scale = extreme(x) / -f32::from(half);
+    let inverse = inverse(scale);
+    let middle = f32::from(half) + 0.5;
+    for (level, x) in levels.iter_mut().zip(x) {
+        *level = truncate(x * inverse + middle).min(2 * half - 1);
+    }
+    scale
+}
+
+/// Scale, minimum and levels `0..=top` of `x ~ scale * level + min` without a search: the levels
+/// span the range of x (`quantize_row_q4_1_ref`, `quantize_row_q5_1_ref`).
+pub(crate) fn spread_levels<const N: usize>(
+    top: u8,
+    x: &[f32; N],
+    levels: &mut [u8; N],
+) -> (f32, f32) {
+    let (min, max) = range(x);
+    let scale = (max - min) / f32::from(top);
+    let inverse = inverse(scale);
+    for (level, x) in levels.iter_mut().zip(x) {
+        *level = truncate((x - min) * inverse + 0.5).min(top);
+    }
+    (scale, min)
+}
+
+/// The integer part of a small non-negative number. A scale too small for its reciprocal gives
+/// infinities and NaN here: 0, as the conversion instruction of x86-64 does.
+#[inline]
+fn truncate(v: f32) -> u8 {
+    if v < 256.0 { v as u8 } else { 0 }
+}
+
+/// Searches `scale` and levels `0..2 * half` for `x ~ scale * (level - half)`: tries 19 scales
+/// around the one that puts the extreme at level 0, each followed by the least-squares scale
+/// (`make_qx_quants` with `rmse_type` 1).
+///
+/// The levels of an all-zero group are 0, not `half`: its scale is 0.
+pub(crate) fn symmetric<const N: usize>(
+    half: i32,
+    x: &[f32; N],
+    weights: &[f32; N],
+    levels: &mut [u8; N],
+) -> f32 {
+    /// Number of trials, and the one that counts first: that of the extreme at level 0.
+    const TRIALS: usize = 19;
+    const FIRST: usize = 9;
+    let extreme = extreme(x);
+    if extreme.abs() < ZERO_GROUP {
+        levels.fill(0);
+        return 0.0;
+    }
+    let level = |inverse: f32, x: f32| nearest(inverse * x).clamp(-half, half - 1);
+    // The trials do not depend on each other: measuring all at once keeps the order of every sum,
+    // and the compiler makes vectors of them.
+    let inverses: [f32; TRIALS] =
+        std::array::from_fn(|k| -(half as f32 + 0.1 * (k as f32 - FIRST as f32)) / extreme);
+    // Sums of w*x*l and w*l*l, whose quotient is the least-squares scale for a trial's levels.
+    let (mut sum_xl, mut sum_ll) = ([0.0; TRIALS], [0.0; TRIALS]);
+    for (&x, &w) in x.iter().zip(weights) {
+        for ((xl, ll), &inverse) in sum_xl.iter_mut().zip(&mut sum_ll).zip(&inverses) {
+            let l = level(inverse, x) as f32;
+            *xl += w * x * l;
+            *ll += w * l * l;
+        }
+    }
+    let (mut chosen, xl, ll) = (FIRST, sum_xl[FIRST], sum_ll[FIRST]);
+    let mut scale = if ll != 0.0 { xl / ll } else { 0.0 };
+    let mut best = scale * xl;
+    for k in (0..TRIALS).filter(|&k| k != FIRST) {
+        let (xl, ll) = (sum_xl[k], sum_ll[k]);
+        if ll > 0.0 && xl * xl > best * ll {
+            chosen = k;
+            scale = xl / ll;
+            best = scale * xl;
+        }
+    }
+    *levels = x.map(|x| (level(inverses[chosen], x) + half) as u8);
+    scale
+}
+
+/// As [`symmetric`] with weights x*x, but starting from one scale and then moving single levels
+/// while that lowers the error, at most five times round (`make_q3_quants`).
+pub(crate) fn symmetric_by_moves<const N: usize>(
+    half: i32,
+    x: &[f32; N],
+    levels: &mut [u8; N],
+) -> f32 {
+    let extreme = extreme(x);
+    if extreme.abs() < ZERO_GROUP {
+        levels.fill(0);
+        return 0.0;
+    }
+    let inverse = -half as f32 / extreme;
+    let mut signed = x.map(|x| nearest(inverse * x).clamp(-half, half - 1));
+    let (mut sum_xl, mut sum_ll) = (0.0, 0.0);
+    for (&x, &l) in x.iter().zip(&signed) {
+        let (w, l) = (x * x, l as f32);
+        sum_xl += w * x * l;
+        sum_ll += w * l * l;
+    }
+    for _ in 0..5 {
+        let mut moved = false;
+        for (&x, level) in x.iter().zip(&mut signed) {
+            let (w, l) = (x * x, *level as f32);
+            let mut xl = sum_xl - w * x * l;
+            if xl > 0.0 {
+                let mut ll = sum_ll - w * l * l;
+                let new = nearest(x * ll / xl).clamp(-half, half - 1);
+                if new != *level {
+                    let l = new as f32;
+                    xl += w * x * l;
+                    ll += w * l * l;
+                    if ll > 0.0 && xl * xl * sum_ll > sum_xl * sum_xl * ll {
+                        (*level, sum_xl, sum_ll) = (new, xl, ll);
+                        moved = true;
+                    }
+                }
+            }
+        }
+        if !moved {
+            break;
+        }
+    }
+    *levels = signed.map(|l| (l + half) as u8);
+    if sum_ll > 0.0 { sum_xl / sum_ll } else { 0.0 }
+}
+
+/// Which scales [`affine`] tries: those that put the maximum at level `top + first + i * step`,
+/// for i in `0..=count`.
+pub(crate) struct Trials {
+    /// Offset of the first trial.
+    pub first: f32,
+    /// Distance of the trials.
+    pub step: f32,
+    /// Number of trials, less one.
+    pub count: i32,
+    /// Judge a trial by absolute errors instead of squares.
+    pub absolute: bool,
+}
+
+/// The trials of all encoders that have importance weights.
+pub(crate) const WEIGHTED: Trials = Trials { first: -0.9, step: 0.05, count: 36, absolute: false };
+
+/// Searches `(scale, m)` and levels `0..=top` for `x ~ scale * level - m` with `m >= 0`: each trial
+/// is followed by the least-squares scale and minimum (`make_qkx2_quants`, `make_qkx3_quants`).
+pub(crate) fn affine<const N: usize>(
+    top: i32,
+    x: &[f32; N],
+    weights: &[f32; N],
+    trials: &Trials,
+    levels: &mut [u8; N],
+) -> (f32, f32) {
+    let (low, max) = range(x);
+    let mut min = if low > 0.0 { 0.0 } else { low };
+    if max == min {
+        levels.fill(0);
+        return (0.0, -min);
+    }
+    let (mut sum_w, mut sum_x) = (weights[0], weights[0] * x[0]);
+    for (&x, &w) in x.iter().zip(weights).skip(1) {
+        sum_w += w;
+        sum_x += w * x;
+    }
+    let error = |scale: f32, min: f32, levels: &[u8; N]| {
+        let mut total = 0.0;
+        for ((&l, &x), &w) in levels.iter().zip(x).zip(weights) {
+            let diff = scale * f32::from(l) + min - x;
+            total += w * if trials.absolute { diff.abs() } else { diff * diff };
+        }
+        total
+    };
+    let inverse = top as f32 / (max - min);
+    for (level, &x) in levels.iter_mut().zip(x) {
+        *level = nearest(inverse * (x - min)).clamp(0, top) as u8;
+    }
+    let mut scale = 1.0 / inverse;
+    let mut best = error(scale, min, levels);
+    let mut trial = [0; N];
+    for i in 0..=trials.count {
+        // `min` is the best so far, not the group's own: each success shifts the later trials.
+        let inverse = (trials.first + trials.step * i as f32 + top as f32) / (max - min);
+        let (mut sum_l, mut sum_ll, mut sum_xl) = (0.0, 0.0, 0.0);
+        for ((level, &x), &w) in trial.iter_mut().zip(x).zip(weights) {
+            let l = nearest(inverse * (x - min)).clamp(0, top);
+            *level = l as u8;
+            let l = l as f32;
+            sum_l += w * l;
+            sum_ll += w * l * l;
+            sum_xl += w * l * x;
+        }
+        let det = sum_w * sum_ll - sum_l * sum_l;
+        if det > 0.0 {
+            let mut new_scale = (sum_w * sum_xl - sum_x * sum_l) / det;
+            let mut new_min = (sum_ll * sum_x - sum_l * sum_xl) / det;
+            if new_min > 0.0 {
+                new_min = 0.0;
+                new_scale = sum_xl / sum_ll;
+            }
+            let new_error = error(new_scale, new_min, &trial);
+            if new_error < best {
+                *levels = trial;
+                (best, scale, min) = (new_error, new_scale, new_min);
+            }
+        }
+    }
+    (scale, -min)
+}
+
+/// Searches `scale` and levels `0..=top` for non-negative `x ~ scale * level`: nine scales, then
+/// moves of single levels (`make_qp_quants`). Used for the scales and minima of sub-blocks.
+///
+/// A negative x (a scale that rounding drove below zero) wraps to a level above `top`, as in C.
+pub(crate) fn unsigned<const N: usize>(
+    top: i32,
+    x: &[f32; N],
+    weights: &[f32; N],
+    levels: &mut [u8; N],
+) -> f32 {
+    // Written out because a NaN must replace the maximum, as it does in the C macro.
+    let max = x.iter().fold(0.0, |max, &v| if max > v { max } else { v });
+    if max < ZERO_GROUP {
+        levels.fill(0);
+        return 0.0;
+    }
+    let error = |scale: f32, l: [i32; N]| {
+        let mut total = 0.0;
+        for ((&x, &l), &w) in x.iter().zip(&l).zip(weights) {
+            let diff = x - scale * l as f32;
+            total += w * diff * diff;
+        }
+        total
+    };
+    let mut inverse = top as f32 / max;
+    let mut best = error(1.0 / inverse, x.map(|x| i32::from(nearest(inverse * x) as u8)));
+    for step in (-4..=4).filter(|&s| s != 0) {
+        let trial = (0.1 * step as f32 + top as f32) / max;
+        let new = error(1.0 / trial, x.map(|x| nearest(trial * x).min(top)));
+        if new < best {
+            (best, inverse) = (new, trial);
+        }
+    }
+    let (mut sum_xl, mut sum_ll) = (0.0, 0.0);
+    for ((level, &x), &w) in levels.iter_mut().zip(x).zip(weights) {
+        let l = nearest(inverse * x).min(top);
+        *level = l as u8;
+        let l = l as f32;
+        sum_xl += w * x * l;
+        sum_ll += w * l * l;
+    }
+    for _ in 0..5 {
+        let mut moved = false;
+        for ((level, &x), &w) in levels.iter_mut().zip(x).zip(weights) {
+            let l = f32::from(*level);
+            let mut xl = sum_xl - w * x * l;
+            let mut ll = sum_ll - w * l * l;
+            if xl > 0.0 && ll > 0.0 {
+                let new = nearest(x * ll / xl).min(top);
+                if new != i32::from(*level) {
+                    let l = new as f32;
+                    xl += w * x * l;
+                    ll += w * l * l;
+                    if xl * xl * sum_ll > sum_xl * sum_xl * ll {
+                        (*level, sum_xl, sum_ll) = (new as u8, xl, ll);
+                        moved = true;
+                    }
+                }
+            }
+        }
+        if !moved {
+            break;
+        }
+    }
+    if sum_ll > 0.0 { sum_xl / sum_ll } else { 0.0 }
+}

@@ -1,0 +1,91 @@
+//! Every codec against the official encoder: bytes with and without importance weights, and the
+//! bits of decoded floats. Needs the reference data.
+
+use std::path::{Path, PathBuf};
+
+use gguf::TensorType;
+use safetensors::SafeTensors;
+
+/// Every type with a codec and its file; F32 needs none, its codec copies.
+const FILES: [(TensorType, &str); 12] = [
+    (TensorType::F16, "f16"),
+    (TensorType::BF16, "bf16"),
+    (TensorType::Q4_0, "q4_0"),
+    (TensorType::Q4_1, "q4_1"),
+    (TensorType::Q5_0, "q5_0"),
+    (TensorType::Q5_1, "q5_1"),
+    (TensorType::Q8_0, "q8_0"),
+    (TensorType::Q2_K, "q2_K"),
+    (TensorType::Q3_K, "q3_K"),
+    (TensorType::Q4_K, "q4_K"),
+    (TensorType::Q5_K, "q5_K"),
+    (TensorType::Q6_K, "q6_K"),
+];
+
+#[test]
+fn every_codec_is_named_here() {
+    let with_codec = TensorType::all()
+        .filter(|&ty| gguf_quant::codec(ty).is_some() && ty != TensorType::F32)
+        .collect::<Vec<_>>();
+    let mut named = FILES.map(|(ty, _)| ty);
+    named.sort();
+    assert_eq!(with_codec, named);
+}
+
+fn folder() -> Option<PathBuf> {
+    let folder = std::env::var_os("GGUF_TEST_DATA");
+    if folder.is_none() {
+        eprintln!("SKIPPED: set GGUF_TEST_DATA to the folder of reference data");
+    }
+    Some(Path::new(&folder?).join("quant-vectors"))
+}
+
+fn read(folder: &Path, name: &str) -> Vec<u8> {
+    let path = folder.join(format!("{name}.safetensors"));
+    std::fs::read(&path).unwrap_or_else(|e| panic!("{}: {e}", path.display()))
+}
+
+fn floats(file: &SafeTensors, name: &str) -> Vec<f32> {
+    let view = file.tensor(name).unwrap();
+    view.data().as_chunks().0.iter().map(|b| f32::from_le_bytes(*b)).collect()
+}
+
+#[test]
+fn bytes_and_bits_are_the_official_ones() {
+    let Some(folder) = folder() else { return };
+    let input = read(&folder, "input");
+    let input = SafeTensors::deserialize(&input).unwrap();
+    let (rows, weights) = (floats(&input, "input"), floats(&input, "imatrix"));
+    let columns = weights.len();
+    assert!(!rows.is_empty() && rows.len() % columns == 0);
+
+    let mut wrong = Vec::new();
+    for (ty, name) in FILES {
+        let vectors = read(&folder, name);
+        let vectors = SafeTensors::deserialize(&vectors).unwrap();
+        let weighted = if ty.is_quantized() { "q_imatrix" } else { "q" };
+        for (which, weights) in [("q", None), (weighted, Some(weights.as_slice()))] {
+            let bytes = vectors.tensor(which).unwrap();
+            let decoded = floats(&vectors, &format!("{which}_dequantized"));
+            let row_bytes = ty.byte_len(&[columns as u64]).unwrap() as usize;
+            assert_eq!(bytes.data().len(), rows.len() / columns * row_bytes, "{ty} {which}");
+            let expected = bytes.data().chunks_exact(row_bytes).zip(decoded.chunks_exact(columns));
+            for (r, (row, (bytes, decoded))) in rows.chunks_exact(columns).zip(expected).enumerate()
+            {
+                let mut encoded = vec![0; row_bytes];
+                gguf_quant::encode_row(ty, row, weights, &mut encoded).unwrap();
+                if encoded != bytes {
+                    let at = encoded.iter().zip(bytes).position(|(a, b)| a != b);
+                    wrong.push(format!("{ty} {which} row {r}: encoded bytes, first at {at:?}"));
+                }
+                let mut floats = vec![0.0; columns];
+                gguf_quant::decode_row(ty, bytes, &mut floats).unwrap();
+                let same = |(a, b): (&f32, &f32)| a.to_bits() == b.to_bits();
+                if !floats.iter().zip(decoded).all(same) {
+                    wrong.push(format!("{ty} {which} row {r}: decoded floats"));
+                }
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
