@@ -132,7 +132,8 @@ impl FromStr for ModelName {
     /// Parses a file name (no directories).
     ///
     /// Agrees with the regular expression of the specification, except where its prose is stricter:
-    /// base name and size label may not be empty, and shards count from 1.
+    /// no component is empty (the expression lets two dashes stand for one), and shards count
+    /// from 1.
     ///
     /// # Errors
     /// The first component that does not fit.
