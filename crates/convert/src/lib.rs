@@ -2,5 +2,6 @@
 
 mod error;
 mod json;
+pub mod vocab;
 
 pub use error::Error;
