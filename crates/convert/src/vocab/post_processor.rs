@@ -134,7 +134,7 @@ impl Reader<'_> {
 
     fn last(&mut self, last: &str) {
         self.flags.set("eos", true);
-        let replaced = std::mem::replace(&mut self.eos, Some(last.into()));
+        let replaced = self.eos.replace(last.into());
         if !self.given || replaced == self.eos {
             return;
         }
