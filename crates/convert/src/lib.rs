@@ -3,5 +3,6 @@
 mod error;
 pub mod general;
 mod json;
+pub mod vocab;
 
 pub use error::Error;
