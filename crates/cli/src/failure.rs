@@ -12,6 +12,8 @@ pub enum Failure {
     Usage(String),
     /// Something cannot be read or written.
     Environment(String),
+    /// The user asked to stop.
+    Interrupted,
     /// Nobody reads our output any more.
     ClosedPipe,
 }
@@ -23,16 +25,18 @@ impl Failure {
             Self::Input(message) | Self::Usage(message) | Self::Environment(message) => {
                 Some(message)
             }
+            Self::Interrupted => Some("interrupted; nothing was left behind"),
             Self::Findings | Self::ClosedPipe => None,
         }
     }
 
-    /// 1 the input, 2 the request, 3 the environment.
+    /// 1 the input, 2 the request, 3 the environment, 130 interrupted, as shells have it.
     pub fn exit_code(&self) -> u8 {
         match self {
             Self::Input(_) | Self::Findings => 1,
             Self::Usage(_) => 2,
             Self::Environment(_) => 3,
+            Self::Interrupted => 130,
             Self::ClosedPipe => 0,
         }
     }
@@ -54,6 +58,7 @@ impl From<gguf_convert::Error> for Failure {
         let message = error.to_string();
         match error {
             gguf_convert::Error::Container(error) => error.into(),
+            gguf_convert::Error::Interrupted => Self::Interrupted,
             gguf_convert::Error::Environment { .. } => Self::Environment(message),
             gguf_convert::Error::Request { .. } => Self::Usage(message),
             _ => Self::Input(message),

@@ -21,7 +21,7 @@ use failure::Failure;
     name = "gguf",
     version,
     after_help = "Exit codes: 0 done, 1 the input is at fault, 2 wrong usage, 3 the environment \
-                  (cannot read or write, disk full)."
+                  (cannot read or write, disk full), 130 interrupted."
 )]
 struct Cli {
     #[command(subcommand)]

@@ -1,5 +1,9 @@
-//! A progress bar for work that takes more than a second, on a terminal only.
+//! A progress bar for work that takes more than a second, on a terminal only; and the end of work
+//! when the user wants it to end.
 
+use std::ops::ControlFlow;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
@@ -8,6 +12,7 @@ use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 pub struct Progress {
     bar: ProgressBar,
     started: Instant,
+    interrupted: Arc<AtomicBool>,
 }
 
 impl Progress {
@@ -20,16 +25,29 @@ impl Progress {
             bar.set_style(style);
         }
         bar.set_message(what.to_owned());
-        Self { bar, started: Instant::now() }
+        let interrupted = Arc::new(AtomicBool::new(false));
+        for signal in signal_hook::consts::TERM_SIGNALS {
+            // Where a signal cannot be caught, it ends the process as it always did. A second one
+            // does so at once.
+            let _ = signal_hook::flag::register_conditional_default(*signal, interrupted.clone());
+            let _ = signal_hook::flag::register(*signal, interrupted.clone());
+        }
+        Self { bar, started: Instant::now(), interrupted }
     }
 
-    /// Another `bytes` are done.
-    pub fn advance(&self, bytes: u64) {
+    /// Another `bytes` are done. `Break` after Ctrl-C: whoever writes files then removes what is
+    /// not complete.
+    pub fn advance(&self, bytes: u64) -> ControlFlow<()> {
         self.bar.inc(bytes);
         // On anything but a terminal this target stays hidden too.
         if self.bar.is_hidden() && self.started.elapsed() > Duration::from_secs(1) {
             self.bar.set_draw_target(ProgressDrawTarget::stderr());
         }
+        if self.interrupted.load(Ordering::Relaxed) {
+            self.bar.finish_and_clear();
+            return ControlFlow::Break(());
+        }
+        ControlFlow::Continue(())
     }
 
     /// Removes the bar and says how long the work took.

@@ -6,6 +6,7 @@
 //! of the model, and the bytes do not depend on the number of threads.
 
 use std::num::NonZeroUsize;
+use std::ops::ControlFlow;
 use std::path::Path;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -61,17 +62,18 @@ impl Job<'_> {
 
     /// Writes the file at `path`; it appears there only when it is complete.
     ///
-    /// `progress` is called from many threads with the number of bytes just written.
+    /// `progress` is called from many threads with the number of bytes just written; `Break` from
+    /// it ends the work.
     ///
     /// # Errors
     /// If a source cannot be read, a weight is not a finite number or does not fit the target
-    /// type, or the output cannot be written. Nothing is then left under `path` that was not
+    /// type, the output cannot be written, or `progress` ended the work. Nothing is then left under `path` that was not
     /// there before.
     pub fn write(
         &self,
         path: &Path,
         threads: NonZeroUsize,
-        progress: &(dyn Fn(u64) + Sync),
+        progress: &(dyn Fn(u64) -> ControlFlow<()> + Sync),
     ) -> Result<(), Error> {
         let header = self.header()?;
         let start = write_header(&header)?;
@@ -80,7 +82,6 @@ impl Job<'_> {
         let end = header.alignment().align_up(header.data_len()).unwrap_or(header.data_len());
         output.set_len(data_start + end)?;
         output.write_at(&start, 0)?;
-        progress(data_start);
         let offsets = header.tensors().iter().map(|tensor| data_start + tensor.offset);
         let chunks: Vec<Chunk> = self
             .items
@@ -90,8 +91,7 @@ impl Job<'_> {
             .collect();
         run(&chunks, threads, |chunk, buffers| {
             let written = chunk.process(buffers, &output)?;
-            progress(written);
-            Ok(())
+            if progress(written).is_break() { Err(Error::Interrupted) } else { Ok(()) }
         })?;
         output.commit()?;
         Ok(())

@@ -1,6 +1,7 @@
 //! Whole checkpoints: every key, value, tensor and byte equals what the official converter writes.
 
 use std::num::NonZeroUsize;
+use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 
 use gguf::{Gguf, Value};
@@ -27,7 +28,10 @@ fn convert(dir: &Path, out: &Path, outtype: &str, name: Option<&str>) {
     let model_name = name.map(str::to_owned);
     let options = Options { outtype: Some(outtype), model_name, ..Options::default() };
     let conversion = hf::plan(dir, &checkpoint, &options).unwrap();
-    conversion.job.write(out, NonZeroUsize::new(3).unwrap(), &|_| ()).unwrap();
+    conversion
+        .job
+        .write(out, NonZeroUsize::new(3).unwrap(), &|_| ControlFlow::Continue(()))
+        .unwrap();
 }
 
 fn digest(bytes: &[u8]) -> String {
@@ -130,7 +134,11 @@ fn tiny_kjv_equals_the_official_quantizer() {
         let target = mix.parse().unwrap();
         let quantization =
             gguf_convert::quantize::plan(&f16_model, &f16_bytes, target, &Default::default());
-        quantization.unwrap().job.write(&path, NonZeroUsize::MIN, &|_| ()).unwrap();
+        quantization
+            .unwrap()
+            .job
+            .write(&path, NonZeroUsize::MIN, &|_| ControlFlow::Continue(()))
+            .unwrap();
         check_digests(&std::fs::read(&path).unwrap(), expected, mix);
     }
 }

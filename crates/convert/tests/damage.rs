@@ -1,6 +1,7 @@
 //! Damaged checkpoints: a one-line cause with what and where, and no output.
 
 use std::num::NonZeroUsize;
+use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 
 use gguf_convert::Error;
@@ -47,7 +48,9 @@ impl Case {
         let checkpoint = Checkpoint::open(dir)?;
         let options = Options { outtype: Some(outtype.parse().unwrap()), ..Options::default() };
         let conversion = hf::plan(dir, &checkpoint, &options)?;
-        conversion.job.write(&self.path("out.gguf"), NonZeroUsize::new(2).unwrap(), &|_| ())
+        conversion.job.write(&self.path("out.gguf"), NonZeroUsize::new(2).unwrap(), &|_| {
+            ControlFlow::Continue(())
+        })
     }
 
     /// The message of the failure; nothing may be left behind.
@@ -192,9 +195,23 @@ fn unwritable_targets() {
     let checkpoint = Checkpoint::open(dir).unwrap();
     let conversion = hf::plan(dir, &checkpoint, &Options::default()).unwrap();
     for target in ["nowhere/out.gguf", "."] {
-        let result = conversion.job.write(&case.path(target), NonZeroUsize::MIN, &|_| ());
+        let result = conversion
+            .job
+            .write(&case.path(target), NonZeroUsize::MIN, &|_| ControlFlow::Continue(()));
         assert!(matches!(result, Err(Error::Container(_))), "{target}");
     }
+}
+
+#[test]
+fn whoever_stops_the_work_finds_nothing_left() {
+    let case = Case::new();
+    let checkpoint = Checkpoint::open(case.dir.path()).unwrap();
+    let conversion = hf::plan(case.dir.path(), &checkpoint, &Options::default()).unwrap();
+    let before = case.listing();
+    let threads = NonZeroUsize::new(2).unwrap();
+    let result = conversion.job.write(&case.path("out.gguf"), threads, &|_| ControlFlow::Break(()));
+    assert!(matches!(result, Err(Error::Interrupted)));
+    assert_eq!(case.listing(), before);
 }
 
 #[test]
@@ -205,7 +222,10 @@ fn threads_do_not_change_the_bytes() {
     let conversion = hf::plan(case.dir.path(), &checkpoint, &options).unwrap();
     let files = [1, 2, 7].map(|threads| {
         let path = case.path(&format!("{threads}.gguf"));
-        conversion.job.write(&path, NonZeroUsize::new(threads).unwrap(), &|_| ()).unwrap();
+        conversion
+            .job
+            .write(&path, NonZeroUsize::new(threads).unwrap(), &|_| ControlFlow::Continue(()))
+            .unwrap();
         std::fs::read(path).unwrap()
     });
     assert!(files[0] == files[1] && files[1] == files[2]);

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::io::Write;
+use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
@@ -10,6 +11,7 @@ use gguf_convert::hf;
 use gguf_convert::source::safetensors::Checkpoint;
 use gguf_quant::recipe::{Category, Mix, Target};
 use gguf_quant::{Difference, difference};
+use serde_json::{Value as Json, json};
 
 use crate::failure::Failure;
 use crate::{commands, listing};
@@ -23,6 +25,9 @@ pub struct Args {
     /// Directory to leave the files in; without it they are removed.
     #[arg(long, value_name = "DIR")]
     keep: Option<PathBuf>,
+    /// The table as JSON.
+    #[arg(long)]
+    json: bool,
 }
 
 const MODEL: &str = "testdata/Tiny-KJV-Llama-4M";
@@ -35,51 +40,105 @@ pub fn run(args: &Args) -> Result<(), Failure> {
     let temporary = tempfile::tempdir()
         .map_err(|fault| Failure::Environment(format!("cannot create a directory: {fault}")))?;
     let dir = args.keep.as_deref().unwrap_or(temporary.path());
-    let mut out = std::io::stdout().lock();
-    writeln!(out, "{}: one pass per file, no intermediate file", source.display())?;
-
     let files =
         OUTPUTS.iter().map(|mix| convert(&source, dir, *mix)).collect::<Result<Vec<_>, _>>()?;
     let maps = files.iter().map(|file| Map::open(&file.path)).collect::<Result<Vec<_>, _>>()?;
     let models = maps.iter().map(|map| Gguf::read(map)).collect::<Result<Vec<_>, _>>()?;
-    let differences =
-        models.iter().map(|model| by_category(&models[0], model)).collect::<Result<Vec<_>, _>>()?;
+    let rows = files
+        .iter()
+        .zip(&maps)
+        .zip(&models)
+        .map(|((file, map), model)| Row::of(file, map, model, &models[0]))
+        .collect::<Result<Vec<_>, _>>()?;
 
-    let categories: Vec<Category> = differences[0].keys().copied().collect();
-    write!(out, "\n{:<10} {:>10} {:>8} {:>9} {:>9}", "type", "size", "bits", "time", "findings")?;
-    for category in &categories {
-        write!(out, " {:>10}", label(*category))?;
+    let mut out = std::io::stdout().lock();
+    if args.json {
+        let files: Vec<_> = rows.iter().map(Row::json).collect();
+        writeln!(out, "{:#}", json!({ "source": source.display().to_string(), "files": files }))?;
+    } else {
+        writeln!(out, "{}: one pass per file, no intermediate file\n", source.display())?;
+        writeln!(out, "{}", rows[0].heading())?;
+        for row in &rows {
+            writeln!(out, "{}", row.text())?;
+        }
+        writeln!(
+            out,
+            "\nThe columns on the right: root mean square error relative to the checkpoint."
+        )?;
+        if let Some(dir) = &args.keep {
+            writeln!(out, "The files are in {}.", dir.display())?;
+        }
     }
-    writeln!(out)?;
-    let mut sound = true;
-    for (((file, map), model), of_file) in files.iter().zip(&maps).zip(&models).zip(&differences) {
+    match rows.iter().find(|row| row.errors > 0) {
+        None => Ok(()),
+        Some(row) => Err(Failure::Input(format!("{} has findings of severity error", row.name))),
+    }
+}
+
+/// What is shown of one file.
+struct Row {
+    name: String,
+    file_bytes: u64,
+    bits_per_weight: f64,
+    time: Duration,
+    findings: usize,
+    errors: usize,
+    differences: BTreeMap<Category, Difference>,
+}
+
+impl Row {
+    fn of(file: &Written, map: &Map, model: &Gguf, original: &Gguf) -> Result<Self, Failure> {
         let (findings, _) = gguf::check(map);
-        sound &= findings.iter().all(|finding| finding.severity < Severity::Error);
         let bytes = model.tensors().iter().filter_map(|tensor| tensor.byte_len()).sum();
         let elements = model.tensors().iter().filter_map(|tensor| tensor.shape.elements()).sum();
-        write!(
-            out,
-            "{:<10} {:>10} {:>8.2} {:>6.0} ms {:>9}",
-            file.name,
-            listing::bytes(map.len() as u64),
-            listing::bits_per_weight(bytes, elements),
-            file.time.as_secs_f64() * 1000.0,
-            findings.len(),
-        )?;
-        for category in &categories {
-            let relative = of_file.get(category).map_or(0.0, Difference::relative);
-            write!(out, " {:>9.3}%", relative * 100.0)?;
-        }
-        writeln!(out)?;
+        Ok(Self {
+            name: file.name.clone(),
+            file_bytes: map.len() as u64,
+            bits_per_weight: listing::bits_per_weight(bytes, elements),
+            time: file.time,
+            findings: findings.len(),
+            errors: findings.iter().filter(|f| f.severity == Severity::Error).count(),
+            differences: by_category(original, model)?,
+        })
     }
-    writeln!(
-        out,
-        "\nThe columns on the right: root mean square error relative to the checkpoint."
-    )?;
-    if let Some(dir) = &args.keep {
-        writeln!(out, "The files are in {}.", dir.display())?;
+
+    fn heading(&self) -> String {
+        let groups = self.differences.keys().map(|group| format!(" {:>10}", label(*group)));
+        format!(
+            "{:<10} {:>10} {:>8} {:>9} {:>9}{}",
+            "type",
+            "size",
+            "bits",
+            "time",
+            "findings",
+            groups.collect::<String>()
+        )
     }
-    if sound { Ok(()) } else { Err(Failure::Input("a file has findings of severity error".into())) }
+
+    fn text(&self) -> String {
+        let errors = self.differences.values().map(|d| format!(" {:>9.3}%", d.relative() * 100.0));
+        format!(
+            "{:<10} {:>10} {:>8.2} {:>6.0} ms {:>9}{}",
+            self.name,
+            listing::bytes(self.file_bytes),
+            self.bits_per_weight,
+            self.time.as_secs_f64() * 1000.0,
+            self.findings,
+            errors.collect::<String>()
+        )
+    }
+
+    fn json(&self) -> Json {
+        let errors = self.differences.iter().map(|(group, d)| (label(*group), d.relative()));
+        json!({
+            "type": self.name,
+            "bytes": self.file_bytes,
+            "bits_per_weight": self.bits_per_weight,
+            "seconds": self.time.as_secs_f64(),
+            "findings": self.findings,
+            "relative_error": errors.collect::<BTreeMap<_, _>>(),
+        })
+    }
 }
 
 /// The model in the working directory, or where this program was built.
@@ -105,7 +164,7 @@ fn convert(source: &Path, dir: &Path, mix: Option<Mix>) -> Result<Written, Failu
     let options = hf::Options { outtype: mix.map(Target::Mix), ..hf::Options::default() };
     let conversion = hf::plan(source, &checkpoint, &options)?;
     let path = dir.join(&conversion.file_name);
-    conversion.job.write(&path, commands::all_cores(), &|_| ())?;
+    conversion.job.write(&path, commands::all_cores(), &|_| ControlFlow::Continue(()))?;
     let name = mix.map_or("as stored".to_owned(), |mix| mix.name().to_owned());
     Ok(Written { name, path, time: started.elapsed() })
 }
