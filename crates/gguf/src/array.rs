@@ -69,11 +69,6 @@ impl<'a> Array<'a> {
         self.len == 0
     }
 
-    /// The elements as they are encoded.
-    pub fn encoded(&self) -> &[u8] {
-        &self.bytes
-    }
-
     /// The elements in order, each decoded when asked for.
     pub fn iter(&self) -> Elements<'_> {
         Elements { array: self, pos: 0, left: self.len }
@@ -267,6 +262,8 @@ pub(crate) fn read_value(
         ValueType::String => {
             let end = string_end(bytes, 0, encoding).ok_or(past_end)?;
             let text = &bytes[encoding.count_bytes()..end];
+            // The C++ tools of version 1 wrote the final NUL of every string, and counted it.
+            let text = if encoding.narrow { text.strip_suffix(&[0]).unwrap_or(text) } else { text };
             return Ok((Value::String(Cow::Borrowed(text)), end));
         }
         ValueType::Array => {

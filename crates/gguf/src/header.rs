@@ -180,6 +180,11 @@ impl<'a> Header<'a> {
             .unwrap_or(0)
     }
 
+    /// The same header as a draft, to compare with.
+    pub(crate) fn as_draft(&self) -> &Draft<'a> {
+        &self.draft
+    }
+
     /// The draft, to edit and check again.
     pub fn into_draft(self) -> Draft<'a> {
         self.draft

@@ -32,7 +32,9 @@
 
 mod alignment;
 mod array;
+pub mod edit;
 mod encoding;
+pub mod endian;
 mod error;
 mod finding;
 mod header;

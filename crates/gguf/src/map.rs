@@ -5,6 +5,7 @@ use std::fs::File;
 use std::ops::Deref;
 use std::path::Path;
 
+use crate::edit::recover;
 use crate::error::Error;
 
 /// A file mapped read-only. Dereferences to its bytes.
@@ -17,9 +18,12 @@ impl Map {
     /// The file must not be changed in place or truncated while it is mapped; replacing it by
     /// another one of the same name, as [`Output`](crate::Output) does, is fine.
     ///
+    /// An edit of it that was interrupted is undone first (see [`recover`](crate::edit::recover)).
+    ///
     /// # Errors
     /// [`Error::Environment`] if it cannot be opened or mapped.
     pub fn open(path: &Path) -> Result<Self, Error> {
+        recover(path)?;
         let fail = |action| move |source| Error::environment(action, path, source);
         let file = File::open(path).map_err(fail("open"))?;
         if file.metadata().map_err(fail("open"))?.is_dir() {

@@ -1,6 +1,7 @@
 //! Files that appear under their name only when they are complete.
 
 use std::fs::File;
+use std::io::{Seek, SeekFrom};
 use std::path::{Path, PathBuf};
 
 use tempfile::NamedTempFile;
@@ -68,6 +69,23 @@ impl Output {
         write_all_at(self.file.as_file(), bytes, offset).map_err(|source| self.failed(source))
     }
 
+    /// Copies the rest of a file to `offset`: by the operating system, which shares the blocks
+    /// instead of copying them where the file system can.
+    ///
+    /// # Errors
+    /// [`Error::Environment`] if one cannot be read or the other not be written.
+    pub(crate) fn append_from(
+        &self,
+        source: &mut std::io::Take<File>,
+        offset: u64,
+    ) -> Result<(), Error> {
+        let mut file = self.file.as_file();
+        file.seek(SeekFrom::Start(offset))
+            .and_then(|_| std::io::copy(source, &mut file))
+            .map(drop)
+            .map_err(|source| self.failed(source))
+    }
+
     /// Makes sure the bytes are on the disk and gives the file its name, replacing what was
     /// there.
     ///
@@ -77,8 +95,9 @@ impl Output {
         self.file.as_file().sync_data().map_err(|source| self.failed(source))?;
         self.file
             .persist(&self.target)
-            .map(drop)
-            .map_err(|fault| Error::environment("rename to", &self.target, fault.error))
+            .map_err(|fault| Error::environment("rename to", &self.target, fault.error))?;
+        sync_directory(&self.target);
+        Ok(())
     }
 
     fn failed(&self, source: std::io::Error) -> Error {
@@ -86,13 +105,22 @@ impl Output {
     }
 }
 
+/// Makes sure that a name that was given or taken in the directory of `path` stays so. A system
+/// that cannot do this has its own way.
+pub(crate) fn sync_directory(path: &Path) {
+    let parent = path.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    if let Ok(directory) = File::open(parent) {
+        let _ = directory.sync_all();
+    }
+}
+
 #[cfg(unix)]
-fn write_all_at(file: &File, bytes: &[u8], offset: u64) -> std::io::Result<()> {
+pub(crate) fn write_all_at(file: &File, bytes: &[u8], offset: u64) -> std::io::Result<()> {
     std::os::unix::fs::FileExt::write_all_at(file, bytes, offset)
 }
 
 #[cfg(windows)]
-fn write_all_at(file: &File, mut bytes: &[u8], mut offset: u64) -> std::io::Result<()> {
+pub(crate) fn write_all_at(file: &File, mut bytes: &[u8], mut offset: u64) -> std::io::Result<()> {
     while !bytes.is_empty() {
         let n = std::os::windows::fs::FileExt::seek_write(file, bytes, offset)?;
         if n == 0 {

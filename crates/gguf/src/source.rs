@@ -3,6 +3,7 @@
 use std::fs::File;
 use std::path::{Path, PathBuf};
 
+use crate::edit::recover;
 use crate::error::Error;
 
 /// Bytes with random access, readable from many threads at once.
@@ -26,11 +27,13 @@ pub struct LocalFile {
 }
 
 impl LocalFile {
-    /// Opens the file at `path` for reading.
+    /// Opens the file at `path` for reading. An edit of it that was interrupted is undone first
+    /// (see [`recover`](crate::edit::recover)).
     ///
     /// # Errors
     /// [`Error::Environment`] if it cannot be opened.
     pub fn open(path: &Path) -> Result<Self, Error> {
+        recover(path)?;
         let fail = |source| Error::environment("open", path, source);
         let file = File::open(path).map_err(fail)?;
         let metadata = file.metadata().map_err(fail)?;

@@ -1,0 +1,137 @@
+//! Editing headers on disk: in place where they fit, rebuilt where not, data never changed.
+
+use std::path::{Path, PathBuf};
+
+use gguf::edit::{RESERVE_KEY, Saved, edit_header, recover};
+use gguf::{Draft, Error, Gguf, Header, Map, Shape, TensorInfo, TensorType, write_header};
+
+struct Model {
+    dir: tempfile::TempDir,
+}
+
+impl Model {
+    fn new() -> Self {
+        let mut draft = Draft::default();
+        draft.metadata.set("general.architecture", "llama");
+        draft.metadata.set("general.name", "A model with a name of some length");
+        for name in ["a.weight", "b.weight"] {
+            draft.tensors.push(TensorInfo {
+                name: name.into(),
+                shape: Shape::new(&[10]).unwrap(),
+                tensor_type: TensorType::F32,
+                offset: 0,
+            });
+        }
+        let len = draft.lay_out().unwrap();
+        let mut bytes = write_header(&Header::new(draft).unwrap()).unwrap();
+        bytes.extend((0..len).map(|i| i as u8));
+        let model = Self { dir: tempfile::tempdir().unwrap() };
+        std::fs::write(model.path(), bytes).unwrap();
+        model
+    }
+
+    fn path(&self) -> PathBuf {
+        self.dir.path().join("m.gguf")
+    }
+
+    fn edit(&self, reserve: u64, edit: impl FnOnce(&mut Draft)) -> Saved {
+        edit_header(&self.path(), reserve, |draft| {
+            edit(draft);
+            Ok::<_, Error>(())
+        })
+        .unwrap()
+    }
+
+    /// Name, tensor names, and that the data are as they were.
+    fn check(&self, name: &str, tensors: [&str; 2]) {
+        let map = Map::open(&self.path()).unwrap();
+        let model = Gguf::read(&map).unwrap();
+        assert_eq!(model.metadata().str("general.name"), Some(name));
+        for (i, (tensor, expected)) in model.tensors().iter().zip(tensors).enumerate() {
+            assert_eq!(tensor.name, expected);
+            let first = i as u8 * 64;
+            let data: Vec<u8> = (first..first + 40).collect();
+            assert_eq!(model.data(tensor).unwrap(), data);
+        }
+        assert_eq!(gguf::check(&map).0, []);
+        assert_eq!(std::fs::read_dir(self.dir.path()).unwrap().count(), 1);
+    }
+}
+
+#[test]
+fn what_fits_is_done_in_place() {
+    let model = Model::new();
+    let same_length = "Another one with a name like that.";
+    let saved = model.edit(0, |draft| draft.metadata.set("general.name", same_length));
+    assert_eq!(saved, Saved::InPlace);
+    model.check(same_length, ["a.weight", "b.weight"]);
+    let saved = model.edit(0, |draft| draft.metadata.set("general.name", same_length));
+    assert_eq!(saved, Saved::Unchanged);
+    let saved = model.edit(0, |draft| draft.tensors[1].name = "c.weight".into());
+    assert_eq!(saved, Saved::InPlace);
+    model.check(same_length, ["a.weight", "c.weight"]);
+}
+
+#[test]
+fn a_rebuilt_file_has_room_for_the_next_edits() {
+    let model = Model::new();
+    let long = "long ".repeat(100);
+    let set = |name: &str| {
+        let name = name.to_owned();
+        model.edit(10_000, |draft| draft.metadata.set("general.name", name))
+    };
+    assert_eq!(set(&long), Saved::Rebuilt);
+    model.check(&long, ["a.weight", "b.weight"]);
+    for name in ["short".to_owned(), "longer ".repeat(1000), String::new(), long.clone()] {
+        assert_eq!(set(&name), Saved::InPlace);
+        model.check(&name, ["a.weight", "b.weight"]);
+    }
+    assert_eq!(set(&"x".repeat(20_000)), Saved::Rebuilt);
+}
+
+/// Lengths from nothing to well beyond the room: whatever way is chosen, the result is right.
+#[test]
+fn every_length_fits_or_is_rebuilt() {
+    let model = Model::new();
+    model.edit(300, |draft| draft.metadata.set("general.name", "x".repeat(60)));
+    let start = std::fs::read(model.path()).unwrap();
+    for n in (0..700).step_by(9) {
+        std::fs::write(model.path(), &start).unwrap();
+        let name = "y".repeat(n);
+        let expected = name.clone();
+        model.edit(0, |draft| draft.metadata.set("general.name", name));
+        model.check(&expected, ["a.weight", "b.weight"]);
+    }
+}
+
+#[test]
+fn what_must_stay_cannot_be_edited() {
+    let model = Model::new();
+    let before = std::fs::read(model.path()).unwrap();
+    let edits: [fn(&mut Draft); 4] = [
+        |draft| drop(draft.tensors.pop()),
+        |draft| draft.tensors[0].offset = 64,
+        |draft| draft.metadata.set("general.alignment", 64u32),
+        |draft| draft.tensors[0].name = "b.weight".into(),
+    ];
+    for edit in edits {
+        let result = edit_header(&model.path(), 0, |draft| {
+            edit(draft);
+            Ok::<_, Error>(())
+        });
+        assert!(result.is_err());
+        assert_eq!(std::fs::read(model.path()).unwrap(), before);
+    }
+}
+
+#[test]
+fn the_reserve_is_an_ordinary_key() {
+    let model = Model::new();
+    model.edit(5000, |draft| draft.metadata.set("general.name", "x".repeat(90)));
+    let map = Map::open(&model.path()).unwrap();
+    let file = Gguf::read(&map).unwrap();
+    let reserve = file.metadata().array(RESERVE_KEY).unwrap();
+    assert!(reserve.len() >= 4900);
+    assert_eq!(file.metadata().iter().last().unwrap().0, RESERVE_KEY);
+    assert!(!recover(Path::new(&model.path())).unwrap());
+}
