@@ -41,6 +41,7 @@ mod metadata;
 mod output;
 mod read;
 mod rules;
+pub mod schema;
 mod tensor;
 mod tensor_type;
 mod value;
