@@ -1,5 +1,7 @@
 //! What an architecture is: its keys, and its tensors with their shapes.
 
+use std::rc::Rc;
+
 use crate::metadata::Metadata;
 use crate::schema::expression::{Scope, dimensions, evaluate};
 
@@ -89,24 +91,20 @@ impl Architecture {
     /// The keys are read with the prefix of this architecture. Lazy: metadata can claim any
     /// number of layers.
     pub fn tensors(&'static self, metadata: &Metadata) -> impl Iterator<Item = Expected> {
-        self.tensors_in(Scope::new(metadata, self.name))
+        let scope = Rc::new(Scope::new(metadata, self.name));
+        let outside = self.outside(&scope);
+        outside.into_iter().chain(self.blocks.iter().flat_map(move |block| {
+            let scope = Rc::clone(&scope);
+            block.layers(&scope).flat_map(move |layer| block.layer(&scope, layer))
+        }))
     }
 
-    /// As [`Architecture::tensors`], for values looked up already.
-    pub fn tensors_in(&'static self, scope: Scope) -> impl Iterator<Item = Expected> {
-        let mut outside = Vec::new();
-        let expand = Expand { scope: &scope, prefix: String::new(), layer: None };
-        expand.items(self.tensors, Need::Required, &mut outside);
-        outside.into_iter().chain(self.blocks.iter().flat_map(move |block| {
-            let scope = scope.clone();
-            block.layers(&scope).flat_map(move |layer| {
-                let mut inside = Vec::new();
-                let prefix = format!("{}{layer}.", block.prefix);
-                let expand = Expand { scope: &scope, prefix, layer: Some(layer) };
-                expand.items(block.items, Need::Required, &mut inside);
-                inside
-            })
-        }))
+    /// The tensors outside of layers.
+    pub fn outside(&self, scope: &Scope) -> Vec<Expected> {
+        let mut out = Vec::new();
+        let expand = Expand { scope, prefix: String::new(), layer: None };
+        expand.items(self.tensors, Need::Required, &mut out);
+        out
     }
 
     /// Names of all its tensors, with `{i}` for the number of a layer, and whether each is
@@ -126,6 +124,22 @@ impl Block {
     pub fn layers(&self, scope: &Scope) -> std::ops::Range<u64> {
         let bound = |expression| evaluate(expression, scope, None).unwrap_or(0);
         bound(self.from)..bound(self.to)
+    }
+
+    /// Whether each of its layers needs some tensor.
+    pub fn is_needed(&self) -> bool {
+        let mut names = Vec::new();
+        collect(self.items, "", Need::Required, &mut names);
+        names.iter().any(|(_, need)| *need == Need::Required)
+    }
+
+    /// The tensors of one layer.
+    pub fn layer(&self, scope: &Scope, layer: u64) -> Vec<Expected> {
+        let mut out = Vec::new();
+        let prefix = format!("{}{layer}.", self.prefix);
+        let expand = Expand { scope, prefix, layer: Some(layer) };
+        expand.items(self.items, Need::Required, &mut out);
+        out
     }
 }
 

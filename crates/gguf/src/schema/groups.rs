@@ -51,12 +51,14 @@ pub(super) const OUTPUT_NORM_BIAS: &[Item] =
 pub(super) const OUTPUT: &[Item] = &[Required("output.weight", "n_embd, n_vocab")];
 /// Output matrix that may be the token embedding.
 pub(super) const TIED_OUTPUT: &[Item] = &[Optional("output.weight", "n_embd, n_vocab")];
-/// Factors of rotary frequencies.
-pub(super) const ROPE_FACTORS: &[Item] = &[
-    Optional("rope_freqs.weight", "n_rot/2"),
+/// Factors of rotary frequencies, for contexts longer and shorter than the original one.
+pub(super) const LONG_ROPE: &[Item] = &[
     Optional("rope_factors_long.weight", "n_rot/2"),
     Optional("rope_factors_short.weight", "n_rot/2"),
 ];
+/// Factors of rotary frequencies of either kind.
+pub(super) const ROPE_FACTORS: &[Item] =
+    &[Optional("rope_freqs.weight", "n_rot/2"), All(LONG_ROPE)];
 
 /// Norm before attention.
 pub(super) const ATTN_NORM: &[Item] = &[Required("attn_norm.weight", "n_embd")];
@@ -135,16 +137,11 @@ pub(super) const LLAMA_EXPERTS: &[Item] = &[
         ],
     ),
 ];
-/// Experts of a width of their own, with gate and input apart or in one matrix.
+/// Experts of a width of their own.
 pub(super) const EXPERTS: &[Item] = &[
     Required("ffn_gate_inp.weight", "n_embd, n_expert"),
-    OneOf(&[
-        &[
-            Required("ffn_gate_exps.weight", "n_embd, n_ff_exp, n_expert"),
-            Required("ffn_up_exps.weight", "n_embd, n_ff_exp, n_expert"),
-        ],
-        &[Required("ffn_gate_up_exps.weight", "n_embd, 2*n_ff_exp, n_expert")],
-    ]),
+    Required("ffn_gate_exps.weight", "n_embd, n_ff_exp, n_expert"),
+    Required("ffn_up_exps.weight", "n_embd, n_ff_exp, n_expert"),
     Required("ffn_down_exps.weight", "n_ff_exp, n_embd, n_expert"),
 ];
 

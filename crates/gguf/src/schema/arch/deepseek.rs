@@ -1,6 +1,8 @@
 //! DeepSeek 2 and 3: compressed attention, experts after some dense layers.
 
-use crate::schema::architecture::Item::{self, All, Maybe, Optional, Required, Unless, When};
+use crate::schema::architecture::Item::{
+    self, All, Maybe, OneOf, Optional, Required, Unless, When,
+};
 use crate::schema::architecture::{Architecture, Block};
 use crate::schema::groups::*;
 
@@ -33,7 +35,15 @@ const ATTENTION: &[Item] = &[
     All(FFN_NORM),
 ];
 const MIXTURE_FFN: &[Item] = &[
-    All(EXPERTS),
+    Required("ffn_gate_inp.weight", "n_embd, n_expert"),
+    OneOf(&[
+        &[
+            Required("ffn_gate_exps.weight", "n_embd, n_ff_exp, n_expert"),
+            Required("ffn_up_exps.weight", "n_embd, n_ff_exp, n_expert"),
+        ],
+        &[Required("ffn_gate_up_exps.weight", "n_embd, 2*n_ff_exp, n_expert")],
+    ]),
+    Required("ffn_down_exps.weight", "n_ff_exp, n_embd, n_expert"),
     Optional("exp_probs_b.bias", "n_expert"),
     Required("ffn_gate_shexp.weight", "n_embd, n_ff_exp*n_expert_shared"),
     Required("ffn_up_shexp.weight", "n_embd, n_ff_exp*n_expert_shared"),

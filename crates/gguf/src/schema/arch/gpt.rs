@@ -86,7 +86,7 @@ pub(super) static MPT: Architecture = Architecture {
         All(FFN),
         Optional("ffn_up.bias", "n_ff"),
         Optional("ffn_down.bias", "n_embd"),
-        Optional("ffn.scales", "n_ff"),
+        Optional("ffn.act.scales", "n_ff"),
     ])],
     open: false,
 };

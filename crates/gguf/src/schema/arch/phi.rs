@@ -25,7 +25,7 @@ pub(super) static PHI3: Architecture = Architecture {
     note: "Also Phi 4.",
     required: &[SIZES, TRANSFORMER, RMS],
     optional: &[HEADS, ROPE, WINDOW],
-    tensors: LLAMA_TENSORS,
+    tensors: &[All(EMBEDDING), All(OUTPUT_NORM), All(TIED_OUTPUT), All(LONG_ROPE)],
     blocks: &[layers(&[
         All(ATTN_NORM),
         All(QKV),
