@@ -146,6 +146,21 @@ fn cases() -> Vec<(&'static str, &'static str, Severity, Change)> {
         ("layer-count", "llama.block_count", Warning, set("llama.block_count", u64::MAX)),
         ("layer-count", "llama.block_count", Warning, set("llama.block_count", 1u32)),
         (
+            "layer-count",
+            "llama.block_count",
+            Warning,
+            Box::new(|draft| {
+                draft.metadata.set("llama.block_count", u64::MAX);
+                tensor(draft, "blk.18446744073709551614.attn_q.weight", &[8, 8]);
+            }),
+        ),
+        (
+            "key-value",
+            "llama.feed_forward_length",
+            Warning,
+            set("llama.feed_forward_length", Array::from(&[12u32][..])),
+        ),
+        (
             "architecture-unknown",
             "general.architecture",
             Info,

@@ -1,13 +1,18 @@
 //! Rules on what an architecture asks for: its keys, their values, its tensors.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeSet, HashMap, HashSet};
 use std::ops::ControlFlow;
 
 use crate::finding::{Finding, Sink};
 use crate::rules::Subject;
 use crate::rules::kind::FileKind;
-use crate::schema::{self, ARCHITECTURES, Architecture, Block, Expected, Need, SYMBOLS, Scope};
+use crate::schema::{
+    self, ARCHITECTURES, Architecture, Arity, Block, Expected, Need, SYMBOLS, Scope,
+};
 use crate::tensor::TensorInfo;
+
+/// More layers than any model has: tensors of a forged file are not looked at layer by layer.
+const MOST_LAYERS: usize = 4096;
 
 pub(super) fn check(subject: &Subject, sink: &mut dyn Sink) -> ControlFlow<()> {
     let kind = FileKind::of(subject.draft);
@@ -73,6 +78,9 @@ fn guesses_only(subject: &Subject, scope: &Scope) -> bool {
 
 /// Values that no model can have.
 fn values(subject: &Subject, name: &str, scope: &Scope, sink: &mut dyn Sink) -> ControlFlow<()> {
+    if let Some(layers) = scope.value("n_layer", None) {
+        per_layer(subject, name, layers, sink)?;
+    }
     let mut report = |suffix: &str, message: String| {
         let key = format!("{name}.{suffix}");
         let at = subject.value_at(&key);
@@ -125,6 +133,22 @@ fn values(subject: &Subject, name: &str, scope: &Scope, sink: &mut dyn Sink) -> 
     ControlFlow::Continue(())
 }
 
+/// Arrays with a value for each layer that have too few.
+fn per_layer(subject: &Subject, name: &str, layers: u64, sink: &mut dyn Sink) -> ControlFlow<()> {
+    for (i, (key, value)) in subject.draft.metadata.iter().enumerate() {
+        let own = key.strip_prefix(name).is_some_and(|rest| rest.starts_with('.'));
+        let Some(array) = value.as_array().filter(|array| own && array.len() < layers) else {
+            continue;
+        };
+        if schema::key(key).is_some_and(|key| key.value.arity == Arity::PerLayer) {
+            let message = format!("has {} elements for {layers} layers", array.len());
+            let finding = Finding::warning("key-value", message);
+            sink.report(finding.key(key).at(subject.value_of(i)))?;
+        }
+    }
+    ControlFlow::Continue(())
+}
+
 /// Comparing the tensors of a file with what its architecture asks for.
 struct Check<'s, 'd, 'a> {
     subject: &'s Subject<'d, 'a>,
@@ -145,10 +169,10 @@ impl Check<'_, '_, '_> {
             self.one(&expected)?;
         }
         for block in self.architecture.blocks {
-            // Metadata can claim any number of layers; look at those that can be there.
+            // Metadata can claim any number of layers: look at those of which something is there.
             let layers = block.layers(scope);
             let present = self.layers_present(block.prefix);
-            for layer in layers.start..layers.end.min(present) {
+            for &layer in present.iter().filter(|n| layers.contains(n)).take(MOST_LAYERS) {
                 for expected in block.layer(scope, layer) {
                     self.one(&expected)?;
                 }
@@ -159,11 +183,10 @@ impl Check<'_, '_, '_> {
         if self.strange { self.other_architecture() } else { ControlFlow::Continue(()) }
     }
 
-    /// One past the highest number of a layer among the tensors of the file.
-    fn layers_present(&self, prefix: &str) -> u64 {
+    /// The numbers of the layers that some tensor of the file belongs to.
+    fn layers_present(&self, prefix: &str) -> BTreeSet<u64> {
         let tensors = self.subject.draft.tensors.iter();
-        let layers = tensors.filter_map(|tensor| layer_of(&tensor.name, prefix));
-        layers.max().map_or(0, |layer| layer.saturating_add(1))
+        tensors.filter_map(|tensor| layer_of(&tensor.name, prefix)).collect()
     }
 
     fn one(&mut self, expected: &Expected) -> ControlFlow<()> {
@@ -256,10 +279,12 @@ impl Check<'_, '_, '_> {
             let (claimed, key) = self.layers_claimed(block, scope);
             let present = self.layers_present(block.prefix);
             let Some(claimed) = claimed else { continue };
-            if self.least_layers(block, scope) <= present && present <= claimed {
+            let count = present.len() as u64;
+            let beyond = present.last().is_some_and(|&last| last >= claimed);
+            if self.least_layers(block, scope) <= count && !beyond {
                 continue;
             }
-            let message = format!("claims {claimed} layers, the tensors have {present}");
+            let message = format!("claims {claimed} layers, the tensors are of {count}");
             let finding = Finding::warning("layer-count", message)
                 .at(self.subject.value_at(&key))
                 .key(key)
