@@ -35,6 +35,19 @@ pub enum Error {
         /// What to ask for instead.
         help: String,
     },
+    /// A weight of the source is at fault.
+    #[error("tensor `{tensor}`: {what}; {help}")]
+    Weights {
+        /// The tensor, by its name in the output.
+        tensor: String,
+        /// What is wrong, and where in the tensor.
+        what: String,
+        /// What to do about it.
+        help: String,
+    },
+    /// Somebody asked to stop.
+    #[error("interrupted")]
+    Interrupted,
     /// The container refused: reading a GGUF, or writing one.
     #[error(transparent)]
     Container(#[from] gguf::Error),
@@ -44,6 +57,15 @@ impl Error {
     /// A fault of the file at `path`.
     pub(crate) fn input(path: &Path, what: impl Into<String>, help: impl Into<String>) -> Self {
         Self::Input { path: path.to_owned(), what: what.into(), help: help.into() }
+    }
+
+    /// A fault in the data of a tensor.
+    pub(crate) fn weights(tensor: &str, what: String) -> Self {
+        Self::Weights {
+            tensor: tensor.to_owned(),
+            what,
+            help: "convert it from another source".into(),
+        }
     }
 
     /// A failed read of `path`.

@@ -1,6 +1,20 @@
 //! Foreign models to GGUF, in one streaming pass.
+//!
+//! A [`source`] yields tensors lazily; a family says what each becomes; the [`pipeline`] reads,
+//! transforms, quantizes and writes them by rows on all cores.
 
+mod config;
 mod error;
+mod family;
+mod file_type;
+pub mod general;
+pub mod hf;
 mod json;
+pub mod pipeline;
+pub mod quantize;
+pub mod source;
+pub mod tensor;
+pub mod vocab;
 
 pub use error::Error;
+pub use family::classes;

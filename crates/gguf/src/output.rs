@@ -20,12 +20,22 @@ pub struct Output {
 impl Output {
     /// Starts a file that is to become `target`, in the same directory.
     ///
+    /// A link is followed: what it points to is replaced.
+    ///
     /// # Errors
-    /// [`Error::Environment`] if the directory cannot be written, [`Error::Caller`] if `target`
-    /// is a directory.
+    /// [`Error::Environment`] if the directory, or a file that is there, cannot be written;
+    /// [`Error::Caller`] if `target` is a directory or a device.
     pub fn create(target: &Path) -> Result<Self, Error> {
-        if target.is_dir() {
-            return Err(Error::Caller(format!("{} is a directory", target.display())));
+        let target = &target.canonicalize().unwrap_or_else(|_| target.to_owned());
+        if let Ok(existing) = target.metadata() {
+            if !existing.is_file() {
+                return Err(Error::Caller(format!("{} is no regular file", target.display())));
+            }
+            // A rename would get around what the permission says.
+            if existing.permissions().readonly() {
+                let denied = std::io::ErrorKind::PermissionDenied.into();
+                return Err(Error::environment("replace", target, denied));
+            }
         }
         let parent = target.parent().filter(|p| !p.as_os_str().is_empty());
         let name = target.file_name().unwrap_or_default().to_string_lossy();
@@ -92,4 +102,54 @@ fn write_all_at(file: &File, mut bytes: &[u8], mut offset: u64) -> std::io::Resu
         offset += n as u64;
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_name_appears_with_the_last_step() {
+        let dir = tempfile::tempdir().unwrap();
+        let target = dir.path().join("a.gguf");
+        let names = || std::fs::read_dir(dir.path()).unwrap().count();
+        std::fs::write(&target, b"old").unwrap();
+        let output = Output::create(&target).unwrap();
+        output.set_len(4).unwrap();
+        output.write_at(b"w", 3).unwrap();
+        drop(output);
+        assert_eq!((std::fs::read(&target).unwrap(), names()), (b"old".to_vec(), 1));
+
+        let output = Output::create(&target).unwrap();
+        output.set_len(4).unwrap();
+        output.write_at(b"w", 3).unwrap();
+        assert_eq!(std::fs::read(&target).unwrap(), b"old");
+        output.commit().unwrap();
+        assert_eq!((std::fs::read(&target).unwrap(), names()), (b"\0\0\0w".to_vec(), 1));
+    }
+
+    #[test]
+    fn only_writable_files_are_replaced() {
+        let dir = tempfile::tempdir().unwrap();
+        assert!(matches!(Output::create(dir.path()), Err(Error::Caller(_))));
+        let target = dir.path().join("a.gguf");
+        std::fs::write(&target, b"old").unwrap();
+        let mut permissions = target.metadata().unwrap().permissions();
+        permissions.set_readonly(true);
+        std::fs::set_permissions(&target, permissions).unwrap();
+        assert!(matches!(Output::create(&target), Err(Error::Environment { .. })));
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn links_are_followed_and_devices_left_alone() {
+        assert!(matches!(Output::create(Path::new("/dev/null")), Err(Error::Caller(_))));
+        let dir = tempfile::tempdir().unwrap();
+        let (target, link) = (dir.path().join("a.gguf"), dir.path().join("b.gguf"));
+        std::fs::write(&target, b"old").unwrap();
+        std::os::unix::fs::symlink(&target, &link).unwrap();
+        Output::create(&link).unwrap().commit().unwrap();
+        assert!(link.is_symlink());
+        assert_eq!(std::fs::read(&target).unwrap(), b"");
+    }
 }

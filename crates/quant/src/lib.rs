@@ -9,7 +9,9 @@
 mod bits;
 mod blocks;
 mod codec;
+mod difference;
 pub mod recipe;
 mod search;
 
 pub use codec::{BadBlock, Codec, CodecError, codec, decode_row, encode_row, find_bad_block};
+pub use difference::{Difference, difference};

@@ -5,7 +5,7 @@ use gguf::TensorType;
 use super::{Model, TensorDesc};
 
 /// The role of a tensor, as far as the mixes tell roles apart.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Category {
     /// The output matrix.
     Output,

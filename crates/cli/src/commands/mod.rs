@@ -1,0 +1,43 @@
+//! The sub-commands.
+
+pub mod check;
+pub mod convert;
+pub mod demo;
+pub mod inspect;
+pub mod quantize;
+
+use std::num::NonZeroUsize;
+use std::path::Path;
+
+use gguf_convert::pipeline::Job;
+
+use crate::failure::Failure;
+use crate::progress::Progress;
+
+/// One thread per core.
+fn all_cores() -> NonZeroUsize {
+    std::thread::available_parallelism().unwrap_or(NonZeroUsize::MIN)
+}
+
+/// Runs a job with a progress bar, and says what came of it.
+fn write(job: &Job, out: &Path, threads: NonZeroUsize) -> Result<(), Failure> {
+    let header = job.header()?;
+    let total = header.data_len();
+    let progress = Progress::new(total, "writing");
+    job.write(out, threads, &|bytes| progress.advance(bytes))?;
+    let elapsed = progress.finish();
+    eprintln!(
+        "wrote {} ({}) in {:.1} s",
+        out.display(),
+        crate::listing::bytes(total),
+        elapsed.as_secs_f64()
+    );
+    Ok(())
+}
+
+/// Tells the user what is worth knowing, beside the output of the command.
+fn print_notes(notes: &[String]) {
+    for note in notes {
+        eprintln!("note: {note}");
+    }
+}

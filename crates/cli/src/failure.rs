@@ -1,0 +1,77 @@
+//! Why a command failed, and the exit code that says whose fault it was.
+
+use std::io;
+
+/// A failed command.
+pub enum Failure {
+    /// The input is at fault.
+    Input(String),
+    /// The input has findings of severity error, which are printed already.
+    Findings,
+    /// The request is at fault.
+    Usage(String),
+    /// Something cannot be read or written.
+    Environment(String),
+    /// The user asked to stop.
+    Interrupted,
+    /// Nobody reads our output any more.
+    ClosedPipe,
+}
+
+impl Failure {
+    /// What to print, in one line.
+    pub fn message(&self) -> Option<&str> {
+        match self {
+            Self::Input(message) | Self::Usage(message) | Self::Environment(message) => {
+                Some(message)
+            }
+            Self::Interrupted => Some("interrupted; nothing was left behind"),
+            Self::Findings | Self::ClosedPipe => None,
+        }
+    }
+
+    /// 1 the input, 2 the request, 3 the environment, 130 interrupted, as shells have it.
+    pub fn exit_code(&self) -> u8 {
+        match self {
+            Self::Input(_) | Self::Findings => 1,
+            Self::Usage(_) => 2,
+            Self::Environment(_) => 3,
+            Self::Interrupted => 130,
+            Self::ClosedPipe => 0,
+        }
+    }
+}
+
+impl From<gguf::Error> for Failure {
+    fn from(error: gguf::Error) -> Self {
+        let message = error.to_string();
+        match error {
+            gguf::Error::Environment { .. } => Self::Environment(message),
+            gguf::Error::Caller(_) => Self::Usage(message),
+            _ => Self::Input(message),
+        }
+    }
+}
+
+impl From<gguf_convert::Error> for Failure {
+    fn from(error: gguf_convert::Error) -> Self {
+        let message = error.to_string();
+        match error {
+            gguf_convert::Error::Container(error) => error.into(),
+            gguf_convert::Error::Interrupted => Self::Interrupted,
+            gguf_convert::Error::Environment { .. } => Self::Environment(message),
+            gguf_convert::Error::Request { .. } => Self::Usage(message),
+            _ => Self::Input(message),
+        }
+    }
+}
+
+/// Only printing gives plain I/O errors here.
+impl From<io::Error> for Failure {
+    fn from(error: io::Error) -> Self {
+        match error.kind() {
+            io::ErrorKind::BrokenPipe => Self::ClosedPipe,
+            _ => Self::Environment(format!("cannot write the output: {error}")),
+        }
+    }
+}

@@ -1,0 +1,134 @@
+//! How numbers, values and plans are shown: in tables for people, in JSON for programs.
+
+use gguf::{Array, Value};
+use gguf_convert::pipeline::Job;
+use serde_json::{Value as Json, json};
+
+/// Bytes for people, in decimal units: `8.4 MB`.
+pub fn bytes(n: u64) -> String {
+    scaled(n as f64, &["B", "kB", "MB", "GB", "TB"], " ")
+}
+
+/// A count for people: `4.2M`.
+pub fn count(n: u64) -> String {
+    scaled(n as f64, &["", "K", "M", "B", "T"], "")
+}
+
+fn scaled(mut value: f64, units: &[&str], space: &str) -> String {
+    let mut unit = 0;
+    while value >= 999.5 && unit + 1 < units.len() {
+        value /= 1000.0;
+        unit += 1;
+    }
+    match unit {
+        0 => format!("{value}{space}{}", units[0]),
+        _ if value < 9.95 => format!("{value:.2}{space}{}", units[unit]),
+        _ => format!("{value:.1}{space}{}", units[unit]),
+    }
+}
+
+/// A value as JSON. Bytes that are no text are replaced; arrays longer than `longest` become an
+/// object with their length and first elements.
+pub fn value_json(value: &Value, longest: u64) -> Json {
+    match value {
+        Value::String(bytes) => json!(String::from_utf8_lossy(bytes)),
+        Value::Array(array) => array_json(array, longest),
+        Value::Bool(v) => json!(v),
+        // JSON has no NaN and no infinities: they become null.
+        Value::F32(v) => json!(v),
+        Value::F64(v) => json!(v),
+        Value::U64(v) => json!(v),
+        integer => json!(integer.to_i64()),
+    }
+}
+
+fn array_json(array: &Array, longest: u64) -> Json {
+    const FIRST: usize = 8;
+    let elements = |n| array.iter().take(n).map(|v| value_json(&v, longest)).collect::<Json>();
+    if array.len() <= longest {
+        return elements(usize::MAX);
+    }
+    json!({ "length": array.len(), "first": elements(FIRST) })
+}
+
+/// What a job would write, tensor by tensor.
+pub fn plan_json(job: &Job) -> Json {
+    let tensors: Vec<_> = job
+        .items
+        .iter()
+        .map(|item| {
+            json!({
+                "name": item.tensor.name,
+                "shape": &item.tensor.shape[..],
+                "from": item.tensor.stored_type.name(),
+                "to": item.target.name(),
+                "bytes": item.target.byte_len(&item.tensor.shape),
+            })
+        })
+        .collect();
+    let Totals { elements, bytes } = Totals::of(job);
+    json!({
+        "tensors": tensors,
+        "parameters": elements,
+        "bytes": bytes,
+        "bits_per_weight": bits_per_weight(bytes, elements),
+    })
+}
+
+/// The same for people, one line per tensor.
+pub fn plan_text(job: &Job) -> String {
+    let mut text = String::new();
+    for item in &job.items {
+        text += &format!(
+            "{:<44} {:<22} {:>7} -> {:<7} {:>10}\n",
+            item.tensor.name,
+            item.tensor.shape,
+            item.tensor.stored_type,
+            item.target,
+            item.target.byte_len(&item.tensor.shape).map_or("?".into(), bytes),
+        );
+    }
+    let Totals { elements, bytes: total } = Totals::of(job);
+    text + &format!(
+        "{} tensors, {} parameters, {}, {:.2} bits per weight\n",
+        job.items.len(),
+        count(elements),
+        bytes(total),
+        bits_per_weight(total, elements),
+    )
+}
+
+struct Totals {
+    elements: u64,
+    bytes: u64,
+}
+
+impl Totals {
+    fn of(job: &Job) -> Self {
+        job.items.iter().fold(Self { elements: 0, bytes: 0 }, |sum, item| Self {
+            elements: sum.elements + item.tensor.shape.elements().unwrap_or(0),
+            bytes: sum.bytes + item.target.byte_len(&item.tensor.shape).unwrap_or(0),
+        })
+    }
+}
+
+/// Bits of data per element; 0 for no elements.
+pub fn bits_per_weight(bytes: u64, elements: u64) -> f64 {
+    if elements == 0 { 0.0 } else { bytes as f64 * 8.0 / elements as f64 }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_are_short() {
+        assert_eq!(bytes(0), "0 B");
+        assert_eq!(bytes(999), "999 B");
+        assert_eq!(bytes(1_500), "1.50 kB");
+        assert_eq!(bytes(8_446_368), "8.45 MB");
+        assert_eq!(bytes(999_999_999), "1.00 GB");
+        assert_eq!(count(7_240_000_000), "7.24B");
+        assert_eq!(count(12), "12");
+    }
+}

@@ -1,0 +1,48 @@
+//! What `--outtype` and `TYPE` take, and the list of it for help texts.
+
+use gguf_quant::recipe::{Mix, Target, UnknownTarget};
+
+/// What a conversion is to make.
+#[derive(Clone, Copy)]
+pub enum Outtype {
+    /// The 16-bit type of the source.
+    Auto,
+    /// A mix or a type.
+    Target(Target),
+}
+
+impl std::str::FromStr for Outtype {
+    type Err = UnknownTarget;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        if text.eq_ignore_ascii_case("auto") {
+            Ok(Self::Auto)
+        } else {
+            text.parse().map(Self::Target)
+        }
+    }
+}
+
+impl Outtype {
+    /// `None` for `auto`.
+    pub fn target(self) -> Option<Target> {
+        match self {
+            Self::Auto => None,
+            Self::Target(target) => Some(target),
+        }
+    }
+}
+
+/// All mixes with number and description, one per line.
+pub fn table() -> String {
+    let lines = Mix::ALL.iter().map(|mix| {
+        let aliases: Vec<_> = mix.aliases().collect();
+        let aliases = if aliases.is_empty() {
+            String::new()
+        } else {
+            format!(" (also {})", aliases.join(", "))
+        };
+        format!("  {:>2}  {:<9} {}{aliases}\n", mix.number(), mix.name(), mix.description())
+    });
+    format!("Types, in any case or by number:\n{}", lines.collect::<String>())
+}

@@ -1,0 +1,281 @@
+//! The binary as a user meets it: outputs, exit codes, refusals.
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+use serde_json::Value;
+
+const MODEL: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../testdata/Tiny-KJV-Llama-4M");
+
+fn gguf(args: &[&str]) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_gguf")).args(args).output().unwrap()
+}
+
+#[track_caller]
+fn succeeds(args: &[&str]) -> String {
+    let output = gguf(args);
+    let stderr = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{args:?}: {stderr}");
+    String::from_utf8(output.stdout).unwrap()
+}
+
+/// Fails with this exit code and a message of one line that has all these parts.
+#[track_caller]
+fn fails(args: &[&str], code: i32, parts: &[&str]) {
+    let output = gguf(args);
+    let stderr = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(code), "{args:?}: {stderr}");
+    for part in parts {
+        assert!(stderr.contains(part), "`{part}` is not in: {stderr}");
+    }
+}
+
+fn json(text: &str) -> Value {
+    serde_json::from_str(text).unwrap()
+}
+
+struct Dir(tempfile::TempDir);
+
+impl Dir {
+    fn new() -> Self {
+        Self(tempfile::tempdir().unwrap())
+    }
+
+    fn path(&self, name: &str) -> String {
+        self.0.path().join(name).to_str().unwrap().to_owned()
+    }
+
+    fn f16(&self) -> String {
+        let path = self.path("f16.gguf");
+        succeeds(&["convert", MODEL, "-o", &path, "--outtype", "f16"]);
+        path
+    }
+}
+
+#[test]
+fn convert_inspect_check() {
+    let dir = Dir::new();
+    let out = dir.path("out.gguf");
+    succeeds(&["convert", MODEL, "-o", &out, "--outtype", "Q4_K_M"]);
+    let shown = json(&succeeds(&["inspect", &out, "--json"]));
+    assert_eq!(shown["architecture"], "llama");
+    assert_eq!(shown["file_type"], "Q4_K_M");
+    assert_eq!(shown["name"], "Tiny KJV Llama 4M");
+    assert_eq!(shown["context_length"], 512);
+    assert_eq!(shown["tokenizer"]["tokens"], 2048);
+    assert_eq!(shown["metadata"]["llama.block_count"]["value"], 4);
+    assert_eq!(shown["metadata"]["tokenizer.ggml.tokens"]["value"]["length"], 2048);
+    assert_eq!(shown["tensors"].as_array().unwrap().len(), 39);
+    let text = succeeds(&["inspect", &out]);
+    assert!(text.contains("architecture   llama") && text.contains("blk.3.ffn_down.weight"));
+    let findings = json(&succeeds(&["check", &out, "--json"]));
+    let severities = findings["findings"].as_array().unwrap().iter().map(|f| &f["severity"]);
+    assert_eq!(severities.filter(|severity| *severity == "error").count(), 0);
+}
+
+#[test]
+fn the_output_is_named_by_the_convention() {
+    let dir = Dir::new();
+    let into = dir.path("");
+    succeeds(&["convert", MODEL, "-o", &into, "--outtype", "q8_0"]);
+    let named = Path::new(&into).join("Tiny-KJV-Llama-4M-Q8_0.gguf");
+    assert!(named.is_file(), "{:?}", std::fs::read_dir(into).unwrap().collect::<Vec<_>>());
+}
+
+#[test]
+fn dry_run_writes_nothing() {
+    let dir = Dir::new();
+    let out = dir.path("out.gguf");
+    let args = ["convert", MODEL, "-o", &out, "--outtype", "q4_k_m", "--dry-run", "--json"];
+    let plan = json(&succeeds(&args));
+    assert_eq!(plan["tensors"].as_array().unwrap().len(), 39);
+    assert!(!PathBuf::from(&out).exists());
+    let f16 = dir.f16();
+    let plan = json(&succeeds(&["quantize", "--dry-run", "--json", &f16, &out, "q4_k_m"]));
+    let first = &plan["tensors"][0];
+    assert_eq!(first["name"], "output.weight");
+    assert_eq!((&first["from"], &first["to"]), (&"F16".into(), &"Q6_K".into()));
+    assert_eq!(first["shape"], serde_json::json!([256, 2048]));
+    assert_eq!(first["bytes"], 2048 * 210);
+    assert!(!PathBuf::from(&out).exists());
+    assert!(succeeds(&["quantize", &f16, "q4_k_m", "--dry-run"]).contains("bits per weight"));
+}
+
+#[test]
+fn quantize_takes_the_official_forms() {
+    let dir = Dir::new();
+    let f16 = dir.f16();
+    // Without an output name, options after the files, threads, alias, number.
+    succeeds(&["quantize", &f16, "Q4_K", "2", "--leave-output-tensor"]);
+    let named = dir.path("ggml-model-Q4_K_M.gguf");
+    let types = |path: &str| {
+        let shown = json(&succeeds(&["inspect", path, "--json"]));
+        shown["tensors"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .map(|tensor| {
+                (
+                    tensor["name"].as_str().unwrap().to_owned(),
+                    tensor["type"].as_str().unwrap().to_owned(),
+                )
+            })
+            .collect::<std::collections::BTreeMap<_, _>>()
+    };
+    assert_eq!(types(&named)["output.weight"], "F16");
+    let out = dir.path("out.gguf");
+    succeeds(&["quantize", "--pure", &f16, &out, "15"]);
+    assert_eq!(types(&out)["output.weight"], "Q4_K");
+    succeeds(&["quantize", "--pure", &f16, &out, "q5_1"]);
+    assert_eq!(types(&out)["blk.0.attn_q.weight"], "Q5_1");
+    succeeds(&[
+        "quantize",
+        "--tensor-type",
+        r"blk\.\d\.attn_q=q8_0",
+        "--tensor-type",
+        "attn=q5_0",
+        "--token-embedding-type",
+        "q2_k",
+        "--output-tensor-type",
+        "bf16",
+        &f16,
+        &out,
+        "q4_0",
+    ]);
+    let types = types(&out);
+    assert_eq!(types["blk.0.attn_q.weight"], "Q8_0");
+    assert_eq!(types["blk.0.attn_k.weight"], "Q5_0");
+    assert_eq!(types["blk.0.ffn_up.weight"], "Q4_0");
+    assert_eq!(types["token_embd.weight"], "Q2_K");
+    assert_eq!(types["output.weight"], "BF16");
+}
+
+#[test]
+fn quantize_overrides_keys() {
+    let dir = Dir::new();
+    let (f16, out) = (dir.f16(), dir.path("out.gguf"));
+    succeeds(&[
+        "quantize",
+        &f16,
+        &out,
+        "q8_0",
+        "--override-kv",
+        "llama.context_length=int:1024",
+        "--override-kv",
+        "my.flag=bool:true",
+        "--override-kv",
+        "my.text=str:a=b:c",
+        "--override-kv",
+        "my.number=float:0.5",
+        "--override-kv",
+        "my.negative=int:-3",
+    ]);
+    let metadata = &json(&succeeds(&["inspect", &out, "--json"]))["metadata"];
+    let of = |key: &str| metadata[key].to_string();
+    assert_eq!(of("llama.context_length"), r#"{"type":"UINT32","value":1024}"#);
+    assert_eq!(of("my.flag"), r#"{"type":"BOOL","value":true}"#);
+    assert_eq!(of("my.text"), r#"{"type":"STRING","value":"a=b:c"}"#);
+    assert_eq!(of("my.number"), r#"{"type":"FLOAT32","value":0.5}"#);
+    assert_eq!(of("my.negative"), r#"{"type":"INT32","value":-3}"#);
+    fails(&["quantize", &f16, &out, "q8_0", "--override-kv", "x=int:y"], 2, &["override-kv"]);
+}
+
+#[test]
+fn requantizing_needs_leave() {
+    let dir = Dir::new();
+    let f16 = dir.f16();
+    let (q8, out) = (dir.path("q8.gguf"), dir.path("out.gguf"));
+    succeeds(&["quantize", &f16, &q8, "q8_0"]);
+    fails(&["quantize", &q8, &out, "q4_0"], 2, &["quantized already", "--allow-requantize"]);
+    assert!(!PathBuf::from(&out).exists());
+    succeeds(&["quantize", "--allow-requantize", &q8, &out, "q4_0"]);
+    fails(&["quantize", &f16, &f16, "q4_0"], 2, &["is the input"]);
+    fails(&["quantize", &f16, &out, "iq2_xxs"], 2, &["importance"]);
+}
+
+#[test]
+fn rows_that_fit_no_block_fall_back_aloud() {
+    let dir = Dir::new();
+    let (odd, out) = (dir.path("odd.gguf"), dir.path("out.gguf"));
+    std::fs::write(&odd, one_matrix(96, 4)).unwrap();
+    let output = gguf(&["quantize", &odd, &out, "q4_k_s"]);
+    assert!(output.status.success());
+    let stderr = String::from_utf8(output.stderr).unwrap();
+    assert!(stderr.contains("`blk.0.ffn_up.weight` becomes Q5_0 instead of Q4_K"), "{stderr}");
+}
+
+/// A model of an unheard-of architecture with a single matrix.
+fn one_matrix(columns: u64, rows: u64) -> Vec<u8> {
+    let mut draft = gguf::Draft::default();
+    draft.metadata.set("general.architecture", "unheard-of");
+    draft.tensors.push(gguf::TensorInfo {
+        name: "blk.0.ffn_up.weight".into(),
+        shape: gguf::Shape::new(&[columns, rows]).unwrap(),
+        tensor_type: gguf::TensorType::F32,
+        offset: 0,
+    });
+    draft.lay_out().unwrap();
+    let mut file = gguf::write_header(&gguf::Header::new(draft).unwrap()).unwrap();
+    file.resize(file.len() + (columns * rows * 4) as usize, 0);
+    file
+}
+
+#[test]
+fn exit_codes() {
+    let dir = Dir::new();
+    let bad = dir.path("bad.gguf");
+    std::fs::write(&bad, b"not a model at all").unwrap();
+    fails(&["inspect", &bad], 1, &["bad.gguf", "does not begin with GGUF"]);
+    fails(&["quantize", &bad, &dir.path("out.gguf"), "q8_0"], 1, &["bad.gguf"]);
+    let output = gguf(&["check", &bad, "--json"]);
+    assert_eq!(output.status.code(), Some(1));
+    let findings = json(&String::from_utf8(output.stdout).unwrap());
+    assert_eq!(findings["findings"][0]["code"], "magic");
+    assert_eq!(findings["findings"][0]["severity"], "error");
+
+    fails(&[], 2, &["Usage"]);
+    fails(&["convert"], 2, &["Usage"]);
+    fails(&["convert", MODEL, "--outtype", "q9"], 2, &["q9", "Q4_K_M"]);
+    fails(&["quantize", &bad, "q9"], 2, &["q9"]);
+    fails(&["inspect", "--json"], 2, &["Usage"]);
+
+    fails(&["inspect", &dir.path("missing.gguf")], 3, &["missing.gguf"]);
+    fails(&["check", &dir.path("missing.gguf")], 3, &["missing.gguf"]);
+    fails(&["convert", MODEL, "-o", &dir.path("no/such/dir.gguf")], 3, &["dir.gguf"]);
+    fails(&["convert", &dir.path("missing")], 3, &["missing"]);
+}
+
+#[test]
+fn every_help_has_an_example() {
+    for command in ["convert", "quantize", "inspect", "check", "demo"] {
+        for flag in ["-h", "--help"] {
+            let help = succeeds(&[command, flag]);
+            assert!(
+                help.contains("Example") && help.contains(&format!("gguf {command}")),
+                "{help}"
+            );
+        }
+    }
+    assert!(succeeds(&["--help"]).contains("Exit codes"));
+}
+
+#[test]
+fn demo_shows_a_table() {
+    let table = succeeds(&["demo", MODEL]);
+    assert!(table.contains("Q8_0") && table.contains("Q4_K_M"), "{table}");
+}
+
+/// `gguf inspect x | head -1`: whoever reads may stop.
+#[cfg(unix)]
+#[test]
+fn a_closed_pipe_is_no_failure() {
+    let dir = Dir::new();
+    let f16 = dir.f16();
+    let mut child = Command::new(env!("CARGO_BIN_EXE_gguf"))
+        .args(["inspect", &f16, "--json", "--arrays"])
+        .stdout(std::process::Stdio::piped())
+        .spawn()
+        .unwrap();
+    drop(child.stdout.take());
+    assert!(child.wait().unwrap().success());
+}

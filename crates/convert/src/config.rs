@@ -1,0 +1,130 @@
+//! `config.json`: the hyper-parameters of a checkpoint, with errors that name the field.
+
+use std::path::{Path, PathBuf};
+
+use serde_json::Value;
+
+use crate::{Error, json};
+
+/// The configuration of a checkpoint.
+#[derive(Clone, Debug)]
+pub struct Config {
+    path: PathBuf,
+    root: Value,
+}
+
+impl Config {
+    /// Reads `config.json` in `dir`.
+    ///
+    /// Fields of a nested `text_config` count as if they stood at the top, as they do for the
+    /// official converter.
+    ///
+    /// # Errors
+    /// If it is missing, or is not a JSON object.
+    pub fn read(dir: &Path) -> Result<Self, Error> {
+        let path = dir.join("config.json");
+        if !path.is_file() {
+            return Err(Error::input(
+                dir,
+                "holds no `config.json`",
+                "name a directory with a Hugging Face checkpoint",
+            ));
+        }
+        let mut root = json::read(&path)?;
+        let Some(fields) = root.as_object_mut() else {
+            return Err(Error::input(&path, "is not a JSON object", "download the file again"));
+        };
+        if let Some(Value::Object(text)) = fields.remove("text_config") {
+            fields.extend(text);
+        }
+        Ok(Self { path, root })
+    }
+
+    /// The configuration as JSON.
+    pub fn json(&self) -> &Value {
+        &self.root
+    }
+
+    /// The file it was read from.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// The class of the model: the first of `architectures`.
+    ///
+    /// # Errors
+    /// If there is none.
+    pub fn class(&self) -> Result<&str, Error> {
+        self.root
+            .get("architectures")
+            .and_then(|names| names.get(0))
+            .and_then(Value::as_str)
+            .ok_or_else(|| self.missing("architectures", "the class of the model"))
+    }
+
+    /// The first of these fields that is there and not null.
+    pub fn find(&self, names: &[&str]) -> Option<(&str, &Value)> {
+        let fields = self.root.as_object()?;
+        names.iter().find_map(|name| {
+            let (name, value) = fields.get_key_value(*name)?;
+            (!value.is_null()).then_some((name.as_str(), value))
+        })
+    }
+
+    /// An unsigned number under the first of these names that is there.
+    ///
+    /// # Errors
+    /// If the field is of another type or beyond 32 bits.
+    pub fn u32(&self, names: &[&str]) -> Result<Option<u32>, Error> {
+        let Some((name, value)) = self.find(names) else { return Ok(None) };
+        let number = value.as_u64().and_then(|number| u32::try_from(number).ok());
+        number.map(Some).ok_or_else(|| self.wrong(name, value, "a number from 0 to 4294967295"))
+    }
+
+    /// A number under the first of these names that is there.
+    ///
+    /// # Errors
+    /// If the field is of another type.
+    pub fn f32(&self, names: &[&str]) -> Result<Option<f32>, Error> {
+        let Some((name, value)) = self.find(names) else { return Ok(None) };
+        let number = value.as_f64().map(|number| number as f32);
+        number.map(Some).ok_or_else(|| self.wrong(name, value, "a number"))
+    }
+
+    /// As [`Config::u32`], for a field that must be there and not be zero.
+    ///
+    /// # Errors
+    /// Also if it is missing or zero.
+    pub fn require_u32(&self, names: &[&str], meaning: &str) -> Result<u32, Error> {
+        match self.u32(names)? {
+            Some(0) => Err(self.wrong(names[0], &Value::from(0), "a number above 0")),
+            Some(number) => Ok(number),
+            None => Err(self.missing(names[0], meaning)),
+        }
+    }
+
+    fn missing(&self, name: &str, meaning: &str) -> Error {
+        Error::input(
+            &self.path,
+            format!("has no field `{name}` ({meaning})"),
+            "add the field or take the file from the model's repository",
+        )
+    }
+
+    fn wrong(&self, name: &str, value: &Value, expected: &str) -> Error {
+        let mut shown = value.to_string();
+        if shown.len() > 40 {
+            shown = format!("{}...", shown.chars().take(40).collect::<String>());
+        }
+        let what = format!("field `{name}` is {shown} instead of {expected}");
+        Error::input(&self.path, what, "correct the field")
+    }
+}
+
+#[cfg(test)]
+impl Config {
+    /// A configuration that is in no file.
+    pub(crate) fn of(root: Value) -> Self {
+        Self { path: "config.json".into(), root }
+    }
+}

@@ -1,0 +1,129 @@
+//! Llama, Mistral and Mixtral: one architecture, `llama`.
+
+use gguf::Metadata;
+
+use super::hyper::{self, Keys};
+use super::names::{LLAMA_LIKE, Name, Table, captures};
+use super::{Family, Target};
+use crate::Error;
+use crate::config::Config;
+use crate::tensor::RowOrder;
+use crate::vocab;
+
+pub(super) struct Llama;
+
+const MIXTRAL: &str = "MixtralForCausalLM";
+
+/// What Mixtral has in place of a single feed-forward network.
+const MIXTURE: Table = &[("model.layers.{}.block_sparse_moe.gate", "blk.{}.ffn_gate_inp")];
+
+/// Each expert's matrices: foreign name of one, our name of all.
+const EXPERTS: [(&str, &str); 3] = [
+    ("model.layers.{}.block_sparse_moe.experts.{}.w1.weight", "ffn_gate_exps"),
+    ("model.layers.{}.block_sparse_moe.experts.{}.w2.weight", "ffn_down_exps"),
+    ("model.layers.{}.block_sparse_moe.experts.{}.w3.weight", "ffn_up_exps"),
+];
+
+impl Family for Llama {
+    fn classes(&self) -> &'static [&'static str] {
+        &["LlamaForCausalLM", "LLaMAForCausalLM", "MistralForCausalLM", MIXTRAL]
+    }
+
+    fn architecture(&self) -> &'static str {
+        "llama"
+    }
+
+    fn vocabulary(&self) -> vocab::Kind {
+        vocab::Kind::Llama
+    }
+
+    fn pre_tokenizers(&self) -> &'static [&'static str] {
+        &["llama-bpe", "smaug-bpe", "smollm"]
+    }
+
+    fn metadata(
+        &self,
+        config: &Config,
+        file_type: u32,
+        metadata: &mut Metadata<'static>,
+    ) -> Result<(), Error> {
+        // `transformers` completes the configuration of Llama and Mistral with the width of a
+        // head, so the official converter writes it; for Mixtral it only writes what is stated.
+        let head_dim = match config.class()? {
+            MIXTRAL => hyper::stated_head_dim(config)?,
+            _ => Some(hyper::head_dim(config)?),
+        };
+        let mut keys = Keys::new("llama", metadata);
+        keys.decoder(config, head_dim, file_type)?;
+        keys.set("vocab_size", config.require_u32(&["vocab_size"], "the number of tokens")?);
+        keys.set("rope.dimension_count", hyper::head_dim(config)?);
+        Ok(())
+    }
+
+    fn tensor(&self, config: &Config, name: &str) -> Result<Target, Error> {
+        if name.ends_with(".rotary_emb.inv_freq") {
+            return Ok(Target::Dropped);
+        }
+        for (foreign, ours) in EXPERTS {
+            if let Some(&[block, index]) = captures(foreign, name).as_deref() {
+                let count = config.require_u32(&["num_local_experts"], "the number of experts")?;
+                return Ok(Target::Part {
+                    name: format!("blk.{block}.{ours}.weight"),
+                    index,
+                    count,
+                });
+            }
+        }
+        let parsed = Name::parse(name);
+        let mapped =
+            parsed.and_then(|name| name.mapped(LLAMA_LIKE).or_else(|| name.mapped(MIXTURE)));
+        let Some(mapped) = mapped else { return Ok(Target::Unknown) };
+        // Llama's rotary embedding turns pairs of neighbours; the checkpoint is arranged for the
+        // form that turns the first half against the second.
+        let heads = if mapped.contains(".attn_q.") {
+            Some(hyper::head_count(config)?)
+        } else if mapped.contains(".attn_k.") {
+            Some(hyper::head_count_kv(config)?)
+        } else {
+            None
+        };
+        let order = heads
+            .map_or(RowOrder::AsStored, |heads| RowOrder::InterleaveHalves { heads: heads.into() });
+        Ok(Target::Whole { name: mapped, order })
+    }
+
+    fn computed(&self, config: &Config) -> Result<Vec<(String, Vec<f32>)>, Error> {
+        let factors = hyper::llama3_factors(config)?;
+        Ok(factors.map(|factors| ("rope_freqs.weight".to_owned(), factors)).into_iter().collect())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn experts_are_parts_of_one_tensor() {
+        let config = Config::of(json!({"num_local_experts": 8}));
+        let target =
+            Llama.tensor(&config, "model.layers.3.block_sparse_moe.experts.5.w2.weight").unwrap();
+        let name = "blk.3.ffn_down_exps.weight".to_owned();
+        assert_eq!(target, Target::Part { name, index: 5, count: 8 });
+    }
+
+    #[test]
+    fn long_wavelengths_are_divided() {
+        let config = Config::of(json!({
+            "head_dim": 128, "rope_theta": 500000.0,
+            "rope_scaling": {"rope_type": "llama3", "factor": 8.0, "low_freq_factor": 1.0,
+                "high_freq_factor": 4.0, "original_max_position_embeddings": 8192},
+        }));
+        let computed = Llama.computed(&config).unwrap();
+        let [(name, factors)] = &computed[..] else { panic!("one tensor") };
+        assert_eq!(name, "rope_freqs.weight");
+        assert_eq!(factors.len(), 64);
+        assert_eq!((factors[0], factors[63]), (1.0, 8.0));
+        assert!(factors.is_sorted());
+    }
+}

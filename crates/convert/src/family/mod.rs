@@ -1,0 +1,90 @@
+//! Model families: one small file each, registered by class name.
+//!
+//! A family says which hyper-parameters become which metadata, which foreign tensor becomes which
+//! of ours, and what happens to its rows on the way.
+
+mod hyper;
+mod llama;
+mod names;
+mod qwen;
+
+use gguf::Metadata;
+
+use crate::Error;
+use crate::config::Config;
+use crate::tensor::RowOrder;
+use crate::vocab;
+
+/// What a family knows.
+pub(crate) trait Family: Sync {
+    /// The class names in `architectures` that it converts.
+    fn classes(&self) -> &'static [&'static str];
+
+    /// `general.architecture` of the result.
+    fn architecture(&self) -> &'static str;
+
+    /// Which tokenizer files the family ships.
+    fn vocabulary(&self) -> vocab::Kind;
+
+    /// The pre-tokenizers that it prefers among those of the same structure, best first.
+    fn pre_tokenizers(&self) -> &'static [&'static str];
+
+    /// The hyper-parameters, as keys under the architecture's name.
+    ///
+    /// `file_type` is the number of the mix, which stands among them.
+    fn metadata(
+        &self,
+        config: &Config,
+        file_type: u32,
+        metadata: &mut Metadata<'static>,
+    ) -> Result<(), Error>;
+
+    /// What becomes of a foreign tensor.
+    fn tensor(&self, config: &Config, name: &str) -> Result<Target, Error>;
+
+    /// Tensors that no file holds: names, and values of one dimension.
+    fn computed(&self, config: &Config) -> Result<Vec<(String, Vec<f32>)>, Error> {
+        let _ = config;
+        Ok(Vec::new())
+    }
+}
+
+/// What becomes of a foreign tensor.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Target {
+    /// A tensor of this name.
+    Whole {
+        /// Name in the output.
+        name: String,
+        /// Order of its rows.
+        order: RowOrder,
+    },
+    /// One part of a tensor: parts follow one another along a new, slowest dimension.
+    Part {
+        /// Name of the whole in the output.
+        name: String,
+        /// Which part this is, from 0.
+        index: u32,
+        /// How many there are.
+        count: u32,
+    },
+    /// Nothing: a buffer that programs compute themselves.
+    Dropped,
+    /// The family does not know it.
+    Unknown,
+}
+
+const FAMILIES: &[&dyn Family] = &[&llama::Llama, &qwen::QWEN2, &qwen::QWEN3];
+
+/// The family that converts this class.
+pub(crate) fn find(class: &str) -> Option<&'static dyn Family> {
+    FAMILIES.iter().copied().find(|family| family.classes().contains(&class))
+}
+
+/// All class names that can be converted, in alphabetical order.
+pub fn classes() -> Vec<&'static str> {
+    let mut classes: Vec<_> =
+        FAMILIES.iter().flat_map(|family| family.classes()).copied().collect();
+    classes.sort_unstable();
+    classes
+}

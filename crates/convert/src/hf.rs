@@ -1,0 +1,339 @@
+//! Hugging Face checkpoint directories.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use gguf::{Metadata, ModelName, ParameterCount, Shape, TensorType};
+use gguf_quant::recipe::{self, Mix, Target as Recipe, TensorDesc};
+
+use crate::config::Config;
+use crate::family::{self, Family, Target};
+use crate::file_type::float_type;
+use crate::general::General;
+use crate::pipeline::{Item, Job};
+use crate::source::safetensors::{Checkpoint, Entry};
+use crate::tensor::{Content, RowOrder, Stored, Tensor};
+use crate::{Error, vocab};
+
+/// What a conversion can be asked for.
+#[derive(Clone, Debug, Default)]
+pub struct Options {
+    /// The mix or type of the output; `None` for the 16-bit type that the checkpoint has.
+    pub outtype: Option<Recipe>,
+    /// The name of the pre-tokenizer, instead of recognising it.
+    pub pre: Option<String>,
+    /// The name of the model, instead of the one in its card or directory.
+    pub model_name: Option<String>,
+    /// A JSON file with metadata that override those of the card.
+    pub metadata: Option<PathBuf>,
+}
+
+/// A conversion that is ready to run.
+pub struct Conversion<'a> {
+    /// What to write.
+    pub job: Job<'a>,
+    /// What the output is to be called where nothing else is said.
+    pub file_name: String,
+    /// What the user should know.
+    pub notes: Vec<String>,
+}
+
+/// Plans the conversion of the checkpoint in `dir`, whose tensors are `checkpoint`'s.
+///
+/// Reads configuration, tokenizer and model card, and no tensor data.
+///
+/// # Errors
+/// If a file is missing or wrong, if the class is not known, or if the tensors do not make up the
+/// model that the configuration describes.
+pub fn plan<'a>(
+    dir: &Path,
+    checkpoint: &'a Checkpoint,
+    options: &Options,
+) -> Result<Conversion<'a>, Error> {
+    let config = Config::read(dir)?;
+    let family = find_family(&config)?;
+    let tensors = tensors(&config, family, checkpoint)?;
+    check_blocks(&config, &tensors)?;
+
+    let matrices = matrix_type(&tensors);
+    let target = options.outtype.unwrap_or(Recipe::Type(matrices));
+    let file_type = target.file_type().ok_or_else(|| Error::Request {
+        what: format!("{target} names no file type"),
+        help: "ask for one of the mixes that `gguf convert --help` lists".into(),
+    })?;
+
+    let general = General::load(
+        dir,
+        Some(config.json()),
+        &ParameterCount::from_tensors(tensors.iter().map(|t| (t.name.as_str(), &t.shape[..]))),
+        options.metadata.as_deref(),
+        options.model_name.as_deref(),
+    )?;
+    let mut metadata = Metadata::new();
+    metadata.set("general.architecture", family.architecture());
+    metadata.set("general.type", "model");
+    general.write_to(&mut metadata);
+    family.metadata(&config, file_type.number(), &mut metadata)?;
+    metadata.set("general.quantization_version", QUANTIZATION_VERSION);
+    let vocabulary = vocab::load(
+        dir,
+        family.vocabulary(),
+        &vocab::Options {
+            pre: options.pre.as_deref(),
+            hints: family.pre_tokenizers(),
+            vocab_size: config.u32(&["vocab_size"])?.map(u64::from),
+        },
+    )?;
+    check_embedding(&config, &tensors, vocabulary.len as u64)?;
+    let mut notes = vocabulary.notes;
+    for (key, value) in vocabulary.metadata.iter() {
+        metadata.push(key.to_owned(), value.clone());
+    }
+
+    let file_name = ModelName::from_metadata(&metadata, Some(file_type.name())).to_string();
+    let (items, recipe_notes) = choose_types(tensors, &metadata, target, matrices)?;
+    notes.extend(recipe_notes);
+    Ok(Conversion { job: Job { metadata, items }, file_name, notes })
+}
+
+/// The version of the block formats, `GGML_QNT_VERSION`.
+const QUANTIZATION_VERSION: u32 = 2;
+
+fn find_family(config: &Config) -> Result<&'static dyn Family, Error> {
+    let class = config.class()?;
+    family::find(class).ok_or_else(|| {
+        let help = format!("known classes are {}", family::classes().join(", "));
+        Error::input(config.path(), format!("the class `{class}` is not known"), help)
+    })
+}
+
+/// The tensors of the output, in the order in which the checkpoint completes them.
+fn tensors<'a>(
+    config: &Config,
+    family: &dyn Family,
+    checkpoint: &'a Checkpoint,
+) -> Result<Vec<Tensor<'a>>, Error> {
+    let mut tensors: Vec<_> = family
+        .computed(config)?
+        .into_iter()
+        .map(|(name, values)| Tensor {
+            name,
+            shape: vector(values.len() as u64),
+            stored_type: TensorType::F32,
+            content: Content::Values(values),
+        })
+        .collect();
+    // Name of a whole to its parts so far.
+    let mut partial: BTreeMap<String, Vec<Option<&Entry>>> = BTreeMap::new();
+    for entry in &checkpoint.entries {
+        match family.tensor(config, &entry.name)? {
+            Target::Dropped => {}
+            Target::Unknown => {
+                let what = format!(
+                    "tensor `{}` belongs to no {} model",
+                    entry.name,
+                    family.architecture()
+                );
+                let help = "check that the weights go with `config.json`";
+                return Err(Error::input(&checkpoint.path_of(entry), what, help));
+            }
+            Target::Whole { name, order } => {
+                let stored = stored(checkpoint, entry);
+                let mut tensor =
+                    Tensor::stored(name, shape(checkpoint, entry)?, entry.tensor_type, stored);
+                check_order(&tensor, order, entry, checkpoint)?;
+                if let Content::Stored { order: of_tensor, .. } = &mut tensor.content {
+                    *of_tensor = order;
+                }
+                tensors.push(tensor);
+            }
+            Target::Part { name, index, count } => {
+                let parts =
+                    partial.entry(name.clone()).or_insert_with(|| vec![None; count as usize]);
+                let slot = parts.get_mut(index as usize).ok_or_else(|| {
+                    let what = format!(
+                        "tensor `{}` is beyond the {count} that the configuration states",
+                        entry.name
+                    );
+                    Error::input(&checkpoint.path_of(entry), what, CONFIG_OF_ANOTHER)
+                })?;
+                *slot = Some(entry);
+                if let Some(parts) = parts.iter().copied().collect::<Option<Vec<_>>>() {
+                    partial.remove(&name);
+                    tensors.push(joined(name, &parts, checkpoint)?);
+                }
+            }
+        }
+    }
+    if let Some((name, parts)) = partial.first_key_value() {
+        let found = parts.iter().flatten().count();
+        let what = format!("has {found} of the {} parts of `{name}`", parts.len());
+        return Err(Error::input(config.path(), what, CONFIG_OF_ANOTHER));
+    }
+    Ok(tensors)
+}
+
+const CONFIG_OF_ANOTHER: &str = "check that the weights are complete and go with `config.json`";
+
+fn vector(len: u64) -> Shape {
+    Shape::new(&[len]).unwrap_or_else(|| unreachable!("one dimension is no more than four"))
+}
+
+fn stored<'a>(checkpoint: &'a Checkpoint, entry: &Entry) -> Stored<'a> {
+    Stored { source: &checkpoint.files[entry.file], offset: entry.offset }
+}
+
+/// Our order of dimensions is the reverse of the checkpoint's.
+fn shape(checkpoint: &Checkpoint, entry: &Entry) -> Result<Shape, Error> {
+    let dims: Vec<u64> = entry.shape.iter().rev().copied().collect();
+    Shape::new(&dims).ok_or_else(|| {
+        let what = format!("tensor `{}` has {} dimensions", entry.name, dims.len());
+        Error::input(&checkpoint.path_of(entry), what, "a GGUF tensor has at most four")
+    })
+}
+
+/// A permutation within heads needs rows that divide into heads with two halves each.
+fn check_order(
+    tensor: &Tensor,
+    order: RowOrder,
+    entry: &Entry,
+    checkpoint: &Checkpoint,
+) -> Result<(), Error> {
+    let RowOrder::InterleaveHalves { heads } = order else { return Ok(()) };
+    let rows = if tensor.shape.len() == 1 { tensor.shape.row_len() } else { tensor.rows() };
+    if rows.is_multiple_of(2 * heads) {
+        return Ok(());
+    }
+    let what =
+        format!("the {rows} rows of tensor `{}` do not divide into {heads} heads", entry.name);
+    Err(Error::input(&checkpoint.path_of(entry), what, CONFIG_OF_ANOTHER))
+}
+
+/// Parts of the same shape and type, one after the other along a new dimension.
+fn joined<'a>(
+    name: String,
+    parts: &[&Entry],
+    checkpoint: &'a Checkpoint,
+) -> Result<Tensor<'a>, Error> {
+    let first = parts[0];
+    let odd = parts
+        .iter()
+        .find(|part| part.shape != first.shape || part.tensor_type != first.tensor_type);
+    if let Some(odd) = odd {
+        let what = format!("tensor `{}` differs from `{}` in shape or type", odd.name, first.name);
+        return Err(Error::input(&checkpoint.path_of(odd), what, CONFIG_OF_ANOTHER));
+    }
+    let mut dims: Vec<u64> = first.shape.iter().rev().copied().collect();
+    dims.push(parts.len() as u64);
+    let shape = Shape::new(&dims).ok_or_else(|| {
+        let what = format!("tensor `{}` has {} dimensions", first.name, first.shape.len());
+        Error::input(&checkpoint.path_of(first), what, "a GGUF tensor has at most four")
+    })?;
+    Ok(Tensor {
+        name,
+        shape,
+        stored_type: first.tensor_type,
+        content: Content::Stored {
+            parts: parts.iter().map(|part| stored(checkpoint, part)).collect(),
+            order: RowOrder::AsStored,
+        },
+    })
+}
+
+/// Every block has the tensors that the first one has, and what stands outside the blocks is
+/// there.
+fn check_blocks(config: &Config, tensors: &[Tensor]) -> Result<(), Error> {
+    let blocks = config.require_u32(&["num_hidden_layers"], "the number of blocks")?;
+    let missing = |name: String| {
+        let what = format!("the checkpoint has no tensor for `{name}`");
+        Err(Error::input(config.path(), what, CONFIG_OF_ANOTHER))
+    };
+    let mut of_block: BTreeMap<u32, Vec<&str>> = BTreeMap::new();
+    for tensor in tensors {
+        let Some((block, rest)) = split_block(&tensor.name) else { continue };
+        if block >= blocks {
+            let what = format!("has {blocks} blocks, but the checkpoint has `{}`", tensor.name);
+            return Err(Error::input(config.path(), what, CONFIG_OF_ANOTHER));
+        }
+        of_block.entry(block).or_default().push(rest);
+    }
+    for name in ["token_embd.weight", "output_norm.weight"] {
+        if !tensors.iter().any(|tensor| tensor.name == name) {
+            return missing(name.to_owned());
+        }
+    }
+    let Some(first) = of_block.get(&0) else { return missing("blk.0".to_owned()) };
+    for block in 1..blocks {
+        let names = of_block.get(&block).map_or(&[][..], Vec::as_slice);
+        if let Some(name) = first.iter().find(|name| !names.contains(name)) {
+            return missing(format!("blk.{block}.{name}"));
+        }
+    }
+    Ok(())
+}
+
+/// `blk.7.attn_q.weight` to 7 and `attn_q.weight`.
+fn split_block(name: &str) -> Option<(u32, &str)> {
+    let (block, rest) = name.strip_prefix("blk.")?.split_once('.')?;
+    Some((block.parse().ok()?, rest))
+}
+
+/// The embedding has a row for every token, and is as wide as the model.
+fn check_embedding(config: &Config, tensors: &[Tensor], tokens: u64) -> Result<(), Error> {
+    let Some(embedding) = tensors.iter().find(|tensor| tensor.name == "token_embd.weight") else {
+        return Ok(());
+    };
+    let width = config.require_u32(&["hidden_size"], "the width of the model")?;
+    let fault = |what| Err(Error::input(config.path(), what, CONFIG_OF_ANOTHER));
+    if embedding.shape.row_len() != u64::from(width) {
+        let found = embedding.shape.row_len();
+        return fault(format!("states a width of {width}, but the embedding is {found} wide"));
+    }
+    if embedding.rows() < tokens {
+        let rows = embedding.rows();
+        return fault(format!(
+            "the vocabulary has {tokens} tokens, but the embedding only {rows} rows"
+        ));
+    }
+    Ok(())
+}
+
+/// The 16-bit type of the first matrix that has one; F16 if none does.
+fn matrix_type(tensors: &[Tensor]) -> TensorType {
+    let is_half = |ty: &TensorType| matches!(*ty, TensorType::F16 | TensorType::BF16);
+    tensors
+        .iter()
+        .filter(|tensor| tensor.shape.len() > 1)
+        .map(|tensor| tensor.stored_type)
+        .find(is_half)
+        .unwrap_or(TensorType::F16)
+}
+
+/// The type of every tensor: first as floats, then as the recipe wants it.
+fn choose_types<'a>(
+    tensors: Vec<Tensor<'a>>,
+    metadata: &Metadata,
+    target: Recipe,
+    matrices: TensorType,
+) -> Result<(Vec<Item<'a>>, Vec<String>), Error> {
+    let plain = match target {
+        Recipe::Mix(Mix::F32) | Recipe::Type(TensorType::F32) => Some(TensorType::F32),
+        Recipe::Mix(Mix::F16) | Recipe::Type(TensorType::F16) => Some(TensorType::F16),
+        Recipe::Mix(Mix::BF16) | Recipe::Type(TensorType::BF16) => Some(TensorType::BF16),
+        _ => None,
+    };
+    let float =
+        |tensor: &Tensor| float_type(&tensor.name, &tensor.shape, plain.unwrap_or(matrices));
+    if plain.is_some() {
+        let items = tensors.into_iter().map(|tensor| Item { target: float(&tensor), tensor });
+        return Ok((items.collect(), Vec::new()));
+    }
+    let descriptions: Vec<_> = tensors
+        .iter()
+        .map(|tensor| TensorDesc { name: &tensor.name, shape: &tensor.shape, ty: float(tensor) })
+        .collect();
+    let (types, notes) =
+        crate::quantize::decide(&descriptions, metadata, target, &recipe::Options::default())?;
+    let items = tensors.into_iter().zip(types).map(|(tensor, target)| Item { tensor, target });
+    Ok((items.collect(), notes))
+}

@@ -1,0 +1,186 @@
+//! Byte-level vocabularies: `tokenizer.json`.
+
+use std::collections::{HashMap, HashSet};
+
+use serde_json::Value;
+
+use super::files::{AddedToken, Files, special_token_text};
+use super::token::{MAX_TOKENS, Token, TokenKind};
+use crate::Error;
+
+/// The trained tokens of `tokenizer.json`, with their ids.
+pub(super) fn model_vocab(files: &Files) -> Result<HashMap<&str, u64>, Error> {
+    let fault =
+        |what: String| Error::input(&files.path("tokenizer.json"), what, "download the file again");
+    let model = &files.require_tokenizer()?["model"];
+    // Old files do not name the type.
+    if !matches!(model["type"].as_str(), Some("BPE") | None) {
+        return Err(Error::input(
+            &files.path("tokenizer.json"),
+            format!("the model is {}, this family needs BPE", model["type"]),
+            "check that the tokenizer belongs to this model",
+        ));
+    }
+    let vocab = model["vocab"].as_object().ok_or_else(|| fault("model.vocab is missing".into()))?;
+    vocab
+        .iter()
+        .map(|(text, id)| {
+            let id = id.as_u64().ok_or_else(|| fault(format!("the id of {text:?} is {id}")))?;
+            Ok((&**text, id))
+        })
+        .collect()
+}
+
+/// The added tokens with their ids: those of `tokenizer.json`, then those which only
+/// `tokenizer_config.json` knows, as the Hugging Face loader adds them.
+pub(super) fn added_tokens(
+    files: &Files,
+    model: &HashMap<&str, u64>,
+) -> Result<Vec<(u64, AddedToken)>, Error> {
+    let mut added: Vec<(u64, AddedToken)> = vec![];
+    for entry in files.added_tokens() {
+        let token = AddedToken::parse(entry).and_then(|token| {
+            let trained = model.get(&*token.content).copied();
+            Some((trained.or(entry["id"].as_u64())?, token))
+        });
+        added.push(token.ok_or_else(|| {
+            Error::input(
+                &files.path("tokenizer.json"),
+                format!("the added token {entry} lacks id or content"),
+                "download the file again",
+            )
+        })?);
+    }
+    let mut contents: HashSet<String> =
+        added.iter().map(|(_, token)| token.content.clone()).collect();
+    let after = added.iter().map(|(id, _)| id.saturating_add(1)).max().unwrap_or(0);
+    let mut next = after.max(model.len() as u64);
+    let described = files.added_tokens_decoder()?.into_iter().map(|(_, token)| token);
+    for token in described.chain(named_special_tokens(files)) {
+        if !contents.insert(token.content.clone()) {
+            continue;
+        }
+        let id = model.get(&*token.content).copied().unwrap_or_else(|| {
+            next = next.saturating_add(1);
+            next - 1
+        });
+        added.push((id, token));
+    }
+    Ok(added)
+}
+
+/// The special tokens that `tokenizer_config.json` names by their role.
+fn named_special_tokens(files: &Files) -> impl Iterator<Item = AddedToken> {
+    let text = |role: &str| {
+        let value = files.tokenizer_config()?.get(&format!("{role}_token"))?;
+        special_token_text(value).filter(|text| !text.is_empty())
+    };
+    super::special::TYPES.into_iter().filter_map(text).map(|content| AddedToken {
+        content: content.to_owned(),
+        special: true,
+        normalized: false,
+    })
+}
+
+/// All tokens by id, padded to `vocab_size`.
+///
+/// # Errors
+/// If an id does not fit `vocab_size`: with both numbers.
+pub(super) fn tokens(
+    files: &Files,
+    vocab_size: Option<u64>,
+    notes: &mut Vec<String>,
+) -> Result<Vec<Token>, Error> {
+    let path = files.path("tokenizer.json");
+    let model = model_vocab(files)?;
+    let added = added_tokens(files, &model)?;
+    let known =
+        model.len() + added.iter().filter(|(_, t)| !model.contains_key(&*t.content)).count();
+    let rows = vocab_size.unwrap_or(known as u64);
+    let last = model.values().chain(added.iter().map(|(id, _)| id)).max();
+    if let Some(last) = last.filter(|&&last| last >= rows) {
+        return Err(Error::input(
+            &path,
+            format!("token id {last} does not fit a vocabulary of {rows}"),
+            "the tokenizer belongs to another model, or config.json lacks rows that were added",
+        ));
+    }
+    if rows > MAX_TOKENS {
+        return Err(Error::input(
+            &files.path("config.json"),
+            format!("vocab_size is {rows}"),
+            "correct it to the number of rows of the embedding",
+        ));
+    }
+
+    let mut slots: Vec<Option<Token>> = vec![None; rows as usize]; // at most `MAX_TOKENS`
+    let mut shared = 0;
+    let mut trained: Vec<(&str, u64)> = model.into_iter().collect();
+    trained.sort_unstable(); // which of two texts keeps an id must not depend on the hash map
+    for (text, id) in trained {
+        let slot = &mut slots[id as usize]; // every id is below `rows`
+        shared += usize::from(slot.is_some());
+        *slot = Some(Token { text: text.to_owned(), score: 0.0, kind: TokenKind::Normal });
+    }
+    let byte_level = decodes_bytes(&files.require_tokenizer()?["decoder"]);
+    for (id, token) in added {
+        let slot = &mut slots[id as usize];
+        shared += usize::from(slot.as_ref().is_some_and(|old| old.text != token.content));
+        // Unlike the trained tokens these stand as plain text, but the official converter sends
+        // the ones that are matched in raw text through the decoder once.
+        let text = match token.normalized || !byte_level {
+            true => token.content,
+            false => decode_bytes(&token.content),
+        };
+        *slot = Some(Token::added(text, token.special));
+    }
+    if shared > 0 {
+        notes.push(format!("{shared} tokens share their id with another one and are left out"));
+    }
+    let filled =
+        |(id, token): (usize, Option<Token>)| token.unwrap_or_else(|| Token::padding(id, 0.0));
+    Ok(slots.into_iter().enumerate().map(filled).collect())
+}
+
+/// True if the decoder turns the byte-level alphabet back into bytes.
+fn decodes_bytes(decoder: &Value) -> bool {
+    decoder["type"] == "ByteLevel"
+        || decoder["decoders"].as_array().is_some_and(|all| all.iter().any(decodes_bytes))
+}
+
+/// Text in the byte-level alphabet as text; other text as it is.
+fn decode_bytes(text: &str) -> String {
+    match text.chars().map(byte_of).collect::<Option<Vec<u8>>>() {
+        Some(bytes) => String::from_utf8_lossy(&bytes).into_owned(),
+        None => text.to_owned(),
+    }
+}
+
+/// The byte that a character of the byte-level alphabet stands for: visible Latin-1 characters
+/// for themselves, the 68 characters from U+0100 on for the other bytes in order.
+fn byte_of(c: char) -> Option<u8> {
+    let byte = match u32::from(c) {
+        direct @ (0x21..=0x7E | 0xA1..=0xAC | 0xAE..=0xFF) => direct,
+        low @ 0x100..=0x120 => low - 0x100,
+        middle @ 0x121..=0x142 => middle - 0x121 + 0x7F,
+        0x143 => 0xAD,
+        _ => return None,
+    };
+    u8::try_from(byte).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_byte_level_alphabet_covers_every_byte_once() {
+        let mut bytes: Vec<u8> = ('\0'..'\u{200}').filter_map(byte_of).collect();
+        bytes.sort_unstable();
+        assert_eq!(bytes, (0..=255).collect::<Vec<u8>>());
+        assert_eq!(byte_of('\u{120}'), Some(b' '));
+        assert_eq!(byte_of('\u{10A}'), Some(b'\n'));
+        assert_eq!(decode_bytes("<|a\u{120}b|>"), "<|a b|>");
+        assert_eq!(decode_bytes("a b"), "a b");
+    }
+}

@@ -1,0 +1,155 @@
+//! The tokenizer files of a checkpoint directory, each parsed once.
+
+use std::path::{Path, PathBuf};
+
+use serde_json::{Map, Value};
+
+use crate::{Error, json};
+
+/// The JSON files that describe a tokenizer, where they exist.
+pub(super) struct Files {
+    dir: PathBuf,
+    tokenizer: Option<Value>,
+    tokenizer_config: Option<Map<String, Value>>,
+    config: Option<Map<String, Value>>,
+}
+
+impl Files {
+    pub fn read(dir: &Path) -> Result<Self, Error> {
+        Ok(Self {
+            tokenizer: json::read_optional(&dir.join("tokenizer.json"))?,
+            tokenizer_config: read_object(&dir.join("tokenizer_config.json"))?,
+            config: read_object(&dir.join("config.json"))?,
+            dir: dir.to_owned(),
+        })
+    }
+
+    pub fn path(&self, name: &str) -> PathBuf {
+        self.dir.join(name)
+    }
+
+    /// `tokenizer.json`.
+    pub fn tokenizer(&self) -> Option<&Value> {
+        self.tokenizer.as_ref()
+    }
+
+    /// `tokenizer.json`, without which there is no byte-level vocabulary.
+    pub fn require_tokenizer(&self) -> Result<&Value, Error> {
+        self.tokenizer.as_ref().ok_or_else(|| {
+            Error::input(
+                &self.dir,
+                "no tokenizer: looked for tokenizer.model and tokenizer.json",
+                "copy the tokenizer files of the model into this directory",
+            )
+        })
+    }
+
+    /// `tokenizer_config.json`.
+    pub fn tokenizer_config(&self) -> Option<&Map<String, Value>> {
+        self.tokenizer_config.as_ref()
+    }
+
+    /// A truth value of `tokenizer_config.json`.
+    pub fn tokenizer_config_bool(&self, key: &str) -> Option<bool> {
+        self.tokenizer_config()?.get(key)?.as_bool()
+    }
+
+    /// An integer of `config.json`: of its root, or else of the text model inside.
+    pub fn config_integer(&self, key: &str) -> Option<i64> {
+        let root = self.config.as_ref()?;
+        match root.get(key) {
+            None | Some(Value::Null) => root.get("text_config")?.get(key)?.as_i64(),
+            Some(value) => value.as_i64(),
+        }
+    }
+
+    /// The object in another JSON file of the directory, if there is one.
+    pub fn object(&self, name: &str) -> Result<Option<Map<String, Value>>, Error> {
+        read_object(&self.path(name))
+    }
+
+    pub fn sentencepiece_path(&self) -> PathBuf {
+        self.path("tokenizer.model")
+    }
+
+    pub fn has_sentencepiece(&self) -> bool {
+        self.sentencepiece_path().is_file()
+    }
+
+    /// Mistral's own tokenizer format is read only through the `tokenizer.json` made from it.
+    pub fn refuse_tekken_alone(&self) -> Result<(), Error> {
+        if self.tokenizer.is_none() && self.path("tekken.json").is_file() {
+            return Err(Error::input(
+                &self.path("tekken.json"),
+                "this tokenizer format is not supported",
+                "add the tokenizer.json that the model has in the Hugging Face format",
+            ));
+        }
+        Ok(())
+    }
+
+    /// The entries of `added_tokens` in `tokenizer.json`.
+    pub fn added_tokens(&self) -> impl Iterator<Item = &Value> {
+        let list = self.tokenizer().and_then(|t| t.get("added_tokens")).and_then(Value::as_array);
+        list.into_iter().flatten()
+    }
+
+    /// The entries of `added_tokens_decoder` in `tokenizer_config.json`: id, then description.
+    ///
+    /// # Errors
+    /// If a key is not an id.
+    pub fn added_tokens_decoder(&self) -> Result<Vec<(u64, AddedToken)>, Error> {
+        let entries = self.tokenizer_config().and_then(|c| c.get("added_tokens_decoder"));
+        let entries = entries.and_then(Value::as_object).into_iter().flatten();
+        let path = self.path("tokenizer_config.json");
+        entries
+            .map(|(key, value)| {
+                let id = key.parse().ok();
+                id.zip(AddedToken::parse(value)).ok_or_else(|| {
+                    Error::input(
+                        &path,
+                        format!("added_tokens_decoder[{key:?}] is not an id with its content"),
+                        "correct the entry",
+                    )
+                })
+            })
+            .collect()
+    }
+}
+
+fn read_object(path: &Path) -> Result<Option<Map<String, Value>>, Error> {
+    match json::read_optional(path)? {
+        None => Ok(None),
+        Some(Value::Object(map)) => Ok(Some(map)),
+        Some(_) => Err(Error::input(path, "not a JSON object", "download the file again")),
+    }
+}
+
+/// A token that is matched by its text before the tokenizer's rules apply.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct AddedToken {
+    /// Its text.
+    pub content: String,
+    /// No text but a control token.
+    pub special: bool,
+    /// Matched in normalized text: then `content` already stands as it is matched.
+    pub normalized: bool,
+}
+
+impl AddedToken {
+    /// The description in a file; `None` if it has no content.
+    pub fn parse(value: &Value) -> Option<Self> {
+        let flag = |key| value.get(key).and_then(Value::as_bool);
+        let special = flag("special").unwrap_or(false);
+        Some(Self {
+            content: value.get("content")?.as_str()?.to_owned(),
+            special,
+            normalized: flag("normalized").unwrap_or(!special),
+        })
+    }
+}
+
+/// The text of a special token: files give it as a string, or as an object around one.
+pub(super) fn special_token_text(value: &Value) -> Option<&str> {
+    value.as_str().or_else(|| value.get("content")?.as_str())
+}

@@ -1,0 +1,97 @@
+//! SentencePiece-style vocabularies that exist as `tokenizer.json` only.
+//!
+//! Their scores are lost: runtimes then merge in the order of ids, as the official converter has
+//! it.
+
+use std::collections::{HashMap, HashSet};
+
+use serde_json::Value;
+
+use super::bpe;
+use super::files::{Files, special_token_text};
+use super::token::{ADDED_SCORE, Token, TokenKind};
+use crate::Error;
+
+/// True if the model in a `tokenizer.json` is BPE over text with bytes as a fallback.
+pub(super) fn is_sentencepiece_style(tokenizer: &Value) -> bool {
+    let model = &tokenizer["model"];
+    model["type"] == "BPE"
+        && model["byte_fallback"] == true
+        && tokenizer["decoder"]["type"] == "Sequence"
+}
+
+/// The tokens in order of their ids, added ones behind the model's.
+///
+/// # Errors
+/// If an id of the model is used by no token.
+pub(super) fn tokens(files: &Files) -> Result<Vec<Token>, Error> {
+    let model = bpe::model_vocab(files)?;
+    let added = bpe::added_tokens(files, &model)?;
+    let named = named_special_tokens(files)?;
+    let base = model.len() as u64;
+
+    let mut texts: HashMap<u64, &str> = model.iter().map(|(&text, &id)| (id, text)).collect();
+    texts.extend(added.iter().map(|(id, token)| (*id, &*token.content)));
+    let ids: HashMap<&str, u64> = texts.iter().map(|(&id, &text)| (text, id)).collect();
+    let special_ids: HashSet<u64> =
+        named.iter().filter_map(|text| ids.get(&**text).copied()).collect();
+
+    let mut tokens = Vec::with_capacity(texts.len());
+    for id in 0..base {
+        let text = texts.get(&id).ok_or_else(|| {
+            Error::input(
+                &files.path("tokenizer.json"),
+                format!("no token has the id {id}, though {base} tokens have been trained"),
+                "add tokenizer.model, from which this kind of vocabulary is read as well",
+            )
+        })?;
+        let kind = match special_ids.contains(&id) {
+            _ if is_byte(text) => TokenKind::Byte,
+            true => TokenKind::Control,
+            false => TokenKind::Normal,
+        };
+        tokens.push(Token { text: (*text).to_owned(), score: ADDED_SCORE, kind });
+    }
+    let mut behind: Vec<_> = added.iter().filter(|(id, _)| *id >= base).collect();
+    behind.sort_by_key(|(id, _)| *id);
+    tokens.extend(behind.into_iter().map(|(id, token)| {
+        let special = special_ids.contains(id);
+        let kind = if special { TokenKind::Control } else { TokenKind::UserDefined };
+        Token { text: token.content.clone(), score: ADDED_SCORE, kind }
+    }));
+    Ok(tokens)
+}
+
+/// `<0x0A>`, the spelling of a byte.
+fn is_byte(text: &str) -> bool {
+    let digits = text.strip_prefix("<0x").and_then(|rest| rest.strip_suffix('>'));
+    digits.is_some_and(|d| d.len() == 2 && d.bytes().all(|b| b.is_ascii_hexdigit()))
+}
+
+/// The texts of the tokens that the configuration names: only these count as control tokens,
+/// whatever `tokenizer.json` marks as special.
+fn named_special_tokens(files: &Files) -> Result<Vec<String>, Error> {
+    const NAMES: [&str; 7] = ["bos", "eos", "unk", "sep", "pad", "cls", "mask"];
+    let mut config = files.tokenizer_config().cloned().unwrap_or_default();
+    // Files that list their added tokens are newer than the map, which then is only a copy.
+    if !config.contains_key("added_tokens_decoder") {
+        config.extend(files.object("special_tokens_map.json")?.into_iter().flatten());
+    }
+    let named = NAMES.iter().filter_map(|name| config.get(&format!("{name}_token")));
+    let listed = config.get("additional_special_tokens").and_then(Value::as_array);
+    let mut texts: Vec<String> = named
+        .chain(listed.into_iter().flatten())
+        .filter_map(special_token_text)
+        .map(str::to_owned)
+        .collect();
+    // The class has these unless told otherwise.
+    let class = config.get("tokenizer_class").and_then(Value::as_str).unwrap_or_default();
+    if class.starts_with("LlamaTokenizer") {
+        for (key, text) in [("bos_token", "<s>"), ("eos_token", "</s>"), ("unk_token", "<unk>")] {
+            if !config.contains_key(key) {
+                texts.push(text.to_owned());
+            }
+        }
+    }
+    Ok(texts)
+}

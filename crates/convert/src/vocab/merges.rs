@@ -1,0 +1,86 @@
+//! The merges of a byte-pair vocabulary, best first, each as `left right`.
+
+use std::path::Path;
+
+use serde_json::Value;
+
+use super::bpe;
+use super::files::Files;
+use crate::Error;
+
+/// The merges in `tokenizer.json`, or else in `merges.txt`.
+pub(super) fn read(files: &Files, notes: &mut Vec<String>) -> Result<Vec<String>, Error> {
+    let path = files.path("tokenizer.json");
+    let list = files.tokenizer().and_then(|t| t["model"]["merges"].as_array());
+    let mut merges = Vec::with_capacity(list.map_or(0, Vec::len));
+    for (rank, merge) in list.into_iter().flatten().enumerate() {
+        merges.push(one(merge).ok_or_else(|| {
+            Error::input(
+                &path,
+                format!("merge {rank} is {merge}, neither \"left right\" nor a pair"),
+                "download the file again",
+            )
+        })?);
+    }
+    if merges.is_empty() {
+        merges = from_text(&files.path("merges.txt"), notes)?;
+    }
+    if merges.is_empty() {
+        notes.push("no merges found: every text will be spelled byte by byte".to_owned());
+    }
+    note_unknown(files, &merges, notes)?;
+    Ok(merges)
+}
+
+/// One merge in either spelling. The pair was introduced for tokens that contain spaces; a GGUF
+/// has only the other spelling, so such a space is written as the byte-level alphabet does.
+fn one(merge: &Value) -> Option<String> {
+    match merge {
+        Value::String(text) => Some(text.clone()),
+        Value::Array(pair) => {
+            let [left, right] = &pair[..] else { return None };
+            let [left, right] =
+                [left.as_str()?, right.as_str()?].map(|part| part.replace(' ', "\u{120}"));
+            Some(format!("{left} {right}"))
+        }
+        _ => None,
+    }
+}
+
+fn from_text(path: &Path, notes: &mut Vec<String>) -> Result<Vec<String>, Error> {
+    if !path.is_file() {
+        return Ok(vec![]);
+    }
+    let text = std::fs::read_to_string(path).map_err(|source| Error::read(path, source))?;
+    let mut merges = vec![];
+    for (line, text) in text.lines().map(str::trim).enumerate() {
+        // A first line that starts with `#` states the version.
+        if text.is_empty() || line == 0 && text.starts_with('#') {
+            continue;
+        }
+        let mut parts = text.split_whitespace();
+        match (parts.next(), parts.next(), parts.next()) {
+            (Some(left), Some(right), None) => merges.push(format!("{left} {right}")),
+            _ => notes.push(format!("merges.txt: left out line {}: {text:?}", line + 1)),
+        }
+    }
+    Ok(merges)
+}
+
+/// Notes merges whose parts or result are no tokens: they cannot apply.
+fn note_unknown(files: &Files, merges: &[String], notes: &mut Vec<String>) -> Result<(), Error> {
+    let vocab = bpe::model_vocab(files)?;
+    let unknown = |merge: &&String| {
+        merge.split_once(' ').is_none_or(|(left, right)| {
+            [left, right, &format!("{left}{right}")].iter().any(|part| !vocab.contains_key(part))
+        })
+    };
+    let mut rest = merges.iter().filter(unknown);
+    if let Some(first) = rest.next() {
+        notes.push(format!(
+            "{} merges name tokens that are not in the vocabulary, the first is {first:?}",
+            1 + rest.count()
+        ));
+    }
+    Ok(())
+}

@@ -1,0 +1,189 @@
+//! Tokenizer files of a checkpoint directory to the `tokenizer.*` metadata of a GGUF.
+//!
+//! The keys, their order and their values are those of the official converter; where it guesses
+//! the pre-tokenizer from a hash of one tokenized text, its structure is compared with known ones.
+
+mod bpe;
+mod chat_template;
+mod files;
+mod llama_hf;
+mod merges;
+mod post_processor;
+mod pre;
+mod pre_table;
+mod protobuf;
+mod sentencepiece;
+mod special;
+mod token;
+
+use std::path::Path;
+
+use gguf::{Array, Metadata};
+
+use crate::Error;
+use files::Files;
+use special::SpecialTokens;
+use token::Token;
+
+/// Which tokenizer files a model family reads, and in which order it tries them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Kind {
+    /// `tokenizer.model`, else a `tokenizer.json` of SentencePiece style, else a byte-level one;
+    /// with the exceptions that the Llama family has collected (CodeLlama, Granite).
+    Llama,
+    /// `tokenizer.model`, else a byte-level `tokenizer.json`: Qwen2 and Qwen3.
+    SentencePieceElseBpe,
+    /// A byte-level `tokenizer.json`: most families.
+    Bpe,
+}
+
+/// What the caller knows beyond the tokenizer files.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Options<'a> {
+    /// `tokenizer.ggml.pre`, instead of recognising it.
+    pub pre: Option<&'a str>,
+    /// Names of `tokenizer.ggml.pre` that the family prefers where several have the same
+    /// structure, best first.
+    pub hints: &'a [&'a str],
+    /// Rows of the embedding, from `config.json`: unused ids below it become padding tokens.
+    pub vocab_size: Option<u64>,
+}
+
+/// A converted vocabulary.
+#[derive(Clone, Debug)]
+pub struct Vocabulary {
+    /// The `tokenizer.*` keys, in the order of the official writer.
+    pub metadata: Metadata<'static>,
+    /// The number of tokens, padding included.
+    pub len: usize,
+    /// What the user should know, one sentence each: choices made, entries skipped.
+    pub notes: Vec<String>,
+}
+
+/// Reads the tokenizer files in `dir`.
+///
+/// # Errors
+/// If the files of `kind` are missing or broken, ids do not fit `options.vocab_size`, or the
+/// pre-tokenizer is not a known one: then the error shows it, with the nearest known name.
+pub fn load(dir: &Path, kind: Kind, options: &Options) -> Result<Vocabulary, Error> {
+    let mut out = Builder {
+        files: Files::read(dir)?,
+        options,
+        metadata: Metadata::new(),
+        notes: vec![],
+        len: 0,
+    };
+    match kind {
+        Kind::Bpe => out.bpe()?,
+        Kind::SentencePieceElseBpe if out.files.has_sentencepiece() => out.sentencepiece()?,
+        Kind::SentencePieceElseBpe => out.bpe()?,
+        Kind::Llama => out.llama()?,
+    }
+    let Builder { metadata, notes, len, .. } = out;
+    Ok(Vocabulary { metadata, len, notes })
+}
+
+struct Builder<'a> {
+    files: Files,
+    options: &'a Options<'a>,
+    metadata: Metadata<'static>,
+    notes: Vec<String>,
+    len: usize,
+}
+
+impl Builder<'_> {
+    fn llama(&mut self) -> Result<(), Error> {
+        self.files.refuse_tekken_alone()?;
+        if let Some(prefix) = self.files.tokenizer_config_bool("add_prefix_space") {
+            self.metadata.set("tokenizer.ggml.add_space_prefix", prefix);
+        }
+        if self.files.has_sentencepiece() {
+            self.sentencepiece()?;
+        } else if self.files.tokenizer().is_some_and(llama_hf::is_sentencepiece_style) {
+            self.llama_hf()?;
+        } else {
+            self.bpe()?;
+        }
+        match self.options.vocab_size {
+            Some(CODE_LLAMA_VOCAB) => self.code_llama(),
+            // Granite's small models share the class, not the habit of starting with BOS.
+            Some(GRANITE_VOCAB) => self.metadata.set("tokenizer.ggml.add_bos_token", false),
+            _ => {}
+        }
+        Ok(())
+    }
+
+    fn sentencepiece(&mut self) -> Result<(), Error> {
+        let model = sentencepiece::read(&self.files.sentencepiece_path())?;
+        self.notes.extend(model.notes(self.metadata.bool("tokenizer.ggml.add_space_prefix")));
+        let tokens =
+            sentencepiece::tokens(model, &self.files, self.options.vocab_size, &mut self.notes)?;
+        self.scored_tokens(&tokens)
+    }
+
+    fn llama_hf(&mut self) -> Result<(), Error> {
+        let tokens = llama_hf::tokens(&self.files)?;
+        if let Some(rows) = self.options.vocab_size.filter(|&rows| rows != tokens.len() as u64) {
+            self.notes.push(format!(
+                "tokenizer.json has {} tokens, the embedding {rows} rows",
+                tokens.len()
+            ));
+        }
+        self.scored_tokens(&tokens)
+    }
+
+    fn scored_tokens(&mut self, tokens: &[Token]) -> Result<(), Error> {
+        self.tokens("llama", "default".to_owned(), tokens, true);
+        let limit = Some(tokens.len() as u64);
+        let special = SpecialTokens::read(&self.files, &special::TYPES, limit, &mut self.notes)?;
+        special.write(&mut self.metadata);
+        Ok(())
+    }
+
+    fn bpe(&mut self) -> Result<(), Error> {
+        let tokenizer = self.files.require_tokenizer()?;
+        let pre = match self.options.pre {
+            Some(name) => pre::requested(name, &mut self.notes),
+            None => pre::recognise(
+                tokenizer,
+                self.options.hints,
+                &self.files.path("tokenizer.json"),
+                &mut self.notes,
+            )?,
+        };
+        let tokens = bpe::tokens(&self.files, self.options.vocab_size, &mut self.notes)?;
+        let merges = merges::read(&self.files, &mut self.notes)?;
+        self.tokens("gpt2", pre, &tokens, false);
+        if !merges.is_empty() {
+            self.metadata.set("tokenizer.ggml.merges", Array::from_strings(&merges));
+        }
+        let special = SpecialTokens::read(&self.files, &special::TYPES, None, &mut self.notes)?;
+        special.write(&mut self.metadata);
+        Ok(())
+    }
+
+    fn tokens(&mut self, model: &'static str, pre: String, tokens: &[Token], scored: bool) {
+        let texts = Array::from_strings(tokens.iter().map(|token| &token.text));
+        let scores: Vec<f32> = tokens.iter().map(|token| token.score).collect();
+        let types: Vec<i32> = tokens.iter().map(|token| token.kind as i32).collect();
+        self.len = tokens.len();
+        self.metadata.set("tokenizer.ggml.model", model);
+        self.metadata.set("tokenizer.ggml.pre", pre);
+        self.metadata.set("tokenizer.ggml.tokens", texts);
+        if scored {
+            self.metadata.set("tokenizer.ggml.scores", Array::from(&scores[..]));
+        }
+        self.metadata.set("tokenizer.ggml.token_type", Array::from(&types[..]));
+    }
+
+    /// CodeLlama's end of an infill. The official converter knows the ids of prefix, suffix and
+    /// middle too, but its writer has no key for them: a runtime finds those by their text.
+    fn code_llama(&mut self) {
+        self.metadata.set("tokenizer.ggml.eot_token_id", CODE_LLAMA_EOT);
+    }
+}
+
+const CODE_LLAMA_VOCAB: u64 = 32016;
+const CODE_LLAMA_EOT: u32 = 32010;
+const GRANITE_VOCAB: u64 = 49152;

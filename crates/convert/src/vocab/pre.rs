@@ -1,0 +1,289 @@
+//! Which `tokenizer.ggml.pre` a `tokenizer.json` needs, from the structure of its pre-tokenizer.
+//!
+//! The tree in the file is flattened to steps in one spelling, and these are looked up in
+//! [`super::pre_table`]. So a fine-tune with more tokens, or a vocabulary never seen before, is
+//! recognised as long as it cuts text as a known model does.
+
+use std::borrow::Cow;
+use std::fmt;
+use std::path::Path;
+
+use serde_json::Value;
+
+use super::pre_table::{GPT2, Known, NAMES_ONLY, TABLE};
+use crate::Error;
+
+/// One thing that is done to a text before merging, in the only spelling that is compared.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Step<'a> {
+    /// Cut at the matches; `behavior` says which piece a match goes to.
+    Split { regex: Cow<'a, str>, behavior: Cow<'a, str> },
+    /// Cut at ASCII and Unicode punctuation.
+    Punctuation { behavior: Cow<'a, str> },
+    /// Write one text for another.
+    Replace { from: Cow<'a, str>, to: Cow<'a, str> },
+    /// Write each byte as a character of the byte-level alphabet.
+    Bytes,
+    /// Something that no known pre-tokenizer does.
+    Other(Cow<'a, str>),
+}
+
+impl fmt::Display for Step<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Split { regex, behavior } => write!(f, "Split[{behavior}]({regex})"),
+            Self::Punctuation { behavior } => write!(f, "Punctuation[{behavior}]"),
+            Self::Replace { from, to } => write!(f, "Replace({from:?}, {to:?})"),
+            Self::Bytes => f.write_str("Bytes"),
+            Self::Other(what) => f.write_str(what),
+        }
+    }
+}
+
+/// A name that was asked for, with a note if no runtime knows it.
+pub(super) fn requested(name: &str, notes: &mut Vec<String>) -> String {
+    let known = TABLE.iter().flat_map(|row| row.names).chain(&NAMES_ONLY);
+    if !known.into_iter().any(|known| *known == name) {
+        notes.push(format!("tokenizer.ggml.pre is {name:?}, which llama.cpp does not know"));
+    }
+    name.to_owned()
+}
+
+/// The name for `tokenizer`, the content of the file at `path`.
+///
+/// Several names can have one structure. Those in `hints` go first, then those that agree on
+/// ignoring merges, then the order of the table decides.
+///
+/// # Errors
+/// If the structure is unknown: with its steps and the nearest known name.
+pub(super) fn recognise(
+    tokenizer: &Value,
+    hints: &[&str],
+    path: &Path,
+    notes: &mut Vec<String>,
+) -> Result<String, Error> {
+    let steps = steps(tokenizer, notes);
+    let matching: Vec<&Known> = TABLE.iter().filter(|row| row.steps == steps).collect();
+    if matching.is_empty() {
+        return Err(unknown(&steps, path));
+    }
+    let ignore_merges = tokenizer["model"]["ignore_merges"].as_bool().unwrap_or(false);
+    let names = matching.iter().flat_map(|row| row.names.iter().map(move |name| (*row, *name)));
+    let rank = |&(row, name): &(&Known, &str)| {
+        let hint = hints.iter().position(|hint| *hint == name);
+        (hint.is_none(), row.ignore_merges != ignore_merges, hint)
+    };
+    // The first of equal ones, as they stand in the table.
+    let Some((row, name)) = names.min_by_key(rank) else { return Err(unknown(&steps, path)) };
+    if row.ignore_merges != ignore_merges {
+        notes.push(format!(
+            "runtimes will {} words that are tokens whole, tokenizer.json does not say so; \
+             {name:?} is the nearest name",
+            if row.ignore_merges { "take" } else { "not take" }
+        ));
+    }
+    if !hints.contains(&name) {
+        note_choice(row, name, &matching, notes);
+    }
+    Ok(name.to_owned())
+}
+
+/// Says which other names the same structure has.
+fn note_choice(row: &Known, name: &str, matching: &[&Known], notes: &mut Vec<String>) {
+    let list =
+        |names: &mut dyn Iterator<Item = &&str>| names.copied().collect::<Vec<_>>().join(", ");
+    let alike = list(&mut row.names.iter().filter(|other| **other != name));
+    let others = matching.iter().filter(|other| !std::ptr::eq(**other, row));
+    let others = list(&mut others.flat_map(|other| other.names));
+    let mut note = format!("tokenizer.ggml.pre is {name:?}, recognised by structure");
+    if !alike.is_empty() {
+        note += &format!("; the same for runtimes: {alike}");
+    }
+    if !others.is_empty() {
+        note += &format!("; cutting alike, but with other defaults: {others}");
+    }
+    notes.push(note);
+}
+
+fn unknown(found: &[Step], path: &Path) -> Error {
+    let found_text = text(found);
+    let distance = |row: &&Known| edit_distance(&text(row.steps), &found_text);
+    let nearest = TABLE.iter().min_by_key(distance).map_or("", |row| row.names[0]);
+    Error::input(
+        path,
+        format!("unknown pre-tokenizer: {found_text}"),
+        format!(
+            "the nearest that runtimes know is {nearest:?}; convert with --pre {nearest} if the \
+             difference does not matter for your text"
+        ),
+    )
+}
+
+fn text(steps: &[Step]) -> String {
+    if steps.is_empty() {
+        return "none".to_owned();
+    }
+    steps.iter().map(Step::to_string).collect::<Vec<_>>().join(", ")
+}
+
+/// The steps of normalizer and pre-tokenizer in a `tokenizer.json`.
+fn steps<'a>(tokenizer: &'a Value, notes: &mut Vec<String>) -> Vec<Step<'a>> {
+    let mut steps = vec![];
+    normalizer(&tokenizer["normalizer"], &mut steps, notes);
+    let pre_tokenizer = &tokenizer["pre_tokenizer"];
+    // Alone, it puts the space in front of the text; behind others, in front of every piece.
+    if pre_tokenizer["type"] == "ByteLevel" && pre_tokenizer["add_prefix_space"] == true {
+        byte_level(pre_tokenizer, &mut steps);
+        notes.push(
+            "tokenizer.json puts a space in front of every text, runtimes of this kind of \
+             vocabulary do not"
+                .to_owned(),
+        );
+        return steps;
+    }
+    pre_tokenizers(pre_tokenizer, &mut steps);
+    steps
+}
+
+fn normalizer<'a>(part: &'a Value, steps: &mut Vec<Step<'a>>, notes: &mut Vec<String>) {
+    match part["type"].as_str() {
+        None => {}
+        Some("Sequence") => {
+            for part in part["normalizers"].as_array().into_iter().flatten() {
+                normalizer(part, steps, notes);
+            }
+        }
+        // These have keys of their own.
+        Some("Lowercase" | "StripAccents" | "BertNormalizer") => {}
+        Some(form @ ("NFC" | "NFD" | "NFKC" | "NFKD")) => notes.push(format!(
+            "tokenizer.json normalizes text to {form}, runtimes do not: text with combining marks \
+             can be tokenized otherwise"
+        )),
+        Some("Replace") => steps.push(match (pattern(part), part["content"].as_str()) {
+            (Some(from), Some(to)) => Step::Replace { from: from.into(), to: to.into() },
+            _ => other(part),
+        }),
+        Some(_) => steps.push(other(part)),
+    }
+}
+
+fn pre_tokenizers<'a>(part: &'a Value, steps: &mut Vec<Step<'a>>) {
+    let behavior = || Cow::Borrowed(part["behavior"].as_str().unwrap_or("Isolated"));
+    let isolated =
+        |regex: &'static str| Step::Split { regex: regex.into(), behavior: "Isolated".into() };
+    match part["type"].as_str() {
+        None => {}
+        Some("Sequence") => {
+            for part in part["pretokenizers"].as_array().into_iter().flatten() {
+                pre_tokenizers(part, steps);
+            }
+        }
+        Some("Split") => steps.push(split(part)),
+        // The same characters as Unicode's category of numbers.
+        Some("Digits") if part["individual_digits"] == true => steps.push(isolated(r"\p{N}")),
+        Some("Digits") => steps.push(isolated(r"\p{N}+")),
+        Some("Punctuation") => steps.push(Step::Punctuation { behavior: behavior() }),
+        Some("ByteLevel") if part["add_prefix_space"] != true => byte_level(part, steps),
+        Some(_) => steps.push(other(part)),
+    }
+}
+
+fn byte_level<'a>(part: &'a Value, steps: &mut Vec<Step<'a>>) {
+    if part["use_regex"] != false {
+        steps.push(Step::Split { regex: GPT2.into(), behavior: "Isolated".into() });
+    }
+    steps.push(Step::Bytes);
+}
+
+fn split(part: &Value) -> Step<'_> {
+    let (Some(regex), Some(behavior)) = (pattern(part), part["behavior"].as_str()) else {
+        return other(part);
+    };
+    let regex = canonical_regex(regex);
+    match (behavior, part["invert"] == true) {
+        (_, false) => Step::Split { regex, behavior: behavior.into() },
+        // Keeping nothing but the matches is the same as cutting around them, if they cover
+        // every text: then the expression ends with spaces and has a branch for all that is
+        // neither space nor letter nor digit.
+        ("Removed", true) if regex.ends_with(r"|\s+") && regex.contains(r"| ?[^\s\p{L}\p{") => {
+            Step::Split { regex, behavior: "Isolated".into() }
+        }
+        _ => other(part),
+    }
+}
+
+/// The expression or plain text that a part matches.
+fn pattern(part: &Value) -> Option<&str> {
+    part["pattern"]["Regex"].as_str().or_else(|| part["pattern"]["String"].as_str())
+}
+
+/// One spelling for expressions that mean the same.
+fn canonical_regex(regex: &str) -> Cow<'_, str> {
+    const SAME: [(&str, &str); 4] = [
+        ("\r", r"\r"),
+        ("\n", r"\n"),
+        ("\t", r"\t"),
+        (
+            "(?:'[sS]|'[tT]|'[rR][eE]|'[vV][eE]|'[mM]|'[lL][lL]|'[dD])",
+            "(?i:'s|'t|'re|'ve|'m|'ll|'d)",
+        ),
+    ];
+    let mut regex = Cow::Borrowed(regex);
+    for (spelling, canonical) in SAME {
+        if regex.contains(spelling) {
+            regex = regex.replace(spelling, canonical).into();
+        }
+    }
+    regex
+}
+
+fn other(part: &Value) -> Step<'_> {
+    Step::Other(part.to_string().into())
+}
+
+/// How many characters must be put in, taken out or replaced to make `b` of `a`.
+///
+/// Only the start of a long `b` counts: it comes from a file and may be of any length.
+fn edit_distance(a: &str, b: &str) -> usize {
+    const COMPARED: usize = 4096;
+    let b: Vec<char> = b.chars().take(COMPARED).collect();
+    let mut row: Vec<usize> = (0..=b.len()).collect();
+    for (i, a) in a.chars().enumerate() {
+        let mut diagonal = std::mem::replace(&mut row[0], i + 1);
+        for (j, b) in b.iter().enumerate() {
+            let replaced = diagonal + usize::from(a != *b);
+            diagonal = row[j + 1];
+            row[j + 1] = replaced.min(diagonal + 1).min(row[j] + 1);
+        }
+    }
+    row[b.len()]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_table_has_canonical_expressions_and_unique_names() {
+        let mut names: Vec<&str> = NAMES_ONLY.to_vec();
+        for row in TABLE {
+            names.extend(row.names);
+            for step in row.steps {
+                if let Step::Split { regex, .. } = step {
+                    assert_eq!(canonical_regex(regex), *regex, "{:?}", row.names);
+                }
+            }
+        }
+        let count = names.len();
+        names.sort_unstable();
+        names.dedup();
+        assert_eq!(names.len(), count);
+    }
+
+    #[test]
+    fn distance_counts_single_edits() {
+        assert_eq!(edit_distance("", "abc"), 3);
+        assert_eq!(edit_distance("kitten", "sitting"), 3);
+        assert_eq!(edit_distance("same", "same"), 0);
+    }
+}

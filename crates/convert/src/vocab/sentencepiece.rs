@@ -1,0 +1,216 @@
+//! SentencePiece models: `tokenizer.model`.
+//!
+//! Field numbers are those of `sentencepiece_model.proto`, the message `ModelProto`.
+
+use std::path::Path;
+
+use super::files::{AddedToken, Files};
+use super::protobuf::{Fault, Field, Fields, Wire};
+use super::token::{ADDED_SCORE, MAX_TOKENS, Token, TokenKind};
+use crate::Error;
+
+/// The score of ids that no file describes.
+const UNUSED_SCORE: f32 = -10000.0;
+
+/// What a SentencePiece model says that a GGUF can hold.
+#[derive(Debug, PartialEq)]
+pub(super) struct Model {
+    pieces: Vec<Token>,
+    /// How text is cut: 1 unigram, 2 BPE, 3 words, 4 characters.
+    algorithm: u64,
+    add_dummy_prefix: bool,
+    remove_extra_whitespaces: bool,
+}
+
+/// Reads a model file.
+///
+/// # Errors
+/// If it cannot be read or is not such a model: with the offset of the fault.
+pub(super) fn read(path: &Path) -> Result<Model, Error> {
+    let bytes = std::fs::read(path).map_err(|source| Error::read(path, source))?;
+    parse(&bytes).map_err(|Fault { what, at }| {
+        Error::input(
+            path,
+            format!("not a SentencePiece model: {what}, at byte {at}"),
+            "download it again; if it is a tiktoken file, remove it and keep tokenizer.json",
+        )
+    })
+}
+
+fn parse(file: &[u8]) -> Result<Model, Fault> {
+    // The values that the format gives to fields which are not there.
+    let mut model = Model {
+        pieces: vec![],
+        algorithm: 1,
+        add_dummy_prefix: true,
+        remove_extra_whitespaces: true,
+    };
+    let mut fields = Fields::of_file(file);
+    while let Some(field) = fields.next().transpose()? {
+        match field.number {
+            1 => model.pieces.push(piece(fields.of_field(&field)?, field.at)?),
+            2 => model.trainer(fields.of_field(&field)?)?,
+            3 => model.normalizer(fields.of_field(&field)?)?,
+            _ => {}
+        }
+    }
+    if model.pieces.is_empty() {
+        return Err(Fault { what: "no pieces", at: file.len() });
+    }
+    Ok(model)
+}
+
+fn piece(fields: Fields<'_>, at: usize) -> Result<Token, Fault> {
+    let mut token = Token { text: String::new(), score: 0.0, kind: TokenKind::Normal };
+    for field in fields {
+        match field? {
+            Field { number: 1, value: Wire::Bytes(text, at), .. } => {
+                let text = std::str::from_utf8(text);
+                token.text =
+                    text.map_err(|_| Fault { what: "a piece is not UTF-8", at })?.to_owned();
+            }
+            Field { number: 2, value: Wire::Fixed32(score), .. } => {
+                token.score = f32::from_le_bytes(score);
+            }
+            Field { number: 3, value: Wire::Varint(id), .. } => {
+                token.kind = match id {
+                    // User-defined symbols are cut like others by the official converter, unless
+                    // a JSON file beside the model says more.
+                    1 | 4 => TokenKind::Normal,
+                    2 => TokenKind::Unknown,
+                    3 => TokenKind::Control,
+                    5 => TokenKind::Unused,
+                    6 => TokenKind::Byte,
+                    _ => return Err(Fault { what: "a piece of an unknown type", at }),
+                }
+            }
+            Field { number: 1..=3, at, .. } => {
+                return Err(Fault { what: "a piece with a value of the wrong type", at });
+            }
+            _ => {}
+        }
+    }
+    Ok(token)
+}
+
+impl Model {
+    fn trainer(&mut self, fields: Fields<'_>) -> Result<(), Fault> {
+        for field in fields {
+            if let Field { number: 3, value: Wire::Varint(id), .. } = field? {
+                self.algorithm = id;
+            }
+        }
+        Ok(())
+    }
+
+    fn normalizer(&mut self, fields: Fields<'_>) -> Result<(), Fault> {
+        for field in fields {
+            match field? {
+                Field { number: 3, value: Wire::Varint(v), .. } => self.add_dummy_prefix = v != 0,
+                Field { number: 4, value: Wire::Varint(v), .. } => {
+                    self.remove_extra_whitespaces = v != 0;
+                }
+                _ => {}
+            }
+        }
+        Ok(())
+    }
+
+    /// Where runtimes will tokenize otherwise than SentencePiece does.
+    ///
+    /// `add_space_prefix` is the value of that key, which tells runtimes to put a space in front
+    /// of the text, as they do by default.
+    pub fn notes(&self, add_space_prefix: Option<bool>) -> Vec<String> {
+        let mut notes = vec![];
+        let algorithm = match self.algorithm {
+            3 => Some("words"),
+            4 => Some("characters"),
+            _ => None,
+        };
+        if let Some(algorithm) = algorithm {
+            notes.push(format!(
+                "tokenizer.model cuts text into {algorithm}; a GGUF of this kind is tokenized by \
+                 merging pieces"
+            ));
+        }
+        if self.add_dummy_prefix != add_space_prefix.unwrap_or(true) {
+            let (model, gguf) = match self.add_dummy_prefix {
+                true => ("starts every text with a space", "do not"),
+                false => ("does not start texts with a space", "do"),
+            };
+            notes.push(format!(
+                "tokenizer.model {model}, runtimes of this GGUF {gguf}: \
+                 see tokenizer.ggml.add_space_prefix"
+            ));
+        }
+        if self.remove_extra_whitespaces {
+            notes.push(
+                "tokenizer.model folds runs of spaces; runtimes keep them for this kind of \
+                 vocabulary"
+                    .to_owned(),
+            );
+        }
+        notes
+    }
+}
+
+/// The tokens of `model` with those that the JSON files add or replace, padded to `vocab_size`.
+pub(super) fn tokens(
+    model: Model,
+    files: &Files,
+    vocab_size: Option<u64>,
+    notes: &mut Vec<String>,
+) -> Result<Vec<Token>, Error> {
+    let mut tokens = model.pieces;
+    let pieces = tokens.len();
+    let rows = vocab_size.filter(|&rows| rows > 0).unwrap_or(pieces as u64);
+    if rows > MAX_TOKENS {
+        return Err(Error::input(
+            &files.path("config.json"),
+            format!("vocab_size is {rows}"),
+            "correct it to the number of rows of the embedding",
+        ));
+    }
+    let rows = rows as usize; // at most `MAX_TOKENS`
+    if pieces > rows {
+        notes.push(format!(
+            "tokenizer.model has {pieces} tokens, the embedding {rows} rows: dropped the ids \
+             beyond"
+        ));
+    }
+    tokens.truncate(rows);
+    tokens.extend((tokens.len()..rows).map(|id| Token::padding(id, UNUSED_SCORE)));
+
+    for (text, value) in files.object("added_tokens.json")?.iter().flatten() {
+        let id = value.as_u64().ok_or_else(|| {
+            Error::input(
+                &files.path("added_tokens.json"),
+                format!("the id of {text:?} is {value}"),
+                "correct the entry",
+            )
+        })?;
+        let token = Token { text: text.clone(), score: ADDED_SCORE, kind: TokenKind::UserDefined };
+        place(&mut tokens, id, token, notes);
+    }
+    for (id, AddedToken { content, special, .. }) in files.added_tokens_decoder()? {
+        if let Some(old) = usize::try_from(id).ok().and_then(|id| tokens.get(id))
+            && old.kind != TokenKind::Unused
+            && old.text != content
+        {
+            notes.push(format!("token {id} is {content:?} instead of {:?}", old.text));
+        }
+        place(&mut tokens, id, Token::added(content, special), notes);
+    }
+    Ok(tokens)
+}
+
+fn place(tokens: &mut [Token], id: u64, token: Token, notes: &mut Vec<String>) {
+    let rows = tokens.len();
+    match usize::try_from(id).ok().and_then(|id| tokens.get_mut(id)) {
+        Some(slot) => *slot = token,
+        None => notes.push(format!(
+            "left out the added token {:?}: its id {id} is beyond the {rows} rows of the embedding",
+            token.text
+        )),
+    }
+}

@@ -1,0 +1,178 @@
+//! Special tokens: their ids, and whether runtimes put them around a text.
+//!
+//! This follows the official `SpecialVocab` decision by decision, the order of keys included.
+
+use gguf::Metadata;
+use serde_json::{Map, Value};
+
+use super::chat_template::ChatTemplate;
+use super::files::{Files, special_token_text};
+use super::post_processor;
+use crate::Error;
+
+/// The roles that every vocabulary is asked for, as in `bos_token` and `bos_token_id`.
+pub(super) const TYPES: [&str; 7] = ["bos", "eos", "unk", "sep", "pad", "cls", "mask"];
+
+/// The key of each role; `cls` has none.
+const ID_KEYS: [(&str, &str); 8] = [
+    ("bos", "tokenizer.ggml.bos_token_id"),
+    ("eos", "tokenizer.ggml.eos_token_id"),
+    ("unk", "tokenizer.ggml.unknown_token_id"),
+    ("sep", "tokenizer.ggml.seperator_token_id"), // spelled so in the format
+    ("pad", "tokenizer.ggml.padding_token_id"),
+    ("mask", "tokenizer.ggml.mask_token_id"),
+    ("eot", "tokenizer.ggml.eot_token_id"),
+    ("eom", "tokenizer.ggml.eom_token_id"),
+];
+
+const ADD_KEYS: [(&str, &str); 3] = [
+    ("bos", "tokenizer.ggml.add_bos_token"),
+    ("eos", "tokenizer.ggml.add_eos_token"),
+    ("sep", "tokenizer.ggml.add_sep_token"),
+];
+
+/// What a tokenizer's files say beside the tokens themselves.
+#[derive(Debug, Default)]
+pub(super) struct SpecialTokens {
+    ids: Vec<(&'static str, u32)>,
+    add: Flags,
+    chat_template: Option<ChatTemplate>,
+    lowercase: Option<bool>,
+    strip_accents: Option<bool>,
+}
+
+/// For each role whether runtimes add its token, in the order in which they were decided.
+#[derive(Debug, Default)]
+pub(super) struct Flags(Vec<(&'static str, bool)>);
+
+impl Flags {
+    pub fn get(&self, role: &str) -> Option<bool> {
+        self.0.iter().find(|(r, _)| *r == role).map(|&(_, add)| add)
+    }
+
+    pub fn set(&mut self, role: &'static str, add: bool) {
+        match self.0.iter_mut().find(|(r, _)| *r == role) {
+            Some(entry) => entry.1 = add,
+            None => self.0.push((role, add)),
+        }
+    }
+
+    pub fn set_default(&mut self, role: &'static str, add: bool) {
+        if self.get(role).is_none() {
+            self.set(role, add);
+        }
+    }
+}
+
+impl SpecialTokens {
+    /// Reads the files for `types`. Ids from `limit` on are left out, with a note.
+    pub fn read(
+        files: &Files,
+        types: &[&'static str],
+        limit: Option<u64>,
+        notes: &mut Vec<String>,
+    ) -> Result<Self, Error> {
+        let mut special = Self::default();
+        let mut types = types.to_vec();
+        let mut config = files.tokenizer_config().cloned().unwrap_or_default();
+        if let Some(tokenizer) = files.tokenizer() {
+            special.normalizer(&tokenizer["normalizer"]);
+            special.add = post_processor::read(tokenizer, &mut config, &mut types, notes);
+        }
+        // An empty configuration counts as none.
+        if !config.is_empty() {
+            special.chat_template = ChatTemplate::read(files, &config, notes)?;
+            for &role in &types {
+                special.named(role, files, &config, limit, notes);
+            }
+        }
+        for &role in &types {
+            if let Some(id) = files.config_integer(&format!("{role}_token_id")) {
+                special.set_id(role, id, limit, notes);
+            }
+        }
+        Ok(special)
+    }
+
+    fn normalizer(&mut self, normalizer: &Value) {
+        match normalizer["type"].as_str() {
+            Some("Lowercase") => self.lowercase = Some(true),
+            Some("StripAccents") => self.strip_accents = Some(true),
+            Some("BertNormalizer") => {
+                self.lowercase = normalizer["lowercase"].as_bool();
+                self.strip_accents = normalizer["strip_accents"].as_bool();
+            }
+            Some("Sequence") => {
+                for part in normalizer["normalizers"].as_array().into_iter().flatten() {
+                    self.normalizer(part);
+                }
+            }
+            _ => {}
+        }
+    }
+
+    /// What `tokenizer_config.json` says of one role.
+    fn named(
+        &mut self,
+        role: &'static str,
+        files: &Files,
+        config: &Map<String, Value>,
+        limit: Option<u64>,
+        notes: &mut Vec<String>,
+    ) {
+        let add = config.get(&format!("add_{role}_token")).and_then(Value::as_bool);
+        match (add, self.add.get(role)) {
+            (Some(add), Some(decided)) if add != decided => notes.push(format!(
+                "add_{role}_token is {add} in tokenizer_config.json, but the post-processor of \
+                 tokenizer.json says {decided}, which is kept"
+            )),
+            (Some(add), None) => self.add.set(role, add),
+            _ => {}
+        }
+        let text = config.get(&format!("{role}_token")).and_then(special_token_text);
+        let id = text.and_then(|text| {
+            let mut added = files.added_tokens();
+            added.find(|token| token["content"] == text)?["id"].as_i64()
+        });
+        if let Some(id) = id {
+            self.set_id(role, id, limit, notes);
+        }
+    }
+
+    /// The first id for a role counts.
+    fn set_id(&mut self, role: &'static str, id: i64, limit: Option<u64>, notes: &mut Vec<String>) {
+        let fits = |id: &u32| limit.is_none_or(|limit| u64::from(*id) < limit);
+        match u32::try_from(id).ok().filter(fits) {
+            Some(_) if self.ids.iter().any(|(r, _)| *r == role) => {}
+            Some(id) => self.ids.push((role, id)),
+            None => notes
+                .push(format!("left out the {role} token: its id {id} is not in the vocabulary")),
+        }
+    }
+
+    /// Appends the keys.
+    pub fn write(self, metadata: &mut Metadata<'static>) {
+        let key = |keys: &[(&str, &'static str)], role| {
+            keys.iter().find(|(r, _)| *r == role).map(|&(_, key)| key)
+        };
+        for (role, id) in self.ids {
+            if let Some(key) = key(&ID_KEYS, role) {
+                metadata.set(key, id);
+            }
+        }
+        for (role, add) in self.add.0 {
+            if let Some(key) = key(&ADD_KEYS, role) {
+                metadata.set(key, add);
+            }
+        }
+        if let Some(template) = self.chat_template {
+            template.write(metadata);
+        }
+        if let Some(lowercase) = self.lowercase {
+            metadata.set("tokenizer.ggml.normalizer.lowercase", lowercase);
+        }
+        if let Some(strip) = self.strip_accents {
+            metadata.set("tokenizer.ggml.normalizer.strip_accents", strip);
+        }
+    }
+}

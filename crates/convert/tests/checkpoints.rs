@@ -1,0 +1,156 @@
+//! Whole checkpoints: every key, value, tensor and byte equals what the official converter writes.
+
+use std::num::NonZeroUsize;
+use std::ops::ControlFlow;
+use std::path::{Path, PathBuf};
+
+use gguf::{Gguf, Value};
+use gguf_convert::hf::{self, Options};
+use gguf_convert::source::safetensors::Checkpoint;
+use gguf_quant::recipe::Target;
+use serde_json::Value as Json;
+use sha2::{Digest, Sha256};
+
+/// The folders that this must hold for.
+const FOLDERS: [&str; 6] = ["llama", "mistral", "mixtral", "qwen2", "qwen3", "mixed-llama"];
+
+fn data() -> Option<PathBuf> {
+    let dir = std::env::var_os("GGUF_TEST_DATA").map(PathBuf::from);
+    if dir.is_none() {
+        eprintln!("SKIPPED: GGUF_TEST_DATA does not name the reference data");
+    }
+    dir
+}
+
+fn convert(dir: &Path, out: &Path, outtype: &str, name: Option<&str>) {
+    let checkpoint = Checkpoint::open(dir).unwrap();
+    let outtype: Target = outtype.parse().unwrap();
+    let model_name = name.map(str::to_owned);
+    let options = Options { outtype: Some(outtype), model_name, ..Options::default() };
+    let conversion = hf::plan(dir, &checkpoint, &options).unwrap();
+    conversion
+        .job
+        .write(out, NonZeroUsize::new(3).unwrap(), &|_| ControlFlow::Continue(()))
+        .unwrap();
+}
+
+fn digest(bytes: &[u8]) -> String {
+    Sha256::digest(bytes).iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+fn json(path: &Path) -> Json {
+    serde_json::from_slice(&std::fs::read(path).unwrap()).unwrap()
+}
+
+#[test]
+fn zoo_equals_the_official_converter() {
+    let Some(data) = data() else { return };
+    let out = tempfile::tempdir().unwrap();
+    for folder in FOLDERS {
+        for outtype in ["f32", "f16"] {
+            let dir = data.join("zoo").join(folder);
+            let mut manifest = json(&dir.join(format!("official.{outtype}.manifest.json")));
+            follow_references(&mut manifest, &dir);
+            let path = out.path().join(format!("{folder}.gguf"));
+            convert(&dir, &path, outtype, Some(&format!("zoo-{folder}-shared")));
+            let bytes = std::fs::read(&path).unwrap();
+            let model = Gguf::read(&bytes).unwrap();
+            check_keys(&model, &manifest["kv"], folder);
+            check_tensors(&model, manifest["tensors"].as_array().unwrap(), folder);
+            // Nothing of our own comes on top yet, so that even this holds.
+            assert_eq!(digest(&bytes), manifest["sha256"], "{folder} {outtype}: whole file");
+        }
+    }
+}
+
+/// Long arrays stand in one of the manifests; the other names it.
+fn follow_references(manifest: &mut Json, dir: &Path) {
+    for (key, entry) in manifest["kv"].as_object_mut().unwrap() {
+        let Some(other) = entry["value"].get("see").map(|see| see.as_str().unwrap()) else {
+            continue;
+        };
+        entry["value"] = json(&dir.join(other))["kv"][key]["value"].take();
+    }
+}
+
+fn check_keys(model: &Gguf, expected: &Json, folder: &str) {
+    let expected: Vec<_> =
+        expected.as_object().unwrap().iter().filter(|(k, _)| !k.starts_with("GGUF.")).collect();
+    let keys: Vec<_> = model.metadata().iter().map(|(key, _)| key).collect();
+    assert_eq!(keys, expected.iter().map(|(key, _)| key.as_str()).collect::<Vec<_>>(), "{folder}");
+    for ((key, value), (_, expected)) in model.metadata().iter().zip(expected) {
+        assert_eq!(value.value_type().name(), expected["type"][0], "{folder}: {key}");
+        if let Some(array) = value.as_array() {
+            assert_eq!(array.element_type().name(), expected["type"][1], "{folder}: {key}");
+        }
+        assert_eq!(as_json(value), expected["value"], "{folder}: {key}");
+    }
+}
+
+/// As the manifest has it: single precision widened to double.
+fn as_json(value: &Value) -> Json {
+    match value {
+        Value::Array(array) => array.iter().map(|value| as_json(&value)).collect(),
+        Value::String(bytes) => std::str::from_utf8(bytes).unwrap().into(),
+        Value::Bool(value) => (*value).into(),
+        Value::F32(value) => f64::from(*value).into(),
+        integer => integer.to_i64().unwrap().into(),
+    }
+}
+
+fn check_tensors(model: &Gguf, expected: &[Json], folder: &str) {
+    assert_eq!(model.tensors().len(), expected.len(), "{folder}");
+    for (tensor, expected) in model.tensors().iter().zip(expected) {
+        let name = &*tensor.name;
+        assert_eq!(name, expected["name"], "{folder}");
+        assert_eq!(tensor.tensor_type.name(), expected["type"].as_str().unwrap(), "{name}");
+        assert_eq!(Json::from(tensor.shape.to_vec()), expected["ne"], "{folder}: {name}");
+        assert_eq!(digest(model.data(tensor).unwrap()), expected["sha256"], "{folder}: {name}");
+    }
+}
+
+/// Every mix whose types have codecs: types and bytes of the official quantizer, in one pass from
+/// the checkpoint and in two through an F16 file.
+#[test]
+fn tiny_kjv_equals_the_official_quantizer() {
+    let Some(data) = data() else { return };
+    let mixes = "F32 F16 BF16 Q4_0 Q4_1 Q5_0 Q5_1 Q8_0 Q2_K Q3_K_S Q3_K_M Q3_K_L Q4_K_S Q4_K_M \
+                 Q5_K_S Q5_K_M Q6_K";
+    let reference = json(&data.join("tiny-kjv-llama/reference.json"));
+    let source = data.join("tiny-kjv-llama/Tiny-KJV-Llama-4M");
+    let out = tempfile::tempdir().unwrap();
+    let f16 = out.path().join("f16.gguf");
+    convert(&source, &f16, "f16", None);
+    let f16_bytes = std::fs::read(&f16).unwrap();
+    check_digests(&f16_bytes, &reference["f16"], "f16");
+    let f16_model = Gguf::read(&f16_bytes).unwrap();
+    for mix in mixes.split_whitespace() {
+        let path = out.path().join(format!("{mix}.gguf"));
+        convert(&source, &path, mix, None);
+        // The reference names the file of the official converter in lower case.
+        let expected = if mix == "F16" { &reference["f16"] } else { &reference[mix] };
+        check_digests(&std::fs::read(&path).unwrap(), expected, mix);
+
+        let target = mix.parse().unwrap();
+        let quantization =
+            gguf_convert::quantize::plan(&f16_model, &f16_bytes, target, &Default::default());
+        quantization
+            .unwrap()
+            .job
+            .write(&path, NonZeroUsize::MIN, &|_| ControlFlow::Continue(()))
+            .unwrap();
+        check_digests(&std::fs::read(&path).unwrap(), expected, mix);
+    }
+}
+
+fn check_digests(bytes: &[u8], expected: &Json, mix: &str) {
+    let model = Gguf::read(bytes).unwrap();
+    let expected = expected["tensors"].as_object().unwrap();
+    assert_eq!(model.tensors().len(), expected.len(), "{mix}");
+    for tensor in model.tensors() {
+        let expected = &expected[&*tensor.name];
+        let name = format!("{mix}: {}", tensor.name);
+        assert_eq!(tensor.tensor_type.name(), expected[0].as_str().unwrap(), "{name}");
+        assert_eq!(digest(model.data(tensor).unwrap())[..16], expected[1], "{name}");
+    }
+}

@@ -1,0 +1,457 @@
+//! File names after the GGUF naming convention:
+//! `<Sidecar>-<BaseName>-<SizeLabel>-<FineTune>-<Version>-<Encoding>-<Type>-<Shard>.gguf`.
+//!
+//! The convention and its regular expression are in `docs/gguf.md` of the ggml repository. To be
+//! recognized, a name needs base name, size label and version; the rest is optional.
+
+use std::fmt;
+use std::str::FromStr;
+
+use crate::Metadata;
+
+/// The components of a conventional file name.
+///
+/// ```
+/// use gguf::ModelName;
+/// let name: ModelName = "Mixtral-8x7B-Instruct-v0.1-Q4_K_M.gguf".parse()?;
+/// assert_eq!(name.base_name, "Mixtral");
+/// assert_eq!(name.size_label.as_deref(), Some("8x7B"));
+/// assert_eq!(name.fine_tune.as_deref(), Some("Instruct"));
+/// assert_eq!(name.version.as_deref(), Some("v0.1"));
+/// assert_eq!(name.encoding.as_deref(), Some("Q4_K_M"));
+///
+/// let other = ModelName { encoding: Some("Q8_0".into()), ..name };
+/// assert_eq!(other.to_string(), "Mixtral-8x7B-Instruct-v0.1-Q8_0.gguf");
+/// # Ok::<(), gguf::NameError>(())
+/// ```
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ModelName {
+    /// What the file complements, if it is no model by itself.
+    pub sidecar: Option<Sidecar>,
+    /// The model family: `Llama-3`.
+    pub base_name: String,
+    /// The weight class, with further attributes if any: `8x7B`, `3.8B-ContextLength4k`.
+    pub size_label: Option<String>,
+    /// What the model was tuned for: `Instruct`.
+    pub fine_tune: Option<String>,
+    /// The version: `v1.0`.
+    pub version: Option<String>,
+    /// How the weights are encoded: `Q4_K_M`.
+    pub encoding: Option<String>,
+    /// What the file holds, if not a whole model.
+    pub kind: Option<NameKind>,
+    /// Which part of a model in several files this is.
+    pub shard: Option<NameShard>,
+}
+
+/// A module that is loaded alongside a model.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Sidecar {
+    /// Multimodal projector: image or audio encoder.
+    Mmproj,
+    /// Multi-token prediction heads, for drafts.
+    Mtp,
+}
+
+/// What a file holds in place of a whole model.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum NameKind {
+    /// A low-rank adapter.
+    Lora,
+    /// Vocabulary and metadata only.
+    Vocab,
+}
+
+/// The position of a file in a model of several files.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct NameShard {
+    /// From 1 to `count`.
+    pub number: u32,
+    /// At most 99999.
+    pub count: u32,
+}
+
+impl Sidecar {
+    const ALL: [Self; 2] = [Self::Mmproj, Self::Mtp];
+
+    /// The word in file names.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Mmproj => "mmproj",
+            Self::Mtp => "mtp",
+        }
+    }
+}
+
+impl NameKind {
+    const ALL: [Self; 2] = [Self::Lora, Self::Vocab];
+
+    /// The word in file names.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Lora => "LoRA",
+            Self::Vocab => "vocab",
+        }
+    }
+}
+
+/// Why a file name does not follow the convention.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum NameError {
+    /// Another file type.
+    #[error("the name does not end in `.gguf`")]
+    Extension,
+    /// No version, or something else where it should stand.
+    #[error("no version such as `v1.0` at the end or before the encoding; if unknown, add `-v1.0`")]
+    Version,
+    /// No size label after the base name.
+    #[error("no size label such as `7B` or `8x7B` between base name and version; add one")]
+    SizeLabel,
+    /// A base name that is missing, or a part of it that does not fit.
+    #[error(
+        "the base name has `{0}`; use letters and digits, and a letter first unless all digits"
+    )]
+    BaseName(String),
+    /// A fine-tune with characters that do not fit.
+    #[error("the fine-tune `{0}` has other characters than letters, digits and dashes")]
+    FineTune(String),
+    /// A shard number that does not count from 1 to the number of shards.
+    #[error("shard {number} of {count} does not exist; they count from 00001")]
+    Shard {
+        /// As given.
+        number: u32,
+        /// As given.
+        count: u32,
+    },
+}
+
+impl FromStr for ModelName {
+    type Err = NameError;
+
+    /// Parses a file name (no directories).
+    ///
+    /// Agrees with the regular expression of the specification, except where its prose is stricter:
+    /// no component is empty (the expression lets two dashes stand for one), and shards count
+    /// from 1.
+    ///
+    /// # Errors
+    /// The first component that does not fit.
+    fn from_str(file_name: &str) -> Result<Self, NameError> {
+        let stem = file_name.strip_suffix(".gguf").ok_or(NameError::Extension)?;
+        let mut parts: Vec<&str> = stem.split('-').collect();
+        let shard = parse_shard(&parts);
+        if let Some(NameShard { number, count }) = shard {
+            if number == 0 || number > count {
+                return Err(NameError::Shard { number, count });
+            }
+            parts.truncate(parts.len() - 3);
+        }
+        let kind = NameKind::ALL.into_iter().find(|kind| parts.last() == Some(&kind.name()));
+        if kind.is_some() {
+            parts.pop();
+        }
+        let sidecar =
+            Sidecar::ALL.into_iter().find(|sidecar| parts.first() == Some(&sidecar.name()));
+        let name = match sidecar {
+            // The same word may be a base name: `mtp-7B-v1.0.gguf`.
+            Some(_) => parse_tail(&parts[1..])
+                .map(|name| Self { sidecar, ..name })
+                .or_else(|_| parse_tail(&parts)),
+            None => parse_tail(&parts),
+        }?;
+        Ok(Self { kind, shard, ..name })
+    }
+}
+
+/// `-00001-of-00003` at the end of a name.
+fn parse_shard(parts: &[&str]) -> Option<NameShard> {
+    let [_, .., number, "of", count] = parts else { return None };
+    let five_digits =
+        |part: &str| (part.len() == 5 && all_digits(part)).then(|| part.parse().ok()).flatten();
+    Some(NameShard { number: five_digits(number)?, count: five_digits(count)? })
+}
+
+/// Base name to encoding. The version is the last part, or the last but one before an encoding; as
+/// an encoding may look like a version (`-v1-v2`), the first reading that fits counts.
+fn parse_tail(parts: &[&str]) -> Result<ModelName, NameError> {
+    let mut fault = NameError::Version;
+    let (last, before) = (parts.len().checked_sub(1), parts.len().checked_sub(2));
+    for at in [last, before].into_iter().flatten().filter(|&at| is_version(parts[at])) {
+        let encoding = parts.get(at + 1).copied();
+        if encoding.is_some_and(|part| !is_encoding(part)) {
+            continue;
+        }
+        match parse_head(&parts[..at]) {
+            Ok(name) => {
+                let version = Some(parts[at].into());
+                return Ok(ModelName { version, encoding: encoding.map(Into::into), ..name });
+            }
+            Err(err) => fault = err,
+        }
+    }
+    Err(fault)
+}
+
+/// Base name to fine-tune.
+fn parse_head(parts: &[&str]) -> Result<ModelName, NameError> {
+    let sizes = parts.iter().skip(1).position(|part| is_size(part));
+    // No part of a base name looks like a size, except the first.
+    let (base, rest) = parts.split_at(sizes.ok_or(NameError::SizeLabel)? + 1);
+    // A digit starts a word of the base name only if it is the first, or all are digits.
+    let fits = |(i, part): (usize, &str)| {
+        let number = |c: char| c.is_ascii_digit() || c.is_whitespace();
+        part.chars().all(is_word)
+            && (i == 0
+                || part.chars().all(number)
+                || !part.starts_with(|c: char| c.is_ascii_digit()))
+    };
+    if let Some((_, part)) = base.iter().copied().enumerate().find(|&part| !fits(part)) {
+        return Err(NameError::BaseName(part.into()));
+    }
+    let base_name = base.join("-");
+    if base_name.is_empty() {
+        return Err(NameError::BaseName(base_name));
+    }
+    let sized = if rest.get(1).is_some_and(|part| is_attribute(part)) { 2 } else { 1 };
+    let (size, fine_tune) = rest.split_at(sized);
+    let fine_tune = (!fine_tune.is_empty()).then(|| fine_tune.join("-"));
+    if let Some(tune) = &fine_tune
+        && (tune.is_empty() || !tune.chars().all(|c| is_word(c) || c == '-'))
+    {
+        return Err(NameError::FineTune(tune.clone()));
+    }
+    Ok(ModelName { base_name, size_label: Some(size.join("-")), fine_tune, ..Default::default() })
+}
+
+fn is_word(c: char) -> bool {
+    c.is_ascii_alphanumeric() || c.is_whitespace()
+}
+
+fn all_digits(text: &str) -> bool {
+    !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit())
+}
+
+/// `7`, `3.8`.
+fn is_decimal(text: &str) -> bool {
+    let (whole, fraction) = text.split_once('.').unwrap_or((text, "0"));
+    all_digits(whole) && all_digits(fraction)
+}
+
+/// `v1`, `v0.1.2`.
+fn is_version(part: &str) -> bool {
+    part.strip_prefix('v').is_some_and(|numbers| numbers.split('.').all(all_digits))
+}
+
+/// `7B`, `3.8B`, `8x22B`.
+fn is_size(part: &str) -> bool {
+    let number = part.strip_suffix(|c: char| c.is_ascii_alphabetic());
+    number.is_some_and(|number| match number.split_once('x') {
+        Some((experts, number)) => all_digits(experts) && is_decimal(number),
+        None => is_decimal(number),
+    })
+}
+
+/// `ContextLength4k`: a further part of the size label.
+fn is_attribute(part: &str) -> bool {
+    let letter = |c: char| c.is_ascii_alphabetic();
+    let number = part.trim_start_matches(letter);
+    let decimal = number.trim_end_matches(letter);
+    number.len() < part.len() && decimal.len() < number.len() && is_decimal(decimal)
+}
+
+fn is_encoding(part: &str) -> bool {
+    !part.is_empty()
+        && part.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_')
+        && !NameKind::ALL.iter().any(|kind| part.starts_with(kind.name()))
+}
+
+impl ModelName {
+    /// The name that the `general.*` keys of a file ask for, with the given encoding.
+    ///
+    /// A missing base name falls back to `general.name`, then to `ggml-model`, as the official
+    /// converter does; other missing components stay away, so that the name may be shorter than
+    /// the convention wants.
+    ///
+    /// ```
+    /// use gguf::{Metadata, ModelName};
+    /// let mut metadata = Metadata::new();
+    /// metadata.set("general.basename", "Llama 3");
+    /// metadata.set("general.size_label", "8B");
+    /// let name = ModelName::from_metadata(&metadata, Some("q8_0"));
+    /// assert_eq!(name.to_string(), "Llama-3-8B-Q8_0.gguf");
+    /// ```
+    pub fn from_metadata(metadata: &Metadata, encoding: Option<&str>) -> Self {
+        let text = |key| metadata.str(key).filter(|text| !text.is_empty()).map(str::to_owned);
+        let general_type = metadata.str("general.type");
+        Self {
+            sidecar: (general_type == Some("mmproj")).then_some(Sidecar::Mmproj),
+            base_name: text("general.basename")
+                .or_else(|| text("general.name"))
+                .unwrap_or_else(|| "ggml-model".into()),
+            size_label: text("general.size_label"),
+            fine_tune: text("general.finetune"),
+            version: text("general.version"),
+            encoding: encoding.map(str::to_ascii_uppercase),
+            kind: (general_type == Some("adapter")).then_some(NameKind::Lora),
+            shard: None,
+        }
+    }
+}
+
+/// Generates the file name. Every component is trimmed; blanks and slashes in it become dashes.
+///
+/// The official converter keeps slashes outside the base name; but a name must never lead into
+/// another directory.
+impl fmt::Display for ModelName {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if let Some(sidecar) = self.sidecar {
+            write!(f, "{}-", sidecar.name())?;
+        }
+        f.write_str(&dashed(&self.base_name))?;
+        let texts = [&self.size_label, &self.fine_tune, &self.version, &self.encoding];
+        for text in texts.into_iter().flatten() {
+            write!(f, "-{}", dashed(text))?;
+        }
+        if let Some(kind) = self.kind {
+            write!(f, "-{}", kind.name())?;
+        }
+        if let Some(NameShard { number, count }) = self.shard {
+            write!(f, "-{number:05}-of-{count:05}")?;
+        }
+        f.write_str(".gguf")
+    }
+}
+
+fn dashed(text: &str) -> String {
+    text.trim().replace([' ', '/', '\\'], "-")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn name(base: &str, size: &str, version: &str) -> ModelName {
+        ModelName {
+            base_name: base.into(),
+            size_label: Some(size.into()),
+            version: Some(version.into()),
+            ..Default::default()
+        }
+    }
+
+    fn some(text: &str) -> Option<String> {
+        Some(text.into())
+    }
+
+    /// The cases of the specification's own test, then more of the same kind.
+    #[test]
+    fn conventional_names_parse_and_generate() {
+        let cases = [
+            (
+                "Mixtral-8x7B-v0.1-KQ2.gguf",
+                ModelName { encoding: some("KQ2"), ..name("Mixtral", "8x7B", "v0.1") },
+            ),
+            (
+                "Grok-100B-v1.0-Q4_0-00003-of-00009.gguf",
+                ModelName {
+                    encoding: some("Q4_0"),
+                    shard: Some(NameShard { number: 3, count: 9 }),
+                    ..name("Grok", "100B", "v1.0")
+                },
+            ),
+            (
+                "Hermes-2-Pro-Llama-3-8B-v1.0-F16.gguf",
+                ModelName { encoding: some("F16"), ..name("Hermes-2-Pro-Llama-3", "8B", "v1.0") },
+            ),
+            (
+                "Phi-3-mini-3.8B-ContextLength4k-instruct-v1.0.gguf",
+                ModelName {
+                    fine_tune: some("instruct"),
+                    ..name("Phi-3-mini", "3.8B-ContextLength4k", "v1.0")
+                },
+            ),
+            (
+                "mtp-Qwen3-27B-v1.0-Q4_K_M.gguf",
+                ModelName {
+                    sidecar: Some(Sidecar::Mtp),
+                    encoding: some("Q4_K_M"),
+                    ..name("Qwen3", "27B", "v1.0")
+                },
+            ),
+            (
+                "mmproj-Qwen2-VL-7B-v1.0-F16.gguf",
+                ModelName {
+                    sidecar: Some(Sidecar::Mmproj),
+                    encoding: some("F16"),
+                    ..name("Qwen2-VL", "7B", "v1.0")
+                },
+            ),
+            // A sidecar's word as the base name.
+            ("mtp-7B-v1.0.gguf", name("mtp", "7B", "v1.0")),
+            // A size as the first part of the base name.
+            ("7B-8B-v1.gguf", name("7B", "8B", "v1")),
+            (
+                "A-7B-Chat-v2-x-v1.0.1-Q8_0-LoRA.gguf",
+                ModelName {
+                    fine_tune: some("Chat-v2-x"),
+                    encoding: some("Q8_0"),
+                    kind: Some(NameKind::Lora),
+                    ..name("A", "7B", "v1.0.1")
+                },
+            ),
+            (
+                "A-7B-v1-vocab.gguf",
+                ModelName { kind: Some(NameKind::Vocab), ..name("A", "7B", "v1") },
+            ),
+            // An encoding that looks like a version, and versions before the version.
+            ("A-7B-v1-v2.gguf", ModelName { fine_tune: some("v1"), ..name("A", "7B", "v2") }),
+            ("A-7B-v1.0-v2.gguf", ModelName { encoding: some("v2"), ..name("A", "7B", "v1.0") }),
+            ("A-7B-LoRA-v1.gguf", ModelName { fine_tune: some("LoRA"), ..name("A", "7B", "v1") }),
+        ];
+        for (text, expected) in cases {
+            assert_eq!(text.parse(), Ok(expected.clone()), "{text}");
+            assert_eq!(expected.to_string(), text);
+        }
+    }
+
+    #[test]
+    fn other_names_say_what_does_not_fit() {
+        let cases = [
+            ("not-a-known-arrangement.gguf", NameError::Version),
+            ("Hermes-2-Pro-Llama-3-8B-F16.gguf", NameError::Version),
+            ("A-7B-v1.0.bin", NameError::Extension),
+            ("A-v1.0.gguf", NameError::SizeLabel),
+            ("A--v1.0.gguf", NameError::SizeLabel),
+            ("v1.0.gguf", NameError::SizeLabel),
+            (".gguf", NameError::Version),
+            ("-7B-v1.0.gguf", NameError::BaseName(String::new())),
+            ("Qwen2.5-7B-v1.0.gguf", NameError::BaseName("Qwen2.5".into())),
+            ("A-2b2-7B-v1.0.gguf", NameError::BaseName("2b2".into())),
+            ("A-7B-in_struct-v1.0.gguf", NameError::FineTune("in_struct".into())),
+            ("A-7B--v1.0.gguf", NameError::FineTune(String::new())),
+            ("A-7B-v1.0-LoRAx.gguf", NameError::Version),
+            ("A-7B-v1.0-00000-of-00003.gguf", NameError::Shard { number: 0, count: 3 }),
+            ("A-7B-v1.0-00004-of-00003.gguf", NameError::Shard { number: 4, count: 3 }),
+            ("A-7B-v1.0-0001-of-00003.gguf", NameError::Version),
+            ("00001-of-00001.gguf", NameError::Version),
+            ("LoRA.gguf", NameError::Version),
+            ("mtp.gguf", NameError::Version),
+        ];
+        for (text, expected) in cases {
+            assert_eq!(text.parse::<ModelName>(), Err(expected), "{text}");
+        }
+    }
+
+    #[test]
+    fn generated_names_stay_in_their_directory() {
+        let mut metadata = Metadata::new();
+        assert_eq!(ModelName::from_metadata(&metadata, None).to_string(), "ggml-model.gguf");
+        metadata.set("general.type", "adapter");
+        metadata.set("general.name", " a/b c ");
+        metadata.set("general.finetune", "../x\\y");
+        metadata.set("general.basename", "");
+        let name = ModelName::from_metadata(&metadata, Some("bf16"));
+        assert_eq!(name.to_string(), "a-b-c-..-x-y-BF16-LoRA.gguf");
+    }
+}

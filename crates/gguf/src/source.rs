@@ -1,0 +1,97 @@
+//! Bytes that can be read at any position: the place where tensor data come from.
+
+use std::fs::File;
+use std::path::{Path, PathBuf};
+
+use crate::error::Error;
+
+/// Bytes with random access, readable from many threads at once.
+pub trait Source: Send + Sync {
+    /// The number of bytes.
+    fn byte_len(&self) -> u64;
+
+    /// Fills `buffer` with the bytes from `offset` on.
+    ///
+    /// # Errors
+    /// [`Error::Environment`] if they cannot be read, also if there are too few of them.
+    fn read_at(&self, buffer: &mut [u8], offset: u64) -> Result<(), Error>;
+}
+
+/// A file on this machine, read by position: no map, so memory stays at what callers buffer.
+#[derive(Debug)]
+pub struct LocalFile {
+    file: File,
+    path: PathBuf,
+    len: u64,
+}
+
+impl LocalFile {
+    /// Opens the file at `path` for reading.
+    ///
+    /// # Errors
+    /// [`Error::Environment`] if it cannot be opened.
+    pub fn open(path: &Path) -> Result<Self, Error> {
+        let fail = |source| Error::environment("open", path, source);
+        let file = File::open(path).map_err(fail)?;
+        let metadata = file.metadata().map_err(fail)?;
+        if metadata.is_dir() {
+            return Err(fail(std::io::ErrorKind::IsADirectory.into()));
+        }
+        Ok(Self { file, path: path.to_owned(), len: metadata.len() })
+    }
+
+    /// Where it was opened.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+}
+
+impl Source for LocalFile {
+    fn byte_len(&self) -> u64 {
+        self.len
+    }
+
+    fn read_at(&self, buffer: &mut [u8], offset: u64) -> Result<(), Error> {
+        read_exact_at(&self.file, buffer, offset)
+            .map_err(|source| Error::environment("read", &self.path, source))
+    }
+}
+
+/// Bytes in memory.
+impl Source for Vec<u8> {
+    fn byte_len(&self) -> u64 {
+        self.len() as u64
+    }
+
+    fn read_at(&self, buffer: &mut [u8], offset: u64) -> Result<(), Error> {
+        let start = usize::try_from(offset).unwrap_or(usize::MAX);
+        let range = start..start.saturating_add(buffer.len());
+        let bytes = self.get(range).ok_or_else(|| {
+            Error::environment(
+                "read",
+                Path::new("bytes in memory"),
+                std::io::ErrorKind::UnexpectedEof.into(),
+            )
+        })?;
+        buffer.copy_from_slice(bytes);
+        Ok(())
+    }
+}
+
+#[cfg(unix)]
+fn read_exact_at(file: &File, buffer: &mut [u8], offset: u64) -> std::io::Result<()> {
+    std::os::unix::fs::FileExt::read_exact_at(file, buffer, offset)
+}
+
+#[cfg(windows)]
+fn read_exact_at(file: &File, mut buffer: &mut [u8], mut offset: u64) -> std::io::Result<()> {
+    while !buffer.is_empty() {
+        let n = std::os::windows::fs::FileExt::seek_read(file, buffer, offset)?;
+        if n == 0 {
+            return Err(std::io::ErrorKind::UnexpectedEof.into());
+        }
+        buffer = &mut buffer[n..];
+        offset += n as u64;
+    }
+    Ok(())
+}
