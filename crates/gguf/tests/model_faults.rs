@@ -3,7 +3,7 @@
 
 use gguf::{
     Array, Draft, Finding, Header, Severity, Shape, TensorInfo, TensorType, Value, check,
-    write_header,
+    check_name, write_header,
 };
 
 const ARCH: &str = "llama";
@@ -123,6 +123,8 @@ fn cases() -> Vec<(&'static str, &'static str, Severity, Change)> {
         ("key-near-miss", "llama.blok_count", Info, set("llama.blok_count", 1u32)),
         ("key-foreign", "qwen2.block_count", Info, set("qwen2.block_count", 1u32)),
         ("key-missing", "llama.context_length", Warning, remove("llama.context_length")),
+        ("key-missing", "adapter.type", Warning, set("general.type", "adapter")),
+        ("key-missing", "clip.vision.patch_size", Warning, set("clip.has_vision_encoder", true)),
         (
             "key-value",
             "llama.attention.head_count",
@@ -289,6 +291,7 @@ fn what_may_vary_is_no_fault() {
         Box::new(|draft| {
             draft.metadata.set("general.type", "adapter");
             draft.metadata.set("adapter.type", "lora");
+            draft.metadata.set("adapter.lora.alpha", 8f32);
             draft.tensors.truncate(3);
         }),
         Box::new(|draft| {
@@ -305,6 +308,9 @@ fn what_may_vary_is_no_fault() {
         Box::new(|draft| {
             draft.metadata = Default::default();
             draft.metadata.set("general.type", "imatrix");
+            draft.metadata.set("imatrix.datasets", Array::from_strings(["text"]));
+            draft.metadata.set("imatrix.chunk_count", 1u32);
+            draft.metadata.set("imatrix.chunk_size", 512u32);
         }),
     ];
     for (i, change) in changes.into_iter().enumerate() {
@@ -321,4 +327,50 @@ fn an_alternative_is_missing_once() {
     let findings = findings(draft);
     let missing: Vec<_> = findings.iter().filter(|f| f.code == "tensor-missing").collect();
     assert_eq!(missing.len(), 1, "{findings:?}");
+}
+
+#[test]
+fn names_are_compared_with_metadata() {
+    let mut draft = model();
+    for (key, value) in [
+        ("general.basename", "Tiny Llama"),
+        ("general.size_label", "4M"),
+        ("general.finetune", "chat"),
+        ("general.version", "1.0"),
+    ] {
+        draft.metadata.set(key, value);
+    }
+    draft.metadata.set("general.file_type", 15u32);
+    for (name, codes) in [
+        ("Tiny-Llama-4M-Chat-v1.0-Q4_K_M.gguf", &[][..]),
+        ("tiny-llama-4M-v1.0.gguf", &[]),
+        ("tiny-llama-4M-v1.0-mine.gguf", &[]),
+        ("model.gguf", &["name-convention"]),
+        ("Other-4M-Chat-v1.0-Q4_K_M.gguf", &["name-metadata"]),
+        ("Tiny-Llama-7B-Code-v2-Q4_K_M.gguf", &["name-metadata"; 3]),
+        ("Tiny-Llama-4M-v1.0-Q8_0.gguf", &["name-encoding"]),
+        ("Tiny-Llama-4M-v1.0-LoRA.gguf", &["name-kind"]),
+        ("Tiny-Llama-4M-v1.0-vocab.gguf", &["name-kind"]),
+        ("mmproj-Tiny-Llama-4M-v1.0.gguf", &["name-kind"]),
+        ("Tiny-Llama-4M-v1.0-00001-of-00002.gguf", &["name-shard"]),
+    ] {
+        let found: Vec<_> = check_name(name, &draft).iter().map(|f| f.code).collect();
+        assert_eq!(found, codes, "{name}");
+    }
+    draft.metadata.set("split.no", 0u16);
+    draft.metadata.set("split.count", 2u16);
+    assert_eq!(check_name("Tiny-Llama-4M-v1.0-00001-of-00002.gguf", &draft), []);
+}
+
+/// No rule relies on what an earlier rule has found wrong.
+#[test]
+fn any_byte_may_be_wrong() {
+    let mut draft = model();
+    draft.lay_out().unwrap();
+    let file = write_header(&Header::new(draft).unwrap()).unwrap();
+    for at in 8..file.len() {
+        let mut file = file.clone();
+        file[at] = [0, 0xff, file[at] ^ 1][at % 3];
+        check(&file);
+    }
 }

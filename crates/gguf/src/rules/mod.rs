@@ -10,6 +10,7 @@ pub(crate) mod header;
 pub(crate) mod keys;
 pub(crate) mod kind;
 pub(crate) mod layout;
+pub(crate) mod naming;
 pub(crate) mod quantization;
 pub(crate) mod standard;
 pub(crate) mod tensors;

@@ -4,9 +4,11 @@ use std::ops::ControlFlow;
 
 use crate::finding::{Finding, Sink};
 use crate::rules::Subject;
-use crate::schema::{self, KeySchema, Requirement};
+use crate::schema::{self, KeySchema, Requirement, SECTIONS};
 use crate::value::Value;
 
+/// Keys whose absence the rules on tokenizers report.
+const PRE: &str = "tokenizer.ggml.pre";
 /// Keys whose type the rules on headers look at.
 const CHECKED: &[&str] =
     &["general.architecture", "general.alignment", "general.quantization_version"];
@@ -39,6 +41,26 @@ pub(super) fn check(subject: &Subject, sink: &mut dyn Sink) -> ControlFlow<()> {
                     .key(key)
                     .at(subject.value_of(i))
                     .help("most programs refuse the file or ignore the key"),
+            )?;
+        }
+    }
+    missing(subject, sink)
+}
+
+/// Keys that others ask for: an adapter's type, a vision encoder's sizes.
+fn missing(subject: &Subject, sink: &mut dyn Sink) -> ControlFlow<()> {
+    let metadata = &subject.draft.metadata;
+    for key in SECTIONS.iter().flat_map(|section| section.keys) {
+        if let Requirement::When(condition) = key.requirement
+            && key.requirement.holds(metadata)
+            && metadata.get(key.name).is_none()
+            && key.name != PRE
+        {
+            let message = format!("needed because {condition}");
+            sink.report(
+                Finding::warning("key-missing", message)
+                    .key(key.name)
+                    .help("programs refuse the file without it; convert it anew or set the key"),
             )?;
         }
     }

@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use crate::metadata::Metadata;
 use crate::schema::keys::SECTIONS;
 use crate::value::{Value, ValueType};
 
@@ -33,12 +34,26 @@ pub struct KeySchema {
 pub enum Requirement {
     /// Every file.
     Always,
-    /// Files that this describes.
+    /// Files that this describes: `key is value`, which [`Requirement::holds`] can tell, or prose.
     When(&'static str),
     /// No file, or as the architecture says.
     Optional,
     /// None: readers still know it; write this key instead, if there is one.
     Deprecated(&'static str),
+}
+
+impl Requirement {
+    /// Whether files with these metadata must have the key, as far as a condition on another key
+    /// says so.
+    pub fn holds(&self, metadata: &Metadata) -> bool {
+        let Self::When(condition) = self else { return false };
+        let Some((key, expected)) = condition.split_once(" is ") else { return false };
+        match metadata.get(key) {
+            Some(Value::Bool(found)) => found.to_string() == expected,
+            Some(found) => found.as_str() == Some(expected),
+            None => false,
+        }
+    }
 }
 
 /// The values that a key takes.
@@ -140,11 +155,16 @@ const RESERVED: &[&str] = &[
 
 /// Whether a key's name fits a pattern with placeholders.
 fn matches(pattern: &str, name: &str) -> bool {
+    // Nearly all patterns have but this placeholder; files can have millions of keys.
+    if let Some(suffix) = pattern.strip_prefix("{arch}") {
+        return name.strip_suffix(suffix).is_some_and(|arch| {
+            !arch.is_empty() && !arch.contains('.') && !RESERVED.contains(&arch)
+        });
+    }
     let (mut pattern, mut name) = (pattern.split('.'), name.split('.'));
     loop {
         match (pattern.next(), name.next()) {
             (None, None) => return true,
-            (Some("{arch}"), Some(segment)) if !RESERVED.contains(&segment) => {}
             (Some("{id}"), Some(segment))
                 if !segment.is_empty() && segment.bytes().all(|b| b.is_ascii_digit()) => {}
             // Template names may hold dots.
