@@ -9,6 +9,8 @@
 //!   [`write_header`] turns it into bytes; [`Output`] puts them in a file that appears only when
 //!   it is complete.
 //!
+//! What keys and tensors mean, and which ones an architecture has, stands in [`schema`].
+//!
 //! ```
 //! use gguf::{Draft, Gguf, Header, Shape, TensorInfo, TensorType, write_header};
 //! # fn main() -> Result<(), gguf::Error> {
@@ -44,6 +46,7 @@ mod name;
 mod output;
 mod read;
 mod rules;
+pub mod schema;
 mod size_label;
 mod source;
 mod tensor;
@@ -62,6 +65,7 @@ pub use metadata::Metadata;
 pub use name::{ModelName, NameError, NameKind, NameShard, Sidecar};
 pub use output::Output;
 pub use read::{Gguf, Limits, MAGIC, check};
+pub use rules::naming::check_name;
 pub use size_label::ParameterCount;
 pub use source::{LocalFile, Source};
 pub use tensor::{MAX_DIMS, Shape, TensorInfo};

@@ -6,7 +6,7 @@ use gguf::{Draft, Gguf, Header, Severity, Shape, TensorInfo, TensorType, check, 
 /// A file with one key and two tensors of 8 floats.
 fn minimal() -> Vec<u8> {
     let mut draft = Draft::default();
-    draft.metadata.set("general.architecture", "llama");
+    draft.metadata.set("general.architecture", "other");
     for name in ["a.weight", "b.weight"] {
         draft.tensors.push(TensorInfo {
             name: name.into(),
@@ -105,7 +105,9 @@ fn cases() -> Vec<(&'static str, Severity, Mutation)> {
 #[test]
 fn a_valid_file_has_no_findings() {
     let file = minimal();
-    assert_eq!(check(&file).0, []);
+    let (findings, _) = check(&file);
+    assert_eq!(findings.len(), 1, "{findings:?}");
+    assert_eq!(findings[0].code, "architecture-unknown");
     assert_eq!(Gguf::read(&file).unwrap().tensors().len(), 2);
 }
 

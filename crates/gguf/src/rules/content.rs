@@ -9,8 +9,7 @@ use crate::value::{Value, ValueType};
 pub(super) fn check(subject: &Subject, sink: &mut dyn Sink) -> ControlFlow<()> {
     for (i, (key, value)) in subject.draft.metadata.iter().enumerate() {
         if let Some(what) = not_utf8(value) {
-            let at = subject.spans.and_then(|spans| spans.entries.get(i)).map(|span| span.value);
-            sink.report(Finding::warning("text-not-utf8", what).key(key).at(at))?;
+            sink.report(Finding::warning("text-not-utf8", what).key(key).at(subject.value_of(i)))?;
         }
     }
     quantization_version(subject, sink)

@@ -7,6 +7,7 @@ use crate::finding::{Finding, Sink};
 use crate::header::alignment_finding;
 use crate::metadata::Metadata;
 use crate::rules::Subject;
+use crate::rules::kind::FileKind;
 use crate::value::Value;
 
 /// Versions of the format that exist.
@@ -53,6 +54,9 @@ pub(crate) fn version_unknown(version: u32) -> Finding {
 fn architecture(subject: &Subject, sink: &mut dyn Sink) -> ControlFlow<()> {
     const KEY: &str = "general.architecture";
     let finding = match subject.draft.metadata.get(KEY) {
+        None if !FileKind::of(subject.draft).has_architecture() => {
+            return ControlFlow::Continue(());
+        }
         None => Finding::warning("architecture-missing", "the file does not name an architecture")
             .key(KEY)
             .help("no program can tell what the tensors mean; set general.architecture"),

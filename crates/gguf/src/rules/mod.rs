@@ -4,11 +4,17 @@
 //! runs all groups with a sink that keeps everything; a strict reader and the writer run the
 //! header rules with a sink that stops at the first error. So they cannot disagree.
 
+pub(crate) mod architecture;
 pub(crate) mod content;
 pub(crate) mod header;
 pub(crate) mod keys;
+pub(crate) mod kind;
 pub(crate) mod layout;
+pub(crate) mod naming;
+pub(crate) mod quantization;
+pub(crate) mod standard;
 pub(crate) mod tensors;
+pub(crate) mod tokenizer;
 
 use std::ops::ControlFlow;
 
@@ -47,7 +53,11 @@ impl<'d, 'a> Subject<'d, 'a> {
 
     /// Where the value of the entry with this key stands.
     fn value_at(&self, key: &str) -> Option<u64> {
-        let i = self.draft.metadata.iter().position(|(k, _)| k == key)?;
+        self.value_of(self.draft.metadata.iter().position(|(k, _)| k == key)?)
+    }
+
+    /// Where the value of entry `i` of the metadata stands.
+    fn value_of(&self, i: usize) -> Option<u64> {
         self.spans?.entries.get(i).map(|span| span.value)
     }
 
@@ -69,5 +79,9 @@ pub(crate) fn header_rules(subject: &Subject, sink: &mut dyn Sink) -> ControlFlo
 /// All rules that need no tensor data.
 pub(crate) fn all(subject: &Subject, sink: &mut dyn Sink) -> ControlFlow<()> {
     header_rules(subject, sink)?;
-    content::check(subject, sink)
+    content::check(subject, sink)?;
+    standard::check(subject, sink)?;
+    architecture::check(subject, sink)?;
+    tokenizer::check(subject, sink)?;
+    quantization::check(subject, sink)
 }

@@ -1,0 +1,421 @@
+//! Rules on what an architecture asks for: its keys, their values, its tensors.
+
+use std::collections::{BTreeSet, HashMap, HashSet};
+use std::ops::ControlFlow;
+
+use crate::finding::{Finding, Sink};
+use crate::rules::Subject;
+use crate::rules::kind::FileKind;
+use crate::schema::{
+    self, ARCHITECTURES, Architecture, Arity, Block, Expected, Need, SYMBOLS, Scope,
+};
+use crate::tensor::TensorInfo;
+
+/// More layers than any model has: tensors of a forged file are not looked at layer by layer.
+const MOST_LAYERS: usize = 4096;
+
+pub(super) fn check(subject: &Subject, sink: &mut dyn Sink) -> ControlFlow<()> {
+    let kind = FileKind::of(subject.draft);
+    let Some(name) = subject.draft.metadata.architecture() else {
+        return ControlFlow::Continue(());
+    };
+    if !matches!(kind, FileKind::Model | FileKind::FirstShard) {
+        return ControlFlow::Continue(());
+    }
+    let Some(architecture) = schema::architecture(name) else {
+        return unknown(subject, name, sink);
+    };
+    let scope = Scope::new(&subject.draft.metadata, name);
+    keys(subject, architecture, sink)?;
+    values(subject, name, &scope, sink)?;
+    let mut check = Check {
+        subject,
+        architecture,
+        whole: kind == FileKind::Model && !guesses_only(subject, &scope),
+        index: subject.draft.tensors.iter().map(|tensor| &*tensor.name).zip(0..).collect(),
+        expected: vec![false; subject.draft.tensors.len()],
+        strange: false,
+        sink,
+    };
+    check.tensors(&scope)
+}
+
+fn unknown(subject: &Subject, name: &str, sink: &mut dyn Sink) -> ControlFlow<()> {
+    let mut message = format!("the tables do not know the architecture {name:?}");
+    let best = Fit::best(&Fit::names(&subject.draft.tensors));
+    if let Some((_, names)) = best.filter(|(fit, _)| fit.strange == 0) {
+        message += &format!("; its tensors are those of {names}");
+    }
+    sink.report(
+        Finding::info("architecture-unknown", message)
+            .key("general.architecture")
+            .at(subject.value_at("general.architecture"))
+            .help("its keys and tensors were not checked"),
+    )
+}
+
+fn keys(subject: &Subject, architecture: &Architecture, sink: &mut dyn Sink) -> ControlFlow<()> {
+    for key in architecture.required.iter().copied().flatten() {
+        let key = format!("{}.{key}", architecture.name);
+        if subject.draft.metadata.get(&key).is_none() {
+            let message = format!("{} needs this key", architecture.name);
+            sink.report(
+                Finding::warning("key-missing", message)
+                    .key(key)
+                    .help("programs refuse the model without it; convert it anew or set the key"),
+            )?;
+        }
+    }
+    ControlFlow::Continue(())
+}
+
+/// Layers that guess further tokens may stand in a file of their own, with the keys of the whole
+/// model.
+fn guesses_only(subject: &Subject, scope: &Scope) -> bool {
+    scope.value("n_next", None).is_some_and(|next| next > 0)
+        && subject.draft.tensors.iter().all(|tensor| !tensor.name.starts_with("blk.0."))
+}
+
+/// Values that no model can have.
+fn values(subject: &Subject, name: &str, scope: &Scope, sink: &mut dyn Sink) -> ControlFlow<()> {
+    if let Some(layers) = scope.value("n_layer", None) {
+        per_layer(subject, name, layers, sink)?;
+    }
+    let mut report = |suffix: &str, message: String| {
+        let key = format!("{name}.{suffix}");
+        let at = subject.value_at(&key);
+        sink.report(Finding::warning("key-value", message).key(key).at(at))
+    };
+    let value = |symbol| scope.value(symbol, None);
+    for (symbol, suffix) in
+        [("n_embd", "embedding_length"), ("n_layer", "block_count"), ("n_ctx", "context_length")]
+    {
+        if value(symbol) == Some(0) {
+            report(suffix, "is 0".into())?;
+        }
+    }
+    // Models without attention have 0 heads.
+    let heads = value("n_head").filter(|&heads| heads > 0);
+    if let (Some(heads), Some(width)) = (heads, value("n_embd"))
+        && value("head_k").is_none()
+    {
+        let message = format!("{heads} heads do not divide the width of {width}");
+        report("attention.head_count", message)?;
+    }
+    if let (Some(heads), Some(groups)) = (heads, value("n_head_kv"))
+        && groups > 0
+        && !heads.is_multiple_of(groups)
+    {
+        let message = format!("{groups} heads of keys do not divide {heads} heads");
+        report("attention.head_count_kv", message)?;
+    }
+    if let (Some(rotated), Some(width)) = (value("n_rot"), value("head_k"))
+        && (rotated > width || rotated % 2 != 0)
+        && value("mla") == Some(0)
+    {
+        let message = format!("{rotated} dimensions of {width} cannot be rotated in pairs");
+        report("rope.dimension_count", message)?;
+    }
+    if let (Some(experts), Some(used)) = (value("n_expert"), value("n_expert_used"))
+        && used > experts
+    {
+        report("expert_used_count", format!("{used} of {experts} experts cannot be used"))?;
+    }
+    for (symbol, suffix) in
+        [("n_dense", "leading_dense_block_count"), ("n_next", "nextn_predict_layers")]
+    {
+        if let (Some(part), Some(layers)) = (value(symbol), value("n_layer"))
+            && part > layers
+        {
+            report(suffix, format!("{part} of {layers} layers"))?;
+        }
+    }
+    ControlFlow::Continue(())
+}
+
+/// Arrays with a value for each layer that have too few.
+fn per_layer(subject: &Subject, name: &str, layers: u64, sink: &mut dyn Sink) -> ControlFlow<()> {
+    for (i, (key, value)) in subject.draft.metadata.iter().enumerate() {
+        let own = key.strip_prefix(name).is_some_and(|rest| rest.starts_with('.'));
+        let Some(array) = value.as_array().filter(|array| own && array.len() < layers) else {
+            continue;
+        };
+        if schema::key(key).is_some_and(|key| key.value.arity == Arity::PerLayer) {
+            let message = format!("has {} elements for {layers} layers", array.len());
+            let finding = Finding::warning("key-value", message);
+            sink.report(finding.key(key).at(subject.value_of(i)))?;
+        }
+    }
+    ControlFlow::Continue(())
+}
+
+/// Comparing the tensors of a file with what its architecture asks for.
+struct Check<'s, 'd, 'a> {
+    subject: &'s Subject<'d, 'a>,
+    architecture: &'static Architecture,
+    /// False for a shard, which lacks tensors.
+    whole: bool,
+    index: HashMap<&'d str, usize>,
+    /// Per tensor of the file: whether the architecture knows it.
+    expected: Vec<bool>,
+    /// Whether a tensor is missing or unexpected.
+    strange: bool,
+    sink: &'s mut dyn Sink,
+}
+
+impl Check<'_, '_, '_> {
+    fn tensors(&mut self, scope: &Scope) -> ControlFlow<()> {
+        for expected in self.architecture.outside(scope) {
+            self.one(&expected)?;
+        }
+        for block in self.architecture.blocks {
+            // Metadata can claim any number of layers: look at those of which something is there.
+            let layers = block.layers(scope);
+            let present = self.layers_present(block.prefix);
+            for &layer in present.iter().filter(|n| layers.contains(n)).take(MOST_LAYERS) {
+                for expected in block.layer(scope, layer) {
+                    self.one(&expected)?;
+                }
+            }
+        }
+        self.layer_counts(scope)?;
+        self.unexpected()?;
+        if self.strange { self.other_architecture() } else { ControlFlow::Continue(()) }
+    }
+
+    /// The numbers of the layers that some tensor of the file belongs to.
+    fn layers_present(&self, prefix: &str) -> BTreeSet<u64> {
+        let tensors = self.subject.draft.tensors.iter();
+        tensors.filter_map(|tensor| layer_of(&tensor.name, prefix)).collect()
+    }
+
+    fn one(&mut self, expected: &Expected) -> ControlFlow<()> {
+        match expected {
+            Expected::Tensor { name, shape, need } => match self.find(name) {
+                Some(i) => self.shape(i, shape, *need),
+                None if *need == Need::Required => self.missing(name),
+                None => ControlFlow::Continue(()),
+            },
+            Expected::OneOf(options) => self.one_of(options),
+        }
+    }
+
+    fn one_of(&mut self, options: &[Vec<Expected>]) -> ControlFlow<()> {
+        let needed = |option: &[Expected], present: bool| {
+            let names = option.iter().filter_map(|expected| match expected {
+                Expected::Tensor { name, need: Need::Required, .. } => Some(name.as_str()),
+                _ => None,
+            });
+            names.filter(|name| self.index.contains_key(name) == present).count()
+        };
+        // The alternative meant is one of which something is there, and that lacks least.
+        let meant =
+            options.iter().min_by_key(|option| (needed(option, true) == 0, needed(option, false)));
+        for option in options {
+            for expected in option {
+                match expected {
+                    Expected::Tensor { name, .. } if self.find(name).is_some() => {
+                        self.one(expected)?;
+                    }
+                    _ if meant.is_some_and(|meant| std::ptr::eq(meant, option)) => {
+                        self.one(expected)?;
+                    }
+                    _ => {}
+                }
+            }
+        }
+        ControlFlow::Continue(())
+    }
+
+    fn find(&mut self, name: &str) -> Option<usize> {
+        let i = *self.index.get(name)?;
+        if let Some(expected) = self.expected.get_mut(i) {
+            *expected = true;
+        }
+        Some(i)
+    }
+
+    fn missing(&mut self, name: &str) -> ControlFlow<()> {
+        if !self.whole {
+            return ControlFlow::Continue(());
+        }
+        self.strange = true;
+        let message = format!("{} needs this tensor", self.architecture.name);
+        self.sink.report(
+            Finding::warning("tensor-missing", message)
+                .tensor(name)
+                .help("programs refuse the model without it; convert it anew"),
+        )
+    }
+
+    fn shape(&mut self, i: usize, shape: &[Option<u64>], need: Need) -> ControlFlow<()> {
+        let Some(tensor) = self.subject.draft.tensors.get(i) else {
+            return ControlFlow::Continue(());
+        };
+        // Where the tables know a part of the tensors, what others share may differ in shape.
+        if fits(tensor, shape) || (self.architecture.open && need == Need::Optional) {
+            return ControlFlow::Continue(());
+        }
+        let dims: Vec<_> = shape
+            .iter()
+            .map(|dim| dim.map_or_else(|| "?".to_owned(), |dim| dim.to_string()))
+            .collect();
+        let message = format!("has shape {} instead of [{}]", tensor.shape, dims.join(", "));
+        self.sink.report(
+            Finding::warning("tensor-shape", message)
+                .tensor(&*tensor.name)
+                .at(self.subject.tensor_at(i))
+                .help("the metadata and the tensor contradict each other"),
+        )
+    }
+
+    /// Compares the number of layers claimed with those present.
+    fn layer_counts(&mut self, scope: &Scope) -> ControlFlow<()> {
+        let mut seen = HashSet::new();
+        for block in self.architecture.blocks {
+            if !seen.insert(block.prefix) {
+                continue;
+            }
+            let (claimed, key) = self.layers_claimed(block, scope);
+            let present = self.layers_present(block.prefix);
+            let Some(claimed) = claimed else { continue };
+            let count = present.len() as u64;
+            let beyond = present.last().is_some_and(|&last| last >= claimed);
+            if self.least_layers(block, scope) <= count && !beyond {
+                continue;
+            }
+            let message = format!("claims {claimed} layers, the tensors are of {count}");
+            let finding = Finding::warning("layer-count", message)
+                .at(self.subject.value_at(&key))
+                .key(key)
+                .help("the key is wrong or tensors are missing");
+            self.sink.report(finding)?;
+            // Said once is enough.
+            for (tensor, expected) in self.subject.draft.tensors.iter().zip(&mut self.expected) {
+                *expected |= layer_of(&tensor.name, block.prefix).is_some_and(|n| n >= claimed);
+            }
+        }
+        ControlFlow::Continue(())
+    }
+
+    /// The number of layers with a prefix that the metadata claim, and the key that says so.
+    fn layers_claimed(&self, block: &Block, scope: &Scope) -> (Option<u64>, String) {
+        let mut blocks = self.architecture.blocks.iter();
+        let last = blocks.rfind(|other| other.prefix == block.prefix).unwrap_or(block).to;
+        let symbol = SYMBOLS.iter().find(|symbol| symbol.name == last);
+        let key = symbol.and_then(|symbol| symbol.source.key()).unwrap_or("{arch}.block_count");
+        (scope.value(last, None), key.replace("{arch}", self.architecture.name))
+    }
+
+    /// The number of layers without those that may be missing altogether; none in a shard.
+    fn least_layers(&self, block: &Block, scope: &Scope) -> u64 {
+        let same = self.architecture.blocks.iter().filter(|other| other.prefix == block.prefix);
+        let needed = same.filter(|block| self.whole && block.is_needed());
+        needed.map(|block| block.layers(scope).end).max().unwrap_or(0)
+    }
+
+    fn unexpected(&mut self) -> ControlFlow<()> {
+        if self.architecture.open {
+            return ControlFlow::Continue(());
+        }
+        for (i, (tensor, expected)) in
+            self.subject.draft.tensors.iter().zip(&self.expected).enumerate()
+        {
+            // Scales may go with the weights of any architecture.
+            let scale = tensor.name.ends_with(".scale") || tensor.name.ends_with(".input_scale");
+            if *expected || scale {
+                continue;
+            }
+            self.strange = true;
+            let message = format!("{} has no such tensor", self.architecture.name);
+            self.sink.report(
+                Finding::warning("tensor-unexpected", message)
+                    .tensor(&*tensor.name)
+                    .at(self.subject.tensor_at(i))
+                    .help("the official program refuses a model with tensors it does not use"),
+            )?;
+        }
+        ControlFlow::Continue(())
+    }
+
+    fn other_architecture(&mut self) -> ControlFlow<()> {
+        let names = Fit::names(&self.subject.draft.tensors);
+        let own = Fit::of(self.architecture, &names);
+        let Some((_, others)) = Fit::best(&names).filter(|(fit, _)| fit.strange < own.strange)
+        else {
+            return ControlFlow::Continue(());
+        };
+        let message = format!("the tensors fit {others} better than {}", self.architecture.name);
+        self.sink.report(
+            Finding::info("architecture-other", message)
+                .key("general.architecture")
+                .at(self.subject.value_at("general.architecture")),
+        )
+    }
+}
+
+/// Missing dimensions are 1.
+fn fits(tensor: &TensorInfo, shape: &[Option<u64>]) -> bool {
+    let dims = tensor.shape.iter().copied().map(Some).chain(std::iter::repeat(Some(1)));
+    let wanted = shape.iter().copied().chain(std::iter::repeat(Some(1)));
+    let longest = tensor.shape.len().max(shape.len());
+    dims.zip(wanted).take(longest).all(|(dim, wanted)| wanted.is_none() || dim == wanted)
+}
+
+/// The number of the layer that a tensor belongs to.
+fn layer_of(name: &str, prefix: &str) -> Option<u64> {
+    name.strip_prefix(prefix)?.split('.').next()?.parse().ok()
+}
+
+/// How well the names of tensors fit an architecture.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+struct Fit {
+    /// Names that the architecture lacks, and names it needs that are missing.
+    strange: usize,
+    /// Names that the architecture has besides.
+    unused: usize,
+    /// Names in common.
+    known: usize,
+}
+
+impl Fit {
+    /// Names of tensors with `{i}` in place of numbers, each once.
+    fn names(tensors: &[TensorInfo]) -> HashSet<String> {
+        fn replace(segment: &str) -> &str {
+            let number = !segment.is_empty() && segment.bytes().all(|b| b.is_ascii_digit());
+            if number { "{i}" } else { segment }
+        }
+        let name =
+            |tensor: &TensorInfo| tensor.name.split('.').map(replace).collect::<Vec<_>>().join(".");
+        tensors.iter().map(name).collect()
+    }
+
+    fn of(architecture: &Architecture, names: &HashSet<String>) -> Self {
+        // A tensor can stand in blocks of two kinds; needed by one, it counts as needed.
+        let mut own: HashMap<String, Need> = HashMap::new();
+        for (name, need) in architecture.tensor_names() {
+            let entry = own.entry(name).or_insert(need);
+            if need == Need::Required {
+                *entry = need;
+            }
+        }
+        let known = own.keys().filter(|name| names.contains(*name)).count();
+        let missing =
+            |(name, need): &(&String, &Need)| **need == Need::Required && !names.contains(*name);
+        let missing = own.iter().filter(missing).count();
+        Self { strange: names.len() - known + missing, unused: own.len() - known - missing, known }
+    }
+
+    /// The best fit, and the architectures that lack and miss no more than that.
+    fn best(names: &HashSet<String>) -> Option<(Self, String)> {
+        const SHOWN: usize = 3;
+        let fits = ARCHITECTURES.iter().filter(|architecture| !architecture.open);
+        let mut fits: Vec<_> = fits.map(|one| (Self::of(one, names), one.name)).collect();
+        fits.retain(|(fit, _)| fit.known > 0);
+        fits.sort();
+        let (best, _) = *fits.first()?;
+        let same = fits.iter().filter(|(fit, _)| fit.strange == best.strange);
+        let same: Vec<_> = same.map(|(_, name)| *name).take(SHOWN).collect();
+        Some((best, same.join(" or ")))
+    }
+}

@@ -1,0 +1,59 @@
+//! Gemma. The output matrix is the token embedding, except in some models derived from Gemma 3.
+
+use super::layers;
+use crate::schema::architecture::Architecture;
+use crate::schema::architecture::Item::{All, Optional};
+use crate::schema::groups::*;
+
+const SOFT_CAPS: &[&str] = &["attn_logit_softcapping", "final_logit_softcapping"];
+
+pub(super) static GEMMA: Architecture = Architecture {
+    name: "gemma",
+    note: "",
+    required: &[SIZES, TRANSFORMER, RMS],
+    optional: &[HEADS, ROPE],
+    tensors: &[All(EMBEDDING), All(OUTPUT_NORM)],
+    blocks: &[layers(&[All(ATTN_NORM), All(QKV), All(ATTN_OUTPUT), All(FFN_NORM), All(GATED_FFN)])],
+    open: false,
+};
+
+pub(super) static GEMMA2: Architecture = Architecture {
+    name: "gemma2",
+    note: "",
+    required: &[SIZES, TRANSFORMER, RMS],
+    optional: &[HEADS, ROPE, WINDOW, SOFT_CAPS],
+    tensors: &[All(EMBEDDING), All(OUTPUT_NORM)],
+    blocks: &[layers(&[
+        All(ATTN_NORM),
+        All(QKV),
+        All(ATTN_OUTPUT),
+        All(FFN_NORM),
+        All(GATED_FFN),
+        All(POST_NORMS),
+    ])],
+    open: false,
+};
+
+pub(super) static GEMMA3: Architecture = Architecture {
+    name: "gemma3",
+    note: "",
+    required: &[SIZES, TRANSFORMER, RMS],
+    optional: &[HEADS, ROPE, WINDOW, SOFT_CAPS],
+    tensors: &[
+        All(EMBEDDING),
+        All(OUTPUT_NORM),
+        All(TIED_OUTPUT),
+        Optional("dense_2.weight", "n_embd, dense_2_out"),
+        Optional("dense_3.weight", "dense_3_in, n_embd"),
+    ],
+    blocks: &[layers(&[
+        All(ATTN_NORM),
+        All(QKV),
+        All(ATTN_OUTPUT),
+        All(HEAD_NORMS),
+        All(FFN_NORM),
+        All(GATED_FFN),
+        All(POST_NORMS),
+    ])],
+    open: false,
+};

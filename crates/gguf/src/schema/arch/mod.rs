@@ -1,0 +1,65 @@
+//! The tables of single architectures, one file per family.
+
+mod bert;
+mod clip;
+mod command_r;
+mod deepseek;
+mod falcon;
+mod gemma;
+mod glm;
+mod gpt;
+mod llama;
+mod mamba;
+mod olmo;
+mod phi;
+mod qwen;
+mod rwkv;
+mod stablelm;
+mod t5;
+mod whisper;
+
+use crate::schema::architecture::{Architecture, Block, Item};
+
+/// All architectures that the tables know.
+pub static ARCHITECTURES: &[&Architecture] = &[
+    &llama::LLAMA,
+    &llama::GRANITE,
+    &llama::MINICPM,
+    &llama::INTERNLM2,
+    &gpt::GPT2,
+    &gpt::GPTJ,
+    &gpt::GPTNEOX,
+    &gpt::BLOOM,
+    &gpt::MPT,
+    &gpt::STARCODER2,
+    &falcon::FALCON,
+    &stablelm::STABLELM,
+    &phi::PHI2,
+    &phi::PHI3,
+    &qwen::QWEN2,
+    &qwen::QWEN2MOE,
+    &qwen::QWEN3,
+    &qwen::QWEN3MOE,
+    &gemma::GEMMA,
+    &gemma::GEMMA2,
+    &gemma::GEMMA3,
+    &olmo::OLMO2,
+    &command_r::COMMAND_R,
+    &glm::GLM4,
+    &deepseek::DEEPSEEK2,
+    &mamba::MAMBA,
+    &mamba::MAMBA2,
+    &rwkv::RWKV,
+    &rwkv::RWKV6,
+    &rwkv::RWKV7,
+    &bert::BERT,
+    &bert::NOMIC_BERT,
+    &t5::T5,
+    &whisper::WHISPER,
+    &clip::CLIP,
+];
+
+/// The usual layers: `blk.0.` and so on, `block_count` of them.
+const fn layers(items: &'static [Item]) -> Block {
+    Block { prefix: "blk.", from: "0", to: "n_layer", items }
+}

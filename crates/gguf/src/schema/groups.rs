@@ -1,0 +1,187 @@
+//! Groups of keys and tensors that many architectures share.
+
+use crate::schema::architecture::Item::{
+    self, All, Maybe, OneOf, Optional, Required, Unless, When,
+};
+
+/// Keys of every language model.
+pub(super) const SIZES: &[&str] = &["context_length", "embedding_length", "block_count"];
+/// Keys of a transformer.
+pub(super) const TRANSFORMER: &[&str] = &["feed_forward_length", "attention.head_count"];
+/// Key of root mean square norms.
+pub(super) const RMS: &[&str] = &["attention.layer_norm_rms_epsilon"];
+/// Key of norms with mean.
+pub(super) const NORM: &[&str] = &["attention.layer_norm_epsilon"];
+/// Keys of a mixture of experts.
+pub(super) const MIXTURE: &[&str] = &["expert_count", "expert_used_count"];
+/// Optional keys of attention.
+pub(super) const HEADS: &[&str] =
+    &["attention.head_count_kv", "attention.key_length", "attention.value_length"];
+/// Optional keys of rotary embedding.
+pub(super) const ROPE: &[&str] = &[
+    "rope.dimension_count",
+    "rope.freq_base",
+    "rope.scaling.type",
+    "rope.scaling.factor",
+    "rope.scaling.original_context_length",
+    "rope.scaling.finetuned",
+    "rope.scaling.attn_factor",
+    "rope.scaling.yarn_log_multiplier",
+];
+/// Optional keys of sliding windows.
+pub(super) const WINDOW: &[&str] =
+    &["attention.sliding_window", "attention.sliding_window_pattern", "rope.freq_base_swa"];
+/// Keys of state spaces.
+pub(super) const STATE_SPACE: &[&str] =
+    &["ssm.conv_kernel", "ssm.inner_size", "ssm.state_size", "ssm.time_step_rank"];
+
+/// Token embedding.
+pub(super) const EMBEDDING: &[Item] = &[Required("token_embd.weight", "n_embd, n_vocab")];
+/// Norm of the embedding.
+pub(super) const EMBEDDING_NORM: &[Item] =
+    &[Required("token_embd_norm.weight", "n_embd"), Required("token_embd_norm.bias", "n_embd")];
+/// Learned positions.
+pub(super) const POSITIONS: &[Item] = &[Required("position_embd.weight", "n_embd, n_ctx")];
+/// Final norm.
+pub(super) const OUTPUT_NORM: &[Item] = &[Required("output_norm.weight", "n_embd")];
+/// Final norm with bias.
+pub(super) const OUTPUT_NORM_BIAS: &[Item] =
+    &[Required("output_norm.weight", "n_embd"), Required("output_norm.bias", "n_embd")];
+/// Output matrix.
+pub(super) const OUTPUT: &[Item] = &[Required("output.weight", "n_embd, n_vocab")];
+/// Output matrix that may be the token embedding.
+pub(super) const TIED_OUTPUT: &[Item] = &[Optional("output.weight", "n_embd, n_vocab")];
+/// Factors of rotary frequencies, for contexts longer and shorter than the original one.
+pub(super) const LONG_ROPE: &[Item] = &[
+    Optional("rope_factors_long.weight", "n_rot/2"),
+    Optional("rope_factors_short.weight", "n_rot/2"),
+];
+/// Factors of rotary frequencies of either kind.
+pub(super) const ROPE_FACTORS: &[Item] =
+    &[Optional("rope_freqs.weight", "n_rot/2"), All(LONG_ROPE)];
+
+/// Norm before attention.
+pub(super) const ATTN_NORM: &[Item] = &[Required("attn_norm.weight", "n_embd")];
+/// Norm with bias before attention.
+pub(super) const ATTN_NORM_BIAS: &[Item] =
+    &[Required("attn_norm.weight", "n_embd"), Required("attn_norm.bias", "n_embd")];
+/// Queries, keys and values, in one matrix or three.
+pub(super) const QKV: &[Item] = &[
+    OneOf(&[
+        &[Required("attn_qkv.weight", "n_embd, n_q + n_k + n_v")],
+        &[
+            Required("attn_q.weight", "n_embd, n_q"),
+            Required("attn_k.weight", "n_embd, n_k"),
+            Required("attn_v.weight", "n_embd, n_v"),
+        ],
+    ]),
+    Optional("attn_qkv.bias", "n_q + n_k + n_v"),
+    Optional("attn_q.bias", "n_q"),
+    Optional("attn_k.bias", "n_k"),
+    Optional("attn_v.bias", "n_v"),
+];
+/// Queries, keys and values in one matrix.
+pub(super) const FUSED_QKV: &[Item] = &[Required("attn_qkv.weight", "n_embd, n_q + n_k + n_v")];
+/// The same with bias.
+pub(super) const FUSED_QKV_BIAS: &[Item] =
+    &[All(FUSED_QKV), Required("attn_qkv.bias", "n_q + n_k + n_v")];
+/// What the heads are joined by.
+pub(super) const ATTN_OUTPUT: &[Item] = &[Required("attn_output.weight", "n_q, n_embd")];
+/// The same with bias.
+pub(super) const ATTN_OUTPUT_BIAS: &[Item] =
+    &[All(ATTN_OUTPUT), Required("attn_output.bias", "n_embd")];
+/// Norms of each head's queries and keys.
+pub(super) const HEAD_NORMS: &[Item] =
+    &[Required("attn_q_norm.weight", "head_k"), Required("attn_k_norm.weight", "head_k")];
+/// Norms that every head has for itself.
+pub(super) const EACH_HEAD_NORMS: &[Item] = &[
+    Optional("attn_q_norm.weight", "head_k, n_head"),
+    Optional("attn_k_norm.weight", "head_k, n_head_kv"),
+];
+/// Norms after attention and after feed-forward.
+pub(super) const POST_NORMS: &[Item] =
+    &[Required("post_attention_norm.weight", "n_embd"), Required("post_ffw_norm.weight", "n_embd")];
+
+/// Norm before feed-forward.
+pub(super) const FFN_NORM: &[Item] = &[Required("ffn_norm.weight", "n_embd")];
+/// Norm with bias before feed-forward.
+pub(super) const FFN_NORM_BIAS: &[Item] =
+    &[Required("ffn_norm.weight", "n_embd"), Required("ffn_norm.bias", "n_embd")];
+/// Feed-forward with a gate.
+pub(super) const GATED_FFN: &[Item] = &[
+    Required("ffn_gate.weight", "n_embd, n_ff"),
+    Required("ffn_up.weight", "n_embd, n_ff"),
+    Required("ffn_down.weight", "n_ff, n_embd"),
+];
+/// Feed-forward with gate and input in one matrix.
+pub(super) const FUSED_GATED_FFN: &[Item] =
+    &[Required("ffn_up.weight", "n_embd, 2*n_ff"), Required("ffn_down.weight", "n_ff, n_embd")];
+/// Feed-forward without gate.
+pub(super) const FFN: &[Item] =
+    &[Required("ffn_up.weight", "n_embd, n_ff"), Required("ffn_down.weight", "n_ff, n_embd")];
+/// The same with bias.
+pub(super) const FFN_BIAS: &[Item] =
+    &[All(FFN), Required("ffn_up.bias", "n_ff"), Required("ffn_down.bias", "n_embd")];
+/// Experts of the width of the feed-forward layer, with those shared by all tokens, if any.
+pub(super) const LLAMA_EXPERTS: &[Item] = &[
+    Required("ffn_gate_inp.weight", "n_embd, n_expert"),
+    Optional("ffn_gate_exps.weight", "n_embd, n_ff, n_expert"),
+    Required("ffn_up_exps.weight", "n_embd, n_ff, n_expert"),
+    Required("ffn_down_exps.weight", "n_ff, n_embd, n_expert"),
+    When(
+        "n_ff_shared_or_0",
+        &[
+            Required("ffn_gate_shexp.weight", "n_embd, n_ff_shared_or_0"),
+            Required("ffn_up_shexp.weight", "n_embd, n_ff_shared_or_0"),
+            Required("ffn_down_shexp.weight", "n_ff_shared_or_0, n_embd"),
+        ],
+    ),
+];
+/// Experts of a width of their own.
+pub(super) const EXPERTS: &[Item] = &[
+    Required("ffn_gate_inp.weight", "n_embd, n_expert"),
+    Required("ffn_gate_exps.weight", "n_embd, n_ff_exp, n_expert"),
+    Required("ffn_up_exps.weight", "n_embd, n_ff_exp, n_expert"),
+    Required("ffn_down_exps.weight", "n_ff_exp, n_embd, n_expert"),
+];
+
+/// A layer as in llama.
+pub(super) const LLAMA_LAYER: &[Item] = &[
+    All(ATTN_NORM),
+    All(QKV),
+    All(ATTN_OUTPUT),
+    Optional("attn_output.bias", "n_embd"),
+    All(FFN_NORM),
+    Unless(
+        "n_expert",
+        &[
+            All(GATED_FFN),
+            Maybe(&[
+                Required("ffn_gate.bias", "n_ff"),
+                Required("ffn_up.bias", "n_ff"),
+                Required("ffn_down.bias", "n_embd"),
+            ]),
+        ],
+    ),
+    When("n_expert", LLAMA_EXPERTS),
+];
+/// A model as in llama, but for the layers.
+pub(super) const LLAMA_TENSORS: &[Item] =
+    &[All(EMBEDDING), All(OUTPUT_NORM), All(TIED_OUTPUT), All(ROPE_FACTORS)];
+/// A layer with norms with bias, biases everywhere, and queries, keys and values in one matrix.
+pub(super) const GPT_LAYER: &[Item] = &[
+    All(ATTN_NORM_BIAS),
+    All(FUSED_QKV_BIAS),
+    All(ATTN_OUTPUT_BIAS),
+    All(FFN_NORM_BIAS),
+    All(FFN_BIAS),
+];
+/// Tensors of layers that guess further tokens.
+pub(super) const NEXT_TOKENS: &[Item] = &[
+    Required("nextn.eh_proj.weight", "2*n_embd, n_embd"),
+    Required("nextn.enorm.weight", "n_embd"),
+    Required("nextn.hnorm.weight", "n_embd"),
+    Optional("nextn.embed_tokens.weight", "n_embd, n_vocab"),
+    Optional("nextn.shared_head_head.weight", "n_embd, n_vocab"),
+    Optional("nextn.shared_head_norm.weight", "n_embd"),
+];

@@ -1,0 +1,270 @@
+//! What a metadata key is: its name, the values it takes, its meaning.
+
+use std::fmt;
+
+use crate::metadata::Metadata;
+use crate::schema::keys::SECTIONS;
+use crate::value::{Value, ValueType};
+
+/// Keys that belong together.
+#[derive(Debug)]
+pub struct Section {
+    /// Title for people.
+    pub title: &'static str,
+    /// The keys, in the order in which to show them.
+    pub keys: &'static [KeySchema],
+}
+
+/// A standard key.
+#[derive(Debug, PartialEq, Eq)]
+pub struct KeySchema {
+    /// The key. `{arch}` stands for the architecture's name, `{id}` for a number counted from 0,
+    /// `{name}` for any name.
+    pub name: &'static str,
+    /// What it holds.
+    pub value: ValueSchema,
+    /// Whether a file must have it.
+    pub requirement: Requirement,
+    /// What it means, in one sentence.
+    pub meaning: &'static str,
+}
+
+/// Whether a file must have a key.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Requirement {
+    /// Every file.
+    Always,
+    /// Files that this describes: `key is value`, which [`Requirement::holds`] can tell, or prose.
+    When(&'static str),
+    /// No file, or as the architecture says.
+    Optional,
+    /// None: readers still know it; write this key instead, if there is one.
+    Deprecated(&'static str),
+}
+
+impl Requirement {
+    /// Whether files with these metadata must have the key, as far as a condition on another key
+    /// says so.
+    pub fn holds(&self, metadata: &Metadata) -> bool {
+        let Self::When(condition) = self else { return false };
+        let Some((key, expected)) = condition.split_once(" is ") else { return false };
+        match metadata.get(key) {
+            Some(Value::Bool(found)) => found.to_string() == expected,
+            Some(found) => found.as_str() == Some(expected),
+            None => false,
+        }
+    }
+}
+
+/// The values that a key takes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ValueSchema {
+    /// The type that writers choose for it, or for its elements.
+    pub value_type: ValueType,
+    /// One value or several.
+    pub arity: Arity,
+}
+
+/// How many values a key holds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Arity {
+    /// One.
+    One,
+    /// An array.
+    Many,
+    /// One for all layers, or an array with one for each layer.
+    PerLayer,
+}
+
+impl ValueSchema {
+    /// True if readers take this value for the key.
+    ///
+    /// UINT32 and UINT64 stand for each other, as the specification asks; so do their signed
+    /// fellows, and signed keys take unsigned values. Within arrays the official reader takes
+    /// signed and unsigned integers alike.
+    pub fn accepts(&self, value: &Value) -> bool {
+        match (self.arity, value) {
+            (Arity::One, Value::Array(_)) => false,
+            (Arity::Many | Arity::PerLayer, Value::Array(array)) => {
+                self.accepts_element(array.element_type())
+            }
+            (Arity::Many, _) => false,
+            (Arity::One | Arity::PerLayer, value) => self.accepts_one(value.value_type()),
+        }
+    }
+
+    fn accepts_one(&self, found: ValueType) -> bool {
+        use ValueType::{I32, I64, U16, U32, U64};
+        match self.value_type {
+            U16 => matches!(found, U16 | U32 | U64),
+            U32 | U64 => matches!(found, U32 | U64),
+            I32 => matches!(found, I32 | I64 | U32 | U64),
+            expected => found == expected,
+        }
+    }
+
+    fn accepts_element(&self, found: ValueType) -> bool {
+        use ValueType::{Bool, I8, I32, I64, U8, U32, U64};
+        match self.value_type {
+            U32 | I32 => {
+                // A pattern over layers may be spelled as flags.
+                matches!(found, U32 | U64 | I32 | I64)
+                    || (found == Bool && self.arity == Arity::PerLayer)
+            }
+            U8 => matches!(found, U8 | I8),
+            expected => found == expected,
+        }
+    }
+}
+
+/// As `STRING`, `array of INT32`, `UINT32 or array per layer`.
+impl fmt::Display for ValueSchema {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.arity {
+            Arity::One => write!(f, "{}", self.value_type),
+            Arity::Many => write!(f, "array of {}", self.value_type),
+            Arity::PerLayer => write!(f, "{} or array per layer", self.value_type),
+        }
+    }
+}
+
+/// The schema of a key as it stands in a file: `llama.block_count`, `general.base_model.0.name`.
+///
+/// `None` if no standard key has this name.
+pub fn key(name: &str) -> Option<&'static KeySchema> {
+    let keys = || SECTIONS.iter().flat_map(|section| section.keys);
+    keys()
+        .find(|key| key.name == name && !name.contains('{'))
+        .or_else(|| keys().find(|key| matches(key.name, name)))
+}
+
+/// First segments that no architecture has for a name.
+const RESERVED: &[&str] = &[
+    "general",
+    "tokenizer",
+    "split",
+    "adapter",
+    "imatrix",
+    "quantize",
+    "clip",
+    "training",
+    "optimizer",
+    "diffusion",
+    "xielu",
+];
+
+/// Whether a key's name fits a pattern with placeholders.
+fn matches(pattern: &str, name: &str) -> bool {
+    // Nearly all patterns have but this placeholder; files can have millions of keys.
+    if let Some(suffix) = pattern.strip_prefix("{arch}") {
+        return name.strip_suffix(suffix).is_some_and(|arch| {
+            !arch.is_empty() && !arch.contains('.') && !RESERVED.contains(&arch)
+        });
+    }
+    let (mut pattern, mut name) = (pattern.split('.'), name.split('.'));
+    loop {
+        match (pattern.next(), name.next()) {
+            (None, None) => return true,
+            (Some("{id}"), Some(segment))
+                if !segment.is_empty() && segment.bytes().all(|b| b.is_ascii_digit()) => {}
+            // Template names may hold dots.
+            (Some("{name}"), Some(segment)) => return !segment.is_empty(),
+            (Some(expected), Some(segment)) if expected == segment => {}
+            _ => return false,
+        }
+    }
+}
+
+/// The standard key that somebody who wrote `name` may have meant: at most two letters inserted,
+/// removed or replaced. Its own architecture prefix is kept.
+///
+/// `None` if there is none, or if `name` is a standard key.
+pub fn nearest_key(name: &str) -> Option<String> {
+    const FAR: usize = 2;
+    let (first, rest) = name.split_once('.')?;
+    let spelled = SECTIONS.iter().flat_map(|section| section.keys).filter_map(|key| {
+        match key.name.strip_prefix("{arch}.") {
+            Some(_) if RESERVED.contains(&first) => None,
+            Some(suffix) => Some((distance(suffix, rest, FAR)?, format!("{first}.{suffix}"))),
+            None => Some((distance(key.name, name, FAR)?, key.name.to_owned())),
+        }
+    });
+    spelled.min().filter(|(distance, _)| *distance > 0).map(|(_, key)| key)
+}
+
+/// The edit distance of two short texts if it is at most `limit`.
+fn distance(a: &str, b: &str, limit: usize) -> Option<usize> {
+    let (a, b) = (a.as_bytes(), b.as_bytes());
+    if a.len().abs_diff(b.len()) > limit {
+        return None;
+    }
+    let mut row: Vec<usize> = (0..=b.len()).collect();
+    for (i, x) in a.iter().enumerate() {
+        let mut diagonal = row[0];
+        row[0] = i + 1;
+        for (j, y) in b.iter().enumerate() {
+            let replaced = diagonal + usize::from(x != y);
+            diagonal = row[j + 1];
+            row[j + 1] = replaced.min(row[j] + 1).min(diagonal + 1);
+        }
+        if row.iter().all(|&distance| distance > limit) {
+            return None;
+        }
+    }
+    row.last().copied().filter(|&distance| distance <= limit)
+}
+
+/// Writes a table of keys: requirement, name, value, meaning.
+macro_rules! keys {
+    ($(#[$doc:meta])* $table:ident; $($need:ident $(($detail:literal))? $name:literal $value:ident $meaning:literal)*) => {
+        $(#[$doc])*
+        pub(super) const $table: &[$crate::schema::KeySchema] = &[$(
+            $crate::schema::KeySchema {
+                name: $name,
+                value: $crate::schema::key::types::$value,
+                requirement: $crate::schema::key::keys!(@ $need $(($detail))?),
+                meaning: $meaning,
+            },
+        )*];
+    };
+    (@ always) => { $crate::schema::Requirement::Always };
+    (@ when($detail:literal)) => { $crate::schema::Requirement::When($detail) };
+    (@ optional) => { $crate::schema::Requirement::Optional };
+    (@ deprecated($detail:literal)) => { $crate::schema::Requirement::Deprecated($detail) };
+}
+pub(super) use keys;
+
+/// Names for the values of the key tables.
+#[allow(non_upper_case_globals)]
+pub(super) mod types {
+    use super::{Arity, ValueSchema, ValueType};
+
+    const fn one(value_type: ValueType) -> ValueSchema {
+        ValueSchema { value_type, arity: Arity::One }
+    }
+
+    const fn many(value_type: ValueType) -> ValueSchema {
+        ValueSchema { value_type, arity: Arity::Many }
+    }
+
+    const fn per_layer(value_type: ValueType) -> ValueSchema {
+        ValueSchema { value_type, arity: Arity::PerLayer }
+    }
+
+    pub const text: ValueSchema = one(ValueType::String);
+    pub const texts: ValueSchema = many(ValueType::String);
+    pub const bool: ValueSchema = one(ValueType::Bool);
+    pub const bools: ValueSchema = many(ValueType::Bool);
+    pub const bool_per_layer: ValueSchema = per_layer(ValueType::Bool);
+    pub const u16: ValueSchema = one(ValueType::U16);
+    pub const u32: ValueSchema = one(ValueType::U32);
+    pub const u64: ValueSchema = one(ValueType::U64);
+    pub const u32s: ValueSchema = many(ValueType::U32);
+    pub const u32_per_layer: ValueSchema = per_layer(ValueType::U32);
+    pub const i32: ValueSchema = one(ValueType::I32);
+    pub const i32s: ValueSchema = many(ValueType::I32);
+    pub const f32: ValueSchema = one(ValueType::F32);
+    pub const f32s: ValueSchema = many(ValueType::F32);
+    pub const f32_per_layer: ValueSchema = per_layer(ValueType::F32);
+    pub const bytes: ValueSchema = many(ValueType::U8);
+}

@@ -1,0 +1,31 @@
+//! The tables of standard keys.
+
+mod clip;
+mod general;
+mod model;
+mod side;
+mod tokenizer;
+
+use crate::schema::key::Section;
+
+/// All standard keys, in sections.
+pub static SECTIONS: &[Section] = &[
+    Section { title: "General", keys: general::GENERAL },
+    Section { title: "Source, parent models and data sets", keys: general::ORIGIN },
+    Section { title: "Recommended sampling", keys: general::SAMPLING },
+    Section { title: "Model", keys: model::MODEL },
+    Section { title: "Experts", keys: model::EXPERTS },
+    Section { title: "Attention", keys: model::ATTENTION },
+    Section { title: "Rotary position embedding", keys: model::ROPE },
+    Section { title: "State spaces and recurrence", keys: model::RECURRENT },
+    Section { title: "Keys of single architectures", keys: model::SPECIAL },
+    Section { title: "Encoder and decoder (whisper)", keys: model::ENCODER_DECODER },
+    Section { title: "Tokenizer", keys: tokenizer::TOKENIZER },
+    Section { title: "Special tokens", keys: tokenizer::SPECIAL_TOKENS },
+    Section { title: "Chat templates", keys: tokenizer::CHAT },
+    Section { title: "Shards", keys: side::SPLIT },
+    Section { title: "Adapters", keys: side::ADAPTER },
+    Section { title: "Importance matrices", keys: side::IMATRIX },
+    Section { title: "Training", keys: side::TRAINING },
+    Section { title: "Vision and audio", keys: clip::CLIP },
+];

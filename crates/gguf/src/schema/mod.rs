@@ -1,0 +1,36 @@
+//! The vocabulary of the format: which keys exist and what they hold, and which keys and tensors
+//! each architecture has.
+//!
+//! All of it is data. The rules check files against it, converters name what they write by it,
+//! and `docs/metadata.md` is printed from it.
+//!
+//! ```
+//! use gguf::schema;
+//! let key = schema::key("llama.block_count").unwrap();
+//! assert_eq!(key.name, "{arch}.block_count");
+//! assert!(schema::architecture("llama").unwrap().required.concat().contains(&"block_count"));
+//! ```
+
+mod arch;
+mod architecture;
+mod document;
+mod expression;
+mod file_type;
+mod groups;
+mod key;
+mod keys;
+mod symbols;
+
+pub use arch::ARCHITECTURES;
+pub use architecture::{Architecture, Block, Expected, Item, Need};
+pub use document::document;
+pub use expression::{Scope, dimensions, evaluate};
+pub use file_type::{FILE_TYPES, FileType, file_type};
+pub use key::{Arity, KeySchema, Requirement, Section, ValueSchema, key, nearest_key};
+pub use keys::SECTIONS;
+pub use symbols::{SYMBOLS, Source, Symbol};
+
+/// The architecture that `general.architecture` names; `None` if the tables do not know it.
+pub fn architecture(name: &str) -> Option<&'static Architecture> {
+    ARCHITECTURES.iter().copied().find(|architecture| architecture.name == name)
+}

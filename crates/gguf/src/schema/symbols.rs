@@ -1,0 +1,114 @@
+//! The symbols that shapes are written in, and where their values come from.
+
+/// A name for a size.
+#[derive(Debug)]
+pub struct Symbol {
+    /// As it stands in shapes.
+    pub name: &'static str,
+    /// Where its value comes from.
+    pub source: Source,
+}
+
+/// Where the value of a symbol comes from.
+#[derive(Debug)]
+pub enum Source {
+    /// The value of a key.
+    Key(&'static str),
+    /// The value of a key, or an expression if it is missing.
+    KeyOr(&'static str, &'static str),
+    /// The number of elements of a key's array, or an expression if it is missing.
+    Length(&'static str, &'static str),
+    /// An expression of other symbols.
+    Formula(&'static str),
+}
+
+impl Source {
+    /// The key to look up, with `{arch}` in place of the architecture.
+    pub fn key(&self) -> Option<&'static str> {
+        match self {
+            Self::Key(key) | Self::KeyOr(key, _) | Self::Length(key, _) => Some(key),
+            Self::Formula(_) => None,
+        }
+    }
+
+    /// What to evaluate where the key does not tell.
+    pub fn otherwise(&self) -> Option<&'static str> {
+        match self {
+            Self::Key(_) => None,
+            Self::KeyOr(_, formula) | Self::Length(_, formula) | Self::Formula(formula) => {
+                Some(formula)
+            }
+        }
+    }
+}
+
+macro_rules! symbols {
+    ($($name:ident $source:ident($($detail:literal),*);)*) => {
+        /// All symbols.
+        pub static SYMBOLS: &[Symbol] = &[
+            $(Symbol { name: stringify!($name), source: Source::$source($($detail),*) },)*
+        ];
+    };
+}
+
+symbols! {
+    vocab_size        Key("{arch}.vocab_size");
+    n_vocab           Length("tokenizer.ggml.tokens", "vocab_size");
+    n_token_types     Key("tokenizer.ggml.token_type_count");
+    n_classes         Length("{arch}.classifier.output_labels", "1");
+    n_ctx             Key("{arch}.context_length");
+    n_embd            Key("{arch}.embedding_length");
+    n_layer           Key("{arch}.block_count");
+    n_next            KeyOr("{arch}.nextn_predict_layers", "0");
+    n_trunk           Formula("n_layer - n_next");
+    n_dec_layer       KeyOr("{arch}.decoder_block_count", "n_layer");
+    n_ff              Key("{arch}.feed_forward_length");
+    n_head            Key("{arch}.attention.head_count");
+    n_head_kv         KeyOr("{arch}.attention.head_count_kv", "n_head");
+    head_k            KeyOr("{arch}.attention.key_length", "n_embd/n_head");
+    head_v            KeyOr("{arch}.attention.value_length", "n_embd/n_head");
+    n_q               Formula("n_head*head_k");
+    n_k               Formula("n_head_kv*head_k");
+    n_v               Formula("n_head_kv*head_v");
+    n_rot             KeyOr("{arch}.rope.dimension_count", "head_k");
+    n_buckets         Key("{arch}.attention.relative_buckets_count");
+    n_expert          KeyOr("{arch}.expert_count", "0");
+    n_expert_used     Key("{arch}.expert_used_count");
+    n_expert_shared   Key("{arch}.expert_shared_count");
+    n_dense           KeyOr("{arch}.leading_dense_block_count", "0");
+    n_ff_exp          KeyOr("{arch}.expert_feed_forward_length", "n_ff/n_expert_used");
+    n_ff_shared       KeyOr("{arch}.expert_shared_feed_forward_length", "n_ff");
+    n_ff_shared_or_0  KeyOr("{arch}.expert_shared_feed_forward_length", "0");
+    q_rank            KeyOr("{arch}.attention.q_lora_rank", "0");
+    kv_rank           Key("{arch}.attention.kv_lora_rank");
+    mla               KeyOr("{arch}.attention.key_length_mla", "0");
+    mla_k             KeyOr("{arch}.attention.key_length_mla", "head_k");
+    mla_v             KeyOr("{arch}.attention.value_length_mla", "head_v");
+    d_conv            Key("{arch}.ssm.conv_kernel");
+    d_inner           Key("{arch}.ssm.inner_size");
+    d_state           Key("{arch}.ssm.state_size");
+    dt_rank           Key("{arch}.ssm.time_step_rank");
+    n_group           Key("{arch}.ssm.group_count");
+    wkv_head          Key("{arch}.wkv.head_size");
+    mix_rank          Key("{arch}.time_mix_extra_dim");
+    decay_dim         Key("{arch}.time_decay_extra_dim");
+    decay_rank        Key("{arch}.attention.decay_lora_rank");
+    iclr_rank         Key("{arch}.attention.iclr_lora_rank");
+    value_rank        Key("{arch}.attention.value_residual_mix_lora_rank");
+    gate_rank         Key("{arch}.attention.gate_lora_rank");
+    dense_2_out       Key("{arch}.dense_2_feat_out");
+    dense_3_in        Key("{arch}.dense_3_feat_in");
+    n_mels            Key("{arch}.encoder.mels_count");
+    enc_ctx           Key("{arch}.encoder.context_length");
+    enc_embd          Key("{arch}.encoder.embedding_length");
+    enc_ff            KeyOr("{arch}.encoder.feed_forward_length", "4*enc_embd");
+    enc_layer         Key("{arch}.encoder.block_count");
+    dec_ctx           Key("{arch}.decoder.context_length");
+    dec_embd          Key("{arch}.decoder.embedding_length");
+    dec_ff            KeyOr("{arch}.decoder.feed_forward_length", "4*dec_embd");
+    dec_layer         Key("{arch}.decoder.block_count");
+    v_embd            Key("clip.vision.embedding_length");
+    v_ff              Key("clip.vision.feed_forward_length");
+    v_layer           KeyOr("clip.vision.block_count", "0");
+    v_patch           Key("clip.vision.patch_size");
+}

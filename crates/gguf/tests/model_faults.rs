@@ -1,0 +1,376 @@
+//! Every way in which a model can contradict its own terms, by name: a small whole model, one
+//! change, and the code of the finding that must come of it.
+
+use gguf::{
+    Array, Draft, Finding, Header, Severity, Shape, TensorInfo, TensorType, Value, check,
+    check_name, write_header,
+};
+
+const ARCH: &str = "llama";
+
+/// A llama of two layers with a vocabulary of 260 tokens.
+fn model() -> Draft<'static> {
+    let mut draft = Draft::default();
+    let metadata = &mut draft.metadata;
+    metadata.set("general.architecture", ARCH);
+    metadata.set("general.file_type", 0u32);
+    for (key, value) in [
+        ("context_length", 16u32),
+        ("embedding_length", 8),
+        ("block_count", 2),
+        ("feed_forward_length", 12),
+        ("attention.head_count", 4),
+        ("attention.head_count_kv", 2),
+        ("vocab_size", 260),
+    ] {
+        metadata.set(format!("{ARCH}.{key}"), value);
+    }
+    metadata.set("llama.attention.layer_norm_rms_epsilon", 1e-5f32);
+    let bytes = (0..256).map(|byte| format!("<0x{byte:02X}>"));
+    let texts = ["<s>", "a", "b", "ab"].map(String::from);
+    let tokens: Vec<String> = bytes.chain(texts).collect();
+    let types: Vec<i32> = (0..260).map(|id| if id < 256 { 6 } else { 1 }).collect();
+    metadata.set("tokenizer.ggml.model", "llama");
+    metadata.set("tokenizer.ggml.tokens", Array::from_strings(&tokens));
+    metadata.set("tokenizer.ggml.scores", Array::from(&[0f32; 260][..]));
+    metadata.set("tokenizer.ggml.token_type", Array::from(&types[..]));
+    metadata.set("tokenizer.ggml.merges", Array::from_strings(["a b"]));
+    tensor(&mut draft, "token_embd.weight", &[8, 260]);
+    tensor(&mut draft, "output_norm.weight", &[8]);
+    for layer in 0..2 {
+        for (name, shape) in [
+            ("attn_norm", &[8u64][..]),
+            ("attn_q", &[8, 8]),
+            ("attn_k", &[8, 4]),
+            ("attn_v", &[8, 4]),
+            ("attn_output", &[8, 8]),
+            ("ffn_norm", &[8]),
+            ("ffn_gate", &[8, 12]),
+            ("ffn_up", &[8, 12]),
+            ("ffn_down", &[12, 8]),
+        ] {
+            tensor(&mut draft, &format!("blk.{layer}.{name}.weight"), shape);
+        }
+    }
+    draft
+}
+
+fn tensor(draft: &mut Draft, name: &str, dims: &[u64]) {
+    draft.tensors.push(TensorInfo {
+        name: name.to_owned().into(),
+        shape: Shape::new(dims).unwrap(),
+        tensor_type: TensorType::F32,
+        offset: 0,
+    });
+}
+
+fn findings(mut draft: Draft) -> Vec<Finding> {
+    let data = draft.lay_out().unwrap() as usize;
+    let mut file = write_header(&Header::new(draft).unwrap()).unwrap();
+    let start = file.len();
+    file.resize(start + data, 0);
+    check(&file).0
+}
+
+type Change = Box<dyn Fn(&mut Draft<'static>)>;
+
+fn set(key: &'static str, value: impl Into<Value<'static>> + Clone + 'static) -> Change {
+    Box::new(move |draft| draft.metadata.set(key, value.clone()))
+}
+
+fn remove(key: &'static str) -> Change {
+    Box::new(move |draft| drop(draft.metadata.remove(key)))
+}
+
+fn add(name: &'static str, dims: &'static [u64]) -> Change {
+    Box::new(move |draft| tensor(draft, name, dims))
+}
+
+fn omit(name: &'static str) -> Change {
+    Box::new(move |draft| draft.tensors.retain(|tensor| tensor.name != name))
+}
+
+fn reshape(name: &'static str, dims: &'static [u64]) -> Change {
+    Box::new(move |draft| {
+        let found = draft.tensors.iter_mut().find(|tensor| tensor.name == name);
+        found.unwrap().shape = Shape::new(dims).unwrap();
+    })
+}
+
+fn tokens(change: impl Fn(&mut Vec<Vec<u8>>) + 'static) -> Change {
+    Box::new(move |draft| {
+        let key = "tokenizer.ggml.tokens";
+        let array = draft.metadata.array(key).unwrap();
+        let mut tokens: Vec<_> = array.strings().unwrap().map(<[u8]>::to_vec).collect();
+        change(&mut tokens);
+        draft.metadata.set(key, Array::from_strings(tokens));
+    })
+}
+
+/// The code, what it must be said of, the severity, the change.
+fn cases() -> Vec<(&'static str, &'static str, Severity, Change)> {
+    use Severity::{Info, Warning};
+    vec![
+        ("key-type", "llama.block_count", Warning, set("llama.block_count", 2i32)),
+        ("key-type", "general.name", Warning, set("general.name", 2u32)),
+        (
+            "key-type",
+            "tokenizer.ggml.scores",
+            Warning,
+            set("tokenizer.ggml.scores", Array::from(&[0u8; 260][..])),
+        ),
+        ("key-deprecated", "llama.rope.scale_linear", Info, set("llama.rope.scale_linear", 1f32)),
+        ("key-near-miss", "llama.blok_count", Info, set("llama.blok_count", 1u32)),
+        ("key-foreign", "qwen2.block_count", Info, set("qwen2.block_count", 1u32)),
+        ("key-missing", "llama.context_length", Warning, remove("llama.context_length")),
+        ("key-missing", "adapter.type", Warning, set("general.type", "adapter")),
+        ("key-missing", "clip.vision.patch_size", Warning, set("clip.has_vision_encoder", true)),
+        (
+            "key-value",
+            "llama.attention.head_count",
+            Warning,
+            set("llama.attention.head_count", 3u32),
+        ),
+        (
+            "key-value",
+            "llama.attention.head_count_kv",
+            Warning,
+            set("llama.attention.head_count_kv", 3u32),
+        ),
+        ("key-value", "llama.embedding_length", Warning, set("llama.embedding_length", 0u32)),
+        (
+            "key-value",
+            "llama.rope.dimension_count",
+            Warning,
+            set("llama.rope.dimension_count", 4u32),
+        ),
+        ("key-value", "llama.expert_used_count", Warning, set("llama.expert_used_count", 2u32)),
+        ("layer-count", "llama.block_count", Warning, set("llama.block_count", u64::MAX)),
+        ("layer-count", "llama.block_count", Warning, set("llama.block_count", 1u32)),
+        (
+            "layer-count",
+            "llama.block_count",
+            Warning,
+            Box::new(|draft| {
+                draft.metadata.set("llama.block_count", u64::MAX);
+                tensor(draft, "blk.18446744073709551614.attn_q.weight", &[8, 8]);
+            }),
+        ),
+        (
+            "key-value",
+            "llama.feed_forward_length",
+            Warning,
+            set("llama.feed_forward_length", Array::from(&[12u32][..])),
+        ),
+        (
+            "architecture-unknown",
+            "general.architecture",
+            Info,
+            set("general.architecture", "other"),
+        ),
+        ("architecture-other", "general.architecture", Info, set("general.architecture", "olmo2")),
+        ("tensor-missing", "blk.1.ffn_up.weight", Warning, omit("blk.1.ffn_up.weight")),
+        ("tensor-missing", "blk.0.attn_k.weight", Warning, omit("blk.0.attn_k.weight")),
+        (
+            "tensor-unexpected",
+            "blk.0.attn_sinks.weight",
+            Warning,
+            add("blk.0.attn_sinks.weight", &[4]),
+        ),
+        ("tensor-shape", "blk.0.attn_k.weight", Warning, reshape("blk.0.attn_k.weight", &[8, 8])),
+        ("tensor-shape", "output.weight", Warning, add("output.weight", &[8, 100])),
+        ("vocab-size", "llama.vocab_size", Warning, set("llama.vocab_size", 7u32)),
+        (
+            "vocab-rows",
+            "token_embd.weight",
+            Warning,
+            Box::new(|draft| {
+                draft.metadata.set("general.architecture", "other");
+                reshape("token_embd.weight", &[8, 100])(draft);
+            }),
+        ),
+        (
+            "tokenizer-tokens-missing",
+            "tokenizer.ggml.tokens",
+            Warning,
+            remove("tokenizer.ggml.tokens"),
+        ),
+        (
+            "tokenizer-length",
+            "tokenizer.ggml.scores",
+            Warning,
+            set("tokenizer.ggml.scores", Array::from(&[0f32; 3][..])),
+        ),
+        (
+            "tokenizer-pre-missing",
+            "tokenizer.ggml.pre",
+            Warning,
+            set("tokenizer.ggml.model", "gpt2"),
+        ),
+        (
+            "token-id-range",
+            "tokenizer.ggml.eos_token_id",
+            Warning,
+            set("tokenizer.ggml.eos_token_id", 260u32),
+        ),
+        (
+            "token-type",
+            "tokenizer.ggml.bos_token_id",
+            Warning,
+            set("tokenizer.ggml.bos_token_id", 256u32),
+        ),
+        ("token-duplicate", "tokenizer.ggml.tokens", Warning, tokens(|t| t[3] = b"a".to_vec())),
+        ("token-duplicate", "tokenizer.ggml.tokens", Warning, tokens(|t| t[3] = t[4].clone())),
+        (
+            "byte-tokens-missing",
+            "tokenizer.ggml.tokens",
+            Warning,
+            tokens(|t| t[3] = vec![0xff, 0xfe]),
+        ),
+        (
+            "merge-malformed",
+            "tokenizer.ggml.merges",
+            Warning,
+            set("tokenizer.ggml.merges", Array::from_strings(["ab"])),
+        ),
+        (
+            "merge-unknown",
+            "tokenizer.ggml.merges",
+            Warning,
+            set("tokenizer.ggml.merges", Array::from_strings(["b a"])),
+        ),
+        ("file-type-wrong", "general.file_type", Warning, set("general.file_type", 1u32)),
+        ("file-type-unknown", "general.file_type", Warning, set("general.file_type", 99u32)),
+    ]
+}
+
+#[test]
+fn a_whole_model_has_no_findings() {
+    assert_eq!(findings(model()), []);
+}
+
+#[test]
+fn each_fault_has_its_code() {
+    for (i, (code, subject, severity, change)) in cases().into_iter().enumerate() {
+        let mut draft = model();
+        change(&mut draft);
+        let findings = findings(draft);
+        let said_of = |finding: &&Finding| {
+            finding.code == code
+                && [&finding.key, &finding.tensor]
+                    .iter()
+                    .any(|name| name.as_deref() == Some(subject))
+        };
+        let found = findings.iter().find(said_of);
+        let found = found.unwrap_or_else(|| panic!("case {i}: no {code} among {findings:#?}"));
+        assert_eq!(found.severity, severity, "case {i}: {code}");
+    }
+}
+
+#[test]
+fn what_may_vary_is_no_fault() {
+    let changes: Vec<Change> = vec![
+        add("output.weight", &[8, 260]),
+        add("rope_freqs.weight", &[1]),
+        add("blk.0.attn_q.bias", &[8]),
+        add("blk.0.attn_q.scale", &[1]),
+        Box::new(|draft| {
+            for name in ["blk.0.attn_q.weight", "blk.0.attn_k.weight", "blk.0.attn_v.weight"] {
+                omit(name)(draft);
+            }
+            tensor(draft, "blk.0.attn_qkv.weight", &[8, 16]);
+        }),
+        reshape("blk.0.attn_norm.weight", &[8, 1]),
+        set("llama.block_count", 2u64),
+        set("llama.attention.head_count_kv", Array::from(&[2i32, 2][..])),
+        set("general.base_model.0.name", "parent"),
+        set("mine.some_key", 1u8),
+        remove("general.file_type"),
+        // A vocabulary, an adapter, a shard.
+        Box::new(|draft| draft.tensors.clear()),
+        Box::new(|draft| {
+            draft.metadata.set("general.type", "adapter");
+            draft.metadata.set("adapter.type", "lora");
+            draft.metadata.set("adapter.lora.alpha", 8f32);
+            draft.tensors.truncate(3);
+        }),
+        Box::new(|draft| {
+            draft.metadata.set("split.no", 0u16);
+            draft.metadata.set("split.count", 2u16);
+            draft.tensors.truncate(3);
+        }),
+        Box::new(|draft| {
+            draft.metadata = Default::default();
+            draft.metadata.set("split.no", 1u16);
+            draft.metadata.set("split.count", 2u16);
+            draft.metadata.set("split.tensors.count", 20i32);
+        }),
+        Box::new(|draft| {
+            draft.metadata = Default::default();
+            draft.metadata.set("general.type", "imatrix");
+            draft.metadata.set("imatrix.datasets", Array::from_strings(["text"]));
+            draft.metadata.set("imatrix.chunk_count", 1u32);
+            draft.metadata.set("imatrix.chunk_size", 512u32);
+        }),
+    ];
+    for (i, change) in changes.into_iter().enumerate() {
+        let mut draft = model();
+        change(&mut draft);
+        assert_eq!(findings(draft), [], "case {i}");
+    }
+}
+
+#[test]
+fn an_alternative_is_missing_once() {
+    let mut draft = model();
+    omit("blk.0.attn_k.weight")(&mut draft);
+    let findings = findings(draft);
+    let missing: Vec<_> = findings.iter().filter(|f| f.code == "tensor-missing").collect();
+    assert_eq!(missing.len(), 1, "{findings:?}");
+}
+
+#[test]
+fn names_are_compared_with_metadata() {
+    let mut draft = model();
+    for (key, value) in [
+        ("general.basename", "Tiny Llama"),
+        ("general.size_label", "4M"),
+        ("general.finetune", "chat"),
+        ("general.version", "1.0"),
+    ] {
+        draft.metadata.set(key, value);
+    }
+    draft.metadata.set("general.file_type", 15u32);
+    for (name, codes) in [
+        ("Tiny-Llama-4M-Chat-v1.0-Q4_K_M.gguf", &[][..]),
+        ("tiny-llama-4M-v1.0.gguf", &[]),
+        ("tiny-llama-4M-v1.0-mine.gguf", &[]),
+        ("model.gguf", &["name-convention"]),
+        ("Other-4M-Chat-v1.0-Q4_K_M.gguf", &["name-metadata"]),
+        ("Tiny-Llama-7B-Code-v2-Q4_K_M.gguf", &["name-metadata"; 3]),
+        ("Tiny-Llama-4M-v1.0-Q8_0.gguf", &["name-encoding"]),
+        ("Tiny-Llama-4M-v1.0-LoRA.gguf", &["name-kind"]),
+        ("Tiny-Llama-4M-v1.0-vocab.gguf", &["name-kind"]),
+        ("mmproj-Tiny-Llama-4M-v1.0.gguf", &["name-kind"]),
+        ("Tiny-Llama-4M-v1.0-00001-of-00002.gguf", &["name-shard"]),
+    ] {
+        let found: Vec<_> = check_name(name, &draft).iter().map(|f| f.code).collect();
+        assert_eq!(found, codes, "{name}");
+    }
+    draft.metadata.set("split.no", 0u16);
+    draft.metadata.set("split.count", 2u16);
+    assert_eq!(check_name("Tiny-Llama-4M-v1.0-00001-of-00002.gguf", &draft), []);
+}
+
+/// No rule relies on what an earlier rule has found wrong.
+#[test]
+fn any_byte_may_be_wrong() {
+    let mut draft = model();
+    draft.lay_out().unwrap();
+    let file = write_header(&Header::new(draft).unwrap()).unwrap();
+    for at in 8..file.len() {
+        let mut file = file.clone();
+        file[at] = [0, 0xff, file[at] ^ 1][at % 3];
+        check(&file);
+    }
+}
