@@ -53,7 +53,8 @@ impl Model {
             let data: Vec<u8> = (first..first + 40).collect();
             assert_eq!(model.data(tensor).unwrap(), data);
         }
-        assert_eq!(gguf::check(&map).0, []);
+        let errors = gguf::check(&map).0;
+        assert!(errors.iter().all(|finding| finding.severity < gguf::Severity::Error));
         assert_eq!(std::fs::read_dir(self.dir.path()).unwrap().count(), 1);
     }
 }
