@@ -129,6 +129,11 @@ impl<'a> Header<'a> {
         Ok(Self { draft, alignment })
     }
 
+    /// As the rules look at it.
+    pub(crate) fn draft(&self) -> &Draft<'a> {
+        &self.draft
+    }
+
     /// Version of the format.
     pub fn version(&self) -> u32 {
         self.draft.version

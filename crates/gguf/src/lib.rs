@@ -38,10 +38,12 @@ mod finding;
 mod header;
 mod map;
 mod metadata;
+mod model;
 mod name;
 mod output;
 mod read;
 mod rules;
+mod shard;
 mod size_label;
 mod source;
 mod tensor;
@@ -57,9 +59,14 @@ pub use finding::{Collector, Finding, Severity, Sink, Strict};
 pub use header::{Draft, EntrySpan, Header, Spans};
 pub use map::Map;
 pub use metadata::Metadata;
+pub use model::{Model, ModelFiles, ModelTensor, Part};
 pub use name::{ModelName, NameError, NameKind, NameShard, Sidecar};
 pub use output::Output;
 pub use read::{Gguf, Limits, MAGIC, check};
+pub use rules::shards::check_shards;
+pub use shard::{
+    MergeOptions, PlannedShard, ShardSet, SplitLimit, SplitOptions, SplitPlan, delete_merged, merge,
+};
 pub use size_label::ParameterCount;
 pub use source::{LocalFile, Source};
 pub use tensor::{MAX_DIMS, Shape, TensorInfo};

@@ -3,7 +3,7 @@
 use std::fs::File;
 use std::path::{Path, PathBuf};
 
-use tempfile::NamedTempFile;
+use tempfile::{NamedTempFile, TempPath};
 
 use crate::error::Error;
 
@@ -64,16 +64,50 @@ impl Output {
     /// # Errors
     /// [`Error::Environment`]; the target is then as it was.
     pub fn commit(self) -> Result<(), Error> {
+        self.close()?.commit()
+    }
+
+    /// Makes sure the bytes are on the disk and closes the file, which has no name yet: for
+    /// several files that are to appear together.
+    ///
+    /// # Errors
+    /// [`Error::Environment`].
+    pub(crate) fn close(self) -> Result<Complete, Error> {
         self.file.as_file().sync_data().map_err(|source| self.failed(source))?;
-        self.file
-            .persist(&self.target)
-            .map(drop)
-            .map_err(|fault| Error::environment("rename to", &self.target, fault.error))
+        Ok(Complete { file: self.file.into_temp_path(), target: self.target })
     }
 
     fn failed(&self, source: std::io::Error) -> Error {
         Error::environment("write", &self.target, source)
     }
+}
+
+/// A complete file that lacks its name. Dropped, it is gone.
+pub(crate) struct Complete {
+    file: TempPath,
+    target: PathBuf,
+}
+
+impl Complete {
+    /// Gives the file its name, replacing what was there.
+    pub fn commit(self) -> Result<(), Error> {
+        self.file
+            .persist(&self.target)
+            .map_err(|fault| Error::environment("rename to", &self.target, fault.error))
+    }
+}
+
+/// Makes sure that the name of a file is on the disk.
+pub(crate) fn sync_directory(of: &Path) -> Result<(), Error> {
+    // Elsewhere directories cannot be opened as files.
+    #[cfg(unix)]
+    {
+        let parent = of.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."));
+        File::open(parent)
+            .and_then(|directory| directory.sync_all())
+            .map_err(|source| Error::environment("sync", parent, source))?;
+    }
+    Ok(())
 }
 
 #[cfg(unix)]

@@ -8,6 +8,7 @@ pub(crate) mod content;
 pub(crate) mod header;
 pub(crate) mod keys;
 pub(crate) mod layout;
+pub(crate) mod shards;
 pub(crate) mod tensors;
 
 use std::ops::ControlFlow;
