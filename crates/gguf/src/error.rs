@@ -22,6 +22,14 @@ pub enum Error {
     /// The file, or the header that was to be written, breaks a rule of the format.
     #[error("{0}")]
     File(Box<Finding>),
+    /// The same, of one file among several.
+    #[error("{path}: {finding}", path = path.display())]
+    InFile {
+        /// The file.
+        path: PathBuf,
+        /// The rule it breaks.
+        finding: Box<Finding>,
+    },
     /// The caller asked for something that does not exist or does not fit.
     #[error("{0}")]
     Caller(String),
@@ -31,5 +39,13 @@ impl Error {
     /// An operating-system failure while doing `action` to `path`.
     pub fn environment(action: &'static str, path: &Path, source: io::Error) -> Self {
         Self::Environment { action, path: path.to_owned(), source }
+    }
+
+    /// Names the file that is at fault, where the error is about one and does not name it yet.
+    pub fn in_file(self, path: &Path) -> Self {
+        match self {
+            Self::File(finding) => Self::InFile { path: path.to_owned(), finding },
+            other => other,
+        }
     }
 }

@@ -129,6 +129,11 @@ impl<'a> Header<'a> {
         Ok(Self { draft, alignment })
     }
 
+    /// As the rules look at it.
+    pub(crate) fn draft(&self) -> &Draft<'a> {
+        &self.draft
+    }
+
     /// Version of the format.
     pub fn version(&self) -> u32 {
         self.draft.version
@@ -178,11 +183,6 @@ impl<'a> Header<'a> {
             .map(|tensor| tensor.offset.saturating_add(tensor.byte_len().unwrap_or(0)))
             .max()
             .unwrap_or(0)
-    }
-
-    /// The same header as a draft, to compare with.
-    pub(crate) fn as_draft(&self) -> &Draft<'a> {
-        &self.draft
     }
 
     /// The draft, to edit and check again.

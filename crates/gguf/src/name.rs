@@ -71,8 +71,30 @@ pub struct NameShard {
     pub count: u32,
 }
 
+impl NameShard {
+    /// Takes the number off a file name: `m-00002-of-00003.gguf` is shard 2 of 3 of `m`.
+    ///
+    /// `None` if there is no number at its end, or one that does not exist.
+    pub fn strip(file_name: &str) -> Option<(&str, Self)> {
+        let stem = file_name.strip_suffix(".gguf")?;
+        let shard = parse_shard(&stem.split('-').collect::<Vec<_>>())?;
+        let prefix = file_name.strip_suffix(&shard.suffix())?;
+        (1..=shard.count).contains(&shard.number).then_some((prefix, shard))
+    }
+
+    /// The file name of this shard: `strip` the other way.
+    pub fn file_name(self, prefix: &str) -> String {
+        prefix.to_owned() + &self.suffix()
+    }
+
+    /// What follows the prefix: `-00002-of-00003.gguf`.
+    pub(crate) fn suffix(self) -> String {
+        format!("-{:05}-of-{:05}.gguf", self.number, self.count)
+    }
+}
+
 impl Sidecar {
-    const ALL: [Self; 2] = [Self::Mmproj, Self::Mtp];
+    pub(crate) const ALL: [Self; 2] = [Self::Mmproj, Self::Mtp];
 
     /// The word in file names.
     pub const fn name(self) -> &'static str {
@@ -316,10 +338,7 @@ impl fmt::Display for ModelName {
         if let Some(kind) = self.kind {
             write!(f, "-{}", kind.name())?;
         }
-        if let Some(NameShard { number, count }) = self.shard {
-            write!(f, "-{number:05}-of-{count:05}")?;
-        }
-        f.write_str(".gguf")
+        f.write_str(&self.shard.map_or(".gguf".into(), NameShard::suffix))
     }
 }
 

@@ -4,7 +4,7 @@ use std::fs::File;
 use std::io::{Seek, SeekFrom};
 use std::path::{Path, PathBuf};
 
-use tempfile::NamedTempFile;
+use tempfile::{NamedTempFile, TempPath};
 
 use crate::error::Error;
 
@@ -92,12 +92,19 @@ impl Output {
     /// # Errors
     /// [`Error::Environment`]; the target is then as it was.
     pub fn commit(self) -> Result<(), Error> {
+        let target = self.target.clone();
+        self.close()?.commit()?;
+        sync_directory(&target)
+    }
+
+    /// Makes sure the bytes are on the disk and closes the file, which has no name yet: for
+    /// several files that are to appear together.
+    ///
+    /// # Errors
+    /// [`Error::Environment`].
+    pub(crate) fn close(self) -> Result<Complete, Error> {
         self.file.as_file().sync_data().map_err(|source| self.failed(source))?;
-        self.file
-            .persist(&self.target)
-            .map_err(|fault| Error::environment("rename to", &self.target, fault.error))?;
-        sync_directory(&self.target);
-        Ok(())
+        Ok(Complete { file: self.file.into_temp_path(), target: self.target })
     }
 
     fn failed(&self, source: std::io::Error) -> Error {
@@ -105,13 +112,32 @@ impl Output {
     }
 }
 
-/// Makes sure that a name that was given or taken in the directory of `path` stays so. A system
-/// that cannot do this has its own way.
-pub(crate) fn sync_directory(path: &Path) {
-    let parent = path.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    if let Ok(directory) = File::open(parent) {
-        let _ = directory.sync_all();
+/// A complete file that lacks its name. Dropped, it is gone.
+pub(crate) struct Complete {
+    file: TempPath,
+    target: PathBuf,
+}
+
+impl Complete {
+    /// Gives the file its name, replacing what was there.
+    pub fn commit(self) -> Result<(), Error> {
+        self.file
+            .persist(&self.target)
+            .map_err(|fault| Error::environment("rename to", &self.target, fault.error))
     }
+}
+
+/// Makes sure that the name of a file is on the disk.
+pub(crate) fn sync_directory(of: &Path) -> Result<(), Error> {
+    // Elsewhere directories cannot be opened as files.
+    #[cfg(unix)]
+    {
+        let parent = of.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."));
+        File::open(parent)
+            .and_then(|directory| directory.sync_all())
+            .map_err(|source| Error::environment("sync", parent, source))?;
+    }
+    Ok(())
 }
 
 #[cfg(unix)]

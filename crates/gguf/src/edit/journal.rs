@@ -49,10 +49,10 @@ pub(super) fn overwrite(model: &Path, len: u64, old: &[u8], new: &[u8]) -> Resul
         let _ = std::fs::remove_file(&unfinished);
         return Err(fail("write", &journal_path)(source));
     }
-    sync_directory(model);
+    sync_directory(model)?;
     write_all_at(&file, new, 0).and_then(|()| file.sync_all()).map_err(fail("edit", model))?;
     std::fs::remove_file(&journal_path).map_err(fail("remove", &journal_path))?;
-    sync_directory(model);
+    sync_directory(model)?;
     Ok(())
 }
 
@@ -91,7 +91,7 @@ pub fn recover(model: &Path) -> Result<bool, Error> {
     };
     write_all_at(&file, old, 0).and_then(|()| file.sync_all()).map_err(restore)?;
     std::fs::remove_file(&path).map_err(fail("remove"))?;
-    sync_directory(model);
+    sync_directory(model)?;
     Ok(true)
 }
 

@@ -96,7 +96,7 @@ fn plan<E: From<Error>>(
     let old = model.into_header();
     let mut draft = old.clone().into_draft();
     edit(&mut draft)?;
-    if draft == *old.as_draft() {
+    if draft == *old.draft() {
         return Ok(Step::Nothing);
     }
     check_layout(&old, &draft)?;

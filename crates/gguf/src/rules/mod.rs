@@ -12,6 +12,7 @@ pub(crate) mod kind;
 pub(crate) mod layout;
 pub(crate) mod naming;
 pub(crate) mod quantization;
+pub(crate) mod shards;
 pub(crate) mod standard;
 pub(crate) mod tensors;
 pub(crate) mod tokenizer;

@@ -1,0 +1,145 @@
+//! What a comparison comes to, in words.
+
+use std::collections::BTreeMap;
+use std::fmt;
+
+use gguf::{Model, TensorType};
+use gguf_quant::Difference;
+use gguf_quant::recipe::Mix;
+
+use super::{Change, KeyChange, TensorChange};
+
+/// What a comparison comes to. Judged by figures, so a likely story and no proof, apart from the
+/// first three.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Verdict {
+    /// Nothing differs.
+    Same,
+    /// Only keys differ.
+    SameWeights,
+    /// The same values, in other types that lose nothing.
+    SameValues,
+    /// B is A in fewer bits.
+    Quantized {
+        /// The mix B says it is, or its most frequent type.
+        to: String,
+    },
+    /// A is B in fewer bits.
+    Dequantized {
+        /// The mix A says it is, or its most frequent type.
+        from: String,
+    },
+    /// Both are quantizations, apparently of the same weights.
+    TwoQuantizations,
+    /// The same shapes, and weights that are alike.
+    Finetune,
+    /// The same shapes, and weights that are not alike or cannot be decoded.
+    SameShapes,
+    /// At least half of the tensors have counterparts of the same shape.
+    Related {
+        /// Tensors with a counterpart of the same shape.
+        common: usize,
+        /// Of these, tensors with the same bytes.
+        same: usize,
+    },
+    /// Nothing much in common.
+    Different,
+}
+
+impl fmt::Display for Verdict {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Same => f.write_str("same tensors and metadata"),
+            Self::SameWeights => f.write_str("same weights, other metadata"),
+            Self::SameValues => f.write_str("same weights, stored in other types without loss"),
+            Self::Quantized { to } => write!(f, "B is A quantized to {to}"),
+            Self::Dequantized { from } => write!(f, "A is B quantized to {from}"),
+            Self::TwoQuantizations => f.write_str("two quantizations of the same weights"),
+            Self::Finetune => {
+                f.write_str("other weights of the same shapes, but alike: a finetune perhaps")
+            }
+            Self::SameShapes => f.write_str("other weights of the same shapes"),
+            Self::Related { common, same } => write!(
+                f,
+                "other tensors, but {common} have the same names and shapes, {same} of them the \
+                 same data"
+            ),
+            Self::Different => f.write_str("different models"),
+        }
+    }
+}
+
+/// Cosine from which weights are taken for encodings of the same: 2-bit types keep more.
+const SAME: f64 = 0.8;
+/// Cosine from which weights are alike; that of separate trainings is close to 0.
+const ALIKE: f64 = 0.5;
+
+pub(super) fn judge(
+    a: &Model,
+    b: &Model,
+    keys: &[KeyChange],
+    tensors: &[TensorChange],
+    same: usize,
+    total: &Difference,
+) -> Verdict {
+    if tensors.is_empty() {
+        return if keys.is_empty() { Verdict::Same } else { Verdict::SameWeights };
+    }
+    // Type in A, type in B, whether there are figures.
+    let mut data = Vec::new();
+    for tensor in tensors {
+        if let Change::Data { a, b, figures } = &tensor.change {
+            data.push((*a, *b, figures.is_some()));
+        }
+    }
+    if data.len() < tensors.len() {
+        let common = same + data.len();
+        let most = a.tensors().len().max(b.tensors().len());
+        let related = 2 * common >= most;
+        return if related { Verdict::Related { common, same } } else { Verdict::Different };
+    }
+    let decoded = data.iter().all(|&(_, _, decoded)| decoded);
+    if decoded && total.squared_error == 0.0 {
+        return Verdict::SameValues;
+    }
+    // Quantizing leaves the rest as it was; training does not.
+    let trained = data.iter().any(|(a, b, _)| a == b && !a.is_quantized());
+    if !trained && total.cosine() >= SAME && total.elements > 0 {
+        return match (
+            data.iter().any(|(a, _, _)| a.is_quantized()),
+            data.iter().any(|(_, b, _)| b.is_quantized()),
+        ) {
+            (true, false) => Verdict::Dequantized { from: target(a, data.iter().map(|d| d.0)) },
+            (true, true) => Verdict::TwoQuantizations,
+            (false, _) if narrower(&data) => {
+                Verdict::Quantized { to: target(b, data.iter().map(|d| d.1)) }
+            }
+            (false, _) => Verdict::Dequantized { from: target(a, data.iter().map(|d| d.0)) },
+        };
+    }
+    if total.elements > 0 && total.cosine() >= ALIKE {
+        Verdict::Finetune
+    } else {
+        Verdict::SameShapes
+    }
+}
+
+/// Whether B has no more bits than A, between types of which A's are floats.
+fn narrower(data: &[(TensorType, TensorType, bool)]) -> bool {
+    let bits = |ty: TensorType| ty.block().map_or(0.0, |(len, bytes)| bytes as f64 / len as f64);
+    data.iter().map(|&(a, b, _)| bits(b) - bits(a)).sum::<f64>() <= 0.0
+}
+
+/// What a model was quantized to, by its own word or by the types of what changed.
+fn target(model: &Model, types: impl Iterator<Item = TensorType>) -> String {
+    let number = model.metadata().u64("general.file_type").and_then(|n| n.try_into().ok());
+    if let Some(mix) = number.and_then(Mix::from_number) {
+        return mix.name().to_owned();
+    }
+    let mut counts = BTreeMap::new();
+    for ty in types {
+        *counts.entry(ty).or_insert(0u64) += 1;
+    }
+    let most = counts.into_iter().max_by_key(|&(_, count)| count);
+    most.map_or_else(String::new, |(ty, _)| ty.to_string())
+}

@@ -1,0 +1,166 @@
+//! Rules on the files of one model taken together: numbers, counts, tensors, whose they are.
+
+use std::collections::HashMap;
+use std::ops::ControlFlow;
+use std::path::Path;
+
+use crate::alignment;
+use crate::finding::{Collector, Finding, Sink};
+use crate::header::Draft;
+use crate::shard::{COUNT, KEYS, NO, TENSORS_COUNT};
+use crate::value::ValueType;
+
+/// Everything the rules find in the files of one model taken together; [`check`](crate::check)
+/// finds what is wrong with each of them.
+///
+/// `shards` are file names and headers, the first shard first; a model in one file is one shard.
+pub fn check_shards(shards: &[(&Path, &Draft)]) -> Vec<Finding> {
+    let mut sink = Collector::new();
+    // The collector never breaks.
+    let _ = check(shards, &mut sink);
+    sink.into_findings()
+}
+
+pub(crate) fn check(shards: &[(&Path, &Draft)], sink: &mut dyn Sink) -> ControlFlow<()> {
+    let [(_, first), rest @ ..] = shards else { return ControlFlow::Continue(()) };
+    for &(path, draft) in shards {
+        types(path, draft, sink)?;
+    }
+    if rest.is_empty() {
+        return alone(first, sink);
+    }
+    for (i, &(path, draft)) in shards.iter().enumerate() {
+        place(path, draft, i, shards.len(), sink)?;
+    }
+    for &(path, draft) in rest {
+        kinship(path, draft, first, sink)?;
+    }
+    tensors(shards, sink)
+}
+
+/// Readers take these keys in their own types only.
+fn types(path: &Path, draft: &Draft, sink: &mut dyn Sink) -> ControlFlow<()> {
+    for (key, wanted) in KEYS.into_iter().zip([ValueType::U16, ValueType::U16, ValueType::I32]) {
+        let Some(value) = draft.metadata.get(key) else { continue };
+        if value.value_type() != wanted {
+            let message = format!("{}: is {}, not {wanted}", name(path), value.value_type());
+            sink.report(
+                Finding::warning("shard-key-type", message)
+                    .key(key)
+                    .help("the official reader refuses the file"),
+            )?;
+        }
+    }
+    ControlFlow::Continue(())
+}
+
+/// A file by itself may carry the keys of a set it was part of.
+fn alone(draft: &Draft, sink: &mut dyn Sink) -> ControlFlow<()> {
+    let Some(count @ 2..) = draft.metadata.u64(COUNT) else { return ControlFlow::Continue(()) };
+    let finding = if draft.metadata.u64(TENSORS_COUNT) == Some(draft.tensors.len() as u64) {
+        let message = format!("says that this is one of {count} shards, but all tensors are here");
+        Finding::warning("shard-count-stale", message)
+            .help("the official reader looks for the other shards; remove the `split.` keys")
+    } else {
+        let number =
+            draft.metadata.u64(NO).map_or("?".into(), |no| no.saturating_add(1).to_string());
+        let message = format!("this is shard {number} of {count}, the others are not known");
+        Finding::error("shard-incomplete", message)
+            .help("name all shards PREFIX-00001-of-00002.gguf and so on, in one directory")
+    };
+    sink.report(finding.key(COUNT))
+}
+
+/// What a shard says of its place among `count` files, where it is number `i` from 0.
+fn place(
+    path: &Path,
+    draft: &Draft,
+    i: usize,
+    count: usize,
+    sink: &mut dyn Sink,
+) -> ControlFlow<()> {
+    let help = "the file was renamed, or is a shard of something else";
+    match draft.metadata.u64(NO) {
+        Some(no) if no == i as u64 => {}
+        no => sink.report(
+            Finding::error("shard-number", disagreement(path, no, i as u64)).key(NO).help(help),
+        )?,
+    }
+    match draft.metadata.u64(COUNT) {
+        Some(n) if n == count as u64 => ControlFlow::Continue(()),
+        n => sink.report(
+            Finding::error("shard-count", disagreement(path, n, count as u64))
+                .key(COUNT)
+                .help(help),
+        ),
+    }
+}
+
+/// Whether a shard belongs with the first one.
+fn kinship(path: &Path, draft: &Draft, first: &Draft, sink: &mut dyn Sink) -> ControlFlow<()> {
+    if draft.order != first.order {
+        let message = format!("{}: its byte order is not that of the first shard", name(path));
+        sink.report(Finding::error("shard-byte-order", message))?;
+    }
+    let others = draft.metadata.iter().filter(|(key, _)| {
+        // Each file has its own alignment.
+        !KEYS.contains(key) && *key != alignment::KEY
+    });
+    for (key, value) in others.filter(|&(key, value)| first.metadata.get(key) != Some(value)) {
+        let foreign = matches!(key, "general.architecture" | "general.name")
+            && first.metadata.get(key).is_some();
+        let finding = if foreign {
+            let message = format!("{}: is {value}, otherwise than in the first shard", name(path));
+            Finding::error("shard-foreign", message).help("it is a shard of another model")
+        } else {
+            let message = format!("{}: readers take keys from the first shard only", name(path));
+            Finding::warning("shard-key-ignored", message)
+        };
+        sink.report(finding.key(key))?;
+    }
+    ControlFlow::Continue(())
+}
+
+/// Every tensor in one shard only, and as many as each shard says.
+fn tensors(shards: &[(&Path, &Draft)], sink: &mut dyn Sink) -> ControlFlow<()> {
+    let mut homes = HashMap::new();
+    for (i, &(path, draft)) in shards.iter().enumerate() {
+        for tensor in &draft.tensors {
+            match homes.insert(&*tensor.name, i) {
+                // Twice in one file is a matter of that file.
+                Some(home) if home != i => {
+                    let message = format!("is in {} and in {}", name(shards[home].0), name(path));
+                    sink.report(
+                        Finding::error("shard-tensor-duplicate", message)
+                            .tensor(&*tensor.name)
+                            .help("one of the files is a shard of something else"),
+                    )?;
+                }
+                _ => {}
+            }
+        }
+    }
+    let total: u64 = shards.iter().map(|(_, draft)| draft.tensors.len() as u64).sum();
+    for &(path, draft) in shards {
+        match draft.metadata.u64(TENSORS_COUNT) {
+            Some(n) if n == total => {}
+            n => sink.report(
+                Finding::error("shard-tensor-count", disagreement(path, n, total))
+                    .key(TENSORS_COUNT)
+                    .help("one of the files is a shard of something else"),
+            )?,
+        }
+    }
+    ControlFlow::Continue(())
+}
+
+fn disagreement(path: &Path, says: Option<u64>, is: u64) -> String {
+    match says {
+        Some(says) => format!("{}: is {says} and should be {is}", name(path)),
+        None => format!("{}: is missing and should be {is}", name(path)),
+    }
+}
+
+fn name(path: &Path) -> String {
+    path.file_name().unwrap_or(path.as_os_str()).to_string_lossy().into_owned()
+}

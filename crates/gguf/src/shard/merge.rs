@@ -1,0 +1,105 @@
+//! Several files to one, and the end of the several.
+
+use std::path::Path;
+
+use crate::error::Error;
+use crate::finding::Finding;
+use crate::header::Header;
+use crate::model::{Model, ModelFiles, ModelTensor};
+use crate::output::{self, Output};
+use crate::shard::{CHUNK, COUNT, fill};
+
+/// How to merge shards.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct MergeOptions {
+    /// Keep the keys of the first shard that say it is one, with a count of 0. The official tool
+    /// does that; without it, merging what was split gives the original's bytes.
+    pub keep_split_keys: bool,
+}
+
+/// Writes a model as one file, which appears at `target` only when it is complete.
+///
+/// `progress` is called with the number of bytes just written.
+///
+/// # Errors
+/// [`Error::Caller`] if `target` is a file of the model itself; [`Error::File`] if the size of a
+/// tensor is not known; [`Error::Environment`] if something cannot be read or written.
+pub fn merge(
+    model: &Model,
+    target: &Path,
+    options: MergeOptions,
+    progress: &dyn Fn(u64),
+) -> Result<(), Error> {
+    model.refuse_input(target)?;
+    let header = merged_header(model, options)?;
+    let output = Output::create(target)?;
+    fill(&output, &header, model.tensors(), progress)?;
+    output.commit()
+}
+
+fn merged_header<'a>(model: &Model<'a>, options: MergeOptions) -> Result<Header<'a>, Error> {
+    let mut draft = model.to_draft()?;
+    if options.keep_split_keys
+        && let Some(first) = model.parts().first()
+    {
+        draft.metadata = first.header.metadata().clone();
+        draft.metadata.remove(COUNT);
+        draft.metadata.push(COUNT, 0u16);
+    }
+    Header::new(draft)
+}
+
+/// Deletes a model's files after [`merge`] wrote them to `merged`: only if every byte of their
+/// tensors is found there, and is on the disk together with the file's name.
+///
+/// # Errors
+/// [`Error::Caller`] if `merged` is one of the files; [`Error::File`] with code `merge-differs`
+/// if it does not hold their tensors; [`Error::Environment`] if something cannot be read or
+/// deleted. Only after the last kind some of the files may be gone, and `merged` is then whole.
+pub fn delete_merged(files: ModelFiles, merged: &Path) -> Result<(), Error> {
+    let copy_files = ModelFiles::open(merged)?;
+    let (model, copy) = (files.model()?, copy_files.model()?);
+    model.refuse_input(merged)?;
+    let copies = copy.index();
+    for tensor in model.tensors() {
+        let same = match copies.get(&*tensor.info.name) {
+            Some(copy) => is_copy(tensor, copy)?,
+            None => false,
+        };
+        if !same {
+            let finding = Finding::error("merge-differs", "is not the same in the merged file")
+                .tensor(&*tensor.info.name)
+                .help("the shards were kept; merge them again");
+            return Err(Error::File(Box::new(finding)).in_file(merged));
+        }
+    }
+    output::sync_directory(merged)?;
+    let paths = files.paths().to_vec();
+    // Some systems do not delete open files.
+    drop(model);
+    drop(files);
+    paths.iter().try_for_each(|path| {
+        std::fs::remove_file(path).map_err(|source| Error::environment("delete", path, source))
+    })
+}
+
+fn is_copy(tensor: &ModelTensor, copy: &ModelTensor) -> Result<bool, Error> {
+    let (a, b) = (&tensor.info, &copy.info);
+    if (a.tensor_type, a.shape) != (b.tensor_type, b.shape) {
+        return Ok(false);
+    }
+    let (mut here, mut there) = (Vec::new(), Vec::new());
+    let (mut done, len) = (0, a.byte_len().unwrap_or(0));
+    while done < len {
+        let n = (len - done).min(CHUNK) as usize;
+        here.resize(n, 0);
+        there.resize(n, 0);
+        tensor.read_at(&mut here, done)?;
+        copy.read_at(&mut there, done)?;
+        if here != there {
+            return Ok(false);
+        }
+        done += n as u64;
+    }
+    Ok(true)
+}

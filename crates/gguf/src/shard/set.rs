@@ -1,0 +1,184 @@
+//! From one name to all files of a model.
+
+use std::collections::BTreeMap;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use crate::error::Error;
+use crate::finding::Finding;
+use crate::name::{NameShard, Sidecar};
+
+/// The files of one model, all of them there, in shard order.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ShardSet {
+    paths: Vec<PathBuf>,
+}
+
+impl ShardSet {
+    /// Completes a model's files from
+    ///
+    /// - any one of its shards, also if that one is missing and others are not;
+    /// - the directory it is in, if no other model is (files that go along with a model, named
+    ///   `mmproj-` or `mtp-`, do not count as others);
+    /// - a pattern with `*` and `?` in the file name that only matches files of one model;
+    /// - a plain file's name: a set of one.
+    ///
+    /// Only names are looked at.
+    ///
+    /// # Errors
+    /// [`Error::File`] with code `shard-missing` that names the missing files;
+    /// [`Error::Caller`] if there is no model or more than one; [`Error::Environment`] if the
+    /// directory cannot be read.
+    pub fn find(path: &Path) -> Result<Self, Error> {
+        if path.is_dir() {
+            return Self::only_one(path, path, |name| name.ends_with(".gguf"));
+        }
+        let name = path.file_name().and_then(|name| name.to_str());
+        let directory = path.parent().filter(|parent| !parent.as_os_str().is_empty());
+        let directory = directory.unwrap_or(Path::new("."));
+        match name {
+            Some(pattern) if pattern.contains(['*', '?']) && !path.exists() => {
+                Self::only_one(directory, path, |name| matches(pattern.as_bytes(), name.as_bytes()))
+            }
+            Some(name) => match NameShard::strip(name) {
+                Some((prefix, shard)) => Self::complete(path, prefix, shard.count),
+                None => Self::plain(path),
+            },
+            None => Self::plain(path),
+        }
+    }
+
+    /// The files, the first shard first.
+    pub fn paths(&self) -> &[PathBuf] {
+        &self.paths
+    }
+
+    fn plain(path: &Path) -> Result<Self, Error> {
+        if !path.exists() {
+            return Err(Error::environment("open", path, io::ErrorKind::NotFound.into()));
+        }
+        Ok(Self { paths: vec![path.to_owned()] })
+    }
+
+    /// All shards beside `member`.
+    fn complete(member: &Path, prefix: &str, count: u32) -> Result<Self, Error> {
+        let paths: Vec<PathBuf> = (1..=count)
+            .map(|number| member.with_file_name(NameShard { number, count }.file_name(prefix)))
+            .collect();
+        let missing: Vec<&PathBuf> = paths.iter().filter(|path| !path.exists()).collect();
+        if missing.len() == paths.len() {
+            return Err(Error::environment("open", member, io::ErrorKind::NotFound.into()));
+        }
+        if missing.is_empty() {
+            return Ok(Self { paths });
+        }
+        let names = missing.iter().map(|path| file_name(path));
+        let message = format!("of {count} shards {} are missing: {}", missing.len(), list(names));
+        let finding = Finding::error("shard-missing", message)
+            .help("download or copy them into the same directory");
+        Err(Error::File(Box::new(finding)))
+    }
+
+    /// The one model among the files of a directory that are `wanted`.
+    fn only_one(
+        directory: &Path,
+        asked: &Path,
+        wanted: impl Fn(&str) -> bool,
+    ) -> Result<Self, Error> {
+        let fail = |source| Error::environment("list", directory, source);
+        // By what the shards have in common; the value is any one of them.
+        let mut models = BTreeMap::new();
+        for entry in std::fs::read_dir(directory).map_err(fail)? {
+            let path = entry.map_err(fail)?.path();
+            let Some(name) = path.file_name().and_then(|name| name.to_str()) else { continue };
+            if !wanted(name) || path.is_dir() {
+                continue;
+            }
+            let model = match NameShard::strip(name) {
+                Some((prefix, shard)) => (prefix.to_owned(), shard.count),
+                None => (name.to_owned(), 0),
+            };
+            models.insert(model, path);
+        }
+        if models.len() > 1 {
+            models.retain(|(name, _), _| {
+                !Sidecar::ALL.iter().any(|sidecar| {
+                    name.strip_prefix(sidecar.name()).is_some_and(|rest| rest.starts_with('-'))
+                })
+            });
+        }
+        match models.first_key_value() {
+            Some((_, member)) if models.len() == 1 => Self::find(member),
+            None => Err(Error::Caller(format!("no GGUF file at {}", asked.display()))),
+            Some(_) => {
+                let names = list(models.values().map(|path| file_name(path)));
+                let message = format!(
+                    "{} models at {}: {names}; name one of them",
+                    models.len(),
+                    asked.display()
+                );
+                Err(Error::Caller(message))
+            }
+        }
+    }
+}
+
+fn file_name(path: &Path) -> String {
+    path.file_name().unwrap_or(path.as_os_str()).to_string_lossy().into_owned()
+}
+
+/// At most so many names: directories can hold thousands.
+fn list(names: impl ExactSizeIterator<Item = String>) -> String {
+    const SHOWN: usize = 10;
+    let more = names.len().saturating_sub(SHOWN);
+    let shown = names.take(SHOWN).collect::<Vec<_>>().join(", ");
+    if more > 0 { format!("{shown} and {more} more") } else { shown }
+}
+
+/// Whether `name` fits a pattern in which `*` stands for any bytes and `?` for one.
+fn matches(pattern: &[u8], name: &[u8]) -> bool {
+    // Where to go on when what follows the last star does not fit: the star takes one byte more.
+    let mut retry = None;
+    let (mut p, mut n) = (0, 0);
+    while n < name.len() {
+        match pattern.get(p) {
+            Some(b'*') => {
+                retry = Some((p + 1, n));
+                p += 1;
+            }
+            Some(&byte) if byte == b'?' || byte == name[n] => {
+                p += 1;
+                n += 1;
+            }
+            _ => {
+                let Some((after_star, from)) = retry else { return false };
+                retry = Some((after_star, from + 1));
+                (p, n) = (after_star, from + 1);
+            }
+        }
+    }
+    pattern[p..].iter().all(|&byte| byte == b'*')
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn patterns() {
+        let cases = [
+            ("*", "", true),
+            ("*.gguf", "a.gguf", true),
+            ("*.gguf", "a.gguf.part", false),
+            ("m-*-of-*.gguf", "m-00001-of-00002.gguf", true),
+            ("m-?.gguf", "m-1.gguf", true),
+            ("m-?.gguf", "m-12.gguf", false),
+            ("*a*ab", "aaab", true),
+            ("a**", "a", true),
+            ("a", "ab", false),
+        ];
+        for (pattern, name, expected) in cases {
+            assert_eq!(matches(pattern.as_bytes(), name.as_bytes()), expected, "{pattern} {name}");
+        }
+    }
+}

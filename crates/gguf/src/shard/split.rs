@@ -1,0 +1,186 @@
+//! One model to several files.
+
+use std::ffi::OsString;
+use std::num::NonZeroU64;
+use std::path::{Path, PathBuf};
+
+use crate::alignment::Alignment;
+use crate::error::Error;
+use crate::header::{Draft, Header};
+use crate::model::{Model, ModelTensor};
+use crate::name::NameShard;
+use crate::output::Output;
+use crate::shard::{COUNT, NO, TENSORS_COUNT, file_len, fill};
+use crate::write::write_header;
+
+/// How much goes into one shard.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SplitLimit {
+    /// At most so many tensors.
+    Tensors(NonZeroU64),
+    /// At most so many bytes of tensor data, each tensor padded to 32 bytes and the header not
+    /// counted; a larger tensor has a shard of its own.
+    Bytes(u64),
+}
+
+/// How to split a model.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SplitOptions {
+    /// How much goes into one shard.
+    pub limit: SplitLimit,
+    /// The first shard has the keys only: small, so that they can be replaced or looked at
+    /// without the data.
+    pub no_tensor_first_split: bool,
+}
+
+impl Default for SplitOptions {
+    /// 128 tensors, as the official tool.
+    fn default() -> Self {
+        const {
+            Self {
+                limit: SplitLimit::Tensors(NonZeroU64::new(128).unwrap()),
+                no_tensor_first_split: false,
+            }
+        }
+    }
+}
+
+/// Which tensor goes into which shard: nothing is written before [`SplitPlan::write`].
+///
+/// A model that is in shards already can be split anew.
+pub struct SplitPlan<'m, 'a> {
+    model: &'m Model<'a>,
+    shards: Vec<PlannedShard<'m, 'a>>,
+}
+
+/// A shard to be written.
+pub struct PlannedShard<'m, 'a> {
+    /// Its header.
+    pub header: Header<'a>,
+    /// Its tensors, in the order of the header's directory.
+    pub tensors: &'m [ModelTensor<'a>],
+    /// Bytes of the file.
+    pub file_len: u64,
+}
+
+impl<'m, 'a> SplitPlan<'m, 'a> {
+    /// Plans shards with the bytes that the official tool would write.
+    ///
+    /// Where that tool gives up, because the first tensor alone is over the limit, that tensor
+    /// has a shard of its own like any other.
+    ///
+    /// # Errors
+    /// [`Error::Caller`] if there were more than the 65535 shards that the keys can count;
+    /// [`Error::File`] if the size of a tensor is not known.
+    pub fn new(model: &'m Model<'a>, options: SplitOptions) -> Result<Self, Error> {
+        let mut groups = cut(model.tensors(), options.limit);
+        if options.no_tensor_first_split {
+            groups.insert(0, &[]);
+        } else if groups.is_empty() {
+            groups.push(&[]);
+        }
+        let count = u16::try_from(groups.len()).map_err(|_| {
+            let message =
+                format!("{} shards are more than 65535: choose a larger limit", groups.len());
+            Error::Caller(message)
+        })?;
+        let shards = groups.into_iter().zip(0..count).map(|(tensors, no)| {
+            let header = shard_header(model, tensors, no, count)?;
+            let file_len = file_len(&header, write_header(&header)?.len() as u64)?;
+            Ok(PlannedShard { header, tensors, file_len })
+        });
+        let shards = shards.collect::<Result<_, Error>>()?;
+        Ok(Self { model, shards })
+    }
+
+    /// The shards, in order.
+    pub fn shards(&self) -> &[PlannedShard<'m, 'a>] {
+        &self.shards
+    }
+
+    /// Where the shards will be: `PREFIX-00001-of-00003.gguf` and so on.
+    pub fn paths(&self, prefix: &Path) -> Vec<PathBuf> {
+        let count = self.shards.len() as u32;
+        let path = |number| {
+            let mut path = OsString::from(prefix);
+            path.push(NameShard { number, count }.suffix());
+            path.into()
+        };
+        (1..=count).map(path).collect()
+    }
+
+    /// Writes the shards and returns their paths. None appears before all are complete, and the
+    /// first one, by which a model is opened, appears last.
+    ///
+    /// `progress` is called with the number of bytes just written.
+    ///
+    /// # Errors
+    /// [`Error::Caller`] if a shard would replace a file of the model itself;
+    /// [`Error::Environment`] if something cannot be read or written.
+    pub fn write(&self, prefix: &Path, progress: &dyn Fn(u64)) -> Result<Vec<PathBuf>, Error> {
+        let paths = self.paths(prefix);
+        for path in &paths {
+            self.model.refuse_input(path)?;
+        }
+        let mut complete = Vec::with_capacity(paths.len());
+        for (shard, path) in self.shards.iter().zip(&paths) {
+            let output = Output::create(path)?;
+            fill(&output, &shard.header, shard.tensors, progress)?;
+            // Closed: there may be more shards than a process can have open files.
+            complete.push(output.close()?);
+        }
+        for output in complete.into_iter().rev() {
+            output.commit()?;
+        }
+        Ok(paths)
+    }
+}
+
+/// Runs of tensors, none of them empty.
+fn cut<'m, 'a>(tensors: &'m [ModelTensor<'a>], limit: SplitLimit) -> Vec<&'m [ModelTensor<'a>]> {
+    let mut groups = Vec::new();
+    let (mut start, mut bytes) = (0, 0u64);
+    for (i, tensor) in tensors.iter().enumerate() {
+        // The official tool counts with this alignment whatever the file's is. An unknown size
+        // is an error when the header is laid out.
+        let len = tensor.info.byte_len().and_then(|len| Alignment::default().align_up(len));
+        bytes = bytes.saturating_add(len.unwrap_or(0));
+        let full = match limit {
+            SplitLimit::Tensors(n) => (i - start) as u64 == n.get(),
+            SplitLimit::Bytes(max) => bytes > max,
+        };
+        if full && i > start {
+            groups.push(&tensors[start..i]);
+            start = i;
+            bytes = len.unwrap_or(0);
+        }
+    }
+    if start < tensors.len() {
+        groups.push(&tensors[start..]);
+    }
+    groups
+}
+
+/// All keys in the first shard; the three of a shard last, in the official tool's order.
+fn shard_header<'a>(
+    model: &Model<'a>,
+    tensors: &[ModelTensor<'a>],
+    no: u16,
+    count: u16,
+) -> Result<Header<'a>, Error> {
+    let mut draft = Draft {
+        order: model.order(),
+        tensors: tensors.iter().map(|tensor| tensor.info.clone()).collect(),
+        ..Draft::default()
+    };
+    if no == 0 {
+        draft.metadata = model.metadata().clone();
+    }
+    // The reader's limit on entries is far below.
+    let total = i32::try_from(model.tensors().len()).unwrap_or(i32::MAX);
+    draft.metadata.push(NO, no);
+    draft.metadata.push(TENSORS_COUNT, total);
+    draft.metadata.push(COUNT, count);
+    draft.lay_out()?;
+    Header::new(draft)
+}
