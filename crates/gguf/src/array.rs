@@ -209,8 +209,9 @@ pub(crate) struct ScanFault {
 /// The ways in which encoded values can be wrong.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum ScanFaultKind {
-    /// A length or count reaches past the end.
-    PastEnd,
+    /// A length or count reaches past the end: at least this many bytes from the fault on are
+    /// needed.
+    PastEnd(u64),
     /// An element type that no version knows.
     UnknownType(u32),
     /// A truth value that is neither 0 nor 1.
@@ -222,6 +223,10 @@ pub(crate) enum ScanFaultKind {
 impl ScanFault {
     fn new(kind: ScanFaultKind, at: usize) -> Self {
         Self { kind, at }
+    }
+
+    fn past_end(at: usize, needed: u64) -> Self {
+        Self::new(ScanFaultKind::PastEnd(needed), at)
     }
 
     fn shifted(self, by: usize) -> Self {
@@ -236,7 +241,8 @@ pub(crate) fn read_value(
     encoding: Encoding,
     depth: u32,
 ) -> Result<(Value<'_>, usize), ScanFault> {
-    let past_end = ScanFault::new(ScanFaultKind::PastEnd, 0);
+    // Only the fixed-size types use it.
+    let past_end = ScanFault::past_end(0, value_type.byte_len().unwrap_or(0) as u64);
     macro_rules! number {
         ($variant:ident, $ty:ty) => {{
             let raw = encoding.number(bytes, 0).ok_or(past_end)?;
@@ -260,7 +266,8 @@ pub(crate) fn read_value(
             None => return Err(past_end),
         },
         ValueType::String => {
-            let end = string_end(bytes, 0, encoding).ok_or(past_end)?;
+            let end = string_end(bytes, 0, encoding)
+                .ok_or_else(|| ScanFault::past_end(0, string_needs(bytes, 0, encoding)))?;
             let text = &bytes[encoding.count_bytes()..end];
             // The C++ tools of version 1 wrote the final NUL of every string, and counted it.
             let text = if encoding.narrow { text.strip_suffix(&[0]).unwrap_or(text) } else { text };
@@ -279,12 +286,23 @@ pub(crate) fn read_value(
 }
 
 fn array_head(bytes: &[u8], encoding: Encoding) -> Result<(ValueType, u64, usize), ScanFault> {
-    let past_end = ScanFault::new(ScanFaultKind::PastEnd, 0);
+    let past_end = ScanFault::past_end(0, array_head_bytes(encoding));
     let id = encoding.u32(bytes, 0).ok_or(past_end)?;
     let element_type =
         ValueType::from_id(id).ok_or(ScanFault::new(ScanFaultKind::UnknownType(id), 0))?;
     let len = encoding.count(bytes, 4).ok_or(past_end)?;
     Ok((element_type, len, 4 + encoding.count_bytes()))
+}
+
+/// Bytes of an array's element type and count.
+fn array_head_bytes(encoding: Encoding) -> u64 {
+    4 + encoding.count_bytes() as u64
+}
+
+/// The least number of bytes from `pos` on that the string there takes.
+fn string_needs(bytes: &[u8], pos: usize, encoding: Encoding) -> u64 {
+    let len = encoding.count(bytes, pos).unwrap_or(0);
+    len.saturating_add(encoding.count_bytes() as u64)
 }
 
 /// Where the string at `pos` ends; `None` if it does not lie within `bytes`.
@@ -303,14 +321,13 @@ fn scan_elements(
     encoding: Encoding,
     depth: u32,
 ) -> Result<usize, ScanFault> {
-    // Even the smallest element takes a byte: a count beyond that is forged, and nothing below
-    // may loop on it.
-    if len > bytes.len() as u64 {
-        return Err(ScanFault::new(ScanFaultKind::PastEnd, 0));
+    // A count whose smallest elements do not fit is forged: nothing below may loop on it.
+    let least = least_bytes(element_type, len, encoding);
+    if least > bytes.len() as u64 {
+        return Err(ScanFault::past_end(0, least));
     }
-    if let Some(size) = element_type.byte_len() {
-        let end = (len as usize).checked_mul(size).filter(|&end| end <= bytes.len());
-        let end = end.ok_or(ScanFault::new(ScanFaultKind::PastEnd, 0))?;
+    if element_type.byte_len().is_some() {
+        let end = least as usize;
         if element_type == ValueType::Bool
             && let Some(at) = bytes[..end].iter().position(|&byte| byte > 1)
         {
@@ -329,6 +346,7 @@ fn scan_elements(
     }
     let mut pos = 0;
     for _ in 0..len {
+        // The elements before this one were whole, so `pos` is within the bytes.
         let (_, used) = read_value(element_type, &bytes[pos..], encoding, depth)
             .map_err(|fault| fault.shifted(pos))?;
         pos += used;
@@ -339,11 +357,22 @@ fn scan_elements(
 #[inline(always)]
 fn hop_strings(len: u64, bytes: &[u8], encoding: Encoding) -> Result<usize, ScanFault> {
     let mut pos = 0;
-    for _ in 0..len {
-        pos =
-            string_end(bytes, pos, encoding).ok_or(ScanFault::new(ScanFaultKind::PastEnd, pos))?;
+    for i in 0..len {
+        pos = string_end(bytes, pos, encoding).ok_or_else(|| {
+            let after = least_bytes(ValueType::String, len - i - 1, encoding);
+            ScanFault::past_end(pos, string_needs(bytes, pos, encoding).saturating_add(after))
+        })?;
     }
     Ok(pos)
+}
+
+/// The least number of bytes that `len` elements take; exact for types of a fixed size.
+fn least_bytes(element_type: ValueType, len: u64, encoding: Encoding) -> u64 {
+    let each = match element_type {
+        ValueType::Array => array_head_bytes(encoding),
+        _ => element_type.byte_len().unwrap_or(encoding.count_bytes()) as u64,
+    };
+    len.saturating_mul(each)
 }
 
 impl Value<'_> {
@@ -402,11 +431,15 @@ mod tests {
     #[test]
     fn forged_counts_cost_nothing() {
         let scan = |ty, len, bytes| scan_elements(ty, len, bytes, Encoding::default(), 4);
-        let past_end = |at| Err(ScanFault::new(ScanFaultKind::PastEnd, at));
-        assert_eq!(scan(ValueType::U64, u64::MAX, &[0; 64]), past_end(0));
-        assert_eq!(scan(ValueType::U64, 1 << 61, &[0; 64]), past_end(0));
-        assert_eq!(scan(ValueType::String, 60, &[0; 64]), past_end(64));
-        assert_eq!(scan(ValueType::String, 1, &[0xff; 64]), past_end(0));
+        let past_end = |at, needed| Err(ScanFault::past_end(at, needed));
+        assert_eq!(scan(ValueType::U64, u64::MAX, &[0; 64]), past_end(0, u64::MAX));
+        assert_eq!(scan(ValueType::U64, 1 << 61, &[0; 64]), past_end(0, u64::MAX));
+        assert_eq!(scan(ValueType::U64, 9, &[0; 64]), past_end(0, 72));
+        assert_eq!(scan(ValueType::String, 60, &[0; 64]), past_end(0, 480));
+        assert_eq!(scan(ValueType::String, 1, &[0xff; 64]), past_end(0, u64::MAX));
+        // The second string lacks 4 of its 20 bytes, and two strings must follow it.
+        let strings = [&[0; 8][..], &[20, 0, 0, 0, 0, 0, 0, 0], &[0; 16]].concat();
+        assert_eq!(scan(ValueType::String, 4, &strings), past_end(8, 28 + 16));
         let bools = Err(ScanFault::new(ScanFaultKind::NotBool(2), 2));
         assert_eq!(scan(ValueType::Bool, 3, &[0, 1, 2]), bools);
     }

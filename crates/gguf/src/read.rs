@@ -3,7 +3,7 @@
 //! [`write`](crate::write) is the mirror image of this file: same parts, same order.
 
 use std::borrow::Cow;
-use std::ops::ControlFlow;
+use std::ops::{ControlFlow, Range};
 
 use crate::array::{ScanFault, ScanFaultKind, read_value};
 use crate::encoding::{ByteOrder, Encoding};
@@ -27,16 +27,20 @@ pub struct Limits {
     /// Entries of the metadata plus entries of the directory. Each takes memory whatever its
     /// size in the file, about eight times the smallest one's bytes.
     pub entries: u64,
+    /// Bytes of a header that [`fetch_header`](crate::fetch_header) asks a source for. A file
+    /// in memory has them already.
+    pub header_bytes: u64,
 }
 
 impl Default for Limits {
-    /// 8 levels, four million entries.
+    /// 8 levels, four million entries, 256 MiB: ten times the longest header of a model today.
     fn default() -> Self {
-        Self { array_depth: 8, entries: 4 << 20 }
+        Self { array_depth: 8, entries: 4 << 20, header_bytes: 256 << 20 }
     }
 }
 
-/// A GGUF in memory or mapped: its header, and its bytes.
+/// A GGUF in memory or mapped: its header, and its bytes; or only the header of one that is
+/// somewhere else ([`Gguf::read_header`]).
 ///
 /// ```
 /// # fn main() -> Result<(), gguf::Error> {
@@ -74,9 +78,22 @@ impl<'a> Gguf<'a> {
     /// # Errors
     /// As [`Gguf::read`].
     pub fn read_within(bytes: &'a [u8], limits: Limits) -> Result<Self, Error> {
-        let (draft, spans) = parse(bytes, limits).map_err(|fault| Error::File(Box::new(fault)))?;
+        Self::read_header(bytes, bytes.len() as u64, limits)
+    }
+
+    /// Reads the header of a file of `file_len` bytes of which only the first, `bytes`, are at
+    /// hand (see [`fetch_header`](crate::fetch_header)). All rules hold as if the whole file
+    /// was; [`Gguf::data`] has nothing beyond `bytes`, [`Gguf::data_range`] says where to look.
+    ///
+    /// # Errors
+    /// As [`Gguf::read`]; [`Error::Caller`] if the header is longer than `bytes`.
+    pub fn read_header(bytes: &'a [u8], file_len: u64, limits: Limits) -> Result<Self, Error> {
+        let (draft, spans) = parse(bytes, file_len, limits).map_err(|stop| match stop {
+            Stop::Fault(fault) => Error::File(Box::new(fault)),
+            Stop::Short(needed) => Error::Caller(short(bytes, needed)),
+        })?;
         let data_start = data_start(&draft, &spans);
-        let file = Some(Extent { data_start, len: bytes.len() as u64 });
+        let file = Some(Extent { data_start, len: file_len });
         let mut sink = Strict::default();
         let subject = Subject { draft: &draft, spans: Some(&spans), file };
         let _ = rules::header_rules(&subject, &mut sink);
@@ -112,11 +129,19 @@ impl<'a> Gguf<'a> {
     /// The bytes of a tensor of this file.
     ///
     /// `None` if its size is not known (see [`TensorInfo::byte_len`]) or if it does not lie
-    /// within the file, which cannot be for an entry of this directory.
+    /// within the bytes at hand, which for a file that was read whole and an entry of its
+    /// directory cannot be.
     pub fn data(&self, tensor: &TensorInfo) -> Option<&'a [u8]> {
-        let start = self.data_start.checked_add(tensor.offset)?;
-        let end = start.checked_add(tensor.byte_len()?)?;
+        let Range { start, end } = self.data_range(tensor)?;
         self.bytes.get(usize::try_from(start).ok()?..usize::try_from(end).ok()?)
+    }
+
+    /// Where in the file the bytes of a tensor stand.
+    ///
+    /// `None` if its size is not known (see [`TensorInfo::byte_len`]).
+    pub fn data_range(&self, tensor: &TensorInfo) -> Option<Range<u64>> {
+        let start = self.data_start.checked_add(tensor.offset)?;
+        Some(start..start.checked_add(tensor.byte_len()?)?)
     }
 
     /// The header alone.
@@ -130,36 +155,85 @@ impl<'a> Gguf<'a> {
 ///
 /// Tensor data are not looked at.
 pub fn check<'a>(bytes: &'a [u8]) -> (Vec<Finding>, Option<Draft<'a>>) {
+    check_header(bytes, bytes.len() as u64)
+}
+
+/// As [`check`], for a file of `file_len` bytes of which only the first, `bytes`, are at hand
+/// (see [`fetch_header`](crate::fetch_header)).
+///
+/// A header that is longer than `bytes` is an error among the findings.
+pub fn check_header<'a>(bytes: &'a [u8], file_len: u64) -> (Vec<Finding>, Option<Draft<'a>>) {
     let mut sink = Collector::new();
-    let (draft, spans) = match parse(bytes, Limits::default()) {
+    let (draft, spans) = match parse(bytes, file_len, Limits::default()) {
         Ok(parsed) => parsed,
-        Err(fault) => {
+        Err(stop) => {
             // The collector never breaks.
-            let _ = sink.report(fault);
+            let _ = sink.report(match stop {
+                Stop::Fault(fault) => fault,
+                Stop::Short(needed) => truncated(short(bytes, needed)).at(bytes.len() as u64),
+            });
             return (sink.into_findings(), None);
         }
     };
-    let file = Some(Extent { data_start: data_start(&draft, &spans), len: bytes.len() as u64 });
+    let file = Some(Extent { data_start: data_start(&draft, &spans), len: file_len });
     let _: ControlFlow<()> =
         rules::all(&Subject { draft: &draft, spans: Some(&spans), file }, &mut sink);
     (sink.into_findings(), Some(draft))
 }
 
 /// Where the data section of a parsed header begins.
-fn data_start(draft: &Draft, spans: &Spans) -> u64 {
+pub(crate) fn data_start(draft: &Draft, spans: &Spans) -> u64 {
     let alignment = draft.alignment().unwrap_or_default();
     // A position within a file does not overflow when it is aligned.
     alignment.align_up(spans.end).unwrap_or(spans.end)
 }
 
+/// What ended a parse.
+#[derive(Debug)]
+pub(crate) enum Stop {
+    /// The file is wrong.
+    Fault(Finding),
+    /// The header goes on beyond the bytes at hand: at least so many from the start of the file
+    /// are needed. Never more than the file has.
+    Short(u64),
+}
+
+impl Stop {
+    /// Tells a fault more about where it is.
+    fn map(self, tell: impl FnOnce(Finding) -> Finding) -> Self {
+        match self {
+            Self::Fault(fault) => Self::Fault(tell(fault)),
+            short => short,
+        }
+    }
+}
+
+impl From<Finding> for Stop {
+    fn from(fault: Finding) -> Self {
+        Self::Fault(fault)
+    }
+}
+
+fn short(bytes: &[u8], needed: u64) -> String {
+    format!("the header has {needed} bytes or more, of which {} are at hand", bytes.len())
+}
+
 /// Parses a header without judging it: only what makes going on impossible is a fault.
 ///
+/// `bytes` are the start of a file of `file_len` bytes, or all of it. What is allocated is
+/// bounded by `bytes`.
+///
 /// # Errors
-/// The finding that ended the parse.
-pub(crate) fn parse<'a>(bytes: &'a [u8], limits: Limits) -> Result<(Draft<'a>, Spans), Finding> {
-    let (version, order) = magic(bytes)?;
+/// The finding that ended the parse, or that there are too few bytes to go on.
+pub(crate) fn parse<'a>(
+    bytes: &'a [u8],
+    file_len: u64,
+    limits: Limits,
+) -> Result<(Draft<'a>, Spans), Stop> {
+    let file_len = file_len.max(bytes.len() as u64);
+    let (version, order) = magic(bytes, file_len)?;
     let encoding = Encoding { order, narrow: version == 1 };
-    let mut cursor = Cursor { bytes, pos: 8, encoding };
+    let mut cursor = Cursor { bytes, file_len, pos: 8, encoding };
     let n_tensors = cursor.count("tensor count")?;
     let n_entries = cursor.count("metadata count")?;
     // Smallest entry: an empty key, a type, one byte; an empty name, no dimension, type, offset.
@@ -167,13 +241,14 @@ pub(crate) fn parse<'a>(bytes: &'a [u8], limits: Limits) -> Result<(Draft<'a>, S
     let least = (n_entries.checked_mul(count_bytes + 5))
         .zip(n_tensors.checked_mul(count_bytes + 16))
         .and_then(|(entries, tensors)| entries.checked_add(tensors));
-    if least.is_none_or(|least| least > cursor.left()) {
+    let left = file_len - cursor.pos as u64;
+    let Some(least) = least.filter(|&least| least <= left) else {
         return Err(truncated(format!(
-            "{n_entries} keys and {n_tensors} tensors do not fit the {} bytes that follow",
-            cursor.left()
+            "{n_entries} keys and {n_tensors} tensors do not fit the {left} bytes that follow"
         ))
-        .at(8));
-    }
+        .at(8)
+        .into());
+    };
     // Both fit the file now, so their sum fits 64 bits.
     if n_entries + n_tensors > limits.entries {
         let message = format!(
@@ -182,7 +257,11 @@ pub(crate) fn parse<'a>(bytes: &'a [u8], limits: Limits) -> Result<(Draft<'a>, S
         );
         return Err(Finding::error("limit-entries", message)
             .at(8)
-            .help("raise the limit if you trust the file"));
+            .help("raise the limit if you trust the file")
+            .into());
+    }
+    if least > cursor.left() {
+        return Err(Stop::Short(cursor.pos as u64 + least));
     }
     let mut spans = Spans::default();
     let metadata = entries(&mut cursor, n_entries, limits, &mut spans)?;
@@ -192,9 +271,13 @@ pub(crate) fn parse<'a>(bytes: &'a [u8], limits: Limits) -> Result<(Draft<'a>, S
 }
 
 /// Version and byte order, told from the first eight bytes.
-fn magic(bytes: &[u8]) -> Result<(u32, ByteOrder), Finding> {
-    let not_gguf = |message: &str, help| Err(Finding::error("magic", message).at(0).help(help));
+fn magic(bytes: &[u8], file_len: u64) -> Result<(u32, ByteOrder), Stop> {
+    let not_gguf =
+        |message: &str, help| Err(Finding::error("magic", message).at(0).help(help).into());
     let Some(magic) = bytes.first_chunk::<4>() else {
+        if file_len >= 4 {
+            return Err(Stop::Short(4));
+        }
         return not_gguf("the file has less than four bytes", "copy or download it again");
     };
     match magic {
@@ -225,7 +308,10 @@ fn magic(bytes: &[u8]) -> Result<(u32, ByteOrder), Finding> {
         }
     }
     let Some(raw) = bytes[4..].first_chunk::<4>() else {
-        return Err(truncated("the version is cut off".into()).at(4));
+        if file_len >= 8 {
+            return Err(Stop::Short(8));
+        }
+        return Err(truncated("the version is cut off".into()).at(4).into());
     };
     // A version is a small number: in the wrong byte order its low half is empty.
     let little = u32::from_le_bytes(*raw);
@@ -235,7 +321,7 @@ fn magic(bytes: &[u8]) -> Result<(u32, ByteOrder), Finding> {
         (little, ByteOrder::Little)
     };
     if !rules::header::VERSIONS.contains(&version) {
-        return Err(rules::header::version_unknown(version));
+        return Err(rules::header::version_unknown(version).into());
     }
     Ok((version, order))
 }
@@ -245,17 +331,17 @@ fn entries<'a>(
     n: u64,
     limits: Limits,
     spans: &mut Spans,
-) -> Result<Metadata<'a>, Finding> {
+) -> Result<Metadata<'a>, Stop> {
     let mut metadata = Vec::with_capacity(n as usize);
     spans.entries.reserve_exact(n as usize);
     for i in 0..n {
         let start = cursor.pos as u64;
-        let key = cursor.text("key").map_err(|fault| in_entry(fault, i, None))?;
-        let named = |fault| in_entry(fault, i, Some(key));
+        let key = cursor.text("key").map_err(|stop| in_entry(stop, i, None))?;
+        let named = |stop| in_entry(stop, i, Some(key));
         let type_at = cursor.pos as u64;
         let id = cursor.u32("value type").map_err(named)?;
-        let value_type =
-            ValueType::from_id(id).ok_or_else(|| named(unknown_value_type(id).at(type_at)))?;
+        let value_type = ValueType::from_id(id)
+            .ok_or_else(|| named(unknown_value_type(id).at(type_at).into()))?;
         let value = cursor.pos as u64;
         spans.entries.push(EntrySpan { start, value });
         metadata.push((Cow::Borrowed(key), cursor.value(value_type, limits).map_err(named)?));
@@ -267,7 +353,7 @@ fn directory<'a>(
     cursor: &mut Cursor<'a>,
     n: u64,
     spans: &mut Spans,
-) -> Result<Vec<TensorInfo<'a>>, Finding> {
+) -> Result<Vec<TensorInfo<'a>>, Stop> {
     let mut tensors = Vec::with_capacity(n as usize);
     spans.tensors.reserve_exact(n as usize);
     for i in 0..n {
@@ -276,19 +362,20 @@ fn directory<'a>(
             message: format!("entry {i} of the tensor directory: {}", fault.message).into(),
             ..fault
         };
-        let name = cursor.text("tensor name").map_err(unnamed)?;
-        tensors.push(tensor(cursor, name).map_err(|fault| fault.tensor(name))?);
+        let name = cursor.text("tensor name").map_err(|stop| stop.map(unnamed))?;
+        let tensor = tensor(cursor, name).map_err(|stop| stop.map(|fault| fault.tensor(name)))?;
+        tensors.push(tensor);
     }
     Ok(tensors)
 }
 
-fn tensor<'a>(cursor: &mut Cursor<'a>, name: &'a str) -> Result<TensorInfo<'a>, Finding> {
+fn tensor<'a>(cursor: &mut Cursor<'a>, name: &'a str) -> Result<TensorInfo<'a>, Stop> {
     let dims_at = cursor.pos as u64;
     let n_dims = cursor.u32("dimension count")?;
     let mut dims = [0; MAX_DIMS];
     let Some(dims) = dims.get_mut(..n_dims as usize) else {
         let message = format!("{n_dims} dimensions, at most {MAX_DIMS} are allowed");
-        return Err(Finding::error("tensor-dimensions", message).at(dims_at));
+        return Err(Finding::error("tensor-dimensions", message).at(dims_at).into());
     };
     for dim in &mut *dims {
         *dim = cursor.count("dimension")?;
@@ -306,44 +393,59 @@ fn tensor<'a>(cursor: &mut Cursor<'a>, name: &'a str) -> Result<TensorInfo<'a>, 
 /// A position in the header's bytes.
 struct Cursor<'a> {
     bytes: &'a [u8],
+    file_len: u64,
+    /// Never past the end of `bytes`.
     pos: usize,
     encoding: Encoding,
 }
 
 impl<'a> Cursor<'a> {
+    /// Bytes at hand from here on.
     fn left(&self) -> u64 {
-        (self.bytes.len() - self.pos.min(self.bytes.len())) as u64
+        (self.bytes.len() - self.pos) as u64
     }
 
-    fn cut(&self, what: &str) -> Finding {
-        truncated(format!("the file ends within a {what}")).at(self.pos as u64)
+    /// Why the next `needed` bytes are not at hand: the file ends, or more must be fetched.
+    fn past_end(&self, needed: u64, fault: impl FnOnce() -> Finding) -> Stop {
+        match (self.pos as u64).checked_add(needed) {
+            Some(end) if end <= self.file_len => Stop::Short(end),
+            _ => Stop::Fault(fault()),
+        }
     }
 
-    fn u32(&mut self, what: &str) -> Result<u32, Finding> {
-        let value = self.encoding.u32(self.bytes, self.pos).ok_or_else(|| self.cut(what))?;
+    fn cut(&self, needed: usize, what: &str) -> Stop {
+        self.past_end(needed as u64, || {
+            truncated(format!("the file ends within a {what}")).at(self.pos as u64)
+        })
+    }
+
+    fn u32(&mut self, what: &str) -> Result<u32, Stop> {
+        let value = self.encoding.u32(self.bytes, self.pos).ok_or_else(|| self.cut(4, what))?;
         self.pos += 4;
         Ok(value)
     }
 
-    fn u64(&mut self, what: &str) -> Result<u64, Finding> {
-        let value = self.encoding.u64(self.bytes, self.pos).ok_or_else(|| self.cut(what))?;
+    fn u64(&mut self, what: &str) -> Result<u64, Stop> {
+        let value = self.encoding.u64(self.bytes, self.pos).ok_or_else(|| self.cut(8, what))?;
         self.pos += 8;
         Ok(value)
     }
 
-    fn count(&mut self, what: &str) -> Result<u64, Finding> {
-        let value = self.encoding.count(self.bytes, self.pos).ok_or_else(|| self.cut(what))?;
-        self.pos += self.encoding.count_bytes();
+    fn count(&mut self, what: &str) -> Result<u64, Stop> {
+        let width = self.encoding.count_bytes();
+        let value =
+            self.encoding.count(self.bytes, self.pos).ok_or_else(|| self.cut(width, what))?;
+        self.pos += width;
         Ok(value)
     }
 
     /// A name: must be UTF-8. In files of the first months a NUL ends it, which is dropped.
-    fn text(&mut self, what: &str) -> Result<&'a str, Finding> {
+    fn text(&mut self, what: &str) -> Result<&'a str, Stop> {
         let at = self.pos as u64;
         let len = self.count(what)?;
         if len > self.left() {
             let message = format!("a {what} of {len} bytes reaches past the end of the file");
-            return Err(truncated(message).at(at));
+            return Err(self.past_end(len, || truncated(message).at(at)));
         }
         let bytes = &self.bytes[self.pos..][..len as usize];
         self.pos += len as usize;
@@ -353,11 +455,16 @@ impl<'a> Cursor<'a> {
         Ok(if self.encoding.narrow { text.strip_suffix('\0').unwrap_or(text) } else { text })
     }
 
-    fn value(&mut self, value_type: ValueType, limits: Limits) -> Result<Value<'a>, Finding> {
-        // `pos` is within the file: the value type before it was read.
+    fn value(&mut self, value_type: ValueType, limits: Limits) -> Result<Value<'a>, Stop> {
         let bytes = &self.bytes[self.pos..];
         let (value, used) = read_value(value_type, bytes, self.encoding, limits.array_depth)
-            .map_err(|fault| describe(fault, self.pos))?;
+            .map_err(|fault| match fault.kind {
+                ScanFaultKind::PastEnd(needed) => {
+                    let needed = (fault.at as u64).saturating_add(needed);
+                    self.past_end(needed, || describe(fault, self.pos))
+                }
+                _ => Stop::Fault(describe(fault, self.pos)),
+            })?;
         self.pos += used;
         Ok(value)
     }
@@ -365,7 +472,7 @@ impl<'a> Cursor<'a> {
 
 fn describe(fault: ScanFault, pos: usize) -> Finding {
     let finding = match fault.kind {
-        ScanFaultKind::PastEnd => truncated("the value reaches past the end of the file".into()),
+        ScanFaultKind::PastEnd(_) => truncated("the value reaches past the end of the file".into()),
         ScanFaultKind::UnknownType(id) => unknown_value_type(id),
         ScanFaultKind::NotBool(byte) => {
             Finding::error("value-not-bool", format!("a truth value is {byte}, not 0 or 1"))
@@ -386,12 +493,12 @@ fn unknown_value_type(id: u32) -> Finding {
     Finding::error("value-type-unknown", format!("{id} is not a value type; 0 to 12 exist"))
 }
 
-fn in_entry(fault: Finding, i: u64, key: Option<&str>) -> Finding {
-    match key {
+fn in_entry(stop: Stop, i: u64, key: Option<&str>) -> Stop {
+    stop.map(|fault| match key {
         Some(key) => fault.key(key),
         None => {
             let message = format!("metadata entry {i}: {}", fault.message).into();
             Finding { message, ..fault }
         }
-    }
+    })
 }

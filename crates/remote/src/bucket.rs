@@ -1,0 +1,243 @@
+//! Objects in S3, Google Cloud Storage and Azure Blob Storage.
+//!
+//! `object_store` knows how each of them signs requests; the requests themselves go through the
+//! same agent as all others, which counts bytes, keeps the time limits, and spares the program a
+//! second HTTP client with a second encryption library.
+
+use std::io::{ErrorKind, Read};
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use object_store::client::{
+    ClientConfigKey, HttpClient, HttpConnector, HttpError, HttpErrorKind, HttpRequest,
+    HttpResponse, HttpService,
+};
+use object_store::path::Path;
+use object_store::{
+    BackoffConfig, ClientOptions, GetOptions, GetRange, ObjectStore, ObjectStoreExt, RetryConfig,
+};
+use tokio::runtime::Runtime;
+use url::{Host, Url};
+
+use crate::client::{Client, Counted, fault};
+use crate::error::{Error, Fault};
+use crate::location::shown;
+use crate::pick::pick;
+
+/// The most that one request asks for.
+const PIECE: usize = 8 << 20;
+
+/// The longest body that is taken: a piece, or a listing. A store that sends more than it was
+/// asked for is cut off here.
+const LONGEST_BODY: u64 = 16 << 20;
+
+/// An object in a bucket.
+pub(crate) struct BucketFile {
+    store: Box<dyn ObjectStore>,
+    runtime: Runtime,
+    path: Path,
+    url: Url,
+    len: u64,
+    etag: Option<String>,
+}
+
+impl BucketFile {
+    /// Asks for the length of the object at `url`, or of the only model below it if it ends
+    /// with `/`.
+    pub fn open(client: Arc<Client>, url: Url) -> Result<Self, Error> {
+        let fail = |fault| client.error(&url, fault);
+        let failed = |error: object_store::Error| fail(Fault::Store(explain(&error)));
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .enable_time()
+            .build()
+            .map_err(|error| fail(Fault::Store(error.to_string())))?;
+        let store = store(&client, &url).map_err(failed)?;
+        let wrong = |error: object_store::path::Error| fail(Fault::Store(error.to_string()));
+        let mut path = Path::from_url_path(url.path()).map_err(wrong)?;
+        if matches!(url.path(), "" | "/") || url.path().ends_with('/') {
+            let listing = wait(&runtime, store.list_with_delimiter(Some(&path)));
+            let objects = listing.map_err(failed)?.objects.into_iter();
+            let names = objects.map(|object| object.location.into()).collect();
+            path = Path::parse(pick(shown(&url), names, "")?).map_err(wrong)?;
+        }
+        let meta = wait(&runtime, store.head(&path)).map_err(failed)?;
+        Ok(Self { store, runtime, path, url, len: meta.size, etag: meta.e_tag })
+    }
+
+    /// The key of the object.
+    pub fn key(&self) -> &str {
+        self.path.as_ref()
+    }
+
+    fn piece(&self, buffer: &mut [u8], offset: u64) -> Result<(), Fault> {
+        let options = GetOptions {
+            range: Some(GetRange::Bounded(offset..offset + buffer.len() as u64)),
+            if_match: self.etag.clone(),
+            ..GetOptions::default()
+        };
+        let fetch = async {
+            let result = self.store.get_opts(&self.path, options).await?;
+            let len = result.meta.size;
+            Ok((len, result.bytes().await?))
+        };
+        let (len, bytes) = wait(&self.runtime, fetch).map_err(|error| match error {
+            object_store::Error::Precondition { .. } => Fault::Changed,
+            error => Fault::Store(explain(&error)),
+        })?;
+        if len != self.len {
+            return Err(Fault::Changed);
+        }
+        if bytes.len() != buffer.len() {
+            return Err(Fault::Answer("its length is not that of the range".into()));
+        }
+        buffer.copy_from_slice(&bytes);
+        Ok(())
+    }
+}
+
+impl gguf::Source for BucketFile {
+    fn byte_len(&self) -> u64 {
+        self.len
+    }
+
+    fn read_at(&self, buffer: &mut [u8], mut offset: u64) -> Result<(), gguf::Error> {
+        let fail = |source| gguf::Error::environment("read", shown(&self.url).as_ref(), source);
+        let end = offset.checked_add(buffer.len() as u64);
+        if end.is_none_or(|end| end > self.len) {
+            return Err(fail(ErrorKind::UnexpectedEof.into()));
+        }
+        for piece in buffer.chunks_mut(PIECE) {
+            self.piece(piece, offset).map_err(|fault| fail(std::io::Error::other(fault)))?;
+            offset += piece.len() as u64;
+        }
+        Ok(())
+    }
+}
+
+/// The store of a URL, with keys, region and endpoint from the environment.
+fn store(client: &Arc<Client>, url: &Url) -> object_store::Result<Box<dyn ObjectStore>> {
+    let connector = Connector(Arc::clone(client));
+    let options = &client.options;
+    let retry = RetryConfig {
+        max_retries: options.attempts.saturating_sub(1) as usize,
+        backoff: BackoffConfig {
+            init_backoff: options.backoff,
+            max_backoff: options.longest_wait,
+            base: 2.0,
+        },
+        ..RetryConfig::default()
+    };
+    macro_rules! build {
+        ($builder:ty) => {
+            <$builder>::from_env()
+                .with_url(url.as_str())
+                .with_http_connector(connector)
+                .with_retry(retry)
+                .build()
+                .map(|store| Box::new(store) as Box<dyn ObjectStore>)
+        };
+    }
+    match url.scheme() {
+        #[cfg(feature = "aws")]
+        "s3" => build!(object_store::aws::AmazonS3Builder),
+        #[cfg(feature = "gcp")]
+        "gs" => build!(object_store::gcp::GoogleCloudStorageBuilder),
+        #[cfg(feature = "azure")]
+        "az" => build!(object_store::azure::MicrosoftAzureBuilder),
+        other => Err(object_store::Error::NotSupported {
+            source: format!("this program was built without {other}://").into(),
+        }),
+    }
+}
+
+/// The first line of an error, and what the environment should hold if it is about permission.
+fn explain(error: &object_store::Error) -> String {
+    let message = match error {
+        object_store::Error::NotFound { .. } => return "there is no such object".into(),
+        error => error.to_string(),
+    };
+    let advice = "set the store's usual variables: AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY, \
+                  AWS_REGION and AWS_ENDPOINT_URL; GOOGLE_SERVICE_ACCOUNT; or \
+                  AZURE_STORAGE_ACCOUNT_NAME and AZURE_STORAGE_ACCOUNT_KEY. For a public bucket, \
+                  set AWS_SKIP_SIGNATURE, GOOGLE_SKIP_SIGNATURE or AZURE_SKIP_SIGNATURE to true";
+    match error {
+        object_store::Error::PermissionDenied { .. }
+        | object_store::Error::Unauthenticated { .. }
+        | object_store::Error::Generic { .. } => format!("{message}; {advice}"),
+        _ => message,
+    }
+}
+
+/// Runs a future to its end on a thread of its own: the caller may be within another runtime,
+/// which forbids waiting.
+fn wait<T: Send>(runtime: &Runtime, future: impl Future<Output = T> + Send) -> T {
+    std::thread::scope(|scope| {
+        let thread = scope.spawn(|| runtime.block_on(future));
+        thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+    })
+}
+
+/// Lets `object_store` send its requests through our agent.
+#[derive(Clone, Debug)]
+struct Connector(Arc<Client>);
+
+impl HttpConnector for Connector {
+    fn connect(&self, options: &ClientOptions) -> object_store::Result<HttpClient> {
+        let allow_http = options.get_config_value(&ClientConfigKey::AllowHttp);
+        Ok(HttpClient::new(Service {
+            client: Arc::clone(&self.0),
+            allow_http: allow_http.is_some_and(|value| value == "true"),
+        }))
+    }
+}
+
+#[derive(Debug)]
+struct Service {
+    client: Arc<Client>,
+    allow_http: bool,
+}
+
+#[async_trait]
+impl HttpService for Service {
+    /// Blocks, which harms nobody: the runtime has one thread and one future.
+    async fn call(&self, request: HttpRequest) -> Result<HttpResponse, HttpError> {
+        if request.uri().scheme_str() == Some("http") && !self.allow_http && !loopback(&request) {
+            let why = "an http:// endpoint is open to everybody on the way: set AWS_ALLOW_HTTP, \
+                       GOOGLE_ALLOW_HTTP or AZURE_ALLOW_HTTP to true if that is fine";
+            return Err(HttpError::new_boxed(HttpErrorKind::Unknown, why.into()));
+        }
+        let (parts, body) = request.into_parts();
+        let body = body.as_bytes().map(|bytes| bytes.to_vec()).unwrap_or_default();
+        let request = ureq::http::Request::from_parts(parts, body);
+        let request = self
+            .client
+            .agent
+            .configure_request(request)
+            .timeout_recv_body(Some(self.client.body_timeout(LONGEST_BODY)))
+            .build();
+        let response = self.client.agent.run(request).map_err(http_error)?;
+        let (parts, body) = response.into_parts();
+        let reader = Counted { body: body.into_reader(), transferred: &self.client.transferred };
+        let mut bytes = Vec::new();
+        let taken = reader.take(LONGEST_BODY).read_to_end(&mut bytes);
+        taken.map_err(|error| http_error(error.into()))?;
+        Ok(HttpResponse::from_parts(parts, bytes.into()))
+    }
+}
+
+fn http_error(error: ureq::Error) -> HttpError {
+    let fault = fault(error);
+    let kind = if fault.is_passing() { HttpErrorKind::Interrupted } else { HttpErrorKind::Unknown };
+    HttpError::new(kind, fault)
+}
+
+/// True if a request does not leave this machine.
+fn loopback(request: &HttpRequest) -> bool {
+    let url = Url::parse(&request.uri().to_string());
+    url.is_ok_and(|url| match url.host() {
+        Some(Host::Ipv4(ip)) => ip.is_loopback(),
+        Some(Host::Ipv6(ip)) => ip.is_loopback(),
+        Some(Host::Domain(name)) => name == "localhost",
+        None => false,
+    })
+}

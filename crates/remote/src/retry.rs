@@ -1,0 +1,75 @@
+//! When to try again.
+
+use std::hash::{BuildHasher, RandomState};
+use std::thread::sleep;
+use std::time::{Duration, SystemTime};
+
+use crate::error::Fault;
+use crate::options::Options;
+
+/// Calls `attempt` until it succeeds, fails for good, or has failed too often.
+pub(crate) fn retry<T>(
+    options: &Options,
+    mut attempt: impl FnMut() -> Result<T, Fault>,
+) -> Result<T, Fault> {
+    let mut tried = 1;
+    loop {
+        let fault = match attempt() {
+            Err(fault) if fault.is_passing() && tried < options.attempts => fault,
+            result => return result,
+        };
+        let backoff = backoff(options, tried);
+        match fault {
+            // A server that asks for longer than anybody waits will not be glad of a try before.
+            Fault::Busy { wait: Some(wait), .. } if wait > options.longest_wait => {
+                return Err(fault);
+            }
+            Fault::Busy { wait: Some(wait), .. } => sleep(wait.max(backoff)),
+            _ => sleep(backoff),
+        }
+        tried += 1;
+    }
+}
+
+/// The wait after the `tried`th failure: doubled each time, less a random part up to half.
+fn backoff(options: &Options, tried: u32) -> Duration {
+    let doubled = 2u32.saturating_pow(tried - 1);
+    let longest = options.backoff.saturating_mul(doubled).min(options.longest_wait);
+    // Every `RandomState` has keys of its own, which is randomness enough for a delay.
+    let random = RandomState::new().hash_one(tried) as f64 / u64::MAX as f64;
+    longest.mul_f64(1.0 - random / 2.0)
+}
+
+/// The wait that a `Retry-After` header asks for: seconds, or a date.
+pub(crate) fn retry_after(header: &str) -> Option<Duration> {
+    let header = header.trim();
+    if let Ok(seconds) = header.parse() {
+        return Some(Duration::from_secs(seconds));
+    }
+    let date = httpdate::parse_http_date(header).ok()?;
+    Some(date.duration_since(SystemTime::now()).unwrap_or_default())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn waits_double_and_stay_within_their_bounds() {
+        let options = Options::default();
+        for (tried, full) in [(1, 500), (2, 1000), (3, 2000), (20, 60_000), (4_000_000, 60_000)] {
+            let wait = backoff(&options, tried).as_millis();
+            assert!((full / 2 - 1..=full).contains(&wait), "{tried}: {wait}");
+        }
+    }
+
+    #[test]
+    fn servers_ask_in_seconds_or_by_date() {
+        assert_eq!(retry_after(" 7 "), Some(Duration::from_secs(7)));
+        assert_eq!(retry_after("Sun, 06 Nov 1994 08:49:37 GMT"), Some(Duration::ZERO));
+        let soon = httpdate::fmt_http_date(SystemTime::now() + Duration::from_secs(100));
+        let wait = retry_after(&soon).unwrap();
+        assert!(wait > Duration::from_secs(90) && wait <= Duration::from_secs(100), "{wait:?}");
+        assert_eq!(retry_after("soon"), None);
+    }
+}

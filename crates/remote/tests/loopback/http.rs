@@ -1,0 +1,325 @@
+//! Reading over HTTP from servers that behave, fail, and lie.
+
+use std::time::{Duration, Instant};
+
+use crate::server::{Reply, Request, Server};
+use gguf_remote::{Error, Fault, Location, Opened, Options, Token, open_with};
+
+/// Bytes that are all different from their neighbours.
+fn file(len: usize) -> Vec<u8> {
+    (0..len).map(|i| (i % 251) as u8).collect()
+}
+
+const MIB: usize = 1 << 20;
+
+/// Patience of a test.
+fn options() -> Options {
+    Options {
+        stall_timeout: Duration::from_secs(10),
+        connect_timeout: Duration::from_secs(5),
+        attempts: 3,
+        backoff: Duration::from_millis(10),
+        longest_wait: Duration::from_secs(2),
+        hf_token: Some(Token("hf_secret".into())),
+        ..Options::default()
+    }
+}
+
+fn open(server: &Server, path: &str) -> Result<Opened, Error> {
+    open_with(&Location::parse(&server.url(path))?, options())
+}
+
+fn open_fault(server: &Server, path: &str) -> Fault {
+    open_fault_with(server, path, options())
+}
+
+fn open_fault_with(server: &Server, path: &str, options: Options) -> Fault {
+    match open_with(&Location::parse(&server.url(path)).unwrap(), options) {
+        Err(Error::Remote { fault, place }) => {
+            assert_eq!(place, server.url(path));
+            fault
+        }
+        Err(error) => panic!("{error}"),
+        Ok(_) => panic!("opened"),
+    }
+}
+
+fn read(opened: &Opened, offset: u64, len: usize) -> Result<Vec<u8>, String> {
+    let mut buffer = vec![0; len];
+    match opened.source.read_at(&mut buffer, offset) {
+        Ok(()) => Ok(buffer),
+        Err(error) => Err(error.to_string()),
+    }
+}
+
+/// A server of one file that answers a range wrongly as `wrong` says, where it says so.
+fn serve(
+    file: Vec<u8>,
+    wrong: impl Fn(&Request, Reply) -> Reply + Send + Sync + 'static,
+) -> Server {
+    Server::start(move |request| wrong(request, Reply::part(request, &file)))
+}
+
+#[test]
+fn parts_come_by_range_and_are_counted() {
+    let server = serve(file(3 * MIB), |_, reply| reply);
+    let opened = open(&server, "/dir/my%20model.gguf?signed=1").unwrap();
+    assert_eq!(opened.name, "my model.gguf");
+    assert_eq!(opened.source.byte_len(), 3 * MIB as u64);
+    assert_eq!(opened.transferred.bytes(), 256 << 10);
+    // The first bytes are there already, also as the front of a longer read.
+    assert_eq!(read(&opened, 100, 1000).unwrap(), file(1100)[100..]);
+    assert_eq!(server.requests().len(), 1);
+    assert_eq!(read(&opened, 0, MIB).unwrap(), file(MIB));
+    assert_eq!(opened.transferred.bytes(), MIB as u64);
+    assert_eq!(read(&opened, 2 * MIB as u64, MIB).unwrap(), file(3 * MIB)[2 * MIB..]);
+    assert_eq!(opened.transferred.bytes(), 2 * MIB as u64);
+    assert!(read(&opened, 3 * MIB as u64, 0).unwrap().is_empty());
+    assert!(read(&opened, 3 * MIB as u64, 1).is_err());
+    assert!(read(&opened, u64::MAX, 1).is_err());
+    assert_eq!(server.requests().len(), 3);
+    for request in server.requests() {
+        assert_eq!(request.header("Accept-Encoding"), Some("identity"));
+        // This host is not the hub.
+        assert_eq!(request.header("Authorization"), None);
+    }
+}
+
+#[test]
+fn many_threads_read_at_once() {
+    let server = serve(file(2 * MIB), |_, reply| reply);
+    let opened = open(&server, "/m.gguf").unwrap();
+    std::thread::scope(|scope| {
+        for i in 0..8 {
+            let (opened, start) = (&opened, MIB + i * 1000);
+            scope.spawn(move || {
+                let expected = &file(2 * MIB)[start..start + 5000];
+                assert_eq!(read(opened, start as u64, 5000).unwrap(), expected);
+            });
+        }
+    });
+}
+
+#[test]
+fn a_small_or_empty_file_is_read_at_once() {
+    let server = serve(file(10), |_, reply| reply);
+    let opened = open(&server, "/m.gguf").unwrap();
+    assert_eq!(
+        (opened.source.byte_len(), read(&opened, 3, 7).unwrap()),
+        (10, file(10)[3..].into())
+    );
+    let server = serve(Vec::new(), |_, reply| reply);
+    let opened = open(&server, "/m.gguf").unwrap();
+    assert_eq!((opened.source.byte_len(), read(&opened, 0, 0).unwrap()), (0, vec![]));
+}
+
+#[test]
+fn a_broken_connection_is_resumed_where_it_broke() {
+    // Every body ends after 100000 bytes; the last try needs no more.
+    let server = serve(file(MIB), |_, reply| reply.cut(100_000));
+    let opened = open(&server, "/m.gguf").unwrap();
+    let starts = || server.requests().iter().map(|r| r.range().unwrap().0).collect::<Vec<_>>();
+    assert_eq!(starts(), [0, 100_000, 200_000]);
+    assert_eq!(opened.transferred.bytes(), 256 << 10);
+    assert_eq!(read(&opened, 300_000, 250_000).unwrap(), file(MIB)[300_000..550_000]);
+    assert_eq!(starts()[3..], [300_000, 400_000, 500_000]);
+    // Three tries are not enough for this.
+    let message = read(&opened, 300_000, 400_000).unwrap_err();
+    assert!(message.contains("cannot read http://127.0.0.1"), "{message}");
+}
+
+#[test]
+fn a_busy_server_is_asked_again_when_it_says() {
+    for status in [408, 429, 500, 502, 503, 504] {
+        let server =
+            serve(
+                file(1000),
+                move |request, reply| {
+                    if request.earlier == 0 { Reply::status(status) } else { reply }
+                },
+            );
+        assert_eq!(open(&server, "/m.gguf").unwrap().source.byte_len(), 1000, "{status}");
+    }
+    let wait = |seconds: &'static str| {
+        serve(file(1000), move |request, reply| match request.earlier {
+            0 => Reply::status(429).header("Retry-After", seconds),
+            _ => reply,
+        })
+    };
+    let start = Instant::now();
+    open(&wait("1"), "/m.gguf").unwrap();
+    assert!(start.elapsed() >= Duration::from_secs(1));
+    // Longer than anybody waits: said at once.
+    let fault = open_fault(&wait("3600"), "/m.gguf");
+    assert_eq!(fault, Fault::Busy { status: 429, wait: Some(Duration::from_secs(3600)) });
+    // Busy for good.
+    let server = serve(file(1000), |_, _| Reply::status(503));
+    assert_eq!(open_fault(&server, "/m.gguf"), Fault::Busy { status: 503, wait: None });
+    assert_eq!(server.requests().len(), 3);
+}
+
+#[test]
+fn a_server_without_ranges_is_read_from_the_start_and_no_further_than_needed() {
+    let server = serve(Vec::new(), |_, _| Reply::whole(&file(8 * MIB)));
+    let opened = open(&server, "/m.gguf").unwrap();
+    assert_eq!(opened.source.byte_len(), 8 * MIB as u64);
+    assert_eq!(read(&opened, MIB as u64, 1000).unwrap(), file(MIB + 1000)[MIB..]);
+    assert_eq!(opened.transferred.bytes(), (256 << 10) + MIB as u64 + 1000);
+
+    // Too far inside: the length alone is forged here, nothing of that size is sent.
+    let server = serve(Vec::new(), |_, _| {
+        Reply::whole(&file(MIB)).header("Content-Length", (9u64 << 30).to_string())
+    });
+    let opened = open(&server, "/m.gguf").unwrap();
+    let message = read(&opened, 1 << 30, 10).unwrap_err();
+    assert!(message.contains("ignores requests for a part"), "{message}");
+
+    let server = serve(Vec::new(), |_, _| Reply::whole(&file(10)).header("Content-Length", "x"));
+    assert!(matches!(open_fault(&server, "/m.gguf"), Fault::Answer(_) | Fault::Connection(_)));
+}
+
+#[test]
+fn answers_that_do_not_fit_are_refused() {
+    let len = 10_000;
+    let cases: [(&str, &str); 6] = [
+        ("Content-Range", "bytes 1-9999/10000"),
+        ("Content-Range", "bytes 0-9998/10000"),
+        ("Content-Range", "bytes 0-9999/9000"),
+        ("Content-Range", "bytes 0-9999/*"),
+        ("Content-Range", "nonsense"),
+        ("Content-Encoding", "gzip"),
+    ];
+    for (name, value) in cases {
+        let server = serve(file(len), move |_, reply| reply.header(name, value));
+        let fault = open_fault(&server, "/m.gguf");
+        assert!(matches!(fault, Fault::Answer(_)), "{name}: {value}: {fault:?}");
+        assert_eq!(server.requests().len(), 1, "{name}: {value}");
+    }
+    let server = serve(file(len), move |_, reply| reply.body(file(len - 1)));
+    assert!(matches!(open_fault(&server, "/m.gguf"), Fault::Answer(_)));
+    let server = serve(file(len), move |_, _| Reply::status(206).body(file(len)));
+    assert!(matches!(open_fault(&server, "/m.gguf"), Fault::Answer(_)));
+}
+
+#[test]
+fn a_file_that_changes_is_noticed() {
+    let grows = Server::start(|request| {
+        Reply::part(request, &file(if request.earlier == 0 { MIB } else { MIB + 1 }))
+    });
+    let tagged = serve(file(MIB), |request, reply| {
+        reply.header("ETag", if request.earlier == 0 { "\"a\"" } else { "\"b\"" })
+    });
+    let honest = serve(file(MIB), |request, reply| match request.header("If-Range") {
+        Some(tag) if tag != "\"b\"" => Reply::whole(&file(MIB)).header("ETag", "\"b\""),
+        _ => reply.header("ETag", "\"a\""),
+    });
+    for server in [&grows, &tagged, &honest] {
+        let opened = open(server, "/m.gguf").unwrap();
+        let message = read(&opened, 300_000, 10).unwrap_err();
+        assert!(message.contains("the file changed"), "{message}");
+    }
+    assert_eq!(tagged.requests()[1].header("If-Range"), Some("\"a\""));
+}
+
+#[test]
+fn a_slow_server_is_left() {
+    let hurried =
+        || Options { stall_timeout: Duration::from_millis(300), slowest: 64 << 20, ..options() };
+    let start = Instant::now();
+    // Nothing for longer than the limit, then a byte now and then, each within the limit.
+    let silent = serve(file(1000), |_, reply| reply.pause(1000, Duration::from_secs(20)));
+    let drips = serve(file(1000), |_, reply| reply.pause(1, Duration::from_millis(100)));
+    for server in [silent, drips] {
+        let fault = open_fault_with(&server, "/m.gguf", hurried());
+        assert!(matches!(fault, Fault::Connection(_)), "{fault:?}");
+        assert_eq!(server.requests().len(), 3);
+    }
+    // Six tries of 0.3 s, their waits, and time for a busy machine; all bytes take 100 s.
+    assert!(start.elapsed() < Duration::from_secs(15), "{:?}", start.elapsed());
+}
+
+#[test]
+fn other_things_than_the_file_are_named() {
+    let page = serve(Vec::new(), |_, _| {
+        Reply::whole(b"<!doctype html>").header("Content-Type", "text/html; charset=utf-8")
+    });
+    assert!(matches!(open_fault(&page, "/o/r/blob/main/m.gguf"), Fault::NotTheFile(_)));
+    let pointer = b"version https://git-lfs.github.com/spec/v1\noid sha256:00\nsize 5\n";
+    let pointer = serve(pointer.to_vec(), |_, reply| reply);
+    assert!(matches!(open_fault(&pointer, "/m.gguf"), Fault::NotTheFile(_)));
+    for status in [400, 401, 403, 404, 410, 451, 501] {
+        let server = serve(Vec::new(), move |_, _| Reply::status(status));
+        let fault = open_fault(&server, "/m.gguf");
+        assert!(matches!(fault, Fault::Status { status: s, .. } if s == status), "{fault:?}");
+        assert_eq!(server.requests().len(), 1, "{status}");
+    }
+    let unreachable = Location::parse("http://127.0.0.1:1/m.gguf").unwrap();
+    let Err(Error::Remote { fault, .. }) = open_with(&unreachable, options()) else { panic!() };
+    assert!(matches!(fault, Fault::Connection(_)), "{fault:?}");
+}
+
+#[test]
+fn redirects_are_followed_and_bounded() {
+    let server = Server::start(|request| match request.path.as_str() {
+        "/there" => Reply::part(request, &file(MIB)),
+        "/here" => Reply::status(302).header("Location", "there"),
+        "/loop" => Reply::status(302).header("Location", "/loop"),
+        "/file" => Reply::status(302).header("Location", "file:///etc/hostname"),
+        _ => Reply::status(302),
+    });
+    let opened = open(&server, "/here").unwrap();
+    assert_eq!(read(&opened, 300_000, 10).unwrap(), file(MIB)[300_000..300_010]);
+    let paths: Vec<_> = server.requests().into_iter().map(|request| request.path).collect();
+    // The second read goes straight to where the first one ended.
+    assert_eq!(paths, ["/here", "/there", "/there"]);
+    assert_eq!(open_fault(&server, "/loop"), Fault::Redirect("without end"));
+    assert!(matches!(open_fault(&server, "/file"), Fault::Redirect(_)));
+    assert!(matches!(open_fault(&server, "/nowhere"), Fault::Redirect("to nowhere")));
+}
+
+#[test]
+fn an_expired_redirect_is_asked_for_again() {
+    let server = Server::start(|request| match request.path.as_str() {
+        "/here" if request.earlier == 0 => Reply::status(302).header("Location", "/signed1"),
+        "/here" => Reply::status(302).header("Location", "/signed2"),
+        "/signed1" if request.earlier > 0 => Reply::status(403),
+        _ => Reply::part(request, &file(MIB)),
+    });
+    let opened = open(&server, "/here").unwrap();
+    assert_eq!(read(&opened, 300_000, 10).unwrap(), file(MIB)[300_000..300_010]);
+    let paths: Vec<_> = server.requests().into_iter().map(|request| request.path).collect();
+    assert_eq!(paths, ["/here", "/signed1", "/signed1", "/here", "/signed2"]);
+}
+
+#[test]
+fn a_header_costs_a_small_part_of_the_file() {
+    let mut draft = gguf::Draft::default();
+    draft.metadata.set("general.architecture", "llama");
+    let words = (0..200_000).map(|i| format!("word {i}"));
+    let words = gguf::Value::Array(gguf::Array::from_strings(words));
+    draft.metadata.set("tokenizer.ggml.tokens", words);
+    draft.tensors.push(gguf::TensorInfo {
+        name: "output.weight".into(),
+        shape: gguf::Shape::new(&[8 << 20]).unwrap(),
+        tensor_type: gguf::TensorType::F32,
+        offset: 0,
+    });
+    let data = draft.lay_out().unwrap() as usize;
+    let mut bytes = gguf::write_header(&gguf::Header::new(draft).unwrap()).unwrap();
+    let header = bytes.len();
+    bytes.extend(file(data));
+
+    let served = bytes.clone();
+    let server = serve(bytes, |_, reply| reply);
+    let opened = open(&server, "/m.gguf").unwrap();
+    let limits = gguf::Limits::default();
+    let fetched = gguf::fetch_header(&*opened.source, limits).unwrap();
+    let model = gguf::Gguf::read_header(&fetched, opened.source.byte_len(), limits).unwrap();
+    let cost = opened.transferred.bytes();
+    assert!(cost <= header as u64 * 3 / 2 + MIB as u64, "{cost} for {header}");
+    // A tensor on demand.
+    let range = model.data_range(&model.tensors()[0]).unwrap();
+    let tensor = read(&opened, range.start, 1000).unwrap();
+    assert_eq!(tensor, served[range.start as usize..][..1000]);
+    assert_eq!(opened.transferred.bytes(), cost + 1000);
+}

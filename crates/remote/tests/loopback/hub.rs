@@ -1,0 +1,104 @@
+//! Names on the Hugging Face hub, and where its token goes.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU16, Ordering};
+
+use crate::server::{Reply, Server};
+use gguf_remote::{Error, Fault, Location, Opened, Options, Token, open_with};
+
+fn open(hub: &Server, word: &str, token: Option<&str>) -> Result<Opened, Error> {
+    let options = Options {
+        hf_endpoint: hub.url(""),
+        hf_token: token.map(|token| Token(token.into())),
+        attempts: 1,
+        ..Options::default()
+    };
+    open_with(&Location::parse(word)?, options)
+}
+
+#[test]
+fn the_token_is_for_the_hub_only() {
+    let elsewhere = Server::start(|request| Reply::part(request, b"GGUF far away"));
+    // The same machine by another name is another host.
+    let target = format!("http://localhost:{}/blob?signature=x", elsewhere.port);
+    let hub = Server::start(move |_| Reply::status(302).header("Location", target.as_str()));
+    let opened = open(&hub, "hf:org/repo:dir/m.gguf@v1", Some("hf_secret")).unwrap();
+    assert_eq!((opened.name.as_str(), opened.source.byte_len()), ("m.gguf", 13));
+    let asked = &hub.requests()[0];
+    assert_eq!(asked.path, "/org/repo/resolve/v1/dir/m.gguf");
+    assert_eq!(asked.header("Authorization"), Some("Bearer hf_secret"));
+    assert_eq!(elsewhere.requests().len(), 1);
+    assert_eq!(elsewhere.requests()[0].path, "/blob?signature=x");
+    assert_eq!(elsewhere.requests()[0].header("Authorization"), None);
+    // Nor does it show when somebody prints the options.
+    let options = Options { hf_token: Some(Token("hf_secret".into())), ..Options::default() };
+    assert!(!format!("{options:?}").contains("secret"));
+}
+
+#[test]
+fn a_repository_is_listed_page_by_page() {
+    let port = Arc::new(AtomicU16::new(0));
+    let here = Arc::clone(&port);
+    let hub = Server::start(move |request| match request.path.as_str() {
+        "/api/models/org/repo/tree/refs%2Fpr%2F1?recursive=true" => {
+            let port = here.load(Ordering::Relaxed);
+            let next = format!("<http://127.0.0.1:{port}/page2?cursor=a%3D>; rel=\"next\"");
+            let page = r#"[{"type":"directory","path":"q","oid":"0","size":0},
+                {"type":"file","path":"README.md","oid":"0","size":5}]"#;
+            Reply::whole(page.as_bytes()).header("Link", next)
+        }
+        "/page2?cursor=a%3D" => Reply::whole(
+            br#"[{"type":"file","path":"q/a-Q4_K_M.gguf"},{"type":"file","path":"q/a-Q8_0.gguf"}]"#,
+        ),
+        "/org/repo/resolve/refs%2Fpr%2F1/q/a-Q8_0.gguf" => Reply::part(request, b"GGUF"),
+        _ => Reply::status(404),
+    });
+    port.store(hub.port, Ordering::Relaxed);
+    let opened = open(&hub, "hf:org/repo:Q8_0@refs/pr/1", Some("hf_secret")).unwrap();
+    assert_eq!((opened.name.as_str(), opened.source.byte_len()), ("a-Q8_0.gguf", 4));
+    assert_eq!(hub.requests().len(), 3);
+    for request in hub.requests() {
+        assert_eq!(request.header("Authorization"), Some("Bearer hf_secret"));
+    }
+    let Err(Error::Choice { place, names }) = open(&hub, "hf:org/repo@refs/pr/1", None) else {
+        panic!("two files, none named")
+    };
+    assert_eq!(place, "hf:org/repo@refs/pr/1");
+    assert_eq!(names, ["q/a-Q4_K_M.gguf", "q/a-Q8_0.gguf"]);
+}
+
+#[test]
+fn refusals_say_what_to_do() {
+    let hub =
+        Server::start(|_| Reply::status(401).header("X-Error-Message", "Repository not found"));
+    let refusal = |token| match open(&hub, "hf:org/repo", token) {
+        Err(Error::Remote { fault: Fault::Status { status: 401, hint }, .. }) => hint,
+        Err(error) => panic!("{error}"),
+        Ok(_) => panic!("opened"),
+    };
+    let hint = refusal(None);
+    assert!(hint.starts_with("Repository not found; set HF_TOKEN"), "{hint}");
+    let hint = refusal(Some("hf_secret"));
+    assert!(hint.contains("the token in HF_TOKEN may not"), "{hint}");
+
+    let garbage = Server::start(|_| Reply::whole(b"<html>"));
+    let Err(Error::Remote { fault: Fault::Answer(_), .. }) = open(&garbage, "hf:org/repo", None)
+    else {
+        panic!("no listing was read")
+    };
+}
+
+#[test]
+fn local_files_and_folders_open_by_the_same_call() {
+    let dir = std::env::temp_dir().join(format!("gguf-remote-{}", std::process::id()));
+    std::fs::create_dir_all(&dir).unwrap();
+    std::fs::write(dir.join("README.md"), b"text").unwrap();
+    std::fs::write(dir.join("only.gguf"), b"GGUF!").unwrap();
+    let opened = gguf_remote::open(dir.to_str().unwrap()).unwrap();
+    assert_eq!((opened.name.as_str(), opened.source.byte_len()), ("only.gguf", 5));
+    assert_eq!(opened.transferred.bytes(), 0);
+    std::fs::write(dir.join("other.gguf"), b"GGUF").unwrap();
+    assert!(matches!(gguf_remote::open(dir.to_str().unwrap()), Err(Error::Choice { .. })));
+    std::fs::remove_dir_all(&dir).unwrap();
+    assert!(matches!(gguf_remote::open("no/such/file.gguf"), Err(Error::Local(_))));
+}

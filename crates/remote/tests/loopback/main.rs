@@ -1,0 +1,5 @@
+//! Far files, served by this machine to itself.
+
+mod http;
+mod hub;
+mod server;
