@@ -46,7 +46,7 @@ impl BucketFile {
     /// with `/`.
     pub fn open(client: Arc<Client>, url: Url) -> Result<Self, Error> {
         let fail = |fault| client.error(&url, fault);
-        let failed = |error: object_store::Error| fail(Fault::Store(explain(&error)));
+        let failed = |error: object_store::Error| fail(Fault::Store(explain(&error, &url)));
         let runtime = tokio::runtime::Builder::new_current_thread()
             .enable_time()
             .build()
@@ -82,7 +82,7 @@ impl BucketFile {
         };
         let (len, bytes) = wait(&self.runtime, fetch).map_err(|error| match error {
             object_store::Error::Precondition { .. } => Fault::Changed,
-            error => Fault::Store(explain(&error)),
+            error => Fault::Store(error.to_string()),
         })?;
         if len != self.len {
             return Err(Fault::Changed);
@@ -150,21 +150,26 @@ fn store(client: &Arc<Client>, url: &Url) -> object_store::Result<Box<dyn Object
     }
 }
 
-/// The first line of an error, and what the environment should hold if it is about permission.
-fn explain(error: &object_store::Error) -> String {
-    let message = match error {
-        object_store::Error::NotFound { .. } => return "there is no such object".into(),
-        error => error.to_string(),
+/// What a store's client says, and what the environment should hold if that may be the reason.
+fn explain(error: &object_store::Error, url: &Url) -> String {
+    use object_store::Error as E;
+    let advice = match url.scheme() {
+        "s3" => {
+            "set AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY, AWS_REGION and, for other stores than \
+             Amazon's, AWS_ENDPOINT_URL; or AWS_SKIP_SIGNATURE=true for a public bucket"
+        }
+        "gs" => "set GOOGLE_SERVICE_ACCOUNT, or GOOGLE_SKIP_SIGNATURE=true for a public bucket",
+        _ => {
+            "set AZURE_STORAGE_ACCOUNT_NAME and AZURE_STORAGE_ACCOUNT_KEY, or \
+             AZURE_SKIP_SIGNATURE=true for a public container"
+        }
     };
-    let advice = "set the store's usual variables: AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY, \
-                  AWS_REGION and AWS_ENDPOINT_URL; GOOGLE_SERVICE_ACCOUNT; or \
-                  AZURE_STORAGE_ACCOUNT_NAME and AZURE_STORAGE_ACCOUNT_KEY. For a public bucket, \
-                  set AWS_SKIP_SIGNATURE, GOOGLE_SKIP_SIGNATURE or AZURE_SKIP_SIGNATURE to true";
     match error {
-        object_store::Error::PermissionDenied { .. }
-        | object_store::Error::Unauthenticated { .. }
-        | object_store::Error::Generic { .. } => format!("{message}; {advice}"),
-        _ => message,
+        E::NotFound { .. } => "there is no such object".into(),
+        E::PermissionDenied { .. } | E::Unauthenticated { .. } | E::Generic { .. } => {
+            format!("{error}; {advice}")
+        }
+        error => error.to_string(),
     }
 }
 
