@@ -7,9 +7,7 @@ use crate::finding::{Finding, Sink};
 use crate::rules::Subject;
 use crate::rules::fit::Fit;
 use crate::rules::kind::FileKind;
-use crate::schema::{
-    self, ARCHITECTURES, Architecture, Arity, Block, Expected, Need, SYMBOLS, Scope,
-};
+use crate::schema::{self, Architecture, Arity, Block, Expected, Need, SYMBOLS, Scope};
 use crate::tensor::TensorInfo;
 
 /// More layers than any model has: tensors of a forged file are not looked at layer by layer.
