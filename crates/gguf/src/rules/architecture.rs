@@ -5,10 +5,9 @@ use std::ops::ControlFlow;
 
 use crate::finding::{Finding, Sink};
 use crate::rules::Subject;
+use crate::rules::fit::Fit;
 use crate::rules::kind::FileKind;
-use crate::schema::{
-    self, ARCHITECTURES, Architecture, Arity, Block, Expected, Need, SYMBOLS, Scope,
-};
+use crate::schema::{self, Architecture, Arity, Block, Expected, Need, SYMBOLS, Scope};
 use crate::tensor::TensorInfo;
 
 /// More layers than any model has: tensors of a forged file are not looked at layer by layer.
@@ -365,57 +364,4 @@ fn fits(tensor: &TensorInfo, shape: &[Option<u64>]) -> bool {
 /// The number of the layer that a tensor belongs to.
 fn layer_of(name: &str, prefix: &str) -> Option<u64> {
     name.strip_prefix(prefix)?.split('.').next()?.parse().ok()
-}
-
-/// How well the names of tensors fit an architecture.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-struct Fit {
-    /// Names that the architecture lacks, and names it needs that are missing.
-    strange: usize,
-    /// Names that the architecture has besides.
-    unused: usize,
-    /// Names in common.
-    known: usize,
-}
-
-impl Fit {
-    /// Names of tensors with `{i}` in place of numbers, each once.
-    fn names(tensors: &[TensorInfo]) -> HashSet<String> {
-        fn replace(segment: &str) -> &str {
-            let number = !segment.is_empty() && segment.bytes().all(|b| b.is_ascii_digit());
-            if number { "{i}" } else { segment }
-        }
-        let name =
-            |tensor: &TensorInfo| tensor.name.split('.').map(replace).collect::<Vec<_>>().join(".");
-        tensors.iter().map(name).collect()
-    }
-
-    fn of(architecture: &Architecture, names: &HashSet<String>) -> Self {
-        // A tensor can stand in blocks of two kinds; needed by one, it counts as needed.
-        let mut own: HashMap<String, Need> = HashMap::new();
-        for (name, need) in architecture.tensor_names() {
-            let entry = own.entry(name).or_insert(need);
-            if need == Need::Required {
-                *entry = need;
-            }
-        }
-        let known = own.keys().filter(|name| names.contains(*name)).count();
-        let missing =
-            |(name, need): &(&String, &Need)| **need == Need::Required && !names.contains(*name);
-        let missing = own.iter().filter(missing).count();
-        Self { strange: names.len() - known + missing, unused: own.len() - known - missing, known }
-    }
-
-    /// The best fit, and the architectures that lack and miss no more than that.
-    fn best(names: &HashSet<String>) -> Option<(Self, String)> {
-        const SHOWN: usize = 3;
-        let fits = ARCHITECTURES.iter().filter(|architecture| !architecture.open);
-        let mut fits: Vec<_> = fits.map(|one| (Self::of(one, names), one.name)).collect();
-        fits.retain(|(fit, _)| fit.known > 0);
-        fits.sort();
-        let (best, _) = *fits.first()?;
-        let same = fits.iter().filter(|(fit, _)| fit.strange == best.strange);
-        let same: Vec<_> = same.map(|(_, name)| *name).take(SHOWN).collect();
-        Some((best, same.join(" or ")))
-    }
 }

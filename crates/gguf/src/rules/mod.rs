@@ -6,6 +6,7 @@
 
 pub(crate) mod architecture;
 pub(crate) mod content;
+pub(crate) mod fit;
 pub(crate) mod header;
 pub(crate) mod keys;
 pub(crate) mod kind;
