@@ -7,7 +7,6 @@ use crate::finding::{Finding, Sink};
 use crate::header::alignment_finding;
 use crate::metadata::Metadata;
 use crate::rules::Subject;
-use crate::shard;
 use crate::value::Value;
 
 /// Versions of the format that exist.
@@ -53,10 +52,6 @@ pub(crate) fn version_unknown(version: u32) -> Finding {
 
 fn architecture(subject: &Subject, sink: &mut dyn Sink) -> ControlFlow<()> {
     const KEY: &str = "general.architecture";
-    if subject.draft.metadata.u64(shard::NO).is_some_and(|no| no > 0) {
-        // The first shard says it for all.
-        return ControlFlow::Continue(());
-    }
     let finding = match subject.draft.metadata.get(KEY) {
         None => Finding::warning("architecture-missing", "the file does not name an architecture")
             .key(KEY)
