@@ -157,6 +157,18 @@ fn plans_by_size_follow_the_official_rule() {
     }
 }
 
+#[test]
+fn a_model_without_tensors_can_be_split() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("m.gguf");
+    write_file(&path, &[("general.name", "vocab".into())], &[]);
+    for (keys_first, count) in [(false, 1), (true, 2)] {
+        let shards = split(&path, &directory.path().join("s"), by_tensors(5, keys_first));
+        assert_eq!(shards.len(), count);
+        assert_eq!(ModelFiles::open(&shards[0]).unwrap().model().unwrap().tensors().len(), 0);
+    }
+}
+
 /// Alignment is a key of the first shard; the others have the default.
 #[test]
 fn a_wide_alignment_survives() {

@@ -8,7 +8,6 @@ use crate::header::alignment_finding;
 use crate::metadata::Metadata;
 use crate::rules::Subject;
 use crate::rules::kind::FileKind;
-use crate::shard;
 use crate::value::Value;
 
 /// Versions of the format that exist.
@@ -54,10 +53,6 @@ pub(crate) fn version_unknown(version: u32) -> Finding {
 
 fn architecture(subject: &Subject, sink: &mut dyn Sink) -> ControlFlow<()> {
     const KEY: &str = "general.architecture";
-    if subject.draft.metadata.u64(shard::NO).is_some_and(|no| no > 0) {
-        // The first shard says it for all.
-        return ControlFlow::Continue(());
-    }
     let finding = match subject.draft.metadata.get(KEY) {
         None if !FileKind::of(subject.draft).has_architecture() => {
             return ControlFlow::Continue(());

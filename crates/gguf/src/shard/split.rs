@@ -66,18 +66,21 @@ pub struct PlannedShard<'m, 'a> {
 impl<'m, 'a> SplitPlan<'m, 'a> {
     /// Plans shards with the bytes that the official tool would write.
     ///
-    /// Where that tool gives up, because the first tensor alone is over the limit, that tensor
-    /// has a shard of its own like any other.
+    /// Three things are otherwise, each to lose nothing. Where that tool gives up, because the
+    /// first tensor alone is over the limit, that tensor has a shard of its own like any other.
+    /// Shapes keep final dimensions of 1, which it drops. Data are aligned as the file asks; it
+    /// writes 32 whatever `general.alignment` says.
     ///
     /// # Errors
     /// [`Error::Caller`] if there were more than the 65535 shards that the keys can count;
     /// [`Error::File`] if the size of a tensor is not known.
     pub fn new(model: &'m Model<'a>, options: SplitOptions) -> Result<Self, Error> {
         let mut groups = cut(model.tensors(), options.limit);
+        if groups.is_empty() {
+            groups.push(&[]);
+        }
         if options.no_tensor_first_split {
             groups.insert(0, &[]);
-        } else if groups.is_empty() {
-            groups.push(&[]);
         }
         let count = u16::try_from(groups.len()).map_err(|_| {
             let message =
