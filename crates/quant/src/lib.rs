@@ -9,6 +9,7 @@
 mod bits;
 mod blocks;
 mod codec;
+mod grids;
 pub mod recipe;
 mod search;
 

@@ -13,10 +13,18 @@ mod f16;
 mod f32;
 mod f64;
 mod integers;
+mod iq1_m;
+mod iq1_s;
+mod iq2_s;
+mod iq2_xs;
+mod iq2_xxs;
+mod iq3_s;
+mod iq3_xxs;
 mod iq4;
 mod iq4_nl;
 mod iq4_xs;
 mod k_affine;
+mod magnitudes;
 mod mxfp4;
 mod nvfp4;
 mod q1_0;
@@ -33,6 +41,7 @@ mod q6_k;
 mod q8_0;
 mod q8_1;
 mod q8_k;
+mod ternary;
 mod tq1_0;
 mod tq2_0;
 
@@ -51,6 +60,13 @@ pub(crate) static CODECS: &[Codec] = &[
     Codec::blocks::<q4_k::Q4K, _, _>(),
     Codec::blocks::<q5_k::Q5K, _, _>(),
     Codec::blocks::<q6_k::Q6K, _, _>(),
+    Codec::blocks::<iq1_s::IQ1S, _, _>(),
+    Codec::blocks::<iq1_m::IQ1M, _, _>(),
+    Codec::blocks::<iq2_xxs::IQ2XXS, _, _>(),
+    Codec::blocks::<iq2_xs::IQ2XS, _, _>(),
+    Codec::blocks::<iq2_s::IQ2S, _, _>(),
+    Codec::blocks::<iq3_xxs::IQ3XXS, _, _>(),
+    Codec::blocks::<iq3_s::IQ3S, _, _>(),
     Codec::blocks::<iq4_nl::IQ4NL, _, _>(),
     Codec::blocks::<iq4_xs::IQ4XS, _, _>(),
     Codec::blocks::<tq1_0::TQ1_0, _, _>(),
