@@ -48,6 +48,7 @@ impl From<gguf::Error> for Failure {
         match error {
             gguf::Error::Environment { .. } => Self::Environment(message),
             gguf::Error::Caller(_) => Self::Usage(message),
+            gguf::Error::Interrupted => Self::Interrupted,
             _ => Self::Input(message),
         }
     }
@@ -58,10 +59,22 @@ impl From<gguf_convert::Error> for Failure {
         let message = error.to_string();
         match error {
             gguf_convert::Error::Container(error) => error.into(),
-            gguf_convert::Error::Interrupted => Self::Interrupted,
             gguf_convert::Error::Environment { .. } => Self::Environment(message),
             gguf_convert::Error::Request { .. } => Self::Usage(message),
             _ => Self::Input(message),
+        }
+    }
+}
+
+impl From<gguf_remote::Error> for Failure {
+    fn from(error: gguf_remote::Error) -> Self {
+        let message = error.to_string();
+        match error {
+            gguf_remote::Error::Local(error) => error.into(),
+            gguf_remote::Error::Location { .. } | gguf_remote::Error::Choice { .. } => {
+                Self::Usage(message)
+            }
+            _ => Self::Environment(message),
         }
     }
 }

@@ -27,6 +27,19 @@ fn scaled(mut value: f64, units: &[&str], space: &str) -> String {
     }
 }
 
+/// A size as users of the official tools write it: `2G`, `500M`, `64K`, decimal.
+pub fn parse_size(text: &str) -> Result<u64, String> {
+    let (digits, factor) = match text.as_bytes().last() {
+        Some(b'K' | b'k') => (&text[..text.len() - 1], 1_000),
+        Some(b'M' | b'm') => (&text[..text.len() - 1], 1_000_000),
+        Some(b'G' | b'g') => (&text[..text.len() - 1], 1_000_000_000),
+        _ => (text, 1),
+    };
+    let number = digits.parse::<u64>().ok().filter(|number| *number > 0);
+    let size = number.and_then(|number| number.checked_mul(factor));
+    size.ok_or_else(|| format!("`{text}` is no size such as 2G, 500M or 4096"))
+}
+
 /// A value as JSON. Bytes that are no text are replaced; arrays longer than `longest` become an
 /// object with their length and first elements.
 pub fn value_json(value: &Value, longest: u64) -> Json {
@@ -130,5 +143,10 @@ mod tests {
         assert_eq!(bytes(999_999_999), "1.00 GB");
         assert_eq!(count(7_240_000_000), "7.24B");
         assert_eq!(count(12), "12");
+        assert_eq!(parse_size("2G"), Ok(2_000_000_000));
+        assert_eq!(parse_size("64k"), Ok(64_000));
+        for wrong in ["", "G", "0M", "-1", "1.5G", "99999999999999999999"] {
+            assert!(parse_size(wrong).is_err());
+        }
     }
 }

@@ -5,8 +5,11 @@
 
 mod commands;
 mod failure;
+mod key_value;
 mod listing;
+mod opened;
 mod progress;
+mod sarif;
 mod target;
 
 use std::process::ExitCode;
@@ -34,6 +37,13 @@ enum Command {
     Quantize(commands::quantize::Args),
     Inspect(commands::inspect::Args),
     Check(commands::check::Args),
+    Edit(commands::edit::Args),
+    Name(commands::name::Args),
+    Split(commands::split::Args),
+    Merge(commands::merge::Args),
+    Diff(commands::diff::Args),
+    Hash(commands::hash::Args),
+    ConvertEndian(commands::endian::Args),
     Demo(commands::demo::Args),
 }
 
@@ -44,6 +54,13 @@ fn main() -> ExitCode {
         Command::Quantize(args) => commands::quantize::run(&args),
         Command::Inspect(args) => commands::inspect::run(&args),
         Command::Check(args) => commands::check::run(&args),
+        Command::Edit(args) => commands::edit::run(&args),
+        Command::Name(args) => commands::name::run(&args),
+        Command::Split(args) => commands::split::run(&args),
+        Command::Merge(args) => commands::merge::run(&args),
+        Command::Diff(args) => commands::diff::run(&args),
+        Command::Hash(args) => commands::hash::run(&args),
+        Command::ConvertEndian(args) => commands::endian::run(&args),
         Command::Demo(args) => commands::demo::run(&args),
     };
     match result {

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
-/// Counts bytes written.
+/// Counts bytes read or written.
 pub struct Progress {
     bar: ProgressBar,
     started: Instant,
@@ -25,24 +25,34 @@ impl Progress {
             bar.set_style(style);
         }
         bar.set_message(what.to_owned());
-        let interrupted = Arc::new(AtomicBool::new(false));
+        Self { bar, started: Instant::now(), interrupted: Arc::default() }
+    }
+
+    /// Lets Ctrl-C end the work in good order: for work that writes files.
+    pub fn stoppable(self) -> Self {
         for signal in signal_hook::consts::TERM_SIGNALS {
             // Where a signal cannot be caught, it ends the process as it always did. A second one
             // does so at once.
-            let _ = signal_hook::flag::register_conditional_default(*signal, interrupted.clone());
-            let _ = signal_hook::flag::register(*signal, interrupted.clone());
+            let interrupted = || self.interrupted.clone();
+            let _ = signal_hook::flag::register_conditional_default(*signal, interrupted());
+            let _ = signal_hook::flag::register(*signal, interrupted());
         }
-        Self { bar, started: Instant::now(), interrupted }
+        self
     }
 
-    /// Another `bytes` are done. `Break` after Ctrl-C: whoever writes files then removes what is
-    /// not complete.
-    pub fn advance(&self, bytes: u64) -> ControlFlow<()> {
+    /// Another `bytes` are done.
+    pub fn count(&self, bytes: u64) {
         self.bar.inc(bytes);
         // On anything but a terminal this target stays hidden too.
         if self.bar.is_hidden() && self.started.elapsed() > Duration::from_secs(1) {
             self.bar.set_draw_target(ProgressDrawTarget::stderr());
         }
+    }
+
+    /// As [`Progress::count`]; `Break` after Ctrl-C: whoever writes files then removes what is not
+    /// complete.
+    pub fn advance(&self, bytes: u64) -> ControlFlow<()> {
+        self.count(bytes);
         if self.interrupted.load(Ordering::Relaxed) {
             self.bar.finish_and_clear();
             return ControlFlow::Break(());

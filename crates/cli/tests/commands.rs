@@ -189,7 +189,7 @@ fn requantizing_needs_leave() {
     fails(&["quantize", &q8, &out, "q4_0"], 2, &["quantized already", "--allow-requantize"]);
     assert!(!PathBuf::from(&out).exists());
     succeeds(&["quantize", "--allow-requantize", &q8, &out, "q4_0"]);
-    fails(&["quantize", &f16, &f16, "q4_0"], 2, &["is the input"]);
+    fails(&["quantize", &f16, &f16, "q4_0"], 2, &["is an input"]);
     fails(&["quantize", &f16, &out, "iq2_xxs"], 2, &["importance"]);
 }
 

@@ -1,6 +1,7 @@
 //! What is said of two models whose relation is known.
 
 use std::fs;
+use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 
 use gguf::{
@@ -102,7 +103,7 @@ fn a_split_model_is_the_same() {
     let model = files.model().unwrap();
     let options = SplitOptions { limit: SplitLimit::Bytes(4096), no_tensor_first_split: true };
     let plan = SplitPlan::new(&model, options).unwrap();
-    let shards = plan.write(&directory.path().join("s"), &|_| {}).unwrap();
+    let shards = plan.write(&directory.path().join("s"), &|_| ControlFlow::Continue(())).unwrap();
     let found = compare_files(&whole, &shards[1]);
     assert_eq!((found.verdict, found.same), (Verdict::Same, 3));
 }

@@ -45,9 +45,6 @@ pub enum Error {
         /// What to do about it.
         help: String,
     },
-    /// Somebody asked to stop.
-    #[error("interrupted")]
-    Interrupted,
     /// The container refused: reading a GGUF, or writing one.
     #[error(transparent)]
     Container(#[from] gguf::Error),

@@ -93,7 +93,7 @@ pub fn plan<'a>(
     let file_name = ModelName::from_metadata(&metadata, Some(file_type.name())).to_string();
     let (items, recipe_notes) = choose_types(tensors, &metadata, target, matrices)?;
     notes.extend(recipe_notes);
-    Ok(Conversion { job: Job { metadata, items }, file_name, notes })
+    Ok(Conversion { job: Job { metadata, items, check_finite: true }, file_name, notes })
 }
 
 /// The version of the block formats, `GGML_QNT_VERSION`.

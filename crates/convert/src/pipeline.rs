@@ -11,7 +11,7 @@ use std::path::Path;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
-use gguf::{Draft, Header, Metadata, Output, TensorInfo, TensorType, write_header};
+use gguf::{Draft, Header, Metadata, Model, Output, TensorInfo, TensorType, write_header};
 
 use crate::Error;
 use crate::tensor::Tensor;
@@ -32,6 +32,8 @@ pub struct Job<'a> {
     pub metadata: Metadata<'static>,
     /// The tensors, in file order.
     pub items: Vec<Item<'a>>,
+    /// Refuse weights that are no finite numbers, also in tensors that are only copied.
+    pub check_finite: bool,
 }
 
 /// Elements that a worker takes at a time, if a row has no more: small enough for the buffers to
@@ -39,6 +41,19 @@ pub struct Job<'a> {
 const CHUNK: u64 = 128 * 1024;
 
 impl Job<'_> {
+    /// The model's tensors, unchanged, under the same names.
+    pub fn copy<'a>(model: &Model<'a>) -> Job<'a> {
+        let items = model.tensors().iter().map(|tensor| Item {
+            target: tensor.info.tensor_type,
+            tensor: Tensor::of_model(tensor),
+        });
+        Job {
+            metadata: model.metadata().clone().into_owned(),
+            items: items.collect(),
+            check_finite: false,
+        }
+    }
+
     /// The header of the output, offsets laid out.
     ///
     /// # Errors
@@ -90,8 +105,11 @@ impl Job<'_> {
             .flat_map(|(item, offset)| Chunk::all_of(item, offset))
             .collect();
         run(&chunks, threads, |chunk, buffers| {
-            let written = chunk.process(buffers, &output)?;
-            if progress(written).is_break() { Err(Error::Interrupted) } else { Ok(()) }
+            let written = chunk.process(buffers, &output, self.check_finite)?;
+            if progress(written).is_break() {
+                return Err(gguf::Error::Interrupted.into());
+            }
+            Ok(())
         })?;
         output.commit()?;
         Ok(())
@@ -171,11 +189,18 @@ impl<'i, 'a> Chunk<'i, 'a> {
     }
 
     /// Reads, converts and writes the rows, and returns the number of bytes written.
-    fn process(&self, buffers: &mut Buffers, output: &Output) -> Result<u64, Error> {
+    fn process(
+        &self,
+        buffers: &mut Buffers,
+        output: &Output,
+        check_finite: bool,
+    ) -> Result<u64, Error> {
         let Item { tensor, target } = self.item;
         let Buffers { stored, floats, encoded } = buffers;
         tensor.read_rows(self.first_row, self.rows, stored)?;
-        self.check_finite(tensor.stored_type, stored)?;
+        if check_finite {
+            self.check_finite(tensor.stored_type, stored)?;
+        }
         if tensor.stored_type == *target {
             output.write_at(stored, self.offset)?;
             return Ok(stored.len() as u64);

@@ -1,11 +1,10 @@
 //! A GGUF as the source: the same pipeline with another beginning.
 
-use gguf::{Gguf, Metadata, Source, TensorType, Value};
-use gguf_quant::recipe::{self, Model, Reason, Target, TensorDesc};
+use gguf::{ByteOrder, Metadata, Model, TensorType, Value};
+use gguf_quant::recipe::{self, Reason, Target, TensorDesc};
 
 use crate::Error;
-use crate::pipeline::{Item, Job};
-use crate::tensor::{Stored, Tensor};
+use crate::pipeline::Job;
 
 /// What a quantization can be asked for.
 #[derive(Clone, Debug, Default)]
@@ -26,24 +25,29 @@ pub struct Quantization<'a> {
     pub notes: Vec<String>,
 }
 
-/// Plans the quantization of `model`, whose bytes are `source`'s.
+/// Plans the quantization of `model`.
 ///
 /// # Errors
 /// If a tensor would have to be quantized again without leave, has no codec, or cannot have any
-/// type that the recipe wants; if an importance matrix is needed.
+/// type that the recipe wants; if an importance matrix is needed; if the model is big-endian.
 pub fn plan<'a>(
-    model: &Gguf,
-    source: &'a dyn Source,
+    model: &Model<'a>,
     target: Target,
     options: &Options,
 ) -> Result<Quantization<'a>, Error> {
+    if model.order() == ByteOrder::Big {
+        return Err(Error::Request {
+            what: "the model is big-endian".into(),
+            help: "convert it with `gguf convert-endian` first".into(),
+        });
+    }
     let descriptions: Vec<_> = model
         .tensors()
         .iter()
         .map(|tensor| TensorDesc {
-            name: &tensor.name,
-            shape: &tensor.shape,
-            ty: tensor.tensor_type,
+            name: &tensor.info.name,
+            shape: &tensor.info.shape,
+            ty: tensor.info.tensor_type,
         })
         .collect();
     let mut metadata = model.metadata().clone().into_owned();
@@ -60,16 +64,11 @@ pub fn plan<'a>(
     if let Some(mix) = target.file_type() {
         metadata.set("general.file_type", mix.number());
     }
-    let items = model.tensors().iter().zip(types).map(|(tensor, target)| Item {
-        tensor: Tensor::stored(
-            &*tensor.name,
-            tensor.shape,
-            tensor.tensor_type,
-            Stored { source, offset: model.data_start() + tensor.offset },
-        ),
-        target,
-    });
-    Ok(Quantization { job: Job { metadata, items: items.collect() }, notes })
+    let mut job = Job { metadata, check_finite: true, ..Job::copy(model) };
+    for (item, target) in job.items.iter_mut().zip(types) {
+        item.target = target;
+    }
+    Ok(Quantization { job, notes })
 }
 
 /// A type per tensor, and what the user should know about them.
@@ -83,7 +82,7 @@ pub(crate) fn decide(
     options: &recipe::Options,
 ) -> Result<(Vec<TensorType>, Vec<String>), Error> {
     let architecture = metadata.architecture().unwrap_or_default();
-    let model = Model::from_keys(architecture, |key| {
+    let model = recipe::Model::from_keys(architecture, |key| {
         let value = metadata.get(key)?;
         match value.as_array() {
             // A number per block: the official loader looks at the first.

@@ -3,7 +3,7 @@
 //! Nothing is read until the pipeline asks for rows. A tensor may be put together from several
 //! stored ones (experts), and its rows may stand in another order than they are stored.
 
-use gguf::{Shape, Source, TensorType};
+use gguf::{ModelTensor, Shape, Source, TensorType};
 
 /// Where the bytes of a stored tensor begin.
 #[derive(Clone, Copy)]
@@ -79,6 +79,13 @@ impl<'a> Tensor<'a> {
     ) -> Self {
         let content = Content::Stored { parts: vec![at], order: RowOrder::AsStored };
         Self { name: name.into(), shape, stored_type, content }
+    }
+
+    /// A tensor of a model, as it is.
+    pub fn of_model(tensor: &ModelTensor<'a>) -> Self {
+        let info = &tensor.info;
+        let at = Stored { source: tensor.source, offset: tensor.offset };
+        Self::stored(&*info.name, info.shape, info.tensor_type, at)
     }
 
     /// Rows: everything beyond the first dimension.

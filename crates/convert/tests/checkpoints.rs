@@ -4,7 +4,7 @@ use std::num::NonZeroUsize;
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 
-use gguf::{Gguf, Value};
+use gguf::{Gguf, ModelFiles, Value};
 use gguf_convert::hf::{self, Options};
 use gguf_convert::source::safetensors::Checkpoint;
 use gguf_quant::recipe::Target;
@@ -123,7 +123,8 @@ fn tiny_kjv_equals_the_official_quantizer() {
     convert(&source, &f16, "f16", None);
     let f16_bytes = std::fs::read(&f16).unwrap();
     check_digests(&f16_bytes, &reference["f16"], "f16");
-    let f16_model = Gguf::read(&f16_bytes).unwrap();
+    let f16_files = ModelFiles::open(&f16).unwrap();
+    let f16_model = f16_files.model().unwrap();
     for mix in mixes.split_whitespace() {
         let path = out.path().join(format!("{mix}.gguf"));
         convert(&source, &path, mix, None);
@@ -132,8 +133,7 @@ fn tiny_kjv_equals_the_official_quantizer() {
         check_digests(&std::fs::read(&path).unwrap(), expected, mix);
 
         let target = mix.parse().unwrap();
-        let quantization =
-            gguf_convert::quantize::plan(&f16_model, &f16_bytes, target, &Default::default());
+        let quantization = gguf_convert::quantize::plan(&f16_model, target, &Default::default());
         quantization
             .unwrap()
             .job

@@ -210,7 +210,7 @@ fn whoever_stops_the_work_finds_nothing_left() {
     let before = case.listing();
     let threads = NonZeroUsize::new(2).unwrap();
     let result = conversion.job.write(&case.path("out.gguf"), threads, &|_| ControlFlow::Break(()));
-    assert!(matches!(result, Err(Error::Interrupted)));
+    assert!(matches!(result, Err(Error::Container(gguf::Error::Interrupted))));
     assert_eq!(case.listing(), before);
 }
 

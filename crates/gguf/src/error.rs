@@ -30,6 +30,9 @@ pub enum Error {
         /// The rule it breaks.
         finding: Box<Finding>,
     },
+    /// Somebody asked to stop.
+    #[error("interrupted")]
+    Interrupted,
     /// The caller asked for something that does not exist or does not fit.
     #[error("{0}")]
     Caller(String),

@@ -71,6 +71,13 @@ impl<'a> Metadata<'a> {
         Some(value)
     }
 
+    /// Gives the first entry with the key `old` another key, in its place, and says whether there
+    /// is one.
+    pub fn rename(&mut self, old: &str, new: impl Into<Cow<'a, str>>) -> bool {
+        let entry = self.entries.iter_mut().find(|(key, _)| key == old);
+        entry.map(|entry| entry.0 = new.into()).is_some()
+    }
+
     /// An integer of any width that is not negative; `None` if missing or of another type.
     pub fn u64(&self, key: &str) -> Option<u64> {
         self.get(key)?.to_u64()

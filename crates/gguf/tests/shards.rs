@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::num::NonZeroU64;
+use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 
 use gguf::{
@@ -23,7 +24,7 @@ fn by_tensors(n: u64, no_tensor_first_split: bool) -> SplitOptions {
 fn split(input: &Path, prefix: &Path, options: SplitOptions) -> Vec<PathBuf> {
     let files = ModelFiles::open(input).unwrap();
     let model = files.model().unwrap();
-    SplitPlan::new(&model, options).unwrap().write(prefix, &|_| {}).unwrap()
+    SplitPlan::new(&model, options).unwrap().write(prefix, &|_| ControlFlow::Continue(())).unwrap()
 }
 
 fn name(path: &Path) -> &str {
@@ -107,7 +108,8 @@ fn merged_shards_have_the_bytes_of_the_original_or_of_the_official_tool() {
     for (input, keep_split_keys, expected) in cases {
         let files = ModelFiles::open(&official().join(input)).unwrap();
         let model = files.model().unwrap();
-        merge(&model, &merged, MergeOptions { keep_split_keys }, &|_| {}).unwrap();
+        merge(&model, &merged, MergeOptions { keep_split_keys }, &|_| ControlFlow::Continue(()))
+            .unwrap();
         assert!(fs::read(&merged).unwrap() == fs::read(official().join(expected)).unwrap());
     }
 }
@@ -151,7 +153,8 @@ fn plans_by_size_follow_the_official_rule() {
     assert_eq!(plan(128, true), [0, 3, 1, 1]);
     let options = SplitOptions { limit: SplitLimit::Bytes(128), ..Default::default() };
     let planned = SplitPlan::new(&model, options).unwrap();
-    let written = planned.write(&directory.path().join("s"), &|_| {}).unwrap();
+    let written =
+        planned.write(&directory.path().join("s"), &|_| ControlFlow::Continue(())).unwrap();
     for (path, shard) in written.iter().zip(planned.shards()) {
         assert_eq!(fs::metadata(path).unwrap().len(), shard.file_len);
     }
@@ -178,7 +181,13 @@ fn a_wide_alignment_survives() {
     let shards = split(&path, &directory.path().join("s"), by_tensors(2, false));
     let files = ModelFiles::open(&shards[0]).unwrap();
     let merged = directory.path().join("merged.gguf");
-    merge(&files.model().unwrap(), &merged, MergeOptions::default(), &|_| {}).unwrap();
+    merge(
+        &files.model().unwrap(),
+        &merged,
+        MergeOptions::default(),
+        &|_| ControlFlow::Continue(()),
+    )
+    .unwrap();
     let (mut original, merged) = (fs::read(&path).unwrap(), fs::read(&merged).unwrap());
     original.resize(merged.len(), 0);
     assert!(original == merged);
@@ -293,9 +302,9 @@ fn inputs_are_never_overwritten() {
     let refused = |result: Result<(), Error>| {
         assert!(matches!(result, Err(Error::Caller(_))), "{result:?}");
     };
-    refused(merge(&model, &last, MergeOptions::default(), &|_| {}));
+    refused(merge(&model, &last, MergeOptions::default(), &|_| ControlFlow::Continue(())));
     let plan = SplitPlan::new(&model, by_tensors(1, false)).unwrap();
-    refused(plan.write(&directory.path().join("m"), &|_| {}).map(drop));
+    refused(plan.write(&directory.path().join("m"), &|_| ControlFlow::Continue(())).map(drop));
     assert_eq!(fs::read(&last).unwrap(), before);
     assert_eq!(fs::read_dir(directory.path()).unwrap().count(), 2);
 }
@@ -306,7 +315,13 @@ fn shards_are_deleted_only_when_their_data_are_in_the_merged_file() {
     let last = write_set(directory.path(), 2, |_, _, _| {});
     let merged = directory.path().join("merged.gguf");
     let files = ModelFiles::open(&last).unwrap();
-    merge(&files.model().unwrap(), &merged, MergeOptions::default(), &|_| {}).unwrap();
+    merge(
+        &files.model().unwrap(),
+        &merged,
+        MergeOptions::default(),
+        &|_| ControlFlow::Continue(()),
+    )
+    .unwrap();
     let good = fs::read(&merged).unwrap();
     let mut bad = good.clone();
     // The last byte of data: 36 bytes are padded to 64.

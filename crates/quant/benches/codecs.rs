@@ -14,6 +14,8 @@ const TIME: Duration = Duration::from_millis(100);
 
 /// Runs `f` on rows for about `TIME`, and gives million weights per second of the fastest run.
 fn speed(mut f: impl FnMut()) -> f64 {
+    // Some types make tables at first use.
+    f();
     let (start, mut best) = (Instant::now(), Duration::MAX);
     while start.elapsed() < TIME {
         let run = Instant::now();
@@ -33,6 +35,7 @@ fn main() {
         (state >> 40) as f32 / 16_777_216.0 - 0.5
     };
     let row: Vec<f32> = (0..COLUMNS).map(|_| (0..4).map(|_| uniform()).sum()).collect();
+    let integers: Vec<f32> = row.iter().map(|x| (x * 64.0).trunc()).collect();
     let weights: Vec<f32> = (0..COLUMNS).map(|_| uniform() + 1.0).collect();
 
     println!(
@@ -41,11 +44,17 @@ fn main() {
     );
     for ty in TensorType::all().filter(|ty| ty.name().contains(&wanted)) {
         let Some(codec) = codec(ty) else { continue };
+        // Integer types refuse all else.
+        let is_integer = ty.name().starts_with('I') && !ty.is_quantized();
+        let row = if is_integer { &integers } else { &row };
         let mut bytes = vec![0; ty.byte_len(&[COLUMNS as u64]).unwrap() as usize];
         let mut out = vec![0.0; COLUMNS];
         let weighted =
-            speed(|| codec.encode_row(black_box(&row), Some(&weights), &mut bytes).unwrap());
-        let plain = speed(|| codec.encode_row(black_box(&row), None, &mut bytes).unwrap());
+            speed(|| codec.encode_row(black_box(row), Some(&weights), &mut bytes).unwrap());
+        let plain = match codec.requires_weights() {
+            true => f64::NAN,
+            false => speed(|| codec.encode_row(black_box(row), None, &mut bytes).unwrap()),
+        };
         let decode = speed(|| codec.decode_row(black_box(&bytes), &mut out).unwrap());
         println!("{ty:<9} {plain:>10.1} {weighted:>10.1} {decode:>10.0}");
     }

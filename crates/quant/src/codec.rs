@@ -10,7 +10,10 @@ use crate::search;
 /// The encoder, decoder and checker of one tensor type; from [`codec`].
 pub struct Codec {
     ty: TensorType,
-    // All three are called with lengths that fit each other and a whole number of blocks.
+    requires_weights: bool,
+    // All are called with lengths that fit each other and a whole number of blocks; `encode` after
+    // `check`, and with weights if they are required.
+    check: fn(&[f32]) -> Result<(), CodecError>,
     decode: fn(&[u8], &mut [f32]),
     encode: fn(&[f32], Option<&[f32]>, &mut [u8]),
     find_bad: fn(&[u8]) -> Option<BadBlock>,
@@ -72,6 +75,21 @@ pub enum CodecError {
         /// NaN or an infinity.
         value: f32,
     },
+    /// An integer type cannot store this value.
+    #[error("element {position} of the row is {value}, which is no integer that {ty} can hold")]
+    NotAnInteger {
+        /// The type asked for.
+        ty: TensorType,
+        /// The first such element of the row.
+        position: usize,
+        /// A fraction, a number out of range, NaN or an infinity.
+        value: f32,
+    },
+    /// The encoder of this type cannot do without importance weights.
+    #[error(
+        "encoding {0} needs importance weights; give it an importance matrix or choose another type"
+    )]
+    WeightsRequired(TensorType),
     /// An importance weight is NaN or infinite.
     #[error("the importance weight of column {position} is {value}")]
     WeightNotFinite {
@@ -89,9 +107,10 @@ pub struct BadBlock {
     pub element: usize,
     /// How many elements it spoils: those of the block.
     pub len: usize,
-    /// Which float of the block, by its official name (`d`, `dmin`, `m`), or `value`.
+    /// Which float of the block, by its official name (`d`, `dmin`, `m`, ...), or `value`.
     pub field: &'static str,
-    /// What stands there: NaN or an infinity.
+    /// What stands there: NaN or an infinity. F64 numbers beyond the range of f32 count as
+    /// infinite.
     pub value: f32,
 }
 
@@ -177,6 +196,12 @@ impl Codec {
         self.ty
     }
 
+    /// True if [`Codec::encode_row`] refuses a row without importance weights: the very small types,
+    /// as `ggml_quantize_requires_imatrix` says.
+    pub fn requires_weights(&self) -> bool {
+        self.requires_weights
+    }
+
     /// Decodes `bytes`, exactly `out.len()` elements, which may also be several rows.
     ///
     /// # Errors
@@ -190,15 +215,21 @@ impl Codec {
     /// Encodes one row into `out`, with the bytes that the official tools write.
     ///
     /// `weights` are the importance of each column (from an importance matrix); types whose
-    /// encoder has no use for them ignore them. With weights some types also look at the mean
-    /// square of the whole row, so then it must be a single row.
+    /// encoder has no use for them ignore them, some [require](Self::requires_weights) them. With
+    /// weights some types also look at the mean square of the whole row, so then it must be a
+    /// single row.
+    ///
+    /// Integer types take integers only, and F64 any float; the official tools do not encode to
+    /// either. Q8_1 and Q8_K are made as the official runtime makes them from activations.
     ///
     /// Finite input can still give an infinite scale, where half precision cannot hold it;
     /// [`Codec::find_bad_block`] finds that, as the official tools do after encoding.
     ///
     /// # Errors
-    /// If the lengths do not fit each other or the block size, if a weight is not finite, or if an
-    /// element is not finite and this is a block type (plain floats keep NaN and infinities).
+    /// If the lengths do not fit each other or the block size, if a weight is not finite or
+    /// required weights are missing, or if the type cannot hold an element: a block type none that
+    /// is not finite (plain floats keep NaN and infinities), an integer type only integers of its
+    /// range.
     pub fn encode_row(
         &self,
         row: &[f32],
@@ -206,10 +237,9 @@ impl Codec {
         out: &mut [u8],
     ) -> Result<(), CodecError> {
         self.check_lengths(row.len(), out.len())?;
-        if self.ty.is_quantized()
-            && let Some((position, value)) = first_not_finite(row)
-        {
-            return Err(CodecError::NotFinite { ty: self.ty, position, value });
+        (self.check)(row)?;
+        if weights.is_none() && self.requires_weights {
+            return Err(CodecError::WeightsRequired(self.ty));
         }
         if let Some(weights) = weights {
             if weights.len() != row.len() {
@@ -250,14 +280,25 @@ impl Codec {
         Ok(())
     }
 
-    /// The codec of a type of plain numbers, from functions over whole rows.
+    /// The codec of a type of plain floats, from functions over whole rows.
     pub(crate) const fn plain(
         ty: TensorType,
         decode: fn(&[u8], &mut [f32]),
         encode: fn(&[f32], Option<&[f32]>, &mut [u8]),
         find_bad: fn(&[u8]) -> Option<BadBlock>,
     ) -> Self {
-        Self { ty, decode, encode, find_bad }
+        Self { ty, requires_weights: false, check: |_| Ok(()), decode, encode, find_bad }
+    }
+
+    /// The codec of a type of integers, from functions over whole rows; `check` says what rows it
+    /// can hold.
+    pub(crate) const fn integers(
+        ty: TensorType,
+        check: fn(&[f32]) -> Result<(), CodecError>,
+        decode: fn(&[u8], &mut [f32]),
+        encode: fn(&[f32], Option<&[f32]>, &mut [u8]),
+    ) -> Self {
+        Self { ty, requires_weights: false, check, decode, encode, find_bad: |_| None }
     }
 
     /// The codec of a block type.
@@ -269,6 +310,8 @@ impl Codec {
         }
         Self {
             ty: B::TYPE,
+            requires_weights: B::REQUIRES_WEIGHTS,
+            check: check_finite::<B, LEN, BYTES>,
             decode: decode_blocks::<B, LEN, BYTES>,
             encode: encode_blocks::<B, LEN, BYTES>,
             find_bad: find_bad_scale::<B, LEN, BYTES>,
@@ -282,6 +325,15 @@ fn first_not_finite(x: &[f32]) -> Option<(usize, f32)> {
         return None;
     }
     x.iter().copied().enumerate().find(|(_, v)| !v.is_finite())
+}
+
+fn check_finite<B: Block<LEN, BYTES>, const LEN: usize, const BYTES: usize>(
+    row: &[f32],
+) -> Result<(), CodecError> {
+    match first_not_finite(row) {
+        Some((position, value)) => Err(CodecError::NotFinite { ty: B::TYPE, position, value }),
+        None => Ok(()),
+    }
 }
 
 fn decode_blocks<B: Block<LEN, BYTES>, const LEN: usize, const BYTES: usize>(

@@ -17,6 +17,27 @@ pub(crate) fn nearest(v: f32) -> i32 {
     ((v + 12_582_912.0).to_bits() & 0x7f_ffff) as i32 - 0x40_0000
 }
 
+/// C's `roundf`, spelled so that it needs no library call on processors without such an
+/// instruction. A scale too small for its reciprocal gives infinities and NaN here: 0, as the
+/// conversion instruction of x86-64 does.
+#[inline]
+pub(crate) fn round_half_away(v: f32) -> i8 {
+    if v.abs() < 128.0 {
+        let whole = v as i32;
+        let rest = v - whole as f32;
+        (whole + i32::from(rest >= 0.5) - i32::from(rest <= -0.5)) as i8
+    } else {
+        0
+    }
+}
+
+/// The largest magnitude of finite numbers.
+#[inline]
+pub(crate) fn magnitude(x: &[f32]) -> f32 {
+    // Magnitudes compare as their bits do, and integers have a vector maximum.
+    f32::from_bits(x.iter().fold(0, |max, x| x.abs().to_bits().max(max)))
+}
+
 /// The value of largest magnitude, with its sign; the first of equals, 0 if all are 0.
 #[inline]
 pub(crate) fn extreme(x: &[f32]) -> f32 {
@@ -357,4 +378,20 @@ pub(crate) fn unsigned<const N: usize>(
         }
     }
     if sum_ll > 0.0 { sum_xl / sum_ll } else { 0.0 }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rounds_as_roundf() {
+        for i in -5080..=5080 {
+            for v in [i as f32 / 40.0, (i as f32 / 40.0).next_up(), (i as f32 / 40.0).next_down()] {
+                assert_eq!(round_half_away(v), v.round() as i8, "{v}");
+            }
+        }
+        assert_eq!(round_half_away(f32::NAN), 0);
+        assert_eq!(round_half_away(f32::INFINITY), 0);
+    }
 }

@@ -6,8 +6,8 @@ use std::path::{Path, PathBuf};
 use gguf::TensorType;
 use safetensors::SafeTensors;
 
-/// Every type with a codec and its file; F32 needs none, its codec copies.
-const FILES: [(TensorType, &str); 12] = [
+/// Every type that the official tool encodes to, and its file; F32 needs none, its codec copies.
+const FILES: [(TensorType, &str); 27] = [
     (TensorType::F16, "f16"),
     (TensorType::BF16, "bf16"),
     (TensorType::Q4_0, "q4_0"),
@@ -20,14 +20,39 @@ const FILES: [(TensorType, &str); 12] = [
     (TensorType::Q4_K, "q4_K"),
     (TensorType::Q5_K, "q5_K"),
     (TensorType::Q6_K, "q6_K"),
+    (TensorType::IQ1_S, "iq1_s"),
+    (TensorType::IQ1_M, "iq1_m"),
+    (TensorType::IQ2_XXS, "iq2_xxs"),
+    (TensorType::IQ2_XS, "iq2_xs"),
+    (TensorType::IQ2_S, "iq2_s"),
+    (TensorType::IQ3_XXS, "iq3_xxs"),
+    (TensorType::IQ3_S, "iq3_s"),
+    (TensorType::IQ4_NL, "iq4_nl"),
+    (TensorType::IQ4_XS, "iq4_xs"),
+    (TensorType::TQ1_0, "tq1_0"),
+    (TensorType::TQ2_0, "tq2_0"),
+    (TensorType::MXFP4, "mxfp4"),
+    (TensorType::NVFP4, "nvfp4"),
+    (TensorType::Q1_0, "q1_0"),
+    (TensorType::Q2_0, "q2_0"),
 ];
 
 #[test]
 fn every_codec_is_named_here() {
-    let with_codec = TensorType::all()
-        .filter(|&ty| gguf_quant::codec(ty).is_some() && ty != TensorType::F32)
-        .collect::<Vec<_>>();
-    let mut named = FILES.map(|(ty, _)| ty);
+    // Q8_1 and Q8_K exist in the memory of the official runtime only; the rest are plain numbers.
+    let others = [
+        TensorType::F32,
+        TensorType::Q8_1,
+        TensorType::Q8_K,
+        TensorType::F64,
+        TensorType::I8,
+        TensorType::I16,
+        TensorType::I32,
+        TensorType::I64,
+    ];
+    let with_codec =
+        TensorType::all().filter(|&ty| gguf_quant::codec(ty).is_some()).collect::<Vec<_>>();
+    let mut named: Vec<_> = FILES.iter().map(|(ty, _)| *ty).chain(others).collect();
     named.sort();
     assert_eq!(with_codec, named);
 }
@@ -63,8 +88,11 @@ fn bytes_and_bits_are_the_official_ones() {
     for (ty, name) in FILES {
         let vectors = read(&folder, name);
         let vectors = SafeTensors::deserialize(&vectors).unwrap();
+        let requires_weights = gguf_quant::codec(ty).unwrap().requires_weights();
+        assert_eq!(vectors.tensor("q").is_err(), requires_weights, "{ty}");
         let weighted = if ty.is_quantized() { "q_imatrix" } else { "q" };
-        for (which, weights) in [("q", None), (weighted, Some(weights.as_slice()))] {
+        let plain = (!requires_weights).then_some(("q", None));
+        for (which, weights) in plain.into_iter().chain([(weighted, Some(weights.as_slice()))]) {
             let bytes = vectors.tensor(which).unwrap();
             let decoded = floats(&vectors, &format!("{which}_dequantized"));
             let row_bytes = ty.byte_len(&[columns as u64]).unwrap() as usize;

@@ -1,48 +1,125 @@
-//! `gguf check`: everything that is wrong or odd about a file.
+//! `gguf check`: everything that is wrong or odd about a model, and its repair.
 
 use std::io::Write;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
-use gguf::{Finding, Map, Severity};
+use gguf::edit::edit_header;
+use gguf::{
+    Finding, Limits, Map, Model, ModelFiles, ModelName, Severity, ShardSet, check_shards, schema,
+};
+use gguf_compare::scan;
+use gguf_convert::pipeline::Job;
+use gguf_remote::{Location, Options};
 use serde_json::{Value as Json, json};
 
 use crate::failure::Failure;
+use crate::opened::{Opened, check_file};
+use crate::progress::Progress;
+use crate::{commands, sarif};
 
 /// List everything that is wrong or odd about a GGUF.
 #[derive(clap::Args)]
 #[command(after_help = "Exit code 1 if there is a finding of severity error.\n\n\
-                        Example:\n  gguf check model.gguf --json")]
+                        Examples:\n  gguf check model.gguf --data\n  gguf check model.gguf --json\n  \
+                        gguf check model.gguf --fix -o fixed.gguf")]
 pub struct Args {
-    /// File to check.
-    file: PathBuf,
-    /// Findings as JSON.
+    /// File, directory, shard or far location to check.
+    source: String,
+    /// Look at all tensor data too: values that are no numbers, absurd or all zero.
     #[arg(long)]
+    data: bool,
+    /// Findings as JSON.
+    #[arg(long, conflicts_with = "sarif")]
     json: bool,
+    /// Findings as SARIF 2.1.0.
+    #[arg(long)]
+    sarif: bool,
+    /// Repair what can only be meant in one way: lengths of per-token arrays, token types, file
+    /// type, quantization version, file name.
+    #[arg(long, requires = "to")]
+    fix: bool,
+    /// Where to write the repaired file; in a directory, it is named by the convention.
+    #[arg(short, long, value_name = "FILE", group = "to")]
+    output: Option<PathBuf>,
+    /// Repair the file itself.
+    #[arg(long, group = "to")]
+    in_place: bool,
 }
 
 pub fn run(args: &Args) -> Result<(), Failure> {
-    let map = Map::open(&args.file)?;
-    let (findings, _) = gguf::check(&map);
-    let errors = findings.iter().filter(|finding| finding.severity == Severity::Error).count();
-    let mut out = std::io::stdout().lock();
-    if args.json {
+    let mut findings = header_findings(&args.source)?;
+    let is_error = |finding: &Finding| finding.severity == Severity::Error;
+    if args.data && !findings.iter().any(is_error) {
+        let opened = Opened::open(&args.source)?;
+        let progress = Progress::new(opened.byte_len()?, "reading");
+        findings.extend(scan(&opened.model()?, &|bytes| progress.count(bytes))?);
+        progress.finish();
+    }
+    print(args, &findings)?;
+    let errors = findings.iter().any(is_error);
+    if args.fix && !errors {
+        fix(args)?;
+    }
+    if errors { Err(Failure::Findings) } else { Ok(()) }
+}
+
+/// What the rules find in the headers of all files of a model, which may be faulty ones.
+fn header_findings(source: &str) -> Result<Vec<Finding>, Failure> {
+    let location = Location::parse(source)?;
+    let Location::Path(path) = &location else {
+        let opened = gguf_remote::open_with(&location, Options::from_env())?;
+        let bytes = gguf::fetch_header(&*opened.source, Limits::default())?;
+        let (findings, _) = check_file(&bytes, opened.source.byte_len(), Path::new(&opened.name));
+        return Ok(findings);
+    };
+    let (paths, mut findings) = match ShardSet::find(path) {
+        Ok(set) => (set.paths().to_vec(), Vec::new()),
+        Err(gguf::Error::File(finding)) => (vec![path.clone()], vec![*finding]),
+        Err(other) => return Err(other.into()),
+    };
+    let maps = paths
+        .iter()
+        .filter(|path| path.is_file())
+        .map(|path| Ok((path, Map::open(path)?)))
+        .collect::<Result<Vec<_>, Failure>>()?;
+    let mut drafts = Vec::new();
+    for (path, map) in &maps {
+        let (found, draft) = check_file(map, map.len() as u64, path);
+        findings.extend(found);
+        drafts.extend(draft.map(|draft| (path.as_path(), draft)));
+    }
+    if drafts.len() > 1 {
+        let drafts: Vec<_> = drafts.iter().map(|(path, draft)| (*path, draft)).collect();
+        findings.extend(check_shards(&drafts));
+    }
+    Ok(findings)
+}
+
+fn print(args: &Args, findings: &[Finding]) -> Result<(), Failure> {
+    let mut out = std::io::BufWriter::new(std::io::stdout().lock());
+    if args.sarif {
+        writeln!(out, "{:#}", sarif::log(&args.source, findings))?;
+    } else if args.json {
         let findings: Vec<_> = findings.iter().map(finding_json).collect();
-        writeln!(
-            out,
-            "{:#}",
-            json!({ "file": args.file.display().to_string(), "findings": findings })
-        )?;
+        writeln!(out, "{:#}", json!({ "file": args.source, "findings": findings }))?;
     } else {
-        for finding in &findings {
+        for finding in findings {
             writeln!(out, "{:<7} {:<28} {finding}", finding.severity, finding.code)?;
         }
-        let others = findings.len() - errors;
-        match (errors, others) {
-            (0, 0) => writeln!(out, "{}: no findings", args.file.display())?,
-            _ => writeln!(out, "{}: {errors} errors, {others} others", args.file.display())?,
+        let count = |severity| findings.iter().filter(|f| f.severity == severity).count();
+        let (errors, warnings) = (count(Severity::Error), count(Severity::Warning));
+        match findings.len() {
+            0 => writeln!(out, "{}: no findings", args.source)?,
+            all => writeln!(
+                out,
+                "{}: {errors} errors, {warnings} warnings, {} notes",
+                args.source,
+                all - errors - warnings
+            )?,
         }
     }
-    if errors > 0 { Err(Failure::Findings) } else { Ok(()) }
+    out.flush()?;
+    Ok(())
 }
 
 fn finding_json(finding: &Finding) -> Json {
@@ -55,4 +132,46 @@ fn finding_json(finding: &Finding) -> Json {
         "message": finding.message,
         "help": finding.help,
     })
+}
+
+fn fix(args: &Args) -> Result<(), Failure> {
+    let mut done = Vec::new();
+    if args.in_place {
+        let files = ModelFiles::open(Path::new(&args.source))?;
+        let [path] = files.paths() else {
+            return Err(Failure::Usage("only a single file can be repaired in place".into()));
+        };
+        let path = path.clone();
+        drop(files);
+        edit_header(&path, 0, |draft| {
+            done = gguf::fix(draft);
+            Ok::<_, Failure>(())
+        })?;
+    } else if let Some(output) = &args.output {
+        let opened = Opened::open(&args.source)?;
+        let model = opened.model()?;
+        let mut draft = model.to_draft()?;
+        done = gguf::fix(&mut draft);
+        let target = if output.is_dir() {
+            output.join(proper_name(&draft.metadata, &model))
+        } else {
+            output.clone()
+        };
+        let job = Job { metadata: draft.metadata.into_owned(), ..Job::copy(&model) };
+        commands::write(&job, &target, commands::all_cores())?;
+    }
+    for what in &done {
+        eprintln!("{what}");
+    }
+    if done.is_empty() {
+        eprintln!("nothing to repair");
+    }
+    Ok(())
+}
+
+fn proper_name(metadata: &gguf::Metadata, model: &Model) -> String {
+    let file_type = metadata.u64("general.file_type").and_then(schema::file_type);
+    let mut name = ModelName::from_metadata(metadata, file_type.map(|file_type| file_type.name));
+    commands::name::complete(&mut name, model.tensors().iter().map(|tensor| &tensor.info));
+    name.to_string()
 }

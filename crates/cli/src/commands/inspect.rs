@@ -3,14 +3,14 @@
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::io::Write;
-use std::path::PathBuf;
 
-use gguf::{Gguf, Map, Metadata, TensorType, ValueType};
+use gguf::{Metadata, Model, ModelTensor, TensorType, ValueType};
 use gguf_quant::recipe::Mix;
 use serde_json::{Map as JsonMap, Value as Json, json};
 
 use crate::failure::Failure;
 use crate::listing;
+use crate::opened::Opened;
 
 /// Show what is in a GGUF: a summary, its keys, its tensors.
 #[derive(clap::Args)]
@@ -18,8 +18,8 @@ use crate::listing;
     after_help = "Examples:\n  gguf inspect model.gguf\n  gguf inspect model.gguf --json --tensors"
 )]
 pub struct Args {
-    /// File to look at.
-    file: PathBuf,
+    /// File, directory, shard or far location (https://, hf:org/repo[:file], s3://, gs://, az://).
+    source: String,
     /// As JSON.
     #[arg(long)]
     json: bool,
@@ -38,23 +38,17 @@ pub struct Args {
 const SHORT: u64 = 16;
 
 pub fn run(args: &Args) -> Result<(), Failure> {
-    let map = Map::open(&args.file)?;
-    let model = Gguf::read(&map).map_err(|error| match error {
-        gguf::Error::File(finding) => Failure::Input(format!(
-            "{}: {finding}; `gguf check` lists all findings",
-            args.file.display()
-        )),
-        other => other.into(),
-    })?;
+    let opened = Opened::open(&args.source)?;
+    let model = opened.model()?;
     let (keys, tensors) = match (args.keys, args.tensors) {
         (false, false) => (true, true),
         chosen => chosen,
     };
     let longest = if args.arrays { u64::MAX } else { SHORT };
-    let summary = Summary::of(&model, map.len() as u64);
+    let summary = Summary::of(&model, opened.byte_len()?);
     let mut out = std::io::BufWriter::new(std::io::stdout().lock());
     if args.json {
-        let mut json = summary.json(&args.file.display().to_string());
+        let mut json = summary.json(&args.source);
         if keys {
             json["metadata"] = metadata_json(model.metadata(), longest);
         }
@@ -63,7 +57,7 @@ pub fn run(args: &Args) -> Result<(), Failure> {
         }
         writeln!(out, "{json:#}")?;
     } else {
-        writeln!(out, "{}", args.file.display())?;
+        writeln!(out, "{}", args.source)?;
         out.write_all(summary.text().as_bytes())?;
         if keys {
             writeln!(out, "\nKeys")?;
@@ -79,7 +73,7 @@ pub fn run(args: &Args) -> Result<(), Failure> {
         }
         if tensors {
             writeln!(out, "\nTensors")?;
-            for tensor in model.tensors() {
+            for tensor in model.tensors().iter().map(|tensor| &tensor.info) {
                 let bytes = tensor.byte_len().map_or("?".into(), listing::bytes);
                 writeln!(
                     out,
@@ -90,6 +84,9 @@ pub fn run(args: &Args) -> Result<(), Failure> {
         }
     }
     out.flush()?;
+    if let Some(bytes) = opened.transferred() {
+        eprintln!("{} transferred", listing::bytes(bytes));
+    }
     Ok(())
 }
 
@@ -106,6 +103,7 @@ fn shortened(text: &str) -> String {
 struct Summary<'m> {
     metadata: &'m Metadata<'m>,
     version: u32,
+    files: usize,
     file_bytes: u64,
     parameters: u64,
     data_bytes: u64,
@@ -115,17 +113,18 @@ struct Summary<'m> {
 }
 
 impl<'m> Summary<'m> {
-    fn of(model: &'m Gguf<'m>, file_bytes: u64) -> Self {
+    fn of(model: &'m Model<'m>, file_bytes: u64) -> Self {
         let mut summary = Self {
             metadata: model.metadata(),
-            version: model.header().version(),
+            version: model.parts().first().map_or(0, |part| part.header.version()),
+            files: model.parts().len(),
             file_bytes,
             parameters: 0,
             data_bytes: 0,
             n_tensors: model.tensors().len(),
             types: BTreeMap::new(),
         };
-        for tensor in model.tensors() {
+        for tensor in model.tensors().iter().map(|tensor| &tensor.info) {
             let bytes = tensor.byte_len().unwrap_or(0);
             let of_type = summary.types.entry(tensor.tensor_type).or_default();
             of_type.0 += 1;
@@ -170,6 +169,7 @@ impl<'m> Summary<'m> {
             "size",
             Some(format!("{} (GGUF version {})", listing::bytes(self.file_bytes), self.version)),
         );
+        line("files", (self.files > 1).then(|| self.files.to_string()));
         line("parameters", Some(listing::count(self.parameters)));
         line("file type", self.file_type().map(|mix| mix.name().to_owned()));
         line("bits/weight", Some(format!("{:.2}", self.bits_per_weight())));
@@ -201,6 +201,7 @@ impl<'m> Summary<'m> {
         json!({
             "file": file,
             "version": self.version,
+            "files": self.files,
             "file_bytes": self.file_bytes,
             "architecture": self.metadata.architecture(),
             "name": self.metadata.str("general.name"),
@@ -233,17 +234,18 @@ fn metadata_json(metadata: &Metadata, longest: u64) -> Json {
     Json::Object(metadata.iter().map(entry).collect())
 }
 
-fn tensors_json(model: &Gguf) -> Json {
+fn tensors_json(model: &Model) -> Json {
     model
         .tensors()
         .iter()
-        .map(|tensor| {
+        .map(|ModelTensor { info: tensor, shard, .. }| {
             json!({
                 "name": tensor.name,
                 "shape": &tensor.shape[..],
                 "type": tensor.tensor_type.name(),
                 "bytes": tensor.byte_len(),
                 "offset": tensor.offset,
+                "file": shard,
             })
         })
         .collect()

@@ -3,8 +3,15 @@
 pub mod check;
 pub mod convert;
 pub mod demo;
+pub mod diff;
+pub mod edit;
+pub mod endian;
+pub mod hash;
 pub mod inspect;
+pub mod merge;
+pub mod name;
 pub mod quantize;
+pub mod split;
 
 use std::num::NonZeroUsize;
 use std::path::Path;
@@ -23,7 +30,7 @@ fn all_cores() -> NonZeroUsize {
 fn write(job: &Job, out: &Path, threads: NonZeroUsize) -> Result<(), Failure> {
     let header = job.header()?;
     let total = header.data_len();
-    let progress = Progress::new(total, "writing");
+    let progress = Progress::new(total, "writing").stoppable();
     job.write(out, threads, &|bytes| progress.advance(bytes))?;
     let elapsed = progress.finish();
     eprintln!(

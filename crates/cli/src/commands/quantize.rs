@@ -4,12 +4,13 @@ use std::io::Write;
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 
-use gguf::{Gguf, LocalFile, Map, TensorType, Value};
+use gguf::{TensorType, Value};
 use gguf_convert::quantize;
 use gguf_quant::recipe::{self, Target};
 use regex::Regex;
 
 use crate::failure::Failure;
+use crate::opened::Opened;
 use crate::{commands, listing, target};
 
 /// Quantize a GGUF to a mix or a single type.
@@ -87,7 +88,7 @@ fn parse_override(text: &str) -> Result<(String, Value<'static>), String> {
 
 /// The positional words, told apart.
 struct Words {
-    input: PathBuf,
+    input: String,
     output: PathBuf,
     target: Target,
     threads: NonZeroUsize,
@@ -100,7 +101,7 @@ impl Words {
         let [input, rest @ ..] = words else {
             return Err(Failure::Usage("name an input file and a type".into()));
         };
-        let input = PathBuf::from(input);
+        let input = input.clone();
         let (output, target, threads) = match rest {
             [ty] => (None, ty, None),
             [ty, threads] if ty.parse::<Target>().is_ok() => (None, ty, Some(threads)),
@@ -113,7 +114,7 @@ impl Words {
             .map_err(|fault: recipe::UnknownTarget| Failure::Usage(fault.to_string()))?;
         let output = match output {
             Some(output) => PathBuf::from(output),
-            None => input.with_file_name(format!("ggml-model-{target}.gguf")),
+            None => Path::new(&input).with_file_name(format!("ggml-model-{target}.gguf")),
         };
         let threads = match threads {
             Some(text) => text
@@ -127,9 +128,8 @@ impl Words {
 
 pub fn run(args: &Args) -> Result<(), Failure> {
     let Words { input, output, target, threads } = Words::parse(&args.words)?;
-    let map = Map::open(&input)?;
-    let model = Gguf::read(&map).map_err(|error| named(error, &input))?;
-    let source = LocalFile::open(&input)?;
+    let opened = Opened::open(&input)?;
+    let model = opened.model()?;
     let options = quantize::Options {
         recipe: recipe::Options {
             pure: args.pure,
@@ -142,7 +142,7 @@ pub fn run(args: &Args) -> Result<(), Failure> {
         allow_requantize: args.allow_requantize,
         overrides: args.override_kv.clone(),
     };
-    let quantization = quantize::plan(&model, &source, target, &options)?;
+    let quantization = quantize::plan(&model, target, &options)?;
     commands::print_notes(&quantization.notes);
     if args.dry_run {
         quantization.job.header()?;
@@ -154,20 +154,13 @@ pub fn run(args: &Args) -> Result<(), Failure> {
         }
         return Ok(());
     }
-    if is_same_file(&input, &output) {
+    if opened.names().iter().any(|name| is_same_file(name, &output)) {
         return Err(Failure::Usage(format!(
-            "{} is the input: name another output",
+            "{} is an input: name another output",
             output.display()
         )));
     }
     commands::write(&quantization.job, &output, threads)
-}
-
-fn named(error: gguf::Error, path: &Path) -> Failure {
-    match error {
-        gguf::Error::File(finding) => Failure::Input(format!("{}: {finding}", path.display())),
-        other => other.into(),
-    }
 }
 
 fn is_same_file(a: &Path, b: &Path) -> bool {

@@ -1,5 +1,6 @@
 //! Several files to one, and the end of the several.
 
+use std::ops::ControlFlow;
 use std::path::Path;
 
 use crate::error::Error;
@@ -19,7 +20,7 @@ pub struct MergeOptions {
 
 /// Writes a model as one file, which appears at `target` only when it is complete.
 ///
-/// `progress` is called with the number of bytes just written.
+/// `progress` is called with the number of bytes just written; `Break` from it ends the work.
 ///
 /// # Errors
 /// [`Error::Caller`] if `target` is a file of the model itself; [`Error::File`] if the size of a
@@ -28,7 +29,7 @@ pub fn merge(
     model: &Model,
     target: &Path,
     options: MergeOptions,
-    progress: &dyn Fn(u64),
+    progress: &dyn Fn(u64) -> ControlFlow<()>,
 ) -> Result<(), Error> {
     model.refuse_input(target)?;
     let header = merged_header(model, options)?;

@@ -13,6 +13,8 @@ pub use merge::{MergeOptions, delete_merged, merge};
 pub use set::ShardSet;
 pub use split::{PlannedShard, SplitLimit, SplitOptions, SplitPlan};
 
+use std::ops::ControlFlow;
+
 use crate::error::Error;
 use crate::finding::Finding;
 use crate::header::Header;
@@ -41,18 +43,17 @@ fn file_len(header: &Header, header_bytes: u64) -> Result<u64, Error> {
 }
 
 /// Fills an output with a header and the data of its tensors, which `tensors` gives in the same
-/// order. `progress` is told the bytes just written.
+/// order. `progress` is told the bytes just written, and may end the work.
 fn fill(
     output: &Output,
     header: &Header,
     tensors: &[ModelTensor],
-    progress: &dyn Fn(u64),
+    progress: &dyn Fn(u64) -> ControlFlow<()>,
 ) -> Result<(), Error> {
     let start = write_header(header)?;
     let data_start = start.len() as u64;
     output.set_len(file_len(header, data_start)?)?;
     output.write_at(&start, 0)?;
-    progress(data_start);
     let mut buffer = Vec::new();
     for (info, tensor) in header.tensors().iter().zip(tensors) {
         // Offsets were laid out, so the size is known.
@@ -62,7 +63,9 @@ fn fill(
             buffer.resize(n as usize, 0);
             tensor.read_at(&mut buffer, done)?;
             output.write_at(&buffer, data_start + info.offset + done)?;
-            progress(n);
+            if progress(n).is_break() {
+                return Err(Error::Interrupted);
+            }
             done += n;
         }
     }

@@ -2,6 +2,7 @@
 
 use std::ffi::OsString;
 use std::num::NonZeroU64;
+use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 
 use crate::alignment::Alignment;
@@ -115,12 +116,16 @@ impl<'m, 'a> SplitPlan<'m, 'a> {
     /// Writes the shards and returns their paths. None appears before all are complete, and the
     /// first one, by which a model is opened, appears last.
     ///
-    /// `progress` is called with the number of bytes just written.
+    /// `progress` is called with the number of bytes just written; `Break` from it ends the work.
     ///
     /// # Errors
     /// [`Error::Caller`] if a shard would replace a file of the model itself;
     /// [`Error::Environment`] if something cannot be read or written.
-    pub fn write(&self, prefix: &Path, progress: &dyn Fn(u64)) -> Result<Vec<PathBuf>, Error> {
+    pub fn write(
+        &self,
+        prefix: &Path,
+        progress: &dyn Fn(u64) -> ControlFlow<()>,
+    ) -> Result<Vec<PathBuf>, Error> {
         let paths = self.paths(prefix);
         for path in &paths {
             self.model.refuse_input(path)?;

@@ -8,9 +8,27 @@ use gguf::TensorType;
 use crate::codec::Codec;
 
 mod bf16;
+mod e2m1;
 mod f16;
 mod f32;
+mod f64;
+mod integers;
+mod iq1_m;
+mod iq1_s;
+mod iq2_s;
+mod iq2_xs;
+mod iq2_xxs;
+mod iq3_s;
+mod iq3_xxs;
+mod iq4;
+mod iq4_nl;
+mod iq4_xs;
 mod k_affine;
+mod magnitudes;
+mod mxfp4;
+mod nvfp4;
+mod q1_0;
+mod q2_0;
 mod q2_k;
 mod q3_k;
 mod q4_0;
@@ -21,6 +39,11 @@ mod q5_1;
 mod q5_k;
 mod q6_k;
 mod q8_0;
+mod q8_1;
+mod q8_k;
+mod ternary;
+mod tq1_0;
+mod tq2_0;
 
 /// Every codec there is.
 pub(crate) static CODECS: &[Codec] = &[
@@ -37,6 +60,28 @@ pub(crate) static CODECS: &[Codec] = &[
     Codec::blocks::<q4_k::Q4K, _, _>(),
     Codec::blocks::<q5_k::Q5K, _, _>(),
     Codec::blocks::<q6_k::Q6K, _, _>(),
+    Codec::blocks::<iq1_s::IQ1S, _, _>(),
+    Codec::blocks::<iq1_m::IQ1M, _, _>(),
+    Codec::blocks::<iq2_xxs::IQ2XXS, _, _>(),
+    Codec::blocks::<iq2_xs::IQ2XS, _, _>(),
+    Codec::blocks::<iq2_s::IQ2S, _, _>(),
+    Codec::blocks::<iq3_xxs::IQ3XXS, _, _>(),
+    Codec::blocks::<iq3_s::IQ3S, _, _>(),
+    Codec::blocks::<iq4_nl::IQ4NL, _, _>(),
+    Codec::blocks::<iq4_xs::IQ4XS, _, _>(),
+    Codec::blocks::<tq1_0::TQ1_0, _, _>(),
+    Codec::blocks::<tq2_0::TQ2_0, _, _>(),
+    Codec::blocks::<mxfp4::MXFP4, _, _>(),
+    Codec::blocks::<nvfp4::NVFP4, _, _>(),
+    Codec::blocks::<q1_0::Q1_0, _, _>(),
+    Codec::blocks::<q2_0::Q2_0, _, _>(),
+    Codec::blocks::<q8_1::Q8_1, _, _>(),
+    Codec::blocks::<q8_k::Q8K, _, _>(),
+    f64::CODEC,
+    integers::I8,
+    integers::I16,
+    integers::I32,
+    integers::I64,
 ];
 
 /// A block format: `LEN` weights in `BYTES` bytes.
@@ -46,6 +91,9 @@ pub(crate) trait Block<const LEN: usize, const BYTES: usize> {
 
     /// The encoder with weights looks at [`Weights::row_mean_square`].
     const USES_ROW_MEAN_SQUARE: bool = false;
+
+    /// The encoder is never called without weights; the codec refuses that.
+    const REQUIRES_WEIGHTS: bool = false;
 
     /// The weights of a block.
     fn decode(block: &[u8; BYTES], out: &mut [f32; LEN]);

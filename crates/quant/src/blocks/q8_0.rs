@@ -26,13 +26,11 @@ impl Block<32, 34> for Q8_0 {
 
     /// The official encoder makes no use of importance weights.
     fn encode(x: &[f32; 32], _: Option<Weights<32>>) -> [u8; 34] {
-        // Magnitudes compare as their bits do, and integers have a vector maximum.
-        let magnitude = x.iter().fold(0, |max, x| x.abs().to_bits().max(max));
-        let d = f32::from_bits(magnitude) / 127.0;
+        let d = search::magnitude(x) / 127.0;
         let inverse = search::inverse(d);
         let mut q = [0; 32];
         for (q, x) in q.iter_mut().zip(x) {
-            *q = round_half_away(x * inverse) as u8;
+            *q = search::round_half_away(x * inverse) as u8;
         }
         let mut block = [0; 34];
         put::<0, 2, _>(&mut block, f16::from_f32(d).to_le_bytes());
@@ -42,20 +40,6 @@ impl Block<32, 34> for Q8_0 {
 
     fn bad_scale(block: &[u8; 34]) -> Option<(&'static str, f32)> {
         first_bad([("d", half_at::<0, _>(block))])
-    }
-}
-
-/// C's `roundf`, spelled so that it needs no library call on processors without such an
-/// instruction. A scale too small for its reciprocal gives infinities and NaN here: 0, as the
-/// conversion instruction of x86-64 does.
-#[inline]
-fn round_half_away(v: f32) -> i8 {
-    if v.abs() < 128.0 {
-        let whole = v as i32;
-        let rest = v - whole as f32;
-        (whole + i32::from(rest >= 0.5) - i32::from(rest <= -0.5)) as i8
-    } else {
-        0
     }
 }
 
@@ -75,16 +59,5 @@ mod tests {
         Q8_0::decode(&expected, &mut out);
         x[31] = 127.0;
         assert_eq!(out, x);
-    }
-
-    #[test]
-    fn rounds_as_roundf() {
-        for i in -5080..=5080 {
-            for v in [i as f32 / 40.0, (i as f32 / 40.0).next_up(), (i as f32 / 40.0).next_down()] {
-                assert_eq!(round_half_away(v), v.round() as i8, "{v}");
-            }
-        }
-        assert_eq!(round_half_away(f32::NAN), 0);
-        assert_eq!(round_half_away(f32::INFINITY), 0);
     }
 }

@@ -1,0 +1,272 @@
+//! `gguf edit`: keys and tensors of a file, changed in place where that is possible.
+
+use std::path::{Path, PathBuf};
+
+use gguf::edit::{RESERVE_KEY, Saved, edit_header};
+use gguf::{Draft, Metadata, Model, Value};
+use gguf_convert::pipeline::{Item, Job};
+use gguf_convert::tensor::Tensor;
+use regex::Regex;
+
+use crate::failure::Failure;
+use crate::key_value::KeyValue;
+use crate::opened::Opened;
+use crate::{commands, listing};
+
+/// Change keys and tensors of a GGUF. A change of keys takes an instant where the new header fits
+/// before the data; otherwise the file is rebuilt beside the old one and leaves room for the next.
+#[derive(clap::Args)]
+#[command(after_help = "Examples:\n  gguf edit model.gguf --set general.name='My model'\n  \
+                        gguf edit model.gguf --chat-template-file chat.jinja -o fixed.gguf\n  \
+                        gguf edit model.gguf --special-token eos='<|im_end|>' --remove general.url")]
+pub struct Args {
+    /// The file to change, or the model that -o is made from.
+    source: String,
+    /// Write the result here and leave the source as it is.
+    #[arg(short, long, value_name = "FILE")]
+    output: Option<PathBuf>,
+    /// Set a key; without a type it keeps the one it has. TYPE: u8 ... f64, bool, str, u32[] ...
+    #[arg(long, value_name = "KEY[:TYPE]=VALUE")]
+    set: Vec<KeyValue>,
+    /// Set a key to the text of a file.
+    #[arg(long, value_name = "KEY=PATH", value_parser = pair)]
+    set_file: Vec<(String, String)>,
+    /// Remove a key.
+    #[arg(long, value_name = "KEY")]
+    remove: Vec<String>,
+    /// Rename a key.
+    #[arg(long, value_name = "OLD=NEW", value_parser = pair)]
+    rename: Vec<(String, String)>,
+    /// Set the chat template to the text of a file.
+    #[arg(long, value_name = "FILE")]
+    chat_template_file: Option<PathBuf>,
+    /// Make a token of the vocabulary a special one: bos, eos, eot, eom, unk, sep, pad, mask, cls ...
+    #[arg(long, value_name = "NAME=TOKEN", value_parser = pair)]
+    special_token: Vec<(String, String)>,
+    /// The same by number.
+    #[arg(long, value_name = "NAME=ID", value_parser = pair)]
+    special_token_by_id: Vec<(String, String)>,
+    /// Rename a tensor.
+    #[arg(long, value_name = "OLD=NEW", value_parser = pair)]
+    rename_tensor: Vec<(String, String)>,
+    /// Leave out the tensors whose name the pattern is found in.
+    #[arg(long, value_name = "REGEX")]
+    drop: Vec<Regex>,
+    /// Take the tensors of another model whose name the pattern is found in, replacing those of
+    /// the same name.
+    #[arg(long, value_name = "MODEL:REGEX", value_parser = graft)]
+    graft: Vec<(String, Regex)>,
+    /// Room for later edits in a file that has to be rebuilt: N(K|M|G).
+    #[arg(long, value_name = "SIZE", default_value = "64K", value_parser = reserve)]
+    reserve: u64,
+    /// Only say what would change.
+    #[arg(long)]
+    dry_run: bool,
+}
+
+fn pair(text: &str) -> Result<(String, String), String> {
+    let (a, b) = text.split_once('=').ok_or("expected two words joined by =")?;
+    Ok((a.to_owned(), b.to_owned()))
+}
+
+fn graft(text: &str) -> Result<(String, Regex), String> {
+    let (model, pattern) = text.rsplit_once(':').ok_or("expected MODEL:REGEX")?;
+    Ok((model.to_owned(), Regex::new(pattern).map_err(|fault| fault.to_string())?))
+}
+
+fn reserve(text: &str) -> Result<u64, String> {
+    if text == "0" { Ok(0) } else { listing::parse_size(text) }
+}
+
+pub fn run(args: &Args) -> Result<(), Failure> {
+    let opened = Opened::open(&args.source)?;
+    if args.dry_run {
+        return dry_run(args, &opened.model()?);
+    }
+    match &args.output {
+        Some(output) => rewrite(args, &opened, output),
+        None => in_place(args, opened),
+    }
+}
+
+fn dry_run(args: &Args, model: &Model) -> Result<(), Failure> {
+    let mut metadata = model.metadata().clone();
+    edit_metadata(args, &mut metadata)?;
+    for (key, value) in metadata.iter() {
+        match model.metadata().get(key) {
+            Some(old) if old == value => {}
+            Some(old) => println!("~ {key} = {value} (was {old})"),
+            None => println!("+ {key} = {value}"),
+        }
+    }
+    for (key, _) in model.metadata().iter().filter(|(key, _)| metadata.get(key).is_none()) {
+        println!("- {key}");
+    }
+    Ok(())
+}
+
+/// Changes the file itself; of a model in several files, the first, which has the keys.
+fn in_place(args: &Args, opened: Opened) -> Result<(), Failure> {
+    let Opened::Near(files) = &opened else {
+        return Err(Failure::Usage("a far file cannot be changed: give -o".into()));
+    };
+    let paths = files.paths().to_vec();
+    let path = &paths[0];
+    if args.drop.is_empty() && args.graft.is_empty() {
+        if paths.len() > 1 && !args.rename_tensor.is_empty() {
+            return Err(Failure::Usage(
+                "tensors in several files cannot be renamed: give -o".into(),
+            ));
+        }
+        // Nothing of ours may have the file open while it changes.
+        drop(opened);
+        let saved = edit_header(path, args.reserve, |draft| {
+            edit_metadata(args, &mut draft.metadata)?;
+            rename_tensors(args, draft)
+        })?;
+        eprintln!(
+            "{}: {}",
+            path.display(),
+            match saved {
+                Saved::Unchanged => "nothing to change",
+                Saved::InPlace => "changed in place",
+                Saved::Rebuilt => "rebuilt",
+            }
+        );
+        return Ok(());
+    }
+    if paths.len() > 1 {
+        return Err(Failure::Usage("tensors in several files cannot be dropped: give -o".into()));
+    }
+    rewrite(args, &opened, path)
+}
+
+/// Writes a new file with the changes.
+fn rewrite(args: &Args, opened: &Opened, output: &Path) -> Result<(), Failure> {
+    let model = opened.model()?;
+    let others =
+        args.graft.iter().map(|(word, _)| Opened::open(word)).collect::<Result<Vec<_>, _>>()?;
+    let others = others.iter().map(Opened::model).collect::<Result<Vec<_>, _>>()?;
+    let mut job = Job::copy(&model);
+    edit_metadata(args, &mut job.metadata)?;
+    for pattern in &args.drop {
+        let before = job.items.len();
+        job.items.retain(|item| !pattern.is_match(&item.tensor.name));
+        if job.items.len() == before {
+            return Err(Failure::Usage(format!("--drop {pattern}: no tensor has such a name")));
+        }
+    }
+    for ((word, pattern), other) in args.graft.iter().zip(&others) {
+        if other.order() != model.order() {
+            return Err(Failure::Usage(format!("{word} has the other byte order")));
+        }
+        let tensors: Vec<_> =
+            other.tensors().iter().filter(|tensor| pattern.is_match(&tensor.info.name)).collect();
+        if tensors.is_empty() {
+            return Err(Failure::Usage(format!(
+                "--graft {word}:{pattern}: no tensor has such a name"
+            )));
+        }
+        for tensor in tensors {
+            let item = Item { target: tensor.info.tensor_type, tensor: Tensor::of_model(tensor) };
+            match job.items.iter_mut().find(|old| old.tensor.name == item.tensor.name) {
+                Some(old) => *old = item,
+                None => job.items.push(item),
+            }
+        }
+    }
+    for (old, new) in &args.rename_tensor {
+        let item = job.items.iter_mut().find(|item| item.tensor.name == *old);
+        item.ok_or_else(|| no_tensor(old))?.tensor.name.clone_from(new);
+    }
+    commands::write(&job, output, commands::all_cores())
+}
+
+fn no_tensor(name: &str) -> Failure {
+    Failure::Usage(format!("there is no tensor `{name}`"))
+}
+
+fn rename_tensors(args: &Args, draft: &mut Draft) -> Result<(), Failure> {
+    for (old, new) in &args.rename_tensor {
+        let tensor = draft.tensors.iter_mut().find(|tensor| tensor.name == *old);
+        tensor.ok_or_else(|| no_tensor(old))?.name = new.clone().into();
+    }
+    Ok(())
+}
+
+fn edit_metadata(args: &Args, metadata: &mut Metadata) -> Result<(), Failure> {
+    for key in &args.remove {
+        metadata.remove(key).ok_or_else(|| no_key(key))?;
+    }
+    for (old, new) in &args.rename {
+        if metadata.get(new).is_some() {
+            return Err(Failure::Usage(format!("there is a key `{new}` already")));
+        }
+        if !metadata.rename(old, new.clone()) {
+            return Err(no_key(old));
+        }
+    }
+    for set in &args.set {
+        let value = set.value(metadata).map_err(Failure::Usage)?;
+        metadata.set(set.key.clone(), value);
+    }
+    for (key, path) in &args.set_file {
+        metadata.set(key.clone(), read_text(Path::new(path))?);
+    }
+    if let Some(path) = &args.chat_template_file {
+        metadata.set("tokenizer.chat_template", read_text(path)?);
+    }
+    for (name, token) in &args.special_token {
+        let id = token_id(metadata, token)?;
+        metadata.set(special_key(name)?, id);
+    }
+    for (name, id) in &args.special_token_by_id {
+        let tokens = metadata.array("tokenizer.ggml.tokens").map_or(0, |tokens| tokens.len());
+        let id = id.parse::<u32>().ok().filter(|id| u64::from(*id) < tokens);
+        let id = id.ok_or_else(|| {
+            Failure::Usage(format!("ids go from 0 to {}", tokens.saturating_sub(1)))
+        })?;
+        metadata.set(special_key(name)?, id);
+    }
+    // Nobody means to edit the room for edits.
+    if args.set.iter().any(|set| set.key == RESERVE_KEY) {
+        return Err(Failure::Usage(format!("`{RESERVE_KEY}` is set by --reserve")));
+    }
+    Ok(())
+}
+
+fn no_key(key: &str) -> Failure {
+    Failure::Usage(format!("there is no key `{key}`"))
+}
+
+fn read_text(path: &Path) -> Result<Value<'static>, Failure> {
+    std::fs::read_to_string(path)
+        .map(Value::from)
+        .map_err(|fault| Failure::Environment(format!("cannot read {}: {fault}", path.display())))
+}
+
+/// The key of a special token; some have names of their own, and one has been misspelt for ever.
+fn special_key(name: &str) -> Result<String, Failure> {
+    let word = match name {
+        "unk" => "unknown",
+        "sep" => "seperator",
+        "pad" => "padding",
+        "bos" | "eos" | "eot" | "eom" | "cls" | "mask" | "fim_pre" | "fim_suf" | "fim_mid"
+        | "fim_pad" | "fim_rep" | "fim_sep" => name,
+        _ => {
+            return Err(Failure::Usage(format!(
+                "`{name}` is no special token: bos eos eot eom unk sep pad cls mask fim_pre \
+                 fim_suf fim_mid fim_pad fim_rep fim_sep are"
+            )));
+        }
+    };
+    Ok(format!("tokenizer.ggml.{word}_token_id"))
+}
+
+fn token_id(metadata: &Metadata, token: &str) -> Result<u32, Failure> {
+    let tokens = metadata.array("tokenizer.ggml.tokens").and_then(|tokens| tokens.strings());
+    let mut tokens = tokens.ok_or_else(|| Failure::Input("the file has no vocabulary".into()))?;
+    let id = tokens.position(|text| text == token.as_bytes());
+    id.and_then(|id| id.try_into().ok())
+        .ok_or_else(|| Failure::Usage(format!("`{token}` is no token of the vocabulary")))
+}

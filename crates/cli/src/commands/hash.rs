@@ -1,0 +1,123 @@
+//! `gguf hash`: digests of tensors and models, in the official tool's lines.
+
+use std::io::Write;
+use std::ops::ControlFlow;
+use std::path::PathBuf;
+
+use gguf_compare::{Algorithm, Entry, HashOptions, Manifest, Outcome, Tally, hash};
+use serde_json::json;
+
+use crate::failure::Failure;
+use crate::opened::Opened;
+use crate::progress::Progress;
+
+/// Print digests of a model and its tensors, or check them against a manifest.
+#[derive(clap::Args)]
+#[command(
+    after_help = "Exit code 1 if a check fails.\n\nExamples:\n  gguf hash --sha256 model.gguf > model.sha256\n  \
+                        gguf hash --check model.sha256 model.gguf"
+)]
+pub struct Args {
+    /// The model.
+    source: String,
+    /// XXH64, the default.
+    #[arg(long)]
+    xxh64: bool,
+    /// SHA-1.
+    #[arg(long)]
+    sha1: bool,
+    /// SHA-256.
+    #[arg(long)]
+    sha256: bool,
+    /// UUID version 5 of the content.
+    #[arg(long)]
+    uuid: bool,
+    /// XXH64, SHA-1 and SHA-256.
+    #[arg(long)]
+    all: bool,
+    /// Only the whole model, not its tensors.
+    #[arg(long)]
+    no_layer: bool,
+    /// Check against the digests in this file.
+    #[arg(short, long, value_name = "MANIFEST")]
+    check: Option<PathBuf>,
+    /// Digests as JSON.
+    #[arg(long)]
+    json: bool,
+}
+
+impl Args {
+    fn algorithms(&self, manifest: Option<&Manifest>) -> Vec<Algorithm> {
+        let chosen = [
+            (self.xxh64 || self.all, Algorithm::Xxh64),
+            (self.sha1 || self.all, Algorithm::Sha1),
+            (self.sha256 || self.all, Algorithm::Sha256),
+            (self.uuid, Algorithm::Uuid),
+        ];
+        let chosen: Vec<_> = chosen.into_iter().filter(|(yes, _)| *yes).map(|(_, a)| a).collect();
+        match (chosen.is_empty(), manifest) {
+            (false, _) => chosen,
+            (true, Some(manifest)) => manifest.strongest().into_iter().collect(),
+            (true, None) => vec![Algorithm::Xxh64],
+        }
+    }
+}
+
+pub fn run(args: &Args) -> Result<(), Failure> {
+    let opened = Opened::open(&args.source)?;
+    let model = opened.model()?;
+    let manifest = args.check.as_deref().map(read_manifest).transpose()?;
+    let algorithms = args.algorithms(manifest.as_ref());
+    if algorithms.is_empty() {
+        return Err(Failure::Input("the manifest holds no digests".into()));
+    }
+    let options = HashOptions { algorithms, per_tensor: !args.no_layer };
+    let progress = Progress::new(opened.byte_len()?, "hashing");
+    let mut out = std::io::stdout().lock();
+    let mut entries = Vec::new();
+    let mut tally = Tally::default();
+    let mut written = Ok(());
+    let mut take = |entry: Entry| {
+        let found = manifest.as_ref().map(|manifest| manifest.check(&entry));
+        if let Some(found) = found {
+            tally.add(found);
+        }
+        if args.json {
+            entries.push(json!({
+                "algorithm": entry.algorithm.name(),
+                "digest": entry.digest,
+                "name": entry.name,
+                "check": found.map(|found| found.to_string()),
+            }));
+            return ControlFlow::Continue(());
+        }
+        written = match found {
+            Some(found) => writeln!(out, "{entry}  -  {found}"),
+            None => writeln!(out, "{entry}"),
+        };
+        if written.is_err() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+    };
+    hash(&model, &args.source, &options, &|bytes| progress.count(bytes), &mut take)?;
+    progress.finish();
+    written?;
+    if args.json {
+        writeln!(out, "{:#}", json!({ "digests": entries }))?;
+    }
+    match (manifest, tally.outcome()) {
+        (None, _) | (_, Outcome::Success) => Ok(()),
+        (_, Outcome::Failure) => {
+            Err(Failure::Input("verification failed: a digest is wrong".into()))
+        }
+        (_, Outcome::MissingEntry) => {
+            Err(Failure::Input("verification failed: the manifest does not list this model".into()))
+        }
+    }
+}
+
+fn read_manifest(path: &std::path::Path) -> Result<Manifest, Failure> {
+    let text = std::fs::read_to_string(path).map_err(|fault| {
+        Failure::Environment(format!("cannot read {}: {fault}", path.display()))
+    })?;
+    // Every text parses: lines that are no digests are passed over.
+    Ok(text.parse().unwrap_or_default())
+}

@@ -1,0 +1,48 @@
+//! `gguf merge`: shards in one file.
+
+use std::path::PathBuf;
+
+use gguf::{MergeOptions, delete_merged, merge};
+
+use crate::failure::Failure;
+use crate::listing;
+use crate::opened::Opened;
+use crate::progress::Progress;
+
+/// Merge the shards of a model into one file.
+#[derive(clap::Args)]
+#[command(after_help = "Example:\n  gguf merge model-00001-of-00003.gguf model.gguf")]
+pub struct Args {
+    /// Any shard, the directory they are in, a pattern, or a far location.
+    source: String,
+    /// File to write; never one of the shards.
+    output: PathBuf,
+    /// Delete the shards once every byte of them is found in the output on disk.
+    #[arg(long)]
+    delete_shards: bool,
+    /// Keep the keys of the first shard that say it is one, as the official tool does.
+    #[arg(long)]
+    keep_split_keys: bool,
+}
+
+pub fn run(args: &Args) -> Result<(), Failure> {
+    let opened = Opened::open(&args.source)?;
+    if args.delete_shards && opened.transferred().is_some() {
+        return Err(Failure::Usage("far shards cannot be deleted".into()));
+    }
+    let model = opened.model()?;
+    let total = opened.byte_len()?;
+    let progress = Progress::new(total, "merging").stoppable();
+    let options = MergeOptions { keep_split_keys: args.keep_split_keys };
+    merge(&model, &args.output, options, &|bytes| progress.advance(bytes))?;
+    progress.finish();
+    let shards = model.parts().len();
+    drop(model);
+    if args.delete_shards
+        && let Opened::Near(files) = opened
+    {
+        delete_merged(files, &args.output)?;
+    }
+    eprintln!("wrote {} ({}) from {shards} files", args.output.display(), listing::bytes(total));
+    Ok(())
+}

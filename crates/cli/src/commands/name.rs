@@ -1,0 +1,131 @@
+//! `gguf name`: file names by the naming convention.
+
+use std::io::Write;
+use std::path::{Path, PathBuf};
+
+use gguf::{Gguf, Map, Metadata, ModelName, NameShard, ParameterCount, TensorInfo, schema};
+use serde_json::{Value as Json, json};
+
+use crate::failure::Failure;
+
+/// Show the parts of file names by the naming convention, or the names that files should have.
+#[derive(clap::Args)]
+#[command(
+    after_help = "Exit code 1 if a name does not follow the convention (without --proper).\n\n\
+                        Examples:\n  gguf name Mixtral-8x7B-v0.1-KQ2.gguf\n  gguf name --rename *.gguf"
+)]
+pub struct Args {
+    /// File names; the files need not exist unless the proper name is asked for.
+    #[arg(required = true)]
+    files: Vec<PathBuf>,
+    /// Show the name that each file should have, from its metadata.
+    #[arg(long)]
+    proper: bool,
+    /// Give each file that name; never replaces another file.
+    #[arg(long)]
+    rename: bool,
+    /// As JSON.
+    #[arg(long)]
+    json: bool,
+}
+
+pub fn run(args: &Args) -> Result<(), Failure> {
+    let mut out = std::io::stdout().lock();
+    let mut entries = Vec::new();
+    let mut unconventional = false;
+    for file in &args.files {
+        let name = file.file_name().unwrap_or_default().to_string_lossy();
+        let parsed = name.parse::<ModelName>();
+        let mut entry = json!({ "file": file.display().to_string() });
+        match &parsed {
+            Ok(name) => entry["parts"] = parts(name),
+            Err(fault) => entry["fault"] = fault.to_string().into(),
+        }
+        if args.proper || args.rename {
+            let proper = proper_name(file)?;
+            if args.rename {
+                rename(file, &proper)?;
+            }
+            entry["proper"] = proper.into();
+        } else {
+            unconventional |= parsed.is_err();
+        }
+        if !args.json {
+            print(&mut out, &entry)?;
+        }
+        entries.push(entry);
+    }
+    if args.json {
+        writeln!(out, "{:#}", Json::from(entries))?;
+    }
+    if unconventional { Err(Failure::Findings) } else { Ok(()) }
+}
+
+fn print(out: &mut impl Write, entry: &Json) -> Result<(), Failure> {
+    writeln!(out, "{}", entry["file"].as_str().unwrap_or_default())?;
+    if let Some(proper) = entry["proper"].as_str() {
+        writeln!(out, "  proper name   {proper}")?;
+    }
+    if let Some(fault) = entry["fault"].as_str() {
+        writeln!(out, "  not by the convention: {fault}")?;
+    }
+    for (part, value) in entry["parts"].as_object().into_iter().flatten() {
+        match value {
+            Json::Null => {}
+            Json::String(text) => writeln!(out, "  {part:<13} {text}")?,
+            other => writeln!(out, "  {part:<13} {other}")?,
+        }
+    }
+    Ok(())
+}
+
+fn parts(name: &ModelName) -> Json {
+    json!({
+        "sidecar": name.sidecar.map(|sidecar| sidecar.name()),
+        "base_name": name.base_name,
+        "size_label": name.size_label,
+        "fine_tune": name.fine_tune,
+        "version": name.version,
+        "encoding": name.encoding,
+        "type": name.kind.map(|kind| kind.name()),
+        "shard": name.shard.map(|NameShard { number, count }| json!([number, count])),
+    })
+}
+
+/// The name that the metadata ask for: with the type of the file, its shard, and a size label
+/// counted from the tensors where none is stated.
+fn proper_name(file: &Path) -> Result<String, Failure> {
+    let map = Map::open(file)?;
+    let model = Gguf::read(&map).map_err(|error| error.in_file(file))?;
+    let metadata = model.metadata();
+    let file_type = metadata.u64("general.file_type").and_then(schema::file_type);
+    let mut name = ModelName::from_metadata(metadata, file_type.map(|file_type| file_type.name));
+    complete(&mut name, model.tensors().iter());
+    name.shard = shard(metadata);
+    Ok(name.to_string())
+}
+
+/// Counts the size label from the tensors where none is stated.
+pub fn complete<'a>(name: &mut ModelName, tensors: impl Iterator<Item = &'a TensorInfo<'a>>) {
+    if name.size_label.is_none() {
+        let tensors = tensors.map(|tensor| (&*tensor.name, &tensor.shape[..]));
+        name.size_label = ParameterCount::from_tensors(tensors).size_label();
+    }
+}
+
+fn shard(metadata: &Metadata) -> Option<NameShard> {
+    let number = metadata.u64("split.no")?.checked_add(1)?;
+    let count = metadata.u64("split.count").filter(|count| *count > 0)?;
+    Some(NameShard { number: number.try_into().ok()?, count: count.try_into().ok()? })
+}
+
+fn rename(file: &Path, proper: &str) -> Result<(), Failure> {
+    let target = file.with_file_name(proper);
+    if target == *file {
+        return Ok(());
+    }
+    // A hard link fails where a file of this name exists, which a rename would replace.
+    std::fs::hard_link(file, &target).and_then(|()| std::fs::remove_file(file)).map_err(|fault| {
+        Failure::Environment(format!("cannot rename to {}: {fault}", target.display()))
+    })
+}

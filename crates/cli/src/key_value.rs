@@ -1,0 +1,207 @@
+//! Values of keys as users type them: `KEY=VALUE`, `KEY:TYPE=VALUE`.
+
+use gguf::{Array, Metadata, Value, ValueType, schema};
+use serde_json::Value as Json;
+
+/// A key with the type and the text that were typed.
+#[derive(Clone, Debug)]
+pub struct KeyValue {
+    /// The key.
+    pub key: String,
+    ty: Option<Type>,
+    text: String,
+}
+
+/// A type that was typed: of one value, or of each element of an array.
+#[derive(Clone, Copy, Debug)]
+struct Type {
+    value: ValueType,
+    array: bool,
+}
+
+impl std::str::FromStr for KeyValue {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let (key, text) = text.split_once('=').ok_or("expected KEY=VALUE or KEY:TYPE=VALUE")?;
+        let (key, ty) = match key.rsplit_once(':') {
+            Some((key, ty)) => (key, Some(ty.parse()?)),
+            None => (key, None),
+        };
+        if key.is_empty() {
+            return Err("the key is empty".into());
+        }
+        Ok(Self { key: key.to_owned(), ty, text: text.to_owned() })
+    }
+}
+
+impl std::str::FromStr for Type {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let (name, array) = match text.strip_suffix("[]") {
+            Some(name) => (name, true),
+            None => (text, false),
+        };
+        let value = match name {
+            "u8" => ValueType::U8,
+            "i8" => ValueType::I8,
+            "u16" => ValueType::U16,
+            "i16" => ValueType::I16,
+            "u32" => ValueType::U32,
+            "i32" => ValueType::I32,
+            "u64" => ValueType::U64,
+            "i64" => ValueType::I64,
+            "f32" => ValueType::F32,
+            "f64" => ValueType::F64,
+            "bool" => ValueType::Bool,
+            "str" | "string" => ValueType::String,
+            _ => {
+                return Err(format!(
+                    "`{text}` is no type: u8 i8 u16 i16 u32 i32 u64 i64 f32 f64 bool str, or one \
+                     of these with [] for an array"
+                ));
+            }
+        };
+        Ok(Self { value, array })
+    }
+}
+
+impl KeyValue {
+    /// The value: in the type that was typed, else in the one that the key has, else in the one
+    /// that the specification gives it, else in the one that the text looks like.
+    pub fn value(&self, metadata: &Metadata) -> Result<Value<'static>, String> {
+        let ty = self.ty.or_else(|| self.known_type(metadata)).unwrap_or_else(|| guess(&self.text));
+        let wrong = |what: String| format!("`{}`: {what}", self.key);
+        if !ty.array {
+            return scalar(ty.value, &self.text).map_err(wrong);
+        }
+        let elements: Vec<Json> = serde_json::from_str(&self.text)
+            .map_err(|fault| wrong(format!("an array is written as JSON: {fault}")))?;
+        array(ty.value, &elements).map(Value::Array).map_err(wrong)
+    }
+
+    fn known_type(&self, metadata: &Metadata) -> Option<Type> {
+        let of = |value: &Value| match value.as_array() {
+            Some(array) => Type { value: array.element_type(), array: true },
+            None => Type { value: value.value_type(), array: false },
+        };
+        metadata.get(&self.key).map(of).or_else(|| {
+            // Where the key takes both, brackets tell an array.
+            let value = match schema::key(&self.key)?.value.value_type {
+                // The specification has 64 bits for counts, and every writer uses 32.
+                ValueType::U64 if self.text.parse::<u32>().is_ok() => ValueType::U32,
+                other => other,
+            };
+            Some(Type { value, array: self.text.starts_with('[') && value != ValueType::String })
+        })
+    }
+}
+
+fn guess(text: &str) -> Type {
+    let value = if text.parse::<bool>().is_ok() {
+        ValueType::Bool
+    } else if text.parse::<u32>().is_ok() {
+        ValueType::U32
+    } else if text.parse::<i32>().is_ok() {
+        ValueType::I32
+    } else if text.parse::<i64>().is_ok() {
+        ValueType::I64
+    } else if text.parse::<u64>().is_ok() {
+        ValueType::U64
+    } else if text.parse::<f32>().is_ok_and(f32::is_finite) {
+        ValueType::F32
+    } else {
+        ValueType::String
+    };
+    Type { value, array: false }
+}
+
+fn scalar(ty: ValueType, text: &str) -> Result<Value<'static>, String> {
+    fn parse<T: std::str::FromStr + Into<Value<'static>>>(text: &str) -> Option<Value<'static>> {
+        text.parse::<T>().ok().map(Into::into)
+    }
+    let value = match ty {
+        ValueType::U8 => parse::<u8>(text),
+        ValueType::I8 => parse::<i8>(text),
+        ValueType::U16 => parse::<u16>(text),
+        ValueType::I16 => parse::<i16>(text),
+        ValueType::U32 => parse::<u32>(text),
+        ValueType::I32 => parse::<i32>(text),
+        ValueType::U64 => parse::<u64>(text),
+        ValueType::I64 => parse::<i64>(text),
+        ValueType::F32 => parse::<f32>(text),
+        ValueType::F64 => parse::<f64>(text),
+        ValueType::Bool => parse::<bool>(text),
+        ValueType::String => Some(Value::from(text.to_owned())),
+        ValueType::Array => None,
+    };
+    value.ok_or_else(|| format!("`{text}` is no {ty}"))
+}
+
+fn array(ty: ValueType, elements: &[Json]) -> Result<Array<'static>, String> {
+    fn all<T>(elements: &[Json], of: impl Fn(&Json) -> Option<T>) -> Result<Vec<T>, String> {
+        let element = |json| of(json).ok_or_else(|| format!("{json} is no element of this type"));
+        elements.iter().map(element).collect()
+    }
+    macro_rules! integers {
+        ($ty:ty) => {
+            Array::from(
+                &all(elements, |json| {
+                    json.as_i64()
+                        .and_then(|n| <$ty>::try_from(n).ok())
+                        .or_else(|| json.as_u64().and_then(|n| <$ty>::try_from(n).ok()))
+                })?[..],
+            )
+        };
+    }
+    Ok(match ty {
+        ValueType::U8 => integers!(u8),
+        ValueType::I8 => integers!(i8),
+        ValueType::U16 => integers!(u16),
+        ValueType::I16 => integers!(i16),
+        ValueType::U32 => integers!(u32),
+        ValueType::I32 => integers!(i32),
+        ValueType::U64 => integers!(u64),
+        ValueType::I64 => integers!(i64),
+        ValueType::F32 => Array::from(&all(elements, |j| j.as_f64().map(|n| n as f32))?[..]),
+        ValueType::F64 => Array::from(&all(elements, Json::as_f64)?[..]),
+        ValueType::Bool => Array::from(&all(elements, Json::as_bool)?[..]),
+        ValueType::String => {
+            Array::from_strings(all(elements, |json| json.as_str().map(str::to_owned))?)
+        }
+        ValueType::Array => return Err("arrays of arrays cannot be typed".into()),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn value(text: &str, metadata: &Metadata) -> Result<Value<'static>, String> {
+        text.parse::<KeyValue>()?.value(metadata)
+    }
+
+    #[test]
+    fn types_are_stated_known_or_guessed() {
+        let mut metadata = Metadata::new();
+        metadata.set("old", 7u64);
+        let of = |text: &str| value(text, &metadata).unwrap();
+        assert_eq!(of("old=8"), Value::U64(8));
+        assert_eq!(of("old:i8=-1"), Value::I8(-1));
+        assert_eq!(of("llama.context_length=4096"), Value::U32(4096));
+        assert_eq!(of("llama.rope.freq_base=10000"), Value::F32(10000.0));
+        assert_eq!(of("general.name=true"), Value::from("true"));
+        assert_eq!(of("mine=true"), Value::Bool(true));
+        assert_eq!(of("mine=-5"), Value::I32(-5));
+        assert_eq!(of("mine=0.5"), Value::F32(0.5));
+        assert_eq!(of("mine=a=b"), Value::from("a=b"));
+        assert_eq!(of("mine:str[]=[\"a\",\"b\"]"), Array::from_strings(["a", "b"]).into());
+        assert_eq!(of("mine:i32[]=[1,-2]"), Array::from(&[1i32, -2][..]).into());
+        for wrong in
+            ["mine", "=1", "mine:u8=256", "old=x", "mine:u8[]=[256]", "mine:z=1", "mine:u8[]=1"]
+        {
+            assert!(value(wrong, &metadata).is_err(), "{wrong}");
+        }
+    }
+}

@@ -1,0 +1,131 @@
+//! Models from wherever the user says: a file, a directory, any shard, a URL, the hub, a bucket.
+
+use std::path::{Path, PathBuf};
+
+use gguf::{Draft, Finding, Gguf, Limits, Model, ModelFiles, NameShard, Part, Source};
+use gguf_remote::{Location, Options, Transferred};
+
+use crate::failure::Failure;
+
+/// The open files of one model.
+pub enum Opened {
+    /// On this machine.
+    Near(ModelFiles),
+    /// Anywhere else: only the headers are here.
+    Far(Vec<Far>),
+}
+
+/// A far file.
+pub struct Far {
+    name: PathBuf,
+    source: Box<dyn Source>,
+    header: Vec<u8>,
+    transferred: Transferred,
+}
+
+impl Opened {
+    /// Opens all files of the model that `word` names.
+    pub fn open(word: &str) -> Result<Self, Failure> {
+        let location = Location::parse(word)?;
+        if let Location::Path(path) = &location {
+            return Ok(Self::Near(ModelFiles::open(path)?));
+        }
+        let first = Far::open(&location)?;
+        let name = first.name.to_string_lossy().into_owned();
+        let Some((prefix, shard)) = NameShard::strip(&name) else {
+            return Ok(Self::Far(vec![first]));
+        };
+        let mut files = Vec::new();
+        for number in 1..=shard.count {
+            let of_set = NameShard { number, count: shard.count }.file_name(prefix);
+            files.push(Far::open(&beside(&location, &name, &of_set)?)?);
+        }
+        Ok(Self::Far(files))
+    }
+
+    /// What the files hold together, read strictly.
+    pub fn model(&self) -> Result<Model<'_>, Failure> {
+        match self {
+            Self::Near(files) => Ok(files.model()?),
+            Self::Far(files) => {
+                let parts = files.iter().map(Far::part).collect::<Result<_, _>>()?;
+                Ok(Model::new(parts)?)
+            }
+        }
+    }
+
+    /// The names of the files, as messages have them.
+    pub fn names(&self) -> Vec<&Path> {
+        match self {
+            Self::Near(files) => files.paths().iter().map(PathBuf::as_path).collect(),
+            Self::Far(files) => files.iter().map(|file| file.name.as_path()).collect(),
+        }
+    }
+
+    /// Bytes of all files.
+    pub fn byte_len(&self) -> Result<u64, Failure> {
+        Ok(self.model()?.parts().iter().map(|part| part.source.byte_len()).sum())
+    }
+
+    /// Bytes that came over the network so far; `None` for files on this machine.
+    pub fn transferred(&self) -> Option<u64> {
+        match self {
+            Self::Near(_) => None,
+            Self::Far(files) => Some(files.iter().map(|file| file.transferred.bytes()).sum()),
+        }
+    }
+}
+
+impl Far {
+    fn open(location: &Location) -> Result<Self, Failure> {
+        let opened = gguf_remote::open_with(location, Options::from_env())?;
+        let header = gguf::fetch_header(&*opened.source, Limits::default())?;
+        Ok(Self {
+            name: opened.name.into(),
+            source: opened.source,
+            header,
+            transferred: opened.transferred,
+        })
+    }
+
+    fn part(&self) -> Result<Part<'_>, Failure> {
+        let gguf = Gguf::read_header(&self.header, self.source.byte_len(), Limits::default())
+            .map_err(|error| error.in_file(&self.name))?;
+        let data_start = gguf.data_start();
+        Ok(Part { path: &self.name, header: gguf.into_header(), data_start, source: &*self.source })
+    }
+}
+
+/// The location of another file in the same place.
+fn beside(location: &Location, name: &str, other: &str) -> Result<Location, Failure> {
+    let mut location = location.clone();
+    match &mut location {
+        Location::Path(path) => path.set_file_name(other),
+        Location::Http(url) | Location::Bucket(url) => {
+            let path = url.path();
+            let directory = path.strip_suffix(name).unwrap_or(path).to_owned();
+            url.set_path(&format!("{directory}{other}"));
+        }
+        Location::Hub(repository) => {
+            let file = repository.file.as_deref().unwrap_or(name);
+            let directory =
+                file.rsplit_once('/').map_or(String::new(), |(dir, _)| format!("{dir}/"));
+            repository.file = Some(format!("{directory}{other}"));
+        }
+    }
+    Ok(location)
+}
+
+/// Everything the rules find in the header of one file that need not be a valid one, and the
+/// header as far as it can be read.
+pub fn check_file<'a>(
+    bytes: &'a [u8],
+    file_len: u64,
+    name: &Path,
+) -> (Vec<Finding>, Option<Draft<'a>>) {
+    let (mut findings, draft) = gguf::check_header(bytes, file_len);
+    if let (Some(draft), Some(name)) = (&draft, name.file_name()) {
+        findings.extend(gguf::check_name(&name.to_string_lossy(), draft));
+    }
+    (findings, draft)
+}

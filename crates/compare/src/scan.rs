@@ -1,0 +1,129 @@
+//! Damage in tensor data: numbers that are none, weights beyond all measure, nothing but zeros.
+
+use gguf::{Error, Finding, Model, ModelTensor, TensorType};
+use gguf_quant::{codec, decode_row, find_bad_block};
+use rayon::prelude::*;
+
+/// Elements looked at in one go; a multiple of every block length.
+const CHUNK: u64 = 1 << 18;
+
+/// No trained weight comes near this; scales that were read from the wrong bytes do.
+const ABSURD: f32 = 1e5;
+
+/// Looks at all tensor data of a model, on all threads of the current rayon pool, and returns at
+/// most one finding of a kind per tensor, in tensor order, with the first bad element.
+///
+/// Data of types without a codec and of big-endian files are not looked at, and a finding says so.
+/// `progress` is called with the number of bytes just read.
+///
+/// # Errors
+/// [`Error::Environment`] if data cannot be read.
+pub fn scan(model: &Model, progress: &(dyn Fn(u64) + Sync)) -> Result<Vec<Finding>, Error> {
+    let little = model.order() == gguf::ByteOrder::Little;
+    let per_tensor = model.tensors().par_iter().map(|tensor| {
+        if !little {
+            return Ok(vec![unread(tensor, "big-endian")]);
+        }
+        scan_tensor(tensor, progress)
+    });
+    Ok(per_tensor.collect::<Result<Vec<_>, Error>>()?.into_iter().flatten().collect())
+}
+
+/// What one chunk of a tensor holds.
+#[derive(Default)]
+struct Seen {
+    /// The first value that is no number, and where.
+    bad: Option<(u64, String)>,
+    /// The first value that is absurd, and where.
+    absurd: Option<(u64, f32)>,
+    nonzero: bool,
+}
+
+fn scan_tensor(
+    tensor: &ModelTensor,
+    progress: &(dyn Fn(u64) + Sync),
+) -> Result<Vec<Finding>, Error> {
+    let info = &tensor.info;
+    let (Some(elements), Some(_)) = (info.shape.elements(), info.byte_len()) else {
+        return Ok(vec![unread(tensor, &info.tensor_type.name())]);
+    };
+    if is_integer(info.tensor_type) {
+        return Ok(Vec::new());
+    }
+    if codec(info.tensor_type).is_none() {
+        return Ok(vec![unread(tensor, &info.tensor_type.name())]);
+    }
+    let chunks = elements.div_ceil(CHUNK);
+    let seen = (0..chunks).into_par_iter().map(|i| {
+        let first = i * CHUNK;
+        scan_chunk(tensor, first, CHUNK.min(elements - first), progress)
+    });
+    let seen: Vec<Seen> = seen.collect::<Result<_, Error>>()?;
+    Ok(findings(tensor, &seen))
+}
+
+fn is_integer(ty: TensorType) -> bool {
+    matches!(ty, TensorType::I8 | TensorType::I16 | TensorType::I32 | TensorType::I64)
+}
+
+fn scan_chunk(
+    tensor: &ModelTensor,
+    first: u64,
+    elements: u64,
+    progress: &(dyn Fn(u64) + Sync),
+) -> Result<Seen, Error> {
+    let ty = tensor.info.tensor_type;
+    // Whole blocks within a tensor whose size is known.
+    let (start, len) = (ty.byte_len(&[first]).unwrap_or(0), ty.byte_len(&[elements]).unwrap_or(0));
+    let mut bytes = vec![0; len as usize];
+    tensor.read_at(&mut bytes, start)?;
+    progress(len);
+    let mut seen = Seen::default();
+    if let Ok(Some(bad)) = find_bad_block(ty, &bytes) {
+        seen.bad = Some((first + bad.element as u64, format!("{} is {}", bad.field, bad.value)));
+    }
+    let mut values = vec![0.0; elements as usize];
+    if decode_row(ty, &bytes, &mut values).is_ok() {
+        seen.nonzero = values.iter().any(|value| *value != 0.0);
+        let absurd = values.iter().position(|value| value.is_finite() && value.abs() > ABSURD);
+        seen.absurd = absurd.map(|at| (first + at as u64, values[at]));
+    }
+    Ok(seen)
+}
+
+fn findings(tensor: &ModelTensor, seen: &[Seen]) -> Vec<Finding> {
+    let mut findings = Vec::new();
+    let name = &*tensor.info.name;
+    let at = |element: u64| {
+        let (block, bytes) = tensor.info.tensor_type.block().unwrap_or((1, 1));
+        tensor.offset + element / block * bytes
+    };
+    if let Some((element, what)) = seen.iter().find_map(|chunk| chunk.bad.as_ref()) {
+        findings.push(
+            Finding::warning("data-not-finite", format!("{what} at element {element}"))
+                .help("the weights are damaged: download or convert the model again")
+                .tensor(name)
+                .at(at(*element)),
+        );
+    }
+    if let Some((element, value)) = seen.iter().find_map(|chunk| chunk.absurd) {
+        findings.push(
+            Finding::warning("data-absurd", format!("element {element} is {value}"))
+                .help("no weight is so large: the data may be of another type, or damaged")
+                .tensor(name)
+                .at(at(element)),
+        );
+    }
+    if !seen.is_empty() && seen.iter().all(|chunk| !chunk.nonzero && chunk.bad.is_none()) {
+        findings.push(
+            Finding::info("data-zero", "all elements are zero").tensor(name).at(tensor.offset),
+        );
+    }
+    findings
+}
+
+fn unread(tensor: &ModelTensor, what: &str) -> Finding {
+    Finding::info("data-unread", format!("{what} data are not looked at"))
+        .tensor(&*tensor.info.name)
+        .at(tensor.offset)
+}

@@ -1,0 +1,48 @@
+//! What MXFP4 and NVFP4 share: the 4-bit float E2M1.
+//!
+//! ```text
+//! | sign | exponent | mantissa |       0, 0.5, 1, 1.5, 2, 3, 4, 6 and their negatives
+//!  3      2        1          0
+//! ```
+
+/// Twice the value of each code, so that all are integers; scales are halved in exchange.
+const DOUBLED: [i8; 16] = [0, 1, 2, 3, 4, 6, 8, 12, 0, -1, -2, -3, -4, -6, -8, -12];
+
+/// The weight of a code: `half_scale` is half the scale of the block.
+#[inline]
+pub(super) fn decode(code: u8, half_scale: f32) -> f32 {
+    f32::from(DOUBLED[usize::from(code & 15)]) * half_scale
+}
+
+/// The code with the smallest error for each weight; of equals the first, so the one nearest to 0,
+/// and never -0.
+#[inline]
+pub(super) fn encode<const N: usize>(x: &[f32; N], half_scale: f32) -> [u8; N] {
+    let mut codes = [0u8; N];
+    let mut errors = x.map(f32::abs);
+    // Code by code, so that the compiler can look at many weights at once.
+    for (code, value) in DOUBLED.into_iter().enumerate().filter(|(_, value)| *value != 0) {
+        let value = f32::from(value) * half_scale;
+        for ((best, error), x) in codes.iter_mut().zip(&mut errors).zip(x) {
+            let new = (value - x).abs();
+            *best = if new < *error { code as u8 } else { *best };
+            *error = if new < *error { new } else { *error };
+        }
+    }
+    codes
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ties_go_towards_zero() {
+        let x = [0.0, -0.0, 0.25, -0.25, 0.26, -0.75, 5.0, -5.1, 100.0];
+        assert_eq!(encode(&x, 0.5), [0, 0, 0, 0, 1, 9, 6, 15, 7]);
+        assert_eq!(
+            encode(&x, 0.5).map(|q| decode(q, 0.5)),
+            [0.0, 0.0, 0.0, 0.0, 0.5, -0.5, 4.0, -6.0, 6.0]
+        );
+    }
+}

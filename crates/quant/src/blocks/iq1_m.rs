@@ -1,0 +1,219 @@
+//! IQ1_M: octets of a ternary codebook of 2048, super-blocks of 256 in 16 groups of 16, 1.75 bits
+//! per weight.
+//!
+//! ```text
+//! qs[32]  qh[16]  scales[8]
+//!
+//! qs[o]:                  low 8 bits of the point of octet o                         o in 0..32
+//! qh[g]:                  | down | octet 2*g + 1 | down | octet 2*g |                g in 0..16
+//!                          7      6             4 3      2         0                 upper 3 bits
+//! scales[2*j], [2*j + 1]: | d, bits 4*j to 4*j + 3 | s[4*j + 3] | .. 2 | .. 1 | s[4*j] |  j in 0..4
+//!                          15                    12 11         9 8    6 5    3 2      0
+//!
+//! x = d * (2 * s[g] + 1) * (value + 1/8)            d: f16; -1/8 if the octet's `down` is set
+//! ```
+
+use gguf::TensorType;
+use half::f16;
+
+use super::ternary::{self, Shift, Sums};
+use super::{Block, Weights, first_bad, part, put};
+use crate::{bits, search};
+
+pub(super) struct IQ1M;
+
+/// Groups whose largest magnitude is below this are stored as zeros (`GROUP_MAX_EPS_IQ1_M`).
+const ZERO_GROUP: f32 = 1e-7;
+
+/// The shifts of the two octets of a group, in the order of trial.
+const SHIFTS: [[Shift; 2]; 4] = [
+    [Shift::Up, Shift::Up],
+    [Shift::Up, Shift::Down],
+    [Shift::Down, Shift::Up],
+    [Shift::Down, Shift::Down],
+];
+
+impl Block<256, 56> for IQ1M {
+    const TYPE: TensorType = TensorType::IQ1_M;
+
+    fn decode(block: &[u8; 56], out: &mut [f32; 256]) {
+        let (d, scales) = unpack(part::<48, 8, _>(block));
+        let d = d.to_f32();
+        let high = bits::unpack::<4, 1, _, 32>(part::<32, 16, _>(block));
+        let octets = part::<0, 32, _>(block).iter().zip(high);
+        for (o, (out, (&low, high))) in out.as_chunks_mut().0.iter_mut().zip(octets).enumerate() {
+            let d = d * f32::from(2 * scales[o / 2] + 1);
+            let shift = if high >> 3 == 1 { Shift::Down } else { Shift::Up };
+            ternary::decode(out, d, u16::from(low) | u16::from(high & 7) << 8, shift);
+        }
+    }
+
+    fn encode(x: &[f32; 256], weights: Option<Weights<256>>) -> [u8; 56] {
+        let energy = 2.0 * search::sum_squares(x) / 256.0;
+        let weights = match weights {
+            None => x.map(|x| x * x),
+            Some(w) => search::emphasize(w.columns, x, energy),
+        };
+        let mut groups = [Group::ZERO; 16];
+        let pairs = x.as_chunks().0.iter().zip(weights.as_chunks().0);
+        for (group, (x, weights)) in groups.iter_mut().zip(pairs) {
+            *group = fit(x, weights).unwrap_or(Group::ZERO);
+        }
+        let max = groups.iter().fold(0.0, |max, g| if max > g.scale { max } else { g.scale });
+        let mut d = max / 15.0;
+        let mut s = [0; 16];
+        // If all scales are 0, the official encoder leaves scales and shifts out.
+        if max != 0.0 {
+            let inverse = 1.0 / d;
+            s = groups.map(|g| search::nearest(0.5 * (inverse * g.scale - 1.0)).clamp(0, 7) as u8);
+            let mut sums = Sums::default();
+            let octets = x.as_chunks().0.iter().zip(weights.as_chunks().0);
+            for (o, (x, weights)) in octets.enumerate() {
+                let Group { points, shifts, .. } = groups[o / 2];
+                let factor = f32::from(2 * s[o / 2] + 1);
+                sums.add(x, weights, points[o % 2], shifts[o % 2], factor);
+            }
+            if sums.ll > 0.0 {
+                d = sums.xl / sums.ll;
+            }
+        } else {
+            groups.iter_mut().for_each(|g| g.shifts = [Shift::Up; 2]);
+        }
+        let points = groups.map(|g| g.points);
+        let points: &[u16; 32] = points.as_flattened().as_array().expect("16 pairs are 32");
+        let shifts = groups.map(|g| g.shifts);
+        let (mut low, mut high) = ([0; 32], [0; 32]);
+        for (o, (point, shift)) in points.iter().zip(shifts.as_flattened()).enumerate() {
+            low[o] = *point as u8;
+            high[o] = (point >> 8) as u8 | ((*shift == Shift::Down) as u8) << 3;
+        }
+        // The factor was found by experiment by the authors of ggml.
+        let d = f16::from_f32(d * 1.1125);
+        let mut block = [0; 56];
+        put::<0, 32, _>(&mut block, low);
+        put::<32, 16, _>(&mut block, bits::pack::<4, 1, _, _>(&high, 0));
+        put::<48, 8, _>(&mut block, pack(d, &s));
+        block
+    }
+
+    fn bad_scale(block: &[u8; 56]) -> Option<(&'static str, f32)> {
+        first_bad([("d", unpack(part::<48, 8, _>(block)).0)])
+    }
+}
+
+fn pack(d: f16, s: &[u8; 16]) -> [u8; 8] {
+    let mut bytes = [0; 8];
+    let groups = bytes.as_chunks_mut().0.iter_mut().zip(s.as_chunks::<4>().0);
+    for (j, (bytes, s)) in groups.enumerate() {
+        let d = d.to_bits() >> (4 * j) << 12;
+        let s = s.iter().rev().fold(0, |bits, s| bits << 3 | u16::from(*s));
+        *bytes = (d | s).to_le_bytes();
+    }
+    bytes
+}
+
+#[inline]
+fn unpack(bytes: &[u8; 8]) -> (f16, [u8; 16]) {
+    let (mut d, mut scales) = (0, [0; 16]);
+    let groups = bytes.as_chunks().0.iter().zip(scales.as_chunks_mut::<4>().0);
+    for (j, (bytes, s)) in groups.enumerate() {
+        let bits = u16::from_le_bytes(*bytes);
+        d |= bits >> 12 << (4 * j);
+        *s = std::array::from_fn(|i| (bits >> (3 * i)) as u8 & 7);
+    }
+    (f16::from_bits(d), scales)
+}
+
+/// A group of 16 before it is packed.
+#[derive(Clone, Copy)]
+struct Group {
+    scale: f32,
+    shifts: [Shift; 2],
+    points: [u16; 2],
+}
+
+impl Group {
+    const ZERO: Self = Self { scale: 0.0, shifts: [Shift::Up; 2], points: [0; 2] };
+}
+
+/// Finds borders, shifts and scale with the smallest error, then the points of the codebook
+/// (`quantize_row_iq1_m_impl`); `None` if the group counts as zero.
+fn fit(x: &[f32; 16], weights: &[f32; 16]) -> Option<Group> {
+    if search::magnitude(x) < ZERO_GROUP {
+        return None;
+    }
+    let order = ternary::ascending(x);
+    // Sums of w*x and w over the first weights in this order, apart for the two octets.
+    let (mut sum_x, mut sum_w) = ([[0.0; 17]; 2], [[0.0; 17]; 2]);
+    for (rank, &i) in order.iter().enumerate() {
+        for h in 0..2 {
+            let here = i / 8 == h;
+            sum_x[h][rank + 1] = sum_x[h][rank] + if here { weights[i] * x[i] } else { 0.0 };
+            sum_w[h][rank + 1] = sum_w[h][rank] + if here { weights[i] } else { 0.0 };
+        }
+    }
+    let (mut best, mut found) = (-f32::MAX, None);
+    for first in 0..=16 {
+        for second in first..=16 {
+            // Neighbouring values differ by 1, so that three sums become one.
+            let sums = |h: usize, shift: Shift| {
+                let v = shift.values();
+                let (x, w) = (&sum_x[h], &sum_w[h]);
+                let xl = x[16] * v[2] - (x[first] + x[second]);
+                let ll = w[16] * v[2] * v[2]
+                    + w[first] * (v[0] * v[0] - v[1] * v[1])
+                    + w[second] * (v[1] * v[1] - v[2] * v[2]);
+                (xl, ll)
+            };
+            for shifts in SHIFTS {
+                let ((xl0, ll0), (xl1, ll1)) = (sums(0, shifts[0]), sums(1, shifts[1]));
+                let (xl, ll) = (xl0 + xl1, ll0 + ll1);
+                if ll > 0.0 && xl * xl > best * ll {
+                    let scale = xl / ll;
+                    best = scale * xl;
+                    found = Some((scale, shifts, (first, second)));
+                }
+            }
+        }
+    }
+    let (mut scale, mut shifts, borders) = found?;
+    let mut levels = ternary::levels_of_runs(&order, borders);
+    if scale < 0.0 {
+        levels = levels.map(|l| 2 - l);
+        (scale, shifts) = (-scale, shifts.map(Shift::reversed));
+    }
+    let (x, weights, levels) = (x.as_chunks().0, weights.as_chunks().0, levels.as_chunks().0);
+    let (points, scale) = ternary::snap(x, weights, levels, shifts, scale);
+    // The official encoder stops at a scale that is no number: sums overflowed.
+    (scale >= 0.0).then_some(Group { scale, shifts, points })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::grids;
+
+    #[test]
+    fn scales_stand_where_the_drawing_says() {
+        let mut s = [0; 16];
+        (s[0], s[3], s[13]) = (1, 7, 2);
+        let bytes = pack(f16::from_bits(0x4abc), &s);
+        assert_eq!(bytes, [0x01, 0xce, 0x00, 0xb0, 0x00, 0xa0, 0x10, 0x40]);
+        assert_eq!(unpack(&bytes), (f16::from_bits(0x4abc), s));
+    }
+
+    #[test]
+    fn bytes_stand_where_the_drawing_says() {
+        let mut block = [0; 56];
+        // d = 8; group 1 has s = 1 (scale 3); its octet 1 is point 0x501, shifted down.
+        let mut s = [0; 16];
+        s[1] = 1;
+        block[48..].copy_from_slice(&pack(f16::from_f32(8.0), &s));
+        (block[3], block[32 + 1]) = (0x01, 0xd0);
+        let mut out = [0.0; 256];
+        IQ1M::decode(&block, &mut out);
+        assert_eq!((out[0], out[16]), (-7.0, -21.0));
+        let expected = grids::IQ1_S.values[0x501].map(|v| 24.0 * (f32::from(v) - 0.125));
+        assert_eq!(out[24..32], expected);
+    }
+}

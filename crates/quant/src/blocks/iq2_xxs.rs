@@ -1,0 +1,91 @@
+//! IQ2_XXS: octets of a codebook of 256, super-blocks of 256 in 8 groups of 32, 2.0625 bits per
+//! weight.
+//!
+//! ```text
+//! d[2]  8 groups of: points[4]  v[4]       one point for each octet
+//!
+//! v: | s | signs of x[24..32] | x[16..24] | x[8..16] | x[0..8] |      signs: as in `magnitudes.rs`
+//!   31 28 27                21 20       14 13       7 6        0
+//!
+//! x = d * (0.5 + s) / 4 * value * sign      d: f16; value: of the point, 8, 25 or 43
+//! ```
+
+use gguf::TensorType;
+
+use super::magnitudes::{self, Format, Refit, SuperBlock};
+use super::{Block, Weights, first_bad, half_at, part, put};
+use crate::{grids, search};
+
+pub(super) struct IQ2XXS;
+
+const FORMAT: Format<8, 3, 256> = Format {
+    grid: &grids::IQ2_XXS,
+    even_signs: true,
+    zero_group: search::ZERO_GROUP,
+    fit_first: true,
+    step: 0.1,
+    refit: Refit::All,
+    correction: 1.0,
+};
+
+impl Block<256, 66> for IQ2XXS {
+    const TYPE: TensorType = TensorType::IQ2_XXS;
+    const REQUIRES_WEIGHTS: bool = true;
+
+    fn decode(block: &[u8; 66], out: &mut [f32; 256]) {
+        let d = half_at::<0, _>(block).to_f32();
+        let groups = part::<2, 64, _>(block).as_chunks::<8>().0;
+        for (out, &[a, b, c, e, v @ ..]) in out.as_chunks_mut::<32>().0.iter_mut().zip(groups) {
+            let v = u32::from_le_bytes(v);
+            let d = d * (0.5 + (v >> 28) as f32) * 0.25;
+            for (i, (out, point)) in out.as_chunks_mut().0.iter_mut().zip([a, b, c, e]).enumerate()
+            {
+                let signs = magnitudes::even_signs((v >> (7 * i)) as u8 & 127);
+                magnitudes::decode(out, d, &grids::IQ2_XXS.values[usize::from(point)], signs);
+            }
+        }
+    }
+
+    fn encode(x: &[f32; 256], weights: Option<Weights<256>>) -> [u8; 66] {
+        let importance = weights.expect("the codec refuses rows without required weights").columns;
+        let energy = search::sum_squares(x) / 256.0;
+        let weights = search::emphasize(importance, x, energy);
+        let found: SuperBlock<32, 8> = FORMAT.encode::<32, 13, _, _>(x, &weights);
+        let mut groups = [0; 64];
+        for (g, bytes) in groups.as_chunks_mut::<8>().0.iter_mut().enumerate() {
+            let mut v = u32::from(found.scales[g]) << 28;
+            for (i, byte) in bytes[..4].iter_mut().enumerate() {
+                *byte = found.points[4 * g + i] as u8;
+                v |= u32::from(found.signs[4 * g + i] & 127) << (7 * i);
+            }
+            bytes[4..].copy_from_slice(&v.to_le_bytes());
+        }
+        let mut block = [0; 66];
+        put::<0, 2, _>(&mut block, found.d.to_le_bytes());
+        put::<2, 64, _>(&mut block, groups);
+        block
+    }
+
+    fn bad_scale(block: &[u8; 66]) -> Option<(&'static str, f32)> {
+        first_bad([("d", half_at::<0, _>(block))])
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bytes_stand_where_the_drawing_says() {
+        let mut block = [0; 66];
+        // d = 8, so a group with s = 0 has scale 1; s = 1 in group 1, scale 3.
+        block[..2].copy_from_slice(&[0x00, 0x48]);
+        // Point 1 has level 2 at weight 0; in group 1, weight 9 is negative, and so weight 15 too.
+        block[2 + 8 + 1] = 1;
+        block[2 + 8 + 4..][..4].copy_from_slice(&(1u32 << 28 | 0b10 << 7).to_le_bytes());
+        let mut out = [0.0; 256];
+        IQ2XXS::decode(&block, &mut out);
+        assert_eq!((out[0], out[255]), (8.0, 8.0));
+        assert_eq!(out[32 + 8..32 + 16], [129.0, -24.0, 24.0, 24.0, 24.0, 24.0, 24.0, -24.0]);
+    }
+}

@@ -1,0 +1,125 @@
+//! IQ3_S: quartets of a codebook of 512, super-blocks of 256 in 8 groups of 32, 3.4375 bits per
+//! weight.
+//!
+//! ```text
+//! d[2]  qs[64]  qh[8]  signs[32]  scales[4]
+//!
+//! qs[k]:      low 8 bits of the point of quartet k                         k in 0..64
+//! qh[g]:      bit i is the high bit of the point of quartet 8*g + i        g in 0..8
+//! signs[o]:   bit i is set if x[8*o + i] is negative                       o in 0..32
+//! scales[j]:  | s[2*j + 1] | s[2*j] |                                      j in 0..4
+//!              7          4 3      0
+//!
+//! x = d * (1 + 2 * s[g]) * value * sign        d: f16; g: group of x, its index / 32
+//! ```
+
+use gguf::TensorType;
+
+use super::magnitudes::{self, Format, Refit, SuperBlock};
+use super::{Block, Weights, first_bad, half_at, part, put};
+use crate::{bits, grids, search};
+
+pub(super) struct IQ3S;
+
+const FORMAT: Format<4, 8, 512> = Format {
+    grid: &grids::IQ3_S,
+    even_signs: false,
+    // Only zero itself.
+    zero_group: f32::from_bits(1),
+    fit_first: false,
+    step: 0.2,
+    refit: Refit::AllIfAnyOffGrid,
+    correction: 1.033,
+};
+
+impl Block<256, 110> for IQ3S {
+    const TYPE: TensorType = TensorType::IQ3_S;
+
+    fn decode(block: &[u8; 110], out: &mut [f32; 256]) {
+        let d = half_at::<0, _>(block).to_f32();
+        let high = bits::unpack::<1, 1, _, 64>(part::<66, 8, _>(block));
+        let signs = part::<74, 32, _>(block);
+        let scales = bits::unpack::<4, 1, _, 8>(part::<106, 4, _>(block));
+        let quartets = part::<2, 64, _>(block).iter().zip(high);
+        let quartets = out.as_chunks_mut().0.iter_mut().zip(quartets);
+        for (k, (out, (&low, high))) in quartets.enumerate() {
+            let d = d * f32::from(1 + 2 * scales[k / 8]);
+            let point = usize::from(low) | usize::from(high & 1) << 8;
+            let signs = signs[k / 2] >> (4 * (k % 2));
+            magnitudes::decode(out, d, &grids::IQ3_S.values[point], signs);
+        }
+    }
+
+    fn encode(x: &[f32; 256], weights: Option<Weights<256>>) -> [u8; 110] {
+        let energy = 2.0 * search::sum_squares(x) / 256.0;
+        let weights = match weights {
+            None => x.map(|x| x * x),
+            Some(w) => search::emphasize(w.columns, x, energy),
+        };
+        let found: SuperBlock<64, 8> = FORMAT.encode::<32, 19, _, _>(x, &weights);
+        let high = found.points.map(|point| (point >> 8) as u8);
+        let (low, signs) = without_gaps(x, found.points.map(|point| point as u8), found.signs);
+        let mut block = [0; 110];
+        put::<0, 2, _>(&mut block, found.d.to_le_bytes());
+        put::<2, 64, _>(&mut block, low);
+        put::<66, 8, _>(&mut block, bits::pack::<1, 1, _, _>(&high, 0));
+        put::<74, 32, _>(&mut block, signs);
+        put::<106, 4, _>(&mut block, bits::pack::<4, 1, _, _>(&found.scales, 0));
+        block
+    }
+
+    fn bad_scale(block: &[u8; 110]) -> Option<(&'static str, f32)> {
+        first_bad([("d", half_at::<0, _>(block))])
+    }
+}
+
+/// The low bits of the points and the signs, with those of all-zero groups left out.
+///
+/// A mistake of the official encoder, kept because its bytes are the reference: it skips all-zero
+/// groups without moving on in these two fields, so what follows such a group in its super-block
+/// stands too early and decodes to wrong weights.
+fn without_gaps(x: &[f32; 256], low: [u8; 64], signs: [u8; 32]) -> ([u8; 64], [u8; 32]) {
+    let (mut packed_low, mut packed_signs) = ([0; 64], [0; 32]);
+    let to = packed_low.as_chunks_mut::<8>().0.iter_mut();
+    let mut to = to.zip(packed_signs.as_chunks_mut::<4>().0);
+    let from = low.as_chunks::<8>().0.iter().zip(signs.as_chunks::<4>().0);
+    let from = from.zip(x.chunks_exact(32)).filter(|(_, x)| x.iter().any(|&x| x != 0.0));
+    for ((low, signs), _) in from {
+        if let Some((to_low, to_signs)) = to.next() {
+            (*to_low, *to_signs) = (*low, *signs);
+        }
+    }
+    (packed_low, packed_signs)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn groups_of_zeros_leave_no_gap() {
+        let mut x = [0.0; 256];
+        x[32..64].fill(-1.0);
+        let block = IQ3S::encode(&x, None);
+        // The levels of group 1 stand in group 0, its scale in its own place.
+        assert!(block[2..10].iter().all(|&q| q != 0) && block[10..66].iter().all(|&q| q == 0));
+        assert_eq!(block[74..79], [0xff, 0xff, 0xff, 0xff, 0]);
+        assert_eq!(block[106..], [0xf0, 0, 0, 0]);
+    }
+
+    #[test]
+    fn bytes_stand_where_the_drawing_says() {
+        let mut block = [0; 110];
+        // d = 1; s[3] = 1, scale 3.
+        block[..2].copy_from_slice(&[0x00, 0x3c]);
+        block[106 + 1] = 0x10;
+        // Quartet 29, the second of octet 14: point 0x101, sign of its weight 1.
+        (block[2 + 29], block[66 + 3], block[74 + 14]) = (0x01, 1 << 5, 0x20);
+        let mut out = [0.0; 256];
+        IQ3S::decode(&block, &mut out);
+        assert_eq!((out[95], out[96], out[255]), (1.0, 3.0, 1.0));
+        let mut expected = grids::IQ3_S.values[0x101].map(|v| 3.0 * f32::from(v));
+        expected[1] *= -1.0;
+        assert_eq!(out[116..120], expected);
+    }
+}

@@ -1,0 +1,95 @@
+//! IQ3_XXS: quartets of a codebook of 256, super-blocks of 256 in 8 groups of 32, 3.0625 bits per
+//! weight.
+//!
+//! ```text
+//! d[2]  qs[64]  v[32]
+//!
+//! qs[k]:              the point of quartet k                                   k in 0..64
+//! v[4*g .. 4*g + 4]:  | s | signs of x[24..32] | x[16..24] | x[8..16] | x[0..8] | of group g in 0..8
+//!                    31 28 27                21 20       14 13       7 6        0
+//!
+//! x = d * (0.5 + s) / 2 * value * sign      d: f16; signs as in `magnitudes.rs`
+//! ```
+
+use gguf::TensorType;
+
+use super::magnitudes::{self, Format, Refit, SuperBlock};
+use super::{Block, Weights, first_bad, half_at, part, put};
+use crate::{grids, search};
+
+pub(super) struct IQ3XXS;
+
+const FORMAT: Format<4, 8, 256> = Format {
+    grid: &grids::IQ3_XXS,
+    even_signs: true,
+    zero_group: 1e-8,
+    fit_first: false,
+    step: 0.2,
+    refit: Refit::OffGrid,
+    correction: 1.0125,
+};
+
+impl Block<256, 98> for IQ3XXS {
+    const TYPE: TensorType = TensorType::IQ3_XXS;
+
+    fn decode(block: &[u8; 98], out: &mut [f32; 256]) {
+        let d = half_at::<0, _>(block).to_f32();
+        let groups = part::<2, 64, _>(block).as_chunks::<8>().0.iter();
+        let groups = groups.zip(part::<66, 32, _>(block).as_chunks().0);
+        for (out, (points, v)) in out.as_chunks_mut::<32>().0.iter_mut().zip(groups) {
+            let v = u32::from_le_bytes(*v);
+            let d = d * (0.5 + (v >> 28) as f32) * 0.5;
+            for (k, (out, &point)) in out.as_chunks_mut().0.iter_mut().zip(points).enumerate() {
+                let signs = magnitudes::even_signs((v >> (7 * (k / 2))) as u8 & 127);
+                let values = &grids::IQ3_XXS.values[usize::from(point)];
+                magnitudes::decode(out, d, values, signs >> (4 * (k % 2)));
+            }
+        }
+    }
+
+    fn encode(x: &[f32; 256], weights: Option<Weights<256>>) -> [u8; 98] {
+        let energy = 2.0 * search::sum_squares(x) / 256.0;
+        let weights = match weights {
+            None => x.map(|x| x * x),
+            Some(w) => search::emphasize(w.columns, x, energy),
+        };
+        let found: SuperBlock<64, 8> = FORMAT.encode::<32, 31, _, _>(x, &weights);
+        let mut groups = [0; 32];
+        let found_groups = found.scales.into_iter().zip(found.signs.as_chunks::<4>().0);
+        for (bytes, (s, signs)) in groups.as_chunks_mut().0.iter_mut().zip(found_groups) {
+            let mut v = u32::from(s) << 28;
+            for (i, signs) in signs.iter().enumerate() {
+                v |= u32::from(signs & 127) << (7 * i);
+            }
+            *bytes = v.to_le_bytes();
+        }
+        let mut block = [0; 98];
+        put::<0, 2, _>(&mut block, found.d.to_le_bytes());
+        put::<2, 64, _>(&mut block, found.points.map(|point| point as u8));
+        put::<66, 32, _>(&mut block, groups);
+        block
+    }
+
+    fn bad_scale(block: &[u8; 98]) -> Option<(&'static str, f32)> {
+        first_bad([("d", half_at::<0, _>(block))])
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bytes_stand_where_the_drawing_says() {
+        let mut block = [0; 98];
+        // d = 4, so a group with s = 0 has scale 1; s = 1 in group 1, scale 3.
+        block[..2].copy_from_slice(&[0x00, 0x44]);
+        // Point 1 has level 2 at weight 0; in group 1, weight 9 is negative, and so weight 15 too.
+        block[2 + 8 + 3] = 1;
+        block[66 + 4..][..4].copy_from_slice(&(1u32 << 28 | 0b10 << 7).to_le_bytes());
+        let mut out = [0.0; 256];
+        IQ3XXS::decode(&block, &mut out);
+        assert_eq!((out[0], out[255]), (4.0, 4.0));
+        assert_eq!(out[40..48], [12.0, -12.0, 12.0, 12.0, 60.0, 12.0, 12.0, -12.0]);
+    }
+}

@@ -1,0 +1,63 @@
+//! IQ4_NL: 4 bits each into a table (`iq4.rs`) and one scale for 32 weights, 4.5 bits per weight.
+//!
+//! ```text
+//! d[2]  qs[16]        qs[j]: | x[j+16] | x[j] |
+//!                             7       4 3    0
+//!
+//! x = d * VALUES[q]   d: f16, of either sign
+//! ```
+
+use gguf::TensorType;
+use half::f16;
+
+use super::{Block, Weights, first_bad, half_at, iq4, part, put};
+use crate::{bits, search};
+
+pub(super) struct IQ4NL;
+
+impl Block<32, 18> for IQ4NL {
+    const TYPE: TensorType = TensorType::IQ4_NL;
+
+    fn decode(block: &[u8; 18], out: &mut [f32; 32]) {
+        let d = half_at::<0, _>(block).to_f32();
+        let q = bits::unpack::<4, 16, _, 32>(part::<2, 16, _>(block));
+        for (x, q) in out.iter_mut().zip(q) {
+            *x = d * f32::from(iq4::VALUES[usize::from(q & 15)]);
+        }
+    }
+
+    fn encode(x: &[f32; 32], weights: Option<Weights<32>>) -> [u8; 18] {
+        let energy = search::sum_squares(x) * (2.0 / 32.0);
+        let weights = match weights {
+            None => x.map(|x| x * x),
+            Some(w) => search::emphasize(w.columns, x, energy),
+        };
+        let d = iq4::fit(x, &weights);
+        let mut block = [0; 18];
+        put::<0, 2, _>(&mut block, f16::from_f32(d).to_le_bytes());
+        put::<2, 16, _>(&mut block, bits::pack::<4, 16, _, _>(&iq4::levels(x, d), 0));
+        block
+    }
+
+    fn bad_scale(block: &[u8; 18]) -> Option<(&'static str, f32)> {
+        first_bad([("d", half_at::<0, _>(block))])
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bytes_stand_where_the_drawing_says() {
+        let mut x = [1.0; 32];
+        (x[0], x[1], x[17]) = (-127.0, 113.0, 25.0);
+        let mut expected = [0x88; 18];
+        (expected[0], expected[1]) = (0x00, 0x3c);
+        (expected[2], expected[3]) = (0x80, 0xaf);
+        assert_eq!(IQ4NL::encode(&x, None), expected);
+        let mut out = [0.0; 32];
+        IQ4NL::decode(&expected, &mut out);
+        assert_eq!(out, x);
+    }
+}

@@ -1,0 +1,92 @@
+//! IQ4_XS: 4 bits each into a table (`iq4.rs`), super-blocks of 256 in 8 groups of 32, 4.25 bits per
+//! weight.
+//!
+//! ```text
+//! d[2]  scales_h[2]  scales_l[4]  qs[128]
+//!
+//! scales_h:     bits 2*g and 2*g + 1 are the upper 2 bits of s[g]              g in 0..8
+//! scales_l[j]:  | s[2*j + 1] low 4 | s[2*j] low 4 |                            j in 0..4
+//!                7                4 3            0
+//! qs[16*g + j]: | x[32*g + 16 + j] | x[32*g + j] |                             j in 0..16
+//!                7                4 3           0
+//!
+//! x = d * (s[g] - 32) * VALUES[q]      d: f16
+//! ```
+
+use gguf::TensorType;
+use half::f16;
+
+use super::{Block, Weights, first_bad, half_at, iq4, part, put};
+use crate::{bits, search};
+
+pub(super) struct IQ4XS;
+
+impl Block<256, 136> for IQ4XS {
+    const TYPE: TensorType = TensorType::IQ4_XS;
+
+    fn decode(block: &[u8; 136], out: &mut [f32; 256]) {
+        let d = half_at::<0, _>(block).to_f32();
+        let high = bits::unpack::<2, 1, _, 8>(part::<2, 2, _>(block));
+        let low = bits::unpack::<4, 1, _, 8>(part::<4, 4, _>(block));
+        let q = bits::unpack::<4, 16, _, 256>(part::<8, 128, _>(block));
+        let groups = out.chunks_exact_mut(32).zip(q.chunks_exact(32));
+        for ((out, q), (low, high)) in groups.zip(low.into_iter().zip(high)) {
+            let d = d * (i32::from(low | high << 4) - 32) as f32;
+            for (x, &q) in out.iter_mut().zip(q) {
+                *x = d * f32::from(iq4::VALUES[usize::from(q & 15)]);
+            }
+        }
+    }
+
+    fn encode(x: &[f32; 256], weights: Option<Weights<256>>) -> [u8; 136] {
+        let energy = search::sum_squares(x) * (2.0 / 256.0);
+        let weights = match weights {
+            None => x.map(|x| x * x),
+            Some(w) => search::emphasize(w.columns, x, energy),
+        };
+        let mut scales = [0.0; 8];
+        let groups = x.as_chunks().0.iter().zip(weights.as_chunks().0);
+        for (scale, (x, weights)) in scales.iter_mut().zip(groups) {
+            *scale = iq4::fit(x, weights);
+        }
+        // The scale of largest magnitude becomes s = 0. An all-zero block has d = -0.
+        let d = -search::extreme(&scales) / 32.0;
+        let inverse = search::inverse(d);
+        let s = scales.map(|scale| search::nearest(inverse * scale).clamp(-32, 31));
+        let mut q = [0; 256];
+        let groups = x.as_chunks().0.iter().zip(q.as_chunks_mut().0);
+        for ((x, q), s) in groups.zip(s) {
+            *q = iq4::levels(x, d * s as f32);
+        }
+        let s = s.map(|s| (s + 32) as u8);
+        let mut block = [0; 136];
+        put::<0, 2, _>(&mut block, f16::from_f32(d).to_le_bytes());
+        put::<2, 2, _>(&mut block, bits::pack::<2, 1, _, _>(&s, 4));
+        put::<4, 4, _>(&mut block, bits::pack::<4, 1, _, _>(&s, 0));
+        put::<8, 128, _>(&mut block, bits::pack::<4, 16, _, _>(&q, 0));
+        block
+    }
+
+    fn bad_scale(block: &[u8; 136]) -> Option<(&'static str, f32)> {
+        first_bad([("d", half_at::<0, _>(block))])
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bytes_stand_where_the_drawing_says() {
+        let mut block = [0; 136];
+        // d = 1; s[0] = 33 (times 1), s[5] = 0x1e (times -2), all others 0 (times -32).
+        block[..2].copy_from_slice(&[0x00, 0x3c]);
+        block[2..4].copy_from_slice(&(0b10 | 1u16 << 10).to_le_bytes());
+        (block[4], block[6]) = (0x01, 0xe0);
+        (block[8 + 1], block[8 + 5 * 16 + 3]) = (0x0f, 0x90);
+        let mut out = [0.0; 256];
+        IQ4XS::decode(&block, &mut out);
+        assert_eq!((out[0], out[1], out[32]), (-127.0, 113.0, 127.0 * 32.0));
+        assert_eq!((out[160 + 16 + 3], out[160 + 3]), (13.0 * -2.0, 254.0));
+    }
+}

@@ -1,0 +1,292 @@
+//! What IQ2 and IQ3 share: magnitudes from a codebook (`grids`), signs apart, super-blocks of 256 in
+//! groups of 16 or 32 with 4-bit scales.
+//!
+//! ```text
+//! signs of an octet: bit i is set if x[i] is negative
+//!                    "even" types store bits 0 to 6; bit 7 is such that an even number is set
+//! ```
+//!
+//! An octet with an odd number of negative weights gets the sign of the least important one wrong.
+//!
+//! The searches follow `quantize_row_iq2_xxs_impl` and its sisters for the other types.
+
+use half::f16;
+
+use crate::grids::{Costs, Grid, Place};
+use crate::search;
+
+/// A super-block before it is packed.
+pub(super) struct SuperBlock<const POINTS: usize, const GROUPS: usize> {
+    pub d: f16,
+    /// In 0..16.
+    pub scales: [u8; GROUPS],
+    /// Points of the codebook, one per octet or quartet.
+    pub points: [u16; POINTS],
+    /// One per octet, all eight bits.
+    pub signs: [u8; 32],
+}
+
+/// Where the formats differ.
+pub(super) struct Format<const DIM: usize, const LEVELS: usize, const N: usize> {
+    pub grid: &'static Grid<DIM, LEVELS, N>,
+    /// Octets have an even number of negative signs.
+    pub even_signs: bool,
+    /// Groups whose largest magnitude is below this are stored as zeros.
+    pub zero_group: f32,
+    /// Fit levels `0..=LEVELS + 1` without a codebook first, and search around that scale instead
+    /// of the one that puts the largest magnitude at the last level.
+    pub fit_first: bool,
+    /// Distance of the trials, in units of half a level at the end of the range.
+    pub step: f32,
+    /// Which points to choose again once the best scale is known.
+    pub refit: Refit,
+    /// What the scale is multiplied with in the end; found by experiment by the authors of ggml.
+    pub correction: f32,
+}
+
+#[derive(PartialEq)]
+pub(super) enum Refit {
+    /// Those whose cell was not itself a point.
+    OffGrid,
+    /// All, if the cell of any was not itself a point.
+    AllIfAnyOffGrid,
+    /// All.
+    All,
+}
+
+/// The most octets or quartets of a group.
+const MAX_PARTS: usize = 8;
+
+impl<const DIM: usize, const LEVELS: usize, const N: usize> Format<DIM, LEVELS, N> {
+    /// Finds scales, points and signs; `TRIALS` scales are tried for each group of `GROUP`.
+    pub fn encode<
+        const GROUP: usize,
+        const TRIALS: usize,
+        const POINTS: usize,
+        const GROUPS: usize,
+    >(
+        &self,
+        x: &[f32; 256],
+        weights: &[f32; 256],
+    ) -> SuperBlock<POINTS, GROUPS> {
+        const {
+            assert!(POINTS * DIM == 256 && GROUPS * GROUP == 256 && GROUP <= MAX_PARTS * DIM);
+        }
+        let mut block =
+            SuperBlock { d: f16::ZERO, scales: [0; GROUPS], points: [0; POINTS], signs: [0; 32] };
+        let mut scales = [0.0; GROUPS];
+        let groups = x.as_chunks::<GROUP>().0.iter().zip(weights.as_chunks::<GROUP>().0);
+        let found = block.points.chunks_exact_mut(GROUP / DIM);
+        let found = found.zip(block.signs.chunks_exact_mut(GROUP / 8));
+        for (((x, weights), (points, signs)), scale) in groups.zip(found).zip(&mut scales) {
+            *scale = self.fit::<GROUP, TRIALS>(x, weights, points, signs);
+        }
+        let max = scales.iter().fold(0.0, |max, &v| if max > v { max } else { v });
+        if max == 0.0 {
+            // The official encoders then clear whole blocks only of these formats.
+            if self.even_signs {
+                (block.points, block.signs) = ([0; POINTS], [0; 32]);
+            }
+            return block;
+        }
+        let d = max / 31.0;
+        block.d = f16::from_f32(d * self.correction);
+        let inverse = 1.0 / d;
+        block.scales =
+            scales.map(|s| search::nearest(0.5 * (inverse * s - 1.0)).clamp(0, 15) as u8);
+        block
+    }
+
+    /// Finds the scale of a group, its points and signs. Those of a zero group stay 0.
+    fn fit<const GROUP: usize, const TRIALS: usize>(
+        &self,
+        x: &[f32; GROUP],
+        weights: &[f32; GROUP],
+        points: &mut [u16],
+        signs: &mut [u8],
+    ) -> f32 {
+        let (magnitudes, mut found_signs) = self.split_signs(x, weights);
+        let max = magnitudes[1..].iter().fold(magnitudes[0], |m, &v| if m > v { m } else { v });
+        if max < self.zero_group {
+            return 0.0;
+        }
+        let last = (2 * LEVELS - 1) as f32;
+        let (mut scale, reach) = if self.fit_first {
+            let mut levels = [0; GROUP];
+            let scale = search::unsigned(LEVELS as i32 + 1, &magnitudes, weights, &mut levels);
+            (scale, scale * LEVELS as f32)
+        } else {
+            (max / last, max)
+        };
+        if reach <= 0.0 {
+            return 0.0;
+        }
+        let roots = weights.map(f32::sqrt);
+        let inverses: [f32; TRIALS] =
+            std::array::from_fn(|t| (last + (t as f32 - (TRIALS / 2) as f32) * self.step) / reach);
+        let trial_scales = inverses.map(|inverse| 1.0 / inverse);
+
+        // All trials at once: each keeps the order of its sums, and the compiler makes vectors of
+        // them. Sums of w*x*l and w*l*l, whose quotient is the least-squares scale.
+        let (mut sum_xl, mut sum_ll) = ([0.0; TRIALS], [0.0; TRIALS]);
+        let mut trials = [([0; TRIALS], [false; TRIALS]); MAX_PARTS];
+        let parts = magnitudes.as_chunks::<DIM>().0.iter().zip(roots.as_chunks::<DIM>().0);
+        let part_weights = weights.as_chunks::<DIM>().0;
+        for (((x, roots), weights), trial) in parts.clone().zip(part_weights).zip(&mut trials) {
+            *trial = self.snap(x, roots, &inverses, &trial_scales);
+            for (i, (&x, &w)) in x.iter().zip(weights).enumerate() {
+                let levels = trial.0.map(|point| self.odd_level(point, i));
+                for ((xl, ll), l) in sum_xl.iter_mut().zip(&mut sum_ll).zip(levels) {
+                    *xl += w * x * l;
+                    *ll += w * l * l;
+                }
+            }
+        }
+        let (mut best, mut chosen) = (0.0, None);
+        for (t, (&xl, &ll)) in sum_xl.iter().zip(&sum_ll).enumerate() {
+            if ll > 0.0 && xl * xl > best * ll {
+                scale = xl / ll;
+                best = scale * xl;
+                chosen = Some(t);
+            }
+        }
+        // Without a winner all levels are 0, which is point 0 of every codebook.
+        let mut on_grid = [self.refit == Refit::OffGrid; MAX_PARTS];
+        if let Some(t) = chosen {
+            for ((point, on_grid), trial) in points.iter_mut().zip(&mut on_grid).zip(&trials) {
+                (*point, *on_grid) = (trial.0[t], trial.1[t]);
+            }
+        }
+
+        let off_grid = on_grid[..points.len()].contains(&false);
+        if scale > 0.0 && (off_grid || self.refit == Refit::All) {
+            for ((point, on_grid), (x, roots)) in points.iter_mut().zip(on_grid).zip(parts) {
+                if !on_grid || self.refit != Refit::OffGrid {
+                    *point = self.snap(x, roots, &[1.0 / scale], &[scale]).0[0];
+                }
+            }
+            let (mut xl, mut ll) = (0.0, 0.0);
+            for (i, (&x, &w)) in magnitudes.iter().zip(weights).enumerate() {
+                let l = self.odd_level(points[i / DIM], i % DIM);
+                xl += w * x * l;
+                ll += w * l * l;
+            }
+            if ll > 0.0 {
+                scale = xl / ll;
+            }
+        }
+        if scale < 0.0 {
+            scale = -scale;
+            found_signs = found_signs.map(|s| !s);
+        }
+        signs.copy_from_slice(&found_signs[..signs.len()]);
+        // The official encoder stops at a scale that is no number: sums overflowed.
+        if scale.is_nan() { 0.0 } else { scale }
+    }
+
+    /// The magnitudes and the signs of each octet. To make their number even, the sign of the
+    /// weight is flipped that matters least; its magnitude then counts as negative.
+    fn split_signs<const GROUP: usize>(
+        &self,
+        x: &[f32; GROUP],
+        weights: &[f32; GROUP],
+    ) -> ([f32; GROUP], [u8; 4]) {
+        let mut magnitudes = x.map(|x| if x >= 0.0 { x } else { -x });
+        let mut signs = [0u8; 4];
+        let octets = x.as_chunks::<8>().0.iter().zip(weights.as_chunks::<8>().0);
+        for ((signs, magnitudes), (x, w)) in
+            signs.iter_mut().zip(magnitudes.as_chunks_mut::<8>().0).zip(octets)
+        {
+            *signs = x.iter().rev().fold(0, |bits, x| bits << 1 | (*x < 0.0) as u8);
+            if self.even_signs && signs.count_ones() % 2 == 1 {
+                let mut least = 0;
+                for i in 1..8 {
+                    if w[i] * x[i] * x[i] < w[least] * x[least] * x[least] {
+                        least = i;
+                    }
+                }
+                magnitudes[least] = -magnitudes[least];
+                *signs ^= 1 << least;
+            }
+        }
+        (magnitudes, signs)
+    }
+
+    /// The best point of the codebook under each scale, and whether plain rounding gave it.
+    #[inline]
+    fn snap<const TRIALS: usize>(
+        &self,
+        x: &[f32; DIM],
+        roots: &[f32; DIM],
+        inverses: &[f32; TRIALS],
+        scales: &[f32; TRIALS],
+    ) -> ([u16; TRIALS], [bool; TRIALS]) {
+        let mut cells = [0i32; TRIALS];
+        for &x in x.iter().rev() {
+            for (cell, inverse) in cells.iter_mut().zip(inverses) {
+                let level = search::nearest(0.5 * (inverse * x - 1.0));
+                *cell = *cell * LEVELS as i32 + level.clamp(0, LEVELS as i32 - 1);
+            }
+        }
+        let (mut points, mut on_grid) = ([0; TRIALS], [true; TRIALS]);
+        for (t, (&cell, &scale)) in cells.iter().zip(scales).enumerate() {
+            points[t] = match self.grid.place(cell as usize) {
+                Place::Point(point) => point,
+                Place::Near(near) => {
+                    on_grid[t] = false;
+                    self.grid.cheapest(near, &Self::costs(x, roots, scale))
+                }
+            };
+        }
+        (points, on_grid)
+    }
+
+    /// The error of each level; the official encoders weigh it by the square root of the weight.
+    #[inline]
+    fn costs(x: &[f32; DIM], roots: &[f32; DIM], scale: f32) -> Costs<DIM> {
+        let mut costs = [[0.0; 8]; DIM];
+        for (cost, (x, w)) in costs.iter_mut().zip(x.iter().zip(roots)) {
+            for (l, cost) in cost[..LEVELS].iter_mut().enumerate() {
+                let diff = scale * (2 * l + 1) as f32 - x;
+                *cost = w * diff * diff;
+            }
+        }
+        costs
+    }
+
+    /// A level as it counts in the search: 1, 3, 5 ...
+    #[inline]
+    fn odd_level(&self, point: u16, i: usize) -> f32 {
+        f32::from(2 * self.grid.level(point, i) + 1)
+    }
+}
+
+/// The signs of an octet from its 7 stored bits.
+#[inline]
+pub(super) fn even_signs(stored: u8) -> u8 {
+    stored | (stored.count_ones() as u8 & 1) << 7
+}
+
+/// Writes the weights of a point.
+#[inline]
+pub(super) fn decode<const DIM: usize>(
+    out: &mut [f32; DIM],
+    d: f32,
+    values: &[i8; DIM],
+    signs: u8,
+) {
+    for (i, (x, &value)) in out.iter_mut().zip(values).enumerate() {
+        let sign = u32::from(signs >> i & 1) << 31;
+        *x = f32::from_bits((d * f32::from(value)).to_bits() ^ sign);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn stored_signs_become_even() {
+        assert_eq!([0, 1, 2, 3, 0x7f].map(even_signs), [0, 0x81, 0x82, 3, 0xff]);
+    }
+}

@@ -1,0 +1,128 @@
+//! NVFP4: E2M1 floats (`e2m1.rs`) and an 8-bit float scale for each 16 of 64 weights, 4.5 bits per
+//! weight.
+//!
+//! ```text
+//! d[4]  qs[32]          qs[8*s + j]: | x[16*s + 8 + j] | x[16*s + j] |      s in 0..4, j in 0..8
+//!                                     7               4 3           0
+//! d[s]: | - | exponent, bias 7 | mantissa |      unsigned E4M3; 0x7f is NaN in the standard and 0
+//!        7   6                3 2        0       here, bit 7 has no meaning otherwise
+//!
+//! x = d[s] * q
+//! ```
+
+use gguf::TensorType;
+
+use super::{Block, Weights, e2m1, part, put};
+use crate::{bits, search};
+
+pub(super) struct NVFP4;
+
+impl Block<64, 36> for NVFP4 {
+    const TYPE: TensorType = TensorType::NVFP4;
+
+    fn decode(block: &[u8; 36], out: &mut [f32; 64]) {
+        let q = bits::unpack::<4, 8, _, 64>(part::<4, 32, _>(block));
+        let groups = out.as_chunks_mut::<16>().0.iter_mut().zip(q.as_chunks::<16>().0);
+        for ((out, q), &d) in groups.zip(part::<0, 4, _>(block)) {
+            let half_scale = half_scale(d);
+            for (x, &q) in out.iter_mut().zip(q) {
+                *x = e2m1::decode(q, half_scale);
+            }
+        }
+    }
+
+    /// The official encoder makes no use of importance weights.
+    fn encode(x: &[f32; 64], _: Option<Weights<64>>) -> [u8; 36] {
+        let (mut d, mut q) = ([0; 4], [0; 64]);
+        let groups = x.as_chunks::<16>().0.iter().zip(q.as_chunks_mut().0);
+        for ((x, q), d) in groups.zip(&mut d) {
+            *d = nearest_scale(search::magnitude(x) / 6.0);
+            *q = e2m1::encode(x, half_scale(*d));
+        }
+        let mut block = [0; 36];
+        put::<0, 4, _>(&mut block, d);
+        put::<4, 32, _>(&mut block, bits::pack::<4, 8, _, _>(&q, 0));
+        block
+    }
+
+    /// Every byte is a finite scale to the official decoder, and its check agrees.
+    fn bad_scale(_: &[u8; 36]) -> Option<(&'static str, f32)> {
+        None
+    }
+}
+
+/// Half the scale of its byte.
+#[inline]
+fn half_scale(d: u8) -> f32 {
+    if d == 0x7f {
+        return 0.0;
+    }
+    let (exponent, mantissa) = (u32::from(d >> 3 & 15), u32::from(d & 7));
+    match exponent {
+        0 => mantissa as f32 / 1024.0,
+        // Bias 7 becomes 127, and one less for the half.
+        _ => f32::from_bits((exponent + 119) << 23 | mantissa << 20),
+    }
+}
+
+/// The byte of a scale (`ggml_fp32_to_ue4m3`): rounded to nearest, halves up, but all that reaches
+/// the last exponent (256 and more) becomes the largest scale, 448.
+#[inline]
+fn nearest_scale(v: f32) -> u8 {
+    let bits = v.to_bits();
+    let exponent = (bits >> 23) as i32 - 127 + 7;
+    match exponent {
+        // Multiples of 2^-9; the largest do not round up to the first exponent.
+        ..=0 => ((v * 512.0 + 0.5) as u8).min(7),
+        1..15 => {
+            // Mantissa and exponent in one number, so that a carry goes where it should.
+            let rounded = ((exponent as u32) << 3 | bits >> 20 & 7) + (bits >> 19 & 1);
+            if rounded < 15 << 3 { rounded as u8 } else { LARGEST }
+        }
+        _ => LARGEST,
+    }
+}
+
+/// The largest scale: 448.
+const LARGEST: u8 = 0x7e;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bytes_stand_where_the_drawing_says() {
+        let mut x = [0.0; 64];
+        (x[0], x[1], x[16 + 8 + 2]) = (6.0, -0.5, 0.75);
+        let mut expected = [0; 36];
+        (expected[0], expected[1]) = (7 << 3, 4 << 3);
+        (expected[4], expected[5], expected[4 + 8 + 2]) = (7, 9, 7 << 4);
+        assert_eq!(NVFP4::encode(&x, None), expected);
+        let mut out = [0.0; 64];
+        NVFP4::decode(&expected, &mut out);
+        assert_eq!(out, x);
+    }
+
+    #[test]
+    fn scales_round_and_saturate() {
+        let cases = [
+            (0.0, 0),
+            (0.0009, 0),
+            (0.001, 1),
+            (0.0156, 7),
+            (1.0, 0x38),
+            (1.0625, 0x39),
+            (1.99, 0x40),
+            (255.0, 0x7e),
+            (247.0, 0x77),
+            (1e9, 0x7e),
+        ];
+        for (v, byte) in cases {
+            assert_eq!(nearest_scale(v), byte, "{v}");
+        }
+        assert_eq!(
+            [1, 8, 0x38, 0x7e, 0x7f].map(half_scale),
+            [1.0 / 1024.0, 1.0 / 128.0, 0.5, 224.0, 0.0]
+        );
+    }
+}

@@ -1,0 +1,58 @@
+//! Q1_0: signs and one scale for 128 weights, 1.125 bits per weight.
+//!
+//! ```text
+//! d[2]  qs[16]      qs[j]: | x[8*j + 7] | .. | x[8*j] |     1: positive or zero
+//!                           7                        0
+//!
+//! x = d or -d       d: f16, the mean magnitude
+//! ```
+
+use gguf::TensorType;
+use half::f16;
+
+use super::{Block, Weights, first_bad, half_at, part, put};
+use crate::bits;
+
+pub(super) struct Q1_0;
+
+impl Block<128, 18> for Q1_0 {
+    const TYPE: TensorType = TensorType::Q1_0;
+
+    fn decode(block: &[u8; 18], out: &mut [f32; 128]) {
+        let d = half_at::<0, _>(block).to_f32();
+        let q = bits::unpack::<1, 1, _, 128>(part::<2, 16, _>(block));
+        for (x, q) in out.iter_mut().zip(q) {
+            *x = if q == 1 { d } else { -d };
+        }
+    }
+
+    /// The official encoder makes no use of importance weights.
+    fn encode(x: &[f32; 128], _: Option<Weights<128>>) -> [u8; 18] {
+        let d = x.iter().fold(0.0, |sum, x| sum + x.abs()) / 128.0;
+        let mut block = [0; 18];
+        put::<0, 2, _>(&mut block, f16::from_f32(d).to_le_bytes());
+        put::<2, 16, _>(&mut block, bits::pack::<1, 1, _, _>(&x.map(|x| (x >= 0.0) as u8), 0));
+        block
+    }
+
+    fn bad_scale(block: &[u8; 18]) -> Option<(&'static str, f32)> {
+        first_bad([("d", half_at::<0, _>(block))])
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bytes_stand_where_the_drawing_says() {
+        let mut x = [-2.0; 128];
+        (x[1], x[127]) = (2.0, 2.0);
+        let mut expected = [0; 18];
+        (expected[1], expected[2], expected[17]) = (0x40, 0b10, 0x80);
+        assert_eq!(Q1_0::encode(&x, None), expected);
+        let mut out = [0.0; 128];
+        Q1_0::decode(&expected, &mut out);
+        assert_eq!(out, x);
+    }
+}

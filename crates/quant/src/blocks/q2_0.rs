@@ -1,0 +1,67 @@
+//! Q2_0: 2 bits each and one scale for 64 weights, 2.25 bits per weight.
+//!
+//! ```text
+//! d[2]  qs[16]      qs[j]: | x[4*j + 3] | x[4*j + 2] | x[4*j + 1] | x[4*j] |
+//!                           7          6 5          4 3          2 1      0
+//!
+//! x = d * (q - 1)   d: f16, the largest magnitude, so that the encoder never needs q = 3
+//! ```
+
+use gguf::TensorType;
+use half::f16;
+
+use super::{Block, Weights, first_bad, half_at, part, put};
+use crate::{bits, search};
+
+pub(super) struct Q2_0;
+
+impl Block<64, 18> for Q2_0 {
+    const TYPE: TensorType = TensorType::Q2_0;
+
+    fn decode(block: &[u8; 18], out: &mut [f32; 64]) {
+        let d = half_at::<0, _>(block).to_f32();
+        let q = bits::unpack::<2, 1, _, 64>(part::<2, 16, _>(block));
+        for (x, q) in out.iter_mut().zip(q) {
+            *x = (i32::from(q) - 1) as f32 * d;
+        }
+    }
+
+    /// The official encoder makes no use of importance weights.
+    fn encode(x: &[f32; 64], _: Option<Weights<64>>) -> [u8; 18] {
+        let d = search::magnitude(x);
+        let inverse = search::inverse(d);
+        // A scale too small for its reciprocal gives infinities and NaN: level 0, as the
+        // conversion to int of x86-64 makes of them after clamping.
+        let level = |x: f32| {
+            let q = x * inverse;
+            if q.is_finite() { (search::round_half_away(q) + 1) as u8 } else { 0 }
+        };
+        let mut block = [0; 18];
+        put::<0, 2, _>(&mut block, f16::from_f32(d).to_le_bytes());
+        put::<2, 16, _>(&mut block, bits::pack::<2, 1, _, _>(&x.map(level), 0));
+        block
+    }
+
+    fn bad_scale(block: &[u8; 18]) -> Option<(&'static str, f32)> {
+        first_bad([("d", half_at::<0, _>(block))])
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bytes_stand_where_the_drawing_says() {
+        let mut x = [0.0; 64];
+        (x[0], x[1], x[63]) = (-1.0, 0.5, 0.25);
+        let mut expected = [0b01_01_01_01; 18];
+        (expected[0], expected[1], expected[2]) = (0x00, 0x3c, 0b01_01_10_00);
+        assert_eq!(Q2_0::encode(&x, None), expected);
+        expected[17] |= 0b10 << 6;
+        let mut out = [0.0; 64];
+        Q2_0::decode(&expected, &mut out);
+        (x[1], x[63]) = (1.0, 2.0);
+        assert_eq!(out, x);
+    }
+}

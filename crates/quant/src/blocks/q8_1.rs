@@ -1,0 +1,64 @@
+//! Q8_1: 8 bits each and one scale for 32 weights, and their scaled sum, 9 bits per weight. The
+//! official runtime keeps activations so; it is no type for files.
+//!
+//! ```text
+//! d[2]  s[2]  qs[32]      qs[j]: x[j], signed
+//!
+//! x = d * q               d, s: f16
+//! s = d * sum of q        not needed to decode
+//! ```
+
+use gguf::TensorType;
+use half::f16;
+
+use super::{Block, Weights, first_bad, half_at, part, put};
+use crate::search;
+
+pub(super) struct Q8_1;
+
+impl Block<32, 36> for Q8_1 {
+    const TYPE: TensorType = TensorType::Q8_1;
+
+    fn decode(block: &[u8; 36], out: &mut [f32; 32]) {
+        let d = half_at::<0, _>(block).to_f32();
+        for (x, &q) in out.iter_mut().zip(part::<4, 32, _>(block)) {
+            *x = f32::from(q as i8) * d;
+        }
+    }
+
+    fn encode(x: &[f32; 32], _: Option<Weights<32>>) -> [u8; 36] {
+        let d = search::magnitude(x) / 127.0;
+        let inverse = search::inverse(d);
+        let q = x.map(|x| search::round_half_away(x * inverse));
+        let sum = q.iter().map(|&q| i32::from(q)).sum::<i32>();
+        let mut block = [0; 36];
+        put::<0, 2, _>(&mut block, f16::from_f32(d).to_le_bytes());
+        put::<2, 2, _>(&mut block, f16::from_f32(sum as f32 * d).to_le_bytes());
+        put::<4, 32, _>(&mut block, q.map(|q| q as u8));
+        block
+    }
+
+    fn bad_scale(block: &[u8; 36]) -> Option<(&'static str, f32)> {
+        first_bad([("d", half_at::<0, _>(block)), ("s", half_at::<2, _>(block))])
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bytes_stand_where_the_drawing_says() {
+        let mut x = [0.0; 32];
+        (x[0], x[1], x[31]) = (-127.0, 1.0, 126.5);
+        let mut expected = [0; 36];
+        // The sum is 1.
+        (expected[1], expected[3]) = (0x3c, 0x3c);
+        (expected[4], expected[5], expected[35]) = (0x81, 0x01, 0x7f);
+        assert_eq!(Q8_1::encode(&x, None), expected);
+        let mut out = [0.0; 32];
+        Q8_1::decode(&expected, &mut out);
+        x[31] = 127.0;
+        assert_eq!(out, x);
+    }
+}

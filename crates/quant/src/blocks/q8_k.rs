@@ -1,0 +1,75 @@
+//! Q8_K: 8 bits each and one f32 scale for 256 weights, and the sums of each 16, 9.125 bits per
+//! weight. The official runtime keeps activations so; it is no type for files.
+//!
+//! ```text
+//! d[4]  qs[256]  bsums[32]      qs[j]: x[j], signed
+//!
+//! bsums[2*g], [2*g + 1]:        the sum of q of x[16*g] to x[16*g + 15], i16; not needed to decode
+//!
+//! x = d * q                     d: f32, of either sign: the weight of largest magnitude gets -127
+//! ```
+
+use gguf::TensorType;
+
+use super::{Block, Weights, part, put};
+use crate::search;
+
+pub(super) struct Q8K;
+
+impl Block<256, 292> for Q8K {
+    const TYPE: TensorType = TensorType::Q8_K;
+
+    fn decode(block: &[u8; 292], out: &mut [f32; 256]) {
+        let d = f32::from_le_bytes(*part::<0, 4, _>(block));
+        for (x, &q) in out.iter_mut().zip(part::<4, 256, _>(block)) {
+            *x = d * f32::from(q as i8);
+        }
+    }
+
+    /// An all-zero block gets zero sums; the official encoder leaves them as they were in memory.
+    fn encode(x: &[f32; 256], _: Option<Weights<256>>) -> [u8; 292] {
+        let mut block = [0; 292];
+        let extreme = search::extreme(x);
+        if extreme == 0.0 {
+            return block;
+        }
+        let inverse = -127.0 / extreme;
+        // Through i8, as in C: shows when `inverse` overflowed.
+        let mut q = [0i8; 256];
+        for (q, x) in q.iter_mut().zip(x) {
+            *q = search::nearest(inverse * x).min(127) as i8;
+        }
+        put::<0, 4, _>(&mut block, (1.0 / inverse).to_le_bytes());
+        put::<4, 256, _>(&mut block, q.map(|q| q as u8));
+        let mut sums = [0; 32];
+        for (sum, q) in sums.as_chunks_mut().0.iter_mut().zip(q.as_chunks::<16>().0) {
+            *sum = q.iter().map(|&q| i16::from(q)).sum::<i16>().to_le_bytes();
+        }
+        put::<260, 32, _>(&mut block, sums);
+        block
+    }
+
+    fn bad_scale(block: &[u8; 292]) -> Option<(&'static str, f32)> {
+        let d = f32::from_le_bytes(*part::<0, 4, _>(block));
+        (!d.is_finite()).then_some(("d", d))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bytes_stand_where_the_drawing_says() {
+        let mut x = [0.0; 256];
+        (x[1], x[17], x[18]) = (-127.0, 3.0, -5.0);
+        let mut expected = [0; 292];
+        expected[..4].copy_from_slice(&1.0f32.to_le_bytes());
+        (expected[5], expected[21], expected[22]) = (0x81, 0x03, 0xfb);
+        expected[260..264].copy_from_slice(&[0x81, 0xff, 0xfe, 0xff]);
+        assert_eq!(Q8K::encode(&x, None), expected);
+        let mut out = [0.0; 256];
+        Q8K::decode(&expected, &mut out);
+        assert_eq!(out, x);
+    }
+}

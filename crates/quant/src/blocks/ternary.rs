@@ -1,0 +1,146 @@
+//! What IQ1_S and IQ1_M share: octets of ternary levels from one codebook, all shifted by an eighth
+//! up or down.
+//!
+//! ```text
+//! value of level q:  q - 1 + 1/8  or  q - 1 - 1/8
+//! ```
+//!
+//! The encoder first looks for the best levels without the codebook: under every order-preserving
+//! assignment the sorted weights fall into three runs, so it tries all pairs of borders.
+
+use std::cmp::Ordering;
+
+use crate::grids::{Costs, IQ1_S, Place};
+
+/// Whether the levels of an octet are shifted up or down.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) enum Shift {
+    Up,
+    Down,
+}
+
+impl Shift {
+    /// What the three levels stand for.
+    #[inline]
+    pub fn values(self) -> [f32; 3] {
+        match self {
+            Self::Up => [-0.875, 0.125, 1.125],
+            Self::Down => [-1.125, -0.125, 0.875],
+        }
+    }
+
+    /// The shift of negated weights.
+    #[inline]
+    pub fn reversed(self) -> Self {
+        match self {
+            Self::Up => Self::Down,
+            Self::Down => Self::Up,
+        }
+    }
+}
+
+/// The positions of the weights in ascending order of value, equals in order of position.
+pub(super) fn ascending<const N: usize>(x: &[f32; N]) -> [usize; N] {
+    let mut order = std::array::from_fn(|i| i);
+    // 0 and -0 are equal here; NaN does not occur.
+    order.sort_by(|&a: &usize, &b| x[a].partial_cmp(&x[b]).unwrap_or(Ordering::Equal));
+    order
+}
+
+/// Levels 0 for the first weights in this order, then 1, then 2, by the borders between the runs.
+pub(super) fn levels_of_runs<const N: usize>(
+    order: &[usize; N],
+    borders: (usize, usize),
+) -> [u8; N] {
+    let mut levels = [0; N];
+    for (rank, &i) in order.iter().enumerate() {
+        levels[i] = (rank >= borders.0) as u8 + (rank >= borders.1) as u8;
+    }
+    levels
+}
+
+/// Puts all octets of a group on the codebook, each under its shift, and returns the points and the
+/// scale, which becomes the least-squares one if any octet had to move.
+pub(super) fn snap<const OCTETS: usize>(
+    x: &[[f32; 8]],
+    weights: &[[f32; 8]],
+    levels: &[[u8; 8]],
+    shifts: [Shift; OCTETS],
+    scale: f32,
+) -> ([u16; OCTETS], f32) {
+    let mut points = [0; OCTETS];
+    let mut moved = false;
+    let octets = x.iter().zip(weights).zip(levels.iter().zip(shifts));
+    for (point, ((x, weights), (&levels, shift))) in points.iter_mut().zip(octets.clone()) {
+        *point = match IQ1_S.place(IQ1_S.cell(levels)) {
+            Place::Point(point) => point,
+            Place::Near(near) => {
+                moved = true;
+                IQ1_S.cheapest(near, &costs(x, weights, scale, shift))
+            }
+        };
+    }
+    let mut sums = Sums::default();
+    if moved {
+        for (&point, ((x, weights), (_, shift))) in points.iter().zip(octets) {
+            sums.add(x, weights, point, shift, 1.0);
+        }
+    }
+    let fits = sums.xl > 0.0 && sums.ll > 0.0;
+    (points, if fits { sums.xl / sums.ll } else { scale })
+}
+
+/// Sums of w*x*l and w*l*l, whose quotient is the least-squares scale.
+#[derive(Default)]
+pub(super) struct Sums {
+    pub xl: f32,
+    pub ll: f32,
+}
+
+impl Sums {
+    /// Adds an octet whose values are multiplied by `factor`.
+    pub fn add(&mut self, x: &[f32; 8], weights: &[f32; 8], point: u16, shift: Shift, factor: f32) {
+        let values = shift.values();
+        for (i, (&x, &w)) in x.iter().zip(weights).enumerate() {
+            let l = values[usize::from(IQ1_S.level(point, i)) % 3] * factor;
+            self.xl += w * l * x;
+            self.ll += w * l * l;
+        }
+    }
+}
+
+/// The error of each level.
+#[inline]
+fn costs(x: &[f32; 8], weights: &[f32; 8], scale: f32, shift: Shift) -> Costs<8> {
+    let mut costs = [[0.0; 8]; 8];
+    for (cost, (x, w)) in costs.iter_mut().zip(x.iter().zip(weights)) {
+        for (cost, value) in cost.iter_mut().zip(shift.values()) {
+            let diff = scale * value - x;
+            *cost = w * diff * diff;
+        }
+    }
+    costs
+}
+
+/// Writes the weights of a point.
+#[inline]
+pub(super) fn decode(out: &mut [f32; 8], d: f32, point: u16, shift: Shift) {
+    let shift = shift.values()[1];
+    for (x, &value) in out.iter_mut().zip(&IQ1_S.values[usize::from(point) % IQ1_S.values.len()]) {
+        *x = d * (f32::from(value) + shift);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn runs_become_levels() {
+        let order = ascending(&[0.5, -0.0, -1.0, 0.0]);
+        assert_eq!(order, [2, 1, 3, 0]);
+        assert_eq!(levels_of_runs(&order, (1, 3)), [2, 1, 0, 1]);
+        assert_eq!(levels_of_runs(&order, (0, 0)), [2; 4]);
+        assert_eq!(levels_of_runs(&order, (4, 4)), [0; 4]);
+    }
+}

@@ -1,0 +1,96 @@
+//! TQ1_0: ternary digits, five to a byte, and one scale for 256 weights, 1.6875 bits per weight.
+//!
+//! ```text
+//! qs[48]  qh[4]  d[2]
+//!
+//! qs[m]:      digits of x[32*n + m]        n in 0..5, m in 0..32: the first 160 weights
+//! qs[32 + m]: digits of x[160 + 16*n + m]  n in 0..5, m in 0..16: the next 80
+//! qh[m]:      digits of x[240 + 4*n + m]   n in 0..4, m in 0..4: the last 16; a fifth digit is 0
+//!
+//! byte: b with  b / 256  just above  0.q0 q1 q2 q3 q4  in base 3, so that each digit is the
+//!       integer part after multiplying the fraction by 3
+//!
+//! x = d * (q - 1)                          d: f16
+//! ```
+
+use gguf::TensorType;
+use half::f16;
+
+use super::{Block, Weights, first_bad, half_at, part, put};
+use crate::search;
+
+pub(super) struct TQ1_0;
+
+impl Block<256, 54> for TQ1_0 {
+    const TYPE: TensorType = TensorType::TQ1_0;
+
+    fn decode(block: &[u8; 54], out: &mut [f32; 256]) {
+        let d = half_at::<52, _>(block).to_f32();
+        let (first, rest) = out.split_at_mut(160);
+        let (second, last) = rest.split_at_mut(80);
+        unpack::<32>(part::<0, 32, _>(block), d, first);
+        unpack::<16>(part::<32, 16, _>(block), d, second);
+        unpack::<4>(part::<48, 4, _>(block), d, last);
+    }
+
+    /// The official encoder makes no use of importance weights.
+    fn encode(x: &[f32; 256], _: Option<Weights<256>>) -> [u8; 54] {
+        let d = search::magnitude(x);
+        let inverse = search::inverse(d);
+        let q = x.map(|x| (search::round_half_away(x * inverse) + 1) as u8);
+        let mut block = [0; 54];
+        put::<0, 32, _>(&mut block, pack(&q[..160]));
+        put::<32, 16, _>(&mut block, pack(&q[160..240]));
+        put::<48, 4, _>(&mut block, pack(&q[240..]));
+        put::<52, 2, _>(&mut block, f16::from_f32(d).to_le_bytes());
+        block
+    }
+
+    fn bad_scale(block: &[u8; 54]) -> Option<(&'static str, f32)> {
+        first_bad([("d", half_at::<52, _>(block))])
+    }
+}
+
+/// Five digits to each of `M` bytes, taken `M` weights apart; those beyond the end are 0.
+fn pack<const M: usize>(q: &[u8]) -> [u8; M] {
+    let digits = q.as_chunks::<M>().0;
+    std::array::from_fn(|m| {
+        let number =
+            (0..5).fold(0, |number, n| 3 * number + digits.get(n).map_or(0, |q| u16::from(q[m])));
+        // 243 = 3^5; rounded up, or the digits would come out too small.
+        (number * 256).div_ceil(243) as u8
+    })
+}
+
+#[inline]
+fn unpack<const M: usize>(bytes: &[u8; M], d: f32, out: &mut [f32]) {
+    let mut fractions = *bytes;
+    for out in out.as_chunks_mut::<M>().0 {
+        for (x, fraction) in out.iter_mut().zip(&mut fractions) {
+            let next = u16::from(*fraction) * 3;
+            *x = (i32::from(next >> 8) - 1) as f32 * d;
+            *fraction = next as u8;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bytes_stand_where_the_drawing_says() {
+        let mut x = [0.0; 256];
+        // Digits 2 0 1 1 1 in byte 3, 1 1 1 1 2 in byte 32 + 15, 0 1 1 1 (0) in byte 48 + 1.
+        (x[3], x[32 + 3], x[160 + 64 + 15], x[240 + 1]) = (2.0, -2.0, 2.0, -2.0);
+        // 11111 in base 3 is 121, 1111 with a fifth 0 is 120.
+        let mut expected = [128; 54];
+        expected[48..52].fill(127);
+        (expected[3], expected[32 + 15], expected[48 + 1]) = (185, 129, 42);
+        (expected[52], expected[53]) = (0x00, 0x40);
+        assert_eq!(TQ1_0::encode(&x, None), expected);
+        let mut out = [0.0; 256];
+        TQ1_0::decode(&expected, &mut out);
+        assert_eq!(out, x);
+    }
+}

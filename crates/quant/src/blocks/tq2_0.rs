@@ -1,0 +1,64 @@
+//! TQ2_0: ternary digits in 2 bits each and one scale for 256 weights, 2.0625 bits per weight.
+//!
+//! ```text
+//! qs[64]  d[2]
+//!
+//! qs[32*h + l]: | x[128*h + 96 + l] | .. 64 + l | .. 32 + l | x[128*h + l] |   h 0, 1; l in 0..32
+//!                7                 6 5         4 3         2 1            0
+//!
+//! x = d * (q - 1)         d: f16
+//! ```
+
+use gguf::TensorType;
+use half::f16;
+
+use super::{Block, Weights, first_bad, half_at, part, put};
+use crate::{bits, search};
+
+pub(super) struct TQ2_0;
+
+impl Block<256, 66> for TQ2_0 {
+    const TYPE: TensorType = TensorType::TQ2_0;
+
+    fn decode(block: &[u8; 66], out: &mut [f32; 256]) {
+        let d = half_at::<64, _>(block).to_f32();
+        let q = bits::unpack::<2, 32, _, 256>(part::<0, 64, _>(block));
+        for (x, q) in out.iter_mut().zip(q) {
+            *x = (i32::from(q) - 1) as f32 * d;
+        }
+    }
+
+    /// The official encoder makes no use of importance weights.
+    fn encode(x: &[f32; 256], _: Option<Weights<256>>) -> [u8; 66] {
+        let d = search::magnitude(x);
+        let inverse = search::inverse(d);
+        let q = x.map(|x| (search::round_half_away(x * inverse) + 1) as u8);
+        let mut block = [0; 66];
+        put::<0, 64, _>(&mut block, bits::pack::<2, 32, _, _>(&q, 0));
+        put::<64, 2, _>(&mut block, f16::from_f32(d).to_le_bytes());
+        block
+    }
+
+    fn bad_scale(block: &[u8; 66]) -> Option<(&'static str, f32)> {
+        first_bad([("d", half_at::<64, _>(block))])
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bytes_stand_where_the_drawing_says() {
+        let mut x = [0.0; 256];
+        (x[1], x[128 + 64 + 5]) = (-1.0, 0.75);
+        let mut expected = [0b01_01_01_01; 66];
+        (expected[1], expected[32 + 5]) = (0b01_01_01_00, 0b01_10_01_01);
+        (expected[64], expected[65]) = (0x00, 0x3c);
+        assert_eq!(TQ2_0::encode(&x, None), expected);
+        let mut out = [0.0; 256];
+        TQ2_0::decode(&expected, &mut out);
+        x[128 + 64 + 5] = 1.0;
+        assert_eq!(out, x);
+    }
+}
