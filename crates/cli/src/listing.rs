@@ -40,6 +40,11 @@ pub fn parse_size(text: &str) -> Result<u64, String> {
     size.ok_or_else(|| format!("`{text}` is no size such as 2G, 500M or 4096"))
 }
 
+/// As [`parse_size`], or 0 for none.
+pub fn parse_reserve(text: &str) -> Result<u64, String> {
+    if text == "0" { Ok(0) } else { parse_size(text) }
+}
+
 /// A value as JSON. Bytes that are no text are replaced; arrays longer than `longest` become an
 /// object with their length and first elements.
 pub fn value_json(value: &Value, longest: u64) -> Json {

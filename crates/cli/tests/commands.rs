@@ -1,56 +1,11 @@
 //! The binary as a user meets it: outputs, exit codes, refusals.
 
+mod support;
+
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output};
+use std::process::Command;
 
-use serde_json::Value;
-
-const MODEL: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../testdata/Tiny-KJV-Llama-4M");
-
-fn gguf(args: &[&str]) -> Output {
-    Command::new(env!("CARGO_BIN_EXE_gguf")).args(args).output().unwrap()
-}
-
-#[track_caller]
-fn succeeds(args: &[&str]) -> String {
-    let output = gguf(args);
-    let stderr = String::from_utf8_lossy(&output.stderr);
-    assert!(output.status.success(), "{args:?}: {stderr}");
-    String::from_utf8(output.stdout).unwrap()
-}
-
-/// Fails with this exit code and a message of one line that has all these parts.
-#[track_caller]
-fn fails(args: &[&str], code: i32, parts: &[&str]) {
-    let output = gguf(args);
-    let stderr = String::from_utf8_lossy(&output.stderr);
-    assert_eq!(output.status.code(), Some(code), "{args:?}: {stderr}");
-    for part in parts {
-        assert!(stderr.contains(part), "`{part}` is not in: {stderr}");
-    }
-}
-
-fn json(text: &str) -> Value {
-    serde_json::from_str(text).unwrap()
-}
-
-struct Dir(tempfile::TempDir);
-
-impl Dir {
-    fn new() -> Self {
-        Self(tempfile::tempdir().unwrap())
-    }
-
-    fn path(&self, name: &str) -> String {
-        self.0.path().join(name).to_str().unwrap().to_owned()
-    }
-
-    fn f16(&self) -> String {
-        let path = self.path("f16.gguf");
-        succeeds(&["convert", MODEL, "-o", &path, "--outtype", "f16"]);
-        path
-    }
-}
+use support::{Dir, MODEL, fails, gguf, json, succeeds};
 
 #[test]
 fn convert_inspect_check() {

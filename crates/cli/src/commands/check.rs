@@ -85,7 +85,10 @@ fn header_findings(source: &str) -> Result<Vec<Finding>, Failure> {
     let mut drafts = Vec::new();
     for (path, map) in &maps {
         let (found, draft) = check_file(map, map.len() as u64, path);
-        findings.extend(found);
+        findings.extend(found.into_iter().map(|finding| match maps.len() {
+            1 => finding,
+            _ => in_file(finding, path),
+        }));
         drafts.extend(draft.map(|draft| (path.as_path(), draft)));
     }
     if drafts.len() > 1 {
@@ -93,6 +96,12 @@ fn header_findings(source: &str) -> Result<Vec<Finding>, Failure> {
         findings.extend(check_shards(&drafts));
     }
     Ok(findings)
+}
+
+/// Of several files, which one.
+fn in_file(finding: Finding, path: &Path) -> Finding {
+    let message = format!("{}: {}", path.display(), finding.message).into();
+    Finding { message, ..finding }
 }
 
 fn print(args: &Args, findings: &[Finding]) -> Result<(), Failure> {

@@ -3,6 +3,7 @@
 use std::io::Write;
 use std::path::PathBuf;
 
+use gguf::edit::reserve;
 use gguf_convert::hf;
 use gguf_convert::source::safetensors::Checkpoint;
 
@@ -40,6 +41,9 @@ pub struct Args {
     /// JSON file with general metadata that override those found.
     #[arg(long, value_name = "FILE")]
     metadata: Option<PathBuf>,
+    /// Room for later edits of the header, so that they take an instant: N(K|M|G).
+    #[arg(long, value_name = "SIZE", default_value = "0", value_parser = listing::parse_reserve)]
+    reserve: u64,
     /// Show the plan and write nothing.
     #[arg(long)]
     dry_run: bool,
@@ -56,7 +60,8 @@ pub fn run(args: &Args) -> Result<(), Failure> {
         model_name: args.model_name.clone(),
         metadata: args.metadata.clone(),
     };
-    let conversion = hf::plan(&args.source, &checkpoint, &options)?;
+    let mut conversion = hf::plan(&args.source, &checkpoint, &options)?;
+    reserve(&mut conversion.job.metadata, args.reserve);
     commands::print_notes(&conversion.notes);
     let output = match &args.output {
         Some(path) if path.is_dir() => path.join(&conversion.file_name),

@@ -57,7 +57,7 @@ pub struct Args {
     #[arg(long, value_name = "MODEL:REGEX", value_parser = graft)]
     graft: Vec<(String, Regex)>,
     /// Room for later edits in a file that has to be rebuilt: N(K|M|G).
-    #[arg(long, value_name = "SIZE", default_value = "64K", value_parser = reserve)]
+    #[arg(long, value_name = "SIZE", default_value = "64K", value_parser = listing::parse_reserve)]
     reserve: u64,
     /// Only say what would change.
     #[arg(long)]
@@ -72,10 +72,6 @@ fn pair(text: &str) -> Result<(String, String), String> {
 fn graft(text: &str) -> Result<(String, Regex), String> {
     let (model, pattern) = text.rsplit_once(':').ok_or("expected MODEL:REGEX")?;
     Ok((model.to_owned(), Regex::new(pattern).map_err(|fault| fault.to_string())?))
-}
-
-fn reserve(text: &str) -> Result<u64, String> {
-    if text == "0" { Ok(0) } else { listing::parse_size(text) }
 }
 
 pub fn run(args: &Args) -> Result<(), Failure> {

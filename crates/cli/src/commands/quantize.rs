@@ -4,6 +4,7 @@ use std::io::Write;
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 
+use gguf::edit::reserve;
 use gguf::{TensorType, Value};
 use gguf_convert::quantize;
 use gguf_quant::recipe::{self, Target};
@@ -51,6 +52,9 @@ pub struct Args {
     /// Set a key in the output: TYPE is int, float, bool or str; may be repeated.
     #[arg(long, value_name = "KEY=TYPE:VALUE", value_parser = parse_override)]
     override_kv: Vec<(String, Value<'static>)>,
+    /// Room for later edits of the header, so that they take an instant: N(K|M|G).
+    #[arg(long, value_name = "SIZE", default_value = "0", value_parser = listing::parse_reserve)]
+    reserve: u64,
     /// Show the plan and write nothing.
     #[arg(long)]
     dry_run: bool,
@@ -142,7 +146,10 @@ pub fn run(args: &Args) -> Result<(), Failure> {
         allow_requantize: args.allow_requantize,
         overrides: args.override_kv.clone(),
     };
-    let quantization = quantize::plan(&model, target, &options)?;
+    let mut quantization = quantize::plan(&model, target, &options)?;
+    if args.reserve > 0 {
+        reserve(&mut quantization.job.metadata, args.reserve);
+    }
     commands::print_notes(&quantization.notes);
     if args.dry_run {
         quantization.job.header()?;

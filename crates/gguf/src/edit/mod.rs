@@ -15,6 +15,7 @@ use crate::array::Array;
 use crate::error::Error;
 use crate::header::{Draft, Header};
 use crate::map::Map;
+use crate::metadata::Metadata;
 use crate::output::Output;
 use crate::read::Gguf;
 use crate::write::write_header;
@@ -27,6 +28,15 @@ pub const RESERVE_KEY: &str = "gguf_kit.reserve";
 /// Bytes that the reserve takes beside its zeros: length and bytes of the key, value type, element
 /// type, count.
 const RESERVE_OVERHEAD: u64 = 8 + RESERVE_KEY.len() as u64 + 4 + 4 + 8;
+
+/// Gives a header that is about to be written `bytes` spare bytes for later edits; none if 0.
+pub fn reserve(metadata: &mut Metadata, bytes: u64) {
+    metadata.remove(RESERVE_KEY);
+    if bytes > 0 {
+        let zeros = bytes.saturating_sub(RESERVE_OVERHEAD);
+        metadata.push(RESERVE_KEY, Array::from(&vec![0u8; zeros as usize][..]));
+    }
+}
 
 /// How an edit was done.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -124,10 +134,7 @@ fn check_layout(old: &Header, new: &Draft) -> Result<(), Error> {
 /// The header's bytes with a reserve of `zeros` bytes, or with none.
 fn encoded(draft: &Draft, zeros: Option<u64>) -> Result<Vec<u8>, Error> {
     let mut draft = draft.clone();
-    draft.metadata.remove(RESERVE_KEY);
-    if let Some(zeros) = zeros {
-        draft.metadata.push(RESERVE_KEY, Array::from(&vec![0u8; zeros as usize][..]));
-    }
+    reserve(&mut draft.metadata, zeros.map_or(0, |zeros| zeros + RESERVE_OVERHEAD));
     write_header(&Header::new(draft)?)
 }
 
@@ -145,16 +152,17 @@ fn fitted(draft: &Draft, data_start: u64) -> Result<Option<Vec<u8>>, Error> {
     Ok((filled.len() as u64 == data_start).then_some(filled))
 }
 
-/// The header's bytes with at least `reserve` spare bytes, at a distance from the old data section
+/// The header's bytes with at least `spare` spare bytes, at a distance from the old data section
 /// that is a multiple of a file system's block, so that it can share the data.
-fn with_reserve(draft: &Draft, reserve: u64, data_start: u64) -> Result<Vec<u8>, Error> {
+fn with_reserve(draft: &Draft, spare: u64, data_start: u64) -> Result<Vec<u8>, Error> {
     const BLOCK: u64 = 4096;
-    if reserve == 0 {
+    if spare == 0 {
         return encoded(draft, None);
     }
-    let least = encoded(draft, Some(reserve.saturating_sub(RESERVE_OVERHEAD)))?.len() as u64;
+    let zeros = spare.saturating_sub(RESERVE_OVERHEAD);
+    let least = encoded(draft, Some(zeros))?.len() as u64;
     let distance = (data_start % BLOCK + BLOCK - least % BLOCK) % BLOCK;
-    encoded(draft, Some(reserve.saturating_sub(RESERVE_OVERHEAD) + distance))
+    encoded(draft, Some(zeros + distance))
 }
 
 /// Writes header and the data of the old file to a new one, and swaps them.

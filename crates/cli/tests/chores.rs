@@ -1,0 +1,277 @@
+//! The everyday chores: editing, naming, splitting, comparing, hashing, swapping bytes, repairing,
+//! and reading from afar.
+
+mod support;
+
+use std::io::{BufRead, BufReader, Write};
+use std::net::TcpListener;
+use std::path::Path;
+
+use support::{Dir, fails, gguf, json, succeeds};
+
+fn metadata(path: &str) -> serde_json::Value {
+    json(&succeeds(&["inspect", path, "--json", "--keys"]))["metadata"].take()
+}
+
+#[test]
+fn keys_are_edited_in_place_where_they_fit() {
+    let dir = Dir::new();
+    let f16 = dir.f16();
+    let before = json(&succeeds(&["hash", "--no-layer", "--json", &f16]));
+    succeeds(&[
+        "edit",
+        &f16,
+        "--set",
+        "general.name=Another",
+        "--set",
+        "mine:u16=7",
+        "--set",
+        "list:str[]=[\"a\",\"b\"]",
+        "--rename",
+        "general.license=general.license.name",
+        "--remove",
+        "general.tags",
+        "--special-token",
+        "eos=<unk>",
+        "--special-token-by-id",
+        "pad=5",
+    ]);
+    let keys = metadata(&f16);
+    assert_eq!(keys["general.name"]["value"], "Another");
+    assert_eq!(keys["mine"], serde_json::json!({ "type": "UINT16", "value": 7 }));
+    assert_eq!(keys["list"]["value"], serde_json::json!(["a", "b"]));
+    assert_eq!(keys["general.license.name"]["value"], "apache-2.0");
+    assert_eq!(keys["tokenizer.ggml.eos_token_id"]["value"], 0);
+    assert_eq!(keys["tokenizer.ggml.padding_token_id"]["value"], 5);
+    assert!(keys.get("general.tags").is_none() && keys.get("general.license").is_none());
+    // A second edit finds room.
+    let output =
+        gguf(&["edit", &f16, "--set", &format!("general.description={}", "x".repeat(5000))]);
+    assert!(String::from_utf8_lossy(&output.stderr).contains("changed in place"));
+    assert_eq!(json(&succeeds(&["hash", "--no-layer", "--json", &f16])), before);
+    fails(&["edit", &f16, "--remove", "no.such.key"], 2, &["no.such.key"]);
+    fails(&["edit", &f16, "--set", "mine:u8=300"], 2, &["mine"]);
+    fails(&["edit", &f16, "--special-token", "eos=no such token"], 2, &["no such token"]);
+}
+
+#[test]
+fn a_reserve_makes_the_first_edit_instant() {
+    let dir = Dir::new();
+    let out = dir.path("out.gguf");
+    succeeds(&["convert", support::MODEL, "-o", &out, "--outtype", "q8_0", "--reserve", "16K"]);
+    let template = dir.path("chat.jinja");
+    std::fs::write(&template, "{{ messages[0].content }}".repeat(100)).unwrap();
+    let output = gguf(&["edit", &out, "--chat-template-file", &template]);
+    assert!(String::from_utf8_lossy(&output.stderr).contains("changed in place"));
+    assert!(metadata(&out)["tokenizer.chat_template"]["value"].as_str().unwrap().len() == 2500);
+}
+
+#[test]
+fn tensors_are_dropped_renamed_and_grafted() {
+    let dir = Dir::new();
+    let (f16, small, whole) = (dir.f16(), dir.path("small.gguf"), dir.path("whole.gguf"));
+    succeeds(&["edit", &f16, "-o", &small, "--drop", r"blk\.[23]\."]);
+    let shown = json(&succeeds(&["inspect", &small, "--json"]));
+    assert_eq!(shown["tensor_count"], 39 - 18);
+    succeeds(&["edit", &small, "-o", &whole, "--graft", &format!("{f16}:blk\\.[23]\\.")]);
+    let diff = json(&String::from_utf8(gguf(&["diff", &f16, &whole, "--json"]).stdout).unwrap());
+    assert_eq!(
+        (&diff["verdict"], diff["tensors"].as_array().unwrap().len()),
+        (&"same tensors and metadata".into(), 0)
+    );
+    succeeds(&["edit", &f16, "--rename-tensor", "output.weight=other.weight"]);
+    let shown = json(&succeeds(&["inspect", &f16, "--json"]));
+    assert_eq!(shown["tensors"][0]["name"], "other.weight");
+    fails(&["edit", &small, "-o", &whole, "--drop", "nothing"], 2, &["nothing"]);
+}
+
+#[test]
+fn a_model_in_shards_is_one_model() {
+    let dir = Dir::new();
+    let f16 = dir.f16();
+    let prefix = dir.path("part");
+    let plan = json(&succeeds(&["split", &f16, &prefix, "--split-max-size", "2M", "--json"]));
+    let shards = plan["shards"].as_array().unwrap();
+    assert_eq!(shards.len(), 5);
+    let third = dir.path("part-00003-of-00005.gguf");
+    assert_eq!(json(&succeeds(&["inspect", &third, "--json"]))["tensor_count"], 39);
+    let pattern = dir.path("part-*.gguf");
+    let findings = json(&succeeds(&["check", &pattern, "--json"]));
+    assert!(findings["findings"].as_array().unwrap().iter().all(|f| f["severity"] != "error"));
+    let (from_shards, from_file) = (dir.path("a.gguf"), dir.path("b.gguf"));
+    succeeds(&["quantize", &third, &from_shards, "q4_k_s"]);
+    succeeds(&["quantize", &f16, &from_file, "q4_k_s"]);
+    assert!(std::fs::read(from_shards).unwrap() == std::fs::read(from_file).unwrap());
+    fails(&["merge", &third, &third], 2, &["is an input"]);
+    let merged = dir.path("merged.gguf");
+    succeeds(&["merge", &third, &merged, "--delete-shards"]);
+    assert!(std::fs::read(merged).unwrap() == std::fs::read(&f16).unwrap());
+    assert!(!Path::new(&third).exists());
+    std::fs::copy(&f16, &third).unwrap();
+    fails(&["inspect", &third], 1, &["part-00001-of-00005.gguf"]);
+    let output = gguf(&["check", &third, "--json"]);
+    assert_eq!(output.status.code(), Some(1));
+    assert!(String::from_utf8(output.stdout).unwrap().contains("shard-missing"));
+}
+
+#[test]
+fn differences_have_figures_and_a_verdict() {
+    let dir = Dir::new();
+    let (f16, q8) = (dir.f16(), dir.path("q8.gguf"));
+    succeeds(&["quantize", &f16, &q8, "q8_0"]);
+    let output = gguf(&["diff", &f16, &q8, "--json"]);
+    assert_eq!(output.status.code(), Some(1));
+    let diff = json(&String::from_utf8(output.stdout).unwrap());
+    assert_eq!(diff["verdict"], "B is A quantized to Q8_0");
+    let relative = diff["total"]["relative"].as_f64().unwrap();
+    assert!((0.001..0.01).contains(&relative), "{relative}");
+    assert!(succeeds(&["diff", &f16, &f16]).contains("same tensors and metadata"));
+}
+
+#[test]
+fn digests_are_checked() {
+    let dir = Dir::new();
+    let f16 = dir.f16();
+    let manifest = dir.path("manifest");
+    std::fs::write(&manifest, succeeds(&["hash", "--sha256", &f16])).unwrap();
+    assert!(succeeds(&["hash", "--check", &manifest, &f16]).contains("  -  Ok"));
+    let mut bytes = std::fs::read(&f16).unwrap();
+    *bytes.last_mut().unwrap() ^= 1;
+    std::fs::write(&f16, bytes).unwrap();
+    fails(&["hash", "--check", &manifest, &f16], 1, &["verification failed"]);
+}
+
+#[test]
+fn the_other_byte_order_and_back() {
+    let dir = Dir::new();
+    let f16 = dir.f16();
+    for mix in ["f16", "q4_k_m", "q5_1", "q2_k"] {
+        let (little, big, back) = (dir.path("l.gguf"), dir.path("b.gguf"), dir.path("k.gguf"));
+        succeeds(&["quantize", &f16, &little, mix]);
+        succeeds(&["convert-endian", &little, "big", "-o", &big]);
+        assert_ne!(std::fs::read(&little).unwrap(), std::fs::read(&big).unwrap());
+        let (a, b) = (metadata(&little), metadata(&big));
+        assert_eq!(a, b);
+        succeeds(&["convert-endian", &big, "little", "-o", &back]);
+        assert!(std::fs::read(&little).unwrap() == std::fs::read(&back).unwrap(), "{mix}");
+        fails(&["quantize", &big, &back, "q8_0"], 2, &["big-endian", "convert-endian"]);
+    }
+    succeeds(&["convert-endian", &f16, "big", "--in-place"]);
+    fails(&["convert-endian", &f16, "little"], 2, &["--output"]);
+}
+
+#[test]
+fn names_by_the_convention() {
+    let dir = Dir::new();
+    let parts = json(&succeeds(&["name", "Mixtral-8x7B-v0.1-KQ2.gguf", "--json"]));
+    assert_eq!(parts[0]["parts"]["size_label"], "8x7B");
+    assert_eq!(gguf(&["name", "model.gguf"]).status.code(), Some(1));
+    let f16 = dir.f16();
+    succeeds(&["name", &f16, "--rename"]);
+    assert!(Path::new(&dir.path("Tiny-KJV-Llama-4M-F16.gguf")).is_file());
+    let again = dir.f16();
+    fails(&["name", &again, "--rename"], 3, &["Tiny-KJV-Llama-4M-F16.gguf"]);
+}
+
+#[test]
+fn what_has_one_right_answer_is_repaired() {
+    let dir = Dir::new();
+    let (f16, fixed) = (dir.f16(), dir.path("fixed.gguf"));
+    succeeds(&[
+        "edit",
+        &f16,
+        "--set",
+        "tokenizer.ggml.scores:f32[]=[0.5]",
+        "--set",
+        "general.file_type=15",
+    ]);
+    let findings = |path: &str| {
+        let shown = json(&succeeds(&["check", path, "--json"]));
+        let codes = shown["findings"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .map(|f| f["code"].as_str().unwrap().to_owned());
+        codes.collect::<Vec<_>>()
+    };
+    assert!(findings(&f16).contains(&"tokenizer-length".to_owned()));
+    fails(&["check", &f16, "--fix"], 2, &["--output"]);
+    succeeds(&["check", &f16, "--fix", "-o", &fixed]);
+    assert!(!findings(&fixed).contains(&"tokenizer-length".to_owned()));
+    assert_eq!(metadata(&fixed)["general.file_type"]["value"], 1);
+    assert_eq!(metadata(&f16)["general.file_type"]["value"], 15);
+    succeeds(&["check", &f16, "--fix", "--in-place"]);
+    assert_eq!(metadata(&f16)["general.file_type"]["value"], 1);
+}
+
+#[test]
+fn data_that_are_no_numbers_are_named() {
+    let dir = Dir::new();
+    let f16 = dir.f16();
+    let mut bytes = std::fs::read(&f16).unwrap();
+    // Within the last tensor, a norm of 256 singles.
+    let at = bytes.len() - 128 * 4;
+    bytes[at..at + 4].copy_from_slice(&f32::NAN.to_le_bytes());
+    std::fs::write(&f16, bytes).unwrap();
+    let shown = json(&succeeds(&["check", &f16, "--data", "--json"]));
+    let found =
+        shown["findings"].as_array().unwrap().iter().find(|f| f["code"] == "data-not-finite");
+    assert_eq!(found.unwrap()["offset"].as_u64(), Some(at as u64));
+    let sarif = json(&succeeds(&["check", &f16, "--data", "--sarif"]));
+    assert_eq!(sarif["version"], "2.1.0");
+    let results = sarif["runs"][0]["results"].as_array().unwrap();
+    assert!(results.iter().any(|result| result["ruleId"] == "data-not-finite"));
+}
+
+/// A server of one file that answers range requests and counts what it sends.
+fn serve(bytes: Vec<u8>) -> String {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap();
+    std::thread::spawn(move || {
+        for stream in listener.incoming() {
+            let mut stream = stream.unwrap();
+            let mut range = None;
+            for line in BufReader::new(stream.try_clone().unwrap()).lines() {
+                let line = line.unwrap().to_lowercase();
+                if let Some(text) = line.strip_prefix("range: bytes=") {
+                    let (first, last) = text.split_once('-').unwrap();
+                    let last = last.parse().unwrap_or(usize::MAX).min(bytes.len() - 1);
+                    range = Some((first.parse::<usize>().unwrap(), last));
+                }
+                if line.is_empty() {
+                    break;
+                }
+            }
+            let (first, last) = range.unwrap_or((0, bytes.len() - 1));
+            let body = &bytes[first..=last];
+            let head = format!(
+                "HTTP/1.1 206 Partial Content\r\nContent-Length: {}\r\nContent-Range: bytes \
+                 {first}-{last}/{}\r\nConnection: close\r\n\r\n",
+                body.len(),
+                bytes.len()
+            );
+            // The client may have seen enough.
+            let _ = stream.write_all(head.as_bytes()).and_then(|()| stream.write_all(body));
+        }
+    });
+    format!("http://{address}/model.gguf")
+}
+
+#[test]
+fn far_files_are_read_in_part() {
+    let dir = Dir::new();
+    let f16 = dir.f16();
+    let url = serve(std::fs::read(&f16).unwrap());
+    let output = gguf(&["inspect", &url, "--json"]);
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let mut far = json(&String::from_utf8(output.stdout).unwrap());
+    let mut near = json(&succeeds(&["inspect", &f16, "--json"]));
+    (far["file"], near["file"]) = (Default::default(), Default::default());
+    assert_eq!(far, near);
+    assert!(String::from_utf8_lossy(&output.stderr).contains("262.1 kB transferred"));
+    assert!(succeeds(&["check", &url]).contains("0 errors"));
+    assert!(succeeds(&["diff", &f16, &url]).contains("same tensors and metadata"));
+    fails(&["edit", &url, "--set", "a=b"], 2, &["far file"]);
+    fails(&["inspect", "http://127.0.0.1:1/x.gguf"], 3, &["127.0.0.1"]);
+    fails(&["inspect", "ftp://host/x.gguf"], 2, &["ftp"]);
+}

@@ -1,0 +1,53 @@
+//! What the tests of the binary share.
+
+use std::process::{Command, Output};
+
+use serde_json::Value;
+
+/// The small trained model.
+pub const MODEL: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../testdata/Tiny-KJV-Llama-4M");
+
+pub fn gguf(args: &[&str]) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_gguf")).args(args).output().unwrap()
+}
+
+#[track_caller]
+pub fn succeeds(args: &[&str]) -> String {
+    let output = gguf(args);
+    let stderr = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{args:?}: {stderr}");
+    String::from_utf8(output.stdout).unwrap()
+}
+
+/// Fails with this exit code and a message of one line that has all these parts.
+#[track_caller]
+pub fn fails(args: &[&str], code: i32, parts: &[&str]) {
+    let output = gguf(args);
+    let stderr = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(code), "{args:?}: {stderr}");
+    for part in parts {
+        assert!(stderr.contains(part), "`{part}` is not in: {stderr}");
+    }
+}
+
+pub fn json(text: &str) -> Value {
+    serde_json::from_str(text).unwrap()
+}
+
+pub struct Dir(tempfile::TempDir);
+
+impl Dir {
+    pub fn new() -> Self {
+        Self(tempfile::tempdir().unwrap())
+    }
+
+    pub fn path(&self, name: &str) -> String {
+        self.0.path().join(name).to_str().unwrap().to_owned()
+    }
+
+    pub fn f16(&self) -> String {
+        let path = self.path("f16.gguf");
+        succeeds(&["convert", MODEL, "-o", &path, "--outtype", "f16"]);
+        path
+    }
+}
