@@ -53,7 +53,6 @@ pub fn plan<'a>(
     let config = Config::read(dir)?;
     let family = find_family(&config)?;
     let tensors = tensors(&config, family, checkpoint)?;
-    check_blocks(&config, &tensors)?;
 
     let matrices = matrix_type(&tensors);
     let target = options.outtype.unwrap_or(Recipe::Type(matrices));
@@ -84,7 +83,6 @@ pub fn plan<'a>(
             vocab_size: config.u32(&["vocab_size"])?.map(u64::from),
         },
     )?;
-    check_embedding(&config, &tensors, vocabulary.len as u64)?;
     let mut notes = vocabulary.notes;
     for (key, value) in vocabulary.metadata.iter() {
         metadata.push(key.to_owned(), value.clone());
@@ -93,7 +91,9 @@ pub fn plan<'a>(
     let file_name = ModelName::from_metadata(&metadata, Some(file_type.name())).to_string();
     let (items, recipe_notes) = choose_types(tensors, &metadata, target, matrices)?;
     notes.extend(recipe_notes);
-    Ok(Conversion { job: Job { metadata, items, check_finite: true }, file_name, notes })
+    let job = Job { metadata, items, check_finite: true };
+    check_architecture(&config, &job)?;
+    Ok(Conversion { job, file_name, notes })
 }
 
 /// The version of the block formats, `GGML_QNT_VERSION`.
@@ -240,62 +240,19 @@ fn joined<'a>(
     })
 }
 
-/// Every block has the tensors that the first one has, and what stands outside the blocks is
-/// there.
-fn check_blocks(config: &Config, tensors: &[Tensor]) -> Result<(), Error> {
-    let blocks = config.require_u32(&["num_hidden_layers"], "the number of blocks")?;
-    let missing = |name: String| {
-        let what = format!("the checkpoint has no tensor for `{name}`");
-        Err(Error::input(config.path(), what, CONFIG_OF_ANOTHER))
-    };
-    let mut of_block: BTreeMap<u32, Vec<&str>> = BTreeMap::new();
-    for tensor in tensors {
-        let Some((block, rest)) = split_block(&tensor.name) else { continue };
-        if block >= blocks {
-            let what = format!("has {blocks} blocks, but the checkpoint has `{}`", tensor.name);
-            return Err(Error::input(config.path(), what, CONFIG_OF_ANOTHER));
+/// The tensors are those of the architecture, in its shapes, for these hyper-parameters and this
+/// vocabulary.
+fn check_architecture(config: &Config, job: &Job) -> Result<(), Error> {
+    const CODES: [&str; 5] =
+        ["tensor-missing", "tensor-unexpected", "tensor-shape", "layer-count", "vocab-rows"];
+    let findings = gguf::check_draft(&job.header()?.into_draft());
+    match findings.iter().find(|finding| CODES.contains(&finding.code)) {
+        Some(finding) => {
+            let what = format!("does not describe the tensors of the checkpoint: {finding}");
+            Err(Error::input(config.path(), what, CONFIG_OF_ANOTHER))
         }
-        of_block.entry(block).or_default().push(rest);
+        None => Ok(()),
     }
-    for name in ["token_embd.weight", "output_norm.weight"] {
-        if !tensors.iter().any(|tensor| tensor.name == name) {
-            return missing(name.to_owned());
-        }
-    }
-    let Some(first) = of_block.get(&0) else { return missing("blk.0".to_owned()) };
-    for block in 1..blocks {
-        let names = of_block.get(&block).map_or(&[][..], Vec::as_slice);
-        if let Some(name) = first.iter().find(|name| !names.contains(name)) {
-            return missing(format!("blk.{block}.{name}"));
-        }
-    }
-    Ok(())
-}
-
-/// `blk.7.attn_q.weight` to 7 and `attn_q.weight`.
-fn split_block(name: &str) -> Option<(u32, &str)> {
-    let (block, rest) = name.strip_prefix("blk.")?.split_once('.')?;
-    Some((block.parse().ok()?, rest))
-}
-
-/// The embedding has a row for every token, and is as wide as the model.
-fn check_embedding(config: &Config, tensors: &[Tensor], tokens: u64) -> Result<(), Error> {
-    let Some(embedding) = tensors.iter().find(|tensor| tensor.name == "token_embd.weight") else {
-        return Ok(());
-    };
-    let width = config.require_u32(&["hidden_size"], "the width of the model")?;
-    let fault = |what| Err(Error::input(config.path(), what, CONFIG_OF_ANOTHER));
-    if embedding.shape.row_len() != u64::from(width) {
-        let found = embedding.shape.row_len();
-        return fault(format!("states a width of {width}, but the embedding is {found} wide"));
-    }
-    if embedding.rows() < tokens {
-        let rows = embedding.rows();
-        return fault(format!(
-            "the vocabulary has {tokens} tokens, but the embedding only {rows} rows"
-        ));
-    }
-    Ok(())
 }
 
 /// The 16-bit type of the first matrix that has one; F16 if none does.

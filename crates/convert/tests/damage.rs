@@ -145,11 +145,12 @@ fn config_without_a_field() {
 
 #[test]
 fn config_of_another_model() {
-    let edits: [(&str, Value, &str); 6] = [
-        ("num_hidden_layers", json!(3), "blk.3"),
-        ("num_hidden_layers", json!(5), "blk.4"),
+    let edits: [(&str, Value, &str); 7] = [
+        ("num_hidden_layers", json!(3), "claims 3 layers"),
+        ("num_hidden_layers", json!(5), "claims 5 layers"),
         ("num_attention_heads", json!(7), "heads"),
-        ("hidden_size", json!(512), "width"),
+        ("hidden_size", json!(512), "token_embd.weight"),
+        ("intermediate_size", json!(512), "ffn_"),
         ("hidden_size", json!("wide"), "hidden_size"),
         ("architectures", json!(["UnheardOfModel"]), "UnheardOfModel"),
     ];

@@ -71,7 +71,7 @@ pub use metadata::Metadata;
 pub use model::{Model, ModelFiles, ModelTensor, Part};
 pub use name::{ModelName, NameError, NameKind, NameShard, Sidecar};
 pub use output::Output;
-pub use read::{Gguf, Limits, MAGIC, check, check_header};
+pub use read::{Gguf, Limits, MAGIC, check, check_draft, check_header};
 pub use rules::naming::check_name;
 pub use rules::shards::check_shards;
 pub use shard::{

@@ -69,20 +69,19 @@ impl Output {
         write_all_at(self.file.as_file(), bytes, offset).map_err(|source| self.failed(source))
     }
 
-    /// Copies the rest of a file to `offset`: by the operating system, which shares the blocks
-    /// instead of copying them where the file system can.
+    /// Copies a part of a file to `offset`, and returns its length: by the operating system, which
+    /// shares the blocks instead of copying them where the file system can.
     ///
     /// # Errors
     /// [`Error::Environment`] if one cannot be read or the other not be written.
     pub(crate) fn append_from(
         &self,
-        source: &mut std::io::Take<File>,
+        source: &mut std::io::Take<&File>,
         offset: u64,
-    ) -> Result<(), Error> {
+    ) -> Result<u64, Error> {
         let mut file = self.file.as_file();
         file.seek(SeekFrom::Start(offset))
             .and_then(|_| std::io::copy(source, &mut file))
-            .map(drop)
             .map_err(|source| self.failed(source))
     }
 

@@ -158,6 +158,13 @@ pub fn check<'a>(bytes: &'a [u8]) -> (Vec<Finding>, Option<Draft<'a>>) {
     check_header(bytes, bytes.len() as u64)
 }
 
+/// Everything the rules find in a header that is not in a file yet.
+pub fn check_draft(draft: &Draft) -> Vec<Finding> {
+    let mut sink = Collector::new();
+    let _: ControlFlow<()> = rules::all(&Subject::unwritten(draft), &mut sink);
+    sink.into_findings()
+}
+
 /// As [`check`], for a file of `file_len` bytes of which only the first, `bytes`, are at hand
 /// (see [`fetch_header`](crate::fetch_header)).
 ///

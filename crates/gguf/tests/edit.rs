@@ -1,5 +1,6 @@
 //! Editing headers on disk: in place where they fit, rebuilt where not, data never changed.
 
+use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 
 use gguf::edit::{RESERVE_KEY, Saved, edit_header, recover};
@@ -35,7 +36,7 @@ impl Model {
     }
 
     fn edit(&self, reserve: u64, edit: impl FnOnce(&mut Draft)) -> Saved {
-        edit_header(&self.path(), reserve, |draft| {
+        edit_header(&self.path(), reserve, &|_| ControlFlow::Continue(()), |draft| {
             edit(draft);
             Ok::<_, Error>(())
         })
@@ -116,7 +117,7 @@ fn what_must_stay_cannot_be_edited() {
         |draft| draft.tensors[0].name = "b.weight".into(),
     ];
     for edit in edits {
-        let result = edit_header(&model.path(), 0, |draft| {
+        let result = edit_header(&model.path(), 0, &|_| ControlFlow::Continue(()), |draft| {
             edit(draft);
             Ok::<_, Error>(())
         });
@@ -135,4 +136,17 @@ fn the_reserve_is_an_ordinary_key() {
     assert!(reserve.len() >= 4900);
     assert_eq!(file.metadata().iter().last().unwrap().0, RESERVE_KEY);
     assert!(!recover(Path::new(&model.path())).unwrap());
+}
+
+#[test]
+fn whoever_stops_a_rebuild_keeps_the_old_file() {
+    let model = Model::new();
+    let before = std::fs::read(model.path()).unwrap();
+    let result = edit_header(&model.path(), 0, &|_| ControlFlow::Break(()), |draft| {
+        draft.metadata.set("general.name", "x".repeat(500));
+        Ok::<_, Error>(())
+    });
+    assert!(matches!(result, Err(Error::Interrupted)));
+    assert_eq!(std::fs::read(model.path()).unwrap(), before);
+    assert_eq!(std::fs::read_dir(model.dir.path()).unwrap().count(), 1);
 }

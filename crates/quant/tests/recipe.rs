@@ -307,3 +307,12 @@ fn copies_keep_everything() {
     let plan = plan(Target::Copy, &llama(), &tensors, &Options::default()).unwrap();
     assert!(plan.tensors.iter().all(|t| t.target == t.source.ty && t.reason == Reason::Kept));
 }
+
+/// The container's table of file types says the same of every mix.
+#[test]
+fn mixes_are_file_types() {
+    for mix in Mix::ALL {
+        let file_type = gguf::schema::file_type(mix.number().into()).unwrap();
+        assert_eq!((file_type.name, file_type.main), (mix.name(), mix.default_type()));
+    }
+}

@@ -1,6 +1,7 @@
 //! `gguf check`: everything that is wrong or odd about a model, and its repair.
 
 use std::io::Write;
+use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 
 use gguf::edit::edit_header;
@@ -152,7 +153,7 @@ fn fix(args: &Args) -> Result<(), Failure> {
         };
         let path = path.clone();
         drop(files);
-        edit_header(&path, 0, |draft| {
+        edit_header(&path, 0, &|_| ControlFlow::Continue(()), |draft| {
             done = gguf::fix(draft);
             Ok::<_, Failure>(())
         })?;

@@ -11,6 +11,7 @@ use regex::Regex;
 use crate::failure::Failure;
 use crate::key_value::KeyValue;
 use crate::opened::Opened;
+use crate::progress::Progress;
 use crate::{commands, listing};
 
 /// Change keys and tensors of a GGUF. A change of keys takes an instant where the new header fits
@@ -116,10 +117,13 @@ fn in_place(args: &Args, opened: Opened) -> Result<(), Failure> {
         }
         // Nothing of ours may have the file open while it changes.
         drop(opened);
-        let saved = edit_header(path, args.reserve, |draft| {
+        let len = path.metadata().map_or(0, |metadata| metadata.len());
+        let progress = Progress::new(len, "rebuilding").stoppable();
+        let saved = edit_header(path, args.reserve, &|bytes| progress.advance(bytes), |draft| {
             edit_metadata(args, &mut draft.metadata)?;
             rename_tensors(args, draft)
         })?;
+        progress.finish();
         eprintln!(
             "{}: {}",
             path.display(),

@@ -9,6 +9,7 @@ mod journal;
 
 use std::fs::File;
 use std::io::{Read, Seek, SeekFrom};
+use std::ops::ControlFlow;
 use std::path::Path;
 
 use crate::array::Array;
@@ -56,6 +57,9 @@ pub enum Saved {
 /// [`recover`]); otherwise the file is rebuilt beside the old one, with `reserve` spare bytes, and
 /// renamed. At no moment is there neither the old version nor the new one.
 ///
+/// `progress` is called with the number of bytes just copied, if the file is rebuilt; `Break` from
+/// it ends the work.
+///
 /// # Errors
 /// [`Error::File`] if the present or the new header breaks a rule, [`Error::Caller`] if `edit`
 /// changed what must stay, [`Error::Environment`] if the file cannot be read or written; and
@@ -63,6 +67,7 @@ pub enum Saved {
 pub fn edit_header<E: From<Error>>(
     path: &Path,
     reserve: u64,
+    progress: &dyn Fn(u64) -> ControlFlow<()>,
     edit: impl FnOnce(&mut Draft) -> Result<(), E>,
 ) -> Result<Saved, E> {
     // The map must be gone before the file under it changes.
@@ -73,7 +78,7 @@ pub fn edit_header<E: From<Error>>(
             Ok(Saved::InPlace)
         }
         Step::Rebuild { header, data_start } => {
-            rebuild(path, &header, data_start)?;
+            rebuild(path, &header, data_start, progress)?;
             Ok(Saved::Rebuilt)
         }
     }
@@ -166,13 +171,25 @@ fn with_reserve(draft: &Draft, spare: u64, data_start: u64) -> Result<Vec<u8>, E
 }
 
 /// Writes header and the data of the old file to a new one, and swaps them.
-fn rebuild(path: &Path, header: &[u8], data_start: u64) -> Result<(), Error> {
+fn rebuild(
+    path: &Path,
+    header: &[u8],
+    data_start: u64,
+    progress: &dyn Fn(u64) -> ControlFlow<()>,
+) -> Result<(), Error> {
+    /// Bytes that the operating system copies, or shares, at a time.
+    const CHUNK: u64 = 64 << 20;
     let fail = |source| Error::environment("copy", path, source);
     let mut old = File::open(path).map_err(fail)?;
     let data_len = old.metadata().map_err(fail)?.len().saturating_sub(data_start);
     old.seek(SeekFrom::Start(data_start)).map_err(fail)?;
     let output = Output::create(path)?;
     output.write_at(header, 0)?;
-    output.append_from(&mut old.take(data_len), header.len() as u64)?;
+    for first in (0..data_len).step_by(CHUNK as usize) {
+        let copied = output.append_from(&mut (&old).take(CHUNK), header.len() as u64 + first)?;
+        if progress(copied).is_break() {
+            return Err(Error::Interrupted);
+        }
+    }
     output.commit()
 }
