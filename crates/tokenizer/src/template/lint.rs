@@ -84,9 +84,8 @@ fn samples() -> impl Iterator<Item = Context> {
             "parameters": {"type": "object", "properties": {}, "required": []},
         },
     });
-    let parts = |role: &str, text: &str| {
-        json!({"role": role, "content": [{"type": "text", "text": text}]})
-    };
+    let parts =
+        |role: &str, text: &str| json!({"role": role, "content": [{"type": "text", "text": text}]});
     let plain = |role: &str, text: &str| json!({"role": role, "content": text});
     let with_tools = |messages: Json| Context { tools: json!([tool]), ..Context::new(messages) };
     [

@@ -9,10 +9,10 @@
 mod environment;
 mod generation;
 mod json;
+mod limits;
 mod lint;
 mod time;
 
-use std::io::{self, Write};
 use std::time::SystemTime;
 
 use gguf::Metadata;
@@ -20,17 +20,13 @@ use minijinja::value::Serde;
 use minijinja::{Environment, ErrorKind};
 use serde_json::{Map, Value as Json};
 
+use limits::{FUEL, SOURCE_LEN, TEXT_LEN, Text, on_own_stack};
 pub use lint::lint;
 
 /// The key of the template that is used unless another one is asked for.
 const KEY: &str = "tokenizer.chat_template";
 /// The key of the list of names of further templates.
 const NAMES: &str = "tokenizer.chat_templates";
-
-/// Steps of the virtual machine; a conversation takes some dozens per message.
-const FUEL: u64 = 10_000_000;
-/// Bytes of text that a template may write.
-const TEXT_LEN: usize = 64 << 20;
 
 /// Variables of a template that hold the text of a special token, with the key of its id.
 const TOKENS: [(&str, &str); 7] = [
@@ -147,10 +143,14 @@ impl Template {
     /// # Errors
     /// If it is no valid Jinja.
     pub fn new(text: &str) -> Result<Self, Error> {
+        if text.len() > SOURCE_LEN {
+            return Err(Error::Limit { line: 0, limit: format!("{SOURCE_LEN} bytes") });
+        }
         let mut environment = environment::like_transformers();
         environment.set_fuel(Some(FUEL));
-        environment
-            .add_template_owned(NAME, generation::without_tags(text))
+        let text = generation::without_tags(text);
+        on_own_stack(|| environment.add_template_owned(NAME, text))
+            .map_err(engine_failure)?
             .map_err(|error| Error::Syntax { line: line(&error), cause: cause(&error) })?;
         Ok(Self { environment, tokens: Map::new() })
     }
@@ -176,35 +176,18 @@ impl Template {
         let now = context.now;
         environment.add_function("strftime_now", move |format: &str| time::strftime(now, format));
 
-        let mut text = Text::default();
-        environment
-            .get_template(NAME)
-            .and_then(|template| template.render_captured_to(Serde(values), &mut text))
-            .map_err(|error| failure(&error, &environment, text.is_full))?;
-        // The engine writes nothing but `str`s.
-        Ok(String::from_utf8_lossy(&text.bytes).into_owned())
-    }
-}
-
-/// A text that stops growing.
-#[derive(Default)]
-struct Text {
-    bytes: Vec<u8>,
-    is_full: bool,
-}
-
-impl Write for Text {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        if self.bytes.len() + bytes.len() > TEXT_LEN {
-            self.is_full = true;
-            return Err(io::ErrorKind::FileTooLarge.into());
-        }
-        self.bytes.extend_from_slice(bytes);
-        Ok(bytes.len())
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        Ok(())
+        on_own_stack(|| {
+            let mut text = Text::default();
+            environment
+                .get_template(NAME)
+                .and_then(|template| {
+                    template.render_captured_to(Serde(values), &mut text).map(drop)
+                })
+                .map_err(|error| failure(&error, &environment, text.is_full))?;
+            // The engine writes nothing but `str`s.
+            Ok(String::from_utf8_lossy(&text.bytes).into_owned())
+        })
+        .map_err(engine_failure)?
     }
 }
 
@@ -238,6 +221,10 @@ fn failure(error: &minijinja::Error, environment: &Environment, is_full: bool) -
         return Error::Limit { line, limit: format!("{steps} steps") };
     }
     Error::Render { line, cause: cause(innermost) }
+}
+
+fn engine_failure(cause: &str) -> Error {
+    Error::Render { line: 0, cause: cause.to_owned() }
 }
 
 fn line(error: &minijinja::Error) -> usize {
