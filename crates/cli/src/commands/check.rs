@@ -70,7 +70,9 @@ fn header_findings(source: &str) -> Result<Vec<Finding>, Failure> {
     let Location::Path(path) = &location else {
         let opened = gguf_remote::open_with(&location, Options::from_env())?;
         let bytes = gguf::fetch_header(&*opened.source, Limits::default())?;
-        let (findings, _) = check_file(&bytes, opened.source.byte_len(), Path::new(&opened.name));
+        let name = Path::new(&opened.name);
+        let (mut findings, draft) = check_file(&bytes, opened.source.byte_len(), name);
+        findings.extend(draft.iter().flat_map(|draft| gguf_tokenizer::lint(&draft.metadata)));
         return Ok(findings);
     };
     let (paths, mut findings) = match ShardSet::find(path) {
@@ -86,7 +88,8 @@ fn header_findings(source: &str) -> Result<Vec<Finding>, Failure> {
     let mut drafts = Vec::new();
     for (path, map) in &maps {
         let (found, draft) = check_file(map, map.len() as u64, path);
-        findings.extend(found.into_iter().map(|finding| match maps.len() {
+        let of_template = draft.iter().flat_map(|draft| gguf_tokenizer::lint(&draft.metadata));
+        findings.extend(found.into_iter().chain(of_template).map(|finding| match maps.len() {
             1 => finding,
             _ => in_file(finding, path),
         }));

@@ -1,0 +1,163 @@
+//! Findings about chat templates, and templates that mean harm.
+
+use gguf::{Array, Gguf, Map, Metadata, Severity};
+use gguf_tokenizer::{Context, Error, Template, lint};
+use serde_json::json;
+
+/// Codes of the findings about one template.
+fn codes(template: &str) -> Vec<&'static str> {
+    let mut metadata = Metadata::new();
+    metadata.set("tokenizer.ggml.tokens", Array::from_strings(["<s>", "</s>"]));
+    metadata.set("tokenizer.ggml.bos_token_id", 0u32);
+    metadata.set("tokenizer.ggml.eos_token_id", 1u32);
+    metadata.set("tokenizer.chat_template", template);
+    lint(&metadata).iter().map(|finding| finding.code).collect()
+}
+
+fn render(template: &str) -> Result<String, Error> {
+    Template::new(template)?.render(&Context::new(json!([{"role": "user", "content": "Hi"}])))
+}
+
+#[test]
+fn good_templates_have_no_findings() {
+    let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/templates");
+    for file in std::fs::read_dir(folder).unwrap() {
+        let path = file.unwrap().path();
+        // This one tries out the language, and says nothing of the conversation.
+        if path.file_stem().unwrap() != "python" {
+            assert_eq!(codes(&std::fs::read_to_string(&path).unwrap()), [""; 0], "{path:?}");
+        }
+    }
+    assert!(lint(&Metadata::new()).is_empty());
+}
+
+#[test]
+fn each_fault_has_its_code() {
+    for (template, code) in [
+        ("{% if %}", "template-syntax"),
+        ("{% for m in messages %}{{ m.content }}", "template-syntax"),
+        ("{% frobnicate %}", "template-syntax"),
+        ("{{ raise_exception('never') }}", "template-render"),
+        ("{{ messages[0].content | frobnicate }}", "template-render"),
+        ("{{ messages[0].content + 1 }}", "template-render"),
+        ("{% include 'other' %}", "template-render"),
+        ("Hello.", "template-ignores-messages"),
+        ("", "template-ignores-messages"),
+        ("{% for m in messages %}{{ m.role }}{% endfor %}", "template-ignores-messages"),
+    ] {
+        assert_eq!(codes(template), [code], "{template}");
+    }
+}
+
+#[test]
+fn templates_may_refuse_roles() {
+    let only_system = "{% if messages[0].role != 'system' %}{{ raise_exception('no system') }}\
+                       {% endif %}{% for m in messages %}{{ m.content }}{% endfor %}";
+    assert_eq!(codes(only_system), [""; 0]);
+    let parts = "{% for m in messages %}{% for part in m.content %}{{ part.text }}{% endfor %}\
+                 {% endfor %}";
+    assert_eq!(codes(parts), [""; 0]);
+}
+
+#[test]
+fn findings_say_where_and_why() {
+    let mut metadata = Metadata::new();
+    metadata.set("tokenizer.chat_template", "{{ messages }}\n{{ messages[0].content }}");
+    metadata.set("tokenizer.chat_template.tool_use", "a\nb\n{{ raise_exception('no ' ~ 1) }}");
+    metadata.set("tokenizer.chat_templates", Array::from_strings(["tool_use", "rag"]));
+    let findings = lint(&metadata);
+    assert!(findings.iter().all(|finding| finding.severity == Severity::Warning));
+    let texts: Vec<_> = findings.iter().map(ToString::to_string).collect();
+    assert_eq!(
+        texts,
+        [
+            "key `tokenizer.chat_templates`: lists the template \"rag\", which is not in the file; \
+             add the template, or remove its name",
+            "key `tokenizer.chat_template.tool_use`: renders no sample conversation: line 3: the \
+             template refuses the conversation: no 1; take the template of the original model",
+        ]
+    );
+}
+
+#[test]
+fn named_templates_are_found() {
+    let mut metadata = Metadata::new();
+    metadata.set("tokenizer.chat_template.short", "{{ messages[0].content }}");
+    metadata.set("tokenizer.chat_template.number", 7u32);
+    assert!(Template::from_metadata(&metadata, None).unwrap().is_none());
+    assert!(Template::from_metadata(&metadata, Some("long")).unwrap().is_none());
+    let template = Template::from_metadata(&metadata, Some("short")).unwrap().unwrap();
+    let context = Context::new(json!([{"role": "user", "content": "Hi"}]));
+    assert_eq!(template.render(&context).unwrap(), "Hi");
+    let error = Template::from_metadata(&metadata, Some("number")).unwrap_err();
+    assert_eq!(error.to_string(), "key `tokenizer.chat_template.number` is no text in UTF-8");
+}
+
+#[test]
+fn endless_templates_end() {
+    let endless = "{% for a in range(99999) %}{% for b in range(99999) %}{% set c = a %}\
+                   {% endfor %}{% endfor %}";
+    assert!(matches!(render(endless), Err(Error::Limit { line: 1, .. })));
+    assert_eq!(codes(endless), ["template-render"]);
+    let recursion = "{% macro f() %}{{ f() }}{% endmacro %}{{ f() }}";
+    assert!(matches!(render(recursion), Err(Error::Render { .. })));
+    let text = "{% for a in range(9) %}{{ 'x' * 9999999 }}{% endfor %}";
+    assert!(matches!(render(text), Err(Error::Limit { .. })));
+}
+
+/// The engine recurses here, or allocates what a number says; it must neither overflow the stack
+/// nor abort.
+#[test]
+fn extreme_templates_end() {
+    for operator in ["+1", "|e", ".x", "**1", " if x else 1", "[0]", "()"] {
+        let chain = format!("{{{{ 1{} }}}}", operator.repeat(60_000 / operator.len()));
+        let _ = render(&chain);
+    }
+    for prefix in ["(", "[", "-", "not ", "{% if 1 %}", "{% for a in [1] %}"] {
+        let _ = render(&format!("{{{{ {}1 }}}}", prefix.repeat(60_000 / prefix.len())));
+    }
+    let elifs = format!("{{% if 0 %}}{}{{% endif %}}", "{% elif 0 %}".repeat(5000));
+    assert_eq!(render(&elifs).unwrap(), "");
+    let nested = "{% set ns = namespace(x=[]) %}{% for i in range(99999) %}{% set ns.x = [ns.x] %}\
+                  {% endfor %}";
+    assert_eq!(render(nested).unwrap(), "");
+    for call in ["{{ ns.x | tojson }}", "{{ ns.x == [ns.x] }}", "{{ ns.x }}"] {
+        let _ = render(&format!("{nested}{call}"));
+    }
+    for filter in [
+        "[1] | batch(9999999999, 1)",
+        "[1] | slice(9999999999, 1)",
+        "'a\nb' | indent(999999999999)",
+        "'a\nb' | indent(width=999999999999)",
+        "'%999999999999d' | format(1)",
+        "'%*d' | format(999999999999, 1)",
+        "'{:999999999999}'.format(1)",
+        "range(99999999999) | list",
+        "'x' * 99999999999",
+        "[1] * 99999999999",
+    ] {
+        let template = format!("{{{{ {filter} }}}}");
+        assert!(matches!(render(&template), Err(Error::Render { .. })), "{filter}");
+    }
+    assert!(matches!(render(&"x".repeat(1 << 20)), Err(Error::Limit { .. })));
+}
+
+#[test]
+fn vocabularies_of_the_official_tools_have_no_findings() {
+    let Some(folder) = std::env::var_os("GGUF_TEST_DATA") else {
+        eprintln!("SKIPPED: set GGUF_TEST_DATA to the folder of reference data");
+        return;
+    };
+    let mut templates = 0;
+    for file in std::fs::read_dir(std::path::Path::new(&folder).join("vocab")).unwrap() {
+        let path = file.unwrap().path();
+        if path.extension().is_none_or(|extension| extension != "gguf") {
+            continue;
+        }
+        let map = Map::open(&path).unwrap();
+        let gguf = Gguf::read(&map).unwrap();
+        assert_eq!(lint(gguf.metadata()), [], "{path:?}");
+        templates += u32::from(gguf.metadata().get("tokenizer.chat_template").is_some());
+    }
+    assert!(templates > 0);
+}
