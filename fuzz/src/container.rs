@@ -53,24 +53,31 @@ fn visit(value: &Value) {
     assert_eq!(array.strings().map_or(elements, |strings| strings.count() as u64), elements);
 }
 
-/// What was read can be written, and reads back equal; so it does in every other encoding.
+/// What was read can be written, and reads back equal; so it does in every other encoding that its
+/// numbers fit.
 pub fn round_trip(bytes: &[u8]) {
     let Ok(file) = Gguf::read(bytes) else { return };
     let header = file.into_header();
-    assert_reads_back(&header);
+    assert_reads_back(&header, &write_header(&header).unwrap());
     for version in 1..=3 {
         for order in [ByteOrder::Little, ByteOrder::Big] {
             let mut draft = header.clone().into_draft();
             (draft.version, draft.order) = (version, order);
-            assert_reads_back(&Header::new(draft).unwrap());
+            let header = Header::new(draft).unwrap();
+            match write_header(&header) {
+                Ok(bytes) => assert_reads_back(&header, &bytes),
+                Err(Error::File(finding)) if version == 1 => {
+                    assert_eq!(finding.code, "version-too-narrow");
+                }
+                Err(error) => panic!("{error}"),
+            }
         }
     }
 }
 
-fn assert_reads_back(header: &Header) {
-    let bytes = write_header(header).unwrap();
+fn assert_reads_back(header: &Header, bytes: &[u8]) {
     let file_len = bytes.len() as u64 + header.data_len();
-    let back = Gguf::read_header(&bytes, file_len, Limits::default()).unwrap().into_header();
+    let back = Gguf::read_header(bytes, file_len, Limits::default()).unwrap().into_header();
     assert_eq!(back, *header);
     assert_eq!(write_header(&back).unwrap(), bytes);
 }
@@ -80,7 +87,8 @@ fn assert_reads_back(header: &Header) {
 pub fn chunked(bytes: &[u8]) {
     let len = bytes.len() as u64;
     let whole = Gguf::read(bytes).map(Gguf::into_header);
-    for at_hand in 0..bytes.len() {
+    // Some hundred places: a cut at each would cost the square of the length.
+    for at_hand in (0..bytes.len()).step_by(bytes.len() / 100 + 1) {
         let part = Gguf::read_header(&bytes[..at_hand], len, Limits::default());
         match (part.map(Gguf::into_header), &whole) {
             (Err(Error::Caller(_)), _) => {}
