@@ -115,8 +115,7 @@ impl<'a> Array<'a> {
 }
 
 impl PartialEq for Array<'_> {
-    /// Same element type and same elements, however they are encoded. Floats compare by their
-    /// bits, so that NaN equals itself.
+    /// Same element type and same elements, however they are encoded.
     fn eq(&self, other: &Self) -> bool {
         if self.element_type != other.element_type || self.len != other.len {
             return false;
@@ -124,11 +123,7 @@ impl PartialEq for Array<'_> {
         if self.encoding == other.encoding {
             return self.bytes == other.bytes;
         }
-        self.iter().zip(other.iter()).all(|(a, b)| match (a, b) {
-            (Value::F32(a), Value::F32(b)) => a.to_bits() == b.to_bits(),
-            (Value::F64(a), Value::F64(b)) => a.to_bits() == b.to_bits(),
-            (a, b) => a == b,
-        })
+        self.iter().eq(other.iter())
     }
 }
 
@@ -390,10 +385,7 @@ impl Value<'_> {
             Self::I64(v) => encoding.push(out, v.to_le_bytes()),
             Self::F64(v) => encoding.push(out, v.to_le_bytes()),
             Self::Bool(v) => out.push((*v).into()),
-            Self::String(bytes) => {
-                encoding.push_count(out, bytes.len() as u64)?;
-                out.extend_from_slice(bytes);
-            }
+            Self::String(bytes) => encoding.push_text(out, bytes)?,
             Self::Array(array) => array.write(out, encoding)?,
         }
         Some(())

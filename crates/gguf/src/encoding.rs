@@ -49,6 +49,18 @@ impl Encoding {
         Some(())
     }
 
+    /// Appends a text after its length. `None`, with nothing appended, if that does not fit.
+    ///
+    /// In version 1 a NUL at the end is doubled: readers drop one, as the tools of that time wrote
+    /// one after every text.
+    pub fn push_text(self, out: &mut Vec<u8>, text: &[u8]) -> Option<()> {
+        let extra: &[u8] = if self.narrow && text.ends_with(&[0]) { &[0] } else { &[] };
+        self.push_count(out, (text.len() + extra.len()) as u64)?;
+        out.extend_from_slice(text);
+        out.extend_from_slice(extra);
+        Some(())
+    }
+
     /// Reads 32 bits at `pos`.
     #[inline]
     pub fn u32(self, bytes: &[u8], pos: usize) -> Option<u32> {

@@ -106,7 +106,7 @@ impl fmt::Display for ValueType {
 ///
 /// Strings are bytes: files with text that is not UTF-8 exist, and what was read must be written
 /// back unchanged. [`Value::as_str`] gives the text where it is text.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug)]
 pub enum Value<'a> {
     /// Unsigned 8-bit integer.
     U8(u8),
@@ -233,6 +233,28 @@ impl<'a> Value<'a> {
             Self::U64(v) => Value::U64(v),
             Self::I64(v) => Value::I64(v),
             Self::F64(v) => Value::F64(v),
+        }
+    }
+}
+
+impl PartialEq for Value<'_> {
+    /// Same type and same value. Floats compare by their bits, so that NaN equals itself.
+    fn eq(&self, other: &Self) -> bool {
+        match (self, other) {
+            (Self::U8(a), Self::U8(b)) => a == b,
+            (Self::I8(a), Self::I8(b)) => a == b,
+            (Self::U16(a), Self::U16(b)) => a == b,
+            (Self::I16(a), Self::I16(b)) => a == b,
+            (Self::U32(a), Self::U32(b)) => a == b,
+            (Self::I32(a), Self::I32(b)) => a == b,
+            (Self::F32(a), Self::F32(b)) => a.to_bits() == b.to_bits(),
+            (Self::Bool(a), Self::Bool(b)) => a == b,
+            (Self::String(a), Self::String(b)) => a == b,
+            (Self::Array(a), Self::Array(b)) => a == b,
+            (Self::U64(a), Self::U64(b)) => a == b,
+            (Self::I64(a), Self::I64(b)) => a == b,
+            (Self::F64(a), Self::F64(b)) => a.to_bits() == b.to_bits(),
+            _ => false,
         }
     }
 }

@@ -40,7 +40,7 @@ fn magic(out: &mut Vec<u8>, version: u32, encoding: Encoding) {
 
 fn entries(out: &mut Vec<u8>, metadata: &Metadata, encoding: Encoding) -> Option<()> {
     metadata.iter().try_for_each(|(key, value)| {
-        text(out, key, encoding)?;
+        encoding.push_text(out, key.as_bytes())?;
         encoding.push(out, value.value_type().id().to_le_bytes());
         value.write(out, encoding)
     })
@@ -48,17 +48,11 @@ fn entries(out: &mut Vec<u8>, metadata: &Metadata, encoding: Encoding) -> Option
 
 fn directory(out: &mut Vec<u8>, tensors: &[TensorInfo], encoding: Encoding) -> Option<()> {
     tensors.iter().try_for_each(|tensor| {
-        text(out, &tensor.name, encoding)?;
+        encoding.push_text(out, tensor.name.as_bytes())?;
         encoding.push(out, (tensor.shape.len() as u32).to_le_bytes());
         tensor.shape.iter().try_for_each(|&dim| encoding.push_count(out, dim))?;
         encoding.push(out, tensor.tensor_type.id().to_le_bytes());
         encoding.push(out, tensor.offset.to_le_bytes());
         Some(())
     })
-}
-
-fn text(out: &mut Vec<u8>, text: &str, encoding: Encoding) -> Option<()> {
-    encoding.push_count(out, text.len() as u64)?;
-    out.extend_from_slice(text.as_bytes());
-    Some(())
 }

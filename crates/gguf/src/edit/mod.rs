@@ -115,7 +115,10 @@ fn plan<E: From<Error>>(
         return Ok(Step::Nothing);
     }
     check_layout(&old, &draft)?;
-    if let Some(new) = fitted(&draft, data_start)? {
+    // Without tensor data a file may end before its padding does: there is no room to write in.
+    if len >= data_start
+        && let Some(new) = fitted(&draft, data_start)?
+    {
         return Ok(Step::Overwrite { len, old: map[..new.len()].to_vec(), new });
     }
     Ok(Step::Rebuild { header: with_reserve(&draft, reserve, data_start)?, data_start })

@@ -1,0 +1,119 @@
+//! Writes the seeds that the fuzz targets start from; those that record a finding stay as they
+//! are. Usage: `cargo run --example make_seeds` in `fuzz/`.
+
+use std::path::Path;
+
+use gguf::{
+    Array, ByteOrder, Draft, Header, Shape, TensorInfo, TensorType, Value, write_header,
+};
+
+fn main() -> Result<(), Box<dyn std::error::Error>> {
+    let seeds = Path::new(env!("CARGO_MANIFEST_DIR")).join("seeds");
+    let save = |name: &str, bytes: &[u8]| std::fs::write(seeds.join(name), bytes);
+
+    let all = file(every_value_type(), &[TensorType::F32, TensorType::Q4_0]);
+    let model = file(model(), &[TensorType::F16, TensorType::Q8_0, TensorType::Q4_K]);
+    save("values.gguf", &encoded(&all, 3, ByteOrder::Little)?)?;
+    save("values-be.gguf", &encoded(&all, 3, ByteOrder::Big)?)?;
+    save("values-v2.gguf", &encoded(&all, 2, ByteOrder::Little)?)?;
+    save("values-v1.gguf", &encoded(&all, 1, ByteOrder::Little)?)?;
+    save("model.gguf", &encoded(&model, 3, ByteOrder::Little)?)?;
+    let mut reserved = model.clone();
+    reserved.metadata.set("gguf_kit.reserve", Array::from(&[0u8; 300][..]));
+    save("reserve.gguf", &encoded(&reserved, 3, ByteOrder::Little)?)?;
+    let bare = encoded(&file(Draft::default(), &[]), 3, ByteOrder::Little)?;
+    save("empty.gguf", &bare)?;
+    save("unpadded.gguf", &bare[..24])?;
+    let mut aligned = file(every_value_type(), &[TensorType::I8]);
+    aligned.metadata.set("general.alignment", 8u32);
+    save("aligned-8.gguf", &encoded(&aligned, 3, ByteOrder::Little)?)?;
+
+    // The ways in which files are usually broken.
+    let whole = encoded(&all, 3, ByteOrder::Little)?;
+    save("cut.gguf", &whole[..whole.len() * 2 / 3])?;
+    for (name, at, forged) in [
+        ("forged-tensors.gguf", 8, u64::MAX),
+        ("forged-keys.gguf", 16, 1 << 40),
+        ("forged-key-length.gguf", 24, u64::MAX - 7),
+    ] {
+        let mut bytes = whole.clone();
+        bytes[at..at + 8].copy_from_slice(&forged.to_le_bytes());
+        save(name, &bytes)?;
+    }
+    let mut nested = b"GGUF\x03\0\0\0\0\0\0\0\0\0\0\0\x01\0\0\0\0\0\0\0\x01\0\0\0\0\0\0\0k".to_vec();
+    for _ in 0..10 {
+        nested.extend_from_slice(b"\x09\0\0\0\x01\0\0\0\0\0\0\0");
+    }
+    save("nested-too-deep.gguf", &nested)?;
+    Ok(())
+}
+
+/// A key of every value type, and arrays of the kinds that differ in how they are read.
+fn every_value_type() -> Draft<'static> {
+    let mut draft = Draft::default();
+    let metadata = &mut draft.metadata;
+    metadata.push("general.architecture", "other");
+    metadata.push("v.u8", 1u8);
+    metadata.push("v.i8", -1i8);
+    metadata.push("v.u16", 2u16);
+    metadata.push("v.i16", -2i16);
+    metadata.push("v.u32", 3u32);
+    metadata.push("v.i32", -3i32);
+    metadata.push("v.u64", 4u64);
+    metadata.push("v.i64", -4i64);
+    metadata.push("v.f32", 0.5f32);
+    metadata.push("v.f64", f64::NAN);
+    metadata.push("v.bool", true);
+    metadata.push("v.bytes", Value::String(b"\xff\0".to_vec().into()));
+    metadata.push("a.u16", Array::from(&[1u16, 2, 3][..]));
+    metadata.push("a.bool", Array::from(&[true, false][..]));
+    metadata.push("a.text", Array::from_strings(["one", "", "three"]));
+    metadata.push("a.none", Array::from(&[] as &[u64]));
+    draft
+}
+
+/// The keys of a small model: what the rules on contents look at.
+fn model() -> Draft<'static> {
+    let mut draft = Draft::default();
+    let metadata = &mut draft.metadata;
+    metadata.push("general.architecture", "llama");
+    metadata.push("general.file_type", 7u32);
+    metadata.push("general.quantization_version", 2u32);
+    metadata.push("llama.block_count", 1u32);
+    metadata.push("llama.context_length", 8u32);
+    metadata.push("llama.embedding_length", 256u32);
+    metadata.push("llama.attention.head_count", 2u32);
+    metadata.push("tokenizer.ggml.model", "llama");
+    metadata.push("tokenizer.ggml.tokens", Array::from_strings(["<unk>", "<s>", "<0x0A>", "a"]));
+    metadata.push("tokenizer.ggml.scores", Array::from(&[0.0f32, 0.0, -1.0, -2.0][..]));
+    metadata.push("tokenizer.ggml.token_type", Array::from(&[2i32, 3, 6, 1][..]));
+    metadata.push("tokenizer.ggml.bos_token_id", 1u32);
+    metadata.push("tokenizer.ggml.merges", Array::from_strings(["a a"]));
+    metadata.push("tokenizer.chat_template", "{{ messages }}");
+    metadata.push("split.no", 0u16);
+    metadata.push("split.count", 1u16);
+    draft
+}
+
+/// The draft with one row of a block per type.
+fn file(mut draft: Draft<'static>, types: &[TensorType]) -> Draft<'static> {
+    for (i, &tensor_type) in types.iter().enumerate() {
+        let (elements, _) = tensor_type.block().unwrap_or((1, 1));
+        draft.tensors.push(TensorInfo {
+            name: format!("blk.{i}.attn_q.weight").into(),
+            shape: Shape::new(&[elements, 2]).unwrap_or_else(|| unreachable!()),
+            tensor_type,
+            offset: 0,
+        });
+    }
+    draft
+}
+
+/// A whole file with data that count up.
+fn encoded(draft: &Draft, version: u32, order: ByteOrder) -> Result<Vec<u8>, gguf::Error> {
+    let mut draft = Draft { version, order, ..draft.clone() };
+    let len = draft.lay_out()?;
+    let mut bytes = write_header(&Header::new(draft)?)?;
+    bytes.extend((0..len).map(|i| i as u8));
+    Ok(bytes)
+}

@@ -1,0 +1,174 @@
+//! What must hold for any bytes taken as a file.
+//!
+//! One function per fuzz target. `crates/gguf/tests/replay.rs` calls the same ones on the
+//! committed seeds. All of them give the bytes to the library as a file of exactly that length.
+
+use std::cell::Cell;
+use std::fs;
+
+use gguf::edit::{RESERVE_KEY, Saved, edit_header};
+use gguf::{
+    Array, ByteOrder, Draft, Error, Finding, Gguf, Header, Limits, Severity, Value, check,
+    check_header, fetch_header, write_header,
+};
+
+/// Reading never panics, whatever is asked of what was read; and a strict reader refuses exactly
+/// the files that a check finds an error in.
+pub fn parse(bytes: &[u8]) {
+    let (findings, draft) = check(bytes);
+    for finding in &findings {
+        let _ = finding.to_string();
+        assert!(finding.offset.is_none_or(|at| at <= bytes.len() as u64), "{finding}");
+    }
+    for (key, value) in draft.iter().flat_map(|draft| draft.metadata.iter()) {
+        let _ = format!("{key} = {value}");
+        visit(value);
+    }
+    let error = findings.iter().find(|finding| finding.severity == Severity::Error);
+    match (Gguf::read(bytes), error) {
+        (Ok(file), None) => {
+            for tensor in file.tensors() {
+                let _ = format!("{} {}", tensor.shape, tensor.tensor_type);
+                assert_eq!(file.data(tensor).is_some(), tensor.byte_len().is_some());
+            }
+        }
+        (Ok(_), Some(error)) => panic!("read, although {}: {error}", error.code),
+        (Err(error), None) => panic!("not read, although no error is found: {error}"),
+        (Err(error), Some(_)) => {
+            let _ = error.to_string();
+        }
+    }
+}
+
+/// Looks at every element of a value.
+fn visit(value: &Value) {
+    let _ = (value.to_u64(), value.to_f64(), value.to_bool(), value.as_str());
+    let Some(array) = value.as_array() else { return };
+    let mut elements = 0;
+    array.iter().for_each(|element| {
+        elements += 1;
+        visit(&element);
+    });
+    assert_eq!(elements, array.len());
+    assert_eq!(array.strings().map_or(elements, |strings| strings.count() as u64), elements);
+}
+
+/// What was read can be written, and reads back equal; so it does in every other encoding that its
+/// numbers fit.
+pub fn round_trip(bytes: &[u8]) {
+    let Ok(file) = Gguf::read(bytes) else { return };
+    let header = file.into_header();
+    assert_reads_back(&header, &write_header(&header).unwrap());
+    for version in 1..=3 {
+        for order in [ByteOrder::Little, ByteOrder::Big] {
+            let mut draft = header.clone().into_draft();
+            (draft.version, draft.order) = (version, order);
+            let header = Header::new(draft).unwrap();
+            match write_header(&header) {
+                Ok(bytes) => assert_reads_back(&header, &bytes),
+                Err(Error::File(finding)) if version == 1 => {
+                    assert_eq!(finding.code, "version-too-narrow");
+                }
+                Err(error) => panic!("{error}"),
+            }
+        }
+    }
+}
+
+fn assert_reads_back(header: &Header, bytes: &[u8]) {
+    let file_len = bytes.len() as u64 + header.data_len();
+    let back = Gguf::read_header(bytes, file_len, Limits::default()).unwrap().into_header();
+    assert_eq!(back, *header);
+    assert_eq!(write_header(&back).unwrap(), bytes);
+}
+
+/// A header of which only the start is at hand is either known to be incomplete, or judged as the
+/// whole file is; and what is fetched of a far file is enough for that.
+pub fn chunked(bytes: &[u8]) {
+    let len = bytes.len() as u64;
+    let whole = Gguf::read(bytes).map(Gguf::into_header);
+    // Some hundred places: a cut at each would cost the square of the length.
+    for at_hand in (0..bytes.len()).step_by(bytes.len() / 100 + 1) {
+        let part = Gguf::read_header(&bytes[..at_hand], len, Limits::default());
+        match (part.map(Gguf::into_header), &whole) {
+            (Err(Error::Caller(_)), _) => {}
+            (part, whole) => assert_same(part.as_ref(), whole.as_ref(), at_hand),
+        }
+    }
+    let fetched = fetch_header(&bytes.to_vec(), Limits::default()).unwrap();
+    let part = Gguf::read_header(&fetched, len, Limits::default()).map(Gguf::into_header);
+    assert_same(part.as_ref(), whole.as_ref(), fetched.len());
+    assert_eq!(check_header(&fetched, len), check(bytes));
+}
+
+/// Both are the same header, or refused for the same reason. Where a length reaches past the end
+/// of the file, a part of the file may show so at an earlier place than the whole.
+fn assert_same(part: Result<&Header, &Error>, whole: Result<&Header, &Error>, at_hand: usize) {
+    let reason = |error: &Error| match error {
+        Error::File(finding) => {
+            let Finding { code, key, tensor, .. } = &**finding;
+            (*code, key.clone(), tensor.clone())
+        }
+        other => panic!("{other}"),
+    };
+    assert_eq!(part.map_err(reason), whole.map_err(reason), "{at_hand} bytes at hand");
+}
+
+/// An edit of the header gives the file it asks for, data unchanged, or leaves the file alone; and
+/// no other file stays behind. The last four bytes say which edit.
+pub fn edit(bytes: &[u8]) {
+    let Some(&[what, which, len, reserve]) = bytes.last_chunk() else { return };
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("m.gguf");
+    fs::write(&path, bytes).unwrap();
+    let edited = Cell::new(None);
+    let saved = edit_header(&path, u64::from(reserve) * 64, |draft| {
+        change(draft, what, which.into(), len.into());
+        edited.set(Some(draft.clone().into_owned()));
+        Ok::<_, Error>(())
+    });
+    let after = fs::read(&path).unwrap();
+    assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 1);
+    let Ok(saved) = saved else {
+        assert_eq!(after, bytes);
+        return;
+    };
+    let (old, new) = (Gguf::read(bytes).unwrap(), Gguf::read(&after).unwrap());
+    match saved {
+        Saved::Unchanged => assert_eq!(after, bytes),
+        Saved::InPlace => assert_eq!(new.data_start(), old.data_start()),
+        Saved::Rebuilt => {}
+    }
+    // A header without tensors may end before its padding does.
+    let data = |file: &Gguf, bytes: &[u8]| {
+        bytes.get(file.data_start() as usize..).unwrap_or_default().to_vec()
+    };
+    assert_eq!(data(&new, &after), data(&old, bytes));
+    let mut expected = edited.take().unwrap();
+    let mut found = new.into_header().into_draft();
+    if saved != Saved::Unchanged {
+        expected.metadata.remove(RESERVE_KEY);
+        found.metadata.remove(RESERVE_KEY);
+    }
+    assert_eq!(found, expected);
+}
+
+fn change(draft: &mut Draft, what: u8, which: usize, len: usize) {
+    let entries = draft.metadata.len().max(1);
+    let key = draft.metadata.iter().nth(which % entries).map(|(key, _)| key.to_owned());
+    let tensors = draft.tensors.len().max(1);
+    match (what % 8, key) {
+        (0, Some(key)) => draft.metadata.set(key, "x".repeat(len)),
+        (1, Some(key)) => drop(draft.metadata.remove(&key)),
+        (2, Some(key)) => drop(draft.metadata.rename(&key, "x".repeat(len))),
+        (3, _) => draft.metadata.set("fuzz.number", len as u64),
+        (4, _) => draft.metadata.set("fuzz.array", Array::from(&vec![0u16; len][..])),
+        (5, _) => {
+            if let Some(tensor) = draft.tensors.get_mut(which % tensors) {
+                tensor.name = "x".repeat(len).into();
+            }
+        }
+        (6, _) => draft.metadata.set("general.alignment", 1u32 << (len % 32)),
+        _ => {}
+    }
+}
