@@ -5,6 +5,7 @@
 
 use std::cell::Cell;
 use std::fs;
+use std::ops::ControlFlow;
 
 use gguf::edit::{RESERVE_KEY, Saved, edit_header};
 use gguf::{
@@ -122,11 +123,12 @@ pub fn edit(bytes: &[u8]) {
     let path = dir.path().join("m.gguf");
     fs::write(&path, bytes).unwrap();
     let edited = Cell::new(None);
-    let saved = edit_header(&path, u64::from(reserve) * 64, |draft| {
-        change(draft, what, which.into(), len.into());
-        edited.set(Some(draft.clone().into_owned()));
-        Ok::<_, Error>(())
-    });
+    let saved =
+        edit_header(&path, u64::from(reserve) * 64, &|_| ControlFlow::Continue(()), |draft| {
+            change(draft, what, which.into(), len.into());
+            edited.set(Some(draft.clone().into_owned()));
+            Ok::<_, Error>(())
+        });
     let after = fs::read(&path).unwrap();
     assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 1);
     let Ok(saved) = saved else {
