@@ -18,7 +18,7 @@ use crate::opened::Opened;
     after_help = "Examples:\n  gguf inspect model.gguf\n  gguf inspect model.gguf --json --tensors"
 )]
 pub struct Args {
-    /// File, directory, shard or far location (https://, hf:org/repo[:file], s3://, gs://, az://).
+    /// File, directory, shard or far location (https://, hf:org/repo:file, s3://, gs://, az://).
     source: String,
     /// As JSON.
     #[arg(long)]
