@@ -5,6 +5,7 @@ use std::fmt;
 use gguf::TensorType;
 
 use crate::blocks::{self, Block, Weights};
+use crate::dispatch::widest;
 use crate::search;
 
 /// The encoder, decoder and checker of one tensor type; from [`codec`].
@@ -340,9 +341,11 @@ fn decode_blocks<B: Block<LEN, BYTES>, const LEN: usize, const BYTES: usize>(
     bytes: &[u8],
     out: &mut [f32],
 ) {
-    for (block, out) in bytes.as_chunks().0.iter().zip(out.as_chunks_mut().0) {
-        B::decode(block, out);
-    }
+    widest(|| {
+        for (block, out) in bytes.as_chunks().0.iter().zip(out.as_chunks_mut().0) {
+            B::decode(block, out);
+        }
+    });
 }
 
 fn encode_blocks<B: Block<LEN, BYTES>, const LEN: usize, const BYTES: usize>(
@@ -350,15 +353,20 @@ fn encode_blocks<B: Block<LEN, BYTES>, const LEN: usize, const BYTES: usize>(
     weights: Option<&[f32]>,
     out: &mut [u8],
 ) {
-    let blocks = row.as_chunks().0.iter().zip(out.as_chunks_mut().0);
-    let Some(weights) = weights else {
-        return blocks.for_each(|(x, out)| *out = B::encode(x, None));
-    };
-    let row_mean_square =
-        if B::USES_ROW_MEAN_SQUARE { search::sum_squares(row) / row.len() as f32 } else { 0.0 };
-    for ((x, out), columns) in blocks.zip(weights.as_chunks().0) {
-        *out = B::encode(x, Some(Weights { columns, row_mean_square }));
-    }
+    widest(|| {
+        let blocks = row.as_chunks().0.iter().zip(out.as_chunks_mut().0);
+        let Some(weights) = weights else {
+            for (x, out) in blocks {
+                *out = B::encode(x, None);
+            }
+            return;
+        };
+        let row_mean_square =
+            if B::USES_ROW_MEAN_SQUARE { search::sum_squares(row) / row.len() as f32 } else { 0.0 };
+        for ((x, out), columns) in blocks.zip(weights.as_chunks().0) {
+            *out = B::encode(x, Some(Weights { columns, row_mean_square }));
+        }
+    });
 }
 
 fn find_bad_scale<B: Block<LEN, BYTES>, const LEN: usize, const BYTES: usize>(

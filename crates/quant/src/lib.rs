@@ -10,6 +10,7 @@ mod bits;
 mod blocks;
 mod codec;
 mod difference;
+mod dispatch;
 mod grids;
 pub mod recipe;
 mod search;
