@@ -99,6 +99,7 @@ class Writer:
             assert after.get(name) in states, f"{self.name}: {name} is neither old nor new"
             assert not journal(self.folder / name).exists(), f"{self.name}: {name} not recovered"
         outcome["undone"] = before != after
+        self.clean_up()
         if after == self.old:
             outcome["old"] = 1
         elif after == self.new:
@@ -108,6 +109,15 @@ class Writer:
             assert len(names) > 1
             outcome["some old, some new"] = 1
         return outcome
+
+    def clean_up(self):
+        """The next writer removes what a killed one left beside the target."""
+        parts = {path.name: path.read_bytes() for path in self.folder.glob(".*.part")}
+        parts = {name: data for name, data in parts.items() if ".journal." not in name}
+        if parts:
+            fill(self.folder, self.old | parts)
+            ours(self.binary, *self.args)
+            assert not list(self.folder.glob(".*.part")), f"{self.name}: {list(parts)} stay"
 
 
 def writers(binary, checkpoint, work):

@@ -30,17 +30,7 @@ impl Opened {
         if let Location::Path(path) = &location {
             return Ok(Self::Near(ModelFiles::open(path)?));
         }
-        let first = Far::open(&location)?;
-        let name = first.name.to_string_lossy().into_owned();
-        let Some((prefix, shard)) = NameShard::strip(&name) else {
-            return Ok(Self::Far(vec![first]));
-        };
-        let mut files = Vec::new();
-        for number in 1..=shard.count {
-            let of_set = NameShard { number, count: shard.count }.file_name(prefix);
-            files.push(Far::open(&beside(&location, &name, &of_set)?)?);
-        }
-        Ok(Self::Far(files))
+        Ok(Self::Far(Far::open_all(&location)?))
     }
 
     /// What the files hold together, read strictly.
@@ -77,6 +67,23 @@ impl Opened {
 }
 
 impl Far {
+    /// Opens all files of the model at `location`; their headers need not be valid ones.
+    pub fn open_all(location: &Location) -> Result<Vec<Self>, Failure> {
+        let first = Self::open(location)?;
+        let name = first.name.to_string_lossy().into_owned();
+        let Some((prefix, shard)) = NameShard::strip(&name) else { return Ok(vec![first]) };
+        let of_set = |number| NameShard { number, count: shard.count }.file_name(prefix);
+        (1..=shard.count)
+            .map(|number| Self::open(&beside(location, &name, &of_set(number))?))
+            .collect()
+    }
+
+    /// The file as the rules look at it.
+    pub fn checkable(&self) -> Checkable<'_> {
+        let (name, header) = (&self.name, &self.header);
+        Checkable { name, header, file_len: self.source.byte_len() }
+    }
+
     fn open(location: &Location) -> Result<Self, Failure> {
         let opened = gguf_remote::open_with(location, Options::from_env())?;
         let header = gguf::fetch_header(&*opened.source, Limits::default())?;
@@ -116,16 +123,24 @@ fn beside(location: &Location, name: &str, other: &str) -> Result<Location, Fail
     Ok(location)
 }
 
-/// Everything the rules find in the header of one file that need not be a valid one, and the
-/// header as far as it can be read.
-pub fn check_file<'a>(
-    bytes: &'a [u8],
-    file_len: u64,
-    name: &Path,
-) -> (Vec<Finding>, Option<Draft<'a>>) {
-    let (mut findings, draft) = gguf::check_header(bytes, file_len);
-    if let (Some(draft), Some(name)) = (&draft, name.file_name()) {
-        findings.extend(gguf::check_name(&name.to_string_lossy(), draft));
+/// A file whose header need not be a valid one.
+#[derive(Clone, Copy)]
+pub struct Checkable<'a> {
+    /// Its name or path.
+    pub name: &'a Path,
+    /// At least its header.
+    pub header: &'a [u8],
+    /// Bytes of the whole file.
+    pub file_len: u64,
+}
+
+impl<'a> Checkable<'a> {
+    /// Everything that the rules find in the header, and the header as far as it can be read.
+    pub fn check(&self) -> (Vec<Finding>, Option<Draft<'a>>) {
+        let (mut findings, draft) = gguf::check_header(self.header, self.file_len);
+        if let (Some(draft), Some(name)) = (&draft, self.name.file_name()) {
+            findings.extend(gguf::check_name(&name.to_string_lossy(), draft));
+        }
+        (findings, draft)
     }
-    (findings, draft)
 }

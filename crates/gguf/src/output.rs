@@ -46,10 +46,19 @@ impl Output {
         // As a plainly created file would have it: the process's umask takes bits away.
         #[cfg(unix)]
         builder.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o666));
-        let file = builder
-            .tempfile_in(parent.unwrap_or(Path::new(".")))
-            .map_err(|source| Error::environment("create", target, source))?;
-        Ok(Self { file, target: target.to_owned() })
+        let directory = parent.unwrap_or(Path::new("."));
+        remove_abandoned(directory, &prefix, suffix);
+        loop {
+            let file = builder
+                .tempfile_in(directory)
+                .map_err(|source| Error::environment("create", target, source))?;
+            // The lock tells others that somebody is still writing. Where there are no locks,
+            // nobody can hold one, and nothing is removed.
+            if file.as_file().lock().is_err() || file.path().exists() {
+                return Ok(Self { file, target: target.to_owned() });
+            }
+            // Another writer took it for abandoned before it was locked.
+        }
     }
 
     /// Sets the length; new bytes are zero. Reserves the space where the system can, so that a
@@ -108,6 +117,23 @@ impl Output {
 
     fn failed(&self, source: std::io::Error) -> Error {
         Error::environment("write", &self.target, source)
+    }
+}
+
+/// Removes what writers of the same target left behind when they were killed: the files that
+/// nobody holds the lock of any more. Failing to is no fault of the file to be written.
+fn remove_abandoned(directory: &Path, prefix: &str, suffix: &str) {
+    let Ok(entries) = directory.read_dir() else { return };
+    for entry in entries.flatten() {
+        let name = entry.file_name();
+        let name = name.to_string_lossy();
+        if name.starts_with(prefix)
+            && name.ends_with(suffix)
+            && let Ok(file) = File::open(entry.path())
+            && file.try_lock().is_ok()
+        {
+            let _ = std::fs::remove_file(entry.path());
+        }
     }
 }
 
@@ -179,6 +205,23 @@ mod tests {
         assert_eq!(std::fs::read(&target).unwrap(), b"old");
         output.commit().unwrap();
         assert_eq!((std::fs::read(&target).unwrap(), names()), (b"\0\0\0w".to_vec(), 1));
+    }
+
+    #[test]
+    fn what_killed_writers_left_is_removed() {
+        let dir = tempfile::tempdir().unwrap();
+        let target = dir.path().join("a.gguf");
+        let abandoned = dir.path().join(".a.gguf.x1.part");
+        let of_another = dir.path().join(".b.gguf.x1.part");
+        std::fs::write(&abandoned, b"half").unwrap();
+        std::fs::write(&of_another, b"half").unwrap();
+        let (first, second) = (Output::create(&target).unwrap(), Output::create(&target).unwrap());
+        assert!(!abandoned.exists() && of_another.exists());
+        first.write_at(b"1", 0).unwrap();
+        second.write_at(b"2", 0).unwrap();
+        first.commit().unwrap();
+        second.commit().unwrap();
+        assert_eq!(std::fs::read(&target).unwrap(), b"2");
     }
 
     #[test]

@@ -5,16 +5,14 @@ use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 
 use gguf::edit::edit_header;
-use gguf::{
-    Finding, Limits, Map, Model, ModelFiles, ModelName, Severity, ShardSet, check_shards, schema,
-};
+use gguf::{Finding, Map, Model, ModelFiles, ModelName, Severity, ShardSet, check_shards, schema};
 use gguf_compare::scan;
 use gguf_convert::pipeline::Job;
-use gguf_remote::{Location, Options};
+use gguf_remote::Location;
 use serde_json::{Value as Json, json};
 
 use crate::failure::Failure;
-use crate::opened::{Opened, check_file};
+use crate::opened::{Checkable, Far, Opened};
 use crate::progress::Progress;
 use crate::{commands, sarif};
 
@@ -68,12 +66,8 @@ pub fn run(args: &Args) -> Result<(), Failure> {
 fn header_findings(source: &str) -> Result<Vec<Finding>, Failure> {
     let location = Location::parse(source)?;
     let Location::Path(path) = &location else {
-        let opened = gguf_remote::open_with(&location, Options::from_env())?;
-        let bytes = gguf::fetch_header(&*opened.source, Limits::default())?;
-        let name = Path::new(&opened.name);
-        let (mut findings, draft) = check_file(&bytes, opened.source.byte_len(), name);
-        findings.extend(draft.iter().flat_map(|draft| gguf_tokenizer::lint(&draft.metadata)));
-        return Ok(findings);
+        let files = Far::open_all(&location)?;
+        return Ok(findings_in(&files.iter().map(Far::checkable).collect::<Vec<_>>()));
     };
     let (paths, mut findings) = match ShardSet::find(path) {
         Ok(set) => (set.paths().to_vec(), Vec::new()),
@@ -85,21 +79,30 @@ fn header_findings(source: &str) -> Result<Vec<Finding>, Failure> {
         .filter(|path| path.is_file())
         .map(|path| Ok((path, Map::open(path)?)))
         .collect::<Result<Vec<_>, Failure>>()?;
+    let files =
+        maps.iter().map(|(name, map)| Checkable { name, header: map, file_len: map.len() as u64 });
+    findings.extend(findings_in(&files.collect::<Vec<_>>()));
+    Ok(findings)
+}
+
+/// What the rules find in each file, and in all of them together.
+fn findings_in(files: &[Checkable]) -> Vec<Finding> {
+    let mut findings = Vec::new();
     let mut drafts = Vec::new();
-    for (path, map) in &maps {
-        let (found, draft) = check_file(map, map.len() as u64, path);
+    for file in files {
+        let (found, draft) = file.check();
         let of_template = draft.iter().flat_map(|draft| gguf_tokenizer::lint(&draft.metadata));
-        findings.extend(found.into_iter().chain(of_template).map(|finding| match maps.len() {
+        findings.extend(found.into_iter().chain(of_template).map(|finding| match files.len() {
             1 => finding,
-            _ => in_file(finding, path),
+            _ => in_file(finding, file.name),
         }));
-        drafts.extend(draft.map(|draft| (path.as_path(), draft)));
+        drafts.extend(draft.map(|draft| (file.name, draft)));
     }
     if drafts.len() > 1 {
         let drafts: Vec<_> = drafts.iter().map(|(path, draft)| (*path, draft)).collect();
         findings.extend(check_shards(&drafts));
     }
-    Ok(findings)
+    findings
 }
 
 /// Of several files, which one.
