@@ -98,7 +98,8 @@ fn findings_in(files: &[Checkable]) -> Vec<Finding> {
         }));
         drafts.extend(draft.map(|draft| (file.name, draft)));
     }
-    if drafts.len() > 1 {
+    // With one of them unreadable, the others would be blamed for it.
+    if drafts.len() > 1 && drafts.len() == files.len() {
         let drafts: Vec<_> = drafts.iter().map(|(path, draft)| (*path, draft)).collect();
         findings.extend(check_shards(&drafts));
     }
