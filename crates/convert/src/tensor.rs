@@ -93,6 +93,25 @@ impl<'a> Tensor<'a> {
         self.shape.iter().skip(1).product()
     }
 
+    /// Whether both have the same elements because they come from the same place.
+    pub(crate) fn has_source_of(&self, other: &Self) -> bool {
+        let same_content = match (&self.content, &other.content) {
+            (
+                Content::Stored { parts, order },
+                Content::Stored { parts: other_parts, order: other_order },
+            ) => {
+                order == other_order
+                    && parts.len() == other_parts.len()
+                    && parts
+                        .iter()
+                        .zip(other_parts)
+                        .all(|(a, b)| std::ptr::addr_eq(a.source, b.source) && a.offset == b.offset)
+            }
+            _ => false,
+        };
+        same_content && self.shape == other.shape && self.stored_type == other.stored_type
+    }
+
     /// Fills `out` with `n` rows from `first` on, in the stored type.
     ///
     /// # Errors

@@ -1,0 +1,269 @@
+//! Source to transform to quantizer to writer, in one streaming pass.
+//!
+//! The size of every output tensor follows from its shape and type, so the headers are written
+//! first. Worker threads then take chunks of rows in file order; each chunk is read once, decoded,
+//! encoded for every output and written at its final offset. Memory is a few buffers per thread,
+//! whatever the size of the model, and the bytes do not depend on the number of threads.
+
+mod chunk;
+mod journal;
+
+use std::collections::HashMap;
+use std::num::NonZeroUsize;
+use std::ops::ControlFlow;
+use std::path::Path;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+
+use gguf::{Draft, Header, Metadata, Model, Output, TensorInfo, TensorType, write_header};
+
+use crate::Error;
+use crate::tensor::Tensor;
+use chunk::{Buffers, Chunk};
+use journal::Journal;
+
+/// A tensor and the type that it is to have.
+#[derive(Clone)]
+pub struct Item<'a> {
+    /// Where it comes from.
+    pub tensor: Tensor<'a>,
+    /// The type in the output.
+    pub target: TensorType,
+}
+
+/// Everything that one output file is to hold.
+#[derive(Clone)]
+pub struct Job<'a> {
+    /// Keys and values.
+    pub metadata: Metadata<'static>,
+    /// The tensors, in file order.
+    pub items: Vec<Item<'a>>,
+    /// Refuse weights that are no finite numbers, also in tensors that are only copied.
+    pub check_finite: bool,
+}
+
+/// What becomes of work that is interrupted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Interruption<'r> {
+    /// It begins anew the next time.
+    StartAnew,
+    /// A journal tells the next run what is done already, even if the process was killed.
+    Journal {
+        /// What the inputs are: a text that changes when their content does.
+        input: &'r str,
+        /// Go on where an earlier run of the same work was interrupted, and keep what is done if
+        /// this run ends early too.
+        resume: bool,
+    },
+}
+
+impl Job<'_> {
+    /// The model's tensors, unchanged, under the same names.
+    pub fn copy<'a>(model: &Model<'a>) -> Job<'a> {
+        let items = model.tensors().iter().map(|tensor| Item {
+            target: tensor.info.tensor_type,
+            tensor: Tensor::of_model(tensor),
+        });
+        Job {
+            metadata: model.metadata().clone().into_owned(),
+            items: items.collect(),
+            check_finite: false,
+        }
+    }
+
+    /// The header of the output, offsets laid out.
+    ///
+    /// # Errors
+    /// If it breaks a rule of the format: a tensor name twice, a row that is no whole number of
+    /// blocks.
+    pub fn header(&self) -> Result<Header<'_>, Error> {
+        let tensors = self.items.iter().map(|item| TensorInfo {
+            name: item.tensor.name.as_str().into(),
+            shape: item.tensor.shape,
+            tensor_type: item.target,
+            offset: 0,
+        });
+        let mut draft = Draft {
+            metadata: self.metadata.clone(),
+            tensors: tensors.collect(),
+            ..Draft::default()
+        };
+        draft.lay_out()?;
+        Ok(Header::new(draft)?)
+    }
+
+    /// Writes the file at `path`; it appears there only when it is complete.
+    ///
+    /// `progress` is called from many threads with the number of bytes just written; `Break` from
+    /// it ends the work.
+    ///
+    /// # Errors
+    /// As [`write_all`].
+    pub fn write(
+        &self,
+        path: &Path,
+        threads: NonZeroUsize,
+        progress: &(dyn Fn(u64) -> ControlFlow<()> + Sync),
+    ) -> Result<(), Error> {
+        write_all(&[(self, path)], threads, Interruption::StartAnew, progress)
+    }
+}
+
+/// Writes several files in one pass over their sources: what is in more than one of them is read
+/// and decoded once. None appears under its path before all are complete, and the first, by which
+/// a model in shards is opened, appears last.
+///
+/// `progress` is called from many threads with the number of bytes just written; `Break` from it
+/// ends the work.
+///
+/// # Errors
+/// If a source cannot be read, a weight is not a finite number or does not fit the target type, an
+/// output cannot be written, or `progress` ended the work. What was under the paths before is then
+/// as it was, and beside it is nothing, or what [`Interruption::Journal`] lets the next run go on
+/// with.
+pub fn write_all(
+    jobs: &[(&Job, &Path)],
+    threads: NonZeroUsize,
+    interruption: Interruption,
+    progress: &(dyn Fn(u64) -> ControlFlow<()> + Sync),
+) -> Result<(), Error> {
+    let headers = jobs.iter().map(|(job, _)| job.header()).collect::<Result<Vec<_>, _>>()?;
+    let starts = headers.iter().map(write_header).collect::<Result<Vec<_>, _>>()?;
+    let sizes: Vec<u64> = headers
+        .iter()
+        .zip(&starts)
+        .map(|(header, start)| {
+            let end = header.alignment().align_up(header.data_len()).unwrap_or(header.data_len());
+            start.len() as u64 + end
+        })
+        .collect();
+    let tasks = tasks(jobs, &headers, &starts);
+    let chunks: Vec<Chunk> = tasks.iter().flat_map(Chunk::all_of).collect();
+
+    let outputs = jobs
+        .iter()
+        .map(|(_, path)| match interruption {
+            Interruption::StartAnew => Output::create(path),
+            Interruption::Journal { resume, .. } => Output::resumable(path, resume),
+        })
+        .collect::<Result<Vec<_>, _>>()?;
+    let journal = match interruption {
+        Interruption::StartAnew => None,
+        Interruption::Journal { input, .. } => {
+            Some(Journal::open(&outputs, &sizes, &starts, input, chunks.len())?)
+        }
+    };
+    let is_done = |i| journal.as_ref().is_some_and(|journal| journal.is_done(i));
+    for ((output, size), start) in outputs.iter().zip(&sizes).zip(&starts) {
+        if journal.is_none() {
+            output.set_len(*size)?;
+        }
+        output.write_at(start, 0)?;
+    }
+    let result = run(&chunks, threads, |i, chunk, buffers| {
+        let written =
+            if is_done(i) { chunk.byte_len() } else { chunk.process(buffers, &outputs)? };
+        if let Some(journal) = &journal {
+            journal.done(i)?;
+        }
+        if progress(written).is_break() {
+            return Err(gguf::Error::Interrupted.into());
+        }
+        Ok(())
+    });
+    if let (Err(_), Some(journal)) = (&result, &journal) {
+        journal.save_rest();
+    }
+    result?;
+    if let Some(journal) = journal {
+        journal.remove()?;
+    }
+    for output in outputs.into_iter().rev() {
+        output.commit()?;
+    }
+    Ok(())
+}
+
+/// A tensor of the source, and all that is made of it.
+struct Task<'j, 'a> {
+    tensor: &'j Tensor<'a>,
+    check_finite: bool,
+    destinations: Vec<Destination<'j, 'a>>,
+}
+
+/// Where a tensor goes.
+struct Destination<'j, 'a> {
+    item: &'j Item<'a>,
+    /// Number of the output.
+    output: usize,
+    /// Where its data begin in the output.
+    offset: u64,
+}
+
+/// The tensors of all jobs, those that come from the same place in one task.
+fn tasks<'j, 'a>(
+    jobs: &[(&'j Job<'a>, &Path)],
+    headers: &[Header],
+    starts: &[Vec<u8>],
+) -> Vec<Task<'j, 'a>> {
+    let mut tasks: Vec<Task> = Vec::new();
+    let mut by_name: HashMap<&str, Vec<usize>> = HashMap::new();
+    for (output, (((job, _), header), start)) in jobs.iter().zip(headers).zip(starts).enumerate() {
+        for (item, tensor) in job.items.iter().zip(header.tensors()) {
+            let destination =
+                Destination { item, output, offset: start.len() as u64 + tensor.offset };
+            let known = by_name.entry(&item.tensor.name).or_default();
+            match known.iter().find(|&&task| tasks[task].tensor.has_source_of(&item.tensor)) {
+                Some(&task) => {
+                    tasks[task].destinations.push(destination);
+                    tasks[task].check_finite |= job.check_finite;
+                }
+                None => {
+                    known.push(tasks.len());
+                    tasks.push(Task {
+                        tensor: &item.tensor,
+                        check_finite: job.check_finite,
+                        destinations: vec![destination],
+                    });
+                }
+            }
+        }
+    }
+    tasks
+}
+
+/// Does the work on every chunk, in order, on several threads, up to the first failure.
+///
+/// # Errors
+/// Of those that occur, the one of the earliest chunk.
+fn run<'c, 'j, 'a>(
+    chunks: &'c [Chunk<'c, 'j, 'a>],
+    threads: NonZeroUsize,
+    work: impl Fn(usize, &Chunk<'c, 'j, 'a>, &mut Buffers) -> Result<(), Error> + Sync,
+) -> Result<(), Error> {
+    let next = AtomicUsize::new(0);
+    let stop = AtomicBool::new(false);
+    let failure: Mutex<Option<(usize, Error)>> = Mutex::new(None);
+    std::thread::scope(|scope| {
+        for _ in 0..threads.get().min(chunks.len()) {
+            scope.spawn(|| {
+                let mut buffers = Buffers::default();
+                while !stop.load(Ordering::Relaxed) {
+                    let i = next.fetch_add(1, Ordering::Relaxed);
+                    let Some(chunk) = chunks.get(i) else { return };
+                    let Err(error) = work(i, chunk, &mut buffers) else { continue };
+                    stop.store(true, Ordering::Relaxed);
+                    // A poisoned lock means that a thread has panicked, which the scope passes on.
+                    let Ok(mut failure) = failure.lock() else { return };
+                    if failure.as_ref().is_none_or(|(earliest, _)| i < *earliest) {
+                        *failure = Some((i, error));
+                    }
+                }
+            });
+        }
+    });
+    match failure.into_inner() {
+        Ok(Some((_, error))) => Err(error),
+        _ => Ok(()),
+    }
+}
