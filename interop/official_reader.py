@@ -139,10 +139,22 @@ def written_files(binary, checkpoint, folder):
     ours(binary, "convert-endian", path("big"), "little", "-o", path("little"))
     yield path("little")
     ours(binary, "split", model, folder / "part", "--split-max-tensors", "10")
-    shards = sorted(folder.glob("part-*.gguf"))
-    yield from shards
-    ours(binary, "merge", shards[1], path("merged"))
+    ours(binary, "merge", folder / "part-00002-of-00004.gguf", path("merged"))
     yield path("merged")
+
+
+def compare_shards(library, binary, folder):
+    """Of a sharded model `gguf inspect` shows the whole: the official reader finds it in parts."""
+    shards = [OfficialReader(library, path) for path in sorted(folder.glob("part-*.gguf"))]
+    whole = json.loads(ours(binary, "inspect", folder / "part-00001-of-00004.gguf", "--json"))
+    names = [tensor["name"] for shard in shards for tensor in shard.tensors()]
+    assert names == [tensor["name"] for tensor in whole["tensors"]]
+    for i, shard in enumerate(shards):
+        metadata = shard.metadata()
+        assert metadata["split.no"] == i and metadata["split.count"] == len(shards)
+        assert metadata["split.tensors.count"] == len(names)
+        shard.close()
+    print(f"{len(shards)} shards: {len(names)} tensors agree")
 
 
 def main(library, binary, checkpoint):
@@ -150,6 +162,7 @@ def main(library, binary, checkpoint):
     with tempfile.TemporaryDirectory() as folder:
         for path in written_files(binary, checkpoint, Path(folder)):
             compare(library, binary, path)
+        compare_shards(library, binary, Path(folder))
 
 
 if __name__ == "__main__":

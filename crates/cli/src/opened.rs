@@ -33,7 +33,7 @@ impl Opened {
         Ok(Self::Far(Far::open_all(&location)?))
     }
 
-    /// What the files hold together, read strictly.
+    /// What the files hold together, read strictly. Reads the headers: ask once.
     pub fn model(&self) -> Result<Model<'_>, Failure> {
         match self {
             Self::Near(files) => Ok(files.model()?),
@@ -50,11 +50,6 @@ impl Opened {
             Self::Near(files) => files.paths().iter().map(PathBuf::as_path).collect(),
             Self::Far(files) => files.iter().map(|file| file.name.as_path()).collect(),
         }
-    }
-
-    /// Bytes of all files.
-    pub fn byte_len(&self) -> Result<u64, Failure> {
-        Ok(self.model()?.parts().iter().map(|part| part.source.byte_len()).sum())
     }
 
     /// Bytes that came over the network so far; `None` for files on this machine.

@@ -166,6 +166,11 @@ impl<'a> Model<'a> {
         &self.parts
     }
 
+    /// Bytes of all files together.
+    pub fn byte_len(&self) -> u64 {
+        self.parts.iter().map(|part| part.source.byte_len()).sum()
+    }
+
     /// Order of bytes, in headers and data.
     pub fn order(&self) -> ByteOrder {
         self.parts.first().map_or_else(ByteOrder::default, |part| part.header.order())

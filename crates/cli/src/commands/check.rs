@@ -50,8 +50,9 @@ pub fn run(args: &Args) -> Result<(), Failure> {
     let is_error = |finding: &Finding| finding.severity == Severity::Error;
     if args.data && !findings.iter().any(is_error) {
         let opened = Opened::open(&args.source)?;
-        let progress = Progress::new(opened.byte_len()?, "reading");
-        findings.extend(scan(&opened.model()?, &|bytes| progress.count(bytes))?);
+        let model = opened.model()?;
+        let progress = Progress::new(model.byte_len(), "reading");
+        findings.extend(scan(&model, &|bytes| progress.count(bytes))?);
         progress.finish();
     }
     print(args, &findings)?;

@@ -72,7 +72,7 @@ pub fn run(args: &Args) -> Result<(), Failure> {
         return Err(Failure::Input("the manifest holds no digests".into()));
     }
     let options = HashOptions { algorithms, per_tensor: !args.no_layer };
-    let progress = Progress::new(opened.byte_len()?, "hashing");
+    let progress = Progress::new(model.byte_len(), "hashing");
     let mut out = std::io::stdout().lock();
     let mut entries = Vec::new();
     let mut tally = Tally::default();

@@ -45,7 +45,7 @@ pub fn run(args: &Args) -> Result<(), Failure> {
         chosen => chosen,
     };
     let longest = if args.arrays { u64::MAX } else { SHORT };
-    let summary = Summary::of(&model, opened.byte_len()?);
+    let summary = Summary::of(&model);
     let mut out = std::io::BufWriter::new(std::io::stdout().lock());
     if args.json {
         let mut json = summary.json(&args.source);
@@ -113,12 +113,12 @@ struct Summary<'m> {
 }
 
 impl<'m> Summary<'m> {
-    fn of(model: &'m Model<'m>, file_bytes: u64) -> Self {
+    fn of(model: &'m Model<'m>) -> Self {
         let mut summary = Self {
             metadata: model.metadata(),
             version: model.parts().first().map_or(0, |part| part.header.version()),
             files: model.parts().len(),
-            file_bytes,
+            file_bytes: model.byte_len(),
             parameters: 0,
             data_bytes: 0,
             n_tensors: model.tensors().len(),

@@ -31,7 +31,7 @@ pub fn run(args: &Args) -> Result<(), Failure> {
         return Err(Failure::Usage("far shards cannot be deleted".into()));
     }
     let model = opened.model()?;
-    let total = opened.byte_len()?;
+    let total = model.byte_len();
     let progress = Progress::new(total, "merging").stoppable();
     let options = MergeOptions { keep_split_keys: args.keep_split_keys };
     merge(&model, &args.output, options, &|bytes| progress.advance(bytes))?;
