@@ -52,6 +52,23 @@ impl Opened {
         }
     }
 
+    /// A text that changes when the files do: their names, sizes and times of change.
+    pub fn identity(&self) -> String {
+        let describe = |path: &Path| {
+            let metadata = path.metadata().ok();
+            let len = metadata.as_ref().map(std::fs::Metadata::len);
+            let changed = metadata.and_then(|metadata| metadata.modified().ok());
+            format!("{} {len:?} {changed:?}\n", path.display())
+        };
+        match self {
+            Self::Near(_) => self.names().into_iter().map(describe).collect(),
+            Self::Far(files) => files
+                .iter()
+                .map(|file| format!("{} {}\n", file.name.display(), file.source.byte_len()))
+                .collect(),
+        }
+    }
+
     /// Bytes that came over the network so far; `None` for files on this machine.
     pub fn transferred(&self) -> Option<u64> {
         match self {

@@ -10,6 +10,7 @@ use crate::config::Config;
 use crate::family::{self, Family, Target};
 use crate::file_type::float_type;
 use crate::general::General;
+use crate::importance::{self, Missing};
 use crate::pipeline::{Item, Job};
 use crate::source::safetensors::{Checkpoint, Entry};
 use crate::tensor::{Content, RowOrder, Stored, Tensor};
@@ -282,15 +283,23 @@ fn choose_types<'a>(
     let float =
         |tensor: &Tensor| float_type(&tensor.name, &tensor.shape, plain.unwrap_or(matrices));
     if plain.is_some() {
-        let items = tensors.into_iter().map(|tensor| Item { target: float(&tensor), tensor });
+        let items = tensors.into_iter().map(|tensor| {
+            let target = float(&tensor);
+            Item::new(tensor, target)
+        });
         return Ok((items.collect(), Vec::new()));
     }
     let descriptions: Vec<_> = tensors
         .iter()
         .map(|tensor| TensorDesc { name: &tensor.name, shape: &tensor.shape, ty: float(tensor) })
         .collect();
-    let (types, notes) =
+    let (decisions, mut notes) =
         crate::quantize::decide(&descriptions, metadata, target, &recipe::Options::default())?;
-    let items = tensors.into_iter().zip(types).map(|(tensor, target)| Item { tensor, target });
-    Ok((items.collect(), notes))
+    let item = |tensor: Tensor<'a>| {
+        let stored = tensor.stored_type;
+        Item::new(tensor, stored)
+    };
+    let mut items: Vec<_> = tensors.into_iter().map(item).collect();
+    notes.extend(importance::cover(&mut items, &decisions, Missing::Error)?);
+    Ok((items, notes))
 }

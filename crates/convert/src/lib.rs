@@ -5,12 +5,15 @@
 
 mod config;
 mod error;
+pub mod estimate;
 mod family;
 mod file_type;
 pub mod general;
 pub mod hf;
+pub mod importance;
 mod json;
 pub mod pipeline;
+mod prune;
 pub mod quantize;
 pub mod source;
 pub mod tensor;

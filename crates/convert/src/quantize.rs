@@ -1,10 +1,15 @@
 //! A GGUF as the source: the same pipeline with another beginning.
 
+use std::collections::BTreeSet;
+
 use gguf::{ByteOrder, Metadata, Model, TensorType, Value};
-use gguf_quant::recipe::{self, Reason, Target, TensorDesc};
+use gguf_quant::recipe::{self, PlannedTensor, Reason, Target, TensorDesc};
 
 use crate::Error;
+use crate::importance::{self, Importance, Missing};
 use crate::pipeline::Job;
+use crate::prune::prune;
+use crate::tensor::Tensor;
 
 /// What a quantization can be asked for.
 #[derive(Clone, Debug, Default)]
@@ -15,6 +20,10 @@ pub struct Options {
     pub allow_requantize: bool,
     /// Keys to set in the output.
     pub overrides: Vec<(String, Value<'static>)>,
+    /// Importance weights, if there are any.
+    pub importance: Option<Importance>,
+    /// Blocks to leave out, by number from 0; those that stay are numbered anew.
+    pub prune_layers: BTreeSet<u64>,
 }
 
 /// A quantization that is ready to run.
@@ -41,46 +50,58 @@ pub fn plan<'a>(
             help: "convert it with `gguf convert-endian` first".into(),
         });
     }
-    let descriptions: Vec<_> = model
-        .tensors()
-        .iter()
-        .map(|tensor| TensorDesc {
-            name: &tensor.info.name,
-            shape: &tensor.info.shape,
-            ty: tensor.info.tensor_type,
-        })
-        .collect();
-    let mut metadata = model.metadata().clone().into_owned();
+    let mut job = Job { check_finite: true, ..Job::copy(model) };
     for (key, value) in &options.overrides {
-        metadata.set(key.clone(), overriding(metadata.get(key), value.clone()));
+        job.metadata.set(key.clone(), overriding(job.metadata.get(key), value.clone()));
     }
-    let (types, notes) = decide(&descriptions, &metadata, target, &options.recipe)?;
-    for (description, &ty) in descriptions.iter().zip(&types) {
-        check_change(description, ty, options.allow_requantize)?;
+    if let Some(importance) = &options.importance {
+        importance.assign(&mut job)?;
     }
+    prune(&mut job, &options.prune_layers)?;
+    let descriptions: Vec<_> = job.items.iter().map(|item| describe(&item.tensor)).collect();
+    let recipe =
+        recipe::Options { has_imatrix: options.importance.is_some(), ..options.recipe.clone() };
+    let (decisions, mut notes) = decide(&descriptions, &job.metadata, target, &recipe)?;
+    let missing = options.importance.as_ref().map_or(Missing::Error, |all| all.missing);
+    notes.extend(importance::cover(&mut job.items, &decisions, missing)?);
     if target != Target::Copy {
-        metadata.set("general.quantization_version", 2u32);
+        job.metadata.set("general.quantization_version", 2u32);
     }
     if let Some(mix) = target.file_type() {
-        metadata.set("general.file_type", mix.number());
+        job.metadata.set("general.file_type", mix.number());
     }
-    let mut job = Job { metadata, check_finite: true, ..Job::copy(model) };
-    for (item, target) in job.items.iter_mut().zip(types) {
-        item.target = target;
+    for item in &job.items {
+        check_change(&item.tensor, item.target, options.allow_requantize)?;
+    }
+    if options.importance.is_some() {
+        notes.extend(importance::uncovered(&job.items));
     }
     Ok(Quantization { job, notes })
+}
+
+/// A tensor of the source, as recipes look at it.
+pub(crate) fn describe<'t>(tensor: &'t Tensor) -> TensorDesc<'t> {
+    TensorDesc { name: &tensor.name, shape: &tensor.shape, ty: tensor.stored_type }
+}
+
+/// What the recipe wants for a tensor.
+#[derive(Clone, Copy)]
+pub(crate) struct Decision {
+    pub target: TensorType,
+    /// It comes out as garbage unless importance weights guide its encoder.
+    pub needs_weights: bool,
 }
 
 /// A type per tensor, and what the user should know about them.
 ///
 /// # Errors
-/// If a tensor cannot have the type that it should, or needs importance weights.
+/// If a tensor cannot have the type that it should.
 pub(crate) fn decide(
     tensors: &[TensorDesc],
     metadata: &Metadata,
     target: Target,
     options: &recipe::Options,
-) -> Result<(Vec<TensorType>, Vec<String>), Error> {
+) -> Result<(Vec<Decision>, Vec<String>), Error> {
     let architecture = metadata.architecture().unwrap_or_default();
     let model = recipe::Model::from_keys(architecture, |key| {
         let value = metadata.get(key)?;
@@ -90,10 +111,10 @@ pub(crate) fn decide(
             None => value.to_u64(),
         }
     });
-    let request = |what: String| Error::Request { what, help: "choose another type".into() };
-    let plan = recipe::plan(target, &model, tensors, options)
-        .map_err(|fault| request(fault.to_string()))?;
-    plan.check_imatrix(|_| false).map_err(|fault| request(fault.to_string()))?;
+    let plan = recipe::plan(target, &model, tensors, options).map_err(|fault| Error::Request {
+        what: fault.to_string(),
+        help: "choose another type".into(),
+    })?;
     let notes = plan.tensors.iter().filter_map(|tensor| match tensor.reason {
         Reason::Fallback { wanted } => Some(format!(
             "`{}` becomes {} instead of {wanted}: its rows of {} are no whole number of blocks",
@@ -103,27 +124,33 @@ pub(crate) fn decide(
         )),
         _ => None,
     });
-    Ok((plan.tensors.iter().map(|tensor| tensor.target).collect(), notes.collect()))
+    let notes = notes.collect();
+    let decision = |tensor: &PlannedTensor| Decision {
+        target: tensor.target,
+        needs_weights: tensor.needs_imatrix,
+    };
+    Ok((plan.tensors.iter().map(decision).collect(), notes))
 }
 
-fn check_change(tensor: &TensorDesc, target: TensorType, allow: bool) -> Result<(), Error> {
-    if tensor.ty == target {
+fn check_change(tensor: &Tensor, target: TensorType, allow: bool) -> Result<(), Error> {
+    let stored = tensor.stored_type;
+    if stored == target {
         return Ok(());
     }
-    if tensor.ty.is_quantized() && !allow {
+    if stored.is_quantized() && !allow {
         return Err(Error::Request {
-            what: format!("`{}` is quantized already, as {}", tensor.name, tensor.ty),
+            what: format!("`{}` is quantized already, as {}", tensor.name, stored),
             help: "quantizing it again loses quality: start from an F16 or F32 file, or allow it \
                    with --allow-requantize"
                 .into(),
         });
     }
-    for ty in [tensor.ty, target] {
+    for ty in [stored, target] {
         if gguf_quant::codec(ty).is_none() {
             return Err(Error::Request {
                 what: format!(
                     "`{}` cannot go from {} to {target}: there is no codec for {ty}",
-                    tensor.name, tensor.ty
+                    tensor.name, stored
                 ),
                 help: "keep its type with --tensor-type, or choose another target".into(),
             });

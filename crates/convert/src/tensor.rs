@@ -93,6 +93,16 @@ impl<'a> Tensor<'a> {
         self.shape.iter().skip(1).product()
     }
 
+    /// Whether (the beginning of) its data is in this file.
+    pub fn is_stored_in(&self, source: &dyn Source) -> bool {
+        match &self.content {
+            Content::Stored { parts, .. } => {
+                parts.first().is_some_and(|part| std::ptr::addr_eq(part.source, source))
+            }
+            Content::Values(_) => false,
+        }
+    }
+
     /// Whether both have the same elements because they come from the same place.
     pub(crate) fn has_source_of(&self, other: &Self) -> bool {
         let same_content = match (&self.content, &other.content) {

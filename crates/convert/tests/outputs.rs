@@ -22,15 +22,13 @@ fn model() -> TempDir {
     metadata.set("llama.block_count", 4u32);
     let items = (0..4).map(|layer| {
         let values = (0..512 * 1024u32).map(|i| ((i * 37 + layer) % 251) as f32 - 125.0).collect();
-        Item {
-            tensor: Tensor {
-                name: format!("blk.{layer}.ffn_up.weight"),
-                shape: Shape::new(&[512, 1024]).unwrap(),
-                stored_type: TensorType::F32,
-                content: Content::Values(values),
-            },
-            target: TensorType::F16,
-        }
+        let tensor = Tensor {
+            name: format!("blk.{layer}.ffn_up.weight"),
+            shape: Shape::new(&[512, 1024]).unwrap(),
+            stored_type: TensorType::F32,
+            content: Content::Values(values),
+        };
+        Item::new(tensor, TensorType::F16)
     });
     let job = Job { metadata, items: items.collect(), check_finite: true };
     job.write(&dir.path().join("in.gguf"), THREADS, &|_| ControlFlow::Continue(())).unwrap();

@@ -95,6 +95,17 @@ impl<'a> Array<'a> {
         self.iter().map(|value| value.to_f64()).collect()
     }
 
+    /// The elements whose index `keep` accepts.
+    pub fn filtered(&self, keep: impl Fn(u64) -> bool) -> Array<'static> {
+        let (mut bytes, mut len) = (Vec::new(), 0);
+        for (_, value) in (0..).zip(self.iter()).filter(|(i, _)| keep(*i)) {
+            // Counts are 64 bits wide in this encoding: all fit.
+            let _ = value.write(&mut bytes, Encoding::default());
+            len += 1;
+        }
+        Array::owned(self.element_type, len, bytes)
+    }
+
     /// The same array, owning its bytes.
     pub fn into_owned(self) -> Array<'static> {
         Array { bytes: Cow::Owned(self.bytes.into_owned()), ..self }
@@ -418,6 +429,18 @@ mod tests {
                 assert_eq!(back, Value::Array(array.clone()));
             }
         }
+    }
+
+    #[test]
+    fn filtering_keeps_order_and_type() {
+        let strings = Array::from_strings(["a", "bc", "", "d"]);
+        assert_eq!(strings.filtered(|i| i != 1), Array::from_strings(["a", "", "d"]));
+        let mut big = Vec::new();
+        Array::from(&[1u16, 2, 3][..]).write(&mut big, BIG).unwrap();
+        let Value::Array(read) = read_value(ValueType::Array, &big, BIG, 1).unwrap().0 else {
+            unreachable!("an array was written")
+        };
+        assert_eq!(read.filtered(|i| i > 0), Array::from(&[2u16, 3][..]));
     }
 
     #[test]

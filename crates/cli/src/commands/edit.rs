@@ -168,7 +168,7 @@ fn rewrite(args: &Args, opened: &Opened, output: &Path) -> Result<(), Failure> {
             )));
         }
         for tensor in tensors {
-            let item = Item { target: tensor.info.tensor_type, tensor: Tensor::of_model(tensor) };
+            let item = Item::new(Tensor::of_model(tensor), tensor.info.tensor_type);
             match job.items.iter_mut().find(|old| old.tensor.name == item.tensor.name) {
                 Some(old) => *old = item,
                 None => job.items.push(item),

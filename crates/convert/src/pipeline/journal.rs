@@ -13,12 +13,14 @@
 //! but not recorded are done again, which gives the same bytes.
 
 use std::hash::Hasher;
+use std::path::Path;
 use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
 use gguf::Output;
 use twox_hash::XxHash64;
 
+use super::Job;
 use crate::Error;
 
 const MAGIC: &[u8; 8] = b"GGUFWORK";
@@ -52,15 +54,8 @@ impl<'o> Journal<'o> {
     /// Reads the journal of an earlier run if it was about the same work; begins a new one
     /// otherwise. The outputs have their final sizes afterwards, the first one the journal too.
     ///
-    /// `starts` are the encoded headers of the outputs, `input` stands for what they are made of.
-    pub fn open(
-        outputs: &'o [Output],
-        sizes: &[u64],
-        starts: &[Vec<u8>],
-        input: &str,
-        chunks: usize,
-    ) -> Result<Self, Error> {
-        let fingerprint = fingerprint(starts, input, chunks);
+    pub fn open(outputs: &'o [Output], sizes: &[u64], work: &Work) -> Result<Self, Error> {
+        let (fingerprint, chunks) = (work.fingerprint(), work.chunks);
         let start = sizes.first().copied().unwrap_or(0);
         let mut journal = Self {
             outputs,
@@ -179,14 +174,35 @@ fn record(fingerprint: u64, chunk: u32) -> [u8; RECORD as usize] {
     record
 }
 
-fn fingerprint(starts: &[Vec<u8>], input: &str, chunks: usize) -> u64 {
-    let mut hasher = XxHash64::with_seed(0);
-    // Another version may encode otherwise.
-    let texts = [env!("CARGO_PKG_VERSION").as_bytes(), input.as_bytes()];
-    for bytes in texts.into_iter().chain(starts.iter().map(Vec::as_slice)) {
-        hasher.write_u64(bytes.len() as u64);
-        hasher.write(bytes);
+/// Everything that the bytes of the outputs, and the numbers of their chunks, depend on.
+pub(super) struct Work<'w> {
+    /// The encoded headers of the outputs.
+    pub starts: &'w [Vec<u8>],
+    /// What the outputs are made of, with the weights that guide their encoders.
+    pub jobs: &'w [(&'w Job<'w>, &'w Path)],
+    /// Changes with the content of the inputs.
+    pub input: &'w str,
+    /// How many chunks there are.
+    pub chunks: usize,
+}
+
+impl Work<'_> {
+    fn fingerprint(&self) -> u64 {
+        let mut hasher = XxHash64::with_seed(0);
+        let mut text = |bytes: &[u8]| {
+            hasher.write_u64(bytes.len() as u64);
+            hasher.write(bytes);
+        };
+        // Another version may encode otherwise.
+        text(env!("CARGO_PKG_VERSION").as_bytes());
+        text(self.input.as_bytes());
+        self.starts.iter().for_each(|start| text(start));
+        hasher.write_u64(self.chunks as u64);
+        for item in self.jobs.iter().flat_map(|(job, _)| &job.items) {
+            let weights = item.weights.as_deref().unwrap_or_default();
+            hasher.write_u64(weights.len() as u64);
+            weights.iter().for_each(|weight| hasher.write_u32(weight.to_bits()));
+        }
+        hasher.finish()
     }
-    hasher.write_u64(chunks as u64);
-    hasher.finish()
 }

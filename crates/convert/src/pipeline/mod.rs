@@ -7,13 +7,14 @@
 
 mod chunk;
 mod journal;
+mod shards;
 
 use std::collections::HashMap;
 use std::num::NonZeroUsize;
 use std::ops::ControlFlow;
 use std::path::Path;
-use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
 
 use gguf::{Draft, Header, Metadata, Model, Output, TensorInfo, TensorType, write_header};
 
@@ -21,6 +22,7 @@ use crate::Error;
 use crate::tensor::Tensor;
 use chunk::{Buffers, Chunk};
 use journal::Journal;
+pub use shards::shard_paths;
 
 /// A tensor and the type that it is to have.
 #[derive(Clone)]
@@ -29,6 +31,16 @@ pub struct Item<'a> {
     pub tensor: Tensor<'a>,
     /// The type in the output.
     pub target: TensorType,
+    /// How much the error of each column counts in encoding: one finite weight per column, or for
+    /// tensors of experts (the third dimension) one per column of each.
+    pub weights: Option<Arc<[f32]>>,
+}
+
+impl<'a> Item<'a> {
+    /// A tensor that is to have a type, all columns counting alike.
+    pub fn new(tensor: Tensor<'a>, target: TensorType) -> Self {
+        Self { tensor, target, weights: None }
+    }
 }
 
 /// Everything that one output file is to hold.
@@ -60,10 +72,10 @@ pub enum Interruption<'r> {
 impl Job<'_> {
     /// The model's tensors, unchanged, under the same names.
     pub fn copy<'a>(model: &Model<'a>) -> Job<'a> {
-        let items = model.tensors().iter().map(|tensor| Item {
-            target: tensor.info.tensor_type,
-            tensor: Tensor::of_model(tensor),
-        });
+        let items = model
+            .tensors()
+            .iter()
+            .map(|tensor| Item::new(Tensor::of_model(tensor), tensor.info.tensor_type));
         Job {
             metadata: model.metadata().clone().into_owned(),
             items: items.collect(),
@@ -150,7 +162,8 @@ pub fn write_all(
     let journal = match interruption {
         Interruption::StartAnew => None,
         Interruption::Journal { input, .. } => {
-            Some(Journal::open(&outputs, &sizes, &starts, input, chunks.len())?)
+            let work = journal::Work { starts: &starts, jobs, input, chunks: chunks.len() };
+            Some(Journal::open(&outputs, &sizes, &work)?)
         }
     };
     let is_done = |i| journal.as_ref().is_some_and(|journal| journal.is_done(i));

@@ -18,6 +18,7 @@ use std::ops::ControlFlow;
 use crate::error::Error;
 use crate::finding::Finding;
 use crate::header::Header;
+use crate::metadata::Metadata;
 use crate::model::ModelTensor;
 use crate::output::Output;
 use crate::write::write_header;
@@ -30,6 +31,16 @@ pub(crate) const COUNT: &str = "split.count";
 pub(crate) const TENSORS_COUNT: &str = "split.tensors.count";
 /// All three.
 pub(crate) const KEYS: [&str; 3] = [NO, COUNT, TENSORS_COUNT];
+
+/// Appends the keys that say which shard of how many a file is, in the official tool's order.
+///
+/// `no` counts from 0; `tensors` are those of all shards together.
+pub fn push_shard_keys(metadata: &mut Metadata, no: u16, count: u16, tensors: usize) {
+    metadata.push(NO, no);
+    // The reader's limit on entries is far below.
+    metadata.push(TENSORS_COUNT, i32::try_from(tensors).unwrap_or(i32::MAX));
+    metadata.push(COUNT, count);
+}
 
 /// Bytes read at a time.
 const CHUNK: u64 = 4 << 20;

@@ -11,7 +11,7 @@ use crate::header::{Draft, Header};
 use crate::model::{Model, ModelTensor};
 use crate::name::NameShard;
 use crate::output::Output;
-use crate::shard::{COUNT, NO, TENSORS_COUNT, file_len, fill};
+use crate::shard::{file_len, fill, push_shard_keys};
 use crate::write::write_header;
 
 /// How much goes into one shard.
@@ -169,7 +169,7 @@ fn cut<'m, 'a>(tensors: &'m [ModelTensor<'a>], limit: SplitLimit) -> Vec<&'m [Mo
     groups
 }
 
-/// All keys in the first shard; the three of a shard last, in the official tool's order.
+/// All keys in the first shard; the three of a shard last.
 fn shard_header<'a>(
     model: &Model<'a>,
     tensors: &[ModelTensor<'a>],
@@ -184,11 +184,7 @@ fn shard_header<'a>(
     if no == 0 {
         draft.metadata = model.metadata().clone();
     }
-    // The reader's limit on entries is far below.
-    let total = i32::try_from(model.tensors().len()).unwrap_or(i32::MAX);
-    draft.metadata.push(NO, no);
-    draft.metadata.push(TENSORS_COUNT, total);
-    draft.metadata.push(COUNT, count);
+    push_shard_keys(&mut draft.metadata, no, count, model.tensors().len());
     draft.lay_out()?;
     Header::new(draft)
 }

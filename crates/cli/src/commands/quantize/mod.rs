@@ -1,0 +1,225 @@
+//! `gguf quantize`: a GGUF to a smaller one.
+
+mod outputs;
+
+use std::collections::BTreeSet;
+use std::io::Write;
+
+use gguf::edit::reserve;
+use gguf::{Model, TensorType, Value};
+use gguf_convert::pipeline::Interruption;
+use gguf_convert::{estimate, quantize};
+use gguf_quant::recipe;
+use regex::Regex;
+use serde_json::json;
+
+use crate::failure::Failure;
+use crate::opened::Opened;
+use crate::progress::Progress;
+use crate::{commands, listing, target};
+use outputs::{Files, Named, Part, Words};
+
+const EXAMPLES: &str = "Examples:\n  \
+     gguf quantize model-f16.gguf model-q4.gguf q4_k_m\n  \
+     gguf quantize --tensor-type 'ffn_down=q6_k' model-f16.gguf out.gguf Q4_K_M 8\n  \
+     gguf quantize model-f16.gguf --out Q4_K_M=small.gguf --out Q8_0=large.gguf\n  \
+     gguf quantize --part 2/4 model-f16.gguf model-q4.gguf Q4_K_M";
+
+/// Quantize a GGUF to a mix or a single type.
+#[derive(clap::Args)]
+#[command(
+    override_usage = "gguf quantize [OPTIONS] <IN> [OUT] <TYPE> [THREADS]\n       \
+                      gguf quantize [OPTIONS] <IN> --out <TYPE=PATH>... [THREADS]",
+    after_help = EXAMPLES,
+    after_long_help = format!("{}\n{EXAMPLES}", target::table())
+)]
+pub struct Args {
+    /// Input file, output file (may be left out: ggml-model-TYPE.gguf beside the input), type or
+    /// types with commas between them, and number of threads (may be left out: one per core).
+    #[arg(required = true, num_args = 1..=4, value_names = ["IN", "OUT"])]
+    words: Vec<String>,
+    /// Another output of the same pass over the input; may be repeated.
+    #[arg(long, value_name = "TYPE=PATH", value_parser = outputs::parse_out)]
+    out: Vec<Named>,
+    /// Give all tensors the default type, and accept any tensor type as TYPE.
+    #[arg(long)]
+    pure: bool,
+    /// Keep output.weight as it is.
+    #[arg(long)]
+    leave_output_tensor: bool,
+    /// Type of output.weight.
+    #[arg(long, value_name = "TYPE")]
+    output_tensor_type: Option<TensorType>,
+    /// Type of the token embeddings.
+    #[arg(long, value_name = "TYPE")]
+    token_embedding_type: Option<TensorType>,
+    /// Type of the tensors whose name the pattern is found in; may be repeated, first match wins.
+    #[arg(long, value_name = "REGEX=TYPE", value_parser = parse_tensor_type)]
+    tensor_type: Vec<(Regex, TensorType)>,
+    /// Quantize again what is quantized already.
+    #[arg(long)]
+    allow_requantize: bool,
+    /// Set a key in the output: TYPE is int, float, bool or str; may be repeated.
+    #[arg(long, value_name = "KEY=TYPE:VALUE", value_parser = parse_override)]
+    override_kv: Vec<(String, Value<'static>)>,
+    /// Leave out these blocks, by number from 0; those that stay are numbered anew.
+    #[arg(long, value_name = "L0,L1,L2...", value_delimiter = ',')]
+    prune_layers: Vec<u64>,
+    /// Write the same shards as the input has.
+    #[arg(long, conflicts_with = "part")]
+    keep_split: bool,
+    /// Write the I-th of N shards of the output only, with about an N-th of the work: for several
+    /// machines. The shards together are the model; `gguf merge` makes one file of them.
+    #[arg(long, value_name = "I/N")]
+    part: Option<Part>,
+    /// Go on where an earlier run was interrupted, and keep what is done if this one is.
+    #[arg(long)]
+    resume: bool,
+    /// The most memory for rows of one tensor, in MiB, as for the official tool. Here no more than
+    /// some MiB per thread are ever held, whatever is said.
+    #[arg(long, value_name = "MIB")]
+    max_buffer_size: Option<std::num::NonZeroU64>,
+    /// Room for later edits of the header, so that they take an instant: N(K|M|G).
+    #[arg(long, value_name = "SIZE", default_value = "0", value_parser = listing::parse_reserve)]
+    reserve: u64,
+    /// Show the plan, with sizes and an estimate of the time, and write nothing.
+    #[arg(long)]
+    dry_run: bool,
+    /// With --dry-run, the plan as JSON.
+    #[arg(long, requires = "dry_run")]
+    json: bool,
+}
+
+fn parse_tensor_type(text: &str) -> Result<(Regex, TensorType), String> {
+    let (pattern, ty) = text.rsplit_once('=').ok_or("expected REGEX=TYPE")?;
+    let pattern = Regex::new(pattern).map_err(|fault| fault.to_string())?;
+    Ok((pattern, ty.parse().map_err(|fault: gguf::UnknownTypeName| fault.to_string())?))
+}
+
+fn parse_override(text: &str) -> Result<(String, Value<'static>), String> {
+    let form = "expected KEY=TYPE:VALUE with TYPE int, float, bool or str";
+    let (key, value) = text.split_once('=').ok_or(form)?;
+    let (ty, value) = value.split_once(':').ok_or(form)?;
+    let wrong = |_| format!("`{value}` is no {ty}");
+    let value = match ty {
+        "int" => {
+            Value::I64(value.parse().map_err(|fault: std::num::ParseIntError| fault.to_string())?)
+        }
+        "float" => {
+            Value::F32(value.parse().map_err(|fault: std::num::ParseFloatError| fault.to_string())?)
+        }
+        "bool" => {
+            Value::Bool(value.parse().map_err(|fault: std::str::ParseBoolError| wrong(fault))?)
+        }
+        "str" => Value::from(value.to_owned()),
+        _ => return Err(form.into()),
+    };
+    Ok((key.to_owned(), value))
+}
+
+impl Args {
+    fn options(&self) -> quantize::Options {
+        quantize::Options {
+            recipe: recipe::Options {
+                pure: self.pure,
+                leave_output_tensor: self.leave_output_tensor,
+                output_tensor_type: self.output_tensor_type,
+                token_embedding_type: self.token_embedding_type,
+                tensor_types: self.tensor_type.clone(),
+                keep_order: self.keep_split,
+                ..recipe::Options::default()
+            },
+            allow_requantize: self.allow_requantize,
+            importance: None,
+            overrides: self.override_kv.clone(),
+            prune_layers: self.prune_layers.iter().copied().collect::<BTreeSet<_>>(),
+        }
+    }
+
+    /// Plans every output, and tells the user what is worth knowing.
+    fn plan<'a>(&self, model: &Model<'a>, words: &Words) -> Result<Vec<Files<'a>>, Failure> {
+        let options = self.options();
+        let plan = |named: &Named| {
+            let mut quantization = quantize::plan(model, named.target, &options)?;
+            if self.reserve > 0 {
+                reserve(&mut quantization.job.metadata, self.reserve);
+            }
+            commands::print_notes(&quantization.notes);
+            let job = quantization.job;
+            match self.part {
+                Some(part) => Files::part(job, &named.path, part),
+                None if self.keep_split => Ok(Files::as_split(job, &named.path, model)),
+                None => Ok(Files::single(job, &named.path)),
+            }
+        };
+        words.outputs.iter().map(plan).collect()
+    }
+}
+
+pub fn run(args: &Args) -> Result<(), Failure> {
+    let words = Words::parse(&args.words, &args.out)?;
+    let opened = Opened::open(&words.input)?;
+    let model = opened.model()?;
+    let all = args.plan(&model, &words)?;
+    if args.dry_run {
+        return show(args, &words, &all);
+    }
+    let jobs: Vec<_> = all.iter().flat_map(Files::jobs).collect();
+    outputs::check_paths(&jobs, &opened)?;
+    let total =
+        jobs.iter().map(|(job, _)| Ok(job.header()?.data_len())).sum::<Result<_, Failure>>();
+    let total = total?;
+    let progress = Progress::new(total, "quantizing").stoppable();
+    let input = opened.identity();
+    let interruption = Interruption::Journal { input: &input, resume: args.resume };
+    let written = gguf_convert::pipeline::write_all(&jobs, words.threads, interruption, &|bytes| {
+        progress.advance(bytes)
+    });
+    if args.resume
+        && matches!(written, Err(gguf_convert::Error::Container(gguf::Error::Interrupted)))
+    {
+        eprintln!("what is done stays: go on with the same command");
+    }
+    written?;
+    let elapsed = progress.finish().as_secs_f64();
+    for (_, path) in &jobs {
+        eprintln!("wrote {}", path.display());
+    }
+    eprintln!("{} in {elapsed:.1} s", listing::bytes(total));
+    Ok(())
+}
+
+/// The plan, and how long it would take.
+fn show(args: &Args, words: &Words, all: &[Files]) -> Result<(), Failure> {
+    let jobs: Vec<_> = all.iter().flat_map(Files::jobs).collect();
+    for (job, _) in &jobs {
+        job.header()?;
+    }
+    let seconds = estimate::seconds(jobs.iter().map(|(job, _)| *job), words.threads);
+    let mut out = std::io::stdout().lock();
+    if args.json {
+        let plans = jobs.iter().map(|(job, path)| {
+            let mut plan = listing::plan_json(job);
+            plan["path"] = json!(path.display().to_string());
+            plan
+        });
+        let plans: Vec<_> = plans.collect();
+        let whole = match <[_; 1]>::try_from(plans) {
+            Ok([mut plan]) => {
+                plan["seconds"] = json!(seconds);
+                plan
+            }
+            Err(plans) => json!({ "outputs": plans, "seconds": seconds }),
+        };
+        writeln!(out, "{whole:#}")?;
+    } else {
+        for (job, path) in &jobs {
+            if jobs.len() > 1 {
+                writeln!(out, "{}:", path.display())?;
+            }
+            write!(out, "{}", listing::plan_text(job))?;
+        }
+        writeln!(out, "about {seconds:.0} s of encoding on {} threads", words.threads)?;
+    }
+    Ok(())
+}
