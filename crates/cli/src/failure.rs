@@ -79,6 +79,19 @@ impl From<gguf_remote::Error> for Failure {
     }
 }
 
+impl From<gguf_quant::imatrix::ImatrixError> for Failure {
+    fn from(error: gguf_quant::imatrix::ImatrixError) -> Self {
+        use gguf_quant::imatrix::ImatrixError as E;
+        let message = error.to_string();
+        match error {
+            E::Container(error) => error.into(),
+            E::Read { .. } => Self::Environment(message),
+            E::Different { .. } => Self::Usage(message),
+            E::Broken { .. } => Self::Input(message),
+        }
+    }
+}
+
 /// Only printing gives plain I/O errors here.
 impl From<io::Error> for Failure {
     fn from(error: io::Error) -> Self {

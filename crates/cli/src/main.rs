@@ -35,6 +35,7 @@ struct Cli {
 enum Command {
     Convert(commands::convert::Args),
     Quantize(commands::quantize::Args),
+    Imatrix(commands::imatrix::Args),
     Inspect(commands::inspect::Args),
     Check(commands::check::Args),
     Edit(commands::edit::Args),
@@ -52,6 +53,7 @@ fn main() -> ExitCode {
     let result = match Cli::parse().command {
         Command::Convert(args) => commands::convert::run(&args),
         Command::Quantize(args) => commands::quantize::run(&args),
+        Command::Imatrix(args) => commands::imatrix::run(&args),
         Command::Inspect(args) => commands::inspect::run(&args),
         Command::Check(args) => commands::check::run(&args),
         Command::Edit(args) => commands::edit::run(&args),

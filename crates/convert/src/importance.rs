@@ -10,14 +10,12 @@ use crate::Error;
 use crate::pipeline::{Item, Job};
 use crate::quantize::Decision;
 
-/// Importance weights by tensor, and what to do about tensors that lack them.
+/// Importance weights by tensor.
 #[derive(Clone, Debug, Default)]
 pub struct Importance {
     /// By the name of the tensor in the source: one finite weight per column, for tensors of experts
     /// (the third dimension) one per column of each.
     pub weights: HashMap<String, Arc<[f32]>>,
-    /// For tensors that would be garbage without weights.
-    pub missing: Missing,
 }
 
 /// What to do about tensors that would be garbage without importance weights and have none.

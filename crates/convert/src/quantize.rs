@@ -22,6 +22,8 @@ pub struct Options {
     pub overrides: Vec<(String, Value<'static>)>,
     /// Importance weights, if there are any.
     pub importance: Option<Importance>,
+    /// What to do about tensors that would be garbage without importance weights and have none.
+    pub missing: Missing,
     /// Blocks to leave out, by number from 0; those that stay are numbered anew.
     pub prune_layers: BTreeSet<u64>,
 }
@@ -62,8 +64,7 @@ pub fn plan<'a>(
     let recipe =
         recipe::Options { has_imatrix: options.importance.is_some(), ..options.recipe.clone() };
     let (decisions, mut notes) = decide(&descriptions, &job.metadata, target, &recipe)?;
-    let missing = options.importance.as_ref().map_or(Missing::Error, |all| all.missing);
-    notes.extend(importance::cover(&mut job.items, &decisions, missing)?);
+    notes.extend(importance::cover(&mut job.items, &decisions, options.missing)?);
     if target != Target::Copy {
         job.metadata.set("general.quantization_version", 2u32);
     }

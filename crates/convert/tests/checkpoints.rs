@@ -6,7 +6,10 @@ use std::path::{Path, PathBuf};
 
 use gguf::{Gguf, ModelFiles, Value};
 use gguf_convert::hf::{self, Options};
+use gguf_convert::importance::Importance;
+use gguf_convert::quantize;
 use gguf_convert::source::safetensors::Checkpoint;
+use gguf_quant::imatrix::Imatrix;
 use gguf_quant::recipe::Target;
 use serde_json::Value as Json;
 use sha2::{Digest, Sha256};
@@ -126,8 +129,7 @@ fn tiny_kjv_equals_the_official_quantizer() {
         if mix.ends_with("+imatrix") {
             continue;
         }
-        let quantization =
-            gguf_convert::quantize::plan(&model, mix.parse().unwrap(), &Default::default());
+        let quantization = quantize::plan(&model, mix.parse().unwrap(), &Default::default());
         if expected.get("refused").is_some() {
             assert!(quantization.is_err(), "{mix}");
             refused += 1;
@@ -142,6 +144,55 @@ fn tiny_kjv_equals_the_official_quantizer() {
         made += 1;
     }
     assert_eq!((made, refused), (23, 9));
+}
+
+/// Every mix with an importance matrix, in its GGUF form.
+#[test]
+fn tiny_kjv_with_an_imatrix_equals_the_official_quantizer() {
+    let Some(data) = data() else { return };
+    let reference = json(&data.join("tiny-kjv-llama/reference.json"));
+    let out = tempfile::tempdir().unwrap();
+    let f16 = out.path().join("f16.gguf");
+    convert(&data.join("tiny-kjv-llama/Tiny-KJV-Llama-4M"), &f16, "f16", None);
+    let files = ModelFiles::open(&f16).unwrap();
+    let model = files.model().unwrap();
+    let options = quantize::Options {
+        importance: Some(importance(&data.join("tiny-kjv-llama/imatrix.gguf"))),
+        ..Default::default()
+    };
+    let mut made = 0;
+    for (name, expected) in reference.as_object().unwrap() {
+        let Some(mix) = name.strip_suffix("+imatrix") else { continue };
+        let job = quantize::plan(&model, mix.parse().unwrap(), &options).unwrap().job;
+        let path = out.path().join("out.gguf");
+        job.write(&path, NonZeroUsize::new(2).unwrap(), &|_| ControlFlow::Continue(())).unwrap();
+        check_digests(&std::fs::read(&path).unwrap(), expected, name);
+        made += 1;
+    }
+    assert_eq!(made, 29);
+}
+
+/// The weights in both forms, which differ by the rounding that the legacy form did to them.
+#[test]
+fn both_forms_of_an_imatrix_give_about_the_same_weights() {
+    let Some(data) = data() else { return };
+    let new = importance(&data.join("tiny-kjv-llama/imatrix.gguf")).weights;
+    let old = importance(&data.join("tiny-kjv-llama/imatrix.dat")).weights;
+    assert_eq!(new.len(), 28);
+    assert_eq!(new.len(), old.len());
+    for (name, new) in &new {
+        let old = &old[name];
+        assert_eq!(new.len(), old.len());
+        // Two roundings of 2^-24 each: a multiplication and a division.
+        let close = |(a, b): (&f32, &f32)| (a - b).abs() <= a.abs() * 2.4e-7;
+        assert!(new.iter().zip(&**old).all(close), "{name}");
+    }
+}
+
+fn importance(path: &Path) -> Importance {
+    let imatrix = Imatrix::open(path).unwrap();
+    let weights = |name: &String| (name.clone(), imatrix.weights(name).unwrap().into());
+    Importance { weights: imatrix.entries.keys().map(weights).collect() }
 }
 
 fn check_digests(bytes: &[u8], expected: &Json, mix: &str) {

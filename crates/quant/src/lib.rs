@@ -4,7 +4,8 @@
 //! them back. [`decode_row`] and [`encode_row`] turn one row of any type into floats and back; the
 //! bytes are those that the official encoder writes, on every machine. [`find_bad_block`] looks
 //! for data that cannot be decoded to numbers; [`difference`] says how far two encodings are
-//! apart. A [`recipe`] chooses the type of each tensor of a model.
+//! apart. A [`recipe`] chooses the type of each tensor of a model; an [`imatrix`] says how much each
+//! column matters.
 
 mod bits;
 mod blocks;
@@ -12,6 +13,7 @@ mod codec;
 mod difference;
 mod dispatch;
 mod grids;
+pub mod imatrix;
 pub mod recipe;
 mod search;
 

@@ -7,6 +7,7 @@ pub mod diff;
 pub mod edit;
 pub mod endian;
 pub mod hash;
+pub mod imatrix;
 pub mod inspect;
 pub mod merge;
 pub mod name;

@@ -1,5 +1,6 @@
 //! `gguf quantize`: a GGUF to a smaller one.
 
+mod importance;
 mod outputs;
 
 use std::collections::BTreeSet;
@@ -59,6 +60,8 @@ pub struct Args {
     /// Quantize again what is quantized already.
     #[arg(long)]
     allow_requantize: bool,
+    #[command(flatten)]
+    importance: importance::Args,
     /// Set a key in the output: TYPE is int, float, bool or str; may be repeated.
     #[arg(long, value_name = "KEY=TYPE:VALUE", value_parser = parse_override)]
     override_kv: Vec<(String, Value<'static>)>,
@@ -118,8 +121,11 @@ fn parse_override(text: &str) -> Result<(String, Value<'static>), String> {
 }
 
 impl Args {
-    fn options(&self) -> quantize::Options {
-        quantize::Options {
+    fn options(&self) -> Result<quantize::Options, Failure> {
+        let (importance, of_imatrix) = self.importance.read()?.unzip();
+        let mut overrides = self.override_kv.clone();
+        overrides.extend(of_imatrix.unwrap_or_default());
+        Ok(quantize::Options {
             recipe: recipe::Options {
                 pure: self.pure,
                 leave_output_tensor: self.leave_output_tensor,
@@ -130,15 +136,16 @@ impl Args {
                 ..recipe::Options::default()
             },
             allow_requantize: self.allow_requantize,
-            importance: None,
-            overrides: self.override_kv.clone(),
+            importance,
+            missing: self.importance.missing(),
+            overrides,
             prune_layers: self.prune_layers.iter().copied().collect::<BTreeSet<_>>(),
-        }
+        })
     }
 
     /// Plans every output, and tells the user what is worth knowing.
     fn plan<'a>(&self, model: &Model<'a>, words: &Words) -> Result<Vec<Files<'a>>, Failure> {
-        let options = self.options();
+        let options = self.options()?;
         let plan = |named: &Named| {
             let mut quantization = quantize::plan(model, named.target, &options)?;
             if self.reserve > 0 {
