@@ -12,6 +12,7 @@ pub mod inspect;
 pub mod merge;
 pub mod name;
 pub mod quantize;
+pub mod recipe;
 pub mod split;
 
 use std::num::NonZeroUsize;

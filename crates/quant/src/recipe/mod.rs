@@ -21,6 +21,7 @@ mod category;
 mod mix;
 mod model;
 mod rules;
+mod type_file;
 
 use std::fmt;
 
@@ -30,6 +31,7 @@ use regex::Regex;
 pub use category::Category;
 pub use mix::{Mix, UnknownMix};
 pub use model::Model;
+pub use type_file::{TypeFileError, parse_entry, parse_type_file, write_type_file};
 
 use rules::Rules;
 

@@ -5,6 +5,7 @@ mod outputs;
 
 use std::collections::BTreeSet;
 use std::io::Write;
+use std::path::{Path, PathBuf};
 
 use gguf::edit::reserve;
 use gguf::{Model, TensorType, Value};
@@ -55,8 +56,11 @@ pub struct Args {
     #[arg(long, value_name = "TYPE")]
     token_embedding_type: Option<TensorType>,
     /// Type of the tensors whose name the pattern is found in; may be repeated, first match wins.
-    #[arg(long, value_name = "REGEX=TYPE", value_parser = parse_tensor_type)]
+    #[arg(long, value_name = "REGEX=TYPE", value_parser = recipe::parse_entry)]
     tensor_type: Vec<(Regex, TensorType)>,
+    /// A file of REGEX=TYPE entries, such as `gguf recipe` prints; after those on the command line.
+    #[arg(long, value_name = "FILE")]
+    tensor_type_file: Option<PathBuf>,
     /// Quantize again what is quantized already.
     #[arg(long)]
     allow_requantize: bool,
@@ -93,12 +97,6 @@ pub struct Args {
     json: bool,
 }
 
-fn parse_tensor_type(text: &str) -> Result<(Regex, TensorType), String> {
-    let (pattern, ty) = text.rsplit_once('=').ok_or("expected REGEX=TYPE")?;
-    let pattern = Regex::new(pattern).map_err(|fault| fault.to_string())?;
-    Ok((pattern, ty.parse().map_err(|fault: gguf::UnknownTypeName| fault.to_string())?))
-}
-
 fn parse_override(text: &str) -> Result<(String, Value<'static>), String> {
     let form = "expected KEY=TYPE:VALUE with TYPE int, float, bool or str";
     let (key, value) = text.split_once('=').ok_or(form)?;
@@ -120,8 +118,20 @@ fn parse_override(text: &str) -> Result<(String, Value<'static>), String> {
     Ok((key.to_owned(), value))
 }
 
+fn read_type_file(path: &Path) -> Result<Vec<(Regex, TensorType)>, Failure> {
+    let text = std::fs::read_to_string(path).map_err(|fault| {
+        Failure::Environment(format!("cannot read {}: {fault}", path.display()))
+    })?;
+    recipe::parse_type_file(&text)
+        .map_err(|fault| Failure::Input(format!("{}: {fault}", path.display())))
+}
+
 impl Args {
     fn options(&self) -> Result<quantize::Options, Failure> {
+        let mut tensor_types = self.tensor_type.clone();
+        if let Some(path) = &self.tensor_type_file {
+            tensor_types.extend(read_type_file(path)?);
+        }
         let (importance, of_imatrix) = self.importance.read()?.unzip();
         let mut overrides = self.override_kv.clone();
         overrides.extend(of_imatrix.unwrap_or_default());
@@ -131,7 +141,7 @@ impl Args {
                 leave_output_tensor: self.leave_output_tensor,
                 output_tensor_type: self.output_tensor_type,
                 token_embedding_type: self.token_embedding_type,
-                tensor_types: self.tensor_type.clone(),
+                tensor_types,
                 keep_order: self.keep_split,
                 ..recipe::Options::default()
             },

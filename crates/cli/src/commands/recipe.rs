@@ -1,0 +1,45 @@
+//! `gguf recipe`: which tensor of a model has which type, for making others like it.
+
+use std::io::Write;
+
+use gguf::Model;
+use gguf_quant::recipe::write_type_file;
+use serde_json::{Value as Json, json};
+
+use crate::failure::Failure;
+use crate::opened::Opened;
+
+/// Print the types of a model's quantized tensors, as a file for `quantize --tensor-type-file`.
+#[derive(clap::Args)]
+#[command(after_help = "Examples:\n  \
+    gguf recipe hf:org/model-GGUF:model-Q4_K_XL.gguf > recipe.txt\n  \
+    gguf quantize --tensor-type-file recipe.txt mine-f16.gguf mine.gguf Q4_K_M")]
+pub struct Args {
+    /// The model: file, directory, any shard, or far location.
+    source: String,
+    /// As JSON: an object from tensor name to type.
+    #[arg(long)]
+    json: bool,
+}
+
+pub fn run(args: &Args) -> Result<(), Failure> {
+    let opened = Opened::open(&args.source)?;
+    let model = opened.model()?;
+    let mut out = std::io::stdout().lock();
+    if args.json {
+        writeln!(out, "{:#}", as_json(&model))?;
+        return Ok(());
+    }
+    write!(out, "{}", write_type_file(types(&model)))?;
+    Ok(())
+}
+
+/// Vectors are left out: no recipe touches them.
+fn types<'m>(model: &'m Model) -> impl Iterator<Item = (&'m str, gguf::TensorType)> {
+    let matrices = model.tensors().iter().filter(|tensor| tensor.info.shape.len() > 1);
+    matrices.map(|tensor| (&*tensor.info.name, tensor.info.tensor_type))
+}
+
+fn as_json(model: &Model) -> Json {
+    types(model).map(|(name, ty)| (name.to_owned(), json!(ty.name()))).collect()
+}
