@@ -27,7 +27,7 @@ fn scaled(mut value: f64, units: &[&str], space: &str) -> String {
     }
 }
 
-/// A size as users of the official tools write it: `2G`, `500M`, `64K`, decimal.
+/// A size as users of the official tools write it: `2G`, `2.2G`, `500M`, `64K`, decimal.
 pub fn parse_size(text: &str) -> Result<u64, String> {
     let (digits, factor) = match text.as_bytes().last() {
         Some(b'K' | b'k') => (&text[..text.len() - 1], 1_000),
@@ -35,9 +35,16 @@ pub fn parse_size(text: &str) -> Result<u64, String> {
         Some(b'G' | b'g') => (&text[..text.len() - 1], 1_000_000_000),
         _ => (text, 1),
     };
-    let number = digits.parse::<u64>().ok().filter(|number| *number > 0);
-    let size = number.and_then(|number| number.checked_mul(factor));
-    size.ok_or_else(|| format!("`{text}` is no size such as 2G, 500M or 4096"))
+    let (whole, fraction) = digits.split_once('.').unwrap_or((digits, ""));
+    let size = whole.parse::<u64>().ok().and_then(|n| n.checked_mul(factor)).and_then(|size| {
+        // Digits after the point count as long as they make whole bytes.
+        let of_digit = |(i, digit): (u32, char)| {
+            Some(u64::from(digit.to_digit(10)?) * factor.checked_div(10u64.checked_pow(i)?)?)
+        };
+        (1..).zip(fraction.chars()).try_fold(size, |sum, digit| sum.checked_add(of_digit(digit)?))
+    });
+    let size = size.filter(|size| *size > 0);
+    size.ok_or_else(|| format!("`{text}` is no size such as 2G, 2.2G, 500M or 4096"))
 }
 
 /// As [`parse_size`], or 0 for none.
@@ -150,7 +157,9 @@ mod tests {
         assert_eq!(count(12), "12");
         assert_eq!(parse_size("2G"), Ok(2_000_000_000));
         assert_eq!(parse_size("64k"), Ok(64_000));
-        for wrong in ["", "G", "0M", "-1", "1.5G", "99999999999999999999"] {
+        assert_eq!(parse_size("1.5G"), Ok(1_500_000_000));
+        assert_eq!(parse_size("2.25K"), Ok(2_250));
+        for wrong in ["", "G", "0M", "-1", "1.xG", ".5G", "99999999999999999999", "1..5G"] {
             assert!(parse_size(wrong).is_err());
         }
     }

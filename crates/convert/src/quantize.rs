@@ -46,6 +46,19 @@ pub fn plan<'a>(
     target: Target,
     options: &Options,
 ) -> Result<Quantization<'a>, Error> {
+    let (mut job, decisions, mut notes) = prepare(model, target, options)?;
+    notes.extend(importance::cover(&mut job.items, &decisions, options.missing)?);
+    notes.extend(finish(&mut job, target, options)?);
+    Ok(Quantization { job, notes })
+}
+
+/// The job before types are given to its items, what the recipe wants for each, and what the user
+/// should know.
+pub(crate) fn prepare<'a>(
+    model: &Model<'a>,
+    target: Target,
+    options: &Options,
+) -> Result<(Job<'a>, Vec<Decision>, Vec<String>), Error> {
     if model.order() == ByteOrder::Big {
         return Err(Error::Request {
             what: "the model is big-endian".into(),
@@ -53,9 +66,6 @@ pub fn plan<'a>(
         });
     }
     let mut job = Job { check_finite: true, ..Job::copy(model) };
-    for (key, value) in &options.overrides {
-        job.metadata.set(key.clone(), overriding(job.metadata.get(key), value.clone()));
-    }
     if let Some(importance) = &options.importance {
         importance.assign(&mut job)?;
     }
@@ -63,21 +73,37 @@ pub fn plan<'a>(
     let descriptions: Vec<_> = job.items.iter().map(|item| describe(&item.tensor)).collect();
     let recipe =
         recipe::Options { has_imatrix: options.importance.is_some(), ..options.recipe.clone() };
-    let (decisions, mut notes) = decide(&descriptions, &job.metadata, target, &recipe)?;
-    notes.extend(importance::cover(&mut job.items, &decisions, options.missing)?);
+    let mut metadata = job.metadata.clone();
+    set_overrides(&mut metadata, options);
+    let (decisions, notes) = decide(&descriptions, &metadata, target, &recipe)?;
+    Ok((job, decisions, notes))
+}
+
+/// Checks that every item can become what it is to be, and says in the keys what they are now.
+/// Returns what the user should know.
+pub(crate) fn finish(
+    job: &mut Job,
+    target: Target,
+    options: &Options,
+) -> Result<Vec<String>, Error> {
     if target != Target::Copy {
         job.metadata.set("general.quantization_version", 2u32);
     }
     if let Some(mix) = target.file_type() {
         job.metadata.set("general.file_type", mix.number());
     }
+    set_overrides(&mut job.metadata, options);
     for item in &job.items {
         check_change(&item.tensor, item.target, options.allow_requantize)?;
     }
-    if options.importance.is_some() {
-        notes.extend(importance::uncovered(&job.items));
+    let uncovered = options.importance.as_ref().and_then(|_| importance::uncovered(&job.items));
+    Ok(uncovered.into_iter().collect())
+}
+
+fn set_overrides(metadata: &mut Metadata, options: &Options) {
+    for (key, value) in &options.overrides {
+        metadata.set(key.clone(), overriding(metadata.get(key), value.clone()));
     }
-    Ok(Quantization { job, notes })
 }
 
 /// A tensor of the source, as recipes look at it.
@@ -91,6 +117,8 @@ pub(crate) struct Decision {
     pub target: TensorType,
     /// It comes out as garbage unless importance weights guide its encoder.
     pub needs_weights: bool,
+    /// Nobody asked for this type by name, and the tensor does not have to stay as it is.
+    pub free: bool,
 }
 
 /// A type per tensor, and what the user should know about them.
@@ -129,6 +157,7 @@ pub(crate) fn decide(
     let decision = |tensor: &PlannedTensor| Decision {
         target: tensor.target,
         needs_weights: tensor.needs_imatrix,
+        free: matches!(tensor.reason, Reason::Recipe | Reason::Fallback { .. }),
     };
     Ok((plan.tensors.iter().map(decision).collect(), notes))
 }

@@ -7,6 +7,7 @@
 //! apart. A [`recipe`] chooses the type of each tensor of a model; an [`imatrix`] says how much each
 //! column matters.
 
+mod allocation;
 mod bits;
 mod blocks;
 mod codec;
@@ -17,5 +18,6 @@ pub mod imatrix;
 pub mod recipe;
 mod search;
 
+pub use allocation::{Choice, TooSmall, allocate};
 pub use codec::{BadBlock, Codec, CodecError, codec, decode_row, encode_row, find_bad_block};
 pub use difference::{Difference, difference};

@@ -4,7 +4,6 @@ use gguf::{Output, TensorType};
 
 use super::{Destination, Task};
 use crate::Error;
-use crate::tensor::Tensor;
 
 /// Elements that a worker takes at a time, if a row has no more: small enough for the buffers to
 /// stay in a core's cache, large enough to read in long runs.
@@ -80,16 +79,16 @@ impl<'t, 'j, 'a> Chunk<'t, 'j, 'a> {
         encoded.resize((self.rows * self.row_bytes(to)) as usize, 0);
         let failed =
             |fault: gguf_quant::CodecError| Error::weights(&tensor.name, fault.to_string());
-        match to.item.weights.as_deref() {
+        match to.item.weights {
             // Rows are whole blocks, so that without weights per column all of them encode as one.
             None => gguf_quant::encode_row(target, floats, None, encoded).map_err(failed)?,
-            Some(weights) => {
+            Some(_) => {
                 let row_len = tensor.shape.row_len() as usize;
                 let rows = floats.chunks_exact(row_len);
                 let out = encoded.chunks_exact_mut(self.row_bytes(to) as usize);
                 for ((row, out), number) in rows.zip(out).zip(self.first_row..) {
-                    let weights = weights_of_row(weights, tensor, number);
-                    gguf_quant::encode_row(target, row, Some(weights), out).map_err(failed)?;
+                    let weights = to.item.weights_of_row(number);
+                    gguf_quant::encode_row(target, row, weights, out).map_err(failed)?;
                 }
             }
         }
@@ -125,17 +124,5 @@ impl<'t, 'j, 'a> Chunk<'t, 'j, 'a> {
     fn place(&self, element: u64) -> String {
         let row_len = self.task.tensor.shape.row_len();
         format!("row {}, column {}", self.first_row + element / row_len, element % row_len)
-    }
-}
-
-/// The weights that guide the encoder of a row: those of its expert, if there are several.
-fn weights_of_row<'w>(weights: &'w [f32], tensor: &Tensor, row: u64) -> &'w [f32] {
-    let columns = tensor.shape.row_len() as usize;
-    let rows_per_expert = tensor.shape.get(1).copied().unwrap_or(1).max(1);
-    let mut experts = weights.chunks_exact(columns);
-    match experts.len() {
-        1 => weights,
-        // Too few are as none: the encoder refuses weights that are not one per column.
-        _ => experts.nth((row / rows_per_expert) as usize).unwrap_or_default(),
     }
 }

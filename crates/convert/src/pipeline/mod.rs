@@ -41,6 +41,19 @@ impl<'a> Item<'a> {
     pub fn new(tensor: Tensor<'a>, target: TensorType) -> Self {
         Self { tensor, target, weights: None }
     }
+
+    /// The weights that guide the encoder of a row: those of its expert, if there are several.
+    pub(crate) fn weights_of_row(&self, row: u64) -> Option<&[f32]> {
+        let weights = self.weights.as_deref()?;
+        let shape = &self.tensor.shape;
+        let rows_per_expert = shape.get(1).copied().unwrap_or(1).max(1);
+        let mut experts = weights.chunks_exact((shape.row_len() as usize).max(1));
+        match experts.len() {
+            1 => Some(weights),
+            // Too few are as none: the encoder refuses weights that are not one per column.
+            _ => Some(experts.nth((row / rows_per_expert) as usize).unwrap_or_default()),
+        }
+    }
 }
 
 /// Everything that one output file is to hold.

@@ -9,9 +9,10 @@ use std::path::{Path, PathBuf};
 
 use gguf::edit::reserve;
 use gguf::{Model, TensorType, Value};
-use gguf_convert::pipeline::Interruption;
-use gguf_convert::{estimate, quantize};
-use gguf_quant::recipe;
+use gguf_convert::budget::Budget;
+use gguf_convert::pipeline::{Interruption, Job};
+use gguf_convert::{budget, estimate, quantize};
+use gguf_quant::recipe::{self, write_type_file};
 use regex::Regex;
 use serde_json::json;
 
@@ -19,7 +20,7 @@ use crate::failure::Failure;
 use crate::opened::Opened;
 use crate::progress::Progress;
 use crate::{commands, listing, target};
-use outputs::{Files, Named, Part, Words};
+use outputs::{Files, Goal, Named, Part, Words};
 
 const EXAMPLES: &str = "Examples:\n  \
      gguf quantize model-f16.gguf model-q4.gguf q4_k_m\n  \
@@ -69,6 +70,16 @@ pub struct Args {
     /// Set a key in the output: TYPE is int, float, bool or str; may be repeated.
     #[arg(long, value_name = "KEY=TYPE:VALUE", value_parser = parse_override)]
     override_kv: Vec<(String, Value<'static>)>,
+    /// Instead of a type: choose one per tensor so that the file has at most this size, N(K|M|G),
+    /// and as little as possible is lost.
+    #[arg(long, value_name = "SIZE", value_parser = listing::parse_size)]
+    target_size: Option<u64>,
+    /// The same with at most so many bits per weight.
+    #[arg(long, value_name = "BITS", conflicts_with = "target_size")]
+    target_bpw: Option<f64>,
+    /// Save which tensor gets which type, as a file for --tensor-type-file.
+    #[arg(long, value_name = "FILE")]
+    save_recipe: Option<PathBuf>,
     /// Leave out these blocks, by number from 0; those that stay are numbered anew.
     #[arg(long, value_name = "L0,L1,L2...", value_delimiter = ',')]
     prune_layers: Vec<u64>,
@@ -126,7 +137,20 @@ fn read_type_file(path: &Path) -> Result<Vec<(Regex, TensorType)>, Failure> {
         .map_err(|fault| Failure::Input(format!("{}: {fault}", path.display())))
 }
 
+/// The types of all matrices: no recipe touches vectors.
+fn save_recipe(job: &Job, path: &Path) -> Result<(), Failure> {
+    let matrices = job.items.iter().filter(|item| item.tensor.shape.len() > 1);
+    let text = write_type_file(matrices.map(|item| (item.tensor.name.as_str(), item.target)));
+    std::fs::write(path, text)
+        .map_err(|fault| Failure::Environment(format!("cannot write {}: {fault}", path.display())))
+}
+
 impl Args {
+    fn budget(&self) -> Option<Budget> {
+        let bits = self.target_bpw.map(Budget::BitsPerWeight);
+        bits.or(self.target_size.map(Budget::FileBytes))
+    }
+
     fn options(&self) -> Result<quantize::Options, Failure> {
         let mut tensor_types = self.tensor_type.clone();
         if let Some(path) = &self.tensor_type_file {
@@ -157,12 +181,24 @@ impl Args {
     fn plan<'a>(&self, model: &Model<'a>, words: &Words) -> Result<Vec<Files<'a>>, Failure> {
         let options = self.options()?;
         let plan = |named: &Named| {
-            let mut quantization = quantize::plan(model, named.target, &options)?;
+            let mut quantization = match named.goal {
+                Goal::Target(target) => quantize::plan(model, target, &options)?,
+                Goal::Budget(budget) => {
+                    let progress = Progress::new(model.byte_len(), "measuring").stoppable();
+                    let count = |bytes| progress.advance(bytes);
+                    let planned = budget::plan(model, budget, &options, words.threads, &count);
+                    progress.finish();
+                    planned?
+                }
+            };
             if self.reserve > 0 {
                 reserve(&mut quantization.job.metadata, self.reserve);
             }
             commands::print_notes(&quantization.notes);
             let job = quantization.job;
+            if let Some(path) = &self.save_recipe {
+                save_recipe(&job, path)?;
+            }
             match self.part {
                 Some(part) => Files::part(job, &named.path, part),
                 None if self.keep_split => Ok(Files::as_split(job, &named.path, model)),
@@ -174,7 +210,7 @@ impl Args {
 }
 
 pub fn run(args: &Args) -> Result<(), Failure> {
-    let words = Words::parse(&args.words, &args.out)?;
+    let words = Words::parse(&args.words, &args.out, args.budget())?;
     let opened = Opened::open(&words.input)?;
     let model = opened.model()?;
     let all = args.plan(&model, &words)?;

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
 use gguf::Model;
+use gguf_convert::budget::Budget;
 use gguf_convert::pipeline::{Job, shard_paths};
 use gguf_quant::recipe::{Target, UnknownTarget};
 
@@ -12,17 +13,26 @@ use crate::commands;
 use crate::failure::Failure;
 use crate::opened::Opened;
 
-/// A target and the name of the file.
+/// What to make of a model, and the name of the file.
 #[derive(Clone, Debug)]
 pub struct Named {
-    pub target: Target,
+    pub goal: Goal,
     pub path: PathBuf,
+}
+
+/// What to make of a model.
+#[derive(Clone, Copy, Debug)]
+pub enum Goal {
+    /// A mix or a type.
+    Target(Target),
+    /// The best that fits.
+    Budget(Budget),
 }
 
 pub fn parse_out(text: &str) -> Result<Named, String> {
     let (target, path) = text.split_once('=').ok_or("expected TYPE=PATH")?;
     let target = target.parse().map_err(|fault: UnknownTarget| fault.to_string())?;
-    Ok(Named { target, path: path.into() })
+    Ok(Named { goal: Goal::Target(target), path: path.into() })
 }
 
 /// Which part of how many, from 1.
@@ -57,12 +67,27 @@ impl Words {
     /// `IN TYPE`, `IN TYPE THREADS`, `IN OUT TYPE` or `IN OUT TYPE THREADS`: as with the official
     /// tool, there is no output name if the second word is a type. With outputs by name, `IN` or
     /// `IN THREADS`.
-    pub fn parse(words: &[String], named: &[Named]) -> Result<Self, Failure> {
+    ///
+    /// With a budget there is no type: `IN OUT` or `IN OUT THREADS`.
+    pub fn parse(
+        words: &[String],
+        named: &[Named],
+        budget: Option<Budget>,
+    ) -> Result<Self, Failure> {
         let [input, rest @ ..] = words else {
             return Err(Failure::Usage("name an input file and a type".into()));
         };
         let input = input.clone();
+        let within =
+            |budget, path: &String| vec![Named { goal: Goal::Budget(budget), path: path.into() }];
         let (outputs, threads) = match rest {
+            [output] if let Some(budget) = budget => (within(budget, output), None),
+            [output, threads] if let Some(budget) = budget => {
+                (within(budget, output), Some(threads))
+            }
+            _ if budget.is_some() => {
+                return Err(Failure::Usage("with a size target expected IN OUT [THREADS]".into()));
+            }
             [] if !named.is_empty() => (named.to_vec(), None),
             [threads] if !named.is_empty() => (named.to_vec(), Some(threads)),
             _ if !named.is_empty() => {
@@ -105,7 +130,10 @@ fn of_types(input: &str, output: Option<&String>, types: &str) -> Result<Vec<Nam
             "`{output}` is no directory: several types need one, or a name each with --out TYPE=PATH"
         ))),
     };
-    targets.iter().map(|target| Ok(Named { target: *target, path: path(target)? })).collect()
+    targets
+        .iter()
+        .map(|target| Ok(Named { goal: Goal::Target(*target), path: path(target)? }))
+        .collect()
 }
 
 /// The files of one output.

@@ -1,0 +1,83 @@
+//! A size target loses less than the official mixes of the same size.
+
+use std::num::NonZeroUsize;
+use std::ops::ControlFlow;
+use std::path::{Path, PathBuf};
+
+use gguf::ModelFiles;
+use gguf_convert::budget::{self, Budget};
+use gguf_convert::importance::Importance;
+use gguf_convert::source::safetensors::Checkpoint;
+use gguf_convert::{hf, quantize};
+use gguf_quant::imatrix::Imatrix;
+
+const THREADS: NonZeroUsize = NonZeroUsize::new(2).unwrap();
+
+fn data() -> Option<PathBuf> {
+    let dir = std::env::var_os("GGUF_TEST_DATA").map(PathBuf::from);
+    if dir.is_none() {
+        eprintln!("SKIPPED: GGUF_TEST_DATA does not name the reference data");
+    }
+    dir
+}
+
+fn f16(checkpoint: &Path, to: &Path) {
+    let tensors = Checkpoint::open(checkpoint).unwrap();
+    let options = hf::Options { outtype: "F16".parse().ok(), ..Default::default() };
+    let job = hf::plan(checkpoint, &tensors, &options).unwrap().job;
+    job.write(to, THREADS, &|_| ControlFlow::Continue(())).unwrap();
+}
+
+#[test]
+fn a_size_target_loses_less_than_the_mix_of_that_size() {
+    let Some(data) = data() else { return };
+    let out = tempfile::tempdir().unwrap();
+    let path = out.path().join("f16.gguf");
+    f16(&data.join("tiny-kjv-llama/Tiny-KJV-Llama-4M"), &path);
+    let files = ModelFiles::open(&path).unwrap();
+    let model = files.model().unwrap();
+    let imatrix = Imatrix::open(&data.join("tiny-kjv-llama/imatrix.gguf")).unwrap();
+    let weights = |name: &String| (name.clone(), imatrix.weights(name).unwrap().into());
+    let weights = imatrix.entries.keys().map(weights).collect();
+    let with = quantize::Options { importance: Some(Importance { weights }), ..Default::default() };
+    for options in [&with, &Default::default()] {
+        for mix in ["Q2_K", "Q3_K_M", "Q4_K_M"] {
+            let official = quantize::plan(&model, mix.parse().unwrap(), options).unwrap().job;
+            let lost = budget::expected_error(&official, THREADS).unwrap();
+            let made = out.path().join("official.gguf");
+            official.write(&made, THREADS, &|_| ControlFlow::Continue(())).unwrap();
+            let size = made.metadata().unwrap().len();
+
+            let budget = Budget::FileBytes(size);
+            let keep_going = |_| ControlFlow::Continue(());
+            let ours = budget::plan(&model, budget, options, THREADS, &keep_going).unwrap().job;
+            let less = budget::expected_error(&ours, THREADS).unwrap();
+            let made = out.path().join("ours.gguf");
+            ours.write(&made, THREADS, &|_| ControlFlow::Continue(())).unwrap();
+            assert!(made.metadata().unwrap().len() <= size, "{mix}");
+            eprintln!("{mix}, {size} bytes: {less:.4e} instead of {lost:.4e}");
+            assert!(less < lost, "{mix}: {less} {lost}");
+        }
+    }
+}
+
+#[test]
+fn a_budget_that_is_too_small_says_what_is_possible() {
+    let out = tempfile::tempdir().unwrap();
+    let path = out.path().join("f16.gguf");
+    let testdata = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../testdata");
+    f16(&testdata.join("Tiny-KJV-Llama-4M"), &path);
+    let files = ModelFiles::open(&path).unwrap();
+    let model = files.model().unwrap();
+    let options = quantize::Options::default();
+    let keep_going = |_| ControlFlow::Continue(());
+    let plan = |budget| budget::plan(&model, budget, &options, THREADS, &keep_going);
+    let fault = plan(Budget::BitsPerWeight(1.0)).err().unwrap().to_string();
+    assert!(fault.contains("the least are 2."), "{fault}");
+    let job = plan(Budget::BitsPerWeight(4.5)).unwrap().job;
+    let header = job.header().unwrap();
+    let elements: u64 = header.tensors().iter().map(|t| t.shape.elements().unwrap()).sum();
+    let bits: u64 = header.tensors().iter().map(|t| t.byte_len().unwrap() * 8).sum();
+    let per_weight = bits as f64 / elements as f64;
+    assert!((4.45..=4.5).contains(&per_weight), "{per_weight}");
+}
