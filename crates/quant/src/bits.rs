@@ -8,7 +8,7 @@
 //! weights 16 to 31; with STRIDE 1 neighbouring weights are neighbouring bits.
 
 /// Packs `BITS` bits of each level, from bit `from` upwards.
-#[inline]
+#[inline(always)]
 pub(crate) fn pack<const BITS: usize, const STRIDE: usize, const LEN: usize, const BYTES: usize>(
     levels: &[u8; LEN],
     from: u32,
@@ -28,7 +28,7 @@ pub(crate) fn pack<const BITS: usize, const STRIDE: usize, const LEN: usize, con
 }
 
 /// The numbers that [`pack`] packed, each in `0..1 << BITS`.
-#[inline]
+#[inline(always)]
 pub(crate) fn unpack<
     const BITS: usize,
     const STRIDE: usize,

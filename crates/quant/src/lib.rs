@@ -12,8 +12,10 @@ mod codec;
 mod difference;
 mod dispatch;
 mod grids;
+mod lanes;
 pub mod recipe;
 mod search;
 
 pub use codec::{BadBlock, Codec, CodecError, codec, decode_row, encode_row, find_bad_block};
 pub use difference::{Difference, difference};
+pub use dispatch::InstructionSet;

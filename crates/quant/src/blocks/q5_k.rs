@@ -12,9 +12,10 @@
 //! ```
 
 use gguf::TensorType;
+use pulp::Simd;
 
 use super::k_affine::{self, Format};
-use super::{Block, Weights, first_bad, half_at, part, put};
+use super::{Block, Row, first_bad, half_at, part, put};
 use crate::{bits, search::Trials};
 
 pub(super) struct Q5K;
@@ -28,6 +29,7 @@ const FORMAT: Format = Format {
 impl Block<256, 176> for Q5K {
     const TYPE: TensorType = TensorType::Q5_K;
 
+    #[inline(always)]
     fn decode(block: &[u8; 176], out: &mut [f32; 256]) {
         let d = half_at::<0, _>(block).to_f32();
         let dmin = half_at::<2, _>(block).to_f32();
@@ -43,15 +45,17 @@ impl Block<256, 176> for Q5K {
         }
     }
 
-    fn encode(x: &[f32; 256], weights: Option<Weights<256>>) -> [u8; 176] {
-        let found = k_affine::encode(&FORMAT, x, weights);
-        let mut block = [0; 176];
-        put::<0, 2, _>(&mut block, found.d.to_le_bytes());
-        put::<2, 2, _>(&mut block, found.dmin.to_le_bytes());
-        put::<4, 12, _>(&mut block, found.scales);
-        put::<16, 32, _>(&mut block, bits::pack::<1, 32, _, _>(&found.levels, 4));
-        put::<48, 128, _>(&mut block, bits::pack::<4, 32, _, _>(&found.levels, 0));
-        block
+    #[inline(always)]
+    fn encode_row<S: Simd>(simd: S, row: Row<256>, out: &mut [[u8; 176]]) {
+        k_affine::encode(simd, &FORMAT, row, out, |found| {
+            let mut block = [0; 176];
+            put::<0, 2, _>(&mut block, found.d.to_le_bytes());
+            put::<2, 2, _>(&mut block, found.dmin.to_le_bytes());
+            put::<4, 12, _>(&mut block, found.scales);
+            put::<16, 32, _>(&mut block, bits::pack::<1, 32, _, _>(&found.levels, 4));
+            put::<48, 128, _>(&mut block, bits::pack::<4, 32, _, _>(&found.levels, 0));
+            block
+        })
     }
 
     fn bad_scale(block: &[u8; 176]) -> Option<(&'static str, f32)> {

@@ -17,6 +17,7 @@ pub(super) struct Q8_0;
 impl Block<32, 34> for Q8_0 {
     const TYPE: TensorType = TensorType::Q8_0;
 
+    #[inline(always)]
     fn decode(block: &[u8; 34], out: &mut [f32; 32]) {
         let d = half_at::<0, _>(block).to_f32();
         for (x, &q) in out.iter_mut().zip(part::<2, 32, _>(block)) {
@@ -25,6 +26,7 @@ impl Block<32, 34> for Q8_0 {
     }
 
     /// The official encoder makes no use of importance weights.
+    #[inline(always)]
     fn encode(x: &[f32; 32], _: Option<Weights<32>>) -> [u8; 34] {
         let d = search::magnitude(x) / 127.0;
         let inverse = search::inverse(d);
