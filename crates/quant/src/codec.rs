@@ -377,11 +377,28 @@ fn decode_blocks<B: Block<LEN, BYTES>, const LEN: usize, const BYTES: usize>(
     bytes: &[u8],
     out: &mut [f32],
 ) {
-    instructions.run(|| {
-        for (block, out) in bytes.as_chunks().0.iter().zip(out.as_chunks_mut().0) {
+    let (blocks, out) = (bytes.as_chunks().0, out.as_chunks_mut().0);
+    instructions.run(DecodeRow::<B, LEN, BYTES> { blocks, out, block: PhantomData });
+}
+
+/// [`Block::decode`] of a row for any instruction set.
+struct DecodeRow<'a, B, const LEN: usize, const BYTES: usize> {
+    blocks: &'a [[u8; BYTES]],
+    out: &'a mut [[f32; LEN]],
+    block: PhantomData<B>,
+}
+
+impl<B: Block<LEN, BYTES>, const LEN: usize, const BYTES: usize> WithSimd
+    for DecodeRow<'_, B, LEN, BYTES>
+{
+    type Output = ();
+
+    #[inline(always)]
+    fn with_simd<S: Simd>(self, _: S) {
+        for (block, out) in self.blocks.iter().zip(self.out) {
             B::decode(block, out);
         }
-    });
+    }
 }
 
 fn encode_blocks<B: Block<LEN, BYTES>, const LEN: usize, const BYTES: usize>(

@@ -9,7 +9,10 @@ use std::ops::{Add, BitAnd, BitOr, Div, Mul, Not, Sub};
 use pulp::{Simd, bytemuck};
 
 /// One float per lane, in `U` vectors: several hide the time that each operation takes.
+///
+/// Aligned to cache lines, since the vectors of `pulp` are not.
 #[derive(Clone, Copy)]
+#[repr(align(64))]
 pub(crate) struct Lanes<S: Simd, const U: usize> {
     simd: S,
     vectors: [S::f32s; U],

@@ -97,7 +97,9 @@ fn round(scales: &[f32]) -> Scales {
             let inverse = -32.0 / extreme;
             *d = 1.0 / inverse;
             // Through i8, as in C: shows when `inverse` overflowed.
-            *s = v.map(|v| ((search::nearest(inverse * v) as i8).clamp(-32, 31) + 32) as u8);
+            for (s, v) in s.iter_mut().zip(v) {
+                *s = ((search::nearest(inverse * v) as i8).clamp(-32, 31) + 32) as u8;
+            }
         }
     }
     (d, s)

@@ -80,7 +80,10 @@ impl Block<256, 210> for Q6K {
                 }
                 let inverse = -128.0 / extreme;
                 let d = f16::from_f32(1.0 / inverse);
-                let s = scales.map(|v| search::nearest(inverse * v).min(127) as i8);
+                let mut s = [0; 16];
+                for (s, v) in s.iter_mut().zip(scales) {
+                    *s = search::nearest(inverse * v).min(127) as i8;
+                }
                 let (exact_d, mut q) = (d.to_f32(), [0; 256]);
                 // The groups were fitted with exact scales; the levels must suit the rounded ones.
                 for (i, q) in q.as_chunks_mut::<16>().0.iter_mut().enumerate() {
