@@ -7,6 +7,10 @@
 //! So with STRIDE 16 and BITS 4 the low nibbles of 16 bytes are weights 0 to 15, the high nibbles
 //! weights 16 to 31; with STRIDE 1 neighbouring weights are neighbouring bits.
 
+/// Eight bytes are worked on at once where neighbouring bytes hold neighbouring weights: no field
+/// crosses a byte.
+const EACH_BYTE: u64 = 0x0101_0101_0101_0101;
+
 /// Packs `BITS` bits of each level, from bit `from` upwards.
 #[inline(always)]
 pub(crate) fn pack<const BITS: usize, const STRIDE: usize, const LEN: usize, const BYTES: usize>(
@@ -14,13 +18,22 @@ pub(crate) fn pack<const BITS: usize, const STRIDE: usize, const LEN: usize, con
     from: u32,
 ) -> [u8; BYTES] {
     const { assert!(LEN * BITS == BYTES * 8 && BYTES.is_multiple_of(STRIDE)) }
-    let mask = (1 << BITS) - 1;
+    let mask = (1u64 << BITS) - 1;
     let mut packed = [0; BYTES];
     let groups = packed.as_chunks_mut::<STRIDE>().0.iter_mut();
     for (bytes, levels) in groups.zip(levels.chunks_exact(STRIDE * 8 / BITS)) {
         for (k, levels) in levels.as_chunks::<STRIDE>().0.iter().enumerate() {
-            for (byte, level) in bytes.iter_mut().zip(levels) {
-                *byte |= ((level >> from) & mask) << (k * BITS);
+            if STRIDE.is_multiple_of(8) {
+                let words = bytes.as_chunks_mut().0.iter_mut().zip(levels.as_chunks().0);
+                for (bytes, levels) in words {
+                    let fields = (u64::from_le_bytes(*levels) >> from) & (mask * EACH_BYTE);
+                    let others = u64::from_le_bytes(*bytes);
+                    *bytes = (others | fields << (k * BITS)).to_le_bytes();
+                }
+            } else {
+                for (byte, level) in bytes.iter_mut().zip(levels) {
+                    *byte |= ((level >> from) & mask as u8) << (k * BITS);
+                }
             }
         }
     }
@@ -38,13 +51,21 @@ pub(crate) fn unpack<
     packed: &[u8; BYTES],
 ) -> [u8; LEN] {
     const { assert!(LEN * BITS == BYTES * 8 && BYTES.is_multiple_of(STRIDE)) }
-    let mask = (1 << BITS) - 1;
+    let mask = (1u64 << BITS) - 1;
     let mut levels = [0; LEN];
     let groups = packed.as_chunks::<STRIDE>().0.iter();
     for (bytes, levels) in groups.zip(levels.chunks_exact_mut(STRIDE * 8 / BITS)) {
         for (k, levels) in levels.as_chunks_mut::<STRIDE>().0.iter_mut().enumerate() {
-            for (level, byte) in levels.iter_mut().zip(bytes) {
-                *level = (byte >> (k * BITS)) & mask;
+            if STRIDE.is_multiple_of(8) {
+                let words = levels.as_chunks_mut().0.iter_mut().zip(bytes.as_chunks().0);
+                for (levels, bytes) in words {
+                    let fields = u64::from_le_bytes(*bytes) >> (k * BITS);
+                    *levels = (fields & (mask * EACH_BYTE)).to_le_bytes();
+                }
+            } else {
+                for (level, byte) in levels.iter_mut().zip(bytes) {
+                    *level = (byte >> (k * BITS)) & mask as u8;
+                }
             }
         }
     }

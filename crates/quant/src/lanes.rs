@@ -282,6 +282,30 @@ impl<S: Simd, const U: usize> Not for Mask<S, U> {
     }
 }
 
+/// `f` of consecutive floats: a whole number of vectors.
+#[inline(always)]
+pub(crate) fn transform<S: Simd, const N: usize>(
+    simd: S,
+    x: &[f32; N],
+    out: &mut [f32; N],
+    f: impl Fn(Lanes<S, 1>) -> Lanes<S, 1>,
+) {
+    const { assert!(N.is_multiple_of(S::F32_LANES)) }
+    for (x, out) in S::as_simd_f32s(x).0.iter().zip(S::as_mut_simd_f32s(out).0) {
+        *out = f(Lanes { simd, vectors: [*x] }).vectors[0];
+    }
+}
+
+/// The low 8 bits of integers below 2^22 in magnitude.
+#[inline(always)]
+pub(crate) fn bytes<const N: usize>(integers: &[f32; N]) -> [u8; N] {
+    let mut bytes = [0; N];
+    for (byte, v) in bytes.iter_mut().zip(integers) {
+        *byte = (v + ROUND).to_bits() as u8;
+    }
+    bytes
+}
+
 /// Sum from left to right.
 #[inline(always)]
 pub(crate) fn sum<S: Simd, const U: usize>(x: &[Lanes<S, U>]) -> Lanes<S, U> {

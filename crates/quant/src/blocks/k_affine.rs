@@ -63,7 +63,7 @@ pub(super) fn encode<S: Simd, const BYTES: usize>(
             Some(columns) => fit_weighted(simd, format, row.x, columns, &mut fits),
         };
         for (b, out) in out.iter_mut().enumerate() {
-            let mut levels = [0; 256];
+            let mut levels = [0.0; 256];
             let (d, dmin) = (f16::from_f32(d[b]), f16::from_f32(dmin[b]));
             // The groups were fitted with exact scales; the levels must suit the rounded ones.
             let (exact_d, exact_dmin) = (d.to_f32(), dmin.to_f32());
@@ -71,13 +71,10 @@ pub(super) fn encode<S: Simd, const BYTES: usize>(
             for (i, levels) in levels.as_chunks_mut::<32>().0.iter_mut().enumerate() {
                 let g = 8 * b + i;
                 let (s, m) = unpack(&scales, i);
-                let (d, m) = (exact_d * f32::from(s), exact_dmin * f32::from(m));
-                match d != 0.0 {
-                    true => search::round_affine(format.top, &groups[g], d, m, levels),
-                    false => fits.affine_levels(format.top, g, &groups[g], levels),
-                }
+                let stored = (exact_d * f32::from(s), exact_dmin * f32::from(m));
+                fits.round_affine(simd, (format.top, g), &groups[g], stored, levels);
             }
-            *out = pack_block(&SuperBlock { d, dmin, scales, levels });
+            *out = pack_block(&SuperBlock { d, dmin, scales, levels: lanes::bytes(&levels) });
         }
     }
 }

@@ -57,7 +57,7 @@ impl Block<256, 84> for Q2K {
                 Some(columns) => fit_weighted(simd, row.x, columns, &mut fits),
             };
             for (b, block) in out.iter_mut().enumerate() {
-                let mut q = [0; 256];
+                let mut q = [0.0; 256];
                 let (d, dmin) = (f16::from_f32(d[b]), f16::from_f32(dmin[b]));
                 let (exact_d, exact_dmin) = (d.to_f32(), dmin.to_f32());
                 let scales = pack(s[b], m[b]);
@@ -65,14 +65,11 @@ impl Block<256, 84> for Q2K {
                 for (i, q) in q.as_chunks_mut::<16>().0.iter_mut().enumerate() {
                     let g = 16 * b + i;
                     let (s, m) = (f32::from(scales[i] & 15), f32::from(scales[i] >> 4));
-                    let (d, m) = (exact_d * s, exact_dmin * m);
-                    match d != 0.0 {
-                        true => search::round_affine(3, &groups[g], d, m, q),
-                        false => fits.affine_levels(3, g, &groups[g], q),
-                    }
+                    let stored = (exact_d * s, exact_dmin * m);
+                    fits.round_affine(simd, (3, g), &groups[g], stored, q);
                 }
                 put::<0, 16, _>(block, scales);
-                put::<16, 64, _>(block, bits::pack::<2, 32, _, _>(&q, 0));
+                put::<16, 64, _>(block, bits::pack::<2, 32, _, _>(&lanes::bytes(&q), 0));
                 put::<80, 2, _>(block, d.to_le_bytes());
                 put::<82, 2, _>(block, dmin.to_le_bytes());
             }

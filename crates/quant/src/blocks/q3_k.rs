@@ -19,7 +19,7 @@ use half::f16;
 use pulp::Simd;
 
 use super::{Block, Row, first_bad, half_at, part, put};
-use crate::lanes::Lanes;
+use crate::lanes::{self, Lanes};
 use crate::search::Fits;
 use crate::{bits, search};
 
@@ -63,16 +63,16 @@ impl Block<256, 110> for Q3K {
             };
             for (b, block) in out.iter_mut().enumerate() {
                 let (d, s) = (f16::from_f32(scales.0[b]), scales.1[b]);
-                let (exact_d, mut q) = (d.to_f32(), [0; 256]);
+                let (exact_d, mut q) = (d.to_f32(), [0.0; 256]);
                 // The groups were fitted with exact scales; the levels must suit the rounded ones.
                 for (i, q) in q.as_chunks_mut::<16>().0.iter_mut().enumerate() {
                     let (g, d) = (16 * b + i, exact_d * (i32::from(s[i]) - 32) as f32);
-                    match (d != 0.0, &found) {
-                        (true, _) => search::round_symmetric(4, &groups[g], d, q),
-                        (false, Some(found)) => *q = found[g],
-                        (false, None) => fits.symmetric_levels(4, g, &groups[g], q),
+                    match &found {
+                        Some(found) if d == 0.0 => *q = found[g],
+                        _ => fits.round_symmetric(simd, (4, g), &groups[g], d, q),
                     }
                 }
+                let q = lanes::bytes(&q);
                 put::<0, 32, _>(block, bits::pack::<1, 32, _, _>(&q, 2));
                 put::<32, 64, _>(block, bits::pack::<2, 32, _, _>(&q, 0));
                 put::<96, 12, _>(block, pack(&s));
@@ -133,8 +133,9 @@ fn fit_weighted<S: Simd>(
     of_scales.symmetric(simd, 32, scales, |at, _| Lanes::transpose(simd, &weights[at..]));
     let (mut d, mut s) = ([0.0; CHUNK], [[0; 16]; CHUNK]);
     for (b, scales) in scales.iter().enumerate() {
-        d[b] = of_scales.scale[b];
-        of_scales.symmetric_levels(32, b, scales, &mut s[b]);
+        let mut levels = [0.0; 16];
+        of_scales.symmetric_levels(simd, (32, b), scales, &mut levels);
+        (d[b], s[b]) = (of_scales.scale[b], lanes::bytes(&levels));
     }
     (d, s)
 }

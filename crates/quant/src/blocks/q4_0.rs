@@ -12,8 +12,8 @@ use half::f16;
 use pulp::Simd;
 
 use super::{Block, Row, first_bad, half_at, part, put};
-use crate::bits;
 use crate::search::{self, Fits};
+use crate::{bits, lanes};
 
 pub(super) struct Q4_0;
 
@@ -51,8 +51,9 @@ impl Block<32, 18> for Q4_0 {
                 |at, x| search::emphasize_lanes(simd, &columns[at..], x, |_| row.mean_square),
             );
             for (g, (x, out)) in x.iter().zip(out).enumerate() {
-                let mut q = [0; 32];
-                fits.symmetric_levels(8, g, x, &mut q);
+                let mut q = [0.0; 32];
+                fits.symmetric_levels(simd, (8, g), x, &mut q);
+                let q = lanes::bytes(&q);
                 *out = pack(fits.scale[g], &q);
             }
         }

@@ -12,8 +12,8 @@ use half::f16;
 use pulp::Simd;
 
 use super::{Block, Row, first_bad, half_at, part, put};
-use crate::bits;
 use crate::search::{self, Fits};
+use crate::{bits, lanes};
 
 pub(super) struct Q4_1;
 
@@ -52,8 +52,9 @@ impl Block<32, 20> for Q4_1 {
                 |at, x| search::emphasize_lanes(simd, &columns[at..], x, |_| row.mean_square),
             );
             for (g, (x, out)) in x.iter().zip(out).enumerate() {
-                let mut q = [0; 32];
-                fits.affine_levels(15, g, x, &mut q);
+                let mut q = [0.0; 32];
+                fits.affine_levels(simd, (15, g), x, &mut q);
+                let q = lanes::bytes(&q);
                 *out = pack(fits.scale[g], -fits.m[g], &q);
             }
         }

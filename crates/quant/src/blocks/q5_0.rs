@@ -13,8 +13,8 @@ use half::f16;
 use pulp::Simd;
 
 use super::{Block, Row, first_bad, half_at, part, put};
-use crate::bits;
 use crate::search::{self, Fits};
+use crate::{bits, lanes};
 
 pub(super) struct Q5_0;
 
@@ -53,8 +53,9 @@ impl Block<32, 22> for Q5_0 {
                 |at, x| search::emphasize_lanes(simd, &columns[at..], x, |_| row.mean_square),
             );
             for (g, (x, out)) in x.iter().zip(out).enumerate() {
-                let mut q = [0; 32];
-                fits.symmetric_levels(16, g, x, &mut q);
+                let mut q = [0.0; 32];
+                fits.symmetric_levels(simd, (16, g), x, &mut q);
+                let q = lanes::bytes(&q);
                 *out = pack(fits.scale[g], &q);
             }
         }

@@ -13,8 +13,8 @@ use half::f16;
 use pulp::Simd;
 
 use super::{Block, Row, first_bad, half_at, part, put};
-use crate::bits;
 use crate::search::{self, Fits};
+use crate::{bits, lanes};
 
 pub(super) struct Q5_1;
 
@@ -54,8 +54,9 @@ impl Block<32, 24> for Q5_1 {
                 |at, x| search::emphasize_lanes(simd, &columns[at..], x, |_| row.mean_square),
             );
             for (g, (x, out)) in x.iter().zip(out).enumerate() {
-                let mut q = [0; 32];
-                fits.affine_levels(31, g, x, &mut q);
+                let mut q = [0.0; 32];
+                fits.affine_levels(simd, (31, g), x, &mut q);
+                let q = lanes::bytes(&q);
                 *out = pack(fits.scale[g], -fits.m[g], &q);
             }
         }

@@ -84,15 +84,13 @@ impl Block<256, 210> for Q6K {
                 for (s, v) in s.iter_mut().zip(scales) {
                     *s = search::nearest(inverse * v).min(127) as i8;
                 }
-                let (exact_d, mut q) = (d.to_f32(), [0; 256]);
+                let (exact_d, mut q) = (d.to_f32(), [0.0; 256]);
                 // The groups were fitted with exact scales; the levels must suit the rounded ones.
                 for (i, q) in q.as_chunks_mut::<16>().0.iter_mut().enumerate() {
                     let (g, d) = (16 * b + i, exact_d * f32::from(s[i]));
-                    match d != 0.0 {
-                        true => search::round_symmetric(32, &groups[g], d, q),
-                        false => fits.symmetric_levels(32, g, &groups[g], q),
-                    }
+                    fits.round_symmetric(simd, (32, g), &groups[g], d, q);
                 }
+                let q = lanes::bytes(&q);
                 put::<0, 128, _>(block, bits::pack::<4, 64, _, _>(&q, 0));
                 put::<128, 64, _>(block, bits::pack::<2, 32, _, _>(&q, 4));
                 put::<192, 16, _>(block, s.map(|s| s as u8));

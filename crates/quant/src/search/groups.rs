@@ -2,7 +2,7 @@
 
 use pulp::Simd;
 
-use super::{Trials, affine, nearest, symmetric, symmetric_by_moves, unsigned_lanes};
+use super::{Trials, affine, symmetric, symmetric_by_moves, unsigned_lanes};
 use crate::lanes::{self, Lanes};
 
 /// Vectors to work on side by side: enough to hide the time of an addition.
@@ -57,26 +57,97 @@ impl Fits {
         }
     }
 
+    /// Levels of group `g`, fitted by [`Fits::affine`], for the scale and minimum that are stored
+    /// for it; those that were found if that scale is 0.
+    #[inline(always)]
+    pub fn round_affine<S: Simd, const N: usize>(
+        &self,
+        simd: S,
+        (top, g): (i32, usize),
+        x: &[f32; N],
+        (d, m): (f32, f32),
+        levels: &mut [f32; N],
+    ) {
+        if d == 0.0 {
+            return self.affine_levels(simd, (top, g), x, levels);
+        }
+        let (d, m) = (Lanes::splat(simd, d), Lanes::splat(simd, m));
+        lanes::transform(
+            simd,
+            x,
+            levels,
+            #[inline(always)]
+            |x| ((x + m) / d).nearest(0.0, top as f32),
+        );
+    }
+
     /// The levels of group `g` that [`Fits::affine`] found.
     #[inline(always)]
-    pub fn affine_levels(&self, top: i32, g: usize, x: &[f32], levels: &mut [u8]) {
-        for (level, x) in levels.iter_mut().zip(x) {
-            *level = nearest(self.inverse[g] * (x - self.min[g])).clamp(0, top) as u8;
+    pub fn affine_levels<S: Simd, const N: usize>(
+        &self,
+        simd: S,
+        (top, g): (i32, usize),
+        x: &[f32; N],
+        levels: &mut [f32; N],
+    ) {
+        let (inverse, min) = (self.inverse[g], self.min[g]);
+        let (inverse, min) = (Lanes::splat(simd, inverse), Lanes::splat(simd, min));
+        lanes::transform(
+            simd,
+            x,
+            levels,
+            #[inline(always)]
+            |x| (inverse * (x - min)).nearest(0.0, top as f32),
+        );
+    }
+
+    /// Levels of group `g`, fitted by [`Fits::symmetric`], for the scale that is stored for it;
+    /// those that were found if that scale is 0.
+    #[inline(always)]
+    pub fn round_symmetric<S: Simd, const N: usize>(
+        &self,
+        simd: S,
+        (half, g): (i32, usize),
+        x: &[f32; N],
+        d: f32,
+        levels: &mut [f32; N],
+    ) {
+        if d == 0.0 {
+            return self.symmetric_levels(simd, (half, g), x, levels);
         }
+        let (half, d) = (half as f32, Lanes::splat(simd, d));
+        lanes::transform(
+            simd,
+            x,
+            levels,
+            #[inline(always)]
+            |x| (x / d).nearest(-half, half - 1.0) + x.constant(half),
+        );
     }
 
     /// The levels of group `g` that [`Fits::symmetric`] found.
     #[inline(always)]
-    pub fn symmetric_levels(&self, half: i32, g: usize, x: &[f32], levels: &mut [u8]) {
+    pub fn symmetric_levels<S: Simd, const N: usize>(
+        &self,
+        simd: S,
+        (half, g): (i32, usize),
+        x: &[f32; N],
+        levels: &mut [f32; N],
+    ) {
+        let half = half as f32;
         let inverse = self.inverse[g];
         if inverse == 0.0 {
             // The levels of a group of zeros are 0, not `half`: its scale is 0.
-            levels.fill(0);
-            return;
+            return levels.fill(0.0);
         }
-        for (level, x) in levels.iter_mut().zip(x) {
-            *level = (nearest(inverse * x).clamp(-half, half - 1) + half) as u8;
-        }
+        let inverse = Lanes::splat(simd, inverse);
+        lanes::transform(
+            simd,
+            x,
+            levels,
+            #[inline(always)]
+            |x| (inverse * x).nearest(-half, half - 1.0) + x.constant(half),
+        );
     }
 
     /// [`symmetric`] for each group; `weigh` makes the weights, given the number of the first group.
@@ -105,8 +176,8 @@ impl Fits {
         simd: S,
         half: i32,
         groups: &[[f32; N]],
-    ) -> [[u8; N]; MOST] {
-        let mut levels = [[0; N]; MOST];
+    ) -> [[f32; N]; MOST] {
+        let mut levels = [[0.0; N]; MOST];
         for at in (0..groups.len()).step_by(Lanes::<S, WIDTH_OF_MOVES>::COUNT) {
             let x = Lanes::<S, WIDTH_OF_MOVES>::transpose(simd, &groups[at..]);
             let (scale, found) = symmetric_by_moves(half, &x);
@@ -122,11 +193,11 @@ impl Fits {
 fn store_levels<S: Simd, const U: usize, const N: usize>(
     found: &[Lanes<S, U>; N],
     offset: f32,
-    groups: &mut [[u8; N]],
+    groups: &mut [[f32; N]],
 ) {
     for (i, found) in found.iter().enumerate() {
         for (levels, level) in groups.iter_mut().zip(found.as_slice()) {
-            levels[i] = (level + offset) as u8;
+            levels[i] = level + offset;
         }
     }
 }
@@ -139,7 +210,7 @@ pub(crate) fn unsigned_groups<S: Simd, const N: usize, const GROUPS: usize>(
     groups: &[[f32; N]],
     weights: &[[f32; N]],
 ) -> ([f32; GROUPS], [[u8; N]; GROUPS]) {
-    let (mut scales, mut levels) = ([0.0; GROUPS], [[0; N]; GROUPS]);
+    let (mut scales, mut levels) = ([0.0; GROUPS], [[0.0; N]; GROUPS]);
     for at in (0..groups.len()).step_by(Lanes::<S, 1>::COUNT) {
         let x = Lanes::<S, 1>::transpose(simd, &groups[at..]);
         let weights = Lanes::transpose(simd, &weights[at..]);
@@ -147,7 +218,11 @@ pub(crate) fn unsigned_groups<S: Simd, const N: usize, const GROUPS: usize>(
         scale.store(&mut scales[at..]);
         store_levels(&found, 0.0, &mut levels[at..]);
     }
-    (scales, levels)
+    let mut bytes = [[0; N]; GROUPS];
+    for (bytes, levels) in bytes.iter_mut().zip(&levels) {
+        *bytes = lanes::bytes(levels);
+    }
+    (scales, bytes)
 }
 
 /// Importance weights of the groups from `at` on, emphasized: large values count more than small

@@ -11,6 +11,8 @@
 
 mod affine;
 mod groups;
+#[cfg(test)]
+mod scalar;
 mod symmetric;
 mod unsigned;
 
@@ -52,10 +54,27 @@ pub(crate) fn magnitude(x: &[f32]) -> f32 {
     f32::from_bits(x.iter().fold(0, |max, x| x.abs().to_bits().max(max)))
 }
 
-/// The value of largest magnitude, with its sign; the first of equals, 0 if all are 0.
+/// The value of largest magnitude, with its sign; the first of equals, 0 if all are 0. NaN counts
+/// for nothing.
 #[inline(always)]
 pub(crate) fn extreme(x: &[f32]) -> f32 {
     x.iter().fold(0.0, |best: f32, &v| if best.abs() < v.abs() { v } else { best })
+}
+
+/// The same of finite numbers, without one having to wait for the one before.
+#[inline(always)]
+fn extreme_of_finite<const N: usize>(x: &[f32; N]) -> f32 {
+    let magnitude = magnitude(x);
+    let (mut positive, mut negative) = (false, false);
+    for &v in x {
+        positive |= v == magnitude;
+        negative |= v == -magnitude;
+    }
+    match (positive, negative) {
+        (true, false) => magnitude,
+        (false, true) => -magnitude,
+        _ => extreme(x),
+    }
 }
 
 /// The largest of these and 0.
@@ -95,27 +114,11 @@ pub(crate) fn emphasize<const N: usize>(
     std::array::from_fn(|i| importance[i] * (energy + x[i] * x[i]).sqrt())
 }
 
-/// Levels `0..2 * half` of `x ~ d * (level - half)` for a given scale other than 0.
-#[inline(always)]
-pub(crate) fn round_symmetric(half: i32, x: &[f32], d: f32, levels: &mut [u8]) {
-    for (level, x) in levels.iter_mut().zip(x) {
-        *level = (nearest(x / d).clamp(-half, half - 1) + half) as u8;
-    }
-}
-
-/// Levels `0..=top` of `x ~ d * level - m` for a given minimum and a given scale other than 0.
-#[inline(always)]
-pub(crate) fn round_affine(top: i32, x: &[f32], d: f32, m: f32, levels: &mut [u8]) {
-    for (level, x) in levels.iter_mut().zip(x) {
-        *level = nearest((x + m) / d).clamp(0, top) as u8;
-    }
-}
-
 /// Scale and levels `0..2 * half` of `x ~ scale * (level - half)` without a search: the extreme
 /// gets level 0 (`quantize_row_q4_0_ref`, `quantize_row_q5_0_ref`).
 #[inline(always)]
 pub(crate) fn offset_levels<const N: usize>(half: u8, x: &[f32; N], levels: &mut [u8; N]) -> f32 {
-    let scale = extreme(x) / -f32::from(half);
+    let scale = extreme_of_finite(x) / -f32::from(half);
     let inverse = inverse(scale);
     let middle = f32::from(half) + 0.5;
     for (level, x) in levels.iter_mut().zip(x) {
