@@ -72,6 +72,24 @@ pub(crate) fn unpack<
     levels
 }
 
+/// Levels less `zero`, as floats.
+///
+/// A loop of its own over a whole block: long enough for the compiler to make vectors of it.
+#[inline(always)]
+pub(crate) fn floats<const LEN: usize>(levels: &[u8; LEN], zero: i32, out: &mut [f32; LEN]) {
+    for (x, &level) in out.iter_mut().zip(levels) {
+        *x = (i32::from(level) - zero) as f32;
+    }
+}
+
+/// Adds the high bits of levels to the low `BITS`.
+#[inline(always)]
+pub(crate) fn join<const BITS: usize, const LEN: usize>(low: &mut [u8; LEN], high: &[u8; LEN]) {
+    for (low, high) in low.iter_mut().zip(high) {
+        *low |= high << BITS;
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -194,6 +194,40 @@ impl<S: Simd, const U: usize> Lanes<S, U> {
         ) - self.constant(ROUND)
     }
 
+    /// The nearest integers, but no less than `low`, of magnitudes below 2^22 only.
+    #[inline(always)]
+    pub fn nearest_from(self, low: f32) -> Self {
+        let (round, low) = (self.constant(ROUND), self.constant(ROUND + low));
+        let rounded = self + round;
+        rounded.zip(
+            low,
+            #[inline(always)]
+            |simd, a, b| simd.max_f32s(a, b),
+        ) - round
+    }
+
+    /// The nearest integers, halves away from zero; 0 for magnitudes from 2^22 on and for NaN.
+    #[inline(always)]
+    pub fn round_half_away(self) -> Self {
+        let (zero, one, half) = (self.constant(0.0), self.constant(1.0), self.constant(0.5));
+        let even = (self + self.constant(ROUND)) - self.constant(ROUND);
+        let rest = self - even;
+        let up = rest.equal(half) & self.more(zero);
+        let down = rest.equal(half.negative()) & self.less(zero);
+        let away = up.select(even + one, down.select(even - one, even));
+        self.abs().less(self.constant(4_194_304.0)).select(away, zero)
+    }
+
+    /// The integers below, from 0 to `high`; 0 for infinities and NaN.
+    #[inline(always)]
+    pub fn floor(self, high: f32) -> Self {
+        let (zero, high) = (self.constant(0.0), self.constant(high));
+        let nearest = self.nearest(0.0, 255.0);
+        let floor = nearest.more(self).select(nearest - self.constant(1.0), nearest);
+        let floor = floor.less(zero).select(zero, floor);
+        floor.more(high).select(high, floor)
+    }
+
     /// The nearest integers, as `search::nearest` finds them, modulo 256.
     #[inline(always)]
     pub fn nearest_byte(self) -> Self {

@@ -38,12 +38,10 @@ impl Block<256, 84> for Q2K {
         let d = half_at::<80, _>(block).to_f32();
         let dmin = half_at::<82, _>(block).to_f32();
         let q = bits::unpack::<2, 32, _, 256>(part::<16, 64, _>(block));
-        let groups = out.as_chunks_mut::<16>().0.iter_mut().zip(q.as_chunks::<16>().0);
-        for ((out, q), sm) in groups.zip(part::<0, 16, _>(block)) {
+        bits::floats(&q, 0, out);
+        for (out, sm) in out.as_chunks_mut::<16>().0.iter_mut().zip(part::<0, 16, _>(block)) {
             let (d, m) = (d * f32::from(sm & 15), dmin * f32::from(sm >> 4));
-            for (x, &q) in out.iter_mut().zip(q) {
-                *x = d * f32::from(q) - m;
-            }
+            out.iter_mut().for_each(|x| *x = d * *x - m);
         }
     }
 

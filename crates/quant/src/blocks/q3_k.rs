@@ -38,14 +38,13 @@ impl Block<256, 110> for Q3K {
     fn decode(block: &[u8; 110], out: &mut [f32; 256]) {
         let d = half_at::<108, _>(block).to_f32();
         let high = bits::unpack::<1, 32, _, 256>(part::<0, 32, _>(block));
-        let low = bits::unpack::<2, 32, _, 256>(part::<32, 64, _>(block));
-        let q = low.as_chunks::<16>().0.iter().zip(high.as_chunks::<16>().0);
-        let groups = out.as_chunks_mut::<16>().0.iter_mut().zip(q);
-        for ((out, (low, high)), s) in groups.zip(unpack(part::<96, 12, _>(block))) {
+        let mut q = bits::unpack::<2, 32, _, 256>(part::<32, 64, _>(block));
+        bits::join::<2, _>(&mut q, &high);
+        bits::floats(&q, 4, out);
+        let s = unpack(part::<96, 12, _>(block));
+        for (out, s) in out.as_chunks_mut::<16>().0.iter_mut().zip(s) {
             let d = d * (i32::from(s) - 32) as f32;
-            for ((x, &low), &high) in out.iter_mut().zip(low).zip(high) {
-                *x = d * (i32::from(low | high << 2) - 4) as f32;
-            }
+            out.iter_mut().for_each(|x| *x *= d);
         }
     }
 

@@ -34,8 +34,7 @@ impl Block<32, 18> for Q4_0 {
     fn encode_row<S: Simd>(simd: S, row: Row<32>, out: &mut [[u8; 18]]) {
         let Some(columns) = row.columns else {
             for (x, out) in row.x.iter().zip(out) {
-                let mut q = [0; 32];
-                let d = search::offset_levels(8, x, &mut q);
+                let (d, q) = search::offset_levels(simd, 8, x);
                 *out = pack(d, &q);
             }
             return;

@@ -33,12 +33,11 @@ impl Block<256, 144> for Q4K {
         let d = half_at::<0, _>(block).to_f32();
         let dmin = half_at::<2, _>(block).to_f32();
         let q = bits::unpack::<4, 32, _, 256>(part::<16, 128, _>(block));
-        for (g, (out, q)) in out.chunks_exact_mut(32).zip(q.chunks_exact(32)).enumerate() {
+        bits::floats(&q, 0, out);
+        for (g, out) in out.as_chunks_mut::<32>().0.iter_mut().enumerate() {
             let (s, m) = k_affine::unpack(part::<4, 12, _>(block), g);
             let (d, m) = (d * f32::from(s), dmin * f32::from(m));
-            for (x, &q) in out.iter_mut().zip(q) {
-                *x = d * f32::from(q) - m;
-            }
+            out.iter_mut().for_each(|x| *x = d * *x - m);
         }
     }
 

@@ -36,8 +36,7 @@ impl Block<32, 22> for Q5_0 {
     fn encode_row<S: Simd>(simd: S, row: Row<32>, out: &mut [[u8; 22]]) {
         let Some(columns) = row.columns else {
             for (x, out) in row.x.iter().zip(out) {
-                let mut q = [0; 32];
-                let d = search::offset_levels(16, x, &mut q);
+                let (d, q) = search::offset_levels(simd, 16, x);
                 *out = pack(d, &q);
             }
             return;

@@ -37,8 +37,7 @@ impl Block<32, 24> for Q5_1 {
     fn encode_row<S: Simd>(simd: S, row: Row<32>, out: &mut [[u8; 24]]) {
         let Some(columns) = row.columns else {
             for (x, out) in row.x.iter().zip(out) {
-                let mut q = [0; 32];
-                let (d, m) = search::spread_levels(31, x, &mut q);
+                let (d, m, q) = search::spread_levels(simd, 31, x);
                 *out = pack(d, m, &q);
             }
             return;

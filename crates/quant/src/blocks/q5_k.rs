@@ -34,14 +34,13 @@ impl Block<256, 176> for Q5K {
         let d = half_at::<0, _>(block).to_f32();
         let dmin = half_at::<2, _>(block).to_f32();
         let high = bits::unpack::<1, 32, _, 256>(part::<16, 32, _>(block));
-        let low = bits::unpack::<4, 32, _, 256>(part::<48, 128, _>(block));
-        let q = low.chunks_exact(32).zip(high.chunks_exact(32));
-        for (g, (out, (low, high))) in out.chunks_exact_mut(32).zip(q).enumerate() {
+        let mut q = bits::unpack::<4, 32, _, 256>(part::<48, 128, _>(block));
+        bits::join::<4, _>(&mut q, &high);
+        bits::floats(&q, 0, out);
+        for (g, out) in out.as_chunks_mut::<32>().0.iter_mut().enumerate() {
             let (s, m) = k_affine::unpack(part::<4, 12, _>(block), g);
             let (d, m) = (d * f32::from(s), dmin * f32::from(m));
-            for ((x, &low), &high) in out.iter_mut().zip(low).zip(high) {
-                *x = d * f32::from(low | high << 4) - m;
-            }
+            out.iter_mut().for_each(|x| *x = d * *x - m);
         }
     }
 

@@ -32,15 +32,13 @@ impl Block<256, 210> for Q6K {
     #[inline(always)]
     fn decode(block: &[u8; 210], out: &mut [f32; 256]) {
         let d = half_at::<208, _>(block).to_f32();
-        let low = bits::unpack::<4, 64, _, 256>(part::<0, 128, _>(block));
+        let mut q = bits::unpack::<4, 64, _, 256>(part::<0, 128, _>(block));
         let high = bits::unpack::<2, 32, _, 256>(part::<128, 64, _>(block));
-        let q = low.as_chunks::<16>().0.iter().zip(high.as_chunks::<16>().0);
-        let groups = out.as_chunks_mut::<16>().0.iter_mut().zip(q);
-        for ((out, (low, high)), &s) in groups.zip(part::<192, 16, _>(block)) {
+        bits::join::<4, _>(&mut q, &high);
+        bits::floats(&q, 32, out);
+        for (out, &s) in out.as_chunks_mut::<16>().0.iter_mut().zip(part::<192, 16, _>(block)) {
             let d = d * f32::from(s as i8);
-            for ((x, &low), &high) in out.iter_mut().zip(low).zip(high) {
-                *x = d * (i32::from(low | high << 4) - 32) as f32;
-            }
+            out.iter_mut().for_each(|x| *x *= d);
         }
     }
 

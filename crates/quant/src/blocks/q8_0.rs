@@ -8,8 +8,10 @@
 
 use gguf::TensorType;
 use half::f16;
+use pulp::Simd;
 
-use super::{Block, Weights, first_bad, half_at, part, put};
+use super::{Block, Row, first_bad, half_at, part, put};
+use crate::lanes::{self, Lanes};
 use crate::search;
 
 pub(super) struct Q8_0;
@@ -27,17 +29,21 @@ impl Block<32, 34> for Q8_0 {
 
     /// The official encoder makes no use of importance weights.
     #[inline(always)]
-    fn encode(x: &[f32; 32], _: Option<Weights<32>>) -> [u8; 34] {
-        let d = search::magnitude(x) / 127.0;
-        let inverse = search::inverse(d);
-        let mut q = [0; 32];
-        for (q, x) in q.iter_mut().zip(x) {
-            *q = search::round_half_away(x * inverse) as u8;
+    fn encode_row<S: Simd>(simd: S, row: Row<32>, out: &mut [[u8; 34]]) {
+        for (x, block) in row.x.iter().zip(out) {
+            let d = search::magnitude(x) / 127.0;
+            let inverse = Lanes::splat(simd, search::inverse(d));
+            let mut q = [0.0; 32];
+            lanes::transform(
+                simd,
+                x,
+                &mut q,
+                #[inline(always)]
+                |x| (x * inverse).round_half_away(),
+            );
+            put::<0, 2, _>(block, f16::from_f32(d).to_le_bytes());
+            put::<2, 32, _>(block, lanes::bytes(&q));
         }
-        let mut block = [0; 34];
-        put::<0, 2, _>(&mut block, f16::from_f32(d).to_le_bytes());
-        put::<2, 32, _>(&mut block, q);
-        block
     }
 
     fn bad_scale(block: &[u8; 34]) -> Option<(&'static str, f32)> {

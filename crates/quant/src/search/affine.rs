@@ -71,15 +71,15 @@ pub(crate) fn affine<S: Simd, const U: usize, const N: usize>(
     for i in 0..=trials.count {
         // `min` is the best so far, not the group's own: each success shifts the later trials.
         let inverse = zero.constant(trials.first + trials.step * i as f32 + top) / (max - min);
-        let (mut sum_l, mut sum_ll, mut sum_xl) = (zero, zero, zero);
-        for ((level, &x), &w) in levels.iter_mut().zip(x).zip(weights) {
-            let l = (inverse * (x - min)).nearest(0.0, top);
-            *level = l;
-            let wl = w * l;
-            sum_l = sum_l + wl;
-            sum_ll = sum_ll + wl * l;
-            sum_xl = sum_xl + wl * x;
-        }
+        // Levels grow with x: where those of the smallest and the largest are, all are. Most trials
+        // need neither the upper limit nor care for numbers that rounding is not made for.
+        let (low, high) = (inverse * (lowest - min), inverse * (max - min));
+        let (above, below) = (zero.constant(-4e6), zero.constant(top + 0.5));
+        let tame = low.more(above) & high.more(above) & low.less(below) & high.less(below);
+        let [sum_l, sum_ll, sum_xl] = match (!tame).any() {
+            false => sums::<_, _, _, true>(top, x, weights, inverse, min, &mut levels),
+            true => sums::<_, _, _, false>(top, x, weights, inverse, min, &mut levels),
+        };
         let det = sum_w * sum_ll - sum_l * sum_l;
         let mut new_scale = (sum_w * sum_xl - sum_x * sum_l) / det;
         let mut new_min = (sum_ll * sum_x - sum_l * sum_xl) / det;
@@ -102,6 +102,30 @@ pub(crate) fn affine<S: Simd, const U: usize, const N: usize>(
         inverse: flat.select(zero, best_inverse),
         min: flat.select(lowest, best_min),
     }
+}
+
+/// The levels of a trial, and their sums of w*l, w*l*l and w*l*x. `TAME`: none can exceed `top`.
+#[inline(always)]
+fn sums<S: Simd, const U: usize, const N: usize, const TAME: bool>(
+    top: f32,
+    x: &[Lanes<S, U>; N],
+    weights: &[Lanes<S, U>; N],
+    inverse: Lanes<S, U>,
+    min: Lanes<S, U>,
+    levels: &mut [Lanes<S, U>; N],
+) -> [Lanes<S, U>; 3] {
+    let zero = x[0].constant(0.0);
+    let (mut sum_l, mut sum_ll, mut sum_xl) = (zero, zero, zero);
+    for ((level, &x), &w) in levels.iter_mut().zip(x).zip(weights) {
+        let v = inverse * (x - min);
+        let l = if TAME { v.nearest_from(0.0) } else { v.nearest(0.0, top) };
+        *level = l;
+        let wl = w * l;
+        sum_l = sum_l + wl;
+        sum_ll = sum_ll + wl * l;
+        sum_xl = sum_xl + wl * x;
+    }
+    [sum_l, sum_ll, sum_xl]
 }
 
 /// The weighted error of a trial.

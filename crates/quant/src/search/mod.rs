@@ -9,6 +9,10 @@
 //! from, rather than levels: making them again from contiguous floats is quicker than putting
 //! lanes back in order.
 
+use pulp::Simd;
+
+use crate::lanes::{self, Lanes};
+
 mod affine;
 mod groups;
 #[cfg(test)]
@@ -117,38 +121,45 @@ pub(crate) fn emphasize<const N: usize>(
 /// Scale and levels `0..2 * half` of `x ~ scale * (level - half)` without a search: the extreme
 /// gets level 0 (`quantize_row_q4_0_ref`, `quantize_row_q5_0_ref`).
 #[inline(always)]
-pub(crate) fn offset_levels<const N: usize>(half: u8, x: &[f32; N], levels: &mut [u8; N]) -> f32 {
-    let scale = extreme_of_finite(x) / -f32::from(half);
-    let inverse = inverse(scale);
-    let middle = f32::from(half) + 0.5;
-    for (level, x) in levels.iter_mut().zip(x) {
-        *level = truncate(x * inverse + middle).min(2 * half - 1);
-    }
-    scale
+pub(crate) fn offset_levels<S: Simd, const N: usize>(
+    simd: S,
+    half: u8,
+    x: &[f32; N],
+) -> (f32, [u8; N]) {
+    let half = f32::from(half);
+    let scale = extreme_of_finite(x) / -half;
+    let inverse = Lanes::splat(simd, inverse(scale));
+    let mut levels = [0.0; N];
+    lanes::transform(
+        simd,
+        x,
+        &mut levels,
+        #[inline(always)]
+        |x| (x * inverse + x.constant(half + 0.5)).floor(2.0 * half - 1.0),
+    );
+    (scale, lanes::bytes(&levels))
 }
 
 /// Scale, minimum and levels `0..=top` of `x ~ scale * level + min` without a search: the levels
 /// span the range of x (`quantize_row_q4_1_ref`, `quantize_row_q5_1_ref`).
 #[inline(always)]
-pub(crate) fn spread_levels<const N: usize>(
+pub(crate) fn spread_levels<S: Simd, const N: usize>(
+    simd: S,
     top: u8,
     x: &[f32; N],
-    levels: &mut [u8; N],
-) -> (f32, f32) {
+) -> (f32, f32, [u8; N]) {
     let (min, max) = range(x);
     let scale = (max - min) / f32::from(top);
-    let inverse = inverse(scale);
-    for (level, x) in levels.iter_mut().zip(x) {
-        *level = truncate((x - min) * inverse + 0.5).min(top);
-    }
-    (scale, min)
-}
-
-/// The integer part of a small non-negative number. A scale too small for its reciprocal gives
-/// infinities and NaN here: 0, as the conversion instruction of x86-64 does.
-#[inline(always)]
-fn truncate(v: f32) -> u8 {
-    if v < 256.0 { v as u8 } else { 0 }
+    let inverse = Lanes::splat(simd, inverse(scale));
+    let mut levels = [0.0; N];
+    lanes::transform(
+        simd,
+        x,
+        &mut levels,
+        #[inline(always)]
+        |x| ((x - x.constant(min)) * inverse + x.constant(0.5)).floor(f32::from(top)),
+    );
+    (scale, min, lanes::bytes(&levels))
 }
 
 /// Searches `scale` and levels `0..=top` for non-negative `x ~ scale * level`: nine scales, then
