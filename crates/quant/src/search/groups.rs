@@ -136,7 +136,7 @@ impl Fits {
     ) {
         let half = half as f32;
         let inverse = self.inverse[g];
-        if inverse == 0.0 {
+        if inverse.is_nan() {
             // The levels of a group of zeros are 0, not `half`: its scale is 0.
             return levels.fill(0.0);
         }

@@ -183,6 +183,8 @@ fn groups() -> (Vec<[f32; 32]>, Vec<[f32; 32]>) {
             61 => group = group.map(|x| f32::MAX * x.signum()),
             62 => group = group.map(|x| x.abs().min(0.9) * 1e-15),
             63 => group = group.map(|x| x.round()),
+            // Not a weight, but the scale of a group can overflow.
+            64 => group[3] = f32::INFINITY,
             _ => {}
         }
         x.push(group);

@@ -21,8 +21,8 @@ fn extreme<S: Simd, const U: usize, const N: usize>(x: &[Lanes<S, U>; N]) -> Lan
 /// around the one that puts the extreme at level 0, each followed by the least-squares scale
 /// (`make_qx_quants` with `rmse_type` 1).
 ///
-/// Returns the scale and the inverse of the trial that won, from which [`super::trial_levels`] are.
-/// Both are 0 for a group of zeros.
+/// Returns the scale and the inverse of the trial that won, from which its levels can be made again.
+/// For a group of zeros these are 0 and NaN.
 #[inline(always)]
 pub(crate) fn symmetric<S: Simd, const U: usize, const N: usize>(
     half: i32,
@@ -50,7 +50,7 @@ pub(crate) fn symmetric<S: Simd, const U: usize, const N: usize>(
         scale = won.select(quotient, scale);
         best = won.select(quotient * xl, best);
     }
-    (none.select(zero, scale), none.select(zero, chosen))
+    (none.select(zero, scale), none.select(zero.constant(f32::NAN), chosen))
 }
 
 /// Sums of w*x*l and w*l*l for a trial's levels; their quotient is the least-squares scale.
