@@ -1,13 +1,13 @@
 //! Speed of every codec on one thread, in million weights per second.
 //!
-//! `cargo bench -p gguf-kit-quant --bench codecs [-- NAME]` measures all types, or those whose
-//! name contains NAME.
+//! `cargo bench -p gguf-kit-quant --bench codecs [-- NAME] [--isa SET]` measures all types, or
+//! those whose name contains NAME, by the widest vectors or those of SET: scalar, avx2, avx512, neon.
 
 use std::hint::black_box;
 use std::time::{Duration, Instant};
 
 use gguf::TensorType;
-use gguf_quant::codec;
+use gguf_quant::{InstructionSet, codec};
 
 const COLUMNS: usize = 4096;
 const TIME: Duration = Duration::from_millis(100);
@@ -26,8 +26,19 @@ fn speed(mut f: impl FnMut()) -> f64 {
 }
 
 fn main() {
-    // cargo passes `--bench`, which is no name.
-    let wanted = std::env::args().skip(1).find(|a| !a.starts_with('-')).unwrap_or_default();
+    let (mut wanted, mut instructions) = (String::new(), InstructionSet::widest());
+    let mut arguments = std::env::args().skip(1);
+    while let Some(argument) = arguments.next() {
+        if argument == "--isa" {
+            let name = arguments.next().expect("--isa is followed by a name");
+            let mut sets = InstructionSet::available().into_iter();
+            let set = sets.find(|set| set.to_string() == name);
+            instructions = set.unwrap_or_else(|| panic!("this processor has no {name}"));
+        } else if !argument.starts_with('-') {
+            // cargo passes `--bench`, which is no name.
+            wanted = argument;
+        }
+    }
     // Bell-shaped enough: sums of four uniform numbers.
     let mut state = 1u64;
     let mut uniform = || {
@@ -39,7 +50,7 @@ fn main() {
     let weights: Vec<f32> = (0..COLUMNS).map(|_| uniform() + 1.0).collect();
 
     println!(
-        "{:<9} {:>10} {:>10} {:>10}   million weights/s",
+        "{:<9} {:>10} {:>10} {:>10}   million weights/s by {instructions}",
         "type", "encode", "imatrix", "decode"
     );
     for ty in TensorType::all().filter(|ty| ty.name().contains(&wanted)) {
@@ -49,13 +60,17 @@ fn main() {
         let row = if is_integer { &integers } else { &row };
         let mut bytes = vec![0; ty.byte_len(&[COLUMNS as u64]).unwrap() as usize];
         let mut out = vec![0.0; COLUMNS];
-        let weighted =
-            speed(|| codec.encode_row(black_box(row), Some(&weights), &mut bytes).unwrap());
+        let weighted = speed(|| {
+            codec.encode_row_with(instructions, black_box(row), Some(&weights), &mut bytes).unwrap()
+        });
         let plain = match codec.requires_weights() {
             true => f64::NAN,
-            false => speed(|| codec.encode_row(black_box(row), None, &mut bytes).unwrap()),
+            false => speed(|| {
+                codec.encode_row_with(instructions, black_box(row), None, &mut bytes).unwrap()
+            }),
         };
-        let decode = speed(|| codec.decode_row(black_box(&bytes), &mut out).unwrap());
+        let decode =
+            speed(|| codec.decode_row_with(instructions, black_box(&bytes), &mut out).unwrap());
         println!("{ty:<9} {plain:>10.1} {weighted:>10.1} {decode:>10.0}");
     }
 }

@@ -7,20 +7,33 @@
 //! So with STRIDE 16 and BITS 4 the low nibbles of 16 bytes are weights 0 to 15, the high nibbles
 //! weights 16 to 31; with STRIDE 1 neighbouring weights are neighbouring bits.
 
+/// Eight bytes are worked on at once where neighbouring bytes hold neighbouring weights: no field
+/// crosses a byte.
+const EACH_BYTE: u64 = 0x0101_0101_0101_0101;
+
 /// Packs `BITS` bits of each level, from bit `from` upwards.
-#[inline]
+#[inline(always)]
 pub(crate) fn pack<const BITS: usize, const STRIDE: usize, const LEN: usize, const BYTES: usize>(
     levels: &[u8; LEN],
     from: u32,
 ) -> [u8; BYTES] {
     const { assert!(LEN * BITS == BYTES * 8 && BYTES.is_multiple_of(STRIDE)) }
-    let mask = (1 << BITS) - 1;
+    let mask = (1u64 << BITS) - 1;
     let mut packed = [0; BYTES];
     let groups = packed.as_chunks_mut::<STRIDE>().0.iter_mut();
     for (bytes, levels) in groups.zip(levels.chunks_exact(STRIDE * 8 / BITS)) {
         for (k, levels) in levels.as_chunks::<STRIDE>().0.iter().enumerate() {
-            for (byte, level) in bytes.iter_mut().zip(levels) {
-                *byte |= ((level >> from) & mask) << (k * BITS);
+            if STRIDE.is_multiple_of(8) {
+                let words = bytes.as_chunks_mut().0.iter_mut().zip(levels.as_chunks().0);
+                for (bytes, levels) in words {
+                    let fields = (u64::from_le_bytes(*levels) >> from) & (mask * EACH_BYTE);
+                    let others = u64::from_le_bytes(*bytes);
+                    *bytes = (others | fields << (k * BITS)).to_le_bytes();
+                }
+            } else {
+                for (byte, level) in bytes.iter_mut().zip(levels) {
+                    *byte |= ((level >> from) & mask as u8) << (k * BITS);
+                }
             }
         }
     }
@@ -28,7 +41,7 @@ pub(crate) fn pack<const BITS: usize, const STRIDE: usize, const LEN: usize, con
 }
 
 /// The numbers that [`pack`] packed, each in `0..1 << BITS`.
-#[inline]
+#[inline(always)]
 pub(crate) fn unpack<
     const BITS: usize,
     const STRIDE: usize,
@@ -38,17 +51,43 @@ pub(crate) fn unpack<
     packed: &[u8; BYTES],
 ) -> [u8; LEN] {
     const { assert!(LEN * BITS == BYTES * 8 && BYTES.is_multiple_of(STRIDE)) }
-    let mask = (1 << BITS) - 1;
+    let mask = (1u64 << BITS) - 1;
     let mut levels = [0; LEN];
     let groups = packed.as_chunks::<STRIDE>().0.iter();
     for (bytes, levels) in groups.zip(levels.chunks_exact_mut(STRIDE * 8 / BITS)) {
         for (k, levels) in levels.as_chunks_mut::<STRIDE>().0.iter_mut().enumerate() {
-            for (level, byte) in levels.iter_mut().zip(bytes) {
-                *level = (byte >> (k * BITS)) & mask;
+            if STRIDE.is_multiple_of(8) {
+                let words = levels.as_chunks_mut().0.iter_mut().zip(bytes.as_chunks().0);
+                for (levels, bytes) in words {
+                    let fields = u64::from_le_bytes(*bytes) >> (k * BITS);
+                    *levels = (fields & (mask * EACH_BYTE)).to_le_bytes();
+                }
+            } else {
+                for (level, byte) in levels.iter_mut().zip(bytes) {
+                    *level = (byte >> (k * BITS)) & mask as u8;
+                }
             }
         }
     }
     levels
+}
+
+/// Levels less `zero`, as floats.
+///
+/// A loop of its own over a whole block: long enough for the compiler to make vectors of it.
+#[inline(always)]
+pub(crate) fn floats<const LEN: usize>(levels: &[u8; LEN], zero: i32, out: &mut [f32; LEN]) {
+    for (x, &level) in out.iter_mut().zip(levels) {
+        *x = (i32::from(level) - zero) as f32;
+    }
+}
+
+/// Adds the high bits of levels to the low `BITS`.
+#[inline(always)]
+pub(crate) fn join<const BITS: usize, const LEN: usize>(low: &mut [u8; LEN], high: &[u8; LEN]) {
+    for (low, high) in low.iter_mut().zip(high) {
+        *low |= high << BITS;
+    }
 }
 
 #[cfg(test)]

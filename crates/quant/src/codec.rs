@@ -1,11 +1,13 @@
 //! Rows of floats to bytes and back, for every type that has a codec.
 
 use std::fmt;
+use std::marker::PhantomData;
 
 use gguf::TensorType;
+use pulp::{Simd, WithSimd};
 
-use crate::blocks::{self, Block, Weights};
-use crate::dispatch::widest;
+use crate::blocks::{self, Block, Row};
+use crate::dispatch::InstructionSet;
 use crate::search;
 
 /// The encoder, decoder and checker of one tensor type; from [`codec`].
@@ -15,10 +17,16 @@ pub struct Codec {
     // All are called with lengths that fit each other and a whole number of blocks; `encode` after
     // `check`, and with weights if they are required.
     check: fn(&[f32]) -> Result<(), CodecError>,
-    decode: fn(&[u8], &mut [f32]),
-    encode: fn(&[f32], Option<&[f32]>, &mut [u8]),
+    decode: Decode,
+    encode: Encode,
     find_bad: fn(&[u8]) -> Option<BadBlock>,
 }
+
+/// Decodes whole blocks.
+pub(crate) type Decode = fn(InstructionSet, &[u8], &mut [f32]);
+
+/// Encodes whole blocks.
+pub(crate) type Encode = fn(InstructionSet, &[f32], Option<&[f32]>, &mut [u8]);
 
 /// Why a row could not be encoded or decoded.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
@@ -208,8 +216,21 @@ impl Codec {
     /// # Errors
     /// If the lengths do not fit each other or the block size.
     pub fn decode_row(&self, bytes: &[u8], out: &mut [f32]) -> Result<(), CodecError> {
+        self.decode_row_with(InstructionSet::widest(), bytes, out)
+    }
+
+    /// [`Codec::decode_row`] by these instructions. The floats do not depend on them.
+    ///
+    /// # Errors
+    /// As [`Codec::decode_row`].
+    pub fn decode_row_with(
+        &self,
+        instructions: InstructionSet,
+        bytes: &[u8],
+        out: &mut [f32],
+    ) -> Result<(), CodecError> {
         self.check_lengths(out.len(), bytes.len())?;
-        (self.decode)(bytes, out);
+        (self.decode)(instructions, bytes, out);
         Ok(())
     }
 
@@ -237,6 +258,20 @@ impl Codec {
         weights: Option<&[f32]>,
         out: &mut [u8],
     ) -> Result<(), CodecError> {
+        self.encode_row_with(InstructionSet::widest(), row, weights, out)
+    }
+
+    /// [`Codec::encode_row`] by these instructions. The bytes do not depend on them.
+    ///
+    /// # Errors
+    /// As [`Codec::encode_row`].
+    pub fn encode_row_with(
+        &self,
+        instructions: InstructionSet,
+        row: &[f32],
+        weights: Option<&[f32]>,
+        out: &mut [u8],
+    ) -> Result<(), CodecError> {
         self.check_lengths(row.len(), out.len())?;
         (self.check)(row)?;
         if weights.is_none() && self.requires_weights {
@@ -251,7 +286,7 @@ impl Codec {
                 return Err(CodecError::WeightNotFinite { position, value });
             }
         }
-        (self.encode)(row, weights, out);
+        (self.encode)(instructions, row, weights, out);
         Ok(())
     }
 
@@ -284,8 +319,8 @@ impl Codec {
     /// The codec of a type of plain floats, from functions over whole rows.
     pub(crate) const fn plain(
         ty: TensorType,
-        decode: fn(&[u8], &mut [f32]),
-        encode: fn(&[f32], Option<&[f32]>, &mut [u8]),
+        decode: Decode,
+        encode: Encode,
         find_bad: fn(&[u8]) -> Option<BadBlock>,
     ) -> Self {
         Self { ty, requires_weights: false, check: |_| Ok(()), decode, encode, find_bad }
@@ -296,8 +331,8 @@ impl Codec {
     pub(crate) const fn integers(
         ty: TensorType,
         check: fn(&[f32]) -> Result<(), CodecError>,
-        decode: fn(&[u8], &mut [f32]),
-        encode: fn(&[f32], Option<&[f32]>, &mut [u8]),
+        decode: Decode,
+        encode: Encode,
     ) -> Self {
         Self { ty, requires_weights: false, check, decode, encode, find_bad: |_| None }
     }
@@ -338,35 +373,67 @@ fn check_finite<B: Block<LEN, BYTES>, const LEN: usize, const BYTES: usize>(
 }
 
 fn decode_blocks<B: Block<LEN, BYTES>, const LEN: usize, const BYTES: usize>(
+    instructions: InstructionSet,
     bytes: &[u8],
     out: &mut [f32],
 ) {
-    widest(|| {
-        for (block, out) in bytes.as_chunks().0.iter().zip(out.as_chunks_mut().0) {
+    let (blocks, out) = (bytes.as_chunks().0, out.as_chunks_mut().0);
+    instructions.run(DecodeRow::<B, LEN, BYTES> { blocks, out, block: PhantomData });
+}
+
+/// [`Block::decode`] of a row for any instruction set.
+struct DecodeRow<'a, B, const LEN: usize, const BYTES: usize> {
+    blocks: &'a [[u8; BYTES]],
+    out: &'a mut [[f32; LEN]],
+    block: PhantomData<B>,
+}
+
+impl<B: Block<LEN, BYTES>, const LEN: usize, const BYTES: usize> WithSimd
+    for DecodeRow<'_, B, LEN, BYTES>
+{
+    type Output = ();
+
+    #[inline(always)]
+    fn with_simd<S: Simd>(self, _: S) {
+        for (block, out) in self.blocks.iter().zip(self.out) {
             B::decode(block, out);
         }
-    });
+    }
 }
 
 fn encode_blocks<B: Block<LEN, BYTES>, const LEN: usize, const BYTES: usize>(
+    instructions: InstructionSet,
     row: &[f32],
     weights: Option<&[f32]>,
     out: &mut [u8],
 ) {
-    widest(|| {
-        let blocks = row.as_chunks().0.iter().zip(out.as_chunks_mut().0);
-        let Some(weights) = weights else {
-            for (x, out) in blocks {
-                *out = B::encode(x, None);
-            }
-            return;
-        };
-        let row_mean_square =
-            if B::USES_ROW_MEAN_SQUARE { search::sum_squares(row) / row.len() as f32 } else { 0.0 };
-        for ((x, out), columns) in blocks.zip(weights.as_chunks().0) {
-            *out = B::encode(x, Some(Weights { columns, row_mean_square }));
-        }
-    });
+    let row_mean_square = if B::USES_ROW_MEAN_SQUARE && weights.is_some() {
+        search::sum_squares(row) / row.len() as f32
+    } else {
+        0.0
+    };
+    let columns = weights.map(|w| w.as_chunks().0);
+    let row = Row { x: row.as_chunks().0, columns, mean_square: row_mean_square };
+    let out = out.as_chunks_mut().0;
+    instructions.run(EncodeRow::<B, LEN, BYTES> { row, out, block: PhantomData });
+}
+
+/// [`Block::encode_row`] for any instruction set.
+struct EncodeRow<'a, B, const LEN: usize, const BYTES: usize> {
+    row: Row<'a, LEN>,
+    out: &'a mut [[u8; BYTES]],
+    block: PhantomData<B>,
+}
+
+impl<B: Block<LEN, BYTES>, const LEN: usize, const BYTES: usize> WithSimd
+    for EncodeRow<'_, B, LEN, BYTES>
+{
+    type Output = ();
+
+    #[inline(always)]
+    fn with_simd<S: Simd>(self, simd: S) {
+        B::encode_row(simd, self.row, self.out);
+    }
 }
 
 fn find_bad_scale<B: Block<LEN, BYTES>, const LEN: usize, const BYTES: usize>(

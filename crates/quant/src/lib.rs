@@ -15,9 +15,11 @@ mod difference;
 mod dispatch;
 mod grids;
 pub mod imatrix;
+mod lanes;
 pub mod recipe;
 mod search;
 
 pub use allocation::{Choice, TooSmall, allocate};
 pub use codec::{BadBlock, Codec, CodecError, codec, decode_row, encode_row, find_bad_block};
 pub use difference::{Difference, difference};
+pub use dispatch::InstructionSet;

@@ -5,16 +5,17 @@ use gguf::TensorType;
 use half::bf16;
 
 use crate::codec::{BadBlock, Codec};
+use crate::dispatch::InstructionSet;
 
 pub(super) const CODEC: Codec = Codec::plain(TensorType::BF16, decode, encode, find_bad);
 
-fn decode(bytes: &[u8], out: &mut [f32]) {
+fn decode(_: InstructionSet, bytes: &[u8], out: &mut [f32]) {
     for (bytes, x) in bytes.as_chunks().0.iter().zip(out) {
         *x = f32::from_bits(u32::from(u16::from_le_bytes(*bytes)) << 16);
     }
 }
 
-fn encode(row: &[f32], _: Option<&[f32]>, out: &mut [u8]) {
+fn encode(_: InstructionSet, row: &[f32], _: Option<&[f32]>, out: &mut [u8]) {
     for (&x, bytes) in row.iter().zip(out.as_chunks_mut().0) {
         *bytes = bf16::from_f32(x).to_le_bytes();
     }
@@ -41,7 +42,7 @@ mod tests {
             (0x7f80_0001, 0x7fc0),
         ];
         let mut bytes = [0; 14];
-        encode(&cases.map(|c| f32::from_bits(c.0)), None, &mut bytes);
+        encode(InstructionSet::widest(), &cases.map(|c| f32::from_bits(c.0)), None, &mut bytes);
         let upper = bytes.as_chunks().0.iter().map(|b| u16::from_le_bytes(*b));
         assert!(upper.eq(cases.map(|c| c.1)));
         assert_eq!(find_bad(&bytes).map(|b| b.element), Some(5));

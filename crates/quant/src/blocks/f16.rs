@@ -5,13 +5,14 @@ use half::f16;
 use half::slice::HalfFloatSliceExt;
 
 use crate::codec::{BadBlock, Codec};
+use crate::dispatch::InstructionSet;
 
 pub(super) const CODEC: Codec = Codec::plain(TensorType::F16, decode, encode, find_bad);
 
 /// Numbers converted at once: `half` looks up the processor's abilities once per call.
 const CHUNK: usize = 256;
 
-fn decode(bytes: &[u8], out: &mut [f32]) {
+fn decode(_: InstructionSet, bytes: &[u8], out: &mut [f32]) {
     let mut halves = [f16::ZERO; CHUNK];
     for (bytes, out) in bytes.chunks(2 * CHUNK).zip(out.chunks_mut(CHUNK)) {
         for (bytes, h) in bytes.as_chunks().0.iter().zip(&mut halves) {
@@ -21,7 +22,7 @@ fn decode(bytes: &[u8], out: &mut [f32]) {
     }
 }
 
-fn encode(row: &[f32], _: Option<&[f32]>, out: &mut [u8]) {
+fn encode(_: InstructionSet, row: &[f32], _: Option<&[f32]>, out: &mut [u8]) {
     let mut halves = [f16::ZERO; CHUNK];
     for (row, out) in row.chunks(CHUNK).zip(out.chunks_mut(2 * CHUNK)) {
         halves[..row.len()].convert_from_f32_slice(row);
@@ -54,12 +55,12 @@ mod tests {
             (f32::NEG_INFINITY, 0xfc00),
         ];
         let mut bytes = [0; 18];
-        encode(&cases.map(|c| c.0), None, &mut bytes);
+        encode(InstructionSet::widest(), &cases.map(|c| c.0), None, &mut bytes);
         let halves = bytes.as_chunks().0.iter().map(|b| u16::from_le_bytes(*b));
         assert!(halves.eq(cases.map(|c| c.1)));
         assert_eq!(find_bad(&bytes), Some(BadBlock::value(4, f32::INFINITY)));
         let mut nan = [0; 2];
-        encode(&[f32::NAN], None, &mut nan);
+        encode(InstructionSet::widest(), &[f32::NAN], None, &mut nan);
         assert_eq!(u16::from_le_bytes(nan), 0x7e00);
     }
 
@@ -67,9 +68,9 @@ mod tests {
     fn rows_of_any_length() {
         let row: Vec<f32> = (0..CHUNK + 3).map(|i| i as f32).collect();
         let mut bytes = vec![0; 2 * row.len()];
-        encode(&row, None, &mut bytes);
+        encode(InstructionSet::widest(), &row, None, &mut bytes);
         let mut back = vec![0.0; row.len()];
-        decode(&bytes, &mut back);
+        decode(InstructionSet::widest(), &bytes, &mut back);
         assert_eq!(back, row);
     }
 }

@@ -3,16 +3,17 @@
 use gguf::TensorType;
 
 use crate::codec::{BadBlock, Codec};
+use crate::dispatch::InstructionSet;
 
 pub(super) const CODEC: Codec = Codec::plain(TensorType::F32, decode, encode, find_bad);
 
-fn decode(bytes: &[u8], out: &mut [f32]) {
+fn decode(_: InstructionSet, bytes: &[u8], out: &mut [f32]) {
     for (bytes, x) in bytes.as_chunks().0.iter().zip(out) {
         *x = f32::from_le_bytes(*bytes);
     }
 }
 
-fn encode(row: &[f32], _: Option<&[f32]>, out: &mut [u8]) {
+fn encode(_: InstructionSet, row: &[f32], _: Option<&[f32]>, out: &mut [u8]) {
     for (x, bytes) in row.iter().zip(out.as_chunks_mut().0) {
         *bytes = x.to_le_bytes();
     }
@@ -30,10 +31,10 @@ mod tests {
     #[test]
     fn bits_are_kept() {
         let mut bytes = [0; 8];
-        encode(&[-0.0, f32::from_bits(0x7fa0_1234)], None, &mut bytes);
+        encode(InstructionSet::widest(), &[-0.0, f32::from_bits(0x7fa0_1234)], None, &mut bytes);
         assert_eq!(bytes, [0, 0, 0, 0x80, 0x34, 0x12, 0xa0, 0x7f]);
         let mut out = [1.0; 2];
-        decode(&bytes, &mut out);
+        decode(InstructionSet::widest(), &bytes, &mut out);
         assert_eq!(out.map(f32::to_bits), [0x8000_0000, 0x7fa0_1234]);
         assert_eq!(find_bad(&bytes).map(|b| b.element), Some(1));
     }

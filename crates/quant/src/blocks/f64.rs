@@ -3,16 +3,17 @@
 use gguf::TensorType;
 
 use crate::codec::{BadBlock, Codec};
+use crate::dispatch::InstructionSet;
 
 pub(super) const CODEC: Codec = Codec::plain(TensorType::F64, decode, encode, find_bad);
 
-fn decode(bytes: &[u8], out: &mut [f32]) {
+fn decode(_: InstructionSet, bytes: &[u8], out: &mut [f32]) {
     for (bytes, x) in bytes.as_chunks().0.iter().zip(out) {
         *x = f64::from_le_bytes(*bytes) as f32;
     }
 }
 
-fn encode(row: &[f32], _: Option<&[f32]>, out: &mut [u8]) {
+fn encode(_: InstructionSet, row: &[f32], _: Option<&[f32]>, out: &mut [u8]) {
     for (x, bytes) in row.iter().zip(out.as_chunks_mut().0) {
         *bytes = f64::from(*x).to_le_bytes();
     }
@@ -34,11 +35,11 @@ mod tests {
         let numbers = [1.0 + 2f64.powi(-24), 1.0 + 3.0 * 2f64.powi(-24), 1e300];
         let bytes = numbers.map(f64::to_le_bytes);
         let mut out = [0.0; 3];
-        decode(bytes.as_flattened(), &mut out);
+        decode(InstructionSet::widest(), bytes.as_flattened(), &mut out);
         assert_eq!(out, [1.0, 1.0 + 2f32.powi(-22), f32::INFINITY]);
         assert_eq!(find_bad(bytes.as_flattened()), Some(BadBlock::value(2, f32::INFINITY)));
         let mut back = [0; 24];
-        encode(&out, None, &mut back);
+        encode(InstructionSet::widest(), &out, None, &mut back);
         assert_eq!(back[..8], 1f64.to_le_bytes());
     }
 }

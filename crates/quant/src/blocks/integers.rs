@@ -6,6 +6,7 @@
 use gguf::TensorType;
 
 use crate::codec::{Codec, CodecError};
+use crate::dispatch::InstructionSet;
 
 macro_rules! integers {
     ($codec:ident, $int:ty) => {
@@ -22,12 +23,12 @@ macro_rules! integers {
                     None => Ok(()),
                 }
             }
-            fn decode(bytes: &[u8], out: &mut [f32]) {
+            fn decode(_: InstructionSet, bytes: &[u8], out: &mut [f32]) {
                 for (bytes, x) in bytes.as_chunks().0.iter().zip(out) {
                     *x = <$int>::from_le_bytes(*bytes) as f32;
                 }
             }
-            fn encode(row: &[f32], _: Option<&[f32]>, out: &mut [u8]) {
+            fn encode(_: InstructionSet, row: &[f32], _: Option<&[f32]>, out: &mut [u8]) {
                 for (x, bytes) in row.iter().zip(out.as_chunks_mut().0) {
                     *bytes = (*x as $int).to_le_bytes();
                 }

@@ -14,9 +14,11 @@
 //! ```
 
 use half::f16;
+use pulp::Simd;
 
-use super::Weights;
-use crate::search::{self, Trials};
+use super::Row;
+use crate::lanes::{self, Lanes};
+use crate::search::{self, Fits, Trials};
 
 /// A super-block before its levels are packed.
 pub(super) struct SuperBlock {
@@ -37,73 +39,122 @@ pub(super) struct Format {
     pub limit: u8,
 }
 
-/// Finds scales, minima and levels.
-pub(super) fn encode(format: &Format, x: &[f32; 256], weights: Option<Weights<256>>) -> SuperBlock {
-    let mut levels = [0; 256];
-    let (d, dmin, scales) = match weights {
-        None => fit(format, x, &mut levels),
-        Some(w) => fit_weighted(format, x, w.columns, &mut levels),
-    };
-    let (d, dmin) = (f16::from_f32(d), f16::from_f32(dmin));
-    // The groups were fitted with exact scales; the levels must suit the rounded ones.
-    let (exact_d, exact_dmin) = (d.to_f32(), dmin.to_f32());
-    for (g, (x, levels)) in x.chunks_exact(32).zip(levels.chunks_exact_mut(32)).enumerate() {
-        let (s, m) = unpack(&scales, g);
-        search::round_affine(
-            format.top,
-            x,
-            exact_d * f32::from(s),
-            exact_dmin * f32::from(m),
-            levels,
-        );
-    }
-    SuperBlock { d, dmin, scales, levels }
-}
+/// Super-blocks to work on at once: no less than the lanes of the widest vectors.
+const CHUNK: usize = 16;
 
-/// Fits each group by itself, then rounds scales and minima to 63rds of the largest.
-fn fit(format: &Format, x: &[f32; 256], levels: &mut [u8; 256]) -> (f32, f32, [u8; 12]) {
-    let (mut scales, mut mins) = ([0.0; 8], [0.0; 8]);
-    let groups = x.as_chunks::<32>().0.iter().zip(levels.as_chunks_mut().0);
-    for ((x, levels), (scale, min)) in groups.zip(scales.iter_mut().zip(&mut mins)) {
-        let rms = (search::sum_squares(x) / 32.0).sqrt();
-        let weights = x.map(|x| rms + x.abs());
-        (*scale, *min) = search::affine(format.top, x, &weights, &format.trials, levels);
-    }
-    let largest = |v: &[f32]| v.iter().fold(0.0, |max, &v| if v > max { v } else { max });
-    let (max_scale, max_min): (f32, f32) = (largest(&scales), largest(&mins));
-    // Through u8: a negative scale wraps and then counts as too large, as in C.
-    let round = |v: [f32; 8], max: f32| {
-        let inverse = if max > 0.0 { 63.0 / max } else { 0.0 };
-        v.map(|v| (search::nearest(inverse * v) as u8).min(63))
-    };
-    let packed = pack(&round(scales, max_scale), &round(mins, max_min));
-    (max_scale / 63.0, max_min / 63.0, packed)
-}
+/// Scales of super-blocks, and those of their groups.
+type Scales = ([f32; CHUNK], [[u8; 8]; CHUNK]);
 
-/// Fits each group with importance weights, then searches the scale of the scales (and of the
-/// minima) too, each group counting by the sum of its weights.
-fn fit_weighted(
+/// Encodes a row; `pack` makes the bytes of a block.
+#[inline(always)]
+pub(super) fn encode<S: Simd, const BYTES: usize>(
+    simd: S,
     format: &Format,
-    x: &[f32; 256],
-    importance: &[f32; 256],
-    levels: &mut [u8; 256],
-) -> (f32, f32, [u8; 12]) {
-    let energy = 2.0 * search::sum_squares(x) / 256.0;
-    let (mut scales, mut mins, mut sums) = ([0.0; 8], [0.0; 8], [0.0; 8]);
-    let groups = x.as_chunks::<32>().0.iter().zip(importance.as_chunks().0);
-    for (g, ((x, importance), levels)) in groups.zip(levels.as_chunks_mut().0).enumerate() {
-        let weights = search::emphasize(importance, x, energy);
-        sums[g] = search::sum(&weights);
-        (scales[g], mins[g]) = search::affine(format.top, x, &weights, &search::WEIGHTED, levels);
+    row: Row<256>,
+    out: &mut [[u8; BYTES]],
+    pack_block: impl Fn(&SuperBlock) -> [u8; BYTES],
+) {
+    for (row, out) in row.chunks(CHUNK).zip(out.chunks_mut(CHUNK)) {
+        let groups = row.x.as_flattened().as_chunks::<32>().0;
+        let mut fits = Fits::new();
+        // Groups are fitted by themselves, with a group per lane, then their scales and minima.
+        let ((d, s), (dmin, m)) = match row.columns {
+            None => fit(simd, format, groups, &mut fits),
+            Some(columns) => fit_weighted(simd, format, row.x, columns, &mut fits),
+        };
+        for (b, out) in out.iter_mut().enumerate() {
+            let mut levels = [0.0; 256];
+            let (d, dmin) = (f16::from_f32(d[b]), f16::from_f32(dmin[b]));
+            // The groups were fitted with exact scales; the levels must suit the rounded ones.
+            let (exact_d, exact_dmin) = (d.to_f32(), dmin.to_f32());
+            let scales = pack(&s[b], &m[b]);
+            for (i, levels) in levels.as_chunks_mut::<32>().0.iter_mut().enumerate() {
+                let g = 8 * b + i;
+                let (s, m) = unpack(&scales, i);
+                let stored = (exact_d * f32::from(s), exact_dmin * f32::from(m));
+                fits.round_affine(simd, (format.top, g), &groups[g], stored, levels);
+            }
+            *out = pack_block(&SuperBlock { d, dmin, scales, levels: lanes::bytes(&levels) });
+        }
     }
-    let (mut s, mut m) = ([0; 8], [0; 8]);
-    let d = search::unsigned(63, &scales, &sums, &mut s);
-    let dmin = search::unsigned(63, &mins, &sums, &mut m);
-    let limited = |v: [u8; 8]| v.map(|v| v.min(format.limit));
-    (d, dmin, pack(&limited(s), &limited(m)))
+}
+
+/// Fits each group by itself, then rounds scales and minima.
+#[inline(always)]
+fn fit<S: Simd>(
+    simd: S,
+    format: &Format,
+    groups: &[[f32; 32]],
+    fits: &mut Fits,
+) -> (Scales, Scales) {
+    fits.affine(
+        simd,
+        (format.top, &format.trials),
+        groups,
+        #[inline(always)]
+        |_, x| {
+            let rms = (lanes::sum_squares(x) / Lanes::splat(simd, 32.0)).sqrt();
+            lanes::map(
+                x,
+                #[inline(always)]
+                |x| rms + x.abs(),
+            )
+        },
+    );
+    (round(&fits.scale), round(&fits.m))
+}
+
+/// 63rds of the largest of each super-block.
+#[inline(always)]
+fn round(all: &[f32]) -> Scales {
+    let (mut d, mut levels) = ([0.0; CHUNK], [[0; 8]; CHUNK]);
+    for ((v, d), levels) in all.as_chunks::<8>().0.iter().zip(&mut d).zip(&mut levels) {
+        let max = search::largest(v);
+        let inverse = if max > 0.0 { 63.0 / max } else { 0.0 };
+        *d = max / 63.0;
+        for (level, v) in levels.iter_mut().zip(v) {
+            // Through u8: a negative scale wraps and then counts as too large, as in C.
+            *level = (search::nearest(inverse * v) as u8).min(63);
+        }
+    }
+    (d, levels)
+}
+
+/// Searches the scale of the scales (and of the minima) too, with a super-block per lane, each
+/// group counting by the sum of its weights.
+#[inline(always)]
+fn fit_weighted<S: Simd>(
+    simd: S,
+    format: &Format,
+    x: &[[f32; 256]],
+    columns: &[[f32; 256]],
+    fits: &mut Fits,
+) -> (Scales, Scales) {
+    let energies = search::sums_of_squares::<256, CHUNK>(x).map(|sum| 2.0 * sum / 256.0);
+    let columns = columns.as_flattened().as_chunks::<32>().0;
+    let groups = x.as_flattened().as_chunks::<32>().0;
+    fits.affine(
+        simd,
+        (format.top, &search::WEIGHTED),
+        groups,
+        #[inline(always)]
+        |at, x| {
+            let energy = |lane: usize| energies[((at + lane) / 8).min(CHUNK - 1)];
+            search::emphasize_lanes(simd, &columns[at..], x, energy)
+        },
+    );
+    let (blocks, sums) = (x.len(), fits.weight.as_chunks::<8>().0);
+    let (scales, minima) = (fits.scale.as_chunks::<8>().0, fits.m.as_chunks::<8>().0);
+    let (d, mut s) = search::unsigned_groups(simd, 63, &scales[..blocks], sums);
+    let (dmin, mut m) = search::unsigned_groups(simd, 63, &minima[..blocks], sums);
+    for level in s.as_flattened_mut().iter_mut().chain(m.as_flattened_mut()) {
+        *level = format.limit.min(*level);
+    }
+    ((d, s), (dmin, m))
 }
 
 /// The 12 bytes of the drawing.
+#[inline(always)]
 fn pack(s: &[u8; 8], m: &[u8; 8]) -> [u8; 12] {
     let mut bytes = [0; 12];
     for j in 0..4 {
@@ -115,7 +166,7 @@ fn pack(s: &[u8; 8], m: &[u8; 8]) -> [u8; 12] {
 }
 
 /// Scale and minimum of group `g`.
-#[inline]
+#[inline(always)]
 pub(super) fn unpack(bytes: &[u8; 12], g: usize) -> (u8, u8) {
     if g < 4 {
         (bytes[g] & 63, bytes[g + 4] & 63)

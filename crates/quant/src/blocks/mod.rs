@@ -4,6 +4,7 @@
 //! are little-endian. `x[i]` is weight i of the block, `q` its integer level.
 
 use gguf::TensorType;
+use pulp::Simd;
 
 use crate::codec::Codec;
 
@@ -99,10 +100,57 @@ pub(crate) trait Block<const LEN: usize, const BYTES: usize> {
     fn decode(block: &[u8; BYTES], out: &mut [f32; LEN]);
 
     /// The block for finite weights `x`, the one that the official encoder finds.
-    fn encode(x: &[f32; LEN], weights: Option<Weights<LEN>>) -> [u8; BYTES];
+    ///
+    /// A format writes this or [`encode_row`](Self::encode_row).
+    #[inline(always)]
+    fn encode(x: &[f32; LEN], weights: Option<Weights<LEN>>) -> [u8; BYTES] {
+        let mean_square = weights.map_or(0.0, |w| w.row_mean_square);
+        let columns = weights.map(|w| std::slice::from_ref(w.columns));
+        let mut block = [[0; BYTES]];
+        let row = Row { x: std::slice::from_ref(x), columns, mean_square };
+        Self::encode_row(pulp::Scalar, row, &mut block);
+        block[0]
+    }
+
+    /// The blocks of a row, all at once where their searches fill the lanes of vectors.
+    #[inline(always)]
+    fn encode_row<S: Simd>(_: S, row: Row<LEN>, out: &mut [[u8; BYTES]]) {
+        let blocks = row.x.iter().zip(out);
+        let Some(columns) = row.columns else {
+            for (x, out) in blocks {
+                *out = Self::encode(x, None);
+            }
+            return;
+        };
+        for ((x, out), columns) in blocks.zip(columns) {
+            *out = Self::encode(x, Some(Weights { columns, row_mean_square: row.mean_square }));
+        }
+    }
 
     /// The first scale of the block that is NaN or infinite, with its name.
     fn bad_scale(block: &[u8; BYTES]) -> Option<(&'static str, f32)>;
+}
+
+/// Finite weights to encode, in blocks.
+#[derive(Clone, Copy)]
+pub(crate) struct Row<'a, const LEN: usize> {
+    /// The blocks.
+    pub x: &'a [[f32; LEN]],
+    /// As many blocks of importance weights.
+    pub columns: Option<&'a [[f32; LEN]]>,
+    /// Mean square of the whole row; 0 unless the format asks for it.
+    pub mean_square: f32,
+}
+
+impl<'a, const LEN: usize> Row<'a, LEN> {
+    /// Pieces of at most `blocks` blocks.
+    #[inline(always)]
+    fn chunks(self, blocks: usize) -> impl Iterator<Item = Row<'a, LEN>> {
+        self.x.chunks(blocks).enumerate().map(move |(i, x)| {
+            let columns = self.columns.map(|columns| &columns[i * blocks..][..x.len()]);
+            Row { x, columns, ..self }
+        })
+    }
 }
 
 /// Importance weights, as the encoder of one block sees them.
@@ -115,14 +163,14 @@ pub(crate) struct Weights<'a, const LEN: usize> {
 }
 
 /// The `N` bytes at `AT`. A field that reaches beyond its block does not compile.
-#[inline]
+#[inline(always)]
 fn part<const AT: usize, const N: usize, const BYTES: usize>(block: &[u8; BYTES]) -> &[u8; N] {
     const { assert!(AT + N <= BYTES) }
     block[AT..].first_chunk().expect("the field was checked to fit when this was compiled")
 }
 
 /// Writes the `N` bytes at `AT`.
-#[inline]
+#[inline(always)]
 fn put<const AT: usize, const N: usize, const BYTES: usize>(
     block: &mut [u8; BYTES],
     part: [u8; N],
@@ -132,7 +180,7 @@ fn put<const AT: usize, const N: usize, const BYTES: usize>(
 }
 
 /// The half-precision float at `AT`.
-#[inline]
+#[inline(always)]
 fn half_at<const AT: usize, const BYTES: usize>(block: &[u8; BYTES]) -> half::f16 {
     half::f16::from_le_bytes(*part::<AT, 2, _>(block))
 }

@@ -18,6 +18,7 @@ pub(super) struct MXFP4;
 impl Block<32, 17> for MXFP4 {
     const TYPE: TensorType = TensorType::MXFP4;
 
+    #[inline(always)]
     fn decode(block: &[u8; 17], out: &mut [f32; 32]) {
         let half_scale = half_scale(block[0]);
         let q = bits::unpack::<4, 16, _, 32>(part::<1, 16, _>(block));
@@ -27,6 +28,7 @@ impl Block<32, 17> for MXFP4 {
     }
 
     /// The official encoder makes no use of importance weights.
+    #[inline(always)]
     fn encode(x: &[f32; 32], _: Option<Weights<32>>) -> [u8; 17] {
         let magnitude = search::magnitude(x);
         // The largest magnitude is 4 to 8 times the scale, of which codes reach 6. Tiny numbers wrap

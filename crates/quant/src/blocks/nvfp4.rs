@@ -20,6 +20,7 @@ pub(super) struct NVFP4;
 impl Block<64, 36> for NVFP4 {
     const TYPE: TensorType = TensorType::NVFP4;
 
+    #[inline(always)]
     fn decode(block: &[u8; 36], out: &mut [f32; 64]) {
         let q = bits::unpack::<4, 8, _, 64>(part::<4, 32, _>(block));
         let groups = out.as_chunks_mut::<16>().0.iter_mut().zip(q.as_chunks::<16>().0);
@@ -32,6 +33,7 @@ impl Block<64, 36> for NVFP4 {
     }
 
     /// The official encoder makes no use of importance weights.
+    #[inline(always)]
     fn encode(x: &[f32; 64], _: Option<Weights<64>>) -> [u8; 36] {
         let (mut d, mut q) = ([0; 4], [0; 64]);
         let groups = x.as_chunks::<16>().0.iter().zip(q.as_chunks_mut().0);

@@ -18,6 +18,7 @@ pub(super) struct Q1_0;
 impl Block<128, 18> for Q1_0 {
     const TYPE: TensorType = TensorType::Q1_0;
 
+    #[inline(always)]
     fn decode(block: &[u8; 18], out: &mut [f32; 128]) {
         let d = half_at::<0, _>(block).to_f32();
         let q = bits::unpack::<1, 1, _, 128>(part::<2, 16, _>(block));
@@ -27,6 +28,7 @@ impl Block<128, 18> for Q1_0 {
     }
 
     /// The official encoder makes no use of importance weights.
+    #[inline(always)]
     fn encode(x: &[f32; 128], _: Option<Weights<128>>) -> [u8; 18] {
         let d = x.iter().fold(0.0, |sum, x| sum + x.abs()) / 128.0;
         let mut block = [0; 18];

@@ -18,6 +18,7 @@ pub(super) struct Q2_0;
 impl Block<64, 18> for Q2_0 {
     const TYPE: TensorType = TensorType::Q2_0;
 
+    #[inline(always)]
     fn decode(block: &[u8; 18], out: &mut [f32; 64]) {
         let d = half_at::<0, _>(block).to_f32();
         let q = bits::unpack::<2, 1, _, 64>(part::<2, 16, _>(block));
@@ -27,6 +28,7 @@ impl Block<64, 18> for Q2_0 {
     }
 
     /// The official encoder makes no use of importance weights.
+    #[inline(always)]
     fn encode(x: &[f32; 64], _: Option<Weights<64>>) -> [u8; 18] {
         let d = search::magnitude(x);
         let inverse = search::inverse(d);

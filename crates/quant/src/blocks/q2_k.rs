@@ -13,52 +13,65 @@
 
 use gguf::TensorType;
 use half::f16;
+use pulp::Simd;
 
-use super::{Block, Weights, first_bad, half_at, part, put};
-use crate::{
-    bits,
-    search::{self, Trials},
-};
+use super::{Block, Row, first_bad, half_at, part, put};
+use crate::lanes;
+use crate::search::{Fits, Trials};
+use crate::{bits, search};
 
 pub(super) struct Q2K;
+
+/// Super-blocks to work on at once: no less than the lanes of the widest vectors.
+const CHUNK: usize = 16;
+
+/// Scales of super-blocks, and those of their groups.
+type Scales = ([f32; CHUNK], [[u8; 16]; CHUNK]);
 
 const TRIALS: Trials = Trials { first: -0.5, step: 0.1, count: 15, absolute: true };
 
 impl Block<256, 84> for Q2K {
     const TYPE: TensorType = TensorType::Q2_K;
 
+    #[inline(always)]
     fn decode(block: &[u8; 84], out: &mut [f32; 256]) {
         let d = half_at::<80, _>(block).to_f32();
         let dmin = half_at::<82, _>(block).to_f32();
         let q = bits::unpack::<2, 32, _, 256>(part::<16, 64, _>(block));
-        let groups = out.as_chunks_mut::<16>().0.iter_mut().zip(q.as_chunks::<16>().0);
-        for ((out, q), sm) in groups.zip(part::<0, 16, _>(block)) {
+        bits::floats(&q, 0, out);
+        for (out, sm) in out.as_chunks_mut::<16>().0.iter_mut().zip(part::<0, 16, _>(block)) {
             let (d, m) = (d * f32::from(sm & 15), dmin * f32::from(sm >> 4));
-            for (x, &q) in out.iter_mut().zip(q) {
-                *x = d * f32::from(q) - m;
-            }
+            out.iter_mut().for_each(|x| *x = d * *x - m);
         }
     }
 
-    fn encode(x: &[f32; 256], weights: Option<Weights<256>>) -> [u8; 84] {
-        let mut q = [0; 256];
-        let (d, dmin, scales) = match weights {
-            None => fit(x, &mut q),
-            Some(w) => fit_weighted(x, w.columns, &mut q),
-        };
-        let (d, dmin) = (f16::from_f32(d), f16::from_f32(dmin));
-        // The groups were fitted with exact scales; the levels must suit the rounded ones.
-        let groups = x.as_chunks::<16>().0.iter().zip(q.as_chunks_mut::<16>().0);
-        for ((x, q), sm) in groups.zip(scales) {
-            let (s, m) = (f32::from(sm & 15), f32::from(sm >> 4));
-            search::round_affine(3, x, d.to_f32() * s, dmin.to_f32() * m, q);
+    #[inline(always)]
+    fn encode_row<S: Simd>(simd: S, row: Row<256>, out: &mut [[u8; 84]]) {
+        for (row, out) in row.chunks(CHUNK).zip(out.chunks_mut(CHUNK)) {
+            let groups = row.x.as_flattened().as_chunks::<16>().0;
+            let mut fits = Fits::new();
+            let ((d, s), (dmin, m)) = match row.columns {
+                None => fit(simd, groups, &mut fits),
+                Some(columns) => fit_weighted(simd, row.x, columns, &mut fits),
+            };
+            for (b, block) in out.iter_mut().enumerate() {
+                let mut q = [0.0; 256];
+                let (d, dmin) = (f16::from_f32(d[b]), f16::from_f32(dmin[b]));
+                let (exact_d, exact_dmin) = (d.to_f32(), dmin.to_f32());
+                let scales = pack(s[b], m[b]);
+                // The groups were fitted with exact scales; the levels must suit the rounded ones.
+                for (i, q) in q.as_chunks_mut::<16>().0.iter_mut().enumerate() {
+                    let g = 16 * b + i;
+                    let (s, m) = (f32::from(scales[i] & 15), f32::from(scales[i] >> 4));
+                    let stored = (exact_d * s, exact_dmin * m);
+                    fits.round_affine(simd, (3, g), &groups[g], stored, q);
+                }
+                put::<0, 16, _>(block, scales);
+                put::<16, 64, _>(block, bits::pack::<2, 32, _, _>(&lanes::bytes(&q), 0));
+                put::<80, 2, _>(block, d.to_le_bytes());
+                put::<82, 2, _>(block, dmin.to_le_bytes());
+            }
         }
-        let mut block = [0; 84];
-        put::<0, 16, _>(&mut block, scales);
-        put::<16, 64, _>(&mut block, bits::pack::<2, 32, _, _>(&q, 0));
-        put::<80, 2, _>(&mut block, d.to_le_bytes());
-        put::<82, 2, _>(&mut block, dmin.to_le_bytes());
-        block
     }
 
     fn bad_scale(block: &[u8; 84]) -> Option<(&'static str, f32)> {
@@ -67,42 +80,71 @@ impl Block<256, 84> for Q2K {
 }
 
 /// Fits each group by itself, then rounds scales and minima to 15ths of the largest.
-fn fit(x: &[f32; 256], q: &mut [u8; 256]) -> (f32, f32, [u8; 16]) {
-    let (mut scales, mut mins) = ([0.0; 16], [0.0; 16]);
-    let groups = x.as_chunks::<16>().0.iter().zip(q.as_chunks_mut().0);
-    for ((x, q), (scale, min)) in groups.zip(scales.iter_mut().zip(&mut mins)) {
-        (*scale, *min) = search::affine(3, x, &x.map(f32::abs), &TRIALS, q);
+#[inline(always)]
+fn fit<S: Simd>(simd: S, groups: &[[f32; 16]], fits: &mut Fits) -> (Scales, Scales) {
+    fits.affine(
+        simd,
+        (3, &TRIALS),
+        groups,
+        #[inline(always)]
+        |_, x| {
+            lanes::map(
+                x,
+                #[inline(always)]
+                |x| x.abs(),
+            )
+        },
+    );
+    (round(&fits.scale), round(&fits.m))
+}
+
+/// 15ths of the largest of each super-block.
+#[inline(always)]
+fn round(all: &[f32]) -> Scales {
+    let (mut d, mut levels) = ([0.0; CHUNK], [[0; 16]; CHUNK]);
+    for ((v, d), levels) in all.as_chunks::<16>().0.iter().zip(&mut d).zip(&mut levels) {
+        let max = search::largest(v);
+        *d = max / 15.0;
+        if max > 0.0 {
+            for (level, v) in levels.iter_mut().zip(v) {
+                *level = search::nearest(15.0 / max * v) as u8;
+            }
+        }
     }
-    let largest = |v: &[f32]| v.iter().fold(0.0, |max, &v| if v > max { v } else { max });
-    let (max_scale, max_min): (f32, f32) = (largest(&scales), largest(&mins));
-    let round = |v: [f32; 16], max: f32| {
-        if max > 0.0 { v.map(|v| search::nearest(15.0 / max * v) as u8) } else { [0; 16] }
-    };
-    let (s, m) = (round(scales, max_scale), round(mins, max_min));
-    (max_scale / 15.0, max_min / 15.0, pack(s, m))
+    (d, levels)
 }
 
 /// Fits each group with importance weights, then searches the scale of the scales (and of the
 /// minima) too, each group counting by the sum of its weights.
-fn fit_weighted(
-    x: &[f32; 256],
-    importance: &[f32; 256],
-    q: &mut [u8; 256],
-) -> (f32, f32, [u8; 16]) {
-    let energy = search::sum_squares(x) / 256.0;
-    let (mut scales, mut mins, mut sums) = ([0.0; 16], [0.0; 16], [0.0; 16]);
-    let groups = x.as_chunks::<16>().0.iter().zip(importance.as_chunks().0);
-    for (g, ((x, importance), q)) in groups.zip(q.as_chunks_mut().0).enumerate() {
-        let weights = search::emphasize(importance, x, energy);
-        sums[g] = search::sum(&weights);
-        (scales[g], mins[g]) = search::affine(3, x, &weights, &search::WEIGHTED, q);
-    }
-    let (mut s, mut m) = ([0; 16], [0; 16]);
-    let d = search::unsigned(15, &scales, &sums, &mut s);
-    let dmin = search::unsigned(15, &mins, &sums, &mut m);
-    (d, dmin, pack(s, m))
+#[inline(always)]
+fn fit_weighted<S: Simd>(
+    simd: S,
+    x: &[[f32; 256]],
+    columns: &[[f32; 256]],
+    fits: &mut Fits,
+) -> (Scales, Scales) {
+    let energies = search::sums_of_squares::<256, CHUNK>(x).map(|sum| sum / 256.0);
+    let groups = x.as_flattened().as_chunks::<16>().0;
+    let columns = columns.as_flattened().as_chunks::<16>().0;
+    fits.affine(
+        simd,
+        (3, &search::WEIGHTED),
+        groups,
+        #[inline(always)]
+        |at, x| {
+            let energy = |lane: usize| energies[((at + lane) / 16).min(CHUNK - 1)];
+            search::emphasize_lanes(simd, &columns[at..], x, energy)
+        },
+    );
+    let (blocks, sums) = (x.len(), fits.weight.as_chunks().0);
+    let (scales, minima) = (fits.scale.as_chunks().0, fits.m.as_chunks().0);
+    (
+        search::unsigned_groups(simd, 15, &scales[..blocks], sums),
+        search::unsigned_groups(simd, 15, &minima[..blocks], sums),
+    )
 }
 
+#[inline(always)]
 fn pack(s: [u8; 16], m: [u8; 16]) -> [u8; 16] {
     std::array::from_fn(|g| s[g] | m[g] << 4)
 }

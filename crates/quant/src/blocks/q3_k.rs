@@ -16,46 +16,68 @@
 
 use gguf::TensorType;
 use half::f16;
+use pulp::Simd;
 
-use super::{Block, Weights, first_bad, half_at, part, put};
+use super::{Block, Row, first_bad, half_at, part, put};
+use crate::lanes::{self, Lanes};
+use crate::search::Fits;
 use crate::{bits, search};
+
+/// Super-blocks to work on at once.
+const CHUNK: usize = search::MOST / 16;
+
+/// Scales of super-blocks, and those of their groups.
+type Scales = ([f32; CHUNK], [[u8; 16]; CHUNK]);
 
 pub(super) struct Q3K;
 
 impl Block<256, 110> for Q3K {
     const TYPE: TensorType = TensorType::Q3_K;
 
+    #[inline(always)]
     fn decode(block: &[u8; 110], out: &mut [f32; 256]) {
         let d = half_at::<108, _>(block).to_f32();
         let high = bits::unpack::<1, 32, _, 256>(part::<0, 32, _>(block));
-        let low = bits::unpack::<2, 32, _, 256>(part::<32, 64, _>(block));
-        let q = low.as_chunks::<16>().0.iter().zip(high.as_chunks::<16>().0);
-        let groups = out.as_chunks_mut::<16>().0.iter_mut().zip(q);
-        for ((out, (low, high)), s) in groups.zip(unpack(part::<96, 12, _>(block))) {
+        let mut q = bits::unpack::<2, 32, _, 256>(part::<32, 64, _>(block));
+        bits::join::<2, _>(&mut q, &high);
+        bits::floats(&q, 4, out);
+        let s = unpack(part::<96, 12, _>(block));
+        for (out, s) in out.as_chunks_mut::<16>().0.iter_mut().zip(s) {
             let d = d * (i32::from(s) - 32) as f32;
-            for ((x, &low), &high) in out.iter_mut().zip(low).zip(high) {
-                *x = d * (i32::from(low | high << 2) - 4) as f32;
-            }
+            out.iter_mut().for_each(|x| *x *= d);
         }
     }
 
-    fn encode(x: &[f32; 256], weights: Option<Weights<256>>) -> [u8; 110] {
-        let mut q = [0; 256];
-        let (d, s) = match weights {
-            None => fit(x, &mut q),
-            Some(w) => fit_weighted(x, w.columns, &mut q),
-        };
-        let d = f16::from_f32(d);
-        // The groups were fitted with exact scales; the levels must suit the rounded ones.
-        for ((x, q), s) in x.chunks_exact(16).zip(q.chunks_exact_mut(16)).zip(s) {
-            search::round_symmetric(4, x, d.to_f32() * (i32::from(s) - 32) as f32, q);
+    #[inline(always)]
+    fn encode_row<S: Simd>(simd: S, row: Row<256>, out: &mut [[u8; 110]]) {
+        for (row, out) in row.chunks(CHUNK).zip(out.chunks_mut(CHUNK)) {
+            let groups = row.x.as_flattened().as_chunks::<16>().0;
+            let mut fits = Fits::new();
+            let (scales, found) = match row.columns {
+                None => {
+                    let found = fits.symmetric_by_moves(simd, 4, groups);
+                    (round(&fits.scale), Some(found))
+                }
+                Some(columns) => (fit_weighted(simd, row.x, columns, &mut fits), None),
+            };
+            for (b, block) in out.iter_mut().enumerate() {
+                let (d, s) = (f16::from_f32(scales.0[b]), scales.1[b]);
+                let (exact_d, mut q) = (d.to_f32(), [0.0; 256]);
+                // The groups were fitted with exact scales; the levels must suit the rounded ones.
+                for (i, q) in q.as_chunks_mut::<16>().0.iter_mut().enumerate() {
+                    let (g, d) = (16 * b + i, exact_d * (i32::from(s[i]) - 32) as f32);
+                    match &found {
+                        Some(found) if d == 0.0 => *q = found[g],
+                        _ => fits.round_symmetric(simd, (4, g), &groups[g], d, q),
+                    }
+                }
+                let q = lanes::bytes(&q);
+                put::<0, 32, _>(block, bits::pack::<1, 32, _, _>(&q, 2));
+                put::<32, 64, _>(block, bits::pack::<2, 32, _, _>(&q, 0));
+                put::<96, 12, _>(block, pack(&s));
+                put::<108, 2, _>(block, d.to_le_bytes());
+            }
         }
-        let mut block = [0; 110];
-        put::<0, 32, _>(&mut block, bits::pack::<1, 32, _, _>(&q, 2));
-        put::<32, 64, _>(&mut block, bits::pack::<2, 32, _, _>(&q, 0));
-        put::<96, 12, _>(&mut block, pack(&s));
-        put::<108, 2, _>(&mut block, d.to_le_bytes());
-        block
     }
 
     fn bad_scale(block: &[u8; 110]) -> Option<(&'static str, f32)> {
@@ -63,39 +85,62 @@ impl Block<256, 110> for Q3K {
     }
 }
 
-/// Fits each group by itself; the scale of largest magnitude becomes s = 0.
-fn fit(x: &[f32; 256], q: &mut [u8; 256]) -> (f32, [u8; 16]) {
-    let mut scales = [0.0; 16];
-    let groups = x.as_chunks::<16>().0.iter().zip(q.as_chunks_mut().0);
-    for ((x, q), scale) in groups.zip(&mut scales) {
-        *scale = search::symmetric_by_moves(4, x, q);
+/// Rounds the scales of groups that were fitted by themselves; that of largest magnitude becomes
+/// s = 0.
+#[inline(always)]
+fn round(scales: &[f32]) -> Scales {
+    let (mut d, mut s) = ([0.0; CHUNK], [[0; 16]; CHUNK]);
+    for ((v, d), s) in scales.as_chunks::<16>().0.iter().zip(&mut d).zip(&mut s) {
+        let extreme = search::extreme(v);
+        if extreme != 0.0 {
+            let inverse = -32.0 / extreme;
+            *d = 1.0 / inverse;
+            // Through i8, as in C: shows when `inverse` overflowed.
+            for (s, v) in s.iter_mut().zip(v) {
+                *s = ((search::nearest(inverse * v) as i8).clamp(-32, 31) + 32) as u8;
+            }
+        }
     }
-    let extreme = search::extreme(&scales);
-    if extreme == 0.0 {
-        return (0.0, [0; 16]);
-    }
-    let inverse = -32.0 / extreme;
-    // Through i8, as in C: shows when `inverse` overflowed.
-    let s = scales.map(|v| ((search::nearest(inverse * v) as i8).clamp(-32, 31) + 32) as u8);
-    (1.0 / inverse, s)
+    (d, s)
 }
 
 /// Fits each group with importance weights, then searches the scale of the scales too, each group
 /// counting by the sum of its weights.
-fn fit_weighted(x: &[f32; 256], importance: &[f32; 256], q: &mut [u8; 256]) -> (f32, [u8; 16]) {
-    let energy = 2.0 * search::sum_squares(x) / 256.0;
-    let (mut scales, mut sums) = ([0.0; 16], [0.0; 16]);
-    let groups = x.as_chunks::<16>().0.iter().zip(importance.as_chunks().0);
-    for (g, ((x, importance), q)) in groups.zip(q.as_chunks_mut().0).enumerate() {
-        let weights = search::emphasize(importance, x, energy);
-        sums[g] = search::sum(&weights);
-        scales[g] = search::symmetric(4, x, &weights, q);
+#[inline(always)]
+fn fit_weighted<S: Simd>(
+    simd: S,
+    x: &[[f32; 256]],
+    columns: &[[f32; 256]],
+    fits: &mut Fits,
+) -> Scales {
+    let energies = search::sums_of_squares::<256, CHUNK>(x).map(|sum| 2.0 * sum / 256.0);
+    let groups = x.as_flattened().as_chunks::<16>().0;
+    let columns = columns.as_flattened().as_chunks::<16>().0;
+    fits.symmetric(
+        simd,
+        4,
+        groups,
+        #[inline(always)]
+        |at, x| {
+            let energy = |lane: usize| energies[((at + lane) / 16).min(CHUNK - 1)];
+            search::emphasize_lanes(simd, &columns[at..], x, energy)
+        },
+    );
+    let scales = &fits.scale.as_chunks::<16>().0[..x.len()];
+    let weights = fits.weight.as_chunks::<16>().0;
+    let mut of_scales = Fits::new();
+    of_scales.symmetric(simd, 32, scales, |at, _| Lanes::transpose(simd, &weights[at..]));
+    let (mut d, mut s) = ([0.0; CHUNK], [[0; 16]; CHUNK]);
+    for (b, scales) in scales.iter().enumerate() {
+        let mut levels = [0.0; 16];
+        of_scales.symmetric_levels(simd, (32, b), scales, &mut levels);
+        (d[b], s[b]) = (of_scales.scale[b], lanes::bytes(&levels));
     }
-    let mut s = [0; 16];
-    (search::symmetric(32, &scales, &sums, &mut s), s)
+    (d, s)
 }
 
 /// The low 4 bits of the 16 scales are packed like Q4_0 with stride 8, the upper 2 with stride 4.
+#[inline(always)]
 fn pack(s: &[u8; 16]) -> [u8; 12] {
     let mut bytes = [0; 12];
     put::<0, 8, _>(&mut bytes, bits::pack::<4, 8, _, _>(s, 0));
@@ -103,7 +148,7 @@ fn pack(s: &[u8; 16]) -> [u8; 12] {
     bytes
 }
 
-#[inline]
+#[inline(always)]
 fn unpack(bytes: &[u8; 12]) -> [u8; 16] {
     let low = bits::unpack::<4, 8, _, 16>(part::<0, 8, _>(bytes));
     let high = bits::unpack::<2, 4, _, 16>(part::<8, 4, _>(bytes));

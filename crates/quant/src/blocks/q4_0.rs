@@ -9,9 +9,11 @@
 
 use gguf::TensorType;
 use half::f16;
+use pulp::Simd;
 
-use super::{Block, Weights, first_bad, half_at, part, put};
-use crate::{bits, search};
+use super::{Block, Row, first_bad, half_at, part, put};
+use crate::search::{self, Fits};
+use crate::{bits, lanes};
 
 pub(super) struct Q4_0;
 
@@ -19,6 +21,7 @@ impl Block<32, 18> for Q4_0 {
     const TYPE: TensorType = TensorType::Q4_0;
     const USES_ROW_MEAN_SQUARE: bool = true;
 
+    #[inline(always)]
     fn decode(block: &[u8; 18], out: &mut [f32; 32]) {
         let d = half_at::<0, _>(block).to_f32();
         let q = bits::unpack::<4, 16, _, 32>(part::<2, 16, _>(block));
@@ -27,24 +30,45 @@ impl Block<32, 18> for Q4_0 {
         }
     }
 
-    fn encode(x: &[f32; 32], weights: Option<Weights<32>>) -> [u8; 18] {
-        let mut q = [0; 32];
-        let d = match weights {
-            None => search::offset_levels(8, x, &mut q),
-            Some(w) => {
-                let weights = search::emphasize(w.columns, x, w.row_mean_square);
-                search::symmetric(8, x, &weights, &mut q)
+    #[inline(always)]
+    fn encode_row<S: Simd>(simd: S, row: Row<32>, out: &mut [[u8; 18]]) {
+        let Some(columns) = row.columns else {
+            for (x, out) in row.x.iter().zip(out) {
+                let (d, q) = search::offset_levels(simd, 8, x);
+                *out = pack(d, &q);
             }
+            return;
         };
-        let mut block = [0; 18];
-        put::<0, 2, _>(&mut block, f16::from_f32(d).to_le_bytes());
-        put::<2, 16, _>(&mut block, bits::pack::<4, 16, _, _>(&q, 0));
-        block
+        let chunks = row.x.chunks(search::MOST).zip(columns.chunks(search::MOST));
+        for ((x, columns), out) in chunks.zip(out.chunks_mut(search::MOST)) {
+            let mut fits = Fits::new();
+            fits.symmetric(
+                simd,
+                8,
+                x,
+                #[inline(always)]
+                |at, x| search::emphasize_lanes(simd, &columns[at..], x, |_| row.mean_square),
+            );
+            for (g, (x, out)) in x.iter().zip(out).enumerate() {
+                let mut q = [0.0; 32];
+                fits.symmetric_levels(simd, (8, g), x, &mut q);
+                let q = lanes::bytes(&q);
+                *out = pack(fits.scale[g], &q);
+            }
+        }
     }
 
     fn bad_scale(block: &[u8; 18]) -> Option<(&'static str, f32)> {
         first_bad([("d", half_at::<0, _>(block))])
     }
+}
+
+#[inline(always)]
+fn pack(d: f32, q: &[u8; 32]) -> [u8; 18] {
+    let mut block = [0; 18];
+    put::<0, 2, _>(&mut block, f16::from_f32(d).to_le_bytes());
+    put::<2, 16, _>(&mut block, bits::pack::<4, 16, _, _>(q, 0));
+    block
 }
 
 #[cfg(test)]

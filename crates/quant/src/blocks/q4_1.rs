@@ -9,9 +9,11 @@
 
 use gguf::TensorType;
 use half::f16;
+use pulp::Simd;
 
-use super::{Block, Weights, first_bad, half_at, part, put};
-use crate::{bits, search};
+use super::{Block, Row, first_bad, half_at, part, put};
+use crate::search::{self, Fits};
+use crate::{bits, lanes};
 
 pub(super) struct Q4_1;
 
@@ -19,6 +21,7 @@ impl Block<32, 20> for Q4_1 {
     const TYPE: TensorType = TensorType::Q4_1;
     const USES_ROW_MEAN_SQUARE: bool = true;
 
+    #[inline(always)]
     fn decode(block: &[u8; 20], out: &mut [f32; 32]) {
         let d = half_at::<0, _>(block).to_f32();
         let m = half_at::<2, _>(block).to_f32();
@@ -28,26 +31,46 @@ impl Block<32, 20> for Q4_1 {
         }
     }
 
-    fn encode(x: &[f32; 32], weights: Option<Weights<32>>) -> [u8; 20] {
-        let mut q = [0; 32];
-        let (d, m) = match weights {
-            None => search::spread_levels(15, x, &mut q),
-            Some(w) => {
-                let weights = search::emphasize(w.columns, x, w.row_mean_square);
-                let (d, m) = search::affine(15, x, &weights, &search::WEIGHTED, &mut q);
-                (d, -m)
+    #[inline(always)]
+    fn encode_row<S: Simd>(simd: S, row: Row<32>, out: &mut [[u8; 20]]) {
+        let Some(columns) = row.columns else {
+            for (x, out) in row.x.iter().zip(out) {
+                let (d, m, q) = search::spread_levels(simd, 15, x);
+                *out = pack(d, m, &q);
             }
+            return;
         };
-        let mut block = [0; 20];
-        put::<0, 2, _>(&mut block, f16::from_f32(d).to_le_bytes());
-        put::<2, 2, _>(&mut block, f16::from_f32(m).to_le_bytes());
-        put::<4, 16, _>(&mut block, bits::pack::<4, 16, _, _>(&q, 0));
-        block
+        let chunks = row.x.chunks(search::MOST).zip(columns.chunks(search::MOST));
+        for ((x, columns), out) in chunks.zip(out.chunks_mut(search::MOST)) {
+            let mut fits = Fits::new();
+            fits.affine(
+                simd,
+                (15, &search::WEIGHTED),
+                x,
+                #[inline(always)]
+                |at, x| search::emphasize_lanes(simd, &columns[at..], x, |_| row.mean_square),
+            );
+            for (g, (x, out)) in x.iter().zip(out).enumerate() {
+                let mut q = [0.0; 32];
+                fits.affine_levels(simd, (15, g), x, &mut q);
+                let q = lanes::bytes(&q);
+                *out = pack(fits.scale[g], -fits.m[g], &q);
+            }
+        }
     }
 
     fn bad_scale(block: &[u8; 20]) -> Option<(&'static str, f32)> {
         first_bad([("d", half_at::<0, _>(block)), ("m", half_at::<2, _>(block))])
     }
+}
+
+#[inline(always)]
+fn pack(d: f32, m: f32, q: &[u8; 32]) -> [u8; 20] {
+    let mut block = [0; 20];
+    put::<0, 2, _>(&mut block, f16::from_f32(d).to_le_bytes());
+    put::<2, 2, _>(&mut block, f16::from_f32(m).to_le_bytes());
+    put::<4, 16, _>(&mut block, bits::pack::<4, 16, _, _>(q, 0));
+    block
 }
 
 #[cfg(test)]

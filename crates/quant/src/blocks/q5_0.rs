@@ -10,9 +10,11 @@
 
 use gguf::TensorType;
 use half::f16;
+use pulp::Simd;
 
-use super::{Block, Weights, first_bad, half_at, part, put};
-use crate::{bits, search};
+use super::{Block, Row, first_bad, half_at, part, put};
+use crate::search::{self, Fits};
+use crate::{bits, lanes};
 
 pub(super) struct Q5_0;
 
@@ -20,6 +22,7 @@ impl Block<32, 22> for Q5_0 {
     const TYPE: TensorType = TensorType::Q5_0;
     const USES_ROW_MEAN_SQUARE: bool = true;
 
+    #[inline(always)]
     fn decode(block: &[u8; 22], out: &mut [f32; 32]) {
         let d = half_at::<0, _>(block).to_f32();
         let high = bits::unpack::<1, 1, _, 32>(part::<2, 4, _>(block));
@@ -29,25 +32,46 @@ impl Block<32, 22> for Q5_0 {
         }
     }
 
-    fn encode(x: &[f32; 32], weights: Option<Weights<32>>) -> [u8; 22] {
-        let mut q = [0; 32];
-        let d = match weights {
-            None => search::offset_levels(16, x, &mut q),
-            Some(w) => {
-                let weights = search::emphasize(w.columns, x, w.row_mean_square);
-                search::symmetric(16, x, &weights, &mut q)
+    #[inline(always)]
+    fn encode_row<S: Simd>(simd: S, row: Row<32>, out: &mut [[u8; 22]]) {
+        let Some(columns) = row.columns else {
+            for (x, out) in row.x.iter().zip(out) {
+                let (d, q) = search::offset_levels(simd, 16, x);
+                *out = pack(d, &q);
             }
+            return;
         };
-        let mut block = [0; 22];
-        put::<0, 2, _>(&mut block, f16::from_f32(d).to_le_bytes());
-        put::<2, 4, _>(&mut block, bits::pack::<1, 1, _, _>(&q, 4));
-        put::<6, 16, _>(&mut block, bits::pack::<4, 16, _, _>(&q, 0));
-        block
+        let chunks = row.x.chunks(search::MOST).zip(columns.chunks(search::MOST));
+        for ((x, columns), out) in chunks.zip(out.chunks_mut(search::MOST)) {
+            let mut fits = Fits::new();
+            fits.symmetric(
+                simd,
+                16,
+                x,
+                #[inline(always)]
+                |at, x| search::emphasize_lanes(simd, &columns[at..], x, |_| row.mean_square),
+            );
+            for (g, (x, out)) in x.iter().zip(out).enumerate() {
+                let mut q = [0.0; 32];
+                fits.symmetric_levels(simd, (16, g), x, &mut q);
+                let q = lanes::bytes(&q);
+                *out = pack(fits.scale[g], &q);
+            }
+        }
     }
 
     fn bad_scale(block: &[u8; 22]) -> Option<(&'static str, f32)> {
         first_bad([("d", half_at::<0, _>(block))])
     }
+}
+
+#[inline(always)]
+fn pack(d: f32, q: &[u8; 32]) -> [u8; 22] {
+    let mut block = [0; 22];
+    put::<0, 2, _>(&mut block, f16::from_f32(d).to_le_bytes());
+    put::<2, 4, _>(&mut block, bits::pack::<1, 1, _, _>(q, 4));
+    put::<6, 16, _>(&mut block, bits::pack::<4, 16, _, _>(q, 0));
+    block
 }
 
 #[cfg(test)]

@@ -10,9 +10,11 @@
 
 use gguf::TensorType;
 use half::f16;
+use pulp::Simd;
 
-use super::{Block, Weights, first_bad, half_at, part, put};
-use crate::{bits, search};
+use super::{Block, Row, first_bad, half_at, part, put};
+use crate::search::{self, Fits};
+use crate::{bits, lanes};
 
 pub(super) struct Q5_1;
 
@@ -20,6 +22,7 @@ impl Block<32, 24> for Q5_1 {
     const TYPE: TensorType = TensorType::Q5_1;
     const USES_ROW_MEAN_SQUARE: bool = true;
 
+    #[inline(always)]
     fn decode(block: &[u8; 24], out: &mut [f32; 32]) {
         let d = half_at::<0, _>(block).to_f32();
         let m = half_at::<2, _>(block).to_f32();
@@ -30,27 +33,47 @@ impl Block<32, 24> for Q5_1 {
         }
     }
 
-    fn encode(x: &[f32; 32], weights: Option<Weights<32>>) -> [u8; 24] {
-        let mut q = [0; 32];
-        let (d, m) = match weights {
-            None => search::spread_levels(31, x, &mut q),
-            Some(w) => {
-                let weights = search::emphasize(w.columns, x, w.row_mean_square);
-                let (d, m) = search::affine(31, x, &weights, &search::WEIGHTED, &mut q);
-                (d, -m)
+    #[inline(always)]
+    fn encode_row<S: Simd>(simd: S, row: Row<32>, out: &mut [[u8; 24]]) {
+        let Some(columns) = row.columns else {
+            for (x, out) in row.x.iter().zip(out) {
+                let (d, m, q) = search::spread_levels(simd, 31, x);
+                *out = pack(d, m, &q);
             }
+            return;
         };
-        let mut block = [0; 24];
-        put::<0, 2, _>(&mut block, f16::from_f32(d).to_le_bytes());
-        put::<2, 2, _>(&mut block, f16::from_f32(m).to_le_bytes());
-        put::<4, 4, _>(&mut block, bits::pack::<1, 1, _, _>(&q, 4));
-        put::<8, 16, _>(&mut block, bits::pack::<4, 16, _, _>(&q, 0));
-        block
+        let chunks = row.x.chunks(search::MOST).zip(columns.chunks(search::MOST));
+        for ((x, columns), out) in chunks.zip(out.chunks_mut(search::MOST)) {
+            let mut fits = Fits::new();
+            fits.affine(
+                simd,
+                (31, &search::WEIGHTED),
+                x,
+                #[inline(always)]
+                |at, x| search::emphasize_lanes(simd, &columns[at..], x, |_| row.mean_square),
+            );
+            for (g, (x, out)) in x.iter().zip(out).enumerate() {
+                let mut q = [0.0; 32];
+                fits.affine_levels(simd, (31, g), x, &mut q);
+                let q = lanes::bytes(&q);
+                *out = pack(fits.scale[g], -fits.m[g], &q);
+            }
+        }
     }
 
     fn bad_scale(block: &[u8; 24]) -> Option<(&'static str, f32)> {
         first_bad([("d", half_at::<0, _>(block)), ("m", half_at::<2, _>(block))])
     }
+}
+
+#[inline(always)]
+fn pack(d: f32, m: f32, q: &[u8; 32]) -> [u8; 24] {
+    let mut block = [0; 24];
+    put::<0, 2, _>(&mut block, f16::from_f32(d).to_le_bytes());
+    put::<2, 2, _>(&mut block, f16::from_f32(m).to_le_bytes());
+    put::<4, 4, _>(&mut block, bits::pack::<1, 1, _, _>(q, 4));
+    put::<8, 16, _>(&mut block, bits::pack::<4, 16, _, _>(q, 0));
+    block
 }
 
 #[cfg(test)]

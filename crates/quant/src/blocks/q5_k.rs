@@ -12,9 +12,10 @@
 //! ```
 
 use gguf::TensorType;
+use pulp::Simd;
 
 use super::k_affine::{self, Format};
-use super::{Block, Weights, first_bad, half_at, part, put};
+use super::{Block, Row, first_bad, half_at, part, put};
 use crate::{bits, search::Trials};
 
 pub(super) struct Q5K;
@@ -28,30 +29,32 @@ const FORMAT: Format = Format {
 impl Block<256, 176> for Q5K {
     const TYPE: TensorType = TensorType::Q5_K;
 
+    #[inline(always)]
     fn decode(block: &[u8; 176], out: &mut [f32; 256]) {
         let d = half_at::<0, _>(block).to_f32();
         let dmin = half_at::<2, _>(block).to_f32();
         let high = bits::unpack::<1, 32, _, 256>(part::<16, 32, _>(block));
-        let low = bits::unpack::<4, 32, _, 256>(part::<48, 128, _>(block));
-        let q = low.chunks_exact(32).zip(high.chunks_exact(32));
-        for (g, (out, (low, high))) in out.chunks_exact_mut(32).zip(q).enumerate() {
+        let mut q = bits::unpack::<4, 32, _, 256>(part::<48, 128, _>(block));
+        bits::join::<4, _>(&mut q, &high);
+        bits::floats(&q, 0, out);
+        for (g, out) in out.as_chunks_mut::<32>().0.iter_mut().enumerate() {
             let (s, m) = k_affine::unpack(part::<4, 12, _>(block), g);
             let (d, m) = (d * f32::from(s), dmin * f32::from(m));
-            for ((x, &low), &high) in out.iter_mut().zip(low).zip(high) {
-                *x = d * f32::from(low | high << 4) - m;
-            }
+            out.iter_mut().for_each(|x| *x = d * *x - m);
         }
     }
 
-    fn encode(x: &[f32; 256], weights: Option<Weights<256>>) -> [u8; 176] {
-        let found = k_affine::encode(&FORMAT, x, weights);
-        let mut block = [0; 176];
-        put::<0, 2, _>(&mut block, found.d.to_le_bytes());
-        put::<2, 2, _>(&mut block, found.dmin.to_le_bytes());
-        put::<4, 12, _>(&mut block, found.scales);
-        put::<16, 32, _>(&mut block, bits::pack::<1, 32, _, _>(&found.levels, 4));
-        put::<48, 128, _>(&mut block, bits::pack::<4, 32, _, _>(&found.levels, 0));
-        block
+    #[inline(always)]
+    fn encode_row<S: Simd>(simd: S, row: Row<256>, out: &mut [[u8; 176]]) {
+        k_affine::encode(simd, &FORMAT, row, out, |found| {
+            let mut block = [0; 176];
+            put::<0, 2, _>(&mut block, found.d.to_le_bytes());
+            put::<2, 2, _>(&mut block, found.dmin.to_le_bytes());
+            put::<4, 12, _>(&mut block, found.scales);
+            put::<16, 32, _>(&mut block, bits::pack::<1, 32, _, _>(&found.levels, 4));
+            put::<48, 128, _>(&mut block, bits::pack::<4, 32, _, _>(&found.levels, 0));
+            block
+        })
     }
 
     fn bad_scale(block: &[u8; 176]) -> Option<(&'static str, f32)> {

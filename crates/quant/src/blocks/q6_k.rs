@@ -14,58 +14,87 @@
 
 use gguf::TensorType;
 use half::f16;
+use pulp::Simd;
 
-use super::{Block, Weights, first_bad, half_at, part, put};
+use super::{Block, Row, first_bad, half_at, part, put};
+use crate::lanes::{self, Lanes};
+use crate::search::Fits;
 use crate::{bits, search};
+
+/// Super-blocks to work on at once.
+const CHUNK: usize = search::MOST / 16;
 
 pub(super) struct Q6K;
 
 impl Block<256, 210> for Q6K {
     const TYPE: TensorType = TensorType::Q6_K;
 
+    #[inline(always)]
     fn decode(block: &[u8; 210], out: &mut [f32; 256]) {
         let d = half_at::<208, _>(block).to_f32();
-        let low = bits::unpack::<4, 64, _, 256>(part::<0, 128, _>(block));
+        let mut q = bits::unpack::<4, 64, _, 256>(part::<0, 128, _>(block));
         let high = bits::unpack::<2, 32, _, 256>(part::<128, 64, _>(block));
-        let q = low.as_chunks::<16>().0.iter().zip(high.as_chunks::<16>().0);
-        let groups = out.as_chunks_mut::<16>().0.iter_mut().zip(q);
-        for ((out, (low, high)), &s) in groups.zip(part::<192, 16, _>(block)) {
+        bits::join::<4, _>(&mut q, &high);
+        bits::floats(&q, 32, out);
+        for (out, &s) in out.as_chunks_mut::<16>().0.iter_mut().zip(part::<192, 16, _>(block)) {
             let d = d * f32::from(s as i8);
-            for ((x, &low), &high) in out.iter_mut().zip(low).zip(high) {
-                *x = d * (i32::from(low | high << 4) - 32) as f32;
-            }
+            out.iter_mut().for_each(|x| *x *= d);
         }
     }
 
-    fn encode(x: &[f32; 256], weights: Option<Weights<256>>) -> [u8; 210] {
-        let mut q = [0; 256];
-        let mut scales = [0.0; 16];
-        let groups = x.as_chunks::<16>().0.iter().zip(q.as_chunks_mut().0);
-        for (g, ((x, q), scale)) in groups.zip(&mut scales).enumerate() {
-            // Importance weights are used as they are: with 64 levels no value needs emphasis.
-            let weights = match weights {
-                None => x.map(|x| x * x),
-                Some(w) => w.columns.as_chunks().0[g],
-            };
-            *scale = search::symmetric(32, x, &weights, q);
+    #[inline(always)]
+    fn encode_row<S: Simd>(simd: S, row: Row<256>, out: &mut [[u8; 210]]) {
+        for (row, out) in row.chunks(CHUNK).zip(out.chunks_mut(CHUNK)) {
+            let groups = row.x.as_flattened().as_chunks::<16>().0;
+            let mut fits = Fits::new();
+            match row.columns.map(|columns| columns.as_flattened().as_chunks::<16>().0) {
+                None => fits.symmetric(
+                    simd,
+                    32,
+                    groups,
+                    #[inline(always)]
+                    |_, x| {
+                        lanes::map(
+                            x,
+                            #[inline(always)]
+                            |x| x * x,
+                        )
+                    },
+                ),
+                // Used as they are: with 64 levels no value needs emphasis.
+                Some(columns) => fits.symmetric(
+                    simd,
+                    32,
+                    groups,
+                    #[inline(always)]
+                    |at, _| Lanes::transpose(simd, &columns[at..]),
+                ),
+            }
+            for (b, (scales, block)) in fits.scale.as_chunks::<16>().0.iter().zip(out).enumerate() {
+                *block = [0; 210];
+                let extreme = search::extreme(scales);
+                if extreme.abs() < search::ZERO_GROUP {
+                    continue;
+                }
+                let inverse = -128.0 / extreme;
+                let d = f16::from_f32(1.0 / inverse);
+                let mut s = [0; 16];
+                for (s, v) in s.iter_mut().zip(scales) {
+                    *s = search::nearest(inverse * v).min(127) as i8;
+                }
+                let (exact_d, mut q) = (d.to_f32(), [0.0; 256]);
+                // The groups were fitted with exact scales; the levels must suit the rounded ones.
+                for (i, q) in q.as_chunks_mut::<16>().0.iter_mut().enumerate() {
+                    let (g, d) = (16 * b + i, exact_d * f32::from(s[i]));
+                    fits.round_symmetric(simd, (32, g), &groups[g], d, q);
+                }
+                let q = lanes::bytes(&q);
+                put::<0, 128, _>(block, bits::pack::<4, 64, _, _>(&q, 0));
+                put::<128, 64, _>(block, bits::pack::<2, 32, _, _>(&q, 4));
+                put::<192, 16, _>(block, s.map(|s| s as u8));
+                put::<208, 2, _>(block, d.to_le_bytes());
+            }
         }
-        let mut block = [0; 210];
-        let extreme = search::extreme(&scales);
-        if extreme.abs() < search::ZERO_GROUP {
-            return block;
-        }
-        let inverse = -128.0 / extreme;
-        let d = f16::from_f32(1.0 / inverse);
-        let s = scales.map(|v| search::nearest(inverse * v).min(127) as i8);
-        // The groups were fitted with exact scales; the levels must suit the rounded ones.
-        for ((x, q), s) in x.chunks_exact(16).zip(q.chunks_exact_mut(16)).zip(s) {
-            search::round_symmetric(32, x, d.to_f32() * f32::from(s), q);
-        }
-        put::<0, 128, _>(&mut block, bits::pack::<4, 64, _, _>(&q, 0));
-        put::<128, 64, _>(&mut block, bits::pack::<2, 32, _, _>(&q, 4));
-        put::<192, 16, _>(&mut block, s.map(|s| s as u8));
-        put::<208, 2, _>(&mut block, d.to_le_bytes());
-        block
     }
 
     fn bad_scale(block: &[u8; 210]) -> Option<(&'static str, f32)> {

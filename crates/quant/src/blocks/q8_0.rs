@@ -8,8 +8,10 @@
 
 use gguf::TensorType;
 use half::f16;
+use pulp::Simd;
 
-use super::{Block, Weights, first_bad, half_at, part, put};
+use super::{Block, Row, first_bad, half_at, part, put};
+use crate::lanes::{self, Lanes};
 use crate::search;
 
 pub(super) struct Q8_0;
@@ -17,6 +19,7 @@ pub(super) struct Q8_0;
 impl Block<32, 34> for Q8_0 {
     const TYPE: TensorType = TensorType::Q8_0;
 
+    #[inline(always)]
     fn decode(block: &[u8; 34], out: &mut [f32; 32]) {
         let d = half_at::<0, _>(block).to_f32();
         for (x, &q) in out.iter_mut().zip(part::<2, 32, _>(block)) {
@@ -25,17 +28,22 @@ impl Block<32, 34> for Q8_0 {
     }
 
     /// The official encoder makes no use of importance weights.
-    fn encode(x: &[f32; 32], _: Option<Weights<32>>) -> [u8; 34] {
-        let d = search::magnitude(x) / 127.0;
-        let inverse = search::inverse(d);
-        let mut q = [0; 32];
-        for (q, x) in q.iter_mut().zip(x) {
-            *q = search::round_half_away(x * inverse) as u8;
+    #[inline(always)]
+    fn encode_row<S: Simd>(simd: S, row: Row<32>, out: &mut [[u8; 34]]) {
+        for (x, block) in row.x.iter().zip(out) {
+            let d = search::magnitude(x) / 127.0;
+            let inverse = Lanes::splat(simd, search::inverse(d));
+            let mut q = [0.0; 32];
+            lanes::transform(
+                simd,
+                x,
+                &mut q,
+                #[inline(always)]
+                |x| (x * inverse).round_half_away(),
+            );
+            put::<0, 2, _>(block, f16::from_f32(d).to_le_bytes());
+            put::<2, 32, _>(block, lanes::bytes(&q));
         }
-        let mut block = [0; 34];
-        put::<0, 2, _>(&mut block, f16::from_f32(d).to_le_bytes());
-        put::<2, 32, _>(&mut block, q);
-        block
     }
 
     fn bad_scale(block: &[u8; 34]) -> Option<(&'static str, f32)> {

@@ -19,6 +19,7 @@ pub(super) struct Q8_1;
 impl Block<32, 36> for Q8_1 {
     const TYPE: TensorType = TensorType::Q8_1;
 
+    #[inline(always)]
     fn decode(block: &[u8; 36], out: &mut [f32; 32]) {
         let d = half_at::<0, _>(block).to_f32();
         for (x, &q) in out.iter_mut().zip(part::<4, 32, _>(block)) {
@@ -26,6 +27,7 @@ impl Block<32, 36> for Q8_1 {
         }
     }
 
+    #[inline(always)]
     fn encode(x: &[f32; 32], _: Option<Weights<32>>) -> [u8; 36] {
         let d = search::magnitude(x) / 127.0;
         let inverse = search::inverse(d);

@@ -19,6 +19,7 @@ pub(super) struct Q8K;
 impl Block<256, 292> for Q8K {
     const TYPE: TensorType = TensorType::Q8_K;
 
+    #[inline(always)]
     fn decode(block: &[u8; 292], out: &mut [f32; 256]) {
         let d = f32::from_le_bytes(*part::<0, 4, _>(block));
         for (x, &q) in out.iter_mut().zip(part::<4, 256, _>(block)) {
@@ -27,6 +28,7 @@ impl Block<256, 292> for Q8K {
     }
 
     /// An all-zero block gets zero sums; the official encoder leaves them as they were in memory.
+    #[inline(always)]
     fn encode(x: &[f32; 256], _: Option<Weights<256>>) -> [u8; 292] {
         let mut block = [0; 292];
         let extreme = search::extreme(x);

@@ -24,6 +24,7 @@ pub(super) struct TQ1_0;
 impl Block<256, 54> for TQ1_0 {
     const TYPE: TensorType = TensorType::TQ1_0;
 
+    #[inline(always)]
     fn decode(block: &[u8; 54], out: &mut [f32; 256]) {
         let d = half_at::<52, _>(block).to_f32();
         let (first, rest) = out.split_at_mut(160);
@@ -34,6 +35,7 @@ impl Block<256, 54> for TQ1_0 {
     }
 
     /// The official encoder makes no use of importance weights.
+    #[inline(always)]
     fn encode(x: &[f32; 256], _: Option<Weights<256>>) -> [u8; 54] {
         let d = search::magnitude(x);
         let inverse = search::inverse(d);

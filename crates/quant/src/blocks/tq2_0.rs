@@ -20,6 +20,7 @@ pub(super) struct TQ2_0;
 impl Block<256, 66> for TQ2_0 {
     const TYPE: TensorType = TensorType::TQ2_0;
 
+    #[inline(always)]
     fn decode(block: &[u8; 66], out: &mut [f32; 256]) {
         let d = half_at::<64, _>(block).to_f32();
         let q = bits::unpack::<2, 32, _, 256>(part::<0, 64, _>(block));
@@ -29,6 +30,7 @@ impl Block<256, 66> for TQ2_0 {
     }
 
     /// The official encoder makes no use of importance weights.
+    #[inline(always)]
     fn encode(x: &[f32; 256], _: Option<Weights<256>>) -> [u8; 66] {
         let d = search::magnitude(x);
         let inverse = search::inverse(d);

@@ -1,0 +1,246 @@
+//! The scale searches that encoders share.
+//!
+//! Each takes a group of floats with one weight per float (how much its error counts), and finds
+//! the scale (and minimum) and the integer levels with a small weighted error. They follow the
+//! searches of ggml (`ggml-quants.c`, named at each function) operation by operation: the order
+//! of every sum, every tie and every early exit shows in the bytes.
+//!
+//! The long searches run on one group per vector lane. They return what their levels are made
+//! from, rather than levels: making them again from contiguous floats is quicker than putting
+//! lanes back in order.
+
+use pulp::Simd;
+
+use crate::lanes::{self, Lanes};
+
+mod affine;
+mod groups;
+#[cfg(test)]
+mod scalar;
+mod symmetric;
+mod unsigned;
+
+pub(crate) use affine::{Trials, WEIGHTED, affine};
+pub(crate) use groups::{Fits, MOST, emphasize_lanes, sums_of_squares, unsigned_groups};
+pub(crate) use symmetric::{symmetric, symmetric_by_moves};
+pub(crate) use unsigned::unsigned_lanes;
+
+/// Groups whose largest magnitude is below this are stored as zeros (`GROUP_MAX_EPS`).
+pub(crate) const ZERO_GROUP: f32 = 1e-15;
+
+/// The nearest integer, ties to even, for |v| < 2^22: adding 1.5 * 2^23 leaves it in the mantissa.
+///
+/// Outside that range the result is that of the same bit trick in C: -2^22 for infinities, 0 for
+/// NaN. Huge inputs get there (a scale overflows), so it is part of the specification.
+#[inline(always)]
+pub(crate) fn nearest(v: f32) -> i32 {
+    ((v + 12_582_912.0).to_bits() & 0x7f_ffff) as i32 - 0x40_0000
+}
+
+/// C's `roundf`, spelled so that it needs no library call on processors without such an
+/// instruction. A scale too small for its reciprocal gives infinities and NaN here: 0, as the
+/// conversion instruction of x86-64 does.
+#[inline(always)]
+pub(crate) fn round_half_away(v: f32) -> i8 {
+    if v.abs() < 128.0 {
+        let whole = v as i32;
+        let rest = v - whole as f32;
+        (whole + i32::from(rest >= 0.5) - i32::from(rest <= -0.5)) as i8
+    } else {
+        0
+    }
+}
+
+/// The largest magnitude of finite numbers.
+#[inline(always)]
+pub(crate) fn magnitude(x: &[f32]) -> f32 {
+    // Magnitudes compare as their bits do, and integers have a vector maximum.
+    f32::from_bits(x.iter().fold(0, |max, x| x.abs().to_bits().max(max)))
+}
+
+/// The value of largest magnitude, with its sign; the first of equals, 0 if all are 0. NaN counts
+/// for nothing.
+#[inline(always)]
+pub(crate) fn extreme(x: &[f32]) -> f32 {
+    x.iter().fold(0.0, |best: f32, &v| if best.abs() < v.abs() { v } else { best })
+}
+
+/// The same of finite numbers, without one having to wait for the one before.
+#[inline(always)]
+fn extreme_of_finite<const N: usize>(x: &[f32; N]) -> f32 {
+    let magnitude = magnitude(x);
+    let (mut positive, mut negative) = (false, false);
+    for &v in x {
+        positive |= v == magnitude;
+        negative |= v == -magnitude;
+    }
+    match (positive, negative) {
+        (true, false) => magnitude,
+        (false, true) => -magnitude,
+        _ => extreme(x),
+    }
+}
+
+/// The largest of these and 0.
+#[inline(always)]
+pub(crate) fn largest(x: &[f32]) -> f32 {
+    x.iter().fold(0.0, |max, &v| if v > max { v } else { max })
+}
+
+/// The smallest and the largest value.
+#[inline(always)]
+pub(crate) fn range<const N: usize>(x: &[f32; N]) -> (f32, f32) {
+    x.iter().fold((x[0], x[0]), |(min, max), &v| {
+        (if v < min { v } else { min }, if v > max { v } else { max })
+    })
+}
+
+/// 1/v, or 0 for 0.
+#[inline(always)]
+pub(crate) fn inverse(v: f32) -> f32 {
+    if v != 0.0 { 1.0 / v } else { 0.0 }
+}
+
+/// Sum of squares from left to right.
+#[inline(always)]
+pub(crate) fn sum_squares(x: &[f32]) -> f32 {
+    x.iter().fold(0.0, |s, v| s + v * v)
+}
+
+/// The weights of a group under importance weights: large values count more than small ones, but
+/// not by their square, since `energy` (about the mean square around the group) is added first.
+#[inline(always)]
+pub(crate) fn emphasize<const N: usize>(
+    importance: &[f32; N],
+    x: &[f32; N],
+    energy: f32,
+) -> [f32; N] {
+    std::array::from_fn(|i| importance[i] * (energy + x[i] * x[i]).sqrt())
+}
+
+/// Scale and levels `0..2 * half` of `x ~ scale * (level - half)` without a search: the extreme
+/// gets level 0 (`quantize_row_q4_0_ref`, `quantize_row_q5_0_ref`).
+#[inline(always)]
+pub(crate) fn offset_levels<S: Simd, const N: usize>(
+    simd: S,
+    half: u8,
+    x: &[f32; N],
+) -> (f32, [u8; N]) {
+    let half = f32::from(half);
+    let scale = extreme_of_finite(x) / -half;
+    let inverse = Lanes::splat(simd, inverse(scale));
+    let mut levels = [0.0; N];
+    lanes::transform(
+        simd,
+        x,
+        &mut levels,
+        #[inline(always)]
+        |x| (x * inverse + x.constant(half + 0.5)).floor(2.0 * half - 1.0),
+    );
+    (scale, lanes::bytes(&levels))
+}
+
+/// Scale, minimum and levels `0..=top` of `x ~ scale * level + min` without a search: the levels
+/// span the range of x (`quantize_row_q4_1_ref`, `quantize_row_q5_1_ref`).
+#[inline(always)]
+pub(crate) fn spread_levels<S: Simd, const N: usize>(
+    simd: S,
+    top: u8,
+    x: &[f32; N],
+) -> (f32, f32, [u8; N]) {
+    let (min, max) = range(x);
+    let scale = (max - min) / f32::from(top);
+    let inverse = Lanes::splat(simd, inverse(scale));
+    let mut levels = [0.0; N];
+    lanes::transform(
+        simd,
+        x,
+        &mut levels,
+        #[inline(always)]
+        |x| ((x - x.constant(min)) * inverse + x.constant(0.5)).floor(f32::from(top)),
+    );
+    (scale, min, lanes::bytes(&levels))
+}
+
+/// Searches `scale` and levels `0..=top` for non-negative `x ~ scale * level`: nine scales, then
+/// moves of single levels (`make_qp_quants`). Used for the scales and minima of sub-blocks.
+///
+/// A negative x (a scale that rounding drove below zero) wraps to a level above `top`, as in C.
+pub(crate) fn unsigned<const N: usize>(
+    top: i32,
+    x: &[f32; N],
+    weights: &[f32; N],
+    levels: &mut [u8; N],
+) -> f32 {
+    // Written out because a NaN must replace the maximum, as it does in the C macro.
+    let max = x.iter().fold(0.0, |max, &v| if max > v { max } else { v });
+    if max < ZERO_GROUP {
+        levels.fill(0);
+        return 0.0;
+    }
+    let error = |scale: f32, l: [i32; N]| {
+        let mut total = 0.0;
+        for ((&x, &l), &w) in x.iter().zip(&l).zip(weights) {
+            let diff = x - scale * l as f32;
+            total += w * diff * diff;
+        }
+        total
+    };
+    let mut inverse = top as f32 / max;
+    let mut best = error(1.0 / inverse, x.map(|x| i32::from(nearest(inverse * x) as u8)));
+    for step in (-4..=4).filter(|&s| s != 0) {
+        let trial = (0.1 * step as f32 + top as f32) / max;
+        let new = error(1.0 / trial, x.map(|x| nearest(trial * x).min(top)));
+        if new < best {
+            (best, inverse) = (new, trial);
+        }
+    }
+    let (mut sum_xl, mut sum_ll) = (0.0, 0.0);
+    for ((level, &x), &w) in levels.iter_mut().zip(x).zip(weights) {
+        let l = nearest(inverse * x).min(top);
+        *level = l as u8;
+        let l = l as f32;
+        sum_xl += w * x * l;
+        sum_ll += w * l * l;
+    }
+    for _ in 0..5 {
+        let mut moved = false;
+        for ((level, &x), &w) in levels.iter_mut().zip(x).zip(weights) {
+            let l = f32::from(*level);
+            let mut xl = sum_xl - w * x * l;
+            let mut ll = sum_ll - w * l * l;
+            if xl > 0.0 && ll > 0.0 {
+                let new = nearest(x * ll / xl).min(top);
+                if new != i32::from(*level) {
+                    let l = new as f32;
+                    xl += w * x * l;
+                    ll += w * l * l;
+                    if xl * xl * sum_ll > sum_xl * sum_xl * ll {
+                        (*level, sum_xl, sum_ll) = (new as u8, xl, ll);
+                        moved = true;
+                    }
+                }
+            }
+        }
+        if !moved {
+            break;
+        }
+    }
+    if sum_ll > 0.0 { sum_xl / sum_ll } else { 0.0 }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rounds_as_roundf() {
+        for i in -5080..=5080 {
+            for v in [i as f32 / 40.0, (i as f32 / 40.0).next_up(), (i as f32 / 40.0).next_down()] {
+                assert_eq!(round_half_away(v), v.round() as i8, "{v}");
+            }
+        }
+        assert_eq!(round_half_away(f32::NAN), 0);
+        assert_eq!(round_half_away(f32::INFINITY), 0);
+    }
+}

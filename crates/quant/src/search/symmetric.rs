@@ -1,0 +1,128 @@
+//! The searches of a scale for one group of floats per lane, with levels on both sides of zero.
+
+use pulp::Simd;
+
+use super::ZERO_GROUP;
+use crate::lanes::{self, Lanes};
+
+/// The value of largest magnitude, with its sign; the first of equals, 0 if all are 0.
+#[inline(always)]
+fn extreme<S: Simd, const U: usize, const N: usize>(x: &[Lanes<S, U>; N]) -> Lanes<S, U> {
+    let (mut best, mut magnitude) = (x[0].constant(0.0), x[0].constant(0.0));
+    for &x in x {
+        let larger = magnitude.less(x.abs());
+        best = larger.select(x, best);
+        magnitude = larger.select(x.abs(), magnitude);
+    }
+    best
+}
+
+/// Searches `scale` and levels `0..2 * half` for `x ~ scale * (level - half)`: tries 19 scales
+/// around the one that puts the extreme at level 0, each followed by the least-squares scale
+/// (`make_qx_quants` with `rmse_type` 1).
+///
+/// Returns the scale and the inverse of the trial that won, from which its levels can be made again.
+/// For a group of zeros these are 0 and NaN.
+#[inline(always)]
+pub(crate) fn symmetric<S: Simd, const U: usize, const N: usize>(
+    half: i32,
+    x: &[Lanes<S, U>; N],
+    weights: &[Lanes<S, U>; N],
+) -> (Lanes<S, U>, Lanes<S, U>) {
+    /// Number of trials, and the one that counts first: that of the extreme at level 0.
+    const TRIALS: i32 = 19;
+    const FIRST: i32 = 9;
+    let half = half as f32;
+    let zero = x[0].constant(0.0);
+    let extreme = extreme(x);
+    let none = extreme.abs().less(zero.constant(ZERO_GROUP));
+
+    let mut chosen = zero.constant(-half) / extreme;
+    let (xl, ll) = sums(half, x, weights, chosen);
+    let mut scale = ll.equal(zero).select(zero, xl / ll);
+    let mut best = scale * xl;
+    for k in (0..TRIALS).filter(|&k| k != FIRST) {
+        let inverse = zero.constant(-(half + 0.1 * (k as f32 - FIRST as f32))) / extreme;
+        let (xl, ll) = sums(half, x, weights, inverse);
+        let won = ll.more(zero) & (xl * xl).more(best * ll);
+        let quotient = xl / ll;
+        chosen = won.select(inverse, chosen);
+        scale = won.select(quotient, scale);
+        best = won.select(quotient * xl, best);
+    }
+    (none.select(zero, scale), none.select(zero.constant(f32::NAN), chosen))
+}
+
+/// Sums of w*x*l and w*l*l for a trial's levels; their quotient is the least-squares scale.
+#[inline(always)]
+fn sums<S: Simd, const U: usize, const N: usize>(
+    half: f32,
+    x: &[Lanes<S, U>; N],
+    weights: &[Lanes<S, U>; N],
+    inverse: Lanes<S, U>,
+) -> (Lanes<S, U>, Lanes<S, U>) {
+    let (mut sum_xl, mut sum_ll) = (x[0].constant(0.0), x[0].constant(0.0));
+    for (&x, &w) in x.iter().zip(weights) {
+        let l = (inverse * x).nearest(-half, half - 1.0);
+        sum_xl = sum_xl + w * x * l;
+        sum_ll = sum_ll + w * l * l;
+    }
+    (sum_xl, sum_ll)
+}
+
+/// As [`symmetric`] with weights x*x, but starting from one scale and then moving single levels
+/// while that lowers the error, at most five times round (`make_q3_quants`).
+///
+/// Returns the scale and the levels, less `half`; those of a group of zeros are `-half`.
+#[inline(always)]
+pub(crate) fn symmetric_by_moves<S: Simd, const U: usize, const N: usize>(
+    half: i32,
+    x: &[Lanes<S, U>; N],
+) -> (Lanes<S, U>, [Lanes<S, U>; N]) {
+    let half = half as f32;
+    let zero = x[0].constant(0.0);
+    let extreme = extreme(x);
+    let none = extreme.abs().less(zero.constant(ZERO_GROUP));
+    let inverse = zero.constant(-half) / extreme;
+    let mut levels = lanes::map(
+        x,
+        #[inline(always)]
+        |x| (inverse * x).nearest(-half, half - 1.0),
+    );
+    let (mut sum_xl, mut sum_ll) = (zero, zero);
+    for (&x, &l) in x.iter().zip(&levels) {
+        let w = x * x;
+        sum_xl = sum_xl + w * x * l;
+        sum_ll = sum_ll + w * l * l;
+    }
+    for _ in 0..5 {
+        let mut moved = zero.less(zero);
+        for (&x, level) in x.iter().zip(&mut levels) {
+            let w = x * x;
+            let xl = sum_xl - w * x * *level;
+            let ll = sum_ll - w * *level * *level;
+            let new = (x * ll / xl).nearest(-half, half - 1.0);
+            let new_xl = xl + w * x * new;
+            let new_ll = ll + w * new * new;
+            let better = (new_xl * new_xl * sum_ll).more(sum_xl * sum_xl * new_ll);
+            let won = xl.more(zero) & !new.equal(*level) & new_ll.more(zero) & better;
+            *level = won.select(new, *level);
+            sum_xl = won.select(new_xl, sum_xl);
+            sum_ll = won.select(new_ll, sum_ll);
+            moved = moved | won;
+        }
+        // A lane that did not move in one round will not in the next.
+        if !moved.any() {
+            break;
+        }
+    }
+    let scale = sum_ll.more(zero).select(sum_xl / sum_ll, zero);
+    (
+        none.select(zero, scale),
+        lanes::map(
+            &levels,
+            #[inline(always)]
+            |l| none.select(zero.constant(-half), l),
+        ),
+    )
+}
