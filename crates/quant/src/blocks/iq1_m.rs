@@ -17,7 +17,7 @@ use gguf::TensorType;
 use half::f16;
 
 use super::ternary::{self, Shift, Sums};
-use super::{Block, Weights, first_bad, part, put};
+use super::{Block, Weights, first_bad, importance, part, put};
 use crate::{bits, search};
 
 pub(super) struct IQ1M;
@@ -48,11 +48,12 @@ impl Block<256, 56> for IQ1M {
         }
     }
 
+    #[inline(always)]
     fn encode(x: &[f32; 256], weights: Option<Weights<256>>) -> [u8; 56] {
         let energy = 2.0 * search::sum_squares(x) / 256.0;
         let weights = match weights {
-            None => x.map(|x| x * x),
-            Some(w) => search::emphasize(w.columns, x, energy),
+            None => importance::squares(x),
+            Some(w) => importance::emphasize(w.columns, x, energy),
         };
         let mut groups = [Group::ZERO; 16];
         let pairs = x.as_chunks().0.iter().zip(weights.as_chunks().0);
@@ -112,7 +113,7 @@ fn pack(d: f16, s: &[u8; 16]) -> [u8; 8] {
     bytes
 }
 
-#[inline]
+#[inline(always)]
 fn unpack(bytes: &[u8; 8]) -> (f16, [u8; 16]) {
     let (mut d, mut scales) = (0, [0; 16]);
     let groups = bytes.as_chunks().0.iter().zip(scales.as_chunks_mut::<4>().0);
@@ -138,6 +139,7 @@ impl Group {
 
 /// Finds borders, shifts and scale with the smallest error, then the points of the codebook
 /// (`quantize_row_iq1_m_impl`); `None` if the group counts as zero.
+#[inline(always)]
 fn fit(x: &[f32; 16], weights: &[f32; 16]) -> Option<Group> {
     if search::magnitude(x) < ZERO_GROUP {
         return None;

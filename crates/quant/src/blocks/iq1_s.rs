@@ -15,7 +15,7 @@ use gguf::TensorType;
 use half::f16;
 
 use super::ternary::{self, Shift};
-use super::{Block, Weights, first_bad, half_at, part, put};
+use super::{Block, Weights, first_bad, half_at, importance, part, put};
 use crate::search;
 
 pub(super) struct IQ1S;
@@ -42,10 +42,11 @@ impl Block<256, 50> for IQ1S {
         }
     }
 
+    #[inline(always)]
     fn encode(x: &[f32; 256], weights: Option<Weights<256>>) -> [u8; 50] {
         let importance = weights.expect("the codec refuses rows without required weights").columns;
         let energy = 2.0 * search::sum_squares(x) / 256.0;
-        let weights = search::emphasize(importance, x, energy);
+        let weights = importance::emphasize(importance, x, energy);
         let mut groups = [Group::ZERO; 8];
         let pairs = x.as_chunks().0.iter().zip(weights.as_chunks().0);
         for (group, (x, weights)) in groups.iter_mut().zip(pairs) {
@@ -96,6 +97,7 @@ impl Group {
 
 /// Finds borders, shift and scale with the smallest error, then the points of the codebook
 /// (`quantize_row_iq1_s_impl`); `None` if the group counts as zero.
+#[inline(always)]
 fn fit(x: &[f32; 32], weights: &[f32; 32]) -> Option<Group> {
     if search::magnitude(x) < ZERO_GROUP {
         return None;
@@ -142,6 +144,7 @@ fn fit(x: &[f32; 32], weights: &[f32; 32]) -> Option<Group> {
 }
 
 /// Sums of w*x*l and w*l*l for each second border; without meaning where it is before the first.
+#[inline(always)]
 fn sums(
     sum_x: &[f32; 33],
     sum_w: &[f32; 33],

@@ -10,7 +10,7 @@
 
 use std::cmp::Ordering;
 
-use crate::grids::{Costs, IQ1_S, Place};
+use crate::grids::{Costs, Grid, IQ1_S, Place};
 
 /// Whether the levels of an octet are shifted up or down.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -21,7 +21,7 @@ pub(super) enum Shift {
 
 impl Shift {
     /// What the three levels stand for.
-    #[inline]
+    #[inline(always)]
     pub fn values(self) -> [f32; 3] {
         match self {
             Self::Up => [-0.875, 0.125, 1.125],
@@ -30,7 +30,7 @@ impl Shift {
     }
 
     /// The shift of negated weights.
-    #[inline]
+    #[inline(always)]
     pub fn reversed(self) -> Self {
         match self {
             Self::Up => Self::Down,
@@ -40,6 +40,7 @@ impl Shift {
 }
 
 /// The positions of the weights in ascending order of value, equals in order of position.
+#[inline(always)]
 pub(super) fn ascending<const N: usize>(x: &[f32; N]) -> [usize; N] {
     let mut order = std::array::from_fn(|i| i);
     // 0 and -0 are equal here; NaN does not occur.
@@ -48,6 +49,7 @@ pub(super) fn ascending<const N: usize>(x: &[f32; N]) -> [usize; N] {
 }
 
 /// Levels 0 for the first weights in this order, then 1, then 2, by the borders between the runs.
+#[inline(always)]
 pub(super) fn levels_of_runs<const N: usize>(
     order: &[usize; N],
     borders: (usize, usize),
@@ -61,6 +63,7 @@ pub(super) fn levels_of_runs<const N: usize>(
 
 /// Puts all octets of a group on the codebook, each under its shift, and returns the points and the
 /// scale, which becomes the least-squares one if any octet had to move.
+#[inline(always)]
 pub(super) fn snap<const OCTETS: usize>(
     x: &[[f32; 8]],
     weights: &[[f32; 8]],
@@ -76,7 +79,7 @@ pub(super) fn snap<const OCTETS: usize>(
             Place::Point(point) => point,
             Place::Near(near) => {
                 moved = true;
-                IQ1_S.cheapest(near, &costs(x, weights, scale, shift))
+                IQ1_S.point(IQ1_S.cheapest(near, &costs(x, weights, scale, shift)))
             }
         };
     }
@@ -99,10 +102,11 @@ pub(super) struct Sums {
 
 impl Sums {
     /// Adds an octet whose values are multiplied by `factor`.
+    #[inline(always)]
     pub fn add(&mut self, x: &[f32; 8], weights: &[f32; 8], point: u16, shift: Shift, factor: f32) {
-        let values = shift.values();
+        let (values, code) = (shift.values(), IQ1_S.code(point));
         for (i, (&x, &w)) in x.iter().zip(weights).enumerate() {
-            let l = values[usize::from(IQ1_S.level(point, i)) % 3] * factor;
+            let l = values[usize::from(Grid::<8, 3, 2048>::level(code, i)) % 3] * factor;
             self.xl += w * l * x;
             self.ll += w * l * l;
         }
@@ -110,20 +114,20 @@ impl Sums {
 }
 
 /// The error of each level.
-#[inline]
-fn costs(x: &[f32; 8], weights: &[f32; 8], scale: f32, shift: Shift) -> Costs<8> {
-    let mut costs = [[0.0; 8]; 8];
-    for (cost, (x, w)) in costs.iter_mut().zip(x.iter().zip(weights)) {
-        for (cost, value) in cost.iter_mut().zip(shift.values()) {
-            let diff = scale * value - x;
-            *cost = w * diff * diff;
-        }
+#[inline(always)]
+fn costs(x: &[f32; 8], weights: &[f32; 8], scale: f32, shift: Shift) -> Costs {
+    let [low, middle, high] = shift.values();
+    let values = [low, middle, high, 0.0];
+    let mut costs = [0.0; 32];
+    for (j, cost) in costs.iter_mut().enumerate() {
+        let diff = scale * values[j % 4] - x[j / 4];
+        *cost = weights[j / 4] * diff * diff;
     }
     costs
 }
 
 /// Writes the weights of a point.
-#[inline]
+#[inline(always)]
 pub(super) fn decode(out: &mut [f32; 8], d: f32, point: u16, shift: Shift) {
     let shift = shift.values()[1];
     for (x, &value) in out.iter_mut().zip(&IQ1_S.values[usize::from(point) % IQ1_S.values.len()]) {
