@@ -55,7 +55,7 @@ impl Block<256, 82> for IQ2S {
             None => x.map(|x| 0.25 * energy + x * x),
             Some(w) => importance::emphasize(w.columns, x, energy),
         };
-        let found: SuperBlock<32, 16> = FORMAT.encode::<16, 19, _, _>(x, &weights);
+        let found: SuperBlock<32, 16> = FORMAT.encode::<16, 19, 32, _, _>(x, &weights);
         let high = found.points.map(|point| (point >> 8) as u8);
         let mut block = [0; 82];
         put::<0, 2, _>(&mut block, found.d.to_le_bytes());

@@ -51,7 +51,7 @@ impl Block<256, 74> for IQ2XS {
         let importance = weights.expect("the codec refuses rows without required weights").columns;
         let energy = search::sum_squares(x) / 256.0;
         let weights = importance::emphasize(importance, x, energy);
-        let found: SuperBlock<32, 16> = FORMAT.encode::<16, 19, _, _>(x, &weights);
+        let found: SuperBlock<32, 16> = FORMAT.encode::<16, 19, 32, _, _>(x, &weights);
         let mut octets = [0; 64];
         let found_octets = found.points.iter().zip(found.signs);
         for (bytes, (point, signs)) in octets.as_chunks_mut().0.iter_mut().zip(found_octets) {

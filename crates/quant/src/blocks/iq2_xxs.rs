@@ -51,7 +51,7 @@ impl Block<256, 66> for IQ2XXS {
         let importance = weights.expect("the codec refuses rows without required weights").columns;
         let energy = search::sum_squares(x) / 256.0;
         let weights = importance::emphasize(importance, x, energy);
-        let found: SuperBlock<32, 8> = FORMAT.encode::<32, 13, _, _>(x, &weights);
+        let found: SuperBlock<32, 8> = FORMAT.encode::<32, 13, 16, _, _>(x, &weights);
         let mut groups = [0; 64];
         for (g, bytes) in groups.as_chunks_mut::<8>().0.iter_mut().enumerate() {
             let mut v = u32::from(found.scales[g]) << 28;

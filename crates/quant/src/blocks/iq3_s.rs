@@ -57,7 +57,7 @@ impl Block<256, 110> for IQ3S {
             None => importance::squares(x),
             Some(w) => importance::emphasize(w.columns, x, energy),
         };
-        let found: SuperBlock<64, 8> = FORMAT.encode::<32, 19, _, _>(x, &weights);
+        let found: SuperBlock<64, 8> = FORMAT.encode::<32, 19, 32, _, _>(x, &weights);
         let high = found.points.map(|point| (point >> 8) as u8);
         let (low, signs) = without_gaps(x, found.points.map(|point| point as u8), found.signs);
         let mut block = [0; 110];

@@ -54,7 +54,7 @@ impl Block<256, 98> for IQ3XXS {
             None => importance::squares(x),
             Some(w) => importance::emphasize(w.columns, x, energy),
         };
-        let found: SuperBlock<64, 8> = FORMAT.encode::<32, 31, _, _>(x, &weights);
+        let found: SuperBlock<64, 8> = FORMAT.encode::<32, 31, 32, _, _>(x, &weights);
         let mut groups = [0; 32];
         let found_groups = found.scales.into_iter().zip(found.signs.as_chunks::<4>().0);
         for (bytes, (s, signs)) in groups.as_chunks_mut().0.iter_mut().zip(found_groups) {

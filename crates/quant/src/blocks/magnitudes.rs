@@ -12,6 +12,7 @@
 
 use half::f16;
 
+use super::free_scale::free_scale;
 use crate::grids::{Grid, Place};
 use crate::search;
 
@@ -58,11 +59,13 @@ pub(super) enum Refit {
 const MAX_PARTS: usize = 8;
 
 impl<const DIM: usize, const LEVELS: usize, const N: usize> Format<DIM, LEVELS, N> {
-    /// Finds scales, points and signs; `TRIALS` scales are tried for each group of `GROUP`.
+    /// Finds scales, points and signs; `TRIALS` scales are tried for each group of `GROUP`. They
+    /// are the first of `LANES`, which fill vectors.
     #[inline(always)]
     pub fn encode<
         const GROUP: usize,
         const TRIALS: usize,
+        const LANES: usize,
         const POINTS: usize,
         const GROUPS: usize,
     >(
@@ -72,6 +75,7 @@ impl<const DIM: usize, const LEVELS: usize, const N: usize> Format<DIM, LEVELS, 
     ) -> SuperBlock<POINTS, GROUPS> {
         const {
             assert!(POINTS * DIM == 256 && GROUPS * GROUP == 256 && GROUP <= MAX_PARTS * DIM);
+            assert!(TRIALS <= LANES);
         }
         let mut block =
             SuperBlock { d: f16::ZERO, scales: [0; GROUPS], points: [0; POINTS], signs: [0; 32] };
@@ -80,7 +84,7 @@ impl<const DIM: usize, const LEVELS: usize, const N: usize> Format<DIM, LEVELS, 
         let found = block.points.chunks_exact_mut(GROUP / DIM);
         let found = found.zip(block.signs.chunks_exact_mut(GROUP / 8));
         for (((x, weights), (points, signs)), scale) in groups.zip(found).zip(&mut scales) {
-            *scale = self.fit::<GROUP, TRIALS>(x, weights, points, signs);
+            *scale = self.fit::<GROUP, TRIALS, LANES>(x, weights, points, signs);
         }
         let max = scales.iter().fold(0.0, |max, &v| if max > v { max } else { v });
         if max == 0.0 {
@@ -101,7 +105,7 @@ impl<const DIM: usize, const LEVELS: usize, const N: usize> Format<DIM, LEVELS, 
 
     /// Finds the scale of a group, its points and signs. Those of a zero group stay 0.
     #[inline(always)]
-    fn fit<const GROUP: usize, const TRIALS: usize>(
+    fn fit<const GROUP: usize, const TRIALS: usize, const LANES: usize>(
         &self,
         x: &[f32; GROUP],
         weights: &[f32; GROUP],
@@ -115,8 +119,7 @@ impl<const DIM: usize, const LEVELS: usize, const N: usize> Format<DIM, LEVELS, 
         }
         let last = (2 * LEVELS - 1) as f32;
         let (mut scale, reach) = if self.fit_first {
-            let mut levels = [0; GROUP];
-            let scale = search::unsigned(LEVELS as i32 + 1, &magnitudes, weights, &mut levels);
+            let scale = free_scale(LEVELS as i32 + 1, max, &magnitudes, weights);
             (scale, scale * LEVELS as f32)
         } else {
             (max / last, max)
@@ -126,7 +129,7 @@ impl<const DIM: usize, const LEVELS: usize, const N: usize> Format<DIM, LEVELS, 
         }
         let mut roots = [0.0; GROUP];
         roots.iter_mut().zip(weights).for_each(|(root, w)| *root = w.sqrt());
-        let (mut inverses, mut trial_scales) = ([0.0; TRIALS], [0.0; TRIALS]);
+        let (mut inverses, mut trial_scales) = ([0.0; LANES], [0.0; LANES]);
         for (t, (inverse, scale)) in inverses.iter_mut().zip(&mut trial_scales).enumerate() {
             *inverse = (last + (t as f32 - (TRIALS / 2) as f32) * self.step) / reach;
             *scale = 1.0 / *inverse;
@@ -134,12 +137,12 @@ impl<const DIM: usize, const LEVELS: usize, const N: usize> Format<DIM, LEVELS, 
 
         // All trials at once: each keeps the order of its sums, and the compiler makes vectors of
         // them. Sums of w*x*l and w*l*l, whose quotient is the least-squares scale.
-        let (mut sum_xl, mut sum_ll) = ([0.0; TRIALS], [0.0; TRIALS]);
-        let mut trials = [([0; TRIALS], [false; TRIALS]); MAX_PARTS];
+        let (mut sum_xl, mut sum_ll) = ([0.0; LANES], [0.0; LANES]);
+        let mut trials = [([0; LANES], [false; LANES]); MAX_PARTS];
         let parts = magnitudes.as_chunks::<DIM>().0.iter().zip(roots.as_chunks::<DIM>().0);
         let part_weights = weights.as_chunks::<DIM>().0;
         for (((x, roots), weights), trial) in parts.clone().zip(part_weights).zip(&mut trials) {
-            *trial = self.snap(x, roots, &inverses, &trial_scales);
+            *trial = self.snap::<TRIALS, LANES>(x, roots, &inverses, &trial_scales);
             for (i, (&x, &w)) in x.iter().zip(weights).enumerate() {
                 let sums = sum_xl.iter_mut().zip(&mut sum_ll);
                 for ((xl, ll), &code) in sums.zip(&trial.0) {
@@ -150,7 +153,7 @@ impl<const DIM: usize, const LEVELS: usize, const N: usize> Format<DIM, LEVELS, 
             }
         }
         let (mut best, mut chosen) = (0.0, None);
-        for (t, (&xl, &ll)) in sum_xl.iter().zip(&sum_ll).enumerate() {
+        for (t, (&xl, &ll)) in sum_xl.iter().zip(&sum_ll).enumerate().take(TRIALS) {
             if ll > 0.0 && xl * xl > best * ll {
                 scale = xl / ll;
                 best = scale * xl;
@@ -170,7 +173,7 @@ impl<const DIM: usize, const LEVELS: usize, const N: usize> Format<DIM, LEVELS, 
         if scale > 0.0 && (off_grid || self.refit == Refit::All) {
             for ((code, on_grid), (x, roots)) in codes.iter_mut().zip(on_grid).zip(parts) {
                 if !on_grid || self.refit != Refit::OffGrid {
-                    *code = self.snap(x, roots, &[1.0 / scale], &[scale]).0[0];
+                    *code = self.snap::<1, 1>(x, roots, &[1.0 / scale], &[scale]).0[0];
                 }
             }
             let (mut xl, mut ll) = (0.0, 0.0);
@@ -228,14 +231,14 @@ impl<const DIM: usize, const LEVELS: usize, const N: usize> Format<DIM, LEVELS, 
     /// The code of the best point of the codebook under each scale, and whether plain rounding gave
     /// it.
     #[inline(always)]
-    fn snap<const TRIALS: usize>(
+    fn snap<const TRIALS: usize, const LANES: usize>(
         &self,
         x: &[f32; DIM],
         roots: &[f32; DIM],
-        inverses: &[f32; TRIALS],
-        scales: &[f32; TRIALS],
-    ) -> ([u32; TRIALS], [bool; TRIALS]) {
-        let mut cells = [0i32; TRIALS];
+        inverses: &[f32; LANES],
+        scales: &[f32; LANES],
+    ) -> ([u32; LANES], [bool; LANES]) {
+        let mut cells = [0i32; LANES];
         for &x in x.iter().rev() {
             for (cell, inverse) in cells.iter_mut().zip(inverses) {
                 let level = search::nearest(0.5 * (inverse * x - 1.0));
@@ -250,8 +253,8 @@ impl<const DIM: usize, const LEVELS: usize, const N: usize> Format<DIM, LEVELS, 
             (xs[j], ws[j], odd[j]) =
                 (x[j / levels], roots[j / levels], (2 * (j % levels) + 1) as f32);
         }
-        let (mut codes, mut on_grid) = ([0; TRIALS], [true; TRIALS]);
-        for (t, (&cell, &scale)) in cells.iter().zip(scales).enumerate() {
+        let (mut codes, mut on_grid) = ([0; LANES], [true; LANES]);
+        for (t, (&cell, &scale)) in cells.iter().zip(scales).enumerate().take(TRIALS) {
             codes[t] = u32::from(match self.grid.place(cell as usize) {
                 Place::Point(point) => self.grid.code(point),
                 Place::Near(near) => {

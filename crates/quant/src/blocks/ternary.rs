@@ -8,8 +8,6 @@
 //! The encoder first looks for the best levels without the codebook: under every order-preserving
 //! assignment the sorted weights fall into three runs, so it tries all pairs of borders.
 
-use std::cmp::Ordering;
-
 use crate::grids::{Costs, Grid, IQ1_S, Place};
 
 /// Whether the levels of an octet are shifted up or down.
@@ -39,27 +37,89 @@ impl Shift {
     }
 }
 
-/// The positions of the weights in ascending order of value, equals in order of position.
+/// The place of each weight in ascending order of value, equals in order of position.
 #[inline(always)]
-pub(super) fn ascending<const N: usize>(x: &[f32; N]) -> [usize; N] {
-    let mut order = std::array::from_fn(|i| i);
-    // 0 and -0 are equal here; NaN does not occur.
-    order.sort_by(|&a: &usize, &b| x[a].partial_cmp(&x[b]).unwrap_or(Ordering::Equal));
-    order
+pub(super) fn ranks<const N: usize>(x: &[f32; N]) -> [u32; N] {
+    let mut ranks = [0; N];
+    // Counting the smaller ones takes more comparisons than sorting, but as vectors.
+    for (j, &other) in x.iter().enumerate() {
+        for (i, (rank, &x)) in ranks.iter_mut().zip(x).enumerate() {
+            *rank += u32::from((other < x) | ((other == x) & (j < i)));
+        }
+    }
+    ranks
 }
 
-/// Levels 0 for the first weights in this order, then 1, then 2, by the borders between the runs.
+/// Levels 0 for the weights of the first ranks, then 1, then 2, by the borders between the runs.
 #[inline(always)]
-pub(super) fn levels_of_runs<const N: usize>(
-    order: &[usize; N],
-    borders: (usize, usize),
-) -> [u8; N] {
+pub(super) fn levels_of_runs<const N: usize>(ranks: &[u32; N], borders: (usize, usize)) -> [u8; N] {
     let mut levels = [0; N];
-    for (rank, &i) in order.iter().enumerate() {
-        levels[i] = (rank >= borders.0) as u8 + (rank >= borders.1) as u8;
+    for (level, &rank) in levels.iter_mut().zip(ranks) {
+        *level = (rank >= borders.0 as u32) as u8 + (rank >= borders.1 as u32) as u8;
     }
     levels
 }
+
+/// How many second borders are tried together.
+pub(super) const LANES: usize = 16;
+
+/// The best borders and shifts so far.
+pub(super) struct Best {
+    value: f32,
+    /// Scale, which of the shifts, and borders; `None` if nothing had an error less than that of
+    /// all zeros.
+    pub found: Option<(f32, usize, (usize, usize))>,
+}
+
+impl Best {
+    pub const NONE: Self = Self { value: -f32::MAX, found: None };
+
+    #[inline(always)]
+    fn is_beaten_by(&self, xl: f32, ll: f32) -> bool {
+        (ll > 0.0) & (xl * xl > self.value * ll)
+    }
+
+    /// Tries second borders from `second` on, each under all shifts, whose sums of w*x*l and w*l*l
+    /// are given.
+    #[inline(always)]
+    pub fn offer<const SHIFTS: usize>(
+        &mut self,
+        (first, second): (usize, usize),
+        xl: &[[f32; LANES]; SHIFTS],
+        ll: &[[f32; LANES]; SHIFTS],
+    ) {
+        // Most borders do not help; a byte for each lane says whether it does under any shift.
+        let mut hits = [0u8; LANES];
+        for (lane, hit) in hits.iter_mut().enumerate() {
+            for (xl, ll) in xl.iter().zip(ll) {
+                *hit |= self.is_beaten_by(xl[lane], ll[lane]) as u8;
+            }
+        }
+        let mut hits = u128::from_le_bytes(hits);
+        while hits != 0 {
+            let lane = hits.trailing_zeros() as usize / 8 % LANES;
+            let before = self.value;
+            for shifts in 0..SHIFTS {
+                let (xl, ll) = (xl[shifts][lane], ll[shifts][lane]);
+                if self.is_beaten_by(xl, ll) {
+                    let scale = xl / ll;
+                    self.value = scale * xl;
+                    self.found = Some((scale, shifts, (first, second + lane)));
+                }
+            }
+            hits &= hits - 1;
+            // What did not beat the value before does not beat a larger one. But rounding can make it
+            // smaller, or an overflow no number: then all lanes are looked at again.
+            let grown = self.value >= before;
+            if !grown {
+                hits = u128::MAX.checked_shl(8 * (lane as u32 + 1)).unwrap_or(0) & ONES;
+            }
+        }
+    }
+}
+
+/// The lowest bit of each byte.
+const ONES: u128 = u128::from_le_bytes([1; 16]);
 
 /// Puts all octets of a group on the codebook, each under its shift, and returns the points and the
 /// scale, which becomes the least-squares one if any octet had to move.
@@ -141,10 +201,10 @@ mod tests {
 
     #[test]
     fn runs_become_levels() {
-        let order = ascending(&[0.5, -0.0, -1.0, 0.0]);
-        assert_eq!(order, [2, 1, 3, 0]);
-        assert_eq!(levels_of_runs(&order, (1, 3)), [2, 1, 0, 1]);
-        assert_eq!(levels_of_runs(&order, (0, 0)), [2; 4]);
-        assert_eq!(levels_of_runs(&order, (4, 4)), [0; 4]);
+        let ranks = ranks(&[0.5, -0.0, -1.0, 0.0]);
+        assert_eq!(ranks, [3, 1, 0, 2]);
+        assert_eq!(levels_of_runs(&ranks, (1, 3)), [2, 1, 0, 1]);
+        assert_eq!(levels_of_runs(&ranks, (0, 0)), [2; 4]);
+        assert_eq!(levels_of_runs(&ranks, (4, 4)), [0; 4]);
     }
 }

@@ -90,7 +90,8 @@ fn by_sixteen<const DIM: usize>(simd: V4, near: &[Sixteen], costs: &Costs) -> u1
     let mut best = simd.select_f32s(simd.less_than_f32s(first, none), first, none);
     if near.len() == 1 {
         let least = simd.splat_f32s(simd.reduce_min_f32s(best));
-        return near[0][simd.first_true_m32s(simd.equal_f32s(best, least)) % 16];
+        let lane = simd.equal_f32s(best, least).0.trailing_zeros();
+        return near[0][lane as usize % 16];
     }
     let mut here: pulp::u32x16 =
         pulp::cast([0u32, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15]);
