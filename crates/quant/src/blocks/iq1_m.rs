@@ -16,7 +16,7 @@
 use gguf::TensorType;
 use half::f16;
 
-use super::ternary::{self, Best, LANES, Shift, Sums};
+use super::ternary::{self, Best, LANES, Shift, Sums, Trials};
 use super::{Block, Weights, first_bad, importance, part, put};
 use crate::{bits, search};
 
@@ -165,8 +165,6 @@ fn best_borders(
     x: &[f32; 16],
     weights: &[f32; 16],
 ) -> Option<(f32, usize, (usize, usize))> {
-    /// Borders 0 to 16 and room for the lanes after the last.
-    const LEN: usize = 16 + LANES;
     // Of w*x and w in ascending order, apart for the two octets: 0 where a weight is in the other.
     let (mut sorted_x, mut sorted_w) = ([[0.0; 16]; 2], [[0.0; 16]; 2]);
     for (i, &rank) in ranks.iter().enumerate() {
@@ -183,37 +181,53 @@ fn best_borders(
             sum_w[h][rank + 1] = sum_w[h][rank] + sorted_w[h][rank];
         }
     }
-    let mut best = Best::NONE;
+    // Of weights in the shape of a bell the middle run has about half.
+    let mut best = Best::worse_than(&trials(&sum_x, &sum_w, 4, 4), x, weights);
     for first in 0..=16 {
         for second in (first..=16).step_by(LANES) {
-            // Of each octet under both shifts. Neighbouring values differ by 1, so that three sums
-            // become one.
-            let (mut half_xl, mut half_ll) = ([[[0.0; LANES]; 2]; 2], [[[0.0; LANES]; 2]; 2]);
-            for h in 0..2 {
-                for (s, shift) in [Shift::Up, Shift::Down].into_iter().enumerate() {
-                    let v = shift.values();
-                    let (x, w) = (sum_x[h][16] * v[2], sum_w[h][16] * v[2] * v[2]);
-                    let first_w = w + sum_w[h][first] * (v[0] * v[0] - v[1] * v[1]);
-                    let first_x = sum_x[h][first];
-                    let sums = sum_x[h][second..][..LANES].iter().zip(&sum_w[h][second..][..LANES]);
-                    let half = half_xl[h][s].iter_mut().zip(&mut half_ll[h][s]);
-                    for ((xl, ll), (sum_x, sum_w)) in half.zip(sums) {
-                        *xl = x - (first_x + sum_x);
-                        *ll = first_w + sum_w * (v[1] * v[1] - v[2] * v[2]);
-                    }
-                }
-            }
-            let (mut xl, mut ll) = ([[0.0; LANES]; 4], [[0.0; LANES]; 4]);
-            for (s, (xl, ll)) in xl.iter_mut().zip(&mut ll).enumerate() {
-                for lane in 0..LANES {
-                    xl[lane] = half_xl[0][s / 2][lane] + half_xl[1][s % 2][lane];
-                    ll[lane] = half_ll[0][s / 2][lane] + half_ll[1][s % 2][lane];
-                }
-            }
-            best.offer((first, second), &xl, &ll);
+            best.offer((first, second), &trials(&sum_x, &sum_w, first, second));
         }
     }
     best.found
+}
+
+/// Borders 0 to 16 and room for the lanes after the last.
+const LEN: usize = 16 + LANES;
+
+/// The trials of this first border and of second borders from `second` on, from sums of w*x and w
+/// over the first weights of each octet.
+#[inline(always)]
+fn trials(
+    sum_x: &[[f32; LEN]; 2],
+    sum_w: &[[f32; LEN]; 2],
+    first: usize,
+    second: usize,
+) -> Trials<4> {
+    // Of each octet under both shifts. Neighbouring values differ by 1, so that three sums become
+    // one.
+    let (mut half_xl, mut half_ll) = ([[[0.0; LANES]; 2]; 2], [[[0.0; LANES]; 2]; 2]);
+    for h in 0..2 {
+        for (s, shift) in [Shift::Up, Shift::Down].into_iter().enumerate() {
+            let v = shift.values();
+            let (x, w) = (sum_x[h][16] * v[2], sum_w[h][16] * v[2] * v[2]);
+            let first_w = w + sum_w[h][first] * (v[0] * v[0] - v[1] * v[1]);
+            let first_x = sum_x[h][first];
+            let sums = sum_x[h][second..][..LANES].iter().zip(&sum_w[h][second..][..LANES]);
+            let half = half_xl[h][s].iter_mut().zip(&mut half_ll[h][s]);
+            for ((xl, ll), (sum_x, sum_w)) in half.zip(sums) {
+                *xl = x - (first_x + sum_x);
+                *ll = first_w + sum_w * (v[1] * v[1] - v[2] * v[2]);
+            }
+        }
+    }
+    let mut trials = Trials { xl: [[0.0; LANES]; 4], ll: [[0.0; LANES]; 4] };
+    for (s, (xl, ll)) in trials.xl.iter_mut().zip(&mut trials.ll).enumerate() {
+        for lane in 0..LANES {
+            xl[lane] = half_xl[0][s / 2][lane] + half_xl[1][s % 2][lane];
+            ll[lane] = half_ll[0][s / 2][lane] + half_ll[1][s % 2][lane];
+        }
+    }
+    trials
 }
 
 #[cfg(test)]

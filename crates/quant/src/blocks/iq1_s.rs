@@ -14,7 +14,7 @@
 use gguf::TensorType;
 use half::f16;
 
-use super::ternary::{self, Best, LANES, Shift};
+use super::ternary::{self, Best, LANES, Shift, Trials};
 use super::{Block, Weights, first_bad, half_at, importance, part, put};
 use crate::search;
 
@@ -126,8 +126,6 @@ fn best_borders(
     x: &[f32; 32],
     weights: &[f32; 32],
 ) -> Option<(f32, usize, (usize, usize))> {
-    /// Borders 0 to 32 and room for the lanes after the last.
-    const LEN: usize = 32 + LANES;
     let (mut sorted_x, mut sorted_w) = ([0.0; 32], [0.0; 32]);
     for (i, &rank) in ranks.iter().enumerate() {
         let rank = rank as usize % 32;
@@ -149,28 +147,52 @@ fn best_borders(
         (last_x[0][second], last_w[0][second]) = (x * up[2], w * up[2] * up[2]);
         (last_x[1][second], last_w[1][second]) = (x * down[2], w * down[2] * down[2]);
     }
-    let mut best = Best::NONE;
+    let trials = Sums { x: sum_x, w: sum_w, last_x, last_w };
+    // Of weights in the shape of a bell the middle run has about half.
+    let mut best = Best::worse_than(&trials.at(9, 16), x, weights);
     for first in 0..=32 {
-        let (x, w) = (sum_x[first], sum_w[first]);
-        let (up_x, up_w) = (x * up[0], w * up[0] * up[0]);
-        let (down_x, down_w) = (x * down[0], w * down[0] * down[0]);
         for second in (first..=32).step_by(LANES) {
-            let (mut xl, mut ll) = ([[0.0; LANES]; 2], [[0.0; LANES]; 2]);
-            let (sum_x, sum_w) = (&sum_x[second..][..LANES], &sum_w[second..][..LANES]);
-            let last_x = last_x.each_ref().map(|last| &last[second..][..LANES]);
-            let last_w = last_w.each_ref().map(|last| &last[second..][..LANES]);
-            for lane in 0..LANES {
-                let middle_x = (sum_x[lane] - x) * up[1];
-                let middle_w = (sum_w[lane] - w) * up[1] * up[1];
-                xl[0][lane] = up_x + middle_x + last_x[0][lane];
-                xl[1][lane] = down_x - middle_x + last_x[1][lane];
-                ll[0][lane] = up_w + middle_w + last_w[0][lane];
-                ll[1][lane] = down_w + middle_w + last_w[1][lane];
-            }
-            best.offer((first, second), &xl, &ll);
+            best.offer((first, second), &trials.at(first, second));
         }
     }
     best.found
+}
+
+/// Borders 0 to 32 and room for the lanes after the last.
+const LEN: usize = 32 + LANES;
+
+/// What all trials of a group are made of.
+struct Sums {
+    /// Of w*x and w over the first weights.
+    x: [f32; LEN],
+    w: [f32; LEN],
+    /// Of w*x*l and w*l*l over the last run, by second border, for each shift.
+    last_x: [[f32; LEN]; 2],
+    last_w: [[f32; LEN]; 2],
+}
+
+impl Sums {
+    /// The trials of this first border and of second borders from `second` on.
+    #[inline(always)]
+    fn at(&self, first: usize, second: usize) -> Trials<2> {
+        let [up, down] = SHIFTS.map(Shift::values);
+        let (x, w) = (self.x[first], self.w[first]);
+        let (up_x, up_w) = (x * up[0], w * up[0] * up[0]);
+        let (down_x, down_w) = (x * down[0], w * down[0] * down[0]);
+        let (sum_x, sum_w) = (&self.x[second..][..LANES], &self.w[second..][..LANES]);
+        let last_x = self.last_x.each_ref().map(|last| &last[second..][..LANES]);
+        let last_w = self.last_w.each_ref().map(|last| &last[second..][..LANES]);
+        let mut trials = Trials { xl: [[0.0; LANES]; 2], ll: [[0.0; LANES]; 2] };
+        for lane in 0..LANES {
+            let middle_x = (sum_x[lane] - x) * up[1];
+            let middle_w = (sum_w[lane] - w) * up[1] * up[1];
+            trials.xl[0][lane] = up_x + middle_x + last_x[0][lane];
+            trials.xl[1][lane] = down_x - middle_x + last_x[1][lane];
+            trials.ll[0][lane] = up_w + middle_w + last_w[0][lane];
+            trials.ll[1][lane] = down_w + middle_w + last_w[1][lane];
+        }
+        trials
+    }
 }
 
 #[cfg(test)]

@@ -71,22 +71,62 @@ pub(super) struct Best {
     pub found: Option<(f32, usize, (usize, usize))>,
 }
 
+/// Sums of w*x*l and w*l*l under each of the shifts, for `LANES` second borders.
+pub(super) struct Trials<const SHIFTS: usize> {
+    pub xl: [[f32; LANES]; SHIFTS],
+    pub ll: [[f32; LANES]; SHIFTS],
+}
+
 impl Best {
-    pub const NONE: Self = Self { value: -f32::MAX, found: None };
+    /// The start of the search, which ends the same as one that starts from nothing, but passes
+    /// over most of the trials at its beginning.
+    ///
+    /// Whatever `guess` are, the best trial of all is not worse than these. So trials a hundredth
+    /// worse do not win, nor do they decide who does: each of the (fewer than 2000) trials shifts
+    /// the value by a few roundings of 2^-24, so from a hundredth below the best value, some trial
+    /// must beat all before it clearly, and it does so wherever the search started. Where products
+    /// could leave the range of numbers, and with negative weights, the search starts from nothing.
+    #[inline(always)]
+    pub fn worse_than<const SHIFTS: usize>(
+        guess: &Trials<SHIFTS>,
+        x: &[f32],
+        weights: &[f32],
+    ) -> Self {
+        const RANGE: std::ops::Range<f32> = 1e-12..1e12;
+        let (mut least, mut sum, mut energy) = (0, [0.0; 8], [0.0; 8]);
+        for (x, w) in x.as_chunks::<8>().0.iter().zip(weights.as_chunks::<8>().0) {
+            for i in 0..8 {
+                least |= w[i].to_bits();
+                sum[i] += w[i];
+                energy[i] += w[i] * x[i] * x[i];
+            }
+        }
+        let mut values = [0.0f32; LANES];
+        for (xl, ll) in guess.xl.iter().zip(&guess.ll) {
+            for (value, (&xl, &ll)) in values.iter_mut().zip(xl.iter().zip(ll)) {
+                let new = xl * xl / ll;
+                *value = if (ll > 0.0) & (new > *value) { new } else { *value };
+            }
+        }
+        let value = values.iter().fold(0.0, |max, &v| if v > max { v } else { max });
+        let ordinary = least >> 31 == 0
+            && RANGE.contains(&value)
+            && RANGE.contains(&sum.iter().sum())
+            && RANGE.contains(&energy.iter().sum());
+        Self { value: if ordinary { 0.99 * value } else { -f32::MAX }, found: None }
+    }
 
     #[inline(always)]
     fn is_beaten_by(&self, xl: f32, ll: f32) -> bool {
         (ll > 0.0) & (xl * xl > self.value * ll)
     }
 
-    /// Tries second borders from `second` on, each under all shifts, whose sums of w*x*l and w*l*l
-    /// are given.
+    /// Tries second borders from `second` on, each under all shifts.
     #[inline(always)]
     pub fn offer<const SHIFTS: usize>(
         &mut self,
         (first, second): (usize, usize),
-        xl: &[[f32; LANES]; SHIFTS],
-        ll: &[[f32; LANES]; SHIFTS],
+        Trials { xl, ll }: &Trials<SHIFTS>,
     ) {
         // Most borders do not help; a byte for each lane says whether it does under any shift.
         let mut hits = [0u8; LANES];
