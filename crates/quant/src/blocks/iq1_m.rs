@@ -16,8 +16,8 @@
 use gguf::TensorType;
 use half::f16;
 
-use super::ternary::{self, Shift, Sums};
-use super::{Block, Weights, first_bad, part, put};
+use super::ternary::{self, Best, LANES, Shift, Sums, Trials};
+use super::{Block, Weights, first_bad, importance, part, put};
 use crate::{bits, search};
 
 pub(super) struct IQ1M;
@@ -48,11 +48,12 @@ impl Block<256, 56> for IQ1M {
         }
     }
 
+    #[inline(always)]
     fn encode(x: &[f32; 256], weights: Option<Weights<256>>) -> [u8; 56] {
         let energy = 2.0 * search::sum_squares(x) / 256.0;
         let weights = match weights {
-            None => x.map(|x| x * x),
-            Some(w) => search::emphasize(w.columns, x, energy),
+            None => importance::squares(x),
+            Some(w) => importance::emphasize(w.columns, x, energy),
         };
         let mut groups = [Group::ZERO; 16];
         let pairs = x.as_chunks().0.iter().zip(weights.as_chunks().0);
@@ -112,7 +113,7 @@ fn pack(d: f16, s: &[u8; 16]) -> [u8; 8] {
     bytes
 }
 
-#[inline]
+#[inline(always)]
 fn unpack(bytes: &[u8; 8]) -> (f16, [u8; 16]) {
     let (mut d, mut scales) = (0, [0; 16]);
     let groups = bytes.as_chunks().0.iter().zip(scales.as_chunks_mut::<4>().0);
@@ -138,54 +139,95 @@ impl Group {
 
 /// Finds borders, shifts and scale with the smallest error, then the points of the codebook
 /// (`quantize_row_iq1_m_impl`); `None` if the group counts as zero.
+#[inline(always)]
 fn fit(x: &[f32; 16], weights: &[f32; 16]) -> Option<Group> {
     if search::magnitude(x) < ZERO_GROUP {
         return None;
     }
-    let order = ternary::ascending(x);
-    // Sums of w*x and w over the first weights in this order, apart for the two octets.
-    let (mut sum_x, mut sum_w) = ([[0.0; 17]; 2], [[0.0; 17]; 2]);
-    for (rank, &i) in order.iter().enumerate() {
-        for h in 0..2 {
-            let here = i / 8 == h;
-            sum_x[h][rank + 1] = sum_x[h][rank] + if here { weights[i] * x[i] } else { 0.0 };
-            sum_w[h][rank + 1] = sum_w[h][rank] + if here { weights[i] } else { 0.0 };
-        }
-    }
-    let (mut best, mut found) = (-f32::MAX, None);
-    for first in 0..=16 {
-        for second in first..=16 {
-            // Neighbouring values differ by 1, so that three sums become one.
-            let sums = |h: usize, shift: Shift| {
-                let v = shift.values();
-                let (x, w) = (&sum_x[h], &sum_w[h]);
-                let xl = x[16] * v[2] - (x[first] + x[second]);
-                let ll = w[16] * v[2] * v[2]
-                    + w[first] * (v[0] * v[0] - v[1] * v[1])
-                    + w[second] * (v[1] * v[1] - v[2] * v[2]);
-                (xl, ll)
-            };
-            for shifts in SHIFTS {
-                let ((xl0, ll0), (xl1, ll1)) = (sums(0, shifts[0]), sums(1, shifts[1]));
-                let (xl, ll) = (xl0 + xl1, ll0 + ll1);
-                if ll > 0.0 && xl * xl > best * ll {
-                    let scale = xl / ll;
-                    best = scale * xl;
-                    found = Some((scale, shifts, (first, second)));
-                }
-            }
-        }
-    }
-    let (mut scale, mut shifts, borders) = found?;
-    let mut levels = ternary::levels_of_runs(&order, borders);
+    let ranks = ternary::ranks(x);
+    let (scale, shifts, borders) = best_borders(&ranks, x, weights)?;
+    let (mut scale, mut shifts) = (scale, SHIFTS[shifts]);
+    let mut levels = ternary::levels_of_runs(&ranks, borders);
     if scale < 0.0 {
-        levels = levels.map(|l| 2 - l);
+        levels.iter_mut().for_each(|l| *l = 2 - *l);
         (scale, shifts) = (-scale, shifts.map(Shift::reversed));
     }
     let (x, weights, levels) = (x.as_chunks().0, weights.as_chunks().0, levels.as_chunks().0);
     let (points, scale) = ternary::snap(x, weights, levels, shifts, scale);
     // The official encoder stops at a scale that is no number: sums overflowed.
     (scale >= 0.0).then_some(Group { scale, shifts, points })
+}
+
+/// Tries all pairs of borders with all shifts. Gives scale, shifts and borders.
+#[inline(always)]
+fn best_borders(
+    ranks: &[u32; 16],
+    x: &[f32; 16],
+    weights: &[f32; 16],
+) -> Option<(f32, usize, (usize, usize))> {
+    // Of w*x and w in ascending order, apart for the two octets: 0 where a weight is in the other.
+    let (mut sorted_x, mut sorted_w) = ([[0.0; 16]; 2], [[0.0; 16]; 2]);
+    for (i, &rank) in ranks.iter().enumerate() {
+        let rank = rank as usize % 16;
+        (sorted_x[i / 8][rank], sorted_w[i / 8][rank]) = (weights[i] * x[i], weights[i]);
+    }
+    // Sums over the first weights in this order. Weights behind the last border keep trials from
+    // being any better.
+    let (mut sum_x, mut sum_w) = ([[0.0; LEN]; 2], [[f32::INFINITY; LEN]; 2]);
+    for h in 0..2 {
+        sum_w[h][0] = 0.0;
+        for rank in 0..16 {
+            sum_x[h][rank + 1] = sum_x[h][rank] + sorted_x[h][rank];
+            sum_w[h][rank + 1] = sum_w[h][rank] + sorted_w[h][rank];
+        }
+    }
+    // Of weights in the shape of a bell the middle run has about half.
+    let mut best = Best::worse_than(&trials(&sum_x, &sum_w, 4, 4), x, weights);
+    for first in 0..=16 {
+        for second in (first..=16).step_by(LANES) {
+            best.offer((first, second), &trials(&sum_x, &sum_w, first, second));
+        }
+    }
+    best.found
+}
+
+/// Borders 0 to 16 and room for the lanes after the last.
+const LEN: usize = 16 + LANES;
+
+/// The trials of this first border and of second borders from `second` on, from sums of w*x and w
+/// over the first weights of each octet.
+#[inline(always)]
+fn trials(
+    sum_x: &[[f32; LEN]; 2],
+    sum_w: &[[f32; LEN]; 2],
+    first: usize,
+    second: usize,
+) -> Trials<4> {
+    // Of each octet under both shifts. Neighbouring values differ by 1, so that three sums become
+    // one.
+    let (mut half_xl, mut half_ll) = ([[[0.0; LANES]; 2]; 2], [[[0.0; LANES]; 2]; 2]);
+    for h in 0..2 {
+        for (s, shift) in [Shift::Up, Shift::Down].into_iter().enumerate() {
+            let v = shift.values();
+            let (x, w) = (sum_x[h][16] * v[2], sum_w[h][16] * v[2] * v[2]);
+            let first_w = w + sum_w[h][first] * (v[0] * v[0] - v[1] * v[1]);
+            let first_x = sum_x[h][first];
+            let sums = sum_x[h][second..][..LANES].iter().zip(&sum_w[h][second..][..LANES]);
+            let half = half_xl[h][s].iter_mut().zip(&mut half_ll[h][s]);
+            for ((xl, ll), (sum_x, sum_w)) in half.zip(sums) {
+                *xl = x - (first_x + sum_x);
+                *ll = first_w + sum_w * (v[1] * v[1] - v[2] * v[2]);
+            }
+        }
+    }
+    let mut trials = Trials { xl: [[0.0; LANES]; 4], ll: [[0.0; LANES]; 4] };
+    for (s, (xl, ll)) in trials.xl.iter_mut().zip(&mut trials.ll).enumerate() {
+        for lane in 0..LANES {
+            xl[lane] = half_xl[0][s / 2][lane] + half_xl[1][s % 2][lane];
+            ll[lane] = half_ll[0][s / 2][lane] + half_ll[1][s % 2][lane];
+        }
+    }
+    trials
 }
 
 #[cfg(test)]

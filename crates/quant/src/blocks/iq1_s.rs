@@ -14,8 +14,8 @@
 use gguf::TensorType;
 use half::f16;
 
-use super::ternary::{self, Shift};
-use super::{Block, Weights, first_bad, half_at, part, put};
+use super::ternary::{self, Best, LANES, Shift, Trials};
+use super::{Block, Weights, first_bad, half_at, importance, part, put};
 use crate::search;
 
 pub(super) struct IQ1S;
@@ -42,10 +42,11 @@ impl Block<256, 50> for IQ1S {
         }
     }
 
+    #[inline(always)]
     fn encode(x: &[f32; 256], weights: Option<Weights<256>>) -> [u8; 50] {
         let importance = weights.expect("the codec refuses rows without required weights").columns;
         let energy = 2.0 * search::sum_squares(x) / 256.0;
-        let weights = search::emphasize(importance, x, energy);
+        let weights = importance::emphasize(importance, x, energy);
         let mut groups = [Group::ZERO; 8];
         let pairs = x.as_chunks().0.iter().zip(weights.as_chunks().0);
         for (group, (x, weights)) in groups.iter_mut().zip(pairs) {
@@ -96,43 +97,17 @@ impl Group {
 
 /// Finds borders, shift and scale with the smallest error, then the points of the codebook
 /// (`quantize_row_iq1_s_impl`); `None` if the group counts as zero.
+#[inline(always)]
 fn fit(x: &[f32; 32], weights: &[f32; 32]) -> Option<Group> {
     if search::magnitude(x) < ZERO_GROUP {
         return None;
     }
-    let order = ternary::ascending(x);
-    // Sums of w*x and w over the first weights in this order.
-    let (mut sum_x, mut sum_w) = ([0.0; 33], [0.0; 33]);
-    for (rank, &i) in order.iter().enumerate() {
-        sum_x[rank + 1] = sum_x[rank] + weights[i] * x[i];
-        sum_w[rank + 1] = sum_w[rank] + weights[i];
-    }
-    let (mut best, mut found) = (-f32::MAX, None);
-    for first in 0..=32 {
-        let [up, down] = [Shift::Up, Shift::Down].map(|shift| sums(&sum_x, &sum_w, first, shift));
-        let better = |best: f32, xl: f32, ll: f32| (ll > 0.0) & (xl * xl > best * ll);
-        // Most first borders do not help; without early exit the compiler checks many at once.
-        let any_better = |(xl, ll): &([f32; 33], [f32; 33])| {
-            xl.iter().zip(ll).fold(false, |any, (&xl, &ll)| any | better(best, xl, ll))
-        };
-        if !any_better(&up) && !any_better(&down) {
-            continue;
-        }
-        for second in first..=32 {
-            for (shift, (xl, ll)) in [(Shift::Up, &up), (Shift::Down, &down)] {
-                let (xl, ll) = (xl[second], ll[second]);
-                if better(best, xl, ll) {
-                    let scale = xl / ll;
-                    best = scale * xl;
-                    found = Some((scale, shift, (first, second)));
-                }
-            }
-        }
-    }
-    let (mut scale, mut shift, borders) = found?;
-    let mut levels = ternary::levels_of_runs(&order, borders);
+    let ranks = ternary::ranks(x);
+    let (scale, shift, borders) = best_borders(&ranks, x, weights)?;
+    let (mut scale, mut shift) = (scale, SHIFTS[shift]);
+    let mut levels = ternary::levels_of_runs(&ranks, borders);
     if scale < 0.0 {
-        levels = levels.map(|l| 2 - l);
+        levels.iter_mut().for_each(|l| *l = 2 - *l);
         (scale, shift) = (-scale, shift.reversed());
     }
     let (x, weights, levels) = (x.as_chunks().0, weights.as_chunks().0, levels.as_chunks().0);
@@ -141,22 +116,83 @@ fn fit(x: &[f32; 32], weights: &[f32; 32]) -> Option<Group> {
     (scale >= 0.0).then_some(Group { scale, shift, points })
 }
 
-/// Sums of w*x*l and w*l*l for each second border; without meaning where it is before the first.
-fn sums(
-    sum_x: &[f32; 33],
-    sum_w: &[f32; 33],
-    first: usize,
-    shift: Shift,
-) -> ([f32; 33], [f32; 33]) {
-    let v = shift.values();
-    let (x, w) = (sum_x[first], sum_w[first]);
-    let (x0, w0) = (x * v[0], w * v[0] * v[0]);
-    let (mut xl, mut ll) = ([0.0; 33], [0.0; 33]);
-    for ((xl, ll), (sx, sw)) in xl.iter_mut().zip(&mut ll).zip(sum_x.iter().zip(sum_w)) {
-        *xl = x0 + (sx - x) * v[1] + (sum_x[32] - sx) * v[2];
-        *ll = w0 + (sw - w) * v[1] * v[1] + (sum_w[32] - sw) * v[2] * v[2];
+/// The shifts of a group, in the order of trial.
+const SHIFTS: [Shift; 2] = [Shift::Up, Shift::Down];
+
+/// Tries all pairs of borders with both shifts. Gives scale, shift and borders.
+#[inline(always)]
+fn best_borders(
+    ranks: &[u32; 32],
+    x: &[f32; 32],
+    weights: &[f32; 32],
+) -> Option<(f32, usize, (usize, usize))> {
+    let (mut sorted_x, mut sorted_w) = ([0.0; 32], [0.0; 32]);
+    for (i, &rank) in ranks.iter().enumerate() {
+        let rank = rank as usize % 32;
+        (sorted_x[rank], sorted_w[rank]) = (weights[i] * x[i], weights[i]);
     }
-    (xl, ll)
+    // Sums of w*x and w over the first weights in this order.
+    let (mut sum_x, mut sum_w) = ([0.0; LEN], [0.0; LEN]);
+    for rank in 0..32 {
+        sum_x[rank + 1] = sum_x[rank] + sorted_x[rank];
+        sum_w[rank + 1] = sum_w[rank] + sorted_w[rank];
+    }
+    // Under both shifts the middle value is an eighth, but for its sign, so that what the middle
+    // run adds is the same but for its sign. What the last run adds depends on the second border
+    // only; behind the last border it keeps trials from being any better.
+    let [up, down] = SHIFTS.map(Shift::values);
+    let (mut last_x, mut last_w) = ([[0.0; LEN]; 2], [[f32::NEG_INFINITY; LEN]; 2]);
+    for second in 0..=32 {
+        let (x, w) = (sum_x[32] - sum_x[second], sum_w[32] - sum_w[second]);
+        (last_x[0][second], last_w[0][second]) = (x * up[2], w * up[2] * up[2]);
+        (last_x[1][second], last_w[1][second]) = (x * down[2], w * down[2] * down[2]);
+    }
+    let trials = Sums { x: sum_x, w: sum_w, last_x, last_w };
+    // Of weights in the shape of a bell the middle run has about half.
+    let mut best = Best::worse_than(&trials.at(9, 16), x, weights);
+    for first in 0..=32 {
+        for second in (first..=32).step_by(LANES) {
+            best.offer((first, second), &trials.at(first, second));
+        }
+    }
+    best.found
+}
+
+/// Borders 0 to 32 and room for the lanes after the last.
+const LEN: usize = 32 + LANES;
+
+/// What all trials of a group are made of.
+struct Sums {
+    /// Of w*x and w over the first weights.
+    x: [f32; LEN],
+    w: [f32; LEN],
+    /// Of w*x*l and w*l*l over the last run, by second border, for each shift.
+    last_x: [[f32; LEN]; 2],
+    last_w: [[f32; LEN]; 2],
+}
+
+impl Sums {
+    /// The trials of this first border and of second borders from `second` on.
+    #[inline(always)]
+    fn at(&self, first: usize, second: usize) -> Trials<2> {
+        let [up, down] = SHIFTS.map(Shift::values);
+        let (x, w) = (self.x[first], self.w[first]);
+        let (up_x, up_w) = (x * up[0], w * up[0] * up[0]);
+        let (down_x, down_w) = (x * down[0], w * down[0] * down[0]);
+        let (sum_x, sum_w) = (&self.x[second..][..LANES], &self.w[second..][..LANES]);
+        let last_x = self.last_x.each_ref().map(|last| &last[second..][..LANES]);
+        let last_w = self.last_w.each_ref().map(|last| &last[second..][..LANES]);
+        let mut trials = Trials { xl: [[0.0; LANES]; 2], ll: [[0.0; LANES]; 2] };
+        for lane in 0..LANES {
+            let middle_x = (sum_x[lane] - x) * up[1];
+            let middle_w = (sum_w[lane] - w) * up[1] * up[1];
+            trials.xl[0][lane] = up_x + middle_x + last_x[0][lane];
+            trials.xl[1][lane] = down_x - middle_x + last_x[1][lane];
+            trials.ll[0][lane] = up_w + middle_w + last_w[0][lane];
+            trials.ll[1][lane] = down_w + middle_w + last_w[1][lane];
+        }
+        trials
+    }
 }
 
 #[cfg(test)]

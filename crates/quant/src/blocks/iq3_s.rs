@@ -16,7 +16,7 @@
 use gguf::TensorType;
 
 use super::magnitudes::{self, Format, Refit, SuperBlock};
-use super::{Block, Weights, first_bad, half_at, part, put};
+use super::{Block, Weights, first_bad, half_at, importance, part, put};
 use crate::{bits, grids, search};
 
 pub(super) struct IQ3S;
@@ -50,13 +50,14 @@ impl Block<256, 110> for IQ3S {
         }
     }
 
+    #[inline(always)]
     fn encode(x: &[f32; 256], weights: Option<Weights<256>>) -> [u8; 110] {
         let energy = 2.0 * search::sum_squares(x) / 256.0;
         let weights = match weights {
-            None => x.map(|x| x * x),
-            Some(w) => search::emphasize(w.columns, x, energy),
+            None => importance::squares(x),
+            Some(w) => importance::emphasize(w.columns, x, energy),
         };
-        let found: SuperBlock<64, 8> = FORMAT.encode::<32, 19, _, _>(x, &weights);
+        let found: SuperBlock<64, 8> = FORMAT.encode::<32, 19, 32, _, _>(x, &weights);
         let high = found.points.map(|point| (point >> 8) as u8);
         let (low, signs) = without_gaps(x, found.points.map(|point| point as u8), found.signs);
         let mut block = [0; 110];

@@ -14,7 +14,7 @@
 use gguf::TensorType;
 
 use super::magnitudes::{self, Format, Refit, SuperBlock};
-use super::{Block, Weights, first_bad, half_at, part, put};
+use super::{Block, Weights, first_bad, half_at, importance, part, put};
 use crate::{grids, search};
 
 pub(super) struct IQ3XXS;
@@ -47,13 +47,14 @@ impl Block<256, 98> for IQ3XXS {
         }
     }
 
+    #[inline(always)]
     fn encode(x: &[f32; 256], weights: Option<Weights<256>>) -> [u8; 98] {
         let energy = 2.0 * search::sum_squares(x) / 256.0;
         let weights = match weights {
-            None => x.map(|x| x * x),
-            Some(w) => search::emphasize(w.columns, x, energy),
+            None => importance::squares(x),
+            Some(w) => importance::emphasize(w.columns, x, energy),
         };
-        let found: SuperBlock<64, 8> = FORMAT.encode::<32, 31, _, _>(x, &weights);
+        let found: SuperBlock<64, 8> = FORMAT.encode::<32, 31, 32, _, _>(x, &weights);
         let mut groups = [0; 32];
         let found_groups = found.scales.into_iter().zip(found.signs.as_chunks::<4>().0);
         for (bytes, (s, signs)) in groups.as_chunks_mut().0.iter_mut().zip(found_groups) {

@@ -33,7 +33,7 @@ const NEAREST_VALUE: [f32; 512] = {
 };
 
 /// The index of v in these tables.
-#[inline]
+#[inline(always)]
 fn half_steps(v: f32) -> usize {
     // The comparisons in this order take NaN, which a scale without reciprocal makes of 0, for the
     // largest value, as the official binary search does.
@@ -48,15 +48,20 @@ fn half_steps(v: f32) -> usize {
 }
 
 /// The level for each weight under a scale; 0 for its reciprocal if it is 0.
-#[inline]
+#[inline(always)]
 pub(super) fn levels(x: &[f32; 32], scale: f32) -> [u8; 32] {
     let inverse = search::inverse(scale);
-    x.map(|x| NEAREST[half_steps(inverse * x)])
+    let mut levels = [0; 32];
+    for (level, x) in levels.iter_mut().zip(x) {
+        *level = NEAREST[half_steps(inverse * x)];
+    }
+    levels
 }
 
 /// Searches the scale of `x ~ scale * value`: tries 16 scales around those that put the extreme at
 /// one end of the table or the other, each followed by the least-squares scale
 /// (`quantize_row_iq4_nl_impl`).
+#[inline(always)]
 pub(super) fn fit(x: &[f32; 32], weights: &[f32; 32]) -> f32 {
     const TRIALS: usize = 16;
     let extreme = search::extreme(x);
@@ -65,10 +70,10 @@ pub(super) fn fit(x: &[f32; 32], weights: &[f32; 32]) -> f32 {
     }
     let end = f32::from(VALUES[0]);
     // The first trial puts the extreme at the far end, the others around the near one.
-    let inverses: [f32; TRIALS] = std::array::from_fn(|k| match k {
-        0 => 1.0 / (-extreme / end),
-        _ => (k as f32 - 8.0 + end) / extreme,
-    });
+    let mut inverses = [1.0 / (-extreme / end); TRIALS];
+    for (k, inverse) in inverses.iter_mut().enumerate().skip(1) {
+        *inverse = (k as f32 - 8.0 + end) / extreme;
+    }
     // All trials at once, as in `search::symmetric`.
     let (mut sum_xl, mut sum_ll) = ([0.0; TRIALS], [0.0; TRIALS]);
     for (&x, &w) in x.iter().zip(weights) {

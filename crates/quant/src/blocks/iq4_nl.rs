@@ -10,7 +10,7 @@
 use gguf::TensorType;
 use half::f16;
 
-use super::{Block, Weights, first_bad, half_at, iq4, part, put};
+use super::{Block, Weights, first_bad, half_at, importance, iq4, part, put};
 use crate::{bits, search};
 
 pub(super) struct IQ4NL;
@@ -26,11 +26,12 @@ impl Block<32, 18> for IQ4NL {
         }
     }
 
+    #[inline(always)]
     fn encode(x: &[f32; 32], weights: Option<Weights<32>>) -> [u8; 18] {
         let energy = search::sum_squares(x) * (2.0 / 32.0);
         let weights = match weights {
-            None => x.map(|x| x * x),
-            Some(w) => search::emphasize(w.columns, x, energy),
+            None => importance::squares(x),
+            Some(w) => importance::emphasize(w.columns, x, energy),
         };
         let d = iq4::fit(x, &weights);
         let mut block = [0; 18];

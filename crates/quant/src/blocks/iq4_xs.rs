@@ -16,7 +16,7 @@
 use gguf::TensorType;
 use half::f16;
 
-use super::{Block, Weights, first_bad, half_at, iq4, part, put};
+use super::{Block, Weights, first_bad, half_at, importance, iq4, part, put};
 use crate::{bits, search};
 
 pub(super) struct IQ4XS;
@@ -38,11 +38,12 @@ impl Block<256, 136> for IQ4XS {
         }
     }
 
+    #[inline(always)]
     fn encode(x: &[f32; 256], weights: Option<Weights<256>>) -> [u8; 136] {
         let energy = search::sum_squares(x) * (2.0 / 256.0);
         let weights = match weights {
-            None => x.map(|x| x * x),
-            Some(w) => search::emphasize(w.columns, x, energy),
+            None => importance::squares(x),
+            Some(w) => importance::emphasize(w.columns, x, energy),
         };
         let mut scales = [0.0; 8];
         let groups = x.as_chunks().0.iter().zip(weights.as_chunks().0);

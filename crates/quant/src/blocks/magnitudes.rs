@@ -12,7 +12,8 @@
 
 use half::f16;
 
-use crate::grids::{Costs, Grid, Place};
+use super::free_scale::free_scale;
+use crate::grids::{Grid, Place};
 use crate::search;
 
 /// A super-block before it is packed.
@@ -58,10 +59,13 @@ pub(super) enum Refit {
 const MAX_PARTS: usize = 8;
 
 impl<const DIM: usize, const LEVELS: usize, const N: usize> Format<DIM, LEVELS, N> {
-    /// Finds scales, points and signs; `TRIALS` scales are tried for each group of `GROUP`.
+    /// Finds scales, points and signs; `TRIALS` scales are tried for each group of `GROUP`. They
+    /// are the first of `LANES`, which fill vectors.
+    #[inline(always)]
     pub fn encode<
         const GROUP: usize,
         const TRIALS: usize,
+        const LANES: usize,
         const POINTS: usize,
         const GROUPS: usize,
     >(
@@ -71,6 +75,7 @@ impl<const DIM: usize, const LEVELS: usize, const N: usize> Format<DIM, LEVELS, 
     ) -> SuperBlock<POINTS, GROUPS> {
         const {
             assert!(POINTS * DIM == 256 && GROUPS * GROUP == 256 && GROUP <= MAX_PARTS * DIM);
+            assert!(TRIALS <= LANES);
         }
         let mut block =
             SuperBlock { d: f16::ZERO, scales: [0; GROUPS], points: [0; POINTS], signs: [0; 32] };
@@ -79,7 +84,7 @@ impl<const DIM: usize, const LEVELS: usize, const N: usize> Format<DIM, LEVELS, 
         let found = block.points.chunks_exact_mut(GROUP / DIM);
         let found = found.zip(block.signs.chunks_exact_mut(GROUP / 8));
         for (((x, weights), (points, signs)), scale) in groups.zip(found).zip(&mut scales) {
-            *scale = self.fit::<GROUP, TRIALS>(x, weights, points, signs);
+            *scale = self.fit::<GROUP, TRIALS, LANES>(x, weights, points, signs);
         }
         let max = scales.iter().fold(0.0, |max, &v| if max > v { max } else { v });
         if max == 0.0 {
@@ -92,13 +97,15 @@ impl<const DIM: usize, const LEVELS: usize, const N: usize> Format<DIM, LEVELS, 
         let d = max / 31.0;
         block.d = f16::from_f32(d * self.correction);
         let inverse = 1.0 / d;
-        block.scales =
-            scales.map(|s| search::nearest(0.5 * (inverse * s - 1.0)).clamp(0, 15) as u8);
+        for (level, scale) in block.scales.iter_mut().zip(scales) {
+            *level = search::nearest(0.5 * (inverse * scale - 1.0)).clamp(0, 15) as u8;
+        }
         block
     }
 
     /// Finds the scale of a group, its points and signs. Those of a zero group stay 0.
-    fn fit<const GROUP: usize, const TRIALS: usize>(
+    #[inline(always)]
+    fn fit<const GROUP: usize, const TRIALS: usize, const LANES: usize>(
         &self,
         x: &[f32; GROUP],
         weights: &[f32; GROUP],
@@ -112,8 +119,7 @@ impl<const DIM: usize, const LEVELS: usize, const N: usize> Format<DIM, LEVELS, 
         }
         let last = (2 * LEVELS - 1) as f32;
         let (mut scale, reach) = if self.fit_first {
-            let mut levels = [0; GROUP];
-            let scale = search::unsigned(LEVELS as i32 + 1, &magnitudes, weights, &mut levels);
+            let scale = free_scale(LEVELS as i32 + 1, max, &magnitudes, weights);
             (scale, scale * LEVELS as f32)
         } else {
             (max / last, max)
@@ -121,59 +127,67 @@ impl<const DIM: usize, const LEVELS: usize, const N: usize> Format<DIM, LEVELS, 
         if reach <= 0.0 {
             return 0.0;
         }
-        let roots = weights.map(f32::sqrt);
-        let inverses: [f32; TRIALS] =
-            std::array::from_fn(|t| (last + (t as f32 - (TRIALS / 2) as f32) * self.step) / reach);
-        let trial_scales = inverses.map(|inverse| 1.0 / inverse);
+        let mut roots = [0.0; GROUP];
+        roots.iter_mut().zip(weights).for_each(|(root, w)| *root = w.sqrt());
+        let (mut inverses, mut trial_scales) = ([0.0; LANES], [0.0; LANES]);
+        for (t, (inverse, scale)) in inverses.iter_mut().zip(&mut trial_scales).enumerate() {
+            *inverse = (last + (t as f32 - (TRIALS / 2) as f32) * self.step) / reach;
+            *scale = 1.0 / *inverse;
+        }
 
         // All trials at once: each keeps the order of its sums, and the compiler makes vectors of
         // them. Sums of w*x*l and w*l*l, whose quotient is the least-squares scale.
-        let (mut sum_xl, mut sum_ll) = ([0.0; TRIALS], [0.0; TRIALS]);
-        let mut trials = [([0; TRIALS], [false; TRIALS]); MAX_PARTS];
+        let (mut sum_xl, mut sum_ll) = ([0.0; LANES], [0.0; LANES]);
+        let mut trials = [([0; LANES], [false; LANES]); MAX_PARTS];
         let parts = magnitudes.as_chunks::<DIM>().0.iter().zip(roots.as_chunks::<DIM>().0);
         let part_weights = weights.as_chunks::<DIM>().0;
         for (((x, roots), weights), trial) in parts.clone().zip(part_weights).zip(&mut trials) {
-            *trial = self.snap(x, roots, &inverses, &trial_scales);
+            *trial = self.snap::<TRIALS, LANES>(x, roots, &inverses, &trial_scales);
             for (i, (&x, &w)) in x.iter().zip(weights).enumerate() {
-                let levels = trial.0.map(|point| self.odd_level(point, i));
-                for ((xl, ll), l) in sum_xl.iter_mut().zip(&mut sum_ll).zip(levels) {
+                let sums = sum_xl.iter_mut().zip(&mut sum_ll);
+                for ((xl, ll), &code) in sums.zip(&trial.0) {
+                    let l = Self::odd_level(code, i);
                     *xl += w * x * l;
                     *ll += w * l * l;
                 }
             }
         }
         let (mut best, mut chosen) = (0.0, None);
-        for (t, (&xl, &ll)) in sum_xl.iter().zip(&sum_ll).enumerate() {
+        for (t, (&xl, &ll)) in sum_xl.iter().zip(&sum_ll).enumerate().take(TRIALS) {
             if ll > 0.0 && xl * xl > best * ll {
                 scale = xl / ll;
                 best = scale * xl;
                 chosen = Some(t);
             }
         }
-        // Without a winner all levels are 0, which is point 0 of every codebook.
+        // Without a winner all levels are 0, which is point 0 of every codebook, with code 0.
+        let mut codes = [0; MAX_PARTS];
         let mut on_grid = [self.refit == Refit::OffGrid; MAX_PARTS];
         if let Some(t) = chosen {
-            for ((point, on_grid), trial) in points.iter_mut().zip(&mut on_grid).zip(&trials) {
-                (*point, *on_grid) = (trial.0[t], trial.1[t]);
+            for ((code, on_grid), trial) in codes.iter_mut().zip(&mut on_grid).zip(&trials) {
+                (*code, *on_grid) = (trial.0[t], trial.1[t]);
             }
         }
 
         let off_grid = on_grid[..points.len()].contains(&false);
         if scale > 0.0 && (off_grid || self.refit == Refit::All) {
-            for ((point, on_grid), (x, roots)) in points.iter_mut().zip(on_grid).zip(parts) {
+            for ((code, on_grid), (x, roots)) in codes.iter_mut().zip(on_grid).zip(parts) {
                 if !on_grid || self.refit != Refit::OffGrid {
-                    *point = self.snap(x, roots, &[1.0 / scale], &[scale]).0[0];
+                    *code = self.snap::<1, 1>(x, roots, &[1.0 / scale], &[scale]).0[0];
                 }
             }
             let (mut xl, mut ll) = (0.0, 0.0);
             for (i, (&x, &w)) in magnitudes.iter().zip(weights).enumerate() {
-                let l = self.odd_level(points[i / DIM], i % DIM);
+                let l = Self::odd_level(codes[i / DIM], i % DIM);
                 xl += w * x * l;
                 ll += w * l * l;
             }
             if ll > 0.0 {
                 scale = xl / ll;
             }
+        }
+        for (point, code) in points.iter_mut().zip(codes) {
+            *point = self.grid.point(code as u16);
         }
         if scale < 0.0 {
             scale = -scale;
@@ -186,12 +200,14 @@ impl<const DIM: usize, const LEVELS: usize, const N: usize> Format<DIM, LEVELS, 
 
     /// The magnitudes and the signs of each octet. To make their number even, the sign of the
     /// weight is flipped that matters least; its magnitude then counts as negative.
+    #[inline(always)]
     fn split_signs<const GROUP: usize>(
         &self,
         x: &[f32; GROUP],
         weights: &[f32; GROUP],
     ) -> ([f32; GROUP], [u8; 4]) {
-        let mut magnitudes = x.map(|x| if x >= 0.0 { x } else { -x });
+        let mut magnitudes = *x;
+        magnitudes.iter_mut().for_each(|x| *x = if *x >= 0.0 { *x } else { -*x });
         let mut signs = [0u8; 4];
         let octets = x.as_chunks::<8>().0.iter().zip(weights.as_chunks::<8>().0);
         for ((signs, magnitudes), (x, w)) in
@@ -212,63 +228,66 @@ impl<const DIM: usize, const LEVELS: usize, const N: usize> Format<DIM, LEVELS, 
         (magnitudes, signs)
     }
 
-    /// The best point of the codebook under each scale, and whether plain rounding gave it.
-    #[inline]
-    fn snap<const TRIALS: usize>(
+    /// The code of the best point of the codebook under each scale, and whether plain rounding gave
+    /// it.
+    #[inline(always)]
+    fn snap<const TRIALS: usize, const LANES: usize>(
         &self,
         x: &[f32; DIM],
         roots: &[f32; DIM],
-        inverses: &[f32; TRIALS],
-        scales: &[f32; TRIALS],
-    ) -> ([u16; TRIALS], [bool; TRIALS]) {
-        let mut cells = [0i32; TRIALS];
+        inverses: &[f32; LANES],
+        scales: &[f32; LANES],
+    ) -> ([u32; LANES], [bool; LANES]) {
+        let mut cells = [0i32; LANES];
         for &x in x.iter().rev() {
             for (cell, inverse) in cells.iter_mut().zip(inverses) {
                 let level = search::nearest(0.5 * (inverse * x - 1.0));
                 *cell = *cell * LEVELS as i32 + level.clamp(0, LEVELS as i32 - 1);
             }
         }
-        let (mut points, mut on_grid) = ([0; TRIALS], [true; TRIALS]);
-        for (t, (&cell, &scale)) in cells.iter().zip(scales).enumerate() {
-            points[t] = match self.grid.place(cell as usize) {
-                Place::Point(point) => point,
+        // For the error of each level at each coordinate (see `Costs`). The official encoders weigh
+        // it by the square root of the weight.
+        let levels = 32 / DIM;
+        let (mut xs, mut ws, mut odd) = ([0.0; 32], [0.0; 32], [0.0; 32]);
+        for j in 0..32 {
+            (xs[j], ws[j], odd[j]) =
+                (x[j / levels], roots[j / levels], (2 * (j % levels) + 1) as f32);
+        }
+        let (mut codes, mut on_grid) = ([0; LANES], [true; LANES]);
+        for (t, (&cell, &scale)) in cells.iter().zip(scales).enumerate().take(TRIALS) {
+            codes[t] = u32::from(match self.grid.place(cell as usize) {
+                Place::Point(point) => self.grid.code(point),
                 Place::Near(near) => {
                     on_grid[t] = false;
-                    self.grid.cheapest(near, &Self::costs(x, roots, scale))
+                    let mut costs = [0.0; 32];
+                    for j in 0..32 {
+                        let diff = scale * odd[j] - xs[j];
+                        costs[j] = ws[j] * diff * diff;
+                    }
+                    self.grid.cheapest(near, &costs)
                 }
-            };
+            });
         }
-        (points, on_grid)
-    }
-
-    /// The error of each level; the official encoders weigh it by the square root of the weight.
-    #[inline]
-    fn costs(x: &[f32; DIM], roots: &[f32; DIM], scale: f32) -> Costs<DIM> {
-        let mut costs = [[0.0; 8]; DIM];
-        for (cost, (x, w)) in costs.iter_mut().zip(x.iter().zip(roots)) {
-            for (l, cost) in cost[..LEVELS].iter_mut().enumerate() {
-                let diff = scale * (2 * l + 1) as f32 - x;
-                *cost = w * diff * diff;
-            }
-        }
-        costs
+        (codes, on_grid)
     }
 
     /// A level as it counts in the search: 1, 3, 5 ...
-    #[inline]
-    fn odd_level(&self, point: u16, i: usize) -> f32 {
-        f32::from(2 * self.grid.level(point, i) + 1)
+    #[inline(always)]
+    fn odd_level(code: u32, i: usize) -> f32 {
+        let bits = (32 / DIM).ilog2() as usize;
+        let level = code as i32 >> (bits * i) & (32 / DIM as i32 - 1);
+        (2 * level + 1) as f32
     }
 }
 
 /// The signs of an octet from its 7 stored bits.
-#[inline]
+#[inline(always)]
 pub(super) fn even_signs(stored: u8) -> u8 {
     stored | (stored.count_ones() as u8 & 1) << 7
 }
 
 /// Writes the weights of a point.
-#[inline]
+#[inline(always)]
 pub(super) fn decode<const DIM: usize>(
     out: &mut [f32; DIM],
     d: f32,

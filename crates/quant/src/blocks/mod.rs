@@ -13,6 +13,8 @@ mod e2m1;
 mod f16;
 mod f32;
 mod f64;
+mod free_scale;
+mod importance;
 mod integers;
 mod iq1_m;
 mod iq1_s;

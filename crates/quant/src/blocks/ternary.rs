@@ -8,9 +8,7 @@
 //! The encoder first looks for the best levels without the codebook: under every order-preserving
 //! assignment the sorted weights fall into three runs, so it tries all pairs of borders.
 
-use std::cmp::Ordering;
-
-use crate::grids::{Costs, IQ1_S, Place};
+use crate::grids::{Costs, Grid, IQ1_S, Place};
 
 /// Whether the levels of an octet are shifted up or down.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -21,7 +19,7 @@ pub(super) enum Shift {
 
 impl Shift {
     /// What the three levels stand for.
-    #[inline]
+    #[inline(always)]
     pub fn values(self) -> [f32; 3] {
         match self {
             Self::Up => [-0.875, 0.125, 1.125],
@@ -30,7 +28,7 @@ impl Shift {
     }
 
     /// The shift of negated weights.
-    #[inline]
+    #[inline(always)]
     pub fn reversed(self) -> Self {
         match self {
             Self::Up => Self::Down,
@@ -39,28 +37,133 @@ impl Shift {
     }
 }
 
-/// The positions of the weights in ascending order of value, equals in order of position.
-pub(super) fn ascending<const N: usize>(x: &[f32; N]) -> [usize; N] {
-    let mut order = std::array::from_fn(|i| i);
-    // 0 and -0 are equal here; NaN does not occur.
-    order.sort_by(|&a: &usize, &b| x[a].partial_cmp(&x[b]).unwrap_or(Ordering::Equal));
-    order
+/// The place of each weight in ascending order of value, equals in order of position.
+#[inline(always)]
+pub(super) fn ranks<const N: usize>(x: &[f32; N]) -> [u32; N] {
+    let mut ranks = [0; N];
+    // Counting the smaller ones takes more comparisons than sorting, but as vectors.
+    for (j, &other) in x.iter().enumerate() {
+        for (i, (rank, &x)) in ranks.iter_mut().zip(x).enumerate() {
+            *rank += u32::from((other < x) | ((other == x) & (j < i)));
+        }
+    }
+    ranks
 }
 
-/// Levels 0 for the first weights in this order, then 1, then 2, by the borders between the runs.
-pub(super) fn levels_of_runs<const N: usize>(
-    order: &[usize; N],
-    borders: (usize, usize),
-) -> [u8; N] {
+/// Levels 0 for the weights of the first ranks, then 1, then 2, by the borders between the runs.
+#[inline(always)]
+pub(super) fn levels_of_runs<const N: usize>(ranks: &[u32; N], borders: (usize, usize)) -> [u8; N] {
     let mut levels = [0; N];
-    for (rank, &i) in order.iter().enumerate() {
-        levels[i] = (rank >= borders.0) as u8 + (rank >= borders.1) as u8;
+    for (level, &rank) in levels.iter_mut().zip(ranks) {
+        *level = (rank >= borders.0 as u32) as u8 + (rank >= borders.1 as u32) as u8;
     }
     levels
 }
 
+/// How many second borders are tried together.
+pub(super) const LANES: usize = 16;
+
+/// The best borders and shifts so far.
+pub(super) struct Best {
+    value: f32,
+    /// Scale, which of the shifts, and borders; `None` if nothing had an error less than that of
+    /// all zeros.
+    pub found: Option<(f32, usize, (usize, usize))>,
+}
+
+/// Sums of w*x*l and w*l*l under each of the shifts, for `LANES` second borders.
+pub(super) struct Trials<const SHIFTS: usize> {
+    pub xl: [[f32; LANES]; SHIFTS],
+    pub ll: [[f32; LANES]; SHIFTS],
+}
+
+impl Best {
+    /// The start of the search, which ends the same as one that starts from nothing, but passes
+    /// over most of the trials at its beginning.
+    ///
+    /// Whatever `guess` are, the best trial of all is not worse than these. So trials a hundredth
+    /// worse do not win, nor do they decide who does: each of the (fewer than 2000) trials shifts
+    /// the value by a few roundings of 2^-24, so from a hundredth below the best value, some trial
+    /// must beat all before it clearly, and it does so wherever the search started. Where products
+    /// could leave the range of numbers, and with negative weights, the search starts from nothing.
+    #[inline(always)]
+    pub fn worse_than<const SHIFTS: usize>(
+        guess: &Trials<SHIFTS>,
+        x: &[f32],
+        weights: &[f32],
+    ) -> Self {
+        const RANGE: std::ops::Range<f32> = 1e-12..1e12;
+        let (mut least, mut sum, mut energy) = (0, [0.0; 8], [0.0; 8]);
+        for (x, w) in x.as_chunks::<8>().0.iter().zip(weights.as_chunks::<8>().0) {
+            for i in 0..8 {
+                least |= w[i].to_bits();
+                sum[i] += w[i];
+                energy[i] += w[i] * x[i] * x[i];
+            }
+        }
+        let mut values = [0.0f32; LANES];
+        for (xl, ll) in guess.xl.iter().zip(&guess.ll) {
+            for (value, (&xl, &ll)) in values.iter_mut().zip(xl.iter().zip(ll)) {
+                let new = xl * xl / ll;
+                *value = if (ll > 0.0) & (new > *value) { new } else { *value };
+            }
+        }
+        let value = values.iter().fold(0.0, |max, &v| if v > max { v } else { max });
+        let ordinary = least >> 31 == 0
+            && RANGE.contains(&value)
+            && RANGE.contains(&sum.iter().sum())
+            && RANGE.contains(&energy.iter().sum());
+        Self { value: if ordinary { 0.99 * value } else { -f32::MAX }, found: None }
+    }
+
+    #[inline(always)]
+    fn is_beaten_by(&self, xl: f32, ll: f32) -> bool {
+        (ll > 0.0) & (xl * xl > self.value * ll)
+    }
+
+    /// Tries second borders from `second` on, each under all shifts.
+    #[inline(always)]
+    pub fn offer<const SHIFTS: usize>(
+        &mut self,
+        (first, second): (usize, usize),
+        Trials { xl, ll }: &Trials<SHIFTS>,
+    ) {
+        // Most borders do not help; a byte for each lane says whether it does under any shift.
+        let mut hits = [0u8; LANES];
+        for (lane, hit) in hits.iter_mut().enumerate() {
+            for (xl, ll) in xl.iter().zip(ll) {
+                *hit |= self.is_beaten_by(xl[lane], ll[lane]) as u8;
+            }
+        }
+        let mut hits = u128::from_le_bytes(hits);
+        while hits != 0 {
+            let lane = hits.trailing_zeros() as usize / 8 % LANES;
+            let before = self.value;
+            for shifts in 0..SHIFTS {
+                let (xl, ll) = (xl[shifts][lane], ll[shifts][lane]);
+                if self.is_beaten_by(xl, ll) {
+                    let scale = xl / ll;
+                    self.value = scale * xl;
+                    self.found = Some((scale, shifts, (first, second + lane)));
+                }
+            }
+            hits &= hits - 1;
+            // What did not beat the value before does not beat a larger one. But rounding can make it
+            // smaller, or an overflow no number: then all lanes are looked at again.
+            let grown = self.value >= before;
+            if !grown {
+                hits = u128::MAX.checked_shl(8 * (lane as u32 + 1)).unwrap_or(0) & ONES;
+            }
+        }
+    }
+}
+
+/// The lowest bit of each byte.
+const ONES: u128 = u128::from_le_bytes([1; 16]);
+
 /// Puts all octets of a group on the codebook, each under its shift, and returns the points and the
 /// scale, which becomes the least-squares one if any octet had to move.
+#[inline(always)]
 pub(super) fn snap<const OCTETS: usize>(
     x: &[[f32; 8]],
     weights: &[[f32; 8]],
@@ -76,7 +179,7 @@ pub(super) fn snap<const OCTETS: usize>(
             Place::Point(point) => point,
             Place::Near(near) => {
                 moved = true;
-                IQ1_S.cheapest(near, &costs(x, weights, scale, shift))
+                IQ1_S.point(IQ1_S.cheapest(near, &costs(x, weights, scale, shift)))
             }
         };
     }
@@ -99,10 +202,11 @@ pub(super) struct Sums {
 
 impl Sums {
     /// Adds an octet whose values are multiplied by `factor`.
+    #[inline(always)]
     pub fn add(&mut self, x: &[f32; 8], weights: &[f32; 8], point: u16, shift: Shift, factor: f32) {
-        let values = shift.values();
+        let (values, code) = (shift.values(), IQ1_S.code(point));
         for (i, (&x, &w)) in x.iter().zip(weights).enumerate() {
-            let l = values[usize::from(IQ1_S.level(point, i)) % 3] * factor;
+            let l = values[usize::from(Grid::<8, 3, 2048>::level(code, i)) % 3] * factor;
             self.xl += w * l * x;
             self.ll += w * l * l;
         }
@@ -110,20 +214,20 @@ impl Sums {
 }
 
 /// The error of each level.
-#[inline]
-fn costs(x: &[f32; 8], weights: &[f32; 8], scale: f32, shift: Shift) -> Costs<8> {
-    let mut costs = [[0.0; 8]; 8];
-    for (cost, (x, w)) in costs.iter_mut().zip(x.iter().zip(weights)) {
-        for (cost, value) in cost.iter_mut().zip(shift.values()) {
-            let diff = scale * value - x;
-            *cost = w * diff * diff;
-        }
+#[inline(always)]
+fn costs(x: &[f32; 8], weights: &[f32; 8], scale: f32, shift: Shift) -> Costs {
+    let [low, middle, high] = shift.values();
+    let values = [low, middle, high, 0.0];
+    let mut costs = [0.0; 32];
+    for (j, cost) in costs.iter_mut().enumerate() {
+        let diff = scale * values[j % 4] - x[j / 4];
+        *cost = weights[j / 4] * diff * diff;
     }
     costs
 }
 
 /// Writes the weights of a point.
-#[inline]
+#[inline(always)]
 pub(super) fn decode(out: &mut [f32; 8], d: f32, point: u16, shift: Shift) {
     let shift = shift.values()[1];
     for (x, &value) in out.iter_mut().zip(&IQ1_S.values[usize::from(point) % IQ1_S.values.len()]) {
@@ -137,10 +241,10 @@ mod tests {
 
     #[test]
     fn runs_become_levels() {
-        let order = ascending(&[0.5, -0.0, -1.0, 0.0]);
-        assert_eq!(order, [2, 1, 3, 0]);
-        assert_eq!(levels_of_runs(&order, (1, 3)), [2, 1, 0, 1]);
-        assert_eq!(levels_of_runs(&order, (0, 0)), [2; 4]);
-        assert_eq!(levels_of_runs(&order, (4, 4)), [0; 4]);
+        let ranks = ranks(&[0.5, -0.0, -1.0, 0.0]);
+        assert_eq!(ranks, [3, 1, 0, 2]);
+        assert_eq!(levels_of_runs(&ranks, (1, 3)), [2, 1, 0, 1]);
+        assert_eq!(levels_of_runs(&ranks, (0, 0)), [2; 4]);
+        assert_eq!(levels_of_runs(&ranks, (4, 4)), [0; 4]);
     }
 }
