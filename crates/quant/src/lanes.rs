@@ -330,6 +330,29 @@ pub(crate) fn transform<S: Simd, const N: usize>(
     }
 }
 
+/// The largest magnitude of finite numbers: a whole number of vectors.
+#[inline(always)]
+pub(crate) fn magnitude<S: Simd, const N: usize>(simd: S, x: &[f32; N]) -> f32 {
+    const { assert!(N.is_multiple_of(S::F32_LANES)) }
+    let mut max = simd.splat_f32s(0.0);
+    for &x in S::as_simd_f32s(x).0 {
+        max = simd.max_f32s(max, simd.abs_f32s(x));
+    }
+    simd.reduce_max_f32s(max)
+}
+
+/// Whether `value` is among these: a whole number of vectors.
+#[inline(always)]
+pub(crate) fn contains<S: Simd, const N: usize>(simd: S, x: &[f32; N], value: f32) -> bool {
+    const { assert!(N.is_multiple_of(S::F32_LANES)) }
+    let value = simd.splat_f32s(value);
+    let mut found = false;
+    for &x in S::as_simd_f32s(x).0 {
+        found |= simd.first_true_m32s(simd.equal_f32s(x, value)) < S::F32_LANES;
+    }
+    found
+}
+
 /// The low 8 bits of integers below 2^22 in magnitude.
 #[inline(always)]
 pub(crate) fn bytes<const N: usize>(integers: &[f32; N]) -> [u8; N] {

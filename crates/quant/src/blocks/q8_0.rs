@@ -31,7 +31,7 @@ impl Block<32, 34> for Q8_0 {
     #[inline(always)]
     fn encode_row<S: Simd>(simd: S, row: Row<32>, out: &mut [[u8; 34]]) {
         for (x, block) in row.x.iter().zip(out) {
-            let d = search::magnitude(x) / 127.0;
+            let d = lanes::magnitude(simd, x) / 127.0;
             let inverse = Lanes::splat(simd, search::inverse(d));
             let mut q = [0.0; 32];
             lanes::transform(

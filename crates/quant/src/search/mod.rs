@@ -67,13 +67,10 @@ pub(crate) fn extreme(x: &[f32]) -> f32 {
 
 /// The same of finite numbers, without one having to wait for the one before.
 #[inline(always)]
-fn extreme_of_finite<const N: usize>(x: &[f32; N]) -> f32 {
-    let magnitude = magnitude(x);
-    let (mut positive, mut negative) = (false, false);
-    for &v in x {
-        positive |= v == magnitude;
-        negative |= v == -magnitude;
-    }
+fn extreme_of_finite<S: Simd, const N: usize>(simd: S, x: &[f32; N]) -> f32 {
+    let magnitude = lanes::magnitude(simd, x);
+    let (positive, negative) =
+        (lanes::contains(simd, x, magnitude), lanes::contains(simd, x, -magnitude));
     match (positive, negative) {
         (true, false) => magnitude,
         (false, true) => -magnitude,
@@ -127,7 +124,7 @@ pub(crate) fn offset_levels<S: Simd, const N: usize>(
     x: &[f32; N],
 ) -> (f32, [u8; N]) {
     let half = f32::from(half);
-    let scale = extreme_of_finite(x) / -half;
+    let scale = extreme_of_finite(simd, x) / -half;
     let inverse = Lanes::splat(simd, inverse(scale));
     let mut levels = [0.0; N];
     lanes::transform(
