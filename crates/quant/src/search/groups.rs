@@ -202,7 +202,7 @@ fn store_levels<S: Simd, const U: usize, const N: usize>(
     }
 }
 
-/// [`super::unsigned`] for each group: scales and levels.
+/// `unsigned` of `scalar.rs` for each group: scales and levels.
 #[inline(always)]
 pub(crate) fn unsigned_groups<S: Simd, const N: usize, const GROUPS: usize>(
     simd: S,

@@ -162,6 +162,73 @@ fn affine<const N: usize>(
     (scale, -min)
 }
 
+/// Searches `scale` and levels `0..=top` for non-negative `x ~ scale * level`: nine scales, then
+/// moves of single levels (`make_qp_quants`). Used for the scales and minima of sub-blocks.
+///
+/// A negative x (a scale that rounding drove below zero) wraps to a level above `top`, as in C.
+fn unsigned<const N: usize>(
+    top: i32,
+    x: &[f32; N],
+    weights: &[f32; N],
+    levels: &mut [u8; N],
+) -> f32 {
+    // Written out because a NaN must replace the maximum, as it does in the C macro.
+    let max = x.iter().fold(0.0, |max, &v| if max > v { max } else { v });
+    if max < ZERO_GROUP {
+        levels.fill(0);
+        return 0.0;
+    }
+    let error = |scale: f32, l: [i32; N]| {
+        let mut total = 0.0;
+        for ((&x, &l), &w) in x.iter().zip(&l).zip(weights) {
+            let diff = x - scale * l as f32;
+            total += w * diff * diff;
+        }
+        total
+    };
+    let mut inverse = top as f32 / max;
+    let mut best = error(1.0 / inverse, x.map(|x| i32::from(nearest(inverse * x) as u8)));
+    for step in (-4..=4).filter(|&s| s != 0) {
+        let trial = (0.1 * step as f32 + top as f32) / max;
+        let new = error(1.0 / trial, x.map(|x| nearest(trial * x).min(top)));
+        if new < best {
+            (best, inverse) = (new, trial);
+        }
+    }
+    let (mut sum_xl, mut sum_ll) = (0.0, 0.0);
+    for ((level, &x), &w) in levels.iter_mut().zip(x).zip(weights) {
+        let l = nearest(inverse * x).min(top);
+        *level = l as u8;
+        let l = l as f32;
+        sum_xl += w * x * l;
+        sum_ll += w * l * l;
+    }
+    for _ in 0..5 {
+        let mut moved = false;
+        for ((level, &x), &w) in levels.iter_mut().zip(x).zip(weights) {
+            let l = f32::from(*level);
+            let mut xl = sum_xl - w * x * l;
+            let mut ll = sum_ll - w * l * l;
+            if xl > 0.0 && ll > 0.0 {
+                let new = nearest(x * ll / xl).min(top);
+                if new != i32::from(*level) {
+                    let l = new as f32;
+                    xl += w * x * l;
+                    ll += w * l * l;
+                    if xl * xl * sum_ll > sum_xl * sum_xl * ll {
+                        (*level, sum_xl, sum_ll) = (new as u8, xl, ll);
+                        moved = true;
+                    }
+                }
+            }
+        }
+        if !moved {
+            break;
+        }
+    }
+    if sum_ll > 0.0 { sum_xl / sum_ll } else { 0.0 }
+}
+
 /// Groups of all kinds, and their weights.
 fn groups() -> (Vec<[f32; 32]>, Vec<[f32; 32]>) {
     let mut state = 5u64;
@@ -245,7 +312,7 @@ impl WithSimd for Compare {
             let (scales, levels) = super::unsigned_groups::<_, 32, 80>(simd, 63, &x, &weights);
             for (g, x) in x.iter().enumerate() {
                 let mut expected = [0; 32];
-                let scale = super::unsigned(63, x, &weights[g], &mut expected);
+                let scale = unsigned(63, x, &weights[g], &mut expected);
                 assert!(same(scale, scales[g]), "{} unsigned {g}", self.0);
                 assert_eq!(levels[g], expected, "{} unsigned {g}", self.0);
             }

@@ -5,7 +5,7 @@ use pulp::Simd;
 use super::ZERO_GROUP;
 use crate::lanes::{self, Lanes};
 
-/// [`super::unsigned`] of one group per lane: scales and levels.
+/// `unsigned` of `scalar.rs` of one group per lane: scales and levels.
 #[inline(always)]
 pub(crate) fn unsigned_lanes<S: Simd, const U: usize, const N: usize>(
     top: i32,
