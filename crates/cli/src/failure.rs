@@ -14,6 +14,8 @@ pub enum Failure {
     Environment(String),
     /// The user asked to stop.
     Interrupted,
+    /// The same, and what is done can be gone on with.
+    Paused,
     /// Nobody reads our output any more.
     ClosedPipe,
 }
@@ -26,6 +28,7 @@ impl Failure {
                 Some(message)
             }
             Self::Interrupted => Some("interrupted; nothing was left behind"),
+            Self::Paused => Some("interrupted; what is done stays: go on with the same command"),
             Self::Findings | Self::ClosedPipe => None,
         }
     }
@@ -36,7 +39,7 @@ impl Failure {
             Self::Input(_) | Self::Findings => 1,
             Self::Usage(_) => 2,
             Self::Environment(_) => 3,
-            Self::Interrupted => 130,
+            Self::Interrupted | Self::Paused => 130,
             Self::ClosedPipe => 0,
         }
     }

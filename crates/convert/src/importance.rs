@@ -100,9 +100,10 @@ pub(crate) fn cover(
     if refused.is_empty() {
         return Ok(notes);
     }
+    let all: String = refused.iter().map(|(name, ty)| format!("\n  {name} as {ty}")).collect();
     Err(Error::Request {
         what: MissingImatrix { tensors: refused }.to_string(),
-        help: "or say --imatrix-missing fallback or uniform".into(),
+        help: format!("or say --imatrix-missing fallback or uniform; these are{all}"),
     })
 }
 

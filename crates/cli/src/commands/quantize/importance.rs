@@ -13,6 +13,8 @@ type Keys = Vec<(String, Value<'static>)>;
 
 /// What concerns importance weights.
 #[derive(clap::Args)]
+// Its group would bear the name of the one that it is part of.
+#[group(skip)]
 pub struct Args {
     /// Importance matrix, GGUF or legacy `.dat`: makes better use of the bits.
     #[arg(long, value_name = "FILE")]

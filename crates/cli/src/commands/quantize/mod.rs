@@ -228,12 +228,12 @@ pub fn run(args: &Args) -> Result<(), Failure> {
     let written = gguf_convert::pipeline::write_all(&jobs, words.threads, interruption, &|bytes| {
         progress.advance(bytes)
     });
-    if args.resume
-        && matches!(written, Err(gguf_convert::Error::Container(gguf::Error::Interrupted)))
-    {
-        eprintln!("what is done stays: go on with the same command");
+    match written {
+        Err(gguf_convert::Error::Container(gguf::Error::Interrupted)) if args.resume => {
+            return Err(Failure::Paused);
+        }
+        written => written?,
     }
-    written?;
     let elapsed = progress.finish().as_secs_f64();
     for (_, path) in &jobs {
         eprintln!("wrote {}", path.display());

@@ -1,0 +1,138 @@
+//! `gguf quantize`, `recipe` and `imatrix` as a user meets them.
+
+mod support;
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use gguf_quant::imatrix::{Entry, Imatrix};
+use support::{Dir, fails, json, succeeds};
+
+fn read(path: &str) -> Vec<u8> {
+    std::fs::read(path).unwrap()
+}
+
+/// An importance matrix that covers the matrices of block 0 only.
+fn imatrix(dir: &Dir) -> String {
+    let entry = |columns: usize| Entry {
+        sums: (0..columns).map(|i| (1 + i % 7) as f32).collect(),
+        counts: vec![3],
+    };
+    let names = ["attn_k", "attn_output", "attn_q", "attn_v", "ffn_gate", "ffn_up"];
+    let mut entries: BTreeMap<_, _> =
+        names.iter().map(|name| (format!("blk.0.{name}.weight"), entry(256))).collect();
+    entries.insert("blk.0.ffn_down.weight".into(), entry(768));
+    let path = dir.path("imatrix.gguf");
+    Imatrix { datasets: vec!["a.txt".into()], chunk_count: 1, chunk_size: Some(3), entries }
+        .write_gguf(Path::new(&path))
+        .unwrap();
+    path
+}
+
+#[test]
+fn parts_and_several_outputs_equal_the_whole() {
+    let dir = Dir::new();
+    let (f16, whole, out) = (dir.f16(), dir.path("whole.gguf"), dir.path("out.gguf"));
+    succeeds(&["quantize", &f16, &whole, "Q4_K_M"]);
+    for part in ["3/3", "1/3", "2/3"] {
+        succeeds(&["quantize", "--part", part, &f16, &out, "Q4_K_M"]);
+    }
+    let (first, merged) = (dir.path("out-00001-of-00003.gguf"), dir.path("merged.gguf"));
+    succeeds(&["merge", &first, &merged]);
+    assert_eq!(read(&merged), read(&whole));
+    let (a, b) = (dir.path("a.gguf"), dir.path("b.gguf"));
+    let named = [format!("Q4_K_M={a}"), format!("Q8_0={b}")];
+    succeeds(&["quantize", &f16, "--out", &named[0], "--out", &named[1], "2"]);
+    assert_eq!(read(&a), read(&whole));
+    succeeds(&["quantize", &f16, &dir.path(""), "Q8_0,Q4_K_M"]);
+    assert_eq!(read(&dir.path("ggml-model-Q8_0.gguf")), read(&b));
+    succeeds(&["quantize", "--keep-split", &first, &dir.path("kept.gguf"), "COPY"]);
+    for i in 1..=3 {
+        assert!(Path::new(&dir.path(&format!("kept-0000{i}-of-00003.gguf"))).is_file());
+    }
+    for (wrong, part) in [("4/3", "I/N"), ("0/3", "I/N"), ("99/99", "one part per tensor")] {
+        fails(&["quantize", "--part", wrong, &f16, &out, "Q4_K_M"], 2, &[part]);
+    }
+    fails(&["quantize", &f16, &whole, "Q8_0,Q4_0"], 2, &["no directory"]);
+    fails(&["quantize", &f16, "--out", &named[0], "--out", &named[0]], 2, &["twice"]);
+}
+
+#[test]
+fn a_recipe_makes_another_like_it() {
+    let dir = Dir::new();
+    let (f16, like, out, recipe) =
+        (dir.f16(), dir.path("like.gguf"), dir.path("out.gguf"), dir.path("recipe.txt"));
+    succeeds(&["quantize", "--target-bpw", "4.5", "--save-recipe", &recipe, &f16, &like]);
+    let lifted = succeeds(&["recipe", &like]);
+    assert_eq!(lifted, String::from_utf8(read(&recipe)).unwrap());
+    succeeds(&["quantize", "--tensor-type-file", &recipe, &f16, &out, "Q2_K"]);
+    assert_eq!(lifted, succeeds(&["recipe", &out]));
+    std::fs::write(&recipe, "a=q8_0\nb\n").unwrap();
+    let args = ["quantize", "--tensor-type-file", &recipe, &f16, &out, "Q2_K"];
+    fails(&args, 1, &["recipe.txt", "line 2"]);
+    fails(&["quantize", "--target-size", "1M", &f16, &out], 2, &["too small", "smallest possible"]);
+    fails(&["quantize", "--target-size", "1M", &f16, &out, "2", "Q4_0"], 2, &["IN OUT [THREADS]"]);
+}
+
+#[test]
+fn blocks_are_left_out() {
+    let dir = Dir::new();
+    let (f16, out) = (dir.f16(), dir.path("out.gguf"));
+    succeeds(&["quantize", "--prune-layers", "1,2", &f16, &out, "Q8_0"]);
+    let shown = json(&succeeds(&["inspect", &out, "--json"]));
+    assert_eq!(shown["metadata"]["llama.block_count"]["value"], 2);
+    assert_eq!(shown["tensors"].as_array().unwrap().len(), 39 - 18);
+    succeeds(&["check", &out]);
+    let diff = support::gguf(&["diff", &f16, &out, "--json"]);
+    let diff = json(&String::from_utf8(diff.stdout).unwrap());
+    assert!(diff.to_string().contains("blk.3.ffn_up.weight"));
+    fails(&["quantize", "--prune-layers", "4", &f16, &out, "Q8_0"], 2, &["no block 4"]);
+    fails(&["quantize", "--prune-layers", "0,1,2,3", &f16, &out, "Q8_0"], 2, &["no block would"]);
+}
+
+#[test]
+fn what_an_imatrix_does_not_cover_is_listed_before_anything_is_written() {
+    let dir = Dir::new();
+    let (f16, out, matrix) = (dir.f16(), dir.path("out.gguf"), imatrix(&dir));
+    let args = ["quantize", "--imatrix", &matrix, &f16, &out, "IQ2_XXS"];
+    fails(
+        &args,
+        2,
+        &["blk.1.ffn_up.weight as IQ2_XXS", "blk.3.attn_q.weight", "--imatrix-missing"],
+    );
+    assert!(!Path::new(&out).exists());
+    for (policy, other) in [("fallback", "Q2_K"), ("uniform", "IQ2_XXS")] {
+        let policy = format!("--imatrix-missing={policy}");
+        succeeds(&["quantize", "--imatrix", &matrix, &policy, &f16, &out, "IQ2_XXS"]);
+        let shown = json(&succeeds(&["inspect", &out, "--json"]));
+        let ty = |name: &str| {
+            let tensors = shown["tensors"].as_array().unwrap();
+            tensors.iter().find(|tensor| tensor["name"] == name).unwrap()["type"].clone()
+        };
+        assert_eq!(ty("blk.0.ffn_up.weight"), "IQ2_XXS");
+        assert_eq!(ty("blk.1.ffn_up.weight"), other);
+        let value =
+            |key: &str| shown["metadata"][format!("quantize.imatrix.{key}")]["value"].clone();
+        assert_eq!(value("file"), matrix);
+        assert_eq!(value("dataset"), "a.txt");
+        assert_eq!((value("entries_count"), value("chunks_count")), (7.into(), 1.into()));
+    }
+    let nothing = ["quantize", "--imatrix", &matrix, "--include-weights", "x", &f16, &out, "Q4_0"];
+    fails(&nothing, 2, &["--include-weights"]);
+    fails(&["quantize", "--imatrix", &f16, &f16, &out, "Q4_0"], 1, &["no importance matrix"]);
+}
+
+#[test]
+fn importance_matrices_are_added_and_converted() {
+    let dir = Dir::new();
+    let (one, two, dat) = (imatrix(&dir), dir.path("two.gguf"), dir.path("one.dat"));
+    let all =
+        json(&succeeds(&["imatrix", "--in-file", &one, "--in-file", &one, "-o", &two, "--json"]));
+    assert_eq!((&all["chunks"], &all["matrices"][0]["columns"]), (&2.into(), &256.into()));
+    succeeds(&["imatrix", "--in-file", &one, "-o", &dat]);
+    let back = dir.path("back.gguf");
+    succeeds(&["imatrix", "--in-file", &dat, "-o", &back, "--ctx-size", "3"]);
+    assert_eq!(read(&back), read(&one));
+    assert!(succeeds(&["imatrix", "--in-file", &dat, "--show-statistics"]).contains("entropy"));
+    fails(&["imatrix", "--in-file", &one, "-o", &one], 2, &["is an input"]);
+}
