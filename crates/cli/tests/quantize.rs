@@ -75,6 +75,21 @@ fn a_recipe_makes_another_like_it() {
 }
 
 #[test]
+fn what_loses_nothing_needs_no_leave() {
+    let dir = Dir::new();
+    let (f16, small, large) = (dir.f16(), dir.path("small.gguf"), dir.path("large.gguf"));
+    succeeds(&["quantize", "--pure", &f16, &small, "Q4_0"]);
+    fails(&["quantize", &small, &large, "Q6_K"], 2, &["--allow-requantize"]);
+    succeeds(&["quantize", &small, &large, "Q8_0"]);
+    // The verdict on the weights compares decoded values.
+    let shown = support::gguf(&["diff", &small, &large, "--json"]);
+    let shown = json(&String::from_utf8(shown.stdout).unwrap());
+    let changed = shown["tensors"].as_array().unwrap();
+    assert!(!changed.is_empty());
+    assert!(changed.iter().all(|tensor| tensor["figures"]["rmse"] == 0.0), "{shown:#}");
+}
+
+#[test]
 fn blocks_are_left_out() {
     let dir = Dir::new();
     let (f16, out) = (dir.f16(), dir.path("out.gguf"));

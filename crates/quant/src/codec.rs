@@ -99,6 +99,14 @@ pub enum CodecError {
         "encoding {0} needs importance weights; give it an importance matrix or choose another type"
     )]
     WeightsRequired(TensorType),
+    /// No block of the one type has the weights of every block of the other.
+    #[error("{from} cannot become {to} without loss")]
+    NoRepacking {
+        /// The type that there is.
+        from: TensorType,
+        /// The type asked for.
+        to: TensorType,
+    },
     /// An importance weight is NaN or infinite.
     #[error("the importance weight of column {position} is {value}")]
     WeightNotFinite {

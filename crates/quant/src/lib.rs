@@ -17,9 +17,11 @@ mod grids;
 pub mod imatrix;
 mod lanes;
 pub mod recipe;
+mod repack;
 mod search;
 
 pub use allocation::{Choice, TooSmall, allocate};
 pub use codec::{BadBlock, Codec, CodecError, codec, decode_row, encode_row, find_bad_block};
 pub use difference::{Difference, difference};
 pub use dispatch::InstructionSet;
+pub use repack::{repack, repacks};

@@ -55,14 +55,21 @@ impl<'t, 'j, 'a> Chunk<'t, 'j, 'a> {
         if *check_finite {
             self.check_finite(tensor.stored_type, stored)?;
         }
-        if destinations.iter().any(|to| to.item.target != tensor.stored_type) {
+        let stays = |to: &Destination| to.item.target == tensor.stored_type;
+        let repacks = |to: &Destination| gguf_quant::repacks(tensor.stored_type, to.item.target);
+        if !destinations.iter().all(|to| stays(to) || repacks(to)) {
             floats.resize((self.rows * tensor.shape.row_len()) as usize, 0.0);
             gguf_quant::decode_row(tensor.stored_type, stored, floats)
                 .map_err(|fault| Error::weights(&tensor.name, fault.to_string()))?;
         }
         for to in destinations {
-            let bytes = if to.item.target == tensor.stored_type {
+            let bytes = if stays(to) {
                 &*stored
+            } else if repacks(to) {
+                encoded.resize((self.rows * self.row_bytes(to)) as usize, 0);
+                gguf_quant::repack(tensor.stored_type, stored, to.item.target, encoded)
+                    .map_err(|fault| Error::weights(&tensor.name, fault.to_string()))?;
+                &*encoded
             } else {
                 self.encode(to, floats, encoded)?;
                 &*encoded

@@ -3,7 +3,7 @@
 use crate::search;
 
 /// The value of each level (`kvalues_iq4nl`).
-pub(super) const VALUES: [i8; 16] =
+pub(crate) const VALUES: [i8; 16] =
     [-127, -104, -83, -65, -49, -35, -22, -10, 1, 13, 25, 38, 53, 69, 89, 113];
 
 /// The level whose value is nearest to v, for `2 * v` rounded down to `n - 256`. The borders between

@@ -8,6 +8,8 @@ use pulp::Simd;
 
 use crate::codec::Codec;
 
+pub(crate) use iq4::VALUES as IQ4_VALUES;
+
 mod bf16;
 mod e2m1;
 mod f16;
