@@ -7,13 +7,13 @@ use gguf::{Metadata, ModelName, ParameterCount, Shape, TensorType};
 use gguf_quant::recipe::{self, Mix, Target as Recipe, TensorDesc};
 
 use crate::config::Config;
-use crate::family::{self, Family, Target};
+use crate::family::{self, Family, Made, Part, Target};
 use crate::file_type::float_type;
 use crate::general::General;
 use crate::importance::{self, Missing};
 use crate::pipeline::{Item, Job};
 use crate::source::safetensors::{Checkpoint, Entry};
-use crate::tensor::{Content, RowOrder, Stored, Tensor};
+use crate::tensor::{Content, Stored, Tensor};
 use crate::{Error, vocab};
 
 /// What a conversion can be asked for.
@@ -125,10 +125,10 @@ fn tensors<'a>(
         })
         .collect();
     // Name of a whole to its parts so far.
-    let mut partial: BTreeMap<String, Vec<Option<&Entry>>> = BTreeMap::new();
+    let mut partial: BTreeMap<String, Vec<Option<Tensor>>> = BTreeMap::new();
     for entry in &checkpoint.entries {
-        match family.tensor(config, &entry.name)? {
-            Target::Dropped => {}
+        let made = match family.tensor(config, &entry.name)? {
+            Target::Dropped => continue,
             Target::Unknown => {
                 let what = format!(
                     "tensor `{}` belongs to no {} model",
@@ -138,31 +138,32 @@ fn tensors<'a>(
                 let help = "check that the weights go with `config.json`";
                 return Err(Error::input(&checkpoint.path_of(entry), what, help));
             }
-            Target::Whole { name, order } => {
-                let stored = stored(checkpoint, entry);
-                let mut tensor =
-                    Tensor::stored(name, shape(checkpoint, entry)?, entry.tensor_type, stored);
-                check_order(&tensor, order, entry, checkpoint)?;
-                if let Content::Stored { order: of_tensor, .. } = &mut tensor.content {
-                    *of_tensor = order;
-                }
+            Target::Made(made) => made,
+        };
+        for Made { name, steps, part } in made {
+            let fault = |what: String| {
+                let what = format!("tensor `{}` {what}", entry.name);
+                Error::input(&checkpoint.path_of(entry), what, CONFIG_OF_ANOTHER)
+            };
+            let stored = Tensor::stored(
+                &*name,
+                shape(checkpoint, entry)?,
+                entry.tensor_type,
+                stored(checkpoint, entry),
+            );
+            let tensor = steps.into_iter().try_fold(stored, Tensor::changed).map_err(fault)?;
+            let Some(Part { index, count }) = part else {
                 tensors.push(tensor);
-            }
-            Target::Part { name, index, count } => {
-                let parts =
-                    partial.entry(name.clone()).or_insert_with(|| vec![None; count as usize]);
-                let slot = parts.get_mut(index as usize).ok_or_else(|| {
-                    let what = format!(
-                        "tensor `{}` is beyond the {count} that the configuration states",
-                        entry.name
-                    );
-                    Error::input(&checkpoint.path_of(entry), what, CONFIG_OF_ANOTHER)
-                })?;
-                *slot = Some(entry);
-                if let Some(parts) = parts.iter().copied().collect::<Option<Vec<_>>>() {
-                    partial.remove(&name);
-                    tensors.push(joined(name, &parts, checkpoint)?);
-                }
+                continue;
+            };
+            let parts = partial.entry(name.clone()).or_insert_with(|| vec![None; count as usize]);
+            let slot = parts.get_mut(index as usize).ok_or_else(|| {
+                fault(format!("is beyond the {count} that the configuration states"))
+            })?;
+            *slot = Some(tensor);
+            if let Some(parts) = parts.iter().cloned().collect::<Option<Vec<_>>>() {
+                partial.remove(&name);
+                tensors.push(Tensor::joined(name, parts).map_err(fault)?);
             }
         }
     }
@@ -190,54 +191,6 @@ fn shape(checkpoint: &Checkpoint, entry: &Entry) -> Result<Shape, Error> {
     Shape::new(&dims).ok_or_else(|| {
         let what = format!("tensor `{}` has {} dimensions", entry.name, dims.len());
         Error::input(&checkpoint.path_of(entry), what, "a GGUF tensor has at most four")
-    })
-}
-
-/// A permutation within heads needs rows that divide into heads with two halves each.
-fn check_order(
-    tensor: &Tensor,
-    order: RowOrder,
-    entry: &Entry,
-    checkpoint: &Checkpoint,
-) -> Result<(), Error> {
-    let RowOrder::InterleaveHalves { heads } = order else { return Ok(()) };
-    let rows = if tensor.shape.len() == 1 { tensor.shape.row_len() } else { tensor.rows() };
-    if rows.is_multiple_of(2 * heads) {
-        return Ok(());
-    }
-    let what =
-        format!("the {rows} rows of tensor `{}` do not divide into {heads} heads", entry.name);
-    Err(Error::input(&checkpoint.path_of(entry), what, CONFIG_OF_ANOTHER))
-}
-
-/// Parts of the same shape and type, one after the other along a new dimension.
-fn joined<'a>(
-    name: String,
-    parts: &[&Entry],
-    checkpoint: &'a Checkpoint,
-) -> Result<Tensor<'a>, Error> {
-    let first = parts[0];
-    let odd = parts
-        .iter()
-        .find(|part| part.shape != first.shape || part.tensor_type != first.tensor_type);
-    if let Some(odd) = odd {
-        let what = format!("tensor `{}` differs from `{}` in shape or type", odd.name, first.name);
-        return Err(Error::input(&checkpoint.path_of(odd), what, CONFIG_OF_ANOTHER));
-    }
-    let mut dims: Vec<u64> = first.shape.iter().rev().copied().collect();
-    dims.push(parts.len() as u64);
-    let shape = Shape::new(&dims).ok_or_else(|| {
-        let what = format!("tensor `{}` has {} dimensions", first.name, first.shape.len());
-        Error::input(&checkpoint.path_of(first), what, "a GGUF tensor has at most four")
-    })?;
-    Ok(Tensor {
-        name,
-        shape,
-        stored_type: first.tensor_type,
-        content: Content::Stored {
-            parts: parts.iter().map(|part| stored(checkpoint, part)).collect(),
-            order: RowOrder::AsStored,
-        },
     })
 }
 

@@ -17,6 +17,7 @@ pub mod pipeline;
 mod prune;
 pub mod quantize;
 pub mod source;
+pub mod step;
 pub mod tensor;
 pub mod vocab;
 

@@ -1,9 +1,14 @@
 //! A tensor of the output, as the place where its bytes come from.
 //!
 //! Nothing is read until the pipeline asks for rows. A tensor may be put together from several
-//! stored ones (experts), and its rows may stand in another order than they are stored.
+//! stored ones (experts), and be changed on the way ([`Step`]). What is stored in a way of its own,
+//! such as a matrix that another program quantized, is a [`Source`] that yields plain elements.
+
+use std::ops::Range;
 
 use gguf::{ModelTensor, Shape, Source, TensorType};
+
+use crate::step::Step;
 
 /// Where the bytes of a stored tensor begin.
 #[derive(Clone, Copy)]
@@ -14,46 +19,22 @@ pub struct Stored<'a> {
     pub offset: u64,
 }
 
-/// How the rows of the output follow from the stored ones.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum RowOrder {
-    /// As they are.
-    #[default]
-    AsStored,
-    /// Within each of this many heads, the two halves interleaved: from rotary embedding by
-    /// halves, as Hugging Face stores llama's queries and keys, to rotary embedding by pairs.
-    InterleaveHalves {
-        /// Heads: the rows are divided evenly among them.
-        heads: u64,
-    },
-}
-
-impl RowOrder {
-    /// The stored row that becomes row `row` of `rows`.
-    fn stored(self, row: u64, rows: u64) -> u64 {
-        match self {
-            Self::AsStored => row,
-            Self::InterleaveHalves { heads } => {
-                let per_head = rows / heads;
-                let (head, within) = (row / per_head, row % per_head);
-                head * per_head + (within % 2) * (per_head / 2) + within / 2
-            }
-        }
-    }
-}
-
 /// The content of a tensor.
 #[derive(Clone)]
 pub enum Content<'a> {
-    /// Parts of equal size stored in files, one after the other along the slowest dimension.
-    Stored {
-        /// The parts, in order.
-        parts: Vec<Stored<'a>>,
-        /// The order of rows within each part.
-        order: RowOrder,
-    },
+    /// One run of bytes in a file.
+    Stored(Stored<'a>),
     /// Values computed from the configuration.
     Values(Vec<f32>),
+    /// Tensors of equal size and type, one after the other along the slowest dimension.
+    Joined(Vec<Tensor<'a>>),
+    /// Another tensor, changed in one way: see [`Tensor::changed`].
+    Changed {
+        /// The tensor before.
+        from: Box<Tensor<'a>>,
+        /// What is done to it.
+        step: Step,
+    },
 }
 
 /// A tensor of the output.
@@ -77,8 +58,27 @@ impl<'a> Tensor<'a> {
         stored_type: TensorType,
         at: Stored<'a>,
     ) -> Self {
-        let content = Content::Stored { parts: vec![at], order: RowOrder::AsStored };
-        Self { name: name.into(), shape, stored_type, content }
+        Self { name: name.into(), shape, stored_type, content: Content::Stored(at) }
+    }
+
+    /// Tensors one after the other along a new, slowest dimension.
+    ///
+    /// # Errors
+    /// If they differ in shape or type or have four dimensions already: what does not fit, as the
+    /// end of a sentence about one of them.
+    pub fn joined(name: impl Into<String>, parts: Vec<Self>) -> Result<Self, String> {
+        let [first, others @ ..] = &parts[..] else { return Err("has no parts".to_owned()) };
+        let like_first =
+            |part: &Self| part.shape == first.shape && part.stored_type == first.stored_type;
+        if !others.iter().all(like_first) {
+            return Err("differs from its sisters in shape or type".to_owned());
+        }
+        let dims = [&first.shape, &[parts.len() as u64][..]].concat();
+        let shape = Shape::new(&dims).ok_or_else(|| {
+            format!("has {} dimensions, with which no more can be joined", first.shape.len())
+        })?;
+        let stored_type = first.stored_type;
+        Ok(Self { name: name.into(), shape, stored_type, content: Content::Joined(parts) })
     }
 
     /// A tensor of a model, as it is.
@@ -96,9 +96,9 @@ impl<'a> Tensor<'a> {
     /// Whether (the beginning of) its data is in this file.
     pub fn is_stored_in(&self, source: &dyn Source) -> bool {
         match &self.content {
-            Content::Stored { parts, .. } => {
-                parts.first().is_some_and(|part| std::ptr::addr_eq(part.source, source))
-            }
+            Content::Stored(at) => std::ptr::addr_eq(at.source, source),
+            Content::Joined(parts) => parts.first().is_some_and(|part| part.is_stored_in(source)),
+            Content::Changed { from, .. } => from.is_stored_in(source),
             Content::Values(_) => false,
         }
     }
@@ -106,17 +106,17 @@ impl<'a> Tensor<'a> {
     /// Whether both have the same elements because they come from the same place.
     pub(crate) fn has_source_of(&self, other: &Self) -> bool {
         let same_content = match (&self.content, &other.content) {
-            (
-                Content::Stored { parts, order },
-                Content::Stored { parts: other_parts, order: other_order },
-            ) => {
-                order == other_order
-                    && parts.len() == other_parts.len()
-                    && parts
-                        .iter()
-                        .zip(other_parts)
-                        .all(|(a, b)| std::ptr::addr_eq(a.source, b.source) && a.offset == b.offset)
+            (Content::Stored(a), Content::Stored(b)) => {
+                std::ptr::addr_eq(a.source, b.source) && a.offset == b.offset
             }
+            (Content::Joined(parts), Content::Joined(others)) => {
+                parts.len() == others.len()
+                    && parts.iter().zip(others).all(|(a, b)| a.has_source_of(b))
+            }
+            (
+                Content::Changed { from, step },
+                Content::Changed { from: other, step: other_step },
+            ) => step == other_step && from.has_source_of(other),
             _ => false,
         };
         same_content && self.shape == other.shape && self.stored_type == other.stored_type
@@ -132,76 +132,71 @@ impl<'a> Tensor<'a> {
         n: u64,
         out: &mut Vec<u8>,
     ) -> Result<(), gguf::Error> {
-        let row_len = self.shape.row_len();
+        let row_bytes = self.bytes_of(self.shape.row_len());
+        out.resize((n * row_bytes) as usize, 0);
+        self.read_at(out, first * row_bytes)
+    }
+
+    /// Fills `buffer` with the bytes from `offset` on, in the stored type.
+    ///
+    /// # Errors
+    /// As [`Source::read_at`].
+    pub(crate) fn read_at(&self, buffer: &mut [u8], offset: u64) -> Result<(), gguf::Error> {
         match &self.content {
+            Content::Stored(at) => at.source.read_at(buffer, at.offset + offset),
+            Content::Joined(parts) => self.read_parts(parts, buffer, offset),
             Content::Values(values) => {
-                let rows = (first * row_len) as usize..((first + n) * row_len) as usize;
-                out.clear();
-                out.extend(values[rows].iter().flat_map(|v| v.to_le_bytes()));
+                // Elements are read whole: nothing asks for a part of one.
+                let first = offset as usize / size_of::<f32>();
+                for (out, value) in buffer.chunks_exact_mut(size_of::<f32>()).zip(&values[first..])
+                {
+                    out.copy_from_slice(&value.to_le_bytes());
+                }
                 Ok(())
             }
-            Content::Stored { parts, order: RowOrder::AsStored } => {
-                self.read_in_order(parts, first, n, out)
-            }
-            // The one row of a vector is permuted by elements.
-            Content::Stored { parts, order } if self.shape.len() == 1 => {
-                self.read_permuted(parts, *order, 1, 0..row_len, out)
-            }
-            Content::Stored { parts, order } => {
-                self.read_permuted(parts, *order, row_len, first..first + n, out)
-            }
+            Content::Changed { from, step } => step.read_at(from, self, buffer, offset),
         }
     }
 
     /// Reads as few and as long runs as the parts allow.
-    fn read_in_order(
+    fn read_parts(
         &self,
-        parts: &[Stored],
+        parts: &[Tensor],
+        mut buffer: &mut [u8],
+        mut offset: u64,
+    ) -> Result<(), gguf::Error> {
+        let part_bytes = self.bytes_of(self.shape.iter().product::<u64>()) / parts.len() as u64;
+        while !buffer.is_empty() {
+            let (part, within) = (offset / part_bytes, offset % part_bytes);
+            let len = (part_bytes - within).min(buffer.len() as u64);
+            let (run, rest) = buffer.split_at_mut(len as usize);
+            parts[part as usize].read_at(run, within)?;
+            buffer = rest;
+            offset += len;
+        }
+        Ok(())
+    }
+
+    /// Fills `out` with the elements of columns `columns` in `n` rows from `first` on.
+    pub(crate) fn read_columns(
+        &self,
+        columns: Range<u64>,
         first: u64,
         n: u64,
         out: &mut Vec<u8>,
     ) -> Result<(), gguf::Error> {
-        let row_bytes = self.bytes_of(self.shape.row_len());
-        let rows_per_part = self.rows() / parts.len() as u64;
-        out.resize((n * row_bytes) as usize, 0);
-        let mut rest = out.as_mut_slice();
-        let mut row = first;
-        while !rest.is_empty() {
-            let (part, within) = (row / rows_per_part, row % rows_per_part);
-            let run = (rows_per_part - within).min(first + n - row);
-            let (buffer, after) = rest.split_at_mut((run * row_bytes) as usize);
-            let Stored { source, offset } = parts[part as usize];
-            source.read_at(buffer, offset + within * row_bytes)?;
-            rest = after;
-            row += run;
-        }
-        Ok(())
-    }
-
-    /// Reads units of `unit_len` elements one by one, each from where it is stored.
-    fn read_permuted(
-        &self,
-        parts: &[Stored],
-        order: RowOrder,
-        unit_len: u64,
-        units: std::ops::Range<u64>,
-        out: &mut Vec<u8>,
-    ) -> Result<(), gguf::Error> {
-        let unit_bytes = self.bytes_of(unit_len);
-        let total = self.rows() * self.shape.row_len() / unit_len;
-        let per_part = total / parts.len() as u64;
-        out.resize(((units.end - units.start) * unit_bytes) as usize, 0);
-        for (unit, buffer) in units.zip(out.chunks_exact_mut(unit_bytes as usize)) {
-            let Stored { source, offset } = parts[(unit / per_part) as usize];
-            let within = order.stored(unit % per_part, per_part);
-            source.read_at(buffer, offset + within * unit_bytes)?;
-        }
-        Ok(())
+        let width = self.bytes_of(columns.end - columns.start) as usize;
+        let (start, row_bytes) =
+            (self.bytes_of(columns.start), self.bytes_of(self.shape.row_len()));
+        out.resize(n as usize * width, 0);
+        (first..first + n)
+            .zip(out.chunks_exact_mut(width))
+            .try_for_each(|(row, buffer)| self.read_at(buffer, row * row_bytes + start))
     }
 
     /// Bytes of `elements` elements, which are a whole number of blocks of a type with a size:
     /// the checkpoint or the container has checked the tensor.
-    fn bytes_of(&self, elements: u64) -> u64 {
+    pub(crate) fn bytes_of(&self, elements: u64) -> u64 {
         self.stored_type.byte_len(&[elements]).unwrap_or(0)
     }
 }
@@ -210,37 +205,23 @@ impl<'a> Tensor<'a> {
 mod tests {
     use super::*;
 
-    fn tensor<'a>(shape: &[u64], files: &'a [Vec<u8>], order: RowOrder) -> Tensor<'a> {
-        let parts = files.iter().map(|source| Stored { source, offset: 0 }).collect();
-        Tensor {
-            name: "t".into(),
-            shape: Shape::new(shape).unwrap(),
-            stored_type: TensorType::I8,
-            content: Content::Stored { parts, order },
-        }
-    }
-
-    fn rows(tensor: &Tensor, first: u64, n: u64) -> Vec<u8> {
-        let mut out = Vec::new();
-        tensor.read_rows(first, n, &mut out).unwrap();
-        out
-    }
-
     #[test]
     fn parts_follow_one_another() {
         let files = [vec![0, 1, 2, 3], vec![4, 5, 6, 7], vec![8, 9, 10, 11]];
-        let tensor = tensor(&[2, 2, 3], &files, RowOrder::AsStored);
-        assert_eq!(rows(&tensor, 1, 4), [2, 3, 4, 5, 6, 7, 8, 9]);
-    }
-
-    #[test]
-    fn halves_of_each_head_interleave() {
-        let files = [(0..16).collect::<Vec<u8>>()];
-        let order = RowOrder::InterleaveHalves { heads: 2 };
-        let matrix = tensor(&[2, 8], &files, order);
-        assert_eq!(rows(&matrix, 0, 8), [0, 1, 4, 5, 2, 3, 6, 7, 8, 9, 12, 13, 10, 11, 14, 15]);
-        assert_eq!(rows(&matrix, 1, 2), [4, 5, 2, 3]);
-        let vector = tensor(&[16], &files, order);
-        assert_eq!(rows(&vector, 0, 1), [0, 4, 1, 5, 2, 6, 3, 7, 8, 12, 9, 13, 10, 14, 11, 15]);
+        let part = |source| {
+            let at = Stored { source, offset: 0 };
+            Tensor::stored("t", Shape::new(&[2, 2]).unwrap(), TensorType::I8, at)
+        };
+        let tensor = Tensor {
+            name: "t".into(),
+            shape: Shape::new(&[2, 2, 3]).unwrap(),
+            stored_type: TensorType::I8,
+            content: Content::Joined(files.iter().map(|file| part(file)).collect()),
+        };
+        let mut out = Vec::new();
+        tensor.read_rows(1, 4, &mut out).unwrap();
+        assert_eq!(out, [2, 3, 4, 5, 6, 7, 8, 9]);
+        tensor.read_columns(1..2, 1, 3, &mut out).unwrap();
+        assert_eq!(out, [3, 5, 7]);
     }
 }

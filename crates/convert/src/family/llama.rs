@@ -4,10 +4,10 @@ use gguf::Metadata;
 
 use super::hyper::{self, Keys};
 use super::names::{LLAMA_LIKE, Name, Table, captures};
-use super::{Family, Target};
+use super::{Family, Made, Part, Target};
 use crate::Error;
 use crate::config::Config;
-use crate::tensor::RowOrder;
+use crate::step::Step;
 use crate::vocab;
 
 pub(super) struct Llama;
@@ -67,11 +67,11 @@ impl Family for Llama {
         for (foreign, ours) in EXPERTS {
             if let Some(&[block, index]) = captures(foreign, name).as_deref() {
                 let count = config.require_u32(&["num_local_experts"], "the number of experts")?;
-                return Ok(Target::Part {
+                return Ok(Target::Made(vec![Made {
                     name: format!("blk.{block}.{ours}.weight"),
-                    index,
-                    count,
-                });
+                    steps: Vec::new(),
+                    part: Some(Part { index, count }),
+                }]));
             }
         }
         let parsed = Name::parse(name);
@@ -87,9 +87,8 @@ impl Family for Llama {
         } else {
             None
         };
-        let order = heads
-            .map_or(RowOrder::AsStored, |heads| RowOrder::InterleaveHalves { heads: heads.into() });
-        Ok(Target::Whole { name: mapped, order })
+        let step = heads.map(|heads| Step::InterleaveHalves { heads: heads.into() });
+        Ok(Target::one(mapped, Vec::from_iter(step)))
     }
 
     fn computed(&self, config: &Config) -> Result<Vec<(String, Vec<f32>)>, Error> {
@@ -109,7 +108,8 @@ mod tests {
         let target =
             Llama.tensor(&config, "model.layers.3.block_sparse_moe.experts.5.w2.weight").unwrap();
         let name = "blk.3.ffn_down_exps.weight".to_owned();
-        assert_eq!(target, Target::Part { name, index: 5, count: 8 });
+        let part = Some(Part { index: 5, count: 8 });
+        assert_eq!(target, Target::Made(vec![Made { name, steps: Vec::new(), part }]));
     }
 
     #[test]

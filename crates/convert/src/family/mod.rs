@@ -12,7 +12,7 @@ use gguf::Metadata;
 
 use crate::Error;
 use crate::config::Config;
-use crate::tensor::RowOrder;
+use crate::step::Step;
 use crate::vocab;
 
 /// What a family knows.
@@ -50,28 +50,42 @@ pub(crate) trait Family: Sync {
 }
 
 /// What becomes of a foreign tensor.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Target {
-    /// A tensor of this name.
-    Whole {
-        /// Name in the output.
-        name: String,
-        /// Order of its rows.
-        order: RowOrder,
-    },
-    /// One part of a tensor: parts follow one another along a new, slowest dimension.
-    Part {
-        /// Name of the whole in the output.
-        name: String,
-        /// Which part this is, from 0.
-        index: u32,
-        /// How many there are.
-        count: u32,
-    },
+    /// What is made of it: mostly one tensor; several where it is stored fused.
+    Made(Vec<Made>),
     /// Nothing: a buffer that programs compute themselves.
     Dropped,
     /// The family does not know it.
     Unknown,
+}
+
+impl Target {
+    /// One tensor, after these steps.
+    pub(crate) fn one(name: impl Into<String>, steps: impl Into<Vec<Step>>) -> Self {
+        Self::Made(vec![Made { name: name.into(), steps: steps.into(), part: None }])
+    }
+}
+
+/// A tensor of the output, or a part of one.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Made {
+    /// Name in the output, of the whole.
+    pub name: String,
+    /// What is done to the foreign tensor, in order.
+    pub steps: Vec<Step>,
+    /// Which part of the whole it is; `None` for all of it. Parts follow one another along a new,
+    /// slowest dimension.
+    pub part: Option<Part>,
+}
+
+/// One of several parts of a tensor.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Part {
+    /// Which one, from 0.
+    pub index: u32,
+    /// How many there are.
+    pub count: u32,
 }
 
 const FAMILIES: &[&dyn Family] = &[&llama::Llama, &qwen::QWEN2, &qwen::QWEN3];

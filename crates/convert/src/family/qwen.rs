@@ -7,7 +7,6 @@ use super::names::{LLAMA_LIKE, Name};
 use super::{Family, Target};
 use crate::Error;
 use crate::config::Config;
-use crate::tensor::RowOrder;
 use crate::vocab;
 
 /// A generation of Qwen.
@@ -57,7 +56,7 @@ impl Family for Qwen {
             return Ok(Target::Dropped);
         }
         Ok(match Name::parse(name).and_then(|name| name.mapped(LLAMA_LIKE)) {
-            Some(name) => Target::Whole { name, order: RowOrder::AsStored },
+            Some(name) => Target::one(name, []),
             None => Target::Unknown,
         })
     }
