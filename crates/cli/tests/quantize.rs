@@ -149,5 +149,14 @@ fn importance_matrices_are_added_and_converted() {
     succeeds(&["imatrix", "--in-file", &dat, "-o", &back, "--ctx-size", "3"]);
     assert_eq!(read(&back), read(&one));
     assert!(succeeds(&["imatrix", "--in-file", &dat, "--show-statistics"]).contains("entropy"));
+    let recounted = succeeds(&["imatrix", "--in-file", &one, "--ctx-size", "1", "--json"]);
+    assert_eq!(json(&recounted)["chunks"], 3);
+    let other = dir.path("other.gguf");
+    let mut entries = Imatrix::open(Path::new(&one)).unwrap().entries;
+    entries.get_mut("blk.0.attn_q.weight").unwrap().sums.pop();
+    let narrower = Imatrix { chunk_size: Some(3), entries, ..Imatrix::default() };
+    narrower.write_gguf(Path::new(&other)).unwrap();
+    let both = ["imatrix", "--in-file", &one, "--in-file", &other, "-o", &two];
+    fails(&both, 2, &["other.gguf", "255 sums", "not of the same model"]);
     fails(&["imatrix", "--in-file", &one, "-o", &one], 2, &["is an input"]);
 }
