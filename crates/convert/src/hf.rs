@@ -98,9 +98,9 @@ pub fn plan<'a>(
 }
 
 /// The version of the block formats, `GGML_QNT_VERSION`.
-const QUANTIZATION_VERSION: u32 = 2;
+pub(crate) const QUANTIZATION_VERSION: u32 = 2;
 
-fn find_family(config: &Config) -> Result<&'static dyn Family, Error> {
+pub(crate) fn find_family(config: &Config) -> Result<&'static dyn Family, Error> {
     let class = config.class()?;
     family::find(class).ok_or_else(|| {
         let help = format!("known classes are {}", family::classes().join(", "));
@@ -109,7 +109,7 @@ fn find_family(config: &Config) -> Result<&'static dyn Family, Error> {
 }
 
 /// The tensors of the output, in the order in which the checkpoint completes them.
-fn tensors<'a>(
+pub(crate) fn tensors<'a>(
     config: &Config,
     family: &dyn Family,
     checkpoint: &'a Checkpoint,
@@ -145,12 +145,7 @@ fn tensors<'a>(
                 let what = format!("tensor `{}` {what}", entry.name);
                 Error::input(&checkpoint.path_of(entry), what, CONFIG_OF_ANOTHER)
             };
-            let stored = Tensor::stored(
-                &*name,
-                shape(checkpoint, entry)?,
-                entry.tensor_type,
-                stored(checkpoint, entry),
-            );
+            let stored = Tensor { name: name.clone(), ..whole(checkpoint, entry)? };
             let tensor = steps.into_iter().try_fold(stored, Tensor::changed).map_err(fault)?;
             let Some(Part { index, count }) = part else {
                 tensors.push(tensor);
@@ -181,8 +176,10 @@ fn vector(len: u64) -> Shape {
     Shape::new(&[len]).unwrap_or_else(|| unreachable!("one dimension is no more than four"))
 }
 
-fn stored<'a>(checkpoint: &'a Checkpoint, entry: &Entry) -> Stored<'a> {
-    Stored { source: &checkpoint.files[entry.file], offset: entry.offset }
+/// A tensor of the checkpoint as it is, under its foreign name.
+pub(crate) fn whole<'a>(checkpoint: &'a Checkpoint, entry: &Entry) -> Result<Tensor<'a>, Error> {
+    let stored = Stored { source: &checkpoint.files[entry.file], offset: entry.offset };
+    Ok(Tensor::stored(&*entry.name, shape(checkpoint, entry)?, entry.tensor_type, stored))
 }
 
 /// Our order of dimensions is the reverse of the checkpoint's.

@@ -4,7 +4,8 @@ use std::io::Write;
 use std::path::PathBuf;
 
 use gguf::edit::reserve;
-use gguf_convert::hf;
+use gguf_convert::hf::{self, Conversion};
+use gguf_convert::lora::peft;
 use gguf_convert::source::safetensors::Checkpoint;
 
 use crate::failure::Failure;
@@ -23,7 +24,7 @@ use crate::{commands, listing};
     )
 )]
 pub struct Args {
-    /// Directory with config.json, tokenizer and safetensors.
+    /// Directory with config.json, tokenizer and safetensors, or with an adapter (LoRA).
     source: PathBuf,
     /// File to write; without it, a name by the naming convention, in the source directory.
     #[arg(short, long, visible_alias = "outfile", value_name = "FILE")]
@@ -38,6 +39,9 @@ pub struct Args {
     /// Name of the model, instead of the one from model card or directory.
     #[arg(long, value_name = "NAME")]
     model_name: Option<String>,
+    /// For an adapter: directory of the model that it is for, instead of the one it names.
+    #[arg(long, value_name = "DIR")]
+    base: Option<PathBuf>,
     /// JSON file with general metadata that override those found.
     #[arg(long, value_name = "FILE")]
     metadata: Option<PathBuf>,
@@ -53,14 +57,32 @@ pub struct Args {
 }
 
 pub fn run(args: &Args) -> Result<(), Failure> {
-    let checkpoint = Checkpoint::open(&args.source)?;
     let options = hf::Options {
         outtype: args.outtype.target(),
         pre: args.pre.clone(),
         model_name: args.model_name.clone(),
         metadata: args.metadata.clone(),
     };
-    let mut conversion = hf::plan(&args.source, &checkpoint, &options)?;
+    if args.source.join(peft::CONFIG).is_file() {
+        let checkpoint = Checkpoint::open_file(&args.source.join(peft::WEIGHTS))?;
+        let base = peft::base_dir(&args.source, args.base.as_deref())?;
+        // Adapters are often converted beside a configuration alone.
+        let weights = Checkpoint::open(&base).ok();
+        let conversion = peft::plan(&args.source, &checkpoint, &base, weights.as_ref(), &options)?;
+        return write(args, conversion);
+    }
+    if args.base.is_some() {
+        return Err(Failure::Usage(format!(
+            "--base is for adapters, and {} holds no {}",
+            args.source.display(),
+            peft::CONFIG
+        )));
+    }
+    let checkpoint = Checkpoint::open(&args.source)?;
+    write(args, hf::plan(&args.source, &checkpoint, &options)?)
+}
+
+fn write(args: &Args, mut conversion: Conversion) -> Result<(), Failure> {
     reserve(&mut conversion.job.metadata, args.reserve);
     commands::print_notes(&conversion.notes);
     let output = match &args.output {

@@ -64,6 +64,16 @@ impl Checkpoint {
         Ok(checkpoint)
     }
 
+    /// Reads the header of one file.
+    ///
+    /// # Errors
+    /// If it is missing, cut off or not safetensors.
+    pub fn open_file(path: &Path) -> Result<Self, Error> {
+        let mut checkpoint = Self { files: Vec::new(), entries: Vec::new() };
+        checkpoint.add(path)?;
+        Ok(checkpoint)
+    }
+
     fn add(&mut self, path: &Path) -> Result<(), Error> {
         let file = LocalFile::open(path)?;
         let header = read_header(&file)?;
