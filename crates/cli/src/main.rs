@@ -46,6 +46,7 @@ enum Command {
     Merge(commands::merge::Args),
     Diff(commands::diff::Args),
     Hash(commands::hash::Args),
+    Verify(commands::verify::Args),
     ConvertEndian(commands::endian::Args),
     Demo(commands::demo::Args),
 }
@@ -66,6 +67,7 @@ fn main() -> ExitCode {
         Command::Merge(args) => commands::merge::run(&args),
         Command::Diff(args) => commands::diff::run(&args),
         Command::Hash(args) => commands::hash::run(&args),
+        Command::Verify(args) => commands::verify::run(&args),
         Command::ConvertEndian(args) => commands::endian::run(&args),
         Command::Demo(args) => commands::demo::run(&args),
     };

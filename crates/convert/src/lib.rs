@@ -14,12 +14,15 @@ pub mod hf;
 pub mod importance;
 mod json;
 pub mod lora;
+mod parallel;
 pub mod pipeline;
+pub mod provenance;
 mod prune;
 pub mod quantize;
 pub mod source;
 pub mod step;
 pub mod tensor;
+pub mod verify;
 pub mod vocab;
 
 pub use error::Error;

@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use gguf::edit::reserve;
 use gguf_convert::hf::{self, Conversion};
 use gguf_convert::lora::peft;
+use gguf_convert::provenance;
 use gguf_convert::source::safetensors::Checkpoint;
 
 use crate::failure::Failure;
@@ -45,6 +46,9 @@ pub struct Args {
     /// JSON file with general metadata that override those found.
     #[arg(long, value_name = "FILE")]
     metadata: Option<PathBuf>,
+    /// Write into the file what it was made from, by which version, with which settings.
+    #[arg(long)]
+    provenance: bool,
     /// Room for later edits of the header, so that they take an instant: N(K|M|G).
     #[arg(long, value_name = "SIZE", default_value = "0", value_parser = listing::parse_reserve)]
     reserve: u64,
@@ -79,7 +83,20 @@ pub fn run(args: &Args) -> Result<(), Failure> {
         )));
     }
     let checkpoint = Checkpoint::open(&args.source)?;
-    write(args, hf::plan(&args.source, &checkpoint, &options)?)
+    let mut conversion = hf::plan(&args.source, &checkpoint, &options)?;
+    if args.provenance {
+        let metadata = &mut conversion.job.metadata;
+        provenance::write(metadata, &args.source, &checkpoint, &settings(args))?;
+    }
+    write(args, conversion)
+}
+
+/// What was asked for and decides the content of the output.
+fn settings(args: &Args) -> String {
+    let outtype = args.outtype.target().map_or("auto".to_owned(), |target| target.to_string());
+    let texts = [("--pre", &args.pre), ("--model-name", &args.model_name)];
+    let texts = texts.into_iter().filter_map(|(flag, text)| Some((flag, text.as_ref()?)));
+    texts.fold(format!("--outtype {outtype}"), |all, (flag, text)| format!("{all} {flag} {text}"))
 }
 
 fn write(args: &Args, mut conversion: Conversion) -> Result<(), Failure> {

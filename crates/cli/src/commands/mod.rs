@@ -15,6 +15,7 @@ pub mod name;
 pub mod quantize;
 pub mod recipe;
 pub mod split;
+pub mod verify;
 
 use std::num::NonZeroUsize;
 use std::path::Path;

@@ -1,6 +1,6 @@
 //! `gguf quantize`: a GGUF to a smaller one.
 
-mod importance;
+pub mod importance;
 mod outputs;
 
 use std::collections::BTreeSet;
