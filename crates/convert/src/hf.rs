@@ -10,11 +10,11 @@ use crate::config::Config;
 use crate::family::{self, Family, Made, Part, Target};
 use crate::file_type::float_type;
 use crate::general::General;
-use crate::importance::{self, Missing};
+use crate::importance;
 use crate::pipeline::{Item, Job};
 use crate::source::safetensors::{Checkpoint, Entry};
 use crate::tensor::{Content, Stored, Tensor};
-use crate::{Error, vocab};
+use crate::{Error, quantize, vocab};
 
 /// What a conversion can be asked for.
 #[derive(Clone, Debug, Default)]
@@ -27,6 +27,8 @@ pub struct Options {
     pub model_name: Option<String>,
     /// A JSON file with metadata that override those of the card.
     pub metadata: Option<PathBuf>,
+    /// What decides the types of quantized tensors, beside the mix, and keys to set.
+    pub quantization: quantize::Options,
 }
 
 /// A conversion that is ready to run.
@@ -90,9 +92,9 @@ pub fn plan<'a>(
     }
 
     let file_name = ModelName::from_metadata(&metadata, Some(file_type.name())).to_string();
-    let (items, recipe_notes) = choose_types(tensors, &metadata, target, matrices)?;
-    notes.extend(recipe_notes);
-    let job = Job { metadata, items, check_finite: true };
+    let mut job = Job { metadata, items: Vec::new(), check_finite: true };
+    notes.extend(choose_types(&mut job, tensors, target, matrices, &options.quantization)?);
+    quantize::set_overrides(&mut job.metadata, &options.quantization);
     check_architecture(&config, &job)?;
     Ok(Conversion { job, file_name, notes })
 }
@@ -217,13 +219,15 @@ fn matrix_type(tensors: &[Tensor]) -> TensorType {
         .unwrap_or(TensorType::F16)
 }
 
-/// The type of every tensor: first as floats, then as the recipe wants it.
+/// Gives every tensor its type: first as floats, then as the recipe wants it. Returns what the user
+/// should know.
 fn choose_types<'a>(
+    job: &mut Job<'a>,
     tensors: Vec<Tensor<'a>>,
-    metadata: &Metadata,
     target: Recipe,
     matrices: TensorType,
-) -> Result<(Vec<Item<'a>>, Vec<String>), Error> {
+    options: &quantize::Options,
+) -> Result<Vec<String>, Error> {
     let plain = match target {
         Recipe::Mix(Mix::F32) | Recipe::Type(TensorType::F32) => Some(TensorType::F32),
         Recipe::Mix(Mix::F16) | Recipe::Type(TensorType::F16) => Some(TensorType::F16),
@@ -232,24 +236,30 @@ fn choose_types<'a>(
     };
     let float =
         |tensor: &Tensor| float_type(&tensor.name, &tensor.shape, plain.unwrap_or(matrices));
+    let types: Vec<_> = tensors.iter().map(float).collect();
+    job.items =
+        tensors.into_iter().zip(&types).map(|(tensor, ty)| Item::new(tensor, *ty)).collect();
     if plain.is_some() {
-        let items = tensors.into_iter().map(|tensor| {
-            let target = float(&tensor);
-            Item::new(tensor, target)
-        });
-        return Ok((items.collect(), Vec::new()));
+        return Ok(Vec::new());
     }
-    let descriptions: Vec<_> = tensors
+    if let Some(importance) = &options.importance {
+        importance.assign(job)?;
+    }
+    let descriptions: Vec<_> = job
+        .items
         .iter()
-        .map(|tensor| TensorDesc { name: &tensor.name, shape: &tensor.shape, ty: float(tensor) })
+        .map(|item| TensorDesc {
+            name: &item.tensor.name,
+            shape: &item.tensor.shape,
+            ty: item.target,
+        })
         .collect();
-    let (decisions, mut notes) =
-        crate::quantize::decide(&descriptions, metadata, target, &recipe::Options::default())?;
-    let item = |tensor: Tensor<'a>| {
-        let stored = tensor.stored_type;
-        Item::new(tensor, stored)
-    };
-    let mut items: Vec<_> = tensors.into_iter().map(item).collect();
-    notes.extend(importance::cover(&mut items, &decisions, Missing::Error)?);
-    Ok((items, notes))
+    let recipe =
+        recipe::Options { has_imatrix: options.importance.is_some(), ..options.recipe.clone() };
+    let (decisions, mut notes) = quantize::decide(&descriptions, &job.metadata, target, &recipe)?;
+    notes.extend(importance::cover(&mut job.items, &decisions, options.missing)?);
+    if options.importance.is_some() {
+        notes.extend(importance::uncovered(&job.items));
+    }
+    Ok(notes)
 }

@@ -9,9 +9,10 @@ use gguf_convert::lora::peft;
 use gguf_convert::provenance;
 use gguf_convert::source::safetensors::Checkpoint;
 
+use crate::commands::{self, quantize::types};
 use crate::failure::Failure;
+use crate::listing;
 use crate::target::{self, Outtype};
-use crate::{commands, listing};
 
 /// Convert a Hugging Face checkpoint to a GGUF of any type, in one pass.
 #[derive(clap::Args)]
@@ -34,6 +35,8 @@ pub struct Args {
     /// checkpoint (--help lists all).
     #[arg(long, default_value = "auto", value_name = "TYPE")]
     outtype: Outtype,
+    #[command(flatten)]
+    types: types::Args,
     /// Name of the pre-tokenizer, instead of recognising it from tokenizer.json.
     #[arg(long, value_name = "NAME")]
     pre: Option<String>,
@@ -66,6 +69,7 @@ pub fn run(args: &Args) -> Result<(), Failure> {
         pre: args.pre.clone(),
         model_name: args.model_name.clone(),
         metadata: args.metadata.clone(),
+        quantization: args.types.options()?,
     };
     if args.source.join(peft::CONFIG).is_file() {
         let checkpoint = Checkpoint::open_file(&args.source.join(peft::WEIGHTS))?;
