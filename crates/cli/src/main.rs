@@ -34,6 +34,7 @@ struct Cli {
 #[derive(Subcommand)]
 enum Command {
     Convert(commands::convert::Args),
+    Export(commands::export::Args),
     Quantize(commands::quantize::Args),
     Imatrix(commands::imatrix::Args),
     Lora(commands::lora::Args),
@@ -55,6 +56,7 @@ fn main() -> ExitCode {
     // Wrong usage ends in clap with exit code 2.
     let result = match Cli::parse().command {
         Command::Convert(args) => commands::convert::run(&args),
+        Command::Export(args) => commands::export::run(&args),
         Command::Quantize(args) => commands::quantize::run(&args),
         Command::Imatrix(args) => commands::imatrix::run(&args),
         Command::Lora(args) => commands::lora::run(&args),

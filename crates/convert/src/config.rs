@@ -121,7 +121,6 @@ impl Config {
     }
 }
 
-#[cfg(test)]
 impl Config {
     /// A configuration that is in no file.
     pub(crate) fn of(root: Value) -> Self {

@@ -7,6 +7,7 @@ pub mod budget;
 mod config;
 mod error;
 pub mod estimate;
+pub mod export;
 mod family;
 mod file_type;
 pub mod general;

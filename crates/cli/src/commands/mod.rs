@@ -6,6 +6,7 @@ pub mod demo;
 pub mod diff;
 pub mod edit;
 pub mod endian;
+pub mod export;
 pub mod hash;
 pub mod imatrix;
 pub mod inspect;

@@ -189,7 +189,7 @@ impl<'c> Rope<'c> {
 /// it: 1 for short wavelengths, `factor` for long ones, smooth in between.
 ///
 /// Formula: `_compute_llama3_parameters` in transformers' `modeling_rope_utils.py`.
-pub(super) fn llama3_factors(config: &Config) -> Result<Option<Vec<f32>>, Error> {
+pub(crate) fn llama3_factors(config: &Config) -> Result<Option<Vec<f32>>, Error> {
     let rope = Rope::of(config)?;
     if rope.kind.as_deref() != Some("llama3") {
         return Ok(None);

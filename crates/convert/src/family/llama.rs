@@ -3,8 +3,8 @@
 use gguf::Metadata;
 
 use super::hyper::{self, Keys};
-use super::names::{LLAMA_LIKE, Name, Table, captures};
-use super::{Family, Made, Part, Target};
+use super::names::{LLAMA_LIKE, Name, Table, captures, foreign};
+use super::{Exported, Family, Made, Part, Target};
 use crate::Error;
 use crate::config::Config;
 use crate::step::Step;
@@ -89,6 +89,15 @@ impl Family for Llama {
         };
         let step = heads.map(|heads| Step::InterleaveHalves { heads: heads.into() });
         Ok(Target::one(mapped, Vec::from_iter(step)))
+    }
+
+    fn exported(&self, metadata: &Metadata) -> Option<Exported> {
+        let is_mixture = metadata.get("llama.expert_count").is_some();
+        let (class, model_type) =
+            if is_mixture { (MIXTRAL, "mixtral") } else { ("LlamaForCausalLM", "llama") };
+        let experts = EXPERTS.iter().map(|(name, _)| (*name).to_owned());
+        let patterns = foreign(LLAMA_LIKE).chain(foreign(MIXTURE)).chain(experts).collect();
+        Some(Exported { class, model_type, expert_count: "num_local_experts", patterns })
     }
 
     fn computed(&self, config: &Config) -> Result<Vec<(String, Vec<f32>)>, Error> {

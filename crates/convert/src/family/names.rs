@@ -24,6 +24,11 @@ pub(super) const LLAMA_LIKE: Table = &[
     ("model.layers.{}.mlp.down_proj", "blk.{}.ffn_down"),
 ];
 
+/// The foreign names in a table, weights and biases.
+pub(super) fn foreign(table: Table) -> impl Iterator<Item = String> {
+    table.iter().flat_map(|(name, _)| [format!("{name}.weight"), format!("{name}.bias")])
+}
+
 /// A foreign tensor name, taken apart.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Name<'a> {

@@ -149,7 +149,7 @@ fn decodes_bytes(decoder: &Value) -> bool {
 }
 
 /// Text in the byte-level alphabet as text; other text as it is.
-fn decode_bytes(text: &str) -> String {
+pub(crate) fn decode_bytes(text: &str) -> String {
     match text.chars().map(byte_of).collect::<Option<Vec<u8>>>() {
         Some(bytes) => String::from_utf8_lossy(&bytes).into_owned(),
         None => text.to_owned(),

@@ -14,6 +14,7 @@ mod pre_table;
 mod protobuf;
 mod sentencepiece;
 mod special;
+mod structure;
 mod token;
 
 use std::path::Path;
@@ -21,8 +22,10 @@ use std::path::Path;
 use gguf::{Array, Metadata};
 
 use crate::Error;
+pub(crate) use bpe::decode_bytes;
 use files::Files;
 use special::SpecialTokens;
+pub(crate) use structure::pre_tokenizer;
 use token::Token;
 
 /// Which tokenizer files a model family reads, and in which order it tries them.
