@@ -52,6 +52,10 @@ pub struct Args {
     /// Write into the file what it was made from, by which version, with which settings.
     #[arg(long)]
     provenance: bool,
+    /// Take a model of an unknown class for one of this class or architecture, such as
+    /// LlamaForCausalLM or llama.
+    #[arg(long, value_name = "FAMILY")]
+    like: Option<String>,
     /// Room for later edits of the header, so that they take an instant: N(K|M|G).
     #[arg(long, value_name = "SIZE", default_value = "0", value_parser = listing::parse_reserve)]
     reserve: u64,
@@ -70,6 +74,7 @@ pub fn run(args: &Args) -> Result<(), Failure> {
         model_name: args.model_name.clone(),
         metadata: args.metadata.clone(),
         quantization: args.types.options()?,
+        like: args.like.clone(),
     };
     if args.source.join(peft::CONFIG).is_file() {
         let checkpoint = Checkpoint::open_file(&args.source.join(peft::WEIGHTS))?;

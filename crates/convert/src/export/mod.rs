@@ -61,7 +61,8 @@ pub fn plan<'a>(model: &Model<'a>, options: Options) -> Result<Export<'a>, Error
     })?;
     let mut notes = Vec::new();
     let mut config = config::of(model, family, &exported)?;
-    let as_config = Config::of(config.clone());
+    let mut as_config = Config::of(config.clone());
+    family.complete(&mut as_config)?;
     let tensors = foreign::tensors(model, family, &exported, &as_config, &mut notes)?;
     let tensors = with_types(tensors, options);
     let dtype = tensors.iter().find(|(tensor, _)| tensor.shape.len() > 1).map(|(_, ty)| *ty);

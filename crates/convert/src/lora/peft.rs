@@ -63,8 +63,9 @@ pub fn plan<'a>(
     weights: Option<&Checkpoint>,
     options: &Options,
 ) -> Result<Conversion<'a>, Error> {
-    let config = Config::read(base)?;
-    let family = hf::find_family(&config)?;
+    let mut config = Config::read(base)?;
+    let family = hf::find_family(&mut config, checkpoint, options)?;
+    family.complete(&mut config)?;
     let adapter = AdapterConfig::read(dir)?;
     let tensors = tensors(&adapter, &config, family, checkpoint)?;
     let matrices = float_type(options.outtype, &tensors)?;
@@ -110,7 +111,7 @@ fn identify_base(
     weights: Option<&Checkpoint>,
 ) -> Result<(), Error> {
     let Some(weights) = weights else { return Ok(()) };
-    let tensors = hf::tensors(config, family, weights)?;
+    let tensors = hf::tensors(config, family, weights, &mut Vec::new())?;
     let names = tensors.iter().map(|tensor| (tensor.name.as_str(), &tensor.shape[..]));
     if metadata.get("general.base_model.count").is_none() {
         let parameters = ParameterCount::from_tensors(names.clone());
@@ -272,7 +273,7 @@ fn tensors<'a>(
         }
         let made = match family.tensor(config, &format!("{module}.weight"))? {
             Target::Made(made) => made,
-            Target::Dropped | Target::Unknown => {
+            Target::Dropped | Target::DroppedIfZero | Target::Unknown => {
                 let what = format!("is for no tensor of a {} model", family.architecture());
                 return Err(fault(what));
             }

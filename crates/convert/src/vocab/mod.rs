@@ -16,6 +16,7 @@ mod sentencepiece;
 mod special;
 mod structure;
 mod token;
+mod variants;
 
 use std::path::Path;
 
@@ -39,6 +40,21 @@ pub enum Kind {
     SentencePieceElseBpe,
     /// A byte-level `tokenizer.json`: most families.
     Bpe,
+    /// `tokenizer.model`: MiniCPM, Baichuan.
+    SentencePiece,
+    /// `tokenizer.model`, else a `tokenizer.json` of SentencePiece style or a byte-level one, and
+    /// no space in front of texts: Gemma.
+    Gemma {
+        /// The first generation, whose end of a turn the configuration does not tell.
+        first: bool,
+    },
+    /// `tokenizer.model` with what `tokenizer.json` adds, as it is flagged there: Phi 3. Byte-level
+    /// for Phi 4.
+    Phi3,
+    /// As Phi 3, with the changes that chat models make.
+    InternLm2,
+    /// A byte-level `tokenizer.json` with special tokens that no file names by their role: GLM 4.
+    Glm4,
 }
 
 /// What the caller knows beyond the tokenizer files.
@@ -82,6 +98,11 @@ pub fn load(dir: &Path, kind: Kind, options: &Options) -> Result<Vocabulary, Err
         Kind::SentencePieceElseBpe if out.files.has_sentencepiece() => out.sentencepiece()?,
         Kind::SentencePieceElseBpe => out.bpe()?,
         Kind::Llama => out.llama()?,
+        Kind::SentencePiece => out.sentencepiece()?,
+        Kind::Gemma { first } => out.gemma(first)?,
+        Kind::Phi3 => out.phi3()?,
+        Kind::InternLm2 => out.internlm2()?,
+        Kind::Glm4 => out.glm4()?,
     }
     let Builder { metadata, notes, len, .. } = out;
     Ok(Vocabulary { metadata, len, notes })
@@ -122,7 +143,8 @@ impl Builder<'_> {
         self.notes.extend(model.notes(self.metadata.bool("tokenizer.ggml.add_space_prefix")));
         let tokens =
             sentencepiece::tokens(model, &self.files, self.options.vocab_size, &mut self.notes)?;
-        self.scored_tokens(&tokens)
+        self.scored_tokens(&tokens)?.write(&mut self.metadata);
+        Ok(())
     }
 
     fn llama_hf(&mut self) -> Result<(), Error> {
@@ -133,18 +155,22 @@ impl Builder<'_> {
                 tokens.len()
             ));
         }
-        self.scored_tokens(&tokens)
-    }
-
-    fn scored_tokens(&mut self, tokens: &[Token]) -> Result<(), Error> {
-        self.tokens("llama", "default".to_owned(), tokens, true);
-        let limit = Some(tokens.len() as u64);
-        let special = SpecialTokens::read(&self.files, &special::TYPES, limit, &mut self.notes)?;
-        special.write(&mut self.metadata);
+        self.scored_tokens(&tokens)?.write(&mut self.metadata);
         Ok(())
     }
 
+    fn scored_tokens(&mut self, tokens: &[Token]) -> Result<SpecialTokens, Error> {
+        self.tokens("llama", "default".to_owned(), tokens, true);
+        let limit = Some(tokens.len() as u64);
+        SpecialTokens::read(&self.files, &special::TYPES, limit, &mut self.notes)
+    }
+
     fn bpe(&mut self) -> Result<(), Error> {
+        self.byte_level_tokens()?.write(&mut self.metadata);
+        Ok(())
+    }
+
+    fn byte_level_tokens(&mut self) -> Result<SpecialTokens, Error> {
         let tokenizer = self.files.require_tokenizer()?;
         let pre = match self.options.pre {
             Some(name) => pre::requested(name, &mut self.notes),
@@ -161,9 +187,7 @@ impl Builder<'_> {
         if !merges.is_empty() {
             self.metadata.set("tokenizer.ggml.merges", Array::from_strings(&merges));
         }
-        let special = SpecialTokens::read(&self.files, &special::TYPES, None, &mut self.notes)?;
-        special.write(&mut self.metadata);
-        Ok(())
+        SpecialTokens::read(&self.files, &special::TYPES, None, &mut self.notes)
     }
 
     fn tokens(&mut self, model: &'static str, pre: String, tokens: &[Token], scored: bool) {
