@@ -12,7 +12,7 @@ use crate::file_type::float_type;
 use crate::general::General;
 use crate::importance::{self, Missing};
 use crate::pipeline::{Item, Job};
-use crate::source::safetensors::{Checkpoint, Entry};
+use crate::source::{Checkpoint, Entry};
 use crate::tensor::{Content, Stored, Tensor};
 use crate::{Error, vocab};
 
@@ -182,7 +182,7 @@ fn vector(len: u64) -> Shape {
 }
 
 fn stored<'a>(checkpoint: &'a Checkpoint, entry: &Entry) -> Stored<'a> {
-    Stored { source: &checkpoint.files[entry.file], offset: entry.offset }
+    Stored { source: &*checkpoint.files[entry.file].source, offset: entry.offset }
 }
 
 /// Our order of dimensions is the reverse of the checkpoint's.

@@ -8,7 +8,7 @@ use gguf::{Gguf, ModelFiles, Value};
 use gguf_convert::hf::{self, Options};
 use gguf_convert::importance::Importance;
 use gguf_convert::quantize;
-use gguf_convert::source::safetensors::Checkpoint;
+use gguf_convert::source::Checkpoint;
 use gguf_quant::imatrix::Imatrix;
 use gguf_quant::recipe::Target;
 use serde_json::Value as Json;

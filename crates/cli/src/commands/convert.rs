@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use gguf::edit::reserve;
 use gguf_convert::hf;
-use gguf_convert::source::safetensors::Checkpoint;
+use gguf_convert::source::Checkpoint;
 
 use crate::failure::Failure;
 use crate::target::{self, Outtype};
