@@ -19,7 +19,8 @@ use crate::{Error, vocab};
 /// What a conversion can be asked for.
 #[derive(Clone, Debug, Default)]
 pub struct Options {
-    /// The mix or type of the output; `None` for the 16-bit type that the checkpoint has.
+    /// The mix or type of the output; `None` for the 16-bit type that the checkpoint has, and for
+    /// block types where these hold exactly what the checkpoint has.
     pub outtype: Option<Recipe>,
     /// The name of the pre-tokenizer, instead of recognising it.
     pub pre: Option<String>,
@@ -56,7 +57,8 @@ pub fn plan<'a>(
     let tensors = tensors(&config, family, checkpoint)?;
 
     let matrices = matrix_type(&tensors);
-    let target = options.outtype.unwrap_or(Recipe::Type(matrices));
+    let kept = if options.outtype.is_none() { kept_type(&tensors) } else { None };
+    let target = options.outtype.unwrap_or(Recipe::Type(kept.unwrap_or(matrices)));
     let file_type = target.file_type().ok_or_else(|| Error::Request {
         what: format!("{target} names no file type"),
         help: "ask for one of the mixes that `gguf convert --help` lists".into(),
@@ -84,13 +86,17 @@ pub fn plan<'a>(
             vocab_size: config.u32(&["vocab_size"])?.map(u64::from),
         },
     )?;
-    let mut notes = vocabulary.notes;
+    let mut notes = checkpoint.notes.clone();
+    notes.extend(vocabulary.notes);
     for (key, value) in vocabulary.metadata.iter() {
         metadata.push(key.to_owned(), value.clone());
     }
 
     let file_name = ModelName::from_metadata(&metadata, Some(file_type.name())).to_string();
-    let (items, recipe_notes) = choose_types(tensors, &metadata, target, matrices)?;
+    let (items, recipe_notes) = match options.outtype {
+        None => (as_stored(tensors, matrices), Vec::new()),
+        Some(target) => choose_types(tensors, &metadata, target, matrices)?,
+    };
     notes.extend(recipe_notes);
     let job = Job { metadata, items, check_finite: true };
     check_architecture(&config, &job)?;
@@ -218,6 +224,28 @@ fn matrix_type(tensors: &[Tensor]) -> TensorType {
         .map(|tensor| tensor.stored_type)
         .find(is_half)
         .unwrap_or(TensorType::F16)
+}
+
+/// The block type of most weights among those that the checkpoint has in one; `None` if it has
+/// floats only.
+fn kept_type(tensors: &[Tensor]) -> Option<TensorType> {
+    let mut elements: BTreeMap<TensorType, u64> = BTreeMap::new();
+    for tensor in tensors.iter().filter(|tensor| tensor.stored_type.is_quantized()) {
+        *elements.entry(tensor.stored_type).or_default() += tensor.shape.elements().unwrap_or(0);
+    }
+    elements.into_iter().max_by_key(|(_, elements)| *elements).map(|(ty, _)| ty)
+}
+
+/// Blocks as they are, all else as floats.
+fn as_stored<'a>(tensors: Vec<Tensor<'a>>, matrices: TensorType) -> Vec<Item<'a>> {
+    let item = |tensor: Tensor<'a>| {
+        let target = match tensor.stored_type {
+            blocks if blocks.is_quantized() => blocks,
+            _ => float_type(&tensor.name, &tensor.shape, matrices),
+        };
+        Item::new(tensor, target)
+    };
+    tensors.into_iter().map(item).collect()
 }
 
 /// The type of every tensor: first as floats, then as the recipe wants it.

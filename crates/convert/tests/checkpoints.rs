@@ -15,7 +15,8 @@ use serde_json::Value as Json;
 use sha2::{Digest, Sha256};
 
 /// The folders that this must hold for.
-const FOLDERS: [&str; 6] = ["llama", "mistral", "mixtral", "qwen2", "qwen3", "mixed-llama"];
+const FOLDERS: [&str; 8] =
+    ["llama", "mistral", "mixtral", "qwen2", "qwen3", "mixed-llama", "gptq-llama", "fp8-llama"];
 
 fn data() -> Option<PathBuf> {
     let dir = std::env::var_os("GGUF_TEST_DATA").map(PathBuf::from);

@@ -1,12 +1,14 @@
-//! `gguf convert`: a checkpoint directory to a GGUF.
+//! `gguf convert`: a checkpoint, or a lone file of weights, to a GGUF.
 
 use std::io::Write;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use gguf::edit::reserve;
-use gguf_convert::hf;
+use gguf_convert::hf::Conversion;
 use gguf_convert::source::Checkpoint;
+use gguf_convert::{bare, hf};
 
+use crate::checkpoint::Opened;
 use crate::failure::Failure;
 use crate::target::{self, Outtype};
 use crate::{commands, listing};
@@ -23,13 +25,19 @@ use crate::{commands, listing};
     )
 )]
 pub struct Args {
-    /// Directory with config.json, tokenizer and safetensors.
-    source: PathBuf,
-    /// File to write; without it, a name by the naming convention, in the source directory.
+    /// Directory with config.json, tokenizer and weights (safetensors or PyTorch); or, with
+    /// --architecture, one file of weights; or hf:org/repo[@revision], which is not downloaded.
+    #[arg(value_name = "SOURCE")]
+    source: String,
+    /// What the lone file of weights is for; names, shapes and types stay as they are.
+    #[arg(long, value_name = "NAME", conflicts_with_all = ["pre", "metadata"])]
+    architecture: Option<String>,
+    /// File to write; without it, a name by the naming convention, in the source directory, or
+    /// here if the source is not on this machine.
     #[arg(short, long, visible_alias = "outfile", value_name = "FILE")]
     output: Option<PathBuf>,
-    /// Type of the output: a mix such as q4_k_m, a float type, or auto for the 16-bit type of the
-    /// checkpoint (--help lists all).
+    /// Type of the output: a mix such as q4_k_m, a float type, or auto for what the checkpoint
+    /// has, in 16 bits where GGUF cannot hold it as it is (--help lists all).
     #[arg(long, default_value = "auto", value_name = "TYPE")]
     outtype: Outtype,
     /// Name of the pre-tokenizer, instead of recognising it from tokenizer.json.
@@ -53,20 +61,45 @@ pub struct Args {
 }
 
 pub fn run(args: &Args) -> Result<(), Failure> {
-    let checkpoint = Checkpoint::open(&args.source)?;
-    let options = hf::Options {
-        outtype: args.outtype.target(),
-        pre: args.pre.clone(),
-        model_name: args.model_name.clone(),
-        metadata: args.metadata.clone(),
-    };
-    let mut conversion = hf::plan(&args.source, &checkpoint, &options)?;
+    match &args.architecture {
+        Some(architecture) => {
+            let path = Path::new(&args.source);
+            let checkpoint = Checkpoint::open_file(path)?;
+            let stem = path.file_stem().map(|stem| stem.to_string_lossy().into_owned());
+            let options = bare::Options {
+                architecture: architecture.clone(),
+                name: args.model_name.clone().or(stem).unwrap_or_default(),
+                outtype: args.outtype.target(),
+            };
+            let beside = path.parent().unwrap_or(path);
+            finish(args, bare::plan(&checkpoint, &options)?, beside)
+        }
+        None if Path::new(&args.source).is_file() => Err(Failure::Usage(format!(
+            "{} is a file; name its directory, or say what it is for with --architecture",
+            args.source
+        ))),
+        None => {
+            let opened = Opened::open(&args.source)?;
+            let options = hf::Options {
+                outtype: args.outtype.target(),
+                pre: args.pre.clone(),
+                model_name: args.model_name.clone(),
+                metadata: args.metadata.clone(),
+            };
+            let conversion = hf::plan(&opened.dir, &opened.checkpoint, &options)?;
+            finish(args, conversion, opened.output_dir())
+        }
+    }
+}
+
+/// Writes what is planned, or shows it.
+fn finish(args: &Args, mut conversion: Conversion, dir: &Path) -> Result<(), Failure> {
     reserve(&mut conversion.job.metadata, args.reserve);
     commands::print_notes(&conversion.notes);
     let output = match &args.output {
         Some(path) if path.is_dir() => path.join(&conversion.file_name),
         Some(path) => path.clone(),
-        None => args.source.join(&conversion.file_name),
+        None => dir.join(&conversion.file_name),
     };
     if args.dry_run {
         // As strict as the real thing.

@@ -15,11 +15,7 @@ struct Cast {
 }
 
 /// The source of `from`'s elements as type `to`, which is what its type widens to.
-pub(super) fn source(
-    from: Raw,
-    to: TensorType,
-    cache: &Arc<BandCache>,
-) -> Arc<dyn gguf::Source> {
+pub(super) fn source(from: Raw, to: TensorType, cache: &Arc<BandCache>) -> Arc<dyn gguf::Source> {
     Computed::source(Box::new(Cast { from, to }), cache)
 }
 

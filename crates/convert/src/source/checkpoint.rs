@@ -8,9 +8,9 @@ use std::sync::Arc;
 use gguf::{LocalFile, Source, TensorType};
 
 use super::layout::Layout;
+use super::quantized::{Found, Made, Scheme};
 use super::raw::Raw;
 use super::rows::BandCache;
-use super::quantized::{Found, Made, Scheme};
 use super::{cast, pytorch, safetensors};
 use crate::Error;
 
@@ -102,8 +102,7 @@ impl Checkpoint {
     /// # Errors
     /// As [`Checkpoint::open`].
     pub fn open_file(path: &Path) -> Result<Self, Error> {
-        let file =
-            WeightFile { path: path.to_owned(), source: Arc::new(LocalFile::open(path)?) };
+        let file = WeightFile { path: path.to_owned(), source: Arc::new(LocalFile::open(path)?) };
         let raws = tensors(&file, 0)?;
         Self::assemble(vec![file], raws, None)
     }

@@ -13,11 +13,7 @@ struct Naming {
 }
 
 const NAMINGS: [Naming; 4] = [
-    Naming {
-        prefix: "model",
-        suffix: ".safetensors",
-        index: Some("model.safetensors.index.json"),
-    },
+    Naming { prefix: "model", suffix: ".safetensors", index: Some("model.safetensors.index.json") },
     Naming { prefix: "pytorch_model", suffix: ".bin", index: Some("pytorch_model.bin.index.json") },
     Naming { prefix: "consolidated", suffix: ".safetensors", index: None },
     Naming { prefix: "consolidated", suffix: ".pth", index: None },

@@ -113,14 +113,8 @@ mod tests {
 
     fn view(start: u64, dims: &[(u64, u64)]) -> Option<Strided> {
         let source = Arc::new((0..24).collect::<Vec<u8>>());
-        let storage = Raw {
-            name: "t".into(),
-            shape: vec![24],
-            dtype: Dtype::U8,
-            file: 0,
-            source,
-            offset: 0,
-        };
+        let storage =
+            Raw { name: "t".into(), shape: vec![24], dtype: Dtype::U8, file: 0, source, offset: 0 };
         Strided::new(storage, start, dims.to_vec())
     }
 

@@ -83,9 +83,9 @@ impl Archive {
         let mut found = Storages::new();
         for storage in objects.storages() {
             let name = format!("data/{}", storage.key);
-            let place = self.find(&name)?.ok_or_else(|| {
-                Fault::Damaged(format!("has no entry `{}{name}`", self.prefix))
-            })?;
+            let place = self
+                .find(&name)?
+                .ok_or_else(|| Fault::Damaged(format!("has no entry `{}{name}`", self.prefix)))?;
             found.insert(storage.key.clone(), place);
         }
         Ok(found)

@@ -484,13 +484,7 @@ impl Machine<'_> {
         }
     }
 
-    fn tensor(
-        &self,
-        storage: Value,
-        offset: Value,
-        size: Value,
-        stride: Value,
-    ) -> Option<Tensor> {
+    fn tensor(&self, storage: Value, offset: Value, size: Value, stride: Value) -> Option<Tensor> {
         let Object::Storage(storage) = self.objects.object(storage)? else { return None };
         let numbers = |value| -> Option<Vec<u64>> {
             self.objects.items(value)?.iter().map(|value| unsigned(*value)).collect()

@@ -52,10 +52,8 @@ fn storages(
 ) -> Result<Storages, Fault> {
     let damaged = |what: &str| Fault::Damaged(format!("{what} its storages"));
     let keys = objects.items(keys).ok_or_else(|| damaged("has no list of"))?;
-    let widths: std::collections::HashMap<_, _> = objects
-        .storages()
-        .map(|storage| (storage.key.as_str(), storage.dtype.bytes()))
-        .collect();
+    let widths: std::collections::HashMap<_, _> =
+        objects.storages().map(|storage| (storage.key.as_str(), storage.dtype.bytes())).collect();
     let mut at = input.position();
     let mut found = Storages::new();
     for key in keys {
@@ -67,7 +65,8 @@ fn storages(
         source.read_at(&mut count, at)?;
         let len = u64::from_le_bytes(count).checked_mul(*width);
         let end = len.and_then(|len| start.checked_add(len));
-        let end = end.filter(|end| *end <= source.byte_len()).ok_or_else(|| damaged("ends within"))?;
+        let end =
+            end.filter(|end| *end <= source.byte_len()).ok_or_else(|| damaged("ends within"))?;
         found.insert(key.to_owned(), (start, end - start));
         at = end;
     }

@@ -54,9 +54,9 @@ pub(super) fn matrix(set: &Set, main: &Raw) -> Result<Option<Matrix>, Wrong> {
         let blocks = elements.div_ceil(state.block);
         main.elements() * main.dtype.bytes() >= elements.div_ceil(2)
             && absmax.elements() >= blocks
-            && nested.as_ref().is_none_or(|(_, nested)| {
-                nested.elements() >= blocks.div_ceil(state.nested_block)
-            })
+            && nested
+                .as_ref()
+                .is_none_or(|(_, nested)| nested.elements() >= blocks.div_ceil(state.nested_block))
     });
     if !fits {
         return Err(Wrong::Parts("is smaller than the shape that it states".to_owned()));
@@ -114,8 +114,9 @@ struct State {
 impl State {
     fn read(raw: &Raw) -> Result<Self, Wrong> {
         let bytes = raw.bytes(0, raw.elements())?;
-        let json: Value = serde_json::from_slice(&bytes)
-            .map_err(|fault| Wrong::Parts(format!("has a `{}` that is no JSON: {fault}", raw.name)))?;
+        let json: Value = serde_json::from_slice(&bytes).map_err(|fault| {
+            Wrong::Parts(format!("has a `{}` that is no JSON: {fault}", raw.name))
+        })?;
         let size = |field: &str| json.get(field).and_then(Value::as_u64).filter(|size| *size > 0);
         let shape = json.get("shape").and_then(Value::as_array);
         let shape = shape.and_then(|dims| dims.iter().map(Value::as_u64).collect::<Option<_>>());

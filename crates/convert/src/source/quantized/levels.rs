@@ -195,7 +195,8 @@ impl Rows for Encoded {
         let groups = self.levels.groups();
         let of_row = groups.count() as usize;
         let columns = self.levels.shape().1 as usize;
-        let rows = quants.chunks_exact(columns).zip(out.chunks_exact_mut(self.row_bytes() as usize));
+        let rows =
+            quants.chunks_exact(columns).zip(out.chunks_exact_mut(self.row_bytes() as usize));
         for (row, (quants, out)) in rows.enumerate() {
             let parameter = |column: usize| row * of_row + groups.of(column);
             let level = |column: usize| i16::from(quants[column]) - zeros[parameter(column)];

@@ -187,7 +187,9 @@ impl Scheme {
         }
         let scheme = self.kind.name();
         let note = |(tensor_type, count): (TensorType, usize)| match tensor_type {
-            TensorType::F32 => format!("{count} tensors are quantized ({scheme}); they are decoded"),
+            TensorType::F32 => {
+                format!("{count} tensors are quantized ({scheme}); they are decoded")
+            }
             other => format!(
                 "{count} tensors are quantized ({scheme}); {other} holds exactly the same values"
             ),

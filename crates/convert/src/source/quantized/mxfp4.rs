@@ -91,7 +91,10 @@ impl Rows for Mxfp4 {
         for ((bytes, scale), out) in blocks.zip(out.as_chunks_mut::<17>().0) {
             let nibble = |i: usize| bytes[i / 2] >> (4 * (i % 2)) & 15;
             out[0] = scale;
-            out[1..].iter_mut().zip(0..).for_each(|(out, j)| *out = nibble(j) | nibble(j + 16) << 4);
+            out[1..]
+                .iter_mut()
+                .zip(0..)
+                .for_each(|(out, j)| *out = nibble(j) | nibble(j + 16) << 4);
         }
         Ok(())
     }

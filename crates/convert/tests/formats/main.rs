@@ -1,0 +1,5 @@
+//! Checkpoint formats: what is read of them, value by value, and what is said about broken ones.
+
+mod files;
+mod pytorch;
+mod quantized;
