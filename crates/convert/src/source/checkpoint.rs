@@ -102,8 +102,17 @@ impl Checkpoint {
     /// # Errors
     /// As [`Checkpoint::open`].
     pub fn open_file(path: &Path) -> Result<Self, Error> {
-        let file = WeightFile { path: path.to_owned(), source: Arc::new(LocalFile::open(path)?) };
+        Self::open_source(path, Arc::new(LocalFile::open(path)?))
+    }
+
+    /// As [`Checkpoint::open_file`], for bytes from anywhere; `name` is for messages.
+    ///
+    /// # Errors
+    /// As [`Checkpoint::open`].
+    pub fn open_source(name: &Path, source: Arc<dyn Source>) -> Result<Self, Error> {
+        let file = WeightFile { path: name.to_owned(), source };
         let raws = tensors(&file, 0)?;
+        check_unique(std::slice::from_ref(&file), &raws)?;
         Self::assemble(vec![file], raws, None)
     }
 
@@ -146,7 +155,7 @@ fn tensors(file: &WeightFile, number: usize) -> Result<Vec<Raw>, Error> {
         let what = "is a Git LFS pointer, not the file it stands for";
         return Err(Error::input(&file.path, what, "fetch the real file with `git lfs pull`"));
     }
-    if pytorch::begins_with(&start) {
+    if len == start.len() && pytorch::begins_with(&start) {
         pytorch::tensors(&file.path, &file.source, number)
     } else {
         safetensors::tensors(&file.path, &file.source, number)
@@ -182,17 +191,24 @@ fn place(raw: &Raw, files: &mut Vec<WeightFile>) -> (usize, u64) {
     (files.len() - 1, raw.offset)
 }
 
-/// Every tensor once, and exactly those that the index names.
-fn check(dir: &Path, layout: &Layout, files: &[WeightFile], raws: &[Raw]) -> Result<(), Error> {
+/// Every tensor once.
+fn check_unique(files: &[WeightFile], raws: &[Raw]) -> Result<(), Error> {
     let mut found = BTreeSet::new();
-    for raw in raws {
-        if !found.insert(&raw.name) {
-            let what = format!("tensor `{}` stands in another file as well", raw.name);
+    match raws.iter().find(|raw| !found.insert(&raw.name)) {
+        None => Ok(()),
+        Some(raw) => {
+            let what = format!("tensor `{}` stands in another place as well", raw.name);
             let help = "remove the file that does not belong here";
-            return Err(Error::input(&files[raw.file].path, what, help));
+            Err(Error::input(&files[raw.file].path, what, help))
         }
     }
+}
+
+/// Every tensor once, and exactly those that the index names.
+fn check(dir: &Path, layout: &Layout, files: &[WeightFile], raws: &[Raw]) -> Result<(), Error> {
+    check_unique(files, raws)?;
     let Some((index_name, index)) = &layout.index else { return Ok(()) };
+    let found: BTreeSet<_> = raws.iter().map(|raw| &raw.name).collect();
     if let Some((name, file)) = index.iter().find(|(name, _)| !found.contains(name)) {
         let what = format!("tensor `{name}` is not in `{file}` as the index says");
         let help = "the file is damaged or of another checkpoint: download both again";

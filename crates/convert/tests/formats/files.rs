@@ -88,3 +88,8 @@ pub fn numbers(n: usize, end: u32) -> Vec<u32> {
     };
     (0..n).map(|_| next()).collect()
 }
+
+/// Scales that are half-precision numbers.
+pub fn scales(n: usize) -> Vec<f32> {
+    numbers(n, 2048).iter().map(|x| (*x as f32 + 1.0) / 65536.0).collect()
+}

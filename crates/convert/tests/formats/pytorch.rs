@@ -7,7 +7,7 @@ use gguf::TensorType;
 use gguf_convert::source::Checkpoint;
 use zip::write::SimpleFileOptions;
 
-use crate::files::{bytes, data, digest, floats};
+use crate::files::{bytes, data, digest, floats, numbers};
 
 /// A pickle in the making.
 struct Pickle(Vec<u8>);
@@ -304,6 +304,40 @@ fn other_archives_are_refused() {
     let at = big.windows(6).position(|window| window == b"little").unwrap();
     let big = [&big[..at], b"biggie", &big[at + 6..]].concat();
     failure(&big, &["byte order"]);
+}
+
+/// Files that were whole before some of their bytes were changed end in a sentence or in tensors
+/// that can be read, whatever the change.
+#[test]
+fn no_change_is_too_much() {
+    let storages = [("0", six()), ("1", vec![7, 8, 200])];
+    let whole = [
+        archive(&state_dict(&views(false)), &storages, stored()),
+        stream(&state_dict(&views(true))),
+    ];
+    let mut opened = 0;
+    for (file, seed) in whole.iter().zip(1..) {
+        let changes = numbers(3 * 5_000 + seed, 1 << 20);
+        for change in changes.chunks_exact(3) {
+            let mut changed = file.clone();
+            let at = change[0] as usize % changed.len();
+            match change[1] % 4 {
+                0 => changed[at] = change[2] as u8,
+                1 => changed[at] ^= 1 << (change[2] % 8),
+                2 => drop(changed.remove(at)),
+                _ => changed.insert(at, change[2] as u8),
+            }
+            let source = std::sync::Arc::new(changed);
+            match Checkpoint::open_source(Path::new("changed"), source) {
+                Err(error) => assert!(!error.to_string().contains('\n'), "{error}"),
+                Ok(checkpoint) => {
+                    checkpoint.entries.iter().for_each(|entry| drop(bytes(&checkpoint, entry)));
+                    opened += 1;
+                }
+            }
+        }
+    }
+    assert!(opened > 100, "some changes should leave something to read: {opened}");
 }
 
 /// Names, types, shapes and bytes of all tensors are those that `interop/pytorch_weights.py`

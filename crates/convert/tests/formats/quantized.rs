@@ -5,7 +5,7 @@ use gguf_convert::source::Checkpoint;
 use half::f16;
 use serde_json::{Value, json};
 
-use crate::files::{Tensor, bytes, checkpoint, data, digest, f16s, f32s, floats, numbers};
+use crate::files::{Tensor, bytes, checkpoint, data, digest, f16s, f32s, floats, numbers, scales};
 
 /// Every matrix of the folders has the digest that their maker gives.
 #[test]
@@ -51,11 +51,6 @@ fn words(words: &[u32]) -> Vec<u8> {
 
 fn transposed(words: &[Vec<u32>]) -> Vec<u32> {
     (0..words[0].len()).flat_map(|i| words.iter().map(move |row| row[i])).collect()
-}
-
-/// Scales that are half-precision numbers.
-fn scales(n: usize) -> Vec<f32> {
-    numbers(n, 2048).iter().map(|x| (*x as f32 + 1.0) / 65536.0).collect()
 }
 
 const INPUTS: usize = 64;
