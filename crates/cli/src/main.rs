@@ -3,6 +3,7 @@
 //! Each sub-command is one file: what the user typed (`Args`, no work done), then a call into the
 //! libraries, then what to print. Exit codes are in `failure.rs`.
 
+mod checkpoint;
 mod commands;
 mod failure;
 mod key_value;

@@ -12,14 +12,15 @@ use crate::file_type::float_type;
 use crate::general::General;
 use crate::importance;
 use crate::pipeline::{Item, Job};
-use crate::source::safetensors::{Checkpoint, Entry};
+use crate::source::{Checkpoint, Entry};
 use crate::tensor::{Content, Stored, Tensor};
 use crate::{Error, quantize, vocab};
 
 /// What a conversion can be asked for.
 #[derive(Clone, Debug, Default)]
 pub struct Options {
-    /// The mix or type of the output; `None` for the 16-bit type that the checkpoint has.
+    /// The mix or type of the output; `None` for the 16-bit type that the checkpoint has, and for
+    /// block types where these hold exactly what the checkpoint has.
     pub outtype: Option<Recipe>,
     /// The name of the pre-tokenizer, instead of recognising it.
     pub pre: Option<String>,
@@ -63,7 +64,8 @@ pub fn plan<'a>(
     follow_embedding(&mut config, &tensors, &mut notes)?;
 
     let matrices = matrix_type(&tensors);
-    let target = options.outtype.unwrap_or(Recipe::Type(matrices));
+    let kept = if options.outtype.is_none() { kept_type(&tensors) } else { None };
+    let target = options.outtype.unwrap_or(Recipe::Type(kept.unwrap_or(matrices)));
     let file_type = target.file_type().ok_or_else(|| Error::Request {
         what: format!("{target} names no file type"),
         help: "ask for one of the mixes that `gguf convert --help` lists".into(),
@@ -92,6 +94,7 @@ pub fn plan<'a>(
             vocab_size: config.u32(&["vocab_size"])?.map(u64::from),
         },
     )?;
+    notes.extend(checkpoint.notes.iter().cloned());
     notes.extend(vocabulary.notes);
     for (key, value) in vocabulary.metadata.iter() {
         // Some families state one of these among their hyper-parameters.
@@ -100,7 +103,13 @@ pub fn plan<'a>(
 
     let file_name = ModelName::from_metadata(&metadata, Some(file_type.name())).to_string();
     let mut job = Job { metadata, items: Vec::new(), check_finite: true };
-    notes.extend(choose_types(&mut job, tensors, target, matrices, &options.quantization)?);
+    match options.outtype {
+        None => job.items = as_stored(tensors, matrices),
+        Some(target) => {
+            let quantization = &options.quantization;
+            notes.extend(choose_types(&mut job, tensors, target, matrices, quantization)?);
+        }
+    }
     quantize::set_overrides(&mut job.metadata, &options.quantization);
     check_architecture(&config, &job)?;
     Ok(Conversion { job, file_name, notes })
@@ -287,7 +296,7 @@ fn vector(len: u64) -> Shape {
 
 /// A tensor of the checkpoint as it is, under its foreign name.
 pub(crate) fn whole<'a>(checkpoint: &'a Checkpoint, entry: &Entry) -> Result<Tensor<'a>, Error> {
-    let stored = Stored { source: &checkpoint.files[entry.file], offset: entry.offset };
+    let stored = Stored { source: &*checkpoint.files[entry.file].source, offset: entry.offset };
     Ok(Tensor::stored(&*entry.name, shape(checkpoint, entry)?, entry.tensor_type, stored))
 }
 
@@ -324,6 +333,28 @@ fn matrix_type(tensors: &[Tensor]) -> TensorType {
         .map(|tensor| tensor.stored_type)
         .find(is_half)
         .unwrap_or(TensorType::F16)
+}
+
+/// The block type of most weights among those that the checkpoint has in one; `None` if it has
+/// floats only.
+fn kept_type(tensors: &[Tensor]) -> Option<TensorType> {
+    let mut elements: BTreeMap<TensorType, u64> = BTreeMap::new();
+    for tensor in tensors.iter().filter(|tensor| tensor.stored_type.is_quantized()) {
+        *elements.entry(tensor.stored_type).or_default() += tensor.shape.elements().unwrap_or(0);
+    }
+    elements.into_iter().max_by_key(|(_, elements)| *elements).map(|(ty, _)| ty)
+}
+
+/// Blocks as they are, all else as floats.
+fn as_stored<'a>(tensors: Vec<Tensor<'a>>, matrices: TensorType) -> Vec<Item<'a>> {
+    let item = |tensor: Tensor<'a>| {
+        let target = match tensor.stored_type {
+            blocks if blocks.is_quantized() => blocks,
+            _ => float_type(&tensor.name, &tensor.shape, matrices),
+        };
+        Item::new(tensor, target)
+    };
+    tensors.into_iter().map(item).collect()
 }
 
 /// Gives every tensor its type: first as floats, then as the recipe wants it. Returns what the user

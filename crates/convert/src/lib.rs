@@ -3,6 +3,7 @@
 //! A [`source`] yields tensors lazily; a family says what each becomes; the [`pipeline`] reads,
 //! transforms, quantizes and writes them by rows on all cores.
 
+pub mod bare;
 pub mod budget;
 mod config;
 mod error;

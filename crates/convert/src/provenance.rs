@@ -6,7 +6,7 @@ use gguf::Metadata;
 use sha2::{Digest, Sha256};
 
 use crate::Error;
-use crate::source::safetensors::Checkpoint;
+use crate::source::Checkpoint;
 
 /// What made the file, and its version.
 const TOOL: &str = "gguf_kit.provenance.tool";

@@ -8,14 +8,14 @@ use gguf::{Gguf, ModelFiles, Value};
 use gguf_convert::hf::{self, Options};
 use gguf_convert::importance::Importance;
 use gguf_convert::quantize;
-use gguf_convert::source::safetensors::Checkpoint;
+use gguf_convert::source::Checkpoint;
 use gguf_quant::imatrix::Imatrix;
 use gguf_quant::recipe::Target;
 use serde_json::Value as Json;
 use sha2::{Digest, Sha256};
 
 /// The folders that this must hold for.
-const FOLDERS: [&str; 12] = [
+const FOLDERS: [&str; 14] = [
     "llama",
     "mistral",
     "mixtral",
@@ -28,6 +28,8 @@ const FOLDERS: [&str; 12] = [
     "stablelm",
     "olmo2",
     "qwen3moe",
+    "gptq-llama",
+    "fp8-llama",
 ];
 
 fn data() -> Option<PathBuf> {

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use gguf::{ModelFiles, TensorType};
 use gguf_convert::export::{self, File, safetensors};
 use gguf_convert::hf;
-use gguf_convert::source::safetensors::Checkpoint;
+use gguf_convert::source::Checkpoint;
 use gguf_quant::recipe::Target;
 
 const THREADS: NonZeroUsize = NonZeroUsize::new(2).unwrap();

@@ -9,7 +9,7 @@ use gguf_convert::hf::Options;
 use gguf_convert::lora::{Adapter, extract, merge, peft};
 use gguf_convert::pipeline::{Item, Job};
 use gguf_convert::quantize;
-use gguf_convert::source::safetensors::Checkpoint;
+use gguf_convert::source::Checkpoint;
 use gguf_convert::tensor::{Content, Tensor};
 use gguf_quant::recipe::Target;
 use tempfile::TempDir;
@@ -42,7 +42,7 @@ fn values(files: &ModelFiles, name: &str) -> Vec<f32> {
 fn an_adapter_equals_the_official_conversion() {
     let Some(data) = data() else { return };
     let (dir, base) = (data.join("zoo/lora-llama"), data.join("zoo/llama"));
-    let checkpoint = Checkpoint::open_file(&dir.join(peft::WEIGHTS)).unwrap();
+    let checkpoint = Checkpoint::open_file(&peft::weights(&dir)).unwrap();
     let weights = Checkpoint::open(&base).unwrap();
     assert_eq!(peft::base_dir(&dir, None).unwrap(), dir.join("../llama"));
     let out = tempfile::tempdir().unwrap();
@@ -83,7 +83,7 @@ fn an_adapter_equals_the_official_conversion() {
 fn without_the_weights_of_its_base_an_adapter_converts_too() {
     let Some(data) = data() else { return };
     let (dir, base) = (data.join("zoo/lora-llama"), data.join("zoo/llama"));
-    let checkpoint = Checkpoint::open_file(&dir.join(peft::WEIGHTS)).unwrap();
+    let checkpoint = Checkpoint::open_file(&peft::weights(&dir)).unwrap();
     let plan = peft::plan(&dir, &checkpoint, &base, None, &Options::default()).unwrap();
     assert_eq!(plan.job.metadata.str("gguf_kit.adapter.base_digest"), None);
     let another = peft::plan(&dir, &checkpoint, &data.join("zoo/bert"), None, &Options::default());

@@ -1,14 +1,15 @@
-//! `gguf convert`: a checkpoint directory to a GGUF.
+//! `gguf convert`: a checkpoint, or a lone file of weights, to a GGUF.
 
 use std::io::Write;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use gguf::edit::reserve;
-use gguf_convert::hf::{self, Conversion};
+use gguf_convert::hf::Conversion;
 use gguf_convert::lora::peft;
-use gguf_convert::provenance;
-use gguf_convert::source::safetensors::Checkpoint;
+use gguf_convert::source::Checkpoint;
+use gguf_convert::{bare, hf, provenance};
 
+use crate::checkpoint::Opened;
 use crate::commands::{self, quantize::types};
 use crate::failure::Failure;
 use crate::listing;
@@ -26,13 +27,19 @@ use crate::target::{self, Outtype};
     )
 )]
 pub struct Args {
-    /// Directory with config.json, tokenizer and safetensors, or with an adapter (LoRA).
-    source: PathBuf,
-    /// File to write; without it, a name by the naming convention, in the source directory.
+    /// Directory with config.json, tokenizer and weights (safetensors or PyTorch), or with an
+    /// adapter (LoRA); or, with --architecture, one file of weights; or hf:org/repo[@revision], which is not downloaded.
+    #[arg(value_name = "SOURCE")]
+    source: String,
+    /// What the lone file of weights is for; names, shapes and types stay as they are.
+    #[arg(long, value_name = "NAME", conflicts_with_all = ["pre", "metadata"])]
+    architecture: Option<String>,
+    /// File to write; without it, a name by the naming convention, in the source directory, or
+    /// here if the source is not on this machine.
     #[arg(short, long, visible_alias = "outfile", value_name = "FILE")]
     output: Option<PathBuf>,
-    /// Type of the output: a mix such as q4_k_m, a float type, or auto for the 16-bit type of the
-    /// checkpoint (--help lists all).
+    /// Type of the output: a mix such as q4_k_m, a float type, or auto for what the checkpoint
+    /// has, in 16 bits where GGUF cannot hold it as it is (--help lists all).
     #[arg(long, default_value = "auto", value_name = "TYPE")]
     outtype: Outtype,
     #[command(flatten)]
@@ -68,53 +75,85 @@ pub struct Args {
 }
 
 pub fn run(args: &Args) -> Result<(), Failure> {
-    let options = hf::Options {
-        outtype: args.outtype.target(),
-        pre: args.pre.clone(),
-        model_name: args.model_name.clone(),
-        metadata: args.metadata.clone(),
-        quantization: args.types.options()?,
-        like: args.like.clone(),
-    };
-    if args.source.join(peft::CONFIG).is_file() {
-        let checkpoint = Checkpoint::open_file(&args.source.join(peft::WEIGHTS))?;
-        let base = peft::base_dir(&args.source, args.base.as_deref())?;
-        // Adapters are often converted beside a configuration alone.
-        let weights = Checkpoint::open(&base).ok();
-        let conversion = peft::plan(&args.source, &checkpoint, &base, weights.as_ref(), &options)?;
-        return write(args, conversion);
-    }
-    if args.base.is_some() {
-        return Err(Failure::Usage(format!(
+    match &args.architecture {
+        Some(architecture) => {
+            let path = Path::new(&args.source);
+            let checkpoint = Checkpoint::open_file(path)?;
+            let stem = path.file_stem().map(|stem| stem.to_string_lossy().into_owned());
+            let options = bare::Options {
+                architecture: architecture.clone(),
+                name: args.model_name.clone().or(stem).unwrap_or_default(),
+                outtype: args.outtype.target(),
+            };
+            let beside = path.parent().unwrap_or(path);
+            finish(args, bare::plan(&checkpoint, &options)?, beside)
+        }
+        None if Path::new(&args.source).is_file() => Err(Failure::Usage(format!(
+            "{} is a file; name its directory, or say what it is for with --architecture",
+            args.source
+        ))),
+        None if Path::new(&args.source).join(peft::CONFIG).is_file() => adapter(args),
+        None if args.base.is_some() => Err(Failure::Usage(format!(
             "--base is for adapters, and {} holds no {}",
-            args.source.display(),
+            args.source,
             peft::CONFIG
-        )));
+        ))),
+        None => {
+            let opened = Opened::open(&args.source)?;
+            let options = args.options()?;
+            let mut conversion = hf::plan(&opened.dir, &opened.checkpoint, &options)?;
+            if args.provenance {
+                let metadata = &mut conversion.job.metadata;
+                provenance::write(metadata, &opened.dir, &opened.checkpoint, &args.settings())?;
+            }
+            finish(args, conversion, opened.output_dir())
+        }
     }
-    let checkpoint = Checkpoint::open(&args.source)?;
-    let mut conversion = hf::plan(&args.source, &checkpoint, &options)?;
-    if args.provenance {
-        let metadata = &mut conversion.job.metadata;
-        provenance::write(metadata, &args.source, &checkpoint, &settings(args))?;
-    }
-    write(args, conversion)
 }
 
-/// What was asked for and decides the content of the output.
-fn settings(args: &Args) -> String {
-    let outtype = args.outtype.target().map_or("auto".to_owned(), |target| target.to_string());
-    let texts = [("--pre", &args.pre), ("--model-name", &args.model_name)];
-    let texts = texts.into_iter().filter_map(|(flag, text)| Some((flag, text.as_ref()?)));
-    texts.fold(format!("--outtype {outtype}"), |all, (flag, text)| format!("{all} {flag} {text}"))
+/// Converts a low-rank adapter.
+fn adapter(args: &Args) -> Result<(), Failure> {
+    let dir = Path::new(&args.source);
+    let checkpoint = Checkpoint::open_file(&peft::weights(dir))?;
+    let base = peft::base_dir(dir, args.base.as_deref())?;
+    // Adapters are often converted beside a configuration alone.
+    let weights = Checkpoint::open(&base).ok();
+    let options = args.options()?;
+    finish(args, peft::plan(dir, &checkpoint, &base, weights.as_ref(), &options)?, dir)
 }
 
-fn write(args: &Args, mut conversion: Conversion) -> Result<(), Failure> {
+impl Args {
+    fn options(&self) -> Result<hf::Options, Failure> {
+        Ok(hf::Options {
+            outtype: self.outtype.target(),
+            pre: self.pre.clone(),
+            model_name: self.model_name.clone(),
+            metadata: self.metadata.clone(),
+            quantization: self.types.options()?,
+            like: self.like.clone(),
+        })
+    }
+
+    /// What was asked for and decides the content of the output.
+    fn settings(&self) -> String {
+        let outtype = self.outtype.target().map_or("auto".to_owned(), |target| target.to_string());
+        let texts =
+            [("--pre", &self.pre), ("--model-name", &self.model_name), ("--like", &self.like)];
+        let texts = texts.into_iter().filter_map(|(flag, text)| Some((flag, text.as_ref()?)));
+        texts.fold(format!("--outtype {outtype}"), |all, (flag, text)| {
+            format!("{all} {flag} {text}")
+        })
+    }
+}
+
+/// Writes what is planned, or shows it.
+fn finish(args: &Args, mut conversion: Conversion, dir: &Path) -> Result<(), Failure> {
     reserve(&mut conversion.job.metadata, args.reserve);
     commands::print_notes(&conversion.notes);
     let output = match &args.output {
         Some(path) if path.is_dir() => path.join(&conversion.file_name),
         Some(path) => path.clone(),
-        None => args.source.join(&conversion.file_name),
+        None => dir.join(&conversion.file_name),
     };
     if args.dry_run {
         // As strict as the real thing.

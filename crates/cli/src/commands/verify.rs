@@ -5,7 +5,7 @@ use std::path::Path;
 
 use gguf::Model;
 use gguf_convert::pipeline::Job;
-use gguf_convert::source::safetensors::Checkpoint;
+use gguf_convert::source::Checkpoint;
 use gguf_convert::verify::{Outcome, Verified, Way, missing, verify};
 use gguf_convert::{hf, provenance};
 use gguf_quant::recipe::{Mix, Target};

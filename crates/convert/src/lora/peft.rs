@@ -15,7 +15,7 @@ use crate::family::{Family, Made, Part, Target};
 use crate::general::General;
 use crate::hf::{self, Conversion, Options};
 use crate::pipeline::{Item, Job};
-use crate::source::safetensors::{Checkpoint, Entry};
+use crate::source::{Checkpoint, Entry};
 use crate::step::{Function, Step};
 use crate::tensor::Tensor;
 use crate::{Error, json};
@@ -24,7 +24,17 @@ use crate::{Error, json};
 pub const CONFIG: &str = "adapter_config.json";
 
 /// The file with its matrices.
-pub const WEIGHTS: &str = "adapter_model.safetensors";
+const WEIGHTS: &str = "adapter_model.safetensors";
+
+/// The same in the form of before safetensors.
+const OLD_WEIGHTS: &str = "adapter_model.bin";
+
+/// The file with the matrices of the adapter in `dir`.
+pub fn weights(dir: &Path) -> PathBuf {
+    let old = dir.join(OLD_WEIGHTS);
+    let new = dir.join(WEIGHTS);
+    if old.is_file() && !new.is_file() { old } else { new }
+}
 
 /// The directory of the model that the adapter in `dir` is for: `base` if it is given, else what
 /// the configuration names, if that is a directory.
