@@ -13,6 +13,7 @@ pub mod general;
 pub mod hf;
 pub mod importance;
 mod json;
+pub mod legacy;
 pub mod pipeline;
 mod prune;
 pub mod quantize;

@@ -1,4 +1,4 @@
-//! `gguf convert`: a checkpoint directory to a GGUF.
+//! `gguf convert`: a checkpoint directory, or a model from before GGUF, to a GGUF.
 
 use std::io::Write;
 use std::path::PathBuf;
@@ -7,11 +7,13 @@ use gguf::edit::reserve;
 use gguf_convert::hf;
 use gguf_convert::source::safetensors::Checkpoint;
 
+use crate::commands::legacy;
 use crate::failure::Failure;
 use crate::target::{self, Outtype};
 use crate::{commands, listing};
 
-/// Convert a Hugging Face checkpoint to a GGUF of any type, in one pass.
+/// Convert a Hugging Face checkpoint, or a GGML, GGMF or GGJT file, to a GGUF of any type, in one
+/// pass.
 #[derive(clap::Args)]
 #[command(
     after_help = "Examples:\n  gguf convert Llama-3.2-1B -o llama.gguf --outtype q4_k_m\n  \
@@ -23,36 +25,41 @@ use crate::{commands, listing};
     )
 )]
 pub struct Args {
-    /// Directory with config.json, tokenizer and safetensors.
-    source: PathBuf,
+    /// Directory with config.json, tokenizer and safetensors; or a file from before GGUF.
+    pub(super) source: PathBuf,
     /// File to write; without it, a name by the naming convention, in the source directory.
     #[arg(short, long, visible_alias = "outfile", value_name = "FILE")]
-    output: Option<PathBuf>,
+    pub(super) output: Option<PathBuf>,
     /// Type of the output: a mix such as q4_k_m, a float type, or auto for the 16-bit type of the
     /// checkpoint (--help lists all).
     #[arg(long, default_value = "auto", value_name = "TYPE")]
-    outtype: Outtype,
+    pub(super) outtype: Outtype,
     /// Name of the pre-tokenizer, instead of recognising it from tokenizer.json.
     #[arg(long, value_name = "NAME")]
-    pre: Option<String>,
+    pub(super) pre: Option<String>,
     /// Name of the model, instead of the one from model card or directory.
     #[arg(long, value_name = "NAME")]
-    model_name: Option<String>,
+    pub(super) model_name: Option<String>,
     /// JSON file with general metadata that override those found.
     #[arg(long, value_name = "FILE")]
     metadata: Option<PathBuf>,
     /// Room for later edits of the header, so that they take an instant: N(K|M|G).
     #[arg(long, value_name = "SIZE", default_value = "0", value_parser = listing::parse_reserve)]
-    reserve: u64,
+    pub(super) reserve: u64,
     /// Show the plan and write nothing.
     #[arg(long)]
-    dry_run: bool,
+    pub(super) dry_run: bool,
     /// With --dry-run, the plan as JSON.
     #[arg(long, requires = "dry_run")]
-    json: bool,
+    pub(super) json: bool,
+    #[command(flatten)]
+    pub(super) legacy: legacy::Flags,
 }
 
 pub fn run(args: &Args) -> Result<(), Failure> {
+    if gguf_convert::legacy::is_legacy(&args.source)? {
+        return legacy::run(args);
+    }
     let checkpoint = Checkpoint::open(&args.source)?;
     let options = hf::Options {
         outtype: args.outtype.target(),

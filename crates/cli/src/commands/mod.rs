@@ -9,6 +9,7 @@ pub mod endian;
 pub mod hash;
 pub mod imatrix;
 pub mod inspect;
+pub mod legacy;
 pub mod merge;
 pub mod name;
 pub mod quantize;

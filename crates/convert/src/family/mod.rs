@@ -5,7 +5,7 @@
 
 mod hyper;
 mod llama;
-mod names;
+pub(crate) mod names;
 mod qwen;
 
 use gguf::Metadata;
