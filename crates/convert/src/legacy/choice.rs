@@ -52,8 +52,8 @@ impl std::fmt::Display for How {
     }
 }
 
-/// One line for each kind of change.
-pub(super) fn summary(changes: &[Change]) -> Vec<String> {
+/// One line for each kind of change; a word of advice if no type was asked for.
+pub(super) fn summary(changes: &[Change], target: Option<Target>) -> Vec<String> {
     let mut kinds: BTreeMap<(&str, u32, How), usize> = BTreeMap::new();
     for change in changes.iter().filter(|change| change.how != How::AsItIs) {
         *kinds.entry((&change.from, change.to.id(), change.how)).or_default() += 1;
@@ -62,13 +62,11 @@ pub(super) fn summary(changes: &[Change]) -> Vec<String> {
         format!("{count} tensors from {from} to {}: {how}", TensorType::from_id(to))
     };
     let mut lines: Vec<String> = kinds.into_iter().map(line).collect();
-    let widened = changes.iter().any(|change| {
-        change.how == How::Exactly && !change.to.is_quantized() && change.from != change.to.name()
-    });
-    if widened {
+    let widened = |change: &Change| change.how == How::Exactly && !change.to.is_quantized();
+    if target.is_none() && changes.iter().any(widened) {
         lines.push(
-            "no smaller type of today holds their weights exactly; say --outtype for one that \
-             does so nearly"
+            "no smaller type of today holds their weights exactly; with --outtype q4_0 and the \
+             like, tensors of that type keep their levels, under scales of half precision"
                 .to_owned(),
         );
     }

@@ -25,6 +25,7 @@ pub struct Given {
 /// The same after everything has been asked.
 #[derive(Clone, Debug)]
 pub(super) struct Known {
+    /// 0 for whisper, which has two.
     pub context_length: u32,
     pub epsilon: f32,
     /// `None` for 10000, which programs take where nothing is said.
@@ -52,6 +53,10 @@ impl Given {
         let stored = header.get(Field::Context);
         let stated = stored.or(self.context_length).or(config.u32(CONTEXT)?);
         let context_length = stated.unwrap_or_else(|| {
+            // Whisper has two contexts, under names of their own.
+            if program == Program::Whisper {
+                return 0;
+            }
             notes.push(format!(
                 "the file does not say how long contexts can be: {USUAL_CONTEXT} is assumed \
                  (--context-length)"

@@ -154,7 +154,7 @@ impl Legacy {
             to: TensorType::F32,
             how: How::AsItIs,
         }));
-        notes.extend(choice::summary(&changes));
+        notes.extend(choice::summary(&changes, target));
         let file_type = self.file_type(target, &items, &changes)?;
         let job = Job { metadata: self.keys(file_type, options), items, check_finite: true };
         self.check_architecture(&job)?;

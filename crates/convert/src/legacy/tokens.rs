@@ -1,12 +1,14 @@
 //! What the bytes of a vocabulary mean: the `tokenizer.*` keys.
 
+use std::collections::HashSet;
+
 use gguf::{Array, Metadata};
 
 use super::header::{Field, Program};
 use super::merges;
 use super::read::OldFile;
 use super::vocabulary::RawToken;
-use crate::vocab::bpe::text_of;
+use crate::vocab::bpe::spell;
 use crate::vocab::token::{Token, TokenKind};
 
 /// Sets the `tokenizer.*` keys from the file alone. Returns what the user should know.
@@ -123,17 +125,18 @@ fn roles(tokens: &[Token], roles: &[(&str, &[&str])], metadata: &mut Metadata<'s
 fn byte_level(old: &OldFile, pre: Option<&str>, metadata: &mut Metadata<'static>) -> Vec<String> {
     let program = old.layout.program;
     let rows = old.header.get(Field::Vocabulary).unwrap_or(0) as usize;
-    let mut bytes: Vec<Vec<u8>> =
+    let bytes: Vec<Vec<u8>> =
         old.vocabulary.tokens.iter().map(|token| bytes_of(program, &token.bytes)).collect();
-    // Short vocabularies were filled up with their last token (StarCoder, MPT).
-    if let [.., before, last] = &bytes[..]
-        && before == last
-    {
-        let repeated = bytes.iter().rev().take_while(|bytes| *bytes == last).count();
-        bytes.truncate(bytes.len() - repeated + 1);
+    // Short vocabularies were filled up with their last token (StarCoder, MPT), and converters that
+    // wrote decoded text lost bytes. Programs need different texts.
+    let mut seen = HashSet::new();
+    let mut tokens: Vec<Token> = Vec::new();
+    for (id, bytes) in bytes.iter().enumerate() {
+        let token = byte_level_token(id, bytes);
+        let is_new = seen.insert(token.text.clone());
+        tokens.push(if is_new { token } else { Token::padding(id, 0.0) });
     }
-    let mut tokens: Vec<Token> =
-        bytes.iter().enumerate().map(|(id, bytes)| byte_level_token(id, bytes)).collect();
+    let lost = tokens.iter().filter(|token| token.kind == TokenKind::Unused).count();
     // Whisper leaves its special tokens to the program. Rows come from the file's own header, and
     // the embedding is checked against them.
     let stored = tokens.len();
@@ -156,11 +159,11 @@ fn byte_level(old: &OldFile, pre: Option<&str>, metadata: &mut Metadata<'static>
                  sure, name a folder with the tokenizer with --metadata-dir",
                 pairs.len()
             ),
-            None => "the file has no merges, and not all of the bytes of its tokens: text cannot \
-                     be cut up; name a folder with the tokenizer with --metadata-dir"
+            None => "the file has no merges, and its tokens do not tell them: text cannot be cut \
+                     up; name a folder with the tokenizer with --metadata-dir"
                 .to_owned(),
         });
-        let text = |id: usize| text_of(&bytes[id]);
+        let text = |id: usize| spell(&bytes[id]);
         let pairs = recovered.unwrap_or_default().into_iter();
         pairs.map(|(left, right)| format!("{} {}", text(left), text(right))).collect()
     } else {
@@ -172,8 +175,8 @@ fn byte_level(old: &OldFile, pre: Option<&str>, metadata: &mut Metadata<'static>
     if !merges.is_empty() {
         metadata.set("tokenizer.ggml.merges", Array::from_strings(&merges));
     }
-    if stored < rows {
-        notes.push(format!("{} of {rows} tokens have no text in the file", rows - stored));
+    if lost + rows > stored {
+        notes.push(format!("{} of {rows} tokens have no text in the file", lost + rows - stored));
     }
     roles(&tokens, ROLES, metadata);
     notes
@@ -199,6 +202,6 @@ fn byte_level_token(id: usize, bytes: &[u8]) -> Token {
     match special {
         _ if bytes.is_empty() => Token::padding(id, 0.0),
         Some(text) => Token { text: text.to_owned(), score: 0.0, kind: TokenKind::Control },
-        None => Token { text: text_of(bytes), score: 0.0, kind: TokenKind::Normal },
+        None => Token { text: spell(bytes), score: 0.0, kind: TokenKind::Normal },
     }
 }

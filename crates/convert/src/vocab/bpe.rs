@@ -156,6 +156,22 @@ fn decode_bytes(text: &str) -> String {
     }
 }
 
+/// Bytes in the byte-level alphabet.
+pub(crate) fn spell(bytes: &[u8]) -> String {
+    bytes.iter().map(|&byte| char_of(byte)).collect()
+}
+
+/// The character that stands for a byte: see [`byte_of`].
+fn char_of(byte: u8) -> char {
+    let code = match u32::from(byte) {
+        direct @ (0x21..=0x7E | 0xA1..=0xAC | 0xAE..=0xFF) => direct,
+        low @ 0x00..=0x20 => low + 0x100,
+        middle @ 0x7F..=0xA0 => middle - 0x7F + 0x121,
+        _ => 0x143,
+    };
+    char::from_u32(code).unwrap_or_else(|| unreachable!("U+{code:04X} is no surrogate"))
+}
+
 /// The byte that a character of the byte-level alphabet stands for: visible Latin-1 characters
 /// for themselves, the 68 characters from U+0100 on for the other bytes in order.
 fn byte_of(c: char) -> Option<u8> {
@@ -169,22 +185,6 @@ fn byte_of(c: char) -> Option<u8> {
     u8::try_from(byte).ok()
 }
 
-/// Bytes in the byte-level alphabet.
-pub(crate) fn text_of(bytes: &[u8]) -> String {
-    bytes.iter().map(|&byte| char_of(byte)).collect()
-}
-
-/// The character that stands for a byte: the reverse of [`byte_of`].
-fn char_of(byte: u8) -> char {
-    let shifted = match byte {
-        0x21..=0x7E | 0xA1..=0xAC | 0xAE..=0xFF => return char::from(byte),
-        0..=0x20 => u32::from(byte) + 0x100,
-        0x7F..=0xA0 => u32::from(byte) - 0x7F + 0x121,
-        0xAD => 0x143,
-    };
-    char::from_u32(shifted).unwrap_or_else(|| unreachable!("U+0100 to U+0143 are characters"))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -194,10 +194,10 @@ mod tests {
         let mut bytes: Vec<u8> = ('\0'..'\u{200}').filter_map(byte_of).collect();
         bytes.sort_unstable();
         assert_eq!(bytes, (0..=255).collect::<Vec<u8>>());
-        assert!((0..=255).all(|byte| byte_of(char_of(byte)) == Some(byte)));
         assert_eq!(byte_of('\u{120}'), Some(b' '));
         assert_eq!(byte_of('\u{10A}'), Some(b'\n'));
         assert_eq!(decode_bytes("<|a\u{120}b|>"), "<|a b|>");
         assert_eq!(decode_bytes("a b"), "a b");
+        assert!((0..=255).all(|byte| byte_of(char_of(byte)) == Some(byte)));
     }
 }
