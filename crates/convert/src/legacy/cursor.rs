@@ -101,7 +101,8 @@ impl<'s> Cursor<'s> {
     fn check(&self, n: u64, what: &str) -> Result<(), Fault> {
         if n > self.remaining() {
             let left = self.remaining();
-            return Self::fault(self.at, format!("the file ends {left} bytes into {what} of {n}"));
+            let what = format!("{what}: {n} bytes, of which the file has {left}");
+            return Self::fault(self.at, what);
         }
         Ok(())
     }

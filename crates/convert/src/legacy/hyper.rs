@@ -2,21 +2,21 @@
 
 use gguf::Metadata;
 
+use super::OldTensor;
 use super::blocks::SuperBlock;
 use super::given::Known;
 use super::header::{Field, Program};
-use super::parts::Whole;
 use super::read::OldFile;
 use crate::Error;
 
-/// Extents of tensors, by name.
-pub(super) struct Shapes<'t>(pub &'t [Whole]);
+/// Extents of tensors, by their names in a GGUF.
+pub(super) struct Shapes<'t>(pub &'t [OldTensor]);
 
 impl Shapes<'_> {
     /// Rows of a matrix.
     fn rows(&self, name: &str) -> Option<u32> {
         let tensor = self.0.iter().find(|tensor| tensor.name == name)?;
-        u32::try_from(*tensor.dims.get(1)?).ok()
+        u32::try_from(*tensor.whole.dims.get(1)?).ok()
     }
 }
 
@@ -43,14 +43,17 @@ pub(super) fn write(
     if program == Program::Whisper {
         use Field::{AudioBlocks, AudioContext, AudioHeads, AudioWidth};
         use Field::{TextBlocks, TextContext, TextHeads, TextWidth};
-        for (side, [context, width, heads, blocks]) in [
-            ("encoder", [AudioContext, AudioWidth, AudioHeads, AudioBlocks]),
-            ("decoder", [TextContext, TextWidth, TextHeads, TextBlocks]),
+        for (side, up, [context, width, heads, blocks]) in [
+            (
+                "encoder",
+                "enc.blk.0.ffn_up.weight",
+                [AudioContext, AudioWidth, AudioHeads, AudioBlocks],
+            ),
+            ("decoder", "dec.blk.0.ffn_up.weight", [TextContext, TextWidth, TextHeads, TextBlocks]),
         ] {
             keys.set(&format!("{side}.context_length"), get(context));
             keys.set(&format!("{side}.embedding_length"), get(width));
-            let wide = rows(&format!("{side}.blocks.0.mlp.0.weight"))?;
-            keys.set(&format!("{side}.feed_forward_length"), wide);
+            keys.set(&format!("{side}.feed_forward_length"), rows(up)?);
             keys.set(&format!("{side}.block_count"), get(blocks));
             keys.set(&format!("{side}.attention.head_count"), get(heads));
         }
@@ -59,18 +62,7 @@ pub(super) fn write(
         return Ok(());
     }
 
-    let up = match program {
-        Program::Llama | Program::Bloom => "layers.0.feed_forward.w1.weight",
-        Program::Gpt2 => "model/h0/mlp/c_fc/w",
-        Program::GptJ => "transformer.h.0.mlp.fc_in.weight",
-        Program::GptNeox => "gpt_neox.layers.0.mlp.dense_h_to_4h.weight",
-        Program::Falcon => "transformer.h.0.mlp.dense_h_to_4h.weight",
-        _ => "transformer.blocks.0.ffn.up_proj.weight",
-    };
-    let feed_forward = match program {
-        Program::Replit => rows(up).or_else(|_| rows("transformer.blocks.0.mlp.mlp_up.weight"))?,
-        _ => rows(up)?,
-    };
+    let feed_forward = rows("blk.0.ffn_up.weight")?;
     keys.set("context_length", known.context_length);
     if program == Program::Falcon {
         keys.set("tensor_data_layout", "jploski");
@@ -88,7 +80,7 @@ pub(super) fn write(
     keys.set("attention.head_count", known.heads);
     match program {
         Program::Llama => {
-            let kv = rows("layers.0.attention.wk.weight")?;
+            let kv = rows("blk.0.attn_k.weight")?;
             keys.set("attention.head_count_kv", key_heads(old, known, kv)?);
         }
         Program::Falcon => keys.set("attention.head_count_kv", get(Field::KeyHeads)),

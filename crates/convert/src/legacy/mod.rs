@@ -120,8 +120,11 @@ impl Legacy {
             starcoder::undo(path, &mut wholes, known.heads)?;
         }
 
+        let tensors = named(program, wholes)?;
+        check_rows(&old, &tensors)?;
+
         let mut metadata = Metadata::new();
-        let shapes = hyper::Shapes(&wholes);
+        let shapes = hyper::Shapes(&tensors);
         hyper::write(&old, architecture, &known, &shapes, &mut metadata)?;
         let mut notes = known.notes.clone();
         notes.extend(hyper::notes(&old, &known));
@@ -129,7 +132,6 @@ impl Legacy {
             notes.push(format!("joined from {parts} files"));
         }
         notes.extend(tokenizer(&old, options, &mut metadata)?);
-        let tensors = named(program, wholes)?;
         Ok(Self { old, architecture, known, tensors, metadata, notes })
     }
 
@@ -282,6 +284,24 @@ fn tokenizer(
         metadata.push(key.to_owned(), value.clone());
     }
     Ok(loaded.notes)
+}
+
+/// The embedding has a row for each token that the header counts: what is made for each of them is
+/// then bounded by the file.
+fn check_rows(old: &OldFile, tensors: &[OldTensor]) -> Result<(), Error> {
+    let embedding = tensors.iter().find(|tensor| tensor.name == "token_embd.weight");
+    let rows = embedding.and_then(|tensor| tensor.whole.dims.get(1).copied());
+    let expected = old.header.get(Field::Vocabulary).map(u64::from);
+    if rows != expected {
+        let shown = |count: Option<u64>| count.map_or("no".to_owned(), |count| count.to_string());
+        let what = format!(
+            "the embedding has {} rows for the {} tokens of the header",
+            shown(rows),
+            shown(expected)
+        );
+        return Err(Error::input(&old.path, what, "the file is incomplete or damaged"));
+    }
+    Ok(())
 }
 
 /// The tensors that stay, by their names in a GGUF.

@@ -144,6 +144,9 @@ impl OldFile {
         let Some(scales) = self.planes(record) else { return Ok(span) };
         let rows: u64 = record.dims.iter().skip(1).product();
         let row_bytes = record.len / rows.max(1);
+        if row_bytes > LONGEST_ROW {
+            return Ok(span);
+        }
         let mut row = vec![0; row_bytes as usize];
         span.read_at(&mut row, 0)?;
         if is_planar(&row, scales) {
@@ -162,6 +165,9 @@ impl OldFile {
         }
     }
 }
+
+/// Bytes of a row: more than any model has, and little enough to hold.
+const LONGEST_ROW: u64 = 1 << 24;
 
 /// A part of another source.
 pub(super) struct Span {

@@ -399,7 +399,8 @@ fn levels_are_kept_in_their_type() {
                 _ => {}
             }
         }
-        assert!(seen >= 9, "{file}: {seen}");
+        // Some have output and embedding in other types.
+        assert!(seen >= 8, "{file}: {seen}");
     }
 }
 

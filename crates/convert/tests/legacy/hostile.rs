@@ -27,12 +27,14 @@ fn open(path: &Path) -> Result<(), Error> {
 #[test]
 fn wherever_a_file_ends_it_is_refused() {
     let file = llama(GGJT, Some(3), 64, plain).bytes;
-    for end in (4..2000).chain((2000..file.len()).step_by(997)) {
+    for end in (8..2000).chain((2000..file.len()).step_by(997)) {
         let message = message(&file[..end]);
-        assert!(message.contains("cut off or damaged"), "{end}: {message}");
+        // Between two tensors nothing is cut off, but something is missing.
+        let words = ["cut off or damaged", "incomplete", "does not make up"];
+        assert!(words.iter().any(|word| message.contains(word)), "{end}: {message}");
     }
     let message = message(&file[..file.len() - 1]);
-    assert!(message.contains("the file ends 255 bytes into the data of tensor"), "{message}");
+    assert!(message.contains("of which the file has 255"), "{message}");
 }
 
 #[test]
@@ -45,7 +47,7 @@ fn false_numbers_are_named() {
     for (at, value, expected) in [
         (4, 4, "GGJT has versions 1 to 3, not 4"),
         (8, u32::MAX, "the field Vocabulary is 4294967295"),
-        (8, 1 << 20, "of 1"),
+        (8, 1 << 20, "token 5 of 4194304 bytes"),
         (12, 63, "a width of 63 does not divide into 4 heads"),
         (20, 0, "the field Heads is 0"),
         (32, 19, "the field FileType is 19"),
@@ -136,22 +138,31 @@ fn changed_bytes_never_break_the_reader() {
         state = state.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
         (state >> 33) as usize % below
     };
-    let small = llama(GGJT, Some(3), 64, plain).bytes;
-    let old = llama(GGML, None, 64, plain).bytes;
-    for round in 0..600 {
-        let mut bytes = if round % 2 == 0 { small.clone() } else { old.clone() };
-        for _ in 0..1 + random(3) {
-            let at = if random(4) > 0 { random(160) } else { random(bytes.len()) };
-            bytes[at] = [0, 1, 0x7f, 0x80, 0xff, random(256) as u8][random(6)];
+    let mut files = vec![llama(GGJT, Some(3), 64, plain).bytes, llama(GGML, None, 64, plain).bytes];
+    if let Some(data) = data() {
+        for name in [
+            "bloom/ggml-q4_0.bin",
+            "falcon/ggcc-q4_0.bin",
+            "gpt2/ggml-qnt0-q4_0.bin",
+            "gptj/ggml-qnt2-q4_0.bin",
+            "mpt/ggml-qnt1-q4_0.bin",
+            "whisper/ggml-qnt2-q4_0.bin",
+        ] {
+            files.push(std::fs::read(data.join(name)).unwrap());
         }
-        // The magic stays: other files are not read at all.
-        bytes[..4].copy_from_slice(&small[..4]);
-        if round % 2 == 1 {
-            bytes[..4].copy_from_slice(&old[..4]);
-        }
-        std::fs::write(&path, &bytes).unwrap();
-        if let Err(fault) = open(&path) {
-            assert!(!fault.to_string().is_empty());
+    }
+    for file in files {
+        for _ in 0..150 {
+            let mut bytes = file.clone();
+            for _ in 0..1 + random(3) {
+                // The magic stays: other files are not read at all.
+                let at = 4 + if random(4) > 0 { random(160) } else { random(bytes.len() - 4) };
+                bytes[at] = [0, 1, 0x7f, 0x80, 0xff, random(256) as u8][random(6)];
+            }
+            std::fs::write(&path, &bytes).unwrap();
+            if let Err(fault) = open(&path) {
+                assert!(!fault.to_string().is_empty());
+            }
         }
     }
 }

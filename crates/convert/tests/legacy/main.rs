@@ -15,23 +15,23 @@ use gguf_convert::legacy::{Change, Legacy, Options};
 use gguf_convert::{Error, pipeline::Job};
 
 /// A converted model, read back.
-pub struct Converted {
-    pub path: PathBuf,
-    pub notes: Vec<String>,
-    pub changes: Vec<Change>,
+struct Converted {
+    path: PathBuf,
+    notes: Vec<String>,
+    changes: Vec<Change>,
     _dir: tempfile::TempDir,
 }
 
 /// A tensor of it.
 #[derive(Debug, PartialEq)]
-pub struct Tensor {
-    pub name: String,
-    pub dims: Vec<u64>,
-    pub tensor_type: gguf::TensorType,
-    pub bytes: Vec<u8>,
+struct Tensor {
+    name: String,
+    dims: Vec<u64>,
+    tensor_type: gguf::TensorType,
+    bytes: Vec<u8>,
 }
 
-pub fn convert(path: &Path, options: &Options) -> Result<Converted, Error> {
+fn convert(path: &Path, options: &Options) -> Result<Converted, Error> {
     let legacy = Legacy::open(path, options)?;
     let conversion = legacy.plan(options)?;
     let dir = tempfile::tempdir().unwrap();
@@ -41,23 +41,23 @@ pub fn convert(path: &Path, options: &Options) -> Result<Converted, Error> {
     Ok(Converted { path: out, notes, changes, _dir: dir })
 }
 
-pub fn write(job: &Job, out: &Path) -> Result<(), Error> {
+fn write(job: &Job, out: &Path) -> Result<(), Error> {
     job.write(out, NonZeroUsize::new(2).unwrap(), &|_| ControlFlow::Continue(()))
 }
 
 impl Converted {
-    pub fn tensors(&self) -> Vec<Tensor> {
+    fn tensors(&self) -> Vec<Tensor> {
         tensors(&self.path)
     }
 
     /// Keys as text.
-    pub fn keys(&self) -> gguf::Metadata<'static> {
+    fn keys(&self) -> gguf::Metadata<'static> {
         let files = ModelFiles::open(&self.path).unwrap();
         files.model().unwrap().metadata().clone().into_owned()
     }
 
     /// The rules find nothing.
-    pub fn assert_clean(&self) {
+    fn assert_clean(&self) {
         let bytes = std::fs::read(&self.path).unwrap();
         let (findings, _) = gguf::check(&bytes);
         let bad: Vec<_> =
@@ -66,7 +66,7 @@ impl Converted {
     }
 }
 
-pub fn tensors(path: &Path) -> Vec<Tensor> {
+fn tensors(path: &Path) -> Vec<Tensor> {
     let files = ModelFiles::open(path).unwrap();
     let model = files.model().unwrap();
     let tensor = |tensor: &gguf::ModelTensor| {
@@ -84,7 +84,7 @@ pub fn tensors(path: &Path) -> Vec<Tensor> {
 }
 
 impl Tensor {
-    pub fn floats(&self) -> Vec<f32> {
+    fn floats(&self) -> Vec<f32> {
         let mut floats = vec![0.0; self.dims.iter().product::<u64>() as usize];
         gguf_quant::decode_row(self.tensor_type, &self.bytes, &mut floats).unwrap();
         floats
