@@ -15,6 +15,7 @@ pub mod general;
 pub mod hf;
 pub mod importance;
 mod json;
+pub mod legacy;
 pub mod lora;
 mod parallel;
 pub mod pipeline;

@@ -10,6 +10,7 @@ pub mod export;
 pub mod hash;
 pub mod imatrix;
 pub mod inspect;
+pub mod legacy;
 pub mod lora;
 pub mod merge;
 pub mod name;

@@ -15,7 +15,7 @@ mod hyper;
 mod internlm2;
 mod llama;
 mod minicpm;
-mod names;
+pub(crate) mod names;
 mod olmo;
 mod phi;
 mod qwen;

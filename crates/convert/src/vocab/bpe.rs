@@ -156,6 +156,22 @@ pub(crate) fn decode_bytes(text: &str) -> String {
     }
 }
 
+/// Bytes in the byte-level alphabet.
+pub(crate) fn spell(bytes: &[u8]) -> String {
+    bytes.iter().map(|&byte| char_of(byte)).collect()
+}
+
+/// The character that stands for a byte: see [`byte_of`].
+fn char_of(byte: u8) -> char {
+    let code = match u32::from(byte) {
+        direct @ (0x21..=0x7E | 0xA1..=0xAC | 0xAE..=0xFF) => direct,
+        low @ 0x00..=0x20 => low + 0x100,
+        middle @ 0x7F..=0xA0 => middle - 0x7F + 0x121,
+        _ => 0x143,
+    };
+    char::from_u32(code).unwrap_or_else(|| unreachable!("U+{code:04X} is no surrogate"))
+}
+
 /// The byte that a character of the byte-level alphabet stands for: visible Latin-1 characters
 /// for themselves, the 68 characters from U+0100 on for the other bytes in order.
 fn byte_of(c: char) -> Option<u8> {
@@ -182,5 +198,6 @@ mod tests {
         assert_eq!(byte_of('\u{10A}'), Some(b'\n'));
         assert_eq!(decode_bytes("<|a\u{120}b|>"), "<|a b|>");
         assert_eq!(decode_bytes("a b"), "a b");
+        assert!((0..=255).all(|byte| byte_of(char_of(byte)) == Some(byte)));
     }
 }

@@ -3,7 +3,7 @@
 //! The keys, their order and their values are those of the official converter; where it guesses
 //! the pre-tokenizer from a hash of one tokenized text, its structure is compared with known ones.
 
-mod bpe;
+pub(crate) mod bpe;
 mod chat_template;
 mod files;
 mod llama_hf;
@@ -15,7 +15,7 @@ mod protobuf;
 mod sentencepiece;
 mod special;
 mod structure;
-mod token;
+pub(crate) mod token;
 mod variants;
 
 use std::path::Path;

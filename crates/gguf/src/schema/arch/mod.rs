@@ -31,6 +31,7 @@ pub static ARCHITECTURES: &[&Architecture] = &[
     &gpt::GPTNEOX,
     &gpt::BLOOM,
     &gpt::MPT,
+    &gpt::STARCODER,
     &gpt::STARCODER2,
     &falcon::FALCON,
     &stablelm::STABLELM,
