@@ -81,7 +81,7 @@ pub fn plan<'a>(
         &vocab::Options {
             pre: options.pre.as_deref(),
             hints: family.pre_tokenizers(),
-            vocab_size: config.u32(&["vocab_size"])?.map(u64::from),
+            vocab_size: family.vocab_size(&config)?.map(u64::from),
         },
     )?;
     let mut notes = vocabulary.notes;
@@ -129,6 +129,8 @@ fn tensors<'a>(
     for entry in &checkpoint.entries {
         let made = match family.tensor(config, &entry.name)? {
             Target::Dropped => continue,
+            Target::Shared(name) if tensors.iter().any(|tensor| tensor.name == name) => continue,
+            Target::Shared(name) => vec![Made { name: name.to_owned(), steps: vec![], part: None }],
             Target::Unknown => {
                 let what = format!(
                     "tensor `{}` belongs to no {} model",
@@ -145,6 +147,9 @@ fn tensors<'a>(
                 let what = format!("tensor `{}` {what}", entry.name);
                 Error::input(&checkpoint.path_of(entry), what, CONFIG_OF_ANOTHER)
             };
+            if INTEGERS.contains(&entry.tensor_type) {
+                return Err(fault(format!("is stored as {}, as no weight is", entry.tensor_type)));
+            }
             let stored = Tensor::stored(
                 &*name,
                 shape(checkpoint, entry)?,
@@ -174,6 +179,10 @@ fn tensors<'a>(
     }
     Ok(tensors)
 }
+
+/// How masks and tables are stored, but no weights.
+const INTEGERS: [TensorType; 4] =
+    [TensorType::I8, TensorType::I16, TensorType::I32, TensorType::I64];
 
 const CONFIG_OF_ANOTHER: &str = "check that the weights are complete and go with `config.json`";
 

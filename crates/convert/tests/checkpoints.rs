@@ -15,7 +15,21 @@ use serde_json::Value as Json;
 use sha2::{Digest, Sha256};
 
 /// The folders that this must hold for.
-const FOLDERS: [&str; 6] = ["llama", "mistral", "mixtral", "qwen2", "qwen3", "mixed-llama"];
+const FOLDERS: [&str; 13] = [
+    "llama",
+    "mistral",
+    "mixtral",
+    "qwen2",
+    "qwen3",
+    "mixed-llama",
+    "gpt2",
+    "gpt_neox",
+    "mpt",
+    "bloom",
+    "falcon",
+    "mamba",
+    "bert",
+];
 
 fn data() -> Option<PathBuf> {
     let dir = std::env::var_os("GGUF_TEST_DATA").map(PathBuf::from);

@@ -5,6 +5,7 @@ use serde_json::Value;
 
 use crate::Error;
 use crate::config::Config;
+use crate::step::Step;
 
 /// The keys of one architecture.
 pub(super) struct Keys<'m> {
@@ -34,6 +35,26 @@ impl<'m> Keys<'m> {
         }
     }
 
+    /// Sets the number of the file's mix.
+    pub(super) fn file_type(&mut self, number: u32) {
+        self.metadata.set("general.file_type", number);
+    }
+
+    /// The base frequency of rotary embedding.
+    pub(super) fn rope_base(&mut self, config: &Config) -> Result<(), Error> {
+        self.set("rope.freq_base", Rope::of(config)?.base);
+        Ok(())
+    }
+
+    /// The base frequency of rotary embedding, unless it is what programs take without a
+    /// statement: for families whose files do not have the key otherwise.
+    pub(super) fn unusual_rope_base(&mut self, config: &Config) -> Result<(), Error> {
+        if Rope::of(config)?.base != USUAL_ROPE_BASE {
+            self.rope_base(config)?;
+        }
+        Ok(())
+    }
+
     /// The parameters of a decoder, up to and including the file type.
     ///
     /// `head_dim` is the width of a head where the family states it.
@@ -43,9 +64,9 @@ impl<'m> Keys<'m> {
         head_dim: Option<u32>,
         file_type: u32,
     ) -> Result<(), Error> {
-        let blocks = config.require_u32(BLOCK_COUNT, "the number of blocks")?;
-        let context = config.require_u32(CONTEXT_LENGTH, "the longest context, in tokens")?;
-        let width = config.require_u32(EMBEDDING_LENGTH, "the width of the model")?;
+        let blocks = block_count(config)?;
+        let context = context_length(config)?;
+        let width = embedding_length(config)?;
         let feed_forward = config.require_u32(&["intermediate_size"], "the feed-forward width")?;
         let heads = head_count(config)?;
         self.set("block_count", blocks);
@@ -55,20 +76,18 @@ impl<'m> Keys<'m> {
         self.set("attention.head_count", heads);
         self.set("attention.head_count_kv", head_count_kv(config)?);
         self.rope(config)?;
-        let epsilon = config.f32(&["rms_norm_eps"])?;
-        let epsilon = epsilon.ok_or_else(|| {
-            Error::input(
-                config.path(),
-                "has no field `rms_norm_eps` (what the norms add before they divide)",
-                "add the field or take the file from the model's repository",
-            )
-        })?;
-        self.set("attention.layer_norm_rms_epsilon", epsilon);
+        match config.f32(&["norm_epsilon"])? {
+            Some(epsilon) => self.set("attention.layer_norm_epsilon", epsilon),
+            None => self.set(
+                "attention.layer_norm_rms_epsilon",
+                config.require_f32(&["rms_norm_eps"], EPSILON)?,
+            ),
+        }
         self.set_u32("expert_count", config.u32(&["num_local_experts", "num_experts"])?);
         self.set_u32("expert_used_count", config.u32(&["num_experts_per_tok"])?);
         self.set_u32("attention.key_length", head_dim);
         self.set_u32("attention.value_length", head_dim);
-        self.metadata.set("general.file_type", file_type);
+        self.file_type(file_type);
         Ok(())
     }
 
@@ -114,7 +133,58 @@ impl<'m> Keys<'m> {
 
 const BLOCK_COUNT: &[&str] = &["num_hidden_layers", "n_layers", "n_layer", "num_layers"];
 const CONTEXT_LENGTH: &[&str] = &["max_position_embeddings", "n_ctx", "n_positions"];
-const EMBEDDING_LENGTH: &[&str] = &["hidden_size", "n_embd", "dim"];
+const EMBEDDING_LENGTH: &[&str] = &["hidden_size", "n_embd", "n_embed", "dim"];
+const EPSILON: &str = "what the norms add before they divide";
+
+/// Blocks, or layers.
+pub(super) fn block_count(config: &Config) -> Result<u32, Error> {
+    config.require_u32(BLOCK_COUNT, "the number of blocks")
+}
+
+/// The longest context.
+pub(super) fn context_length(config: &Config) -> Result<u32, Error> {
+    config.require_u32(CONTEXT_LENGTH, "the longest context, in tokens")
+}
+
+/// The width of the model.
+pub(super) fn embedding_length(config: &Config) -> Result<u32, Error> {
+    config.require_u32(EMBEDDING_LENGTH, "the width of the model")
+}
+
+/// The width inside the feed-forward layer where it is four times the model's unless stated.
+pub(super) fn inner_width(config: &Config, width: u32) -> Result<u32, Error> {
+    Ok(config.u32(&["n_inner"])?.unwrap_or(width.saturating_mul(4)))
+}
+
+/// The epsilon of norms that take away the mean.
+pub(super) fn layer_norm_epsilon(config: &Config) -> Result<f32, Error> {
+    config.require_f32(&["layer_norm_epsilon", "layer_norm_eps"], EPSILON)
+}
+
+/// The share of a head that is rotated, if it is stated: by `rope_parameters` or by one of these
+/// fields.
+pub(super) fn rotary_share(config: &Config, names: &[&str]) -> Result<Option<f64>, Error> {
+    let within = config.part("rope_parameters").f64(&["partial_rotary_factor"])?;
+    within.map_or_else(|| config.f64(names), |share| Ok(Some(share)))
+}
+
+/// Queries, keys and values that are stored head by head, sorted by kind.
+pub(super) fn sort_heads(config: &Config) -> Result<Step, Error> {
+    let head_dim = u64::from(head_dim(config)?);
+    Ok(Step::Regroup { groups: head_count(config)?.into(), kinds: [head_dim; 3] })
+}
+
+/// Fails if a field asks for what no program computes with this architecture.
+pub(super) fn expect(config: &Config, field: &str, expected: bool) -> Result<(), Error> {
+    match config.bool(field)? {
+        Some(stated) if stated != expected => {
+            let what = format!("`{field}` is {stated}, which no program computes");
+            let help = "this model cannot be converted; correct the field if it is wrong";
+            Err(Error::input(config.path(), what, help))
+        }
+        _ => Ok(()),
+    }
+}
 
 /// Attention heads.
 pub(super) fn head_count(config: &Config) -> Result<u32, Error> {
@@ -139,9 +209,11 @@ pub(super) fn head_dim(config: &Config) -> Result<u32, Error> {
     if let Some(dim) = stated_head_dim(config)? {
         return Ok(dim);
     }
-    let width = config.require_u32(EMBEDDING_LENGTH, "the width of the model")?;
-    Ok(width / head_count(config)?)
+    Ok(embedding_length(config)? / head_count(config)?)
 }
+
+/// The base frequency where nothing is said, as in `transformers`.
+const USUAL_ROPE_BASE: f32 = 10000.0;
 
 /// The rotary embedding of a configuration, in its old form (`rope_theta`, `rope_scaling`) or its
 /// new one (`rope_parameters`).
@@ -150,7 +222,7 @@ struct Rope<'c> {
     fields: Option<&'c Value>,
     /// `rope_type`, or its old name `type`.
     kind: Option<String>,
-    /// The base frequency; 10000 where nothing is said, as in `transformers`.
+    /// The base frequency.
     base: f32,
 }
 
@@ -159,7 +231,7 @@ impl<'c> Rope<'c> {
         let fields = config.find(&["rope_parameters", "rope_scaling"]).map(|(_, fields)| fields);
         let kind = fields.and_then(|f| f.get("rope_type").or_else(|| f.get("type")));
         let kind = kind.and_then(Value::as_str).map(str::to_lowercase);
-        let mut rope = Self { config, fields, kind, base: 10000.0 };
+        let mut rope = Self { config, fields, kind, base: USUAL_ROPE_BASE };
         let base = rope.number("rope_theta")?;
         rope.base = base.or(config.f32(&["rope_theta", "rotary_emb_base"])?).unwrap_or(rope.base);
         Ok(rope)

@@ -3,10 +3,23 @@
 //! A family says which hyper-parameters become which metadata, which foreign tensor becomes which
 //! of ours, and what happens to its rows on the way.
 
+mod bert;
+mod bloom;
+mod falcon;
+mod gpt2;
+mod gptj;
+mod gptneox;
 mod hyper;
 mod llama;
+mod mamba;
+mod mpt;
 mod names;
+mod nomic_bert;
 mod qwen;
+mod rwkv;
+mod starcoder;
+mod t5;
+mod whisper;
 
 use gguf::Metadata;
 
@@ -28,6 +41,11 @@ pub(crate) trait Family: Sync {
 
     /// The pre-tokenizers that it prefers among those of the same structure, best first.
     fn pre_tokenizers(&self) -> &'static [&'static str];
+
+    /// Rows of the embedding: ids below it that no token has become padding.
+    fn vocab_size(&self, config: &Config) -> Result<Option<u32>, Error> {
+        config.u32(&["vocab_size"])
+    }
 
     /// The hyper-parameters, as keys under the architecture's name.
     ///
@@ -54,6 +72,9 @@ pub(crate) trait Family: Sync {
 pub(crate) enum Target {
     /// What is made of it: mostly one tensor; several where it is stored fused.
     Made(Vec<Made>),
+    /// The tensor of this name, unless another foreign tensor has become it already: what a
+    /// checkpoint may store more than once.
+    Shared(&'static str),
     /// Nothing: a buffer that programs compute themselves.
     Dropped,
     /// The family does not know it.
@@ -61,6 +82,11 @@ pub(crate) enum Target {
 }
 
 impl Target {
+    /// One tensor as it is, if the family has a name for it.
+    pub(crate) fn named(name: Option<String>) -> Self {
+        name.map_or(Self::Unknown, |name| Self::one(name, []))
+    }
+
     /// One tensor, after these steps.
     pub(crate) fn one(name: impl Into<String>, steps: impl Into<Vec<Step>>) -> Self {
         Self::Made(vec![Made { name: name.into(), steps: steps.into(), part: None }])
@@ -88,7 +114,28 @@ pub(crate) struct Part {
     pub count: u32,
 }
 
-const FAMILIES: &[&dyn Family] = &[&llama::Llama, &qwen::QWEN2, &qwen::QWEN3];
+const FAMILIES: &[&dyn Family] = &[
+    &llama::Llama,
+    &qwen::QWEN2,
+    &qwen::QWEN3,
+    &gpt2::Gpt2,
+    &gptj::GptJ,
+    &gptneox::GptNeoX,
+    &mpt::Mpt,
+    &bloom::Bloom,
+    &falcon::Falcon,
+    &starcoder::StarCoder,
+    &starcoder::StarCoder2,
+    &mamba::Mamba::First,
+    &mamba::Mamba::Second,
+    &rwkv::Rwkv4,
+    &whisper::Whisper,
+    &bert::Bert::Bert,
+    &bert::Bert::Roberta,
+    &nomic_bert::NomicBert,
+    &t5::T5::Both,
+    &t5::T5::Encoder,
+];
 
 /// The family that converts this class.
 pub(crate) fn find(class: &str) -> Option<&'static dyn Family> {

@@ -205,7 +205,8 @@ fn tensor_type(dtype: Dtype) -> Option<TensorType> {
         Dtype::F16 => TensorType::F16,
         Dtype::BF16 => TensorType::BF16,
         Dtype::F64 => TensorType::F64,
-        Dtype::I8 => TensorType::I8,
+        // A mask, which every family leaves out: its bytes.
+        Dtype::I8 | Dtype::U8 | Dtype::BOOL => TensorType::I8,
         Dtype::I16 => TensorType::I16,
         Dtype::I32 => TensorType::I32,
         Dtype::I64 => TensorType::I64,
