@@ -238,7 +238,7 @@ fn tensors<'a>(
     Ok(tensors)
 }
 
-/// Tensors that the family has no place for end the conversion: all are named, up to a screenful.
+/// Tensors that the family has no place for end the conversion: they are named, up to a screenful.
 fn refuse_unknown(
     unknown: &[&Entry],
     family: &dyn Family,
@@ -248,12 +248,10 @@ fn refuse_unknown(
     let [first, others @ ..] = unknown else { return Ok(()) };
     let mut what = format!("tensor `{}` belongs to no {} model", first.name, family.architecture());
     if !others.is_empty() {
-        what += &format!(", and {} more do not:", others.len());
-        for other in others.iter().take(LISTED) {
-            what += &format!("\n  {}", other.name);
-        }
+        let names: Vec<_> = others.iter().take(LISTED).map(|other| &*other.name).collect();
+        what += &format!(", and {} more do not: {}", others.len(), names.join(", "));
         if others.len() > LISTED {
-            what += &format!("\n  and {} more", others.len() - LISTED);
+            what += ", ...";
         }
     }
     let help = "check that the weights go with `config.json`";

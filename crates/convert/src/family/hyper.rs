@@ -107,6 +107,11 @@ impl<'m> Keys<'m> {
         self.metadata.set("general.file_type", file_type);
     }
 
+    /// A key of the tokenizer that stands among those of the model.
+    pub(super) fn before_vocabulary(&mut self, key: &'static str, value: bool) {
+        self.metadata.set(key, value);
+    }
+
     /// The base frequency, for families where programs take 10000 and the official converter
     /// writes no key: then it is only written where it is another.
     pub(super) fn unusual_rope_base(&mut self, config: &Config) -> Result<(), Error> {

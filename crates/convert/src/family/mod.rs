@@ -4,16 +4,19 @@
 //! of ours, and what happens to its rows on the way.
 
 mod baichuan;
+mod chatglm;
 mod cohere;
 mod deepseek;
 mod experts;
 pub(crate) mod foreign;
 mod gemma;
 mod glm;
+mod gpt_oss;
 mod granite;
 mod hyper;
 mod internlm2;
 mod llama;
+mod llama4;
 mod minicpm;
 mod names;
 mod olmo;
@@ -152,6 +155,9 @@ const FAMILIES: &[&dyn Family] = &[
     &deepseek::DeepSeek2,
     &glm::Glm4,
     &baichuan::Baichuan,
+    &chatglm::ChatGlm,
+    &llama4::Llama4,
+    &gpt_oss::GptOss,
 ];
 
 /// The family that converts this class.

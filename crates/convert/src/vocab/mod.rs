@@ -52,6 +52,8 @@ pub enum Kind {
     InternLm2,
     /// A byte-level `tokenizer.json` with special tokens that no file names by their role: GLM 4.
     Glm4,
+    /// The same, without a token that begins texts.
+    ChatGlm,
 }
 
 /// What the caller knows beyond the tokenizer files.
@@ -99,7 +101,8 @@ pub fn load(dir: &Path, kind: Kind, options: &Options) -> Result<Vocabulary, Err
         Kind::Gemma { first } => out.gemma(first)?,
         Kind::Phi3 => out.phi3()?,
         Kind::InternLm2 => out.internlm2()?,
-        Kind::Glm4 => out.glm4()?,
+        Kind::Glm4 => out.glm(&variants::GLM4)?,
+        Kind::ChatGlm => out.glm(&variants::CHATGLM)?,
     }
     let Builder { metadata, notes, len, .. } = out;
     Ok(Vocabulary { metadata, len, notes })
