@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 use crate::{Error, json};
 
@@ -16,8 +16,8 @@ pub struct Config {
 impl Config {
     /// Reads `config.json` in `dir`.
     ///
-    /// Fields of a nested `text_config` count as if they stood at the top, as they do for the
-    /// official converter.
+    /// Fields of a nested configuration of the text model (`text_config` or one of its other
+    /// names) count as if they stood at the top, as they do for the official converter.
     ///
     /// # Errors
     /// If it is missing, or is not a JSON object.
@@ -34,8 +34,8 @@ impl Config {
         let Some(fields) = root.as_object_mut() else {
             return Err(Error::input(&path, "is not a JSON object", "download the file again"));
         };
-        if let Some(Value::Object(text)) = fields.remove("text_config") {
-            fields.extend(text);
+        if let Some(text) = text_fields(fields) {
+            fields.extend(text.into_iter().filter(|(_, value)| !value.is_null()));
         }
         Ok(Self { path, root })
     }
@@ -70,6 +70,26 @@ impl Config {
         Self {
             path: self.path.clone(),
             root: part.cloned().unwrap_or_else(|| Value::Object(Default::default())),
+        }
+    }
+
+    /// Takes the model for one of another class.
+    pub(crate) fn set_class(&mut self, class: &str) {
+        self.set("architectures", vec![class]);
+    }
+
+    /// Sets a field.
+    pub(crate) fn set(&mut self, name: &str, value: impl Into<Value>) {
+        if let Some(fields) = self.root.as_object_mut() {
+            fields.insert(name.to_owned(), value.into());
+        }
+    }
+
+    /// Sets a field unless it is there and not null: what the class in `transformers` completes
+    /// the configuration with.
+    pub(crate) fn default(&mut self, name: &str, value: impl Into<Value>) {
+        if self.find(&[name]).is_none() {
+            self.set(name, value);
         }
     }
 
@@ -126,6 +146,14 @@ impl Config {
         self.f32(names)?.ok_or_else(|| self.missing(names[0], meaning))
     }
 
+    /// As [`Config::f64`], for a field that must be there.
+    ///
+    /// # Errors
+    /// Also if it is missing.
+    pub(crate) fn require_f64(&self, names: &[&str], meaning: &str) -> Result<f64, Error> {
+        self.f64(names)?.ok_or_else(|| self.missing(names[0], meaning))
+    }
+
     /// As [`Config::u32`], for a field that must be there and not be zero.
     ///
     /// # Errors
@@ -154,6 +182,18 @@ impl Config {
         let what = format!("field `{name}` is {shown} instead of {expected}");
         Error::input(&self.path, what, "correct the field")
     }
+}
+
+/// The configuration of the text model inside that of a larger one.
+fn text_fields(fields: &mut Map<String, Value>) -> Option<Map<String, Value>> {
+    const NAMES: [&str; 4] = ["text_config", "llm_config", "lm_config", "language_config"];
+    if let Some(Value::Object(mut thinker)) = fields.remove("thinker_config") {
+        return text_fields(&mut thinker);
+    }
+    NAMES.iter().find_map(|name| match fields.remove(*name) {
+        Some(Value::Object(text)) => Some(text),
+        _ => None,
+    })
 }
 
 #[cfg(test)]

@@ -15,7 +15,7 @@ use serde_json::Value as Json;
 use sha2::{Digest, Sha256};
 
 /// The folders that this must hold for.
-const FOLDERS: [&str; 13] = [
+const FOLDERS: [&str; 19] = [
     "llama",
     "mistral",
     "mixtral",
@@ -29,6 +29,12 @@ const FOLDERS: [&str; 13] = [
     "falcon",
     "mamba",
     "bert",
+    "gemma2",
+    "gemma3",
+    "phi3",
+    "stablelm",
+    "olmo2",
+    "qwen3moe",
 ];
 
 fn data() -> Option<PathBuf> {

@@ -41,6 +41,10 @@ pub struct Args {
     /// JSON file with general metadata that override those found.
     #[arg(long, value_name = "FILE")]
     metadata: Option<PathBuf>,
+    /// Take a model of an unknown class for one of this class or architecture, such as
+    /// LlamaForCausalLM or llama.
+    #[arg(long, value_name = "FAMILY")]
+    like: Option<String>,
     /// Room for later edits of the header, so that they take an instant: N(K|M|G).
     #[arg(long, value_name = "SIZE", default_value = "0", value_parser = listing::parse_reserve)]
     reserve: u64,
@@ -59,6 +63,7 @@ pub fn run(args: &Args) -> Result<(), Failure> {
         pre: args.pre.clone(),
         model_name: args.model_name.clone(),
         metadata: args.metadata.clone(),
+        like: args.like.clone(),
     };
     let mut conversion = hf::plan(&args.source, &checkpoint, &options)?;
     reserve(&mut conversion.job.metadata, args.reserve);

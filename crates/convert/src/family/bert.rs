@@ -79,15 +79,11 @@ impl Family for Bert {
     ) -> Result<(), Error> {
         let positions = hyper::context_length(config)?;
         let context = positions.saturating_sub(self.first_position(config)?);
-        let feed_forward = &["intermediate_size"];
         let mut keys = Keys::new(self.architecture(), metadata);
         keys.set("block_count", hyper::block_count(config)?);
         keys.set("context_length", context);
-        keys.set("embedding_length", hyper::embedding_length(config)?);
-        keys.set(
-            "feed_forward_length",
-            config.require_u32(feed_forward, "the feed-forward width")?,
-        );
+        keys.set("embedding_length", hyper::width(config)?);
+        keys.set("feed_forward_length", hyper::feed_forward(config)?);
         keys.set("attention.head_count", hyper::head_count(config)?);
         keys.set("attention.layer_norm_epsilon", hyper::layer_norm_epsilon(config)?);
         keys.file_type(file_type);

@@ -49,7 +49,7 @@ impl Family for Bloom {
         metadata: &mut Metadata<'static>,
     ) -> Result<(), Error> {
         hyper::expect(config, "apply_residual_connection_post_layernorm", false)?;
-        let width = hyper::embedding_length(config)?;
+        let width = hyper::width(config)?;
         let heads = hyper::head_count(config)?;
         let mut keys = Keys::new(self.architecture(), metadata);
         // ALiBi knows no longest context; without a statement the width stands in.

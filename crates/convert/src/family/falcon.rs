@@ -55,7 +55,7 @@ impl Family for Falcon {
         for (field, value) in [("alibi", false), ("bias", false), ("parallel_attn", true)] {
             hyper::expect(config, field, value)?;
         }
-        let width = hyper::embedding_length(config)?;
+        let width = hyper::width(config)?;
         let feed_forward = config.u32(&["ffn_hidden_size"])?;
         let mut keys = Keys::new(self.architecture(), metadata);
         keys.set("context_length", config.u32(&["max_position_embeddings"])?.unwrap_or(CONTEXT));

@@ -50,7 +50,7 @@ impl Family for Gpt2 {
         metadata: &mut Metadata<'static>,
     ) -> Result<(), Error> {
         hyper::expect(config, "scale_attn_by_inverse_layer_idx", false)?;
-        let width = hyper::embedding_length(config)?;
+        let width = hyper::width(config)?;
         let mut keys = Keys::new(self.architecture(), metadata);
         keys.set("block_count", hyper::block_count(config)?);
         keys.set(
@@ -66,20 +66,12 @@ impl Family for Gpt2 {
     }
 
     fn tensor(&self, _config: &Config, name: &str) -> Result<Target, Error> {
-        if is_mask(name) {
-            return Ok(Target::Dropped);
-        }
         let Some(mapped) = mapped(name) else { return Ok(Target::Unknown) };
         // The layers are convolutions of width 1, whose matrices are stored the other way round.
         let ends = [".c_attn.weight", ".c_proj.weight", ".c_fc.weight"];
         let transposed = ends.iter().any(|end| name.ends_with(end));
         Ok(Target::one(mapped, Vec::from_iter(transposed.then_some(Step::Transpose))))
     }
-}
-
-/// The causal mask, which old versions of `transformers` stored in every layer.
-pub(super) fn is_mask(name: &str) -> bool {
-    name.ends_with(".attn.bias") || name.ends_with(".attn.masked_bias")
 }
 
 /// Our name for a tensor of GPT-2 or of a model that copied its names.

@@ -8,7 +8,7 @@ use gguf::Metadata;
 
 use super::hyper::{self, Keys};
 use super::names::{Name, Table};
-use super::{Family, Target, gpt2};
+use super::{Family, Target};
 use crate::Error;
 use crate::config::Config;
 use crate::vocab;
@@ -52,7 +52,7 @@ impl Family for GptJ {
         metadata: &mut Metadata<'static>,
     ) -> Result<(), Error> {
         hyper::expect(config, "rotary", true)?;
-        let width = hyper::embedding_length(config)?;
+        let width = hyper::width(config)?;
         let rotated = config.require_u32(&["rotary_dim"], "the rotated dimensions of a head")?;
         let mut keys = Keys::new(self.architecture(), metadata);
         keys.set("context_length", hyper::context_length(config)?);
@@ -67,9 +67,6 @@ impl Family for GptJ {
     }
 
     fn tensor(&self, _config: &Config, name: &str) -> Result<Target, Error> {
-        if gpt2::is_mask(name) {
-            return Ok(Target::Dropped);
-        }
-        Ok(Target::named(Name::parse(name).and_then(|name| name.mapped(NAMES))))
+        Ok(Target::renamed(Name::parse(name).and_then(|name| name.mapped(NAMES))))
     }
 }

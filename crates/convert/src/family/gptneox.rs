@@ -25,9 +25,6 @@ const NAMES: Table = &[
     ("gpt_neox.layers.{}.mlp.dense_4h_to_h", "blk.{}.ffn_down"),
 ];
 
-/// What checkpoints hold beside weights: the causal mask and the frequencies.
-const BUFFERS: [&str; 3] = [".attention.bias", ".attention.masked_bias", ".rotary_emb.inv_freq"];
-
 /// The share of a head that is rotated where nothing is said, as in `transformers`.
 const ROTARY_SHARE: f64 = 0.25;
 
@@ -55,17 +52,13 @@ impl Family for GptNeoX {
         _file_type: u32,
         metadata: &mut Metadata<'static>,
     ) -> Result<(), Error> {
-        let feed_forward = &["intermediate_size"];
-        let share = hyper::rotary_share(config, &["rotary_pct"])?.unwrap_or(ROTARY_SHARE);
+        let head_dim = hyper::head_dim(config)?;
         let mut keys = Keys::new(self.architecture(), metadata);
         keys.set("context_length", hyper::context_length(config)?);
-        keys.set("embedding_length", hyper::embedding_length(config)?);
+        keys.set("embedding_length", hyper::width(config)?);
         keys.set("block_count", hyper::block_count(config)?);
-        keys.set(
-            "feed_forward_length",
-            config.require_u32(feed_forward, "the feed-forward width")?,
-        );
-        keys.set("rope.dimension_count", (share * f64::from(hyper::head_dim(config)?)) as u32);
+        keys.set("feed_forward_length", hyper::feed_forward(config)?);
+        keys.set("rope.dimension_count", hyper::rotated_dims(config, head_dim, ROTARY_SHARE)?);
         keys.unusual_rope_base(config)?;
         keys.set("attention.head_count", hyper::head_count(config)?);
         keys.set("use_parallel_residual", config.bool("use_parallel_residual")?.unwrap_or(true));
@@ -74,9 +67,6 @@ impl Family for GptNeoX {
     }
 
     fn tensor(&self, config: &Config, name: &str) -> Result<Target, Error> {
-        if BUFFERS.iter().any(|end| name.ends_with(end)) {
-            return Ok(Target::Dropped);
-        }
         let mapped = Name::parse(name).and_then(|name| name.mapped(NAMES));
         let Some(mapped) = mapped else { return Ok(Target::Unknown) };
         let step = mapped.contains(".attn_qkv.").then(|| hyper::sort_heads(config)).transpose()?;

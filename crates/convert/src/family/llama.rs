@@ -7,7 +7,6 @@ use super::names::{LLAMA_LIKE, Name, Table, captures};
 use super::{Family, Made, Part, Target};
 use crate::Error;
 use crate::config::Config;
-use crate::step::Step;
 use crate::vocab;
 
 pub(super) struct Llama;
@@ -77,23 +76,11 @@ impl Family for Llama {
         let parsed = Name::parse(name);
         let mapped =
             parsed.and_then(|name| name.mapped(LLAMA_LIKE).or_else(|| name.mapped(MIXTURE)));
-        let Some(mapped) = mapped else { return Ok(Target::Unknown) };
-        // Llama's rotary embedding turns pairs of neighbours; the checkpoint is arranged for the
-        // form that turns the first half against the second.
-        let heads = if mapped.contains(".attn_q.") {
-            Some(hyper::head_count(config)?)
-        } else if mapped.contains(".attn_k.") {
-            Some(hyper::head_count_kv(config)?)
-        } else {
-            None
-        };
-        let step = heads.map(|heads| Step::InterleaveHalves { heads: heads.into() });
-        Ok(Target::one(mapped, Vec::from_iter(step)))
+        hyper::llama_order(config, mapped)
     }
 
     fn computed(&self, config: &Config) -> Result<Vec<(String, Vec<f32>)>, Error> {
-        let factors = hyper::llama3_factors(config)?;
-        Ok(factors.map(|factors| ("rope_freqs.weight".to_owned(), factors)).into_iter().collect())
+        hyper::rope_freqs(config)
     }
 }
 

@@ -67,18 +67,6 @@ impl Family for Mamba {
         &["gpt-2"]
     }
 
-    /// The embedding is padded to a multiple of some number, which the configuration leaves out
-    /// of account.
-    fn vocab_size(&self, config: &Config) -> Result<Option<u32>, Error> {
-        let default = match self {
-            Self::First => 8,
-            Self::Second => 16,
-        };
-        let multiple = config.u32(&["pad_vocab_size_multiple"])?.unwrap_or(default).max(1);
-        let size = config.u32(&["vocab_size"])?;
-        Ok(size.map(|size| size.div_ceil(multiple).saturating_mul(multiple)))
-    }
-
     fn metadata(
         &self,
         config: &Config,
@@ -237,12 +225,5 @@ mod tests {
         assert_eq!(norm, [reshape(&[64, 2])]);
         let (_, convolution) = steps("backbone.layers.1.mixer.conv1d.weight");
         assert_eq!(convolution, [reshape(&[4, 128 + 2 * 2 * 8])]);
-    }
-
-    #[test]
-    fn the_embedding_is_padded() {
-        let size = |config| Mamba::First.vocab_size(&Config::of(config)).unwrap();
-        assert_eq!(size(json!({"vocab_size": 50277})), Some(50280));
-        assert_eq!(size(json!({"vocab_size": 50277, "pad_vocab_size_multiple": 1})), Some(50277));
     }
 }

@@ -89,6 +89,6 @@ impl Family for Mpt {
         if let Some(&[block]) = captures(ACTIVATION_SCALES, name).as_deref() {
             return Ok(Target::one(format!("blk.{block}.ffn.act.scales"), []));
         }
-        Ok(Target::named(Name::parse(name).and_then(|name| name.mapped(NAMES))))
+        Ok(Target::renamed(Name::parse(name).and_then(|name| name.mapped(NAMES))))
     }
 }

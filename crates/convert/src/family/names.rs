@@ -24,6 +24,18 @@ pub(super) const LLAMA_LIKE: Table = &[
     ("model.layers.{}.mlp.down_proj", "blk.{}.ffn_down"),
 ];
 
+/// Our name for a foreign one, from the first of these tables that has it.
+pub(super) fn renamed(name: &str, tables: &[Table]) -> Option<String> {
+    let name = Name::parse(name)?;
+    tables.iter().find_map(|table| name.mapped(table))
+}
+
+/// The number of the block that a tensor of the usual names belongs to.
+pub(super) fn block_of(name: &str) -> Option<u32> {
+    let rest = name.strip_prefix("model.layers.")?;
+    rest[..rest.find('.')?].parse().ok()
+}
+
 /// A foreign tensor name, taken apart.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Name<'a> {

@@ -72,19 +72,17 @@ impl Family for NomicBert {
         let mut keys = Keys::new(self.architecture(), metadata);
         keys.set("block_count", hyper::block_count(config)?);
         keys.set("context_length", positions.min(trained));
-        keys.set("embedding_length", hyper::embedding_length(config)?);
-        keys.set(
-            "feed_forward_length",
-            config.require_u32(&["n_inner"], "the feed-forward width")?,
-        );
+        keys.set("embedding_length", hyper::width(config)?);
+        keys.set("feed_forward_length", hyper::feed_forward(config)?);
         keys.set("attention.head_count", hyper::head_count(config)?);
-        keys.rope_base(config)?;
+        let base = config.require_f32(&["rope_theta", "rotary_emb_base"], "the base frequency")?;
+        keys.set("rope.freq_base", base);
         keys.set("attention.layer_norm_epsilon", hyper::layer_norm_epsilon(config)?);
         keys.file_type(file_type);
         embedding_keys(&mut keys, config)
     }
 
     fn tensor(&self, _config: &Config, name: &str) -> Result<Target, Error> {
-        Ok(Target::named(Name::parse(name).and_then(|name| name.mapped(NAMES))))
+        Ok(Target::renamed(Name::parse(name).and_then(|name| name.mapped(NAMES))))
     }
 }

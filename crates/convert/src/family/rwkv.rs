@@ -95,12 +95,12 @@ impl Family for Rwkv4 {
                 return Ok(Target::one(format!("blk.{block}.{ours}.weight"), Vec::from_iter(step)));
             }
         }
-        Ok(Target::named(Name::parse(name).and_then(|name| name.mapped(NAMES))))
+        Ok(Target::renamed(Name::parse(name).and_then(|name| name.mapped(NAMES))))
     }
 }
 
 fn width(config: &Config) -> Result<u32, Error> {
-    let width = hyper::embedding_length(config)?;
+    let width = hyper::width(config)?;
     match config.u32(&["attention_hidden_size"])? {
         Some(other) if other != width => {
             let what = format!("`attention_hidden_size` is {other}, `hidden_size` is {width}");

@@ -35,7 +35,7 @@ impl Family for StarCoder {
         file_type: u32,
         metadata: &mut Metadata<'static>,
     ) -> Result<(), Error> {
-        let width = hyper::embedding_length(config)?;
+        let width = hyper::width(config)?;
         let heads = hyper::head_count(config)?;
         let mut keys = Keys::new(self.architecture(), metadata);
         keys.set("context_length", config.require_u32(&["n_positions"], "the longest context")?);
@@ -50,9 +50,6 @@ impl Family for StarCoder {
     }
 
     fn tensor(&self, config: &Config, name: &str) -> Result<Target, Error> {
-        if gpt2::is_mask(name) {
-            return Ok(Target::Dropped);
-        }
         let Some(mapped) = gpt2::mapped(name) else { return Ok(Target::Unknown) };
         // With keys and values for every head, all three are stored head by head.
         let step = if mapped.contains(".attn_qkv.") && !is_multi_query(config)? {
@@ -94,22 +91,24 @@ impl Family for StarCoder2 {
         &["starcoder"]
     }
 
+    fn complete(&self, config: &mut Config) -> Result<(), Error> {
+        config.default("rope_theta", 10000.0);
+        config.default("norm_epsilon", 1e-5);
+        Ok(())
+    }
+
     fn metadata(
         &self,
         config: &Config,
         file_type: u32,
         metadata: &mut Metadata<'static>,
     ) -> Result<(), Error> {
-        let head_dim = hyper::stated_head_dim(config)?;
-        Keys::new(self.architecture(), metadata).decoder(config, head_dim, file_type)
+        Keys::new(self.architecture(), metadata).stated(config, file_type)
     }
 
     fn tensor(&self, _config: &Config, name: &str) -> Result<Target, Error> {
-        if name.ends_with(".rotary_emb.inv_freq") {
-            return Ok(Target::Dropped);
-        }
         let parsed = Name::parse(name);
         let mapped = parsed.and_then(|name| name.mapped(NAMES).or_else(|| name.mapped(LLAMA_LIKE)));
-        Ok(Target::named(mapped))
+        Ok(Target::renamed(mapped))
     }
 }

@@ -137,6 +137,6 @@ impl Family for T5 {
             let decoder = || name.mapped(DECODER).filter(|_| matches!(self, Self::Both));
             name.mapped(ENCODER).or_else(decoder)
         });
-        Ok(Target::named(mapped))
+        Ok(Target::renamed(mapped))
     }
 }

@@ -100,6 +100,6 @@ impl Family for Whisper {
             return Ok(Target::Dropped);
         }
         let plain = name.strip_prefix("model.").unwrap_or(name);
-        Ok(Target::named(Name::parse(plain).and_then(|name| name.mapped(NAMES))))
+        Ok(Target::renamed(Name::parse(plain).and_then(|name| name.mapped(NAMES))))
     }
 }

@@ -18,6 +18,7 @@ mod sentencepiece;
 mod special;
 mod token;
 mod unigram;
+mod variants;
 mod word_piece;
 
 use std::path::Path;
@@ -50,6 +51,23 @@ pub enum Kind {
     T5,
     /// `rwkv_vocab_v20230424.txt`, else as [`Kind::Bpe`].
     Rwkv,
+    /// `tokenizer.model`: MiniCPM, Baichuan.
+    SentencePiece,
+    /// `tokenizer.model`, else a `tokenizer.json` of SentencePiece style or a byte-level one, and
+    /// no space in front of texts: Gemma.
+    Gemma {
+        /// The first generation, whose end of a turn the configuration does not tell.
+        first: bool,
+    },
+    /// `tokenizer.model` with what `tokenizer.json` adds, as it is flagged there: Phi 3. Byte-level
+    /// for Phi 4.
+    Phi3,
+    /// As Phi 3, with the changes that chat models make.
+    InternLm2,
+    /// A byte-level `tokenizer.json` with special tokens that no file names by their role: GLM 4.
+    Glm4,
+    /// The same, without a token that begins texts.
+    ChatGlm,
 }
 
 /// What the caller knows beyond the tokenizer files.
@@ -100,6 +118,12 @@ pub fn load(dir: &Path, kind: Kind, options: &Options) -> Result<Vocabulary, Err
         Kind::T5 => out.t5()?,
         Kind::Rwkv if rwkv_world::path(&out.files).is_file() => out.rwkv_world()?,
         Kind::Rwkv => out.bpe()?,
+        Kind::SentencePiece => out.sentencepiece()?,
+        Kind::Gemma { first } => out.gemma(first)?,
+        Kind::Phi3 => out.phi3()?,
+        Kind::InternLm2 => out.internlm2()?,
+        Kind::Glm4 => out.glm(&variants::GLM4)?,
+        Kind::ChatGlm => out.glm(&variants::CHATGLM)?,
     }
     let Builder { metadata, notes, len, .. } = out;
     Ok(Vocabulary { metadata, len, notes })
@@ -140,7 +164,8 @@ impl Builder<'_> {
         self.notes.extend(model.notes(self.metadata.bool("tokenizer.ggml.add_space_prefix")));
         let tokens =
             sentencepiece::tokens(model, &self.files, self.options.vocab_size, &mut self.notes)?;
-        self.scored_tokens(&tokens)
+        self.scored_tokens(&tokens)?.write(&mut self.metadata);
+        Ok(())
     }
 
     fn llama_hf(&mut self) -> Result<(), Error> {
@@ -151,18 +176,22 @@ impl Builder<'_> {
                 tokens.len()
             ));
         }
-        self.scored_tokens(&tokens)
+        self.scored_tokens(&tokens)?.write(&mut self.metadata);
+        Ok(())
     }
 
-    fn scored_tokens(&mut self, tokens: &[Token]) -> Result<(), Error> {
+    fn scored_tokens(&mut self, tokens: &[Token]) -> Result<SpecialTokens, Error> {
         self.tokens("llama", "default".to_owned(), tokens, true);
-        self.special_tokens(Some(tokens.len() as u64))
+        self.special_tokens(tokens.len())
     }
 
-    /// Special tokens whose ids are below `limit`.
-    fn special_tokens(&mut self, limit: Option<u64>) -> Result<(), Error> {
-        let special = SpecialTokens::read(&self.files, &special::TYPES, limit, &mut self.notes)?;
-        special.write(&mut self.metadata);
+    /// Special tokens, in a vocabulary of this many tokens.
+    fn special_tokens(&mut self, len: usize) -> Result<SpecialTokens, Error> {
+        SpecialTokens::read(&self.files, &special::TYPES, Some(len as u64), &mut self.notes)
+    }
+
+    fn bpe(&mut self) -> Result<(), Error> {
+        self.byte_level_tokens()?.write(&mut self.metadata);
         Ok(())
     }
 
@@ -210,7 +239,7 @@ impl Builder<'_> {
         }
     }
 
-    fn bpe(&mut self) -> Result<(), Error> {
+    fn byte_level_tokens(&mut self) -> Result<SpecialTokens, Error> {
         self.files.assemble(&mut self.notes)?;
         let pre = self.pre()?;
         let tokens = bpe::tokens(&self.files, "BPE", self.options.vocab_size, &mut self.notes)?;
@@ -219,7 +248,7 @@ impl Builder<'_> {
         if !merges.is_empty() {
             self.metadata.set("tokenizer.ggml.merges", Array::from_strings(&merges));
         }
-        self.special_tokens(None)
+        SpecialTokens::read(&self.files, &special::TYPES, None, &mut self.notes)
     }
 
     fn tokens(&mut self, model: &'static str, pre: String, tokens: &[Token], scored: bool) {

@@ -123,6 +123,16 @@ impl Model {
         Ok(())
     }
 
+    /// Whether texts begin with a space.
+    pub fn adds_dummy_prefix(&self) -> bool {
+        self.add_dummy_prefix
+    }
+
+    /// The pieces, to be changed.
+    pub fn pieces_mut(&mut self) -> &mut [Token] {
+        &mut self.pieces
+    }
+
     /// Where runtimes will tokenize otherwise than SentencePiece does.
     ///
     /// `add_space_prefix` is the value of that key, which tells runtimes to put a space in front
@@ -168,21 +178,37 @@ pub(super) fn tokens(
     vocab_size: Option<u64>,
     notes: &mut Vec<String>,
 ) -> Result<Vec<Token>, Error> {
-    let mut tokens = tokens_of_model(model, files, vocab_size, notes)?;
+    let mut tokens = pieces(model, files, vocab_size, notes)?;
     for (id, AddedToken { content, special, .. }) in files.added_tokens_decoder()? {
-        if let Some(old) = usize::try_from(id).ok().and_then(|id| tokens.get(id))
-            && old.kind != TokenKind::Unused
-            && old.text != content
-        {
-            notes.push(format!("token {id} is {content:?} instead of {:?}", old.text));
-        }
-        place(&mut tokens, id, Token::added(content, special), notes);
+        replace(&mut tokens, id, Token::added(content, special), notes);
+    }
+    Ok(tokens)
+}
+
+/// The same, with what `tokenizer.json` adds too, and every added token of the kind that its flag
+/// says and with the text that stands there.
+pub(super) fn tokens_as_flagged(
+    model: Model,
+    files: &Files,
+    vocab_size: Option<u64>,
+    notes: &mut Vec<String>,
+) -> Result<Vec<Token>, Error> {
+    let mut tokens = pieces(model, files, vocab_size, notes)?;
+    let listed = files.added_tokens().filter_map(|entry| {
+        let id = entry.get("id").and_then(serde_json::Value::as_u64)?;
+        Some((id, AddedToken::parse(entry)?))
+    });
+    for (id, AddedToken { content, special, .. }) in
+        files.added_tokens_decoder()?.into_iter().chain(listed)
+    {
+        let kind = if special { TokenKind::Control } else { TokenKind::UserDefined };
+        replace(&mut tokens, id, Token { text: content, score: ADDED_SCORE, kind }, notes);
     }
     Ok(tokens)
 }
 
 /// The tokens of `model` with those of `added_tokens.json`, padded to `vocab_size`.
-pub(super) fn tokens_of_model(
+pub(super) fn pieces(
     model: Model,
     files: &Files,
     vocab_size: Option<u64>,
@@ -220,6 +246,17 @@ pub(super) fn tokens_of_model(
         place(&mut tokens, id, token, notes);
     }
     Ok(tokens)
+}
+
+/// Puts a token at its id, with a note if there is another one.
+fn replace(tokens: &mut [Token], id: u64, token: Token, notes: &mut Vec<String>) {
+    if let Some(old) = usize::try_from(id).ok().and_then(|id| tokens.get(id))
+        && old.kind != TokenKind::Unused
+        && old.text != token.text
+    {
+        notes.push(format!("token {id} is {:?} instead of {:?}", token.text, old.text));
+    }
+    place(tokens, id, token, notes);
 }
 
 fn place(tokens: &mut [Token], id: u64, token: Token, notes: &mut Vec<String>) {

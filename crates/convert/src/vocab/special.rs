@@ -139,6 +139,21 @@ impl SpecialTokens {
         }
     }
 
+    /// The id for a role, unless it has one.
+    pub fn default_id(&mut self, role: &'static str, id: u32) {
+        if !self.ids.iter().any(|(r, _)| *r == role) {
+            self.ids.push((role, id));
+        }
+    }
+
+    /// The id for a role, whatever it had.
+    pub fn replace_id(&mut self, role: &'static str, id: u32) {
+        match self.ids.iter_mut().find(|(r, _)| *r == role) {
+            Some((_, old)) => *old = id,
+            None => self.ids.push((role, id)),
+        }
+    }
+
     /// The first id for a role counts.
     fn set_id(&mut self, role: &'static str, id: i64, limit: Option<u64>, notes: &mut Vec<String>) {
         let fits = |id: &u32| limit.is_none_or(|limit| u64::from(*id) < limit);

@@ -52,7 +52,7 @@ impl Builder<'_> {
             space_prefix: model.add_dummy_prefix,
             fold_spaces: model.remove_extra_whitespaces,
             charsmap: model.charsmap.clone(),
-            tokens: sentencepiece::tokens_of_model(
+            tokens: sentencepiece::pieces(
                 model,
                 &self.files,
                 self.options.vocab_size,
@@ -83,7 +83,8 @@ impl Builder<'_> {
         if !charsmap.is_empty() {
             self.metadata.set("tokenizer.ggml.precompiled_charsmap", Array::from(&charsmap[..]));
         }
-        self.special_tokens(Some(tokens.len() as u64))
+        self.special_tokens(tokens.len())?.write(&mut self.metadata);
+        Ok(())
     }
 
     /// A SentencePiece model with ids as XLM-RoBERTa has them: four special tokens of its own

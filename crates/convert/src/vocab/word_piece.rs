@@ -19,7 +19,8 @@ impl Builder<'_> {
         self.token_type_count();
         let pre = self.options.pre.unwrap_or(PRE);
         self.tokens("bert", pre.to_owned(), &tokens, false);
-        self.special_tokens(Some(tokens.len() as u64))
+        self.special_tokens(tokens.len())?.write(&mut self.metadata);
+        Ok(())
     }
 
     /// Programs cut text for this kind of vocabulary in one way, whatever the file says.
