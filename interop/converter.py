@@ -575,10 +575,13 @@ def gpt_oss():
 
 
 def write_checkpoint(folder, made, tensors, tokenizer):
-    """config.json, the tokenizer's files and BF16 weights; norms around one, the rest around zero."""
+    """config.json, the tokenizer's files (of a folder, or made by a function) and BF16 weights; norms
+    around one, the rest around zero."""
     folder.mkdir()
     (folder / "config.json").write_text(json.dumps(made))
-    for file in tokenizer.iterdir():
+    if callable(tokenizer):
+        tokenizer(folder)
+    for file in [] if callable(tokenizer) else tokenizer.iterdir():
         if file.name.startswith(("tokenizer", "special_tokens", "vocab", "merges", "added")):
             if file.name != "tokenizer_cases.json":
                 shutil.copyfile(file, folder / file.name)
@@ -664,7 +667,7 @@ def differences(theirs, ours):
 def run(binary, llama_cpp, zoo, name, work):
     made, tensors, tokenizer, pre = CASES[name]()
     folder = work / name
-    write_checkpoint(folder, made, tensors, zoo / tokenizer)
+    write_checkpoint(folder, made, tensors, tokenizer if callable(tokenizer) else zoo / tokenizer)
     for outtype in ("f32", "f16"):
         theirs, ours = work / f"{name}.theirs.gguf", work / f"{name}.ours.gguf"
         official(llama_cpp, folder, theirs, outtype, pre)
