@@ -55,11 +55,22 @@ impl Config {
     /// # Errors
     /// If there is none.
     pub fn class(&self) -> Result<&str, Error> {
-        self.root
-            .get("architectures")
-            .and_then(|names| names.get(0))
-            .and_then(Value::as_str)
-            .ok_or_else(|| self.missing("architectures", "the class of the model"))
+        let stated = self.root.get("architectures").and_then(|names| names.get(0)?.as_str());
+        // The authors of Mamba write configurations of their own.
+        let mamba = || match self.root.get("ssm_cfg")?["layer"].as_str() {
+            Some("Mamba2") => Some("Mamba2ForCausalLM"),
+            _ => Some("MambaForCausalLM"),
+        };
+        stated.or_else(mamba).ok_or_else(|| self.missing("architectures", "the class of the model"))
+    }
+
+    /// The object in a field as a configuration of its own; an empty one if there is none.
+    pub fn part(&self, name: &str) -> Self {
+        let part = self.root.get(name).filter(|part| part.is_object());
+        Self {
+            path: self.path.clone(),
+            root: part.cloned().unwrap_or_else(|| Value::Object(Default::default())),
+        }
     }
 
     /// Takes the model for one of another class.
@@ -106,18 +117,33 @@ impl Config {
     /// # Errors
     /// If the field is of another type.
     pub fn f32(&self, names: &[&str]) -> Result<Option<f32>, Error> {
-        let Some((name, value)) = self.find(names) else { return Ok(None) };
-        let number = value.as_f64().map(|number| number as f32);
-        number.map(Some).ok_or_else(|| self.wrong(name, value, "a number"))
+        Ok(self.f64(names)?.map(|number| number as f32))
     }
 
-    /// As [`Config::f32`], before it is rounded to that.
+    /// As [`Config::f32`], in the precision of the file.
     ///
     /// # Errors
     /// If the field is of another type.
-    pub(crate) fn f64(&self, names: &[&str]) -> Result<Option<f64>, Error> {
+    pub fn f64(&self, names: &[&str]) -> Result<Option<f64>, Error> {
         let Some((name, value)) = self.find(names) else { return Ok(None) };
         value.as_f64().map(Some).ok_or_else(|| self.wrong(name, value, "a number"))
+    }
+
+    /// A truth value, if it is there.
+    ///
+    /// # Errors
+    /// If the field is of another type.
+    pub fn bool(&self, name: &str) -> Result<Option<bool>, Error> {
+        let Some((name, value)) = self.find(&[name]) else { return Ok(None) };
+        value.as_bool().map(Some).ok_or_else(|| self.wrong(name, value, "true or false"))
+    }
+
+    /// As [`Config::f32`], for a field that must be there.
+    ///
+    /// # Errors
+    /// Also if it is missing.
+    pub fn require_f32(&self, names: &[&str], meaning: &str) -> Result<f32, Error> {
+        self.f32(names)?.ok_or_else(|| self.missing(names[0], meaning))
     }
 
     /// As [`Config::f64`], for a field that must be there.
@@ -126,15 +152,6 @@ impl Config {
     /// Also if it is missing.
     pub(crate) fn require_f64(&self, names: &[&str], meaning: &str) -> Result<f64, Error> {
         self.f64(names)?.ok_or_else(|| self.missing(names[0], meaning))
-    }
-
-    /// A truth value that is there.
-    ///
-    /// # Errors
-    /// If the field is of another type.
-    pub(crate) fn bool(&self, name: &str) -> Result<Option<bool>, Error> {
-        let Some((name, value)) = self.find(&[name]) else { return Ok(None) };
-        value.as_bool().map(Some).ok_or_else(|| self.wrong(name, value, "true or false"))
     }
 
     /// As [`Config::u32`], for a field that must be there and not be zero.

@@ -193,6 +193,8 @@ pub(crate) fn tensors<'a>(
         let name = foreign::text_name(&entry.name);
         let made = match family.tensor(config, &name)? {
             Target::Made(made) => made,
+            Target::Shared(name) if tensors.iter().any(|tensor| tensor.name == name) => continue,
+            Target::Shared(name) => vec![Made { name: name.to_owned(), steps: vec![], part: None }],
             Target::Dropped => continue,
             Target::DroppedIfZero => {
                 require_zeros(checkpoint, entry)?;
@@ -213,6 +215,9 @@ pub(crate) fn tensors<'a>(
                 let what = format!("tensor `{}` {what}", entry.name);
                 Error::input(&checkpoint.path_of(entry), what, CONFIG_OF_ANOTHER)
             };
+            if INTEGERS.contains(&entry.tensor_type) {
+                return Err(fault(format!("is stored as {}, as no weight is", entry.tensor_type)));
+            }
             let stored = Tensor { name: name.clone(), ..whole(checkpoint, entry)? };
             let tensor = steps.into_iter().try_fold(stored, Tensor::changed).map_err(fault)?;
             let Some(Part { index, count }) = part else {
@@ -244,7 +249,11 @@ pub(crate) fn tensors<'a>(
     Ok(tensors)
 }
 
-/// Tensors that the family has no place for end the conversion: all are named, up to a screenful.
+/// How masks and tables are stored, but no weights.
+const INTEGERS: [TensorType; 4] =
+    [TensorType::I8, TensorType::I16, TensorType::I32, TensorType::I64];
+
+/// Tensors that the family has no place for end the conversion: they are named, up to a screenful.
 fn refuse_unknown(
     unknown: &[&Entry],
     family: &dyn Family,
@@ -254,12 +263,10 @@ fn refuse_unknown(
     let [first, others @ ..] = unknown else { return Ok(()) };
     let mut what = format!("tensor `{}` belongs to no {} model", first.name, family.architecture());
     if !others.is_empty() {
-        what += &format!(", and {} more do not:", others.len());
-        for other in others.iter().take(LISTED) {
-            what += &format!("\n  {}", other.name);
-        }
+        let names: Vec<_> = others.iter().take(LISTED).map(|other| &*other.name).collect();
+        what += &format!(", and {} more do not: {}", others.len(), names.join(", "));
         if others.len() > LISTED {
-            what += &format!("\n  and {} more", others.len() - LISTED);
+            what += ", ...";
         }
     }
     let help = "check that the weights go with `config.json`";

@@ -75,7 +75,8 @@ impl Function {
     fn of(self, x: f32) -> f32 {
         match self {
             Self::PlusOne => x + 1.0,
-            Self::MinusExp => -x.exp(),
+            // In double precision, as that of single precision differs from machine to machine.
+            Self::MinusExp => -(f64::from(x).exp() as f32),
             Self::Times(c) => x * c,
             Self::MinusOne => x - 1.0,
             Self::LnOfMinus => (-x).ln(),

@@ -107,6 +107,11 @@ impl<'m> Keys<'m> {
         self.metadata.set("general.file_type", file_type);
     }
 
+    /// A key of the tokenizer that stands among those of the model.
+    pub(super) fn before_vocabulary(&mut self, key: &'static str, value: bool) {
+        self.metadata.set(key, value);
+    }
+
     /// The base frequency, for families where programs take 10000 and the official converter
     /// writes no key: then it is only written where it is another.
     pub(super) fn unusual_rope_base(&mut self, config: &Config) -> Result<(), Error> {
@@ -165,7 +170,7 @@ const EXPERT_COUNT: &[&str] = &["num_local_experts", "num_experts", "n_routed_ex
 const BLOCK_COUNT: &[&str] = &["num_hidden_layers", "n_layers", "n_layer", "num_layers"];
 const CONTEXT_LENGTH: &[&str] =
     &["max_position_embeddings", "n_ctx", "n_positions", "max_sequence_length", "model_max_length"];
-const EMBEDDING_LENGTH: &[&str] = &["hidden_size", "n_embd", "dim"];
+const EMBEDDING_LENGTH: &[&str] = &["hidden_size", "n_embd", "n_embed", "dim"];
 
 /// Blocks.
 pub(super) fn block_count(config: &Config) -> Result<u32, Error> {
@@ -185,6 +190,34 @@ pub(super) fn width(config: &Config) -> Result<u32, Error> {
 /// The feed-forward width.
 pub(super) fn feed_forward(config: &Config) -> Result<u32, Error> {
     config.require_u32(FEED_FORWARD, "the feed-forward width")
+}
+
+/// The width inside the feed-forward layer where it is four times the model's unless stated.
+pub(super) fn inner_width(config: &Config, width: u32) -> Result<u32, Error> {
+    Ok(config.u32(&["n_inner"])?.unwrap_or(width.saturating_mul(4)))
+}
+
+/// The epsilon of norms that take away the mean.
+pub(super) fn layer_norm_epsilon(config: &Config) -> Result<f32, Error> {
+    config.require_f32(EPSILON, "what the norms add before they divide")
+}
+
+/// Queries, keys and values that are stored head by head, sorted by kind.
+pub(super) fn sort_heads(config: &Config) -> Result<Step, Error> {
+    let head_dim = u64::from(head_dim(config)?);
+    Ok(Step::Regroup { groups: head_count(config)?.into(), kinds: [head_dim; 3] })
+}
+
+/// Fails if a field asks for what no program computes with this architecture.
+pub(super) fn expect(config: &Config, field: &str, expected: bool) -> Result<(), Error> {
+    match config.bool(field)? {
+        Some(stated) if stated != expected => {
+            let what = format!("`{field}` is {stated}, which no program computes");
+            let help = "this model cannot be converted; correct the field if it is wrong";
+            Err(Error::input(config.path(), what, help))
+        }
+        _ => Ok(()),
+    }
 }
 
 /// Experts.

@@ -4,24 +4,40 @@
 //! of ours, and what happens to its rows on the way.
 
 mod baichuan;
+mod bert;
+mod bloom;
+mod chatglm;
 mod cohere;
 mod deepseek;
 mod experts;
+mod falcon;
 pub(crate) mod foreign;
 mod gemma;
 mod glm;
+mod gpt2;
+mod gpt_oss;
+mod gptj;
+mod gptneox;
 mod granite;
 mod hyper;
 mod internlm2;
 mod llama;
+mod llama4;
+mod mamba;
 mod minicpm;
+mod mpt;
 pub(crate) mod names;
+mod nomic_bert;
 mod olmo;
 mod phi;
 mod qwen;
 mod qwen_moe;
+mod rwkv;
 mod smollm3;
 mod stablelm;
+mod starcoder;
+mod t5;
+mod whisper;
 
 use gguf::Metadata;
 
@@ -107,6 +123,9 @@ pub(crate) struct Exported {
 pub(crate) enum Target {
     /// What is made of it: mostly one tensor; several where it is stored fused.
     Made(Vec<Made>),
+    /// The tensor of this name, unless another foreign tensor has become it already: what a
+    /// checkpoint may store more than once.
+    Shared(&'static str),
     /// Nothing: a buffer that programs compute themselves.
     Dropped,
     /// Nothing, provided that it holds zeros: programs have no place for it.
@@ -154,6 +173,23 @@ const FAMILIES: &[&dyn Family] = &[
     &llama::Llama,
     &qwen::QWEN2,
     &qwen::QWEN3,
+    &gpt2::Gpt2,
+    &gptj::GptJ,
+    &gptneox::GptNeoX,
+    &mpt::Mpt,
+    &bloom::Bloom,
+    &falcon::Falcon,
+    &starcoder::StarCoder,
+    &starcoder::StarCoder2,
+    &mamba::Mamba::First,
+    &mamba::Mamba::Second,
+    &rwkv::Rwkv4,
+    &whisper::Whisper,
+    &bert::Bert::Bert,
+    &bert::Bert::Roberta,
+    &nomic_bert::NomicBert,
+    &t5::T5::Both,
+    &t5::T5::Encoder,
     &qwen_moe::QWEN2,
     &qwen_moe::QWEN3,
     &gemma::GEMMA,
@@ -174,6 +210,9 @@ const FAMILIES: &[&dyn Family] = &[
     &deepseek::DeepSeek2,
     &glm::Glm4,
     &baichuan::Baichuan,
+    &chatglm::ChatGlm,
+    &llama4::Llama4,
+    &gpt_oss::GptOss,
 ];
 
 /// The family that converts this class.

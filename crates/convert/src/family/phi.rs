@@ -56,9 +56,8 @@ impl Family for Phi2 {
         keys.set("attention.layer_norm_epsilon", epsilon);
         keys.set("rope.dimension_count", rotated);
         keys.file_type(file_type);
-        keys.unusual_rope_base(config)?;
-        metadata.set("tokenizer.ggml.add_bos_token", false);
-        Ok(())
+        keys.before_vocabulary("tokenizer.ggml.add_bos_token", false);
+        keys.unusual_rope_base(config)
     }
 
     fn tensor(&self, _config: &Config, name: &str) -> Result<Target, Error> {

@@ -283,7 +283,7 @@ fn tensors<'a>(
         }
         let made = match family.tensor(config, &format!("{module}.weight"))? {
             Target::Made(made) => made,
-            Target::Dropped | Target::DroppedIfZero | Target::Unknown => {
+            Target::Dropped | Target::DroppedIfZero | Target::Shared(_) | Target::Unknown => {
                 let what = format!("is for no tensor of a {} model", family.architecture());
                 return Err(fault(what));
             }

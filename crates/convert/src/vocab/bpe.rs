@@ -1,4 +1,5 @@
-//! Byte-level vocabularies: `tokenizer.json`.
+//! Vocabularies in `tokenizer.json` that are maps from text to id: byte-level ones, and those of
+//! pieces of words.
 
 use std::collections::{HashMap, HashSet};
 
@@ -8,16 +9,19 @@ use super::files::{AddedToken, Files, special_token_text};
 use super::token::{MAX_TOKENS, Token, TokenKind};
 use crate::Error;
 
-/// The trained tokens of `tokenizer.json`, with their ids.
-pub(super) fn model_vocab(files: &Files) -> Result<HashMap<&str, u64>, Error> {
+/// The trained tokens of `tokenizer.json`, with their ids, if its model is of the type `wanted`.
+pub(super) fn model_vocab<'f>(
+    files: &'f Files,
+    wanted: &str,
+) -> Result<HashMap<&'f str, u64>, Error> {
     let fault =
-        |what: String| Error::input(&files.path("tokenizer.json"), what, "download the file again");
+        |what: String| Error::input(files.tokenizer_path(), what, "download the file again");
     let model = &files.require_tokenizer()?["model"];
     // Old files do not name the type.
-    if !matches!(model["type"].as_str(), Some("BPE") | None) {
+    if model["type"].as_str().is_some_and(|found| found != wanted) {
         return Err(Error::input(
-            &files.path("tokenizer.json"),
-            format!("the model is {}, this family needs BPE", model["type"]),
+            files.tokenizer_path(),
+            format!("the model is {}, this family needs {wanted}", model["type"]),
             "check that the tokenizer belongs to this model",
         ));
     }
@@ -45,7 +49,7 @@ pub(super) fn added_tokens(
         });
         added.push(token.ok_or_else(|| {
             Error::input(
-                &files.path("tokenizer.json"),
+                files.tokenizer_path(),
                 format!("the added token {entry} lacks id or content"),
                 "download the file again",
             )
@@ -82,17 +86,17 @@ fn named_special_tokens(files: &Files) -> impl Iterator<Item = AddedToken> {
     })
 }
 
-/// All tokens by id, padded to `vocab_size`.
+/// All tokens by id, padded to `vocab_size`, if the model is of the type `wanted`.
 ///
 /// # Errors
 /// If an id does not fit `vocab_size`: with both numbers.
 pub(super) fn tokens(
     files: &Files,
+    wanted: &str,
     vocab_size: Option<u64>,
     notes: &mut Vec<String>,
 ) -> Result<Vec<Token>, Error> {
-    let path = files.path("tokenizer.json");
-    let model = model_vocab(files)?;
+    let model = model_vocab(files, wanted)?;
     let added = added_tokens(files, &model)?;
     let known =
         model.len() + added.iter().filter(|(_, t)| !model.contains_key(&*t.content)).count();
@@ -100,7 +104,7 @@ pub(super) fn tokens(
     let last = model.values().chain(added.iter().map(|(id, _)| id)).max();
     if let Some(last) = last.filter(|&&last| last >= rows) {
         return Err(Error::input(
-            &path,
+            files.tokenizer_path(),
             format!("token id {last} does not fit a vocabulary of {rows}"),
             "the tokenizer belongs to another model, or config.json lacks rows that were added",
         ));

@@ -15,12 +15,17 @@ const UNUSED_SCORE: f32 = -10000.0;
 /// What a SentencePiece model says that a GGUF can hold.
 #[derive(Debug, PartialEq)]
 pub(super) struct Model {
-    pieces: Vec<Token>,
+    pub pieces: Vec<Token>,
     /// How text is cut: 1 unigram, 2 BPE, 3 words, 4 characters.
-    algorithm: u64,
-    add_dummy_prefix: bool,
-    remove_extra_whitespaces: bool,
+    pub algorithm: u64,
+    pub add_dummy_prefix: bool,
+    pub remove_extra_whitespaces: bool,
+    /// What is written in place of what before text is cut: a trie, then texts.
+    pub charsmap: Vec<u8>,
 }
+
+/// [`Model::algorithm`] of a model that finds the most probable pieces.
+pub(super) const UNIGRAM: u64 = 1;
 
 /// Reads a model file.
 ///
@@ -41,9 +46,10 @@ fn parse(file: &[u8]) -> Result<Model, Fault> {
     // The values that the format gives to fields which are not there.
     let mut model = Model {
         pieces: vec![],
-        algorithm: 1,
+        algorithm: UNIGRAM,
         add_dummy_prefix: true,
         remove_extra_whitespaces: true,
+        charsmap: vec![],
     };
     let mut fields = Fields::of_file(file);
     while let Some(field) = fields.next().transpose()? {
@@ -106,6 +112,7 @@ impl Model {
     fn normalizer(&mut self, fields: Fields<'_>) -> Result<(), Fault> {
         for field in fields {
             match field? {
+                Field { number: 2, value: Wire::Bytes(map, _), .. } => self.charsmap = map.to_vec(),
                 Field { number: 3, value: Wire::Varint(v), .. } => self.add_dummy_prefix = v != 0,
                 Field { number: 4, value: Wire::Varint(v), .. } => {
                     self.remove_extra_whitespaces = v != 0;
@@ -201,7 +208,7 @@ pub(super) fn tokens_as_flagged(
 }
 
 /// The tokens of `model` with those of `added_tokens.json`, padded to `vocab_size`.
-fn pieces(
+pub(super) fn pieces(
     model: Model,
     files: &Files,
     vocab_size: Option<u64>,

@@ -65,15 +65,10 @@ impl Builder<'_> {
         Ok(())
     }
 
-    pub(super) fn glm4(&mut self) -> Result<(), Error> {
-        const ROLES: [(&str, &str); 4] = [
-            ("eos", "<|endoftext|>"),
-            ("eot", "<|user|>"),
-            ("unk", "<|endoftext|>"),
-            ("bos", "<|endoftext|>"),
-        ];
+    /// `roles` are the tokens that have them, unless a file names others.
+    pub(super) fn glm(&mut self, roles: &[(&'static str, &str)]) -> Result<(), Error> {
         let mut special = self.byte_level_tokens()?;
-        for (role, text) in ROLES {
+        for &(role, text) in roles {
             let mut added = self.files.added_tokens();
             let id = added.find(|token| token["content"] == text).and_then(|t| t["id"].as_u64());
             if let Some(id) = id.and_then(|id| u32::try_from(id).ok()) {
@@ -87,3 +82,12 @@ impl Builder<'_> {
 
 /// `<end_of_turn>`, in all models of the first generation.
 const GEMMA_END_OF_TURN: u32 = 107;
+
+const END_OF_TEXT: &str = "<|endoftext|>";
+const USER: &str = "<|user|>";
+
+pub(super) const CHATGLM: [(&str, &str); 3] =
+    [("eos", END_OF_TEXT), ("eot", USER), ("unk", END_OF_TEXT)];
+
+pub(super) const GLM4: [(&str, &str); 4] =
+    [("eos", END_OF_TEXT), ("eot", USER), ("unk", END_OF_TEXT), ("bos", END_OF_TEXT)];

@@ -56,6 +56,7 @@ pub static ARCHITECTURES: &[&Architecture] = &[
     &bert::BERT,
     &bert::NOMIC_BERT,
     &t5::T5,
+    &t5::T5ENCODER,
     &whisper::WHISPER,
     &clip::CLIP,
 ];
