@@ -3,7 +3,7 @@
 use gguf::Metadata;
 
 use super::hyper::{self, Keys};
-use super::names::{LLAMA_LIKE, Name, foreign};
+use super::names::{LLAMA_LIKE, foreign, renamed};
 use super::{Exported, Family, Target};
 use crate::Error;
 use crate::config::Config;
@@ -52,13 +52,7 @@ impl Family for Qwen {
     }
 
     fn tensor(&self, _config: &Config, name: &str) -> Result<Target, Error> {
-        if name.ends_with(".rotary_emb.inv_freq") {
-            return Ok(Target::Dropped);
-        }
-        Ok(match Name::parse(name).and_then(|name| name.mapped(LLAMA_LIKE)) {
-            Some(name) => Target::one(name, []),
-            None => Target::Unknown,
-        })
+        Ok(Target::renamed(renamed(name, &[LLAMA_LIKE])))
     }
 
     fn exported(&self, _metadata: &Metadata) -> Option<Exported> {
