@@ -9,15 +9,18 @@ use gguf_convert::source::Checkpoint;
 /// narrow numbers become wider.
 const MOST: u64 = 1 << 20;
 
-/// Opening never panics, and every tensor of what could be opened can be read.
-pub fn open(bytes: &[u8]) {
+/// Opening never panics, and every tensor of what could be opened can be read. Returns how many
+/// there are.
+pub fn open(bytes: &[u8]) -> usize {
     let Ok(checkpoint) = Checkpoint::open_source(Path::new("fuzz"), Arc::new(bytes.to_vec()))
     else {
-        return;
+        return 0;
     };
     for entry in &checkpoint.entries {
-        let len = entry.tensor_type.byte_len(&entry.shape.iter().rev().copied().collect::<Vec<_>>());
+        let len =
+            entry.tensor_type.byte_len(&entry.shape.iter().rev().copied().collect::<Vec<_>>());
         let mut tensor = vec![0; len.unwrap_or(0).min(MOST) as usize];
         checkpoint.files[entry.file].source.read_at(&mut tensor, entry.offset).unwrap();
     }
+    checkpoint.entries.len()
 }

@@ -85,7 +85,8 @@ fn tensor<'a>(
         let key = format!("comfy.gguf.orig_shape.{}", entry.name);
         metadata.set(key, Array::from(&original[..]));
         let (kept, folded) = dims.split_at(3);
-        let folded = [kept, &[folded.iter().product()]].concat();
+        let folded =
+            [kept, &[folded.iter().fold(1u64, |all, dim| all.saturating_mul(*dim))]].concat();
         Shape::new(&folded).unwrap_or_else(|| unreachable!("four dimensions are no more than four"))
     });
     let at = Stored { source: &*checkpoint.files[entry.file].source, offset: entry.offset };

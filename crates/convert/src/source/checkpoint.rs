@@ -38,6 +38,9 @@ pub struct WeightFile {
     pub source: Arc<dyn Source>,
 }
 
+/// What opens a file of weights by its name.
+pub type Opener<'o> = dyn Fn(&str) -> Result<Arc<dyn Source>, Error> + 'o;
+
 impl fmt::Debug for WeightFile {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_tuple("WeightFile").field(&self.path).finish()
@@ -79,11 +82,7 @@ impl Checkpoint {
     ///
     /// # Errors
     /// Also those of `open`.
-    pub fn open_with(
-        dir: &Path,
-        present: &BTreeSet<String>,
-        open: &dyn Fn(&str) -> Result<Arc<dyn Source>, Error>,
-    ) -> Result<Self, Error> {
+    pub fn open_with(dir: &Path, present: &BTreeSet<String>, open: &Opener) -> Result<Self, Error> {
         let layout = Layout::find(dir, present)?;
         let mut files = Vec::new();
         let mut raws = Vec::new();

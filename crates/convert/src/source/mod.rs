@@ -16,4 +16,4 @@ mod rows;
 mod safetensors;
 mod strided;
 
-pub use checkpoint::{Checkpoint, Entry, WeightFile};
+pub use checkpoint::{Checkpoint, Entry, Opener, WeightFile};

@@ -10,6 +10,9 @@ use super::Fault;
 /// Bytes read at once.
 const WINDOW: u64 = 64 << 10;
 
+/// The longest line: names and numbers are shorter.
+const MAX_LINE: usize = 64 << 10;
+
 /// A place in a source, and the bytes that follow it.
 pub(super) struct Input {
     source: Arc<dyn Source>,
@@ -82,6 +85,10 @@ impl Input {
         loop {
             match self.byte()? {
                 b'\n' => return Ok(line),
+                _ if line.len() >= MAX_LINE => {
+                    let what = format!("has a line without end at byte {}", self.at);
+                    return Err(Fault::Damaged(what));
+                }
                 byte => line.push(byte),
             }
         }

@@ -44,11 +44,8 @@ enum Fault {
 
 impl Fault {
     fn in_file(self, path: &Path) -> Error {
-        let help = match &self {
-            Self::Read(_) => {
-                let Self::Read(error) = self else { unreachable!("matched above") };
-                return error.into();
-            }
+        let help = match self {
+            Self::Read(error) => return error.into(),
             Self::Call(_) => {
                 "tensors need no such call, so nothing was loaded: do not open this file in Python \
                  unless you trust its maker; take a safetensors form of the model, or let its maker \

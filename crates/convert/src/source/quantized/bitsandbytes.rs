@@ -50,7 +50,7 @@ pub(super) fn matrix(set: &Set, main: &Raw) -> Result<Option<Matrix>, Wrong> {
         }
     };
     let elements = state.shape.iter().try_fold(1u64, |product, dim| product.checked_mul(*dim));
-    let fits = elements.is_some_and(|elements| {
+    let fits = elements.filter(|elements| *elements > 0).is_some_and(|elements| {
         let blocks = elements.div_ceil(state.block);
         main.elements() * main.dtype.bytes() >= elements.div_ceil(2)
             && absmax.elements() >= blocks
@@ -72,7 +72,7 @@ fn made(name: String, shape: Vec<u64>, rows: impl Rows + 'static) -> Matrix {
 }
 
 fn table<const N: usize>(raw: &Raw) -> Result<[f32; N], Wrong> {
-    let values = raw.floats(0, raw.elements())?;
+    let values = raw.floats(0, raw.elements().min(N as u64 + 1))?;
     values.try_into().map_err(|_| Wrong::Parts(format!("has no {N} values in `{}`", raw.name)))
 }
 
@@ -113,7 +113,8 @@ struct State {
 
 impl State {
     fn read(raw: &Raw) -> Result<Self, Wrong> {
-        let bytes = raw.bytes(0, raw.elements())?;
+        // Some hundred bytes in truth.
+        let bytes = raw.bytes(0, raw.elements().min(1 << 16))?;
         let json: Value = serde_json::from_slice(&bytes).map_err(|fault| {
             Wrong::Parts(format!("has a `{}` that is no JSON: {fault}", raw.name))
         })?;

@@ -25,6 +25,13 @@ pub(super) enum Kind {
 /// Names of the ways that are known, for messages.
 const KNOWN: &str = "gptq, awq, fp8, compressed-tensors, bitsandbytes, mxfp4, modelopt";
 
+/// Files of programs that quantize, and what their method is called.
+const OTHERS: [(&str, &str); 3] = [
+    ("quantize_config.json", "gptq"),
+    ("quant_config.json", "awq"),
+    ("hf_quant_config.json", "modelopt"),
+];
+
 /// The file that says how the weights in `dir` are quantized, and how.
 pub(super) fn find(dir: &Path) -> Result<Option<(PathBuf, Kind)>, Error> {
     let config = dir.join("config.json");
@@ -38,15 +45,12 @@ pub(super) fn find(dir: &Path) -> Result<Option<(PathBuf, Kind)>, Error> {
             return Ok(Some((config.clone(), kind(&config, fields)?)));
         }
     }
-    let others: [(&str, fn(&Value) -> Value); 3] = [
-        ("quantize_config.json", |root| with_method(root, "gptq")),
-        ("quant_config.json", |root| with_method(root, "awq")),
-        ("hf_quant_config.json", |root| with_method(&root["quantization"], "modelopt")),
-    ];
-    for (name, fields) in others {
+    for (name, method) in OTHERS {
         let path = dir.join(name);
         if let Some(root) = json::read_optional(&path)? {
-            let kind = kind(&path, &fields(&root))?;
+            // ModelOpt tells of itself first.
+            let fields = root.get("quantization").unwrap_or(&root);
+            let kind = kind(&path, &with_method(fields, method))?;
             return Ok(Some((path, kind)));
         }
     }

@@ -96,7 +96,7 @@ impl<'r> Set<'r> {
 
     /// The tensor of this name, which becomes part of a matrix.
     fn take(&self, name: &str) -> Option<&'r Raw> {
-        let raw = *self.by_name.get(name)?;
+        let raw = self.by_name.get(name).filter(|raw| raw.elements() > 0)?;
         self.used.borrow_mut().insert(&raw.name);
         Some(raw)
     }
@@ -128,7 +128,8 @@ impl Scheme {
     ) -> Result<(Vec<Found>, Vec<String>), Error> {
         let set = Set::new(&raws);
         let mut matrices = Vec::new();
-        for (place, raw) in raws.iter().enumerate() {
+        // Of a tensor without elements, dimensions may be of any size: products of them overflow.
+        for (place, raw) in raws.iter().enumerate().filter(|(_, raw)| raw.elements() > 0) {
             let matrix = self.kind.matrix(&set, raw).map_err(|wrong| match wrong {
                 Wrong::Read(error) => error.into(),
                 Wrong::Parts(what) => {

@@ -37,7 +37,7 @@ pub(super) fn packed_matrix(set: &Set, main: &Raw) -> Result<Option<Matrix>, Wro
     let Some(name) = main.name.strip_suffix("_packed") else { return Ok(None) };
     let scale_name = format!("{name}_scale");
     let is_exponent = |scales: &&Raw| matches!(scales.dtype, Dtype::U8 | Dtype::F8E8M0);
-    if main.dtype != Dtype::U8 || !set.by_name.get(&*scale_name).is_some_and(|s| is_exponent(s)) {
+    if main.dtype != Dtype::U8 || !set.by_name.get(&*scale_name).is_some_and(is_exponent) {
         return Ok(None);
     }
     set.take(&main.name);

@@ -35,7 +35,7 @@ pub(super) fn matrix(set: &Set, main: &Raw) -> Result<Option<Matrix>, Wrong> {
     set.take(&main.name);
     let scales = set.need(&scale_name)?;
     let global = match set.take(&format!("{}_scale_2", main.name)) {
-        Some(global) => Global::of(global, false)?,
+        Some(global) => Global::of(global, main, false)?,
         None => Global(vec![1.0], false),
     };
     build(&main.name, main, scales, global).map(Some)
@@ -51,7 +51,7 @@ pub(super) fn packed_matrix(set: &Set, main: &Raw) -> Result<Option<Matrix>, Wro
     }
     set.take(&main.name);
     let scales = set.need(&scale_name)?;
-    let global = Global::of(set.need(&format!("{name}_global_scale"))?, true)?;
+    let global = Global::of(set.need(&format!("{name}_global_scale"))?, main, true)?;
     build(name, main, scales, global).map(Some)
 }
 
@@ -59,12 +59,14 @@ pub(super) fn packed_matrix(set: &Set, main: &Raw) -> Result<Option<Matrix>, Wro
 struct Global(Vec<f32>, bool);
 
 impl Global {
-    fn of(raw: &Raw, divides: bool) -> Result<Self, Wrong> {
-        let scales = raw.floats(0, raw.elements())?;
-        if scales.is_empty() {
-            return Err(Wrong::Parts(format!("has an empty `{}`", raw.name)));
+    /// Those of the matrices of `main`.
+    fn of(raw: &Raw, main: &Raw, divides: bool) -> Result<Self, Wrong> {
+        let experts: u64 = main.shape.iter().rev().skip(2).product();
+        let count = raw.elements();
+        if count != 1 && count != experts {
+            return Err(Wrong::Parts(format!("has {count} values in `{}`", raw.name)));
         }
-        Ok(Self(scales, divides))
+        Ok(Self(raw.floats(0, count)?, divides))
     }
 
     /// The scale of a group in matrix `expert`.
@@ -79,11 +81,7 @@ fn build(name: &str, main: &Raw, scales: &Raw, global: Global) -> Result<Matrix,
     let groups = bytes * 2 / GROUP;
     let expected = [&main.shape[..main.shape.len() - 1], &[groups]].concat();
     let experts: u64 = main.shape.iter().rev().skip(2).product();
-    if scales.dtype != Dtype::F8E4M3
-        || scales.shape != expected
-        || groups * GROUP != bytes * 2
-        || (global.0.len() > 1 && global.0.len() as u64 != experts)
-    {
+    if scales.dtype != Dtype::F8E4M3 || scales.shape != expected || groups * GROUP != bytes * 2 {
         let what = format!("does not go with scales of the shape {:?}", scales.shape);
         return Err(Wrong::Parts(what));
     }

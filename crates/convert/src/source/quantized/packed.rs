@@ -36,7 +36,7 @@ pub(super) fn matrix(set: &Set, main: &Raw, bits: Option<u32>) -> Result<Option<
     if main.dtype != Dtype::I32 || zeros.is_some_and(|zeros| zeros.dtype != Dtype::I32) {
         return Err(wrong("is not packed into words of 32 bits"));
     }
-    let [outputs, inputs] = shape.integers(0, shape.elements())?[..] else {
+    let [outputs, inputs] = shape.integers(0, shape.elements().min(3))?[..] else {
         return Err(wrong("is no matrix"));
     };
     let (Ok(outputs), Ok(inputs @ 1..)) = (u64::try_from(outputs), u64::try_from(inputs)) else {
