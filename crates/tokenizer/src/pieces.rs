@@ -1,5 +1,9 @@
 //! Many short byte strings as one run of bytes.
 
+use std::hash::BuildHasher;
+
+use hashbrown::{DefaultHashBuilder, HashTable};
+
 /// Byte strings by id, without an allocation for each.
 #[derive(Default)]
 pub(crate) struct Pieces {
@@ -40,5 +44,50 @@ impl<S: AsRef<[u8]>> FromIterator<S> for Pieces {
             all.push_with(|bytes| bytes.extend_from_slice(piece.as_ref()));
         }
         all
+    }
+}
+
+/// Finds byte strings by their content.
+///
+/// The hash is seeded at random: a file cannot be made so that look-ups are slow.
+pub(crate) struct Index {
+    ids: HashTable<u32>,
+    hasher: DefaultHashBuilder,
+    longest: usize,
+}
+
+impl Index {
+    /// An index of the `pieces` that `found` accepts by id. Of equal ones the first counts; empty
+    /// ones are never found.
+    pub fn new(pieces: &Pieces, found: impl Fn(u32) -> bool) -> Self {
+        let mut index = Self {
+            ids: HashTable::with_capacity(pieces.len()),
+            hasher: DefaultHashBuilder::default(),
+            longest: 0,
+        };
+        let kept = |(id, piece): &(u32, &[u8])| !piece.is_empty() && found(*id);
+        for (id, piece) in (0..).zip(pieces.iter()).filter(kept) {
+            let hash = |piece: &[u8]| index.hasher.hash_one(piece);
+            let same = |other: &u32| pieces.get(*other) == Some(piece);
+            let rehash = |other: &u32| hash(pieces.get(*other).unwrap_or_default());
+            index.ids.entry(hash(piece), same, rehash).or_insert(id);
+            index.longest = index.longest.max(piece.len());
+        }
+        index
+    }
+
+    /// The ids that can be found, in any order.
+    pub fn ids(&self) -> impl Iterator<Item = u32> {
+        self.ids.iter().copied()
+    }
+
+    /// The id of the piece with these bytes. `pieces` are those that the index was made of.
+    #[inline]
+    pub fn find(&self, pieces: &Pieces, bytes: &[u8]) -> Option<u32> {
+        if bytes.len() > self.longest {
+            return None;
+        }
+        let same = |id: &u32| pieces.get(*id) == Some(bytes);
+        self.ids.find(self.hasher.hash_one(bytes), same).copied()
     }
 }

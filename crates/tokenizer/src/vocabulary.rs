@@ -88,10 +88,11 @@ impl<'m> Vocabulary<'m> {
         }
         let scores = array(self.metadata, SCORES)?;
         same_length(SCORES, scores, self.tokens.len())?;
-        let numbers: Option<Vec<f32>> =
-            scores.iter().map(|v| v.to_f64().or(v.to_i64().map(|v| v as f64)))
-                .map(|score| score.filter(|score| !score.is_nan()).map(|score| score as f32))
-                .collect();
+        let numbers: Option<Vec<f32>> = scores
+            .iter()
+            .map(|v| v.to_f64().or(v.to_i64().map(|v| v as f64)))
+            .map(|score| score.filter(|score| !score.is_nan()).map(|score| score as f32))
+            .collect();
         numbers.ok_or_else(|| Error::vocabulary(SCORES, "has an element that is not a number"))
     }
 
@@ -158,4 +159,12 @@ fn same_length(key: &str, array: &Array, tokens: usize) -> Result<(), Error> {
         return Err(Error::vocabulary(key, fault));
     }
     Ok(())
+}
+
+/// The byte that a token such as `<0x0A>` stands for.
+pub(crate) fn byte_of(token: &[u8]) -> Option<u8> {
+    let digits = token.strip_prefix(b"<0x")?.strip_suffix(b">")?;
+    let [high, low] = digits else { return None };
+    let digit = |byte: u8| char::from(byte).to_digit(16);
+    Some((digit(*high)? << 4 | digit(*low)?) as u8)
 }

@@ -1,7 +1,11 @@
 //! The kinds of tokenizers, one file or folder each.
 
 pub(crate) mod bpe;
+mod joints;
+mod merge;
+mod spaces;
 pub(crate) mod spm;
+mod words;
 
 use crate::Options;
 use crate::error::Error;
@@ -23,13 +27,10 @@ pub(crate) trait Model: Send + Sync {
 }
 
 /// The model that `tokenizer.ggml.model` names.
-pub(crate) fn read(
-    vocabulary: &Vocabulary<'_>,
-    options: Options,
-) -> Result<Box<dyn Model>, Error> {
+pub(crate) fn read(vocabulary: &Vocabulary<'_>, options: Options) -> Result<Box<dyn Model>, Error> {
     Ok(match vocabulary.model()? {
-        "llama" => Box::new(spm::Spm::read(vocabulary)?),
-        "gpt2" | "gemma4" => Box::new(bpe::Bpe::read(vocabulary, options)?),
+        "llama" => Box::new(spm::Spm::read(vocabulary, options)?),
+        "gpt2" | "gemma4" | "whitespace" => Box::new(bpe::Bpe::read(vocabulary, options)?),
         other => {
             return Err(Error::Unknown {
                 key: MODEL,
