@@ -11,6 +11,7 @@ mod pieces;
 mod special;
 mod template;
 mod tokenizer;
+mod trie;
 mod vocabulary;
 
 pub use decoder::Decoder;

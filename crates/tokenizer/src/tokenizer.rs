@@ -5,7 +5,7 @@ use rayon::prelude::*;
 
 use crate::decoder::Decoder;
 use crate::error::Error;
-use crate::model::{self, Model};
+use crate::model::{self, Model, rwkv};
 use crate::pieces::Pieces;
 use crate::special::{Ends, Fragment, Splitter};
 use crate::vocabulary::{TokenType, Vocabulary};
@@ -83,7 +83,8 @@ impl Tokenizer {
     /// # Errors
     /// If keys are missing or contradict each other, or the kind of tokenizer is not known.
     pub fn from_metadata(metadata: &Metadata<'_>, options: Options) -> Result<Self, Error> {
-        let vocabulary = Vocabulary::read(metadata)?;
+        let with_tokens = rwkv::with_tokens(metadata)?;
+        let vocabulary = Vocabulary::read(with_tokens.as_ref().unwrap_or(metadata))?;
         Ok(Self {
             model: model::read(&vocabulary, options)?,
             splitter: Splitter::new(&vocabulary, options),

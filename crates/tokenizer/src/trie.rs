@@ -94,8 +94,10 @@ impl Trie {
 
     #[inline]
     fn child(&self, node: u32, byte: u8) -> Option<u32> {
-        let (start, end) =
-            (self.first_child[node as usize] as usize, self.first_child[node as usize + 1] as usize);
+        let (start, end) = (
+            self.first_child[node as usize] as usize,
+            self.first_child[node as usize + 1] as usize,
+        );
         let children = &self.byte[start..end];
         let place = if children.len() <= 8 {
             children.iter().position(|child| *child == byte)?

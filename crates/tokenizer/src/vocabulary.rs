@@ -9,7 +9,8 @@ pub(crate) const MODEL: &str = "tokenizer.ggml.model";
 /// Key of the tokens' texts.
 pub(crate) const TOKENS: &str = "tokenizer.ggml.tokens";
 const SCORES: &str = "tokenizer.ggml.scores";
-const TYPES: &str = "tokenizer.ggml.token_type";
+/// Key of the tokens' types.
+pub(crate) const TYPES: &str = "tokenizer.ggml.token_type";
 
 /// Type of a token, as numbered in `tokenizer.ggml.token_type`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -19,7 +19,8 @@ fn metadata(tokens: &[&str]) -> Metadata<'static> {
         Some(rest) => rest.to_owned(),
         None => format!("\u{2581}{token}"),
     });
-    let types: Vec<i32> = tokens.iter().map(|token| if is_control(token) { 3 } else { 1 }).collect();
+    let types: Vec<i32> =
+        tokens.iter().map(|token| if is_control(token) { 3 } else { 1 }).collect();
     let mut metadata = Metadata::new();
     metadata.set("tokenizer.ggml.model", "bert");
     metadata.set("tokenizer.ggml.tokens", Array::from_strings(texts));
@@ -38,7 +39,8 @@ fn tokenizer(tokens: &[&str], options: Options) -> Tokenizer {
 
 #[test]
 fn words_are_cut_from_their_start_on() {
-    let tokens = ["[UNK]", "[CLS]", "[SEP]", "un", "##aff", "##able", "##a", "aff", ".", "un##", "\u{2581}"];
+    let tokens =
+        ["[UNK]", "[CLS]", "[SEP]", "un", "##aff", "##able", "##a", "aff", ".", "un##", "\u{2581}"];
     let tokenizer = tokenizer(&tokens, Options::default());
     assert_eq!(tokenizer.encode("UNAFFABLE. aff", Encode::default()), [1, 3, 4, 5, 8, 7, 2]);
     // Nothing begins with "able", and nothing goes on with "un".
@@ -55,7 +57,8 @@ fn a_word_of_more_than_100_characters_is_unknown() {
     let mut metadata = metadata(&tokens);
     metadata.set("tokenizer.ggml.normalizer.strip_accents", false);
     let count = |compat, len: usize| {
-        let tokenizer = Tokenizer::from_metadata(&metadata, Options { compat, ..Options::default() });
+        let tokenizer =
+            Tokenizer::from_metadata(&metadata, Options { compat, ..Options::default() });
         tokenizer.unwrap().encode(&"é".repeat(len), BARE).len()
     };
     assert_eq!((count(Compat::Own, 100), count(Compat::Own, 101)), (100, 1));
@@ -115,7 +118,8 @@ fn bge_gives_the_ids_of_the_official_test() {
 #[test]
 fn the_zoo_gives_the_ids_of_its_tokenizer() {
     let Some(path) = support::reference("zoo/bert") else { return };
-    let json = |name| -> Json { serde_json::from_slice(&fs::read(path.join(name)).unwrap()).unwrap() };
+    let json =
+        |name| -> Json { serde_json::from_slice(&fs::read(path.join(name)).unwrap()).unwrap() };
     let file = json("tokenizer.json");
     let vocab = file["model"]["vocab"].as_object().unwrap();
     let mut tokens = vec![""; vocab.len()];

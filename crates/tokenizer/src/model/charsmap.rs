@@ -66,7 +66,8 @@ impl Charsmap {
         for (i, byte) in text.iter().enumerate() {
             place ^= u32::from(*byte);
             // A value is no node: its bit 31 is set.
-            let Some(node) = self.node(place).filter(|node| node & (VALUE | 0xff) == u32::from(*byte))
+            let Some(node) =
+                self.node(place).filter(|node| node & (VALUE | 0xff) == u32::from(*byte))
             else {
                 break;
             };

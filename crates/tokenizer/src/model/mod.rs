@@ -1,10 +1,14 @@
 //! The kinds of tokenizers, one file or folder each.
 
 pub(crate) mod bpe;
+mod charsmap;
 mod joints;
 mod merge;
+pub(crate) mod rwkv;
 mod spaces;
 pub(crate) mod spm;
+pub(crate) mod unigram;
+pub(crate) mod wordpiece;
 mod words;
 
 use crate::Options;
@@ -31,6 +35,9 @@ pub(crate) fn read(vocabulary: &Vocabulary<'_>, options: Options) -> Result<Box<
     Ok(match vocabulary.model()? {
         "llama" => Box::new(spm::Spm::read(vocabulary, options)?),
         "gpt2" | "gemma4" | "whitespace" => Box::new(bpe::Bpe::read(vocabulary, options)?),
+        "bert" => Box::new(wordpiece::WordPiece::read(vocabulary, options)?),
+        "t5" | "replit" => Box::new(unigram::Unigram::read(vocabulary, options)?),
+        "rwkv" => Box::new(rwkv::Rwkv::read(vocabulary, options)?),
         other => {
             return Err(Error::Unknown {
                 key: MODEL,

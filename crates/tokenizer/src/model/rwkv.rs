@@ -5,6 +5,7 @@ use gguf::{Array, Metadata};
 use crate::error::Error;
 use crate::model::Model;
 use crate::pieces::Pieces;
+use crate::tokenizer::{Compat, Options};
 use crate::trie::Trie;
 use crate::vocabulary::{MODEL, TOKENS, TYPES, TokenType, Vocabulary};
 
@@ -22,10 +23,14 @@ pub(crate) struct Rwkv {
 impl Rwkv {
     /// # Errors
     /// If a token is absurdly long.
-    pub fn read(vocabulary: &Vocabulary<'_>) -> Result<Self, Error> {
+    pub fn read(vocabulary: &Vocabulary<'_>, options: Options) -> Result<Self, Error> {
         let texts: Pieces = vocabulary.tokens.iter().map(|token| unescape(token)).collect();
-        // Control tokens are no text, and those which only fill up a vocabulary never meant any.
-        let is_text = |kind: &TokenType| !matches!(kind, TokenType::Control | TokenType::Unused);
+        // Control tokens are no text, and those which only fill up a vocabulary never meant any;
+        // llama.cpp takes them for text all the same.
+        let is_text = |kind: &TokenType| {
+            !matches!(kind, TokenType::Control | TokenType::Unused)
+                || options.compat == Compat::Official
+        };
         let tokens = texts.iter().zip(0..).zip(&vocabulary.types);
         let trie = Trie::new(tokens.filter(|(_, kind)| is_text(kind)).map(|(token, _)| token))?;
         Ok(Self { trie, texts, unknown: vocabulary.special_id("unk", None)? })

@@ -71,21 +71,26 @@ impl Unigram {
         let scores = vocabulary.scores()?;
         let of_type = |kind| (0..).zip(&vocabulary.types).filter(move |(_, k)| **k == kind);
         let normal = || of_type(TokenType::Normal).filter_map(|(id, _)| scores.get(id).copied());
-        let matched = |kind| matches!(kind, TokenType::Normal | TokenType::UserDefined | TokenType::Unused);
+        let matched =
+            |kind| matches!(kind, TokenType::Normal | TokenType::UserDefined | TokenType::Unused);
         let tokens = (0..).zip(vocabulary.tokens.iter().zip(&vocabulary.types));
         let tokens = tokens
             // SentencePiece leaves unused tokens out; llama.cpp takes them too.
             .filter(|(_, (_, kind))| matched(**kind))
-            .filter(|(_, (_, kind))| **kind != TokenType::Unused || options.compat == Compat::Official)
+            .filter(|(_, (_, kind))| {
+                **kind != TokenType::Unused || options.compat == Compat::Official
+            })
             .map(|(id, (token, _))| (*token, id));
         let charsmap = vocabulary.metadata.array(CHARSMAP).filter(|array| !array.is_empty());
         let after = vocabulary.flag("treat_whitespace_as_suffix", false);
         Ok(Self {
             charsmap: charsmap.map(Charsmap::read).transpose()?,
             spaces: Spaces {
-                added: vocabulary
-                    .flag("add_space_prefix", false)
-                    .then_some(if after { Side::After } else { Side::Before }),
+                added: vocabulary.flag("add_space_prefix", false).then_some(if after {
+                    Side::After
+                } else {
+                    Side::Before
+                }),
                 merged: vocabulary.flag("remove_extra_whitespaces", false),
             },
             trie: Trie::new(tokens)?,
@@ -128,10 +133,11 @@ impl Unigram {
                 after_space = kept.ends_with(b" ");
             }
         }
-        if self.spaces.merged {
-            while normal.ends_with(SPACE) {
-                normal.truncate(normal.len() - SPACE.len());
-            }
+        // SentencePiece takes away what the text itself has of U+2581 too.
+        let is_own = self.compat == Compat::Own;
+        while self.spaces.merged && normal.ends_with(SPACE) && (is_own || after_space) {
+            normal.truncate(normal.len() - SPACE.len());
+            after_space = false;
         }
         if self.spaces.added == Some(Side::After) {
             normal.extend_from_slice(SPACE);
@@ -150,9 +156,9 @@ impl Unigram {
             let mut is_known = false;
             let mut offer = |len: usize, id, score: f64| {
                 let end = &mut best[place + len];
-                let score = so_far + score;
+                let score = self.rounded(so_far + score);
                 if end.len == 0 || score > end.score {
-                    *end = Best { score: self.rounded(score), id, len: len as u32 };
+                    *end = Best { score, id, len: len as u32 };
                 }
             };
             for (len, id) in self.trie.prefixes(rest) {

@@ -20,8 +20,7 @@ const START: &[u8] = "\u{2581}".as_bytes();
 const WORD_LEN: usize = 100;
 
 /// Before these no space is written: as `tokenizers` cleans up after decoding.
-const CLOSING: [&[u8]; 9] =
-    [b".", b"?", b"!", b",", b"n't", b"'m", b"'s", b"'ve", b"'re"];
+const CLOSING: [&[u8]; 9] = [b".", b"?", b"!", b",", b"n't", b"'m", b"'s", b"'ve", b"'re"];
 
 /// The vocabulary in two trees: what begins a word, and what continues one.
 pub(crate) struct WordPiece {

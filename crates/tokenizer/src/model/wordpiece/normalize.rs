@@ -52,13 +52,14 @@ impl Normalizer {
     }
 
     fn beyond_ascii(self, text: &str, words: &mut Words) {
-        let clean = text.chars().filter(|char| class(*char) != Class::Nothing).flat_map(|char| {
-            match class(char) {
-                Class::Space => [None, Some(' '), None],
-                Class::Chinese => [Some(' '), Some(char), Some(' ')],
-                _ => [None, Some(char), None],
-            }
-        });
+        let clean =
+            text.chars().filter(|char| class(*char) != Class::Nothing).flat_map(
+                |char| match class(char) {
+                    Class::Space => [None, Some(' '), None],
+                    Class::Chinese => [Some(' '), Some(char), Some(' ')],
+                    _ => [None, Some(char), None],
+                },
+            );
         let clean = clean.flatten();
         if self.strip_accents {
             let is_kept = |char: &char| class(*char) != Class::Mark;
