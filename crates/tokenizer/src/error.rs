@@ -24,6 +24,9 @@ pub enum Error {
         /// What to do.
         help: &'static str,
     },
+    /// A tokenizer of Hugging Face fails on a text or on ids.
+    #[error("the tokenizer of Hugging Face fails: {0}")]
+    Encode(String),
 }
 
 /// The advice where only another conversion helps.

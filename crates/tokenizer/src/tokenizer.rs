@@ -159,6 +159,18 @@ impl Tokenizer {
         self.ends.first.is_some()
     }
 
+    /// Whether the text of a token is found before all other rules.
+    #[cfg(feature = "huggingface")]
+    pub(crate) fn is_special(&self, id: u32) -> bool {
+        matches!(self.types.get(id as usize), Some(TokenType::Control | TokenType::UserDefined))
+    }
+
+    /// Whether this is the token for what has no other.
+    #[cfg(feature = "huggingface")]
+    pub(crate) fn is_unknown(&self, id: u32) -> bool {
+        self.types.get(id as usize) == Some(&TokenType::Unknown)
+    }
+
     /// Appends the bytes of a token.
     pub(crate) fn append(&self, id: u32, at_start: bool, how: Decode, out: &mut Vec<u8>) {
         match self.types.get(id as usize) {
