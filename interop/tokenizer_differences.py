@@ -208,7 +208,7 @@ def main():
             expected = huggingface(bert / "tokenizer.json", strings)
             comparison.add("wordpiece", strings, expected, ours(args.binary, path, strings))
             if args.official:
-                got = ours(args.binary, path, strings, "--compat")
+                got = ours(args.binary, path, strings, "--compat", "official")
                 comparison.add("wordpiece, official", strings, official(path, strings, True), got)
         for normalizer in NORMALIZERS if wanted("unigram") else []:
             for byte_fallback in [False, True]:
@@ -219,7 +219,7 @@ def main():
                 plain = ["--no-parse-special"]
                 comparison.add(name, strings, expected, ours(args.binary, path, strings, *plain))
                 if args.official:
-                    got = ours(args.binary, path, strings, *plain, "--compat")
+                    got = ours(args.binary, path, strings, *plain, "--compat", "official")
                     comparison.add(f"{name}, official", strings, official(path, strings, False), got)
         if wanted("rwkv"):
             tokens = world(corpus)
@@ -239,7 +239,7 @@ def main():
                 got = ours(args.binary, source, strings, "--no-parse-special")
                 comparison.add(name, strings, expected, got)
             if args.official:
-                got = ours(args.binary, path, strings, "--no-parse-special", "--compat")
+                got = ours(args.binary, path, strings, "--no-parse-special", "--compat", "official")
                 comparison.add("rwkv, official", strings, official(path, strings, False), got)
         for kind, names in ZOO.items():
             for name in names if wanted(kind) else []:

@@ -11,6 +11,7 @@ mod opened;
 mod progress;
 mod sarif;
 mod target;
+mod tokens;
 
 use std::process::ExitCode;
 
@@ -46,6 +47,9 @@ enum Command {
     Diff(commands::diff::Args),
     Hash(commands::hash::Args),
     ConvertEndian(commands::endian::Args),
+    Tokenize(commands::tokenize::Args),
+    Detokenize(commands::detokenize::Args),
+    ChatTemplate(commands::chat_template::Args),
     Demo(commands::demo::Args),
 }
 
@@ -65,6 +69,9 @@ fn main() -> ExitCode {
         Command::Diff(args) => commands::diff::run(&args),
         Command::Hash(args) => commands::hash::run(&args),
         Command::ConvertEndian(args) => commands::endian::run(&args),
+        Command::Tokenize(args) => commands::tokenize::run(&args),
+        Command::Detokenize(args) => commands::detokenize::run(&args),
+        Command::ChatTemplate(args) => commands::chat_template::run(&args),
         Command::Demo(args) => commands::demo::run(&args),
     };
     match result {

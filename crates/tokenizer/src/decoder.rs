@@ -46,9 +46,10 @@ impl<'t> Decoder<'t> {
 
     /// Appends the bytes of the next token.
     pub(crate) fn bytes(&mut self, id: u32, out: &mut Vec<u8>) {
-        let before = out.len();
-        self.tokenizer.append(id, self.at_start, self.how, out);
-        self.at_start &= out.len() == before;
+        if self.tokenizer.is_shown(id, self.how) {
+            self.tokenizer.append(id, self.at_start, out);
+            self.at_start = false;
+        }
     }
 }
 

@@ -45,8 +45,8 @@ impl Splitter {
     pub fn new(vocabulary: &Vocabulary<'_>, options: Options) -> Self {
         use TokenType::{Control, Unknown, UserDefined};
         Self {
-            all: Set::new(vocabulary, &[Control, Unknown, UserDefined]),
-            user_defined: Set::new(vocabulary, &[UserDefined]),
+            all: Set::new(vocabulary, options, &[Control, Unknown, UserDefined]),
+            user_defined: Set::new(vocabulary, options, &[UserDefined]),
             compat: options.compat,
         }
     }
@@ -64,13 +64,18 @@ impl Splitter {
 }
 
 impl Set {
-    fn new(vocabulary: &Vocabulary<'_>, types: &[TokenType]) -> Self {
+    fn new(vocabulary: &Vocabulary<'_>, options: Options, types: &[TokenType]) -> Self {
+        let merged = |text: &str| {
+            options.compat == Compat::Own
+                && vocabulary.model() == Ok("llama")
+                && is_run_of_spaces(text.as_bytes())
+        };
         let mut tokens: Vec<Special> = (0..)
             .zip(vocabulary.tokens.iter().zip(&vocabulary.types))
             .filter(|(_, (_, kind))| types.contains(kind))
             // Text is UTF-8: what is not cannot occur in it, and the empty text is everywhere.
             .filter_map(|(id, (bytes, _))| Some((id, std::str::from_utf8(bytes).ok()?)))
-            .filter(|(_, text)| !text.is_empty())
+            .filter(|(_, text)| !text.is_empty() && !merged(text))
             .map(|(id, text)| Special {
                 id,
                 text: text.to_owned(),
@@ -127,6 +132,12 @@ impl Set {
         }
         fragments.into_iter().for_each(out);
     }
+}
+
+/// True for Gemma's tokens of several spaces. Its `tokenizer.json` gets at them by merges, like any
+/// other token, llama.cpp by cutting them out of the text: long runs come out differently.
+pub(crate) fn is_run_of_spaces(token: &[u8]) -> bool {
+    token.len() > 1 && token.iter().all(|byte| *byte == b' ')
 }
 
 fn emit<'t>(text: &'t str, out: &mut dyn FnMut(Fragment<'t>)) {

@@ -144,7 +144,7 @@ impl Tokenizer {
     pub fn token_bytes(&self, id: u32) -> Option<Vec<u8>> {
         ((id as usize) < self.len()).then(|| {
             let mut bytes = Vec::new();
-            self.append(id, false, Decode { special: true }, &mut bytes);
+            self.append(id, false, &mut bytes);
             bytes
         })
     }
@@ -171,15 +171,18 @@ impl Tokenizer {
         self.types.get(id as usize) == Some(&TokenType::Unknown)
     }
 
+    /// Whether a token exists, and is text or wanted nevertheless.
+    pub(crate) fn is_shown(&self, id: u32, how: Decode) -> bool {
+        self.types.get(id as usize).is_some_and(|kind| how.special || !kind.is_special())
+    }
+
     /// Appends the bytes of a token.
-    pub(crate) fn append(&self, id: u32, at_start: bool, how: Decode, out: &mut Vec<u8>) {
+    pub(crate) fn append(&self, id: u32, at_start: bool, out: &mut Vec<u8>) {
         match self.types.get(id as usize) {
-            Some(TokenType::Control | TokenType::Unknown) if !how.special => {}
-            Some(TokenType::Control | TokenType::Unknown | TokenType::UserDefined) => {
+            Some(kind) if kind.is_special() || *kind == TokenType::UserDefined => {
                 out.extend_from_slice(self.texts.get(id).unwrap_or_default());
             }
-            Some(_) => self.model.decode(id, at_start, out),
-            None => {}
+            _ => self.model.decode(id, at_start, out),
         }
     }
 }

@@ -35,6 +35,11 @@ impl TokenType {
             _ => Self::Unused,
         }
     }
+
+    /// True for tokens that stand for no text.
+    pub fn is_special(self) -> bool {
+        matches!(self, Self::Control | Self::Unknown)
+    }
 }
 
 /// The vocabulary of a model: everything borrowed, lengths and ids checked.

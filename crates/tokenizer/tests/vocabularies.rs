@@ -31,7 +31,6 @@ fn inputs_give_the_expected_ids() {
             |extension| std::fs::read_to_string(format!("{}.{extension}", path.display())).unwrap();
         let (inputs, outputs) = (text("inp"), text("out"));
         let inputs: Vec<&str> = inputs.split("\n__ggml_vocab_test__\n").collect();
-        // The last line of the file ends with a separator of its own.
         let expected: Vec<Vec<u32>> = outputs
             .lines()
             .map(|line| line.split_whitespace().map(|id| id.parse().unwrap()).collect())

@@ -93,7 +93,7 @@ impl Against<'_> {
     /// # Errors
     /// If `tokenizer.json` does not work on the text.
     pub fn text(&self, text: &str) -> Result<Option<Difference>, Error> {
-        if !self.differ(text)? {
+        if !self.differs(text)? {
             return Ok(None);
         }
         let text = self.shortened(text)?;
@@ -108,7 +108,11 @@ impl Against<'_> {
         self.theirs.added_tokens().into_iter().flat_map(around).collect()
     }
 
-    fn differ(&self, text: &str) -> Result<bool, Error> {
+    /// Whether the ids of a text differ, without what is added at its ends.
+    ///
+    /// # Errors
+    /// If `tokenizer.json` does not work on the text.
+    pub fn differs(&self, text: &str) -> Result<bool, Error> {
         Ok(self.ours.encode(text, BARE) != self.theirs.encode(text, BARE)?)
     }
 
@@ -126,7 +130,7 @@ impl Against<'_> {
             let parts = [end, start].into_iter().flatten();
             let mut shorter = None;
             for part in parts.filter(|part| !part.is_empty() && part.len() < text.len()) {
-                if self.differ(part)? {
+                if self.differs(part)? {
                     shorter = Some(part);
                     break;
                 }

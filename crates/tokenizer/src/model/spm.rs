@@ -8,6 +8,7 @@ use crate::model::merge::{Join, NO_TOKEN, Symbol, merge};
 use crate::model::spaces::{has_space, to_spaces, with_spaces};
 use crate::model::words::Pool;
 use crate::pieces::{Index, Pieces};
+use crate::special::is_run_of_spaces;
 use crate::tokenizer::{Compat, Options};
 use crate::vocabulary::{TokenType, Vocabulary, byte_of};
 
@@ -42,19 +43,26 @@ impl Spm {
         }
         // A space in text is always a visible one. SentencePiece looks for tokens that stand for
         // text only; llama.cpp looks for any.
+        let own = options.compat == Compat::Own;
+        let merged = |id: u32| own && is_run_of_spaces(vocabulary.tokens[id as usize]);
         let found = |id: u32| {
-            use TokenType::{Byte, Control, Unknown};
             let kind = types[id as usize];
-            let text = options.compat == Compat::Official || ![Control, Unknown].contains(&kind);
-            text && kind != Byte && !has_space(vocabulary.tokens[id as usize])
+            kind != TokenType::Byte
+                && !(own && kind.is_special())
+                && (merged(id) || !has_space(vocabulary.tokens[id as usize]))
         };
         let index = Index::new(&pieces, found);
         let joints = Joints::new(index.ids().filter_map(|id| pieces.get(id)));
+        // Runs of spaces are joined before words, the shortest first.
+        let ranks = (0..).zip(vocabulary.scores()?).map(|(id, score)| match merged(id) {
+            true => vocabulary.tokens[id as usize].len() as u32,
+            false => rank(score),
+        });
         Ok(Self {
             index,
             joints,
+            ranks: ranks.collect(),
             pieces,
-            ranks: vocabulary.scores()?.into_iter().map(rank).collect(),
             bytes,
             unknown: vocabulary.special_id("unk", Some(0))?,
             prefix: vocabulary.flag("add_space_prefix", true),

@@ -69,7 +69,8 @@ impl Pre {
         let name = vocabulary.metadata.str(PRE).unwrap_or_default();
         // GPT-NeoX goes by the name of GPT-2, which cuts alike but does not normalize.
         let like_neox = name == "gpt-2"
-            && ["gptneox", "mamba"].contains(&vocabulary.metadata.architecture().unwrap_or(""));
+            && ["gptneox", "mamba", "mpt"]
+                .contains(&vocabulary.metadata.architecture().unwrap_or(""));
         like_neox || table::NORMALIZED.contains(&name)
     }
 
