@@ -63,7 +63,8 @@ impl Charsmap {
     pub fn replace(&self, text: &[u8]) -> Option<(usize, &[u8])> {
         let mut found = None;
         let mut place = offset(*self.nodes.first()?);
-        for (i, byte) in text.iter().enumerate() {
+        // No key has a NUL, and to unused nodes it seems to lead.
+        for (i, byte) in text.iter().take_while(|byte| **byte != 0).enumerate() {
             place ^= u32::from(*byte);
             // A value is no node: its bit 31 is set.
             let Some(node) =
