@@ -88,7 +88,7 @@ impl Charsmap {
     fn value(&self, place: u32) -> Option<&[u8]> {
         let begin = self.node(place)? & !VALUE;
         let text = self.replacements.get(begin as usize..)?;
-        text.split(|byte| *byte == 0).next()
+        text.get(..text.iter().position(|byte| *byte == 0)?)
     }
 }
 
