@@ -4,7 +4,7 @@ use std::path::Path;
 
 use gguf::Metadata;
 use gguf_convert::vocab::{self, Kind};
-use gguf_tokenizer::{Options, Tokenizer};
+use gguf_tokenizer::{Encode, HuggingFace, Options, Tokenizer};
 use serde_json::Value as Json;
 
 use crate::commands::print_notes;
@@ -27,6 +27,44 @@ impl From<Compat> for Options {
                 Compat::Own => gguf_tokenizer::Compat::Own,
                 Compat::Official => gguf_tokenizer::Compat::Official,
             },
+        }
+    }
+}
+
+/// What turns text into ids.
+pub enum Encoder {
+    /// The tokenizer of the `tokenizer.ggml` keys.
+    Ours(Box<Tokenizer>),
+    /// The `tokenizer.json` that the file carries, run by the library of its authors.
+    HuggingFace(Box<HuggingFace>),
+}
+
+impl Encoder {
+    /// The one that the model carries as `tokenizer.huggingface.json`.
+    pub fn huggingface(source: &str) -> Result<Self, Failure> {
+        let opened = Opened::open(source)?;
+        let found = HuggingFace::from_metadata(opened.model()?.metadata())?;
+        let found = found.ok_or_else(|| {
+            Failure::Input(format!("{source} has no tokenizer.huggingface.json; go without it"))
+        })?;
+        Ok(Self::HuggingFace(Box::new(found)))
+    }
+
+    /// The ids of each text, on all cores if the tokenizer can.
+    pub fn encode_batch(&self, texts: &[String], how: Encode) -> Result<Vec<Vec<u32>>, Failure> {
+        match self {
+            Self::Ours(tokenizer) => Ok(tokenizer.encode_batch(texts, how)),
+            Self::HuggingFace(tokenizer) => {
+                texts.iter().map(|text| Ok(tokenizer.encode(text, how)?)).collect()
+            }
+        }
+    }
+
+    /// The bytes that a token stands for, or, of Hugging Face's, the text it goes by.
+    pub fn token_bytes(&self, id: u32) -> Vec<u8> {
+        match self {
+            Self::Ours(tokenizer) => tokenizer.token_bytes(id).unwrap_or_default(),
+            Self::HuggingFace(tokenizer) => tokenizer.token_text(id).unwrap_or_default().into(),
         }
     }
 }

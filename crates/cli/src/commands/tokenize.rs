@@ -3,10 +3,10 @@
 use std::io::{BufRead, Read, Write};
 use std::path::{Path, PathBuf};
 
-use gguf_tokenizer::{Encode, Tokenizer};
+use gguf_tokenizer::Encode;
 
 use crate::failure::Failure;
-use crate::tokens::{self, Compat};
+use crate::tokens::{self, Compat, Encoder};
 
 /// Print the tokens of a text.
 #[derive(clap::Args)]
@@ -38,6 +38,9 @@ pub struct Args {
     /// Whom to follow where the model's own tokenizer and llama.cpp differ.
     #[arg(long, value_enum, default_value_t = Compat::Own)]
     compat: Compat,
+    /// Use the tokenizer.json that the file carries as `tokenizer.huggingface.json`.
+    #[arg(long, conflicts_with = "compat")]
+    huggingface: bool,
 }
 
 #[derive(clap::Args)]
@@ -55,19 +58,23 @@ struct Text {
 }
 
 pub fn run(args: &Args) -> Result<(), Failure> {
-    let tokenizer = tokens::open(&args.source, args.compat)?;
+    let tokenizer = if args.huggingface {
+        Encoder::huggingface(&args.source)?
+    } else {
+        Encoder::Ours(Box::new(tokens::open(&args.source, args.compat)?))
+    };
     let how = Encode { add_special: !args.no_bos, parse_special: !args.no_parse_special };
     let mut out = std::io::BufWriter::new(std::io::stdout().lock());
     if args.jsonl {
         jsonl(&tokenizer, how, args.text.lines()?, &mut out)?;
     } else {
-        let ids = tokenizer.encode(&args.text.read()?, how);
+        let ids = tokenizer.encode_batch(&[args.text.read()?], how)?.concat();
         if args.ids {
             writeln!(out, "{}", list(&ids))?;
         } else {
             for id in &ids {
                 write!(out, "{id:6} -> '")?;
-                out.write_all(&tokenizer.token_bytes(*id).unwrap_or_default())?;
+                out.write_all(&tokenizer.token_bytes(*id))?;
                 writeln!(out, "'")?;
             }
         }
@@ -116,7 +123,7 @@ impl Text {
 const BATCH: usize = 1024;
 
 fn jsonl(
-    tokenizer: &Tokenizer,
+    tokenizer: &Encoder,
     how: Encode,
     input: impl BufRead,
     out: &mut impl Write,
@@ -135,7 +142,7 @@ fn jsonl(
         })?;
         texts.push(text);
         if texts.len() == BATCH || lines.peek().is_none() {
-            for ids in tokenizer.encode_batch(&texts, how) {
+            for ids in tokenizer.encode_batch(&texts, how)? {
                 writeln!(out, "{}", list(&ids))?;
             }
             texts.clear();
