@@ -4,7 +4,7 @@ mod support;
 
 use std::fs;
 
-use support::{Dir, MODEL, fails, gguf, json, succeeds};
+use support::{Dir, fails, gguf, json, succeeds};
 
 const TEMPLATE: &str = "{% for m in messages %}{{ m.role }}: {{ m.content }}\n{% endfor %}\
                         {% if add_generation_prompt %}{{ x or 'assistant' }}:{% endif %}";
@@ -42,12 +42,13 @@ fn another_tokenizer_is_told_from_the_model_s() {
     let words = r#"{ "type": "WordLevel", "vocab": { "a": 0 }, "unk_token": "a" }"#;
     fs::write(&other, format!(r#"{{ "version": "1.0", "added_tokens": [], "model": {words} }}"#))
         .unwrap();
-    let output = gguf(&["check", &dir.f16(), "--tokenizer-against", &other, "--json"]);
+    let model = dir.f16();
+    let output = gguf(&["check", &model, "--tokenizer-against", &other, "--json"]);
     assert_eq!(output.status.code(), Some(1));
     let findings = json(std::str::from_utf8(&output.stdout).unwrap());
     let findings = findings["findings"].as_array().unwrap();
     let found = findings.iter().filter(|finding| finding["code"] == "tokenizer-difference");
     assert!(found.count() > 3, "{findings:?}");
     fs::write(&other, "{").unwrap();
-    fails(&["check", MODEL, "--tokenizer-against", &other], 1, &["tokenizer.json"]);
+    fails(&["check", &model, "--tokenizer-against", &other], 1, &["tokenizer.json"]);
 }

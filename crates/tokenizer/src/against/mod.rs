@@ -168,7 +168,10 @@ impl Against<'_> {
         let first = ours.iter().zip(theirs).find(|(a, b)| a != b);
         if let Some((a, b)) = first
             && let Some(token) = self.theirs.token_text(*b)
-            && self.ours.token_text(*a) == Some(token.as_bytes())
+            && self
+                .ours
+                .token_text(*a)
+                .is_some_and(|ours| unmarked(ours) == unmarked(token.as_bytes()))
         {
             return Ok(Rule::Vocabulary);
         }
@@ -180,6 +183,13 @@ impl Against<'_> {
             .collect();
         Ok(if by_word == theirs && words.len() != 1 { Rule::PreTokenizer } else { Rule::Merges })
     }
+}
+
+/// The text of a token without what marks where words begin or go on: of WordPiece, model files
+/// mark the one and `tokenizer.json` the other.
+fn unmarked(token: &[u8]) -> &[u8] {
+    let begins = token.strip_prefix("\u{2581}".as_bytes());
+    begins.or_else(|| token.strip_prefix(b"##")).unwrap_or(token)
 }
 
 /// The text as the usual normalizers have it.
