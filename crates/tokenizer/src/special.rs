@@ -194,7 +194,10 @@ impl Ends {
         let pre = vocabulary.metadata.str(PRE).unwrap_or_default();
         let (first, last) = match vocabulary.model()? {
             "llama" => (("bos", Some(1), true), ("eos", Some(2), false)),
-            "bert" => (("bos", Some(101), true), ("sep", Some(102), true)),
+            // Older files have the first token of BERT under its own name only.
+            "bert" => {
+                (("bos", vocabulary.special_id("cls", Some(101))?, true), ("sep", Some(102), true))
+            }
             "t5" => (("bos", None, false), ("eos", Some(1), true)),
             "gpt2" => (("bos", Some(11), pre == "tekken"), ("eos", Some(11), false)),
             _ => (("bos", None, false), ("eos", None, false)),

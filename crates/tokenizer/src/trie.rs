@@ -12,7 +12,8 @@ const KEY_LEN: usize = 1024;
 
 /// Byte strings with an id each, as a tree whose edges are bytes.
 ///
-/// Nodes are numbered level by level, so that the children of each node follow each other.
+/// Nodes are numbered level by level, so that the children of each node follow each other. The
+/// lists have a place for each node, and nodes come from nowhere else: no index is out of bounds.
 pub(crate) struct Trie {
     /// The first child of each node; its last one is before the first child of the next node.
     first_child: Vec<u32>,

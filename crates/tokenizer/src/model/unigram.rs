@@ -145,7 +145,7 @@ impl Unigram {
         normal
     }
 
-    /// The best way to cut `text` up to each place in it, by the place.
+    /// The best way to cut `text` up to each place in it, by the place: one more than it has bytes.
     fn best(&self, text: &[u8]) -> Vec<Best> {
         let nothing = Best { score: 0.0, id: NONE, len: 0 };
         let mut best = vec![nothing; text.len() + 1];
