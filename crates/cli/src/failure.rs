@@ -95,6 +95,18 @@ impl From<gguf_quant::imatrix::ImatrixError> for Failure {
     }
 }
 
+impl From<gguf_tokenizer::TemplateError> for Failure {
+    fn from(error: gguf_tokenizer::TemplateError) -> Self {
+        Self::Input(format!("chat template: {error}"))
+    }
+}
+
+impl From<gguf_tokenizer::Error> for Failure {
+    fn from(error: gguf_tokenizer::Error) -> Self {
+        Self::Input(error.to_string())
+    }
+}
+
 /// Only printing gives plain I/O errors here.
 impl From<io::Error> for Failure {
     fn from(error: io::Error) -> Self {

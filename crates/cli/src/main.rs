@@ -12,6 +12,7 @@ mod opened;
 mod progress;
 mod sarif;
 mod target;
+mod tokens;
 
 use std::process::ExitCode;
 
@@ -50,6 +51,9 @@ enum Command {
     Hash(commands::hash::Args),
     Verify(commands::verify::Args),
     ConvertEndian(commands::endian::Args),
+    Tokenize(commands::tokenize::Args),
+    Detokenize(commands::detokenize::Args),
+    ChatTemplate(commands::chat_template::Args),
     Demo(commands::demo::Args),
 }
 
@@ -72,6 +76,9 @@ fn main() -> ExitCode {
         Command::Hash(args) => commands::hash::run(&args),
         Command::Verify(args) => commands::verify::run(&args),
         Command::ConvertEndian(args) => commands::endian::run(&args),
+        Command::Tokenize(args) => commands::tokenize::run(&args),
+        Command::Detokenize(args) => commands::detokenize::run(&args),
+        Command::ChatTemplate(args) => commands::chat_template::run(&args),
         Command::Demo(args) => commands::demo::run(&args),
     };
     match result {

@@ -1,7 +1,7 @@
 //! Findings about chat templates, and templates that mean harm.
 
 use gguf::{Array, Gguf, Map, Metadata, Severity};
-use gguf_tokenizer::{Context, Error, Template, lint};
+use gguf_tokenizer::{Context, Template, TemplateError as Error, lint};
 use serde_json::json;
 
 /// Codes of the findings about one template.

@@ -1,5 +1,7 @@
 //! `gguf check`: everything that is wrong or odd about a model, and its repair.
 
+mod against;
+
 use std::io::Write;
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
@@ -20,13 +22,21 @@ use crate::{commands, sarif};
 #[derive(clap::Args)]
 #[command(after_help = "Exit code 1 if there is a finding of severity error.\n\n\
                         Examples:\n  gguf check model.gguf --data\n  gguf check model.gguf --json\n  \
-                        gguf check model.gguf --fix -o fixed.gguf")]
+                        gguf check model.gguf --fix -o fixed.gguf\n  \
+                        gguf check model.gguf --tokenizer-against tokenizer.json")]
 pub struct Args {
     /// File, directory, shard or far location to check.
     source: String,
     /// Look at all tensor data too: values that are no numbers, absurd or all zero.
     #[arg(long)]
     data: bool,
+    /// Encode a corpus with the model's tokenizer and with this tokenizer.json (or the one in this
+    /// directory), and show the first texts with other ids and the rule that makes them so.
+    #[arg(long, value_name = "FILE")]
+    tokenizer_against: Option<PathBuf>,
+    /// A text to compare on, besides the short ones that are built in.
+    #[arg(long, value_name = "FILE", requires = "tokenizer_against")]
+    corpus: Option<PathBuf>,
     /// Findings as JSON.
     #[arg(long, conflicts_with = "sarif")]
     json: bool,
@@ -54,6 +64,9 @@ pub fn run(args: &Args) -> Result<(), Failure> {
         let progress = Progress::new(model.byte_len(), "reading");
         findings.extend(scan(&model, &|bytes| progress.count(bytes))?);
         progress.finish();
+    }
+    if let Some(other) = &args.tokenizer_against {
+        findings.extend(against::compare(&args.source, other, args.corpus.as_deref())?);
     }
     print(args, &findings)?;
     let errors = findings.iter().any(is_error);

@@ -1,8 +1,10 @@
 //! The sub-commands.
 
+pub mod chat_template;
 pub mod check;
 pub mod convert;
 pub mod demo;
+pub mod detokenize;
 pub mod diff;
 pub mod edit;
 pub mod endian;
@@ -17,6 +19,7 @@ pub mod name;
 pub mod quantize;
 pub mod recipe;
 pub mod split;
+pub mod tokenize;
 pub mod verify;
 
 use std::num::NonZeroUsize;
@@ -49,7 +52,7 @@ fn write(job: &Job, out: &Path, threads: NonZeroUsize) -> Result<(), Failure> {
 }
 
 /// Tells the user what is worth knowing, beside the output of the command.
-fn print_notes(notes: &[String]) {
+pub fn print_notes(notes: &[String]) {
     for note in notes {
         eprintln!("note: {note}");
     }

@@ -1,0 +1,111 @@
+//! `gguf chat-template`: the template of a model, or the text that it makes of a conversation.
+
+use std::io::Write;
+use std::path::{Path, PathBuf};
+
+use gguf::Metadata;
+use gguf_tokenizer::{Context, Template};
+use serde_json::{Map, Value as Json};
+
+use crate::failure::Failure;
+use crate::opened::Opened;
+
+/// Key of the template that is used unless another one is asked for; the others append a name.
+const KEY: &str = "tokenizer.chat_template";
+
+/// Print the chat template of a model, or what it makes of a conversation.
+#[derive(clap::Args)]
+#[command(after_help = "Examples:\n  gguf chat-template model.gguf\n  \
+                        gguf chat-template model.gguf --messages conversation.json\n  \
+                        gguf chat-template model.gguf --name tool_use --messages conversation.json \
+                        --tools tools.json --set enable_thinking=false")]
+pub struct Args {
+    /// File, directory, shard or far location of the model.
+    source: String,
+    /// The template of this name instead of the default one.
+    #[arg(long, value_name = "VARIANT")]
+    name: Option<String>,
+    /// Render this conversation: a JSON list of objects with `role` and `content`; or an object
+    /// with the list as `messages` and further variables of the template.
+    #[arg(long, value_name = "FILE")]
+    messages: Option<PathBuf>,
+    /// Tools that the model may call: a JSON list of schemas.
+    #[arg(long, value_name = "FILE", requires = "messages")]
+    tools: Option<PathBuf>,
+    /// Do not end with the beginning of an answer.
+    #[arg(long, requires = "messages")]
+    no_generation_prompt: bool,
+    /// A variable of the template, as JSON or else as text.
+    #[arg(long, value_name = "NAME=VALUE", requires = "messages")]
+    set: Vec<String>,
+}
+
+pub fn run(args: &Args) -> Result<(), Failure> {
+    let opened = Opened::open(&args.source)?;
+    let model = opened.model()?;
+    let metadata = model.metadata();
+    let name = args.name.as_deref();
+    let missing = || {
+        let what = name.map_or("chat template".to_owned(), |name| format!("template `{name}`"));
+        let names = match variants(metadata) {
+            names if names.is_empty() => "nor any other".to_owned(),
+            names => format!("but: {}", names.join(", ")),
+        };
+        Failure::Input(format!("{} has no {what}, {names}", args.source))
+    };
+    let mut out = std::io::stdout().lock();
+    if let Some(messages) = &args.messages {
+        let template = Template::from_metadata(metadata, name)?.ok_or_else(missing)?;
+        out.write_all(template.render(&context(args, messages)?)?.as_bytes())?;
+        return Ok(out.flush()?);
+    }
+    let key = name.map_or(KEY.to_owned(), |name| format!("{KEY}.{name}"));
+    let text = metadata.get(&key).ok_or_else(missing)?;
+    let text = text.as_str().ok_or(gguf_tokenizer::TemplateError::NotText(key))?;
+    out.write_all(text.as_bytes())?;
+    out.flush()?;
+    let others = variants(metadata);
+    if name.is_none() && !others.is_empty() {
+        eprintln!("note: further templates (--name): {}", others.join(", "));
+    }
+    Ok(())
+}
+
+/// The names of the templates besides the default one.
+fn variants<'m>(metadata: &'m Metadata) -> Vec<&'m str> {
+    metadata.iter().filter_map(|(key, _)| key.strip_prefix(KEY)?.strip_prefix('.')).collect()
+}
+
+fn context(args: &Args, messages: &Path) -> Result<Context, Failure> {
+    let mut variables = match read(messages)? {
+        Json::Object(variables) => variables,
+        messages => Map::from_iter([("messages".to_owned(), messages)]),
+    };
+    if !variables.get("messages").is_some_and(Json::is_array) {
+        let fault = "is neither a list of messages nor an object with such a list as `messages`";
+        return Err(Failure::Input(format!("{} {fault}", messages.display())));
+    }
+    if let Some(tools) = &args.tools {
+        variables.insert("tools".into(), read(tools)?);
+    }
+    for setting in &args.set {
+        let (name, value) = setting.split_once('=').ok_or_else(|| {
+            Failure::Usage(format!("--set takes NAME=VALUE, and `{setting}` has no `=`"))
+        })?;
+        let value = serde_json::from_str(value).unwrap_or_else(|_| value.into());
+        variables.insert(name.into(), value);
+    }
+    if args.no_generation_prompt {
+        variables.insert("add_generation_prompt".into(), false.into());
+    }
+    // Variables win over what the library sets, so that all can stay where they are.
+    Ok(Context { variables, ..Context::new(Json::Null) })
+}
+
+fn read(path: &Path) -> Result<Json, Failure> {
+    let bytes = std::fs::read(path).map_err(|fault| {
+        Failure::Environment(format!("cannot read {}: {fault}", path.display()))
+    })?;
+    serde_json::from_slice(&bytes)
+        .map_err(|fault| Failure::Input(format!("{} is no JSON: {fault}", path.display())))
+}

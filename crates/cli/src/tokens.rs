@@ -1,0 +1,110 @@
+//! Tokenizers from wherever the user says: a model, or a folder or file of Hugging Face.
+
+use std::path::Path;
+
+use gguf::Metadata;
+use gguf_convert::vocab::{self, Kind};
+use gguf_tokenizer::{Encode, HuggingFace, Options, Tokenizer};
+use serde_json::Value as Json;
+
+use crate::commands::print_notes;
+use crate::failure::Failure;
+use crate::opened::Opened;
+
+/// Whom to follow where the model's own tokenizer and llama.cpp differ.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+pub enum Compat {
+    /// The tokenizer that the model was trained with.
+    Own,
+    /// llama.cpp.
+    Official,
+}
+
+impl From<Compat> for Options {
+    fn from(compat: Compat) -> Self {
+        Self {
+            compat: match compat {
+                Compat::Own => gguf_tokenizer::Compat::Own,
+                Compat::Official => gguf_tokenizer::Compat::Official,
+            },
+        }
+    }
+}
+
+/// What turns text into ids.
+pub enum Encoder {
+    /// The tokenizer of the `tokenizer.ggml` keys.
+    Ours(Box<Tokenizer>),
+    /// The `tokenizer.json` that the file carries, run by the library of its authors.
+    HuggingFace(Box<HuggingFace>),
+}
+
+impl Encoder {
+    /// The one that the model carries as `tokenizer.huggingface.json`.
+    pub fn huggingface(source: &str) -> Result<Self, Failure> {
+        let opened = Opened::open(source)?;
+        let found = HuggingFace::from_metadata(opened.model()?.metadata())?;
+        let found = found.ok_or_else(|| {
+            Failure::Input(format!("{source} has no tokenizer.huggingface.json; go without it"))
+        })?;
+        Ok(Self::HuggingFace(Box::new(found)))
+    }
+
+    /// The ids of each text, on all cores if the tokenizer can.
+    pub fn encode_batch(&self, texts: &[String], how: Encode) -> Result<Vec<Vec<u32>>, Failure> {
+        match self {
+            Self::Ours(tokenizer) => Ok(tokenizer.encode_batch(texts, how)),
+            Self::HuggingFace(tokenizer) => {
+                texts.iter().map(|text| Ok(tokenizer.encode(text, how)?)).collect()
+            }
+        }
+    }
+
+    /// The bytes that a token stands for, or, of Hugging Face's, the text it goes by.
+    pub fn token_bytes(&self, id: u32) -> Vec<u8> {
+        match self {
+            Self::Ours(tokenizer) => tokenizer.token_bytes(id).unwrap_or_default(),
+            Self::HuggingFace(tokenizer) => tokenizer.token_text(id).unwrap_or_default().into(),
+        }
+    }
+}
+
+/// The tokenizer of the model, directory or `tokenizer.json` that `source` names.
+pub fn open(source: &str, compat: Compat) -> Result<Tokenizer, Failure> {
+    let path = Path::new(source);
+    let folder = match path.file_name() {
+        Some(name) if name == "tokenizer.json" => {
+            // Of a bare file name the parent is the empty path.
+            Some(path.parent().filter(|dir| *dir != Path::new("")).unwrap_or(Path::new(".")))
+        }
+        _ => Some(path).filter(|path| is_checkpoint(path)),
+    };
+    match folder {
+        Some(dir) => Ok(Tokenizer::from_metadata(&of_checkpoint(dir)?, compat.into())?),
+        None => {
+            let opened = Opened::open(source)?;
+            Ok(Tokenizer::from_metadata(opened.model()?.metadata(), compat.into())?)
+        }
+    }
+}
+
+fn is_checkpoint(path: &Path) -> bool {
+    ["tokenizer.json", "tokenizer.model", "vocab.json"].iter().any(|name| path.join(name).is_file())
+}
+
+/// The keys that a conversion would write about the tokenizer.
+fn of_checkpoint(dir: &Path) -> Result<Metadata<'static>, Failure> {
+    let converted = vocab::load(dir, Kind::Llama, &vocab::Options::default())?;
+    print_notes(&converted.notes);
+    let mut metadata = converted.metadata;
+    // What a vocabulary does not say itself goes by the family. The file can be missing.
+    let config = std::fs::read(dir.join("config.json")).unwrap_or_default();
+    let config: Json = serde_json::from_slice(&config).unwrap_or_default();
+    if let Some(model_type) = config["model_type"].as_str() {
+        metadata.set("general.architecture", model_type.replace('_', ""));
+        if model_type.starts_with("gemma") {
+            metadata.set("tokenizer.ggml.add_space_prefix", false);
+        }
+    }
+    Ok(metadata)
+}

@@ -1,0 +1,109 @@
+//! `gguf tokenize` and `gguf detokenize` as a user meets them.
+
+mod support;
+
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use serde_json::Value;
+use support::{Dir, MODEL, fails, succeeds};
+
+#[test]
+fn lines_are_those_of_the_official_tool() {
+    assert_eq!(
+        succeeds(&["tokenize", MODEL, "-p", "In the beginning"]),
+        "     1 -> '<s>'\n   413 -> ' In'\n   266 -> ' the'\n  1440 -> ' beginning'\n"
+    );
+}
+
+#[test]
+fn ids_are_taken_back() {
+    let ids = succeeds(&["tokenize", MODEL, "-p", "And God said, é", "--ids", "--no-bos"]);
+    assert_eq!(succeeds(&["detokenize", MODEL, ids.trim()]), "And God said, é\n");
+    let shown = succeeds(&["tokenize", MODEL, "-p", "a", "--ids", "--show-count"]);
+    assert!(shown.starts_with("[1, ") && shown.ends_with("Total number of tokens: 2\n"), "{shown}");
+}
+
+#[test]
+fn refusals_say_what_to_do() {
+    fails(&["detokenize", MODEL, "99999999"], 2, &["ids go from 0 to 2047"]);
+    let dir = Dir::new();
+    let lines = dir.path("lines.jsonl");
+    std::fs::write(&lines, "\"a\"\nb\n").unwrap();
+    let jsonl = ["tokenize", MODEL, "-f", &lines, "--jsonl"];
+    fails(&jsonl, 1, &["line 2 of the input is no JSON string"]);
+}
+
+/// Folders of the zoo whose tokenizers are byte pair encodings.
+const ZOO: [&str; 21] = [
+    "awq-llama",
+    "bloom",
+    "falcon",
+    "fp8-llama",
+    "gemma2",
+    "gemma3",
+    "gpt2",
+    "gpt_neox",
+    "gptj",
+    "gptq-llama",
+    "llama",
+    "mamba",
+    "mistral",
+    "mixed-llama",
+    "mixtral",
+    "mpt",
+    "olmo2",
+    "phi3",
+    "qwen2",
+    "qwen3",
+    "qwen3moe",
+];
+
+#[test]
+fn the_zoo_gives_the_ids_of_the_models_own_tokenizers() {
+    let Some(data) = std::env::var_os("GGUF_TEST_DATA") else {
+        eprintln!("SKIPPED: GGUF_TEST_DATA does not name a folder of reference data");
+        return;
+    };
+    let zoo = PathBuf::from(data).join("zoo");
+    let mut faults = String::new();
+    for name in ZOO {
+        let dir = zoo.join(name);
+        let cases = std::fs::read(dir.join("tokenizer_cases.json")).unwrap();
+        let cases: Value = serde_json::from_slice(&cases).unwrap();
+        let cases = cases["cases"].as_array().unwrap();
+        for (key, option) in [("ids", Some("--no-bos")), ("ids_with_special", None)] {
+            let found = of_lines(&dir, option, cases.iter().map(|case| &case["text"]));
+            for (case, found) in cases.iter().zip(found) {
+                if found != case[key] {
+                    faults +=
+                        &format!("{name} {} {key}: {found}, not {}\n", case["text"], case[key]);
+                }
+            }
+        }
+    }
+    assert!(faults.is_empty(), "{faults}");
+}
+
+/// The ids of texts.
+fn of_lines<'a>(
+    source: &Path,
+    option: Option<&str>,
+    texts: impl Iterator<Item = &'a Value>,
+) -> Vec<Value> {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_gguf"));
+    command.arg("tokenize").arg(source).args(["--stdin", "--jsonl"]).args(option);
+    let mut child = command
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let lines: String = texts.map(|text| format!("{text}\n")).collect();
+    child.stdin.take().unwrap().write_all(lines.as_bytes()).unwrap();
+    let output = child.wait_with_output().unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let lines = String::from_utf8(output.stdout).unwrap();
+    lines.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+}

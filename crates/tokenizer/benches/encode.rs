@@ -1,0 +1,88 @@
+//! Time to load a vocabulary and to encode with it, on one thread.
+//!
+//! `cargo bench -p gguf-kit-tokenizer --bench encode -- MODEL.gguf... [TEXT.txt]`
+//!
+//! Without a text, one is made up. Besides the text, hostile ones of a megabyte each: one letter,
+//! one space, one Chinese character, again and again, and random lower-case letters. `cold` is the
+//! first time that a tokenizer sees the text, `warm` the least of the times after.
+
+use std::hint::black_box;
+use std::time::Instant;
+
+use gguf::{Gguf, Map};
+use gguf_tokenizer::{Encode, Options, Tokenizer};
+
+const ROUNDS: usize = 5;
+const MEGABYTE: usize = 1_000_000;
+
+fn main() {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let (texts, models): (Vec<_>, Vec<_>) =
+        arguments.iter().filter(|a| !a.starts_with('-')).partition(|a| a.ends_with(".txt"));
+    if models.is_empty() {
+        println!("no MODEL.gguf was named: nothing to measure");
+    }
+    let mut random = Random(1);
+    let text = match texts.first() {
+        Some(path) => std::fs::read_to_string(path).unwrap(),
+        None => (0..MEGABYTE).map(|_| random.word()).collect(),
+    };
+    let hostile = [
+        ("one letter", "a".repeat(MEGABYTE)),
+        ("spaces", " ".repeat(MEGABYTE)),
+        ("one character", "中".repeat(MEGABYTE / 3)),
+        ("no spaces", (0..MEGABYTE).map(|_| random.letter()).collect()),
+    ];
+    for model in models {
+        let map = Map::open(model).unwrap();
+        let gguf = Gguf::read(&map).unwrap();
+        let load = || Tokenizer::from_metadata(gguf.metadata(), Options::default()).unwrap();
+        let (_, load_time) = least(|| drop(black_box(load())));
+        let tokenizer = load();
+        println!("{model}: {} tokens, loaded in {:.1} ms", tokenizer.len(), load_time * 1e3);
+        println!("  {:<14} {:>10} {:>10} {:>12}", "", "cold MB/s", "warm MB/s", "tokens");
+        for (name, text) in
+            std::iter::once(("text", &text)).chain(hostile.iter().map(|(n, t)| (*n, t)))
+        {
+            let tokens = std::cell::Cell::new(0);
+            let encode = || tokens.set(black_box(tokenizer.encode(text, Encode::default())).len());
+            let (cold, warm) = least(encode);
+            let speed = |seconds: f64| text.len() as f64 / 1e6 / seconds;
+            println!(
+                "  {name:<14} {:>10.1} {:>10.1} {:>12}",
+                speed(cold),
+                speed(warm),
+                tokens.get()
+            );
+        }
+    }
+}
+
+/// Seconds of the first run, and the least of the runs after.
+fn least(work: impl Fn()) -> (f64, f64) {
+    let time = || {
+        let start = Instant::now();
+        work();
+        start.elapsed().as_secs_f64()
+    };
+    let first = time();
+    (first, (1..ROUNDS).map(|_| time()).fold(f64::INFINITY, f64::min))
+}
+
+struct Random(u64);
+
+impl Random {
+    fn below(&mut self, n: u64) -> u64 {
+        self.0 = self.0.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
+        (self.0 >> 33) % n
+    }
+
+    fn letter(&mut self) -> char {
+        (b'a' + self.below(26) as u8) as char
+    }
+
+    fn word(&mut self) -> String {
+        let len = 1 + self.below(8);
+        (0..len).map(|_| self.letter()).chain([' ']).collect()
+    }
+}

@@ -1,0 +1,177 @@
+//! Byte pair encoding by a list of merges, within the words that a pre-tokenizer cuts.
+//!
+//! `tokenizer.ggml.model` is `gpt2`; `gemma4` for SentencePiece's spelling of spaces, which
+//! `tokenizer.ggml.pre` can ask for as well; `whitespace` where white space only separates.
+
+mod alphabet;
+mod merges;
+mod pre;
+
+use std::borrow::Cow;
+
+use unicode_normalization::{IsNormalized, UnicodeNormalization, is_nfc_quick};
+
+use crate::error::Error;
+use crate::model::Model;
+use crate::model::joints::Joints;
+use crate::model::merge::{NO_TOKEN, Symbol, merge};
+use crate::model::spaces::{has_space, to_spaces, with_spaces};
+use crate::model::spm::char_len;
+use crate::model::words::{Pool, Words};
+use crate::pieces::{Index, Pieces};
+use crate::tokenizer::{Compat, Options};
+use crate::vocabulary::{TokenType, Vocabulary, byte_of};
+use merges::Merges;
+use pre::{Pre, Spelling};
+
+pub(crate) struct Bpe {
+    /// What the tokens stand for, byte tokens as their byte.
+    pieces: Pieces,
+    index: Index,
+    merges: Merges,
+    /// The token of each byte.
+    bytes: [u32; 256],
+    pre: Pre,
+    /// Where words can be cut further.
+    joints: Option<Joints>,
+    /// Text is brought to Unicode's normalization form C.
+    normalize: bool,
+    words: Pool,
+}
+
+impl Bpe {
+    pub(crate) fn read(vocabulary: &Vocabulary<'_>, options: Options) -> Result<Self, Error> {
+        let pre = Pre::read(vocabulary, options)?;
+        let spelled = spelled(vocabulary, pre.spelling);
+        let index = Index::new(&spelled.pieces, |id| spelled.found[id as usize]);
+        let merges = Merges::read(vocabulary, &spelled.pieces, &index, pre.spelling)?;
+        let mut bytes = spelled.bytes;
+        if pre.spelling == Spelling::Bytes {
+            bytes = std::array::from_fn(|byte| {
+                index.find(&spelled.pieces, &[byte as u8]).unwrap_or(NO_TOKEN)
+            });
+        }
+        // Words that the pre-tokenizer cuts are short already.
+        let joints = (pre.spelling != Spelling::Bytes)
+            .then(|| Joints::new(index.ids().filter_map(|id| spelled.pieces.get(id))));
+        Ok(Self {
+            normalize: options.compat == Compat::Own && pre.is_normalized(vocabulary),
+            pieces: spelled.pieces,
+            words: Pool::default(),
+            index,
+            merges,
+            bytes,
+            pre,
+            joints,
+        })
+    }
+
+    fn encode_word(&self, word: &[u8], symbols: &mut Vec<Symbol>, out: &mut Vec<u32>) {
+        if self.pre.takes_whole(word)
+            && let Some(id) = self.index.find(&self.pieces, word)
+        {
+            return out.push(id);
+        }
+        symbols.clear();
+        match self.pre.spelling {
+            Spelling::Bytes => {
+                let bytes = word.iter().enumerate();
+                symbols.extend(bytes.map(|(start, byte)| Symbol {
+                    start,
+                    len: 1,
+                    id: self.bytes[usize::from(*byte)],
+                }));
+            }
+            Spelling::Characters { .. } => {
+                let mut start = 0;
+                while start < word.len() {
+                    let len = char_len(word[start]).min(word.len() - start);
+                    let id = self.index.find(&self.pieces, &word[start..start + len]);
+                    symbols.push(Symbol { start, len, id: id.unwrap_or(NO_TOKEN) });
+                    start += len;
+                }
+            }
+        }
+        merge(symbols, |left, right| self.merges.find(left.id, right.id));
+        for symbol in symbols.iter() {
+            if symbol.id != NO_TOKEN {
+                out.push(symbol.id);
+            } else {
+                let bytes = &word[symbol.start..symbol.start + symbol.len];
+                let ids = bytes.iter().map(|byte| self.bytes[usize::from(*byte)]);
+                out.extend(ids.filter(|id| *id != NO_TOKEN));
+            }
+        }
+    }
+
+    fn encode_words(&self, text: &[u8], words: &mut Words, out: &mut Vec<u32>) {
+        let mut symbols = Vec::new();
+        let mut encode = |start, end| {
+            words.encode(text, (start, end), out, |word, out| {
+                self.encode_word(word, &mut symbols, out);
+            });
+        };
+        self.pre.cut(text, &mut |start, end| match &self.joints {
+            Some(joints) if !self.pre.takes_whole(&text[start..end]) => {
+                joints.cut(&text[start..end], |from, to| encode(start + from, start + to));
+            }
+            _ => encode(start, end),
+        });
+    }
+}
+
+impl Model for Bpe {
+    fn encode(&self, text: &str, _at_start: bool, out: &mut Vec<u32>) {
+        let mut text = Cow::Borrowed(text);
+        if self.normalize && is_nfc_quick(text.chars()) != IsNormalized::Yes {
+            text = text.nfc().collect::<String>().into();
+        }
+        let text = match self.pre.spelling {
+            Spelling::Characters { visible_spaces: true } => with_spaces(&text, false),
+            _ => Cow::Borrowed(&*text),
+        };
+        self.words.with(|words| self.encode_words(text.as_bytes(), words, out));
+    }
+
+    fn decode(&self, id: u32, _at_start: bool, out: &mut Vec<u8>) {
+        out.extend_from_slice(self.pieces.get(id).unwrap_or_default());
+    }
+}
+
+/// The tokens as the bytes that they stand for.
+struct Spelled {
+    pieces: Pieces,
+    /// By id: whether text can become this token.
+    found: Vec<bool>,
+    /// The tokens for single bytes of characters that are no token.
+    bytes: [u32; 256],
+}
+
+fn spelled(vocabulary: &Vocabulary<'_>, spelling: Spelling) -> Spelled {
+    let mut pieces = Pieces::default();
+    let mut found = Vec::with_capacity(vocabulary.tokens.len());
+    let mut bytes = [NO_TOKEN; 256];
+    for (id, (token, kind)) in (0..).zip(vocabulary.tokens.iter().zip(&vocabulary.types)) {
+        let is_found = match spelling {
+            Spelling::Bytes => {
+                let mut all = true;
+                pieces.push_with(|out| all = alphabet::decode(token, out));
+                all
+            }
+            Spelling::Characters { visible_spaces } => {
+                let byte = byte_of(token);
+                if let Some(byte) = byte {
+                    bytes[usize::from(byte)] = id;
+                }
+                match byte.filter(|_| *kind == TokenType::Byte) {
+                    Some(byte) => pieces.push_with(|out| out.push(byte)),
+                    None if visible_spaces => pieces.push_with(|out| to_spaces(token, out)),
+                    None => pieces.push_with(|out| out.extend_from_slice(token)),
+                }
+                *kind != TokenType::Byte && !(visible_spaces && has_space(token))
+            }
+        };
+        found.push(is_found);
+    }
+    Spelled { pieces, found, bytes }
+}

@@ -1,0 +1,92 @@
+//! Pre-tokenizers: where `tokenizer.ggml.pre` cuts a text into words.
+
+mod classes;
+mod machine;
+mod patterns;
+mod step;
+mod table;
+
+use crate::error::Error;
+use crate::special::PRE;
+use crate::tokenizer::{Compat, Options};
+use crate::vocabulary::Vocabulary;
+use step::Step;
+use table::{Row, TABLE, Whole};
+
+/// How a vocabulary writes text.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Spelling {
+    /// A character of an alphabet for each byte; merges begin at bytes.
+    Bytes,
+    /// As it is, but for spaces that can be visible ones; merges begin at characters.
+    Characters { visible_spaces: bool },
+}
+
+/// What is done to a text before any merge.
+pub(super) struct Pre {
+    pub spelling: Spelling,
+    steps: Vec<Step>,
+    row: &'static Row,
+}
+
+impl Pre {
+    /// # Errors
+    /// If the file names a pre-tokenizer that is not known here.
+    pub fn read(vocabulary: &Vocabulary<'_>, options: Options) -> Result<Self, Error> {
+        let name = match vocabulary.model()? {
+            "gemma4" => "gemma4",
+            "whitespace" => "(words)",
+            // What runtimes take where the file is silent.
+            _ => vocabulary.metadata.str(PRE).filter(|name| !name.is_empty()).unwrap_or("default"),
+        };
+        let Some(row) = TABLE.iter().find(|row| row.names.contains(&name)) else {
+            return Err(Error::Unknown {
+                key: PRE,
+                value: name.to_owned(),
+                help: "set the key to the known name that cuts alike (`gguf edit`), or convert \
+                       the model anew",
+            });
+        };
+        let cuts = match options.compat {
+            Compat::Own => row.own,
+            Compat::Official => row.official.unwrap_or(row.own),
+        };
+        Ok(Self { spelling: row.spelling, steps: cuts.iter().map(Step::new).collect(), row })
+    }
+
+    /// True if a word that is a token stays whole, whatever its merges make of it.
+    #[inline]
+    pub fn takes_whole(&self, word: &[u8]) -> bool {
+        match self.row.whole {
+            Whole::Never => false,
+            Whole::LineBreaks => word.iter().all(|byte| *byte == b'\n'),
+            Whole::Always => true,
+        }
+    }
+
+    /// True if the model's own tokenizer normalizes text to form C. Files do not say.
+    pub fn is_normalized(&self, vocabulary: &Vocabulary<'_>) -> bool {
+        let name = vocabulary.metadata.str(PRE).unwrap_or_default();
+        // GPT-NeoX goes by the name of GPT-2, which cuts alike but does not normalize.
+        let like_neox = name == "gpt-2"
+            && ["gptneox", "mamba", "mpt"]
+                .contains(&vocabulary.metadata.architecture().unwrap_or(""));
+        like_neox || table::NORMALIZED.contains(&name)
+    }
+
+    /// Hands out the beginning and end of each word; not all are whole characters.
+    pub fn cut(&self, text: &[u8], out: &mut dyn FnMut(usize, usize)) {
+        cut(&self.steps, text, 0, out);
+    }
+}
+
+/// Each step sees what the one before it cut as a text of its own.
+fn cut(steps: &[Step], text: &[u8], at: usize, out: &mut dyn FnMut(usize, usize)) {
+    match steps {
+        [] => out(at, at + text.len()),
+        [last] => last.cut(text, &mut |start, end| out(at + start, at + end)),
+        [first, rest @ ..] => {
+            first.cut(text, &mut |start, end| cut(rest, &text[start..end], at + start, out));
+        }
+    }
+}

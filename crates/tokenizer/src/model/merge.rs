@@ -1,0 +1,133 @@
+//! Joining neighbours, the best pair first, until none can be joined: what both kinds of byte
+//! pair encoding do.
+
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+
+/// A part of a word.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Symbol {
+    /// Where it begins, in bytes.
+    pub start: usize,
+    /// Its bytes.
+    pub len: usize,
+    /// Its token; [`NO_TOKEN`] if there is none.
+    pub id: u32,
+}
+
+/// The id of a symbol that is no token.
+pub(crate) const NO_TOKEN: u32 = u32::MAX;
+
+/// What two neighbours can become.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Join {
+    /// The lowest is done first; of equal ones, the leftmost.
+    pub rank: u32,
+    /// The token of both together.
+    pub id: u32,
+}
+
+/// Scanning all pairs for the best one is fastest up to about this many symbols.
+const SCANNED: usize = 32;
+
+/// Joins the symbols of a word. `join` says what two neighbours become, if anything.
+pub(crate) fn merge(symbols: &mut Vec<Symbol>, join: impl Fn(Symbol, Symbol) -> Option<Join>) {
+    if symbols.len() <= SCANNED { scan(symbols, join) } else { queue(symbols, join) }
+}
+
+/// In the square of the length, without an allocation.
+fn scan(symbols: &mut Vec<Symbol>, join: impl Fn(Symbol, Symbol) -> Option<Join>) {
+    const NONE: Join = Join { rank: u32::MAX, id: NO_TOKEN };
+    // What each symbol becomes with the next one.
+    let mut joins = [NONE; SCANNED];
+    for (i, pair) in symbols.windows(2).enumerate() {
+        joins[i] = join(pair[0], pair[1]).unwrap_or(NONE);
+    }
+    while symbols.len() > 1 {
+        let count = symbols.len() - 1;
+        let mut best = 0;
+        for i in 1..count {
+            if joins[i].rank < joins[best].rank {
+                best = i;
+            }
+        }
+        if joins[best].id == NO_TOKEN {
+            return;
+        }
+        symbols[best].len += symbols[best + 1].len;
+        symbols[best].id = joins[best].id;
+        symbols.remove(best + 1);
+        joins.copy_within(best + 1..count, best);
+        if best > 0 {
+            joins[best - 1] = join(symbols[best - 1], symbols[best]).unwrap_or(NONE);
+        }
+        if best + 1 < symbols.len() {
+            joins[best] = join(symbols[best], symbols[best + 1]).unwrap_or(NONE);
+        }
+    }
+}
+
+/// In n log n steps.
+fn queue(symbols: &mut Vec<Symbol>, join: impl Fn(Symbol, Symbol) -> Option<Join>) {
+    // A symbol that went into the one on its left has no length any more.
+    let end = symbols.len();
+    let mut previous: Vec<usize> = (0..end).map(|i| i.wrapping_sub(1)).collect();
+    let mut next: Vec<usize> = (1..=end).collect();
+    // The pair, and how long it was: one that has grown since is another pair.
+    let mut waiting = BinaryHeap::with_capacity(end);
+    let candidate = |symbols: &[Symbol], left: usize, right: usize| {
+        let (a, b) = (symbols.get(left)?, symbols.get(right)?);
+        let join = join(*a, *b)?;
+        Some(Reverse((join.rank, left, right, a.len + b.len, join.id)))
+    };
+    waiting.extend((1..end).filter_map(|right| candidate(symbols, right - 1, right)));
+    while let Some(Reverse((_, left, right, len, id))) = waiting.pop() {
+        if symbols[left].len == 0
+            || symbols[right].len == 0
+            || symbols[left].len + symbols[right].len != len
+        {
+            continue;
+        }
+        symbols[left].len = len;
+        symbols[left].id = id;
+        symbols[right].len = 0;
+        next[left] = next[right];
+        if let Some(after) = previous.get_mut(next[right]) {
+            *after = left;
+        }
+        waiting.extend(candidate(symbols, previous[left], left));
+        waiting.extend(candidate(symbols, left, next[left]));
+    }
+    symbols.retain(|symbol| symbol.len > 0);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Random words over few letters and a random table of joins: many ties, long chains.
+    #[test]
+    fn scanning_and_queueing_give_the_same() {
+        let mut state = 1u64;
+        let mut below = |n: u64| {
+            state = state.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
+            (state >> 33) % n
+        };
+        for _ in 0..300 {
+            let salt = below(1 << 30) as u32;
+            // The result depends on the lengths too: scores of joint texts do.
+            let join = |a: Symbol, b: Symbol| {
+                let mixed = (a.id ^ salt).wrapping_mul(31).wrapping_add(b.id).wrapping_mul(0x9e37);
+                let total = (a.len + b.len) as u32;
+                (mixed >> 3 & 3 != 0).then_some(Join { rank: mixed % 5 + total % 3, id: mixed % 7 })
+            };
+            let len = 1 + below(SCANNED as u64) as usize;
+            let word: Vec<Symbol> =
+                (0..len).map(|start| Symbol { start, len: 1, id: below(3) as u32 }).collect();
+            let (mut scanned, mut queued) = (word.clone(), word);
+            scan(&mut scanned, join);
+            queue(&mut queued, join);
+            assert_eq!(scanned, queued);
+        }
+    }
+}

@@ -1,0 +1,218 @@
+//! RWKV World: at each position the longest token, byte by byte.
+
+use gguf::{Array, Metadata};
+
+use crate::error::Error;
+use crate::model::Model;
+use crate::pieces::Pieces;
+use crate::tokenizer::{Compat, Options};
+use crate::trie::Trie;
+use crate::vocabulary::{MODEL, TOKENS, TYPES, TokenType, Vocabulary};
+
+/// Key of the vocabulary as the models' authors publish it: a line `id literal length` for each
+/// token, where the literal is one of Python.
+const WORLD: &str = "tokenizer.rwkv.world";
+
+/// The vocabulary as a tree.
+pub(crate) struct Rwkv {
+    trie: Trie,
+    texts: Pieces,
+    unknown: Option<u32>,
+}
+
+impl Rwkv {
+    /// # Errors
+    /// If a token is absurdly long.
+    pub fn read(vocabulary: &Vocabulary<'_>, options: Options) -> Result<Self, Error> {
+        let texts: Pieces = vocabulary.tokens.iter().map(|token| unescape(token)).collect();
+        // Control tokens are no text, and those which only fill up a vocabulary never meant any;
+        // llama.cpp takes them for text all the same.
+        let is_text = |kind: &TokenType| {
+            !matches!(kind, TokenType::Control | TokenType::Unused)
+                || options.compat == Compat::Official
+        };
+        let tokens = texts.iter().zip(0..).zip(&vocabulary.types);
+        let trie = Trie::new(tokens.filter(|(_, kind)| is_text(kind)).map(|(token, _)| token))?;
+        Ok(Self { trie, texts, unknown: vocabulary.special_id("unk", None)? })
+    }
+}
+
+impl Model for Rwkv {
+    fn encode(&self, text: &str, _at_start: bool, out: &mut Vec<u32>) {
+        let mut rest = text.as_bytes();
+        while !rest.is_empty() {
+            let (len, id) = match self.trie.longest(rest) {
+                Some((len, id)) => (len, Some(id)),
+                // Never with the published vocabulary: it has every byte.
+                None => (1, self.unknown),
+            };
+            out.extend(id);
+            rest = rest.get(len..).unwrap_or_default();
+        }
+    }
+
+    fn decode(&self, id: u32, _at_start: bool, out: &mut Vec<u8>) {
+        out.extend_from_slice(self.texts.get(id).unwrap_or_default());
+    }
+}
+
+/// The same metadata with `tokenizer.ggml.tokens` made of the published text; `None` if they have
+/// these already, or not that text.
+///
+/// # Errors
+/// If the text is not as described.
+pub(crate) fn with_tokens<'m>(metadata: &Metadata<'m>) -> Result<Option<Metadata<'m>>, Error> {
+    let Some(world) = metadata.get(WORLD).filter(|_| metadata.get(TOKENS).is_none()) else {
+        return Ok(None);
+    };
+    let world = world.as_str().ok_or_else(|| Error::vocabulary(WORLD, "is not a text"))?;
+    let tokens = parse_world(world)?;
+    let types: Vec<i32> = tokens.iter().map(|token| if token.is_empty() { 5 } else { 1 }).collect();
+    let mut metadata = metadata.clone();
+    metadata.set(MODEL, "rwkv");
+    metadata.set(TOKENS, Array::from_strings(tokens.iter().map(|t| t.escape_ascii().to_string())));
+    metadata.set(TYPES, Array::from(&types[..]));
+    Ok(Some(metadata))
+}
+
+/// The tokens of the published text by id; ids that it does not give have no bytes.
+fn parse_world(world: &str) -> Result<Vec<Vec<u8>>, Error> {
+    let mut tokens: Vec<Vec<u8>> = Vec::new();
+    for (number, line) in (1..).zip(world.lines()) {
+        let fault = |what: &str| Error::vocabulary(WORLD, format!("line {number} {what}"));
+        let parts = line.split_once(' ').and_then(|(id, rest)| {
+            let (literal, len) = rest.rsplit_once(' ')?;
+            Some((id.parse::<usize>().ok()?, literal, len.parse::<usize>().ok()?))
+        });
+        let (id, literal, len) =
+            parts.ok_or_else(|| fault("is not an id, a literal and a length"))?;
+        // Bounds the list by the size of the file.
+        if id > world.len() {
+            return Err(fault("has an id far beyond the number of tokens"));
+        }
+        let token = python_literal(literal).ok_or_else(|| fault("has no valid literal"))?;
+        if token.len() != len {
+            let what = format!("has a token of {} bytes where {len} are named", token.len());
+            return Err(fault(&what));
+        }
+        if tokens.len() <= id {
+            tokens.resize(id + 1, Vec::new());
+        }
+        if let Some(place) = tokens.get_mut(id) {
+            *place = token;
+        }
+    }
+    Ok(tokens)
+}
+
+/// The bytes of a literal `'...'`, `"..."` or `b'...'`; a text in UTF-8.
+fn python_literal(literal: &str) -> Option<Vec<u8>> {
+    let (is_bytes, quoted) = match literal.strip_prefix('b') {
+        Some(rest) => (true, rest),
+        None => (false, literal),
+    };
+    let quote = quoted.chars().next().filter(|quote| matches!(quote, '\'' | '"'))?;
+    let body = quoted.strip_prefix(quote)?.strip_suffix(quote)?;
+    let mut bytes = Vec::with_capacity(body.len());
+    let mut chars = body.chars();
+    while let Some(char) = chars.next() {
+        let value = if char != '\\' {
+            char as u32
+        } else {
+            let digits = match chars.next()? {
+                'n' => Err('\n'),
+                'r' => Err('\r'),
+                't' => Err('\t'),
+                'a' => Err('\u{7}'),
+                'b' => Err('\u{8}'),
+                'f' => Err('\u{c}'),
+                'v' => Err('\u{b}'),
+                other @ ('\\' | '\'' | '"') => Err(other),
+                'x' => Ok(2),
+                'u' if !is_bytes => Ok(4),
+                'U' if !is_bytes => Ok(8),
+                _ => return None,
+            };
+            match digits {
+                Err(char) => char as u32,
+                Ok(count) => {
+                    let digits = chars.as_str().get(..count)?;
+                    chars = chars.as_str().get(count..)?.chars();
+                    u32::from_str_radix(digits, 16).ok()?
+                }
+            }
+        };
+        if is_bytes {
+            bytes.push(u8::try_from(value).ok()?);
+        } else {
+            let mut buffer = [0; 4];
+            bytes.extend_from_slice(char::from_u32(value)?.encode_utf8(&mut buffer).as_bytes());
+        }
+    }
+    Some(bytes)
+}
+
+/// The bytes of a token as converters write it: the inside of a Python bytes literal. What is no
+/// valid escape stands for itself.
+fn unescape(token: &[u8]) -> Vec<u8> {
+    let mut bytes = Vec::with_capacity(token.len());
+    let mut rest = token;
+    while let [byte, after @ ..] = rest {
+        rest = after;
+        if *byte != b'\\' {
+            bytes.push(*byte);
+            continue;
+        }
+        let (value, len) = match after {
+            [b't', ..] => (b'\t', 1),
+            [b'n', ..] => (b'\n', 1),
+            [b'r', ..] => (b'\r', 1),
+            [b'x', high, low, ..] => match (hex(*high), hex(*low)) {
+                (Some(high), Some(low)) => (high << 4 | low, 3),
+                _ => (b'x', 1),
+            },
+            [other, ..] => (*other, 1),
+            [] => (b'\\', 0),
+        };
+        bytes.push(value);
+        rest = after.get(len..).unwrap_or_default();
+    }
+    bytes
+}
+
+fn hex(digit: u8) -> Option<u8> {
+    char::from(digit).to_digit(16).map(|value| value as u8)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn literals_are_those_of_python() {
+        let literals: [(&str, Option<&[u8]>); 12] = [
+            ("'a b'", Some(b"a b")),
+            ("\"it's\"", Some(b"it's")),
+            (r"'\n\t\r\\\''", Some(b"\n\t\r\\'")),
+            (r"'\x00\xe9'", Some("\0é".as_bytes())),
+            (r"b'\xe9\xff'", Some(b"\xe9\xff")),
+            (r"'\u4f60\U0001f600'", Some("你😀".as_bytes())),
+            ("'你'", Some("你".as_bytes())),
+            ("b'你'", None),
+            (r"'\ud800'", None),
+            (r"'\x4'", None),
+            ("'a", None),
+            ("a", None),
+        ];
+        for (literal, expected) in literals {
+            assert_eq!(python_literal(literal).as_deref(), expected, "{literal}");
+        }
+    }
+
+    #[test]
+    fn every_byte_survives_its_escape() {
+        let all: Vec<u8> = (0..=255).collect();
+        assert_eq!(unescape(all.escape_ascii().to_string().as_bytes()), all);
+        assert_eq!(unescape(br"\q\xg1\"), b"qxg1\\");
+    }
+}

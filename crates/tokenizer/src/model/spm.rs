@@ -1,0 +1,175 @@
+//! SentencePiece's byte pair encoding: the neighbours whose joint text has the best score are
+//! joined first. `tokenizer.ggml.model` is `llama`.
+
+use crate::error::Error;
+use crate::model::Model;
+use crate::model::joints::Joints;
+use crate::model::merge::{Join, NO_TOKEN, Symbol, merge};
+use crate::model::spaces::{has_space, to_spaces, with_spaces};
+use crate::model::words::Pool;
+use crate::pieces::{Index, Pieces};
+use crate::special::is_run_of_spaces;
+use crate::tokenizer::{Compat, Options};
+use crate::vocabulary::{TokenType, Vocabulary, byte_of};
+
+pub(crate) struct Spm {
+    /// The tokens' texts with plain spaces; byte tokens as their bytes.
+    pieces: Pieces,
+    index: Index,
+    /// By id: the lower the better.
+    ranks: Vec<u32>,
+    /// The token of each byte, for characters that are no token.
+    bytes: [Option<u32>; 256],
+    unknown: Option<u32>,
+    joints: Joints,
+    /// Texts begin with a space that is not theirs.
+    prefix: bool,
+    words: Pool,
+}
+
+impl Spm {
+    pub(crate) fn read(vocabulary: &Vocabulary<'_>, options: Options) -> Result<Self, Error> {
+        let types = &vocabulary.types;
+        let mut bytes = [None; 256];
+        let mut pieces = Pieces::default();
+        for (id, (token, kind)) in (0..).zip(vocabulary.tokens.iter().zip(types)) {
+            match byte_of(token).filter(|_| *kind == TokenType::Byte) {
+                Some(byte) => {
+                    bytes[usize::from(byte)] = Some(id);
+                    pieces.push_with(|out| out.push(byte));
+                }
+                None => pieces.push_with(|out| to_spaces(token, out)),
+            }
+        }
+        // A space in text is always a visible one. SentencePiece looks for tokens that stand for
+        // text only; llama.cpp looks for any.
+        let own = options.compat == Compat::Own;
+        let merged = |id: u32| own && is_run_of_spaces(vocabulary.tokens[id as usize]);
+        let found = |id: u32| {
+            let kind = types[id as usize];
+            kind != TokenType::Byte
+                && !(own && kind.is_special())
+                && (merged(id) || !has_space(vocabulary.tokens[id as usize]))
+        };
+        let index = Index::new(&pieces, found);
+        let joints = Joints::new(index.ids().filter_map(|id| pieces.get(id)));
+        // Runs of spaces are joined before words, the shortest first.
+        let ranks = (0..).zip(vocabulary.scores()?).map(|(id, score)| match merged(id) {
+            true => vocabulary.tokens[id as usize].len() as u32,
+            false => rank(score),
+        });
+        Ok(Self {
+            index,
+            joints,
+            ranks: ranks.collect(),
+            pieces,
+            bytes,
+            unknown: vocabulary.special_id("unk", Some(0))?,
+            prefix: vocabulary.flag("add_space_prefix", true),
+            words: Pool::default(),
+        })
+    }
+
+    fn encode_word(&self, word: &[u8], symbols: &mut Vec<Symbol>, out: &mut Vec<u32>) {
+        symbols.clear();
+        let mut start = 0;
+        while start < word.len() {
+            let len = char_len(word[start]).min(word.len() - start);
+            let id = self.index.find(&self.pieces, &word[start..start + len]);
+            symbols.push(Symbol { start, len, id: id.unwrap_or(NO_TOKEN) });
+            start += len;
+        }
+        merge(symbols, |left, right| {
+            let id = self.index.find(&self.pieces, &word[left.start..right.start + right.len])?;
+            Some(Join { rank: *self.ranks.get(id as usize)?, id })
+        });
+        for symbol in symbols.iter() {
+            if symbol.id != NO_TOKEN {
+                out.push(symbol.id);
+                continue;
+            }
+            let bytes = &word[symbol.start..symbol.start + symbol.len];
+            if bytes.iter().all(|byte| self.bytes[usize::from(*byte)].is_some()) {
+                out.extend(bytes.iter().filter_map(|byte| self.bytes[usize::from(*byte)]));
+            } else {
+                out.extend(self.unknown);
+            }
+        }
+    }
+}
+
+impl Model for Spm {
+    fn encode(&self, text: &str, _at_start: bool, out: &mut Vec<u32>) {
+        let before = out.len();
+        // Behind special tokens too: as the models were trained, and as all runtimes do.
+        let text = with_spaces(text, self.prefix);
+        let text = text.as_bytes();
+        let mut symbols = Vec::new();
+        self.words.with(|words| {
+            self.joints.cut(text, |start, end| {
+                words.encode(text, (start, end), out, |word, out| {
+                    self.encode_word(word, &mut symbols, out);
+                });
+            });
+        });
+        if let Some(unknown) = self.unknown
+            && self.bytes.contains(&None)
+        {
+            fuse(out, before, unknown);
+        }
+    }
+
+    fn decode(&self, id: u32, at_start: bool, out: &mut Vec<u8>) {
+        let bytes = self.pieces.get(id).unwrap_or_default();
+        let own = at_start && self.prefix;
+        out.extend_from_slice(bytes.strip_prefix(b" ").filter(|_| own).unwrap_or(bytes));
+    }
+}
+
+/// Makes one of each run of `id` from `start` on: of unknown characters in a row.
+fn fuse(ids: &mut Vec<u32>, start: usize, id: u32) {
+    let mut end = start;
+    for i in start..ids.len() {
+        if ids[i] != id || end == start || ids[end - 1] != id {
+            ids[end] = ids[i];
+            end += 1;
+        }
+    }
+    ids.truncate(end);
+}
+
+/// Bytes of the character that begins with `byte`.
+pub(crate) fn char_len(byte: u8) -> usize {
+    match byte {
+        0..0xc0 => 1,
+        0xc0..0xe0 => 2,
+        0xe0..0xf0 => 3,
+        _ => 4,
+    }
+}
+
+/// A number that is the lower the higher the score is.
+fn rank(score: f32) -> u32 {
+    // Adding 0 makes one zero of both.
+    let bits = (-score + 0.0).to_bits();
+    if bits >> 31 == 0 { bits | 1 << 31 } else { !bits }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn better_scores_have_lower_ranks() {
+        let scores = [f32::INFINITY, 3.5, 1e-40, 0.0, -1e-40, -1.0, -2.0, f32::NEG_INFINITY];
+        assert!(scores.windows(2).all(|pair| rank(pair[0]) < rank(pair[1])));
+        assert_eq!(rank(0.0), rank(-0.0));
+    }
+
+    #[test]
+    fn runs_are_fused_from_the_start_on() {
+        let mut ids = vec![0, 0, 0, 0, 1, 0, 0];
+        fuse(&mut ids, 1, 0);
+        assert_eq!(ids, [0, 0, 1, 0]);
+    }
+}

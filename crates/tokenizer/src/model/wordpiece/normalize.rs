@@ -1,0 +1,227 @@
+//! Text to the words of BERT: white space and punctuation separate them, accents and case go.
+//!
+//! As `BertNormalizer` and `BertPreTokenizer` of `tokenizers` do, with its tables of Unicode.
+
+use std::sync::OnceLock;
+
+use unicode_categories::UnicodeCategories;
+use unicode_normalization::UnicodeNormalization;
+
+/// What the model wants of its text.
+#[derive(Clone, Copy)]
+pub(super) struct Normalizer {
+    pub lowercase: bool,
+    pub strip_accents: bool,
+}
+
+/// What a character is to BERT.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Class {
+    /// Part of a word.
+    Text,
+    /// Dropped: NUL, U+FFFD, control and format characters.
+    Nothing,
+    Space,
+    /// A word of its own.
+    Punctuation,
+    /// A word of its own, before its accents go.
+    Chinese,
+    /// An accent.
+    Mark,
+}
+
+impl Normalizer {
+    /// Hands out the words of `text`, none of them empty.
+    pub fn words(self, text: &str, out: &mut dyn FnMut(&str)) {
+        let mut words = Words { word: String::new(), out };
+        let mut rest = text;
+        while !rest.is_empty() {
+            let ascii = rest.bytes().take_while(u8::is_ascii).count();
+            let (head, tail) = rest.split_at(ascii);
+            for byte in head.bytes() {
+                let byte = if self.lowercase { byte.to_ascii_lowercase() } else { byte };
+                words.push(char::from(byte), ASCII[usize::from(byte)]);
+            }
+            // Accents that follow each other are ordered, also across what is dropped.
+            let is_plain = |char: char| char.is_ascii() && class(char) != Class::Nothing;
+            let (head, tail) = tail.split_at(tail.find(is_plain).unwrap_or(tail.len()));
+            self.beyond_ascii(head, &mut words);
+            rest = tail;
+        }
+        words.end();
+    }
+
+    fn beyond_ascii(self, text: &str, words: &mut Words) {
+        let clean =
+            text.chars().filter(|char| class(*char) != Class::Nothing).flat_map(
+                |char| match class(char) {
+                    Class::Space => [None, Some(' '), None],
+                    Class::Chinese => [Some(' '), Some(char), Some(' ')],
+                    _ => [None, Some(char), None],
+                },
+            );
+        let clean = clean.flatten();
+        if self.strip_accents {
+            let is_kept = |char: &char| class(*char) != Class::Mark;
+            self.cased(clean.nfd().filter(is_kept), words);
+        } else {
+            self.cased(clean, words);
+        }
+    }
+
+    fn cased(self, chars: impl Iterator<Item = char>, words: &mut Words) {
+        for char in chars {
+            if self.lowercase {
+                char.to_lowercase().for_each(|lower| words.push(lower, class(lower)));
+            } else {
+                words.push(char, class(char));
+            }
+        }
+    }
+}
+
+/// The word that is being read.
+struct Words<'o> {
+    word: String,
+    out: &'o mut dyn FnMut(&str),
+}
+
+impl Words<'_> {
+    #[inline]
+    fn push(&mut self, char: char, class: Class) {
+        match class {
+            Class::Text | Class::Chinese | Class::Mark => self.word.push(char),
+            Class::Nothing => {}
+            Class::Space => self.end(),
+            Class::Punctuation => {
+                self.end();
+                self.word.push(char);
+                self.end();
+            }
+        }
+    }
+
+    #[inline]
+    fn end(&mut self) {
+        if !self.word.is_empty() {
+            (self.out)(&self.word);
+            self.word.clear();
+        }
+    }
+}
+
+/// The classes of ASCII.
+static ASCII: [Class; 128] = {
+    let mut classes = [Class::Text; 128];
+    let mut byte = 0;
+    while byte < 128 {
+        classes[byte as usize] = ascii_class(byte);
+        byte += 1;
+    }
+    classes
+};
+
+const fn ascii_class(byte: u8) -> Class {
+    match byte {
+        b' ' | b'\t' | b'\n' | b'\r' => Class::Space,
+        _ if byte.is_ascii_control() => Class::Nothing,
+        _ if byte.is_ascii_punctuation() => Class::Punctuation,
+        _ => Class::Text,
+    }
+}
+
+/// The classes of 256 characters each, filled when the first of them is met: to find one takes
+/// many searches in tables.
+static PAGES: [OnceLock<Box<[Class; 256]>>; 0x1100] = [const { OnceLock::new() }; 0x1100];
+
+#[inline]
+fn class(char: char) -> Class {
+    let code = char as usize;
+    let page = PAGES[code >> 8].get_or_init(|| {
+        let first = (code & !0xff) as u32;
+        // Surrogates are never looked up.
+        Box::new(std::array::from_fn(|i| {
+            char::from_u32(first + i as u32).map_or(Class::Nothing, find_class)
+        }))
+    });
+    page[code & 0xff]
+}
+
+fn find_class(char: char) -> Class {
+    if let Ok(byte) = u8::try_from(char)
+        && byte.is_ascii()
+    {
+        return ascii_class(byte);
+    }
+    if char == char::REPLACEMENT_CHARACTER || char.is_other() {
+        Class::Nothing
+    } else if char.is_whitespace() {
+        Class::Space
+    } else if is_chinese(char) {
+        Class::Chinese
+    } else if char.is_punctuation() {
+        Class::Punctuation
+    } else if char.is_mark_nonspacing() {
+        Class::Mark
+    } else {
+        Class::Text
+    }
+}
+
+/// The blocks of CJK ideographs as BERT has them, with the wrong start of the last extension that
+/// `tokenizers` and with it llama.cpp made a fact.
+fn is_chinese(char: char) -> bool {
+    matches!(
+        char as u32,
+        0x4e00..=0x9fff
+            | 0x3400..=0x4dbf
+            | 0x2_0000..=0x2_a6df
+            | 0x2_a700..=0x2_b73f
+            | 0x2_b740..=0x2_b81f
+            | 0x2_b920..=0x2_ceaf
+            | 0xf900..=0xfaff
+            | 0x2_f800..=0x2_fa1f
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn words(text: &str, lowercase: bool, strip_accents: bool) -> Vec<String> {
+        let mut words = Vec::new();
+        let normalizer = Normalizer { lowercase, strip_accents };
+        normalizer.words(text, &mut |word| words.push(word.to_owned()));
+        words
+    }
+
+    #[test]
+    fn words_end_at_spaces_and_punctuation() {
+        assert_eq!(words(" Hey,\tYou\u{a0}two!\r\n", true, true), ["hey", ",", "you", "two", "!"]);
+        assert_eq!(words("a\u{0}b\u{7f}c\u{ad}d\u{fffd}\u{b}e", true, true), ["abcde"]);
+        assert_eq!(words("x^2 «y»", true, true), ["x", "^", "2", "«", "y", "»"]);
+        assert!(words(" \n", true, true).is_empty());
+    }
+
+    #[test]
+    fn ideographs_are_words() {
+        assert_eq!(words("ab你好c", true, true), ["ab", "你", "好", "c"]);
+        // Those of other scripts of the region are not.
+        assert_eq!(words("カタ カナ", false, false), ["カタ", "カナ"]);
+    }
+
+    #[test]
+    fn case_and_accents_go_as_wanted() {
+        assert_eq!(words("Éa İ ẞ", true, true), ["ea", "i", "ß"]);
+        assert_eq!(words("Éa İ", true, false), ["éa", "i\u{307}"]);
+        assert_eq!(words("Éa", false, true), ["Ea"]);
+        assert_eq!(words("É", false, false), ["É"]);
+    }
+
+    #[test]
+    fn what_is_dropped_does_not_separate_accents() {
+        // U+302E is no accent to BERT, but comes before U+0301 in order, which is dropped.
+        let expected = words("가\u{302e}", true, true);
+        assert_eq!(words("가\u{301}\u{1}\u{302e}", true, true), expected);
+    }
+}

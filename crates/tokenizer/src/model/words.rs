@@ -1,0 +1,101 @@
+//! The ids of words seen before.
+
+use std::sync::Mutex;
+
+/// The most bytes of a word that is remembered.
+const LONGEST: usize = 15;
+/// The most ids of such a word.
+const MOST_IDS: usize = 7;
+/// Words remembered at a time; a power of two. The table has to stay in the processor's cache.
+const SLOTS: usize = 1 << 14;
+
+/// A word and its ids.
+#[derive(Clone, Copy, Default)]
+struct Slot {
+    /// The bytes, and the length in the last one: 0 for an empty slot.
+    key: u128,
+    ids: [u32; MOST_IDS],
+    count: u32,
+}
+
+/// The ids of some words. A word that needs the slot of another one replaces it.
+pub(crate) struct Words(Box<[Slot]>);
+
+impl Words {
+    fn new() -> Self {
+        Self(vec![Slot::default(); SLOTS].into())
+    }
+
+    /// Appends the ids of `text[start..end]`, computed by `encode` unless they are known.
+    #[inline]
+    pub fn encode(
+        &mut self,
+        text: &[u8],
+        (start, end): (usize, usize),
+        out: &mut Vec<u32>,
+        encode: impl FnOnce(&[u8], &mut Vec<u32>),
+    ) {
+        let Some(key) = key(text, start, end) else {
+            return encode(&text[start..end], out);
+        };
+        let slot = &mut self.0[slot(key)];
+        if slot.key == key {
+            if slot.count == 1 {
+                out.push(slot.ids[0]);
+            } else {
+                out.extend_from_slice(&slot.ids[..slot.count as usize]);
+            }
+            return;
+        }
+        let before = out.len();
+        encode(&text[start..end], out);
+        let ids = &out[before..];
+        if let Some(place) = slot.ids.get_mut(..ids.len()) {
+            place.copy_from_slice(ids);
+            (slot.key, slot.count) = (key, ids.len() as u32);
+        }
+    }
+}
+
+/// The word as a number; `None` if it is too long, or empty.
+#[inline]
+fn key(text: &[u8], start: usize, end: usize) -> Option<u128> {
+    let len = end - start;
+    if len == 0 || len > LONGEST {
+        return None;
+    }
+    let bytes = match text[start..].first_chunk::<16>() {
+        // All but the word is shifted out.
+        Some(chunk) => u128::from_le_bytes(*chunk) << (128 - 8 * len) >> (128 - 8 * len),
+        None => {
+            let mut bytes = [0; 16];
+            bytes[..len].copy_from_slice(&text[start..end]);
+            u128::from_le_bytes(bytes)
+        }
+    };
+    Some(bytes | (len as u128) << 120)
+}
+
+/// The slot for a key: the middle of a product, which depends on all of its bits.
+#[inline]
+fn slot(key: u128) -> usize {
+    let product = u128::from(key as u64 ^ 0x9e37_79b9_7f4a_7c15)
+        * u128::from((key >> 64) as u64 ^ 0xe703_7ed1_a0b4_28db);
+    ((product >> 64) as usize ^ product as usize) % SLOTS
+}
+
+/// Tables of words that no thread uses at the moment, and so stay warm.
+#[derive(Default)]
+pub(crate) struct Pool(Mutex<Vec<Words>>);
+
+impl Pool {
+    /// Runs `work` with a table.
+    pub fn with(&self, work: impl FnOnce(&mut Words)) {
+        // A thread that panicked left whole tables: they are in the list only between uses.
+        let lock = || self.0.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        let idle = lock().pop();
+        let mut words = idle.unwrap_or_else(Words::new);
+        work(&mut words);
+        lock().push(words);
+    }
+}

@@ -1,0 +1,93 @@
+//! Many short byte strings as one run of bytes.
+
+use std::hash::BuildHasher;
+
+use hashbrown::{DefaultHashBuilder, HashTable};
+
+/// Byte strings by id, without an allocation for each.
+#[derive(Default)]
+pub(crate) struct Pieces {
+    bytes: Vec<u8>,
+    /// Where each ends; the next begins there. A vocabulary is known to fit 32 bits.
+    ends: Vec<u32>,
+}
+
+impl Pieces {
+    /// The bytes with this id; `None` if there are none.
+    #[inline]
+    pub fn get(&self, id: u32) -> Option<&[u8]> {
+        let id = id as usize;
+        let end = *self.ends.get(id)?;
+        let start = if id == 0 { 0 } else { *self.ends.get(id - 1)? };
+        self.bytes.get(start as usize..end as usize)
+    }
+
+    pub fn len(&self) -> usize {
+        self.ends.len()
+    }
+
+    /// Appends the bytes that `write` appends, under the next id.
+    pub fn push_with(&mut self, write: impl FnOnce(&mut Vec<u8>)) {
+        write(&mut self.bytes);
+        self.ends.push(self.bytes.len() as u32);
+    }
+
+    pub fn iter(&self) -> impl Iterator<Item = &[u8]> {
+        (0..self.len() as u32).map(|id| self.get(id).unwrap_or_default())
+    }
+}
+
+impl<S: AsRef<[u8]>> FromIterator<S> for Pieces {
+    fn from_iter<I: IntoIterator<Item = S>>(pieces: I) -> Self {
+        let mut all = Self::default();
+        for piece in pieces {
+            all.push_with(|bytes| bytes.extend_from_slice(piece.as_ref()));
+        }
+        all
+    }
+}
+
+/// Finds byte strings by their content.
+///
+/// The hash is seeded at random: a file cannot be made so that look-ups are slow.
+pub(crate) struct Index {
+    ids: HashTable<u32>,
+    hasher: DefaultHashBuilder,
+    longest: usize,
+}
+
+impl Index {
+    /// An index of the `pieces` that `found` accepts by id. Of equal ones the first counts; empty
+    /// ones are never found.
+    pub fn new(pieces: &Pieces, found: impl Fn(u32) -> bool) -> Self {
+        let mut index = Self {
+            ids: HashTable::with_capacity(pieces.len()),
+            hasher: DefaultHashBuilder::default(),
+            longest: 0,
+        };
+        let kept = |(id, piece): &(u32, &[u8])| !piece.is_empty() && found(*id);
+        for (id, piece) in (0..).zip(pieces.iter()).filter(kept) {
+            let hash = |piece: &[u8]| index.hasher.hash_one(piece);
+            let same = |other: &u32| pieces.get(*other) == Some(piece);
+            let rehash = |other: &u32| hash(pieces.get(*other).unwrap_or_default());
+            index.ids.entry(hash(piece), same, rehash).or_insert(id);
+            index.longest = index.longest.max(piece.len());
+        }
+        index
+    }
+
+    /// The ids that can be found, in any order.
+    pub fn ids(&self) -> impl Iterator<Item = u32> {
+        self.ids.iter().copied()
+    }
+
+    /// The id of the piece with these bytes. `pieces` are those that the index was made of.
+    #[inline]
+    pub fn find(&self, pieces: &Pieces, bytes: &[u8]) -> Option<u32> {
+        if bytes.len() > self.longest {
+            return None;
+        }
+        let same = |id: &u32| pieces.get(*id) == Some(bytes);
+        self.ids.find(self.hasher.hash_one(bytes), same).copied()
+    }
+}

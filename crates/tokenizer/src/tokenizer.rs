@@ -1,0 +1,188 @@
+//! The tokenizer of a model: special tokens, and the model between them.
+
+use gguf::Metadata;
+use rayon::prelude::*;
+
+use crate::decoder::Decoder;
+use crate::error::Error;
+use crate::model::{self, Model, rwkv};
+use crate::pieces::Pieces;
+use crate::special::{Ends, Fragment, Splitter};
+use crate::vocabulary::{TokenType, Vocabulary};
+
+/// Whom to follow where the model's own tokenizer and llama.cpp differ.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Compat {
+    /// The tokenizer that the model was trained with.
+    #[default]
+    Own,
+    /// llama.cpp: it does not normalize text, and simplifies some pre-tokenizers.
+    Official,
+}
+
+/// How to read a tokenizer.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Options {
+    /// Whom to follow.
+    pub compat: Compat,
+}
+
+/// How to encode.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Encode {
+    /// Add the tokens that the model wants at the start and end of a text.
+    pub add_special: bool,
+    /// Take the texts of control tokens for these tokens. User-defined tokens always are.
+    pub parse_special: bool,
+}
+
+/// What a prompt needs: both.
+impl Default for Encode {
+    fn default() -> Self {
+        Self { add_special: true, parse_special: true }
+    }
+}
+
+/// How to decode.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Decode {
+    /// Write the texts of control tokens, instead of leaving these out.
+    pub special: bool,
+}
+
+/// Turns text into the token ids of a model, and back.
+///
+/// It owns what it needs (the tokens' bytes as one run) and can be shared by threads.
+///
+/// ```
+/// use gguf::{Array, Metadata};
+/// use gguf_tokenizer::{Decode, Encode, Options, Tokenizer};
+/// let mut metadata = Metadata::new();
+/// metadata.set("tokenizer.ggml.model", "llama");
+/// metadata.set("tokenizer.ggml.tokens", Array::from_strings(["<unk>", "a", "b", "ab", "\u{2581}"]));
+/// metadata.set("tokenizer.ggml.scores", Array::from(&[0f32, -2.0, -3.0, -1.0, -4.0][..]));
+/// metadata.set("tokenizer.ggml.add_bos_token", false);
+/// let tokenizer = Tokenizer::from_metadata(&metadata, Options::default())?;
+/// let ids = tokenizer.encode("ab a", Encode::default());
+/// assert_eq!(ids, [4, 3, 4, 1]);
+/// assert_eq!(tokenizer.decode(&ids, Decode::default()), b"ab a");
+/// # Ok::<(), gguf_tokenizer::Error>(())
+/// ```
+pub struct Tokenizer {
+    model: Box<dyn Model>,
+    splitter: Splitter,
+    ends: Ends,
+    /// The texts of all tokens, as in the file.
+    texts: Pieces,
+    types: Vec<TokenType>,
+}
+
+impl Tokenizer {
+    /// Reads the `tokenizer.ggml.*` keys of a model.
+    ///
+    /// # Errors
+    /// If keys are missing or contradict each other, or the kind of tokenizer is not known.
+    pub fn from_metadata(metadata: &Metadata<'_>, options: Options) -> Result<Self, Error> {
+        let with_tokens = rwkv::with_tokens(metadata)?;
+        let vocabulary = Vocabulary::read(with_tokens.as_ref().unwrap_or(metadata))?;
+        Ok(Self {
+            model: model::read(&vocabulary, options)?,
+            splitter: Splitter::new(&vocabulary, options),
+            ends: Ends::read(&vocabulary)?,
+            texts: vocabulary.tokens.iter().collect(),
+            types: vocabulary.types,
+        })
+    }
+
+    /// The number of tokens.
+    pub fn len(&self) -> usize {
+        self.types.len()
+    }
+
+    /// True if there are no tokens.
+    pub fn is_empty(&self) -> bool {
+        self.types.is_empty()
+    }
+
+    /// The ids of a text.
+    pub fn encode(&self, text: &str, how: Encode) -> Vec<u32> {
+        // English text has about four bytes to a token.
+        let mut ids = Vec::with_capacity(text.len() / 4 + 2);
+        if how.add_special {
+            ids.extend(self.ends.first);
+        }
+        let mut at_start = true;
+        self.splitter.split(text, how.parse_special, &mut |fragment| match fragment {
+            Fragment::Text(text) => {
+                self.model.encode(text, at_start, &mut ids);
+                at_start = false;
+            }
+            Fragment::Token(id) => ids.push(id),
+        });
+        if how.add_special {
+            ids.extend(self.ends.last);
+        }
+        ids
+    }
+
+    /// The ids of each text, on all cores.
+    pub fn encode_batch<S: AsRef<str> + Sync>(&self, texts: &[S], how: Encode) -> Vec<Vec<u32>> {
+        texts.par_iter().map(|text| self.encode(text.as_ref(), how)).collect()
+    }
+
+    /// The text of ids, as bytes: a token can end within a character. Ids outside of the
+    /// vocabulary stand for nothing.
+    pub fn decode(&self, ids: &[u32], how: Decode) -> Vec<u8> {
+        let mut decoder = Decoder::new(self, how);
+        let mut bytes = Vec::with_capacity(ids.len() * 4);
+        ids.iter().for_each(|&id| decoder.bytes(id, &mut bytes));
+        bytes
+    }
+
+    /// The bytes that a token stands for in the middle of a text, the texts of control tokens
+    /// included; `None` if there is no such token.
+    pub fn token_bytes(&self, id: u32) -> Option<Vec<u8>> {
+        ((id as usize) < self.len()).then(|| {
+            let mut bytes = Vec::new();
+            self.append(id, false, &mut bytes);
+            bytes
+        })
+    }
+
+    /// The text of a token as the file has it; `None` if there is no such token.
+    pub fn token_text(&self, id: u32) -> Option<&[u8]> {
+        self.texts.get(id)
+    }
+
+    /// Whether texts begin with a token that the model wants there (`add_special`).
+    pub fn adds_first(&self) -> bool {
+        self.ends.first.is_some()
+    }
+
+    /// Whether the text of a token is found before all other rules.
+    #[cfg(feature = "huggingface")]
+    pub(crate) fn is_special(&self, id: u32) -> bool {
+        matches!(self.types.get(id as usize), Some(TokenType::Control | TokenType::UserDefined))
+    }
+
+    /// Whether this is the token for what has no other.
+    #[cfg(feature = "huggingface")]
+    pub(crate) fn is_unknown(&self, id: u32) -> bool {
+        self.types.get(id as usize) == Some(&TokenType::Unknown)
+    }
+
+    /// Whether a token exists, and is text or wanted nevertheless.
+    pub(crate) fn is_shown(&self, id: u32, how: Decode) -> bool {
+        self.types.get(id as usize).is_some_and(|kind| how.special || !kind.is_special())
+    }
+
+    /// Appends the bytes of a token.
+    pub(crate) fn append(&self, id: u32, at_start: bool, out: &mut Vec<u8>) {
+        match self.types.get(id as usize) {
+            Some(kind) if kind.is_special() || *kind == TokenType::UserDefined => {
+                out.extend_from_slice(self.texts.get(id).unwrap_or_default());
+            }
+            _ => self.model.decode(id, at_start, out),
+        }
+    }
+}

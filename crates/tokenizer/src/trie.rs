@@ -1,0 +1,147 @@
+//! Finds the longest, or every, key that a text begins with.
+
+use crate::error::Error;
+use crate::vocabulary::TOKENS;
+
+/// No token's id.
+const NONE: u32 = u32::MAX;
+
+/// Bytes of a key. Real tokens have at most some hundreds; every position of a text is compared
+/// with all keys that begin there, so that a longer limit would let a file take hours.
+const KEY_LEN: usize = 1024;
+
+/// Byte strings with an id each, as a tree whose edges are bytes.
+///
+/// Nodes are numbered level by level, so that the children of each node follow each other. The
+/// lists have a place for each node, and nodes come from nowhere else: no index is out of bounds.
+pub(crate) struct Trie {
+    /// The first child of each node; its last one is before the first child of the next node.
+    first_child: Vec<u32>,
+    /// The byte that leads to each node; ascending among the children of one.
+    byte: Vec<u8>,
+    /// The id of the key that ends at each node.
+    id: Vec<u32>,
+    /// The child of the root for each byte: every look-up begins with it.
+    first: Box<[u32; 256]>,
+}
+
+impl Trie {
+    /// Of equal keys the last one counts; empty ones are left out.
+    ///
+    /// # Errors
+    /// If a key is absurdly long.
+    pub fn new<'k>(keys: impl IntoIterator<Item = (&'k [u8], u32)>) -> Result<Self, Error> {
+        let mut keys: Vec<_> = keys.into_iter().filter(|(key, _)| !key.is_empty()).collect();
+        if let Some((key, id)) = keys.iter().find(|(key, _)| key.len() > KEY_LEN) {
+            let fault = format!("token {id} has {} bytes, more than {KEY_LEN}", key.len());
+            return Err(Error::vocabulary(TOKENS, fault));
+        }
+        // Stable: equal keys stay in the order of their ids.
+        keys.sort_by_key(|(key, _)| *key);
+        let mut trie = Self {
+            first_child: Vec::new(),
+            byte: vec![0],
+            id: vec![NONE],
+            first: Box::new([NONE; 256]),
+        };
+        // Of each node of a level the keys which go through it.
+        let mut level = vec![keys.as_slice()];
+        let mut depth = 0;
+        while !level.is_empty() {
+            let mut next = Vec::new();
+            for through in level {
+                trie.first_child.push(trie.byte.len() as u32);
+                let ended = through.iter().take_while(|(key, _)| key.len() == depth).count();
+                let longer = through.get(ended..).unwrap_or_default();
+                for child in longer.chunk_by(|(a, _), (b, _)| a.get(depth) == b.get(depth)) {
+                    let Some((key, _)) = child.first() else { continue };
+                    let ending = child.iter().take_while(|(key, _)| key.len() == depth + 1).last();
+                    trie.byte.push(key.get(depth).copied().unwrap_or_default());
+                    trie.id.push(ending.map_or(NONE, |(_, id)| *id));
+                    next.push(child);
+                }
+            }
+            level = next;
+            depth += 1;
+        }
+        trie.first_child.push(trie.byte.len() as u32);
+        for node in 1..trie.first_child.get(1).copied().unwrap_or(1) {
+            trie.first[usize::from(trie.byte[node as usize])] = node;
+        }
+        Ok(trie)
+    }
+
+    /// The length and the id of each key that `text` begins with, the shortest first.
+    pub fn prefixes<'t>(&'t self, text: &'t [u8]) -> impl Iterator<Item = (usize, u32)> + 't {
+        let mut node = 0;
+        text.iter()
+            .enumerate()
+            .map_while(move |(i, byte)| {
+                node = if i == 0 {
+                    Some(self.first[usize::from(*byte)]).filter(|node| *node != NONE)
+                } else {
+                    self.child(node, *byte)
+                }?;
+                Some((i + 1, self.id[node as usize]))
+            })
+            .filter(|(_, id)| *id != NONE)
+    }
+
+    /// The length and the id of the longest key that `text` begins with.
+    #[inline]
+    pub fn longest(&self, text: &[u8]) -> Option<(usize, u32)> {
+        self.prefixes(text).last()
+    }
+
+    #[inline]
+    fn child(&self, node: u32, byte: u8) -> Option<u32> {
+        let (start, end) = (
+            self.first_child[node as usize] as usize,
+            self.first_child[node as usize + 1] as usize,
+        );
+        let children = &self.byte[start..end];
+        let place = if children.len() <= 8 {
+            children.iter().position(|child| *child == byte)?
+        } else {
+            children.binary_search(&byte).ok()?
+        };
+        Some((start + place) as u32)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn trie(keys: &[&str]) -> Trie {
+        Trie::new(keys.iter().map(|key| key.as_bytes()).zip(0..)).unwrap()
+    }
+
+    #[test]
+    fn finds_every_key_that_a_text_begins_with() {
+        let trie = trie(&["b", "a", "abc", "", "ab", "abcde", "a"]);
+        let found = |text: &str| trie.prefixes(text.as_bytes()).collect::<Vec<_>>();
+        assert_eq!(found("abcd"), [(1, 6), (2, 4), (3, 2)]);
+        assert_eq!(found("b"), [(1, 0)]);
+        assert_eq!(found("c"), []);
+        assert_eq!(found(""), []);
+        assert_eq!(trie.longest(b"abcdef"), Some((5, 5)));
+    }
+
+    #[test]
+    fn nodes_with_many_children_find_each() {
+        let keys: Vec<[u8; 2]> = (0..=255).map(|last| [7, last]).collect();
+        let trie = Trie::new(keys.iter().map(|key| &key[..]).zip(0..)).unwrap();
+        for last in 0..=255 {
+            assert_eq!(trie.longest(&[7, last, 1]), Some((2, u32::from(last))));
+        }
+    }
+
+    #[test]
+    fn absurd_keys_are_refused() {
+        let long = vec![b'a'; 1_000_000];
+        let error = Trie::new([(&long[..], 3)]).err().unwrap().to_string();
+        assert!(error.contains("token 3 has 1000000 bytes"), "{error}");
+        assert!(trie(&[]).longest(b"a").is_none());
+    }
+}

@@ -1,0 +1,176 @@
+//! A checked view of the `tokenizer.ggml.*` keys.
+
+use gguf::{Array, Metadata};
+
+use crate::error::Error;
+
+/// Key of the kind of tokenizer.
+pub(crate) const MODEL: &str = "tokenizer.ggml.model";
+/// Key of the tokens' texts.
+pub(crate) const TOKENS: &str = "tokenizer.ggml.tokens";
+const SCORES: &str = "tokenizer.ggml.scores";
+/// Key of the tokens' types.
+pub(crate) const TYPES: &str = "tokenizer.ggml.token_type";
+
+/// Type of a token, as numbered in `tokenizer.ggml.token_type`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum TokenType {
+    Normal,
+    Unknown,
+    Control,
+    UserDefined,
+    Unused,
+    Byte,
+}
+
+impl TokenType {
+    /// Numbers that no version names count as unused, as 0, undefined, does.
+    fn from_id(id: i64) -> Self {
+        match id {
+            1 => Self::Normal,
+            2 => Self::Unknown,
+            3 => Self::Control,
+            4 => Self::UserDefined,
+            6 => Self::Byte,
+            _ => Self::Unused,
+        }
+    }
+
+    /// True for tokens that stand for no text.
+    pub fn is_special(self) -> bool {
+        matches!(self, Self::Control | Self::Unknown)
+    }
+}
+
+/// The vocabulary of a model: everything borrowed, lengths and ids checked.
+pub(crate) struct Vocabulary<'m> {
+    /// All keys, for what only one kind of tokenizer reads.
+    pub metadata: &'m Metadata<'m>,
+    /// The bytes of each token as the file has them, by id.
+    pub tokens: Vec<&'m [u8]>,
+    /// The type of each token, by id.
+    pub types: Vec<TokenType>,
+}
+
+impl<'m> Vocabulary<'m> {
+    /// # Errors
+    /// If the tokens are missing, or the types are not as many.
+    pub fn read(metadata: &'m Metadata<'m>) -> Result<Self, Error> {
+        let tokens: Vec<&[u8]> = strings(metadata, TOKENS)?.collect();
+        let bytes: u64 = tokens.iter().map(|token| token.len() as u64).sum();
+        // Positions within all tokens are kept in 32 bits, and the last id means none.
+        if bytes.max(tokens.len() as u64) >= u64::from(u32::MAX) {
+            return Err(Error::vocabulary(TOKENS, format!("{bytes} bytes of text are too many")));
+        }
+        let types = match metadata.get(TYPES) {
+            None => vec![TokenType::Normal; tokens.len()],
+            Some(_) => {
+                let types = array(metadata, TYPES)?;
+                same_length(TYPES, types, tokens.len())?;
+                let ids = types.to_i64s().ok_or_else(|| {
+                    Error::vocabulary(TYPES, "is not an array of integers".to_owned())
+                })?;
+                ids.into_iter().map(TokenType::from_id).collect()
+            }
+        };
+        Ok(Self { metadata, tokens, types })
+    }
+
+    /// `tokenizer.ggml.model`.
+    ///
+    /// # Errors
+    /// If it is missing.
+    pub fn model(&self) -> Result<&'m str, Error> {
+        self.metadata.str(MODEL).ok_or_else(|| Error::vocabulary(MODEL, "is missing"))
+    }
+
+    /// The score of each token, by id; all 0 if the file has none.
+    ///
+    /// # Errors
+    /// If they are not as many as the tokens, or not numbers.
+    pub fn scores(&self) -> Result<Vec<f32>, Error> {
+        if self.metadata.get(SCORES).is_none() {
+            return Ok(vec![0.0; self.tokens.len()]);
+        }
+        let scores = array(self.metadata, SCORES)?;
+        same_length(SCORES, scores, self.tokens.len())?;
+        let numbers: Option<Vec<f32>> = scores
+            .iter()
+            .map(|v| v.to_f64().or(v.to_i64().map(|v| v as f64)))
+            .map(|score| score.filter(|score| !score.is_nan()).map(|score| score as f32))
+            .collect();
+        numbers.ok_or_else(|| Error::vocabulary(SCORES, "has an element that is not a number"))
+    }
+
+    /// The strings of `key`.
+    ///
+    /// # Errors
+    /// If the key is missing or not an array of strings.
+    pub fn strings(&self, key: &str) -> Result<impl Iterator<Item = &'m [u8]>, Error> {
+        strings(self.metadata, key)
+    }
+
+    /// A truth value that the file may leave to the kind of tokenizer.
+    pub fn flag(&self, key: &str, default: bool) -> bool {
+        self.metadata.bool(&format!("tokenizer.ggml.{key}")).unwrap_or(default)
+    }
+
+    /// The id of the token with a special role, such as `"bos"`; `default` if the file names none
+    /// and the vocabulary has so many tokens.
+    ///
+    /// # Errors
+    /// If the file names one outside of the vocabulary.
+    pub fn special_id(&self, role: &str, default: Option<u32>) -> Result<Option<u32>, Error> {
+        let key = match role {
+            "unk" => "tokenizer.ggml.unknown_token_id".to_owned(),
+            "sep" => "tokenizer.ggml.seperator_token_id".to_owned(),
+            "pad" => "tokenizer.ggml.padding_token_id".to_owned(),
+            role => format!("tokenizer.ggml.{role}_token_id"),
+        };
+        let count = self.tokens.len() as u32;
+        let Some(value) = self.metadata.get(&key) else {
+            return Ok(default.filter(|id| *id < count));
+        };
+        match value.to_i64() {
+            // Old converters wrote -1, with or without sign, for a token that does not exist.
+            Some(-1 | 0xffff_ffff) => Ok(None),
+            Some(id) if (0..i64::from(count)).contains(&id) => Ok(Some(id as u32)),
+            _ => Err(Error::Vocabulary {
+                key,
+                fault: format!("token {value} is outside of the vocabulary of {count}"),
+                help: "set the id of a token that exists, or remove the key (`gguf edit`)",
+            }),
+        }
+    }
+}
+
+fn strings<'m>(
+    metadata: &'m Metadata<'m>,
+    key: &str,
+) -> Result<impl Iterator<Item = &'m [u8]>, Error> {
+    array(metadata, key)?
+        .strings()
+        .ok_or_else(|| Error::vocabulary(key, "is not an array of strings"))
+}
+
+fn array<'m>(metadata: &'m Metadata<'m>, key: &str) -> Result<&'m Array<'m>, Error> {
+    let value = metadata.get(key).ok_or_else(|| Error::vocabulary(key, "is missing"))?;
+    value.as_array().ok_or_else(|| Error::vocabulary(key, "is not an array"))
+}
+
+/// More elements than tokens are tolerated, as other runtimes do.
+fn same_length(key: &str, array: &Array, tokens: usize) -> Result<(), Error> {
+    if array.len() < tokens as u64 {
+        let fault = format!("has {} elements for {tokens} tokens", array.len());
+        return Err(Error::vocabulary(key, fault));
+    }
+    Ok(())
+}
+
+/// The byte that a token such as `<0x0A>` stands for.
+pub(crate) fn byte_of(token: &[u8]) -> Option<u8> {
+    let digits = token.strip_prefix(b"<0x")?.strip_suffix(b">")?;
+    let [high, low] = digits else { return None };
+    let digit = |byte: u8| char::from(byte).to_digit(16);
+    Some((digit(*high)? << 4 | digit(*low)?) as u8)
+}

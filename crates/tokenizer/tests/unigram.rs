@@ -1,0 +1,200 @@
+//! Unigram: the best cut, white space, replacements, and vocabularies that are damaged.
+
+use std::time::{Duration, Instant};
+
+use gguf::{Array, Metadata, Value};
+use gguf_tokenizer::{Compat, Decode, Encode, Options, Tokenizer};
+
+const BARE: Encode = Encode { add_special: false, parse_special: false };
+
+/// Types as numbered in files.
+const UNKNOWN: i32 = 2;
+const CONTROL: i32 = 3;
+const UNUSED: i32 = 5;
+const BYTE: i32 = 6;
+
+/// A vocabulary with `</s>` and `<unk>` before these tokens of score and type.
+fn metadata(tokens: &[(&str, f32, i32)]) -> Metadata<'static> {
+    let all = [("</s>", 0.0, CONTROL), ("<unk>", 0.0, UNKNOWN)];
+    let all: Vec<_> = all.iter().chain(tokens).collect();
+    let mut metadata = Metadata::new();
+    metadata.set("tokenizer.ggml.model", "t5");
+    metadata.set("tokenizer.ggml.tokens", Array::from_strings(all.iter().map(|token| token.0)));
+    let scores: Vec<f32> = all.iter().map(|token| token.1).collect();
+    metadata.set("tokenizer.ggml.scores", Array::from(&scores[..]));
+    let types: Vec<i32> = all.iter().map(|token| token.2).collect();
+    metadata.set("tokenizer.ggml.token_type", Array::from(&types[..]));
+    metadata.set("tokenizer.ggml.eos_token_id", 0u32);
+    metadata.set("tokenizer.ggml.unknown_token_id", 1u32);
+    metadata.set("tokenizer.ggml.add_space_prefix", true);
+    metadata.set("tokenizer.ggml.remove_extra_whitespaces", true);
+    metadata
+}
+
+fn tokenizer(metadata: &Metadata) -> Tokenizer {
+    Tokenizer::from_metadata(metadata, Options::default()).unwrap()
+}
+
+const WORDS: [(&str, f32, i32); 6] = [
+    ("\u{2581}", -3.0, 1),
+    ("a", -3.5, 1),
+    ("b", -4.0, 1),
+    ("ab", -5.0, 1),
+    ("\u{2581}a", -4.0, 1),
+    ("abb", -1.0, UNUSED),
+];
+
+#[test]
+fn the_best_sum_of_scores_wins() {
+    let tokenizer = tokenizer(&metadata(&WORDS));
+    // "▁" and "ab" give -8.0, as "▁a" and "b" do: the one that is found first stays.
+    assert_eq!(tokenizer.encode("ab", BARE), [2, 5]);
+    assert_eq!(tokenizer.encode("aab", BARE), [6, 5]);
+    assert_eq!(tokenizer.encode("ab", Encode::default()), [2, 5, 0]);
+    // Unused tokens are not.
+    assert_eq!(tokenizer.encode("abb", BARE), [2, 5, 4]);
+    // Unknown characters that follow each other are one.
+    assert_eq!(tokenizer.encode("a?!b", BARE), [6, 1, 4]);
+}
+
+#[test]
+fn white_space_is_added_and_merged_as_the_file_says() {
+    let merging = tokenizer(&metadata(&WORDS));
+    assert_eq!(merging.encode("  a   a ", BARE), [6, 6]);
+    assert!(merging.encode("   ", BARE).is_empty());
+    assert_eq!(merging.decode(&[6, 6, 4], Decode::default()), b"a ab");
+
+    let mut keeping = metadata(&WORDS);
+    keeping.set("tokenizer.ggml.model", "replit");
+    keeping.remove("tokenizer.ggml.add_space_prefix");
+    keeping.remove("tokenizer.ggml.remove_extra_whitespaces");
+    let keeping = tokenizer(&keeping);
+    assert_eq!(keeping.encode("a  a ", BARE), [3, 2, 6, 2]);
+    assert_eq!(keeping.decode(&[3, 2, 6, 2], Decode::default()), b"a  a ");
+
+    let mut after = metadata(&WORDS);
+    after.set("tokenizer.ggml.treat_whitespace_as_suffix", true);
+    assert_eq!(tokenizer(&after).encode("b", BARE), [4, 2]);
+}
+
+#[test]
+fn bytes_stand_for_unknown_characters() {
+    let names: Vec<String> = (0..=255).map(|byte| format!("<0x{byte:02X}>")).collect();
+    let bytes = names.iter().map(|name| (name.as_str(), 0.0, BYTE));
+    let all: Vec<_> = WORDS.into_iter().chain(bytes).collect();
+    let tokenizer = tokenizer(&metadata(&all));
+    let ids = tokenizer.encode("aé", BARE);
+    assert_eq!(ids, [6, 8 + 0xc3, 8 + 0xa9]);
+    assert_eq!(tokenizer.decode(&ids, Decode::default()), "aé".as_bytes());
+}
+
+/// A charsmap with these replacements: nodes have 256 places each for their children.
+fn charsmap(entries: &[(&str, &str)]) -> Vec<u8> {
+    let mut nodes: Vec<u32> = vec![0; 256];
+    let mut texts = Vec::new();
+    let mut base = |nodes: &mut Vec<u32>, node: usize| {
+        if nodes[node] >> 10 == 0 {
+            nodes[node] |= ((node ^ nodes.len()) as u32) << 10;
+            nodes.resize(nodes.len() + 256, 0);
+        }
+        node ^ (nodes[node] >> 10) as usize
+    };
+    for (key, replacement) in entries {
+        let mut node = 0;
+        for byte in key.bytes() {
+            node = base(&mut nodes, node) ^ usize::from(byte);
+            nodes[node] |= u32::from(byte);
+        }
+        let value = base(&mut nodes, node);
+        nodes[node] |= 1 << 8;
+        nodes[value] = 1 << 31 | texts.len() as u32;
+        texts.extend_from_slice(replacement.as_bytes());
+        texts.push(0);
+    }
+    let mut bytes = (nodes.len() as u32 * 4).to_le_bytes().to_vec();
+    bytes.extend(nodes.iter().flat_map(|node| node.to_le_bytes()));
+    bytes.extend(texts);
+    bytes
+}
+
+fn with_charsmap(bytes: &[u8]) -> Metadata<'static> {
+    let mut metadata = metadata(&WORDS);
+    metadata.set("tokenizer.ggml.precompiled_charsmap", Array::from(bytes));
+    metadata
+}
+
+#[test]
+fn the_longest_replacement_is_taken() {
+    let map = charsmap(&[("A", "a"), ("A\u{301}", "b"), ("\t", " "), ("x", "")]);
+    let tokenizer = tokenizer(&with_charsmap(&map));
+    assert_eq!(tokenizer.encode("AxA\u{301}\t\tA", BARE), [2, 5, 6]);
+    // A part of a key is no key, and NUL leads nowhere.
+    assert_eq!(tokenizer.encode("a\u{300}", BARE), [6, 1]);
+    assert_eq!(tokenizer.encode("\0A", BARE), [2, 1, 3]);
+}
+
+#[test]
+fn damaged_charsmaps_are_refused_or_harmless() {
+    let sound = charsmap(&[("A", "a"), ("é", "b")]);
+    let fault = |metadata: &Metadata| {
+        Tokenizer::from_metadata(metadata, Options::default()).err().map(|e| e.to_string())
+    };
+    assert_eq!(fault(&with_charsmap(&sound)), None);
+    for len in 1..sound.len() {
+        assert!(fault(&with_charsmap(&sound[..len])).is_some(), "{len} bytes");
+    }
+    // Whatever its bytes are, nothing but an error or other ids may come of it.
+    let places = (0..64).chain(1024..1400).chain(sound.len() - 8..sound.len());
+    for place in places {
+        for bit in 0..8 {
+            let mut damaged = sound.clone();
+            damaged[place] ^= 1 << bit;
+            let read = Tokenizer::from_metadata(&with_charsmap(&damaged), Options::default());
+            if let Ok(tokenizer) = read {
+                tokenizer.encode("A é Aé\0A \u{10ffff} ãb", BARE);
+            }
+        }
+    }
+    let mut text = metadata(&WORDS);
+    text.set("tokenizer.ggml.precompiled_charsmap", Array::from_strings(["A"]));
+    assert!(fault(&text).unwrap().contains("not an array of bytes"));
+}
+
+#[test]
+fn faulty_vocabularies_give_errors() {
+    let fault = |key: &'static str, value: Value<'static>| {
+        let mut metadata = metadata(&WORDS);
+        metadata.set(key, value);
+        let error = Tokenizer::from_metadata(&metadata, Options::default()).err();
+        error.map(|error| error.to_string()).unwrap_or_default()
+    };
+    let scores = "tokenizer.ggml.scores";
+    assert!(fault(scores, Array::from(&[0f32][..]).into()).contains("1 elements for 8 tokens"));
+    assert!(fault(scores, Array::from(&[f32::NAN; 8][..]).into()).contains("scores"));
+    assert!(fault("tokenizer.ggml.unknown_token_id", 8u32.into()).contains("outside"));
+    assert!(fault("tokenizer.ggml.tokens", 1u32.into()).contains("not an array"));
+    let long = "a".repeat(1_000_000);
+    let error = Tokenizer::from_metadata(&metadata(&[(&long, 0.0, 1)]), Options::default()).err();
+    assert!(error.unwrap().to_string().contains("1000000 bytes"));
+    // Endless scores decide nothing, and hang nothing.
+    for score in [f32::INFINITY, f32::NEG_INFINITY, f32::MAX, f32::MIN] {
+        let odd = metadata(&[("a", score, 1), ("aa", score, 1), ("", score, 1), ("a", score, 1)]);
+        for compat in [Compat::Own, Compat::Official] {
+            let tokenizer = Tokenizer::from_metadata(&odd, Options { compat });
+            assert!(!tokenizer.unwrap().encode("aaa aaa", BARE).is_empty());
+        }
+    }
+}
+
+/// Far more than it takes, as machines differ; squared it would be hours.
+#[test]
+fn a_megabyte_of_one_letter_takes_no_time() {
+    let runs: Vec<String> = (1..=32).map(|len| "a".repeat(len)).collect();
+    let tokens: Vec<_> = runs.iter().map(|run| (run.as_str(), -1.0, 1)).collect();
+    let tokenizer = tokenizer(&metadata(&tokens));
+    let start = Instant::now();
+    assert_eq!(tokenizer.encode(&"a".repeat(1 << 20), BARE).len(), 1 + (1 << 15));
+    assert_eq!(tokenizer.encode(&"?".repeat(1 << 20), BARE), [1]);
+    assert!(tokenizer.encode(&" ".repeat(1 << 20), BARE).is_empty());
+    assert!(start.elapsed() < Duration::from_secs(20), "{:?}", start.elapsed());
+}

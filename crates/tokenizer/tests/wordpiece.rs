@@ -1,0 +1,143 @@
+//! WordPiece: ids and texts of a small vocabulary, of BERT's own, and of a `tokenizer.json`.
+
+mod support;
+
+use std::fs;
+use std::time::{Duration, Instant};
+
+use gguf::{Array, Gguf, Map, Metadata};
+use gguf_tokenizer::{Compat, Decode, Encode, Options, Tokenizer};
+use serde_json::Value as Json;
+
+const BARE: Encode = Encode { add_special: false, parse_special: false };
+
+/// A vocabulary of these tokens, as `vocab.txt` has them; those in brackets are control tokens.
+fn metadata(tokens: &[&str]) -> Metadata<'static> {
+    let is_control = |token: &&str| token.starts_with('[') && token.ends_with(']');
+    let texts = tokens.iter().map(|token| match token.strip_prefix("##") {
+        _ if is_control(token) => (*token).to_owned(),
+        Some(rest) => rest.to_owned(),
+        None => format!("\u{2581}{token}"),
+    });
+    let types: Vec<i32> =
+        tokens.iter().map(|token| if is_control(token) { 3 } else { 1 }).collect();
+    let mut metadata = Metadata::new();
+    metadata.set("tokenizer.ggml.model", "bert");
+    metadata.set("tokenizer.ggml.tokens", Array::from_strings(texts));
+    metadata.set("tokenizer.ggml.token_type", Array::from(&types[..]));
+    for (role, token) in [("unknown", "[UNK]"), ("bos", "[CLS]"), ("seperator", "[SEP]")] {
+        if let Some(id) = tokens.iter().position(|t| *t == token) {
+            metadata.set(format!("tokenizer.ggml.{role}_token_id"), id as u32);
+        }
+    }
+    metadata
+}
+
+fn tokenizer(tokens: &[&str], options: Options) -> Tokenizer {
+    Tokenizer::from_metadata(&metadata(tokens), options).unwrap()
+}
+
+#[test]
+fn words_are_cut_from_their_start_on() {
+    let tokens =
+        ["[UNK]", "[CLS]", "[SEP]", "un", "##aff", "##able", "##a", "aff", ".", "un##", "\u{2581}"];
+    let tokenizer = tokenizer(&tokens, Options::default());
+    assert_eq!(tokenizer.encode("UNAFFABLE. aff", Encode::default()), [1, 3, 4, 5, 8, 7, 2]);
+    // Nothing begins with "able", and nothing goes on with "un".
+    assert_eq!(tokenizer.encode("able affun un", BARE), [0, 0, 3]);
+    assert_eq!(tokenizer.encode("[CLS]", BARE), [0, 0, 0]);
+    assert!(tokenizer.encode(" \n", BARE).is_empty());
+    let text = tokenizer.decode(&[1, 3, 4, 5, 8, 7, 2], Decode::default());
+    assert_eq!(String::from_utf8_lossy(&text), "unaffable. aff");
+}
+
+#[test]
+fn a_word_of_more_than_100_characters_is_unknown() {
+    let tokens = ["[UNK]", "é", "##é"];
+    let mut metadata = metadata(&tokens);
+    metadata.set("tokenizer.ggml.normalizer.strip_accents", false);
+    let count = |compat, len: usize| {
+        let tokenizer = Tokenizer::from_metadata(&metadata, Options { compat });
+        tokenizer.unwrap().encode(&"é".repeat(len), BARE).len()
+    };
+    assert_eq!((count(Compat::Own, 100), count(Compat::Own, 101)), (100, 1));
+    assert_eq!(count(Compat::Official, 101), 101);
+}
+
+/// Far more than it takes, as machines differ; squared it would be hours.
+#[test]
+fn a_megabyte_of_one_letter_takes_no_time() {
+    let tokens = ["[UNK]", "a", "##a", "##aa", "##aaaaaaaaaaaaaaaaaaaaaaaaaaaaaab"];
+    let text = "a".repeat(1 << 20);
+    let start = Instant::now();
+    for compat in [Compat::Own, Compat::Official] {
+        tokenizer(&tokens, Options { compat }).encode(&text, BARE);
+        let marks = format!("a{}", "\u{302e}".repeat(1 << 19));
+        tokenizer(&tokens, Options { compat }).encode(&marks, BARE);
+    }
+    assert!(start.elapsed() < Duration::from_secs(20), "{:?}", start.elapsed());
+}
+
+#[test]
+fn faulty_vocabularies_give_errors() {
+    let fault = |tokens: &[&str], key: &'static str, value: gguf::Value<'static>| {
+        let mut metadata = metadata(tokens);
+        metadata.set(key, value);
+        Tokenizer::from_metadata(&metadata, Options::default()).err().map(|e| e.to_string())
+    };
+    let long = "a".repeat(1_000_000);
+    let none = || gguf::Value::from(0u32);
+    assert!(fault(&["[UNK]", &long], "x", none()).unwrap().contains("1000000 bytes"));
+    let id = "tokenizer.ggml.unknown_token_id";
+    assert!(fault(&["a"], id, 7u32.into()).unwrap().contains("outside"));
+    // Odd, but with one meaning: empty tokens are never found, and of equal ones the last counts.
+    assert_eq!(fault(&["", "a", "a"], "x", none()), None);
+    // No unknown token: what it would stand for is left out.
+    assert_eq!(tokenizer(&["a"], Options::default()).encode("a b a", BARE), [0, 0]);
+}
+
+#[test]
+fn bge_gives_the_ids_of_the_official_test() {
+    let Some(path) = support::reference("vocab/ggml-vocab-bert-bge.gguf") else { return };
+    let read = |end: &str| fs::read_to_string(path.with_extension(format!("gguf.{end}"))).unwrap();
+    let map = Map::open(&path).unwrap();
+    let gguf = Gguf::read(&map).unwrap();
+    let tokenizer = Tokenizer::from_metadata(gguf.metadata(), Options::default()).unwrap();
+    let (inputs, outputs) = (read("inp"), read("out"));
+    let inputs: Vec<_> = inputs.split("\n__ggml_vocab_test__\n").collect();
+    let outputs: Vec<_> = outputs.lines().collect();
+    // After the last input stands a mark too.
+    assert_eq!(inputs.len(), outputs.len() + 1);
+    for (input, output) in inputs.iter().zip(outputs) {
+        let expected: Vec<u32> = output.split_whitespace().map(|id| id.parse().unwrap()).collect();
+        assert_eq!(tokenizer.encode(input, BARE), expected, "{input:?}");
+    }
+}
+
+#[test]
+fn the_zoo_gives_the_ids_of_its_tokenizer() {
+    let Some(path) = support::reference("zoo/bert") else { return };
+    let json =
+        |name| -> Json { serde_json::from_slice(&fs::read(path.join(name)).unwrap()).unwrap() };
+    let file = json("tokenizer.json");
+    let vocab = file["model"]["vocab"].as_object().unwrap();
+    let mut tokens = vec![""; vocab.len()];
+    vocab.iter().for_each(|(token, id)| tokens[id.as_u64().unwrap() as usize] = token);
+    let tokenizer = tokenizer(&tokens, Options::default());
+    for case in json("tokenizer_cases.json")["cases"].as_array().unwrap() {
+        let text = case["text"].as_str().unwrap();
+        let ids = |key: &str| -> Vec<u32> {
+            case[key].as_array().unwrap().iter().map(|id| id.as_u64().unwrap() as u32).collect()
+        };
+        let special = Encode::default();
+        let bare = Encode { add_special: false, ..special };
+        assert_eq!(tokenizer.encode(text, bare), ids("ids"), "{text:?}");
+        assert_eq!(tokenizer.encode(text, special), ids("ids_with_special"), "{text:?}");
+        // Special tokens, also the unknown one, are left out here.
+        let expected = case["decoded"].as_str().unwrap();
+        if !expected.contains('[') {
+            let decoded = tokenizer.decode(&ids("ids"), Decode::default());
+            assert_eq!(String::from_utf8_lossy(&decoded), expected);
+        }
+    }
+}
