@@ -33,11 +33,13 @@ impl Spm {
         let mut bytes = [None; 256];
         let mut pieces = Pieces::default();
         for (id, (token, kind)) in (0..).zip(vocabulary.tokens.iter().zip(types)) {
-            match byte_of(token).filter(|_| *kind == TokenType::Byte) {
-                Some(byte) => {
-                    bytes[usize::from(byte)] = Some(id);
-                    pieces.push_with(|out| out.push(byte));
-                }
+            let byte = byte_of(token);
+            // Files without types have these tokens too.
+            if let Some(byte) = byte {
+                bytes[usize::from(byte)] = Some(id);
+            }
+            match byte.filter(|_| *kind == TokenType::Byte) {
+                Some(byte) => pieces.push_with(|out| out.push(byte)),
                 None => pieces.push_with(|out| to_spaces(token, out)),
             }
         }
