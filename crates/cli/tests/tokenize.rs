@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use serde_json::Value;
-use support::{Dir, MODEL, fails, succeeds};
+use support::{Dir, MODEL, fails, json, succeeds};
 
 #[test]
 fn lines_are_those_of_the_official_tool() {
@@ -23,6 +23,19 @@ fn ids_are_taken_back() {
     assert_eq!(succeeds(&["detokenize", MODEL, ids.trim()]), "And God said, é\n");
     let shown = succeeds(&["tokenize", MODEL, "-p", "a", "--ids", "--show-count"]);
     assert!(shown.starts_with("[1, ") && shown.ends_with("Total number of tokens: 2\n"), "{shown}");
+}
+
+#[test]
+fn models_and_folders_give_the_same() {
+    let dir = Dir::new();
+    let (model, lines) = (dir.f16(), dir.path("lines.jsonl"));
+    std::fs::write(&lines, "\"In the beginning\"\n\"\"\n").unwrap();
+    let of = |source: &str| succeeds(&["tokenize", source, "-f", &lines, "--jsonl"]);
+    assert_eq!(of(&model), "[1, 413, 266, 1440]\n[1]\n");
+    assert_eq!(of(&model), of(MODEL));
+    assert_eq!(of(&model), of(&format!("{MODEL}/tokenizer.json")));
+    let first = of(&model).lines().next().map(json);
+    assert_eq!(first, Some(serde_json::json!([1, 413, 266, 1440])));
 }
 
 #[test]

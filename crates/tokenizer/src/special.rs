@@ -134,10 +134,12 @@ impl Set {
     }
 }
 
-/// True for Gemma's tokens of several spaces. Its `tokenizer.json` gets at them by merges, like any
-/// other token, llama.cpp by cutting them out of the text: long runs come out differently.
+/// True for the text of Gemma's user-defined tokens of several spaces, visible or not. Its
+/// `tokenizer.json` gets at them by merges, like any other token, llama.cpp by cutting them out of
+/// the text: long runs come out differently.
 pub(crate) fn is_run_of_spaces(token: &[u8]) -> bool {
-    token.len() > 1 && token.iter().all(|byte| *byte == b' ')
+    let text = std::str::from_utf8(token).unwrap_or_default();
+    text.chars().nth(1).is_some() && text.chars().all(|c| c == ' ' || c == '\u{2581}')
 }
 
 fn emit<'t>(text: &'t str, out: &mut dyn FnMut(Fragment<'t>)) {
@@ -164,7 +166,7 @@ fn strips(vocabulary: &Vocabulary<'_>, token: &str) -> Strips {
         || ["nomic-bert-moe", "jina-bert-v3"].contains(&value("general.architecture"))
     {
         "<mask>"
-    } else if name.contains("phi-3") || name.contains("phi3") {
+    } else if name.contains("phi-3") || name.contains("phi3") || is_phi3(vocabulary) {
         let right = !["<unk>", "<s>", "<|endoftext|>"].contains(&token);
         return Strips { left: false, right };
     } else if name.contains("modern-bert") {
@@ -173,6 +175,11 @@ fn strips(vocabulary: &Vocabulary<'_>, token: &str) -> Strips {
         return Strips::default();
     };
     Strips { left: token == mask, right: false }
+}
+
+/// The first models of this architecture; later ones have other vocabularies.
+fn is_phi3(vocabulary: &Vocabulary<'_>) -> bool {
+    vocabulary.metadata.architecture() == Some("phi3") && vocabulary.model() == Ok("llama")
 }
 
 /// Key of the name of the pre-tokenizer.

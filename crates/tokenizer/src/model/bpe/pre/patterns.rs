@@ -197,6 +197,21 @@ pub(super) const TEKKEN_ASCII: &str = concat!(
     r"|[^\r\n\p{L}\p{N}]?[\p{L}&&[^a-z]]+[\p{L}&&[^A-Z]]*|\p{N}",
     r"| ?[^\s\p{L}\p{N}]+[\r\n/]*|\s*[\r\n]+|\s+(?!\S)|\s+",
 );
+// In those without a look-ahead no letter has one.
+
+/// llama.cpp's o200k for some models.
+pub(super) const O200K_CASELESS: &str = concat!(
+    r"[^\r\n\p{L}\p{N}]?[\p{L}\p{M}]+(?:'(?:[sStTmMdD]|[rR][eE]|[vV][eE]|[lL][lL]))?",
+    r"|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n/]*|\s*[\r\n]+|\s+(?!\S)|\s+",
+);
+/// The same with single digits.
+pub(super) const O200K_CASELESS_DIGITS: &str = concat!(
+    r"[^\r\n\p{L}\p{N}]?[\p{L}\p{M}]+(?:'(?:[sStTmMdD]|[rR][eE]|[vV][eE]|[lL][lL]))?",
+    r"|\p{N}| ?[^\s\p{L}\p{N}]+[\r\n/]*|\s*[\r\n]+|\s+(?!\S)|\s+",
+);
+/// llama.cpp's DeepSeek punctuation: the ideographic space is space only.
+pub(super) const DEEPSEEK_PUNCTUATION_ONLY: &str =
+    "\\s?[!-/:-~\u{FF01}-\u{FF0F}\u{FF1A}-\u{FF5E}\u{2018}-\u{201F}\u{3001}-\u{3002}]+";
 /// llama.cpp's Kimi: words are not cut by case.
 pub(super) const KIMI_LETTERS: &str = concat!(
     r"[\p{Han}]+|[^\r\n\p{L}\p{N}]?[\p{L}&&[^\p{Han}]]+(?:'(?:[sStTmMdD]|[rR][eE]|[vV][eE]|[lL][lL]))?",
