@@ -208,7 +208,7 @@ fn odd_tokens_do_no_harm() {
     assert_eq!(tokenizer.decode(&[0, 1, 3], Decode::default()), b"a");
 }
 
-/// A megabyte of one letter, of spaces, and of letters that all merge.
+/// A quarter of a million times the same, with and without merges.
 #[test]
 fn long_words_take_linear_time() {
     let tokens: Vec<(String, f32, i32)> = (0..10)
@@ -221,10 +221,10 @@ fn long_words_take_linear_time() {
     let merged = read(&byte_level("gpt-2"));
     let start = Instant::now();
     for text in ["a", " ", "hell", "l", "中"] {
-        let text = text.repeat(1 << 20);
+        let text = text.repeat(1 << 18);
         scored.encode(&text, Encode::default());
         merged.encode(&text, Encode::default());
     }
-    // Some ten seconds at worst where tests are not optimized; hours if it were quadratic.
+    // Some seconds where tests are not optimized; hours if it were quadratic.
     assert!(start.elapsed() < Duration::from_secs(60), "{:?}", start.elapsed());
 }

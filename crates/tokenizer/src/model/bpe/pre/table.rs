@@ -99,7 +99,7 @@ pub(super) static TABLE: &[Row] = &[
         &[Isolate(THREE_DIGITS), Isolate(CJK_KANA), Isolate(SPARK), Isolate(DIGIT)]),
     row(&["afmoe"],
         &[Groups { class: DIGIT, before_words: true, first: true }, Isolate(ASIAN), Isolate(DEEPSEEK_V3)])
-        .official(&[Groups { class: DIGIT, before_words: true, first: false }, Isolate(ASIAN),
+        .official(&[Groups { class: DIGIT, before_words: true, first: false }, Isolate(ASIAN_WIDE),
                     Isolate(DEEPSEEK_V3)]),
     row(&["deepseek-llm"],
         &[Isolate(LINE_BREAK), Isolate(DEEPSEEK_LETTERS), Isolate(DEEPSEEK_PUNCTUATION),
