@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use serde_json::Value;
-use support::{Dir, MODEL, fails, succeeds};
+use support::{Dir, MODEL, fails, json, succeeds};
 
 #[test]
 fn lines_are_those_of_the_official_tool() {
@@ -26,13 +26,25 @@ fn ids_are_taken_back() {
 }
 
 #[test]
+fn models_and_folders_give_the_same() {
+    let dir = Dir::new();
+    let (model, lines) = (dir.f16(), dir.path("lines.jsonl"));
+    std::fs::write(&lines, "\"In the beginning\"\n\"\"\n").unwrap();
+    let of = |source: &str| succeeds(&["tokenize", source, "-f", &lines, "--jsonl"]);
+    assert_eq!(of(&model), "[1, 413, 266, 1440]\n[1]\n");
+    assert_eq!(of(&model), of(MODEL));
+    let first = of(&model).lines().next().map(json);
+    assert_eq!(first, Some(serde_json::json!([1, 413, 266, 1440])));
+}
+
+#[test]
 fn refusals_say_what_to_do() {
     fails(&["detokenize", MODEL, "99999999"], 2, &["ids go from 0 to 2047"]);
     let dir = Dir::new();
     let lines = dir.path("lines.jsonl");
     std::fs::write(&lines, "\"a\"\nb\n").unwrap();
-    let jsonl = ["tokenize", MODEL, "-f", &lines, "--jsonl"];
-    fails(&jsonl, 1, &["line 2 of the input is no JSON string"]);
+    let parts = ["line 2 of the input is no JSON string"];
+    fails(&["tokenize", MODEL, "-f", &lines, "--jsonl"], 1, &parts);
 }
 
 /// Folders of the zoo whose tokenizers are byte pair encodings.
