@@ -200,7 +200,7 @@ fn llama_equals_the_official_converter() {
         assert_eq!(official, wanted.iter().map(|(key, _)| key.as_str()).collect::<Vec<_>>());
         for (key, field) in wanted {
             let (value, place) = (keys.get(key).unwrap(), format!("{file}: {key}"));
-            match (&field["types"][0].as_str().unwrap()[..], value) {
+            match (field["types"][0].as_str().unwrap(), value) {
                 ("STRING", Value::String(_)) => {
                     assert_eq!(value.as_str(), field["value"].as_str(), "{place}");
                 }
