@@ -3,9 +3,7 @@
 
 use std::path::Path;
 
-use gguf::{
-    Array, ByteOrder, Draft, Header, Shape, TensorInfo, TensorType, Value, write_header,
-};
+use gguf::{Array, ByteOrder, Draft, Header, Shape, TensorInfo, TensorType, Value, write_header};
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let seeds = Path::new(env!("CARGO_MANIFEST_DIR")).join("seeds");
@@ -40,12 +38,54 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         bytes[at..at + 8].copy_from_slice(&forged.to_le_bytes());
         save(name, &bytes)?;
     }
-    let mut nested = b"GGUF\x03\0\0\0\0\0\0\0\0\0\0\0\x01\0\0\0\0\0\0\0\x01\0\0\0\0\0\0\0k".to_vec();
+    let mut nested =
+        b"GGUF\x03\0\0\0\0\0\0\0\0\0\0\0\x01\0\0\0\0\0\0\0\x01\0\0\0\0\0\0\0k".to_vec();
     for _ in 0..10 {
         nested.extend_from_slice(b"\x09\0\0\0\x01\0\0\0\0\0\0\0");
     }
     save("nested-too-deep.gguf", &nested)?;
+
+    // Files of weights.
+    save("weights.safetensors", &safetensors())?;
+    save("weights-zip.bin", &pytorch_zip()?)?;
+    save("weights-stream.bin", &pytorch_stream())?;
     Ok(())
+}
+
+/// Two tensors, one of a type that has to be widened.
+fn safetensors() -> Vec<u8> {
+    let header = r#"{"a":{"dtype":"F16","shape":[2,2],"data_offsets":[0,8]},"b":{"dtype":"U8","shape":[2],"data_offsets":[8,10]}}"#;
+    [&(header.len() as u64).to_le_bytes(), header.as_bytes(), &[0; 10]].concat()
+}
+
+/// A pickle of a state dict with a transposed tensor of two rows and three columns; `view` is what
+/// old files say about views.
+fn state_dict(view: &str) -> Vec<u8> {
+    let mut pickle = b"\x80\x02ccollections\nOrderedDict\n)R(X\x01\0\0\0a".to_vec();
+    pickle.extend(b"ctorch._utils\n_rebuild_tensor_v2\n((X\x07\0\0\0storage");
+    pickle.extend(b"ctorch\nHalfStorage\nX\x01\0\0\x000X\x03\0\0\0cpuK\x06");
+    pickle.extend(view.as_bytes());
+    pickle.extend(b"tQK\0K\x03K\x02\x86K\x01K\x03\x86\x89ccollections\nOrderedDict\n)RtRu.");
+    pickle
+}
+
+fn pytorch_zip() -> Result<Vec<u8>, Box<dyn std::error::Error>> {
+    let mut zip = zip::ZipWriter::new(std::io::Cursor::new(Vec::new()));
+    let stored =
+        zip::write::SimpleFileOptions::default().compression_method(zip::CompressionMethod::Stored);
+    for (name, bytes) in [("a/data.pkl", state_dict("")), ("a/data/0", vec![1; 12])] {
+        zip.start_file(name, stored)?;
+        std::io::Write::write_all(&mut zip, &bytes)?;
+    }
+    Ok(zip.finish()?.into_inner())
+}
+
+fn pytorch_stream() -> Vec<u8> {
+    let magic = b"\x80\x02\x8a\x0al\xfc\x9cF\xf9 j\xa8P\x19.";
+    let (version, machine, keys) =
+        (b"\x80\x02M\xe9\x03.", b"\x80\x02}.", b"\x80\x02]X\x01\0\0\x000a.");
+    let count = 6u64.to_le_bytes();
+    [&magic[..], version, machine, &state_dict("N"), keys, &count, &[1; 12]].concat()
 }
 
 /// A key of every value type, and arrays of the kinds that differ in how they are read.

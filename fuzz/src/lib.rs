@@ -1,4 +1,5 @@
 //! What must hold for any bytes at all: one function per fuzz target.
 
 pub mod blocks;
+pub mod checkpoint;
 pub mod container;

@@ -196,7 +196,6 @@ fn text_fields(fields: &mut Map<String, Value>) -> Option<Map<String, Value>> {
     })
 }
 
-#[cfg(test)]
 impl Config {
     /// A configuration that is in no file.
     pub(crate) fn of(root: Value) -> Self {

@@ -10,16 +10,17 @@ use crate::config::Config;
 use crate::family::{self, Family, Made, Part, Target, foreign};
 use crate::file_type::float_type;
 use crate::general::General;
-use crate::importance::{self, Missing};
+use crate::importance;
 use crate::pipeline::{Item, Job};
-use crate::source::safetensors::{Checkpoint, Entry};
+use crate::source::{Checkpoint, Entry};
 use crate::tensor::{Content, Stored, Tensor};
-use crate::{Error, vocab};
+use crate::{Error, quantize, vocab};
 
 /// What a conversion can be asked for.
 #[derive(Clone, Debug, Default)]
 pub struct Options {
-    /// The mix or type of the output; `None` for the 16-bit type that the checkpoint has.
+    /// The mix or type of the output; `None` for the 16-bit type that the checkpoint has, and for
+    /// block types where these hold exactly what the checkpoint has.
     pub outtype: Option<Recipe>,
     /// The name of the pre-tokenizer, instead of recognising it.
     pub pre: Option<String>,
@@ -27,6 +28,8 @@ pub struct Options {
     pub model_name: Option<String>,
     /// A JSON file with metadata that override those of the card.
     pub metadata: Option<PathBuf>,
+    /// What decides the types of quantized tensors, beside the mix, and keys to set.
+    pub quantization: quantize::Options,
     /// Take the model for one of this class, or of this architecture, whatever it says itself.
     pub like: Option<String>,
 }
@@ -61,7 +64,8 @@ pub fn plan<'a>(
     follow_embedding(&mut config, &tensors, &mut notes)?;
 
     let matrices = matrix_type(&tensors);
-    let target = options.outtype.unwrap_or(Recipe::Type(matrices));
+    let kept = if options.outtype.is_none() { kept_type(&tensors) } else { None };
+    let target = options.outtype.unwrap_or(Recipe::Type(kept.unwrap_or(matrices)));
     let file_type = target.file_type().ok_or_else(|| Error::Request {
         what: format!("{target} names no file type"),
         help: "ask for one of the mixes that `gguf convert --help` lists".into(),
@@ -90,6 +94,7 @@ pub fn plan<'a>(
             vocab_size: config.u32(&["vocab_size"])?.map(u64::from),
         },
     )?;
+    notes.extend(checkpoint.notes.iter().cloned());
     notes.extend(vocabulary.notes);
     for (key, value) in vocabulary.metadata.iter() {
         // Some families state one of these among their hyper-parameters.
@@ -97,18 +102,24 @@ pub fn plan<'a>(
     }
 
     let file_name = ModelName::from_metadata(&metadata, Some(file_type.name())).to_string();
-    let (items, recipe_notes) = choose_types(tensors, &metadata, target, matrices)?;
-    notes.extend(recipe_notes);
-    let job = Job { metadata, items, check_finite: true };
+    let mut job = Job { metadata, items: Vec::new(), check_finite: true };
+    match options.outtype {
+        None => job.items = as_stored(tensors, matrices),
+        Some(target) => {
+            let quantization = &options.quantization;
+            notes.extend(choose_types(&mut job, tensors, target, matrices, quantization)?);
+        }
+    }
+    quantize::set_overrides(&mut job.metadata, &options.quantization);
     check_architecture(&config, &job)?;
     Ok(Conversion { job, file_name, notes })
 }
 
 /// The version of the block formats, `GGML_QNT_VERSION`.
-const QUANTIZATION_VERSION: u32 = 2;
+pub(crate) const QUANTIZATION_VERSION: u32 = 2;
 
 /// The family of the model; afterwards the configuration states a class of it.
-fn find_family(
+pub(crate) fn find_family(
     config: &mut Config,
     checkpoint: &Checkpoint,
     options: &Options,
@@ -158,7 +169,7 @@ fn follow_embedding(
 }
 
 /// The tensors of the output, in the order in which the checkpoint completes them.
-fn tensors<'a>(
+pub(crate) fn tensors<'a>(
     config: &Config,
     family: &dyn Family,
     checkpoint: &'a Checkpoint,
@@ -207,12 +218,7 @@ fn tensors<'a>(
             if INTEGERS.contains(&entry.tensor_type) {
                 return Err(fault(format!("is stored as {}, as no weight is", entry.tensor_type)));
             }
-            let stored = Tensor::stored(
-                &*name,
-                shape(checkpoint, entry)?,
-                entry.tensor_type,
-                stored(checkpoint, entry),
-            );
+            let stored = Tensor { name: name.clone(), ..whole(checkpoint, entry)? };
             let tensor = steps.into_iter().try_fold(stored, Tensor::changed).map_err(fault)?;
             let Some(Part { index, count }) = part else {
                 tensors.push(tensor);
@@ -269,12 +275,7 @@ fn refuse_unknown(
 
 /// A tensor that programs have no place for can only be left out if it does nothing.
 fn require_zeros(checkpoint: &Checkpoint, entry: &Entry) -> Result<(), Error> {
-    let tensor = Tensor::stored(
-        &*entry.name,
-        shape(checkpoint, entry)?,
-        entry.tensor_type,
-        stored(checkpoint, entry),
-    );
+    let tensor = whole(checkpoint, entry)?;
     let mut bytes = Vec::new();
     for row in 0..tensor.rows() {
         tensor.read_rows(row, 1, &mut bytes)?;
@@ -300,8 +301,10 @@ fn vector(len: u64) -> Shape {
     Shape::new(&[len]).unwrap_or_else(|| unreachable!("one dimension is no more than four"))
 }
 
-fn stored<'a>(checkpoint: &'a Checkpoint, entry: &Entry) -> Stored<'a> {
-    Stored { source: &checkpoint.files[entry.file], offset: entry.offset }
+/// A tensor of the checkpoint as it is, under its foreign name.
+pub(crate) fn whole<'a>(checkpoint: &'a Checkpoint, entry: &Entry) -> Result<Tensor<'a>, Error> {
+    let stored = Stored { source: &*checkpoint.files[entry.file].source, offset: entry.offset };
+    Ok(Tensor::stored(&*entry.name, shape(checkpoint, entry)?, entry.tensor_type, stored))
 }
 
 /// Our order of dimensions is the reverse of the checkpoint's.
@@ -339,13 +342,37 @@ fn matrix_type(tensors: &[Tensor]) -> TensorType {
         .unwrap_or(TensorType::F16)
 }
 
-/// The type of every tensor: first as floats, then as the recipe wants it.
+/// The block type of most weights among those that the checkpoint has in one; `None` if it has
+/// floats only.
+fn kept_type(tensors: &[Tensor]) -> Option<TensorType> {
+    let mut elements: BTreeMap<TensorType, u64> = BTreeMap::new();
+    for tensor in tensors.iter().filter(|tensor| tensor.stored_type.is_quantized()) {
+        *elements.entry(tensor.stored_type).or_default() += tensor.shape.elements().unwrap_or(0);
+    }
+    elements.into_iter().max_by_key(|(_, elements)| *elements).map(|(ty, _)| ty)
+}
+
+/// Blocks as they are, all else as floats.
+fn as_stored<'a>(tensors: Vec<Tensor<'a>>, matrices: TensorType) -> Vec<Item<'a>> {
+    let item = |tensor: Tensor<'a>| {
+        let target = match tensor.stored_type {
+            blocks if blocks.is_quantized() => blocks,
+            _ => float_type(&tensor.name, &tensor.shape, matrices),
+        };
+        Item::new(tensor, target)
+    };
+    tensors.into_iter().map(item).collect()
+}
+
+/// Gives every tensor its type: first as floats, then as the recipe wants it. Returns what the user
+/// should know.
 fn choose_types<'a>(
+    job: &mut Job<'a>,
     tensors: Vec<Tensor<'a>>,
-    metadata: &Metadata,
     target: Recipe,
     matrices: TensorType,
-) -> Result<(Vec<Item<'a>>, Vec<String>), Error> {
+    options: &quantize::Options,
+) -> Result<Vec<String>, Error> {
     let plain = match target {
         Recipe::Mix(Mix::F32) | Recipe::Type(TensorType::F32) => Some(TensorType::F32),
         Recipe::Mix(Mix::F16) | Recipe::Type(TensorType::F16) => Some(TensorType::F16),
@@ -354,24 +381,30 @@ fn choose_types<'a>(
     };
     let float =
         |tensor: &Tensor| float_type(&tensor.name, &tensor.shape, plain.unwrap_or(matrices));
+    let types: Vec<_> = tensors.iter().map(float).collect();
+    job.items =
+        tensors.into_iter().zip(&types).map(|(tensor, ty)| Item::new(tensor, *ty)).collect();
     if plain.is_some() {
-        let items = tensors.into_iter().map(|tensor| {
-            let target = float(&tensor);
-            Item::new(tensor, target)
-        });
-        return Ok((items.collect(), Vec::new()));
+        return Ok(Vec::new());
     }
-    let descriptions: Vec<_> = tensors
+    if let Some(importance) = &options.importance {
+        importance.assign(job)?;
+    }
+    let descriptions: Vec<_> = job
+        .items
         .iter()
-        .map(|tensor| TensorDesc { name: &tensor.name, shape: &tensor.shape, ty: float(tensor) })
+        .map(|item| TensorDesc {
+            name: &item.tensor.name,
+            shape: &item.tensor.shape,
+            ty: item.target,
+        })
         .collect();
-    let (decisions, mut notes) =
-        crate::quantize::decide(&descriptions, metadata, target, &recipe::Options::default())?;
-    let item = |tensor: Tensor<'a>| {
-        let stored = tensor.stored_type;
-        Item::new(tensor, stored)
-    };
-    let mut items: Vec<_> = tensors.into_iter().map(item).collect();
-    notes.extend(importance::cover(&mut items, &decisions, Missing::Error)?);
-    Ok((items, notes))
+    let recipe =
+        recipe::Options { has_imatrix: options.importance.is_some(), ..options.recipe.clone() };
+    let (decisions, mut notes) = quantize::decide(&descriptions, &job.metadata, target, &recipe)?;
+    notes.extend(importance::cover(&mut job.items, &decisions, options.missing)?);
+    if options.importance.is_some() {
+        notes.extend(importance::uncovered(&job.items));
+    }
+    Ok(notes)
 }

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use gguf::ModelFiles;
 use gguf_convert::budget::{self, Budget};
 use gguf_convert::importance::Importance;
-use gguf_convert::source::safetensors::Checkpoint;
+use gguf_convert::source::Checkpoint;
 use gguf_convert::{hf, quantize};
 use gguf_quant::imatrix::Imatrix;
 

@@ -8,14 +8,14 @@ use gguf::{Gguf, ModelFiles, Source, Value};
 use gguf_convert::hf::{self, Options};
 use gguf_convert::importance::Importance;
 use gguf_convert::quantize;
-use gguf_convert::source::safetensors::Checkpoint;
+use gguf_convert::source::Checkpoint;
 use gguf_quant::imatrix::Imatrix;
 use gguf_quant::recipe::Target;
 use serde_json::Value as Json;
 use sha2::{Digest, Sha256};
 
 /// The folders that this must hold for.
-const FOLDERS: [&str; 19] = [
+const FOLDERS: [&str; 21] = [
     "llama",
     "mistral",
     "mixtral",
@@ -35,6 +35,8 @@ const FOLDERS: [&str; 19] = [
     "stablelm",
     "olmo2",
     "qwen3moe",
+    "gptq-llama",
+    "fp8-llama",
 ];
 
 fn data() -> Option<PathBuf> {
@@ -154,7 +156,7 @@ fn decays_of_mamba_are_rounded_once() {
         let foreign = format!("backbone.layers.{layer}.mixer.A_log");
         let entry = checkpoint.entries.iter().find(|entry| entry.name == foreign).unwrap();
         let mut stored = vec![0; 4 * 512 * 16];
-        checkpoint.files[entry.file].read_at(&mut stored, entry.offset).unwrap();
+        checkpoint.files[entry.file].source.read_at(&mut stored, entry.offset).unwrap();
         let wanted: Vec<u8> = stored
             .chunks_exact(4)
             .map(|x| -f64::from(f32::from_le_bytes(x.try_into().unwrap())).exp() as f32)
@@ -190,7 +192,7 @@ fn families_of_our_own_hold_the_values_of_the_checkpoint() {
             assert_eq!(tensor.shape.to_vec(), shape, "{ours}");
             let count: u64 = shape.iter().product();
             let mut stored = vec![0; entry.tensor_type.byte_len(&[count]).unwrap() as usize];
-            checkpoint.files[entry.file].read_at(&mut stored, entry.offset).unwrap();
+            checkpoint.files[entry.file].source.read_at(&mut stored, entry.offset).unwrap();
             let mut values = vec![0.0; count as usize];
             gguf_quant::decode_row(entry.tensor_type, &stored, &mut values).unwrap();
             let wanted: Vec<u8> = values.into_iter().flat_map(f32::to_le_bytes).collect();

@@ -27,13 +27,18 @@ pub(crate) fn resolve(client: &Client, repository: &Repository) -> Result<Url, E
             pick(place, names, part.as_deref().unwrap_or_default())?
         }
     };
+    Ok(file_url(client, repository, &file))
+}
+
+/// Where the file `path` of a repository is downloaded from.
+pub(crate) fn file_url(client: &Client, repository: &Repository, path: &str) -> Url {
     let repo = repository.name.split('/');
-    let path = repo.chain(["resolve", &repository.revision]).chain(file.split('/'));
-    Ok(below(&client.endpoint, path))
+    let path = repo.chain(["resolve", &repository.revision]).chain(path.split('/'));
+    below(&client.endpoint, path)
 }
 
 /// The paths of all files in a repository.
-fn list(client: &Client, repository: &Repository) -> Result<Vec<String>, Error> {
+pub(crate) fn list(client: &Client, repository: &Repository) -> Result<Vec<String>, Error> {
     let repo = repository.name.split('/');
     let path = ["api", "models"].into_iter().chain(repo).chain(["tree", &repository.revision]);
     let mut url = below(&client.endpoint, path);

@@ -21,6 +21,7 @@
 //! # }
 //! ```
 
+mod blocks;
 #[cfg(feature = "buckets")]
 mod bucket;
 mod client;
@@ -30,6 +31,7 @@ mod hub;
 mod location;
 mod options;
 mod pick;
+mod repository;
 mod retry;
 
 use std::path::Path;
@@ -43,6 +45,7 @@ pub use crate::client::Transferred;
 pub use crate::error::{Error, Fault};
 pub use crate::location::{Location, Repository};
 pub use crate::options::{Options, Token};
+pub use crate::repository::Files;
 
 /// A file that can be read.
 pub struct Opened {

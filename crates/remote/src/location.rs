@@ -101,7 +101,7 @@ fn good_segment(segment: &str) -> bool {
 }
 
 /// A word fit for a message: what follows `?` may be a signature, what precedes `@` a password.
-fn shown_word(word: &str) -> String {
+pub(crate) fn shown_word(word: &str) -> String {
     match Url::parse(word) {
         Ok(url) if url.has_host() => shown(&url),
         _ => word.into(),

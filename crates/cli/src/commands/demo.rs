@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use gguf::{Gguf, Map, Severity};
 use gguf_convert::hf;
-use gguf_convert::source::safetensors::Checkpoint;
+use gguf_convert::source::Checkpoint;
 use gguf_quant::recipe::{Category, Mix, Target};
 use gguf_quant::{Difference, difference};
 use serde_json::{Value as Json, json};

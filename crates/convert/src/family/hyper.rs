@@ -410,7 +410,7 @@ pub(super) fn rope_freqs(config: &Config) -> Result<Vec<(String, Vec<f32>)>, Err
 /// it: 1 for short wavelengths, `factor` for long ones, smooth in between.
 ///
 /// Formula: `_compute_llama3_parameters` in transformers' `modeling_rope_utils.py`.
-fn llama3_factors(config: &Config) -> Result<Option<Vec<f32>>, Error> {
+pub(crate) fn llama3_factors(config: &Config) -> Result<Option<Vec<f32>>, Error> {
     let rope = Rope::of(config)?;
     if rope.kind.as_deref() != Some("llama3") {
         return Ok(None);

@@ -26,7 +26,7 @@ mod llama4;
 mod mamba;
 mod minicpm;
 mod mpt;
-mod names;
+pub(crate) mod names;
 mod nomic_bert;
 mod olmo;
 mod phi;
@@ -91,11 +91,31 @@ pub(crate) trait Family: Sync {
     /// What becomes of a foreign tensor.
     fn tensor(&self, config: &Config, name: &str) -> Result<Target, Error>;
 
+    /// What leads back from a GGUF; `None` where that is not written.
+    fn exported(&self, metadata: &Metadata) -> Option<Exported> {
+        let _ = metadata;
+        None
+    }
+
     /// Tensors that no file holds: names, and values of one dimension.
     fn computed(&self, config: &Config) -> Result<Vec<(String, Vec<f32>)>, Error> {
         let _ = config;
         Ok(Vec::new())
     }
+}
+
+/// What leads back from a GGUF to a checkpoint.
+#[derive(Clone, Debug)]
+pub(crate) struct Exported {
+    /// The class name of the model.
+    pub class: &'static str,
+    /// `model_type` of its configuration.
+    pub model_type: &'static str,
+    /// The field with the number of experts.
+    pub expert_count: &'static str,
+    /// All foreign names, with `{}` for the number of the block and then of the expert. Of several
+    /// for one tensor the first counts.
+    pub patterns: Vec<String>,
 }
 
 /// What becomes of a foreign tensor.
@@ -147,6 +167,8 @@ pub(crate) struct Part {
     pub count: u32,
 }
 
+pub(crate) use hyper::llama3_factors;
+
 const FAMILIES: &[&dyn Family] = &[
     &llama::Llama,
     &qwen::QWEN2,
@@ -196,6 +218,11 @@ const FAMILIES: &[&dyn Family] = &[
 /// The family that converts this class.
 pub(crate) fn find(class: &str) -> Option<&'static dyn Family> {
     FAMILIES.iter().copied().find(|family| family.classes().contains(&class))
+}
+
+/// The family that converts to this architecture.
+pub(crate) fn of_architecture(architecture: &str) -> Option<&'static dyn Family> {
+    FAMILIES.iter().copied().find(|family| family.architecture() == architecture)
 }
 
 /// The class that `--like` asks for: itself, or the first of the family of that architecture.

@@ -1,3 +1,19 @@
-//! Where foreign tensors come from: each module yields tensors lazily.
+//! Where foreign tensors come from.
+//!
+//! A [`Checkpoint`] is a directory of weights, or one file: safetensors or PyTorch, plain or
+//! quantized by another program. Opening it reads no weights. What is stored in a way that a GGUF
+//! tensor cannot have is a [`gguf::Source`] that computes plain elements, or blocks of a type that
+//! holds the same values, when they are asked for.
 
-pub mod safetensors;
+mod cast;
+mod checkpoint;
+mod dtype;
+mod layout;
+mod pytorch;
+mod quantized;
+mod raw;
+mod rows;
+mod safetensors;
+mod strided;
+
+pub use checkpoint::{Checkpoint, Entry, Opener, WeightFile};

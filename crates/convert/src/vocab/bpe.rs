@@ -153,7 +153,7 @@ fn decodes_bytes(decoder: &Value) -> bool {
 }
 
 /// Text in the byte-level alphabet as text; other text as it is.
-fn decode_bytes(text: &str) -> String {
+pub(crate) fn decode_bytes(text: &str) -> String {
     match text.chars().map(byte_of).collect::<Option<Vec<u8>>>() {
         Some(bytes) => String::from_utf8_lossy(&bytes).into_owned(),
         None => text.to_owned(),
@@ -161,7 +161,7 @@ fn decode_bytes(text: &str) -> String {
 }
 
 /// Bytes in the byte-level alphabet.
-pub(super) fn spell(bytes: &[u8]) -> String {
+pub(crate) fn spell(bytes: &[u8]) -> String {
     bytes.iter().map(|&byte| char_of(byte)).collect()
 }
 

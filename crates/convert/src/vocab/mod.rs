@@ -4,7 +4,7 @@
 //! the pre-tokenizer from a hash of one tokenized text, its structure is compared with known ones.
 
 mod assembled;
-mod bpe;
+pub(crate) mod bpe;
 mod chat_template;
 mod files;
 mod llama_hf;
@@ -16,7 +16,8 @@ mod protobuf;
 mod rwkv_world;
 mod sentencepiece;
 mod special;
-mod token;
+mod structure;
+pub(crate) mod token;
 mod unigram;
 mod variants;
 mod word_piece;
@@ -26,8 +27,10 @@ use std::path::Path;
 use gguf::{Array, Metadata};
 
 use crate::Error;
+pub(crate) use bpe::decode_bytes;
 use files::Files;
 use special::SpecialTokens;
+pub(crate) use structure::pre_tokenizer;
 use token::Token;
 
 /// Which tokenizer files a model family reads, and in which order it tries them.

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use gguf_convert::Error;
 use gguf_convert::hf::{self, Options};
-use gguf_convert::source::safetensors::Checkpoint;
+use gguf_convert::source::Checkpoint;
 use serde_json::{Map, Value, json};
 
 /// A checkpoint directory in the making.

@@ -2,4 +2,5 @@
 
 mod http;
 mod hub;
+mod repository;
 mod server;

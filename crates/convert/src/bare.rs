@@ -1,0 +1,104 @@
+//! A lone file of weights without a configuration: diffusion models, encoders and the like. Names,
+//! shapes and types stay as they are.
+
+use gguf::{Array, Metadata, Shape, TensorType};
+use gguf_quant::recipe::{self, Target};
+
+use crate::hf::Conversion;
+use crate::importance::{self, Missing};
+use crate::pipeline::{Item, Job};
+use crate::source::{Checkpoint, Entry};
+use crate::tensor::{Stored, Tensor};
+use crate::{Error, quantize};
+
+/// What the conversion of a lone file can be asked for.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// `general.architecture`, by which programs choose what to do with the file.
+    pub architecture: String,
+    /// `general.name`, and what the output is called.
+    pub name: String,
+    /// The mix or type of the output; `None` to keep what each tensor has.
+    pub outtype: Option<Target>,
+}
+
+/// Plans the conversion of `checkpoint`, of one file.
+///
+/// A tensor of more than four dimensions has the slowest ones folded into one; what they were
+/// stands under `comfy.gguf.orig_shape.` and its name, slowest first, where ComfyUI-GGUF and
+/// programs after it look.
+///
+/// # Errors
+/// If the architecture has a name that no key can have, or a tensor cannot have the type that is
+/// asked for.
+pub fn plan<'a>(checkpoint: &'a Checkpoint, options: &Options) -> Result<Conversion<'a>, Error> {
+    let Options { architecture, name, outtype } = options;
+    let allowed = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || "_-".contains(c);
+    if architecture.is_empty() || !architecture.chars().all(allowed) {
+        return Err(Error::Request {
+            what: format!("`{architecture}` is not the name of an architecture"),
+            help: "use lower-case letters, digits, `_` and `-`".into(),
+        });
+    }
+    let mut metadata = Metadata::new();
+    metadata.set("general.architecture", architecture.clone());
+    metadata.set("general.type", "model");
+    metadata.set("general.name", name.clone());
+    let tensors: Vec<_> =
+        checkpoint.entries.iter().map(|entry| tensor(checkpoint, entry, &mut metadata)).collect();
+    let mut notes = checkpoint.notes.clone();
+    let target = outtype.unwrap_or(Target::Type(commonest(&tensors)));
+    if let Some(file_type) = target.file_type() {
+        metadata.set("general.file_type", file_type.number());
+    }
+    let mut items: Vec<_> = tensors
+        .into_iter()
+        .map(|tensor| {
+            let stored = tensor.stored_type;
+            Item::new(tensor, stored)
+        })
+        .collect();
+    if let Some(target) = outtype {
+        let described: Vec<_> = items.iter().map(|item| quantize::describe(&item.tensor)).collect();
+        let (decisions, more) =
+            quantize::decide(&described, &metadata, *target, &recipe::Options::default())?;
+        notes.extend(more);
+        notes.extend(importance::cover(&mut items, &decisions, Missing::Error)?);
+    }
+    if items.iter().any(|item| item.target.is_quantized()) {
+        metadata.set("general.quantization_version", 2u32);
+    }
+    let suffix = target.file_type().map_or(String::new(), |mix| format!("-{}", mix.name()));
+    let job = Job { metadata, items, check_finite: true };
+    Ok(Conversion { job, file_name: format!("{name}{suffix}.gguf"), notes })
+}
+
+fn tensor<'a>(
+    checkpoint: &'a Checkpoint,
+    entry: &Entry,
+    metadata: &mut Metadata<'static>,
+) -> Tensor<'a> {
+    let dims: Vec<u64> = entry.shape.iter().rev().copied().collect();
+    let shape = Shape::new(&dims).unwrap_or_else(|| {
+        let original: Vec<i32> =
+            entry.shape.iter().map(|dim| i32::try_from(*dim).unwrap_or(i32::MAX)).collect();
+        let key = format!("comfy.gguf.orig_shape.{}", entry.name);
+        metadata.set(key, Array::from(&original[..]));
+        let (kept, folded) = dims.split_at(3);
+        let folded =
+            [kept, &[folded.iter().fold(1u64, |all, dim| all.saturating_mul(*dim))]].concat();
+        Shape::new(&folded).unwrap_or_else(|| unreachable!("four dimensions are no more than four"))
+    });
+    let at = Stored { source: &*checkpoint.files[entry.file].source, offset: entry.offset };
+    Tensor::stored(&*entry.name, shape, entry.tensor_type, at)
+}
+
+/// The type of most weights.
+fn commonest(tensors: &[Tensor]) -> TensorType {
+    let of_type = |ty: TensorType| -> u64 {
+        let tensors = tensors.iter().filter(|tensor| tensor.stored_type == ty);
+        tensors.map(|tensor| tensor.shape.elements().unwrap_or(0)).sum()
+    };
+    let types = tensors.iter().map(|tensor| tensor.stored_type);
+    types.max_by_key(|ty| of_type(*ty)).unwrap_or(TensorType::F32)
+}

@@ -1,0 +1,74 @@
+//! The form before PyTorch 1.6: pickles of a magic number, a version, facts about the machine, the
+//! state dict and the list of storage keys; then each storage with its number of elements before.
+
+use std::sync::Arc;
+
+use gguf::Source;
+
+use super::input::Input;
+use super::pickle::{self, Objects, Value};
+use super::{Fault, Storages};
+
+/// `MAGIC_NUMBER` in `torch/serialization.py`.
+const MAGIC: i128 = 0x1950_a86a_20f9_469c_fc6c;
+
+/// `PROTOCOL_VERSION` there.
+const VERSION: i128 = 1001;
+
+/// Whether a file that begins so is a pickle. The same bytes as the length of a safetensors header
+/// would be more than such a header may have.
+pub(super) fn begins_with(start: &[u8; 8]) -> bool {
+    matches!(start, [0x80, 2..=5, 0x8a | 0x95, 1..=255, ..])
+}
+
+/// All objects, the root among them, and where the storages are.
+pub(super) fn load(source: Arc<dyn Source>) -> Result<(Objects, Value, Storages), Fault> {
+    let mut objects = Objects::default();
+    let mut input = Input::new(source.clone(), 0, source.byte_len());
+    if pickle::load(&mut input, &mut objects)? != Value::Int(MAGIC) {
+        let what = "is a pickle of something else than a PyTorch checkpoint".to_owned();
+        return Err(Fault::Unsupported(what, "name a file that torch.save has written"));
+    }
+    if pickle::load(&mut input, &mut objects)? != Value::Int(VERSION) {
+        let what = "is of an unknown version of the PyTorch format".to_owned();
+        return Err(Fault::Unsupported(what, "load and save it with today's PyTorch"));
+    }
+    let machine = pickle::load(&mut input, &mut objects)?;
+    if objects.get(machine, "little_endian") == Some(Value::Bool(false)) {
+        let what = "holds numbers in the byte order of another machine".to_owned();
+        return Err(Fault::Unsupported(what, "save it again on a little-endian machine"));
+    }
+    let root = pickle::load(&mut input, &mut objects)?;
+    let keys = pickle::load(&mut input, &mut objects)?;
+    let storages = storages(&objects, keys, &mut input, &*source)?;
+    Ok((objects, root, storages))
+}
+
+fn storages(
+    objects: &Objects,
+    keys: Value,
+    input: &mut Input,
+    source: &dyn Source,
+) -> Result<Storages, Fault> {
+    let damaged = |what: &str| Fault::Damaged(format!("{what} its storages"));
+    let keys = objects.items(keys).ok_or_else(|| damaged("has no list of"))?;
+    let widths: std::collections::HashMap<_, _> =
+        objects.storages().map(|storage| (storage.key.as_str(), storage.dtype.bytes())).collect();
+    let mut at = input.position();
+    let mut found = Storages::new();
+    for key in keys {
+        let key = objects.text(*key).ok_or_else(|| damaged("has a key that is no text among"))?;
+        let width = widths.get(key).ok_or_else(|| damaged("has one too many among"))?;
+        let mut count = [0; 8];
+        let start = at.checked_add(8).filter(|start| *start <= source.byte_len());
+        let start = start.ok_or_else(|| damaged("ends within"))?;
+        source.read_at(&mut count, at)?;
+        let len = u64::from_le_bytes(count).checked_mul(*width);
+        let end = len.and_then(|len| start.checked_add(len));
+        let end =
+            end.filter(|end| *end <= source.byte_len()).ok_or_else(|| damaged("ends within"))?;
+        found.insert(key.to_owned(), (start, end - start));
+        at = end;
+    }
+    Ok(found)
+}

@@ -1,0 +1,190 @@
+//! Tensors whose bytes are computed by rows, as a source that can be read anywhere.
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use gguf::Source;
+
+/// How the rows of a tensor are computed.
+pub(crate) trait Rows: Send + Sync {
+    /// How many there are.
+    fn count(&self) -> u64;
+
+    /// Bytes of one.
+    fn row_bytes(&self) -> u64;
+
+    /// How many rows at least to compute at once, where one costs nearly as much as several.
+    fn band(&self) -> u64 {
+        1
+    }
+
+    /// Computes the rows from `first` on that fill `out`: a whole number of rows that exist.
+    ///
+    /// # Errors
+    /// As [`Source::read_at`].
+    fn read(&self, first: u64, out: &mut [u8]) -> Result<(), gguf::Error>;
+}
+
+/// Bytes of the bands that all tensors of a checkpoint together keep: room for one band of a usual
+/// size for each of many threads.
+const CACHE_BYTES: usize = 64 << 20;
+
+/// Bands that were computed last, shared by the tensors of a checkpoint. Rows may be asked for one
+/// at a time and in another order, when a family sorts the rows of its heads.
+#[derive(Default)]
+pub(crate) struct BandCache {
+    state: Mutex<State>,
+}
+
+#[derive(Default)]
+struct State {
+    tensors: u64,
+    /// Tensor, first row, bytes; the last used at the end.
+    bands: Vec<(u64, u64, Arc<[u8]>)>,
+}
+
+impl BandCache {
+    fn new_tensor(&self) -> u64 {
+        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        state.tensors += 1;
+        state.tensors
+    }
+
+    fn get(&self, tensor: u64, first: u64) -> Option<Arc<[u8]>> {
+        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        let at = state.bands.iter().position(|(t, f, _)| (*t, *f) == (tensor, first))?;
+        let band = state.bands.remove(at);
+        let bytes = band.2.clone();
+        state.bands.push(band);
+        Some(bytes)
+    }
+
+    fn put(&self, tensor: u64, first: u64, bytes: Arc<[u8]>) {
+        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut total = bytes.len();
+        let kept = state.bands.iter().rev().take_while(|(_, _, band)| {
+            total += band.len();
+            total <= CACHE_BYTES
+        });
+        let dropped = state.bands.len() - kept.count();
+        state.bands.drain(..dropped);
+        state.bands.push((tensor, first, bytes));
+    }
+}
+
+/// Rows as a source.
+pub(crate) struct Computed {
+    rows: Box<dyn Rows>,
+    cache: Arc<BandCache>,
+    tensor: u64,
+}
+
+impl Computed {
+    /// The source that computes its bytes by `rows`.
+    pub fn source(rows: Box<dyn Rows>, cache: &Arc<BandCache>) -> Arc<dyn Source> {
+        Arc::new(Self { rows, cache: cache.clone(), tensor: cache.new_tensor() })
+    }
+
+    /// The band that begins with row `first`.
+    fn band(&self, first: u64) -> Result<Arc<[u8]>, gguf::Error> {
+        if let Some(band) = self.cache.get(self.tensor, first) {
+            return Ok(band);
+        }
+        let n = self.rows.band().min(self.rows.count() - first);
+        let mut bytes = vec![0; (n * self.rows.row_bytes()) as usize];
+        self.rows.read(first, &mut bytes)?;
+        let bytes: Arc<[u8]> = bytes.into();
+        self.cache.put(self.tensor, first, bytes.clone());
+        Ok(bytes)
+    }
+}
+
+impl Source for Computed {
+    fn byte_len(&self) -> u64 {
+        self.rows.count() * self.rows.row_bytes()
+    }
+
+    fn read_at(&self, mut buffer: &mut [u8], mut offset: u64) -> Result<(), gguf::Error> {
+        let end = offset.checked_add(buffer.len() as u64);
+        if end.is_none_or(|end| end > self.byte_len()) {
+            return Err(gguf::Error::Caller("a computed tensor ends before what is read".into()));
+        }
+        let row_bytes = self.rows.row_bytes();
+        let band_bytes = self.rows.band() * row_bytes;
+        while !buffer.is_empty() {
+            let (row, within) = (offset / row_bytes, offset % row_bytes);
+            let whole = buffer.len() as u64 / row_bytes;
+            let len = if within == 0 && whole >= self.rows.band() {
+                let len = whole * row_bytes;
+                self.rows.read(row, &mut buffer[..len as usize])?;
+                len
+            } else {
+                let first = row - row % self.rows.band();
+                let band = self.band(first)?;
+                let start = offset - first * row_bytes;
+                let len = (band_bytes - start).min(buffer.len() as u64);
+                let bytes = &band[start as usize..(start + len) as usize];
+                buffer[..len as usize].copy_from_slice(bytes);
+                len
+            };
+            buffer = &mut buffer[len as usize..];
+            offset += len;
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Row `r` has the bytes `3 * r ..`.
+    struct Count(u64);
+
+    impl Rows for Count {
+        fn count(&self) -> u64 {
+            11
+        }
+
+        fn row_bytes(&self) -> u64 {
+            3
+        }
+
+        fn band(&self) -> u64 {
+            self.0
+        }
+
+        fn read(&self, first: u64, out: &mut [u8]) -> Result<(), gguf::Error> {
+            assert!(out.len().is_multiple_of(3) && first * 3 + out.len() as u64 <= 33);
+            out.iter_mut().zip(first as u8 * 3..).for_each(|(out, byte)| *out = byte);
+            Ok(())
+        }
+    }
+
+    #[test]
+    fn any_part_can_be_read() {
+        let cache = Arc::default();
+        for band in [1, 4, 20] {
+            let source = Computed::source(Box::new(Count(band)), &cache);
+            assert_eq!(source.byte_len(), 33);
+            for start in 0..33 {
+                for end in start..=33 {
+                    let mut bytes = vec![0; end - start];
+                    source.read_at(&mut bytes, start as u64).unwrap();
+                    assert_eq!(bytes, (start as u8..end as u8).collect::<Vec<_>>());
+                }
+            }
+            assert!(source.read_at(&mut [0; 2], 32).is_err());
+        }
+    }
+
+    #[test]
+    fn the_cache_keeps_to_its_size() {
+        let cache = BandCache::default();
+        let band: Arc<[u8]> = vec![0; CACHE_BYTES / 3].into();
+        for first in 0..5 {
+            cache.put(1, first, band.clone());
+        }
+        let kept = |first| cache.get(1, first).is_some();
+        assert_eq!([0, 1, 2, 3, 4].map(kept), [false, false, true, true, true]);
+    }
+}

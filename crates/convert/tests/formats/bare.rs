@@ -1,0 +1,95 @@
+//! Files without a configuration, and what `auto` keeps of quantized ones.
+
+use std::num::NonZeroUsize;
+use std::ops::ControlFlow;
+use std::path::Path;
+
+use gguf::{Gguf, TensorType};
+use gguf_convert::bare;
+use gguf_convert::hf;
+use gguf_convert::pipeline::Job;
+use gguf_convert::source::Checkpoint;
+use serde_json::Value;
+
+use crate::files::{Tensor, data, digest, f16s, f32s, scales, write_safetensors};
+
+fn written(job: &Job, dir: &Path) -> Vec<u8> {
+    let path = dir.join("out.gguf");
+    let threads = NonZeroUsize::new(2).unwrap();
+    job.write(&path, threads, &|_| ControlFlow::Continue(())).unwrap();
+    std::fs::read(path).unwrap()
+}
+
+#[test]
+fn a_lone_file_keeps_names_shapes_and_types() {
+    let dir = tempfile::tempdir().unwrap();
+    let file = dir.path().join("unet.safetensors");
+    let values = scales(2 * 3 * 2 * 2 * 32);
+    let half = f16s(&values);
+    let tensors = [
+        Tensor("input_blocks.0.Weight".into(), "F16", vec![2, 3, 2, 2, 32], half.clone()),
+        Tensor("out.bias".into(), "F32", vec![2], f32s(&[1.0, 2.0])),
+        Tensor("proj.weight".into(), "F16", vec![24, 32], half.clone()),
+    ];
+    write_safetensors(&file, &tensors);
+    let checkpoint = Checkpoint::open_file(&file).unwrap();
+    let mut options =
+        bare::Options { architecture: "sdxl".into(), name: "unet".into(), outtype: None };
+    let conversion = bare::plan(&checkpoint, &options).unwrap();
+    assert_eq!(conversion.file_name, "unet-F16.gguf");
+    let bytes = written(&conversion.job, dir.path());
+    let model = Gguf::read(&bytes).unwrap();
+    assert_eq!(model.metadata().architecture(), Some("sdxl"));
+    let shape = model.metadata().get("comfy.gguf.orig_shape.input_blocks.0.Weight").unwrap();
+    let shape: Vec<_> = shape.as_array().unwrap().iter().map(|dim| dim.to_i64().unwrap()).collect();
+    assert_eq!(shape, [2, 3, 2, 2, 32]);
+    let kept: Vec<_> = model
+        .tensors()
+        .iter()
+        .map(|tensor| (&*tensor.name, tensor.shape.to_vec(), tensor.tensor_type))
+        .collect();
+    let expected = [
+        ("input_blocks.0.Weight", vec![32, 2, 2, 6], TensorType::F16),
+        ("out.bias", vec![2], TensorType::F32),
+        ("proj.weight", vec![32, 24], TensorType::F16),
+    ];
+    assert_eq!(kept, expected);
+    assert_eq!(model.data(&model.tensors()[0]).unwrap(), half);
+
+    options.outtype = Some("q8_0".parse().unwrap());
+    let conversion = bare::plan(&checkpoint, &options).unwrap();
+    let bytes = written(&conversion.job, dir.path());
+    let model = Gguf::read(&bytes).unwrap();
+    assert_eq!(model.tensors()[2].tensor_type, TensorType::Q8_0);
+    assert_eq!(model.tensors()[1].tensor_type, TensorType::F32);
+
+    options.architecture = "Stable Diffusion".into();
+    let refusal = bare::plan(&checkpoint, &options).err().unwrap().to_string();
+    assert!(refusal.contains("use lower-case letters"), "{refusal}");
+}
+
+/// What `auto` keeps in blocks decodes to the bytes of the official converter's F32 file.
+#[test]
+fn blocks_that_are_kept_lose_nothing() {
+    let Some(data) = data() else { return };
+    let dir = data.join("zoo/gptq-llama");
+    let checkpoint = Checkpoint::open(&dir).unwrap();
+    let conversion = hf::plan(&dir, &checkpoint, &hf::Options::default()).unwrap();
+    assert!(conversion.notes.iter().any(|note| note.contains("Q5_0 holds exactly")));
+    let out = tempfile::tempdir().unwrap();
+    let bytes = written(&conversion.job, out.path());
+    let model = Gguf::read(&bytes).unwrap();
+    let manifest = std::fs::read(dir.join("official.f32.manifest.json")).unwrap();
+    let manifest: Value = serde_json::from_slice(&manifest).unwrap();
+    let mut blocks = 0;
+    for expected in manifest["tensors"].as_array().unwrap() {
+        let name = expected["name"].as_str().unwrap();
+        let tensor = model.tensors().iter().find(|tensor| tensor.name == name).unwrap();
+        let mut values = vec![0.0; tensor.shape.elements().unwrap() as usize];
+        let data = model.data(tensor).unwrap();
+        gguf_quant::decode_row(tensor.tensor_type, data, &mut values).unwrap();
+        assert_eq!(digest(&f32s(&values)), expected["sha256"], "{name}");
+        blocks += usize::from(tensor.tensor_type == TensorType::Q5_0);
+    }
+    assert_eq!(blocks, 14);
+}

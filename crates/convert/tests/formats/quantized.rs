@@ -1,0 +1,494 @@
+//! Quantized checkpoints: packed here number by number, and decoded by the formula written out.
+
+use gguf::TensorType;
+use gguf_convert::source::Checkpoint;
+use half::f16;
+use serde_json::{Value, json};
+
+use crate::files::{Tensor, bytes, checkpoint, data, digest, f16s, f32s, floats, numbers, scales};
+
+/// Every matrix of the folders has the digest that their maker gives.
+#[test]
+fn the_zoo_is_decoded_to_the_bit() {
+    let Some(data) = data() else { return };
+    for folder in ["gptq-llama", "awq-llama", "fp8-llama"] {
+        let dir = data.join("zoo").join(folder);
+        let checkpoint = Checkpoint::open(&dir).unwrap();
+        let reference = std::fs::read(dir.join("dequant_sha256.json")).unwrap();
+        let reference: Value = serde_json::from_slice(&reference).unwrap();
+        let matrices = reference["tensors"].as_object().unwrap();
+        assert_eq!(matrices.len(), 14);
+        for (name, expected) in matrices {
+            let values = floats(&checkpoint, name);
+            assert_eq!(digest(&f32s(&values)), expected["sha256"], "{folder}: {name}");
+        }
+        let expected = if folder == "fp8-llama" { TensorType::F32 } else { TensorType::Q5_0 };
+        let quantized = checkpoint.entries.iter().filter(|entry| entry.name.contains("_proj"));
+        assert!(quantized.clone().all(|entry| entry.tensor_type == expected), "{folder}");
+        assert_eq!(quantized.count(), 14);
+        assert_eq!(checkpoint.notes.len(), 1, "{:?}", checkpoint.notes);
+    }
+}
+
+/// Numbers of `bits` bits in words, the lowest first, across their bounds.
+fn stream(numbers: impl Iterator<Item = u32>, bits: usize) -> Vec<u32> {
+    let (mut words, mut at) = (Vec::new(), 0);
+    for number in numbers {
+        for bit in 0..bits {
+            if at % 32 == 0 {
+                words.push(0);
+            }
+            words[at / 32] |= (number >> bit & 1) << (at % 32);
+            at += 1;
+        }
+    }
+    words
+}
+
+fn words(words: &[u32]) -> Vec<u8> {
+    words.iter().flat_map(|word| word.to_le_bytes()).collect()
+}
+
+fn transposed(words: &[Vec<u32>]) -> Vec<u32> {
+    (0..words[0].len()).flat_map(|i| words.iter().map(move |row| row[i])).collect()
+}
+
+const INPUTS: usize = 64;
+const OUTPUTS: usize = 32;
+const GROUPS: usize = 2;
+
+#[test]
+fn gptq_of_every_width() {
+    for bits in [2, 3, 4, 8] {
+        for act_order in [false, true] {
+            for (format, offset) in [("gptq", 1), ("gptq_v2", 0)] {
+                gptq(bits, act_order, format, offset);
+            }
+        }
+    }
+}
+
+fn gptq(bits: usize, act_order: bool, format: &str, offset: i32) {
+    let q = numbers(INPUTS * OUTPUTS, 1 << bits);
+    let zeros = numbers(GROUPS * OUTPUTS, 1 << bits);
+    let scales = scales(GROUPS * OUTPUTS);
+    let group = |input: usize| match act_order {
+        true => input * 7 % GROUPS,
+        false => input / (INPUTS / GROUPS),
+    };
+    let columns: Vec<_> = (0..OUTPUTS)
+        .map(|output| stream((0..INPUTS).map(|input| q[input * OUTPUTS + output]), bits))
+        .collect();
+    let zero_rows = zeros.chunks(OUTPUTS).flat_map(|row| stream(row.iter().copied(), bits));
+    let zero_rows: Vec<_> = zero_rows.collect();
+    let indices: Vec<_> = (0..INPUTS).map(|input| group(input) as u32).collect();
+    let (packed, packed_zeros) = ((INPUTS * bits / 32) as u64, (OUTPUTS * bits / 32) as u64);
+    let tensors = [
+        Tensor("a.g_idx".into(), "I32", vec![INPUTS as u64], words(&indices)),
+        Tensor(
+            "a.qweight".into(),
+            "I32",
+            vec![packed, OUTPUTS as u64],
+            words(&transposed(&columns)),
+        ),
+        Tensor("a.qzeros".into(), "I32", vec![GROUPS as u64, packed_zeros], words(&zero_rows)),
+        Tensor("a.scales".into(), "F16", vec![GROUPS as u64, OUTPUTS as u64], f16s(&scales)),
+        Tensor("b.bias".into(), "F16", vec![1], f16s(&[1.0])),
+    ];
+    let config = json!({ "quant_method": "gptq", "bits": bits, "checkpoint_format": format });
+    let dir = checkpoint(&config, &tensors);
+    let checkpoint = Checkpoint::open(dir.path()).unwrap();
+    let names: Vec<_> = checkpoint.entries.iter().map(|entry| entry.name.as_str()).collect();
+    assert_eq!(names, ["b.bias", "a.weight"]);
+    assert_eq!(checkpoint.entries[1].shape, [OUTPUTS as u64, INPUTS as u64]);
+    let expected = (0..OUTPUTS).flat_map(|output| {
+        let (q, zeros, scales) = (&q, &zeros, &scales);
+        (0..INPUTS).map(move |input| {
+            let at = group(input) * OUTPUTS + output;
+            scales[at] * (q[input * OUTPUTS + output] as i32 - (zeros[at] as i32 + offset)) as f32
+        })
+    });
+    let what = format!("{bits} bits, act order {act_order}, {format}");
+    assert_eq!(floats(&checkpoint, "a.weight"), expected.collect::<Vec<_>>(), "{what}");
+    let ty = match (bits, act_order) {
+        (_, true) | (8, _) => TensorType::F32,
+        (4, _) => TensorType::Q5_0,
+        _ => TensorType::Q4_0,
+    };
+    assert_eq!(checkpoint.entries[1].tensor_type, ty, "{what}");
+}
+
+#[test]
+fn awq_in_its_order() {
+    const ORDER: [usize; 8] = [0, 2, 4, 6, 1, 3, 5, 7];
+    let q = numbers(INPUTS * OUTPUTS, 16);
+    // Zeros of 8: symmetric.
+    let zeros = vec![8; GROUPS * OUTPUTS];
+    let scales = scales(GROUPS * OUTPUTS);
+    let pack = |numbers: &[u32]| -> Vec<u32> {
+        let word = |eight: &[u32]| (0..8).fold(0, |word, i| word | eight[ORDER[i]] << (4 * i));
+        numbers.chunks(8).map(word).collect()
+    };
+    let (inputs, outputs, groups) = (INPUTS as u64, OUTPUTS as u64, GROUPS as u64);
+    let tensors = [
+        Tensor("a.qweight".into(), "I32", vec![inputs, outputs / 8], words(&pack(&q))),
+        Tensor("a.qzeros".into(), "I32", vec![groups, outputs / 8], words(&pack(&zeros))),
+        Tensor("a.scales".into(), "F16", vec![groups, outputs], f16s(&scales)),
+    ];
+    let dir = checkpoint(&json!({ "quant_method": "awq", "version": "gemm" }), &tensors);
+    // The quantizer's own file says it as well.
+    std::fs::write(dir.path().join("config.json"), "{}").unwrap();
+    std::fs::write(dir.path().join("quant_config.json"), r#"{"w_bit":4,"version":"GEMM"}"#)
+        .unwrap();
+    let checkpoint = Checkpoint::open(dir.path()).unwrap();
+    let expected = (0..OUTPUTS).flat_map(|output| {
+        let (q, scales) = (&q, &scales);
+        (0..INPUTS).map(move |input| {
+            let group = input / (INPUTS / GROUPS);
+            scales[group * OUTPUTS + output] * (q[input * OUTPUTS + output] as f32 - 8.0)
+        })
+    });
+    assert_eq!(floats(&checkpoint, "a.weight"), expected.collect::<Vec<_>>());
+    assert_eq!(checkpoint.entries[0].tensor_type, TensorType::Q4_0);
+}
+
+/// The value of an E4M3 byte by its definition.
+fn e4m3(byte: u32) -> f32 {
+    let (sign, exponent, mantissa) = (byte >> 7, (byte >> 3 & 15) as i32, (byte & 7) as f32);
+    let magnitude = match exponent {
+        0 => mantissa / 8.0 * 2f32.powi(-6),
+        _ => (1.0 + mantissa / 8.0) * 2f32.powi(exponent - 7),
+    };
+    if sign == 0 { magnitude } else { -magnitude }
+}
+
+#[test]
+fn fp8_with_all_kinds_of_scales() {
+    let codes: Vec<_> =
+        numbers(3 * 40, 254).iter().map(|c| if c & 127 == 127 { 1 } else { *c }).collect();
+    let weight: Vec<u8> = codes.iter().map(|code| *code as u8).collect();
+    let block = json!({ "quant_method": "fp8", "weight_block_size": [2, 16] });
+    let channel = json!({ "quant_method": "compressed-tensors", "format": "float-quantized",
+        "config_groups": { "group_0": { "weights": { "num_bits": 8, "type": "float" } } } });
+    let modelopt = json!({ "quant_method": "modelopt" });
+    // Configuration, name and shape of the scales, and the scale of a row and a column.
+    type Case<'c> = (&'c Value, &'c str, Vec<u64>, fn(usize, usize) -> usize);
+    let cases: [Case; 5] = [
+        (&block, "a.weight_scale_inv", vec![2, 3], |row, column| row / 2 * 3 + column / 16),
+        (&channel, "a.weight_scale", vec![3, 1], |row, _| row),
+        (&channel, "a.weight_scale", vec![1], |_, _| 0),
+        (&modelopt, "a.weight_scale", vec![], |_, _| 0),
+        (&block, "a.qscale_weight", vec![], |_, _| 0),
+    ];
+    for (config, name, shape, place) in cases {
+        let scales = scales(shape.iter().product::<u64>() as usize);
+        let tensors = [
+            Tensor("a.weight".into(), "F8_E4M3", vec![3, 40], weight.clone()),
+            Tensor(name.into(), "F32", shape.clone(), f32s(&scales)),
+            Tensor("a.input_scale".into(), "F32", vec![], f32s(&[1.0])),
+        ];
+        let dir = checkpoint(config, &tensors);
+        let checkpoint = Checkpoint::open(dir.path()).unwrap();
+        assert_eq!(checkpoint.entries.len(), 1);
+        let value = |at: usize| e4m3(codes[at]) * scales[place(at / 40, at % 40)];
+        let expected: Vec<_> = (0..120).map(value).collect();
+        assert_eq!(floats(&checkpoint, "a.weight"), expected, "{name} {shape:?}");
+    }
+}
+
+#[test]
+fn compressed_integers() {
+    let (rows, columns, groups) = (4, 64, 2);
+    let q = numbers(rows * columns, 256);
+    let scales = scales(rows * groups);
+    let zeros = [0i8, 3, -7, 0, 1, 2, -128, 127];
+    let config = json!({ "quant_method": "compressed-tensors", "format": "int-quantized",
+        "config_groups": { "group_0": { "weights": { "num_bits": 8 } } } });
+    for with_zeros in [false, true] {
+        let mut tensors = vec![
+            Tensor("a.weight".into(), "I8", vec![4, 64], q.iter().map(|q| *q as u8).collect()),
+            Tensor("a.weight_scale".into(), "F16", vec![4, 2], f16s(&scales)),
+        ];
+        if with_zeros {
+            let zeros = zeros.iter().map(|zero| *zero as u8).collect();
+            tensors.push(Tensor("a.weight_zero_point".into(), "I8", vec![4, 2], zeros));
+        }
+        let dir = checkpoint(&config, &tensors);
+        let checkpoint = Checkpoint::open(dir.path()).unwrap();
+        let value = |at: usize| {
+            let group = at / columns * groups + at % columns / 32;
+            let zero = if with_zeros { f32::from(zeros[group]) } else { 0.0 };
+            scales[group] * (f32::from(q[at] as u8 as i8) - zero)
+        };
+        let expected: Vec<_> = (0..rows * columns).map(value).collect();
+        assert_eq!(floats(&checkpoint, "a.weight"), expected);
+        let ty = if with_zeros { TensorType::F32 } else { TensorType::Q8_0 };
+        assert_eq!(checkpoint.entries[0].tensor_type, ty);
+    }
+}
+
+#[test]
+fn compressed_and_packed() {
+    for (bits, with_zeros) in [(4usize, false), (4, true), (3, true), (8, false)] {
+        let (rows, columns, groups) = (5usize, 64usize, 2usize);
+        let per_word = 32 / bits;
+        let q = numbers(rows * columns, 1 << bits);
+        let zeros = numbers(rows * groups, 1 << bits);
+        let scales = scales(rows * groups);
+        let pack = |numbers: &[u32]| -> Vec<u32> {
+            let word = |some: &[u32]| {
+                some.iter().enumerate().fold(0, |word, (i, number)| word | number << (bits * i))
+            };
+            numbers.chunks(per_word).map(word).collect()
+        };
+        let packed: Vec<_> = q.chunks(columns).flat_map(pack).collect();
+        let zero_columns: Vec<_> = (0..groups)
+            .map(|group| {
+                let column: Vec<_> = (0..rows).map(|row| zeros[row * groups + group]).collect();
+                pack(&column)
+            })
+            .collect();
+        let shape = [rows as u64, columns as u64].iter().flat_map(|n| n.to_le_bytes()).collect();
+        let mut tensors = vec![
+            Tensor(
+                "a.weight_packed".into(),
+                "I32",
+                vec![rows as u64, columns.div_ceil(per_word) as u64],
+                words(&packed),
+            ),
+            Tensor("a.weight_scale".into(), "F16", vec![5, 2], f16s(&scales)),
+            Tensor("a.weight_shape".into(), "I64", vec![2], shape),
+        ];
+        if with_zeros {
+            tensors.push(Tensor(
+                "a.weight_zero_point".into(),
+                "I32",
+                vec![rows.div_ceil(per_word) as u64, 2],
+                words(&transposed(&zero_columns)),
+            ));
+        }
+        let config = json!({ "quant_method": "compressed-tensors", "format": "pack-quantized",
+            "config_groups": { "group_0": { "weights": { "num_bits": bits } } } });
+        let dir = checkpoint(&config, &tensors);
+        let checkpoint = Checkpoint::open(dir.path()).unwrap();
+        let value = |at: usize| {
+            let group = at / columns * groups + at % columns / 32;
+            let zero = if with_zeros { zeros[group] as i32 } else { 1 << (bits - 1) };
+            scales[group] * (q[at] as i32 - zero) as f32
+        };
+        let expected: Vec<_> = (0..rows * columns).map(value).collect();
+        assert_eq!(floats(&checkpoint, "a.weight"), expected, "{bits} bits");
+        let ty = match (bits, with_zeros) {
+            (8, _) => TensorType::Q8_0,
+            (4, true) => TensorType::Q5_0,
+            _ => TensorType::Q4_0,
+        };
+        assert_eq!(checkpoint.entries[0].tensor_type, ty, "{bits} bits");
+    }
+}
+
+/// The values of NF4, from the appendix of the QLoRA paper, as bitsandbytes stores them.
+const NF4: [f32; 16] = [
+    -1.0,
+    -0.6961928,
+    -0.52507305,
+    -0.3949175,
+    -0.28444138,
+    -0.18477343,
+    -0.091050036,
+    0.0,
+    0.0795803,
+    0.1609302,
+    0.2461123,
+    0.33791524,
+    0.44070983,
+    0.562617,
+    0.72295684,
+    1.0,
+];
+
+#[test]
+fn bitsandbytes_of_four_bits() {
+    let (rows, columns, block) = (6usize, 50usize, 64usize);
+    let codes = numbers(rows * columns, 16);
+    let packed = codes.chunks(2).map(|pair| (pair[0] << 4 | pair[1]) as u8).collect::<Vec<_>>();
+    let blocks = (rows * columns).div_ceil(block);
+    let config = json!({ "quant_method": "bitsandbytes", "load_in_4bit": true });
+    for nested in [false, true] {
+        let state = json!({ "quant_type": "nf4", "blocksize": block, "dtype": "bfloat16",
+            "shape": [rows, columns], "nested_blocksize": 2, "nested_offset": 0.5,
+            "nested_dtype": "float32" });
+        let state = state.to_string().into_bytes();
+        let name = |end: &str| format!("a.weight.{end}");
+        let mut tensors = vec![
+            Tensor("a.weight".into(), "U8", vec![packed.len() as u64, 1], packed.clone()),
+            Tensor(name("quant_map"), "F32", vec![16], f32s(&NF4)),
+            Tensor(name("quant_state.bitsandbytes__nf4"), "U8", vec![state.len() as u64], state),
+        ];
+        let map: Vec<f32> = (0..256).map(|i| (i as f32 - 100.0) / 77.0).collect();
+        let outer = scales(blocks.div_ceil(2));
+        let inner = numbers(blocks, 256);
+        let absmax: Vec<f32> = match nested {
+            true => (0..blocks).map(|i| map[inner[i] as usize] * outer[i / 2] + 0.5).collect(),
+            false => scales(blocks),
+        };
+        let count = vec![blocks as u64];
+        if nested {
+            let inner = inner.iter().map(|code| *code as u8).collect();
+            tensors.push(Tensor(name("absmax"), "U8", count, inner));
+            let count = vec![outer.len() as u64];
+            tensors.push(Tensor(name("nested_absmax"), "F32", count, f32s(&outer)));
+            tensors.push(Tensor(name("nested_quant_map"), "F32", vec![256], f32s(&map)));
+        } else {
+            tensors.push(Tensor(name("absmax"), "F32", count, f32s(&absmax)));
+        }
+        let dir = checkpoint(&config, &tensors);
+        let checkpoint = Checkpoint::open(dir.path()).unwrap();
+        assert_eq!(checkpoint.entries.len(), 1);
+        assert_eq!(checkpoint.entries[0].shape, [6, 50]);
+        let value = |at: usize| NF4[codes[at] as usize] * absmax[at / block];
+        let expected: Vec<_> = (0..rows * columns).map(value).collect();
+        assert_eq!(floats(&checkpoint, "a.weight"), expected, "nested {nested}");
+    }
+}
+
+#[test]
+fn bitsandbytes_of_eight_bits() {
+    let q = numbers(3 * 10, 256);
+    let scales = scales(3);
+    let tensors = [
+        Tensor("a.SCB".into(), "F32", vec![3], f32s(&scales)),
+        Tensor("a.weight".into(), "I8", vec![3, 10], q.iter().map(|q| *q as u8).collect()),
+        Tensor("a.weight_format".into(), "U8", vec![], vec![0]),
+    ];
+    let dir = checkpoint(&json!({ "quant_method": "bitsandbytes" }), &tensors);
+    let checkpoint = Checkpoint::open(dir.path()).unwrap();
+    assert_eq!(checkpoint.entries.len(), 1);
+    let value = |at: usize| f32::from(q[at] as u8 as i8) * scales[at / 10] * 7.874_016e-3;
+    let expected: Vec<_> = (0..30).map(value).collect();
+    assert_eq!(floats(&checkpoint, "a.weight"), expected);
+}
+
+/// The values of E2M1 codes (OCP Microscaling Formats 1.0, 5.3.3).
+const E2M1: [f32; 16] =
+    [0.0, 0.5, 1.0, 1.5, 2.0, 3.0, 4.0, 6.0, -0.0, -0.5, -1.0, -1.5, -2.0, -3.0, -4.0, -6.0];
+
+#[test]
+fn mxfp4_experts() {
+    let codes = numbers(2 * 4 * 64, 16);
+    let exponents: Vec<u8> = numbers(16, 40).iter().map(|e| (e + 100) as u8).collect();
+    let blocks: Vec<u8> = codes.chunks(2).map(|pair| (pair[0] | pair[1] << 4) as u8).collect();
+    let value =
+        |at: usize| E2M1[codes[at] as usize] * 2f32.powi(i32::from(exponents[at / 32]) - 127);
+    let expected: Vec<_> = (0..codes.len()).map(value).collect();
+    let gpt_oss = [
+        Tensor("a.down_proj_blocks".into(), "U8", vec![2, 4, 2, 16], blocks.clone()),
+        Tensor("a.down_proj_scales".into(), "U8", vec![2, 4, 2], exponents.clone()),
+    ];
+    let compressed = [
+        Tensor("a.weight_packed".into(), "U8", vec![8, 32], blocks),
+        Tensor("a.weight_scale".into(), "U8", vec![8, 2], exponents.clone()),
+    ];
+    let other = json!({ "quant_method": "compressed-tensors", "format": "mxfp4-pack-quantized" });
+    for (config, tensors, name, shape) in [
+        (json!({ "quant_method": "mxfp4" }), gpt_oss, "a.down_proj.weight", vec![2, 4, 64]),
+        (other, compressed, "a.weight", vec![8, 64]),
+    ] {
+        let dir = checkpoint(&config, &tensors);
+        let checkpoint = Checkpoint::open(dir.path()).unwrap();
+        assert_eq!(checkpoint.entries[0].tensor_type, TensorType::MXFP4);
+        assert_eq!(checkpoint.entries[0].shape, shape);
+        assert_eq!(floats(&checkpoint, name), expected);
+    }
+}
+
+#[test]
+fn nvfp4_of_both_makers() {
+    let codes = numbers(4 * 64, 16);
+    let scale_codes = numbers(16, 0x7f);
+    let packed: Vec<u8> = codes.chunks(2).map(|pair| (pair[0] | pair[1] << 4) as u8).collect();
+    let scale_bytes: Vec<u8> = scale_codes.iter().map(|code| *code as u8).collect();
+    let other = json!({ "quant_method": "compressed-tensors", "format": "nvfp4-pack-quantized" });
+    let modelopt = json!({ "quant_method": "modelopt", "quant_algo": "NVFP4" });
+    for (global, ty) in [(1.0, TensorType::NVFP4), (0.0123, TensorType::F32)] {
+        for (config, weight, global_name, divides) in [
+            (&modelopt, "a.weight", "a.weight_scale_2", false),
+            (&other, "a.weight_packed", "a.weight_global_scale", true),
+        ] {
+            let tensors = [
+                Tensor("a.input_scale".into(), "F32", vec![], f32s(&[3.0])),
+                Tensor(weight.into(), "U8", vec![4, 32], packed.clone()),
+                Tensor("a.weight_scale".into(), "F8_E4M3", vec![4, 4], scale_bytes.clone()),
+                Tensor(global_name.into(), "F32", vec![], f32s(&[global])),
+            ];
+            let dir = checkpoint(config, &tensors);
+            let checkpoint = Checkpoint::open(dir.path()).unwrap();
+            assert_eq!(checkpoint.entries.len(), 1);
+            assert_eq!(checkpoint.entries[0].tensor_type, ty);
+            let scale = |group: usize| match divides {
+                true => e4m3(scale_codes[group]) / global,
+                false => e4m3(scale_codes[group]) * global,
+            };
+            let value = |at: usize| E2M1[codes[at] as usize] * scale(at / 16);
+            let expected: Vec<_> = (0..codes.len()).map(value).collect();
+            assert_eq!(floats(&checkpoint, "a.weight"), expected, "{global} {divides}");
+        }
+    }
+}
+
+#[test]
+fn parts_that_do_not_go_together() {
+    let qweight = || Tensor("a.qweight".into(), "I32", vec![8, 32], vec![0; 1024]);
+    let qzeros = || Tensor("a.qzeros".into(), "I32", vec![2, 4], vec![0; 32]);
+    let scales = |n: u64| Tensor("a.scales".into(), "F16", vec![2, n], vec![0; 4 * n as usize]);
+    let indices = |g: u32| Tensor("a.g_idx".into(), "I32", vec![64], words(&[g; 64]));
+    let config = json!({ "quant_method": "gptq", "bits": 4 });
+    let cases = [
+        (vec![qweight(), scales(32)], "has no `a.qzeros`"),
+        (vec![qweight(), qzeros(), scales(16), indices(0)], "another shape"),
+        (vec![qweight(), qzeros(), scales(32), indices(2)], "groups for which there are no scales"),
+    ];
+    for (tensors, part) in cases {
+        let dir = checkpoint(&config, &tensors);
+        let message = Checkpoint::open(dir.path()).unwrap_err().to_string();
+        for part in [part, "model.safetensors", "a.qweight", "config.json"] {
+            assert!(message.contains(part), "`{part}` is not in: {message}");
+        }
+    }
+}
+
+#[test]
+fn unknown_ways_are_named() {
+    let cases = [
+        (json!({ "quant_method": "hqq" }), "`hqq`"),
+        (json!({ "quant_method": "awq", "version": "gemv" }), "AWQ `gemv`"),
+        (json!({ "quant_method": "gptq", "checkpoint_format": "marlin" }), "`marlin`"),
+        (json!({ "quant_method": "compressed-tensors", "format": "marlin-24" }), "`marlin-24`"),
+    ];
+    for (config, part) in cases {
+        let dir = checkpoint(&config, &[]);
+        let message = Checkpoint::open(dir.path()).unwrap_err().to_string();
+        assert!(message.contains(part) && message.contains("take "), "{message}");
+    }
+}
+
+/// Weights that are not quantized keep their bytes, and types that GGUF lacks are widened.
+#[test]
+fn other_types_are_widened() {
+    let dir = checkpoint(
+        &Value::Null,
+        &[
+            Tensor("bool".into(), "BOOL", vec![2], vec![0, 1]),
+            Tensor("byte".into(), "U8", vec![2], vec![0, 255]),
+            Tensor("eight".into(), "F8_E5M2", vec![1], vec![0x3d]),
+        ],
+    );
+    let checkpoint = Checkpoint::open(dir.path()).unwrap();
+    let read = |i: usize| {
+        let entry = &checkpoint.entries[i];
+        (entry.tensor_type, bytes(&checkpoint, entry))
+    };
+    assert_eq!(read(0), (TensorType::I8, vec![0, 1]));
+    assert_eq!(read(1), (TensorType::I16, vec![0, 0, 255, 0]));
+    assert_eq!(read(2), (TensorType::F16, f16::from_f32(1.25).to_le_bytes().to_vec()));
+}

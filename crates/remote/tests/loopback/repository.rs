@@ -1,0 +1,53 @@
+//! Checkpoints on the hub: small files whole, weights by parts.
+
+use gguf_remote::{Error, Files, Options};
+
+use crate::server::{Reply, Server};
+
+fn hub() -> Server {
+    Server::start(|request| match request.path.as_str() {
+        "/api/models/org/repo/tree/v1?recursive=true" => Reply::whole(
+            br#"[{"type":"file","path":"config.json"},{"type":"file","path":"sub/other.json"},
+                {"type":"file","path":"model.safetensors"}]"#,
+        ),
+        "/org/repo/resolve/v1/config.json" => Reply::part(request, b"{}"),
+        "/org/repo/resolve/v1/model.safetensors" => Reply::part(request, &vec![7; 10 << 20]),
+        _ => Reply::status(404),
+    })
+}
+
+fn options(hub: &Server) -> Options {
+    Options { hf_endpoint: hub.url(""), attempts: 1, ..Options::default() }
+}
+
+#[test]
+fn weights_are_read_by_parts() {
+    let hub = hub();
+    for word in ["hf:org/repo@v1".to_owned(), hub.url("/org/repo/tree/v1")] {
+        let files = Files::list(&word, options(&hub)).unwrap();
+        assert_eq!(files.repository(), "org/repo");
+        assert_eq!(files.names(), ["config.json", "model.safetensors"]);
+        assert_eq!(files.fetch("config.json").unwrap(), b"{}");
+        let weights = files.open("model.safetensors").unwrap();
+        assert_eq!(weights.byte_len(), 10 << 20);
+        let before = files.transferred().bytes();
+        let mut bytes = [0; 3];
+        for offset in [5 << 20, (5 << 20) + 1, 6 << 20] {
+            weights.read_at(&mut bytes, offset).unwrap();
+            assert_eq!(bytes, [7; 3]);
+        }
+        // One block of the file, and no more.
+        assert_eq!(files.transferred().bytes() - before, 4 << 20);
+        assert!(weights.read_at(&mut bytes, 10 << 20).is_err());
+        assert!(matches!(files.fetch("missing.json"), Err(Error::Remote { .. })));
+    }
+}
+
+#[test]
+fn other_places_are_no_repositories() {
+    let hub = hub();
+    for word in ["hf:org/repo:file", "some/dir", "https://elsewhere.example/org/repo"] {
+        let result = Files::list(word, options(&hub));
+        assert!(matches!(result, Err(Error::Location { .. })), "{word}");
+    }
+}
