@@ -6,10 +6,15 @@ Usage: as converter.py, whose cases have more recent decoders.
 import io
 import json
 
-from converter import CASES, FF, HEAD, HEADS, KV, LAYERS, VOCAB, WIDTH
+from converter import CASES, FF, HEAD, HEADS, KV, LAYERS, MISTAKES, VOCAB, WIDTH
 from converter import attention, case, config, linear, main, norm
 
 CASES.clear()
+MISTAKES.clear()
+# The pooler of a classifier is lost.
+MISTAKES["bert_classifier"] = {"cls.weight", "cls.bias"}
+# No mistake, but the exponential of the machine, which is off by a last bit here and there.
+MISTAKES["falcon_mamba"] = {f"blk.{i}.ssm_a" for i in range(LAYERS)}
 
 
 def blocks(layer, prefix, layers=LAYERS):
@@ -230,6 +235,14 @@ def bert_masked():
 
 
 @case
+def bert_classifier():
+    made = bert_config("BertForSequenceClassification", "bert", vocab_size=PIECES)
+    made |= {"id2label": {"0": "no", "1": "yes", "2": "perhaps"}, "label2id": {"no": 0, "yes": 1, "perhaps": 2}}
+    tensors = bert("bert.", 256, 2, PIECES) | linear("bert.pooler.dense", WIDTH, WIDTH, True)
+    return made, tensors | linear("classifier", 3, WIDTH, True), "bert", "bert-bge"
+
+
+@case
 def roberta_classifier():
     made = bert_config("RobertaForSequenceClassification", "roberta", type_vocab_size=1, pad_token_id=1)
     made |= {"id2label": {"0": "no", "1": "yes", "2": "perhaps"}, "label2id": {"no": 0, "yes": 1, "perhaps": 2}}
@@ -347,14 +360,14 @@ def t5_block(p, decoder, gated, bias):
 
 def t5(name, kind, gated, halves=("encoder", "decoder"), bias_everywhere=False):
     made = {"architectures": [name], "model_type": kind, "d_model": WIDTH, "d_kv": HEAD, "d_ff": FF}
-    made |= {"num_heads": HEADS, "num_layers": LAYERS, "num_decoder_layers": LAYERS + 1}
+    made |= {"num_heads": HEADS, "num_layers": LAYERS, "num_decoder_layers": LAYERS}
     made |= {"relative_attention_num_buckets": 32, "layer_norm_epsilon": 1e-6, "vocab_size": VOCAB}
     made |= {"decoder_start_token_id": 0, "pad_token_id": 0, "eos_token_id": 1}
     tensors = {"shared.weight": (VOCAB, WIDTH), "encoder.embed_tokens.weight": (VOCAB, WIDTH)}
     for half in halves:
         decoder = half == "decoder"
         tensors |= norm(f"{half}.final_layer_norm")
-        for i in range(LAYERS + decoder):
+        for i in range(LAYERS):
             tensors |= t5_block(f"{half}.block.{i}", decoder, gated, i == 0 or bias_everywhere)
     return made, tensors, spiece, None
 

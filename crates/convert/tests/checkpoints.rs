@@ -173,7 +173,7 @@ fn decays_of_mamba_are_rounded_once() {
 fn families_of_our_own_hold_the_values_of_the_checkpoint() {
     let Some(data) = data() else { return };
     let out = tempfile::tempdir().unwrap();
-    for (folder, names) in [("gptj", GPTJ), ("whisper", WHISPER)] {
+    for (folder, names) in [("gptj", GPTJ), ("rwkv", RWKV), ("whisper", WHISPER)] {
         let dir = data.join("zoo").join(folder);
         let path = out.path().join(format!("{folder}.gguf"));
         convert(&dir, &path, "f32", None);
@@ -185,10 +185,16 @@ fn families_of_our_own_hold_the_values_of_the_checkpoint() {
             if entry.name.ends_with(".attn.bias") || entry.name.ends_with(".masked_bias") {
                 continue;
             }
-            let ours = names.iter().fold(entry.name.clone(), |name, (a, b)| name.replace(a, b));
+            let mut ours = names.iter().fold(entry.name.clone(), |name, (a, b)| name.replace(a, b));
+            if !ours.ends_with(".weight") && !ours.ends_with(".bias") {
+                ours += ".weight";
+            }
             let tensor = model.tensors().iter().find(|tensor| *tensor.name == *ours);
             let tensor = tensor.unwrap_or_else(|| panic!("{folder}: {} is not {ours}", entry.name));
-            let shape: Vec<u64> = entry.shape.iter().rev().copied().collect();
+            let mut shape: Vec<u64> = entry.shape.iter().rev().copied().collect();
+            while shape.last() == Some(&1) {
+                shape.pop();
+            }
             assert_eq!(tensor.shape.to_vec(), shape, "{ours}");
             let count: u64 = shape.iter().product();
             let mut stored = vec![0; entry.tensor_type.byte_len(&[count]).unwrap() as usize];
@@ -221,6 +227,24 @@ const GPTJ: &[(&str, &str)] = &[
     ("ln_f", "output_norm"),
     ("lm_head", "output"),
     ("wte", "token_embd"),
+];
+const RWKV: &[(&str, &str)] = &[
+    ("rwkv.", ""),
+    ("blocks.0.pre_ln", "token_embd_norm"),
+    ("blocks.", "blk."),
+    ("ln1", "attn_norm"),
+    ("ln2", "attn_norm_2"),
+    ("ln_out", "output_norm"),
+    ("head", "output"),
+    ("embeddings", "token_embd"),
+    ("feed_forward.time_mix_key", "channel_mix_lerp_k"),
+    ("feed_forward.time_mix_receptance", "channel_mix_lerp_r"),
+    ("feed_forward.", "channel_mix_"),
+    ("attention.time_mix_key", "time_mix_lerp_k"),
+    ("attention.time_mix_value", "time_mix_lerp_v"),
+    ("attention.time_mix_receptance", "time_mix_lerp_r"),
+    ("attention.time_", "time_mix_"),
+    ("attention.", "time_mix_"),
 ];
 const WHISPER: &[(&str, &str)] = &[
     ("model.decoder.embed_tokens", "token_embd"),

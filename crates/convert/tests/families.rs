@@ -366,18 +366,14 @@ fn bert_as_an_encoder_says_how_it_is_pooled() {
 
 #[test]
 fn roberta_counts_positions_from_behind_the_padding() {
-    let tiny = bert(
-        "RobertaForSequenceClassification",
-        json!({"pad_token_id": 1,
-        "id2label": {"0": "LABEL_0"}}),
-    )
-    .tensors(&[
-        ("classifier.dense.weight", &[8, 8]),
-        ("classifier.dense.bias", &[8]),
-        ("classifier.out_proj.weight", &[1, 8]),
-        ("classifier.out_proj.bias", &[1]),
-    ])
-    .byte_level(6);
+    let tiny = bert("RobertaForSequenceClassification", json!({"id2label": {"0": "LABEL_0"}}))
+        .tensors(&[
+            ("classifier.dense.weight", &[8, 8]),
+            ("classifier.dense.bias", &[8]),
+            ("classifier.out_proj.weight", &[1, 8]),
+            ("classifier.out_proj.bias", &[1]),
+        ])
+        .byte_level(6);
     let gguf = tiny.convert().unwrap();
     assert_sound(&gguf);
     assert_eq!(key(&gguf, "bert.context_length"), 4);
@@ -423,10 +419,10 @@ const T5_ENCODER: [(&str, &[usize]); 10] = [
     ("encoder.embed_tokens.weight", &[6, 8]),
     ("encoder.final_layer_norm.weight", &[8]),
     ("encoder.block.0.layer.0.SelfAttention.relative_attention_bias.weight", &[4, 2]),
-    ("encoder.block.0.layer.0.SelfAttention.q.weight", &[6, 8]),
-    ("encoder.block.0.layer.0.SelfAttention.k.weight", &[6, 8]),
-    ("encoder.block.0.layer.0.SelfAttention.v.weight", &[6, 8]),
-    ("encoder.block.0.layer.0.SelfAttention.o.weight", &[8, 6]),
+    ("encoder.block.0.layer.0.SelfAttention.q.weight", &[8, 8]),
+    ("encoder.block.0.layer.0.SelfAttention.k.weight", &[8, 8]),
+    ("encoder.block.0.layer.0.SelfAttention.v.weight", &[8, 8]),
+    ("encoder.block.0.layer.0.SelfAttention.o.weight", &[8, 8]),
     ("encoder.block.0.layer.0.layer_norm.weight", &[8]),
     ("encoder.block.0.layer.1.layer_norm.weight", &[8]),
     ("encoder.block.0.layer.1.DenseReluDense.wo.weight", &[8, 16]),
@@ -434,7 +430,7 @@ const T5_ENCODER: [(&str, &[usize]); 10] = [
 
 fn t5(class: &str) -> Tiny {
     let tiny = Tiny::new(json!({
-        "architectures": [class], "d_model": 8, "d_kv": 3, "d_ff": 16, "num_heads": 2,
+        "architectures": [class], "d_model": 8, "d_kv": 4, "d_ff": 16, "num_heads": 2,
         "num_layers": 1, "num_decoder_layers": 1, "relative_attention_num_buckets": 4,
         "layer_norm_epsilon": 1e-6, "decoder_start_token_id": 0, "vocab_size": 6,
     }))
@@ -470,15 +466,15 @@ fn t5_has_one_embedding_however_often_it_is_stored() {
         ("decoder.embed_tokens.weight", &[6, 8]),
         ("decoder.final_layer_norm.weight", &[8]),
         ("decoder.block.0.layer.0.SelfAttention.relative_attention_bias.weight", &[4, 2]),
-        ("decoder.block.0.layer.0.SelfAttention.q.weight", &[6, 8]),
-        ("decoder.block.0.layer.0.SelfAttention.k.weight", &[6, 8]),
-        ("decoder.block.0.layer.0.SelfAttention.v.weight", &[6, 8]),
-        ("decoder.block.0.layer.0.SelfAttention.o.weight", &[8, 6]),
+        ("decoder.block.0.layer.0.SelfAttention.q.weight", &[8, 8]),
+        ("decoder.block.0.layer.0.SelfAttention.k.weight", &[8, 8]),
+        ("decoder.block.0.layer.0.SelfAttention.v.weight", &[8, 8]),
+        ("decoder.block.0.layer.0.SelfAttention.o.weight", &[8, 8]),
         ("decoder.block.0.layer.0.layer_norm.weight", &[8]),
-        ("decoder.block.0.layer.1.EncDecAttention.q.weight", &[6, 8]),
-        ("decoder.block.0.layer.1.EncDecAttention.k.weight", &[6, 8]),
-        ("decoder.block.0.layer.1.EncDecAttention.v.weight", &[6, 8]),
-        ("decoder.block.0.layer.1.EncDecAttention.o.weight", &[8, 6]),
+        ("decoder.block.0.layer.1.EncDecAttention.q.weight", &[8, 8]),
+        ("decoder.block.0.layer.1.EncDecAttention.k.weight", &[8, 8]),
+        ("decoder.block.0.layer.1.EncDecAttention.v.weight", &[8, 8]),
+        ("decoder.block.0.layer.1.EncDecAttention.o.weight", &[8, 8]),
         ("decoder.block.0.layer.1.layer_norm.weight", &[8]),
         ("decoder.block.0.layer.2.layer_norm.weight", &[8]),
         ("decoder.block.0.layer.2.DenseReluDense.wi_0.weight", &[16, 8]),

@@ -609,7 +609,7 @@ fn missing_and_malformed_files_are_named() {
     };
     for kind in [Kind::Llama, Kind::SentencePieceElseBpe, Kind::Bpe] {
         let fault = fault(&[], kind);
-        assert!(fault.contains("looked for tokenizer.model and tokenizer.json"), "{fault}");
+        assert!(fault.contains("looked for tokenizer.model, tokenizer.json"), "{fault}");
     }
     assert!(fault(&[("tekken.json", b"{}")], Kind::Llama).contains("tekken.json"));
     assert!(fault(&[("tokenizer_config.json", b"[]")], Kind::Bpe).contains("not a JSON object"));

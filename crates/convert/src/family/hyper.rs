@@ -162,7 +162,7 @@ impl<'m> Keys<'m> {
 const DEFAULT_BASE: f32 = 10000.0;
 
 const FEED_FORWARD: &[&str] =
-    &["prefix_dense_intermediate_size", "dense_intermediate_size", "intermediate_size", "n_inner"];
+    &["intermediate_size", "prefix_dense_intermediate_size", "dense_intermediate_size", "n_inner"];
 const HEAD_COUNT_KV: &[&str] = &["num_key_value_heads", "n_kv_heads"];
 const RMS_EPSILON: &[&str] = &["rms_norm_eps", "norm_eps"];
 const EPSILON: &[&str] = &["layer_norm_eps", "layer_norm_epsilon", "norm_epsilon"];

@@ -19,6 +19,7 @@ pub(super) fn assemble(files: &Files, path: PathBuf) -> Result<Assembled, Error>
         .map(|(line, id)| (line.strip_suffix('\r').unwrap_or(line).to_owned(), id.into()))
         .collect();
     let added = added_tokens(files, &vocab, SPECIAL)?;
+    let known: Vec<_> = SPECIAL.iter().copied().filter(|text| vocab.contains_key(*text)).collect();
     let flag = |key, default| files.tokenizer_config_bool(key).unwrap_or(default);
     let strip_accents = files.tokenizer_config_bool("strip_accents");
     let tokenizer = json!({
@@ -35,12 +36,8 @@ pub(super) fn assemble(files: &Files, path: PathBuf) -> Result<Assembled, Error>
         "model": { "type": "WordPiece", "vocab": vocab },
     });
     // The class has these unless told otherwise.
-    let roles = vec![
-        ("unk_token", "[UNK]"),
-        ("sep_token", "[SEP]"),
-        ("pad_token", "[PAD]"),
-        ("cls_token", "[CLS]"),
-        ("mask_token", "[MASK]"),
-    ];
+    let roles = ["unk_token", "sep_token", "pad_token", "cls_token", "mask_token"];
+    let texts = ["[UNK]", "[SEP]", "[PAD]", "[CLS]", "[MASK]"];
+    let roles = roles.into_iter().zip(texts).filter(|(_, text)| known.contains(text)).collect();
     Ok(Assembled { tokenizer, path, states_cuts: true, roles })
 }
