@@ -42,6 +42,7 @@ impl Family for GptOss {
 
     fn complete(&self, config: &mut Config) -> Result<(), Error> {
         config.default("head_dim", 64);
+        config.default("num_key_value_heads", 8);
         config.default("sliding_window", 128);
         Ok(())
     }
