@@ -84,6 +84,7 @@ impl Family for DeepSeek2 {
         config.default("qk_nope_head_dim", 128);
         config.default("v_head_dim", 128);
         if config.class()? == DEEPSEEK3 {
+            config.default("n_shared_experts", 1);
             config.default("n_group", 8);
             config.default("topk_group", 4);
             config.default("num_experts_per_tok", 8);
@@ -91,6 +92,7 @@ impl Family for DeepSeek2 {
             config.default("norm_topk_prob", true);
             config.default("first_k_dense_replace", 3);
         } else {
+            config.default("n_shared_experts", 2);
             config.default("routed_scaling_factor", 1.0);
         }
         Ok(())
