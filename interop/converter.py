@@ -26,6 +26,11 @@ CASES = {}
 
 # Keys and tensors that must differ, because the official converter is mistaken.
 MISTAKES = {
+    "glm": {
+        "chatglm.context_length",
+        "chatglm.attention.layer_norm_rms_epsilon",
+        "chatglm.rope.freq_base",
+    },
     "stablelm_code": {"stablelm.rope.freq_base"},
     "gemma_half": {f"blk.{i}.{x}_norm.weight" for i in range(LAYERS) for x in ("attn", "ffn")}
     | {"output_norm.weight"},
@@ -143,6 +148,15 @@ def llama_llama3():
     llama3 = {"rope_type": "llama3", "factor": 8.0, "low_freq_factor": 1.0}
     llama3 |= {"high_freq_factor": 4.0, "original_max_position_embeddings": 64}
     return llama_with(llama3, rope_theta=500000.0)
+
+
+@case
+def llama_llama3_wide():
+    """Heads as wide as those of real models: more frequencies, and how their factors are rounded."""
+    llama3 = {"rope_type": "llama3", "factor": 32.0, "low_freq_factor": 1.0}
+    llama3 |= {"high_freq_factor": 4.0, "original_max_position_embeddings": 8192}
+    made, _, *rest = llama_with(llama3, rope_theta=10000.0, head_dim=128)
+    return made, model(lambda p: block(p, head=128)), *rest
 
 
 @case
@@ -567,6 +581,15 @@ def chatglm():
 
 
 @case
+def glm():
+    made, tensors, *rest = glm4()
+    made |= {"architectures": ["GlmForCausalLM"], "model_type": "glm", "rope_theta": 500000.0}
+    made["rms_norm_eps"] = 1.5625e-07
+    tensors = {n: s for n, s in tensors.items() if "post_self" not in n and "post_mlp" not in n}
+    return made, tensors, *rest
+
+
+@case
 def llama4():
     made = config("Llama4ForCausalLM", "llama4_text", head_dim=HEAD, rms_norm_eps=1e-5)
     made |= {"intermediate_size": EXPERT_FF, "intermediate_size_mlp": FF, "rope_theta": 500000.0}
@@ -622,7 +645,7 @@ def write_checkpoint(folder, made, tensors, tokenizer, half):
         if file.name.startswith(("tokenizer", "special_tokens", "vocab", "merges", "added")):
             if file.name != "tokenizer_cases.json":
                 shutil.copyfile(file, folder / file.name)
-    if made["model_type"] in ("glm4", "chatglm_remote"):
+    if made["model_type"] in ("glm", "glm4", "chatglm_remote"):
         replace_text(folder, "<|im_start|>", "<|user|>")
     random = np.random.default_rng(7)
     header, data = {}, bytearray()

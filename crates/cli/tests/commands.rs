@@ -191,6 +191,7 @@ fn exit_codes() {
     fails(&[], 2, &["Usage"]);
     fails(&["convert"], 2, &["Usage"]);
     fails(&["convert", MODEL, "--outtype", "q9"], 2, &["q9", "Q4_K_M"]);
+    fails(&["convert", MODEL, "--like", "camel"], 2, &["camel", "LlamaForCausalLM"]);
     fails(&["quantize", &bad, "q9"], 2, &["q9"]);
     fails(&["inspect", "--json"], 2, &["Usage"]);
 

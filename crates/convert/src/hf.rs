@@ -224,6 +224,11 @@ pub(crate) fn tensors<'a>(
                 tensors.push(tensor);
                 continue;
             };
+            // Also keeps a forged count from costing memory.
+            if count as usize > checkpoint.entries.len() {
+                let entries = checkpoint.entries.len();
+                return Err(fault(format!("is one of {count}, of {entries} tensors in all")));
+            }
             let parts = partial.entry(name.clone()).or_insert_with(|| vec![None; count as usize]);
             let slot = parts.get_mut(index as usize).ok_or_else(|| {
                 fault(format!("is beyond the {count} that the configuration states"))

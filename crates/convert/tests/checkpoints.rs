@@ -90,6 +90,41 @@ fn zoo_equals_the_official_converter() {
     }
 }
 
+/// Without `tokenizer.model`, the tokens and their kinds are the same, and so is the order in which
+/// their scores let runtimes merge.
+#[test]
+fn gemma_needs_no_sentencepiece_file() {
+    let Some(data) = data() else { return };
+    let dir = tempfile::tempdir().unwrap();
+    let zoo = data.join("zoo/gemma3");
+    for file in ["config.json", "model.safetensors", "tokenizer.json", "tokenizer_config.json"] {
+        std::fs::copy(zoo.join(file), dir.path().join(file)).unwrap();
+    }
+    let (with, without) = (dir.path().join("with.gguf"), dir.path().join("without.gguf"));
+    convert(&zoo, &with, "f16", None);
+    convert(dir.path(), &without, "f16", None);
+    let [with, without] = [with, without].map(|path| std::fs::read(path).unwrap());
+    let [with, without] = [&with, &without].map(|bytes| Gguf::read(bytes).unwrap());
+    let list = |model: &Gguf, key| as_json(model.metadata().get(key).unwrap());
+    for key in ["tokenizer.ggml.tokens", "tokenizer.ggml.token_type"] {
+        assert_eq!(list(&with, key), list(&without, key), "{key}");
+    }
+    // Runtimes only compare the scores of tokens that are made by merging.
+    let order = |model: &Gguf| {
+        let scores = list(model, "tokenizer.ggml.scores");
+        let tokens = list(model, "tokenizer.ggml.tokens");
+        let types = list(model, "tokenizer.ggml.token_type");
+        let mut merged: Vec<usize> = (0..tokens.as_array().unwrap().len())
+            .filter(|&id| types[id] == 1 && tokens[id].as_str().unwrap().chars().count() > 1)
+            .collect();
+        merged.sort_by(|&a, &b| {
+            scores[b].as_f64().unwrap().total_cmp(&scores[a].as_f64().unwrap()).then(a.cmp(&b))
+        });
+        merged
+    };
+    assert_eq!(order(&with), order(&without));
+}
+
 /// Long arrays stand in one of the manifests; the other names it.
 fn follow_references(manifest: &mut Json, dir: &Path) {
     for (key, entry) in manifest["kv"].as_object_mut().unwrap() {

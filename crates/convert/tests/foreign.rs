@@ -114,6 +114,20 @@ fn an_unknown_class_converts_like_a_known_one() {
 }
 
 #[test]
+fn only_architectures_with_such_tensors_are_suggested() {
+    let case = Case::new();
+    case.edit_config(|config| config["architectures"] = json!(["TrulyNewForCausalLM"]));
+    let message = case.failure(None);
+    assert!(message.contains("Qwen2ForCausalLM"), "{message}");
+    case.edit_tensors(|tensors| {
+        tensors.push(f32_tensor("model.layers.0.self_attn.q_norm.weight", &[1.0; 32]));
+    });
+    let message = case.failure(None);
+    assert!(message.contains("--like Qwen3ForCausalLM"), "{message}");
+    assert!(!message.contains("Qwen2ForCausalLM"), "{message}");
+}
+
+#[test]
 fn tensors_without_a_place_are_all_named() {
     let case = Case::new();
     case.edit_tensors(|tensors| {

@@ -35,6 +35,7 @@ impl Family for Cohere {
         }
         config.default("logit_scale", 0.0625);
         config.default("layer_norm_eps", 1e-5);
+        config.default("rope_theta", 5e5);
         hyper::default_attention(config)
     }
 

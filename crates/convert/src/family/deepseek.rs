@@ -12,6 +12,8 @@ use crate::vocab;
 
 pub(super) struct DeepSeek2;
 
+const DEEPSEEK3: &str = "DeepseekV3ForCausalLM";
+
 const ATTENTION: Table = &[
     ("model.layers.{}.self_attn.q_a_proj", "blk.{}.attn_q_a"),
     ("model.layers.{}.self_attn.q_a_layernorm", "blk.{}.attn_q_a_norm"),
@@ -48,7 +50,7 @@ impl Widths {
     fn of(config: &Config) -> Result<Self, Error> {
         let width = |field, meaning| config.require_u32(&[field], meaning);
         Ok(Self {
-            rank: config.u32(&["kv_lora_rank"])?.unwrap_or(512),
+            rank: width("kv_lora_rank", "what keys and values are compressed to")?,
             rotated: width("qk_rope_head_dim", "dimensions of a key that rotate")?,
             fixed: width("qk_nope_head_dim", "dimensions of a key that do not rotate")?,
             value: width("v_head_dim", "dimensions of a value")?,
@@ -58,7 +60,7 @@ impl Widths {
 
 impl Family for DeepSeek2 {
     fn classes(&self) -> &'static [&'static str] {
-        &["DeepseekV2ForCausalLM", "DeepseekV3ForCausalLM"]
+        &["DeepseekV2ForCausalLM", DEEPSEEK3]
     }
 
     fn architecture(&self) -> &'static str {
@@ -74,8 +76,25 @@ impl Family for DeepSeek2 {
     }
 
     fn complete(&self, config: &mut Config) -> Result<(), Error> {
+        // Not the rank of queries: without one they are not compressed.
         config.default("rms_norm_eps", 1e-6);
         config.default("rope_theta", 1e4);
+        config.default("kv_lora_rank", 512);
+        config.default("qk_rope_head_dim", 64);
+        config.default("qk_nope_head_dim", 128);
+        config.default("v_head_dim", 128);
+        if config.class()? == DEEPSEEK3 {
+            config.default("n_shared_experts", 1);
+            config.default("n_group", 8);
+            config.default("topk_group", 4);
+            config.default("num_experts_per_tok", 8);
+            config.default("routed_scaling_factor", 2.5);
+            config.default("norm_topk_prob", true);
+            config.default("first_k_dense_replace", 3);
+        } else {
+            config.default("n_shared_experts", 2);
+            config.default("routed_scaling_factor", 1.0);
+        }
         Ok(())
     }
 
@@ -103,9 +122,9 @@ impl Family for DeepSeek2 {
         keys.set("vocab_size", config.require_u32(&["vocab_size"], "the number of tokens")?);
         keys.set_u32("attention.q_lora_rank", config.u32(&["q_lora_rank"])?);
         keys.set("attention.kv_lora_rank", widths.rank);
-        keys.set("attention.key_length", widths.rank + widths.rotated);
+        keys.set("attention.key_length", widths.rank.saturating_add(widths.rotated));
         keys.set("attention.value_length", widths.rank);
-        keys.set("attention.key_length_mla", widths.fixed + widths.rotated);
+        keys.set("attention.key_length_mla", widths.fixed.saturating_add(widths.rotated));
         keys.set("attention.value_length_mla", widths.value);
         keys.set_u32("expert_feed_forward_length", config.u32(EXPERT_WIDTH)?);
         keys.set("expert_shared_count", config.u32(&["n_shared_experts"])?.unwrap_or(0));

@@ -37,6 +37,7 @@ impl Family for Glm4 {
 
     fn complete(&self, config: &mut Config) -> Result<(), Error> {
         config.default("head_dim", 128);
+        config.default("rms_norm_eps", 1.5625e-7);
         hyper::default_attention(config)
     }
 

@@ -1,6 +1,7 @@
 //! gpt-oss, with weights in a plain float type.
 
 use gguf::{Metadata, Shape};
+use serde_json::json;
 
 use super::hyper::{self, Keys};
 use super::names::{LLAMA_LIKE, Table, captures, renamed};
@@ -42,7 +43,15 @@ impl Family for GptOss {
 
     fn complete(&self, config: &mut Config) -> Result<(), Error> {
         config.default("head_dim", 64);
+        config.default("num_key_value_heads", 8);
         config.default("sliding_window", 128);
+        config.default("num_experts_per_tok", 4);
+        config.default("rope_theta", 1.5e5);
+        if config.find(&["rope_parameters"]).is_none() {
+            let scaling = json!({"rope_type": "yarn", "factor": 32.0, "beta_fast": 32.0,
+                "beta_slow": 1.0, "original_max_position_embeddings": 4096});
+            config.default("rope_scaling", scaling);
+        }
         Ok(())
     }
 

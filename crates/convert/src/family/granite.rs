@@ -60,6 +60,10 @@ impl Family for Granite {
         for (_, field) in SCALES {
             config.default(field, 1.0);
         }
+        if self.architecture == GRANITE_MOE.architecture {
+            config.default("num_local_experts", 8);
+            config.default("num_experts_per_tok", 2);
+        }
         hyper::default_attention(config)
     }
 

@@ -131,8 +131,8 @@ impl<'m> Keys<'m> {
             (Some("yarn"), Some(factor)) => {
                 self.set("rope.scaling.type", "yarn");
                 self.set("rope.scaling.factor", factor);
-                let original = rope.require("original_max_position_embeddings")?;
-                self.set("rope.scaling.original_context_length", original as u32);
+                let original = rope.original_context()? as u32;
+                self.set("rope.scaling.original_context_length", original);
                 for (key, fields) in [
                     ("yarn_ext_factor", &["extrapolation_factor"][..]),
                     ("yarn_attn_factor", &["attention_factor", "attn_factor"]),
@@ -174,7 +174,17 @@ const EMBEDDING_LENGTH: &[&str] = &["hidden_size", "n_embd", "n_embed", "dim"];
 
 /// Blocks.
 pub(super) fn block_count(config: &Config) -> Result<u32, Error> {
-    config.require_u32(BLOCK_COUNT, "the number of blocks")
+    possible(config, "blocks", config.require_u32(BLOCK_COUNT, "the number of blocks")?)
+}
+
+/// Refuses a number that no model comes near, before as many values are computed.
+fn possible(config: &Config, of: &str, number: u32) -> Result<u32, Error> {
+    const LIMIT: u32 = 1 << 16;
+    if number <= LIMIT {
+        return Ok(number);
+    }
+    let what = format!("states {number} {of}");
+    Err(Error::input(config.path(), what, "take the file from the model's repository"))
 }
 
 /// The longest context, in tokens.
@@ -354,13 +364,14 @@ impl<'c> Rope<'c> {
         Ok(self.f64(field)?.map(|number| number as f32))
     }
 
-    pub(super) fn require(&self, field: &str) -> Result<f32, Error> {
-        // Some configurations keep it at the top.
-        let value = self.number(field)?.or(self.config.f32(&[field])?);
-        value.ok_or_else(|| {
-            let what = format!("the rotary embedding has no `{field}`");
-            Error::input(self.config.path(), what, "add the field")
-        })
+    /// The longest context before scaling: of the embedding, else at the top, else the longest of
+    /// the model, as `transformers` completes it.
+    pub(super) fn original_context(&self) -> Result<f32, Error> {
+        const FIELD: &str = "original_max_position_embeddings";
+        match self.number(FIELD)?.or(self.config.f32(&[FIELD])?) {
+            Some(length) => Ok(length),
+            None => Ok(context_length(self.config)? as f32),
+        }
     }
 
     /// A factor for each of `count` frequencies, if the field is there.
@@ -409,7 +420,10 @@ pub(super) fn rope_freqs(config: &Config) -> Result<Vec<(String, Vec<f32>)>, Err
 /// The factors by which `llama3` scaling divides each frequency, if the configuration asks for
 /// it: 1 for short wavelengths, `factor` for long ones, smooth in between.
 ///
-/// Formula: `_compute_llama3_parameters` in transformers' `modeling_rope_utils.py`.
+/// Formula: `_compute_llama3_parameters` in transformers' `modeling_rope_utils.py`, in single
+/// precision and step by step as torch does it: a power rounded once, and a number divided by an
+/// element as its reciprocal times the number. The values are a unit in the last place off
+/// otherwise.
 pub(crate) fn llama3_factors(config: &Config) -> Result<Option<Vec<f32>>, Error> {
     let rope = Rope::of(config)?;
     if rope.kind.as_deref() != Some("llama3") {
@@ -418,18 +432,20 @@ pub(crate) fn llama3_factors(config: &Config) -> Result<Option<Vec<f32>>, Error>
     let factor = rope.number("factor")?.unwrap_or(8.0);
     let low = rope.number("low_freq_factor")?.unwrap_or(1.0);
     let high = rope.number("high_freq_factor")?.unwrap_or(4.0);
-    let original = rope.number("original_max_position_embeddings")?.unwrap_or(8192.0);
-    let dim = head_dim(config)?;
+    let original = rope.original_context()?;
+    let dim = possible(config, "dimensions of a head", head_dim(config)?)?;
     let base = rope.base.unwrap_or(DEFAULT_BASE);
+    let turn = 2.0 * std::f32::consts::PI;
     let factors = (0..dim).step_by(2).map(|i| {
-        let frequency = 1.0 / base.powf(i as f32 / dim as f32);
-        let wavelength = 2.0 * std::f32::consts::PI / frequency;
+        let exponent = i as f32 / dim as f32;
+        let frequency = 1.0 / f64::from(base).powf(f64::from(exponent)) as f32;
+        let wavelength = (1.0 / frequency) * turn;
         if wavelength < original / high {
             1.0
         } else if wavelength > original / low {
             factor
         } else {
-            let smooth = (original / wavelength - low) / (high - low);
+            let smooth = ((1.0 / wavelength) * original - low) / (high - low);
             1.0 / ((1.0 - smooth) / factor + smooth)
         }
     });

@@ -45,6 +45,10 @@ impl Family for Llama4 {
 
     fn complete(&self, config: &mut Config) -> Result<(), Error> {
         config.default("head_dim", 128);
+        config.default("num_key_value_heads", 8);
+        config.default("rope_theta", 5e5);
+        config.default("num_local_experts", 16);
+        config.default("num_experts_per_tok", 1);
         config.default("interleave_moe_layer_step", 1);
         // What other families call the feed-forward width is here that of an expert.
         let expert = config.require_u32(&["intermediate_size"], "the width of an expert")?;

@@ -241,19 +241,33 @@ pub(crate) fn classes_with_tensors<'n>(
     config: &Config,
     names: impl Iterator<Item = &'n str> + Clone,
 ) -> Vec<&'static str> {
-    let has_place = |family: &&&dyn Family| {
+    let fitting = FAMILIES.iter().filter(|family| {
         let mut config = config.clone();
         family.complete(&mut config).is_ok()
-            && names.clone().all(|name| {
-                let target = family.tensor(&config, &foreign::text_name(name));
-                matches!(target, Ok(Target::Made(_) | Target::Dropped | Target::DroppedIfZero))
-            })
+            && names.clone().all(|name| has_place(**family, &config, &foreign::text_name(name)))
+    });
+    fitting.filter_map(|family| family.classes().first().copied()).collect()
+}
+
+fn has_place(family: &dyn Family, config: &Config, name: &str) -> bool {
+    match family.tensor(config, name) {
+        Ok(Target::Made(made)) => {
+            let schema = gguf::schema::architecture(family.architecture());
+            made.iter().all(|made| schema.is_none_or(|schema| is_listed(schema, &made.name)))
+        }
+        Ok(Target::Dropped | Target::DroppedIfZero) => true,
+        Ok(Target::Unknown) | Err(_) => false,
+    }
+}
+
+/// Whether files of an architecture have tensors of this name.
+fn is_listed(schema: &'static gguf::schema::Architecture, name: &str) -> bool {
+    let mut parts = name.split('.');
+    let of_layer = match (parts.next(), parts.next()) {
+        (Some("blk"), Some(number)) => name.replacen(number, "{i}", 1),
+        _ => name.to_owned(),
     };
-    FAMILIES
-        .iter()
-        .filter(has_place)
-        .filter_map(|family| family.classes().first().copied())
-        .collect()
+    schema.tensor_names().any(|(listed, _)| listed == of_layer)
 }
 
 /// All class names that can be converted, in alphabetical order.

@@ -77,6 +77,7 @@ impl Family for Olmo2 {
     }
 
     fn complete(&self, config: &mut Config) -> Result<(), Error> {
+        config.default("rms_norm_eps", 1e-5);
         if config.class()? == OLMO3 {
             config.default("sliding_window", 4096);
             config.default("rope_theta", 5e5);

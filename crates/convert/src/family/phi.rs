@@ -79,10 +79,6 @@ impl Phi3 {
         let width = f64::from(hyper::width(config)?);
         Ok((hyper::rotated_share(config, 1.0)? * width) as u32 / hyper::head_count(config)?)
     }
-
-    fn original_context(config: &Config) -> Result<f32, Error> {
-        Rope::of(config)?.require("original_max_position_embeddings")
-    }
 }
 
 impl Family for Phi3 {
@@ -118,7 +114,7 @@ impl Family for Phi3 {
         if hyper::longrope_factors(config, Self::rotated(config)?)?.is_empty() {
             return Ok(());
         }
-        let original = f64::from(Self::original_context(config)?);
+        let original = f64::from(Rope::of(config)?.original_context()?);
         let scale = f64::from(hyper::context_length(config)?) / original;
         let factor = if scale > 1.0 { (1.0 + scale.ln() / original.ln()).sqrt() } else { 1.0 };
         metadata.set("phi3.rope.scaling.attn_factor", factor as f32);
@@ -133,7 +129,7 @@ impl Family for Phi3 {
     ) -> Result<(), Error> {
         let mut keys = Keys::new("phi3", metadata);
         keys.set("context_length", hyper::context_length(config)?);
-        let original = Self::original_context(config)? as u32;
+        let original = Rope::of(config)?.original_context()? as u32;
         keys.set("rope.scaling.original_context_length", original);
         keys.set("embedding_length", hyper::width(config)?);
         keys.set("feed_forward_length", hyper::feed_forward(config)?);

@@ -50,6 +50,16 @@ impl Family for QwenMoe {
     }
 
     fn complete(&self, config: &mut Config) -> Result<(), Error> {
+        let (width, asked) = match self.architecture {
+            "qwen2moe" => (1408, 4),
+            _ => (768, 8),
+        };
+        config.default(EXPERT_WIDTH[0], width);
+        config.default("num_experts_per_tok", asked);
+        config.default("rms_norm_eps", 1e-6);
+        if self.architecture == "qwen2moe" {
+            config.default("shared_expert_intermediate_size", 5632);
+        }
         hyper::default_attention(config)
     }
 

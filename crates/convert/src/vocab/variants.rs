@@ -1,24 +1,57 @@
 //! Vocabularies of single families.
 
-use super::token::TokenKind;
-use super::{Builder, llama_hf, sentencepiece};
+use std::collections::HashMap;
+
+use super::files::AddedToken;
+use super::token::{Token, TokenKind};
+use super::{Builder, llama_hf, merges, sentencepiece};
 use crate::Error;
 
 const ADD_SPACE_PREFIX: &str = "tokenizer.ggml.add_space_prefix";
 
 impl Builder<'_> {
     pub(super) fn gemma(&mut self, first: bool) -> Result<(), Error> {
-        let sentencepiece_style = self.files.has_sentencepiece()
-            || self.files.tokenizer().is_some_and(llama_hf::is_sentencepiece_style);
-        match (self.files.has_sentencepiece(), sentencepiece_style) {
-            (true, _) => self.sentencepiece()?,
-            (_, true) => self.llama_hf()?,
-            _ => return self.bpe(),
+        if self.files.has_sentencepiece() {
+            self.sentencepiece()?;
+        } else if self.files.tokenizer().is_some_and(llama_hf::is_sentencepiece_style) {
+            let mut tokens = llama_hf::tokens(&self.files)?;
+            self.mark_added(&mut tokens);
+            self.score_by_merges(&mut tokens)?;
+            self.scored_tokens(&tokens)?.write(&mut self.metadata);
+        } else {
+            return self.bpe();
         }
         if first && self.len > GEMMA_END_OF_TURN as usize {
             self.metadata.set("tokenizer.ggml.eot_token_id", GEMMA_END_OF_TURN);
         }
         self.metadata.set(ADD_SPACE_PREFIX, false);
+        Ok(())
+    }
+
+    /// Gives added tokens the kind that they have where `tokenizer_config.json` lists them.
+    fn mark_added(&self, tokens: &mut [Token]) {
+        for entry in self.files.added_tokens() {
+            let id = entry["id"].as_u64().and_then(|id| usize::try_from(id).ok());
+            let slot = id.and_then(|id| tokens.get_mut(id));
+            if let Some((slot, added)) = slot.zip(AddedToken::parse(entry)) {
+                *slot = Token::added(added.content, added.special);
+            }
+        }
+    }
+
+    /// The scores that `tokenizer.json` does not have: runtimes merge what has the highest score
+    /// first, so that the rank of the merge which makes a token, negated, orders them alike.
+    fn score_by_merges(&mut self, tokens: &mut [Token]) -> Result<(), Error> {
+        let merges = merges::read(&self.files, &mut self.notes)?;
+        let mut ranks = HashMap::new();
+        for (rank, (left, right)) in merges.iter().filter_map(|m| m.split_once(' ')).enumerate() {
+            ranks.entry(format!("{left}{right}")).or_insert(rank);
+        }
+        for token in tokens.iter_mut().filter(|token| token.kind == TokenKind::Normal) {
+            if let Some(rank) = ranks.get(&token.text) {
+                token.score = -(*rank as f32);
+            }
+        }
         Ok(())
     }
 
