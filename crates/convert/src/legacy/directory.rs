@@ -67,8 +67,7 @@ fn record(
         return Cursor::fault(at + 12, "a tensor's name that is not text");
     };
     let Some(form) = form(type_id, generation, super_block) else {
-        let what =
-            format!("tensor `{name}` has type {type_id}, which files of this version do not");
+        let what = format!("tensor `{name}` has type {type_id}, which no file of this version has");
         return Cursor::fault(at + 8, what);
     };
     let len = form.byte_len(&dims).filter(|&len| len > 0);
