@@ -8,6 +8,10 @@ use std::ops::{Add, BitAnd, BitOr, Div, Mul, Not, Sub};
 
 use pulp::{Simd, bytemuck};
 
+pub(crate) use steps::Steps;
+
+mod steps;
+
 /// One float per lane, in `U` vectors: several hide the time that each operation takes.
 ///
 /// Aligned to cache lines, since the vectors of `pulp` are not.

@@ -9,11 +9,16 @@
 
 use gguf::TensorType;
 use half::f16;
+use pulp::Simd;
 
-use super::{Block, Weights, first_bad, half_at, importance, iq4, part, put};
+use super::{Block, Row, first_bad, half_at, iq4, part, put};
+use crate::lanes::{self, Lanes};
 use crate::{bits, search};
 
 pub(super) struct IQ4NL;
+
+/// Blocks to work on at once: no less than the lanes of the widest vectors.
+const CHUNK: usize = 16;
 
 impl Block<32, 18> for IQ4NL {
     const TYPE: TensorType = TensorType::IQ4_NL;
@@ -27,17 +32,33 @@ impl Block<32, 18> for IQ4NL {
     }
 
     #[inline(always)]
-    fn encode(x: &[f32; 32], weights: Option<Weights<32>>) -> [u8; 18] {
-        let energy = search::sum_squares(x) * (2.0 / 32.0);
-        let weights = match weights {
-            None => importance::squares(x),
-            Some(w) => importance::emphasize(w.columns, x, energy),
-        };
-        let d = iq4::fit(x, &weights);
-        let mut block = [0; 18];
-        put::<0, 2, _>(&mut block, f16::from_f32(d).to_le_bytes());
-        put::<2, 16, _>(&mut block, bits::pack::<4, 16, _, _>(&iq4::levels(x, d), 0));
-        block
+    fn encode_row<S: Simd>(simd: S, row: Row<32>, out: &mut [[u8; 18]]) {
+        for (row, out) in row.chunks(CHUNK).zip(out.chunks_mut(CHUNK)) {
+            let mut scales = [0.0; CHUNK];
+            iq4::fit(
+                simd,
+                row.x,
+                #[inline(always)]
+                |at, x| match row.columns {
+                    None => lanes::map(
+                        x,
+                        #[inline(always)]
+                        |x| x * x,
+                    ),
+                    Some(columns) => {
+                        let energy = lanes::sum_squares(x) * Lanes::splat(simd, 2.0 / 32.0);
+                        let energy = |lane: usize| energy.as_slice()[lane];
+                        search::emphasize_lanes(simd, &columns[at..], x, energy)
+                    }
+                },
+                &mut scales,
+            );
+            for ((x, block), d) in row.x.iter().zip(out).zip(scales) {
+                let levels = iq4::levels(simd, x, d);
+                put::<0, 2, _>(block, f16::from_f32(d).to_le_bytes());
+                put::<2, 16, _>(block, bits::pack::<4, 16, _, _>(&levels, 0));
+            }
+        }
     }
 
     fn bad_scale(block: &[u8; 18]) -> Option<(&'static str, f32)> {

@@ -15,11 +15,16 @@
 
 use gguf::TensorType;
 use half::f16;
+use pulp::Simd;
 
-use super::{Block, Weights, first_bad, half_at, importance, iq4, part, put};
+use super::{Block, Row, first_bad, half_at, iq4, part, put};
+use crate::lanes;
 use crate::{bits, search};
 
 pub(super) struct IQ4XS;
+
+/// Super-blocks to work on at once: no less than the lanes of the widest vectors.
+const CHUNK: usize = 16;
 
 impl Block<256, 136> for IQ4XS {
     const TYPE: TensorType = TensorType::IQ4_XS;
@@ -39,38 +44,60 @@ impl Block<256, 136> for IQ4XS {
     }
 
     #[inline(always)]
-    fn encode(x: &[f32; 256], weights: Option<Weights<256>>) -> [u8; 136] {
-        let energy = search::sum_squares(x) * (2.0 / 256.0);
-        let weights = match weights {
-            None => importance::squares(x),
-            Some(w) => importance::emphasize(w.columns, x, energy),
-        };
-        let mut scales = [0.0; 8];
-        let groups = x.as_chunks().0.iter().zip(weights.as_chunks().0);
-        for (scale, (x, weights)) in scales.iter_mut().zip(groups) {
-            *scale = iq4::fit(x, weights);
+    fn encode_row<S: Simd>(simd: S, row: Row<256>, out: &mut [[u8; 136]]) {
+        for (row, out) in row.chunks(CHUNK).zip(out.chunks_mut(CHUNK)) {
+            let energies = search::sums_of_squares::<256, CHUNK>(row.x).map(|s| s * (2.0 / 256.0));
+            let groups = row.x.as_flattened().as_chunks::<32>().0;
+            let columns = row.columns.map(|columns| columns.as_flattened().as_chunks::<32>().0);
+            let mut scales = [0.0; 8 * CHUNK];
+            iq4::fit(
+                simd,
+                groups,
+                #[inline(always)]
+                |at, x| match columns {
+                    None => lanes::map(
+                        x,
+                        #[inline(always)]
+                        |x| x * x,
+                    ),
+                    Some(columns) => {
+                        let energy = |lane: usize| energies[((at + lane) / 8).min(CHUNK - 1)];
+                        search::emphasize_lanes(simd, &columns[at..], x, energy)
+                    }
+                },
+                &mut scales,
+            );
+            let scales = scales.as_chunks::<8>().0;
+            for ((x, block), scales) in row.x.iter().zip(out).zip(scales) {
+                *block = pack(simd, x, scales);
+            }
         }
-        // The scale of largest magnitude becomes s = 0. An all-zero block has d = -0.
-        let d = -search::extreme(&scales) / 32.0;
-        let inverse = search::inverse(d);
-        let s = scales.map(|scale| search::nearest(inverse * scale).clamp(-32, 31));
-        let mut q = [0; 256];
-        let groups = x.as_chunks().0.iter().zip(q.as_chunks_mut().0);
-        for ((x, q), s) in groups.zip(s) {
-            *q = iq4::levels(x, d * s as f32);
-        }
-        let s = s.map(|s| (s + 32) as u8);
-        let mut block = [0; 136];
-        put::<0, 2, _>(&mut block, f16::from_f32(d).to_le_bytes());
-        put::<2, 2, _>(&mut block, bits::pack::<2, 1, _, _>(&s, 4));
-        put::<4, 4, _>(&mut block, bits::pack::<4, 1, _, _>(&s, 0));
-        put::<8, 128, _>(&mut block, bits::pack::<4, 16, _, _>(&q, 0));
-        block
     }
 
     fn bad_scale(block: &[u8; 136]) -> Option<(&'static str, f32)> {
         first_bad([("d", half_at::<0, _>(block))])
     }
+}
+
+/// The block for the best scale of each group.
+#[inline(always)]
+fn pack<S: Simd>(simd: S, x: &[f32; 256], scales: &[f32; 8]) -> [u8; 136] {
+    // The scale of largest magnitude becomes s = 0. An all-zero block has d = -0.
+    let d = -search::extreme(scales) / 32.0;
+    let inverse = search::inverse(d);
+    let (mut s, mut q) = ([0; 8], [0; 256]);
+    let groups = x.as_chunks().0.iter().zip(q.as_chunks_mut().0);
+    for (((x, q), s), scale) in groups.zip(&mut s).zip(scales) {
+        let level = search::nearest(inverse * scale).clamp(-32, 31);
+        *q = iq4::levels(simd, x, d * level as f32);
+        *s = (level + 32) as u8;
+    }
+    let mut block = [0; 136];
+    put::<0, 2, _>(&mut block, f16::from_f32(d).to_le_bytes());
+    put::<2, 2, _>(&mut block, bits::pack::<2, 1, _, _>(&s, 4));
+    put::<4, 4, _>(&mut block, bits::pack::<4, 1, _, _>(&s, 0));
+    put::<8, 128, _>(&mut block, bits::pack::<4, 16, _, _>(&q, 0));
+    block
 }
 
 #[cfg(test)]
