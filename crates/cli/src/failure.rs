@@ -89,7 +89,7 @@ impl From<gguf_quant::imatrix::ImatrixError> for Failure {
         match error {
             E::Container(error) => error.into(),
             E::Read { .. } => Self::Environment(message),
-            E::Different { .. } => Self::Usage(message),
+            E::Different { .. } | E::Unused => Self::Usage(message),
             E::Broken { .. } => Self::Input(message),
         }
     }

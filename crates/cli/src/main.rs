@@ -35,8 +35,10 @@ struct Cli {
 #[derive(Subcommand)]
 enum Command {
     Convert(commands::convert::Args),
+    Export(commands::export::Args),
     Quantize(commands::quantize::Args),
     Imatrix(commands::imatrix::Args),
+    Lora(commands::lora::Args),
     Recipe(commands::recipe::Args),
     Inspect(commands::inspect::Args),
     Check(commands::check::Args),
@@ -46,6 +48,7 @@ enum Command {
     Merge(commands::merge::Args),
     Diff(commands::diff::Args),
     Hash(commands::hash::Args),
+    Verify(commands::verify::Args),
     ConvertEndian(commands::endian::Args),
     Demo(commands::demo::Args),
 }
@@ -54,8 +57,10 @@ fn main() -> ExitCode {
     // Wrong usage ends in clap with exit code 2.
     let result = match Cli::parse().command {
         Command::Convert(args) => commands::convert::run(&args),
+        Command::Export(args) => commands::export::run(&args),
         Command::Quantize(args) => commands::quantize::run(&args),
         Command::Imatrix(args) => commands::imatrix::run(&args),
+        Command::Lora(args) => commands::lora::run(&args),
         Command::Recipe(args) => commands::recipe::run(&args),
         Command::Inspect(args) => commands::inspect::run(&args),
         Command::Check(args) => commands::check::run(&args),
@@ -65,6 +70,7 @@ fn main() -> ExitCode {
         Command::Merge(args) => commands::merge::run(&args),
         Command::Diff(args) => commands::diff::run(&args),
         Command::Hash(args) => commands::hash::run(&args),
+        Command::Verify(args) => commands::verify::run(&args),
         Command::ConvertEndian(args) => commands::endian::run(&args),
         Command::Demo(args) => commands::demo::run(&args),
     };

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use gguf_quant::imatrix::{Entry, Imatrix};
-use support::{Dir, fails, json, succeeds};
+use support::{Dir, MODEL, fails, json, succeeds};
 
 fn read(path: &str) -> Vec<u8> {
     std::fs::read(path).unwrap()
@@ -132,6 +132,13 @@ fn what_an_imatrix_does_not_cover_is_listed_before_anything_is_written() {
         assert_eq!(value("dataset"), "a.txt");
         assert_eq!((value("entries_count"), value("chunks_count")), (7.into(), 1.into()));
     }
+    // The same in one pass from the checkpoint, whose weights are F16.
+    let direct = dir.path("direct.gguf");
+    let types = ["--imatrix", &matrix, "--imatrix-missing=uniform", "--tensor-type", "attn_q=q8_0"];
+    let to_it = [&types[..], &["-o", &direct, "--outtype", "q2_k"]].concat();
+    succeeds(&[&["convert", MODEL], &to_it[..]].concat());
+    succeeds(&[&["quantize"], &types[..], &[&f16, &out, "q2_k"]].concat());
+    succeeds(&["verify", &direct, "--source", &out]);
     let nothing = ["quantize", "--imatrix", &matrix, "--include-weights", "x", &f16, &out, "Q4_0"];
     fails(&nothing, 2, &["--include-weights"]);
     fails(&["quantize", "--imatrix", &f16, &f16, &out, "Q4_0"], 1, &["no importance matrix"]);
@@ -147,7 +154,16 @@ fn importance_matrices_are_added_and_converted() {
     succeeds(&["imatrix", "--in-file", &one, "-o", &dat]);
     let back = dir.path("back.gguf");
     succeeds(&["imatrix", "--in-file", &dat, "-o", &back, "--ctx-size", "3"]);
-    assert_eq!(read(&back), read(&one));
+    assert!(read(&back) == read(&one));
     assert!(succeeds(&["imatrix", "--in-file", &dat, "--show-statistics"]).contains("entropy"));
+    let recounted = succeeds(&["imatrix", "--in-file", &one, "--ctx-size", "1", "--json"]);
+    assert_eq!(json(&recounted)["chunks"], 3);
+    let other = dir.path("other.gguf");
+    let mut entries = Imatrix::open(Path::new(&one)).unwrap().entries;
+    entries.get_mut("blk.0.attn_q.weight").unwrap().sums.pop();
+    let narrower = Imatrix { chunk_size: Some(3), entries, ..Imatrix::default() };
+    narrower.write_gguf(Path::new(&other)).unwrap();
+    let both = ["imatrix", "--in-file", &one, "--in-file", &other, "-o", &two];
+    fails(&both, 2, &["other.gguf", "255 sums", "not of the same model"]);
     fails(&["imatrix", "--in-file", &one, "-o", &one], 2, &["is an input"]);
 }

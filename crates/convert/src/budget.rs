@@ -9,16 +9,14 @@
 
 use std::num::NonZeroUsize;
 use std::ops::ControlFlow;
-use std::sync::Mutex;
-use std::sync::atomic::{AtomicUsize, Ordering};
 
 use gguf::{Model, TensorType};
 use gguf_quant::recipe::{Category, Target};
 use gguf_quant::{Choice, allocate};
 
-use crate::Error;
 use crate::pipeline::{Item, Job};
 use crate::quantize::{self, Options, Quantization};
+use crate::{Error, parallel};
 
 /// How large the output may be.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -173,35 +171,15 @@ fn measure(
     threads: NonZeroUsize,
     progress: &(dyn Fn(u64) -> ControlFlow<()> + Sync),
 ) -> Result<Vec<Vec<f64>>, Error> {
-    type Losses = Result<Vec<f64>, Error>;
-    let next = AtomicUsize::new(0);
-    let results: Mutex<Vec<Option<Losses>>> = Mutex::new(items.iter().map(|_| None).collect());
-    std::thread::scope(|scope| {
-        for _ in 0..threads.get().min(items.len()) {
-            scope.spawn(|| {
-                loop {
-                    let i = next.fetch_add(1, Ordering::Relaxed);
-                    let (Some(item), Some(types)) = (items.get(i), candidates.get(i)) else {
-                        return;
-                    };
-                    let result = losses(item, types);
-                    let bytes = item.tensor.stored_type.byte_len(&item.tensor.shape).unwrap_or(0);
-                    let stop = progress(bytes).is_break();
-                    let result = if stop { Err(gguf::Error::Interrupted.into()) } else { result };
-                    let failed = result.is_err();
-                    // A poisoned lock means that a thread has panicked, which the scope passes on.
-                    let Ok(mut results) = results.lock() else { return };
-                    results[i] = Some(result);
-                    if failed {
-                        next.store(items.len(), Ordering::Relaxed);
-                    }
-                }
-            });
+    parallel::map(items.len(), threads, |i| {
+        let (item, types) = (&items[i], &candidates[i]);
+        let measured = losses(item, types)?;
+        let bytes = item.tensor.stored_type.byte_len(&item.tensor.shape).unwrap_or(0);
+        match progress(bytes) {
+            ControlFlow::Continue(()) => Ok(measured),
+            ControlFlow::Break(()) => Err(gguf::Error::Interrupted.into()),
         }
-    });
-    let results = results.into_inner().unwrap_or_default();
-    // Tensors are taken in order: those that nobody took come after one that failed.
-    results.into_iter().flatten().collect()
+    })
 }
 
 /// What each type loses in this tensor.

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 use crate::{Error, json};
 
@@ -16,8 +16,8 @@ pub struct Config {
 impl Config {
     /// Reads `config.json` in `dir`.
     ///
-    /// Fields of a nested `text_config` count as if they stood at the top, as they do for the
-    /// official converter.
+    /// Fields of a nested configuration of the text model (`text_config` or one of its other
+    /// names) count as if they stood at the top, as they do for the official converter.
     ///
     /// # Errors
     /// If it is missing, or is not a JSON object.
@@ -34,8 +34,8 @@ impl Config {
         let Some(fields) = root.as_object_mut() else {
             return Err(Error::input(&path, "is not a JSON object", "download the file again"));
         };
-        if let Some(Value::Object(text)) = fields.remove("text_config") {
-            fields.extend(text);
+        if let Some(text) = text_fields(fields) {
+            fields.extend(text.into_iter().filter(|(_, value)| !value.is_null()));
         }
         Ok(Self { path, root })
     }
@@ -55,11 +55,42 @@ impl Config {
     /// # Errors
     /// If there is none.
     pub fn class(&self) -> Result<&str, Error> {
-        self.root
-            .get("architectures")
-            .and_then(|names| names.get(0))
-            .and_then(Value::as_str)
-            .ok_or_else(|| self.missing("architectures", "the class of the model"))
+        let stated = self.root.get("architectures").and_then(|names| names.get(0)?.as_str());
+        // The authors of Mamba write configurations of their own.
+        let mamba = || match self.root.get("ssm_cfg")?["layer"].as_str() {
+            Some("Mamba2") => Some("Mamba2ForCausalLM"),
+            _ => Some("MambaForCausalLM"),
+        };
+        stated.or_else(mamba).ok_or_else(|| self.missing("architectures", "the class of the model"))
+    }
+
+    /// The object in a field as a configuration of its own; an empty one if there is none.
+    pub fn part(&self, name: &str) -> Self {
+        let part = self.root.get(name).filter(|part| part.is_object());
+        Self {
+            path: self.path.clone(),
+            root: part.cloned().unwrap_or_else(|| Value::Object(Default::default())),
+        }
+    }
+
+    /// Takes the model for one of another class.
+    pub(crate) fn set_class(&mut self, class: &str) {
+        self.set("architectures", vec![class]);
+    }
+
+    /// Sets a field.
+    pub(crate) fn set(&mut self, name: &str, value: impl Into<Value>) {
+        if let Some(fields) = self.root.as_object_mut() {
+            fields.insert(name.to_owned(), value.into());
+        }
+    }
+
+    /// Sets a field unless it is there and not null: what the class in `transformers` completes
+    /// the configuration with.
+    pub(crate) fn default(&mut self, name: &str, value: impl Into<Value>) {
+        if self.find(&[name]).is_none() {
+            self.set(name, value);
+        }
     }
 
     /// The first of these fields that is there and not null.
@@ -86,9 +117,41 @@ impl Config {
     /// # Errors
     /// If the field is of another type.
     pub fn f32(&self, names: &[&str]) -> Result<Option<f32>, Error> {
+        Ok(self.f64(names)?.map(|number| number as f32))
+    }
+
+    /// As [`Config::f32`], in the precision of the file.
+    ///
+    /// # Errors
+    /// If the field is of another type.
+    pub fn f64(&self, names: &[&str]) -> Result<Option<f64>, Error> {
         let Some((name, value)) = self.find(names) else { return Ok(None) };
-        let number = value.as_f64().map(|number| number as f32);
-        number.map(Some).ok_or_else(|| self.wrong(name, value, "a number"))
+        value.as_f64().map(Some).ok_or_else(|| self.wrong(name, value, "a number"))
+    }
+
+    /// A truth value, if it is there.
+    ///
+    /// # Errors
+    /// If the field is of another type.
+    pub fn bool(&self, name: &str) -> Result<Option<bool>, Error> {
+        let Some((name, value)) = self.find(&[name]) else { return Ok(None) };
+        value.as_bool().map(Some).ok_or_else(|| self.wrong(name, value, "true or false"))
+    }
+
+    /// As [`Config::f32`], for a field that must be there.
+    ///
+    /// # Errors
+    /// Also if it is missing.
+    pub fn require_f32(&self, names: &[&str], meaning: &str) -> Result<f32, Error> {
+        self.f32(names)?.ok_or_else(|| self.missing(names[0], meaning))
+    }
+
+    /// As [`Config::f64`], for a field that must be there.
+    ///
+    /// # Errors
+    /// Also if it is missing.
+    pub(crate) fn require_f64(&self, names: &[&str], meaning: &str) -> Result<f64, Error> {
+        self.f64(names)?.ok_or_else(|| self.missing(names[0], meaning))
     }
 
     /// As [`Config::u32`], for a field that must be there and not be zero.
@@ -121,7 +184,18 @@ impl Config {
     }
 }
 
-#[cfg(test)]
+/// The configuration of the text model inside that of a larger one.
+fn text_fields(fields: &mut Map<String, Value>) -> Option<Map<String, Value>> {
+    const NAMES: [&str; 4] = ["text_config", "llm_config", "lm_config", "language_config"];
+    if let Some(Value::Object(mut thinker)) = fields.remove("thinker_config") {
+        return text_fields(&mut thinker);
+    }
+    NAMES.iter().find_map(|name| match fields.remove(*name) {
+        Some(Value::Object(text)) => Some(text),
+        _ => None,
+    })
+}
+
 impl Config {
     /// A configuration that is in no file.
     pub(crate) fn of(root: Value) -> Self {

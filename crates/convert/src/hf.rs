@@ -7,14 +7,14 @@ use gguf::{Metadata, ModelName, ParameterCount, Shape, TensorType};
 use gguf_quant::recipe::{self, Mix, Target as Recipe, TensorDesc};
 
 use crate::config::Config;
-use crate::family::{self, Family, Made, Part, Target};
+use crate::family::{self, Family, Made, Part, Target, foreign};
 use crate::file_type::float_type;
 use crate::general::General;
-use crate::importance::{self, Missing};
+use crate::importance;
 use crate::pipeline::{Item, Job};
 use crate::source::{Checkpoint, Entry};
 use crate::tensor::{Content, Stored, Tensor};
-use crate::{Error, vocab};
+use crate::{Error, quantize, vocab};
 
 /// What a conversion can be asked for.
 #[derive(Clone, Debug, Default)]
@@ -28,6 +28,10 @@ pub struct Options {
     pub model_name: Option<String>,
     /// A JSON file with metadata that override those of the card.
     pub metadata: Option<PathBuf>,
+    /// What decides the types of quantized tensors, beside the mix, and keys to set.
+    pub quantization: quantize::Options,
+    /// Take the model for one of this class, or of this architecture, whatever it says itself.
+    pub like: Option<String>,
 }
 
 /// A conversion that is ready to run.
@@ -52,9 +56,12 @@ pub fn plan<'a>(
     checkpoint: &'a Checkpoint,
     options: &Options,
 ) -> Result<Conversion<'a>, Error> {
-    let config = Config::read(dir)?;
-    let family = find_family(&config)?;
-    let tensors = tensors(&config, family, checkpoint)?;
+    let mut config = Config::read(dir)?;
+    let family = find_family(&mut config, checkpoint, options)?;
+    family.complete(&mut config)?;
+    let mut notes = Vec::new();
+    let tensors = tensors(&config, family, checkpoint, &mut notes)?;
+    follow_embedding(&mut config, &tensors, &mut notes)?;
 
     let matrices = matrix_type(&tensors);
     let kept = if options.outtype.is_none() { kept_type(&tensors) } else { None };
@@ -73,6 +80,7 @@ pub fn plan<'a>(
     )?;
     let mut metadata = Metadata::new();
     metadata.set("general.architecture", family.architecture());
+    family.first_metadata(&config, &mut metadata)?;
     metadata.set("general.type", "model");
     general.write_to(&mut metadata);
     family.metadata(&config, file_type.number(), &mut metadata)?;
@@ -86,39 +94,86 @@ pub fn plan<'a>(
             vocab_size: config.u32(&["vocab_size"])?.map(u64::from),
         },
     )?;
-    let mut notes = checkpoint.notes.clone();
+    notes.extend(checkpoint.notes.iter().cloned());
     notes.extend(vocabulary.notes);
     for (key, value) in vocabulary.metadata.iter() {
-        metadata.push(key.to_owned(), value.clone());
+        // Some families state one of these among their hyper-parameters.
+        metadata.set(key.to_owned(), value.clone());
     }
 
     let file_name = ModelName::from_metadata(&metadata, Some(file_type.name())).to_string();
-    let (items, recipe_notes) = match options.outtype {
-        None => (as_stored(tensors, matrices), Vec::new()),
-        Some(target) => choose_types(tensors, &metadata, target, matrices)?,
-    };
-    notes.extend(recipe_notes);
-    let job = Job { metadata, items, check_finite: true };
+    let mut job = Job { metadata, items: Vec::new(), check_finite: true };
+    match options.outtype {
+        None => job.items = as_stored(tensors, matrices),
+        Some(target) => {
+            let quantization = &options.quantization;
+            notes.extend(choose_types(&mut job, tensors, target, matrices, quantization)?);
+        }
+    }
+    quantize::set_overrides(&mut job.metadata, &options.quantization);
     check_architecture(&config, &job)?;
     Ok(Conversion { job, file_name, notes })
 }
 
 /// The version of the block formats, `GGML_QNT_VERSION`.
-const QUANTIZATION_VERSION: u32 = 2;
+pub(crate) const QUANTIZATION_VERSION: u32 = 2;
 
-fn find_family(config: &Config) -> Result<&'static dyn Family, Error> {
+/// The family of the model; afterwards the configuration states a class of it.
+pub(crate) fn find_family(
+    config: &mut Config,
+    checkpoint: &Checkpoint,
+    options: &Options,
+) -> Result<&'static dyn Family, Error> {
+    if let Some(like) = &options.like {
+        let class = family::class_like(like).ok_or_else(|| Error::Request {
+            what: format!("`{like}` is no known class or architecture"),
+            help: format!("known classes are {}", family::classes().join(", ")),
+        })?;
+        config.set_class(class);
+    }
     let class = config.class()?;
     family::find(class).ok_or_else(|| {
-        let help = format!("known classes are {}", family::classes().join(", "));
+        let names = checkpoint.entries.iter().map(|entry| entry.name.as_str());
+        let help = match &family::classes_with_tensors(config, names)[..] {
+            [] => format!("known classes are {}", family::classes().join(", ")),
+            alike => format!(
+                "its tensors have the names of {0}; if it computes the same, convert with \
+                 `--like {1}`",
+                alike.join(", "),
+                alike[0]
+            ),
+        };
         Error::input(config.path(), format!("the class `{class}` is not known"), help)
     })
 }
 
+/// The rows of the embedding are what a vocabulary can have: a configuration that says otherwise
+/// is corrected.
+fn follow_embedding(
+    config: &mut Config,
+    tensors: &[Tensor],
+    notes: &mut Vec<String>,
+) -> Result<(), Error> {
+    let embedding = tensors.iter().find(|tensor| tensor.name == "token_embd.weight");
+    let Some(rows) = embedding.and_then(|tensor| tensor.shape.get(1).copied()) else {
+        return Ok(());
+    };
+    if let Some(stated) = config.u32(&["vocab_size"])?.filter(|&size| u64::from(size) != rows) {
+        notes.push(format!(
+            "config.json states a vocabulary of {stated}, the embedding has {rows} rows, which \
+             are kept"
+        ));
+        config.set("vocab_size", rows);
+    }
+    Ok(())
+}
+
 /// The tensors of the output, in the order in which the checkpoint completes them.
-fn tensors<'a>(
+pub(crate) fn tensors<'a>(
     config: &Config,
     family: &dyn Family,
     checkpoint: &'a Checkpoint,
+    notes: &mut Vec<String>,
 ) -> Result<Vec<Tensor<'a>>, Error> {
     let mut tensors: Vec<_> = family
         .computed(config)?
@@ -132,31 +187,38 @@ fn tensors<'a>(
         .collect();
     // Name of a whole to its parts so far.
     let mut partial: BTreeMap<String, Vec<Option<Tensor>>> = BTreeMap::new();
+    let mut unknown = Vec::new();
+    let mut other_modalities = 0;
     for entry in &checkpoint.entries {
-        let made = match family.tensor(config, &entry.name)? {
-            Target::Dropped => continue,
-            Target::Unknown => {
-                let what = format!(
-                    "tensor `{}` belongs to no {} model",
-                    entry.name,
-                    family.architecture()
-                );
-                let help = "check that the weights go with `config.json`";
-                return Err(Error::input(&checkpoint.path_of(entry), what, help));
-            }
+        let name = foreign::text_name(&entry.name);
+        let made = match family.tensor(config, &name)? {
             Target::Made(made) => made,
+            Target::Shared(name) if tensors.iter().any(|tensor| tensor.name == name) => continue,
+            Target::Shared(name) => vec![Made { name: name.to_owned(), steps: vec![], part: None }],
+            Target::Dropped => continue,
+            Target::DroppedIfZero => {
+                require_zeros(checkpoint, entry)?;
+                continue;
+            }
+            Target::Unknown if foreign::is_buffer(&name) => continue,
+            Target::Unknown if foreign::is_other_modality(&entry.name) => {
+                other_modalities += 1;
+                continue;
+            }
+            Target::Unknown => {
+                unknown.push(entry);
+                continue;
+            }
         };
         for Made { name, steps, part } in made {
             let fault = |what: String| {
                 let what = format!("tensor `{}` {what}", entry.name);
                 Error::input(&checkpoint.path_of(entry), what, CONFIG_OF_ANOTHER)
             };
-            let stored = Tensor::stored(
-                &*name,
-                shape(checkpoint, entry)?,
-                entry.tensor_type,
-                stored(checkpoint, entry),
-            );
+            if INTEGERS.contains(&entry.tensor_type) {
+                return Err(fault(format!("is stored as {}, as no weight is", entry.tensor_type)));
+            }
+            let stored = Tensor { name: name.clone(), ..whole(checkpoint, entry)? };
             let tensor = steps.into_iter().try_fold(stored, Tensor::changed).map_err(fault)?;
             let Some(Part { index, count }) = part else {
                 tensors.push(tensor);
@@ -173,6 +235,12 @@ fn tensors<'a>(
             }
         }
     }
+    refuse_unknown(&unknown, family, checkpoint)?;
+    if other_modalities > 0 {
+        notes.push(format!(
+            "left out {other_modalities} tensors that see or hear: this is the text model only"
+        ));
+    }
     if let Some((name, parts)) = partial.first_key_value() {
         let found = parts.iter().flatten().count();
         let what = format!("has {found} of the {} parts of `{name}`", parts.len());
@@ -181,14 +249,62 @@ fn tensors<'a>(
     Ok(tensors)
 }
 
+/// How masks and tables are stored, but no weights.
+const INTEGERS: [TensorType; 4] =
+    [TensorType::I8, TensorType::I16, TensorType::I32, TensorType::I64];
+
+/// Tensors that the family has no place for end the conversion: they are named, up to a screenful.
+fn refuse_unknown(
+    unknown: &[&Entry],
+    family: &dyn Family,
+    checkpoint: &Checkpoint,
+) -> Result<(), Error> {
+    const LISTED: usize = 20;
+    let [first, others @ ..] = unknown else { return Ok(()) };
+    let mut what = format!("tensor `{}` belongs to no {} model", first.name, family.architecture());
+    if !others.is_empty() {
+        let names: Vec<_> = others.iter().take(LISTED).map(|other| &*other.name).collect();
+        what += &format!(", and {} more do not: {}", others.len(), names.join(", "));
+        if others.len() > LISTED {
+            what += ", ...";
+        }
+    }
+    let help = "check that the weights go with `config.json`";
+    Err(Error::input(&checkpoint.path_of(first), what, help))
+}
+
+/// A tensor that programs have no place for can only be left out if it does nothing.
+fn require_zeros(checkpoint: &Checkpoint, entry: &Entry) -> Result<(), Error> {
+    let tensor = whole(checkpoint, entry)?;
+    let mut bytes = Vec::new();
+    for row in 0..tensor.rows() {
+        tensor.read_rows(row, 1, &mut bytes)?;
+        // Zero has no bits, or the sign alone.
+        let size = tensor.bytes_of(1).max(1) as usize;
+        let is_zero = |x: &[u8]| {
+            x.split_last()
+                .is_some_and(|(top, rest)| top & 0x7F == 0 && rest.iter().all(|&byte| byte == 0))
+        };
+        if !bytes.chunks_exact(size).all(is_zero) {
+            let what =
+                format!("tensor `{}` is not zero, and programs have no place for it", entry.name);
+            let help = "the model cannot be converted without a loss";
+            return Err(Error::input(&checkpoint.path_of(entry), what, help));
+        }
+    }
+    Ok(())
+}
+
 const CONFIG_OF_ANOTHER: &str = "check that the weights are complete and go with `config.json`";
 
 fn vector(len: u64) -> Shape {
     Shape::new(&[len]).unwrap_or_else(|| unreachable!("one dimension is no more than four"))
 }
 
-fn stored<'a>(checkpoint: &'a Checkpoint, entry: &Entry) -> Stored<'a> {
-    Stored { source: &*checkpoint.files[entry.file].source, offset: entry.offset }
+/// A tensor of the checkpoint as it is, under its foreign name.
+pub(crate) fn whole<'a>(checkpoint: &'a Checkpoint, entry: &Entry) -> Result<Tensor<'a>, Error> {
+    let stored = Stored { source: &*checkpoint.files[entry.file].source, offset: entry.offset };
+    Ok(Tensor::stored(&*entry.name, shape(checkpoint, entry)?, entry.tensor_type, stored))
 }
 
 /// Our order of dimensions is the reverse of the checkpoint's.
@@ -248,13 +364,15 @@ fn as_stored<'a>(tensors: Vec<Tensor<'a>>, matrices: TensorType) -> Vec<Item<'a>
     tensors.into_iter().map(item).collect()
 }
 
-/// The type of every tensor: first as floats, then as the recipe wants it.
+/// Gives every tensor its type: first as floats, then as the recipe wants it. Returns what the user
+/// should know.
 fn choose_types<'a>(
+    job: &mut Job<'a>,
     tensors: Vec<Tensor<'a>>,
-    metadata: &Metadata,
     target: Recipe,
     matrices: TensorType,
-) -> Result<(Vec<Item<'a>>, Vec<String>), Error> {
+    options: &quantize::Options,
+) -> Result<Vec<String>, Error> {
     let plain = match target {
         Recipe::Mix(Mix::F32) | Recipe::Type(TensorType::F32) => Some(TensorType::F32),
         Recipe::Mix(Mix::F16) | Recipe::Type(TensorType::F16) => Some(TensorType::F16),
@@ -263,24 +381,30 @@ fn choose_types<'a>(
     };
     let float =
         |tensor: &Tensor| float_type(&tensor.name, &tensor.shape, plain.unwrap_or(matrices));
+    let types: Vec<_> = tensors.iter().map(float).collect();
+    job.items =
+        tensors.into_iter().zip(&types).map(|(tensor, ty)| Item::new(tensor, *ty)).collect();
     if plain.is_some() {
-        let items = tensors.into_iter().map(|tensor| {
-            let target = float(&tensor);
-            Item::new(tensor, target)
-        });
-        return Ok((items.collect(), Vec::new()));
+        return Ok(Vec::new());
     }
-    let descriptions: Vec<_> = tensors
+    if let Some(importance) = &options.importance {
+        importance.assign(job)?;
+    }
+    let descriptions: Vec<_> = job
+        .items
         .iter()
-        .map(|tensor| TensorDesc { name: &tensor.name, shape: &tensor.shape, ty: float(tensor) })
+        .map(|item| TensorDesc {
+            name: &item.tensor.name,
+            shape: &item.tensor.shape,
+            ty: item.target,
+        })
         .collect();
-    let (decisions, mut notes) =
-        crate::quantize::decide(&descriptions, metadata, target, &recipe::Options::default())?;
-    let item = |tensor: Tensor<'a>| {
-        let stored = tensor.stored_type;
-        Item::new(tensor, stored)
-    };
-    let mut items: Vec<_> = tensors.into_iter().map(item).collect();
-    notes.extend(importance::cover(&mut items, &decisions, Missing::Error)?);
-    Ok((items, notes))
+    let recipe =
+        recipe::Options { has_imatrix: options.importance.is_some(), ..options.recipe.clone() };
+    let (decisions, mut notes) = quantize::decide(&descriptions, &job.metadata, target, &recipe)?;
+    notes.extend(importance::cover(&mut job.items, &decisions, options.missing)?);
+    if options.importance.is_some() {
+        notes.extend(importance::uncovered(&job.items));
+    }
+    Ok(notes)
 }

@@ -100,7 +100,7 @@ pub(crate) fn finish(
     Ok(uncovered.into_iter().collect())
 }
 
-fn set_overrides(metadata: &mut Metadata, options: &Options) {
+pub(crate) fn set_overrides(metadata: &mut Metadata, options: &Options) {
     for (key, value) in &options.overrides {
         metadata.set(key.clone(), overriding(metadata.get(key), value.clone()));
     }

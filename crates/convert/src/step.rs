@@ -27,6 +27,18 @@ pub enum Step {
         /// Rows of each kind in a group.
         kinds: [u64; 3],
     },
+    /// What undoes [`Step::InterleaveHalves`]: within each head the even rows, then the odd ones.
+    SeparatePairs {
+        /// Heads: the rows are divided evenly among them.
+        heads: u64,
+    },
+    /// What undoes [`Step::Regroup`].
+    Ungroup {
+        /// Groups: the rows are divided evenly among them.
+        groups: u64,
+        /// Rows of each kind in a group.
+        kinds: [u64; 3],
+    },
     /// Of each group of rows only some: one kind of those that [`Step::Regroup`] sorts.
     Pick {
         /// Groups: the rows are divided evenly among them.
@@ -53,14 +65,21 @@ pub enum Function {
     MinusExp,
     /// `x * c`.
     Times(f32),
+    /// `x - 1`, which undoes [`Function::PlusOne`].
+    MinusOne,
+    /// `ln(-x)`, which undoes [`Function::MinusExp`] to within rounding.
+    LnOfMinus,
 }
 
 impl Function {
     fn of(self, x: f32) -> f32 {
         match self {
             Self::PlusOne => x + 1.0,
-            Self::MinusExp => -x.exp(),
+            // In double precision, as that of single precision differs from machine to machine.
+            Self::MinusExp => -(f64::from(x).exp() as f32),
             Self::Times(c) => x * c,
+            Self::MinusOne => x - 1.0,
+            Self::LnOfMinus => (-x).ln(),
         }
     }
 }
@@ -91,16 +110,32 @@ impl<'a> Tensor<'a> {
 }
 
 impl Step {
+    /// The step that undoes this one; `None` where it loses something, or has lost a shape.
+    pub fn inverse(self) -> Option<Self> {
+        Some(match self {
+            Self::InterleaveHalves { heads } => Self::SeparatePairs { heads },
+            Self::SeparatePairs { heads } => Self::InterleaveHalves { heads },
+            Self::Regroup { groups, kinds } => Self::Ungroup { groups, kinds },
+            Self::Ungroup { groups, kinds } => Self::Regroup { groups, kinds },
+            Self::Transpose => Self::Transpose,
+            Self::Map(Function::PlusOne) => Self::Map(Function::MinusOne),
+            Self::Map(Function::MinusOne) => Self::Map(Function::PlusOne),
+            Self::Map(Function::MinusExp) => Self::Map(Function::LnOfMinus),
+            Self::Map(Function::Times(c)) if c.is_normal() => Self::Map(Function::Times(1.0 / c)),
+            _ => return None,
+        })
+    }
+
     /// The shape after this step.
     fn shape_of(self, from: &Tensor) -> Result<Shape, String> {
         let shape = from.shape;
         let (rows, _) = from.units();
         match self {
-            Self::InterleaveHalves { heads } => {
+            Self::InterleaveHalves { heads } | Self::SeparatePairs { heads } => {
                 divides(rows, heads, 2, "halves of heads")?;
                 Ok(shape)
             }
-            Self::Regroup { groups, kinds } => {
+            Self::Regroup { groups, kinds } | Self::Ungroup { groups, kinds } => {
                 let group = divides(rows, groups, 1, "groups")?;
                 if kinds.iter().sum::<u64>() != group {
                     return Err(format!("has groups of {group} rows, not of {kinds:?}"));
@@ -160,6 +195,23 @@ impl Step {
                 let group = within_kinds / kinds[kind];
                 group * (rows_before / groups) + start + within_kinds % kinds[kind]
             }
+            Self::SeparatePairs { heads } => {
+                let per_head = rows_before / heads;
+                let (head, within) = (row / per_head, row % per_head);
+                let half = per_head / 2;
+                head * per_head + (within % half) * 2 + within / half
+            }
+            Self::Ungroup { groups, kinds } => {
+                let size = rows_before / groups;
+                let (group, mut within) = (row / size, row % size);
+                let (mut start, mut kind) = (0, 0);
+                while kind < 2 && within >= kinds[kind] {
+                    within -= kinds[kind];
+                    start += groups * kinds[kind];
+                    kind += 1;
+                }
+                start + group * kinds[kind] + within
+            }
             Self::Pick { groups, start, len } => {
                 row / len * (rows_before / groups) + start + row % len
             }
@@ -176,9 +228,11 @@ impl Step {
         offset: u64,
     ) -> Result<(), gguf::Error> {
         match self {
-            Self::InterleaveHalves { .. } | Self::Regroup { .. } | Self::Pick { .. } => {
-                self.read_moved(from, buffer, offset)
-            }
+            Self::InterleaveHalves { .. }
+            | Self::SeparatePairs { .. }
+            | Self::Regroup { .. }
+            | Self::Ungroup { .. }
+            | Self::Pick { .. } => self.read_moved(from, buffer, offset),
             Self::Transpose => read_transposed(from, to, buffer, offset),
             Self::Reshape(_) => from.read_at(buffer, offset),
             Self::Map(function) => read_mapped(function, from, buffer, offset),
@@ -334,6 +388,24 @@ mod tests {
         assert_eq!(changed(&[1, 4, 2], step), Ok((vec![1, 1, 2], vec![2, 6])));
         let beyond = Step::Pick { groups: 2, start: 3, len: 2 };
         assert!(changed(&[8], beyond).unwrap_err().contains("no 2 from 3 on"));
+    }
+
+    #[test]
+    fn steps_are_undone() {
+        let file = (0..48).collect();
+        for step in [
+            Step::InterleaveHalves { heads: 2 },
+            Step::Regroup { groups: 2, kinds: [2, 4, 6] },
+            Step::Transpose,
+        ] {
+            let undone = step.inverse().unwrap();
+            assert_eq!(undone.inverse(), Some(step));
+            let there_and_back = tensor(&[2, 24], &file)
+                .changed(step)
+                .and_then(|tensor| tensor.changed(undone))
+                .unwrap();
+            assert_eq!(read(&there_and_back), file, "{step:?}");
+        }
     }
 
     #[test]

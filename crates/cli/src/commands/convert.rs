@@ -1,19 +1,22 @@
-//! `gguf convert`: a checkpoint, or a lone file of weights, to a GGUF.
+//! `gguf convert`: a checkpoint, a model from before GGUF, or a lone file of weights, to a GGUF.
 
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use gguf::edit::reserve;
 use gguf_convert::hf::Conversion;
+use gguf_convert::lora::peft;
 use gguf_convert::source::Checkpoint;
-use gguf_convert::{bare, hf};
+use gguf_convert::{bare, hf, provenance};
 
 use crate::checkpoint::Opened;
+use crate::commands::{self, legacy, quantize::types};
 use crate::failure::Failure;
+use crate::listing;
 use crate::target::{self, Outtype};
-use crate::{commands, listing};
 
-/// Convert a Hugging Face checkpoint to a GGUF of any type, in one pass.
+/// Convert a Hugging Face checkpoint, or a GGML, GGMF or GGJT file, to a GGUF of any type, in one
+/// pass.
 #[derive(clap::Args)]
 #[command(
     after_help = "Examples:\n  gguf convert Llama-3.2-1B -o llama.gguf --outtype q4_k_m\n  \
@@ -25,45 +28,65 @@ use crate::{commands, listing};
     )
 )]
 pub struct Args {
-    /// Directory with config.json, tokenizer and weights (safetensors or PyTorch); or, with
-    /// --architecture, one file of weights; or hf:org/repo[@revision], which is not downloaded.
+    /// Directory with config.json, tokenizer and weights (safetensors or PyTorch), or with an
+    /// adapter (LoRA); or a GGML, GGMF or GGJT file; or, with --architecture, one file of weights;
+    /// or hf:org/repo[@revision], which is not downloaded.
     #[arg(value_name = "SOURCE")]
-    source: String,
-    /// What the lone file of weights is for; names, shapes and types stay as they are.
-    #[arg(long, value_name = "NAME", conflicts_with_all = ["pre", "metadata"])]
-    architecture: Option<String>,
+    pub(super) source: String,
+    /// Of a lone file of weights what it is for: names, shapes and types stay as they are. Of a
+    /// file from before GGUF the program it is of, instead of recognising it: llama, gpt2,
+    /// starcoder, gptj, gptneox, dolly-v2, mpt, replit, bloom, falcon or whisper.
+    #[arg(long, value_name = "NAME")]
+    pub(super) architecture: Option<String>,
     /// File to write; without it, a name by the naming convention, in the source directory, or
     /// here if the source is not on this machine.
     #[arg(short, long, visible_alias = "outfile", value_name = "FILE")]
-    output: Option<PathBuf>,
+    pub(super) output: Option<PathBuf>,
     /// Type of the output: a mix such as q4_k_m, a float type, or auto for what the checkpoint
     /// has, in 16 bits where GGUF cannot hold it as it is (--help lists all).
     #[arg(long, default_value = "auto", value_name = "TYPE")]
-    outtype: Outtype,
+    pub(super) outtype: Outtype,
+    #[command(flatten)]
+    pub(super) types: types::Args,
     /// Name of the pre-tokenizer, instead of recognising it from tokenizer.json.
     #[arg(long, value_name = "NAME")]
-    pre: Option<String>,
+    pub(super) pre: Option<String>,
     /// Name of the model, instead of the one from model card or directory.
     #[arg(long, value_name = "NAME")]
-    model_name: Option<String>,
+    pub(super) model_name: Option<String>,
+    /// For an adapter: directory of the model that it is for, instead of the one it names.
+    #[arg(long, value_name = "DIR")]
+    base: Option<PathBuf>,
     /// JSON file with general metadata that override those found.
     #[arg(long, value_name = "FILE")]
     metadata: Option<PathBuf>,
+    /// Write into the file what it was made from, by which version, with which settings.
+    #[arg(long)]
+    provenance: bool,
+    /// Take a model of an unknown class for one of this class or architecture, such as
+    /// LlamaForCausalLM or llama.
+    #[arg(long, value_name = "FAMILY")]
+    like: Option<String>,
     /// Room for later edits of the header, so that they take an instant: N(K|M|G).
     #[arg(long, value_name = "SIZE", default_value = "0", value_parser = listing::parse_reserve)]
-    reserve: u64,
+    pub(super) reserve: u64,
     /// Show the plan and write nothing.
     #[arg(long)]
-    dry_run: bool,
+    pub(super) dry_run: bool,
     /// With --dry-run, the plan as JSON.
     #[arg(long, requires = "dry_run")]
-    json: bool,
+    pub(super) json: bool,
+    #[command(flatten)]
+    pub(super) legacy: legacy::Flags,
 }
 
 pub fn run(args: &Args) -> Result<(), Failure> {
+    let path = Path::new(&args.source);
+    if path.is_file() && gguf_convert::legacy::is_legacy(path)? {
+        return legacy::run(args);
+    }
     match &args.architecture {
         Some(architecture) => {
-            let path = Path::new(&args.source);
             let checkpoint = Checkpoint::open_file(path)?;
             let stem = path.file_stem().map(|stem| stem.to_string_lossy().into_owned());
             let options = bare::Options {
@@ -74,21 +97,61 @@ pub fn run(args: &Args) -> Result<(), Failure> {
             let beside = path.parent().unwrap_or(path);
             finish(args, bare::plan(&checkpoint, &options)?, beside)
         }
-        None if Path::new(&args.source).is_file() => Err(Failure::Usage(format!(
+        None if path.is_file() => Err(Failure::Usage(format!(
             "{} is a file; name its directory, or say what it is for with --architecture",
             args.source
         ))),
+        None if path.join(peft::CONFIG).is_file() => adapter(args),
+        None if args.base.is_some() => Err(Failure::Usage(format!(
+            "--base is for adapters, and {} holds no {}",
+            args.source,
+            peft::CONFIG
+        ))),
         None => {
             let opened = Opened::open(&args.source)?;
-            let options = hf::Options {
-                outtype: args.outtype.target(),
-                pre: args.pre.clone(),
-                model_name: args.model_name.clone(),
-                metadata: args.metadata.clone(),
-            };
-            let conversion = hf::plan(&opened.dir, &opened.checkpoint, &options)?;
+            let options = args.options()?;
+            let mut conversion = hf::plan(&opened.dir, &opened.checkpoint, &options)?;
+            if args.provenance {
+                let metadata = &mut conversion.job.metadata;
+                provenance::write(metadata, &opened.dir, &opened.checkpoint, &args.settings())?;
+            }
             finish(args, conversion, opened.output_dir())
         }
+    }
+}
+
+/// Converts a low-rank adapter.
+fn adapter(args: &Args) -> Result<(), Failure> {
+    let dir = Path::new(&args.source);
+    let checkpoint = Checkpoint::open_file(&peft::weights(dir))?;
+    let base = peft::base_dir(dir, args.base.as_deref())?;
+    // Adapters are often converted beside a configuration alone.
+    let weights = Checkpoint::open(&base).ok();
+    let options = args.options()?;
+    finish(args, peft::plan(dir, &checkpoint, &base, weights.as_ref(), &options)?, dir)
+}
+
+impl Args {
+    fn options(&self) -> Result<hf::Options, Failure> {
+        Ok(hf::Options {
+            outtype: self.outtype.target(),
+            pre: self.pre.clone(),
+            model_name: self.model_name.clone(),
+            metadata: self.metadata.clone(),
+            quantization: self.types.options()?,
+            like: self.like.clone(),
+        })
+    }
+
+    /// What was asked for and decides the content of the output.
+    fn settings(&self) -> String {
+        let outtype = self.outtype.target().map_or("auto".to_owned(), |target| target.to_string());
+        let texts =
+            [("--pre", &self.pre), ("--model-name", &self.model_name), ("--like", &self.like)];
+        let texts = texts.into_iter().filter_map(|(flag, text)| Some((flag, text.as_ref()?)));
+        texts.fold(format!("--outtype {outtype}"), |all, (flag, text)| {
+            format!("{all} {flag} {text}")
+        })
     }
 }
 

@@ -23,8 +23,8 @@ pub struct Args {
     /// The form to write: by default that of the name's ending.
     #[arg(long, value_enum, requires = "output_file")]
     output_format: Option<Form>,
-    /// Tokens per chunk, for what files in the legacy form do not say; by default that of the first
-    /// GGUF, or 512.
+    /// Tokens per chunk, which files in the legacy form do not say; by default that of the first
+    /// GGUF, or 512. Chunks are counted anew by it.
     #[arg(short, long, value_name = "N")]
     ctx_size: Option<std::num::NonZeroU32>,
     /// Show figures per weight matrix.
@@ -47,8 +47,13 @@ pub fn run(args: &Args) -> Result<(), Failure> {
     let known = read.iter().find_map(|one| one.chunk_size);
     let chunk_size = args.ctx_size.map(Into::into).or(known).unwrap_or(512);
     let mut whole = read.remove(0);
-    for other in &read {
-        whole.merge(other, chunk_size)?;
+    if args.ctx_size.is_some() {
+        whole = whole.in_tokens(chunk_size);
+    }
+    for (other, path) in read.iter().zip(&args.in_file[1..]) {
+        whole
+            .merge(other, chunk_size)
+            .map_err(|error| Failure::Usage(format!("{}: {error}", path.display())))?;
     }
     if let Some(path) = &args.output_file {
         if args.in_file.contains(path) {
@@ -58,7 +63,7 @@ pub fn run(args: &Args) -> Result<(), Failure> {
             )));
         }
         match args.output_format.unwrap_or(of_name(path)) {
-            Form::Gguf => whole.in_tokens(chunk_size).write_gguf(path)?,
+            Form::Gguf => whole.write_gguf(path)?,
             Form::Dat => whole.write_legacy(path)?,
         }
         eprintln!("wrote {}", path.display());

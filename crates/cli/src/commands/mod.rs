@@ -6,14 +6,18 @@ pub mod demo;
 pub mod diff;
 pub mod edit;
 pub mod endian;
+pub mod export;
 pub mod hash;
 pub mod imatrix;
 pub mod inspect;
+pub mod legacy;
+pub mod lora;
 pub mod merge;
 pub mod name;
 pub mod quantize;
 pub mod recipe;
 pub mod split;
+pub mod verify;
 
 use std::num::NonZeroUsize;
 use std::path::Path;

@@ -3,8 +3,10 @@
 use gguf::Metadata;
 use serde_json::Value;
 
+use super::Target;
 use crate::Error;
 use crate::config::Config;
+use crate::step::Step;
 
 /// The keys of one architecture.
 pub(super) struct Keys<'m> {
@@ -22,19 +24,20 @@ impl<'m> Keys<'m> {
         self.metadata.set(format!("{}.{key}", self.architecture), value);
     }
 
-    fn set_u32(&mut self, key: &str, value: Option<u32>) {
+    pub(super) fn set_u32(&mut self, key: &str, value: Option<u32>) {
         if let Some(value) = value {
             self.set(key, value);
         }
     }
 
-    fn set_f32(&mut self, key: &str, value: Option<f32>) {
+    pub(super) fn set_f32(&mut self, key: &str, value: Option<f32>) {
         if let Some(value) = value {
             self.set(key, value);
         }
     }
 
-    /// The parameters of a decoder, up to and including the file type.
+    /// The parameters of a decoder with RMS norms, up to and including the file type, for classes
+    /// whose configuration `transformers` completes: with a base frequency and key and value heads.
     ///
     /// `head_dim` is the width of a head where the family states it.
     pub(super) fn decoder(
@@ -43,38 +46,82 @@ impl<'m> Keys<'m> {
         head_dim: Option<u32>,
         file_type: u32,
     ) -> Result<(), Error> {
-        let blocks = config.require_u32(BLOCK_COUNT, "the number of blocks")?;
-        let context = config.require_u32(CONTEXT_LENGTH, "the longest context, in tokens")?;
-        let width = config.require_u32(EMBEDDING_LENGTH, "the width of the model")?;
-        let feed_forward = config.require_u32(&["intermediate_size"], "the feed-forward width")?;
+        if config.find(RMS_EPSILON).is_none() {
+            return Err(Error::input(
+                config.path(),
+                "has no field `rms_norm_eps` (what the norms add before they divide)",
+                "add the field or take the file from the model's repository",
+            ));
+        }
+        let rope = Rope::of(config)?;
+        let base = rope.base.unwrap_or(DEFAULT_BASE);
+        self.common(config, Some(head_count_kv(config)?), &rope, Some(base), head_dim, file_type)
+    }
+
+    /// The same, of what the configuration states, whatever the norms.
+    pub(super) fn stated(&mut self, config: &Config, file_type: u32) -> Result<(), Error> {
+        let rope = Rope::of(config)?;
+        let head_count_kv = config.u32(HEAD_COUNT_KV)?;
+        let head_dim = stated_head_dim(config)?;
+        self.common(config, head_count_kv, &rope, rope.base, head_dim, file_type)
+    }
+
+    fn common(
+        &mut self,
+        config: &Config,
+        head_count_kv: Option<u32>,
+        rope: &Rope,
+        rope_base: Option<f32>,
+        head_dim: Option<u32>,
+        file_type: u32,
+    ) -> Result<(), Error> {
+        let blocks = block_count(config)?;
+        let context = context_length(config)?;
+        let width = width(config)?;
+        let feed_forward = config.require_u32(FEED_FORWARD, "the feed-forward width")?;
         let heads = head_count(config)?;
         self.set("block_count", blocks);
         self.set("context_length", context);
         self.set("embedding_length", width);
         self.set("feed_forward_length", feed_forward);
         self.set("attention.head_count", heads);
-        self.set("attention.head_count_kv", head_count_kv(config)?);
-        self.rope(config)?;
-        let epsilon = config.f32(&["rms_norm_eps"])?;
-        let epsilon = epsilon.ok_or_else(|| {
-            Error::input(
-                config.path(),
-                "has no field `rms_norm_eps` (what the norms add before they divide)",
-                "add the field or take the file from the model's repository",
-            )
-        })?;
-        self.set("attention.layer_norm_rms_epsilon", epsilon);
-        self.set_u32("expert_count", config.u32(&["num_local_experts", "num_experts"])?);
+        self.set_u32("attention.head_count_kv", head_count_kv);
+        self.rope(config, rope)?;
+        self.set_f32("rope.freq_base", rope_base);
+        self.set_f32("rope.freq_base_swa", rope.window_base(config)?);
+        self.set_f32("attention.layer_norm_rms_epsilon", config.f32(RMS_EPSILON)?);
+        self.set_f32("attention.layer_norm_epsilon", config.f32(EPSILON)?);
+        self.set_u32("expert_count", config.u32(EXPERT_COUNT)?);
         self.set_u32("expert_used_count", config.u32(&["num_experts_per_tok"])?);
+        self.set_u32("expert_group_count", config.u32(&["n_group"])?);
+        self.set_u32("expert_group_used_count", config.u32(&["topk_group"])?);
+        self.set_u32("expert_gating_func", gating_function(config)?);
         self.set_u32("attention.key_length", head_dim);
         self.set_u32("attention.value_length", head_dim);
-        self.metadata.set("general.file_type", file_type);
+        self.file_type(file_type);
         Ok(())
     }
 
-    /// Rotary embedding: scaling, then base frequency.
-    fn rope(&mut self, config: &Config) -> Result<(), Error> {
-        let rope = Rope::of(config)?;
+    /// The number of the mix.
+    pub(super) fn file_type(&mut self, file_type: u32) {
+        self.metadata.set("general.file_type", file_type);
+    }
+
+    /// A key of the tokenizer that stands among those of the model.
+    pub(super) fn before_vocabulary(&mut self, key: &'static str, value: bool) {
+        self.metadata.set(key, value);
+    }
+
+    /// The base frequency, for families where programs take 10000 and the official converter
+    /// writes no key: then it is only written where it is another.
+    pub(super) fn unusual_rope_base(&mut self, config: &Config) -> Result<(), Error> {
+        let base = Rope::of(config)?.base.filter(|&base| base != DEFAULT_BASE);
+        self.set_f32("rope.freq_base", base);
+        Ok(())
+    }
+
+    /// How rotary embedding is scaled.
+    fn rope(&mut self, config: &Config, rope: &Rope) -> Result<(), Error> {
         let factor = rope.number("factor")?;
         match (rope.kind.as_deref(), factor) {
             (Some("linear"), Some(factor)) => {
@@ -107,14 +154,92 @@ impl<'m> Keys<'m> {
                 return Err(Error::input(config.path(), what, help));
             }
         }
-        self.set("rope.freq_base", rope.base);
         Ok(())
     }
 }
 
+/// The base frequency where nothing is said, as in `transformers`.
+const DEFAULT_BASE: f32 = 10000.0;
+
+const FEED_FORWARD: &[&str] =
+    &["prefix_dense_intermediate_size", "dense_intermediate_size", "intermediate_size", "n_inner"];
+const HEAD_COUNT_KV: &[&str] = &["num_key_value_heads", "n_kv_heads"];
+const RMS_EPSILON: &[&str] = &["rms_norm_eps", "norm_eps"];
+const EPSILON: &[&str] = &["layer_norm_eps", "layer_norm_epsilon", "norm_epsilon"];
+const EXPERT_COUNT: &[&str] = &["num_local_experts", "num_experts", "n_routed_experts"];
 const BLOCK_COUNT: &[&str] = &["num_hidden_layers", "n_layers", "n_layer", "num_layers"];
-const CONTEXT_LENGTH: &[&str] = &["max_position_embeddings", "n_ctx", "n_positions"];
-const EMBEDDING_LENGTH: &[&str] = &["hidden_size", "n_embd", "dim"];
+const CONTEXT_LENGTH: &[&str] =
+    &["max_position_embeddings", "n_ctx", "n_positions", "max_sequence_length", "model_max_length"];
+const EMBEDDING_LENGTH: &[&str] = &["hidden_size", "n_embd", "n_embed", "dim"];
+
+/// Blocks.
+pub(super) fn block_count(config: &Config) -> Result<u32, Error> {
+    config.require_u32(BLOCK_COUNT, "the number of blocks")
+}
+
+/// The longest context, in tokens.
+pub(super) fn context_length(config: &Config) -> Result<u32, Error> {
+    config.require_u32(CONTEXT_LENGTH, "the longest context, in tokens")
+}
+
+/// The width of the model.
+pub(super) fn width(config: &Config) -> Result<u32, Error> {
+    config.require_u32(EMBEDDING_LENGTH, "the width of the model")
+}
+
+/// The feed-forward width.
+pub(super) fn feed_forward(config: &Config) -> Result<u32, Error> {
+    config.require_u32(FEED_FORWARD, "the feed-forward width")
+}
+
+/// The width inside the feed-forward layer where it is four times the model's unless stated.
+pub(super) fn inner_width(config: &Config, width: u32) -> Result<u32, Error> {
+    Ok(config.u32(&["n_inner"])?.unwrap_or(width.saturating_mul(4)))
+}
+
+/// The epsilon of norms that take away the mean.
+pub(super) fn layer_norm_epsilon(config: &Config) -> Result<f32, Error> {
+    config.require_f32(EPSILON, "what the norms add before they divide")
+}
+
+/// Queries, keys and values that are stored head by head, sorted by kind.
+pub(super) fn sort_heads(config: &Config) -> Result<Step, Error> {
+    let head_dim = u64::from(head_dim(config)?);
+    Ok(Step::Regroup { groups: head_count(config)?.into(), kinds: [head_dim; 3] })
+}
+
+/// Fails if a field asks for what no program computes with this architecture.
+pub(super) fn expect(config: &Config, field: &str, expected: bool) -> Result<(), Error> {
+    match config.bool(field)? {
+        Some(stated) if stated != expected => {
+            let what = format!("`{field}` is {stated}, which no program computes");
+            let help = "this model cannot be converted; correct the field if it is wrong";
+            Err(Error::input(config.path(), what, help))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Experts.
+pub(super) fn expert_count(config: &Config) -> Result<u32, Error> {
+    config.require_u32(EXPERT_COUNT, "the number of experts")
+}
+
+/// How routers turn scores into weights: the number of the function in the format.
+fn gating_function(config: &Config) -> Result<Option<u32>, Error> {
+    const FIELDS: &[&str] = &["score_function", "scoring_func", "score_func"];
+    let Some((field, value)) = config.find(FIELDS) else { return Ok(None) };
+    match value.as_str() {
+        Some("softmax") => Ok(Some(1)),
+        Some("sigmoid") => Ok(Some(2)),
+        Some("sqrtsoftplus") => Ok(Some(4)),
+        _ => {
+            let what = format!("`{field}` of the router is {value}");
+            let help = "this cannot be converted; known are softmax, sigmoid, sqrtsoftplus";
+            Err(Error::input(config.path(), what, help))
+        }
+    }
+}
 
 /// Attention heads.
 pub(super) fn head_count(config: &Config) -> Result<u32, Error> {
@@ -123,10 +248,36 @@ pub(super) fn head_count(config: &Config) -> Result<u32, Error> {
 
 /// Key and value heads: as many as there are heads unless the configuration says otherwise.
 pub(super) fn head_count_kv(config: &Config) -> Result<u32, Error> {
-    match config.u32(&["num_key_value_heads", "n_kv_heads"])? {
+    match config.u32(HEAD_COUNT_KV)? {
         Some(0) | None => head_count(config),
         Some(count) => Ok(count),
     }
+}
+
+/// What `transformers` completes in most classes: as many key and value heads as heads, and the
+/// base frequency.
+pub(super) fn default_attention(config: &mut Config) -> Result<(), Error> {
+    config.default("num_key_value_heads", head_count_kv(config)?);
+    if Rope::of(config)?.base.is_none() {
+        config.set("rope_theta", DEFAULT_BASE);
+    }
+    Ok(())
+}
+
+/// A tensor under its name in the output, with the rows of queries and keys as in llama: its
+/// rotary embedding turns pairs of neighbours, while checkpoints are arranged for the form that
+/// turns the first half of a head against the second.
+pub(super) fn llama_order(config: &Config, name: Option<String>) -> Result<Target, Error> {
+    let Some(name) = name else { return Ok(Target::Unknown) };
+    let heads = if name.contains(".attn_q.") {
+        Some(head_count(config)?)
+    } else if name.contains(".attn_k.") {
+        Some(head_count_kv(config)?)
+    } else {
+        None
+    };
+    let step = heads.map(|heads| Step::InterleaveHalves { heads: heads.into() });
+    Ok(Target::one(name, Vec::from_iter(step)))
 }
 
 /// `head_dim` of the configuration.
@@ -139,43 +290,71 @@ pub(super) fn head_dim(config: &Config) -> Result<u32, Error> {
     if let Some(dim) = stated_head_dim(config)? {
         return Ok(dim);
     }
-    let width = config.require_u32(EMBEDDING_LENGTH, "the width of the model")?;
-    Ok(width / head_count(config)?)
+    Ok(width(config)? / head_count(config)?)
+}
+
+/// Dimensions of a head that rotate: a share of them, which is `default` where none is stated.
+pub(super) fn rotated_dims(config: &Config, head_dim: u32, default: f64) -> Result<u32, Error> {
+    Ok((rotated_share(config, default)? * f64::from(head_dim)) as u32)
+}
+
+/// The share of a head's dimensions that rotate.
+pub(super) fn rotated_share(config: &Config, default: f64) -> Result<f64, Error> {
+    const FIELDS: &[&str] = &["partial_rotary_factor", "rope_pct", "rope_percent", "rotary_pct"];
+    let nested = Rope::of(config)?.f64(FIELDS[0])?;
+    Ok(nested.or(config.f64(FIELDS)?).unwrap_or(default))
 }
 
 /// The rotary embedding of a configuration, in its old form (`rope_theta`, `rope_scaling`) or its
-/// new one (`rope_parameters`).
-struct Rope<'c> {
+/// new one (`rope_parameters`, where models with windows have one for each kind of layers).
+pub(super) struct Rope<'c> {
     config: &'c Config,
+    all: Option<&'c Value>,
+    /// Of the layers without a window.
     fields: Option<&'c Value>,
     /// `rope_type`, or its old name `type`.
     kind: Option<String>,
-    /// The base frequency; 10000 where nothing is said, as in `transformers`.
-    base: f32,
+    /// The base frequency.
+    pub(super) base: Option<f32>,
 }
 
 impl<'c> Rope<'c> {
-    fn of(config: &'c Config) -> Result<Self, Error> {
-        let fields = config.find(&["rope_parameters", "rope_scaling"]).map(|(_, fields)| fields);
+    pub(super) fn of(config: &'c Config) -> Result<Self, Error> {
+        let all = config.find(&["rope_parameters", "rope_scaling"]).map(|(_, fields)| fields);
+        let fields = all.map(|all| all.get("full_attention").unwrap_or(all));
         let kind = fields.and_then(|f| f.get("rope_type").or_else(|| f.get("type")));
         let kind = kind.and_then(Value::as_str).map(str::to_lowercase);
-        let mut rope = Self { config, fields, kind, base: 10000.0 };
+        let mut rope = Self { config, all, fields, kind, base: None };
         let base = rope.number("rope_theta")?;
-        rope.base = base.or(config.f32(&["rope_theta", "rotary_emb_base"])?).unwrap_or(rope.base);
+        rope.base = base.or(config.f32(&["rope_theta", "rotary_emb_base"])?);
         Ok(rope)
     }
 
-    fn number(&self, field: &str) -> Result<Option<f32>, Error> {
+    /// The base frequency of layers with a window, if it is stated.
+    fn window_base(&self, config: &Config) -> Result<Option<f32>, Error> {
+        const FIELDS: &[&str] = &["rope_local_base_freq", "local_rope_theta", "swa_rope_theta"];
+        let window = self.all.and_then(|all| all.get("sliding_attention"));
+        match window.and_then(|window| window.get("rope_theta")).and_then(Value::as_f64) {
+            Some(base) => Ok(Some(base as f32)),
+            None => config.f32(FIELDS),
+        }
+    }
+
+    pub(super) fn f64(&self, field: &str) -> Result<Option<f64>, Error> {
         match self.fields.and_then(|fields| fields.get(field)) {
             None | Some(Value::Null) => Ok(None),
-            Some(value) => value.as_f64().map(|number| Some(number as f32)).ok_or_else(|| {
+            Some(value) => value.as_f64().map(Some).ok_or_else(|| {
                 let what = format!("`{field}` of the rotary embedding is {value}");
                 Error::input(self.config.path(), what, "give a number")
             }),
         }
     }
 
-    fn require(&self, field: &str) -> Result<f32, Error> {
+    fn number(&self, field: &str) -> Result<Option<f32>, Error> {
+        Ok(self.f64(field)?.map(|number| number as f32))
+    }
+
+    pub(super) fn require(&self, field: &str) -> Result<f32, Error> {
         // Some configurations keep it at the top.
         let value = self.number(field)?.or(self.config.f32(&[field])?);
         value.ok_or_else(|| {
@@ -183,13 +362,55 @@ impl<'c> Rope<'c> {
             Error::input(self.config.path(), what, "add the field")
         })
     }
+
+    /// A factor for each of `count` frequencies, if the field is there.
+    fn factors(&self, field: &str, count: u32) -> Result<Option<Vec<f32>>, Error> {
+        let Some(value) = self.fields.and_then(|fields| fields.get(field)) else { return Ok(None) };
+        let list = value.as_array().filter(|list| list.len() == count as usize);
+        let factors = list.and_then(|list| {
+            list.iter().map(|factor| factor.as_f64().map(|factor| factor as f32)).collect()
+        });
+        factors.map(Some).ok_or_else(|| {
+            let what = format!("`{field}` of the rotary embedding is no list of {count} numbers");
+            Error::input(self.config.path(), what, "take the file from the model's repository")
+        })
+    }
+}
+
+/// The factors of `longrope` scaling, one pair of tensors: for long contexts and for short ones.
+///
+/// `dims` is the number of dimensions that rotate.
+pub(super) fn longrope_factors(
+    config: &Config,
+    dims: u32,
+) -> Result<Vec<(String, Vec<f32>)>, Error> {
+    let rope = Rope::of(config)?;
+    let long = rope.factors("long_factor", dims / 2)?;
+    let short = rope.factors("short_factor", dims / 2)?;
+    match (long, short) {
+        (None, None) => Ok(Vec::new()),
+        (Some(long), Some(short)) => Ok(vec![
+            ("rope_factors_long.weight".to_owned(), long),
+            ("rope_factors_short.weight".to_owned(), short),
+        ]),
+        _ => {
+            let what = "the rotary embedding has only one of `long_factor` and `short_factor`";
+            Err(Error::input(config.path(), what, "take the file from the model's repository"))
+        }
+    }
+}
+
+/// The factors of `llama3` scaling as a tensor, if the configuration asks for it.
+pub(super) fn rope_freqs(config: &Config) -> Result<Vec<(String, Vec<f32>)>, Error> {
+    let factors = llama3_factors(config)?;
+    Ok(factors.map(|factors| ("rope_freqs.weight".to_owned(), factors)).into_iter().collect())
 }
 
 /// The factors by which `llama3` scaling divides each frequency, if the configuration asks for
 /// it: 1 for short wavelengths, `factor` for long ones, smooth in between.
 ///
 /// Formula: `_compute_llama3_parameters` in transformers' `modeling_rope_utils.py`.
-pub(super) fn llama3_factors(config: &Config) -> Result<Option<Vec<f32>>, Error> {
+pub(crate) fn llama3_factors(config: &Config) -> Result<Option<Vec<f32>>, Error> {
     let rope = Rope::of(config)?;
     if rope.kind.as_deref() != Some("llama3") {
         return Ok(None);
@@ -199,8 +420,9 @@ pub(super) fn llama3_factors(config: &Config) -> Result<Option<Vec<f32>>, Error>
     let high = rope.number("high_freq_factor")?.unwrap_or(4.0);
     let original = rope.number("original_max_position_embeddings")?.unwrap_or(8192.0);
     let dim = head_dim(config)?;
+    let base = rope.base.unwrap_or(DEFAULT_BASE);
     let factors = (0..dim).step_by(2).map(|i| {
-        let frequency = 1.0 / rope.base.powf(i as f32 / dim as f32);
+        let frequency = 1.0 / base.powf(i as f32 / dim as f32);
         let wavelength = 2.0 * std::f32::consts::PI / frequency;
         if wavelength < original / high {
             1.0

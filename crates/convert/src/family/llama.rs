@@ -3,19 +3,22 @@
 use gguf::Metadata;
 
 use super::hyper::{self, Keys};
-use super::names::{LLAMA_LIKE, Name, Table, captures};
-use super::{Family, Made, Part, Target};
+use super::names::{LLAMA_LIKE, Table, captures, foreign, renamed};
+use super::{Exported, Family, Made, Part, Target, experts};
 use crate::Error;
 use crate::config::Config;
-use crate::step::Step;
 use crate::vocab;
 
 pub(super) struct Llama;
 
 const MIXTRAL: &str = "MixtralForCausalLM";
 
-/// What Mixtral has in place of a single feed-forward network.
-const MIXTURE: Table = &[("model.layers.{}.block_sparse_moe.gate", "blk.{}.ffn_gate_inp")];
+/// What Mixtral has in place of a single feed-forward network; the second name is that of newer
+/// versions of `transformers`.
+const MIXTURE: Table = &[
+    ("model.layers.{}.block_sparse_moe.gate", "blk.{}.ffn_gate_inp"),
+    ("model.layers.{}.mlp.gate", "blk.{}.ffn_gate_inp"),
+];
 
 /// Each expert's matrices: foreign name of one, our name of all.
 const EXPERTS: [(&str, &str); 3] = [
@@ -61,9 +64,6 @@ impl Family for Llama {
     }
 
     fn tensor(&self, config: &Config, name: &str) -> Result<Target, Error> {
-        if name.ends_with(".rotary_emb.inv_freq") {
-            return Ok(Target::Dropped);
-        }
         for (foreign, ours) in EXPERTS {
             if let Some(&[block, index]) = captures(foreign, name).as_deref() {
                 let count = config.require_u32(&["num_local_experts"], "the number of experts")?;
@@ -74,26 +74,23 @@ impl Family for Llama {
                 }]));
             }
         }
-        let parsed = Name::parse(name);
-        let mapped =
-            parsed.and_then(|name| name.mapped(LLAMA_LIKE).or_else(|| name.mapped(MIXTURE)));
-        let Some(mapped) = mapped else { return Ok(Target::Unknown) };
-        // Llama's rotary embedding turns pairs of neighbours; the checkpoint is arranged for the
-        // form that turns the first half against the second.
-        let heads = if mapped.contains(".attn_q.") {
-            Some(hyper::head_count(config)?)
-        } else if mapped.contains(".attn_k.") {
-            Some(hyper::head_count_kv(config)?)
-        } else {
-            None
-        };
-        let step = heads.map(|heads| Step::InterleaveHalves { heads: heads.into() });
-        Ok(Target::one(mapped, Vec::from_iter(step)))
+        if let Some(target) = experts::target(config, name, || hyper::feed_forward(config))? {
+            return Ok(target);
+        }
+        hyper::llama_order(config, renamed(name, &[LLAMA_LIKE, MIXTURE]))
+    }
+
+    fn exported(&self, metadata: &Metadata) -> Option<Exported> {
+        let is_mixture = metadata.get("llama.expert_count").is_some();
+        let (class, model_type) =
+            if is_mixture { (MIXTRAL, "mixtral") } else { ("LlamaForCausalLM", "llama") };
+        let experts = EXPERTS.iter().map(|(name, _)| (*name).to_owned());
+        let patterns = foreign(LLAMA_LIKE).chain(foreign(MIXTURE)).chain(experts).collect();
+        Some(Exported { class, model_type, expert_count: "num_local_experts", patterns })
     }
 
     fn computed(&self, config: &Config) -> Result<Vec<(String, Vec<f32>)>, Error> {
-        let factors = hyper::llama3_factors(config)?;
-        Ok(factors.map(|factors| ("rope_freqs.weight".to_owned(), factors)).into_iter().collect())
+        hyper::rope_freqs(config)
     }
 }
 

@@ -3,10 +3,41 @@
 //! A family says which hyper-parameters become which metadata, which foreign tensor becomes which
 //! of ours, and what happens to its rows on the way.
 
+mod baichuan;
+mod bert;
+mod bloom;
+mod chatglm;
+mod cohere;
+mod deepseek;
+mod experts;
+mod falcon;
+pub(crate) mod foreign;
+mod gemma;
+mod glm;
+mod gpt2;
+mod gpt_oss;
+mod gptj;
+mod gptneox;
+mod granite;
 mod hyper;
+mod internlm2;
 mod llama;
-mod names;
+mod llama4;
+mod mamba;
+mod minicpm;
+mod mpt;
+pub(crate) mod names;
+mod nomic_bert;
+mod olmo;
+mod phi;
 mod qwen;
+mod qwen_moe;
+mod rwkv;
+mod smollm3;
+mod stablelm;
+mod starcoder;
+mod t5;
+mod whisper;
 
 use gguf::Metadata;
 
@@ -29,6 +60,24 @@ pub(crate) trait Family: Sync {
     /// The pre-tokenizers that it prefers among those of the same structure, best first.
     fn pre_tokenizers(&self) -> &'static [&'static str];
 
+    /// Fields that a configuration may leave out, because the class in `transformers` completes
+    /// them.
+    fn complete(&self, config: &mut Config) -> Result<(), Error> {
+        let _ = config;
+        Ok(())
+    }
+
+    /// Keys that stand before all others in a file of the official converter, which writes them
+    /// while it computes tensors.
+    fn first_metadata(
+        &self,
+        config: &Config,
+        metadata: &mut Metadata<'static>,
+    ) -> Result<(), Error> {
+        let _ = (config, metadata);
+        Ok(())
+    }
+
     /// The hyper-parameters, as keys under the architecture's name.
     ///
     /// `file_type` is the number of the mix, which stands among them.
@@ -42,6 +91,12 @@ pub(crate) trait Family: Sync {
     /// What becomes of a foreign tensor.
     fn tensor(&self, config: &Config, name: &str) -> Result<Target, Error>;
 
+    /// What leads back from a GGUF; `None` where that is not written.
+    fn exported(&self, metadata: &Metadata) -> Option<Exported> {
+        let _ = metadata;
+        None
+    }
+
     /// Tensors that no file holds: names, and values of one dimension.
     fn computed(&self, config: &Config) -> Result<Vec<(String, Vec<f32>)>, Error> {
         let _ = config;
@@ -49,18 +104,42 @@ pub(crate) trait Family: Sync {
     }
 }
 
+/// What leads back from a GGUF to a checkpoint.
+#[derive(Clone, Debug)]
+pub(crate) struct Exported {
+    /// The class name of the model.
+    pub class: &'static str,
+    /// `model_type` of its configuration.
+    pub model_type: &'static str,
+    /// The field with the number of experts.
+    pub expert_count: &'static str,
+    /// All foreign names, with `{}` for the number of the block and then of the expert. Of several
+    /// for one tensor the first counts.
+    pub patterns: Vec<String>,
+}
+
 /// What becomes of a foreign tensor.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Target {
     /// What is made of it: mostly one tensor; several where it is stored fused.
     Made(Vec<Made>),
+    /// The tensor of this name, unless another foreign tensor has become it already: what a
+    /// checkpoint may store more than once.
+    Shared(&'static str),
     /// Nothing: a buffer that programs compute themselves.
     Dropped,
+    /// Nothing, provided that it holds zeros: programs have no place for it.
+    DroppedIfZero,
     /// The family does not know it.
     Unknown,
 }
 
 impl Target {
+    /// One tensor as it is, if the family has a name for it.
+    pub(crate) fn renamed(name: Option<String>) -> Self {
+        name.map_or(Self::Unknown, |name| Self::one(name, []))
+    }
+
     /// One tensor, after these steps.
     pub(crate) fn one(name: impl Into<String>, steps: impl Into<Vec<Step>>) -> Self {
         Self::Made(vec![Made { name: name.into(), steps: steps.into(), part: None }])
@@ -88,11 +167,93 @@ pub(crate) struct Part {
     pub count: u32,
 }
 
-const FAMILIES: &[&dyn Family] = &[&llama::Llama, &qwen::QWEN2, &qwen::QWEN3];
+pub(crate) use hyper::llama3_factors;
+
+const FAMILIES: &[&dyn Family] = &[
+    &llama::Llama,
+    &qwen::QWEN2,
+    &qwen::QWEN3,
+    &gpt2::Gpt2,
+    &gptj::GptJ,
+    &gptneox::GptNeoX,
+    &mpt::Mpt,
+    &bloom::Bloom,
+    &falcon::Falcon,
+    &starcoder::StarCoder,
+    &starcoder::StarCoder2,
+    &mamba::Mamba::First,
+    &mamba::Mamba::Second,
+    &rwkv::Rwkv4,
+    &whisper::Whisper,
+    &bert::Bert::Bert,
+    &bert::Bert::Roberta,
+    &nomic_bert::NomicBert,
+    &t5::T5::Both,
+    &t5::T5::Encoder,
+    &qwen_moe::QWEN2,
+    &qwen_moe::QWEN3,
+    &gemma::GEMMA,
+    &gemma::GEMMA2,
+    &gemma::GEMMA3,
+    &phi::Phi2,
+    &phi::Phi3,
+    &stablelm::StableLm,
+    &olmo::Olmo,
+    &olmo::Olmo2,
+    &cohere::Cohere,
+    &cohere::Cohere2,
+    &granite::GRANITE,
+    &granite::GRANITE_MOE,
+    &smollm3::SmolLm3,
+    &internlm2::InternLm2,
+    &minicpm::MiniCpm,
+    &deepseek::DeepSeek2,
+    &glm::Glm4,
+    &baichuan::Baichuan,
+    &chatglm::ChatGlm,
+    &llama4::Llama4,
+    &gpt_oss::GptOss,
+];
 
 /// The family that converts this class.
 pub(crate) fn find(class: &str) -> Option<&'static dyn Family> {
     FAMILIES.iter().copied().find(|family| family.classes().contains(&class))
+}
+
+/// The family that converts to this architecture.
+pub(crate) fn of_architecture(architecture: &str) -> Option<&'static dyn Family> {
+    FAMILIES.iter().copied().find(|family| family.architecture() == architecture)
+}
+
+/// The class that `--like` asks for: itself, or the first of the family of that architecture.
+pub(crate) fn class_like(name: &str) -> Option<&'static str> {
+    let classes = FAMILIES.iter().flat_map(|family| family.classes()).copied();
+    let of_family = || {
+        let mut families = FAMILIES.iter();
+        let family = families.find(|family| family.architecture().eq_ignore_ascii_case(name))?;
+        family.classes().first().copied()
+    };
+    classes.into_iter().find(|class| class.eq_ignore_ascii_case(name)).or_else(of_family)
+}
+
+/// The classes of families in which every one of these tensors has a place.
+pub(crate) fn classes_with_tensors<'n>(
+    config: &Config,
+    names: impl Iterator<Item = &'n str> + Clone,
+) -> Vec<&'static str> {
+    let has_place = |family: &&&dyn Family| {
+        let mut config = config.clone();
+        family.complete(&mut config).is_ok()
+            && names.clone().all(|name| {
+                let target = family.tensor(&config, &foreign::text_name(name));
+                matches!(target, Ok(Target::Made(_) | Target::Dropped | Target::DroppedIfZero))
+            })
+    };
+    FAMILIES
+        .iter()
+        .filter(has_place)
+        .filter_map(|family| family.classes().first().copied())
+        .collect()
 }
 
 /// All class names that can be converted, in alphabetical order.

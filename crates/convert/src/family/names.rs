@@ -24,6 +24,23 @@ pub(super) const LLAMA_LIKE: Table = &[
     ("model.layers.{}.mlp.down_proj", "blk.{}.ffn_down"),
 ];
 
+/// Our name for a foreign one, from the first of these tables that has it.
+pub(super) fn renamed(name: &str, tables: &[Table]) -> Option<String> {
+    let name = Name::parse(name)?;
+    tables.iter().find_map(|table| name.mapped(table))
+}
+
+/// The number of the block that a tensor of the usual names belongs to.
+pub(super) fn block_of(name: &str) -> Option<u32> {
+    let rest = name.strip_prefix("model.layers.")?;
+    rest[..rest.find('.')?].parse().ok()
+}
+
+/// The foreign names in a table, weights and biases.
+pub(super) fn foreign(table: Table) -> impl Iterator<Item = String> {
+    table.iter().flat_map(|(name, _)| [format!("{name}.weight"), format!("{name}.bias")])
+}
+
 /// A foreign tensor name, taken apart.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Name<'a> {
@@ -50,7 +67,7 @@ impl<'a> Name<'a> {
 }
 
 /// The numbers that stand for `{}` in `pattern`, if `text` matches it.
-pub(super) fn captures(pattern: &str, text: &str) -> Option<Vec<u32>> {
+pub(crate) fn captures(pattern: &str, text: &str) -> Option<Vec<u32>> {
     let mut pieces = pattern.split("{}");
     let mut rest = text.strip_prefix(pieces.next()?)?;
     let mut numbers = Vec::new();
@@ -62,7 +79,8 @@ pub(super) fn captures(pattern: &str, text: &str) -> Option<Vec<u32>> {
     rest.is_empty().then_some(numbers)
 }
 
-fn filled(pattern: &str, numbers: &[u32]) -> String {
+/// `pattern` with these numbers for `{}`.
+pub(crate) fn filled(pattern: &str, numbers: &[u32]) -> String {
     numbers
         .iter()
         .fold(pattern.to_owned(), |name, number| name.replacen("{}", &number.to_string(), 1))

@@ -3,8 +3,8 @@
 use gguf::Metadata;
 
 use super::hyper::{self, Keys};
-use super::names::{LLAMA_LIKE, Name};
-use super::{Family, Target};
+use super::names::{LLAMA_LIKE, foreign, renamed};
+use super::{Exported, Family, Target};
 use crate::Error;
 use crate::config::Config;
 use crate::vocab;
@@ -52,12 +52,15 @@ impl Family for Qwen {
     }
 
     fn tensor(&self, _config: &Config, name: &str) -> Result<Target, Error> {
-        if name.ends_with(".rotary_emb.inv_freq") {
-            return Ok(Target::Dropped);
-        }
-        Ok(match Name::parse(name).and_then(|name| name.mapped(LLAMA_LIKE)) {
-            Some(name) => Target::one(name, []),
-            None => Target::Unknown,
+        Ok(Target::renamed(renamed(name, &[LLAMA_LIKE])))
+    }
+
+    fn exported(&self, _metadata: &Metadata) -> Option<Exported> {
+        Some(Exported {
+            class: self.class[0],
+            model_type: self.architecture,
+            expert_count: "num_experts",
+            patterns: foreign(LLAMA_LIKE).collect(),
         })
     }
 }

@@ -16,6 +16,7 @@ use gguf::{Array, Metadata, ParameterCount};
 use serde_json::{Map, Value};
 
 pub use self::origin::Origin;
+pub(crate) use self::sampling::written as sampling_of;
 
 use self::components::{ModelId, title};
 use self::texts::{list, text, texts};
@@ -228,6 +229,35 @@ impl General {
             }
         }
     }
+}
+
+/// The model card from which [`General::load`] takes what `metadata` says.
+pub(crate) fn card_of(metadata: &Metadata) -> Map<String, Value> {
+    let mut card = Map::new();
+    for (key, names, _) in General::default().texts_mut() {
+        if let (Some(text), Some(name)) = (metadata.str(key), names.first()) {
+            card.insert((*name).to_owned(), text.into());
+        }
+    }
+    for (prefix, name) in
+        [("general.base_model", "base_model_sources"), ("general.dataset", "dataset_sources")]
+    {
+        if let Some(count) = metadata.u64(&format!("{prefix}.count")) {
+            // A file can state any number; its keys are what there is.
+            let count = count.min(metadata.len() as u64);
+            let origins: Vec<Value> = (0..count)
+                .map(|i| Origin::card_of(metadata, &format!("{prefix}.{i}")).into())
+                .collect();
+            card.insert(name.to_owned(), origins.into());
+        }
+    }
+    for (key, name) in [("general.tags", "tags"), ("general.languages", "language")] {
+        if let Some(list) = metadata.array(key).and_then(Array::strings) {
+            let list = list.map(|text| String::from_utf8_lossy(text).into_owned());
+            card.insert(name.to_owned(), list.collect::<Vec<_>>().into());
+        }
+    }
+    card
 }
 
 /// The last component of the path; of the absolute path where it ends in `.` or `..`.

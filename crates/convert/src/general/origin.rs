@@ -1,7 +1,7 @@
 //! What a model was made from: base models and datasets.
 
 use gguf::{Metadata, ParameterCount};
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 use super::components::{ModelId, title};
 use super::texts::{text, texts};
@@ -79,6 +79,17 @@ impl Origin {
             version,
             ..Self::default()
         }
+    }
+
+    /// What a model card says to get the keys under `prefix`.
+    pub(super) fn card_of(metadata: &Metadata, prefix: &str) -> Map<String, Value> {
+        let mut card = Map::new();
+        for (name, _) in Self::default().texts() {
+            if let Some(text) = metadata.str(&format!("{prefix}.{name}")) {
+                card.insert(name.to_owned(), text.into());
+            }
+        }
+        card
     }
 
     /// Writes the fields as `<prefix>.<field>`.

@@ -36,6 +36,20 @@ pub(super) fn recommended(dir: &Path) -> Metadata<'static> {
     SETTINGS.iter().filter_map(setting).collect()
 }
 
+/// The fields of `generation_config.json` that give the settings in `metadata`.
+pub(crate) fn written(metadata: &Metadata) -> Map<String, Value> {
+    let field = |&(key, names, value_type): &(&str, &[&str], ValueType)| {
+        let value = match value_type {
+            ValueType::String => metadata.str(key)?.into(),
+            ValueType::I32 => metadata.get(key)?.to_i64()?.into(),
+            // The fewest digits that read back as this single.
+            _ => (metadata.f64(key)? as f32).to_string().parse::<f64>().ok()?.into(),
+        };
+        Some(((*names.last()?).to_owned(), value))
+    };
+    SETTINGS.iter().filter_map(field).collect()
+}
+
 /// Puts the settings of an override file, read from `path`, in place of those in `sampling`; a null
 /// removes one.
 ///

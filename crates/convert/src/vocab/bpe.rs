@@ -1,4 +1,5 @@
-//! Byte-level vocabularies: `tokenizer.json`.
+//! Vocabularies in `tokenizer.json` that are maps from text to id: byte-level ones, and those of
+//! pieces of words.
 
 use std::collections::{HashMap, HashSet};
 
@@ -8,16 +9,19 @@ use super::files::{AddedToken, Files, special_token_text};
 use super::token::{MAX_TOKENS, Token, TokenKind};
 use crate::Error;
 
-/// The trained tokens of `tokenizer.json`, with their ids.
-pub(super) fn model_vocab(files: &Files) -> Result<HashMap<&str, u64>, Error> {
+/// The trained tokens of `tokenizer.json`, with their ids, if its model is of the type `wanted`.
+pub(super) fn model_vocab<'f>(
+    files: &'f Files,
+    wanted: &str,
+) -> Result<HashMap<&'f str, u64>, Error> {
     let fault =
-        |what: String| Error::input(&files.path("tokenizer.json"), what, "download the file again");
+        |what: String| Error::input(files.tokenizer_path(), what, "download the file again");
     let model = &files.require_tokenizer()?["model"];
     // Old files do not name the type.
-    if !matches!(model["type"].as_str(), Some("BPE") | None) {
+    if model["type"].as_str().is_some_and(|found| found != wanted) {
         return Err(Error::input(
-            &files.path("tokenizer.json"),
-            format!("the model is {}, this family needs BPE", model["type"]),
+            files.tokenizer_path(),
+            format!("the model is {}, this family needs {wanted}", model["type"]),
             "check that the tokenizer belongs to this model",
         ));
     }
@@ -45,7 +49,7 @@ pub(super) fn added_tokens(
         });
         added.push(token.ok_or_else(|| {
             Error::input(
-                &files.path("tokenizer.json"),
+                files.tokenizer_path(),
                 format!("the added token {entry} lacks id or content"),
                 "download the file again",
             )
@@ -82,17 +86,17 @@ fn named_special_tokens(files: &Files) -> impl Iterator<Item = AddedToken> {
     })
 }
 
-/// All tokens by id, padded to `vocab_size`.
+/// All tokens by id, padded to `vocab_size`, if the model is of the type `wanted`.
 ///
 /// # Errors
 /// If an id does not fit `vocab_size`: with both numbers.
 pub(super) fn tokens(
     files: &Files,
+    wanted: &str,
     vocab_size: Option<u64>,
     notes: &mut Vec<String>,
 ) -> Result<Vec<Token>, Error> {
-    let path = files.path("tokenizer.json");
-    let model = model_vocab(files)?;
+    let model = model_vocab(files, wanted)?;
     let added = added_tokens(files, &model)?;
     let known =
         model.len() + added.iter().filter(|(_, t)| !model.contains_key(&*t.content)).count();
@@ -100,7 +104,7 @@ pub(super) fn tokens(
     let last = model.values().chain(added.iter().map(|(id, _)| id)).max();
     if let Some(last) = last.filter(|&&last| last >= rows) {
         return Err(Error::input(
-            &path,
+            files.tokenizer_path(),
             format!("token id {last} does not fit a vocabulary of {rows}"),
             "the tokenizer belongs to another model, or config.json lacks rows that were added",
         ));
@@ -149,11 +153,27 @@ fn decodes_bytes(decoder: &Value) -> bool {
 }
 
 /// Text in the byte-level alphabet as text; other text as it is.
-fn decode_bytes(text: &str) -> String {
+pub(crate) fn decode_bytes(text: &str) -> String {
     match text.chars().map(byte_of).collect::<Option<Vec<u8>>>() {
         Some(bytes) => String::from_utf8_lossy(&bytes).into_owned(),
         None => text.to_owned(),
     }
+}
+
+/// Bytes in the byte-level alphabet.
+pub(crate) fn spell(bytes: &[u8]) -> String {
+    bytes.iter().map(|&byte| char_of(byte)).collect()
+}
+
+/// The character that stands for a byte: see [`byte_of`].
+fn char_of(byte: u8) -> char {
+    let code = match u32::from(byte) {
+        direct @ (0x21..=0x7E | 0xA1..=0xAC | 0xAE..=0xFF) => direct,
+        low @ 0x00..=0x20 => low + 0x100,
+        middle @ 0x7F..=0xA0 => middle - 0x7F + 0x121,
+        _ => 0x143,
+    };
+    char::from_u32(code).unwrap_or_else(|| unreachable!("U+{code:04X} is no surrogate"))
 }
 
 /// The byte that a character of the byte-level alphabet stands for: visible Latin-1 characters
@@ -182,5 +202,6 @@ mod tests {
         assert_eq!(byte_of('\u{10A}'), Some(b'\n'));
         assert_eq!(decode_bytes("<|a\u{120}b|>"), "<|a b|>");
         assert_eq!(decode_bytes("a b"), "a b");
+        assert!((0..=255).all(|byte| byte_of(char_of(byte)) == Some(byte)));
     }
 }

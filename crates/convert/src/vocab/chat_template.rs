@@ -39,7 +39,8 @@ impl ChatTemplate {
         })
     }
 
-    fn single(text: String) -> Self {
+    /// One template.
+    pub fn single(text: String) -> Self {
         Self { default: Some(text), named: vec![] }
     }
 

@@ -4,12 +4,17 @@ use std::path::{Path, PathBuf};
 
 use serde_json::{Map, Value};
 
+use super::assembled::{self, Assembled};
 use crate::{Error, json};
 
 /// The JSON files that describe a tokenizer, where they exist.
 pub(super) struct Files {
     dir: PathBuf,
     tokenizer: Option<Value>,
+    /// What `tokenizer` was read from.
+    tokenizer_path: PathBuf,
+    /// Whether `tokenizer` tells how text is cut before merging.
+    states_cuts: bool,
     tokenizer_config: Option<Map<String, Value>>,
     config: Option<Map<String, Value>>,
 }
@@ -18,6 +23,8 @@ impl Files {
     pub fn read(dir: &Path) -> Result<Self, Error> {
         Ok(Self {
             tokenizer: json::read_optional(&dir.join("tokenizer.json"))?,
+            tokenizer_path: dir.join("tokenizer.json"),
+            states_cuts: true,
             tokenizer_config: read_object(&dir.join("tokenizer_config.json"))?,
             config: read_object(&dir.join("config.json"))?,
             dir: dir.to_owned(),
@@ -33,12 +40,42 @@ impl Files {
         self.tokenizer.as_ref()
     }
 
+    /// What [`Files::tokenizer`] was read from.
+    pub fn tokenizer_path(&self) -> &Path {
+        &self.tokenizer_path
+    }
+
+    /// Whether [`Files::tokenizer`] tells how text is cut before merging.
+    pub fn states_cuts(&self) -> bool {
+        self.states_cuts
+    }
+
+    /// Where there is no `tokenizer.json`, puts one together from older files.
+    pub fn assemble(&mut self, notes: &mut Vec<String>) -> Result<(), Error> {
+        if self.tokenizer.is_some() {
+            return Ok(());
+        }
+        if let Some(Assembled { tokenizer, path, states_cuts, roles }) =
+            assembled::read(self, notes)?
+        {
+            let config = self.tokenizer_config.get_or_insert_default();
+            for (role, text) in roles {
+                config.entry(role).or_insert(text.into());
+            }
+            self.tokenizer = Some(tokenizer);
+            self.tokenizer_path = path;
+            self.states_cuts = states_cuts;
+        }
+        Ok(())
+    }
+
     /// `tokenizer.json`, without which there is no byte-level vocabulary.
     pub fn require_tokenizer(&self) -> Result<&Value, Error> {
         self.tokenizer.as_ref().ok_or_else(|| {
             Error::input(
                 &self.dir,
-                "no tokenizer: looked for tokenizer.model and tokenizer.json",
+                "no tokenizer: looked for tokenizer.model, tokenizer.json, vocab.json, vocab.txt \
+                 and *.tiktoken",
                 "copy the tokenizer files of the model into this directory",
             )
         })
@@ -72,8 +109,10 @@ impl Files {
         self.path("tokenizer.model")
     }
 
+    /// Whether there is a SentencePiece model; some call a tiktoken file by its name.
     pub fn has_sentencepiece(&self) -> bool {
-        self.sentencepiece_path().is_file()
+        let path = self.sentencepiece_path();
+        path.is_file() && !assembled::is_tiktoken(&path)
     }
 
     /// Mistral's own tokenizer format is read only through the `tokenizer.json` made from it.

@@ -8,7 +8,8 @@ use std::collections::{HashMap, HashSet};
 use serde_json::Value;
 
 use super::bpe;
-use super::files::{Files, special_token_text};
+use super::files::Files;
+use super::special::named_special_tokens;
 use super::token::{ADDED_SCORE, Token, TokenKind};
 use crate::Error;
 
@@ -25,7 +26,7 @@ pub(super) fn is_sentencepiece_style(tokenizer: &Value) -> bool {
 /// # Errors
 /// If an id of the model is used by no token.
 pub(super) fn tokens(files: &Files) -> Result<Vec<Token>, Error> {
-    let model = bpe::model_vocab(files)?;
+    let model = bpe::model_vocab(files, "BPE")?;
     let added = bpe::added_tokens(files, &model)?;
     let named = named_special_tokens(files)?;
     let base = model.len() as u64;
@@ -66,32 +67,4 @@ pub(super) fn tokens(files: &Files) -> Result<Vec<Token>, Error> {
 fn is_byte(text: &str) -> bool {
     let digits = text.strip_prefix("<0x").and_then(|rest| rest.strip_suffix('>'));
     digits.is_some_and(|d| d.len() == 2 && d.bytes().all(|b| b.is_ascii_hexdigit()))
-}
-
-/// The texts of the tokens that the configuration names: only these count as control tokens,
-/// whatever `tokenizer.json` marks as special.
-fn named_special_tokens(files: &Files) -> Result<Vec<String>, Error> {
-    const NAMES: [&str; 7] = ["bos", "eos", "unk", "sep", "pad", "cls", "mask"];
-    let mut config = files.tokenizer_config().cloned().unwrap_or_default();
-    // Files that list their added tokens are newer than the map, which then is only a copy.
-    if !config.contains_key("added_tokens_decoder") {
-        config.extend(files.object("special_tokens_map.json")?.into_iter().flatten());
-    }
-    let named = NAMES.iter().filter_map(|name| config.get(&format!("{name}_token")));
-    let listed = config.get("additional_special_tokens").and_then(Value::as_array);
-    let mut texts: Vec<String> = named
-        .chain(listed.into_iter().flatten())
-        .filter_map(special_token_text)
-        .map(str::to_owned)
-        .collect();
-    // The class has these unless told otherwise.
-    let class = config.get("tokenizer_class").and_then(Value::as_str).unwrap_or_default();
-    if class.starts_with("LlamaTokenizer") {
-        for (key, text) in [("bos_token", "<s>"), ("eos_token", "</s>"), ("unk_token", "<unk>")] {
-            if !config.contains_key(key) {
-                texts.push(text.to_owned());
-            }
-        }
-    }
-    Ok(texts)
 }

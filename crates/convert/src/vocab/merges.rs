@@ -10,13 +10,12 @@ use crate::Error;
 
 /// The merges in `tokenizer.json`, or else in `merges.txt`.
 pub(super) fn read(files: &Files, notes: &mut Vec<String>) -> Result<Vec<String>, Error> {
-    let path = files.path("tokenizer.json");
     let list = files.tokenizer().and_then(|t| t["model"]["merges"].as_array());
     let mut merges = Vec::with_capacity(list.map_or(0, Vec::len));
     for (rank, merge) in list.into_iter().flatten().enumerate() {
         merges.push(one(merge).ok_or_else(|| {
             Error::input(
-                &path,
+                files.tokenizer_path(),
                 format!("merge {rank} is {merge}, neither \"left right\" nor a pair"),
                 "download the file again",
             )
@@ -69,7 +68,7 @@ fn from_text(path: &Path, notes: &mut Vec<String>) -> Result<Vec<String>, Error>
 
 /// Notes merges whose parts or result are no tokens: they cannot apply.
 fn note_unknown(files: &Files, merges: &[String], notes: &mut Vec<String>) -> Result<(), Error> {
-    let vocab = bpe::model_vocab(files)?;
+    let vocab = bpe::model_vocab(files, "BPE")?;
     let unknown = |merge: &&String| {
         merge.split_once(' ').is_none_or(|(left, right)| {
             [left, right, &format!("{left}{right}")].iter().any(|part| !vocab.contains_key(part))

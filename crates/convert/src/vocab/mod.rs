@@ -3,7 +3,8 @@
 //! The keys, their order and their values are those of the official converter; where it guesses
 //! the pre-tokenizer from a hash of one tokenized text, its structure is compared with known ones.
 
-mod bpe;
+mod assembled;
+pub(crate) mod bpe;
 mod chat_template;
 mod files;
 mod llama_hf;
@@ -12,17 +13,24 @@ mod post_processor;
 mod pre;
 mod pre_table;
 mod protobuf;
+mod rwkv_world;
 mod sentencepiece;
 mod special;
-mod token;
+mod structure;
+pub(crate) mod token;
+mod unigram;
+mod variants;
+mod word_piece;
 
 use std::path::Path;
 
 use gguf::{Array, Metadata};
 
 use crate::Error;
+pub(crate) use bpe::decode_bytes;
 use files::Files;
 use special::SpecialTokens;
+pub(crate) use structure::pre_tokenizer;
 use token::Token;
 
 /// Which tokenizer files a model family reads, and in which order it tries them.
@@ -34,8 +42,35 @@ pub enum Kind {
     Llama,
     /// `tokenizer.model`, else a byte-level `tokenizer.json`: Qwen2 and Qwen3.
     SentencePieceElseBpe,
-    /// A byte-level `tokenizer.json`: most families.
+    /// A byte-level `tokenizer.json`, or the files of before it: most families.
     Bpe,
+    /// As [`Kind::Bpe`], else `tokenizer.model`.
+    BpeElseSentencePiece,
+    /// Whatever there is: pieces of words (BERT), byte-level (RoBERTa), or the most probable
+    /// pieces (XLM-RoBERTa).
+    Encoder,
+    /// A SentencePiece model of most probable pieces: `spiece.model`, `tokenizer.model` or
+    /// `tokenizer.json`.
+    T5,
+    /// `rwkv_vocab_v20230424.txt`, else as [`Kind::Bpe`].
+    Rwkv,
+    /// `tokenizer.model`: MiniCPM, Baichuan.
+    SentencePiece,
+    /// `tokenizer.model`, else a `tokenizer.json` of SentencePiece style or a byte-level one, and
+    /// no space in front of texts: Gemma.
+    Gemma {
+        /// The first generation, whose end of a turn the configuration does not tell.
+        first: bool,
+    },
+    /// `tokenizer.model` with what `tokenizer.json` adds, as it is flagged there: Phi 3. Byte-level
+    /// for Phi 4.
+    Phi3,
+    /// As Phi 3, with the changes that chat models make.
+    InternLm2,
+    /// A byte-level `tokenizer.json` with special tokens that no file names by their role: GLM 4.
+    Glm4,
+    /// The same, without a token that begins texts.
+    ChatGlm,
 }
 
 /// What the caller knows beyond the tokenizer files.
@@ -78,7 +113,20 @@ pub fn load(dir: &Path, kind: Kind, options: &Options) -> Result<Vocabulary, Err
         Kind::Bpe => out.bpe()?,
         Kind::SentencePieceElseBpe if out.files.has_sentencepiece() => out.sentencepiece()?,
         Kind::SentencePieceElseBpe => out.bpe()?,
+        Kind::BpeElseSentencePiece if out.files.tokenizer().is_some() => out.bpe()?,
+        Kind::BpeElseSentencePiece if out.files.has_sentencepiece() => out.sentencepiece()?,
+        Kind::BpeElseSentencePiece => out.bpe()?,
         Kind::Llama => out.llama()?,
+        Kind::Encoder => out.encoder()?,
+        Kind::T5 => out.t5()?,
+        Kind::Rwkv if rwkv_world::path(&out.files).is_file() => out.rwkv_world()?,
+        Kind::Rwkv => out.bpe()?,
+        Kind::SentencePiece => out.sentencepiece()?,
+        Kind::Gemma { first } => out.gemma(first)?,
+        Kind::Phi3 => out.phi3()?,
+        Kind::InternLm2 => out.internlm2()?,
+        Kind::Glm4 => out.glm(&variants::GLM4)?,
+        Kind::ChatGlm => out.glm(&variants::CHATGLM)?,
     }
     let Builder { metadata, notes, len, .. } = out;
     Ok(Vocabulary { metadata, len, notes })
@@ -119,7 +167,8 @@ impl Builder<'_> {
         self.notes.extend(model.notes(self.metadata.bool("tokenizer.ggml.add_space_prefix")));
         let tokens =
             sentencepiece::tokens(model, &self.files, self.options.vocab_size, &mut self.notes)?;
-        self.scored_tokens(&tokens)
+        self.scored_tokens(&tokens)?.write(&mut self.metadata);
+        Ok(())
     }
 
     fn llama_hf(&mut self) -> Result<(), Error> {
@@ -130,37 +179,79 @@ impl Builder<'_> {
                 tokens.len()
             ));
         }
-        self.scored_tokens(&tokens)
-    }
-
-    fn scored_tokens(&mut self, tokens: &[Token]) -> Result<(), Error> {
-        self.tokens("llama", "default".to_owned(), tokens, true);
-        let limit = Some(tokens.len() as u64);
-        let special = SpecialTokens::read(&self.files, &special::TYPES, limit, &mut self.notes)?;
-        special.write(&mut self.metadata);
+        self.scored_tokens(&tokens)?.write(&mut self.metadata);
         Ok(())
     }
 
+    fn scored_tokens(&mut self, tokens: &[Token]) -> Result<SpecialTokens, Error> {
+        self.tokens("llama", "default".to_owned(), tokens, true);
+        self.special_tokens(tokens.len())
+    }
+
+    /// Special tokens, in a vocabulary of this many tokens.
+    fn special_tokens(&mut self, len: usize) -> Result<SpecialTokens, Error> {
+        SpecialTokens::read(&self.files, &special::TYPES, Some(len as u64), &mut self.notes)
+    }
+
     fn bpe(&mut self) -> Result<(), Error> {
+        self.byte_level_tokens()?.write(&mut self.metadata);
+        Ok(())
+    }
+
+    /// The kind of vocabulary that an encoder has shows in its files.
+    fn encoder(&mut self) -> Result<(), Error> {
+        if self.files.path(unigram::XLM_ROBERTA_MODEL).is_file() {
+            return self.xlm_roberta();
+        }
+        self.files.assemble(&mut self.notes)?;
+        match self.files.require_tokenizer()?["model"]["type"].as_str() {
+            Some("Unigram") => self.xlm_roberta(),
+            Some("WordPiece") => self.word_piece(),
+            _ => {
+                self.bpe()?;
+                self.token_type_count();
+                Ok(())
+            }
+        }
+    }
+
+    /// Kinds of segments that an encoder tells apart, which programs want beside the vocabulary.
+    fn token_type_count(&mut self) {
+        let count = self.files.config_integer("type_vocab_size");
+        let count = count.and_then(|count| u32::try_from(count).ok()).unwrap_or(1);
+        self.metadata.set("tokenizer.ggml.token_type_count", count);
+    }
+
+    fn pre(&mut self) -> Result<String, Error> {
         let tokenizer = self.files.require_tokenizer()?;
-        let pre = match self.options.pre {
-            Some(name) => pre::requested(name, &mut self.notes),
-            None => pre::recognise(
-                tokenizer,
-                self.options.hints,
-                &self.files.path("tokenizer.json"),
-                &mut self.notes,
-            )?,
-        };
-        let tokens = bpe::tokens(&self.files, self.options.vocab_size, &mut self.notes)?;
+        let path = self.files.tokenizer_path();
+        match (self.options.pre, self.options.hints.first()) {
+            (Some(name), _) => Ok(pre::requested(name, &mut self.notes)),
+            (None, hint) if !self.files.states_cuts() => {
+                let name = hint.ok_or_else(|| {
+                    let what = "does not tell how text is cut before merging";
+                    Error::input(path, what, "give the name of the pre-tokenizer with --pre")
+                })?;
+                self.notes.push(format!(
+                    "the tokenizer does not tell how text is cut before merging: \
+                     tokenizer.ggml.pre is {name:?}, as is usual for this family"
+                ));
+                Ok((*name).to_owned())
+            }
+            _ => pre::recognise(tokenizer, self.options.hints, path, &mut self.notes),
+        }
+    }
+
+    fn byte_level_tokens(&mut self) -> Result<SpecialTokens, Error> {
+        self.files.assemble(&mut self.notes)?;
+        let pre = self.pre()?;
+        let tokens = bpe::tokens(&self.files, "BPE", self.options.vocab_size, &mut self.notes)?;
         let merges = merges::read(&self.files, &mut self.notes)?;
         self.tokens("gpt2", pre, &tokens, false);
         if !merges.is_empty() {
             self.metadata.set("tokenizer.ggml.merges", Array::from_strings(&merges));
         }
-        let special = SpecialTokens::read(&self.files, &special::TYPES, None, &mut self.notes)?;
-        special.write(&mut self.metadata);
-        Ok(())
+        SpecialTokens::read(&self.files, &special::TYPES, None, &mut self.notes)
     }
 
     fn tokens(&mut self, model: &'static str, pre: String, tokens: &[Token], scored: bool) {

@@ -146,7 +146,7 @@ const CL100K: &str = concat!(
     r"| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+",
 );
 /// cl100k with single digits, as in Qwen 2.
-const CL100K_DIGITS: &str = concat!(
+pub(super) const CL100K_DIGITS: &str = concat!(
     contractions!(),
     r"|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}",
     r"| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+",

@@ -15,12 +15,17 @@ const UNUSED_SCORE: f32 = -10000.0;
 /// What a SentencePiece model says that a GGUF can hold.
 #[derive(Debug, PartialEq)]
 pub(super) struct Model {
-    pieces: Vec<Token>,
+    pub pieces: Vec<Token>,
     /// How text is cut: 1 unigram, 2 BPE, 3 words, 4 characters.
-    algorithm: u64,
-    add_dummy_prefix: bool,
-    remove_extra_whitespaces: bool,
+    pub algorithm: u64,
+    pub add_dummy_prefix: bool,
+    pub remove_extra_whitespaces: bool,
+    /// What is written in place of what before text is cut: a trie, then texts.
+    pub charsmap: Vec<u8>,
 }
+
+/// [`Model::algorithm`] of a model that finds the most probable pieces.
+pub(super) const UNIGRAM: u64 = 1;
 
 /// Reads a model file.
 ///
@@ -41,9 +46,10 @@ fn parse(file: &[u8]) -> Result<Model, Fault> {
     // The values that the format gives to fields which are not there.
     let mut model = Model {
         pieces: vec![],
-        algorithm: 1,
+        algorithm: UNIGRAM,
         add_dummy_prefix: true,
         remove_extra_whitespaces: true,
+        charsmap: vec![],
     };
     let mut fields = Fields::of_file(file);
     while let Some(field) = fields.next().transpose()? {
@@ -106,6 +112,7 @@ impl Model {
     fn normalizer(&mut self, fields: Fields<'_>) -> Result<(), Fault> {
         for field in fields {
             match field? {
+                Field { number: 2, value: Wire::Bytes(map, _), .. } => self.charsmap = map.to_vec(),
                 Field { number: 3, value: Wire::Varint(v), .. } => self.add_dummy_prefix = v != 0,
                 Field { number: 4, value: Wire::Varint(v), .. } => {
                     self.remove_extra_whitespaces = v != 0;
@@ -114,6 +121,16 @@ impl Model {
             }
         }
         Ok(())
+    }
+
+    /// Whether texts begin with a space.
+    pub fn adds_dummy_prefix(&self) -> bool {
+        self.add_dummy_prefix
+    }
+
+    /// The pieces, to be changed.
+    pub fn pieces_mut(&mut self) -> &mut [Token] {
+        &mut self.pieces
     }
 
     /// Where runtimes will tokenize otherwise than SentencePiece does.
@@ -161,6 +178,42 @@ pub(super) fn tokens(
     vocab_size: Option<u64>,
     notes: &mut Vec<String>,
 ) -> Result<Vec<Token>, Error> {
+    let mut tokens = pieces(model, files, vocab_size, notes)?;
+    for (id, AddedToken { content, special, .. }) in files.added_tokens_decoder()? {
+        replace(&mut tokens, id, Token::added(content, special), notes);
+    }
+    Ok(tokens)
+}
+
+/// The same, with what `tokenizer.json` adds too, and every added token of the kind that its flag
+/// says and with the text that stands there.
+pub(super) fn tokens_as_flagged(
+    model: Model,
+    files: &Files,
+    vocab_size: Option<u64>,
+    notes: &mut Vec<String>,
+) -> Result<Vec<Token>, Error> {
+    let mut tokens = pieces(model, files, vocab_size, notes)?;
+    let listed = files.added_tokens().filter_map(|entry| {
+        let id = entry.get("id").and_then(serde_json::Value::as_u64)?;
+        Some((id, AddedToken::parse(entry)?))
+    });
+    for (id, AddedToken { content, special, .. }) in
+        files.added_tokens_decoder()?.into_iter().chain(listed)
+    {
+        let kind = if special { TokenKind::Control } else { TokenKind::UserDefined };
+        replace(&mut tokens, id, Token { text: content, score: ADDED_SCORE, kind }, notes);
+    }
+    Ok(tokens)
+}
+
+/// The tokens of `model` with those of `added_tokens.json`, padded to `vocab_size`.
+pub(super) fn pieces(
+    model: Model,
+    files: &Files,
+    vocab_size: Option<u64>,
+    notes: &mut Vec<String>,
+) -> Result<Vec<Token>, Error> {
     let mut tokens = model.pieces;
     let pieces = tokens.len();
     let rows = vocab_size.filter(|&rows| rows > 0).unwrap_or(pieces as u64);
@@ -192,16 +245,18 @@ pub(super) fn tokens(
         let token = Token { text: text.clone(), score: ADDED_SCORE, kind: TokenKind::UserDefined };
         place(&mut tokens, id, token, notes);
     }
-    for (id, AddedToken { content, special, .. }) in files.added_tokens_decoder()? {
-        if let Some(old) = usize::try_from(id).ok().and_then(|id| tokens.get(id))
-            && old.kind != TokenKind::Unused
-            && old.text != content
-        {
-            notes.push(format!("token {id} is {content:?} instead of {:?}", old.text));
-        }
-        place(&mut tokens, id, Token::added(content, special), notes);
-    }
     Ok(tokens)
+}
+
+/// Puts a token at its id, with a note if there is another one.
+fn replace(tokens: &mut [Token], id: u64, token: Token, notes: &mut Vec<String>) {
+    if let Some(old) = usize::try_from(id).ok().and_then(|id| tokens.get(id))
+        && old.kind != TokenKind::Unused
+        && old.text != token.text
+    {
+        notes.push(format!("token {id} is {:?} instead of {:?}", token.text, old.text));
+    }
+    place(tokens, id, token, notes);
 }
 
 fn place(tokens: &mut [Token], id: u64, token: Token, notes: &mut Vec<String>) {

@@ -139,15 +139,48 @@ impl SpecialTokens {
         }
     }
 
+    /// The id for a role, unless it has one.
+    pub fn default_id(&mut self, role: &'static str, id: u32) {
+        if !self.ids.iter().any(|(r, _)| *r == role) {
+            self.ids.push((role, id));
+        }
+    }
+
+    /// The id for a role, whatever it had.
+    pub fn replace_id(&mut self, role: &'static str, id: u32) {
+        match self.ids.iter_mut().find(|(r, _)| *r == role) {
+            Some((_, old)) => *old = id,
+            None => self.ids.push((role, id)),
+        }
+    }
+
     /// The first id for a role counts.
     fn set_id(&mut self, role: &'static str, id: i64, limit: Option<u64>, notes: &mut Vec<String>) {
         let fits = |id: &u32| limit.is_none_or(|limit| u64::from(*id) < limit);
         match u32::try_from(id).ok().filter(fits) {
-            Some(_) if self.ids.iter().any(|(r, _)| *r == role) => {}
+            Some(_) if self.has(role) => {}
             Some(id) => self.ids.push((role, id)),
             None => notes
                 .push(format!("left out the {role} token: its id {id} is not in the vocabulary")),
         }
+    }
+
+    /// Gives a role this id, whatever the files say.
+    pub fn assign(&mut self, role: &'static str, id: u32) {
+        match self.ids.iter_mut().find(|(r, _)| *r == role) {
+            Some(entry) => entry.1 = id,
+            None => self.ids.push((role, id)),
+        }
+    }
+
+    /// Whether the files give a role an id.
+    pub fn has(&self, role: &str) -> bool {
+        self.ids.iter().any(|(r, _)| *r == role)
+    }
+
+    /// Takes this chat template if the files have none.
+    pub fn default_chat_template(&mut self, text: &str) {
+        self.chat_template.get_or_insert_with(|| ChatTemplate::single(text.to_owned()));
     }
 
     /// Appends the keys.
@@ -175,4 +208,44 @@ impl SpecialTokens {
             metadata.set("tokenizer.ggml.normalizer.strip_accents", strip);
         }
     }
+}
+
+/// Special tokens that classes of tokenizers have unless told otherwise: the start of the class's
+/// name, the role, the text.
+const CLASS_DEFAULTS: &[(&str, &str, &str)] = &[
+    ("LlamaTokenizer", "bos", "<s>"),
+    ("LlamaTokenizer", "eos", "</s>"),
+    ("LlamaTokenizer", "unk", "<unk>"),
+    ("XLMRobertaTokenizer", "bos", "<s>"),
+    ("XLMRobertaTokenizer", "eos", "</s>"),
+    ("XLMRobertaTokenizer", "unk", "<unk>"),
+    ("XLMRobertaTokenizer", "pad", "<pad>"),
+    ("XLMRobertaTokenizer", "mask", "<mask>"),
+    ("T5Tokenizer", "eos", "</s>"),
+    ("T5Tokenizer", "unk", "<unk>"),
+    ("T5Tokenizer", "pad", "<pad>"),
+];
+
+/// The texts of the tokens that the configuration names: in vocabularies with scores only these
+/// count as control tokens, whatever `tokenizer.json` marks as special.
+pub(super) fn named_special_tokens(files: &Files) -> Result<Vec<String>, Error> {
+    let mut config = files.tokenizer_config().cloned().unwrap_or_default();
+    // Files that list their added tokens are newer than the map, which then is only a copy.
+    if !config.contains_key("added_tokens_decoder") {
+        config.extend(files.object("special_tokens_map.json")?.into_iter().flatten());
+    }
+    let named = TYPES.iter().filter_map(|role| config.get(&format!("{role}_token")));
+    let listed = config.get("additional_special_tokens").and_then(Value::as_array);
+    let mut texts: Vec<String> = named
+        .chain(listed.into_iter().flatten())
+        .filter_map(special_token_text)
+        .map(str::to_owned)
+        .collect();
+    let class = config.get("tokenizer_class").and_then(Value::as_str).unwrap_or_default();
+    for (start, role, text) in CLASS_DEFAULTS {
+        if class.starts_with(start) && !config.contains_key(&format!("{role}_token")) {
+            texts.push((*text).to_owned());
+        }
+    }
+    Ok(texts)
 }

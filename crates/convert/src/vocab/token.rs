@@ -2,7 +2,7 @@
 
 /// A token as it stands in a GGUF.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) struct Token {
+pub(crate) struct Token {
     /// Text, or for byte-level vocabularies its transcription.
     pub text: String,
     /// Merge priority of SentencePiece models; others do not store it.
@@ -14,7 +14,7 @@ pub(super) struct Token {
 /// The role of a token, numbered as in `tokenizer.ggml.token_type`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(i32)]
-pub(super) enum TokenKind {
+pub(crate) enum TokenKind {
     /// Made and matched by the tokenizer's rules.
     Normal = 1,
     /// Stands for what the vocabulary cannot spell.

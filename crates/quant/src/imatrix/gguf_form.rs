@@ -2,7 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use gguf::{Array, Draft, Gguf, Header, Metadata, Shape, TensorInfo, TensorType, write_header};
+use gguf::{
+    Array, ByteOrder, Draft, Gguf, Header, Metadata, Shape, TensorInfo, TensorType, write_header,
+};
 
 use super::{Entry, Imatrix};
 
@@ -15,6 +17,9 @@ const COUNTS: &str = ".counts";
 /// Reads it, or says what is wrong.
 pub(super) fn read(bytes: &[u8]) -> Result<Imatrix, String> {
     let file = Gguf::read(bytes).map_err(|error| error.to_string())?;
+    if file.header().order() == ByteOrder::Big {
+        return Err("it is big-endian: convert it with `gguf convert-endian` first".into());
+    }
     let metadata = file.metadata();
     let number = |key: &str| {
         let number = metadata.u64(key).and_then(|n| u32::try_from(n).ok());

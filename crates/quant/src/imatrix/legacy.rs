@@ -9,7 +9,7 @@
 
 use std::collections::BTreeMap;
 
-use super::{Entry, Imatrix};
+use super::{Entry, Imatrix, ImatrixError};
 
 /// The bytes not read yet.
 struct Rest<'a> {
@@ -68,10 +68,14 @@ pub(super) fn read(bytes: &[u8]) -> Result<Imatrix, String> {
 }
 
 /// The file, with the bytes that the official tool writes.
-pub(super) fn encode(imatrix: &Imatrix) -> Vec<u8> {
+pub(super) fn encode(imatrix: &Imatrix) -> Result<Vec<u8>, ImatrixError> {
     let used = |entry: &&Entry| entry.counts.iter().any(|&count| count > 0);
     let number = |n: usize| i32::try_from(n).unwrap_or(i32::MAX).to_le_bytes();
-    let mut out = number(imatrix.entries.values().filter(used).count()).to_vec();
+    let count = imatrix.entries.values().filter(used).count();
+    if count == 0 {
+        return Err(ImatrixError::Unused);
+    }
+    let mut out = number(count).to_vec();
     for (name, entry) in imatrix.entries.iter().filter(|(_, entry)| used(entry)) {
         let most = entry.counts.iter().copied().max().unwrap_or(0);
         // Tokens to chunks, so that a few tokens are a chunk too.
@@ -92,5 +96,5 @@ pub(super) fn encode(imatrix: &Imatrix) -> Vec<u8> {
     let dataset = imatrix.datasets.last().map_or("", String::as_str);
     out.extend(number(dataset.len()));
     out.extend(dataset.as_bytes());
-    out
+    Ok(out)
 }

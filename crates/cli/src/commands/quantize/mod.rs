@@ -1,19 +1,18 @@
 //! `gguf quantize`: a GGUF to a smaller one.
 
-mod importance;
+pub mod importance;
 mod outputs;
+pub mod types;
 
-use std::collections::BTreeSet;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
+use gguf::Model;
 use gguf::edit::reserve;
-use gguf::{Model, TensorType, Value};
 use gguf_convert::budget::Budget;
 use gguf_convert::pipeline::{Interruption, Job};
 use gguf_convert::{budget, estimate, quantize};
-use gguf_quant::recipe::{self, write_type_file};
-use regex::Regex;
+use gguf_quant::recipe::write_type_file;
 use serde_json::json;
 
 use crate::failure::Failure;
@@ -44,32 +43,11 @@ pub struct Args {
     /// Another output of the same pass over the input; may be repeated.
     #[arg(long, value_name = "TYPE=PATH", value_parser = outputs::parse_out)]
     out: Vec<Named>,
-    /// Give all tensors the default type, and accept any tensor type as TYPE.
-    #[arg(long)]
-    pure: bool,
-    /// Keep output.weight as it is.
-    #[arg(long)]
-    leave_output_tensor: bool,
-    /// Type of output.weight.
-    #[arg(long, value_name = "TYPE")]
-    output_tensor_type: Option<TensorType>,
-    /// Type of the token embeddings.
-    #[arg(long, value_name = "TYPE")]
-    token_embedding_type: Option<TensorType>,
-    /// Type of the tensors whose name the pattern is found in; may be repeated, first match wins.
-    #[arg(long, value_name = "REGEX=TYPE", value_parser = recipe::parse_entry)]
-    tensor_type: Vec<(Regex, TensorType)>,
-    /// A file of REGEX=TYPE entries, such as `gguf recipe` prints; after those on the command line.
-    #[arg(long, value_name = "FILE")]
-    tensor_type_file: Option<PathBuf>,
+    #[command(flatten)]
+    types: types::Args,
     /// Quantize again what is quantized already.
     #[arg(long)]
     allow_requantize: bool,
-    #[command(flatten)]
-    importance: importance::Args,
-    /// Set a key in the output: TYPE is int, float, bool or str; may be repeated.
-    #[arg(long, value_name = "KEY=TYPE:VALUE", value_parser = parse_override)]
-    override_kv: Vec<(String, Value<'static>)>,
     /// Instead of a type: choose one per tensor so that the file has at most this size, N(K|M|G),
     /// and as little as possible is lost.
     #[arg(long, value_name = "SIZE", value_parser = listing::parse_size)]
@@ -108,35 +86,6 @@ pub struct Args {
     json: bool,
 }
 
-fn parse_override(text: &str) -> Result<(String, Value<'static>), String> {
-    let form = "expected KEY=TYPE:VALUE with TYPE int, float, bool or str";
-    let (key, value) = text.split_once('=').ok_or(form)?;
-    let (ty, value) = value.split_once(':').ok_or(form)?;
-    let wrong = |_| format!("`{value}` is no {ty}");
-    let value = match ty {
-        "int" => {
-            Value::I64(value.parse().map_err(|fault: std::num::ParseIntError| fault.to_string())?)
-        }
-        "float" => {
-            Value::F32(value.parse().map_err(|fault: std::num::ParseFloatError| fault.to_string())?)
-        }
-        "bool" => {
-            Value::Bool(value.parse().map_err(|fault: std::str::ParseBoolError| wrong(fault))?)
-        }
-        "str" => Value::from(value.to_owned()),
-        _ => return Err(form.into()),
-    };
-    Ok((key.to_owned(), value))
-}
-
-fn read_type_file(path: &Path) -> Result<Vec<(Regex, TensorType)>, Failure> {
-    let text = std::fs::read_to_string(path).map_err(|fault| {
-        Failure::Environment(format!("cannot read {}: {fault}", path.display()))
-    })?;
-    recipe::parse_type_file(&text)
-        .map_err(|fault| Failure::Input(format!("{}: {fault}", path.display())))
-}
-
 /// The types of all matrices: no recipe touches vectors.
 fn save_recipe(job: &Job, path: &Path) -> Result<(), Failure> {
     let matrices = job.items.iter().filter(|item| item.tensor.shape.len() > 1);
@@ -152,29 +101,11 @@ impl Args {
     }
 
     fn options(&self) -> Result<quantize::Options, Failure> {
-        let mut tensor_types = self.tensor_type.clone();
-        if let Some(path) = &self.tensor_type_file {
-            tensor_types.extend(read_type_file(path)?);
-        }
-        let (importance, of_imatrix) = self.importance.read()?.unzip();
-        let mut overrides = self.override_kv.clone();
-        overrides.extend(of_imatrix.unwrap_or_default());
-        Ok(quantize::Options {
-            recipe: recipe::Options {
-                pure: self.pure,
-                leave_output_tensor: self.leave_output_tensor,
-                output_tensor_type: self.output_tensor_type,
-                token_embedding_type: self.token_embedding_type,
-                tensor_types,
-                keep_order: self.keep_split,
-                ..recipe::Options::default()
-            },
-            allow_requantize: self.allow_requantize,
-            importance,
-            missing: self.importance.missing(),
-            overrides,
-            prune_layers: self.prune_layers.iter().copied().collect::<BTreeSet<_>>(),
-        })
+        let mut options = self.types.options()?;
+        options.recipe.keep_order = self.keep_split;
+        options.allow_requantize = self.allow_requantize;
+        options.prune_layers = self.prune_layers.iter().copied().collect();
+        Ok(options)
     }
 
     /// Plans every output, and tells the user what is worth knowing.

@@ -91,6 +91,16 @@ pub(super) static MPT: Architecture = Architecture {
     open: false,
 };
 
+pub(super) static STARCODER: Architecture = Architecture {
+    name: "starcoder",
+    note: "Also SantaCoder: gpt2, mostly with one head of keys and values.",
+    required: &[SIZES, TRANSFORMER, NORM],
+    optional: &[HEADS],
+    tensors: &[All(EMBEDDING), All(POSITIONS), All(OUTPUT_NORM_BIAS), All(TIED_OUTPUT)],
+    blocks: &[layers(GPT_LAYER)],
+    open: false,
+};
+
 pub(super) static STARCODER2: Architecture = Architecture {
     name: "starcoder2",
     note: "",

@@ -31,6 +31,7 @@ pub static ARCHITECTURES: &[&Architecture] = &[
     &gpt::GPTNEOX,
     &gpt::BLOOM,
     &gpt::MPT,
+    &gpt::STARCODER,
     &gpt::STARCODER2,
     &falcon::FALCON,
     &stablelm::STABLELM,
@@ -55,6 +56,7 @@ pub static ARCHITECTURES: &[&Architecture] = &[
     &bert::BERT,
     &bert::NOMIC_BERT,
     &t5::T5,
+    &t5::T5ENCODER,
     &whisper::WHISPER,
     &clip::CLIP,
 ];

@@ -50,3 +50,13 @@ pub(super) static T5: Architecture = Architecture {
     ],
     open: false,
 };
+
+pub(super) static T5ENCODER: Architecture = Architecture {
+    name: "t5encoder",
+    note: "The encoder of t5 alone, for embeddings.",
+    required: &[SIZES, TRANSFORMER, RMS, &["attention.relative_buckets_count"]],
+    optional: &[HEADS, &["attention.layer_norm_epsilon"]],
+    tensors: &[All(EMBEDDING), Required("enc.output_norm.weight", "n_embd"), All(TIED_OUTPUT)],
+    blocks: &[Block { prefix: "enc.blk.", from: "0", to: "n_layer", items: LAYER }],
+    open: false,
+};

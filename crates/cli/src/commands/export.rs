@@ -1,0 +1,104 @@
+//! `gguf export`: a GGUF back to what other programs read.
+
+use std::path::{Path, PathBuf};
+
+use gguf::TensorType;
+use gguf_convert::export::{self, safetensors};
+use gguf_convert::tensor::Tensor;
+use gguf_quant::recipe::Target;
+
+use crate::failure::Failure;
+use crate::opened::Opened;
+use crate::progress::Progress;
+use crate::target::Outtype;
+use crate::{commands, listing};
+
+/// Export a GGUF to a Hugging Face directory, or to a safetensors file.
+#[derive(clap::Args)]
+#[command(after_help = "Examples:\n  \
+    gguf export llama-q8.gguf --to hf Llama-3.2-1B\n  \
+    gguf export model.gguf --to safetensors model.safetensors --dtype f16\n  \
+    gguf export model-q4.gguf --to safetensors blocks.safetensors --raw")]
+pub struct Args {
+    /// The model.
+    source: String,
+    /// What to make: hf for a directory with configuration and tokenizer, safetensors for a file.
+    #[arg(long, value_enum, default_value = "hf")]
+    to: Form,
+    /// Directory or file to write.
+    output: PathBuf,
+    /// Type of matrices: f32, f16, bf16, or auto, which keeps floats and makes bf16 of what is
+    /// quantized.
+    #[arg(long, default_value = "auto", value_name = "TYPE")]
+    dtype: Outtype,
+    /// Copy quantized data as they are, as bytes, under their GGUF names.
+    #[arg(long, conflicts_with = "dtype")]
+    raw: bool,
+    /// Keep the names and layouts of the GGUF in a safetensors file.
+    #[arg(long)]
+    keep_names: bool,
+    /// The most bytes of tensors in one file of a directory, N(K|M|G).
+    #[arg(long, value_name = "SIZE", default_value = "5G", value_parser = listing::parse_size)]
+    max_shard_size: u64,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+enum Form {
+    Hf,
+    Safetensors,
+}
+
+pub fn run(args: &Args) -> Result<(), Failure> {
+    let dtype = match args.dtype.target() {
+        None => None,
+        Some(Target::Type(ty)) if !ty.is_quantized() => Some(ty),
+        Some(Target::Mix(mix)) if !mix.default_type().is_quantized() => Some(mix.default_type()),
+        Some(other) => {
+            return Err(Failure::Usage(format!(
+                "{other} is no type of floats: f32, f16, bf16 are"
+            )));
+        }
+    };
+    let options = export::Options { dtype };
+    let opened = Opened::open(&args.source)?;
+    let model = opened.model()?;
+    if args.raw || args.keep_names {
+        if args.to == Form::Hf {
+            return Err(Failure::Usage("--raw and --keep-names go with --to safetensors".into()));
+        }
+        return write(args, &export::plain(&model, options), &args.output);
+    }
+    let plan = export::plan(&model, options)?;
+    commands::print_notes(&plan.notes);
+    if args.to == Form::Safetensors {
+        return write(args, &plan.tensors, &args.output);
+    }
+    std::fs::create_dir_all(&args.output).map_err(|fault| {
+        Failure::Environment(format!("cannot create {}: {fault}", args.output.display()))
+    })?;
+    let shards = safetensors::shards(&plan.tensors, args.max_shard_size);
+    for (i, shard) in shards.iter().enumerate() {
+        let name = safetensors::shard_name(i, shards.len());
+        write(args, &plan.tensors[shard.clone()], &args.output.join(name))?;
+    }
+    let mut files = plan.files;
+    if shards.len() > 1 {
+        let bytes = safetensors::index(&plan.tensors, &shards);
+        files.push(export::File { name: "model.safetensors.index.json", bytes });
+    }
+    Ok(export::write_files(&args.output, &files)?)
+}
+
+fn write(args: &Args, tensors: &[(Tensor, TensorType)], path: &Path) -> Result<(), Failure> {
+    let len = |(tensor, ty): &(Tensor, TensorType)| {
+        let ty = if args.raw { tensor.stored_type } else { *ty };
+        ty.byte_len(&tensor.shape)
+    };
+    let total = tensors.iter().filter_map(len).sum();
+    let progress = Progress::new(total, "writing").stoppable();
+    let threads = commands::all_cores();
+    safetensors::write(path, tensors, args.raw, threads, &|bytes| progress.advance(bytes))?;
+    progress.finish();
+    eprintln!("wrote {} ({})", path.display(), listing::bytes(total));
+    Ok(())
+}

@@ -1,0 +1,192 @@
+//! `gguf lora`: adapters checked against a model, merged into it, and extracted from two.
+
+use std::io::Write;
+use std::ops::ControlFlow;
+use std::path::PathBuf;
+
+use gguf_convert::lora::{Adapter, extract, merge};
+use gguf_convert::quantize;
+use gguf_quant::recipe::Target;
+use serde_json::json;
+
+use crate::commands;
+use crate::failure::Failure;
+use crate::opened::Opened;
+use crate::progress::Progress;
+use crate::target::Outtype;
+
+/// Check LoRA adapters against a model, merge them into it, or extract one from two models.
+#[derive(clap::Args)]
+#[command(after_help = "Examples:\n  \
+    gguf lora check base.gguf adapter.gguf\n  \
+    gguf lora merge base-f16.gguf adapter.gguf -o merged-q4.gguf --outtype q4_k_m\n  \
+    gguf lora merge base-f16.gguf one.gguf two.gguf=0.5 -o merged.gguf\n  \
+    gguf lora extract base-f16.gguf tuned-f16.gguf --rank 32 -o adapter.gguf\n\n\
+    `gguf convert DIR --base MODEL_DIR` makes a GGUF of an adapter in the Hugging Face format.")]
+pub struct Args {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(clap::Subcommand)]
+enum Command {
+    Check(CheckArgs),
+    Merge(MergeArgs),
+    Extract(ExtractArgs),
+}
+
+/// Say whether an adapter can be applied to a model, and what does not fit.
+#[derive(clap::Args)]
+struct CheckArgs {
+    /// The model.
+    base: String,
+    /// The adapter.
+    adapter: String,
+    /// As JSON.
+    #[arg(long)]
+    json: bool,
+}
+
+/// Write a model with adapters merged into its matrices, in one pass.
+#[derive(clap::Args)]
+struct MergeArgs {
+    /// The model, best in F16 or F32.
+    base: String,
+    /// An adapter, and how strongly it counts if not as it was trained.
+    #[arg(required = true, value_name = "ADAPTER[=SCALE]", value_parser = parse_scaled)]
+    adapters: Vec<(String, f32)>,
+    /// File to write.
+    #[arg(short, long, value_name = "FILE")]
+    output: PathBuf,
+    /// Type of the output: a mix such as q4_k_m, or copy for the types of the model.
+    #[arg(long, default_value = "copy", value_name = "TYPE")]
+    outtype: Target,
+    /// Quantize again what is quantized already.
+    #[arg(long)]
+    allow_requantize: bool,
+}
+
+/// Approximate what was trained into a model by an adapter.
+#[derive(clap::Args)]
+struct ExtractArgs {
+    /// The model before.
+    base: String,
+    /// The model after.
+    tuned: String,
+    /// Rank of the adapter: more holds more.
+    #[arg(long, default_value = "32", value_parser = clap::value_parser!(u32).range(1..=4096))]
+    rank: u32,
+    /// File to write.
+    #[arg(short, long, value_name = "FILE")]
+    output: PathBuf,
+    /// Type of its matrices: f32, f16 or bf16.
+    #[arg(long, default_value = "f32", value_name = "TYPE")]
+    outtype: Outtype,
+    /// How much of the difference each matrix holds, as JSON.
+    #[arg(long)]
+    json: bool,
+}
+
+fn parse_scaled(text: &str) -> Result<(String, f32), String> {
+    match text.rsplit_once('=') {
+        None => Ok((text.to_owned(), 1.0)),
+        Some((path, scale)) => match scale.parse::<f32>() {
+            Ok(scale) if scale.is_finite() => Ok((path.to_owned(), scale)),
+            _ => Err(format!("`{scale}` is no scale: write ADAPTER=0.5")),
+        },
+    }
+}
+
+pub fn run(args: &Args) -> Result<(), Failure> {
+    match &args.command {
+        Command::Check(args) => check(args),
+        Command::Merge(args) => merge(args),
+        Command::Extract(args) => extract(args),
+    }
+}
+
+fn check(args: &CheckArgs) -> Result<(), Failure> {
+    let (base, adapter) = (Opened::open(&args.base)?, Opened::open(&args.adapter)?);
+    let (base, adapter) = (base.model()?, adapter.model()?);
+    let adapter = Adapter::of_model(&adapter)?;
+    let misfits = adapter.misfits(&base);
+    let ranks = adapter.pairs.iter().filter_map(|(name, pair)| pair.dims(name));
+    let rank = ranks.map(|dims| dims.rank).max().unwrap_or(0);
+    let mut out = std::io::stdout().lock();
+    if args.json {
+        let report = json!({
+            "fits": misfits.is_empty(),
+            "misfits": misfits,
+            "matrices": adapter.pairs.len(),
+            "rank": rank,
+            "alpha": adapter.alpha,
+            "base_model": adapter.metadata.str("general.base_model.0.name"),
+        });
+        writeln!(out, "{report:#}")?;
+    } else {
+        let matrices = adapter.pairs.len();
+        writeln!(out, "adapts {matrices} matrices, rank {rank}, alpha {}", adapter.alpha)?;
+        for misfit in &misfits {
+            writeln!(out, "does not fit: {misfit}")?;
+        }
+        if misfits.is_empty() {
+            writeln!(out, "fits the model")?;
+        }
+    }
+    if misfits.is_empty() { Ok(()) } else { Err(Failure::Findings) }
+}
+
+fn merge(args: &MergeArgs) -> Result<(), Failure> {
+    let base = Opened::open(&args.base)?;
+    let base = base.model()?;
+    let opened = args
+        .adapters
+        .iter()
+        .map(|(path, scale)| Ok((Opened::open(path)?, *scale)))
+        .collect::<Result<Vec<_>, Failure>>()?;
+    let adapters = opened
+        .iter()
+        .map(|(opened, scale)| Ok((Adapter::of_model(&opened.model()?)?, *scale)))
+        .collect::<Result<Vec<_>, Failure>>()?;
+    let merge = merge::Merge::new(&base, &adapters)?;
+    let options =
+        quantize::Options { allow_requantize: args.allow_requantize, ..Default::default() };
+    let planned = merge.plan(args.outtype, &options)?;
+    commands::print_notes(&planned.notes);
+    commands::write(&planned.job, &args.output, commands::all_cores())
+}
+
+fn extract(args: &ExtractArgs) -> Result<(), Failure> {
+    let matrices = match args.outtype.target() {
+        Some(Target::Type(ty)) if !ty.is_quantized() => ty,
+        Some(Target::Mix(mix)) if !mix.default_type().is_quantized() => mix.default_type(),
+        _ => return Err(Failure::Usage("an adapter is extracted as f32, f16 or bf16".into())),
+    };
+    let (base, tuned) = (Opened::open(&args.base)?, Opened::open(&args.tuned)?);
+    let (base, tuned) = (base.model()?, tuned.model()?);
+    let total = extract::matrices(&tuned).count() as u64;
+    let progress = Progress::new(total, "extracting").stoppable();
+    let mut step = || -> ControlFlow<()> { progress.advance(1) };
+    let mut extraction = extract::extract(&base, &tuned, args.rank as usize, &mut step)?;
+    progress.finish();
+    for item in &mut extraction.job.items {
+        item.target = matrices;
+    }
+    commands::print_notes(&extraction.notes);
+    commands::write(&extraction.job, &args.output, commands::all_cores())?;
+    let mut out = std::io::stdout().lock();
+    if args.json {
+        let held: serde_json::Map<_, _> =
+            extraction.held.into_iter().map(|(name, share)| (name, share.into())).collect();
+        writeln!(out, "{:#}", json!({ "held": held }))?;
+    } else {
+        let count = extraction.held.len();
+        let mean = extraction.held.iter().map(|(_, share)| share).sum::<f64>() / count as f64;
+        let least = extraction.held.iter().min_by(|a, b| a.1.total_cmp(&b.1));
+        writeln!(out, "{count} matrices differ; the adapter holds {:.1}% of that", 100.0 * mean)?;
+        if let Some((name, share)) = least {
+            writeln!(out, "least of `{name}`: {:.1}%", 100.0 * share)?;
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,97 @@
+//! Which tensor gets which type: what `gguf quantize` and `gguf convert` have in common.
+
+use std::path::{Path, PathBuf};
+
+use gguf::{TensorType, Value};
+use gguf_convert::quantize;
+use gguf_quant::recipe;
+use regex::Regex;
+
+use super::importance;
+use crate::failure::Failure;
+
+/// What concerns the types of tensors, and keys beside.
+#[derive(clap::Args)]
+// Its group would bear the name of the one that it is part of.
+#[group(skip)]
+pub struct Args {
+    /// Give all tensors the default type, and accept any tensor type as TYPE.
+    #[arg(long)]
+    pure: bool,
+    /// Keep output.weight as it is.
+    #[arg(long)]
+    leave_output_tensor: bool,
+    /// Type of output.weight.
+    #[arg(long, value_name = "TYPE")]
+    output_tensor_type: Option<TensorType>,
+    /// Type of the token embeddings.
+    #[arg(long, value_name = "TYPE")]
+    token_embedding_type: Option<TensorType>,
+    /// Type of the tensors whose name the pattern is found in; may be repeated, first match wins.
+    #[arg(long, value_name = "REGEX=TYPE", value_parser = recipe::parse_entry)]
+    tensor_type: Vec<(Regex, TensorType)>,
+    /// A file of REGEX=TYPE entries, such as `gguf recipe` prints; after those on the command line.
+    #[arg(long, value_name = "FILE")]
+    tensor_type_file: Option<PathBuf>,
+    #[command(flatten)]
+    importance: importance::Args,
+    /// Set a key in the output: TYPE is int, float, bool or str; may be repeated.
+    #[arg(long, value_name = "KEY=TYPE:VALUE", value_parser = parse_override)]
+    override_kv: Vec<(String, Value<'static>)>,
+}
+
+impl Args {
+    /// The options of the library; reads the files that are named.
+    pub fn options(&self) -> Result<quantize::Options, Failure> {
+        let mut tensor_types = self.tensor_type.clone();
+        if let Some(path) = &self.tensor_type_file {
+            tensor_types.extend(read_type_file(path)?);
+        }
+        let (importance, of_imatrix) = self.importance.read()?.unzip();
+        let mut overrides = self.override_kv.clone();
+        overrides.extend(of_imatrix.unwrap_or_default());
+        Ok(quantize::Options {
+            recipe: recipe::Options {
+                pure: self.pure,
+                leave_output_tensor: self.leave_output_tensor,
+                output_tensor_type: self.output_tensor_type,
+                token_embedding_type: self.token_embedding_type,
+                tensor_types,
+                ..recipe::Options::default()
+            },
+            importance,
+            missing: self.importance.missing(),
+            overrides,
+            ..quantize::Options::default()
+        })
+    }
+}
+
+fn parse_override(text: &str) -> Result<(String, Value<'static>), String> {
+    let form = "expected KEY=TYPE:VALUE with TYPE int, float, bool or str";
+    let (key, value) = text.split_once('=').ok_or(form)?;
+    let (ty, value) = value.split_once(':').ok_or(form)?;
+    let wrong = |_| format!("`{value}` is no {ty}");
+    let value = match ty {
+        "int" => {
+            Value::I64(value.parse().map_err(|fault: std::num::ParseIntError| fault.to_string())?)
+        }
+        "float" => {
+            Value::F32(value.parse().map_err(|fault: std::num::ParseFloatError| fault.to_string())?)
+        }
+        "bool" => {
+            Value::Bool(value.parse().map_err(|fault: std::str::ParseBoolError| wrong(fault))?)
+        }
+        "str" => Value::from(value.to_owned()),
+        _ => return Err(form.into()),
+    };
+    Ok((key.to_owned(), value))
+}
+
+fn read_type_file(path: &Path) -> Result<Vec<(Regex, TensorType)>, Failure> {
+    let text = std::fs::read_to_string(path).map_err(|fault| {
+        Failure::Environment(format!("cannot read {}: {fault}", path.display()))
+    })?;
+    recipe::parse_type_file(&text)
+        .map_err(|fault| Failure::Input(format!("{}: {fault}", path.display())))
+}

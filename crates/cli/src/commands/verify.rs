@@ -1,0 +1,128 @@
+//! `gguf verify`: a file held against what it was made from.
+
+use std::io::Write;
+use std::path::Path;
+
+use gguf::Model;
+use gguf_convert::pipeline::Job;
+use gguf_convert::source::Checkpoint;
+use gguf_convert::verify::{Outcome, Verified, Way, missing, verify};
+use gguf_convert::{hf, provenance};
+use gguf_quant::recipe::{Mix, Target};
+use regex::Regex;
+use serde_json::json;
+
+use crate::commands::{self, quantize::importance};
+use crate::failure::Failure;
+use crate::opened::Opened;
+use crate::progress::Progress;
+
+/// Derive the tensors of a model again from what it was made from, and compare.
+#[derive(clap::Args)]
+#[command(after_help = "Exit code 1 if a tensor differs or is missing.\n\nExamples:\n  \
+    gguf verify llama-q4.gguf --source Llama-3.2-1B\n  \
+    gguf verify llama-q4.gguf --source llama-f16.gguf --imatrix imatrix.gguf --tensor 'blk\\.0\\.'")]
+pub struct Args {
+    /// The model to verify.
+    model: String,
+    /// What it was made from: a checkpoint directory, or a GGUF.
+    #[arg(long, value_name = "DIR|FILE")]
+    source: String,
+    /// Only tensors whose name the pattern is found in; may be repeated.
+    #[arg(long, value_name = "REGEX")]
+    tensor: Vec<Regex>,
+    #[command(flatten)]
+    importance: importance::Args,
+    /// What came of each tensor, as JSON.
+    #[arg(long)]
+    json: bool,
+}
+
+pub fn run(args: &Args) -> Result<(), Failure> {
+    let opened = Opened::open(&args.model)?;
+    let model = opened.model()?;
+    let dir = Path::new(&args.source);
+    if dir.join("config.json").is_file() {
+        let checkpoint = Checkpoint::open(dir)?;
+        if let Some(recorded) = model.metadata().str(provenance::DIGEST)
+            && recorded != provenance::digest(dir, &checkpoint)?
+        {
+            eprintln!("note: {} says that it was made from another checkpoint", args.model);
+        }
+        let options =
+            hf::Options { outtype: Some(Target::Mix(Mix::F32)), ..hf::Options::default() };
+        let conversion = hf::plan(dir, &checkpoint, &options)?;
+        return hold(args, &model, conversion.job);
+    }
+    let source = Opened::open(&args.source)?;
+    let source = source.model()?;
+    hold(args, &model, Job::copy(&source))
+}
+
+fn hold(args: &Args, model: &Model, source: Job) -> Result<(), Failure> {
+    let importance = args.importance.read()?;
+    let is_chosen =
+        |name: &str| args.tensor.is_empty() || args.tensor.iter().any(|re| re.is_match(name));
+    let chosen = model.tensors().iter().filter(|tensor| is_chosen(&tensor.info.name));
+    let total = chosen.filter_map(|tensor| tensor.info.byte_len()).sum();
+    let missing: Vec<_> =
+        missing(model, &source).into_iter().filter(|name| is_chosen(name)).collect();
+    let progress = Progress::new(total, "verifying").stoppable();
+    let verified = verify(
+        model,
+        source,
+        importance.as_ref().map(|(importance, _)| importance),
+        &is_chosen,
+        commands::all_cores(),
+        &|bytes| progress.advance(bytes),
+    )?;
+    progress.finish();
+    if verified.is_empty() {
+        return Err(Failure::Usage("no tensor has a name that --tensor finds".into()));
+    }
+    let same = verified.iter().filter(|one| matches!(one.outcome, Outcome::Same(_))).count();
+    let mut out = std::io::stdout().lock();
+    if args.json {
+        let tensors: Vec<_> = verified.iter().map(as_json).collect();
+        let report = json!({ "same": same, "tensors": tensors, "missing": missing });
+        writeln!(out, "{report:#}")?;
+    } else {
+        for one in &verified {
+            if let Some(fault) = fault(one) {
+                writeln!(out, "{}: {fault}", one.name)?;
+            }
+        }
+        for name in &missing {
+            writeln!(out, "{name}: is in the source only")?;
+        }
+        writeln!(out, "{same} of {} tensors are what the source gives", verified.len())?;
+        if let Some(half) = verified.iter().find_map(|one| match one.outcome {
+            Outcome::Same(Way::Through(half)) => Some(half),
+            _ => None,
+        }) {
+            writeln!(out, "(some by way of {half})")?;
+        }
+    }
+    if same == verified.len() && missing.is_empty() { Ok(()) } else { Err(Failure::Findings) }
+}
+
+/// What is wrong with a tensor, for people.
+fn fault(one: &Verified) -> Option<String> {
+    match &one.outcome {
+        Outcome::Same(_) => None,
+        Outcome::Differs { row } => Some(format!("differs from row {row} on")),
+        Outcome::Underivable(why) => Some(format!("cannot be derived: {why}")),
+        Outcome::NotInSource => Some("is not in the source".into()),
+    }
+}
+
+fn as_json(one: &Verified) -> serde_json::Value {
+    let (outcome, way) = match &one.outcome {
+        Outcome::Same(Way::Direct) => ("same", None),
+        Outcome::Same(Way::Through(half)) => ("same", Some(half.name())),
+        Outcome::Differs { .. } => ("differs", None),
+        Outcome::Underivable(_) => ("underivable", None),
+        Outcome::NotInSource => ("not in source", None),
+    };
+    json!({ "name": one.name, "outcome": outcome, "by_way_of": way, "fault": fault(one) })
+}

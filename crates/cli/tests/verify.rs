@@ -1,0 +1,25 @@
+//! `gguf verify` as a user meets it.
+
+mod support;
+
+use support::{Dir, MODEL, fails, json, succeeds};
+
+#[test]
+fn files_are_held_against_their_source() {
+    let dir = Dir::new();
+    let (f16, direct, two_steps) = (dir.f16(), dir.path("direct.gguf"), dir.path("two.gguf"));
+    succeeds(&["convert", MODEL, "-o", &direct, "--outtype", "q4_k_m", "--provenance"]);
+    assert!(succeeds(&["verify", &direct, "--source", MODEL]).contains("are what the source"));
+    succeeds(&["quantize", &f16, &two_steps, "Q4_K_M"]);
+    succeeds(&["verify", &two_steps, "--source", &f16]);
+    let report = json(&succeeds(&["verify", &two_steps, "--source", MODEL, "--json"]));
+    assert_eq!(report["same"], report["tensors"].as_array().unwrap().len());
+
+    let other = dir.path("other.gguf");
+    succeeds(&["quantize", "--allow-requantize", &direct, &other, "Q2_K"]);
+    let only = ["verify", &other, "--source", MODEL, "--tensor", "ffn_down", "--json"];
+    fails(&only, 1, &[]);
+    let norm = ["verify", &other, "--source", MODEL, "--tensor", "attn_norm"];
+    succeeds(&norm);
+    fails(&["verify", &other, "--source", MODEL, "--tensor", "nothing"], 2, &["--tensor"]);
+}

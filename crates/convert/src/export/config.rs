@@ -1,0 +1,103 @@
+//! `config.json` from the keys of a GGUF.
+
+use gguf::{Metadata, Model};
+use serde_json::{Map, Value, json};
+
+use crate::Error;
+use crate::config::Config;
+use crate::family::{Exported, Family, llama3_factors};
+use crate::lora::merge::floats;
+
+/// Numbers that most families write alike: key under the architecture's name, field.
+const NUMBERS: [(&str, &str); 12] = [
+    ("block_count", "num_hidden_layers"),
+    ("context_length", "max_position_embeddings"),
+    ("embedding_length", "hidden_size"),
+    ("feed_forward_length", "intermediate_size"),
+    ("attention.head_count", "num_attention_heads"),
+    ("attention.head_count_kv", "num_key_value_heads"),
+    ("attention.key_length", "head_dim"),
+    ("attention.layer_norm_rms_epsilon", "rms_norm_eps"),
+    ("rope.freq_base", "rope_theta"),
+    ("expert_used_count", "num_experts_per_tok"),
+    ("expert_feed_forward_length", "moe_intermediate_size"),
+    ("attention.sliding_window", "sliding_window"),
+];
+
+/// Of the scaling of rotary embeddings: key, field.
+const SCALING: [(&str, &str); 7] = [
+    ("type", "rope_type"),
+    ("factor", "factor"),
+    ("original_context_length", "original_max_position_embeddings"),
+    ("yarn_ext_factor", "extrapolation_factor"),
+    ("yarn_attn_factor", "attention_factor"),
+    ("yarn_beta_fast", "beta_fast"),
+    ("yarn_beta_slow", "beta_slow"),
+];
+
+/// The configuration of `model`, without what the tokenizer adds.
+///
+/// # Errors
+/// If the family cannot be undone, or a scaling tensor cannot be read.
+pub(super) fn of(model: &Model, family: &dyn Family, exported: &Exported) -> Result<Value, Error> {
+    let metadata = model.metadata();
+    let architecture = family.architecture();
+    let mut config = Map::new();
+    config.insert("architectures".into(), json!([exported.class]));
+    config.insert("model_type".into(), exported.model_type.into());
+    for (key, field) in NUMBERS {
+        if let Some(value) = number(metadata, &format!("{architecture}.{key}")) {
+            config.insert(field.into(), value);
+        }
+    }
+    if let Some(experts) = number(metadata, &format!("{architecture}.expert_count")) {
+        config.insert(exported.expert_count.into(), experts);
+    }
+    if let Some(tokens) = metadata.array("tokenizer.ggml.tokens") {
+        config.insert("vocab_size".into(), tokens.len().into());
+    }
+    let index = model.index();
+    config.insert("tie_word_embeddings".into(), (!index.contains_key("output.weight")).into());
+    let mut scaling = Map::new();
+    for (key, field) in SCALING {
+        let key = format!("{architecture}.rope.scaling.{key}");
+        let text = metadata.str(&key).map(Value::from);
+        if let Some(value) = text.or_else(|| number(metadata, &key)) {
+            scaling.insert(field.into(), value);
+        }
+    }
+    if let Some(factors) = index.get("rope_freqs.weight") {
+        scaling.extend(llama3_scaling(&config, &floats(factors)?));
+    }
+    if !scaling.is_empty() {
+        config.insert("rope_scaling".into(), scaling.into());
+    }
+    Ok(config.into())
+}
+
+/// A number as JSON, in the fewest digits that read back as it is.
+fn number(metadata: &Metadata, key: &str) -> Option<Value> {
+    match metadata.get(key)? {
+        gguf::Value::F32(value) => value.to_string().parse::<f64>().ok().map(Value::from),
+        value => value.to_u64().map(Value::from),
+    }
+}
+
+/// The scaling that gives these factors, as far as it can be told: all models so far have the same
+/// bounds. Nothing if it would give others.
+fn llama3_scaling(config: &Map<String, Value>, factors: &[f32]) -> Map<String, Value> {
+    let factor = factors.iter().copied().fold(1.0, f32::max);
+    let scaling = json!({
+        "rope_type": "llama3",
+        "factor": factor,
+        "low_freq_factor": 1.0,
+        "high_freq_factor": 4.0,
+        "original_max_position_embeddings": 8192,
+    });
+    let mut with_scaling = config.clone();
+    with_scaling.insert("rope_scaling".into(), scaling.clone());
+    match (llama3_factors(&Config::of(with_scaling.into())), scaling) {
+        (Ok(Some(computed)), Value::Object(scaling)) if computed == factors => scaling,
+        _ => Map::new(),
+    }
+}

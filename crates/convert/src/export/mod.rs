@@ -1,0 +1,110 @@
+//! A GGUF back to what other programs read: a Hugging Face directory, or safetensors alone.
+//!
+//! What a family does to names and tensors on the way in is data, so here it is undone from the same
+//! tables: foreign names are enumerated, followed forward, and looked up backward.
+
+mod card;
+mod config;
+mod foreign;
+pub mod safetensors;
+mod tokenizer;
+
+use std::path::Path;
+
+use gguf::{Model, TensorType};
+use serde_json::Value;
+
+use crate::config::Config;
+use crate::tensor::Tensor;
+use crate::{Error, family};
+
+/// What an export can be asked for.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Options {
+    /// The type of all matrices; `None` keeps F32, F16 and BF16 as they are and makes BF16 of what
+    /// is quantized.
+    pub dtype: Option<TensorType>,
+}
+
+/// A text file of the directory.
+#[derive(Clone, Debug, PartialEq)]
+pub struct File {
+    /// Its name within the directory.
+    pub name: &'static str,
+    /// Its content.
+    pub bytes: Vec<u8>,
+}
+
+/// A directory that is ready to be written.
+pub struct Export<'a> {
+    /// The tensors under their foreign names, each with the type it is to have.
+    pub tensors: Vec<(Tensor<'a>, TensorType)>,
+    /// Everything else.
+    pub files: Vec<File>,
+    /// What the user should know.
+    pub notes: Vec<String>,
+}
+
+/// Plans a Hugging Face directory for `model`.
+///
+/// # Errors
+/// If no family that can be undone has its architecture, if keys that its configuration needs are
+/// missing, or if a tensor has no foreign name.
+pub fn plan<'a>(model: &Model<'a>, options: Options) -> Result<Export<'a>, Error> {
+    let metadata = model.metadata();
+    let architecture = metadata.architecture().unwrap_or_default();
+    let family = family::of_architecture(architecture);
+    let exported = family.and_then(|family| Some((family, family.exported(metadata)?)));
+    let (family, exported) = exported.ok_or_else(|| Error::Request {
+        what: format!("models of the architecture `{architecture}` cannot be exported by name"),
+        help: "export the tensors under their GGUF names: --to safetensors --keep-names".into(),
+    })?;
+    let mut notes = Vec::new();
+    let mut config = config::of(model, family, &exported)?;
+    let mut as_config = Config::of(config.clone());
+    family.complete(&mut as_config)?;
+    let tensors = foreign::tensors(model, family, &exported, &as_config, &mut notes)?;
+    let tensors = with_types(tensors, options);
+    let dtype = tensors.iter().find(|(tensor, _)| tensor.shape.len() > 1).map(|(_, ty)| *ty);
+    config["torch_dtype"] = safetensors::torch_name(dtype.unwrap_or(TensorType::F32)).into();
+
+    let mut files = tokenizer::files(metadata, &mut config, &mut notes)?;
+    files.push(json_file("config.json", &config));
+    files.extend(card::files(metadata));
+    Ok(Export { tensors, files, notes })
+}
+
+/// The tensors of `model` under their own names.
+pub fn plain<'a>(model: &Model<'a>, options: Options) -> Vec<(Tensor<'a>, TensorType)> {
+    with_types(model.tensors().iter().map(Tensor::of_model).collect(), options)
+}
+
+fn with_types<'a>(tensors: Vec<Tensor<'a>>, options: Options) -> Vec<(Tensor<'a>, TensorType)> {
+    let ty = |tensor: &Tensor| match (options.dtype, tensor.stored_type) {
+        (Some(ty), stored) if tensor.shape.len() > 1 || stored.is_quantized() => ty,
+        (_, stored) if stored.is_quantized() => TensorType::BF16,
+        (_, stored) => stored,
+    };
+    let typed = |tensor: Tensor<'a>| {
+        let ty = ty(&tensor);
+        (tensor, ty)
+    };
+    tensors.into_iter().map(typed).collect()
+}
+
+fn json_file(name: &'static str, value: &Value) -> File {
+    File { name, bytes: format!("{value:#}\n").into_bytes() }
+}
+
+/// Writes the text files of an export into `dir`, which must be there.
+///
+/// # Errors
+/// If one cannot be written.
+pub fn write_files(dir: &Path, files: &[File]) -> Result<(), Error> {
+    for file in files {
+        let output = gguf::Output::create(&dir.join(file.name))?;
+        output.write_at(&file.bytes, 0)?;
+        output.commit()?;
+    }
+    Ok(())
+}

@@ -1,0 +1,208 @@
+//! BERT, RoBERTa and XLM-RoBERTa: encoders for embeddings, and classifiers made of them.
+
+use gguf::{Array, Metadata};
+use serde_json::Value;
+
+use super::hyper::{self, Keys};
+use super::names::{Name, Table};
+use super::{Family, Target};
+use crate::Error;
+use crate::config::Config;
+use crate::step::Step;
+use crate::{json, vocab};
+
+/// Whose positions and classifier a checkpoint has.
+pub(super) enum Bert {
+    /// Positions from 0 on.
+    Bert,
+    /// Positions from behind the padding token's id on.
+    Roberta,
+}
+
+const NAMES: Table = &[
+    ("embeddings.word_embeddings", "token_embd"),
+    ("embeddings.position_embeddings", "position_embd"),
+    ("embeddings.token_type_embeddings", "token_types"),
+    ("embeddings.LayerNorm", "token_embd_norm"),
+    ("encoder.layer.{}.attention.self.query", "blk.{}.attn_q"),
+    ("encoder.layer.{}.attention.self.key", "blk.{}.attn_k"),
+    ("encoder.layer.{}.attention.self.value", "blk.{}.attn_v"),
+    ("encoder.layer.{}.attention.output.dense", "blk.{}.attn_output"),
+    ("encoder.layer.{}.attention.output.LayerNorm", "blk.{}.attn_output_norm"),
+    ("encoder.layer.{}.intermediate.dense", "blk.{}.ffn_up"),
+    ("encoder.layer.{}.output.dense", "blk.{}.ffn_down"),
+    ("encoder.layer.{}.output.LayerNorm", "blk.{}.layer_output_norm"),
+];
+
+/// The head of a classifier: a layer with tanh, then one score for each class.
+const CLASSIFIER: Table = &[
+    ("pooler.dense", "cls"),
+    ("classifier", "cls.output"),
+    ("classifier.dense", "cls"),
+    ("classifier.out_proj", "cls.output"),
+];
+
+/// What is only used in training.
+const TRAINING: [&str; 4] =
+    ["embeddings.position_ids", "cls.predictions", "cls.seq_relationship", "lm_head."];
+
+impl Family for Bert {
+    fn classes(&self) -> &'static [&'static str] {
+        match self {
+            Self::Bert => &["BertModel", "BertForMaskedLM", "BertForSequenceClassification"],
+            Self::Roberta => &[
+                "RobertaModel",
+                "RobertaForSequenceClassification",
+                "XLMRobertaModel",
+                "XLMRobertaForSequenceClassification",
+            ],
+        }
+    }
+
+    fn architecture(&self) -> &'static str {
+        "bert"
+    }
+
+    fn vocabulary(&self) -> vocab::Kind {
+        vocab::Kind::Encoder
+    }
+
+    fn pre_tokenizers(&self) -> &'static [&'static str] {
+        &["roberta-bpe"]
+    }
+
+    fn metadata(
+        &self,
+        config: &Config,
+        file_type: u32,
+        metadata: &mut Metadata<'static>,
+    ) -> Result<(), Error> {
+        let positions = hyper::context_length(config)?;
+        let context = positions.saturating_sub(self.first_position(config)?);
+        let mut keys = Keys::new(self.architecture(), metadata);
+        keys.set("block_count", hyper::block_count(config)?);
+        keys.set("context_length", context);
+        keys.set("embedding_length", hyper::width(config)?);
+        keys.set("feed_forward_length", hyper::feed_forward(config)?);
+        keys.set("attention.head_count", hyper::head_count(config)?);
+        keys.set("attention.layer_norm_epsilon", hyper::layer_norm_epsilon(config)?);
+        keys.file_type(file_type);
+        embedding_keys(&mut keys, config)?;
+        let labels = labels(config);
+        if !labels.is_empty() {
+            keys.set("classifier.output_labels", Array::from_strings(&labels));
+        }
+        Ok(())
+    }
+
+    fn tensor(&self, config: &Config, name: &str) -> Result<Target, Error> {
+        let name = ["bert.", "roberta."].iter().find_map(|p| name.strip_prefix(p)).unwrap_or(name);
+        if TRAINING.iter().any(|start| name.starts_with(start)) {
+            return Ok(Target::Dropped);
+        }
+        // TensorFlow's names, which the first uploads kept.
+        let renamed = match name.rsplit_once('.') {
+            Some((stem, "gamma")) => Some(format!("{stem}.weight")),
+            Some((stem, "beta")) => Some(format!("{stem}.bias")),
+            _ => None,
+        };
+        let Some(parsed) = Name::parse(renamed.as_deref().unwrap_or(name)) else {
+            return Ok(Target::Unknown);
+        };
+        if is_classifier(config)? {
+            if let Some(mapped) = parsed.mapped(CLASSIFIER) {
+                return Ok(Target::one(mapped, []));
+            }
+        } else if name.starts_with("pooler.dense.") {
+            return Ok(Target::Dropped);
+        }
+        let Some(mapped) = parsed.mapped(NAMES) else { return Ok(Target::Unknown) };
+        let first = self.first_position(config)?;
+        let step = (first > 0 && mapped == "position_embd.weight").then(|| {
+            let positions = hyper::context_length(config)?;
+            let len = positions.saturating_sub(first).into();
+            Ok::<Step, Error>(Step::Pick { groups: 1, start: first.into(), len })
+        });
+        Ok(Target::one(mapped, Vec::from_iter(step.transpose()?)))
+    }
+}
+
+impl Bert {
+    /// The row of the position embedding that belongs to the first token.
+    fn first_position(&self, config: &Config) -> Result<u32, Error> {
+        match self {
+            Self::Bert => Ok(0),
+            Self::Roberta => Ok(config.u32(&["pad_token_id"])?.unwrap_or(1).saturating_add(1)),
+        }
+    }
+}
+
+fn is_classifier(config: &Config) -> Result<bool, Error> {
+    Ok(config.class()?.ends_with("ForSequenceClassification"))
+}
+
+/// What all encoders for embeddings have: every token sees every other, and the way to make one
+/// vector of all.
+pub(super) fn embedding_keys(keys: &mut Keys, config: &Config) -> Result<(), Error> {
+    keys.set("attention.causal", false);
+    if let Some(pooling) = pooling(config)? {
+        keys.set("pooling_type", pooling);
+    }
+    Ok(())
+}
+
+/// The kind of pooling that `modules.json` (of `sentence-transformers`) leads to, numbered as in
+/// the key.
+fn pooling(config: &Config) -> Result<Option<u32>, Error> {
+    const KINDS: [(&str, &str, u32); 3] = [
+        ("pooling_mode_mean_tokens", "mean", 1),
+        ("pooling_mode_cls_token", "cls", 2),
+        ("pooling_mode_lasttoken", "lasttoken", 3),
+    ];
+    let Some(dir) = config.path().parent() else { return Ok(None) };
+    let modules = json::read_optional(&dir.join("modules.json"))?;
+    let modules = modules.as_ref().and_then(Value::as_array).into_iter().flatten();
+    let is_pooling =
+        |module: &&Value| module["type"].as_str().is_some_and(|class| class.ends_with("Pooling"));
+    let Some(module) = modules.clone().find(is_pooling) else { return Ok(None) };
+    // A path from a file must not lead out of the directory.
+    let name = module["path"].as_str().unwrap_or_default();
+    let plain =
+        !name.is_empty() && std::path::Path::new(name).file_name().is_some_and(|n| n == name);
+    if !plain {
+        let what = format!("the path of the pooling module is {}", module["path"]);
+        return Err(Error::input(&dir.join("modules.json"), what, "correct it"));
+    }
+    let path = dir.join(name).join("config.json");
+    let fields = json::read(&path)?;
+    let chosen = KINDS.iter().find(|(flag, _, _)| fields[flag] == true);
+    let chosen =
+        chosen.or_else(|| KINDS.iter().find(|(_, mode, _)| fields["pooling_mode"] == *mode));
+    chosen.map(|&(_, _, number)| Some(number)).ok_or_else(|| {
+        let what = "asks for a pooling that is neither mean nor cls nor lasttoken";
+        Error::input(&path, what, "remove `modules.json` to leave the choice to programs")
+    })
+}
+
+/// The names of the classes, in the order of their numbers.
+///
+/// Two that nobody named are what `transformers` fills in for any model: they count only where
+/// there is a classifier.
+fn labels(config: &Config) -> Vec<String> {
+    let is_classifier = is_classifier(config).unwrap_or(false);
+    let map = config.find(&["id2label"]).and_then(|(_, map)| map.as_object());
+    let mut labels: Vec<(u64, String)> = map
+        .into_iter()
+        .flatten()
+        .filter_map(|(id, name)| Some((id.parse().ok()?, name.as_str()?.to_owned())))
+        .collect();
+    labels.sort();
+    if labels.is_empty() && is_classifier {
+        labels = vec![(0, "LABEL_0".to_owned()), (1, "LABEL_1".to_owned())];
+    }
+    let is_default = labels.len() == 2 && labels[0].1 == "LABEL_0";
+    if is_default && !is_classifier {
+        return Vec::new();
+    }
+    labels.into_iter().map(|(_, name)| name).collect()
+}

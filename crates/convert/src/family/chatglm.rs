@@ -1,0 +1,87 @@
+//! ChatGLM: the third generation and GLM 4 before it had a class in `transformers`, and that class.
+
+use gguf::Metadata;
+
+use super::hyper::{self, Keys, Rope};
+use super::names::{LLAMA_LIKE, Table, renamed};
+use super::{Family, Target};
+use crate::Error;
+use crate::config::Config;
+use crate::vocab;
+
+pub(super) struct ChatGlm;
+
+const OWN: Table = &[
+    ("transformer.embedding.word_embeddings", "token_embd"),
+    ("transformer.output_layer", "output"),
+    ("transformer.encoder.final_layernorm", "output_norm"),
+    ("transformer.encoder.layers.{}.input_layernorm", "blk.{}.attn_norm"),
+    ("transformer.encoder.layers.{}.self_attention.query_key_value", "blk.{}.attn_qkv"),
+    ("transformer.encoder.layers.{}.self_attention.dense", "blk.{}.attn_output"),
+    ("transformer.encoder.layers.{}.post_attention_layernorm", "blk.{}.ffn_norm"),
+    ("transformer.encoder.layers.{}.mlp.dense_h_to_4h", "blk.{}.ffn_up"),
+    ("transformer.encoder.layers.{}.mlp.dense_4h_to_h", "blk.{}.ffn_down"),
+];
+
+/// Of the class in `transformers`: gate and what it gates are one matrix.
+const GLM: Table = &[("model.layers.{}.mlp.gate_up_proj", "blk.{}.ffn_up")];
+
+impl Family for ChatGlm {
+    fn classes(&self) -> &'static [&'static str] {
+        &["ChatGLMModel", "ChatGLMForConditionalGeneration", "GlmForCausalLM"]
+    }
+
+    fn architecture(&self) -> &'static str {
+        "chatglm"
+    }
+
+    fn vocabulary(&self) -> vocab::Kind {
+        vocab::Kind::ChatGlm
+    }
+
+    fn pre_tokenizers(&self) -> &'static [&'static str] {
+        &["chatglm-bpe", "glm4"]
+    }
+
+    fn complete(&self, config: &mut Config) -> Result<(), Error> {
+        if let Some(rows) = config.u32(&["padded_vocab_size"])? {
+            config.set("vocab_size", rows);
+        }
+        Ok(())
+    }
+
+    fn metadata(
+        &self,
+        config: &Config,
+        file_type: u32,
+        metadata: &mut Metadata<'static>,
+    ) -> Result<(), Error> {
+        let width = hyper::width(config)?;
+        let heads = hyper::head_count(config)?;
+        let context =
+            config.u32(&["seq_length"])?.map_or_else(|| hyper::context_length(config), Ok)?;
+        let feed_forward = config
+            .require_u32(&["ffn_hidden_size", "intermediate_size"], "the feed-forward width")?;
+        let heads_kv = config.u32(&["multi_query_group_num", "num_key_value_heads"])?;
+        let epsilon = config.f32(&["layernorm_epsilon", "rms_norm_eps"])?.unwrap_or(1e-5);
+        let head_dim = config.u32(&["attention_dim"])?.unwrap_or(width / heads);
+        let base = Rope::of(config)?.base.unwrap_or(10000.0);
+        let mut keys = Keys::new("chatglm", metadata);
+        keys.set("context_length", context);
+        keys.set("embedding_length", width);
+        keys.set("feed_forward_length", feed_forward);
+        keys.set("block_count", hyper::block_count(config)?);
+        keys.set("attention.head_count", heads);
+        keys.set("attention.head_count_kv", heads_kv.unwrap_or(heads));
+        keys.set("attention.layer_norm_rms_epsilon", epsilon);
+        keys.file_type(file_type);
+        keys.set("rope.dimension_count", hyper::rotated_dims(config, head_dim, 0.5)?);
+        keys.before_vocabulary("tokenizer.ggml.add_bos_token", false);
+        keys.set("rope.freq_base", base * config.f32(&["rope_ratio"])?.unwrap_or(1.0));
+        Ok(())
+    }
+
+    fn tensor(&self, _config: &Config, name: &str) -> Result<Target, Error> {
+        Ok(Target::renamed(renamed(name, &[OWN, GLM, LLAMA_LIKE])))
+    }
+}

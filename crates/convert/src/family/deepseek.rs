@@ -1,0 +1,162 @@
+//! DeepSeek 2 and 3: compressed attention, experts after some dense blocks.
+
+use gguf::{Metadata, Shape};
+
+use super::hyper::{self, Keys, Rope};
+use super::names::{LLAMA_LIKE, Table, block_of, captures, renamed};
+use super::{Family, Made, Target, experts};
+use crate::Error;
+use crate::config::Config;
+use crate::step::Step;
+use crate::vocab;
+
+pub(super) struct DeepSeek2;
+
+const ATTENTION: Table = &[
+    ("model.layers.{}.self_attn.q_a_proj", "blk.{}.attn_q_a"),
+    ("model.layers.{}.self_attn.q_a_layernorm", "blk.{}.attn_q_a_norm"),
+    ("model.layers.{}.self_attn.q_b_proj", "blk.{}.attn_q_b"),
+    ("model.layers.{}.self_attn.kv_a_proj_with_mqa", "blk.{}.attn_kv_a_mqa"),
+    ("model.layers.{}.self_attn.kv_a_layernorm", "blk.{}.attn_kv_a_norm"),
+];
+
+const MIXTURE: Table = &[
+    ("model.layers.{}.mlp.gate", "blk.{}.ffn_gate_inp"),
+    ("model.layers.{}.mlp.shared_experts.gate_proj", "blk.{}.ffn_gate_shexp"),
+    ("model.layers.{}.mlp.shared_experts.up_proj", "blk.{}.ffn_up_shexp"),
+    ("model.layers.{}.mlp.shared_experts.down_proj", "blk.{}.ffn_down_shexp"),
+];
+
+const ROUTER_BIAS: &str = "model.layers.{}.mlp.gate.e_score_correction_bias";
+const KEYS_AND_VALUES: &str = "model.layers.{}.self_attn.kv_b_proj.weight";
+
+const EXPERT_WIDTH: &[&str] = &["moe_intermediate_size", "intermediate_size"];
+
+/// Widths of compressed attention.
+struct Widths {
+    /// What keys and values are compressed to.
+    rank: u32,
+    /// Dimensions of a key head that rotate.
+    rotated: u32,
+    /// Those that do not.
+    fixed: u32,
+    /// Dimensions of a value head.
+    value: u32,
+}
+
+impl Widths {
+    fn of(config: &Config) -> Result<Self, Error> {
+        let width = |field, meaning| config.require_u32(&[field], meaning);
+        Ok(Self {
+            rank: config.u32(&["kv_lora_rank"])?.unwrap_or(512),
+            rotated: width("qk_rope_head_dim", "dimensions of a key that rotate")?,
+            fixed: width("qk_nope_head_dim", "dimensions of a key that do not rotate")?,
+            value: width("v_head_dim", "dimensions of a value")?,
+        })
+    }
+}
+
+impl Family for DeepSeek2 {
+    fn classes(&self) -> &'static [&'static str] {
+        &["DeepseekV2ForCausalLM", "DeepseekV3ForCausalLM"]
+    }
+
+    fn architecture(&self) -> &'static str {
+        "deepseek2"
+    }
+
+    fn vocabulary(&self) -> vocab::Kind {
+        vocab::Kind::Bpe
+    }
+
+    fn pre_tokenizers(&self) -> &'static [&'static str] {
+        &["deepseek-v3", "deepseek-llm", "kimi-k2"]
+    }
+
+    fn complete(&self, config: &mut Config) -> Result<(), Error> {
+        config.default("rms_norm_eps", 1e-6);
+        config.default("rope_theta", 1e4);
+        Ok(())
+    }
+
+    fn metadata(
+        &self,
+        config: &Config,
+        file_type: u32,
+        metadata: &mut Metadata<'static>,
+    ) -> Result<(), Error> {
+        let widths = Widths::of(config)?;
+        // To programs, this is one key head that all query heads share.
+        let mut shared = config.clone();
+        shared.set("num_key_value_heads", 1);
+        shared.set("head_dim", widths.rotated);
+        let mut keys = Keys::new("deepseek2", metadata);
+        keys.stated(&shared, file_type)?;
+
+        let has_experts = config.u32(&["n_routed_experts"])?.is_some();
+        let dense = match config.u32(&["first_k_dense_replace"])? {
+            Some(dense) => dense,
+            None if has_experts => 0,
+            None => hyper::block_count(config)?,
+        };
+        keys.set("leading_dense_block_count", dense);
+        keys.set("vocab_size", config.require_u32(&["vocab_size"], "the number of tokens")?);
+        keys.set_u32("attention.q_lora_rank", config.u32(&["q_lora_rank"])?);
+        keys.set("attention.kv_lora_rank", widths.rank);
+        keys.set("attention.key_length", widths.rank + widths.rotated);
+        keys.set("attention.value_length", widths.rank);
+        keys.set("attention.key_length_mla", widths.fixed + widths.rotated);
+        keys.set("attention.value_length_mla", widths.value);
+        keys.set_u32("expert_feed_forward_length", config.u32(EXPERT_WIDTH)?);
+        keys.set("expert_shared_count", config.u32(&["n_shared_experts"])?.unwrap_or(0));
+        keys.set_f32("expert_weights_scale", config.f32(&["routed_scaling_factor"])?);
+        if config.bool("norm_topk_prob")? == Some(true) {
+            keys.set("expert_weights_norm", true);
+        }
+        keys.set("rope.dimension_count", widths.rotated);
+        // A tenth of what the key says elsewhere: programs know this of the architecture.
+        let scale = Rope::of(config)?.f64("mscale_all_dim")?;
+        keys.set_f32("rope.scaling.yarn_log_multiplier", scale.map(|scale| (0.1 * scale) as f32));
+        Ok(())
+    }
+
+    fn tensor(&self, config: &Config, name: &str) -> Result<Target, Error> {
+        // Blocks behind the last predict further tokens; programs do not use them yet.
+        let blocks = hyper::block_count(config)?;
+        if block_of(name).is_some_and(|block| block >= blocks) {
+            return Ok(Target::Dropped);
+        }
+        let tied = config.bool("tie_word_embeddings")?.unwrap_or(false);
+        if tied && matches!(name, "lm_head.weight" | "model.lm_head.weight") {
+            return Ok(Target::Dropped);
+        }
+        if let Some(&[block]) = captures(ROUTER_BIAS, name).as_deref() {
+            return Ok(Target::one(format!("blk.{block}.exp_probs_b.bias"), []));
+        }
+        if let Some(&[block]) = captures(KEYS_AND_VALUES, name).as_deref() {
+            return keys_and_values(config, block);
+        }
+        let width = || config.require_u32(EXPERT_WIDTH, "the feed-forward width of an expert");
+        if let Some(target) = experts::target(config, name, width)? {
+            return Ok(target);
+        }
+        Ok(Target::renamed(renamed(name, &[ATTENTION, MIXTURE, LLAMA_LIKE])))
+    }
+}
+
+/// The matrix that unpacks keys and values, head by head. That of keys is transposed: programs
+/// apply it to queries instead.
+fn keys_and_values(config: &Config, block: u32) -> Result<Target, Error> {
+    let Widths { rank, fixed, value, .. } = Widths::of(config)?;
+    let heads = hyper::head_count_kv(config)?;
+    let part = |start: u32, len: u32| {
+        let shape = Shape::new(&[rank.into(), len.into(), heads.into()])
+            .unwrap_or_else(|| unreachable!("three dimensions are no more than four"));
+        let pick = Step::Pick { groups: heads.into(), start: start.into(), len: len.into() };
+        vec![pick, Step::Reshape(shape)]
+    };
+    let made = |name, steps| Made { name: format!("blk.{block}.{name}.weight"), steps, part: None };
+    let mut keys = part(0, fixed);
+    keys.push(Step::Transpose);
+    Ok(Target::Made(vec![made("attn_k_b", keys), made("attn_v_b", part(fixed, value))]))
+}

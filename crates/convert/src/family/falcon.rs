@@ -1,0 +1,148 @@
+//! Falcon, both generations: one head of keys and values, or several with two norms.
+
+use gguf::Metadata;
+
+use super::hyper::{self, Keys};
+use super::names::{Name, Table};
+use super::{Family, Target};
+use crate::Error;
+use crate::config::Config;
+use crate::step::Step;
+use crate::vocab;
+
+pub(super) struct Falcon;
+
+const NAMES: Table = &[
+    ("transformer.word_embeddings", "token_embd"),
+    ("transformer.ln_f", "output_norm"),
+    ("lm_head", "output"),
+    ("transformer.h.{}.input_layernorm", "blk.{}.attn_norm"),
+    // With two norms, programs take the first one for the feed-forward layer.
+    ("transformer.h.{}.ln_mlp", "blk.{}.attn_norm"),
+    ("transformer.h.{}.ln_attn", "blk.{}.attn_norm_2"),
+    ("transformer.h.{}.self_attention.query_key_value", "blk.{}.attn_qkv"),
+    ("transformer.h.{}.self_attention.dense", "blk.{}.attn_output"),
+    ("transformer.h.{}.mlp.dense_h_to_4h", "blk.{}.ffn_up"),
+    ("transformer.h.{}.mlp.dense_4h_to_h", "blk.{}.ffn_down"),
+];
+
+/// The context of the models whose configuration does not tell.
+const CONTEXT: u32 = 2048;
+
+impl Family for Falcon {
+    fn classes(&self) -> &'static [&'static str] {
+        &["FalconForCausalLM", "RWForCausalLM"]
+    }
+
+    fn architecture(&self) -> &'static str {
+        "falcon"
+    }
+
+    fn vocabulary(&self) -> vocab::Kind {
+        vocab::Kind::Bpe
+    }
+
+    fn pre_tokenizers(&self) -> &'static [&'static str] {
+        &["falcon"]
+    }
+
+    fn metadata(
+        &self,
+        config: &Config,
+        file_type: u32,
+        metadata: &mut Metadata<'static>,
+    ) -> Result<(), Error> {
+        for (field, value) in [("alibi", false), ("bias", false), ("parallel_attn", true)] {
+            hyper::expect(config, field, value)?;
+        }
+        let width = hyper::width(config)?;
+        let feed_forward = config.u32(&["ffn_hidden_size"])?;
+        let mut keys = Keys::new(self.architecture(), metadata);
+        keys.set("context_length", config.u32(&["max_position_embeddings"])?.unwrap_or(CONTEXT));
+        keys.set("tensor_data_layout", "jploski"); // see `tensor`
+        keys.set("embedding_length", width);
+        keys.set("feed_forward_length", feed_forward.unwrap_or(width.saturating_mul(4)));
+        keys.set("block_count", hyper::block_count(config)?);
+        keys.set("attention.head_count", hyper::head_count(config)?);
+        keys.set("attention.head_count_kv", head_count_kv(config)?);
+        keys.set("attention.layer_norm_epsilon", hyper::layer_norm_epsilon(config)?);
+        keys.unusual_rope_base(config)?;
+        keys.file_type(file_type);
+        Ok(())
+    }
+
+    fn tensor(&self, config: &Config, name: &str) -> Result<Target, Error> {
+        let mapped = Name::parse(name).and_then(|name| name.mapped(NAMES));
+        let Some(mapped) = mapped else { return Ok(Target::Unknown) };
+        if !mapped.contains(".attn_qkv.") {
+            return Ok(Target::one(mapped, []));
+        }
+        // Stored are groups of some heads of queries with their head of keys and of values.
+        let groups = head_count_kv(config)?;
+        let head_dim = u64::from(hyper::head_dim(config)?);
+        let queries = u64::from(hyper::head_count(config)? / groups) * head_dim;
+        let step = Step::Regroup { groups: groups.into(), kinds: [queries, head_dim, head_dim] };
+        Ok(Target::one(mapped, [step]))
+    }
+}
+
+/// Heads of keys and values.
+///
+/// In the first generation the number in the configuration means nothing: there is one such head,
+/// or one for each head of queries. Its configurations under their first name state the number
+/// only where it counts.
+fn head_count_kv(config: &Config) -> Result<u32, Error> {
+    let first_name = config.u32(&["n_head_kv"])?;
+    let is_second = config.bool("new_decoder_architecture")?.unwrap_or(first_name.is_some());
+    if is_second {
+        let stated = config.u32(&["num_kv_heads"])?.or(first_name).filter(|&heads| heads > 0);
+        stated.map_or_else(|| hyper::head_count(config), Ok)
+    } else if config.bool("multi_query")?.unwrap_or(true) {
+        Ok(1)
+    } else {
+        hyper::head_count(config)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn every_generation_has_its_heads_of_keys() {
+        for (config, heads) in [
+            // falcon-7b, as first uploaded and as it is now.
+            (json!({"n_head": 71, "multi_query": true}), 1),
+            (
+                json!({"num_attention_heads": 71, "num_kv_heads": 71, "multi_query": true,
+                "new_decoder_architecture": false}),
+                1,
+            ),
+            // falcon-40b, likewise.
+            (json!({"n_head": 128, "n_head_kv": 8}), 8),
+            (
+                json!({"num_attention_heads": 128, "num_kv_heads": 8, "multi_query": true,
+                "new_decoder_architecture": true}),
+                8,
+            ),
+            (
+                json!({"num_attention_heads": 64, "multi_query": false,
+                "new_decoder_architecture": false}),
+                64,
+            ),
+        ] {
+            assert_eq!(head_count_kv(&Config::of(config)).unwrap(), heads);
+        }
+    }
+
+    #[test]
+    fn groups_of_queries_keep_their_keys_and_values() {
+        let config = Config::of(json!({"hidden_size": 64, "num_attention_heads": 8,
+            "num_kv_heads": 2, "new_decoder_architecture": true}));
+        let name = "transformer.h.3.self_attention.query_key_value.weight";
+        let step = Step::Regroup { groups: 2, kinds: [32, 8, 8] };
+        let target = Falcon.tensor(&config, name).unwrap();
+        assert_eq!(target, Target::one("blk.3.attn_qkv.weight", [step]));
+    }
+}

@@ -1,0 +1,114 @@
+//! gpt-oss, with weights in a plain float type.
+
+use gguf::{Metadata, Shape};
+
+use super::hyper::{self, Keys};
+use super::names::{LLAMA_LIKE, Table, captures, renamed};
+use super::{Family, Made, Target};
+use crate::Error;
+use crate::config::Config;
+use crate::step::Step;
+use crate::vocab;
+
+pub(super) struct GptOss;
+
+const NAMES: Table = &[
+    ("model.layers.{}.post_attention_layernorm", "blk.{}.post_attention_norm"),
+    ("model.layers.{}.mlp.router", "blk.{}.ffn_gate_inp"),
+];
+
+/// Names without a last segment that says `weight` or `bias`: foreign, ours.
+const WHOLE: [(&str, &str); 2] = [
+    ("model.layers.{}.self_attn.sinks", "attn_sinks.weight"),
+    ("model.layers.{}.mlp.experts.down_proj_bias", "ffn_down_exps.bias"),
+];
+
+impl Family for GptOss {
+    fn classes(&self) -> &'static [&'static str] {
+        &["GptOssForCausalLM"]
+    }
+
+    fn architecture(&self) -> &'static str {
+        "gpt-oss"
+    }
+
+    fn vocabulary(&self) -> vocab::Kind {
+        vocab::Kind::Bpe
+    }
+
+    fn pre_tokenizers(&self) -> &'static [&'static str] {
+        &["gpt-4o"]
+    }
+
+    fn complete(&self, config: &mut Config) -> Result<(), Error> {
+        config.default("head_dim", 64);
+        config.default("sliding_window", 128);
+        Ok(())
+    }
+
+    fn metadata(
+        &self,
+        config: &Config,
+        file_type: u32,
+        metadata: &mut Metadata<'static>,
+    ) -> Result<(), Error> {
+        let mut keys = Keys::new("gpt-oss", metadata);
+        keys.decoder(config, hyper::stated_head_dim(config)?, file_type)?;
+        keys.set_u32("attention.sliding_window", config.u32(&["sliding_window"])?);
+        keys.set("expert_feed_forward_length", hyper::feed_forward(config)?);
+        Ok(())
+    }
+
+    /// The matrices of experts are stored with rows and columns exchanged, and gates and what they
+    /// gate alternate.
+    fn tensor(&self, config: &Config, name: &str) -> Result<Target, Error> {
+        for (foreign, ours) in WHOLE {
+            if let Some(&[block]) = captures(foreign, name).as_deref() {
+                return Ok(Target::one(format!("blk.{block}.{ours}"), []));
+            }
+        }
+        if let Some(&[block]) = captures("model.layers.{}.mlp.experts.down_proj", name).as_deref() {
+            return Ok(Target::one(format!("blk.{block}.ffn_down_exps.weight"), [Step::Transpose]));
+        }
+        let fused = "model.layers.{}.mlp.experts.gate_up_proj";
+        let fused_bias = "model.layers.{}.mlp.experts.gate_up_proj_bias";
+        if let Some(&[block]) = captures(fused, name).as_deref() {
+            let alternating = alternating(config)?;
+            return Ok(gate_and_up(block, "weight", |part| {
+                vec![Step::Transpose, alternating(part)]
+            }));
+        }
+        if let Some(&[block]) = captures(fused_bias, name).as_deref() {
+            let alternating = alternating(config)?;
+            let (count, width) = (hyper::expert_count(config)?, hyper::feed_forward(config)?);
+            let (count, width) = (u64::from(count), u64::from(width));
+            let column = shape(&[1, 2 * width, count]);
+            let row = shape(&[width, count]);
+            return Ok(gate_and_up(block, "bias", |part| {
+                vec![Step::Reshape(column), alternating(part), Step::Reshape(row)]
+            }));
+        }
+        Ok(Target::renamed(renamed(name, &[NAMES, LLAMA_LIKE])))
+    }
+}
+
+/// The step that takes every other row of all experts, from the first or from the second on.
+fn alternating(config: &Config) -> Result<impl Fn(u64) -> Step, Error> {
+    let (count, width) = (hyper::expert_count(config)?, hyper::feed_forward(config)?);
+    let groups = u64::from(count) * u64::from(width);
+    Ok(move |start| Step::Pick { groups, start, len: 1 })
+}
+
+fn gate_and_up(block: u32, suffix: &str, steps: impl Fn(u64) -> Vec<Step>) -> Target {
+    let made = |part: &str, index| Made {
+        name: format!("blk.{block}.ffn_{part}_exps.{suffix}"),
+        steps: steps(index),
+        part: None,
+    };
+    Target::Made(vec![made("gate", 0), made("up", 1)])
+}
+
+fn shape(dims: &[u64]) -> Shape {
+    Shape::new(dims)
+        .unwrap_or_else(|| unreachable!("{} dimensions are no more than four", dims.len()))
+}

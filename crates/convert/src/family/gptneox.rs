@@ -1,0 +1,75 @@
+//! GPT-NeoX and Pythia.
+
+use gguf::Metadata;
+
+use super::hyper::{self, Keys};
+use super::names::{Name, Table};
+use super::{Family, Target};
+use crate::Error;
+use crate::config::Config;
+use crate::vocab;
+
+pub(super) struct GptNeoX;
+
+const NAMES: Table = &[
+    ("gpt_neox.embed_in", "token_embd"),
+    ("gpt_neox.final_layer_norm", "output_norm"),
+    ("embed_out", "output"),
+    // As newer versions of `transformers` call it.
+    ("lm_head", "output"),
+    ("gpt_neox.layers.{}.input_layernorm", "blk.{}.attn_norm"),
+    ("gpt_neox.layers.{}.attention.query_key_value", "blk.{}.attn_qkv"),
+    ("gpt_neox.layers.{}.attention.dense", "blk.{}.attn_output"),
+    ("gpt_neox.layers.{}.post_attention_layernorm", "blk.{}.ffn_norm"),
+    ("gpt_neox.layers.{}.mlp.dense_h_to_4h", "blk.{}.ffn_up"),
+    ("gpt_neox.layers.{}.mlp.dense_4h_to_h", "blk.{}.ffn_down"),
+];
+
+/// The share of a head that is rotated where nothing is said, as in `transformers`.
+const ROTARY_SHARE: f64 = 0.25;
+
+impl Family for GptNeoX {
+    fn classes(&self) -> &'static [&'static str] {
+        &["GPTNeoXForCausalLM"]
+    }
+
+    fn architecture(&self) -> &'static str {
+        "gptneox"
+    }
+
+    fn vocabulary(&self) -> vocab::Kind {
+        vocab::Kind::Bpe
+    }
+
+    fn pre_tokenizers(&self) -> &'static [&'static str] {
+        &["gpt-2"]
+    }
+
+    /// As the official converter has it, without a file type.
+    fn metadata(
+        &self,
+        config: &Config,
+        _file_type: u32,
+        metadata: &mut Metadata<'static>,
+    ) -> Result<(), Error> {
+        let head_dim = hyper::head_dim(config)?;
+        let mut keys = Keys::new(self.architecture(), metadata);
+        keys.set("context_length", hyper::context_length(config)?);
+        keys.set("embedding_length", hyper::width(config)?);
+        keys.set("block_count", hyper::block_count(config)?);
+        keys.set("feed_forward_length", hyper::feed_forward(config)?);
+        keys.set("rope.dimension_count", hyper::rotated_dims(config, head_dim, ROTARY_SHARE)?);
+        keys.unusual_rope_base(config)?;
+        keys.set("attention.head_count", hyper::head_count(config)?);
+        keys.set("use_parallel_residual", config.bool("use_parallel_residual")?.unwrap_or(true));
+        keys.set("attention.layer_norm_epsilon", hyper::layer_norm_epsilon(config)?);
+        Ok(())
+    }
+
+    fn tensor(&self, config: &Config, name: &str) -> Result<Target, Error> {
+        let mapped = Name::parse(name).and_then(|name| name.mapped(NAMES));
+        let Some(mapped) = mapped else { return Ok(Target::Unknown) };
+        let step = mapped.contains(".attn_qkv.").then(|| hyper::sort_heads(config)).transpose()?;
+        Ok(Target::one(mapped, Vec::from_iter(step)))
+    }
+}

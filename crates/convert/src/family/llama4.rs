@@ -1,0 +1,102 @@
+//! Llama 4, as a text model: experts in every block or every other.
+
+use gguf::Metadata;
+
+use super::experts::halves;
+use super::hyper::{self, Keys};
+use super::names::{LLAMA_LIKE, Table, captures, renamed};
+use super::{Family, Made, Target};
+use crate::Error;
+use crate::config::Config;
+use crate::step::Step;
+use crate::vocab;
+
+pub(super) struct Llama4;
+
+const FEED_FORWARD: Table = &[
+    ("model.layers.{}.feed_forward.router", "blk.{}.ffn_gate_inp"),
+    ("model.layers.{}.feed_forward.shared_expert.gate_proj", "blk.{}.ffn_gate_shexp"),
+    ("model.layers.{}.feed_forward.shared_expert.up_proj", "blk.{}.ffn_up_shexp"),
+    ("model.layers.{}.feed_forward.shared_expert.down_proj", "blk.{}.ffn_down_shexp"),
+    ("model.layers.{}.feed_forward.gate_proj", "blk.{}.ffn_gate"),
+    ("model.layers.{}.feed_forward.up_proj", "blk.{}.ffn_up"),
+    ("model.layers.{}.feed_forward.down_proj", "blk.{}.ffn_down"),
+];
+
+/// Where the width of an expert stands after [`Llama4::complete`].
+const EXPERT_WIDTH: &[&str] = &["intermediate_size_moe"];
+
+impl Family for Llama4 {
+    fn classes(&self) -> &'static [&'static str] {
+        &["Llama4ForCausalLM", "Llama4ForConditionalGeneration"]
+    }
+
+    fn architecture(&self) -> &'static str {
+        "llama4"
+    }
+
+    fn vocabulary(&self) -> vocab::Kind {
+        vocab::Kind::Bpe
+    }
+
+    fn pre_tokenizers(&self) -> &'static [&'static str] {
+        &["llama4", "gpt-4o"]
+    }
+
+    fn complete(&self, config: &mut Config) -> Result<(), Error> {
+        config.default("head_dim", 128);
+        config.default("interleave_moe_layer_step", 1);
+        // What other families call the feed-forward width is here that of an expert.
+        let expert = config.require_u32(&["intermediate_size"], "the width of an expert")?;
+        let dense = config.u32(&["intermediate_size_mlp"])?.unwrap_or(16384);
+        config.set(EXPERT_WIDTH[0], expert);
+        config.set("intermediate_size", dense);
+        Ok(())
+    }
+
+    fn metadata(
+        &self,
+        config: &Config,
+        file_type: u32,
+        metadata: &mut Metadata<'static>,
+    ) -> Result<(), Error> {
+        let mut keys = Keys::new("llama4", metadata);
+        keys.decoder(config, hyper::stated_head_dim(config)?, file_type)?;
+        keys.set("vocab_size", config.require_u32(&["vocab_size"], "the number of tokens")?);
+        keys.set("rope.dimension_count", hyper::head_dim(config)?);
+        let step = config.u32(&["interleave_moe_layer_step"])?;
+        keys.set_u32("interleave_moe_layer_step", step);
+        keys.set_u32("expert_feed_forward_length", config.u32(EXPERT_WIDTH)?);
+        let kinds = config.find(&["layer_types"]).and_then(|(_, kinds)| kinds.as_array());
+        if kinds.is_some_and(|kinds| kinds.iter().all(|kind| kind == "full_attention")) {
+            keys.set("attention.sliding_window", 0u32);
+        }
+        Ok(())
+    }
+
+    /// The matrices of experts are stored with rows and columns exchanged.
+    fn tensor(&self, config: &Config, name: &str) -> Result<Target, Error> {
+        if let Some(&[block]) =
+            captures("model.layers.{}.feed_forward.experts.down_proj", name).as_deref()
+        {
+            return Ok(Target::one(format!("blk.{block}.ffn_down_exps.weight"), [Step::Transpose]));
+        }
+        if let Some(&[block]) =
+            captures("model.layers.{}.feed_forward.experts.gate_up_proj", name).as_deref()
+        {
+            let names = ["gate", "up"].map(|part| format!("blk.{block}.ffn_{part}_exps"));
+            let width = config.require_u32(EXPERT_WIDTH, "the width of an expert")?;
+            let target = halves(names, hyper::expert_count(config)?, width);
+            let Target::Made(made) = target else { return Ok(target) };
+            let turned = made
+                .into_iter()
+                .map(|made| Made { steps: [vec![Step::Transpose], made.steps].concat(), ..made });
+            return Ok(Target::Made(turned.collect()));
+        }
+        Ok(Target::renamed(renamed(name, &[FEED_FORWARD, LLAMA_LIKE])))
+    }
+
+    fn computed(&self, config: &Config) -> Result<Vec<(String, Vec<f32>)>, Error> {
+        hyper::rope_freqs(config)
+    }
+}

@@ -1,0 +1,229 @@
+//! Mamba and Mamba 2.
+
+use gguf::{Metadata, Shape};
+
+use super::hyper::{self, Keys};
+use super::names::{Name, Table, captures};
+use super::{Family, Target};
+use crate::Error;
+use crate::config::Config;
+use crate::step::{Function, Step};
+use crate::vocab;
+
+/// A generation of Mamba.
+pub(super) enum Mamba {
+    First,
+    Second,
+}
+
+const NAMES: Table = &[
+    ("backbone.embeddings", "token_embd"),
+    // As the authors' own program calls it.
+    ("backbone.embedding", "token_embd"),
+    ("backbone.norm_f", "output_norm"),
+    ("lm_head", "output"),
+    ("backbone.layers.{}.norm", "blk.{}.attn_norm"),
+    ("backbone.layers.{}.mixer.in_proj", "blk.{}.ssm_in"),
+    ("backbone.layers.{}.mixer.conv1d", "blk.{}.ssm_conv1d"),
+    ("backbone.layers.{}.mixer.x_proj", "blk.{}.ssm_x"),
+    ("backbone.layers.{}.mixer.dt_proj", "blk.{}.ssm_dt"),
+    ("backbone.layers.{}.mixer.norm", "blk.{}.ssm_norm"),
+    ("backbone.layers.{}.mixer.out_proj", "blk.{}.ssm_out"),
+];
+
+/// What is no matrix and no bias.
+const PARAMETERS: [(&str, &str); 3] = [
+    ("backbone.layers.{}.mixer.A_log", "ssm_a"),
+    ("backbone.layers.{}.mixer.D", "ssm_d"),
+    ("backbone.layers.{}.mixer.dt_bias", "ssm_dt.bias"),
+];
+
+/// A state space has no longest context; programs want a number.
+const CONTEXT: u32 = 1 << 20;
+
+impl Family for Mamba {
+    fn classes(&self) -> &'static [&'static str] {
+        match self {
+            Self::First => &["MambaForCausalLM", "MambaLMHeadModel", "FalconMambaForCausalLM"],
+            Self::Second => &["Mamba2ForCausalLM"],
+        }
+    }
+
+    fn architecture(&self) -> &'static str {
+        match self {
+            Self::First => "mamba",
+            Self::Second => "mamba2",
+        }
+    }
+
+    fn vocabulary(&self) -> vocab::Kind {
+        match self {
+            Self::First => vocab::Kind::BpeElseSentencePiece,
+            Self::Second => vocab::Kind::SentencePieceElseBpe,
+        }
+    }
+
+    fn pre_tokenizers(&self) -> &'static [&'static str] {
+        &["gpt-2"]
+    }
+
+    fn metadata(
+        &self,
+        config: &Config,
+        file_type: u32,
+        metadata: &mut Metadata<'static>,
+    ) -> Result<(), Error> {
+        let sizes = self.sizes(config)?;
+        let mut keys = Keys::new(self.architecture(), metadata);
+        keys.set("context_length", CONTEXT);
+        keys.set("embedding_length", sizes.width);
+        keys.set("feed_forward_length", 0u32); // programs want it, and the next
+        keys.set("attention.head_count", 0u32);
+        keys.set("block_count", hyper::block_count(config)?);
+        keys.set("ssm.conv_kernel", sizes.kernel);
+        keys.set("ssm.inner_size", sizes.inner);
+        keys.set("ssm.state_size", sizes.state);
+        keys.set("ssm.time_step_rank", sizes.rank);
+        if let Self::Second = self {
+            keys.set("ssm.group_count", sizes.groups);
+        }
+        let epsilon = config.f32(&["layer_norm_epsilon", "rms_norm_eps"])?.unwrap_or(1e-5);
+        keys.set("attention.layer_norm_rms_epsilon", epsilon);
+        if let Self::First = self {
+            let is_falcon = config.find(&["model_type"]).is_some_and(|(_, t)| t == "falcon_mamba");
+            keys.set("ssm.dt_b_c_rms", is_falcon);
+        }
+        keys.file_type(file_type);
+        Ok(())
+    }
+
+    fn tensor(&self, config: &Config, name: &str) -> Result<Target, Error> {
+        let name = match name.strip_prefix("model.") {
+            Some(rest) if rest.starts_with("backbone.") || rest.starts_with("lm_head.") => rest,
+            _ => name,
+        };
+        if matches!(self, Self::First) && name == "lm_head.weight" && is_tied(config)? {
+            return Ok(Target::Dropped);
+        }
+        for (foreign, ours) in PARAMETERS {
+            if let Some(&[block]) = captures(foreign, name).as_deref() {
+                let steps = self.parameter_steps(config, ours)?;
+                return Ok(Target::one(format!("blk.{block}.{ours}"), steps));
+            }
+        }
+        let mapped = Name::parse(name).and_then(|name| name.mapped(NAMES));
+        let Some(mapped) = mapped else { return Ok(Target::Unknown) };
+        let step = if mapped.ends_with(".ssm_conv1d.weight") {
+            // Every channel is a convolution of its own, over one input.
+            let sizes = self.sizes(config)?;
+            Some(reshape(&[sizes.kernel, self.channels(&sizes)]))
+        } else if mapped.ends_with(".ssm_norm.weight") {
+            let sizes = self.sizes(config)?;
+            Some(reshape(&[sizes.inner / sizes.groups, sizes.groups]))
+        } else {
+            None
+        };
+        Ok(Target::one(mapped, Vec::from_iter(step)))
+    }
+}
+
+/// The extents of a layer.
+struct Sizes {
+    width: u32,
+    inner: u32,
+    kernel: u32,
+    state: u32,
+    /// Rank of the time steps; in Mamba 2 the number of heads.
+    rank: u32,
+    groups: u32,
+}
+
+impl Mamba {
+    fn sizes(&self, config: &Config) -> Result<Sizes, Error> {
+        let or = |names: &[&str], default: u32| {
+            Ok::<u32, Error>(config.u32(names)?.filter(|&value| value > 0).unwrap_or(default))
+        };
+        let width = config.require_u32(&["hidden_size", "d_model", "dim"], "the width")?;
+        let expand = or(&["expand"], 2)?;
+        let inner = or(&["intermediate_size", "d_inner"], width.saturating_mul(expand))?;
+        let (state, rank) = match self {
+            Self::First => (16, or(&["time_step_rank", "dt_rank"], width.div_ceil(16))?),
+            Self::Second => (128, inner / or(&["head_dim"], 64)?),
+        };
+        if matches!(self, Self::First) && inner != width.saturating_mul(2) {
+            let what = format!("the inner width {inner} is not twice the width {width}");
+            let help = "no program runs such a Mamba: correct the configuration if it is wrong";
+            return Err(Error::input(config.path(), what, help));
+        }
+        let groups = or(&["n_groups"], 1)?;
+        let kernel = or(&["conv_kernel", "d_conv"], 4)?;
+        Ok(Sizes {
+            width,
+            inner,
+            kernel,
+            state: or(&["state_size", "d_state"], state)?,
+            rank,
+            groups,
+        })
+    }
+
+    /// What the convolution passes over: in Mamba 2 the state's inputs and outputs too.
+    fn channels(&self, sizes: &Sizes) -> u32 {
+        match self {
+            Self::First => sizes.inner,
+            Self::Second => sizes
+                .groups
+                .saturating_mul(sizes.state)
+                .saturating_mul(2)
+                .saturating_add(sizes.inner),
+        }
+    }
+
+    fn parameter_steps(&self, config: &Config, ours: &str) -> Result<Vec<Step>, Error> {
+        let mut steps = Vec::new();
+        // One number for each head, as a matrix so that it spreads over the head.
+        if matches!(self, Self::Second) && ours != "ssm_dt.bias" {
+            steps.push(reshape(&[1, self.sizes(config)?.rank]));
+        }
+        if ours == "ssm_a" {
+            steps.push(Step::Map(Function::MinusExp));
+        }
+        Ok(steps)
+    }
+}
+
+fn reshape(dims: &[u32; 2]) -> Step {
+    let dims = dims.map(u64::from);
+    Step::Reshape(Shape::new(&dims).unwrap_or_else(|| unreachable!("two are no more than four")))
+}
+
+/// Whether the output matrix is the embedding, as it is if nothing is said.
+fn is_tied(config: &Config) -> Result<bool, Error> {
+    let stated = config.bool("tie_word_embeddings")?.or(config.bool("tie_embeddings")?);
+    Ok(stated.unwrap_or(true))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn the_second_generation_spreads_numbers_over_heads() {
+        let config = Config::of(json!({"hidden_size": 64, "expand": 2, "head_dim": 16,
+            "n_groups": 2, "state_size": 8, "conv_kernel": 4}));
+        let steps = |name: &str| match Mamba::Second.tensor(&config, name).unwrap() {
+            Target::Made(made) => (made[0].name.clone(), made[0].steps.clone()),
+            other => panic!("{other:?}"),
+        };
+        let (name, a) = steps("backbone.layers.1.mixer.A_log");
+        assert_eq!(name, "blk.1.ssm_a");
+        assert_eq!(a, [reshape(&[1, 8]), Step::Map(Function::MinusExp)]);
+        let (name, bias) = steps("model.backbone.layers.1.mixer.dt_bias");
+        assert_eq!((&*name, bias), ("blk.1.ssm_dt.bias", Vec::new()));
+        let (_, norm) = steps("backbone.layers.1.mixer.norm.weight");
+        assert_eq!(norm, [reshape(&[64, 2])]);
+        let (_, convolution) = steps("backbone.layers.1.mixer.conv1d.weight");
+        assert_eq!(convolution, [reshape(&[4, 128 + 2 * 2 * 8])]);
+    }
+}

@@ -1,0 +1,94 @@
+//! MPT.
+
+use gguf::Metadata;
+
+use super::hyper::{self, Keys};
+use super::names::{Name, Table, captures};
+use super::{Family, Target};
+use crate::Error;
+use crate::config::Config;
+use crate::vocab;
+
+pub(super) struct Mpt;
+
+const NAMES: Table = &[
+    ("transformer.wte", "token_embd"),
+    ("transformer.wpe", "position_embd"),
+    ("transformer.norm_f", "output_norm"),
+    ("lm_head", "output"),
+    ("transformer.blocks.{}.norm_1", "blk.{}.attn_norm"),
+    ("transformer.blocks.{}.attn.Wqkv", "blk.{}.attn_qkv"),
+    ("transformer.blocks.{}.attn.q_ln", "blk.{}.attn_q_norm"),
+    ("transformer.blocks.{}.attn.k_ln", "blk.{}.attn_k_norm"),
+    ("transformer.blocks.{}.attn.out_proj", "blk.{}.attn_output"),
+    ("transformer.blocks.{}.norm_2", "blk.{}.ffn_norm"),
+    ("transformer.blocks.{}.ffn.up_proj", "blk.{}.ffn_up"),
+    ("transformer.blocks.{}.ffn.down_proj", "blk.{}.ffn_down"),
+];
+
+/// What AWQ divides the activation by.
+const ACTIVATION_SCALES: &str = "transformer.blocks.{}.ffn.act.scales";
+
+/// It stands in no configuration: every MPT model has the default of its norm.
+const EPSILON: f32 = 1e-5;
+
+impl Family for Mpt {
+    fn classes(&self) -> &'static [&'static str] {
+        &["MPTForCausalLM"]
+    }
+
+    fn architecture(&self) -> &'static str {
+        "mpt"
+    }
+
+    fn vocabulary(&self) -> vocab::Kind {
+        vocab::Kind::Bpe
+    }
+
+    fn pre_tokenizers(&self) -> &'static [&'static str] {
+        &["mpt"]
+    }
+
+    /// As the official converter has it, without a file type.
+    fn metadata(
+        &self,
+        config: &Config,
+        _file_type: u32,
+        metadata: &mut Metadata<'static>,
+    ) -> Result<(), Error> {
+        let attention = config.part("attn_config");
+        hyper::expect(&attention, "rope", false)?;
+        hyper::expect(&attention, "prefix_lm", false)?;
+        let width = config.require_u32(&["d_model"], "the width of the model")?;
+        let expansion = config.u32(&["expansion_ratio"])?.unwrap_or(4);
+        let mut keys = Keys::new(self.architecture(), metadata);
+        keys.set(
+            "context_length",
+            config.require_u32(&["max_seq_len"], "the longest context, in tokens")?,
+        );
+        keys.set("embedding_length", width);
+        keys.set("block_count", hyper::block_count(config)?);
+        keys.set("feed_forward_length", expansion.saturating_mul(width));
+        keys.set("attention.head_count", hyper::head_count(config)?);
+        if let Some(heads) = attention.u32(&["kv_n_heads"])?.filter(|&heads| heads > 0) {
+            keys.set("attention.head_count_kv", heads);
+        }
+        keys.set("attention.layer_norm_epsilon", EPSILON);
+        if let Some(bound) = attention.f32(&["clip_qkv"])? {
+            keys.set("attention.clamp_kqv", bound);
+        }
+        let bias = match attention.bool("alibi")? {
+            Some(true) => attention.f32(&["alibi_bias_max"])?.unwrap_or(8.0),
+            _ => 0.0,
+        };
+        keys.set("attention.max_alibi_bias", bias);
+        Ok(())
+    }
+
+    fn tensor(&self, _config: &Config, name: &str) -> Result<Target, Error> {
+        if let Some(&[block]) = captures(ACTIVATION_SCALES, name).as_deref() {
+            return Ok(Target::one(format!("blk.{block}.ffn.act.scales"), []));
+        }
+        Ok(Target::renamed(Name::parse(name).and_then(|name| name.mapped(NAMES))))
+    }
+}

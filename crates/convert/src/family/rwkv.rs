@@ -1,0 +1,111 @@
+//! RWKV version 4.
+//!
+//! The official programs neither write nor run it. Keys are those of the specification. Tensors
+//! are named as in rwkv6 and hold what the checkpoint holds: `time_mix_lerp_*` the share of the
+//! current token (rwkv6 has that of the previous one there), `time_mix_decay` what goes into
+//! `-exp()`, `time_mix_first` the bonus of the current token.
+
+use gguf::{Metadata, Shape};
+
+use super::hyper::{self, Keys};
+use super::names::{Name, Table, captures};
+use super::{Family, Target};
+use crate::Error;
+use crate::config::Config;
+use crate::step::Step;
+use crate::vocab;
+
+pub(super) struct Rwkv4;
+
+const NAMES: Table = &[
+    ("rwkv.embeddings", "token_embd"),
+    ("rwkv.blocks.0.pre_ln", "token_embd_norm"),
+    ("rwkv.ln_out", "output_norm"),
+    ("head", "output"),
+    ("rwkv.blocks.{}.ln1", "blk.{}.attn_norm"),
+    ("rwkv.blocks.{}.ln2", "blk.{}.attn_norm_2"),
+    ("rwkv.blocks.{}.attention.key", "blk.{}.time_mix_key"),
+    ("rwkv.blocks.{}.attention.value", "blk.{}.time_mix_value"),
+    ("rwkv.blocks.{}.attention.receptance", "blk.{}.time_mix_receptance"),
+    ("rwkv.blocks.{}.attention.output", "blk.{}.time_mix_output"),
+    ("rwkv.blocks.{}.feed_forward.key", "blk.{}.channel_mix_key"),
+    ("rwkv.blocks.{}.feed_forward.value", "blk.{}.channel_mix_value"),
+    ("rwkv.blocks.{}.feed_forward.receptance", "blk.{}.channel_mix_receptance"),
+];
+
+/// One number for each channel.
+const VECTORS: [(&str, &str); 7] = [
+    ("rwkv.blocks.{}.attention.time_decay", "time_mix_decay"),
+    ("rwkv.blocks.{}.attention.time_first", "time_mix_first"),
+    ("rwkv.blocks.{}.attention.time_mix_key", "time_mix_lerp_k"),
+    ("rwkv.blocks.{}.attention.time_mix_value", "time_mix_lerp_v"),
+    ("rwkv.blocks.{}.attention.time_mix_receptance", "time_mix_lerp_r"),
+    ("rwkv.blocks.{}.feed_forward.time_mix_key", "channel_mix_lerp_k"),
+    ("rwkv.blocks.{}.feed_forward.time_mix_receptance", "channel_mix_lerp_r"),
+];
+
+impl Family for Rwkv4 {
+    fn classes(&self) -> &'static [&'static str] {
+        &["RwkvForCausalLM"]
+    }
+
+    fn architecture(&self) -> &'static str {
+        "rwkv"
+    }
+
+    fn vocabulary(&self) -> vocab::Kind {
+        vocab::Kind::Rwkv
+    }
+
+    fn pre_tokenizers(&self) -> &'static [&'static str] {
+        &["gpt-2"]
+    }
+
+    fn metadata(
+        &self,
+        config: &Config,
+        file_type: u32,
+        metadata: &mut Metadata<'static>,
+    ) -> Result<(), Error> {
+        let width = width(config)?;
+        let inner = config.u32(&["intermediate_size"])?.unwrap_or(width.saturating_mul(4));
+        let mut keys = Keys::new(self.architecture(), metadata);
+        keys.set("architecture_version", 4u32);
+        keys.set(
+            "context_length",
+            config.require_u32(&["context_length", "ctx_len"], "the longest context, in tokens")?,
+        );
+        keys.set("embedding_length", width);
+        keys.set("block_count", hyper::block_count(config)?);
+        keys.set("feed_forward_length", inner);
+        keys.set("attention.layer_norm_epsilon", hyper::layer_norm_epsilon(config)?);
+        if let Some(layers) = config.u32(&["rescale_every"])? {
+            keys.set("rescale_every_n_layers", layers);
+        }
+        keys.file_type(file_type);
+        Ok(())
+    }
+
+    fn tensor(&self, config: &Config, name: &str) -> Result<Target, Error> {
+        for (foreign, ours) in VECTORS {
+            if let Some(&[block]) = captures(foreign, name).as_deref() {
+                // Some are stored with two dimensions of 1 in front.
+                let shape = Shape::new(&[width(config)?.into()]);
+                let step = shape.map(Step::Reshape);
+                return Ok(Target::one(format!("blk.{block}.{ours}.weight"), Vec::from_iter(step)));
+            }
+        }
+        Ok(Target::renamed(Name::parse(name).and_then(|name| name.mapped(NAMES))))
+    }
+}
+
+fn width(config: &Config) -> Result<u32, Error> {
+    let width = hyper::width(config)?;
+    match config.u32(&["attention_hidden_size"])? {
+        Some(other) if other != width => {
+            let what = format!("`attention_hidden_size` is {other}, `hidden_size` is {width}");
+            Err(Error::input(config.path(), what, "only equal widths can be converted"))
+        }
+        _ => Ok(width),
+    }
+}

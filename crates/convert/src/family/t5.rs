@@ -1,0 +1,142 @@
+//! T5 and its relatives: encoder and decoder, or the encoder alone.
+
+use gguf::Metadata;
+
+use super::hyper::{self, Keys};
+use super::names::{Name, Table};
+use super::{Family, Target};
+use crate::Error;
+use crate::config::Config;
+use crate::vocab;
+
+/// Which halves a checkpoint has.
+pub(super) enum T5 {
+    Both,
+    Encoder,
+}
+
+const ENCODER: Table = &[
+    ("encoder.final_layer_norm", "enc.output_norm"),
+    ("encoder.block.{}.layer.0.layer_norm", "enc.blk.{}.attn_norm"),
+    ("encoder.block.{}.layer.0.SelfAttention.q", "enc.blk.{}.attn_q"),
+    ("encoder.block.{}.layer.0.SelfAttention.k", "enc.blk.{}.attn_k"),
+    ("encoder.block.{}.layer.0.SelfAttention.v", "enc.blk.{}.attn_v"),
+    ("encoder.block.{}.layer.0.SelfAttention.o", "enc.blk.{}.attn_o"),
+    ("encoder.block.{}.layer.0.SelfAttention.relative_attention_bias", "enc.blk.{}.attn_rel_b"),
+    ("encoder.block.{}.layer.1.layer_norm", "enc.blk.{}.ffn_norm"),
+    ("encoder.block.{}.layer.1.DenseReluDense.wi", "enc.blk.{}.ffn_up"),
+    ("encoder.block.{}.layer.1.DenseReluDense.wi_0", "enc.blk.{}.ffn_gate"),
+    ("encoder.block.{}.layer.1.DenseReluDense.wi_1", "enc.blk.{}.ffn_up"),
+    ("encoder.block.{}.layer.1.DenseReluDense.wo", "enc.blk.{}.ffn_down"),
+    ("lm_head", "output"),
+];
+const DECODER: Table = &[
+    ("decoder.final_layer_norm", "dec.output_norm"),
+    ("decoder.block.{}.layer.0.layer_norm", "dec.blk.{}.attn_norm"),
+    ("decoder.block.{}.layer.0.SelfAttention.q", "dec.blk.{}.attn_q"),
+    ("decoder.block.{}.layer.0.SelfAttention.k", "dec.blk.{}.attn_k"),
+    ("decoder.block.{}.layer.0.SelfAttention.v", "dec.blk.{}.attn_v"),
+    ("decoder.block.{}.layer.0.SelfAttention.o", "dec.blk.{}.attn_o"),
+    ("decoder.block.{}.layer.0.SelfAttention.relative_attention_bias", "dec.blk.{}.attn_rel_b"),
+    ("decoder.block.{}.layer.1.layer_norm", "dec.blk.{}.cross_attn_norm"),
+    ("decoder.block.{}.layer.1.EncDecAttention.q", "dec.blk.{}.cross_attn_q"),
+    ("decoder.block.{}.layer.1.EncDecAttention.k", "dec.blk.{}.cross_attn_k"),
+    ("decoder.block.{}.layer.1.EncDecAttention.v", "dec.blk.{}.cross_attn_v"),
+    ("decoder.block.{}.layer.1.EncDecAttention.o", "dec.blk.{}.cross_attn_o"),
+    (
+        "decoder.block.{}.layer.1.EncDecAttention.relative_attention_bias",
+        "dec.blk.{}.cross_attn_rel_b",
+    ),
+    ("decoder.block.{}.layer.2.layer_norm", "dec.blk.{}.ffn_norm"),
+    ("decoder.block.{}.layer.2.DenseReluDense.wi", "dec.blk.{}.ffn_up"),
+    ("decoder.block.{}.layer.2.DenseReluDense.wi_0", "dec.blk.{}.ffn_gate"),
+    ("decoder.block.{}.layer.2.DenseReluDense.wi_1", "dec.blk.{}.ffn_up"),
+    ("decoder.block.{}.layer.2.DenseReluDense.wo", "dec.blk.{}.ffn_down"),
+];
+
+/// Names of the embedding, of which a checkpoint has one or several.
+const EMBEDDINGS: [&str; 3] =
+    ["shared.weight", "encoder.embed_tokens.weight", "decoder.embed_tokens.weight"];
+
+/// Positions are relative, so that no context is too long; programs want a number.
+const CONTEXT: u32 = 512;
+
+impl Family for T5 {
+    fn classes(&self) -> &'static [&'static str] {
+        match self {
+            Self::Both => &[
+                "T5ForConditionalGeneration",
+                "T5WithLMHeadModel",
+                "MT5ForConditionalGeneration",
+                "UMT5ForConditionalGeneration",
+                "UMT5Model",
+            ],
+            Self::Encoder => &["T5EncoderModel"],
+        }
+    }
+
+    fn architecture(&self) -> &'static str {
+        match self {
+            Self::Both => "t5",
+            Self::Encoder => "t5encoder",
+        }
+    }
+
+    fn vocabulary(&self) -> vocab::Kind {
+        vocab::Kind::T5
+    }
+
+    fn pre_tokenizers(&self) -> &'static [&'static str] {
+        &[]
+    }
+
+    fn metadata(
+        &self,
+        config: &Config,
+        file_type: u32,
+        metadata: &mut Metadata<'static>,
+    ) -> Result<(), Error> {
+        let head_dim = config.require_u32(&["d_kv"], "the width of a head")?;
+        let epsilon = hyper::layer_norm_epsilon(config)?;
+        let buckets = config.u32(&["relative_attention_num_buckets"])?.unwrap_or(32);
+        let mut keys = Keys::new(self.architecture(), metadata);
+        keys.set("context_length", config.u32(&["n_positions"])?.unwrap_or(CONTEXT));
+        keys.set("embedding_length", config.require_u32(&["d_model"], "the width of the model")?);
+        keys.set("feed_forward_length", config.require_u32(&["d_ff"], "the feed-forward width")?);
+        let blocks = hyper::block_count(config)?;
+        keys.set("block_count", blocks);
+        if let Self::Both = self {
+            let decoder = config.u32(&["num_decoder_layers"])?.unwrap_or(blocks);
+            keys.set("decoder_block_count", decoder);
+        }
+        keys.set(
+            "attention.head_count",
+            config.require_u32(&["num_heads", "num_attention_heads"], "the number of heads")?,
+        );
+        keys.set("attention.key_length", head_dim);
+        keys.set("attention.value_length", head_dim);
+        keys.set("attention.layer_norm_epsilon", epsilon);
+        keys.set("attention.relative_buckets_count", buckets);
+        keys.set("attention.layer_norm_rms_epsilon", epsilon);
+        if let Self::Both = self {
+            let start = config.u32(&["decoder_start_token_id"])?;
+            // Without a statement it is the padding, as for every T5.
+            let start = start.or(config.u32(&["pad_token_id"])?).unwrap_or(0);
+            keys.set("decoder_start_token_id", start);
+        }
+        keys.file_type(file_type);
+        Ok(())
+    }
+
+    fn tensor(&self, _config: &Config, name: &str) -> Result<Target, Error> {
+        if EMBEDDINGS.contains(&name) {
+            return Ok(Target::Shared("token_embd.weight"));
+        }
+        let parsed = Name::parse(name);
+        let mapped = parsed.and_then(|name| {
+            let decoder = || name.mapped(DECODER).filter(|_| matches!(self, Self::Both));
+            name.mapped(ENCODER).or_else(decoder)
+        });
+        Ok(Target::renamed(mapped))
+    }
+}

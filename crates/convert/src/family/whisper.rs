@@ -1,0 +1,105 @@
+//! Whisper.
+//!
+//! The official programs neither write nor run it as GGUF. Keys are those of the specification.
+//! Tensors are named as in t5. Convolutions keep their three dimensions.
+
+use gguf::Metadata;
+
+use super::hyper::Keys;
+use super::names::{Name, Table};
+use super::{Family, Target};
+use crate::Error;
+use crate::config::Config;
+use crate::vocab;
+
+pub(super) struct Whisper;
+
+/// Without the prefix `model.`.
+const NAMES: Table = &[
+    ("encoder.conv1", "enc.conv1"),
+    ("encoder.conv2", "enc.conv2"),
+    ("encoder.embed_positions", "enc.position_embd"),
+    ("encoder.layer_norm", "enc.output_norm"),
+    ("encoder.layers.{}.self_attn_layer_norm", "enc.blk.{}.attn_norm"),
+    ("encoder.layers.{}.self_attn.q_proj", "enc.blk.{}.attn_q"),
+    ("encoder.layers.{}.self_attn.k_proj", "enc.blk.{}.attn_k"),
+    ("encoder.layers.{}.self_attn.v_proj", "enc.blk.{}.attn_v"),
+    ("encoder.layers.{}.self_attn.out_proj", "enc.blk.{}.attn_o"),
+    ("encoder.layers.{}.final_layer_norm", "enc.blk.{}.ffn_norm"),
+    ("encoder.layers.{}.fc1", "enc.blk.{}.ffn_up"),
+    ("encoder.layers.{}.fc2", "enc.blk.{}.ffn_down"),
+    ("decoder.embed_tokens", "token_embd"),
+    ("decoder.embed_positions", "dec.position_embd"),
+    ("decoder.layer_norm", "dec.output_norm"),
+    ("decoder.layers.{}.self_attn_layer_norm", "dec.blk.{}.attn_norm"),
+    ("decoder.layers.{}.self_attn.q_proj", "dec.blk.{}.attn_q"),
+    ("decoder.layers.{}.self_attn.k_proj", "dec.blk.{}.attn_k"),
+    ("decoder.layers.{}.self_attn.v_proj", "dec.blk.{}.attn_v"),
+    ("decoder.layers.{}.self_attn.out_proj", "dec.blk.{}.attn_o"),
+    ("decoder.layers.{}.encoder_attn_layer_norm", "dec.blk.{}.cross_attn_norm"),
+    ("decoder.layers.{}.encoder_attn.q_proj", "dec.blk.{}.cross_attn_q"),
+    ("decoder.layers.{}.encoder_attn.k_proj", "dec.blk.{}.cross_attn_k"),
+    ("decoder.layers.{}.encoder_attn.v_proj", "dec.blk.{}.cross_attn_v"),
+    ("decoder.layers.{}.encoder_attn.out_proj", "dec.blk.{}.cross_attn_o"),
+    ("decoder.layers.{}.final_layer_norm", "dec.blk.{}.ffn_norm"),
+    ("decoder.layers.{}.fc1", "dec.blk.{}.ffn_up"),
+    ("decoder.layers.{}.fc2", "dec.blk.{}.ffn_down"),
+];
+
+/// Hyper-parameters: the key, the field, what it is.
+const ENCODER: [(&str, &str, &str); 6] = [
+    ("encoder.context_length", "max_source_positions", "the positions of the encoder"),
+    ("encoder.embedding_length", "d_model", "the width of the model"),
+    ("encoder.feed_forward_length", "encoder_ffn_dim", "the encoder's feed-forward width"),
+    ("encoder.block_count", "encoder_layers", "the layers of the encoder"),
+    ("encoder.mels_count", "num_mel_bins", "the bins of the spectrogram"),
+    ("encoder.attention.head_count", "encoder_attention_heads", "the heads of the encoder"),
+];
+const DECODER: [(&str, &str, &str); 5] = [
+    ("decoder.context_length", "max_target_positions", "the positions of the decoder"),
+    ("decoder.embedding_length", "d_model", "the width of the model"),
+    ("decoder.feed_forward_length", "decoder_ffn_dim", "the decoder's feed-forward width"),
+    ("decoder.block_count", "decoder_layers", "the layers of the decoder"),
+    ("decoder.attention.head_count", "decoder_attention_heads", "the heads of the decoder"),
+];
+
+impl Family for Whisper {
+    fn classes(&self) -> &'static [&'static str] {
+        &["WhisperForConditionalGeneration"]
+    }
+
+    fn architecture(&self) -> &'static str {
+        "whisper"
+    }
+
+    fn vocabulary(&self) -> vocab::Kind {
+        vocab::Kind::Bpe
+    }
+
+    fn pre_tokenizers(&self) -> &'static [&'static str] {
+        &["gpt-2"]
+    }
+
+    fn metadata(
+        &self,
+        config: &Config,
+        file_type: u32,
+        metadata: &mut Metadata<'static>,
+    ) -> Result<(), Error> {
+        let mut keys = Keys::new(self.architecture(), metadata);
+        for (key, field, meaning) in ENCODER.iter().chain(&DECODER) {
+            keys.set(key, config.require_u32(&[field], meaning)?);
+        }
+        keys.file_type(file_type);
+        Ok(())
+    }
+
+    fn tensor(&self, _config: &Config, name: &str) -> Result<Target, Error> {
+        // The output matrix is always the embedding.
+        if name == "proj_out.weight" {
+            return Ok(Target::Dropped);
+        }
+        let plain = name.strip_prefix("model.").unwrap_or(name);
+        Ok(Target::renamed(Name::parse(plain).and_then(|name| name.mapped(NAMES))))
+    }
+}

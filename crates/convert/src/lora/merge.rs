@@ -1,0 +1,193 @@
+//! A model with adapters merged into it, in one pass: no matrix is ever whole in memory.
+
+use std::collections::HashMap;
+use std::ops::Range;
+
+use gguf::{Array, Model, ModelTensor, Source, TensorType};
+use gguf_quant::recipe::Target;
+
+use super::{Adapter, EMBEDDING, Pair, PairDims};
+use crate::Error;
+use crate::quantize::{self, Quantization};
+use crate::tensor::{Stored, Tensor};
+
+/// What was merged, and how strongly: one text per adapter.
+const MERGED: &str = "gguf_kit.merged_adapters";
+
+/// A base model and what adapters add to its matrices.
+pub struct Merge<'a> {
+    base: &'a Model<'a>,
+    sums: HashMap<&'a str, Sum<'a>>,
+    replaced: HashMap<String, ModelTensor<'a>>,
+    descriptions: Vec<String>,
+}
+
+impl<'a> Merge<'a> {
+    /// Reads the matrices of the adapters, each with the scale that the user chose (1 is as it was
+    /// trained).
+    ///
+    /// # Errors
+    /// If an adapter does not fit the base model, or cannot be read.
+    pub fn new(base: &'a Model<'a>, adapters: &[(Adapter<'a>, f32)]) -> Result<Self, Error> {
+        let tensors = base.index();
+        let mut merge =
+            Self { base, sums: HashMap::new(), replaced: HashMap::new(), descriptions: Vec::new() };
+        for (adapter, scale) in adapters {
+            if let Some(misfit) = adapter.misfits(base).first() {
+                return Err(Error::Request {
+                    what: misfit.clone(),
+                    help: "name the model that the adapter was made for; `gguf lora check` lists \
+                           what does not fit"
+                        .into(),
+                });
+            }
+            for (name, pair) in &adapter.pairs {
+                // It fits the base model, so both are there.
+                let (Some(tensor), Some(dims)) = (tensors.get(name.as_str()), pair.dims(name))
+                else {
+                    continue;
+                };
+                let update = Update::read(name, pair, dims, scale * adapter.alpha)?;
+                let sum = merge.sums.entry(name_of(base, name)).or_insert_with(|| Sum {
+                    base: Tensor::of_model(tensor),
+                    columns: dims.columns,
+                    rows: dims.rows,
+                    updates: Vec::new(),
+                });
+                sum.updates.push(update);
+            }
+            for tensor in &adapter.replaced {
+                merge.replaced.insert(tensor.info.name.to_string(), tensor.clone());
+            }
+            let name = adapter.metadata.str("general.name").unwrap_or("an adapter");
+            merge.descriptions.push(format!("{name} x {scale}"));
+        }
+        Ok(merge)
+    }
+
+    /// Plans the merged model with the types that `target` asks for; [`Target::Copy`] keeps those
+    /// of the base model.
+    ///
+    /// # Errors
+    /// As [`quantize::plan`]; also if a quantized matrix would have to be quantized again without
+    /// leave.
+    pub fn plan<'s>(
+        &'s self,
+        target: Target,
+        options: &quantize::Options,
+    ) -> Result<Quantization<'s>, Error> {
+        let mut planned = quantize::plan(self.base, target, options)?;
+        for item in &mut planned.job.items {
+            let name = item.tensor.name.clone();
+            if let Some(sum) = self.sums.get(name.as_str()) {
+                let stored = item.tensor.stored_type;
+                if stored.is_quantized() && !options.allow_requantize {
+                    return Err(Error::Request {
+                        what: format!("`{name}` of the base model is quantized, as {stored}"),
+                        help: "merge into an F16 or F32 file, or allow the loss with \
+                               --allow-requantize"
+                            .into(),
+                    });
+                }
+                let at = Stored { source: sum, offset: 0 };
+                item.tensor = Tensor::stored(name, item.tensor.shape, TensorType::F32, at);
+            } else if let Some(tensor) = self.replaced.get(&name) {
+                item.tensor = Tensor::of_model(tensor);
+            }
+        }
+        let merged = Array::from_strings(&self.descriptions);
+        planned.job.metadata.set(MERGED, merged);
+        Ok(planned)
+    }
+}
+
+/// The name as the base model holds it.
+fn name_of<'a>(base: &'a Model, name: &str) -> &'a str {
+    base.tensors().iter().map(|tensor| &*tensor.info.name).find(|n| *n == name).unwrap_or_default()
+}
+
+/// A matrix of the base model plus what adapters add: F32, computed where it is read.
+struct Sum<'a> {
+    base: Tensor<'a>,
+    columns: u64,
+    rows: u64,
+    updates: Vec<Update>,
+}
+
+/// What one adapter adds to a matrix.
+struct Update {
+    rank: usize,
+    /// Rank times columns, matrix after matrix.
+    a: Vec<f32>,
+    /// Rows times rank, matrix after matrix, scaled.
+    b: Vec<f32>,
+}
+
+impl Update {
+    fn read(name: &str, pair: &Pair, dims: PairDims, strength: f32) -> Result<Self, Error> {
+        let (rank, columns) = (dims.rank as usize, dims.columns as usize);
+        let (mut a, mut b) = (floats(&pair.a)?, floats(&pair.b)?);
+        if name == EMBEDDING {
+            // `a` has a row per token, `b` one per column.
+            let turned = (0..rank * columns).map(|i| b[i % columns * rank + i / columns]).collect();
+            (a, b) = (turned, a);
+        }
+        let scale = strength / dims.rank as f32;
+        b.iter_mut().for_each(|x| *x *= scale);
+        Ok(Self { rank, a, b })
+    }
+
+    /// Adds to `values`, one row of the base matrix.
+    fn add_to(&self, values: &mut [f32], row: usize, rows: usize) {
+        let columns = values.len();
+        let first = row / rows * self.rank;
+        for k in 0..self.rank {
+            let factor = self.b[row * self.rank + k];
+            let a = &self.a[(first + k) * columns..][..columns];
+            values.iter_mut().zip(a).for_each(|(x, a)| *x += factor * a);
+        }
+    }
+}
+
+/// All elements of a tensor of an adapter.
+pub(crate) fn floats(tensor: &ModelTensor) -> Result<Vec<f32>, Error> {
+    let tensor = Tensor::of_model(tensor);
+    rows_of(&tensor, 0..tensor.rows()).map_err(Error::from)
+}
+
+/// Some rows of a tensor, decoded.
+pub(super) fn rows_of(tensor: &Tensor, rows: Range<u64>) -> Result<Vec<f32>, gguf::Error> {
+    let mut stored = Vec::new();
+    let n = rows.end - rows.start;
+    tensor.read_rows(rows.start, n, &mut stored)?;
+    let mut values = vec![0.0; (n * tensor.shape.row_len()) as usize];
+    gguf_quant::decode_row(tensor.stored_type, &stored, &mut values)
+        .map_err(|fault| gguf::Error::Caller(format!("tensor `{}`: {fault}", tensor.name)))?;
+    Ok(values)
+}
+
+impl Source for Sum<'_> {
+    fn byte_len(&self) -> u64 {
+        self.base.rows() * self.columns * size_of::<f32>() as u64
+    }
+
+    fn read_at(&self, buffer: &mut [u8], offset: u64) -> Result<(), gguf::Error> {
+        let row_bytes = self.columns * size_of::<f32>() as u64;
+        let end = offset + buffer.len() as u64;
+        let rows = offset / row_bytes..end.div_ceil(row_bytes);
+        let first = rows.start;
+        let mut values = rows_of(&self.base, rows)?;
+        for (row, values) in (first as usize..).zip(values.chunks_exact_mut(self.columns as usize))
+        {
+            for update in &self.updates {
+                update.add_to(values, row, self.rows as usize);
+            }
+        }
+        // Nobody reads a part of an element.
+        let skipped = (offset - first * row_bytes) as usize / size_of::<f32>();
+        for (out, value) in buffer.chunks_exact_mut(size_of::<f32>()).zip(&values[skipped..]) {
+            out.copy_from_slice(&value.to_le_bytes());
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,189 @@
+//! Low-rank adapters (LoRA): pairs of narrow matrices whose product is added to a matrix of a model.
+//!
+//! A pair belongs to the matrix `NAME` and is stored as `NAME.lora_a` with shape `[columns, rank]`
+//! and `NAME.lora_b` with shape `[rank, rows]`. The matrix becomes `NAME + s * B A` with
+//! `s = scale * alpha / rank`, where the user chooses `scale` and the file says `alpha`
+//! (`llama_adapter_lora_weight::get_scale` in llama.cpp). The token embedding is an exception: its
+//! `lora_a` has a row per token, `[rank, tokens]`, and its `lora_b` one per column.
+
+pub mod extract;
+pub mod merge;
+pub mod peft;
+
+use std::collections::BTreeMap;
+
+use gguf::{Metadata, Model, ModelTensor};
+use sha2::{Digest, Sha256};
+
+use crate::Error;
+
+/// The suffixes of both matrices of a pair.
+pub(crate) const SUFFIXES: [&str; 2] = [".lora_a", ".lora_b"];
+
+/// The strength of an adapter.
+pub(crate) const ALPHA: &str = "adapter.lora.alpha";
+
+/// A digest of the matrices of the base model: see [`base_digest`].
+pub(crate) const BASE_DIGEST: &str = "gguf_kit.adapter.base_digest";
+
+/// The token embedding, whose pair lies the other way round.
+pub(crate) const EMBEDDING: &str = "token_embd.weight";
+
+/// Both matrices of a pair.
+#[derive(Clone)]
+pub struct Pair<'a> {
+    /// `lora_a`.
+    pub a: ModelTensor<'a>,
+    /// `lora_b`.
+    pub b: ModelTensor<'a>,
+}
+
+impl Pair<'_> {
+    /// Columns, rows and matrices of what the pair is added to, and its rank; `None` if both do not
+    /// fit each other.
+    pub fn dims(&self, name: &str) -> Option<PairDims> {
+        let dims = |tensor: &ModelTensor| {
+            let shape = &tensor.info.shape;
+            let matrices: u64 = shape.iter().skip(2).product();
+            Some([*shape.first()?, *shape.get(1)?, matrices])
+        };
+        let ([a0, a1, a_matrices], [b0, b1, b_matrices]) = (dims(&self.a)?, dims(&self.b)?);
+        let (columns, rank, rows) = if name == EMBEDDING { (b1, a0, a1) } else { (a0, a1, b1) };
+        (b0 == rank && rank > 0 && a_matrices == b_matrices).then_some(PairDims {
+            columns,
+            rows,
+            matrices: a_matrices,
+            rank,
+        })
+    }
+}
+
+/// What a pair of matrices is made for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PairDims {
+    /// Elements in a row of the base matrix.
+    pub columns: u64,
+    /// Rows of the base matrix.
+    pub rows: u64,
+    /// Matrices in the base tensor: 1, or its experts.
+    pub matrices: u64,
+    /// Rank of the product.
+    pub rank: u64,
+}
+
+/// An adapter in a GGUF.
+#[derive(Clone)]
+pub struct Adapter<'a> {
+    /// Keys and values.
+    pub metadata: Metadata<'a>,
+    /// The strength by which products are scaled, before they are divided by their rank.
+    pub alpha: f32,
+    /// By name of the base tensor.
+    pub pairs: BTreeMap<String, Pair<'a>>,
+    /// Tensors that take the place of those of the base model: norms, in adapters that were
+    /// extracted by mergekit.
+    pub replaced: Vec<ModelTensor<'a>>,
+}
+
+impl<'a> Adapter<'a> {
+    /// The adapter that `model` holds.
+    ///
+    /// # Errors
+    /// If it is none, or one matrix of a pair is missing or does not fit the other.
+    pub fn of_model(model: &Model<'a>) -> Result<Self, Error> {
+        let metadata = model.metadata().clone();
+        let path = model.parts().first().map_or_else(Default::default, |part| part.path.to_owned());
+        let fault = |what: String, help: &str| Error::input(&path, what, help);
+        if (metadata.str("general.type"), metadata.str("adapter.type"))
+            != (Some("adapter"), Some("lora"))
+        {
+            return Err(fault("is no LoRA adapter".into(), "name the adapter's file"));
+        }
+        let alpha = metadata
+            .f64(ALPHA)
+            .ok_or_else(|| fault(format!("has no key `{ALPHA}`"), "convert the adapter again"))?
+            as f32;
+        let index = model.index();
+        let (mut pairs, mut replaced) = (BTreeMap::new(), Vec::new());
+        for tensor in model.tensors() {
+            let name = &tensor.info.name;
+            let Some(base) = SUFFIXES.iter().find_map(|suffix| name.strip_suffix(suffix)) else {
+                replaced.push(tensor.clone());
+                continue;
+            };
+            let [a, b] = SUFFIXES.map(|suffix| index.get(format!("{base}{suffix}").as_str()));
+            let (Some(&a), Some(&b)) = (a, b) else {
+                let what = format!("has only one matrix of the pair for `{base}`");
+                return Err(fault(what, "convert the adapter again"));
+            };
+            let pair = Pair { a: a.clone(), b: b.clone() };
+            if pair.dims(base).is_none() {
+                let what = format!(
+                    "has matrices for `{base}` that do not fit each other: {} and {}",
+                    a.info.shape, b.info.shape
+                );
+                return Err(fault(what, "convert the adapter again"));
+            }
+            pairs.insert(base.to_owned(), pair);
+        }
+        if pairs.is_empty() {
+            return Err(fault("has no pairs of matrices".into(), "convert the adapter again"));
+        }
+        Ok(Self { metadata, alpha, pairs, replaced })
+    }
+
+    /// Why the adapter cannot be applied to `base`, one sentence each; nothing if it can.
+    pub fn misfits(&self, base: &Model) -> Vec<String> {
+        let mut misfits = Vec::new();
+        let [ours, theirs] = [&self.metadata, base.metadata()]
+            .map(|metadata| metadata.architecture().unwrap_or_default());
+        if ours != theirs {
+            misfits.push(format!("the adapter is for the architecture {ours}, not {theirs}"));
+        }
+        let index = base.index();
+        let mut is_another = false;
+        for (name, pair) in &self.pairs {
+            let (Some(tensor), Some(dims)) = (index.get(name.as_str()), pair.dims(name)) else {
+                misfits.push(format!("the base model has no `{name}`"));
+                continue;
+            };
+            let shape = &tensor.info.shape;
+            let rows = shape.get(1).copied().unwrap_or(1);
+            let matrices: u64 = shape.iter().skip(2).product();
+            if (shape.row_len(), rows, matrices) != (dims.columns, dims.rows, dims.matrices) {
+                is_another = true;
+                misfits.push(format!(
+                    "`{name}` is {shape} in the base model, {} x {} in the adapter",
+                    dims.columns, dims.rows
+                ));
+            }
+        }
+        for tensor in &self.replaced {
+            let base = index.get(&*tensor.info.name);
+            if base.is_none_or(|base| base.info.shape != tensor.info.shape) {
+                misfits.push(format!("the base model has no `{}` like that", tensor.info.name));
+            }
+        }
+        if let Some(digest) = self.metadata.str(BASE_DIGEST)
+            && !is_another
+            && digest != base_digest(base.tensors().iter().map(|t| (&*t.info.name, &*t.info.shape)))
+        {
+            misfits.push("the adapter was made for a base model with other matrices".into());
+        }
+        misfits
+    }
+}
+
+/// A digest of which matrices the blocks of a model have, and in which shapes: equal for all types
+/// and for all models of one size of a family, 64 hexadecimal digits.
+///
+/// It is the SHA-256 of a line `NAME SHAPE` per matrix in order of name, shapes as `[4096, 14336]`.
+pub fn base_digest<'t>(tensors: impl Iterator<Item = (&'t str, &'t [u64])>) -> String {
+    let mut lines: Vec<_> = tensors
+        .filter(|(name, shape)| name.starts_with("blk.") && shape.len() > 1)
+        .map(|(name, shape)| format!("{name} {shape:?}\n"))
+        .collect();
+    lines.sort_unstable();
+    let digest = Sha256::digest(lines.concat());
+    digest.iter().map(|byte| format!("{byte:02x}")).collect()
+}

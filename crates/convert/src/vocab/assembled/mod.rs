@@ -1,0 +1,103 @@
+//! Tokenizers in the files that were usual before `tokenizer.json`, put into its form.
+//!
+//! So all else needs to know only one form. What `tokenizer.json` would say and these files do
+//! not (how text is cut, what is put around it) is what the class of the tokenizer does.
+
+mod byte_level;
+mod tiktoken;
+mod word_piece;
+
+use std::collections::HashSet;
+use std::path::PathBuf;
+
+use serde_json::{Map, Value, json};
+
+use super::files::{AddedToken, Files};
+use super::special::named_special_tokens;
+use crate::Error;
+
+pub(super) use tiktoken::is_tiktoken;
+
+/// A tokenizer in the form of `tokenizer.json`.
+pub(super) struct Assembled {
+    pub tokenizer: Value,
+    /// The file that has the vocabulary.
+    pub path: PathBuf,
+    /// Whether the files tell how text is cut.
+    pub states_cuts: bool,
+    /// Roles of special tokens that the files do not tell: a field of `tokenizer_config.json`, and
+    /// the text.
+    pub roles: Vec<(&'static str, &'static str)>,
+}
+
+/// The tokenizer of the older files, if there are any.
+pub(super) fn read(files: &Files, notes: &mut Vec<String>) -> Result<Option<Assembled>, Error> {
+    if let Some(vocab) = files.object("vocab.json")? {
+        return byte_level::assemble(files, vocab).map(Some);
+    }
+    let path = files.path("vocab.txt");
+    if path.is_file() {
+        return word_piece::assemble(files, path).map(Some);
+    }
+    match tiktoken::find(files)? {
+        Some(path) => tiktoken::assemble(files, path, notes).map(Some),
+        None => Ok(None),
+    }
+}
+
+/// The class of the tokenizer, without the suffix of fast ones.
+fn class(files: &Files) -> &str {
+    let class = files.tokenizer_config().and_then(|c| c.get("tokenizer_class")?.as_str());
+    let class = class.unwrap_or_default();
+    class.strip_suffix("Fast").unwrap_or(class)
+}
+
+/// The entries of `added_tokens`: those that the JSON files list, those that they name by role,
+/// and of the `usual` ones of the class those that the vocabulary has.
+fn added_tokens(
+    files: &Files,
+    vocab: &Map<String, Value>,
+    usual: &[&str],
+) -> Result<Vec<Value>, Error> {
+    let mut named = named_special_tokens(files)?;
+    let known = |text: &&&str| vocab.contains_key(**text);
+    named.extend(usual.iter().filter(known).map(|text| (*text).to_owned()));
+
+    let mut added = files.added_tokens_decoder()?;
+    for (text, id) in files.object("added_tokens.json")?.iter().flatten() {
+        let id = id.as_u64().ok_or_else(|| {
+            let what = format!("the id of {text:?} is {id}");
+            Error::input(&files.path("added_tokens.json"), what, "correct the entry")
+        })?;
+        let special = named.contains(text);
+        added.push((id, AddedToken { content: text.clone(), special, normalized: !special }));
+    }
+    let after = added.iter().map(|(id, _)| id.saturating_add(1)).max().unwrap_or(0);
+    let mut next = after.max(vocab.len() as u64);
+    for text in named.into_iter().filter(|text| !text.is_empty()) {
+        let known = vocab.get(&text).and_then(Value::as_u64);
+        let listed = added.iter().any(|(_, token)| token.content == text);
+        let id = known.unwrap_or(next);
+        next += u64::from(known.is_none() && !listed);
+        added.push((id, AddedToken { content: text, special: true, normalized: false }));
+    }
+
+    // The first mention counts: it tells most.
+    let mut seen = HashSet::new();
+    added.retain(|(_, token)| seen.insert(token.content.clone()));
+    added.sort_by_key(|(id, _)| *id);
+    let entry = |(id, token): (u64, AddedToken)| {
+        json!({ "id": id, "content": token.content, "special": token.special,
+            "normalized": token.normalized })
+    };
+    Ok(added.into_iter().map(entry).collect())
+}
+
+/// What is put around a text: `first` in front, `last` behind it and behind a second one.
+fn template(first: &[&str], last: &str) -> Value {
+    let special = |text: &&str| json!({ "SpecialToken": { "id": text, "type_id": 0 } });
+    let text = |id: &str| json!({ "Sequence": { "id": id, "type_id": 0 } });
+    let single: Vec<Value> = first.iter().map(special).chain([text("A"), special(&last)]).collect();
+    let pair: Vec<Value> = single.iter().cloned().chain([text("B"), special(&last)]).collect();
+    json!({ "type": "TemplateProcessing", "single": single, "pair": pair })
+}

@@ -1,0 +1,174 @@
+//! tiktoken files: in each line a token's bytes in base64, and its rank, which is its id.
+//!
+//! They hold no merges. These follow from the ranks: a token is made by the merge of the two
+//! pieces that are left when its bytes are merged by all better ranks.
+
+use std::collections::HashMap;
+use std::io::Read;
+use std::path::{Path, PathBuf};
+
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD as BASE64;
+use serde_json::{Map, Value, json};
+
+use super::{Assembled, added_tokens};
+use crate::Error;
+use crate::vocab::bpe;
+use crate::vocab::files::Files;
+use crate::vocab::pre_table::CL100K_DIGITS;
+use crate::vocab::token::MAX_TOKENS;
+
+/// The first of Qwen, whose special tokens stand only in a program beside the file.
+const QWEN: &str = "qwen.tiktoken";
+const QWEN_SPECIAL: [&str; 3] = ["<|endoftext|>", "<|im_start|>", "<|im_end|>"];
+const QWEN_EXTRA: u64 = 205;
+
+/// The longest token that is believed: finding its merge takes the square of its length.
+const MAX_LEN: usize = 1024;
+
+/// The tiktoken file of a directory, under one of the names that are usual.
+pub(super) fn find(files: &Files) -> Result<Option<PathBuf>, Error> {
+    let dir = files.path("");
+    let mut found = Vec::new();
+    for entry in std::fs::read_dir(&dir).map_err(|source| Error::read(&dir, source))? {
+        let path = entry.map_err(|source| Error::read(&dir, source))?.path();
+        if path.extension().is_some_and(|extension| extension == "tiktoken") {
+            found.push(path);
+        }
+    }
+    found.sort();
+    let others = ["tiktoken.model", "tokenizer.model"].map(|name| files.path(name));
+    Ok(found.into_iter().chain(others).find(|path| is_tiktoken(path)))
+}
+
+/// Whether a file begins with a line of base64 and a number.
+pub(in crate::vocab) fn is_tiktoken(path: &Path) -> bool {
+    let mut start = Vec::new();
+    let read = std::fs::File::open(path).and_then(|file| file.take(4096).read_to_end(&mut start));
+    let line = start.split(|&byte| byte == b'\n').next().and_then(|line| str::from_utf8(line).ok());
+    read.is_ok() && line.is_some_and(|line| entry(line).is_some())
+}
+
+/// The token and the rank in a line.
+fn entry(line: &str) -> Option<(Vec<u8>, u64)> {
+    let (token, rank) = line.split_once(' ')?;
+    let token = BASE64.decode(token).ok().filter(|token| !token.is_empty())?;
+    Some((token, rank.trim_end().parse().ok()?))
+}
+
+pub(super) fn assemble(
+    files: &Files,
+    path: PathBuf,
+    notes: &mut Vec<String>,
+) -> Result<Assembled, Error> {
+    let text = std::fs::read_to_string(&path).map_err(|source| Error::read(&path, source))?;
+    let mut ranks: HashMap<Vec<u8>, u64> = HashMap::new();
+    for (number, line) in text.lines().enumerate().filter(|(_, line)| !line.is_empty()) {
+        let parsed =
+            entry(line).filter(|(token, rank)| token.len() <= MAX_LEN && *rank < MAX_TOKENS);
+        let (token, rank) = parsed.ok_or_else(|| {
+            let what = format!("line {} is no token in base64 with its rank", number + 1);
+            Error::input(&path, what, "download the file again")
+        })?;
+        ranks.insert(token, rank);
+    }
+    let mut tokens: Vec<(&Vec<u8>, u64)> =
+        ranks.iter().map(|(token, &rank)| (token, rank)).collect();
+    tokens.sort_unstable_by_key(|&(token, rank)| (rank, token));
+
+    let mut vocab = Map::new();
+    let mut merges = Vec::new();
+    let mut odd = 0u64;
+    for &(token, rank) in &tokens {
+        vocab.insert(bpe::spell(token), rank.into());
+        match &pieces(&ranks, token, rank)[..] {
+            [_] => {}
+            [left, right] => merges.push(format!("{} {}", bpe::spell(left), bpe::spell(right))),
+            _ => odd += 1,
+        }
+    }
+    if odd > 0 {
+        notes.push(format!("{odd} tokens are no merge of two others: no text will have them"));
+    }
+
+    let is_qwen = path.file_name().is_some_and(|name| name == QWEN);
+    let mut added = added_tokens(files, &vocab, &[])?;
+    if is_qwen {
+        let first = tokens.last().map_or(0, |&(_, rank)| rank + 1);
+        added = qwen_special(first);
+    }
+    let bytes = json!({ "type": "ByteLevel", "add_prefix_space": false, "use_regex": false });
+    let cut = json!({ "type": "Split", "pattern": { "Regex": CL100K_DIGITS },
+        "behavior": "Isolated", "invert": false });
+    let pre_tokenizer = match is_qwen {
+        true => json!({ "type": "Sequence", "pretokenizers": [cut, bytes] }),
+        false => bytes,
+    };
+    let tokenizer = json!({
+        "added_tokens": added,
+        "pre_tokenizer": pre_tokenizer,
+        "decoder": { "type": "ByteLevel" },
+        "model": { "type": "BPE", "vocab": vocab, "merges": merges },
+    });
+    let [end, ..] = QWEN_SPECIAL;
+    let roles = match is_qwen {
+        true => vec![("bos_token", end), ("eos_token", end), ("unk_token", end)],
+        false => vec![],
+    };
+    Ok(Assembled { tokenizer, path, states_cuts: is_qwen, roles })
+}
+
+fn qwen_special(first: u64) -> Vec<Value> {
+    let extra = (0..QWEN_EXTRA).map(|number| format!("<|extra_{number}|>"));
+    let texts = QWEN_SPECIAL.iter().map(|text| (*text).to_owned()).chain(extra);
+    let entry =
+        |(text, id)| json!({ "id": id, "content": text, "special": true, "normalized": false });
+    texts.zip(first..).map(entry).collect()
+}
+
+/// The pieces of a token after all merges whose rank is better than its own.
+fn pieces<'t>(ranks: &HashMap<Vec<u8>, u64>, token: &'t [u8], rank: u64) -> Vec<&'t [u8]> {
+    // Where pieces end.
+    let mut ends: Vec<usize> = (1..=token.len()).collect();
+    loop {
+        let best = (0..ends.len().saturating_sub(1))
+            .filter_map(|i| {
+                let start = if i == 0 { 0 } else { ends[i - 1] };
+                let merged = ranks.get(&token[start..ends[i + 1]])?;
+                (*merged < rank).then_some((*merged, i))
+            })
+            .min();
+        match best {
+            Some((_, i)) => drop(ends.remove(i)),
+            None => break,
+        }
+    }
+    let starts = std::iter::once(0).chain(ends.iter().copied());
+    starts.zip(&ends).map(|(start, &end)| &token[start..end]).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn merges_follow_from_ranks() {
+        let ranks: HashMap<Vec<u8>, u64> = [&b"a"[..], b"b", b"c", b"ab", b"bc", b"abc", b"abcab"]
+            .iter()
+            .zip(0..)
+            .map(|(token, rank)| (token.to_vec(), rank))
+            .collect();
+        assert_eq!(pieces(&ranks, b"ab", 3), [b"a", b"b"]);
+        assert_eq!(pieces(&ranks, b"abc", 5), [&b"ab"[..], b"c"]);
+        assert_eq!(pieces(&ranks, b"abcab", 6), [&b"abc"[..], b"ab"]);
+        assert_eq!(pieces(&ranks, b"a", 0), [b"a"]);
+    }
+
+    #[test]
+    fn lines_hold_base64_and_rank() {
+        assert_eq!(entry("IQ== 0"), Some((b"!".to_vec(), 0)));
+        for line in ["", "IQ==", "IQ== x", "!! 3", " 3"] {
+            assert_eq!(entry(line), None, "{line}");
+        }
+    }
+}

@@ -1,0 +1,171 @@
+//! The vocabulary of RWKV World: a text file of Python literals.
+
+use std::path::PathBuf;
+
+use super::files::Files;
+use super::special::{self, SpecialTokens};
+use super::token::{MAX_TOKENS, Token, TokenKind};
+use super::{Array, Builder};
+use crate::Error;
+
+/// The vocabulary's only version.
+pub(super) fn path(files: &Files) -> PathBuf {
+    files.path("rwkv_vocab_v20230424.txt")
+}
+
+/// Two line breaks, which end a turn.
+const END_OF_TURN: u32 = 261;
+
+/// The name of a chat template that programs have built in.
+const CHAT_TEMPLATE: &str = "rwkv-world";
+
+impl Builder<'_> {
+    pub(super) fn rwkv_world(&mut self) -> Result<(), Error> {
+        let tokens = self.rwkv_tokens()?;
+        let texts = Array::from_strings(tokens.iter().map(|token| &token.text));
+        let types: Vec<i32> = tokens.iter().map(|token| token.kind as i32).collect();
+        self.len = tokens.len();
+        self.metadata.set("tokenizer.ggml.model", "rwkv");
+        self.metadata.set("tokenizer.ggml.tokens", texts);
+        self.metadata.set("tokenizer.ggml.token_type", Array::from(&types[..]));
+        let mut special = SpecialTokens::read(&self.files, &special::TYPES, None, &mut self.notes)?;
+        if !special.has("eot") && tokens.len() > END_OF_TURN as usize {
+            special.assign("eot", END_OF_TURN);
+        }
+        // What other files say of these is wrong.
+        special.assign("bos", 0);
+        special.assign("eos", 0);
+        special.default_chat_template(CHAT_TEMPLATE);
+        special.write(&mut self.metadata);
+        Ok(())
+    }
+
+    fn rwkv_tokens(&self) -> Result<Vec<Token>, Error> {
+        let path = path(&self.files);
+        let text = std::fs::read_to_string(&path).map_err(|source| Error::read(&path, source))?;
+        let mut tokens =
+            vec![Token { text: "<s>".to_owned(), score: 0.0, kind: TokenKind::Control }];
+        for (number, line) in text.lines().enumerate() {
+            let bytes = entry(line).ok_or_else(|| {
+                let what = format!("line {} is no id with literal and length", number + 1);
+                Error::input(&path, what, "download the file again")
+            })?;
+            tokens.push(Token { text: escaped(&bytes), score: 0.0, kind: TokenKind::Normal });
+        }
+        let rows = self.options.vocab_size.unwrap_or(tokens.len() as u64);
+        if rows < tokens.len() as u64 || rows > MAX_TOKENS {
+            let what = format!("has {} tokens for {rows} rows of the embedding", tokens.len());
+            return Err(Error::input(&path, what, "check that the tokenizer is this model's"));
+        }
+        tokens.extend((tokens.len()..rows as usize).map(|id| Token::padding(id, 0.0)));
+        Ok(tokens)
+    }
+}
+
+/// The bytes in a line `id literal length`.
+fn entry(line: &str) -> Option<Vec<u8>> {
+    let (_, rest) = line.split_once(' ')?;
+    let (literal, len) = rest.rsplit_once(' ')?;
+    let bytes = literal_bytes(literal)?;
+    (len.trim().parse() == Ok(bytes.len())).then_some(bytes)
+}
+
+/// The bytes of a Python literal: `'text'`, which is UTF-8, or `b'bytes'`.
+fn literal_bytes(literal: &str) -> Option<Vec<u8>> {
+    let (is_bytes, quoted) = match literal.strip_prefix('b') {
+        Some(rest) => (true, rest),
+        None => (false, literal),
+    };
+    let quote = quoted.chars().next().filter(|c| matches!(c, '\'' | '"'))?;
+    let inner = quoted.strip_prefix(quote)?.strip_suffix(quote)?;
+    let mut bytes = Vec::with_capacity(inner.len());
+    let mut push = |c: char| {
+        if is_bytes {
+            bytes.push(u8::try_from(u32::from(c)).ok()?);
+        } else {
+            bytes.extend(c.encode_utf8(&mut [0; 4]).bytes());
+        }
+        Some(())
+    };
+    let mut rest = inner.chars();
+    while let Some(c) = rest.next() {
+        let c = match c {
+            '\\' => escape(&mut rest)?,
+            other => other,
+        };
+        push(c)?;
+    }
+    Some(bytes)
+}
+
+/// The character behind a backslash.
+fn escape(rest: &mut std::str::Chars) -> Option<char> {
+    let digits = match rest.next()? {
+        'n' => return Some('\n'),
+        'r' => return Some('\r'),
+        't' => return Some('\t'),
+        'a' => return Some('\x07'),
+        'b' => return Some('\x08'),
+        'f' => return Some('\x0C'),
+        'v' => return Some('\x0B'),
+        '0' => return Some('\0'),
+        itself @ ('\\' | '\'' | '"') => return Some(itself),
+        'x' => 2,
+        'u' => 4,
+        'U' => 8,
+        _ => return None,
+    };
+    let (code, behind) = rest.as_str().split_at_checked(digits)?;
+    let code = code.bytes().all(|b| b.is_ascii_hexdigit()).then_some(code)?;
+    *rest = behind.chars();
+    char::from_u32(u32::from_str_radix(code, 16).ok()?)
+}
+
+/// Bytes as Python writes them between the quotes of `b'...'`: programs read this form.
+fn escaped(bytes: &[u8]) -> String {
+    let has = |quote| bytes.contains(&quote);
+    let quote = if has(b'\'') && !has(b'"') { b'"' } else { b'\'' };
+    let mut text = String::with_capacity(bytes.len());
+    for &byte in bytes {
+        match byte {
+            b'\n' => text.push_str(r"\n"),
+            b'\r' => text.push_str(r"\r"),
+            b'\t' => text.push_str(r"\t"),
+            byte if byte == quote || byte == b'\\' => text.extend(['\\', byte.into()]),
+            b' '..=b'~' => text.push(byte.into()),
+            other => text += &format!(r"\x{other:02x}"),
+        }
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn literals_are_read_and_written_as_python_does() {
+        for (line, bytes, written) in [
+            (r"1 '\x00' 1", &b"\0"[..], r"\x00"),
+            (r"3 'a b' 3", b"a b", "a b"),
+            (r#"4 "'" 1"#, b"'", "'"),
+            (r#"5 '\'"' 2"#, b"'\"", r#"\'""#),
+            (r"6 b'\xff\xfe' 2", b"\xff\xfe", r"\xff\xfe"),
+            (r"7 '\xff' 2", "\u{FF}".as_bytes(), r"\xc3\xbf"),
+            (r"8 '\n\n' 2", b"\n\n", r"\n\n"),
+            (r"9 '\\' 1", b"\\", r"\\"),
+            (r"10 '\u4e2d' 3", "\u{4E2D}".as_bytes(), r"\xe4\xb8\xad"),
+            ("11 '\u{4E2D}' 3", "\u{4E2D}".as_bytes(), r"\xe4\xb8\xad"),
+            (r"12 ' ' 1", b" ", " "),
+        ] {
+            let found = entry(line).unwrap_or_else(|| panic!("{line}"));
+            assert_eq!(found, bytes, "{line}");
+            assert_eq!(escaped(&found), written, "{line}");
+        }
+        for line in
+            ["", "1", "1 'a'", "1 'a' 2", "1 'a 1", r"1 '\x' 1", r"1 '\q' 1", "1 b'\u{4E2D}' 3"]
+        {
+            assert_eq!(entry(line), None, "{line}");
+        }
+    }
+}

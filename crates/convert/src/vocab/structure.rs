@@ -1,0 +1,75 @@
+//! The parts of a `tokenizer.json` that a `tokenizer.ggml.pre` stands for: what [`super::pre`]
+//! recognises, written.
+
+use serde_json::{Value, json};
+
+use super::pre::Step;
+use super::pre_table::TABLE;
+
+/// How a vocabulary cuts texts, in the words of `tokenizer.json`.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(crate) struct Structure {
+    pub normalizer: Value,
+    pub pre_tokenizer: Value,
+    pub ignore_merges: bool,
+}
+
+/// The structure for a name; `None` if it is not known.
+pub(crate) fn pre_tokenizer(name: &str) -> Option<Structure> {
+    let row = TABLE.iter().find(|row| row.names.contains(&name))?;
+    let (mut normalizers, mut cuts) = (Vec::new(), Vec::new());
+    for step in row.steps {
+        match step {
+            Step::Replace { from, to } => normalizers.push(json!({
+                "type": "Replace", "pattern": { "String": from }, "content": to,
+            })),
+            Step::Split { regex, behavior } => cuts.push(json!({
+                "type": "Split", "pattern": { "Regex": regex }, "behavior": behavior,
+                "invert": false,
+            })),
+            Step::Punctuation { behavior } => {
+                cuts.push(json!({ "type": "Punctuation", "behavior": behavior }));
+            }
+            Step::Bytes => cuts.push(json!({
+                "type": "ByteLevel", "add_prefix_space": false, "trim_offsets": true,
+                "use_regex": false,
+            })),
+            Step::Other(_) => return None,
+        }
+    }
+    let sequence = |kind: &str, list: &str, mut parts: Vec<Value>| match parts.len() {
+        0 => Value::Null,
+        1 => parts.remove(0),
+        _ => json!({ "type": kind, list: parts }),
+    };
+    Some(Structure {
+        normalizer: sequence("Sequence", "normalizers", normalizers),
+        pre_tokenizer: sequence("Sequence", "pretokenizers", cuts),
+        ignore_merges: row.ignore_merges,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_written_is_recognised() {
+        for row in TABLE {
+            let name = row.names[0];
+            let structure = pre_tokenizer(name).unwrap();
+            let tokenizer = json!({
+                "normalizer": structure.normalizer,
+                "pre_tokenizer": structure.pre_tokenizer,
+                "model": { "ignore_merges": structure.ignore_merges },
+            });
+            let found = super::super::pre::recognise(
+                &tokenizer,
+                &[name],
+                std::path::Path::new("tokenizer.json"),
+                &mut vec![],
+            );
+            assert_eq!(found.unwrap(), name);
+        }
+    }
+}

@@ -1,0 +1,93 @@
+//! Vocabularies of single families.
+
+use super::token::TokenKind;
+use super::{Builder, llama_hf, sentencepiece};
+use crate::Error;
+
+const ADD_SPACE_PREFIX: &str = "tokenizer.ggml.add_space_prefix";
+
+impl Builder<'_> {
+    pub(super) fn gemma(&mut self, first: bool) -> Result<(), Error> {
+        let sentencepiece_style = self.files.has_sentencepiece()
+            || self.files.tokenizer().is_some_and(llama_hf::is_sentencepiece_style);
+        match (self.files.has_sentencepiece(), sentencepiece_style) {
+            (true, _) => self.sentencepiece()?,
+            (_, true) => self.llama_hf()?,
+            _ => return self.bpe(),
+        }
+        if first && self.len > GEMMA_END_OF_TURN as usize {
+            self.metadata.set("tokenizer.ggml.eot_token_id", GEMMA_END_OF_TURN);
+        }
+        self.metadata.set(ADD_SPACE_PREFIX, false);
+        Ok(())
+    }
+
+    pub(super) fn phi3(&mut self) -> Result<(), Error> {
+        let class = self.files.tokenizer_config().and_then(|config| config.get("tokenizer_class"));
+        if class.is_some_and(|class| class == "GPT2Tokenizer") || !self.files.has_sentencepiece() {
+            return self.bpe();
+        }
+        let model = sentencepiece::read(&self.files.sentencepiece_path())?;
+        self.notes.extend(model.notes(None));
+        let (files, rows) = (&self.files, self.options.vocab_size);
+        let tokens = sentencepiece::tokens_as_flagged(model, files, rows, &mut self.notes)?;
+        self.scored_tokens(&tokens)?.write(&mut self.metadata);
+        Ok(())
+    }
+
+    pub(super) fn internlm2(&mut self) -> Result<(), Error> {
+        let mut model = sentencepiece::read(&self.files.sentencepiece_path())?;
+        let prefix = model.adds_dummy_prefix();
+        self.notes.extend(model.notes(Some(prefix)));
+        for token in model.pieces_mut() {
+            // Some runtimes take a text that begins with a zero for an empty one; the official
+            // converter puts this in its place.
+            if token.text == "\0" {
+                token.text = "\u{1F409}".to_owned();
+            }
+            if token.text.starts_with("[UNUSED") {
+                token.kind = TokenKind::Unused;
+            }
+        }
+        let (files, rows) = (&self.files, self.options.vocab_size);
+        let tokens = sentencepiece::tokens_as_flagged(model, files, rows, &mut self.notes)?;
+        let mut special = self.scored_tokens(&tokens)?;
+        self.metadata.set(ADD_SPACE_PREFIX, prefix);
+        // Chat models end their turns with this.
+        let end = tokens.iter().position(|token| {
+            token.text == "<|im_end|>"
+                && matches!(token.kind, TokenKind::Control | TokenKind::UserDefined)
+        });
+        if let Some(end) = end.and_then(|end| u32::try_from(end).ok()) {
+            special.replace_id("eos", end);
+        }
+        special.write(&mut self.metadata);
+        Ok(())
+    }
+
+    /// `roles` are the tokens that have them, unless a file names others.
+    pub(super) fn glm(&mut self, roles: &[(&'static str, &str)]) -> Result<(), Error> {
+        let mut special = self.byte_level_tokens()?;
+        for &(role, text) in roles {
+            let mut added = self.files.added_tokens();
+            let id = added.find(|token| token["content"] == text).and_then(|t| t["id"].as_u64());
+            if let Some(id) = id.and_then(|id| u32::try_from(id).ok()) {
+                special.default_id(role, id);
+            }
+        }
+        special.write(&mut self.metadata);
+        Ok(())
+    }
+}
+
+/// `<end_of_turn>`, in all models of the first generation.
+const GEMMA_END_OF_TURN: u32 = 107;
+
+const END_OF_TEXT: &str = "<|endoftext|>";
+const USER: &str = "<|user|>";
+
+pub(super) const CHATGLM: [(&str, &str); 3] =
+    [("eos", END_OF_TEXT), ("eot", USER), ("unk", END_OF_TEXT)];
+
+pub(super) const GLM4: [(&str, &str); 4] =
+    [("eos", END_OF_TEXT), ("eot", USER), ("unk", END_OF_TEXT), ("bos", END_OF_TEXT)];

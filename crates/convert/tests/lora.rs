@@ -1,0 +1,186 @@
+//! Adapters: converted as the official converter does, merged, extracted.
+
+use std::num::NonZeroUsize;
+use std::ops::ControlFlow;
+use std::path::{Path, PathBuf};
+
+use gguf::{Metadata, ModelFiles, Shape, TensorType};
+use gguf_convert::hf::Options;
+use gguf_convert::lora::{Adapter, extract, merge, peft};
+use gguf_convert::pipeline::{Item, Job};
+use gguf_convert::quantize;
+use gguf_convert::source::Checkpoint;
+use gguf_convert::tensor::{Content, Tensor};
+use gguf_quant::recipe::Target;
+use tempfile::TempDir;
+
+const THREADS: NonZeroUsize = NonZeroUsize::new(2).unwrap();
+
+fn data() -> Option<PathBuf> {
+    let data = std::env::var_os("GGUF_TEST_DATA");
+    if data.is_none() {
+        eprintln!("SKIPPED: set GGUF_TEST_DATA to the folder with the reference data");
+    }
+    data.map(PathBuf::from)
+}
+
+fn write(job: &Job, path: &Path) {
+    job.write(path, THREADS, &|_| ControlFlow::Continue(())).unwrap();
+}
+
+fn values(files: &ModelFiles, name: &str) -> Vec<f32> {
+    let model = files.model().unwrap();
+    let tensor = model.tensors().iter().find(|tensor| tensor.info.name == name).unwrap();
+    let mut bytes = vec![0; tensor.info.byte_len().unwrap() as usize];
+    tensor.read_at(&mut bytes, 0).unwrap();
+    let mut values = vec![0.0; tensor.info.shape.elements().unwrap() as usize];
+    gguf_quant::decode_row(tensor.info.tensor_type, &bytes, &mut values).unwrap();
+    values
+}
+
+#[test]
+fn an_adapter_equals_the_official_conversion() {
+    let Some(data) = data() else { return };
+    let (dir, base) = (data.join("zoo/lora-llama"), data.join("zoo/llama"));
+    let checkpoint = Checkpoint::open_file(&peft::weights(&dir)).unwrap();
+    let weights = Checkpoint::open(&base).unwrap();
+    assert_eq!(peft::base_dir(&dir, None).unwrap(), dir.join("../llama"));
+    let out = tempfile::tempdir().unwrap();
+    for outtype in ["f32", "f16"] {
+        let options = Options { outtype: Some(outtype.parse().unwrap()), ..Options::default() };
+        let plan = peft::plan(&dir, &checkpoint, &base, Some(&weights), &options).unwrap();
+        let path = out.path().join(outtype);
+        write(&plan.job, &path);
+        let (ours, official) = (
+            ModelFiles::open(&path).unwrap(),
+            ModelFiles::open(&dir.join(format!("official.lora.{outtype}.gguf"))).unwrap(),
+        );
+        let (ours, official) = (ours.model().unwrap(), official.model().unwrap());
+        // Beside the official keys only those that tell the base model.
+        let is_ours = |key: &str| key.starts_with("gguf_kit.") || key.contains("base_model");
+        let keys = |metadata: &Metadata| -> Vec<_> {
+            let all = metadata.iter().filter(|(key, _)| !is_ours(key));
+            all.map(|(key, value)| format!("{key} {value:?}")).collect()
+        };
+        assert_eq!(keys(ours.metadata()), keys(official.metadata()), "{outtype}");
+        assert_eq!(ours.tensors().len(), official.tensors().len());
+        for (a, b) in ours.tensors().iter().zip(official.tensors()) {
+            assert_eq!(
+                (&a.info.name, a.info.shape, a.info.tensor_type),
+                (&b.info.name, b.info.shape, b.info.tensor_type)
+            );
+            let bytes = |tensor: &gguf::ModelTensor| {
+                let mut bytes = vec![0; tensor.info.byte_len().unwrap() as usize];
+                tensor.read_at(&mut bytes, 0).unwrap();
+                bytes
+            };
+            assert!(bytes(a) == bytes(b), "{outtype} {}", a.info.name);
+        }
+    }
+}
+
+#[test]
+fn without_the_weights_of_its_base_an_adapter_converts_too() {
+    let Some(data) = data() else { return };
+    let (dir, base) = (data.join("zoo/lora-llama"), data.join("zoo/llama"));
+    let checkpoint = Checkpoint::open_file(&peft::weights(&dir)).unwrap();
+    let plan = peft::plan(&dir, &checkpoint, &base, None, &Options::default()).unwrap();
+    assert_eq!(plan.job.metadata.str("gguf_kit.adapter.base_digest"), None);
+    let another = peft::plan(&dir, &checkpoint, &data.join("zoo/bert"), None, &Options::default());
+    assert!(another.is_err());
+}
+
+/// A model with two matrices and a norm, filled with what `value` gives for the index of an element.
+fn model(dir: &Path, name: &str, value: impl Fn(usize) -> f32) -> PathBuf {
+    let mut metadata = Metadata::new();
+    metadata.set("general.architecture", "llama");
+    metadata.set("general.name", name.to_owned());
+    let tensor = |name: &str, shape: &[u64]| {
+        let count = shape.iter().product::<u64>() as usize;
+        let tensor = Tensor {
+            name: name.into(),
+            shape: Shape::new(shape).unwrap(),
+            stored_type: TensorType::F32,
+            content: Content::Values((0..count).map(&value).collect()),
+        };
+        Item::new(tensor, TensorType::F32)
+    };
+    let items = vec![
+        tensor("blk.0.attn_q.weight", &[32, 64]),
+        tensor("blk.0.ffn_up_exps.weight", &[32, 16, 3]),
+    ];
+    let path = dir.join(format!("{name}.gguf"));
+    write(&Job { metadata, items, check_finite: true }, &path);
+    path
+}
+
+/// A base model, and one that differs from it by rank 1 in both matrices.
+fn tuned() -> (TempDir, PathBuf, PathBuf) {
+    let dir = tempfile::tempdir().unwrap();
+    let before = |i: usize| ((i * 37) % 101) as f32 / 50.0 - 1.0;
+    let update = |i: usize| (1.0 + (i % 32) as f32) * (((i / 32) % 7) as f32 - 3.0) / 64.0;
+    let base = model(dir.path(), "base", before);
+    let tuned = model(dir.path(), "tuned", |i| before(i) + update(i));
+    (dir, base, tuned)
+}
+
+#[test]
+fn what_was_extracted_merges_back() {
+    let (dir, base_path, tuned_path) = tuned();
+    let (base, tuned) =
+        (ModelFiles::open(&base_path).unwrap(), ModelFiles::open(&tuned_path).unwrap());
+    let mut go_on = || ControlFlow::Continue(());
+    let extraction =
+        extract::extract(&base.model().unwrap(), &tuned.model().unwrap(), 2, &mut go_on).unwrap();
+    assert!(extraction.held.iter().all(|(_, share)| *share > 0.999_999), "{:?}", extraction.held);
+    let adapter_path = dir.path().join("adapter.gguf");
+    write(&extraction.job, &adapter_path);
+
+    let adapter = ModelFiles::open(&adapter_path).unwrap();
+    let adapter = Adapter::of_model(&adapter.model().unwrap()).unwrap();
+    let base_model = base.model().unwrap();
+    assert_eq!(adapter.misfits(&base_model), [] as [String; 0]);
+    for (scale, wanted) in [(1.0, &tuned), (0.0, &base)] {
+        let merge = merge::Merge::new(&base_model, &[(adapter.clone(), scale)]).unwrap();
+        let merged = merge.plan(Target::Copy, &quantize::Options::default()).unwrap();
+        let path = dir.path().join("merged.gguf");
+        write(&merged.job, &path);
+        let merged = ModelFiles::open(&path).unwrap();
+        for name in ["blk.0.attn_q.weight", "blk.0.ffn_up_exps.weight"] {
+            let pairs = values(&merged, name).into_iter().zip(values(wanted, name));
+            let worst = pairs.map(|(a, b)| (a - b).abs()).fold(0.0, f32::max);
+            // Sums of a few products of numbers about 1, in single precision.
+            assert!(worst < 1e-5, "{name} x {scale}: {worst}");
+        }
+    }
+}
+
+#[test]
+fn adapters_of_other_models_are_refused() {
+    let (dir, base_path, tuned_path) = tuned();
+    let (base, tuned) =
+        (ModelFiles::open(&base_path).unwrap(), ModelFiles::open(&tuned_path).unwrap());
+    let (base, tuned) = (base.model().unwrap(), tuned.model().unwrap());
+    let mut go_on = || ControlFlow::Continue(());
+    assert!(extract::extract(&base, &base, 2, &mut go_on).is_err());
+    let mut job = extract::extract(&base, &tuned, 2, &mut go_on).unwrap().job;
+    let path = dir.path().join("adapter.gguf");
+
+    let misfits = |job: &Job| {
+        write(job, &path);
+        let files = ModelFiles::open(&path).unwrap();
+        Adapter::of_model(&files.model().unwrap()).map(|adapter| adapter.misfits(&base))
+    };
+    let key = "gguf_kit.adapter.base_digest";
+    let digest = job.metadata.str(key).unwrap().to_owned();
+    job.metadata.set(key, "0".repeat(64));
+    assert!(misfits(&job).unwrap()[0].contains("other matrices"));
+    job.metadata.set(key, digest);
+    job.metadata.set("general.architecture", "qwen2");
+    assert!(misfits(&job).unwrap()[0].contains("llama"));
+    job.items.pop();
+    assert!(misfits(&job).unwrap_err().to_string().contains("only one matrix"));
+    job.items.pop();
+    job.metadata.set("general.type", "model");
+    assert!(misfits(&job).unwrap_err().to_string().contains("no LoRA adapter"));
+}

@@ -1,0 +1,116 @@
+//! Tiny checkpoints of any family, whose numbers are known.
+
+use std::num::NonZeroUsize;
+use std::ops::ControlFlow;
+use std::path::{Path, PathBuf};
+
+use gguf_convert::Error;
+use gguf_convert::hf::{self, Options};
+use gguf_convert::source::Checkpoint;
+use serde_json::{Map, Value, json};
+
+/// A checkpoint directory in the making.
+pub struct Tiny {
+    dir: tempfile::TempDir,
+    tensors: Vec<(String, Vec<usize>)>,
+}
+
+impl Tiny {
+    /// A directory with this `config.json`.
+    pub fn new(config: Value) -> Self {
+        let tiny = Self { dir: tempfile::tempdir().unwrap(), tensors: Vec::new() };
+        tiny.file("config.json", config.to_string());
+        tiny
+    }
+
+    pub fn path(&self) -> &Path {
+        self.dir.path()
+    }
+
+    /// Adds or replaces a file.
+    pub fn file(&self, name: &str, content: impl AsRef<[u8]>) {
+        std::fs::write(self.dir.path().join(name), content).unwrap();
+    }
+
+    /// Adds a byte-level `tokenizer.json` of this many tokens.
+    pub fn byte_level(self, tokens: usize) -> Self {
+        let vocab: Map<String, Value> =
+            ('a'..='z').take(tokens).zip(0..).map(|(c, id)| (c.into(), json!(id))).collect();
+        let tokenizer = json!({
+            "pre_tokenizer": { "type": "ByteLevel", "add_prefix_space": false },
+            "decoder": { "type": "ByteLevel" },
+            "model": { "type": "BPE", "vocab": vocab, "merges": [] },
+        });
+        self.file("tokenizer.json", tokenizer.to_string());
+        self
+    }
+
+    /// Adds tensors; shapes as in a checkpoint, slowest dimension first.
+    pub fn tensors(mut self, tensors: &[(&str, &[usize])]) -> Self {
+        self.tensors.extend(tensors.iter().map(|(name, shape)| ((*name).into(), shape.to_vec())));
+        self
+    }
+
+    /// Adds tensors of a layer: `{}` in their names stands for its number.
+    pub fn layers(mut self, count: usize, tensors: &[(&str, &[usize])]) -> Self {
+        for layer in 0..count {
+            for (name, shape) in tensors {
+                self.tensors.push((name.replace("{}", &layer.to_string()), shape.to_vec()));
+            }
+        }
+        self
+    }
+
+    /// The elements of a tensor: numbers that no other element of the checkpoint has.
+    pub fn values(&self, name: &str) -> Vec<f32> {
+        let at = self.tensors.iter().position(|(n, _)| n == name);
+        let at = at.unwrap_or_else(|| panic!("{name} is not in the checkpoint"));
+        let len: usize = self.tensors[at].1.iter().product();
+        (0..len).map(|i| (at * 4096 + i) as f32 / 65536.0).collect()
+    }
+
+    /// Converts to F32.
+    pub fn convert(&self) -> Result<Vec<u8>, Error> {
+        self.write_weights();
+        let checkpoint = Checkpoint::open(self.path())?;
+        let options = Options { outtype: Some("f32".parse().unwrap()), ..Options::default() };
+        let job = hf::plan(self.path(), &checkpoint, &options)?.job;
+        let out: PathBuf = self.path().join("out.gguf");
+        job.write(&out, NonZeroUsize::MIN, &|_| ControlFlow::Continue(()))?;
+        Ok(std::fs::read(out).unwrap())
+    }
+
+    fn write_weights(&self) {
+        let mut header = Map::new();
+        let mut data = Vec::new();
+        for (name, shape) in &self.tensors {
+            let start = data.len();
+            data.extend(self.values(name).iter().flat_map(|value| value.to_le_bytes()));
+            let entry =
+                json!({ "dtype": "F32", "shape": shape, "data_offsets": [start, data.len()] });
+            header.insert(name.clone(), entry);
+        }
+        let header = Value::from(header).to_string();
+        let mut file = (header.len() as u64).to_le_bytes().to_vec();
+        file.extend(header.bytes());
+        file.extend(data);
+        self.file("model.safetensors", file);
+    }
+}
+
+/// The elements of a tensor of a file that is all F32.
+pub fn elements(bytes: &[u8], name: &str) -> Vec<f32> {
+    let model = gguf::Gguf::read(bytes).unwrap();
+    let tensor = model.tensors().iter().find(|tensor| &*tensor.name == name);
+    let tensor = tensor.unwrap_or_else(|| panic!("{name} is not in the file"));
+    assert_eq!(tensor.tensor_type, gguf::TensorType::F32, "{name}");
+    let data = model.data(tensor).unwrap();
+    data.chunks_exact(4).map(|bytes| f32::from_le_bytes(bytes.try_into().unwrap())).collect()
+}
+
+/// Nothing but information: no error and no warning.
+pub fn assert_sound(bytes: &[u8]) {
+    let (findings, _) = gguf::check(bytes);
+    let bad = findings.iter().find(|finding| finding.severity != gguf::Severity::Info);
+    assert!(bad.is_none(), "{}", bad.unwrap());
+}
