@@ -218,8 +218,16 @@ pub(crate) fn tensors<'a>(
             if INTEGERS.contains(&entry.tensor_type) {
                 return Err(fault(format!("is stored as {}, as no weight is", entry.tensor_type)));
             }
-            let stored = Tensor { name: name.clone(), ..whole(checkpoint, entry)? };
-            let tensor = steps.into_iter().try_fold(stored, Tensor::changed).map_err(fault)?;
+            let changed = |stored: Tensor<'a>| {
+                let stored = Tensor { name: name.clone(), ..stored };
+                steps.iter().copied().try_fold(stored, Tensor::changed)
+            };
+            let tensor = match (changed(whole(checkpoint, entry)?), entry.floats) {
+                // Columns cannot become rows in blocks.
+                (Err(_), Some(_)) => changed(decoded(checkpoint, entry)?),
+                (result, _) => result,
+            };
+            let tensor = tensor.map_err(fault)?;
             let Some(Part { index, count }) = part else {
                 tensors.push(tensor);
                 continue;
@@ -310,6 +318,14 @@ fn vector(len: u64) -> Shape {
 pub(crate) fn whole<'a>(checkpoint: &'a Checkpoint, entry: &Entry) -> Result<Tensor<'a>, Error> {
     let stored = Stored { source: &*checkpoint.files[entry.file].source, offset: entry.offset };
     Ok(Tensor::stored(&*entry.name, shape(checkpoint, entry)?, entry.tensor_type, stored))
+}
+
+/// A tensor of blocks as floats.
+fn decoded<'a>(checkpoint: &'a Checkpoint, entry: &Entry) -> Result<Tensor<'a>, Error> {
+    let blocks = whole(checkpoint, entry)?;
+    let Some(file) = entry.floats else { return Ok(blocks) };
+    let stored = Stored { source: &*checkpoint.files[file].source, offset: 0 };
+    Ok(Tensor::stored(blocks.name, blocks.shape, TensorType::F32, stored))
 }
 
 /// Our order of dimensions is the reverse of the checkpoint's.

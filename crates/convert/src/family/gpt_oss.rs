@@ -76,6 +76,16 @@ impl Family for GptOss {
                 return Ok(Target::one(format!("blk.{block}.{ours}"), []));
             }
         }
+        // In MXFP4 the inputs come last, as they do here.
+        let experts = "model.layers.{}.mlp.experts.down_proj.weight";
+        if let Some(&[block]) = captures(experts, name).as_deref() {
+            return Ok(Target::one(format!("blk.{block}.ffn_down_exps.weight"), []));
+        }
+        let experts = "model.layers.{}.mlp.experts.gate_up_proj.weight";
+        if let Some(&[block]) = captures(experts, name).as_deref() {
+            let alternating = alternating(config)?;
+            return Ok(gate_and_up(block, "weight", |part| vec![alternating(part)]));
+        }
         if let Some(&[block]) = captures("model.layers.{}.mlp.experts.down_proj", name).as_deref() {
             return Ok(Target::one(format!("blk.{block}.ffn_down_exps.weight"), [Step::Transpose]));
         }

@@ -7,10 +7,11 @@ use std::sync::Arc;
 
 use gguf::{LocalFile, Source, TensorType};
 
+use super::floats::Floats;
 use super::layout::Layout;
 use super::quantized::{Found, Made, Scheme};
 use super::raw::Raw;
-use super::rows::BandCache;
+use super::rows::{BandCache, Computed};
 use super::{cast, pytorch, safetensors};
 use crate::Error;
 
@@ -27,6 +28,8 @@ pub struct Entry {
     pub file: usize,
     /// First byte in that file.
     pub offset: u64,
+    /// Of blocks, where the same values are as F32: another index, to be read from its first byte.
+    pub floats: Option<usize>,
 }
 
 /// A place where weights come from: a file, or what is computed from a part of one.
@@ -131,8 +134,17 @@ impl Checkpoint {
                 Found::Plain(raw) => plain(raw, &mut files, &cache)?,
                 Found::Made(Made { name, shape, tensor_type, file, source }) => {
                     let path = files[file].path.clone();
-                    files.push(WeightFile { path, source });
-                    Entry { name, shape, tensor_type, file: files.len() - 1, offset: 0 }
+                    let file = files.len();
+                    let blocks = source.clone();
+                    files.push(WeightFile { path: path.clone(), source });
+                    let floats = tensor_type.is_quantized().then(|| {
+                        let columns = shape.last().copied().unwrap_or(1);
+                        let rows = Floats { blocks, tensor_type, columns };
+                        let source = Computed::source(Box::new(rows), &cache);
+                        files.push(WeightFile { path, source });
+                        files.len() - 1
+                    });
+                    Entry { name, shape, tensor_type, file, offset: 0, floats }
                 }
             });
         }
@@ -167,7 +179,7 @@ fn plain(raw: Raw, files: &mut Vec<WeightFile>, cache: &Arc<BandCache>) -> Resul
     let (name, shape) = (raw.name.clone(), raw.shape.clone());
     if let Some(tensor_type) = raw.dtype.stored_as() {
         let (file, offset) = place(&raw, files);
-        return Ok(Entry { name, shape, tensor_type, file, offset });
+        return Ok(Entry { name, shape, tensor_type, file, offset, floats: None });
     }
     let Some(tensor_type) = raw.dtype.widened() else {
         let what = format!("tensor `{name}` is stored as {:?}", raw.dtype);
@@ -175,7 +187,7 @@ fn plain(raw: Raw, files: &mut Vec<WeightFile>, cache: &Arc<BandCache>) -> Resul
     };
     let path = path.clone();
     let source = cast::source(raw, tensor_type, cache);
-    let entry = Entry { name, shape, tensor_type, file: files.len(), offset: 0 };
+    let entry = Entry { name, shape, tensor_type, file: files.len(), offset: 0, floats: None };
     files.push(WeightFile { path, source });
     Ok(entry)
 }

@@ -8,6 +8,7 @@
 mod cast;
 mod checkpoint;
 mod dtype;
+mod floats;
 mod layout;
 mod pytorch;
 mod quantized;

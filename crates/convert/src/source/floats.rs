@@ -1,0 +1,52 @@
+//! Blocks as plain floats, for what cannot be done to blocks: rows and columns exchanged.
+
+use std::sync::Arc;
+
+use gguf::{Source, TensorType};
+
+use super::rows::Rows;
+
+/// The F32 values of a tensor of blocks.
+pub(super) struct Floats {
+    pub blocks: Arc<dyn Source>,
+    pub tensor_type: TensorType,
+    /// Elements of a row: whole blocks.
+    pub columns: u64,
+}
+
+impl Floats {
+    /// Bytes of a row of blocks.
+    fn block_bytes(&self) -> u64 {
+        self.tensor_type.byte_len(&[self.columns]).unwrap_or(1).max(1)
+    }
+}
+
+/// Elements of a band: columns of such a tensor are read across its rows.
+const BAND: u64 = 128 * 1024;
+
+impl Rows for Floats {
+    fn count(&self) -> u64 {
+        self.blocks.byte_len() / self.block_bytes()
+    }
+
+    fn row_bytes(&self) -> u64 {
+        self.columns * 4
+    }
+
+    fn band(&self) -> u64 {
+        (BAND / self.columns.max(1)).max(1)
+    }
+
+    fn read(&self, first: u64, out: &mut [u8]) -> Result<(), gguf::Error> {
+        let rows = out.len() as u64 / self.row_bytes().max(1);
+        let mut blocks = vec![0; (rows * self.block_bytes()) as usize];
+        self.blocks.read_at(&mut blocks, first * self.block_bytes())?;
+        let mut values = vec![0.0; out.len() / 4];
+        gguf_quant::decode_row(self.tensor_type, &blocks, &mut values)
+            .map_err(|fault| gguf::Error::Caller(fault.to_string()))?;
+        for (out, value) in out.as_chunks_mut().0.iter_mut().zip(values) {
+            *out = f32::to_le_bytes(value);
+        }
+        Ok(())
+    }
+}
