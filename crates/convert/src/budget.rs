@@ -201,7 +201,7 @@ fn losses(item: &Item, types: &[TensorType]) -> Result<Vec<f64>, Error> {
         let row = (u128::from(i) * u128::from(rows) / u128::from(wanted)) as u64;
         tensor.read_rows(row, 1, &mut stored)?;
         gguf_quant::decode_row(tensor.stored_type, &stored, &mut x).map_err(failed)?;
-        let weights = item.weights_of_row(row);
+        let weights = item.weights_of_row(row).0;
         for (ty, sum) in types.iter().zip(&mut sums) {
             if *ty == tensor.stored_type {
                 continue;

@@ -1,5 +1,6 @@
 //! Rows of floats to bytes and back, for every type that has a codec.
 
+use std::borrow::Cow;
 use std::fmt;
 use std::marker::PhantomData;
 
@@ -8,6 +9,7 @@ use pulp::{Simd, WithSimd};
 
 use crate::blocks::{self, Block, Row};
 use crate::dispatch::InstructionSet;
+use crate::finite::first_not_finite;
 use crate::search;
 
 /// The encoder, decoder and checker of one tensor type; from [`codec`].
@@ -16,16 +18,19 @@ pub struct Codec {
     requires_weights: bool,
     // All are called with lengths that fit each other and a whole number of blocks; `encode` after
     // `check`, and with weights if they are required.
-    check: fn(&[f32]) -> Result<(), CodecError>,
+    check: Check,
     decode: Decode,
     encode: Encode,
     find_bad: fn(&[u8]) -> Option<BadBlock>,
 }
 
+/// Says whether the type can hold these numbers.
+pub(crate) type Check = fn(InstructionSet, &[f32]) -> Result<(), CodecError>;
+
 /// Decodes whole blocks.
 pub(crate) type Decode = fn(InstructionSet, &[u8], &mut [f32]);
 
-/// Encodes whole blocks.
+/// Encodes rows of whole blocks; there are as many weights as a row has elements.
 pub(crate) type Encode = fn(InstructionSet, &[f32], Option<&[f32]>, &mut [u8]);
 
 /// Why a row could not be encoded or decoded.
@@ -269,6 +274,20 @@ impl Codec {
         self.encode_row_with(InstructionSet::widest(), row, weights, out)
     }
 
+    /// Encodes rows of equal length, one after the other, all with the same `weights` for their
+    /// columns: several rows together fill vectors that one row may not.
+    ///
+    /// # Errors
+    /// As [`Codec::encode_row`], and if `rows` is not a whole number of rows.
+    pub fn encode_rows(
+        &self,
+        rows: &[f32],
+        weights: Option<&[f32]>,
+        out: &mut [u8],
+    ) -> Result<(), CodecError> {
+        self.encode_rows_with(InstructionSet::widest(), rows, weights, out)
+    }
+
     /// [`Codec::encode_row`] by these instructions. The bytes do not depend on them.
     ///
     /// # Errors
@@ -280,21 +299,44 @@ impl Codec {
         weights: Option<&[f32]>,
         out: &mut [u8],
     ) -> Result<(), CodecError> {
-        self.check_lengths(row.len(), out.len())?;
-        (self.check)(row)?;
+        match weights {
+            Some(weights) if weights.len() != row.len() => {
+                self.check_lengths(row.len(), out.len())?;
+                let (elements, found) = (row.len(), weights.len());
+                Err(CodecError::WrongWeightCount { elements, found })
+            }
+            _ => self.encode_rows_with(instructions, row, weights, out),
+        }
+    }
+
+    /// [`Codec::encode_rows`] by these instructions. The bytes do not depend on them.
+    ///
+    /// # Errors
+    /// As [`Codec::encode_rows`].
+    pub fn encode_rows_with(
+        &self,
+        instructions: InstructionSet,
+        rows: &[f32],
+        weights: Option<&[f32]>,
+        out: &mut [u8],
+    ) -> Result<(), CodecError> {
+        self.check_lengths(rows.len(), out.len())?;
+        (self.check)(instructions, rows)?;
         if weights.is_none() && self.requires_weights {
             return Err(CodecError::WeightsRequired(self.ty));
         }
         if let Some(weights) = weights {
-            if weights.len() != row.len() {
-                let (elements, found) = (row.len(), weights.len());
+            if !rows.len().is_multiple_of(weights.len()) {
+                let (elements, found) = (rows.len(), weights.len());
                 return Err(CodecError::WrongWeightCount { elements, found });
             }
-            if let Some((position, value)) = first_not_finite(weights) {
+            let row_bytes = self.ty.byte_len(&[weights.len() as u64]).unwrap_or(0);
+            self.check_lengths(weights.len(), row_bytes as usize)?;
+            if let Some((position, value)) = first_not_finite(instructions, weights) {
                 return Err(CodecError::WeightNotFinite { position, value });
             }
         }
-        (self.encode)(instructions, row, weights, out);
+        (self.encode)(instructions, rows, weights, out);
         Ok(())
     }
 
@@ -331,14 +373,14 @@ impl Codec {
         encode: Encode,
         find_bad: fn(&[u8]) -> Option<BadBlock>,
     ) -> Self {
-        Self { ty, requires_weights: false, check: |_| Ok(()), decode, encode, find_bad }
+        Self { ty, requires_weights: false, check: |_, _| Ok(()), decode, encode, find_bad }
     }
 
     /// The codec of a type of integers, from functions over whole rows; `check` says what rows it
     /// can hold.
     pub(crate) const fn integers(
         ty: TensorType,
-        check: fn(&[f32]) -> Result<(), CodecError>,
+        check: Check,
         decode: Decode,
         encode: Encode,
     ) -> Self {
@@ -363,18 +405,11 @@ impl Codec {
     }
 }
 
-fn first_not_finite(x: &[f32]) -> Option<(usize, f32)> {
-    // Without early exit the compiler can check many at once.
-    if x.iter().fold(true, |finite, v| finite & v.is_finite()) {
-        return None;
-    }
-    x.iter().copied().enumerate().find(|(_, v)| !v.is_finite())
-}
-
 fn check_finite<B: Block<LEN, BYTES>, const LEN: usize, const BYTES: usize>(
+    instructions: InstructionSet,
     row: &[f32],
 ) -> Result<(), CodecError> {
-    match first_not_finite(row) {
+    match first_not_finite(instructions, row) {
         Some((position, value)) => Err(CodecError::NotFinite { ty: B::TYPE, position, value }),
         None => Ok(()),
     }
@@ -389,7 +424,7 @@ fn decode_blocks<B: Block<LEN, BYTES>, const LEN: usize, const BYTES: usize>(
     instructions.run(DecodeRow::<B, LEN, BYTES> { blocks, out, block: PhantomData });
 }
 
-/// [`Block::decode`] of a row for any instruction set.
+/// [`Block::decode_row`] for any instruction set.
 struct DecodeRow<'a, B, const LEN: usize, const BYTES: usize> {
     blocks: &'a [[u8; BYTES]],
     out: &'a mut [[f32; LEN]],
@@ -402,28 +437,61 @@ impl<B: Block<LEN, BYTES>, const LEN: usize, const BYTES: usize> WithSimd
     type Output = ();
 
     #[inline(always)]
-    fn with_simd<S: Simd>(self, _: S) {
-        for (block, out) in self.blocks.iter().zip(self.out) {
-            B::decode(block, out);
-        }
+    fn with_simd<S: Simd>(self, simd: S) {
+        B::decode_row(simd, self.blocks, self.out);
     }
 }
 
 fn encode_blocks<B: Block<LEN, BYTES>, const LEN: usize, const BYTES: usize>(
     instructions: InstructionSet,
-    row: &[f32],
+    rows: &[f32],
     weights: Option<&[f32]>,
     out: &mut [u8],
 ) {
-    let row_mean_square = if B::USES_ROW_MEAN_SQUARE && weights.is_some() {
-        search::sum_squares(row) / row.len() as f32
-    } else {
-        0.0
-    };
-    let columns = weights.map(|w| w.as_chunks().0);
-    let row = Row { x: row.as_chunks().0, columns, mean_square: row_mean_square };
     let out = out.as_chunks_mut().0;
-    instructions.run(EncodeRow::<B, LEN, BYTES> { row, out, block: PhantomData });
+    let Some(weights) = weights.filter(|weights| !weights.is_empty()) else {
+        let row = Row { x: rows.as_chunks().0, columns: None, mean_squares: &[] };
+        return instructions.run(EncodeRow::<B, LEN, BYTES> { row, out, block: PhantomData });
+    };
+    let row_blocks = weights.len() / LEN;
+    let mean_squares: Vec<f32> = match B::USES_ROW_MEAN_SQUARE {
+        true => {
+            let of_rows = instructions.run(MeanSquares { rows, row_len: weights.len() });
+            of_rows.into_iter().flat_map(|mean| std::iter::repeat_n(mean, row_blocks)).collect()
+        }
+        false => Vec::new(),
+    };
+    let rows = rows.as_chunks().0;
+    let at_once = row_blocks * AT_ONCE.div_ceil(weights.len());
+    let repeated = match at_once.min(rows.len()) / row_blocks {
+        1 => Cow::Borrowed(weights),
+        times => Cow::Owned(weights.repeat(times)),
+    };
+    for (i, (x, out)) in rows.chunks(at_once).zip(out.chunks_mut(at_once)).enumerate() {
+        let columns = Some(&repeated.as_chunks().0[..x.len()]);
+        let mean_squares = mean_squares.get(i * at_once..).unwrap_or_default();
+        let row = Row { x, columns, mean_squares };
+        instructions.run(EncodeRow::<B, LEN, BYTES> { row, out, block: PhantomData });
+    }
+}
+
+/// Weights to encode at once, if that is several rows: many times what vectors hold, so that there
+/// is little left over, and little enough to repeat the weights of the columns as often.
+const AT_ONCE: usize = 16 * 1024;
+
+/// [`search::mean_squares`] for any instruction set.
+struct MeanSquares<'a> {
+    rows: &'a [f32],
+    row_len: usize,
+}
+
+impl WithSimd for MeanSquares<'_> {
+    type Output = Vec<f32>;
+
+    #[inline(always)]
+    fn with_simd<S: Simd>(self, simd: S) -> Vec<f32> {
+        search::mean_squares(simd, self.rows, self.row_len)
+    }
 }
 
 /// [`Block::encode_row`] for any instruction set.

@@ -31,6 +31,11 @@ impl InstructionSet {
         sets.into_iter().map(Self).collect()
     }
 
+    /// The token that lets code use them.
+    pub(crate) fn arch(self) -> Arch {
+        self.0
+    }
+
     /// Runs `work` compiled for these instructions, as far as it is inlined.
     #[inline(always)]
     pub(crate) fn run<Work: pulp::WithSimd>(self, work: Work) -> Work::Output {

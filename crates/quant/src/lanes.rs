@@ -198,6 +198,22 @@ impl<S: Simd, const U: usize> Lanes<S, U> {
         ) - self.constant(ROUND)
     }
 
+    /// The nearest integers in `low..=high` of magnitudes below 2^22 only.
+    #[inline(always)]
+    pub fn nearest_tame(self, low: f32, high: f32) -> Self {
+        let round = self.constant(ROUND);
+        let limited = (self + round).zip(
+            self.constant(ROUND + low),
+            #[inline(always)]
+            |simd, a, b| simd.max_f32s(a, b),
+        );
+        limited.zip(
+            self.constant(ROUND + high),
+            #[inline(always)]
+            |simd, a, b| simd.min_f32s(a, b),
+        ) - round
+    }
+
     /// The nearest integers, but no less than `low`, of magnitudes below 2^22 only.
     #[inline(always)]
     pub fn nearest_from(self, low: f32) -> Self {
@@ -220,6 +236,28 @@ impl<S: Simd, const U: usize> Lanes<S, U> {
         let down = rest.equal(half.negative()) & self.less(zero);
         let away = up.select(even + one, down.select(even - one, even));
         self.abs().less(self.constant(4_194_304.0)).select(away, zero)
+    }
+
+    /// [`Self::round_half_away`] of magnitudes below 2^22 only.
+    #[inline(always)]
+    pub fn round_half_away_tame(self) -> Self {
+        // The largest float below one half: the sum with it reaches the next integer from just one
+        // half on.
+        let magnitude = self.abs() + self.constant(0.5f32.next_down());
+        let floor = magnitude.floor_tame(4_194_304.0);
+        self.less(self.constant(0.0)).select(floor.negative(), floor)
+    }
+
+    /// The integers below numbers from 0 to 2^22, but at most `high`.
+    #[inline(always)]
+    pub fn floor_tame(self, high: f32) -> Self {
+        let nearest = (self + self.constant(ROUND)) - self.constant(ROUND);
+        let floor = nearest.more(self).select(nearest - self.constant(1.0), nearest);
+        floor.zip(
+            self.constant(high),
+            #[inline(always)]
+            |simd, a, b| simd.min_f32s(a, b),
+        )
     }
 
     /// The integers below, from 0 to `high`; 0 for infinities and NaN.
@@ -334,6 +372,24 @@ pub(crate) fn transform<S: Simd, const N: usize>(
     }
 }
 
+/// Times `scale`: a whole number of vectors.
+#[inline(always)]
+pub(crate) fn scale<S: Simd, const N: usize>(
+    simd: S,
+    x: &[f32; N],
+    scale: f32,
+    out: &mut [f32; N],
+) {
+    let scale = Lanes::splat(simd, scale);
+    transform(
+        simd,
+        x,
+        out,
+        #[inline(always)]
+        |x| x * scale,
+    );
+}
+
 /// The largest magnitude of finite numbers: a whole number of vectors.
 #[inline(always)]
 pub(crate) fn magnitude<S: Simd, const N: usize>(simd: S, x: &[f32; N]) -> f32 {
@@ -345,16 +401,16 @@ pub(crate) fn magnitude<S: Simd, const N: usize>(simd: S, x: &[f32; N]) -> f32 {
     simd.reduce_max_f32s(max)
 }
 
-/// Whether `value` is among these: a whole number of vectors.
+/// The smallest and the largest of finite numbers: a whole number of vectors.
 #[inline(always)]
-pub(crate) fn contains<S: Simd, const N: usize>(simd: S, x: &[f32; N], value: f32) -> bool {
+pub(crate) fn range<S: Simd, const N: usize>(simd: S, x: &[f32; N]) -> (f32, f32) {
     const { assert!(N.is_multiple_of(S::F32_LANES)) }
-    let value = simd.splat_f32s(value);
-    let mut found = false;
-    for &x in S::as_simd_f32s(x).0 {
-        found |= simd.first_true_m32s(simd.equal_f32s(x, value)) < S::F32_LANES;
+    let x = S::as_simd_f32s(x).0;
+    let (mut min, mut max) = (x[0], x[0]);
+    for &x in &x[1..] {
+        (min, max) = (simd.min_f32s(min, x), simd.max_f32s(max, x));
     }
-    found
+    (simd.reduce_min_f32s(min), simd.reduce_max_f32s(max))
 }
 
 /// The low 8 bits of integers below 2^22 in magnitude.
@@ -365,6 +421,14 @@ pub(crate) fn bytes<const N: usize>(integers: &[f32; N]) -> [u8; N] {
         *byte = (v + ROUND).to_bits() as u8;
     }
     bytes
+}
+
+/// The same of many integers. A loop of a length that only shows at run time stays one, of vectors.
+#[inline(always)]
+pub(crate) fn store_bytes(integers: &[f32], bytes: &mut [u8]) {
+    for (byte, v) in bytes.iter_mut().zip(integers) {
+        *byte = (v + ROUND).to_bits() as u8;
+    }
 }
 
 /// Sum from left to right.

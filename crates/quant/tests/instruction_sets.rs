@@ -86,3 +86,22 @@ fn all_give_the_same() {
         }
     }
 }
+
+#[test]
+fn rows_together_are_as_rows_apart() {
+    // More rows than fill the lanes of a vector, of a length that does not.
+    let (len, count) = (768, 23);
+    let mut random = Generator(5);
+    let rows: Vec<f32> = (0..len * count).map(|i| random.next() * (1 + i / len) as f32).collect();
+    let weights: Vec<f32> = (0..len).map(|_| random.next() + 1.1).collect();
+    let block_types = TensorType::all().filter(|ty| ty.is_quantized());
+    for codec in block_types.filter_map(codec) {
+        for set in InstructionSet::available() {
+            let apart = rows.chunks(len).map(|row| encode(codec, set, row, Some(&weights)));
+            let apart: Vec<u8> = apart.flatten().collect();
+            let mut together = vec![0; apart.len()];
+            codec.encode_rows_with(set, &rows, Some(&weights), &mut together).unwrap();
+            assert!(apart == together, "{} {set}", codec.tensor_type());
+        }
+    }
+}

@@ -86,18 +86,17 @@ impl<'t, 'j, 'a> Chunk<'t, 'j, 'a> {
         encoded.resize((self.rows * self.row_bytes(to)) as usize, 0);
         let failed =
             |fault: gguf_quant::CodecError| Error::weights(&tensor.name, fault.to_string());
-        match to.item.weights {
-            // Rows are whole blocks, so that without weights per column all of them encode as one.
-            None => gguf_quant::encode_row(target, floats, None, encoded).map_err(failed)?,
-            Some(_) => {
-                let row_len = tensor.shape.row_len() as usize;
-                let rows = floats.chunks_exact(row_len);
-                let out = encoded.chunks_exact_mut(self.row_bytes(to) as usize);
-                for ((row, out), number) in rows.zip(out).zip(self.first_row..) {
-                    let weights = to.item.weights_of_row(number);
-                    gguf_quant::encode_row(target, row, weights, out).map_err(failed)?;
-                }
-            }
+        let codec = gguf_quant::codec(target)
+            .ok_or_else(|| failed(gguf_quant::CodecError::NoCodec(target)))?;
+        let mut row = 0;
+        while row < self.rows {
+            let (weights, count) = to.item.weights_of_row(self.first_row + row);
+            let end = self.rows.min(row.saturating_add(count));
+            let part = |row_size: u64| (row * row_size) as usize..(end * row_size) as usize;
+            let floats = &floats[part(tensor.shape.row_len())];
+            let encoded = &mut encoded[part(self.row_bytes(to))];
+            codec.encode_rows(floats, weights, encoded).map_err(failed)?;
+            row = end;
         }
         if target == TensorType::F16 { self.check_range(encoded) } else { Ok(()) }
     }

@@ -42,16 +42,20 @@ impl<'a> Item<'a> {
         Self { tensor, target, weights: None }
     }
 
-    /// The weights that guide the encoder of a row: those of its expert, if there are several.
-    pub(crate) fn weights_of_row(&self, row: u64) -> Option<&[f32]> {
-        let weights = self.weights.as_deref()?;
+    /// The weights that guide the encoder of a row: those of its expert, if there are several. And
+    /// how many rows from this one on have the same.
+    pub(crate) fn weights_of_row(&self, row: u64) -> (Option<&[f32]>, u64) {
+        let Some(weights) = self.weights.as_deref() else { return (None, u64::MAX) };
         let shape = &self.tensor.shape;
         let rows_per_expert = shape.get(1).copied().unwrap_or(1).max(1);
         let mut experts = weights.chunks_exact((shape.row_len() as usize).max(1));
         match experts.len() {
-            1 => Some(weights),
+            1 => (Some(weights), u64::MAX),
             // Too few are as none: the encoder refuses weights that are not one per column.
-            _ => Some(experts.nth((row / rows_per_expert) as usize).unwrap_or_default()),
+            _ => {
+                let of_expert = experts.nth((row / rows_per_expert) as usize).unwrap_or_default();
+                (Some(of_expert), rows_per_expert - row % rows_per_expert)
+            }
         }
     }
 }

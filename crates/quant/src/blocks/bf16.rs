@@ -6,6 +6,7 @@ use half::bf16;
 
 use crate::codec::{BadBlock, Codec};
 use crate::dispatch::InstructionSet;
+use crate::finite;
 
 pub(super) const CODEC: Codec = Codec::plain(TensorType::BF16, decode, encode, find_bad);
 
@@ -22,8 +23,10 @@ fn encode(_: InstructionSet, row: &[f32], _: Option<&[f32]>, out: &mut [u8]) {
 }
 
 fn find_bad(bytes: &[u8]) -> Option<BadBlock> {
-    let mut values = bytes.as_chunks().0.iter().map(|b| bf16::from_le_bytes(*b)).enumerate();
-    values.find(|(_, x)| !x.is_finite()).map(|(i, x)| BadBlock::value(i, x.to_f32()))
+    let numbers = bytes.as_chunks().0;
+    let words = numbers.iter().map(|x| u32::from(u16::from_le_bytes(*x)) << 17);
+    let position = finite::first(InstructionSet::widest(), finite::INFINITY, words)?;
+    Some(BadBlock::value(position, bf16::from_le_bytes(numbers[position]).to_f32()))
 }
 
 #[cfg(test)]

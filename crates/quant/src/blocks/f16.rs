@@ -3,22 +3,67 @@
 use gguf::TensorType;
 use half::f16;
 use half::slice::HalfFloatSliceExt;
+use pulp::{Simd, WithSimd};
 
 use crate::codec::{BadBlock, Codec};
 use crate::dispatch::InstructionSet;
+use crate::{finite, halves};
 
 pub(super) const CODEC: Codec = Codec::plain(TensorType::F16, decode, encode, find_bad);
 
 /// Numbers converted at once: `half` looks up the processor's abilities once per call.
 const CHUNK: usize = 256;
 
-fn decode(_: InstructionSet, bytes: &[u8], out: &mut [f32]) {
-    let mut halves = [f16::ZERO; CHUNK];
-    for (bytes, out) in bytes.chunks(2 * CHUNK).zip(out.chunks_mut(CHUNK)) {
-        for (bytes, h) in bytes.as_chunks().0.iter().zip(&mut halves) {
-            *h = f16::from_le_bytes(*bytes);
+fn decode(instructions: InstructionSet, bytes: &[u8], out: &mut [f32]) {
+    let decode = Decode { halves: bytes.as_chunks().0, out };
+    #[cfg(target_arch = "x86_64")]
+    if let pulp::Arch::V4(simd) = instructions.arch() {
+        return simd.vectorize(avx512::Decode { simd, all: decode });
+    }
+    instructions.run(decode);
+}
+
+struct Decode<'a> {
+    halves: &'a [[u8; 2]],
+    out: &'a mut [f32],
+}
+
+impl WithSimd for Decode<'_> {
+    type Output = ();
+
+    #[inline(always)]
+    fn with_simd<S: Simd>(self, _: S) {
+        for (half, x) in self.halves.iter().zip(self.out) {
+            *x = halves::to_f32(u16::from_le_bytes(*half));
         }
-        halves[..out.len()].convert_to_f32_slice(out);
+    }
+}
+
+/// Models come in this type: where one instruction decodes 16 numbers, it is used.
+#[cfg(target_arch = "x86_64")]
+mod avx512 {
+    use pulp::bytemuck::cast;
+    use pulp::x86::V4;
+    use pulp::{NullaryFnOnce, WithSimd};
+
+    pub(super) struct Decode<'a> {
+        pub simd: V4,
+        pub all: super::Decode<'a>,
+    }
+
+    impl NullaryFnOnce for Decode<'_> {
+        type Output = ();
+
+        #[inline(always)]
+        fn call(self) {
+            let Self { simd, all: super::Decode { halves, out } } = self;
+            let (sixteens, halves) = halves.as_chunks::<16>();
+            let (out_sixteens, out) = out.as_chunks_mut::<16>();
+            for (halves, out) in sixteens.iter().zip(out_sixteens) {
+                *out = cast(simd.avx512f._mm512_cvtph_ps(cast(*halves)));
+            }
+            super::Decode { halves, out }.with_simd(simd);
+        }
     }
 }
 
@@ -33,8 +78,10 @@ fn encode(_: InstructionSet, row: &[f32], _: Option<&[f32]>, out: &mut [u8]) {
 }
 
 fn find_bad(bytes: &[u8]) -> Option<BadBlock> {
-    let mut values = bytes.as_chunks().0.iter().map(|b| f16::from_le_bytes(*b)).enumerate();
-    values.find(|(_, x)| !x.is_finite()).map(|(i, x)| BadBlock::value(i, x.to_f32()))
+    let halves = bytes.as_chunks().0;
+    let words = halves.iter().map(|half| u32::from(u16::from_le_bytes(*half)) << 17);
+    let position = finite::first(InstructionSet::widest(), finite::INFINITY_F16, words)?;
+    Some(BadBlock::value(position, f16::from_le_bytes(halves[position]).to_f32()))
 }
 
 #[cfg(test)]

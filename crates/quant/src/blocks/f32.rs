@@ -4,6 +4,7 @@ use gguf::TensorType;
 
 use crate::codec::{BadBlock, Codec};
 use crate::dispatch::InstructionSet;
+use crate::finite;
 
 pub(super) const CODEC: Codec = Codec::plain(TensorType::F32, decode, encode, find_bad);
 
@@ -20,8 +21,10 @@ fn encode(_: InstructionSet, row: &[f32], _: Option<&[f32]>, out: &mut [u8]) {
 }
 
 fn find_bad(bytes: &[u8]) -> Option<BadBlock> {
-    let mut values = bytes.as_chunks().0.iter().map(|b| f32::from_le_bytes(*b)).enumerate();
-    values.find(|(_, x)| !x.is_finite()).map(|(i, x)| BadBlock::value(i, x))
+    let numbers = bytes.as_chunks().0;
+    let words = numbers.iter().map(|x| u32::from_le_bytes(*x) << 1);
+    let position = finite::first(InstructionSet::widest(), finite::INFINITY, words)?;
+    Some(BadBlock::value(position, f32::from_le_bytes(numbers[position])))
 }
 
 #[cfg(test)]

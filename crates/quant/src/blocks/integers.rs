@@ -11,7 +11,7 @@ use crate::dispatch::InstructionSet;
 macro_rules! integers {
     ($codec:ident, $int:ty) => {
         pub(super) const $codec: Codec = {
-            fn check(row: &[f32]) -> Result<(), CodecError> {
+            fn check(_: InstructionSet, row: &[f32]) -> Result<(), CodecError> {
                 // The first float beyond the range; conversion would stop at the integer before.
                 let beyond = -(<$int>::MIN as f32);
                 let holds = |x: f32| (x as $int) as f32 == x && x < beyond;

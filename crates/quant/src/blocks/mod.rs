@@ -94,29 +94,41 @@ pub(crate) trait Block<const LEN: usize, const BYTES: usize> {
     /// The tensor type that consists of these blocks.
     const TYPE: TensorType;
 
-    /// The encoder with weights looks at [`Weights::row_mean_square`].
+    /// The encoder with weights looks at [`Row::mean_squares`].
     const USES_ROW_MEAN_SQUARE: bool = false;
 
     /// The encoder is never called without weights; the codec refuses that.
     const REQUIRES_WEIGHTS: bool = false;
 
     /// The weights of a block.
-    fn decode(block: &[u8; BYTES], out: &mut [f32; LEN]);
+    ///
+    /// A format writes this or [`decode_row`](Self::decode_row).
+    #[inline(always)]
+    fn decode(block: &[u8; BYTES], out: &mut [f32; LEN]) {
+        Self::decode_row(pulp::Scalar, std::slice::from_ref(block), std::slice::from_mut(out));
+    }
+
+    /// The weights of many blocks.
+    #[inline(always)]
+    fn decode_row<S: Simd>(_: S, blocks: &[[u8; BYTES]], out: &mut [[f32; LEN]]) {
+        for (block, out) in blocks.iter().zip(out) {
+            Self::decode(block, out);
+        }
+    }
 
     /// The block for finite weights `x`, the one that the official encoder finds.
     ///
     /// A format writes this or [`encode_row`](Self::encode_row).
     #[inline(always)]
     fn encode(x: &[f32; LEN], weights: Option<Weights<LEN>>) -> [u8; BYTES] {
-        let mean_square = weights.map_or(0.0, |w| w.row_mean_square);
         let columns = weights.map(|w| std::slice::from_ref(w.columns));
         let mut block = [[0; BYTES]];
-        let row = Row { x: std::slice::from_ref(x), columns, mean_square };
+        let row = Row { x: std::slice::from_ref(x), columns, mean_squares: &[0.0] };
         Self::encode_row(pulp::Scalar, row, &mut block);
         block[0]
     }
 
-    /// The blocks of a row, all at once where their searches fill the lanes of vectors.
+    /// The blocks of one or more rows, all at once where their searches fill the lanes of vectors.
     #[inline(always)]
     fn encode_row<S: Simd>(_: S, row: Row<LEN>, out: &mut [[u8; BYTES]]) {
         let blocks = row.x.iter().zip(out);
@@ -127,7 +139,7 @@ pub(crate) trait Block<const LEN: usize, const BYTES: usize> {
             return;
         };
         for ((x, out), columns) in blocks.zip(columns) {
-            *out = Self::encode(x, Some(Weights { columns, row_mean_square: row.mean_square }));
+            *out = Self::encode(x, Some(Weights { columns }));
         }
     }
 
@@ -135,15 +147,15 @@ pub(crate) trait Block<const LEN: usize, const BYTES: usize> {
     fn bad_scale(block: &[u8; BYTES]) -> Option<(&'static str, f32)>;
 }
 
-/// Finite weights to encode, in blocks.
+/// Finite weights to encode, in blocks: a row, or several.
 #[derive(Clone, Copy)]
 pub(crate) struct Row<'a, const LEN: usize> {
     /// The blocks.
     pub x: &'a [[f32; LEN]],
     /// As many blocks of importance weights.
     pub columns: Option<&'a [[f32; LEN]]>,
-    /// Mean square of the whole row; 0 unless the format asks for it.
-    pub mean_square: f32,
+    /// For each block the mean square of its whole row; empty unless the format asks for it.
+    pub mean_squares: &'a [f32],
 }
 
 impl<'a, const LEN: usize> Row<'a, LEN> {
@@ -152,7 +164,9 @@ impl<'a, const LEN: usize> Row<'a, LEN> {
     fn chunks(self, blocks: usize) -> impl Iterator<Item = Row<'a, LEN>> {
         self.x.chunks(blocks).enumerate().map(move |(i, x)| {
             let columns = self.columns.map(|columns| &columns[i * blocks..][..x.len()]);
-            Row { x, columns, ..self }
+            let end = (i * blocks + x.len()).min(self.mean_squares.len());
+            let mean_squares = &self.mean_squares[(i * blocks).min(end)..end];
+            Row { x, columns, mean_squares }
         })
     }
 }
@@ -162,8 +176,6 @@ impl<'a, const LEN: usize> Row<'a, LEN> {
 pub(crate) struct Weights<'a, const LEN: usize> {
     /// Importance of each column of the block.
     pub columns: &'a [f32; LEN],
-    /// Mean square of the whole row; 0 unless the format asks for it.
-    pub row_mean_square: f32,
 }
 
 /// The `N` bytes at `AT`. A field that reaches beyond its block does not compile.

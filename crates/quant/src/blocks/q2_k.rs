@@ -16,7 +16,7 @@ use half::f16;
 use pulp::Simd;
 
 use super::{Block, Row, first_bad, half_at, part, put};
-use crate::lanes;
+use crate::lanes::{self, Lanes};
 use crate::search::{Fits, Trials};
 use crate::{bits, search};
 
@@ -34,14 +34,25 @@ impl Block<256, 84> for Q2K {
     const TYPE: TensorType = TensorType::Q2_K;
 
     #[inline(always)]
-    fn decode(block: &[u8; 84], out: &mut [f32; 256]) {
-        let d = half_at::<80, _>(block).to_f32();
-        let dmin = half_at::<82, _>(block).to_f32();
-        let q = bits::unpack::<2, 32, _, 256>(part::<16, 64, _>(block));
-        bits::floats(&q, 0, out);
-        for (out, sm) in out.as_chunks_mut::<16>().0.iter_mut().zip(part::<0, 16, _>(block)) {
-            let (d, m) = (d * f32::from(sm & 15), dmin * f32::from(sm >> 4));
-            out.iter_mut().for_each(|x| *x = d * *x - m);
+    fn decode_row<S: Simd>(simd: S, blocks: &[[u8; 84]], out: &mut [[f32; 256]]) {
+        for (block, out) in blocks.iter().zip(out) {
+            let d = half_at::<80, _>(block).to_f32();
+            let dmin = half_at::<82, _>(block).to_f32();
+            let q = bits::unpack::<2, 32, _, 256>(part::<16, 64, _>(block));
+            let mut levels = [0.0; 256];
+            bits::floats(&q, 0, &mut levels);
+            let groups = levels.as_chunks::<16>().0.iter().zip(part::<0, 16, _>(block));
+            for (out, (levels, sm)) in out.as_chunks_mut::<16>().0.iter_mut().zip(groups) {
+                let d = Lanes::splat(simd, d * f32::from(sm & 15));
+                let m = Lanes::splat(simd, dmin * f32::from(sm >> 4));
+                lanes::transform(
+                    simd,
+                    levels,
+                    out,
+                    #[inline(always)]
+                    |q| d * q - m,
+                );
+            }
         }
     }
 

@@ -35,16 +35,18 @@ impl Block<256, 110> for Q3K {
     const TYPE: TensorType = TensorType::Q3_K;
 
     #[inline(always)]
-    fn decode(block: &[u8; 110], out: &mut [f32; 256]) {
-        let d = half_at::<108, _>(block).to_f32();
-        let high = bits::unpack::<1, 32, _, 256>(part::<0, 32, _>(block));
-        let mut q = bits::unpack::<2, 32, _, 256>(part::<32, 64, _>(block));
-        bits::join::<2, _>(&mut q, &high);
-        bits::floats(&q, 4, out);
-        let s = unpack(part::<96, 12, _>(block));
-        for (out, s) in out.as_chunks_mut::<16>().0.iter_mut().zip(s) {
-            let d = d * (i32::from(s) - 32) as f32;
-            out.iter_mut().for_each(|x| *x *= d);
+    fn decode_row<S: Simd>(simd: S, blocks: &[[u8; 110]], out: &mut [[f32; 256]]) {
+        for (block, out) in blocks.iter().zip(out) {
+            let d = half_at::<108, _>(block).to_f32();
+            let high = bits::unpack::<1, 32, _, 256>(part::<0, 32, _>(block));
+            let mut q = bits::unpack::<2, 32, _, 256>(part::<32, 64, _>(block));
+            bits::join::<2, _>(&mut q, &high);
+            let mut levels = [0.0; 256];
+            bits::floats(&q, 4, &mut levels);
+            let groups = levels.as_chunks::<16>().0.iter().zip(unpack(part::<96, 12, _>(block)));
+            for (out, (levels, s)) in out.as_chunks_mut::<16>().0.iter_mut().zip(groups) {
+                lanes::scale(simd, levels, d * (i32::from(s) - 32) as f32, out);
+            }
         }
     }
 

@@ -32,28 +32,29 @@ impl Block<32, 18> for Q4_0 {
 
     #[inline(always)]
     fn encode_row<S: Simd>(simd: S, row: Row<32>, out: &mut [[u8; 18]]) {
-        let Some(columns) = row.columns else {
-            for (x, out) in row.x.iter().zip(out) {
-                let (d, q) = search::offset_levels(simd, 8, x);
-                *out = pack(d, &q);
+        if row.columns.is_none() {
+            for (x, out) in row.x.chunks(search::BATCH).zip(out.chunks_mut(search::BATCH)) {
+                let found = search::offset_levels(simd, 8, x);
+                for ((out, d), q) in out.iter_mut().zip(found.scale).zip(&found.levels) {
+                    *out = pack(d, q);
+                }
             }
             return;
-        };
-        let chunks = row.x.chunks(search::MOST).zip(columns.chunks(search::MOST));
-        for ((x, columns), out) in chunks.zip(out.chunks_mut(search::MOST)) {
+        }
+        for (row, out) in row.chunks(search::MOST).zip(out.chunks_mut(search::MOST)) {
             let mut fits = Fits::new();
             fits.symmetric(
                 simd,
                 8,
-                x,
+                row.x,
                 #[inline(always)]
-                |at, x| search::emphasize_lanes(simd, &columns[at..], x, |_| row.mean_square),
+                |at, x| search::emphasize_by_rows(simd, row, at, x),
             );
-            for (g, (x, out)) in x.iter().zip(out).enumerate() {
+            for (g, (x, out)) in row.x.iter().zip(out).enumerate() {
                 let mut q = [0.0; 32];
                 fits.symmetric_levels(simd, (8, g), x, &mut q);
                 let q = lanes::bytes(&q);
-                *out = pack(fits.scale[g], &q);
+                *out = pack(f16::from_f32(fits.scale[g]).to_le_bytes(), &q);
             }
         }
     }
@@ -64,9 +65,9 @@ impl Block<32, 18> for Q4_0 {
 }
 
 #[inline(always)]
-fn pack(d: f32, q: &[u8; 32]) -> [u8; 18] {
+fn pack(d: [u8; 2], q: &[u8; 32]) -> [u8; 18] {
     let mut block = [0; 18];
-    put::<0, 2, _>(&mut block, f16::from_f32(d).to_le_bytes());
+    put::<0, 2, _>(&mut block, d);
     put::<2, 16, _>(&mut block, bits::pack::<4, 16, _, _>(q, 0));
     block
 }

@@ -35,28 +35,30 @@ impl Block<32, 24> for Q5_1 {
 
     #[inline(always)]
     fn encode_row<S: Simd>(simd: S, row: Row<32>, out: &mut [[u8; 24]]) {
-        let Some(columns) = row.columns else {
-            for (x, out) in row.x.iter().zip(out) {
-                let (d, m, q) = search::spread_levels(simd, 31, x);
-                *out = pack(d, m, &q);
+        if row.columns.is_none() {
+            for (x, out) in row.x.chunks(search::BATCH).zip(out.chunks_mut(search::BATCH)) {
+                let found = search::spread_levels(simd, 31, x);
+                for (b, out) in out.iter_mut().enumerate() {
+                    *out = pack(found.scale[b], found.min[b], &found.levels[b]);
+                }
             }
             return;
-        };
-        let chunks = row.x.chunks(search::MOST).zip(columns.chunks(search::MOST));
-        for ((x, columns), out) in chunks.zip(out.chunks_mut(search::MOST)) {
+        }
+        for (row, out) in row.chunks(search::MOST).zip(out.chunks_mut(search::MOST)) {
             let mut fits = Fits::new();
             fits.affine(
                 simd,
                 (31, &search::WEIGHTED),
-                x,
+                row.x,
                 #[inline(always)]
-                |at, x| search::emphasize_lanes(simd, &columns[at..], x, |_| row.mean_square),
+                |at, x| search::emphasize_by_rows(simd, row, at, x),
             );
-            for (g, (x, out)) in x.iter().zip(out).enumerate() {
+            for (g, (x, out)) in row.x.iter().zip(out).enumerate() {
                 let mut q = [0.0; 32];
                 fits.affine_levels(simd, (31, g), x, &mut q);
                 let q = lanes::bytes(&q);
-                *out = pack(fits.scale[g], -fits.m[g], &q);
+                let (d, m) = (f16::from_f32(fits.scale[g]), f16::from_f32(-fits.m[g]));
+                *out = pack(d.to_le_bytes(), m.to_le_bytes(), &q);
             }
         }
     }
@@ -67,10 +69,10 @@ impl Block<32, 24> for Q5_1 {
 }
 
 #[inline(always)]
-fn pack(d: f32, m: f32, q: &[u8; 32]) -> [u8; 24] {
+fn pack(d: [u8; 2], m: [u8; 2], q: &[u8; 32]) -> [u8; 24] {
     let mut block = [0; 24];
-    put::<0, 2, _>(&mut block, f16::from_f32(d).to_le_bytes());
-    put::<2, 2, _>(&mut block, f16::from_f32(m).to_le_bytes());
+    put::<0, 2, _>(&mut block, d);
+    put::<2, 2, _>(&mut block, m);
     put::<4, 4, _>(&mut block, bits::pack::<1, 1, _, _>(q, 4));
     put::<8, 16, _>(&mut block, bits::pack::<4, 16, _, _>(q, 0));
     block

@@ -30,15 +30,18 @@ impl Block<256, 210> for Q6K {
     const TYPE: TensorType = TensorType::Q6_K;
 
     #[inline(always)]
-    fn decode(block: &[u8; 210], out: &mut [f32; 256]) {
-        let d = half_at::<208, _>(block).to_f32();
-        let mut q = bits::unpack::<4, 64, _, 256>(part::<0, 128, _>(block));
-        let high = bits::unpack::<2, 32, _, 256>(part::<128, 64, _>(block));
-        bits::join::<4, _>(&mut q, &high);
-        bits::floats(&q, 32, out);
-        for (out, &s) in out.as_chunks_mut::<16>().0.iter_mut().zip(part::<192, 16, _>(block)) {
-            let d = d * f32::from(s as i8);
-            out.iter_mut().for_each(|x| *x *= d);
+    fn decode_row<S: Simd>(simd: S, blocks: &[[u8; 210]], out: &mut [[f32; 256]]) {
+        for (block, out) in blocks.iter().zip(out) {
+            let d = half_at::<208, _>(block).to_f32();
+            let mut q = bits::unpack::<4, 64, _, 256>(part::<0, 128, _>(block));
+            let high = bits::unpack::<2, 32, _, 256>(part::<128, 64, _>(block));
+            bits::join::<4, _>(&mut q, &high);
+            let mut levels = [0.0; 256];
+            bits::floats(&q, 32, &mut levels);
+            let groups = levels.as_chunks::<16>().0.iter().zip(part::<192, 16, _>(block));
+            for (out, (levels, &s)) in out.as_chunks_mut::<16>().0.iter_mut().zip(groups) {
+                lanes::scale(simd, levels, d * f32::from(s as i8), out);
+            }
         }
     }
 

@@ -7,12 +7,10 @@
 //! ```
 
 use gguf::TensorType;
-use half::f16;
 use pulp::Simd;
 
 use super::{Block, Row, first_bad, half_at, part, put};
-use crate::lanes::{self, Lanes};
-use crate::search;
+use crate::{lanes, search};
 
 pub(super) struct Q8_0;
 
@@ -20,29 +18,31 @@ impl Block<32, 34> for Q8_0 {
     const TYPE: TensorType = TensorType::Q8_0;
 
     #[inline(always)]
-    fn decode(block: &[u8; 34], out: &mut [f32; 32]) {
-        let d = half_at::<0, _>(block).to_f32();
-        for (x, &q) in out.iter_mut().zip(part::<2, 32, _>(block)) {
-            *x = f32::from(q as i8) * d;
+    fn decode_row<S: Simd>(simd: S, blocks: &[[u8; 34]], out: &mut [[f32; 32]]) {
+        for (blocks, out) in blocks.chunks(8).zip(out.chunks_mut(8)) {
+            let mut q = [[0; 32]; 8];
+            for (q, block) in q.iter_mut().zip(blocks) {
+                *q = *part::<2, 32, _>(block);
+            }
+            let mut levels = [[0.0; 32]; 8];
+            for (level, &q) in levels.as_flattened_mut().iter_mut().zip(q.as_flattened()) {
+                *level = f32::from(q as i8);
+            }
+            for ((block, levels), out) in blocks.iter().zip(&levels).zip(out) {
+                lanes::scale(simd, levels, half_at::<0, _>(block).to_f32(), out);
+            }
         }
     }
 
     /// The official encoder makes no use of importance weights.
     #[inline(always)]
     fn encode_row<S: Simd>(simd: S, row: Row<32>, out: &mut [[u8; 34]]) {
-        for (x, block) in row.x.iter().zip(out) {
-            let d = lanes::magnitude(simd, x) / 127.0;
-            let inverse = Lanes::splat(simd, search::inverse(d));
-            let mut q = [0.0; 32];
-            lanes::transform(
-                simd,
-                x,
-                &mut q,
-                #[inline(always)]
-                |x| (x * inverse).round_half_away(),
-            );
-            put::<0, 2, _>(block, f16::from_f32(d).to_le_bytes());
-            put::<2, 32, _>(block, lanes::bytes(&q));
+        for (x, out) in row.x.chunks(search::BATCH).zip(out.chunks_mut(search::BATCH)) {
+            let found = search::signed_levels(simd, 127, x);
+            for ((block, d), q) in out.iter_mut().zip(found.scale).zip(found.levels) {
+                put::<0, 2, _>(block, d);
+                put::<2, 32, _>(block, q);
+            }
         }
     }
 

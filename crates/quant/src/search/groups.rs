@@ -3,6 +3,7 @@
 use pulp::Simd;
 
 use super::{Trials, affine, symmetric, symmetric_by_moves, unsigned_lanes};
+use crate::blocks::Row;
 use crate::lanes::{self, Lanes};
 
 /// Vectors to work on side by side: enough to hide the time of an addition.
@@ -241,6 +242,46 @@ pub(crate) fn emphasize_lanes<S: Simd, const U: usize, const N: usize>(
         *w = *w * (energy + x * x).sqrt();
     }
     weights
+}
+
+/// The same by the mean squares of whole rows. Without importance weights: all 0.
+#[inline(always)]
+pub(crate) fn emphasize_by_rows<S: Simd, const U: usize, const N: usize>(
+    simd: S,
+    row: Row<N>,
+    at: usize,
+    x: &[Lanes<S, U>; N],
+) -> [Lanes<S, U>; N] {
+    let last = row.mean_squares.len() - 1;
+    let columns = row.columns.unwrap_or_default();
+    emphasize_lanes(
+        simd,
+        &columns[at..],
+        x,
+        #[inline(always)]
+        |lane| row.mean_squares[(at + lane).min(last)],
+    )
+}
+
+/// Mean squares of rows of whole sixteens, each summed from left to right: a row per lane.
+#[inline(always)]
+pub(crate) fn mean_squares<S: Simd>(simd: S, rows: &[f32], row_len: usize) -> Vec<f32> {
+    let mut means = Vec::with_capacity(rows.len() / row_len);
+    for rows in rows.chunks(row_len * Lanes::<S, 1>::COUNT) {
+        let mut sum = Lanes::<S, 1>::splat(simd, 0.0);
+        for sixteen in 0..row_len / 16 {
+            let mut pieces = [[0.0; 16]; 16];
+            for (piece, row) in pieces.iter_mut().zip(rows.chunks(row_len)) {
+                *piece = row.as_chunks().0[sixteen];
+            }
+            for x in Lanes::transpose(simd, &pieces) {
+                sum = sum + x * x;
+            }
+        }
+        let sums = &sum.as_slice()[..rows.len() / row_len];
+        means.extend(sums.iter().map(|sum| sum / row_len as f32));
+    }
+    means
 }
 
 /// Sums of squares of blocks, each from left to right.

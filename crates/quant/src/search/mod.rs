@@ -9,19 +9,19 @@
 //! from, rather than levels: making them again from contiguous floats is quicker than putting
 //! lanes back in order.
 
-use pulp::Simd;
-
-use crate::lanes::{self, Lanes};
-
 mod affine;
 mod groups;
+mod plain;
 #[cfg(test)]
 mod scalar;
 mod symmetric;
 mod unsigned;
 
 pub(crate) use affine::{Trials, WEIGHTED, affine};
-pub(crate) use groups::{Fits, MOST, emphasize_lanes, sums_of_squares, unsigned_groups};
+pub(crate) use groups::{
+    Fits, MOST, emphasize_by_rows, emphasize_lanes, mean_squares, sums_of_squares, unsigned_groups,
+};
+pub(crate) use plain::{BATCH, offset_levels, signed_levels, spread_levels};
 pub(crate) use symmetric::{symmetric, symmetric_by_moves};
 pub(crate) use unsigned::unsigned_lanes;
 
@@ -65,19 +65,6 @@ pub(crate) fn extreme(x: &[f32]) -> f32 {
     x.iter().fold(0.0, |best: f32, &v| if best.abs() < v.abs() { v } else { best })
 }
 
-/// The same of finite numbers, without one having to wait for the one before.
-#[inline(always)]
-fn extreme_of_finite<S: Simd, const N: usize>(simd: S, x: &[f32; N]) -> f32 {
-    let magnitude = lanes::magnitude(simd, x);
-    let (positive, negative) =
-        (lanes::contains(simd, x, magnitude), lanes::contains(simd, x, -magnitude));
-    match (positive, negative) {
-        (true, false) => magnitude,
-        (false, true) => -magnitude,
-        _ => extreme(x),
-    }
-}
-
 /// The largest of these and 0.
 #[inline(always)]
 pub(crate) fn largest(x: &[f32]) -> f32 {
@@ -102,50 +89,6 @@ pub(crate) fn inverse(v: f32) -> f32 {
 #[inline(always)]
 pub(crate) fn sum_squares(x: &[f32]) -> f32 {
     x.iter().fold(0.0, |s, v| s + v * v)
-}
-
-/// Scale and levels `0..2 * half` of `x ~ scale * (level - half)` without a search: the extreme
-/// gets level 0 (`quantize_row_q4_0_ref`, `quantize_row_q5_0_ref`).
-#[inline(always)]
-pub(crate) fn offset_levels<S: Simd, const N: usize>(
-    simd: S,
-    half: u8,
-    x: &[f32; N],
-) -> (f32, [u8; N]) {
-    let half = f32::from(half);
-    let scale = extreme_of_finite(simd, x) / -half;
-    let inverse = Lanes::splat(simd, inverse(scale));
-    let mut levels = [0.0; N];
-    lanes::transform(
-        simd,
-        x,
-        &mut levels,
-        #[inline(always)]
-        |x| (x * inverse + x.constant(half + 0.5)).floor(2.0 * half - 1.0),
-    );
-    (scale, lanes::bytes(&levels))
-}
-
-/// Scale, minimum and levels `0..=top` of `x ~ scale * level + min` without a search: the levels
-/// span the range of x (`quantize_row_q4_1_ref`, `quantize_row_q5_1_ref`).
-#[inline(always)]
-pub(crate) fn spread_levels<S: Simd, const N: usize>(
-    simd: S,
-    top: u8,
-    x: &[f32; N],
-) -> (f32, f32, [u8; N]) {
-    let (min, max) = range(x);
-    let scale = (max - min) / f32::from(top);
-    let inverse = Lanes::splat(simd, inverse(scale));
-    let mut levels = [0.0; N];
-    lanes::transform(
-        simd,
-        x,
-        &mut levels,
-        #[inline(always)]
-        |x| ((x - x.constant(min)) * inverse + x.constant(0.5)).floor(f32::from(top)),
-    );
-    (scale, min, lanes::bytes(&levels))
 }
 
 #[cfg(test)]

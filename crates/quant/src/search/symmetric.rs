@@ -29,42 +29,69 @@ pub(crate) fn symmetric<S: Simd, const U: usize, const N: usize>(
     x: &[Lanes<S, U>; N],
     weights: &[Lanes<S, U>; N],
 ) -> (Lanes<S, U>, Lanes<S, U>) {
-    /// Number of trials, and the one that counts first: that of the extreme at level 0.
-    const TRIALS: i32 = 19;
-    const FIRST: i32 = 9;
     let half = half as f32;
     let zero = x[0].constant(0.0);
     let extreme = extreme(x);
     let none = extreme.abs().less(zero.constant(ZERO_GROUP));
+    let mut products = *weights;
+    for (product, &x) in products.iter_mut().zip(x) {
+        *product = *product * x;
+    }
+    // Then no trial's levels are beyond -half-1..=half+1 by much, but in groups of zeros, where all
+    // trials are in vain.
+    let tame = extreme.abs().less(zero.constant(f32::INFINITY));
+    let (scale, chosen) = match (!tame).any() {
+        false => try_all::<_, _, _, true>(half, x, weights, &products, extreme),
+        true => try_all::<_, _, _, false>(half, x, weights, &products, extreme),
+    };
+    (none.select(zero, scale), none.select(zero.constant(f32::NAN), chosen))
+}
 
+/// The scale, and the inverse of the trial that won. `TAME`: all numbers are finite.
+#[inline(always)]
+fn try_all<S: Simd, const U: usize, const N: usize, const TAME: bool>(
+    half: f32,
+    x: &[Lanes<S, U>; N],
+    weights: &[Lanes<S, U>; N],
+    products: &[Lanes<S, U>; N],
+    extreme: Lanes<S, U>,
+) -> (Lanes<S, U>, Lanes<S, U>) {
+    /// Number of trials, and the one that counts first: that of the extreme at level 0.
+    const TRIALS: i32 = 19;
+    const FIRST: i32 = 9;
+    let zero = extreme.constant(0.0);
     let mut chosen = zero.constant(-half) / extreme;
-    let (xl, ll) = sums(half, x, weights, chosen);
+    let (xl, ll) = sums::<_, _, _, TAME>(half, x, weights, products, chosen);
     let mut scale = ll.equal(zero).select(zero, xl / ll);
     let mut best = scale * xl;
     for k in (0..TRIALS).filter(|&k| k != FIRST) {
         let inverse = zero.constant(-(half + 0.1 * (k as f32 - FIRST as f32))) / extreme;
-        let (xl, ll) = sums(half, x, weights, inverse);
+        let (xl, ll) = sums::<_, _, _, TAME>(half, x, weights, products, inverse);
         let won = ll.more(zero) & (xl * xl).more(best * ll);
         let quotient = xl / ll;
         chosen = won.select(inverse, chosen);
         scale = won.select(quotient, scale);
         best = won.select(quotient * xl, best);
     }
-    (none.select(zero, scale), none.select(zero.constant(f32::NAN), chosen))
+    (scale, chosen)
 }
 
-/// Sums of w*x*l and w*l*l for a trial's levels; their quotient is the least-squares scale.
+/// Sums of w*x*l and w*l*l for a trial's levels, given w*x; their quotient is the least-squares
+/// scale.
 #[inline(always)]
-fn sums<S: Simd, const U: usize, const N: usize>(
+fn sums<S: Simd, const U: usize, const N: usize, const TAME: bool>(
     half: f32,
     x: &[Lanes<S, U>; N],
     weights: &[Lanes<S, U>; N],
+    products: &[Lanes<S, U>; N],
     inverse: Lanes<S, U>,
 ) -> (Lanes<S, U>, Lanes<S, U>) {
     let (mut sum_xl, mut sum_ll) = (x[0].constant(0.0), x[0].constant(0.0));
-    for (&x, &w) in x.iter().zip(weights) {
-        let l = (inverse * x).nearest(-half, half - 1.0);
-        sum_xl = sum_xl + w * x * l;
+    for ((&x, &w), &product) in x.iter().zip(weights).zip(products) {
+        let v = inverse * x;
+        let (low, high) = (-half, half - 1.0);
+        let l = if TAME { v.nearest_tame(low, high) } else { v.nearest(low, high) };
+        sum_xl = sum_xl + product * l;
         sum_ll = sum_ll + w * l * l;
     }
     (sum_xl, sum_ll)
