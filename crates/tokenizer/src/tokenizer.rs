@@ -25,6 +25,9 @@ pub enum Compat {
 pub struct Options {
     /// Whom to follow.
     pub compat: Compat,
+    /// Whether the model's own tokenizer of byte pairs brings text to Unicode's form C. Files do
+    /// not say; the names in them give a hint, which this overrules.
+    pub normalize: Option<bool>,
 }
 
 /// How to encode.

@@ -55,7 +55,8 @@ impl Bpe {
         let joints = (pre.spelling != Spelling::Bytes)
             .then(|| Joints::new(index.ids().filter_map(|id| spelled.pieces.get(id))));
         Ok(Self {
-            normalize: options.compat == Compat::Own && pre.is_normalized(vocabulary),
+            normalize: options.compat == Compat::Own
+                && options.normalize.unwrap_or_else(|| pre.is_normalized(vocabulary)),
             pieces: spelled.pieces,
             words: Pool::default(),
             index,
