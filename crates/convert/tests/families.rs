@@ -658,7 +658,7 @@ fn configurations() -> Vec<(Value, &'static [&'static str])> {
         ),
         (
             json!({"architectures": ["NomicBertModel"], "n_embd": 8, "n_head": 2, "n_layer": 1,
-                "n_inner": 16, "n_positions": 8, "layer_norm_epsilon": 1e-12}),
+                "n_inner": 16, "n_positions": 8, "rotary_emb_base": 1000, "layer_norm_epsilon": 1e-12}),
             &["n_embd", "n_head", "n_layer", "n_inner", "n_positions", "layer_norm_epsilon"],
         ),
         (
@@ -677,7 +677,7 @@ const SYNONYMS: [&[&str]; 7] = [
     &["num_hidden_layers", "n_layer", "n_layers", "num_layers"],
     &["max_position_embeddings", "n_positions", "n_ctx"],
     &["layer_norm_epsilon", "layer_norm_eps"],
-    &["n_inner"],
+    &["intermediate_size", "n_inner"],
 ];
 
 #[test]
