@@ -4,7 +4,7 @@ use std::num::NonZeroUsize;
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 
-use gguf::{Gguf, ModelFiles, Source, Value};
+use gguf::{Gguf, ModelFiles, Value};
 use gguf_convert::hf::{self, Options};
 use gguf_convert::importance::Importance;
 use gguf_convert::quantize;
