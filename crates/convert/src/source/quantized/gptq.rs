@@ -113,17 +113,18 @@ impl Levels for GptqLevels {
         let (mut scales, mut zeros) =
             (vec![0.0; (n * count) as usize], vec![0; (n * count) as usize]);
         let bits = u64::from(self.bits);
-        let words_of_group = self.zeros.shape[1];
-        let (from, to) = (first * bits / 32, ((first + n) * bits).div_ceil(32));
+        let of_group = self.zeros.shape[1];
+        // 32 numbers are a whole number of words.
+        let (from, to) = (first / 32 * bits, ((first + n).div_ceil(32) * bits).min(of_group));
         for group in 0..count {
             let group_scales = self.scales.floats(group * self.outputs + first, n)?;
-            let words = self.zeros.words(group * words_of_group + from, to - from)?;
-            for (row, scale) in group_scales.into_iter().enumerate() {
+            let words = self.zeros.words(group * of_group + from, to - from)?;
+            let group_zeros = unpacked(words.into_iter(), self.bits);
+            let stored = group_zeros.skip((first % 32) as usize);
+            for (row, (scale, zero)) in group_scales.into_iter().zip(stored).enumerate() {
                 let at = row * count as usize + group as usize;
                 scales[at] = scale;
-                let bit = (first + row as u64) * bits - from * 32;
-                zeros[at] =
-                    i16::from(field(|i| words[i], bit as usize, self.bits)) + self.zero_offset;
+                zeros[at] = i16::from(zero) + self.zero_offset;
             }
         }
         Ok(Parameters { scales, zeros })
@@ -138,21 +139,26 @@ impl Levels for GptqLevels {
         let (n, inputs) = (n as usize, self.inputs as usize);
         let mut quants = Vec::with_capacity(n * inputs);
         for output in 0..n {
-            let word = |i: usize| words[i * n + output];
-            quants.extend((0..inputs).map(|i| field(word, i * self.bits as usize, self.bits)));
+            let column = words.iter().skip(output).step_by(n).copied();
+            quants.extend(unpacked(column, self.bits).take(inputs));
         }
         Ok(quants)
     }
 }
 
-/// `bits` bits from bit `at` on of a stream of words, which they may straddle.
-fn field(word: impl Fn(usize) -> u32, at: usize, bits: u32) -> u8 {
-    let (index, shift) = (at / 32, at as u32 % 32);
-    let mut value = word(index) >> shift;
-    if shift + bits > 32 {
-        value |= word(index + 1) << (32 - shift);
-    }
-    (value & ((1 << bits) - 1)) as u8
+/// Numbers of `bits` bits out of a stream of words, which they may straddle.
+fn unpacked(mut words: impl Iterator<Item = u32>, bits: u32) -> impl Iterator<Item = u8> {
+    let (mut stream, mut available) = (0u64, 0);
+    std::iter::from_fn(move || {
+        if available < bits {
+            stream |= u64::from(words.next()?) << available;
+            available += 32;
+        }
+        let number = stream & ((1 << bits) - 1);
+        stream >>= bits;
+        available -= bits;
+        Some(number as u8)
+    })
 }
 
 #[cfg(test)]
@@ -160,13 +166,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn fields_straddle_words() {
-        // Eleven numbers of three bits: the last has two of them in the first word.
-        let numbers = [1u64, 2, 3, 4, 5, 6, 7, 0, 1, 2, 6];
-        let stream = numbers.iter().enumerate().fold(0, |bits, (i, n)| bits | n << (3 * i));
+    fn numbers_straddle_words() {
+        // Of the last, two bits are in the first word.
+        let numbers = [1u8, 2, 3, 4, 5, 6, 7, 0, 1, 2, 6];
+        let stream =
+            numbers.iter().enumerate().fold(0, |bits, (i, n)| bits | u64::from(*n) << (3 * i));
         let words = [stream as u32, (stream >> 32) as u32];
-        for (i, number) in numbers.iter().enumerate() {
-            assert_eq!(u64::from(field(|i| words[i], 3 * i, 3)), *number);
-        }
+        assert!(unpacked(words.into_iter(), 3).take(11).eq(numbers));
     }
 }

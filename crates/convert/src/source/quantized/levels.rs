@@ -195,21 +195,23 @@ impl Rows for Encoded {
         let groups = self.levels.groups();
         let of_row = groups.count() as usize;
         let columns = self.levels.shape().1 as usize;
+        let group_of: Vec<usize> = (0..columns).map(|column| groups.of(column)).collect();
+        let parameters = scales.chunks_exact(of_row).zip(zeros.chunks_exact(of_row));
         let rows =
             quants.chunks_exact(columns).zip(out.chunks_exact_mut(self.row_bytes() as usize));
-        for (row, (quants, out)) in rows.enumerate() {
-            let parameter = |column: usize| row * of_row + groups.of(column);
-            let level = |column: usize| i16::from(quants[column]) - zeros[parameter(column)];
+        for ((quants, out), (scales, zeros)) in rows.zip(parameters) {
             if self.ty == TensorType::F32 {
-                let value = |column| scales[parameter(column)] * f32::from(level(column));
-                put_floats(out, (0..columns).map(value));
+                let value = |(q, group): (&u8, &usize)| {
+                    scales[*group] * f32::from(i16::from(*q) - zeros[*group])
+                };
+                put_floats(out, quants.iter().zip(&group_of).map(value));
                 continue;
             }
+            let blocks = quants.as_chunks::<32>().0.iter().zip(group_of.iter().step_by(32));
             let block_bytes = out.len() / (columns / 32);
-            for (block, out) in out.chunks_exact_mut(block_bytes).enumerate() {
-                let start = block * 32;
-                let (scale, zero) = (scales[parameter(start)], zeros[parameter(start)]);
-                let levels = std::array::from_fn(|i| level(start + i));
+            for ((quants, group), out) in blocks.zip(out.chunks_exact_mut(block_bytes)) {
+                let (scale, zero) = (scales[*group], zeros[*group]);
+                let levels = quants.map(|q| i16::from(q) - zero);
                 put_block(self.ty, scale, zero, &levels, out);
             }
         }
