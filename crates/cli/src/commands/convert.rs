@@ -1,9 +1,10 @@
 //! `gguf convert`: a checkpoint directory, or a model from before GGUF, to a GGUF.
 
 use std::io::Write;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use gguf::edit::reserve;
+use gguf::{LocalFile, Source};
 use gguf_convert::hf;
 use gguf_convert::source::safetensors::Checkpoint;
 
@@ -60,6 +61,13 @@ pub fn run(args: &Args) -> Result<(), Failure> {
     if gguf_convert::legacy::is_legacy(&args.source)? {
         return legacy::run(args);
     }
+    if is_gguf(&args.source)? {
+        let path = args.source.display();
+        return Err(Failure::Usage(format!(
+            "{path} is a GGUF already: `gguf quantize` changes its types, and writes it as the \
+             current version with `copy` for a type"
+        )));
+    }
     let checkpoint = Checkpoint::open(&args.source)?;
     let options = hf::Options {
         outtype: args.outtype.target(),
@@ -90,4 +98,18 @@ pub fn run(args: &Args) -> Result<(), Failure> {
         return Ok(());
     }
     commands::write(&conversion.job, &output, commands::all_cores())
+}
+
+/// Whether a file begins as a GGUF does.
+fn is_gguf(path: &Path) -> Result<bool, Failure> {
+    if !path.is_file() {
+        return Ok(false);
+    }
+    let file = LocalFile::open(path)?;
+    let mut start = [0; 4];
+    if file.byte_len() < 4 {
+        return Ok(false);
+    }
+    file.read_at(&mut start, 0)?;
+    Ok(start == gguf::MAGIC)
 }
