@@ -257,7 +257,7 @@ fn a_file_from_before_gguf_is_recognised() {
     assert!(shown.contains("512 tokens"), "{shown}");
     succeeds(&["check", &out]);
 
-    // Other commands name the file's fault; wrong flags are the user's.
+    fails(&["convert", &out], 2, &["is a GGUF already", "`copy`"]);
     fails(&["convert", old, "-o", &out, "--architecture", "rwkv"], 2, &["known are llama"]);
     fails(&["convert", old, "-o", &out, "--head-count", "7"], 2, &["correct --head-count"]);
 }

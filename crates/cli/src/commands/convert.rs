@@ -4,6 +4,7 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use gguf::edit::reserve;
+use gguf::{LocalFile, Source};
 use gguf_convert::hf::Conversion;
 use gguf_convert::lora::peft;
 use gguf_convert::source::Checkpoint;
@@ -84,6 +85,13 @@ pub fn run(args: &Args) -> Result<(), Failure> {
     let path = Path::new(&args.source);
     if path.is_file() && gguf_convert::legacy::is_legacy(path)? {
         return legacy::run(args);
+    }
+    if is_gguf(path)? {
+        return Err(Failure::Usage(format!(
+            "{} is a GGUF already: `gguf quantize` changes its types, and writes it as the \
+             current version with `copy` for a type",
+            args.source
+        )));
     }
     match &args.architecture {
         Some(architecture) => {
@@ -179,4 +187,18 @@ fn finish(args: &Args, mut conversion: Conversion, dir: &Path) -> Result<(), Fai
         return Ok(());
     }
     commands::write(&conversion.job, &output, commands::all_cores())
+}
+
+/// Whether a file begins as a GGUF does.
+fn is_gguf(path: &Path) -> Result<bool, Failure> {
+    if !path.is_file() {
+        return Ok(false);
+    }
+    let file = LocalFile::open(path)?;
+    let mut start = [0; 4];
+    if file.byte_len() < 4 {
+        return Ok(false);
+    }
+    file.read_at(&mut start, 0)?;
+    Ok(start == gguf::MAGIC)
 }

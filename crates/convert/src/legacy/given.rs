@@ -50,8 +50,7 @@ impl Given {
         config.check(header)?;
         let mut notes = Vec::new();
 
-        let stored = header.get(Field::Context);
-        let stated = stored.or(self.context_length).or(config.u32(CONTEXT)?);
+        let stated = self.context_length.or(header.get(Field::Context)).or(config.u32(CONTEXT)?);
         let context_length = stated.unwrap_or_else(|| {
             // Whisper has two contexts, under names of their own.
             if program == Program::Whisper {

@@ -131,7 +131,7 @@ impl Legacy {
         if parts > 1 {
             notes.push(format!("joined from {parts} files"));
         }
-        notes.extend(tokenizer(&old, options, &mut metadata)?);
+        notes.extend(tokenizer(&old, architecture, options, &mut metadata)?);
         Ok(Self { old, architecture, known, tensors, metadata, notes })
     }
 
@@ -260,23 +260,26 @@ const QUANTIZATION_VERSION: u32 = 2;
 /// Sets the `tokenizer.*` keys: from the folder if it has a tokenizer, else from the file.
 fn tokenizer(
     old: &OldFile,
+    architecture: &str,
     options: &Options,
     metadata: &mut Metadata<'static>,
 ) -> Result<Vec<String>, Error> {
+    // Files of the time do not say how text is cut into words.
+    let usual = match architecture {
+        "mpt" | "bloom" | "falcon" | "starcoder" => architecture,
+        _ => "gpt-2",
+    };
     let has_tokenizer = |dir: &&PathBuf| {
         ["tokenizer.json", "tokenizer.model"].iter().any(|name| dir.join(name).is_file())
     };
     let pre = options.pre.as_deref();
     let Some(dir) = options.metadata_dir.as_ref().filter(has_tokenizer) else {
-        return Ok(tokens::write(old, pre, metadata));
+        return Ok(tokens::write(old, pre.unwrap_or(usual), metadata));
     };
     let (kind, hints): (_, &[&str]) = match old.layout.program {
         Program::Llama => (vocab::Kind::Llama, &[]),
         Program::Replit => (vocab::Kind::SentencePieceElseBpe, &[]),
-        Program::Mpt => (vocab::Kind::Bpe, &["mpt"]),
-        Program::Bloom => (vocab::Kind::Bpe, &["bloom"]),
-        Program::Falcon => (vocab::Kind::Bpe, &["falcon"]),
-        _ => (vocab::Kind::Bpe, &["gpt-2"]),
+        _ => (vocab::Kind::Bpe, &[usual]),
     };
     let vocab_size = old.header.get(Field::Vocabulary).map(u64::from);
     let loaded = vocab::load(dir, kind, &vocab::Options { pre, hints, vocab_size })?;

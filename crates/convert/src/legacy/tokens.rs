@@ -11,12 +11,9 @@ use super::vocabulary::RawToken;
 use crate::vocab::bpe::spell;
 use crate::vocab::token::{Token, TokenKind};
 
-/// Sets the `tokenizer.*` keys from the file alone. Returns what the user should know.
-pub(super) fn write(
-    old: &OldFile,
-    pre: Option<&str>,
-    metadata: &mut Metadata<'static>,
-) -> Vec<String> {
+/// Sets the `tokenizer.*` keys from the file alone, with `pre` for the name of the pre-tokenizer
+/// where there is one. Returns what the user should know.
+pub(super) fn write(old: &OldFile, pre: &str, metadata: &mut Metadata<'static>) -> Vec<String> {
     match old.layout.program {
         Program::Llama => llama(old, metadata),
         Program::Replit => replit(old, metadata),
@@ -122,7 +119,7 @@ fn roles(tokens: &[Token], roles: &[(&str, &[&str])], metadata: &mut Metadata<'s
 }
 
 /// GPT-2's kind of vocabulary, which the converters turned into bytes or text.
-fn byte_level(old: &OldFile, pre: Option<&str>, metadata: &mut Metadata<'static>) -> Vec<String> {
+fn byte_level(old: &OldFile, pre: &str, metadata: &mut Metadata<'static>) -> Vec<String> {
     let program = old.layout.program;
     let rows = old.header.get(Field::Vocabulary).unwrap_or(0) as usize;
     let bytes: Vec<Vec<u8>> =
@@ -142,13 +139,7 @@ fn byte_level(old: &OldFile, pre: Option<&str>, metadata: &mut Metadata<'static>
     let stored = tokens.len();
     tokens.extend((stored..rows).map(|id| Token::padding(id, 0.0)));
 
-    let usual = match program {
-        Program::Mpt => "mpt",
-        Program::Bloom => "bloom",
-        Program::Falcon => "falcon",
-        _ => "gpt-2",
-    };
-    set(metadata, "gpt2", pre.unwrap_or(usual), &tokens);
+    set(metadata, "gpt2", pre, &tokens);
     set_types(metadata, &tokens);
     let mut notes = Vec::new();
     let merges = if old.vocabulary.merges.is_empty() {

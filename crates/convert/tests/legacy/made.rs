@@ -155,6 +155,7 @@ fn starcoder_is_told_by_its_repeated_head() {
     made.assert_clean();
     let keys = made.keys();
     assert_eq!(keys.architecture(), Some("starcoder"));
+    assert_eq!(keys.str("tokenizer.ggml.pre"), Some("starcoder"));
     assert_eq!(keys.u64("starcoder.attention.head_count_kv"), Some(1));
     let tensors = made.tensors();
     for (name, columns) in [("blk.0.attn_qkv.weight", 32), ("blk.0.attn_qkv.bias", 1)] {
