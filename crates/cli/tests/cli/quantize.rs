@@ -1,12 +1,10 @@
 //! `gguf quantize`, `recipe` and `imatrix` as a user meets them.
 
-mod support;
-
 use std::collections::BTreeMap;
 use std::path::Path;
 
+use crate::support::{Dir, MODEL, fails, json, succeeds};
 use gguf_quant::imatrix::{Entry, Imatrix};
-use support::{Dir, MODEL, fails, json, succeeds};
 
 fn read(path: &str) -> Vec<u8> {
     std::fs::read(path).unwrap()

@@ -1,13 +1,11 @@
 //! `gguf tokenize` and `gguf detokenize` as a user meets them.
 
-mod support;
-
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
+use crate::support::{Dir, MODEL, fails, json, succeeds};
 use serde_json::Value;
-use support::{Dir, MODEL, fails, json, succeeds};
 
 #[test]
 fn lines_are_those_of_the_official_tool() {

@@ -1,8 +1,6 @@
 //! `gguf lora` as a user meets it.
 
-mod support;
-
-use support::{Dir, fails, json, succeeds};
+use crate::support::{Dir, fails, json, succeeds};
 
 #[test]
 fn adapters_are_extracted_checked_and_merged() {

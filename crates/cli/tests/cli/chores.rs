@@ -1,13 +1,11 @@
 //! The everyday chores: editing, naming, splitting, comparing, hashing, swapping bytes, repairing,
 //! and reading from afar.
 
-mod support;
-
 use std::io::{BufRead, BufReader, Write};
 use std::net::TcpListener;
 use std::path::Path;
 
-use support::{Dir, fails, gguf, json, succeeds};
+use crate::support::{Dir, fails, gguf, json, succeeds};
 
 fn metadata(path: &str) -> serde_json::Value {
     json(&succeeds(&["inspect", path, "--json", "--keys"]))["metadata"].take()

@@ -1,10 +1,8 @@
 //! `gguf chat-template` and `gguf check --tokenizer-against` as a user meets them.
 
-mod support;
-
 use std::fs;
 
-use support::{Dir, fails, gguf, json, succeeds};
+use crate::support::{Dir, fails, gguf, json, succeeds};
 
 const TEMPLATE: &str = "{% for m in messages %}{{ m.role }}: {{ m.content }}\n{% endfor %}\
                         {% if add_generation_prompt %}{{ x or 'assistant' }}:{% endif %}";

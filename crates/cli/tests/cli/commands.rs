@@ -1,11 +1,9 @@
 //! The binary as a user meets it: outputs, exit codes, refusals.
 
-mod support;
-
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use support::{Dir, MODEL, fails, gguf, json, succeeds};
+use crate::support::{Dir, MODEL, fails, gguf, json, succeeds};
 
 #[test]
 fn convert_inspect_check() {

@@ -1,8 +1,6 @@
 //! `gguf verify` as a user meets it.
 
-mod support;
-
-use support::{Dir, MODEL, fails, json, succeeds};
+use crate::support::{Dir, MODEL, fails, json, succeeds};
 
 #[test]
 fn files_are_held_against_their_source() {
