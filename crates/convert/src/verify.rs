@@ -172,11 +172,5 @@ fn derive(
         gguf_quant::encode_row(half, &values, None, &mut between).map_err(failed)?;
         gguf_quant::decode_row(half, &between, &mut values).map_err(failed)?;
     }
-    let row_bytes = bytes_of(target, row_len)?;
-    for ((row, out), number) in
-        values.chunks_exact(row_len).zip(out.chunks_exact_mut(row_bytes)).zip(first..)
-    {
-        gguf_quant::encode_row(target, row, item.weights_of_row(number), out).map_err(failed)?;
-    }
-    Ok(())
+    item.encode(target, first, &values, out).map_err(failed)
 }

@@ -80,7 +80,7 @@ fn what_loses_nothing_needs_no_leave() {
     fails(&["quantize", &small, &large, "Q6_K"], 2, &["--allow-requantize"]);
     succeeds(&["quantize", &small, &large, "Q8_0"]);
     // The verdict on the weights compares decoded values.
-    let shown = support::gguf(&["diff", &small, &large, "--json"]);
+    let shown = crate::support::gguf(&["diff", &small, &large, "--json"]);
     let shown = json(&String::from_utf8(shown.stdout).unwrap());
     let changed = shown["tensors"].as_array().unwrap();
     assert!(!changed.is_empty());
@@ -96,7 +96,7 @@ fn blocks_are_left_out() {
     assert_eq!(shown["metadata"]["llama.block_count"]["value"], 2);
     assert_eq!(shown["tensors"].as_array().unwrap().len(), 39 - 18);
     succeeds(&["check", &out]);
-    let diff = support::gguf(&["diff", &f16, &out, "--json"]);
+    let diff = crate::support::gguf(&["diff", &f16, &out, "--json"]);
     let diff = json(&String::from_utf8(diff.stdout).unwrap());
     assert!(diff.to_string().contains("blk.3.ffn_up.weight"));
     fails(&["quantize", "--prune-layers", "4", &f16, &out, "Q8_0"], 2, &["no block 4"]);

@@ -84,20 +84,9 @@ impl<'t, 'j, 'a> Chunk<'t, 'j, 'a> {
         let target = to.item.target;
         let tensor = self.task.tensor;
         encoded.resize((self.rows * self.row_bytes(to)) as usize, 0);
-        let failed =
-            |fault: gguf_quant::CodecError| Error::weights(&tensor.name, fault.to_string());
-        let codec = gguf_quant::codec(target)
-            .ok_or_else(|| failed(gguf_quant::CodecError::NoCodec(target)))?;
-        let mut row = 0;
-        while row < self.rows {
-            let (weights, count) = to.item.weights_of_row(self.first_row + row);
-            let end = self.rows.min(row.saturating_add(count));
-            let part = |row_size: u64| (row * row_size) as usize..(end * row_size) as usize;
-            let floats = &floats[part(tensor.shape.row_len())];
-            let encoded = &mut encoded[part(self.row_bytes(to))];
-            codec.encode_rows(floats, weights, encoded).map_err(failed)?;
-            row = end;
-        }
+        to.item
+            .encode(target, self.first_row, floats, encoded)
+            .map_err(|fault| Error::weights(&tensor.name, fault.to_string()))?;
         if target == TensorType::F16 { self.check_range(encoded) } else { Ok(()) }
     }
 

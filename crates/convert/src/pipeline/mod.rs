@@ -17,6 +17,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
 use gguf::{Draft, Header, Metadata, Model, Output, TensorInfo, TensorType, write_header};
+use gguf_quant::CodecError;
 
 use crate::Error;
 use crate::tensor::Tensor;
@@ -57,6 +58,33 @@ impl<'a> Item<'a> {
                 (Some(of_expert), rows_per_expert - row % rows_per_expert)
             }
         }
+    }
+
+    /// Encodes whole rows as `target`, the first of them row `first` of the tensor, each guided by its
+    /// weights.
+    ///
+    /// # Errors
+    /// As [`gguf_quant::Codec::encode_rows`].
+    pub(crate) fn encode(
+        &self,
+        target: TensorType,
+        first: u64,
+        values: &[f32],
+        out: &mut [u8],
+    ) -> Result<(), CodecError> {
+        let codec = gguf_quant::codec(target).ok_or(CodecError::NoCodec(target))?;
+        let row_len = (self.tensor.shape.row_len() as usize).max(1);
+        let rows = (values.len() / row_len) as u64;
+        let row_bytes = out.len() / (rows as usize).max(1);
+        let mut row = 0;
+        while row < rows {
+            let (weights, count) = self.weights_of_row(first + row);
+            let end = rows.min(row.saturating_add(count));
+            let part = |size: usize| row as usize * size..end as usize * size;
+            codec.encode_rows(&values[part(row_len)], weights, &mut out[part(row_bytes)])?;
+            row = end;
+        }
+        Ok(())
     }
 }
 
