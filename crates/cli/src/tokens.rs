@@ -27,6 +27,7 @@ impl From<Compat> for Options {
                 Compat::Own => gguf_tokenizer::Compat::Own,
                 Compat::Official => gguf_tokenizer::Compat::Official,
             },
+            normalize: None,
         }
     }
 }
@@ -80,7 +81,10 @@ pub fn open(source: &str, compat: Compat) -> Result<Tokenizer, Failure> {
         _ => Some(path).filter(|path| is_checkpoint(path)),
     };
     match folder {
-        Some(dir) => Ok(Tokenizer::from_metadata(&of_checkpoint(dir)?, compat.into())?),
+        Some(dir) => {
+            let options = Options { normalize: is_normalized(dir), ..compat.into() };
+            Ok(Tokenizer::from_metadata(&of_checkpoint(dir)?, options)?)
+        }
         None => {
             let opened = Opened::open(source)?;
             Ok(Tokenizer::from_metadata(opened.model()?.metadata(), compat.into())?)
@@ -97,14 +101,24 @@ fn of_checkpoint(dir: &Path) -> Result<Metadata<'static>, Failure> {
     let converted = vocab::load(dir, Kind::Llama, &vocab::Options::default())?;
     print_notes(&converted.notes);
     let mut metadata = converted.metadata;
-    // What a vocabulary does not say itself goes by the family. The file can be missing.
-    let config = std::fs::read(dir.join("config.json")).unwrap_or_default();
-    let config: Json = serde_json::from_slice(&config).unwrap_or_default();
-    if let Some(model_type) = config["model_type"].as_str() {
-        metadata.set("general.architecture", model_type.replace('_', ""));
-        if model_type.starts_with("gemma") {
-            metadata.set("tokenizer.ggml.add_space_prefix", false);
-        }
+    // Its converter knows what a vocabulary of this family does not say.
+    if json(&dir.join("config.json"))["model_type"].as_str().is_some_and(|t| t.starts_with("gemma"))
+    {
+        metadata.set("tokenizer.ggml.add_space_prefix", false);
     }
     Ok(metadata)
+}
+
+/// Whether the text is brought to form C first; `None` if there is no `tokenizer.json` to say so.
+fn is_normalized(dir: &Path) -> Option<bool> {
+    let tokenizer = json(&dir.join("tokenizer.json"));
+    let normalizer = tokenizer.get("normalizer")?;
+    let parts = normalizer["normalizers"].as_array().into_iter().flatten();
+    Some(parts.chain([normalizer]).any(|part| part["type"] == "NFC"))
+}
+
+/// The content of a file that can be missing.
+fn json(path: &Path) -> Json {
+    let text = std::fs::read(path).unwrap_or_default();
+    serde_json::from_slice(&text).unwrap_or_default()
 }

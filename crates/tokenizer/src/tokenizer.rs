@@ -7,7 +7,7 @@ use crate::decoder::Decoder;
 use crate::error::Error;
 use crate::model::{self, Model, rwkv};
 use crate::pieces::Pieces;
-use crate::special::{Ends, Fragment, Splitter};
+use crate::special::{Ends, Fragment, Splitter, is_run_of_spaces};
 use crate::vocabulary::{TokenType, Vocabulary};
 
 /// Whom to follow where the model's own tokenizer and llama.cpp differ.
@@ -25,6 +25,9 @@ pub enum Compat {
 pub struct Options {
     /// Whom to follow.
     pub compat: Compat,
+    /// Whether the model's own tokenizer of byte pairs brings text to Unicode's form C. Files do
+    /// not say; the names in them give a hint, which this overrules.
+    pub normalize: Option<bool>,
 }
 
 /// How to encode.
@@ -178,11 +181,15 @@ impl Tokenizer {
 
     /// Appends the bytes of a token.
     pub(crate) fn append(&self, id: u32, at_start: bool, out: &mut Vec<u8>) {
-        match self.types.get(id as usize) {
-            Some(kind) if kind.is_special() || *kind == TokenType::UserDefined => {
-                out.extend_from_slice(self.texts.get(id).unwrap_or_default());
-            }
-            _ => self.model.decode(id, at_start, out),
+        let text = self.texts.get(id).unwrap_or_default();
+        let plain = self.types.get(id as usize).is_some_and(|kind| match kind {
+            TokenType::UserDefined => !is_run_of_spaces(text),
+            kind => kind.is_special(),
+        });
+        if plain {
+            out.extend_from_slice(text);
+        } else {
+            self.model.decode(id, at_start, out);
         }
     }
 }

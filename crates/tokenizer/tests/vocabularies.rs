@@ -16,7 +16,7 @@ fn data() -> Option<PathBuf> {
 fn tokenizer(path: &Path, compat: Compat) -> Tokenizer {
     let map = Map::open(path).unwrap();
     let gguf = Gguf::read(&map).unwrap();
-    Tokenizer::from_metadata(gguf.metadata(), Options { compat }).unwrap()
+    Tokenizer::from_metadata(gguf.metadata(), Options { compat, ..Options::default() }).unwrap()
 }
 
 const PLAIN: Encode = Encode { add_special: false, parse_special: false };

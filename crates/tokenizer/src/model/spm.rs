@@ -33,18 +33,23 @@ impl Spm {
         let mut bytes = [None; 256];
         let mut pieces = Pieces::default();
         for (id, (token, kind)) in (0..).zip(vocabulary.tokens.iter().zip(types)) {
-            match byte_of(token).filter(|_| *kind == TokenType::Byte) {
-                Some(byte) => {
-                    bytes[usize::from(byte)] = Some(id);
-                    pieces.push_with(|out| out.push(byte));
-                }
+            let byte = byte_of(token);
+            // Files without types have these tokens too.
+            if let Some(byte) = byte {
+                bytes[usize::from(byte)] = Some(id);
+            }
+            match byte.filter(|_| *kind == TokenType::Byte) {
+                Some(byte) => pieces.push_with(|out| out.push(byte)),
                 None => pieces.push_with(|out| to_spaces(token, out)),
             }
         }
         // A space in text is always a visible one. SentencePiece looks for tokens that stand for
         // text only; llama.cpp looks for any.
         let own = options.compat == Compat::Own;
-        let merged = |id: u32| own && is_run_of_spaces(vocabulary.tokens[id as usize]);
+        let merged = |id: u32| {
+            own && types[id as usize] == TokenType::UserDefined
+                && is_run_of_spaces(vocabulary.tokens[id as usize])
+        };
         let found = |id: u32| {
             let kind = types[id as usize];
             kind != TokenType::Byte
@@ -55,7 +60,7 @@ impl Spm {
         let joints = Joints::new(index.ids().filter_map(|id| pieces.get(id)));
         // Runs of spaces are joined before words, the shortest first.
         let ranks = (0..).zip(vocabulary.scores()?).map(|(id, score)| match merged(id) {
-            true => vocabulary.tokens[id as usize].len() as u32,
+            true => pieces.get(id).map_or(0, <[u8]>::len) as u32,
             false => rank(score),
         });
         Ok(Self {

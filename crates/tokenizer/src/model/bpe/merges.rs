@@ -34,9 +34,13 @@ impl Merges {
         index: &Index,
         spelling: Spelling,
     ) -> Result<Self, Error> {
-        let mut merges = Self { pairs: HashTable::new(), hasher: DefaultHashBuilder::default() };
+        let texts = vocabulary.strings(MERGES)?;
+        // No more than the file has room for: each takes four bytes at least.
+        let count = vocabulary.metadata.array(MERGES).map_or(0, gguf::Array::len) as usize;
+        let mut merges =
+            Self { pairs: HashTable::with_capacity(count), hasher: DefaultHashBuilder::default() };
         let mut bytes = Vec::new();
-        for (rank, text) in (0..).zip(vocabulary.strings(MERGES)?) {
+        for (rank, text) in (0..).zip(texts) {
             let fault = |what: &str| {
                 let text = String::from_utf8_lossy(text);
                 let shown: String = text.chars().take(80).collect();

@@ -55,7 +55,8 @@ impl Bpe {
         let joints = (pre.spelling != Spelling::Bytes)
             .then(|| Joints::new(index.ids().filter_map(|id| spelled.pieces.get(id))));
         Ok(Self {
-            normalize: options.compat == Compat::Own && pre.is_normalized(vocabulary),
+            normalize: options.compat == Compat::Own
+                && options.normalize.unwrap_or_else(|| pre.is_normalized(vocabulary)),
             pieces: spelled.pieces,
             words: Pool::default(),
             index,
@@ -123,7 +124,9 @@ impl Bpe {
 impl Model for Bpe {
     fn encode(&self, text: &str, _at_start: bool, out: &mut Vec<u32>) {
         let mut text = Cow::Borrowed(text);
-        if self.normalize && is_nfc_quick(text.chars()) != IsNormalized::Yes {
+        // ASCII is normalized, and keeps what is on its sides apart.
+        let others = || text.chars().filter(|c| !c.is_ascii());
+        if self.normalize && is_nfc_quick(others()) != IsNormalized::Yes {
             text = text.nfc().collect::<String>().into();
         }
         let text = match self.pre.spelling {

@@ -141,9 +141,11 @@ impl Machine {
             return self.at_most(text, start, NUMBER, digits);
         }
         // A mark can be the one character in front, or a part of the word.
-        let behind = (class & LETTER == 0 && !is_line_break(byte))
-            .then(|| self.cased(text, start + len))
-            .unwrap_or_default();
+        let behind = if class & LETTER == 0 && !is_line_break(byte) {
+            self.cased(text, start + len)
+        } else {
+            Cased::default()
+        };
         let from_here =
             if class & (UPPER | LOWER) != 0 { self.cased(text, start) } else { Cased::default() };
         let ends =

@@ -105,9 +105,10 @@ pub(super) const SPARK: &str = concat!(
     r##"[!"#$%&'()*+,\-./:;<=>?@\[\\\]^_`{|}~][A-Za-z]+|[^\r\n\p{L}\p{P}\p{S}]?[\p{L}\p{M}]+"##,
     r"| ?[\p{P}\p{S}]+|[\r\n]|\s+(?!\S)|\s+",
 );
-/// cl100k with single digits in an older spelling; a run of line breaks is cut.
+/// cl100k with single digits in an older spelling; a run of line breaks is cut. The model's has
+/// possessive quantifiers, which change nothing and mean something else here.
 pub(super) const BAILING: &str = concat!(
-    r"'(?i:[sdmt]|ll|ve|re)|[^\r\n\p{L}\p{N}]?+\p{L}+|\p{N}| ?[^\s\p{L}\p{N}]++[\r\n]*",
+    r"'(?i:[sdmt]|ll|ve|re)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}| ?[^\s\p{L}\p{N}]+[\r\n]*",
     r"|\s*[\r\n]|\s+(?!\S)|\s+",
 );
 /// cl100k with single digits; no line breaks behind symbols.
@@ -176,6 +177,12 @@ pub(super) const ASIAN: &str = "[\u{4E00}-\u{9FFF}\u{3400}-\u{4DBF}\u{F900}-\u{F
     \u{3040}-\u{309F}\u{30A0}-\u{30FF}\u{FF65}-\u{FF9F}\u{2F00}-\u{2FDF}\u{E40}-\u{E7F}\
     \u{E80}-\u{EFF}\u{1780}-\u{17FF}\u{1000}-\u{109F}\u{AA60}-\u{AA7F}\u{A9E0}-\u{A9FF}\
     \u{AC00}-\u{D7AF}\u{1100}-\u{11FF}]+";
+/// The same in llama.cpp, where the compatibility ideographs begin at the character that their
+/// first one is an equivalent of.
+pub(super) const ASIAN_WIDE: &str = "[\u{4E00}-\u{9FFF}\u{3400}-\u{4DBF}\u{8C48}-\u{FAFF}\
+    \u{3040}-\u{309F}\u{30A0}-\u{30FF}\u{FF65}-\u{FF9F}\u{2F00}-\u{2FDF}\u{E40}-\u{E7F}\
+    \u{E80}-\u{EFF}\u{1780}-\u{17FF}\u{1000}-\u{109F}\u{AA60}-\u{AA7F}\u{A9E0}-\u{A9FF}\
+    \u{AC00}-\u{D7AF}\u{1100}-\u{11FF}]+";
 
 // In llama.cpp's versions of o200k only ASCII letters have a case.
 
@@ -197,6 +204,21 @@ pub(super) const TEKKEN_ASCII: &str = concat!(
     r"|[^\r\n\p{L}\p{N}]?[\p{L}&&[^a-z]]+[\p{L}&&[^A-Z]]*|\p{N}",
     r"| ?[^\s\p{L}\p{N}]+[\r\n/]*|\s*[\r\n]+|\s+(?!\S)|\s+",
 );
+// In those without a look-ahead no letter has one.
+
+/// llama.cpp's o200k for some models.
+pub(super) const O200K_CASELESS: &str = concat!(
+    r"[^\r\n\p{L}\p{N}]?[\p{L}\p{M}]+(?:'(?:[sStTmMdD]|[rR][eE]|[vV][eE]|[lL][lL]))?",
+    r"|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n/]*|\s*[\r\n]+|\s+(?!\S)|\s+",
+);
+/// The same with single digits.
+pub(super) const O200K_CASELESS_DIGITS: &str = concat!(
+    r"[^\r\n\p{L}\p{N}]?[\p{L}\p{M}]+(?:'(?:[sStTmMdD]|[rR][eE]|[vV][eE]|[lL][lL]))?",
+    r"|\p{N}| ?[^\s\p{L}\p{N}]+[\r\n/]*|\s*[\r\n]+|\s+(?!\S)|\s+",
+);
+/// llama.cpp's DeepSeek punctuation: the ideographic space is space only.
+pub(super) const DEEPSEEK_PUNCTUATION_ONLY: &str =
+    "\\s?[!-/:-~\u{FF01}-\u{FF0F}\u{FF1A}-\u{FF5E}\u{2018}-\u{201F}\u{3001}-\u{3002}]+";
 /// llama.cpp's Kimi: words are not cut by case.
 pub(super) const KIMI_LETTERS: &str = concat!(
     r"[\p{Han}]+|[^\r\n\p{L}\p{N}]?[\p{L}&&[^\p{Han}]]+(?:'(?:[sStTmMdD]|[rR][eE]|[vV][eE]|[lL][lL]))?",

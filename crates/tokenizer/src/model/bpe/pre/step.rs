@@ -155,7 +155,7 @@ impl Space {
         let count = match self {
             Self::Plain => total,
             Self::LastLeft => free,
-            Self::PowersOfTwo => 1 << free.min(512).max(1).ilog2(),
+            Self::PowersOfTwo => 1 << free.clamp(1, 512).ilog2(),
         };
         text.char_indices().nth(count.max(1)).map_or(white.len(), |(i, _)| i)
     }
@@ -178,8 +178,10 @@ fn groups(
         }
         let run_text = std::str::from_utf8(run.as_bytes()).unwrap_or_default();
         let count = run_text.chars().count();
-        let inside =
-            run_text.char_indices().enumerate().filter(|(i, _)| *i > 0 && (count - i) % 3 == 0);
+        let inside = run_text
+            .char_indices()
+            .enumerate()
+            .filter(|(i, _)| *i > 0 && (count - i).is_multiple_of(3));
         cuts.extend(inside.map(|(_, (at, _))| run.start() + at));
         cuts.push(run.end());
     }

@@ -88,8 +88,9 @@ pub(super) static TABLE: &[Row] = &[
     row(&["kimi-k2"], &[Isolate(KIMI)]).official(&[Isolate(KIMI_LETTERS)]),
     row(&["tiny_aya", "cohere2moe"],
         &[Groups { class: r"\d", before_words: false, first: true }, Isolate(O200K)])
-        .official(&[Groups { class: DIGIT, before_words: true, first: false }, Isolate(O200K)]),
-    row(&["youtu"], &[Isolate(YOUTU_SCRIPTS), Isolate(O200K_DIGITS)]).whole(),
+        .official(&[Groups { class: DIGIT, before_words: true, first: false }, Isolate(O200K_CASELESS)]),
+    row(&["youtu"], &[Isolate(YOUTU_SCRIPTS), Isolate(O200K_DIGITS)])
+        .official(&[Isolate(YOUTU_SCRIPTS), Isolate(O200K_CASELESS_DIGITS)]).whole(),
 
     // Cuts by script.
     row(&["deepseek-v3", "hunyuan-dense", "joyai-llm", "hy_v4"],
@@ -98,12 +99,12 @@ pub(super) static TABLE: &[Row] = &[
         &[Isolate(THREE_DIGITS), Isolate(CJK_KANA), Isolate(SPARK), Isolate(DIGIT)]),
     row(&["afmoe"],
         &[Groups { class: DIGIT, before_words: true, first: true }, Isolate(ASIAN), Isolate(DEEPSEEK_V3)])
-        .official(&[Groups { class: DIGIT, before_words: true, first: false }, Isolate(ASIAN),
+        .official(&[Groups { class: DIGIT, before_words: true, first: false }, Isolate(ASIAN_WIDE),
                     Isolate(DEEPSEEK_V3)]),
     row(&["deepseek-llm"],
         &[Isolate(LINE_BREAK), Isolate(DEEPSEEK_LETTERS), Isolate(DEEPSEEK_PUNCTUATION),
           Isolate(LAST_SPACE), Isolate(CJK_HANGUL), Isolate(DIGIT)])
-        .official(&[Isolate(LINE_BREAK), Isolate(DEEPSEEK_LETTERS), Isolate(DEEPSEEK_PUNCTUATION),
+        .official(&[Isolate(LINE_BREAK), Isolate(DEEPSEEK_LETTERS), Isolate(DEEPSEEK_PUNCTUATION_ONLY),
                     Isolate(LAST_SPACE), Isolate(CJK_HANGUL), Isolate(DIGITS)]),
     row(&["deepseek-coder"],
         &[Isolate(LINE_BREAK), Isolate(SPACED_LETTERS), Isolate(SPACED_PUNCTUATION),

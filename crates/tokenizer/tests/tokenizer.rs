@@ -1,0 +1,232 @@
+//! Small vocabularies of our own: what they must give, and how bad ones are refused.
+
+use std::time::{Duration, Instant};
+
+use gguf::{Array, Metadata};
+use gguf_tokenizer::{Compat, Decode, Decoder, Encode, Error, Options, Tokenizer};
+
+const PLAIN: Encode = Encode { add_special: false, parse_special: false };
+const NORMAL: i32 = 1;
+const CONTROL: i32 = 3;
+const USER_DEFINED: i32 = 4;
+const BYTE: i32 = 6;
+
+fn metadata(model: &str, tokens: &[(&str, f32, i32)]) -> Metadata<'static> {
+    let mut metadata = Metadata::new();
+    metadata.set("tokenizer.ggml.model", model.to_owned());
+    metadata.set("tokenizer.ggml.tokens", Array::from_strings(tokens.iter().map(|t| t.0)));
+    let scores: Vec<f32> = tokens.iter().map(|t| t.1).collect();
+    metadata.set("tokenizer.ggml.scores", Array::from(&scores[..]));
+    let types: Vec<i32> = tokens.iter().map(|t| t.2).collect();
+    metadata.set("tokenizer.ggml.token_type", Array::from(&types[..]));
+    metadata
+}
+
+/// SentencePiece with byte tokens for é only.
+fn sentencepiece() -> Metadata<'static> {
+    metadata(
+        "llama",
+        &[
+            ("<unk>", 0.0, 2),
+            ("<s>", 0.0, CONTROL),
+            ("</s>", 0.0, CONTROL),
+            ("<0xC3>", 0.0, BYTE),
+            ("<0xA9>", 0.0, BYTE),
+            ("▁", -9.0, NORMAL),
+            ("a", -8.0, NORMAL),
+            ("b", -7.0, NORMAL),
+            ("ab", -2.0, NORMAL),
+            ("▁a", -3.0, NORMAL),
+            ("ba", -2.0, NORMAL),
+            ("<x>", 0.0, USER_DEFINED),
+        ],
+    )
+}
+
+/// Every byte, and a few merges.
+fn byte_level(pre: &str) -> Metadata<'static> {
+    let mut tokens: Vec<String> = (0u32..256)
+        .map(|byte| {
+            let shift = match byte {
+                0..=0x20 => 0x100,
+                0x7f..=0xa0 => 0x121 - 0x7f,
+                0xad => 0x143 - 0xad,
+                _ => 0,
+            };
+            char::from_u32(byte + shift).unwrap().to_string()
+        })
+        .collect();
+    tokens.extend(["he", "ll", "hell", "Ġhe", "llo", "Ġhello"].map(str::to_owned));
+    tokens.push("<|end|>".to_owned());
+    let mut types = vec![NORMAL; tokens.len()];
+    types[262] = CONTROL;
+    let mut metadata = Metadata::new();
+    metadata.set("tokenizer.ggml.model", "gpt2");
+    metadata.set("tokenizer.ggml.pre", pre.to_owned());
+    metadata.set("tokenizer.ggml.tokens", Array::from_strings(tokens));
+    metadata.set("tokenizer.ggml.token_type", Array::from(&types[..]));
+    let merges = ["h e", "l l", "he ll", "Ġ he", "ll o", "Ġhe llo"];
+    metadata.set("tokenizer.ggml.merges", Array::from_strings(merges));
+    metadata
+}
+
+fn read(metadata: &Metadata) -> Tokenizer {
+    Tokenizer::from_metadata(metadata, Options::default()).unwrap()
+}
+
+#[test]
+fn the_best_score_goes_first_and_the_leftmost_of_equals() {
+    let tokenizer = read(&sentencepiece());
+    let ids = |text| tokenizer.encode(text, PLAIN);
+    assert_eq!(ids("ab"), [5, 8]);
+    assert_eq!(ids("aba"), [5, 8, 6]);
+    assert_eq!(ids("bab"), [5, 10, 7]);
+    assert_eq!(ids("a a"), [9, 9]);
+    assert_eq!(ids("é"), [5, 3, 4]);
+    // Characters in a row that are not known are one unknown token.
+    assert_eq!(ids("xyé"), [5, 0, 3, 4]);
+    assert_eq!(ids(""), [0u32; 0]);
+    assert_eq!(tokenizer.encode("ab", Encode::default()), [1, 5, 8]);
+}
+
+#[test]
+fn special_tokens_are_cut_out_of_the_text() {
+    let tokenizer = read(&sentencepiece());
+    let parsed = Encode { add_special: false, parse_special: true };
+    assert_eq!(tokenizer.encode("a</s>b", parsed), [9, 2, 5, 7]);
+    assert_eq!(tokenizer.encode("a<x>b", PLAIN), [9, 11, 5, 7]);
+    assert_eq!(tokenizer.encode("</s>", PLAIN).iter().filter(|id| **id == 2).count(), 0);
+    assert_eq!(tokenizer.decode(&[1, 9, 2, 9, 99], Decode::default()), b"a a");
+    assert_eq!(tokenizer.decode(&[1, 9, 2], Decode { special: true }), b"<s> a</s>");
+}
+
+#[test]
+fn merges_are_done_in_their_order() {
+    let tokenizer = read(&byte_level("gpt-2"));
+    // `hell` goes before `llo`.
+    assert_eq!(tokenizer.encode("hello", PLAIN), [258, 111]);
+    // A word that is a token need not be what the merges give, unless the model says so.
+    assert_eq!(tokenizer.encode(" hello", PLAIN), [32, 258, 111]);
+    assert_eq!(read(&byte_level("llama-bpe")).encode(" hello", PLAIN), [261]);
+    assert_eq!(tokenizer.encode("<|end|>", Encode::default()), [262]);
+    assert_eq!(tokenizer.encode("<|end|>", PLAIN).len(), 7);
+    assert_eq!(tokenizer.token_bytes(261).unwrap(), b" hello");
+    assert_eq!(tokenizer.token_text(261).unwrap(), "Ġhello".as_bytes());
+}
+
+#[test]
+fn normalization_follows_the_model_or_llama_cpp() {
+    let metadata = byte_level("qwen2");
+    let encode = |compat, normalize| {
+        let options = Options { compat, normalize };
+        let tokenizer = Tokenizer::from_metadata(&metadata, options).unwrap();
+        tokenizer.encode("e\u{301}", PLAIN)
+    };
+    assert_eq!(encode(Compat::Own, None), [0xc3, 0xa9]);
+    assert_eq!(encode(Compat::Own, Some(false)), [0x65, 0xcc, 0x81]);
+    assert_eq!(encode(Compat::Official, None), [0x65, 0xcc, 0x81]);
+}
+
+#[test]
+fn characters_come_when_they_are_complete() {
+    let tokenizer = read(&byte_level("gpt-2"));
+    let mut decoder = Decoder::new(&tokenizer, Decode::default());
+    let texts: Vec<String> =
+        [0x68, 0xf0, 0x9f, 0x98, 0x80, 0xff, 0xc3].map(|id| decoder.push(id)).into();
+    assert_eq!(texts, ["h", "", "", "", "😀", "\u{fffd}", ""]);
+    assert_eq!(decoder.push(0x68), "\u{fffd}h");
+    assert_eq!(decoder.push(0xc3), "");
+    assert_eq!(decoder.finish(), "\u{fffd}");
+}
+
+#[test]
+fn batches_give_what_single_texts_do() {
+    let tokenizer = read(&byte_level("gpt-2"));
+    let texts: Vec<String> = (0..200).map(|n| format!("hello {n} hell").repeat(n % 7)).collect();
+    let single: Vec<Vec<u32>> = texts.iter().map(|text| tokenizer.encode(text, PLAIN)).collect();
+    assert_eq!(tokenizer.encode_batch(&texts, PLAIN), single);
+}
+
+fn refused(metadata: &Metadata) -> (String, String) {
+    match Tokenizer::from_metadata(metadata, Options::default()).err() {
+        Some(Error::Vocabulary { key, fault, .. }) => (key, fault),
+        Some(Error::Unknown { key, value, .. }) => (key.to_owned(), value),
+        other => panic!("{other:?}"),
+    }
+}
+
+#[test]
+fn bad_vocabularies_are_refused_by_key() {
+    let with = |key: &str, value: gguf::Value<'static>| {
+        let mut metadata = byte_level("gpt-2");
+        metadata.set(key.to_owned(), value);
+        refused(&metadata)
+    };
+    let strings = |strings: &[&str]| gguf::Value::Array(Array::from_strings(strings));
+    let types = Array::from(&[1i32; 262][..]);
+    let cases = [
+        (with("tokenizer.ggml.model", "magic".into()), "tokenizer.ggml.model", "magic"),
+        (with("tokenizer.ggml.pre", "gpt-3".into()), "tokenizer.ggml.pre", "gpt-3"),
+        (with("tokenizer.ggml.tokens", 3u32.into()), "tokenizer.ggml.tokens", "not an array"),
+        (
+            with("tokenizer.ggml.token_type", gguf::Value::Array(types)),
+            "tokenizer.ggml.token_type",
+            "262 elements for 263 tokens",
+        ),
+        (
+            with("tokenizer.ggml.bos_token_id", 263u32.into()),
+            "tokenizer.ggml.bos_token_id",
+            "token 263 is outside",
+        ),
+        (
+            with("tokenizer.ggml.merges", strings(&["h e", "q u"])),
+            "tokenizer.ggml.merges",
+            "merge 1",
+        ),
+        (with("tokenizer.ggml.merges", strings(&["he"])), "tokenizer.ggml.merges", "not a pair"),
+    ];
+    for ((key, fault), expected_key, part) in cases {
+        assert!(key == expected_key && fault.contains(part), "{key}: {fault}");
+    }
+    let mut metadata = byte_level("gpt-2");
+    metadata.remove("tokenizer.ggml.merges");
+    assert_eq!(refused(&metadata).1, "is missing");
+    let mut metadata = sentencepiece();
+    metadata.set("tokenizer.ggml.scores", Array::from(&[f32::NAN; 12][..]));
+    assert_eq!(refused(&metadata).0, "tokenizer.ggml.scores");
+}
+
+/// Empty tokens, equal tokens, and one of a million characters are odd but readable.
+#[test]
+fn odd_tokens_do_no_harm() {
+    let long = "b".repeat(1 << 20);
+    let tokens =
+        [("", 0.0, USER_DEFINED), ("", 0.0, NORMAL), (&long, -1.0, NORMAL), ("a", -2.0, NORMAL)];
+    let mut metadata = metadata("llama", &[&tokens[..], &tokens[..]].concat());
+    metadata.set("tokenizer.ggml.add_bos_token", false);
+    metadata.set("tokenizer.ggml.add_space_prefix", false);
+    let tokenizer = read(&metadata);
+    assert_eq!(tokenizer.encode("aa", Encode::default()), [3, 3]);
+    assert_eq!(tokenizer.decode(&[0, 1, 3], Decode::default()), b"a");
+}
+
+/// A quarter of a million times the same, with and without merges.
+#[test]
+fn long_words_take_linear_time() {
+    let tokens: Vec<(String, f32, i32)> = (0..10)
+        .map(|n| ("a".repeat(1 << n), n as f32 - 20.0, NORMAL))
+        .chain([("▁".to_owned(), -30.0, NORMAL)])
+        .collect();
+    let tokens: Vec<_> =
+        tokens.iter().map(|(text, score, kind)| (&**text, *score, *kind)).collect();
+    let scored = read(&metadata("llama", &tokens));
+    let merged = read(&byte_level("gpt-2"));
+    let start = Instant::now();
+    for text in ["a", " ", "hell", "l", "中"] {
+        let text = text.repeat(1 << 18);
+        scored.encode(&text, Encode::default());
+        merged.encode(&text, Encode::default());
+    }
+    // Some seconds where tests are not optimized; hours if it were quadratic.
+    assert!(start.elapsed() < Duration::from_secs(60), "{:?}", start.elapsed());
+}
