@@ -92,7 +92,7 @@ fn bytes_stand_for_unknown_characters() {
 fn charsmap(entries: &[(&str, &str)]) -> Vec<u8> {
     let mut nodes: Vec<u32> = vec![0; 256];
     let mut texts = Vec::new();
-    let mut base = |nodes: &mut Vec<u32>, node: usize| {
+    let base = |nodes: &mut Vec<u32>, node: usize| {
         if nodes[node] >> 10 == 0 {
             nodes[node] |= ((node ^ nodes.len()) as u32) << 10;
             nodes.resize(nodes.len() + 256, 0);
@@ -180,7 +180,8 @@ fn faulty_vocabularies_give_errors() {
     for score in [f32::INFINITY, f32::NEG_INFINITY, f32::MAX, f32::MIN] {
         let odd = metadata(&[("a", score, 1), ("aa", score, 1), ("", score, 1), ("a", score, 1)]);
         for compat in [Compat::Own, Compat::Official] {
-            let tokenizer = Tokenizer::from_metadata(&odd, Options { compat });
+            let tokenizer =
+                Tokenizer::from_metadata(&odd, Options { compat, ..Options::default() });
             assert!(!tokenizer.unwrap().encode("aaa aaa", BARE).is_empty());
         }
     }
