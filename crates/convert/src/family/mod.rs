@@ -255,8 +255,8 @@ fn has_place(family: &dyn Family, config: &Config, name: &str) -> bool {
             let schema = gguf::schema::architecture(family.architecture());
             made.iter().all(|made| schema.is_none_or(|schema| is_listed(schema, &made.name)))
         }
-        Ok(Target::Shared(_) | Target::Dropped | Target::DroppedIfZero) => true,
         Ok(Target::Unknown) | Err(_) => false,
+        Ok(_) => true,
     }
 }
 
