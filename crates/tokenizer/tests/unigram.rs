@@ -190,11 +190,11 @@ fn faulty_vocabularies_give_errors() {
 /// Far more than it takes, as machines differ; squared it would be hours.
 #[test]
 fn a_megabyte_of_one_letter_takes_no_time() {
-    let runs: Vec<String> = (1..=32).map(|len| "a".repeat(len)).collect();
+    let runs: Vec<String> = (1..=8).map(|len| "a".repeat(len)).collect();
     let tokens: Vec<_> = runs.iter().map(|run| (run.as_str(), -1.0, 1)).collect();
     let tokenizer = tokenizer(&metadata(&tokens));
     let start = Instant::now();
-    assert_eq!(tokenizer.encode(&"a".repeat(1 << 20), BARE).len(), 1 + (1 << 15));
+    assert_eq!(tokenizer.encode(&"a".repeat(1 << 20), BARE).len(), 1 + (1 << 17));
     assert_eq!(tokenizer.encode(&"?".repeat(1 << 20), BARE), [1]);
     assert!(tokenizer.encode(&" ".repeat(1 << 20), BARE).is_empty());
     assert!(start.elapsed() < Duration::from_secs(20), "{:?}", start.elapsed());
