@@ -42,8 +42,11 @@ fn export(gguf: &Path, dir: &Path, most: u64) -> Vec<String> {
     plan.notes
 }
 
-/// Keys with values, and tensors with digests of their bytes, each in order of name.
-fn content(path: &Path) -> (Vec<String>, Vec<(String, String, Vec<u8>)>) {
+/// Name, type with shape, bytes.
+type TensorContent = (String, String, Vec<u8>);
+
+/// Keys with values, and tensors with their bytes, each in order of name.
+fn content(path: &Path) -> (Vec<String>, Vec<TensorContent>) {
     let files = ModelFiles::open(path).unwrap();
     let model = files.model().unwrap();
     let mut keys: Vec<_> =

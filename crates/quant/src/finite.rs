@@ -48,8 +48,8 @@ mod tests {
 
     #[test]
     fn finds_the_first_of_any_kind() {
-        let mut x = [f32::MAX; 100];
         for set in InstructionSet::available() {
+            let mut x = [f32::MAX; 100];
             x[50] = f32::MIN;
             assert_eq!(first_not_finite(set, &x), None);
             x[50] = f32::NEG_INFINITY;
