@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use gguf::Metadata;
-use gguf_convert::vocab::{self, Kind};
+use gguf_convert::hf;
 use gguf_tokenizer::{Encode, HuggingFace, Options, Tokenizer};
 use serde_json::Value as Json;
 
@@ -98,7 +98,7 @@ fn is_checkpoint(path: &Path) -> bool {
 
 /// The keys that a conversion would write about the tokenizer.
 fn of_checkpoint(dir: &Path) -> Result<Metadata<'static>, Failure> {
-    let converted = vocab::load(dir, Kind::Llama, &vocab::Options::default())?;
+    let converted = hf::vocabulary(dir)?;
     print_notes(&converted.notes);
     let mut metadata = converted.metadata;
     // Its converter knows what a vocabulary of this family does not say.

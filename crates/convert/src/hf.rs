@@ -14,7 +14,7 @@ use crate::importance;
 use crate::pipeline::{Item, Job};
 use crate::source::{Checkpoint, Entry};
 use crate::tensor::{Content, Stored, Tensor};
-use crate::{Error, quantize, vocab};
+use crate::{Error, json, quantize, vocab};
 
 /// What a conversion can be asked for.
 #[derive(Clone, Debug, Default)]
@@ -113,6 +113,35 @@ pub fn plan<'a>(
     quantize::set_overrides(&mut job.metadata, &options.quantization);
     check_architecture(&config, &job)?;
     Ok(Conversion { job, file_name, notes })
+}
+
+/// The vocabulary in `dir`, as the conversion of its model would write it, with the
+/// `general.architecture` on which its meaning can depend; without a `config.json` of a known class,
+/// as the tokenizer's own files tell.
+///
+/// # Errors
+/// As [`vocab::load`], and if `config.json` is broken.
+pub fn vocabulary(dir: &Path) -> Result<vocab::Vocabulary, Error> {
+    if dir.join("config.json").is_file() {
+        let mut config = Config::read(dir)?;
+        if let Some(family) = config.class().ok().and_then(family::find) {
+            family.complete(&mut config)?;
+            let options = vocab::Options {
+                pre: None,
+                hints: family.pre_tokenizers(),
+                vocab_size: config.u32(&["vocab_size"])?.map(u64::from),
+            };
+            let mut vocabulary = vocab::load(dir, family.vocabulary(), &options)?;
+            vocabulary.metadata.set("general.architecture", family.architecture());
+            return Ok(vocabulary);
+        }
+    }
+    let tokenizer = json::read_optional(&dir.join("tokenizer.json"))?.unwrap_or_default();
+    let kind = match tokenizer["model"]["type"].as_str() {
+        Some("WordPiece" | "Unigram") => vocab::Kind::Encoder,
+        _ => vocab::Kind::Llama,
+    };
+    vocab::load(dir, kind, &vocab::Options::default())
 }
 
 /// The version of the block formats, `GGML_QNT_VERSION`.

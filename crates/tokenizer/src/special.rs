@@ -213,10 +213,14 @@ impl Ends {
             "gpt2" => (("bos", Some(11), pre == "tekken"), ("eos", Some(11), false)),
             _ => (("bos", None, false), ("eos", None, false)),
         };
+        // A text of BERT has both, whatever the file says: converters write what they find about
+        // `eos`, which for them is the same token as `sep`.
+        let is_bert = vocabulary.model()? == "bert";
         let id = |(role, default, added): (&str, Option<u32>, bool)| {
             let id = vocabulary.special_id(role, default)?;
             // Of the first Gemma 4 files many say false, and none means it.
-            let added = vocabulary.flag(&format!("add_{role}_token"), added)
+            let added = is_bert
+                || vocabulary.flag(&format!("add_{role}_token"), added)
                 || (role == "bos" && starts_always(vocabulary, pre));
             Ok(id.filter(|_| added))
         };
