@@ -32,6 +32,7 @@ impl InstructionSet {
     }
 
     /// The token that lets code use them.
+    #[cfg(target_arch = "x86_64")]
     pub(crate) fn arch(self) -> Arch {
         self.0
     }
