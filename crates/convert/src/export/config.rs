@@ -9,7 +9,7 @@ use crate::family::{Exported, Family, llama3_factors};
 use crate::lora::merge::floats;
 
 /// Numbers that most families write alike: key under the architecture's name, field.
-const NUMBERS: [(&str, &str); 12] = [
+const NUMBERS: [(&str, &str); 13] = [
     ("block_count", "num_hidden_layers"),
     ("context_length", "max_position_embeddings"),
     ("embedding_length", "hidden_size"),
@@ -19,6 +19,7 @@ const NUMBERS: [(&str, &str); 12] = [
     ("attention.key_length", "head_dim"),
     ("attention.layer_norm_rms_epsilon", "rms_norm_eps"),
     ("rope.freq_base", "rope_theta"),
+    ("expert_count", "num_experts"),
     ("expert_used_count", "num_experts_per_tok"),
     ("expert_feed_forward_length", "moe_intermediate_size"),
     ("attention.sliding_window", "sliding_window"),
@@ -45,13 +46,12 @@ pub(super) fn of(model: &Model, family: &dyn Family, exported: &Exported) -> Res
     let mut config = Map::new();
     config.insert("architectures".into(), json!([exported.class]));
     config.insert("model_type".into(), exported.model_type.into());
-    for (key, field) in NUMBERS {
-        if let Some(value) = number(metadata, &format!("{architecture}.{key}")) {
-            config.insert(field.into(), value);
+    let has_own = |key| exported.fields.iter().any(|(own, _)| *own == key);
+    let usual = NUMBERS.iter().filter(|(key, _)| !has_own(*key));
+    for (key, field) in usual.chain(&exported.fields) {
+        if let Some(value) = value(metadata, &format!("{architecture}.{key}")) {
+            config.insert((*field).into(), value);
         }
-    }
-    if let Some(experts) = number(metadata, &format!("{architecture}.expert_count")) {
-        config.insert(exported.expert_count.into(), experts);
     }
     if let Some(tokens) = metadata.array("tokenizer.ggml.tokens") {
         config.insert("vocab_size".into(), tokens.len().into());
@@ -61,8 +61,7 @@ pub(super) fn of(model: &Model, family: &dyn Family, exported: &Exported) -> Res
     let mut scaling = Map::new();
     for (key, field) in SCALING {
         let key = format!("{architecture}.rope.scaling.{key}");
-        let text = metadata.str(&key).map(Value::from);
-        if let Some(value) = text.or_else(|| number(metadata, &key)) {
+        if let Some(value) = value(metadata, &key) {
             scaling.insert(field.into(), value);
         }
     }
@@ -72,15 +71,41 @@ pub(super) fn of(model: &Model, family: &dyn Family, exported: &Exported) -> Res
     if !scaling.is_empty() {
         config.insert("rope_scaling".into(), scaling.into());
     }
+    config.extend(exported.config.clone());
     Ok(config.into())
 }
 
-/// A number as JSON, in the fewest digits that read back as it is.
-fn number(metadata: &Metadata, key: &str) -> Option<Value> {
+/// A number, truth or text as JSON; numbers in the fewest digits that read back as they are.
+fn value(metadata: &Metadata, key: &str) -> Option<Value> {
     match metadata.get(key)? {
         gguf::Value::F32(value) => value.to_string().parse::<f64>().ok().map(Value::from),
+        gguf::Value::Bool(value) => Some((*value).into()),
+        gguf::Value::String(_) => metadata.str(key).map(Value::from),
         value => value.to_u64().map(Value::from),
     }
+}
+
+/// What the user should know of hyper-parameters that the configuration does not lead back to.
+///
+/// # Errors
+/// If the configuration lacks what a conversion needs.
+pub(super) fn not_restored(
+    metadata: &Metadata,
+    family: &dyn Family,
+    config: &Config,
+) -> Result<Vec<String>, Error> {
+    let mut restored = Metadata::default();
+    let file_type = metadata.u64("general.file_type").unwrap_or_default() as u32;
+    family.first_metadata(config, &mut restored)?;
+    family.metadata(config, file_type, &mut restored)?;
+    let prefix = format!("{}.", family.architecture());
+    let of_family = |key: &str| key.starts_with(&prefix);
+    let lost =
+        metadata.iter().filter(|(key, value)| of_family(key) && restored.get(key) != Some(value));
+    let added = restored.iter().filter(|(key, _)| of_family(key) && metadata.get(key).is_none());
+    let lost = lost.map(|(key, _)| format!("the configuration does not express `{key}`"));
+    let added = added.map(|(key, _)| format!("converting back adds `{key}`"));
+    Ok(lost.chain(added).collect())
 }
 
 /// The scaling that gives these factors, as far as it can be told: all models so far have the same

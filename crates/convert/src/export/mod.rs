@@ -53,9 +53,7 @@ pub struct Export<'a> {
 pub fn plan<'a>(model: &Model<'a>, options: Options) -> Result<Export<'a>, Error> {
     let metadata = model.metadata();
     let architecture = metadata.architecture().unwrap_or_default();
-    let family = family::of_architecture(architecture);
-    let exported = family.and_then(|family| Some((family, family.exported(metadata)?)));
-    let (family, exported) = exported.ok_or_else(|| Error::Request {
+    let (family, exported) = family::exported(model).ok_or_else(|| Error::Request {
         what: format!("models of the architecture `{architecture}` cannot be exported by name"),
         help: "export the tensors under their GGUF names: --to safetensors --keep-names".into(),
     })?;
@@ -63,6 +61,7 @@ pub fn plan<'a>(model: &Model<'a>, options: Options) -> Result<Export<'a>, Error
     let mut config = config::of(model, family, &exported)?;
     let mut as_config = Config::of(config.clone());
     family.complete(&mut as_config)?;
+    notes.extend(config::not_restored(metadata, family, &as_config)?);
     let tensors = foreign::tensors(model, family, &exported, &as_config, &mut notes)?;
     let tensors = with_types(tensors, options);
     let dtype = tensors.iter().find(|(tensor, _)| tensor.shape.len() > 1).map(|(_, ty)| *ty);

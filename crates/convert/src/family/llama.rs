@@ -1,9 +1,9 @@
 //! Llama, Mistral and Mixtral: one architecture, `llama`.
 
-use gguf::Metadata;
+use gguf::{Metadata, Model};
 
 use super::hyper::{self, Keys};
-use super::names::{LLAMA_LIKE, Table, captures, foreign, renamed};
+use super::names::{LLAMA_LIKE, Table, captures, renamed};
 use super::{Exported, Family, Made, Part, Target, experts};
 use crate::Error;
 use crate::config::Config;
@@ -80,13 +80,14 @@ impl Family for Llama {
         hyper::llama_order(config, renamed(name, &[LLAMA_LIKE, MIXTURE]))
     }
 
-    fn exported(&self, metadata: &Metadata) -> Option<Exported> {
-        let is_mixture = metadata.get("llama.expert_count").is_some();
+    fn exported(&self, model: &Model) -> Option<Exported> {
+        let is_mixture = model.metadata().get("llama.expert_count").is_some();
         let (class, model_type) =
             if is_mixture { (MIXTRAL, "mixtral") } else { ("LlamaForCausalLM", "llama") };
-        let experts = EXPERTS.iter().map(|(name, _)| (*name).to_owned());
-        let patterns = foreign(LLAMA_LIKE).chain(foreign(MIXTURE)).chain(experts).collect();
-        Some(Exported { class, model_type, expert_count: "num_local_experts", patterns })
+        let exported = Exported::new(class, model_type, &[LLAMA_LIKE, MIXTURE])
+            .patterns(EXPERTS.map(|(name, _)| name))
+            .fields(&[("expert_count", "num_local_experts")]);
+        Some(exported)
     }
 
     fn computed(&self, config: &Config) -> Result<Vec<(String, Vec<f32>)>, Error> {

@@ -10,6 +10,7 @@ mod chatglm;
 mod cohere;
 mod deepseek;
 mod experts;
+mod exported;
 mod falcon;
 pub(crate) mod foreign;
 mod gemma;
@@ -39,7 +40,7 @@ mod starcoder;
 mod t5;
 mod whisper;
 
-use gguf::Metadata;
+use gguf::{Metadata, Model};
 
 use crate::Error;
 use crate::config::Config;
@@ -91,9 +92,10 @@ pub(crate) trait Family: Sync {
     /// What becomes of a foreign tensor.
     fn tensor(&self, config: &Config, name: &str) -> Result<Target, Error>;
 
-    /// What leads back from a GGUF; `None` where that is not written.
-    fn exported(&self, metadata: &Metadata) -> Option<Exported> {
-        let _ = metadata;
+    /// What leads back from a GGUF; `None` if the model is not of this family but of another of
+    /// the same architecture.
+    fn exported(&self, model: &Model) -> Option<Exported> {
+        let _ = model;
         None
     }
 
@@ -102,20 +104,6 @@ pub(crate) trait Family: Sync {
         let _ = config;
         Ok(Vec::new())
     }
-}
-
-/// What leads back from a GGUF to a checkpoint.
-#[derive(Clone, Debug)]
-pub(crate) struct Exported {
-    /// The class name of the model.
-    pub class: &'static str,
-    /// `model_type` of its configuration.
-    pub model_type: &'static str,
-    /// The field with the number of experts.
-    pub expert_count: &'static str,
-    /// All foreign names, with `{}` for the number of the block and then of the expert. Of several
-    /// for one tensor the first counts.
-    pub patterns: Vec<String>,
 }
 
 /// What becomes of a foreign tensor.
@@ -167,6 +155,7 @@ pub(crate) struct Part {
     pub count: u32,
 }
 
+pub(crate) use exported::Exported;
 pub(crate) use hyper::llama3_factors;
 
 const FAMILIES: &[&dyn Family] = &[
@@ -220,9 +209,11 @@ pub(crate) fn find(class: &str) -> Option<&'static dyn Family> {
     FAMILIES.iter().copied().find(|family| family.classes().contains(&class))
 }
 
-/// The family that converts to this architecture.
-pub(crate) fn of_architecture(architecture: &str) -> Option<&'static dyn Family> {
-    FAMILIES.iter().copied().find(|family| family.architecture() == architecture)
+/// The family of a model, and what leads back from it.
+pub(crate) fn exported(model: &Model) -> Option<(&'static dyn Family, Exported)> {
+    let architecture = model.metadata().architecture()?;
+    let mut families = FAMILIES.iter().filter(|family| family.architecture() == architecture);
+    families.find_map(|family| Some((*family, family.exported(model)?)))
 }
 
 /// The class that `--like` asks for: itself, or the first of the family of that architecture.

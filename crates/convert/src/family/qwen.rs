@@ -1,9 +1,9 @@
 //! Qwen2 and Qwen3, dense.
 
-use gguf::Metadata;
+use gguf::{Metadata, Model};
 
 use super::hyper::{self, Keys};
-use super::names::{LLAMA_LIKE, foreign, renamed};
+use super::names::{LLAMA_LIKE, renamed};
 use super::{Exported, Family, Target};
 use crate::Error;
 use crate::config::Config;
@@ -55,12 +55,7 @@ impl Family for Qwen {
         Ok(Target::renamed(renamed(name, &[LLAMA_LIKE])))
     }
 
-    fn exported(&self, _metadata: &Metadata) -> Option<Exported> {
-        Some(Exported {
-            class: self.class[0],
-            model_type: self.architecture,
-            expert_count: "num_experts",
-            patterns: foreign(LLAMA_LIKE).collect(),
-        })
+    fn exported(&self, _model: &Model) -> Option<Exported> {
+        Some(Exported::new(self.class[0], self.architecture, &[LLAMA_LIKE]))
     }
 }

@@ -1,0 +1,48 @@
+//! What leads back from a GGUF to a checkpoint, apart from what conversion itself says.
+
+use serde_json::{Map, Value};
+
+use super::names::{Table, foreign};
+
+/// What the exporter must know of a family beside its conversion.
+#[derive(Clone, Debug)]
+pub(crate) struct Exported {
+    /// The class name of the model.
+    pub class: &'static str,
+    /// `model_type` of its configuration.
+    pub model_type: &'static str,
+    /// All foreign names, with `{}` for the number of the block and then of the expert. Of several
+    /// for one tensor the first counts.
+    pub patterns: Vec<String>,
+    /// Keys under the architecture's name, and the fields that they come from: where the family
+    /// has other names than most, or other keys.
+    pub fields: Vec<(&'static str, &'static str)>,
+    /// Fields that no key holds as it is.
+    pub config: Map<String, Value>,
+}
+
+impl Exported {
+    /// A model whose tensors have the foreign names in `tables`.
+    pub(super) fn new(class: &'static str, model_type: &'static str, tables: &[Table]) -> Self {
+        let patterns = tables.iter().copied().flat_map(foreign).collect();
+        Self { class, model_type, patterns, fields: Vec::new(), config: Map::new() }
+    }
+
+    /// Foreign names that are in no table.
+    pub(super) fn patterns<'p>(mut self, patterns: impl IntoIterator<Item = &'p str>) -> Self {
+        self.patterns.extend(patterns.into_iter().map(str::to_owned));
+        self
+    }
+
+    /// Keys with fields of their own.
+    pub(super) fn fields(mut self, fields: &[(&'static str, &'static str)]) -> Self {
+        self.fields.extend(fields);
+        self
+    }
+
+    /// Sets a field of the configuration.
+    pub(super) fn set(mut self, field: &str, value: impl Into<Value>) -> Self {
+        self.config.insert(field.to_owned(), value.into());
+        self
+    }
+}
