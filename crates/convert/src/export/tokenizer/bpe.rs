@@ -6,7 +6,7 @@ use serde_json::{Map, Value, json};
 use super::json::{added, case, file, sequence, vocab};
 use super::post_processor;
 use super::{CONTROL, Token, Tokenizer, USER_DEFINED, Vocabulary, json_file};
-use crate::vocab::{Kind, decode_bytes, pre_tokenizer};
+use crate::vocab::{decode_bytes, pre_tokenizer};
 
 pub(super) fn write(vocabulary: &Vocabulary, out: &mut Tokenizer, config: &mut Map<String, Value>) {
     let name = vocabulary.metadata.str("tokenizer.ggml.pre").unwrap_or("default");
@@ -40,7 +40,7 @@ pub(super) fn write(vocabulary: &Vocabulary, out: &mut Tokenizer, config: &mut M
         .map(|(id, token)| {
             // Texts that look like transcribed bytes are matched as they stand.
             let normalized = is_byte_level && decode_bytes(token.text) != token.text;
-            added(id, token.text, token.kind, normalized)
+            added(vocabulary, id, token.text, token.kind, normalized)
         })
         .collect();
     let normalizer = Some(structure.normalizer).filter(|part| !part.is_null());
@@ -62,10 +62,8 @@ pub(super) fn write(vocabulary: &Vocabulary, out: &mut Tokenizer, config: &mut M
     if vocabulary.is_roberta() && config.contains_key("bos_token") {
         config.insert("cls_token".into(), config["bos_token"].clone());
     }
-    // A reader takes the end of a turn for what ended texts before the template said otherwise;
-    // these families know it by itself.
-    let knows_turns = matches!(vocabulary.kind, Kind::Glm4 | Kind::ChatGlm);
-    let turn = vocabulary.of_key("tokenizer.ggml.eot_token_id").filter(|_| !knows_turns);
+    // A reader takes for the end of a turn what ended texts before the template said otherwise.
+    let turn = vocabulary.of_key("tokenizer.ggml.eot_token_id");
     if let (Some((_, turn)), Some(true)) = (turn, vocabulary.flag("eos")) {
         config.insert("eos_token".into(), turn.into());
     }

@@ -5,6 +5,7 @@ use std::collections::HashSet;
 use serde_json::{Map, Value, json};
 
 use super::{CONTROL, Token, USER_DEFINED, Vocabulary, is_padding};
+use crate::vocab::Kind;
 
 /// The file with a model, and without anything around it.
 pub(super) fn file(model: Value) -> Value {
@@ -22,13 +23,30 @@ pub(super) fn file(model: Value) -> Value {
 }
 
 /// An entry of `added_tokens`.
-pub(super) fn added(id: usize, text: &str, kind: i64, normalized: bool) -> Value {
+pub(super) fn added(
+    vocabulary: &Vocabulary,
+    id: usize,
+    text: &str,
+    kind: i64,
+    normalized: bool,
+) -> Value {
+    // Flags that a GGUF has no key for, and all models of a kind have: runtimes know them too.
+    let takes_left = match vocabulary.kind {
+        Kind::Encoder => text == "<mask>",
+        _ => false,
+    };
+    let takes_right = match vocabulary.kind {
+        Kind::Phi3 if !vocabulary.is_byte_level() => {
+            !matches!(text, "<unk>" | "<s>" | "<|endoftext|>")
+        }
+        _ => false,
+    };
     json!({
         "id": id,
         "content": text,
         "single_word": false,
-        "lstrip": false,
-        "rstrip": false,
+        "lstrip": takes_left,
+        "rstrip": takes_right,
         "normalized": normalized,
         "special": kind == CONTROL,
     })

@@ -48,7 +48,7 @@ pub(super) fn write(
     tokenizer["added_tokens"] = (tokens.iter().enumerate().filter(is_listed))
         .map(|(id, token)| {
             let kind = if token.kind == UNKNOWN { CONTROL } else { token.kind };
-            added(id, token.text, kind, false)
+            added(vocabulary, id, token.text, kind, false)
         })
         .collect();
     let prepend = json!({ "type": "Prepend", "prepend": "\u{2581}" });

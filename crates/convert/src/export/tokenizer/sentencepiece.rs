@@ -41,7 +41,7 @@ pub(super) fn write(vocabulary: &Vocabulary, out: &mut Tokenizer, config: &mut M
             Added { text, is_control }
                 if text == token.text && is_control == (token.kind == CONTROL) =>
             {
-                let entry = added(id, &spelled(vocabulary, token), token.kind, false);
+                let entry = added(vocabulary, id, &spelled(vocabulary, token), token.kind, false);
                 decoder.insert(id.to_string(), entry);
             }
             _ => {
