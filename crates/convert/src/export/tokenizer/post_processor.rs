@@ -44,7 +44,12 @@ fn candidates(vocabulary: &Vocabulary, config: &Map<String, Value>) -> Vec<Value
         })),
         (None, None) => {}
         _ => {
-            if let (Some(first), Some(last), true) = (first, last, vocabulary.is_roberta()) {
+            // Its last token cannot be another than the one that is named.
+            let names_last = last
+                .is_some_and(|(_, text)| config.get("eos_token").is_some_and(|eos| eos == text));
+            if let (Some(first), Some(last), true) =
+                (first, last, vocabulary.is_roberta() && names_last)
+            {
                 all.push(json!({
                     "type": "RobertaProcessing", "sep": [last.1, last.0],
                     "cls": [first.1, first.0], "trim_offsets": true, "add_prefix_space": false,
