@@ -47,6 +47,7 @@ mod metadata;
 mod model;
 mod name;
 mod output;
+pub mod pre_tokenizer;
 mod read;
 mod rules;
 pub mod schema;

@@ -1,6 +1,7 @@
 //! `tokenizer.json` of byte-level vocabularies.
 
 use gguf::Array;
+use gguf::pre_tokenizer::composes;
 use serde_json::{Map, Value, json};
 
 use super::json::{added, case, file, sequence, vocab};
@@ -44,7 +45,8 @@ pub(super) fn write(vocabulary: &Vocabulary, out: &mut Tokenizer, config: &mut M
         })
         .collect();
     let normalizer = Some(structure.normalizer).filter(|part| !part.is_null());
-    let compose = Some(json!({ "type": "NFC" })).filter(|_| composes(vocabulary));
+    let architecture = vocabulary.metadata.architecture().unwrap_or_default();
+    let compose = Some(json!({ "type": "NFC" })).filter(|_| composes(name, architecture));
     let normalizers = compose.into_iter().chain(case(vocabulary)).chain(normalizer);
     tokenizer["normalizer"] = sequence("normalizers", normalizers.collect());
     tokenizer["pre_tokenizer"] = structure.pre_tokenizer;
@@ -70,18 +72,4 @@ pub(super) fn write(vocabulary: &Vocabulary, out: &mut Tokenizer, config: &mut M
     post_processor::fill(vocabulary, &mut tokenizer, config);
     config.insert("tokenizer_class".into(), "PreTrainedTokenizerFast".into());
     out.files.push(json_file("tokenizer.json", &tokenizer));
-}
-
-/// Whether the models with such a vocabulary compose characters, of which a GGUF tells nothing: the
-/// tokenizers of Qwen and of GPT-NeoX do, whatever their models are.
-fn composes(vocabulary: &Vocabulary) -> bool {
-    let metadata = vocabulary.metadata;
-    match metadata.str("tokenizer.ggml.pre") {
-        Some("qwen2" | "qwen35" | "deepseek-r1-qwen" | "mpt") => true,
-        Some("gpt-2") => {
-            let architecture = metadata.architecture();
-            matches!(architecture, Some("gptneox" | "mamba" | "mpt" | "rwkv" | "stablelm"))
-        }
-        _ => false,
-    }
 }

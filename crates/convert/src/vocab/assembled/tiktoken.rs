@@ -7,6 +7,7 @@ use std::collections::HashMap;
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD as BASE64;
+use gguf::pre_tokenizer::CL100K_DIGITS;
 use serde_json::{Map, Value, json};
 
 use super::{Assembled, added_tokens};
@@ -14,7 +15,6 @@ use crate::Error;
 use crate::vocab::bpe;
 use crate::vocab::files::{Files, SENTENCEPIECE};
 use crate::vocab::folder::Folder;
-use crate::vocab::pre_table::CL100K_DIGITS;
 use crate::vocab::token::MAX_TOKENS;
 
 /// The first of Qwen, whose special tokens stand only in a program beside the file.

@@ -67,11 +67,8 @@ impl Pre {
     /// True if the model's own tokenizer normalizes text to form C. Files do not say.
     pub fn is_normalized(&self, vocabulary: &Vocabulary<'_>) -> bool {
         let name = vocabulary.metadata.str(PRE).unwrap_or_default();
-        // GPT-NeoX goes by the name of GPT-2, which cuts alike but does not normalize.
-        let like_neox = name == "gpt-2"
-            && ["gptneox", "mamba", "mpt"]
-                .contains(&vocabulary.metadata.architecture().unwrap_or(""));
-        like_neox || table::NORMALIZED.contains(&name)
+        let architecture = vocabulary.metadata.architecture().unwrap_or_default();
+        gguf::pre_tokenizer::composes(name, architecture)
     }
 
     /// Hands out the beginning and end of each word; not all are whole characters.

@@ -2,6 +2,8 @@
 //!
 //! Names are those of llama.cpp; what they do is what the models' `tokenizer.json` does.
 
+use gguf::pre_tokenizer::*;
+
 use super::Spelling;
 use super::patterns::*;
 use super::step::Cut::{self, Before, Groups, Isolate, Keep, LatinDigits};
@@ -26,10 +28,6 @@ pub(super) enum Whole {
     /// What `tokenizer.json` calls `ignore_merges`.
     Always,
 }
-
-/// The names of models whose tokenizers normalize text to Unicode's form C.
-pub(super) const NORMALIZED: &[&str] =
-    &["qwen2", "qwen35", "f2llmv2", "mpt", "olmo", "modern-bert"];
 
 const fn row(names: &'static [&'static str], own: &'static [Cut]) -> Row {
     Row { names, spelling: Spelling::Bytes, whole: Whole::Never, own, official: None }
