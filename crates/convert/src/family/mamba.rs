@@ -116,10 +116,11 @@ impl Family for Mamba {
         let step = if mapped.ends_with(".ssm_conv1d.weight") {
             // Every channel is a convolution of its own, over one input.
             let sizes = self.sizes(config)?;
-            Some(reshape(&[sizes.kernel, self.channels(&sizes)]))
+            let channels = self.channels(&sizes);
+            Some(reshape(&[sizes.kernel, 1, channels], &[sizes.kernel, channels]))
         } else if mapped.ends_with(".ssm_norm.weight") {
             let sizes = self.sizes(config)?;
-            Some(reshape(&[sizes.inner / sizes.groups, sizes.groups]))
+            Some(reshape(&[sizes.inner], &[sizes.inner / sizes.groups, sizes.groups]))
         } else {
             None
         };
@@ -183,7 +184,8 @@ impl Mamba {
         let mut steps = Vec::new();
         // One number for each head, as a matrix so that it spreads over the head.
         if matches!(self, Self::Second) && ours != "ssm_dt.bias" {
-            steps.push(reshape(&[1, self.sizes(config)?.rank]));
+            let heads = self.sizes(config)?.rank;
+            steps.push(reshape(&[heads], &[1, heads]));
         }
         if ours == "ssm_a" {
             steps.push(Step::Map(Function::MinusExp));
@@ -192,9 +194,12 @@ impl Mamba {
     }
 }
 
-fn reshape(dims: &[u32; 2]) -> Step {
-    let dims = dims.map(u64::from);
-    Step::Reshape(Shape::new(&dims).unwrap_or_else(|| unreachable!("two are no more than four")))
+fn reshape(from: &[u32], to: &[u32]) -> Step {
+    let shape = |dims: &[u32]| {
+        let dims: Vec<u64> = dims.iter().copied().map(u64::from).collect();
+        Shape::new(&dims).unwrap_or_else(|| unreachable!("three are no more than four"))
+    };
+    Step::Reshape { from: shape(from), to: shape(to) }
 }
 
 /// Whether the output matrix is the embedding, as it is if nothing is said.
@@ -218,12 +223,12 @@ mod tests {
         };
         let (name, a) = steps("backbone.layers.1.mixer.A_log");
         assert_eq!(name, "blk.1.ssm_a");
-        assert_eq!(a, [reshape(&[1, 8]), Step::Map(Function::MinusExp)]);
+        assert_eq!(a, [reshape(&[8], &[1, 8]), Step::Map(Function::MinusExp)]);
         let (name, bias) = steps("model.backbone.layers.1.mixer.dt_bias");
         assert_eq!((&*name, bias), ("blk.1.ssm_dt.bias", Vec::new()));
         let (_, norm) = steps("backbone.layers.1.mixer.norm.weight");
-        assert_eq!(norm, [reshape(&[64, 2])]);
+        assert_eq!(norm, [reshape(&[128], &[64, 2])]);
         let (_, convolution) = steps("backbone.layers.1.mixer.conv1d.weight");
-        assert_eq!(convolution, [reshape(&[4, 128 + 2 * 2 * 8])]);
+        assert_eq!(convolution, [reshape(&[4, 1, 160], &[4, 160])]);
     }
 }

@@ -89,9 +89,11 @@ impl Family for Rwkv4 {
     fn tensor(&self, config: &Config, name: &str) -> Result<Target, Error> {
         for (foreign, ours) in VECTORS {
             if let Some(&[block]) = captures(foreign, name).as_deref() {
-                // Some are stored with two dimensions of 1 in front.
-                let shape = Shape::new(&[width(config)?.into()]);
-                let step = shape.map(Step::Reshape);
+                let width = u64::from(width(config)?);
+                // What mixes with the previous token has two dimensions of 1 in front.
+                let before = if ours.contains("_lerp_") { &[width, 1, 1][..] } else { &[width] };
+                let step = Shape::new(before).zip(Shape::new(&[width]));
+                let step = step.map(|(from, to)| Step::Reshape { from, to });
                 return Ok(Target::one(format!("blk.{block}.{ours}.weight"), Vec::from_iter(step)));
             }
         }
