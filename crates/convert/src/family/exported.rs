@@ -19,6 +19,8 @@ pub(crate) struct Exported {
     pub fields: Vec<(&'static str, &'static str)>,
     /// Fields that no key holds as it is.
     pub config: Map<String, Value>,
+    /// Fields of the scaling of rotary embedding, where there is one, that no key holds.
+    pub scaling: Map<String, Value>,
     /// Usual keys that are no field of this class.
     pub without: Vec<&'static str>,
     /// JSON files beside the configuration: names within the directory, contents.
@@ -35,6 +37,7 @@ impl Exported {
             patterns,
             fields: Vec::new(),
             config: Map::new(),
+            scaling: Map::new(),
             without: Vec::new(),
             files: Vec::new(),
         }
@@ -43,6 +46,12 @@ impl Exported {
     /// Foreign names that are in no table.
     pub(super) fn patterns<'p>(mut self, patterns: impl IntoIterator<Item = &'p str>) -> Self {
         self.patterns.extend(patterns.into_iter().map(str::to_owned));
+        self
+    }
+
+    /// Tables of foreign names that count after those before.
+    pub(super) fn tables(mut self, tables: &[Table]) -> Self {
+        self.patterns.extend(tables.iter().copied().flat_map(foreign));
         self
     }
 
@@ -55,6 +64,12 @@ impl Exported {
     /// Sets a field of the configuration.
     pub(super) fn set(mut self, field: &str, value: impl Into<Value>) -> Self {
         self.config.insert(field.to_owned(), value.into());
+        self
+    }
+
+    /// Sets a field of the scaling of rotary embedding, if the model has one.
+    pub(super) fn scaling(mut self, field: &str, value: impl Into<Value>) -> Self {
+        self.scaling.insert(field.to_owned(), value.into());
         self
     }
 
