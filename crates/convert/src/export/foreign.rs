@@ -108,7 +108,7 @@ fn part_of<'a>(whole: Tensor<'a>, Part { index, count }: Part) -> Result<Tensor<
     let Some((&last, dims)) = whole.shape.split_last() else {
         return Err("has no dimensions".into());
     };
-    if last != u64::from(count) || dims.len() < 2 {
+    if last != u64::from(count) || dims.is_empty() {
         return Err(format!("has {last} parts, not {count}"));
     }
     let rows: u64 = dims[1..].iter().product();

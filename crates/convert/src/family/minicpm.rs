@@ -1,10 +1,10 @@
 //! MiniCPM: as llama, with scales.
 
-use gguf::Metadata;
+use gguf::{Metadata, Model};
 
 use super::hyper::{self, Keys};
 use super::names::{LLAMA_LIKE, renamed};
-use super::{Family, Target};
+use super::{Exported, Family, Target, exported};
 use crate::Error;
 use crate::config::Config;
 use crate::vocab;
@@ -48,6 +48,24 @@ impl Family for MiniCpm {
 
     fn tensor(&self, config: &Config, name: &str) -> Result<Target, Error> {
         hyper::llama_order(config, renamed(name, &[LLAMA_LIKE]))
+    }
+
+    fn exported(&self, model: &Model) -> Option<Exported> {
+        let number = |key| exported::number(model, key);
+        let residual = number("residual_scale")?;
+        let blocks = number("block_count")?.sqrt();
+        let depth = exported::shortest(residual * blocks, |depth| {
+            f64::from((depth / blocks) as f32) == residual
+        });
+        let logit = number("logit_scale")?;
+        let width = number("embedding_length")?;
+        let base =
+            exported::shortest(width / logit, |base| f64::from((width / base) as f32) == logit);
+        let exported = Exported::new("MiniCPMForCausalLM", "minicpm", &[LLAMA_LIKE])
+            .fields(&[("embedding_scale", "scale_emb")])
+            .set("scale_depth", depth)
+            .set("dim_model_base", exported::whole(base));
+        Some(exported)
     }
 
     fn computed(&self, config: &Config) -> Result<Vec<(String, Vec<f32>)>, Error> {
