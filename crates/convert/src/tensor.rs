@@ -8,6 +8,7 @@ use std::ops::Range;
 
 use gguf::{ModelTensor, Shape, Source, TensorType};
 
+use crate::fused::Fused;
 use crate::step::Step;
 
 /// Where the bytes of a stored tensor begin.
@@ -28,6 +29,8 @@ pub enum Content<'a> {
     Values(Vec<f32>),
     /// Tensors of equal size and type, one after the other along the slowest dimension.
     Joined(Vec<Tensor<'a>>),
+    /// Tensors whose rows take turns: see [`Tensor::fused`].
+    Fused(Fused<'a>),
     /// Another tensor, changed in one way: see [`Tensor::changed`].
     Changed {
         /// The tensor before.
@@ -98,6 +101,9 @@ impl<'a> Tensor<'a> {
         match &self.content {
             Content::Stored(at) => std::ptr::addr_eq(at.source, source),
             Content::Joined(parts) => parts.first().is_some_and(|part| part.is_stored_in(source)),
+            Content::Fused(fused) => {
+                fused.tensors().next().is_some_and(|tensor| tensor.is_stored_in(source))
+            }
             Content::Changed { from, .. } => from.is_stored_in(source),
             Content::Values(_) => false,
         }
@@ -113,6 +119,7 @@ impl<'a> Tensor<'a> {
                 parts.len() == others.len()
                     && parts.iter().zip(others).all(|(a, b)| a.has_source_of(b))
             }
+            (Content::Fused(fused), Content::Fused(other)) => fused.has_source_of(other),
             (
                 Content::Changed { from, step },
                 Content::Changed { from: other, step: other_step },
@@ -145,6 +152,7 @@ impl<'a> Tensor<'a> {
         match &self.content {
             Content::Stored(at) => at.source.read_at(buffer, at.offset + offset),
             Content::Joined(parts) => self.read_parts(parts, buffer, offset),
+            Content::Fused(fused) => fused.read_at(buffer, offset),
             Content::Values(values) => {
                 // Elements are read whole: nothing asks for a part of one.
                 let first = offset as usize / size_of::<f32>();

@@ -47,7 +47,8 @@ pub(super) fn of(model: &Model, family: &dyn Family, exported: &Exported) -> Res
     config.insert("architectures".into(), json!([exported.class]));
     config.insert("model_type".into(), exported.model_type.into());
     let has_own = |key| exported.fields.iter().any(|(own, _)| *own == key);
-    let usual = NUMBERS.iter().filter(|(key, _)| !has_own(*key));
+    let is_usual = |key| !has_own(key) && !exported.without.contains(&key);
+    let usual = NUMBERS.iter().filter(|(key, _)| is_usual(*key));
     for (key, field) in usual.chain(&exported.fields) {
         if let Some(value) = value(metadata, &format!("{architecture}.{key}")) {
             config.insert((*field).into(), value);

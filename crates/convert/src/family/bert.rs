@@ -9,7 +9,7 @@ use super::{Family, Target};
 use crate::Error;
 use crate::config::Config;
 use crate::step::Step;
-use crate::{json, vocab};
+use crate::vocab;
 
 /// Whose positions and classifier a checkpoint has.
 pub(super) enum Bert {
@@ -159,8 +159,7 @@ fn pooling(config: &Config) -> Result<Option<u32>, Error> {
         ("pooling_mode_cls_token", "cls", 2),
         ("pooling_mode_lasttoken", "lasttoken", 3),
     ];
-    let Some(dir) = config.path().parent() else { return Ok(None) };
-    let modules = json::read_optional(&dir.join("modules.json"))?;
+    let modules = config.file("modules.json")?;
     let modules = modules.as_ref().and_then(Value::as_array).into_iter().flatten();
     let is_pooling =
         |module: &&Value| module["type"].as_str().is_some_and(|class| class.ends_with("Pooling"));
@@ -171,10 +170,18 @@ fn pooling(config: &Config) -> Result<Option<u32>, Error> {
         !name.is_empty() && std::path::Path::new(name).file_name().is_some_and(|n| n == name);
     if !plain {
         let what = format!("the path of the pooling module is {}", module["path"]);
-        return Err(Error::input(&dir.join("modules.json"), what, "correct it"));
+        return Err(Error::input(
+            &config.path().with_file_name("modules.json"),
+            what,
+            "correct it",
+        ));
     }
-    let path = dir.join(name).join("config.json");
-    let fields = json::read(&path)?;
+    let file = format!("{name}/config.json");
+    let path = config.path().with_file_name(&file);
+    let fields = config.file(&file)?.ok_or_else(|| {
+        let help = "download the directory of the pooling module";
+        Error::input(&path, "is not there, though `modules.json` names it", help)
+    })?;
     let chosen = KINDS.iter().find(|(flag, _, _)| fields[flag] == true);
     let chosen =
         chosen.or_else(|| KINDS.iter().find(|(_, mode, _)| fields["pooling_mode"] == *mode));

@@ -81,7 +81,8 @@ impl Family for Bloom {
                 ("feed_forward_length", "n_inner"),
                 ("attention.head_count", "n_head"),
                 ("attention.layer_norm_epsilon", "layer_norm_epsilon"),
-            ]);
+            ])
+            .without(&["attention.head_count_kv"]);
         Some(exported)
     }
 }

@@ -169,10 +169,15 @@ fn keys_and_values(config: &Config, block: u32) -> Result<Target, Error> {
     let Widths { rank, fixed, value, .. } = Widths::of(config)?;
     let heads = hyper::head_count_kv(config)?;
     let part = |start: u32, len: u32| {
-        let shape = Shape::new(&[rank.into(), len.into(), heads.into()])
-            .unwrap_or_else(|| unreachable!("three dimensions are no more than four"));
+        let shape = |dims: &[u64]| {
+            Shape::new(dims)
+                .unwrap_or_else(|| unreachable!("three dimensions are no more than four"))
+        };
+        let (columns, rows, matrices) = (rank.into(), u64::from(len), u64::from(heads));
+        let from = shape(&[columns, rows.saturating_mul(matrices)]);
+        let to = shape(&[columns, rows, matrices]);
         let pick = Step::Pick { groups: heads.into(), start: start.into(), len: len.into() };
-        vec![pick, Step::Reshape(shape)]
+        vec![pick, Step::Reshape { from, to }]
     };
     let made = |name, steps| Made { name: format!("blk.{block}.{name}.weight"), steps, part: None };
     let mut keys = part(0, fixed);

@@ -20,18 +20,36 @@ pub(crate) struct Exported {
     pub fields: Vec<(&'static str, &'static str)>,
     /// Fields that no key holds as it is.
     pub config: Map<String, Value>,
+    /// Usual keys that are no field of this class.
+    pub without: Vec<&'static str>,
+    /// JSON files beside the configuration: names within the directory, contents.
+    pub files: Vec<(&'static str, Value)>,
 }
 
 impl Exported {
     /// A model whose tensors have the foreign names in `tables`.
     pub(super) fn new(class: &'static str, model_type: &'static str, tables: &[Table]) -> Self {
         let patterns = tables.iter().copied().flat_map(foreign).collect();
-        Self { class, model_type, patterns, fields: Vec::new(), config: Map::new() }
+        Self {
+            class,
+            model_type,
+            patterns,
+            fields: Vec::new(),
+            config: Map::new(),
+            without: Vec::new(),
+            files: Vec::new(),
+        }
     }
 
     /// Foreign names that are in no table.
     pub(super) fn patterns<'p>(mut self, patterns: impl IntoIterator<Item = &'p str>) -> Self {
         self.patterns.extend(patterns.into_iter().map(str::to_owned));
+        self
+    }
+
+    /// Foreign names that count before those of the tables.
+    pub(super) fn before(mut self, patterns: impl IntoIterator<Item = String>) -> Self {
+        self.patterns.splice(0..0, patterns);
         self
     }
 
@@ -60,6 +78,18 @@ impl Exported {
         for pattern in self.patterns.iter_mut().filter(|pattern| !pattern.starts_with("lm_head.")) {
             pattern.insert_str(0, prefix);
         }
+        self
+    }
+
+    /// Leaves out the usual fields of these keys.
+    pub(super) fn without(mut self, keys: &[&'static str]) -> Self {
+        self.without.extend(keys);
+        self
+    }
+
+    /// Adds files beside the configuration.
+    pub(super) fn files(mut self, files: impl IntoIterator<Item = (&'static str, Value)>) -> Self {
+        self.files.extend(files);
         self
     }
 }

@@ -101,10 +101,16 @@ impl Family for GptOss {
             let alternating = alternating(config)?;
             let (count, width) = (hyper::expert_count(config)?, hyper::feed_forward(config)?);
             let (count, width) = (u64::from(count), u64::from(width));
+            let both = shape(&[2 * width, count]);
             let column = shape(&[1, 2 * width, count]);
+            let half = shape(&[1, width, count]);
             let row = shape(&[width, count]);
             return Ok(gate_and_up(block, "bias", |part| {
-                vec![Step::Reshape(column), alternating(part), Step::Reshape(row)]
+                vec![
+                    Step::Reshape { from: both, to: column },
+                    alternating(part),
+                    Step::Reshape { from: half, to: row },
+                ]
             }));
         }
         Ok(Target::renamed(renamed(name, &[NAMES, LLAMA_LIKE])))

@@ -117,6 +117,7 @@ impl Family for Mpt {
                 ("attention.head_count", "n_heads"),
                 ("attention.layer_norm_epsilon", "layer_norm_epsilon"),
             ])
+            .without(&["feed_forward_length", "attention.head_count_kv"])
             .set("expansion_ratio", exported::whole(expansion))
             .set("no_bias", !exported::has(model, "blk.0.attn_qkv.bias"))
             .set("attn_config", attention);

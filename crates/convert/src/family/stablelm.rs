@@ -90,16 +90,15 @@ impl Family for StableLm {
             (0..heads.min(MOST_HEADS))
                 .map(|head| name.replace(".norms.{}", &format!(".norms.{head}")))
         });
-        let head_norms: Vec<String> = head_norms.collect();
         let exported = Exported::new("StableLmForCausalLM", "stablelm", &[LLAMA_LIKE])
-            .patterns(head_norms.iter().map(String::as_str))
+            .before(head_norms)
             .fields(&[
                 ("attention.layer_norm_epsilon", "layer_norm_eps"),
                 ("use_parallel_residual", "use_parallel_residual"),
             ])
             .set_some("partial_rotary_factor", exported::rotated_share(model))
             .set("use_qkv_bias", exported::has(model, "blk.0.attn_q.bias"))
-            .set("qk_layernorm", !head_norms.is_empty());
+            .set("qk_layernorm", index.contains_key("blk.0.attn_q_norm.weight"));
         Some(exported)
     }
 }
