@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use safetensors::SafeTensors;
 use serde_json::{Value, json};
-use there_and_back::{export, there_and_back};
+use there_and_back::{convert, export, there_and_back};
 use tiny::{Tiny, assert_sound, elements};
 
 /// Names and shapes, slowest dimension first.
@@ -58,15 +58,94 @@ fn floats(bytes: &[u8]) -> Vec<f32> {
     bytes.chunks_exact(4).map(|x| f32::from_le_bytes(x.try_into().unwrap())).collect()
 }
 
-#[test]
-fn the_zoo_goes_there_and_back() {
+/// The folders of the zoo with these families.
+const ZOO: [&str; 9] =
+    ["gpt2", "gptj", "gpt_neox", "mpt", "bloom", "falcon", "mamba", "rwkv", "stablelm"];
+
+fn zoo() -> Vec<PathBuf> {
     let Some(data) = std::env::var_os("GGUF_TEST_DATA") else {
         eprintln!("SKIPPED: set GGUF_TEST_DATA to the folder with the reference data");
-        return;
+        return Vec::new();
     };
-    for name in ["gpt2", "gptj", "gpt_neox", "mpt", "bloom", "falcon", "mamba", "rwkv", "stablelm"]
-    {
-        there_and_back(&PathBuf::from(&data).join("zoo").join(name), u64::MAX);
+    ZOO.map(|name| PathBuf::from(&data).join("zoo").join(name)).to_vec()
+}
+
+#[test]
+fn the_zoo_goes_there_and_back() {
+    for folder in zoo() {
+        there_and_back(&folder, u64::MAX);
+    }
+}
+
+/// Fields that no key of a GGUF holds. For what programs compute they have the values that the
+/// classes in `transformers` complete.
+const LEFT_OUT: [&str; 37] = [
+    "activation_function",
+    "alibi",
+    "apply_residual_connection_post_layernorm",
+    "attention_dropout",
+    "attn_pdrop",
+    "bias",
+    "embd_pdrop",
+    "emb_pdrop",
+    "hidden_act",
+    "hidden_dropout",
+    "init_device",
+    "initializer_range",
+    "learned_pos_emb",
+    "n_ctx",   // the same as n_positions
+    "n_embed", // the same as hidden_size
+    "norm_type",
+    "num_attention_heads", // of Bloom, where it is n_head
+    "offset_alibi",
+    "parallel_attn",
+    "pretraining_tp",
+    "rescale_prenorm_residual",
+    "resid_pdrop",
+    "residual_in_fp32",
+    "rope_theta", // of StableLM, where it is 10000
+    "rotary",
+    "rotary_emb_base", // 10000
+    "scale_attn_weights",
+    "slow_but_exact",
+    "summary_type",
+    "time_step_floor",
+    "time_step_init_scheme",
+    "time_step_max",
+    "time_step_min",
+    "time_step_scale",
+    "tokenizer_name",
+    "transformers_version",
+    "use_cache",
+];
+
+#[test]
+fn hyper_parameters_have_the_values_of_the_checkpoint() {
+    let dir = tempfile::tempdir().unwrap();
+    for folder in zoo() {
+        let name = folder.file_name().unwrap();
+        let (gguf, exported) = (dir.path().join("model.gguf"), dir.path().join(name));
+        convert(&folder, &gguf, Some("f32".parse().unwrap()));
+        export(&gguf, &exported, u64::MAX);
+        let read = |dir: &Path| -> Value {
+            serde_json::from_slice(&std::fs::read(dir.join("config.json")).unwrap()).unwrap()
+        };
+        for (field, value) in read(&folder).as_object().unwrap() {
+            let found = &read(&exported)[field];
+            match found {
+                _ if value.is_null() || field == "torch_dtype" => {}
+                Value::Null => assert!(LEFT_OUT.contains(&&**field), "{name:?}: {field}"),
+                Value::Object(found) => {
+                    for (part, found) in found {
+                        assert_eq!(*found, value[part], "{name:?}: {field}.{part}");
+                    }
+                }
+                Value::Number(found) => {
+                    assert_eq!(found.as_f64(), value.as_f64(), "{name:?}: {field}");
+                }
+                found => assert_eq!(found, value, "{name:?}: {field}"),
+            }
+        }
     }
 }
 
@@ -425,4 +504,45 @@ fn falcon_mamba_is_told_from_mamba() {
         );
         exported_as_it_was(&mamba);
     }
+}
+
+#[test]
+fn rwkv_comes_back() {
+    let rwkv = tiny(
+        "RwkvForCausalLM",
+        json!({
+            "hidden_size": 8, "attention_hidden_size": 8, "intermediate_size": 24,
+            "num_hidden_layers": 2, "context_length": 16, "layer_norm_epsilon": 1e-6,
+            "rescale_every": 3,
+        }),
+        &[
+            ("rwkv.embeddings.weight", &[6, 8]),
+            ("rwkv.blocks.0.pre_ln.weight", &[8]),
+            ("rwkv.blocks.0.pre_ln.bias", &[8]),
+            ("rwkv.ln_out.weight", &[8]),
+            ("rwkv.ln_out.bias", &[8]),
+            ("head.weight", &[6, 8]),
+        ],
+        &[
+            ("rwkv.blocks.{}.ln1.weight", &[8]),
+            ("rwkv.blocks.{}.ln1.bias", &[8]),
+            ("rwkv.blocks.{}.ln2.weight", &[8]),
+            ("rwkv.blocks.{}.ln2.bias", &[8]),
+            ("rwkv.blocks.{}.attention.time_decay", &[8]),
+            ("rwkv.blocks.{}.attention.time_first", &[8]),
+            ("rwkv.blocks.{}.attention.time_mix_key", &[1, 1, 8]),
+            ("rwkv.blocks.{}.attention.time_mix_value", &[1, 1, 8]),
+            ("rwkv.blocks.{}.attention.time_mix_receptance", &[1, 1, 8]),
+            ("rwkv.blocks.{}.attention.key.weight", &[8, 8]),
+            ("rwkv.blocks.{}.attention.value.weight", &[8, 8]),
+            ("rwkv.blocks.{}.attention.receptance.weight", &[8, 8]),
+            ("rwkv.blocks.{}.attention.output.weight", &[8, 8]),
+            ("rwkv.blocks.{}.feed_forward.time_mix_key", &[1, 1, 8]),
+            ("rwkv.blocks.{}.feed_forward.time_mix_receptance", &[1, 1, 8]),
+            ("rwkv.blocks.{}.feed_forward.key.weight", &[24, 8]),
+            ("rwkv.blocks.{}.feed_forward.receptance.weight", &[8, 8]),
+            ("rwkv.blocks.{}.feed_forward.value.weight", &[8, 24]),
+        ],
+    );
+    exported_as_it_was(&rwkv);
 }
