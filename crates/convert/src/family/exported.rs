@@ -101,6 +101,16 @@ pub(super) fn number(model: &Model, key: &str) -> Option<f64> {
     value.to_f64().or_else(|| value.to_u64().map(|number| number as f64))
 }
 
+/// Heads of keys and values: as many as there are heads unless the model says otherwise.
+pub(super) fn head_count_kv(model: &Model) -> Option<f64> {
+    number(model, "attention.head_count_kv").or_else(|| number(model, "attention.head_count"))
+}
+
+/// How many times the number of one key contains that of another.
+pub(super) fn ratio(model: &Model, key: &str, of: &str) -> Option<Value> {
+    Some(whole(number(model, key)? / number(model, of)?))
+}
+
 /// A number as JSON, without a point if it is whole.
 pub(super) fn whole(number: f64) -> Value {
     let is_whole = number.fract() == 0.0 && (0.0..1e9).contains(&number);

@@ -92,9 +92,10 @@ impl Family for Falcon {
     fn exported(&self, model: &Model) -> Option<Exported> {
         let has_two_norms = exported::has(model, "blk.0.attn_norm_2.weight");
         let norms = if has_two_norms { TWO_NORMS } else { ONE_NORM };
-        let heads = exported::number(model, "attention.head_count")?;
-        let head_count_kv = exported::number(model, "attention.head_count_kv")?;
-        let is_second = has_two_norms || (head_count_kv != 1.0 && head_count_kv != heads);
+        let heads = exported::number(model, "attention.head_count");
+        let head_count_kv = exported::head_count_kv(model);
+        let is_multi_query = head_count_kv == Some(1.0);
+        let is_second = has_two_norms || (!is_multi_query && head_count_kv != heads);
         let exported = Exported::new("FalconForCausalLM", "falcon", &[NAMES, norms])
             .fields(&[
                 ("feed_forward_length", "ffn_hidden_size"),
@@ -102,7 +103,7 @@ impl Family for Falcon {
                 ("attention.layer_norm_epsilon", "layer_norm_epsilon"),
             ])
             .set("new_decoder_architecture", is_second)
-            .set("multi_query", is_second || head_count_kv == 1.0)
+            .set("multi_query", is_second || is_multi_query)
             .set_some("num_ln_in_parallel_attn", is_second.then(|| 1 + u8::from(has_two_norms)));
         Some(exported)
     }

@@ -129,7 +129,6 @@ impl Family for Mamba {
 
     fn exported(&self, model: &Model) -> Option<Exported> {
         let parameters = PARAMETERS.map(|(name, _)| name);
-        let inner = exported::number(model, "ssm.inner_size")?;
         let exported = match self {
             Self::First => {
                 let is_falcon = model.metadata().bool("mamba.ssm.dt_b_c_rms").unwrap_or(false);
@@ -143,14 +142,13 @@ impl Family for Mamba {
                     .fields(&[("ssm.time_step_rank", "time_step_rank")])
             }
             Self::Second => {
-                let heads = exported::number(model, "ssm.time_step_rank")?;
+                let head_dim = exported::ratio(model, "ssm.inner_size", "ssm.time_step_rank");
                 Exported::new("Mamba2ForCausalLM", "mamba2", &[NAMES])
                     .before(parameters.map(str::to_owned))
                     .fields(&[("ssm.time_step_rank", "num_heads"), ("ssm.group_count", "n_groups")])
-                    .set("head_dim", exported::whole(inner / heads))
+                    .set_some("head_dim", head_dim)
             }
         };
-        let expand = inner / exported::number(model, "embedding_length")?;
         let exported = exported
             .fields(&[
                 ("ssm.conv_kernel", "conv_kernel"),
@@ -159,7 +157,7 @@ impl Family for Mamba {
                 ("attention.layer_norm_rms_epsilon", "layer_norm_epsilon"),
             ])
             .without(&["context_length", "feed_forward_length", "attention.head_count"])
-            .set("expand", exported::whole(expand))
+            .set_some("expand", exported::ratio(model, "ssm.inner_size", "embedding_length"))
             .set("use_bias", exported::has(model, "blk.0.ssm_in.bias"))
             .set("use_conv_bias", exported::has(model, "blk.0.ssm_conv1d.bias"));
         Some(exported)

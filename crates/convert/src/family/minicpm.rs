@@ -52,19 +52,19 @@ impl Family for MiniCpm {
 
     fn exported(&self, model: &Model) -> Option<Exported> {
         let number = |key| exported::number(model, key);
-        let residual = number("residual_scale")?;
         let blocks = number("block_count")?.sqrt();
-        let depth = exported::shortest(residual * blocks, |depth| {
-            f64::from((depth / blocks) as f32) == residual
+        let depth = number("residual_scale").map(|scale| {
+            exported::shortest(scale * blocks, |depth| f64::from((depth / blocks) as f32) == scale)
         });
-        let logit = number("logit_scale")?;
         let width = number("embedding_length")?;
-        let base =
-            exported::shortest(width / logit, |base| f64::from((width / base) as f32) == logit);
+        let base = number("logit_scale").map(|scale| {
+            exported::shortest(width / scale, |base| f64::from((width / base) as f32) == scale)
+        });
+        // Files of before these keys are run with the numbers of the first models.
         let exported = Exported::new("MiniCPMForCausalLM", "minicpm", &[LLAMA_LIKE])
-            .fields(&[("embedding_scale", "scale_emb")])
-            .set("scale_depth", depth)
-            .set("dim_model_base", exported::whole(base));
+            .set("scale_emb", exported::whole(number("embedding_scale").unwrap_or(12.0)))
+            .set("scale_depth", depth.unwrap_or(1.4))
+            .set("dim_model_base", exported::whole(base.unwrap_or(256.0)));
         Some(exported)
     }
 

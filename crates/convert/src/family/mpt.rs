@@ -107,7 +107,7 @@ impl Family for Mpt {
         ] {
             attention.extend(value.map(|value| (field.to_owned(), value)));
         }
-        let expansion = number("feed_forward_length")? / number("embedding_length")?;
+        let expansion = exported::ratio(model, "feed_forward_length", "embedding_length");
         let exported = Exported::new("MPTForCausalLM", "mpt", &[NAMES])
             .patterns([ACTIVATION_SCALES])
             .fields(&[
@@ -118,7 +118,7 @@ impl Family for Mpt {
                 ("attention.layer_norm_epsilon", "layer_norm_epsilon"),
             ])
             .without(&["feed_forward_length", "attention.head_count_kv"])
-            .set("expansion_ratio", exported::whole(expansion))
+            .set_some("expansion_ratio", expansion)
             .set("no_bias", !exported::has(model, "blk.0.attn_qkv.bias"))
             .set("attn_config", attention);
         Some(exported)

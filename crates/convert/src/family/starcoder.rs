@@ -61,7 +61,7 @@ impl Family for StarCoder {
     }
 
     fn exported(&self, model: &Model) -> Option<Exported> {
-        let is_multi_query = exported::number(model, "attention.head_count_kv")? == 1.0;
+        let is_multi_query = exported::head_count_kv(model) == Some(1.0);
         let exported = gpt2::exported("GPTBigCodeForCausalLM", "gpt_bigcode");
         Some(exported.set("multi_query", is_multi_query))
     }
