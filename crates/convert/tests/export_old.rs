@@ -149,6 +149,29 @@ fn hyper_parameters_have_the_values_of_the_checkpoint() {
     }
 }
 
+/// Readers of `tokenizer.json` number added tokens that the vocabulary lacks from its end on.
+#[test]
+fn special_tokens_keep_their_numbers() {
+    for folder in zoo() {
+        let dir = tempfile::tempdir().unwrap();
+        let gguf = dir.path().join("model.gguf");
+        convert(&folder, &gguf, None);
+        export(&gguf, dir.path(), u64::MAX);
+        let bytes = std::fs::read(dir.path().join("tokenizer.json")).unwrap();
+        let tokenizer: Value = serde_json::from_slice(&bytes).unwrap();
+        let vocab = tokenizer["model"]["vocab"].as_object().unwrap();
+        let mut end = vocab.len();
+        for token in tokenizer["added_tokens"].as_array().unwrap() {
+            let number = vocab.get(token["content"].as_str().unwrap()).cloned();
+            let number = number.unwrap_or_else(|| {
+                end += 1;
+                (end - 1).into()
+            });
+            assert_eq!(token["id"], number, "{} {token}", folder.display());
+        }
+    }
+}
+
 #[test]
 fn gpt_neox_says_how_it_rotates() {
     let neox = tiny(
