@@ -136,7 +136,7 @@ fn smollm3_comes_back() {
 #[test]
 fn minicpm_comes_back_with_its_scales() {
     const SENTENCEPIECE: &[u8] =
-        include_bytes!("../../../testdata/Tiny-KJV-Llama-4M/tokenizer.model");
+        include_bytes!("../../../../testdata/Tiny-KJV-Llama-4M/tokenizer.model");
     let config = decoder(json!({
         "scale_emb": 12, "scale_depth": 1.4, "dim_model_base": 3, "rms_norm_eps": 1e-5,
         "vocab_size": 2048,
