@@ -70,6 +70,7 @@ pub(super) fn of(model: &Model, family: &dyn Family, exported: &Exported) -> Res
         scaling.extend(llama3_scaling(&config, &floats(factors)?));
     }
     if !scaling.is_empty() {
+        scaling.extend(exported.scaling.clone());
         config.insert("rope_scaling".into(), scaling.into());
     }
     config.extend(exported.config.clone());
@@ -109,21 +110,29 @@ pub(super) fn not_restored(
     Ok(lost.chain(added).collect())
 }
 
-/// The scaling that gives these factors, as far as it can be told: all models so far have the same
-/// bounds. Nothing if it would give others.
+/// The scaling that gives these factors, if it is one of those that models have: with the bounds of
+/// Llama 3 or of Llama 4, of a context that is a power of two, mostly 8192.
 fn llama3_scaling(config: &Map<String, Value>, factors: &[f32]) -> Map<String, Value> {
     let factor = factors.iter().copied().fold(1.0, f32::max);
-    let scaling = json!({
-        "rope_type": "llama3",
-        "factor": factor,
-        "low_freq_factor": 1.0,
-        "high_freq_factor": 4.0,
-        "original_max_position_embeddings": 8192,
+    let contexts = [8192].into_iter().chain((5..24).map(|power| 1 << power));
+    let both = [4.0, 1.0].into_iter().flat_map(|high| contexts.clone().map(move |at| (high, at)));
+    let scalings = both.map(|(high, original)| {
+        json!({
+            "rope_type": "llama3",
+            "factor": factor,
+            "low_freq_factor": 1.0,
+            "high_freq_factor": high,
+            "original_max_position_embeddings": original,
+        })
     });
-    let mut with_scaling = config.clone();
-    with_scaling.insert("rope_scaling".into(), scaling.clone());
-    match (llama3_factors(&Config::of(with_scaling.into())), scaling) {
-        (Ok(Some(computed)), Value::Object(scaling)) if computed == factors => scaling,
+    let fitting = scalings.into_iter().find(|scaling| {
+        let mut with_scaling = config.clone();
+        with_scaling.insert("rope_scaling".into(), scaling.clone());
+        let computed = llama3_factors(&Config::of(with_scaling.into()));
+        computed.is_ok_and(|computed| computed.as_deref() == Some(factors))
+    });
+    match fitting {
+        Some(Value::Object(scaling)) => scaling,
         _ => Map::new(),
     }
 }

@@ -7,7 +7,7 @@ use crate::config::Config;
 use crate::step::Step;
 
 /// Each expert's matrices as most families name them: foreign name of one, our name of all.
-const ONE_BY_ONE: [(&str, &str); 3] = [
+pub(super) const ONE_BY_ONE: [(&str, &str); 3] = [
     ("model.layers.{}.mlp.experts.{}.gate_proj.weight", "ffn_gate_exps"),
     ("model.layers.{}.mlp.experts.{}.down_proj.weight", "ffn_down_exps"),
     ("model.layers.{}.mlp.experts.{}.up_proj.weight", "ffn_up_exps"),

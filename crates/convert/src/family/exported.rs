@@ -20,6 +20,8 @@ pub(crate) struct Exported {
     pub fields: Vec<(&'static str, &'static str)>,
     /// Fields that no key holds as it is.
     pub config: Map<String, Value>,
+    /// Fields of the scaling of rotary embedding, where there is one, that no key holds.
+    pub scaling: Map<String, Value>,
     /// Usual keys that are no field of this class.
     pub without: Vec<&'static str>,
     /// JSON files beside the configuration: names within the directory, contents.
@@ -36,6 +38,7 @@ impl Exported {
             patterns,
             fields: Vec::new(),
             config: Map::new(),
+            scaling: Map::new(),
             without: Vec::new(),
             files: Vec::new(),
         }
@@ -47,9 +50,9 @@ impl Exported {
         self
     }
 
-    /// Foreign names that count before those of the tables.
-    pub(super) fn before(mut self, patterns: impl IntoIterator<Item = String>) -> Self {
-        self.patterns.splice(0..0, patterns);
+    /// Tables of foreign names that count after those before.
+    pub(super) fn tables(mut self, tables: &[Table]) -> Self {
+        self.patterns.extend(tables.iter().copied().flat_map(foreign));
         self
     }
 
@@ -78,6 +81,12 @@ impl Exported {
         for pattern in self.patterns.iter_mut().filter(|pattern| !pattern.starts_with("lm_head.")) {
             pattern.insert_str(0, prefix);
         }
+        self
+    }
+
+    /// Sets a field of the scaling of rotary embedding, if the model has one.
+    pub(super) fn scaling(mut self, field: &str, value: impl Into<Value>) -> Self {
+        self.scaling.insert(field.to_owned(), value.into());
         self
     }
 

@@ -143,8 +143,9 @@ impl Family for Mamba {
             }
             Self::Second => {
                 let head_dim = exported::ratio(model, "ssm.inner_size", "ssm.time_step_rank");
-                Exported::new("Mamba2ForCausalLM", "mamba2", &[NAMES])
-                    .before(parameters.map(str::to_owned))
+                Exported::new("Mamba2ForCausalLM", "mamba2", &[])
+                    .patterns(parameters)
+                    .tables(&[NAMES])
                     .fields(&[("ssm.time_step_rank", "num_heads"), ("ssm.group_count", "n_groups")])
                     .set_some("head_dim", head_dim)
             }

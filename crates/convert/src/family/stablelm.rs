@@ -90,8 +90,10 @@ impl Family for StableLm {
             (0..heads.min(MOST_HEADS))
                 .map(|head| name.replace(".norms.{}", &format!(".norms.{head}")))
         });
-        let exported = Exported::new("StableLmForCausalLM", "stablelm", &[LLAMA_LIKE])
-            .before(head_norms)
+        let head_norms: Vec<String> = head_norms.collect();
+        let exported = Exported::new("StableLmForCausalLM", "stablelm", &[])
+            .patterns(head_norms.iter().map(String::as_str))
+            .tables(&[LLAMA_LIKE])
             .fields(&[
                 ("attention.layer_norm_epsilon", "layer_norm_eps"),
                 ("use_parallel_residual", "use_parallel_residual"),
