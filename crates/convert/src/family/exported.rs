@@ -1,5 +1,6 @@
 //! What leads back from a GGUF to a checkpoint, apart from what conversion itself says.
 
+use gguf::Model;
 use serde_json::{Map, Value};
 
 use super::names::{Table, foreign};
@@ -67,6 +68,22 @@ impl Exported {
         self
     }
 
+    /// Sets a field if the model tells its value.
+    pub(super) fn set_some(self, field: &str, value: Option<impl Into<Value>>) -> Self {
+        match value {
+            Some(value) => self.set(field, value),
+            None => self,
+        }
+    }
+
+    /// Puts in front of all foreign names so far what the tables leave out.
+    pub(super) fn prefixed(mut self, prefix: &str) -> Self {
+        for pattern in self.patterns.iter_mut().filter(|pattern| !pattern.starts_with("lm_head.")) {
+            pattern.insert_str(0, prefix);
+        }
+        self
+    }
+
     /// Sets a field of the scaling of rotary embedding, if the model has one.
     pub(super) fn scaling(mut self, field: &str, value: impl Into<Value>) -> Self {
         self.scaling.insert(field.to_owned(), value.into());
@@ -83,5 +100,62 @@ impl Exported {
     pub(super) fn files(mut self, files: impl IntoIterator<Item = (&'static str, Value)>) -> Self {
         self.files.extend(files);
         self
+    }
+}
+
+/// A number under the name of the model's architecture.
+pub(super) fn number(model: &Model, key: &str) -> Option<f64> {
+    let metadata = model.metadata();
+    let value = metadata.get(&format!("{}.{key}", metadata.architecture()?))?;
+    value.to_f64().or_else(|| value.to_u64().map(|number| number as f64))
+}
+
+/// Heads of keys and values: as many as there are heads unless the model says otherwise.
+pub(super) fn head_count_kv(model: &Model) -> Option<f64> {
+    number(model, "attention.head_count_kv").or_else(|| number(model, "attention.head_count"))
+}
+
+/// How many times the number of one key contains that of another.
+pub(super) fn ratio(model: &Model, key: &str, of: &str) -> Option<Value> {
+    Some(whole(number(model, key)? / number(model, of)?))
+}
+
+/// A number as JSON, without a point if it is whole.
+pub(super) fn whole(number: f64) -> Value {
+    let is_whole = number.fract() == 0.0 && (0.0..1e9).contains(&number);
+    if is_whole { (number as u64).into() } else { number.into() }
+}
+
+/// Whether there is a tensor of this name.
+pub(super) fn has(model: &Model, tensor: &str) -> bool {
+    model.tensors().iter().any(|found| *found.info.name == *tensor)
+}
+
+/// The share of a head's dimensions that rotate.
+pub(super) fn rotated_share(model: &Model) -> Option<f64> {
+    let rotated = number(model, "rope.dimension_count")?;
+    let head_dim = number(model, "embedding_length")? / number(model, "attention.head_count")?;
+    Some(shortest(rotated / head_dim, |share| (share * head_dim).trunc() == rotated))
+}
+
+/// The number of the fewest digits near `x` that leads back to what `x` was computed from: the one
+/// that a person wrote. `x` itself if no number does.
+pub(super) fn shortest(x: f64, leads_back: impl Fn(f64) -> bool) -> f64 {
+    let mut rounded = (0..17).filter_map(|digits| format!("{x:.digits$e}").parse().ok());
+    rounded.find(|number| leads_back(*number)).unwrap_or(x)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn computed_numbers_become_those_that_were_written() {
+        let residual_scale = (1.4 / 40f64.sqrt()) as f32;
+        let depth = f64::from(residual_scale) * 40f64.sqrt();
+        assert_ne!(depth, 1.4);
+        let leads_back = |depth: f64| (depth / 40f64.sqrt()) as f32 == residual_scale;
+        assert_eq!(shortest(depth, leads_back), 1.4);
+        assert_eq!(shortest(1.0 / 3.0, |_| false), 1.0 / 3.0);
     }
 }

@@ -1,10 +1,10 @@
 //! Phi 2, Phi 3 and Phi 4.
 
-use gguf::Metadata;
+use gguf::{Metadata, Model};
 
 use super::hyper::{self, Keys, Rope};
 use super::names::{LLAMA_LIKE, Table, renamed};
-use super::{Family, Target};
+use super::{Exported, Family, Target, exported};
 use crate::Error;
 use crate::config::Config;
 use crate::vocab;
@@ -62,6 +62,13 @@ impl Family for Phi2 {
 
     fn tensor(&self, _config: &Config, name: &str) -> Result<Target, Error> {
         Ok(Target::renamed(renamed(name, &[PHI2, LLAMA_LIKE])))
+    }
+
+    fn exported(&self, model: &Model) -> Option<Exported> {
+        let exported = Exported::new("PhiForCausalLM", "phi", &[PHI2, LLAMA_LIKE])
+            .fields(&[("attention.layer_norm_epsilon", "layer_norm_eps")])
+            .set_some("partial_rotary_factor", exported::rotated_share(model));
+        Some(exported)
     }
 }
 

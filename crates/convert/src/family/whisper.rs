@@ -7,7 +7,7 @@ use gguf::{Metadata, Model};
 use serde_json::{Value, json};
 
 use super::hyper::Keys;
-use super::names::{Name, Table, foreign};
+use super::names::{Name, Table};
 use super::{Exported, Family, Target};
 use crate::Error;
 use crate::config::Config;
@@ -108,13 +108,12 @@ impl Family for Whisper {
 
     fn exported(&self, model: &Model) -> Option<Exported> {
         let metadata = model.metadata();
-        let names: Vec<_> = foreign(NAMES).map(|name| format!("model.{name}")).collect();
         let fields: Vec<_> =
             ENCODER.iter().chain(&DECODER).map(|(key, field, _)| (*key, *field)).collect();
         let bins = metadata.u64("whisper.encoder.mels_count")?;
         let positions = metadata.u64("whisper.encoder.context_length")?;
-        let mut exported = Exported::new(CLASS, "whisper", &[])
-            .patterns(names.iter().map(String::as_str))
+        let mut exported = Exported::new(CLASS, "whisper", &[NAMES])
+            .prefixed("model.")
             .fields(&fields)
             .files([("preprocessor_config.json", features(bins, positions))]);
         let tokens = metadata.array("tokenizer.ggml.tokens")?;
