@@ -1,17 +1,13 @@
 //! There and back, of encoders, and of models that have an encoder and a decoder.
 
-mod there_and_back;
-mod tiny;
-
 use std::path::PathBuf;
 
 use safetensors::SafeTensors;
 use serde_json::{Value, json};
-use there_and_back::{export, there_and_back_with};
-use tiny::{Tiny, assert_sound, elements};
 
-/// Names and shapes, slowest dimension first.
-type Tensors<'a> = &'a [(&'a str, &'a [usize])];
+use crate::Tensors;
+use crate::there_and_back::{export, there_and_back_with};
+use crate::tiny::{Tiny, assert_sound, elements};
 
 /// What was exported: `config.json`, other JSON files by name, and the elements of tensors.
 struct Exported {
