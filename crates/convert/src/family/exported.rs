@@ -1,5 +1,6 @@
 //! What leads back from a GGUF to a checkpoint, apart from what conversion itself says.
 
+use gguf::Model;
 use serde_json::{Map, Value};
 
 use super::names::{Table, foreign};
@@ -69,4 +70,25 @@ impl Exported {
         self.files.extend(files);
         self
     }
+}
+
+/// An unsigned number under the architecture's name.
+pub(super) fn number(model: &Model, architecture: &str, key: &str) -> Option<u64> {
+    model.metadata().u64(&format!("{architecture}.{key}"))
+}
+
+/// The width of a head.
+pub(super) fn head_dim(model: &Model, architecture: &str) -> Option<u64> {
+    let number = |key| number(model, architecture, key);
+    let divided = || number("embedding_length")?.checked_div(number("attention.head_count")?);
+    number("attention.key_length").or_else(divided)
+}
+
+/// The share of a head's dimensions that rotate: not below the quotient, as programs round what
+/// they compute from it down.
+pub(super) fn rotated_share(model: &Model, architecture: &str) -> Option<f64> {
+    let rotated = number(model, architecture, "rope.dimension_count")? as f64;
+    let all = head_dim(model, architecture).filter(|&dim| dim != 0)? as f64;
+    let share = rotated / all;
+    Some(if share.mul_add(all, -rotated) < 0.0 { share.next_up() } else { share })
 }
