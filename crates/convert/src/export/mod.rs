@@ -6,6 +6,7 @@
 mod card;
 mod config;
 mod foreign;
+mod rope;
 pub mod safetensors;
 mod tokenizer;
 

@@ -171,7 +171,7 @@ fn chatglm() {
         ],
     );
     let config = exported_as_it_was(&with_turns(tiny), "inv_freq");
-    assert_eq!(config["rope_ratio"], 50.0);
+    assert_eq!(config["rope_ratio"], 50);
     assert_eq!(config["add_qkv_bias"], true);
 }
 
