@@ -55,8 +55,9 @@ pub(super) fn of(model: &Model, family: &dyn Family, exported: &Exported) -> Res
     for (_, field) in BIASES.iter().filter(|(bias, _)| index.contains_key(*bias)) {
         config.insert((*field).into(), true.into());
     }
-    let scaling = rope::scaling(model, architecture, is_usual, &config)?;
+    let mut scaling = rope::scaling(model, architecture, is_usual, &config)?;
     if !scaling.is_empty() {
+        scaling.extend(exported.scaling.clone());
         config.insert("rope_scaling".into(), scaling.into());
     }
     config.extend(exported.config.clone());

@@ -32,7 +32,8 @@ pub(super) fn scaling(
     config: &Map<String, Value>,
 ) -> Result<Map<String, Value>, Error> {
     let mut scaling = stated(model.metadata(), architecture, is_usual);
-    let tensor = |name| model.index().get(name).map(|tensor| floats(tensor)).transpose();
+    let index = model.index();
+    let tensor = |name| index.get(name).map(|tensor| floats(tensor)).transpose();
     if let Some(factors) = tensor("rope_freqs.weight")? {
         scaling.extend(llama3(config, &factors));
     }
@@ -79,13 +80,16 @@ fn llama3(config: &Map<String, Value>, factors: &[f32]) -> Map<String, Value> {
     // The greatest factor is that of the scaling unless all wavelengths are short.
     let scales = [most, 8.0, 32.0, 2.0, 4.0, 16.0, 64.0];
     let contexts = std::iter::once(8192).chain((4..=24).map(|power| 1u32 << power));
-    let candidates = contexts.flat_map(|original| {
+    // The bounds of Llama 3 and of Llama 4.
+    let bounds = [4.0, 1.0].into_iter();
+    let numbers = bounds.flat_map(|high| contexts.clone().map(move |original| (high, original)));
+    let candidates = numbers.flat_map(|(high, original)| {
         scales.map(|factor| {
             let scaling = json!({
                 "rope_type": "llama3",
                 "factor": factor,
                 "low_freq_factor": 1.0,
-                "high_freq_factor": 4.0,
+                "high_freq_factor": high,
                 "original_max_position_embeddings": original,
             });
             (difference(config, &scaling, factors), scaling)

@@ -20,6 +20,8 @@ pub(crate) struct Exported {
     pub fields: Vec<(&'static str, &'static str)>,
     /// Fields that no key holds as it is.
     pub config: Map<String, Value>,
+    /// Fields of the scaling of rotary embedding, where there is one, that no key holds.
+    pub scaling: Map<String, Value>,
     /// Usual keys that are no field of this class.
     pub without: Vec<&'static str>,
     /// JSON files beside the configuration: names within the directory, contents.
@@ -36,6 +38,7 @@ impl Exported {
             patterns,
             fields: Vec::new(),
             config: Map::new(),
+            scaling: Map::new(),
             without: Vec::new(),
             files: Vec::new(),
         }
@@ -44,6 +47,12 @@ impl Exported {
     /// Foreign names that are in no table.
     pub(super) fn patterns<'p>(mut self, patterns: impl IntoIterator<Item = &'p str>) -> Self {
         self.patterns.extend(patterns.into_iter().map(str::to_owned));
+        self
+    }
+
+    /// Tables of foreign names that count after those before.
+    pub(super) fn tables(mut self, tables: &[Table]) -> Self {
+        self.patterns.extend(tables.iter().copied().flat_map(foreign));
         self
     }
 
@@ -56,6 +65,28 @@ impl Exported {
     /// Sets a field of the configuration.
     pub(super) fn set(mut self, field: &str, value: impl Into<Value>) -> Self {
         self.config.insert(field.to_owned(), value.into());
+        self
+    }
+
+    /// Sets a field if the model tells its value.
+    pub(super) fn set_some(self, field: &str, value: Option<impl Into<Value>>) -> Self {
+        match value {
+            Some(value) => self.set(field, value),
+            None => self,
+        }
+    }
+
+    /// Puts in front of all foreign names so far what the tables leave out.
+    pub(super) fn prefixed(mut self, prefix: &str) -> Self {
+        for pattern in self.patterns.iter_mut().filter(|pattern| !pattern.starts_with("lm_head.")) {
+            pattern.insert_str(0, prefix);
+        }
+        self
+    }
+
+    /// Sets a field of the scaling of rotary embedding, if the model has one.
+    pub(super) fn scaling(mut self, field: &str, value: impl Into<Value>) -> Self {
+        self.scaling.insert(field.to_owned(), value.into());
         self
     }
 
@@ -72,23 +103,68 @@ impl Exported {
     }
 }
 
-/// An unsigned number under the architecture's name.
-pub(super) fn number(model: &Model, architecture: &str, key: &str) -> Option<u64> {
-    model.metadata().u64(&format!("{architecture}.{key}"))
+/// A number under the name of the model's architecture.
+pub(super) fn number(model: &Model, key: &str) -> Option<f64> {
+    let metadata = model.metadata();
+    let value = metadata.get(&format!("{}.{key}", metadata.architecture()?))?;
+    value.to_f64().or_else(|| value.to_u64().map(|number| number as f64))
+}
+
+/// Heads of keys and values: as many as there are heads unless the model says otherwise.
+pub(super) fn head_count_kv(model: &Model) -> Option<f64> {
+    number(model, "attention.head_count_kv").or_else(|| number(model, "attention.head_count"))
+}
+
+/// How many times the number of one key contains that of another.
+pub(super) fn ratio(model: &Model, key: &str, of: &str) -> Option<Value> {
+    Some(whole(number(model, key)? / number(model, of)?))
+}
+
+/// A number as JSON, without a point if it is whole.
+pub(super) fn whole(number: f64) -> Value {
+    let is_whole = number.fract() == 0.0 && (0.0..1e9).contains(&number);
+    if is_whole { (number as u64).into() } else { number.into() }
+}
+
+/// Whether there is a tensor of this name.
+pub(super) fn has(model: &Model, tensor: &str) -> bool {
+    model.tensors().iter().any(|found| *found.info.name == *tensor)
 }
 
 /// The width of a head.
-pub(super) fn head_dim(model: &Model, architecture: &str) -> Option<u64> {
-    let number = |key| number(model, architecture, key);
-    let divided = || number("embedding_length")?.checked_div(number("attention.head_count")?);
-    number("attention.key_length").or_else(divided)
+pub(super) fn head_dim(model: &Model) -> Option<f64> {
+    let divided =
+        || Some(number(model, "embedding_length")? / number(model, "attention.head_count")?);
+    number(model, "attention.key_length").or_else(divided)
 }
 
-/// The share of a head's dimensions that rotate: not below the quotient, as programs round what
-/// they compute from it down.
-pub(super) fn rotated_share(model: &Model, architecture: &str) -> Option<f64> {
-    let rotated = number(model, architecture, "rope.dimension_count")? as f64;
-    let all = head_dim(model, architecture).filter(|&dim| dim != 0)? as f64;
-    let share = rotated / all;
-    Some(if share.mul_add(all, -rotated) < 0.0 { share.next_up() } else { share })
+/// The share of a head's dimensions that rotate.
+pub(super) fn rotated_share(model: &Model) -> Option<f64> {
+    let rotated = number(model, "rope.dimension_count")?;
+    let head_dim = head_dim(model)?;
+    // Programs round down what they compute from it.
+    let leads_back = |share| (rotated..rotated + 1e-6).contains(&(share * head_dim));
+    Some(shortest(rotated / head_dim, leads_back))
+}
+
+/// The number of the fewest digits near `x` that leads back to what `x` was computed from: the one
+/// that a person wrote. `x` itself if no number does.
+pub(super) fn shortest(x: f64, leads_back: impl Fn(f64) -> bool) -> f64 {
+    let mut rounded = (0..17).filter_map(|digits| format!("{x:.digits$e}").parse().ok());
+    rounded.find(|number| leads_back(*number)).unwrap_or(x)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn computed_numbers_become_those_that_were_written() {
+        let residual_scale = (1.4 / 40f64.sqrt()) as f32;
+        let depth = f64::from(residual_scale) * 40f64.sqrt();
+        assert_ne!(depth, 1.4);
+        let leads_back = |depth: f64| (depth / 40f64.sqrt()) as f32 == residual_scale;
+        assert_eq!(shortest(depth, leads_back), 1.4);
+        assert_eq!(shortest(1.0 / 3.0, |_| false), 1.0 / 3.0);
+    }
 }

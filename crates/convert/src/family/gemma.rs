@@ -2,7 +2,7 @@
 
 use gguf::{Metadata, Model};
 
-use super::exported::{self, number};
+use super::exported::{head_dim, number, ratio, whole};
 use super::hyper::{self, Keys};
 use super::names::{LLAMA_LIKE, Table, renamed};
 use super::{Exported, Family, Target};
@@ -127,7 +127,6 @@ impl Family for Gemma {
     }
 
     fn exported(&self, model: &Model) -> Option<Exported> {
-        let number = |key| number(model, self.architecture, key);
         let model_type = if self.generation == 3 { "gemma3_text" } else { self.architecture };
         let exported = Exported::new(self.classes[0], model_type, self.tables());
         if self.generation == 1 {
@@ -135,22 +134,27 @@ impl Family for Gemma {
         }
         // What attention is scaled by has no key: programs tell the models of 27B, where it is not
         // the width of a head, by their number of blocks.
-        let scalar = match (self.generation, number("block_count")) {
+        let blocks = model.metadata().u64(&format!("{}.block_count", self.architecture));
+        let scalar = match (self.generation, blocks) {
             (2, Some(46)) | (3, Some(62)) => {
-                number("embedding_length")?.checked_div(number("attention.head_count")?)
+                ratio(model, "embedding_length", "attention.head_count")
             }
-            _ => exported::head_dim(model, self.architecture),
+            _ => head_dim(model).map(whole),
         };
-        let exported = exported.set("query_pre_attn_scalar", scalar).fields(&[
+        let exported = exported.set_some("query_pre_attn_scalar", scalar).fields(&[
             ("attn_logit_softcapping", "attn_logit_softcapping"),
             ("final_logit_softcapping", "final_logit_softcapping"),
             ("rope.freq_base_swa", "rope_local_base_freq"),
         ]);
-        let has_windows = number("attention.sliding_window").is_some();
-        Some(match self.generation == 3 && !has_windows {
-            true => exported.set("sliding_window_pattern", 1),
-            false => exported,
-        })
+        if self.generation == 2 {
+            return Some(exported);
+        }
+        // Of so many blocks one has no window.
+        let pattern = match number(model, "attention.sliding_window") {
+            Some(_) => number(model, "attention.sliding_window_pattern").unwrap_or(6.0),
+            None => 1.0,
+        };
+        Some(exported.set("sliding_window_pattern", whole(pattern)))
     }
 }
 

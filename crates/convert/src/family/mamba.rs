@@ -1,10 +1,10 @@
 //! Mamba and Mamba 2.
 
-use gguf::{Metadata, Shape};
+use gguf::{Metadata, Model, Shape};
 
 use super::hyper::{self, Keys};
 use super::names::{Name, Table, captures};
-use super::{Family, Target};
+use super::{Exported, Family, Target, exported};
 use crate::Error;
 use crate::config::Config;
 use crate::step::{Function, Step};
@@ -125,6 +125,43 @@ impl Family for Mamba {
             None
         };
         Ok(Target::one(mapped, Vec::from_iter(step)))
+    }
+
+    fn exported(&self, model: &Model) -> Option<Exported> {
+        let parameters = PARAMETERS.map(|(name, _)| name);
+        let exported = match self {
+            Self::First => {
+                let is_falcon = model.metadata().bool("mamba.ssm.dt_b_c_rms").unwrap_or(false);
+                let (class, model_type) = if is_falcon {
+                    ("FalconMambaForCausalLM", "falcon_mamba")
+                } else {
+                    ("MambaForCausalLM", "mamba")
+                };
+                Exported::new(class, model_type, &[NAMES])
+                    .patterns(parameters)
+                    .fields(&[("ssm.time_step_rank", "time_step_rank")])
+            }
+            Self::Second => {
+                let head_dim = exported::ratio(model, "ssm.inner_size", "ssm.time_step_rank");
+                Exported::new("Mamba2ForCausalLM", "mamba2", &[])
+                    .patterns(parameters)
+                    .tables(&[NAMES])
+                    .fields(&[("ssm.time_step_rank", "num_heads"), ("ssm.group_count", "n_groups")])
+                    .set_some("head_dim", head_dim)
+            }
+        };
+        let exported = exported
+            .fields(&[
+                ("ssm.conv_kernel", "conv_kernel"),
+                ("ssm.inner_size", "intermediate_size"),
+                ("ssm.state_size", "state_size"),
+                ("attention.layer_norm_rms_epsilon", "layer_norm_epsilon"),
+            ])
+            .without(&["context_length", "feed_forward_length", "attention.head_count"])
+            .set_some("expand", exported::ratio(model, "ssm.inner_size", "embedding_length"))
+            .set("use_bias", exported::has(model, "blk.0.ssm_in.bias"))
+            .set("use_conv_bias", exported::has(model, "blk.0.ssm_conv1d.bias"));
+        Some(exported)
     }
 }
 

@@ -65,6 +65,13 @@ impl Family for Phi2 {
     fn tensor(&self, _config: &Config, name: &str) -> Result<Target, Error> {
         Ok(Target::renamed(renamed(name, &[PHI2, LLAMA_LIKE])))
     }
+
+    fn exported(&self, model: &Model) -> Option<Exported> {
+        let exported = Exported::new("PhiForCausalLM", "phi", &[PHI2, LLAMA_LIKE])
+            .fields(&[("attention.layer_norm_epsilon", "layer_norm_eps")])
+            .set_some("partial_rotary_factor", rotated_share(model));
+        Some(exported)
+    }
 }
 
 pub(super) struct Phi3;
@@ -156,8 +163,8 @@ impl Family for Phi3 {
         let original = ("rope.scaling.original_context_length", "original_max_position_embeddings");
         let mut exported = Exported::new(self.classes()[0], "phi3", &[PHI3, LLAMA_LIKE])
             .fields(&[original])
-            .set("partial_rotary_factor", rotated_share(model, "phi3"));
-        if number(model, "phi3", "attention.sliding_window") == Some(0) {
+            .set_some("partial_rotary_factor", rotated_share(model));
+        if number(model, "attention.sliding_window") == Some(0.0) {
             exported = exported.set("sliding_window", Value::Null);
         }
         Some(exported)

@@ -2,7 +2,7 @@
 
 use gguf::{Metadata, Model};
 
-use super::exported::number;
+use super::exported::{has, number};
 use super::hyper::{self, Keys};
 use super::names::{LLAMA_LIKE, Table, renamed};
 use super::{Exported, Family, Target, experts};
@@ -89,18 +89,19 @@ impl Family for QwenMoe {
     fn exported(&self, model: &Model) -> Option<Exported> {
         let is_second = self.architecture == QWEN2.architecture;
         let model_type = if is_second { "qwen2_moe" } else { "qwen3_moe" };
-        let has = |name: &str| model.index().contains_key(name);
-        let blocks = number(model, self.architecture, "block_count").unwrap_or(0);
+        let blocks = number(model, "block_count").unwrap_or(0.0) as u64;
         let blocks = blocks.min(model.tensors().len() as u64);
-        let is_dense = |block: &u64| !has(&format!("blk.{block}.ffn_gate_inp.weight"));
+        let index = model.index();
+        let is_dense =
+            |block: &u64| !index.contains_key(&*format!("blk.{block}.ffn_gate_inp.weight"));
         let exported = Exported::new(self.class[0], model_type, &[MIXTURE, LLAMA_LIKE])
-            .patterns(experts::one_by_one())
+            .patterns(experts::ONE_BY_ONE.map(|(name, _)| name))
             .fields(&[("expert_shared_feed_forward_length", "shared_expert_intermediate_size")])
             .set("mlp_only_layers", (0..blocks).filter(is_dense).collect::<Vec<_>>())
             // No key says it: programs do this with all models of the architecture.
             .set("norm_topk_prob", !is_second);
         Some(match is_second {
-            true => exported.set("qkv_bias", has("blk.0.attn_q.bias")),
+            true => exported.set("qkv_bias", has(model, "blk.0.attn_q.bias")),
             false => exported,
         })
     }

@@ -5,11 +5,11 @@
 //! current token (rwkv6 has that of the previous one there), `time_mix_decay` what goes into
 //! `-exp()`, `time_mix_first` the bonus of the current token.
 
-use gguf::{Metadata, Shape};
+use gguf::{Metadata, Model, Shape};
 
 use super::hyper::{self, Keys};
 use super::names::{Name, Table, captures};
-use super::{Family, Target};
+use super::{Exported, Family, Target};
 use crate::Error;
 use crate::config::Config;
 use crate::step::Step;
@@ -98,6 +98,19 @@ impl Family for Rwkv4 {
             }
         }
         Ok(Target::renamed(Name::parse(name).and_then(|name| name.mapped(NAMES))))
+    }
+
+    fn exported(&self, _model: &Model) -> Option<Exported> {
+        let exported = Exported::new("RwkvForCausalLM", "rwkv", &[NAMES])
+            .patterns(VECTORS.map(|(name, _)| name))
+            .fields(&[
+                ("context_length", "context_length"),
+                ("embedding_length", "hidden_size"),
+                ("embedding_length", "attention_hidden_size"),
+                ("attention.layer_norm_epsilon", "layer_norm_epsilon"),
+                ("rescale_every_n_layers", "rescale_every"),
+            ]);
+        Some(exported)
     }
 }
 

@@ -25,7 +25,7 @@ pub fn convert(dir: &Path, out: &Path, outtype: Option<Target>) {
 }
 
 /// Exports to a directory, with files of at most so many bytes. Returns the notes.
-fn export(gguf: &Path, dir: &Path, most: u64) -> Vec<String> {
+pub fn export(gguf: &Path, dir: &Path, most: u64) -> Vec<String> {
     let files = ModelFiles::open(gguf).unwrap();
     let plan = export::plan(&files.model().unwrap(), export::Options::default()).unwrap();
     std::fs::create_dir_all(dir).unwrap();

@@ -27,6 +27,13 @@ pub(super) fn file(metadata: &Metadata, tokens: &[Token], notes: &mut Vec<String
             }
         }
     }
+    // Readers number added tokens that the vocabulary lacks themselves, from its end on.
+    let end = vocab.len();
+    if added.iter().zip(end..).any(|(token, id)| token["id"] != id) {
+        vocab.extend(added.iter().filter_map(|token| {
+            Some((token["content"].as_str()?.to_owned(), token["id"].clone()))
+        }));
+    }
     let merges = metadata.array("tokenizer.ggml.merges").and_then(Array::strings);
     let merges: Vec<Value> = merges
         .into_iter()
