@@ -119,6 +119,8 @@ def reason(text, error, ours):
     """Why the two are known to differ; None where they should not."""
     if ours is not None and error and "'NoneType' object is not iterable" in error:
         return "a loop over none, such as over no tools, has no turns here, and jinja2 refuses it"
+    if ours is not None and error and "Object of type generator is not JSON serializable" in error:
+        return "what a filter chose, in `tojson`, is a list here, and a generator that jinja2 refuses"
     if text is not None and ours is not None and html.unescape(text) == html.unescape(ours):
         return "the filter `safe` makes jinja2 escape what is joined to its result"
     return None

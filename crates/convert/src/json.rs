@@ -12,7 +12,15 @@ use crate::Error;
 /// If it cannot be read, or is not JSON: with line and column.
 pub(crate) fn read(path: &Path) -> Result<Value, Error> {
     let bytes = std::fs::read(path).map_err(|source| Error::read(path, source))?;
-    serde_json::from_slice(&bytes).map_err(|fault| {
+    parse(path, &bytes)
+}
+
+/// Parses the content of the JSON file at `path`.
+///
+/// # Errors
+/// If it is not JSON: with line and column.
+pub(crate) fn parse(path: &Path, bytes: &[u8]) -> Result<Value, Error> {
+    serde_json::from_slice(bytes).map_err(|fault| {
         Error::input(path, format!("not valid JSON: {fault}"), "download the file again")
     })
 }

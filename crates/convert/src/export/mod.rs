@@ -18,6 +18,7 @@ use serde_json::Value;
 use crate::config::Config;
 use crate::tensor::Tensor;
 use crate::{Error, family};
+pub use tokenizer::{Tokenizer, tokenizer};
 
 /// What an export can be asked for.
 #[derive(Clone, Copy, Debug, Default)]
@@ -68,7 +69,13 @@ pub fn plan<'a>(model: &Model<'a>, options: Options) -> Result<Export<'a>, Error
     let dtype = tensors.iter().find(|(tensor, _)| tensor.shape.len() > 1).map(|(_, ty)| *ty);
     config["torch_dtype"] = safetensors::torch_name(dtype.unwrap_or(TensorType::F32)).into();
 
-    let mut files = tokenizer::files(metadata, &mut config, &mut notes)?;
+    let (kind, hints) = (family.vocabulary(), family.pre_tokenizers());
+    let Tokenizer { mut files, config: fields, notes: of_tokenizer } =
+        tokenizer(metadata, kind, hints, &config)?;
+    notes.extend(of_tokenizer);
+    for (field, value) in fields {
+        config[field] = value;
+    }
     files.push(json_file("config.json", &config));
     files.extend(exported.files.iter().map(|(name, value)| json_file(name, value)));
     files.extend(card::files(metadata));

@@ -69,21 +69,20 @@ fn shortest(factors: &[f32]) -> Value {
     factors.iter().map(|factor| factor.to_string().parse::<f64>().ok()).collect()
 }
 
-/// The scaling that gives these factors: of those with the bounds that all models so far have, the
-/// one that comes nearest. Nothing if none comes near.
+/// The scaling that gives these factors: of those with the bounds of Llama 3 or of Llama 4, the one
+/// that comes nearest. Nothing if none comes near.
 ///
-/// Factors only tell how the original context stands to the bounds, so that one must be assumed.
+/// Factors only tell how the original context stands to the bounds, so that these must be assumed.
 fn llama3(config: &Map<String, Value>, factors: &[f32]) -> Map<String, Value> {
     // Other versions of torch round differently.
     const NEAR: f32 = 1e-5;
     let most = factors.iter().copied().fold(1.0, f32::max);
     // The greatest factor is that of the scaling unless all wavelengths are short.
     let scales = [most, 8.0, 32.0, 2.0, 4.0, 16.0, 64.0];
-    let contexts = std::iter::once(8192).chain((4..=24).map(|power| 1u32 << power));
-    // The bounds of Llama 3 and of Llama 4.
+    let contexts = || std::iter::once(8192).chain((4..=24).map(|power| 1u32 << power));
     let bounds = [4.0, 1.0].into_iter();
-    let numbers = bounds.flat_map(|high| contexts.clone().map(move |original| (high, original)));
-    let candidates = numbers.flat_map(|(high, original)| {
+    let all = bounds.flat_map(|high| contexts().map(move |original| (high, original)));
+    let candidates = all.flat_map(|(high, original)| {
         scales.map(|factor| {
             let scaling = json!({
                 "rope_type": "llama3",

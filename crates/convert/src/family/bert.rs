@@ -164,12 +164,14 @@ impl Family for Bert {
             .set("type_vocab_size", token_types(model))
             .files(pooling_files(model));
         if let Self::Roberta = self {
-            let padding = metadata.u64("tokenizer.ggml.padding_token_id").unwrap_or(1);
-            let context = metadata.u64("bert.context_length")?;
-            exported = exported
-                .without(&["context_length"])
-                .set("pad_token_id", padding)
-                .set("max_position_embeddings", context.checked_add(padding)?.checked_add(1)?);
+            let padding = metadata.u64("tokenizer.ggml.padding_token_id");
+            let first = padding.unwrap_or(1).checked_add(1)?;
+            let positions = metadata.u64("bert.context_length")?.checked_add(first)?;
+            exported =
+                exported.without(&["context_length"]).set("max_position_embeddings", positions);
+            if let Some(padding) = padding {
+                exported = exported.set("pad_token_id", padding);
+            }
         }
         let labels = metadata.array("bert.classifier.output_labels").and_then(Array::strings);
         if let Some(labels) = labels {

@@ -4,7 +4,7 @@ use gguf::{Metadata, Model};
 
 use super::hyper::{self, Keys, Rope};
 use super::names::{LLAMA_LIKE, Table, renamed};
-use super::{Exported, Family, Target};
+use super::{Exported, Family, Target, exported};
 use crate::Error;
 use crate::config::Config;
 use crate::vocab;
@@ -87,17 +87,15 @@ impl Family for ChatGlm {
 
     fn exported(&self, model: &Model) -> Option<Exported> {
         let (metadata, index) = (model.metadata(), model.index());
-        let number = |key: &str| metadata.u64(&format!("chatglm.{key}"));
-        let head_dim = number("embedding_length")?.checked_div(number("attention.head_count")?)?;
-        let base = metadata.f64("chatglm.rope.freq_base").unwrap_or(10000.0);
+        let head_dim = exported::head_dim(model)?;
         if !index.contains_key("blk.0.attn_qkv.weight") {
-            let rotated = number("rope.dimension_count")? as f64 / head_dim as f64;
             let exported = Exported::new("GlmForCausalLM", "glm", &[GLM, LLAMA_LIKE])
                 .set("head_dim", head_dim)
-                .set("partial_rotary_factor", rotated)
+                .set_some("partial_rotary_factor", exported::rotated_share(model))
                 .set("attention_bias", index.contains_key("blk.0.attn_q.bias"));
             return Some(exported);
         }
+        let base = exported::number(model, "rope.freq_base");
         let exported = Exported::new("ChatGLMModel", "chatglm", &[OWN])
             .fields(&[
                 ("block_count", "num_layers"),
@@ -107,7 +105,7 @@ impl Family for ChatGlm {
                 ("attention.layer_norm_rms_epsilon", "layernorm_epsilon"),
             ])
             .without(&["rope.freq_base"])
-            .set("rope_ratio", base / 10000.0)
+            .set_some("rope_ratio", base.map(|base| exported::whole(base / 10000.0)))
             .set("kv_channels", head_dim)
             .set("padded_vocab_size", metadata.array("tokenizer.ggml.tokens")?.len())
             .set("multi_query_attention", true)

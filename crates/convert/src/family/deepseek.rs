@@ -4,7 +4,7 @@ use gguf::{Metadata, Model, Shape};
 
 use super::hyper::{self, Keys, Rope};
 use super::names::{LLAMA_LIKE, Table, block_of, captures, renamed};
-use super::{Exported, Family, Made, Target, experts};
+use super::{Exported, Family, Made, Target, experts, exported};
 use crate::Error;
 use crate::config::Config;
 use crate::step::Step;
@@ -168,7 +168,7 @@ impl Family for DeepSeek2 {
 
     fn exported(&self, model: &Model) -> Option<Exported> {
         let metadata = model.metadata();
-        let number = |key: &str| metadata.u64(&format!("deepseek2.{key}"));
+        let number = |key| exported::count(model, key);
         let gating = number("expert_gating_func");
         let is_third = gating == Some(SIGMOID);
         let groups = number("expert_group_count").unwrap_or(1);
@@ -180,7 +180,7 @@ impl Family for DeepSeek2 {
         let rotated = number("rope.dimension_count")?;
         let mut exported = Exported::new(class, model_type, &[ATTENTION, MIXTURE, LLAMA_LIKE])
             .patterns([ROUTER_BIAS, KEYS_AND_VALUES])
-            .patterns(experts::ONE_BY_ONE.map(|(name, _)| name))
+            .patterns(experts::one_by_one())
             .fields(&[
                 ("expert_count", "n_routed_experts"),
                 ("expert_shared_count", "n_shared_experts"),

@@ -7,11 +7,16 @@ use crate::config::Config;
 use crate::step::Step;
 
 /// Each expert's matrices as most families name them: foreign name of one, our name of all.
-pub(super) const ONE_BY_ONE: [(&str, &str); 3] = [
+const ONE_BY_ONE: [(&str, &str); 3] = [
     ("model.layers.{}.mlp.experts.{}.gate_proj.weight", "ffn_gate_exps"),
     ("model.layers.{}.mlp.experts.{}.down_proj.weight", "ffn_down_exps"),
     ("model.layers.{}.mlp.experts.{}.up_proj.weight", "ffn_up_exps"),
 ];
+
+/// The foreign names of matrices that stand one by one.
+pub(super) fn one_by_one() -> [&'static str; 3] {
+    ONE_BY_ONE.map(|(name, _)| name)
+}
 
 /// What becomes of an expert's matrix, or of all experts' matrices in one tensor as newer versions
 /// of `transformers` write them; `None` if it is neither. `width` is the feed-forward width of one

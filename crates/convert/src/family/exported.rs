@@ -110,6 +110,21 @@ pub(super) fn number(model: &Model, key: &str) -> Option<f64> {
     value.to_f64().or_else(|| value.to_u64().map(|number| number as f64))
 }
 
+/// An unsigned number under the name of the model's architecture.
+pub(super) fn count(model: &Model, key: &str) -> Option<u64> {
+    let metadata = model.metadata();
+    metadata.u64(&format!("{}.{key}", metadata.architecture()?))
+}
+
+/// The width of a head.
+pub(super) fn head_dim(model: &Model) -> Option<u64> {
+    let divided = || {
+        let heads = count(model, "attention.head_count")?;
+        count(model, "embedding_length")?.checked_div(heads)
+    };
+    count(model, "attention.key_length").or_else(divided)
+}
+
 /// Heads of keys and values: as many as there are heads unless the model says otherwise.
 pub(super) fn head_count_kv(model: &Model) -> Option<f64> {
     number(model, "attention.head_count_kv").or_else(|| number(model, "attention.head_count"))
@@ -131,17 +146,10 @@ pub(super) fn has(model: &Model, tensor: &str) -> bool {
     model.tensors().iter().any(|found| *found.info.name == *tensor)
 }
 
-/// The width of a head.
-pub(super) fn head_dim(model: &Model) -> Option<f64> {
-    let divided =
-        || Some(number(model, "embedding_length")? / number(model, "attention.head_count")?);
-    number(model, "attention.key_length").or_else(divided)
-}
-
 /// The share of a head's dimensions that rotate.
 pub(super) fn rotated_share(model: &Model) -> Option<f64> {
     let rotated = number(model, "rope.dimension_count")?;
-    let head_dim = head_dim(model)?;
+    let head_dim = head_dim(model).filter(|&dim| dim != 0)? as f64;
     // Programs round down what they compute from it.
     let leads_back = |share| (rotated..rotated + 1e-6).contains(&(share * head_dim));
     Some(shortest(rotated / head_dim, leads_back))

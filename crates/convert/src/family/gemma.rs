@@ -1,8 +1,9 @@
 //! Gemma 1, 2 and 3, as text models.
 
 use gguf::{Metadata, Model};
+use serde_json::Value;
 
-use super::exported::{head_dim, number, ratio, whole};
+use super::exported::{self, count, ratio};
 use super::hyper::{self, Keys};
 use super::names::{LLAMA_LIKE, Table, renamed};
 use super::{Exported, Family, Target};
@@ -127,6 +128,7 @@ impl Family for Gemma {
     }
 
     fn exported(&self, model: &Model) -> Option<Exported> {
+        let number = |key| count(model, key);
         let model_type = if self.generation == 3 { "gemma3_text" } else { self.architecture };
         let exported = Exported::new(self.classes[0], model_type, self.tables());
         if self.generation == 1 {
@@ -134,12 +136,11 @@ impl Family for Gemma {
         }
         // What attention is scaled by has no key: programs tell the models of 27B, where it is not
         // the width of a head, by their number of blocks.
-        let blocks = model.metadata().u64(&format!("{}.block_count", self.architecture));
-        let scalar = match (self.generation, blocks) {
+        let scalar = match (self.generation, number("block_count")) {
             (2, Some(46)) | (3, Some(62)) => {
                 ratio(model, "embedding_length", "attention.head_count")
             }
-            _ => head_dim(model).map(whole),
+            _ => exported::head_dim(model).map(Value::from),
         };
         let exported = exported.set_some("query_pre_attn_scalar", scalar).fields(&[
             ("attn_logit_softcapping", "attn_logit_softcapping"),
@@ -150,11 +151,11 @@ impl Family for Gemma {
             return Some(exported);
         }
         // Of so many blocks one has no window.
-        let pattern = match number(model, "attention.sliding_window") {
-            Some(_) => number(model, "attention.sliding_window_pattern").unwrap_or(6.0),
-            None => 1.0,
+        let pattern = match number("attention.sliding_window") {
+            Some(_) => number("attention.sliding_window_pattern").unwrap_or(6),
+            None => 1,
         };
-        Some(exported.set("sliding_window_pattern", whole(pattern)))
+        Some(exported.set("sliding_window_pattern", pattern))
     }
 }
 

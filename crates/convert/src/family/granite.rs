@@ -3,7 +3,7 @@
 use gguf::{Metadata, Model};
 
 use super::experts::halves;
-use super::exported::number;
+use super::exported;
 use super::hyper::{self, Keys};
 use super::names::{LLAMA_LIKE, Table, captures, renamed};
 use super::{Exported, Family, Target};
@@ -117,7 +117,7 @@ impl Family for Granite {
             let exported = Exported::new(self.classes[0], "granite", &[LLAMA_LIKE]);
             return Some(exported.fields(&SCALES));
         }
-        let count = |key| number(model, key).filter(|&count| count != 0.0);
+        let count = |key| exported::count(model, key).filter(|&count| count != 0);
         let shared = "expert_shared_feed_forward_length";
         let has_shared = count(shared).is_some();
         let (class, model_type) = match has_shared {

@@ -5,7 +5,7 @@ use gguf::{Metadata, Model};
 use super::experts::halves;
 use super::hyper::{self, Keys};
 use super::names::{LLAMA_LIKE, Table, captures, renamed};
-use super::{Exported, Family, Made, Target};
+use super::{Exported, Family, Made, Target, exported};
 use crate::Error;
 use crate::config::Config;
 use crate::step::Step;
@@ -105,8 +105,7 @@ impl Family for Llama4 {
     }
 
     fn exported(&self, model: &Model) -> Option<Exported> {
-        let metadata = model.metadata();
-        let number = |key: &str| metadata.u64(&format!("llama4.{key}"));
+        let count = |key| exported::count(model, key);
         let exported =
             Exported::new("Llama4ForCausalLM", "llama4_text", &[FEED_FORWARD, LLAMA_LIKE])
                 .patterns([DOWN, GATE_AND_UP])
@@ -118,9 +117,9 @@ impl Family for Llama4 {
                 ])
                 .without(&["attention.sliding_window"])
                 // Programs tell so which of the two sizes normalizes queries and keys.
-                .set("use_qk_norm", number("expert_count") != Some(128));
-        if number("attention.sliding_window") == Some(0) {
-            let blocks = usize::try_from(number("block_count")?.min(1 << 16)).ok()?;
+                .set("use_qk_norm", count("expert_count") != Some(128));
+        if count("attention.sliding_window") == Some(0) {
+            let blocks = usize::try_from(count("block_count")?.min(1 << 16)).ok()?;
             return Some(exported.set("layer_types", vec!["full_attention"; blocks]));
         }
         Some(exported)

@@ -3,10 +3,9 @@
 use gguf::{Metadata, Model};
 use serde_json::Value;
 
-use super::exported::{number, rotated_share};
 use super::hyper::{self, Keys, Rope};
 use super::names::{LLAMA_LIKE, Table, renamed};
-use super::{Exported, Family, Target};
+use super::{Exported, Family, Target, exported};
 use crate::Error;
 use crate::config::Config;
 use crate::vocab;
@@ -69,7 +68,7 @@ impl Family for Phi2 {
     fn exported(&self, model: &Model) -> Option<Exported> {
         let exported = Exported::new("PhiForCausalLM", "phi", &[PHI2, LLAMA_LIKE])
             .fields(&[("attention.layer_norm_epsilon", "layer_norm_eps")])
-            .set_some("partial_rotary_factor", rotated_share(model));
+            .set_some("partial_rotary_factor", exported::rotated_share(model));
         Some(exported)
     }
 }
@@ -163,8 +162,8 @@ impl Family for Phi3 {
         let original = ("rope.scaling.original_context_length", "original_max_position_embeddings");
         let mut exported = Exported::new(self.classes()[0], "phi3", &[PHI3, LLAMA_LIKE])
             .fields(&[original])
-            .set_some("partial_rotary_factor", rotated_share(model));
-        if number(model, "attention.sliding_window") == Some(0.0) {
+            .set_some("partial_rotary_factor", exported::rotated_share(model));
+        if exported::count(model, "attention.sliding_window") == Some(0) {
             exported = exported.set("sliding_window", Value::Null);
         }
         Some(exported)

@@ -1,6 +1,6 @@
 //! Chat templates: one, or several with names.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use gguf::{Array, Metadata};
 use serde_json::{Map, Value};
@@ -70,12 +70,11 @@ impl ChatTemplate {
     }
 
     fn beside(files: &Files) -> Result<Option<Self>, Error> {
-        let path = files.path("chat_template.jinja");
-        if path.is_file() {
-            let mut all = Self::single(read_text(&path)?);
-            for path in templates_in(&files.path("additional_chat_templates"))? {
-                let name = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
-                all.add(&name, read_text(&path)?);
+        if files.has("chat_template.jinja") {
+            let mut all = Self::single(read_text(files, "chat_template.jinja")?);
+            for path in files.folder().with_extension("additional_chat_templates", "jinja")? {
+                let name = Path::new(&path).file_stem().unwrap_or_default().to_string_lossy();
+                all.add(&name, read_text(files, &path)?);
             }
             return Ok(Some(all));
         }
@@ -103,24 +102,6 @@ impl ChatTemplate {
 }
 
 /// A text file with line ends as Python reads them, whatever they are in the file.
-fn read_text(path: &Path) -> Result<String, Error> {
-    let text = std::fs::read_to_string(path).map_err(|source| Error::read(path, source))?;
-    Ok(text.replace("\r\n", "\n").replace('\r', "\n"))
-}
-
-/// The `.jinja` files in a directory, by name; none if there is no directory.
-fn templates_in(dir: &Path) -> Result<Vec<PathBuf>, Error> {
-    if !dir.is_dir() {
-        return Ok(vec![]);
-    }
-    let entries = std::fs::read_dir(dir).map_err(|source| Error::read(dir, source))?;
-    let mut paths = vec![];
-    for entry in entries {
-        let path = entry.map_err(|source| Error::read(dir, source))?.path();
-        if path.extension().is_some_and(|extension| extension == "jinja") {
-            paths.push(path);
-        }
-    }
-    paths.sort();
-    Ok(paths)
+fn read_text(files: &Files, name: &str) -> Result<String, Error> {
+    Ok(files.text(name)?.replace("\r\n", "\n").replace('\r', "\n"))
 }

@@ -1,15 +1,20 @@
 //! The tokenizer files of a checkpoint directory, each parsed once.
 
+use std::borrow::Cow;
 use std::path::{Path, PathBuf};
 
 use serde_json::{Map, Value};
 
 use super::assembled::{self, Assembled};
+use super::folder::Folder;
 use crate::{Error, json};
 
+/// A SentencePiece model.
+pub(crate) const SENTENCEPIECE: &str = "tokenizer.model";
+
 /// The JSON files that describe a tokenizer, where they exist.
-pub(super) struct Files {
-    dir: PathBuf,
+pub(super) struct Files<'a> {
+    folder: Folder<'a>,
     tokenizer: Option<Value>,
     /// What `tokenizer` was read from.
     tokenizer_path: PathBuf,
@@ -19,20 +24,40 @@ pub(super) struct Files {
     config: Option<Map<String, Value>>,
 }
 
-impl Files {
-    pub fn read(dir: &Path) -> Result<Self, Error> {
+impl<'a> Files<'a> {
+    pub fn read(folder: Folder<'a>) -> Result<Self, Error> {
         Ok(Self {
-            tokenizer: json::read_optional(&dir.join("tokenizer.json"))?,
-            tokenizer_path: dir.join("tokenizer.json"),
+            tokenizer: read_json(&folder, "tokenizer.json")?,
+            tokenizer_path: folder.path("tokenizer.json"),
             states_cuts: true,
-            tokenizer_config: read_object(&dir.join("tokenizer_config.json"))?,
-            config: read_object(&dir.join("config.json"))?,
-            dir: dir.to_owned(),
+            tokenizer_config: read_object(&folder, "tokenizer_config.json")?,
+            config: read_object(&folder, "config.json")?,
+            folder,
         })
     }
 
+    /// How errors call a file.
     pub fn path(&self, name: &str) -> PathBuf {
-        self.dir.join(name)
+        self.folder.path(name)
+    }
+
+    pub fn has(&self, name: &str) -> bool {
+        self.folder.has(name)
+    }
+
+    /// The content of a file.
+    pub fn bytes(&self, name: &str) -> Result<Cow<'_, [u8]>, Error> {
+        self.folder.read(name)
+    }
+
+    /// The content of a text file.
+    pub fn text(&self, name: &str) -> Result<String, Error> {
+        self.folder.text(name)
+    }
+
+    /// All files.
+    pub fn folder(&self) -> &Folder<'a> {
+        &self.folder
     }
 
     /// `tokenizer.json`.
@@ -73,7 +98,7 @@ impl Files {
     pub fn require_tokenizer(&self) -> Result<&Value, Error> {
         self.tokenizer.as_ref().ok_or_else(|| {
             Error::input(
-                &self.dir,
+                &self.path(""),
                 "no tokenizer: looked for tokenizer.model, tokenizer.json, vocab.json, vocab.txt \
                  and *.tiktoken",
                 "copy the tokenizer files of the model into this directory",
@@ -102,22 +127,17 @@ impl Files {
 
     /// The object in another JSON file of the directory, if there is one.
     pub fn object(&self, name: &str) -> Result<Option<Map<String, Value>>, Error> {
-        read_object(&self.path(name))
-    }
-
-    pub fn sentencepiece_path(&self) -> PathBuf {
-        self.path("tokenizer.model")
+        read_object(&self.folder, name)
     }
 
     /// Whether there is a SentencePiece model; some call a tiktoken file by its name.
     pub fn has_sentencepiece(&self) -> bool {
-        let path = self.sentencepiece_path();
-        path.is_file() && !assembled::is_tiktoken(&path)
+        self.has(SENTENCEPIECE) && !assembled::is_tiktoken(&self.folder, SENTENCEPIECE)
     }
 
     /// Mistral's own tokenizer format is read only through the `tokenizer.json` made from it.
     pub fn refuse_tekken_alone(&self) -> Result<(), Error> {
-        if self.tokenizer.is_none() && self.path("tekken.json").is_file() {
+        if self.tokenizer.is_none() && self.has("tekken.json") {
             return Err(Error::input(
                 &self.path("tekken.json"),
                 "this tokenizer format is not supported",
@@ -156,11 +176,20 @@ impl Files {
     }
 }
 
-fn read_object(path: &Path) -> Result<Option<Map<String, Value>>, Error> {
-    match json::read_optional(path)? {
+fn read_json(folder: &Folder, name: &str) -> Result<Option<Value>, Error> {
+    match folder.has(name) {
+        true => json::parse(&folder.path(name), &folder.read(name)?).map(Some),
+        false => Ok(None),
+    }
+}
+
+fn read_object(folder: &Folder, name: &str) -> Result<Option<Map<String, Value>>, Error> {
+    match read_json(folder, name)? {
         None => Ok(None),
         Some(Value::Object(map)) => Ok(Some(map)),
-        Some(_) => Err(Error::input(path, "not a JSON object", "download the file again")),
+        Some(_) => {
+            Err(Error::input(&folder.path(name), "not a JSON object", "download the file again"))
+        }
     }
 }
 

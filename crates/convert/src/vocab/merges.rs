@@ -1,7 +1,5 @@
 //! The merges of a byte-pair vocabulary, best first, each as `left right`.
 
-use std::path::Path;
-
 use serde_json::Value;
 
 use super::bpe;
@@ -22,7 +20,7 @@ pub(super) fn read(files: &Files, notes: &mut Vec<String>) -> Result<Vec<String>
         })?);
     }
     if merges.is_empty() {
-        merges = from_text(&files.path("merges.txt"), notes)?;
+        merges = from_text(files, notes)?;
     }
     if merges.is_empty() {
         notes.push("no merges found: every text will be spelled byte by byte".to_owned());
@@ -46,11 +44,11 @@ fn one(merge: &Value) -> Option<String> {
     }
 }
 
-fn from_text(path: &Path, notes: &mut Vec<String>) -> Result<Vec<String>, Error> {
-    if !path.is_file() {
+fn from_text(files: &Files, notes: &mut Vec<String>) -> Result<Vec<String>, Error> {
+    if !files.has("merges.txt") {
         return Ok(vec![]);
     }
-    let text = std::fs::read_to_string(path).map_err(|source| Error::read(path, source))?;
+    let text = files.text("merges.txt")?;
     let mut merges = vec![];
     for (line, text) in text.lines().map(str::trim).enumerate() {
         // A first line that starts with `#` states the version.

@@ -7,6 +7,7 @@ mod assembled;
 pub(crate) mod bpe;
 mod chat_template;
 mod files;
+mod folder;
 mod llama_hf;
 mod merges;
 mod post_processor;
@@ -29,9 +30,18 @@ use gguf::{Array, Metadata};
 use crate::Error;
 pub(crate) use bpe::decode_bytes;
 use files::Files;
+pub(crate) use files::SENTENCEPIECE;
+pub(crate) use folder::Folder;
+pub(crate) use post_processor::read_alone as read_post_processor;
+pub(crate) use rwkv_world::{CHAT_TEMPLATE as RWKV_CHAT_TEMPLATE, FILE as RWKV_WORLD, unescape};
+pub(crate) use sentencepiece::UNUSED_SCORE as PADDING_SCORE;
+pub(crate) use special::FLAGS;
 use special::SpecialTokens;
 pub(crate) use structure::pre_tokenizer;
+pub(crate) use token::ADDED_SCORE;
 use token::Token;
+pub(crate) use unigram::{T5_MODEL, XLM_ROBERTA_MODEL};
+pub(crate) use variants::INTERNLM2_ZERO;
 
 /// Which tokenizer files a model family reads, and in which order it tries them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -73,6 +83,25 @@ pub enum Kind {
     ChatGlm,
 }
 
+/// What a reader makes of a token that was added to a vocabulary with scores.
+pub(crate) struct Added {
+    pub text: String,
+    pub is_control: bool,
+}
+
+impl Kind {
+    /// What readers make of an entry of `added_tokens_decoder`.
+    pub(crate) fn added(self, text: &str, special: bool) -> Added {
+        match self {
+            Self::Phi3 | Self::InternLm2 => Added { text: text.to_owned(), is_control: special },
+            _ => {
+                let token = Token::added(text.to_owned(), special);
+                Added { text: token.text, is_control: token.kind == token::TokenKind::Control }
+            }
+        }
+    }
+}
+
 /// What the caller knows beyond the tokenizer files.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Options<'a> {
@@ -102,8 +131,17 @@ pub struct Vocabulary {
 /// If the files of `kind` are missing or broken, ids do not fit `options.vocab_size`, or the
 /// pre-tokenizer is not a known one: then the error shows it, with the nearest known name.
 pub fn load(dir: &Path, kind: Kind, options: &Options) -> Result<Vocabulary, Error> {
+    load_from(Folder::Disk(dir), kind, options)
+}
+
+/// The same, from wherever the files are.
+pub(crate) fn load_from(
+    folder: Folder,
+    kind: Kind,
+    options: &Options,
+) -> Result<Vocabulary, Error> {
     let mut out = Builder {
-        files: Files::read(dir)?,
+        files: Files::read(folder)?,
         options,
         metadata: Metadata::new(),
         notes: vec![],
@@ -119,7 +157,7 @@ pub fn load(dir: &Path, kind: Kind, options: &Options) -> Result<Vocabulary, Err
         Kind::Llama => out.llama()?,
         Kind::Encoder => out.encoder()?,
         Kind::T5 => out.t5()?,
-        Kind::Rwkv if rwkv_world::path(&out.files).is_file() => out.rwkv_world()?,
+        Kind::Rwkv if out.files.has(rwkv_world::FILE) => out.rwkv_world()?,
         Kind::Rwkv => out.bpe()?,
         Kind::SentencePiece => out.sentencepiece()?,
         Kind::Gemma { first } => out.gemma(first)?,
@@ -133,7 +171,7 @@ pub fn load(dir: &Path, kind: Kind, options: &Options) -> Result<Vocabulary, Err
 }
 
 struct Builder<'a> {
-    files: Files,
+    files: Files<'a>,
     options: &'a Options<'a>,
     metadata: Metadata<'static>,
     notes: Vec<String>,
@@ -163,7 +201,7 @@ impl Builder<'_> {
     }
 
     fn sentencepiece(&mut self) -> Result<(), Error> {
-        let model = sentencepiece::read(&self.files.sentencepiece_path())?;
+        let model = sentencepiece::read(&self.files, SENTENCEPIECE)?;
         self.notes.extend(model.notes(self.metadata.bool("tokenizer.ggml.add_space_prefix")));
         let tokens =
             sentencepiece::tokens(model, &self.files, self.options.vocab_size, &mut self.notes)?;
@@ -200,7 +238,7 @@ impl Builder<'_> {
 
     /// The kind of vocabulary that an encoder has shows in its files.
     fn encoder(&mut self) -> Result<(), Error> {
-        if self.files.path(unigram::XLM_ROBERTA_MODEL).is_file() {
+        if self.files.has(XLM_ROBERTA_MODEL) {
             return self.xlm_roberta();
         }
         self.files.assemble(&mut self.notes)?;

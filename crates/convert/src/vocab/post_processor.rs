@@ -5,7 +5,7 @@
 
 use serde_json::{Map, Value};
 
-use super::special::Flags;
+use super::special::{self, Flags};
 
 /// Reads the flags. As the official converter does, fills in roles that `config` does not name
 /// and moves a replaced end of text to `eot` or `eom`, which then join `types`.
@@ -34,6 +34,11 @@ pub(super) fn read(
         None => reader.part(post_processor),
     }
     reader.flags
+}
+
+/// The flags alone.
+pub(crate) fn read_alone(tokenizer: &Value, config: &Map<String, Value>) -> Flags {
+    read(tokenizer, &mut config.clone(), &mut special::TYPES.to_vec(), &mut Vec::new())
 }
 
 /// Files leave a role open in several ways.

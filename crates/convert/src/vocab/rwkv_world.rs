@@ -1,23 +1,18 @@
 //! The vocabulary of RWKV World: a text file of Python literals.
 
-use std::path::PathBuf;
-
-use super::files::Files;
 use super::special::{self, SpecialTokens};
 use super::token::{MAX_TOKENS, Token, TokenKind};
 use super::{Array, Builder};
 use crate::Error;
 
 /// The vocabulary's only version.
-pub(super) fn path(files: &Files) -> PathBuf {
-    files.path("rwkv_vocab_v20230424.txt")
-}
+pub(crate) const FILE: &str = "rwkv_vocab_v20230424.txt";
 
 /// Two line breaks, which end a turn.
 const END_OF_TURN: u32 = 261;
 
 /// The name of a chat template that programs have built in.
-const CHAT_TEMPLATE: &str = "rwkv-world";
+pub(crate) const CHAT_TEMPLATE: &str = "rwkv-world";
 
 impl Builder<'_> {
     pub(super) fn rwkv_world(&mut self) -> Result<(), Error> {
@@ -41,8 +36,7 @@ impl Builder<'_> {
     }
 
     fn rwkv_tokens(&self) -> Result<Vec<Token>, Error> {
-        let path = path(&self.files);
-        let text = std::fs::read_to_string(&path).map_err(|source| Error::read(&path, source))?;
+        let (path, text) = (self.files.path(FILE), self.files.text(FILE)?);
         let mut tokens =
             vec![Token { text: "<s>".to_owned(), score: 0.0, kind: TokenKind::Control }];
         for (number, line) in text.lines().enumerate() {
@@ -119,6 +113,11 @@ fn escape(rest: &mut std::str::Chars) -> Option<char> {
     let code = code.bytes().all(|b| b.is_ascii_hexdigit()).then_some(code)?;
     *rest = behind.chars();
     char::from_u32(u32::from_str_radix(code, 16).ok()?)
+}
+
+/// What [`escaped`] made its text of.
+pub(crate) fn unescape(text: &str) -> Option<Vec<u8>> {
+    literal_bytes(&format!("b'{text}'"))
 }
 
 /// Bytes as Python writes them between the quotes of `b'...'`: programs read this form.

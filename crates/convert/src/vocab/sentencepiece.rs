@@ -2,15 +2,13 @@
 //!
 //! Field numbers are those of `sentencepiece_model.proto`, the message `ModelProto`.
 
-use std::path::Path;
-
 use super::files::{AddedToken, Files};
 use super::protobuf::{Fault, Field, Fields, Wire};
 use super::token::{ADDED_SCORE, MAX_TOKENS, Token, TokenKind};
 use crate::Error;
 
 /// The score of ids that no file describes.
-const UNUSED_SCORE: f32 = -10000.0;
+pub(crate) const UNUSED_SCORE: f32 = -10000.0;
 
 /// What a SentencePiece model says that a GGUF can hold.
 #[derive(Debug, PartialEq)]
@@ -27,15 +25,14 @@ pub(super) struct Model {
 /// [`Model::algorithm`] of a model that finds the most probable pieces.
 pub(super) const UNIGRAM: u64 = 1;
 
-/// Reads a model file.
+/// Reads the model file of this name.
 ///
 /// # Errors
 /// If it cannot be read or is not such a model: with the offset of the fault.
-pub(super) fn read(path: &Path) -> Result<Model, Error> {
-    let bytes = std::fs::read(path).map_err(|source| Error::read(path, source))?;
-    parse(&bytes).map_err(|Fault { what, at }| {
+pub(super) fn read(files: &Files, name: &str) -> Result<Model, Error> {
+    parse(&files.bytes(name)?).map_err(|Fault { what, at }| {
         Error::input(
-            path,
+            &files.path(name),
             format!("not a SentencePiece model: {what}, at byte {at}"),
             "download it again; if it is a tiktoken file, remove it and keep tokenizer.json",
         )

@@ -25,6 +25,9 @@ const ID_KEYS: [(&str, &str); 8] = [
     ("eom", "tokenizer.ggml.eom_token_id"),
 ];
 
+/// The roles whose tokens runtimes can put around a text.
+pub(crate) const FLAGS: [&str; 3] = ["bos", "eos", "sep"];
+
 const ADD_KEYS: [(&str, &str); 3] = [
     ("bos", "tokenizer.ggml.add_bos_token"),
     ("eos", "tokenizer.ggml.add_eos_token"),
@@ -43,7 +46,7 @@ pub(super) struct SpecialTokens {
 
 /// For each role whether runtimes add its token, in the order in which they were decided.
 #[derive(Debug, Default)]
-pub(super) struct Flags(Vec<(&'static str, bool)>);
+pub(crate) struct Flags(Vec<(&'static str, bool)>);
 
 impl Flags {
     pub fn get(&self, role: &str) -> Option<bool> {

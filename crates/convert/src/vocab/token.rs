@@ -30,7 +30,7 @@ pub(crate) enum TokenKind {
 }
 
 /// The score of tokens that are matched by their text only.
-pub(super) const ADDED_SCORE: f32 = -1000.0;
+pub(crate) const ADDED_SCORE: f32 = -1000.0;
 
 /// No model has nearly as many tokens; a larger size in a file would only cost memory.
 pub(super) const MAX_TOKENS: u64 = 1 << 24;

@@ -2,24 +2,23 @@
 //! `tokenizer.json`.
 
 use std::collections::{HashMap, HashSet};
-use std::path::{Path, PathBuf};
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD as BASE64;
 use serde_json::Value;
 
-use super::files::Files;
-use super::sentencepiece::{self, Model};
+use super::files::{Files, SENTENCEPIECE};
+use super::sentencepiece::{self, Model, UNUSED_SCORE};
 use super::special::named_special_tokens;
 use super::token::{MAX_TOKENS, Token, TokenKind};
 use super::{Array, Builder};
 use crate::Error;
 
 /// What XLM-RoBERTa calls its SentencePiece model.
-pub(super) const XLM_ROBERTA_MODEL: &str = "sentencepiece.bpe.model";
+pub(crate) const XLM_ROBERTA_MODEL: &str = "sentencepiece.bpe.model";
 
-/// The score of ids that no file describes.
-const UNUSED_SCORE: f32 = -10000.0;
+/// What T5 calls its own.
+pub(crate) const T5_MODEL: &str = "spiece.model";
 
 /// Pieces and the preparation of text, from either kind of file.
 struct Unigram {
@@ -34,17 +33,18 @@ struct Unigram {
 
 impl Builder<'_> {
     pub(super) fn t5(&mut self) -> Result<(), Error> {
-        let Some(path) = t5_model(&self.files) else {
+        let Some(name) = t5_model(&self.files) else {
             let unigram = self.unigram_of_json()?;
             return self.unigram(unigram, false);
         };
-        let model = sentencepiece::read(&path)?;
+        let model = sentencepiece::read(&self.files, name)?;
         match model.algorithm {
             sentencepiece::UNIGRAM => {}
             // Some relatives of T5 merge pairs.
             _ if self.files.has_sentencepiece() => return self.sentencepiece(),
             _ => {
                 let what = "merges pairs instead of finding the most probable pieces";
+                let path = self.files.path(name);
                 return Err(Error::input(&path, what, "rename it to tokenizer.model"));
             }
         }
@@ -63,9 +63,8 @@ impl Builder<'_> {
     }
 
     pub(super) fn xlm_roberta(&mut self) -> Result<(), Error> {
-        let path = self.files.path(XLM_ROBERTA_MODEL);
-        let unigram = match path.is_file() {
-            true => self.realigned(&path)?,
+        let unigram = match self.files.has(XLM_ROBERTA_MODEL) {
+            true => self.realigned(XLM_ROBERTA_MODEL)?,
             false => self.unigram_of_json()?,
         };
         self.unigram(unigram, true)
@@ -89,12 +88,13 @@ impl Builder<'_> {
 
     /// A SentencePiece model with ids as XLM-RoBERTa has them: four special tokens of its own
     /// take the place of the model's three, and all others move up by one.
-    fn realigned(&mut self, path: &Path) -> Result<Unigram, Error> {
+    fn realigned(&mut self, name: &str) -> Result<Unigram, Error> {
         let Model { pieces, add_dummy_prefix, remove_extra_whitespaces, charsmap, algorithm } =
-            sentencepiece::read(path)?;
+            sentencepiece::read(&self.files, name)?;
         if algorithm != sentencepiece::UNIGRAM {
             let what = "is no model of most probable pieces";
-            return Err(Error::input(path, what, "check that the tokenizer is this model's"));
+            let help = "check that the tokenizer is this model's";
+            return Err(Error::input(&self.files.path(name), what, help));
         }
         let rows = self.rows(pieces.len() as u64)?;
         let control = |text: &str, kind| Token { text: text.to_owned(), score: 0.0, kind };
@@ -183,11 +183,11 @@ impl Builder<'_> {
 }
 
 /// The SentencePiece model under one of its two names.
-fn t5_model(files: &Files) -> Option<PathBuf> {
+fn t5_model(files: &Files) -> Option<&'static str> {
     if files.has_sentencepiece() {
-        return Some(files.sentencepiece_path());
+        return Some(SENTENCEPIECE);
     }
-    Some(files.path("spiece.model")).filter(|path| path.is_file())
+    Some(T5_MODEL).filter(|name| files.has(name))
 }
 
 /// The map in a normalizer, which may be a sequence.

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use super::files::AddedToken;
+use super::files::{AddedToken, SENTENCEPIECE};
 use super::token::{Token, TokenKind};
 use super::{Builder, llama_hf, merges, sentencepiece};
 use crate::Error;
@@ -60,7 +60,7 @@ impl Builder<'_> {
         if class.is_some_and(|class| class == "GPT2Tokenizer") || !self.files.has_sentencepiece() {
             return self.bpe();
         }
-        let model = sentencepiece::read(&self.files.sentencepiece_path())?;
+        let model = sentencepiece::read(&self.files, SENTENCEPIECE)?;
         self.notes.extend(model.notes(None));
         let (files, rows) = (&self.files, self.options.vocab_size);
         let tokens = sentencepiece::tokens_as_flagged(model, files, rows, &mut self.notes)?;
@@ -69,14 +69,12 @@ impl Builder<'_> {
     }
 
     pub(super) fn internlm2(&mut self) -> Result<(), Error> {
-        let mut model = sentencepiece::read(&self.files.sentencepiece_path())?;
+        let mut model = sentencepiece::read(&self.files, SENTENCEPIECE)?;
         let prefix = model.adds_dummy_prefix();
         self.notes.extend(model.notes(Some(prefix)));
         for token in model.pieces_mut() {
-            // Some runtimes take a text that begins with a zero for an empty one; the official
-            // converter puts this in its place.
             if token.text == "\0" {
-                token.text = "\u{1F409}".to_owned();
+                token.text = INTERNLM2_ZERO.to_owned();
             }
             if token.text.starts_with("[UNUSED") {
                 token.kind = TokenKind::Unused;
@@ -112,6 +110,10 @@ impl Builder<'_> {
         Ok(())
     }
 }
+
+/// Some runtimes take a text that begins with a zero for an empty one; the official converter puts
+/// this in its place.
+pub(crate) const INTERNLM2_ZERO: &str = "\u{1F409}";
 
 /// `<end_of_turn>`, in all models of the first generation.
 const GEMMA_END_OF_TURN: u32 = 107;

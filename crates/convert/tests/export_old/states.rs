@@ -104,4 +104,8 @@ fn rwkv_comes_back() {
         ],
     );
     exported_as_it_was(&rwkv);
+    // World, the vocabulary of later models.
+    std::fs::remove_file(rwkv.path().join("tokenizer.json")).unwrap();
+    rwkv.file("rwkv_vocab_v20230424.txt", "1 '\\x00' 1\n2 b'\\xff' 1\n3 '\\'' 1\n");
+    exported_as_it_was(&rwkv);
 }

@@ -15,6 +15,7 @@
 
 use gguf::TensorType;
 use half::f16;
+use pulp::Simd;
 
 use super::ternary::{self, Best, LANES, Shift, Sums, Trials};
 use super::{Block, Weights, first_bad, importance, part, put};
@@ -49,7 +50,7 @@ impl Block<256, 56> for IQ1M {
     }
 
     #[inline(always)]
-    fn encode(x: &[f32; 256], weights: Option<Weights<256>>) -> [u8; 56] {
+    fn encode<S: Simd>(simd: S, x: &[f32; 256], weights: Option<Weights<256>>) -> [u8; 56] {
         let energy = 2.0 * search::sum_squares(x) / 256.0;
         let weights = match weights {
             None => importance::squares(x),
@@ -58,7 +59,7 @@ impl Block<256, 56> for IQ1M {
         let mut groups = [Group::ZERO; 16];
         let pairs = x.as_chunks().0.iter().zip(weights.as_chunks().0);
         for (group, (x, weights)) in groups.iter_mut().zip(pairs) {
-            *group = fit(x, weights).unwrap_or(Group::ZERO);
+            *group = fit(simd, x, weights).unwrap_or(Group::ZERO);
         }
         let max = groups.iter().fold(0.0, |max, g| if max > g.scale { max } else { g.scale });
         let mut d = max / 15.0;
@@ -140,7 +141,7 @@ impl Group {
 /// Finds borders, shifts and scale with the smallest error, then the points of the codebook
 /// (`quantize_row_iq1_m_impl`); `None` if the group counts as zero.
 #[inline(always)]
-fn fit(x: &[f32; 16], weights: &[f32; 16]) -> Option<Group> {
+fn fit<S: Simd>(simd: S, x: &[f32; 16], weights: &[f32; 16]) -> Option<Group> {
     if search::magnitude(x) < ZERO_GROUP {
         return None;
     }
@@ -153,7 +154,7 @@ fn fit(x: &[f32; 16], weights: &[f32; 16]) -> Option<Group> {
         (scale, shifts) = (-scale, shifts.map(Shift::reversed));
     }
     let (x, weights, levels) = (x.as_chunks().0, weights.as_chunks().0, levels.as_chunks().0);
-    let (points, scale) = ternary::snap(x, weights, levels, shifts, scale);
+    let (points, scale) = ternary::snap(simd, x, weights, levels, shifts, scale);
     // The official encoder stops at a scale that is no number: sums overflowed.
     (scale >= 0.0).then_some(Group { scale, shifts, points })
 }

@@ -13,6 +13,7 @@
 
 use gguf::TensorType;
 use half::f16;
+use pulp::Simd;
 
 use super::ternary::{self, Best, LANES, Shift, Trials};
 use super::{Block, Weights, first_bad, half_at, importance, part, put};
@@ -43,14 +44,14 @@ impl Block<256, 50> for IQ1S {
     }
 
     #[inline(always)]
-    fn encode(x: &[f32; 256], weights: Option<Weights<256>>) -> [u8; 50] {
+    fn encode<S: Simd>(simd: S, x: &[f32; 256], weights: Option<Weights<256>>) -> [u8; 50] {
         let importance = weights.expect("the codec refuses rows without required weights").columns;
         let energy = 2.0 * search::sum_squares(x) / 256.0;
         let weights = importance::emphasize(importance, x, energy);
         let mut groups = [Group::ZERO; 8];
         let pairs = x.as_chunks().0.iter().zip(weights.as_chunks().0);
         for (group, (x, weights)) in groups.iter_mut().zip(pairs) {
-            *group = fit(x, weights).unwrap_or(Group::ZERO);
+            *group = fit(simd, x, weights).unwrap_or(Group::ZERO);
         }
         let mut block = [0; 50];
         let max = groups.iter().fold(0.0, |max, g| if max > g.scale { max } else { g.scale });
@@ -98,7 +99,7 @@ impl Group {
 /// Finds borders, shift and scale with the smallest error, then the points of the codebook
 /// (`quantize_row_iq1_s_impl`); `None` if the group counts as zero.
 #[inline(always)]
-fn fit(x: &[f32; 32], weights: &[f32; 32]) -> Option<Group> {
+fn fit<S: Simd>(simd: S, x: &[f32; 32], weights: &[f32; 32]) -> Option<Group> {
     if search::magnitude(x) < ZERO_GROUP {
         return None;
     }
@@ -111,7 +112,7 @@ fn fit(x: &[f32; 32], weights: &[f32; 32]) -> Option<Group> {
         (scale, shift) = (-scale, shift.reversed());
     }
     let (x, weights, levels) = (x.as_chunks().0, weights.as_chunks().0, levels.as_chunks().0);
-    let (points, scale) = ternary::snap(x, weights, levels, [shift; 4], scale);
+    let (points, scale) = ternary::snap(simd, x, weights, levels, [shift; 4], scale);
     // The official encoder stops at a scale that is no number: sums overflowed.
     (scale >= 0.0).then_some(Group { scale, shift, points })
 }

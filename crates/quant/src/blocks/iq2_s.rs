@@ -15,6 +15,7 @@
 //! ```
 
 use gguf::TensorType;
+use pulp::Simd;
 
 use super::magnitudes::{self, Format, Refit, SuperBlock};
 use super::{Block, Weights, first_bad, half_at, importance, part, put};
@@ -49,13 +50,13 @@ impl Block<256, 82> for IQ2S {
     }
 
     #[inline(always)]
-    fn encode(x: &[f32; 256], weights: Option<Weights<256>>) -> [u8; 82] {
+    fn encode<S: Simd>(simd: S, x: &[f32; 256], weights: Option<Weights<256>>) -> [u8; 82] {
         let energy = 2.0 * search::sum_squares(x) / 256.0;
         let weights = match weights {
             None => x.map(|x| 0.25 * energy + x * x),
             Some(w) => importance::emphasize(w.columns, x, energy),
         };
-        let found: SuperBlock<32, 16> = FORMAT.encode::<16, 19, 32, _, _>(x, &weights);
+        let found: SuperBlock<32, 16> = FORMAT.encode::<_, 16, 19, 32, _, _>(simd, x, &weights);
         let high = found.points.map(|point| (point >> 8) as u8);
         let mut block = [0; 82];
         put::<0, 2, _>(&mut block, found.d.to_le_bytes());

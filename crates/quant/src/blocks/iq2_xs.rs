@@ -13,6 +13,7 @@
 //! ```
 
 use gguf::TensorType;
+use pulp::Simd;
 
 use super::magnitudes::{self, Format, Refit, SuperBlock};
 use super::{Block, Weights, first_bad, half_at, importance, part, put};
@@ -47,11 +48,11 @@ impl Block<256, 74> for IQ2XS {
     }
 
     #[inline(always)]
-    fn encode(x: &[f32; 256], weights: Option<Weights<256>>) -> [u8; 74] {
+    fn encode<S: Simd>(simd: S, x: &[f32; 256], weights: Option<Weights<256>>) -> [u8; 74] {
         let importance = weights.expect("the codec refuses rows without required weights").columns;
         let energy = search::sum_squares(x) / 256.0;
         let weights = importance::emphasize(importance, x, energy);
-        let found: SuperBlock<32, 16> = FORMAT.encode::<16, 19, 32, _, _>(x, &weights);
+        let found: SuperBlock<32, 16> = FORMAT.encode::<_, 16, 19, 32, _, _>(simd, x, &weights);
         let mut octets = [0; 64];
         let found_octets = found.points.iter().zip(found.signs);
         for (bytes, (point, signs)) in octets.as_chunks_mut().0.iter_mut().zip(found_octets) {

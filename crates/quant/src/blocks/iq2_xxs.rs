@@ -11,6 +11,7 @@
 //! ```
 
 use gguf::TensorType;
+use pulp::Simd;
 
 use super::magnitudes::{self, Format, Refit, SuperBlock};
 use super::{Block, Weights, first_bad, half_at, importance, part, put};
@@ -47,11 +48,11 @@ impl Block<256, 66> for IQ2XXS {
     }
 
     #[inline(always)]
-    fn encode(x: &[f32; 256], weights: Option<Weights<256>>) -> [u8; 66] {
+    fn encode<S: Simd>(simd: S, x: &[f32; 256], weights: Option<Weights<256>>) -> [u8; 66] {
         let importance = weights.expect("the codec refuses rows without required weights").columns;
         let energy = search::sum_squares(x) / 256.0;
         let weights = importance::emphasize(importance, x, energy);
-        let found: SuperBlock<32, 8> = FORMAT.encode::<32, 13, 16, _, _>(x, &weights);
+        let found: SuperBlock<32, 8> = FORMAT.encode::<_, 32, 13, 16, _, _>(simd, x, &weights);
         let mut groups = [0; 64];
         for (g, bytes) in groups.as_chunks_mut::<8>().0.iter_mut().enumerate() {
             let mut v = u32::from(found.scales[g]) << 28;

@@ -14,6 +14,7 @@
 //! ```
 
 use gguf::TensorType;
+use pulp::Simd;
 
 use super::magnitudes::{self, Format, Refit, SuperBlock};
 use super::{Block, Weights, first_bad, half_at, importance, part, put};
@@ -51,13 +52,13 @@ impl Block<256, 110> for IQ3S {
     }
 
     #[inline(always)]
-    fn encode(x: &[f32; 256], weights: Option<Weights<256>>) -> [u8; 110] {
+    fn encode<S: Simd>(simd: S, x: &[f32; 256], weights: Option<Weights<256>>) -> [u8; 110] {
         let energy = 2.0 * search::sum_squares(x) / 256.0;
         let weights = match weights {
             None => importance::squares(x),
             Some(w) => importance::emphasize(w.columns, x, energy),
         };
-        let found: SuperBlock<64, 8> = FORMAT.encode::<32, 19, 32, _, _>(x, &weights);
+        let found: SuperBlock<64, 8> = FORMAT.encode::<_, 32, 19, 32, _, _>(simd, x, &weights);
         let high = found.points.map(|point| (point >> 8) as u8);
         let (low, signs) = without_gaps(x, found.points.map(|point| point as u8), found.signs);
         let mut block = [0; 110];
@@ -101,7 +102,7 @@ mod tests {
     fn groups_of_zeros_leave_no_gap() {
         let mut x = [0.0; 256];
         x[32..64].fill(-1.0);
-        let block = IQ3S::encode(&x, None);
+        let block = IQ3S::encode(pulp::Scalar, &x, None);
         // The levels of group 1 stand in group 0, its scale in its own place.
         assert!(block[2..10].iter().all(|&q| q != 0) && block[10..66].iter().all(|&q| q == 0));
         assert_eq!(block[74..79], [0xff, 0xff, 0xff, 0xff, 0]);

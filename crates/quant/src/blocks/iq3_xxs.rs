@@ -12,6 +12,7 @@
 //! ```
 
 use gguf::TensorType;
+use pulp::Simd;
 
 use super::magnitudes::{self, Format, Refit, SuperBlock};
 use super::{Block, Weights, first_bad, half_at, importance, part, put};
@@ -48,13 +49,13 @@ impl Block<256, 98> for IQ3XXS {
     }
 
     #[inline(always)]
-    fn encode(x: &[f32; 256], weights: Option<Weights<256>>) -> [u8; 98] {
+    fn encode<S: Simd>(simd: S, x: &[f32; 256], weights: Option<Weights<256>>) -> [u8; 98] {
         let energy = 2.0 * search::sum_squares(x) / 256.0;
         let weights = match weights {
             None => importance::squares(x),
             Some(w) => importance::emphasize(w.columns, x, energy),
         };
-        let found: SuperBlock<64, 8> = FORMAT.encode::<32, 31, 32, _, _>(x, &weights);
+        let found: SuperBlock<64, 8> = FORMAT.encode::<_, 32, 31, 32, _, _>(simd, x, &weights);
         let mut groups = [0; 32];
         let found_groups = found.scales.into_iter().zip(found.signs.as_chunks::<4>().0);
         for (bytes, (s, signs)) in groups.as_chunks_mut().0.iter_mut().zip(found_groups) {

@@ -77,7 +77,7 @@ mod tests {
         let mut expected = [0x88; 18];
         (expected[0], expected[1]) = (0x00, 0x3c);
         (expected[2], expected[3]) = (0x80, 0xaf);
-        assert_eq!(IQ4NL::encode(&x, None), expected);
+        assert_eq!(IQ4NL::encode(pulp::Scalar, &x, None), expected);
         let mut out = [0.0; 32];
         IQ4NL::decode(&expected, &mut out);
         assert_eq!(out, x);

@@ -11,6 +11,7 @@
 //! The searches follow `quantize_row_iq2_xxs_impl` and its sisters for the other types.
 
 use half::f16;
+use pulp::Simd;
 
 use super::free_scale::free_scale;
 use crate::grids::{Grid, Place};
@@ -63,6 +64,7 @@ impl<const DIM: usize, const LEVELS: usize, const N: usize> Format<DIM, LEVELS, 
     /// are the first of `LANES`, which fill vectors.
     #[inline(always)]
     pub fn encode<
+        S: Simd,
         const GROUP: usize,
         const TRIALS: usize,
         const LANES: usize,
@@ -70,6 +72,7 @@ impl<const DIM: usize, const LEVELS: usize, const N: usize> Format<DIM, LEVELS, 
         const GROUPS: usize,
     >(
         &self,
+        simd: S,
         x: &[f32; 256],
         weights: &[f32; 256],
     ) -> SuperBlock<POINTS, GROUPS> {
@@ -84,7 +87,7 @@ impl<const DIM: usize, const LEVELS: usize, const N: usize> Format<DIM, LEVELS, 
         let found = block.points.chunks_exact_mut(GROUP / DIM);
         let found = found.zip(block.signs.chunks_exact_mut(GROUP / 8));
         for (((x, weights), (points, signs)), scale) in groups.zip(found).zip(&mut scales) {
-            *scale = self.fit::<GROUP, TRIALS, LANES>(x, weights, points, signs);
+            *scale = self.fit::<S, GROUP, TRIALS, LANES>(simd, x, weights, points, signs);
         }
         let max = scales.iter().fold(0.0, |max, &v| if max > v { max } else { v });
         if max == 0.0 {
@@ -105,8 +108,9 @@ impl<const DIM: usize, const LEVELS: usize, const N: usize> Format<DIM, LEVELS, 
 
     /// Finds the scale of a group, its points and signs. Those of a zero group stay 0.
     #[inline(always)]
-    fn fit<const GROUP: usize, const TRIALS: usize, const LANES: usize>(
+    fn fit<S: Simd, const GROUP: usize, const TRIALS: usize, const LANES: usize>(
         &self,
+        simd: S,
         x: &[f32; GROUP],
         weights: &[f32; GROUP],
         points: &mut [u16],
@@ -142,7 +146,7 @@ impl<const DIM: usize, const LEVELS: usize, const N: usize> Format<DIM, LEVELS, 
         let parts = magnitudes.as_chunks::<DIM>().0.iter().zip(roots.as_chunks::<DIM>().0);
         let part_weights = weights.as_chunks::<DIM>().0;
         for (((x, roots), weights), trial) in parts.clone().zip(part_weights).zip(&mut trials) {
-            *trial = self.snap::<TRIALS, LANES>(x, roots, &inverses, &trial_scales);
+            *trial = self.snap::<S, TRIALS, LANES>(simd, x, roots, &inverses, &trial_scales);
             for (i, (&x, &w)) in x.iter().zip(weights).enumerate() {
                 let sums = sum_xl.iter_mut().zip(&mut sum_ll);
                 for ((xl, ll), &code) in sums.zip(&trial.0) {
@@ -173,7 +177,7 @@ impl<const DIM: usize, const LEVELS: usize, const N: usize> Format<DIM, LEVELS, 
         if scale > 0.0 && (off_grid || self.refit == Refit::All) {
             for ((code, on_grid), (x, roots)) in codes.iter_mut().zip(on_grid).zip(parts) {
                 if !on_grid || self.refit != Refit::OffGrid {
-                    *code = self.snap::<1, 1>(x, roots, &[1.0 / scale], &[scale]).0[0];
+                    *code = self.snap::<S, 1, 1>(simd, x, roots, &[1.0 / scale], &[scale]).0[0];
                 }
             }
             let (mut xl, mut ll) = (0.0, 0.0);
@@ -231,8 +235,9 @@ impl<const DIM: usize, const LEVELS: usize, const N: usize> Format<DIM, LEVELS, 
     /// The code of the best point of the codebook under each scale, and whether plain rounding gave
     /// it.
     #[inline(always)]
-    fn snap<const TRIALS: usize, const LANES: usize>(
+    fn snap<S: Simd, const TRIALS: usize, const LANES: usize>(
         &self,
+        simd: S,
         x: &[f32; DIM],
         roots: &[f32; DIM],
         inverses: &[f32; LANES],
@@ -264,7 +269,7 @@ impl<const DIM: usize, const LEVELS: usize, const N: usize> Format<DIM, LEVELS, 
                         let diff = scale * odd[j] - xs[j];
                         costs[j] = ws[j] * diff * diff;
                     }
-                    self.grid.cheapest(near, &costs)
+                    self.grid.cheapest(simd, near, &costs)
                 }
             });
         }

@@ -120,26 +120,26 @@ pub(crate) trait Block<const LEN: usize, const BYTES: usize> {
     ///
     /// A format writes this or [`encode_row`](Self::encode_row).
     #[inline(always)]
-    fn encode(x: &[f32; LEN], weights: Option<Weights<LEN>>) -> [u8; BYTES] {
+    fn encode<S: Simd>(simd: S, x: &[f32; LEN], weights: Option<Weights<LEN>>) -> [u8; BYTES] {
         let columns = weights.map(|w| std::slice::from_ref(w.columns));
         let mut block = [[0; BYTES]];
         let row = Row { x: std::slice::from_ref(x), columns, mean_squares: &[0.0] };
-        Self::encode_row(pulp::Scalar, row, &mut block);
+        Self::encode_row(simd, row, &mut block);
         block[0]
     }
 
     /// The blocks of one or more rows, all at once where their searches fill the lanes of vectors.
     #[inline(always)]
-    fn encode_row<S: Simd>(_: S, row: Row<LEN>, out: &mut [[u8; BYTES]]) {
+    fn encode_row<S: Simd>(simd: S, row: Row<LEN>, out: &mut [[u8; BYTES]]) {
         let blocks = row.x.iter().zip(out);
         let Some(columns) = row.columns else {
             for (x, out) in blocks {
-                *out = Self::encode(x, None);
+                *out = Self::encode(simd, x, None);
             }
             return;
         };
         for ((x, out), columns) in blocks.zip(columns) {
-            *out = Self::encode(x, Some(Weights { columns }));
+            *out = Self::encode(simd, x, Some(Weights { columns }));
         }
     }
 

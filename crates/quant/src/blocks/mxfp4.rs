@@ -9,6 +9,7 @@
 //! ```
 
 use gguf::TensorType;
+use pulp::Simd;
 
 use super::{Block, Weights, e2m1, part, put};
 use crate::{bits, search};
@@ -29,7 +30,7 @@ impl Block<32, 17> for MXFP4 {
 
     /// The official encoder makes no use of importance weights.
     #[inline(always)]
-    fn encode(x: &[f32; 32], _: Option<Weights<32>>) -> [u8; 17] {
+    fn encode<S: Simd>(_: S, x: &[f32; 32], _: Option<Weights<32>>) -> [u8; 17] {
         let magnitude = search::magnitude(x);
         // The largest magnitude is 4 to 8 times the scale, of which codes reach 6. Tiny numbers wrap
         // to a huge scale, as the conversion of x86-64 does, under which all weights become 0.
@@ -90,7 +91,7 @@ mod tests {
         (x[0], x[1], x[17]) = (6.0, -0.5, 3.0);
         let mut expected = [0; 17];
         (expected[0], expected[1], expected[2]) = (127, 7, 0x59);
-        assert_eq!(MXFP4::encode(&x, None), expected);
+        assert_eq!(MXFP4::encode(pulp::Scalar, &x, None), expected);
         let mut out = [0.0; 32];
         MXFP4::decode(&expected, &mut out);
         assert_eq!(out, x);

@@ -11,6 +11,7 @@
 //! ```
 
 use gguf::TensorType;
+use pulp::Simd;
 
 use super::{Block, Weights, e2m1, part, put};
 use crate::{bits, search};
@@ -34,7 +35,7 @@ impl Block<64, 36> for NVFP4 {
 
     /// The official encoder makes no use of importance weights.
     #[inline(always)]
-    fn encode(x: &[f32; 64], _: Option<Weights<64>>) -> [u8; 36] {
+    fn encode<S: Simd>(_: S, x: &[f32; 64], _: Option<Weights<64>>) -> [u8; 36] {
         let (mut d, mut q) = ([0; 4], [0; 64]);
         let groups = x.as_chunks::<16>().0.iter().zip(q.as_chunks_mut().0);
         for ((x, q), d) in groups.zip(&mut d) {
@@ -99,7 +100,7 @@ mod tests {
         let mut expected = [0; 36];
         (expected[0], expected[1]) = (7 << 3, 4 << 3);
         (expected[4], expected[5], expected[4 + 8 + 2]) = (7, 9, 7 << 4);
-        assert_eq!(NVFP4::encode(&x, None), expected);
+        assert_eq!(NVFP4::encode(pulp::Scalar, &x, None), expected);
         let mut out = [0.0; 64];
         NVFP4::decode(&expected, &mut out);
         assert_eq!(out, x);

@@ -9,6 +9,7 @@
 
 use gguf::TensorType;
 use half::f16;
+use pulp::Simd;
 
 use super::{Block, Weights, first_bad, half_at, part, put};
 use crate::bits;
@@ -29,7 +30,7 @@ impl Block<128, 18> for Q1_0 {
 
     /// The official encoder makes no use of importance weights.
     #[inline(always)]
-    fn encode(x: &[f32; 128], _: Option<Weights<128>>) -> [u8; 18] {
+    fn encode<S: Simd>(_: S, x: &[f32; 128], _: Option<Weights<128>>) -> [u8; 18] {
         let d = x.iter().fold(0.0, |sum, x| sum + x.abs()) / 128.0;
         let mut block = [0; 18];
         put::<0, 2, _>(&mut block, f16::from_f32(d).to_le_bytes());
@@ -52,7 +53,7 @@ mod tests {
         (x[1], x[127]) = (2.0, 2.0);
         let mut expected = [0; 18];
         (expected[1], expected[2], expected[17]) = (0x40, 0b10, 0x80);
-        assert_eq!(Q1_0::encode(&x, None), expected);
+        assert_eq!(Q1_0::encode(pulp::Scalar, &x, None), expected);
         let mut out = [0.0; 128];
         Q1_0::decode(&expected, &mut out);
         assert_eq!(out, x);

@@ -9,6 +9,7 @@
 
 use gguf::TensorType;
 use half::f16;
+use pulp::Simd;
 
 use super::{Block, Weights, first_bad, half_at, part, put};
 use crate::{bits, search};
@@ -29,7 +30,7 @@ impl Block<64, 18> for Q2_0 {
 
     /// The official encoder makes no use of importance weights.
     #[inline(always)]
-    fn encode(x: &[f32; 64], _: Option<Weights<64>>) -> [u8; 18] {
+    fn encode<S: Simd>(_: S, x: &[f32; 64], _: Option<Weights<64>>) -> [u8; 18] {
         let d = search::magnitude(x);
         let inverse = search::inverse(d);
         // A scale too small for its reciprocal gives infinities and NaN: level 0, as the
@@ -59,7 +60,7 @@ mod tests {
         (x[0], x[1], x[63]) = (-1.0, 0.5, 0.25);
         let mut expected = [0b01_01_01_01; 18];
         (expected[0], expected[1], expected[2]) = (0x00, 0x3c, 0b01_01_10_00);
-        assert_eq!(Q2_0::encode(&x, None), expected);
+        assert_eq!(Q2_0::encode(pulp::Scalar, &x, None), expected);
         expected[17] |= 0b10 << 6;
         let mut out = [0.0; 64];
         Q2_0::decode(&expected, &mut out);

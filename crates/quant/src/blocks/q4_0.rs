@@ -83,7 +83,7 @@ mod tests {
         let mut expected = [0x88; 18];
         (expected[0], expected[1]) = (0x00, 0x3c);
         (expected[2], expected[3]) = (0x80, 0xbf);
-        assert_eq!(Q4_0::encode(&x, None), expected);
+        assert_eq!(Q4_0::encode(pulp::Scalar, &x, None), expected);
         let mut out = [0.0; 32];
         Q4_0::decode(&expected, &mut out);
         assert_eq!(out, x);

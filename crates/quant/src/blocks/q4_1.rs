@@ -86,7 +86,7 @@ mod tests {
         let mut expected = [0; 20];
         expected[..4].copy_from_slice(&[0x00, 0x3c, 0x00, 0x40]);
         expected[5] = 0x3f;
-        assert_eq!(Q4_1::encode(&x, None), expected);
+        assert_eq!(Q4_1::encode(pulp::Scalar, &x, None), expected);
         let mut out = [0.0; 32];
         Q4_1::decode(&expected, &mut out);
         assert_eq!(out, x);

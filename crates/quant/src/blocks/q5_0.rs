@@ -86,7 +86,7 @@ mod tests {
         let mut expected = [0; 22];
         expected[..6].copy_from_slice(&[0x00, 0x3c, 0xfe, 0xff, 0xfd, 0xff]);
         expected[7] = 0xdf;
-        assert_eq!(Q5_0::encode(&x, None), expected);
+        assert_eq!(Q5_0::encode(pulp::Scalar, &x, None), expected);
         let mut out = [0.0; 32];
         Q5_0::decode(&expected, &mut out);
         assert_eq!(out, x);

@@ -89,7 +89,7 @@ mod tests {
         let mut expected = [0; 24];
         expected[..8].copy_from_slice(&[0x00, 0x3c, 0x00, 0x40, 0x02, 0x00, 0x02, 0x00]);
         expected[9] = 0x3f;
-        assert_eq!(Q5_1::encode(&x, None), expected);
+        assert_eq!(Q5_1::encode(pulp::Scalar, &x, None), expected);
         let mut out = [0.0; 32];
         Q5_1::decode(&expected, &mut out);
         assert_eq!(out, x);

@@ -62,7 +62,7 @@ mod tests {
         let mut expected = [0; 34];
         (expected[0], expected[1]) = (0x00, 0x3c);
         (expected[2], expected[3], expected[33]) = (0x81, 0x01, 0x7f);
-        assert_eq!(Q8_0::encode(&x, None), expected);
+        assert_eq!(Q8_0::encode(pulp::Scalar, &x, None), expected);
         let mut out = [0.0; 32];
         Q8_0::decode(&expected, &mut out);
         x[31] = 127.0;

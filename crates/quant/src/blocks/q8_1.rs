@@ -10,6 +10,7 @@
 
 use gguf::TensorType;
 use half::f16;
+use pulp::Simd;
 
 use super::{Block, Weights, first_bad, half_at, part, put};
 use crate::search;
@@ -28,7 +29,7 @@ impl Block<32, 36> for Q8_1 {
     }
 
     #[inline(always)]
-    fn encode(x: &[f32; 32], _: Option<Weights<32>>) -> [u8; 36] {
+    fn encode<S: Simd>(_: S, x: &[f32; 32], _: Option<Weights<32>>) -> [u8; 36] {
         let d = search::magnitude(x) / 127.0;
         let inverse = search::inverse(d);
         let q = x.map(|x| search::round_half_away(x * inverse));
@@ -57,7 +58,7 @@ mod tests {
         // The sum is 1.
         (expected[1], expected[3]) = (0x3c, 0x3c);
         (expected[4], expected[5], expected[35]) = (0x81, 0x01, 0x7f);
-        assert_eq!(Q8_1::encode(&x, None), expected);
+        assert_eq!(Q8_1::encode(pulp::Scalar, &x, None), expected);
         let mut out = [0.0; 32];
         Q8_1::decode(&expected, &mut out);
         x[31] = 127.0;

@@ -10,6 +10,7 @@
 //! ```
 
 use gguf::TensorType;
+use pulp::Simd;
 
 use super::{Block, Weights, part, put};
 use crate::search;
@@ -29,7 +30,7 @@ impl Block<256, 292> for Q8K {
 
     /// An all-zero block gets zero sums; the official encoder leaves them as they were in memory.
     #[inline(always)]
-    fn encode(x: &[f32; 256], _: Option<Weights<256>>) -> [u8; 292] {
+    fn encode<S: Simd>(_: S, x: &[f32; 256], _: Option<Weights<256>>) -> [u8; 292] {
         let mut block = [0; 292];
         let extreme = search::extreme(x);
         if extreme == 0.0 {
@@ -69,7 +70,7 @@ mod tests {
         expected[..4].copy_from_slice(&1.0f32.to_le_bytes());
         (expected[5], expected[21], expected[22]) = (0x81, 0x03, 0xfb);
         expected[260..264].copy_from_slice(&[0x81, 0xff, 0xfe, 0xff]);
-        assert_eq!(Q8K::encode(&x, None), expected);
+        assert_eq!(Q8K::encode(pulp::Scalar, &x, None), expected);
         let mut out = [0.0; 256];
         Q8K::decode(&expected, &mut out);
         assert_eq!(out, x);

@@ -8,6 +8,8 @@
 //! The encoder first looks for the best levels without the codebook: under every order-preserving
 //! assignment the sorted weights fall into three runs, so it tries all pairs of borders.
 
+use pulp::Simd;
+
 use crate::grids::{Costs, Grid, IQ1_S, Place};
 
 /// Whether the levels of an octet are shifted up or down.
@@ -164,7 +166,8 @@ const ONES: u128 = u128::from_le_bytes([1; 16]);
 /// Puts all octets of a group on the codebook, each under its shift, and returns the points and the
 /// scale, which becomes the least-squares one if any octet had to move.
 #[inline(always)]
-pub(super) fn snap<const OCTETS: usize>(
+pub(super) fn snap<S: Simd, const OCTETS: usize>(
+    simd: S,
     x: &[[f32; 8]],
     weights: &[[f32; 8]],
     levels: &[[u8; 8]],
@@ -179,7 +182,7 @@ pub(super) fn snap<const OCTETS: usize>(
             Place::Point(point) => point,
             Place::Near(near) => {
                 moved = true;
-                IQ1_S.point(IQ1_S.cheapest(near, &costs(x, weights, scale, shift)))
+                IQ1_S.point(IQ1_S.cheapest(simd, near, &costs(x, weights, scale, shift)))
             }
         };
     }

@@ -15,6 +15,7 @@
 
 use gguf::TensorType;
 use half::f16;
+use pulp::Simd;
 
 use super::{Block, Weights, first_bad, half_at, part, put};
 use crate::search;
@@ -36,7 +37,7 @@ impl Block<256, 54> for TQ1_0 {
 
     /// The official encoder makes no use of importance weights.
     #[inline(always)]
-    fn encode(x: &[f32; 256], _: Option<Weights<256>>) -> [u8; 54] {
+    fn encode<S: Simd>(_: S, x: &[f32; 256], _: Option<Weights<256>>) -> [u8; 54] {
         let d = search::magnitude(x);
         let inverse = search::inverse(d);
         let q = x.map(|x| (search::round_half_away(x * inverse) + 1) as u8);
@@ -90,7 +91,7 @@ mod tests {
         expected[48..52].fill(127);
         (expected[3], expected[32 + 15], expected[48 + 1]) = (185, 129, 42);
         (expected[52], expected[53]) = (0x00, 0x40);
-        assert_eq!(TQ1_0::encode(&x, None), expected);
+        assert_eq!(TQ1_0::encode(pulp::Scalar, &x, None), expected);
         let mut out = [0.0; 256];
         TQ1_0::decode(&expected, &mut out);
         assert_eq!(out, x);

@@ -11,6 +11,7 @@
 
 use gguf::TensorType;
 use half::f16;
+use pulp::Simd;
 
 use super::{Block, Weights, first_bad, half_at, part, put};
 use crate::{bits, search};
@@ -31,7 +32,7 @@ impl Block<256, 66> for TQ2_0 {
 
     /// The official encoder makes no use of importance weights.
     #[inline(always)]
-    fn encode(x: &[f32; 256], _: Option<Weights<256>>) -> [u8; 66] {
+    fn encode<S: Simd>(_: S, x: &[f32; 256], _: Option<Weights<256>>) -> [u8; 66] {
         let d = search::magnitude(x);
         let inverse = search::inverse(d);
         let q = x.map(|x| (search::round_half_away(x * inverse) + 1) as u8);
@@ -57,7 +58,7 @@ mod tests {
         let mut expected = [0b01_01_01_01; 66];
         (expected[1], expected[32 + 5]) = (0b01_01_01_00, 0b01_10_01_01);
         (expected[64], expected[65]) = (0x00, 0x3c);
-        assert_eq!(TQ2_0::encode(&x, None), expected);
+        assert_eq!(TQ2_0::encode(pulp::Scalar, &x, None), expected);
         let mut out = [0.0; 256];
         TQ2_0::decode(&expected, &mut out);
         x[128 + 64 + 5] = 1.0;

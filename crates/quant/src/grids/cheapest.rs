@@ -5,10 +5,11 @@
 //! and of equal sums the first wins.
 
 #[cfg(target_arch = "x86_64")]
-use pulp::{
-    Simd,
-    x86::{V3, V4},
-};
+use std::any::Any;
+
+use pulp::Simd;
+#[cfg(target_arch = "x86_64")]
+use pulp::x86::{V3, V4};
 
 /// What each level would cost at each coordinate: a table for each of the coordinates, of 4 levels
 /// in octets (the last is not used) and of 8 in quartets.
@@ -21,16 +22,20 @@ pub(crate) type Sixteen = [u16; 16];
 /// The code of the point with the smallest sum of costs, the first of equals. If all sums are beyond
 /// the range of numbers it is the first point; the official encoder stops there.
 #[inline(always)]
-pub(super) fn cheapest<const DIM: usize>(near: &[Sixteen], costs: &Costs) -> u16 {
+pub(super) fn cheapest<S: Simd, const DIM: usize>(simd: S, near: &[Sixteen], costs: &Costs) -> u16 {
+    // The compiler knows which it is.
     #[cfg(target_arch = "x86_64")]
     {
-        if let Some(simd) = V4::try_new() {
+        let simd: &dyn Any = &simd;
+        if let Some(&simd) = simd.downcast_ref::<V4>() {
             return by_sixteen::<DIM>(simd, near, costs);
         }
-        if let Some(simd) = V3::try_new() {
+        if let Some(&simd) = simd.downcast_ref::<V3>() {
             return by_eight::<DIM>(simd, near, costs);
         }
     }
+    #[cfg(not(target_arch = "x86_64"))]
+    let _ = simd;
     one_by_one::<DIM>(near, costs)
 }
 
@@ -163,14 +168,15 @@ mod tests {
 
     /// Those that this processor has.
     fn ways<const DIM: usize>() -> Vec<Way> {
-        let mut ways: Vec<Way> = vec![cheapest::<DIM>, one_by_one::<DIM>];
+        let mut ways: Vec<Way> =
+            vec![|near, costs| cheapest::<_, DIM>(pulp::Scalar, near, costs), one_by_one::<DIM>];
         #[cfg(target_arch = "x86_64")]
         {
             if V3::try_new().is_some() {
-                ways.push(|near, costs| by_eight::<DIM>(V3::try_new().unwrap(), near, costs));
+                ways.push(|near, costs| cheapest::<_, DIM>(V3::try_new().unwrap(), near, costs));
             }
             if V4::try_new().is_some() {
-                ways.push(|near, costs| by_sixteen::<DIM>(V4::try_new().unwrap(), near, costs));
+                ways.push(|near, costs| cheapest::<_, DIM>(V4::try_new().unwrap(), near, costs));
             }
         }
         ways

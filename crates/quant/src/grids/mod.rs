@@ -20,6 +20,8 @@
 
 use std::sync::OnceLock;
 
+use pulp::Simd;
+
 pub(crate) use cheapest::{Costs, Sixteen};
 
 mod cheapest;
@@ -135,8 +137,8 @@ impl<const DIM: usize, const LEVELS: usize, const N: usize> Grid<DIM, LEVELS, N>
 
     /// The code of the point with the smallest sum of costs, the first of equals.
     #[inline(always)]
-    pub fn cheapest(&self, near: &[Sixteen], costs: &Costs) -> u16 {
-        cheapest::cheapest::<DIM>(near, costs)
+    pub fn cheapest<S: Simd>(&self, simd: S, near: &[Sixteen], costs: &Costs) -> u16 {
+        cheapest::cheapest::<S, DIM>(simd, near, costs)
     }
 
     fn neighbours(&self) -> Cells {

@@ -7,6 +7,7 @@ mod normalize;
 
 use crate::error::Error;
 use crate::model::Model;
+use crate::model::words::Pool;
 use crate::pieces::Pieces;
 use crate::tokenizer::{Compat, Options};
 use crate::trie::Trie;
@@ -30,6 +31,7 @@ pub(crate) struct WordPiece {
     unknown: Option<u32>,
     word_len: usize,
     texts: Pieces,
+    words: Pool,
 }
 
 impl WordPiece {
@@ -58,14 +60,17 @@ impl WordPiece {
                 Compat::Official => usize::MAX,
             },
             texts: vocabulary.tokens.iter().collect(),
+            words: Pool::default(),
         })
     }
 
-    fn encode_word(&self, word: &str, out: &mut Vec<u32>) {
-        // A word has at least as many bytes as characters.
-        if word.len() <= self.word_len || word.chars().count() <= self.word_len {
+    /// The ids of a word in UTF-8.
+    fn encode_word(&self, word: &[u8], out: &mut Vec<u32>) {
+        // A word has at least as many bytes as characters, each of which has one first byte.
+        let chars = || word.iter().filter(|byte| **byte & 0xc0 != 0x80).count();
+        if word.len() <= self.word_len || chars() <= self.word_len {
             let before = out.len();
-            let mut rest = word.as_bytes();
+            let mut rest = word;
             let mut trie = &self.starts;
             while let Some((len, id)) = trie.longest(rest) {
                 out.push(id);
@@ -83,7 +88,13 @@ impl WordPiece {
 
 impl Model for WordPiece {
     fn encode(&self, text: &str, _at_start: bool, out: &mut Vec<u32>) {
-        self.normalizer.words(text, &mut |word| self.encode_word(word, out));
+        self.words.with(|words| {
+            self.normalizer.words(text, |text, word| {
+                words.encode(text, (word.start, word.end), out, |word, out| {
+                    self.encode_word(word, out);
+                });
+            });
+        });
     }
 
     fn decode(&self, id: u32, at_start: bool, out: &mut Vec<u8>) {

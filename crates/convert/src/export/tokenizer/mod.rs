@@ -1,26 +1,57 @@
-//! Tokenizer files from the `tokenizer.*` keys.
+//! Tokenizer files from the `tokenizer.*` keys: for each kind of vocabulary the inverse of what
+//! [`crate::vocab`] reads.
 
 mod bpe;
+mod json;
+mod post_processor;
+mod protobuf;
+mod rwkv_world;
 mod sentencepiece;
+mod unigram;
+mod word_piece;
+
+use std::collections::BTreeMap;
 
 use gguf::{Array, Metadata};
 use serde_json::{Map, Value, json};
 
 use super::{File, json_file};
 use crate::Error;
+use crate::vocab::{self, ADDED_SCORE, Folder, Kind};
+
+/// Tokenizer files, and what belongs to them elsewhere.
+#[derive(Clone, Debug)]
+pub struct Tokenizer {
+    /// The files.
+    pub files: Vec<File>,
+    /// Fields of `config.json`: ids of special tokens, and how many kinds of segments there are.
+    pub config: Map<String, Value>,
+    /// What the user should know: above all which keys do not come back.
+    pub notes: Vec<String>,
+}
+
+/// A vocabulary that is to be written.
+struct Vocabulary<'m> {
+    metadata: &'m Metadata<'m>,
+    tokens: Vec<Token<'m>>,
+    kind: Kind,
+}
 
 /// A token of the GGUF.
-struct Token<'a> {
-    text: &'a str,
+#[derive(Clone, Copy)]
+struct Token<'m> {
+    text: &'m str,
     score: f32,
     /// As in `tokenizer.ggml.token_type`.
     kind: i64,
 }
 
 const NORMAL: i64 = 1;
+const UNKNOWN: i64 = 2;
 const CONTROL: i64 = 3;
 const USER_DEFINED: i64 = 4;
 const UNUSED: i64 = 5;
+const BYTE: i64 = 6;
 
 /// Roles of special tokens: name in the files, key.
 const ROLES: [(&str, &str); 6] = [
@@ -32,72 +63,158 @@ const ROLES: [(&str, &str); 6] = [
     ("mask", "tokenizer.ggml.mask_token_id"),
 ];
 
-/// The files for the vocabulary in `metadata`; `config` gets the ids of special tokens.
+/// How many kinds of segments an encoder tells apart.
+const SEGMENTS: &str = "tokenizer.ggml.token_type_count";
+
+/// The tokenizer files for the vocabulary in `metadata`, to be read by a family with vocabularies
+/// of `kind` that prefers the pre-tokenizers in `hints`.
+///
+/// The files are read back, and `config`, the `config.json` that they will stand beside, with them.
+/// Keys that come back otherwise are noted.
 ///
 /// # Errors
 /// If the vocabulary is broken.
-pub(super) fn files(
+pub fn tokenizer(
     metadata: &Metadata,
-    config: &mut Value,
-    notes: &mut Vec<String>,
-) -> Result<Vec<File>, Error> {
+    kind: Kind,
+    hints: &[&str],
+    config: &Value,
+) -> Result<Tokenizer, Error> {
+    let mut out = Tokenizer { files: Vec::new(), config: Map::new(), notes: Vec::new() };
     let Some(model) = metadata.str("tokenizer.ggml.model") else {
-        notes.push("the file has no tokenizer".to_owned());
-        return Ok(Vec::new());
+        out.notes.push("the file has no tokenizer".to_owned());
+        return Ok(out);
     };
-    let tokens = tokens(metadata)?;
-    let mut files = Vec::new();
-    let mut tokenizer_config = Map::new();
+    let vocabulary = Vocabulary { metadata, tokens: tokens(metadata)?, kind };
+    let mut tokenizer_config = vocabulary.named_roles();
     match model {
-        "llama" => {
-            let prefix = metadata.bool("tokenizer.ggml.add_space_prefix");
-            if let Some(prefix) = prefix {
-                tokenizer_config.insert("add_prefix_space".into(), prefix.into());
-            }
-            let (bytes, added) = sentencepiece::file(&tokens, prefix.unwrap_or(true));
-            files.push(File { name: "tokenizer.model", bytes });
-            tokenizer_config.insert("added_tokens_decoder".into(), added.into());
-            tokenizer_config.insert("tokenizer_class".into(), "LlamaTokenizer".into());
-        }
-        "gpt2" => {
-            files.push(json_file("tokenizer.json", &bpe::file(metadata, &tokens, notes)));
-            tokenizer_config.insert("tokenizer_class".into(), "PreTrainedTokenizerFast".into());
-        }
-        other => notes.push(format!("left out the tokenizer: `{other}` has no export yet")),
-    }
-    let named = named_roles(metadata);
-    for (i, (role, key)) in ROLES.into_iter().enumerate() {
-        let Some(id) = metadata.u64(key) else { continue };
-        config[format!("{role}_token_id")] = id.into();
-        let token = usize::try_from(id).ok().and_then(|id| tokens.get(id));
-        if let (Some(token), true) = (token, named.contains(&i)) {
-            tokenizer_config.insert(format!("{role}_token"), token.text.into());
+        "llama" => sentencepiece::write(&vocabulary, &mut out, &mut tokenizer_config),
+        "gpt2" => bpe::write(&vocabulary, &mut out, &mut tokenizer_config),
+        "bert" => word_piece::write(&vocabulary, &mut out, &mut tokenizer_config),
+        "t5" => unigram::write(&vocabulary, &mut out, &mut tokenizer_config),
+        "rwkv" => rwkv_world::write(&vocabulary, &mut out, &mut tokenizer_config),
+        other => {
+            out.notes.push(format!("left out the tokenizer: `{other}` is not known"));
+            return Ok(out);
         }
     }
-    for role in ["bos", "eos", "sep"] {
-        if let Some(add) = metadata.bool(&format!("tokenizer.ggml.add_{role}_token")) {
-            tokenizer_config.insert(format!("add_{role}_token"), add.into());
+    for (role, key) in ROLES {
+        if let Some(id) = metadata.u64(key) {
+            out.config.insert(format!("{role}_token_id"), id.into());
         }
     }
-    if let Some(template) = chat_template(metadata) {
+    if let Some(count) = metadata.u64(SEGMENTS) {
+        out.config.insert("type_vocab_size".into(), count.into());
+    }
+    let template = chat_template(metadata).filter(|template| {
+        // This name stands for a template that programs have built in.
+        model != "rwkv" || template != vocab::RWKV_CHAT_TEMPLATE
+    });
+    if let Some(template) = template {
         tokenizer_config.insert("chat_template".into(), template);
     }
-    files.push(json_file("tokenizer_config.json", &tokenizer_config.into()));
-    Ok(files)
+    out.files.push(json_file("tokenizer_config.json", &tokenizer_config.into()));
+    let not_restored = not_restored(&vocabulary, hints, config, &out);
+    out.notes.extend(not_restored);
+    Ok(out)
 }
 
-/// The roles that the tokenizer's configuration named, by index: the converter takes these first,
-/// in the order of the table, and then those that only the model's configuration names.
-fn named_roles(metadata: &Metadata) -> Vec<usize> {
-    let role_of = |key: &str| ROLES.iter().position(|(_, role_key)| *role_key == key);
-    let mut named: Vec<usize> = Vec::new();
-    for role in metadata.iter().filter_map(|(key, _)| role_of(key)) {
-        if named.last().is_some_and(|last| *last > role) {
-            break;
-        }
-        named.push(role);
+impl<'m> Vocabulary<'m> {
+    /// The token with a role: its id and text.
+    fn role(&self, role: &str) -> Option<(u64, &'m str)> {
+        let (_, key) = ROLES.iter().find(|(name, _)| *name == role)?;
+        self.of_key(key)
     }
-    named
+
+    /// The token whose id a key has: its id and text.
+    fn of_key(&self, key: &str) -> Option<(u64, &'m str)> {
+        let id = self.metadata.u64(key)?;
+        Some((id, self.tokens.get(usize::try_from(id).ok()?)?.text))
+    }
+
+    /// Whether runtimes add the token of a role.
+    fn flag(&self, role: &str) -> Option<bool> {
+        self.metadata.bool(&format!("tokenizer.ggml.add_{role}_token"))
+    }
+
+    /// All flags, as `tokenizer_config.json` states them.
+    fn set_flags(&self, config: &mut Map<String, Value>) {
+        for role in vocab::FLAGS {
+            if let Some(add) = self.flag(role) {
+                config.insert(format!("add_{role}_token"), add.into());
+            }
+        }
+    }
+
+    fn is_byte_level(&self) -> bool {
+        self.metadata.str("tokenizer.ggml.model") == Some("gpt2")
+    }
+
+    /// Byte-level, and of an encoder.
+    fn is_roberta(&self) -> bool {
+        self.kind == Kind::Encoder && self.is_byte_level()
+    }
+
+    /// The tokens behind those that fill up the rows of an embedding are none: the others, where
+    /// readers fill up with this score.
+    fn without_padding(&self, score: f32) -> &[Token<'m>] {
+        let last = (self.tokens.iter().enumerate())
+            .rposition(|(id, token)| !(is_padding(id, token) && token.score == score));
+        &self.tokens[..last.map_or(0, |last| last + 1)]
+    }
+
+    /// The special tokens by role, as `tokenizer_config.json` names them. A named token counts as
+    /// a control token, so only those are named; the ids of others stand in `config.json`.
+    fn named_roles(&self) -> Map<String, Value> {
+        let named = ROLES.iter().filter_map(|(role, key)| {
+            let (id, text) = self.of_key(key)?;
+            let kind = self.tokens.get(usize::try_from(id).ok()?)?.kind;
+            let special = matches!(kind, CONTROL | UNKNOWN);
+            special.then(|| (format!("{role}_token"), text.into()))
+        });
+        named.collect()
+    }
+}
+
+/// Which keys other values come back for than they have.
+fn not_restored(
+    vocabulary: &Vocabulary,
+    hints: &[&str],
+    config: &Value,
+    out: &Tokenizer,
+) -> Vec<String> {
+    let mut config = config.clone();
+    if let Some(fields) = config.as_object_mut() {
+        fields.extend(out.config.clone());
+    }
+    let vocab_size = config["vocab_size"].as_u64().or(Some(vocabulary.tokens.len() as u64));
+    let config = config.to_string();
+    let files = out.files.iter().map(|file| (file.name, &file.bytes[..]));
+    let files: BTreeMap<&str, &[u8]> = files.chain([("config.json", config.as_bytes())]).collect();
+    let options = vocab::Options { pre: None, hints, vocab_size };
+    let restored = match vocab::load_from(Folder::Memory(files), vocabulary.kind, &options) {
+        Ok(restored) => restored.metadata,
+        Err(error) => {
+            return vec![format!(
+                "the tokenizer files do not lead back to the vocabulary: {error}"
+            )];
+        }
+    };
+    let of_tokenizer = |key: &str| key.starts_with("tokenizer.");
+    let metadata = vocabulary.metadata;
+    let lost = metadata.iter().filter(|(key, value)| {
+        of_tokenizer(key) && restored.get(key).is_none_or(|restored| restored != *value)
+    });
+    let lost = lost.map(|(key, value)| match (key, value.as_str()) {
+        ("tokenizer.ggml.pre", Some(pre)) => format!(
+            "the tokenizer files do not tell the name of the pre-tokenizer: convert them with \
+             --pre {pre}"
+        ),
+        _ => format!("the tokenizer files do not express `{key}`"),
+    });
+    let added = restored.iter().filter(|(key, _)| metadata.get(key).is_none());
+    let added = added.map(|(key, _)| format!("converting back adds `{key}`"));
+    lost.chain(added).collect()
 }
 
 /// One template as a text, several as a list with names.
@@ -141,4 +258,9 @@ fn tokens<'m>(metadata: &'m Metadata) -> Result<Vec<Token<'m>>, Error> {
 /// True for the tokens that fill up the rows of an embedding.
 fn is_padding(id: usize, token: &Token) -> bool {
     token.kind == UNUSED && token.text == format!("[PAD{id}]")
+}
+
+/// True for the tokens that were added to a vocabulary with scores after training.
+fn is_added(token: &Token) -> bool {
+    token.score == ADDED_SCORE && matches!(token.kind, USER_DEFINED | CONTROL)
 }

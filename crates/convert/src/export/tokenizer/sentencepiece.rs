@@ -1,79 +1,184 @@
-//! `tokenizer.model`: the message `ModelProto` of SentencePiece.
+//! `tokenizer.model`: the message `ModelProto` of SentencePiece, and what was added to it.
+//!
+//! Field numbers are those of `sentencepiece_model.proto`.
 
-use serde_json::{Map, Value, json};
+use std::collections::HashSet;
 
-use super::{CONTROL, NORMAL, Token, USER_DEFINED, is_padding};
+use serde_json::{Map, Value};
 
-/// The score that tokens get which were added to a model after training.
-const ADDED_SCORE: f32 = -1000.0;
+use super::json::added;
+use super::{
+    BYTE, CONTROL, File, NORMAL, Token, Tokenizer, UNKNOWN, USER_DEFINED, Vocabulary, is_added,
+    json_file, protobuf,
+};
+use crate::vocab::{Added, INTERNLM2_ZERO, Kind, PADDING_SCORE, SENTENCEPIECE};
 
-/// The file, and which of its tokens were added (`added_tokens_decoder`).
-pub(super) fn file(tokens: &[Token], add_dummy_prefix: bool) -> (Vec<u8>, Map<String, Value>) {
-    let mut out = Vec::new();
-    let mut added = Map::new();
-    // What fills up the embedding is no part of the model; between other tokens it must be.
-    let last = tokens.iter().enumerate().rposition(|(id, token)| !is_padding(id, token));
-    for (id, token) in tokens.iter().enumerate().take(last.map_or(0, |last| last + 1)) {
-        let is_added =
-            token.score == ADDED_SCORE && (token.kind == USER_DEFINED || token.kind == CONTROL);
-        if is_added {
-            let description = json!({
-                "content": token.text,
-                "special": token.kind == CONTROL,
-                "lstrip": false,
-                "rstrip": false,
-                "single_word": false,
-                "normalized": false,
-            });
-            added.insert(id.to_string(), description);
+/// What a model file says.
+pub(super) struct Model<'t> {
+    pub pieces: Vec<(String, f32, i64)>,
+    /// 1 for the most probable pieces, 2 for merging pairs.
+    pub algorithm: i64,
+    pub add_dummy_prefix: bool,
+    pub remove_extra_whitespaces: bool,
+    pub charsmap: &'t [u8],
+}
+
+pub(super) const UNIGRAM: i64 = 1;
+const PAIRS: i64 = 2;
+
+pub(super) fn write(vocabulary: &Vocabulary, out: &mut Tokenizer, config: &mut Map<String, Value>) {
+    let prefix = vocabulary.metadata.bool("tokenizer.ggml.add_space_prefix");
+    if let Some(prefix) = prefix {
+        config.insert("add_prefix_space".into(), prefix.into());
+    }
+    let tokens = vocabulary.without_padding(PADDING_SCORE);
+    let mut decoder = Map::new();
+    let mut beside = Map::new();
+    for (id, token) in tokens.iter().enumerate().filter(|(_, token)| is_added(token)) {
+        // A reader decides by their looks whether these are control tokens, and undoes visible
+        // spaces; what it would change stands in the other file.
+        match vocabulary.kind.added(token.text, token.kind == CONTROL) {
+            Added { text, is_control }
+                if text == token.text && is_control == (token.kind == CONTROL) =>
+            {
+                let entry = added(id, token.text, token.kind, false);
+                decoder.insert(id.to_string(), entry);
+            }
+            _ => {
+                beside.insert(token.text.to_owned(), id.into());
+            }
         }
-        field(&mut out, 1, &piece(token));
     }
-    // Trainer: byte-pair encoding, with byte fallback.
-    field(&mut out, 2, &[number(3, 2), number(35, 1)].concat());
-    // Normalizer: none, spaces as they are but one in front of the text.
-    let name = {
-        let mut name = Vec::new();
-        field(&mut name, 1, b"identity");
-        name
+    let model = Model {
+        pieces: pieces(vocabulary, inner(tokens)),
+        algorithm: PAIRS,
+        add_dummy_prefix: prefix.unwrap_or(true),
+        // Programs keep spaces as they are.
+        remove_extra_whitespaces: false,
+        charsmap: &[],
     };
-    let flags = [number(3, u64::from(add_dummy_prefix)), number(4, 0), number(5, 1)].concat();
-    field(&mut out, 3, &[name, flags].concat());
-    (out, added)
-}
-
-fn piece(token: &Token) -> Vec<u8> {
-    let mut out = Vec::new();
-    field(&mut out, 1, token.text.as_bytes());
-    // Field 2, four bytes.
-    out.push(2 << 3 | 5);
-    out.extend(token.score.to_le_bytes());
-    if token.kind != NORMAL {
-        out.extend(number(3, token.kind.unsigned_abs()));
+    if !model.pieces.iter().any(|(_, _, kind)| *kind == UNKNOWN) {
+        out.notes.push(
+            "no token is the unknown one: SentencePiece itself refuses such a model".to_owned(),
+        );
     }
-    out
-}
-
-/// A field of bytes: its number, their length, they.
-fn field(out: &mut Vec<u8>, id: u64, bytes: &[u8]) {
-    varint(out, id << 3 | 2);
-    varint(out, bytes.len() as u64);
-    out.extend_from_slice(bytes);
-}
-
-/// A field with a number.
-fn number(id: u64, value: u64) -> Vec<u8> {
-    let mut out = Vec::new();
-    varint(&mut out, id << 3);
-    varint(&mut out, value);
-    out
-}
-
-/// Seven bits per byte, the lowest first; all but the last have the highest bit set.
-fn varint(out: &mut Vec<u8>, mut value: u64) {
-    while value >= 0x80 {
-        out.push(value as u8 | 0x80);
-        value >>= 7;
+    out.files.push(File { name: SENTENCEPIECE, bytes: model.bytes(vocabulary) });
+    if !beside.is_empty() {
+        out.files.push(json_file("added_tokens.json", &beside.into()));
     }
-    out.push(value as u8);
+    config.insert("added_tokens_decoder".into(), decoder.into());
+    let class = match vocabulary.kind {
+        Kind::Gemma { .. } => "GemmaTokenizer",
+        _ => "LlamaTokenizer",
+    };
+    config.insert("tokenizer_class".into(), class.into());
+    // Programs put the space behind special tokens too.
+    config.insert("legacy".into(), true.into());
+    vocabulary.set_flags(config);
+}
+
+/// The tokens but for the last ones that were added after training. What fills up the embedding
+/// between added tokens must be a piece, so that these keep their ids.
+fn inner<'t, 'm>(tokens: &'t [Token<'m>]) -> &'t [Token<'m>] {
+    let last = tokens.iter().rposition(|token| !is_added(token));
+    &tokens[..last.map_or(0, |last| last + 1)]
+}
+
+fn pieces(vocabulary: &Vocabulary, tokens: &[Token]) -> Vec<(String, f32, i64)> {
+    let texts: HashSet<&str> = tokens.iter().map(|token| token.text).collect();
+    let unknown = unknown(vocabulary, tokens);
+    let zero = match vocabulary.kind {
+        // The first one stands for it, if there is a real one too.
+        Kind::InternLm2 => tokens.iter().position(|token| token.text == INTERNLM2_ZERO),
+        _ => None,
+    };
+    // Trained pairs have negative scores, down from a negative zero.
+    let is_trained = tokens.iter().any(|token| token.kind == NORMAL && token.score < 0.0);
+    let is_symbol = |token: &Token| token.kind == NORMAL && token.score.to_bits() == 0;
+    let piece = |(id, token): (usize, &Token)| {
+        let kind = match token.kind {
+            _ if Some(id) == unknown => UNKNOWN,
+            // What has no place in the order of merges was never merged but defined.
+            _ if is_trained && is_symbol(token) => USER_DEFINED,
+            kind @ NORMAL..=BYTE => kind,
+            _ => NORMAL,
+        };
+        let text = match token.text {
+            _ if Some(id) == zero => "\0".to_owned(),
+            text if kind == USER_DEFINED => {
+                let visible = text.replace(' ', "\u{2581}");
+                if texts.contains(&*visible) { text.to_owned() } else { visible }
+            }
+            text => text.to_owned(),
+        };
+        (text, token.score, kind)
+    };
+    tokens.iter().enumerate().map(piece).collect()
+}
+
+/// The token that a model must have. Where it is among those that were added, and so is a control
+/// token in the GGUF, its role tells it or its text.
+fn unknown(vocabulary: &Vocabulary, tokens: &[Token]) -> Option<usize> {
+    let stands_for =
+        |id: &usize| tokens.get(*id).is_some_and(|token| token.kind == UNKNOWN || is_added(token));
+    let marked = tokens.iter().position(|token| token.kind == UNKNOWN);
+    let by_role = || usize::try_from(vocabulary.role("unk")?.0).ok().filter(stands_for);
+    let by_text = || tokens.iter().position(|token| token.text == "<unk>").filter(stands_for);
+    marked.or_else(by_role).or_else(by_text)
+}
+
+impl Model<'_> {
+    /// The file.
+    pub fn bytes(&self, vocabulary: &Vocabulary) -> Vec<u8> {
+        let mut out = Vec::new();
+        for (text, score, kind) in &self.pieces {
+            let mut piece = Vec::new();
+            protobuf::bytes(&mut piece, 1, text.as_bytes());
+            protobuf::float(&mut piece, 2, *score);
+            if *kind != NORMAL {
+                protobuf::number(&mut piece, 3, *kind);
+            }
+            protobuf::bytes(&mut out, 1, &piece);
+        }
+        protobuf::bytes(&mut out, 2, &self.trainer(vocabulary));
+        protobuf::bytes(&mut out, 3, &self.normalizer());
+        out
+    }
+
+    /// The algorithm, and which pieces have which role.
+    fn trainer(&self, vocabulary: &Vocabulary) -> Vec<u8> {
+        let mut out = Vec::new();
+        protobuf::number(&mut out, 3, self.algorithm);
+        protobuf::number(&mut out, 4, self.pieces.len() as i64);
+        let has_bytes = self.pieces.iter().any(|(_, _, kind)| *kind == BYTE);
+        protobuf::number(&mut out, 35, has_bytes.into());
+        let unknown = self.pieces.iter().position(|(_, _, kind)| *kind == UNKNOWN);
+        let unknown = unknown.and_then(|id| Some((id as u64, &*self.pieces.get(id)?.0)));
+        let roles = [(40, 45, unknown)].into_iter().chain(
+            [(41, 46, "bos"), (42, 47, "eos"), (43, 48, "pad")]
+                .map(|(id, text, role)| (id, text, vocabulary.role(role))),
+        );
+        for (id_field, text_field, token) in roles {
+            let id = token.and_then(|(id, _)| i64::try_from(id).ok()).unwrap_or(-1);
+            protobuf::number(&mut out, id_field, id);
+            if let Some((_, text)) = token {
+                protobuf::bytes(&mut out, text_field, text.as_bytes());
+            }
+        }
+        out
+    }
+
+    fn normalizer(&self) -> Vec<u8> {
+        let mut out = Vec::new();
+        let name = if self.charsmap.is_empty() { "identity" } else { "user_defined" };
+        protobuf::bytes(&mut out, 1, name.as_bytes());
+        if !self.charsmap.is_empty() {
+            protobuf::bytes(&mut out, 2, self.charsmap);
+        }
+        protobuf::number(&mut out, 3, self.add_dummy_prefix.into());
+        protobuf::number(&mut out, 4, self.remove_extra_whitespaces.into());
+        // Spaces are made visible.
+        protobuf::number(&mut out, 5, 1);
+        out
+    }
 }

@@ -13,7 +13,7 @@ const ROBERTA: &[&str] = &["<s>", "</s>", "<unk>", "<pad>", "<mask>"];
 
 pub(super) fn assemble(files: &Files, vocab: Map<String, Value>) -> Result<Assembled, Error> {
     let path = files.path("vocab.json");
-    if !files.path("merges.txt").is_file() {
+    if !files.has("merges.txt") {
         let what = "has no `merges.txt` beside it";
         return Err(Error::input(&path, what, "copy the missing file into the directory"));
     }

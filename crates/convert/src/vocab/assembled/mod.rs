@@ -35,18 +35,17 @@ pub(super) fn read(files: &Files, notes: &mut Vec<String>) -> Result<Option<Asse
     if let Some(vocab) = files.object("vocab.json")? {
         return byte_level::assemble(files, vocab).map(Some);
     }
-    let path = files.path("vocab.txt");
-    if path.is_file() {
-        return word_piece::assemble(files, path).map(Some);
+    if files.has(word_piece::FILE) {
+        return word_piece::assemble(files).map(Some);
     }
     match tiktoken::find(files)? {
-        Some(path) => tiktoken::assemble(files, path, notes).map(Some),
+        Some(name) => tiktoken::assemble(files, &name, notes).map(Some),
         None => Ok(None),
     }
 }
 
 /// The class of the tokenizer, without the suffix of fast ones.
-fn class(files: &Files) -> &str {
+fn class<'f>(files: &'f Files) -> &'f str {
     let class = files.tokenizer_config().and_then(|c| c.get("tokenizer_class")?.as_str());
     let class = class.unwrap_or_default();
     class.strip_suffix("Fast").unwrap_or(class)

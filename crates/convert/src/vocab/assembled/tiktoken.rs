@@ -4,8 +4,6 @@
 //! pieces that are left when its bytes are merged by all better ranks.
 
 use std::collections::HashMap;
-use std::io::Read;
-use std::path::{Path, PathBuf};
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD as BASE64;
@@ -14,7 +12,8 @@ use serde_json::{Map, Value, json};
 use super::{Assembled, added_tokens};
 use crate::Error;
 use crate::vocab::bpe;
-use crate::vocab::files::Files;
+use crate::vocab::files::{Files, SENTENCEPIECE};
+use crate::vocab::folder::Folder;
 use crate::vocab::pre_table::CL100K_DIGITS;
 use crate::vocab::token::MAX_TOKENS;
 
@@ -27,26 +26,18 @@ const QWEN_EXTRA: u64 = 205;
 const MAX_LEN: usize = 1024;
 
 /// The tiktoken file of a directory, under one of the names that are usual.
-pub(super) fn find(files: &Files) -> Result<Option<PathBuf>, Error> {
-    let dir = files.path("");
-    let mut found = Vec::new();
-    for entry in std::fs::read_dir(&dir).map_err(|source| Error::read(&dir, source))? {
-        let path = entry.map_err(|source| Error::read(&dir, source))?.path();
-        if path.extension().is_some_and(|extension| extension == "tiktoken") {
-            found.push(path);
-        }
-    }
-    found.sort();
-    let others = ["tiktoken.model", "tokenizer.model"].map(|name| files.path(name));
-    Ok(found.into_iter().chain(others).find(|path| is_tiktoken(path)))
+pub(super) fn find(files: &Files) -> Result<Option<String>, Error> {
+    let folder = files.folder();
+    let others = ["tiktoken.model", SENTENCEPIECE].map(str::to_owned);
+    let mut names = folder.with_extension("", "tiktoken")?.into_iter().chain(others);
+    Ok(names.find(|name| is_tiktoken(folder, name)))
 }
 
 /// Whether a file begins with a line of base64 and a number.
-pub(in crate::vocab) fn is_tiktoken(path: &Path) -> bool {
-    let mut start = Vec::new();
-    let read = std::fs::File::open(path).and_then(|file| file.take(4096).read_to_end(&mut start));
+pub(in crate::vocab) fn is_tiktoken(folder: &Folder, name: &str) -> bool {
+    let start = folder.start(name, 4096);
     let line = start.split(|&byte| byte == b'\n').next().and_then(|line| str::from_utf8(line).ok());
-    read.is_ok() && line.is_some_and(|line| entry(line).is_some())
+    line.is_some_and(|line| entry(line).is_some())
 }
 
 /// The token and the rank in a line.
@@ -58,10 +49,10 @@ fn entry(line: &str) -> Option<(Vec<u8>, u64)> {
 
 pub(super) fn assemble(
     files: &Files,
-    path: PathBuf,
+    name: &str,
     notes: &mut Vec<String>,
 ) -> Result<Assembled, Error> {
-    let text = std::fs::read_to_string(&path).map_err(|source| Error::read(&path, source))?;
+    let (path, text) = (files.path(name), files.text(name)?);
     let mut ranks: HashMap<Vec<u8>, u64> = HashMap::new();
     for (number, line) in text.lines().enumerate().filter(|(_, line)| !line.is_empty()) {
         let parsed =
@@ -91,7 +82,7 @@ pub(super) fn assemble(
         notes.push(format!("{odd} tokens are no merge of two others: no text will have them"));
     }
 
-    let is_qwen = path.file_name().is_some_and(|name| name == QWEN);
+    let is_qwen = name == QWEN;
     let mut added = added_tokens(files, &vocab, &[])?;
     if is_qwen {
         let first = tokens.last().map_or(0, |&(_, rank)| rank + 1);

@@ -1,17 +1,18 @@
 //! `vocab.txt`: BERT, a piece in each line.
 
-use std::path::PathBuf;
-
 use serde_json::{Map, Value, json};
 
 use super::{Assembled, added_tokens, template};
 use crate::Error;
 use crate::vocab::files::Files;
 
+/// The name of the file.
+pub(super) const FILE: &str = "vocab.txt";
+
 const SPECIAL: &[&str] = &["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"];
 
-pub(super) fn assemble(files: &Files, path: PathBuf) -> Result<Assembled, Error> {
-    let text = std::fs::read_to_string(&path).map_err(|source| Error::read(&path, source))?;
+pub(super) fn assemble(files: &Files) -> Result<Assembled, Error> {
+    let text = files.text(FILE)?;
     // Line by line by the line break only: other characters that break lines are pieces.
     let lines = text.strip_suffix('\n').unwrap_or(&text).split('\n');
     let vocab: Map<String, Value> = lines
@@ -39,5 +40,5 @@ pub(super) fn assemble(files: &Files, path: PathBuf) -> Result<Assembled, Error>
     let roles = ["unk_token", "sep_token", "pad_token", "cls_token", "mask_token"];
     let texts = ["[UNK]", "[SEP]", "[PAD]", "[CLS]", "[MASK]"];
     let roles = roles.into_iter().zip(texts).filter(|(_, text)| known.contains(text)).collect();
-    Ok(Assembled { tokenizer, path, states_cuts: true, roles })
+    Ok(Assembled { tokenizer, path: files.path(FILE), states_cuts: true, roles })
 }

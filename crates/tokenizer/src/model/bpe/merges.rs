@@ -3,6 +3,7 @@
 use std::hash::BuildHasher;
 
 use hashbrown::{DefaultHashBuilder, HashTable};
+use rayon::prelude::*;
 
 use super::alphabet;
 use super::pre::Spelling;
@@ -34,33 +35,35 @@ impl Merges {
         index: &Index,
         spelling: Spelling,
     ) -> Result<Self, Error> {
-        let texts = vocabulary.strings(MERGES)?;
-        // No more than the file has room for: each takes four bytes at least.
-        let count = vocabulary.metadata.array(MERGES).map_or(0, gguf::Array::len) as usize;
-        let mut merges =
-            Self { pairs: HashTable::with_capacity(count), hasher: DefaultHashBuilder::default() };
-        let mut bytes = Vec::new();
-        for (rank, text) in (0..).zip(texts) {
-            let fault = |what: &str| {
-                let text = String::from_utf8_lossy(text);
-                let shown: String = text.chars().take(80).collect();
-                Error::vocabulary(MERGES, format!("merge {rank}, {shown:?}, {what}"))
-            };
+        let texts: Vec<&[u8]> = vocabulary.strings(MERGES)?.collect();
+        // Three look-ups for each are nearly all of the time that loading takes.
+        let resolve = |bytes: &mut Vec<u8>, text: &&[u8]| {
             // The first part can be a space itself.
             let space = text.iter().skip(1).position(|&byte| byte == b' ');
-            let Some((left, right)) = space.map(|i| (&text[..i + 1], &text[i + 2..])) else {
-                return Err(fault("is not a pair of tokens with a space between"));
-            };
+            let (left, right) = space
+                .map(|i| (&text[..i + 1], &text[i + 2..]))
+                .ok_or("is not a pair of tokens with a space between")?;
             bytes.clear();
-            spelling.append(left, &mut bytes);
+            spelling.append(left, bytes);
             let middle = bytes.len();
-            spelling.append(right, &mut bytes);
-            let find = |bytes: &[u8]| index.find(pieces, bytes);
-            let ids = (find(&bytes[..middle]), find(&bytes[middle..]), find(&bytes));
-            let (Some(left), Some(right), Some(id)) = ids else {
-                return Err(fault("names a token that is not in the vocabulary"));
+            spelling.append(right, bytes);
+            let find = |bytes: &[u8]| {
+                index.find(pieces, bytes).ok_or("names a token that is not in the vocabulary")
             };
-            merges.insert([left, right], Join { rank, id });
+            Ok(([find(&bytes[..middle])?, find(&bytes[middle..])?], find(bytes)?))
+        };
+        let resolved: Vec<Result<_, &str>> = texts.par_iter().map_init(Vec::new, resolve).collect();
+        let mut merges = Self {
+            pairs: HashTable::with_capacity(texts.len()),
+            hasher: DefaultHashBuilder::default(),
+        };
+        for (rank, (resolved, text)) in (0..).zip(resolved.into_iter().zip(texts)) {
+            let (ids, id) = resolved.map_err(|fault| {
+                let text = String::from_utf8_lossy(text);
+                let shown: String = text.chars().take(80).collect();
+                Error::vocabulary(MERGES, format!("merge {rank}, {shown:?}, {fault}"))
+            })?;
+            merges.insert(ids, Join { rank, id });
         }
         Ok(merges)
     }

@@ -2,6 +2,7 @@
 //!
 //! As `BertNormalizer` and `BertPreTokenizer` of `tokenizers` do, with its tables of Unicode.
 
+use std::ops::Range;
 use std::sync::OnceLock;
 
 use unicode_categories::UnicodeCategories;
@@ -31,16 +32,20 @@ enum Class {
 }
 
 impl Normalizer {
-    /// Hands out the words of `text`, none of them empty.
-    pub fn words(self, text: &str, out: &mut dyn FnMut(&str)) {
+    /// Hands out the words of `text`, none of them empty: as the place of each in some text.
+    pub fn words(self, text: &str, out: impl FnMut(&[u8], Range<usize>)) {
         let mut words = Words { word: String::new(), out };
-        let mut rest = text;
+        let (mut rest, mut lower) = (text, String::new());
         while !rest.is_empty() {
             let ascii = rest.bytes().take_while(u8::is_ascii).count();
             let (head, tail) = rest.split_at(ascii);
-            for byte in head.bytes() {
-                let byte = if self.lowercase { byte.to_ascii_lowercase() } else { byte };
-                words.push(char::from(byte), ASCII[usize::from(byte)]);
+            if self.lowercase {
+                lower.clear();
+                lower.push_str(head);
+                lower.make_ascii_lowercase();
+                words.push_ascii(&lower);
+            } else {
+                words.push_ascii(head);
             }
             // Accents that follow each other are ordered, also across what is dropped.
             let is_plain = |char: char| char.is_ascii() && class(char) != Class::Nothing;
@@ -51,7 +56,7 @@ impl Normalizer {
         words.end();
     }
 
-    fn beyond_ascii(self, text: &str, words: &mut Words) {
+    fn beyond_ascii<Out: FnMut(&[u8], Range<usize>)>(self, text: &str, words: &mut Words<Out>) {
         let clean =
             text.chars().filter(|char| class(*char) != Class::Nothing).flat_map(
                 |char| match class(char) {
@@ -69,7 +74,11 @@ impl Normalizer {
         }
     }
 
-    fn cased(self, chars: impl Iterator<Item = char>, words: &mut Words) {
+    fn cased<Out: FnMut(&[u8], Range<usize>)>(
+        self,
+        chars: impl Iterator<Item = char>,
+        words: &mut Words<Out>,
+    ) {
         for char in chars {
             if self.lowercase {
                 char.to_lowercase().for_each(|lower| words.push(lower, class(lower)));
@@ -81,12 +90,37 @@ impl Normalizer {
 }
 
 /// The word that is being read.
-struct Words<'o> {
+struct Words<Out> {
+    /// What is read of it, but for the ASCII text that follows.
     word: String,
-    out: &'o mut dyn FnMut(&str),
+    out: Out,
 }
 
-impl Words<'_> {
+impl<Out: FnMut(&[u8], Range<usize>)> Words<Out> {
+    /// Words that stand in `text` as they are, all but the first and the last, are not copied.
+    fn push_ascii(&mut self, text: &str) {
+        let mut start = 0;
+        for (i, byte) in text.bytes().enumerate() {
+            let class = ASCII[usize::from(byte)];
+            if class == Class::Text {
+                continue;
+            }
+            if class == Class::Nothing || !self.word.is_empty() {
+                self.word.push_str(&text[start..i]);
+            } else if start < i {
+                (self.out)(text.as_bytes(), start..i);
+            }
+            start = i + 1;
+            if class != Class::Nothing {
+                self.end();
+            }
+            if class == Class::Punctuation {
+                (self.out)(text.as_bytes(), i..start);
+            }
+        }
+        self.word.push_str(&text[start..]);
+    }
+
     #[inline]
     fn push(&mut self, char: char, class: Class) {
         match class {
@@ -104,7 +138,7 @@ impl Words<'_> {
     #[inline]
     fn end(&mut self) {
         if !self.word.is_empty() {
-            (self.out)(&self.word);
+            (self.out)(self.word.as_bytes(), 0..self.word.len());
             self.word.clear();
         }
     }
@@ -191,7 +225,9 @@ mod tests {
     fn words(text: &str, lowercase: bool, strip_accents: bool) -> Vec<String> {
         let mut words = Vec::new();
         let normalizer = Normalizer { lowercase, strip_accents };
-        normalizer.words(text, &mut |word| words.push(word.to_owned()));
+        normalizer.words(text, |text, word| {
+            words.push(String::from_utf8(text[word].to_vec()).unwrap());
+        });
         words
     }
 
@@ -199,6 +235,8 @@ mod tests {
     fn words_end_at_spaces_and_punctuation() {
         assert_eq!(words(" Hey,\tYou\u{a0}two!\r\n", true, true), ["hey", ",", "you", "two", "!"]);
         assert_eq!(words("a\u{0}b\u{7f}c\u{ad}d\u{fffd}\u{b}e", true, true), ["abcde"]);
+        assert_eq!(words("«a\0b. C", true, true), ["«", "ab", ".", "c"]);
+        assert_eq!(words("éa.éb\0c ", false, false), ["éa", ".", "ébc"]);
         assert_eq!(words("x^2 «y»", true, true), ["x", "^", "2", "«", "y", "»"]);
         assert!(words(" \n", true, true).is_empty());
     }
