@@ -35,14 +35,21 @@ fn keys(metadata: &Metadata) -> Vec<String> {
 
 /// Exports what is in `from`, and compares what is read of that. Returns the names of the files.
 #[track_caller]
-fn there_and_back(from: &Path, kind: Kind, options: &Options) -> Vec<&'static str> {
-    let there = load(from, kind, options).unwrap();
+fn there_and_back(
+    from: &Path,
+    architecture: &'static str,
+    kind: Kind,
+    options: &Options,
+) -> Vec<&'static str> {
+    let mut there = load(from, kind, options).unwrap();
+    there.metadata.set("general.architecture", architecture);
     let rows = there.len as u64;
     let tokenizer = exported(&there.metadata, kind, options.hints, rows);
     assert_eq!(tokenizer.notes, [] as [String; 0], "{}", from.display());
     let dir = tempfile::tempdir().unwrap();
     write(dir.path(), &tokenizer, rows);
-    let back = load(dir.path(), kind, options).unwrap();
+    let mut back = load(dir.path(), kind, options).unwrap();
+    back.metadata.set("general.architecture", architecture);
     assert_eq!(keys(&back.metadata), keys(&there.metadata), "{}", from.display());
     if let Some(keep) = std::env::var_os("KEEP_EXPORTS") {
         let keep = Path::new(&keep).join(from.file_name().unwrap());
@@ -90,6 +97,363 @@ fn the_zoo_goes_there_and_back() {
     ] {
         let dir = data.join("zoo").join(folder);
         let vocab_size = read_json(&dir.join("config.json"))["vocab_size"].as_u64();
-        there_and_back(&dir, kind, &Options { pre: None, hints, vocab_size });
+        let architecture = if folder == "gpt_neox" { "gptneox" } else { folder };
+        there_and_back(&dir, architecture, kind, &Options { pre: None, hints, vocab_size });
     }
+}
+
+type Files<'f> = &'f [(&'f str, &'f [u8])];
+
+/// The same for files of our own.
+#[track_caller]
+fn tiny(
+    files: Files,
+    architecture: &'static str,
+    kind: Kind,
+    options: &Options,
+) -> Vec<&'static str> {
+    let dir = tempfile::tempdir().unwrap();
+    for (name, content) in files {
+        fs::write(dir.path().join(name), content).unwrap();
+    }
+    there_and_back(dir.path(), architecture, kind, options)
+}
+
+fn rows(vocab_size: u64) -> Options<'static> {
+    Options { vocab_size: Some(vocab_size), ..Options::default() }
+}
+
+fn added(id: u64, content: &str, special: bool) -> Value {
+    json!({ "id": id, "content": content, "special": special, "normalized": false })
+}
+
+/// One field of a protocol buffer: a number below 128, or bytes.
+fn number(field: u8, value: u8) -> Vec<u8> {
+    vec![field << 3, value]
+}
+
+fn bytes(field: u8, value: &[u8]) -> Vec<u8> {
+    [&[field << 3 | 2, u8::try_from(value.len()).unwrap()][..], value].concat()
+}
+
+/// A SentencePiece model: pieces with scores and kinds, the algorithm, a map of characters.
+fn model(pieces: &[(&str, f32, u8)], algorithm: u8, prefix: u8, charsmap: &[u8]) -> Vec<u8> {
+    let piece = |&(text, score, kind): &(&str, f32, u8)| {
+        let score = [&[2 << 3 | 5][..], &score.to_le_bytes()].concat();
+        bytes(1, &[bytes(1, text.as_bytes()), score, number(3, kind)].concat())
+    };
+    let mut model: Vec<u8> = pieces.iter().flat_map(piece).collect();
+    model.extend(bytes(2, &number(3, algorithm)));
+    model.extend(bytes(3, &[bytes(2, charsmap), number(3, prefix), number(4, 0)].concat()));
+    model
+}
+
+const PAIRS: &[(&str, f32, u8)] = &[
+    ("<unk>", 0.0, 2),
+    ("<s>", 0.0, 3),
+    ("</s>", 0.0, 3),
+    ("<0x41>", 0.0, 6),
+    ("symbol", 0.0, 4),
+    ("unused", 0.0, 5),
+    ("\u{2581}a", -0.0, 1),
+    ("a", -1.5, 1),
+    ("\u{2581}", -2.5, 1),
+];
+
+#[test]
+fn pieces_with_additions_go_there_and_back() {
+    let pieces = model(PAIRS, 2, 1, b"");
+    let config = json!({
+        "bos_token": "<s>", "eos_token": "</s>", "add_bos_token": true, "add_eos_token": false,
+        "add_prefix_space": false,
+        "chat_template": [
+            { "name": "default", "template": "D" },
+            { "name": "tool_use", "template": "T" },
+        ],
+        "added_tokens_decoder": {
+            "0": { "content": "<unk>", "special": true },
+            "4": { "content": "\u{2581}\u{2581}", "special": false },
+            "9": { "content": "<|end|>", "special": false },
+            "11": { "content": "[INST]", "special": false },
+        },
+    });
+    let ids =
+        json!({ "bos_token_id": 1, "eos_token_id": 2, "unk_token_id": 0, "pad_token_id": 12 });
+    let (config, ids) = (config.to_string(), ids.to_string());
+    let added = json!({ "<|user|>": 12, "\u{2581}x": 5 }).to_string();
+    let files = [
+        ("tokenizer.model", &pieces[..]),
+        ("tokenizer_config.json", config.as_bytes()),
+        ("config.json", ids.as_bytes()),
+        ("added_tokens.json", added.as_bytes()),
+    ];
+    let names = ["tokenizer.model", "added_tokens.json", "tokenizer.json", "tokenizer_config.json"];
+    for rows_of_kind in [9, 13, 16] {
+        for kind in [Kind::Llama, Kind::SentencePiece, Kind::InternLm2, Kind::Phi3] {
+            let options = rows(rows_of_kind);
+            let files: Vec<_> = match kind {
+                // Their readers take no flag for spaces from a file.
+                Kind::Llama => files.to_vec(),
+                _ => files.to_vec(),
+            };
+            tiny(&files, "llama", kind, &options);
+        }
+        let kind = Kind::Gemma { first: true };
+        tiny(&files, "gemma", kind, &rows(rows_of_kind));
+    }
+    assert_eq!(tiny(&files, "llama", Kind::Llama, &rows(16)), names);
+    // A reader that takes `tokenizer.json` first gets none.
+    assert!(!tiny(&files, "mamba", Kind::T5, &rows(16)).contains(&"spiece.model"));
+}
+
+#[test]
+fn the_zero_of_internlm2_comes_back() {
+    let zero = [("\0", -3.0, 1), ("\u{1F409}", -4.0, 1), ("[UNUSED_TOKEN_1]", 0.0, 4)];
+    let pieces = model(&[PAIRS, &zero].concat(), 2, 0, b"");
+    let config = json!({ "added_tokens_decoder": {
+        "12": { "content": "<|im_end|>", "special": true },
+    } });
+    let config = config.to_string();
+    let files = [("tokenizer.model", &pieces[..]), ("tokenizer_config.json", config.as_bytes())];
+    tiny(&files, "internlm2", Kind::InternLm2, &rows(14));
+}
+
+#[test]
+fn the_exceptions_of_llama_come_back() {
+    let pieces = model(PAIRS, 2, 1, b"");
+    for rows_of_kind in [32016, 49152] {
+        tiny(&[("tokenizer.model", &pieces)], "llama", Kind::Llama, &rows(rows_of_kind));
+    }
+    let tokenizer = json!({
+        "added_tokens": [added(0, "<unk>", true), added(5, "<|x|>", true), added(6, "y", false)],
+        "decoder": { "type": "Sequence" },
+        "post_processor": { "type": "TemplateProcessing",
+            "single": [{ "SpecialToken": { "id": "<s>" } }, { "Sequence": { "id": "A" } }] },
+        "model": { "type": "BPE", "byte_fallback": true, "merges": ["a b"],
+            "vocab": { "<unk>": 0, "<s>": 1, "a": 2, "b": 3, "ab": 4 } },
+    });
+    let config = json!({ "bos_token": "<s>", "unk_token": "<unk>" }).to_string();
+    let tokenizer = tokenizer.to_string();
+    let files = [
+        ("tokenizer.json", tokenizer.as_bytes()),
+        ("tokenizer_config.json", config.as_bytes()),
+        ("config.json", br#"{"bos_token_id": 1}"#),
+    ];
+    tiny(&files, "llama", Kind::Llama, &rows(7));
+    tiny(&files, "gemma3", Kind::Gemma { first: false }, &rows(7));
+}
+
+#[test]
+fn most_probable_pieces_go_there_and_back() {
+    let t5 =
+        [("<pad>", 0.0, 3), ("</s>", 0.0, 3), ("<unk>", 0.0, 2), ("a", -1.5, 1), ("b", -2.0, 4)];
+    let config = br#"{"pad_token_id": 0, "eos_token_id": 1, "unk_token_id": 2}"#;
+    let flags = br#"{"add_bos_token": false, "add_eos_token": true}"#;
+    let pieces = model(&t5, 1, 1, &[9, 8, 7]);
+    let files = [
+        ("spiece.model", &pieces[..]),
+        ("config.json", config),
+        ("tokenizer_config.json", flags),
+        ("added_tokens.json", br#"{"<x>": 5}"#),
+    ];
+    let names = ["added_tokens.json", "spiece.model", "tokenizer_config.json"];
+    assert_eq!(tiny(&files, "t5", Kind::T5, &rows(8)), names);
+
+    let xlm =
+        [("<unk>", 0.0, 2), ("<s>", 0.0, 3), ("</s>", 0.0, 3), ("a", -1.5, 1), ("b", -2.5, 1)];
+    let pieces = model(&xlm, 1, 1, b"");
+    let config = br#"{"bos_token_id": 0, "pad_token_id": 1, "type_vocab_size": 2}"#;
+    let files = [
+        ("sentencepiece.bpe.model", &pieces[..]),
+        ("config.json", config),
+        ("tokenizer_config.json", flags),
+    ];
+    for rows_of_kind in [6, 7, 9] {
+        let found = tiny(&files, "bert", Kind::Encoder, &rows(rows_of_kind));
+        assert_eq!(found, ["sentencepiece.bpe.model", "tokenizer_config.json"]);
+    }
+}
+
+/// A `tokenizer.json` of most probable pieces.
+fn unigram() -> Value {
+    let special = |text: &str| json!({ "SpecialToken": { "id": text, "type_id": 0 } });
+    let text = |id: &str| json!({ "Sequence": { "id": id, "type_id": 0 } });
+    let (first, last) = (special("<s>"), special("</s>"));
+    json!({
+        "added_tokens": [
+            added(0, "<s>", true), added(1, "<pad>", true), added(2, "</s>", true),
+            added(3, "<unk>", true), added(5, "user", false), added(6, "<mask>", true),
+        ],
+        "normalizer": { "type": "Precompiled", "precompiled_charsmap": "AQID" },
+        "pre_tokenizer": { "type": "Metaspace", "prepend_scheme": "always" },
+        "post_processor": { "type": "TemplateProcessing",
+            "single": [first, text("A"), last],
+            "pair": [first, text("A"), last, last, text("B"), last] },
+        "model": { "type": "Unigram", "unk_id": 3, "vocab": [
+            ["<s>", 0.0], ["<pad>", 0.0], ["</s>", 0.0], ["<unk>", 0.0], ["a", -1.25],
+            ["user", 0.0], ["<mask>", 0.0],
+        ] },
+    })
+}
+
+#[test]
+fn most_probable_pieces_in_json_go_there_and_back() {
+    let tokenizer = unigram().to_string();
+    let config = json!({
+        "bos_token": "<s>", "eos_token": "</s>", "unk_token": "<unk>", "pad_token": "<pad>",
+        "cls_token": "<s>", "sep_token": "</s>", "mask_token": { "content": "<mask>" },
+        "tokenizer_class": "XLMRobertaTokenizer", "clean_up_tokenization_spaces": true,
+    });
+    let config = config.to_string();
+    let files =
+        [("tokenizer.json", tokenizer.as_bytes()), ("tokenizer_config.json", config.as_bytes())];
+    for (architecture, kind) in [("bert", Kind::Encoder), ("t5", Kind::T5)] {
+        let names = tiny(&files, architecture, kind, &rows(9));
+        assert_eq!(names, ["tokenizer.json", "tokenizer_config.json"]);
+    }
+}
+
+#[test]
+fn pieces_of_words_go_there_and_back() {
+    let pieces = "[PAD]\n[UNK]\n[CLS]\n[SEP]\n[MASK]\nhe\n##llo\n\u{2581}\n##\u{2581}\n##he\n";
+    for config in [
+        json!({ "do_lower_case": false, "strip_accents": true, "tokenizer_class": "BertTokenizer" }),
+        json!({ "added_tokens_decoder": { "5": { "content": "he", "special": false } } }),
+    ] {
+        let config = config.to_string();
+        let files = [
+            ("vocab.txt", pieces.as_bytes()),
+            ("config.json", br#"{"type_vocab_size": 2, "pad_token_id": 0}"#),
+            ("tokenizer_config.json", config.as_bytes()),
+        ];
+        for rows_of_kind in [10, 12] {
+            let names = tiny(&files, "bert", Kind::Encoder, &rows(rows_of_kind));
+            assert_eq!(names, ["tokenizer.json", "vocab.txt", "tokenizer_config.json"]);
+        }
+    }
+}
+
+#[test]
+fn rwkv_world_goes_there_and_back() {
+    let lines = "1 '\\x00' 1\n2 b'\\xe4\\xb8' 2\n3 '\u{4E2D}' 3\n4 \"'\" 1\n5 '\\n\\t\\\\' 3\n\
+        6 '\\x7f\u{3000}\"\\'' 6\n";
+    let names = ["rwkv_vocab_v20230424.txt", "tokenizer_config.json"];
+    let world = ("rwkv_vocab_v20230424.txt", lines.as_bytes());
+    let config = ("config.json", &br#"{"pad_token_id": 0}"#[..]);
+    assert_eq!(tiny(&[world, config], "rwkv", Kind::Rwkv, &rows(300)), names);
+    let template = ("tokenizer_config.json", &br#"{"chat_template": "own"}"#[..]);
+    assert_eq!(tiny(&[world, template], "rwkv", Kind::Rwkv, &rows(7)), names);
+}
+
+/// A byte-level tokenizer with a gap at 3.
+fn byte_level(post_processor: &Value) -> Value {
+    json!({
+        "added_tokens": [
+            added(4, "<s>", true), added(5, "</s>", true), added(6, "a\u{120}b", false),
+            { "id": 7, "content": "\u{E9}", "special": false, "normalized": true },
+            added(9, "<|turn|>", true), added(0, "a", true),
+        ],
+        "normalizer": { "type": "Lowercase" },
+        "pre_tokenizer": { "type": "ByteLevel", "add_prefix_space": false },
+        "post_processor": post_processor,
+        "decoder": { "type": "ByteLevel" },
+        "model": { "type": "BPE", "vocab": { "a": 0, "b": 1, "ab": 2 }, "merges": [["a", "b"]] },
+    })
+}
+
+#[test]
+fn what_is_put_around_texts_comes_back() {
+    let special = |text: &str| json!({ "SpecialToken": { "id": text, "type_id": 0 } });
+    let text = |id: &str| json!({ "Sequence": { "id": id, "type_id": 0 } });
+    let (first, last, a, b) = (special("<s>"), special("</s>"), text("A"), text("B"));
+    let template = |single: Value, pair: Value| json!({ "type": "TemplateProcessing", "single": single, "pair": pair });
+    let templates = [
+        Value::Null,
+        json!({ "type": "ByteLevel" }),
+        json!({ "type": "RobertaProcessing", "sep": ["</s>", 5], "cls": ["<s>", 4] }),
+        template(json!([first, a]), json!([first, a, first, b])),
+        template(json!([first, a]), json!([first, a, b])),
+        template(json!([a, last]), json!([a, last, b, last])),
+        template(json!([a, last]), json!([])),
+        template(json!([first, a, last]), json!([first, a, last, b, last])),
+        template(json!([first, a, last]), json!([first, a, last, last, b, last])),
+        template(json!([first, a, last]), json!([first, a, last, first, b, last])),
+    ];
+    for (post_processor, config) in templates.iter().flat_map(|template| {
+        [
+            json!({ "bos_token": "<s>", "eos_token": "</s>", "pad_token": "a" }),
+            json!({ "bos_token": "<s>", "eos_token": "<|turn|>", "add_eos_token": false }),
+            json!({ "bos_token": "</s>", "eos_token": "</s>", "add_bos_token": true }),
+            json!({ "cls_token": "<s>", "sep_token": "</s>", "add_sep_token": true }),
+        ]
+        .map(|config| (template, config))
+    }) {
+        let (tokenizer, config) = (byte_level(post_processor).to_string(), config.to_string());
+        let files = [
+            ("tokenizer.json", tokenizer.as_bytes()),
+            ("tokenizer_config.json", config.as_bytes()),
+            ("config.json", br#"{"unk_token_id": 1}"#),
+        ];
+        for kind in [Kind::Bpe, Kind::Encoder, Kind::Glm4, Kind::ChatGlm, Kind::Rwkv] {
+            tiny(&files, "test", kind, &rows(11));
+        }
+    }
+}
+
+/// All names that conversion can give, under the hint of a family.
+#[test]
+fn every_way_to_cut_comes_back() {
+    let tokenizer = byte_level(&Value::Null).to_string();
+    let files = [("tokenizer.json", tokenizer.as_bytes())];
+    for name in [
+        "gpt-2",
+        "mpt",
+        "olmo",
+        "phi-2",
+        "starcoder",
+        "refact",
+        "command-r",
+        "smollm",
+        "falcon",
+        "llama-bpe",
+        "smaug-bpe",
+        "dbrx",
+        "glm4",
+        "chatglm-bpe",
+        "qwen2",
+        "stablelm2",
+        "qwen35",
+        "deepseek-v3",
+        "deepseek-llm",
+        "deepseek-coder",
+        "bloom",
+        "poro-chat",
+        "viking",
+        "gpt-4o",
+        "llama4",
+        "tekken",
+        "roberta-bpe",
+        "exaone",
+        "superbpe",
+        "gemma4",
+        "kimi-k2",
+    ] {
+        let dir = tempfile::tempdir().unwrap();
+        fs::write(dir.path().join(files[0].0), files[0].1).unwrap();
+        let options = Options { pre: Some(name), ..rows(11) };
+        let there = load(dir.path(), Kind::Bpe, &options).unwrap();
+        let tokenizer = exported(&there.metadata, Kind::Bpe, &[name], 11);
+        assert_eq!(tokenizer.notes, [] as [String; 0], "{name}");
+    }
+    let metadata = load_pre(&files, "jina-v2-code");
+    let notes = exported(&metadata, Kind::Bpe, &["gpt-2"], 11).notes.join("\n");
+    assert!(notes.contains("--pre jina-v2-code"), "{notes}");
+}
+
+fn load_pre(files: Files, pre: &str) -> Metadata<'static> {
+    let dir = tempfile::tempdir().unwrap();
+    for (name, content) in files {
+        fs::write(dir.path().join(name), content).unwrap();
+    }
+    load(dir.path(), Kind::Bpe, &Options { pre: Some(pre), ..rows(11) }).unwrap().metadata
 }

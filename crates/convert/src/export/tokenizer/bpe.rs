@@ -1,14 +1,12 @@
 //! `tokenizer.json` of byte-level vocabularies.
 
-use std::collections::HashSet;
-
 use gguf::Array;
 use serde_json::{Map, Value, json};
 
-use super::json::{added, case, file, sequence};
+use super::json::{added, case, file, sequence, vocab};
 use super::post_processor;
-use super::{CONTROL, Token, Tokenizer, USER_DEFINED, Vocabulary, is_padding, json_file};
-use crate::vocab::{Kind, decode_bytes, pre_tokenizer};
+use super::{CONTROL, Token, Tokenizer, USER_DEFINED, Vocabulary, json_file};
+use crate::vocab::{decode_bytes, pre_tokenizer};
 
 pub(super) fn write(vocabulary: &Vocabulary, out: &mut Tokenizer, config: &mut Map<String, Value>) {
     let name = vocabulary.metadata.str("tokenizer.ggml.pre").unwrap_or("default");
@@ -37,17 +35,18 @@ pub(super) fn write(vocabulary: &Vocabulary, out: &mut Tokenizer, config: &mut M
         "vocab": vocab(tokens),
         "merges": merges,
     }));
-    let is_added = |(_, token): &(usize, &Token)| is_added(token);
+    let is_added = |(_, token): &(usize, &Token)| matches!(token.kind, CONTROL | USER_DEFINED);
     tokenizer["added_tokens"] = (tokens.iter().enumerate().filter(is_added))
         .map(|(id, token)| {
             // Texts that look like transcribed bytes are matched as they stand.
             let normalized = is_byte_level && decode_bytes(token.text) != token.text;
-            added(id, token.text, token.kind, normalized)
+            added(vocabulary, id, token.text, token.kind, normalized)
         })
         .collect();
     let normalizer = Some(structure.normalizer).filter(|part| !part.is_null());
-    tokenizer["normalizer"] =
-        sequence("normalizers", case(vocabulary).into_iter().chain(normalizer).collect());
+    let compose = Some(json!({ "type": "NFC" })).filter(|_| composes(vocabulary));
+    let normalizers = compose.into_iter().chain(case(vocabulary)).chain(normalizer);
+    tokenizer["normalizer"] = sequence("normalizers", normalizers.collect());
     tokenizer["pre_tokenizer"] = structure.pre_tokenizer;
     tokenizer["decoder"] = match is_byte_level {
         true => json!({
@@ -63,41 +62,26 @@ pub(super) fn write(vocabulary: &Vocabulary, out: &mut Tokenizer, config: &mut M
     if vocabulary.is_roberta() && config.contains_key("bos_token") {
         config.insert("cls_token".into(), config["bos_token"].clone());
     }
-    // A reader takes the end of a turn for what ended texts before the template said otherwise;
-    // these families know it by itself.
-    let knows_turns = matches!(vocabulary.kind, Kind::Glm4 | Kind::ChatGlm);
-    let turn = vocabulary.of_key("tokenizer.ggml.eot_token_id").filter(|_| !knows_turns);
+    // A reader takes for the end of a turn what ended texts before the template said otherwise.
+    let turn = vocabulary.of_key("tokenizer.ggml.eot_token_id");
     if let (Some((_, turn)), Some(true)) = (turn, vocabulary.flag("eos")) {
         config.insert("eos_token".into(), turn.into());
     }
     post_processor::fill(vocabulary, &mut tokenizer, config);
-    config.insert("tokenizer_class".into(), class(vocabulary).into());
+    config.insert("tokenizer_class".into(), "PreTrainedTokenizerFast".into());
     out.files.push(json_file("tokenizer.json", &tokenizer));
 }
 
-/// What loaders outside of this program build. Any would do that builds what the file says.
-fn class(vocabulary: &Vocabulary) -> &'static str {
-    match vocabulary.metadata.architecture() {
-        // Puts more in front of a text than a template can tell.
-        Some("whisper") => "WhisperTokenizer",
-        _ => "PreTrainedTokenizerFast",
+/// Whether the models with such a vocabulary compose characters, of which a GGUF tells nothing: the
+/// tokenizers of Qwen and of GPT-NeoX do, whatever their models are.
+fn composes(vocabulary: &Vocabulary) -> bool {
+    let metadata = vocabulary.metadata;
+    match metadata.str("tokenizer.ggml.pre") {
+        Some("qwen2" | "qwen35" | "deepseek-r1-qwen" | "mpt") => true,
+        Some("gpt-2") => {
+            let architecture = metadata.architecture();
+            matches!(architecture, Some("gptneox" | "mamba" | "mpt" | "rwkv" | "stablelm"))
+        }
+        _ => false,
     }
-}
-
-fn is_added(token: &Token) -> bool {
-    matches!(token.kind, CONTROL | USER_DEFINED)
-}
-
-/// The trained tokens, and those added ones whose ids do not follow by themselves: loaders number
-/// tokens that are only added from the number of the others on.
-fn vocab(tokens: &[Token]) -> Map<String, Value> {
-    let has_gaps = tokens.iter().enumerate().any(|(id, token)| is_padding(id, token));
-    let last = tokens.iter().rposition(|token| !is_added(token)).map_or(0, |last| last + 1);
-    let trained = if has_gaps { tokens.len() } else { last };
-    let texts: HashSet<&str> =
-        tokens.iter().filter(|token| !is_added(token)).map(|token| token.text).collect();
-    let listed = tokens.iter().enumerate().take(trained).filter(|(id, token)| {
-        !is_padding(*id, token) && !(is_added(token) && texts.contains(token.text))
-    });
-    listed.map(|(id, token)| (token.text.to_owned(), id.into())).collect()
 }

@@ -1,8 +1,11 @@
 //! What all forms of `tokenizer.json` have in common.
 
-use serde_json::{Value, json};
+use std::collections::HashSet;
 
-use super::{CONTROL, Vocabulary};
+use serde_json::{Map, Value, json};
+
+use super::{CONTROL, Token, USER_DEFINED, Vocabulary, is_padding};
+use crate::vocab::Kind;
 
 /// The file with a model, and without anything around it.
 pub(super) fn file(model: Value) -> Value {
@@ -20,13 +23,30 @@ pub(super) fn file(model: Value) -> Value {
 }
 
 /// An entry of `added_tokens`.
-pub(super) fn added(id: usize, text: &str, kind: i64, normalized: bool) -> Value {
+pub(super) fn added(
+    vocabulary: &Vocabulary,
+    id: usize,
+    text: &str,
+    kind: i64,
+    normalized: bool,
+) -> Value {
+    // Flags that a GGUF has no key for, and all models of a kind have: runtimes know them too.
+    let takes_left = match vocabulary.kind {
+        Kind::Encoder => text == "<mask>",
+        _ => false,
+    };
+    let takes_right = match vocabulary.kind {
+        Kind::Phi3 if !vocabulary.is_byte_level() => {
+            !matches!(text, "<unk>" | "<s>" | "<|endoftext|>")
+        }
+        _ => false,
+    };
     json!({
         "id": id,
         "content": text,
         "single_word": false,
-        "lstrip": false,
-        "rstrip": false,
+        "lstrip": takes_left,
+        "rstrip": takes_right,
         "normalized": normalized,
         "special": kind == CONTROL,
     })
@@ -58,4 +78,19 @@ pub(super) fn sequence(list: &str, mut parts: Vec<Value>) -> Value {
         1 => parts.remove(0),
         _ => json!({ "type": "Sequence", list: parts }),
     }
+}
+
+/// The trained tokens, and those added ones whose ids do not follow by themselves: loaders number
+/// tokens that are only added from the number of the others on.
+pub(super) fn vocab(tokens: &[Token]) -> Map<String, Value> {
+    let is_added = |token: &Token| matches!(token.kind, CONTROL | USER_DEFINED);
+    let has_gaps = tokens.iter().enumerate().any(|(id, token)| is_padding(id, token));
+    let last = tokens.iter().rposition(|token| !is_added(token)).map_or(0, |last| last + 1);
+    let trained = if has_gaps { tokens.len() } else { last };
+    let texts: HashSet<&str> =
+        tokens.iter().filter(|token| !is_added(token)).map(|token| token.text).collect();
+    let listed = tokens.iter().enumerate().take(trained).filter(|(id, token)| {
+        !is_padding(*id, token) && !(is_added(token) && texts.contains(token.text))
+    });
+    listed.map(|(id, token)| (token.text.to_owned(), id.into())).collect()
 }

@@ -3,6 +3,7 @@
 
 mod bpe;
 mod json;
+mod pairs;
 mod post_processor;
 mod protobuf;
 mod rwkv_world;
@@ -114,8 +115,17 @@ pub fn tokenizer(
         tokenizer_config.insert("chat_template".into(), template);
     }
     out.files.push(json_file("tokenizer_config.json", &tokenizer_config.into()));
-    let not_restored = not_restored(&vocabulary, hints, config, &out);
-    out.notes.extend(not_restored);
+    let mut lost = not_restored(&vocabulary, hints, config, &out);
+    if model == "llama" && !lost.is_empty() {
+        // Some readers take `tokenizer.json` first, and find less there than in the model file.
+        let mut without = out.clone();
+        without.files.retain(|file| file.name != "tokenizer.json");
+        let lost_without = not_restored(&vocabulary, hints, config, &without);
+        if lost_without.len() < lost.len() {
+            (out, lost) = (without, lost_without);
+        }
+    }
+    out.notes.extend(lost);
     Ok(out)
 }
 

@@ -44,12 +44,18 @@ fn candidates(vocabulary: &Vocabulary, config: &Map<String, Value>) -> Vec<Value
         })),
         (None, None) => {}
         _ => {
-            if let (Some(first), Some(last), true) = (first, last, vocabulary.is_roberta()) {
+            // Its last token cannot be another than the one that is named.
+            let names_last = last
+                .is_some_and(|(_, text)| config.get("eos_token").is_some_and(|eos| eos == text));
+            if let (Some(first), Some(last), true) =
+                (first, last, vocabulary.is_roberta() && names_last)
+            {
                 all.push(json!({
                     "type": "RobertaProcessing", "sep": [last.1, last.0],
                     "cls": [first.1, first.0], "trim_offsets": true, "add_prefix_space": false,
                 }));
             }
+            all.extend(whisper(vocabulary));
             // What stands between two texts.
             let [first_text, last_text] = [first, last].map(|token| token.map(|(_, text)| text));
             let both: Vec<&str> = last_text.into_iter().chain(first_text).collect();
@@ -59,40 +65,47 @@ fn candidates(vocabulary: &Vocabulary, config: &Map<String, Value>) -> Vec<Value
                 true => [once, twice, both, vec![]],
                 false => [both, twice, once, vec![]],
             };
-            all.extend(between.iter().map(|between| template(first, between, last)));
+            let first: Vec<_> = first.into_iter().collect();
+            all.extend(between.iter().map(|between| template(&first, between, last)));
         }
     }
     all.push(Value::Null);
     all
 }
 
+/// What Whisper's tokenizers put around a text, of which the flags tell nothing.
+fn whisper(vocabulary: &Vocabulary) -> Option<Value> {
+    if vocabulary.metadata.architecture() != Some("whisper") {
+        return None;
+    }
+    let token = |wanted: &str| {
+        let id = vocabulary.tokens.iter().position(|token| token.text == wanted)?;
+        Some((id as u64, vocabulary.tokens.get(id)?.text))
+    };
+    let first = [token("<|startoftranscript|>")?, token("<|notimestamps|>")?];
+    Some(template(&first, &[], vocabulary.role("eos")))
+}
+
+type Special<'t> = (u64, &'t str);
+
 /// Puts `first` and `last` around a text and around two, and `between` between two.
-fn template(first: Option<(u64, &str)>, between: &[&str], last: Option<(u64, &str)>) -> Value {
+fn template(first: &[Special], between: &[&str], last: Option<Special>) -> Value {
     let special =
         |text: &str, segment: u8| json!({ "SpecialToken": { "id": text, "type_id": segment } });
     let text = |id: &str, segment: u8| json!({ "Sequence": { "id": id, "type_id": segment } });
-    let (first_text, last_text) = (first.map(|(_, text)| text), last.map(|(_, text)| text));
-    let single: Vec<Value> = first_text
-        .map(|token| special(token, 0))
-        .into_iter()
-        .chain([text("A", 0)])
-        .chain(last_text.map(|token| special(token, 0)))
-        .collect();
-    let pair: Vec<Value> = first_text
-        .map(|token| special(token, 0))
-        .into_iter()
-        .chain([text("A", 0)])
-        // What begins a text belongs to the second, all else between them to the first.
-        .chain(between.iter().map(|&token| {
-            let begins = first_text == Some(token) && last_text != Some(token);
-            special(token, u8::from(begins))
-        }))
-        .chain([text("B", 1)])
-        .chain(last_text.map(|token| special(token, 1)))
-        .collect();
-    let special_tokens: Map<String, Value> = [first, last]
-        .into_iter()
-        .flatten()
+    let last_text = last.map(|(_, text)| text);
+    let begin: Vec<Value> =
+        (first.iter().map(|(_, token)| special(token, 0))).chain([text("A", 0)]).collect();
+    let end = |segment| last_text.map(|token| special(token, segment));
+    // What begins a text belongs to the second, all else between them to the first.
+    let between = between.iter().map(|&token| {
+        let begins = first.iter().any(|(_, text)| *text == token) && last_text != Some(token);
+        special(token, u8::from(begins))
+    });
+    let single: Vec<Value> = begin.iter().cloned().chain(end(0)).collect();
+    let pair: Vec<Value> =
+        begin.into_iter().chain(between).chain([text("B", 1)]).chain(end(1)).collect();
+    let special_tokens: Map<String, Value> = (first.iter().copied().chain(last))
         .map(|(id, text)| (text.to_owned(), json!({ "id": text, "ids": [id], "tokens": [text] })))
         .collect();
     json!({

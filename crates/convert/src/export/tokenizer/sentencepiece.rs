@@ -9,7 +9,7 @@ use serde_json::{Map, Value};
 use super::json::added;
 use super::{
     BYTE, CONTROL, File, NORMAL, Token, Tokenizer, UNKNOWN, USER_DEFINED, Vocabulary, is_added,
-    json_file, protobuf,
+    json_file, pairs, protobuf,
 };
 use crate::vocab::{Added, INTERNLM2_ZERO, Kind, PADDING_SCORE, SENTENCEPIECE};
 
@@ -41,7 +41,7 @@ pub(super) fn write(vocabulary: &Vocabulary, out: &mut Tokenizer, config: &mut M
             Added { text, is_control }
                 if text == token.text && is_control == (token.kind == CONTROL) =>
             {
-                let entry = added(id, token.text, token.kind, false);
+                let entry = added(vocabulary, id, &spelled(vocabulary, token), token.kind, false);
                 decoder.insert(id.to_string(), entry);
             }
             _ => {
@@ -74,7 +74,19 @@ pub(super) fn write(vocabulary: &Vocabulary, out: &mut Tokenizer, config: &mut M
     config.insert("tokenizer_class".into(), class.into());
     // Programs put the space behind special tokens too.
     config.insert("legacy".into(), true.into());
+    let space_prefix = model.add_dummy_prefix;
+    pairs::write(vocabulary, tokens, space_prefix, out, config);
     vocabulary.set_flags(config);
+}
+
+/// An added token as other files have it: Gemma's list runs of spaces as its model has them.
+pub(super) fn spelled(vocabulary: &Vocabulary, token: &Token) -> String {
+    let is_gemma = matches!(vocabulary.kind, Kind::Gemma { .. });
+    let is_spaces = token.kind == USER_DEFINED && token.text.chars().all(|c| c == ' ');
+    match is_gemma && is_spaces {
+        true => token.text.replace(' ', "\u{2581}"),
+        false => token.text.to_owned(),
+    }
 }
 
 /// The tokens but for the last ones that were added after training. What fills up the embedding
@@ -95,11 +107,16 @@ fn pieces(vocabulary: &Vocabulary, tokens: &[Token]) -> Vec<(String, f32, i64)> 
     // Trained pairs have negative scores, down from a negative zero.
     let is_trained = tokens.iter().any(|token| token.kind == NORMAL && token.score < 0.0);
     let is_symbol = |token: &Token| token.kind == NORMAL && token.score.to_bits() == 0;
+    let is_gemma = matches!(vocabulary.kind, Kind::Gemma { .. });
+    let roles = ["bos", "eos", "pad"].map(|role| vocabulary.role(role));
+    let has_role = |id: usize| roles.iter().flatten().any(|(role, _)| *role == id as u64);
     let piece = |(id, token): (usize, &Token)| {
         let kind = match token.kind {
             _ if Some(id) == unknown => UNKNOWN,
             // What has no place in the order of merges was never merged but defined.
             _ if is_trained && is_symbol(token) => USER_DEFINED,
+            // Gemma's models match the marks of turns in a text.
+            CONTROL if is_gemma && is_added(token) && !has_role(id) => USER_DEFINED,
             kind @ NORMAL..=BYTE => kind,
             _ => NORMAL,
         };

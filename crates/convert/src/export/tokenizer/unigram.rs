@@ -147,7 +147,7 @@ fn tokenizer_json(
     tokenizer["added_tokens"] = (tokens.iter().enumerate().filter(is_added))
         .map(|(id, token)| {
             let kind = if token.kind == UNKNOWN { CONTROL } else { token.kind };
-            added(id, token.text, kind, false)
+            added(vocabulary, id, token.text, kind, false)
         })
         .collect();
     let mut normalizers = Vec::new();

@@ -36,7 +36,8 @@ pub(super) fn write(vocabulary: &Vocabulary, out: &mut Tokenizer, config: &mut M
     tokenizer["added_tokens"] = listed
         .filter_map(|(id, piece)| {
             let kind = vocabulary.tokens.get(id)?.kind;
-            matches!(kind, CONTROL | USER_DEFINED).then(|| added(id, piece, kind, false))
+            matches!(kind, CONTROL | USER_DEFINED)
+                .then(|| added(vocabulary, id, piece, kind, false))
         })
         .collect();
     tokenizer["normalizer"] = bert(lowercase, strip_accents, true);

@@ -1,0 +1,116 @@
+//! `tokenizer.json` that merges pairs as SentencePiece does: for loaders that read no model file,
+//! or not all of it.
+
+use std::collections::HashMap;
+
+use serde_json::{Map, Value, json};
+
+use super::json::{added, case, file, sequence, vocab};
+use super::sentencepiece::spelled;
+use super::{
+    CONTROL, NORMAL, Token, Tokenizer, UNKNOWN, USER_DEFINED, Vocabulary, is_added, json_file,
+    post_processor,
+};
+use crate::vocab::Kind;
+
+/// Longer tokens are made by no merge here: finding one takes the square of the length.
+const MAX_LEN: usize = 1024;
+
+pub(super) fn write(
+    vocabulary: &Vocabulary,
+    tokens: &[Token],
+    space_prefix: bool,
+    out: &mut Tokenizer,
+    config: &mut Map<String, Value>,
+) {
+    let texts: Vec<String> = tokens.iter().map(|token| spelled(vocabulary, token)).collect();
+    let tokens: Vec<Token> =
+        tokens.iter().zip(&texts).map(|(token, text)| Token { text, ..*token }).collect();
+    let unknown = tokens.iter().find(|token| token.kind == UNKNOWN).map(|token| token.text);
+    let unknown = unknown.or(vocabulary.role("unk").map(|(_, text)| text));
+    let mut tokenizer = file(json!({
+        "type": "BPE",
+        "dropout": null,
+        "unk_token": unknown,
+        "continuing_subword_prefix": null,
+        "end_of_word_suffix": null,
+        "fuse_unk": true,
+        "byte_fallback": true,
+        "ignore_merges": false,
+        "vocab": vocab(&tokens),
+        "merges": merges(&tokens),
+    }));
+    // Readers of these kinds believe what is listed here more than the model.
+    let is_believed = matches!(vocabulary.kind, Kind::Phi3 | Kind::InternLm2);
+    let is_listed = |(_, token): &(usize, &Token)| {
+        is_added(token) || !is_believed && matches!(token.kind, CONTROL | UNKNOWN)
+    };
+    tokenizer["added_tokens"] = (tokens.iter().enumerate().filter(is_listed))
+        .map(|(id, token)| {
+            let kind = if token.kind == UNKNOWN { CONTROL } else { token.kind };
+            added(vocabulary, id, token.text, kind, false)
+        })
+        .collect();
+    let prepend = json!({ "type": "Prepend", "prepend": "\u{2581}" });
+    let show = json!({ "type": "Replace", "pattern": { "String": " " }, "content": "\u{2581}" });
+    let prefix = Some(prepend).filter(|_| space_prefix);
+    let normalizers = case(vocabulary).into_iter().chain(prefix).chain([show]);
+    tokenizer["normalizer"] = sequence("normalizers", normalizers.collect());
+    let strip = json!({ "type": "Strip", "content": " ", "start": 1, "stop": 0 });
+    let decoders = [
+        json!({ "type": "Replace", "pattern": { "String": "\u{2581}" }, "content": " " }),
+        json!({ "type": "ByteFallback" }),
+        json!({ "type": "Fuse" }),
+    ];
+    let decoders = decoders.into_iter().chain(Some(strip).filter(|_| space_prefix));
+    tokenizer["decoder"] = sequence("decoders", decoders.collect());
+    post_processor::fill(vocabulary, &mut tokenizer, config);
+    out.files.push(json_file("tokenizer.json", &tokenizer));
+}
+
+/// All pairs of tokens that make a token, those of the highest score first.
+fn merges(tokens: &[Token]) -> Value {
+    let is_piece = |token: &&Token| {
+        matches!(token.kind, NORMAL | USER_DEFINED)
+            && token.text.len() <= MAX_LEN
+            && !token.text.contains(' ')
+    };
+    let pieces = || tokens.iter().enumerate().filter(|(_, token)| is_piece(token));
+    let ids: HashMap<&str, usize> = pieces().map(|(id, token)| (token.text, id)).collect();
+    let mut merges: Vec<(f32, String)> = Vec::new();
+    for (_, token) in pieces() {
+        // Symbols that were defined come before what was trained.
+        let score = if token.kind == USER_DEFINED { 0.0 } else { token.score };
+        let cuts = token.text.char_indices().skip(1).map(|(at, _)| token.text.split_at(at));
+        let mut pairs: Vec<_> = cuts
+            .filter_map(|(left, right)| Some((ids.get(left)?, ids.get(right)?, left, right)))
+            .collect();
+        pairs.sort_unstable();
+        merges.extend(
+            pairs.into_iter().map(|(_, _, left, right)| (score, format!("{left} {right}"))),
+        );
+    }
+    merges.sort_by(|(a, _), (b, _)| b.partial_cmp(a).unwrap_or(std::cmp::Ordering::Equal));
+    merges.into_iter().map(|(_, merge)| merge).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn merges_come_in_the_order_of_scores() {
+        let token = |(text, score, kind)| Token { text, score, kind };
+        let tokens = [
+            ("a", -3.0, NORMAL),
+            ("b", -4.0, NORMAL),
+            ("ab", -1.0, NORMAL),
+            ("ba", -0.0, NORMAL),
+            ("aba", -2.0, NORMAL),
+            ("bb", -1000.0, USER_DEFINED),
+            ("aa", 0.0, CONTROL),
+        ]
+        .map(token);
+        assert_eq!(merges(&tokens), json!(["b a", "b b", "a b", "a ba", "ab a"]));
+    }
+}
