@@ -3,11 +3,12 @@
 mod there_and_back;
 mod tiny;
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
+use safetensors::SafeTensors;
 use serde_json::{Value, json};
-use there_and_back::there_and_back;
-use tiny::Tiny;
+use there_and_back::{convert, export, there_and_back};
+use tiny::{Tiny, assert_sound, elements};
 
 const WIDTH: usize = 64;
 const HEADS: usize = 4;
@@ -67,10 +68,8 @@ fn config(class: &str, model_type: &str, fields: Value) -> Value {
     config
 }
 
-/// A checkpoint of these layers, goes there and back. With `output`, the embedding is not the
-/// output matrix too.
-#[track_caller]
-fn check(config: Value, layer: Vec<Vec<Listed>>, top: &[&str]) {
+/// A checkpoint of these layers and, beside the embedding, these tensors at the top.
+fn checkpoint(config: Value, layer: Vec<Vec<Listed>>, top: &[&str]) -> Tiny {
     let mut tiny = Tiny::new(config).byte_level(VOCAB);
     tiny = tiny.tensors(&[("model.embed_tokens.weight", &[VOCAB, WIDTH])]);
     for name in top {
@@ -79,13 +78,97 @@ fn check(config: Value, layer: Vec<Vec<Listed>>, top: &[&str]) {
     }
     let layer: Vec<Listed> = layer.into_iter().flatten().collect();
     let layer: Vec<(&str, &[usize])> = layer.iter().map(|(n, shape)| (&**n, &**shape)).collect();
-    tiny = tiny.layers(LAYERS, &layer);
-    tiny.convert().unwrap();
+    tiny.layers(LAYERS, &layer)
+}
+
+/// It goes there and back, and what is exported has the very tensors and fields of the checkpoint.
+#[track_caller]
+fn check(config: Value, layer: Vec<Vec<Listed>>, top: &[&str]) {
+    let tiny = checkpoint(config, layer, top);
+    let gguf = tiny.convert().unwrap();
+    assert_sound(&gguf);
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("first.gguf");
+    std::fs::write(&path, &gguf).unwrap();
+    export(&path, dir.path(), u64::MAX);
+    let read = |dir: &Path| std::fs::read(dir.join("model.safetensors")).unwrap();
+    let (there, back) = (read(tiny.path()), read(dir.path()));
+    let [there, back] = [&there, &back].map(|bytes| SafeTensors::deserialize(bytes).unwrap());
+    assert_eq!(back.len(), there.len());
+    for (name, tensor) in there.iter() {
+        let exported = back.tensor(name).unwrap();
+        assert_eq!(exported.shape(), tensor.shape(), "{name}");
+        assert!(exported.data() == tensor.data(), "{name}");
+    }
+    assert_fields(&json_in(dir.path()), &json_in(tiny.path()));
     there_and_back(tiny.path(), u64::MAX);
+}
+
+fn json_in(dir: &Path) -> Value {
+    serde_json::from_slice(&std::fs::read(dir.join("config.json")).unwrap()).unwrap()
+}
+
+/// All fields of the checkpoint's configuration, but for those that no key of a GGUF holds, have
+/// their values. Null and false are as good as nothing.
+#[track_caller]
+fn assert_fields(exported: &Value, of_checkpoint: &Value) {
+    for (field, value) in of_checkpoint.as_object().unwrap() {
+        let found = match field.as_str() {
+            // Tokens with a role are the tokenizer's.
+            _ if LEFT_OUT.contains(&&**field) || field.ends_with("_token_id") => continue,
+            "type" | "rope_type" => {
+                exported.get("type").or(exported.get("rope_type")).unwrap_or(&Value::Null)
+            }
+            // The first Gemmas have no key for the usual one.
+            "rope_theta" if exported.get(field).is_none() => {
+                assert_eq!(value.as_f64(), Some(10000.0));
+                continue;
+            }
+            "model_max_length" => &exported["max_position_embeddings"],
+            "max_position_embeddings" if of_checkpoint.get("model_max_length").is_some() => {
+                continue;
+            }
+            "num_local_experts" if exported.get("num_experts").is_some() => {
+                &exported["num_experts"]
+            }
+            "rope_parameters" => {
+                let all = value.get("full_attention").unwrap_or(value);
+                assert_eq!(exported["rope_theta"].as_f64(), all["rope_theta"].as_f64());
+                continue;
+            }
+            field => &exported[field],
+        };
+        match (found, value) {
+            (Value::Null, Value::Null | Value::Bool(false)) => {}
+            (Value::Object(_), Value::Object(_)) => assert_fields(found, value),
+            (Value::Number(_), _) => assert_eq!(found.as_f64(), value.as_f64(), "{field}"),
+            _ => assert_eq!(found, value, "{field}"),
+        }
+    }
 }
 
 const TIED: &[&str] = &["model.norm"];
 const UNTIED: &[&str] = &["model.norm", "lm_head"];
+
+/// Fields that no key of a GGUF holds, and which have the values here that the classes in
+/// `transformers` complete, or none that counts.
+const LEFT_OUT: &[&str] = &[
+    "attention_dropout",
+    "decoder_sparse_step",
+    "dtype",
+    "embd_pdrop",
+    "hidden_act",
+    "hidden_activation",
+    "initializer_range",
+    "output_router_logits",
+    "pretraining_tp",
+    "resid_pdrop",
+    "router_aux_loss_coef",
+    "sliding_window_size",
+    "transformers_version",
+    "use_cache",
+    "use_sliding_window",
+];
 
 #[test]
 fn the_zoo_goes_there_and_back() {
@@ -93,8 +176,14 @@ fn the_zoo_goes_there_and_back() {
         eprintln!("SKIPPED: set GGUF_TEST_DATA to the folder with the reference data");
         return;
     };
-    for name in ["qwen3moe", "gemma2", "gemma3", "phi3", "olmo2"] {
-        there_and_back(&PathBuf::from(&data).join("zoo").join(name), u64::MAX);
+    for name in ["llama", "mixtral", "qwen3moe", "gemma2", "gemma3", "phi3", "olmo2"] {
+        let folder = PathBuf::from(&data).join("zoo").join(name);
+        there_and_back(&folder, u64::MAX);
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("first.gguf");
+        convert(&folder, &path, None);
+        export(&path, dir.path(), u64::MAX);
+        assert_fields(&json_in(dir.path()), &json_in(&folder));
     }
 }
 
@@ -109,11 +198,11 @@ fn llama_with_biases_and_heads_of_another_width() {
     check(llama(json!({})), llama_block(), TIED);
     let biased = [llama_block(), vec![biases()]].concat();
     check(llama(json!({"attention_bias": true})), biased, UNTIED);
-    check(
-        config("MistralForCausalLM", "mistral", json!({"rms_norm_eps": 1e-6})),
-        llama_block(),
-        UNTIED,
-    );
+    // Nothing tells Mistral without windows from Llama: both compute the same.
+    let mistral = config("MistralForCausalLM", "mistral", json!({"rms_norm_eps": 1e-6}));
+    let mistral = checkpoint(mistral, llama_block(), UNTIED);
+    mistral.convert().unwrap();
+    there_and_back(mistral.path(), u64::MAX);
     let wide = vec![
         norms(&["input_layernorm", "post_attention_layernorm"]),
         vec![
@@ -185,7 +274,12 @@ fn qwen_with_experts() {
     let second = qwen_moe(json!({"shared_expert_intermediate_size": FF}));
     let second = config("Qwen2MoeForCausalLM", "qwen2_moe", second);
     check(second.clone(), [block(), vec![experts("mlp")], shared.clone()].concat(), UNTIED);
-    check(second, [block(), vec![fused], shared].concat(), UNTIED);
+    // Experts in one tensor come back one by one.
+    let tiny = checkpoint(second, [block(), vec![fused], shared].concat(), UNTIED);
+    let gguf = tiny.convert().unwrap();
+    let both = tiny.values("model.layers.1.mlp.experts.gate_up_proj");
+    assert_eq!(elements(&gguf, "blk.1.ffn_gate_exps.weight")[..8], both[..8]);
+    there_and_back(tiny.path(), u64::MAX);
     let norms = vec![listed("self_attn.q_norm", &[HEAD]), listed("self_attn.k_norm", &[HEAD])];
     let yarn = json!({"rope_type": "yarn", "factor": 4.0, "original_max_position_embeddings": 64});
     let third = qwen_moe(json!({"head_dim": HEAD, "rope_scaling": yarn}));

@@ -32,7 +32,8 @@ pub(super) fn scaling(
     config: &Map<String, Value>,
 ) -> Result<Map<String, Value>, Error> {
     let mut scaling = stated(model.metadata(), architecture, is_usual);
-    let tensor = |name| model.index().get(name).map(|tensor| floats(tensor)).transpose();
+    let index = model.index();
+    let tensor = |name| index.get(name).map(|tensor| floats(tensor)).transpose();
     if let Some(factors) = tensor("rope_freqs.weight")? {
         scaling.extend(llama3(config, &factors));
     }

@@ -2,7 +2,7 @@
 
 use gguf::{Metadata, Model};
 
-use super::exported::rotated_share;
+use super::exported::{has, rotated_share};
 use super::hyper::{self, Keys};
 use super::names::{LLAMA_LIKE, renamed};
 use super::{Exported, Family, Target};
@@ -63,8 +63,7 @@ impl Family for Cohere {
 
     fn exported(&self, model: &Model) -> Option<Exported> {
         let exported = Exported::new(self.classes()[0], "cohere", &[LLAMA_LIKE]).fields(FIELDS);
-        let has_norms = model.index().contains_key("blk.0.attn_q_norm.weight");
-        Some(exported.set("use_qk_norm", has_norms))
+        Some(exported.set("use_qk_norm", has(model, "blk.0.attn_q_norm.weight")))
     }
 }
 
@@ -128,6 +127,8 @@ impl Family for Cohere2 {
 
     fn exported(&self, model: &Model) -> Option<Exported> {
         let exported = Exported::new(self.classes()[0], "cohere2", &[LLAMA_LIKE]).fields(FIELDS);
+        // Of so many blocks one has no window.
+        let exported = exported.set("sliding_window_pattern", 4);
         Some(exported.set_some("partial_rotary_factor", rotated_share(model)))
     }
 }

@@ -150,7 +150,9 @@ pub(super) fn has(model: &Model, tensor: &str) -> bool {
 pub(super) fn rotated_share(model: &Model) -> Option<f64> {
     let rotated = number(model, "rope.dimension_count")?;
     let head_dim = head_dim(model).filter(|&dim| dim != 0)? as f64;
-    Some(shortest(rotated / head_dim, |share| (share * head_dim).trunc() == rotated))
+    // Programs round down what they compute from it.
+    let leads_back = |share| (rotated..rotated + 1e-6).contains(&(share * head_dim));
+    Some(shortest(rotated / head_dim, leads_back))
 }
 
 /// The number of the fewest digits near `x` that leads back to what `x` was computed from: the one

@@ -1,8 +1,9 @@
 //! Gemma 1, 2 and 3, as text models.
 
 use gguf::{Metadata, Model};
+use serde_json::Value;
 
-use super::exported::{self, count};
+use super::exported::{self, count, ratio};
 use super::hyper::{self, Keys};
 use super::names::{LLAMA_LIKE, Table, renamed};
 use super::{Exported, Family, Target};
@@ -137,20 +138,24 @@ impl Family for Gemma {
         // the width of a head, by their number of blocks.
         let scalar = match (self.generation, number("block_count")) {
             (2, Some(46)) | (3, Some(62)) => {
-                number("embedding_length")?.checked_div(number("attention.head_count")?)
+                ratio(model, "embedding_length", "attention.head_count")
             }
-            _ => exported::head_dim(model),
+            _ => exported::head_dim(model).map(Value::from),
         };
-        let exported = exported.set("query_pre_attn_scalar", scalar).fields(&[
+        let exported = exported.set_some("query_pre_attn_scalar", scalar).fields(&[
             ("attn_logit_softcapping", "attn_logit_softcapping"),
             ("final_logit_softcapping", "final_logit_softcapping"),
             ("rope.freq_base_swa", "rope_local_base_freq"),
         ]);
-        let has_windows = number("attention.sliding_window").is_some();
-        Some(match self.generation == 3 && !has_windows {
-            true => exported.set("sliding_window_pattern", 1),
-            false => exported,
-        })
+        if self.generation == 2 {
+            return Some(exported);
+        }
+        // Of so many blocks one has no window.
+        let pattern = match number("attention.sliding_window") {
+            Some(_) => number("attention.sliding_window_pattern").unwrap_or(6),
+            None => 1,
+        };
+        Some(exported.set("sliding_window_pattern", pattern))
     }
 }
 

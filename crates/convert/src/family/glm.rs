@@ -2,7 +2,7 @@
 
 use gguf::{Metadata, Model};
 
-use super::exported::rotated_share;
+use super::exported::{has, rotated_share};
 use super::hyper::{self, Keys};
 use super::names::{LLAMA_LIKE, Table, renamed};
 use super::{Exported, Family, Target};
@@ -62,7 +62,7 @@ impl Family for Glm4 {
     fn exported(&self, model: &Model) -> Option<Exported> {
         let exported = Exported::new(self.classes()[0], "glm4", &[NAMES, LLAMA_LIKE])
             .set_some("partial_rotary_factor", rotated_share(model))
-            .set("attention_bias", model.index().contains_key("blk.0.attn_q.bias"));
+            .set("attention_bias", has(model, "blk.0.attn_q.bias"));
         Some(exported)
     }
 }

@@ -74,39 +74,12 @@ pub(crate) fn affine<S: Simd, const U: usize, const N: usize>(
         // Levels grow with x: where those of the smallest and the largest are, all are. Most trials
         // need neither the upper limit nor care for numbers that rounding is not made for.
         let (low, high) = (inverse * (lowest - min), inverse * (max - min));
-        let between = |above, below| {
-            let (above, below) = (zero.constant(above), zero.constant(below));
-            low.more(above) & high.more(above) & low.less(below) & high.less(below)
+        let (above, below) = (zero.constant(-4e6), zero.constant(top + 0.5));
+        let tame = low.more(above) & high.more(above) & low.less(below) & high.less(below);
+        let [sum_l, sum_ll, sum_xl] = match (!tame).any() {
+            false => sums::<_, _, _, true>(top, x, weights, inverse, min, &mut levels),
+            true => sums::<_, _, _, false>(top, x, weights, inverse, min, &mut levels),
         };
-        let sums = if !(!between(-4e6, top + 0.5)).any() {
-            sums(
-                x,
-                weights,
-                (inverse, min),
-                &mut levels,
-                #[inline(always)]
-                |v| v.nearest_from(0.0),
-            )
-        } else if !(!between(-4e6, 4e6)).any() {
-            sums(
-                x,
-                weights,
-                (inverse, min),
-                &mut levels,
-                #[inline(always)]
-                |v| v.nearest_tame(0.0, top),
-            )
-        } else {
-            sums(
-                x,
-                weights,
-                (inverse, min),
-                &mut levels,
-                #[inline(always)]
-                |v| v.nearest(0.0, top),
-            )
-        };
-        let [sum_l, sum_ll, sum_xl] = sums;
         let det = sum_w * sum_ll - sum_l * sum_l;
         let mut new_scale = (sum_w * sum_xl - sum_x * sum_l) / det;
         let mut new_min = (sum_ll * sum_x - sum_l * sum_xl) / det;
@@ -131,19 +104,21 @@ pub(crate) fn affine<S: Simd, const U: usize, const N: usize>(
     }
 }
 
-/// The levels of a trial, rounded by `nearest`, and their sums of w*l, w*l*l and w*l*x.
+/// The levels of a trial, and their sums of w*l, w*l*l and w*l*x. `TAME`: none can exceed `top`.
 #[inline(always)]
-fn sums<S: Simd, const U: usize, const N: usize>(
+fn sums<S: Simd, const U: usize, const N: usize, const TAME: bool>(
+    top: f32,
     x: &[Lanes<S, U>; N],
     weights: &[Lanes<S, U>; N],
-    (inverse, min): (Lanes<S, U>, Lanes<S, U>),
+    inverse: Lanes<S, U>,
+    min: Lanes<S, U>,
     levels: &mut [Lanes<S, U>; N],
-    nearest: impl Fn(Lanes<S, U>) -> Lanes<S, U>,
 ) -> [Lanes<S, U>; 3] {
     let zero = x[0].constant(0.0);
     let (mut sum_l, mut sum_ll, mut sum_xl) = (zero, zero, zero);
     for ((level, &x), &w) in levels.iter_mut().zip(x).zip(weights) {
-        let l = nearest(inverse * (x - min));
+        let v = inverse * (x - min);
+        let l = if TAME { v.nearest_from(0.0) } else { v.nearest(0.0, top) };
         *level = l;
         let wl = w * l;
         sum_l = sum_l + wl;
