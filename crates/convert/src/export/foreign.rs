@@ -147,8 +147,7 @@ fn makers(
             _ => {
                 for block in 0..blocks {
                     let pattern = filled(pattern, block);
-                    // Experts stand in all blocks or none, so that the first that does not fit
-                    // ends them.
+                    // All experts of a block fit or none, so that the first that does not ends them.
                     for expert in 0..experts {
                         if !take(filled(&pattern, expert))? {
                             break;

@@ -265,7 +265,7 @@ fn nomic_bert() {
 }
 
 /// A layer of T5's: the half it is of, the number of its last part, with these matrices besides.
-fn t5_layer<'a>(half: &str, last: u32, widening: &[&'a str]) -> Vec<(String, &'static [usize])> {
+fn t5_layer(half: &str, last: u32, widening: &[&str]) -> Vec<(String, &'static [usize])> {
     let name = |part: u32, rest: &str| format!("{half}.block.0.layer.{part}.{rest}.weight");
     let mut tensors: Vec<(String, &'static [usize])> = vec![
         (name(0, "SelfAttention.relative_attention_bias"), &[4, 2]),
@@ -289,12 +289,17 @@ fn t5_layer<'a>(half: &str, last: u32, widening: &[&'a str]) -> Vec<(String, &'s
 }
 
 fn t5(class: &str, tensors: Vec<(String, &'static [usize])>) -> Tiny {
-    let mut tiny = Tiny::new(json!({
+    t5_with(class, json!({}), tensors)
+}
+
+fn t5_with(class: &str, fields: Value, tensors: Vec<(String, &'static [usize])>) -> Tiny {
+    let mut config = json!({
         "architectures": [class], "d_model": 8, "d_kv": 4, "d_ff": 16, "num_heads": 2,
         "num_layers": 1, "num_decoder_layers": 1, "relative_attention_num_buckets": 4,
         "layer_norm_epsilon": 1e-6, "decoder_start_token_id": 0, "vocab_size": 6,
-    }))
-    .tensors(&[("shared.weight", &[6, 8])]);
+    });
+    config.as_object_mut().unwrap().extend(fields.as_object().unwrap().clone());
+    let mut tiny = Tiny::new(config).tensors(&[("shared.weight", &[6, 8])]);
     for (name, shape) in &tensors {
         tiny = tiny.tensors(&[(name, shape)]);
     }
@@ -318,6 +323,19 @@ fn t5_widens_in_one_way_or_two() {
     assert_eq!(config["feed_forward_proj"], "gated-gelu");
     // What tells `transformers` not to scale what the decoder gives.
     assert_eq!(config["tie_word_embeddings"], false);
+}
+
+#[test]
+fn umt5_has_a_bias_in_every_block() {
+    let widening = &["wi_0", "wi_1"];
+    let layers = [t5_layer("encoder", 1, widening), t5_layer("decoder", 2, widening)].concat();
+    let second = layers.iter().filter(|(name, _)| name.contains(".block."));
+    let second = second.map(|(name, shape)| (name.replace(".block.0.", ".block.1."), *shape));
+    let tensors = layers.iter().cloned().chain(second).collect();
+    let fields = json!({"num_layers": 2, "num_decoder_layers": 2});
+    let tiny = t5_with("UMT5ForConditionalGeneration", fields, tensors);
+    let config = exported(&tiny).json("config.json");
+    assert_eq!(config["architectures"][0], "UMT5ForConditionalGeneration");
 }
 
 #[test]
