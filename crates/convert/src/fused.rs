@@ -47,9 +47,8 @@ impl<'a> Tensor<'a> {
         // The dimension that rows are counted along, and for a vector its elements are.
         let counted = usize::from(shape.len() > 1);
         let others = |shape: &Shape| {
-            let mut dims = shape.to_vec();
-            dims.get_mut(counted).map(|rows| *rows = 0);
-            dims
+            let dims = shape.iter().enumerate();
+            dims.filter(|(i, _)| *i != counted).map(|(_, dim)| *dim).collect::<Vec<_>>()
         };
         let mut group = 0;
         for Strand { start, len, tensor } in &strands {
