@@ -5,9 +5,10 @@ mod tiny;
 
 use std::path::{Path, PathBuf};
 
+use gguf::Metadata;
 use safetensors::SafeTensors;
 use serde_json::{Value, json};
-use there_and_back::{convert, export, there_and_back};
+use there_and_back::{convert, export, go_on, there_and_back};
 use tiny::{Tiny, assert_sound, elements};
 
 const WIDTH: usize = 64;
@@ -160,6 +161,7 @@ const LEFT_OUT: &[&str] = &[
     "hidden_act",
     "hidden_activation",
     "initializer_range",
+    "mlp_only_layers",
     "output_router_logits",
     "pretraining_tp",
     "resid_pdrop",
@@ -185,6 +187,21 @@ fn the_zoo_goes_there_and_back() {
         export(&path, dir.path(), u64::MAX);
         assert_fields(&json_in(dir.path()), &json_in(&folder));
     }
+}
+
+/// The checkpoint is converted, the header of the GGUF edited, and that exported: the
+/// configuration, and the notes.
+fn exported_after(tiny: &Tiny, edit: impl FnOnce(&mut Metadata)) -> (Value, Vec<String>) {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("first.gguf");
+    std::fs::write(&path, tiny.convert().unwrap()).unwrap();
+    gguf::edit::edit_header(&path, 0, &go_on, |draft| {
+        edit(&mut draft.metadata);
+        Ok::<_, gguf::Error>(())
+    })
+    .unwrap();
+    let notes = export(&path, dir.path(), u64::MAX);
+    (json_in(dir.path()), notes)
 }
 
 fn llama(fields: Value) -> Value {
@@ -214,6 +231,33 @@ fn llama_with_biases_and_heads_of_another_width() {
         gated("mlp", FF),
     ];
     check(llama(json!({"head_dim": 32})), wide, UNTIED);
+}
+
+#[test]
+fn windows_are_those_of_mistral() {
+    let tiny = checkpoint(llama(json!({})), llama_block(), UNTIED);
+    let key = "llama.attention.sliding_window";
+    let (config, notes) = exported_after(&tiny, |metadata| metadata.set(key, 128u32));
+    assert_eq!(config["architectures"], json!(["MistralForCausalLM"]));
+    assert_eq!(config["sliding_window"], 128);
+    assert_eq!(notes, [format!("converting back leaves out `{key}`")]);
+}
+
+#[test]
+fn what_does_not_come_back_is_told() {
+    let other_bounds = json!({"rope_type": "llama3", "factor": 8.0, "low_freq_factor": 1.0,
+        "high_freq_factor": 3.0, "original_max_position_embeddings": 100});
+    let config = llama(json!({"rope_scaling": other_bounds}));
+    let (config, notes) = exported_after(&checkpoint(config, llama_block(), TIED), |_| {});
+    assert_eq!(config.get("rope_scaling"), None);
+    assert_eq!(notes, ["left out `rope_freqs.weight`: the configuration cannot express it"]);
+    let (_, notes) = exported_after(&checkpoint(llama(json!({})), llama_block(), TIED), |keys| {
+        keys.set("llama.rope.dimension_count", 8u32);
+        keys.remove("llama.vocab_size");
+    });
+    let key = |key| format!("`llama.{key}`");
+    let another = format!("converting back gives another {}", key("rope.dimension_count"));
+    assert_eq!(notes, [another, format!("converting back adds {}", key("vocab_size"))]);
 }
 
 #[test]
@@ -312,6 +356,16 @@ fn gemma() {
     ] {
         let config = config("Gemma3ForCausalLM", "gemma3_text", fields);
         check(config, [block(), vec![heads.clone()]].concat(), TIED);
+    }
+    // Programs scale attention of the model of 27B otherwise, and know it by its blocks.
+    let fields = json!({"head_dim": HEAD, "rms_norm_eps": 1e-6});
+    let second = checkpoint(config("Gemma2ForCausalLM", "gemma2", fields), block(), TIED);
+    for (blocks, scalar) in [(4, 32), (46, 16)] {
+        let (config, _) = exported_after(&second, |metadata| {
+            metadata.set("gemma2.attention.key_length", 32u32);
+            metadata.set("gemma2.block_count", blocks as u32);
+        });
+        assert_eq!(config["query_pre_attn_scalar"], scalar);
     }
 }
 

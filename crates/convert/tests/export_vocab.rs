@@ -4,7 +4,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use gguf::Metadata;
+use gguf::{Metadata, ModelFiles};
 use gguf_convert::export::{self, Tokenizer};
 use gguf_convert::vocab::{Kind, Options, load};
 use serde_json::{Value, json};
@@ -51,11 +51,6 @@ fn there_and_back(
     let mut back = load(dir.path(), kind, options).unwrap();
     back.metadata.set("general.architecture", architecture);
     assert_eq!(keys(&back.metadata), keys(&there.metadata), "{}", from.display());
-    if let Some(keep) = std::env::var_os("KEEP_EXPORTS") {
-        let keep = Path::new(&keep).join(from.file_name().unwrap());
-        fs::create_dir_all(&keep).unwrap();
-        write(&keep, &tokenizer, rows);
-    }
     tokenizer.files.iter().map(|file| file.name).collect()
 }
 
@@ -189,21 +184,16 @@ fn pieces_with_additions_go_there_and_back() {
     ];
     let names = ["tokenizer.model", "added_tokens.json", "tokenizer.json", "tokenizer_config.json"];
     for rows_of_kind in [9, 13, 16] {
-        for kind in [Kind::Llama, Kind::SentencePiece, Kind::InternLm2, Kind::Phi3] {
-            let options = rows(rows_of_kind);
-            let files: Vec<_> = match kind {
-                // Their readers take no flag for spaces from a file.
-                Kind::Llama => files.to_vec(),
-                _ => files.to_vec(),
-            };
-            tiny(&files, "llama", kind, &options);
+        for kind in [Kind::Llama, Kind::SentencePiece, Kind::InternLm2, Kind::Phi3, Kind::T5] {
+            tiny(&files, "llama", kind, &rows(rows_of_kind));
         }
         let kind = Kind::Gemma { first: true };
         tiny(&files, "gemma", kind, &rows(rows_of_kind));
     }
     assert_eq!(tiny(&files, "llama", Kind::Llama, &rows(16)), names);
     // A reader that takes `tokenizer.json` first gets none.
-    assert!(!tiny(&files, "mamba", Kind::T5, &rows(16)).contains(&"spiece.model"));
+    let names = tiny(&files, "mamba", Kind::BpeElseSentencePiece, &rows(16));
+    assert_eq!(names, ["tokenizer.model", "added_tokens.json", "tokenizer_config.json"]);
 }
 
 #[test]
@@ -456,4 +446,36 @@ fn load_pre(files: Files, pre: &str) -> Metadata<'static> {
         fs::write(dir.path().join(name), content).unwrap();
     }
     load(dir.path(), Kind::Bpe, &Options { pre: Some(pre), ..rows(11) }).unwrap().metadata
+}
+
+/// Vocabularies of well-known models. What older programs wrote otherwise is noted.
+#[test]
+fn real_vocabularies_come_back() {
+    let Some(data) = data() else { return };
+    for (name, kind, hints, noted) in [
+        (
+            "bert-bge",
+            Kind::Encoder,
+            &[][..],
+            &["`tokenizer.ggml.cls_token_id`", "eos_token_id", "normalizer.lowercase"][..],
+        ),
+        ("falcon", Kind::Bpe, &["falcon"], &[]),
+        ("gpt-2", Kind::Bpe, &["gpt-2"], &[]),
+        ("gpt-neox", Kind::Bpe, &["gpt-2"], &["`default`", "adds `tokenizer.ggml.pre`"]),
+        ("llama-spm", Kind::Llama, &[], &[]),
+        ("mpt", Kind::Bpe, &["mpt"], &[]),
+        ("phi-3", Kind::Phi3, &[], &["`tokenizer.ggml.token_type`"]),
+        ("qwen2", Kind::SentencePieceElseBpe, &["qwen2"], &[]),
+        ("starcoder", Kind::Bpe, &["starcoder"], &[]),
+    ] {
+        let path = data.join(format!("vocab/ggml-vocab-{name}.gguf"));
+        let files = ModelFiles::open(&path).unwrap();
+        let model = files.model().unwrap();
+        let rows = model.metadata().array("tokenizer.ggml.tokens").unwrap().len() as u64;
+        let tokenizer = exported(model.metadata(), kind, hints, rows);
+        assert_eq!(tokenizer.notes.len(), noted.len(), "{name}: {:?}", tokenizer.notes);
+        for (note, part) in tokenizer.notes.iter().zip(noted) {
+            assert!(note.contains(part), "{name}: {note}");
+        }
+    }
 }

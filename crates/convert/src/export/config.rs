@@ -92,7 +92,10 @@ pub(super) fn not_restored(
     let lost =
         metadata.iter().filter(|(key, value)| of_family(key) && restored.get(key) != Some(value));
     let added = restored.iter().filter(|(key, _)| of_family(key) && metadata.get(key).is_none());
-    let lost = lost.map(|(key, _)| format!("the configuration does not express `{key}`"));
+    let lost = lost.map(|(key, _)| match restored.get(key) {
+        Some(_) => format!("converting back gives another `{key}`"),
+        None => format!("converting back leaves out `{key}`"),
+    });
     let added = added.map(|(key, _)| format!("converting back adds `{key}`"));
     Ok(lost.chain(added).collect())
 }

@@ -61,10 +61,15 @@ impl Family for MiniCpm {
             exported::shortest(width / scale, |base| f64::from((width / base) as f32) == scale)
         });
         // Files of before these keys are run with the numbers of the first models.
-        let exported = Exported::new("MiniCPMForCausalLM", "minicpm", &[LLAMA_LIKE])
+        let mut exported = Exported::new("MiniCPMForCausalLM", "minicpm", &[LLAMA_LIKE])
             .set("scale_emb", exported::whole(number("embedding_scale").unwrap_or(12.0)))
             .set("scale_depth", depth.unwrap_or(1.4))
             .set("dim_model_base", exported::whole(base.unwrap_or(256.0)));
+        let context = exported::count(model, "context_length");
+        if let (Some(context), true) = (context, exported::has(model, "rope_factors_long.weight")) {
+            // No key has it, so programs take the longest context for the original one.
+            exported = exported.scaling("original_max_position_embeddings", context);
+        }
         Some(exported)
     }
 

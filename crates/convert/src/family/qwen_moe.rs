@@ -2,7 +2,7 @@
 
 use gguf::{Metadata, Model};
 
-use super::exported::{count, has};
+use super::exported::has;
 use super::hyper::{self, Keys};
 use super::names::{LLAMA_LIKE, Table, renamed};
 use super::{Exported, Family, Target, experts};
@@ -89,15 +89,9 @@ impl Family for QwenMoe {
     fn exported(&self, model: &Model) -> Option<Exported> {
         let is_second = self.architecture == QWEN2.architecture;
         let model_type = if is_second { "qwen2_moe" } else { "qwen3_moe" };
-        let blocks = count(model, "block_count").unwrap_or(0);
-        let blocks = blocks.min(model.tensors().len() as u64);
-        let index = model.index();
-        let is_dense =
-            |block: &u64| !index.contains_key(&*format!("blk.{block}.ffn_gate_inp.weight"));
         let exported = Exported::new(self.class[0], model_type, &[MIXTURE, LLAMA_LIKE])
             .patterns(experts::one_by_one())
             .fields(&[("expert_shared_feed_forward_length", "shared_expert_intermediate_size")])
-            .set("mlp_only_layers", (0..blocks).filter(is_dense).collect::<Vec<_>>())
             // No key says it: programs do this with all models of the architecture.
             .set("norm_topk_prob", !is_second);
         Some(match is_second {

@@ -137,14 +137,20 @@ fn smollm3_comes_back() {
 fn minicpm_comes_back_with_its_scales() {
     const SENTENCEPIECE: &[u8] =
         include_bytes!("../../../../testdata/Tiny-KJV-Llama-4M/tokenizer.model");
-    let config = decoder(json!({
-        "scale_emb": 12, "scale_depth": 1.4, "dim_model_base": 3, "rms_norm_eps": 1e-5,
-        "vocab_size": 2048,
-    }));
     let ends: Tensors = &[("model.embed_tokens.weight", &[2048, 8]), ("model.norm.weight", &[8])];
     let layer = [NORMS, ATTENTION, GATED].concat();
-    let minicpm = tiny("MiniCPMForCausalLM", config, ends, &layer);
-    std::fs::remove_file(minicpm.path().join("tokenizer.json")).unwrap();
-    minicpm.file("tokenizer.model", SENTENCEPIECE);
-    exported_as_it_was(&minicpm);
+    let longrope = json!({
+        "rope_type": "longrope", "long_factor": [4.7], "short_factor": [1.1],
+        "original_max_position_embeddings": 64,
+    });
+    for scaling in [Value::Null, longrope] {
+        let config = decoder(json!({
+            "scale_emb": 12, "scale_depth": 1.4, "dim_model_base": 3, "rms_norm_eps": 1e-5,
+            "vocab_size": 2048, "rope_scaling": scaling,
+        }));
+        let minicpm = tiny("MiniCPMForCausalLM", config, ends, &layer);
+        std::fs::remove_file(minicpm.path().join("tokenizer.json")).unwrap();
+        minicpm.file("tokenizer.model", SENTENCEPIECE);
+        exported_as_it_was(&minicpm);
+    }
 }

@@ -81,55 +81,71 @@ pub fn tokenizer(
     hints: &[&str],
     config: &Value,
 ) -> Result<Tokenizer, Error> {
-    let mut out = Tokenizer { files: Vec::new(), config: Map::new(), notes: Vec::new() };
     let Some(model) = metadata.str("tokenizer.ggml.model") else {
-        out.notes.push("the file has no tokenizer".to_owned());
-        return Ok(out);
+        return Ok(Tokenizer::noting("the file has no tokenizer".to_owned()));
     };
     let vocabulary = Vocabulary { metadata, tokens: tokens(metadata)?, kind };
-    let mut tokenizer_config = vocabulary.named_roles();
-    match model {
-        "llama" => sentencepiece::write(&vocabulary, &mut out, &mut tokenizer_config),
-        "gpt2" => bpe::write(&vocabulary, &mut out, &mut tokenizer_config),
-        "bert" => word_piece::write(&vocabulary, &mut out, &mut tokenizer_config),
-        "t5" => unigram::write(&vocabulary, &mut out, &mut tokenizer_config),
-        "rwkv" => rwkv_world::write(&vocabulary, &mut out, &mut tokenizer_config),
+    let written = |write: Writer| {
+        let mut out = vocabulary.written(write);
+        let lost = not_restored(&vocabulary, hints, config, &out);
+        let count = lost.len();
+        out.notes.extend(lost);
+        (out, count)
+    };
+    let writer: Writer = match model {
+        "llama" => {
+            let (out, lost) = written(sentencepiece::write_with_json);
+            if lost == 0 {
+                return Ok(out);
+            }
+            // Some readers take `tokenizer.json` first, and find less there than in the model.
+            let (alone, lost_alone) = written(sentencepiece::write);
+            return Ok(if lost_alone < lost { alone } else { out });
+        }
+        "gpt2" => bpe::write,
+        "bert" => word_piece::write,
+        "t5" => unigram::write,
+        "rwkv" => rwkv_world::write,
         other => {
-            out.notes.push(format!("left out the tokenizer: `{other}` is not known"));
-            return Ok(out);
+            return Ok(Tokenizer::noting(format!(
+                "left out the tokenizer: its kind `{other}` is not known"
+            )));
         }
+    };
+    Ok(written(writer).0)
+}
+
+/// Writes the files of one kind of vocabulary; the map becomes `tokenizer_config.json`.
+type Writer = fn(&Vocabulary, &mut Tokenizer, &mut Map<String, Value>);
+
+impl Tokenizer {
+    /// Nothing but what there is to say.
+    fn noting(note: String) -> Self {
+        Self { files: Vec::new(), config: Map::new(), notes: vec![note] }
     }
-    for (role, key) in ROLES {
-        if let Some(id) = metadata.u64(key) {
-            out.config.insert(format!("{role}_token_id"), id.into());
-        }
-    }
-    if let Some(count) = metadata.u64(SEGMENTS) {
-        out.config.insert("type_vocab_size".into(), count.into());
-    }
-    let template = chat_template(metadata).filter(|template| {
-        // This name stands for a template that programs have built in.
-        model != "rwkv" || template != vocab::RWKV_CHAT_TEMPLATE
-    });
-    if let Some(template) = template {
-        tokenizer_config.insert("chat_template".into(), template);
-    }
-    out.files.push(json_file("tokenizer_config.json", &tokenizer_config.into()));
-    let mut lost = not_restored(&vocabulary, hints, config, &out);
-    if model == "llama" && !lost.is_empty() {
-        // Some readers take `tokenizer.json` first, and find less there than in the model file.
-        let mut without = out.clone();
-        without.files.retain(|file| file.name != "tokenizer.json");
-        let lost_without = not_restored(&vocabulary, hints, config, &without);
-        if lost_without.len() < lost.len() {
-            (out, lost) = (without, lost_without);
-        }
-    }
-    out.notes.extend(lost);
-    Ok(out)
 }
 
 impl<'m> Vocabulary<'m> {
+    /// All files, and what belongs elsewhere.
+    fn written(&self, write: Writer) -> Tokenizer {
+        let mut out = Tokenizer { files: Vec::new(), config: Map::new(), notes: Vec::new() };
+        let mut config = self.named_roles();
+        write(self, &mut out, &mut config);
+        for (role, key) in ROLES {
+            if let Some(id) = self.metadata.u64(key) {
+                out.config.insert(format!("{role}_token_id"), id.into());
+            }
+        }
+        if let Some(count) = self.metadata.u64(SEGMENTS) {
+            out.config.insert("type_vocab_size".into(), count.into());
+        }
+        if let Some(template) = chat_template(self.metadata) {
+            config.insert("chat_template".into(), template);
+        }
+        out.files.push(json_file("tokenizer_config.json", &config.into()));
+        out
+    }
+
     /// The token with a role: its id and text.
     fn role(&self, role: &str) -> Option<(u64, &'m str)> {
         let (_, key) = ROLES.iter().find(|(name, _)| *name == role)?;
@@ -230,6 +246,10 @@ fn not_restored(
 /// One template as a text, several as a list with names.
 fn chat_template(metadata: &Metadata) -> Option<Value> {
     let default = metadata.str("tokenizer.chat_template");
+    // This name stands for a template that programs have built in.
+    if default == Some(vocab::RWKV_CHAT_TEMPLATE) {
+        return None;
+    }
     let names = metadata.array("tokenizer.chat_templates").and_then(Array::strings);
     let Some(names) = names else { return default.map(Value::from) };
     let entry = |name: &str, template: &str| json!({ "name": name, "template": template });
@@ -265,9 +285,9 @@ fn tokens<'m>(metadata: &'m Metadata) -> Result<Vec<Token<'m>>, Error> {
         .collect()
 }
 
-/// True for the tokens that fill up the rows of an embedding.
+/// True for the tokens that fill up the rows of an embedding; older programs called them unknown.
 fn is_padding(id: usize, token: &Token) -> bool {
-    token.kind == UNUSED && token.text == format!("[PAD{id}]")
+    matches!(token.kind, UNUSED | UNKNOWN) && token.text == format!("[PAD{id}]")
 }
 
 /// True for the tokens that were added to a vocabulary with scores after training.

@@ -26,7 +26,26 @@ pub(super) struct Model<'t> {
 pub(super) const UNIGRAM: i64 = 1;
 const PAIRS: i64 = 2;
 
+/// The model, and the same in a `tokenizer.json`: some loaders read only the one or the other.
+pub(super) fn write_with_json(
+    vocabulary: &Vocabulary,
+    out: &mut Tokenizer,
+    config: &mut Map<String, Value>,
+) {
+    files(vocabulary, true, out, config);
+}
+
+/// The model alone.
 pub(super) fn write(vocabulary: &Vocabulary, out: &mut Tokenizer, config: &mut Map<String, Value>) {
+    files(vocabulary, false, out, config);
+}
+
+fn files(
+    vocabulary: &Vocabulary,
+    with_json: bool,
+    out: &mut Tokenizer,
+    config: &mut Map<String, Value>,
+) {
     let prefix = vocabulary.metadata.bool("tokenizer.ggml.add_space_prefix");
     if let Some(prefix) = prefix {
         config.insert("add_prefix_space".into(), prefix.into());
@@ -67,15 +86,19 @@ pub(super) fn write(vocabulary: &Vocabulary, out: &mut Tokenizer, config: &mut M
         out.files.push(json_file("added_tokens.json", &beside.into()));
     }
     config.insert("added_tokens_decoder".into(), decoder.into());
-    let class = match vocabulary.kind {
-        Kind::Gemma { .. } => "GemmaTokenizer",
-        _ => "LlamaTokenizer",
-    };
-    config.insert("tokenizer_class".into(), class.into());
-    // Programs put the space behind special tokens too.
-    config.insert("legacy".into(), true.into());
-    let space_prefix = model.add_dummy_prefix;
-    pairs::write(vocabulary, tokens, space_prefix, out, config);
+    if with_json {
+        // Loads what the file says; the classes of these models build something of their own.
+        config.insert("tokenizer_class".into(), "PreTrainedTokenizerFast".into());
+        pairs::write(vocabulary, tokens, model.add_dummy_prefix, out, config);
+    } else {
+        let class = match vocabulary.kind {
+            Kind::Gemma { .. } => "GemmaTokenizer",
+            _ => "LlamaTokenizer",
+        };
+        config.insert("tokenizer_class".into(), class.into());
+        // Programs put the space behind special tokens too.
+        config.insert("legacy".into(), true.into());
+    }
     vocabulary.set_flags(config);
 }
 
@@ -104,17 +127,14 @@ fn pieces(vocabulary: &Vocabulary, tokens: &[Token]) -> Vec<(String, f32, i64)> 
         Kind::InternLm2 => tokens.iter().position(|token| token.text == INTERNLM2_ZERO),
         _ => None,
     };
-    // Trained pairs have negative scores, down from a negative zero.
-    let is_trained = tokens.iter().any(|token| token.kind == NORMAL && token.score < 0.0);
-    let is_symbol = |token: &Token| token.kind == NORMAL && token.score.to_bits() == 0;
+    let is_symbol = symbols(tokens);
     let is_gemma = matches!(vocabulary.kind, Kind::Gemma { .. });
     let roles = ["bos", "eos", "pad"].map(|role| vocabulary.role(role));
     let has_role = |id: usize| roles.iter().flatten().any(|(role, _)| *role == id as u64);
     let piece = |(id, token): (usize, &Token)| {
         let kind = match token.kind {
             _ if Some(id) == unknown => UNKNOWN,
-            // What has no place in the order of merges was never merged but defined.
-            _ if is_trained && is_symbol(token) => USER_DEFINED,
+            _ if is_symbol(token) => USER_DEFINED,
             // Gemma's models match the marks of turns in a text.
             CONTROL if is_gemma && is_added(token) && !has_role(id) => USER_DEFINED,
             kind @ NORMAL..=BYTE => kind,
@@ -131,6 +151,13 @@ fn pieces(vocabulary: &Vocabulary, tokens: &[Token]) -> Vec<(String, f32, i64)> 
         (text, token.score, kind)
     };
     tokens.iter().enumerate().map(piece).collect()
+}
+
+/// What tells pieces that were defined, and so have no score, from trained ones: these have
+/// negative scores, for pairs down from a negative zero. Readers make no difference.
+pub(super) fn symbols(tokens: &[Token]) -> impl Fn(&Token) -> bool + use<> {
+    let is_trained = tokens.iter().any(|token| token.kind == NORMAL && token.score < 0.0);
+    move |token| is_trained && token.kind == NORMAL && token.score.to_bits() == 0
 }
 
 /// The token that a model must have. Where it is among those that were added, and so is a control

@@ -6,7 +6,7 @@ use base64::engine::general_purpose::STANDARD as BASE64;
 use serde_json::{Map, Value, json};
 
 use super::json::{added, file, sequence};
-use super::sentencepiece::{Model, UNIGRAM};
+use super::sentencepiece::{Model, UNIGRAM, symbols};
 use super::{
     BYTE, CONTROL, File, Token, Tokenizer, UNKNOWN, UNUSED, USER_DEFINED, Vocabulary, is_added,
     json_file, post_processor,
@@ -75,7 +75,9 @@ struct Preparation {
 type Pieces = Vec<(String, f32, i64)>;
 
 fn as_pieces(tokens: &[Token]) -> Pieces {
-    tokens.iter().map(|token| (token.text.to_owned(), token.score, token.kind)).collect()
+    let is_symbol = symbols(tokens);
+    let kind = |token: &Token| if is_symbol(token) { USER_DEFINED } else { token.kind };
+    tokens.iter().map(|token| (token.text.to_owned(), token.score, kind(token))).collect()
 }
 
 /// The pieces of a model with the same ids; what was added to it goes to a file of its own. `None`
