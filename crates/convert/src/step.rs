@@ -433,6 +433,28 @@ mod tests {
     }
 
     #[test]
+    fn blocks_are_decoded_wherever_reading_begins() {
+        // Two rows of two blocks: a scale of 2, then 32 numbers.
+        let block = |first: u8| [vec![0x00, 0x40], (first..first + 32).collect()].concat();
+        let file = [0, 32, 64, 90].map(block).concat();
+        let at = Stored { source: &file, offset: 0 };
+        let blocks = Tensor::stored("t", Shape::new(&[64, 2]).unwrap(), TensorType::Q8_0, at);
+        assert!(blocks.clone().changed(Step::Transpose).err().unwrap().contains("in blocks"));
+        let decoded = blocks.changed(Step::Decode).unwrap();
+        let floats = |tensor: &Tensor, first: u64, len: usize| {
+            let mut bytes = vec![0; len * 4];
+            tensor.read_at(&mut bytes, first * 4).unwrap();
+            let floats = bytes.chunks_exact(4).map(|x| f32::from_le_bytes(x.try_into().unwrap()));
+            floats.collect::<Vec<_>>()
+        };
+        assert_eq!(floats(&decoded, 31, 3), [62.0, 64.0, 66.0]);
+        assert_eq!(floats(&decoded, 64, 1), [128.0]);
+        let turned = decoded.changed(Step::Transpose).unwrap();
+        assert_eq!(floats(&turned, 63, 4), [190.0, 64.0, 180.0, 66.0]);
+        assert_eq!(turned.rows_of_a_block(), 32);
+    }
+
+    #[test]
     fn functions_are_computed_in_f32() {
         let file: Vec<u8> = [0.5f32, -1.0].iter().flat_map(|x| x.to_le_bytes()).collect();
         let at = Stored { source: &file, offset: 0 };

@@ -129,6 +129,28 @@ impl<'a> Tensor<'a> {
         same_content && self.shape == other.shape && self.stored_type == other.stored_type
     }
 
+    /// Rows that cost as much to read as one of them: those that were columns of the same blocks,
+    /// which are decoded whole.
+    pub(crate) fn rows_of_a_block(&self) -> u64 {
+        match &self.content {
+            Content::Changed { from, step: Step::Transpose } => from.block_len(),
+            Content::Changed { from, .. } => from.rows_of_a_block(),
+            _ => 1,
+        }
+    }
+
+    /// Elements of a row that are decoded together.
+    fn block_len(&self) -> u64 {
+        match &self.content {
+            Content::Changed { from, step: Step::Decode } => {
+                from.stored_type.block().map_or(1, |(elements, _)| elements)
+            }
+            Content::Changed { from, .. } => from.block_len(),
+            Content::Fused(fused) => fused.tensors().map(Tensor::block_len).max().unwrap_or(1),
+            _ => 1,
+        }
+    }
+
     /// Fills `out` with `n` rows from `first` on, in the stored type.
     ///
     /// # Errors
