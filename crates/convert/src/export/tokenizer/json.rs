@@ -90,7 +90,8 @@ pub(super) fn vocab(tokens: &[Token]) -> Map<String, Value> {
     let texts: HashSet<&str> =
         tokens.iter().filter(|token| !is_added(token)).map(|token| token.text).collect();
     let listed = tokens.iter().enumerate().take(trained).filter(|(id, token)| {
-        !is_padding(*id, token) && !(is_added(token) && texts.contains(token.text))
+        let is_taken = is_added(token) && texts.contains(token.text);
+        !is_padding(*id, token) && !is_taken
     });
     listed.map(|(id, token)| (token.text.to_owned(), id.into())).collect()
 }
