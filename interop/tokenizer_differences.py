@@ -28,8 +28,9 @@ ZOO = {
     "spm": ["llama", "mistral", "mixtral", "gemma2", "gemma3", "phi3"],
     "bpe": ["gpt2", "qwen2", "qwen3", "gpt_neox", "mpt", "bloom", "falcon", "stablelm", "olmo2", "whisper"],
 }
-# Hebrew marks of a Unicode version after that of the package's tables: it does not order them.
-NEW_MARKS = set("\u05c8\u05c9")
+# Marks of Unicode versions after that of the package's tables, Hebrew and general: it does not order
+# them.
+NEW_MARKS = set("\u05c8\u05c9") | set(map(chr, range(0x1acf, 0x1aec)))
 NORMALIZERS = ["nmt_nfkc", "nfkc_cf", "identity"]
 
 

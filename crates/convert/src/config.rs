@@ -1,5 +1,6 @@
 //! `config.json`: the hyper-parameters of a checkpoint, with errors that name the field.
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use serde_json::{Map, Value};
@@ -11,6 +12,8 @@ use crate::{Error, json};
 pub struct Config {
     path: PathBuf,
     root: Value,
+    /// The JSON files beside it; `None` if they are in its directory.
+    beside: Option<BTreeMap<&'static str, Value>>,
 }
 
 impl Config {
@@ -37,7 +40,7 @@ impl Config {
         if let Some(text) = text_fields(fields) {
             fields.extend(text.into_iter().filter(|(_, value)| !value.is_null()));
         }
-        Ok(Self { path, root })
+        Ok(Self { path, root, beside: None })
     }
 
     /// The configuration as JSON.
@@ -70,6 +73,19 @@ impl Config {
         Self {
             path: self.path.clone(),
             root: part.cloned().unwrap_or_else(|| Value::Object(Default::default())),
+            beside: self.beside.clone(),
+        }
+    }
+
+    /// A JSON file beside the configuration, if there is one.
+    ///
+    /// # Errors
+    /// If it is no JSON.
+    pub(crate) fn file(&self, name: &str) -> Result<Option<Value>, Error> {
+        match (&self.beside, self.path.parent()) {
+            (Some(files), _) => Ok(files.get(name).cloned()),
+            (None, Some(dir)) => json::read_optional(&dir.join(name)),
+            (None, None) => Ok(None),
         }
     }
 
@@ -199,6 +215,11 @@ fn text_fields(fields: &mut Map<String, Value>) -> Option<Map<String, Value>> {
 impl Config {
     /// A configuration that is in no file.
     pub(crate) fn of(root: Value) -> Self {
-        Self { path: "config.json".into(), root }
+        Self { path: "config.json".into(), root, beside: Some(BTreeMap::new()) }
+    }
+
+    /// With these JSON files beside it.
+    pub(crate) fn beside(self, files: impl IntoIterator<Item = (&'static str, Value)>) -> Self {
+        Self { beside: Some(files.into_iter().collect()), ..self }
     }
 }

@@ -11,6 +11,7 @@ pub mod estimate;
 pub mod export;
 mod family;
 mod file_type;
+pub mod fused;
 pub mod general;
 pub mod hf;
 pub mod importance;

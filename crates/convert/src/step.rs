@@ -4,7 +4,11 @@
 //! nothing is held that is larger than those. In a vector, whose only row has everything, an
 //! element counts as a row.
 
+mod function;
+
 use gguf::{Shape, TensorType};
+
+pub use function::Function;
 
 use crate::tensor::{Content, Tensor};
 
@@ -51,37 +55,17 @@ pub enum Step {
     /// Rows become columns, in each matrix of the tensor.
     Transpose,
     /// The same elements in the same order, in another shape.
-    Reshape(Shape),
+    Reshape {
+        /// The shape before, as checkpoints of today have it. Others with as many elements are
+        /// taken too; this one is what undoing leads to.
+        from: Shape,
+        /// The shape after.
+        to: Shape,
+    },
     /// Every element through a function, in F32.
     Map(Function),
-}
-
-/// A function of one element.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Function {
-    /// `x + 1`: norms that are stored as the difference from 1 (Gemma).
-    PlusOne,
-    /// `-exp(x)`: the logarithm of a decay (Mamba, RWKV).
-    MinusExp,
-    /// `x * c`.
-    Times(f32),
-    /// `x - 1`, which undoes [`Function::PlusOne`].
-    MinusOne,
-    /// `ln(-x)`, which undoes [`Function::MinusExp`] to within rounding.
-    LnOfMinus,
-}
-
-impl Function {
-    fn of(self, x: f32) -> f32 {
-        match self {
-            Self::PlusOne => x + 1.0,
-            // In double precision, as that of single precision differs from machine to machine.
-            Self::MinusExp => -(f64::from(x).exp() as f32),
-            Self::Times(c) => x * c,
-            Self::MinusOne => x - 1.0,
-            Self::LnOfMinus => (-x).ln(),
-        }
-    }
+    /// Every element as F32, whatever it is stored as.
+    Decode,
 }
 
 impl<'a> Tensor<'a> {
@@ -95,13 +79,16 @@ impl<'a> Tensor<'a> {
         Ok(Self {
             name: self.name.clone(),
             shape,
-            stored_type: if let Step::Map(_) = step { TensorType::F32 } else { self.stored_type },
+            stored_type: match step {
+                Step::Map(_) | Step::Decode => TensorType::F32,
+                _ => self.stored_type,
+            },
             content: Content::Changed { from: Box::new(self), step },
         })
     }
 
     /// What counts as a row for a step that moves rows: their number, and their elements.
-    fn units(&self) -> (u64, u64) {
+    pub(crate) fn units(&self) -> (u64, u64) {
         match self.shape.len() {
             0 | 1 => (self.shape.row_len(), 1),
             _ => (self.rows(), self.shape.row_len()),
@@ -110,7 +97,8 @@ impl<'a> Tensor<'a> {
 }
 
 impl Step {
-    /// The step that undoes this one; `None` where it loses something, or has lost a shape.
+    /// The step that undoes this one; `None` where it loses something: for what
+    /// [`Step::Pick`] leaves see [`Tensor::fused`].
     pub fn inverse(self) -> Option<Self> {
         Some(match self {
             Self::InterleaveHalves { heads } => Self::SeparatePairs { heads },
@@ -118,11 +106,9 @@ impl Step {
             Self::Regroup { groups, kinds } => Self::Ungroup { groups, kinds },
             Self::Ungroup { groups, kinds } => Self::Regroup { groups, kinds },
             Self::Transpose => Self::Transpose,
-            Self::Map(Function::PlusOne) => Self::Map(Function::MinusOne),
-            Self::Map(Function::MinusOne) => Self::Map(Function::PlusOne),
-            Self::Map(Function::MinusExp) => Self::Map(Function::LnOfMinus),
-            Self::Map(Function::Times(c)) if c.is_normal() => Self::Map(Function::Times(1.0 / c)),
-            _ => return None,
+            Self::Reshape { from, to } => Self::Reshape { from: to, to: from },
+            Self::Map(function) => Self::Map(function.inverse()?),
+            Self::Pick { .. } | Self::Decode => return None,
         })
     }
 
@@ -130,6 +116,10 @@ impl Step {
     fn shape_of(self, from: &Tensor) -> Result<Shape, String> {
         let shape = from.shape;
         let (rows, _) = from.units();
+        let blocks = || format!("is stored as {}, in blocks", from.stored_type);
+        if self.moves_rows() && shape.len() < 2 && from.stored_type.is_quantized() {
+            return Err(blocks());
+        }
         match self {
             Self::InterleaveHalves { heads } | Self::SeparatePairs { heads } => {
                 divides(rows, heads, 2, "halves of heads")?;
@@ -159,21 +149,33 @@ impl Step {
                     return Err("is a vector and cannot be transposed".to_owned());
                 };
                 if from.stored_type.is_quantized() {
-                    return Err(format!("is stored as {}, in blocks", from.stored_type));
+                    return Err(blocks());
                 }
                 Ok(with_dims(&[&[*rows, *columns], rest].concat()))
             }
-            Self::Reshape(to) => {
-                if shape.elements() == to.elements() {
-                    Ok(to)
-                } else {
-                    Err(format!("has the shape {shape}, which does not make {to}"))
+            Self::Reshape { to, .. } => {
+                if shape.elements() != to.elements() {
+                    return Err(format!("has the shape {shape}, which does not make {to}"));
                 }
+                from.stored_type.byte_len(&to).map(|_| to).ok_or_else(blocks)
             }
+            Self::Decode => Ok(shape),
             Self::Map(_) => match from.stored_type {
                 TensorType::F32 | TensorType::F16 | TensorType::BF16 | TensorType::F64 => Ok(shape),
                 other => Err(format!("is stored as {other}, not as floats")),
             },
+        }
+    }
+
+    /// Whether rows go elsewhere as they are.
+    fn moves_rows(self) -> bool {
+        match self {
+            Self::InterleaveHalves { .. }
+            | Self::SeparatePairs { .. }
+            | Self::Regroup { .. }
+            | Self::Ungroup { .. }
+            | Self::Pick { .. } => true,
+            Self::Transpose | Self::Reshape { .. } | Self::Map(_) | Self::Decode => false,
         }
     }
 
@@ -215,7 +217,7 @@ impl Step {
             Self::Pick { groups, start, len } => {
                 row / len * (rows_before / groups) + start + row % len
             }
-            Self::Transpose | Self::Reshape(_) | Self::Map(_) => row,
+            Self::Transpose | Self::Reshape { .. } | Self::Map(_) | Self::Decode => row,
         }
     }
 
@@ -228,14 +230,11 @@ impl Step {
         offset: u64,
     ) -> Result<(), gguf::Error> {
         match self {
-            Self::InterleaveHalves { .. }
-            | Self::SeparatePairs { .. }
-            | Self::Regroup { .. }
-            | Self::Ungroup { .. }
-            | Self::Pick { .. } => self.read_moved(from, buffer, offset),
             Self::Transpose => read_transposed(from, to, buffer, offset),
-            Self::Reshape(_) => from.read_at(buffer, offset),
-            Self::Map(function) => read_mapped(function, from, buffer, offset),
+            Self::Reshape { .. } => from.read_at(buffer, offset),
+            Self::Map(function) => read_mapped(|x| function.of(x), from, buffer, offset),
+            Self::Decode => read_mapped(|x| x, from, buffer, offset),
+            _ => self.read_moved(from, buffer, offset),
         }
     }
 
@@ -299,20 +298,25 @@ fn read_transposed(
 
 /// Decodes elements, changes each and leaves them as F32.
 fn read_mapped(
-    function: Function,
+    function: impl Fn(f32) -> f32,
     from: &Tensor,
     buffer: &mut [u8],
     offset: u64,
 ) -> Result<(), gguf::Error> {
-    let elements = buffer.len() / size_of::<f32>();
     let first = offset / size_of::<f32>() as u64;
-    let mut stored = vec![0; from.bytes_of(elements as u64) as usize];
-    from.read_at(&mut stored, from.bytes_of(first))?;
-    let mut values = vec![0.0; elements];
+    let end = first + (buffer.len() / size_of::<f32>()) as u64;
+    // Blocks are decoded whole. The shape of a tensor is a whole number of them.
+    let block = from.stored_type.block().map_or(1, |(elements, _)| elements);
+    let start = first - first % block;
+    let elements = end.next_multiple_of(block) - start;
+    let mut stored = vec![0; from.bytes_of(elements) as usize];
+    from.read_at(&mut stored, from.bytes_of(start))?;
+    let mut values = vec![0.0; elements as usize];
     gguf_quant::decode_row(from.stored_type, &stored, &mut values)
         .map_err(|fault| gguf::Error::Caller(format!("tensor `{}`: {fault}", from.name)))?;
+    let values = &values[(first - start) as usize..];
     for (out, x) in buffer.chunks_exact_mut(size_of::<f32>()).zip(values) {
-        out.copy_from_slice(&function.of(x).to_le_bytes());
+        out.copy_from_slice(&function(*x).to_le_bytes());
     }
     Ok(())
 }
@@ -418,14 +422,36 @@ mod tests {
     #[test]
     fn steps_follow_one_another() {
         let file = (0..12).collect();
-        let shape = Shape::new(&[2, 3, 2]).unwrap();
+        let [before, shape] = [&[4, 3][..], &[2, 3, 2]].map(|dims| Shape::new(dims).unwrap());
         let twice = tensor(&[3, 4], &file)
             .changed(Step::Pick { groups: 1, start: 0, len: 4 })
             .and_then(|tensor| tensor.changed(Step::Transpose))
-            .and_then(|tensor| tensor.changed(Step::Reshape(shape)))
+            .and_then(|tensor| tensor.changed(Step::Reshape { from: before, to: shape }))
             .and_then(|tensor| tensor.changed(Step::Transpose))
             .unwrap();
         assert_eq!(read(&twice), [0, 6, 1, 3, 9, 4, 7, 2, 8, 10, 5, 11]);
+    }
+
+    #[test]
+    fn blocks_are_decoded_wherever_reading_begins() {
+        // Two rows of two blocks: a scale of 2, then 32 numbers.
+        let block = |first: u8| [vec![0x00, 0x40], (first..first + 32).collect()].concat();
+        let file = [0, 32, 64, 90].map(block).concat();
+        let at = Stored { source: &file, offset: 0 };
+        let blocks = Tensor::stored("t", Shape::new(&[64, 2]).unwrap(), TensorType::Q8_0, at);
+        assert!(blocks.clone().changed(Step::Transpose).err().unwrap().contains("in blocks"));
+        let decoded = blocks.changed(Step::Decode).unwrap();
+        let floats = |tensor: &Tensor, first: u64, len: usize| {
+            let mut bytes = vec![0; len * 4];
+            tensor.read_at(&mut bytes, first * 4).unwrap();
+            let floats = bytes.chunks_exact(4).map(|x| f32::from_le_bytes(x.try_into().unwrap()));
+            floats.collect::<Vec<_>>()
+        };
+        assert_eq!(floats(&decoded, 31, 3), [62.0, 64.0, 66.0]);
+        assert_eq!(floats(&decoded, 64, 1), [128.0]);
+        let turned = decoded.changed(Step::Transpose).unwrap();
+        assert_eq!(floats(&turned, 63, 4), [190.0, 64.0, 180.0, 66.0]);
+        assert_eq!(turned.rows_of_a_block(), 32);
     }
 
     #[test]

@@ -8,6 +8,7 @@ use std::ops::Range;
 
 use gguf::{ModelTensor, Shape, Source, TensorType};
 
+use crate::fused::Fused;
 use crate::step::Step;
 
 /// Where the bytes of a stored tensor begin.
@@ -28,6 +29,8 @@ pub enum Content<'a> {
     Values(Vec<f32>),
     /// Tensors of equal size and type, one after the other along the slowest dimension.
     Joined(Vec<Tensor<'a>>),
+    /// Tensors whose rows take turns: see [`Tensor::fused`].
+    Fused(Fused<'a>),
     /// Another tensor, changed in one way: see [`Tensor::changed`].
     Changed {
         /// The tensor before.
@@ -98,6 +101,9 @@ impl<'a> Tensor<'a> {
         match &self.content {
             Content::Stored(at) => std::ptr::addr_eq(at.source, source),
             Content::Joined(parts) => parts.first().is_some_and(|part| part.is_stored_in(source)),
+            Content::Fused(fused) => {
+                fused.tensors().next().is_some_and(|tensor| tensor.is_stored_in(source))
+            }
             Content::Changed { from, .. } => from.is_stored_in(source),
             Content::Values(_) => false,
         }
@@ -113,6 +119,7 @@ impl<'a> Tensor<'a> {
                 parts.len() == others.len()
                     && parts.iter().zip(others).all(|(a, b)| a.has_source_of(b))
             }
+            (Content::Fused(fused), Content::Fused(other)) => fused.has_source_of(other),
             (
                 Content::Changed { from, step },
                 Content::Changed { from: other, step: other_step },
@@ -120,6 +127,28 @@ impl<'a> Tensor<'a> {
             _ => false,
         };
         same_content && self.shape == other.shape && self.stored_type == other.stored_type
+    }
+
+    /// Rows that cost as much to read as one of them: those that were columns of the same blocks,
+    /// which are decoded whole.
+    pub(crate) fn rows_of_a_block(&self) -> u64 {
+        match &self.content {
+            Content::Changed { from, step: Step::Transpose } => from.block_len(),
+            Content::Changed { from, .. } => from.rows_of_a_block(),
+            _ => 1,
+        }
+    }
+
+    /// Elements of a row that are decoded together.
+    fn block_len(&self) -> u64 {
+        match &self.content {
+            Content::Changed { from, step: Step::Decode } => {
+                from.stored_type.block().map_or(1, |(elements, _)| elements)
+            }
+            Content::Changed { from, .. } => from.block_len(),
+            Content::Fused(fused) => fused.tensors().map(Tensor::block_len).max().unwrap_or(1),
+            _ => 1,
+        }
     }
 
     /// Fills `out` with `n` rows from `first` on, in the stored type.
@@ -145,6 +174,7 @@ impl<'a> Tensor<'a> {
         match &self.content {
             Content::Stored(at) => at.source.read_at(buffer, at.offset + offset),
             Content::Joined(parts) => self.read_parts(parts, buffer, offset),
+            Content::Fused(fused) => fused.read_at(buffer, offset),
             Content::Values(values) => {
                 // Elements are read whole: nothing asks for a part of one.
                 let first = offset as usize / size_of::<f32>();

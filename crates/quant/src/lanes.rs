@@ -8,10 +8,8 @@ use std::ops::{Add, BitAnd, BitOr, Div, Mul, Not, Sub};
 
 use pulp::{Simd, bytemuck};
 
-pub(crate) use divisor::Divisor;
 pub(crate) use steps::Steps;
 
-mod divisor;
 mod steps;
 
 /// One float per lane, in `U` vectors: several hide the time that each operation takes.
@@ -135,16 +133,6 @@ impl<S: Simd, const U: usize> Lanes<S, U> {
             #[inline(always)]
             |simd, v| simd.sqrt_f32s(v),
         )
-    }
-
-    /// This times `factor`, plus `addend`, rounded once.
-    #[inline(always)]
-    fn fused(self, factor: Self, addend: Self) -> Self {
-        let mut vectors = self.vectors;
-        for (u, vector) in vectors.iter_mut().enumerate() {
-            *vector = self.simd.mul_add_f32s(*vector, factor.vectors[u], addend.vectors[u]);
-        }
-        Self { simd: self.simd, vectors }
     }
 
     /// Magnitude.

@@ -3,10 +3,10 @@
 use gguf::{Metadata, Model};
 use serde_json::{Map, Value, json};
 
+use super::rope;
 use crate::Error;
 use crate::config::Config;
-use crate::family::{Exported, Family, llama3_factors};
-use crate::lora::merge::floats;
+use crate::family::{Exported, Family};
 
 /// Numbers that most families write alike: key under the architecture's name, field.
 const NUMBERS: [(&str, &str); 13] = [
@@ -25,16 +25,9 @@ const NUMBERS: [(&str, &str); 13] = [
     ("attention.sliding_window", "sliding_window"),
 ];
 
-/// Of the scaling of rotary embeddings: key, field.
-const SCALING: [(&str, &str); 7] = [
-    ("type", "rope_type"),
-    ("factor", "factor"),
-    ("original_context_length", "original_max_position_embeddings"),
-    ("yarn_ext_factor", "extrapolation_factor"),
-    ("yarn_attn_factor", "attention_factor"),
-    ("yarn_beta_fast", "beta_fast"),
-    ("yarn_beta_slow", "beta_slow"),
-];
+/// Biases that a class has or has not: name of one, field.
+const BIASES: [(&str, &str); 2] =
+    [("blk.0.attn_q.bias", "attention_bias"), ("blk.0.ffn_gate.bias", "mlp_bias")];
 
 /// The configuration of `model`, without what the tokenizer adds.
 ///
@@ -46,8 +39,9 @@ pub(super) fn of(model: &Model, family: &dyn Family, exported: &Exported) -> Res
     let mut config = Map::new();
     config.insert("architectures".into(), json!([exported.class]));
     config.insert("model_type".into(), exported.model_type.into());
-    let has_own = |key| exported.fields.iter().any(|(own, _)| *own == key);
-    let usual = NUMBERS.iter().filter(|(key, _)| !has_own(*key));
+    let has_own = |key: &str| exported.fields.iter().any(|(own, _)| *own == key);
+    let is_usual = |key: &str| !has_own(key) && !exported.without.contains(&key);
+    let usual = NUMBERS.iter().filter(|(key, _)| is_usual(key));
     for (key, field) in usual.chain(&exported.fields) {
         if let Some(value) = value(metadata, &format!("{architecture}.{key}")) {
             config.insert((*field).into(), value);
@@ -58,17 +52,12 @@ pub(super) fn of(model: &Model, family: &dyn Family, exported: &Exported) -> Res
     }
     let index = model.index();
     config.insert("tie_word_embeddings".into(), (!index.contains_key("output.weight")).into());
-    let mut scaling = Map::new();
-    for (key, field) in SCALING {
-        let key = format!("{architecture}.rope.scaling.{key}");
-        if let Some(value) = value(metadata, &key) {
-            scaling.insert(field.into(), value);
-        }
+    for (_, field) in BIASES.iter().filter(|(bias, _)| index.contains_key(*bias)) {
+        config.insert((*field).into(), true.into());
     }
-    if let Some(factors) = index.get("rope_freqs.weight") {
-        scaling.extend(llama3_scaling(&config, &floats(factors)?));
-    }
+    let mut scaling = rope::scaling(model, architecture, is_usual, &config)?;
     if !scaling.is_empty() {
+        scaling.extend(exported.scaling.clone());
         config.insert("rope_scaling".into(), scaling.into());
     }
     config.extend(exported.config.clone());
@@ -76,7 +65,7 @@ pub(super) fn of(model: &Model, family: &dyn Family, exported: &Exported) -> Res
 }
 
 /// A number, truth or text as JSON; numbers in the fewest digits that read back as they are.
-fn value(metadata: &Metadata, key: &str) -> Option<Value> {
+pub(super) fn value(metadata: &Metadata, key: &str) -> Option<Value> {
     match metadata.get(key)? {
         gguf::Value::F32(value) => value.to_string().parse::<f64>().ok().map(Value::from),
         gguf::Value::Bool(value) => Some((*value).into()),
@@ -103,26 +92,10 @@ pub(super) fn not_restored(
     let lost =
         metadata.iter().filter(|(key, value)| of_family(key) && restored.get(key) != Some(value));
     let added = restored.iter().filter(|(key, _)| of_family(key) && metadata.get(key).is_none());
-    let lost = lost.map(|(key, _)| format!("the configuration does not express `{key}`"));
+    let lost = lost.map(|(key, _)| match restored.get(key) {
+        Some(_) => format!("converting back gives another `{key}`"),
+        None => format!("converting back leaves out `{key}`"),
+    });
     let added = added.map(|(key, _)| format!("converting back adds `{key}`"));
     Ok(lost.chain(added).collect())
-}
-
-/// The scaling that gives these factors, as far as it can be told: all models so far have the same
-/// bounds. Nothing if it would give others.
-fn llama3_scaling(config: &Map<String, Value>, factors: &[f32]) -> Map<String, Value> {
-    let factor = factors.iter().copied().fold(1.0, f32::max);
-    let scaling = json!({
-        "rope_type": "llama3",
-        "factor": factor,
-        "low_freq_factor": 1.0,
-        "high_freq_factor": 4.0,
-        "original_max_position_embeddings": 8192,
-    });
-    let mut with_scaling = config.clone();
-    with_scaling.insert("rope_scaling".into(), scaling.clone());
-    match (llama3_factors(&Config::of(with_scaling.into())), scaling) {
-        (Ok(Some(computed)), Value::Object(scaling)) if computed == factors => scaling,
-        _ => Map::new(),
-    }
 }

@@ -2,18 +2,27 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use gguf::Model;
+use gguf::{Model, ModelTensor, Shape, TensorType};
 
 use crate::Error;
 use crate::config::Config;
 use crate::family::{Exported, Family, Made, Part, Target};
+use crate::fused::Strand;
 use crate::step::Step;
 use crate::tensor::Tensor;
 
-/// Blocks, or experts, that a pattern is filled in for at most: more than any model has.
+/// Experts that a pattern is filled in for at most: more than any model has.
 const MOST: u64 = 10_000;
 
-/// The tensors of `model` with what `family` did to them undone, in the order of the model.
+/// A foreign tensor to write.
+struct Maker {
+    name: String,
+    /// What is made of it.
+    made: Vec<Made>,
+}
+
+/// The tensors of `model` with what `family` did to them undone, in the order of the model, each
+/// with the type that its elements have there: a type of blocks if any of them are in blocks.
 ///
 /// # Errors
 /// If a tensor has no foreign name, or a step cannot be undone.
@@ -23,20 +32,25 @@ pub(super) fn tensors<'a>(
     exported: &Exported,
     config: &Config,
     notes: &mut Vec<String>,
-) -> Result<Vec<Tensor<'a>>, Error> {
-    let metadata = model.metadata();
+) -> Result<Vec<(Tensor<'a>, TensorType)>, Error> {
+    let by_name: BTreeMap<&str, &ModelTensor<'a>> =
+        model.tensors().iter().map(|tensor| (&*tensor.info.name, tensor)).collect();
     let architecture = family.architecture();
-    let count = |key: &str| metadata.u64(&format!("{architecture}.{key}")).unwrap_or(0).min(MOST);
-    let counts = [count("block_count"), count("expert_count")];
-    // Our name to the foreign tensors that make it, in order of parts.
-    let mut makers: BTreeMap<String, Vec<(String, Made)>> = BTreeMap::new();
-    for name in exported.patterns.iter().flat_map(|pattern| filled(pattern, counts)) {
-        let Target::Made(made) = family.tensor(config, &name)? else { continue };
-        let [made] = &made[..] else { continue };
-        let of_name = makers.entry(made.name.clone()).or_default();
-        // The first of several spellings.
-        if of_name.iter().all(|(_, other)| other.part != made.part) {
-            of_name.push((name, made.clone()));
+    let refused = |what: String| Error::Request {
+        what,
+        help: "export the tensors under their GGUF names: --to safetensors --keep-names".into(),
+    };
+    let makers = makers(model, family, exported, config, &by_name)?;
+    // Our name to how many parts of how many have makers, and to the makers that it comes first of.
+    let mut parts: BTreeMap<&str, (u32, u32)> = BTreeMap::new();
+    let mut first_of: BTreeMap<&str, Vec<&Maker>> = BTreeMap::new();
+    for maker in &makers {
+        for made in &maker.made {
+            let count = made.part.map_or(1, |part| part.count);
+            parts.entry(&made.name).or_insert((0, count)).0 += 1;
+        }
+        if let Some(first) = maker.made.first() {
+            first_of.entry(&first.name).or_default().push(maker);
         }
     }
     let computed: BTreeSet<String> =
@@ -47,56 +61,166 @@ pub(super) fn tensors<'a>(
         if computed.contains(name) {
             continue;
         }
-        let Some(makers) = makers.get(name) else {
+        let Some((found, count)) = parts.get(name) else {
             if name.starts_with("rope_") {
                 notes.push(format!("left out `{name}`: the configuration cannot express it"));
                 continue;
             }
-            return Err(Error::Request {
-                what: format!(
-                    "tensor `{name}` has no name in checkpoints of {architecture} models"
-                ),
-                help: "export the tensors under their GGUF names: --to safetensors --keep-names"
-                    .into(),
-            });
+            let what = format!("tensor `{name}` has no name in checkpoints of {architecture}");
+            return Err(refused(what + " models"));
         };
-        for (foreign, made) in makers {
-            let whole = Tensor::of_model(tensor);
-            let undone = undo(whole, made).map_err(|what| Error::Request {
-                what: format!("tensor `{name}` cannot become `{foreign}`: it {what}"),
-                help: "export the tensors under their GGUF names: --to safetensors --keep-names"
-                    .into(),
+        if found != count {
+            let what = format!("only {found} of the {count} parts of tensor `{name}` have names");
+            return Err(refused(what));
+        }
+        for maker in first_of.get(name).into_iter().flatten() {
+            let whole =
+                |made: &Made| by_name.get(&*made.name).map(|tensor| Tensor::of_model(tensor));
+            let undone = undone(&maker.made, &whole).map_err(|what| {
+                refused(format!("tensor `{name}` cannot become `{}`: it {what}", maker.name))
             })?;
-            tensors.push(Tensor { name: foreign.clone(), ..undone });
+            let types = maker.made.iter().filter_map(whole).map(|tensor| tensor.stored_type);
+            let blocks = types.into_iter().find(|ty| ty.is_quantized());
+            let ty = blocks.unwrap_or(undone.stored_type);
+            tensors.push((Tensor { name: maker.name.clone(), ..undone }, ty));
         }
     }
     Ok(tensors)
 }
 
-/// The pattern with all numbers of blocks, and of experts, in it.
-fn filled(pattern: &str, [blocks, experts]: [u64; 2]) -> Vec<String> {
-    match pattern.matches("{}").count() {
-        0 => vec![pattern.to_owned()],
-        holes => {
-            let blocks = (0..blocks).map(|block| pattern.replacen("{}", &block.to_string(), 1));
-            if holes == 1 {
-                return blocks.collect();
-            }
-            let with_experts = blocks.flat_map(|pattern| {
-                (0..experts).map(move |expert| pattern.replacen("{}", &expert.to_string(), 1))
+/// The foreign tensors that the model's tensors are made of: of several spellings the first, and
+/// only those of which the model has everything that is made of them.
+fn makers(
+    model: &Model,
+    family: &dyn Family,
+    exported: &Exported,
+    config: &Config,
+    by_name: &BTreeMap<&str, &ModelTensor>,
+) -> Result<Vec<Maker>, Error> {
+    let prefix = format!("{}.", family.architecture());
+    let count = |is_counter: &dyn Fn(&str) -> bool| {
+        let counters = model.metadata().iter().filter_map(|(key, value)| {
+            value.to_u64().filter(|_| key.strip_prefix(&prefix).is_some_and(is_counter))
+        });
+        counters.max().unwrap_or(0)
+    };
+    // Encoders and decoders count their blocks apart: names beyond the shorter one fit nothing.
+    let blocks = count(&|key| key.ends_with("block_count")).min(by_name.len() as u64);
+    let experts = count(&|key| key == "expert_count").min(MOST);
+    let mut makers = Vec::new();
+    // The parts of each that something before makes already, and `None` for all of it.
+    let mut taken: BTreeMap<String, BTreeSet<Option<u32>>> = BTreeMap::new();
+    // Whether the tensor of this name makes what nothing before it makes.
+    let mut take = |name: String| {
+        let made = match family.tensor(config, &name)? {
+            Target::Made(made) => made,
+            Target::Shared(ours) => vec![Made { name: ours.into(), steps: vec![], part: None }],
+            _ => return Ok::<bool, Error>(false),
+        };
+        let place = |made: &Made| made.part.map(|part| part.index);
+        let fits = |made: &Made| {
+            let is_free = taken.get(&made.name).is_none_or(|taken| {
+                made.part.is_some() && !taken.contains(&None) && !taken.contains(&place(made))
             });
-            with_experts.collect()
+            is_free && by_name.contains_key(&*made.name)
+        };
+        let fits = !made.is_empty() && made.iter().all(fits);
+        if fits {
+            for made in &made {
+                taken.entry(made.name.clone()).or_default().insert(place(made));
+            }
+            makers.push(Maker { name, made });
         }
+        Ok(fits)
+    };
+    for pattern in &exported.patterns {
+        let filled = |pattern: &str, number: u64| pattern.replacen("{}", &number.to_string(), 1);
+        match pattern.matches("{}").count() {
+            0 => {
+                take(pattern.clone())?;
+            }
+            1 => {
+                for block in 0..blocks {
+                    take(filled(pattern, block))?;
+                }
+            }
+            _ => {
+                for block in 0..blocks {
+                    let pattern = filled(pattern, block);
+                    // All experts of a block fit or none, so that the first that does not ends them.
+                    for expert in 0..experts {
+                        if !take(filled(&pattern, expert))? {
+                            break;
+                        }
+                    }
+                }
+            }
+        }
+    }
+    Ok(makers)
+}
+
+/// The foreign tensor that `made` is made of, which `whole` finds.
+fn undone<'a>(
+    made: &[Made],
+    whole: &impl Fn(&Made) -> Option<Tensor<'a>>,
+) -> Result<Tensor<'a>, String> {
+    let tensors = || {
+        let tensor = |made| whole(made).ok_or_else(|| "is not there".to_owned());
+        made.iter().map(tensor).collect::<Result<Vec<_>, _>>()
+    };
+    let is_float = |tensor: &Tensor| tensor.stored_type == TensorType::F32;
+    match undo(made, tensors()?) {
+        // Of blocks columns cannot become rows, and tensors of different types none.
+        Err(_) if !tensors()?.iter().all(is_float) => {
+            let decoded = tensors()?.into_iter().map(|tensor| tensor.changed(Step::Decode));
+            undo(made, decoded.collect::<Result<_, _>>()?)
+        }
+        result => result,
     }
 }
 
-/// The foreign tensor from which `made` makes (a part of) `whole`.
-fn undo<'a>(whole: Tensor<'a>, made: &Made) -> Result<Tensor<'a>, String> {
-    let mut tensor = match made.part {
-        None => whole,
-        Some(part) => part_of(whole, part)?,
+/// The foreign tensor that these are made of, each as `made` says.
+fn undo<'a>(made: &[Made], tensors: Vec<Tensor<'a>>) -> Result<Tensor<'a>, String> {
+    let is_pick = |step: &Step| matches!(step, Step::Pick { .. });
+    let mut pieces = made.iter().zip(tensors).map(|(made, whole)| {
+        let tensor = match made.part {
+            None => whole,
+            Some(part) => part_of(whole, part)?,
+        };
+        Ok::<_, String>((tensor, &made.steps[..]))
+    });
+    let Some((tensor, steps)) = pieces.next().transpose()? else {
+        return Err("is made of nothing".to_owned());
     };
-    for step in made.steps.iter().rev() {
+    let Some(at) = steps.iter().position(is_pick) else {
+        return match pieces.next() {
+            None => undo_steps(tensor, steps),
+            Some(_) => Err("is one of several that do not divide a tensor among them".to_owned()),
+        };
+    };
+    // What is done before the rows are divided is the same for all.
+    let before = &steps[..at];
+    let mut groups_of_all = None;
+    let mut strands = Vec::new();
+    for piece in std::iter::once(Ok((tensor, steps))).chain(pieces) {
+        let (tensor, steps) = piece?;
+        let [Step::Pick { groups, start, len }, after @ ..] =
+            steps.strip_prefix(before).unwrap_or_default()
+        else {
+            return Err("is not divided as its sisters are".to_owned());
+        };
+        if *groups_of_all.get_or_insert(*groups) != *groups {
+            return Err("is not divided as its sisters are".to_owned());
+        }
+        strands.push(Strand { start: *start, len: *len, tensor: undo_steps(tensor, after)? });
+    }
+    let fused = Tensor::fused("", groups_of_all.unwrap_or(1), strands)?;
+    undo_steps(fused, before)
+}
+
+fn undo_steps<'a>(mut tensor: Tensor<'a>, steps: &[Step]) -> Result<Tensor<'a>, String> {
+    for step in steps.iter().rev() {
         let inverse = step.inverse().ok_or_else(|| format!("was changed by {step:?}"))?;
         tensor = tensor.changed(inverse)?;
     }
@@ -108,15 +232,16 @@ fn part_of<'a>(whole: Tensor<'a>, Part { index, count }: Part) -> Result<Tensor<
     let Some((&last, dims)) = whole.shape.split_last() else {
         return Err("has no dimensions".into());
     };
-    if last != u64::from(count) || dims.len() < 2 {
+    let [row, others @ ..] = dims else { return Err("is no matrix".into()) };
+    if last != u64::from(count) {
         return Err(format!("has {last} parts, not {count}"));
     }
-    let rows: u64 = dims[1..].iter().product();
-    let flat = gguf::Shape::new(&[dims[0], rows * last]);
-    let shape = gguf::Shape::new(dims);
-    let (Some(flat), Some(shape)) = (flat, shape) else { return Err("has no shape".into()) };
+    let rows: u64 = others.iter().product();
+    let shapes = [&[*row, rows * last][..], &[*row, rows], dims].map(Shape::new);
+    let [Some(flat), Some(after), Some(shape)] = shapes else { return Err("has no shape".into()) };
+    let before = whole.shape;
     whole
-        .changed(Step::Reshape(flat))?
+        .changed(Step::Reshape { from: before, to: flat })?
         .changed(Step::Pick { groups: 1, start: u64::from(index) * rows, len: rows })?
-        .changed(Step::Reshape(shape))
+        .changed(Step::Reshape { from: after, to: shape })
 }

@@ -6,6 +6,7 @@
 mod card;
 mod config;
 mod foreign;
+mod rope;
 pub mod safetensors;
 mod tokenizer;
 
@@ -30,7 +31,7 @@ pub struct Options {
 /// A text file of the directory.
 #[derive(Clone, Debug, PartialEq)]
 pub struct File {
-    /// Its name within the directory.
+    /// Its name within the directory; slashes lead to directories inside it.
     pub name: &'static str,
     /// Its content.
     pub bytes: Vec<u8>,
@@ -60,7 +61,7 @@ pub fn plan<'a>(model: &Model<'a>, options: Options) -> Result<Export<'a>, Error
     })?;
     let mut notes = Vec::new();
     let mut config = config::of(model, family, &exported)?;
-    let mut as_config = Config::of(config.clone());
+    let mut as_config = Config::of(config.clone()).beside(exported.files.iter().cloned());
     family.complete(&mut as_config)?;
     notes.extend(config::not_restored(metadata, family, &as_config)?);
     let tensors = foreign::tensors(model, family, &exported, &as_config, &mut notes)?;
@@ -76,23 +77,33 @@ pub fn plan<'a>(model: &Model<'a>, options: Options) -> Result<Export<'a>, Error
         config[field] = value;
     }
     files.push(json_file("config.json", &config));
+    files.extend(exported.files.iter().map(|(name, value)| json_file(name, value)));
     files.extend(card::files(metadata));
     Ok(Export { tensors, files, notes })
 }
 
 /// The tensors of `model` under their own names.
 pub fn plain<'a>(model: &Model<'a>, options: Options) -> Vec<(Tensor<'a>, TensorType)> {
-    with_types(model.tensors().iter().map(Tensor::of_model).collect(), options)
+    let tensors = model.tensors().iter().map(Tensor::of_model);
+    let stored = |tensor: Tensor<'a>| {
+        let ty = tensor.stored_type;
+        (tensor, ty)
+    };
+    with_types(tensors.map(stored).collect(), options)
 }
 
-fn with_types<'a>(tensors: Vec<Tensor<'a>>, options: Options) -> Vec<(Tensor<'a>, TensorType)> {
-    let ty = |tensor: &Tensor| match (options.dtype, tensor.stored_type) {
+/// The tensors, each with the type it is to have instead of that in the model.
+fn with_types<'a>(
+    tensors: Vec<(Tensor<'a>, TensorType)>,
+    options: Options,
+) -> Vec<(Tensor<'a>, TensorType)> {
+    let ty = |tensor: &Tensor, stored: TensorType| match (options.dtype, stored) {
         (Some(ty), stored) if tensor.shape.len() > 1 || stored.is_quantized() => ty,
         (_, stored) if stored.is_quantized() => TensorType::BF16,
         (_, stored) => stored,
     };
-    let typed = |tensor: Tensor<'a>| {
-        let ty = ty(&tensor);
+    let typed = |(tensor, stored): (Tensor<'a>, TensorType)| {
+        let ty = ty(&tensor, stored);
         (tensor, ty)
     };
     tensors.into_iter().map(typed).collect()
@@ -108,7 +119,12 @@ fn json_file(name: &'static str, value: &Value) -> File {
 /// If one cannot be written.
 pub fn write_files(dir: &Path, files: &[File]) -> Result<(), Error> {
     for file in files {
-        let output = gguf::Output::create(&dir.join(file.name))?;
+        let path = dir.join(file.name);
+        if let Some(parent) = path.parent() {
+            std::fs::create_dir_all(parent)
+                .map_err(|source| gguf::Error::environment("create", parent, source))?;
+        }
+        let output = gguf::Output::create(&path)?;
         output.write_at(&file.bytes, 0)?;
         output.commit()?;
     }

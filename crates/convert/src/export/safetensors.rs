@@ -13,7 +13,7 @@ use serde_json::{Map, Value, json};
 use crate::tensor::Tensor;
 use crate::{Error, parallel};
 
-/// Elements that a thread works on at a time.
+/// Elements that a thread works on at a time, in rows that cost no less one by one.
 const CHUNK: u64 = 128 * 1024;
 
 /// The name that safetensors headers have for a type; `None` for those without.
@@ -104,6 +104,7 @@ pub fn write(
         .enumerate()
         .flat_map(|(i, (tensor, _))| {
             let at_once = CHUNK.checked_div(tensor.shape.row_len()).unwrap_or(1).max(1);
+            let at_once = at_once.next_multiple_of(tensor.rows_of_a_block());
             let rows = if tensor.shape.row_len() == 0 { 0 } else { tensor.rows() };
             (0..rows)
                 .step_by(at_once as usize)

@@ -1,16 +1,18 @@
 //! Baichuan 1 and 2.
 
-use gguf::Metadata;
+use gguf::{Metadata, Model};
 
 use super::hyper::{self, Keys};
 use super::names::{LLAMA_LIKE, captures, renamed};
-use super::{Family, Made, Target};
+use super::{Exported, Family, Made, Target};
 use crate::Error;
 use crate::config::Config;
 use crate::step::Step;
 use crate::vocab;
 
 pub(super) struct Baichuan;
+
+const FUSED: &str = "model.layers.{}.self_attn.W_pack.weight";
 
 impl Family for Baichuan {
     fn classes(&self) -> &'static [&'static str] {
@@ -45,8 +47,7 @@ impl Family for Baichuan {
 
     /// Queries, keys and values are one matrix, one after the other, as many heads of each.
     fn tensor(&self, config: &Config, name: &str) -> Result<Target, Error> {
-        let Some(&[block]) = captures("model.layers.{}.self_attn.W_pack.weight", name).as_deref()
-        else {
+        let Some(&[block]) = captures(FUSED, name).as_deref() else {
             return Ok(Target::renamed(renamed(name, &[LLAMA_LIKE])));
         };
         let heads = u64::from(hyper::head_count(config)?);
@@ -61,5 +62,17 @@ impl Family for Baichuan {
             made("attn_k", 1, Some(heads)),
             made("attn_v", 2, None),
         ]))
+    }
+
+    fn exported(&self, _model: &Model) -> Option<Exported> {
+        let exported = Exported::new("BaichuanForCausalLM", "baichuan", &[])
+            .patterns([FUSED])
+            .tables(&[LLAMA_LIKE])
+            // The sizes have different names for it.
+            .fields(&[
+                ("context_length", "max_position_embeddings"),
+                ("context_length", "model_max_length"),
+            ]);
+        Some(exported)
     }
 }

@@ -1,15 +1,15 @@
 //! BERT, RoBERTa and XLM-RoBERTa: encoders for embeddings, and classifiers made of them.
 
-use gguf::{Array, Metadata};
-use serde_json::Value;
+use gguf::{Array, Metadata, Model};
+use serde_json::{Map, Value, json};
 
 use super::hyper::{self, Keys};
-use super::names::{Name, Table};
-use super::{Family, Target};
+use super::names::{Name, Table, foreign};
+use super::{Exported, Family, Target};
 use crate::Error;
 use crate::config::Config;
 use crate::step::Step;
-use crate::{json, vocab};
+use crate::vocab;
 
 /// Whose positions and classifier a checkpoint has.
 pub(super) enum Bert {
@@ -125,6 +125,66 @@ impl Family for Bert {
         });
         Ok(Target::one(mapped, Vec::from_iter(step.transpose()?)))
     }
+
+    fn exported(&self, model: &Model) -> Option<Exported> {
+        let (metadata, index) = (model.metadata(), model.index());
+        // Positions are stored alike. What is called XLM-RoBERTa computes as BERT does with other
+        // positions, so that the vocabulary may decide.
+        let vocabulary = metadata.str("tokenizer.ggml.model").unwrap_or("bert");
+        let (prefix, model_type, classes) = match (self, vocabulary) {
+            (Self::Bert, "bert") => {
+                ("bert.", "bert", ["BertModel", "BertForSequenceClassification"])
+            }
+            (Self::Roberta, "gpt2") => {
+                ("roberta.", "roberta", ["RobertaModel", "RobertaForSequenceClassification"])
+            }
+            (Self::Roberta, _) if vocabulary != "bert" => (
+                "roberta.",
+                "xlm-roberta",
+                ["XLMRobertaModel", "XLMRobertaForSequenceClassification"],
+            ),
+            _ => return None,
+        };
+        let scores = ["cls", "cls.output"];
+        let is_classifier =
+            scores.iter().all(|name| index.contains_key(&*format!("{name}.weight")));
+        let (class, prefix) = if is_classifier { (classes[1], prefix) } else { (classes[0], "") };
+        let mut names: Vec<_> = foreign(NAMES).map(|name| format!("{prefix}{name}")).collect();
+        if is_classifier {
+            let layers = match self {
+                Self::Bert => ["bert.pooler.dense", "classifier"],
+                Self::Roberta => ["classifier.dense", "classifier.out_proj"],
+            };
+            let both = |layer| ["weight", "bias"].map(|suffix| format!("{layer}.{suffix}"));
+            names.extend(layers.into_iter().flat_map(both));
+        }
+        let mut exported = Exported::new(class, model_type, &[])
+            .patterns(names.iter().map(String::as_str))
+            .fields(&[("attention.layer_norm_epsilon", "layer_norm_eps")])
+            .set("type_vocab_size", token_types(model))
+            .files(pooling_files(model));
+        if let Self::Roberta = self {
+            let padding = metadata.u64("tokenizer.ggml.padding_token_id");
+            let first = padding.unwrap_or(1).checked_add(1)?;
+            let positions = metadata.u64("bert.context_length")?.checked_add(first)?;
+            exported =
+                exported.without(&["context_length"]).set("max_position_embeddings", positions);
+            if let Some(padding) = padding {
+                exported = exported.set("pad_token_id", padding);
+            }
+        }
+        let labels = metadata.array("bert.classifier.output_labels").and_then(Array::strings);
+        if let Some(labels) = labels {
+            let labels: Vec<_> = labels.map(|name| String::from_utf8_lossy(name)).collect();
+            let ids = labels.iter().enumerate();
+            let by_id: Map<String, Value> =
+                ids.clone().map(|(id, name)| (id.to_string(), name.as_ref().into())).collect();
+            let by_name: Map<String, Value> =
+                ids.map(|(id, name)| (name.to_string(), id.into())).collect();
+            exported = exported.set("id2label", by_id).set("label2id", by_name);
+        }
+        Some(exported)
+    }
 }
 
 impl Bert {
@@ -151,16 +211,17 @@ pub(super) fn embedding_keys(keys: &mut Keys, config: &Config) -> Result<(), Err
     Ok(())
 }
 
+/// Kinds of pooling: the field, its value in newer files, the number in the key.
+const KINDS: [(&str, &str, u32); 3] = [
+    ("pooling_mode_mean_tokens", "mean", 1),
+    ("pooling_mode_cls_token", "cls", 2),
+    ("pooling_mode_lasttoken", "lasttoken", 3),
+];
+
 /// The kind of pooling that `modules.json` (of `sentence-transformers`) leads to, numbered as in
 /// the key.
 fn pooling(config: &Config) -> Result<Option<u32>, Error> {
-    const KINDS: [(&str, &str, u32); 3] = [
-        ("pooling_mode_mean_tokens", "mean", 1),
-        ("pooling_mode_cls_token", "cls", 2),
-        ("pooling_mode_lasttoken", "lasttoken", 3),
-    ];
-    let Some(dir) = config.path().parent() else { return Ok(None) };
-    let modules = json::read_optional(&dir.join("modules.json"))?;
+    let modules = config.file("modules.json")?;
     let modules = modules.as_ref().and_then(Value::as_array).into_iter().flatten();
     let is_pooling =
         |module: &&Value| module["type"].as_str().is_some_and(|class| class.ends_with("Pooling"));
@@ -171,10 +232,18 @@ fn pooling(config: &Config) -> Result<Option<u32>, Error> {
         !name.is_empty() && std::path::Path::new(name).file_name().is_some_and(|n| n == name);
     if !plain {
         let what = format!("the path of the pooling module is {}", module["path"]);
-        return Err(Error::input(&dir.join("modules.json"), what, "correct it"));
+        return Err(Error::input(
+            &config.path().with_file_name("modules.json"),
+            what,
+            "correct it",
+        ));
     }
-    let path = dir.join(name).join("config.json");
-    let fields = json::read(&path)?;
+    let file = format!("{name}/config.json");
+    let path = config.path().with_file_name(&file);
+    let fields = config.file(&file)?.ok_or_else(|| {
+        let help = "download the directory of the pooling module";
+        Error::input(&path, "is not there, though `modules.json` names it", help)
+    })?;
     let chosen = KINDS.iter().find(|(flag, _, _)| fields[flag] == true);
     let chosen =
         chosen.or_else(|| KINDS.iter().find(|(_, mode, _)| fields["pooling_mode"] == *mode));
@@ -182,6 +251,35 @@ fn pooling(config: &Config) -> Result<Option<u32>, Error> {
         let what = "asks for a pooling that is neither mean nor cls nor lasttoken";
         Error::input(&path, what, "remove `modules.json` to leave the choice to programs")
     })
+}
+
+/// The files that lead to the model's pooling.
+pub(super) fn pooling_files(model: &Model) -> Vec<(&'static str, Value)> {
+    let metadata = model.metadata();
+    let architecture = metadata.architecture().unwrap_or_default();
+    let number = |key: &str| metadata.u64(&format!("{architecture}.{key}"));
+    let kind = number("pooling_type");
+    if !KINDS.iter().any(|(_, _, number)| kind == Some((*number).into())) {
+        return Vec::new();
+    }
+    let mut pooling: Map<String, Value> = KINDS
+        .iter()
+        .map(|(field, _, number)| ((*field).to_owned(), (kind == Some((*number).into())).into()))
+        .collect();
+    pooling.insert("word_embedding_dimension".into(), number("embedding_length").into());
+    let modules = json!([
+        {"idx": 0, "name": "0", "path": "", "type": "sentence_transformers.models.Transformer"},
+        {"idx": 1, "name": "1", "path": "1_Pooling", "type": "sentence_transformers.models.Pooling"},
+    ]);
+    vec![("modules.json", modules), ("1_Pooling/config.json", pooling.into())]
+}
+
+/// The kinds of segments that the model tells apart.
+pub(super) fn token_types(model: &Model) -> u64 {
+    let index = model.index();
+    let rows =
+        index.get("token_types.weight").map(|tensor| tensor.info.shape.iter().skip(1).product());
+    rows.or(model.metadata().u64("tokenizer.ggml.token_type_count")).unwrap_or(1)
 }
 
 /// The names of the classes, in the order of their numbers.

@@ -1,10 +1,10 @@
 //! Bloom.
 
-use gguf::Metadata;
+use gguf::{Metadata, Model};
 
 use super::hyper::{self, Keys};
 use super::names::{Name, Table};
-use super::{Family, Target};
+use super::{Exported, Family, Target};
 use crate::Error;
 use crate::config::Config;
 use crate::vocab;
@@ -70,5 +70,19 @@ impl Family for Bloom {
         let Some(mapped) = mapped else { return Ok(Target::Unknown) };
         let step = mapped.contains(".attn_qkv.").then(|| hyper::sort_heads(config)).transpose()?;
         Ok(Target::one(mapped, Vec::from_iter(step)))
+    }
+
+    fn exported(&self, _model: &Model) -> Option<Exported> {
+        let exported = Exported::new("BloomForCausalLM", "bloom", &[NAMES])
+            .prefixed("transformer.")
+            .fields(&[
+                ("block_count", "n_layer"),
+                ("context_length", "seq_length"),
+                ("feed_forward_length", "n_inner"),
+                ("attention.head_count", "n_head"),
+                ("attention.layer_norm_epsilon", "layer_norm_epsilon"),
+            ])
+            .without(&["attention.head_count_kv"]);
+        Some(exported)
     }
 }

@@ -1,10 +1,10 @@
 //! ChatGLM: the third generation and GLM 4 before it had a class in `transformers`, and that class.
 
-use gguf::Metadata;
+use gguf::{Metadata, Model};
 
 use super::hyper::{self, Keys, Rope};
 use super::names::{LLAMA_LIKE, Table, renamed};
-use super::{Family, Target};
+use super::{Exported, Family, Target, exported};
 use crate::Error;
 use crate::config::Config;
 use crate::vocab;
@@ -83,5 +83,37 @@ impl Family for ChatGlm {
 
     fn tensor(&self, _config: &Config, name: &str) -> Result<Target, Error> {
         Ok(Target::renamed(renamed(name, &[OWN, GLM, LLAMA_LIKE])))
+    }
+
+    fn exported(&self, model: &Model) -> Option<Exported> {
+        let (metadata, index) = (model.metadata(), model.index());
+        let head_dim = exported::head_dim(model)?;
+        if !index.contains_key("blk.0.attn_qkv.weight") {
+            let exported = Exported::new("GlmForCausalLM", "glm", &[GLM, LLAMA_LIKE])
+                .set("head_dim", head_dim)
+                .set_some("partial_rotary_factor", exported::rotated_share(model))
+                .set("attention_bias", index.contains_key("blk.0.attn_q.bias"));
+            return Some(exported);
+        }
+        let base = exported::number(model, "rope.freq_base");
+        let exported = Exported::new("ChatGLMModel", "chatglm", &[OWN])
+            .fields(&[
+                ("block_count", "num_layers"),
+                ("context_length", "seq_length"),
+                ("feed_forward_length", "ffn_hidden_size"),
+                ("attention.head_count_kv", "multi_query_group_num"),
+                ("attention.layer_norm_rms_epsilon", "layernorm_epsilon"),
+            ])
+            .without(&["rope.freq_base"])
+            .set_some("rope_ratio", base.map(|base| exported::whole(base / 10000.0)))
+            .set("kv_channels", head_dim)
+            .set("padded_vocab_size", metadata.array("tokenizer.ggml.tokens")?.len())
+            .set("multi_query_attention", true)
+            .set("rmsnorm", true)
+            .set("original_rope", true)
+            .set("post_layer_norm", true)
+            .set("add_bias_linear", index.contains_key("blk.0.attn_output.bias"))
+            .set("add_qkv_bias", index.contains_key("blk.0.attn_qkv.bias"));
+        Some(exported)
     }
 }

@@ -1,10 +1,11 @@
 //! Command R and Command R7B.
 
-use gguf::Metadata;
+use gguf::{Metadata, Model};
 
+use super::exported::{has, rotated_share};
 use super::hyper::{self, Keys};
 use super::names::{LLAMA_LIKE, renamed};
-use super::{Family, Target};
+use super::{Exported, Family, Target};
 use crate::Error;
 use crate::config::Config;
 use crate::vocab;
@@ -59,7 +60,16 @@ impl Family for Cohere {
         }
         Ok(Target::renamed(renamed(name, &[LLAMA_LIKE])))
     }
+
+    fn exported(&self, model: &Model) -> Option<Exported> {
+        let exported = Exported::new(self.classes()[0], "cohere", &[LLAMA_LIKE]).fields(FIELDS);
+        Some(exported.set("use_qk_norm", has(model, "blk.0.attn_q_norm.weight")))
+    }
 }
+
+/// Keys that both generations have.
+const FIELDS: &[(&str, &str)] =
+    &[("attention.layer_norm_epsilon", "layer_norm_eps"), ("logit_scale", "logit_scale")];
 
 pub(super) struct Cohere2;
 
@@ -113,5 +123,12 @@ impl Family for Cohere2 {
             Some(_) if name.ends_with(".bias") => Target::DroppedIfZero,
             ours => Target::renamed(ours),
         })
+    }
+
+    fn exported(&self, model: &Model) -> Option<Exported> {
+        let exported = Exported::new(self.classes()[0], "cohere2", &[LLAMA_LIKE]).fields(FIELDS);
+        // Of so many blocks one has no window.
+        let exported = exported.set("sliding_window_pattern", 4);
+        Some(exported.set_some("partial_rotary_factor", rotated_share(model)))
     }
 }

@@ -1,10 +1,10 @@
 //! DeepSeek 2 and 3: compressed attention, experts after some dense blocks.
 
-use gguf::{Metadata, Shape};
+use gguf::{Metadata, Model, Shape};
 
 use super::hyper::{self, Keys, Rope};
 use super::names::{LLAMA_LIKE, Table, block_of, captures, renamed};
-use super::{Family, Made, Target, experts};
+use super::{Exported, Family, Made, Target, experts, exported};
 use crate::Error;
 use crate::config::Config;
 use crate::step::Step;
@@ -12,6 +12,7 @@ use crate::vocab;
 
 pub(super) struct DeepSeek2;
 
+const DEEPSEEK2: &str = "DeepseekV2ForCausalLM";
 const DEEPSEEK3: &str = "DeepseekV3ForCausalLM";
 
 const ATTENTION: Table = &[
@@ -31,6 +32,9 @@ const MIXTURE: Table = &[
 
 const ROUTER_BIAS: &str = "model.layers.{}.mlp.gate.e_score_correction_bias";
 const KEYS_AND_VALUES: &str = "model.layers.{}.self_attn.kv_b_proj.weight";
+
+/// The number of the function by which routers of the third generation weigh.
+const SIGMOID: u64 = 2;
 
 const EXPERT_WIDTH: &[&str] = &["moe_intermediate_size", "intermediate_size"];
 
@@ -60,7 +64,7 @@ impl Widths {
 
 impl Family for DeepSeek2 {
     fn classes(&self) -> &'static [&'static str] {
-        &["DeepseekV2ForCausalLM", DEEPSEEK3]
+        &[DEEPSEEK2, DEEPSEEK3]
     }
 
     fn architecture(&self) -> &'static str {
@@ -161,6 +165,55 @@ impl Family for DeepSeek2 {
         }
         Ok(Target::renamed(renamed(name, &[ATTENTION, MIXTURE, LLAMA_LIKE])))
     }
+
+    fn exported(&self, model: &Model) -> Option<Exported> {
+        let metadata = model.metadata();
+        let number = |key| exported::count(model, key);
+        let gating = number("expert_gating_func");
+        let is_third = gating == Some(SIGMOID);
+        let groups = number("expert_group_count").unwrap_or(1);
+        let (class, model_type, method) = match is_third {
+            true => (DEEPSEEK3, "deepseek_v3", "noaux_tc"),
+            false if groups > 1 => (DEEPSEEK2, "deepseek_v2", "group_limited_greedy"),
+            false => (DEEPSEEK2, "deepseek_v2", "greedy"),
+        };
+        let rotated = number("rope.dimension_count")?;
+        let mut exported = Exported::new(class, model_type, &[ATTENTION, MIXTURE, LLAMA_LIKE])
+            .patterns([ROUTER_BIAS, KEYS_AND_VALUES])
+            .patterns(experts::one_by_one())
+            .fields(&[
+                ("expert_count", "n_routed_experts"),
+                ("expert_shared_count", "n_shared_experts"),
+                ("expert_group_count", "n_group"),
+                ("expert_group_used_count", "topk_group"),
+                ("expert_weights_scale", "routed_scaling_factor"),
+                ("leading_dense_block_count", "first_k_dense_replace"),
+                ("attention.kv_lora_rank", "kv_lora_rank"),
+                ("attention.value_length_mla", "v_head_dim"),
+                ("rope.dimension_count", "qk_rope_head_dim"),
+            ])
+            // One head that all share, as wide as what is compressed.
+            .without(&["attention.head_count_kv", "attention.key_length"])
+            .set("num_key_value_heads", number("attention.head_count")?)
+            .set("qk_nope_head_dim", number("attention.key_length_mla")?.checked_sub(rotated)?)
+            // Without one, queries are not compressed; the class has a default.
+            .set("q_lora_rank", number("attention.q_lora_rank"))
+            .set("topk_method", method)
+            .set("norm_topk_prob", metadata.bool("deepseek2.expert_weights_norm") == Some(true));
+        if let Some(gating) = gating {
+            let function = if gating == SIGMOID { "sigmoid" } else { "softmax" };
+            exported = exported.set("scoring_func", function);
+        }
+        if let Some(gguf::Value::F32(tenth)) =
+            metadata.get("deepseek2.rope.scaling.yarn_log_multiplier")
+        {
+            // In decimal, where a tenth is exact. Both are the same in all models so far.
+            let scale = tenth.to_string().parse::<f64>().ok()? * 10.0;
+            let scale = (scale * 1e6).round() / 1e6;
+            exported = exported.scaling("mscale", scale).scaling("mscale_all_dim", scale);
+        }
+        Some(exported)
+    }
 }
 
 /// The matrix that unpacks keys and values, head by head. That of keys is transposed: programs
@@ -169,10 +222,15 @@ fn keys_and_values(config: &Config, block: u32) -> Result<Target, Error> {
     let Widths { rank, fixed, value, .. } = Widths::of(config)?;
     let heads = hyper::head_count_kv(config)?;
     let part = |start: u32, len: u32| {
-        let shape = Shape::new(&[rank.into(), len.into(), heads.into()])
-            .unwrap_or_else(|| unreachable!("three dimensions are no more than four"));
+        let shape = |dims: &[u64]| {
+            Shape::new(dims)
+                .unwrap_or_else(|| unreachable!("three dimensions are no more than four"))
+        };
+        let (columns, rows, matrices) = (rank.into(), u64::from(len), u64::from(heads));
+        let from = shape(&[columns, rows.saturating_mul(matrices)]);
+        let to = shape(&[columns, rows, matrices]);
         let pick = Step::Pick { groups: heads.into(), start: start.into(), len: len.into() };
-        vec![pick, Step::Reshape(shape)]
+        vec![pick, Step::Reshape { from, to }]
     };
     let made = |name, steps| Made { name: format!("blk.{block}.{name}.weight"), steps, part: None };
     let mut keys = part(0, fixed);

@@ -13,6 +13,11 @@ const ONE_BY_ONE: [(&str, &str); 3] = [
     ("model.layers.{}.mlp.experts.{}.up_proj.weight", "ffn_up_exps"),
 ];
 
+/// The foreign names of matrices that stand one by one.
+pub(super) fn one_by_one() -> [&'static str; 3] {
+    ONE_BY_ONE.map(|(name, _)| name)
+}
+
 /// What becomes of an expert's matrix, or of all experts' matrices in one tensor as newer versions
 /// of `transformers` write them; `None` if it is neither. `width` is the feed-forward width of one
 /// expert.

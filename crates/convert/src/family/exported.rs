@@ -1,5 +1,6 @@
 //! What leads back from a GGUF to a checkpoint, apart from what conversion itself says.
 
+use gguf::Model;
 use serde_json::{Map, Value};
 
 use super::names::{Table, foreign};
@@ -19,18 +20,39 @@ pub(crate) struct Exported {
     pub fields: Vec<(&'static str, &'static str)>,
     /// Fields that no key holds as it is.
     pub config: Map<String, Value>,
+    /// Fields of the scaling of rotary embedding, where there is one, that no key holds.
+    pub scaling: Map<String, Value>,
+    /// Usual keys that are no field of this class.
+    pub without: Vec<&'static str>,
+    /// JSON files beside the configuration: names within the directory, contents.
+    pub files: Vec<(&'static str, Value)>,
 }
 
 impl Exported {
     /// A model whose tensors have the foreign names in `tables`.
     pub(super) fn new(class: &'static str, model_type: &'static str, tables: &[Table]) -> Self {
         let patterns = tables.iter().copied().flat_map(foreign).collect();
-        Self { class, model_type, patterns, fields: Vec::new(), config: Map::new() }
+        Self {
+            class,
+            model_type,
+            patterns,
+            fields: Vec::new(),
+            config: Map::new(),
+            scaling: Map::new(),
+            without: Vec::new(),
+            files: Vec::new(),
+        }
     }
 
     /// Foreign names that are in no table.
     pub(super) fn patterns<'p>(mut self, patterns: impl IntoIterator<Item = &'p str>) -> Self {
         self.patterns.extend(patterns.into_iter().map(str::to_owned));
+        self
+    }
+
+    /// Tables of foreign names that count after those before.
+    pub(super) fn tables(mut self, tables: &[Table]) -> Self {
+        self.patterns.extend(tables.iter().copied().flat_map(foreign));
         self
     }
 
@@ -44,5 +66,113 @@ impl Exported {
     pub(super) fn set(mut self, field: &str, value: impl Into<Value>) -> Self {
         self.config.insert(field.to_owned(), value.into());
         self
+    }
+
+    /// Sets a field if the model tells its value.
+    pub(super) fn set_some(self, field: &str, value: Option<impl Into<Value>>) -> Self {
+        match value {
+            Some(value) => self.set(field, value),
+            None => self,
+        }
+    }
+
+    /// Puts in front of all foreign names so far what the tables leave out.
+    pub(super) fn prefixed(mut self, prefix: &str) -> Self {
+        for pattern in self.patterns.iter_mut().filter(|pattern| !pattern.starts_with("lm_head.")) {
+            pattern.insert_str(0, prefix);
+        }
+        self
+    }
+
+    /// Sets a field of the scaling of rotary embedding, if the model has one.
+    pub(super) fn scaling(mut self, field: &str, value: impl Into<Value>) -> Self {
+        self.scaling.insert(field.to_owned(), value.into());
+        self
+    }
+
+    /// Leaves out the usual fields of these keys.
+    pub(super) fn without(mut self, keys: &[&'static str]) -> Self {
+        self.without.extend(keys);
+        self
+    }
+
+    /// Adds files beside the configuration.
+    pub(super) fn files(mut self, files: impl IntoIterator<Item = (&'static str, Value)>) -> Self {
+        self.files.extend(files);
+        self
+    }
+}
+
+/// A number under the name of the model's architecture.
+pub(super) fn number(model: &Model, key: &str) -> Option<f64> {
+    let metadata = model.metadata();
+    let value = metadata.get(&format!("{}.{key}", metadata.architecture()?))?;
+    value.to_f64().or_else(|| value.to_u64().map(|number| number as f64))
+}
+
+/// An unsigned number under the name of the model's architecture.
+pub(super) fn count(model: &Model, key: &str) -> Option<u64> {
+    let metadata = model.metadata();
+    metadata.u64(&format!("{}.{key}", metadata.architecture()?))
+}
+
+/// The width of a head.
+pub(super) fn head_dim(model: &Model) -> Option<u64> {
+    let divided = || {
+        let heads = count(model, "attention.head_count")?;
+        count(model, "embedding_length")?.checked_div(heads)
+    };
+    count(model, "attention.key_length").or_else(divided)
+}
+
+/// Heads of keys and values: as many as there are heads unless the model says otherwise.
+pub(super) fn head_count_kv(model: &Model) -> Option<f64> {
+    number(model, "attention.head_count_kv").or_else(|| number(model, "attention.head_count"))
+}
+
+/// How many times the number of one key contains that of another.
+pub(super) fn ratio(model: &Model, key: &str, of: &str) -> Option<Value> {
+    Some(whole(number(model, key)? / number(model, of)?))
+}
+
+/// A number as JSON, without a point if it is whole.
+pub(super) fn whole(number: f64) -> Value {
+    let is_whole = number.fract() == 0.0 && (0.0..1e9).contains(&number);
+    if is_whole { (number as u64).into() } else { number.into() }
+}
+
+/// Whether there is a tensor of this name.
+pub(super) fn has(model: &Model, tensor: &str) -> bool {
+    model.tensors().iter().any(|found| *found.info.name == *tensor)
+}
+
+/// The share of a head's dimensions that rotate.
+pub(super) fn rotated_share(model: &Model) -> Option<f64> {
+    let rotated = number(model, "rope.dimension_count")?;
+    let head_dim = head_dim(model).filter(|&dim| dim != 0)? as f64;
+    // Programs round down what they compute from it.
+    let leads_back = |share| (rotated..rotated + 1e-6).contains(&(share * head_dim));
+    Some(shortest(rotated / head_dim, leads_back))
+}
+
+/// The number of the fewest digits near `x` that leads back to what `x` was computed from: the one
+/// that a person wrote. `x` itself if no number does.
+pub(super) fn shortest(x: f64, leads_back: impl Fn(f64) -> bool) -> f64 {
+    let mut rounded = (0..17).filter_map(|digits| format!("{x:.digits$e}").parse().ok());
+    rounded.find(|number| leads_back(*number)).unwrap_or(x)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn computed_numbers_become_those_that_were_written() {
+        let residual_scale = (1.4 / 40f64.sqrt()) as f32;
+        let depth = f64::from(residual_scale) * 40f64.sqrt();
+        assert_ne!(depth, 1.4);
+        let leads_back = |depth: f64| (depth / 40f64.sqrt()) as f32 == residual_scale;
+        assert_eq!(shortest(depth, leads_back), 1.4);
+        assert_eq!(shortest(1.0 / 3.0, |_| false), 1.0 / 3.0);
     }
 }

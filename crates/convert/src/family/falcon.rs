@@ -1,10 +1,10 @@
 //! Falcon, both generations: one head of keys and values, or several with two norms.
 
-use gguf::Metadata;
+use gguf::{Metadata, Model};
 
 use super::hyper::{self, Keys};
-use super::names::{Name, Table};
-use super::{Family, Target};
+use super::names::{Table, renamed};
+use super::{Exported, Family, Target, exported};
 use crate::Error;
 use crate::config::Config;
 use crate::step::Step;
@@ -16,14 +16,18 @@ const NAMES: Table = &[
     ("transformer.word_embeddings", "token_embd"),
     ("transformer.ln_f", "output_norm"),
     ("lm_head", "output"),
-    ("transformer.h.{}.input_layernorm", "blk.{}.attn_norm"),
-    // With two norms, programs take the first one for the feed-forward layer.
-    ("transformer.h.{}.ln_mlp", "blk.{}.attn_norm"),
-    ("transformer.h.{}.ln_attn", "blk.{}.attn_norm_2"),
     ("transformer.h.{}.self_attention.query_key_value", "blk.{}.attn_qkv"),
     ("transformer.h.{}.self_attention.dense", "blk.{}.attn_output"),
     ("transformer.h.{}.mlp.dense_h_to_4h", "blk.{}.ffn_up"),
     ("transformer.h.{}.mlp.dense_4h_to_h", "blk.{}.ffn_down"),
+];
+
+const ONE_NORM: Table = &[("transformer.h.{}.input_layernorm", "blk.{}.attn_norm")];
+
+/// Of two norms, programs take the first one for the feed-forward layer.
+const TWO_NORMS: Table = &[
+    ("transformer.h.{}.ln_mlp", "blk.{}.attn_norm"),
+    ("transformer.h.{}.ln_attn", "blk.{}.attn_norm_2"),
 ];
 
 /// The context of the models whose configuration does not tell.
@@ -72,7 +76,7 @@ impl Family for Falcon {
     }
 
     fn tensor(&self, config: &Config, name: &str) -> Result<Target, Error> {
-        let mapped = Name::parse(name).and_then(|name| name.mapped(NAMES));
+        let mapped = renamed(name, &[NAMES, ONE_NORM, TWO_NORMS]);
         let Some(mapped) = mapped else { return Ok(Target::Unknown) };
         if !mapped.contains(".attn_qkv.") {
             return Ok(Target::one(mapped, []));
@@ -83,6 +87,25 @@ impl Family for Falcon {
         let queries = u64::from(hyper::head_count(config)? / groups) * head_dim;
         let step = Step::Regroup { groups: groups.into(), kinds: [queries, head_dim, head_dim] };
         Ok(Target::one(mapped, [step]))
+    }
+
+    fn exported(&self, model: &Model) -> Option<Exported> {
+        let has_two_norms = exported::has(model, "blk.0.attn_norm_2.weight");
+        let norms = if has_two_norms { TWO_NORMS } else { ONE_NORM };
+        let heads = exported::number(model, "attention.head_count");
+        let head_count_kv = exported::head_count_kv(model);
+        let is_multi_query = head_count_kv == Some(1.0);
+        let is_second = has_two_norms || (!is_multi_query && head_count_kv != heads);
+        let exported = Exported::new("FalconForCausalLM", "falcon", &[NAMES, norms])
+            .fields(&[
+                ("feed_forward_length", "ffn_hidden_size"),
+                ("attention.head_count_kv", "num_kv_heads"),
+                ("attention.layer_norm_epsilon", "layer_norm_epsilon"),
+            ])
+            .set("new_decoder_architecture", is_second)
+            .set("multi_query", is_second || is_multi_query)
+            .set_some("num_ln_in_parallel_attn", is_second.then(|| 1 + u8::from(has_two_norms)));
+        Some(exported)
     }
 }
 

@@ -1,10 +1,12 @@
 //! Gemma 1, 2 and 3, as text models.
 
-use gguf::Metadata;
+use gguf::{Metadata, Model};
+use serde_json::Value;
 
+use super::exported::{self, count, ratio};
 use super::hyper::{self, Keys};
 use super::names::{LLAMA_LIKE, Table, renamed};
-use super::{Family, Target};
+use super::{Exported, Family, Target};
 use crate::Error;
 use crate::config::Config;
 use crate::step::{Function, Step};
@@ -119,11 +121,46 @@ impl Family for Gemma {
         if matches!(name, "lm_head.weight" | "model.lm_head.weight") {
             return Ok(Target::Dropped);
         }
-        let tables: &[Table] =
-            if self.generation == 1 { &[LLAMA_LIKE] } else { &[NORMS, LLAMA_LIKE] };
-        let Some(ours) = renamed(name, tables) else { return Ok(Target::Unknown) };
+        let Some(ours) = renamed(name, self.tables()) else { return Ok(Target::Unknown) };
         let is_norm = name.ends_with("norm.weight");
         let step = is_norm.then_some(Step::Map(Function::PlusOne));
         Ok(Target::one(ours, Vec::from_iter(step)))
+    }
+
+    fn exported(&self, model: &Model) -> Option<Exported> {
+        let number = |key| count(model, key);
+        let model_type = if self.generation == 3 { "gemma3_text" } else { self.architecture };
+        let exported = Exported::new(self.classes[0], model_type, self.tables());
+        if self.generation == 1 {
+            return Some(exported);
+        }
+        // What attention is scaled by has no key: programs tell the models of 27B, where it is not
+        // the width of a head, by their number of blocks.
+        let scalar = match (self.generation, number("block_count")) {
+            (2, Some(46)) | (3, Some(62)) => {
+                ratio(model, "embedding_length", "attention.head_count")
+            }
+            _ => exported::head_dim(model).map(Value::from),
+        };
+        let exported = exported.set_some("query_pre_attn_scalar", scalar).fields(&[
+            ("attn_logit_softcapping", "attn_logit_softcapping"),
+            ("final_logit_softcapping", "final_logit_softcapping"),
+            ("rope.freq_base_swa", "rope_local_base_freq"),
+        ]);
+        if self.generation == 2 {
+            return Some(exported);
+        }
+        // Of so many blocks one has no window.
+        let pattern = match number("attention.sliding_window") {
+            Some(_) => number("attention.sliding_window_pattern").unwrap_or(6),
+            None => 1,
+        };
+        Some(exported.set("sliding_window_pattern", pattern))
+    }
+}
+
+impl Gemma {
+    fn tables(&self) -> &'static [Table] {
+        if self.generation == 1 { &[LLAMA_LIKE] } else { &[NORMS, LLAMA_LIKE] }
     }
 }

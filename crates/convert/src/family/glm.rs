@@ -1,10 +1,11 @@
 //! GLM 4.
 
-use gguf::Metadata;
+use gguf::{Metadata, Model};
 
+use super::exported::{has, rotated_share};
 use super::hyper::{self, Keys};
 use super::names::{LLAMA_LIKE, Table, renamed};
-use super::{Family, Target};
+use super::{Exported, Family, Target};
 use crate::Error;
 use crate::config::Config;
 use crate::vocab;
@@ -56,5 +57,12 @@ impl Family for Glm4 {
 
     fn tensor(&self, _config: &Config, name: &str) -> Result<Target, Error> {
         Ok(Target::renamed(renamed(name, &[NAMES, LLAMA_LIKE])))
+    }
+
+    fn exported(&self, model: &Model) -> Option<Exported> {
+        let exported = Exported::new(self.classes()[0], "glm4", &[NAMES, LLAMA_LIKE])
+            .set_some("partial_rotary_factor", rotated_share(model))
+            .set("attention_bias", has(model, "blk.0.attn_q.bias"));
+        Some(exported)
     }
 }

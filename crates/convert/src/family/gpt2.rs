@@ -1,10 +1,10 @@
 //! GPT-2.
 
-use gguf::Metadata;
+use gguf::{Metadata, Model};
 
 use super::hyper::{self, Keys};
 use super::names::{Name, Table};
-use super::{Family, Target};
+use super::{Exported, Family, Target};
 use crate::Error;
 use crate::config::Config;
 use crate::step::Step;
@@ -72,7 +72,26 @@ impl Family for Gpt2 {
         let transposed = ends.iter().any(|end| name.ends_with(end));
         Ok(Target::one(mapped, Vec::from_iter(transposed.then_some(Step::Transpose))))
     }
+
+    fn exported(&self, _model: &Model) -> Option<Exported> {
+        Some(exported("GPT2LMHeadModel", "gpt2"))
+    }
 }
+
+/// What leads back to GPT-2 or a model that copied its names.
+pub(super) fn exported(class: &'static str, model_type: &'static str) -> Exported {
+    Exported::new(class, model_type, &[NAMES]).prefixed("transformer.").fields(&FIELDS)
+}
+
+/// What configurations of GPT-2 and of models like it call the hyper-parameters.
+pub(super) const FIELDS: [(&str, &str); 6] = [
+    ("block_count", "n_layer"),
+    ("context_length", "n_positions"),
+    ("embedding_length", "n_embd"),
+    ("feed_forward_length", "n_inner"),
+    ("attention.head_count", "n_head"),
+    ("attention.layer_norm_epsilon", "layer_norm_epsilon"),
+];
 
 /// Our name for a tensor of GPT-2 or of a model that copied its names.
 pub(super) fn mapped(name: &str) -> Option<String> {

@@ -1,11 +1,11 @@
 //! gpt-oss, with weights in a plain float type.
 
-use gguf::{Metadata, Shape};
+use gguf::{Metadata, Model, Shape};
 use serde_json::json;
 
 use super::hyper::{self, Keys};
 use super::names::{LLAMA_LIKE, Table, captures, renamed};
-use super::{Family, Made, Target};
+use super::{Exported, Family, Made, Target};
 use crate::Error;
 use crate::config::Config;
 use crate::step::Step;
@@ -23,6 +23,11 @@ const WHOLE: [(&str, &str); 2] = [
     ("model.layers.{}.self_attn.sinks", "attn_sinks.weight"),
     ("model.layers.{}.mlp.experts.down_proj_bias", "ffn_down_exps.bias"),
 ];
+
+/// All experts of a block in one, inputs first.
+const DOWN: &str = "model.layers.{}.mlp.experts.down_proj";
+const GATE_AND_UP: &str = "model.layers.{}.mlp.experts.gate_up_proj";
+const GATE_AND_UP_BIAS: &str = "model.layers.{}.mlp.experts.gate_up_proj_bias";
 
 impl Family for GptOss {
     fn classes(&self) -> &'static [&'static str] {
@@ -86,28 +91,43 @@ impl Family for GptOss {
             let alternating = alternating(config)?;
             return Ok(gate_and_up(block, "weight", |part| vec![alternating(part)]));
         }
-        if let Some(&[block]) = captures("model.layers.{}.mlp.experts.down_proj", name).as_deref() {
+        if let Some(&[block]) = captures(DOWN, name).as_deref() {
             return Ok(Target::one(format!("blk.{block}.ffn_down_exps.weight"), [Step::Transpose]));
         }
-        let fused = "model.layers.{}.mlp.experts.gate_up_proj";
-        let fused_bias = "model.layers.{}.mlp.experts.gate_up_proj_bias";
-        if let Some(&[block]) = captures(fused, name).as_deref() {
+        if let Some(&[block]) = captures(GATE_AND_UP, name).as_deref() {
             let alternating = alternating(config)?;
             return Ok(gate_and_up(block, "weight", |part| {
                 vec![Step::Transpose, alternating(part)]
             }));
         }
-        if let Some(&[block]) = captures(fused_bias, name).as_deref() {
+        if let Some(&[block]) = captures(GATE_AND_UP_BIAS, name).as_deref() {
             let alternating = alternating(config)?;
             let (count, width) = (hyper::expert_count(config)?, hyper::feed_forward(config)?);
             let (count, width) = (u64::from(count), u64::from(width));
+            let both = shape(&[2 * width, count]);
             let column = shape(&[1, 2 * width, count]);
+            let half = shape(&[1, width, count]);
             let row = shape(&[width, count]);
             return Ok(gate_and_up(block, "bias", |part| {
-                vec![Step::Reshape(column), alternating(part), Step::Reshape(row)]
+                vec![
+                    Step::Reshape { from: both, to: column },
+                    alternating(part),
+                    Step::Reshape { from: half, to: row },
+                ]
             }));
         }
         Ok(Target::renamed(renamed(name, &[NAMES, LLAMA_LIKE])))
+    }
+
+    fn exported(&self, _model: &Model) -> Option<Exported> {
+        let exported = Exported::new("GptOssForCausalLM", "gpt_oss", &[NAMES, LLAMA_LIKE])
+            .patterns(WHOLE.map(|(name, _)| name))
+            .patterns([DOWN, GATE_AND_UP, GATE_AND_UP_BIAS])
+            .fields(&[("expert_count", "num_local_experts")])
+            .without(&["expert_feed_forward_length"])
+            // Programs know this of the architecture; `transformers` takes the other.
+            .scaling("truncate", false);
+        Some(exported)
     }
 }
 

@@ -4,11 +4,12 @@
 //! are named as in phi2, which has the same layout. Queries and keys stay as they are, for the
 //! rotation of neighbours.
 
-use gguf::Metadata;
+use gguf::{Metadata, Model};
 
+use super::gpt2::FIELDS;
 use super::hyper::{self, Keys};
 use super::names::{Name, Table};
-use super::{Family, Target};
+use super::{Exported, Family, Target};
 use crate::Error;
 use crate::config::Config;
 use crate::vocab;
@@ -68,5 +69,10 @@ impl Family for GptJ {
 
     fn tensor(&self, _config: &Config, name: &str) -> Result<Target, Error> {
         Ok(Target::renamed(Name::parse(name).and_then(|name| name.mapped(NAMES))))
+    }
+
+    fn exported(&self, _model: &Model) -> Option<Exported> {
+        let exported = Exported::new("GPTJForCausalLM", "gptj", &[NAMES]).fields(&FIELDS);
+        Some(exported.fields(&[("rope.dimension_count", "rotary_dim")]))
     }
 }

@@ -1,10 +1,10 @@
 //! GPT-NeoX and Pythia.
 
-use gguf::Metadata;
+use gguf::{Metadata, Model};
 
 use super::hyper::{self, Keys};
 use super::names::{Name, Table};
-use super::{Family, Target};
+use super::{Exported, Family, Target, exported};
 use crate::Error;
 use crate::config::Config;
 use crate::vocab;
@@ -71,5 +71,16 @@ impl Family for GptNeoX {
         let Some(mapped) = mapped else { return Ok(Target::Unknown) };
         let step = mapped.contains(".attn_qkv.").then(|| hyper::sort_heads(config)).transpose()?;
         Ok(Target::one(mapped, Vec::from_iter(step)))
+    }
+
+    fn exported(&self, model: &Model) -> Option<Exported> {
+        let exported = Exported::new("GPTNeoXForCausalLM", "gpt_neox", &[NAMES])
+            .fields(&[
+                ("attention.layer_norm_epsilon", "layer_norm_eps"),
+                ("rope.freq_base", "rotary_emb_base"),
+                ("use_parallel_residual", "use_parallel_residual"),
+            ])
+            .set_some("rotary_pct", exported::rotated_share(model));
+        Some(exported)
     }
 }

@@ -1,11 +1,12 @@
 //! Granite, dense and with experts.
 
-use gguf::Metadata;
+use gguf::{Metadata, Model};
 
 use super::experts::halves;
+use super::exported;
 use super::hyper::{self, Keys};
 use super::names::{LLAMA_LIKE, Table, captures, renamed};
-use super::{Family, Target};
+use super::{Exported, Family, Target};
 use crate::Error;
 use crate::config::Config;
 use crate::vocab;
@@ -30,6 +31,10 @@ const MIXTURE: Table = &[
     ("model.layers.{}.block_sparse_moe.output_linear", "blk.{}.ffn_down_exps"),
     ("model.layers.{}.shared_mlp.output_linear", "blk.{}.ffn_down_shexp"),
 ];
+
+/// Gates and what they gate, of all experts and of the one that is always asked.
+const EXPERTS: &str = "model.layers.{}.block_sparse_moe.input_linear.weight";
+const SHARED: &str = "model.layers.{}.shared_mlp.input_linear.weight";
 
 /// By how much parts of the model scale: key and field.
 const SCALES: [(&str, &str); 4] = [
@@ -87,8 +92,7 @@ impl Family for Granite {
     }
 
     fn tensor(&self, config: &Config, name: &str) -> Result<Target, Error> {
-        let fused = "model.layers.{}.block_sparse_moe.input_linear.weight";
-        if let Some(&[block]) = captures(fused, name).as_deref() {
+        if let Some(&[block]) = captures(EXPERTS, name).as_deref() {
             let names = ["gate", "up"].map(|part| format!("blk.{block}.ffn_{part}_exps"));
             let count = hyper::expert_count(config)?;
             return Ok(halves(names, count, hyper::feed_forward(config)?));
@@ -98,9 +102,7 @@ impl Family for Granite {
             None | Some(0) => "",
             Some(_) => "_shexp",
         };
-        if let Some(&[block]) =
-            captures("model.layers.{}.shared_mlp.input_linear.weight", name).as_deref()
-        {
+        if let Some(&[block]) = captures(SHARED, name).as_deref() {
             let names = ["gate", "up"].map(|part| format!("blk.{block}.ffn_{part}{suffix}"));
             let width = config.require_u32(&["shared_intermediate_size"], "its width")?;
             return Ok(halves(names, 1, width));
@@ -108,6 +110,28 @@ impl Family for Granite {
         let ours = renamed(name, &[MIXTURE, LLAMA_LIKE]);
         let ours = ours.map(|ours| ours.replace("_shexp", suffix));
         hyper::llama_order(config, ours)
+    }
+
+    fn exported(&self, model: &Model) -> Option<Exported> {
+        if self.architecture == GRANITE.architecture {
+            let exported = Exported::new(self.classes[0], "granite", &[LLAMA_LIKE]);
+            return Some(exported.fields(&SCALES));
+        }
+        let count = |key| exported::count(model, key).filter(|&count| count != 0);
+        let shared = "expert_shared_feed_forward_length";
+        let has_shared = count(shared).is_some();
+        let (class, model_type) = match has_shared {
+            true => (self.classes[1], "granitemoeshared"),
+            false => (self.classes[0], "granitemoe"),
+        };
+        let mut exported = Exported::new(class, model_type, &[MIXTURE, LLAMA_LIKE])
+            .patterns(count("expert_count").is_some().then_some(EXPERTS))
+            .patterns(has_shared.then_some(SHARED))
+            .fields(&SCALES)
+            .fields(&[("expert_count", "num_local_experts"), (shared, "shared_intermediate_size")]);
+        // What is always asked bears the usual names only in dense models.
+        exported.patterns.retain(|name| !name.contains(".mlp."));
+        Some(exported)
     }
 
     fn computed(&self, config: &Config) -> Result<Vec<(String, Vec<f32>)>, Error> {

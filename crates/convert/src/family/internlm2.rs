@@ -1,10 +1,10 @@
 //! InternLM2.
 
-use gguf::Metadata;
+use gguf::{Metadata, Model};
 
 use super::hyper::{self, Keys};
 use super::names::{Table, captures, renamed};
-use super::{Family, Made, Target};
+use super::{Exported, Family, Made, Target};
 use crate::Error;
 use crate::config::Config;
 use crate::step::Step;
@@ -23,6 +23,8 @@ const NAMES: Table = &[
     ("model.layers.{}.feed_forward.w2", "blk.{}.ffn_down"),
     ("model.layers.{}.feed_forward.w3", "blk.{}.ffn_up"),
 ];
+
+const FUSED: &str = "model.layers.{}.attention.wqkv.weight";
 
 impl Family for InternLm2 {
     fn classes(&self) -> &'static [&'static str] {
@@ -52,8 +54,7 @@ impl Family for InternLm2 {
 
     /// Queries, keys and values are one matrix: for each key head its queries, itself, its value.
     fn tensor(&self, config: &Config, name: &str) -> Result<Target, Error> {
-        let Some(&[block]) = captures("model.layers.{}.attention.wqkv.weight", name).as_deref()
-        else {
+        let Some(&[block]) = captures(FUSED, name).as_deref() else {
             return Ok(Target::renamed(renamed(name, &[NAMES])));
         };
         let heads = hyper::head_count(config)?;
@@ -72,5 +73,13 @@ impl Family for InternLm2 {
             made("attn_k", vec![pick(queries, head_dim), turned(heads_kv)]),
             made("attn_v", vec![pick(queries + head_dim, head_dim)]),
         ]))
+    }
+
+    fn exported(&self, _model: &Model) -> Option<Exported> {
+        let exported = Exported::new("InternLM2ForCausalLM", "internlm2", &[NAMES])
+            .patterns([FUSED])
+            // True where nothing is said.
+            .set("bias", false);
+        Some(exported)
     }
 }

@@ -81,9 +81,14 @@ impl Family for Llama {
     }
 
     fn exported(&self, model: &Model) -> Option<Exported> {
-        let is_mixture = model.metadata().get("llama.expert_count").is_some();
-        let (class, model_type) =
-            if is_mixture { (MIXTRAL, "mixtral") } else { ("LlamaForCausalLM", "llama") };
+        let states = |key| model.metadata().get(key).is_some();
+        let (class, model_type) = if states("llama.expert_count") {
+            (MIXTRAL, "mixtral")
+        } else if states("llama.attention.sliding_window") {
+            ("MistralForCausalLM", "mistral")
+        } else {
+            ("LlamaForCausalLM", "llama")
+        };
         let exported = Exported::new(class, model_type, &[LLAMA_LIKE, MIXTURE])
             .patterns(EXPERTS.map(|(name, _)| name))
             .fields(&[("expert_count", "num_local_experts")]);

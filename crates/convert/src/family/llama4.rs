@@ -1,11 +1,11 @@
 //! Llama 4, as a text model: experts in every block or every other.
 
-use gguf::Metadata;
+use gguf::{Metadata, Model};
 
 use super::experts::halves;
 use super::hyper::{self, Keys};
 use super::names::{LLAMA_LIKE, Table, captures, renamed};
-use super::{Family, Made, Target};
+use super::{Exported, Family, Made, Target, exported};
 use crate::Error;
 use crate::config::Config;
 use crate::step::Step;
@@ -22,6 +22,10 @@ const FEED_FORWARD: Table = &[
     ("model.layers.{}.feed_forward.up_proj", "blk.{}.ffn_up"),
     ("model.layers.{}.feed_forward.down_proj", "blk.{}.ffn_down"),
 ];
+
+/// All experts of a block in one.
+const DOWN: &str = "model.layers.{}.feed_forward.experts.down_proj";
+const GATE_AND_UP: &str = "model.layers.{}.feed_forward.experts.gate_up_proj";
 
 /// Where the width of an expert stands after [`Llama4::complete`].
 const EXPERT_WIDTH: &[&str] = &["intermediate_size_moe"];
@@ -80,14 +84,10 @@ impl Family for Llama4 {
 
     /// The matrices of experts are stored with rows and columns exchanged.
     fn tensor(&self, config: &Config, name: &str) -> Result<Target, Error> {
-        if let Some(&[block]) =
-            captures("model.layers.{}.feed_forward.experts.down_proj", name).as_deref()
-        {
+        if let Some(&[block]) = captures(DOWN, name).as_deref() {
             return Ok(Target::one(format!("blk.{block}.ffn_down_exps.weight"), [Step::Transpose]));
         }
-        if let Some(&[block]) =
-            captures("model.layers.{}.feed_forward.experts.gate_up_proj", name).as_deref()
-        {
+        if let Some(&[block]) = captures(GATE_AND_UP, name).as_deref() {
             let names = ["gate", "up"].map(|part| format!("blk.{block}.ffn_{part}_exps"));
             let width = config.require_u32(EXPERT_WIDTH, "the width of an expert")?;
             let target = halves(names, hyper::expert_count(config)?, width);
@@ -102,5 +102,26 @@ impl Family for Llama4 {
 
     fn computed(&self, config: &Config) -> Result<Vec<(String, Vec<f32>)>, Error> {
         hyper::rope_freqs(config)
+    }
+
+    fn exported(&self, model: &Model) -> Option<Exported> {
+        let count = |key| exported::count(model, key);
+        let exported =
+            Exported::new("Llama4ForCausalLM", "llama4_text", &[FEED_FORWARD, LLAMA_LIKE])
+                .patterns([DOWN, GATE_AND_UP])
+                .fields(&[
+                    ("expert_count", "num_local_experts"),
+                    ("expert_feed_forward_length", "intermediate_size"),
+                    ("feed_forward_length", "intermediate_size_mlp"),
+                    ("interleave_moe_layer_step", "interleave_moe_layer_step"),
+                ])
+                .without(&["attention.sliding_window"])
+                // Programs tell so which of the two sizes normalizes queries and keys.
+                .set("use_qk_norm", count("expert_count") != Some(128));
+        if count("attention.sliding_window") == Some(0) {
+            let blocks = usize::try_from(count("block_count")?.min(1 << 16)).ok()?;
+            return Some(exported.set("layer_types", vec!["full_attention"; blocks]));
+        }
+        Some(exported)
     }
 }

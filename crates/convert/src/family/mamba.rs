@@ -1,10 +1,10 @@
 //! Mamba and Mamba 2.
 
-use gguf::{Metadata, Shape};
+use gguf::{Metadata, Model, Shape};
 
 use super::hyper::{self, Keys};
 use super::names::{Name, Table, captures};
-use super::{Family, Target};
+use super::{Exported, Family, Target, exported};
 use crate::Error;
 use crate::config::Config;
 use crate::step::{Function, Step};
@@ -116,14 +116,52 @@ impl Family for Mamba {
         let step = if mapped.ends_with(".ssm_conv1d.weight") {
             // Every channel is a convolution of its own, over one input.
             let sizes = self.sizes(config)?;
-            Some(reshape(&[sizes.kernel, self.channels(&sizes)]))
+            let channels = self.channels(&sizes);
+            Some(reshape(&[sizes.kernel, 1, channels], &[sizes.kernel, channels]))
         } else if mapped.ends_with(".ssm_norm.weight") {
             let sizes = self.sizes(config)?;
-            Some(reshape(&[sizes.inner / sizes.groups, sizes.groups]))
+            Some(reshape(&[sizes.inner], &[sizes.inner / sizes.groups, sizes.groups]))
         } else {
             None
         };
         Ok(Target::one(mapped, Vec::from_iter(step)))
+    }
+
+    fn exported(&self, model: &Model) -> Option<Exported> {
+        let parameters = PARAMETERS.map(|(name, _)| name);
+        let exported = match self {
+            Self::First => {
+                let is_falcon = model.metadata().bool("mamba.ssm.dt_b_c_rms").unwrap_or(false);
+                let (class, model_type) = if is_falcon {
+                    ("FalconMambaForCausalLM", "falcon_mamba")
+                } else {
+                    ("MambaForCausalLM", "mamba")
+                };
+                Exported::new(class, model_type, &[NAMES])
+                    .patterns(parameters)
+                    .fields(&[("ssm.time_step_rank", "time_step_rank")])
+            }
+            Self::Second => {
+                let head_dim = exported::ratio(model, "ssm.inner_size", "ssm.time_step_rank");
+                Exported::new("Mamba2ForCausalLM", "mamba2", &[])
+                    .patterns(parameters)
+                    .tables(&[NAMES])
+                    .fields(&[("ssm.time_step_rank", "num_heads"), ("ssm.group_count", "n_groups")])
+                    .set_some("head_dim", head_dim)
+            }
+        };
+        let exported = exported
+            .fields(&[
+                ("ssm.conv_kernel", "conv_kernel"),
+                ("ssm.inner_size", "intermediate_size"),
+                ("ssm.state_size", "state_size"),
+                ("attention.layer_norm_rms_epsilon", "layer_norm_epsilon"),
+            ])
+            .without(&["context_length", "feed_forward_length", "attention.head_count"])
+            .set_some("expand", exported::ratio(model, "ssm.inner_size", "embedding_length"))
+            .set("use_bias", exported::has(model, "blk.0.ssm_in.bias"))
+            .set("use_conv_bias", exported::has(model, "blk.0.ssm_conv1d.bias"));
+        Some(exported)
     }
 }
 
@@ -183,7 +221,8 @@ impl Mamba {
         let mut steps = Vec::new();
         // One number for each head, as a matrix so that it spreads over the head.
         if matches!(self, Self::Second) && ours != "ssm_dt.bias" {
-            steps.push(reshape(&[1, self.sizes(config)?.rank]));
+            let heads = self.sizes(config)?.rank;
+            steps.push(reshape(&[heads], &[1, heads]));
         }
         if ours == "ssm_a" {
             steps.push(Step::Map(Function::MinusExp));
@@ -192,9 +231,12 @@ impl Mamba {
     }
 }
 
-fn reshape(dims: &[u32; 2]) -> Step {
-    let dims = dims.map(u64::from);
-    Step::Reshape(Shape::new(&dims).unwrap_or_else(|| unreachable!("two are no more than four")))
+fn reshape(from: &[u32], to: &[u32]) -> Step {
+    let shape = |dims: &[u32]| {
+        let dims: Vec<u64> = dims.iter().copied().map(u64::from).collect();
+        Shape::new(&dims).unwrap_or_else(|| unreachable!("three are no more than four"))
+    };
+    Step::Reshape { from: shape(from), to: shape(to) }
 }
 
 /// Whether the output matrix is the embedding, as it is if nothing is said.
@@ -218,12 +260,12 @@ mod tests {
         };
         let (name, a) = steps("backbone.layers.1.mixer.A_log");
         assert_eq!(name, "blk.1.ssm_a");
-        assert_eq!(a, [reshape(&[1, 8]), Step::Map(Function::MinusExp)]);
+        assert_eq!(a, [reshape(&[8], &[1, 8]), Step::Map(Function::MinusExp)]);
         let (name, bias) = steps("model.backbone.layers.1.mixer.dt_bias");
         assert_eq!((&*name, bias), ("blk.1.ssm_dt.bias", Vec::new()));
         let (_, norm) = steps("backbone.layers.1.mixer.norm.weight");
-        assert_eq!(norm, [reshape(&[64, 2])]);
+        assert_eq!(norm, [reshape(&[128], &[64, 2])]);
         let (_, convolution) = steps("backbone.layers.1.mixer.conv1d.weight");
-        assert_eq!(convolution, [reshape(&[4, 128 + 2 * 2 * 8])]);
+        assert_eq!(convolution, [reshape(&[4, 1, 160], &[4, 160])]);
     }
 }

@@ -1,10 +1,10 @@
 //! MiniCPM: as llama, with scales.
 
-use gguf::Metadata;
+use gguf::{Metadata, Model};
 
 use super::hyper::{self, Keys};
 use super::names::{LLAMA_LIKE, renamed};
-use super::{Family, Target};
+use super::{Exported, Family, Target, exported};
 use crate::Error;
 use crate::config::Config;
 use crate::vocab;
@@ -48,6 +48,29 @@ impl Family for MiniCpm {
 
     fn tensor(&self, config: &Config, name: &str) -> Result<Target, Error> {
         hyper::llama_order(config, renamed(name, &[LLAMA_LIKE]))
+    }
+
+    fn exported(&self, model: &Model) -> Option<Exported> {
+        let number = |key| exported::number(model, key);
+        let blocks = number("block_count")?.sqrt();
+        let depth = number("residual_scale").map(|scale| {
+            exported::shortest(scale * blocks, |depth| f64::from((depth / blocks) as f32) == scale)
+        });
+        let width = number("embedding_length")?;
+        let base = number("logit_scale").map(|scale| {
+            exported::shortest(width / scale, |base| f64::from((width / base) as f32) == scale)
+        });
+        // Files of before these keys are run with the numbers of the first models.
+        let mut exported = Exported::new("MiniCPMForCausalLM", "minicpm", &[LLAMA_LIKE])
+            .set("scale_emb", exported::whole(number("embedding_scale").unwrap_or(12.0)))
+            .set("scale_depth", depth.unwrap_or(1.4))
+            .set("dim_model_base", exported::whole(base.unwrap_or(256.0)));
+        let context = exported::count(model, "context_length");
+        if let (Some(context), true) = (context, exported::has(model, "rope_factors_long.weight")) {
+            // No key has it, so programs take the longest context for the original one.
+            exported = exported.scaling("original_max_position_embeddings", context);
+        }
+        Some(exported)
     }
 
     fn computed(&self, config: &Config) -> Result<Vec<(String, Vec<f32>)>, Error> {

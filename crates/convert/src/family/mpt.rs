@@ -1,10 +1,11 @@
 //! MPT.
 
-use gguf::Metadata;
+use gguf::{Metadata, Model};
+use serde_json::{Map, Value};
 
 use super::hyper::{self, Keys};
 use super::names::{Name, Table, captures};
-use super::{Family, Target};
+use super::{Exported, Family, Target, exported};
 use crate::Error;
 use crate::config::Config;
 use crate::vocab;
@@ -90,5 +91,36 @@ impl Family for Mpt {
             return Ok(Target::one(format!("blk.{block}.ffn.act.scales"), []));
         }
         Ok(Target::renamed(Name::parse(name).and_then(|name| name.mapped(NAMES))))
+    }
+
+    fn exported(&self, model: &Model) -> Option<Exported> {
+        let number = |key| exported::number(model, key);
+        let bias = number("attention.max_alibi_bias").filter(|bias| *bias > 0.0);
+        let mut attention = Map::new();
+        attention.insert("alibi".into(), bias.is_some().into());
+        attention.insert("qk_ln".into(), exported::has(model, "blk.0.attn_q_norm.weight").into());
+        // Without what is not there: `transformers` refuses null in some of them.
+        for (field, value) in [
+            ("alibi_bias_max", bias.map(exported::whole)),
+            ("clip_qkv", number("attention.clamp_kqv").map(Value::from)),
+            ("kv_n_heads", number("attention.head_count_kv").map(exported::whole)),
+        ] {
+            attention.extend(value.map(|value| (field.to_owned(), value)));
+        }
+        let expansion = exported::ratio(model, "feed_forward_length", "embedding_length");
+        let exported = Exported::new("MPTForCausalLM", "mpt", &[NAMES])
+            .patterns([ACTIVATION_SCALES])
+            .fields(&[
+                ("block_count", "n_layers"),
+                ("context_length", "max_seq_len"),
+                ("embedding_length", "d_model"),
+                ("attention.head_count", "n_heads"),
+                ("attention.layer_norm_epsilon", "layer_norm_epsilon"),
+            ])
+            .without(&["feed_forward_length", "attention.head_count_kv"])
+            .set_some("expansion_ratio", expansion)
+            .set("no_bias", !exported::has(model, "blk.0.attn_qkv.bias"))
+            .set("attn_config", attention);
+        Some(exported)
     }
 }

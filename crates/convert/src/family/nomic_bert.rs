@@ -1,11 +1,11 @@
 //! Nomic's BERT: rotary positions, and a gate in the feed-forward layer.
 
-use gguf::Metadata;
+use gguf::{Metadata, Model};
 
-use super::bert::embedding_keys;
+use super::bert::{embedding_keys, pooling_files, token_types};
 use super::hyper::{self, Keys};
 use super::names::{Name, Table};
-use super::{Family, Target};
+use super::{Exported, Family, Target};
 use crate::Error;
 use crate::config::Config;
 use crate::vocab;
@@ -84,5 +84,18 @@ impl Family for NomicBert {
 
     fn tensor(&self, _config: &Config, name: &str) -> Result<Target, Error> {
         Ok(Target::renamed(Name::parse(name).and_then(|name| name.mapped(NAMES))))
+    }
+
+    fn exported(&self, model: &Model) -> Option<Exported> {
+        // Fields as `transformers` has them, which are those of BERT.
+        let exported = Exported::new("NomicBertModel", "nomic_bert", &[NAMES])
+            .fields(&[
+                ("attention.layer_norm_epsilon", "layer_norm_eps"),
+                ("context_length", "max_position_embeddings"),
+                ("context_length", "max_trained_positions"),
+            ])
+            .set("type_vocab_size", token_types(model))
+            .files(pooling_files(model));
+        Some(exported)
     }
 }

@@ -1,10 +1,10 @@
 //! OLMo 1, 2 and 3.
 
-use gguf::{Array, Metadata};
+use gguf::{Array, Metadata, Model};
 
 use super::hyper::{self, Keys};
 use super::names::{LLAMA_LIKE, Table, renamed};
-use super::{Family, Target};
+use super::{Exported, Family, Target};
 use crate::Error;
 use crate::config::Config;
 use crate::vocab;
@@ -48,6 +48,11 @@ impl Family for Olmo {
 
     fn tensor(&self, config: &Config, name: &str) -> Result<Target, Error> {
         hyper::llama_order(config, renamed(name, &[LLAMA_LIKE]))
+    }
+
+    fn exported(&self, _model: &Model) -> Option<Exported> {
+        let exported = Exported::new(self.classes()[0], "olmo", &[LLAMA_LIKE]);
+        Some(exported.fields(&[("attention.clamp_kqv", "clip_qkv")]))
     }
 }
 
@@ -103,6 +108,26 @@ impl Family for Olmo2 {
 
     fn tensor(&self, _config: &Config, name: &str) -> Result<Target, Error> {
         Ok(Target::renamed(renamed(name, &[NORMS, LLAMA_LIKE])))
+    }
+
+    fn exported(&self, model: &Model) -> Option<Exported> {
+        let metadata = model.metadata();
+        if metadata.get("olmo2.attention.sliding_window").is_none() {
+            return Some(Exported::new(self.classes()[0], "olmo2", &[NORMS, LLAMA_LIKE]));
+        }
+        let exported = Exported::new(OLMO3, "olmo3", &[NORMS, LLAMA_LIKE])
+            .fields(&[("rope.freq_base_swa", "rope_local_base_freq")]);
+        let windows = metadata.array("olmo2.attention.sliding_window_pattern");
+        Some(match windows {
+            Some(windows) => {
+                let kind = |has_window: gguf::Value| match has_window.to_bool() {
+                    Some(false) => "full_attention",
+                    _ => "sliding_attention",
+                };
+                exported.set("layer_types", windows.iter().map(kind).collect::<Vec<_>>())
+            }
+            None => exported,
+        })
     }
 }
 

@@ -1,10 +1,11 @@
 //! Phi 2, Phi 3 and Phi 4.
 
-use gguf::Metadata;
+use gguf::{Metadata, Model};
+use serde_json::Value;
 
 use super::hyper::{self, Keys, Rope};
 use super::names::{LLAMA_LIKE, Table, renamed};
-use super::{Family, Target};
+use super::{Exported, Family, Target, exported};
 use crate::Error;
 use crate::config::Config;
 use crate::vocab;
@@ -62,6 +63,13 @@ impl Family for Phi2 {
 
     fn tensor(&self, _config: &Config, name: &str) -> Result<Target, Error> {
         Ok(Target::renamed(renamed(name, &[PHI2, LLAMA_LIKE])))
+    }
+
+    fn exported(&self, model: &Model) -> Option<Exported> {
+        let exported = Exported::new("PhiForCausalLM", "phi", &[PHI2, LLAMA_LIKE])
+            .fields(&[("attention.layer_norm_epsilon", "layer_norm_eps")])
+            .set_some("partial_rotary_factor", exported::rotated_share(model));
+        Some(exported)
     }
 }
 
@@ -148,6 +156,17 @@ impl Family for Phi3 {
 
     fn tensor(&self, _config: &Config, name: &str) -> Result<Target, Error> {
         Ok(Target::renamed(renamed(name, &[PHI3, LLAMA_LIKE])))
+    }
+
+    fn exported(&self, model: &Model) -> Option<Exported> {
+        let original = ("rope.scaling.original_context_length", "original_max_position_embeddings");
+        let mut exported = Exported::new(self.classes()[0], "phi3", &[PHI3, LLAMA_LIKE])
+            .fields(&[original])
+            .set_some("partial_rotary_factor", exported::rotated_share(model));
+        if exported::count(model, "attention.sliding_window") == Some(0) {
+            exported = exported.set("sliding_window", Value::Null);
+        }
+        Some(exported)
     }
 
     fn computed(&self, config: &Config) -> Result<Vec<(String, Vec<f32>)>, Error> {

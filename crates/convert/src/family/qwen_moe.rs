@@ -1,10 +1,11 @@
 //! Qwen2 and Qwen3 with experts.
 
-use gguf::Metadata;
+use gguf::{Metadata, Model};
 
+use super::exported::has;
 use super::hyper::{self, Keys};
 use super::names::{LLAMA_LIKE, Table, renamed};
-use super::{Family, Target, experts};
+use super::{Exported, Family, Target, experts};
 use crate::Error;
 use crate::config::Config;
 use crate::vocab;
@@ -83,5 +84,19 @@ impl Family for QwenMoe {
             return Ok(target);
         }
         Ok(Target::renamed(renamed(name, &[MIXTURE, LLAMA_LIKE])))
+    }
+
+    fn exported(&self, model: &Model) -> Option<Exported> {
+        let is_second = self.architecture == QWEN2.architecture;
+        let model_type = if is_second { "qwen2_moe" } else { "qwen3_moe" };
+        let exported = Exported::new(self.class[0], model_type, &[MIXTURE, LLAMA_LIKE])
+            .patterns(experts::one_by_one())
+            .fields(&[("expert_shared_feed_forward_length", "shared_expert_intermediate_size")])
+            // No key says it: programs do this with all models of the architecture.
+            .set("norm_topk_prob", !is_second);
+        Some(match is_second {
+            true => exported.set("qkv_bias", has(model, "blk.0.attn_q.bias")),
+            false => exported,
+        })
     }
 }

@@ -5,11 +5,11 @@
 //! current token (rwkv6 has that of the previous one there), `time_mix_decay` what goes into
 //! `-exp()`, `time_mix_first` the bonus of the current token.
 
-use gguf::{Metadata, Shape};
+use gguf::{Metadata, Model, Shape};
 
 use super::hyper::{self, Keys};
 use super::names::{Name, Table, captures};
-use super::{Family, Target};
+use super::{Exported, Family, Target};
 use crate::Error;
 use crate::config::Config;
 use crate::step::Step;
@@ -89,13 +89,28 @@ impl Family for Rwkv4 {
     fn tensor(&self, config: &Config, name: &str) -> Result<Target, Error> {
         for (foreign, ours) in VECTORS {
             if let Some(&[block]) = captures(foreign, name).as_deref() {
-                // Some are stored with two dimensions of 1 in front.
-                let shape = Shape::new(&[width(config)?.into()]);
-                let step = shape.map(Step::Reshape);
+                let width = u64::from(width(config)?);
+                // What mixes with the previous token has two dimensions of 1 in front.
+                let before = if ours.contains("_lerp_") { &[width, 1, 1][..] } else { &[width] };
+                let step = Shape::new(before).zip(Shape::new(&[width]));
+                let step = step.map(|(from, to)| Step::Reshape { from, to });
                 return Ok(Target::one(format!("blk.{block}.{ours}.weight"), Vec::from_iter(step)));
             }
         }
         Ok(Target::renamed(Name::parse(name).and_then(|name| name.mapped(NAMES))))
+    }
+
+    fn exported(&self, _model: &Model) -> Option<Exported> {
+        let exported = Exported::new("RwkvForCausalLM", "rwkv", &[NAMES])
+            .patterns(VECTORS.map(|(name, _)| name))
+            .fields(&[
+                ("context_length", "context_length"),
+                ("embedding_length", "hidden_size"),
+                ("embedding_length", "attention_hidden_size"),
+                ("attention.layer_norm_epsilon", "layer_norm_epsilon"),
+                ("rescale_every_n_layers", "rescale_every"),
+            ]);
+        Some(exported)
     }
 }
 

@@ -1,10 +1,10 @@
 //! SmolLM3: as llama, but some blocks do not rotate.
 
-use gguf::Metadata;
+use gguf::{Metadata, Model};
 
 use super::hyper::{self, Keys};
 use super::names::{LLAMA_LIKE, renamed};
-use super::{Family, Target};
+use super::{Exported, Family, Target};
 use crate::Error;
 use crate::config::Config;
 use crate::vocab;
@@ -48,6 +48,10 @@ impl Family for SmolLm3 {
 
     fn tensor(&self, config: &Config, name: &str) -> Result<Target, Error> {
         hyper::llama_order(config, renamed(name, &[LLAMA_LIKE]))
+    }
+
+    fn exported(&self, _model: &Model) -> Option<Exported> {
+        Some(Exported::new("SmolLM3ForCausalLM", "smollm3", &[LLAMA_LIKE]))
     }
 
     fn computed(&self, config: &Config) -> Result<Vec<(String, Vec<f32>)>, Error> {

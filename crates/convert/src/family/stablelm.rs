@@ -1,10 +1,10 @@
 //! StableLM.
 
-use gguf::Metadata;
+use gguf::{Metadata, Model};
 
 use super::hyper::{self, Keys};
 use super::names::{LLAMA_LIKE, captures, renamed};
-use super::{Family, Made, Part, Target};
+use super::{Exported, Family, Made, Part, Target, exported};
 use crate::Error;
 use crate::config::Config;
 use crate::vocab;
@@ -17,6 +17,9 @@ const HEAD_NORMS: [(&str, &str); 2] = [
     ("model.layers.{}.self_attn.q_layernorm.norms.{}.weight", "attn_q_norm"),
     ("model.layers.{}.self_attn.k_layernorm.norms.{}.weight", "attn_k_norm"),
 ];
+
+/// Heads for which names are made at most: more than any model has.
+const MOST_HEADS: u64 = 1024;
 
 impl Family for StableLm {
     fn classes(&self) -> &'static [&'static str] {
@@ -76,6 +79,29 @@ impl Family for StableLm {
             }
         }
         Ok(Target::renamed(renamed(name, &[LLAMA_LIKE])))
+    }
+
+    fn exported(&self, model: &Model) -> Option<Exported> {
+        let index = model.index();
+        // The second number in a name is that of the head, not of an expert.
+        let head_norms = HEAD_NORMS.iter().flat_map(|(name, ours)| {
+            let norms = index.get(&*format!("blk.0.{ours}.weight"));
+            let heads = norms.and_then(|norms| norms.info.shape.last().copied()).unwrap_or(0);
+            (0..heads.min(MOST_HEADS))
+                .map(|head| name.replace(".norms.{}", &format!(".norms.{head}")))
+        });
+        let head_norms: Vec<String> = head_norms.collect();
+        let exported = Exported::new("StableLmForCausalLM", "stablelm", &[])
+            .patterns(head_norms.iter().map(String::as_str))
+            .tables(&[LLAMA_LIKE])
+            .fields(&[
+                ("attention.layer_norm_epsilon", "layer_norm_eps"),
+                ("use_parallel_residual", "use_parallel_residual"),
+            ])
+            .set_some("partial_rotary_factor", exported::rotated_share(model))
+            .set("use_qkv_bias", exported::has(model, "blk.0.attn_q.bias"))
+            .set("qk_layernorm", index.contains_key("blk.0.attn_q_norm.weight"));
+        Some(exported)
     }
 }
 

@@ -1,11 +1,11 @@
 //! StarCoder (`gpt_bigcode`: GPT-2 with one head of keys and values) and StarCoder 2.
 
-use gguf::Metadata;
+use gguf::{Metadata, Model};
 
 use super::gpt2;
 use super::hyper::{self, Keys};
 use super::names::{LLAMA_LIKE, Name, Table};
-use super::{Family, Target};
+use super::{Exported, Family, Target, exported};
 use crate::Error;
 use crate::config::Config;
 use crate::vocab;
@@ -59,6 +59,12 @@ impl Family for StarCoder {
         };
         Ok(Target::one(mapped, Vec::from_iter(step)))
     }
+
+    fn exported(&self, model: &Model) -> Option<Exported> {
+        let is_multi_query = exported::head_count_kv(model) == Some(1.0);
+        let exported = gpt2::exported("GPTBigCodeForCausalLM", "gpt_bigcode");
+        Some(exported.set("multi_query", is_multi_query))
+    }
 }
 
 /// Whether all heads share one head of keys and values, as they do if nothing is said.
@@ -110,5 +116,12 @@ impl Family for StarCoder2 {
         let parsed = Name::parse(name);
         let mapped = parsed.and_then(|name| name.mapped(NAMES).or_else(|| name.mapped(LLAMA_LIKE)));
         Ok(Target::renamed(mapped))
+    }
+
+    fn exported(&self, model: &Model) -> Option<Exported> {
+        let exported = Exported::new("Starcoder2ForCausalLM", "starcoder2", &[NAMES, LLAMA_LIKE])
+            .fields(&[("attention.layer_norm_epsilon", "norm_epsilon")])
+            .set("use_bias", exported::has(model, "blk.0.attn_q.bias"));
+        Some(exported)
     }
 }

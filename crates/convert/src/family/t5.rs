@@ -1,10 +1,10 @@
 //! T5 and its relatives: encoder and decoder, or the encoder alone.
 
-use gguf::Metadata;
+use gguf::{Metadata, Model};
 
 use super::hyper::{self, Keys};
 use super::names::{Name, Table};
-use super::{Family, Target};
+use super::{Exported, Family, Target};
 use crate::Error;
 use crate::config::Config;
 use crate::vocab;
@@ -138,5 +138,39 @@ impl Family for T5 {
             name.mapped(ENCODER).or_else(decoder)
         });
         Ok(Target::renamed(mapped))
+    }
+
+    fn exported(&self, model: &Model) -> Option<Exported> {
+        let index = model.index();
+        // In the relatives that are called UMT5 every block has a bias of its own.
+        let own_bias = index.contains_key("enc.blk.1.attn_rel_b.weight");
+        let (class, model_type, tables) = match (self, own_bias) {
+            (Self::Both, true) => ("UMT5ForConditionalGeneration", "umt5", &[ENCODER, DECODER][..]),
+            (Self::Both, false) => ("T5ForConditionalGeneration", "t5", &[ENCODER, DECODER][..]),
+            (Self::Encoder, false) => ("T5EncoderModel", "t5", &[ENCODER][..]),
+            (Self::Encoder, true) => return None,
+        };
+        let is_gated = index.contains_key("enc.blk.0.ffn_gate.weight");
+        let mut exported = Exported::new(class, model_type, tables)
+            .patterns(EMBEDDINGS)
+            .fields(&[
+                ("context_length", "n_positions"),
+                ("embedding_length", "d_model"),
+                ("feed_forward_length", "d_ff"),
+                ("block_count", "num_layers"),
+                ("decoder_block_count", "num_decoder_layers"),
+                ("attention.head_count", "num_heads"),
+                ("attention.key_length", "d_kv"),
+                ("attention.layer_norm_epsilon", "layer_norm_epsilon"),
+                ("attention.relative_buckets_count", "relative_attention_num_buckets"),
+                ("decoder_start_token_id", "decoder_start_token_id"),
+            ])
+            .without(&["attention.layer_norm_rms_epsilon"])
+            .set("is_encoder_decoder", matches!(self, Self::Both))
+            .set("feed_forward_proj", if is_gated { "gated-gelu" } else { "relu" });
+        // Both spellings become the same tensor, but only one goes with a gate.
+        let other = if is_gated { ".DenseReluDense.wi." } else { ".DenseReluDense.wi_1." };
+        exported.patterns.retain(|pattern| !pattern.contains(other));
+        Some(exported)
     }
 }

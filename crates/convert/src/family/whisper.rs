@@ -3,16 +3,19 @@
 //! The official programs neither write nor run it as GGUF. Keys are those of the specification.
 //! Tensors are named as in t5. Convolutions keep their three dimensions.
 
-use gguf::Metadata;
+use gguf::{Metadata, Model};
+use serde_json::{Value, json};
 
 use super::hyper::Keys;
 use super::names::{Name, Table};
-use super::{Family, Target};
+use super::{Exported, Family, Target};
 use crate::Error;
 use crate::config::Config;
 use crate::vocab;
 
 pub(super) struct Whisper;
+
+const CLASS: &str = "WhisperForConditionalGeneration";
 
 /// Without the prefix `model.`.
 const NAMES: Table = &[
@@ -65,7 +68,7 @@ const DECODER: [(&str, &str, &str); 5] = [
 
 impl Family for Whisper {
     fn classes(&self) -> &'static [&'static str] {
-        &["WhisperForConditionalGeneration"]
+        &[CLASS]
     }
 
     fn architecture(&self) -> &'static str {
@@ -102,4 +105,55 @@ impl Family for Whisper {
         let plain = name.strip_prefix("model.").unwrap_or(name);
         Ok(Target::renamed(Name::parse(plain).and_then(|name| name.mapped(NAMES))))
     }
+
+    fn exported(&self, model: &Model) -> Option<Exported> {
+        let metadata = model.metadata();
+        let fields: Vec<_> =
+            ENCODER.iter().chain(&DECODER).map(|(key, field, _)| (*key, *field)).collect();
+        let bins = metadata.u64("whisper.encoder.mels_count")?;
+        let positions = metadata.u64("whisper.encoder.context_length")?;
+        let mut exported = Exported::new(CLASS, "whisper", &[NAMES])
+            .prefixed("model.")
+            .fields(&fields)
+            .files([("preprocessor_config.json", features(bins, positions))]);
+        let tokens = metadata.array("tokenizer.ggml.tokens")?;
+        let id = |wanted: &str| tokens.strings()?.position(|text| text == wanted.as_bytes());
+        let (space, start) = (id("\u{120}"), id("<|startoftranscript|>"));
+        if let Some(start) = start {
+            exported = exported.set("decoder_start_token_id", start);
+        }
+        if let (Some(space), Some(end)) = (space, metadata.u64("tokenizer.ggml.eos_token_id")) {
+            // No text begins with a space or is empty.
+            exported = exported.set("begin_suppress_tokens", json!([space, end]));
+        }
+        Some(exported)
+    }
 }
+
+/// `preprocessor_config.json`: how sound becomes the spectrogram that the encoder hears, the same
+/// in all sizes but for the bins.
+fn features(bins: u64, positions: u64) -> Value {
+    // The second convolution takes two steps of the spectrogram at a time.
+    let steps = positions.saturating_mul(2);
+    let samples = steps.saturating_mul(HOP);
+    json!({
+        "feature_extractor_type": "WhisperFeatureExtractor",
+        "processor_class": "WhisperProcessor",
+        "feature_size": bins,
+        "sampling_rate": RATE,
+        "hop_length": HOP,
+        "n_fft": 400,
+        "chunk_length": samples / RATE,
+        "n_samples": samples,
+        "nb_max_frames": steps,
+        "padding_side": "right",
+        "padding_value": 0.0,
+        "return_attention_mask": false,
+    })
+}
+
+/// Samples of sound in a second.
+const RATE: u64 = 16000;
+
+/// Samples between one step of the spectrogram and the next.
+const HOP: u64 = 160;

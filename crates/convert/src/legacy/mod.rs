@@ -216,7 +216,8 @@ impl Legacy {
             }
             // Stored as a column, to be added to one.
             Program::Whisper if name.contains(".conv") && name.ends_with(".bias") => {
-                Some(Step::Reshape(shape(&[dims.iter().product()])?))
+                let to = shape(&[dims.iter().product()])?;
+                Some(Step::Reshape { from: shape(dims)?, to })
             }
             _ => None,
         };

@@ -80,7 +80,8 @@ impl Tiny {
         Ok(std::fs::read(out).unwrap())
     }
 
-    fn write_weights(&self) {
+    /// Writes the weights, for a conversion in another way than [`Tiny::convert`].
+    pub fn write_weights(&self) {
         let mut header = Map::new();
         let mut data = Vec::new();
         for (name, shape) in &self.tensors {

@@ -68,12 +68,13 @@ impl Block<256, 84> for Q2K {
             for (b, block) in out.iter_mut().enumerate() {
                 let mut q = [0.0; 256];
                 let (d, dmin) = (f16::from_f32(d[b]), f16::from_f32(dmin[b]));
+                let (exact_d, exact_dmin) = (d.to_f32(), dmin.to_f32());
                 let scales = pack(s[b], m[b]);
                 // The groups were fitted with exact scales; the levels must suit the rounded ones.
-                let stored_d = scales.map(|sm| d.to_f32() * f32::from(sm & 15));
-                let stored_m = scales.map(|sm| dmin.to_f32() * f32::from(sm >> 4));
                 for (i, q) in q.as_chunks_mut::<16>().0.iter_mut().enumerate() {
-                    let (g, stored) = (16 * b + i, (stored_d[i], stored_m[i]));
+                    let g = 16 * b + i;
+                    let (s, m) = (f32::from(scales[i] & 15), f32::from(scales[i] >> 4));
+                    let stored = (exact_d * s, exact_dmin * m);
                     fits.round_affine(simd, (3, g), &groups[g], stored, q);
                 }
                 put::<0, 16, _>(block, scales);

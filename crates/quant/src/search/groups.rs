@@ -4,7 +4,7 @@ use pulp::Simd;
 
 use super::{Trials, affine, symmetric, symmetric_by_moves, unsigned_lanes};
 use crate::blocks::Row;
-use crate::lanes::{self, Divisor, Lanes};
+use crate::lanes::{self, Lanes};
 
 /// Vectors to work on side by side: enough to hide the time of an addition.
 const WIDTH: usize = 2;
@@ -72,13 +72,13 @@ impl Fits {
         if d == 0.0 {
             return self.affine_levels(simd, (top, g), x, levels);
         }
-        let (d, m) = (Divisor::new(simd, d), Lanes::splat(simd, m));
+        let (d, m) = (Lanes::splat(simd, d), Lanes::splat(simd, m));
         lanes::transform(
             simd,
             x,
             levels,
             #[inline(always)]
-            |x| d.divide(x + m).nearest(0.0, top as f32),
+            |x| ((x + m) / d).nearest(0.0, top as f32),
         );
     }
 
@@ -116,13 +116,13 @@ impl Fits {
         if d == 0.0 {
             return self.symmetric_levels(simd, (half, g), x, levels);
         }
-        let (half, d) = (half as f32, Divisor::new(simd, d));
+        let (half, d) = (half as f32, Lanes::splat(simd, d));
         lanes::transform(
             simd,
             x,
             levels,
             #[inline(always)]
-            |x| d.divide(x).nearest(-half, half - 1.0) + x.constant(half),
+            |x| (x / d).nearest(-half, half - 1.0) + x.constant(half),
         );
     }
 

@@ -1,0 +1,115 @@
+//! How rotary embedding is scaled, from keys and from the tensors that scaling computes.
+
+use gguf::{Metadata, Model};
+use serde_json::{Map, Value, json};
+
+use super::config::value;
+use crate::Error;
+use crate::config::Config;
+use crate::family::llama3_factors;
+use crate::lora::merge::floats;
+
+/// Key under `rope.scaling`, field.
+const SCALING: [(&str, &str); 7] = [
+    ("type", "rope_type"),
+    ("factor", "factor"),
+    ("original_context_length", "original_max_position_embeddings"),
+    ("yarn_ext_factor", "extrapolation_factor"),
+    ("yarn_attn_factor", "attention_factor"),
+    ("yarn_beta_fast", "beta_fast"),
+    ("yarn_beta_slow", "beta_slow"),
+];
+
+/// `rope_scaling` for a configuration that has everything else: empty if nothing is scaled.
+/// `is_usual` tells the keys that are no fields of their own.
+///
+/// # Errors
+/// If a tensor of factors cannot be read.
+pub(super) fn scaling(
+    model: &Model,
+    architecture: &str,
+    is_usual: impl Fn(&str) -> bool,
+    config: &Map<String, Value>,
+) -> Result<Map<String, Value>, Error> {
+    let mut scaling = stated(model.metadata(), architecture, is_usual);
+    let index = model.index();
+    let tensor = |name| index.get(name).map(|tensor| floats(tensor)).transpose();
+    if let Some(factors) = tensor("rope_freqs.weight")? {
+        scaling.extend(llama3(config, &factors));
+    }
+    let long = tensor("rope_factors_long.weight")?;
+    if let (Some(long), Some(short)) = (long, tensor("rope_factors_short.weight")?) {
+        // The name of the field that all versions of `transformers` read.
+        if !scaling.contains_key("rope_type") {
+            scaling.insert("type".into(), "longrope".into());
+        }
+        scaling.insert("long_factor".into(), shortest(&long));
+        scaling.insert("short_factor".into(), shortest(&short));
+    }
+    let has_kind = ["rope_type", "type"].iter().any(|field| scaling.contains_key(*field));
+    Ok(if has_kind { scaling } else { Map::new() })
+}
+
+/// What keys say.
+fn stated(
+    metadata: &Metadata,
+    architecture: &str,
+    is_usual: impl Fn(&str) -> bool,
+) -> Map<String, Value> {
+    let fields = SCALING.iter().filter_map(|(key, field)| {
+        let key = format!("rope.scaling.{key}");
+        let value = value(metadata, &format!("{architecture}.{key}"))?;
+        (is_usual(&key) && value != "none").then(|| ((*field).to_owned(), value))
+    });
+    fields.collect()
+}
+
+/// Numbers in the fewest digits that read back as they are.
+fn shortest(factors: &[f32]) -> Value {
+    factors.iter().map(|factor| factor.to_string().parse::<f64>().ok()).collect()
+}
+
+/// The scaling that gives these factors: of those with the bounds of Llama 3 or of Llama 4, the one
+/// that comes nearest. Nothing if none comes near.
+///
+/// Factors only tell how the original context stands to the bounds, so that these must be assumed.
+fn llama3(config: &Map<String, Value>, factors: &[f32]) -> Map<String, Value> {
+    // Other versions of torch round differently.
+    const NEAR: f32 = 1e-5;
+    let most = factors.iter().copied().fold(1.0, f32::max);
+    // The greatest factor is that of the scaling unless all wavelengths are short.
+    let scales = [most, 8.0, 32.0, 2.0, 4.0, 16.0, 64.0];
+    let contexts = || std::iter::once(8192).chain((4..=24).map(|power| 1u32 << power));
+    let bounds = [4.0, 1.0].into_iter();
+    let all = bounds.flat_map(|high| contexts().map(move |original| (high, original)));
+    let candidates = all.flat_map(|(high, original)| {
+        scales.map(|factor| {
+            let scaling = json!({
+                "rope_type": "llama3",
+                "factor": factor,
+                "low_freq_factor": 1.0,
+                "high_freq_factor": high,
+                "original_max_position_embeddings": original,
+            });
+            (difference(config, &scaling, factors), scaling)
+        })
+    });
+    match candidates.min_by(|(one, _), (other, _)| one.total_cmp(other)) {
+        Some((difference, Value::Object(scaling))) if difference < NEAR => scaling,
+        _ => Map::new(),
+    }
+}
+
+/// By how much, as a share, factors differ at most from those that `scaling` gives.
+fn difference(config: &Map<String, Value>, scaling: &Value, factors: &[f32]) -> f32 {
+    let mut config = config.clone();
+    config.insert("rope_scaling".into(), scaling.clone());
+    match llama3_factors(&Config::of(config.into())) {
+        Ok(Some(computed)) if computed.len() == factors.len() => {
+            let pairs = computed.iter().zip(factors);
+            let shares = pairs.map(|(computed, factor)| (computed / factor - 1.0).abs());
+            shares.max_by(f32::total_cmp).unwrap_or(0.0)
+        }
+        _ => f32::INFINITY,
+    }
+}

@@ -1,0 +1,101 @@
+//! Functions of one element, and what undoes them.
+
+/// A function of one element.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Function {
+    /// `x + 1`: norms that are stored as the difference from 1 (Gemma).
+    PlusOne,
+    /// `-exp(x)`: the logarithm of a decay (Mamba, RWKV).
+    MinusExp,
+    /// `x * c`.
+    Times(f32),
+    /// `x - 1`, which undoes [`Function::PlusOne`].
+    MinusOne,
+    /// `ln(-x)`, which undoes [`Function::MinusExp`].
+    LnOfMinus,
+    /// `x / c`, which undoes [`Function::Times`].
+    Over(f32),
+}
+
+impl Function {
+    /// The function at `x`.
+    ///
+    /// Where this undoes another function, that one leads from the result to `x` again, bit for
+    /// bit, if `x` is among its values.
+    pub(super) fn of(self, x: f32) -> f32 {
+        match self {
+            Self::PlusOne => x + 1.0,
+            // In double precision, as that of single precision differs from machine to machine.
+            Self::MinusExp => -(f64::from(x).exp() as f32),
+            Self::Times(c) => x * c,
+            // Exact wherever `x` was made by adding 1 to a number.
+            Self::MinusOne => x - 1.0,
+            Self::LnOfMinus => before(Self::MinusExp, x, (-f64::from(x)).ln() as f32),
+            Self::Over(c) => before(Self::Times(c), x, x / c),
+        }
+    }
+
+    /// The function that undoes this one; `None` where it loses something.
+    pub(super) fn inverse(self) -> Option<Self> {
+        Some(match self {
+            Self::PlusOne => Self::MinusOne,
+            Self::MinusOne => Self::PlusOne,
+            Self::MinusExp => Self::LnOfMinus,
+            Self::LnOfMinus => Self::MinusExp,
+            Self::Times(c) if c.is_normal() => Self::Over(c),
+            Self::Over(c) if c.is_normal() => Self::Times(c),
+            Self::Times(_) | Self::Over(_) => return None,
+        })
+    }
+}
+
+/// The number that `function` makes `y` of: `near`, which is off by rounding, or a neighbour.
+///
+/// There is one within two neighbours if `function` made `y` of a number `x` at all: rounding `y`
+/// moves the exact inverse by no more than an ulp of `x` (where it would be more, more than one
+/// number leads to `y`), rounding that inverse by a half, and below a power of two ulps are half as
+/// large. Otherwise `near` is as good as any.
+fn before(function: Function, y: f32, near: f32) -> f32 {
+    let leads_back = |x: &f32| function.of(*x).to_bits() == y.to_bits();
+    let (up, down) = (near.next_up(), near.next_down());
+    let neighbours = [near, up, down, up.next_up(), down.next_down()];
+    neighbours.into_iter().find(leads_back).unwrap_or(near)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Numbers of all magnitudes up to `2^most`, of both signs.
+    fn numbers(most: i32) -> impl Iterator<Item = f32> {
+        // The multiplier of Knuth's MMIX generator: mantissas without a pattern.
+        let mut state = 1u64;
+        (-30..most).flat_map(|power| (0..2000).map(move |i| (power, i))).map(move |(power, i)| {
+            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+            let mantissa = 1.0 + (state >> 41) as f32 / 8_388_608.0;
+            let sign = if i % 2 == 0 { 1.0 } else { -1.0 };
+            sign * mantissa * 2f32.powi(power)
+        })
+    }
+
+    #[test]
+    fn what_is_undone_leads_to_the_same_bits() {
+        let cases = [
+            (Function::PlusOne, 20),
+            // Beyond 88 the exponential is infinite.
+            (Function::MinusExp, 6),
+            (Function::Times(0.7), 20),
+            (Function::Times(-3.3e4), 20),
+            (Function::Times(0.22), 20),
+        ];
+        for (function, most) in cases {
+            let inverse = function.inverse().unwrap();
+            for x in numbers(most) {
+                let y = function.of(x);
+                let back = function.of(inverse.of(y));
+                assert_eq!(back.to_bits(), y.to_bits(), "{function:?} of {x:e}");
+            }
+        }
+        assert_eq!(Function::Times(0.0).inverse(), None);
+    }
+}
