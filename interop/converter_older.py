@@ -11,10 +11,11 @@ from converter import attention, case, config, linear, main, norm
 
 CASES.clear()
 MISTAKES.clear()
-# The pooler of a classifier is lost.
-MISTAKES["bert_classifier"] = {"cls.weight", "cls.bias"}
+# The pooler of a classifier is lost, and missing in the count of parameters.
+MISTAKES["bert_classifier"] = {"cls.weight", "cls.bias", "general.size_label"}
 # No mistake, but the exponential of the machine, which is off by a last bit here and there.
 MISTAKES["falcon_mamba"] = {f"blk.{i}.ssm_a" for i in range(LAYERS)}
+MISTAKES["mamba2"] = {"blk.0.ssm_a"}
 
 
 def blocks(layer, prefix, layers=LAYERS):

@@ -2,11 +2,12 @@
 
 use std::collections::BTreeSet;
 
-use gguf::{ByteOrder, Metadata, Model, TensorType, Value};
+use gguf::{Metadata, Model, TensorType, Value};
 use gguf_quant::recipe::{self, PlannedTensor, Reason, Target, TensorDesc};
 
 use crate::Error;
 use crate::importance::{self, Importance, Missing};
+use crate::order::require_little_endian;
 use crate::pipeline::Job;
 use crate::prune::prune;
 use crate::tensor::Tensor;
@@ -59,12 +60,7 @@ pub(crate) fn prepare<'a>(
     target: Target,
     options: &Options,
 ) -> Result<(Job<'a>, Vec<Decision>, Vec<String>), Error> {
-    if model.order() == ByteOrder::Big {
-        return Err(Error::Request {
-            what: "the model is big-endian".into(),
-            help: "convert it with `gguf convert-endian` first".into(),
-        });
-    }
+    require_little_endian(model)?;
     let mut job = Job { check_finite: true, ..Job::copy(model) };
     if let Some(importance) = &options.importance {
         importance.assign(&mut job)?;

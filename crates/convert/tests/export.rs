@@ -34,7 +34,7 @@ fn quantized_models_are_decoded_or_copied() {
     convert(Path::new(MODEL), &gguf, Some("q8_0".parse().unwrap()));
     let files = ModelFiles::open(&gguf).unwrap();
     let model = files.model().unwrap();
-    let tensors = export::plain(&model, export::Options { dtype: Some(TensorType::F32) });
+    let tensors = export::plain(&model, export::Options { dtype: Some(TensorType::F32) }).unwrap();
     safetensors::write(&out, &tensors, false, THREADS, &go_on).unwrap();
     let bytes = std::fs::read(&out).unwrap();
     let read = ::safetensors::SafeTensors::deserialize(&bytes).unwrap();

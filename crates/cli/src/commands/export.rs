@@ -66,7 +66,7 @@ pub fn run(args: &Args) -> Result<(), Failure> {
         if args.to == Form::Hf {
             return Err(Failure::Usage("--raw and --keep-names go with --to safetensors".into()));
         }
-        return write(args, &export::plain(&model, options), &args.output);
+        return write(args, &export::plain(&model, options)?, &args.output);
     }
     let plan = export::plan(&model, options)?;
     commands::print_notes(&plan.notes);

@@ -16,6 +16,7 @@ use gguf::{Model, TensorType};
 use serde_json::Value;
 
 use crate::config::Config;
+use crate::order::require_little_endian;
 use crate::tensor::Tensor;
 use crate::{Error, family};
 pub use tokenizer::{Tokenizer, tokenizer};
@@ -50,13 +51,21 @@ pub struct Export<'a> {
 /// Plans a Hugging Face directory for `model`.
 ///
 /// # Errors
-/// If no family that can be undone has its architecture, if keys that its configuration needs are
+/// If the model is big-endian, if no family that can be undone has its architecture, if keys that its configuration needs are
 /// missing, or if a tensor has no foreign name.
 pub fn plan<'a>(model: &Model<'a>, options: Options) -> Result<Export<'a>, Error> {
+    require_little_endian(model)?;
     let metadata = model.metadata();
     let architecture = metadata.architecture().unwrap_or_default();
     let (family, exported) = family::exported(model).ok_or_else(|| Error::Request {
-        what: format!("models of the architecture `{architecture}` cannot be exported by name"),
+        what: match (architecture, family::is_known(architecture)) {
+            ("", _) => "the file does not say which architecture its model has".to_owned(),
+            (_, false) => format!("no checkpoints of the architecture `{architecture}` are known"),
+            (_, true) => format!(
+                "keys and tensors do not tell which kind of {architecture} model this is: \
+                 `gguf check` says what is missing"
+            ),
+        },
         help: "export the tensors under their GGUF names: --to safetensors --keep-names".into(),
     })?;
     let mut notes = Vec::new();
@@ -83,13 +92,20 @@ pub fn plan<'a>(model: &Model<'a>, options: Options) -> Result<Export<'a>, Error
 }
 
 /// The tensors of `model` under their own names.
-pub fn plain<'a>(model: &Model<'a>, options: Options) -> Vec<(Tensor<'a>, TensorType)> {
+///
+/// # Errors
+/// If the model is big-endian.
+pub fn plain<'a>(
+    model: &Model<'a>,
+    options: Options,
+) -> Result<Vec<(Tensor<'a>, TensorType)>, Error> {
+    require_little_endian(model)?;
     let tensors = model.tensors().iter().map(Tensor::of_model);
     let stored = |tensor: Tensor<'a>| {
         let ty = tensor.stored_type;
         (tensor, ty)
     };
-    with_types(tensors.map(stored).collect(), options)
+    Ok(with_types(tensors.map(stored).collect(), options))
 }
 
 /// The tensors, each with the type it is to have instead of that in the model.

@@ -209,6 +209,11 @@ pub(crate) fn find(class: &str) -> Option<&'static dyn Family> {
     FAMILIES.iter().copied().find(|family| family.classes().contains(&class))
 }
 
+/// Whether there is a family that converts to this architecture.
+pub(crate) fn is_known(architecture: &str) -> bool {
+    FAMILIES.iter().any(|family| family.architecture() == architecture)
+}
+
 /// The family of a model, and what leads back from it.
 pub(crate) fn exported(model: &Model) -> Option<(&'static dyn Family, Exported)> {
     let architecture = model.metadata().architecture()?;

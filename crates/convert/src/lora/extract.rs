@@ -13,6 +13,7 @@ use nalgebra::DMatrix;
 use super::merge::floats;
 use super::{ALPHA, BASE_DIGEST, SUFFIXES, base_digest};
 use crate::Error;
+use crate::order::require_little_endian;
 use crate::pipeline::{Item, Job};
 use crate::tensor::{Content, Tensor};
 
@@ -46,7 +47,7 @@ pub fn matrices<'m, 'a>(model: &'m Model<'a>) -> impl Iterator<Item = &'m ModelT
 /// `progress` is called after each matrix; `Break` from it ends the work.
 ///
 /// # Errors
-/// If the models are not of the same architecture and shapes or are equal, if one cannot be read,
+/// If one of the models is big-endian, if they are not of the same architecture and shapes or are equal, if one cannot be read,
 /// or if `progress` ended the work.
 pub fn extract(
     base: &Model,
@@ -54,6 +55,8 @@ pub fn extract(
     rank: usize,
     progress: &mut dyn FnMut() -> ControlFlow<()>,
 ) -> Result<Extraction, Error> {
+    require_little_endian(base)?;
+    require_little_endian(tuned)?;
     let [architecture, other] =
         [base, tuned].map(|model| model.metadata().architecture().unwrap_or_default());
     if architecture != other {

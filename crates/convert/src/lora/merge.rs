@@ -8,6 +8,7 @@ use gguf_quant::recipe::Target;
 
 use super::{Adapter, EMBEDDING, Pair, PairDims};
 use crate::Error;
+use crate::order::require_little_endian;
 use crate::quantize::{self, Quantization};
 use crate::tensor::{Stored, Tensor};
 
@@ -27,8 +28,9 @@ impl<'a> Merge<'a> {
     /// trained).
     ///
     /// # Errors
-    /// If an adapter does not fit the base model, or cannot be read.
+    /// If the model is big-endian, if an adapter does not fit the base model, or cannot be read.
     pub fn new(base: &'a Model<'a>, adapters: &[(Adapter<'a>, f32)]) -> Result<Self, Error> {
+        require_little_endian(base)?;
         let tensors = base.index();
         let mut merge =
             Self { base, sums: HashMap::new(), replaced: HashMap::new(), descriptions: Vec::new() };

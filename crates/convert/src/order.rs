@@ -1,0 +1,19 @@
+//! Byte order of models whose elements are computed with.
+
+use gguf::{ByteOrder, Model};
+
+use crate::Error;
+
+/// Refuses models whose elements are not stored as this crate reads them.
+///
+/// # Errors
+/// If the model is big-endian.
+pub(crate) fn require_little_endian(model: &Model) -> Result<(), Error> {
+    match model.order() {
+        ByteOrder::Little => Ok(()),
+        ByteOrder::Big => Err(Error::Request {
+            what: "the model is big-endian".into(),
+            help: "convert it with `gguf convert-endian` first".into(),
+        }),
+    }
+}
