@@ -2,7 +2,7 @@
 
 Usage: python tokenizer_differences.py GGUF_BINARY DATA_DIR [--count N] [--only KIND[,KIND]] [--official]
 
-DATA_DIR has checkpoints (`zoo`) and text (`tiny-kjv-llama`). For each kind of vocabulary N generated
+DATA_DIR has checkpoints (`zoo`), vocabularies (`vocab`) and text (`tiny-kjv-llama`). For each kind of vocabulary N generated
 texts (100,000 if not given) are encoded by both sides. There is no ready Unigram or RWKV World
 vocabulary: small ones are made of the text, and written as the official converter writes them. With
 `--official` the package llama-cpp-python encodes them too, for what no other package knows.
@@ -18,7 +18,7 @@ from pathlib import Path
 
 import sentencepiece
 import tokenizers
-from gguf import GGUFWriter, TokenType
+from gguf import GGUFReader, GGUFWriter, TokenType
 from sentencepiece import sentencepiece_model_pb2
 
 from generated_texts import BLOCKS, texts
@@ -27,6 +27,11 @@ from generated_texts import BLOCKS, texts
 ZOO = {
     "spm": ["llama", "mistral", "mixtral", "gemma2", "gemma3", "phi3"],
     "bpe": ["gpt2", "qwen2", "qwen3", "gpt_neox", "mpt", "bloom", "falcon", "stablelm", "olmo2", "whisper"],
+}
+# Vocabularies that the official runtime loads, in `vocab`.
+VOCABULARIES = {
+    "spm": ["llama-spm", "phi-3"],
+    "bpe": ["gpt-2", "gpt-neox", "mpt", "falcon", "starcoder", "qwen2"],
 }
 # Marks of Unicode versions after that of the package's tables, Hebrew and general: it does not order
 # them.
@@ -80,6 +85,13 @@ def newer_marks(text):
 def special_texts(path):
     """The texts of the added tokens of a `tokenizer.json`."""
     return [token["content"] for token in json.loads(path.read_text())["added_tokens"]]
+
+
+def control_texts(path):
+    """The texts of the control and user-defined tokens of a GGUF."""
+    fields = GGUFReader(path).fields
+    tokens, types = (fields[f"tokenizer.ggml.{name}"].contents() for name in ["tokens", "token_type"])
+    return [t for t, kind in zip(tokens, types) if kind in [TokenType.CONTROL, TokenType.USER_DEFINED]]
 
 
 def official(path, strings, parse_special):
@@ -256,6 +268,12 @@ def main():
                 expected = huggingface(source / "tokenizer.json", strings)
                 got = ours(args.binary, source, strings)
                 comparison.add(f"{kind} {name}", strings, expected, got, newer_marks)
+        for kind, names in VOCABULARIES.items():
+            for name in names if wanted(kind) and args.official else []:
+                path = args.data / "vocab" / f"ggml-vocab-{name}.gguf"
+                strings = list(texts(args.count, corpus, control_texts(path)))
+                got = ours(args.binary, path, strings, "--compat", "official")
+                comparison.add(f"{kind} {name}, official", strings, official(path, strings, True), got)
     sys.exit(comparison.failed > 0)
 
 

@@ -102,9 +102,9 @@ impl Set {
             }
             let token = &self.tokens[found.pattern().as_usize()];
             let (before, after) = rest.split_at(found.start() - rest_at);
-            emit(token.strips.trim_before(before), out);
+            emit(token.strips.trim_before(before, char::is_whitespace), out);
             out(Fragment::Token(token.id));
-            rest = token.strips.trim_after(&after[token.text.len()..]);
+            rest = token.strips.trim_after(&after[token.text.len()..], char::is_whitespace);
             rest_at = text.len() - rest.len();
         }
         emit(rest, out);
@@ -121,9 +121,9 @@ impl Set {
                     continue;
                 };
                 while let Some((before, after)) = text.split_once(token.text.as_str()) {
-                    emit(token.strips.trim_before(before), &mut |part| cut.push(part));
+                    emit(token.strips.trim_before(before, is_c_space), &mut |part| cut.push(part));
                     cut.push(Fragment::Token(token.id));
-                    text = token.strips.trim_after(after);
+                    text = token.strips.trim_after(after, is_c_space);
                 }
                 emit(text, &mut |part| cut.push(part));
             }
@@ -152,13 +152,18 @@ fn emit<'t>(text: &'t str, out: &mut dyn FnMut(Fragment<'t>)) {
     }
 }
 
+/// White space to C's `isspace`, which llama.cpp asks about each byte.
+fn is_c_space(char: char) -> bool {
+    matches!(char, ' ' | '\t'..='\r')
+}
+
 impl Strips {
-    fn trim_before(self, text: &str) -> &str {
-        if self.left { text.trim_end() } else { text }
+    fn trim_before(self, text: &str, is_space: fn(char) -> bool) -> &str {
+        if self.left { text.trim_end_matches(is_space) } else { text }
     }
 
-    fn trim_after(self, text: &str) -> &str {
-        if self.right { text.trim_start() } else { text }
+    fn trim_after(self, text: &str, is_space: fn(char) -> bool) -> &str {
+        if self.right { text.trim_start_matches(is_space) } else { text }
     }
 }
 

@@ -1,6 +1,5 @@
 //! Pre-tokenizers: where `tokenizer.ggml.pre` cuts a text into words.
 
-mod classes;
 mod machine;
 mod patterns;
 mod step;

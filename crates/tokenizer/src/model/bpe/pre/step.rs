@@ -3,6 +3,7 @@
 use regex::bytes::Regex;
 
 use super::machine::Machine;
+use crate::model::classes;
 
 /// A step as the table has it.
 pub(super) enum Cut {
@@ -191,7 +192,7 @@ fn groups(
 /// True if what follows goes on a word, so that `\b` does not match.
 fn is_word_behind(text: &[u8]) -> bool {
     let text = std::str::from_utf8(text).unwrap_or_default();
-    text.chars().next().is_some_and(|c| super::classes::of(c) & super::classes::WORD != 0)
+    text.chars().next().is_some_and(|c| classes::of(c) & classes::WORD != 0)
 }
 
 fn latin_digits(text: &[u8], out: &mut dyn FnMut(usize, usize)) {

@@ -5,19 +5,22 @@ use std::sync::LazyLock;
 use regex_syntax::hir::{Class, HirKind};
 
 /// `\p{L}`
-pub(super) const LETTER: u8 = 1;
+pub(crate) const LETTER: u8 = 1;
 /// `\p{N}`
-pub(super) const NUMBER: u8 = 2;
+pub(crate) const NUMBER: u8 = 2;
 /// `\p{M}`
-pub(super) const MARK: u8 = 4;
+pub(crate) const MARK: u8 = 4;
 /// `\s`
-pub(super) const SPACE: u8 = 8;
+pub(crate) const SPACE: u8 = 8;
 /// `[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]`: what can stand in front of lower case within a word.
-pub(super) const UPPER: u8 = 16;
+pub(crate) const UPPER: u8 = 16;
 /// `[\p{Ll}\p{Lm}\p{Lo}\p{M}]`: what can stand behind.
-pub(super) const LOWER: u8 = 32;
+pub(crate) const LOWER: u8 = 32;
 /// `\w`
-pub(super) const WORD: u8 = 64;
+pub(crate) const WORD: u8 = 64;
+
+/// The characters that llama.cpp's tables have: those of Unicode 15.1.
+pub(crate) const OFFICIAL: &str = r"[\p{age=15.1}&&\P{Cn}]";
 
 /// The classes of every character. Made of the tables of the regular expressions, so that both
 /// always agree; most of its pages are never touched.
@@ -33,24 +36,27 @@ static CLASSES: LazyLock<Box<[u8]>> = LazyLock::new(|| {
         (WORD, r"\w"),
     ];
     for (bit, expression) in expressions {
-        // The expressions are constants, all parsed in every test.
-        let parsed = regex_syntax::parse(expression).expect("a valid expression");
-        let HirKind::Class(Class::Unicode(class)) = parsed.kind() else { continue };
-        for range in class.ranges() {
-            for classes in &mut classes[range.start() as usize..=range.end() as usize] {
-                *classes |= bit;
-            }
-        }
+        fill(&mut classes, expression, |classes| *classes |= bit);
     }
     classes
 });
 
+/// Changes what `entries` has for the characters of a class; the expression has to be constant.
+pub(crate) fn fill<T>(entries: &mut [T], expression: &str, mut change: impl FnMut(&mut T)) {
+    // All are parsed in every test.
+    let parsed = regex_syntax::parse(expression).expect("a valid expression");
+    let HirKind::Class(Class::Unicode(class)) = parsed.kind() else { return };
+    for range in class.ranges() {
+        entries[range.start() as usize..=range.end() as usize].iter_mut().for_each(&mut change);
+    }
+}
+
 /// The classes of a character.
-pub(super) fn of(c: char) -> u8 {
+pub(crate) fn of(c: char) -> u8 {
     CLASSES[c as usize]
 }
 
 /// The table of classes, by character.
-pub(super) fn table() -> &'static [u8] {
+pub(crate) fn table() -> &'static [u8] {
     &CLASSES
 }
