@@ -4,6 +4,8 @@ use std::sync::LazyLock;
 
 use regex_syntax::hir::{Class, HirKind};
 
+use crate::tokenizer::Compat;
+
 /// `\p{L}`
 pub(crate) const LETTER: u8 = 1;
 /// `\p{N}`
@@ -19,7 +21,7 @@ pub(crate) const LOWER: u8 = 32;
 /// `\w`
 pub(crate) const WORD: u8 = 64;
 
-/// The characters that llama.cpp's tables have: those of Unicode 15.1.
+/// The characters that llama.cpp's tables have: those of Unicode 15.1. Others are of no class.
 pub(crate) const OFFICIAL: &str = r"[\p{age=15.1}&&\P{Cn}]";
 
 /// The classes of every character. Made of the tables of the regular expressions, so that both
@@ -41,6 +43,13 @@ static CLASSES: LazyLock<Box<[u8]>> = LazyLock::new(|| {
     classes
 });
 
+/// The classes that llama.cpp finds.
+static OFFICIAL_CLASSES: LazyLock<Box<[u8]>> = LazyLock::new(|| {
+    let mut classes = CLASSES.clone();
+    fill(&mut classes, &format!("[^{OFFICIAL}]"), |classes| *classes = 0);
+    classes
+});
+
 /// Changes what `entries` has for the characters of a class; the expression has to be constant.
 pub(crate) fn fill<T>(entries: &mut [T], expression: &str, mut change: impl FnMut(&mut T)) {
     // All are parsed in every test.
@@ -57,6 +66,9 @@ pub(crate) fn of(c: char) -> u8 {
 }
 
 /// The table of classes, by character.
-pub(crate) fn table() -> &'static [u8] {
-    &CLASSES
+pub(crate) fn table(compat: Compat) -> &'static [u8] {
+    match compat {
+        Compat::Own => &CLASSES,
+        Compat::Official => &OFFICIAL_CLASSES,
+    }
 }

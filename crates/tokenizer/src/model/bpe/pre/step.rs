@@ -3,7 +3,8 @@
 use regex::bytes::Regex;
 
 use super::machine::Machine;
-use crate::model::classes;
+use crate::model::classes::{self, OFFICIAL};
+use crate::tokenizer::Compat;
 
 /// A step as the table has it.
 pub(super) enum Cut {
@@ -50,22 +51,23 @@ pub(super) enum Space {
 }
 
 impl Step {
-    pub fn new(cut: &Cut) -> Self {
+    pub fn new(cut: &Cut, compat: Compat) -> Self {
         match *cut {
-            Cut::Isolate(pattern) => match Machine::of(pattern) {
+            Cut::Isolate(pattern) => match Machine::of(pattern, compat) {
                 Some(machine) => Self::Machine(machine),
-                None => Self::pattern(pattern),
+                None => Self::pattern(pattern, compat),
             },
-            Cut::Before(pattern) => Self::Before(regex(pattern)),
-            Cut::Keep(pattern) => Self::Keep(regex(pattern)),
+            Cut::Before(pattern) => Self::Before(regex(pattern, compat)),
+            Cut::Keep(pattern) => Self::Keep(regex(pattern, compat)),
             Cut::Groups { class, before_words, first } => {
-                Self::Groups { digits: regex(&format!("{class}+")), before_words, first }
+                let digits = regex(&format!("{class}+"), compat);
+                Self::Groups { digits, before_words, first }
             }
             Cut::LatinDigits => Self::LatinDigits,
         }
     }
 
-    pub fn pattern(pattern: &str) -> Self {
+    pub fn pattern(pattern: &str, compat: Compat) -> Self {
         let last_left = pattern.strip_suffix(r"|\s+(?!\S)|\s+");
         let powers = pattern.split_once(r"|\s{512}(?!\S)").map(|(before, _)| before);
         let (pattern, space) = match (last_left, powers) {
@@ -73,7 +75,11 @@ impl Step {
             (_, Some(rest)) => (format!(r"{rest}|\s{{1,513}}"), Space::PowersOfTwo),
             _ => (pattern.to_owned(), Space::Plain),
         };
-        Self::Pattern { regex: regex(&pattern), space, breaks: pattern.contains(r"|\s*[\r\n]") }
+        Self::Pattern {
+            regex: regex(&pattern, compat),
+            space,
+            breaks: pattern.contains(r"|\s*[\r\n]"),
+        }
     }
 
     /// Hands out the beginning and end of each part.
@@ -97,8 +103,19 @@ impl Step {
 }
 
 /// The expressions are constants, all compiled in a test.
-fn regex(pattern: &str) -> Regex {
-    Regex::new(pattern).expect("a valid expression")
+fn regex(pattern: &str, compat: Compat) -> Regex {
+    let valid = "a valid expression";
+    match compat {
+        Compat::Own => Regex::new(pattern).expect(valid),
+        // Its classes are those of its tables.
+        Compat::Official => {
+            let class = regex::Regex::new(r"\\p\{\w+\}").expect(valid);
+            let known = class.replace_all(pattern, |found: &regex::Captures<'_>| {
+                format!("[{}&&{OFFICIAL}]", &found[0])
+            });
+            Regex::new(&known).expect(valid)
+        }
+    }
 }
 
 /// Parts that end at the cuts, which come in order.
