@@ -24,6 +24,8 @@ pub(super) enum Cut {
         /// Also before the first digit.
         first: bool,
     },
+    /// Before each three ASCII digits, from the right of their run.
+    Thousands,
     /// Runs of numeric characters, once each byte is a character of Latin-1: that is how bytes are
     /// written, and falcon looks for digits after.
     LatinDigits,
@@ -36,6 +38,7 @@ pub(super) enum Step {
     Before(Regex),
     Keep(Regex),
     Groups { digits: Regex, before_words: bool, first: bool },
+    Thousands(Regex),
     LatinDigits,
 }
 
@@ -63,6 +66,7 @@ impl Step {
                 let digits = regex(&format!("{class}+"), compat);
                 Self::Groups { digits, before_words, first }
             }
+            Cut::Thousands => Self::Thousands(regex("[0-9]{3,}", compat)),
             Cut::LatinDigits => Self::LatinDigits,
         }
     }
@@ -97,6 +101,7 @@ impl Step {
             Self::Groups { digits, before_words, first } => {
                 groups(digits, *before_words, *first, text, out);
             }
+            Self::Thousands(digits) => thousands(digits, text, out),
             Self::LatinDigits => latin_digits(text, out),
         }
     }
@@ -204,6 +209,14 @@ fn groups(
         cuts.push(run.end());
     }
     cut_at(text.len(), cuts.into_iter(), out);
+}
+
+fn thousands(digits: &Regex, text: &[u8], out: &mut dyn FnMut(usize, usize)) {
+    let cuts = digits.find_iter(text).flat_map(|run| {
+        let (start, end) = (run.start(), run.end());
+        (start..end).filter(move |at| (end - at).is_multiple_of(3))
+    });
+    cut_at(text.len(), cuts, out);
 }
 
 /// True if what follows goes on a word, so that `\b` does not match.
