@@ -1,5 +1,9 @@
 //! Special tokens: cut out of the text before anything else, and added at its ends.
 
+mod official;
+
+use std::borrow::Cow;
+
 use aho_corasick::{AhoCorasick, MatchKind};
 
 use crate::error::Error;
@@ -44,9 +48,13 @@ struct Strips {
 impl Splitter {
     pub fn new(vocabulary: &Vocabulary<'_>, options: Options) -> Self {
         use TokenType::{Control, Unknown, UserDefined};
+        let types = match options.compat {
+            Compat::Own => Cow::Borrowed(&vocabulary.types),
+            Compat::Official => Cow::Owned(official::types(vocabulary)),
+        };
         Self {
-            all: Set::new(vocabulary, options, &[Control, Unknown, UserDefined]),
-            user_defined: Set::new(vocabulary, options, &[UserDefined]),
+            all: Set::new(vocabulary, options, &types, &[Control, Unknown, UserDefined]),
+            user_defined: Set::new(vocabulary, options, &types, &[UserDefined]),
             compat: options.compat,
         }
     }
@@ -64,15 +72,21 @@ impl Splitter {
 }
 
 impl Set {
-    fn new(vocabulary: &Vocabulary<'_>, options: Options, types: &[TokenType]) -> Self {
+    /// The tokens whose type, of `types`, is one of `kinds`.
+    fn new(
+        vocabulary: &Vocabulary<'_>,
+        options: Options,
+        types: &[TokenType],
+        kinds: &[TokenType],
+    ) -> Self {
         let merged = |text: &str| {
             options.compat == Compat::Own
                 && vocabulary.model() == Ok("llama")
                 && is_run_of_spaces(text.as_bytes())
         };
         let mut tokens: Vec<Special> = (0..)
-            .zip(vocabulary.tokens.iter().zip(&vocabulary.types))
-            .filter(|(_, (_, kind))| types.contains(kind))
+            .zip(vocabulary.tokens.iter().zip(types))
+            .filter(|(_, (_, kind))| kinds.contains(kind))
             // Text is UTF-8: what is not cannot occur in it, and the empty text is everywhere.
             .filter_map(|(id, (bytes, _))| Some((id, std::str::from_utf8(bytes).ok()?)))
             .filter(|(_, text)| !text.is_empty())
