@@ -33,6 +33,13 @@ VOCABULARIES = {
     "spm": ["llama-spm", "phi-3"],
     "bpe": ["gpt-2", "gpt-neox", "mpt", "falcon", "starcoder", "qwen2"],
 }
+# Pre-tokenizers that cut differently, by a name of each.
+PRES = [
+    "default", "gpt-2", "starcoder", "falcon", "chameleon", "llama-bpe", "dbrx", "qwen2", "qwen35",
+    "jais-2", "minicpm5", "laguna", "bailingmoe", "seed-coder", "ufakzeka", "exaone-moe", "gpt-4o",
+    "granite-embed-multi-97m", "tekken", "kimi-k2", "tiny_aya", "youtu", "deepseek-v3", "spark2_5",
+    "afmoe", "deepseek-llm", "deepseek-coder", "bloom", "viking", "superbpe",
+]
 # Marks of Unicode versions after that of the package's tables, Hebrew and general: it does not order
 # them.
 NEW_MARKS = set("\u05c8\u05c9") | set(map(chr, range(0x1acf, 0x1aec)))
@@ -125,6 +132,26 @@ def write_vocabulary(path, architecture, model, tokens, types, scores=None, **fl
         writer.add_token_scores(scores)
     for name, value in flags.items():
         getattr(writer, f"add_{name}")(value)
+    writer.write_header_to_file()
+    writer.write_kv_data_to_file()
+    writer.close()
+
+
+def pairs_gguf(pre, path):
+    """Every pair of bytes as a token, in no order: the ids tell where text is cut."""
+    plain = [*range(0x21, 0x7F), *range(0xA1, 0xAD), *range(0xAE, 0x100)]
+    others = [byte for byte in range(256) if byte not in plain]
+    letters = [chr(b) if b in plain else chr(256 + others.index(b)) for b in range(256)]
+    pairs = [(a, b) for a in letters for b in letters]
+    random.Random(3).shuffle(pairs)
+    tokens = [*letters, *(a + b for a, b in pairs), "<|endoftext|>"]
+    writer = GGUFWriter(path, "gpt2")
+    writer.add_tokenizer_model("gpt2")
+    writer.add_tokenizer_pre(pre)
+    writer.add_token_list(tokens)
+    writer.add_token_types([TokenType.NORMAL] * (len(tokens) - 1) + [TokenType.CONTROL])
+    writer.add_token_merges([f"{a} {b}" for a, b in pairs])
+    writer.add_eos_token_id(len(tokens) - 1)
     writer.write_header_to_file()
     writer.write_kv_data_to_file()
     writer.close()
@@ -274,6 +301,12 @@ def main():
                 strings = list(texts(args.count, corpus, control_texts(path)))
                 got = ours(args.binary, path, strings, "--compat", "official")
                 comparison.add(f"{kind} {name}, official", strings, official(path, strings, True), got)
+        for pre in PRES if wanted("pre") and args.official else []:
+            path = folder / "pairs.gguf"
+            pairs_gguf(pre, path)
+            strings = list(texts(args.count, corpus, ["<|endoftext|>"]))
+            got = ours(args.binary, path, strings, "--compat", "official")
+            comparison.add(f"pre {pre}, official", strings, official(path, strings, True), got)
     sys.exit(comparison.failed > 0)
 
 
