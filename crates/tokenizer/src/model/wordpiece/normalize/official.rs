@@ -7,7 +7,7 @@ use unicode_normalization::UnicodeNormalization;
 use super::{Class, Normalizer, Words, is_chinese};
 use crate::model::classes::{OFFICIAL, fill};
 
-/// A character, which is not what `tokenizers` makes of it.
+/// What llama.cpp knows of a character.
 #[derive(Clone, Copy)]
 struct Entry {
     class: Class,
@@ -15,7 +15,7 @@ struct Entry {
     known: bool,
 }
 
-/// By character; most of its pages are never touched. Later rows count.
+/// By character; of the classes below, later ones count.
 static ENTRIES: LazyLock<Box<[Entry]>> = LazyLock::new(|| {
     let unknown = Entry { class: Class::Text, known: false };
     let mut entries = vec![unknown; char::MAX as usize + 1].into_boxed_slice();
