@@ -2,7 +2,7 @@
 
 Usage: python tokenizer_differences.py GGUF_BINARY DATA_DIR [--count N] [--only KIND[,KIND]] [--official]
 
-DATA_DIR has checkpoints (`zoo`) and text (`tiny-kjv-llama`). For each kind of vocabulary N generated
+DATA_DIR has checkpoints (`zoo`), vocabularies (`vocab`) and text (`tiny-kjv-llama`). For each kind of vocabulary N generated
 texts (100,000 if not given) are encoded by both sides. There is no ready Unigram or RWKV World
 vocabulary: small ones are made of the text, and written as the official converter writes them. With
 `--official` the package llama-cpp-python encodes them too, for what no other package knows.
@@ -18,7 +18,7 @@ from pathlib import Path
 
 import sentencepiece
 import tokenizers
-from gguf import GGUFWriter, TokenType
+from gguf import GGUFReader, GGUFWriter, TokenType
 from sentencepiece import sentencepiece_model_pb2
 
 from generated_texts import BLOCKS, texts
@@ -28,6 +28,18 @@ ZOO = {
     "spm": ["llama", "mistral", "mixtral", "gemma2", "gemma3", "phi3"],
     "bpe": ["gpt2", "qwen2", "qwen3", "gpt_neox", "mpt", "bloom", "falcon", "stablelm", "olmo2", "whisper"],
 }
+# Vocabularies that the official runtime loads, in `vocab`.
+VOCABULARIES = {
+    "spm": ["llama-spm", "phi-3"],
+    "bpe": ["gpt-2", "gpt-neox", "mpt", "falcon", "starcoder", "qwen2"],
+}
+# Pre-tokenizers that cut differently, by a name of each.
+PRES = [
+    "default", "gpt-2", "starcoder", "falcon", "chameleon", "llama-bpe", "dbrx", "qwen2", "qwen35",
+    "jais-2", "minicpm5", "laguna", "bailingmoe", "seed-coder", "ufakzeka", "exaone-moe", "gpt-4o",
+    "granite-embed-multi-97m", "tekken", "kimi-k2", "tiny_aya", "youtu", "deepseek-v3", "spark2_5",
+    "afmoe", "deepseek-llm", "deepseek-coder", "bloom", "viking", "superbpe",
+]
 # Marks of Unicode versions after that of the package's tables, Hebrew and general: it does not order
 # them.
 NEW_MARKS = set("\u05c8\u05c9") | set(map(chr, range(0x1acf, 0x1aec)))
@@ -82,6 +94,13 @@ def special_texts(path):
     return [token["content"] for token in json.loads(path.read_text())["added_tokens"]]
 
 
+def control_texts(path):
+    """The texts of the control and user-defined tokens of a GGUF."""
+    fields = GGUFReader(path).fields
+    tokens, types = (fields[f"tokenizer.ggml.{name}"].contents() for name in ["tokens", "token_type"])
+    return [t for t, kind in zip(tokens, types) if kind in [TokenType.CONTROL, TokenType.USER_DEFINED]]
+
+
 def official(path, strings, parse_special):
     """The ids of the official runtime."""
     import llama_cpp
@@ -113,6 +132,26 @@ def write_vocabulary(path, architecture, model, tokens, types, scores=None, **fl
         writer.add_token_scores(scores)
     for name, value in flags.items():
         getattr(writer, f"add_{name}")(value)
+    writer.write_header_to_file()
+    writer.write_kv_data_to_file()
+    writer.close()
+
+
+def pairs_gguf(pre, path):
+    """Every pair of bytes as a token, in no order: the ids tell where text is cut."""
+    plain = [*range(0x21, 0x7F), *range(0xA1, 0xAD), *range(0xAE, 0x100)]
+    others = [byte for byte in range(256) if byte not in plain]
+    letters = [chr(b) if b in plain else chr(256 + others.index(b)) for b in range(256)]
+    pairs = [(a, b) for a in letters for b in letters]
+    random.Random(3).shuffle(pairs)
+    tokens = [*letters, *(a + b for a, b in pairs), "<|endoftext|>"]
+    writer = GGUFWriter(path, "gpt2")
+    writer.add_tokenizer_model("gpt2")
+    writer.add_tokenizer_pre(pre)
+    writer.add_token_list(tokens)
+    writer.add_token_types([TokenType.NORMAL] * (len(tokens) - 1) + [TokenType.CONTROL])
+    writer.add_token_merges([f"{a} {b}" for a, b in pairs])
+    writer.add_eos_token_id(len(tokens) - 1)
     writer.write_header_to_file()
     writer.write_kv_data_to_file()
     writer.close()
@@ -256,6 +295,18 @@ def main():
                 expected = huggingface(source / "tokenizer.json", strings)
                 got = ours(args.binary, source, strings)
                 comparison.add(f"{kind} {name}", strings, expected, got, newer_marks)
+        for kind, names in VOCABULARIES.items():
+            for name in names if wanted(kind) and args.official else []:
+                path = args.data / "vocab" / f"ggml-vocab-{name}.gguf"
+                strings = list(texts(args.count, corpus, control_texts(path)))
+                got = ours(args.binary, path, strings, "--compat", "official")
+                comparison.add(f"{kind} {name}, official", strings, official(path, strings, True), got)
+        for pre in PRES if wanted("pre") and args.official else []:
+            path = folder / "pairs.gguf"
+            pairs_gguf(pre, path)
+            strings = list(texts(args.count, corpus, ["<|endoftext|>"]))
+            got = ours(args.binary, path, strings, "--compat", "official")
+            comparison.add(f"pre {pre}, official", strings, official(path, strings, True), got)
     sys.exit(comparison.failed > 0)
 
 

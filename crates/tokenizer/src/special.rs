@@ -1,5 +1,9 @@
 //! Special tokens: cut out of the text before anything else, and added at its ends.
 
+mod official;
+
+use std::borrow::Cow;
+
 use aho_corasick::{AhoCorasick, MatchKind};
 
 use crate::error::Error;
@@ -44,9 +48,13 @@ struct Strips {
 impl Splitter {
     pub fn new(vocabulary: &Vocabulary<'_>, options: Options) -> Self {
         use TokenType::{Control, Unknown, UserDefined};
+        let types = match options.compat {
+            Compat::Own => Cow::Borrowed(&vocabulary.types),
+            Compat::Official => Cow::Owned(official::types(vocabulary)),
+        };
         Self {
-            all: Set::new(vocabulary, options, &[Control, Unknown, UserDefined]),
-            user_defined: Set::new(vocabulary, options, &[UserDefined]),
+            all: Set::new(vocabulary, options, &types, &[Control, Unknown, UserDefined]),
+            user_defined: Set::new(vocabulary, options, &types, &[UserDefined]),
             compat: options.compat,
         }
     }
@@ -64,15 +72,21 @@ impl Splitter {
 }
 
 impl Set {
-    fn new(vocabulary: &Vocabulary<'_>, options: Options, types: &[TokenType]) -> Self {
+    /// The tokens whose type, of `types`, is one of `kinds`.
+    fn new(
+        vocabulary: &Vocabulary<'_>,
+        options: Options,
+        types: &[TokenType],
+        kinds: &[TokenType],
+    ) -> Self {
         let merged = |text: &str| {
             options.compat == Compat::Own
                 && vocabulary.model() == Ok("llama")
                 && is_run_of_spaces(text.as_bytes())
         };
         let mut tokens: Vec<Special> = (0..)
-            .zip(vocabulary.tokens.iter().zip(&vocabulary.types))
-            .filter(|(_, (_, kind))| types.contains(kind))
+            .zip(vocabulary.tokens.iter().zip(types))
+            .filter(|(_, (_, kind))| kinds.contains(kind))
             // Text is UTF-8: what is not cannot occur in it, and the empty text is everywhere.
             .filter_map(|(id, (bytes, _))| Some((id, std::str::from_utf8(bytes).ok()?)))
             .filter(|(_, text)| !text.is_empty())
@@ -102,9 +116,9 @@ impl Set {
             }
             let token = &self.tokens[found.pattern().as_usize()];
             let (before, after) = rest.split_at(found.start() - rest_at);
-            emit(token.strips.trim_before(before), out);
+            emit(token.strips.trim_before(before, char::is_whitespace), out);
             out(Fragment::Token(token.id));
-            rest = token.strips.trim_after(&after[token.text.len()..]);
+            rest = token.strips.trim_after(&after[token.text.len()..], char::is_whitespace);
             rest_at = text.len() - rest.len();
         }
         emit(rest, out);
@@ -121,9 +135,9 @@ impl Set {
                     continue;
                 };
                 while let Some((before, after)) = text.split_once(token.text.as_str()) {
-                    emit(token.strips.trim_before(before), &mut |part| cut.push(part));
+                    emit(token.strips.trim_before(before, is_c_space), &mut |part| cut.push(part));
                     cut.push(Fragment::Token(token.id));
-                    text = token.strips.trim_after(after);
+                    text = token.strips.trim_after(after, is_c_space);
                 }
                 emit(text, &mut |part| cut.push(part));
             }
@@ -152,13 +166,18 @@ fn emit<'t>(text: &'t str, out: &mut dyn FnMut(Fragment<'t>)) {
     }
 }
 
+/// White space to C's `isspace`, which llama.cpp asks about each byte.
+fn is_c_space(char: char) -> bool {
+    matches!(char, ' ' | '\t'..='\r')
+}
+
 impl Strips {
-    fn trim_before(self, text: &str) -> &str {
-        if self.left { text.trim_end() } else { text }
+    fn trim_before(self, text: &str, is_space: fn(char) -> bool) -> &str {
+        if self.left { text.trim_end_matches(is_space) } else { text }
     }
 
-    fn trim_after(self, text: &str) -> &str {
-        if self.right { text.trim_start() } else { text }
+    fn trim_after(self, text: &str, is_space: fn(char) -> bool) -> &str {
+        if self.right { text.trim_start_matches(is_space) } else { text }
     }
 }
 

@@ -16,7 +16,8 @@ pub enum Compat {
     /// The tokenizer that the model was trained with.
     #[default]
     Own,
-    /// llama.cpp: it does not normalize text, and simplifies some pre-tokenizers.
+    /// llama.cpp: it does not normalize text, simplifies some pre-tokenizers, has its own tables of
+    /// Unicode (15.1), and knows some special tokens by their texts, whatever the file says of them.
     Official,
 }
 

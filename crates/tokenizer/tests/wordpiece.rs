@@ -65,6 +65,92 @@ fn a_word_of_more_than_100_characters_is_unknown() {
     assert_eq!(count(Compat::Official, 101), 101);
 }
 
+/// Ids of the official runtime (llama-cpp-python 0.3.36) for a vocabulary of what it takes
+/// differently.
+#[test]
+fn official_words_are_those_of_the_official_runtime() {
+    let tokens = [
+        "[UNK]",
+        "[CLS]",
+        "[SEP]",
+        "a",
+        "##b",
+        "i",
+        "##ı",
+        "\u{1100}",
+        "$",
+        "^",
+        "x",
+        "##x",
+        "#\u{2581}",
+        "##\u{2581}",
+        "\u{303}",
+        "##\u{903}",
+        "e",
+        "##e",
+        "İ",
+        "€",
+        "##€",
+        "\u{f93d}",
+        "\u{7dd1}",
+        "\u{a7da}",
+        "\u{a7db}",
+        "##\u{1c89}",
+        "##\u{378}",
+        "+",
+        "ẞ",
+        "ß",
+        "##fg",
+        "##y",
+        "##\u{a7da}",
+        "##\u{a7d4}",
+        "##é",
+        "é",
+        "##ﬁ",
+    ];
+    let cases: [(&str, &[u32], &[u32]); 21] = [
+        // White space that BERT drops.
+        ("a\u{85}a\u{c}ca", &[3, 3, 0], &[3, 3, 0]),
+        // The first part alone of what decomposes.
+        ("\u{ac01}", &[7], &[0]),
+        ("aé", &[3, 17], &[3, 34]),
+        ("\u{f93d}\u{f93d}", &[0, 0], &[21, 21]),
+        // Marks of all kinds go.
+        ("a\u{903}b", &[3, 4], &[3, 15, 4]),
+        ("a\u{20dd}b", &[3, 4], &[0]),
+        ("\u{903}", &[], &[13, 15]),
+        // Case is one character to one.
+        ("İ", &[5], &[5]),
+        ("ẞ", &[29], &[29]),
+        // What Unicode 15.1 does not have is text, and keeps its case.
+        ("a\u{378}", &[3, 26], &[3, 26]),
+        ("A\u{a7da}", &[3, 32], &[3, 32]),
+        ("a\u{1c89}", &[3, 25], &[3, 25]),
+        ("a\u{1b4e}b", &[0], &[0]),
+        // Symbols are punctuation within ASCII only.
+        ("a€", &[3, 20], &[3, 20]),
+        ("a$a", &[3, 8, 3], &[3, 8, 3]),
+        // Dropped: private use, format characters, NUL.
+        ("a\u{e000}b", &[3, 4], &[3, 4]),
+        ("a\u{0}b\u{fffd}", &[3, 4], &[3, 4]),
+        // With a token U+2581 a continuation can be the start of a word.
+        ("fg", &[13, 30], &[13, 30]),
+        ("xfg", &[10, 30], &[10, 30]),
+        // One in the text begins a word within a word.
+        ("a\u{2581}a", &[3, 3], &[3, 3]),
+        ("\u{2581}", &[13, 13], &[13, 13]),
+    ];
+    let mut metadata = metadata(&tokens);
+    let options = Options { compat: Compat::Official, ..Options::default() };
+    let stripped = Tokenizer::from_metadata(&metadata, options).unwrap();
+    metadata.set("tokenizer.ggml.normalizer.strip_accents", false);
+    let accented = Tokenizer::from_metadata(&metadata, options).unwrap();
+    for (text, without, with) in cases {
+        assert_eq!(stripped.encode(text, BARE), without, "{text:?}");
+        assert_eq!(accented.encode(text, BARE), with, "{text:?} with accents");
+    }
+}
+
 /// Far more than it takes, as machines differ; squared it would be hours.
 #[test]
 fn a_megabyte_of_one_letter_takes_no_time() {

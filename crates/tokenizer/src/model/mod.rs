@@ -2,6 +2,7 @@
 
 pub(crate) mod bpe;
 mod charsmap;
+mod classes;
 mod joints;
 mod merge;
 pub(crate) mod rwkv;

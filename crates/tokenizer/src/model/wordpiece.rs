@@ -23,13 +23,19 @@ const WORD_LEN: usize = 100;
 /// Before these no space is written: as `tokenizers` cleans up after decoding.
 const CLOSING: [&[u8]; 9] = [b".", b"?", b"!", b",", b"n't", b"'m", b"'s", b"'ve", b"'re"];
 
-/// The vocabulary in two trees: what begins a word, and what continues one.
+/// The tokens, by what can come next in a word.
+enum Tokens {
+    /// What begins a word, and what continues one; no control tokens.
+    Own { starts: Trie, continuations: Trie },
+    /// As llama.cpp looks: all as the file spells them, within a word with U+2581 in front. A
+    /// token U+2581 makes any continuation the start of a word.
+    Official(Trie),
+}
+
 pub(crate) struct WordPiece {
     normalizer: Normalizer,
-    starts: Trie,
-    continuations: Trie,
+    tokens: Tokens,
     unknown: Option<u32>,
-    word_len: usize,
     texts: Pieces,
     words: Pool,
 }
@@ -38,27 +44,20 @@ impl WordPiece {
     /// # Errors
     /// If a token is absurdly long, or the unknown token does not exist.
     pub fn read(vocabulary: &Vocabulary<'_>, options: Options) -> Result<Self, Error> {
-        let tokens = || {
-            let tokens = vocabulary.tokens.iter().zip(&vocabulary.types).zip(0..);
-            tokens
-                .filter(|((_, kind), _)| **kind != TokenType::Control)
-                .map(|((token, _), id)| (start_of_word(token), *token, id))
-        };
         let lowercase = vocabulary.flag("normalizer.lowercase", true);
         Ok(Self {
             normalizer: Normalizer {
                 lowercase,
                 strip_accents: vocabulary.flag("normalizer.strip_accents", lowercase),
+                compat: options.compat,
             },
-            starts: Trie::new(tokens().filter_map(|(start, _, id)| Some((start?, id))))?,
-            continuations: Trie::new(
-                tokens().filter(|(start, ..)| start.is_none()).map(|(_, token, id)| (token, id)),
-            )?,
+            tokens: match options.compat {
+                Compat::Own => Tokens::own(vocabulary)?,
+                Compat::Official => {
+                    Tokens::Official(Trie::new(vocabulary.tokens.iter().copied().zip(0..))?)
+                }
+            },
             unknown: vocabulary.special_id("unk", Some(100))?,
-            word_len: match options.compat {
-                Compat::Own => WORD_LEN,
-                Compat::Official => usize::MAX,
-            },
             texts: vocabulary.tokens.iter().collect(),
             words: Pool::default(),
         })
@@ -66,24 +65,56 @@ impl WordPiece {
 
     /// The ids of a word in UTF-8.
     fn encode_word(&self, word: &[u8], out: &mut Vec<u32>) {
-        // A word has at least as many bytes as characters, each of which has one first byte.
-        let chars = || word.iter().filter(|byte| **byte & 0xc0 != 0x80).count();
-        if word.len() <= self.word_len || chars() <= self.word_len {
-            let before = out.len();
-            let mut rest = word;
-            let mut trie = &self.starts;
-            while let Some((len, id)) = trie.longest(rest) {
-                out.push(id);
-                rest = rest.get(len..).unwrap_or_default();
-                if rest.is_empty() {
-                    return;
-                }
-                trie = &self.continuations;
+        let before = out.len();
+        let is_whole = match &self.tokens {
+            Tokens::Own { starts, continuations } => {
+                is_short(word) && cut(word, starts, continuations, out)
             }
+            Tokens::Official(all) => cut(&[START, word].concat(), all, all, out),
+        };
+        if !is_whole {
             out.truncate(before);
+            out.extend(self.unknown);
         }
-        out.extend(self.unknown);
     }
+}
+
+impl Tokens {
+    fn own(vocabulary: &Vocabulary<'_>) -> Result<Self, Error> {
+        let tokens = || {
+            let tokens = vocabulary.tokens.iter().zip(&vocabulary.types).zip(0..);
+            tokens
+                .filter(|((_, kind), _)| **kind != TokenType::Control)
+                .map(|((token, _), id)| (start_of_word(token), *token, id))
+        };
+        Ok(Self::Own {
+            starts: Trie::new(tokens().filter_map(|(start, _, id)| Some((start?, id))))?,
+            continuations: Trie::new(
+                tokens().filter(|(start, ..)| start.is_none()).map(|(_, token, id)| (token, id)),
+            )?,
+        })
+    }
+}
+
+/// False if the word has too many characters to be anything but unknown.
+fn is_short(word: &[u8]) -> bool {
+    // It has at least as many bytes as characters, each of which has one first byte.
+    let chars = || word.iter().filter(|byte| **byte & 0xc0 != 0x80).count();
+    word.len() <= WORD_LEN || chars() <= WORD_LEN
+}
+
+/// Appends the longest tokens from the start of the word on; false if some part is none.
+fn cut(word: &[u8], starts: &Trie, continuations: &Trie, out: &mut Vec<u32>) -> bool {
+    let (mut rest, mut trie) = (word, starts);
+    while let Some((len, id)) = trie.longest(rest) {
+        out.push(id);
+        rest = rest.get(len..).unwrap_or_default();
+        if rest.is_empty() {
+            return true;
+        }
+        trie = continuations;
+    }
+    false
 }
 
 impl Model for WordPiece {

@@ -1,6 +1,9 @@
 //! Text to the words of BERT: white space and punctuation separate them, accents and case go.
 //!
-//! As `BertNormalizer` and `BertPreTokenizer` of `tokenizers` do, with its tables of Unicode.
+//! As `BertNormalizer` and `BertPreTokenizer` of `tokenizers` do, with its tables of Unicode; or as
+//! llama.cpp does.
+
+mod official;
 
 use std::ops::Range;
 use std::sync::OnceLock;
@@ -8,11 +11,14 @@ use std::sync::OnceLock;
 use unicode_categories::UnicodeCategories;
 use unicode_normalization::UnicodeNormalization;
 
+use crate::tokenizer::Compat;
+
 /// What the model wants of its text.
 #[derive(Clone, Copy)]
 pub(super) struct Normalizer {
     pub lowercase: bool,
     pub strip_accents: bool,
+    pub compat: Compat,
 }
 
 /// What a character is to BERT.
@@ -35,6 +41,10 @@ impl Normalizer {
     /// Hands out the words of `text`, none of them empty: as the place of each in some text.
     pub fn words(self, text: &str, out: impl FnMut(&[u8], Range<usize>)) {
         let mut words = Words { word: String::new(), out };
+        if self.compat == Compat::Official {
+            self.official(text, &mut words);
+            return words.end();
+        }
         let (mut rest, mut lower) = (text, String::new());
         while !rest.is_empty() {
             let ascii = rest.bytes().take_while(u8::is_ascii).count();
@@ -224,7 +234,7 @@ mod tests {
 
     fn words(text: &str, lowercase: bool, strip_accents: bool) -> Vec<String> {
         let mut words = Vec::new();
-        let normalizer = Normalizer { lowercase, strip_accents };
+        let normalizer = Normalizer { lowercase, strip_accents, compat: Compat::Own };
         normalizer.words(text, |text, word| {
             words.push(String::from_utf8(text[word].to_vec()).unwrap());
         });

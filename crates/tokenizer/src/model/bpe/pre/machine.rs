@@ -3,11 +3,11 @@
 //! Each does exactly what a regular expression does (tested on random text), several times as
 //! fast. They come in three shapes: GPT-2's, cl100k's and o200k's.
 
+use crate::model::classes::{self, LETTER, LOWER, MARK, NUMBER, SPACE, UPPER};
+use crate::tokenizer::Compat;
 use gguf::pre_tokenizer::{
     CL100K, CL100K_DIGITS, CL100K_MARKS, CL100K_RUNS, GPT2, O200K, O200K_DIGITS, TEKKEN, UFAKZEKA,
 };
-
-use super::classes::{self, LETTER, LOWER, MARK, NUMBER, SPACE, UPPER};
 
 /// Cuts text as one regular expression does.
 pub(super) struct Machine {
@@ -33,7 +33,7 @@ enum Shape {
 
 impl Machine {
     /// The machine for an expression, if there is one.
-    pub fn of(pattern: &str) -> Option<Self> {
+    pub fn of(pattern: &str, compat: Compat) -> Option<Self> {
         let cl100k =
             |contractions, letters, digits| Shape::Cl100k { contractions, letters, digits };
         let o200k = |contractions, digits| Shape::O200k { contractions, digits };
@@ -49,7 +49,7 @@ impl Machine {
             TEKKEN => o200k(false, 1),
             _ => return None,
         };
-        Some(Self { shape, classes: classes::table() })
+        Some(Self { shape, classes: classes::table(compat) })
     }
 
     /// Hands out the beginning and end of each match; there is nothing between them.
@@ -307,7 +307,7 @@ mod tests {
     ];
 
     /// Few characters, of all classes, so that every neighbourhood comes up.
-    const LETTERS: &str = "aZstmdrvel'SLE 1\u{b2}٣\n\r\t\u{3000}\u{a0}/!-.ǅʰ中ͅ\u{301}\u{fe0f}ßÉſ😀\u{e000}\u{378}\u{0}";
+    const LETTERS: &str = "aZstmdrvel'SLE 1\u{b2}٣\n\r\t\u{3000}\u{a0}/!-.ǅʰ中ͅ\u{301}\u{fe0f}ßÉſ😀\u{e000}\u{378}\u{0}\u{a7da}\u{10d40}";
 
     struct Random(u64);
 
@@ -338,13 +338,16 @@ mod tests {
     #[test]
     fn machines_cut_as_the_expressions_do() {
         let mut random = Random(7);
-        for pattern in PATTERNS {
-            let (machine, step) = (Machine::of(pattern).unwrap(), Step::pattern(pattern));
-            for _ in 0..20_000 {
+        for (pattern, compat) in
+            PATTERNS.iter().flat_map(|p| [(p, Compat::Own), (p, Compat::Official)])
+        {
+            let machine = Machine::of(pattern, compat).unwrap();
+            let step = Step::pattern(pattern, compat);
+            for _ in 0..10_000 {
                 let text = random.text();
                 let by_hand = parts(&text, |text, out| machine.cut(text, out));
                 let by_expression = parts(&text, |text, out| step.cut(text, out));
-                assert_eq!(by_hand, by_expression, "{pattern} on {text:?}");
+                assert_eq!(by_hand, by_expression, "{pattern}, {compat:?} on {text:?}");
             }
         }
     }
@@ -353,8 +356,10 @@ mod tests {
     fn every_step_of_the_table_loses_nothing() {
         let mut random = Random(8);
         for row in TABLE.iter().filter(|row| row.names != ["(words)"]) {
-            for cut in row.own.iter().chain(row.official.unwrap_or_default()) {
-                let step = Step::new(cut);
+            let own = row.own.iter().map(|cut| (cut, Compat::Own));
+            let official = row.official.unwrap_or(row.own).iter();
+            for (cut, compat) in own.chain(official.map(|cut| (cut, Compat::Official))) {
+                let step = Step::new(cut, compat);
                 for _ in 0..200 {
                     let text = random.text();
                     let mut end = 0;

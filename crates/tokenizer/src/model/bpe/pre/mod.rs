@@ -1,6 +1,5 @@
 //! Pre-tokenizers: where `tokenizer.ggml.pre` cuts a text into words.
 
-mod classes;
 mod machine;
 mod patterns;
 mod step;
@@ -51,7 +50,8 @@ impl Pre {
             Compat::Own => row.own,
             Compat::Official => row.official.unwrap_or(row.own),
         };
-        Ok(Self { spelling: row.spelling, steps: cuts.iter().map(Step::new).collect(), row })
+        let steps = cuts.iter().map(|cut| Step::new(cut, options.compat)).collect();
+        Ok(Self { spelling: row.spelling, steps, row })
     }
 
     /// True if a word that is a token stays whole, whatever its merges make of it.

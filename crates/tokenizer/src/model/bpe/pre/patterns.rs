@@ -69,8 +69,23 @@ pub(super) const O200K_CASELESS_DIGITS: &str = concat!(
 /// llama.cpp's DeepSeek punctuation: the ideographic space is space only.
 pub(super) const DEEPSEEK_PUNCTUATION_ONLY: &str =
     "\\s?[!-/:-~\u{FF01}-\u{FF0F}\u{FF1A}-\u{FF5E}\u{2018}-\u{201F}\u{3001}-\u{3002}]+";
-/// llama.cpp's Kimi: words are not cut by case.
+/// llama.cpp's version of DeepSeek's scripts: to it white space of these ranges is space only.
+pub(super) const CJK_HANGUL_ONLY: &str =
+    "[\u{4E00}-\u{9FA5}\u{800}-\u{4E00}\u{AC00}-\u{D7FF}&&\\S]+";
+
+/// The blocks of ideographs that llama.cpp knows.
+macro_rules! han_blocks {
+    () => {
+        "[\u{3400}-\u{4DBF}\u{4E00}-\u{9FFF}\u{F900}-\u{FAFF}\u{20000}-\u{2A6DF}\u{2A700}-\u{2EBEF}\
+         \u{2F800}-\u{2FA1F}]"
+    };
+}
+
+/// llama.cpp's Kimi: words are not cut by case, and Chinese characters are whole blocks.
 pub(super) const KIMI_LETTERS: &str = concat!(
-    r"[\p{Han}]+|[^\r\n\p{L}\p{N}]?[\p{L}&&[^\p{Han}]]+(?:'(?:[sStTmMdD]|[rR][eE]|[vV][eE]|[lL][lL]))?",
+    han_blocks!(),
+    r"+|[^\r\n\p{L}\p{N}]?[\p{L}--",
+    han_blocks!(),
+    r"]+(?:'(?:[sStTmMdD]|[rR][eE]|[vV][eE]|[lL][lL]))?",
     r"|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+",
 );

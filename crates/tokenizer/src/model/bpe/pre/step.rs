@@ -3,6 +3,8 @@
 use regex::bytes::Regex;
 
 use super::machine::Machine;
+use crate::model::classes::{self, OFFICIAL};
+use crate::tokenizer::Compat;
 
 /// A step as the table has it.
 pub(super) enum Cut {
@@ -22,6 +24,8 @@ pub(super) enum Cut {
         /// Also before the first digit.
         first: bool,
     },
+    /// Before each three ASCII digits, from the right of their run.
+    Thousands,
     /// Runs of numeric characters, once each byte is a character of Latin-1: that is how bytes are
     /// written, and falcon looks for digits after.
     LatinDigits,
@@ -34,6 +38,7 @@ pub(super) enum Step {
     Before(Regex),
     Keep(Regex),
     Groups { digits: Regex, before_words: bool, first: bool },
+    Thousands(Regex),
     LatinDigits,
 }
 
@@ -49,22 +54,24 @@ pub(super) enum Space {
 }
 
 impl Step {
-    pub fn new(cut: &Cut) -> Self {
+    pub fn new(cut: &Cut, compat: Compat) -> Self {
         match *cut {
-            Cut::Isolate(pattern) => match Machine::of(pattern) {
+            Cut::Isolate(pattern) => match Machine::of(pattern, compat) {
                 Some(machine) => Self::Machine(machine),
-                None => Self::pattern(pattern),
+                None => Self::pattern(pattern, compat),
             },
-            Cut::Before(pattern) => Self::Before(regex(pattern)),
-            Cut::Keep(pattern) => Self::Keep(regex(pattern)),
+            Cut::Before(pattern) => Self::Before(regex(pattern, compat)),
+            Cut::Keep(pattern) => Self::Keep(regex(pattern, compat)),
             Cut::Groups { class, before_words, first } => {
-                Self::Groups { digits: regex(&format!("{class}+")), before_words, first }
+                let digits = regex(&format!("{class}+"), compat);
+                Self::Groups { digits, before_words, first }
             }
+            Cut::Thousands => Self::Thousands(regex("[0-9]{3,}", compat)),
             Cut::LatinDigits => Self::LatinDigits,
         }
     }
 
-    pub fn pattern(pattern: &str) -> Self {
+    pub fn pattern(pattern: &str, compat: Compat) -> Self {
         let last_left = pattern.strip_suffix(r"|\s+(?!\S)|\s+");
         let powers = pattern.split_once(r"|\s{512}(?!\S)").map(|(before, _)| before);
         let (pattern, space) = match (last_left, powers) {
@@ -72,7 +79,11 @@ impl Step {
             (_, Some(rest)) => (format!(r"{rest}|\s{{1,513}}"), Space::PowersOfTwo),
             _ => (pattern.to_owned(), Space::Plain),
         };
-        Self::Pattern { regex: regex(&pattern), space, breaks: pattern.contains(r"|\s*[\r\n]") }
+        Self::Pattern {
+            regex: regex(&pattern, compat),
+            space,
+            breaks: pattern.contains(r"|\s*[\r\n]"),
+        }
     }
 
     /// Hands out the beginning and end of each part.
@@ -90,14 +101,26 @@ impl Step {
             Self::Groups { digits, before_words, first } => {
                 groups(digits, *before_words, *first, text, out);
             }
+            Self::Thousands(digits) => thousands(digits, text, out),
             Self::LatinDigits => latin_digits(text, out),
         }
     }
 }
 
 /// The expressions are constants, all compiled in a test.
-fn regex(pattern: &str) -> Regex {
-    Regex::new(pattern).expect("a valid expression")
+fn regex(pattern: &str, compat: Compat) -> Regex {
+    let valid = "a valid expression";
+    match compat {
+        Compat::Own => Regex::new(pattern).expect(valid),
+        // Its classes are those of its tables.
+        Compat::Official => {
+            let class = regex::Regex::new(r"\\p\{\w+\}").expect(valid);
+            let known = class.replace_all(pattern, |found: &regex::Captures<'_>| {
+                format!("[{}&&{OFFICIAL}]", &found[0])
+            });
+            Regex::new(&known).expect(valid)
+        }
+    }
 }
 
 /// Parts that end at the cuts, which come in order.
@@ -188,10 +211,18 @@ fn groups(
     cut_at(text.len(), cuts.into_iter(), out);
 }
 
+fn thousands(digits: &Regex, text: &[u8], out: &mut dyn FnMut(usize, usize)) {
+    let cuts = digits.find_iter(text).flat_map(|run| {
+        let (start, end) = (run.start(), run.end());
+        (start..end).filter(move |at| (end - at).is_multiple_of(3))
+    });
+    cut_at(text.len(), cuts, out);
+}
+
 /// True if what follows goes on a word, so that `\b` does not match.
 fn is_word_behind(text: &[u8]) -> bool {
     let text = std::str::from_utf8(text).unwrap_or_default();
-    text.chars().next().is_some_and(|c| super::classes::of(c) & super::classes::WORD != 0)
+    text.chars().next().is_some_and(|c| classes::of(c) & classes::WORD != 0)
 }
 
 fn latin_digits(text: &[u8], out: &mut dyn FnMut(usize, usize)) {

@@ -6,7 +6,7 @@ use gguf::pre_tokenizer::*;
 
 use super::Spelling;
 use super::patterns::*;
-use super::step::Cut::{self, Before, Groups, Isolate, Keep, LatinDigits};
+use super::step::Cut::{self, Before, Groups, Isolate, Keep, LatinDigits, Thousands};
 
 /// The names that mean the same, and what they mean.
 pub(super) struct Row {
@@ -103,16 +103,19 @@ pub(super) static TABLE: &[Row] = &[
         &[Isolate(LINE_BREAK), Isolate(DEEPSEEK_LETTERS), Isolate(DEEPSEEK_PUNCTUATION),
           Isolate(LAST_SPACE), Isolate(CJK_HANGUL), Isolate(DIGIT)])
         .official(&[Isolate(LINE_BREAK), Isolate(DEEPSEEK_LETTERS), Isolate(DEEPSEEK_PUNCTUATION_ONLY),
-                    Isolate(LAST_SPACE), Isolate(CJK_HANGUL), Isolate(DIGITS)]),
+                    Isolate(LAST_SPACE), Isolate(CJK_HANGUL_ONLY), Isolate(DIGITS)]),
     row(&["deepseek-coder"],
         &[Isolate(LINE_BREAK), Isolate(SPACED_LETTERS), Isolate(SPACED_PUNCTUATION),
-          Isolate(CJK_HANGUL), Isolate(DIGIT)]),
+          Isolate(CJK_HANGUL), Isolate(DIGIT)])
+        .official(&[Isolate(LINE_BREAK), Isolate(SPACED_LETTERS), Isolate(SPACED_PUNCTUATION),
+                    Isolate(CJK_HANGUL_ONLY), Isolate(DIGIT)]),
 
     // Others.
     row(&["bloom", "gpt3-finnish", "poro-chat"], &[Isolate(BLOOM)]),
     row(&["viking"], &[Isolate(BLOOM), Isolate(DIGIT)]),
     row(&["superbpe"],
-        &[Isolate(DIGITS), Groups { class: r"\d", before_words: true, first: true }]),
+        &[Isolate(DIGITS), Groups { class: r"\d", before_words: true, first: true }])
+        .official(&[Isolate(DIGITS), Thousands]),
     row(&["gemma4", "granite-embed-multi-311m"], &[Isolate(LINES)]).characters(true, Whole::LineBreaks),
     row(&["sarvam-moe"], &[Isolate(LINES)]).characters(true, Whole::Never),
     row(&["whitespace"], &[Isolate(NON_SPACE)]).characters(false, Whole::Never),

@@ -1,0 +1,74 @@
+//! Classes of characters, as the regular expressions name them.
+
+use std::sync::LazyLock;
+
+use regex_syntax::hir::{Class, HirKind};
+
+use crate::tokenizer::Compat;
+
+/// `\p{L}`
+pub(crate) const LETTER: u8 = 1;
+/// `\p{N}`
+pub(crate) const NUMBER: u8 = 2;
+/// `\p{M}`
+pub(crate) const MARK: u8 = 4;
+/// `\s`
+pub(crate) const SPACE: u8 = 8;
+/// `[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]`: what can stand in front of lower case within a word.
+pub(crate) const UPPER: u8 = 16;
+/// `[\p{Ll}\p{Lm}\p{Lo}\p{M}]`: what can stand behind.
+pub(crate) const LOWER: u8 = 32;
+/// `\w`
+pub(crate) const WORD: u8 = 64;
+
+/// The characters that llama.cpp's tables have: those of Unicode 15.1. Others are of no class.
+pub(crate) const OFFICIAL: &str = r"[\p{age=15.1}&&\P{Cn}]";
+
+/// The classes of every character. Made of the tables of the regular expressions, so that both
+/// always agree; most of its pages are never touched.
+static CLASSES: LazyLock<Box<[u8]>> = LazyLock::new(|| {
+    let mut classes = vec![0; char::MAX as usize + 1].into_boxed_slice();
+    let expressions = [
+        (LETTER, r"\p{L}"),
+        (NUMBER, r"\p{N}"),
+        (MARK, r"\p{M}"),
+        (SPACE, r"\s"),
+        (UPPER, r"[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]"),
+        (LOWER, r"[\p{Ll}\p{Lm}\p{Lo}\p{M}]"),
+        (WORD, r"\w"),
+    ];
+    for (bit, expression) in expressions {
+        fill(&mut classes, expression, |classes| *classes |= bit);
+    }
+    classes
+});
+
+/// The classes that llama.cpp finds.
+static OFFICIAL_CLASSES: LazyLock<Box<[u8]>> = LazyLock::new(|| {
+    let mut classes = CLASSES.clone();
+    fill(&mut classes, &format!("[^{OFFICIAL}]"), |classes| *classes = 0);
+    classes
+});
+
+/// Changes what `entries` has for the characters of a class; the expression has to be constant.
+pub(crate) fn fill<T>(entries: &mut [T], expression: &str, mut change: impl FnMut(&mut T)) {
+    // All are parsed in every test.
+    let parsed = regex_syntax::parse(expression).expect("a valid expression");
+    let HirKind::Class(Class::Unicode(class)) = parsed.kind() else { return };
+    for range in class.ranges() {
+        entries[range.start() as usize..=range.end() as usize].iter_mut().for_each(&mut change);
+    }
+}
+
+/// The classes of a character.
+pub(crate) fn of(c: char) -> u8 {
+    CLASSES[c as usize]
+}
+
+/// The table of classes, by character.
+pub(crate) fn table(compat: Compat) -> &'static [u8] {
+    match compat {
+        Compat::Own => &CLASSES,
+        Compat::Official => &OFFICIAL_CLASSES,
+    }
+}

@@ -1,0 +1,61 @@
+//! Text to words as llama.cpp does it: one character after the other.
+
+use std::sync::LazyLock;
+
+use unicode_normalization::UnicodeNormalization;
+
+use super::{Class, Normalizer, Words, is_chinese};
+use crate::model::classes::{OFFICIAL, fill};
+
+/// What llama.cpp knows of a character.
+#[derive(Clone, Copy)]
+struct Entry {
+    class: Class,
+    /// llama.cpp's tables have it. What they do not have keeps its accents and its case.
+    known: bool,
+}
+
+/// By character; of the classes below, later ones count.
+static ENTRIES: LazyLock<Box<[Entry]>> = LazyLock::new(|| {
+    let unknown = Entry { class: Class::Text, known: false };
+    let mut entries = vec![unknown; char::MAX as usize + 1].into_boxed_slice();
+    fill(&mut entries, OFFICIAL, |entry| entry.known = true);
+    for (expression, class) in [
+        // Those that enclose or take space too.
+        (r"\p{M}", Class::Mark),
+        (r"[\p{P}[\p{S}&&\p{ASCII}]]", Class::Punctuation),
+        (r"[\p{Cc}\p{Cf}\p{Co}\x{FFFD}]", Class::Nothing),
+        // Line tabulation, form feed and U+0085, which BERT drops, are white space.
+        (r"\s", Class::Space),
+    ] {
+        fill(&mut entries, &format!("[{expression}&&{OFFICIAL}]"), |entry| entry.class = class);
+    }
+    entries
+});
+
+impl Normalizer {
+    pub(super) fn official<Out: FnMut(&[u8], std::ops::Range<usize>)>(
+        self,
+        text: &str,
+        words: &mut Words<Out>,
+    ) {
+        for char in text.chars() {
+            let mut char = char;
+            if self.strip_accents && ENTRIES[char as usize].known {
+                // Only the first character of what it decomposes into: also of Hangul.
+                char = char.nfd().next().unwrap_or(char);
+            }
+            // The class is that before its case goes.
+            let Entry { class, known } = ENTRIES[char as usize];
+            if class == Class::Mark && self.strip_accents {
+                continue;
+            }
+            let class = if is_chinese(char) { Class::Punctuation } else { class };
+            if self.lowercase && known {
+                // `İ` alone has more than one.
+                char = char.to_lowercase().next().unwrap_or(char);
+            }
+            words.push(char, class);
+        }
+    }
+}

@@ -1,0 +1,130 @@
+//! What llama.cpp does differently: ids of llama-cpp-python 0.3.36.
+
+mod support;
+
+use gguf::{Array, Gguf, Map, Metadata};
+use gguf_tokenizer::{Compat, Encode, Options, Tokenizer};
+
+const OFFICIAL: Options = Options { compat: Compat::Official, normalize: None };
+const PARSED: Encode = Encode { add_special: false, parse_special: true };
+const PLAIN: Encode = Encode { add_special: false, parse_special: false };
+
+const NORMAL: i32 = 1;
+const CONTROL: i32 = 3;
+const USER_DEFINED: i32 = 4;
+
+/// How a vocabulary spells a byte.
+fn spelled(byte: u8) -> char {
+    let byte = u32::from(byte);
+    let shift = match byte {
+        0..=0x20 => 0x100,
+        0x7f..=0xa0 => 0x121 - 0x7f,
+        0xad => 0x143 - 0xad,
+        _ => 0,
+    };
+    char::from_u32(byte + shift).unwrap()
+}
+
+/// Every byte as the id that is its value, these pairs of bytes, and these tokens.
+fn byte_level(pre: &str, pairs: &[[u8; 2]], others: &[(&str, i32)]) -> Metadata<'static> {
+    let pair = |between: &str, [a, b]: &[u8; 2]| format!("{}{between}{}", spelled(*a), spelled(*b));
+    let bytes = (0..=255).map(|byte| spelled(byte).to_string());
+    let tokens = bytes.chain(pairs.iter().map(|bytes| pair("", bytes)));
+    let types = vec![NORMAL; 256 + pairs.len()];
+    let types: Vec<i32> = types.into_iter().chain(others.iter().map(|other| other.1)).collect();
+    let mut metadata = Metadata::new();
+    metadata.set("tokenizer.ggml.model", "gpt2");
+    metadata.set("tokenizer.ggml.pre", pre.to_owned());
+    let tokens: Vec<String> = tokens.chain(others.iter().map(|other| other.0.to_owned())).collect();
+    metadata.set("tokenizer.ggml.tokens", Array::from_strings(tokens));
+    metadata.set("tokenizer.ggml.token_type", Array::from(&types[..]));
+    let merges: Vec<String> = pairs.iter().map(|bytes| pair(" ", bytes)).collect();
+    metadata.set("tokenizer.ggml.merges", Array::from_strings(merges));
+    metadata
+}
+
+/// Whether a pair is joined tells where the text is cut.
+#[test]
+fn words_end_where_the_official_runtime_cuts() {
+    let pairs = [
+        [b'a', 0xea],
+        [0x9a, b'a'],
+        [b' ', 0xe2],
+        [0xbf, b'a'],
+        [b'2', b'1'],
+        [0xa3, b'1'],
+        [b'1', 0xc2],
+    ];
+    for (pre, text, own, official) in [
+        // A letter of Unicode 16, which is none to llama.cpp.
+        ("gpt-2", "a\u{a7da}a", &[256, 0x9f, 257][..], &[0x61, 0xea, 0x9f, 0x9a, 0x61][..]),
+        // White space within the range of ideographs is no ideograph.
+        ("deepseek-coder", " \u{202f}", &[0x20, 0xe2, 0x80, 0xaf], &[258, 0x80, 0xaf]),
+        // Ideographs are blocks, whatever is in them.
+        ("kimi-k2", "\u{faff}a", &[0xef, 0xab, 259], &[0xef, 0xab, 0xbf, 0x61]),
+        // Only groups of three ASCII digits are cut off.
+        ("superbpe", "1²", &[0x31, 0xc2, 0xb2], &[262, 0xb2]),
+        (
+            "superbpe",
+            "\u{663}123",
+            &[0xd9, 0xa3, 0x31, 0x32, 0x33],
+            &[0xd9, 0xa3, 0x31, 0x32, 0x33],
+        ),
+    ] {
+        let metadata = byte_level(pre, &pairs, &[]);
+        let ids =
+            |options| Tokenizer::from_metadata(&metadata, options).unwrap().encode(text, PARSED);
+        assert_eq!(ids(Options::default()), own, "{pre}: {text:?}");
+        assert_eq!(ids(OFFICIAL), official, "{pre}: {text:?} to llama.cpp");
+    }
+}
+
+/// A text of `a` before each of the tokens, with the tokens which are not cut out as text.
+fn cut_out(others: &[(&str, i32)], hole: Option<u32>, how: Encode) -> String {
+    let mut metadata = byte_level("gpt-2", &[], others);
+    if let Some(id) = hole {
+        metadata.set("tokenizer.ggml.prefix_token_id", id);
+    }
+    let tokenizer = Tokenizer::from_metadata(&metadata, OFFICIAL).unwrap();
+    let text: String = others.iter().map(|other| format!("a{}", other.0)).collect();
+    let ids = tokenizer.encode(&text, how);
+    ids.iter().map(|id| char::from_u32(*id).filter(char::is_ascii).unwrap_or('#')).collect()
+}
+
+#[test]
+fn special_tokens_are_known_by_their_texts() {
+    let others =
+        [("</s>", NORMAL), ("<|end|>", CONTROL), ("<|start|>", CONTROL), ("<PRE>", NORMAL)];
+    assert_eq!(cut_out(&others, None, PARSED), "a#a#a#a#");
+    assert_eq!(cut_out(&others, None, PLAIN), "a</s>a<|end|>a#a<PRE>");
+    // Behind a call `<|end|>` is a part of the text, and `</s>` a tag.
+    let others = [
+        ("</s>", CONTROL),
+        ("<|end|>", CONTROL),
+        ("<|call|>", NORMAL),
+        ("<|return|>", NORMAL),
+        ("<|tool_response>", NORMAL),
+    ];
+    assert_eq!(cut_out(&others, None, PARSED), "a</s>a#a#a#a#");
+    assert_eq!(cut_out(&others, None, PLAIN), "a</s>a#a<|call|>a<|return|>a<|tool_response>");
+    // A key for the hole's token leaves others as they are.
+    let others = [("</s>", USER_DEFINED), ("<PRE>", NORMAL)];
+    assert_eq!(cut_out(&others, Some(5), PARSED), "a#a<PRE>");
+    assert_eq!(cut_out(&others, Some(5), PLAIN), "a</s>a<PRE>");
+}
+
+#[test]
+fn phi_3_gives_the_ids_of_the_official_runtime() {
+    let Some(path) = support::reference("vocab/ggml-vocab-phi-3.gguf") else { return };
+    let map = Map::open(&path).unwrap();
+    let gguf = Gguf::read(&map).unwrap();
+    let tokenizer = Tokenizer::from_metadata(gguf.metadata(), OFFICIAL).unwrap();
+    // White space of ASCII alone is swallowed.
+    assert_eq!(
+        tokenizer.encode("a<|assistant|>\u{2003}b", PARSED),
+        [263, 32001, 29871, 30363, 29890]
+    );
+    assert_eq!(tokenizer.encode("a<|assistant|>\u{b} b", PARSED), [263, 32001, 289]);
+    // User-defined in the file, but control tokens by their texts.
+    assert_eq!(tokenizer.encode("a</s>b", PLAIN), [263, 829, 29879, 29958, 29890]);
+}
