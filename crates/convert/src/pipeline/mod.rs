@@ -14,7 +14,9 @@ use std::num::NonZeroUsize;
 use std::ops::ControlFlow;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::mpsc::{self, RecvTimeoutError};
 use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
 use gguf::{Draft, Header, Metadata, Model, Output, TensorInfo, TensorType, write_header};
 use gguf_quant::CodecError;
@@ -218,16 +220,18 @@ pub fn write_all(
         }
         output.write_at(start, 0)?;
     }
-    let result = run(&chunks, threads, |i, chunk, buffers| {
-        let written =
-            if is_done(i) { chunk.byte_len() } else { chunk.process(buffers, &outputs)? };
-        if let Some(journal) = &journal {
-            journal.done(i)?;
-        }
-        if progress(written).is_break() {
-            return Err(gguf::Error::Interrupted.into());
-        }
-        Ok(())
+    let result = flushing(&outputs, || {
+        run(&chunks, threads, |i, chunk, buffers| {
+            let written =
+                if is_done(i) { chunk.byte_len() } else { chunk.process(buffers, &outputs)? };
+            if let Some(journal) = &journal {
+                journal.done(i)?;
+            }
+            if progress(written).is_break() {
+                return Err(gguf::Error::Interrupted.into());
+            }
+            Ok(())
+        })
     });
     if let (Err(_), Some(journal)) = (&result, &journal) {
         journal.save_rest();
@@ -288,6 +292,29 @@ fn tasks<'j, 'a>(
         }
     }
     tasks
+}
+
+/// How long what is written may wait before it goes to the disk.
+const FLUSH: Duration = Duration::from_millis(50);
+
+/// Lets the disk write while `work` goes on, so that in the end there is little to wait for.
+///
+/// # Errors
+/// Of the work; if it succeeds, of the disk, which tells each of its errors only once.
+fn flushing(outputs: &[Output], work: impl FnOnce() -> Result<(), Error>) -> Result<(), Error> {
+    std::thread::scope(|scope| {
+        let (end, ended) = mpsc::channel::<()>();
+        let flusher = scope.spawn(move || {
+            while ended.recv_timeout(FLUSH) == Err(RecvTimeoutError::Timeout) {
+                outputs.iter().try_for_each(Output::sync)?;
+            }
+            Ok::<_, gguf::Error>(())
+        });
+        let result = work();
+        drop(end);
+        let flushed = flusher.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
+        result.and(flushed.map_err(Error::from))
+    })
 }
 
 /// Does the work on every chunk, in order, on several threads, up to the first failure.
