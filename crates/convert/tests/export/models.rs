@@ -1,12 +1,11 @@
-//! There and back: a checkpoint converted, exported and converted again.
-
-mod there_and_back;
+//! Models of the llama family, and safetensors alone.
 
 use std::path::{Path, PathBuf};
 
 use gguf::{ModelFiles, TensorType};
 use gguf_convert::export::{self, safetensors};
-use there_and_back::{THREADS, convert, go_on, there_and_back};
+
+use crate::there_and_back::{THREADS, convert, go_on, there_and_back};
 
 const MODEL: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../testdata/Tiny-KJV-Llama-4M");
 

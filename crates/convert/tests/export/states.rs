@@ -2,7 +2,8 @@
 
 use serde_json::json;
 
-use crate::{exported_as_it_was, tiny};
+use crate::there_and_back::exported_as_it_was;
+use crate::tiny;
 
 #[test]
 fn mamba2_comes_back() {

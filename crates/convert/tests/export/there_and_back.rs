@@ -4,11 +4,15 @@ use std::num::NonZeroUsize;
 use std::ops::ControlFlow;
 use std::path::Path;
 
-use gguf::ModelFiles;
+use ::safetensors::SafeTensors;
+use gguf::{ModelFiles, ModelTensor, TensorType};
 use gguf_convert::export::{self, File, safetensors};
 use gguf_convert::hf;
 use gguf_convert::source::Checkpoint;
 use gguf_quant::recipe::Target;
+use serde_json::Value;
+
+use crate::tiny::{Tiny, assert_sound};
 
 pub const THREADS: NonZeroUsize = NonZeroUsize::new(2).unwrap();
 
@@ -93,4 +97,81 @@ pub fn there_and_back(checkpoint: &Path, most: u64) {
         assert_eq!((&back.0, &back.1), (&tensor.0, &tensor.1));
         assert!(back.2 == tensor.2, "{} {}", name.display(), tensor.0);
     }
+}
+
+/// What came back.
+pub struct Back {
+    /// The GGUF that was exported.
+    pub gguf: Vec<u8>,
+    /// The exported configuration.
+    pub config: Value,
+}
+
+/// The checkpoint goes there and back, and what is exported has the very tensors of the checkpoint,
+/// under their names.
+#[track_caller]
+pub fn exported_as_it_was(tiny: &Tiny) -> Back {
+    let back = exported_but_for(tiny, |_| false);
+    assert_sound(&back.gguf);
+    back
+}
+
+/// The same of a checkpoint with tensors that have no place in a GGUF, or too few tokens to be sound.
+#[track_caller]
+pub fn exported_but_for(tiny: &Tiny, is_left_out: impl Fn(&str) -> bool) -> Back {
+    let gguf = tiny.convert().unwrap();
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("first.gguf");
+    std::fs::write(&path, &gguf).unwrap();
+    export(&path, dir.path(), u64::MAX);
+    let read = |dir: &Path| std::fs::read(dir.join("model.safetensors")).unwrap();
+    let (there, back) = (read(tiny.path()), read(dir.path()));
+    let [there, back] = [&there, &back].map(|bytes| SafeTensors::deserialize(bytes).unwrap());
+    let names = |tensors: &SafeTensors| {
+        let mut names: Vec<String> = tensors.names().into_iter().map(str::to_owned).collect();
+        names.retain(|name| !is_left_out(name));
+        names.sort_unstable();
+        names
+    };
+    assert_eq!(names(&back), names(&there));
+    for (name, tensor) in back.iter() {
+        let stored = there.tensor(name).unwrap();
+        assert_eq!(tensor.shape(), stored.shape(), "{name}");
+        if name.ends_with(".A_log") {
+            // Several logarithms round to one decay, which is off by half a last bit at most.
+            let (exported, stored) = (floats(tensor.data()), floats(stored.data()));
+            assert!(exported.iter().zip(&stored).all(|(x, y)| (x - y).abs() <= f32::EPSILON));
+        } else {
+            assert!(tensor.data() == stored.data(), "{name}");
+        }
+    }
+    there_and_back(tiny.path(), u64::MAX);
+    let config = std::fs::read(dir.path().join("config.json")).unwrap();
+    Back { gguf, config: serde_json::from_slice(&config).unwrap() }
+}
+
+fn floats(bytes: &[u8]) -> Vec<f32> {
+    bytes.chunks_exact(4).map(|x| f32::from_le_bytes(x.try_into().unwrap())).collect()
+}
+
+/// Type and elements of every tensor, by name; elements in blocks are rounded to BF16.
+pub fn decoded(path: &Path) -> Vec<(String, TensorType, Vec<f32>)> {
+    let files = ModelFiles::open(path).unwrap();
+    let model = files.model().unwrap();
+    let of_tensor = |tensor: &ModelTensor| {
+        let ty = tensor.info.tensor_type;
+        let mut stored = vec![0; tensor.info.byte_len().unwrap() as usize];
+        tensor.read_at(&mut stored, 0).unwrap();
+        let mut values = vec![0.0; tensor.info.shape.elements().unwrap() as usize];
+        gguf_quant::decode_row(ty, &stored, &mut values).unwrap();
+        if ty.is_quantized() {
+            let mut rounded = vec![0; values.len() * 2];
+            gguf_quant::encode_row(TensorType::BF16, &values, None, &mut rounded).unwrap();
+            gguf_quant::decode_row(TensorType::BF16, &rounded, &mut values).unwrap();
+        }
+        (tensor.info.name.to_string(), ty, values)
+    };
+    let mut all: Vec<_> = model.tensors().iter().map(of_tensor).collect();
+    all.sort_by(|a, b| a.0.cmp(&b.0));
+    all
 }

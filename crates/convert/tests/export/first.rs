@@ -2,8 +2,9 @@
 
 use serde_json::json;
 
+use crate::there_and_back::exported_as_it_was;
 use crate::tiny::elements;
-use crate::{Tensors, exported_as_it_was, tiny};
+use crate::{Tensors, tiny};
 
 #[test]
 fn gpt_neox_says_how_it_rotates() {
@@ -116,7 +117,7 @@ fn every_generation_of_falcon_comes_back() {
         let falcon = tiny("FalconForCausalLM", config, FALCON, FALCON_LAYER)
             .layers(2, norms)
             .layers(2, &[("transformer.h.{}.self_attention.query_key_value.weight", &[rows, 8])]);
-        let gguf = exported_as_it_was(&falcon);
+        let gguf = exported_as_it_was(&falcon).gguf;
         let name = norms.last().unwrap().0.replace("{}", "1");
         assert_eq!(elements(&gguf, "blk.1.attn_norm.bias"), falcon.values(&name));
     }

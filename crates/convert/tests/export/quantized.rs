@@ -1,13 +1,11 @@
 //! Fused tensors, of parts that are quantized in different ways; and what cannot be put together.
 
-use std::path::Path;
-
-use gguf::{ModelFiles, ModelTensor, TensorType};
+use gguf::ModelFiles;
 use gguf_convert::export;
 use serde_json::json;
 
-use crate::decoders::{config, sentence_pieces};
-use crate::there_and_back::{convert, export};
+use crate::fused::{config, sentence_pieces};
+use crate::there_and_back::{convert, decoded, export};
 use crate::tiny::Tiny;
 
 /// InternLM2 in rows of a whole block, and four layers, of which mixes quantize some finer.
@@ -62,28 +60,6 @@ fn gpt_oss() -> Tiny {
         ("model.layers.0.mlp.experts.down_proj", &[2, 32, 64]),
         ("model.layers.0.mlp.experts.down_proj_bias", &[2, 64]),
     ])
-}
-
-/// Type and elements of every tensor, by name; elements in blocks are rounded to BF16.
-fn decoded(path: &Path) -> Vec<(String, TensorType, Vec<f32>)> {
-    let files = ModelFiles::open(path).unwrap();
-    let model = files.model().unwrap();
-    let of_tensor = |tensor: &ModelTensor| {
-        let ty = tensor.info.tensor_type;
-        let mut stored = vec![0; tensor.info.byte_len().unwrap() as usize];
-        tensor.read_at(&mut stored, 0).unwrap();
-        let mut values = vec![0.0; tensor.info.shape.elements().unwrap() as usize];
-        gguf_quant::decode_row(ty, &stored, &mut values).unwrap();
-        if ty.is_quantized() {
-            let mut rounded = vec![0; values.len() * 2];
-            gguf_quant::encode_row(TensorType::BF16, &values, None, &mut rounded).unwrap();
-            gguf_quant::decode_row(TensorType::BF16, &rounded, &mut values).unwrap();
-        }
-        (tensor.info.name.to_string(), ty, values)
-    };
-    let mut all: Vec<_> = model.tensors().iter().map(of_tensor).collect();
-    all.sort_by(|a, b| a.0.cmp(&b.0));
-    all
 }
 
 #[test]

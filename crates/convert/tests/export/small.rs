@@ -2,7 +2,8 @@
 
 use serde_json::{Value, json};
 
-use crate::{Tensors, exported_as_it_was, tiny};
+use crate::there_and_back::exported_as_it_was;
+use crate::{Tensors, tiny};
 
 /// Fields that decoders of after llama share.
 fn decoder(fields: Value) -> Value {

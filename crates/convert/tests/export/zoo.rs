@@ -2,10 +2,9 @@
 
 use std::path::{Path, PathBuf};
 
-use gguf::{ModelFiles, ModelTensor, TensorType};
 use serde_json::Value;
 
-use crate::there_and_back::{convert, export, there_and_back};
+use crate::there_and_back::{convert, decoded, export, there_and_back};
 
 /// The folders of the zoo with these families.
 const ZOO: [&str; 9] =
@@ -121,28 +120,6 @@ fn special_tokens_keep_their_numbers() {
     }
 }
 
-/// The elements of all tensors by name, those in blocks rounded to BF16.
-fn values(path: &Path) -> Vec<(String, Vec<f32>)> {
-    let files = ModelFiles::open(path).unwrap();
-    let model = files.model().unwrap();
-    let of_tensor = |tensor: &ModelTensor| {
-        let ty = tensor.info.tensor_type;
-        let mut stored = vec![0; tensor.info.byte_len().unwrap() as usize];
-        tensor.read_at(&mut stored, 0).unwrap();
-        let mut values = vec![0.0; tensor.info.shape.elements().unwrap() as usize];
-        gguf_quant::decode_row(ty, &stored, &mut values).unwrap();
-        if ty.is_quantized() {
-            let mut rounded = vec![0; values.len() * 2];
-            gguf_quant::encode_row(TensorType::BF16, &values, None, &mut rounded).unwrap();
-            gguf_quant::decode_row(TensorType::BF16, &rounded, &mut values).unwrap();
-        }
-        (tensor.info.name.to_string(), values)
-    };
-    let mut all: Vec<_> = model.tensors().iter().map(of_tensor).collect();
-    all.sort_by(|(a, _), (b, _)| a.cmp(b));
-    all
-}
-
 #[test]
 fn quantized_models_come_back_decoded() {
     for folder in zoo() {
@@ -152,10 +129,10 @@ fn quantized_models_come_back_decoded() {
         let exported = dir.path().join("exported");
         export(&first, &exported, u64::MAX);
         convert(&exported, &second, Some("f32".parse().unwrap()));
-        let (there, back) = (values(&first), values(&second));
+        let (there, back) = (decoded(&first), decoded(&second));
         assert_eq!(back.len(), there.len(), "{}", folder.display());
-        for (back, there) in back.iter().zip(&there) {
-            assert!(back == there, "{} {}", folder.display(), there.0);
+        for ((back, _, of_back), (name, _, values)) in back.iter().zip(&there) {
+            assert!(back == name && of_back == values, "{} {name}", folder.display());
         }
     }
 }

@@ -1,0 +1,28 @@
+//! There and back: a checkpoint converted, exported and converted again.
+
+mod encoders;
+mod first;
+mod fused;
+mod models;
+mod newer;
+mod quantized;
+mod small;
+mod states;
+mod there_and_back;
+#[path = "../tiny/mod.rs"]
+mod tiny;
+mod vocab;
+mod zoo;
+
+use serde_json::{Value, json};
+use tiny::Tiny;
+
+/// Names and shapes, slowest dimension first.
+type Tensors<'a> = &'a [(&'a str, &'a [usize])];
+
+/// A checkpoint with two layers and six tokens.
+fn tiny(class: &str, fields: Value, tensors: Tensors, of_layer: Tensors) -> Tiny {
+    let mut config = json!({ "architectures": [class], "vocab_size": 6 });
+    config.as_object_mut().unwrap().extend(fields.as_object().unwrap().clone());
+    Tiny::new(config).byte_level(6).tensors(tensors).layers(2, of_layer)
+}
