@@ -52,11 +52,18 @@ impl<'t, 'j, 'a> Chunk<'t, 'j, 'a> {
         let Task { tensor, check_finite, destinations } = self.task;
         let Buffers { stored, floats, encoded } = buffers;
         tensor.read_rows(self.first_row, self.rows, stored)?;
-        if *check_finite {
-            self.check_finite(tensor.stored_type, stored)?;
-        }
         let stays = |to: &Destination| to.item.target == tensor.stored_type;
         let repacks = |to: &Destination| gguf_quant::repacks(tensor.stored_type, to.item.target);
+        // Encoders of blocks look themselves, and take nothing else.
+        let is_encoded =
+            |to: &Destination| to.item.target.is_quantized() && !stays(to) && !repacks(to);
+        let check_stored = || match check_finite {
+            true => self.check_finite(tensor.stored_type, stored),
+            false => Ok(()),
+        };
+        if !destinations.iter().any(is_encoded) {
+            check_stored()?;
+        }
         if !destinations.iter().all(|to| stays(to) || repacks(to)) {
             floats.resize((self.rows * tensor.shape.row_len()) as usize, 0.0);
             gguf_quant::decode_row(tensor.stored_type, stored, floats)
@@ -71,7 +78,8 @@ impl<'t, 'j, 'a> Chunk<'t, 'j, 'a> {
                     .map_err(|fault| Error::weights(&tensor.name, fault.to_string()))?;
                 &*encoded
             } else {
-                self.encode(to, floats, encoded)?;
+                // Of numbers that are not finite the check tells more.
+                self.encode(to, floats, encoded).or_else(|fault| check_stored().and(Err(fault)))?;
                 &*encoded
             };
             let offset = to.offset + self.first_row * self.row_bytes(to);
