@@ -111,9 +111,9 @@ def main():
     bench = "cargo bench -q -p gguf-kit-quant --bench codecs --".split()
     program = [args.bench] if args.bench else bench
     library = load(args.library)
-    # Those that the official library encodes; it ends the program at any other.
+    # Those that the official library encodes and the package names.
     known = "Q4_0 Q4_1 Q5_0 Q5_1 Q8_0 Q2_K Q3_K Q4_K Q5_K Q6_K IQ1_S IQ1_M IQ2_XXS IQ2_XS IQ2_S"
-    known += " IQ3_XXS IQ3_S IQ4_NL IQ4_XS TQ1_0 TQ2_0 MXFP4 F16 BF16"
+    known += " IQ3_XXS IQ3_S IQ4_NL IQ4_XS TQ1_0 TQ2_0 MXFP4 NVFP4 Q1_0 F16 BF16"
     print("million weights per second, and ours by the official")
     print(f"{'type':<9}" + "".join(f"{part:>13}{'official':>9}{'ratio':>7}" for part in PARTS))
     for name in args.types or known.split():

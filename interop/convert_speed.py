@@ -5,10 +5,11 @@ Usage: python convert_speed.py GGUF_BINARY LLAMA_CPP_DIR LLAMA_LIBRARY TOKENIZER
 
 Makes a BF16 checkpoint of a llama with random weights, with the tokenizer in TOKENIZER_DIR (such as
 `testdata/Tiny-KJV-Llama-4M`), and converts it in turns: to F16 with our program and with the official
-converter, with a `cp` of that output between; to Q4_K_M with our program in one pass and with the
-official converter and `llama_model_quantize` of LLAMA_LIBRARY (`libllama.so` of `llama-cpp-python`)
-in two. Prints seconds, CPU seconds and peak memory, the run with the least seconds of each. `--ours`
-leaves the official tools out. Needs numpy; the official converter needs torch and transformers.
+converter, with a `cp` of that output between, alone and until it is on the disk as ours is; to Q4_K_M
+with our program in one pass and with the official converter and `llama_model_quantize` of
+LLAMA_LIBRARY (`libllama.so` of `llama-cpp-python`) in two. Prints seconds, CPU seconds and peak
+memory, the run with the least seconds of each. `--ours` leaves the official tools out. Needs numpy;
+the official converter needs torch and transformers.
 """
 
 import argparse
@@ -115,6 +116,7 @@ def main():
         works = {
             "f16: ours": [[*convert, "-o", str(ours), "--outtype", "f16"]],
             "f16: cp of the output": [["cp", str(ours), str(copy)]],
+            "f16: cp to the disk": [["cp", str(ours), str(copy)], ["sync", "-d", str(copy)]],
             "q4_k_m: ours, one pass": [[*convert, "-o", str(small), "--outtype", "q4_k_m"]],
         }
         if not args.ours:
