@@ -27,6 +27,32 @@ pub(crate) struct Join {
     pub id: u32,
 }
 
+/// The characters of a word, each with the token that `find` knows for it.
+pub(crate) fn characters(
+    word: &[u8],
+    find: impl Fn(&[u8]) -> Option<u32>,
+) -> impl Iterator<Item = Symbol> {
+    let mut start = 0;
+    std::iter::from_fn(move || {
+        let rest = word.get(start..).filter(|rest| !rest.is_empty())?;
+        let len = char_len(rest);
+        let symbol = Symbol { start, len, id: find(&rest[..len]).unwrap_or(NO_TOKEN) };
+        start += len;
+        Some(symbol)
+    })
+}
+
+/// The length of the character at the start of `text`, as its first byte says.
+pub(crate) fn char_len(text: &[u8]) -> usize {
+    let len = match text.first() {
+        Some(0xc0..=0xdf) => 2,
+        Some(0xe0..=0xef) => 3,
+        Some(0xf0..=0xff) => 4,
+        _ => 1,
+    };
+    len.min(text.len())
+}
+
 /// Scanning all pairs for the best one is fastest up to about this many symbols.
 const SCANNED: usize = 32;
 

@@ -4,7 +4,7 @@
 use crate::error::Error;
 use crate::model::Model;
 use crate::model::joints::Joints;
-use crate::model::merge::{Join, NO_TOKEN, Symbol, merge};
+use crate::model::merge::{Join, NO_TOKEN, Symbol, characters, merge};
 use crate::model::spaces::{has_space, to_spaces, with_spaces};
 use crate::model::words::Pool;
 use crate::pieces::{Index, Pieces};
@@ -77,13 +77,7 @@ impl Spm {
 
     fn encode_word(&self, word: &[u8], symbols: &mut Vec<Symbol>, out: &mut Vec<u32>) {
         symbols.clear();
-        let mut start = 0;
-        while start < word.len() {
-            let len = char_len(word[start]).min(word.len() - start);
-            let id = self.index.find(&self.pieces, &word[start..start + len]);
-            symbols.push(Symbol { start, len, id: id.unwrap_or(NO_TOKEN) });
-            start += len;
-        }
+        symbols.extend(characters(word, |char| self.index.find(&self.pieces, char)));
         merge(symbols, |left, right| {
             let id = self.index.find(&self.pieces, &word[left.start..right.start + right.len])?;
             Some(Join { rank: *self.ranks.get(id as usize)?, id })
@@ -141,16 +135,6 @@ fn fuse(ids: &mut Vec<u32>, start: usize, id: u32) {
         }
     }
     ids.truncate(end);
-}
-
-/// Bytes of the character that begins with `byte`.
-pub(crate) fn char_len(byte: u8) -> usize {
-    match byte {
-        0..0xc0 => 1,
-        0xc0..0xe0 => 2,
-        0xe0..0xf0 => 3,
-        _ => 4,
-    }
 }
 
 /// A number that is the lower the higher the score is.

@@ -7,10 +7,11 @@
 use crate::error::Error;
 use crate::model::Model;
 use crate::model::charsmap::{CHARSMAP, Charsmap};
+use crate::model::merge::char_len;
 use crate::pieces::Pieces;
 use crate::tokenizer::{Compat, Options};
 use crate::trie::Trie;
-use crate::vocabulary::{TokenType, Vocabulary};
+use crate::vocabulary::{TokenType, Vocabulary, byte_of};
 
 /// What stands for a space in tokens: U+2581.
 const SPACE: &[u8] = "\u{2581}".as_bytes();
@@ -222,7 +223,7 @@ impl Model for Unigram {
     fn decode(&self, id: u32, at_start: bool, out: &mut Vec<u8>) {
         let token = self.texts.get(id).unwrap_or_default();
         if self.types.get(id as usize) == Some(&TokenType::Byte)
-            && let Some(byte) = byte(token)
+            && let Some(byte) = byte_of(token)
         {
             return out.push(byte);
         }
@@ -265,33 +266,15 @@ impl<'t> Iterator for Parts<'t> {
     }
 }
 
-/// The length of the character at the start of `text`, as its first byte says.
-fn char_len(text: &[u8]) -> usize {
-    let len = match text.first() {
-        Some(0xc0..=0xdf) => 2,
-        Some(0xe0..=0xef) => 3,
-        Some(0xf0..=0xff) => 4,
-        _ => 1,
-    };
-    len.min(text.len())
-}
-
 /// The tokens `<0x00>` to `<0xFF>`, if there are all of them.
 fn byte_tokens(vocabulary: &Vocabulary<'_>) -> Option<Box<[u32; 256]>> {
     let mut bytes = Box::new([NONE; 256]);
     for (id, (token, kind)) in (0..).zip(vocabulary.tokens.iter().zip(&vocabulary.types)) {
         if *kind == TokenType::Byte
-            && let Some(byte) = byte(token)
+            && let Some(byte) = byte_of(token)
         {
             bytes[usize::from(byte)] = id;
         }
     }
     Some(bytes).filter(|bytes| !bytes.contains(&NONE))
-}
-
-/// The byte of a token such as `<0x0A>`.
-fn byte(token: &[u8]) -> Option<u8> {
-    let digits = token.strip_prefix(b"<0x")?.strip_suffix(b">")?;
-    let digits = std::str::from_utf8(digits).ok().filter(|digits| digits.len() == 2)?;
-    u8::from_str_radix(digits, 16).ok()
 }

@@ -14,9 +14,8 @@ use unicode_normalization::{IsNormalized, UnicodeNormalization, is_nfc_quick};
 use crate::error::Error;
 use crate::model::Model;
 use crate::model::joints::Joints;
-use crate::model::merge::{NO_TOKEN, Symbol, merge};
+use crate::model::merge::{NO_TOKEN, Symbol, characters, merge};
 use crate::model::spaces::{has_space, to_spaces, with_spaces};
-use crate::model::spm::char_len;
 use crate::model::words::{Pool, Words};
 use crate::pieces::{Index, Pieces};
 use crate::tokenizer::{Compat, Options};
@@ -84,13 +83,7 @@ impl Bpe {
                 }));
             }
             Spelling::Characters { .. } => {
-                let mut start = 0;
-                while start < word.len() {
-                    let len = char_len(word[start]).min(word.len() - start);
-                    let id = self.index.find(&self.pieces, &word[start..start + len]);
-                    symbols.push(Symbol { start, len, id: id.unwrap_or(NO_TOKEN) });
-                    start += len;
-                }
+                symbols.extend(characters(word, |char| self.index.find(&self.pieces, char)));
             }
         }
         merge(symbols, |left, right| self.merges.find(left.id, right.id));
