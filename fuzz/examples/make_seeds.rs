@@ -89,7 +89,7 @@ fn pytorch_stream() -> Vec<u8> {
 }
 
 /// A key of every value type, and arrays of the kinds that differ in how they are read.
-fn every_value_type() -> Draft<'static> {
+fn every_value_type() -> Draft {
     let mut draft = Draft::default();
     let metadata = &mut draft.metadata;
     metadata.push("general.architecture", "other");
@@ -113,7 +113,7 @@ fn every_value_type() -> Draft<'static> {
 }
 
 /// The keys of a small model: what the rules on contents look at.
-fn model() -> Draft<'static> {
+fn model() -> Draft {
     let mut draft = Draft::default();
     let metadata = &mut draft.metadata;
     metadata.push("general.architecture", "llama");
@@ -136,7 +136,7 @@ fn model() -> Draft<'static> {
 }
 
 /// The draft with one row of a block per type.
-fn file(mut draft: Draft<'static>, types: &[TensorType]) -> Draft<'static> {
+fn file(mut draft: Draft, types: &[TensorType]) -> Draft {
     for (i, &tensor_type) in types.iter().enumerate() {
         let (elements, _) = tensor_type.block().unwrap_or((1, 1));
         draft.tensors.push(TensorInfo {

@@ -70,7 +70,7 @@ impl std::str::FromStr for Type {
 impl KeyValue {
     /// The value: in the type that was typed, else in the one that the key has, else in the one
     /// that the specification gives it, else in the one that the text looks like.
-    pub fn value(&self, metadata: &Metadata) -> Result<Value<'static>, String> {
+    pub fn value(&self, metadata: &Metadata) -> Result<Value, String> {
         let ty = self.ty.or_else(|| self.known_type(metadata)).unwrap_or_else(|| guess(&self.text));
         let wrong = |what: String| format!("`{}`: {what}", self.key);
         if !ty.array {
@@ -117,8 +117,8 @@ fn guess(text: &str) -> Type {
     Type { value, array: false }
 }
 
-fn scalar(ty: ValueType, text: &str) -> Result<Value<'static>, String> {
-    fn parse<T: std::str::FromStr + Into<Value<'static>>>(text: &str) -> Option<Value<'static>> {
+fn scalar(ty: ValueType, text: &str) -> Result<Value, String> {
+    fn parse<T: std::str::FromStr + Into<Value>>(text: &str) -> Option<Value> {
         text.parse::<T>().ok().map(Into::into)
     }
     let value = match ty {
@@ -139,7 +139,7 @@ fn scalar(ty: ValueType, text: &str) -> Result<Value<'static>, String> {
     value.ok_or_else(|| format!("`{text}` is no {ty}"))
 }
 
-fn array(ty: ValueType, elements: &[Json]) -> Result<Array<'static>, String> {
+fn array(ty: ValueType, elements: &[Json]) -> Result<Array, String> {
     fn all<T>(elements: &[Json], of: impl Fn(&Json) -> Option<T>) -> Result<Vec<T>, String> {
         let element = |json| of(json).ok_or_else(|| format!("{json} is no element of this type"));
         elements.iter().map(element).collect()
@@ -178,7 +178,7 @@ fn array(ty: ValueType, elements: &[Json]) -> Result<Array<'static>, String> {
 mod tests {
     use super::*;
 
-    fn value(text: &str, metadata: &Metadata) -> Result<Value<'static>, String> {
+    fn value(text: &str, metadata: &Metadata) -> Result<Value, String> {
         text.parse::<KeyValue>()?.value(metadata)
     }
 

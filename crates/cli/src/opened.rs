@@ -34,7 +34,7 @@ impl Opened {
     }
 
     /// What the files hold together, read strictly. Reads the headers: ask once.
-    pub fn model(&self) -> Result<Model<'_>, Failure> {
+    pub fn model(&self) -> Result<Model, Failure> {
         match self {
             Self::Near(files) => Ok(files.model()?),
             Self::Far(files) => {
@@ -148,7 +148,7 @@ pub struct Checkable<'a> {
 
 impl<'a> Checkable<'a> {
     /// Everything that the rules find in the header, and the header as far as it can be read.
-    pub fn check(&self) -> (Vec<Finding>, Option<Draft<'a>>) {
+    pub fn check(&self) -> (Vec<Finding>, Option<Draft>) {
         let (mut findings, draft) = gguf::check_header(self.header, self.file_len);
         if let (Some(draft), Some(name)) = (&draft, self.name.file_name()) {
             findings.extend(gguf::check_name(&name.to_string_lossy(), draft));

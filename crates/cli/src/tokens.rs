@@ -97,7 +97,7 @@ fn is_checkpoint(path: &Path) -> bool {
 }
 
 /// The keys that a conversion would write about the tokenizer.
-fn of_checkpoint(dir: &Path) -> Result<Metadata<'static>, Failure> {
+fn of_checkpoint(dir: &Path) -> Result<Metadata, Failure> {
     let converted = hf::vocabulary(dir)?;
     print_notes(&converted.notes);
     let mut metadata = converted.metadata;

@@ -13,7 +13,7 @@ use gguf_compare::{Change, Detail, Diff, ElementChange, Verdict, diff};
 /// A small model, to be changed before it is written.
 #[derive(Clone)]
 struct Small {
-    keys: Vec<(&'static str, Value<'static>)>,
+    keys: Vec<(&'static str, Value)>,
     tensors: Vec<(&'static str, Vec<u64>, TensorType, Vec<f32>)>,
 }
 

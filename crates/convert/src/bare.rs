@@ -31,7 +31,7 @@ pub struct Options {
 /// # Errors
 /// If the architecture has a name that no key can have, or a tensor cannot have the type that is
 /// asked for.
-pub fn plan<'a>(checkpoint: &'a Checkpoint, options: &Options) -> Result<Conversion<'a>, Error> {
+pub fn plan<'a>(checkpoint: &'a Checkpoint, options: &Options) -> Result<Conversion, Error> {
     let Options { architecture, name, outtype } = options;
     let allowed = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || "_-".contains(c);
     if architecture.is_empty() || !architecture.chars().all(allowed) {
@@ -76,8 +76,8 @@ pub fn plan<'a>(checkpoint: &'a Checkpoint, options: &Options) -> Result<Convers
 fn tensor<'a>(
     checkpoint: &'a Checkpoint,
     entry: &Entry,
-    metadata: &mut Metadata<'static>,
-) -> Tensor<'a> {
+    metadata: &mut Metadata,
+) -> Tensor {
     let dims: Vec<u64> = entry.shape.iter().rev().copied().collect();
     let shape = Shape::new(&dims).unwrap_or_else(|| {
         let original: Vec<i32> =
@@ -89,7 +89,7 @@ fn tensor<'a>(
             [kept, &[folded.iter().fold(1u64, |all, dim| all.saturating_mul(*dim))]].concat();
         Shape::new(&folded).unwrap_or_else(|| unreachable!("four dimensions are no more than four"))
     });
-    let at = Stored { source: &*checkpoint.files[entry.file].source, offset: entry.offset };
+    let at = Stored { source: checkpoint.files[entry.file].source.clone(), offset: entry.offset };
     Tensor::stored(&*entry.name, shape, entry.tensor_type, at)
 }
 

@@ -65,12 +65,12 @@ const WITH_WEIGHTS: [TensorType; 6] = [
 /// # Errors
 /// If the budget is too small, and as [`quantize::plan`].
 pub fn plan<'a>(
-    model: &Model<'a>,
+    model: &Model,
     budget: Budget,
     options: &Options,
     threads: NonZeroUsize,
     progress: &(dyn Fn(u64) -> ControlFlow<()> + Sync),
-) -> Result<Quantization<'a>, Error> {
+) -> Result<Quantization, Error> {
     // As a large type first, to know what can be chosen freely.
     let (mut job, decisions, mut notes) =
         quantize::prepare(model, Target::Type(TensorType::Q8_0), options)?;

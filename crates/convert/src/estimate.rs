@@ -13,7 +13,7 @@ const SAMPLE: usize = 64 * 1024;
 
 /// Seconds of encoding on so many threads, to within a half or so: reading and writing are not
 /// counted, nor what else the machine has to do.
-pub fn seconds<'j>(jobs: impl Iterator<Item = &'j Job<'j>>, threads: NonZeroUsize) -> f64 {
+pub fn seconds<'j>(jobs: impl Iterator<Item = &'j Job>, threads: NonZeroUsize) -> f64 {
     let mut speeds = HashMap::new();
     let mut total = 0.0;
     for item in jobs.flat_map(|job| &job.items) {

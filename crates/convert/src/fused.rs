@@ -8,25 +8,25 @@ use crate::tensor::{Content, Tensor};
 ///
 /// In a vector an element counts as a row.
 #[derive(Clone)]
-pub struct Fused<'a> {
+pub struct Fused {
     /// Rows of a group.
     group: u64,
     /// In the order of their rows in a group.
-    strands: Vec<Strand<'a>>,
+    strands: Vec<Strand>,
 }
 
 /// A tensor whose rows go to the same place of every group.
 #[derive(Clone)]
-pub struct Strand<'a> {
+pub struct Strand {
     /// The first of its rows in each group.
     pub start: u64,
     /// How many rows it has in each group.
     pub len: u64,
     /// All its rows.
-    pub tensor: Tensor<'a>,
+    pub tensor: Tensor,
 }
 
-impl<'a> Tensor<'a> {
+impl<'a> Tensor {
     /// The tensor whose rows are `groups` groups, of which each strand has its rows.
     ///
     /// Rows of a group that no strand has are zeros, up to the last that one has.
@@ -37,7 +37,7 @@ impl<'a> Tensor<'a> {
     pub fn fused(
         name: impl Into<String>,
         groups: u64,
-        mut strands: Vec<Strand<'a>>,
+        mut strands: Vec<Strand>,
     ) -> Result<Self, String> {
         strands.sort_by_key(|strand| strand.start);
         let Some(Strand { tensor: first, .. }) = strands.first() else {
@@ -81,7 +81,7 @@ impl<'a> Tensor<'a> {
     }
 }
 
-impl Fused<'_> {
+impl Fused {
     /// Fills `buffer` with the bytes from `offset` on, in as long runs as the strands make.
     pub(crate) fn read_at(
         &self,
@@ -116,7 +116,7 @@ impl Fused<'_> {
     }
 
     /// The tensors that are put together.
-    pub(crate) fn tensors(&self) -> impl Iterator<Item = &Tensor<'_>> {
+    pub(crate) fn tensors(&self) -> impl Iterator<Item = &Tensor> {
         self.strands.iter().map(|strand| &strand.tensor)
     }
 
@@ -138,7 +138,7 @@ mod tests {
     use crate::tensor::Stored;
     use gguf::TensorType;
 
-    fn tensor<'a>(shape: &[u64], file: &'a Vec<u8>) -> Tensor<'a> {
+    fn tensor<'a>(shape: &[u64], file: &'a Vec<u8>) -> Tensor {
         let at = Stored { source: file, offset: 0 };
         Tensor::stored("t", Shape::new(shape).unwrap(), TensorType::I8, at)
     }

@@ -35,9 +35,9 @@ pub struct Options {
 }
 
 /// A conversion that is ready to run.
-pub struct Conversion<'a> {
+pub struct Conversion {
     /// What to write.
-    pub job: Job<'a>,
+    pub job: Job,
     /// What the output is to be called where nothing else is said.
     pub file_name: String,
     /// What the user should know.
@@ -55,7 +55,7 @@ pub fn plan<'a>(
     dir: &Path,
     checkpoint: &'a Checkpoint,
     options: &Options,
-) -> Result<Conversion<'a>, Error> {
+) -> Result<Conversion, Error> {
     let mut config = Config::read(dir)?;
     let family = find_family(&mut config, checkpoint, options)?;
     family.complete(&mut config)?;
@@ -203,7 +203,7 @@ pub(crate) fn tensors<'a>(
     family: &dyn Family,
     checkpoint: &'a Checkpoint,
     notes: &mut Vec<String>,
-) -> Result<Vec<Tensor<'a>>, Error> {
+) -> Result<Vec<Tensor>, Error> {
     let mut tensors: Vec<_> = family
         .computed(config)?
         .into_iter()
@@ -247,7 +247,7 @@ pub(crate) fn tensors<'a>(
             if INTEGERS.contains(&entry.tensor_type) {
                 return Err(fault(format!("is stored as {}, as no weight is", entry.tensor_type)));
             }
-            let changed = |stored: Tensor<'a>| {
+            let changed = |stored: Tensor| {
                 let stored = Tensor { name: name.clone(), ..stored };
                 steps.iter().copied().try_fold(stored, Tensor::changed)
             };
@@ -344,16 +344,16 @@ fn vector(len: u64) -> Shape {
 }
 
 /// A tensor of the checkpoint as it is, under its foreign name.
-pub(crate) fn whole<'a>(checkpoint: &'a Checkpoint, entry: &Entry) -> Result<Tensor<'a>, Error> {
-    let stored = Stored { source: &*checkpoint.files[entry.file].source, offset: entry.offset };
+pub(crate) fn whole<'a>(checkpoint: &'a Checkpoint, entry: &Entry) -> Result<Tensor, Error> {
+    let stored = Stored { source: checkpoint.files[entry.file].source.clone(), offset: entry.offset };
     Ok(Tensor::stored(&*entry.name, shape(checkpoint, entry)?, entry.tensor_type, stored))
 }
 
 /// A tensor of blocks as floats.
-fn decoded<'a>(checkpoint: &'a Checkpoint, entry: &Entry) -> Result<Tensor<'a>, Error> {
+fn decoded<'a>(checkpoint: &'a Checkpoint, entry: &Entry) -> Result<Tensor, Error> {
     let blocks = whole(checkpoint, entry)?;
     let Some(file) = entry.floats else { return Ok(blocks) };
-    let stored = Stored { source: &*checkpoint.files[file].source, offset: 0 };
+    let stored = Stored { source: checkpoint.files[file].source.clone(), offset: 0 };
     Ok(Tensor::stored(blocks.name, blocks.shape, TensorType::F32, stored))
 }
 
@@ -403,8 +403,8 @@ fn kept_type(tensors: &[Tensor]) -> Option<TensorType> {
 }
 
 /// Blocks as they are, all else as floats.
-fn as_stored<'a>(tensors: Vec<Tensor<'a>>, matrices: TensorType) -> Vec<Item<'a>> {
-    let item = |tensor: Tensor<'a>| {
+fn as_stored<'a>(tensors: Vec<Tensor>, matrices: TensorType) -> Vec<Item> {
+    let item = |tensor: Tensor| {
         let target = match tensor.stored_type {
             blocks if blocks.is_quantized() => blocks,
             _ => float_type(&tensor.name, &tensor.shape, matrices),
@@ -417,8 +417,8 @@ fn as_stored<'a>(tensors: Vec<Tensor<'a>>, matrices: TensorType) -> Vec<Item<'a>
 /// Gives every tensor its type: first as floats, then as the recipe wants it. Returns what the user
 /// should know.
 fn choose_types<'a>(
-    job: &mut Job<'a>,
-    tensors: Vec<Tensor<'a>>,
+    job: &mut Job,
+    tensors: Vec<Tensor>,
     target: Recipe,
     matrices: TensorType,
     options: &quantize::Options,

@@ -20,7 +20,7 @@ pub struct Options {
     /// Quantize again what is quantized already.
     pub allow_requantize: bool,
     /// Keys to set in the output.
-    pub overrides: Vec<(String, Value<'static>)>,
+    pub overrides: Vec<(String, Value)>,
     /// Importance weights, if there are any.
     pub importance: Option<Importance>,
     /// What to do about tensors that would be garbage without importance weights and have none.
@@ -30,9 +30,9 @@ pub struct Options {
 }
 
 /// A quantization that is ready to run.
-pub struct Quantization<'a> {
+pub struct Quantization {
     /// What to write.
-    pub job: Job<'a>,
+    pub job: Job,
     /// What the user should know: fall-backs, among others.
     pub notes: Vec<String>,
 }
@@ -43,10 +43,10 @@ pub struct Quantization<'a> {
 /// If a tensor would have to be quantized again without leave, has no codec, or cannot have any
 /// type that the recipe wants; if an importance matrix is needed; if the model is big-endian.
 pub fn plan<'a>(
-    model: &Model<'a>,
+    model: &Model,
     target: Target,
     options: &Options,
-) -> Result<Quantization<'a>, Error> {
+) -> Result<Quantization, Error> {
     let (mut job, decisions, mut notes) = prepare(model, target, options)?;
     notes.extend(importance::cover(&mut job.items, &decisions, options.missing)?);
     notes.extend(finish(&mut job, target, options)?);
@@ -56,10 +56,10 @@ pub fn plan<'a>(
 /// The job before types are given to its items, what the recipe wants for each, and what the user
 /// should know.
 pub(crate) fn prepare<'a>(
-    model: &Model<'a>,
+    model: &Model,
     target: Target,
     options: &Options,
-) -> Result<(Job<'a>, Vec<Decision>, Vec<String>), Error> {
+) -> Result<(Job, Vec<Decision>, Vec<String>), Error> {
     require_little_endian(model)?;
     let mut job = Job { check_finite: true, ..Job::copy(model) };
     if let Some(importance) = &options.importance {
@@ -186,7 +186,7 @@ fn check_change(tensor: &Tensor, target: TensorType, allow: bool) -> Result<(), 
 }
 
 /// The value in the type that the key has already, if it fits: programs expect that.
-fn overriding(old: Option<&Value>, new: Value<'static>) -> Value<'static> {
+fn overriding(old: Option<&Value>, new: Value) -> Value {
     let Some(number) = new.to_i64() else { return new };
     let same_type = match old {
         Some(Value::U8(_)) => number.try_into().ok().map(Value::U8),

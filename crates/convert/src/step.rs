@@ -68,7 +68,7 @@ pub enum Step {
     Decode,
 }
 
-impl<'a> Tensor<'a> {
+impl<'a> Tensor {
     /// This tensor after `step`.
     ///
     /// # Errors
@@ -339,7 +339,7 @@ mod tests {
     use super::*;
     use crate::tensor::Stored;
 
-    fn tensor<'a>(shape: &[u64], file: &'a Vec<u8>) -> Tensor<'a> {
+    fn tensor<'a>(shape: &[u64], file: &'a Vec<u8>) -> Tensor {
         let at = Stored { source: file, offset: 0 };
         Tensor::stored("t", Shape::new(shape).unwrap(), TensorType::I8, at)
     }

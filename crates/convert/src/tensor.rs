@@ -5,6 +5,7 @@
 //! such as a matrix that another program quantized, is a [`Source`] that yields plain elements.
 
 use std::ops::Range;
+use std::sync::Arc;
 
 use gguf::{ModelTensor, Shape, Source, TensorType};
 
@@ -12,29 +13,29 @@ use crate::fused::Fused;
 use crate::step::Step;
 
 /// Where the bytes of a stored tensor begin.
-#[derive(Clone, Copy)]
-pub struct Stored<'a> {
+#[derive(Clone)]
+pub struct Stored {
     /// The file.
-    pub source: &'a dyn Source,
+    pub source: Arc<dyn Source>,
     /// First byte in the file.
     pub offset: u64,
 }
 
 /// The content of a tensor.
 #[derive(Clone)]
-pub enum Content<'a> {
+pub enum Content {
     /// One run of bytes in a file.
-    Stored(Stored<'a>),
+    Stored(Stored),
     /// Values computed from the configuration.
     Values(Vec<f32>),
     /// Tensors of equal size and type, one after the other along the slowest dimension.
-    Joined(Vec<Tensor<'a>>),
+    Joined(Vec<Tensor>),
     /// Tensors whose rows take turns: see [`Tensor::fused`].
-    Fused(Fused<'a>),
+    Fused(Fused),
     /// Another tensor, changed in one way: see [`Tensor::changed`].
     Changed {
         /// The tensor before.
-        from: Box<Tensor<'a>>,
+        from: Box<Tensor>,
         /// What is done to it.
         step: Step,
     },
@@ -42,7 +43,7 @@ pub enum Content<'a> {
 
 /// A tensor of the output.
 #[derive(Clone)]
-pub struct Tensor<'a> {
+pub struct Tensor {
     /// Its name in the output.
     pub name: String,
     /// Elements per dimension, fastest first.
@@ -50,16 +51,16 @@ pub struct Tensor<'a> {
     /// How the elements are stored in the source.
     pub stored_type: TensorType,
     /// Where they are.
-    pub content: Content<'a>,
+    pub content: Content,
 }
 
-impl<'a> Tensor<'a> {
+impl Tensor {
     /// A tensor stored in one piece, its rows in order.
     pub fn stored(
         name: impl Into<String>,
         shape: Shape,
         stored_type: TensorType,
-        at: Stored<'a>,
+        at: Stored,
     ) -> Self {
         Self { name: name.into(), shape, stored_type, content: Content::Stored(at) }
     }
@@ -85,9 +86,9 @@ impl<'a> Tensor<'a> {
     }
 
     /// A tensor of a model, as it is.
-    pub fn of_model(tensor: &ModelTensor<'a>) -> Self {
+    pub fn of_model(tensor: &ModelTensor) -> Self {
         let info = &tensor.info;
-        let at = Stored { source: tensor.source, offset: tensor.offset };
+        let at = Stored { source: tensor.source.clone(), offset: tensor.offset };
         Self::stored(&*info.name, info.shape, info.tensor_type, at)
     }
 
@@ -99,7 +100,7 @@ impl<'a> Tensor<'a> {
     /// Whether (the beginning of) its data is in this file.
     pub fn is_stored_in(&self, source: &dyn Source) -> bool {
         match &self.content {
-            Content::Stored(at) => std::ptr::addr_eq(at.source, source),
+            Content::Stored(at) => std::ptr::addr_eq(Arc::as_ptr(&at.source), source),
             Content::Joined(parts) => parts.first().is_some_and(|part| part.is_stored_in(source)),
             Content::Fused(fused) => {
                 fused.tensors().next().is_some_and(|tensor| tensor.is_stored_in(source))
@@ -113,7 +114,7 @@ impl<'a> Tensor<'a> {
     pub(crate) fn has_source_of(&self, other: &Self) -> bool {
         let same_content = match (&self.content, &other.content) {
             (Content::Stored(a), Content::Stored(b)) => {
-                std::ptr::addr_eq(a.source, b.source) && a.offset == b.offset
+                Arc::ptr_eq(&a.source, &b.source) && a.offset == b.offset
             }
             (Content::Joined(parts), Content::Joined(others)) => {
                 parts.len() == others.len()

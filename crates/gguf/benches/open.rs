@@ -101,7 +101,7 @@ fn write(path: &Path, mut draft: Draft) -> usize {
 }
 
 /// Sizes of Llama 3: 128,256 tokens with types, 280,147 merges, 32 blocks.
-fn like_llama_3() -> Draft<'static> {
+fn like_llama_3() -> Draft {
     let mut words = Words(1);
     let mut draft = model("llama", 32);
     let metadata = &mut draft.metadata;
@@ -114,7 +114,7 @@ fn like_llama_3() -> Draft<'static> {
 }
 
 /// Sizes of Gemma 3: 262,144 tokens with scores and types, 514,906 merges, 48 blocks.
-fn like_gemma_3() -> Draft<'static> {
+fn like_gemma_3() -> Draft {
     let mut words = Words(2);
     let mut draft = model("gemma3", 48);
     let metadata = &mut draft.metadata;
@@ -127,7 +127,7 @@ fn like_gemma_3() -> Draft<'static> {
 }
 
 /// The other keys, and the tensors' names, of such a model.
-fn model(architecture: &'static str, n_blocks: u32) -> Draft<'static> {
+fn model(architecture: &'static str, n_blocks: u32) -> Draft {
     let mut draft = Draft::default();
     draft.metadata.set("general.architecture", architecture);
     draft.metadata.set("general.name", "A model with a large vocabulary");
@@ -180,14 +180,14 @@ impl Words {
     }
 
     /// Every third after a space, as the vocabularies of byte pairs spell it.
-    fn tokens(&mut self, n: usize) -> Array<'static> {
+    fn tokens(&mut self, n: usize) -> Array {
         Array::from_strings((0..n).map(|i| match i % 3 {
             0 => format!("Ġ{}", self.word(11)),
             _ => self.word(11),
         }))
     }
 
-    fn merges(&mut self, n: usize) -> Array<'static> {
+    fn merges(&mut self, n: usize) -> Array {
         Array::from_strings((0..n).map(|_| format!("{} {}", self.word(9), self.word(9))))
     }
 }

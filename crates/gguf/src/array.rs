@@ -1,27 +1,28 @@
 //! Array values: the encoded elements as they stand in a file, and views of them.
 //!
-//! An array is one run of bytes, borrowed or owned, so a vocabulary of a quarter of a million
+//! An array is one run of bytes, shared with the file it was read from or built in memory, so a vocabulary of a quarter of a million
 //! strings costs no allocation to read and one to build.
 
-use std::borrow::Cow;
 use std::fmt;
+
+use bytes::Bytes;
 
 use crate::encoding::{ByteOrder, Encoding};
 use crate::value::{Value, ValueType};
 
 /// An array value: elements of one type, kept in their encoded form.
 #[derive(Clone, Debug)]
-pub struct Array<'a> {
+pub struct Array {
     element_type: ValueType,
     len: u64,
     encoding: Encoding,
     /// Exactly the bytes of `len` elements: every constructor checks or builds them.
-    bytes: Cow<'a, [u8]>,
+    bytes: Bytes,
 }
 
-impl<'a> Array<'a> {
-    /// A view of `len` encoded elements at the start of `bytes`, and the number of bytes they
-    /// take. Nothing is allocated; each string costs one checked step.
+impl Array {
+    /// A view of `len` encoded elements at the start of `bytes`, a part of `file`, and the number
+    /// of bytes they take. Nothing is allocated; each string costs one checked step.
     ///
     /// `depth` is how many further levels of nested arrays are allowed.
     ///
@@ -30,12 +31,13 @@ impl<'a> Array<'a> {
     pub(crate) fn scan(
         element_type: ValueType,
         len: u64,
-        bytes: &'a [u8],
+        file: &Bytes,
+        bytes: &[u8],
         encoding: Encoding,
         depth: u32,
     ) -> Result<(Self, usize), ScanFault> {
-        let end = scan_elements(element_type, len, bytes, encoding, depth)?;
-        Ok((Self { element_type, len, encoding, bytes: Cow::Borrowed(&bytes[..end]) }, end))
+        let end = scan_elements(element_type, len, file, bytes, encoding, depth)?;
+        Ok((Self { element_type, len, encoding, bytes: file.slice_ref(&bytes[..end]) }, end))
     }
 
     /// An array of strings.
@@ -51,7 +53,7 @@ impl<'a> Array<'a> {
     }
 
     fn owned(element_type: ValueType, len: u64, bytes: Vec<u8>) -> Self {
-        Self { element_type, len, encoding: Encoding::default(), bytes: Cow::Owned(bytes) }
+        Self { element_type, len, encoding: Encoding::default(), bytes: bytes.into() }
     }
 
     /// The type of every element.
@@ -77,10 +79,12 @@ impl<'a> Array<'a> {
     /// The bytes of each string; `None` if this is not an array of strings.
     pub fn strings(&self) -> Option<impl Iterator<Item = &[u8]>> {
         (self.element_type == ValueType::String).then(|| {
-            self.iter().map_while(|value| match value {
-                Value::String(Cow::Borrowed(bytes)) => Some(bytes),
-                // `Elements` borrows every string it yields.
-                _ => None,
+            let (mut pos, encoding) = (0, self.encoding);
+            (0..self.len).map_while(move |_| {
+                let bytes = self.bytes.get(pos..)?;
+                let end = string_end(bytes, 0, encoding)?;
+                pos += end;
+                Some(string_text(bytes, end, encoding))
             })
         })
     }
@@ -96,7 +100,7 @@ impl<'a> Array<'a> {
     }
 
     /// The elements whose index `keep` accepts.
-    pub fn filtered(&self, keep: impl Fn(u64) -> bool) -> Array<'static> {
+    pub fn filtered(&self, keep: impl Fn(u64) -> bool) -> Array {
         let (mut bytes, mut len) = (Vec::new(), 0);
         for (_, value) in (0..).zip(self.iter()).filter(|(i, _)| keep(*i)) {
             // Counts are 64 bits wide in this encoding: all fit.
@@ -104,11 +108,6 @@ impl<'a> Array<'a> {
             len += 1;
         }
         Array::owned(self.element_type, len, bytes)
-    }
-
-    /// The same array, owning its bytes.
-    pub fn into_owned(self) -> Array<'static> {
-        Array { bytes: Cow::Owned(self.bytes.into_owned()), ..self }
     }
 
     /// Appends element type, count and elements in another encoding.
@@ -125,7 +124,7 @@ impl<'a> Array<'a> {
     }
 }
 
-impl PartialEq for Array<'_> {
+impl PartialEq for Array {
     /// Same element type and same elements, however they are encoded.
     fn eq(&self, other: &Self) -> bool {
         if self.element_type != other.element_type || self.len != other.len {
@@ -140,7 +139,7 @@ impl PartialEq for Array<'_> {
 
 macro_rules! array_from {
     ($($ty:ty => $variant:ident,)*) => {
-        $(impl From<&[$ty]> for Array<'_> {
+        $(impl From<&[$ty]> for Array {
             fn from(elements: &[$ty]) -> Self {
                 let bytes = elements.iter().flat_map(|v| v.to_le_bytes()).collect();
                 Self::owned(ValueType::$variant, elements.len() as u64, bytes)
@@ -153,7 +152,7 @@ array_from! {
     u64 => U64, i64 => I64, f64 => F64,
 }
 
-impl From<&[bool]> for Array<'_> {
+impl From<&[bool]> for Array {
     fn from(elements: &[bool]) -> Self {
         let bytes = elements.iter().map(|&v| v.into()).collect();
         Self::owned(ValueType::Bool, elements.len() as u64, bytes)
@@ -161,7 +160,7 @@ impl From<&[bool]> for Array<'_> {
 }
 
 /// The first elements, then how many there are.
-impl fmt::Display for Array<'_> {
+impl fmt::Display for Array {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         const SHOWN: usize = 8;
         f.write_str("[")?;
@@ -178,21 +177,21 @@ impl fmt::Display for Array<'_> {
 /// Iterator over the elements of an [`Array`].
 #[derive(Clone, Debug)]
 pub struct Elements<'a> {
-    array: &'a Array<'a>,
+    array: &'a Array,
     pos: usize,
     left: u64,
 }
 
-impl<'a> Iterator for Elements<'a> {
-    type Item = Value<'a>;
+impl Iterator for Elements<'_> {
+    type Item = Value;
 
-    fn next(&mut self) -> Option<Value<'a>> {
+    fn next(&mut self) -> Option<Value> {
         self.left = self.left.checked_sub(1)?;
         let Array { element_type, encoding, bytes, .. } = self.array;
         // The constructor has walked these bytes with the same rules and no depth is left to
         // spend here: nesting was bounded then.
         let (value, used) =
-            read_value(*element_type, bytes.get(self.pos..)?, *encoding, u32::MAX).ok()?;
+            read_value(*element_type, bytes, bytes.get(self.pos..)?, *encoding, u32::MAX).ok()?;
         self.pos += used;
         Some(value)
     }
@@ -240,13 +239,14 @@ impl ScanFault {
     }
 }
 
-/// Reads one value at the start of `bytes`, and says how many bytes it took.
+/// Reads one value at the start of `bytes`, a part of `file`, and says how many bytes it took.
 pub(crate) fn read_value(
     value_type: ValueType,
+    file: &Bytes,
     bytes: &[u8],
     encoding: Encoding,
     depth: u32,
-) -> Result<(Value<'_>, usize), ScanFault> {
+) -> Result<(Value, usize), ScanFault> {
     // Only the fixed-size types use it.
     let past_end = ScanFault::past_end(0, value_type.byte_len().unwrap_or(0) as u64);
     macro_rules! number {
@@ -274,16 +274,15 @@ pub(crate) fn read_value(
         ValueType::String => {
             let end = string_end(bytes, 0, encoding)
                 .ok_or_else(|| ScanFault::past_end(0, string_needs(bytes, 0, encoding)))?;
-            let text = &bytes[encoding.count_bytes()..end];
-            // The C++ tools of version 1 wrote the final NUL of every string, and counted it.
-            let text = if encoding.narrow { text.strip_suffix(&[0]).unwrap_or(text) } else { text };
-            return Ok((Value::String(Cow::Borrowed(text)), end));
+            let text = file.slice_ref(string_text(bytes, end, encoding));
+            return Ok((Value::String(text), end));
         }
         ValueType::Array => {
             let (element_type, len, start) = array_head(bytes, encoding)?;
             let depth = depth.checked_sub(1).ok_or(ScanFault::new(ScanFaultKind::TooDeep, 0))?;
-            let (array, used) = Array::scan(element_type, len, &bytes[start..], encoding, depth)
-                .map_err(|fault| fault.shifted(start))?;
+            let (array, used) =
+                Array::scan(element_type, len, file, &bytes[start..], encoding, depth)
+                    .map_err(|fault| fault.shifted(start))?;
             return Ok((Value::Array(array), start + used));
         }
     };
@@ -319,10 +318,18 @@ fn string_end(bytes: &[u8], pos: usize, encoding: Encoding) -> Option<usize> {
     (len <= (bytes.len() - start) as u64).then(|| start + len as usize)
 }
 
+/// The text of the string at the start of `bytes`, which ends at `end`.
+fn string_text(bytes: &[u8], end: usize, encoding: Encoding) -> &[u8] {
+    let text = &bytes[encoding.count_bytes()..end];
+    // The C++ tools of version 1 wrote the final NUL of every string, and counted it.
+    if encoding.narrow { text.strip_suffix(&[0]).unwrap_or(text) } else { text }
+}
+
 /// Checks `len` encoded elements at the start of `bytes` and says where they end.
 fn scan_elements(
     element_type: ValueType,
     len: u64,
+    file: &Bytes,
     bytes: &[u8],
     encoding: Encoding,
     depth: u32,
@@ -353,7 +360,7 @@ fn scan_elements(
     let mut pos = 0;
     for _ in 0..len {
         // The elements before this one were whole, so `pos` is within the bytes.
-        let (_, used) = read_value(element_type, &bytes[pos..], encoding, depth)
+        let (_, used) = read_value(element_type, file, &bytes[pos..], encoding, depth)
             .map_err(|fault| fault.shifted(pos))?;
         pos += used;
     }
@@ -381,7 +388,7 @@ fn least_bytes(element_type: ValueType, len: u64, encoding: Encoding) -> u64 {
     len.saturating_mul(each)
 }
 
-impl Value<'_> {
+impl Value {
     /// Appends the value (not its type) in an encoding; `None` if a count does not fit it.
     pub(crate) fn write(&self, out: &mut Vec<u8>, encoding: Encoding) -> Option<()> {
         match self {
@@ -424,7 +431,8 @@ mod tests {
             for encoding in [Encoding::default(), BIG, NARROW] {
                 let mut out = Vec::new();
                 array.write(&mut out, encoding).unwrap();
-                let (back, used) = read_value(ValueType::Array, &out, encoding, 2).unwrap();
+                let out = Bytes::from(out);
+                let (back, used) = read_value(ValueType::Array, &out, &out, encoding, 2).unwrap();
                 assert_eq!(used, out.len());
                 assert_eq!(back, Value::Array(array.clone()));
             }
@@ -437,7 +445,8 @@ mod tests {
         assert_eq!(strings.filtered(|i| i != 1), Array::from_strings(["a", "", "d"]));
         let mut big = Vec::new();
         Array::from(&[1u16, 2, 3][..]).write(&mut big, BIG).unwrap();
-        let Value::Array(read) = read_value(ValueType::Array, &big, BIG, 1).unwrap().0 else {
+        let big = Bytes::from(big);
+        let Value::Array(read) = read_value(ValueType::Array, &big, &big, BIG, 1).unwrap().0 else {
             unreachable!("an array was written")
         };
         assert_eq!(read.filtered(|i| i > 0), Array::from(&[2u16, 3][..]));
@@ -445,7 +454,10 @@ mod tests {
 
     #[test]
     fn forged_counts_cost_nothing() {
-        let scan = |ty, len, bytes| scan_elements(ty, len, bytes, Encoding::default(), 4);
+        let scan = |ty, len, bytes: &[u8]| {
+            let bytes = Bytes::copy_from_slice(bytes);
+            scan_elements(ty, len, &bytes, &bytes, Encoding::default(), 4)
+        };
         let past_end = |at, needed| Err(ScanFault::past_end(at, needed));
         assert_eq!(scan(ValueType::U64, u64::MAX, &[0; 64]), past_end(0, u64::MAX));
         assert_eq!(scan(ValueType::U64, 1 << 61, &[0; 64]), past_end(0, u64::MAX));

@@ -1,5 +1,7 @@
 //! The header of a file that is far away: as few reads, and as few bytes, as it takes.
 
+use bytes::Bytes;
+
 use crate::error::Error;
 use crate::finding::Finding;
 use crate::read::{Limits, Stop, data_start, parse};
@@ -26,7 +28,7 @@ const LEAST_STEP: u64 = 1 << 20;
 /// # Errors
 /// What the source fails with; [`Error::File`] if more than
 /// [`Limits::header_bytes`] would be needed.
-pub fn fetch_header(source: &dyn Source, limits: Limits) -> Result<Vec<u8>, Error> {
+pub fn fetch_header(source: &dyn Source, limits: Limits) -> Result<Bytes, Error> {
     let file_len = source.byte_len();
     let bound = file_len.min(limits.header_bytes);
     let mut bytes = Vec::new();
@@ -36,15 +38,17 @@ pub fn fetch_header(source: &dyn Source, limits: Limits) -> Result<Vec<u8>, Erro
         // No more than `header_bytes`, which is memory that the caller grants.
         bytes.resize(usize::try_from(target).unwrap_or(usize::MAX), 0);
         source.read_at(&mut bytes[present..], present as u64)?;
-        let needed = match parse(&bytes, file_len, limits) {
+        let window = Bytes::from(bytes);
+        let needed = match parse(&window, file_len, limits) {
             Ok((draft, spans)) => {
-                let end = data_start(&draft, &spans);
-                bytes.truncate(usize::try_from(end).unwrap_or(usize::MAX));
-                return Ok(bytes);
+                let end = data_start(&draft, &spans).min(window.len() as u64);
+                return Ok(window.slice(..end as usize));
             }
-            Err(Stop::Fault(_)) => return Ok(bytes),
+            Err(Stop::Fault(_)) => return Ok(window),
             Err(Stop::Short(needed)) => needed,
         };
+        // Nobody else holds them: they are not copied.
+        bytes = window.into();
         if needed > bound {
             let message = format!(
                 "the header has {needed} bytes or more, the limit is {}",

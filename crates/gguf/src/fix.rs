@@ -129,7 +129,7 @@ mod tests {
     use super::*;
     use crate::tensor::Shape;
 
-    fn draft() -> Draft<'static> {
+    fn draft() -> Draft {
         let mut draft = Draft::default();
         let metadata = &mut draft.metadata;
         metadata.set("general.file_type", 15u32);

@@ -14,18 +14,18 @@ use crate::tensor::TensorInfo;
 ///
 /// [`Header::new`] turns it into a checked one.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Draft<'a> {
+pub struct Draft {
     /// Version of the format, 1 to 3.
     pub version: u32,
     /// Order of bytes in numbers, tensor data included.
     pub order: ByteOrder,
     /// Keys and values.
-    pub metadata: Metadata<'a>,
+    pub metadata: Metadata,
     /// The tensor directory, in file order.
-    pub tensors: Vec<TensorInfo<'a>>,
+    pub tensors: Vec<TensorInfo>,
 }
 
-impl Default for Draft<'_> {
+impl Default for Draft {
     /// Version 3, little-endian, empty.
     fn default() -> Self {
         Self {
@@ -37,7 +37,7 @@ impl Default for Draft<'_> {
     }
 }
 
-impl<'a> Draft<'a> {
+impl Draft {
     /// How the numbers of this header are spelled.
     pub fn encoding(&self) -> Encoding {
         Encoding { order: self.order, narrow: self.version == 1 }
@@ -69,16 +69,6 @@ impl<'a> Draft<'a> {
     pub fn alignment(&self) -> Result<Alignment, Error> {
         rules::header::alignment(&self.metadata).map_err(|finding| Error::File(Box::new(finding)))
     }
-
-    /// The same header, owning all its bytes.
-    pub fn into_owned(self) -> Draft<'static> {
-        Draft {
-            version: self.version,
-            order: self.order,
-            metadata: self.metadata.into_owned(),
-            tensors: self.tensors.into_iter().map(TensorInfo::into_owned).collect(),
-        }
-    }
 }
 
 /// Where the fields of a header stand in its file.
@@ -104,24 +94,24 @@ pub struct EntrySpan {
 /// A header that keeps the rules of the format: the only kind that can be written, and the only
 /// kind a strict reader gives out.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Header<'a> {
-    draft: Draft<'a>,
+pub struct Header {
+    draft: Draft,
     alignment: Alignment,
 }
 
-impl<'a> Header<'a> {
+impl Header {
     /// Checks a draft against the rules on header, keys and tensors.
     ///
     /// # Errors
     /// [`Error::File`] with the first rule that is broken.
-    pub fn new(draft: Draft<'a>) -> Result<Self, Error> {
+    pub fn new(draft: Draft) -> Result<Self, Error> {
         let mut sink = Strict::default();
         let _ = rules::header_rules(&rules::Subject::unwritten(&draft), &mut sink);
         Self::checked(draft, sink)
     }
 
     /// The proof step, shared with the reader: `sink` has seen the header rules on `draft`.
-    pub(crate) fn checked(draft: Draft<'a>, sink: Strict) -> Result<Self, Error> {
+    pub(crate) fn checked(draft: Draft, sink: Strict) -> Result<Self, Error> {
         if let Some(finding) = sink.error {
             return Err(Error::File(Box::new(finding)));
         }
@@ -130,7 +120,7 @@ impl<'a> Header<'a> {
     }
 
     /// As the rules look at it.
-    pub(crate) fn draft(&self) -> &Draft<'a> {
+    pub(crate) fn draft(&self) -> &Draft {
         &self.draft
     }
 
@@ -150,23 +140,23 @@ impl<'a> Header<'a> {
     }
 
     /// Keys and values.
-    pub fn metadata(&self) -> &Metadata<'a> {
+    pub fn metadata(&self) -> &Metadata {
         &self.draft.metadata
     }
 
     /// The tensor directory, in file order.
-    pub fn tensors(&self) -> &[TensorInfo<'a>] {
+    pub fn tensors(&self) -> &[TensorInfo] {
         &self.draft.tensors
     }
 
     /// The tensor with this name, found by scanning the directory; use [`Header::index`] for
     /// many look-ups.
-    pub fn tensor(&self, name: &str) -> Option<&TensorInfo<'a>> {
+    pub fn tensor(&self, name: &str) -> Option<&TensorInfo> {
         self.tensors().iter().find(|tensor| tensor.name == name)
     }
 
     /// All tensors by name.
-    pub fn index(&self) -> HashMap<&str, &TensorInfo<'a>> {
+    pub fn index(&self) -> HashMap<&str, &TensorInfo> {
         self.tensors().iter().map(|tensor| (&*tensor.name, tensor)).collect()
     }
 
@@ -186,7 +176,7 @@ impl<'a> Header<'a> {
     }
 
     /// The draft, to edit and check again.
-    pub fn into_draft(self) -> Draft<'a> {
+    pub fn into_draft(self) -> Draft {
         self.draft
     }
 }

@@ -4,7 +4,7 @@
 //!
 //! - [`check`] reads any bytes and lists everything that is wrong or odd as [`Finding`]s;
 //! - [`Gguf`] is a file that keeps the rules: typed [`Metadata`], the tensor directory, and the
-//!   bytes of each tensor, all borrowed from the file;
+//!   bytes of each tensor, all shared with the file;
 //! - [`Draft`] is a header to build or edit; [`Header::new`] checks it by the same rules and
 //!   [`write_header`] turns it into bytes; [`Output`] puts them in a file that appears only when
 //!   it is complete.
@@ -26,7 +26,7 @@
 //! let mut file = write_header(&Header::new(draft)?)?;
 //! file.extend_from_slice(&[0; 16]);
 //!
-//! let model = Gguf::read(&file)?;
+//! let model = Gguf::read(&file.into())?;
 //! assert_eq!(model.data(&model.tensors()[0]), Some(&[0; 16][..]));
 //! # Ok(())
 //! # }
@@ -61,15 +61,15 @@ mod write;
 
 pub use alignment::Alignment;
 pub use array::{Array, Elements};
+pub use bytes::Bytes;
 pub use encoding::{ByteOrder, Encoding};
 pub use error::Error;
 pub use fetch::{FIRST_WINDOW, fetch_header};
 pub use finding::{Collector, Finding, Severity, Sink, Strict};
 pub use fix::fix;
 pub use header::{Draft, EntrySpan, Header, Spans};
-pub use map::Map;
 pub use metadata::Metadata;
-pub use model::{Model, ModelFiles, ModelTensor, Part};
+pub use model::{Model, ModelTensor, Part};
 pub use name::{ModelName, NameError, NameKind, NameShard, Sidecar};
 pub use output::Output;
 pub use read::{Gguf, Limits, MAGIC, check, check_draft, check_header};

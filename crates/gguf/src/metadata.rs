@@ -1,7 +1,5 @@
 //! The ordered list of keys and values.
 
-use std::borrow::Cow;
-
 use crate::array::Array;
 use crate::value::Value;
 
@@ -19,11 +17,11 @@ use crate::value::Value;
 /// assert_eq!(metadata.str("llama.block_count"), None);
 /// ```
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Metadata<'a> {
-    entries: Vec<(Cow<'a, str>, Value<'a>)>,
+pub struct Metadata {
+    entries: Vec<(Box<str>, Value)>,
 }
 
-impl<'a> Metadata<'a> {
+impl Metadata {
     /// No keys.
     pub fn new() -> Self {
         Self::default()
@@ -40,22 +38,22 @@ impl<'a> Metadata<'a> {
     }
 
     /// All entries in file order.
-    pub fn iter(&self) -> impl ExactSizeIterator<Item = (&str, &Value<'a>)> {
+    pub fn iter(&self) -> impl ExactSizeIterator<Item = (&str, &Value)> {
         self.entries.iter().map(|(key, value)| (&**key, value))
     }
 
     /// The value of the first entry with this key.
-    pub fn get(&self, key: &str) -> Option<&Value<'a>> {
+    pub fn get(&self, key: &str) -> Option<&Value> {
         self.iter().find(|(k, _)| *k == key).map(|(_, value)| value)
     }
 
     /// Appends an entry, even if the key exists already.
-    pub fn push(&mut self, key: impl Into<Cow<'a, str>>, value: impl Into<Value<'a>>) {
+    pub fn push(&mut self, key: impl Into<Box<str>>, value: impl Into<Value>) {
         self.entries.push((key.into(), value.into()));
     }
 
     /// Replaces the value of the first entry with this key, or appends one.
-    pub fn set(&mut self, key: impl Into<Cow<'a, str>>, value: impl Into<Value<'a>>) {
+    pub fn set(&mut self, key: impl Into<Box<str>>, value: impl Into<Value>) {
         let (key, value) = (key.into(), value.into());
         match self.entries.iter_mut().find(|(k, _)| *k == key) {
             Some(entry) => entry.1 = value,
@@ -64,17 +62,17 @@ impl<'a> Metadata<'a> {
     }
 
     /// Removes every entry with this key and returns the first one's value.
-    pub fn remove(&mut self, key: &str) -> Option<Value<'a>> {
-        let at = self.entries.iter().position(|(k, _)| k == key)?;
+    pub fn remove(&mut self, key: &str) -> Option<Value> {
+        let at = self.entries.iter().position(|(k, _)| &**k == key)?;
         let (_, value) = self.entries.remove(at);
-        self.entries.retain(|(k, _)| k != key);
+        self.entries.retain(|(k, _)| &**k != key);
         Some(value)
     }
 
     /// Gives the first entry with the key `old` another key, in its place, and says whether there
     /// is one.
-    pub fn rename(&mut self, old: &str, new: impl Into<Cow<'a, str>>) -> bool {
-        let entry = self.entries.iter_mut().find(|(key, _)| key == old);
+    pub fn rename(&mut self, old: &str, new: impl Into<Box<str>>) -> bool {
+        let entry = self.entries.iter_mut().find(|(key, _)| &**key == old);
         entry.map(|entry| entry.0 = new.into()).is_some()
     }
 
@@ -99,7 +97,7 @@ impl<'a> Metadata<'a> {
     }
 
     /// An array; `None` if missing or of another type.
-    pub fn array(&self, key: &str) -> Option<&Array<'a>> {
+    pub fn array(&self, key: &str) -> Option<&Array> {
         self.get(key)?.as_array()
     }
 
@@ -107,17 +105,10 @@ impl<'a> Metadata<'a> {
     pub fn architecture(&self) -> Option<&str> {
         self.str("general.architecture")
     }
-
-    /// The same entries, owning their bytes.
-    pub fn into_owned(self) -> Metadata<'static> {
-        let own =
-            |(key, value): (Cow<str>, Value)| (Cow::Owned(key.into_owned()), value.into_owned());
-        Metadata { entries: self.entries.into_iter().map(own).collect() }
-    }
 }
 
-impl<'a, K: Into<Cow<'a, str>>> FromIterator<(K, Value<'a>)> for Metadata<'a> {
-    fn from_iter<I: IntoIterator<Item = (K, Value<'a>)>>(entries: I) -> Self {
+impl<K: Into<Box<str>>> FromIterator<(K, Value)> for Metadata {
+    fn from_iter<I: IntoIterator<Item = (K, Value)>>(entries: I) -> Self {
         Self { entries: entries.into_iter().map(|(key, value)| (key.into(), value)).collect() }
     }
 }

@@ -2,12 +2,12 @@
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use crate::encoding::ByteOrder;
 use crate::error::Error;
 use crate::finding::Strict;
 use crate::header::{Draft, Header};
-use crate::map::Map;
 use crate::metadata::Metadata;
 use crate::read::Gguf;
 use crate::rules;
@@ -15,86 +15,33 @@ use crate::shard::{self, ShardSet};
 use crate::source::{LocalFile, Source};
 use crate::tensor::TensorInfo;
 
-/// The open files of one model; [`ModelFiles::model`] is what is in them.
-///
-/// Headers are mapped, tensor data are read by position: memory stays at what callers buffer.
-///
-/// ```no_run
-/// # fn main() -> Result<(), gguf::Error> {
-/// let files = gguf::ModelFiles::open("model-00002-of-00003.gguf".as_ref())?;
-/// let model = files.model()?;
-/// for tensor in model.tensors() {
-///     println!("{} {} in shard {}", tensor.info.name, tensor.info.shape, tensor.shard);
-/// }
-/// # Ok(())
-/// # }
-/// ```
-#[derive(Debug)]
-pub struct ModelFiles {
-    set: ShardSet,
-    files: Vec<(LocalFile, Map)>,
-}
-
-impl ModelFiles {
-    /// Opens all files of the model that `path` stands for, as [`ShardSet::find`] sees it.
-    ///
-    /// # Errors
-    /// As [`ShardSet::find`], and [`Error::Environment`] if a file cannot be opened.
-    pub fn open(path: &Path) -> Result<Self, Error> {
-        let set = ShardSet::find(path)?;
-        let open = |path: &PathBuf| Ok((LocalFile::open(path)?, Map::open(path)?));
-        let files = set.paths().iter().map(open).collect::<Result<_, Error>>()?;
-        Ok(Self { set, files })
-    }
-
-    /// The files, the first shard first.
-    pub fn paths(&self) -> &[PathBuf] {
-        self.set.paths()
-    }
-
-    /// Reads the headers strictly and puts the shards together.
-    ///
-    /// # Errors
-    /// [`Error::InFile`] with the first rule that a file breaks; else as [`Model::new`].
-    pub fn model(&self) -> Result<Model<'_>, Error> {
-        let mut parts = Vec::with_capacity(self.files.len());
-        for (source, map) in &self.files {
-            let path = source.path();
-            let gguf = Gguf::read(map).map_err(|error| error.in_file(path))?;
-            let data_start = gguf.data_start();
-            parts.push(Part { path, header: gguf.into_header(), data_start, source });
-        }
-        Model::new(parts)
-    }
-}
-
 /// One file of a model: its header, and where its bytes are.
 #[derive(Clone)]
-pub struct Part<'a> {
+pub struct Part {
     /// The name under which messages speak of it.
-    pub path: &'a Path,
+    pub path: PathBuf,
     /// Its header.
-    pub header: Header<'a>,
+    pub header: Header,
     /// First byte of its data section.
     pub data_start: u64,
     /// The bytes of the whole file.
-    pub source: &'a dyn Source,
+    pub source: Arc<dyn Source>,
 }
 
 /// A tensor of a [`Model`], and where its bytes are.
 #[derive(Clone)]
-pub struct ModelTensor<'a> {
+pub struct ModelTensor {
     /// Its entry in the directory of the file it is in.
-    pub info: TensorInfo<'a>,
+    pub info: TensorInfo,
     /// The shard it is in, from 0.
     pub shard: usize,
     /// The bytes of that file.
-    pub source: &'a dyn Source,
+    pub source: Arc<dyn Source>,
     /// Where its data begin in that file.
     pub offset: u64,
 }
 
-impl ModelTensor<'_> {
+impl ModelTensor {
     /// Fills `buffer` with its data from byte `first` on.
     ///
     /// # Errors
@@ -102,23 +49,60 @@ impl ModelTensor<'_> {
     pub fn read_at(&self, buffer: &mut [u8], first: u64) -> Result<(), Error> {
         self.source.read_at(buffer, self.offset.saturating_add(first))
     }
+
+    /// Its data where they lie, without a copy; `None` if the file is far away or the size of the
+    /// tensor is not known.
+    pub fn data(&self) -> Option<&[u8]> {
+        let start = usize::try_from(self.offset).ok()?;
+        let len = usize::try_from(self.info.byte_len()?).ok()?;
+        self.source.bytes()?.get(start..start.checked_add(len)?)
+    }
 }
 
-/// What the files of one model hold together.
+/// What the files of one model hold together. It keeps them open, and is not tied to anything else.
+///
+/// ```no_run
+/// # fn main() -> Result<(), gguf::Error> {
+/// let model = gguf::Model::open("model-00002-of-00003.gguf".as_ref())?;
+/// for tensor in model.tensors() {
+///     println!("{} {} in shard {}", tensor.info.name, tensor.info.shape, tensor.shard);
+/// }
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Clone)]
-pub struct Model<'a> {
-    parts: Vec<Part<'a>>,
-    metadata: Metadata<'a>,
-    tensors: Vec<ModelTensor<'a>>,
+pub struct Model {
+    parts: Vec<Part>,
+    metadata: Metadata,
+    tensors: Vec<ModelTensor>,
 }
 
-impl<'a> Model<'a> {
+impl Model {
+    /// Opens all files of the model that `path` stands for, as [`ShardSet::find`] sees it, and
+    /// reads their headers strictly.
+    ///
+    /// # Errors
+    /// As [`ShardSet::find`]; [`Error::Environment`] if a file cannot be opened,
+    /// [`Error::InFile`] with the first rule that one breaks; else as [`Model::new`].
+    pub fn open(path: &Path) -> Result<Self, Error> {
+        let set = ShardSet::find(path)?;
+        let part = |path: &PathBuf| {
+            let source = LocalFile::open(path)?;
+            let gguf = Gguf::read(source.mapped()).map_err(|error| error.in_file(path))?;
+            let data_start = gguf.data_start();
+            let (path, source) = (path.clone(), Arc::new(source));
+            Ok(Part { path, header: gguf.into_header(), data_start, source })
+        };
+        Self::new(set.paths().iter().map(part).collect::<Result<_, Error>>()?)
+    }
+
     /// Puts the files of a model together, the first shard first; a model in one file is one part.
     ///
     /// # Errors
     /// [`Error::File`] with the first rule on shards that is broken.
-    pub fn new(parts: Vec<Part<'a>>) -> Result<Self, Error> {
-        let shards: Vec<_> = parts.iter().map(|part| (part.path, part.header.draft())).collect();
+    pub fn new(parts: Vec<Part>) -> Result<Self, Error> {
+        let shards: Vec<_> =
+            parts.iter().map(|part| (part.path.as_path(), part.header.draft())).collect();
         let mut sink = Strict::default();
         let _ = rules::shards::check(&shards, &mut sink);
         if let Some(finding) = sink.error {
@@ -138,7 +122,7 @@ impl<'a> Model<'a> {
                 part.header.tensors().iter().map(move |info| ModelTensor {
                     info: info.clone(),
                     shard,
-                    source: part.source,
+                    source: part.source.clone(),
                     offset: part.data_start.saturating_add(info.offset),
                 })
             })
@@ -147,23 +131,28 @@ impl<'a> Model<'a> {
     }
 
     /// Keys and values: those of the first file, without the `split.` ones.
-    pub fn metadata(&self) -> &Metadata<'a> {
+    pub fn metadata(&self) -> &Metadata {
         &self.metadata
     }
 
     /// The tensors of all files, in order of shard and directory.
-    pub fn tensors(&self) -> &[ModelTensor<'a>] {
+    pub fn tensors(&self) -> &[ModelTensor] {
         &self.tensors
     }
 
     /// All tensors by name.
-    pub fn index(&self) -> HashMap<&str, &ModelTensor<'a>> {
+    pub fn index(&self) -> HashMap<&str, &ModelTensor> {
         self.tensors.iter().map(|tensor| (&*tensor.info.name, tensor)).collect()
     }
 
     /// The files, the first shard first.
-    pub fn parts(&self) -> &[Part<'a>] {
+    pub fn parts(&self) -> &[Part] {
         &self.parts
+    }
+
+    /// The paths or names of the files, the first shard first.
+    pub fn paths(&self) -> impl ExactSizeIterator<Item = &Path> {
+        self.parts.iter().map(|part| &*part.path)
     }
 
     /// Bytes of all files together.
@@ -180,7 +169,7 @@ impl<'a> Model<'a> {
     ///
     /// # Errors
     /// [`Error::File`] if the size of a tensor is not known.
-    pub fn to_draft(&self) -> Result<Draft<'a>, Error> {
+    pub fn to_draft(&self) -> Result<Draft, Error> {
         let mut draft = Draft {
             order: self.order(),
             metadata: self.metadata.clone(),

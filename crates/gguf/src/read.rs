@@ -1,9 +1,10 @@
-//! Bytes to header, in one pass over borrowed bytes.
+//! Bytes to header, in one pass over shared bytes.
 //!
 //! [`write`](crate::write) is the mirror image of this file: same parts, same order.
 
-use std::borrow::Cow;
 use std::ops::{ControlFlow, Range};
+
+use bytes::Bytes;
 
 use crate::array::{ScanFault, ScanFaultKind, read_value};
 use crate::encoding::{ByteOrder, Encoding};
@@ -39,14 +40,14 @@ impl Default for Limits {
     }
 }
 
-/// A GGUF in memory or mapped: its header, and its bytes; or only the header of one that is
+/// A GGUF in memory or mapped: its header, and its bytes, which are shared and not copied; or only the header of one that is
 /// somewhere else ([`Gguf::read_header`]).
 ///
 /// ```
 /// # fn main() -> Result<(), gguf::Error> {
 /// let mut draft = gguf::Draft::default();
 /// draft.metadata.set("general.architecture", "llama");
-/// let bytes = gguf::write_header(&gguf::Header::new(draft)?)?;
+/// let bytes = gguf::write_header(&gguf::Header::new(draft)?)?.into();
 ///
 /// let model = gguf::Gguf::read(&bytes)?;
 /// assert_eq!(model.metadata().architecture(), Some("llama"));
@@ -55,21 +56,21 @@ impl Default for Limits {
 /// # }
 /// ```
 #[derive(Clone, Debug)]
-pub struct Gguf<'a> {
-    header: Header<'a>,
+pub struct Gguf {
+    header: Header,
     spans: Spans,
     data_start: u64,
-    bytes: &'a [u8],
+    bytes: Bytes,
 }
 
-impl<'a> Gguf<'a> {
+impl Gguf {
     /// Reads a whole file's bytes strictly: nothing that breaks the format gets through.
     ///
     /// Costs one pass over the header and memory for its entries; strings and arrays are views.
     ///
     /// # Errors
     /// [`Error::File`] with the first rule that the file breaks.
-    pub fn read(bytes: &'a [u8]) -> Result<Self, Error> {
+    pub fn read(bytes: &Bytes) -> Result<Self, Error> {
         Self::read_within(bytes, Limits::default())
     }
 
@@ -77,7 +78,7 @@ impl<'a> Gguf<'a> {
     ///
     /// # Errors
     /// As [`Gguf::read`].
-    pub fn read_within(bytes: &'a [u8], limits: Limits) -> Result<Self, Error> {
+    pub fn read_within(bytes: &Bytes, limits: Limits) -> Result<Self, Error> {
         Self::read_header(bytes, bytes.len() as u64, limits)
     }
 
@@ -87,7 +88,7 @@ impl<'a> Gguf<'a> {
     ///
     /// # Errors
     /// As [`Gguf::read`]; [`Error::Caller`] if the header is longer than `bytes`.
-    pub fn read_header(bytes: &'a [u8], file_len: u64, limits: Limits) -> Result<Self, Error> {
+    pub fn read_header(bytes: &Bytes, file_len: u64, limits: Limits) -> Result<Self, Error> {
         let (draft, spans) = parse(bytes, file_len, limits).map_err(|stop| match stop {
             Stop::Fault(fault) => Error::File(Box::new(fault)),
             Stop::Short(needed) => Error::Caller(short(bytes, needed)),
@@ -98,21 +99,21 @@ impl<'a> Gguf<'a> {
         let subject = Subject { draft: &draft, spans: Some(&spans), file };
         let _ = rules::header_rules(&subject, &mut sink);
         let header = Header::checked(draft, sink)?;
-        Ok(Self { header, spans, data_start, bytes })
+        Ok(Self { header, spans, data_start, bytes: bytes.clone() })
     }
 
     /// The checked header.
-    pub fn header(&self) -> &Header<'a> {
+    pub fn header(&self) -> &Header {
         &self.header
     }
 
     /// Keys and values.
-    pub fn metadata(&self) -> &Metadata<'a> {
+    pub fn metadata(&self) -> &Metadata {
         self.header.metadata()
     }
 
     /// The tensor directory, in file order.
-    pub fn tensors(&self) -> &[TensorInfo<'a>] {
+    pub fn tensors(&self) -> &[TensorInfo] {
         self.header.tensors()
     }
 
@@ -131,7 +132,7 @@ impl<'a> Gguf<'a> {
     /// `None` if its size is not known (see [`TensorInfo::byte_len`]) or if it does not lie
     /// within the bytes at hand, which for a file that was read whole and an entry of its
     /// directory cannot be.
-    pub fn data(&self, tensor: &TensorInfo) -> Option<&'a [u8]> {
+    pub fn data(&self, tensor: &TensorInfo) -> Option<&[u8]> {
         let Range { start, end } = self.data_range(tensor)?;
         // A file may end before the padding that an empty tensor would stand behind.
         if start == end {
@@ -149,7 +150,7 @@ impl<'a> Gguf<'a> {
     }
 
     /// The header alone.
-    pub fn into_header(self) -> Header<'a> {
+    pub fn into_header(self) -> Header {
         self.header
     }
 }
@@ -158,7 +159,7 @@ impl<'a> Gguf<'a> {
 /// header as far as it can be read.
 ///
 /// Tensor data are not looked at.
-pub fn check<'a>(bytes: &'a [u8]) -> (Vec<Finding>, Option<Draft<'a>>) {
+pub fn check(bytes: &Bytes) -> (Vec<Finding>, Option<Draft>) {
     check_header(bytes, bytes.len() as u64)
 }
 
@@ -173,7 +174,7 @@ pub fn check_draft(draft: &Draft) -> Vec<Finding> {
 /// (see [`fetch_header`](crate::fetch_header)).
 ///
 /// A header that is longer than `bytes` is an error among the findings.
-pub fn check_header<'a>(bytes: &'a [u8], file_len: u64) -> (Vec<Finding>, Option<Draft<'a>>) {
+pub fn check_header(bytes: &Bytes, file_len: u64) -> (Vec<Finding>, Option<Draft>) {
     let mut sink = Collector::new();
     let (draft, spans) = match parse(bytes, file_len, Limits::default()) {
         Ok(parsed) => parsed,
@@ -236,11 +237,7 @@ fn short(bytes: &[u8], needed: u64) -> String {
 ///
 /// # Errors
 /// The finding that ended the parse, or that there are too few bytes to go on.
-pub(crate) fn parse<'a>(
-    bytes: &'a [u8],
-    file_len: u64,
-    limits: Limits,
-) -> Result<(Draft<'a>, Spans), Stop> {
+pub(crate) fn parse(bytes: &Bytes, file_len: u64, limits: Limits) -> Result<(Draft, Spans), Stop> {
     let file_len = file_len.max(bytes.len() as u64);
     let (version, order) = magic(bytes, file_len)?;
     let encoding = Encoding { order, narrow: version == 1 };
@@ -337,12 +334,12 @@ fn magic(bytes: &[u8], file_len: u64) -> Result<(u32, ByteOrder), Stop> {
     Ok((version, order))
 }
 
-fn entries<'a>(
-    cursor: &mut Cursor<'a>,
+fn entries(
+    cursor: &mut Cursor,
     n: u64,
     limits: Limits,
     spans: &mut Spans,
-) -> Result<Metadata<'a>, Stop> {
+) -> Result<Metadata, Stop> {
     let mut metadata = Vec::with_capacity(n as usize);
     spans.entries.reserve_exact(n as usize);
     for i in 0..n {
@@ -355,16 +352,12 @@ fn entries<'a>(
             .ok_or_else(|| named(unknown_value_type(id).at(type_at).into()))?;
         let value = cursor.pos as u64;
         spans.entries.push(EntrySpan { start, value });
-        metadata.push((Cow::Borrowed(key), cursor.value(value_type, limits).map_err(named)?));
+        metadata.push((key, cursor.value(value_type, limits).map_err(named)?));
     }
     Ok(metadata.into_iter().collect())
 }
 
-fn directory<'a>(
-    cursor: &mut Cursor<'a>,
-    n: u64,
-    spans: &mut Spans,
-) -> Result<Vec<TensorInfo<'a>>, Stop> {
+fn directory(cursor: &mut Cursor, n: u64, spans: &mut Spans) -> Result<Vec<TensorInfo>, Stop> {
     let mut tensors = Vec::with_capacity(n as usize);
     spans.tensors.reserve_exact(n as usize);
     for i in 0..n {
@@ -380,7 +373,7 @@ fn directory<'a>(
     Ok(tensors)
 }
 
-fn tensor<'a>(cursor: &mut Cursor<'a>, name: &'a str) -> Result<TensorInfo<'a>, Stop> {
+fn tensor(cursor: &mut Cursor, name: &str) -> Result<TensorInfo, Stop> {
     let dims_at = cursor.pos as u64;
     let n_dims = cursor.u32("dimension count")?;
     let mut dims = [0; MAX_DIMS];
@@ -394,7 +387,7 @@ fn tensor<'a>(cursor: &mut Cursor<'a>, name: &'a str) -> Result<TensorInfo<'a>, 
     // There are no more than the dimensions a shape can have.
     let shape = Shape::new(dims).unwrap_or_else(|| unreachable!());
     Ok(TensorInfo {
-        name: Cow::Borrowed(name),
+        name: name.to_owned(),
         shape,
         tensor_type: TensorType::from_id(cursor.u32("tensor type")?),
         offset: cursor.u64("tensor offset")?,
@@ -403,7 +396,7 @@ fn tensor<'a>(cursor: &mut Cursor<'a>, name: &'a str) -> Result<TensorInfo<'a>, 
 
 /// A position in the header's bytes.
 struct Cursor<'a> {
-    bytes: &'a [u8],
+    bytes: &'a Bytes,
     file_len: u64,
     /// Never past the end of `bytes`.
     pos: usize,
@@ -466,16 +459,18 @@ impl<'a> Cursor<'a> {
         Ok(if self.encoding.narrow { text.strip_suffix('\0').unwrap_or(text) } else { text })
     }
 
-    fn value(&mut self, value_type: ValueType, limits: Limits) -> Result<Value<'a>, Stop> {
+    fn value(&mut self, value_type: ValueType, limits: Limits) -> Result<Value, Stop> {
         let bytes = &self.bytes[self.pos..];
-        let (value, used) = read_value(value_type, bytes, self.encoding, limits.array_depth)
-            .map_err(|fault| match fault.kind {
-                ScanFaultKind::PastEnd(needed) => {
-                    let needed = (fault.at as u64).saturating_add(needed);
-                    self.past_end(needed, || describe(fault, self.pos))
-                }
-                _ => Stop::Fault(describe(fault, self.pos)),
-            })?;
+        let (value, used) =
+            read_value(value_type, self.bytes, bytes, self.encoding, limits.array_depth).map_err(
+                |fault| match fault.kind {
+                    ScanFaultKind::PastEnd(needed) => {
+                        let needed = (fault.at as u64).saturating_add(needed);
+                        self.past_end(needed, || describe(fault, self.pos))
+                    }
+                    _ => Stop::Fault(describe(fault, self.pos)),
+                },
+            )?;
         self.pos += used;
         Ok(value)
     }

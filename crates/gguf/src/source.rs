@@ -3,8 +3,11 @@
 use std::fs::File;
 use std::path::{Path, PathBuf};
 
+use bytes::Bytes;
+
 use crate::edit::recover;
 use crate::error::Error;
+use crate::map::map;
 
 /// Bytes with random access, readable from many threads at once.
 pub trait Source: Send + Sync {
@@ -16,14 +19,23 @@ pub trait Source: Send + Sync {
     /// # Errors
     /// [`Error::Environment`] if they cannot be read, also if there are too few of them.
     fn read_at(&self, buffer: &mut [u8], offset: u64) -> Result<(), Error>;
+
+    /// All bytes at once, where they are in memory or mapped; `None` where they have to be read.
+    fn bytes(&self) -> Option<&Bytes> {
+        None
+    }
 }
 
-/// A file on this machine, read by position: no map, so memory stays at what callers buffer.
+/// A file on this machine, both mapped and read by position: a slice of the map costs no copy, and
+/// with reads by position memory stays at what callers buffer.
+///
+/// The file must not be changed in place or truncated while it is open; replacing it by another one
+/// of the same name, as [`Output`](crate::Output) does, is fine.
 #[derive(Debug)]
 pub struct LocalFile {
     file: File,
     path: PathBuf,
-    len: u64,
+    mapped: Bytes,
 }
 
 impl LocalFile {
@@ -31,37 +43,46 @@ impl LocalFile {
     /// (see [`recover`](crate::edit::recover)).
     ///
     /// # Errors
-    /// [`Error::Environment`] if it cannot be opened.
+    /// [`Error::Environment`] if it cannot be opened or mapped.
     pub fn open(path: &Path) -> Result<Self, Error> {
         recover(path)?;
-        let fail = |source| Error::environment("open", path, source);
-        let file = File::open(path).map_err(fail)?;
-        let metadata = file.metadata().map_err(fail)?;
-        if metadata.is_dir() {
-            return Err(fail(std::io::ErrorKind::IsADirectory.into()));
+        let fail = |action| move |source| Error::environment(action, path, source);
+        let file = File::open(path).map_err(fail("open"))?;
+        if file.metadata().map_err(fail("open"))?.is_dir() {
+            return Err(fail("open")(std::io::ErrorKind::IsADirectory.into()));
         }
-        Ok(Self { file, path: path.to_owned(), len: metadata.len() })
+        let mapped = map(&file).map_err(fail("map"))?;
+        Ok(Self { file, path: path.to_owned(), mapped })
     }
 
     /// Where it was opened.
     pub fn path(&self) -> &Path {
         &self.path
     }
+
+    /// Its bytes, which stay mapped as long as a clone or a slice of them is there.
+    pub fn mapped(&self) -> &Bytes {
+        &self.mapped
+    }
 }
 
 impl Source for LocalFile {
     fn byte_len(&self) -> u64 {
-        self.len
+        self.mapped.len() as u64
     }
 
     fn read_at(&self, buffer: &mut [u8], offset: u64) -> Result<(), Error> {
         read_exact_at(&self.file, buffer, offset)
             .map_err(|source| Error::environment("read", &self.path, source))
     }
+
+    fn bytes(&self) -> Option<&Bytes> {
+        Some(&self.mapped)
+    }
 }
 
 /// Bytes in memory.
-impl Source for Vec<u8> {
+impl Source for Bytes {
     fn byte_len(&self) -> u64 {
         self.len() as u64
     }
@@ -78,6 +99,10 @@ impl Source for Vec<u8> {
         })?;
         buffer.copy_from_slice(bytes);
         Ok(())
+    }
+
+    fn bytes(&self) -> Option<&Bytes> {
+        Some(self)
     }
 }
 

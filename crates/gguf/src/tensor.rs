@@ -1,6 +1,5 @@
 //! One entry of the tensor directory.
 
-use std::borrow::Cow;
 use std::fmt;
 
 use crate::tensor_type::TensorType;
@@ -60,9 +59,9 @@ impl fmt::Display for Shape {
 
 /// A tensor as the directory describes it.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct TensorInfo<'a> {
+pub struct TensorInfo {
     /// Its name, such as `blk.0.attn_q.weight`.
-    pub name: Cow<'a, str>,
+    pub name: String,
     /// Elements per dimension, fastest first.
     pub shape: Shape,
     /// How its elements are stored.
@@ -71,14 +70,9 @@ pub struct TensorInfo<'a> {
     pub offset: u64,
 }
 
-impl TensorInfo<'_> {
+impl TensorInfo {
     /// Bytes of its data; `None` as for [`TensorType::byte_len`].
     pub fn byte_len(&self) -> Option<u64> {
         self.tensor_type.byte_len(&self.shape)
-    }
-
-    /// The same entry, owning its name.
-    pub fn into_owned(self) -> TensorInfo<'static> {
-        TensorInfo { name: Cow::Owned(self.name.into_owned()), ..self }
     }
 }

@@ -1,7 +1,8 @@
 //! Typed metadata values.
 
-use std::borrow::Cow;
 use std::fmt;
+
+use bytes::Bytes;
 
 use crate::array::Array;
 
@@ -102,12 +103,12 @@ impl fmt::Display for ValueType {
     }
 }
 
-/// One metadata value, borrowed from a file or built in memory.
+/// One metadata value, a view of a file or built in memory.
 ///
 /// Strings are bytes: files with text that is not UTF-8 exist, and what was read must be written
 /// back unchanged. [`Value::as_str`] gives the text where it is text.
 #[derive(Clone, Debug)]
-pub enum Value<'a> {
+pub enum Value {
     /// Unsigned 8-bit integer.
     U8(u8),
     /// Signed 8-bit integer.
@@ -125,9 +126,9 @@ pub enum Value<'a> {
     /// Truth value.
     Bool(bool),
     /// Text, or bytes meant to be text.
-    String(Cow<'a, [u8]>),
+    String(Bytes),
     /// Elements of one type.
-    Array(Array<'a>),
+    Array(Array),
     /// Unsigned 64-bit integer.
     U64(u64),
     /// Signed 64-bit integer.
@@ -136,7 +137,7 @@ pub enum Value<'a> {
     F64(f64),
 }
 
-impl<'a> Value<'a> {
+impl Value {
     /// The type tag of this value.
     pub fn value_type(&self) -> ValueType {
         match self {
@@ -210,34 +211,15 @@ impl<'a> Value<'a> {
     }
 
     /// The array, if this is one.
-    pub fn as_array(&self) -> Option<&Array<'a>> {
+    pub fn as_array(&self) -> Option<&Array> {
         match self {
             Self::Array(array) => Some(array),
             _ => None,
         }
     }
-
-    /// The same value, owning its bytes.
-    pub fn into_owned(self) -> Value<'static> {
-        match self {
-            Self::String(bytes) => Value::String(Cow::Owned(bytes.into_owned())),
-            Self::Array(array) => Value::Array(array.into_owned()),
-            Self::U8(v) => Value::U8(v),
-            Self::I8(v) => Value::I8(v),
-            Self::U16(v) => Value::U16(v),
-            Self::I16(v) => Value::I16(v),
-            Self::U32(v) => Value::U32(v),
-            Self::I32(v) => Value::I32(v),
-            Self::F32(v) => Value::F32(v),
-            Self::Bool(v) => Value::Bool(v),
-            Self::U64(v) => Value::U64(v),
-            Self::I64(v) => Value::I64(v),
-            Self::F64(v) => Value::F64(v),
-        }
-    }
 }
 
-impl PartialEq for Value<'_> {
+impl PartialEq for Value {
     /// Same type and same value. Floats compare by their bits, so that NaN equals itself.
     fn eq(&self, other: &Self) -> bool {
         match (self, other) {
@@ -261,7 +243,7 @@ impl PartialEq for Value<'_> {
 
 macro_rules! value_from {
     ($($ty:ty => $variant:ident,)*) => {
-        $(impl From<$ty> for Value<'_> {
+        $(impl From<$ty> for Value {
             fn from(v: $ty) -> Self {
                 Self::$variant(v)
             }
@@ -273,26 +255,26 @@ value_from! {
     bool => Bool, u64 => U64, i64 => I64, f64 => F64,
 }
 
-impl<'a> From<&'a str> for Value<'a> {
-    fn from(text: &'a str) -> Self {
-        Self::String(Cow::Borrowed(text.as_bytes()))
+impl From<&str> for Value {
+    fn from(text: &str) -> Self {
+        Self::String(Bytes::copy_from_slice(text.as_bytes()))
     }
 }
 
-impl From<String> for Value<'_> {
+impl From<String> for Value {
     fn from(text: String) -> Self {
-        Self::String(Cow::Owned(text.into_bytes()))
+        Self::String(text.into())
     }
 }
 
-impl<'a> From<Array<'a>> for Value<'a> {
-    fn from(array: Array<'a>) -> Self {
+impl From<Array> for Value {
+    fn from(array: Array) -> Self {
         Self::Array(array)
     }
 }
 
 /// One line for people: text quoted, arrays shortened to their first elements.
-impl fmt::Display for Value<'_> {
+impl fmt::Display for Value {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::U8(v) => v.fmt(f),

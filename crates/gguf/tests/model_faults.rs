@@ -9,7 +9,7 @@ use gguf::{
 const ARCH: &str = "llama";
 
 /// A llama of two layers with a vocabulary of 260 tokens.
-fn model() -> Draft<'static> {
+fn model() -> Draft {
     let mut draft = Draft::default();
     let metadata = &mut draft.metadata;
     metadata.set("general.architecture", ARCH);
@@ -72,9 +72,9 @@ fn findings(mut draft: Draft) -> Vec<Finding> {
     check(&file).0
 }
 
-type Change = Box<dyn Fn(&mut Draft<'static>)>;
+type Change = Box<dyn Fn(&mut Draft)>;
 
-fn set(key: &'static str, value: impl Into<Value<'static>> + Clone + 'static) -> Change {
+fn set(key: &'static str, value: impl Into<Value> + Clone + 'static) -> Change {
     Box::new(move |draft| draft.metadata.set(key, value.clone()))
 }
 

@@ -31,7 +31,7 @@ fn files(dir: &Path, ending: &str) -> Vec<PathBuf> {
     found
 }
 
-fn value(entry: &Json) -> Value<'static> {
+fn value(entry: &Json) -> Value {
     let types: Vec<_> =
         entry["type"].as_array().unwrap().iter().map(|t| t.as_str().unwrap()).collect();
     let value = &entry["value"];
@@ -58,7 +58,7 @@ fn value(entry: &Json) -> Value<'static> {
 }
 
 /// The header that a manifest describes, as a file without tensor data.
-fn manifest(path: &Path) -> Draft<'static> {
+fn manifest(path: &Path) -> Draft {
     let parse =
         |path: &Path| -> Json { serde_json::from_slice(&std::fs::read(path).unwrap()).unwrap() };
     let json = parse(path);

@@ -67,7 +67,7 @@ fn symbols_lead_to_standard_keys() {
 }
 
 /// Metadata in which every symbol has a value.
-fn full(arch: &str) -> Metadata<'static> {
+fn full(arch: &str) -> Metadata {
     let mut metadata = Metadata::new();
     for key in SYMBOLS.iter().filter_map(|symbol| symbol.source.key()) {
         let value = if key.ends_with(".leading_dense_block_count") { 1u32 } else { 2 };

@@ -32,7 +32,7 @@ fn name(path: &Path) -> &str {
 }
 
 /// A file whose tensors hold their own number, repeated.
-fn write_file(path: &Path, keys: &[(&'static str, gguf::Value<'static>)], tensors: &[(&str, u64)]) {
+fn write_file(path: &Path, keys: &[(&'static str, gguf::Value)], tensors: &[(&str, u64)]) {
     let mut draft = Draft::default();
     for (key, value) in keys {
         draft.metadata.push(*key, value.clone());
@@ -62,7 +62,7 @@ fn write_file(path: &Path, keys: &[(&'static str, gguf::Value<'static>)], tensor
 fn write_set(
     directory: &Path,
     count: u32,
-    change: impl Fn(u32, &mut Vec<(&'static str, gguf::Value<'static>)>, &mut Vec<(&str, u64)>),
+    change: impl Fn(u32, &mut Vec<(&'static str, gguf::Value)>, &mut Vec<(&str, u64)>),
 ) -> PathBuf {
     let mut path = PathBuf::new();
     for no in 0..count {
@@ -237,7 +237,7 @@ fn a_pointer_in_place_of_a_shard_is_named() {
 #[test]
 fn each_fault_of_a_set_has_its_code() {
     use Severity::{Error, Warning};
-    type Keys = Vec<(&'static str, gguf::Value<'static>)>;
+    type Keys = Vec<(&'static str, gguf::Value)>;
     type Change = fn(u32, &mut Keys, &mut Vec<(&str, u64)>);
     let cases: Vec<(&str, Severity, u32, Change)> = vec![
         ("shard-number", Error, 3, |no, keys, _| {

@@ -37,7 +37,7 @@ impl HuggingFace {
     ///
     /// # Errors
     /// If the value of `tokenizer.huggingface.json` is not such a tokenizer.
-    pub fn from_metadata(metadata: &Metadata<'_>) -> Result<Option<Self>, Error> {
+    pub fn from_metadata(metadata: &Metadata) -> Result<Option<Self>, Error> {
         let Some(value) = metadata.get(KEY) else { return Ok(None) };
         let json = value.as_str().ok_or_else(|| Error::vocabulary(KEY, "is not a text"))?;
         Self::from_json(json.as_bytes()).map(Some)

@@ -86,7 +86,7 @@ impl Tokenizer {
     ///
     /// # Errors
     /// If keys are missing or contradict each other, or the kind of tokenizer is not known.
-    pub fn from_metadata(metadata: &Metadata<'_>, options: Options) -> Result<Self, Error> {
+    pub fn from_metadata(metadata: &Metadata, options: Options) -> Result<Self, Error> {
         let with_tokens = rwkv::with_tokens(metadata)?;
         let vocabulary = Vocabulary::read(with_tokens.as_ref().unwrap_or(metadata))?;
         Ok(Self {

@@ -45,7 +45,7 @@ impl TokenType {
 /// The vocabulary of a model: everything borrowed, lengths and ids checked.
 pub(crate) struct Vocabulary<'m> {
     /// All keys, for what only one kind of tokenizer reads.
-    pub metadata: &'m Metadata<'m>,
+    pub metadata: &'m Metadata,
     /// The bytes of each token as the file has them, by id.
     pub tokens: Vec<&'m [u8]>,
     /// The type of each token, by id.
@@ -55,7 +55,7 @@ pub(crate) struct Vocabulary<'m> {
 impl<'m> Vocabulary<'m> {
     /// # Errors
     /// If the tokens are missing, or the types are not as many.
-    pub fn read(metadata: &'m Metadata<'m>) -> Result<Self, Error> {
+    pub fn read(metadata: &'m Metadata) -> Result<Self, Error> {
         let tokens: Vec<&[u8]> = strings(metadata, TOKENS)?.collect();
         let bytes: u64 = tokens.iter().map(|token| token.len() as u64).sum();
         // Positions within all tokens are kept in 32 bits, and the last id means none.
@@ -145,7 +145,7 @@ impl<'m> Vocabulary<'m> {
 }
 
 fn strings<'m>(
-    metadata: &'m Metadata<'m>,
+    metadata: &'m Metadata,
     key: &str,
 ) -> Result<impl Iterator<Item = &'m [u8]>, Error> {
     array(metadata, key)?
@@ -153,7 +153,7 @@ fn strings<'m>(
         .ok_or_else(|| Error::vocabulary(key, "is not an array of strings"))
 }
 
-fn array<'m>(metadata: &'m Metadata<'m>, key: &str) -> Result<&'m Array<'m>, Error> {
+fn array<'m>(metadata: &'m Metadata, key: &str) -> Result<&'m Array, Error> {
     let value = metadata.get(key).ok_or_else(|| Error::vocabulary(key, "is missing"))?;
     value.as_array().ok_or_else(|| Error::vocabulary(key, "is not an array"))
 }

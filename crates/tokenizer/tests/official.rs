@@ -26,7 +26,7 @@ fn spelled(byte: u8) -> char {
 }
 
 /// Every byte as the id that is its value, these pairs of bytes, and these tokens.
-fn byte_level(pre: &str, pairs: &[[u8; 2]], others: &[(&str, i32)]) -> Metadata<'static> {
+fn byte_level(pre: &str, pairs: &[[u8; 2]], others: &[(&str, i32)]) -> Metadata {
     let pair = |between: &str, [a, b]: &[u8; 2]| format!("{}{between}{}", spelled(*a), spelled(*b));
     let bytes = (0..=255).map(|byte| spelled(byte).to_string());
     let tokens = bytes.chain(pairs.iter().map(|bytes| pair("", bytes)));

@@ -22,7 +22,7 @@ fn json(path: &Path) -> Json {
 }
 
 /// The vocabulary that `render.py` assumes.
-fn metadata(template: &str) -> Metadata<'_> {
+fn metadata(template: &str) -> Metadata {
     let mut metadata = Metadata::new();
     let tokens = ["<unk>", "<s>", "</s>", "<pad>"];
     metadata.set("tokenizer.ggml.tokens", Array::from_strings(tokens));

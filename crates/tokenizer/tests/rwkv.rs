@@ -12,7 +12,7 @@ fn tokenizer(metadata: &Metadata) -> Result<Tokenizer, String> {
 }
 
 /// A vocabulary as converters write it.
-fn escaped(tokens: &[&str]) -> Metadata<'static> {
+fn escaped(tokens: &[&str]) -> Metadata {
     let mut metadata = Metadata::new();
     metadata.set("tokenizer.ggml.model", "rwkv");
     metadata.set("tokenizer.ggml.tokens", Array::from_strings(tokens));
@@ -20,7 +20,7 @@ fn escaped(tokens: &[&str]) -> Metadata<'static> {
 }
 
 /// A vocabulary as it is published.
-fn world(text: &str) -> Metadata<'static> {
+fn world(text: &str) -> Metadata {
     let mut metadata = Metadata::new();
     metadata.set("tokenizer.rwkv.world", text.to_owned());
     metadata

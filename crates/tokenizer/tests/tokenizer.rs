@@ -11,7 +11,7 @@ const CONTROL: i32 = 3;
 const USER_DEFINED: i32 = 4;
 const BYTE: i32 = 6;
 
-fn metadata(model: &str, tokens: &[(&str, f32, i32)]) -> Metadata<'static> {
+fn metadata(model: &str, tokens: &[(&str, f32, i32)]) -> Metadata {
     let mut metadata = Metadata::new();
     metadata.set("tokenizer.ggml.model", model.to_owned());
     metadata.set("tokenizer.ggml.tokens", Array::from_strings(tokens.iter().map(|t| t.0)));
@@ -23,7 +23,7 @@ fn metadata(model: &str, tokens: &[(&str, f32, i32)]) -> Metadata<'static> {
 }
 
 /// SentencePiece with byte tokens for é only.
-fn sentencepiece() -> Metadata<'static> {
+fn sentencepiece() -> Metadata {
     metadata(
         "llama",
         &[
@@ -44,7 +44,7 @@ fn sentencepiece() -> Metadata<'static> {
 }
 
 /// Every byte, and a few merges.
-fn byte_level(pre: &str) -> Metadata<'static> {
+fn byte_level(pre: &str) -> Metadata {
     let mut tokens: Vec<String> = (0u32..256)
         .map(|byte| {
             let shift = match byte {
@@ -157,7 +157,7 @@ fn refused(metadata: &Metadata) -> (String, String) {
 
 #[test]
 fn bad_vocabularies_are_refused_by_key() {
-    let with = |key: &str, value: gguf::Value<'static>| {
+    let with = |key: &str, value: gguf::Value| {
         let mut metadata = byte_level("gpt-2");
         metadata.set(key.to_owned(), value);
         refused(&metadata)

@@ -14,7 +14,7 @@ const UNUSED: i32 = 5;
 const BYTE: i32 = 6;
 
 /// A vocabulary with `</s>` and `<unk>` before these tokens of score and type.
-fn metadata(tokens: &[(&str, f32, i32)]) -> Metadata<'static> {
+fn metadata(tokens: &[(&str, f32, i32)]) -> Metadata {
     let all = [("</s>", 0.0, CONTROL), ("<unk>", 0.0, UNKNOWN)];
     let all: Vec<_> = all.iter().chain(tokens).collect();
     let mut metadata = Metadata::new();
@@ -117,7 +117,7 @@ fn charsmap(entries: &[(&str, &str)]) -> Vec<u8> {
     bytes
 }
 
-fn with_charsmap(bytes: &[u8]) -> Metadata<'static> {
+fn with_charsmap(bytes: &[u8]) -> Metadata {
     let mut metadata = metadata(&WORDS);
     metadata.set("tokenizer.ggml.precompiled_charsmap", Array::from(bytes));
     metadata
@@ -162,7 +162,7 @@ fn damaged_charsmaps_are_refused_or_harmless() {
 
 #[test]
 fn faulty_vocabularies_give_errors() {
-    let fault = |key: &'static str, value: Value<'static>| {
+    let fault = |key: &'static str, value: Value| {
         let mut metadata = metadata(&WORDS);
         metadata.set(key, value);
         let error = Tokenizer::from_metadata(&metadata, Options::default()).err();

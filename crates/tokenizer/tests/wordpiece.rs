@@ -12,7 +12,7 @@ use serde_json::Value as Json;
 const BARE: Encode = Encode { add_special: false, parse_special: false };
 
 /// A vocabulary of these tokens, as `vocab.txt` has them; those in brackets are control tokens.
-fn metadata(tokens: &[&str]) -> Metadata<'static> {
+fn metadata(tokens: &[&str]) -> Metadata {
     let is_control = |token: &&str| token.starts_with('[') && token.ends_with(']');
     let texts = tokens.iter().map(|token| match token.strip_prefix("##") {
         _ if is_control(token) => (*token).to_owned(),
@@ -167,7 +167,7 @@ fn a_megabyte_of_one_letter_takes_no_time() {
 
 #[test]
 fn faulty_vocabularies_give_errors() {
-    let fault = |tokens: &[&str], key: &'static str, value: gguf::Value<'static>| {
+    let fault = |tokens: &[&str], key: &'static str, value: gguf::Value| {
         let mut metadata = metadata(tokens);
         metadata.set(key, value);
         Tokenizer::from_metadata(&metadata, Options::default()).err().map(|e| e.to_string())

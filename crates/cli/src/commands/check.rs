@@ -188,7 +188,7 @@ fn fix(args: &Args) -> Result<(), Failure> {
         } else {
             output.clone()
         };
-        let job = Job { metadata: draft.metadata.into_owned(), ..Job::copy(&model) };
+        let job = Job { metadata: draft.metadata, ..Job::copy(&model) };
         commands::write(&job, &target, commands::all_cores())?;
     }
     for what in &done {

@@ -239,7 +239,7 @@ fn no_key(key: &str) -> Failure {
     Failure::Usage(format!("there is no key `{key}`"))
 }
 
-fn read_text(path: &Path) -> Result<Value<'static>, Failure> {
+fn read_text(path: &Path) -> Result<Value, Failure> {
     std::fs::read_to_string(path)
         .map(Value::from)
         .map_err(|fault| Failure::Environment(format!("cannot read {}: {fault}", path.display())))

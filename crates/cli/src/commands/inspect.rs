@@ -101,7 +101,7 @@ fn shortened(text: &str) -> String {
 
 /// What a person wants to know first.
 struct Summary<'m> {
-    metadata: &'m Metadata<'m>,
+    metadata: &'m Metadata,
     version: u32,
     files: usize,
     file_bytes: u64,
@@ -113,7 +113,7 @@ struct Summary<'m> {
 }
 
 impl<'m> Summary<'m> {
-    fn of(model: &'m Model<'m>) -> Self {
+    fn of(model: &'m Model) -> Self {
         let mut summary = Self {
             metadata: model.metadata(),
             version: model.parts().first().map_or(0, |part| part.header.version()),

@@ -106,7 +106,7 @@ fn proper_name(file: &Path) -> Result<String, Failure> {
 }
 
 /// Counts the size label from the tensors where none is stated.
-pub fn complete<'a>(name: &mut ModelName, tensors: impl Iterator<Item = &'a TensorInfo<'a>>) {
+pub fn complete<'a>(name: &mut ModelName, tensors: impl Iterator<Item = &'a TensorInfo>) {
     if name.size_label.is_none() {
         let tensors = tensors.map(|tensor| (&*tensor.name, &tensor.shape[..]));
         name.size_label = ParameterCount::from_tensors(tensors).size_label();

@@ -27,13 +27,13 @@ struct Maker {
 /// # Errors
 /// If a tensor has no foreign name, or a step cannot be undone.
 pub(super) fn tensors<'a>(
-    model: &Model<'a>,
+    model: &Model,
     family: &dyn Family,
     exported: &Exported,
     config: &Config,
     notes: &mut Vec<String>,
-) -> Result<Vec<(Tensor<'a>, TensorType)>, Error> {
-    let by_name: BTreeMap<&str, &ModelTensor<'a>> =
+) -> Result<Vec<(Tensor, TensorType)>, Error> {
+    let by_name: BTreeMap<&str, &ModelTensor> =
         model.tensors().iter().map(|tensor| (&*tensor.info.name, tensor)).collect();
     let architecture = family.architecture();
     let refused = |what: String| Error::Request {
@@ -163,8 +163,8 @@ fn makers(
 /// The foreign tensor that `made` is made of, which `whole` finds.
 fn undone<'a>(
     made: &[Made],
-    whole: &impl Fn(&Made) -> Option<Tensor<'a>>,
-) -> Result<Tensor<'a>, String> {
+    whole: &impl Fn(&Made) -> Option<Tensor>,
+) -> Result<Tensor, String> {
     let tensors = || {
         let tensor = |made| whole(made).ok_or_else(|| "is not there".to_owned());
         made.iter().map(tensor).collect::<Result<Vec<_>, _>>()
@@ -181,7 +181,7 @@ fn undone<'a>(
 }
 
 /// The foreign tensor that these are made of, each as `made` says.
-fn undo<'a>(made: &[Made], tensors: Vec<Tensor<'a>>) -> Result<Tensor<'a>, String> {
+fn undo<'a>(made: &[Made], tensors: Vec<Tensor>) -> Result<Tensor, String> {
     let is_pick = |step: &Step| matches!(step, Step::Pick { .. });
     let mut pieces = made.iter().zip(tensors).map(|(made, whole)| {
         let tensor = match made.part {
@@ -219,7 +219,7 @@ fn undo<'a>(made: &[Made], tensors: Vec<Tensor<'a>>) -> Result<Tensor<'a>, Strin
     undo_steps(fused, before)
 }
 
-fn undo_steps<'a>(mut tensor: Tensor<'a>, steps: &[Step]) -> Result<Tensor<'a>, String> {
+fn undo_steps<'a>(mut tensor: Tensor, steps: &[Step]) -> Result<Tensor, String> {
     for step in steps.iter().rev() {
         let inverse = step.inverse().ok_or_else(|| format!("was changed by {step:?}"))?;
         tensor = tensor.changed(inverse)?;
@@ -228,7 +228,7 @@ fn undo_steps<'a>(mut tensor: Tensor<'a>, steps: &[Step]) -> Result<Tensor<'a>, 
 }
 
 /// One of the tensors that were joined along the slowest dimension.
-fn part_of<'a>(whole: Tensor<'a>, Part { index, count }: Part) -> Result<Tensor<'a>, String> {
+fn part_of<'a>(whole: Tensor, Part { index, count }: Part) -> Result<Tensor, String> {
     let Some((&last, dims)) = whole.shape.split_last() else {
         return Err("has no dimensions".into());
     };

@@ -39,9 +39,9 @@ pub struct File {
 }
 
 /// A directory that is ready to be written.
-pub struct Export<'a> {
+pub struct Export {
     /// The tensors under their foreign names, each with the type it is to have.
-    pub tensors: Vec<(Tensor<'a>, TensorType)>,
+    pub tensors: Vec<(Tensor, TensorType)>,
     /// Everything else.
     pub files: Vec<File>,
     /// What the user should know.
@@ -53,7 +53,7 @@ pub struct Export<'a> {
 /// # Errors
 /// If the model is big-endian, if no family that can be undone has its architecture, if keys that its configuration needs are
 /// missing, or if a tensor has no foreign name.
-pub fn plan<'a>(model: &Model<'a>, options: Options) -> Result<Export<'a>, Error> {
+pub fn plan(model: &Model, options: Options) -> Result<Export, Error> {
     require_little_endian(model)?;
     let metadata = model.metadata();
     let architecture = metadata.architecture().unwrap_or_default();
@@ -96,12 +96,12 @@ pub fn plan<'a>(model: &Model<'a>, options: Options) -> Result<Export<'a>, Error
 /// # Errors
 /// If the model is big-endian.
 pub fn plain<'a>(
-    model: &Model<'a>,
+    model: &Model,
     options: Options,
-) -> Result<Vec<(Tensor<'a>, TensorType)>, Error> {
+) -> Result<Vec<(Tensor, TensorType)>, Error> {
     require_little_endian(model)?;
     let tensors = model.tensors().iter().map(Tensor::of_model);
-    let stored = |tensor: Tensor<'a>| {
+    let stored = |tensor: Tensor| {
         let ty = tensor.stored_type;
         (tensor, ty)
     };
@@ -110,15 +110,15 @@ pub fn plain<'a>(
 
 /// The tensors, each with the type it is to have instead of that in the model.
 fn with_types<'a>(
-    tensors: Vec<(Tensor<'a>, TensorType)>,
+    tensors: Vec<(Tensor, TensorType)>,
     options: Options,
-) -> Vec<(Tensor<'a>, TensorType)> {
+) -> Vec<(Tensor, TensorType)> {
     let ty = |tensor: &Tensor, stored: TensorType| match (options.dtype, stored) {
         (Some(ty), stored) if tensor.shape.len() > 1 || stored.is_quantized() => ty,
         (_, stored) if stored.is_quantized() => TensorType::BF16,
         (_, stored) => stored,
     };
-    let typed = |(tensor, stored): (Tensor<'a>, TensorType)| {
+    let typed = |(tensor, stored): (Tensor, TensorType)| {
         let ty = ty(&tensor, stored);
         (tensor, ty)
     };

@@ -35,7 +35,7 @@ impl Family for Baichuan {
         &self,
         config: &Config,
         file_type: u32,
-        metadata: &mut Metadata<'static>,
+        metadata: &mut Metadata,
     ) -> Result<(), Error> {
         let mut keys = Keys::new("baichuan", metadata);
         keys.stated(config, file_type)?;

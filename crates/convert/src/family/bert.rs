@@ -75,7 +75,7 @@ impl Family for Bert {
         &self,
         config: &Config,
         file_type: u32,
-        metadata: &mut Metadata<'static>,
+        metadata: &mut Metadata,
     ) -> Result<(), Error> {
         let positions = hyper::context_length(config)?;
         let context = positions.saturating_sub(self.first_position(config)?);

@@ -46,7 +46,7 @@ impl Family for Bloom {
         &self,
         config: &Config,
         file_type: u32,
-        metadata: &mut Metadata<'static>,
+        metadata: &mut Metadata,
     ) -> Result<(), Error> {
         hyper::expect(config, "apply_residual_connection_post_layernorm", false)?;
         let width = hyper::width(config)?;

@@ -54,7 +54,7 @@ impl Family for ChatGlm {
         &self,
         config: &Config,
         file_type: u32,
-        metadata: &mut Metadata<'static>,
+        metadata: &mut Metadata,
     ) -> Result<(), Error> {
         let width = hyper::width(config)?;
         let heads = hyper::head_count(config)?;

@@ -44,7 +44,7 @@ impl Family for Cohere {
         &self,
         config: &Config,
         file_type: u32,
-        metadata: &mut Metadata<'static>,
+        metadata: &mut Metadata,
     ) -> Result<(), Error> {
         let mut keys = Keys::new(self.architecture(), metadata);
         keys.stated(config, file_type)?;
@@ -102,7 +102,7 @@ impl Family for Cohere2 {
         &self,
         config: &Config,
         file_type: u32,
-        metadata: &mut Metadata<'static>,
+        metadata: &mut Metadata,
     ) -> Result<(), Error> {
         let mut keys = Keys::new(self.architecture(), metadata);
         keys.stated(config, file_type)?;

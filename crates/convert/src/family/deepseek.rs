@@ -106,7 +106,7 @@ impl Family for DeepSeek2 {
         &self,
         config: &Config,
         file_type: u32,
-        metadata: &mut Metadata<'static>,
+        metadata: &mut Metadata,
     ) -> Result<(), Error> {
         let widths = Widths::of(config)?;
         // To programs, this is one key head that all query heads share.

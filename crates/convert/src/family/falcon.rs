@@ -54,7 +54,7 @@ impl Family for Falcon {
         &self,
         config: &Config,
         file_type: u32,
-        metadata: &mut Metadata<'static>,
+        metadata: &mut Metadata,
     ) -> Result<(), Error> {
         for (field, value) in [("alibi", false), ("bias", false), ("parallel_attn", true)] {
             hyper::expect(config, field, value)?;

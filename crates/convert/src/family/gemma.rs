@@ -83,7 +83,7 @@ impl Family for Gemma {
         &self,
         config: &Config,
         file_type: u32,
-        metadata: &mut Metadata<'static>,
+        metadata: &mut Metadata,
     ) -> Result<(), Error> {
         let head_dim = config.require_u32(&["head_dim"], "the width of a head")?;
         let mut keys = Keys::new(self.architecture, metadata);

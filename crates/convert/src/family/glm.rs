@@ -46,7 +46,7 @@ impl Family for Glm4 {
         &self,
         config: &Config,
         file_type: u32,
-        metadata: &mut Metadata<'static>,
+        metadata: &mut Metadata,
     ) -> Result<(), Error> {
         let mut keys = Keys::new("glm4", metadata);
         keys.stated(config, file_type)?;

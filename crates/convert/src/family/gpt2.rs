@@ -47,7 +47,7 @@ impl Family for Gpt2 {
         &self,
         config: &Config,
         file_type: u32,
-        metadata: &mut Metadata<'static>,
+        metadata: &mut Metadata,
     ) -> Result<(), Error> {
         hyper::expect(config, "scale_attn_by_inverse_layer_idx", false)?;
         let width = hyper::width(config)?;

@@ -64,7 +64,7 @@ impl Family for GptOss {
         &self,
         config: &Config,
         file_type: u32,
-        metadata: &mut Metadata<'static>,
+        metadata: &mut Metadata,
     ) -> Result<(), Error> {
         let mut keys = Keys::new("gpt-oss", metadata);
         keys.decoder(config, hyper::stated_head_dim(config)?, file_type)?;

@@ -50,7 +50,7 @@ impl Family for GptJ {
         &self,
         config: &Config,
         file_type: u32,
-        metadata: &mut Metadata<'static>,
+        metadata: &mut Metadata,
     ) -> Result<(), Error> {
         hyper::expect(config, "rotary", true)?;
         let width = hyper::width(config)?;

@@ -50,7 +50,7 @@ impl Family for GptNeoX {
         &self,
         config: &Config,
         _file_type: u32,
-        metadata: &mut Metadata<'static>,
+        metadata: &mut Metadata,
     ) -> Result<(), Error> {
         let head_dim = hyper::head_dim(config)?;
         let mut keys = Keys::new(self.architecture(), metadata);

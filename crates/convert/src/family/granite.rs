@@ -76,7 +76,7 @@ impl Family for Granite {
         &self,
         config: &Config,
         file_type: u32,
-        metadata: &mut Metadata<'static>,
+        metadata: &mut Metadata,
     ) -> Result<(), Error> {
         let mut keys = Keys::new(self.architecture, metadata);
         keys.decoder(config, None, file_type)?;

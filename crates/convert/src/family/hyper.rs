@@ -11,16 +11,16 @@ use crate::step::Step;
 /// The keys of one architecture.
 pub(super) struct Keys<'m> {
     architecture: &'static str,
-    metadata: &'m mut Metadata<'static>,
+    metadata: &'m mut Metadata,
 }
 
 impl<'m> Keys<'m> {
-    pub(super) fn new(architecture: &'static str, metadata: &'m mut Metadata<'static>) -> Self {
+    pub(super) fn new(architecture: &'static str, metadata: &'m mut Metadata) -> Self {
         Self { architecture, metadata }
     }
 
     /// Sets `<architecture>.<key>`.
-    pub(super) fn set(&mut self, key: &str, value: impl Into<gguf::Value<'static>>) {
+    pub(super) fn set(&mut self, key: &str, value: impl Into<gguf::Value>) {
         self.metadata.set(format!("{}.{key}", self.architecture), value);
     }
 

@@ -47,7 +47,7 @@ impl Family for InternLm2 {
         &self,
         config: &Config,
         file_type: u32,
-        metadata: &mut Metadata<'static>,
+        metadata: &mut Metadata,
     ) -> Result<(), Error> {
         Keys::new("internlm2", metadata).stated(config, file_type)
     }

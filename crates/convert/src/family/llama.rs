@@ -48,7 +48,7 @@ impl Family for Llama {
         &self,
         config: &Config,
         file_type: u32,
-        metadata: &mut Metadata<'static>,
+        metadata: &mut Metadata,
     ) -> Result<(), Error> {
         // `transformers` completes the configuration of Llama and Mistral with the width of a
         // head, so the official converter writes it; for Mixtral it only writes what is stated.

@@ -66,7 +66,7 @@ impl Family for Llama4 {
         &self,
         config: &Config,
         file_type: u32,
-        metadata: &mut Metadata<'static>,
+        metadata: &mut Metadata,
     ) -> Result<(), Error> {
         let mut keys = Keys::new("llama4", metadata);
         keys.decoder(config, hyper::stated_head_dim(config)?, file_type)?;

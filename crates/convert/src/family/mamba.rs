@@ -71,7 +71,7 @@ impl Family for Mamba {
         &self,
         config: &Config,
         file_type: u32,
-        metadata: &mut Metadata<'static>,
+        metadata: &mut Metadata,
     ) -> Result<(), Error> {
         let sizes = self.sizes(config)?;
         let mut keys = Keys::new(self.architecture(), metadata);

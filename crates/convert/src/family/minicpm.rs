@@ -32,7 +32,7 @@ impl Family for MiniCpm {
         &self,
         config: &Config,
         file_type: u32,
-        metadata: &mut Metadata<'static>,
+        metadata: &mut Metadata,
     ) -> Result<(), Error> {
         let mut keys = Keys::new("minicpm", metadata);
         keys.stated(config, file_type)?;

@@ -73,7 +73,7 @@ pub(crate) trait Family: Sync {
     fn first_metadata(
         &self,
         config: &Config,
-        metadata: &mut Metadata<'static>,
+        metadata: &mut Metadata,
     ) -> Result<(), Error> {
         let _ = (config, metadata);
         Ok(())
@@ -86,7 +86,7 @@ pub(crate) trait Family: Sync {
         &self,
         config: &Config,
         file_type: u32,
-        metadata: &mut Metadata<'static>,
+        metadata: &mut Metadata,
     ) -> Result<(), Error>;
 
     /// What becomes of a foreign tensor.

@@ -55,7 +55,7 @@ impl Family for Mpt {
         &self,
         config: &Config,
         _file_type: u32,
-        metadata: &mut Metadata<'static>,
+        metadata: &mut Metadata,
     ) -> Result<(), Error> {
         let attention = config.part("attn_config");
         hyper::expect(&attention, "rope", false)?;

@@ -50,7 +50,7 @@ impl Family for NomicBert {
         &self,
         config: &Config,
         file_type: u32,
-        metadata: &mut Metadata<'static>,
+        metadata: &mut Metadata,
     ) -> Result<(), Error> {
         if config.u32(&["moe_every_n_layers"])?.is_some_and(|layers| layers > 0) {
             let what = "`moe_every_n_layers` asks for a mixture of experts";

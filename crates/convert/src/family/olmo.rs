@@ -37,7 +37,7 @@ impl Family for Olmo {
         &self,
         config: &Config,
         file_type: u32,
-        metadata: &mut Metadata<'static>,
+        metadata: &mut Metadata,
     ) -> Result<(), Error> {
         let mut keys = Keys::new("olmo", metadata);
         keys.stated(config, file_type)?;
@@ -95,7 +95,7 @@ impl Family for Olmo2 {
         &self,
         config: &Config,
         file_type: u32,
-        metadata: &mut Metadata<'static>,
+        metadata: &mut Metadata,
     ) -> Result<(), Error> {
         let mut keys = Keys::new("olmo2", metadata);
         keys.stated(config, file_type)?;

@@ -41,7 +41,7 @@ impl Family for Phi2 {
         &self,
         config: &Config,
         file_type: u32,
-        metadata: &mut Metadata<'static>,
+        metadata: &mut Metadata,
     ) -> Result<(), Error> {
         let width = hyper::width(config)?;
         let heads = hyper::head_count(config)?;
@@ -117,7 +117,7 @@ impl Family for Phi3 {
     fn first_metadata(
         &self,
         config: &Config,
-        metadata: &mut Metadata<'static>,
+        metadata: &mut Metadata,
     ) -> Result<(), Error> {
         if hyper::longrope_factors(config, Self::rotated(config)?)?.is_empty() {
             return Ok(());
@@ -133,7 +133,7 @@ impl Family for Phi3 {
         &self,
         config: &Config,
         file_type: u32,
-        metadata: &mut Metadata<'static>,
+        metadata: &mut Metadata,
     ) -> Result<(), Error> {
         let mut keys = Keys::new("phi3", metadata);
         keys.set("context_length", hyper::context_length(config)?);

@@ -45,7 +45,7 @@ impl Family for Qwen {
         &self,
         config: &Config,
         file_type: u32,
-        metadata: &mut Metadata<'static>,
+        metadata: &mut Metadata,
     ) -> Result<(), Error> {
         let head_dim = hyper::stated_head_dim(config)?.or(self.default_head_dim);
         Keys::new(self.architecture, metadata).decoder(config, head_dim, file_type)

@@ -68,7 +68,7 @@ impl Family for QwenMoe {
         &self,
         config: &Config,
         file_type: u32,
-        metadata: &mut Metadata<'static>,
+        metadata: &mut Metadata,
     ) -> Result<(), Error> {
         let mut keys = Keys::new(self.architecture, metadata);
         keys.stated(config, file_type)?;

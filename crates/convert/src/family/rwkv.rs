@@ -65,7 +65,7 @@ impl Family for Rwkv4 {
         &self,
         config: &Config,
         file_type: u32,
-        metadata: &mut Metadata<'static>,
+        metadata: &mut Metadata,
     ) -> Result<(), Error> {
         let width = width(config)?;
         let inner = config.u32(&["intermediate_size"])?.unwrap_or(width.saturating_mul(4));

@@ -37,7 +37,7 @@ impl Family for SmolLm3 {
         &self,
         config: &Config,
         file_type: u32,
-        metadata: &mut Metadata<'static>,
+        metadata: &mut Metadata,
     ) -> Result<(), Error> {
         let mut keys = Keys::new("smollm3", metadata);
         keys.decoder(config, hyper::stated_head_dim(config)?, file_type)?;

@@ -42,7 +42,7 @@ impl Family for StableLm {
         &self,
         config: &Config,
         file_type: u32,
-        metadata: &mut Metadata<'static>,
+        metadata: &mut Metadata,
     ) -> Result<(), Error> {
         let head_dim = hyper::width(config)? / hyper::head_count(config)?;
         // The class in `transformers` has one residual after the other where nothing is said; the

@@ -33,7 +33,7 @@ impl Family for StarCoder {
         &self,
         config: &Config,
         file_type: u32,
-        metadata: &mut Metadata<'static>,
+        metadata: &mut Metadata,
     ) -> Result<(), Error> {
         let width = hyper::width(config)?;
         let heads = hyper::head_count(config)?;
@@ -107,7 +107,7 @@ impl Family for StarCoder2 {
         &self,
         config: &Config,
         file_type: u32,
-        metadata: &mut Metadata<'static>,
+        metadata: &mut Metadata,
     ) -> Result<(), Error> {
         Keys::new(self.architecture(), metadata).stated(config, file_type)
     }

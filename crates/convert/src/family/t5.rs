@@ -94,7 +94,7 @@ impl Family for T5 {
         &self,
         config: &Config,
         file_type: u32,
-        metadata: &mut Metadata<'static>,
+        metadata: &mut Metadata,
     ) -> Result<(), Error> {
         let head_dim = config.require_u32(&["d_kv"], "the width of a head")?;
         let epsilon = hyper::layer_norm_epsilon(config)?;

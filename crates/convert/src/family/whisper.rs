@@ -87,7 +87,7 @@ impl Family for Whisper {
         &self,
         config: &Config,
         file_type: u32,
-        metadata: &mut Metadata<'static>,
+        metadata: &mut Metadata,
     ) -> Result<(), Error> {
         let mut keys = Keys::new(self.architecture(), metadata);
         for (key, field, meaning) in ENCODER.iter().chain(&DECODER) {

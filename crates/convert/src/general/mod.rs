@@ -78,7 +78,7 @@ texts! {
         /// Languages as two-letter codes.
         languages: Vec<String>,
         /// The keys `general.sampling.*`: recommended sampler settings.
-        sampling: Metadata<'static>,
+        sampling: Metadata,
     }
 }
 

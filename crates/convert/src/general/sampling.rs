@@ -27,7 +27,7 @@ const SETTINGS: [(&str, &[&str], ValueType); 12] = [
 ///
 /// Recommendations are not worth a failed conversion: a file that is broken counts as missing, as
 /// officially, and so does a setting of the wrong type.
-pub(super) fn recommended(dir: &Path) -> Metadata<'static> {
+pub(super) fn recommended(dir: &Path) -> Metadata {
     let config = json::read_optional(&dir.join("generation_config.json")).ok().flatten();
     let setting = |&(key, names, value_type): &(&'static str, &[&str], _)| {
         let value = names.iter().find_map(|name| config.as_ref()?.get(name))?;
@@ -56,7 +56,7 @@ pub(crate) fn written(metadata: &Metadata) -> Map<String, Value> {
 /// # Errors
 /// If a setting has the wrong type.
 pub(super) fn apply(
-    sampling: &mut Metadata<'static>,
+    sampling: &mut Metadata,
     overrides: &Map<String, Value>,
     path: &Path,
 ) -> Result<(), Error> {
@@ -78,7 +78,7 @@ pub(super) fn apply(
     Ok(())
 }
 
-fn convert(value: &Value, value_type: ValueType) -> Option<gguf::Value<'static>> {
+fn convert(value: &Value, value_type: ValueType) -> Option<gguf::Value> {
     Some(match value_type {
         ValueType::String => value.as_str().filter(|text| !text.is_empty())?.to_owned().into(),
         ValueType::I32 => i32::try_from(value.as_i64()?).ok()?.into(),

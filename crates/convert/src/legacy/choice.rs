@@ -73,12 +73,12 @@ pub(super) fn summary(changes: &[Change], target: Option<Target>) -> Vec<String>
     lines
 }
 
-type Chosen<'a> = (Vec<Item<'a>>, Vec<Change>);
+type Chosen<'a> = (Vec<Item>, Vec<Change>);
 
 impl Legacy {
     /// Every tensor in the smallest type that has its very weights: its own if that still exists,
     /// half precision, single precision.
-    pub(super) fn exact<'a>(&'a self, plain: Vec<Tensor<'a>>) -> Result<Chosen<'a>, Error> {
+    pub(super) fn exact<'a>(&'a self, plain: Vec<Tensor>) -> Result<Chosen<'a>, Error> {
         let (mut items, mut changes) = (Vec::new(), Vec::new());
         for (tensor, plain) in self.tensors.iter().zip(plain) {
             let (item, how) = match tensor.whole.form {
@@ -87,7 +87,7 @@ impl Legacy {
                     let exact = exact(&*tensor.whole.bytes, old)?;
                     let item = match &tensor.today {
                         Some((ty, source)) if exact.today => {
-                            Item::new(self.tensor(tensor, *ty, source)?, *ty)
+                            Item::new(self.tensor(tensor, *ty, source.clone())?, *ty)
                         }
                         _ if exact.half => Item::new(plain, TensorType::F16),
                         _ => Item::new(plain, TensorType::F32),
@@ -104,7 +104,7 @@ impl Legacy {
     /// Every tensor in the type that a recipe gives it.
     pub(super) fn wanted<'a>(
         &'a self,
-        plain: Vec<Tensor<'a>>,
+        plain: Vec<Tensor>,
         target: Target,
         notes: &mut Vec<String>,
     ) -> Result<Chosen<'a>, Error> {
@@ -136,7 +136,7 @@ impl Legacy {
                 let (decisions, more) =
                     crate::quantize::decide(&described, &keys, target, &options)?;
                 notes.extend(more);
-                let item = |tensor: Tensor<'a>| {
+                let item = |tensor: Tensor| {
                     let stored = tensor.stored_type;
                     Item::new(tensor, stored)
                 };
@@ -159,7 +159,7 @@ impl Legacy {
     fn carry_levels<'a>(
         &'a self,
         tensor: &'a OldTensor,
-        item: &mut Item<'a>,
+        item: &mut Item,
     ) -> Result<How, Error> {
         let Form::Old(old) = tensor.whole.form else {
             return Ok(match item.tensor.stored_type {
@@ -173,7 +173,7 @@ impl Legacy {
         {
             let exact = exact(bytes, old)?.today;
             if exact || (*ty == item.target && near(bytes, old)?) {
-                item.tensor = self.tensor(tensor, *ty, source)?;
+                item.tensor = self.tensor(tensor, *ty, source.clone())?;
                 return Ok(if exact { How::Exactly } else { How::RoundedScales });
             }
         }

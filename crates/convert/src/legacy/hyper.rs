@@ -27,7 +27,7 @@ pub(super) fn write(
     architecture: &'static str,
     known: &Known,
     shapes: &Shapes,
-    metadata: &mut Metadata<'static>,
+    metadata: &mut Metadata,
 ) -> Result<(), Error> {
     let header = &old.header;
     let mut keys = Keys { architecture, metadata };
@@ -115,11 +115,11 @@ pub(super) fn write(
 
 struct Keys<'m> {
     architecture: &'static str,
-    metadata: &'m mut Metadata<'static>,
+    metadata: &'m mut Metadata,
 }
 
 impl Keys<'_> {
-    fn set(&mut self, key: &str, value: impl Into<gguf::Value<'static>>) {
+    fn set(&mut self, key: &str, value: impl Into<gguf::Value>) {
         self.metadata.set(format!("{}.{key}", self.architecture), value);
     }
 }

@@ -21,6 +21,7 @@ mod tokens;
 mod vocabulary;
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use gguf::{Metadata, Shape, Source, TensorType};
 use gguf_quant::recipe::Target;
@@ -63,7 +64,7 @@ pub struct Legacy {
     architecture: &'static str,
     known: Known,
     tensors: Vec<OldTensor>,
-    metadata: Metadata<'static>,
+    metadata: Metadata,
     notes: Vec<String>,
 }
 
@@ -74,15 +75,15 @@ struct OldTensor {
     /// Its name in a GGUF.
     name: String,
     /// Elements of single precision, where it is in old blocks.
-    floats: Option<Converted>,
+    floats: Option<Arc<Converted>>,
     /// Blocks of today with the same levels, where there is such a type.
-    today: Option<(TensorType, Converted)>,
+    today: Option<(TensorType, Arc<Converted>)>,
 }
 
 /// A conversion that is ready to run.
-pub struct Conversion<'a> {
+pub struct Conversion {
     /// What to write.
-    pub job: Job<'a>,
+    pub job: Job,
     /// What the output is to be called where nothing else is said.
     pub file_name: String,
     /// What the user should know.
@@ -140,7 +141,7 @@ impl Legacy {
     /// # Errors
     /// If a tensor cannot have the type that it should, or the tensors do not make up a model of
     /// the architecture.
-    pub fn plan(&self, options: &Options) -> Result<Conversion<'_>, Error> {
+    pub fn plan(&self, options: &Options) -> Result<Conversion, Error> {
         let mut notes = self.notes.clone();
         let plain: Vec<Tensor> =
             self.tensors.iter().map(|tensor| self.floats(tensor)).collect::<Result<_, _>>()?;
@@ -165,7 +166,7 @@ impl Legacy {
     }
 
     /// All keys, in the order of the official converter of these files.
-    fn keys(&self, file_type: u32, options: &Options) -> Metadata<'static> {
+    fn keys(&self, file_type: u32, options: &Options) -> Metadata {
         let mut metadata = Metadata::new();
         metadata.set("general.architecture", self.architecture);
         let name = self.old.path.file_name().unwrap_or_default().to_string_lossy().into_owned();
@@ -183,22 +184,22 @@ impl Legacy {
 
     /// A tensor as today's programs expect it, in the elements or blocks of the file if they are
     /// those of today, and in elements of single precision otherwise.
-    fn floats<'a>(&'a self, tensor: &'a OldTensor) -> Result<Tensor<'a>, Error> {
-        let (ty, source): (_, &dyn Source) = match (&tensor.floats, tensor.whole.form) {
-            (Some(floats), _) => (TensorType::F32, floats),
-            (None, Form::Today(ty)) => (ty, &*tensor.whole.bytes),
+    fn floats(&self, tensor: &OldTensor) -> Result<Tensor, Error> {
+        let (ty, source): (_, Arc<dyn Source>) = match (&tensor.floats, tensor.whole.form) {
+            (Some(floats), _) => (TensorType::F32, floats.clone()),
+            (None, Form::Today(ty)) => (ty, tensor.whole.bytes.clone()),
             (None, Form::Old(_)) => unreachable!("old blocks are read as floats: see `named`"),
         };
         self.tensor(tensor, ty, source)
     }
 
     /// What a program wrote otherwise than a GGUF has it is undone.
-    fn tensor<'a>(
+    fn tensor(
         &self,
-        tensor: &'a OldTensor,
+        tensor: &OldTensor,
         ty: TensorType,
-        source: &'a dyn Source,
-    ) -> Result<Tensor<'a>, Error> {
+        source: Arc<dyn Source>,
+    ) -> Result<Tensor, Error> {
         let Whole { name, dims, .. } = &tensor.whole;
         let fault = |what: String| {
             let what = format!("tensor `{name}` {what}");
@@ -228,7 +229,7 @@ impl Legacy {
     }
 
     /// Whisper's filter bank, which other files do not hold.
-    fn filters(&self) -> impl Iterator<Item = Tensor<'static>> {
+    fn filters(&self) -> impl Iterator<Item = Tensor> {
         self.old.vocabulary.filters.iter().filter_map(|filters| {
             Some(Tensor {
                 name: "mel_filters".to_owned(),
@@ -263,7 +264,7 @@ fn tokenizer(
     old: &OldFile,
     architecture: &str,
     options: &Options,
-    metadata: &mut Metadata<'static>,
+    metadata: &mut Metadata,
 ) -> Result<Vec<String>, Error> {
     // Files of the time do not say how text is cut into words.
     let usual = match architecture {
@@ -317,8 +318,8 @@ fn named(program: Program, wholes: Vec<Whole>) -> Result<Vec<OldTensor>, Error> 
         let (floats, today) = match whole.form {
             Form::Today(_) => (None, None),
             Form::Old(old) => (
-                Some(Converted::floats(whole.bytes.clone(), old)),
-                Converted::today(whole.bytes.clone(), old),
+                Some(Arc::new(Converted::floats(whole.bytes.clone(), old))),
+                Converted::today(whole.bytes.clone(), old).map(|(ty, blocks)| (ty, Arc::new(blocks))),
             ),
         };
         tensors.push(OldTensor { whole, name, floats, today });

@@ -13,7 +13,7 @@ use crate::vocab::token::{Token, TokenKind};
 
 /// Sets the `tokenizer.*` keys from the file alone, with `pre` for the name of the pre-tokenizer
 /// where there is one. Returns what the user should know.
-pub(super) fn write(old: &OldFile, pre: &str, metadata: &mut Metadata<'static>) -> Vec<String> {
+pub(super) fn write(old: &OldFile, pre: &str, metadata: &mut Metadata) -> Vec<String> {
     match old.layout.program {
         Program::Llama => llama(old, metadata),
         Program::Replit => replit(old, metadata),
@@ -21,19 +21,19 @@ pub(super) fn write(old: &OldFile, pre: &str, metadata: &mut Metadata<'static>) 
     }
 }
 
-fn set(metadata: &mut Metadata<'static>, model: &'static str, pre: &str, tokens: &[Token]) {
+fn set(metadata: &mut Metadata, model: &'static str, pre: &str, tokens: &[Token]) {
     let texts = Array::from_strings(tokens.iter().map(|token| &token.text));
     metadata.set("tokenizer.ggml.model", model);
     metadata.set("tokenizer.ggml.pre", pre.to_owned());
     metadata.set("tokenizer.ggml.tokens", texts);
 }
 
-fn set_scores(metadata: &mut Metadata<'static>, tokens: &[Token]) {
+fn set_scores(metadata: &mut Metadata, tokens: &[Token]) {
     let scores: Vec<f32> = tokens.iter().map(|token| token.score).collect();
     metadata.set("tokenizer.ggml.scores", Array::from(&scores[..]));
 }
 
-fn set_types(metadata: &mut Metadata<'static>, tokens: &[Token]) {
+fn set_types(metadata: &mut Metadata, tokens: &[Token]) {
     let types: Vec<i32> = tokens.iter().map(|token| token.kind as i32).collect();
     metadata.set("tokenizer.ggml.token_type", Array::from(&types[..]));
 }
@@ -44,7 +44,7 @@ const SPACE: &str = "\u{2581}";
 const LOST: &str = "\u{FFFD}";
 
 /// LLaMA's SentencePiece model, from which the converters of the time took pieces as plain text.
-fn llama(old: &OldFile, metadata: &mut Metadata<'static>) -> Vec<String> {
+fn llama(old: &OldFile, metadata: &mut Metadata) -> Vec<String> {
     let raw = &old.vocabulary.tokens;
     let tokens: Vec<_> = raw.iter().enumerate().map(|(id, token)| llama_token(id, token)).collect();
     set(metadata, "llama", "default", &tokens);
@@ -80,7 +80,7 @@ fn llama_token(id: usize, token: &RawToken) -> Token {
 }
 
 /// Replit's Unigram model, whose pieces are stored as they are.
-fn replit(old: &OldFile, metadata: &mut Metadata<'static>) -> Vec<String> {
+fn replit(old: &OldFile, metadata: &mut Metadata) -> Vec<String> {
     let token = |(id, raw): (usize, &RawToken)| {
         let text = String::from_utf8_lossy(&raw.bytes).into_owned();
         let kind = match &*text {
@@ -109,7 +109,7 @@ const ROLES: &[(&str, &[&str])] = &[
     ("<|padding|>", &["padding"]),
 ];
 
-fn roles(tokens: &[Token], roles: &[(&str, &[&str])], metadata: &mut Metadata<'static>) {
+fn roles(tokens: &[Token], roles: &[(&str, &[&str])], metadata: &mut Metadata) {
     for (text, names) in roles {
         let Some(id) = tokens.iter().position(|token| token.text == *text) else { continue };
         for name in *names {
@@ -119,7 +119,7 @@ fn roles(tokens: &[Token], roles: &[(&str, &[&str])], metadata: &mut Metadata<'s
 }
 
 /// GPT-2's kind of vocabulary, which the converters turned into bytes or text.
-fn byte_level(old: &OldFile, pre: &str, metadata: &mut Metadata<'static>) -> Vec<String> {
+fn byte_level(old: &OldFile, pre: &str, metadata: &mut Metadata) -> Vec<String> {
     let program = old.layout.program;
     let rows = old.header.get(Field::Vocabulary).unwrap_or(0) as usize;
     let bytes: Vec<Vec<u8>> =

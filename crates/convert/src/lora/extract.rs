@@ -26,7 +26,7 @@ const POWER_ITERATIONS: usize = 2;
 /// An adapter that is ready to be written.
 pub struct Extraction {
     /// What to write.
-    pub job: Job<'static>,
+    pub job: Job,
     /// Per matrix the share of the squared difference that the adapter holds, from 0 to 1.
     pub held: Vec<(String, f64)>,
     /// What the user should know.
@@ -34,7 +34,7 @@ pub struct Extraction {
 }
 
 /// The matrices of the blocks, which adapters adapt.
-pub fn matrices<'m, 'a>(model: &'m Model<'a>) -> impl Iterator<Item = &'m ModelTensor<'a>> {
+pub fn matrices<'m, 'a>(model: &'m Model) -> impl Iterator<Item = &'m ModelTensor> {
     model.tensors().iter().filter(|tensor| {
         let info = &tensor.info;
         info.name.starts_with("blk.") && info.name.ends_with(".weight") && info.shape.len() > 1
@@ -130,7 +130,7 @@ fn low_rank(
     before: &ModelTensor,
     after: &ModelTensor,
     rank: usize,
-) -> Result<Option<(f64, [Tensor<'static>; 2])>, Error> {
+) -> Result<Option<(f64, [Tensor; 2])>, Error> {
     let shape = &after.info.shape;
     let (columns, rows) = (shape.row_len() as usize, shape.get(1).copied().unwrap_or(1) as usize);
     let rank = rank.min(columns).min(rows);

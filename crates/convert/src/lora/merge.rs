@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 use std::ops::Range;
+use std::sync::Arc;
 
 use gguf::{Array, Model, ModelTensor, Source, TensorType};
 use gguf_quant::recipe::Target;
@@ -17,9 +18,9 @@ const MERGED: &str = "gguf_kit.merged_adapters";
 
 /// A base model and what adapters add to its matrices.
 pub struct Merge<'a> {
-    base: &'a Model<'a>,
-    sums: HashMap<&'a str, Sum<'a>>,
-    replaced: HashMap<String, ModelTensor<'a>>,
+    base: &'a Model,
+    sums: HashMap<String, Arc<Sum>>,
+    replaced: HashMap<String, ModelTensor>,
     descriptions: Vec<String>,
 }
 
@@ -29,9 +30,10 @@ impl<'a> Merge<'a> {
     ///
     /// # Errors
     /// If the model is big-endian, if an adapter does not fit the base model, or cannot be read.
-    pub fn new(base: &'a Model<'a>, adapters: &[(Adapter<'a>, f32)]) -> Result<Self, Error> {
+    pub fn new(base: &'a Model, adapters: &[(Adapter, f32)]) -> Result<Self, Error> {
         require_little_endian(base)?;
         let tensors = base.index();
+        let mut sums: HashMap<String, Sum> = HashMap::new();
         let mut merge =
             Self { base, sums: HashMap::new(), replaced: HashMap::new(), descriptions: Vec::new() };
         for (adapter, scale) in adapters {
@@ -50,7 +52,7 @@ impl<'a> Merge<'a> {
                     continue;
                 };
                 let update = Update::read(name, pair, dims, scale * adapter.alpha)?;
-                let sum = merge.sums.entry(name_of(base, name)).or_insert_with(|| Sum {
+                let sum = sums.entry(name.clone()).or_insert_with(|| Sum {
                     base: Tensor::of_model(tensor),
                     columns: dims.columns,
                     rows: dims.rows,
@@ -64,6 +66,7 @@ impl<'a> Merge<'a> {
             let name = adapter.metadata.str("general.name").unwrap_or("an adapter");
             merge.descriptions.push(format!("{name} x {scale}"));
         }
+        merge.sums = sums.into_iter().map(|(name, sum)| (name, Arc::new(sum))).collect();
         Ok(merge)
     }
 
@@ -73,11 +76,11 @@ impl<'a> Merge<'a> {
     /// # Errors
     /// As [`quantize::plan`]; also if a quantized matrix would have to be quantized again without
     /// leave.
-    pub fn plan<'s>(
-        &'s self,
+    pub fn plan(
+        &self,
         target: Target,
         options: &quantize::Options,
-    ) -> Result<Quantization<'s>, Error> {
+    ) -> Result<Quantization, Error> {
         let mut planned = quantize::plan(self.base, target, options)?;
         for item in &mut planned.job.items {
             let name = item.tensor.name.clone();
@@ -91,7 +94,7 @@ impl<'a> Merge<'a> {
                             .into(),
                     });
                 }
-                let at = Stored { source: sum, offset: 0 };
+                let at = Stored { source: sum.clone(), offset: 0 };
                 item.tensor = Tensor::stored(name, item.tensor.shape, TensorType::F32, at);
             } else if let Some(tensor) = self.replaced.get(&name) {
                 item.tensor = Tensor::of_model(tensor);
@@ -103,14 +106,9 @@ impl<'a> Merge<'a> {
     }
 }
 
-/// The name as the base model holds it.
-fn name_of<'a>(base: &'a Model, name: &str) -> &'a str {
-    base.tensors().iter().map(|tensor| &*tensor.info.name).find(|n| *n == name).unwrap_or_default()
-}
-
 /// A matrix of the base model plus what adapters add: F32, computed where it is read.
-struct Sum<'a> {
-    base: Tensor<'a>,
+struct Sum {
+    base: Tensor,
     columns: u64,
     rows: u64,
     updates: Vec<Update>,
@@ -168,7 +166,7 @@ pub(super) fn rows_of(tensor: &Tensor, rows: Range<u64>) -> Result<Vec<f32>, ggu
     Ok(values)
 }
 
-impl Source for Sum<'_> {
+impl Source for Sum {
     fn byte_len(&self) -> u64 {
         self.base.rows() * self.columns * size_of::<f32>() as u64
     }

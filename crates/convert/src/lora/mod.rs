@@ -32,14 +32,14 @@ pub(crate) const EMBEDDING: &str = "token_embd.weight";
 
 /// Both matrices of a pair.
 #[derive(Clone)]
-pub struct Pair<'a> {
+pub struct Pair {
     /// `lora_a`.
-    pub a: ModelTensor<'a>,
+    pub a: ModelTensor,
     /// `lora_b`.
-    pub b: ModelTensor<'a>,
+    pub b: ModelTensor,
 }
 
-impl Pair<'_> {
+impl Pair {
     /// Columns, rows and matrices of what the pair is added to, and its rank; `None` if both do not
     /// fit each other.
     pub fn dims(&self, name: &str) -> Option<PairDims> {
@@ -74,24 +74,24 @@ pub struct PairDims {
 
 /// An adapter in a GGUF.
 #[derive(Clone)]
-pub struct Adapter<'a> {
+pub struct Adapter {
     /// Keys and values.
-    pub metadata: Metadata<'a>,
+    pub metadata: Metadata,
     /// The strength by which products are scaled, before they are divided by their rank.
     pub alpha: f32,
     /// By name of the base tensor.
-    pub pairs: BTreeMap<String, Pair<'a>>,
+    pub pairs: BTreeMap<String, Pair>,
     /// Tensors that take the place of those of the base model: norms, in adapters that were
     /// extracted by mergekit.
-    pub replaced: Vec<ModelTensor<'a>>,
+    pub replaced: Vec<ModelTensor>,
 }
 
-impl<'a> Adapter<'a> {
+impl<'a> Adapter {
     /// The adapter that `model` holds.
     ///
     /// # Errors
     /// If it is none or big-endian, or one matrix of a pair is missing or does not fit the other.
-    pub fn of_model(model: &Model<'a>) -> Result<Self, Error> {
+    pub fn of_model(model: &Model) -> Result<Self, Error> {
         require_little_endian(model)?;
         let metadata = model.metadata().clone();
         let path = model.parts().first().map_or_else(Default::default, |part| part.path.to_owned());

@@ -72,7 +72,7 @@ pub fn plan<'a>(
     base: &Path,
     weights: Option<&Checkpoint>,
     options: &Options,
-) -> Result<Conversion<'a>, Error> {
+) -> Result<Conversion, Error> {
     let mut config = Config::read(base)?;
     let family = hf::find_family(&mut config, checkpoint, options)?;
     family.complete(&mut config)?;
@@ -114,7 +114,7 @@ pub fn plan<'a>(
 
 /// Says which model the adapter is for, where the card of the adapter does not.
 fn identify_base(
-    metadata: &mut Metadata<'static>,
+    metadata: &mut Metadata,
     base: &Path,
     config: &Config,
     family: &dyn Family,
@@ -246,7 +246,7 @@ fn tensors<'a>(
     config: &Config,
     family: &dyn Family,
     checkpoint: &'a Checkpoint,
-) -> Result<Vec<Tensor<'a>>, Error> {
+) -> Result<Vec<Tensor>, Error> {
     let mut modules: Vec<(&str, Found)> = Vec::new();
     let mut tensors = Vec::new();
     for entry in &checkpoint.entries {
@@ -342,7 +342,7 @@ fn tensors<'a>(
 const INCOMPLETE: &str = "download the adapter again";
 const OTHER_BASE: &str = "check that --base is the model that the adapter was trained on";
 
-fn named<'a>(name: &str, pair: [Tensor<'a>; 2]) -> [Tensor<'a>; 2] {
+fn named<'a>(name: &str, pair: [Tensor; 2]) -> [Tensor; 2] {
     let mut suffixes = SUFFIXES.into_iter();
     pair.map(|tensor| Tensor {
         name: format!("{name}{}", suffixes.next().unwrap_or_default()),
@@ -379,7 +379,7 @@ fn replaced<'a>(
     checkpoint: &'a Checkpoint,
     entry: &Entry,
     name: &str,
-) -> Result<Tensor<'a>, Error> {
+) -> Result<Tensor, Error> {
     let refuse = |what: &str, help: &str| {
         let what = format!("tensor `{}` {what}", entry.name);
         Err(Error::input(&checkpoint.path_of(entry), what, help))

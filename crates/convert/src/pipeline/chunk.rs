@@ -18,15 +18,15 @@ pub(super) struct Buffers {
 }
 
 /// Some rows of one tensor.
-pub(super) struct Chunk<'t, 'j, 'a> {
-    task: &'t Task<'j, 'a>,
+pub(super) struct Chunk<'t, 'j> {
+    task: &'t Task<'j>,
     first_row: u64,
     rows: u64,
 }
 
-impl<'t, 'j, 'a> Chunk<'t, 'j, 'a> {
+impl<'t, 'j> Chunk<'t, 'j> {
     /// The chunks of a tensor.
-    pub fn all_of(task: &'t Task<'j, 'a>) -> impl Iterator<Item = Self> {
+    pub fn all_of(task: &'t Task<'j>) -> impl Iterator<Item = Self> {
         let row_len = task.tensor.shape.row_len();
         let rows = task.tensor.rows();
         let rows_per_chunk = CHUNK.checked_div(row_len).unwrap_or(rows).max(1);

@@ -179,7 +179,7 @@ pub(super) struct Work<'w> {
     /// The encoded headers of the outputs.
     pub starts: &'w [Vec<u8>],
     /// What the outputs are made of, with the weights that guide their encoders.
-    pub jobs: &'w [(&'w Job<'w>, &'w Path)],
+    pub jobs: &'w [(&'w Job, &'w Path)],
     /// Changes with the content of the inputs.
     pub input: &'w str,
     /// How many chunks there are.

@@ -29,9 +29,9 @@ pub use shards::shard_paths;
 
 /// A tensor and the type that it is to have.
 #[derive(Clone)]
-pub struct Item<'a> {
+pub struct Item {
     /// Where it comes from.
-    pub tensor: Tensor<'a>,
+    pub tensor: Tensor,
     /// The type in the output.
     pub target: TensorType,
     /// How much the error of each column counts in encoding: one finite weight per column, or for
@@ -39,9 +39,9 @@ pub struct Item<'a> {
     pub weights: Option<Arc<[f32]>>,
 }
 
-impl<'a> Item<'a> {
+impl<'a> Item {
     /// A tensor that is to have a type, all columns counting alike.
-    pub fn new(tensor: Tensor<'a>, target: TensorType) -> Self {
+    pub fn new(tensor: Tensor, target: TensorType) -> Self {
         Self { tensor, target, weights: None }
     }
 
@@ -92,11 +92,11 @@ impl<'a> Item<'a> {
 
 /// Everything that one output file is to hold.
 #[derive(Clone)]
-pub struct Job<'a> {
+pub struct Job {
     /// Keys and values.
-    pub metadata: Metadata<'static>,
+    pub metadata: Metadata,
     /// The tensors, in file order.
-    pub items: Vec<Item<'a>>,
+    pub items: Vec<Item>,
     /// Refuse weights that are no finite numbers, also in tensors that are only copied.
     pub check_finite: bool,
 }
@@ -116,15 +116,15 @@ pub enum Interruption<'r> {
     },
 }
 
-impl Job<'_> {
+impl Job {
     /// The model's tensors, unchanged, under the same names.
-    pub fn copy<'a>(model: &Model<'a>) -> Job<'a> {
+    pub fn copy(model: &Model) -> Job {
         let items = model
             .tensors()
             .iter()
             .map(|tensor| Item::new(Tensor::of_model(tensor), tensor.info.tensor_type));
         Job {
-            metadata: model.metadata().clone().into_owned(),
+            metadata: model.metadata().clone(),
             items: items.collect(),
             check_finite: false,
         }
@@ -135,7 +135,7 @@ impl Job<'_> {
     /// # Errors
     /// If it breaks a rule of the format: a tensor name twice, a row that is no whole number of
     /// blocks.
-    pub fn header(&self) -> Result<Header<'_>, Error> {
+    pub fn header(&self) -> Result<Header, Error> {
         let tensors = self.items.iter().map(|item| TensorInfo {
             name: item.tensor.name.as_str().into(),
             shape: item.tensor.shape,
@@ -247,15 +247,15 @@ pub fn write_all(
 }
 
 /// A tensor of the source, and all that is made of it.
-struct Task<'j, 'a> {
-    tensor: &'j Tensor<'a>,
+struct Task<'j> {
+    tensor: &'j Tensor,
     check_finite: bool,
-    destinations: Vec<Destination<'j, 'a>>,
+    destinations: Vec<Destination<'j>>,
 }
 
 /// Where a tensor goes.
-struct Destination<'j, 'a> {
-    item: &'j Item<'a>,
+struct Destination<'j> {
+    item: &'j Item,
     /// Number of the output.
     output: usize,
     /// Where its data begin in the output.
@@ -263,11 +263,11 @@ struct Destination<'j, 'a> {
 }
 
 /// The tensors of all jobs, those that come from the same place in one task.
-fn tasks<'j, 'a>(
-    jobs: &[(&'j Job<'a>, &Path)],
+fn tasks<'j>(
+    jobs: &[(&'j Job, &Path)],
     headers: &[Header],
     starts: &[Vec<u8>],
-) -> Vec<Task<'j, 'a>> {
+) -> Vec<Task<'j>> {
     let mut tasks: Vec<Task> = Vec::new();
     let mut by_name: HashMap<&str, Vec<usize>> = HashMap::new();
     for (output, (((job, _), header), start)) in jobs.iter().zip(headers).zip(starts).enumerate() {
@@ -321,10 +321,10 @@ fn flushing(outputs: &[Output], work: impl FnOnce() -> Result<(), Error>) -> Res
 ///
 /// # Errors
 /// Of those that occur, the one of the earliest chunk.
-fn run<'c, 'j, 'a>(
-    chunks: &'c [Chunk<'c, 'j, 'a>],
+fn run<'c, 'j>(
+    chunks: &'c [Chunk<'c, 'j>],
     threads: NonZeroUsize,
-    work: impl Fn(usize, &Chunk<'c, 'j, 'a>, &mut Buffers) -> Result<(), Error> + Sync,
+    work: impl Fn(usize, &Chunk<'c, 'j>, &mut Buffers) -> Result<(), Error> + Sync,
 ) -> Result<(), Error> {
     let next = AtomicUsize::new(0);
     let stop = AtomicBool::new(false);

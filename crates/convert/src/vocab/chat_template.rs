@@ -87,7 +87,7 @@ impl ChatTemplate {
     }
 
     /// Appends the keys.
-    pub fn write(self, metadata: &mut Metadata<'static>) {
+    pub fn write(self, metadata: &mut Metadata) {
         let names = Array::from_strings(self.named.iter().map(|(name, _)| name));
         for (name, template) in self.named {
             metadata.set(format!("tokenizer.chat_template.{name}"), template);

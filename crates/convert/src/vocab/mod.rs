@@ -118,7 +118,7 @@ pub struct Options<'a> {
 #[derive(Clone, Debug)]
 pub struct Vocabulary {
     /// The `tokenizer.*` keys, in the order of the official writer.
-    pub metadata: Metadata<'static>,
+    pub metadata: Metadata,
     /// The number of tokens, padding included.
     pub len: usize,
     /// What the user should know, one sentence each: choices made, entries skipped.
@@ -173,7 +173,7 @@ pub(crate) fn load_from(
 struct Builder<'a> {
     files: Files<'a>,
     options: &'a Options<'a>,
-    metadata: Metadata<'static>,
+    metadata: Metadata,
     notes: Vec<String>,
     len: usize,
 }

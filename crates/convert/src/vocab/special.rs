@@ -187,7 +187,7 @@ impl SpecialTokens {
     }
 
     /// Appends the keys.
-    pub fn write(self, metadata: &mut Metadata<'static>) {
+    pub fn write(self, metadata: &mut Metadata) {
         let key = |keys: &[(&str, &'static str)], role| {
             keys.iter().find(|(r, _)| *r == role).map(|&(_, key)| key)
         };

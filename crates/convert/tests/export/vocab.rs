@@ -443,7 +443,7 @@ fn every_way_to_cut_comes_back() {
     assert!(notes.contains("--pre jina-v2-code"), "{notes}");
 }
 
-fn load_pre(files: Files, pre: &str) -> Metadata<'static> {
+fn load_pre(files: Files, pre: &str) -> Metadata {
     let dir = tempfile::tempdir().unwrap();
     for (name, content) in files {
         fs::write(dir.path().join(name), content).unwrap();

@@ -237,7 +237,7 @@ fn llama_equals_the_official_converter() {
 
 /// The expected values of arrays are given as digests of how Python shows them. Three files are
 /// there in full, and nearly all others have the same arrays.
-fn arrays_by_digest(data: &Path) -> BTreeMap<String, Value<'static>> {
+fn arrays_by_digest(data: &Path) -> BTreeMap<String, Value> {
     let mut arrays = BTreeMap::new();
     for stem in ["ggjt3-q2_K", "ggjt3-q4_0", "ggml-f32-nano"] {
         let files =

@@ -51,9 +51,9 @@ impl Converted {
     }
 
     /// Keys as text.
-    fn keys(&self) -> gguf::Metadata<'static> {
+    fn keys(&self) -> gguf::Metadata {
         let files = ModelFiles::open(&self.path).unwrap();
-        files.model().unwrap().metadata().clone().into_owned()
+        files.model().unwrap().metadata().clone()
     }
 
     /// The rules find nothing.

@@ -15,10 +15,10 @@ use std::path::Path;
 use crate::array::Array;
 use crate::error::Error;
 use crate::header::{Draft, Header};
-use crate::map::Map;
 use crate::metadata::Metadata;
 use crate::output::Output;
 use crate::read::Gguf;
+use crate::source::LocalFile;
 use crate::write::write_header;
 
 pub use journal::recover;
@@ -105,8 +105,9 @@ fn plan<E: From<Error>>(
     reserve: u64,
     edit: impl FnOnce(&mut Draft) -> Result<(), E>,
 ) -> Result<Step, E> {
-    let map = Map::open(path)?;
-    let model = Gguf::read(&map)?;
+    let file = LocalFile::open(path)?;
+    let map = file.mapped();
+    let model = Gguf::read(map)?;
     let (data_start, len) = (model.data_start(), map.len() as u64);
     let old = model.into_header();
     let mut draft = old.clone().into_draft();

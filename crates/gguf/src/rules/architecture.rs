@@ -149,8 +149,8 @@ fn per_layer(subject: &Subject, name: &str, layers: u64, sink: &mut dyn Sink) ->
 }
 
 /// Comparing the tensors of a file with what its architecture asks for.
-struct Check<'s, 'd, 'a> {
-    subject: &'s Subject<'d, 'a>,
+struct Check<'s, 'd> {
+    subject: &'s Subject<'d>,
     architecture: &'static Architecture,
     /// False for a shard, which lacks tensors.
     whole: bool,
@@ -162,7 +162,7 @@ struct Check<'s, 'd, 'a> {
     sink: &'s mut dyn Sink,
 }
 
-impl Check<'_, '_, '_> {
+impl Check<'_, '_> {
     fn tensors(&mut self, scope: &Scope) -> ControlFlow<()> {
         for expected in self.architecture.outside(scope) {
             self.one(&expected)?;

@@ -24,9 +24,9 @@ use crate::finding::Sink;
 use crate::header::{Draft, Spans};
 
 /// What the rules look at.
-pub(crate) struct Subject<'d, 'a> {
+pub(crate) struct Subject<'d> {
     /// The header.
-    pub draft: &'d Draft<'a>,
+    pub draft: &'d Draft,
     /// Where its fields stand, if it was read from a file.
     pub spans: Option<&'d Spans>,
     /// Where the data section begins and how long the file is, if there is a file.
@@ -42,9 +42,9 @@ pub(crate) struct Extent {
     pub len: u64,
 }
 
-impl<'d, 'a> Subject<'d, 'a> {
+impl<'d> Subject<'d> {
     /// A header that is not in a file yet.
-    pub fn unwritten(draft: &'d Draft<'a>) -> Self {
+    pub fn unwritten(draft: &'d Draft) -> Self {
         Self { draft, spans: None, file: None }
     }
 

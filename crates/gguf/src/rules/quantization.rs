@@ -43,7 +43,7 @@ pub(super) fn check(subject: &Subject, sink: &mut dyn Sink) -> ControlFlow<()> {
 ///
 /// Rows that are no multiple of a block get other types, embedding and output matrix have types
 /// of their own, and MXFP4 goes to stacked experts only.
-fn is_possible<'t>(tensors: impl Iterator<Item = &'t TensorInfo<'t>>, main: TensorType) -> bool {
+fn is_possible<'t>(tensors: impl Iterator<Item = &'t TensorInfo>, main: TensorType) -> bool {
     let block = main.block().map_or(1, |(elements, _)| elements);
     let dimensions = if main == TensorType::MXFP4 { 3 } else { 2 };
     let (mut possible, mut all) = (0u64, 0u64);
@@ -61,7 +61,7 @@ fn is_possible<'t>(tensors: impl Iterator<Item = &'t TensorInfo<'t>>, main: Tens
 }
 
 /// The type of most elements.
-fn most<'t>(tensors: impl Iterator<Item = &'t TensorInfo<'t>>) -> Option<TensorType> {
+fn most<'t>(tensors: impl Iterator<Item = &'t TensorInfo>) -> Option<TensorType> {
     let mut elements = BTreeMap::new();
     for tensor in tensors {
         let count: &mut u64 = elements.entry(tensor.tensor_type.id()).or_default();

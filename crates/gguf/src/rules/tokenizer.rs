@@ -143,7 +143,7 @@ fn ids(subject: &Subject, tokens: u64, sink: &mut dyn Sink) -> ControlFlow<()> {
 
 /// The set of all tokens; reports duplicates.
 fn vocabulary<'d>(
-    subject: &Subject<'d, '_>,
+    subject: &Subject<'d>,
     tokens: &'d Array,
     sink: &mut dyn Sink,
 ) -> ControlFlow<(), HashSet<&'d [u8]>> {

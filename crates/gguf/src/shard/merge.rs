@@ -6,7 +6,7 @@ use std::path::Path;
 use crate::error::Error;
 use crate::finding::Finding;
 use crate::header::Header;
-use crate::model::{Model, ModelFiles, ModelTensor};
+use crate::model::{Model, ModelTensor};
 use crate::output::{self, Output};
 use crate::shard::{CHUNK, COUNT, fill};
 
@@ -38,7 +38,7 @@ pub fn merge(
     output.commit()
 }
 
-fn merged_header<'a>(model: &Model<'a>, options: MergeOptions) -> Result<Header<'a>, Error> {
+fn merged_header(model: &Model, options: MergeOptions) -> Result<Header, Error> {
     let mut draft = model.to_draft()?;
     if options.keep_split_keys
         && let Some(first) = model.parts().first()
@@ -57,9 +57,8 @@ fn merged_header<'a>(model: &Model<'a>, options: MergeOptions) -> Result<Header<
 /// [`Error::Caller`] if `merged` is one of the files; [`Error::File`] with code `merge-differs`
 /// if it does not hold their tensors; [`Error::Environment`] if something cannot be read or
 /// deleted. Only after the last kind some of the files may be gone, and `merged` is then whole.
-pub fn delete_merged(files: ModelFiles, merged: &Path) -> Result<(), Error> {
-    let copy_files = ModelFiles::open(merged)?;
-    let (model, copy) = (files.model()?, copy_files.model()?);
+pub fn delete_merged(model: Model, merged: &Path) -> Result<(), Error> {
+    let copy = Model::open(merged)?;
     model.refuse_input(merged)?;
     let copies = copy.index();
     for tensor in model.tensors() {
@@ -75,10 +74,9 @@ pub fn delete_merged(files: ModelFiles, merged: &Path) -> Result<(), Error> {
         }
     }
     output::sync_directory(merged)?;
-    let paths = files.paths().to_vec();
+    let paths: Vec<_> = model.paths().map(Path::to_owned).collect();
     // Some systems do not delete open files.
     drop(model);
-    drop(files);
     paths.iter().try_for_each(|path| {
         std::fs::remove_file(path).map_err(|source| Error::environment("delete", path, source))
     })

@@ -49,22 +49,22 @@ impl Default for SplitOptions {
 /// Which tensor goes into which shard: nothing is written before [`SplitPlan::write`].
 ///
 /// A model that is in shards already can be split anew.
-pub struct SplitPlan<'m, 'a> {
-    model: &'m Model<'a>,
-    shards: Vec<PlannedShard<'m, 'a>>,
+pub struct SplitPlan<'m> {
+    model: &'m Model,
+    shards: Vec<PlannedShard<'m>>,
 }
 
 /// A shard to be written.
-pub struct PlannedShard<'m, 'a> {
+pub struct PlannedShard<'m> {
     /// Its header.
-    pub header: Header<'a>,
+    pub header: Header,
     /// Its tensors, in the order of the header's directory.
-    pub tensors: &'m [ModelTensor<'a>],
+    pub tensors: &'m [ModelTensor],
     /// Bytes of the file.
     pub file_len: u64,
 }
 
-impl<'m, 'a> SplitPlan<'m, 'a> {
+impl<'m> SplitPlan<'m> {
     /// Plans shards with the bytes that the official tool would write.
     ///
     /// Three things are otherwise, each to lose nothing. Where that tool gives up, because the
@@ -75,7 +75,7 @@ impl<'m, 'a> SplitPlan<'m, 'a> {
     /// # Errors
     /// [`Error::Caller`] if there were more than the 65535 shards that the keys can count;
     /// [`Error::File`] if the size of a tensor is not known.
-    pub fn new(model: &'m Model<'a>, options: SplitOptions) -> Result<Self, Error> {
+    pub fn new(model: &'m Model, options: SplitOptions) -> Result<Self, Error> {
         let mut groups = cut(model.tensors(), options.limit);
         if groups.is_empty() {
             groups.push(&[]);
@@ -98,7 +98,7 @@ impl<'m, 'a> SplitPlan<'m, 'a> {
     }
 
     /// The shards, in order.
-    pub fn shards(&self) -> &[PlannedShard<'m, 'a>] {
+    pub fn shards(&self) -> &[PlannedShard<'m>] {
         &self.shards
     }
 
@@ -145,7 +145,7 @@ impl<'m, 'a> SplitPlan<'m, 'a> {
 }
 
 /// Runs of tensors, none of them empty.
-fn cut<'m, 'a>(tensors: &'m [ModelTensor<'a>], limit: SplitLimit) -> Vec<&'m [ModelTensor<'a>]> {
+fn cut(tensors: &[ModelTensor], limit: SplitLimit) -> Vec<&[ModelTensor]> {
     let mut groups = Vec::new();
     let (mut start, mut bytes) = (0, 0u64);
     for (i, tensor) in tensors.iter().enumerate() {
@@ -170,12 +170,12 @@ fn cut<'m, 'a>(tensors: &'m [ModelTensor<'a>], limit: SplitLimit) -> Vec<&'m [Mo
 }
 
 /// All keys in the first shard; the three of a shard last.
-fn shard_header<'a>(
-    model: &Model<'a>,
-    tensors: &[ModelTensor<'a>],
+fn shard_header(
+    model: &Model,
+    tensors: &[ModelTensor],
     no: u16,
     count: u16,
-) -> Result<Header<'a>, Error> {
+) -> Result<Header, Error> {
     let mut draft = Draft {
         order: model.order(),
         tensors: tensors.iter().map(|tensor| tensor.info.clone()).collect(),

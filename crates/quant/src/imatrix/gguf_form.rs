@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use gguf::{
+    Bytes,
     Array, ByteOrder, Draft, Gguf, Header, Metadata, Shape, TensorInfo, TensorType, write_header,
 };
 
@@ -15,7 +16,7 @@ const SUMS: &str = ".in_sum2";
 const COUNTS: &str = ".counts";
 
 /// Reads it, or says what is wrong.
-pub(super) fn read(bytes: &[u8]) -> Result<Imatrix, String> {
+pub(super) fn read(bytes: &Bytes) -> Result<Imatrix, String> {
     let file = Gguf::read(bytes).map_err(|error| error.to_string())?;
     if file.header().order() == ByteOrder::Big {
         return Err("it is big-endian: convert it with `gguf convert-endian` first".into());

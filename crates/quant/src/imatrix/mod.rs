@@ -16,7 +16,7 @@ mod statistics;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use gguf::Output;
+use gguf::{Bytes, Output};
 
 pub use statistics::{Statistics, statistics};
 
@@ -102,11 +102,11 @@ impl Imatrix {
     pub fn open(path: &Path) -> Result<Self, ImatrixError> {
         let bytes = std::fs::read(path)
             .map_err(|source| ImatrixError::Read { path: path.to_owned(), source })?;
-        Self::parse(&bytes).map_err(|what| ImatrixError::Broken { path: path.to_owned(), what })
+        Self::parse(&bytes.into()).map_err(|what| ImatrixError::Broken { path: path.to_owned(), what })
     }
 
     /// As [`Imatrix::open`], from the bytes of a file.
-    fn parse(bytes: &[u8]) -> Result<Self, String> {
+    fn parse(bytes: &Bytes) -> Result<Self, String> {
         let read =
             if bytes.starts_with(b"GGUF") { gguf_form::read(bytes) } else { legacy::read(bytes) }?;
         for (name, entry) in &read.entries {

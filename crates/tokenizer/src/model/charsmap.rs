@@ -27,7 +27,7 @@ pub(crate) struct Charsmap {
 impl Charsmap {
     /// # Errors
     /// If it is damaged: too short, or an entry names a place outside of it.
-    pub fn read(array: &Array<'_>) -> Result<Self, Error> {
+    pub fn read(array: &Array) -> Result<Self, Error> {
         let fault = |what: &str| Error::vocabulary(CHARSMAP, what);
         if !matches!(array.element_type(), ValueType::U8 | ValueType::I8) {
             return Err(fault("is not an array of bytes"));

@@ -9,7 +9,7 @@ use gguf_quant::imatrix::Imatrix;
 use crate::failure::Failure;
 
 /// Keys to set, with their values.
-type Keys = Vec<(String, Value<'static>)>;
+type Keys = Vec<(String, Value)>;
 
 /// What concerns importance weights.
 #[derive(clap::Args)]

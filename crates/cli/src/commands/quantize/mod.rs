@@ -109,7 +109,7 @@ impl Args {
     }
 
     /// Plans every output, and tells the user what is worth knowing.
-    fn plan<'a>(&self, model: &Model<'a>, words: &Words) -> Result<Vec<Files<'a>>, Failure> {
+    fn plan<'a>(&self, model: &Model, words: &Words) -> Result<Vec<Files<'a>>, Failure> {
         let options = self.options()?;
         let plan = |named: &Named| {
             let mut quantization = match named.goal {

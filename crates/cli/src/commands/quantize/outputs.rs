@@ -137,15 +137,15 @@ fn of_types(input: &str, output: Option<&String>, types: &str) -> Result<Vec<Nam
 }
 
 /// The files of one output.
-pub struct Files<'a>(Vec<(Job<'a>, PathBuf)>);
+pub struct Files<'a>(Vec<(Job, PathBuf)>);
 
 impl<'a> Files<'a> {
-    pub fn single(job: Job<'a>, path: &Path) -> Self {
+    pub fn single(job: Job, path: &Path) -> Self {
         Self(vec![(job, path.to_owned())])
     }
 
     /// One of several even parts.
-    pub fn part(job: Job<'a>, path: &Path, part: Part) -> Result<Self, Failure> {
+    pub fn part(job: Job, path: &Path, part: Part) -> Result<Self, Failure> {
         let ranges = job.even_parts(part.count)?;
         let shard_of = |i| ranges.iter().position(|range| range.contains(&i)).unwrap_or(0) as u16;
         let shards = job.in_shards(part.count, shard_of);
@@ -154,7 +154,7 @@ impl<'a> Files<'a> {
     }
 
     /// In the same shards as the model.
-    pub fn as_split(job: Job<'a>, path: &Path, model: &Model) -> Self {
+    pub fn as_split(job: Job, path: &Path, model: &Model) -> Self {
         let Ok(count @ 2..) = u16::try_from(model.parts().len()) else {
             return Self::single(job, path);
         };
@@ -170,7 +170,7 @@ impl<'a> Files<'a> {
         Self(jobs.into_iter().zip(shard_paths(path, count)).collect())
     }
 
-    pub fn jobs(&self) -> impl Iterator<Item = (&Job<'a>, &Path)> {
+    pub fn jobs(&self) -> impl Iterator<Item = (&Job, &Path)> {
         self.0.iter().map(|(job, path)| (job, path.as_path()))
     }
 }

@@ -37,7 +37,7 @@ pub struct Args {
     importance: importance::Args,
     /// Set a key in the output: TYPE is int, float, bool or str; may be repeated.
     #[arg(long, value_name = "KEY=TYPE:VALUE", value_parser = parse_override)]
-    override_kv: Vec<(String, Value<'static>)>,
+    override_kv: Vec<(String, Value)>,
 }
 
 impl Args {
@@ -67,7 +67,7 @@ impl Args {
     }
 }
 
-fn parse_override(text: &str) -> Result<(String, Value<'static>), String> {
+fn parse_override(text: &str) -> Result<(String, Value), String> {
     let form = "expected KEY=TYPE:VALUE with TYPE int, float, bool or str";
     let (key, value) = text.split_once('=').ok_or(form)?;
     let (ty, value) = value.split_once(':').ok_or(form)?;

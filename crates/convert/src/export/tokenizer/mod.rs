@@ -33,7 +33,7 @@ pub struct Tokenizer {
 
 /// A vocabulary that is to be written.
 struct Vocabulary<'m> {
-    metadata: &'m Metadata<'m>,
+    metadata: &'m Metadata,
     tokens: Vec<Token<'m>>,
     kind: Kind,
 }
