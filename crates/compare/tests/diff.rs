@@ -5,7 +5,7 @@ use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 
 use gguf::{
-    Array, Draft, Header, ModelFiles, Shape, SplitLimit, SplitOptions, SplitPlan, TensorInfo,
+    Array, Draft, Header, Model, Shape, SplitLimit, SplitOptions, SplitPlan, TensorInfo,
     TensorType, Value, write_header,
 };
 use gguf_compare::{Change, Detail, Diff, ElementChange, Verdict, diff};
@@ -90,8 +90,8 @@ fn compare(a: &Small, b: &Small) -> Diff {
 }
 
 fn compare_files(a: &Path, b: &Path) -> Diff {
-    let (a, b) = (ModelFiles::open(a).unwrap(), ModelFiles::open(b).unwrap());
-    diff(&a.model().unwrap(), &b.model().unwrap(), &|_| {}).unwrap()
+    let (a, b) = (Model::open(a).unwrap(), Model::open(b).unwrap());
+    diff(&a, &b, &|_| {}).unwrap()
 }
 
 #[test]
@@ -99,8 +99,7 @@ fn a_split_model_is_the_same() {
     let directory = tempfile::tempdir().unwrap();
     let whole: PathBuf = directory.path().join("whole.gguf");
     Small::new().write(&whole);
-    let files = ModelFiles::open(&whole).unwrap();
-    let model = files.model().unwrap();
+    let model = Model::open(&whole).unwrap();
     let options = SplitOptions { limit: SplitLimit::Bytes(4096), no_tensor_first_split: true };
     let plan = SplitPlan::new(&model, options).unwrap();
     let shards = plan.write(&directory.path().join("s"), &|_| ControlFlow::Continue(())).unwrap();

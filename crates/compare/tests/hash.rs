@@ -4,7 +4,7 @@ use std::fs;
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 
-use gguf::ModelFiles;
+use gguf::Model;
 use gguf_compare::{Algorithm, Entry, HashOptions, Manifest, Match, Outcome, Tally, hash};
 
 fn testdata() -> PathBuf {
@@ -12,9 +12,9 @@ fn testdata() -> PathBuf {
 }
 
 fn entries(path: &Path, label: &str, options: &HashOptions) -> Vec<Entry> {
-    let files = ModelFiles::open(path).unwrap();
+    let files = Model::open(path).unwrap();
     let mut entries = Vec::new();
-    hash(&files.model().unwrap(), label, options, &|_| {}, &mut |entry| {
+    hash(&files, label, options, &|_| {}, &mut |entry| {
         entries.push(entry);
         ControlFlow::Continue(())
     })
@@ -73,9 +73,9 @@ fn a_manifest_finds_the_tensor_that_changed() {
 
 #[test]
 fn a_sink_can_stop() {
-    let files = ModelFiles::open(&testdata().join("model.gguf")).unwrap();
+    let files = Model::open(&testdata().join("model.gguf")).unwrap();
     let mut seen = 0;
-    hash(&files.model().unwrap(), "m", &HashOptions::default(), &|_| {}, &mut |_| {
+    hash(&files, "m", &HashOptions::default(), &|_| {}, &mut |_| {
         seen += 1;
         ControlFlow::Break(())
     })

@@ -4,7 +4,7 @@ use std::num::NonZeroUsize;
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 
-use gguf::ModelFiles;
+use gguf::Model;
 use gguf_convert::budget::{self, Budget};
 use gguf_convert::importance::Importance;
 use gguf_convert::source::Checkpoint;
@@ -34,8 +34,7 @@ fn a_size_target_loses_less_than_the_mix_of_that_size() {
     let out = tempfile::tempdir().unwrap();
     let path = out.path().join("f16.gguf");
     f16(&data.join("tiny-kjv-llama/Tiny-KJV-Llama-4M"), &path);
-    let files = ModelFiles::open(&path).unwrap();
-    let model = files.model().unwrap();
+    let model = Model::open(&path).unwrap();
     let imatrix = Imatrix::open(&data.join("tiny-kjv-llama/imatrix.gguf")).unwrap();
     let weights = |name: &String| (name.clone(), imatrix.weights(name).unwrap().into());
     let weights = imatrix.entries.keys().map(weights).collect();
@@ -67,8 +66,7 @@ fn a_budget_that_is_too_small_says_what_is_possible() {
     let path = out.path().join("f16.gguf");
     let testdata = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../testdata");
     f16(&testdata.join("Tiny-KJV-Llama-4M"), &path);
-    let files = ModelFiles::open(&path).unwrap();
-    let model = files.model().unwrap();
+    let model = Model::open(&path).unwrap();
     let options = quantize::Options::default();
     let keep_going = |_| ControlFlow::Continue(());
     let plan = |budget| budget::plan(&model, budget, &options, THREADS, &keep_going);

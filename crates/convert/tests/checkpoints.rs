@@ -4,7 +4,7 @@ use std::num::NonZeroUsize;
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 
-use gguf::{Gguf, ModelFiles, Value};
+use gguf::{Gguf, Model, Value};
 use gguf_convert::hf::{self, Options};
 use gguf_convert::importance::Importance;
 use gguf_convert::quantize;
@@ -313,8 +313,7 @@ fn tiny_kjv_equals_the_official_quantizer() {
     let out = tempfile::tempdir().unwrap();
     let f16 = out.path().join("f16.gguf");
     convert(&source, &f16, "f16", None);
-    let files = ModelFiles::open(&f16).unwrap();
-    let model = files.model().unwrap();
+    let model = Model::open(&f16).unwrap();
     let (mut made, mut refused) = (0, 0);
     for (mix, expected) in reference.as_object().unwrap() {
         if mix.ends_with("+imatrix") {
@@ -345,8 +344,7 @@ fn tiny_kjv_with_an_imatrix_equals_the_official_quantizer() {
     let out = tempfile::tempdir().unwrap();
     let f16 = out.path().join("f16.gguf");
     convert(&data.join("tiny-kjv-llama/Tiny-KJV-Llama-4M"), &f16, "f16", None);
-    let files = ModelFiles::open(&f16).unwrap();
-    let model = files.model().unwrap();
+    let model = Model::open(&f16).unwrap();
     let options = quantize::Options {
         importance: Some(importance(&data.join("tiny-kjv-llama/imatrix.gguf"))),
         ..Default::default()

@@ -4,7 +4,7 @@ use std::num::NonZeroUsize;
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 
-use gguf::{Metadata, ModelFiles, Shape, TensorType};
+use gguf::{Metadata, Model, Shape, TensorType};
 use gguf_convert::hf::Options;
 use gguf_convert::lora::{Adapter, extract, merge, peft};
 use gguf_convert::pipeline::{Item, Job};
@@ -28,8 +28,8 @@ fn write(job: &Job, path: &Path) {
     job.write(path, THREADS, &|_| ControlFlow::Continue(())).unwrap();
 }
 
-fn values(files: &ModelFiles, name: &str) -> Vec<f32> {
-    let model = files.model().unwrap();
+fn values(files: &Model, name: &str) -> Vec<f32> {
+    let model = files;
     let tensor = model.tensors().iter().find(|tensor| tensor.info.name == name).unwrap();
     let mut bytes = vec![0; tensor.info.byte_len().unwrap() as usize];
     tensor.read_at(&mut bytes, 0).unwrap();
@@ -52,10 +52,10 @@ fn an_adapter_equals_the_official_conversion() {
         let path = out.path().join(outtype);
         write(&plan.job, &path);
         let (ours, official) = (
-            ModelFiles::open(&path).unwrap(),
-            ModelFiles::open(&dir.join(format!("official.lora.{outtype}.gguf"))).unwrap(),
+            Model::open(&path).unwrap(),
+            Model::open(&dir.join(format!("official.lora.{outtype}.gguf"))).unwrap(),
         );
-        let (ours, official) = (ours.model().unwrap(), official.model().unwrap());
+        let (ours, official) = (ours, official);
         // Beside the official keys only those that tell the base model.
         let is_ours = |key: &str| key.starts_with("gguf_kit.") || key.contains("base_model");
         let keys = |metadata: &Metadata| -> Vec<_> {
@@ -128,24 +128,24 @@ fn tuned() -> (TempDir, PathBuf, PathBuf) {
 fn what_was_extracted_merges_back() {
     let (dir, base_path, tuned_path) = tuned();
     let (base, tuned) =
-        (ModelFiles::open(&base_path).unwrap(), ModelFiles::open(&tuned_path).unwrap());
+        (Model::open(&base_path).unwrap(), Model::open(&tuned_path).unwrap());
     let mut go_on = || ControlFlow::Continue(());
     let extraction =
-        extract::extract(&base.model().unwrap(), &tuned.model().unwrap(), 2, &mut go_on).unwrap();
+        extract::extract(&base, &tuned, 2, &mut go_on).unwrap();
     assert!(extraction.held.iter().all(|(_, share)| *share > 0.999_999), "{:?}", extraction.held);
     let adapter_path = dir.path().join("adapter.gguf");
     write(&extraction.job, &adapter_path);
 
-    let adapter = ModelFiles::open(&adapter_path).unwrap();
-    let adapter = Adapter::of_model(&adapter.model().unwrap()).unwrap();
-    let base_model = base.model().unwrap();
+    let adapter = Model::open(&adapter_path).unwrap();
+    let adapter = Adapter::of_model(&adapter).unwrap();
+    let base_model = base;
     assert_eq!(adapter.misfits(&base_model), [] as [String; 0]);
     for (scale, wanted) in [(1.0, &tuned), (0.0, &base)] {
         let merge = merge::Merge::new(&base_model, &[(adapter.clone(), scale)]).unwrap();
         let merged = merge.plan(Target::Copy, &quantize::Options::default()).unwrap();
         let path = dir.path().join("merged.gguf");
         write(&merged.job, &path);
-        let merged = ModelFiles::open(&path).unwrap();
+        let merged = Model::open(&path).unwrap();
         for name in ["blk.0.attn_q.weight", "blk.0.ffn_up_exps.weight"] {
             let pairs = values(&merged, name).into_iter().zip(values(wanted, name));
             let worst = pairs.map(|(a, b)| (a - b).abs()).fold(0.0, f32::max);
@@ -159,8 +159,8 @@ fn what_was_extracted_merges_back() {
 fn adapters_of_other_models_are_refused() {
     let (dir, base_path, tuned_path) = tuned();
     let (base, tuned) =
-        (ModelFiles::open(&base_path).unwrap(), ModelFiles::open(&tuned_path).unwrap());
-    let (base, tuned) = (base.model().unwrap(), tuned.model().unwrap());
+        (Model::open(&base_path).unwrap(), Model::open(&tuned_path).unwrap());
+    let (base, tuned) = (base, tuned);
     let mut go_on = || ControlFlow::Continue(());
     assert!(extract::extract(&base, &base, 2, &mut go_on).is_err());
     let mut job = extract::extract(&base, &tuned, 2, &mut go_on).unwrap().job;
@@ -168,8 +168,8 @@ fn adapters_of_other_models_are_refused() {
 
     let misfits = |job: &Job| {
         write(job, &path);
-        let files = ModelFiles::open(&path).unwrap();
-        Adapter::of_model(&files.model().unwrap()).map(|adapter| adapter.misfits(&base))
+        let files = Model::open(&path).unwrap();
+        Adapter::of_model(&files).map(|adapter| adapter.misfits(&base))
     };
     let key = "gguf_kit.adapter.base_digest";
     let digest = job.metadata.str(key).unwrap().to_owned();

@@ -5,7 +5,7 @@ use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use gguf::{Metadata, ModelFiles, Shape, TensorType};
+use gguf::{Metadata, Model, Shape, TensorType};
 use gguf_convert::pipeline::{Interruption, Item, Job, write_all};
 use gguf_convert::quantize;
 use gguf_convert::tensor::{Content, Tensor};
@@ -42,8 +42,7 @@ fn quantize_all(
     interruption: Interruption,
     bytes: u64,
 ) -> (Result<(), gguf_convert::Error>, u64) {
-    let files = ModelFiles::open(&dir.join("in.gguf")).unwrap();
-    let model = files.model().unwrap();
+    let model = Model::open(&dir.join("in.gguf")).unwrap();
     let jobs: Vec<(Job, PathBuf)> = outputs
         .iter()
         .map(|(name, target)| {

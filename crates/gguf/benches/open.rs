@@ -9,14 +9,14 @@
 //!   see that the string lies within the file, skip it. Where the arrays begin is known
 //!   beforehand and nothing else is looked at, so no reader that sees to every length does less.
 //! - `read` maps the file and reads it strictly: [`Gguf::read`].
-//! - `open` does what the commands do: [`ModelFiles::open`], then its model.
+//! - `open` does what the commands do: [`Model::open`], then its model.
 
 use std::hint::black_box;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use gguf::{
-    Array, Draft, Gguf, Header, Map, ModelFiles, Shape, TensorInfo, TensorType, ValueType,
+    Array, Draft, Gguf, Header, LocalFile, Model, Shape, TensorInfo, TensorType, ValueType,
     write_header,
 };
 
@@ -36,8 +36,8 @@ fn main() {
         let arrays = string_arrays(&path);
         let times = in_turns([
             &|| hop(&path, &arrays),
-            &|| drop(black_box(Gguf::read(&Map::open(&path).unwrap()).unwrap())),
-            &|| drop(black_box(ModelFiles::open(&path).unwrap().model().unwrap())),
+            &|| drop(black_box(Gguf::read(LocalFile::open(&path).unwrap().mapped()).unwrap())),
+            &|| drop(black_box(Model::open(&path).unwrap())),
         ]);
         for (work, [min, median]) in ["hop", "read", "open"].iter().zip(times) {
             let over_hop = min / times[0][0];
@@ -64,7 +64,7 @@ fn in_turns<const N: usize>(works: [&dyn Fn(); N]) -> [[f64; 2]; N] {
 
 /// The bare hop through arrays that begin at these positions and have so many strings.
 fn hop(path: &Path, arrays: &[(usize, u64)]) {
-    let bytes = &*Map::open(path).unwrap();
+    let bytes = LocalFile::open(path).unwrap();
     for &(mut pos, len) in arrays {
         for _ in 0..len {
             let (len, left) = bytes[pos..].split_first_chunk().expect("a length");
@@ -78,8 +78,8 @@ fn hop(path: &Path, arrays: &[(usize, u64)]) {
 
 /// Where the first element of each array of strings stands, and how many there are.
 fn string_arrays(path: &Path) -> Vec<(usize, u64)> {
-    let map = Map::open(path).unwrap();
-    let gguf = Gguf::read(&map).unwrap();
+    let map = LocalFile::open(path).unwrap();
+    let gguf = Gguf::read(map.mapped()).unwrap();
     let values = gguf.metadata().iter().zip(&gguf.spans().entries);
     values
         .filter_map(|((_, value), span)| {

@@ -4,7 +4,7 @@ use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 
 use gguf::edit::{RESERVE_KEY, Saved, edit_header, recover};
-use gguf::{Draft, Error, Gguf, Header, Map, Shape, TensorInfo, TensorType, write_header};
+use gguf::{Draft, Error, Gguf, Header, LocalFile, Shape, TensorInfo, TensorType, write_header};
 
 struct Model {
     dir: tempfile::TempDir,
@@ -45,8 +45,8 @@ impl Model {
 
     /// Name, tensor names, and that the data are as they were.
     fn check(&self, name: &str, tensors: [&str; 2]) {
-        let map = Map::open(&self.path()).unwrap();
-        let model = Gguf::read(&map).unwrap();
+        let map = LocalFile::open(&self.path()).unwrap();
+        let model = Gguf::read(map.mapped()).unwrap();
         assert_eq!(model.metadata().str("general.name"), Some(name));
         for (i, (tensor, expected)) in model.tensors().iter().zip(tensors).enumerate() {
             assert_eq!(tensor.name, expected);
@@ -130,8 +130,8 @@ fn what_must_stay_cannot_be_edited() {
 fn the_reserve_is_an_ordinary_key() {
     let model = Model::new();
     model.edit(5000, |draft| draft.metadata.set("general.name", "x".repeat(90)));
-    let map = Map::open(&model.path()).unwrap();
-    let file = Gguf::read(&map).unwrap();
+    let map = LocalFile::open(&model.path()).unwrap();
+    let file = Gguf::read(map.mapped()).unwrap();
     let reserve = file.metadata().array(RESERVE_KEY).unwrap();
     assert!(reserve.len() >= 4900);
     assert_eq!(file.metadata().iter().last().unwrap().0, RESERVE_KEY);

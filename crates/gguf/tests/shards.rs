@@ -6,7 +6,7 @@ use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 
 use gguf::{
-    Draft, Error, Gguf, Header, MergeOptions, ModelFiles, NameShard, Severity, Shape, ShardSet,
+    Draft, Error, Gguf, Header, MergeOptions, Model, NameShard, Severity, Shape, ShardSet,
     SplitLimit, SplitOptions, SplitPlan, TensorInfo, TensorType, check_shards, delete_merged,
     merge, write_header,
 };
@@ -22,8 +22,7 @@ fn by_tensors(n: u64, no_tensor_first_split: bool) -> SplitOptions {
 }
 
 fn split(input: &Path, prefix: &Path, options: SplitOptions) -> Vec<PathBuf> {
-    let files = ModelFiles::open(input).unwrap();
-    let model = files.model().unwrap();
+    let model = Model::open(input).unwrap();
     SplitPlan::new(&model, options).unwrap().write(prefix, &|_| ControlFlow::Continue(())).unwrap()
 }
 
@@ -106,8 +105,7 @@ fn merged_shards_have_the_bytes_of_the_original_or_of_the_official_tool() {
         ("two-merged.gguf", false, "model.gguf"),
     ];
     for (input, keep_split_keys, expected) in cases {
-        let files = ModelFiles::open(&official().join(input)).unwrap();
-        let model = files.model().unwrap();
+        let model = Model::open(&official().join(input)).unwrap();
         merge(&model, &merged, MergeOptions { keep_split_keys }, &|_| ControlFlow::Continue(()))
             .unwrap();
         assert!(fs::read(&merged).unwrap() == fs::read(official().join(expected)).unwrap());
@@ -118,8 +116,7 @@ fn merged_shards_have_the_bytes_of_the_original_or_of_the_official_tool() {
 fn a_split_model_reads_as_the_whole_one() {
     let whole = fs::read(official().join("model.gguf")).unwrap();
     let whole = Gguf::read(&whole).unwrap();
-    let files = ModelFiles::open(&official().join("two-00003-of-00003.gguf")).unwrap();
-    let model = files.model().unwrap();
+    let model = Model::open(&official().join("two-00003-of-00003.gguf")).unwrap();
     assert_eq!(model.metadata(), whole.metadata());
     let shards: Vec<_> = model.tensors().iter().map(|tensor| tensor.shard).collect();
     assert_eq!(shards, [0, 0, 1, 1, 2, 2]);
@@ -138,8 +135,7 @@ fn plans_by_size_follow_the_official_rule() {
     let path = directory.path().join("m.gguf");
     // Padded: 32, 64, 32, 128, 32 bytes.
     write_file(&path, &[], &[("a", 1), ("b", 9), ("c", 8), ("d", 32), ("e", 1)]);
-    let files = ModelFiles::open(&path).unwrap();
-    let model = files.model().unwrap();
+    let model = Model::open(&path).unwrap();
     let plan = |bytes, no_tensor_first_split| {
         let options = SplitOptions { limit: SplitLimit::Bytes(bytes), no_tensor_first_split };
         let plan = SplitPlan::new(&model, options).unwrap();
@@ -168,7 +164,7 @@ fn a_model_without_tensors_can_be_split() {
     for (keys_first, count) in [(false, 1), (true, 2)] {
         let shards = split(&path, &directory.path().join("s"), by_tensors(5, keys_first));
         assert_eq!(shards.len(), count);
-        assert_eq!(ModelFiles::open(&shards[0]).unwrap().model().unwrap().tensors().len(), 0);
+        assert_eq!(Model::open(&shards[0]).unwrap().tensors().len(), 0);
     }
 }
 
@@ -179,10 +175,10 @@ fn a_wide_alignment_survives() {
     let path = directory.path().join("m.gguf");
     write_file(&path, &[("general.alignment", 128u32.into())], &[("a", 1), ("b", 1), ("c", 3)]);
     let shards = split(&path, &directory.path().join("s"), by_tensors(2, false));
-    let files = ModelFiles::open(&shards[0]).unwrap();
+    let model = Model::open(&shards[0]).unwrap();
     let merged = directory.path().join("merged.gguf");
     merge(
-        &files.model().unwrap(),
+        &files,
         &merged,
         MergeOptions::default(),
         &|_| ControlFlow::Continue(()),
@@ -229,7 +225,7 @@ fn a_pointer_in_place_of_a_shard_is_named() {
     let directory = tempfile::tempdir().unwrap();
     let last = write_set(directory.path(), 2, |_, _, _| {});
     fs::write(&last, "version https://git-lfs.github.com/spec/v1\n").unwrap();
-    let files = ModelFiles::open(&directory.path().join("m-00001-of-00002.gguf")).unwrap();
+    let files = Model::open(&directory.path().join("m-00001-of-00002.gguf")).unwrap();
     let error = files.model().err().unwrap().to_string();
     assert!(error.contains("m-00002-of-00002.gguf: this is a Git LFS pointer"), "{error}");
 }
@@ -284,12 +280,12 @@ fn each_fault_of_a_set_has_its_code() {
         let found = findings.iter().find(|finding| finding.code == code);
         let found = found.unwrap_or_else(|| panic!("case {i}: no {code} among {findings:?}"));
         assert_eq!(found.severity, severity, "case {i}");
-        let files = ModelFiles::open(&member).unwrap();
+        let files = Model::open(&member).unwrap();
         assert_eq!(files.model().is_err(), severity == Error, "case {i}");
     }
     let directory = tempfile::tempdir().unwrap();
     let member = write_set(directory.path(), 4, |_, _, _| {});
-    assert_eq!(ModelFiles::open(&member).unwrap().model().unwrap().tensors().len(), 4);
+    assert_eq!(Model::open(&member).unwrap().tensors().len(), 4);
 }
 
 #[test]
@@ -297,8 +293,7 @@ fn inputs_are_never_overwritten() {
     let directory = tempfile::tempdir().unwrap();
     let last = write_set(directory.path(), 2, |_, _, _| {});
     let before = fs::read(&last).unwrap();
-    let files = ModelFiles::open(&last).unwrap();
-    let model = files.model().unwrap();
+    let files = Model::open(&last).unwrap();
     let refused = |result: Result<(), Error>| {
         assert!(matches!(result, Err(Error::Caller(_))), "{result:?}");
     };
@@ -314,9 +309,9 @@ fn shards_are_deleted_only_when_their_data_are_in_the_merged_file() {
     let directory = tempfile::tempdir().unwrap();
     let last = write_set(directory.path(), 2, |_, _, _| {});
     let merged = directory.path().join("merged.gguf");
-    let files = ModelFiles::open(&last).unwrap();
+    let files = Model::open(&last).unwrap();
     merge(
-        &files.model().unwrap(),
+        &files,
         &merged,
         MergeOptions::default(),
         &|_| ControlFlow::Continue(()),
@@ -331,9 +326,9 @@ fn shards_are_deleted_only_when_their_data_are_in_the_merged_file() {
     let error = delete_merged(files, &merged).unwrap_err().to_string();
     assert!(error.contains("tensor `b`: is not the same in the merged file"), "{error}");
     assert!(last.exists());
-    assert!(delete_merged(ModelFiles::open(&last).unwrap(), &last).is_err());
+    assert!(delete_merged(Model::open(&last).unwrap(), &last).is_err());
     assert!(last.exists());
     fs::write(&merged, &good).unwrap();
-    delete_merged(ModelFiles::open(&last).unwrap(), &merged).unwrap();
+    delete_merged(Model::open(&last).unwrap(), &merged).unwrap();
     assert_eq!(fs::read_dir(directory.path()).unwrap().count(), 1);
 }

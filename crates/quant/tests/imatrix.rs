@@ -190,7 +190,7 @@ fn wrong_files_are_refused() {
 #[test]
 fn big_endian_files_are_refused() {
     let (_dir, _, bytes) = gguf_bytes(&small());
-    let little = gguf::Gguf::read(&bytes).unwrap();
+    let little = gguf::Gguf::read(&bytes.clone().into()).unwrap();
     let draft = gguf::Draft { order: ByteOrder::Big, ..little.header().clone().into_draft() };
     let mut big = gguf::write_header(&gguf::Header::new(draft).unwrap()).unwrap();
     for floats in bytes[little.data_start() as usize..].as_chunks::<4>().0 {

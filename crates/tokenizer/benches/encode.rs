@@ -11,7 +11,7 @@ use std::hint::black_box;
 use std::sync::LazyLock;
 use std::time::Instant;
 
-use gguf::{Gguf, Map};
+use gguf::{Gguf, LocalFile};
 use gguf_tokenizer::{Encode, Options, Tokenizer};
 
 const ROUNDS: usize = 5;
@@ -38,8 +38,8 @@ fn main() {
         ("no spaces", (0..MEGABYTE).map(|_| random.letter()).collect()),
     ];
     for model in models {
-        let map = Map::open(model.as_ref()).unwrap();
-        let gguf = Gguf::read(&map).unwrap();
+        let map = LocalFile::open(model.as_ref()).unwrap();
+        let gguf = Gguf::read(map.mapped()).unwrap();
         let load = || Tokenizer::from_metadata(gguf.metadata(), Options::default()).unwrap();
         // By the clock, as more than one thread loads.
         let load_time = (0..ROUNDS)

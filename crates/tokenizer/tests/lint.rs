@@ -1,6 +1,6 @@
 //! Findings about chat templates, and templates that mean harm.
 
-use gguf::{Array, Gguf, Map, Metadata, Severity};
+use gguf::{Array, Gguf, LocalFile, Metadata, Severity};
 use gguf_tokenizer::{Context, Template, TemplateError as Error, lint};
 use serde_json::json;
 
@@ -154,8 +154,8 @@ fn vocabularies_of_the_official_tools_have_no_findings() {
         if path.extension().is_none_or(|extension| extension != "gguf") {
             continue;
         }
-        let map = Map::open(&path).unwrap();
-        let gguf = Gguf::read(&map).unwrap();
+        let map = LocalFile::open(&path).unwrap();
+        let gguf = Gguf::read(map.mapped()).unwrap();
         assert_eq!(lint(gguf.metadata()), [], "{path:?}");
         templates += u32::from(gguf.metadata().get("tokenizer.chat_template").is_some());
     }

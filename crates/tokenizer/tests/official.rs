@@ -2,7 +2,7 @@
 
 mod support;
 
-use gguf::{Array, Gguf, Map, Metadata};
+use gguf::{Array, Gguf, LocalFile, Metadata};
 use gguf_tokenizer::{Compat, Encode, Options, Tokenizer};
 
 const OFFICIAL: Options = Options { compat: Compat::Official, normalize: None };
@@ -116,8 +116,8 @@ fn special_tokens_are_known_by_their_texts() {
 #[test]
 fn phi_3_gives_the_ids_of_the_official_runtime() {
     let Some(path) = support::reference("vocab/ggml-vocab-phi-3.gguf") else { return };
-    let map = Map::open(&path).unwrap();
-    let gguf = Gguf::read(&map).unwrap();
+    let map = LocalFile::open(&path).unwrap();
+    let gguf = Gguf::read(map.mapped()).unwrap();
     let tokenizer = Tokenizer::from_metadata(gguf.metadata(), OFFICIAL).unwrap();
     // White space of ASCII alone is swallowed.
     assert_eq!(

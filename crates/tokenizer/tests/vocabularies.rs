@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use gguf::{Gguf, Map};
+use gguf::{Gguf, LocalFile};
 use gguf_tokenizer::{Compat, Decode, Encode, Options, Tokenizer};
 
 fn data() -> Option<PathBuf> {
@@ -14,8 +14,8 @@ fn data() -> Option<PathBuf> {
 }
 
 fn tokenizer(path: &Path, compat: Compat) -> Tokenizer {
-    let map = Map::open(path).unwrap();
-    let gguf = Gguf::read(&map).unwrap();
+    let map = LocalFile::open(path).unwrap();
+    let gguf = Gguf::read(map.mapped()).unwrap();
     Tokenizer::from_metadata(gguf.metadata(), Options { compat, ..Options::default() }).unwrap()
 }
 

@@ -5,7 +5,7 @@ mod support;
 use std::fs;
 use std::time::{Duration, Instant};
 
-use gguf::{Array, Gguf, Map, Metadata};
+use gguf::{Array, Gguf, LocalFile, Metadata};
 use gguf_tokenizer::{Compat, Decode, Encode, Options, Tokenizer};
 use serde_json::Value as Json;
 
@@ -187,8 +187,8 @@ fn faulty_vocabularies_give_errors() {
 fn bge_gives_the_ids_of_the_official_test() {
     let Some(path) = support::reference("vocab/ggml-vocab-bert-bge.gguf") else { return };
     let read = |end: &str| fs::read_to_string(path.with_extension(format!("gguf.{end}"))).unwrap();
-    let map = Map::open(&path).unwrap();
-    let gguf = Gguf::read(&map).unwrap();
+    let map = LocalFile::open(&path).unwrap();
+    let gguf = Gguf::read(map.mapped()).unwrap();
     let tokenizer = Tokenizer::from_metadata(gguf.metadata(), Options::default()).unwrap();
     let (inputs, outputs) = (read("inp"), read("out"));
     let inputs: Vec<_> = inputs.split("\n__ggml_vocab_test__\n").collect();

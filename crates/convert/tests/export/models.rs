@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use gguf::{ModelFiles, TensorType};
+use gguf::{Model, TensorType};
 use gguf_convert::export::{self, safetensors};
 
 use crate::there_and_back::{THREADS, convert, go_on, there_and_back};
@@ -31,8 +31,7 @@ fn quantized_models_are_decoded_or_copied() {
     let dir = tempfile::tempdir().unwrap();
     let (gguf, out) = (dir.path().join("q.gguf"), dir.path().join("out.safetensors"));
     convert(Path::new(MODEL), &gguf, Some("q8_0".parse().unwrap()));
-    let files = ModelFiles::open(&gguf).unwrap();
-    let model = files.model().unwrap();
+    let model = Model::open(&gguf).unwrap();
     let tensors = export::plain(&model, export::Options { dtype: Some(TensorType::F32) }).unwrap();
     safetensors::write(&out, &tensors, false, THREADS, &go_on).unwrap();
     let bytes = std::fs::read(&out).unwrap();

@@ -1,6 +1,6 @@
 //! Fused tensors, of parts that are quantized in different ways; and what cannot be put together.
 
-use gguf::ModelFiles;
+use gguf::Model;
 use gguf_convert::export;
 use serde_json::json;
 
@@ -101,8 +101,8 @@ fn a_part_that_is_missing_is_missed() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("first.gguf");
     std::fs::write(&path, &bytes).unwrap();
-    let files = ModelFiles::open(&path).unwrap();
-    let plan = export::plan(&files.model().unwrap(), export::Options::default());
+    let files = Model::open(&path).unwrap();
+    let plan = export::plan(&files, export::Options::default());
     let message = plan.err().unwrap().to_string();
     assert!(message.contains("`blk.1.attn_") && message.contains("--keep-names"), "{message}");
 }

@@ -5,7 +5,7 @@ use std::ops::ControlFlow;
 use std::path::Path;
 
 use ::safetensors::SafeTensors;
-use gguf::{ModelFiles, ModelTensor, TensorType};
+use gguf::{Model, ModelTensor, TensorType};
 use gguf_convert::export::{self, File, safetensors};
 use gguf_convert::hf;
 use gguf_convert::source::Checkpoint;
@@ -30,8 +30,8 @@ pub fn convert(dir: &Path, out: &Path, outtype: Option<Target>) {
 
 /// Exports to a directory, with files of at most so many bytes. Returns the notes.
 pub fn export(gguf: &Path, dir: &Path, most: u64) -> Vec<String> {
-    let files = ModelFiles::open(gguf).unwrap();
-    let plan = export::plan(&files.model().unwrap(), export::Options::default()).unwrap();
+    let model = Model::open(gguf).unwrap();
+    let plan = export::plan(&files, export::Options::default()).unwrap();
     std::fs::create_dir_all(dir).unwrap();
     let shards = safetensors::shards(&plan.tensors, most);
     for (i, shard) in shards.iter().enumerate() {
@@ -52,8 +52,7 @@ type TensorContent = (String, String, Vec<u8>);
 
 /// Keys with values, and tensors with their bytes, each in order of name.
 fn content(path: &Path) -> (Vec<String>, Vec<TensorContent>) {
-    let files = ModelFiles::open(path).unwrap();
-    let model = files.model().unwrap();
+    let files = Model::open(path).unwrap();
     let mut keys: Vec<_> =
         model.metadata().iter().map(|(key, value)| format!("{key} {value:?}")).collect();
     keys.sort_unstable();
@@ -156,8 +155,7 @@ fn floats(bytes: &[u8]) -> Vec<f32> {
 
 /// Type and elements of every tensor, by name; elements in blocks are rounded to BF16.
 pub fn decoded(path: &Path) -> Vec<(String, TensorType, Vec<f32>)> {
-    let files = ModelFiles::open(path).unwrap();
-    let model = files.model().unwrap();
+    let model = Model::open(path).unwrap();
     let of_tensor = |tensor: &ModelTensor| {
         let ty = tensor.info.tensor_type;
         let mut stored = vec![0; tensor.info.byte_len().unwrap() as usize];

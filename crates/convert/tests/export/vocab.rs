@@ -4,7 +4,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use gguf::{Metadata, ModelFiles};
+use gguf::{Metadata, Model};
 use gguf_convert::export::{self, Tokenizer};
 use gguf_convert::vocab::{Kind, Options, load};
 use serde_json::{Value, json};
@@ -472,8 +472,7 @@ fn real_vocabularies_come_back() {
         ("starcoder", Kind::Bpe, &["starcoder"], &[]),
     ] {
         let path = data.join(format!("vocab/ggml-vocab-{name}.gguf"));
-        let files = ModelFiles::open(&path).unwrap();
-        let model = files.model().unwrap();
+        let model = Model::open(&path).unwrap();
         let rows = model.metadata().array("tokenizer.ggml.tokens").unwrap().len() as u64;
         let tokenizer = exported(model.metadata(), kind, hints, rows);
         assert_eq!(tokenizer.notes.len(), noted.len(), "{name}: {:?}", tokenizer.notes);

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
-use gguf::{ModelFiles, Severity, Value};
+use gguf::{Model, Severity, Value};
 use gguf_convert::hf;
 use gguf_convert::legacy::{Given, How, Options};
 use gguf_convert::pipeline::Job;
@@ -240,9 +240,8 @@ fn llama_equals_the_official_converter() {
 fn arrays_by_digest(data: &Path) -> BTreeMap<String, Value> {
     let mut arrays = BTreeMap::new();
     for stem in ["ggjt3-q2_K", "ggjt3-q4_0", "ggml-f32-nano"] {
-        let files =
-            ModelFiles::open(&data.join(format!("llama/gguf-expected/{stem}.gguf"))).unwrap();
-        let model = files.model().unwrap();
+        let model =
+            Model::open(&data.join(format!("llama/gguf-expected/{stem}.gguf"))).unwrap();
         let expected = json(&data.join(format!("llama/ref/{stem}.gguf-expected.json")));
         for (key, field) in expected["kv"].as_object().unwrap() {
             if let Some(digest) = field["value"]["sha256_of_repr"].as_str() {
@@ -422,8 +421,7 @@ fn first_ggufs_become_current_ones() {
     let Some(data) = data() else { return };
     let dir = tempfile::tempdir().unwrap();
     for file in GGUFS {
-        let files = ModelFiles::open(&data.join(file)).unwrap();
-        let model = files.model().unwrap();
+        let model = Model::open(&data.join(file)).unwrap();
         let out: PathBuf = dir.path().join(Path::new(file).file_name().unwrap());
         write(&Job::copy(&model), &out).unwrap();
         let bytes = std::fs::read(&out).unwrap();
@@ -440,9 +438,8 @@ fn first_ggufs_become_current_ones() {
             assert_eq!(digest(&tensor.bytes), stored["sha256_raw"].as_str().unwrap(), "{file}");
             assert_eq!(digest_floats(&tensor.floats()), stored["sha256_f32"].as_str().unwrap());
         }
-        let written = ModelFiles::open(&out).unwrap();
-        let written = written.model().unwrap();
-        let keys = written.metadata();
+        let written = Model::open(&out).unwrap();
+                let keys = written.metadata();
         for (key, field) in reference["kv"].as_object().unwrap() {
             let value = keys.get(&name(key)).unwrap_or_else(|| panic!("{file}: {key:?}"));
             if let (Some(text), Some(expected)) = (value.as_str(), field["value"].as_str()) {

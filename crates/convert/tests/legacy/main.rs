@@ -10,7 +10,7 @@ use std::num::NonZeroUsize;
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 
-use gguf::{ModelFiles, Severity};
+use gguf::{Model, Severity};
 use gguf_convert::legacy::{Change, Legacy, Options};
 use gguf_convert::{Error, pipeline::Job};
 
@@ -52,8 +52,8 @@ impl Converted {
 
     /// Keys as text.
     fn keys(&self) -> gguf::Metadata {
-        let files = ModelFiles::open(&self.path).unwrap();
-        files.model().unwrap().metadata().clone()
+        let model = Model::open(&self.path).unwrap();
+        files.metadata().clone()
     }
 
     /// The rules find nothing.
@@ -67,8 +67,7 @@ impl Converted {
 }
 
 fn tensors(path: &Path) -> Vec<Tensor> {
-    let files = ModelFiles::open(path).unwrap();
-    let model = files.model().unwrap();
+    let files = Model::open(path).unwrap();
     let tensor = |tensor: &gguf::ModelTensor| {
         let len = tensor.info.tensor_type.byte_len(&tensor.info.shape).unwrap();
         let mut bytes = vec![0; len as usize];
