@@ -73,11 +73,7 @@ pub fn plan<'a>(checkpoint: &'a Checkpoint, options: &Options) -> Result<Convers
     Ok(Conversion { job, file_name: format!("{name}{suffix}.gguf"), notes })
 }
 
-fn tensor<'a>(
-    checkpoint: &'a Checkpoint,
-    entry: &Entry,
-    metadata: &mut Metadata,
-) -> Tensor {
+fn tensor<'a>(checkpoint: &'a Checkpoint, entry: &Entry, metadata: &mut Metadata) -> Tensor {
     let dims: Vec<u64> = entry.shape.iter().rev().copied().collect();
     let shape = Shape::new(&dims).unwrap_or_else(|| {
         let original: Vec<i32> =

@@ -137,9 +137,10 @@ mod tests {
     use crate::step::Step;
     use crate::tensor::Stored;
     use gguf::TensorType;
+    use std::sync::Arc;
 
-    fn tensor<'a>(shape: &[u64], file: &'a Vec<u8>) -> Tensor {
-        let at = Stored { source: file, offset: 0 };
+    fn tensor(shape: &[u64], file: &[u8]) -> Tensor {
+        let at = Stored { source: Arc::new(file.to_vec()), offset: 0 };
         Tensor::stored("t", Shape::new(shape).unwrap(), TensorType::I8, at)
     }
 

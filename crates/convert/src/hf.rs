@@ -345,7 +345,8 @@ fn vector(len: u64) -> Shape {
 
 /// A tensor of the checkpoint as it is, under its foreign name.
 pub(crate) fn whole<'a>(checkpoint: &'a Checkpoint, entry: &Entry) -> Result<Tensor, Error> {
-    let stored = Stored { source: checkpoint.files[entry.file].source.clone(), offset: entry.offset };
+    let stored =
+        Stored { source: checkpoint.files[entry.file].source.clone(), offset: entry.offset };
     Ok(Tensor::stored(&*entry.name, shape(checkpoint, entry)?, entry.tensor_type, stored))
 }
 

@@ -338,9 +338,10 @@ fn with_dims(dims: &[u64]) -> Shape {
 mod tests {
     use super::*;
     use crate::tensor::Stored;
+    use std::sync::Arc;
 
-    fn tensor<'a>(shape: &[u64], file: &'a Vec<u8>) -> Tensor {
-        let at = Stored { source: file, offset: 0 };
+    fn tensor(shape: &[u64], file: &[u8]) -> Tensor {
+        let at = Stored { source: Arc::new(file.to_vec()), offset: 0 };
         Tensor::stored("t", Shape::new(shape).unwrap(), TensorType::I8, at)
     }
 
@@ -359,7 +360,7 @@ mod tests {
     }
 
     fn changed(shape: &[u64], step: Step) -> Result<(Vec<u64>, Vec<u8>), String> {
-        let file = (0..shape.iter().product::<u64>() as u8).collect();
+        let file: Vec<u8> = (0..shape.iter().product::<u64>() as u8).collect();
         let tensor = tensor(shape, &file).changed(step)?;
         Ok((tensor.shape.to_vec(), read(&tensor)))
     }
@@ -396,7 +397,7 @@ mod tests {
 
     #[test]
     fn steps_are_undone() {
-        let file = (0..48).collect();
+        let file: Vec<u8> = (0..48).collect();
         for step in [
             Step::InterleaveHalves { heads: 2 },
             Step::Regroup { groups: 2, kinds: [2, 4, 6] },
@@ -421,7 +422,7 @@ mod tests {
 
     #[test]
     fn steps_follow_one_another() {
-        let file = (0..12).collect();
+        let file: Vec<u8> = (0..12).collect();
         let [before, shape] = [&[4, 3][..], &[2, 3, 2]].map(|dims| Shape::new(dims).unwrap());
         let twice = tensor(&[3, 4], &file)
             .changed(Step::Pick { groups: 1, start: 0, len: 4 })
@@ -437,7 +438,7 @@ mod tests {
         // Two rows of two blocks: a scale of 2, then 32 numbers.
         let block = |first: u8| [vec![0x00, 0x40], (first..first + 32).collect()].concat();
         let file = [0, 32, 64, 90].map(block).concat();
-        let at = Stored { source: &file, offset: 0 };
+        let at = Stored { source: Arc::new(file), offset: 0 };
         let blocks = Tensor::stored("t", Shape::new(&[64, 2]).unwrap(), TensorType::Q8_0, at);
         assert!(blocks.clone().changed(Step::Transpose).err().unwrap().contains("in blocks"));
         let decoded = blocks.changed(Step::Decode).unwrap();
@@ -457,7 +458,7 @@ mod tests {
     #[test]
     fn functions_are_computed_in_f32() {
         let file: Vec<u8> = [0.5f32, -1.0].iter().flat_map(|x| x.to_le_bytes()).collect();
-        let at = Stored { source: &file, offset: 0 };
+        let at = Stored { source: Arc::new(file), offset: 0 };
         let tensor = Tensor::stored("t", Shape::new(&[2]).unwrap(), TensorType::F32, at);
         let mapped = tensor.changed(Step::Map(Function::PlusOne)).unwrap();
         let mut out = [0; 4];

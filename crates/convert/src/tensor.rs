@@ -239,15 +239,15 @@ mod tests {
     #[test]
     fn parts_follow_one_another() {
         let files = [vec![0, 1, 2, 3], vec![4, 5, 6, 7], vec![8, 9, 10, 11]];
-        let part = |source| {
-            let at = Stored { source, offset: 0 };
+        let part = |file: Vec<u8>| {
+            let at = Stored { source: Arc::new(file), offset: 0 };
             Tensor::stored("t", Shape::new(&[2, 2]).unwrap(), TensorType::I8, at)
         };
         let tensor = Tensor {
             name: "t".into(),
             shape: Shape::new(&[2, 2, 3]).unwrap(),
             stored_type: TensorType::I8,
-            content: Content::Joined(files.iter().map(|file| part(file)).collect()),
+            content: Content::Joined(files.into_iter().map(part).collect()),
         };
         let mut out = Vec::new();
         tensor.read_rows(1, 4, &mut out).unwrap();

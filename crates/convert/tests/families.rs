@@ -3,12 +3,12 @@
 
 mod tiny;
 
-use gguf::Gguf;
+use gguf::{Bytes, Gguf};
 use serde_json::{Value, json};
 use tiny::{Tiny, assert_sound, elements};
 
 /// A number, text or truth value of the metadata.
-fn key(bytes: &[u8], key: &str) -> Value {
+fn key(bytes: &Bytes, key: &str) -> Value {
     let model = Gguf::read(bytes).unwrap();
     let value = model.metadata().get(key).unwrap_or_else(|| panic!("no key {key}"));
     match value {

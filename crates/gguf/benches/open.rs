@@ -64,7 +64,8 @@ fn in_turns<const N: usize>(works: [&dyn Fn(); N]) -> [[f64; 2]; N] {
 
 /// The bare hop through arrays that begin at these positions and have so many strings.
 fn hop(path: &Path, arrays: &[(usize, u64)]) {
-    let bytes = LocalFile::open(path).unwrap();
+    let file = LocalFile::open(path).unwrap();
+    let bytes = file.mapped();
     for &(mut pos, len) in arrays {
         for _ in 0..len {
             let (len, left) = bytes[pos..].split_first_chunk().expect("a length");

@@ -55,7 +55,7 @@ impl ModelTensor {
     pub fn data(&self) -> Option<&[u8]> {
         let start = usize::try_from(self.offset).ok()?;
         let len = usize::try_from(self.info.byte_len()?).ok()?;
-        self.source.bytes()?.get(start..start.checked_add(len)?)
+        self.source.as_slice()?.get(start..start.checked_add(len)?)
     }
 }
 

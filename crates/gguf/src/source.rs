@@ -21,7 +21,7 @@ pub trait Source: Send + Sync {
     fn read_at(&self, buffer: &mut [u8], offset: u64) -> Result<(), Error>;
 
     /// All bytes at once, where they are in memory or mapped; `None` where they have to be read.
-    fn bytes(&self) -> Option<&Bytes> {
+    fn as_slice(&self) -> Option<&[u8]> {
         None
     }
 }
@@ -76,34 +76,39 @@ impl Source for LocalFile {
             .map_err(|source| Error::environment("read", &self.path, source))
     }
 
-    fn bytes(&self) -> Option<&Bytes> {
+    fn as_slice(&self) -> Option<&[u8]> {
         Some(&self.mapped)
     }
 }
 
-/// Bytes in memory.
-impl Source for Bytes {
-    fn byte_len(&self) -> u64 {
-        self.len() as u64
-    }
+macro_rules! in_memory {
+    ($($ty:ty),*) => {
+        $(/// Bytes in memory.
+        impl Source for $ty {
+            fn byte_len(&self) -> u64 {
+                self.len() as u64
+            }
 
-    fn read_at(&self, buffer: &mut [u8], offset: u64) -> Result<(), Error> {
-        let start = usize::try_from(offset).unwrap_or(usize::MAX);
-        let range = start..start.saturating_add(buffer.len());
-        let bytes = self.get(range).ok_or_else(|| {
-            Error::environment(
-                "read",
-                Path::new("bytes in memory"),
-                std::io::ErrorKind::UnexpectedEof.into(),
-            )
-        })?;
-        buffer.copy_from_slice(bytes);
-        Ok(())
-    }
+            fn read_at(&self, buffer: &mut [u8], offset: u64) -> Result<(), Error> {
+                copy_at(self, buffer, offset)
+            }
 
-    fn bytes(&self) -> Option<&Bytes> {
-        Some(self)
-    }
+            fn as_slice(&self) -> Option<&[u8]> {
+                Some(self)
+            }
+        })*
+    };
+}
+in_memory!(Bytes, Vec<u8>);
+
+fn copy_at(bytes: &[u8], buffer: &mut [u8], offset: u64) -> Result<(), Error> {
+    let start = usize::try_from(offset).unwrap_or(usize::MAX);
+    let bytes = bytes.get(start..start.saturating_add(buffer.len())).ok_or_else(|| {
+        let ended = std::io::ErrorKind::UnexpectedEof.into();
+        Error::environment("read", Path::new("bytes in memory"), ended)
+    })?;
+    buffer.copy_from_slice(bytes);
+    Ok(())
 }
 
 #[cfg(unix)]

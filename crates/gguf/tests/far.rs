@@ -3,8 +3,8 @@
 use std::sync::Mutex;
 
 use gguf::{
-    Array, Draft, Error, FIRST_WINDOW, Gguf, Header, Limits, Shape, Source, TensorInfo, TensorType,
-    Value, check, check_header, fetch_header, write_header,
+    Array, Bytes, Draft, Error, FIRST_WINDOW, Gguf, Header, Limits, Shape, Source, TensorInfo,
+    TensorType, Value, check, check_header, fetch_header, write_header,
 };
 
 /// Bytes that note every read, after which the source may be longer than them.
@@ -41,7 +41,7 @@ impl Source for Far {
 }
 
 /// One entry of every kind, `words` strings, and a tensor of 32 bytes.
-fn header(version: u32, words: usize) -> Vec<u8> {
+fn header(version: u32, words: usize) -> Bytes {
     let mut draft = Draft { version, ..Draft::default() };
     draft.metadata.set("general.architecture", "llama");
     draft.metadata.set("a.flag", true);
@@ -56,7 +56,7 @@ fn header(version: u32, words: usize) -> Vec<u8> {
         tensor_type: TensorType::F32,
         offset: 0,
     });
-    write_header(&Header::new(draft).unwrap()).unwrap()
+    write_header(&Header::new(draft).unwrap()).unwrap().into()
 }
 
 #[test]
@@ -66,7 +66,7 @@ fn every_prefix_asks_for_more_and_never_too_much() {
         let file_len = header.len() as u64 + 32;
         let end = Gguf::read_header(&header, file_len, Limits::default()).unwrap().spans().end;
         for present in 0..header.len() {
-            let prefix = &header[..present];
+            let prefix = &header.slice(..present);
             let read = Gguf::read_header(prefix, file_len, Limits::default());
             if present as u64 >= end {
                 assert_eq!(read.unwrap().spans().end, end);
@@ -153,7 +153,7 @@ fn reference_files_get_the_same_findings() {
             if path.extension().is_none_or(|extension| extension != "gguf") {
                 continue;
             }
-            let bytes = std::fs::read(&path).unwrap();
+            let bytes = Bytes::from(std::fs::read(&path).unwrap());
             let fetched = fetch_header(&bytes, Limits::default()).unwrap();
             let (far, near) = (check_header(&fetched, bytes.len() as u64), check(&bytes));
             assert_eq!(far.0, near.0, "{}", path.display());

@@ -1,7 +1,9 @@
 //! Every way in which a file can be wrong, by name: a valid minimal file, one mutation, and the
 //! code of the finding that must come of it.
 
-use gguf::{Draft, Gguf, Header, Severity, Shape, TensorInfo, TensorType, check, write_header};
+use gguf::{
+    Bytes, Draft, Gguf, Header, Severity, Shape, TensorInfo, TensorType, check, write_header,
+};
 
 /// A file with one key and two tensors of 8 floats.
 fn minimal() -> Vec<u8> {
@@ -104,7 +106,7 @@ fn cases() -> Vec<(&'static str, Severity, Mutation)> {
 
 #[test]
 fn a_valid_file_has_no_findings() {
-    let file = minimal();
+    let file = minimal().into();
     let (findings, _) = check(&file);
     assert_eq!(findings.len(), 1, "{findings:?}");
     assert_eq!(findings[0].code, "architecture-unknown");
@@ -116,6 +118,7 @@ fn each_fault_has_its_code() {
     for (i, (code, severity, mutate)) in cases().into_iter().enumerate() {
         let mut file = minimal();
         mutate(&mut file);
+        let file = file.into();
         let (findings, _) = check(&file);
         let found = findings.iter().find(|finding| finding.code == code);
         let found = found.unwrap_or_else(|| panic!("case {i}: no {code} among {findings:?}"));
@@ -129,8 +132,8 @@ fn each_fault_has_its_code() {
 
 #[test]
 fn every_truncation_is_refused() {
-    let file = minimal();
+    let file = Bytes::from(minimal());
     for len in 0..file.len() {
-        assert!(Gguf::read(&file[..len]).is_err(), "{len} bytes");
+        assert!(Gguf::read(&file.slice(..len)).is_err(), "{len} bytes");
     }
 }

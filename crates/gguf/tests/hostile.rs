@@ -32,7 +32,7 @@ fn verdicts() {
     for case in cases.as_array().unwrap() {
         let name = case["file"].as_str().unwrap();
         let bytes = std::fs::read(dir.join(Path::new(name))).unwrap();
-        let (findings, _) = check(&bytes);
+        let (findings, _) = check(&bytes.into());
         let errors = findings.iter().filter(|f| f.severity == Severity::Error).count();
         match case["expect"].as_str().unwrap() {
             "reject" => assert!(errors > 0, "{name}: {findings:?}"),
@@ -49,7 +49,7 @@ fn faults_of_models_are_named() {
     let Some(dir) = data().map(|dir| dir.join("hostile")) else { return };
     for (name, code) in CODES {
         let bytes = std::fs::read(dir.join(name)).unwrap();
-        let (findings, _) = check(&bytes);
+        let (findings, _) = check(&bytes.into());
         assert!(findings.iter().any(|f| f.code == *code), "{name}: {findings:?}");
     }
 }

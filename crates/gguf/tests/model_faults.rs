@@ -69,7 +69,7 @@ fn findings(mut draft: Draft) -> Vec<Finding> {
     let mut file = write_header(&Header::new(draft).unwrap()).unwrap();
     let start = file.len();
     file.resize(start + data, 0);
-    check(&file).0
+    check(&file.into()).0
 }
 
 type Change = Box<dyn Fn(&mut Draft)>;
@@ -371,6 +371,6 @@ fn any_byte_may_be_wrong() {
     for at in 8..file.len() {
         let mut file = file.clone();
         file[at] = [0, 0xff, file[at] ^ 1][at % 3];
-        check(&file);
+        check(&file.into());
     }
 }

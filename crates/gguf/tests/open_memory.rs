@@ -55,7 +55,7 @@ fn does_not_depend_on_the_number_of_strings() {
 
 #[test]
 fn strings_are_views() {
-    let bytes = model(100_000);
+    let bytes = model(100_000).into();
     let gguf = gguf::Gguf::read(&bytes).unwrap();
     let tokens = gguf.metadata().array("tokenizer.ggml.tokens").unwrap();
     let info = measure(|| assert_eq!(tokens.strings().unwrap().count(), 100_000));

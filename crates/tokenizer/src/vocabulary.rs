@@ -144,10 +144,7 @@ impl<'m> Vocabulary<'m> {
     }
 }
 
-fn strings<'m>(
-    metadata: &'m Metadata,
-    key: &str,
-) -> Result<impl Iterator<Item = &'m [u8]>, Error> {
+fn strings<'m>(metadata: &'m Metadata, key: &str) -> Result<impl Iterator<Item = &'m [u8]>, Error> {
     array(metadata, key)?
         .strings()
         .ok_or_else(|| Error::vocabulary(key, "is not an array of strings"))

@@ -161,10 +161,7 @@ fn makers(
 }
 
 /// The foreign tensor that `made` is made of, which `whole` finds.
-fn undone<'a>(
-    made: &[Made],
-    whole: &impl Fn(&Made) -> Option<Tensor>,
-) -> Result<Tensor, String> {
+fn undone<'a>(made: &[Made], whole: &impl Fn(&Made) -> Option<Tensor>) -> Result<Tensor, String> {
     let tensors = || {
         let tensor = |made| whole(made).ok_or_else(|| "is not there".to_owned());
         made.iter().map(tensor).collect::<Result<Vec<_>, _>>()

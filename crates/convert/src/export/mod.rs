@@ -95,10 +95,7 @@ pub fn plan(model: &Model, options: Options) -> Result<Export, Error> {
 ///
 /// # Errors
 /// If the model is big-endian.
-pub fn plain<'a>(
-    model: &Model,
-    options: Options,
-) -> Result<Vec<(Tensor, TensorType)>, Error> {
+pub fn plain<'a>(model: &Model, options: Options) -> Result<Vec<(Tensor, TensorType)>, Error> {
     require_little_endian(model)?;
     let tensors = model.tensors().iter().map(Tensor::of_model);
     let stored = |tensor: Tensor| {

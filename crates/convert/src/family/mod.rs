@@ -70,11 +70,7 @@ pub(crate) trait Family: Sync {
 
     /// Keys that stand before all others in a file of the official converter, which writes them
     /// while it computes tensors.
-    fn first_metadata(
-        &self,
-        config: &Config,
-        metadata: &mut Metadata,
-    ) -> Result<(), Error> {
+    fn first_metadata(&self, config: &Config, metadata: &mut Metadata) -> Result<(), Error> {
         let _ = (config, metadata);
         Ok(())
     }

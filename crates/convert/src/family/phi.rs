@@ -114,11 +114,7 @@ impl Family for Phi3 {
 
     /// By how much long contexts sharpen attention: the formula of `longrope` in transformers'
     /// `modeling_rope_utils.py`.
-    fn first_metadata(
-        &self,
-        config: &Config,
-        metadata: &mut Metadata,
-    ) -> Result<(), Error> {
+    fn first_metadata(&self, config: &Config, metadata: &mut Metadata) -> Result<(), Error> {
         if hyper::longrope_factors(config, Self::rotated(config)?)?.is_empty() {
             return Ok(());
         }

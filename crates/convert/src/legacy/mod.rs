@@ -319,7 +319,8 @@ fn named(program: Program, wholes: Vec<Whole>) -> Result<Vec<OldTensor>, Error> 
             Form::Today(_) => (None, None),
             Form::Old(old) => (
                 Some(Arc::new(Converted::floats(whole.bytes.clone(), old))),
-                Converted::today(whole.bytes.clone(), old).map(|(ty, blocks)| (ty, Arc::new(blocks))),
+                Converted::today(whole.bytes.clone(), old)
+                    .map(|(ty, blocks)| (ty, Arc::new(blocks))),
             ),
         };
         tensors.push(OldTensor { whole, name, floats, today });

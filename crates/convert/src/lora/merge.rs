@@ -76,11 +76,7 @@ impl<'a> Merge<'a> {
     /// # Errors
     /// As [`quantize::plan`]; also if a quantized matrix would have to be quantized again without
     /// leave.
-    pub fn plan(
-        &self,
-        target: Target,
-        options: &quantize::Options,
-    ) -> Result<Quantization, Error> {
+    pub fn plan(&self, target: Target, options: &quantize::Options) -> Result<Quantization, Error> {
         let mut planned = quantize::plan(self.base, target, options)?;
         for item in &mut planned.job.items {
             let name = item.tensor.name.clone();

@@ -123,11 +123,7 @@ impl Job {
             .tensors()
             .iter()
             .map(|tensor| Item::new(Tensor::of_model(tensor), tensor.info.tensor_type));
-        Job {
-            metadata: model.metadata().clone(),
-            items: items.collect(),
-            check_finite: false,
-        }
+        Job { metadata: model.metadata().clone(), items: items.collect(), check_finite: false }
     }
 
     /// The header of the output, offsets laid out.
@@ -263,11 +259,7 @@ struct Destination<'j> {
 }
 
 /// The tensors of all jobs, those that come from the same place in one task.
-fn tasks<'j>(
-    jobs: &[(&'j Job, &Path)],
-    headers: &[Header],
-    starts: &[Vec<u8>],
-) -> Vec<Task<'j>> {
+fn tasks<'j>(jobs: &[(&'j Job, &Path)], headers: &[Header], starts: &[Vec<u8>]) -> Vec<Task<'j>> {
     let mut tasks: Vec<Task> = Vec::new();
     let mut by_name: HashMap<&str, Vec<usize>> = HashMap::new();
     for (output, (((job, _), header), start)) in jobs.iter().zip(headers).zip(starts).enumerate() {

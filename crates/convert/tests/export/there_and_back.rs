@@ -31,7 +31,7 @@ pub fn convert(dir: &Path, out: &Path, outtype: Option<Target>) {
 /// Exports to a directory, with files of at most so many bytes. Returns the notes.
 pub fn export(gguf: &Path, dir: &Path, most: u64) -> Vec<String> {
     let model = Model::open(gguf).unwrap();
-    let plan = export::plan(&files, export::Options::default()).unwrap();
+    let plan = export::plan(&model, export::Options::default()).unwrap();
     std::fs::create_dir_all(dir).unwrap();
     let shards = safetensors::shards(&plan.tensors, most);
     for (i, shard) in shards.iter().enumerate() {
@@ -52,7 +52,7 @@ type TensorContent = (String, String, Vec<u8>);
 
 /// Keys with values, and tensors with their bytes, each in order of name.
 fn content(path: &Path) -> (Vec<String>, Vec<TensorContent>) {
-    let files = Model::open(path).unwrap();
+    let model = Model::open(path).unwrap();
     let mut keys: Vec<_> =
         model.metadata().iter().map(|(key, value)| format!("{key} {value:?}")).collect();
     keys.sort_unstable();
@@ -101,7 +101,7 @@ pub fn there_and_back(checkpoint: &Path, most: u64) {
 /// What came back.
 pub struct Back {
     /// The GGUF that was exported.
-    pub gguf: Vec<u8>,
+    pub gguf: gguf::Bytes,
     /// The exported configuration.
     pub config: Value,
 }

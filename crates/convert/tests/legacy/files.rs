@@ -240,12 +240,11 @@ fn llama_equals_the_official_converter() {
 fn arrays_by_digest(data: &Path) -> BTreeMap<String, Value> {
     let mut arrays = BTreeMap::new();
     for stem in ["ggjt3-q2_K", "ggjt3-q4_0", "ggml-f32-nano"] {
-        let model =
-            Model::open(&data.join(format!("llama/gguf-expected/{stem}.gguf"))).unwrap();
+        let model = Model::open(&data.join(format!("llama/gguf-expected/{stem}.gguf"))).unwrap();
         let expected = json(&data.join(format!("llama/ref/{stem}.gguf-expected.json")));
         for (key, field) in expected["kv"].as_object().unwrap() {
             if let Some(digest) = field["value"]["sha256_of_repr"].as_str() {
-                let value = model.metadata().get(key).unwrap().clone().into_owned();
+                let value = model.metadata().get(key).unwrap().clone();
                 arrays.insert(digest.to_owned(), value);
             }
         }
@@ -426,7 +425,7 @@ fn first_ggufs_become_current_ones() {
         write(&Job::copy(&model), &out).unwrap();
         let bytes = std::fs::read(&out).unwrap();
         assert_eq!(bytes[4..8], [3, 0, 0, 0]);
-        let (findings, _) = gguf::check(&bytes);
+        let (findings, _) = gguf::check(&bytes.into());
         let bad: Vec<_> =
             findings.iter().filter(|finding| finding.severity > Severity::Info).collect();
         assert!(bad.is_empty(), "{file}: {bad:#?}");
@@ -439,7 +438,7 @@ fn first_ggufs_become_current_ones() {
             assert_eq!(digest_floats(&tensor.floats()), stored["sha256_f32"].as_str().unwrap());
         }
         let written = Model::open(&out).unwrap();
-                let keys = written.metadata();
+        let keys = written.metadata();
         for (key, field) in reference["kv"].as_object().unwrap() {
             let value = keys.get(&name(key)).unwrap_or_else(|| panic!("{file}: {key:?}"));
             if let (Some(text), Some(expected)) = (value.as_str(), field["value"].as_str()) {

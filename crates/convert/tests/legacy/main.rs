@@ -52,14 +52,13 @@ impl Converted {
 
     /// Keys as text.
     fn keys(&self) -> gguf::Metadata {
-        let model = Model::open(&self.path).unwrap();
-        files.metadata().clone()
+        Model::open(&self.path).unwrap().metadata().clone()
     }
 
     /// The rules find nothing.
     fn assert_clean(&self) {
         let bytes = std::fs::read(&self.path).unwrap();
-        let (findings, _) = gguf::check(&bytes);
+        let (findings, _) = gguf::check(&bytes.into());
         let bad: Vec<_> =
             findings.iter().filter(|finding| finding.severity > Severity::Info).collect();
         assert!(bad.is_empty(), "{}: {bad:#?}", self.path.display());
@@ -67,7 +66,7 @@ impl Converted {
 }
 
 fn tensors(path: &Path) -> Vec<Tensor> {
-    let files = Model::open(path).unwrap();
+    let model = Model::open(path).unwrap();
     let tensor = |tensor: &gguf::ModelTensor| {
         let len = tensor.info.tensor_type.byte_len(&tensor.info.shape).unwrap();
         let mut bytes = vec![0; len as usize];

@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use gguf::{
-    Bytes,
-    Array, ByteOrder, Draft, Gguf, Header, Metadata, Shape, TensorInfo, TensorType, write_header,
+    Array, ByteOrder, Bytes, Draft, Gguf, Header, Metadata, Shape, TensorInfo, TensorType,
+    write_header,
 };
 
 use super::{Entry, Imatrix};

@@ -102,7 +102,8 @@ impl Imatrix {
     pub fn open(path: &Path) -> Result<Self, ImatrixError> {
         let bytes = std::fs::read(path)
             .map_err(|source| ImatrixError::Read { path: path.to_owned(), source })?;
-        Self::parse(&bytes.into()).map_err(|what| ImatrixError::Broken { path: path.to_owned(), what })
+        Self::parse(&bytes.into())
+            .map_err(|what| ImatrixError::Broken { path: path.to_owned(), what })
     }
 
     /// As [`Imatrix::open`], from the bytes of a file.
