@@ -42,7 +42,12 @@ impl ModelFiles {
     /// As [`ShardSet::find`], and [`Error::Environment`] if a file cannot be opened.
     pub fn open(path: &Path) -> Result<Self, Error> {
         let set = ShardSet::find(path)?;
-        let open = |path: &PathBuf| Ok((LocalFile::open(path)?, Map::open(path)?));
+        // Opened once: header and data are of the same file, also if another one takes its name.
+        let open = |path: &PathBuf| {
+            let file = LocalFile::open(path)?;
+            let map = Map::of(&file)?;
+            Ok((file, map))
+        };
         let files = set.paths().iter().map(open).collect::<Result<_, Error>>()?;
         Ok(Self { set, files })
     }

@@ -229,7 +229,7 @@ fn remove_abandoned(directory: &Path, prefix: &str) {
 
 /// Whether an open file is the one that is at this path now.
 #[cfg(unix)]
-fn is_at(file: &File, path: &Path) -> bool {
+pub(crate) fn is_at(file: &File, path: &Path) -> bool {
     use std::os::unix::fs::MetadataExt;
     let id = |metadata: &std::fs::Metadata| (metadata.dev(), metadata.ino());
     matches!((file.metadata(), path.metadata()), (Ok(a), Ok(b)) if id(&a) == id(&b))
@@ -237,7 +237,7 @@ fn is_at(file: &File, path: &Path) -> bool {
 
 /// Whether an open file is the one that is at this path now: an open file keeps its name here.
 #[cfg(not(unix))]
-fn is_at(_: &File, path: &Path) -> bool {
+pub(crate) fn is_at(_: &File, path: &Path) -> bool {
     path.exists()
 }
 

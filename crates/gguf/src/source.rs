@@ -2,8 +2,9 @@
 
 use std::fs::File;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
-use crate::edit::recover;
+use crate::edit;
 use crate::error::Error;
 
 /// Bytes with random access, readable from many threads at once.
@@ -19,33 +20,41 @@ pub trait Source: Send + Sync {
 }
 
 /// A file on this machine, read by position: no map, so memory stays at what callers buffer.
+///
+/// As long as it is open, no header is overwritten in place under it (see [`edit`](crate::edit)).
 #[derive(Debug)]
 pub struct LocalFile {
-    file: File,
+    file: Arc<File>,
     path: PathBuf,
     len: u64,
 }
 
 impl LocalFile {
-    /// Opens the file at `path` for reading. An edit of it that was interrupted is undone first
-    /// (see [`recover`](crate::edit::recover)).
+    /// Opens the file at `path` for reading; nothing is written, whatever lies beside it. If its
+    /// header is being overwritten, waits until that is done.
     ///
     /// # Errors
-    /// [`Error::Environment`] if it cannot be opened.
+    /// [`Error::Environment`] if it cannot be opened; [`Error::File`] with code `edit-interrupted` if
+    /// its header was not overwritten to the end (see [`recover`](crate::edit::recover)).
     pub fn open(path: &Path) -> Result<Self, Error> {
-        recover(path)?;
         let fail = |source| Error::environment("open", path, source);
         let file = File::open(path).map_err(fail)?;
         let metadata = file.metadata().map_err(fail)?;
         if metadata.is_dir() {
             return Err(fail(std::io::ErrorKind::IsADirectory.into()));
         }
-        Ok(Self { file, path: path.to_owned(), len: metadata.len() })
+        edit::ready_to_read(&file, path)?;
+        Ok(Self { file: Arc::new(file), path: path.to_owned(), len: metadata.len() })
     }
 
     /// Where it was opened.
     pub fn path(&self) -> &Path {
         &self.path
+    }
+
+    /// The open file itself.
+    pub(crate) fn file(&self) -> &Arc<File> {
+        &self.file
     }
 }
 
@@ -82,12 +91,16 @@ impl Source for Vec<u8> {
 }
 
 #[cfg(unix)]
-fn read_exact_at(file: &File, buffer: &mut [u8], offset: u64) -> std::io::Result<()> {
+pub(crate) fn read_exact_at(file: &File, buffer: &mut [u8], offset: u64) -> std::io::Result<()> {
     std::os::unix::fs::FileExt::read_exact_at(file, buffer, offset)
 }
 
 #[cfg(windows)]
-fn read_exact_at(file: &File, mut buffer: &mut [u8], mut offset: u64) -> std::io::Result<()> {
+pub(crate) fn read_exact_at(
+    file: &File,
+    mut buffer: &mut [u8],
+    mut offset: u64,
+) -> std::io::Result<()> {
     while !buffer.is_empty() {
         let n = std::os::windows::fs::FileExt::seek_read(file, buffer, offset)?;
         if n == 0 {

@@ -7,7 +7,7 @@ use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 
 use gguf::edit::edit_header;
-use gguf::{Finding, Map, Model, ModelFiles, ModelName, Severity, ShardSet, check_shards, schema};
+use gguf::{Finding, Map, Model, ModelName, Severity, ShardSet, check_shards, schema};
 use gguf_compare::scan;
 use gguf_convert::pipeline::Job;
 use gguf_remote::Location;
@@ -88,11 +88,15 @@ fn header_findings(source: &str) -> Result<Vec<Finding>, Failure> {
         Err(gguf::Error::File(finding)) => (vec![path.clone()], vec![*finding]),
         Err(other) => return Err(other.into()),
     };
-    let maps = paths
-        .iter()
-        .filter(|path| path.is_file())
-        .map(|path| Ok((path, Map::open(path)?)))
-        .collect::<Result<Vec<_>, Failure>>()?;
+    let mut maps = Vec::new();
+    for path in paths.iter().filter(|path| path.is_file()) {
+        match Map::open(path) {
+            Ok(map) => maps.push((path, map)),
+            // An edit that was interrupted.
+            Err(gguf::Error::File(finding)) => findings.push(*finding),
+            Err(other) => return Err(other.into()),
+        }
+    }
     let files =
         maps.iter().map(|(name, map)| Checkable { name, header: map, file_len: map.len() as u64 });
     findings.extend(findings_in(&files.collect::<Vec<_>>()));
@@ -168,13 +172,11 @@ fn finding_json(finding: &Finding) -> Json {
 fn fix(args: &Args) -> Result<(), Failure> {
     let mut done = Vec::new();
     if args.in_place {
-        let files = ModelFiles::open(Path::new(&args.source))?;
+        let files = ShardSet::find(Path::new(&args.source))?;
         let [path] = files.paths() else {
             return Err(Failure::Usage("only a single file can be repaired in place".into()));
         };
-        let path = path.clone();
-        drop(files);
-        edit_header(&path, 0, &|_| ControlFlow::Continue(()), |draft| {
+        edit_header(path, 0, &|_| ControlFlow::Continue(()), |draft| {
             done = gguf::fix(draft);
             Ok::<_, Failure>(())
         })?;

@@ -2,10 +2,11 @@
 
 use std::path::{Path, PathBuf};
 
-use gguf::edit::{RESERVE_KEY, Saved, edit_header};
-use gguf::{Draft, Metadata, Model, Value};
+use gguf::edit::{EditLock, RESERVE_KEY, Recovery, Saved, edit_header, recover};
+use gguf::{Draft, Metadata, Model, ShardSet, Value};
 use gguf_convert::pipeline::{Item, Job};
 use gguf_convert::tensor::Tensor;
+use gguf_remote::Location;
 use regex::Regex;
 
 use crate::failure::Failure;
@@ -19,7 +20,8 @@ use crate::{commands, listing};
 #[derive(clap::Args)]
 #[command(after_help = "Examples:\n  gguf edit model.gguf --set general.name='My model'\n  \
                         gguf edit model.gguf --chat-template-file chat.jinja -o fixed.gguf\n  \
-                        gguf edit model.gguf --special-token eos='<|im_end|>' --remove general.url")]
+                        gguf edit model.gguf --special-token eos='<|im_end|>' --remove general.url\n  \
+                        gguf edit model.gguf --recover undo")]
 pub struct Args {
     /// The file to change, or the model that -o is made from.
     source: String,
@@ -63,6 +65,20 @@ pub struct Args {
     /// Only say what would change.
     #[arg(long)]
     dry_run: bool,
+    /// End an edit that was interrupted while it overwrote the header of this file: give it the
+    /// header from before the edit, or the one that the edit was to write.
+    #[arg(long, value_enum, value_name = "HOW", conflicts_with_all = [
+        "output", "set", "set_file", "remove", "rename", "chat_template_file", "special_token",
+        "special_token_by_id", "rename_tensor", "drop", "graft", "dry_run",
+    ])]
+    recover: Option<How>,
+}
+
+/// Which header a file gets.
+#[derive(Clone, Copy, clap::ValueEnum)]
+enum How {
+    Undo,
+    Finish,
 }
 
 fn pair(text: &str) -> Result<(String, String), String> {
@@ -76,14 +92,32 @@ fn graft(text: &str) -> Result<(String, Regex), String> {
 }
 
 pub fn run(args: &Args) -> Result<(), Failure> {
-    let opened = Opened::open(&args.source)?;
-    if args.dry_run {
-        return dry_run(args, &opened.model()?);
+    match (&args.output, args.recover) {
+        _ if args.dry_run => dry_run(args, &Opened::open(&args.source)?.model()?),
+        (Some(output), _) => rewrite(args, &Opened::open(&args.source)?, output),
+        (None, Some(how)) => end_interrupted(near(&args.source)?.as_path(), how),
+        (None, None) => in_place(args),
     }
-    match &args.output {
-        Some(output) => rewrite(args, &opened, output),
-        None => in_place(args, opened),
+}
+
+/// The path of a model that is to be changed itself.
+fn near(source: &str) -> Result<PathBuf, Failure> {
+    match Location::parse(source)? {
+        Location::Path(path) => Ok(path),
+        _ => Err(Failure::Usage("a far file cannot be changed: give -o".into())),
     }
+}
+
+fn end_interrupted(path: &Path, how: How) -> Result<(), Failure> {
+    let (to, done) = match how {
+        How::Undo => (Recovery::Undo, "undone: it has the header from before"),
+        How::Finish => (Recovery::Finish, "finished: it has the new header"),
+    };
+    match recover(path, to)? {
+        true => eprintln!("{}: the edit is {done}", path.display()),
+        false => eprintln!("{}: no edit of it was interrupted", path.display()),
+    }
+    Ok(())
 }
 
 fn dry_run(args: &Args, model: &Model) -> Result<(), Failure> {
@@ -103,20 +137,15 @@ fn dry_run(args: &Args, model: &Model) -> Result<(), Failure> {
 }
 
 /// Changes the file itself; of a model in several files, the first, which has the keys.
-fn in_place(args: &Args, opened: Opened) -> Result<(), Failure> {
-    let Opened::Near(files) = &opened else {
-        return Err(Failure::Usage("a far file cannot be changed: give -o".into()));
-    };
-    let paths = files.paths().to_vec();
-    let path = &paths[0];
+fn in_place(args: &Args) -> Result<(), Failure> {
+    let files = ShardSet::find(&near(&args.source)?)?;
+    let (path, several) = (&files.paths()[0], files.paths().len() > 1);
     if args.drop.is_empty() && args.graft.is_empty() {
-        if paths.len() > 1 && !args.rename_tensor.is_empty() {
+        if several && !args.rename_tensor.is_empty() {
             return Err(Failure::Usage(
                 "tensors in several files cannot be renamed: give -o".into(),
             ));
         }
-        // Nothing of ours may have the file open while it changes.
-        drop(opened);
         let len = path.metadata().map_or(0, |metadata| metadata.len());
         let progress = Progress::new(len, "rebuilding").stoppable();
         let saved = edit_header(path, args.reserve, &|bytes| progress.advance(bytes), |draft| {
@@ -135,10 +164,12 @@ fn in_place(args: &Args, opened: Opened) -> Result<(), Failure> {
         );
         return Ok(());
     }
-    if paths.len() > 1 {
+    if several {
         return Err(Failure::Usage("tensors in several files cannot be dropped: give -o".into()));
     }
-    rewrite(args, &opened, path)
+    // Before the file is read, until the new one has its name.
+    let _lock = EditLock::take(path)?;
+    rewrite(args, &Opened::open(&args.source)?, path)
 }
 
 /// Writes a new file with the changes.

@@ -2,7 +2,9 @@
 
 use std::path::PathBuf;
 
-use gguf::{ByteOrder, Header, Output, endian, write_header};
+use gguf::edit::EditLock;
+use gguf::{ByteOrder, Header, Output, ShardSet, endian, write_header};
+use gguf_remote::Location;
 
 use crate::failure::Failure;
 use crate::listing;
@@ -55,6 +57,13 @@ impl Order {
 const CHUNK: u64 = 4 << 20;
 
 pub fn run(args: &Args) -> Result<(), Failure> {
+    // Before the file is read, until the new one has its name.
+    let _lock = match Location::parse(&args.source)? {
+        Location::Path(path) if args.in_place && !args.dry_run => {
+            Some(EditLock::take(&ShardSet::find(&path)?.paths()[0])?)
+        }
+        _ => None,
+    };
     let opened = Opened::open(&args.source)?;
     let model = opened.model()?;
     let order = args.order.resolve();

@@ -4,6 +4,7 @@ mod chat_template;
 mod chores;
 mod commands;
 mod lora;
+mod one_writer;
 mod quantize;
 mod support;
 mod tokenize;
