@@ -3,12 +3,13 @@
 use std::path::{Path, PathBuf};
 
 use gguf::edit::{RESERVE_KEY, Saved, edit_header};
-use gguf::{Draft, Metadata, Model, Value};
+use gguf::{Draft, Existing, Metadata, Model, Overwrite, Value};
 use gguf_convert::pipeline::{Item, Job};
 use gguf_convert::tensor::Tensor;
 use regex::Regex;
 
 use crate::failure::Failure;
+use crate::force::Force;
 use crate::key_value::KeyValue;
 use crate::opened::Opened;
 use crate::progress::Progress;
@@ -63,6 +64,8 @@ pub struct Args {
     /// Only say what would change.
     #[arg(long)]
     dry_run: bool,
+    #[command(flatten)]
+    force: Force,
 }
 
 fn pair(text: &str) -> Result<(String, String), String> {
@@ -81,8 +84,17 @@ pub fn run(args: &Args) -> Result<(), Failure> {
         return dry_run(args, &opened.model()?);
     }
     match &args.output {
-        Some(output) => rewrite(args, &opened, output),
+        Some(output) => rewrite(args, &opened, output, &args.force.sparing(args.inputs(&opened))),
         None => in_place(args, opened),
+    }
+}
+
+impl Args {
+    /// The files that are read.
+    fn inputs<'a>(&'a self, opened: &'a Opened) -> impl Iterator<Item = &'a Path> {
+        let texts = self.set_file.iter().map(|(_, path)| Path::new(path));
+        let files = opened.files().iter().map(PathBuf::as_path);
+        files.chain(texts).chain(self.chat_template_file.as_deref())
     }
 }
 
@@ -138,14 +150,20 @@ fn in_place(args: &Args, opened: Opened) -> Result<(), Failure> {
     if paths.len() > 1 {
         return Err(Failure::Usage("tensors in several files cannot be dropped: give -o".into()));
     }
-    rewrite(args, &opened, path)
+    rewrite(args, &opened, path, &Overwrite::new(Existing::Replace))
 }
 
 /// Writes a new file with the changes.
-fn rewrite(args: &Args, opened: &Opened, output: &Path) -> Result<(), Failure> {
+fn rewrite(
+    args: &Args,
+    opened: &Opened,
+    output: &Path,
+    overwrite: &Overwrite,
+) -> Result<(), Failure> {
     let model = opened.model()?;
     let others =
         args.graft.iter().map(|(word, _)| Opened::open(word)).collect::<Result<Vec<_>, _>>()?;
+    let overwrite = overwrite.clone().sparing(others.iter().flat_map(Opened::files));
     let others = others.iter().map(Opened::model).collect::<Result<Vec<_>, _>>()?;
     let mut job = Job::copy(&model);
     edit_metadata(args, &mut job.metadata)?;
@@ -179,7 +197,7 @@ fn rewrite(args: &Args, opened: &Opened, output: &Path) -> Result<(), Failure> {
         let item = job.items.iter_mut().find(|item| item.tensor.name == *old);
         item.ok_or_else(|| no_tensor(old))?.tensor.name.clone_from(new);
     }
-    commands::write(&job, output, commands::all_cores())
+    commands::write(&job, output, &overwrite)
 }
 
 fn no_tensor(name: &str) -> Failure {

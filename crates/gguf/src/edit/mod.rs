@@ -17,7 +17,7 @@ use crate::error::Error;
 use crate::header::{Draft, Header};
 use crate::map::Map;
 use crate::metadata::Metadata;
-use crate::output::Output;
+use crate::output::{Existing, Output, Overwrite};
 use crate::read::Gguf;
 use crate::write::write_header;
 
@@ -186,7 +186,7 @@ fn rebuild(
     let mut old = File::open(path).map_err(fail)?;
     let data_len = old.metadata().map_err(fail)?.len().saturating_sub(data_start);
     old.seek(SeekFrom::Start(data_start)).map_err(fail)?;
-    let output = Output::create(path)?;
+    let output = Output::create(path, &Overwrite::new(Existing::Replace))?;
     output.write_at(header, 0)?;
     for first in (0..data_len).step_by(CHUNK as usize) {
         let copied = output.append_from(&mut (&old).take(CHUNK), header.len() as u64 + first)?;
