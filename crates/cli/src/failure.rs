@@ -51,6 +51,9 @@ impl From<gguf::Error> for Failure {
         match error {
             gguf::Error::Environment { .. } => Self::Environment(message),
             gguf::Error::Caller(_) => Self::Usage(message),
+            gguf::Error::Exists(_) => {
+                Self::Usage(format!("{message}: name another output, or replace it with --force"))
+            }
             gguf::Error::Interrupted => Self::Interrupted,
             _ => Self::Input(message),
         }

@@ -6,6 +6,7 @@
 mod checkpoint;
 mod commands;
 mod failure;
+mod force;
 mod key_value;
 mod listing;
 mod opened;
@@ -58,6 +59,7 @@ enum Command {
 }
 
 fn main() -> ExitCode {
+    progress::survive_limits();
     // Wrong usage ends in clap with exit code 2.
     let result = match Cli::parse().command {
         Command::Convert(args) => commands::convert::run(&args),

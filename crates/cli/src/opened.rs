@@ -52,6 +52,14 @@ impl Opened {
         }
     }
 
+    /// The files on this machine: none of a far model.
+    pub fn files(&self) -> &[PathBuf] {
+        match self {
+            Self::Near(files) => files.paths(),
+            Self::Far(_) => &[],
+        }
+    }
+
     /// A text that changes when the files do: their names, sizes and times of change.
     pub fn identity(&self) -> String {
         let describe = |path: &Path| {

@@ -5,8 +5,8 @@ use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 
 use gguf::{
-    Array, Draft, Header, ModelFiles, Shape, SplitLimit, SplitOptions, SplitPlan, TensorInfo,
-    TensorType, Value, write_header,
+    Array, Draft, Header, ModelFiles, Overwrite, Shape, SplitLimit, SplitOptions, SplitPlan,
+    TensorInfo, TensorType, Value, write_header,
 };
 use gguf_compare::{Change, Detail, Diff, ElementChange, Verdict, diff};
 
@@ -103,7 +103,9 @@ fn a_split_model_is_the_same() {
     let model = files.model().unwrap();
     let options = SplitOptions { limit: SplitLimit::Bytes(4096), no_tensor_first_split: true };
     let plan = SplitPlan::new(&model, options).unwrap();
-    let shards = plan.write(&directory.path().join("s"), &|_| ControlFlow::Continue(())).unwrap();
+    let shards = plan
+        .write(&directory.path().join("s"), &Overwrite::default(), &|_| ControlFlow::Continue(()))
+        .unwrap();
     let found = compare_files(&whole, &shards[1]);
     assert_eq!((found.verdict, found.same), (Verdict::Same, 3));
 }

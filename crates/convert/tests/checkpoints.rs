@@ -4,7 +4,7 @@ use std::num::NonZeroUsize;
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 
-use gguf::{Gguf, ModelFiles, Value};
+use gguf::{Existing, Gguf, ModelFiles, Overwrite, Value};
 use gguf_convert::hf::{self, Options};
 use gguf_convert::importance::Importance;
 use gguf_convert::quantize;
@@ -55,7 +55,9 @@ fn convert(dir: &Path, out: &Path, outtype: &str, name: Option<&str>) {
     let conversion = hf::plan(dir, &checkpoint, &options).unwrap();
     conversion
         .job
-        .write(out, NonZeroUsize::new(3).unwrap(), &|_| ControlFlow::Continue(()))
+        .write(out, NonZeroUsize::new(3).unwrap(), &Overwrite::default(), &|_| {
+            ControlFlow::Continue(())
+        })
         .unwrap();
 }
 
@@ -328,7 +330,10 @@ fn tiny_kjv_equals_the_official_quantizer() {
         }
         let path = out.path().join("out.gguf");
         let job = quantization.unwrap().job;
-        job.write(&path, NonZeroUsize::MIN, &|_| ControlFlow::Continue(())).unwrap();
+        job.write(&path, NonZeroUsize::MIN, &Overwrite::new(Existing::Replace), &|_| {
+            ControlFlow::Continue(())
+        })
+        .unwrap();
         check_digests(&std::fs::read(&path).unwrap(), expected, mix);
         convert(&source, &path, mix, None);
         check_digests(&std::fs::read(&path).unwrap(), expected, mix);
@@ -356,7 +361,13 @@ fn tiny_kjv_with_an_imatrix_equals_the_official_quantizer() {
         let Some(mix) = name.strip_suffix("+imatrix") else { continue };
         let job = quantize::plan(&model, mix.parse().unwrap(), &options).unwrap().job;
         let path = out.path().join("out.gguf");
-        job.write(&path, NonZeroUsize::new(2).unwrap(), &|_| ControlFlow::Continue(())).unwrap();
+        job.write(
+            &path,
+            NonZeroUsize::new(2).unwrap(),
+            &Overwrite::new(Existing::Replace),
+            &|_| ControlFlow::Continue(()),
+        )
+        .unwrap();
         check_digests(&std::fs::read(&path).unwrap(), expected, name);
         made += 1;
     }

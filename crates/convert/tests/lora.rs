@@ -4,7 +4,7 @@ use std::num::NonZeroUsize;
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 
-use gguf::{Metadata, ModelFiles, Shape, TensorType};
+use gguf::{Existing, Metadata, ModelFiles, Overwrite, Shape, TensorType};
 use gguf_convert::hf::Options;
 use gguf_convert::lora::{Adapter, extract, merge, peft};
 use gguf_convert::pipeline::{Item, Job};
@@ -25,7 +25,8 @@ fn data() -> Option<PathBuf> {
 }
 
 fn write(job: &Job, path: &Path) {
-    job.write(path, THREADS, &|_| ControlFlow::Continue(())).unwrap();
+    job.write(path, THREADS, &Overwrite::new(Existing::Replace), &|_| ControlFlow::Continue(()))
+        .unwrap();
 }
 
 fn values(files: &ModelFiles, name: &str) -> Vec<f32> {

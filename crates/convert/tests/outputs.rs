@@ -5,7 +5,7 @@ use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use gguf::{Metadata, ModelFiles, Shape, TensorType};
+use gguf::{Existing, Metadata, ModelFiles, Overwrite, Shape, TensorType};
 use gguf_convert::pipeline::{Interruption, Item, Job, write_all};
 use gguf_convert::quantize;
 use gguf_convert::tensor::{Content, Tensor};
@@ -31,7 +31,10 @@ fn model() -> TempDir {
         Item::new(tensor, TensorType::F16)
     });
     let job = Job { metadata, items: items.collect(), check_finite: true };
-    job.write(&dir.path().join("in.gguf"), THREADS, &|_| ControlFlow::Continue(())).unwrap();
+    job.write(&dir.path().join("in.gguf"), THREADS, &Overwrite::new(Existing::Replace), &|_| {
+        ControlFlow::Continue(())
+    })
+    .unwrap();
     dir
 }
 
@@ -54,13 +57,14 @@ fn quantize_all(
         .collect();
     let jobs: Vec<(&Job, &Path)> = jobs.iter().map(|(job, path)| (job, &**path)).collect();
     let written = AtomicU64::new(0);
-    let result = write_all(&jobs, THREADS, interruption, &|n| {
-        if written.fetch_add(n, Ordering::Relaxed) + n > bytes {
-            ControlFlow::Break(())
-        } else {
-            ControlFlow::Continue(())
-        }
-    });
+    let result =
+        write_all(&jobs, THREADS, interruption, &Overwrite::new(Existing::Replace), &|n| {
+            if written.fetch_add(n, Ordering::Relaxed) + n > bytes {
+                ControlFlow::Break(())
+            } else {
+                ControlFlow::Continue(())
+            }
+        });
     (result, written.into_inner())
 }
 

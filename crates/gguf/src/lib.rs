@@ -71,7 +71,7 @@ pub use map::Map;
 pub use metadata::Metadata;
 pub use model::{Model, ModelFiles, ModelTensor, Part};
 pub use name::{ModelName, NameError, NameKind, NameShard, Sidecar};
-pub use output::Output;
+pub use output::{Complete, Existing, Output, Overwrite, is_unfinished, rename_new, require_space};
 pub use read::{Gguf, Limits, MAGIC, check, check_draft, check_header};
 pub use rules::naming::check_name;
 pub use rules::shards::check_shards;

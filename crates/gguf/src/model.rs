@@ -9,6 +9,7 @@ use crate::finding::Strict;
 use crate::header::{Draft, Header};
 use crate::map::Map;
 use crate::metadata::Metadata;
+use crate::output::Overwrite;
 use crate::read::Gguf;
 use crate::rules;
 use crate::shard::{self, ShardSet};
@@ -196,17 +197,8 @@ impl<'a> Model<'a> {
         Ok(draft)
     }
 
-    /// Whether something written at `target` would replace one of the files.
-    ///
-    /// # Errors
-    /// [`Error::Caller`] if so.
-    pub(crate) fn refuse_input(&self, target: &Path) -> Result<(), Error> {
-        let Ok(resolved) = target.canonicalize() else { return Ok(()) };
-        let is_target = |part: &Part| part.path.canonicalize().is_ok_and(|path| path == resolved);
-        if self.parts.iter().any(is_target) {
-            let message = format!("{} is an input: name another output", target.display());
-            return Err(Error::Caller(message));
-        }
-        Ok(())
+    /// What an output of this model may replace: none of its files.
+    pub(crate) fn spared(&self, overwrite: &Overwrite) -> Overwrite {
+        overwrite.clone().sparing(self.parts.iter().map(|part| part.path))
     }
 }

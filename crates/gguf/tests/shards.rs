@@ -6,9 +6,9 @@ use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 
 use gguf::{
-    Draft, Error, Gguf, Header, MergeOptions, ModelFiles, NameShard, Severity, Shape, ShardSet,
-    SplitLimit, SplitOptions, SplitPlan, TensorInfo, TensorType, check_shards, delete_merged,
-    merge, write_header,
+    Draft, Error, Existing, Gguf, Header, MergeOptions, ModelFiles, NameShard, Overwrite, Severity,
+    Shape, ShardSet, SplitLimit, SplitOptions, SplitPlan, TensorInfo, TensorType, check_shards,
+    delete_merged, merge, write_header,
 };
 
 /// Files that the official tool made.
@@ -24,7 +24,10 @@ fn by_tensors(n: u64, no_tensor_first_split: bool) -> SplitOptions {
 fn split(input: &Path, prefix: &Path, options: SplitOptions) -> Vec<PathBuf> {
     let files = ModelFiles::open(input).unwrap();
     let model = files.model().unwrap();
-    SplitPlan::new(&model, options).unwrap().write(prefix, &|_| ControlFlow::Continue(())).unwrap()
+    SplitPlan::new(&model, options)
+        .unwrap()
+        .write(prefix, &Overwrite::new(Existing::Replace), &|_| ControlFlow::Continue(()))
+        .unwrap()
 }
 
 fn name(path: &Path) -> &str {
@@ -108,8 +111,14 @@ fn merged_shards_have_the_bytes_of_the_original_or_of_the_official_tool() {
     for (input, keep_split_keys, expected) in cases {
         let files = ModelFiles::open(&official().join(input)).unwrap();
         let model = files.model().unwrap();
-        merge(&model, &merged, MergeOptions { keep_split_keys }, &|_| ControlFlow::Continue(()))
-            .unwrap();
+        merge(
+            &model,
+            &merged,
+            MergeOptions { keep_split_keys },
+            &Overwrite::new(Existing::Replace),
+            &|_| ControlFlow::Continue(()),
+        )
+        .unwrap();
         assert!(fs::read(&merged).unwrap() == fs::read(official().join(expected)).unwrap());
     }
 }
@@ -153,8 +162,11 @@ fn plans_by_size_follow_the_official_rule() {
     assert_eq!(plan(128, true), [0, 3, 1, 1]);
     let options = SplitOptions { limit: SplitLimit::Bytes(128), ..Default::default() };
     let planned = SplitPlan::new(&model, options).unwrap();
-    let written =
-        planned.write(&directory.path().join("s"), &|_| ControlFlow::Continue(())).unwrap();
+    let written = planned
+        .write(&directory.path().join("s"), &Overwrite::new(Existing::Replace), &|_| {
+            ControlFlow::Continue(())
+        })
+        .unwrap();
     for (path, shard) in written.iter().zip(planned.shards()) {
         assert_eq!(fs::metadata(path).unwrap().len(), shard.file_len);
     }
@@ -185,6 +197,7 @@ fn a_wide_alignment_survives() {
         &files.model().unwrap(),
         &merged,
         MergeOptions::default(),
+        &Overwrite::new(Existing::Replace),
         &|_| ControlFlow::Continue(()),
     )
     .unwrap();
@@ -302,9 +315,20 @@ fn inputs_are_never_overwritten() {
     let refused = |result: Result<(), Error>| {
         assert!(matches!(result, Err(Error::Caller(_))), "{result:?}");
     };
-    refused(merge(&model, &last, MergeOptions::default(), &|_| ControlFlow::Continue(())));
+    refused(merge(
+        &model,
+        &last,
+        MergeOptions::default(),
+        &Overwrite::new(Existing::Replace),
+        &|_| ControlFlow::Continue(()),
+    ));
     let plan = SplitPlan::new(&model, by_tensors(1, false)).unwrap();
-    refused(plan.write(&directory.path().join("m"), &|_| ControlFlow::Continue(())).map(drop));
+    refused(
+        plan.write(&directory.path().join("m"), &Overwrite::new(Existing::Replace), &|_| {
+            ControlFlow::Continue(())
+        })
+        .map(drop),
+    );
     assert_eq!(fs::read(&last).unwrap(), before);
     assert_eq!(fs::read_dir(directory.path()).unwrap().count(), 2);
 }
@@ -319,6 +343,7 @@ fn shards_are_deleted_only_when_their_data_are_in_the_merged_file() {
         &files.model().unwrap(),
         &merged,
         MergeOptions::default(),
+        &Overwrite::new(Existing::Replace),
         &|_| ControlFlow::Continue(()),
     )
     .unwrap();

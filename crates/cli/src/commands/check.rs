@@ -14,6 +14,7 @@ use gguf_remote::Location;
 use serde_json::{Value as Json, json};
 
 use crate::failure::Failure;
+use crate::force::Force;
 use crate::opened::{Checkable, Far, Opened};
 use crate::progress::Progress;
 use crate::{commands, sarif};
@@ -53,6 +54,8 @@ pub struct Args {
     /// Repair the file itself.
     #[arg(long, group = "to")]
     in_place: bool,
+    #[command(flatten)]
+    force: Force,
 }
 
 pub fn run(args: &Args) -> Result<(), Failure> {
@@ -191,7 +194,9 @@ fn fix(args: &Args) -> Result<(), Failure> {
             output.clone()
         };
         let job = Job { metadata: draft.metadata.into_owned(), ..Job::copy(&model) };
-        commands::write(&job, &target, commands::all_cores())?;
+        let others = args.tokenizer_against.iter().chain(&args.corpus);
+        let overwrite = args.force.sparing(opened.files().iter().chain(others));
+        commands::write(&job, &target, &overwrite)?;
     }
     for what in &done {
         eprintln!("{what}");

@@ -3,13 +3,14 @@
 use std::path::{Path, PathBuf};
 
 use gguf::edit::{EditLock, RESERVE_KEY, Recovery, Saved, edit_header, recover};
-use gguf::{Draft, Metadata, Model, ShardSet, Value};
+use gguf::{Draft, Existing, Metadata, Model, Overwrite, ShardSet, Value};
 use gguf_convert::pipeline::{Item, Job};
 use gguf_convert::tensor::Tensor;
 use gguf_remote::Location;
 use regex::Regex;
 
 use crate::failure::Failure;
+use crate::force::Force;
 use crate::key_value::KeyValue;
 use crate::opened::Opened;
 use crate::progress::Progress;
@@ -72,6 +73,8 @@ pub struct Args {
         "special_token_by_id", "rename_tensor", "drop", "graft", "dry_run",
     ])]
     recover: Option<How>,
+    #[command(flatten)]
+    force: Force,
 }
 
 /// Which header a file gets.
@@ -94,7 +97,10 @@ fn graft(text: &str) -> Result<(String, Regex), String> {
 pub fn run(args: &Args) -> Result<(), Failure> {
     match (&args.output, args.recover) {
         _ if args.dry_run => dry_run(args, &Opened::open(&args.source)?.model()?),
-        (Some(output), _) => rewrite(args, &Opened::open(&args.source)?, output),
+        (Some(output), _) => {
+            let opened = Opened::open(&args.source)?;
+            rewrite(args, &opened, output, &args.force.sparing(args.inputs(&opened)))
+        }
         (None, Some(how)) => end_interrupted(near(&args.source)?.as_path(), how),
         (None, None) => in_place(args),
     }
@@ -118,6 +124,15 @@ fn end_interrupted(path: &Path, how: How) -> Result<(), Failure> {
         false => eprintln!("{}: no edit of it was interrupted", path.display()),
     }
     Ok(())
+}
+
+impl Args {
+    /// The files that are read.
+    fn inputs<'a>(&'a self, opened: &'a Opened) -> impl Iterator<Item = &'a Path> {
+        let texts = self.set_file.iter().map(|(_, path)| Path::new(path));
+        let files = opened.files().iter().map(PathBuf::as_path);
+        files.chain(texts).chain(self.chat_template_file.as_deref())
+    }
 }
 
 fn dry_run(args: &Args, model: &Model) -> Result<(), Failure> {
@@ -169,14 +184,21 @@ fn in_place(args: &Args) -> Result<(), Failure> {
     }
     // Before the file is read, until the new one has its name.
     let _lock = EditLock::take(path)?;
-    rewrite(args, &Opened::open(&args.source)?, path)
+    let opened = Opened::open(&args.source)?;
+    rewrite(args, &opened, path, &Overwrite::new(Existing::Replace))
 }
 
 /// Writes a new file with the changes.
-fn rewrite(args: &Args, opened: &Opened, output: &Path) -> Result<(), Failure> {
+fn rewrite(
+    args: &Args,
+    opened: &Opened,
+    output: &Path,
+    overwrite: &Overwrite,
+) -> Result<(), Failure> {
     let model = opened.model()?;
     let others =
         args.graft.iter().map(|(word, _)| Opened::open(word)).collect::<Result<Vec<_>, _>>()?;
+    let overwrite = overwrite.clone().sparing(others.iter().flat_map(Opened::files));
     let others = others.iter().map(Opened::model).collect::<Result<Vec<_>, _>>()?;
     let mut job = Job::copy(&model);
     edit_metadata(args, &mut job.metadata)?;
@@ -210,7 +232,7 @@ fn rewrite(args: &Args, opened: &Opened, output: &Path) -> Result<(), Failure> {
         let item = job.items.iter_mut().find(|item| item.tensor.name == *old);
         item.ok_or_else(|| no_tensor(old))?.tensor.name.clone_from(new);
     }
-    commands::write(&job, output, commands::all_cores())
+    commands::write(&job, output, &overwrite)
 }
 
 fn no_tensor(name: &str) -> Failure {

@@ -3,10 +3,11 @@
 use std::path::PathBuf;
 
 use gguf::edit::EditLock;
-use gguf::{ByteOrder, Header, Output, ShardSet, endian, write_header};
+use gguf::{ByteOrder, Existing, Header, Output, Overwrite, ShardSet, endian, write_header};
 use gguf_remote::Location;
 
 use crate::failure::Failure;
+use crate::force::Force;
 use crate::listing;
 use crate::opened::Opened;
 use crate::progress::Progress;
@@ -32,6 +33,8 @@ pub struct Args {
     /// Only say what would be done.
     #[arg(long)]
     dry_run: bool,
+    #[command(flatten)]
+    force: Force,
 }
 
 #[derive(Clone, Copy, clap::ValueEnum)]
@@ -89,9 +92,9 @@ pub fn run(args: &Args) -> Result<(), Failure> {
         );
         return Ok(());
     }
-    let target = match (&args.output, &opened) {
-        (Some(path), _) => path.clone(),
-        (None, Opened::Near(files)) if files.paths().len() == 1 => files.paths()[0].clone(),
+    let (target, overwrite) = match (&args.output, opened.files()) {
+        (Some(path), files) => (path.clone(), args.force.sparing(files)),
+        (None, [path]) => (path.clone(), Overwrite::new(Existing::Replace)),
         (None, _) => {
             return Err(Failure::Usage(
                 "only a single file can be replaced in place: give -o".into(),
@@ -99,7 +102,7 @@ pub fn run(args: &Args) -> Result<(), Failure> {
         }
     };
     let start = write_header(&header)?;
-    let output = Output::create(&target)?;
+    let output = Output::create(&target, &overwrite)?;
     let data_start = start.len() as u64;
     let end = header.alignment().align_up(header.data_len()).unwrap_or(header.data_len());
     output.set_len(data_start + end)?;

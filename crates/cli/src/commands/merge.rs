@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use gguf::{MergeOptions, delete_merged, merge};
 
 use crate::failure::Failure;
+use crate::force::Force;
 use crate::listing;
 use crate::opened::Opened;
 use crate::progress::Progress;
@@ -23,6 +24,8 @@ pub struct Args {
     /// Keep the keys of the first shard that say it is one, as the official tool does.
     #[arg(long)]
     keep_split_keys: bool,
+    #[command(flatten)]
+    force: Force,
 }
 
 pub fn run(args: &Args) -> Result<(), Failure> {
@@ -34,7 +37,8 @@ pub fn run(args: &Args) -> Result<(), Failure> {
     let total = model.byte_len();
     let progress = Progress::new(total, "merging").stoppable();
     let options = MergeOptions { keep_split_keys: args.keep_split_keys };
-    merge(&model, &args.output, options, &|bytes| progress.advance(bytes))?;
+    let overwrite = args.force.sparing(opened.files());
+    merge(&model, &args.output, options, &overwrite, &|bytes| progress.advance(bytes))?;
     progress.finish();
     let shards = model.parts().len();
     drop(model);

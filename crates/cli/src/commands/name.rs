@@ -124,8 +124,10 @@ fn rename(file: &Path, proper: &str) -> Result<(), Failure> {
     if target == *file {
         return Ok(());
     }
-    // A hard link fails where a file of this name exists, which a rename would replace.
-    std::fs::hard_link(file, &target).and_then(|()| std::fs::remove_file(file)).map_err(|fault| {
-        Failure::Environment(format!("cannot rename to {}: {fault}", target.display()))
-    })
+    match gguf::rename_new(file, &target) {
+        Err(gguf::Error::Exists(path)) => {
+            Err(Failure::Usage(format!("{} exists already, and is kept", path.display())))
+        }
+        renamed => Ok(renamed?),
+    }
 }

@@ -22,7 +22,7 @@ fn imatrix(dir: &Dir) -> String {
     entries.insert("blk.0.ffn_down.weight".into(), entry(768));
     let path = dir.path("imatrix.gguf");
     Imatrix { datasets: vec!["a.txt".into()], chunk_count: 1, chunk_size: Some(3), entries }
-        .write_gguf(Path::new(&path))
+        .write_gguf(Path::new(&path), &gguf::Overwrite::default())
         .unwrap();
     path
 }
@@ -160,7 +160,7 @@ fn importance_matrices_are_added_and_converted() {
     let mut entries = Imatrix::open(Path::new(&one)).unwrap().entries;
     entries.get_mut("blk.0.attn_q.weight").unwrap().sums.pop();
     let narrower = Imatrix { chunk_size: Some(3), entries, ..Imatrix::default() };
-    narrower.write_gguf(Path::new(&other)).unwrap();
+    narrower.write_gguf(Path::new(&other), &gguf::Overwrite::default()).unwrap();
     let both = ["imatrix", "--in-file", &one, "--in-file", &other, "-o", &two];
     fails(&both, 2, &["other.gguf", "255 sums", "not of the same model"]);
     fails(&["imatrix", "--in-file", &one, "-o", &one], 2, &["is an input"]);

@@ -18,7 +18,10 @@ use std::sync::mpsc::{self, RecvTimeoutError};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use gguf::{Draft, Header, Metadata, Model, Output, TensorInfo, TensorType, write_header};
+use gguf::{
+    Draft, Header, Metadata, Model, Output, Overwrite, TensorInfo, TensorType, require_space,
+    write_header,
+};
 use gguf_quant::CodecError;
 
 use crate::Error;
@@ -151,7 +154,8 @@ impl Job<'_> {
         Ok(Header::new(draft)?)
     }
 
-    /// Writes the file at `path`; it appears there only when it is complete.
+    /// Writes the file at `path`; it appears there only when it is complete, and replaces what
+    /// `overwrite` lets it.
     ///
     /// `progress` is called from many threads with the number of bytes just written; `Break` from
     /// it ends the work.
@@ -162,28 +166,31 @@ impl Job<'_> {
         &self,
         path: &Path,
         threads: NonZeroUsize,
+        overwrite: &Overwrite,
         progress: &(dyn Fn(u64) -> ControlFlow<()> + Sync),
     ) -> Result<(), Error> {
-        write_all(&[(self, path)], threads, Interruption::StartAnew, progress)
+        write_all(&[(self, path)], threads, Interruption::StartAnew, overwrite, progress)
     }
 }
 
 /// Writes several files in one pass over their sources: what is in more than one of them is read
 /// and decoded once. None appears under its path before all are complete, and the first, by which
-/// a model in shards is opened, appears last.
+/// a model in shards is opened, appears last. They replace what `overwrite` lets them. The space
+/// for all is reserved before the work.
 ///
 /// `progress` is called from many threads with the number of bytes just written; `Break` from it
 /// ends the work.
 ///
 /// # Errors
-/// If a source cannot be read, a weight is not a finite number or does not fit the target type, an
-/// output cannot be written, or `progress` ended the work. What was under the paths before is then
+/// If an output must not be written, or is named twice; if a source cannot be read, a weight is not
+/// a finite number or does not fit the target type, or `progress` ended the work. What was under the paths before is then
 /// as it was, and beside it is nothing, or what [`Interruption::Journal`] lets the next run go on
 /// with.
 pub fn write_all(
     jobs: &[(&Job, &Path)],
     threads: NonZeroUsize,
     interruption: Interruption,
+    overwrite: &Overwrite,
     progress: &(dyn Fn(u64) -> ControlFlow<()> + Sync),
 ) -> Result<(), Error> {
     let headers = jobs.iter().map(|(job, _)| job.header()).collect::<Result<Vec<_>, _>>()?;
@@ -199,13 +206,25 @@ pub fn write_all(
     let tasks = tasks(jobs, &headers, &starts);
     let chunks: Vec<Chunk> = tasks.iter().flat_map(Chunk::all_of).collect();
 
-    let outputs = jobs
-        .iter()
-        .map(|(_, path)| match interruption {
-            Interruption::StartAnew => Output::create(path),
-            Interruption::Journal { resume, .. } => Output::resumable(path, resume),
-        })
-        .collect::<Result<Vec<_>, _>>()?;
+    let mut outputs: Vec<Output> = Vec::with_capacity(jobs.len());
+    for (_, path) in jobs {
+        // Before it is asked for its lock, which the first of two has.
+        if outputs.iter().any(|output| output.is_for(path)) {
+            return Err(Error::Request {
+                what: format!("{} is named twice", path.display()),
+                help: "name each output once".into(),
+            });
+        }
+        outputs.push(match interruption {
+            Interruption::StartAnew => Output::create(path, overwrite)?,
+            Interruption::Journal { resume, .. } => Output::resumable(path, resume, overwrite)?,
+        });
+    }
+    let mut missing = Vec::with_capacity(jobs.len());
+    for (output, size) in outputs.iter().zip(&sizes) {
+        missing.push((output.target(), size.saturating_sub(output.byte_len()?)));
+    }
+    require_space(missing)?;
     let journal = match interruption {
         Interruption::StartAnew => None,
         Interruption::Journal { input, .. } => {

@@ -4,7 +4,7 @@ use std::num::NonZeroUsize;
 use std::ops::ControlFlow;
 use std::path::Path;
 
-use gguf::{Gguf, TensorType};
+use gguf::{Existing, Gguf, Overwrite, TensorType};
 use gguf_convert::bare;
 use gguf_convert::hf;
 use gguf_convert::pipeline::Job;
@@ -16,7 +16,8 @@ use crate::files::{Tensor, data, digest, f16s, f32s, scales, write_safetensors};
 fn written(job: &Job, dir: &Path) -> Vec<u8> {
     let path = dir.join("out.gguf");
     let threads = NonZeroUsize::new(2).unwrap();
-    job.write(&path, threads, &|_| ControlFlow::Continue(())).unwrap();
+    job.write(&path, threads, &Overwrite::new(Existing::Replace), &|_| ControlFlow::Continue(()))
+        .unwrap();
     std::fs::read(path).unwrap()
 }
 

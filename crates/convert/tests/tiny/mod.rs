@@ -4,6 +4,7 @@ use std::num::NonZeroUsize;
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 
+use gguf::{Existing, Overwrite};
 use gguf_convert::Error;
 use gguf_convert::hf::{self, Options};
 use gguf_convert::source::Checkpoint;
@@ -76,7 +77,9 @@ impl Tiny {
         let options = Options { outtype: Some("f32".parse().unwrap()), ..Options::default() };
         let job = hf::plan(self.path(), &checkpoint, &options)?.job;
         let out: PathBuf = self.path().join("out.gguf");
-        job.write(&out, NonZeroUsize::MIN, &|_| ControlFlow::Continue(()))?;
+        job.write(&out, NonZeroUsize::MIN, &Overwrite::new(Existing::Replace), &|_| {
+            ControlFlow::Continue(())
+        })?;
         Ok(std::fs::read(out).unwrap())
     }
 

@@ -25,7 +25,7 @@ use crate::error::Error;
 use crate::header::{Draft, Header};
 use crate::map::Map;
 use crate::metadata::Metadata;
-use crate::output::{Output, is_at};
+use crate::output::{Existing, Output, Overwrite, is_at};
 use crate::read::Gguf;
 use crate::write::write_header;
 
@@ -208,7 +208,7 @@ fn rebuild(
     overwrite::expect(&old, &plan.old).map_err(fail)?;
     let data_len = old.metadata().map_err(fail)?.len().saturating_sub(plan.data_start);
     old.seek(SeekFrom::Start(plan.data_start)).map_err(fail)?;
-    let output = Output::create(lock.model())?;
+    let output = Output::create(lock.model(), &Overwrite::new(Existing::Replace))?;
     output.write_at(&plan.new, 0)?;
     for first in (0..data_len).step_by(CHUNK as usize) {
         let copied = output.append_from(&mut (&old).take(CHUNK), plan.new.len() as u64 + first)?;

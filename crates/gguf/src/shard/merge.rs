@@ -7,7 +7,7 @@ use crate::error::Error;
 use crate::finding::Finding;
 use crate::header::Header;
 use crate::model::{Model, ModelFiles, ModelTensor};
-use crate::output::{self, Output};
+use crate::output::{self, Output, Overwrite};
 use crate::shard::{CHUNK, COUNT, fill};
 
 /// How to merge shards.
@@ -18,22 +18,23 @@ pub struct MergeOptions {
     pub keep_split_keys: bool,
 }
 
-/// Writes a model as one file, which appears at `target` only when it is complete.
+/// Writes a model as one file, which appears at `target` only when it is complete. It replaces
+/// what `overwrite` lets it, and no file of the model.
 ///
 /// `progress` is called with the number of bytes just written; `Break` from it ends the work.
 ///
 /// # Errors
-/// [`Error::Caller`] if `target` is a file of the model itself; [`Error::File`] if the size of a
-/// tensor is not known; [`Error::Environment`] if something cannot be read or written.
+/// As [`Overwrite::check`]; [`Error::File`] if the size of a tensor is not known;
+/// [`Error::Environment`] if something cannot be read or written.
 pub fn merge(
     model: &Model,
     target: &Path,
     options: MergeOptions,
+    overwrite: &Overwrite,
     progress: &dyn Fn(u64) -> ControlFlow<()>,
 ) -> Result<(), Error> {
-    model.refuse_input(target)?;
     let header = merged_header(model, options)?;
-    let output = Output::create(target)?;
+    let output = Output::create(target, &model.spared(overwrite))?;
     fill(&output, &header, model.tensors(), progress)?;
     output.commit()
 }
@@ -60,7 +61,7 @@ fn merged_header<'a>(model: &Model<'a>, options: MergeOptions) -> Result<Header<
 pub fn delete_merged(files: ModelFiles, merged: &Path) -> Result<(), Error> {
     let copy_files = ModelFiles::open(merged)?;
     let (model, copy) = (files.model()?, copy_files.model()?);
-    model.refuse_input(merged)?;
+    model.spared(&Overwrite::default()).refuse_input(merged)?;
     let copies = copy.index();
     for tensor in model.tensors() {
         let same = match copies.get(&*tensor.info.name) {

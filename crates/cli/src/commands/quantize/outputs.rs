@@ -11,7 +11,6 @@ use gguf_quant::recipe::{Target, UnknownTarget};
 
 use crate::commands;
 use crate::failure::Failure;
-use crate::opened::Opened;
 
 /// What to make of a model, and the name of the file.
 #[derive(Clone, Debug)]
@@ -173,24 +172,4 @@ impl<'a> Files<'a> {
     pub fn jobs(&self) -> impl Iterator<Item = (&Job<'a>, &Path)> {
         self.0.iter().map(|(job, path)| (job, path.as_path()))
     }
-}
-
-/// Refuses to write over the input, and two outputs of the same name.
-pub fn check_paths(jobs: &[(&Job, &Path)], opened: &Opened) -> Result<(), Failure> {
-    for (i, (_, path)) in jobs.iter().enumerate() {
-        if opened.names().iter().any(|name| is_same_file(name, path)) {
-            return Err(Failure::Usage(format!(
-                "{} is an input: name another output",
-                path.display()
-            )));
-        }
-        if jobs[..i].iter().any(|(_, other)| other == path) {
-            return Err(Failure::Usage(format!("{} is named twice", path.display())));
-        }
-    }
-    Ok(())
-}
-
-fn is_same_file(a: &Path, b: &Path) -> bool {
-    matches!((a.canonicalize(), b.canonicalize()), (Ok(a), Ok(b)) if a == b)
 }
