@@ -119,7 +119,7 @@ class Writer:
         process.kill()
         process.wait()
         outcome = Counter({"finished" if finished else "killed": 1})
-        outcome["part files"] = len(list(self.folder.glob(".*.part")))
+        outcome["part files"] = len(list(self.folder.glob(".*part")))
         names = sorted(self.old | self.new)
         outcome["journals"] = sum(journal(self.folder / name).exists() for name in names)
         if len(names) == 1 and not reads(self.binary, self.folder / names[0]):
@@ -180,11 +180,11 @@ def writers(binary, checkpoint, work):
     yield writer(
         "edit, rebuilding", at_target(model), "edit", target, "--set", "general.url=somewhere"
     )
-    yield writer("quantize", at_target(model), "quantize", model, target, "Q4_0")
-    yield writer("convert", at_target(renamed), "convert", checkpoint, "-o", target)
-    yield writer("merge", at_target(renamed), "merge", first_shard, target)
+    yield writer("quantize", at_target(model), "quantize", "--force", model, target, "Q4_0")
+    yield writer("convert", at_target(renamed), "convert", "--force", checkpoint, "-o", target)
+    yield writer("merge", at_target(renamed), "merge", "--force", first_shard, target)
     yield writer(
-        "split", content(old_shards), "split", model, folder / "m", "--split-max-tensors", "8"
+        "split", content(old_shards), "split", "--force", model, folder / "m", "--split-max-tensors", "8"
     )
     yield writer(
         "convert-endian", at_target(model), "convert-endian", target, "big", "--in-place"

@@ -26,8 +26,8 @@ use failure::Failure;
 #[command(
     name = "gguf",
     version,
-    after_help = "Exit codes: 0 done, 1 the input is at fault, 2 wrong usage, 3 the environment \
-                  (cannot read or write, disk full), 130 interrupted."
+    after_help = "Exit codes: 0 done, 1 the input is at fault, 2 wrong usage (also an output that \
+                  exists), 3 the environment (cannot read or write, disk full), 130 interrupted."
 )]
 struct Cli {
     #[command(subcommand)]

@@ -52,7 +52,7 @@ fn parts_and_several_outputs_equal_the_whole() {
         fails(&["quantize", "--part", wrong, &f16, &out, "Q4_K_M"], 2, &[part]);
     }
     fails(&["quantize", &f16, &whole, "Q8_0,Q4_0"], 2, &["no directory"]);
-    fails(&["quantize", &f16, "--out", &named[0], "--out", &named[0]], 2, &["twice"]);
+    fails(&["quantize", "--force", &f16, "--out", &named[0], "--out", &named[0]], 2, &["twice"]);
 }
 
 #[test]
@@ -66,9 +66,9 @@ fn a_recipe_makes_another_like_it() {
     succeeds(&["quantize", "--tensor-type-file", &recipe, &f16, &out, "Q2_K"]);
     assert_eq!(lifted, succeeds(&["recipe", &out]));
     std::fs::write(&recipe, "a=q8_0\nb\n").unwrap();
-    let args = ["quantize", "--tensor-type-file", &recipe, &f16, &out, "Q2_K"];
+    let args = ["quantize", "--force", "--tensor-type-file", &recipe, &f16, &out, "Q2_K"];
     fails(&args, 1, &["recipe.txt", "line 2"]);
-    fails(&["quantize", "--target-size", "1M", &f16, &out], 2, &["too small", "smallest possible"]);
+    fails(&["quantize", "--force", "--target-size", "1M", &f16, &out], 2, &["too small", "smallest possible"]);
     fails(&["quantize", "--target-size", "1M", &f16, &out, "2", "Q4_0"], 2, &["IN OUT [THREADS]"]);
 }
 
@@ -99,8 +99,8 @@ fn blocks_are_left_out() {
     let diff = crate::support::gguf(&["diff", &f16, &out, "--json"]);
     let diff = json(&String::from_utf8(diff.stdout).unwrap());
     assert!(diff.to_string().contains("blk.3.ffn_up.weight"));
-    fails(&["quantize", "--prune-layers", "4", &f16, &out, "Q8_0"], 2, &["no block 4"]);
-    fails(&["quantize", "--prune-layers", "0,1,2,3", &f16, &out, "Q8_0"], 2, &["no block would"]);
+    fails(&["quantize", "--force", "--prune-layers", "4", &f16, &out, "Q8_0"], 2, &["no block 4"]);
+    fails(&["quantize", "--force", "--prune-layers", "0,1,2,3", &f16, &out, "Q8_0"], 2, &["no block would"]);
 }
 
 #[test]
@@ -116,7 +116,7 @@ fn what_an_imatrix_does_not_cover_is_listed_before_anything_is_written() {
     assert!(!Path::new(&out).exists());
     for (policy, other) in [("fallback", "Q2_K"), ("uniform", "IQ2_XXS")] {
         let policy = format!("--imatrix-missing={policy}");
-        succeeds(&["quantize", "--imatrix", &matrix, &policy, &f16, &out, "IQ2_XXS"]);
+        succeeds(&["quantize", "--force", "--imatrix", &matrix, &policy, &f16, &out, "IQ2_XXS"]);
         let shown = json(&succeeds(&["inspect", &out, "--json"]));
         let ty = |name: &str| {
             let tensors = shown["tensors"].as_array().unwrap();
