@@ -3,6 +3,7 @@
 mod chat_template;
 mod chores;
 mod commands;
+mod hostile_templates;
 mod lora;
 mod quantize;
 mod support;
