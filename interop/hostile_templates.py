@@ -2,10 +2,10 @@
 
 Usage: python hostile_templates.py GGUF_BINARY [SECONDS [MEGABYTES [EVERY]]]
 
-Each template of crates/tokenizer/tests/data/hostile.json, or one of EVERY so many, is put into a model, which is given to
-`gguf chat-template` and to `gguf check`; a table is printed. Fails where a command takes more than
-SECONDS of the clock, or any process of it more than MEGABYTES of memory, dies of a signal, or shows
-the words of a panic.
+Each template of crates/tokenizer/tests/data/hostile.json, or one of EVERY so many, is put into a
+model, which is given to `gguf chat-template` and to `gguf check`; a table is printed. Fails where a
+command takes more than SECONDS of the clock, or any process of it more than MEGABYTES of memory,
+dies of a signal, or shows the words of a panic.
 """
 
 import json
@@ -89,7 +89,7 @@ def main(binary, seconds=8.0, megabytes=400.0, every=1):
                     (code < 0 or code > 1, f"exit {code}"),
                     (took > seconds, "too slow"),
                     (memory > megabytes, "too large"),
-                    ("panick" in errors or errors.count("\n") > 1, f"says {errors.splitlines()[:2]}"),
+                    ("panicked at" in errors or errors.count("\n") > 1, f"says {errors.splitlines()[:2]}"),
                 ]
                 faults += [f"{command[0]}: {fault}" for is_fault, fault in checks if is_fault]
             print(f"{name:44} {cells[0]:>22} {cells[1]:>22} {'; '.join(faults)}", flush=True)

@@ -75,10 +75,9 @@ impl Linter {
 
     /// What is wrong with one template.
     fn fault(&self, metadata: &Metadata, key: &str) -> Result<Option<Finding>, Error> {
-        let samples: Vec<_> = samples().collect();
         let texts = match Source::of_key(metadata, key) {
             Ok(None) => return Ok(None),
-            Ok(Some(source)) => self.renderer.render_each(&source, &samples),
+            Ok(Some(source)) => self.renderer.render_each(&source, &samples()),
             Err(error) => Err(error),
         };
         Ok(match texts {
@@ -143,7 +142,7 @@ fn limited(message: String) -> Finding {
 }
 
 /// Conversations from the plainest on. Content is a text, or a list of parts as in templates of models that see.
-fn samples() -> impl Iterator<Item = Context> {
+fn samples() -> [Context; 6] {
     let tool = json!({
         "type": "function",
         "function": {
@@ -164,5 +163,4 @@ fn samples() -> impl Iterator<Item = Context> {
         with_tools(json!([plain("system", "S."), plain("user", TEXT)])),
         Context::new(json!([parts("user", TEXT)])),
     ]
-    .into_iter()
 }
