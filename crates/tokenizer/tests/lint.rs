@@ -1,6 +1,6 @@
 //! Findings about chat templates, and templates that mean harm.
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use gguf::{Array, Finding, Gguf, Map, Metadata, Severity};
 use gguf_tokenizer::{Context, Linter, Renderer, Template, TemplateError as Error};
@@ -135,6 +135,20 @@ fn all_templates_together_have_a_limit_of_time() {
     let findings = linter.lint(&metadata).unwrap();
     assert_eq!(findings.len(), 1);
     assert!(findings[0].to_string().contains("4 templates from this one on"));
+}
+
+/// A list of names against all keys, one by one, would take minutes.
+#[test]
+fn many_names_and_many_keys_take_little_time() {
+    let mut metadata = Metadata::new();
+    let names: Vec<_> = (0..200_000).map(|i| format!("a{i}")).collect();
+    metadata.set("tokenizer.chat_templates", Array::from_strings(&names));
+    for i in 0..30_000 {
+        metadata.push(format!("tokenizer.key.{i}"), 1u32);
+    }
+    let started = Instant::now();
+    assert_eq!(lint(&metadata).len(), names.len());
+    assert!(started.elapsed() < Duration::from_secs(10));
 }
 
 #[test]

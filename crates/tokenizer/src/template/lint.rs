@@ -1,5 +1,6 @@
 //! What is wrong with the chat templates of a file.
 
+use std::collections::HashSet;
 use std::time::{Duration, Instant};
 
 use gguf::{Finding, Metadata};
@@ -97,9 +98,14 @@ impl Linter {
 /// Templates that are listed but missing.
 fn missing(metadata: &Metadata) -> Vec<Finding> {
     let mut findings = Vec::new();
+    // Both may be many.
+    let present: HashSet<_> = metadata
+        .iter()
+        .filter_map(|(key, _)| key.strip_prefix(Source::KEY)?.strip_prefix('.'))
+        .collect();
     for name in metadata.array(NAMES).and_then(gguf::Array::strings).into_iter().flatten() {
         let name = String::from_utf8_lossy(name);
-        if metadata.get(&format!("{}.{name}", Source::KEY)).is_none() {
+        if !present.contains(&*name) {
             let message = format!("lists the template {name:?}, which is not in the file");
             findings.push(
                 Finding::warning("template-missing-name", message)
