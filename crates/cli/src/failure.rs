@@ -100,7 +100,10 @@ impl From<gguf_quant::imatrix::ImatrixError> for Failure {
 
 impl From<gguf_tokenizer::TemplateError> for Failure {
     fn from(error: gguf_tokenizer::TemplateError) -> Self {
-        Self::Input(format!("chat template: {error}"))
+        match error {
+            gguf_tokenizer::TemplateError::Process(_) => Self::Environment(error.to_string()),
+            _ => Self::Input(format!("chat template: {error}")),
+        }
     }
 }
 

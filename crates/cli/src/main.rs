@@ -56,6 +56,8 @@ enum Command {
     Detokenize(commands::detokenize::Args),
     ChatTemplate(commands::chat_template::Args),
     Demo(commands::demo::Args),
+    #[command(hide = true)]
+    RenderTemplate(commands::render_template::Args),
 }
 
 fn main() -> ExitCode {
@@ -82,6 +84,7 @@ fn main() -> ExitCode {
         Command::Detokenize(args) => commands::detokenize::run(&args),
         Command::ChatTemplate(args) => commands::chat_template::run(&args),
         Command::Demo(args) => commands::demo::run(&args),
+        Command::RenderTemplate(args) => commands::render_template::run(&args),
     };
     match result {
         // Whoever reads our output may stop when it has enough: `gguf inspect x | head`.

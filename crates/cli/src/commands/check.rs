@@ -11,6 +11,7 @@ use gguf::{Finding, Map, Model, ModelName, Severity, ShardSet, check_shards, sch
 use gguf_compare::scan;
 use gguf_convert::pipeline::Job;
 use gguf_remote::Location;
+use gguf_tokenizer::Linter;
 use serde_json::{Value as Json, json};
 
 use crate::failure::Failure;
@@ -84,7 +85,7 @@ fn header_findings(source: &str) -> Result<Vec<Finding>, Failure> {
     let location = Location::parse(source)?;
     let Location::Path(path) = &location else {
         let files = Far::open_all(&location)?;
-        return Ok(findings_in(&files.iter().map(Far::checkable).collect::<Vec<_>>()));
+        return findings_in(&files.iter().map(Far::checkable).collect::<Vec<_>>());
     };
     let (paths, mut findings) = match ShardSet::find(path) {
         Ok(set) => (set.paths().to_vec(), Vec::new()),
@@ -102,18 +103,21 @@ fn header_findings(source: &str) -> Result<Vec<Finding>, Failure> {
     }
     let files =
         maps.iter().map(|(name, map)| Checkable { name, header: map, file_len: map.len() as u64 });
-    findings.extend(findings_in(&files.collect::<Vec<_>>()));
+    findings.extend(findings_in(&files.collect::<Vec<_>>())?);
     Ok(findings)
 }
 
 /// What the rules find in each file, and in all of them together.
-fn findings_in(files: &[Checkable]) -> Vec<Finding> {
+fn findings_in(files: &[Checkable]) -> Result<Vec<Finding>, Failure> {
     let mut findings = Vec::new();
+    let mut templates = Linter::new(commands::render_template::renderer()?);
     let mut drafts = Vec::new();
     for file in files {
         let (found, draft) = file.check();
-        let of_template = draft.iter().flat_map(|draft| gguf_tokenizer::lint(&draft.metadata));
-        findings.extend(found.into_iter().chain(of_template).map(|finding| match files.len() {
+        let metadata = draft.as_ref().map(|draft| &draft.metadata);
+        let of_templates = metadata.map(|metadata| templates.lint(metadata)).transpose()?;
+        let found = found.into_iter().chain(of_templates.unwrap_or_default());
+        findings.extend(found.map(|finding| match files.len() {
             1 => finding,
             _ => in_file(finding, file.name),
         }));
@@ -124,7 +128,7 @@ fn findings_in(files: &[Checkable]) -> Vec<Finding> {
         let drafts: Vec<_> = drafts.iter().map(|(path, draft)| (*path, draft)).collect();
         findings.extend(check_shards(&drafts));
     }
-    findings
+    Ok(findings)
 }
 
 /// Of several files, which one.

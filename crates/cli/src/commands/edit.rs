@@ -7,8 +7,10 @@ use gguf::{Draft, Existing, Metadata, Model, Overwrite, ShardSet, Value};
 use gguf_convert::pipeline::{Item, Job};
 use gguf_convert::tensor::Tensor;
 use gguf_remote::Location;
+use gguf_tokenizer::{TemplateError, TemplateSource};
 use regex::Regex;
 
+use crate::commands::render_template;
 use crate::failure::Failure;
 use crate::force::Force;
 use crate::key_value::KeyValue;
@@ -281,9 +283,30 @@ fn edit_metadata(args: &Args, metadata: &mut Metadata) -> Result<(), Failure> {
         })?;
         metadata.set(special_key(name)?, id);
     }
+    templates_parse(args, metadata)?;
     // Nobody means to edit the room for edits.
     if args.set.iter().any(|set| set.key == RESERVE_KEY) {
         return Err(Failure::Usage(format!("`{RESERVE_KEY}` is set by --reserve")));
+    }
+    Ok(())
+}
+
+/// Refuses chat templates of the user that are none; what the file has already may stay.
+fn templates_parse(args: &Args, metadata: &Metadata) -> Result<(), Failure> {
+    let given = |option: &str, key: &str| (key.to_owned(), format!("--{option} {key}"));
+    let of_file = args.chat_template_file.iter();
+    let of_file = of_file.map(|path| (TemplateSource::KEY.into(), path.display().to_string()));
+    let set = args.set.iter().map(|set| given("set", &set.key));
+    let set_file = args.set_file.iter().map(|(key, path)| (key.clone(), path.clone()));
+    let renamed = args.rename.iter().map(|(_, new)| given("rename", new));
+    for (key, origin) in of_file.chain(set).chain(set_file).chain(renamed) {
+        let refused = |error| match error {
+            TemplateError::Process(_) => Failure::from(error),
+            _ => Failure::Usage(format!("{origin} is no chat template: {error}")),
+        };
+        if let Some(source) = TemplateSource::of_key(metadata, &key).map_err(refused)? {
+            render_template::renderer()?.parse(&source).map_err(refused)?;
+        }
     }
     Ok(())
 }

@@ -18,6 +18,7 @@ pub mod merge;
 pub mod name;
 pub mod quantize;
 pub mod recipe;
+pub mod render_template;
 pub mod split;
 pub mod tokenize;
 pub mod verify;

@@ -3,6 +3,7 @@
 mod chat_template;
 mod chores;
 mod commands;
+mod hostile_templates;
 mod lora;
 mod one_writer;
 mod quantize;
