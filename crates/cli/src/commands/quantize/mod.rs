@@ -131,7 +131,7 @@ impl Args {
                 save_recipe(&job, path)?;
             }
             match self.part {
-                Some(part) => Files::part(job, &named.path, part),
+                Some(part) => Files::part(job, &named.path, part, words.threads),
                 None if self.keep_split => Ok(Files::as_split(job, &named.path, model)),
                 None => Ok(Files::single(job, &named.path)),
             }
@@ -143,6 +143,16 @@ impl Args {
 pub fn run(args: &Args) -> Result<(), Failure> {
     let words = Words::parse(&args.words, &args.out, args.budget())?;
     let opened = Opened::open(&words.input)?;
+    let input = opened.identity()?;
+    if args.resume && input.is_none() {
+        return Err(Failure::Usage(format!(
+            "--resume: the server of {} gives neither ETag nor date by which anybody could tell \
+             whether it is the same file the next time; leave --resume out, or download the file",
+            words.input
+        )));
+    }
+    // Which blocks are left out shows neither in the input nor always in the header.
+    let input = input.map(|input| format!("{input}{:?}", args.prune_layers));
     let model = opened.model()?;
     let all = args.plan(&model, &words)?;
     if args.dry_run {
@@ -154,8 +164,15 @@ pub fn run(args: &Args) -> Result<(), Failure> {
         jobs.iter().map(|(job, _)| Ok(job.header()?.data_len())).sum::<Result<_, Failure>>();
     let total = total?;
     let progress = Progress::new(total, "quantizing").stoppable();
-    let input = opened.identity();
-    let interruption = Interruption::Journal { input: &input, resume: args.resume };
+    let anew = || {
+        eprintln!(
+            "begins anew: what an earlier run left is of other inputs, options or another version"
+        );
+    };
+    let interruption = match &input {
+        Some(input) => Interruption::Journal { input, resume: args.resume, anew: &anew },
+        None => Interruption::StartAnew,
+    };
     let written = gguf_convert::pipeline::write_all(&jobs, words.threads, interruption, &|bytes| {
         progress.advance(bytes)
     });
