@@ -20,6 +20,8 @@ pub struct Far {
     name: PathBuf,
     source: Box<dyn Source>,
     header: Vec<u8>,
+    location: Location,
+    identity: Option<String>,
     transferred: Transferred,
 }
 
@@ -44,14 +46,6 @@ impl Opened {
         }
     }
 
-    /// The names of the files, as messages have them.
-    pub fn names(&self) -> Vec<&Path> {
-        match self {
-            Self::Near(files) => files.paths().iter().map(PathBuf::as_path).collect(),
-            Self::Far(files) => files.iter().map(|file| file.name.as_path()).collect(),
-        }
-    }
-
     /// The files on this machine: none of a far model.
     pub fn files(&self) -> &[PathBuf] {
         match self {
@@ -60,20 +54,16 @@ impl Opened {
         }
     }
 
-    /// A text that changes when the files do: their names, sizes and times of change.
-    pub fn identity(&self) -> String {
-        let describe = |path: &Path| {
-            let metadata = path.metadata().ok();
-            let len = metadata.as_ref().map(std::fs::Metadata::len);
-            let changed = metadata.and_then(|metadata| metadata.modified().ok());
-            format!("{} {len:?} {changed:?}\n", path.display())
-        };
+    /// A text that is another one when the content of a file is, for work that goes on later.
+    ///
+    /// `None` if nobody can tell: the server of a far file says nothing about its version.
+    pub fn identity(&self) -> Result<Option<String>, Failure> {
         match self {
-            Self::Near(_) => self.names().into_iter().map(describe).collect(),
-            Self::Far(files) => files
-                .iter()
-                .map(|file| format!("{} {}\n", file.name.display(), file.source.byte_len()))
-                .collect(),
+            Self::Near(files) => Ok(Some(files.identity()?)),
+            Self::Far(files) => {
+                let each = files.iter().map(|file| Some(file.identity.clone()? + "\n"));
+                Ok(each.collect())
+            }
         }
     }
 
@@ -94,7 +84,7 @@ impl Far {
         let Some((prefix, shard)) = NameShard::strip(&name) else { return Ok(vec![first]) };
         let of_set = |number| NameShard { number, count: shard.count }.file_name(prefix);
         (1..=shard.count)
-            .map(|number| Self::open(&beside(location, &name, &of_set(number))?))
+            .map(|number| Self::open(&beside(&first.location, &of_set(number))))
             .collect()
     }
 
@@ -111,6 +101,8 @@ impl Far {
             name: opened.name.into(),
             source: opened.source,
             header,
+            location: opened.location,
+            identity: opened.identity,
             transferred: opened.transferred,
         })
     }
@@ -124,23 +116,23 @@ impl Far {
 }
 
 /// The location of another file in the same place.
-fn beside(location: &Location, name: &str, other: &str) -> Result<Location, Failure> {
+fn beside(location: &Location, other: &str) -> Location {
+    let in_folder_of = |path: &str| match path.rsplit_once('/') {
+        Some((folder, _)) => format!("{folder}/{other}"),
+        None => other.to_owned(),
+    };
     let mut location = location.clone();
     match &mut location {
         Location::Path(path) => path.set_file_name(other),
         Location::Http(url) | Location::Bucket(url) => {
-            let path = url.path();
-            let directory = path.strip_suffix(name).unwrap_or(path).to_owned();
-            url.set_path(&format!("{directory}{other}"));
+            let path = in_folder_of(url.path());
+            url.set_path(&path);
         }
         Location::Hub(repository) => {
-            let file = repository.file.as_deref().unwrap_or(name);
-            let directory =
-                file.rsplit_once('/').map_or(String::new(), |(dir, _)| format!("{dir}/"));
-            repository.file = Some(format!("{directory}{other}"));
+            repository.file = Some(in_folder_of(repository.file.as_deref().unwrap_or_default()));
         }
     }
-    Ok(location)
+    location
 }
 
 /// A file whose header need not be a valid one.

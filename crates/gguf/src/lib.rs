@@ -76,8 +76,8 @@ pub use read::{Gguf, Limits, MAGIC, check, check_draft, check_header};
 pub use rules::naming::check_name;
 pub use rules::shards::check_shards;
 pub use shard::{
-    MergeOptions, PlannedShard, ShardSet, SplitLimit, SplitOptions, SplitPlan, delete_merged,
-    merge, push_shard_keys,
+    MergeOptions, PART_FINGERPRINT, PlannedShard, ShardSet, SplitLimit, SplitOptions, SplitPlan,
+    delete_merged, merge, push_shard_keys,
 };
 pub use size_label::ParameterCount;
 pub use source::{LocalFile, Source};

@@ -58,6 +58,15 @@ impl ModelFiles {
         self.set.paths()
     }
 
+    /// A text that is another one when a file is another one or has been written to; see
+    /// [`LocalFile::identity`].
+    ///
+    /// # Errors
+    /// As [`LocalFile::identity`].
+    pub fn identity(&self) -> Result<String, Error> {
+        self.files.iter().map(|(file, _)| Ok(file.identity()? + "\n")).collect()
+    }
+
     /// Reads the headers strictly and puts the shards together.
     ///
     /// # Errors
@@ -134,9 +143,7 @@ impl<'a> Model<'a> {
             return Err(Error::Caller("a model has at least one file".into()));
         };
         let mut metadata = first.header.metadata().clone();
-        for key in shard::KEYS {
-            metadata.remove(key);
-        }
+        shard::remove_keys(&mut metadata);
         let tensors = parts
             .iter()
             .enumerate()

@@ -56,6 +56,33 @@ impl LocalFile {
     pub(crate) fn file(&self) -> &Arc<File> {
         &self.file
     }
+
+    /// A text that is another one when the file is another one or has been written to: for work
+    /// that goes on later. Not for messages.
+    ///
+    /// It has the length, the time of the last change of the content and, where the system has
+    /// them, the number of the file and the time of the last change of any kind, which nobody can
+    /// set back. The number of the device is not in it: network file systems have another one on
+    /// every machine and after every restart.
+    ///
+    /// # Errors
+    /// [`Error::Environment`] if the system does not tell.
+    pub fn identity(&self) -> Result<String, Error> {
+        let fail = |source| Error::environment("look at", &self.path, source);
+        let metadata = self.file.metadata().map_err(fail)?;
+        let path = self.path.canonicalize().map_err(fail)?;
+        let len = metadata.len();
+        #[cfg(unix)]
+        let version = {
+            use std::os::unix::fs::MetadataExt;
+            let (changed, touched) = (metadata.mtime_nsec(), metadata.ctime_nsec());
+            let (mtime, ctime) = (metadata.mtime(), metadata.ctime());
+            format!("{} {mtime}.{changed} {ctime}.{touched}", metadata.ino())
+        };
+        #[cfg(not(unix))]
+        let version = format!("{:?}", metadata.modified().map_err(fail)?);
+        Ok(format!("{} {len} {version}", path.display()))
+    }
 }
 
 impl Source for LocalFile {
@@ -110,4 +137,37 @@ pub(crate) fn read_exact_at(
         offset += n as u64;
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Neither the name nor the length nor the time of the content tells these files apart.
+    #[cfg(unix)]
+    #[test]
+    fn a_file_that_looks_the_same_is_another() {
+        let directory = tempfile::tempdir().unwrap();
+        let (path, new) = (directory.path().join("m.gguf"), directory.path().join("new.gguf"));
+        let identity = || LocalFile::open(&path).unwrap().identity().unwrap();
+        std::fs::write(&path, b"old").unwrap();
+        let time = path.metadata().unwrap().modified().unwrap();
+        let keep_time = |path: &Path| File::options().write(true).open(path)?.set_modified(time);
+        let old = identity();
+        assert_eq!(identity(), old);
+
+        // In another file.
+        std::fs::write(&new, b"new").unwrap();
+        keep_time(&new).unwrap();
+        std::fs::rename(&new, &path).unwrap();
+        assert_eq!(path.metadata().unwrap().modified().unwrap(), time);
+        let replaced = identity();
+        assert_ne!(replaced, old);
+
+        // In the same one. Clocks of file systems tick some hundred times a second.
+        std::thread::sleep(std::time::Duration::from_millis(50));
+        std::fs::write(&path, b"NEW").unwrap();
+        keep_time(&path).unwrap();
+        assert_ne!(identity(), replaced);
+    }
 }

@@ -6,9 +6,9 @@ use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 
 use gguf::{
-    Draft, Error, Existing, Gguf, Header, MergeOptions, ModelFiles, NameShard, Overwrite, Severity,
-    Shape, ShardSet, SplitLimit, SplitOptions, SplitPlan, TensorInfo, TensorType, check_shards,
-    delete_merged, merge, write_header,
+    Draft, Error, Existing, Gguf, Header, MergeOptions, ModelFiles, NameShard, Overwrite,
+    PART_FINGERPRINT, Severity, Shape, ShardSet, SplitLimit, SplitOptions, SplitPlan, TensorInfo,
+    TensorType, check_shards, delete_merged, merge, write_header,
 };
 
 /// Files that the official tool made.
@@ -273,6 +273,19 @@ fn each_fault_of_a_set_has_its_code() {
                 keys[0].1 = "gemma".into();
             }
         }),
+        ("shard-other-work", Error, 3, |no, keys, _| {
+            keys.push((PART_FINGERPRINT, ["a", "a", "b"][no as usize].into()));
+        }),
+        ("shard-other-work", Error, 2, |no, keys, _| {
+            if no == 0 {
+                keys.push((PART_FINGERPRINT, "a".into()));
+            }
+        }),
+        ("shard-other-work", Error, 2, |no, keys, _| {
+            if no == 1 {
+                keys.push((PART_FINGERPRINT, "a".into()));
+            }
+        }),
         ("shard-key-ignored", Warning, 2, |no, keys, _| {
             if no == 1 {
                 keys.push(("llama.block_count", 1u32.into()));
@@ -303,6 +316,28 @@ fn each_fault_of_a_set_has_its_code() {
     let directory = tempfile::tempdir().unwrap();
     let member = write_set(directory.path(), 4, |_, _, _| {});
     assert_eq!(ModelFiles::open(&member).unwrap().model().unwrap().tensors().len(), 4);
+}
+
+#[test]
+fn the_key_of_parts_is_gone_from_the_whole() {
+    let directory = tempfile::tempdir().unwrap();
+    let member =
+        write_set(directory.path(), 3, |_, keys, _| keys.push((PART_FINGERPRINT, "a".into())));
+    let files = ModelFiles::open(&member).unwrap();
+    let model = files.model().unwrap();
+    assert_eq!(model.metadata().get(PART_FINGERPRINT), None);
+    let bytes: Vec<_> = files.paths().iter().map(|path| fs::read(path).unwrap()).collect();
+    let drafts: Vec<_> = bytes.iter().map(|bytes| gguf::check(bytes).1.unwrap()).collect();
+    let shards: Vec<_> = files.paths().iter().map(PathBuf::as_path).zip(&drafts).collect();
+    assert_eq!(check_shards(&shards), []);
+    let merged = directory.path().join("merged.gguf");
+    for keep_split_keys in [false, true] {
+        let replace = Overwrite::new(Existing::Replace);
+        let go_on = |_| ControlFlow::Continue(());
+        merge(&model, &merged, MergeOptions { keep_split_keys }, &replace, &go_on).unwrap();
+        let bytes = fs::read(&merged).unwrap();
+        assert_eq!(Gguf::read(&bytes).unwrap().metadata().get(PART_FINGERPRINT), None);
+    }
 }
 
 #[test]

@@ -21,18 +21,23 @@
 //! # }
 //! ```
 
+mod allowance;
 mod blocks;
 #[cfg(feature = "buckets")]
 mod bucket;
 mod client;
+#[cfg(feature = "buckets")]
+mod credentials;
 mod error;
 mod http;
 mod hub;
 mod location;
 mod options;
 mod pick;
+mod redirect;
 mod repository;
 mod retry;
+mod version;
 
 use std::path::Path;
 use std::sync::Arc;
@@ -53,6 +58,13 @@ pub struct Opened {
     pub source: Box<dyn Source>,
     /// Its name without what leads to it, for messages and for the naming convention.
     pub name: String,
+    /// Where it was found: of a folder or repository the file, of a branch the commit, so that
+    /// what is beside it can be opened in the same version.
+    pub location: Location,
+    /// A text that is another one when the content is, also in another run: for work that goes on
+    /// later. Not for messages. `None` if a server says nothing by which two versions of the same
+    /// length could be told apart: neither a strong ETag nor a date.
+    pub identity: Option<String>,
     /// What reading it has cost so far; stays 0 for a file on this machine.
     pub transferred: Transferred,
 }
@@ -73,11 +85,13 @@ pub fn open(word: &str) -> Result<Opened, Error> {
 pub fn open_with(location: &Location, options: Options) -> Result<Opened, Error> {
     match location {
         Location::Path(path) => local(path),
-        Location::Http(url) => http(Client::new(options)?, url.clone()),
+        Location::Http(url) => http(Client::new(options)?, url, location.clone()),
         Location::Hub(repository) => {
             let client = Client::new(options)?;
-            let url = hub::resolve(&client, repository)?;
-            http(client, url)
+            let file = hub::find(&client, repository)?;
+            let url = hub::file_url(&client, &repository.name, &repository.revision, &file);
+            let found = Repository { file: Some(file), ..repository.clone() };
+            http(client, &url, Location::Hub(found))
         }
         Location::Bucket(url) => bucket(Client::new(options)?, url.clone()),
     }
@@ -97,14 +111,23 @@ fn local(path: &Path) -> Result<Opened, Error> {
     }
     let source = Box::new(LocalFile::open(&path)?);
     let name = path.file_name().map(|name| name.to_string_lossy().into_owned());
-    Ok(Opened { source, name: name.unwrap_or_default(), transferred: Transferred::default() })
+    Ok(Opened {
+        identity: Some(source.identity()?),
+        source,
+        name: name.unwrap_or_default(),
+        location: Location::Path(path),
+        transferred: Transferred::default(),
+    })
 }
 
-fn http(client: Client, url: Url) -> Result<Opened, Error> {
+fn http(client: Client, url: &Url, mut location: Location) -> Result<Opened, Error> {
     let transferred = client.transferred.clone();
-    let name = last_segment(&url);
-    let source = Box::new(http::HttpFile::open(Arc::new(client), url)?);
-    Ok(Opened { source, name, transferred })
+    let source = Box::new(http::HttpFile::open(Arc::new(client), url.clone())?);
+    if let (Location::Hub(repository), Some(commit)) = (&mut location, source.commit()) {
+        repository.revision = commit.to_owned();
+    }
+    let identity = source.identity();
+    Ok(Opened { source, name: last_segment(url), location, identity, transferred })
 }
 
 #[cfg(feature = "buckets")]
@@ -112,7 +135,8 @@ fn bucket(client: Client, url: Url) -> Result<Opened, Error> {
     let transferred = client.transferred.clone();
     let source = Box::new(bucket::BucketFile::open(Arc::new(client), url)?);
     let name = source.key().rsplit('/').next().unwrap_or_default().to_owned();
-    Ok(Opened { source, name, transferred })
+    let (location, identity) = (Location::Bucket(source.url()), source.identity());
+    Ok(Opened { source, name, location, identity, transferred })
 }
 
 #[cfg(not(feature = "buckets"))]

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use crate::support::{Dir, MODEL, fails, json, succeeds};
+use crate::support::{Dir, MODEL, fails, json, other_weights, succeeds};
 use gguf_quant::imatrix::{Entry, Imatrix};
 
 fn read(path: &str) -> Vec<u8> {
@@ -56,6 +56,69 @@ fn parts_and_several_outputs_equal_the_whole() {
 }
 
 #[test]
+fn parts_of_different_work_are_refused() {
+    let dir = Dir::new();
+    let (f16, other, matrix) = (dir.f16(), other_weights(&dir), imatrix(&dir));
+    let merged = dir.path("merged.gguf");
+    // The same weights under another name, and other ones.
+    let (copied, doubled) = (dir.path("copied.gguf"), dir.path("doubled.gguf"));
+    std::fs::copy(&matrix, &copied).unwrap();
+    let mut imatrix = Imatrix::open(Path::new(&matrix)).unwrap();
+    imatrix.entries.get_mut("blk.0.ffn_up.weight").unwrap().sums[3] *= 2.0;
+    imatrix.write_gguf(Path::new(&doubled), &gguf::Overwrite::default()).unwrap();
+    let (matrix, copied, doubled) = (
+        format!("--imatrix={matrix}"),
+        format!("--imatrix={copied}"),
+        format!("--imatrix={doubled}"),
+    );
+    let out = dir.path("out.gguf");
+    let part = |part: &str, input: &str, words: &[&str]| {
+        let (options, types) = words.split_at(words.len() - 1);
+        let all = [&["quantize", "--part", part], options, &[input, &out], types].concat();
+        succeeds(&all);
+        dir.path(&format!("out-0000{}-of-00002.gguf", &part[..1]))
+    };
+    let work: [(&str, &[&str], bool); 7] = [
+        (&f16, &["Q4_K_M"], true),
+        (&other, &["Q4_K_M"], false),
+        (&f16, &["Q4_K_S"], false),
+        (&f16, &["--output-tensor-type=q8_0", "Q4_K_M"], false),
+        (&f16, &["--override-kv=general.name=str:x", "Q4_K_M"], false),
+        (&f16, &[&matrix, "Q4_K_M"], false),
+        (&f16, &["--prune-layers=1", "Q4_K_M"], false),
+    ];
+    let mut codes = Vec::new();
+    for (input, words, same) in work {
+        let first = part("1/2", &f16, &["Q4_K_M"]);
+        part("2/2", input, words);
+        let _ = std::fs::remove_file(&merged);
+        let output = crate::support::gguf(&["merge", &first, &merged]);
+        let message = String::from_utf8_lossy(&output.stderr);
+        let expected = if same { 0 } else { 1 };
+        assert_eq!(output.status.code(), Some(expected), "{input} {words:?}: {message}");
+        let check = crate::support::gguf(&["check", &first, "--json"]);
+        assert_eq!(check.status.code(), Some(expected), "{input} {words:?}");
+        let found = json(&String::from_utf8(check.stdout).unwrap());
+        let found = found["findings"].as_array().unwrap().iter();
+        let found: Vec<_> = found.map(|finding| finding["code"].clone()).collect();
+        assert_eq!(found.contains(&"shard-other-work".into()), !same, "{found:?}");
+        codes.push(found);
+        if !same {
+            assert!(message.contains("out-00002-of-00002.gguf"), "{message}");
+            assert!(!Path::new(&merged).exists());
+            fails(&["quantize", &first, &merged, "COPY"], 1, &["out-00002-of-00002.gguf"]);
+        }
+    }
+    // Two matrices with other weights, and one by two names.
+    for (second, same) in [(&doubled, false), (&copied, true)] {
+        let first = part("1/2", &f16, &[&matrix, "Q4_K_M"]);
+        part("2/2", &f16, &[second, "Q4_K_M"]);
+        let output = crate::support::gguf(&["merge", &first, &merged]);
+        assert_eq!(output.status.success(), same, "{second}");
+    }
+}
+
+#[test]
 fn a_recipe_makes_another_like_it() {
     let dir = Dir::new();
     let (f16, like, out, recipe) =
@@ -68,7 +131,11 @@ fn a_recipe_makes_another_like_it() {
     std::fs::write(&recipe, "a=q8_0\nb\n").unwrap();
     let args = ["quantize", "--force", "--tensor-type-file", &recipe, &f16, &out, "Q2_K"];
     fails(&args, 1, &["recipe.txt", "line 2"]);
-    fails(&["quantize", "--force", "--target-size", "1M", &f16, &out], 2, &["too small", "smallest possible"]);
+    fails(
+        &["quantize", "--force", "--target-size", "1M", &f16, &out],
+        2,
+        &["too small", "smallest possible"],
+    );
     fails(&["quantize", "--target-size", "1M", &f16, &out, "2", "Q4_0"], 2, &["IN OUT [THREADS]"]);
 }
 
@@ -100,7 +167,11 @@ fn blocks_are_left_out() {
     let diff = json(&String::from_utf8(diff.stdout).unwrap());
     assert!(diff.to_string().contains("blk.3.ffn_up.weight"));
     fails(&["quantize", "--force", "--prune-layers", "4", &f16, &out, "Q8_0"], 2, &["no block 4"]);
-    fails(&["quantize", "--force", "--prune-layers", "0,1,2,3", &f16, &out, "Q8_0"], 2, &["no block would"]);
+    fails(
+        &["quantize", "--force", "--prune-layers", "0,1,2,3", &f16, &out, "Q8_0"],
+        2,
+        &["no block would"],
+    );
 }
 
 #[test]

@@ -6,6 +6,7 @@
 //! whatever the size of the model, and the bytes do not depend on the number of threads.
 
 mod chunk;
+mod fingerprint;
 mod journal;
 mod shards;
 
@@ -105,17 +106,21 @@ pub struct Job<'a> {
 }
 
 /// What becomes of work that is interrupted.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy)]
 pub enum Interruption<'r> {
     /// It begins anew the next time.
     StartAnew,
     /// A journal tells the next run what is done already, even if the process was killed.
     Journal {
-        /// What the inputs are: a text that changes when their content does.
+        /// What the inputs are, and which of their tensors are taken: a text that changes when
+        /// their content or the choice does.
         input: &'r str,
         /// Go on where an earlier run of the same work was interrupted, and keep what is done if
         /// this run ends early too.
         resume: bool,
+        /// Called if an earlier run left other work, which is thrown away: of other inputs, with
+        /// other options, or of another version of this program.
+        anew: &'r (dyn Fn() + Sync),
     },
 }
 
@@ -227,9 +232,9 @@ pub fn write_all(
     require_space(missing)?;
     let journal = match interruption {
         Interruption::StartAnew => None,
-        Interruption::Journal { input, .. } => {
+        Interruption::Journal { input, anew, .. } => {
             let work = journal::Work { starts: &starts, jobs, input, chunks: chunks.len() };
-            Some(Journal::open(&outputs, &sizes, &work)?)
+            Some(Journal::open(&outputs, &sizes, &work, anew)?)
         }
     };
     let is_done = |i| journal.as_ref().is_some_and(|journal| journal.is_done(i));

@@ -8,7 +8,7 @@ use crate::finding::Finding;
 use crate::header::Header;
 use crate::model::{Model, ModelFiles, ModelTensor};
 use crate::output::{self, Output, Overwrite};
-use crate::shard::{CHUNK, COUNT, fill};
+use crate::shard::{CHUNK, COUNT, PART_FINGERPRINT, fill};
 
 /// How to merge shards.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -45,6 +45,7 @@ fn merged_header<'a>(model: &Model<'a>, options: MergeOptions) -> Result<Header<
         && let Some(first) = model.parts().first()
     {
         draft.metadata = first.header.metadata().clone();
+        draft.metadata.remove(PART_FINGERPRINT);
         draft.metadata.remove(COUNT);
         draft.metadata.push(COUNT, 0u16);
     }

@@ -165,7 +165,7 @@ impl Args {
             let matrices = job.items.iter().filter(|item| item.tensor.shape.len() > 1);
             recipe = write_type_file(matrices.map(|i| (i.tensor.name.as_str(), i.target)));
             match self.part {
-                Some(part) => Files::part(job, &named.path, part),
+                Some(part) => Files::part(job, &named.path, part, words.threads),
                 None if self.keep_split => Ok(Files::as_split(job, &named.path, model)),
                 None => Ok(Files::single(job, &named.path)),
             }
@@ -178,6 +178,16 @@ impl Args {
 pub fn run(args: &Args) -> Result<(), Failure> {
     let words = Words::parse(&args.words, &args.out, args.budget())?;
     let opened = Opened::open(&words.input)?;
+    let input = opened.identity()?;
+    if args.resume && input.is_none() {
+        return Err(Failure::Usage(format!(
+            "--resume: the server of {} gives neither ETag nor date by which anybody could tell \
+             whether it is the same file the next time; leave --resume out, or download the file",
+            words.input
+        )));
+    }
+    // Which blocks are left out shows neither in the input nor always in the header.
+    let input = input.map(|input| format!("{input}{:?}", args.prune_layers));
     let model = opened.model()?;
     let overwrite = args.force.sparing(args.types.inputs().chain(files(&opened)));
     if !args.dry_run {
@@ -195,8 +205,15 @@ pub fn run(args: &Args) -> Result<(), Failure> {
         jobs.iter().map(|(job, _)| Ok(job.header()?.data_len())).sum::<Result<_, Failure>>();
     let total = total?;
     let progress = Progress::new(total, "quantizing").stoppable();
-    let input = opened.identity();
-    let interruption = Interruption::Journal { input: &input, resume: args.resume };
+    let anew = || {
+        eprintln!(
+            "begins anew: what an earlier run left is of other inputs, options or another version"
+        );
+    };
+    let interruption = match &input {
+        Some(input) => Interruption::Journal { input, resume: args.resume, anew: &anew },
+        None => Interruption::StartAnew,
+    };
     let advance = |bytes| progress.advance(bytes);
     match write_all(&jobs, words.threads, interruption, &overwrite, &advance) {
         Err(gguf_convert::Error::Container(gguf::Error::Interrupted)) if args.resume => {

@@ -4,7 +4,7 @@ use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
-use gguf::Model;
+use gguf::{Model, PART_FINGERPRINT};
 use gguf_convert::budget::Budget;
 use gguf_convert::pipeline::{Job, shard_paths};
 use gguf_quant::recipe::{Target, UnknownTarget};
@@ -143,11 +143,20 @@ impl<'a> Files<'a> {
         Self(vec![(job, path.to_owned())])
     }
 
-    /// One of several even parts.
-    pub fn part(job: Job<'a>, path: &Path, part: Part) -> Result<Self, Failure> {
+    /// One of several even parts, with the key by which they know each other.
+    pub fn part(
+        job: Job<'a>,
+        path: &Path,
+        part: Part,
+        threads: NonZeroUsize,
+    ) -> Result<Self, Failure> {
         let ranges = job.even_parts(part.count)?;
+        let fingerprint = job.fingerprint(threads)?;
         let shard_of = |i| ranges.iter().position(|range| range.contains(&i)).unwrap_or(0) as u16;
-        let shards = job.in_shards(part.count, shard_of);
+        let mut shards = job.in_shards(part.count, shard_of);
+        for shard in &mut shards {
+            shard.metadata.push(PART_FINGERPRINT, fingerprint.clone());
+        }
         let all = shards.into_iter().zip(shard_paths(path, part.count));
         Ok(Self(all.skip(usize::from(part.number) - 1).take(1).collect()))
     }
