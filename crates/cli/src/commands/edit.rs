@@ -95,7 +95,7 @@ pub fn run(args: &Args) -> Result<(), Failure> {
     match (&args.output, args.recover) {
         _ if args.dry_run => dry_run(args, &Opened::open(&args.source)?.model()?),
         (Some(output), _) => rewrite(args, &Opened::open(&args.source)?, output),
-        (None, Some(how)) => end_interrupted(near(&args.source)?.as_path(), how),
+        (None, Some(how)) => end_interrupted(&near(&args.source)?, how),
         (None, None) => in_place(args),
     }
 }
