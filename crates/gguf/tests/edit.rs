@@ -90,7 +90,10 @@ fn a_rebuilt_file_has_room_for_the_next_edits() {
         assert_eq!(set(&name), Saved::InPlace);
         model.check(&name, ["a.weight", "b.weight"]);
     }
+    // And nothing of an edit that was killed after it was done.
+    std::fs::write(model.dir.path().join(".m.gguf.journal"), b"GGUFEDIT").unwrap();
     assert_eq!(set(&"x".repeat(20_000)), Saved::Rebuilt);
+    model.check(&"x".repeat(20_000), ["a.weight", "b.weight"]);
 }
 
 /// Lengths from nothing to well beyond the room: whatever way is chosen, the result is right.

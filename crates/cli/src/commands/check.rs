@@ -96,8 +96,8 @@ fn header_findings(source: &str) -> Result<Vec<Finding>, Failure> {
     for path in paths.iter().filter(|path| path.is_file()) {
         match Map::open(path) {
             Ok(map) => maps.push((path, map)),
-            // An edit that was interrupted.
-            Err(gguf::Error::File(finding)) => findings.push(*finding),
+            // An edit was interrupted: until it is ended, there is nothing else to say.
+            Err(gguf::Error::File(finding)) => return Ok(vec![*finding]),
             Err(other) => return Err(other.into()),
         }
     }

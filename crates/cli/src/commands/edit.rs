@@ -103,7 +103,7 @@ pub fn run(args: &Args) -> Result<(), Failure> {
             let opened = Opened::open(&args.source)?;
             rewrite(args, &opened, output, &args.force.sparing(args.inputs(&opened)))
         }
-        (None, Some(how)) => end_interrupted(near(&args.source)?.as_path(), how),
+        (None, Some(how)) => end_interrupted(&near(&args.source)?, how),
         (None, None) => in_place(args),
     }
 }

@@ -26,7 +26,8 @@ const PATIENCE_WITH_READERS: Duration = Duration::from_secs(1);
 
 /// The right to change a model from its own content, held by one editor at a time.
 ///
-/// [`edit_header`](super::edit_header) and [`recover`](super::recover()) take it themselves.
+/// [`edit_header`](super::edit_header) and [`recover`](super::recover()) take it themselves: who
+/// holds it must not call them.
 /// Whoever replaces a file by something that is computed from it takes it before the file is read,
 /// and keeps it until the new one has its name.
 #[derive(Debug)]

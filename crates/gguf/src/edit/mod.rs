@@ -4,7 +4,6 @@
 //! length needs nothing but that the section begins where it began. A *reserve* makes that so: a
 //! key of our own whose value is a run of zero bytes, as long as there is room to fill. Files that
 //! this module has to rebuild get one, so that the next edit is instant.
-
 //!
 //! Reading never writes, and one editor works at a time (`lock.rs`). A header is overwritten by way
 //! of a journal (`journal.rs`, `overwrite.rs`) and only while nobody has the file open: otherwise the
@@ -220,5 +219,8 @@ fn rebuild(
     if !is_at(&old, lock.model()) {
         return Err(fail(std::io::Error::other("another file has taken its place meanwhile")));
     }
-    output.commit()
+    output.commit()?;
+    // Not being able to is no fault of the model.
+    let _ = overwrite::clear_way(lock);
+    Ok(())
 }

@@ -49,7 +49,8 @@ pub(super) fn overwrite(lock: &EditLock, old: &[u8], new: &[u8]) -> Result<bool,
         new: new.to_vec(),
     };
     let at = hidden(model, SUFFIX);
-    create(&at, &metadata, &journal.encode())
+    clear_way(lock)
+        .and_then(|()| create(&at, &metadata, &journal.encode()))
         .map_err(|source| Error::environment("create", &at, source))?;
     sync_directory(model)?;
     if let Err(fault) = put(&file, new) {
@@ -71,19 +72,27 @@ pub(super) fn expect(file: &File, start: &[u8]) -> std::io::Result<()> {
     Err(IoError::other("another program has changed it meanwhile"))
 }
 
-/// Writes a journal where there is none, or one that nobody needs any more.
-fn create(at: &Path, model: &Metadata, bytes: &[u8]) -> std::io::Result<()> {
-    if let Ok(there) = at.symlink_metadata() {
-        let mut start = Vec::new();
-        // A link is not followed, not even to look.
-        if there.is_file() {
-            File::open(at)?.take(8).read_to_end(&mut start)?;
-        }
-        if !there.is_file() || !is_journal(&start) {
-            return Err(IoError::new(ErrorKind::AlreadyExists, "another file is in the way"));
-        }
-        std::fs::remove_file(at)?;
+/// Removes the journal of an edit that nobody can end any more, if there is one. Done after a rebuild
+/// too: such a journal has keys that the model may not have any longer.
+///
+/// # Errors
+/// If what is there cannot be removed, or is no journal of ours.
+pub(super) fn clear_way(lock: &EditLock) -> std::io::Result<()> {
+    let at = hidden(lock.model(), SUFFIX);
+    let Ok(there) = at.symlink_metadata() else { return Ok(()) };
+    let mut start = Vec::new();
+    // A link is not followed, not even to look.
+    if there.is_file() {
+        File::open(&at)?.take(8).read_to_end(&mut start)?;
     }
+    if !there.is_file() || !is_journal(&start) {
+        return Err(IoError::new(ErrorKind::AlreadyExists, "another file is in the way"));
+    }
+    std::fs::remove_file(at)
+}
+
+/// Writes a journal where there is none.
+fn create(at: &Path, model: &Metadata, bytes: &[u8]) -> std::io::Result<()> {
     // Never through a link.
     let mut file = File::create_new(at)?;
     like(&file, model)
@@ -463,6 +472,7 @@ mod tests {
             std::fs::set_permissions(&model, PermissionsExt::from_mode(mode)).unwrap();
             create(&at, &model.metadata().unwrap(), b"GGUFEDIT").unwrap();
             assert_eq!(at.metadata().unwrap().permissions().mode() & 0o777, mode);
+            std::fs::remove_file(&at).unwrap();
         }
     }
 }
