@@ -2,9 +2,9 @@
 //!
 //! A [`Tokenizer`] turns text into the ids that a model was trained with, and back. A
 //! [`Template`] turns a conversation into the text that the model expects, as `transformers`
-//! does, and a [`Renderer`] does so in a process of its own, as is due to templates of unknown origin;
-//! a [`Linter`] says what is wrong with the templates of a file. With the feature `huggingface`
-//! a [`HuggingFace`] runs a `tokenizer.json`, and [`Against`] finds where it differs.
+//! does, and a [`Renderer`] does so in a process of its own, as is due to templates of unknown
+//! origin; a [`Linter`] says what is wrong with the templates of a file. With the feature
+//! `huggingface` a [`HuggingFace`] runs a `tokenizer.json`, and [`Against`] finds where it differs.
 
 #[cfg(feature = "huggingface")]
 mod against;

@@ -147,7 +147,8 @@ fn limited(message: String) -> Finding {
     Finding::warning("template-limit", message)
 }
 
-/// Conversations from the plainest on. Content is a text, or a list of parts as in templates of models that see.
+/// Conversations from the plainest on. Content is a text, or a list of parts as in templates of
+/// models that see.
 fn samples() -> [Context; 6] {
     let tool = json!({
         "type": "function",
