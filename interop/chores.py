@@ -65,7 +65,7 @@ def other_byte_order(binary, source, folder):
         builtins.input = answer
     reader.data.flush()
     del reader
-    ours(binary, "convert-endian", source, "big", "-o", mine)
+    ours(binary, "convert-endian", source, "big", "-o", mine, "--force")
     assert theirs.read_bytes() == mine.read_bytes(), f"{source}: byte orders differ"
     same_as_listed(binary, mine)
 

@@ -110,7 +110,7 @@ def main():
             make_checkpoint(source, Path(args.tokenizer), args.gigabytes)
             os._exit(0)
         assert os.waitpid(pid, 0)[1] == 0
-        convert = [args.binary, "convert", str(source)]
+        convert = [args.binary, "convert", "--force", str(source)]
         here = str(Path(__file__).parent)
         quantizer = [sys.executable, f"{here}/quantize_speed.py", args.binary, args.library, "Q4_K_M"]
         works = {

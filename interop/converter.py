@@ -761,7 +761,7 @@ def run(binary, llama_cpp, zoo, name, work):
     for outtype in ("f32", "f16"):
         theirs, ours = work / f"{name}.theirs.gguf", work / f"{name}.ours.gguf"
         official(llama_cpp, folder, theirs, outtype, pre)
-        command = [binary, "convert", str(folder), "-o", str(ours), "--outtype", outtype]
+        command = [binary, "convert", "--force", str(folder), "-o", str(ours), "--outtype", outtype]
         done = subprocess.run(command + (["--pre", pre] if pre else []), capture_output=True, text=True)
         if done.returncode != 0:
             return [done.stderr.strip()]

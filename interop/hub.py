@@ -61,9 +61,9 @@ def main():
     with tempfile.TemporaryDirectory() as work:
         near, far = f"{work}/near.gguf", f"{work}/far.gguf"
         for name, directory in Hub.directories.items():
-            subprocess.run([program, "convert", directory, "-o", near], check=True)
+            subprocess.run([program, "convert", "--force", directory, "-o", near], check=True)
             word = f"hf:org/{name}"
-            subprocess.run([program, "convert", word, "-o", far], check=True, env=environment)
+            subprocess.run([program, "convert", "--force", word, "-o", far], check=True, env=environment)
             same = pathlib.Path(near).read_bytes() == pathlib.Path(far).read_bytes()
             print(f"{name}: {'the same' if same else 'DIFFERENT'}; fetched whole: {Hub.whole}")
             if not same or Hub.whole:

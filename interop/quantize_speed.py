@@ -203,7 +203,7 @@ def main():
             their_command = [sys.executable, __file__, args.binary, args.library, name]
             their_command += ["--threads", threads]
             their_command += ["--official", source, theirs, imatrix if flags else ""]
-            our_command = [args.binary, "quantize", *flags, source, mine, name, threads]
+            our_command = [args.binary, "quantize", "--force", *flags, source, mine, name, threads]
             pairs = [
                 (measured_official(their_command, theirs), measured(our_command))
                 for _ in range(args.runs)

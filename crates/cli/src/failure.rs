@@ -51,6 +51,9 @@ impl From<gguf::Error> for Failure {
         match error {
             gguf::Error::Environment { .. } => Self::Environment(message),
             gguf::Error::Caller(_) => Self::Usage(message),
+            gguf::Error::Exists(_) => {
+                Self::Usage(format!("{message}: name another output, or replace it with --force"))
+            }
             gguf::Error::Interrupted => Self::Interrupted,
             _ => Self::Input(message),
         }
@@ -97,7 +100,10 @@ impl From<gguf_quant::imatrix::ImatrixError> for Failure {
 
 impl From<gguf_tokenizer::TemplateError> for Failure {
     fn from(error: gguf_tokenizer::TemplateError) -> Self {
-        Self::Input(format!("chat template: {error}"))
+        match error {
+            gguf_tokenizer::TemplateError::Process(_) => Self::Environment(error.to_string()),
+            _ => Self::Input(format!("chat template: {error}")),
+        }
     }
 }
 

@@ -6,6 +6,7 @@
 mod checkpoint;
 mod commands;
 mod failure;
+mod force;
 mod key_value;
 mod listing;
 mod opened;
@@ -25,8 +26,8 @@ use failure::Failure;
 #[command(
     name = "gguf",
     version,
-    after_help = "Exit codes: 0 done, 1 the input is at fault, 2 wrong usage, 3 the environment \
-                  (cannot read or write, disk full), 130 interrupted."
+    after_help = "Exit codes: 0 done, 1 the input is at fault, 2 wrong usage (also an output that \
+                  exists), 3 the environment (cannot read or write, disk full), 130 interrupted."
 )]
 struct Cli {
     #[command(subcommand)]
@@ -55,9 +56,12 @@ enum Command {
     Detokenize(commands::detokenize::Args),
     ChatTemplate(commands::chat_template::Args),
     Demo(commands::demo::Args),
+    #[command(hide = true)]
+    RenderTemplate(commands::render_template::Args),
 }
 
 fn main() -> ExitCode {
+    progress::survive_limits();
     // Wrong usage ends in clap with exit code 2.
     let result = match Cli::parse().command {
         Command::Convert(args) => commands::convert::run(&args),
@@ -80,6 +84,7 @@ fn main() -> ExitCode {
         Command::Detokenize(args) => commands::detokenize::run(&args),
         Command::ChatTemplate(args) => commands::chat_template::run(&args),
         Command::Demo(args) => commands::demo::run(&args),
+        Command::RenderTemplate(args) => commands::render_template::run(&args),
     };
     match result {
         // Whoever reads our output may stop when it has enough: `gguf inspect x | head`.

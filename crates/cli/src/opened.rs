@@ -1,80 +1,60 @@
 //! Models from wherever the user says: a file, a directory, any shard, a URL, the hub, a bucket.
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
-use gguf::{Draft, Finding, Gguf, Limits, Model, ModelFiles, NameShard, Part, Source};
+use gguf::{Bytes, Draft, Finding, Gguf, Limits, Model, NameShard, Part, Source};
 use gguf_remote::{Location, Options, Transferred};
 
 use crate::failure::Failure;
 
-/// The open files of one model.
-pub enum Opened {
-    /// On this machine.
-    Near(ModelFiles),
-    /// Anywhere else: only the headers are here.
-    Far(Vec<Far>),
+/// A model, its files open.
+pub struct Opened {
+    model: Model,
+    /// What reading far files has cost so far; `None` for files on this machine.
+    transferred: Option<Vec<Transferred>>,
 }
 
-/// A far file.
+/// A far file: only the header is here.
 pub struct Far {
     name: PathBuf,
-    source: Box<dyn Source>,
-    header: Vec<u8>,
+    source: Arc<dyn Source>,
+    header: Bytes,
+    location: Location,
     transferred: Transferred,
 }
 
 impl Opened {
-    /// Opens all files of the model that `word` names.
+    /// Opens all files of the model that `word` names, and reads their headers strictly.
     pub fn open(word: &str) -> Result<Self, Failure> {
         let location = Location::parse(word)?;
         if let Location::Path(path) = &location {
-            return Ok(Self::Near(ModelFiles::open(path)?));
+            return Ok(Self { model: Model::open(path)?, transferred: None });
         }
-        Ok(Self::Far(Far::open_all(&location)?))
+        let files = Far::open_all(&location)?;
+        let transferred = Some(files.iter().map(|file| file.transferred.clone()).collect());
+        let parts = files.into_iter().map(Far::part).collect::<Result<_, _>>()?;
+        Ok(Self { model: Model::new(parts)?, transferred })
     }
 
-    /// What the files hold together, read strictly. Reads the headers: ask once.
-    pub fn model(&self) -> Result<Model, Failure> {
-        match self {
-            Self::Near(files) => Ok(files.model()?),
-            Self::Far(files) => {
-                let parts = files.iter().map(Far::part).collect::<Result<_, _>>()?;
-                Ok(Model::new(parts)?)
-            }
-        }
+    /// What the files hold together.
+    pub fn model(&self) -> &Model {
+        &self.model
     }
 
-    /// The names of the files, as messages have them.
-    pub fn names(&self) -> Vec<&Path> {
-        match self {
-            Self::Near(files) => files.paths().iter().map(PathBuf::as_path).collect(),
-            Self::Far(files) => files.iter().map(|file| file.name.as_path()).collect(),
-        }
+    /// The same, to be kept or closed.
+    pub fn into_model(self) -> Model {
+        self.model
     }
 
-    /// A text that changes when the files do: their names, sizes and times of change.
-    pub fn identity(&self) -> String {
-        let describe = |path: &Path| {
-            let metadata = path.metadata().ok();
-            let len = metadata.as_ref().map(std::fs::Metadata::len);
-            let changed = metadata.and_then(|metadata| metadata.modified().ok());
-            format!("{} {len:?} {changed:?}\n", path.display())
-        };
-        match self {
-            Self::Near(_) => self.names().into_iter().map(describe).collect(),
-            Self::Far(files) => files
-                .iter()
-                .map(|file| format!("{} {}\n", file.name.display(), file.source.byte_len()))
-                .collect(),
-        }
+    /// The files on this machine: none of a far model.
+    pub fn files(&self) -> impl Iterator<Item = &Path> {
+        self.model.paths().filter(|_| self.transferred.is_none())
     }
 
     /// Bytes that came over the network so far; `None` for files on this machine.
     pub fn transferred(&self) -> Option<u64> {
-        match self {
-            Self::Near(_) => None,
-            Self::Far(files) => Some(files.iter().map(|file| file.transferred.bytes()).sum()),
-        }
+        Some(self.transferred.as_ref()?.iter().map(Transferred::bytes).sum())
     }
 }
 
@@ -86,7 +66,7 @@ impl Far {
         let Some((prefix, shard)) = NameShard::strip(&name) else { return Ok(vec![first]) };
         let of_set = |number| NameShard { number, count: shard.count }.file_name(prefix);
         (1..=shard.count)
-            .map(|number| Self::open(&beside(location, &name, &of_set(number))?))
+            .map(|number| Self::open(&beside(&first.location, &of_set(number))))
             .collect()
     }
 
@@ -103,36 +83,38 @@ impl Far {
             name: opened.name.into(),
             source: opened.source,
             header,
+            location: opened.location,
             transferred: opened.transferred,
         })
     }
 
-    fn part(&self) -> Result<Part<'_>, Failure> {
+    fn part(self) -> Result<Part, Failure> {
         let gguf = Gguf::read_header(&self.header, self.source.byte_len(), Limits::default())
             .map_err(|error| error.in_file(&self.name))?;
         let data_start = gguf.data_start();
-        Ok(Part { path: &self.name, header: gguf.into_header(), data_start, source: &*self.source })
+        let Self { name: path, source, .. } = self;
+        Ok(Part { path, header: gguf.into_header(), data_start, source })
     }
 }
 
 /// The location of another file in the same place.
-fn beside(location: &Location, name: &str, other: &str) -> Result<Location, Failure> {
+fn beside(location: &Location, other: &str) -> Location {
+    let in_folder_of = |path: &str| match path.rsplit_once('/') {
+        Some((folder, _)) => format!("{folder}/{other}"),
+        None => other.to_owned(),
+    };
     let mut location = location.clone();
     match &mut location {
         Location::Path(path) => path.set_file_name(other),
         Location::Http(url) | Location::Bucket(url) => {
-            let path = url.path();
-            let directory = path.strip_suffix(name).unwrap_or(path).to_owned();
-            url.set_path(&format!("{directory}{other}"));
+            let path = in_folder_of(url.path());
+            url.set_path(&path);
         }
         Location::Hub(repository) => {
-            let file = repository.file.as_deref().unwrap_or(name);
-            let directory =
-                file.rsplit_once('/').map_or(String::new(), |(dir, _)| format!("{dir}/"));
-            repository.file = Some(format!("{directory}{other}"));
+            repository.file = Some(in_folder_of(repository.file.as_deref().unwrap_or_default()));
         }
     }
-    Ok(location)
+    location
 }
 
 /// A file whose header need not be a valid one.
@@ -141,12 +123,12 @@ pub struct Checkable<'a> {
     /// Its name or path.
     pub name: &'a Path,
     /// At least its header.
-    pub header: &'a [u8],
+    pub header: &'a Bytes,
     /// Bytes of the whole file.
     pub file_len: u64,
 }
 
-impl<'a> Checkable<'a> {
+impl Checkable<'_> {
     /// Everything that the rules find in the header, and the header as far as it can be read.
     pub fn check(&self) -> (Vec<Finding>, Option<Draft>) {
         let (mut findings, draft) = gguf::check_header(self.header, self.file_len);

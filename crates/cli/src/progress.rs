@@ -66,3 +66,13 @@ impl Progress {
         self.started.elapsed()
     }
 }
+
+/// Makes a file that grows over its limit (`ulimit -f`) an error like others: what is not complete
+/// is then removed, which a process that is killed cannot do.
+pub fn survive_limits() {
+    #[cfg(unix)]
+    {
+        let passed = Arc::default();
+        let _ = signal_hook::flag::register(signal_hook::consts::SIGXFSZ, passed);
+    }
+}

@@ -44,7 +44,7 @@ impl Encoder {
     /// The one that the model carries as `tokenizer.huggingface.json`.
     pub fn huggingface(source: &str) -> Result<Self, Failure> {
         let opened = Opened::open(source)?;
-        let found = HuggingFace::from_metadata(opened.model()?.metadata())?;
+        let found = HuggingFace::from_metadata(opened.model().metadata())?;
         let found = found.ok_or_else(|| {
             Failure::Input(format!("{source} has no tokenizer.huggingface.json; go without it"))
         })?;
@@ -87,7 +87,7 @@ pub fn open(source: &str, compat: Compat) -> Result<Tokenizer, Failure> {
         }
         None => {
             let opened = Opened::open(source)?;
-            Ok(Tokenizer::from_metadata(opened.model()?.metadata(), compat.into())?)
+            Ok(Tokenizer::from_metadata(opened.model().metadata(), compat.into())?)
         }
     }
 }

@@ -5,7 +5,7 @@ use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 
 use gguf::{
-    Array, Draft, Header, Model, Shape, SplitLimit, SplitOptions, SplitPlan, TensorInfo,
+    Array, Draft, Header, Model, Overwrite, Shape, SplitLimit, SplitOptions, SplitPlan, TensorInfo,
     TensorType, Value, write_header,
 };
 use gguf_compare::{Change, Detail, Diff, ElementChange, Verdict, diff};
@@ -102,7 +102,9 @@ fn a_split_model_is_the_same() {
     let model = Model::open(&whole).unwrap();
     let options = SplitOptions { limit: SplitLimit::Bytes(4096), no_tensor_first_split: true };
     let plan = SplitPlan::new(&model, options).unwrap();
-    let shards = plan.write(&directory.path().join("s"), &|_| ControlFlow::Continue(())).unwrap();
+    let shards = plan
+        .write(&directory.path().join("s"), &Overwrite::default(), &|_| ControlFlow::Continue(()))
+        .unwrap();
     let found = compare_files(&whole, &shards[1]);
     assert_eq!((found.verdict, found.same), (Verdict::Same, 3));
 }

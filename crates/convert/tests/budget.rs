@@ -4,7 +4,7 @@ use std::num::NonZeroUsize;
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 
-use gguf::Model;
+use gguf::{Existing, Model, Overwrite};
 use gguf_convert::budget::{self, Budget};
 use gguf_convert::importance::Importance;
 use gguf_convert::source::Checkpoint;
@@ -25,7 +25,8 @@ fn f16(checkpoint: &Path, to: &Path) {
     let tensors = Checkpoint::open(checkpoint).unwrap();
     let options = hf::Options { outtype: "F16".parse().ok(), ..Default::default() };
     let job = hf::plan(checkpoint, &tensors, &options).unwrap().job;
-    job.write(to, THREADS, &|_| ControlFlow::Continue(())).unwrap();
+    job.write(to, THREADS, &Overwrite::new(Existing::Replace), &|_| ControlFlow::Continue(()))
+        .unwrap();
 }
 
 #[test]
@@ -44,7 +45,11 @@ fn a_size_target_loses_less_than_the_mix_of_that_size() {
             let official = quantize::plan(&model, mix.parse().unwrap(), options).unwrap().job;
             let lost = budget::expected_error(&official, THREADS).unwrap();
             let made = out.path().join("official.gguf");
-            official.write(&made, THREADS, &|_| ControlFlow::Continue(())).unwrap();
+            official
+                .write(&made, THREADS, &Overwrite::new(Existing::Replace), &|_| {
+                    ControlFlow::Continue(())
+                })
+                .unwrap();
             let size = made.metadata().unwrap().len();
 
             let budget = Budget::FileBytes(size);
@@ -52,7 +57,10 @@ fn a_size_target_loses_less_than_the_mix_of_that_size() {
             let ours = budget::plan(&model, budget, options, THREADS, &keep_going).unwrap().job;
             let less = budget::expected_error(&ours, THREADS).unwrap();
             let made = out.path().join("ours.gguf");
-            ours.write(&made, THREADS, &|_| ControlFlow::Continue(())).unwrap();
+            ours.write(&made, THREADS, &Overwrite::new(Existing::Replace), &|_| {
+                ControlFlow::Continue(())
+            })
+            .unwrap();
             assert!(made.metadata().unwrap().len() <= size, "{mix}");
             eprintln!("{mix}, {size} bytes: {less:.4e} instead of {lost:.4e}");
             assert!(less < lost, "{mix}: {less} {lost}");

@@ -4,7 +4,7 @@ use std::num::NonZeroUsize;
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 
-use gguf::{Bytes, Gguf, Model, Value};
+use gguf::{Existing, Gguf, Model, Overwrite, Value};
 use gguf_convert::hf::{self, Options};
 use gguf_convert::importance::Importance;
 use gguf_convert::quantize;
@@ -55,7 +55,9 @@ fn convert(dir: &Path, out: &Path, outtype: &str, name: Option<&str>) {
     let conversion = hf::plan(dir, &checkpoint, &options).unwrap();
     conversion
         .job
-        .write(out, NonZeroUsize::new(3).unwrap(), &|_| ControlFlow::Continue(()))
+        .write(out, NonZeroUsize::new(3).unwrap(), &Overwrite::default(), &|_| {
+            ControlFlow::Continue(())
+        })
         .unwrap();
 }
 
@@ -78,7 +80,7 @@ fn zoo_equals_the_official_converter() {
             follow_references(&mut manifest, &dir);
             let path = out.path().join(format!("{folder}.gguf"));
             convert(&dir, &path, outtype, Some(&format!("zoo-{folder}-shared")));
-            let bytes = Bytes::from(std::fs::read(&path).unwrap());
+            let bytes = std::fs::read(&path).unwrap();
             let model = Gguf::read(&bytes).unwrap();
             check_keys(&model, &manifest["kv"], folder);
             check_tensors(&model, manifest["tensors"].as_array().unwrap(), folder);
@@ -103,7 +105,7 @@ fn gemma_needs_no_sentencepiece_file() {
     let (with, without) = (dir.path().join("with.gguf"), dir.path().join("without.gguf"));
     convert(&zoo, &with, "f16", None);
     convert(dir.path(), &without, "f16", None);
-    let [with, without] = [with, without].map(|path| Bytes::from(std::fs::read(path).unwrap()));
+    let [with, without] = [with, without].map(|path| std::fs::read(path).unwrap());
     let [with, without] = [&with, &without].map(|bytes| Gguf::read(bytes).unwrap());
     let list = |model: &Gguf, key| as_json(model.metadata().get(key).unwrap());
     for key in ["tokenizer.ggml.tokens", "tokenizer.ggml.token_type"] {
@@ -184,7 +186,7 @@ fn decays_of_mamba_are_rounded_once() {
     let out = tempfile::tempdir().unwrap();
     let path = out.path().join("mamba.gguf");
     convert(&dir, &path, "f16", None);
-    let bytes = Bytes::from(std::fs::read(&path).unwrap());
+    let bytes = std::fs::read(&path).unwrap();
     let model = Gguf::read(&bytes).unwrap();
     let checkpoint = Checkpoint::open(&dir).unwrap();
     for layer in 0..2 {
@@ -212,7 +214,7 @@ fn families_of_our_own_hold_the_values_of_the_checkpoint() {
         let dir = data.join("zoo").join(folder);
         let path = out.path().join(format!("{folder}.gguf"));
         convert(&dir, &path, "f32", None);
-        let bytes = Bytes::from(std::fs::read(&path).unwrap());
+        let bytes = std::fs::read(&path).unwrap();
         let model = Gguf::read(&bytes).unwrap();
         let checkpoint = Checkpoint::open(&dir).unwrap();
         let mut compared = 0;
@@ -327,10 +329,13 @@ fn tiny_kjv_equals_the_official_quantizer() {
         }
         let path = out.path().join("out.gguf");
         let job = quantization.unwrap().job;
-        job.write(&path, NonZeroUsize::MIN, &|_| ControlFlow::Continue(())).unwrap();
-        check_digests(&std::fs::read(&path).unwrap().into(), expected, mix);
+        job.write(&path, NonZeroUsize::MIN, &Overwrite::new(Existing::Replace), &|_| {
+            ControlFlow::Continue(())
+        })
+        .unwrap();
+        check_digests(&std::fs::read(&path).unwrap(), expected, mix);
         convert(&source, &path, mix, None);
-        check_digests(&std::fs::read(&path).unwrap().into(), expected, mix);
+        check_digests(&std::fs::read(&path).unwrap(), expected, mix);
         made += 1;
     }
     assert_eq!((made, refused), (23, 9));
@@ -354,8 +359,14 @@ fn tiny_kjv_with_an_imatrix_equals_the_official_quantizer() {
         let Some(mix) = name.strip_suffix("+imatrix") else { continue };
         let job = quantize::plan(&model, mix.parse().unwrap(), &options).unwrap().job;
         let path = out.path().join("out.gguf");
-        job.write(&path, NonZeroUsize::new(2).unwrap(), &|_| ControlFlow::Continue(())).unwrap();
-        check_digests(&std::fs::read(&path).unwrap().into(), expected, name);
+        job.write(
+            &path,
+            NonZeroUsize::new(2).unwrap(),
+            &Overwrite::new(Existing::Replace),
+            &|_| ControlFlow::Continue(()),
+        )
+        .unwrap();
+        check_digests(&std::fs::read(&path).unwrap(), expected, name);
         made += 1;
     }
     assert_eq!(made, 29);
@@ -384,7 +395,7 @@ fn importance(path: &Path) -> Importance {
     Importance { weights: imatrix.entries.keys().map(weights).collect() }
 }
 
-fn check_digests(bytes: &Bytes, expected: &Json, mix: &str) {
+fn check_digests(bytes: &[u8], expected: &Json, mix: &str) {
     let model = Gguf::read(bytes).unwrap();
     let expected = expected["tensors"].as_object().unwrap();
     assert_eq!(model.tensors().len(), expected.len(), "{mix}");

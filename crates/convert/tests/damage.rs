@@ -4,6 +4,7 @@ use std::num::NonZeroUsize;
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 
+use gguf::{Existing, Overwrite};
 use gguf_convert::Error;
 use gguf_convert::hf::{self, Options};
 use gguf_convert::source::Checkpoint;
@@ -48,9 +49,12 @@ impl Case {
         let checkpoint = Checkpoint::open(dir)?;
         let options = Options { outtype: Some(outtype.parse().unwrap()), ..Options::default() };
         let conversion = hf::plan(dir, &checkpoint, &options)?;
-        conversion.job.write(&self.path("out.gguf"), NonZeroUsize::new(2).unwrap(), &|_| {
-            ControlFlow::Continue(())
-        })
+        conversion.job.write(
+            &self.path("out.gguf"),
+            NonZeroUsize::new(2).unwrap(),
+            &Overwrite::new(Existing::Replace),
+            &|_| ControlFlow::Continue(()),
+        )
     }
 
     /// The message of the failure; nothing may be left behind.
@@ -196,9 +200,12 @@ fn unwritable_targets() {
     let checkpoint = Checkpoint::open(dir).unwrap();
     let conversion = hf::plan(dir, &checkpoint, &Options::default()).unwrap();
     for target in ["nowhere/out.gguf", "."] {
-        let result = conversion
-            .job
-            .write(&case.path(target), NonZeroUsize::MIN, &|_| ControlFlow::Continue(()));
+        let result = conversion.job.write(
+            &case.path(target),
+            NonZeroUsize::MIN,
+            &Overwrite::new(Existing::Replace),
+            &|_| ControlFlow::Continue(()),
+        );
         assert!(matches!(result, Err(Error::Container(_))), "{target}");
     }
 }
@@ -210,7 +217,12 @@ fn whoever_stops_the_work_finds_nothing_left() {
     let conversion = hf::plan(case.dir.path(), &checkpoint, &Options::default()).unwrap();
     let before = case.listing();
     let threads = NonZeroUsize::new(2).unwrap();
-    let result = conversion.job.write(&case.path("out.gguf"), threads, &|_| ControlFlow::Break(()));
+    let result = conversion.job.write(
+        &case.path("out.gguf"),
+        threads,
+        &Overwrite::new(Existing::Replace),
+        &|_| ControlFlow::Break(()),
+    );
     assert!(matches!(result, Err(Error::Container(gguf::Error::Interrupted))));
     assert_eq!(case.listing(), before);
 }
@@ -225,7 +237,12 @@ fn threads_do_not_change_the_bytes() {
         let path = case.path(&format!("{threads}.gguf"));
         conversion
             .job
-            .write(&path, NonZeroUsize::new(threads).unwrap(), &|_| ControlFlow::Continue(()))
+            .write(
+                &path,
+                NonZeroUsize::new(threads).unwrap(),
+                &Overwrite::new(Existing::Replace),
+                &|_| ControlFlow::Continue(()),
+            )
             .unwrap();
         std::fs::read(path).unwrap()
     });

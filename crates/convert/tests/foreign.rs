@@ -4,6 +4,7 @@ use std::num::NonZeroUsize;
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 
+use gguf::{Existing, Overwrite};
 use gguf_convert::Error;
 use gguf_convert::hf::{self, Options};
 use gguf_convert::source::Checkpoint;
@@ -80,7 +81,12 @@ impl Case {
         let conversion = hf::plan(&self.model(), &checkpoint, &options)?;
         let out = self.dir.path().join("out.gguf");
         let go_on = |_| ControlFlow::Continue(());
-        conversion.job.write(&out, NonZeroUsize::MIN, &go_on)?;
+        conversion.job.write(
+            &out,
+            NonZeroUsize::MIN,
+            &Overwrite::new(Existing::Replace),
+            &go_on,
+        )?;
         let digest = Sha256::digest(std::fs::read(out).unwrap());
         Ok((format!("{digest:x}"), conversion.notes))
     }

@@ -5,7 +5,7 @@ use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use gguf::{Metadata, Model, Shape, TensorType};
+use gguf::{Existing, Metadata, Model, Overwrite, Shape, TensorType};
 use gguf_convert::pipeline::{Interruption, Item, Job, write_all};
 use gguf_convert::quantize;
 use gguf_convert::tensor::{Content, Tensor};
@@ -31,7 +31,10 @@ fn model() -> TempDir {
         Item::new(tensor, TensorType::F16)
     });
     let job = Job { metadata, items: items.collect(), check_finite: true };
-    job.write(&dir.path().join("in.gguf"), THREADS, &|_| ControlFlow::Continue(())).unwrap();
+    job.write(&dir.path().join("in.gguf"), THREADS, &Overwrite::new(Existing::Replace), &|_| {
+        ControlFlow::Continue(())
+    })
+    .unwrap();
     dir
 }
 
@@ -53,13 +56,14 @@ fn quantize_all(
         .collect();
     let jobs: Vec<(&Job, &Path)> = jobs.iter().map(|(job, path)| (job, &**path)).collect();
     let written = AtomicU64::new(0);
-    let result = write_all(&jobs, THREADS, interruption, &|n| {
-        if written.fetch_add(n, Ordering::Relaxed) + n > bytes {
-            ControlFlow::Break(())
-        } else {
-            ControlFlow::Continue(())
-        }
-    });
+    let result =
+        write_all(&jobs, THREADS, interruption, &Overwrite::new(Existing::Replace), &|n| {
+            if written.fetch_add(n, Ordering::Relaxed) + n > bytes {
+                ControlFlow::Break(())
+            } else {
+                ControlFlow::Continue(())
+            }
+        });
     (result, written.into_inner())
 }
 
@@ -100,7 +104,7 @@ fn interrupted_work_goes_on() {
     for name in ["out.gguf", "second.gguf"] {
         std::fs::write(dir.path().join(name), b"old").unwrap();
     }
-    let journal = |input, resume| Interruption::Journal { input, resume };
+    let journal = |input, resume| Interruption::Journal { input, resume, anew: &|| () };
 
     // Half of it, and then the rest.
     let (result, _) = quantize_all(dir.path(), &of_one, journal("a", true), whole.1 / 2);
@@ -132,4 +136,29 @@ fn interrupted_work_goes_on() {
     quantize_all(dir.path(), &of_one, journal("c", true), u64::MAX).0.unwrap();
     assert_eq!((read("out.gguf"), read("second.gguf")), expected);
     assert_eq!(names(dir.path()), ["in.gguf", "out.gguf", "second.gguf"]);
+}
+
+/// Two runs of several outputs have one of them in common: the first must not take what the second
+/// wrote there for its own.
+#[test]
+fn other_work_on_the_second_output_is_noticed() {
+    let dir = model();
+    let of_both = [("out.gguf", "Q4_0"), ("second.gguf", "Q4_0")];
+    let whole = quantize_all(dir.path(), &of_both, Interruption::StartAnew, u64::MAX);
+    whole.0.unwrap();
+    let read = |name: &str| std::fs::read(dir.path().join(name)).unwrap();
+    let expected = read("second.gguf");
+    let anew = AtomicU64::new(0);
+    let count = || {
+        anew.fetch_add(1, Ordering::Relaxed);
+    };
+    let journal = Interruption::Journal { input: "a", resume: true, anew: &count };
+    let _ = quantize_all(dir.path(), &of_both, journal, whole.1 / 2);
+    let _ = quantize_all(dir.path(), &of_both, journal, whole.1 / 2);
+    assert_eq!(anew.load(Ordering::Relaxed), 0);
+    let _ = quantize_all(dir.path(), &[("second.gguf", "Q8_0")], journal, whole.1 / 2);
+    assert_eq!(anew.load(Ordering::Relaxed), 1);
+    quantize_all(dir.path(), &of_both, journal, u64::MAX).0.unwrap();
+    assert_eq!(anew.load(Ordering::Relaxed), 2);
+    assert!(read("second.gguf") == expected);
 }

@@ -30,6 +30,9 @@ pub enum Error {
         /// The rule it breaks.
         finding: Box<Finding>,
     },
+    /// There is something under the name of an output, and it is not to be replaced.
+    #[error("{path} exists already", path = .0.display())]
+    Exists(PathBuf),
     /// Somebody asked to stop.
     #[error("interrupted")]
     Interrupted,

@@ -71,13 +71,13 @@ pub use header::{Draft, EntrySpan, Header, Spans};
 pub use metadata::Metadata;
 pub use model::{Model, ModelTensor, Part};
 pub use name::{ModelName, NameError, NameKind, NameShard, Sidecar};
-pub use output::Output;
+pub use output::{Complete, Existing, Output, Overwrite, is_unfinished, rename_new, require_space};
 pub use read::{Gguf, Limits, MAGIC, check, check_draft, check_header};
 pub use rules::naming::check_name;
 pub use rules::shards::check_shards;
 pub use shard::{
-    MergeOptions, PlannedShard, ShardSet, SplitLimit, SplitOptions, SplitPlan, delete_merged,
-    merge, push_shard_keys,
+    MergeOptions, PART_FINGERPRINT, PlannedShard, ShardSet, SplitLimit, SplitOptions, SplitPlan,
+    delete_merged, merge, push_shard_keys,
 };
 pub use size_label::ParameterCount;
 pub use source::{LocalFile, Source};

@@ -9,6 +9,7 @@ use crate::error::Error;
 use crate::finding::Strict;
 use crate::header::{Draft, Header};
 use crate::metadata::Metadata;
+use crate::output::Overwrite;
 use crate::read::Gguf;
 use crate::rules;
 use crate::shard::{self, ShardSet};
@@ -79,7 +80,8 @@ pub struct Model {
 
 impl Model {
     /// Opens all files of the model that `path` stands for, as [`ShardSet::find`] sees it, and
-    /// reads their headers strictly.
+    /// reads their headers strictly. Each is opened once: header and data are of the same file, also
+    /// if another one takes its name.
     ///
     /// # Errors
     /// As [`ShardSet::find`]; [`Error::Environment`] if a file cannot be opened,
@@ -112,9 +114,7 @@ impl Model {
             return Err(Error::Caller("a model has at least one file".into()));
         };
         let mut metadata = first.header.metadata().clone();
-        for key in shard::KEYS {
-            metadata.remove(key);
-        }
+        shard::remove_keys(&mut metadata);
         let tensors = parts
             .iter()
             .enumerate()
@@ -155,6 +155,11 @@ impl Model {
         self.parts.iter().map(|part| &*part.path)
     }
 
+    /// A text that is another one when the content of a file is; see [`Source::identity`].
+    pub fn identity(&self) -> Option<String> {
+        self.parts.iter().map(|part| Some(part.source.identity()? + "\n")).collect()
+    }
+
     /// Bytes of all files together.
     pub fn byte_len(&self) -> u64 {
         self.parts.iter().map(|part| part.source.byte_len()).sum()
@@ -180,17 +185,8 @@ impl Model {
         Ok(draft)
     }
 
-    /// Whether something written at `target` would replace one of the files.
-    ///
-    /// # Errors
-    /// [`Error::Caller`] if so.
-    pub(crate) fn refuse_input(&self, target: &Path) -> Result<(), Error> {
-        let Ok(resolved) = target.canonicalize() else { return Ok(()) };
-        let is_target = |part: &Part| part.path.canonicalize().is_ok_and(|path| path == resolved);
-        if self.parts.iter().any(is_target) {
-            let message = format!("{} is an input: name another output", target.display());
-            return Err(Error::Caller(message));
-        }
-        Ok(())
+    /// What an output of this model may replace: none of its files.
+    pub(crate) fn spared(&self, overwrite: &Overwrite) -> Overwrite {
+        overwrite.clone().sparing(self.paths())
     }
 }

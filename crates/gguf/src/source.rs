@@ -2,10 +2,11 @@
 
 use std::fs::File;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use bytes::Bytes;
 
-use crate::edit::recover;
+use crate::edit;
 use crate::error::Error;
 use crate::map::map;
 
@@ -20,6 +21,12 @@ pub trait Source: Send + Sync {
     /// [`Error::Environment`] if they cannot be read, also if there are too few of them.
     fn read_at(&self, buffer: &mut [u8], offset: u64) -> Result<(), Error>;
 
+    /// A text that is another one when the bytes are, also in another run: for work that goes on
+    /// later. Not for messages. `None` if nobody can tell.
+    fn identity(&self) -> Option<String> {
+        None
+    }
+
     /// All bytes at once, where they are in memory or mapped; `None` where they have to be read.
     fn as_slice(&self) -> Option<&[u8]> {
         None
@@ -29,29 +36,32 @@ pub trait Source: Send + Sync {
 /// A file on this machine, both mapped and read by position: a slice of the map costs no copy, and
 /// with reads by position memory stays at what callers buffer.
 ///
-/// The file must not be changed in place or truncated while it is open; replacing it by another one
-/// of the same name, as [`Output`](crate::Output) does, is fine.
+/// As long as it is open, no header is overwritten in place under it (see [`edit`](crate::edit)).
+/// Other programs must not change it in place or truncate it; to replace it by another one of the
+/// same name, as [`Output`](crate::Output) does, is fine.
 #[derive(Debug)]
 pub struct LocalFile {
-    file: File,
+    file: Arc<File>,
     path: PathBuf,
     mapped: Bytes,
 }
 
 impl LocalFile {
-    /// Opens the file at `path` for reading. An edit of it that was interrupted is undone first
-    /// (see [`recover`](crate::edit::recover)).
+    /// Opens the file at `path` for reading; nothing is written, whatever lies beside it. If its
+    /// header is being overwritten, waits until that is done.
     ///
     /// # Errors
-    /// [`Error::Environment`] if it cannot be opened or mapped.
+    /// [`Error::Environment`] if it cannot be opened or mapped; [`Error::File`] with code
+    /// `edit-interrupted` if its header was not overwritten to the end (see
+    /// [`recover`](crate::edit::recover())).
     pub fn open(path: &Path) -> Result<Self, Error> {
-        recover(path)?;
         let fail = |action| move |source| Error::environment(action, path, source);
-        let file = File::open(path).map_err(fail("open"))?;
+        let file = Arc::new(File::open(path).map_err(fail("open"))?);
         if file.metadata().map_err(fail("open"))?.is_dir() {
             return Err(fail("open")(std::io::ErrorKind::IsADirectory.into()));
         }
-        let mapped = map(&file).map_err(fail("map"))?;
+        edit::ready_to_read(&file, path)?;
+        let mapped = map(file.clone()).map_err(fail("map"))?;
         Ok(Self { file, path: path.to_owned(), mapped })
     }
 
@@ -74,6 +84,26 @@ impl Source for LocalFile {
     fn read_at(&self, buffer: &mut [u8], offset: u64) -> Result<(), Error> {
         read_exact_at(&self.file, buffer, offset)
             .map_err(|source| Error::environment("read", &self.path, source))
+    }
+
+    /// Length, time of the last change of the content and, where the system has them, number of the
+    /// file and time of the last change of any kind, which nobody can set back. The number of the
+    /// device is not in it: network file systems have another one on every machine and after every
+    /// restart.
+    fn identity(&self) -> Option<String> {
+        let metadata = self.file.metadata().ok()?;
+        let path = self.path.canonicalize().ok()?;
+        let len = metadata.len();
+        #[cfg(unix)]
+        let version = {
+            use std::os::unix::fs::MetadataExt;
+            let (changed, touched) = (metadata.mtime_nsec(), metadata.ctime_nsec());
+            let (mtime, ctime) = (metadata.mtime(), metadata.ctime());
+            format!("{} {mtime}.{changed} {ctime}.{touched}", metadata.ino())
+        };
+        #[cfg(not(unix))]
+        let version = format!("{:?}", metadata.modified().ok()?);
+        Some(format!("{} {len} {version}", path.display()))
     }
 
     fn as_slice(&self) -> Option<&[u8]> {
@@ -112,12 +142,16 @@ fn copy_at(bytes: &[u8], buffer: &mut [u8], offset: u64) -> Result<(), Error> {
 }
 
 #[cfg(unix)]
-fn read_exact_at(file: &File, buffer: &mut [u8], offset: u64) -> std::io::Result<()> {
+pub(crate) fn read_exact_at(file: &File, buffer: &mut [u8], offset: u64) -> std::io::Result<()> {
     std::os::unix::fs::FileExt::read_exact_at(file, buffer, offset)
 }
 
 #[cfg(windows)]
-fn read_exact_at(file: &File, mut buffer: &mut [u8], mut offset: u64) -> std::io::Result<()> {
+pub(crate) fn read_exact_at(
+    file: &File,
+    mut buffer: &mut [u8],
+    mut offset: u64,
+) -> std::io::Result<()> {
     while !buffer.is_empty() {
         let n = std::os::windows::fs::FileExt::seek_read(file, buffer, offset)?;
         if n == 0 {
@@ -127,4 +161,37 @@ fn read_exact_at(file: &File, mut buffer: &mut [u8], mut offset: u64) -> std::io
         offset += n as u64;
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Neither the name nor the length nor the time of the content tells these files apart.
+    #[cfg(unix)]
+    #[test]
+    fn a_file_that_looks_the_same_is_another() {
+        let directory = tempfile::tempdir().unwrap();
+        let (path, new) = (directory.path().join("m.gguf"), directory.path().join("new.gguf"));
+        let identity = || LocalFile::open(&path).unwrap().identity().unwrap();
+        std::fs::write(&path, b"old").unwrap();
+        let time = path.metadata().unwrap().modified().unwrap();
+        let keep_time = |path: &Path| File::options().write(true).open(path)?.set_modified(time);
+        let old = identity();
+        assert_eq!(identity(), old);
+
+        // In another file.
+        std::fs::write(&new, b"new").unwrap();
+        keep_time(&new).unwrap();
+        std::fs::rename(&new, &path).unwrap();
+        assert_eq!(path.metadata().unwrap().modified().unwrap(), time);
+        let replaced = identity();
+        assert_ne!(replaced, old);
+
+        // In the same one. Clocks of file systems tick some hundred times a second.
+        std::thread::sleep(std::time::Duration::from_millis(50));
+        std::fs::write(&path, b"NEW").unwrap();
+        keep_time(&path).unwrap();
+        assert_ne!(identity(), replaced);
+    }
 }

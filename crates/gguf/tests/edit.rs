@@ -1,10 +1,12 @@
 //! Editing headers on disk: in place where they fit, rebuilt where not, data never changed.
 
 use std::ops::ControlFlow;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
-use gguf::edit::{RESERVE_KEY, Saved, edit_header, recover};
-use gguf::{Draft, Error, Gguf, Header, LocalFile, Shape, TensorInfo, TensorType, write_header};
+use gguf::edit::{EditLock, RESERVE_KEY, Recovery, Saved, edit_header, recover};
+use gguf::{
+    Draft, Error, Gguf, Header, LocalFile, Model, Shape, TensorInfo, TensorType, write_header,
+};
 
 struct Model {
     dir: tempfile::TempDir,
@@ -54,7 +56,7 @@ impl Model {
             let data: Vec<u8> = (first..first + 40).collect();
             assert_eq!(model.data(tensor).unwrap(), data);
         }
-        let errors = gguf::check(map.mapped()).0;
+        let errors = gguf::check(&map).0;
         assert!(errors.iter().all(|finding| finding.severity < gguf::Severity::Error));
         assert_eq!(std::fs::read_dir(self.dir.path()).unwrap().count(), 1);
     }
@@ -88,7 +90,10 @@ fn a_rebuilt_file_has_room_for_the_next_edits() {
         assert_eq!(set(&name), Saved::InPlace);
         model.check(&name, ["a.weight", "b.weight"]);
     }
+    // And nothing of an edit that was killed after it was done.
+    std::fs::write(model.dir.path().join(".m.gguf.journal"), b"GGUFEDIT").unwrap();
     assert_eq!(set(&"x".repeat(20_000)), Saved::Rebuilt);
+    model.check(&"x".repeat(20_000), ["a.weight", "b.weight"]);
 }
 
 /// Lengths from nothing to well beyond the room: whatever way is chosen, the result is right.
@@ -135,7 +140,7 @@ fn the_reserve_is_an_ordinary_key() {
     let reserve = file.metadata().array(RESERVE_KEY).unwrap();
     assert!(reserve.len() >= 4900);
     assert_eq!(file.metadata().iter().last().unwrap().0, RESERVE_KEY);
-    assert!(!recover(Path::new(&model.path())).unwrap());
+    assert!(!recover(&model.path(), Recovery::Undo).unwrap());
 }
 
 #[test]
@@ -149,4 +154,87 @@ fn whoever_stops_a_rebuild_keeps_the_old_file() {
     assert!(matches!(result, Err(Error::Interrupted)));
     assert_eq!(std::fs::read(model.path()).unwrap(), before);
     assert_eq!(std::fs::read_dir(model.dir.path()).unwrap().count(), 1);
+}
+
+/// A header that is being looked at does not change: the file is rebuilt beside it.
+#[test]
+fn readers_keep_what_they_have_open() {
+    let model = Model::new();
+    let same_length = "Another one with a name like that.";
+    let before = std::fs::read(model.path()).unwrap();
+    let files = Model::open(&model.path()).unwrap();
+    let map = LocalFile::open(&model.path()).unwrap();
+    let saved = model.edit(0, |draft| draft.metadata.set("general.name", same_length));
+    assert_eq!(saved, Saved::Rebuilt);
+    assert_eq!(*map, *before);
+    let old = files;
+    assert_eq!(old.metadata().str("general.name"), Some("A model with a name of some length"));
+    let mut data = [0; 4];
+    old.tensors()[1].read_at(&mut data, 0).unwrap();
+    assert_eq!(data, [64, 65, 66, 67]);
+    model.check(same_length, ["a.weight", "b.weight"]);
+}
+
+#[test]
+fn a_read_only_file_is_not_edited() {
+    let model = Model::new();
+    let before = std::fs::read(model.path()).unwrap();
+    let mut permissions = model.path().metadata().unwrap().permissions();
+    permissions.set_readonly(true);
+    std::fs::set_permissions(model.path(), permissions).unwrap();
+    // In place and by a rebuild.
+    for name in ["Another one with a name like that.".to_owned(), "x".repeat(500)] {
+        let result = edit_header(&model.path(), 0, &|_| ControlFlow::Continue(()), |draft| {
+            draft.metadata.set("general.name", name);
+            Ok::<_, Error>(())
+        });
+        let error = result.unwrap_err();
+        assert!(matches!(error, Error::Environment { .. }));
+        assert!(error.to_string().ends_with("the file is read-only"), "{error}");
+    }
+    assert_eq!(std::fs::read(model.path()).unwrap(), before);
+}
+
+/// Editors take turns: no update is lost, whichever way it is written.
+#[test]
+fn editors_at_the_same_time_take_turns() {
+    let model = Model::new();
+    model.edit(4000, |draft| draft.metadata.set("general.name", "A name"));
+    std::thread::scope(|scope| {
+        for editor in 0..4 {
+            let path = model.path();
+            scope.spawn(move || {
+                for i in 0..10 {
+                    // Every third one does not fit.
+                    let value = "x".repeat(if i % 3 == 0 { 5000 } else { 5 });
+                    edit_header(&path, 4000, &|_| ControlFlow::Continue(()), |draft| {
+                        draft.metadata.set(format!("editor{editor}.key{i}"), value);
+                        Ok::<_, Error>(())
+                    })
+                    .unwrap();
+                }
+            });
+        }
+    });
+    model.check("A name", ["a.weight", "b.weight"]);
+    let map = LocalFile::open(&model.path()).unwrap();
+    let file = Gguf::read(map.mapped()).unwrap();
+    let keys = file.metadata().iter().filter(|(key, _)| key.starts_with("editor"));
+    assert_eq!(keys.count(), 40);
+}
+
+#[test]
+fn what_replaces_a_file_takes_the_same_lock() {
+    let model = Model::new();
+    let lock = EditLock::take(&model.path()).unwrap();
+    let (done, wait) = std::sync::mpsc::channel();
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            model.edit(0, |draft| draft.metadata.set("general.url", "somewhere"));
+            done.send(()).unwrap();
+        });
+        assert!(wait.recv_timeout(std::time::Duration::from_millis(200)).is_err());
+        drop(lock);
+    });
+    model.check("A model with a name of some length", ["a.weight", "b.weight"]);
 }

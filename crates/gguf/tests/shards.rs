@@ -6,9 +6,9 @@ use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 
 use gguf::{
-    Draft, Error, Gguf, Header, MergeOptions, Model, NameShard, Severity, Shape, ShardSet,
-    SplitLimit, SplitOptions, SplitPlan, TensorInfo, TensorType, check_shards, delete_merged,
-    merge, write_header,
+    Draft, Error, Existing, Gguf, Header, MergeOptions, Model, NameShard, Overwrite,
+    PART_FINGERPRINT, Severity, Shape, ShardSet, SplitLimit, SplitOptions, SplitPlan, TensorInfo,
+    TensorType, check_shards, delete_merged, merge, write_header,
 };
 
 /// Files that the official tool made.
@@ -23,7 +23,10 @@ fn by_tensors(n: u64, no_tensor_first_split: bool) -> SplitOptions {
 
 fn split(input: &Path, prefix: &Path, options: SplitOptions) -> Vec<PathBuf> {
     let model = Model::open(input).unwrap();
-    SplitPlan::new(&model, options).unwrap().write(prefix, &|_| ControlFlow::Continue(())).unwrap()
+    SplitPlan::new(&model, options)
+        .unwrap()
+        .write(prefix, &Overwrite::new(Existing::Replace), &|_| ControlFlow::Continue(()))
+        .unwrap()
 }
 
 fn name(path: &Path) -> &str {
@@ -106,8 +109,14 @@ fn merged_shards_have_the_bytes_of_the_original_or_of_the_official_tool() {
     ];
     for (input, keep_split_keys, expected) in cases {
         let model = Model::open(&official().join(input)).unwrap();
-        merge(&model, &merged, MergeOptions { keep_split_keys }, &|_| ControlFlow::Continue(()))
-            .unwrap();
+        merge(
+            &model,
+            &merged,
+            MergeOptions { keep_split_keys },
+            &Overwrite::new(Existing::Replace),
+            &|_| ControlFlow::Continue(()),
+        )
+        .unwrap();
         assert!(fs::read(&merged).unwrap() == fs::read(official().join(expected)).unwrap());
     }
 }
@@ -115,7 +124,7 @@ fn merged_shards_have_the_bytes_of_the_original_or_of_the_official_tool() {
 #[test]
 fn a_split_model_reads_as_the_whole_one() {
     let whole = fs::read(official().join("model.gguf")).unwrap();
-    let whole = Gguf::read(&whole.into()).unwrap();
+    let whole = Gguf::read(&whole).unwrap();
     let model = Model::open(&official().join("two-00003-of-00003.gguf")).unwrap();
     assert_eq!(model.metadata(), whole.metadata());
     let shards: Vec<_> = model.tensors().iter().map(|tensor| tensor.shard).collect();
@@ -149,8 +158,11 @@ fn plans_by_size_follow_the_official_rule() {
     assert_eq!(plan(128, true), [0, 3, 1, 1]);
     let options = SplitOptions { limit: SplitLimit::Bytes(128), ..Default::default() };
     let planned = SplitPlan::new(&model, options).unwrap();
-    let written =
-        planned.write(&directory.path().join("s"), &|_| ControlFlow::Continue(())).unwrap();
+    let written = planned
+        .write(&directory.path().join("s"), &Overwrite::new(Existing::Replace), &|_| {
+            ControlFlow::Continue(())
+        })
+        .unwrap();
     for (path, shard) in written.iter().zip(planned.shards()) {
         assert_eq!(fs::metadata(path).unwrap().len(), shard.file_len);
     }
@@ -177,7 +189,10 @@ fn a_wide_alignment_survives() {
     let shards = split(&path, &directory.path().join("s"), by_tensors(2, false));
     let model = Model::open(&shards[0]).unwrap();
     let merged = directory.path().join("merged.gguf");
-    merge(&model, &merged, MergeOptions::default(), &|_| ControlFlow::Continue(())).unwrap();
+    merge(&files, &merged, MergeOptions::default(), &Overwrite::new(Existing::Replace), &|_| {
+        ControlFlow::Continue(())
+    })
+    .unwrap();
     let (mut original, merged) = (fs::read(&path).unwrap(), fs::read(&merged).unwrap());
     original.resize(merged.len(), 0);
     assert!(original == merged);
@@ -219,8 +234,8 @@ fn a_pointer_in_place_of_a_shard_is_named() {
     let directory = tempfile::tempdir().unwrap();
     let last = write_set(directory.path(), 2, |_, _, _| {});
     fs::write(&last, "version https://git-lfs.github.com/spec/v1\n").unwrap();
-    let model = Model::open(&directory.path().join("m-00001-of-00002.gguf"));
-    let error = model.err().unwrap().to_string();
+    let files = Model::open(&directory.path().join("m-00001-of-00002.gguf")).unwrap();
+    let error = files.model().err().unwrap().to_string();
     assert!(error.contains("m-00002-of-00002.gguf: this is a Git LFS pointer"), "{error}");
 }
 
@@ -250,6 +265,19 @@ fn each_fault_of_a_set_has_its_code() {
                 keys[0].1 = "gemma".into();
             }
         }),
+        ("shard-other-work", Error, 3, |no, keys, _| {
+            keys.push((PART_FINGERPRINT, ["a", "a", "b"][no as usize].into()));
+        }),
+        ("shard-other-work", Error, 2, |no, keys, _| {
+            if no == 0 {
+                keys.push((PART_FINGERPRINT, "a".into()));
+            }
+        }),
+        ("shard-other-work", Error, 2, |no, keys, _| {
+            if no == 1 {
+                keys.push((PART_FINGERPRINT, "a".into()));
+            }
+        }),
         ("shard-key-ignored", Warning, 2, |no, keys, _| {
             if no == 1 {
                 keys.push(("llama.block_count", 1u32.into()));
@@ -268,18 +296,39 @@ fn each_fault_of_a_set_has_its_code() {
         let member = write_set(directory.path(), count, change);
         let set = ShardSet::find(&member).unwrap();
         let bytes: Vec<_> = set.paths().iter().map(|path| fs::read(path).unwrap()).collect();
-        let drafts: Vec<_> =
-            bytes.iter().map(|bytes| gguf::check(&bytes.clone().into()).1.unwrap()).collect();
+        let drafts: Vec<_> = bytes.iter().map(|bytes| gguf::check(bytes).1.unwrap()).collect();
         let shards: Vec<_> = set.paths().iter().map(PathBuf::as_path).zip(&drafts).collect();
         let findings = check_shards(&shards);
         let found = findings.iter().find(|finding| finding.code == code);
         let found = found.unwrap_or_else(|| panic!("case {i}: no {code} among {findings:?}"));
         assert_eq!(found.severity, severity, "case {i}");
-        assert_eq!(Model::open(&member).is_err(), severity == Error, "case {i}");
+        let files = Model::open(&member).unwrap();
+        assert_eq!(files.model().is_err(), severity == Error, "case {i}");
     }
     let directory = tempfile::tempdir().unwrap();
     let member = write_set(directory.path(), 4, |_, _, _| {});
     assert_eq!(Model::open(&member).unwrap().tensors().len(), 4);
+}
+
+#[test]
+fn the_key_of_parts_is_gone_from_the_whole() {
+    let directory = tempfile::tempdir().unwrap();
+    let member =
+        write_set(directory.path(), 3, |_, keys, _| keys.push((PART_FINGERPRINT, "a".into())));
+    let files = Model::open(&member).unwrap();
+    assert_eq!(model.metadata().get(PART_FINGERPRINT), None);
+    let bytes: Vec<_> = files.paths().iter().map(|path| fs::read(path).unwrap()).collect();
+    let drafts: Vec<_> = bytes.iter().map(|bytes| gguf::check(bytes).1.unwrap()).collect();
+    let shards: Vec<_> = files.paths().iter().map(PathBuf::as_path).zip(&drafts).collect();
+    assert_eq!(check_shards(&shards), []);
+    let merged = directory.path().join("merged.gguf");
+    for keep_split_keys in [false, true] {
+        let replace = Overwrite::new(Existing::Replace);
+        let go_on = |_| ControlFlow::Continue(());
+        merge(&model, &merged, MergeOptions { keep_split_keys }, &replace, &go_on).unwrap();
+        let bytes = fs::read(&merged).unwrap();
+        assert_eq!(Gguf::read(&bytes).unwrap().metadata().get(PART_FINGERPRINT), None);
+    }
 }
 
 #[test]
@@ -291,9 +340,20 @@ fn inputs_are_never_overwritten() {
     let refused = |result: Result<(), Error>| {
         assert!(matches!(result, Err(Error::Caller(_))), "{result:?}");
     };
-    refused(merge(&model, &last, MergeOptions::default(), &|_| ControlFlow::Continue(())));
+    refused(merge(
+        &model,
+        &last,
+        MergeOptions::default(),
+        &Overwrite::new(Existing::Replace),
+        &|_| ControlFlow::Continue(()),
+    ));
     let plan = SplitPlan::new(&model, by_tensors(1, false)).unwrap();
-    refused(plan.write(&directory.path().join("m"), &|_| ControlFlow::Continue(())).map(drop));
+    refused(
+        plan.write(&directory.path().join("m"), &Overwrite::new(Existing::Replace), &|_| {
+            ControlFlow::Continue(())
+        })
+        .map(drop),
+    );
     assert_eq!(fs::read(&last).unwrap(), before);
     assert_eq!(fs::read_dir(directory.path()).unwrap().count(), 2);
 }
@@ -303,15 +363,18 @@ fn shards_are_deleted_only_when_their_data_are_in_the_merged_file() {
     let directory = tempfile::tempdir().unwrap();
     let last = write_set(directory.path(), 2, |_, _, _| {});
     let merged = directory.path().join("merged.gguf");
-    let model = Model::open(&last).unwrap();
-    merge(&model, &merged, MergeOptions::default(), &|_| ControlFlow::Continue(())).unwrap();
+    let files = Model::open(&last).unwrap();
+    merge(&files, &merged, MergeOptions::default(), &Overwrite::new(Existing::Replace), &|_| {
+        ControlFlow::Continue(())
+    })
+    .unwrap();
     let good = fs::read(&merged).unwrap();
     let mut bad = good.clone();
     // The last byte of data: 36 bytes are padded to 64.
     let at = bad.len() - 29;
     bad[at] ^= 1;
     fs::write(&merged, &bad).unwrap();
-    let error = delete_merged(model, &merged).unwrap_err().to_string();
+    let error = delete_merged(files, &merged).unwrap_err().to_string();
     assert!(error.contains("tensor `b`: is not the same in the merged file"), "{error}");
     assert!(last.exists());
     assert!(delete_merged(Model::open(&last).unwrap(), &last).is_err());

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use gguf::ByteOrder;
+use gguf::{ByteOrder, Existing, Overwrite};
 use gguf_quant::imatrix::{Entry, Imatrix, ImatrixError, statistics};
 use tempfile::TempDir;
 
@@ -31,14 +31,14 @@ fn small() -> Imatrix {
 fn small_legacy() -> Imatrix {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("small.dat");
-    small().write_legacy(&path).unwrap();
+    small().write_legacy(&path, &Overwrite::new(Existing::Replace)).unwrap();
     Imatrix::open(&path).unwrap()
 }
 
 fn gguf_bytes(imatrix: &Imatrix) -> (TempDir, PathBuf, Vec<u8>) {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("imatrix.gguf");
-    imatrix.write_gguf(&path).unwrap();
+    imatrix.write_gguf(&path, &Overwrite::new(Existing::Replace)).unwrap();
     let bytes = std::fs::read(&path).unwrap();
     (dir, path, bytes)
 }
@@ -70,13 +70,13 @@ fn the_official_files_are_written_to_the_byte() {
         return;
     };
     let dir = tempfile::tempdir().unwrap();
-    for (name, write) in [
-        ("imatrix.gguf", Imatrix::write_gguf as fn(&Imatrix, &Path) -> Result<(), ImatrixError>),
-        ("imatrix.dat", Imatrix::write_legacy),
-    ] {
+    type Write = fn(&Imatrix, &Path, &Overwrite) -> Result<(), ImatrixError>;
+    for (name, write) in
+        [("imatrix.gguf", Imatrix::write_gguf as Write), ("imatrix.dat", Imatrix::write_legacy)]
+    {
         let official = Path::new(&data).join("tiny-kjv-llama").join(name);
         let ours = dir.path().join(name);
-        write(&Imatrix::open(&official).unwrap(), &ours).unwrap();
+        write(&Imatrix::open(&official).unwrap(), &ours, &Overwrite::default()).unwrap();
         assert!(std::fs::read(&ours).unwrap() == std::fs::read(&official).unwrap(), "{name}");
     }
 }
@@ -163,7 +163,7 @@ fn truncated_files_are_refused_or_lack_only_what_may_lack() {
     }
     let (dir, whole) = (tempfile::tempdir().unwrap(), small_legacy());
     let path = dir.path().join("whole.dat");
-    whole.write_legacy(&path).unwrap();
+    whole.write_legacy(&path, &Overwrite::new(Existing::Replace)).unwrap();
     let legacy = std::fs::read(&path).unwrap();
     // The number of chunks, and the length and name of the dataset.
     let end = legacy.len() - 4 - 4 - "a.txt".len();
@@ -206,7 +206,8 @@ fn what_was_never_used_makes_no_legacy_file() {
     unused.entries.values_mut().for_each(|entry| entry.counts.fill(0));
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("unused.dat");
-    let fault = unused.write_legacy(&path).unwrap_err().to_string();
+    let fault =
+        unused.write_legacy(&path, &Overwrite::new(Existing::Replace)).unwrap_err().to_string();
     assert!(fault.contains("was ever used"), "{fault}");
     assert!(!path.exists());
 }

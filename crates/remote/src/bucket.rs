@@ -19,10 +19,13 @@ use object_store::{
 use tokio::runtime::Runtime;
 use url::{Host, Url};
 
+use crate::allowance::Allowance;
 use crate::client::{Client, Counted, fault};
+use crate::credentials;
 use crate::error::{Error, Fault};
 use crate::location::shown;
 use crate::pick::pick;
+use crate::version::strong;
 
 /// The most that one request asks for.
 const PIECE: usize = 8 << 20;
@@ -30,6 +33,9 @@ const PIECE: usize = 8 << 20;
 /// The longest body that is taken: a piece, or a listing. A store that sends more than it was
 /// asked for is cut off here.
 const LONGEST_BODY: u64 = 16 << 20;
+
+/// Bytes of all pages of a listing.
+const LONGEST_LISTING: u64 = 64 << 20;
 
 /// An object in a bucket.
 pub(crate) struct BucketFile {
@@ -51,7 +57,8 @@ impl BucketFile {
             .enable_time()
             .build()
             .map_err(|error| fail(Fault::Store(error.to_string())))?;
-        let store = store(&client, &url).map_err(failed)?;
+        let listing = Arc::new(Allowance::new(LONGEST_LISTING, "the listing has no end"));
+        let store = store(&client, &url, &listing)?;
         let wrong = |error: object_store::path::Error| fail(Fault::Store(error.to_string()));
         let mut path = Path::from_url_path(url.path()).map_err(wrong)?;
         if matches!(url.path(), "" | "/") || url.path().ends_with('/') {
@@ -69,22 +76,33 @@ impl BucketFile {
         self.path.as_ref()
     }
 
+    /// Its URL, also if that of a folder was asked for.
+    pub fn url(&self) -> Url {
+        let mut url = self.url.clone();
+        // Fails for URLs that cannot have a path; those of buckets can.
+        if let Ok(mut path) = url.path_segments_mut() {
+            path.clear().extend(self.key().split('/'));
+        }
+        url
+    }
+
     fn piece(&self, buffer: &mut [u8], offset: u64) -> Result<(), Fault> {
         let options = GetOptions {
             range: Some(GetRange::Bounded(offset..offset + buffer.len() as u64)),
-            if_match: self.etag.clone(),
+            if_match: strong(self.etag.as_deref()),
             ..GetOptions::default()
         };
         let fetch = async {
             let result = self.store.get_opts(&self.path, options).await?;
-            let len = result.meta.size;
-            Ok((len, result.bytes().await?))
+            let (len, etag) = (result.meta.size, result.meta.e_tag.clone());
+            Ok((len, etag, result.bytes().await?))
         };
-        let (len, bytes) = wait(&self.runtime, fetch).map_err(|error| match error {
+        let (len, etag, bytes) = wait(&self.runtime, fetch).map_err(|error| match error {
             object_store::Error::Precondition { .. } => Fault::Changed,
             error => Fault::Store(error.to_string()),
         })?;
-        if len != self.len {
+        // Not every store knows conditions.
+        if len != self.len || etag != self.etag {
             return Err(Fault::Changed);
         }
         if bytes.len() != buffer.len() {
@@ -96,6 +114,12 @@ impl BucketFile {
 }
 
 impl gguf::Source for BucketFile {
+    /// `None` if the store gives no ETag that stands for bytes.
+    fn identity(&self) -> Option<String> {
+        let etag = strong(self.etag.as_deref())?;
+        Some(format!("{} {} {etag}", shown(&self.url()), self.len))
+    }
+
     fn byte_len(&self) -> u64 {
         self.len
     }
@@ -115,8 +139,16 @@ impl gguf::Source for BucketFile {
 }
 
 /// The store of a URL, with keys, region and endpoint from the environment.
-fn store(client: &Arc<Client>, url: &Url) -> object_store::Result<Box<dyn ObjectStore>> {
-    let connector = Connector(Arc::clone(client));
+///
+/// # Errors
+/// If the environment has no keys, and does not say where else they are.
+fn store(
+    client: &Arc<Client>,
+    url: &Url,
+    listing: &Arc<Allowance>,
+) -> Result<Box<dyn ObjectStore>, Error> {
+    let fail = |why| client.error(url, Fault::Store(why));
+    let connector = Connector { client: Arc::clone(client), listing: Arc::clone(listing) };
     let options = &client.options;
     let retry = RetryConfig {
         max_retries: options.attempts.saturating_sub(1) as usize,
@@ -128,26 +160,29 @@ fn store(client: &Arc<Client>, url: &Url) -> object_store::Result<Box<dyn Object
         ..RetryConfig::default()
     };
     macro_rules! build {
-        ($builder:ty) => {
-            <$builder>::from_env()
+        ($builder:ty, $missing:path) => {{
+            let builder = <$builder>::from_env();
+            if let Some(what) = $missing(&builder) {
+                return Err(fail(what.into()));
+            }
+            builder
                 .with_url(url.as_str())
                 .with_http_connector(connector)
                 .with_retry(retry)
                 .build()
                 .map(|store| Box::new(store) as Box<dyn ObjectStore>)
-        };
+        }};
     }
-    match url.scheme() {
+    let store = match url.scheme() {
         #[cfg(feature = "aws")]
-        "s3" => build!(object_store::aws::AmazonS3Builder),
+        "s3" => build!(object_store::aws::AmazonS3Builder, credentials::missing_for_s3),
         #[cfg(feature = "gcp")]
-        "gs" => build!(object_store::gcp::GoogleCloudStorageBuilder),
+        "gs" => build!(object_store::gcp::GoogleCloudStorageBuilder, credentials::missing_for_gs),
         #[cfg(feature = "azure")]
-        "az" => build!(object_store::azure::MicrosoftAzureBuilder),
-        other => Err(object_store::Error::NotSupported {
-            source: format!("this program was built without {other}://").into(),
-        }),
-    }
+        "az" => build!(object_store::azure::MicrosoftAzureBuilder, credentials::missing_for_az),
+        other => return Err(fail(format!("this program was built without {other}://"))),
+    };
+    store.map_err(|error| fail(explain(&error, url)))
 }
 
 /// What a store's client says, and what the environment should hold if that may be the reason.
@@ -184,13 +219,17 @@ fn wait<T: Send>(runtime: &Runtime, future: impl Future<Output = T> + Send) -> T
 
 /// Lets `object_store` send its requests through our agent.
 #[derive(Clone, Debug)]
-struct Connector(Arc<Client>);
+struct Connector {
+    client: Arc<Client>,
+    listing: Arc<Allowance>,
+}
 
 impl HttpConnector for Connector {
     fn connect(&self, options: &ClientOptions) -> object_store::Result<HttpClient> {
         let allow_http = options.get_config_value(&ClientConfigKey::AllowHttp);
         Ok(HttpClient::new(Service {
-            client: Arc::clone(&self.0),
+            client: Arc::clone(&self.client),
+            listing: Arc::clone(&self.listing),
             allow_http: allow_http.is_some_and(|value| value == "true"),
         }))
     }
@@ -199,6 +238,7 @@ impl HttpConnector for Connector {
 #[derive(Debug)]
 struct Service {
     client: Arc<Client>,
+    listing: Arc<Allowance>,
     allow_http: bool,
 }
 
@@ -211,6 +251,7 @@ impl HttpService for Service {
                        GOOGLE_ALLOW_HTTP or AZURE_ALLOW_HTTP to true if that is fine";
             return Err(HttpError::new_boxed(HttpErrorKind::Unknown, why.into()));
         }
+        let is_part = request.headers().contains_key("Range");
         let (parts, body) = request.into_parts();
         let body = body.as_bytes().map(|bytes| bytes.to_vec()).unwrap_or_default();
         let request = ureq::http::Request::from_parts(parts, body);
@@ -226,6 +267,11 @@ impl HttpService for Service {
         let mut bytes = Vec::new();
         let taken = reader.take(LONGEST_BODY).read_to_end(&mut bytes);
         taken.map_err(|error| http_error(error.into()))?;
+        // What is no part of a file is a page of a listing, or a key.
+        if !is_part {
+            let spent = self.listing.spend(bytes.len() as u64);
+            spent.map_err(|fault| HttpError::new(HttpErrorKind::Unknown, fault))?;
+        }
         Ok(HttpResponse::from_parts(parts, bytes.into()))
     }
 }

@@ -13,6 +13,7 @@ use url::Url;
 use crate::error::{Error, Fault};
 use crate::location::shown;
 use crate::options::Options;
+use crate::redirect;
 use crate::retry::retry_after;
 
 /// Redirects followed for one request; browsers allow 20, a download needs one or two.
@@ -31,6 +32,17 @@ impl Transferred {
     pub(crate) fn add(&self, bytes: usize) {
         self.0.fetch_add(bytes as u64, Ordering::Relaxed);
     }
+}
+
+/// What a server has answered in the end.
+pub(crate) struct Answer {
+    pub response: Response<ureq::Body>,
+    /// The address that gave it.
+    pub url: Url,
+    /// The commit that the hub took the file from, if it was asked on the way.
+    pub commit: Option<String>,
+    /// The digest of the file, as the hub knows it.
+    pub digest: Option<String>,
 }
 
 /// What sends requests.
@@ -83,15 +95,11 @@ impl Client {
         self.options.stall_timeout + Duration::from_secs(bytes / self.options.slowest.max(1))
     }
 
-    /// Sends one GET, follows redirects, and returns the first other answer with the address
-    /// that gave it. Answers that are neither 2xx nor 416 are faults.
-    pub fn get(
-        &self,
-        url: &Url,
-        headers: &[(&str, &str)],
-        bytes: u64,
-    ) -> Result<(Response<ureq::Body>, Url), Fault> {
+    /// Sends one GET, follows redirects, and returns the first other answer. Answers that are
+    /// neither 2xx nor 416 are faults.
+    pub fn get(&self, url: &Url, headers: &[(&str, &str)], bytes: u64) -> Result<Answer, Fault> {
         let mut url = url.clone();
+        let (mut commit, mut digest) = (None, None);
         for _ in 0..=MAX_REDIRECTS {
             let mut request = self.agent.get(url.as_str());
             for (name, value) in headers {
@@ -105,9 +113,17 @@ impl Client {
             let request =
                 request.config().timeout_recv_body(Some(self.body_timeout(bytes))).build();
             let response = request.call().map_err(fault)?;
+            let said = |name| text(response.headers(), name).map(str::to_owned);
+            if self.at_endpoint(&url) {
+                commit = said("X-Repo-Commit").or(commit);
+                digest = said("X-Linked-ETag").or(digest);
+            }
             match response.status().as_u16() {
-                301 | 302 | 303 | 307 | 308 => url = redirect(&url, response.headers())?,
-                200..=299 | 416 => return Ok((response, url)),
+                301 | 302 | 303 | 307 | 308 => {
+                    let target = said("Location").ok_or(Fault::Redirect("to nowhere"))?;
+                    url = redirect::allowed(&url, &target)?;
+                }
+                200..=299 | 416 => return Ok(Answer { response, url, commit, digest }),
                 status => return Err(self.refusal(status, response.headers(), &url)),
             }
         }
@@ -161,16 +177,6 @@ fn roots(path: &Path) -> Result<RootCerts, Error> {
 /// A header, if it is there and printable ASCII: harmless for a terminal too.
 pub(crate) fn text<'h>(headers: &'h HeaderMap, name: &str) -> Option<&'h str> {
     headers.get(name)?.to_str().ok()
-}
-
-fn redirect(from: &Url, headers: &HeaderMap) -> Result<Url, Fault> {
-    let target = text(headers, "Location").ok_or(Fault::Redirect("to nowhere"))?;
-    let target = from.join(target).map_err(|_| Fault::Redirect("to no URL"))?;
-    match (from.scheme(), target.scheme()) {
-        ("https", "http") => Err(Fault::Redirect("from https to http, where anybody can read")),
-        (_, "http" | "https") => Ok(target),
-        _ => Err(Fault::Redirect("to something else than http or https")),
-    }
 }
 
 /// What a failed request means.

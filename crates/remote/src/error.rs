@@ -43,7 +43,8 @@ fn choices(names: &[String]) -> String {
     let mut list = format!("{} GGUF files, name one of them:", names.len());
     for name in names.iter().take(SHOWN) {
         list += "\n  ";
-        list += name;
+        // Others chose the name: nothing that a terminal obeys.
+        list.extend(name.chars().map(|c| if c.is_control() { '\u{fffd}' } else { c }));
     }
     if names.len() > SHOWN {
         list += "\n  ...";

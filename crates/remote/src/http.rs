@@ -4,16 +4,16 @@
 //! do answer is more, and each of those answers is an arm of [`Shelf::part`].
 
 use std::io::{ErrorKind, Read};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use gguf::FIRST_WINDOW;
-use ureq::http::HeaderMap;
 use url::Url;
 
-use crate::client::{Client, Counted, text};
+use crate::client::{Answer, Client, Counted, text};
 use crate::error::{Error, Fault};
 use crate::location::shown;
 use crate::retry::retry;
+use crate::version::Version;
 
 /// The most that one request asks for: each piece of a large read has tries of its own.
 const PIECE: usize = 64 << 20;
@@ -25,16 +25,8 @@ const MOST_SKIPPED: u64 = 64 << 20;
 #[derive(Debug)]
 pub(crate) struct HttpFile {
     shelf: Shelf,
-    identity: Identity,
+    version: Version,
     head: Vec<u8>,
-}
-
-/// What must not change between two requests for parts of one file.
-#[derive(Clone, Debug, PartialEq, Eq)]
-struct Identity {
-    len: u64,
-    /// Only a strong one: a weak ETag says nothing about bytes.
-    etag: Option<String>,
 }
 
 /// Where the file stands.
@@ -44,17 +36,19 @@ struct Shelf {
     url: Url,
     /// Where the last redirect led to. Such addresses are often signed for some minutes only.
     landed: Mutex<Option<Url>>,
+    /// The commit of the hub that the file was found in.
+    commit: OnceLock<String>,
 }
 
 impl HttpFile {
     /// Asks for the first bytes, and so for the length.
     pub fn open(client: Arc<Client>, url: Url) -> Result<Self, Error> {
-        let shelf = Shelf { client, url, landed: Mutex::default() };
+        let shelf = Shelf { client, url, landed: Mutex::default(), commit: OnceLock::new() };
         let mut head = vec![0; FIRST_WINDOW as usize];
-        let (mut done, mut identity) = (0, None);
+        let (mut done, mut version) = (0, None);
         let opened =
-            retry(&shelf.client.options, || shelf.part(&mut identity, &mut head, 0, &mut done));
-        let identity = opened.and_then(|()| {
+            retry(&shelf.client.options, || shelf.part(&mut version, &mut head, 0, &mut done));
+        let version = opened.and_then(|()| {
             head.truncate(done);
             if head.starts_with(b"version https://git-lfs") {
                 return Err(Fault::NotTheFile(
@@ -62,12 +56,18 @@ impl HttpFile {
                      write /resolve/ instead of /raw/ in the URL",
                 ));
             }
-            identity.ok_or_else(|| Fault::Answer("it does not say how long the file is".into()))
+            version.ok_or_else(|| Fault::Answer("it does not say how long the file is".into()))
         });
-        match identity {
-            Ok(identity) => Ok(Self { shelf, identity, head }),
+        match version {
+            Ok(version) => Ok(Self { shelf, version, head }),
             Err(fault) => Err(shelf.client.error(&shelf.url, fault)),
         }
+    }
+
+    /// The commit of the hub that the file was found in, if it is on the hub.
+    pub fn commit(&self) -> Option<&str> {
+        let commit = self.shelf.commit.get().map(String::as_str);
+        commit.filter(|commit| commit.len() == 40 && commit.bytes().all(|b| b.is_ascii_hexdigit()))
     }
 
     fn read(&self, buffer: &mut [u8], offset: u64) -> Result<(), Fault> {
@@ -78,9 +78,9 @@ impl HttpFile {
         front.copy_from_slice(kept);
         let mut offset = offset + kept.len() as u64;
         for piece in rest.chunks_mut(PIECE) {
-            let (mut done, mut identity) = (0, Some(self.identity.clone()));
+            let (mut done, mut version) = (0, Some(self.version.clone()));
             retry(&self.shelf.client.options, || {
-                self.shelf.part(&mut identity, piece, offset, &mut done)
+                self.shelf.part(&mut version, piece, offset, &mut done)
             })?;
             offset += piece.len() as u64;
         }
@@ -89,15 +89,21 @@ impl HttpFile {
 }
 
 impl gguf::Source for HttpFile {
+    /// `None` if the server says nothing by which two versions of the same length could be told
+    /// apart: neither a strong ETag nor a date.
+    fn identity(&self) -> Option<String> {
+        self.version.identity(&self.shelf.url)
+    }
+
     fn byte_len(&self) -> u64 {
-        self.identity.len
+        self.version.len
     }
 
     fn read_at(&self, buffer: &mut [u8], offset: u64) -> Result<(), gguf::Error> {
         let fail =
             |source| gguf::Error::environment("read", shown(&self.shelf.url).as_ref(), source);
         let end = offset.checked_add(buffer.len() as u64);
-        if end.is_none_or(|end| end > self.identity.len) {
+        if end.is_none_or(|end| end > self.version.len) {
             return Err(fail(ErrorKind::UnexpectedEof.into()));
         }
         self.read(buffer, offset).map_err(|fault| fail(std::io::Error::other(fault)))
@@ -108,18 +114,18 @@ impl Shelf {
     /// Fills `buffer` with the bytes from `offset` on, of which the first `done` are there
     /// already, or as much of it as the file has. After a fault, `done` says how far it came.
     ///
-    /// `identity` is what the file must be; if nothing, what it turns out to be.
+    /// `version` is what the file must be; if nothing, what it turns out to be.
     fn part(
         &self,
-        identity: &mut Option<Identity>,
+        version: &mut Option<Version>,
         buffer: &mut [u8],
         offset: u64,
         done: &mut usize,
     ) -> Result<(), Fault> {
         let start = offset + *done as u64;
         let mut end = offset + buffer.len() as u64;
-        if let Some(identity) = identity {
-            end = end.min(identity.len);
+        if let Some(version) = version {
+            end = end.min(version.len);
         }
         if start == end {
             return Ok(());
@@ -127,9 +133,12 @@ impl Shelf {
         let range = format!("bytes={start}-{}", end - 1);
         // An encoding, such as gzip, would make offsets mean something else.
         let mut headers = vec![("Range", range.as_str()), ("Accept-Encoding", "identity")];
-        let etag = identity.as_ref().and_then(|identity| identity.etag.clone());
-        headers.extend(etag.as_deref().map(|etag| ("If-Range", etag)));
-        let (status, headers, body) = self.get(&headers, end - start + start.min(MOST_SKIPPED))?;
+        let condition = version.as_ref().and_then(Version::condition);
+        headers.extend(condition.map(|tag| ("If-Range", tag)));
+        let Answer { response, digest, .. } =
+            self.get(&headers, end - start + start.min(MOST_SKIPPED))?;
+        let (parts, body) = response.into_parts();
+        let (status, headers) = (parts.status.as_u16(), parts.headers);
 
         if let Some(encoding) = text(&headers, "Content-Encoding")
             && !encoding.eq_ignore_ascii_case("identity")
@@ -152,8 +161,18 @@ impl Shelf {
             200 => length,
             _ => return Err(Fault::Answer(format!("HTTP status {status}"))),
         };
-        let etag = text(&headers, "ETag").filter(|etag| etag.starts_with('"'));
-        let len = self.identify(identity, total, etag)?;
+        let len = match version {
+            Some(known) => {
+                known.expect(&headers, total, digest.as_deref())?;
+                known.len
+            }
+            None => {
+                let unknown = || Fault::Answer("it does not say how long the file is".into());
+                let len = total.ok_or_else(unknown)?;
+                *version = Some(Version::of(&headers, len, digest.as_deref()));
+                len
+            }
+        };
         let end = end.min(len);
         if start == end {
             return Ok(());
@@ -193,11 +212,7 @@ impl Shelf {
     }
 
     /// Sends the request to where the last one ended, or else from the start.
-    fn get(
-        &self,
-        headers: &[(&str, &str)],
-        bytes: u64,
-    ) -> Result<(u16, HeaderMap, ureq::Body), Fault> {
+    fn get(&self, headers: &[(&str, &str)], bytes: u64) -> Result<Answer, Fault> {
         let landed = || self.landed.lock().unwrap_or_else(PoisonError::into_inner);
         let shortcut = landed().clone();
         let answer = match shortcut.map(|url| self.client.get(&url, headers, bytes)) {
@@ -205,34 +220,12 @@ impl Shelf {
             None | Some(Err(Fault::Status { .. })) => self.client.get(&self.url, headers, bytes),
             Some(answer) => answer,
         };
-        let (response, url) = answer?;
-        *landed() = (url != self.url).then_some(url);
-        let (parts, body) = response.into_parts();
-        Ok((parts.status.as_u16(), parts.headers, body))
-    }
-
-    /// Compares what an answer says about the file with what is known; returns its length.
-    fn identify(
-        &self,
-        identity: &mut Option<Identity>,
-        total: Option<u64>,
-        etag: Option<&str>,
-    ) -> Result<u64, Fault> {
-        match identity {
-            Some(known) => {
-                let other_etag = etag.zip(known.etag.as_deref()).is_some_and(|(a, b)| a != b);
-                // Who sends a body of unknown length has at least not denied it.
-                if other_etag || total.is_some_and(|total| total != known.len) {
-                    return Err(Fault::Changed);
-                }
-                Ok(known.len)
-            }
-            None => {
-                let unknown = || Fault::Answer("it does not say how long the file is".into());
-                let len = total.ok_or_else(unknown)?;
-                *identity = Some(Identity { len, etag: etag.map(Into::into) });
-                Ok(len)
-            }
+        let answer = answer?;
+        if let Some(commit) = &answer.commit {
+            // The first one counts: another is another version, whose bytes are refused.
+            let _ = self.commit.set(commit.clone());
         }
+        *landed() = (answer.url != self.url).then(|| answer.url.clone());
+        Ok(answer)
     }
 }

@@ -21,18 +21,23 @@
 //! # }
 //! ```
 
+mod allowance;
 mod blocks;
 #[cfg(feature = "buckets")]
 mod bucket;
 mod client;
+#[cfg(feature = "buckets")]
+mod credentials;
 mod error;
 mod http;
 mod hub;
 mod location;
 mod options;
 mod pick;
+mod redirect;
 mod repository;
 mod retry;
+mod version;
 
 use std::path::Path;
 use std::sync::Arc;
@@ -50,9 +55,12 @@ pub use crate::repository::Files;
 /// A file that can be read.
 pub struct Opened {
     /// Its bytes.
-    pub source: Box<dyn Source>,
+    pub source: Arc<dyn Source>,
     /// Its name without what leads to it, for messages and for the naming convention.
     pub name: String,
+    /// Where it was found: of a folder or repository the file, of a branch the commit, so that
+    /// what is beside it can be opened in the same version.
+    pub location: Location,
     /// What reading it has cost so far; stays 0 for a file on this machine.
     pub transferred: Transferred,
 }
@@ -73,11 +81,13 @@ pub fn open(word: &str) -> Result<Opened, Error> {
 pub fn open_with(location: &Location, options: Options) -> Result<Opened, Error> {
     match location {
         Location::Path(path) => local(path),
-        Location::Http(url) => http(Client::new(options)?, url.clone()),
+        Location::Http(url) => http(Client::new(options)?, url, location.clone()),
         Location::Hub(repository) => {
             let client = Client::new(options)?;
-            let url = hub::resolve(&client, repository)?;
-            http(client, url)
+            let file = hub::find(&client, repository)?;
+            let url = hub::file_url(&client, &repository.name, &repository.revision, &file);
+            let found = Repository { file: Some(file), ..repository.clone() };
+            http(client, &url, Location::Hub(found))
         }
         Location::Bucket(url) => bucket(Client::new(options)?, url.clone()),
     }
@@ -95,24 +105,32 @@ fn local(path: &Path) -> Result<Opened, Error> {
         let name = pick::pick(path.display().to_string(), names, "")?;
         path.push(name);
     }
-    let source = Box::new(LocalFile::open(&path)?);
+    let source = Arc::new(LocalFile::open(&path)?);
     let name = path.file_name().map(|name| name.to_string_lossy().into_owned());
-    Ok(Opened { source, name: name.unwrap_or_default(), transferred: Transferred::default() })
+    Ok(Opened {
+        source,
+        name: name.unwrap_or_default(),
+        location: Location::Path(path),
+        transferred: Transferred::default(),
+    })
 }
 
-fn http(client: Client, url: Url) -> Result<Opened, Error> {
+fn http(client: Client, url: &Url, mut location: Location) -> Result<Opened, Error> {
     let transferred = client.transferred.clone();
-    let name = last_segment(&url);
-    let source = Box::new(http::HttpFile::open(Arc::new(client), url)?);
-    Ok(Opened { source, name, transferred })
+    let source = http::HttpFile::open(Arc::new(client), url.clone())?;
+    if let (Location::Hub(repository), Some(commit)) = (&mut location, source.commit()) {
+        repository.revision = commit.to_owned();
+    }
+    Ok(Opened { source: Arc::new(source), name: last_segment(url), location, transferred })
 }
 
 #[cfg(feature = "buckets")]
 fn bucket(client: Client, url: Url) -> Result<Opened, Error> {
     let transferred = client.transferred.clone();
-    let source = Box::new(bucket::BucketFile::open(Arc::new(client), url)?);
+    let source = bucket::BucketFile::open(Arc::new(client), url)?;
     let name = source.key().rsplit('/').next().unwrap_or_default().to_owned();
-    Ok(Opened { source, name, transferred })
+    let location = Location::Bucket(source.url());
+    Ok(Opened { source: Arc::new(source), name, location, transferred })
 }
 
 #[cfg(not(feature = "buckets"))]

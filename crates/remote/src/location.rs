@@ -96,7 +96,7 @@ impl Repository {
 }
 
 /// Not empty, and not a step in a path.
-fn good_segment(segment: &str) -> bool {
+pub(crate) fn good_segment(segment: &str) -> bool {
     !segment.is_empty() && segment != "." && segment != ".."
 }
 

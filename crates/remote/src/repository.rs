@@ -1,10 +1,11 @@
 //! All files of a repository on the hub: a checkpoint whose weights stay where they are.
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use gguf::Source;
 use url::Url;
 
+use crate::allowance::Allowance;
 use crate::blocks::Blocks;
 use crate::client::{Client, Transferred};
 use crate::error::{Error, Fault};
@@ -16,11 +17,18 @@ use crate::options::Options;
 /// The largest file that [`Files::fetch`] brings: configurations and tokenizers are smaller.
 const MAX_FETCHED: u64 = 256 << 20;
 
+/// Bytes of all files that it brings.
+const MAX_FETCHED_IN_ALL: u64 = 1 << 30;
+
 /// The files of one folder of a repository.
 pub struct Files {
     client: Arc<Client>,
     repository: Repository,
     names: Vec<String>,
+    /// The commit that the first file came from. The others are taken from it too: a branch may
+    /// move on in between.
+    commit: OnceLock<String>,
+    fetched: Allowance,
 }
 
 impl Files {
@@ -44,7 +52,9 @@ impl Files {
         };
         let mut names = hub::list(&client, &repository)?;
         names.retain(|name| !name.contains('/'));
-        Ok(Self { client: Arc::new(client), repository, names })
+        let fetched =
+            Allowance::new(MAX_FETCHED_IN_ALL, "its small files are too many or too large");
+        Ok(Self { client: client.into(), repository, names, commit: OnceLock::new(), fetched })
     }
 
     /// `organisation/name`.
@@ -69,13 +79,17 @@ impl Files {
     /// A whole file, of those that are small.
     ///
     /// # Errors
-    /// As [`Files::open`], and if it is larger than 256 MiB.
+    /// As [`Files::open`], and if it is larger than 256 MiB, or all that were fetched together are
+    /// larger than 1 GiB.
     pub fn fetch(&self, name: &str) -> Result<Vec<u8>, Error> {
         let file = self.file(name)?;
         if file.byte_len() > MAX_FETCHED {
             let what = format!("`{name}` has {} bytes, too many to fetch", file.byte_len());
             return Err(self.client.error(&self.url(name), Fault::Answer(what)));
         }
+        self.fetched
+            .spend(file.byte_len())
+            .map_err(|fault| self.client.error(&self.url(name), fault))?;
         let mut bytes = vec![0; file.byte_len() as usize];
         file.read_at(&mut bytes, 0)?;
         Ok(bytes)
@@ -87,11 +101,16 @@ impl Files {
     }
 
     fn file(&self, name: &str) -> Result<HttpFile, Error> {
-        HttpFile::open(self.client.clone(), self.url(name))
+        let file = HttpFile::open(self.client.clone(), self.url(name))?;
+        if let Some(commit) = file.commit() {
+            self.commit.get_or_init(|| commit.to_owned());
+        }
+        Ok(file)
     }
 
     fn url(&self, name: &str) -> Url {
-        hub::file_url(&self.client, &self.repository, name)
+        let revision = self.commit.get().unwrap_or(&self.repository.revision);
+        hub::file_url(&self.client, &self.repository.name, revision, name)
     }
 }
 

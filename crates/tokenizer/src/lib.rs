@@ -2,8 +2,9 @@
 //!
 //! A [`Tokenizer`] turns text into the ids that a model was trained with, and back. A
 //! [`Template`] turns a conversation into the text that the model expects, as `transformers`
-//! does; [`lint`] says what is wrong with the templates of a file. With the feature `huggingface`
-//! a [`HuggingFace`] runs a `tokenizer.json`, and [`Against`] finds where it differs.
+//! does, and a [`Renderer`] does so in a process of its own, as is due to templates of unknown
+//! origin; a [`Linter`] says what is wrong with the templates of a file. With the feature
+//! `huggingface` a [`HuggingFace`] runs a `tokenizer.json`, and [`Against`] finds where it differs.
 
 #[cfg(feature = "huggingface")]
 mod against;
@@ -25,5 +26,8 @@ pub use decoder::Decoder;
 pub use error::Error;
 #[cfg(feature = "huggingface")]
 pub use huggingface::HuggingFace;
-pub use template::{Context, Error as TemplateError, Template, lint};
+pub use template::{
+    Context, Error as TemplateError, Limits as TemplateLimits, Linter, Renderer,
+    Source as TemplateSource, Template,
+};
 pub use tokenizer::{Compat, Decode, Encode, Options, Tokenizer};

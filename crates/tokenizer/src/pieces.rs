@@ -81,6 +81,11 @@ impl Index {
         self.ids.iter().copied()
     }
 
+    /// The length of the longest piece that can be found.
+    pub fn longest(&self) -> usize {
+        self.longest
+    }
+
     /// The id of the piece with these bytes. `pieces` are those that the index was made of.
     #[inline]
     pub fn find(&self, pieces: &Pieces, bytes: &[u8]) -> Option<u32> {

@@ -1,7 +1,9 @@
 //! Findings about chat templates, and templates that mean harm.
 
-use gguf::{Array, Gguf, LocalFile, Metadata, Severity};
-use gguf_tokenizer::{Context, Template, TemplateError as Error, lint};
+use std::time::{Duration, Instant};
+
+use gguf::{Array, Finding, Gguf, LocalFile, Metadata, Severity};
+use gguf_tokenizer::{Context, Linter, Renderer, Template, TemplateError as Error};
 use serde_json::json;
 
 /// Codes of the findings about one template.
@@ -12,6 +14,10 @@ fn codes(template: &str) -> Vec<&'static str> {
     metadata.set("tokenizer.ggml.eos_token_id", 1u32);
     metadata.set("tokenizer.chat_template", template);
     lint(&metadata).iter().map(|finding| finding.code).collect()
+}
+
+fn lint(metadata: &Metadata) -> Vec<Finding> {
+    Linter::new(Renderer::here()).lint(metadata).unwrap()
 }
 
 fn render(template: &str) -> Result<String, Error> {
@@ -79,6 +85,72 @@ fn findings_say_where_and_why() {
     );
 }
 
+/// Also where the plainest conversations render: those who serve the model get the others too.
+#[test]
+fn limits_are_findings_of_their_own() {
+    let mut metadata = Metadata::new();
+    let endless = "{{ messages[0].content }}{% if tools %}{% for a in range(999) %}\
+                   {% for b in range(999) %}{% endfor %}{% endfor %}{% endif %}";
+    metadata.set("tokenizer.chat_template", endless);
+    metadata.set("tokenizer.chat_template.long", "x".repeat(1 << 20));
+    metadata.set(
+        "tokenizer.chat_template.text",
+        "{% for a in range(99) %}{{ a * 'a' * 999 }}x\
+                                                  {% endfor %}{{ 'x' * 9999999 }}",
+    );
+    let findings = lint(&metadata);
+    let texts: Vec<_> = findings.iter().map(ToString::to_string).collect();
+    let help = "it may hang or exhaust programs that render it; take the template of the original \
+                model";
+    let text = |key: &str, limit: &str| {
+        format!("key `tokenizer.{key}`: renders only with more than {limit}; {help}")
+    };
+    assert_eq!(
+        texts,
+        [
+            text("chat_template", "200000 steps"),
+            text("chat_template.long", "64 KB of source"),
+            text("chat_template.text", "1 MB of text"),
+        ]
+    );
+    assert!(findings.iter().all(|finding| finding.code == "template-limit"));
+    assert!(findings.iter().all(|finding| finding.severity == Severity::Warning));
+}
+
+#[test]
+fn all_templates_together_have_a_limit_of_time() {
+    let mut metadata = Metadata::new();
+    for name in ["a", "b", "c", "d"] {
+        let slow = "{% for a in range(99) %}{% set x = range(9999) | sum %}{% endfor %}";
+        metadata.set(format!("tokenizer.chat_template.{name}"), slow);
+    }
+    let mut linter = Linter::new(Renderer::here()).within(Duration::from_millis(1));
+    let findings = linter.lint(&metadata).unwrap();
+    assert_eq!(
+        findings.last().unwrap().to_string(),
+        "key `tokenizer.chat_template.b`: 3 templates from this one on are not rendered; those \
+         before took all the time that there is for the templates"
+    );
+    // The next file of the same check.
+    let findings = linter.lint(&metadata).unwrap();
+    assert_eq!(findings.len(), 1);
+    assert!(findings[0].to_string().contains("4 templates from this one on"));
+}
+
+/// A list of names against all keys, one by one, would take minutes.
+#[test]
+fn many_names_and_many_keys_take_little_time() {
+    let mut metadata = Metadata::new();
+    let names: Vec<_> = (0..600_000).map(|i| format!("a{i}")).collect();
+    metadata.set("tokenizer.chat_templates", Array::from_strings(&names));
+    for i in 0..30_000 {
+        metadata.push(format!("tokenizer.key.{i}"), 1u32);
+    }
+    let started = Instant::now();
+    assert_eq!(lint(&metadata).len(), names.len());
+    assert!(started.elapsed() < Duration::from_secs(10));
+}
+
 #[test]
 fn named_templates_are_found() {
     let mut metadata = Metadata::new();
@@ -98,7 +170,7 @@ fn endless_templates_end() {
     let endless = "{% for a in range(99999) %}{% for b in range(99999) %}{% set c = a %}\
                    {% endfor %}{% endfor %}";
     assert!(matches!(render(endless), Err(Error::Limit { line: 1, .. })));
-    assert_eq!(codes(endless), ["template-render"]);
+    assert_eq!(codes(endless), ["template-limit"]);
     let recursion = "{% macro f() %}{{ f() }}{% endmacro %}{{ f() }}";
     assert!(matches!(render(recursion), Err(Error::Render { .. })));
     let text = "{% for a in range(9) %}{{ 'x' * 9999999 }}{% endfor %}";

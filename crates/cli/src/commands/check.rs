@@ -7,13 +7,15 @@ use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 
 use gguf::edit::edit_header;
-use gguf::{Finding, Map, Model, ModelFiles, ModelName, Severity, ShardSet, check_shards, schema};
+use gguf::{Finding, LocalFile, Model, ModelName, Severity, ShardSet, check_shards, schema};
 use gguf_compare::scan;
 use gguf_convert::pipeline::Job;
 use gguf_remote::Location;
+use gguf_tokenizer::Linter;
 use serde_json::{Value as Json, json};
 
 use crate::failure::Failure;
+use crate::force::Force;
 use crate::opened::{Checkable, Far, Opened};
 use crate::progress::Progress;
 use crate::{commands, sarif};
@@ -53,6 +55,8 @@ pub struct Args {
     /// Repair the file itself.
     #[arg(long, group = "to")]
     in_place: bool,
+    #[command(flatten)]
+    force: Force,
 }
 
 pub fn run(args: &Args) -> Result<(), Failure> {
@@ -60,7 +64,7 @@ pub fn run(args: &Args) -> Result<(), Failure> {
     let is_error = |finding: &Finding| finding.severity == Severity::Error;
     if args.data && !findings.iter().any(is_error) {
         let opened = Opened::open(&args.source)?;
-        let model = opened.model()?;
+        let model = opened.model();
         let progress = Progress::new(model.byte_len(), "reading");
         findings.extend(scan(&model, &|bytes| progress.count(bytes))?);
         progress.finish();
@@ -81,32 +85,42 @@ fn header_findings(source: &str) -> Result<Vec<Finding>, Failure> {
     let location = Location::parse(source)?;
     let Location::Path(path) = &location else {
         let files = Far::open_all(&location)?;
-        return Ok(findings_in(&files.iter().map(Far::checkable).collect::<Vec<_>>()));
+        return findings_in(&files.iter().map(Far::checkable).collect::<Vec<_>>());
     };
     let (paths, mut findings) = match ShardSet::find(path) {
         Ok(set) => (set.paths().to_vec(), Vec::new()),
         Err(gguf::Error::File(finding)) => (vec![path.clone()], vec![*finding]),
         Err(other) => return Err(other.into()),
     };
-    let maps = paths
-        .iter()
-        .filter(|path| path.is_file())
-        .map(|path| Ok((path, Map::open(path)?)))
-        .collect::<Result<Vec<_>, Failure>>()?;
-    let files =
-        maps.iter().map(|(name, map)| Checkable { name, header: map, file_len: map.len() as u64 });
-    findings.extend(findings_in(&files.collect::<Vec<_>>()));
+    let mut files = Vec::new();
+    for path in paths.iter().filter(|path| path.is_file()) {
+        match LocalFile::open(path) {
+            Ok(file) => files.push((path, file)),
+            // An edit was interrupted: until it is ended, there is nothing else to say.
+            Err(gguf::Error::File(finding)) => return Ok(vec![*finding]),
+            Err(other) => return Err(other.into()),
+        }
+    }
+    let files = files.iter().map(|(name, file)| Checkable {
+        name,
+        header: file.mapped(),
+        file_len: file.mapped().len() as u64,
+    });
+    findings.extend(findings_in(&files.collect::<Vec<_>>())?);
     Ok(findings)
 }
 
 /// What the rules find in each file, and in all of them together.
-fn findings_in(files: &[Checkable]) -> Vec<Finding> {
+fn findings_in(files: &[Checkable]) -> Result<Vec<Finding>, Failure> {
     let mut findings = Vec::new();
+    let mut templates = Linter::new(commands::render_template::renderer()?);
     let mut drafts = Vec::new();
     for file in files {
         let (found, draft) = file.check();
-        let of_template = draft.iter().flat_map(|draft| gguf_tokenizer::lint(&draft.metadata));
-        findings.extend(found.into_iter().chain(of_template).map(|finding| match files.len() {
+        let metadata = draft.as_ref().map(|draft| &draft.metadata);
+        let of_templates = metadata.map(|metadata| templates.lint(metadata)).transpose()?;
+        let found = found.into_iter().chain(of_templates.unwrap_or_default());
+        findings.extend(found.map(|finding| match files.len() {
             1 => finding,
             _ => in_file(finding, file.name),
         }));
@@ -117,7 +131,7 @@ fn findings_in(files: &[Checkable]) -> Vec<Finding> {
         let drafts: Vec<_> = drafts.iter().map(|(path, draft)| (*path, draft)).collect();
         findings.extend(check_shards(&drafts));
     }
-    findings
+    Ok(findings)
 }
 
 /// Of several files, which one.
@@ -168,19 +182,17 @@ fn finding_json(finding: &Finding) -> Json {
 fn fix(args: &Args) -> Result<(), Failure> {
     let mut done = Vec::new();
     if args.in_place {
-        let files = ModelFiles::open(Path::new(&args.source))?;
+        let files = ShardSet::find(Path::new(&args.source))?;
         let [path] = files.paths() else {
             return Err(Failure::Usage("only a single file can be repaired in place".into()));
         };
-        let path = path.clone();
-        drop(files);
-        edit_header(&path, 0, &|_| ControlFlow::Continue(()), |draft| {
+        edit_header(path, 0, &|_| ControlFlow::Continue(()), |draft| {
             done = gguf::fix(draft);
             Ok::<_, Failure>(())
         })?;
     } else if let Some(output) = &args.output {
         let opened = Opened::open(&args.source)?;
-        let model = opened.model()?;
+        let model = opened.model();
         let mut draft = model.to_draft()?;
         done = gguf::fix(&mut draft);
         let target = if output.is_dir() {
@@ -189,7 +201,9 @@ fn fix(args: &Args) -> Result<(), Failure> {
             output.clone()
         };
         let job = Job { metadata: draft.metadata, ..Job::copy(&model) };
-        commands::write(&job, &target, commands::all_cores())?;
+        let others = args.tokenizer_against.iter().chain(&args.corpus);
+        let overwrite = args.force.sparing(opened.files().chain(others.map(PathBuf::as_path)));
+        commands::write(&job, &target, &overwrite)?;
     }
     for what in &done {
         eprintln!("{what}");

@@ -13,6 +13,7 @@ use gguf_convert::{bare, hf, provenance};
 use crate::checkpoint::Opened;
 use crate::commands::{self, legacy, quantize::types};
 use crate::failure::Failure;
+use crate::force::Force;
 use crate::listing;
 use crate::target::{self, Outtype};
 
@@ -78,6 +79,8 @@ pub struct Args {
     #[arg(long, requires = "dry_run")]
     pub(super) json: bool,
     #[command(flatten)]
+    pub(super) force: Force,
+    #[command(flatten)]
     pub(super) legacy: legacy::Flags,
 }
 
@@ -103,7 +106,7 @@ pub fn run(args: &Args) -> Result<(), Failure> {
                 outtype: args.outtype.target(),
             };
             let beside = path.parent().unwrap_or(path);
-            finish(args, bare::plan(&checkpoint, &options)?, beside)
+            finish(args, bare::plan(&checkpoint, &options)?, beside, None)
         }
         None if path.is_file() => Err(Failure::Usage(format!(
             "{} is a file; name its directory, or say what it is for with --architecture",
@@ -123,7 +126,7 @@ pub fn run(args: &Args) -> Result<(), Failure> {
                 let metadata = &mut conversion.job.metadata;
                 provenance::write(metadata, &opened.dir, &opened.checkpoint, &args.settings())?;
             }
-            finish(args, conversion, opened.output_dir())
+            finish(args, conversion, opened.output_dir(), None)
         }
     }
 }
@@ -136,7 +139,8 @@ fn adapter(args: &Args) -> Result<(), Failure> {
     // Adapters are often converted beside a configuration alone.
     let weights = Checkpoint::open(&base).ok();
     let options = args.options()?;
-    finish(args, peft::plan(dir, &checkpoint, &base, weights.as_ref(), &options)?, dir)
+    let conversion = peft::plan(dir, &checkpoint, &base, weights.as_ref(), &options)?;
+    finish(args, conversion, dir, Some(&base))
 }
 
 impl Args {
@@ -151,6 +155,11 @@ impl Args {
         })
     }
 
+    /// The files and directories that are read beside the source.
+    pub(super) fn inputs(&self) -> impl Iterator<Item = &Path> {
+        self.metadata.as_deref().into_iter().chain(self.types.inputs())
+    }
+
     /// What was asked for and decides the content of the output.
     fn settings(&self) -> String {
         let outtype = self.outtype.target().map_or("auto".to_owned(), |target| target.to_string());
@@ -163,8 +172,13 @@ impl Args {
     }
 }
 
-/// Writes what is planned, or shows it.
-fn finish(args: &Args, mut conversion: Conversion, dir: &Path) -> Result<(), Failure> {
+/// Writes what is planned, or shows it: into `dir` if no output is named. `base` is read too.
+fn finish(
+    args: &Args,
+    mut conversion: Conversion,
+    dir: &Path,
+    base: Option<&Path>,
+) -> Result<(), Failure> {
     reserve(&mut conversion.job.metadata, args.reserve);
     commands::print_notes(&conversion.notes);
     let output = match &args.output {
@@ -186,7 +200,8 @@ fn finish(args: &Args, mut conversion: Conversion, dir: &Path) -> Result<(), Fai
         }
         return Ok(());
     }
-    commands::write(&conversion.job, &output, commands::all_cores())
+    let inputs = args.inputs().chain([Path::new(&args.source)]).chain(base);
+    commands::write(&conversion.job, &output, &args.force.sparing(inputs))
 }
 
 /// Whether a file begins as a GGUF does.

@@ -6,7 +6,7 @@ use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use gguf::{Gguf, Map, Severity};
+use gguf::{Gguf, LocalFile, Severity};
 use gguf_convert::hf;
 use gguf_convert::source::Checkpoint;
 use gguf_quant::recipe::{Category, Mix, Target};
@@ -14,6 +14,7 @@ use gguf_quant::{Difference, difference};
 use serde_json::{Value as Json, json};
 
 use crate::failure::Failure;
+use crate::force::Force;
 use crate::{commands, listing};
 
 /// Convert a small trained model to Q8_0 and Q4_K_M, check both, and show what it cost.
@@ -28,6 +29,8 @@ pub struct Args {
     /// The table as JSON.
     #[arg(long)]
     json: bool,
+    #[command(flatten)]
+    force: Force,
 }
 
 const MODEL: &str = "testdata/Tiny-KJV-Llama-4M";
@@ -40,15 +43,19 @@ pub fn run(args: &Args) -> Result<(), Failure> {
     let temporary = tempfile::tempdir()
         .map_err(|fault| Failure::Environment(format!("cannot create a directory: {fault}")))?;
     let dir = args.keep.as_deref().unwrap_or(temporary.path());
-    let files =
-        OUTPUTS.iter().map(|mix| convert(&source, dir, *mix)).collect::<Result<Vec<_>, _>>()?;
-    let maps = files.iter().map(|file| Map::open(&file.path)).collect::<Result<Vec<_>, _>>()?;
-    let models = maps.iter().map(|map| Gguf::read(map)).collect::<Result<Vec<_>, _>>()?;
+    let files = OUTPUTS
+        .iter()
+        .map(|mix| convert(&source, dir, *mix, &args.force))
+        .collect::<Result<Vec<_>, _>>()?;
+    let opened =
+        files.iter().map(|file| LocalFile::open(&file.path)).collect::<Result<Vec<_>, _>>()?;
+    let models =
+        opened.iter().map(|file| Gguf::read(file.mapped())).collect::<Result<Vec<_>, _>>()?;
     let rows = files
         .iter()
-        .zip(&maps)
+        .zip(&opened)
         .zip(&models)
-        .map(|((file, map), model)| Row::of(file, map, model, &models[0]))
+        .map(|((file, opened), model)| Row::of(file, opened, model, &models[0]))
         .collect::<Result<Vec<_>, _>>()?;
 
     let mut out = std::io::stdout().lock();
@@ -87,13 +94,18 @@ struct Row {
 }
 
 impl Row {
-    fn of(file: &Written, map: &Map, model: &Gguf, original: &Gguf) -> Result<Self, Failure> {
-        let (findings, _) = gguf::check(map);
+    fn of(
+        file: &Written,
+        opened: &LocalFile,
+        model: &Gguf,
+        original: &Gguf,
+    ) -> Result<Self, Failure> {
+        let (findings, _) = gguf::check(opened.mapped());
         let bytes = model.tensors().iter().filter_map(|tensor| tensor.byte_len()).sum();
         let elements = model.tensors().iter().filter_map(|tensor| tensor.shape.elements()).sum();
         Ok(Self {
             name: file.name.clone(),
-            file_bytes: map.len() as u64,
+            file_bytes: opened.mapped().len() as u64,
             bits_per_weight: listing::bits_per_weight(bytes, elements),
             time: file.time,
             findings: findings.len(),
@@ -158,13 +170,15 @@ struct Written {
     time: Duration,
 }
 
-fn convert(source: &Path, dir: &Path, mix: Option<Mix>) -> Result<Written, Failure> {
+fn convert(source: &Path, dir: &Path, mix: Option<Mix>, force: &Force) -> Result<Written, Failure> {
     let started = Instant::now();
     let checkpoint = Checkpoint::open(source)?;
     let options = hf::Options { outtype: mix.map(Target::Mix), ..hf::Options::default() };
     let conversion = hf::plan(source, &checkpoint, &options)?;
     let path = dir.join(&conversion.file_name);
-    conversion.job.write(&path, commands::all_cores(), &|_| ControlFlow::Continue(()))?;
+    let overwrite = force.sparing([source]);
+    let go_on = |_| ControlFlow::Continue(());
+    conversion.job.write(&path, commands::all_cores(), &overwrite, &go_on)?;
     let name = mix.map_or("as stored".to_owned(), |mix| mix.name().to_owned());
     Ok(Written { name, path, time: started.elapsed() })
 }

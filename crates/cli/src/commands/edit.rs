@@ -2,13 +2,17 @@
 
 use std::path::{Path, PathBuf};
 
-use gguf::edit::{RESERVE_KEY, Saved, edit_header};
-use gguf::{Draft, Metadata, Model, Value};
+use gguf::edit::{EditLock, RESERVE_KEY, Recovery, Saved, edit_header, recover};
+use gguf::{Draft, Existing, Metadata, Model, Overwrite, ShardSet, Value};
 use gguf_convert::pipeline::{Item, Job};
 use gguf_convert::tensor::Tensor;
+use gguf_remote::Location;
+use gguf_tokenizer::{TemplateError, TemplateSource};
 use regex::Regex;
 
+use crate::commands::render_template;
 use crate::failure::Failure;
+use crate::force::Force;
 use crate::key_value::KeyValue;
 use crate::opened::Opened;
 use crate::progress::Progress;
@@ -19,7 +23,8 @@ use crate::{commands, listing};
 #[derive(clap::Args)]
 #[command(after_help = "Examples:\n  gguf edit model.gguf --set general.name='My model'\n  \
                         gguf edit model.gguf --chat-template-file chat.jinja -o fixed.gguf\n  \
-                        gguf edit model.gguf --special-token eos='<|im_end|>' --remove general.url")]
+                        gguf edit model.gguf --special-token eos='<|im_end|>' --remove general.url\n  \
+                        gguf edit model.gguf --recover undo")]
 pub struct Args {
     /// The file to change, or the model that -o is made from.
     source: String,
@@ -63,6 +68,22 @@ pub struct Args {
     /// Only say what would change.
     #[arg(long)]
     dry_run: bool,
+    /// End an edit that was interrupted while it overwrote the header of this file: give it the
+    /// header from before the edit, or the one that the edit was to write.
+    #[arg(long, value_enum, value_name = "HOW", conflicts_with_all = [
+        "output", "set", "set_file", "remove", "rename", "chat_template_file", "special_token",
+        "special_token_by_id", "rename_tensor", "drop", "graft", "dry_run",
+    ])]
+    recover: Option<How>,
+    #[command(flatten)]
+    force: Force,
+}
+
+/// Which header a file gets.
+#[derive(Clone, Copy, clap::ValueEnum)]
+enum How {
+    Undo,
+    Finish,
 }
 
 fn pair(text: &str) -> Result<(String, String), String> {
@@ -76,13 +97,43 @@ fn graft(text: &str) -> Result<(String, Regex), String> {
 }
 
 pub fn run(args: &Args) -> Result<(), Failure> {
-    let opened = Opened::open(&args.source)?;
-    if args.dry_run {
-        return dry_run(args, &opened.model()?);
+    match (&args.output, args.recover) {
+        _ if args.dry_run => dry_run(args, &Opened::open(&args.source)?.model()),
+        (Some(output), _) => {
+            let opened = Opened::open(&args.source)?;
+            rewrite(args, &opened, output, &args.force.sparing(args.inputs(&opened)))
+        }
+        (None, Some(how)) => end_interrupted(&near(&args.source)?, how),
+        (None, None) => in_place(args),
     }
-    match &args.output {
-        Some(output) => rewrite(args, &opened, output),
-        None => in_place(args, opened),
+}
+
+/// The path of a model that is to be changed itself.
+fn near(source: &str) -> Result<PathBuf, Failure> {
+    match Location::parse(source)? {
+        Location::Path(path) => Ok(path),
+        _ => Err(Failure::Usage("a far file cannot be changed: give -o".into())),
+    }
+}
+
+fn end_interrupted(path: &Path, how: How) -> Result<(), Failure> {
+    let (to, done) = match how {
+        How::Undo => (Recovery::Undo, "undone: it has the header from before"),
+        How::Finish => (Recovery::Finish, "finished: it has the new header"),
+    };
+    match recover(path, to)? {
+        true => eprintln!("{}: the edit is {done}", path.display()),
+        false => eprintln!("{}: no edit of it was interrupted", path.display()),
+    }
+    Ok(())
+}
+
+impl Args {
+    /// The files that are read.
+    fn inputs<'a>(&'a self, opened: &'a Opened) -> impl Iterator<Item = &'a Path> {
+        let texts = self.set_file.iter().map(|(_, path)| Path::new(path));
+        let files = opened.files();
+        files.chain(texts).chain(self.chat_template_file.as_deref())
     }
 }
 
@@ -103,20 +154,15 @@ fn dry_run(args: &Args, model: &Model) -> Result<(), Failure> {
 }
 
 /// Changes the file itself; of a model in several files, the first, which has the keys.
-fn in_place(args: &Args, opened: Opened) -> Result<(), Failure> {
-    let Opened::Near(files) = &opened else {
-        return Err(Failure::Usage("a far file cannot be changed: give -o".into()));
-    };
-    let paths = files.paths().to_vec();
-    let path = &paths[0];
+fn in_place(args: &Args) -> Result<(), Failure> {
+    let files = ShardSet::find(&near(&args.source)?)?;
+    let (path, several) = (&files.paths()[0], files.paths().len() > 1);
     if args.drop.is_empty() && args.graft.is_empty() {
-        if paths.len() > 1 && !args.rename_tensor.is_empty() {
+        if several && !args.rename_tensor.is_empty() {
             return Err(Failure::Usage(
                 "tensors in several files cannot be renamed: give -o".into(),
             ));
         }
-        // Nothing of ours may have the file open while it changes.
-        drop(opened);
         let len = path.metadata().map_or(0, |metadata| metadata.len());
         let progress = Progress::new(len, "rebuilding").stoppable();
         let saved = edit_header(path, args.reserve, &|bytes| progress.advance(bytes), |draft| {
@@ -135,18 +181,27 @@ fn in_place(args: &Args, opened: Opened) -> Result<(), Failure> {
         );
         return Ok(());
     }
-    if paths.len() > 1 {
+    if several {
         return Err(Failure::Usage("tensors in several files cannot be dropped: give -o".into()));
     }
-    rewrite(args, &opened, path)
+    // Before the file is read, until the new one has its name.
+    let _lock = EditLock::take(path)?;
+    let opened = Opened::open(&args.source)?;
+    rewrite(args, &opened, path, &Overwrite::new(Existing::Replace))
 }
 
 /// Writes a new file with the changes.
-fn rewrite(args: &Args, opened: &Opened, output: &Path) -> Result<(), Failure> {
-    let model = opened.model()?;
+fn rewrite(
+    args: &Args,
+    opened: &Opened,
+    output: &Path,
+    overwrite: &Overwrite,
+) -> Result<(), Failure> {
+    let model = opened.model();
     let others =
         args.graft.iter().map(|(word, _)| Opened::open(word)).collect::<Result<Vec<_>, _>>()?;
-    let others = others.iter().map(Opened::model).collect::<Result<Vec<_>, _>>()?;
+    let overwrite = overwrite.clone().sparing(others.iter().flat_map(Opened::files));
+    let others = others.iter().map(Opened::model).collect::<Vec<_>>();
     let mut job = Job::copy(&model);
     edit_metadata(args, &mut job.metadata)?;
     for pattern in &args.drop {
@@ -179,7 +234,7 @@ fn rewrite(args: &Args, opened: &Opened, output: &Path) -> Result<(), Failure> {
         let item = job.items.iter_mut().find(|item| item.tensor.name == *old);
         item.ok_or_else(|| no_tensor(old))?.tensor.name.clone_from(new);
     }
-    commands::write(&job, output, commands::all_cores())
+    commands::write(&job, output, &overwrite)
 }
 
 fn no_tensor(name: &str) -> Failure {
@@ -228,9 +283,30 @@ fn edit_metadata(args: &Args, metadata: &mut Metadata) -> Result<(), Failure> {
         })?;
         metadata.set(special_key(name)?, id);
     }
+    templates_parse(args, metadata)?;
     // Nobody means to edit the room for edits.
     if args.set.iter().any(|set| set.key == RESERVE_KEY) {
         return Err(Failure::Usage(format!("`{RESERVE_KEY}` is set by --reserve")));
+    }
+    Ok(())
+}
+
+/// Refuses chat templates of the user that are none; what the file has already may stay.
+fn templates_parse(args: &Args, metadata: &Metadata) -> Result<(), Failure> {
+    let given = |option: &str, key: &str| (key.to_owned(), format!("--{option} {key}"));
+    let of_file = args.chat_template_file.iter();
+    let of_file = of_file.map(|path| (TemplateSource::KEY.into(), path.display().to_string()));
+    let set = args.set.iter().map(|set| given("set", &set.key));
+    let set_file = args.set_file.iter().map(|(key, path)| (key.clone(), path.clone()));
+    let renamed = args.rename.iter().map(|(_, new)| given("rename", new));
+    for (key, origin) in of_file.chain(set).chain(set_file).chain(renamed) {
+        let refused = |error| match error {
+            TemplateError::Process(_) => Failure::from(error),
+            _ => Failure::Usage(format!("{origin} is no chat template: {error}")),
+        };
+        if let Some(source) = TemplateSource::of_key(metadata, &key).map_err(refused)? {
+            render_template::renderer()?.parse(&source).map_err(refused)?;
+        }
     }
     Ok(())
 }

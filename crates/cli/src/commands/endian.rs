@@ -2,9 +2,12 @@
 
 use std::path::PathBuf;
 
-use gguf::{ByteOrder, Header, Output, endian, write_header};
+use gguf::edit::EditLock;
+use gguf::{ByteOrder, Existing, Header, Output, Overwrite, ShardSet, endian, write_header};
+use gguf_remote::Location;
 
 use crate::failure::Failure;
+use crate::force::Force;
 use crate::listing;
 use crate::opened::Opened;
 use crate::progress::Progress;
@@ -30,6 +33,8 @@ pub struct Args {
     /// Only say what would be done.
     #[arg(long)]
     dry_run: bool,
+    #[command(flatten)]
+    force: Force,
 }
 
 #[derive(Clone, Copy, clap::ValueEnum)]
@@ -55,8 +60,15 @@ impl Order {
 const CHUNK: u64 = 4 << 20;
 
 pub fn run(args: &Args) -> Result<(), Failure> {
+    // Before the file is read, until the new one has its name.
+    let _lock = match Location::parse(&args.source)? {
+        Location::Path(path) if args.in_place && !args.dry_run => {
+            Some(EditLock::take(&ShardSet::find(&path)?.paths()[0])?)
+        }
+        _ => None,
+    };
     let opened = Opened::open(&args.source)?;
-    let model = opened.model()?;
+    let model = opened.model();
     let order = args.order.resolve();
     let swap = order != model.order();
     let mut draft = model.to_draft()?;
@@ -80,17 +92,18 @@ pub fn run(args: &Args) -> Result<(), Failure> {
         );
         return Ok(());
     }
-    let target = match (&args.output, &opened) {
-        (Some(path), _) => path.clone(),
-        (None, Opened::Near(files)) if files.paths().len() == 1 => files.paths()[0].clone(),
-        (None, _) => {
+    let mut files = opened.files();
+    let (target, overwrite) = match (&args.output, files.next(), files.next()) {
+        (Some(path), ..) => (path.clone(), args.force.sparing(opened.files())),
+        (None, Some(path), None) => (path.to_owned(), Overwrite::new(Existing::Replace)),
+        (None, ..) => {
             return Err(Failure::Usage(
                 "only a single file can be replaced in place: give -o".into(),
             ));
         }
     };
     let start = write_header(&header)?;
-    let output = Output::create(&target)?;
+    let output = Output::create(&target, &overwrite)?;
     let data_start = start.len() as u64;
     let end = header.alignment().align_up(header.data_len()).unwrap_or(header.data_len());
     output.set_len(data_start + end)?;

@@ -1,13 +1,14 @@
 //! `gguf export`: a GGUF back to what other programs read.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use gguf::TensorType;
-use gguf_convert::export::{self, safetensors};
+use gguf_convert::export::{self, Directory, safetensors};
 use gguf_convert::tensor::Tensor;
 use gguf_quant::recipe::Target;
 
 use crate::failure::Failure;
+use crate::force::Force;
 use crate::opened::Opened;
 use crate::progress::Progress;
 use crate::target::Outtype;
@@ -25,7 +26,7 @@ pub struct Args {
     /// What to make: hf for a directory with configuration and tokenizer, safetensors for a file.
     #[arg(long, value_enum, default_value = "hf")]
     to: Form,
-    /// Directory or file to write.
+    /// File to write, or directory: a new one, or an empty one.
     output: PathBuf,
     /// Type of matrices: f32, f16, bf16, or auto, which keeps floats and makes bf16 of what is
     /// quantized.
@@ -40,6 +41,8 @@ pub struct Args {
     /// The most bytes of tensors in one file of a directory, N(K|M|G).
     #[arg(long, value_name = "SIZE", default_value = "5G", value_parser = listing::parse_size)]
     max_shard_size: u64,
+    #[command(flatten)]
+    force: Force,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
@@ -61,43 +64,45 @@ pub fn run(args: &Args) -> Result<(), Failure> {
     };
     let options = export::Options { dtype };
     let opened = Opened::open(&args.source)?;
-    let model = opened.model()?;
+    let model = opened.model();
     if args.raw || args.keep_names {
         if args.to == Form::Hf {
             return Err(Failure::Usage("--raw and --keep-names go with --to safetensors".into()));
         }
-        return write(args, &export::plain(&model, options)?, &args.output);
+        return write(args, &opened, &export::plain(&model, options)?);
     }
     let plan = export::plan(&model, options)?;
     commands::print_notes(&plan.notes);
     if args.to == Form::Safetensors {
-        return write(args, &plan.tensors, &args.output);
+        return write(args, &opened, &plan.tensors);
     }
-    std::fs::create_dir_all(&args.output).map_err(|fault| {
-        Failure::Environment(format!("cannot create {}: {fault}", args.output.display()))
-    })?;
-    let shards = safetensors::shards(&plan.tensors, args.max_shard_size);
-    for (i, shard) in shards.iter().enumerate() {
-        let name = safetensors::shard_name(i, shards.len());
-        write(args, &plan.tensors[shard.clone()], &args.output.join(name))?;
-    }
-    let mut files = plan.files;
-    if shards.len() > 1 {
-        let bytes = safetensors::index(&plan.tensors, &shards);
-        files.push(export::File { name: "model.safetensors.index.json", bytes });
-    }
-    Ok(export::write_files(&args.output, &files)?)
+    let directory = Directory::create(&args.output)?;
+    let total = bytes(args, &plan.tensors);
+    let progress = Progress::new(total, "writing").stoppable();
+    let advance = |bytes| progress.advance(bytes);
+    directory.write(&plan, args.max_shard_size, commands::all_cores(), &advance)?;
+    progress.finish();
+    eprintln!("wrote {} ({})", args.output.display(), listing::bytes(total));
+    Ok(())
 }
 
-fn write(args: &Args, tensors: &[(Tensor, TensorType)], path: &Path) -> Result<(), Failure> {
+/// Bytes of the tensors in the output.
+fn bytes(args: &Args, tensors: &[(Tensor, TensorType)]) -> u64 {
     let len = |(tensor, ty): &(Tensor, TensorType)| {
         let ty = if args.raw { tensor.stored_type } else { *ty };
         ty.byte_len(&tensor.shape)
     };
-    let total = tensors.iter().filter_map(len).sum();
+    tensors.iter().filter_map(len).sum()
+}
+
+/// Writes one file of tensors.
+fn write(args: &Args, opened: &Opened, tensors: &[(Tensor, TensorType)]) -> Result<(), Failure> {
+    let total = bytes(args, tensors);
     let progress = Progress::new(total, "writing").stoppable();
-    let threads = commands::all_cores();
-    safetensors::write(path, tensors, args.raw, threads, &|bytes| progress.advance(bytes))?;
+    let overwrite = args.force.sparing(opened.files());
+    let (path, threads) = (&args.output, commands::all_cores());
+    let advance = |bytes| progress.advance(bytes);
+    safetensors::write(path, tensors, args.raw, threads, &overwrite, &advance)?;
     progress.finish();
     eprintln!("wrote {} ({})", path.display(), listing::bytes(total));
     Ok(())

@@ -65,7 +65,7 @@ impl Args {
 
 pub fn run(args: &Args) -> Result<(), Failure> {
     let opened = Opened::open(&args.source)?;
-    let model = opened.model()?;
+    let model = opened.model();
     let manifest = args.check.as_deref().map(read_manifest).transpose()?;
     let algorithms = args.algorithms(manifest.as_ref());
     if algorithms.is_empty() {

@@ -7,6 +7,7 @@ use gguf_quant::imatrix::{Imatrix, Statistics, statistics};
 use serde_json::json;
 
 use crate::failure::Failure;
+use crate::force::Force;
 
 /// Combine importance matrices, convert them between their forms, or show what they say.
 #[derive(clap::Args)]
@@ -33,6 +34,8 @@ pub struct Args {
     /// What was read, and the figures, as JSON.
     #[arg(long)]
     json: bool,
+    #[command(flatten)]
+    force: Force,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
@@ -56,15 +59,10 @@ pub fn run(args: &Args) -> Result<(), Failure> {
             .map_err(|error| Failure::Usage(format!("{}: {error}", path.display())))?;
     }
     if let Some(path) = &args.output_file {
-        if args.in_file.contains(path) {
-            return Err(Failure::Usage(format!(
-                "{} is an input: name another output",
-                path.display()
-            )));
-        }
+        let overwrite = args.force.sparing(&args.in_file);
         match args.output_format.unwrap_or(of_name(path)) {
-            Form::Gguf => whole.write_gguf(path)?,
-            Form::Dat => whole.write_legacy(path)?,
+            Form::Gguf => whole.write_gguf(path, &overwrite)?,
+            Form::Dat => whole.write_legacy(path, &overwrite)?,
         }
         eprintln!("wrote {}", path.display());
     }

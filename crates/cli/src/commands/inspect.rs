@@ -39,7 +39,7 @@ const SHORT: u64 = 16;
 
 pub fn run(args: &Args) -> Result<(), Failure> {
     let opened = Opened::open(&args.source)?;
-    let model = opened.model()?;
+    let model = opened.model();
     let (keys, tensors) = match (args.keys, args.tensors) {
         (false, false) => (true, true),
         chosen => chosen,

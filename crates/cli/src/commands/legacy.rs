@@ -4,7 +4,7 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use gguf::edit::reserve;
-use gguf_convert::legacy::{Change, Given, Legacy, Options};
+use gguf_convert::legacy::{Change, Given, Legacy, Options, parts};
 use serde_json::json;
 
 use super::convert::Args;
@@ -80,7 +80,9 @@ pub fn run(args: &Args) -> Result<(), Failure> {
         }
         return Ok(());
     }
-    commands::write(&conversion.job, &output, commands::all_cores())
+    let dir = flags.metadata_dir.iter();
+    let inputs = args.inputs().map(Path::to_owned).chain(dir.cloned()).chain(parts(path));
+    commands::write(&conversion.job, &output, &args.force.sparing(inputs))
 }
 
 fn change_json(Change { name, from, to, how }: &Change) -> serde_json::Value {

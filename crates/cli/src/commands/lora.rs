@@ -11,6 +11,7 @@ use serde_json::json;
 
 use crate::commands;
 use crate::failure::Failure;
+use crate::force::Force;
 use crate::opened::Opened;
 use crate::progress::Progress;
 use crate::target::Outtype;
@@ -64,6 +65,8 @@ struct MergeArgs {
     /// Quantize again what is quantized already.
     #[arg(long)]
     allow_requantize: bool,
+    #[command(flatten)]
+    force: Force,
 }
 
 /// Approximate what was trained into a model by an adapter.
@@ -85,6 +88,8 @@ struct ExtractArgs {
     /// How much of the difference each matrix holds, as JSON.
     #[arg(long)]
     json: bool,
+    #[command(flatten)]
+    force: Force,
 }
 
 fn parse_scaled(text: &str) -> Result<(String, f32), String> {
@@ -107,7 +112,7 @@ pub fn run(args: &Args) -> Result<(), Failure> {
 
 fn check(args: &CheckArgs) -> Result<(), Failure> {
     let (base, adapter) = (Opened::open(&args.base)?, Opened::open(&args.adapter)?);
-    let (base, adapter) = (base.model()?, adapter.model()?);
+    let (base, adapter) = (base.model(), adapter.model());
     let adapter = Adapter::of_model(&adapter)?;
     let misfits = adapter.misfits(&base);
     let ranks = adapter.pairs.iter().filter_map(|(name, pair)| pair.dims(name));
@@ -137,8 +142,8 @@ fn check(args: &CheckArgs) -> Result<(), Failure> {
 }
 
 fn merge(args: &MergeArgs) -> Result<(), Failure> {
-    let base = Opened::open(&args.base)?;
-    let base = base.model()?;
+    let opened_base = Opened::open(&args.base)?;
+    let base = opened_base.model();
     let opened = args
         .adapters
         .iter()
@@ -146,14 +151,16 @@ fn merge(args: &MergeArgs) -> Result<(), Failure> {
         .collect::<Result<Vec<_>, Failure>>()?;
     let adapters = opened
         .iter()
-        .map(|(opened, scale)| Ok((Adapter::of_model(&opened.model()?)?, *scale)))
+        .map(|(opened, scale)| Ok((Adapter::of_model(opened.model())?, *scale)))
         .collect::<Result<Vec<_>, Failure>>()?;
     let merge = merge::Merge::new(&base, &adapters)?;
     let options =
         quantize::Options { allow_requantize: args.allow_requantize, ..Default::default() };
     let planned = merge.plan(args.outtype, &options)?;
     commands::print_notes(&planned.notes);
-    commands::write(&planned.job, &args.output, commands::all_cores())
+    let adapters = opened.iter().flat_map(|(adapter, _)| adapter.files());
+    let overwrite = args.force.sparing(opened_base.files().chain(adapters));
+    commands::write(&planned.job, &args.output, &overwrite)
 }
 
 fn extract(args: &ExtractArgs) -> Result<(), Failure> {
@@ -163,7 +170,10 @@ fn extract(args: &ExtractArgs) -> Result<(), Failure> {
         _ => return Err(Failure::Usage("an adapter is extracted as f32, f16 or bf16".into())),
     };
     let (base, tuned) = (Opened::open(&args.base)?, Opened::open(&args.tuned)?);
-    let (base, tuned) = (base.model()?, tuned.model()?);
+    let overwrite = args.force.sparing(base.files().chain(tuned.files()));
+    // Before work that takes long.
+    overwrite.check(&args.output)?;
+    let (base, tuned) = (base.model(), tuned.model());
     let total = extract::matrices(&tuned).count() as u64;
     let progress = Progress::new(total, "extracting").stoppable();
     let mut step = || -> ControlFlow<()> { progress.advance(1) };
@@ -173,7 +183,7 @@ fn extract(args: &ExtractArgs) -> Result<(), Failure> {
         item.target = matrices;
     }
     commands::print_notes(&extraction.notes);
-    commands::write(&extraction.job, &args.output, commands::all_cores())?;
+    commands::write(&extraction.job, &args.output, &overwrite)?;
     let mut out = std::io::stdout().lock();
     if args.json {
         let held: serde_json::Map<_, _> =

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use gguf::{MergeOptions, delete_merged, merge};
 
 use crate::failure::Failure;
+use crate::force::Force;
 use crate::listing;
 use crate::opened::Opened;
 use crate::progress::Progress;
@@ -23,6 +24,8 @@ pub struct Args {
     /// Keep the keys of the first shard that say it is one, as the official tool does.
     #[arg(long)]
     keep_split_keys: bool,
+    #[command(flatten)]
+    force: Force,
 }
 
 pub fn run(args: &Args) -> Result<(), Failure> {
@@ -30,18 +33,17 @@ pub fn run(args: &Args) -> Result<(), Failure> {
     if args.delete_shards && opened.transferred().is_some() {
         return Err(Failure::Usage("far shards cannot be deleted".into()));
     }
-    let model = opened.model()?;
+    let model = opened.model();
     let total = model.byte_len();
     let progress = Progress::new(total, "merging").stoppable();
     let options = MergeOptions { keep_split_keys: args.keep_split_keys };
-    merge(&model, &args.output, options, &|bytes| progress.advance(bytes))?;
+    let overwrite = args.force.sparing(opened.files());
+    merge(&model, &args.output, options, &overwrite, &|bytes| progress.advance(bytes))?;
     progress.finish();
     let shards = model.parts().len();
-    drop(model);
-    if args.delete_shards
-        && let Opened::Near(files) = opened
-    {
-        delete_merged(files, &args.output)?;
+    // Far ones are not ours to delete.
+    if args.delete_shards && opened.transferred().is_none() {
+        delete_merged(opened.into_model(), &args.output)?;
     }
     eprintln!("wrote {} ({}) from {shards} files", args.output.display(), listing::bytes(total));
     Ok(())

@@ -18,6 +18,7 @@ pub mod merge;
 pub mod name;
 pub mod quantize;
 pub mod recipe;
+pub mod render_template;
 pub mod split;
 pub mod tokenize;
 pub mod verify;
@@ -25,6 +26,7 @@ pub mod verify;
 use std::num::NonZeroUsize;
 use std::path::Path;
 
+use gguf::Overwrite;
 use gguf_convert::pipeline::Job;
 
 use crate::failure::Failure;
@@ -36,11 +38,11 @@ fn all_cores() -> NonZeroUsize {
 }
 
 /// Runs a job with a progress bar, and says what came of it.
-fn write(job: &Job, out: &Path, threads: NonZeroUsize) -> Result<(), Failure> {
+fn write(job: &Job, out: &Path, overwrite: &Overwrite) -> Result<(), Failure> {
     let header = job.header()?;
     let total = header.data_len();
     let progress = Progress::new(total, "writing").stoppable();
-    job.write(out, threads, &|bytes| progress.advance(bytes))?;
+    job.write(out, all_cores(), overwrite, &|bytes| progress.advance(bytes))?;
     let elapsed = progress.finish();
     eprintln!(
         "wrote {} ({}) in {:.1} s",

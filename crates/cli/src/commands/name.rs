@@ -3,7 +3,7 @@
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
-use gguf::{Gguf, Map, Metadata, ModelName, NameShard, ParameterCount, TensorInfo, schema};
+use gguf::{Gguf, LocalFile, Metadata, ModelName, NameShard, ParameterCount, TensorInfo, schema};
 use serde_json::{Value as Json, json};
 
 use crate::failure::Failure;
@@ -95,8 +95,8 @@ fn parts(name: &ModelName) -> Json {
 /// The name that the metadata ask for: with the type of the file, its shard, and a size label
 /// counted from the tensors where none is stated.
 fn proper_name(file: &Path) -> Result<String, Failure> {
-    let map = Map::open(file)?;
-    let model = Gguf::read(&map).map_err(|error| error.in_file(file))?;
+    let opened = LocalFile::open(file)?;
+    let model = Gguf::read(opened.mapped()).map_err(|error| error.in_file(file))?;
     let metadata = model.metadata();
     let file_type = metadata.u64("general.file_type").and_then(schema::file_type);
     let mut name = ModelName::from_metadata(metadata, file_type.map(|file_type| file_type.name));
@@ -124,8 +124,10 @@ fn rename(file: &Path, proper: &str) -> Result<(), Failure> {
     if target == *file {
         return Ok(());
     }
-    // A hard link fails where a file of this name exists, which a rename would replace.
-    std::fs::hard_link(file, &target).and_then(|()| std::fs::remove_file(file)).map_err(|fault| {
-        Failure::Environment(format!("cannot rename to {}: {fault}", target.display()))
-    })
+    match gguf::rename_new(file, &target) {
+        Err(gguf::Error::Exists(path)) => {
+            Err(Failure::Usage(format!("{} exists already, and is kept", path.display())))
+        }
+        renamed => Ok(renamed?),
+    }
 }

@@ -24,7 +24,7 @@ pub struct Args {
 
 pub fn run(args: &Args) -> Result<(), Failure> {
     let opened = Opened::open(&args.source)?;
-    let model = opened.model()?;
+    let model = opened.model();
     let mut out = std::io::stdout().lock();
     if args.json {
         writeln!(out, "{:#}", as_json(&model))?;

@@ -8,6 +8,7 @@ use gguf::{SplitLimit, SplitOptions, SplitPlan};
 use serde_json::json;
 
 use crate::failure::Failure;
+use crate::force::Force;
 use crate::listing;
 use crate::opened::Opened;
 use crate::progress::Progress;
@@ -35,11 +36,13 @@ pub struct Args {
     /// The plan as JSON.
     #[arg(long)]
     json: bool,
+    #[command(flatten)]
+    force: Force,
 }
 
 pub fn run(args: &Args) -> Result<(), Failure> {
     let opened = Opened::open(&args.source)?;
-    let model = opened.model()?;
+    let model = opened.model();
     let limit = match args.split_max_size {
         Some(bytes) => SplitLimit::Bytes(bytes),
         None => SplitLimit::Tensors(args.split_max_tensors),
@@ -77,10 +80,11 @@ pub fn run(args: &Args) -> Result<(), Failure> {
     if args.dry_run {
         return Ok(());
     }
+    let overwrite = args.force.sparing(opened.files());
     let progress =
         Progress::new(plan.shards().iter().map(|shard| shard.file_len).sum(), "splitting")
             .stoppable();
-    plan.write(&args.prefix, &|bytes| progress.advance(bytes))?;
+    plan.write(&args.prefix, &overwrite, &|bytes| progress.advance(bytes))?;
     progress.finish();
     eprintln!("wrote {} shards", paths.len());
     Ok(())

@@ -68,9 +68,9 @@ pub fn run(args: &Args) -> Result<(), Failure> {
     if args.jsonl {
         jsonl(&tokenizer, how, args.text.lines()?, &mut out)?;
     } else {
-        let ids = tokenizer.encode_batch(&[args.text.read()?], how)?.concat();
+        let ids = tokenizer.encode_batch(&[args.text.read()?], how)?.pop().unwrap_or_default();
         if args.ids {
-            writeln!(out, "{}", list(&ids))?;
+            list(&ids, &mut out)?;
         } else {
             for id in &ids {
                 write!(out, "{id:6} -> '")?;
@@ -143,7 +143,7 @@ fn jsonl(
         texts.push(text);
         if texts.len() == BATCH || lines.peek().is_none() {
             for ids in tokenizer.encode_batch(&texts, how)? {
-                writeln!(out, "{}", list(&ids))?;
+                list(&ids, out)?;
             }
             texts.clear();
         }
@@ -151,7 +151,13 @@ fn jsonl(
     Ok(())
 }
 
-fn list(ids: &[u32]) -> String {
-    let ids: Vec<String> = ids.iter().map(u32::to_string).collect();
-    format!("[{}]", ids.join(", "))
+/// A line with the ids.
+fn list(ids: &[u32], out: &mut impl Write) -> std::io::Result<()> {
+    let mut separator = "";
+    write!(out, "[")?;
+    for id in ids {
+        write!(out, "{separator}{id}")?;
+        separator = ", ";
+    }
+    writeln!(out, "]")
 }

@@ -40,7 +40,7 @@ pub struct Args {
 
 pub fn run(args: &Args) -> Result<(), Failure> {
     let opened = Opened::open(&args.model)?;
-    let model = opened.model()?;
+    let model = opened.model();
     let dir = Path::new(&args.source);
     if dir.join("config.json").is_file() {
         let checkpoint = Checkpoint::open(dir)?;
@@ -55,7 +55,7 @@ pub fn run(args: &Args) -> Result<(), Failure> {
         return hold(args, &model, conversion.job);
     }
     let source = Opened::open(&args.source)?;
-    let source = source.model()?;
+    let source = source.model();
     hold(args, &model, Job::copy(&source))
 }
 

@@ -79,10 +79,11 @@ fn quantize_takes_the_official_forms() {
     let out = dir.path("out.gguf");
     succeeds(&["quantize", "--pure", &f16, &out, "15"]);
     assert_eq!(types(&out)["output.weight"], "Q4_K");
-    succeeds(&["quantize", "--pure", &f16, &out, "q5_1"]);
+    succeeds(&["quantize", "--force", "--pure", &f16, &out, "q5_1"]);
     assert_eq!(types(&out)["blk.0.attn_q.weight"], "Q5_1");
     succeeds(&[
         "quantize",
+        "--force",
         "--tensor-type",
         r"blk\.\d\.attn_q=q8_0",
         "--tensor-type",
@@ -130,7 +131,11 @@ fn quantize_overrides_keys() {
     assert_eq!(of("my.text"), r#"{"type":"STRING","value":"a=b:c"}"#);
     assert_eq!(of("my.number"), r#"{"type":"FLOAT32","value":0.5}"#);
     assert_eq!(of("my.negative"), r#"{"type":"INT32","value":-3}"#);
-    fails(&["quantize", &f16, &out, "q8_0", "--override-kv", "x=int:y"], 2, &["override-kv"]);
+    fails(
+        &["quantize", "--force", &f16, &out, "q8_0", "--override-kv", "x=int:y"],
+        2,
+        &["override-kv"],
+    );
 }
 
 #[test]
@@ -143,7 +148,7 @@ fn requantizing_needs_leave() {
     assert!(!PathBuf::from(&out).exists());
     succeeds(&["quantize", "--allow-requantize", &q8, &out, "q4_0"]);
     fails(&["quantize", &f16, &f16, "q4_0"], 2, &["is an input"]);
-    fails(&["quantize", &f16, &out, "iq2_xxs"], 2, &["importance"]);
+    fails(&["quantize", "--force", &f16, &out, "iq2_xxs"], 2, &["importance"]);
 }
 
 #[test]

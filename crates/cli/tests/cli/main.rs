@@ -3,8 +3,14 @@
 mod chat_template;
 mod chores;
 mod commands;
+mod far;
+mod hostile_templates;
 mod lora;
+mod one_writer;
 mod quantize;
+#[allow(dead_code)] // Other tests want more of it.
+#[path = "../../../remote/tests/loopback/server.rs"]
+mod server;
 mod support;
 mod tokenize;
 mod verify;

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use crate::support::{Dir, MODEL, fails, json, succeeds};
+use crate::support::{Dir, MODEL, fails, json, other_weights, succeeds};
 use gguf_quant::imatrix::{Entry, Imatrix};
 
 fn read(path: &str) -> Vec<u8> {
@@ -22,7 +22,7 @@ fn imatrix(dir: &Dir) -> String {
     entries.insert("blk.0.ffn_down.weight".into(), entry(768));
     let path = dir.path("imatrix.gguf");
     Imatrix { datasets: vec!["a.txt".into()], chunk_count: 1, chunk_size: Some(3), entries }
-        .write_gguf(Path::new(&path))
+        .write_gguf(Path::new(&path), &gguf::Overwrite::default())
         .unwrap();
     path
 }
@@ -52,7 +52,70 @@ fn parts_and_several_outputs_equal_the_whole() {
         fails(&["quantize", "--part", wrong, &f16, &out, "Q4_K_M"], 2, &[part]);
     }
     fails(&["quantize", &f16, &whole, "Q8_0,Q4_0"], 2, &["no directory"]);
-    fails(&["quantize", &f16, "--out", &named[0], "--out", &named[0]], 2, &["twice"]);
+    fails(&["quantize", "--force", &f16, "--out", &named[0], "--out", &named[0]], 2, &["twice"]);
+}
+
+#[test]
+fn parts_of_different_work_are_refused() {
+    let dir = Dir::new();
+    let (f16, other, matrix) = (dir.f16(), other_weights(&dir), imatrix(&dir));
+    let merged = dir.path("merged.gguf");
+    // The same weights under another name, and other ones.
+    let (copied, doubled) = (dir.path("copied.gguf"), dir.path("doubled.gguf"));
+    std::fs::copy(&matrix, &copied).unwrap();
+    let mut imatrix = Imatrix::open(Path::new(&matrix)).unwrap();
+    imatrix.entries.get_mut("blk.0.ffn_up.weight").unwrap().sums[3] *= 2.0;
+    imatrix.write_gguf(Path::new(&doubled), &gguf::Overwrite::default()).unwrap();
+    let (matrix, copied, doubled) = (
+        format!("--imatrix={matrix}"),
+        format!("--imatrix={copied}"),
+        format!("--imatrix={doubled}"),
+    );
+    let out = dir.path("out.gguf");
+    let part = |part: &str, input: &str, words: &[&str]| {
+        let (options, types) = words.split_at(words.len() - 1);
+        let all = [&["quantize", "--part", part], options, &[input, &out], types].concat();
+        succeeds(&all);
+        dir.path(&format!("out-0000{}-of-00002.gguf", &part[..1]))
+    };
+    let work: [(&str, &[&str], bool); 7] = [
+        (&f16, &["Q4_K_M"], true),
+        (&other, &["Q4_K_M"], false),
+        (&f16, &["Q4_K_S"], false),
+        (&f16, &["--output-tensor-type=q8_0", "Q4_K_M"], false),
+        (&f16, &["--override-kv=general.name=str:x", "Q4_K_M"], false),
+        (&f16, &[&matrix, "Q4_K_M"], false),
+        (&f16, &["--prune-layers=1", "Q4_K_M"], false),
+    ];
+    let mut codes = Vec::new();
+    for (input, words, same) in work {
+        let first = part("1/2", &f16, &["Q4_K_M"]);
+        part("2/2", input, words);
+        let _ = std::fs::remove_file(&merged);
+        let output = crate::support::gguf(&["merge", &first, &merged]);
+        let message = String::from_utf8_lossy(&output.stderr);
+        let expected = if same { 0 } else { 1 };
+        assert_eq!(output.status.code(), Some(expected), "{input} {words:?}: {message}");
+        let check = crate::support::gguf(&["check", &first, "--json"]);
+        assert_eq!(check.status.code(), Some(expected), "{input} {words:?}");
+        let found = json(&String::from_utf8(check.stdout).unwrap());
+        let found = found["findings"].as_array().unwrap().iter();
+        let found: Vec<_> = found.map(|finding| finding["code"].clone()).collect();
+        assert_eq!(found.contains(&"shard-other-work".into()), !same, "{found:?}");
+        codes.push(found);
+        if !same {
+            assert!(message.contains("out-00002-of-00002.gguf"), "{message}");
+            assert!(!Path::new(&merged).exists());
+            fails(&["quantize", &first, &merged, "COPY"], 1, &["out-00002-of-00002.gguf"]);
+        }
+    }
+    // Two matrices with other weights, and one by two names.
+    for (second, same) in [(&doubled, false), (&copied, true)] {
+        let first = part("1/2", &f16, &[&matrix, "Q4_K_M"]);
+        part("2/2", &f16, &[second, "Q4_K_M"]);
+        let output = crate::support::gguf(&["merge", &first, &merged]);
+        assert_eq!(output.status.success(), same, "{second}");
+    }
 }
 
 #[test]
@@ -66,9 +129,13 @@ fn a_recipe_makes_another_like_it() {
     succeeds(&["quantize", "--tensor-type-file", &recipe, &f16, &out, "Q2_K"]);
     assert_eq!(lifted, succeeds(&["recipe", &out]));
     std::fs::write(&recipe, "a=q8_0\nb\n").unwrap();
-    let args = ["quantize", "--tensor-type-file", &recipe, &f16, &out, "Q2_K"];
+    let args = ["quantize", "--force", "--tensor-type-file", &recipe, &f16, &out, "Q2_K"];
     fails(&args, 1, &["recipe.txt", "line 2"]);
-    fails(&["quantize", "--target-size", "1M", &f16, &out], 2, &["too small", "smallest possible"]);
+    fails(
+        &["quantize", "--force", "--target-size", "1M", &f16, &out],
+        2,
+        &["too small", "smallest possible"],
+    );
     fails(&["quantize", "--target-size", "1M", &f16, &out, "2", "Q4_0"], 2, &["IN OUT [THREADS]"]);
 }
 
@@ -99,8 +166,12 @@ fn blocks_are_left_out() {
     let diff = crate::support::gguf(&["diff", &f16, &out, "--json"]);
     let diff = json(&String::from_utf8(diff.stdout).unwrap());
     assert!(diff.to_string().contains("blk.3.ffn_up.weight"));
-    fails(&["quantize", "--prune-layers", "4", &f16, &out, "Q8_0"], 2, &["no block 4"]);
-    fails(&["quantize", "--prune-layers", "0,1,2,3", &f16, &out, "Q8_0"], 2, &["no block would"]);
+    fails(&["quantize", "--force", "--prune-layers", "4", &f16, &out, "Q8_0"], 2, &["no block 4"]);
+    fails(
+        &["quantize", "--force", "--prune-layers", "0,1,2,3", &f16, &out, "Q8_0"],
+        2,
+        &["no block would"],
+    );
 }
 
 #[test]
@@ -116,7 +187,7 @@ fn what_an_imatrix_does_not_cover_is_listed_before_anything_is_written() {
     assert!(!Path::new(&out).exists());
     for (policy, other) in [("fallback", "Q2_K"), ("uniform", "IQ2_XXS")] {
         let policy = format!("--imatrix-missing={policy}");
-        succeeds(&["quantize", "--imatrix", &matrix, &policy, &f16, &out, "IQ2_XXS"]);
+        succeeds(&["quantize", "--force", "--imatrix", &matrix, &policy, &f16, &out, "IQ2_XXS"]);
         let shown = json(&succeeds(&["inspect", &out, "--json"]));
         let ty = |name: &str| {
             let tensors = shown["tensors"].as_array().unwrap();
@@ -160,7 +231,7 @@ fn importance_matrices_are_added_and_converted() {
     let mut entries = Imatrix::open(Path::new(&one)).unwrap().entries;
     entries.get_mut("blk.0.attn_q.weight").unwrap().sums.pop();
     let narrower = Imatrix { chunk_size: Some(3), entries, ..Imatrix::default() };
-    narrower.write_gguf(Path::new(&other)).unwrap();
+    narrower.write_gguf(Path::new(&other), &gguf::Overwrite::default()).unwrap();
     let both = ["imatrix", "--in-file", &one, "--in-file", &other, "-o", &two];
     fails(&both, 2, &["other.gguf", "255 sums", "not of the same model"]);
     fails(&["imatrix", "--in-file", &one, "-o", &one], 2, &["is an input"]);

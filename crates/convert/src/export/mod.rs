@@ -5,12 +5,11 @@
 
 mod card;
 mod config;
+mod directory;
 mod foreign;
 mod rope;
 pub mod safetensors;
 mod tokenizer;
-
-use std::path::Path;
 
 use gguf::{Model, TensorType};
 use serde_json::Value;
@@ -19,6 +18,7 @@ use crate::config::Config;
 use crate::order::require_little_endian;
 use crate::tensor::Tensor;
 use crate::{Error, family};
+pub use directory::Directory;
 pub use tokenizer::{Tokenizer, tokenizer};
 
 /// What an export can be asked for.
@@ -124,22 +124,4 @@ fn with_types<'a>(
 
 fn json_file(name: &'static str, value: &Value) -> File {
     File { name, bytes: format!("{value:#}\n").into_bytes() }
-}
-
-/// Writes the text files of an export into `dir`, which must be there.
-///
-/// # Errors
-/// If one cannot be written.
-pub fn write_files(dir: &Path, files: &[File]) -> Result<(), Error> {
-    for file in files {
-        let path = dir.join(file.name);
-        if let Some(parent) = path.parent() {
-            std::fs::create_dir_all(parent)
-                .map_err(|source| gguf::Error::environment("create", parent, source))?;
-        }
-        let output = gguf::Output::create(&path)?;
-        output.write_at(&file.bytes, 0)?;
-        output.commit()?;
-    }
-    Ok(())
 }

@@ -7,11 +7,14 @@ use std::num::NonZeroUsize;
 use std::ops::ControlFlow;
 use std::path::Path;
 
-use gguf::{Output, TensorType};
+use gguf::{Complete, Output, Overwrite, TensorType};
 use serde_json::{Map, Value, json};
 
 use crate::tensor::Tensor;
 use crate::{Error, parallel};
+
+/// The file that says in which shard a tensor is.
+pub const INDEX: &str = "model.safetensors.index.json";
 
 /// Elements that a thread works on at a time, in rows that cost no less one by one.
 const CHUNK: u64 = 128 * 1024;
@@ -63,7 +66,7 @@ pub fn shard_name(index: usize, count: usize) -> String {
     }
 }
 
-/// `model.safetensors.index.json` of several shards.
+/// The content of [`INDEX`] for several shards.
 pub fn index(tensors: &[(Tensor, TensorType)], shards: &[std::ops::Range<usize>]) -> Vec<u8> {
     let total: u64 = tensors.iter().filter_map(|(t, ty)| ty.byte_len(&t.shape)).sum();
     let mut map = Map::new();
@@ -76,7 +79,8 @@ pub fn index(tensors: &[(Tensor, TensorType)], shards: &[std::ops::Range<usize>]
     format!("{index:#}\n").into_bytes()
 }
 
-/// Writes the tensors to the file at `path`, which appears there when it is complete.
+/// Writes the tensors to the file at `path`, which appears there when it is complete and replaces
+/// what `overwrite` lets it.
 ///
 /// A type that is not the stored one is converted to. With `raw`, quantized data are copied as they
 /// are: as bytes (`U8`, a row of blocks per row), with the type of each in the file's metadata.
@@ -91,12 +95,25 @@ pub fn write(
     tensors: &[(Tensor, TensorType)],
     raw: bool,
     threads: NonZeroUsize,
+    overwrite: &Overwrite,
     progress: &(dyn Fn(u64) -> ControlFlow<()> + Sync),
 ) -> Result<(), Error> {
+    Ok(complete(path, tensors, raw, threads, overwrite, progress)?.commit()?)
+}
+
+/// As [`write`](fn@write), up to the moment in which the file gets its name.
+pub(super) fn complete(
+    path: &Path,
+    tensors: &[(Tensor, TensorType)],
+    raw: bool,
+    threads: NonZeroUsize,
+    overwrite: &Overwrite,
+    progress: &(dyn Fn(u64) -> ControlFlow<()> + Sync),
+) -> Result<Complete, Error> {
     let types: Vec<TensorType> =
         tensors.iter().map(|(tensor, ty)| if raw { tensor.stored_type } else { *ty }).collect();
     let (header, starts, len) = header(tensors, &types)?;
-    let output = Output::create(path)?;
+    let output = Output::create(path, overwrite)?;
     output.set_len(len)?;
     output.write_at(&header, 0)?;
     let chunks: Vec<(usize, u64, u64)> = tensors
@@ -122,8 +139,7 @@ pub fn write(
             ControlFlow::Break(()) => Err(gguf::Error::Interrupted.into()),
         }
     })?;
-    output.commit()?;
-    Ok(())
+    Ok(output.close()?)
 }
 
 /// The header with its length before it, where each tensor begins, and the length of the file.

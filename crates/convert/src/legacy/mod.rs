@@ -38,6 +38,7 @@ use given::Known;
 use header::{Field, Program};
 use names::Meaning;
 use parts::Whole;
+pub use parts::parts;
 use read::OldFile;
 
 /// What a conversion can be asked for.

@@ -64,6 +64,12 @@ fn count(first: &OldFile) -> Result<u64, Error> {
     Ok(count)
 }
 
+/// The files that a model may be in whose first one is at `first`, whether they are there or not.
+pub fn parts(first: &Path) -> impl Iterator<Item = PathBuf> {
+    let others = (1..MOST_PARTS).map(move |number| path_of(first, number));
+    std::iter::once(first.to_owned()).chain(others)
+}
+
 /// Where part `number` is.
 fn path_of(first: &Path, number: u64) -> PathBuf {
     let mut path = first.as_os_str().to_owned();

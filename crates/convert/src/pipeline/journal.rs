@@ -9,18 +9,24 @@
 //! check = CRC-32 of the fingerprint and the number
 //! ```
 //!
+//! The other outputs end with the first 16 bytes of it: other work may have begun one of them anew
+//! since.
+//!
+//! The fingerprint is there against mistakes, and the check against a record that is torn. Neither
+//! says that the rows are what was written: who can write to an unfinished file decides what
+//! becomes of it, as with any file.
+//!
 //! A record is written only after the rows that it speaks of are on the disk. Rows that are done
 //! but not recorded are done again, which gives the same bytes.
 
-use std::hash::Hasher;
 use std::path::Path;
 use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
 use gguf::Output;
-use twox_hash::XxHash64;
+use sha2::{Digest, Sha256};
 
-use super::Job;
+use super::{Job, fingerprint};
 use crate::Error;
 
 const MAGIC: &[u8; 8] = b"GGUFWORK";
@@ -33,8 +39,8 @@ const INTERVAL: Duration = Duration::from_secs(3);
 /// The journal of a set of outputs.
 pub(super) struct Journal<'o> {
     outputs: &'o [Output],
-    /// Where it begins in the first output.
-    start: u64,
+    /// Where the outputs will end; in the first of them the journal begins there.
+    ends: &'o [u64],
     /// Changes with everything that the bytes depend on.
     fingerprint: u64,
     /// Which chunks an earlier run has done.
@@ -52,37 +58,53 @@ struct State {
 
 impl<'o> Journal<'o> {
     /// Reads the journal of an earlier run if it was about the same work; begins a new one
-    /// otherwise. The outputs have their final sizes afterwards, the first one the journal too.
-    ///
-    pub fn open(outputs: &'o [Output], sizes: &[u64], work: &Work) -> Result<Self, Error> {
+    /// otherwise, and calls `anew` if other work is thrown away for it. The outputs have their
+    /// final sizes afterwards, and more: see the top of this file.
+    pub fn open(
+        outputs: &'o [Output],
+        ends: &'o [u64],
+        work: &Work,
+        anew: &dyn Fn(),
+    ) -> Result<Self, Error> {
         let (fingerprint, chunks) = (work.fingerprint(), work.chunks);
-        let start = sizes.first().copied().unwrap_or(0);
+        let end = ends.first().copied().unwrap_or(0) + HEAD;
+        let state = State { pending: Vec::new(), end, saved: Instant::now() };
         let mut journal = Self {
             outputs,
-            start,
+            ends,
             fingerprint,
             done_before: vec![false; chunks],
-            state: Mutex::new(State {
-                pending: Vec::new(),
-                end: start + HEAD,
-                saved: Instant::now(),
-            }),
+            state: Mutex::new(state),
         };
-        let mut whole = true;
-        for (output, size) in outputs.iter().zip(sizes) {
-            whole &= output.byte_len()? >= *size;
+        let (mut whole, mut empty) = (true, true);
+        for (output, &end) in outputs.iter().zip(ends) {
+            let mut head = [0; HEAD as usize];
+            let n = output.read_at(&mut head, end)?;
+            whole &= head[..n] == journal.head();
+            empty &= output.byte_len()? == 0;
         }
-        if !(whole && journal.read()?) {
-            for (output, size) in outputs.iter().zip(sizes) {
-                // What an earlier run of other work left must not show through.
-                output.set_len(0)?;
-                output.set_len(*size)?;
-            }
-            if let Some(first) = outputs.first() {
-                first.write_at(&[*MAGIC, fingerprint.to_le_bytes()].concat(), start)?;
-            }
+        if whole {
+            journal.read()?;
+            return Ok(journal);
+        }
+        if !empty {
+            anew();
+        }
+        for (output, &end) in outputs.iter().zip(ends) {
+            // What an earlier run of other work left must not show through.
+            output.set_len(0)?;
+            output.set_len(end)?;
+            output.write_at(&journal.head(), end)?;
         }
         Ok(journal)
+    }
+
+    /// What stands behind each output.
+    fn head(&self) -> [u8; HEAD as usize] {
+        let mut head = [0; HEAD as usize];
+        head[..8].copy_from_slice(MAGIC);
+        head[8..].copy_from_slice(&self.fingerprint.to_le_bytes());
+        head
     }
 
     /// Whether an earlier run has done this chunk.
@@ -129,24 +151,23 @@ impl<'o> Journal<'o> {
 
     /// Cuts the journal off: the outputs are complete.
     pub fn remove(self) -> Result<(), Error> {
-        match self.outputs.first() {
-            Some(first) => Ok(first.set_len(self.start)?),
-            None => Ok(()),
+        for (output, &end) in self.outputs.iter().zip(self.ends) {
+            output.set_len(end)?;
         }
+        Ok(())
     }
 
-    /// Reads what an earlier run has done, and says whether there was one.
-    fn read(&mut self) -> Result<bool, Error> {
-        let Some(first) = self.outputs.first() else { return Ok(false) };
-        let len = first.byte_len()?.saturating_sub(self.start);
+    /// Reads what an earlier run has done.
+    fn read(&mut self) -> Result<(), Error> {
+        let (Some(first), Ok(state)) = (self.outputs.first(), self.state.get_mut()) else {
+            return Ok(());
+        };
+        let len = first.byte_len()?.saturating_sub(state.end);
         // No more than one record per chunk is ever written.
-        let most = HEAD + self.done_before.len() as u64 * RECORD;
+        let most = self.done_before.len() as u64 * RECORD;
         let mut bytes = vec![0; len.min(most) as usize];
-        let n = first.read_at(&mut bytes, self.start)?;
-        let head = [*MAGIC, self.fingerprint.to_le_bytes()].concat();
-        let Some(records) = bytes[..n].strip_prefix(&*head) else { return Ok(false) };
-        let mut end = self.start + HEAD;
-        for bytes in records.as_chunks::<{ RECORD as usize }>().0 {
+        let n = first.read_at(&mut bytes, state.end)?;
+        for bytes in bytes[..n].as_chunks::<{ RECORD as usize }>().0 {
             let [a, b, c, d, ..] = *bytes;
             let chunk = u32::from_le_bytes([a, b, c, d]);
             // The last ones may be torn.
@@ -155,12 +176,9 @@ impl<'o> Journal<'o> {
                 break;
             }
             *done = true;
-            end += RECORD;
+            state.end += RECORD;
         }
-        if let Ok(state) = self.state.get_mut() {
-            state.end = end;
-        }
-        Ok(true)
+        Ok(())
     }
 }
 
@@ -180,7 +198,7 @@ pub(super) struct Work<'w> {
     pub starts: &'w [Vec<u8>],
     /// What the outputs are made of, with the weights that guide their encoders.
     pub jobs: &'w [(&'w Job, &'w Path)],
-    /// Changes with the content of the inputs.
+    /// Changes with the content of the inputs, and with which of their tensors are taken.
     pub input: &'w str,
     /// How many chunks there are.
     pub chunks: usize,
@@ -188,21 +206,14 @@ pub(super) struct Work<'w> {
 
 impl Work<'_> {
     fn fingerprint(&self) -> u64 {
-        let mut hasher = XxHash64::with_seed(0);
-        let mut text = |bytes: &[u8]| {
-            hasher.write_u64(bytes.len() as u64);
-            hasher.write(bytes);
-        };
-        // Another version may encode otherwise.
-        text(env!("CARGO_PKG_VERSION").as_bytes());
-        text(self.input.as_bytes());
-        self.starts.iter().for_each(|start| text(start));
-        hasher.write_u64(self.chunks as u64);
-        for item in self.jobs.iter().flat_map(|(job, _)| &job.items) {
-            let weights = item.weights.as_deref().unwrap_or_default();
-            hasher.write_u64(weights.len() as u64);
-            weights.iter().for_each(|weight| hasher.write_u32(weight.to_bits()));
+        let mut hasher = Sha256::new();
+        hasher.update((self.input.len() as u64).to_le_bytes());
+        hasher.update(self.input);
+        hasher.update((self.chunks as u64).to_le_bytes());
+        for (start, (job, _)) in self.starts.iter().zip(self.jobs) {
+            fingerprint::plan(&mut hasher, start, &job.items);
         }
-        hasher.finish()
+        let [a, b, c, d, e, f, g, h, ..] = <[u8; 32]>::from(hasher.finalize());
+        u64::from_le_bytes([a, b, c, d, e, f, g, h])
     }
 }

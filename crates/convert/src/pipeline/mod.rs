@@ -6,6 +6,7 @@
 //! whatever the size of the model, and the bytes do not depend on the number of threads.
 
 mod chunk;
+mod fingerprint;
 mod journal;
 mod shards;
 
@@ -18,7 +19,10 @@ use std::sync::mpsc::{self, RecvTimeoutError};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use gguf::{Draft, Header, Metadata, Model, Output, TensorInfo, TensorType, write_header};
+use gguf::{
+    Draft, Header, Metadata, Model, Output, Overwrite, TensorInfo, TensorType, require_space,
+    write_header,
+};
 use gguf_quant::CodecError;
 
 use crate::Error;
@@ -102,17 +106,21 @@ pub struct Job {
 }
 
 /// What becomes of work that is interrupted.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy)]
 pub enum Interruption<'r> {
     /// It begins anew the next time.
     StartAnew,
     /// A journal tells the next run what is done already, even if the process was killed.
     Journal {
-        /// What the inputs are: a text that changes when their content does.
+        /// What the inputs are, and which of their tensors are taken: a text that changes when
+        /// their content or the choice does.
         input: &'r str,
         /// Go on where an earlier run of the same work was interrupted, and keep what is done if
         /// this run ends early too.
         resume: bool,
+        /// Called if an earlier run left other work, which is thrown away: of other inputs, with
+        /// other options, or of another version of this program.
+        anew: &'r (dyn Fn() + Sync),
     },
 }
 
@@ -147,7 +155,8 @@ impl Job {
         Ok(Header::new(draft)?)
     }
 
-    /// Writes the file at `path`; it appears there only when it is complete.
+    /// Writes the file at `path`; it appears there only when it is complete, and replaces what
+    /// `overwrite` lets it.
     ///
     /// `progress` is called from many threads with the number of bytes just written; `Break` from
     /// it ends the work.
@@ -158,28 +167,31 @@ impl Job {
         &self,
         path: &Path,
         threads: NonZeroUsize,
+        overwrite: &Overwrite,
         progress: &(dyn Fn(u64) -> ControlFlow<()> + Sync),
     ) -> Result<(), Error> {
-        write_all(&[(self, path)], threads, Interruption::StartAnew, progress)
+        write_all(&[(self, path)], threads, Interruption::StartAnew, overwrite, progress)
     }
 }
 
 /// Writes several files in one pass over their sources: what is in more than one of them is read
 /// and decoded once. None appears under its path before all are complete, and the first, by which
-/// a model in shards is opened, appears last.
+/// a model in shards is opened, appears last. They replace what `overwrite` lets them. The space
+/// for all is reserved before the work.
 ///
 /// `progress` is called from many threads with the number of bytes just written; `Break` from it
 /// ends the work.
 ///
 /// # Errors
-/// If a source cannot be read, a weight is not a finite number or does not fit the target type, an
-/// output cannot be written, or `progress` ended the work. What was under the paths before is then
+/// If an output must not be written, or is named twice; if a source cannot be read, a weight is not
+/// a finite number or does not fit the target type, or `progress` ended the work. What was under the paths before is then
 /// as it was, and beside it is nothing, or what [`Interruption::Journal`] lets the next run go on
 /// with.
 pub fn write_all(
     jobs: &[(&Job, &Path)],
     threads: NonZeroUsize,
     interruption: Interruption,
+    overwrite: &Overwrite,
     progress: &(dyn Fn(u64) -> ControlFlow<()> + Sync),
 ) -> Result<(), Error> {
     let headers = jobs.iter().map(|(job, _)| job.header()).collect::<Result<Vec<_>, _>>()?;
@@ -195,18 +207,30 @@ pub fn write_all(
     let tasks = tasks(jobs, &headers, &starts);
     let chunks: Vec<Chunk> = tasks.iter().flat_map(Chunk::all_of).collect();
 
-    let outputs = jobs
-        .iter()
-        .map(|(_, path)| match interruption {
-            Interruption::StartAnew => Output::create(path),
-            Interruption::Journal { resume, .. } => Output::resumable(path, resume),
-        })
-        .collect::<Result<Vec<_>, _>>()?;
+    let mut outputs: Vec<Output> = Vec::with_capacity(jobs.len());
+    for (_, path) in jobs {
+        // Before it is asked for its lock, which the first of two has.
+        if outputs.iter().any(|output| output.is_for(path)) {
+            return Err(Error::Request {
+                what: format!("{} is named twice", path.display()),
+                help: "name each output once".into(),
+            });
+        }
+        outputs.push(match interruption {
+            Interruption::StartAnew => Output::create(path, overwrite)?,
+            Interruption::Journal { resume, .. } => Output::resumable(path, resume, overwrite)?,
+        });
+    }
+    let mut missing = Vec::with_capacity(jobs.len());
+    for (output, size) in outputs.iter().zip(&sizes) {
+        missing.push((output.target(), size.saturating_sub(output.byte_len()?)));
+    }
+    require_space(missing)?;
     let journal = match interruption {
         Interruption::StartAnew => None,
-        Interruption::Journal { input, .. } => {
+        Interruption::Journal { input, anew, .. } => {
             let work = journal::Work { starts: &starts, jobs, input, chunks: chunks.len() };
-            Some(Journal::open(&outputs, &sizes, &work)?)
+            Some(Journal::open(&outputs, &sizes, &work, anew)?)
         }
     };
     let is_done = |i| journal.as_ref().is_some_and(|journal| journal.is_done(i));

@@ -5,8 +5,8 @@ use std::ops::ControlFlow;
 use std::path::Path;
 
 use ::safetensors::SafeTensors;
-use gguf::{Model, ModelTensor, TensorType};
-use gguf_convert::export::{self, File, safetensors};
+use gguf::{Existing, Model, ModelTensor, Overwrite, TensorType};
+use gguf_convert::export;
 use gguf_convert::hf;
 use gguf_convert::source::Checkpoint;
 use gguf_quant::recipe::Target;
@@ -15,6 +15,11 @@ use serde_json::Value;
 use crate::tiny::{Tiny, assert_sound};
 
 pub const THREADS: NonZeroUsize = NonZeroUsize::new(2).unwrap();
+
+/// Replaces what is there.
+pub fn anew() -> Overwrite {
+    Overwrite::new(Existing::Replace)
+}
 
 /// Never interrupts.
 pub fn go_on(_: u64) -> ControlFlow<()> {
@@ -25,25 +30,15 @@ pub fn go_on(_: u64) -> ControlFlow<()> {
 pub fn convert(dir: &Path, out: &Path, outtype: Option<Target>) {
     let checkpoint = Checkpoint::open(dir).unwrap();
     let options = hf::Options { outtype, ..hf::Options::default() };
-    hf::plan(dir, &checkpoint, &options).unwrap().job.write(out, THREADS, &go_on).unwrap();
+    hf::plan(dir, &checkpoint, &options).unwrap().job.write(out, THREADS, &anew(), &go_on).unwrap();
 }
 
 /// Exports to a directory, with files of at most so many bytes. Returns the notes.
 pub fn export(gguf: &Path, dir: &Path, most: u64) -> Vec<String> {
     let model = Model::open(gguf).unwrap();
-    let plan = export::plan(&model, export::Options::default()).unwrap();
-    std::fs::create_dir_all(dir).unwrap();
-    let shards = safetensors::shards(&plan.tensors, most);
-    for (i, shard) in shards.iter().enumerate() {
-        let path = dir.join(safetensors::shard_name(i, shards.len()));
-        safetensors::write(&path, &plan.tensors[shard.clone()], false, THREADS, &go_on).unwrap();
-    }
-    export::write_files(dir, &plan.files).unwrap();
-    if shards.len() > 1 {
-        let bytes = safetensors::index(&plan.tensors, &shards);
-        let name = "model.safetensors.index.json";
-        export::write_files(dir, &[File { name, bytes }]).unwrap();
-    }
+    let plan = export::plan(&files, export::Options::default()).unwrap();
+    let directory = export::Directory::create(dir).unwrap();
+    directory.write(&plan, most, THREADS, &go_on).unwrap();
     plan.notes
 }
 
@@ -52,7 +47,7 @@ type TensorContent = (String, String, Vec<u8>);
 
 /// Keys with values, and tensors with their bytes, each in order of name.
 fn content(path: &Path) -> (Vec<String>, Vec<TensorContent>) {
-    let model = Model::open(path).unwrap();
+    let files = Model::open(path).unwrap();
     let mut keys: Vec<_> =
         model.metadata().iter().map(|(key, value)| format!("{key} {value:?}")).collect();
     keys.sort_unstable();
@@ -101,7 +96,7 @@ pub fn there_and_back(checkpoint: &Path, most: u64) {
 /// What came back.
 pub struct Back {
     /// The GGUF that was exported.
-    pub gguf: gguf::Bytes,
+    pub gguf: Vec<u8>,
     /// The exported configuration.
     pub config: Value,
 }

@@ -42,7 +42,12 @@ fn convert(path: &Path, options: &Options) -> Result<Converted, Error> {
 }
 
 fn write(job: &Job, out: &Path) -> Result<(), Error> {
-    job.write(out, NonZeroUsize::new(2).unwrap(), &|_| ControlFlow::Continue(()))
+    job.write(
+        out,
+        NonZeroUsize::new(2).unwrap(),
+        &gguf::Overwrite::new(gguf::Existing::Replace),
+        &|_| ControlFlow::Continue(()),
+    )
 }
 
 impl Converted {

@@ -4,8 +4,15 @@
 //! length needs nothing but that the section begins where it began. A *reserve* makes that so: a
 //! key of our own whose value is a run of zero bytes, as long as there is room to fill. Files that
 //! this module has to rebuild get one, so that the next edit is instant.
+//!
+//! Reading never writes, and one editor works at a time (`lock.rs`). A header is overwritten by way
+//! of a journal (`journal.rs`, `overwrite.rs`) and only while nobody has the file open: otherwise the
+//! file is rebuilt, which readers do not notice. An edit that was interrupted is noticed by the next
+//! reader and ended by [`recover()`], which somebody has to ask for.
 
 mod journal;
+mod lock;
+mod overwrite;
 
 use std::fs::File;
 use std::io::{Read, Seek, SeekFrom};
@@ -16,12 +23,15 @@ use crate::array::Array;
 use crate::error::Error;
 use crate::header::{Draft, Header};
 use crate::metadata::Metadata;
-use crate::output::Output;
+use crate::output::{Existing, Output, Overwrite, is_at};
 use crate::read::Gguf;
 use crate::source::LocalFile;
 use crate::write::write_header;
 
-pub use journal::recover;
+#[doc(hidden)]
+pub use journal::{Journal, Standing};
+pub use lock::EditLock;
+pub use overwrite::{Recovery, recover};
 
 /// The key whose value fills the room before the tensor data.
 pub const RESERVE_KEY: &str = "gguf_kit.reserve";
@@ -46,83 +56,94 @@ pub enum Saved {
     Unchanged,
     /// The header was overwritten; no tensor data was touched.
     InPlace,
-    /// The file was written anew, its data shared with the old one where the file system can.
+    /// The file was written anew, its data shared with the old one where the file system can: the
+    /// header did not fit, or somebody was reading the file.
     Rebuilt,
 }
 
 /// Replaces the header of the file at `path`.
 ///
 /// `edit` changes a draft of the present header; tensors may be renamed, but their number, types,
-/// shapes and offsets must stay. In place where the new header fits, by way of a journal (see
-/// [`recover`]); otherwise the file is rebuilt beside the old one, with `reserve` spare bytes, and
-/// renamed. At no moment is there neither the old version nor the new one.
+/// shapes and offsets must stay. In place where the new header fits and nobody reads the file, by
+/// way of a journal (see [`recover()`]); otherwise the file is rebuilt beside the old one, with
+/// `reserve` spare bytes, and renamed. At no moment is there neither the old version nor the new one,
+/// and no other editor comes in between.
 ///
 /// `progress` is called with the number of bytes just copied, if the file is rebuilt; `Break` from
 /// it ends the work.
 ///
 /// # Errors
-/// [`Error::File`] if the present or the new header breaks a rule, [`Error::Caller`] if `edit`
-/// changed what must stay, [`Error::Environment`] if the file cannot be read or written; and
-/// whatever `edit` fails with.
+/// As [`EditLock::take`]; [`Error::File`] if the present or the new header breaks a rule, or with
+/// code `edit-interrupted`; [`Error::Caller`] if `edit` changed what must stay,
+/// [`Error::Environment`] if the file cannot be read or written; and whatever `edit` fails with.
 pub fn edit_header<E: From<Error>>(
     path: &Path,
     reserve: u64,
     progress: &dyn Fn(u64) -> ControlFlow<()>,
     edit: impl FnOnce(&mut Draft) -> Result<(), E>,
 ) -> Result<Saved, E> {
-    // The map must be gone before the file under it changes.
-    match plan(path, reserve, edit)? {
-        Step::Nothing => Ok(Saved::Unchanged),
-        Step::Overwrite { len, old, new } => {
-            journal::overwrite(path, len, &old, &new)?;
-            Ok(Saved::InPlace)
-        }
-        Step::Rebuild { header, data_start } => {
-            rebuild(path, &header, data_start, progress)?;
-            Ok(Saved::Rebuilt)
-        }
+    let lock = EditLock::take(path)?;
+    // The map is gone before the file under it changes.
+    let Some(plan) = plan(lock.model(), reserve, edit)? else { return Ok(Saved::Unchanged) };
+    if plan.fits() && overwrite::overwrite(&lock, &plan.old, &plan.new)? {
+        return Ok(Saved::InPlace);
     }
+    rebuild(&lock, &plan, progress)?;
+    Ok(Saved::Rebuilt)
+}
+
+/// What an open file needs before it is read: nobody overwrites its header, and nobody was
+/// interrupted at that. Holds as long as the file is open.
+///
+/// # Errors
+/// As [`LocalFile::open`](crate::LocalFile::open).
+pub(crate) fn ready_to_read(file: &File, path: &Path) -> Result<(), Error> {
+    lock::share(file, path)?;
+    overwrite::refuse_interrupted(file, path)
 }
 
 /// What an edit takes.
-enum Step {
-    Nothing,
-    /// The first bytes of a file of `len` bytes.
-    Overwrite {
-        len: u64,
-        old: Vec<u8>,
-        new: Vec<u8>,
-    },
-    /// A file of this header and the data that begin at `data_start` in the old one.
-    Rebuild {
-        header: Vec<u8>,
-        data_start: u64,
-    },
+struct Plan {
+    /// All bytes of the file before the data.
+    old: Vec<u8>,
+    /// All that are to be there.
+    new: Vec<u8>,
+    /// Where the data are now.
+    data_start: u64,
 }
 
+impl Plan {
+    /// Whether the data can stay where they are.
+    fn fits(&self) -> bool {
+        let len = self.data_start;
+        // Without tensor data a file may end before its padding does: there is no room to write in.
+        self.old.len() as u64 == len && self.new.len() as u64 == len && len <= journal::MOST
+    }
+}
+
+/// What an edit of the file at `path` takes; `None` if nothing has to change.
 fn plan<E: From<Error>>(
     path: &Path,
     reserve: u64,
     edit: impl FnOnce(&mut Draft) -> Result<(), E>,
-) -> Result<Step, E> {
+) -> Result<Option<Plan>, E> {
     let file = LocalFile::open(path)?;
     let map = file.mapped();
     let model = Gguf::read(map)?;
-    let (data_start, len) = (model.data_start(), map.len() as u64);
-    let old = model.into_header();
-    let mut draft = old.clone().into_draft();
+    let data_start = model.data_start();
+    let header = model.into_header();
+    let mut draft = header.clone().into_draft();
     edit(&mut draft)?;
-    if draft == *old.draft() {
-        return Ok(Step::Nothing);
+    if draft == *header.draft() {
+        return Ok(None);
     }
-    check_layout(&old, &draft)?;
-    // Without tensor data a file may end before its padding does: there is no room to write in.
-    if len >= data_start
-        && let Some(new) = fitted(&draft, data_start)?
-    {
-        return Ok(Step::Overwrite { len, old: map[..new.len()].to_vec(), new });
-    }
-    Ok(Step::Rebuild { header: with_reserve(&draft, reserve, data_start)?, data_start })
+    check_layout(&header, &draft)?;
+    let old = map[..map.len().min(data_start as usize)].to_vec();
+    let new = match fitted(&draft, data_start)? {
+        Some(new) => new,
+        None => with_reserve(&draft, reserve, data_start)?,
+    };
+    Ok(Some(Plan { old, new, data_start }))
 }
 
 /// Tensors may get other names, nothing else.
@@ -176,24 +197,31 @@ fn with_reserve(draft: &Draft, spare: u64, data_start: u64) -> Result<Vec<u8>, E
 
 /// Writes header and the data of the old file to a new one, and swaps them.
 fn rebuild(
-    path: &Path,
-    header: &[u8],
-    data_start: u64,
+    lock: &EditLock,
+    plan: &Plan,
     progress: &dyn Fn(u64) -> ControlFlow<()>,
 ) -> Result<(), Error> {
     /// Bytes that the operating system copies, or shares, at a time.
     const CHUNK: u64 = 64 << 20;
-    let fail = |source| Error::environment("copy", path, source);
-    let mut old = File::open(path).map_err(fail)?;
-    let data_len = old.metadata().map_err(fail)?.len().saturating_sub(data_start);
-    old.seek(SeekFrom::Start(data_start)).map_err(fail)?;
-    let output = Output::create(path)?;
-    output.write_at(header, 0)?;
+    let fail = |source| lock.failed("copy", source);
+    let mut old = File::open(lock.model()).map_err(fail)?;
+    overwrite::expect(&old, &plan.old).map_err(fail)?;
+    let data_len = old.metadata().map_err(fail)?.len().saturating_sub(plan.data_start);
+    old.seek(SeekFrom::Start(plan.data_start)).map_err(fail)?;
+    let output = Output::create(lock.model(), &Overwrite::new(Existing::Replace))?;
+    output.write_at(&plan.new, 0)?;
     for first in (0..data_len).step_by(CHUNK as usize) {
-        let copied = output.append_from(&mut (&old).take(CHUNK), header.len() as u64 + first)?;
+        let copied = output.append_from(&mut (&old).take(CHUNK), plan.new.len() as u64 + first)?;
         if progress(copied).is_break() {
             return Err(Error::Interrupted);
         }
     }
-    output.commit()
+    // What was put in its place meanwhile, by somebody who heeds no lock, is not ours to replace.
+    if !is_at(&old, lock.model()) {
+        return Err(fail(std::io::Error::other("another file has taken its place meanwhile")));
+    }
+    output.commit()?;
+    // Not being able to is no fault of the model.
+    let _ = overwrite::clear_way(lock);
+    Ok(())
 }

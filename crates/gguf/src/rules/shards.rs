@@ -7,7 +7,7 @@ use std::path::Path;
 use crate::alignment;
 use crate::finding::{Collector, Finding, Sink};
 use crate::header::Draft;
-use crate::shard::{COUNT, KEYS, NO, TENSORS_COUNT};
+use crate::shard::{COUNT, KEYS, NO, PART_FINGERPRINT, TENSORS_COUNT};
 use crate::value::ValueType;
 
 /// Everything the rules find in the files of one model taken together; [`check`](crate::check)
@@ -33,6 +33,7 @@ pub(crate) fn check(shards: &[(&Path, &Draft)], sink: &mut dyn Sink) -> ControlF
         place(path, draft, i, shards.len(), sink)?;
     }
     for &(path, draft) in rest {
+        work(path, draft, first, sink)?;
         kinship(path, draft, first, sink)?;
     }
     tensors(shards, sink)
@@ -96,6 +97,23 @@ fn place(
     }
 }
 
+/// Whether shards that were made apart were made of the same input, in the same way.
+fn work(path: &Path, draft: &Draft, first: &Draft, sink: &mut dyn Sink) -> ControlFlow<()> {
+    let what = match (draft.metadata.get(PART_FINGERPRINT), first.metadata.get(PART_FINGERPRINT)) {
+        (here, there) if here == there => return ControlFlow::Continue(()),
+        (Some(_), Some(_)) => {
+            "was made of another input, or with other types, options or another version of the \
+             program, than the first shard"
+        }
+        (Some(_), None) => "says of which work it is a part, and the first shard does not",
+        _ => "does not say of which work it is a part, as the first shard does",
+    };
+    let finding = Finding::error("shard-other-work", format!("{}: {what}", name(path)))
+        .key(PART_FINGERPRINT)
+        .help("make the parts that differ again, of one input and with the same options");
+    sink.report(finding)
+}
+
 /// Whether a shard belongs with the first one.
 fn kinship(path: &Path, draft: &Draft, first: &Draft, sink: &mut dyn Sink) -> ControlFlow<()> {
     if draft.order != first.order {
@@ -104,7 +122,7 @@ fn kinship(path: &Path, draft: &Draft, first: &Draft, sink: &mut dyn Sink) -> Co
     }
     let others = draft.metadata.iter().filter(|(key, _)| {
         // Each file has its own alignment.
-        !KEYS.contains(key) && *key != alignment::KEY
+        !KEYS.contains(key) && *key != alignment::KEY && *key != PART_FINGERPRINT
     });
     for (key, value) in others.filter(|&(key, value)| first.metadata.get(key) != Some(value)) {
         let foreign = matches!(key, "general.architecture" | "general.name")

@@ -7,8 +7,8 @@ use crate::error::Error;
 use crate::finding::Finding;
 use crate::header::Header;
 use crate::model::{Model, ModelTensor};
-use crate::output::{self, Output};
-use crate::shard::{CHUNK, COUNT, fill};
+use crate::output::{self, Output, Overwrite};
+use crate::shard::{CHUNK, COUNT, PART_FINGERPRINT, fill};
 
 /// How to merge shards.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -18,22 +18,23 @@ pub struct MergeOptions {
     pub keep_split_keys: bool,
 }
 
-/// Writes a model as one file, which appears at `target` only when it is complete.
+/// Writes a model as one file, which appears at `target` only when it is complete. It replaces
+/// what `overwrite` lets it, and no file of the model.
 ///
 /// `progress` is called with the number of bytes just written; `Break` from it ends the work.
 ///
 /// # Errors
-/// [`Error::Caller`] if `target` is a file of the model itself; [`Error::File`] if the size of a
-/// tensor is not known; [`Error::Environment`] if something cannot be read or written.
+/// As [`Overwrite::check`]; [`Error::File`] if the size of a tensor is not known;
+/// [`Error::Environment`] if something cannot be read or written.
 pub fn merge(
     model: &Model,
     target: &Path,
     options: MergeOptions,
+    overwrite: &Overwrite,
     progress: &dyn Fn(u64) -> ControlFlow<()>,
 ) -> Result<(), Error> {
-    model.refuse_input(target)?;
     let header = merged_header(model, options)?;
-    let output = Output::create(target)?;
+    let output = Output::create(target, &model.spared(overwrite))?;
     fill(&output, &header, model.tensors(), progress)?;
     output.commit()
 }
@@ -44,6 +45,7 @@ fn merged_header(model: &Model, options: MergeOptions) -> Result<Header, Error> 
         && let Some(first) = model.parts().first()
     {
         draft.metadata = first.header.metadata().clone();
+        draft.metadata.remove(PART_FINGERPRINT);
         draft.metadata.remove(COUNT);
         draft.metadata.push(COUNT, 0u16);
     }
@@ -59,7 +61,7 @@ fn merged_header(model: &Model, options: MergeOptions) -> Result<Header, Error> 
 /// deleted. Only after the last kind some of the files may be gone, and `merged` is then whole.
 pub fn delete_merged(model: Model, merged: &Path) -> Result<(), Error> {
     let copy = Model::open(merged)?;
-    model.refuse_input(merged)?;
+    model.spared(&Overwrite::default()).refuse_input(merged)?;
     let copies = copy.index();
     for tensor in model.tensors() {
         let same = match copies.get(&*tensor.info.name) {

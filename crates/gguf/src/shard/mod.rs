@@ -31,6 +31,12 @@ pub(crate) const COUNT: &str = "split.count";
 pub(crate) const TENSORS_COUNT: &str = "split.tensors.count";
 /// All three.
 pub(crate) const KEYS: [&str; 3] = [NO, COUNT, TENSORS_COUNT];
+/// Of which work a shard is a part, STRING: a digest of all that the bytes of the whole depend on.
+///
+/// Shards that are made apart from one another, in different runs, all have it. Whoever puts them
+/// together compares it ([`check_shards`](crate::check_shards)) and drops it. Shards that were split
+/// off a file do not have it.
+pub const PART_FINGERPRINT: &str = "gguf_kit.part.fingerprint";
 
 /// Appends the keys that say which shard of how many a file is, in the official tool's order.
 ///
@@ -40,6 +46,13 @@ pub fn push_shard_keys(metadata: &mut Metadata, no: u16, count: u16, tensors: us
     // The reader's limit on entries is far below.
     metadata.push(TENSORS_COUNT, i32::try_from(tensors).unwrap_or(i32::MAX));
     metadata.push(COUNT, count);
+}
+
+/// Removes all keys that only speak of the shard they are in.
+pub(crate) fn remove_keys(metadata: &mut Metadata) {
+    for key in KEYS.into_iter().chain([PART_FINGERPRINT]) {
+        metadata.remove(key);
+    }
 }
 
 /// Bytes read at a time.

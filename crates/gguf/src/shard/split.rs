@@ -10,7 +10,7 @@ use crate::error::Error;
 use crate::header::{Draft, Header};
 use crate::model::{Model, ModelTensor};
 use crate::name::NameShard;
-use crate::output::Output;
+use crate::output::{Complete, Output, Overwrite, require_space};
 use crate::shard::{file_len, fill, push_shard_keys};
 use crate::write::write_header;
 
@@ -114,32 +114,33 @@ impl<'m> SplitPlan<'m> {
     }
 
     /// Writes the shards and returns their paths. None appears before all are complete, and the
-    /// first one, by which a model is opened, appears last.
+    /// first one, by which a model is opened, appears last. They replace what `overwrite` lets them,
+    /// and no file of the model.
     ///
     /// `progress` is called with the number of bytes just written; `Break` from it ends the work.
     ///
     /// # Errors
-    /// [`Error::Caller`] if a shard would replace a file of the model itself;
-    /// [`Error::Environment`] if something cannot be read or written.
+    /// As [`Overwrite::check`]; [`Error::Environment`] if something cannot be read or written, or
+    /// if the disk has not the room for all.
     pub fn write(
         &self,
         prefix: &Path,
+        overwrite: &Overwrite,
         progress: &dyn Fn(u64) -> ControlFlow<()>,
     ) -> Result<Vec<PathBuf>, Error> {
         let paths = self.paths(prefix);
-        for path in &paths {
-            self.model.refuse_input(path)?;
-        }
+        let overwrite = self.model.spared(overwrite);
+        paths.iter().try_for_each(|path| overwrite.check(path))?;
+        let lens = self.shards.iter().map(|shard| shard.file_len);
+        require_space(paths.iter().map(PathBuf::as_path).zip(lens))?;
         let mut complete = Vec::with_capacity(paths.len());
         for (shard, path) in self.shards.iter().zip(&paths) {
-            let output = Output::create(path)?;
+            let output = Output::create(path, &overwrite)?;
             fill(&output, &shard.header, shard.tensors, progress)?;
             // Closed: there may be more shards than a process can have open files.
             complete.push(output.close()?);
         }
-        for output in complete.into_iter().rev() {
-            output.commit()?;
-        }
+        complete.into_iter().rev().try_for_each(Complete::commit)?;
         Ok(paths)
     }
 }

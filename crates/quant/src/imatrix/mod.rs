@@ -16,7 +16,7 @@ mod statistics;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use gguf::{Bytes, Output};
+use gguf::{Bytes, Output, Overwrite};
 
 pub use statistics::{Statistics, statistics};
 
@@ -198,31 +198,33 @@ impl Imatrix {
     }
 
     /// Writes the GGUF form. Sums in the legacy form count as of chunks of 512 tokens, the usual
-    /// size; [`Imatrix::in_tokens`] chooses another.
+    /// size; [`Imatrix::in_tokens`] chooses another. The file replaces what `overwrite` lets it.
     ///
     /// # Errors
-    /// If the file cannot be written; what was under the path is then as it was.
-    pub fn write_gguf(&self, path: &Path) -> Result<(), ImatrixError> {
+    /// As [`Overwrite::check`], and if the file cannot be written; what was under the path is then
+    /// as it was.
+    pub fn write_gguf(&self, path: &Path, overwrite: &Overwrite) -> Result<(), ImatrixError> {
         let bytes = match self.chunk_size {
             Some(_) => gguf_form::encode(self)?,
             None => gguf_form::encode(&self.in_tokens(512))?,
         };
-        write(path, &bytes)
+        write(path, &bytes, overwrite)
     }
 
     /// Writes the legacy form. Of an expert that was never used it keeps weights of 1, as the
-    /// official tool does, and matrices that were never used are left out.
+    /// official tool does, and matrices that were never used are left out. The file replaces what
+    /// `overwrite` lets it.
     ///
     /// # Errors
-    /// If no matrix was ever used, or the file cannot be written; what was under the path is then
-    /// as it was.
-    pub fn write_legacy(&self, path: &Path) -> Result<(), ImatrixError> {
-        write(path, &legacy::encode(self)?)
+    /// As [`Overwrite::check`], if no matrix was ever used, or if the file cannot be written; what was
+    /// under the path is then as it was.
+    pub fn write_legacy(&self, path: &Path, overwrite: &Overwrite) -> Result<(), ImatrixError> {
+        write(path, &legacy::encode(self)?, overwrite)
     }
 }
 
-fn write(path: &Path, bytes: &[u8]) -> Result<(), ImatrixError> {
-    let output = Output::create(path)?;
+fn write(path: &Path, bytes: &[u8], overwrite: &Overwrite) -> Result<(), ImatrixError> {
+    let output = Output::create(path, overwrite)?;
     output.write_at(bytes, 0)?;
     output.commit()?;
     Ok(())

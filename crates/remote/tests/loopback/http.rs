@@ -199,6 +199,27 @@ fn answers_that_do_not_fit_are_refused() {
     assert!(matches!(open_fault(&server, "/m.gguf"), Fault::Answer(_)));
     let server = serve(file(len), move |_, _| Reply::status(206).body(file(len)));
     assert!(matches!(open_fault(&server, "/m.gguf"), Fault::Answer(_)));
+    // Several parts at once, and more bytes than were asked for.
+    let server = serve(file(len), |_, reply| {
+        reply.header("Content-Range", "").header("Content-Type", "multipart/byteranges; boundary=x")
+    });
+    assert!(matches!(open_fault(&server, "/m.gguf"), Fault::Answer(_)));
+    let server = serve(file(len), move |_, reply| reply.body(file(2 * len)));
+    assert!(matches!(open_fault(&server, "/m.gguf"), Fault::Answer(_)));
+    // Headers without end.
+    let server = serve(file(len), |_, reply| reply.header("X-Long", "x".repeat(10 * MIB)));
+    assert!(matches!(open_fault(&server, "/m.gguf"), Fault::Connection(_)));
+    let server = serve(file(len), |_, reply| {
+        (0..10_000).fold(reply, |reply, i| reply.header(&format!("X-{i}"), "x"))
+    });
+    assert!(matches!(open_fault(&server, "/m.gguf"), Fault::Connection(_) | Fault::Unreachable(_)));
+    // A file longer than any: nothing is allocated for it.
+    let server = serve(file(len), |_, reply| {
+        reply.header("Content-Range", format!("bytes 0-262143/{}", u64::MAX)).body(file(256 << 10))
+    });
+    let opened = open(&server, "/m.gguf").unwrap();
+    assert!(gguf::fetch_header(&*opened.source, gguf::Limits::default()).is_ok());
+    assert_eq!(server.requests().len(), 1);
 }
 
 #[test]
@@ -213,12 +234,43 @@ fn a_file_that_changes_is_noticed() {
         Some(tag) if tag != "\"b\"" => Reply::whole(&file(MIB)).header("ETag", "\"b\""),
         _ => reply.header("ETag", "\"a\""),
     });
-    for server in [&grows, &tagged, &honest] {
+    let dated = serve(file(MIB), |request, reply| {
+        let day = if request.earlier == 0 { "06" } else { "07" };
+        reply.header("Last-Modified", format!("Sun, {day} Nov 1994 08:49:37 GMT"))
+    });
+    // One that does not say any more which version it sends.
+    let forgets = serve(file(MIB), |request, reply| match request.earlier {
+        0 => reply.header("ETag", "\"a\""),
+        _ => reply,
+    });
+    for server in [&grows, &tagged, &honest, &dated, &forgets] {
         let opened = open(server, "/m.gguf").unwrap();
         let message = read(&opened, 300_000, 10).unwrap_err();
         assert!(message.contains("the file changed"), "{message}");
     }
     assert_eq!(tagged.requests()[1].header("If-Range"), Some("\"a\""));
+}
+
+#[test]
+fn identities_last_as_long_as_the_content() {
+    let identity = |headers: &'static [(&'static str, &'static str)], path: &str| {
+        let server = serve(file(1000), move |request, reply| {
+            if request.path.starts_with("/here") {
+                return Reply::status(302).header("Location", "/signed?Signature=secret");
+            }
+            headers.iter().fold(reply, |reply, (name, value)| reply.header(name, *value))
+        });
+        let identity = open(&server, path).unwrap().source.identity();
+        identity.map(|identity| identity.replace(&server.port.to_string(), "PORT"))
+    };
+    let tag = &[("ETag", "\"a\""), ("X-Linked-ETag", "\"of no hub\"")];
+    let here = "http://127.0.0.1:PORT/here 1000 \"a\"";
+    assert_eq!(identity(tag, "/here?sig=x&se=2026").as_deref(), Some(here));
+    assert_eq!(identity(tag, "/here").as_deref(), Some(here));
+    let other = "http://127.0.0.1:PORT/here?id=7 1000 \"a\"";
+    assert_eq!(identity(tag, "/here?id=7").as_deref(), Some(other));
+    assert_eq!(identity(&[], "/m.gguf"), None);
+    assert_eq!(identity(&[("ETag", "W/\"a\"")], "/m.gguf"), None);
 }
 
 #[test]

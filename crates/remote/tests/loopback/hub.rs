@@ -67,6 +67,102 @@ fn a_repository_is_listed_page_by_page() {
     assert_eq!(names, ["q/a-Q4_K_M.gguf", "q/a-Q8_0.gguf"]);
 }
 
+/// What is said about a repository whose pages the server makes by their number, from 0.
+fn listing_fault(page: impl Fn(usize, u16) -> Reply + Send + Sync + 'static) -> (Fault, usize) {
+    let (port, asked) = (Arc::new(AtomicU16::new(0)), AtomicU16::new(0));
+    let here = Arc::clone(&port);
+    let hub = Server::start(move |_| {
+        let number = asked.fetch_add(1, Ordering::Relaxed);
+        page(number.into(), here.load(Ordering::Relaxed))
+    });
+    port.store(hub.port, Ordering::Relaxed);
+    match open(&hub, "hf:org/repo", Some("hf_secret")) {
+        Err(Error::Remote { fault, .. }) => (fault, hub.requests().len()),
+        Err(error) => panic!("{error}"),
+        Ok(_) => panic!("opened"),
+    }
+}
+
+#[test]
+fn listings_come_to_an_end() {
+    const ONE: &[u8] = br#"[{"type":"file","path":"a.txt"}]"#;
+    let next =
+        |target: String| Reply::whole(ONE).header("Link", format!("<{target}>; rel=\"next\""));
+    let says = |what: &str| Fault::Answer(what.into());
+    // To itself, and to the page before.
+    let (fault, asked) = listing_fault(move |number, _| next(format!("/page?n={}", number.min(1))));
+    assert_eq!((fault, asked), (says("its listing leads in a circle"), 3));
+    // Always one more, small.
+    let (fault, asked) = listing_fault(move |number, _| next(format!("/page?n={number}")));
+    assert_eq!((fault, asked), (says("the listing has no end"), 1025));
+    // Always one more, large: most of it is space.
+    let (fault, asked) = listing_fault(move |number, _| {
+        next(format!("/page?n={number}")).body([ONE, &vec![b' '; 7 << 20][..]].concat())
+    });
+    assert_eq!((fault, asked), (says("the listing has no end"), 10));
+    let (fault, _) = listing_fault(|_, _| Reply::whole(&vec![b' '; 20 << 20]));
+    assert_eq!(fault, says("a page of the listing has no end"));
+    let many = r#"{"type":"file","path":"a"},"#.repeat(100_000);
+    let many = format!("[{}]", many.trim_end_matches(','));
+    let (fault, _) = listing_fault(move |number, _| next(format!("/page?n={number}")).body(&*many));
+    assert_eq!(fault, says("it lists more than 200000 files"));
+    // Nested deeper than a stack is high.
+    let (fault, _) = listing_fault(|_, _| Reply::whole("[".repeat(1 << 20).as_bytes()));
+    assert!(matches!(fault, Fault::Answer(_)), "{fault:?}");
+    let deep = format!(r#"[{{"type":"file","path":"a","x":{}"#, "[".repeat(1 << 20));
+    let (fault, _) = listing_fault(move |_, _| Reply::whole(deep.as_bytes()));
+    assert!(matches!(fault, Fault::Answer(_)), "{fault:?}");
+    let number = format!(r#"[{{"type":"file","path":"a","size":{}}}]"#, "9".repeat(1 << 20));
+    let (fault, _) = listing_fault(move |number_of_page, _| match number_of_page {
+        0 => Reply::whole(number.as_bytes()).header("Link", "<file:///etc/passwd>; rel=next"),
+        _ => Reply::status(500),
+    });
+    assert_eq!(fault, Fault::Redirect("to something else than http or https"));
+}
+
+#[test]
+fn the_token_does_not_follow_a_listing_elsewhere() {
+    let elsewhere = Server::start(|_| Reply::whole(br#"[{"type":"file","path":"a.txt"}]"#));
+    let target = format!("<http://localhost:{}/page>; rel=\"next\"", elsewhere.port);
+    let hub = Server::start(move |_| Reply::whole(b"[]").header("Link", target.as_str()));
+    let opened = open(&hub, "hf:org/repo", Some("hf_secret"));
+    assert!(matches!(opened, Err(Error::Choice { .. })));
+    assert_eq!(elsewhere.requests().len(), 1);
+    assert_eq!(elsewhere.requests()[0].header("Authorization"), None);
+}
+
+#[test]
+fn names_that_no_file_here_could_have_are_left_out() {
+    let listing = r#"[{"type":"file","path":"../a.gguf"},{"type":"file","path":"/b.gguf"},
+        {"type":"file","path":"c\u001b[2J.gguf"},{"type":"file","path":"C:\\d.gguf"},
+        {"type":"file","path":"e.gguf"},{"type":"file","path":"x/../f.gguf"}]"#;
+    let hub = Server::start(move |request| match request.path.as_str() {
+        "/org/repo/resolve/main/e.gguf" => Reply::part(request, b"GGUF"),
+        path if path.starts_with("/api/") => Reply::whole(listing.as_bytes()),
+        _ => Reply::status(404),
+    });
+    let opened = open(&hub, "hf:org/repo", None).unwrap();
+    assert_eq!(opened.name, "e.gguf");
+}
+
+#[test]
+fn a_file_on_the_hub_is_known_by_its_digest_and_its_commit() {
+    const COMMIT: &str = "0123456789abcdef0123456789abcdef01234567";
+    let blob =
+        Server::start(|request| Reply::part(request, b"GGUF").header("ETag", "\"of a node\""));
+    let target = format!("http://127.0.0.1:{}/blob?Signature=x", blob.port);
+    let hub = Server::start(move |_| {
+        Reply::status(302)
+            .header("Location", target.as_str())
+            .header("X-Repo-Commit", COMMIT)
+            .header("X-Linked-ETag", "\"sha256\"")
+    });
+    let opened = open(&hub, "hf:org/repo:m.gguf", None).unwrap();
+    assert_eq!(opened.source.identity(), Some(format!("{} 4 \"sha256\"", hub.url(""))));
+    let Location::Hub(found) = opened.location else { panic!() };
+    assert_eq!((found.file.as_deref(), &*found.revision), (Some("m.gguf"), COMMIT));
+}
+
 #[test]
 fn refusals_say_what_to_do() {
     let hub =

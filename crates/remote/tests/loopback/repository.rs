@@ -51,3 +51,33 @@ fn other_places_are_no_repositories() {
         assert!(matches!(result, Err(Error::Location { .. })), "{word}");
     }
 }
+
+#[test]
+fn all_files_are_of_one_commit() {
+    const COMMIT: &str = "0123456789abcdef0123456789abcdef01234567";
+    let hub = Server::start(|request| match request.path.as_str() {
+        path if path.starts_with("/api/") => Reply::whole(
+            br#"[{"type":"file","path":"config.json"},{"type":"file","path":"tokenizer.json"}]"#,
+        ),
+        _ => Reply::part(request, b"{}").header("X-Repo-Commit", COMMIT),
+    });
+    let files = Files::list("hf:org/repo", options(&hub)).unwrap();
+    files.fetch("config.json").unwrap();
+    files.fetch("tokenizer.json").unwrap();
+    let asked: Vec<_> = hub.requests().into_iter().map(|request| request.path).collect();
+    assert_eq!(asked[1], "/org/repo/resolve/main/config.json");
+    assert_eq!(asked[2], format!("/org/repo/resolve/{COMMIT}/tokenizer.json"));
+}
+
+#[test]
+fn small_files_are_not_many_large_ones() {
+    let hub = Server::start(|request| match request.path.as_str() {
+        path if path.starts_with("/api/") => Reply::whole(b"[]"),
+        _ => Reply::whole(&[b' '; 300 << 10]).header("Content-Length", (250 << 20).to_string()),
+    });
+    let files = Files::list("hf:org/repo", options(&hub)).unwrap();
+    for i in 0..5 {
+        let message = files.fetch(&format!("{i}.json")).unwrap_err().to_string();
+        assert_eq!(message.contains("too many or too large"), i == 4, "{message}");
+    }
+}

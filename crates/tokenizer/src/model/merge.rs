@@ -1,8 +1,11 @@
 //! Joining neighbours, the best pair first, until none can be joined: what both kinds of byte
 //! pair encoding do.
 
-use std::cmp::Reverse;
-use std::collections::BinaryHeap;
+mod queue;
+mod windows;
+
+use queue::Queue;
+pub(crate) use windows::merge_word;
 
 /// A part of a word.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -27,12 +30,12 @@ pub(crate) struct Join {
     pub id: u32,
 }
 
-/// The characters of a word, each with the token that `find` knows for it.
+/// The characters of a word from a place on, each with the token that `find` knows for it.
 pub(crate) fn characters(
     word: &[u8],
+    mut start: usize,
     find: impl Fn(&[u8]) -> Option<u32>,
 ) -> impl Iterator<Item = Symbol> {
-    let mut start = 0;
     std::iter::from_fn(move || {
         let rest = word.get(start..).filter(|rest| !rest.is_empty())?;
         let len = char_len(rest);
@@ -56,8 +59,8 @@ pub(crate) fn char_len(text: &[u8]) -> usize {
 /// Scanning all pairs for the best one is fastest up to about this many symbols.
 const SCANNED: usize = 32;
 
-/// Joins the symbols of a word. `join` says what two neighbours become, if anything.
-pub(crate) fn merge(symbols: &mut Vec<Symbol>, join: impl Fn(Symbol, Symbol) -> Option<Join>) {
+/// Joins symbols. `join` says what two neighbours become, if anything.
+fn merge(symbols: &mut Vec<Symbol>, join: impl Fn(Symbol, Symbol) -> Option<Join>) {
     if symbols.len() <= SCANNED { scan(symbols, join) } else { queue(symbols, join) }
 }
 
@@ -95,34 +98,9 @@ fn scan(symbols: &mut Vec<Symbol>, join: impl Fn(Symbol, Symbol) -> Option<Join>
 
 /// In n log n steps.
 fn queue(symbols: &mut Vec<Symbol>, join: impl Fn(Symbol, Symbol) -> Option<Join>) {
-    // A symbol that went into the one on its left has no length any more.
-    let end = symbols.len();
-    let mut previous: Vec<usize> = (0..end).map(|i| i.wrapping_sub(1)).collect();
-    let mut next: Vec<usize> = (1..=end).collect();
-    // The pair, and how long it was: one that has grown since is another pair.
-    let mut waiting = BinaryHeap::with_capacity(end);
-    let candidate = |symbols: &[Symbol], left: usize, right: usize| {
-        let (a, b) = (symbols.get(left)?, symbols.get(right)?);
-        let join = join(*a, *b)?;
-        Some(Reverse((join.rank, left, right, a.len + b.len, join.id)))
-    };
-    waiting.extend((1..end).filter_map(|right| candidate(symbols, right - 1, right)));
-    while let Some(Reverse((_, left, right, len, id))) = waiting.pop() {
-        if symbols[left].len == 0
-            || symbols[right].len == 0
-            || symbols[left].len + symbols[right].len != len
-        {
-            continue;
-        }
-        symbols[left].len = len;
-        symbols[left].id = id;
-        symbols[right].len = 0;
-        next[left] = next[right];
-        if let Some(after) = previous.get_mut(next[right]) {
-            *after = left;
-        }
-        waiting.extend(candidate(symbols, previous[left], left));
-        waiting.extend(candidate(symbols, left, next[left]));
+    let mut queue = Queue::new(symbols, &join);
+    while let Some(pair) = queue.pop(symbols) {
+        queue.join(symbols, pair, &join);
     }
     symbols.retain(|symbol| symbol.len > 0);
 }

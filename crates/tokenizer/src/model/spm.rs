@@ -4,7 +4,7 @@
 use crate::error::Error;
 use crate::model::Model;
 use crate::model::joints::Joints;
-use crate::model::merge::{Join, NO_TOKEN, Symbol, characters, merge};
+use crate::model::merge::{Join, NO_TOKEN, Symbol, characters, merge_word};
 use crate::model::spaces::{has_space, to_spaces, with_spaces};
 use crate::model::words::Pool;
 use crate::pieces::{Index, Pieces};
@@ -76,16 +76,15 @@ impl Spm {
     }
 
     fn encode_word(&self, word: &[u8], symbols: &mut Vec<Symbol>, out: &mut Vec<u32>) {
-        symbols.clear();
-        symbols.extend(characters(word, |char| self.index.find(&self.pieces, char)));
-        merge(symbols, |left, right| {
-            let id = self.index.find(&self.pieces, &word[left.start..right.start + right.len])?;
+        let find = |text: &[u8]| self.index.find(&self.pieces, text);
+        let join = |left: Symbol, right: Symbol| {
+            let id = find(&word[left.start..right.start + right.len])?;
             Some(Join { rank: *self.ranks.get(id as usize)?, id })
-        });
-        for symbol in symbols.iter() {
+        };
+        let initial = |start| characters(word, start, find);
+        merge_word(word, (&self.index, &self.pieces), symbols, initial, join, |symbol| {
             if symbol.id != NO_TOKEN {
-                out.push(symbol.id);
-                continue;
+                return out.push(symbol.id);
             }
             let bytes = &word[symbol.start..symbol.start + symbol.len];
             if bytes.iter().all(|byte| self.bytes[usize::from(*byte)].is_some()) {
@@ -93,7 +92,7 @@ impl Spm {
             } else {
                 out.extend(self.unknown);
             }
-        }
+        });
     }
 }
 

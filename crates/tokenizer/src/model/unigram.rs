@@ -62,6 +62,9 @@ struct Best {
     len: u32,
 }
 
+/// What is known of a place before anything ends there.
+const NOTHING: Best = Best { score: 0.0, id: NONE, len: 0 };
+
 impl Unigram {
     /// `t5` and `replit`, whose text keeps its white space.
     ///
@@ -146,16 +149,19 @@ impl Unigram {
         normal
     }
 
-    /// The best way to cut `text` up to each place in it, by the place: one more than it has bytes.
-    fn best(&self, text: &[u8]) -> Vec<Best> {
-        let nothing = Best { score: 0.0, id: NONE, len: 0 };
-        let mut best = vec![nothing; text.len() + 1];
+    /// The best way to cut `text` up to each place in it, from the last one of `best` on and up to
+    /// the first that no token reaches across. What comes after has no say in the way to there, so
+    /// that memory does not grow with the text.
+    fn best(&self, text: &[u8], best: &mut Vec<Best>) {
         let mut place = 0;
         while let Some(rest) = text.get(place..).filter(|rest| !rest.is_empty()) {
             let so_far = best[place].score;
             let char_len = char_len(rest);
             let mut is_known = false;
             let mut offer = |len: usize, id, score: f64| {
+                if best.len() <= place + len {
+                    best.resize(place + len + 1, NOTHING);
+                }
                 let end = &mut best[place + len];
                 let score = self.rounded(so_far + score);
                 if end.len == 0 || score > end.score {
@@ -170,8 +176,39 @@ impl Unigram {
                 offer(char_len, NONE, f64::from(self.lowest - UNKNOWN_PENALTY));
             }
             place += char_len;
+            if place + 1 == best.len() {
+                return;
+            }
         }
-        best
+    }
+
+    /// Appends the ids of the best way through `text`; `after_unknown`: an unknown character stands
+    /// before it.
+    fn append(&self, text: &[u8], best: &[Best], after_unknown: bool, out: &mut Vec<u32>) {
+        let before = out.len();
+        let mut end = text.len();
+        // Whether the token on the right is unknown.
+        let mut is_unknown = false;
+        // From the end on, as each place knows the token before it.
+        while let Some(Best { id, len, .. }) = best.get(end).filter(|best| best.len > 0) {
+            let start = end.saturating_sub(*len as usize);
+            match &self.bytes {
+                _ if *id != NONE => out.push(*id),
+                Some(bytes) => {
+                    let char = text.get(start..end).unwrap_or_default();
+                    out.extend(char.iter().rev().map(|byte| bytes[usize::from(*byte)]));
+                }
+                // Unknown characters that follow each other are one token.
+                None if !is_unknown => out.extend(self.unknown),
+                None => {}
+            }
+            is_unknown = *id == NONE;
+            end = start;
+        }
+        if is_unknown && after_unknown && self.bytes.is_none() && self.unknown.is_some() {
+            out.pop();
+        }
+        out.get_mut(before..).unwrap_or_default().reverse();
     }
 
     /// A token that the user defined wins over all others.
@@ -197,27 +234,19 @@ impl Unigram {
 impl Model for Unigram {
     fn encode(&self, text: &str, _at_start: bool, out: &mut Vec<u32>) {
         let text = self.normalize(text);
-        let best = self.best(&text);
-        let before = out.len();
-        let mut end = text.len();
+        let mut text = &text[..];
+        let mut best = vec![NOTHING];
         let mut after_unknown = false;
-        // From the end on, as each place knows the token before it.
-        while let Some(Best { id, len, .. }) = best.get(end).filter(|best| best.len > 0) {
-            let start = end.saturating_sub(*len as usize);
-            match &self.bytes {
-                _ if *id != NONE => out.push(*id),
-                Some(bytes) => {
-                    let char = text.get(start..end).unwrap_or_default();
-                    out.extend(char.iter().rev().map(|byte| bytes[usize::from(*byte)]));
-                }
-                // Unknown characters that follow each other are one token.
-                None if !after_unknown => out.extend(self.unknown),
-                None => {}
-            }
-            after_unknown = *id == NONE;
-            end = start;
+        while !text.is_empty() {
+            self.best(text, &mut best);
+            let (part, rest) = text.split_at(best.len() - 1);
+            self.append(part, &best, after_unknown, out);
+            let Best { score, id, .. } = best[part.len()];
+            after_unknown = id == NONE;
+            text = rest;
+            best.clear();
+            best.push(Best { score, ..NOTHING });
         }
-        out.get_mut(before..).unwrap_or_default().reverse();
     }
 
     fn decode(&self, id: u32, at_start: bool, out: &mut Vec<u8>) {

@@ -5,7 +5,7 @@ use minijinja::value::{Value, ValueKind};
 use minijinja::{AutoEscape, Environment, Error, ErrorKind};
 use minijinja_contrib::pycompat;
 
-use super::{json, limits};
+use super::{bounds, json};
 
 /// What a template says when it calls `raise_exception`.
 #[derive(Debug, thiserror::Error)]
@@ -21,11 +21,11 @@ pub fn like_transformers() -> Environment<'static> {
     environment.set_syntax(whitespace());
     environment.set_unknown_method_callback(|state, value, method, arguments| {
         if method == "format" {
-            limits::bounded_format(value)?;
+            bounds::bounded_format(value)?;
         }
         pycompat::unknown_method_callback(state, value, method, arguments)
     });
-    limits::bound_filters(&mut environment);
+    bounds::bound_filters(&mut environment);
     environment.add_filter("tojson", json::tojson);
     environment.add_test("iterable", is_iterable);
     environment.add_test("sequence", is_sequence);

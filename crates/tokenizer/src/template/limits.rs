@@ -1,103 +1,44 @@
-//! What a template may use: the engine counts steps, the rest is bounded here.
+//! What a template may take.
 
-use std::io::{self, Write};
-use std::thread;
+use std::time::Duration;
 
-use minijinja::value::{Kwargs, Rest, StringInput, Value};
-use minijinja::{Environment, Error, ErrorKind, State, filters};
+use serde::{Deserialize, Serialize};
 
-/// Bytes of a template; the longest ones of published models have 17 thousand.
-pub const SOURCE_LEN: usize = 64 << 10;
-/// Steps of the engine; a conversation takes some dozens per message.
-pub const FUEL: u64 = 2_000_000;
-/// Bytes of text that a template may write.
-pub const TEXT_LEN: usize = 64 << 20;
-/// Counts and widths that a template may give to a filter.
-const COUNT: usize = 10_000;
-
-/// Stack for the engine, which recurses once for each operator of a long expression and for each
-/// level of a nested value: at most as many as there are bytes of source or steps. Only what is
-/// touched takes memory.
-const STACK: usize = 1 << 30;
-
-/// Runs the engine on a stack of its own.
+/// What rendering one template may take.
 ///
-/// # Errors
-/// If there is no memory for the stack, or the engine panics.
-pub fn on_own_stack<T: Send>(run: impl FnOnce() -> T + Send) -> Result<T, &'static str> {
-    thread::scope(|scope| {
-        let thread = thread::Builder::new().stack_size(STACK).spawn_scoped(scope, run);
-        let thread = thread.map_err(|_| "there is no memory to run the template")?;
-        thread.join().map_err(|_| "the template engine panicked")
-    })
+/// Steps and text are counted by the engine, wherever it runs. They say nothing about the size of
+/// values and the work of a single filter: 40 steps double a string to a terabyte. These are
+/// bounded by the system, which can do so for a whole process only: see
+/// [`Renderer::process`](super::Renderer::process).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Limits {
+    /// Steps of the engine for each conversation; a usual one takes some dozens per message.
+    pub steps: u64,
+    /// Bytes of text for each conversation.
+    pub text_len: usize,
+    /// Bytes of memory beyond those that the process has when it knows the template and the
+    /// conversations; the stack, 64 MB, comes on top. Only on Linux.
+    pub memory: u64,
+    /// Time of the processor, of which the system counts whole seconds. Only on Unix.
+    pub cpu: Duration,
+    /// Time by the clock, start of the process included.
+    pub time: Duration,
 }
 
-/// A text that stops growing.
-#[derive(Default)]
-pub struct Text {
-    pub bytes: Vec<u8>,
-    pub is_full: bool,
-}
-
-impl Write for Text {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        if self.bytes.len() + bytes.len() > TEXT_LEN {
-            self.is_full = true;
-            return Err(io::ErrorKind::FileTooLarge.into());
+/// Two million steps, 64 MB of text, 256 MB of memory, 2 s of the processor, 5 s by the clock.
+impl Default for Limits {
+    fn default() -> Self {
+        Self {
+            steps: 2_000_000,
+            text_len: 64 << 20,
+            memory: 256 << 20,
+            cpu: Duration::from_secs(2),
+            time: Duration::from_secs(5),
         }
-        self.bytes.extend_from_slice(bytes);
-        Ok(bytes.len())
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        Ok(())
     }
 }
 
-/// Replaces the filters that allocate as much as a number in the template says.
-pub fn bound_filters(environment: &mut Environment) {
-    environment.add_filter("batch", |state: &State, value, count, fill| {
-        filters::batch(state, value, bounded(count)?, fill)
-    });
-    environment.add_filter("slice", |state: &State, value, count, fill| {
-        filters::slice(state, value, bounded(count)?, fill)
-    });
-    environment.add_filter("indent", indent);
-    environment.add_filter("format", |state: &mut State, format: &Value, arguments: Rest<_>| {
-        bounded_format(format)?;
-        filters::format(state, format, arguments)
-    });
-}
-
-fn indent(
-    text: StringInput<'_>,
-    width: Option<usize>,
-    first: Option<bool>,
-    blank: Option<bool>,
-    options: Kwargs,
-) -> Result<Value, Error> {
-    bounded(width.unwrap_or_default())?;
-    bounded(options.peek::<Option<usize>>("width")?.unwrap_or_default())?;
-    filters::indent(text, width, first, blank, options)
-}
-
-fn bounded(count: usize) -> Result<usize, Error> {
-    if count > COUNT {
-        let cause = format!("{count} is more than the limit of {COUNT}");
-        return Err(Error::new(ErrorKind::InvalidOperation, cause));
-    }
-    Ok(count)
-}
-
-/// Refuses widths and precisions above the limit, and those that are given as arguments.
-pub fn bounded_format(format: &Value) -> Result<(), Error> {
-    let text = format.as_str().unwrap_or_default();
-    for digits in text.split(|char: char| !char.is_ascii_digit()).filter(|run| !run.is_empty()) {
-        bounded(digits.parse().unwrap_or(usize::MAX))?;
-    }
-    if text.contains("%*") || text.contains(".*") {
-        let cause = "widths cannot be arguments of a format";
-        return Err(Error::new(ErrorKind::InvalidOperation, cause));
-    }
-    Ok(())
+/// A number of bytes as messages have it.
+pub(super) fn megabytes(len: u64) -> String {
+    format!("{} MB", len >> 20)
 }

@@ -21,7 +21,7 @@ pub fn compare(source: &str, other: &Path, corpus: Option<&Path>) -> Result<Vec<
     let in_other = |error| Failure::Input(format!("{}: {error}", other.display()));
     let theirs = HuggingFace::from_json(&read(&other)?).map_err(in_other)?;
     let opened = Opened::open(source)?;
-    let ours = Tokenizer::from_metadata(opened.model()?.metadata(), Options::default())?;
+    let ours = Tokenizer::from_metadata(opened.model().metadata(), Options::default())?;
     let against = Against { ours: &ours, theirs: &theirs };
 
     let corpus = corpus.map(read).transpose()?.unwrap_or_default();

@@ -1,6 +1,6 @@
 //! Importance weights for `gguf quantize`.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use gguf::Value;
 use gguf_convert::importance::{Importance, Missing};
@@ -39,6 +39,11 @@ enum MissingArg {
 }
 
 impl Args {
+    /// The file that is read.
+    pub fn input(&self) -> Option<&Path> {
+        self.imatrix.as_deref()
+    }
+
     /// What to do without weights.
     pub fn missing(&self) -> Missing {
         match self.imatrix_missing {

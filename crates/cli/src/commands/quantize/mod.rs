@@ -7,15 +7,16 @@ pub mod types;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
-use gguf::Model;
 use gguf::edit::reserve;
+use gguf::{Model, Output, Overwrite};
 use gguf_convert::budget::Budget;
-use gguf_convert::pipeline::{Interruption, Job};
+use gguf_convert::pipeline::{Interruption, Job, write_all};
 use gguf_convert::{budget, estimate, quantize};
 use gguf_quant::recipe::write_type_file;
 use serde_json::json;
 
 use crate::failure::Failure;
+use crate::force::Force;
 use crate::opened::Opened;
 use crate::progress::Progress;
 use crate::{commands, listing, target};
@@ -84,14 +85,13 @@ pub struct Args {
     /// With --dry-run, the plan as JSON.
     #[arg(long, requires = "dry_run")]
     json: bool,
+    #[command(flatten)]
+    force: Force,
 }
 
-/// The types of all matrices: no recipe touches vectors.
-fn save_recipe(job: &Job, path: &Path) -> Result<(), Failure> {
-    let matrices = job.items.iter().filter(|item| item.tensor.shape.len() > 1);
-    let text = write_type_file(matrices.map(|item| (item.tensor.name.as_str(), item.target)));
-    std::fs::write(path, text)
-        .map_err(|fault| Failure::Environment(format!("cannot write {}: {fault}", path.display())))
+/// The files on this machine that a model is read from.
+fn files(opened: &Opened) -> impl Iterator<Item = &Path> {
+    opened.files()
 }
 
 impl Args {
@@ -108,9 +108,40 @@ impl Args {
         Ok(options)
     }
 
-    /// Plans every output, and tells the user what is worth knowing.
-    fn plan<'a>(&self, model: &Model, words: &Words) -> Result<Vec<Files<'a>>, Failure> {
+    /// Refuses what must not be written, as far as names are known before the plan.
+    fn check(&self, words: &Words, overwrite: &Overwrite) -> Result<(), Failure> {
+        let in_shards = self.keep_split || self.part.is_some();
+        let outputs = words.outputs.iter().map(|named| &named.path).filter(|_| !in_shards);
+        for path in outputs.chain(&self.save_recipe) {
+            overwrite.check(path)?;
+        }
+        if self.save_recipe.is_some() && words.outputs.len() > 1 {
+            return Err(Failure::Usage("--save-recipe goes with one output".into()));
+        }
+        Ok(())
+    }
+
+    /// The file of --save-recipe, which waits for its name.
+    fn recipe(
+        &self,
+        text: &str,
+        jobs: &[(&Job, &Path)],
+        overwrite: &Overwrite,
+    ) -> Result<Option<Output>, Failure> {
+        let Some(path) = &self.save_recipe else { return Ok(None) };
+        let output = Output::create(path, overwrite)?;
+        if jobs.iter().any(|(_, model)| output.is_for(model)) {
+            return Err(Failure::Usage(format!("{} is named twice", path.display())));
+        }
+        output.write_at(text.as_bytes(), 0)?;
+        Ok(Some(output))
+    }
+
+    /// Plans every output, and tells the user what is worth knowing. Returns the recipe too, for
+    /// --save-recipe: the types of all matrices, for no recipe touches vectors.
+    fn plan(&self, model: &Model, words: &Words) -> Result<(Vec<Files>, String), Failure> {
         let options = self.options()?;
+        let mut recipe = String::new();
         let plan = |named: &Named| {
             let mut quantization = match named.goal {
                 Goal::Target(target) => quantize::plan(model, target, &options)?,
@@ -127,44 +158,66 @@ impl Args {
             }
             commands::print_notes(&quantization.notes);
             let job = quantization.job;
-            if let Some(path) = &self.save_recipe {
-                save_recipe(&job, path)?;
-            }
+            let matrices = job.items.iter().filter(|item| item.tensor.shape.len() > 1);
+            recipe = write_type_file(matrices.map(|i| (i.tensor.name.as_str(), i.target)));
             match self.part {
-                Some(part) => Files::part(job, &named.path, part),
+                Some(part) => Files::part(job, &named.path, part, words.threads),
                 None if self.keep_split => Ok(Files::as_split(job, &named.path, model)),
                 None => Ok(Files::single(job, &named.path)),
             }
         };
-        words.outputs.iter().map(plan).collect()
+        let all = words.outputs.iter().map(plan).collect::<Result<_, _>>()?;
+        Ok((all, recipe))
     }
 }
 
 pub fn run(args: &Args) -> Result<(), Failure> {
     let words = Words::parse(&args.words, &args.out, args.budget())?;
     let opened = Opened::open(&words.input)?;
-    let model = opened.model()?;
-    let all = args.plan(&model, &words)?;
-    if args.dry_run {
-        return show(args, &words, &all);
+    let input = opened.model().identity();
+    if args.resume && input.is_none() {
+        return Err(Failure::Usage(format!(
+            "--resume: the server of {} gives neither ETag nor date by which anybody could tell \
+             whether it is the same file the next time; leave --resume out, or download the file",
+            words.input
+        )));
     }
+    // Which blocks are left out shows neither in the input nor always in the header.
+    let input = input.map(|input| format!("{input}{:?}", args.prune_layers));
+    let model = opened.model();
+    let overwrite = args.force.sparing(args.types.inputs().chain(files(&opened)));
+    if !args.dry_run {
+        // Before work that takes long.
+        args.check(&words, &overwrite)?;
+    }
+    let (all, recipe) = args.plan(&model, &words)?;
     let jobs: Vec<_> = all.iter().flat_map(Files::jobs).collect();
-    outputs::check_paths(&jobs, &opened)?;
+    let recipe = args.recipe(&recipe, &jobs, &overwrite)?;
+    if args.dry_run {
+        show(args, &words, &jobs)?;
+        return Ok(recipe.map_or(Ok(()), Output::commit)?);
+    }
     let total =
         jobs.iter().map(|(job, _)| Ok(job.header()?.data_len())).sum::<Result<_, Failure>>();
     let total = total?;
     let progress = Progress::new(total, "quantizing").stoppable();
-    let input = opened.identity();
-    let interruption = Interruption::Journal { input: &input, resume: args.resume };
-    let written = gguf_convert::pipeline::write_all(&jobs, words.threads, interruption, &|bytes| {
-        progress.advance(bytes)
-    });
-    match written {
+    let anew = || {
+        eprintln!(
+            "begins anew: what an earlier run left is of other inputs, options or another version"
+        );
+    };
+    let interruption = match &input {
+        Some(input) => Interruption::Journal { input, resume: args.resume, anew: &anew },
+        None => Interruption::StartAnew,
+    };
+    let advance = |bytes| progress.advance(bytes);
+    match write_all(&jobs, words.threads, interruption, &overwrite, &advance) {
         Err(gguf_convert::Error::Container(gguf::Error::Interrupted)) if args.resume => {
             return Err(Failure::Paused);
         }
         written => written?,
     }
+    recipe.map_or(Ok(()), Output::commit)?;
     let elapsed = progress.finish().as_secs_f64();
     for (_, path) in &jobs {
         eprintln!("wrote {}", path.display());
@@ -174,9 +227,8 @@ pub fn run(args: &Args) -> Result<(), Failure> {
 }
 
 /// The plan, and how long it would take.
-fn show(args: &Args, words: &Words, all: &[Files]) -> Result<(), Failure> {
-    let jobs: Vec<_> = all.iter().flat_map(Files::jobs).collect();
-    for (job, _) in &jobs {
+fn show(args: &Args, words: &Words, jobs: &[(&Job, &Path)]) -> Result<(), Failure> {
+    for (job, _) in jobs {
         job.header()?;
     }
     let seconds = estimate::seconds(jobs.iter().map(|(job, _)| *job), words.threads);
@@ -197,7 +249,7 @@ fn show(args: &Args, words: &Words, all: &[Files]) -> Result<(), Failure> {
         };
         writeln!(out, "{whole:#}")?;
     } else {
-        for (job, path) in &jobs {
+        for (job, path) in jobs {
             if jobs.len() > 1 {
                 writeln!(out, "{}:", path.display())?;
             }

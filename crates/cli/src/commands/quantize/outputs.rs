@@ -4,14 +4,13 @@ use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
-use gguf::Model;
+use gguf::{Model, PART_FINGERPRINT};
 use gguf_convert::budget::Budget;
 use gguf_convert::pipeline::{Job, shard_paths};
 use gguf_quant::recipe::{Target, UnknownTarget};
 
 use crate::commands;
 use crate::failure::Failure;
-use crate::opened::Opened;
 
 /// What to make of a model, and the name of the file.
 #[derive(Clone, Debug)]
@@ -137,18 +136,22 @@ fn of_types(input: &str, output: Option<&String>, types: &str) -> Result<Vec<Nam
 }
 
 /// The files of one output.
-pub struct Files<'a>(Vec<(Job, PathBuf)>);
+pub struct Files(Vec<(Job, PathBuf)>);
 
-impl<'a> Files<'a> {
+impl Files {
     pub fn single(job: Job, path: &Path) -> Self {
         Self(vec![(job, path.to_owned())])
     }
 
-    /// One of several even parts.
-    pub fn part(job: Job, path: &Path, part: Part) -> Result<Self, Failure> {
+    /// One of several even parts, with the key by which they know each other.
+    pub fn part(job: Job, path: &Path, part: Part, threads: NonZeroUsize) -> Result<Self, Failure> {
         let ranges = job.even_parts(part.count)?;
+        let fingerprint = job.fingerprint(threads)?;
         let shard_of = |i| ranges.iter().position(|range| range.contains(&i)).unwrap_or(0) as u16;
-        let shards = job.in_shards(part.count, shard_of);
+        let mut shards = job.in_shards(part.count, shard_of);
+        for shard in &mut shards {
+            shard.metadata.push(PART_FINGERPRINT, fingerprint.clone());
+        }
         let all = shards.into_iter().zip(shard_paths(path, part.count));
         Ok(Self(all.skip(usize::from(part.number) - 1).take(1).collect()))
     }
@@ -162,7 +165,7 @@ impl<'a> Files<'a> {
             .items
             .iter()
             .map(|item| {
-                let is_here = |part: &gguf::Part| item.tensor.is_stored_in(part.source);
+                let is_here = |part: &gguf::Part| item.tensor.is_stored_in(&*part.source);
                 model.parts().iter().position(is_here).unwrap_or(0) as u16
             })
             .collect();
@@ -173,24 +176,4 @@ impl<'a> Files<'a> {
     pub fn jobs(&self) -> impl Iterator<Item = (&Job, &Path)> {
         self.0.iter().map(|(job, path)| (job, path.as_path()))
     }
-}
-
-/// Refuses to write over the input, and two outputs of the same name.
-pub fn check_paths(jobs: &[(&Job, &Path)], opened: &Opened) -> Result<(), Failure> {
-    for (i, (_, path)) in jobs.iter().enumerate() {
-        if opened.names().iter().any(|name| is_same_file(name, path)) {
-            return Err(Failure::Usage(format!(
-                "{} is an input: name another output",
-                path.display()
-            )));
-        }
-        if jobs[..i].iter().any(|(_, other)| other == path) {
-            return Err(Failure::Usage(format!("{} is named twice", path.display())));
-        }
-    }
-    Ok(())
-}
-
-fn is_same_file(a: &Path, b: &Path) -> bool {
-    matches!((a.canonicalize(), b.canonicalize()), (Ok(a), Ok(b)) if a == b)
 }

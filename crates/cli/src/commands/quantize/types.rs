@@ -41,6 +41,11 @@ pub struct Args {
 }
 
 impl Args {
+    /// The files that are read.
+    pub fn inputs(&self) -> impl Iterator<Item = &Path> {
+        self.tensor_type_file.as_deref().into_iter().chain(self.importance.input())
+    }
+
     /// The options of the library; reads the files that are named.
     pub fn options(&self) -> Result<quantize::Options, Failure> {
         let mut tensor_types = self.tensor_type.clone();

@@ -9,7 +9,7 @@ use gguf::Source;
 use zip::{CompressionMethod, ZipArchive};
 
 use super::input::Cursor;
-use super::pickle::Objects;
+use super::objects::Objects;
 use super::{Fault, Storages};
 
 /// The longest directory that is read, in entries: a hundred times that of the largest models.
@@ -17,7 +17,7 @@ const MAX_ENTRIES: usize = 10_000_000;
 
 /// An open archive.
 pub(super) struct Archive {
-    /// Name to first byte, bytes, and whether it is stored as it is.
+    /// Name after the prefix to first byte, bytes, and whether it is stored as it is.
     entries: HashMap<String, (u64, u64, bool)>,
     /// What stands before `data.pkl`.
     prefix: String,
@@ -61,7 +61,10 @@ impl Archive {
                 "name a file that torch.save has written",
             )
         })?;
-        Ok(Self { entries, prefix, source })
+        let entries = entries.into_iter().filter_map(|(name, entry): (String, _)| {
+            Some((name.strip_prefix(&prefix)?.to_owned(), entry))
+        });
+        Ok(Self { entries: entries.collect(), prefix, source })
     }
 
     /// Where the pickle is.
@@ -92,7 +95,7 @@ impl Archive {
     }
 
     fn find(&self, name: &str) -> Result<Option<(u64, u64)>, Fault> {
-        match self.entries.get(&format!("{}{name}", self.prefix)) {
+        match self.entries.get(name) {
             None => Ok(None),
             Some((start, len, true)) => Ok(Some((*start, *len))),
             Some(_) => Err(Fault::Unsupported(

@@ -5,12 +5,14 @@
 mod archive;
 mod globals;
 mod input;
+mod objects;
 mod pickle;
 mod state_dict;
 mod stream;
 
 use std::collections::HashMap;
 use std::path::Path;
+use std::rc::Rc;
 use std::sync::Arc;
 
 use gguf::Source;
@@ -18,9 +20,10 @@ use gguf::Source;
 use super::raw::Raw;
 use crate::Error;
 use input::Input;
+use objects::Objects;
 
 /// Where the bytes of storages are: first byte and number of bytes, by key.
-type Storages = HashMap<String, (u64, u64)>;
+type Storages = HashMap<Rc<str>, (u64, u64)>;
 
 /// What is wrong with a file, and what to do about it.
 #[derive(Debug, thiserror::Error)]
@@ -76,7 +79,7 @@ pub(super) fn tensors(
         let (objects, root, storages) = if start.starts_with(b"PK") {
             let archive = archive::Archive::open(source.clone())?;
             let (start, len) = archive.pickle()?;
-            let mut objects = pickle::Objects::default();
+            let mut objects = Objects::default();
             let mut input = Input::new(source.clone(), start, start + len);
             let root = pickle::load(&mut input, &mut objects)?;
             let storages = archive.storages(&objects)?;

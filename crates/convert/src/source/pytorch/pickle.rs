@@ -1,131 +1,22 @@
 //! A pickle reader that executes nothing.
 //!
 //! The opcodes of protocols 0 to 5 build plain values; the few names that describe tensors
-//! (`globals.rs`) build records of ours; every other name ends the reading. Values refer to each
-//! other by number, so that neither cycles nor depth cost anything. The opcodes are described in
-//! Python's `pickletools.py`.
+//! (`globals.rs`) build records of ours; every other name ends the reading. An opcode takes memory
+//! for its own bytes only (`objects.rs`). The opcodes are described in Python's `pickletools.py`.
 
 use std::collections::HashMap;
+use std::rc::Rc;
 
 use super::Fault;
 use super::globals::{self, Global};
 use super::input::Input;
-use crate::source::dtype::Dtype;
-
-/// The most opcodes of one file: some hundred thousand tensors.
-const MAX_OPCODES: u32 = 4_000_000;
+use super::objects::{Object, Objects, Storage, Tensor, Value};
 
 /// The most bytes of one pickle.
 const MAX_BYTES: u64 = 64 << 20;
 
-/// A value, small enough to copy.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) enum Value {
-    None,
-    Bool(bool),
-    Int(i128),
-    Global(Global),
-    /// Something that no tensor needs: floats, and where tensors were.
-    Other,
-    /// Everything else, by its number in [`Objects`].
-    Object(usize),
-}
-
-/// What a value may refer to.
-#[derive(Debug)]
-enum Object {
-    Text(String),
-    /// A tuple, list or set.
-    Items(Vec<Value>),
-    Dict(Vec<(Value, Value)>),
-    Storage(Storage),
-    Tensor(Tensor),
-}
-
-/// A storage, as the pickle names it.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Storage {
-    /// Its name among the storages.
-    pub key: String,
-    pub dtype: Dtype,
-    /// First element, of a view into the storage.
-    pub start: u64,
-}
-
-/// A tensor: which elements of a storage, in which order.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Tensor {
-    pub storage: Storage,
-    /// The type of its elements; another than the storage's if that one is plain bytes.
-    pub dtype: Dtype,
-    /// First element.
-    pub offset: u64,
-    /// Elements per dimension, slowest first, and how far apart they are in the storage.
-    pub dims: Vec<(u64, u64)>,
-}
-
-/// All objects of the pickles of a file.
-#[derive(Debug, Default)]
-pub(super) struct Objects {
-    objects: Vec<Object>,
-    opcodes: u32,
-}
-
-impl Objects {
-    /// The storages that the pickles name, also several times.
-    pub fn storages(&self) -> impl Iterator<Item = &Storage> {
-        self.objects.iter().filter_map(|object| match object {
-            Object::Storage(storage) => Some(storage),
-            _ => None,
-        })
-    }
-
-    pub fn text(&self, value: Value) -> Option<&str> {
-        match self.object(value)? {
-            Object::Text(text) => Some(text),
-            _ => None,
-        }
-    }
-
-    pub fn items(&self, value: Value) -> Option<&[Value]> {
-        match self.object(value)? {
-            Object::Items(items) => Some(items),
-            _ => None,
-        }
-    }
-
-    pub fn dict(&self, value: Value) -> Option<&[(Value, Value)]> {
-        match self.object(value)? {
-            Object::Dict(pairs) => Some(pairs),
-            _ => None,
-        }
-    }
-
-    pub fn tensor(&self, value: Value) -> Option<&Tensor> {
-        match self.object(value)? {
-            Object::Tensor(tensor) => Some(tensor),
-            _ => None,
-        }
-    }
-
-    /// What a dict has under a text.
-    pub fn get(&self, dict: Value, key: &str) -> Option<Value> {
-        let mut pairs = self.dict(dict)?.iter();
-        pairs.find(|(k, _)| self.text(*k) == Some(key)).map(|(_, value)| *value)
-    }
-
-    fn object(&self, value: Value) -> Option<&Object> {
-        match value {
-            Value::Object(number) => self.objects.get(number),
-            _ => None,
-        }
-    }
-
-    fn add(&mut self, object: Object) -> Value {
-        self.objects.push(object);
-        Value::Object(self.objects.len() - 1)
-    }
-}
+/// The longest name of a storage; PyTorch counts them. Each use looks the name up.
+const MAX_KEY: usize = 256;
 
 /// Reads one pickle, up to its end.
 pub(super) fn load(input: &mut Input, objects: &mut Objects) -> Result<Value, Fault> {
@@ -133,10 +24,10 @@ pub(super) fn load(input: &mut Input, objects: &mut Objects) -> Result<Value, Fa
     let mut machine =
         Machine { input, objects, stack: Vec::new(), marks: Vec::new(), memo: HashMap::new() };
     loop {
-        if machine.input.position() > end || machine.objects.opcodes >= MAX_OPCODES {
+        if machine.input.position() > end {
             return Err(Fault::Damaged("has a pickle too large for one of tensors".into()));
         }
-        machine.objects.opcodes += 1;
+        machine.objects.count_opcode()?;
         let opcode = machine.input.byte()?;
         if opcode == b'.' {
             return machine.pop();
@@ -303,7 +194,7 @@ impl Machine<'_> {
             }
             0x93 => {
                 let (name, module) = (self.pop()?, self.pop()?);
-                let text = |value| self.objects.text(value).map(str::to_owned).ok_or_else(short);
+                let text = |value| self.objects.text(value).cloned().ok_or_else(short);
                 let (module, name) = (text(module)?, text(name)?);
                 self.global(&module, &name)?;
             }
@@ -329,7 +220,7 @@ impl Machine<'_> {
             b'Q' => {
                 let id = self.pop()?;
                 let storage = self.storage(id)?;
-                self.push(Object::Storage(storage));
+                self.push(Object::Storage(Rc::new(storage)));
             }
             other => {
                 let shown = char::from(other).escape_default();
@@ -345,7 +236,7 @@ impl Machine<'_> {
     }
 
     fn text(&mut self, bytes: &[u8]) {
-        self.push(Object::Text(String::from_utf8_lossy(bytes).into_owned()));
+        self.push(Object::Text(String::from_utf8_lossy(bytes).into()));
     }
 
     fn counted_text(&mut self, len: u64) -> Result<(), Fault> {
@@ -379,8 +270,8 @@ impl Machine<'_> {
     }
 
     fn extend(&mut self, items: Vec<Value>) -> Result<(), Fault> {
-        let Value::Object(number) = self.top()? else { return Err(short()) };
-        match self.objects.objects.get_mut(number) {
+        let list = self.top()?;
+        match self.objects.object_mut(list) {
             Some(Object::Items(list)) => list.extend(items),
             _ => return Err(short()),
         }
@@ -389,8 +280,8 @@ impl Machine<'_> {
 
     fn update(&mut self, items: &[Value]) -> Result<(), Fault> {
         let pairs = self.pairs(items)?;
-        let Value::Object(number) = self.top()? else { return Err(short()) };
-        match self.objects.objects.get_mut(number) {
+        let dict = self.top()?;
+        match self.objects.object_mut(dict) {
             Some(Object::Dict(dict)) => dict.extend(pairs),
             _ => return Err(short()),
         }
@@ -441,62 +332,77 @@ impl Machine<'_> {
         let negative = bytes.last().is_some_and(|byte| *byte >= 0x80);
         let mut whole = [if negative { 0xff } else { 0 }; 16];
         whole[..bytes.len()].copy_from_slice(&bytes);
-        self.stack.push(Value::Int(i128::from_le_bytes(whole)));
+        let number = i128::from_le_bytes(whole);
+        match number.try_into() {
+            Ok(number) => self.stack.push(Value::Int(number)),
+            Err(_) => self.push(Object::Long(Box::new(number))),
+        }
         Ok(())
     }
 
     /// What a call of one of the known names gives.
     fn call(&mut self, function: Global, arguments: Value) -> Result<Value, Fault> {
         let wrong = || Fault::Damaged(format!("calls {function:?} with arguments that do not fit"));
-        let items = self.objects.items(arguments).ok_or_else(wrong)?.to_vec();
-        match (function, &items[..]) {
-            (Global::OrderedDict, []) => Ok(self.objects.add(Object::Dict(Vec::new()))),
-            (Global::OrderedDict, [pairs]) => {
+        let items = self.objects.items(arguments).ok_or_else(wrong)?;
+        let made = match (function, items) {
+            (Global::OrderedDict, []) => Object::Dict(Vec::new()),
+            (Global::OrderedDict, &[pairs]) => {
+                let len = self.objects.items(pairs).ok_or_else(wrong)?.len();
+                self.objects.count_copied(len)?;
                 let pair = |value: &Value| match self.objects.items(*value)? {
                     [key, value] => Some((*key, *value)),
                     _ => None,
                 };
-                let pairs = self.objects.items(*pairs).ok_or_else(wrong)?;
-                let pairs = pairs.iter().map(pair).collect::<Option<_>>().ok_or_else(wrong)?;
-                Ok(self.objects.add(Object::Dict(pairs)))
+                let pairs = self.objects.items(pairs).unwrap_or_default().iter().map(pair);
+                Object::Dict(pairs.collect::<Option<_>>().ok_or_else(wrong)?)
             }
-            (Global::RebuildTensor, [storage, offset, size, stride, ..]) => {
-                let tensor = self.tensor(*storage, *offset, *size, *stride).ok_or_else(wrong)?;
-                Ok(self.objects.add(Object::Tensor(tensor)))
+            (Global::RebuildTensor, &[storage, offset, size, stride, ..]) => {
+                let tensor = self.tensor(storage, offset, size, stride)?.ok_or_else(wrong)?;
+                Object::Tensor(Box::new(tensor))
             }
-            (Global::RebuildTensorV3, [storage, offset, size, stride, _, _, dtype, ..]) => {
-                let mut tensor =
-                    self.tensor(*storage, *offset, *size, *stride).ok_or_else(wrong)?;
+            (Global::RebuildTensorV3, &[storage, offset, size, stride, _, _, dtype, ..]) => {
+                let mut tensor = self.tensor(storage, offset, size, stride)?.ok_or_else(wrong)?;
                 let Value::Global(Global::Dtype(dtype)) = dtype else { return Err(wrong()) };
-                tensor.dtype = *dtype;
-                Ok(self.objects.add(Object::Tensor(tensor)))
+                tensor.dtype = dtype;
+                Object::Tensor(Box::new(tensor))
             }
-            (Global::RebuildParameter, [tensor, ..]) => Ok(*tensor),
-            (Global::RebuildFromType, [Value::Global(function), _, arguments, _])
-                if *function != Global::RebuildFromType =>
+            (Global::RebuildParameter, &[tensor, ..]) => return Ok(tensor),
+            (Global::RebuildFromType, &[Value::Global(function), _, arguments, _])
+                if function != Global::RebuildFromType =>
             {
-                self.call(*function, *arguments)
+                return self.call(function, arguments);
             }
-            (Global::Size, []) => Ok(self.objects.add(Object::Items(Vec::new()))),
-            (Global::Size, [items]) => Ok(*items),
-            (Global::Device, _) => Ok(Value::Other),
-            _ => Err(wrong()),
-        }
+            (Global::Size, []) => Object::Items(Vec::new()),
+            (Global::Size, &[items]) => return Ok(items),
+            (Global::Device, _) => return Ok(Value::Other),
+            _ => return Err(wrong()),
+        };
+        Ok(self.objects.add(made))
     }
 
-    fn tensor(&self, storage: Value, offset: Value, size: Value, stride: Value) -> Option<Tensor> {
-        let Object::Storage(storage) = self.objects.object(storage)? else { return None };
-        let numbers = |value| -> Option<Vec<u64>> {
-            self.objects.items(value)?.iter().map(|value| unsigned(*value)).collect()
+    /// `None` if that is no tensor.
+    fn tensor(
+        &self,
+        storage: Value,
+        offset: Value,
+        size: Value,
+        stride: Value,
+    ) -> Result<Option<Tensor>, Fault> {
+        self.objects.count_copied(self.objects.items(size).map_or(0, <[_]>::len))?;
+        let read = || {
+            let Object::Storage(storage) = self.objects.object(storage)? else { return None };
+            let (size, stride) = (self.objects.items(size)?, self.objects.items(stride)?);
+            (size.len() == stride.len()).then_some(())?;
+            let dims = size.iter().zip(stride);
+            let dims = dims.map(|(len, stride)| Some((unsigned(*len)?, unsigned(*stride)?)));
+            Some(Tensor {
+                storage: storage.clone(),
+                dtype: storage.dtype,
+                offset: unsigned(offset)?,
+                dims: dims.collect::<Option<_>>()?,
+            })
         };
-        let (size, stride) = (numbers(size)?, numbers(stride)?);
-        (size.len() == stride.len()).then_some(())?;
-        Some(Tensor {
-            storage: storage.clone(),
-            dtype: storage.dtype,
-            offset: unsigned(offset)?,
-            dims: size.into_iter().zip(stride).collect(),
-        })
+        Ok(read())
     }
 
     /// `('storage', type, key, device, elements)`, and in old files a view
@@ -508,13 +414,15 @@ impl Machine<'_> {
             else {
                 return None;
             };
-            (self.objects.text(*kind)? == "storage").then_some(())?;
+            (&**self.objects.text(*kind)? == "storage").then_some(())?;
             let start = match view {
                 [] | [Value::None] => 0,
                 [view] => unsigned(*self.objects.items(*view)?.get(1)?)?,
                 _ => return None,
             };
-            Some(Storage { key: self.objects.text(*key)?.to_owned(), dtype: *dtype, start })
+            let key = self.objects.text(*key)?;
+            (key.len() <= MAX_KEY).then_some(())?;
+            Some(Storage { key: key.clone(), dtype: *dtype, start })
         };
         read().ok_or_else(|| Fault::Damaged("names a storage in a way that is not known".into()))
     }

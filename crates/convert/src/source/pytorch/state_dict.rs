@@ -1,10 +1,12 @@
 //! From the objects of a pickle to named tensors.
 
+use std::collections::HashSet;
+use std::rc::Rc;
 use std::sync::Arc;
 
 use gguf::Source;
 
-use super::pickle::{Objects, Tensor, Value};
+use super::objects::{Objects, Tensor, Value};
 use super::{Fault, Storages};
 use crate::source::raw::Raw;
 use crate::source::rows::{BandCache, Computed};
@@ -15,6 +17,10 @@ const WRAPPERS: [&str; 5] = ["state_dict", "model_state_dict", "model", "module"
 
 /// How deep wrappers may be nested.
 const MAX_DEPTH: usize = 3;
+
+/// How many times the bytes of a file its tensors may have: models that use one layer for all have
+/// some tens of them.
+const MAX_SHARED: u64 = 64;
 
 /// The tensors of the state dict that `root` is or contains, in its order.
 pub(super) fn tensors(
@@ -32,8 +38,13 @@ pub(super) fn tensors(
             .filter_map(|(key, value)| Some((objects.text(*key)?, objects.tensor(*value)?)))
             .collect();
         if !named.is_empty() {
+            check_names(&named)?;
+            objects.count_copied(named.iter().map(|(_, tensor)| tensor.dims.len()).sum())?;
             let place = Place { storages, source, file, cache: Arc::default() };
-            return named.into_iter().map(|(name, tensor)| place.raw(name, tensor)).collect();
+            let raws = named.into_iter().map(|(name, tensor)| place.raw(name, tensor));
+            let raws = raws.collect::<Result<Vec<_>, _>>()?;
+            check_size(&raws, source.byte_len())?;
+            return Ok(raws);
         }
         let inner = WRAPPERS.iter().find_map(|name| objects.get(dict, name));
         let Some(inner) = inner else { break };
@@ -43,6 +54,30 @@ pub(super) fn tensors(
         "holds no dict of named tensors".to_owned(),
         "save the state dict with torch.save and convert that",
     ))
+}
+
+/// Every name once, so that all of them together are no longer than the pickle.
+fn check_names(named: &[(&Rc<str>, &Tensor)]) -> Result<(), Fault> {
+    let mut seen = HashSet::new();
+    match named.iter().find(|(name, _)| !seen.insert(&**name)) {
+        None => Ok(()),
+        Some((name, _)) => Err(Fault::Damaged(format!("has two tensors `{name}`"))),
+    }
+}
+
+/// Tensors share storages where a model uses a matrix in several places; but a small file must not
+/// ask for any size of output.
+fn check_size(raws: &[Raw], file_len: u64) -> Result<(), Fault> {
+    let bytes = raws.iter().map(|raw| raw.elements().saturating_mul(raw.dtype.bytes()));
+    let total = bytes.fold(0u64, u64::saturating_add);
+    if total > file_len.saturating_mul(MAX_SHARED) {
+        let what = format!(
+            "has tensors of {total} bytes in {file_len} of its own: they share their storages more \
+             than {MAX_SHARED} times over"
+        );
+        return Err(Fault::Damaged(what));
+    }
+    Ok(())
 }
 
 struct Place<'p> {
@@ -81,7 +116,7 @@ impl Place<'_> {
         }
         let offset = whole.offset + tensor.offset.saturating_mul(width).min(len);
         let view =
-            Strided::new(whole.clone(), tensor.offset, tensor.dims.clone()).ok_or_else(beyond)?;
+            Strided::new(whole.clone(), tensor.offset, tensor.dims.to_vec()).ok_or_else(beyond)?;
         if view.is_contiguous() {
             return Ok(Raw { shape, offset, ..whole });
         }

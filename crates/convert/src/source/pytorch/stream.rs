@@ -1,19 +1,21 @@
 //! The form before PyTorch 1.6: pickles of a magic number, a version, facts about the machine, the
 //! state dict and the list of storage keys; then each storage with its number of elements before.
 
+use std::collections::HashMap;
 use std::sync::Arc;
 
 use gguf::Source;
 
 use super::input::Input;
-use super::pickle::{self, Objects, Value};
+use super::objects::{Objects, Value};
+use super::pickle;
 use super::{Fault, Storages};
 
 /// `MAGIC_NUMBER` in `torch/serialization.py`.
 const MAGIC: i128 = 0x1950_a86a_20f9_469c_fc6c;
 
 /// `PROTOCOL_VERSION` there.
-const VERSION: i128 = 1001;
+const VERSION: i64 = 1001;
 
 /// Whether a file that begins so is a pickle. The same bytes as the length of a safetensors header
 /// would be more than such a header may have.
@@ -25,7 +27,8 @@ pub(super) fn begins_with(start: &[u8; 8]) -> bool {
 pub(super) fn load(source: Arc<dyn Source>) -> Result<(Objects, Value, Storages), Fault> {
     let mut objects = Objects::default();
     let mut input = Input::new(source.clone(), 0, source.byte_len());
-    if pickle::load(&mut input, &mut objects)? != Value::Int(MAGIC) {
+    let magic = pickle::load(&mut input, &mut objects)?;
+    if objects.integer(magic) != Some(MAGIC) {
         let what = "is a pickle of something else than a PyTorch checkpoint".to_owned();
         return Err(Fault::Unsupported(what, "name a file that torch.save has written"));
     }
@@ -52,13 +55,13 @@ fn storages(
 ) -> Result<Storages, Fault> {
     let damaged = |what: &str| Fault::Damaged(format!("{what} its storages"));
     let keys = objects.items(keys).ok_or_else(|| damaged("has no list of"))?;
-    let widths: std::collections::HashMap<_, _> =
-        objects.storages().map(|storage| (storage.key.as_str(), storage.dtype.bytes())).collect();
+    let widths: HashMap<_, _> =
+        objects.storages().map(|storage| (&*storage.key, storage.dtype.bytes())).collect();
     let mut at = input.position();
     let mut found = Storages::new();
     for key in keys {
         let key = objects.text(*key).ok_or_else(|| damaged("has a key that is no text among"))?;
-        let width = widths.get(key).ok_or_else(|| damaged("has one too many among"))?;
+        let width = widths.get(&**key).ok_or_else(|| damaged("has one too many among"))?;
         let mut count = [0; 8];
         let start = at.checked_add(8).filter(|start| *start <= source.byte_len());
         let start = start.ok_or_else(|| damaged("ends within"))?;
@@ -67,7 +70,9 @@ fn storages(
         let end = len.and_then(|len| start.checked_add(len));
         let end =
             end.filter(|end| *end <= source.byte_len()).ok_or_else(|| damaged("ends within"))?;
-        found.insert(key.to_owned(), (start, end - start));
+        if found.insert(key.clone(), (start, end - start)).is_some() {
+            return Err(damaged("has a key twice among"));
+        }
         at = end;
     }
     Ok(found)

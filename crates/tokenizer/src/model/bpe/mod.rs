@@ -14,7 +14,7 @@ use unicode_normalization::{IsNormalized, UnicodeNormalization, is_nfc_quick};
 use crate::error::Error;
 use crate::model::Model;
 use crate::model::joints::Joints;
-use crate::model::merge::{NO_TOKEN, Symbol, characters, merge};
+use crate::model::merge::{NO_TOKEN, Symbol, characters, merge_word};
 use crate::model::spaces::{has_space, to_spaces, with_spaces};
 use crate::model::words::{Pool, Words};
 use crate::pieces::{Index, Pieces};
@@ -72,28 +72,31 @@ impl Bpe {
         {
             return out.push(id);
         }
-        symbols.clear();
-        match self.pre.spelling {
-            Spelling::Bytes => {
-                let bytes = word.iter().enumerate();
-                symbols.extend(bytes.map(|(start, byte)| Symbol {
-                    start,
-                    len: 1,
-                    id: self.bytes[usize::from(*byte)],
-                }));
-            }
-            Spelling::Characters { .. } => {
-                symbols.extend(characters(word, |char| self.index.find(&self.pieces, char)));
-            }
-        }
-        merge(symbols, |left, right| self.merges.find(left.id, right.id));
-        for symbol in symbols.iter() {
+        let join = |left: Symbol, right: Symbol| self.merges.find(left.id, right.id);
+        let tokens = (&self.index, &self.pieces);
+        let out = |symbol: &Symbol| {
             if symbol.id != NO_TOKEN {
                 out.push(symbol.id);
             } else {
                 let bytes = &word[symbol.start..symbol.start + symbol.len];
                 let ids = bytes.iter().map(|byte| self.bytes[usize::from(*byte)]);
                 out.extend(ids.filter(|id| *id != NO_TOKEN));
+            }
+        };
+        match self.pre.spelling {
+            Spelling::Bytes => {
+                let byte = |start: usize| Symbol {
+                    start,
+                    len: 1,
+                    id: self.bytes[usize::from(word[start])],
+                };
+                let initial = |start| (start..word.len()).map(byte);
+                merge_word(word, tokens, symbols, initial, join, out);
+            }
+            Spelling::Characters { .. } => {
+                let find = |char: &[u8]| self.index.find(&self.pieces, char);
+                let initial = |start| characters(word, start, find);
+                merge_word(word, tokens, symbols, initial, join, out);
             }
         }
     }

@@ -1,0 +1,28 @@
+//! `gguf render-template`: the process in which other commands render chat templates.
+
+use gguf_tokenizer::Renderer;
+
+use crate::failure::Failure;
+
+/// The word by which the command is started.
+const WORD: &str = "render-template";
+
+/// Answer a request for a rendering, within its limits; `gguf` starts this itself.
+#[derive(clap::Args)]
+#[command(after_help = "Example: gguf chat-template model.gguf --messages conversation.json \
+                        starts one of these.")]
+pub struct Args {}
+
+pub fn run(_: &Args) -> Result<(), Failure> {
+    Renderer::serve(std::io::stdin(), std::io::stdout())
+        .map_err(|fault| Failure::Input(format!("the request cannot be answered: {fault}")))
+}
+
+/// Whoever renders templates of models, which are programs of somebody else: this command, in a
+/// process of its own.
+pub fn renderer() -> Result<Renderer, Failure> {
+    let program = std::env::current_exe().map_err(|fault| {
+        Failure::Environment(format!("cannot find the program itself: {fault}"))
+    })?;
+    Ok(Renderer::process(program, [WORD]))
+}

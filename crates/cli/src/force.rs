@@ -1,0 +1,23 @@
+//! `--force`, of every command that writes files.
+
+use std::path::Path;
+
+use gguf::{Existing, Overwrite};
+
+/// What becomes of outputs that exist.
+#[derive(clap::Args)]
+// Its group would bear the name of the one that it is part of.
+#[group(skip)]
+pub struct Force {
+    /// Replace outputs that exist; never one of the inputs.
+    #[arg(long)]
+    force: bool,
+}
+
+impl Force {
+    /// What outputs may replace if these are the inputs: files, or directories with checkpoints.
+    pub fn sparing<P: AsRef<Path>>(&self, inputs: impl IntoIterator<Item = P>) -> Overwrite {
+        let existing = if self.force { Existing::Replace } else { Existing::Refuse };
+        Overwrite::new(existing).sparing(inputs)
+    }
+}

@@ -1,0 +1,260 @@
+//! Models behind a server: work that is interrupted there, and stores without keys.
+
+use std::net::TcpListener;
+use std::path::Path;
+use std::process::{Command, Output};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::{Duration, Instant};
+
+use crate::server::{Reply, Request, Server};
+use crate::support::{Dir, fails, gguf, other_weights, succeeds};
+
+/// What a server says about the version of a file.
+type Says = &'static [(&'static str, &'static str)];
+
+const NOON: (&str, &str) = ("Date", "Sun, 22 Nov 2026 12:00:00 GMT");
+
+/// A server of one file in two versions. Of the first, it does not serve the last quarter.
+struct TwoVersions {
+    server: Server,
+    now: Arc<AtomicUsize>,
+}
+
+impl TwoVersions {
+    fn start(versions: [(Vec<u8>, Says); 2]) -> Self {
+        let now = Arc::new(AtomicUsize::new(0));
+        let version = now.clone();
+        let server = Server::start(move |request| {
+            let version = version.load(Ordering::Relaxed);
+            let (file, says) = &versions[version];
+            if request.path.starts_with("/moved") {
+                let signed = format!("/m.gguf?Signature={version}{}", request.earlier);
+                return Reply::status(302).header("Location", signed);
+            }
+            match request.range() {
+                Some((start, _)) if version == 0 && start > file.len() / 4 * 3 => {
+                    Reply::status(404)
+                }
+                _ => says.iter().fold(Reply::part(request, file), |reply, (name, value)| {
+                    reply.header(name, *value)
+                }),
+            }
+        });
+        Self { server, now }
+    }
+
+    /// Quantizes the first version as far as it can be read, then what there is now, and returns
+    /// what the second run says.
+    fn interrupted(&self, path: &str, dir: &Dir, first: &[&str], then: &[&str]) -> Output {
+        let (url, out) = (self.server.url(path), dir.path("out.gguf"));
+        let run = |options: &[&str]| {
+            gguf(&[&["quantize", "--resume"], options, &[&url, &out, "Q8_0", "2"]].concat())
+        };
+        self.now.store(0, Ordering::Relaxed);
+        assert_eq!(run(first).status.code(), Some(3));
+        assert!(Path::new(&dir.path(".out.gguf.unfinished.part")).is_file());
+        self.now.store(1, Ordering::Relaxed);
+        run(then)
+    }
+}
+
+fn stderr(output: &Output) -> String {
+    String::from_utf8_lossy(&output.stderr).into_owned()
+}
+
+#[test]
+fn going_on_never_mixes_two_versions_of_a_far_file() {
+    let dir = Dir::new();
+    let (old, new) = (dir.f16(), other_weights(&dir));
+    let (of_old, of_new) = (dir.path("old-q8.gguf"), dir.path("new-q8.gguf"));
+    succeeds(&["quantize", &old, &of_old, "Q8_0"]);
+    succeeds(&["quantize", &new, &of_new, "Q8_0"]);
+    let read = |path: &str| std::fs::read(path).unwrap();
+    assert_eq!(read(&old).len(), read(&new).len());
+    assert_ne!(read(&of_old), read(&of_new));
+
+    let changed: [[Says; 2]; 3] = [
+        [&[("ETag", "\"a\"")], &[("ETag", "\"b\"")]],
+        [
+            &[NOON, ("Last-Modified", "Sat, 21 Nov 2026 08:00:00 GMT")],
+            &[NOON, ("Last-Modified", "Sat, 21 Nov 2026 08:00:01 GMT")],
+        ],
+        // A weak ETag says nothing about bytes, the date beside it does.
+        [
+            &[NOON, ("ETag", "W/\"a\""), ("Last-Modified", "Sat, 21 Nov 2026 08:00:00 GMT")],
+            &[NOON, ("ETag", "W/\"a\""), ("Last-Modified", "Sun, 22 Nov 2026 08:00:00 GMT")],
+        ],
+    ];
+    for [before, after] in changed {
+        let far = TwoVersions::start([(read(&old), before), (read(&new), after)]);
+        let output = far.interrupted("/m.gguf", &dir, &[], &[]);
+        assert!(output.status.success(), "{}", stderr(&output));
+        assert!(read(&dir.path("out.gguf")) == read(&of_new), "{before:?}: two versions mixed");
+        assert!(stderr(&output).contains("begins anew"), "{}", stderr(&output));
+    }
+
+    // The same version, also where each run is sent to an address that is signed anew.
+    for (says, path) in [
+        (&[("ETag", "\"a\"")] as Says, "/m.gguf"),
+        (&[("ETag", "\"a\"")], "/moved.gguf"),
+        (&[NOON, ("Last-Modified", "Sat, 21 Nov 2026 08:00:00 GMT")], "/m.gguf"),
+    ] {
+        let far = TwoVersions::start([(read(&old), says), (read(&old), says)]);
+        let before = |request: &Request| request.range().map_or(0, |(start, end)| end - start);
+        let output = far.interrupted(path, &dir, &[], &[]);
+        assert!(output.status.success(), "{}", stderr(&output));
+        assert!(read(&dir.path("out.gguf")) == read(&of_old));
+        assert!(!stderr(&output).contains("anew"), "{}", stderr(&output));
+        let asked: usize = far.server.requests().iter().map(before).sum();
+        let whole = read(&old).len();
+        assert!(asked < whole + whole / 2, "{asked} of {whole}: nothing was gone on with");
+    }
+}
+
+#[test]
+fn going_on_without_other_blocks_is_other_work() {
+    let dir = Dir::new();
+    let (model, expected) = (dir.f16(), dir.path("expected.gguf"));
+    succeeds(&["quantize", "--prune-layers", "2", &model, &expected, "Q8_0"]);
+    let file = || (std::fs::read(&model).unwrap(), &[("ETag", "\"a\"")] as Says);
+    let far = TwoVersions::start([file(), file()]);
+    let output =
+        far.interrupted("/m.gguf", &dir, &["--prune-layers", "1"], &["--prune-layers", "2"]);
+    assert!(output.status.success(), "{}", stderr(&output));
+    let read = |path: &str| std::fs::read(path).unwrap();
+    assert!(read(&dir.path("out.gguf")) == read(&expected), "two choices of blocks mixed");
+}
+
+#[test]
+fn work_on_a_far_file_without_a_version_cannot_be_gone_on_with() {
+    let dir = Dir::new();
+    let (model, out, expected) = (dir.f16(), dir.path("out.gguf"), dir.path("expected.gguf"));
+    succeeds(&["quantize", &model, &expected, "Q8_0"]);
+    let file = std::fs::read(&model).unwrap();
+    let nothing: [Says; 4] = [
+        &[],
+        &[("ETag", "W/\"a\"")],
+        // Changed within the second in which it was read: who knows how often.
+        &[NOON, ("Last-Modified", NOON.1)],
+        &[("Last-Modified", "yesterday")],
+    ];
+    for says in nothing {
+        let far = TwoVersions::start([(vec![], &[]), (file.clone(), says)]);
+        far.now.store(1, Ordering::Relaxed);
+        let url = far.server.url("/m.gguf");
+        let parts = ["--resume", "neither ETag nor", "the same file"];
+        fails(&["quantize", "--resume", &url, &out, "Q8_0"], 2, &parts);
+        assert!(
+            !Path::new(&out).exists()
+                && !Path::new(&dir.path(".out.gguf.unfinished.part")).exists()
+        );
+        succeeds(&["quantize", &url, &out, "Q8_0"]);
+        assert_eq!(std::fs::read(&out).unwrap(), std::fs::read(&expected).unwrap());
+        std::fs::remove_file(&out).unwrap();
+    }
+}
+
+/// A branch may move on while the shards are opened one by one: all come from the commit of the
+/// first. They are looked for in its folder.
+#[test]
+fn shards_on_the_hub_are_of_one_commit() {
+    const COMMIT: &str = "0123456789abcdef0123456789abcdef01234567";
+    let dir = Dir::new();
+    let model = dir.f16();
+    succeeds(&["split", "--split-max-tensors", "20", &model, &dir.path("m-Q8_0")]);
+    let names = ["m-Q8_0-00001-of-00002.gguf", "m-Q8_0-00002-of-00002.gguf"];
+    let files = names.map(|name| std::fs::read(dir.path(name)).unwrap());
+    let listing = names.map(|name| format!(r#"{{"type":"file","path":"q/{name}"}}"#)).join(",");
+    let hub = Server::start(move |request| {
+        let file = request.path.strip_prefix("/org/repo/resolve/");
+        let file = file.and_then(|path| path.split_once("/q/"));
+        match file {
+            Some((revision, file)) if [COMMIT, "main"].contains(&revision) => {
+                let file = &files[names.iter().position(|name| *name == file).unwrap()];
+                Reply::part(request, file).header("X-Repo-Commit", COMMIT)
+            }
+            None if request.path.starts_with("/api/") => {
+                Reply::whole(format!("[{listing}]").as_bytes())
+            }
+            _ => Reply::status(404),
+        }
+    });
+    let mut command = Command::new(env!("CARGO_BIN_EXE_gguf"));
+    let output = command.args(["inspect", "hf:org/repo:Q8"]).env("HF_ENDPOINT", hub.url(""));
+    let output = output.output().unwrap();
+    assert!(output.status.success(), "{}", stderr(&output));
+    let asked: Vec<_> = hub.requests().into_iter().map(|request| request.path).collect();
+    assert_eq!(asked[1], format!("/org/repo/resolve/main/q/{}", names[0]));
+    assert!(asked[2..].iter().all(|path| path.contains(COMMIT)), "{asked:?}");
+    assert!(asked.iter().any(|path| path.ends_with(names[1])));
+}
+
+/// Runs with nothing in the environment that a store's client reads, but these variables.
+fn without_keys(word: &str, variables: &[(&str, &str)]) -> Output {
+    let home = tempfile::tempdir().unwrap();
+    let mut command = Command::new(env!("CARGO_BIN_EXE_gguf"));
+    command.args(["inspect", word]).env_clear().env("HOME", home.path());
+    command.envs(variables.iter().copied()).output().unwrap()
+}
+
+/// Something that listens, and how often it was called.
+fn counting() -> (String, Arc<AtomicUsize>) {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let url = format!("http://{}", listener.local_addr().unwrap());
+    let calls = Arc::new(AtomicUsize::new(0));
+    let count = calls.clone();
+    std::thread::spawn(move || {
+        for _ in listener.incoming() {
+            count.fetch_add(1, Ordering::Relaxed);
+        }
+    });
+    (url, calls)
+}
+
+#[test]
+fn a_store_without_keys_is_not_asked_for_them() {
+    let (url, calls) = counting();
+    let here: &str = &url;
+    let cases: [(&str, &[(&str, &str)], &[&str]); 5] = [
+        (
+            "s3://bucket/m.gguf",
+            &[("AWS_METADATA_ENDPOINT", here), ("AWS_ENDPOINT_URL", here)],
+            &["AWS_ACCESS_KEY_ID", "AWS_SKIP_SIGNATURE=true", "~/.aws/credentials is not read"],
+        ),
+        // A role without its token, and a token without its role, would lead to the same place.
+        (
+            "s3://bucket/m.gguf",
+            &[("AWS_METADATA_ENDPOINT", here), ("AWS_ROLE_ARN", "arn")],
+            &["AWS_WEB_IDENTITY_TOKEN_FILE"],
+        ),
+        ("s3://bucket/dir/", &[("AWS_METADATA_ENDPOINT", here)], &["AWS_EC2_METADATA_DISABLED"]),
+        (
+            "gs://bucket/m.gguf",
+            &[("GOOGLE_BASE_URL", here)],
+            &["GOOGLE_APPLICATION_CREDENTIALS", "GOOGLE_SKIP_SIGNATURE=true"],
+        ),
+        (
+            "az://container/m.gguf",
+            &[("AZURE_STORAGE_ACCOUNT_NAME", "a"), ("AZURE_STORAGE_ENDPOINT", here)],
+            &["AZURE_STORAGE_ACCOUNT_KEY", "AZURE_SKIP_SIGNATURE=true"],
+        ),
+    ];
+    for (word, variables, parts) in cases {
+        let start = Instant::now();
+        let output = without_keys(word, variables);
+        let message = stderr(&output);
+        assert_eq!(output.status.code(), Some(3), "{word}: {message}");
+        assert!(start.elapsed() < Duration::from_secs(10), "{word}: {:?}", start.elapsed());
+        for part in parts {
+            assert!(message.contains(part), "{word}: `{part}` is not in: {message}");
+        }
+        assert!(message.contains("no keys"), "{word}: {message}");
+    }
+    assert_eq!(calls.load(Ordering::Relaxed), 0, "somebody was asked");
+    // On a machine of the cloud, the user says so.
+    let on_it = [("AWS_METADATA_ENDPOINT", here), ("AWS_EC2_METADATA_DISABLED", "false")];
+    let output = without_keys("s3://bucket/m.gguf", &on_it);
+    assert_eq!(output.status.code(), Some(3), "{}", stderr(&output));
+    assert_ne!(calls.load(Ordering::Relaxed), 0);
+}

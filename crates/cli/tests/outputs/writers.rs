@@ -1,0 +1,296 @@
+//! All commands that write, and small files for them to work on.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+use std::sync::OnceLock;
+
+use gguf::{Draft, Header, Overwrite, Shape, TensorInfo, TensorType, write_header};
+use gguf_quant::imatrix::{Entry, Imatrix};
+
+/// The small trained model.
+pub const MODEL: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../testdata/Tiny-KJV-Llama-4M");
+
+/// A command that writes: its words, and the files that it writes and reads.
+pub struct Writer {
+    /// What the tests call it.
+    pub name: &'static str,
+    /// The words after `gguf`.
+    pub words: &'static str,
+    /// The files that appear or change.
+    pub outputs: &'static [&'static str],
+    /// The files that are read.
+    pub inputs: &'static [&'static str],
+}
+
+const fn writer(
+    name: &'static str,
+    words: &'static str,
+    outputs: &'static [&'static str],
+    inputs: &'static [&'static str],
+) -> Writer {
+    Writer { name, words, outputs, inputs }
+}
+
+/// Those whose outputs have names of their own.
+pub const WRITERS: &[Writer] = &[
+    writer(
+        "convert",
+        "convert checkpoint --metadata meta.json --tensor-type-file types.txt -o out.gguf",
+        &["out.gguf"],
+        &["checkpoint/model.safetensors", "checkpoint/config.json", "meta.json", "types.txt"],
+    ),
+    writer(
+        "convert weights",
+        "convert w.safetensors --architecture llama -o out.gguf",
+        &["out.gguf"],
+        &["w.safetensors"],
+    ),
+    writer("quantize", "quantize model.gguf out.gguf q8_0", &["out.gguf"], &["model.gguf"]),
+    writer(
+        "quantize with a recipe",
+        "quantize --imatrix i.gguf --tensor-type-file types.txt --save-recipe recipe.txt \
+         s-00002-of-00002.gguf out.gguf q8_0",
+        &["out.gguf", "recipe.txt"],
+        &["s-00001-of-00002.gguf", "s-00002-of-00002.gguf", "i.gguf", "types.txt"],
+    ),
+    writer(
+        "quantize to several",
+        "quantize model.gguf --out q8_0=out.gguf --out f16=half.gguf",
+        &["out.gguf", "half.gguf"],
+        &["model.gguf"],
+    ),
+    writer(
+        "quantize a part",
+        "quantize --part 2/2 model.gguf out.gguf q8_0",
+        &["out-00002-of-00002.gguf"],
+        &["model.gguf"],
+    ),
+    writer(
+        "quantize, resumable",
+        "quantize --resume model.gguf out.gguf q8_0",
+        &["out.gguf"],
+        &["model.gguf"],
+    ),
+    writer(
+        "edit to another file",
+        "edit model.gguf --graft tuned.gguf:attn_q --chat-template-file chat.jinja -o out.gguf",
+        &["out.gguf"],
+        &["model.gguf", "tuned.gguf", "chat.jinja"],
+    ),
+    writer(
+        "split",
+        "split model.gguf out --split-max-tensors 2",
+        &["out-00001-of-00002.gguf", "out-00002-of-00002.gguf"],
+        &["model.gguf"],
+    ),
+    writer(
+        "merge",
+        "merge s-00001-of-00002.gguf out.gguf",
+        &["out.gguf"],
+        &["s-00001-of-00002.gguf", "s-00002-of-00002.gguf"],
+    ),
+    writer(
+        "convert-endian",
+        "convert-endian model.gguf big -o out.gguf",
+        &["out.gguf"],
+        &["model.gguf"],
+    ),
+    writer(
+        "export to safetensors",
+        "export model.gguf --to safetensors --keep-names out.safetensors",
+        &["out.safetensors"],
+        &["model.gguf"],
+    ),
+    writer("imatrix", "imatrix --in-file i.gguf -o out.gguf", &["out.gguf"], &["i.gguf"]),
+    writer("imatrix, legacy", "imatrix --in-file i.gguf -o out.dat", &["out.dat"], &["i.gguf"]),
+    writer(
+        "lora merge",
+        "lora merge model.gguf adapter.gguf -o out.gguf",
+        &["out.gguf"],
+        &["model.gguf", "adapter.gguf"],
+    ),
+    writer(
+        "lora extract",
+        "lora extract model.gguf tuned.gguf --rank 2 -o out.gguf",
+        &["out.gguf"],
+        &["model.gguf", "tuned.gguf"],
+    ),
+    writer("check --fix", "check model.gguf --fix -o out.gguf", &["out.gguf"], &["model.gguf"]),
+];
+
+/// Those that change what they are given, as they are asked to, and the export of a directory.
+pub const IN_PLACE: &[Writer] = &[
+    writer("edit in place", "edit model.gguf --set general.name=b", &["model.gguf"], &[]),
+    writer("edit, rebuilding", "edit model.gguf --set-file x=chat.jinja", &["model.gguf"], &[]),
+    writer("edit --drop", "edit model.gguf --drop attn_k", &["model.gguf"], &[]),
+    writer(
+        "convert-endian --in-place",
+        "convert-endian model.gguf big --in-place",
+        &["model.gguf"],
+        &[],
+    ),
+    writer("name --rename", "name --rename model.gguf", &["model.gguf", "A-256-F32.gguf"], &[]),
+    writer(
+        "export",
+        "export whole.gguf new --max-shard-size 5M",
+        &[
+            "new/README.md",
+            "new/config.json",
+            "new/generation_config.json",
+            "new/model-00001-of-00002.safetensors",
+            "new/model-00002-of-00002.safetensors",
+            "new/model.safetensors.index.json",
+            "new/tokenizer.json",
+            "new/tokenizer.model",
+            "new/tokenizer_config.json",
+        ],
+        &["whole.gguf"],
+    ),
+];
+
+/// Files of others that look like ours.
+pub const BYSTANDERS: &[&str] = &[
+    ".out.gguf.new.unfinished.gguf-kit-part",
+    ".out.gguf.new.abcdefghijkl.gguf-kit-part",
+    ".out.gguf.users-own-file.part",
+    ".model.gguf.users-own-file.part",
+    ".model.gguf.new.unfinished.gguf-kit-part",
+    ".model.gguf.mine.gguf-kit-part",
+    "out.gguf.bak",
+];
+
+pub fn gguf(dir: &Path, words: &str) -> Output {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_gguf"));
+    command.args(words.split_whitespace()).current_dir(dir).output().unwrap()
+}
+
+#[track_caller]
+pub fn succeeds(dir: &Path, words: &str) {
+    let output = gguf(dir, words);
+    assert!(output.status.success(), "{words}: {}", String::from_utf8_lossy(&output.stderr));
+}
+
+#[track_caller]
+pub fn fails(dir: &Path, words: &str, code: i32, parts: &[&str]) {
+    let output = gguf(dir, words);
+    let stderr = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(code), "{words}: {stderr}");
+    for part in parts {
+        assert!(stderr.contains(part), "{words}: `{part}` is not in: {stderr}");
+    }
+}
+
+/// Content and permissions of every file under a directory, by path from there. A link is the
+/// path that it has.
+pub type Files = BTreeMap<String, (Vec<u8>, u32)>;
+
+pub fn files(dir: &Path) -> Files {
+    fn add(dir: &Path, prefix: &str, files: &mut Files) {
+        for entry in fs::read_dir(dir).unwrap() {
+            let entry = entry.unwrap();
+            let name = format!("{prefix}{}", entry.file_name().to_str().unwrap());
+            let kind = entry.file_type().unwrap();
+            if kind.is_dir() {
+                add(&entry.path(), &format!("{name}/"), files);
+            } else if kind.is_symlink() {
+                let link = fs::read_link(entry.path()).unwrap();
+                files.insert(name, (link.into_os_string().into_encoded_bytes(), 0));
+            } else {
+                let content = fs::read(entry.path()).unwrap();
+                files.insert(name, (content, mode(&entry.path())));
+            }
+        }
+    }
+    let mut all = Files::new();
+    add(dir, "", &mut all);
+    all
+}
+
+#[cfg(unix)]
+fn mode(path: &Path) -> u32 {
+    use std::os::unix::fs::PermissionsExt;
+    path.metadata().unwrap().permissions().mode() & 0o7777
+}
+
+#[cfg(not(unix))]
+fn mode(_: &Path) -> u32 {
+    0
+}
+
+/// A directory with inputs for all writers, to work in.
+pub fn workshop() -> tempfile::TempDir {
+    static MADE: OnceLock<tempfile::TempDir> = OnceLock::new();
+    let made = MADE.get_or_init(|| {
+        let dir = tempfile::tempdir().unwrap();
+        make(dir.path());
+        dir
+    });
+    let dir = tempfile::tempdir().unwrap();
+    copy(made.path(), dir.path());
+    dir
+}
+
+/// Copies a directory with all that is in it, permissions included.
+fn copy(from: &Path, to: &Path) {
+    for entry in fs::read_dir(from).unwrap() {
+        let entry = entry.unwrap();
+        let target = to.join(entry.file_name());
+        if entry.file_type().unwrap().is_dir() {
+            fs::create_dir(&target).unwrap();
+            copy(&entry.path(), &target);
+        } else {
+            fs::copy(entry.path(), target).unwrap();
+        }
+    }
+}
+
+fn make(dir: &Path) {
+    let at = |name: &str| -> PathBuf { dir.join(name) };
+    fs::write(at("model.gguf"), model(1.0)).unwrap();
+    fs::write(at("tuned.gguf"), model(2.0)).unwrap();
+    succeeds(dir, "split model.gguf s --split-max-tensors 2");
+    succeeds(dir, "export model.gguf --to safetensors --keep-names w.safetensors");
+    succeeds(dir, "lora extract model.gguf tuned.gguf --rank 2 -o adapter.gguf");
+    let entry = Entry { sums: vec![1.0; 256], counts: vec![3] };
+    let imatrix = Imatrix {
+        datasets: vec!["text".into()],
+        chunk_count: 1,
+        chunk_size: Some(512),
+        entries: BTreeMap::from([("blk.0.attn_q.weight".to_owned(), entry)]),
+    };
+    imatrix.write_gguf(&at("i.gguf"), &Overwrite::default()).unwrap();
+    fs::write(at("types.txt"), "attn_v=f16\n").unwrap();
+    fs::write(at("meta.json"), "{}").unwrap();
+    fs::write(at("chat.jinja"), "{{ messages[0].content }}".repeat(9)).unwrap();
+    for name in BYSTANDERS {
+        fs::write(at(name), name).unwrap();
+    }
+    fs::create_dir(at("checkpoint")).unwrap();
+    copy(Path::new(MODEL), &at("checkpoint"));
+    succeeds(dir, "convert checkpoint -o whole.gguf");
+}
+
+/// A model of four small tensors, with room for an edit in place.
+fn model(factor: f32) -> Vec<u8> {
+    let mut draft = Draft::default();
+    draft.metadata.set("general.architecture", "llama");
+    draft.metadata.set("general.name", "a");
+    draft.metadata.set("general.size_label", "256");
+    draft.metadata.set("general.file_type", 0u32);
+    gguf::edit::reserve(&mut draft.metadata, 100);
+    for name in ["attn_q", "attn_k", "attn_v", "attn_output"] {
+        draft.tensors.push(TensorInfo {
+            name: format!("blk.0.{name}.weight").into(),
+            shape: Shape::new(&[256, 4]).unwrap(),
+            tensor_type: TensorType::F32,
+            offset: 0,
+        });
+    }
+    draft.lay_out().unwrap();
+    let mut file = write_header(&Header::new(draft).unwrap()).unwrap();
+    let values = (0..4 * 4 * 256).map(|i| factor * ((i * 7919 % 1009) as f32 / 1009.0 - 0.5));
+    file.extend(values.flat_map(f32::to_le_bytes));
+    file
+}

@@ -1,0 +1,168 @@
+//! An export on disk: a directory that is new or empty, and is as it was if the export fails.
+
+use std::num::NonZeroUsize;
+use std::ops::ControlFlow;
+use std::path::{Path, PathBuf};
+
+use gguf::{Complete, Output, Overwrite, is_unfinished, require_space};
+
+use super::{Export, File, safetensors};
+use crate::Error;
+
+/// By this file a directory is known for a model: it appears last.
+const LAST: &str = "config.json";
+
+/// A directory that an export may fill.
+///
+/// Nothing that is there is replaced, whatever the user says: weights, index and tokenizer of two
+/// models would mix.
+#[derive(Debug)]
+pub struct Directory {
+    path: PathBuf,
+    /// Those that were made for the export.
+    made: Made,
+}
+
+impl Directory {
+    /// Makes the directory, or takes it if it is empty.
+    ///
+    /// # Errors
+    /// [`gguf::Error::Caller`] if there is something in it, or it is no directory;
+    /// [`gguf::Error::Environment`] if it cannot be made or looked at.
+    pub fn create(path: &Path) -> Result<Self, Error> {
+        if path.symlink_metadata().is_ok() && !path.is_dir() {
+            let message = format!("{} is no directory", path.display());
+            return Err(gguf::Error::Caller(message).into());
+        }
+        let mut made = Made::default();
+        made.directory(path)?;
+        let failed = |source| gguf::Error::environment("look into", path, source);
+        let mut names = Vec::new();
+        for entry in path.read_dir().map_err(failed)? {
+            let name = entry.map_err(failed)?.file_name();
+            // What a killed export left is nothing.
+            if !is_unfinished(&name) {
+                names.push(name.to_string_lossy().into_owned());
+            }
+        }
+        names.sort();
+        if let [first, others @ ..] = &names[..] {
+            let others = match others.len() {
+                0 => String::new(),
+                n => format!(" and {n} more"),
+            };
+            return Err(gguf::Error::Caller(format!(
+                "{} is not empty (`{first}`{others}): two models would mix; name a new directory",
+                path.display()
+            ))
+            .into());
+        }
+        Ok(Self { path: path.to_owned(), made })
+    }
+
+    /// Writes everything, with at most `most` bytes of tensors in one file. No file gets its name
+    /// before all are complete.
+    ///
+    /// `progress` is called from many threads with the number of bytes just written; `Break` from
+    /// it ends the work.
+    ///
+    /// # Errors
+    /// As [`safetensors::write`](fn@safetensors::write); the directory is then as it was.
+    pub fn write(
+        mut self,
+        export: &Export,
+        most: u64,
+        threads: NonZeroUsize,
+        progress: &(dyn Fn(u64) -> ControlFlow<()> + Sync),
+    ) -> Result<(), Error> {
+        let Export { tensors, files, .. } = export;
+        let shards = safetensors::shards(tensors, most);
+        let paths: Vec<PathBuf> = (0..shards.len())
+            .map(|i| self.path.join(safetensors::shard_name(i, shards.len())))
+            .collect();
+        let bytes = |shard: &std::ops::Range<usize>| {
+            tensors[shard.clone()].iter().filter_map(|(t, ty)| ty.byte_len(&t.shape)).sum()
+        };
+        require_space(paths.iter().map(PathBuf::as_path).zip(shards.iter().map(bytes)))?;
+
+        let nothing = Overwrite::default();
+        let mut complete = Vec::new();
+        for (path, shard) in paths.iter().zip(&shards) {
+            let tensors = &tensors[shard.clone()];
+            complete
+                .push(safetensors::complete(path, tensors, false, threads, &nothing, progress)?);
+        }
+        if shards.len() > 1 {
+            let bytes = safetensors::index(tensors, &shards);
+            complete.push(self.file(&File { name: safetensors::INDEX, bytes })?);
+        }
+        for file in files.iter().filter(|file| file.name != LAST) {
+            complete.push(self.file(file)?);
+        }
+        for file in files.iter().filter(|file| file.name == LAST) {
+            complete.push(self.file(file)?);
+        }
+        let mut named = Named(Vec::new());
+        for file in complete {
+            let path = file.target().to_owned();
+            file.commit()?;
+            named.0.push(path);
+        }
+        named.0.clear();
+        self.made.0.clear();
+        Ok(())
+    }
+
+    fn file(&mut self, file: &File) -> Result<Complete, Error> {
+        let path = self.path.join(file.name);
+        if let Some(parent) = path.parent() {
+            self.made.directory(parent)?;
+        }
+        let output = Output::create(&path, &Overwrite::default())?;
+        output.write_at(&file.bytes, 0)?;
+        Ok(output.close()?)
+    }
+}
+
+/// Files of the export that have their names; removed unless all get theirs.
+struct Named(Vec<PathBuf>);
+
+impl Drop for Named {
+    fn drop(&mut self) {
+        for path in &self.0 {
+            let _ = std::fs::remove_file(path);
+        }
+    }
+}
+
+/// Directories that were made, outermost first; removed, if they are empty, unless the export is
+/// complete.
+#[derive(Debug, Default)]
+struct Made(Vec<PathBuf>);
+
+impl Made {
+    /// Makes a directory, and those that it is to be in.
+    fn directory(&mut self, path: &Path) -> Result<(), gguf::Error> {
+        let missing: Vec<_> = path
+            .ancestors()
+            .take_while(|path| !path.as_os_str().is_empty() && !path.exists())
+            .collect();
+        for path in missing.into_iter().rev() {
+            match std::fs::create_dir(path) {
+                Ok(()) => self.0.push(path.to_owned()),
+                // Somebody else was faster.
+                Err(_) if path.is_dir() => {}
+                Err(source) => return Err(gguf::Error::environment("create", path, source)),
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Drop for Made {
+    fn drop(&mut self) {
+        for path in self.0.iter().rev() {
+            let _ = std::fs::remove_dir(path);
+        }
+    }
+}

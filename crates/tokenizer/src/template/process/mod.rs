@@ -1,0 +1,61 @@
+//! Rendering in a process of its own: what the two sides say to each other.
+//!
+//! One process answers one request. The request is JSON and ends with the input of the process.
+//! The answer is a frame for the template, which says whether it parses, and one for each
+//! conversation, as soon as there is one; after an error of parsing, or a limit, nothing follows.
+//! A frame is a line of JSON, `{"Ok":17}` or `{"Err":...}`, and so many bytes of text.
+
+mod child;
+mod parent;
+
+use std::borrow::Cow;
+use std::io::{self, BufRead, Read, Write};
+
+use serde::{Deserialize, Serialize};
+
+use super::{Context, Error, Limits, Source};
+pub(super) use child::serve;
+pub(super) use parent::run;
+
+/// Bytes of the line of a frame: what an error says has 2000, of which JSON makes 6 each at most.
+const LINE_LEN: u64 = 32 << 10;
+
+/// What a process is asked.
+#[derive(Serialize, Deserialize)]
+struct Request<'a> {
+    limits: Limits,
+    source: Cow<'a, Source>,
+    contexts: Cow<'a, [Context]>,
+}
+
+/// One frame of the answer.
+type Frame = Result<String, Error>;
+
+fn write_frame(mut output: impl Write, frame: &Frame) -> io::Result<()> {
+    let (line, text) = match frame {
+        Ok(text) => (Ok(text.len()), text.as_str()),
+        Err(error) => (Err(error), ""),
+    };
+    serde_json::to_writer(&mut output, &line)?;
+    output.write_all(b"\n")?;
+    output.write_all(text.as_bytes())?;
+    output.flush()
+}
+
+/// The next frame, whose text has at most `text_len` bytes.
+fn read_frame(mut input: impl BufRead, text_len: usize) -> io::Result<Frame> {
+    let mut line = Vec::new();
+    input.by_ref().take(LINE_LEN).read_until(b'\n', &mut line)?;
+    let len = match serde_json::from_slice::<Result<usize, Error>>(&line)? {
+        Ok(len) => len,
+        Err(error) => return Ok(Err(error)),
+    };
+    if len > text_len {
+        return Err(io::ErrorKind::FileTooLarge.into());
+    }
+    let mut text = vec![0; len];
+    input.read_exact(&mut text)?;
+    String::from_utf8(text)
+        .map(Ok)
+        .map_err(|error| io::Error::new(io::ErrorKind::InvalidData, error))
+}
