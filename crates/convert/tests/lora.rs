@@ -25,7 +25,10 @@ fn data() -> Option<PathBuf> {
 }
 
 fn write(job: &Job, path: &Path) {
-    job.write(path, THREADS, &gguf::Overwrite::new(gguf::Existing::Replace), &|_| ControlFlow::Continue(())).unwrap();
+    job.write(path, THREADS, &gguf::Overwrite::new(gguf::Existing::Replace), &|_| {
+        ControlFlow::Continue(())
+    })
+    .unwrap();
 }
 
 fn values(files: &ModelFiles, name: &str) -> Vec<f32> {

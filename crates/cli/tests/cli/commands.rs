@@ -131,7 +131,11 @@ fn quantize_overrides_keys() {
     assert_eq!(of("my.text"), r#"{"type":"STRING","value":"a=b:c"}"#);
     assert_eq!(of("my.number"), r#"{"type":"FLOAT32","value":0.5}"#);
     assert_eq!(of("my.negative"), r#"{"type":"INT32","value":-3}"#);
-    fails(&["quantize", "--force", &f16, &out, "q8_0", "--override-kv", "x=int:y"], 2, &["override-kv"]);
+    fails(
+        &["quantize", "--force", &f16, &out, "q8_0", "--override-kv", "x=int:y"],
+        2,
+        &["override-kv"],
+    );
 }
 
 #[test]

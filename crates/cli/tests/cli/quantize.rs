@@ -68,7 +68,11 @@ fn a_recipe_makes_another_like_it() {
     std::fs::write(&recipe, "a=q8_0\nb\n").unwrap();
     let args = ["quantize", "--force", "--tensor-type-file", &recipe, &f16, &out, "Q2_K"];
     fails(&args, 1, &["recipe.txt", "line 2"]);
-    fails(&["quantize", "--force", "--target-size", "1M", &f16, &out], 2, &["too small", "smallest possible"]);
+    fails(
+        &["quantize", "--force", "--target-size", "1M", &f16, &out],
+        2,
+        &["too small", "smallest possible"],
+    );
     fails(&["quantize", "--target-size", "1M", &f16, &out, "2", "Q4_0"], 2, &["IN OUT [THREADS]"]);
 }
 
@@ -100,7 +104,11 @@ fn blocks_are_left_out() {
     let diff = json(&String::from_utf8(diff.stdout).unwrap());
     assert!(diff.to_string().contains("blk.3.ffn_up.weight"));
     fails(&["quantize", "--force", "--prune-layers", "4", &f16, &out, "Q8_0"], 2, &["no block 4"]);
-    fails(&["quantize", "--force", "--prune-layers", "0,1,2,3", &f16, &out, "Q8_0"], 2, &["no block would"]);
+    fails(
+        &["quantize", "--force", "--prune-layers", "0,1,2,3", &f16, &out, "Q8_0"],
+        2,
+        &["no block would"],
+    );
 }
 
 #[test]
@@ -135,11 +143,16 @@ fn what_an_imatrix_does_not_cover_is_listed_before_anything_is_written() {
     let types = ["--imatrix", &matrix, "--imatrix-missing=uniform", "--tensor-type", "attn_q=q8_0"];
     let to_it = [&types[..], &["-o", &direct, "--outtype", "q2_k"]].concat();
     succeeds(&[&["convert", MODEL], &to_it[..]].concat());
-    succeeds(&[&["quantize"], &types[..], &[&f16, &out, "q2_k"]].concat());
+    succeeds(&[&["quantize", "--force"], &types[..], &[&f16, &out, "q2_k"]].concat());
     succeeds(&["verify", &direct, "--source", &out]);
-    let nothing = ["quantize", "--imatrix", &matrix, "--include-weights", "x", &f16, &out, "Q4_0"];
+    let wrong = ["--include-weights", "x", &f16, &out, "Q4_0"];
+    let nothing = [&["quantize", "--force", "--imatrix", &matrix], &wrong[..]].concat();
     fails(&nothing, 2, &["--include-weights"]);
-    fails(&["quantize", "--imatrix", &f16, &f16, &out, "Q4_0"], 1, &["no importance matrix"]);
+    fails(
+        &["quantize", "--force", "--imatrix", &f16, &f16, &out, "Q4_0"],
+        1,
+        &["no importance matrix"],
+    );
 }
 
 #[test]

@@ -71,7 +71,7 @@ impl Case {
     /// else may read.
     fn prepared(writer: &Writer) -> tempfile::TempDir {
         use std::os::unix::fs::PermissionsExt;
-        let dir = workshop();
+        let dir = workshop(writer.words);
         if in_place(writer) {
             return dir;
         }
@@ -248,15 +248,40 @@ fn every_call_is_seen() {
     let log = fs::read_to_string(log.path()).unwrap();
     // Calls that only look; everything else must have been counted.
     let looks = [
-        "access", "close", "execve", "fcntl", "flock", "fstat", "fstatfs", "getcwd", "getdents64",
-        "ioctl", "lseek", "mmap", "newfstatat", "poll", "pread64", "read", "readlink", "readlinkat",
-        "stat", "statfs", "statx", "faccessat", "faccessat2", "readv", "epoll_create1", "fadvise64",
-        "lstat", "eventfd2",
+        "access",
+        "close",
+        "execve",
+        "fcntl",
+        "flock",
+        "fstat",
+        "fstatfs",
+        "getcwd",
+        "getdents64",
+        "ioctl",
+        "lseek",
+        "mmap",
+        "newfstatat",
+        "poll",
+        "pread64",
+        "read",
+        "readlink",
+        "readlinkat",
+        "stat",
+        "statfs",
+        "statx",
+        "faccessat",
+        "faccessat2",
+        "readv",
+        "epoll_create1",
+        "fadvise64",
+        "lstat",
+        "eventfd2",
     ];
     let place = dir.path().canonicalize().unwrap().display().to_string();
     let mut changes = Vec::new();
     for line in log.lines() {
-        let Some(call) = line.split_whitespace().nth(1).and_then(|word| word.split_once('(')) else {
+        let Some(call) = line.split_whitespace().nth(1).and_then(|word| word.split_once('('))
+        else {
             continue;
         };
         let name = call.0;

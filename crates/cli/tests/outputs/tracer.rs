@@ -180,7 +180,9 @@ impl Tracer {
                     (thread, None)
                 }
                 // A thread that was just made begins with this, as nothing of ours sends it.
-                WaitStatus::Stopped(thread, Signal::SIGSTOP) if new.insert(thread) => (thread, None),
+                WaitStatus::Stopped(thread, Signal::SIGSTOP) if new.insert(thread) => {
+                    (thread, None)
+                }
                 WaitStatus::Stopped(thread, signal) => (thread, Some(signal)),
                 WaitStatus::PtraceEvent(thread, ..) => (thread, None),
                 WaitStatus::Exited(thread, code) if thread == self.main => return Some(code),
