@@ -115,9 +115,6 @@ impl Args {
         for path in outputs.chain(&self.save_recipe) {
             overwrite.check(path)?;
         }
-        if self.save_recipe.is_some() && words.outputs.len() > 1 {
-            return Err(Failure::Usage("--save-recipe goes with one output".into()));
-        }
         Ok(())
     }
 
@@ -144,6 +141,9 @@ impl Args {
         model: &Model<'a>,
         words: &Words,
     ) -> Result<(Vec<Files<'a>>, String), Failure> {
+        if self.save_recipe.is_some() && words.outputs.len() > 1 {
+            return Err(Failure::Usage("--save-recipe goes with one output".into()));
+        }
         let options = self.options()?;
         let mut recipe = String::new();
         let plan = |named: &Named| {
