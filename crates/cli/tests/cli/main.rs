@@ -5,6 +5,7 @@ mod chores;
 mod commands;
 mod lora;
 mod quantize;
+mod replay;
 mod support;
 mod tokenize;
 mod verify;
