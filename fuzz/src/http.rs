@@ -5,7 +5,6 @@ use std::net::{Shutdown, TcpListener, TcpStream};
 use std::sync::{Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 
-use gguf::Source;
 use gguf_remote::{Files, Location, Options, open_with};
 
 /// What stands between two answers.
