@@ -3,6 +3,7 @@
 
 use std::path::Path;
 
+use gguf::edit::Journal;
 use gguf::{Array, ByteOrder, Draft, Header, Shape, TensorInfo, TensorType, Value, write_header};
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -49,14 +50,94 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     save("weights.safetensors", &safetensors())?;
     save("weights-zip.bin", &pytorch_zip()?)?;
     save("weights-stream.bin", &pytorch_stream())?;
+    save("pickle.pkl", &state_dict("N"))?;
+    save("header.json", SAFETENSORS.as_bytes())?;
+    save("index.json", br#"{"metadata":{},"weight_map":{"a":"x","b":"x"}}"#)?;
+
+    // Tokenizers, templates.
+    save("tokenizer-bpe.json", BPE.as_bytes())?;
+    save("tokenizer-unigram.json", UNIGRAM.as_bytes())?;
+    save("tokenizer-pieces.json", WORD_PIECE.as_bytes())?;
+    save("tokenizer.model", &sentencepiece())?;
+    save("template.jinja", TEMPLATE.as_bytes())?;
+
+    // Old models, an edit that did not end, a server.
+    save("legacy-llama.bin", &legacy())?;
+    save("journal.bin", &journal())?;
+    save("http.txt", HTTP.as_bytes())?;
+    save("http-listing.txt", LISTING.as_bytes())?;
     Ok(())
 }
 
 /// Two tensors, one of a type that has to be widened.
 fn safetensors() -> Vec<u8> {
-    let header = r#"{"a":{"dtype":"F16","shape":[2,2],"data_offsets":[0,8]},"b":{"dtype":"U8","shape":[2],"data_offsets":[8,10]}}"#;
-    [&(header.len() as u64).to_le_bytes(), header.as_bytes(), &[0; 10]].concat()
+    let len = (SAFETENSORS.len() as u64).to_le_bytes();
+    [&len, SAFETENSORS.as_bytes(), &[0; 10]].concat()
 }
+
+const SAFETENSORS: &str = r#"{"a":{"dtype":"F16","shape":[2,2],"data_offsets":[0,8]},"b":{"dtype":"U8","shape":[2],"data_offsets":[8,10]}}"#;
+
+const BPE: &str = r#"{"added_tokens":[{"id":6,"content":"<s>","special":true,"normalized":false},{"id":7,"content":"<pad>"}],"normalizer":{"type":"NFC"},"pre_tokenizer":{"type":"ByteLevel","add_prefix_space":false,"use_regex":true},"post_processor":{"type":"TemplateProcessing","single":[{"SpecialToken":{"id":"<s>"}},{"Sequence":{"id":"A"}}],"pair":[]},"decoder":{"type":"ByteLevel"},"model":{"type":"BPE","vocab":{"H":0,"e":1,"l":2,"o":3,"He":4,"ll":5},"merges":["H e",["l","l"]]}}"#;
+
+const UNIGRAM: &str = r#"{"normalizer":{"type":"Precompiled","precompiled_charsmap":""},"pre_tokenizer":{"type":"Metaspace","prepend_scheme":"always"},"model":{"type":"Unigram","unk_id":0,"vocab":[["<unk>",0],["</s>",0],["a",-1.5],["He",-2],["llo",-3],["\u2581",-4]]}}"#;
+
+const WORD_PIECE: &str = r###"{"normalizer":{"type":"BertNormalizer","lowercase":true,"strip_accents":null},"pre_tokenizer":{"type":"BertPreTokenizer"},"model":{"type":"WordPiece","unk_token":"[UNK]","continuing_subword_prefix":"##","vocab":{"[UNK]":0,"[CLS]":1,"[SEP]":2,"hello":3,"world":4,"##s":5}}}"###;
+
+/// Fields of `ModelProto`: pieces with text, score and type, the trainer, the normalizer.
+fn sentencepiece() -> Vec<u8> {
+    let field = |number: u8, bytes: &[u8]| [&[number << 3 | 2, bytes.len() as u8], bytes].concat();
+    let piece = |text: &str, score: f32, kind: u8| {
+        field(
+            1,
+            &[&field(1, text.as_bytes())[..], b"\x15", &score.to_le_bytes(), b"\x18", &[kind]]
+                .concat(),
+        )
+    };
+    let mut model =
+        [piece("<unk>", 0.0, 2), piece("<s>", 0.0, 3), piece("<0x0A>", 0.0, 6)].concat();
+    model.extend([piece("\u{2581}", -1.0, 1), piece("He", -2.0, 1), piece("H", -3.0, 4)].concat());
+    model.extend(field(2, b"\x18\x01"));
+    model.extend([field(3, &[&field(2, b"")[..], b"\x18\x01\x20\x00"].concat())].concat());
+    model
+}
+
+const TEMPLATE: &str = "{%- for m in messages if m.content is string %}{{ '<|' + m['role'] + '|>' }}\n{{ m.content | trim }}{% set ns = namespace(n=loop.index0) %}{%- endfor -%}{% macro f(x) %}{{ x | tojson }}{% endmacro %}{{ f(tools) if tools else raise_exception('none') }}{% for k, v in messages[0].items() %}{{ k.split('o')[-1] ~ v[::-1] }}{% endfor %}";
+
+/// A GGJT file of llama with four tokens and one tensor.
+fn legacy() -> Vec<u8> {
+    let mut file = Vec::new();
+    let numbers = |file: &mut Vec<u8>, numbers: &[u32]| {
+        numbers.iter().for_each(|number| file.extend(number.to_le_bytes()));
+    };
+    numbers(&mut file, &[0x6767_6a74, 1, 4, 8, 256, 1, 1, 8, 0]);
+    for text in [&b" \xe2\x81\x87 "[..], b"", b"", b" a"] {
+        numbers(&mut file, &[text.len() as u32]);
+        file.extend(text);
+        numbers(&mut file, &[0]);
+    }
+    numbers(&mut file, &[2, 21, 0, 8, 4]);
+    file.extend(b"tok_embeddings.weight");
+    file.resize(file.len().next_multiple_of(32) + 8 * 4 * 4, 0);
+    file
+}
+
+/// A model whose header is half overwritten, and the journal of that edit.
+fn journal() -> Vec<u8> {
+    let header = |name: &str| {
+        let mut draft = Draft::default();
+        draft.metadata.set("general.architecture", "llama");
+        draft.metadata.set("general.name", name);
+        write_header(&Header::new(draft).unwrap()).unwrap()
+    };
+    let (old, new) = (header("the old name"), header("THE NEW NAME"));
+    let present = [&new[..old.len() - 24], &old[old.len() - 24..]].concat();
+    let journal = Journal { inode: 0, len: old.len() as u64, modified: 0, old, new };
+    [present, journal.encode()].concat()
+}
+
+const HTTP: &str = "HTTP/1.1 302 Found\r\nLocation: x\r\nContent-Length: 0\r\n\r\n\n--\nHTTP/1.1 503 Busy\r\nRetry-After: 0\r\nContent-Length: 0\r\n\r\n\n--\nHTTP/1.1 206 Partial Content\r\nContent-Range: bytes 0-3/4\r\nContent-Length: 4\r\nETag: \"e\"\r\nConnection: close\r\n\r\nGGUF";
+
+const LISTING: &str = "HTTP/1.1 200 OK\r\nLink: <?cursor=1>; rel=\"next\"\r\nConnection: close\r\n\r\n[{\"type\":\"file\",\"path\":\"m.gguf\"}]\n--\nHTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n[]";
 
 /// A pickle of a state dict with a transposed tensor of two rows and three columns; `view` is what
 /// old files say about views.

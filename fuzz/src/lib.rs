@@ -3,3 +3,8 @@
 pub mod blocks;
 pub mod checkpoint;
 pub mod container;
+pub mod http;
+pub mod journal;
+pub mod legacy;
+pub mod template;
+pub mod vocabulary;

@@ -4,7 +4,7 @@ use std::num::NonZeroUsize;
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 
-use gguf::{Existing, Gguf, Model, Overwrite, Value};
+use gguf::{Bytes, Existing, Gguf, Model, Overwrite, Value};
 use gguf_convert::hf::{self, Options};
 use gguf_convert::importance::Importance;
 use gguf_convert::quantize;
@@ -80,7 +80,7 @@ fn zoo_equals_the_official_converter() {
             follow_references(&mut manifest, &dir);
             let path = out.path().join(format!("{folder}.gguf"));
             convert(&dir, &path, outtype, Some(&format!("zoo-{folder}-shared")));
-            let bytes = std::fs::read(&path).unwrap();
+            let bytes = Bytes::from(std::fs::read(&path).unwrap());
             let model = Gguf::read(&bytes).unwrap();
             check_keys(&model, &manifest["kv"], folder);
             check_tensors(&model, manifest["tensors"].as_array().unwrap(), folder);
@@ -105,7 +105,7 @@ fn gemma_needs_no_sentencepiece_file() {
     let (with, without) = (dir.path().join("with.gguf"), dir.path().join("without.gguf"));
     convert(&zoo, &with, "f16", None);
     convert(dir.path(), &without, "f16", None);
-    let [with, without] = [with, without].map(|path| std::fs::read(path).unwrap());
+    let [with, without] = [with, without].map(|path| Bytes::from(std::fs::read(path).unwrap()));
     let [with, without] = [&with, &without].map(|bytes| Gguf::read(bytes).unwrap());
     let list = |model: &Gguf, key| as_json(model.metadata().get(key).unwrap());
     for key in ["tokenizer.ggml.tokens", "tokenizer.ggml.token_type"] {
@@ -186,7 +186,7 @@ fn decays_of_mamba_are_rounded_once() {
     let out = tempfile::tempdir().unwrap();
     let path = out.path().join("mamba.gguf");
     convert(&dir, &path, "f16", None);
-    let bytes = std::fs::read(&path).unwrap();
+    let bytes = Bytes::from(std::fs::read(&path).unwrap());
     let model = Gguf::read(&bytes).unwrap();
     let checkpoint = Checkpoint::open(&dir).unwrap();
     for layer in 0..2 {
@@ -214,7 +214,7 @@ fn families_of_our_own_hold_the_values_of_the_checkpoint() {
         let dir = data.join("zoo").join(folder);
         let path = out.path().join(format!("{folder}.gguf"));
         convert(&dir, &path, "f32", None);
-        let bytes = std::fs::read(&path).unwrap();
+        let bytes = Bytes::from(std::fs::read(&path).unwrap());
         let model = Gguf::read(&bytes).unwrap();
         let checkpoint = Checkpoint::open(&dir).unwrap();
         let mut compared = 0;
@@ -333,9 +333,9 @@ fn tiny_kjv_equals_the_official_quantizer() {
             ControlFlow::Continue(())
         })
         .unwrap();
-        check_digests(&std::fs::read(&path).unwrap(), expected, mix);
+        check_digests(&std::fs::read(&path).unwrap().into(), expected, mix);
         convert(&source, &path, mix, None);
-        check_digests(&std::fs::read(&path).unwrap(), expected, mix);
+        check_digests(&std::fs::read(&path).unwrap().into(), expected, mix);
         made += 1;
     }
     assert_eq!((made, refused), (23, 9));
@@ -366,7 +366,7 @@ fn tiny_kjv_with_an_imatrix_equals_the_official_quantizer() {
             &|_| ControlFlow::Continue(()),
         )
         .unwrap();
-        check_digests(&std::fs::read(&path).unwrap(), expected, name);
+        check_digests(&std::fs::read(&path).unwrap().into(), expected, name);
         made += 1;
     }
     assert_eq!(made, 29);
@@ -395,7 +395,7 @@ fn importance(path: &Path) -> Importance {
     Importance { weights: imatrix.entries.keys().map(weights).collect() }
 }
 
-fn check_digests(bytes: &[u8], expected: &Json, mix: &str) {
+fn check_digests(bytes: &Bytes, expected: &Json, mix: &str) {
     let model = Gguf::read(bytes).unwrap();
     let expected = expected["tensors"].as_object().unwrap();
     assert_eq!(model.tensors().len(), expected.len(), "{mix}");

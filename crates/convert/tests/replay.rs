@@ -1,19 +1,25 @@
-//! The check of the fuzz target `checkpoint`, on the seeds it starts from and on what it once
-//! found.
+//! The checks of the fuzz targets for checkpoints and old models, on the seeds they start from and
+//! on what they once found.
 
 #[path = "../../../fuzz/src/checkpoint.rs"]
 mod checkpoint;
+#[path = "../../../fuzz/src/legacy.rs"]
+mod legacy;
 
 #[test]
-fn every_seed_passes_the_check() {
+fn every_seed_passes_every_check() {
     let seeds = concat!(env!("CARGO_MANIFEST_DIR"), "/../../fuzz/seeds");
     let mut replayed = 0;
     for entry in std::fs::read_dir(seeds).unwrap() {
         let path = entry.unwrap().path();
         eprintln!("{}", path.display());
-        let tensors = checkpoint::open(&std::fs::read(&path).unwrap());
-        let whole = path.file_name().unwrap().to_string_lossy().starts_with("weights");
-        assert_eq!(whole, tensors > 0);
+        let bytes = std::fs::read(&path).unwrap();
+        let name = path.file_name().unwrap().to_string_lossy().into_owned();
+        assert_eq!(checkpoint::open(&bytes) > 0, name.starts_with("weights"));
+        assert_eq!(checkpoint::pickle(&bytes) > 0, name.starts_with("pickle"));
+        assert_eq!(checkpoint::header(&bytes) > 0, name.starts_with("header"));
+        assert_eq!(checkpoint::index(&bytes) > 0, name.starts_with("index"));
+        assert_eq!(legacy::open(&bytes), name.starts_with("legacy"));
         replayed += 1;
     }
     assert!(replayed > 10, "the seeds are missing");

@@ -2,6 +2,8 @@
 
 #[path = "../../../fuzz/src/container.rs"]
 mod container;
+#[path = "../../../fuzz/src/journal.rs"]
+mod journal;
 
 #[test]
 fn every_seed_passes_every_check() {
@@ -15,6 +17,7 @@ fn every_seed_passes_every_check() {
         container::round_trip(&bytes);
         container::chunked(&bytes);
         container::edit(&bytes);
+        journal::beside(&bytes);
         replayed += 1;
     }
     assert!(replayed > 10, "the seeds are missing");

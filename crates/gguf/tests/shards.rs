@@ -124,7 +124,7 @@ fn merged_shards_have_the_bytes_of_the_original_or_of_the_official_tool() {
 #[test]
 fn a_split_model_reads_as_the_whole_one() {
     let whole = fs::read(official().join("model.gguf")).unwrap();
-    let whole = Gguf::read(&whole).unwrap();
+    let whole = Gguf::read(&whole.into()).unwrap();
     let model = Model::open(&official().join("two-00003-of-00003.gguf")).unwrap();
     assert_eq!(model.metadata(), whole.metadata());
     let shards: Vec<_> = model.tensors().iter().map(|tensor| tensor.shard).collect();
@@ -189,7 +189,7 @@ fn a_wide_alignment_survives() {
     let shards = split(&path, &directory.path().join("s"), by_tensors(2, false));
     let model = Model::open(&shards[0]).unwrap();
     let merged = directory.path().join("merged.gguf");
-    merge(&files, &merged, MergeOptions::default(), &Overwrite::new(Existing::Replace), &|_| {
+    merge(&model, &merged, MergeOptions::default(), &Overwrite::new(Existing::Replace), &|_| {
         ControlFlow::Continue(())
     })
     .unwrap();
@@ -234,8 +234,8 @@ fn a_pointer_in_place_of_a_shard_is_named() {
     let directory = tempfile::tempdir().unwrap();
     let last = write_set(directory.path(), 2, |_, _, _| {});
     fs::write(&last, "version https://git-lfs.github.com/spec/v1\n").unwrap();
-    let files = Model::open(&directory.path().join("m-00001-of-00002.gguf")).unwrap();
-    let error = files.model().err().unwrap().to_string();
+    let model = Model::open(&directory.path().join("m-00001-of-00002.gguf"));
+    let error = model.err().unwrap().to_string();
     assert!(error.contains("m-00002-of-00002.gguf: this is a Git LFS pointer"), "{error}");
 }
 
@@ -296,14 +296,14 @@ fn each_fault_of_a_set_has_its_code() {
         let member = write_set(directory.path(), count, change);
         let set = ShardSet::find(&member).unwrap();
         let bytes: Vec<_> = set.paths().iter().map(|path| fs::read(path).unwrap()).collect();
-        let drafts: Vec<_> = bytes.iter().map(|bytes| gguf::check(bytes).1.unwrap()).collect();
+        let drafts: Vec<_> =
+            bytes.iter().map(|bytes| gguf::check(&bytes.clone().into()).1.unwrap()).collect();
         let shards: Vec<_> = set.paths().iter().map(PathBuf::as_path).zip(&drafts).collect();
         let findings = check_shards(&shards);
         let found = findings.iter().find(|finding| finding.code == code);
         let found = found.unwrap_or_else(|| panic!("case {i}: no {code} among {findings:?}"));
         assert_eq!(found.severity, severity, "case {i}");
-        let files = Model::open(&member).unwrap();
-        assert_eq!(files.model().is_err(), severity == Error, "case {i}");
+        assert_eq!(Model::open(&member).is_err(), severity == Error, "case {i}");
     }
     let directory = tempfile::tempdir().unwrap();
     let member = write_set(directory.path(), 4, |_, _, _| {});
@@ -315,11 +315,12 @@ fn the_key_of_parts_is_gone_from_the_whole() {
     let directory = tempfile::tempdir().unwrap();
     let member =
         write_set(directory.path(), 3, |_, keys, _| keys.push((PART_FINGERPRINT, "a".into())));
-    let files = Model::open(&member).unwrap();
+    let model = Model::open(&member).unwrap();
     assert_eq!(model.metadata().get(PART_FINGERPRINT), None);
-    let bytes: Vec<_> = files.paths().iter().map(|path| fs::read(path).unwrap()).collect();
-    let drafts: Vec<_> = bytes.iter().map(|bytes| gguf::check(bytes).1.unwrap()).collect();
-    let shards: Vec<_> = files.paths().iter().map(PathBuf::as_path).zip(&drafts).collect();
+    let bytes: Vec<_> = model.paths().map(|path| fs::read(path).unwrap()).collect();
+    let drafts: Vec<_> =
+        bytes.iter().map(|bytes| gguf::check(&bytes.clone().into()).1.unwrap()).collect();
+    let shards: Vec<_> = model.paths().zip(&drafts).collect();
     assert_eq!(check_shards(&shards), []);
     let merged = directory.path().join("merged.gguf");
     for keep_split_keys in [false, true] {
@@ -327,7 +328,7 @@ fn the_key_of_parts_is_gone_from_the_whole() {
         let go_on = |_| ControlFlow::Continue(());
         merge(&model, &merged, MergeOptions { keep_split_keys }, &replace, &go_on).unwrap();
         let bytes = fs::read(&merged).unwrap();
-        assert_eq!(Gguf::read(&bytes).unwrap().metadata().get(PART_FINGERPRINT), None);
+        assert_eq!(Gguf::read(&bytes.into()).unwrap().metadata().get(PART_FINGERPRINT), None);
     }
 }
 
@@ -364,7 +365,7 @@ fn shards_are_deleted_only_when_their_data_are_in_the_merged_file() {
     let last = write_set(directory.path(), 2, |_, _, _| {});
     let merged = directory.path().join("merged.gguf");
     let files = Model::open(&last).unwrap();
-    merge(&files, &merged, MergeOptions::default(), &Overwrite::new(Existing::Replace), &|_| {
+    merge(&model, &merged, MergeOptions::default(), &Overwrite::new(Existing::Replace), &|_| {
         ControlFlow::Continue(())
     })
     .unwrap();
@@ -374,7 +375,7 @@ fn shards_are_deleted_only_when_their_data_are_in_the_merged_file() {
     let at = bad.len() - 29;
     bad[at] ^= 1;
     fs::write(&merged, &bad).unwrap();
-    let error = delete_merged(files, &merged).unwrap_err().to_string();
+    let error = delete_merged(model, &merged).unwrap_err().to_string();
     assert!(error.contains("tensor `b`: is not the same in the merged file"), "{error}");
     assert!(last.exists());
     assert!(delete_merged(Model::open(&last).unwrap(), &last).is_err());

@@ -91,7 +91,7 @@ pub enum Fault {
     #[error("the server's answer does not fit the request: {0}; another mirror may do better")]
     Answer(String),
     /// The file is not the one that was opened.
-    #[error("the file changed while it was read: its length or ETag differs; open it again")]
+    #[error("the file changed while it was read: its length, ETag or date differs; open it again")]
     Changed,
     /// The body is something else than the file.
     #[error("{0}")]

@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use crate::server::{Reply, Request, Server};
-use crate::support::{Dir, fails, gguf, other_weights, succeeds};
+use crate::support::{Dir, fails, other_weights, succeeds};
 
 /// What a server says about the version of a file.
 type Says = &'static [(&'static str, &'static str)];
@@ -45,11 +45,17 @@ impl TwoVersions {
     }
 
     /// Quantizes the first version as far as it can be read, then what there is now, and returns
-    /// what the second run says.
+    /// what the second run says. The server is an object store too.
     fn interrupted(&self, path: &str, dir: &Dir, first: &[&str], then: &[&str]) -> Output {
         let (url, out) = (self.server.url(path), dir.path("out.gguf"));
+        let word = if path.starts_with('/') { &url } else { path };
         let run = |options: &[&str]| {
-            gguf(&[&["quantize", "--resume"], options, &[&url, &out, "Q8_0", "2"]].concat())
+            let words = [&["quantize", "--resume"], options, &[word, &out, "Q8_0", "2"]].concat();
+            Command::new(env!("CARGO_BIN_EXE_gguf"))
+                .args(words)
+                .envs(store_at(&self.server))
+                .output()
+                .unwrap()
         };
         self.now.store(0, Ordering::Relaxed);
         assert_eq!(run(first).status.code(), Some(3));
@@ -57,6 +63,16 @@ impl TwoVersions {
         self.now.store(1, Ordering::Relaxed);
         run(then)
     }
+}
+
+/// The environment in which `s3://` is on a server.
+fn store_at(server: &Server) -> [(&'static str, String); 4] {
+    [
+        ("AWS_ENDPOINT_URL", server.url("")),
+        ("AWS_ACCESS_KEY_ID", "test".into()),
+        ("AWS_SECRET_ACCESS_KEY", "test".into()),
+        ("AWS_REGION", "us-east-1".into()),
+    ]
 }
 
 fn stderr(output: &Output) -> String {
@@ -86,9 +102,14 @@ fn going_on_never_mixes_two_versions_of_a_far_file() {
             &[NOON, ("ETag", "W/\"a\""), ("Last-Modified", "Sun, 22 Nov 2026 08:00:00 GMT")],
         ],
     ];
-    for [before, after] in changed {
+    let in_store: [Says; 2] = [
+        &[("ETag", "\"a\""), ("Last-Modified", "Sat, 21 Nov 2026 08:00:00 GMT")],
+        &[("ETag", "\"b\""), ("Last-Modified", "Sat, 21 Nov 2026 08:00:00 GMT")],
+    ];
+    let changed = changed.map(|says| ("/m.gguf", says)).into_iter();
+    for (path, [before, after]) in changed.chain([("s3://bucket/m.gguf", in_store)]) {
         let far = TwoVersions::start([(read(&old), before), (read(&new), after)]);
-        let output = far.interrupted("/m.gguf", &dir, &[], &[]);
+        let output = far.interrupted(path, &dir, &[], &[]);
         assert!(output.status.success(), "{}", stderr(&output));
         assert!(read(&dir.path("out.gguf")) == read(&of_new), "{before:?}: two versions mixed");
         assert!(stderr(&output).contains("begins anew"), "{}", stderr(&output));
@@ -99,6 +120,7 @@ fn going_on_never_mixes_two_versions_of_a_far_file() {
         (&[("ETag", "\"a\"")] as Says, "/m.gguf"),
         (&[("ETag", "\"a\"")], "/moved.gguf"),
         (&[NOON, ("Last-Modified", "Sat, 21 Nov 2026 08:00:00 GMT")], "/m.gguf"),
+        (in_store[0], "s3://bucket/m.gguf"),
     ] {
         let far = TwoVersions::start([(read(&old), says), (read(&old), says)]);
         let before = |request: &Request| request.range().map_or(0, |(start, end)| end - start);
@@ -213,10 +235,27 @@ fn counting() -> (String, Arc<AtomicUsize>) {
 }
 
 #[test]
+fn the_listing_of_a_store_comes_to_an_end() {
+    let store = Server::start(|_| {
+        Reply::whole(
+            b"<ListBucketResult><Name>bucket</Name><KeyCount>0</KeyCount>\
+              <IsTruncated>true</IsTruncated><NextContinuationToken>x</NextContinuationToken>\
+              </ListBucketResult>",
+        )
+    });
+    let mut command = Command::new(env!("CARGO_BIN_EXE_gguf"));
+    let output = command.args(["inspect", "s3://bucket/dir/"]).envs(store_at(&store)).output();
+    let message = stderr(&output.unwrap());
+    assert!(message.contains("the listing has no end"), "{message}");
+    assert_eq!(store.requests().len(), 1025);
+}
+
+#[test]
 fn a_store_without_keys_is_not_asked_for_them() {
     let (url, calls) = counting();
     let here: &str = &url;
-    let cases: [(&str, &[(&str, &str)], &[&str]); 5] = [
+    type Variables<'v> = &'v [(&'v str, &'v str)];
+    let cases: [(&str, Variables, &[&str]); 5] = [
         (
             "s3://bucket/m.gguf",
             &[("AWS_METADATA_ENDPOINT", here), ("AWS_ENDPOINT_URL", here)],

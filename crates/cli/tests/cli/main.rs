@@ -8,6 +8,7 @@ mod hostile_templates;
 mod lora;
 mod one_writer;
 mod quantize;
+mod replay;
 #[allow(dead_code)] // Other tests want more of it.
 #[path = "../../../remote/tests/loopback/server.rs"]
 mod server;

@@ -206,11 +206,16 @@ fn what_an_imatrix_does_not_cover_is_listed_before_anything_is_written() {
     let types = ["--imatrix", &matrix, "--imatrix-missing=uniform", "--tensor-type", "attn_q=q8_0"];
     let to_it = [&types[..], &["-o", &direct, "--outtype", "q2_k"]].concat();
     succeeds(&[&["convert", MODEL], &to_it[..]].concat());
-    succeeds(&[&["quantize"], &types[..], &[&f16, &out, "q2_k"]].concat());
+    succeeds(&[&["quantize", "--force"], &types[..], &[&f16, &out, "q2_k"]].concat());
     succeeds(&["verify", &direct, "--source", &out]);
-    let nothing = ["quantize", "--imatrix", &matrix, "--include-weights", "x", &f16, &out, "Q4_0"];
+    let wrong = ["--include-weights", "x", &f16, &out, "Q4_0"];
+    let nothing = [&["quantize", "--force", "--imatrix", &matrix], &wrong[..]].concat();
     fails(&nothing, 2, &["--include-weights"]);
-    fails(&["quantize", "--imatrix", &f16, &f16, &out, "Q4_0"], 1, &["no importance matrix"]);
+    fails(
+        &["quantize", "--force", "--imatrix", &f16, &f16, &out, "Q4_0"],
+        1,
+        &["no importance matrix"],
+    );
 }
 
 #[test]

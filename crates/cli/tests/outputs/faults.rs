@@ -71,7 +71,7 @@ impl Case {
     /// else may read.
     fn prepared(writer: &Writer) -> tempfile::TempDir {
         use std::os::unix::fs::PermissionsExt;
-        let dir = workshop();
+        let dir = workshop(writer.words);
         if in_place(writer) {
             return dir;
         }

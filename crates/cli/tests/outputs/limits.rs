@@ -16,7 +16,7 @@ fn a_file_over_its_limit_is_an_error_and_leaves_nothing() {
         (4, "edit model.gguf --set-file x=chat.jinja"),
         (999, "export whole.gguf new"),
     ] {
-        let dir = workshop();
+        let dir = workshop(words);
         let before = files(dir.path());
         let mut command = Command::new("bash");
         let script = format!("ulimit -f {limit}; exec {} {words}", env!("CARGO_BIN_EXE_gguf"));

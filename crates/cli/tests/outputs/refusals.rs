@@ -7,14 +7,19 @@ use crate::writers::{WRITERS, fails, files, succeeds, workshop};
 #[test]
 fn what_exists_is_replaced_by_force_only() {
     for writer in WRITERS {
-        let dir = workshop();
-        for output in writer.outputs {
+        let dir = workshop(writer.words);
+        let make = |output: &str| {
             fs::write(dir.path().join(output), "old").unwrap();
             private(&dir.path().join(output));
+        };
+        for output in writer.outputs {
+            make(output);
             let before = files(dir.path());
             fails(dir.path(), writer.words, 2, &[output, "exists already", "--force"]);
             assert!(files(dir.path()) == before, "{}: changed files", writer.name);
+            fs::remove_file(dir.path().join(output)).unwrap();
         }
+        writer.outputs.iter().for_each(|output| make(output));
         let before = files(dir.path());
         succeeds(dir.path(), &format!("{} --force", writer.words));
         let mut after = files(dir.path());
@@ -32,7 +37,7 @@ fn what_exists_is_replaced_by_force_only() {
 #[test]
 fn inputs_are_never_replaced() {
     for writer in WRITERS {
-        let dir = workshop();
+        let dir = workshop(writer.words);
         for output in writer.outputs {
             let output_path = dir.path().join(output);
             for input in writer.inputs {
@@ -57,7 +62,7 @@ fn inputs_are_never_replaced() {
 #[test]
 fn a_link_to_nothing_is_not_replaced() {
     for writer in WRITERS {
-        let dir = workshop();
+        let dir = workshop(writer.words);
         let output = writer.outputs[0];
         std::os::unix::fs::symlink("not there", dir.path().join(output)).unwrap();
         let before = files(dir.path());
@@ -72,7 +77,7 @@ fn a_link_to_nothing_is_not_replaced() {
 #[test]
 fn what_must_not_be_written_is_refused() {
     for writer in WRITERS {
-        let dir = workshop();
+        let dir = workshop(writer.words);
         let path = dir.path().join(writer.outputs[0]);
         fs::write(&path, "old").unwrap();
         let mut permissions = path.metadata().unwrap().permissions();
@@ -87,7 +92,7 @@ fn what_must_not_be_written_is_refused() {
 
 #[test]
 fn an_export_wants_an_empty_directory() {
-    let dir = workshop();
+    let dir = workshop("whole.gguf");
     let old = dir.path().join("old");
     fs::create_dir(&old).unwrap();
     succeeds(dir.path(), "export whole.gguf old");
@@ -111,7 +116,7 @@ fn an_export_wants_an_empty_directory() {
 
 #[test]
 fn two_outputs_are_two_files() {
-    let dir = workshop();
+    let dir = workshop("");
     let before = files(dir.path());
     let twice = ["is named twice"];
     let same = "quantize model.gguf --out q8_0=out.gguf --out f16=./out.gguf";
@@ -124,10 +129,10 @@ fn two_outputs_are_two_files() {
 
 #[test]
 fn a_name_that_is_taken_stays() {
-    let dir = workshop();
-    fs::write(dir.path().join("A-256-F32.gguf"), "old").unwrap();
+    let dir = workshop("");
+    fs::write(dir.path().join("a-256-F32.gguf"), "old").unwrap();
     let before = files(dir.path());
-    fails(dir.path(), "name --rename model.gguf", 2, &["A-256-F32.gguf exists already"]);
+    fails(dir.path(), "name --rename model.gguf", 2, &["a-256-F32.gguf exists already"]);
     assert!(files(dir.path()) == before);
 }
 

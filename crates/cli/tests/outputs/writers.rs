@@ -131,7 +131,7 @@ pub const IN_PLACE: &[Writer] = &[
         &["model.gguf"],
         &[],
     ),
-    writer("name --rename", "name --rename model.gguf", &["model.gguf", "A-256-F32.gguf"], &[]),
+    writer("name --rename", "name --rename model.gguf", &["model.gguf", "a-256-F32.gguf"], &[]),
     writer(
         "export",
         "export whole.gguf new --max-shard-size 5M",
@@ -219,8 +219,8 @@ fn mode(_: &Path) -> u32 {
     0
 }
 
-/// A directory with inputs for all writers, to work in.
-pub fn workshop() -> tempfile::TempDir {
+/// A directory with inputs for all writers, to work in; of what is large only what these words name.
+pub fn workshop(words: &str) -> tempfile::TempDir {
     static MADE: OnceLock<tempfile::TempDir> = OnceLock::new();
     let made = MADE.get_or_init(|| {
         let dir = tempfile::tempdir().unwrap();
@@ -228,18 +228,24 @@ pub fn workshop() -> tempfile::TempDir {
         dir
     });
     let dir = tempfile::tempdir().unwrap();
-    copy(made.path(), dir.path());
+    copy(made.path(), dir.path(), &|name| !LARGE.contains(&name) || words.contains(name));
     dir
 }
 
-/// Copies a directory with all that is in it, permissions included.
-fn copy(from: &Path, to: &Path) {
+/// What takes a while to copy.
+const LARGE: [&str; 2] = ["checkpoint", "whole.gguf"];
+
+/// Copies what is chosen of a directory, with all that is in it, permissions included.
+fn copy(from: &Path, to: &Path, is_chosen: &dyn Fn(&str) -> bool) {
     for entry in fs::read_dir(from).unwrap() {
         let entry = entry.unwrap();
         let target = to.join(entry.file_name());
+        if !is_chosen(entry.file_name().to_str().unwrap()) {
+            continue;
+        }
         if entry.file_type().unwrap().is_dir() {
             fs::create_dir(&target).unwrap();
-            copy(&entry.path(), &target);
+            copy(&entry.path(), &target, is_chosen);
         } else {
             fs::copy(entry.path(), target).unwrap();
         }
@@ -268,7 +274,7 @@ fn make(dir: &Path) {
         fs::write(at(name), name).unwrap();
     }
     fs::create_dir(at("checkpoint")).unwrap();
-    copy(Path::new(MODEL), &at("checkpoint"));
+    copy(Path::new(MODEL), &at("checkpoint"), &|_| true);
     succeeds(dir, "convert checkpoint -o whole.gguf");
 }
 

@@ -4,7 +4,7 @@ use std::num::NonZeroUsize;
 use std::ops::ControlFlow;
 use std::path::Path;
 
-use gguf::{Existing, Gguf, Overwrite, TensorType};
+use gguf::{Bytes, Existing, Gguf, Overwrite, TensorType};
 use gguf_convert::bare;
 use gguf_convert::hf;
 use gguf_convert::pipeline::Job;
@@ -13,12 +13,12 @@ use serde_json::Value;
 
 use crate::files::{Tensor, data, digest, f16s, f32s, scales, write_safetensors};
 
-fn written(job: &Job, dir: &Path) -> Vec<u8> {
+fn written(job: &Job, dir: &Path) -> Bytes {
     let path = dir.join("out.gguf");
     let threads = NonZeroUsize::new(2).unwrap();
     job.write(&path, threads, &Overwrite::new(Existing::Replace), &|_| ControlFlow::Continue(()))
         .unwrap();
-    std::fs::read(path).unwrap()
+    std::fs::read(path).unwrap().into()
 }
 
 #[test]

@@ -4,7 +4,7 @@ use std::num::NonZeroUsize;
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 
-use gguf::{Existing, Overwrite};
+use gguf::{Bytes, Existing, Overwrite};
 use gguf_convert::Error;
 use gguf_convert::hf::{self, Options};
 use gguf_convert::source::Checkpoint;
@@ -71,7 +71,7 @@ impl Tiny {
     }
 
     /// Converts to F32.
-    pub fn convert(&self) -> Result<Vec<u8>, Error> {
+    pub fn convert(&self) -> Result<Bytes, Error> {
         self.write_weights();
         let checkpoint = Checkpoint::open(self.path())?;
         let options = Options { outtype: Some("f32".parse().unwrap()), ..Options::default() };
@@ -80,7 +80,7 @@ impl Tiny {
         job.write(&out, NonZeroUsize::MIN, &Overwrite::new(Existing::Replace), &|_| {
             ControlFlow::Continue(())
         })?;
-        Ok(std::fs::read(out).unwrap())
+        Ok(std::fs::read(out).unwrap().into())
     }
 
     /// Writes the weights, for a conversion in another way than [`Tiny::convert`].
@@ -103,7 +103,7 @@ impl Tiny {
 }
 
 /// The elements of a tensor of a file that is all F32.
-pub fn elements(bytes: &[u8], name: &str) -> Vec<f32> {
+pub fn elements(bytes: &Bytes, name: &str) -> Vec<f32> {
     let model = gguf::Gguf::read(bytes).unwrap();
     let tensor = model.tensors().iter().find(|tensor| &*tensor.name == name);
     let tensor = tensor.unwrap_or_else(|| panic!("{name} is not in the file"));
@@ -113,7 +113,7 @@ pub fn elements(bytes: &[u8], name: &str) -> Vec<f32> {
 }
 
 /// Nothing but information: no error and no warning.
-pub fn assert_sound(bytes: &[u8]) {
+pub fn assert_sound(bytes: &Bytes) {
     let (findings, _) = gguf::check(bytes);
     let bad = findings.iter().find(|finding| finding.severity != gguf::Severity::Info);
     assert!(bad.is_none(), "{}", bad.unwrap());

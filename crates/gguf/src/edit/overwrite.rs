@@ -9,8 +9,6 @@ use std::io::{Error as IoError, ErrorKind, Read, Write};
 use std::path::Path;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use bytes::Bytes;
-
 use super::journal::{Journal, Standing, is_journal};
 use super::lock::{EditLock, exclude_readers, hidden};
 use crate::error::Error;
@@ -47,8 +45,8 @@ pub(super) fn overwrite(lock: &EditLock, old: &[u8], new: &[u8]) -> Result<bool,
         inode: inode(&metadata),
         len: metadata.len(),
         modified: modified(&metadata),
-        old: Bytes::copy_from_slice(old),
-        new: Bytes::copy_from_slice(new),
+        old: old.to_vec(),
+        new: new.to_vec(),
     };
     let at = hidden(model, SUFFIX);
     clear_way(lock)
@@ -247,7 +245,7 @@ mod tests {
 
     use super::super::journal::tests::{difference, header};
     use super::*;
-    use crate::{LocalFile, Map};
+    use crate::LocalFile;
 
     const DATA: &[u8] = b"no data of a tensor";
 

@@ -70,14 +70,15 @@ impl Output {
             let message = format!("{} is not a file of ours: remove it", path.display());
             return Err(Error::Caller(message));
         }
-        restrict(&file, first_mode(&resolved)).map_err(failed)?;
-        if !resume {
-            unfinished::remove_abandoned(&resolved, &file);
-            file.set_len(0).map_err(failed)?;
-        }
-        let path = TempPath::try_from_path(&path).map_err(failed)?;
-        let mut file = NamedTempFile::from_parts(file, path);
+        // From here on it is gone if anything fails, unless it is to stay.
+        let temporary = TempPath::try_from_path(&path).map_err(failed)?;
+        let mut file = NamedTempFile::from_parts(file, temporary);
         file.disable_cleanup(resume);
+        restrict(file.as_file(), first_mode(&resolved)).map_err(failed)?;
+        if !resume {
+            unfinished::remove_abandoned(&resolved, file.as_file());
+            file.as_file().set_len(0).map_err(failed)?;
+        }
         Ok(Self { file, target: resolved, existing: overwrite.existing() })
     }
 

@@ -115,9 +115,6 @@ impl Args {
         for path in outputs.chain(&self.save_recipe) {
             overwrite.check(path)?;
         }
-        if self.save_recipe.is_some() && words.outputs.len() > 1 {
-            return Err(Failure::Usage("--save-recipe goes with one output".into()));
-        }
         Ok(())
     }
 
@@ -140,6 +137,9 @@ impl Args {
     /// Plans every output, and tells the user what is worth knowing. Returns the recipe too, for
     /// --save-recipe: the types of all matrices, for no recipe touches vectors.
     fn plan(&self, model: &Model, words: &Words) -> Result<(Vec<Files>, String), Failure> {
+        if self.save_recipe.is_some() && words.outputs.len() > 1 {
+            return Err(Failure::Usage("--save-recipe goes with one output".into()));
+        }
         let options = self.options()?;
         let mut recipe = String::new();
         let plan = |named: &Named| {

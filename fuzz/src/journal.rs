@@ -1,0 +1,71 @@
+//! What must hold for any bytes taken as a journal that lies beside a model.
+
+use std::fs;
+
+use gguf::ModelFiles;
+use gguf::edit::{Journal, Recovery, Standing, recover};
+
+/// What stands between the model, the old header and the new one.
+const CUT: &[u8] = b"GGUFEDIT";
+
+/// Opening a model and ending its edit touch nothing but the two, whatever the journal says; the
+/// model keeps its length, and its header is not changed but to one that the journal has.
+pub fn beside(bytes: &[u8]) {
+    let (model, journal) = cut(bytes);
+    // As it is, and as parts of a journal whose checksums are right.
+    check(model, journal);
+    let (old, new) = cut(journal.strip_prefix(CUT).unwrap_or(journal));
+    let new = new.strip_prefix(CUT).unwrap_or(new);
+    let (len, old, new) = (model.len() as u64, old.to_vec(), new.to_vec());
+    check(model, &Journal { inode: 0, len, modified: 0, old, new }.encode());
+}
+
+fn cut(bytes: &[u8]) -> (&[u8], &[u8]) {
+    let at = bytes.windows(CUT.len()).position(|window| window == CUT).unwrap_or(bytes.len() / 2);
+    bytes.split_at(at)
+}
+
+fn check(model: &[u8], journal: &[u8]) {
+    let dir = tempfile::tempdir().unwrap();
+    let path = |name: &str| dir.path().join(name);
+    fs::write(path("m.gguf"), model).unwrap();
+    let read = Journal::read(journal, journal.len() as u64, model.len() as u64);
+    let journal = match &read {
+        // It is about this very file.
+        Ok(journal) => {
+            let inode = inode(&path("m.gguf"));
+            Journal { inode, old: journal.old.clone(), new: journal.new.clone(), ..*journal }
+                .encode()
+        }
+        Err(_) => journal.to_vec(),
+    };
+    fs::write(path(".m.gguf.journal"), &journal).unwrap();
+    fs::write(path("other"), "other").unwrap();
+    let opened = ModelFiles::open(&path("m.gguf"));
+    let standing = read.as_ref().ok().map(|read| read.standing(&model[..read.old.len()]));
+    assert!(opened.is_err() || standing != Some(Standing::Between));
+    drop(opened.map(|files| files.model().map(|model| model.tensors().len()).ok()));
+    assert_eq!(fs::read(path("m.gguf")).unwrap(), model);
+    assert_eq!(fs::read(path(".m.gguf.journal")).unwrap(), journal);
+
+    let undone = recover(&path("m.gguf"), Recovery::Undo);
+    let after = fs::read(path("m.gguf")).unwrap();
+    match (undone, &read) {
+        (Ok(_), Ok(read)) => {
+            assert_ne!(standing, Some(Standing::Foreign));
+            let rest = &model[read.old.len()..];
+            assert!(after.starts_with(&read.old) && after.ends_with(rest));
+            assert_eq!(after.len(), model.len());
+        }
+        _ => assert_eq!(after, model),
+    }
+    assert_eq!(fs::read(path("other")).unwrap(), b"other");
+    for entry in fs::read_dir(dir.path()).unwrap() {
+        let name = entry.unwrap().file_name();
+        assert!(["m.gguf", ".m.gguf.journal", "other"].iter().any(|n| name == *n), "{name:?}");
+    }
+}
+
+fn inode(path: &std::path::Path) -> u64 {
+    std::os::unix::fs::MetadataExt::ino(&path.metadata().unwrap())
+}

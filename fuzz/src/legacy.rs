@@ -1,0 +1,19 @@
+//! What must hold for any bytes taken as a model from before GGUF.
+
+use gguf_convert::legacy::{Legacy, Options};
+
+/// Opening and planning never panic, and do not ask for more memory than the file is worth. Returns
+/// whether it was recognised.
+pub fn open(bytes: &[u8]) -> bool {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("ggml-model.bin");
+    std::fs::write(&path, bytes).unwrap();
+    let options = Options::default();
+    match Legacy::open(&path, &options) {
+        Ok(legacy) => {
+            let _ = legacy.plan(&options);
+        }
+        Err(error) => drop(error.to_string()),
+    }
+    gguf_convert::legacy::is_legacy(&path).unwrap_or(false)
+}

@@ -1,0 +1,44 @@
+//! What must hold for any bytes taken as a file of a tokenizer.
+
+use std::fs;
+
+use gguf_convert::vocab::{Kind, Options, load};
+use gguf_tokenizer::{Compat, Decode, Encode, Tokenizer};
+
+/// A text with what tokenizers treat specially.
+const TEXT: &str = "Hello  world, <s> it's 12345\n\n\u{2581}\u{e9}e\u{301}\u{1f600}\u{fffd}";
+
+/// `tokenizer.json` is read, or not, without harm; and what could be read can encode a text.
+pub fn json(bytes: &[u8]) -> usize {
+    let kinds = [Kind::Bpe, Kind::Llama, Kind::Encoder, Kind::T5, Kind::Glm4];
+    file("tokenizer.json", bytes, &kinds)
+}
+
+/// The same of `tokenizer.model`.
+pub fn model(bytes: &[u8]) -> usize {
+    file("tokenizer.model", bytes, &[Kind::SentencePiece, Kind::T5, Kind::BpeElseSentencePiece])
+}
+
+/// Returns the number of tokens of all that could be read.
+fn file(name: &str, bytes: &[u8], kinds: &[Kind]) -> usize {
+    let dir = tempfile::tempdir().unwrap();
+    fs::write(dir.path().join(name), bytes).unwrap();
+    let mut tokens = 0;
+    for kind in kinds {
+        // Recognising how text is cut is one thing, the vocabulary another.
+        for pre in [None, Some("gpt-2")] {
+            let options = Options { pre, ..Options::default() };
+            let Ok(vocabulary) = load(dir.path(), *kind, &options) else { continue };
+            tokens += vocabulary.len;
+            for compat in [Compat::Own, Compat::Official] {
+                let options = gguf_tokenizer::Options { compat, ..Default::default() };
+                let tokenizer = Tokenizer::from_metadata(&vocabulary.metadata, options);
+                let Ok(tokenizer) = tokenizer else { continue };
+                let ids = tokenizer.encode(TEXT, Encode::default());
+                assert!(ids.iter().all(|id| (*id as usize) < vocabulary.len));
+                let _ = tokenizer.decode(&ids, Decode { special: true });
+            }
+        }
+    }
+    tokens
+}
