@@ -9,13 +9,14 @@ use std::ops::ControlFlow;
 
 use gguf::edit::{RESERVE_KEY, Saved, edit_header};
 use gguf::{
-    Array, ByteOrder, Draft, Error, Finding, Gguf, Header, Limits, Severity, Value, check,
+    Array, ByteOrder, Bytes, Draft, Error, Finding, Gguf, Header, Limits, Severity, Value, check,
     check_header, fetch_header, write_header,
 };
 
 /// Reading never panics, whatever is asked of what was read; and a strict reader refuses exactly
 /// the files that a check finds an error in.
 pub fn parse(bytes: &[u8]) {
+    let bytes = &Bytes::copy_from_slice(bytes);
     let (findings, draft) = check(bytes);
     for finding in &findings {
         let _ = finding.to_string();
@@ -57,16 +58,16 @@ fn visit(value: &Value) {
 /// What was read can be written, and reads back equal; so it does in every other encoding that its
 /// numbers fit.
 pub fn round_trip(bytes: &[u8]) {
-    let Ok(file) = Gguf::read(bytes) else { return };
+    let Ok(file) = Gguf::read(&Bytes::copy_from_slice(bytes)) else { return };
     let header = file.into_header();
-    assert_reads_back(&header, &write_header(&header).unwrap());
+    assert_reads_back(&header, write_header(&header).unwrap().into());
     for version in 1..=3 {
         for order in [ByteOrder::Little, ByteOrder::Big] {
             let mut draft = header.clone().into_draft();
             (draft.version, draft.order) = (version, order);
             let header = Header::new(draft).unwrap();
             match write_header(&header) {
-                Ok(bytes) => assert_reads_back(&header, &bytes),
+                Ok(bytes) => assert_reads_back(&header, bytes.into()),
                 Err(Error::File(finding)) if version == 1 => {
                     assert_eq!(finding.code, "version-too-narrow");
                 }
@@ -76,9 +77,9 @@ pub fn round_trip(bytes: &[u8]) {
     }
 }
 
-fn assert_reads_back(header: &Header, bytes: &[u8]) {
+fn assert_reads_back(header: &Header, bytes: Bytes) {
     let file_len = bytes.len() as u64 + header.data_len();
-    let back = Gguf::read_header(bytes, file_len, Limits::default()).unwrap().into_header();
+    let back = Gguf::read_header(&bytes, file_len, Limits::default()).unwrap().into_header();
     assert_eq!(back, *header);
     assert_eq!(write_header(&back).unwrap(), bytes);
 }
@@ -86,17 +87,18 @@ fn assert_reads_back(header: &Header, bytes: &[u8]) {
 /// A header of which only the start is at hand is either known to be incomplete, or judged as the
 /// whole file is; and what is fetched of a far file is enough for that.
 pub fn chunked(bytes: &[u8]) {
+    let bytes = &Bytes::copy_from_slice(bytes);
     let len = bytes.len() as u64;
     let whole = Gguf::read(bytes).map(Gguf::into_header);
     // Some hundred places: a cut at each would cost the square of the length.
     for at_hand in (0..bytes.len()).step_by(bytes.len() / 100 + 1) {
-        let part = Gguf::read_header(&bytes[..at_hand], len, Limits::default());
+        let part = Gguf::read_header(&bytes.slice(..at_hand), len, Limits::default());
         match (part.map(Gguf::into_header), &whole) {
             (Err(Error::Caller(_)), _) => {}
             (part, whole) => assert_same(part.as_ref(), whole.as_ref(), at_hand),
         }
     }
-    let fetched = fetch_header(&bytes.to_vec(), Limits::default()).unwrap();
+    let fetched = fetch_header(bytes, Limits::default()).unwrap();
     let part = Gguf::read_header(&fetched, len, Limits::default()).map(Gguf::into_header);
     assert_same(part.as_ref(), whole.as_ref(), fetched.len());
     assert_eq!(check_header(&fetched, len), check(bytes));
@@ -126,7 +128,7 @@ pub fn edit(bytes: &[u8]) {
     let saved =
         edit_header(&path, u64::from(reserve) * 64, &|_| ControlFlow::Continue(()), |draft| {
             change(draft, what, which.into(), len.into());
-            edited.set(Some(draft.clone().into_owned()));
+            edited.set(Some(draft.clone()));
             Ok::<_, Error>(())
         });
     let after = fs::read(&path).unwrap();
@@ -135,7 +137,8 @@ pub fn edit(bytes: &[u8]) {
         assert_eq!(after, bytes);
         return;
     };
-    let (old, new) = (Gguf::read(bytes).unwrap(), Gguf::read(&after).unwrap());
+    let [old, new] =
+        [bytes, &after].map(|bytes| Gguf::read(&Bytes::copy_from_slice(bytes)).unwrap());
     match saved {
         Saved::Unchanged => assert_eq!(after, bytes),
         Saved::InPlace => assert_eq!(new.data_start(), old.data_start()),

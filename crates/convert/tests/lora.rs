@@ -137,10 +137,9 @@ fn what_was_extracted_merges_back() {
 
     let adapter = Model::open(&adapter_path).unwrap();
     let adapter = Adapter::of_model(&adapter).unwrap();
-    let base_model = base;
-    assert_eq!(adapter.misfits(&base_model), [] as [String; 0]);
+    assert_eq!(adapter.misfits(&base), [] as [String; 0]);
     for (scale, wanted) in [(1.0, &tuned), (0.0, &base)] {
-        let merge = merge::Merge::new(&base_model, &[(adapter.clone(), scale)]).unwrap();
+        let merge = merge::Merge::new(&base, &[(adapter.clone(), scale)]).unwrap();
         let merged = merge.plan(Target::Copy, &quantize::Options::default()).unwrap();
         let path = dir.path().join("merged.gguf");
         write(&merged.job, &path);
@@ -158,7 +157,6 @@ fn what_was_extracted_merges_back() {
 fn adapters_of_other_models_are_refused() {
     let (dir, base_path, tuned_path) = tuned();
     let (base, tuned) = (Model::open(&base_path).unwrap(), Model::open(&tuned_path).unwrap());
-    let (base, tuned) = (base, tuned);
     let mut go_on = || ControlFlow::Continue(());
     assert!(extract::extract(&base, &base, 2, &mut go_on).is_err());
     let mut job = extract::extract(&base, &tuned, 2, &mut go_on).unwrap().job;

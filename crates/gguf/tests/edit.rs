@@ -4,9 +4,7 @@ use std::ops::ControlFlow;
 use std::path::PathBuf;
 
 use gguf::edit::{EditLock, RESERVE_KEY, Recovery, Saved, edit_header, recover};
-use gguf::{
-    Draft, Error, Gguf, Header, LocalFile, Model, Shape, TensorInfo, TensorType, write_header,
-};
+use gguf::{Draft, Error, Gguf, Header, LocalFile, Shape, TensorInfo, TensorType, write_header};
 
 struct Model {
     dir: tempfile::TempDir,
@@ -56,7 +54,7 @@ impl Model {
             let data: Vec<u8> = (first..first + 40).collect();
             assert_eq!(model.data(tensor).unwrap(), data);
         }
-        let errors = gguf::check(&map).0;
+        let errors = gguf::check(map.mapped()).0;
         assert!(errors.iter().all(|finding| finding.severity < gguf::Severity::Error));
         assert_eq!(std::fs::read_dir(self.dir.path()).unwrap().count(), 1);
     }
@@ -162,12 +160,11 @@ fn readers_keep_what_they_have_open() {
     let model = Model::new();
     let same_length = "Another one with a name like that.";
     let before = std::fs::read(model.path()).unwrap();
-    let files = Model::open(&model.path()).unwrap();
+    let old = gguf::Model::open(&model.path()).unwrap();
     let map = LocalFile::open(&model.path()).unwrap();
     let saved = model.edit(0, |draft| draft.metadata.set("general.name", same_length));
     assert_eq!(saved, Saved::Rebuilt);
-    assert_eq!(*map, *before);
-    let old = files;
+    assert_eq!(**map.mapped(), *before);
     assert_eq!(old.metadata().str("general.name"), Some("A model with a name of some length"));
     let mut data = [0; 4];
     old.tensors()[1].read_at(&mut data, 0).unwrap();

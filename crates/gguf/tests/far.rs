@@ -9,13 +9,13 @@ use gguf::{
 
 /// Bytes that note every read, after which the source may be longer than them.
 struct Far {
-    bytes: Vec<u8>,
+    bytes: Bytes,
     len: u64,
     reads: Mutex<Vec<(u64, usize)>>,
 }
 
 impl Far {
-    fn new(bytes: Vec<u8>, len: u64) -> Self {
+    fn new(bytes: Bytes, len: u64) -> Self {
         Self { bytes, len, reads: Mutex::default() }
     }
 
@@ -119,10 +119,10 @@ fn the_length_of_the_source_counts_as_the_end_of_the_file() {
 #[test]
 fn a_forged_length_is_not_fetched() {
     let forge = |count: u64| {
-        let mut forged = header(3, 5);
+        let mut forged = header(3, 5).to_vec();
         let at = forged.windows(7).position(|w| w == b"a.words").unwrap() + 7 + 8;
         forged[at..at + 8].copy_from_slice(&count.to_le_bytes());
-        forged
+        Bytes::from(forged)
     };
     // More than the source holds: the first window is enough to say so.
     let far = Far::new(forge(1 << 40), 8 << 30);

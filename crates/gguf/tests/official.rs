@@ -91,7 +91,7 @@ fn findings(mut draft: Draft) -> Vec<Finding> {
     let mut file = write_header(&Header::new(draft).unwrap()).unwrap();
     let start = file.len();
     file.resize(start + data, 0);
-    check(&file).0
+    check(&file.into()).0
 }
 
 #[test]
@@ -115,7 +115,7 @@ fn files_of_the_official_tools_have_no_errors() {
     for folder in ["vocab", "zoo/lora-llama", "tiny-kjv-llama", "legacy"] {
         for path in files(&dir.join(folder), ".gguf") {
             let bytes = std::fs::read(&path).unwrap();
-            for finding in check(&bytes).0 {
+            for finding in check(&bytes.into()).0 {
                 eprintln!("{}: {}: {}: {finding}", path.display(), finding.severity, finding.code);
                 assert!(finding.severity < Severity::Error, "{}: {finding}", path.display());
             }
@@ -152,7 +152,7 @@ fn official_mixes_are_what_they_say() {
             }
             draft.lay_out().unwrap();
             let file = write_header(&Header::new(draft).unwrap()).unwrap();
-            let (findings, _) = check(&file);
+            let (findings, _) = check(&file.into());
             let wrong = findings.iter().find(|finding| finding.code == "file-type-wrong");
             failed.extend(wrong.map(|wrong| format!("{model} as {mix}: {wrong}")));
             checked += 1;

@@ -364,7 +364,7 @@ fn shards_are_deleted_only_when_their_data_are_in_the_merged_file() {
     let directory = tempfile::tempdir().unwrap();
     let last = write_set(directory.path(), 2, |_, _, _| {});
     let merged = directory.path().join("merged.gguf");
-    let files = Model::open(&last).unwrap();
+    let model = Model::open(&last).unwrap();
     merge(&model, &merged, MergeOptions::default(), &Overwrite::new(Existing::Replace), &|_| {
         ControlFlow::Continue(())
     })

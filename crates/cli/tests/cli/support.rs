@@ -54,8 +54,8 @@ impl Dir {
 
 /// A model with the keys, names, shapes and types of [`Dir::f16`], and other weights.
 pub fn other_weights(dir: &Dir) -> String {
+    let start = gguf::Model::open(dir.f16().as_ref()).unwrap().parts()[0].data_start as usize;
     let mut bytes = std::fs::read(dir.f16()).unwrap();
-    let start = gguf::Gguf::read(&bytes).unwrap().data_start() as usize;
     // The byte of the sign, in F16 and in F32.
     bytes[start..].iter_mut().skip(3).step_by(4).for_each(|byte| *byte ^= 0x80);
     let path = dir.path("other-f16.gguf");

@@ -36,7 +36,7 @@ pub fn convert(dir: &Path, out: &Path, outtype: Option<Target>) {
 /// Exports to a directory, with files of at most so many bytes. Returns the notes.
 pub fn export(gguf: &Path, dir: &Path, most: u64) -> Vec<String> {
     let model = Model::open(gguf).unwrap();
-    let plan = export::plan(&files, export::Options::default()).unwrap();
+    let plan = export::plan(&model, export::Options::default()).unwrap();
     let directory = export::Directory::create(dir).unwrap();
     directory.write(&plan, most, THREADS, &go_on).unwrap();
     plan.notes
@@ -47,7 +47,7 @@ type TensorContent = (String, String, Vec<u8>);
 
 /// Keys with values, and tensors with their bytes, each in order of name.
 fn content(path: &Path) -> (Vec<String>, Vec<TensorContent>) {
-    let files = Model::open(path).unwrap();
+    let model = Model::open(path).unwrap();
     let mut keys: Vec<_> =
         model.metadata().iter().map(|(key, value)| format!("{key} {value:?}")).collect();
     keys.sort_unstable();
@@ -96,7 +96,7 @@ pub fn there_and_back(checkpoint: &Path, most: u64) {
 /// What came back.
 pub struct Back {
     /// The GGUF that was exported.
-    pub gguf: Vec<u8>,
+    pub gguf: gguf::Bytes,
     /// The exported configuration.
     pub config: Value,
 }

@@ -110,11 +110,7 @@ impl Journal {
         let mut header = |digest: &[u8]| {
             let mut bytes = vec![0; header_len as usize];
             file.read_exact(&mut bytes).map_err(|_| SHORT)?;
-            if Sha256::digest(&bytes)[..] == *digest {
-                Ok(bytes)
-            } else {
-                Err("it is damaged")
-            }
+            if Sha256::digest(&bytes)[..] == *digest { Ok(bytes) } else { Err("it is damaged") }
         };
         let old = header(&digests[..DIGEST])?;
         let new = header(&digests[DIGEST..])?;

@@ -303,7 +303,7 @@ mod tests {
                 files
             };
             let before = state();
-            let opened = [LocalFile::open(name).map(drop), Map::open(name).map(drop)];
+            let opened = [LocalFile::open(name).map(drop), crate::Model::open(name).map(drop)];
             assert_eq!(state(), before);
             let [a, b] = opened.map(|opened| match opened {
                 Ok(()) => None,
@@ -333,9 +333,9 @@ mod tests {
         let model = dir.path().join("m.gguf");
         std::fs::write(&model, b"old header, data").unwrap();
         let lock = EditLock::take(&model).unwrap();
-        let reader = Map::open(&model).unwrap();
+        let reader = LocalFile::open(&model).unwrap();
         assert!(!overwrite(&lock, b"old header", b"new header").unwrap());
-        assert_eq!(*reader, *b"old header, data");
+        assert_eq!(**reader.mapped(), *b"old header, data");
         drop(reader);
         assert!(overwrite(&lock, b"old header", b"new header").unwrap());
         // What was planned for another header is not written.
