@@ -1,5 +1,7 @@
 //! `gguf edit`: keys and tensors of a file, changed in place where that is possible.
 
+mod graft;
+
 use std::path::{Path, PathBuf};
 
 use gguf::edit::{RESERVE_KEY, Saved, edit_header};
@@ -19,7 +21,8 @@ use crate::{commands, listing};
 #[derive(clap::Args)]
 #[command(after_help = "Examples:\n  gguf edit model.gguf --set general.name='My model'\n  \
                         gguf edit model.gguf --chat-template-file chat.jinja -o fixed.gguf\n  \
-                        gguf edit model.gguf --special-token eos='<|im_end|>' --remove general.url")]
+                        gguf edit model.gguf --special-token eos='<|im_end|>' --remove general.url\n  \
+                        gguf edit model.gguf --graft 'other.gguf:(?:output|norm)' -o mixed.gguf")]
 pub struct Args {
     /// The file to change, or the model that -o is made from.
     source: String,
@@ -54,10 +57,13 @@ pub struct Args {
     #[arg(long, value_name = "REGEX")]
     drop: Vec<Regex>,
     /// Take the tensors of another model whose name the pattern is found in, replacing those of
-    /// the same name.
-    #[arg(long, value_name = "MODEL:REGEX", value_parser = graft)]
+    /// the same name. The last colon divides, but for those of (?:...), (?i:...) and [[:alpha:]].
+    #[arg(long, value_name = "MODEL:REGEX", value_parser = graft::parse)]
     graft: Vec<(String, Regex)>,
-    /// Room for later edits in a file that has to be rebuilt: N(K|M|G).
+    /// The same as two words, for patterns and locations with any colons.
+    #[arg(long, value_names = ["MODEL", "REGEX"], num_args = 2)]
+    graft_from: Vec<String>,
+    /// Room for later edits in a file that has to be rebuilt: N(K|M), at most 134 MB.
     #[arg(long, value_name = "SIZE", default_value = "64K", value_parser = listing::parse_reserve)]
     reserve: u64,
     /// Only say what would change.
@@ -70,9 +76,15 @@ fn pair(text: &str) -> Result<(String, String), String> {
     Ok((a.to_owned(), b.to_owned()))
 }
 
-fn graft(text: &str) -> Result<(String, Regex), String> {
-    let (model, pattern) = text.rsplit_once(':').ok_or("expected MODEL:REGEX")?;
-    Ok((model.to_owned(), Regex::new(pattern).map_err(|fault| fault.to_string())?))
+impl Args {
+    /// Models to take tensors of, and which.
+    fn grafts(&self) -> Result<Vec<(String, Regex)>, Failure> {
+        let pairs = self.graft_from.as_chunks::<2>().0.iter().map(|[model, pattern]| {
+            let pattern = Regex::new(pattern).map_err(|fault| Failure::Usage(fault.to_string()))?;
+            Ok((model.clone(), pattern))
+        });
+        self.graft.iter().cloned().map(Ok).chain(pairs).collect()
+    }
 }
 
 pub fn run(args: &Args) -> Result<(), Failure> {
@@ -109,7 +121,7 @@ fn in_place(args: &Args, opened: Opened) -> Result<(), Failure> {
     };
     let paths = files.paths().to_vec();
     let path = &paths[0];
-    if args.drop.is_empty() && args.graft.is_empty() {
+    if args.drop.is_empty() && args.grafts()?.is_empty() {
         if paths.len() > 1 && !args.rename_tensor.is_empty() {
             return Err(Failure::Usage(
                 "tensors in several files cannot be renamed: give -o".into(),
@@ -144,8 +156,8 @@ fn in_place(args: &Args, opened: Opened) -> Result<(), Failure> {
 /// Writes a new file with the changes.
 fn rewrite(args: &Args, opened: &Opened, output: &Path) -> Result<(), Failure> {
     let model = opened.model()?;
-    let others =
-        args.graft.iter().map(|(word, _)| Opened::open(word)).collect::<Result<Vec<_>, _>>()?;
+    let grafts = args.grafts()?;
+    let others = grafts.iter().map(|(word, _)| Opened::open(word)).collect::<Result<Vec<_>, _>>()?;
     let others = others.iter().map(Opened::model).collect::<Result<Vec<_>, _>>()?;
     let mut job = Job::copy(&model);
     edit_metadata(args, &mut job.metadata)?;
@@ -156,7 +168,7 @@ fn rewrite(args: &Args, opened: &Opened, output: &Path) -> Result<(), Failure> {
             return Err(Failure::Usage(format!("--drop {pattern}: no tensor has such a name")));
         }
     }
-    for ((word, pattern), other) in args.graft.iter().zip(&others) {
+    for ((word, pattern), other) in grafts.iter().zip(&others) {
         if other.order() != model.order() {
             return Err(Failure::Usage(format!("{word} has the other byte order")));
         }
