@@ -209,17 +209,29 @@ mod tests {
         let mut metadata = Metadata::new();
         metadata.set("llama.rope.freq_base", 1e4f32);
         for (text, reason) in [
-            ("llama.rope.freq_base=nan", "`llama.rope.freq_base`: is NaN, not a finite number above 0"),
-            ("qwen2.rope.freq_base=-inf", "`qwen2.rope.freq_base`: is -inf, not a finite number above 0"),
+            (
+                "llama.rope.freq_base=nan",
+                "`llama.rope.freq_base`: is NaN, not a finite number above 0",
+            ),
+            (
+                "qwen2.rope.freq_base=-inf",
+                "`qwen2.rope.freq_base`: is -inf, not a finite number above 0",
+            ),
             ("llama.rope.freq_base=0", "`llama.rope.freq_base`: is 0, not a finite number above 0"),
-            ("llama.rope.freq_base:f64=inf", "`llama.rope.freq_base`: is inf, not a finite number above 0"),
+            (
+                "llama.rope.freq_base:f64=inf",
+                "`llama.rope.freq_base`: is inf, not a finite number above 0",
+            ),
             (
                 "llama.attention.layer_norm_rms_epsilon=-1e-5",
                 "`llama.attention.layer_norm_rms_epsilon`: is -0.000009999999747378752, not a finite \
                  number, 0 or more",
             ),
             ("other.logit_scale=NaN", "`other.logit_scale`: is NaN, not a finite number"),
-            ("general.sampling.temp=infinity", "`general.sampling.temp`: is inf, not a finite number"),
+            (
+                "general.sampling.temp=infinity",
+                "`general.sampling.temp`: is inf, not a finite number",
+            ),
             ("tokenizer.ggml.scores:f32=nan", "`tokenizer.ggml.scores`: is NaN, not a number"),
             ("llama.rope.freq_base=1e39", "`llama.rope.freq_base`: `1e39` is no FLOAT32"),
             ("mine:f32=1e39", "`mine`: `1e39` is no FLOAT32"),

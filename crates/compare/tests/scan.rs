@@ -16,16 +16,17 @@ use gguf_quant::{codec, decode_row};
 fn scanned(path: &Path, order: ByteOrder, tensors: &[(TensorType, Vec<u8>)]) -> Vec<Finding> {
     let mut draft = Draft { order, ..Draft::default() };
     draft.metadata.set("general.alignment", 8u32);
-    for (i, (tensor_type, _)) in tensors.iter().enumerate() {
+    let mut offset = 0;
+    for (i, (tensor_type, block)) in tensors.iter().enumerate() {
         let elements = tensor_type.block().map_or(1, |(elements, _)| elements);
         draft.tensors.push(TensorInfo {
             name: i.to_string().into(),
             shape: Shape::new(&[elements]).unwrap(),
             tensor_type: *tensor_type,
-            offset: 0,
+            offset,
         });
+        offset += block.len().next_multiple_of(8) as u64;
     }
-    draft.lay_out().unwrap();
     let header = Header::new(draft).unwrap();
     let mut file = write_header(&header).unwrap();
     let start = file.len();
@@ -62,7 +63,8 @@ const PATTERNS: [&[u8]; 9] = [
 /// Blocks of zeros and of ones with each pattern at each place.
 fn damaged(ty: TensorType) -> Vec<Vec<u8>> {
     let len = ty.block().unwrap().1 as usize;
-    let mut blocks = Vec::new();
+    // IQ1_M has a scale in four pieces.
+    let mut blocks = vec![vec![0xff; len], vec![0x7f; len]];
     for pattern in PATTERNS.into_iter().filter(|pattern| pattern.len() <= len) {
         for at in 0..=len - pattern.len() {
             for fill in [0x00, 0x11] {
@@ -146,6 +148,9 @@ fn what_is_not_looked_at_is_told_once() {
     ];
     let found = scanned(&path, ByteOrder::Little, &tensors);
     let told: Vec<_> = found.iter().map(|one| one.message.as_ref()).collect();
-    assert_eq!(told, ["the Q4_2 data of 2 tensors are not looked at", "type 99 data are not looked at"]);
+    assert_eq!(
+        told,
+        ["the Q4_2 data of 2 tensors are not looked at", "type 99 data are not looked at"]
+    );
     assert_eq!(found[1].tensor.as_deref(), Some("3"));
 }

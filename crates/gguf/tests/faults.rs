@@ -171,7 +171,7 @@ fn a_file_that_was_cut_off_has_one_finding() {
     for (len, message) in [
         (data + 32, "1.8 of 3.0 kB are there; 39 of 40 tensors are cut"),
         (data + 33, "1.8 of 3.0 kB are there; 39 of 40 tensors are cut"),
-        (data, "1.7 of 3.0 kB are there; 40 of 40 tensors are cut"),
+        (data, "1.8 of 3.0 kB are there; 40 of 40 tensors are cut"),
         (whole - 1, &format!("{} of {whole} bytes are there; 1 of 40 tensors are cut", whole - 1)),
     ] {
         assert_eq!(layout(&file[..len]), [("truncated", message.to_owned())]);

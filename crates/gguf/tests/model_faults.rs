@@ -125,12 +125,7 @@ fn cases() -> Vec<(&'static str, &'static str, Severity, Change)> {
         ("key-missing", "llama.context_length", Error, remove("llama.context_length")),
         ("key-missing", "adapter.type", Error, set("general.type", "adapter")),
         ("key-missing", "clip.vision.patch_size", Warning, set("clip.has_vision_encoder", true)),
-        (
-            "key-value",
-            "llama.attention.head_count",
-            Error,
-            set("llama.attention.head_count", 3u32),
-        ),
+        ("key-value", "llama.attention.head_count", Error, set("llama.attention.head_count", 3u32)),
         (
             "key-value",
             "llama.attention.head_count_kv",
@@ -138,12 +133,7 @@ fn cases() -> Vec<(&'static str, &'static str, Severity, Change)> {
             set("llama.attention.head_count_kv", 3u32),
         ),
         ("key-value", "llama.embedding_length", Error, set("llama.embedding_length", 0u32)),
-        (
-            "key-value",
-            "llama.rope.dimension_count",
-            Error,
-            set("llama.rope.dimension_count", 4u32),
-        ),
+        ("key-value", "llama.rope.dimension_count", Error, set("llama.rope.dimension_count", 4u32)),
         ("key-value", "llama.expert_used_count", Error, set("llama.expert_used_count", 2u32)),
         ("key-value", "llama.context_length", Warning, set("llama.context_length", 0u32)),
         ("key-value", "llama.block_count", Error, set("llama.block_count", 0u32)),
@@ -161,12 +151,7 @@ fn cases() -> Vec<(&'static str, &'static str, Severity, Change)> {
         ),
         ("key-value", "llama.rope.scaling.type", Error, set("llama.rope.scaling.type", "dynamic")),
         ("key-value", "llama.expert_used_count", Error, set("llama.expert_count", 2u32)),
-        (
-            "key-value",
-            "llama.nextn_predict_layers",
-            Error,
-            set("llama.nextn_predict_layers", 3u32),
-        ),
+        ("key-value", "llama.nextn_predict_layers", Error, set("llama.nextn_predict_layers", 3u32)),
         ("layer-count", "llama.block_count", Error, set("llama.block_count", u64::MAX)),
         ("layer-count", "llama.block_count", Error, set("llama.block_count", 1u32)),
         (
@@ -402,9 +387,8 @@ fn numbers_that_no_key_holds_are_errors() {
 /// What no program runs is never called right.
 #[test]
 fn whatever_a_model_needs_is_an_error_to_lack() {
-    let has_error = |draft: Draft| {
-        findings(draft).iter().any(|finding| finding.severity == Severity::Error)
-    };
+    let has_error =
+        |draft: Draft| findings(draft).iter().any(|finding| finding.severity == Severity::Error);
     assert!(!has_error(model()));
     for tensor in model().tensors {
         let mut draft = model();
@@ -435,8 +419,7 @@ fn whatever_a_model_needs_is_an_error_to_lack() {
             draft.metadata.set(key.clone(), wrong.clone());
             assert!(has_error(draft), "{key} = {wrong}");
         }
-        let zero_is_fine =
-            key.ends_with("epsilon") || key.ends_with("context_length");
+        let zero_is_fine = key.ends_with("epsilon") || key.ends_with("context_length");
         for wrong in [0u32, u32::MAX, 7].into_iter().filter(|_| !zero_is_fine) {
             let mut draft = model();
             draft.metadata.set(key.clone(), wrong);
@@ -464,8 +447,12 @@ fn the_same_fault_of_many_layers_is_told_once() {
     let mut draft = model();
     draft.metadata.set("llama.block_count", 4u32);
     for layer in 2..4 {
-        let of_first: Vec<_> =
-            draft.tensors.iter().filter(|tensor| tensor.name.starts_with("blk.0.")).cloned().collect();
+        let of_first: Vec<_> = draft
+            .tensors
+            .iter()
+            .filter(|tensor| tensor.name.starts_with("blk.0."))
+            .cloned()
+            .collect();
         for mut tensor in of_first {
             tensor.name = tensor.name.replace("blk.0.", &format!("blk.{layer}.")).into();
             draft.tensors.push(tensor);

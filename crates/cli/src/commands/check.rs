@@ -20,11 +20,13 @@ use crate::{commands, sarif};
 
 /// List everything that is wrong or odd about a GGUF.
 #[derive(clap::Args)]
-#[command(after_help = "Exit code 1 if there is a finding of severity error, which after --fix is still \
+#[command(
+    after_help = "Exit code 1 if there is a finding of severity error, which after --fix is still \
                         there.\n\n\
                         Examples:\n  gguf check model.gguf --data\n  gguf check model.gguf --json --strict\n  \
                         gguf check model.gguf --fix -o fixed.gguf\n  \
-                        gguf check model.gguf --tokenizer-against tokenizer.json")]
+                        gguf check model.gguf --tokenizer-against tokenizer.json"
+)]
 pub struct Args {
     /// File, directory, shard or far location to check.
     source: String,

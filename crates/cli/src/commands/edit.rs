@@ -157,7 +157,8 @@ fn in_place(args: &Args, opened: Opened) -> Result<(), Failure> {
 fn rewrite(args: &Args, opened: &Opened, output: &Path) -> Result<(), Failure> {
     let model = opened.model()?;
     let grafts = args.grafts()?;
-    let others = grafts.iter().map(|(word, _)| Opened::open(word)).collect::<Result<Vec<_>, _>>()?;
+    let others =
+        grafts.iter().map(|(word, _)| Opened::open(word)).collect::<Result<Vec<_>, _>>()?;
     let others = others.iter().map(Opened::model).collect::<Result<Vec<_>, _>>()?;
     let mut job = Job::copy(&model);
     edit_metadata(args, &mut job.metadata)?;

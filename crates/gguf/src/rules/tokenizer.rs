@@ -30,7 +30,9 @@ pub(super) fn check(subject: &Subject, sink: &mut dyn Sink) -> ControlFlow<()> {
         sink.report(
             Finding::error("tokenizer-missing", "nothing says how text becomes tokens")
                 .key(MODEL)
-                .help("programs refuse the model; convert it anew from a folder with its tokenizer"),
+                .help(
+                    "programs refuse the model; convert it anew from a folder with its tokenizer",
+                ),
         )?;
     }
     let Some(tokens) = metadata.array(TOKENS) else { return missing(subject, sink) };
@@ -46,7 +48,9 @@ pub(super) fn check(subject: &Subject, sink: &mut dyn Sink) -> ControlFlow<()> {
         sink.report(
             Finding::error("tokenizer-merges-missing", "a tokenizer of byte pairs has no pairs")
                 .key(MERGES)
-                .help("programs refuse the model; convert it anew from a folder with its tokenizer"),
+                .help(
+                    "programs refuse the model; convert it anew from a folder with its tokenizer",
+                ),
         )?;
     }
     if pairs && metadata.get(PRE).is_none() {
