@@ -56,7 +56,7 @@ pub fn parse_reserve(text: &str) -> Result<u64, String> {
         "0" => Ok(0),
         _ => parse_size(text).and_then(|size| match size {
             0..=MAX_RESERVE => Ok(size),
-            _ => Err(format!("at most {} can be reserved", bytes(MAX_RESERVE))),
+            _ => Err(format!("at most {}M can be reserved", MAX_RESERVE / 1_000_000)),
         }),
     }
 }
@@ -181,8 +181,8 @@ mod tests {
             assert!(parse_size(wrong).is_err());
         }
         assert_eq!(parse_reserve("0"), Ok(0));
-        assert_eq!(parse_reserve("134217728"), Ok(MAX_RESERVE));
-        for wrong in ["134217729", "1G", "100G", "99999999T", "99999999999G", "nan", ""] {
+        assert_eq!(parse_reserve("128M"), Ok(MAX_RESERVE));
+        for wrong in ["128000001", "1G", "100G", "99999999T", "99999999999G", "nan", ""] {
             assert!(parse_reserve(wrong).is_err(), "{wrong}");
         }
         assert_eq!(parse_above_0("2.5"), Ok(2.5f64));

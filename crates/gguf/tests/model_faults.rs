@@ -214,6 +214,7 @@ fn cases() -> Vec<(&'static str, &'static str, Severity, Change)> {
             Warning,
             set("tokenizer.ggml.scores", Array::from(&[0f32; 261][..])),
         ),
+        ("key-missing", "general.architecture", Error, remove("general.architecture")),
         ("tokenizer-missing", "tokenizer.ggml.model", Error, remove("tokenizer.ggml.model")),
         (
             "tokenizer-merges-missing",
@@ -444,6 +445,10 @@ fn the_same_fault_of_many_layers_is_told_once() {
         "{}",
         told[0]
     );
+    let mut draft = model();
+    draft.metadata.remove("llama.block_count");
+    let found = findings(draft);
+    assert_eq!(found.len(), 1, "{found:#?}");
     let mut draft = model();
     draft.metadata.set("llama.block_count", 4u32);
     for layer in 2..4 {

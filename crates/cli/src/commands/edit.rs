@@ -63,7 +63,7 @@ pub struct Args {
     /// The same as two words, for patterns and locations with any colons.
     #[arg(long, value_names = ["MODEL", "REGEX"], num_args = 2)]
     graft_from: Vec<String>,
-    /// Room for later edits in a file that has to be rebuilt: N(K|M), at most 134 MB.
+    /// Room for later edits in a file that has to be rebuilt: N(K|M), at most 128M.
     #[arg(long, value_name = "SIZE", default_value = "64K", value_parser = listing::parse_reserve)]
     reserve: u64,
     /// Only say what would change.

@@ -149,7 +149,7 @@ fn sizes_and_counts_that_make_no_sense_are_refused() {
         fails(&[&convert[..], &[&reserve]].concat(), 2, &["--reserve"]);
         fails(&[&quantize[..], &[&reserve]].concat(), 2, &["--reserve"]);
     }
-    fails(&["edit", &f16, "--reserve=1G"], 2, &["at most 134 MB can be reserved"]);
+    fails(&["edit", &f16, "--reserve=1G"], 2, &["at most 128M can be reserved"]);
     for bits in ["-1", "0", "nan", "inf", "x"] {
         let bits = format!("--target-bpw={bits}");
         fails(&["quantize", &f16, &out, &bits], 2, &["--target-bpw", "is no number above 0"]);

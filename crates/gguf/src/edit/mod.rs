@@ -30,8 +30,8 @@ pub const RESERVE_KEY: &str = "gguf_kit.reserve";
 /// type, count.
 const RESERVE_OVERHEAD: u64 = 8 + RESERVE_KEY.len() as u64 + 4 + 4 + 8;
 
-/// The most spare bytes that a header gets: half of what readers of far files fetch of one.
-pub const MAX_RESERVE: u64 = 128 << 20;
+/// The most spare bytes that a header gets: about half of what readers of far files fetch of one.
+pub const MAX_RESERVE: u64 = 128_000_000;
 
 /// Gives a header that is about to be written `bytes` spare bytes for later edits, at most
 /// [`MAX_RESERVE`]; none if 0.

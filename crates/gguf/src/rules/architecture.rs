@@ -17,7 +17,11 @@ const MOST_LAYERS: usize = 4096;
 pub(super) fn check(subject: &Subject, sink: &mut dyn Sink) -> ControlFlow<()> {
     let kind = FileKind::of(subject.draft);
     let Some(name) = subject.draft.metadata.architecture() else {
-        return ControlFlow::Continue(());
+        return if kind == FileKind::Model {
+            unnamed(subject, sink)
+        } else {
+            ControlFlow::Continue(())
+        };
     };
     if !matches!(kind, FileKind::Model | FileKind::FirstShard) {
         return ControlFlow::Continue(());
@@ -50,6 +54,21 @@ pub(super) fn tensors(subject: &Subject, sink: &mut dyn Sink) -> ControlFlow<()>
         sink,
     };
     check.tensors(&scope)
+}
+
+/// A model whose tensors are those of an architecture that nothing names. Of other files, which no
+/// table knows, the rules on headers say enough.
+fn unnamed(subject: &Subject, sink: &mut dyn Sink) -> ControlFlow<()> {
+    let best = Fit::best(&Fit::names(&subject.draft.tensors));
+    let Some((_, names)) = best.filter(|(fit, _)| fit.strange == 0) else {
+        return ControlFlow::Continue(());
+    };
+    let message = format!("the tensors are those of {names}, but nothing says so");
+    sink.report(
+        Finding::error("key-missing", message)
+            .key("general.architecture")
+            .help("programs refuse the model; set general.architecture"),
+    )
 }
 
 fn unknown(subject: &Subject, name: &str, sink: &mut dyn Sink) -> ControlFlow<()> {
@@ -217,7 +236,11 @@ impl Check<'_, '_, '_> {
             }
             let (claimed, key) = self.layers_claimed(block, scope);
             let present = self.layers_present(block.prefix);
-            let Some(claimed) = claimed else { continue };
+            let Some(claimed) = claimed else {
+                // The key that is missing is told; of layers there is nothing to say without it.
+                self.take_layers(block.prefix, 0);
+                continue;
+            };
             let count = present.len() as u64;
             let beyond = present.last().is_some_and(|&last| last >= claimed);
             if self.least_layers(block, scope) <= count && !beyond {
@@ -230,11 +253,16 @@ impl Check<'_, '_, '_> {
                 .help("the key is wrong or tensors are missing");
             self.sink.report(finding)?;
             // Said once is enough.
-            for (tensor, expected) in self.subject.draft.tensors.iter().zip(&mut self.expected) {
-                *expected |= layer_of(&tensor.name, block.prefix).is_some_and(|n| n >= claimed);
-            }
+            self.take_layers(block.prefix, claimed);
         }
         ControlFlow::Continue(())
+    }
+
+    /// Lets the tensors of layers from `first` on pass.
+    fn take_layers(&mut self, prefix: &str, first: u64) {
+        for (tensor, expected) in self.subject.draft.tensors.iter().zip(&mut self.expected) {
+            *expected |= layer_of(&tensor.name, prefix).is_some_and(|n| n >= first);
+        }
     }
 
     /// The number of layers with a prefix that the metadata claim, and the key that says so.

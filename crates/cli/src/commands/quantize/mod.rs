@@ -76,7 +76,7 @@ pub struct Args {
     /// some MiB per thread are ever held, whatever is said.
     #[arg(long, value_name = "MIB")]
     max_buffer_size: Option<std::num::NonZeroU64>,
-    /// Room for later edits of the header, so that they take an instant: N(K|M), at most 134 MB.
+    /// Room for later edits of the header, so that they take an instant: N(K|M), at most 128M.
     #[arg(long, value_name = "SIZE", default_value = "0", value_parser = listing::parse_reserve)]
     reserve: u64,
     /// Show the plan, with sizes and an estimate of the time, and write nothing.
