@@ -69,16 +69,20 @@ impl std::str::FromStr for Type {
 
 impl KeyValue {
     /// The value: in the type that was typed, else in the one that the key has, else in the one
-    /// that the specification gives it, else in the one that the text looks like.
+    /// that the specification gives it, else in the one that the text looks like. Refused if it is
+    /// a number that a standard key cannot hold; other keys hold anything.
     pub fn value(&self, metadata: &Metadata) -> Result<Value, String> {
         let ty = self.ty.or_else(|| self.known_type(metadata)).unwrap_or_else(|| guess(&self.text));
         let wrong = |what: String| format!("`{}`: {what}", self.key);
-        if !ty.array {
-            return scalar(ty.value, &self.text).map_err(wrong);
-        }
-        let elements: Vec<Json> = serde_json::from_str(&self.text)
-            .map_err(|fault| wrong(format!("an array is written as JSON: {fault}")))?;
-        array(ty.value, &elements).map(Value::Array).map_err(wrong)
+        let value = if ty.array {
+            let elements: Vec<Json> = serde_json::from_str(&self.text)
+                .map_err(|fault| wrong(format!("an array is written as JSON: {fault}")))?;
+            array(ty.value, &elements).map(Value::Array).map_err(wrong)?
+        } else {
+            scalar(ty.value, &self.text).map_err(wrong)?
+        };
+        check_number(&self.key, &value)?;
+        Ok(value)
     }
 
     fn known_type(&self, metadata: &Metadata) -> Option<Type> {
@@ -96,6 +100,21 @@ impl KeyValue {
             Some(Type { value, array: self.text.starts_with('[') && value != ValueType::String })
         })
     }
+}
+
+/// Refuses a number that the key cannot hold by the standard, such as NaN.
+pub fn check_number(key: &str, value: &Value) -> Result<(), String> {
+    match schema::key(key).and_then(|standard| standard.value.refuses(value)) {
+        Some(wrong) => Err(format!("`{key}`: {wrong}")),
+        None => Ok(()),
+    }
+}
+
+/// A number that fits its type: one that is too large would become infinite.
+pub fn float<T: std::str::FromStr + Copy + Into<f64>>(text: &str) -> Option<T> {
+    let number = text.parse::<T>().ok()?;
+    let asked_for = || text.to_ascii_lowercase().contains("inf");
+    (!number.into().is_infinite() || asked_for()).then_some(number)
 }
 
 fn guess(text: &str) -> Type {
@@ -130,8 +149,8 @@ fn scalar(ty: ValueType, text: &str) -> Result<Value, String> {
         ValueType::I32 => parse::<i32>(text),
         ValueType::U64 => parse::<u64>(text),
         ValueType::I64 => parse::<i64>(text),
-        ValueType::F32 => parse::<f32>(text),
-        ValueType::F64 => parse::<f64>(text),
+        ValueType::F32 => float::<f32>(text).map(Value::F32),
+        ValueType::F64 => float::<f64>(text).map(Value::F64),
         ValueType::Bool => parse::<bool>(text),
         ValueType::String => Some(Value::from(text.to_owned())),
         ValueType::Array => None,
@@ -164,7 +183,10 @@ fn array(ty: ValueType, elements: &[Json]) -> Result<Array, String> {
         ValueType::I32 => integers!(i32),
         ValueType::U64 => integers!(u64),
         ValueType::I64 => integers!(i64),
-        ValueType::F32 => Array::from(&all(elements, |j| j.as_f64().map(|n| n as f32))?[..]),
+        ValueType::F32 => {
+            let of = |json: &Json| json.as_f64().map(|n| n as f32).filter(|n| n.is_finite());
+            Array::from(&all(elements, of)?[..])
+        }
         ValueType::F64 => Array::from(&all(elements, Json::as_f64)?[..]),
         ValueType::Bool => Array::from(&all(elements, Json::as_bool)?[..]),
         ValueType::String => {
@@ -183,6 +205,50 @@ mod tests {
     }
 
     #[test]
+    fn standard_keys_hold_numbers_that_make_sense() {
+        let mut metadata = Metadata::new();
+        metadata.set("llama.rope.freq_base", 1e4f32);
+        for (text, reason) in [
+            (
+                "llama.rope.freq_base=nan",
+                "`llama.rope.freq_base`: is NaN, not a finite number above 0",
+            ),
+            (
+                "qwen2.rope.freq_base=-inf",
+                "`qwen2.rope.freq_base`: is -inf, not a finite number above 0",
+            ),
+            ("llama.rope.freq_base=0", "`llama.rope.freq_base`: is 0, not a finite number above 0"),
+            (
+                "llama.rope.freq_base:f64=inf",
+                "`llama.rope.freq_base`: is inf, not a finite number above 0",
+            ),
+            (
+                "llama.attention.layer_norm_rms_epsilon=-1e-5",
+                "`llama.attention.layer_norm_rms_epsilon`: is -0.000009999999747378752, not a finite \
+                 number, 0 or more",
+            ),
+            ("other.logit_scale=NaN", "`other.logit_scale`: is NaN, not a finite number"),
+            (
+                "general.sampling.temp=infinity",
+                "`general.sampling.temp`: is inf, not a finite number",
+            ),
+            ("tokenizer.ggml.scores:f32=nan", "`tokenizer.ggml.scores`: is NaN, not a number"),
+            ("llama.rope.freq_base=1e39", "`llama.rope.freq_base`: `1e39` is no FLOAT32"),
+            ("mine:f32=1e39", "`mine`: `1e39` is no FLOAT32"),
+            ("mine:f32[]=[1, 1e39]", "`mine`: 1e+39 is no element of this type"),
+            (
+                "xielu.beta=[0.5, 1e400]",
+                "`xielu.beta`: an array is written as JSON: number out of range at line 1 column 11",
+            ),
+        ] {
+            assert_eq!(value(text, &metadata), Err(reason.to_owned()), "{text}");
+        }
+        for right in ["tokenizer.ggml.scores:f32=-inf", "xielu.eps=-1e-6"] {
+            assert!(value(right, &metadata).is_ok(), "{right}");
+        }
+    }
+
+    #[test]
     fn types_are_stated_known_or_guessed() {
         let mut metadata = Metadata::new();
         metadata.set("old", 7u64);
@@ -198,6 +264,9 @@ mod tests {
         assert_eq!(of("mine=a=b"), Value::from("a=b"));
         assert_eq!(of("mine:str[]=[\"a\",\"b\"]"), Array::from_strings(["a", "b"]).into());
         assert_eq!(of("mine:i32[]=[1,-2]"), Array::from(&[1i32, -2][..]).into());
+        // A key of one's own holds anything.
+        assert_eq!(of("mine:f32=-inf"), Value::F32(f32::NEG_INFINITY));
+        assert!(matches!(of("mine:f64=nan"), Value::F64(x) if x.is_nan()));
         for wrong in
             ["mine", "=1", "mine:u8=256", "old=x", "mine:u8[]=[256]", "mine:z=1", "mine:u8[]=1"]
         {

@@ -1,5 +1,8 @@
 //! How numbers, values and plans are shown: in tables for people, in JSON for programs.
 
+use std::str::FromStr;
+
+use gguf::edit::MAX_RESERVE;
 use gguf::{Array, Value};
 use gguf_convert::pipeline::Job;
 use serde_json::{Value as Json, json};
@@ -47,9 +50,24 @@ pub fn parse_size(text: &str) -> Result<u64, String> {
     size.ok_or_else(|| format!("`{text}` is no size such as 2G, 2.2G, 500M or 4096"))
 }
 
-/// As [`parse_size`], or 0 for none.
+/// Room for later edits of a header: as [`parse_size`], or 0 for none.
 pub fn parse_reserve(text: &str) -> Result<u64, String> {
-    if text == "0" { Ok(0) } else { parse_size(text) }
+    match text {
+        "0" => Ok(0),
+        _ => parse_size(text).and_then(|size| match size {
+            0..=MAX_RESERVE => Ok(size),
+            _ => Err(format!("at most {}M can be reserved", MAX_RESERVE / 1_000_000)),
+        }),
+    }
+}
+
+/// A number above 0, such as a base frequency.
+pub fn parse_above_0<T: FromStr + Copy + Into<f64>>(text: &str) -> Result<T, String> {
+    let number = text.parse::<T>().ok().filter(|x| {
+        let x: f64 = (*x).into();
+        x.is_finite() && x > 0.0
+    });
+    number.ok_or_else(|| format!("`{text}` is no number above 0"))
 }
 
 /// A value as JSON. Bytes that are no text are replaced; arrays longer than `longest` become an
@@ -161,6 +179,15 @@ mod tests {
         assert_eq!(parse_size("2.25K"), Ok(2_250));
         for wrong in ["", "G", "0M", "-1", "1.xG", ".5G", "99999999999999999999", "1..5G"] {
             assert!(parse_size(wrong).is_err());
+        }
+        assert_eq!(parse_reserve("0"), Ok(0));
+        assert_eq!(parse_reserve("128M"), Ok(MAX_RESERVE));
+        for wrong in ["128000001", "1G", "100G", "99999999T", "99999999999G", "nan", ""] {
+            assert!(parse_reserve(wrong).is_err(), "{wrong}");
+        }
+        assert_eq!(parse_above_0("2.5"), Ok(2.5f64));
+        for wrong in ["0", "-1", "nan", "inf", "1e999", "x", ""] {
+            assert!(parse_above_0::<f64>(wrong).is_err(), "{wrong}");
         }
     }
 }

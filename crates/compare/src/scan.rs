@@ -1,6 +1,9 @@
 //! Damage in tensor data: numbers that are none, weights beyond all measure, nothing but zeros.
 
-use gguf::{Error, Finding, Model, ModelTensor, TensorType};
+use std::collections::BTreeMap;
+
+use gguf::endian::{can_swap, swap_blocks};
+use gguf::{ByteOrder, Error, Finding, Model, ModelTensor, TensorType};
 use gguf_quant::{codec, decode_row, find_bad_block};
 use rayon::prelude::*;
 
@@ -11,22 +14,48 @@ const CHUNK: u64 = 1 << 18;
 const ABSURD: f32 = 1e5;
 
 /// Looks at all tensor data of a model, on all threads of the current rayon pool, and returns at
-/// most one finding of a kind per tensor, in tensor order, with the first bad element.
+/// most one finding of a kind per tensor, in tensor order, with the first bad element. NaN and
+/// infinities are errors: as numbers, as scales of blocks, and as what blocks decode to.
 ///
-/// Data of types without a codec and of big-endian files are not looked at, and a finding says so.
+/// Data of types without a codec are not looked at, and a finding of each type says so.
 /// `progress` is called with the number of bytes just read.
 ///
 /// # Errors
 /// [`Error::Environment`] if data cannot be read.
 pub fn scan(model: &Model, progress: &(dyn Fn(u64) + Sync)) -> Result<Vec<Finding>, Error> {
-    let little = model.order() == gguf::ByteOrder::Little;
-    let per_tensor = model.tensors().par_iter().map(|tensor| {
-        if !little {
-            return Ok(vec![unread(tensor, "big-endian")]);
-        }
-        scan_tensor(tensor, progress)
-    });
-    Ok(per_tensor.collect::<Result<Vec<_>, Error>>()?.into_iter().flatten().collect())
+    let order = model.order();
+    let (read, unread): (Vec<_>, Vec<_>) =
+        model.tensors().iter().partition(|tensor| can_scan(tensor, order));
+    let per_tensor = read.par_iter().map(|tensor| scan_tensor(tensor, order, progress));
+    let found = per_tensor.collect::<Result<Vec<_>, Error>>()?;
+    Ok(found.into_iter().flatten().chain(not_read(&unread)).collect())
+}
+
+/// Whether it is known what the bytes of a tensor mean.
+fn can_scan(tensor: &ModelTensor, order: ByteOrder) -> bool {
+    let ty = tensor.info.tensor_type;
+    tensor.info.shape.elements().is_some()
+        && tensor.info.byte_len().is_some()
+        && codec(ty).is_some()
+        && (order == ByteOrder::Little || can_swap(ty))
+}
+
+/// One finding for each type that is not looked at.
+fn not_read(tensors: &[&ModelTensor]) -> Vec<Finding> {
+    let mut types: BTreeMap<TensorType, Vec<&ModelTensor>> = BTreeMap::new();
+    for &tensor in tensors {
+        types.entry(tensor.info.tensor_type).or_default().push(tensor);
+    }
+    let finding = |(ty, tensors): (TensorType, Vec<&ModelTensor>)| {
+        let message = match tensors.len() {
+            1 => format!("{ty} data are not looked at"),
+            count => format!("the {ty} data of {count} tensors are not looked at"),
+        };
+        let first = tensors.first()?;
+        let finding = Finding::info("data-unread", message).at(first.offset);
+        Some(if tensors.len() == 1 { finding.tensor(&*first.info.name) } else { finding })
+    };
+    types.into_iter().filter_map(finding).collect()
 }
 
 /// What one chunk of a tensor holds.
@@ -41,22 +70,16 @@ struct Seen {
 
 fn scan_tensor(
     tensor: &ModelTensor,
+    order: ByteOrder,
     progress: &(dyn Fn(u64) + Sync),
 ) -> Result<Vec<Finding>, Error> {
-    let info = &tensor.info;
-    let (Some(elements), Some(_)) = (info.shape.elements(), info.byte_len()) else {
-        return Ok(vec![unread(tensor, &info.tensor_type.name())]);
-    };
-    if is_integer(info.tensor_type) {
+    if is_integer(tensor.info.tensor_type) {
         return Ok(Vec::new());
     }
-    if codec(info.tensor_type).is_none() {
-        return Ok(vec![unread(tensor, &info.tensor_type.name())]);
-    }
-    let chunks = elements.div_ceil(CHUNK);
-    let seen = (0..chunks).into_par_iter().map(|i| {
+    let elements = tensor.info.shape.elements().unwrap_or(0);
+    let seen = (0..elements.div_ceil(CHUNK)).into_par_iter().map(|i| {
         let first = i * CHUNK;
-        scan_chunk(tensor, first, CHUNK.min(elements - first), progress)
+        scan_chunk(tensor, order, first, CHUNK.min(elements - first), progress)
     });
     let seen: Vec<Seen> = seen.collect::<Result<_, Error>>()?;
     Ok(findings(tensor, &seen))
@@ -68,6 +91,7 @@ fn is_integer(ty: TensorType) -> bool {
 
 fn scan_chunk(
     tensor: &ModelTensor,
+    order: ByteOrder,
     first: u64,
     elements: u64,
     progress: &(dyn Fn(u64) + Sync),
@@ -78,12 +102,19 @@ fn scan_chunk(
     let mut bytes = vec![0; len as usize];
     tensor.read_at(&mut bytes, start)?;
     progress(len);
+    if order == ByteOrder::Big {
+        swap_blocks(ty, &mut bytes);
+    }
     let mut seen = Seen::default();
     if let Ok(Some(bad)) = find_bad_block(ty, &bytes) {
         seen.bad = Some((first + bad.element as u64, format!("{} is {}", bad.field, bad.value)));
     }
     let mut values = vec![0.0; elements as usize];
     if decode_row(ty, &bytes, &mut values).is_ok() {
+        // Finite scales can still make too much of the largest levels.
+        if let (None, Some(at)) = (&seen.bad, values.iter().position(|value| !value.is_finite())) {
+            seen.bad = Some((first + at as u64, format!("what is decoded is {}", values[at])));
+        }
         seen.nonzero = values.iter().any(|value| *value != 0.0);
         let absurd = values.iter().position(|value| value.is_finite() && value.abs() > ABSURD);
         seen.absurd = absurd.map(|at| (first + at as u64, values[at]));
@@ -100,7 +131,7 @@ fn findings(tensor: &ModelTensor, seen: &[Seen]) -> Vec<Finding> {
     };
     if let Some((element, what)) = seen.iter().find_map(|chunk| chunk.bad.as_ref()) {
         findings.push(
-            Finding::warning("data-not-finite", format!("{what} at element {element}"))
+            Finding::error("data-not-finite", format!("{what} at element {element}"))
                 .help("the weights are damaged: download or convert the model again")
                 .tensor(name)
                 .at(at(*element)),
@@ -120,10 +151,4 @@ fn findings(tensor: &ModelTensor, seen: &[Seen]) -> Vec<Finding> {
         );
     }
     findings
-}
-
-fn unread(tensor: &ModelTensor, what: &str) -> Finding {
-    Finding::info("data-unread", format!("{what} data are not looked at"))
-        .tensor(&*tensor.info.name)
-        .at(tensor.offset)
 }

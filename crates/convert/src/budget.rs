@@ -71,6 +71,14 @@ pub fn plan<'a>(
     threads: NonZeroUsize,
     progress: &(dyn Fn(u64) -> ControlFlow<()> + Sync),
 ) -> Result<Quantization, Error> {
+    if let Budget::BitsPerWeight(bits) = budget
+        && !(bits.is_finite() && bits > 0.0)
+    {
+        return Err(Error::Request {
+            what: format!("{bits} bits per weight cannot be had"),
+            help: "give a number above 0".into(),
+        });
+    }
     // As a large type first, to know what can be chosen freely.
     let (mut job, decisions, mut notes) =
         quantize::prepare(model, Target::Type(TensorType::Q8_0), options)?;
@@ -87,13 +95,11 @@ pub fn plan<'a>(
 
     let header_len = gguf::write_header(&job.header()?)?.len() as u64;
     let alignment = job.header()?.alignment();
+    let elements: u64 =
+        job.items.iter().map(|item| item.tensor.shape.elements().unwrap_or(0)).sum();
     let (padded, available) = match budget {
         Budget::FileBytes(bytes) => (true, bytes.saturating_sub(header_len)),
-        Budget::BitsPerWeight(bits) => {
-            let elements: u64 =
-                job.items.iter().map(|item| item.tensor.shape.elements().unwrap_or(0)).sum();
-            (false, (bits * elements as f64 / 8.0) as u64)
-        }
+        Budget::BitsPerWeight(bits) => (false, (bits * elements as f64 / 8.0) as u64),
     };
     let choices: Vec<Vec<Choice>> = job
         .items
@@ -111,14 +117,14 @@ pub fn plan<'a>(
         .collect();
     let chosen = allocate(&choices, available).map_err(|fault| Error::Request {
         what: match budget {
-            Budget::FileBytes(_) => format!(
-                "a file of {} bytes is too small: the smallest possible has {}",
-                header_len + fault.budget,
+            Budget::FileBytes(bytes) => format!(
+                "a file of {bytes} bytes is too small: the smallest possible has {}",
                 header_len + fault.least
             ),
             Budget::BitsPerWeight(bits) => format!(
-                "{bits} bits per weight are too few: the least are {:.2}",
-                bits * fault.least as f64 / fault.budget.max(1) as f64
+                "{bits} bits per weight are too few: the smallest possible are {:.2}",
+                // Rounded up, so that what is said can be asked for.
+                (fault.least as f64 * 800.0 / elements.max(1) as f64).ceil() / 100.0
             ),
         },
         help: "give a larger budget, or an importance matrix, which makes smaller types possible"

@@ -10,7 +10,8 @@ pub enum Severity {
     Info,
     /// Readable, but some programs will refuse it or treat it wrongly.
     Warning,
-    /// Breaks the format: refused by a strict reader, and never written.
+    /// Breaks the format, which a strict reader refuses and nobody writes; or makes a model that can
+    /// be read and mended, but that no program runs, or none runs rightly.
     Error,
 }
 

@@ -107,10 +107,10 @@ fn a_long_header_takes_few_reads_and_little_more_than_its_bytes() {
 #[test]
 fn the_length_of_the_source_counts_as_the_end_of_the_file() {
     let header = header(3, 5);
-    for (data, code) in [(31, Some("tensor-past-end")), (32, None), (100, Some("data-trailing"))] {
+    for (data, code) in [(31, Some("truncated")), (32, None), (100, Some("data-trailing"))] {
         let (findings, _) = check_header(&header, header.len() as u64 + data);
         // Whatever the schema says of this odd model does not matter here.
-        let layout = ["tensor-past-end", "data-trailing"];
+        let layout = ["truncated", "data-trailing"];
         let found = findings.iter().map(|finding| finding.code).find(|code| layout.contains(code));
         assert_eq!(found, code, "{data} bytes of data");
     }

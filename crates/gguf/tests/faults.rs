@@ -82,7 +82,7 @@ fn cases() -> Vec<(&'static str, Severity, Mutation)> {
         ("tensor-offset-misaligned", Error, Box::new(after("b.weight", 16, &[33]))),
         ("tensor-offset-overflow", Error, Box::new(after("b.weight", 16, &[0xff; 8]))),
         ("tensor-past-end", Error, Box::new(after("b.weight", 16, &[64]))),
-        ("tensor-past-end", Error, Box::new(|f| f.truncate(f.len() - 1))),
+        ("truncated", Error, Box::new(|f| f.truncate(f.len() - 1))),
         ("tensor-overlap", Error, Box::new(after("b.weight", 16, &[0]))),
         (
             "tensor-order",
@@ -136,4 +136,69 @@ fn every_truncation_is_refused() {
     for len in 0..file.len() {
         assert!(Gguf::read(&file.slice(..len)).is_err(), "{len} bytes");
     }
+}
+
+/// A file of the minimal kind with more tensors, whose data are laid out for `aligned` and whose key
+/// says `stated`.
+fn laid_out(tensors: usize, aligned: u32, stated: u32) -> Vec<u8> {
+    let mut draft = Draft::default();
+    draft.metadata.set("general.architecture", "other");
+    draft.metadata.set("general.alignment", aligned);
+    for i in 0..tensors {
+        draft.tensors.push(TensorInfo {
+            name: format!("{i}.weight").into(),
+            shape: Shape::new(&[8]).unwrap(),
+            tensor_type: TensorType::F32,
+            offset: 0,
+        });
+    }
+    let data = draft.lay_out().unwrap();
+    let mut file = write_header(&Header::new(draft).unwrap()).unwrap();
+    file.resize(file.len() + data as usize, 0);
+    after("general.alignment", 4, &stated.to_le_bytes())(&mut file);
+    file
+}
+
+/// The findings about where data lie.
+fn layout(file: &[u8]) -> Vec<(&'static str, String)> {
+    let (findings, _) = check(&Bytes::copy_from_slice(file));
+    let all = findings.into_iter().filter(|finding| finding.code != "architecture-unknown");
+    all.map(|finding| (finding.code, finding.message.into())).collect()
+}
+
+#[test]
+fn a_file_that_was_cut_off_has_one_finding() {
+    let file = laid_out(40, 32, 32);
+    let whole = file.len();
+    let data = whole - 40 * 32;
+    for (len, message) in [
+        (data + 32, "1.8 of 3.0 kB are there; 39 of 40 tensors are cut"),
+        (data + 33, "1.8 of 3.0 kB are there; 39 of 40 tensors are cut"),
+        (data, "1.8 of 3.0 kB are there; 40 of 40 tensors are cut"),
+        (whole - 1, &format!("{} of {whole} bytes are there; 1 of 40 tensors are cut", whole - 1)),
+    ] {
+        assert_eq!(layout(&file[..len]), [("truncated", message.to_owned())]);
+        let (findings, _) = check(&Bytes::copy_from_slice(&file[..len]));
+        let found = findings.iter().find(|finding| finding.code == "truncated").unwrap();
+        assert_eq!(found.offset, Some(len as u64));
+        assert!(found.help.contains("download"), "{}", found.help);
+    }
+    assert_eq!(layout(&file), []);
+}
+
+#[test]
+fn a_wrong_alignment_has_one_finding() {
+    let message = "5 of 10 tensors begin at no multiple of 64: the data are laid out for 32";
+    assert_eq!(layout(&laid_out(10, 32, 64))[0], ("tensor-offset-misaligned", message.to_owned()));
+    let codes = |file: &[u8], code| layout(file).iter().filter(|found| found.0 == code).count();
+    assert_eq!(codes(&laid_out(10, 32, 64), "tensor-offset-misaligned"), 1);
+    let message = "the data are laid out for an alignment of 128, not 32";
+    let found = layout(&laid_out(10, 128, 32));
+    assert_eq!(found[0], ("tensor-gap", message.to_owned()));
+    assert_eq!(codes(&laid_out(10, 128, 32), "tensor-gap"), 1);
+    // Offsets that are wrong each for itself are told each.
+    let mut file = laid_out(10, 32, 32);
+    after("3.weight", 16, &[97])(&mut file);
+    after("5.weight", 16, &[161])(&mut file);
+    assert_eq!(codes(&file, "tensor-offset-misaligned"), 2);
 }

@@ -3,7 +3,7 @@
 
 use gguf::{
     Array, Draft, Finding, Header, Severity, Shape, TensorInfo, TensorType, Value, check,
-    check_name, write_header,
+    check_name, check_shards, write_header,
 };
 
 const ARCH: &str = "llama";
@@ -109,48 +109,55 @@ fn tokens(change: impl Fn(&mut Vec<Vec<u8>>) + 'static) -> Change {
 
 /// The code, what it must be said of, the severity, the change.
 fn cases() -> Vec<(&'static str, &'static str, Severity, Change)> {
-    use Severity::{Info, Warning};
+    use Severity::{Error, Info, Warning};
     vec![
-        ("key-type", "llama.block_count", Warning, set("llama.block_count", 2i32)),
+        ("key-type", "llama.block_count", Error, set("llama.block_count", 2i32)),
         ("key-type", "general.name", Warning, set("general.name", 2u32)),
         (
             "key-type",
             "tokenizer.ggml.scores",
-            Warning,
+            Error,
             set("tokenizer.ggml.scores", Array::from(&[0u8; 260][..])),
         ),
         ("key-deprecated", "llama.rope.scale_linear", Info, set("llama.rope.scale_linear", 1f32)),
         ("key-near-miss", "llama.blok_count", Info, set("llama.blok_count", 1u32)),
         ("key-foreign", "qwen2.block_count", Info, set("qwen2.block_count", 1u32)),
-        ("key-missing", "llama.context_length", Warning, remove("llama.context_length")),
-        ("key-missing", "adapter.type", Warning, set("general.type", "adapter")),
+        ("key-missing", "llama.context_length", Error, remove("llama.context_length")),
+        ("key-missing", "adapter.type", Error, set("general.type", "adapter")),
         ("key-missing", "clip.vision.patch_size", Warning, set("clip.has_vision_encoder", true)),
-        (
-            "key-value",
-            "llama.attention.head_count",
-            Warning,
-            set("llama.attention.head_count", 3u32),
-        ),
+        ("key-value", "llama.attention.head_count", Error, set("llama.attention.head_count", 3u32)),
         (
             "key-value",
             "llama.attention.head_count_kv",
-            Warning,
+            Error,
             set("llama.attention.head_count_kv", 3u32),
         ),
-        ("key-value", "llama.embedding_length", Warning, set("llama.embedding_length", 0u32)),
+        ("key-value", "llama.embedding_length", Error, set("llama.embedding_length", 0u32)),
+        ("key-value", "llama.rope.dimension_count", Error, set("llama.rope.dimension_count", 4u32)),
+        ("key-value", "llama.expert_used_count", Error, set("llama.expert_used_count", 2u32)),
+        ("key-value", "llama.context_length", Warning, set("llama.context_length", 0u32)),
+        ("key-value", "llama.block_count", Error, set("llama.block_count", 0u32)),
+        ("key-value", "llama.attention.head_count", Error, set("llama.attention.head_count", 0u32)),
         (
             "key-value",
             "llama.rope.dimension_count",
-            Warning,
-            set("llama.rope.dimension_count", 4u32),
+            Error,
+            Box::new(|draft| {
+                // Half of a head of 8.
+                set("llama.attention.head_count", 1u32)(draft);
+                set("llama.attention.head_count_kv", 1u32)(draft);
+                set("llama.rope.dimension_count", 4u32)(draft);
+            }),
         ),
-        ("key-value", "llama.expert_used_count", Warning, set("llama.expert_used_count", 2u32)),
-        ("layer-count", "llama.block_count", Warning, set("llama.block_count", u64::MAX)),
-        ("layer-count", "llama.block_count", Warning, set("llama.block_count", 1u32)),
+        ("key-value", "llama.rope.scaling.type", Error, set("llama.rope.scaling.type", "dynamic")),
+        ("key-value", "llama.expert_used_count", Error, set("llama.expert_count", 2u32)),
+        ("key-value", "llama.nextn_predict_layers", Error, set("llama.nextn_predict_layers", 3u32)),
+        ("layer-count", "llama.block_count", Error, set("llama.block_count", u64::MAX)),
+        ("layer-count", "llama.block_count", Error, set("llama.block_count", 1u32)),
         (
             "layer-count",
             "llama.block_count",
-            Warning,
+            Error,
             Box::new(|draft| {
                 draft.metadata.set("llama.block_count", u64::MAX);
                 tensor(draft, "blk.18446744073709551614.attn_q.weight", &[8, 8]);
@@ -159,7 +166,7 @@ fn cases() -> Vec<(&'static str, &'static str, Severity, Change)> {
         (
             "key-value",
             "llama.feed_forward_length",
-            Warning,
+            Error,
             set("llama.feed_forward_length", Array::from(&[12u32][..])),
         ),
         (
@@ -169,16 +176,16 @@ fn cases() -> Vec<(&'static str, &'static str, Severity, Change)> {
             set("general.architecture", "other"),
         ),
         ("architecture-other", "general.architecture", Info, set("general.architecture", "olmo2")),
-        ("tensor-missing", "blk.1.ffn_up.weight", Warning, omit("blk.1.ffn_up.weight")),
-        ("tensor-missing", "blk.0.attn_k.weight", Warning, omit("blk.0.attn_k.weight")),
+        ("tensor-missing", "blk.1.ffn_up.weight", Error, omit("blk.1.ffn_up.weight")),
+        ("tensor-missing", "blk.0.attn_k.weight", Error, omit("blk.0.attn_k.weight")),
         (
             "tensor-unexpected",
             "blk.0.attn_sinks.weight",
             Warning,
             add("blk.0.attn_sinks.weight", &[4]),
         ),
-        ("tensor-shape", "blk.0.attn_k.weight", Warning, reshape("blk.0.attn_k.weight", &[8, 8])),
-        ("tensor-shape", "output.weight", Warning, add("output.weight", &[8, 100])),
+        ("tensor-shape", "blk.0.attn_k.weight", Error, reshape("blk.0.attn_k.weight", &[8, 8])),
+        ("tensor-shape", "output.weight", Error, add("output.weight", &[8, 100])),
         ("vocab-size", "llama.vocab_size", Warning, set("llama.vocab_size", 7u32)),
         (
             "vocab-rows",
@@ -192,14 +199,31 @@ fn cases() -> Vec<(&'static str, &'static str, Severity, Change)> {
         (
             "tokenizer-tokens-missing",
             "tokenizer.ggml.tokens",
-            Warning,
+            Error,
             remove("tokenizer.ggml.tokens"),
         ),
         (
             "tokenizer-length",
             "tokenizer.ggml.scores",
-            Warning,
+            Error,
             set("tokenizer.ggml.scores", Array::from(&[0f32; 3][..])),
+        ),
+        (
+            "tokenizer-length",
+            "tokenizer.ggml.scores",
+            Warning,
+            set("tokenizer.ggml.scores", Array::from(&[0f32; 261][..])),
+        ),
+        ("key-missing", "general.architecture", Error, remove("general.architecture")),
+        ("tokenizer-missing", "tokenizer.ggml.model", Error, remove("tokenizer.ggml.model")),
+        (
+            "tokenizer-merges-missing",
+            "tokenizer.ggml.merges",
+            Error,
+            Box::new(|draft| {
+                set("tokenizer.ggml.model", "gpt2")(draft);
+                remove("tokenizer.ggml.merges")(draft);
+            }),
         ),
         (
             "tokenizer-pre-missing",
@@ -219,8 +243,14 @@ fn cases() -> Vec<(&'static str, &'static str, Severity, Change)> {
             Warning,
             set("tokenizer.ggml.bos_token_id", 256u32),
         ),
-        ("token-duplicate", "tokenizer.ggml.tokens", Warning, tokens(|t| t[3] = b"a".to_vec())),
-        ("token-duplicate", "tokenizer.ggml.tokens", Warning, tokens(|t| t[3] = t[4].clone())),
+        ("token-duplicate", "tokenizer.ggml.tokens", Error, tokens(|t| t[3] = b"a".to_vec())),
+        ("token-duplicate", "tokenizer.ggml.tokens", Error, tokens(|t| t[3] = t[4].clone())),
+        (
+            "token-empty",
+            "tokenizer.ggml.tokens",
+            Warning,
+            tokens(|t| t[3..5].iter_mut().for_each(Vec::clear)),
+        ),
         (
             "byte-tokens-missing",
             "tokenizer.ggml.tokens",
@@ -320,6 +350,129 @@ fn what_may_vary_is_no_fault() {
     }
 }
 
+/// Numbers that make nonsense of a model, in keys that hold one and in keys that hold many.
+#[test]
+fn numbers_that_no_key_holds_are_errors() {
+    let scores = |x: f32| Array::from(&[&[0f32; 259][..], &[x]].concat()[..]);
+    for (key, value, wrong) in [
+        ("llama.rope.freq_base", f32::NAN, true),
+        ("llama.rope.freq_base", f32::INFINITY, true),
+        ("llama.rope.freq_base", 0.0, true),
+        ("llama.rope.freq_base", -1.0, true),
+        ("llama.rope.freq_base", 1e6, false),
+        ("llama.attention.layer_norm_rms_epsilon", f32::NAN, true),
+        ("llama.attention.layer_norm_rms_epsilon", -1e-5, true),
+        ("llama.attention.layer_norm_rms_epsilon", 0.0, false),
+        ("llama.logit_scale", f32::NEG_INFINITY, true),
+        ("general.sampling.temp", f32::NAN, true),
+        ("tokenizer.ggml.scores", f32::NAN, true),
+        ("tokenizer.ggml.scores", f32::NEG_INFINITY, false),
+        // A key of one's own holds anything.
+        ("mine.some_key", f32::NAN, false),
+    ] {
+        let mut draft = model();
+        match key {
+            "tokenizer.ggml.scores" => draft.metadata.set(key, scores(value)),
+            _ => draft.metadata.set(key, value),
+        }
+        let findings = findings(draft);
+        let found = findings.iter().find(|finding| finding.code == "key-value");
+        assert_eq!(found.is_some(), wrong, "{key} = {value}: {findings:?}");
+        if let Some(found) = found {
+            assert_eq!((found.severity, found.key.as_deref()), (Severity::Error, Some(key)));
+            assert!(found.offset.is_some());
+        }
+    }
+}
+
+/// What no program runs is never called right.
+#[test]
+fn whatever_a_model_needs_is_an_error_to_lack() {
+    let has_error =
+        |draft: Draft| findings(draft).iter().any(|finding| finding.severity == Severity::Error);
+    assert!(!has_error(model()));
+    for tensor in model().tensors {
+        let mut draft = model();
+        draft.tensors.retain(|other| other.name != tensor.name);
+        assert!(has_error(draft), "without {}", tensor.name);
+        // A matrix that is turned, a vector that is longer.
+        let mut draft = model();
+        let other = draft.tensors.iter_mut().find(|other| other.name == tensor.name).unwrap();
+        let mut dims = tensor.shape.to_vec();
+        dims[0] += 4;
+        other.shape = Shape::new(&dims).unwrap();
+        assert!(has_error(draft), "{} in the shape {dims:?}", tensor.name);
+    }
+    let needed = [
+        "context_length",
+        "embedding_length",
+        "block_count",
+        "feed_forward_length",
+        "attention.head_count",
+        "attention.layer_norm_rms_epsilon",
+    ];
+    for key in needed.map(|key| format!("llama.{key}")) {
+        let mut draft = model();
+        draft.metadata.remove(&key).unwrap();
+        assert!(has_error(draft), "without {key}");
+        for wrong in [Value::from("text"), Value::I8(1)] {
+            let mut draft = model();
+            draft.metadata.set(key.clone(), wrong.clone());
+            assert!(has_error(draft), "{key} = {wrong}");
+        }
+        let zero_is_fine = key.ends_with("epsilon") || key.ends_with("context_length");
+        for wrong in [0u32, u32::MAX, 7].into_iter().filter(|_| !zero_is_fine) {
+            let mut draft = model();
+            draft.metadata.set(key.clone(), wrong);
+            assert!(has_error(draft), "{key} = {wrong}");
+        }
+    }
+}
+
+/// One wrong key changes the shapes of all layers; one lost kind of tensor is lost in each.
+#[test]
+fn the_same_fault_of_many_layers_is_told_once() {
+    let mut draft = model();
+    draft.metadata.set("llama.feed_forward_length", 16u32);
+    let found = findings(draft);
+    let told: Vec<_> = found.iter().map(ToString::to_string).collect();
+    assert_eq!(told.len(), 3, "{told:#?}");
+    assert!(
+        told[0].starts_with(
+            "tensor `blk.0.ffn_gate.weight`: has shape [8, 12] instead of [8, 16]; so it is with \
+             `blk.1.ffn_gate.weight` (byte "
+        ),
+        "{}",
+        told[0]
+    );
+    let mut draft = model();
+    draft.metadata.remove("llama.block_count");
+    let found = findings(draft);
+    assert_eq!(found.len(), 1, "{found:#?}");
+    let mut draft = model();
+    draft.metadata.set("llama.block_count", 4u32);
+    for layer in 2..4 {
+        let of_first: Vec<_> = draft
+            .tensors
+            .iter()
+            .filter(|tensor| tensor.name.starts_with("blk.0."))
+            .cloned()
+            .collect();
+        for mut tensor in of_first {
+            tensor.name = tensor.name.replace("blk.0.", &format!("blk.{layer}.")).into();
+            draft.tensors.push(tensor);
+        }
+    }
+    draft.tensors.retain(|tensor| !tensor.name.contains("ffn_up"));
+    let found = findings(draft);
+    assert_eq!(found.len(), 1, "{found:#?}");
+    assert_eq!(
+        found[0].message.as_ref(),
+        "llama needs this tensor; so it is with 3 more, `blk.1.ffn_up.weight` to \
+         `blk.3.ffn_up.weight`"
+    );
+}
+
 #[test]
 fn an_alternative_is_missing_once() {
     let mut draft = model();
@@ -327,6 +480,36 @@ fn an_alternative_is_missing_once() {
     let findings = findings(draft);
     let missing: Vec<_> = findings.iter().filter(|f| f.code == "tensor-missing").collect();
     assert_eq!(missing.len(), 1, "{findings:?}");
+}
+
+/// A shard lacks tensors; all shards together may not.
+#[test]
+fn shards_are_judged_together() {
+    let set = |lost: Option<&str>| {
+        let mut first = model();
+        let mut tensors = std::mem::take(&mut first.tensors);
+        tensors.retain(|tensor| Some(&*tensor.name) != lost);
+        let total = tensors.len() as i32;
+        let mut second = Draft { tensors: tensors.split_off(7), ..Draft::default() };
+        first.tensors = tensors;
+        for (no, draft) in [&mut first, &mut second].into_iter().enumerate() {
+            draft.metadata.set("split.no", no as u16);
+            draft.metadata.set("split.count", 2u16);
+            draft.metadata.set("split.tensors.count", total);
+        }
+        for draft in [&first, &second] {
+            assert_eq!(findings(draft.clone()), []);
+        }
+        let names = ["a-00001-of-00002.gguf", "a-00002-of-00002.gguf"].map(std::path::Path::new);
+        check_shards(&[(names[0], &first), (names[1], &second)])
+    };
+    assert_eq!(set(None), []);
+    for lost in ["output_norm.weight", "blk.0.attn_q.weight", "blk.1.ffn_down.weight"] {
+        let found = set(Some(lost));
+        assert_eq!(found.len(), 1, "{found:?}");
+        assert_eq!((found[0].code, found[0].severity), ("tensor-missing", Severity::Error));
+        assert_eq!(found[0].tensor.as_deref(), Some(lost));
+    }
 }
 
 #[test]

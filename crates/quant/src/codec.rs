@@ -341,7 +341,8 @@ impl Codec {
     }
 
     /// Finds the first NaN or infinity in encoded data (any whole number of blocks): the floats
-    /// themselves, or the scales of the blocks. It sees what `ggml_validate_row_data` sees.
+    /// themselves, or the scales of the blocks. It sees what `ggml_validate_row_data` sees, and the
+    /// scales of NVFP4 that the standard calls NaN.
     ///
     /// # Errors
     /// If `bytes` is not a whole number of blocks.

@@ -218,8 +218,12 @@ fn bad_scales_of_other_kinds_are_found() {
         |x: f64| bad_in_last(TensorType::F64, |block| block.copy_from_slice(&x.to_le_bytes()));
     assert_eq!((f64(f64::NAN), f64(1e39)), (Some((2, 1, "value")), Some((2, 1, "value"))));
     assert_eq!(f64(1e38), None);
-    // All bytes of these are numbers to the official decoder.
-    for ty in [TensorType::NVFP4, TensorType::I8, TensorType::I64] {
+    // Of four scales, the last.
+    let nvfp4 = |d: u8| bad_in_last(TensorType::NVFP4, |block| block[3] = d);
+    assert_eq!((nvfp4(0x7f), nvfp4(0xff)), (Some((128, 64, "d")), Some((128, 64, "d"))));
+    assert_eq!((nvfp4(0x7e), nvfp4(0xfe)), (None, None));
+    // All bytes of these are numbers.
+    for ty in [TensorType::I8, TensorType::I64] {
         assert_eq!(bad_in_last(ty, |block| block.fill(0xff)), None);
         assert_eq!(bad_in_last(ty, |block| block.fill(0x7f)), None);
     }

@@ -22,16 +22,22 @@ use crate::{commands, sarif};
 
 /// List everything that is wrong or odd about a GGUF.
 #[derive(clap::Args)]
-#[command(after_help = "Exit code 1 if there is a finding of severity error.\n\n\
-                        Examples:\n  gguf check model.gguf --data\n  gguf check model.gguf --json\n  \
+#[command(
+    after_help = "Exit code 1 if there is a finding of severity error, which after --fix is still \
+                        there.\n\n\
+                        Examples:\n  gguf check model.gguf --data\n  gguf check model.gguf --json --strict\n  \
                         gguf check model.gguf --fix -o fixed.gguf\n  \
-                        gguf check model.gguf --tokenizer-against tokenizer.json")]
+                        gguf check model.gguf --tokenizer-against tokenizer.json"
+)]
 pub struct Args {
     /// File, directory, shard or far location to check.
     source: String,
     /// Look at all tensor data too: values that are no numbers, absurd or all zero.
     #[arg(long)]
     data: bool,
+    /// Take warnings for errors.
+    #[arg(long)]
+    strict: bool,
     /// Encode a corpus with the model's tokenizer and with this tokenizer.json (or the one in this
     /// directory), and show the first texts with other ids and the rule that makes them so.
     #[arg(long, value_name = "FILE")]
@@ -60,24 +66,44 @@ pub struct Args {
 }
 
 pub fn run(args: &Args) -> Result<(), Failure> {
-    let mut findings = header_findings(&args.source)?;
-    let is_error = |finding: &Finding| finding.severity == Severity::Error;
-    if args.data && !findings.iter().any(is_error) {
-        let opened = Opened::open(&args.source)?;
+    let judged = |mut findings: Vec<Finding>| {
+        if args.strict {
+            let warnings = findings.iter_mut().filter(|one| one.severity == Severity::Warning);
+            warnings.for_each(|warning| warning.severity = Severity::Error);
+        }
+        findings
+    };
+    let header = judged(header_findings(&args.source)?);
+    let readable = if args.data || args.fix { readable(&args.source, &header)? } else { None };
+    let mut beyond = Vec::new();
+    if let Some(opened) = readable.as_ref().filter(|_| args.data) {
         let model = opened.model();
         let progress = Progress::new(model.byte_len(), "reading");
-        findings.extend(scan(&model, &|bytes| progress.count(bytes))?);
+        beyond.extend(judged(scan(model, &|bytes| progress.count(bytes))?));
         progress.finish();
     }
     if let Some(other) = &args.tokenizer_against {
-        findings.extend(against::compare(&args.source, other, args.corpus.as_deref())?);
+        beyond.extend(judged(against::compare(&args.source, other, args.corpus.as_deref())?));
     }
-    print(args, &findings)?;
-    let errors = findings.iter().any(is_error);
-    if args.fix && !errors {
-        fix(args)?;
+    let mut errors = has_error(&header) || has_error(&beyond);
+    print(args, &[header, beyond.clone()].concat())?;
+    if let Some(opened) = readable.filter(|_| args.fix) {
+        let fixed = fix(args, opened)?;
+        errors = has_error(&judged(header_findings(&fixed)?)) || has_error(&beyond);
     }
     if errors { Err(Failure::Findings) } else { Ok(()) }
+}
+
+fn has_error(findings: &[Finding]) -> bool {
+    findings.iter().any(|finding| finding.severity == Severity::Error)
+}
+
+/// The model, unless it breaks the format, which is among the findings.
+fn readable(source: &str, findings: &[Finding]) -> Result<Option<Opened>, Failure> {
+    match Opened::open(source) {
+        Err(Failure::Input(_)) if has_error(findings) => Ok(None),
+        opened => opened.map(Some),
+    }
 }
 
 /// What the rules find in the headers of all files of a model, which may be faulty ones.
@@ -127,7 +153,7 @@ fn findings_in(files: &[Checkable]) -> Result<Vec<Finding>, Failure> {
         drafts.extend(draft.map(|draft| (file.name, draft)));
     }
     // With one of them unreadable, the others would be blamed for it.
-    if drafts.len() > 1 && drafts.len() == files.len() {
+    if drafts.len() == files.len() {
         let drafts: Vec<_> = drafts.iter().map(|(path, draft)| (*path, draft)).collect();
         findings.extend(check_shards(&drafts));
     }
@@ -179,9 +205,13 @@ fn finding_json(finding: &Finding) -> Json {
     })
 }
 
-fn fix(args: &Args) -> Result<(), Failure> {
+/// Writes the repaired model, and says where.
+fn fix(args: &Args, opened: Opened) -> Result<String, Failure> {
     let mut done = Vec::new();
+    let mut fixed = args.source.clone();
     if args.in_place {
+        // Nothing of ours may have the file open while it changes.
+        drop(opened);
         let files = ShardSet::find(Path::new(&args.source))?;
         let [path] = files.paths() else {
             return Err(Failure::Usage("only a single file can be repaired in place".into()));
@@ -191,7 +221,6 @@ fn fix(args: &Args) -> Result<(), Failure> {
             Ok::<_, Failure>(())
         })?;
     } else if let Some(output) = &args.output {
-        let opened = Opened::open(&args.source)?;
         let model = opened.model();
         let mut draft = model.to_draft()?;
         done = gguf::fix(&mut draft);
@@ -204,6 +233,7 @@ fn fix(args: &Args) -> Result<(), Failure> {
         let others = args.tokenizer_against.iter().chain(&args.corpus);
         let overwrite = args.force.sparing(opened.files().chain(others.map(PathBuf::as_path)));
         commands::write(&job, &target, &overwrite)?;
+        fixed = target.to_string_lossy().into_owned();
     }
     for what in &done {
         eprintln!("{what}");
@@ -211,7 +241,7 @@ fn fix(args: &Args) -> Result<(), Failure> {
     if done.is_empty() {
         eprintln!("nothing to repair");
     }
-    Ok(())
+    Ok(fixed)
 }
 
 fn proper_name(metadata: &gguf::Metadata, model: &Model) -> String {

@@ -69,7 +69,7 @@ pub struct Args {
     /// LlamaForCausalLM or llama.
     #[arg(long, value_name = "FAMILY")]
     like: Option<String>,
-    /// Room for later edits of the header, so that they take an instant: N(K|M|G).
+    /// Room for later edits of the header, so that they take an instant: N(K|M), at most 128M.
     #[arg(long, value_name = "SIZE", default_value = "0", value_parser = listing::parse_reserve)]
     pub(super) reserve: u64,
     /// Show the plan and write nothing.

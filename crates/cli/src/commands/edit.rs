@@ -1,5 +1,7 @@
 //! `gguf edit`: keys and tensors of a file, changed in place where that is possible.
 
+mod graft;
+
 use std::path::{Path, PathBuf};
 
 use gguf::edit::{EditLock, RESERVE_KEY, Recovery, Saved, edit_header, recover};
@@ -24,7 +26,8 @@ use crate::{commands, listing};
 #[command(after_help = "Examples:\n  gguf edit model.gguf --set general.name='My model'\n  \
                         gguf edit model.gguf --chat-template-file chat.jinja -o fixed.gguf\n  \
                         gguf edit model.gguf --special-token eos='<|im_end|>' --remove general.url\n  \
-                        gguf edit model.gguf --recover undo")]
+                        gguf edit model.gguf --recover undo\n  \
+                        gguf edit model.gguf --graft 'other.gguf:(?:output|norm)' -o mixed.gguf")]
 pub struct Args {
     /// The file to change, or the model that -o is made from.
     source: String,
@@ -59,10 +62,13 @@ pub struct Args {
     #[arg(long, value_name = "REGEX")]
     drop: Vec<Regex>,
     /// Take the tensors of another model whose name the pattern is found in, replacing those of
-    /// the same name.
-    #[arg(long, value_name = "MODEL:REGEX", value_parser = graft)]
+    /// the same name. The last colon divides, but for those of (?:...), (?i:...) and [[:alpha:]].
+    #[arg(long, value_name = "MODEL:REGEX", value_parser = graft::parse)]
     graft: Vec<(String, Regex)>,
-    /// Room for later edits in a file that has to be rebuilt: N(K|M|G).
+    /// The same as two words, for patterns and locations with any colons.
+    #[arg(long, value_names = ["MODEL", "REGEX"], num_args = 2)]
+    graft_from: Vec<String>,
+    /// Room for later edits in a file that has to be rebuilt: N(K|M), at most 128M.
     #[arg(long, value_name = "SIZE", default_value = "64K", value_parser = listing::parse_reserve)]
     reserve: u64,
     /// Only say what would change.
@@ -91,9 +97,15 @@ fn pair(text: &str) -> Result<(String, String), String> {
     Ok((a.to_owned(), b.to_owned()))
 }
 
-fn graft(text: &str) -> Result<(String, Regex), String> {
-    let (model, pattern) = text.rsplit_once(':').ok_or("expected MODEL:REGEX")?;
-    Ok((model.to_owned(), Regex::new(pattern).map_err(|fault| fault.to_string())?))
+impl Args {
+    /// Models to take tensors of, and which.
+    fn grafts(&self) -> Result<Vec<(String, Regex)>, Failure> {
+        let pairs = self.graft_from.as_chunks::<2>().0.iter().map(|[model, pattern]| {
+            let pattern = Regex::new(pattern).map_err(|fault| Failure::Usage(fault.to_string()))?;
+            Ok((model.clone(), pattern))
+        });
+        self.graft.iter().cloned().map(Ok).chain(pairs).collect()
+    }
 }
 
 pub fn run(args: &Args) -> Result<(), Failure> {
@@ -157,7 +169,7 @@ fn dry_run(args: &Args, model: &Model) -> Result<(), Failure> {
 fn in_place(args: &Args) -> Result<(), Failure> {
     let files = ShardSet::find(&near(&args.source)?)?;
     let (path, several) = (&files.paths()[0], files.paths().len() > 1);
-    if args.drop.is_empty() && args.graft.is_empty() {
+    if args.drop.is_empty() && args.grafts()?.is_empty() {
         if several && !args.rename_tensor.is_empty() {
             return Err(Failure::Usage(
                 "tensors in several files cannot be renamed: give -o".into(),
@@ -198,8 +210,9 @@ fn rewrite(
     overwrite: &Overwrite,
 ) -> Result<(), Failure> {
     let model = opened.model();
+    let grafts = args.grafts()?;
     let others =
-        args.graft.iter().map(|(word, _)| Opened::open(word)).collect::<Result<Vec<_>, _>>()?;
+        grafts.iter().map(|(word, _)| Opened::open(word)).collect::<Result<Vec<_>, _>>()?;
     let overwrite = overwrite.clone().sparing(others.iter().flat_map(Opened::files));
     let others = others.iter().map(Opened::model).collect::<Vec<_>>();
     let mut job = Job::copy(&model);
@@ -211,7 +224,7 @@ fn rewrite(
             return Err(Failure::Usage(format!("--drop {pattern}: no tensor has such a name")));
         }
     }
-    for ((word, pattern), other) in args.graft.iter().zip(&others) {
+    for ((word, pattern), other) in grafts.iter().zip(&others) {
         if other.order() != model.order() {
             return Err(Failure::Usage(format!("{word} has the other byte order")));
         }

@@ -1,6 +1,7 @@
 //! What `gguf convert` does with a model from before GGUF.
 
 use std::io::Write;
+use std::num::NonZeroU32;
 use std::path::{Path, PathBuf};
 
 use gguf::edit::reserve;
@@ -20,19 +21,19 @@ pub struct Flags {
     metadata_dir: Option<PathBuf>,
     /// Longest context in tokens, where the file does not say it [usual: 2048].
     #[arg(long, value_name = "N")]
-    context_length: Option<u32>,
+    context_length: Option<NonZeroU32>,
     /// Epsilon of the norms [usual: 5e-6 for llama, 1e-5 for others].
-    #[arg(long, value_name = "X")]
+    #[arg(long, value_name = "X", value_parser = listing::parse_above_0::<f32>)]
     eps: Option<f32>,
     /// Base frequency of rotary embedding [usual: 10000].
-    #[arg(long, value_name = "X")]
+    #[arg(long, value_name = "X", value_parser = listing::parse_above_0::<f32>)]
     rope_base: Option<f32>,
     /// Query heads per key and value head of llama; the tensors tell, this only checks.
     #[arg(long, value_name = "N")]
-    gqa: Option<u32>,
+    gqa: Option<NonZeroU32>,
     /// Attention heads, where the header has a wrong number.
     #[arg(long, value_name = "N")]
-    head_count: Option<u32>,
+    head_count: Option<NonZeroU32>,
 }
 
 /// Converts the old model that `args` names.
@@ -42,11 +43,11 @@ pub fn run(args: &Args) -> Result<(), Failure> {
         outtype: args.outtype.target(),
         architecture: args.architecture.clone(),
         given: Given {
-            context_length: flags.context_length,
+            context_length: flags.context_length.map(NonZeroU32::get),
             epsilon: flags.eps,
             rope_base: flags.rope_base,
-            head_count: flags.head_count,
-            gqa: flags.gqa,
+            head_count: flags.head_count.map(NonZeroU32::get),
+            gqa: flags.gqa.map(NonZeroU32::get),
         },
         metadata_dir: flags.metadata_dir.clone(),
         pre: args.pre.clone(),

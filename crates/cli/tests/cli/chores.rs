@@ -193,7 +193,7 @@ fn what_has_one_right_answer_is_repaired() {
         "general.file_type=15",
     ]);
     let findings = |path: &str| {
-        let shown = json(&succeeds(&["check", path, "--json"]));
+        let shown = json(&String::from_utf8(gguf(&["check", path, "--json"]).stdout).unwrap());
         let codes = shown["findings"]
             .as_array()
             .unwrap()
@@ -202,6 +202,8 @@ fn what_has_one_right_answer_is_repaired() {
         codes.collect::<Vec<_>>()
     };
     assert!(findings(&f16).contains(&"tokenizer-length".to_owned()));
+    // Programs would read past the end of the scores.
+    fails(&["check", &f16], 1, &[]);
     fails(&["check", &f16, "--fix"], 2, &["--output"]);
     succeeds(&["check", &f16, "--fix", "-o", &fixed]);
     assert!(!findings(&fixed).contains(&"tokenizer-length".to_owned()));
@@ -220,14 +222,23 @@ fn data_that_are_no_numbers_are_named() {
     let at = bytes.len() - 128 * 4;
     bytes[at..at + 4].copy_from_slice(&f32::NAN.to_le_bytes());
     std::fs::write(&f16, bytes).unwrap();
-    let shown = json(&succeeds(&["check", &f16, "--data", "--json"]));
+    let shown = |form: &str| {
+        let output = gguf(&["check", &f16, "--data", form]);
+        assert_eq!(output.status.code(), Some(1));
+        json(&String::from_utf8(output.stdout).unwrap())
+    };
+    let findings = shown("--json");
     let found =
-        shown["findings"].as_array().unwrap().iter().find(|f| f["code"] == "data-not-finite");
+        findings["findings"].as_array().unwrap().iter().find(|f| f["code"] == "data-not-finite");
     assert_eq!(found.unwrap()["offset"].as_u64(), Some(at as u64));
-    let sarif = json(&succeeds(&["check", &f16, "--data", "--sarif"]));
+    assert_eq!(found.unwrap()["severity"], "error");
+    let sarif = shown("--sarif");
     assert_eq!(sarif["version"], "2.1.0");
     let results = sarif["runs"][0]["results"].as_array().unwrap();
-    assert!(results.iter().any(|result| result["ruleId"] == "data-not-finite"));
+    let result = results.iter().find(|result| result["ruleId"] == "data-not-finite");
+    assert_eq!(result.unwrap()["level"], "error");
+    // Without a look at the data nothing is wrong.
+    succeeds(&["check", &f16]);
 }
 
 /// A server of one file that answers range requests and counts what it sends.

@@ -1,6 +1,7 @@
 //! The binary as a user meets it: one file per group of commands.
 
 mod chat_template;
+mod check;
 mod chores;
 mod commands;
 mod far;
@@ -14,4 +15,5 @@ mod replay;
 mod server;
 mod support;
 mod tokenize;
+mod unsafe_code;
 mod verify;

@@ -40,11 +40,15 @@ pub const RESERVE_KEY: &str = "gguf_kit.reserve";
 /// type, count.
 const RESERVE_OVERHEAD: u64 = 8 + RESERVE_KEY.len() as u64 + 4 + 4 + 8;
 
-/// Gives a header that is about to be written `bytes` spare bytes for later edits; none if 0.
+/// The most spare bytes that a header gets: about half of what readers of far files fetch of one.
+pub const MAX_RESERVE: u64 = 128_000_000;
+
+/// Gives a header that is about to be written `bytes` spare bytes for later edits, at most
+/// [`MAX_RESERVE`]; none if 0.
 pub fn reserve(metadata: &mut Metadata, bytes: u64) {
     metadata.remove(RESERVE_KEY);
     if bytes > 0 {
-        let zeros = bytes.saturating_sub(RESERVE_OVERHEAD);
+        let zeros = bytes.min(MAX_RESERVE).saturating_sub(RESERVE_OVERHEAD);
         metadata.push(RESERVE_KEY, Array::from(&vec![0u8; zeros as usize][..]));
     }
 }

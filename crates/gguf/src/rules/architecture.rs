@@ -1,13 +1,14 @@
-//! Rules on what an architecture asks for: its keys, their values, its tensors.
+//! Rules on what an architecture asks for: its keys and its tensors.
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::ops::ControlFlow;
 
 use crate::finding::{Finding, Sink};
-use crate::rules::Subject;
 use crate::rules::fit::Fit;
+use crate::rules::grouped::Grouped;
 use crate::rules::kind::FileKind;
-use crate::schema::{self, Architecture, Arity, Block, Expected, Need, SYMBOLS, Scope};
+use crate::rules::{Subject, sizes};
+use crate::schema::{self, Architecture, Block, Expected, Need, SYMBOLS, Scope};
 use crate::tensor::TensorInfo;
 
 /// More layers than any model has: tensors of a forged file are not looked at layer by layer.
@@ -16,7 +17,11 @@ const MOST_LAYERS: usize = 4096;
 pub(super) fn check(subject: &Subject, sink: &mut dyn Sink) -> ControlFlow<()> {
     let kind = FileKind::of(subject.draft);
     let Some(name) = subject.draft.metadata.architecture() else {
-        return ControlFlow::Continue(());
+        return if kind == FileKind::Model {
+            unnamed(subject, sink)
+        } else {
+            ControlFlow::Continue(())
+        };
     };
     if !matches!(kind, FileKind::Model | FileKind::FirstShard) {
         return ControlFlow::Continue(());
@@ -26,17 +31,44 @@ pub(super) fn check(subject: &Subject, sink: &mut dyn Sink) -> ControlFlow<()> {
     };
     let scope = Scope::new(&subject.draft.metadata, name);
     keys(subject, architecture, sink)?;
-    values(subject, name, &scope, sink)?;
+    sizes::check(subject, architecture, &scope, sink)?;
+    // What a shard lacks is in the others.
+    if kind == FileKind::Model { tensors(subject, sink) } else { ControlFlow::Continue(()) }
+}
+
+/// Compares the tensors of a whole model with what its architecture asks for, if the tables know it.
+pub(super) fn tensors(subject: &Subject, sink: &mut dyn Sink) -> ControlFlow<()> {
+    let name = subject.draft.metadata.architecture();
+    let Some(architecture) = name.and_then(schema::architecture) else {
+        return ControlFlow::Continue(());
+    };
+    let scope = Scope::new(&subject.draft.metadata, architecture.name);
     let mut check = Check {
         subject,
         architecture,
-        whole: kind == FileKind::Model && !guesses_only(subject, &scope),
+        trunk: !guesses_only(subject, &scope),
         index: subject.draft.tensors.iter().map(|tensor| &*tensor.name).zip(0..).collect(),
         expected: vec![false; subject.draft.tensors.len()],
         strange: false,
+        found: Grouped::default(),
         sink,
     };
     check.tensors(&scope)
+}
+
+/// A model whose tensors are those of an architecture that nothing names. Of other files, which no
+/// table knows, the rules on headers say enough.
+fn unnamed(subject: &Subject, sink: &mut dyn Sink) -> ControlFlow<()> {
+    let best = Fit::best(&Fit::names(&subject.draft.tensors));
+    let Some((_, names)) = best.filter(|(fit, _)| fit.strange == 0) else {
+        return ControlFlow::Continue(());
+    };
+    let message = format!("the tensors are those of {names}, but nothing says so");
+    sink.report(
+        Finding::error("key-missing", message)
+            .key("general.architecture")
+            .help("programs refuse the model; set general.architecture"),
+    )
 }
 
 fn unknown(subject: &Subject, name: &str, sink: &mut dyn Sink) -> ControlFlow<()> {
@@ -59,7 +91,7 @@ fn keys(subject: &Subject, architecture: &Architecture, sink: &mut dyn Sink) -> 
         if subject.draft.metadata.get(&key).is_none() {
             let message = format!("{} needs this key", architecture.name);
             sink.report(
-                Finding::warning("key-missing", message)
+                Finding::error("key-missing", message)
                     .key(key)
                     .help("programs refuse the model without it; convert it anew or set the key"),
             )?;
@@ -75,97 +107,26 @@ fn guesses_only(subject: &Subject, scope: &Scope) -> bool {
         && subject.draft.tensors.iter().all(|tensor| !tensor.name.starts_with("blk.0."))
 }
 
-/// Values that no model can have.
-fn values(subject: &Subject, name: &str, scope: &Scope, sink: &mut dyn Sink) -> ControlFlow<()> {
-    if let Some(layers) = scope.value("n_layer", None) {
-        per_layer(subject, name, layers, sink)?;
-    }
-    let mut report = |suffix: &str, message: String| {
-        let key = format!("{name}.{suffix}");
-        let at = subject.value_at(&key);
-        sink.report(Finding::warning("key-value", message).key(key).at(at))
-    };
-    let value = |symbol| scope.value(symbol, None);
-    for (symbol, suffix) in
-        [("n_embd", "embedding_length"), ("n_layer", "block_count"), ("n_ctx", "context_length")]
-    {
-        if value(symbol) == Some(0) {
-            report(suffix, "is 0".into())?;
-        }
-    }
-    // Models without attention have 0 heads.
-    let heads = value("n_head").filter(|&heads| heads > 0);
-    if let (Some(heads), Some(width)) = (heads, value("n_embd"))
-        && value("head_k").is_none()
-    {
-        let message = format!("{heads} heads do not divide the width of {width}");
-        report("attention.head_count", message)?;
-    }
-    if let (Some(heads), Some(groups)) = (heads, value("n_head_kv"))
-        && groups > 0
-        && !heads.is_multiple_of(groups)
-    {
-        let message = format!("{groups} heads of keys do not divide {heads} heads");
-        report("attention.head_count_kv", message)?;
-    }
-    if let (Some(rotated), Some(width)) = (value("n_rot"), value("head_k"))
-        && (rotated > width || rotated % 2 != 0)
-        && value("mla") == Some(0)
-    {
-        let message = format!("{rotated} dimensions of {width} cannot be rotated in pairs");
-        report("rope.dimension_count", message)?;
-    }
-    if let (Some(experts), Some(used)) = (value("n_expert"), value("n_expert_used"))
-        && used > experts
-    {
-        report("expert_used_count", format!("{used} of {experts} experts cannot be used"))?;
-    }
-    for (symbol, suffix) in
-        [("n_dense", "leading_dense_block_count"), ("n_next", "nextn_predict_layers")]
-    {
-        if let (Some(part), Some(layers)) = (value(symbol), value("n_layer"))
-            && part > layers
-        {
-            report(suffix, format!("{part} of {layers} layers"))?;
-        }
-    }
-    ControlFlow::Continue(())
-}
-
-/// Arrays with a value for each layer that have too few.
-fn per_layer(subject: &Subject, name: &str, layers: u64, sink: &mut dyn Sink) -> ControlFlow<()> {
-    for (i, (key, value)) in subject.draft.metadata.iter().enumerate() {
-        let own = key.strip_prefix(name).is_some_and(|rest| rest.starts_with('.'));
-        let Some(array) = value.as_array().filter(|array| own && array.len() < layers) else {
-            continue;
-        };
-        if schema::key(key).is_some_and(|key| key.value.arity == Arity::PerLayer) {
-            let message = format!("has {} elements for {layers} layers", array.len());
-            let finding = Finding::warning("key-value", message);
-            sink.report(finding.key(key).at(subject.value_of(i)))?;
-        }
-    }
-    ControlFlow::Continue(())
-}
-
 /// Comparing the tensors of a file with what its architecture asks for.
 struct Check<'s, 'd> {
     subject: &'s Subject<'d>,
     architecture: &'static Architecture,
-    /// False for a shard, which lacks tensors.
-    whole: bool,
+    /// False for a file of nothing but layers that guess further tokens.
+    trunk: bool,
     index: HashMap<&'d str, usize>,
     /// Per tensor of the file: whether the architecture knows it.
     expected: Vec<bool>,
     /// Whether a tensor is missing or unexpected.
     strange: bool,
+    /// What is wrong with single tensors.
+    found: Grouped,
     sink: &'s mut dyn Sink,
 }
 
 impl Check<'_, '_> {
     fn tensors(&mut self, scope: &Scope) -> ControlFlow<()> {
         for expected in self.architecture.outside(scope) {
-            self.one(&expected)?;
+            self.one(&expected);
         }
         for block in self.architecture.blocks {
             // Metadata can claim any number of layers: look at those of which something is there.
@@ -173,12 +134,13 @@ impl Check<'_, '_> {
             let present = self.layers_present(block.prefix);
             for &layer in present.iter().filter(|n| layers.contains(n)).take(MOST_LAYERS) {
                 for expected in block.layer(scope, layer) {
-                    self.one(&expected)?;
+                    self.one(&expected);
                 }
             }
         }
         self.layer_counts(scope)?;
-        self.unexpected()?;
+        self.unexpected();
+        std::mem::take(&mut self.found).report(self.sink)?;
         if self.strange { self.other_architecture() } else { ControlFlow::Continue(()) }
     }
 
@@ -188,18 +150,18 @@ impl Check<'_, '_> {
         tensors.filter_map(|tensor| layer_of(&tensor.name, prefix)).collect()
     }
 
-    fn one(&mut self, expected: &Expected) -> ControlFlow<()> {
+    fn one(&mut self, expected: &Expected) {
         match expected {
             Expected::Tensor { name, shape, need } => match self.find(name) {
                 Some(i) => self.shape(i, shape, *need),
                 None if *need == Need::Required => self.missing(name),
-                None => ControlFlow::Continue(()),
+                None => {}
             },
             Expected::OneOf(options) => self.one_of(options),
         }
     }
 
-    fn one_of(&mut self, options: &[Vec<Expected>]) -> ControlFlow<()> {
+    fn one_of(&mut self, options: &[Vec<Expected>]) {
         let needed = |option: &[Expected], present: bool| {
             let names = option.iter().filter_map(|expected| match expected {
                 Expected::Tensor { name, need: Need::Required, .. } => Some(name.as_str()),
@@ -214,16 +176,15 @@ impl Check<'_, '_> {
             for expected in option {
                 match expected {
                     Expected::Tensor { name, .. } if self.find(name).is_some() => {
-                        self.one(expected)?;
+                        self.one(expected);
                     }
                     _ if meant.is_some_and(|meant| std::ptr::eq(meant, option)) => {
-                        self.one(expected)?;
+                        self.one(expected);
                     }
                     _ => {}
                 }
             }
         }
-        ControlFlow::Continue(())
     }
 
     fn find(&mut self, name: &str) -> Option<usize> {
@@ -234,38 +195,36 @@ impl Check<'_, '_> {
         Some(i)
     }
 
-    fn missing(&mut self, name: &str) -> ControlFlow<()> {
-        if !self.whole {
-            return ControlFlow::Continue(());
+    fn missing(&mut self, name: &str) {
+        if !self.trunk {
+            return;
         }
         self.strange = true;
         let message = format!("{} needs this tensor", self.architecture.name);
-        self.sink.report(
-            Finding::warning("tensor-missing", message)
+        self.found.add(
+            Finding::error("tensor-missing", message)
                 .tensor(name)
                 .help("programs refuse the model without it; convert it anew"),
-        )
+        );
     }
 
-    fn shape(&mut self, i: usize, shape: &[Option<u64>], need: Need) -> ControlFlow<()> {
-        let Some(tensor) = self.subject.draft.tensors.get(i) else {
-            return ControlFlow::Continue(());
-        };
+    fn shape(&mut self, i: usize, shape: &[Option<u64>], need: Need) {
+        let Some(tensor) = self.subject.draft.tensors.get(i) else { return };
         // Where the tables know a part of the tensors, what others share may differ in shape.
         if fits(tensor, shape) || (self.architecture.open && need == Need::Optional) {
-            return ControlFlow::Continue(());
+            return;
         }
         let dims: Vec<_> = shape
             .iter()
             .map(|dim| dim.map_or_else(|| "?".to_owned(), |dim| dim.to_string()))
             .collect();
         let message = format!("has shape {} instead of [{}]", tensor.shape, dims.join(", "));
-        self.sink.report(
-            Finding::warning("tensor-shape", message)
+        self.found.add(
+            Finding::error("tensor-shape", message)
                 .tensor(&*tensor.name)
                 .at(self.subject.tensor_at(i))
-                .help("the metadata and the tensor contradict each other"),
-        )
+                .help("the metadata and the tensor contradict each other; programs refuse that"),
+        );
     }
 
     /// Compares the number of layers claimed with those present.
@@ -277,24 +236,33 @@ impl Check<'_, '_> {
             }
             let (claimed, key) = self.layers_claimed(block, scope);
             let present = self.layers_present(block.prefix);
-            let Some(claimed) = claimed else { continue };
+            let Some(claimed) = claimed else {
+                // The key that is missing is told; of layers there is nothing to say without it.
+                self.take_layers(block.prefix, 0);
+                continue;
+            };
             let count = present.len() as u64;
             let beyond = present.last().is_some_and(|&last| last >= claimed);
             if self.least_layers(block, scope) <= count && !beyond {
                 continue;
             }
             let message = format!("claims {claimed} layers, the tensors are of {count}");
-            let finding = Finding::warning("layer-count", message)
+            let finding = Finding::error("layer-count", message)
                 .at(self.subject.value_at(&key))
                 .key(key)
                 .help("the key is wrong or tensors are missing");
             self.sink.report(finding)?;
             // Said once is enough.
-            for (tensor, expected) in self.subject.draft.tensors.iter().zip(&mut self.expected) {
-                *expected |= layer_of(&tensor.name, block.prefix).is_some_and(|n| n >= claimed);
-            }
+            self.take_layers(block.prefix, claimed);
         }
         ControlFlow::Continue(())
+    }
+
+    /// Lets the tensors of layers from `first` on pass.
+    fn take_layers(&mut self, prefix: &str, first: u64) {
+        for (tensor, expected) in self.subject.draft.tensors.iter().zip(&mut self.expected) {
+            *expected |= layer_of(&tensor.name, prefix).is_some_and(|n| n >= first);
+        }
     }
 
     /// The number of layers with a prefix that the metadata claim, and the key that says so.
@@ -306,16 +274,16 @@ impl Check<'_, '_> {
         (scope.value(last, None), key.replace("{arch}", self.architecture.name))
     }
 
-    /// The number of layers without those that may be missing altogether; none in a shard.
+    /// The number of layers without those that may be missing altogether.
     fn least_layers(&self, block: &Block, scope: &Scope) -> u64 {
         let same = self.architecture.blocks.iter().filter(|other| other.prefix == block.prefix);
-        let needed = same.filter(|block| self.whole && block.is_needed());
+        let needed = same.filter(|block| self.trunk && block.is_needed());
         needed.map(|block| block.layers(scope).end).max().unwrap_or(0)
     }
 
-    fn unexpected(&mut self) -> ControlFlow<()> {
+    fn unexpected(&mut self) {
         if self.architecture.open {
-            return ControlFlow::Continue(());
+            return;
         }
         for (i, (tensor, expected)) in
             self.subject.draft.tensors.iter().zip(&self.expected).enumerate()
@@ -327,14 +295,13 @@ impl Check<'_, '_> {
             }
             self.strange = true;
             let message = format!("{} has no such tensor", self.architecture.name);
-            self.sink.report(
+            self.found.add(
                 Finding::warning("tensor-unexpected", message)
                     .tensor(&*tensor.name)
                     .at(self.subject.tensor_at(i))
                     .help("the official program refuses a model with tensors it does not use"),
-            )?;
+            );
         }
-        ControlFlow::Continue(())
     }
 
     fn other_architecture(&mut self) -> ControlFlow<()> {

@@ -19,13 +19,7 @@ pub(super) struct Fit {
 impl Fit {
     /// Names of tensors with `{i}` in place of numbers, each once.
     pub fn names(tensors: &[TensorInfo]) -> HashSet<String> {
-        fn replace(segment: &str) -> &str {
-            let number = !segment.is_empty() && segment.bytes().all(|b| b.is_ascii_digit());
-            if number { "{i}" } else { segment }
-        }
-        let name =
-            |tensor: &TensorInfo| tensor.name.split('.').map(replace).collect::<Vec<_>>().join(".");
-        tensors.iter().map(name).collect()
+        tensors.iter().map(|tensor| pattern(&tensor.name)).collect()
     }
 
     pub fn of(architecture: &Architecture, names: &HashSet<String>) -> Self {
@@ -56,4 +50,13 @@ impl Fit {
         let same: Vec<_> = same.map(|(_, name)| *name).take(SHOWN).collect();
         Some((best, same.join(" or ")))
     }
+}
+
+/// A tensor's name with `{i}` in place of numbers.
+pub(super) fn pattern(name: &str) -> String {
+    let replace = |segment| {
+        let number = |segment: &str| segment.bytes().all(|byte| byte.is_ascii_digit());
+        if str::is_empty(segment) || !number(segment) { segment } else { "{i}" }
+    };
+    name.split('.').map(replace).collect::<Vec<_>>().join(".")
 }

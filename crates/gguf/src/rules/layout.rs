@@ -2,57 +2,169 @@
 
 use std::ops::ControlFlow;
 
+use crate::alignment::{self, Alignment};
 use crate::finding::{Finding, Sink};
-use crate::rules::Subject;
+use crate::rules::{Extent, Subject};
+use crate::tensor::TensorInfo;
 
 pub(super) fn check(subject: &Subject, sink: &mut dyn Sink) -> ControlFlow<()> {
     let tensors = &subject.draft.tensors;
     // Without a valid alignment (reported elsewhere) the usual one is the best guess.
-    let alignment = subject.draft.alignment().unwrap_or_default();
+    let alignment = subject.draft.alignment().unwrap_or_default().get();
+    let mut by_offset: Vec<usize> = (0..tensors.len()).collect();
+    by_offset.sort_by_key(|&i| (tensors[i].offset, tensors[i].byte_len()));
+    let along: Vec<&TensorInfo> = by_offset.iter().map(|&i| &tensors[i]).collect();
+    let laid_out = laid_out_for(&along, alignment);
+
+    let misaligned = |tensor: &&TensorInfo| !tensor.offset.is_multiple_of(alignment);
+    let one_cause = match laid_out {
+        Some(other) if other < alignment => tensors.iter().filter(misaligned).count(),
+        _ => 0,
+    };
+    if let Some(other) = laid_out.filter(|_| one_cause > 1) {
+        let message = format!(
+            "{one_cause} of {} tensors begin at no multiple of {alignment}: the data are laid out \
+             for {other}",
+            tensors.len()
+        );
+        sink.report(
+            Finding::error("tensor-offset-misaligned", message)
+                .key(alignment::KEY)
+                .at(subject.value_at(alignment::KEY))
+                .help("the key is wrong, or the data are of another file"),
+        )?;
+    }
     for (i, tensor) in tensors.iter().enumerate() {
         let mut report =
             |finding: Finding| sink.report(finding.tensor(&*tensor.name).at(subject.tensor_at(i)));
-        if !tensor.offset.is_multiple_of(alignment.get()) {
+        if misaligned(&tensor) && one_cause < 2 {
             report(Finding::error(
                 "tensor-offset-misaligned",
-                format!("offset {} is no multiple of {}", tensor.offset, alignment.get()),
+                format!("offset {} is no multiple of {alignment}", tensor.offset),
             ))?;
         }
-        let end = tensor.offset.checked_add(tensor.byte_len().unwrap_or(0));
-        let Some(end) = end else {
+        if end_of(tensor).is_none() {
             report(Finding::error(
                 "tensor-offset-overflow",
                 format!("offset {} plus size does not fit 64 bits", tensor.offset),
             ))?;
-            continue;
-        };
-        let Some(file) = subject.file else { continue };
-        let available = file.len.saturating_sub(file.data_start);
-        if end > available {
-            let message = format!("data end {} bytes past the end of the file", end - available);
-            report(
-                Finding::error("tensor-past-end", message)
-                    .help("the file is truncated: download or copy it again"),
-            )?;
         }
     }
-    order(subject, alignment.get(), sink)
+    if let Some(file) = subject.file {
+        past_end(subject, file, laid_out.is_some(), sink)?;
+    }
+    order(subject, alignment, &by_offset, laid_out, sink)
+}
+
+/// One past the last byte of a tensor in the data section; of unknown sizes, its first byte.
+fn end_of(tensor: &TensorInfo) -> Option<u64> {
+    tensor.offset.checked_add(tensor.byte_len().unwrap_or(0))
+}
+
+/// The alignment for which the tensors, in the order of their data, lie one after the other without
+/// holes: the one that is stated, or another if several tensors speak for it. `None` if there is
+/// none.
+fn laid_out_for(along: &[&TensorInfo], stated: u64) -> Option<u64> {
+    // Tensors that do not begin where the one before ends.
+    let astray = |alignment: u64| {
+        let mut end = 0u64;
+        along.iter().filter(move |tensor| {
+            let begin = end.checked_next_multiple_of(alignment);
+            end = end_of(tensor).unwrap_or(u64::MAX);
+            begin != Some(tensor.offset)
+        })
+    };
+    match astray(stated).take(2).count() {
+        0 => return Some(stated),
+        1 => return None,
+        _ => {}
+    }
+    let smaller = (0..stated.ilog2()).rev().map(|power| 1 << power);
+    let larger = (stated.ilog2() + 1..=Alignment::MAX.ilog2()).map(|power| 1 << power);
+    smaller.chain(larger).find(|other| astray(*other).next().is_none())
+}
+
+/// Tensors that the file ends before: of a file that was cut off, told once.
+fn past_end(
+    subject: &Subject,
+    file: Extent,
+    without_holes: bool,
+    sink: &mut dyn Sink,
+) -> ControlFlow<()> {
+    let tensors = &subject.draft.tensors;
+    let available = file.len.saturating_sub(file.data_start);
+    let ends = tensors.iter().map(|tensor| end_of(tensor).unwrap_or(0));
+    let cut: Vec<(usize, u64)> = ends.enumerate().filter(|(_, end)| *end > available).collect();
+    match cut[..] {
+        [] => ControlFlow::Continue(()),
+        // That of one tensor is more likely its own fault, unless the others lead up to it.
+        [(i, end)] if !without_holes => {
+            let message = format!("data end {} bytes past the end of the file", end - available);
+            let finding = Finding::error("tensor-past-end", message)
+                .help("the offset is wrong, or the file was cut off: download or copy it again");
+            sink.report(finding.tensor(&*tensors[i].name).at(subject.tensor_at(i)))
+        }
+        _ => {
+            let end = cut.iter().map(|(_, end)| *end).max().unwrap_or(0);
+            let message = format!(
+                "{} are there; {} of {} tensors are cut",
+                part_of(file.len, file.data_start.saturating_add(end)),
+                cut.len(),
+                tensors.len()
+            );
+            sink.report(
+                Finding::error("truncated", message)
+                    .at(file.len)
+                    .help("the file was cut off: download or copy it again"),
+            )
+        }
+    }
+}
+
+/// As `2.0 of 8.4 MB`; by the byte where that would say nothing.
+fn part_of(there: u64, whole: u64) -> String {
+    let mut unit = (1.0, "bytes");
+    for next in [(1e3, "kB"), (1e6, "MB"), (1e9, "GB"), (1e12, "TB")] {
+        if whole as f64 >= next.0 {
+            unit = next;
+        }
+    }
+    let (size, name) = unit;
+    let shown = |bytes: u64| format!("{:.1}", bytes as f64 / size);
+    if size == 1.0 || shown(there) == shown(whole) {
+        return format!("{there} of {whole} bytes");
+    }
+    format!("{} of {} {name}", shown(there), shown(whole))
 }
 
 /// Overlaps, gaps and order, seen along the data section.
-fn order(subject: &Subject, alignment: u64, sink: &mut dyn Sink) -> ControlFlow<()> {
+fn order(
+    subject: &Subject,
+    alignment: u64,
+    by_offset: &[usize],
+    laid_out: Option<u64>,
+    sink: &mut dyn Sink,
+) -> ControlFlow<()> {
     let tensors = &subject.draft.tensors;
-    let mut by_offset: Vec<usize> = (0..tensors.len()).collect();
-    by_offset.sort_by_key(|&i| (tensors[i].offset, tensors[i].byte_len()));
     if !by_offset.is_sorted() {
         sink.report(
             Finding::warning("tensor-order", "tensor data are not in the order of the directory")
                 .help("the official reader refuses such a file; write it anew"),
         )?;
     }
+    let wider = laid_out.filter(|other| *other > alignment);
+    if let Some(other) = wider {
+        let message = format!("the data are laid out for an alignment of {other}, not {alignment}");
+        sink.report(
+            Finding::warning("tensor-gap", message)
+                .key(alignment::KEY)
+                .at(subject.value_at(alignment::KEY))
+                .help("the official reader refuses such a file; set the key, or write it anew"),
+        )?;
+    }
     // `end` is where the data so far end; unknown after a tensor of unknown size.
     let mut end = Some(0u64);
-    for i in by_offset {
+    for &i in by_offset {
         let tensor = &tensors[i];
         let report = |sink: &mut dyn Sink, finding: Finding| {
             sink.report(finding.tensor(&*tensor.name).at(subject.tensor_at(i)))
@@ -65,7 +177,7 @@ fn order(subject: &Subject, alignment: u64, sink: &mut dyn Sink) -> ControlFlow<
                     end - tensor.offset
                 );
                 report(sink, Finding::error("tensor-overlap", message))?;
-            } else if tensor.offset > padded {
+            } else if tensor.offset > padded && wider.is_none() {
                 let message =
                     format!("{} unused bytes lie before its data", tensor.offset - padded);
                 let help = "the official reader refuses such a file; write it anew";

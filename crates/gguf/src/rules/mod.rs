@@ -7,6 +7,7 @@
 pub(crate) mod architecture;
 pub(crate) mod content;
 pub(crate) mod fit;
+pub(crate) mod grouped;
 pub(crate) mod header;
 pub(crate) mod keys;
 pub(crate) mod kind;
@@ -14,6 +15,7 @@ pub(crate) mod layout;
 pub(crate) mod naming;
 pub(crate) mod quantization;
 pub(crate) mod shards;
+pub(crate) mod sizes;
 pub(crate) mod standard;
 pub(crate) mod tensors;
 pub(crate) mod tokenizer;

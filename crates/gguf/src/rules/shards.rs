@@ -5,20 +5,44 @@ use std::ops::ControlFlow;
 use std::path::Path;
 
 use crate::alignment;
-use crate::finding::{Collector, Finding, Sink};
+use crate::finding::{Collector, Finding, Severity, Sink};
 use crate::header::Draft;
+use crate::rules::{Subject, architecture};
 use crate::shard::{COUNT, KEYS, NO, PART_FINGERPRINT, TENSORS_COUNT};
 use crate::value::ValueType;
 
-/// Everything the rules find in the files of one model taken together; [`check`](crate::check)
-/// finds what is wrong with each of them.
+/// Everything the rules find in the files of one model taken together, such as tensors that none
+/// of them has; [`check`](crate::check) finds what is wrong with each of them.
 ///
 /// `shards` are file names and headers, the first shard first; a model in one file is one shard.
 pub fn check_shards(shards: &[(&Path, &Draft)]) -> Vec<Finding> {
     let mut sink = Collector::new();
     // The collector never breaks.
     let _ = check(shards, &mut sink);
-    sink.into_findings()
+    let mut findings = sink.into_findings();
+    // Of files that do not belong together there is nothing to say.
+    if findings.iter().all(|finding| finding.severity < Severity::Error) {
+        let mut sink = Collector::new();
+        let _ = whole(shards, &mut sink);
+        findings.extend(sink.into_findings());
+    }
+    findings
+}
+
+/// Whether the tensors of all shards are those of the architecture.
+fn whole(shards: &[(&Path, &Draft)], sink: &mut dyn Sink) -> ControlFlow<()> {
+    let Some((_, first)) = shards.first() else { return ControlFlow::Continue(()) };
+    // One file that says nothing of shards was looked at as a whole.
+    if first.metadata.u64(COUNT).is_none_or(|count| count < 2) {
+        return ControlFlow::Continue(());
+    }
+    let mut metadata = first.metadata.clone();
+    for key in KEYS {
+        metadata.remove(key);
+    }
+    let tensors = shards.iter().flat_map(|(_, draft)| draft.tensors.iter().cloned()).collect();
+    let model = Draft { version: first.version, order: first.order, metadata, tensors };
+    architecture::tensors(&Subject::unwritten(&model), sink)
 }
 
 pub(crate) fn check(shards: &[(&Path, &Draft)], sink: &mut dyn Sink) -> ControlFlow<()> {

@@ -5,10 +5,15 @@ use std::ops::ControlFlow;
 use crate::finding::{Finding, Sink};
 use crate::rules::Subject;
 use crate::schema::{self, KeySchema, Requirement, SECTIONS};
-use crate::value::Value;
+use crate::value::{Value, ValueType};
 
 /// Keys whose absence the rules on tokenizers report.
 const PRE: &str = "tokenizer.ggml.pre";
+/// Keys without which no text becomes tokens.
+const TOKENS: &str = "tokenizer.ggml.tokens";
+const MERGES: &str = "tokenizer.ggml.merges";
+const TOKEN_TYPE: &str = "tokenizer.ggml.token_type";
+const SCORES: &str = "tokenizer.ggml.scores";
 /// Keys whose type the rules on headers look at.
 const CHECKED: &[&str] =
     &["general.architecture", "general.alignment", "general.quantization_version"];
@@ -36,15 +41,40 @@ pub(super) fn check(subject: &Subject, sink: &mut dyn Sink) -> ControlFlow<()> {
         }
         if !standard.value.accepts(value) && !CHECKED.contains(&key) {
             let message = format!("is {} instead of {}", type_of(value), standard.value);
+            let finding = match is_read(key, value, architecture) {
+                true => Finding::error("key-type", message)
+                    .help("programs refuse the file; set the key again in the right type"),
+                false => Finding::warning("key-type", message)
+                    .help("most programs refuse the file or ignore the key"),
+            };
+            sink.report(finding.key(key).at(subject.value_of(i)))?;
+        }
+        if let Some(wrong) = standard.value.refuses(value) {
             sink.report(
-                Finding::warning("key-type", message)
+                Finding::error("key-value", wrong)
                     .key(key)
                     .at(subject.value_of(i))
-                    .help("most programs refuse the file or ignore the key"),
+                    .help("the model computes nonsense with it; set the key again"),
             )?;
         }
     }
     missing(subject, sink)
+}
+
+/// Whether programs read the key of such a model for sure, and so stumble over its type.
+fn is_read(key: &str, value: &Value, architecture: Option<&str>) -> bool {
+    match key {
+        TOKENS | MERGES | TOKEN_TYPE => true,
+        // Whole numbers do too.
+        SCORES => value.as_array().is_none_or(|array| array.element_type() != ValueType::I32),
+        _ => architecture.and_then(schema::architecture).is_some_and(|architecture| {
+            let own = key.strip_prefix(architecture.name).and_then(|key| key.strip_prefix('.'));
+            own.is_some_and(|own| {
+                let groups = architecture.required.iter().chain(architecture.optional);
+                groups.copied().flatten().any(|key| *key == own)
+            })
+        }),
+    }
 }
 
 /// Keys that others ask for: an adapter's type, a vision encoder's sizes.
@@ -57,8 +87,13 @@ fn missing(subject: &Subject, sink: &mut dyn Sink) -> ControlFlow<()> {
             && key.name != PRE
         {
             let message = format!("needed because {condition}");
+            // Of encoders of pictures and sound there are some that do without one or the other.
+            let finding = match key.name {
+                "adapter.type" => Finding::error("key-missing", message),
+                _ => Finding::warning("key-missing", message),
+            };
             sink.report(
-                Finding::warning("key-missing", message)
+                finding
                     .key(key.name)
                     .help("programs refuse the file without it; convert it anew or set the key"),
             )?;

@@ -10,6 +10,7 @@ use std::ops::ControlFlow;
 use crate::array::Array;
 use crate::finding::{Finding, Sink};
 use crate::rules::Subject;
+use crate::rules::kind::FileKind;
 use crate::schema;
 
 const TOKENS: &str = "tokenizer.ggml.tokens";
@@ -25,6 +26,15 @@ const BYTE: i64 = 6;
 
 pub(super) fn check(subject: &Subject, sink: &mut dyn Sink) -> ControlFlow<()> {
     let metadata = &subject.draft.metadata;
+    if metadata.get(MODEL).is_none() && is_run(subject) {
+        sink.report(
+            Finding::error("tokenizer-missing", "nothing says how text becomes tokens")
+                .key(MODEL)
+                .help(
+                    "programs refuse the model; convert it anew from a folder with its tokenizer",
+                ),
+        )?;
+    }
     let Some(tokens) = metadata.array(TOKENS) else { return missing(subject, sink) };
     // Arrays of another type are reported as such.
     if tokens.strings().is_none() {
@@ -32,7 +42,18 @@ pub(super) fn check(subject: &Subject, sink: &mut dyn Sink) -> ControlFlow<()> {
     }
     lengths(subject, tokens.len(), sink)?;
     ids(subject, tokens.len(), sink)?;
-    if metadata.str(MODEL) == Some("gpt2") && metadata.get(PRE).is_none() {
+    let pairs = metadata.str(MODEL) == Some("gpt2");
+    // This one needs none.
+    if pairs && metadata.get(MERGES).is_none() && metadata.str(PRE) != Some("kimi-k2") {
+        sink.report(
+            Finding::error("tokenizer-merges-missing", "a tokenizer of byte pairs has no pairs")
+                .key(MERGES)
+                .help(
+                    "programs refuse the model; convert it anew from a folder with its tokenizer",
+                ),
+        )?;
+    }
+    if pairs && metadata.get(PRE).is_none() {
         sink.report(
             Finding::warning("tokenizer-pre-missing", "nothing says how text is cut into words")
                 .key(PRE)
@@ -47,6 +68,13 @@ pub(super) fn check(subject: &Subject, sink: &mut dyn Sink) -> ControlFlow<()> {
     ControlFlow::Continue(())
 }
 
+/// Whether the file is a model that programs run on text.
+fn is_run(subject: &Subject) -> bool {
+    let architecture = subject.draft.metadata.architecture().and_then(schema::architecture);
+    architecture.is_some_and(|architecture| !architecture.open)
+        && matches!(FileKind::of(subject.draft), FileKind::Model | FileKind::FirstShard)
+}
+
 /// A tokenizer that is named but has no tokens.
 fn missing(subject: &Subject, sink: &mut dyn Sink) -> ControlFlow<()> {
     let named = subject.draft.metadata.str(MODEL);
@@ -56,7 +84,7 @@ fn missing(subject: &Subject, sink: &mut dyn Sink) -> ControlFlow<()> {
         return ControlFlow::Continue(());
     }
     sink.report(
-        Finding::warning("tokenizer-tokens-missing", "a tokenizer is named but has no tokens")
+        Finding::error("tokenizer-tokens-missing", "a tokenizer is named but has no tokens")
             .key(TOKENS)
             .help("convert the model anew from a folder with its tokenizer"),
     )
@@ -70,8 +98,13 @@ fn lengths(subject: &Subject, tokens: u64, sink: &mut dyn Sink) -> ControlFlow<(
             && array.len() != tokens
         {
             let message = format!("has {} elements for {tokens} tokens", array.len());
+            // Programs read one per token: past the end, or not at all.
+            let finding = match array.len() < tokens {
+                true => Finding::error("tokenizer-length", message),
+                false => Finding::warning("tokenizer-length", message),
+            };
             sink.report(
-                Finding::warning("tokenizer-length", message)
+                finding
                     .key(key)
                     .at(subject.value_at(key))
                     .help("the array must have one element for each token"),
@@ -148,24 +181,25 @@ fn vocabulary<'d>(
     sink: &mut dyn Sink,
 ) -> ControlFlow<(), HashSet<&'d [u8]>> {
     let mut known = HashSet::new();
-    let mut repeated = None;
+    let (mut repeated, mut empty) = (Faults::default(), 0u64);
     for (id, token) in tokens.strings().into_iter().flatten().enumerate() {
-        if !known.insert(token) {
-            repeated = Some(repeated.map_or((id, token, 1u64), |(id, t, n)| (id, t, n + 1)));
+        if token.is_empty() {
+            empty += 1;
+        } else if known.insert(token) {
+            continue;
+        } else {
+            repeated.add(id, token);
         }
     }
-    if let Some((id, token, count)) = repeated {
-        let message = format!(
-            "{count} tokens repeat the text of another; the first is {id}, {}",
-            shown(token)
-        );
-        let finding = Finding::warning("token-duplicate", message)
-            .key(TOKENS)
-            .at(subject.value_at(TOKENS))
-            .help("which of them a text gets differs between programs");
-        if sink.report(finding).is_break() {
-            return ControlFlow::Break(());
-        }
+    let at = subject.value_at(TOKENS);
+    if let Some(which) = repeated.describe() {
+        let message = format!("tokens have the text of another: {which}");
+        let finding = Finding::error("token-duplicate", message).key(TOKENS).at(at);
+        sink.report(finding.help("programs end there, or differ on which of them a text gets"))?;
+    }
+    if empty > 1 {
+        let message = format!("{empty} tokens have no text");
+        sink.report(Finding::warning("token-empty", message).key(TOKENS).at(at))?;
     }
     ControlFlow::Continue(known)
 }

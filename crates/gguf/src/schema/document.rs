@@ -4,7 +4,7 @@ use std::fmt::Write;
 
 use crate::schema::architecture::{Architecture, Item};
 use crate::schema::symbols::{SYMBOLS, Source};
-use crate::schema::{ARCHITECTURES, FILE_TYPES, Requirement, SECTIONS};
+use crate::schema::{ARCHITECTURES, FILE_TYPES, Range, Requirement, SECTIONS};
 
 /// The tables in Markdown.
 pub fn document() -> String {
@@ -26,7 +26,7 @@ Printed from the tables in `crates/gguf/src/schema` by the test `document_is_cur
 `UPDATE=1` to print it anew. The checker, the converter and the runtime use the same tables.
 
 Types are those that writers choose. UINT32 and UINT64 stand for each other: readers should take
-both. `{arch}` is the value of `general.architecture`, `{id}` a number counted from 0, `{name}`
+both. Floats are finite unless it says otherwise. `{arch}` is the value of `general.architecture`, `{id}` a number counted from 0, `{name}`
 any name. Which of the `{arch}` keys a model needs stands with its architecture, further below.
 
 ## Keys
@@ -61,7 +61,13 @@ fn keys(out: &mut String) {
                 Requirement::Deprecated("") => "deprecated".to_owned(),
                 Requirement::Deprecated(instead) => format!("deprecated: use `{instead}`"),
             };
-            line!(out, "| `{}` | {} | {required} | {} |", key.name, key.value, key.meaning);
+            let range = match key.value.range {
+                Range::Finite => "",
+                Range::NotNegative => ", 0 or more",
+                Range::Positive => ", above 0",
+                Range::Ordered => ", also infinite",
+            };
+            line!(out, "| `{}` | {}{range} | {required} | {} |", key.name, key.value, key.meaning);
         }
     }
 }

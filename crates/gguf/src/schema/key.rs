@@ -63,6 +63,44 @@ pub struct ValueSchema {
     pub value_type: ValueType,
     /// One value or several.
     pub arity: Arity,
+    /// Which numbers, of those that the type has.
+    pub range: Range,
+}
+
+/// Which floats make sense for a key; of other types all do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Range {
+    /// All but NaN and infinities.
+    Finite,
+    /// Finite, 0 or more.
+    NotNegative,
+    /// Finite, above 0.
+    Positive,
+    /// All but NaN: what is compared only.
+    Ordered,
+}
+
+impl Range {
+    fn holds(self, number: f64) -> bool {
+        match self {
+            Self::Finite => number.is_finite(),
+            Self::NotNegative => number.is_finite() && number >= 0.0,
+            Self::Positive => number.is_finite() && number > 0.0,
+            Self::Ordered => !number.is_nan(),
+        }
+    }
+}
+
+/// As `a finite number above 0`.
+impl fmt::Display for Range {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Finite => "a finite number",
+            Self::NotNegative => "a finite number, 0 or more",
+            Self::Positive => "a finite number above 0",
+            Self::Ordered => "a number",
+        })
+    }
 }
 
 /// How many values a key holds.
@@ -93,6 +131,23 @@ impl ValueSchema {
         }
     }
 
+    /// Which number in a value the key cannot hold, and what it can; `None` if it can hold all.
+    /// Types are a matter of [`ValueSchema::accepts`].
+    pub fn refuses(&self, value: &Value) -> Option<String> {
+        let wrong = |value: &Value| match value {
+            Value::F32(_) | Value::F64(_) => value.to_f64().filter(|x| !self.range.holds(*x)),
+            _ => None,
+        };
+        match value {
+            Value::Array(array) if is_float(array.element_type()) => {
+                let mut elements = array.iter().enumerate();
+                let (i, x) = elements.find_map(|(i, element)| Some((i, wrong(&element)?)))?;
+                Some(format!("element {i} is {x}, not {}", self.range))
+            }
+            value => wrong(value).map(|x| format!("is {x}, not {}", self.range)),
+        }
+    }
+
     fn accepts_one(&self, found: ValueType) -> bool {
         use ValueType::{I32, I64, U16, U32, U64};
         match self.value_type {
@@ -115,6 +170,10 @@ impl ValueSchema {
             expected => found == expected,
         }
     }
+}
+
+fn is_float(value_type: ValueType) -> bool {
+    matches!(value_type, ValueType::F32 | ValueType::F64)
 }
 
 /// As `STRING`, `array of INT32`, `UINT32 or array per layer`.
@@ -237,18 +296,18 @@ pub(super) use keys;
 /// Names for the values of the key tables.
 #[allow(non_upper_case_globals)]
 pub(super) mod types {
-    use super::{Arity, ValueSchema, ValueType};
+    use super::{Arity, Range, ValueSchema, ValueType};
 
     const fn one(value_type: ValueType) -> ValueSchema {
-        ValueSchema { value_type, arity: Arity::One }
+        ValueSchema { value_type, arity: Arity::One, range: Range::Finite }
     }
 
     const fn many(value_type: ValueType) -> ValueSchema {
-        ValueSchema { value_type, arity: Arity::Many }
+        ValueSchema { value_type, arity: Arity::Many, range: Range::Finite }
     }
 
     const fn per_layer(value_type: ValueType) -> ValueSchema {
-        ValueSchema { value_type, arity: Arity::PerLayer }
+        ValueSchema { value_type, arity: Arity::PerLayer, range: Range::Finite }
     }
 
     pub const text: ValueSchema = one(ValueType::String);
@@ -267,4 +326,7 @@ pub(super) mod types {
     pub const f32s: ValueSchema = many(ValueType::F32);
     pub const f32_per_layer: ValueSchema = per_layer(ValueType::F32);
     pub const bytes: ValueSchema = many(ValueType::U8);
+    pub const scores: ValueSchema = ValueSchema { range: Range::Ordered, ..f32s };
+    pub const epsilon: ValueSchema = ValueSchema { range: Range::NotNegative, ..f32 };
+    pub const f32_above_0: ValueSchema = ValueSchema { range: Range::Positive, ..f32 };
 }

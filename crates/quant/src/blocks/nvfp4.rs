@@ -48,9 +48,11 @@ impl Block<64, 36> for NVFP4 {
         block
     }
 
-    /// Every byte is a finite scale to the official decoder, and its check agrees.
-    fn bad_scale(_: &[u8; 36]) -> Option<(&'static str, f32)> {
-        None
+    /// What the standard calls NaN. The official decoder makes 0 of the one and 480 of the other
+    /// sign, and its check is silent; no encoder writes either.
+    fn bad_scale(block: &[u8; 36]) -> Option<(&'static str, f32)> {
+        let nan = part::<0, 4, _>(block).iter().any(|d| d & 0x7f == 0x7f);
+        nan.then_some(("d", f32::NAN))
     }
 }
 

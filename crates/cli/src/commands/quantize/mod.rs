@@ -54,7 +54,8 @@ pub struct Args {
     #[arg(long, value_name = "SIZE", value_parser = listing::parse_size)]
     target_size: Option<u64>,
     /// The same with at most so many bits per weight.
-    #[arg(long, value_name = "BITS", conflicts_with = "target_size")]
+    #[arg(long, value_name = "BITS", conflicts_with = "target_size", allow_negative_numbers = true,
+        value_parser = listing::parse_above_0::<f64>)]
     target_bpw: Option<f64>,
     /// Save which tensor gets which type, as a file for --tensor-type-file.
     #[arg(long, value_name = "FILE")]
@@ -76,7 +77,7 @@ pub struct Args {
     /// some MiB per thread are ever held, whatever is said.
     #[arg(long, value_name = "MIB")]
     max_buffer_size: Option<std::num::NonZeroU64>,
-    /// Room for later edits of the header, so that they take an instant: N(K|M|G).
+    /// Room for later edits of the header, so that they take an instant: N(K|M), at most 128M.
     #[arg(long, value_name = "SIZE", default_value = "0", value_parser = listing::parse_reserve)]
     reserve: u64,
     /// Show the plan, with sizes and an estimate of the time, and write nothing.

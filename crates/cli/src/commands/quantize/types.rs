@@ -9,6 +9,7 @@ use regex::Regex;
 
 use super::importance;
 use crate::failure::Failure;
+use crate::key_value;
 
 /// What concerns the types of tensors, and keys beside.
 #[derive(clap::Args)]
@@ -82,7 +83,8 @@ fn parse_override(text: &str) -> Result<(String, Value), String> {
             Value::I64(value.parse().map_err(|fault: std::num::ParseIntError| fault.to_string())?)
         }
         "float" => {
-            Value::F32(value.parse().map_err(|fault: std::num::ParseFloatError| fault.to_string())?)
+            let number = key_value::float(value).ok_or_else(|| format!("`{value}` is no {ty}"))?;
+            Value::F32(number)
         }
         "bool" => {
             Value::Bool(value.parse().map_err(|fault: std::str::ParseBoolError| wrong(fault))?)
@@ -90,6 +92,7 @@ fn parse_override(text: &str) -> Result<(String, Value), String> {
         "str" => Value::from(value.to_owned()),
         _ => return Err(form.into()),
     };
+    key_value::check_number(key, &value)?;
     Ok((key.to_owned(), value))
 }
 

@@ -8,7 +8,7 @@ keys! {
     when("the file has a vocabulary") "tokenizer.ggml.model" text "Kind of tokenizer: llama, gpt2, bert, t5, rwkv, replit, plamo2, none and others."
     when("tokenizer.ggml.model is gpt2") "tokenizer.ggml.pre" text "Rules that cut text into words before merging."
     when("the file has a vocabulary") "tokenizer.ggml.tokens" texts "Text of every token, in order of id."
-    optional "tokenizer.ggml.scores" f32s "Score of every token."
+    optional "tokenizer.ggml.scores" scores "Score of every token."
     optional "tokenizer.ggml.token_type" i32s "Kind of every token: 1 normal, 2 unknown, 3 control, 4 user defined, 5 unused, 6 byte."
     optional "tokenizer.ggml.token_type_count" u32 "Number of segment types (rows of token_types)."
     optional "tokenizer.ggml.merges" texts "Pairs to merge, joined by a space, the most urgent first."
