@@ -48,6 +48,8 @@ fn data() -> Option<PathBuf> {
 }
 
 fn convert(dir: &Path, out: &Path, outtype: &str, name: Option<&str>) {
+    // Several tests write to one place, one after another.
+    let _ = std::fs::remove_file(out);
     let checkpoint = Checkpoint::open(dir).unwrap();
     let outtype: Target = outtype.parse().unwrap();
     let model_name = name.map(str::to_owned);
@@ -55,7 +57,9 @@ fn convert(dir: &Path, out: &Path, outtype: &str, name: Option<&str>) {
     let conversion = hf::plan(dir, &checkpoint, &options).unwrap();
     conversion
         .job
-        .write(out, NonZeroUsize::new(3).unwrap(), &|_| ControlFlow::Continue(()))
+        .write(out, NonZeroUsize::new(3).unwrap(), &Overwrite::default(), &|_| {
+            ControlFlow::Continue(())
+        })
         .unwrap();
 }
 
