@@ -48,6 +48,8 @@ fn data() -> Option<PathBuf> {
 }
 
 fn convert(dir: &Path, out: &Path, outtype: &str, name: Option<&str>) {
+    // Several tests write to one place, one after another.
+    let _ = std::fs::remove_file(out);
     let checkpoint = Checkpoint::open(dir).unwrap();
     let outtype: Target = outtype.parse().unwrap();
     let model_name = name.map(str::to_owned);

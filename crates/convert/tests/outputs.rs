@@ -110,9 +110,9 @@ fn interrupted_work_goes_on() {
     let (result, _) = quantize_all(dir.path(), &of_one, journal("a", true), whole.1 / 2);
     assert!(matches!(result, Err(gguf_convert::Error::Container(gguf::Error::Interrupted))));
     assert_eq!((read("out.gguf"), read("second.gguf")), (b"old".to_vec(), b"old".to_vec()));
-    assert!(names(dir.path()).contains(&".out.gguf.unfinished.part".to_owned()));
+    assert!(names(dir.path()).contains(&".out.gguf.unfinished.gguf-kit-part".to_owned()));
     // What is done is done: garbage in the place of the first rows shows in the result.
-    let unfinished = dir.path().join(".out.gguf.unfinished.part");
+    let unfinished = dir.path().join(".out.gguf.unfinished.gguf-kit-part");
     let mut bytes = std::fs::read(&unfinished).unwrap();
     let data_start = bytes.len() - bytes.len() / 2;
     bytes[data_start / 2] ^= 0x10;

@@ -2,7 +2,8 @@
 //!
 //! By `ptrace`, at the border to the kernel: nothing gets by, be it called through the C library or
 //! not.
-#![allow(unsafe_code)]
+// Children are waited for by `waitpid`, which also tells when they stop.
+#![allow(unsafe_code, clippy::zombie_processes)]
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;

@@ -29,7 +29,8 @@ impl Exported {
 fn exported(tiny: &Tiny) -> Exported {
     let gguf = tiny.convert().unwrap();
     let dir = tempfile::tempdir().unwrap();
-    let path = dir.path().join("first.gguf");
+    let made = tempfile::tempdir().unwrap();
+    let path = made.path().join("first.gguf");
     std::fs::write(&path, &gguf).unwrap();
     export(&path, dir.path(), u64::MAX);
     let exported = Exported { dir };

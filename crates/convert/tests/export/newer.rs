@@ -163,7 +163,8 @@ fn the_zoo_goes_there_and_back() {
         let folder = PathBuf::from(&data).join("zoo").join(name);
         there_and_back(&folder, u64::MAX);
         let dir = tempfile::tempdir().unwrap();
-        let path = dir.path().join("first.gguf");
+        let made = tempfile::tempdir().unwrap();
+        let path = made.path().join("first.gguf");
         convert(&folder, &path, None);
         export(&path, dir.path(), u64::MAX);
         assert_fields(&json_in(dir.path()), &json_in(&folder));
@@ -174,7 +175,8 @@ fn the_zoo_goes_there_and_back() {
 /// configuration, and the notes.
 fn exported_after(tiny: &Tiny, edit: impl FnOnce(&mut Metadata)) -> (Value, Vec<String>) {
     let dir = tempfile::tempdir().unwrap();
-    let path = dir.path().join("first.gguf");
+    let made = tempfile::tempdir().unwrap();
+    let path = made.path().join("first.gguf");
     std::fs::write(&path, tiny.convert().unwrap()).unwrap();
     gguf::edit::edit_header(&path, 0, &go_on, |draft| {
         edit(&mut draft.metadata);

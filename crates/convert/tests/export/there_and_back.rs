@@ -115,7 +115,8 @@ pub fn exported_as_it_was(tiny: &Tiny) -> Back {
 pub fn exported_but_for(tiny: &Tiny, is_left_out: impl Fn(&str) -> bool) -> Back {
     let gguf = tiny.convert().unwrap();
     let dir = tempfile::tempdir().unwrap();
-    let path = dir.path().join("first.gguf");
+    let made = tempfile::tempdir().unwrap();
+    let path = made.path().join("first.gguf");
     std::fs::write(&path, &gguf).unwrap();
     export(&path, dir.path(), u64::MAX);
     let read = |dir: &Path| std::fs::read(dir.join("model.safetensors")).unwrap();

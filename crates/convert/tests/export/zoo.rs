@@ -102,7 +102,8 @@ fn hyper_parameters_have_the_values_of_the_checkpoint() {
 fn special_tokens_keep_their_numbers() {
     for folder in zoo() {
         let dir = tempfile::tempdir().unwrap();
-        let gguf = dir.path().join("model.gguf");
+        let made = tempfile::tempdir().unwrap();
+        let gguf = made.path().join("model.gguf");
         convert(&folder, &gguf, None);
         export(&gguf, dir.path(), u64::MAX);
         let bytes = std::fs::read(dir.path().join("tokenizer.json")).unwrap();
