@@ -172,7 +172,7 @@ fn change(draft: &mut Draft, what: u8, which: usize, len: usize) {
         (4, _) => draft.metadata.set("fuzz.array", Array::from(&vec![0u16; len][..])),
         (5, _) => {
             if let Some(tensor) = draft.tensors.get_mut(which % tensors) {
-                tensor.name = "x".repeat(len).into();
+                tensor.name = "x".repeat(len);
             }
         }
         (6, _) => draft.metadata.set("general.alignment", 1u32 << (len % 32)),

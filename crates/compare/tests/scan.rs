@@ -19,7 +19,7 @@ fn scanned(path: &Path, order: ByteOrder, tensors: &[(TensorType, Vec<u8>)]) -> 
     for (i, (tensor_type, block)) in tensors.iter().enumerate() {
         let elements = tensor_type.block().map_or(1, |(elements, _)| elements);
         draft.tensors.push(TensorInfo {
-            name: i.to_string().into(),
+            name: i.to_string(),
             shape: Shape::new(&[elements]).unwrap(),
             tensor_type: *tensor_type,
             offset,

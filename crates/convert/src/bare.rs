@@ -31,7 +31,7 @@ pub struct Options {
 /// # Errors
 /// If the architecture has a name that no key can have, or a tensor cannot have the type that is
 /// asked for.
-pub fn plan<'a>(checkpoint: &'a Checkpoint, options: &Options) -> Result<Conversion, Error> {
+pub fn plan(checkpoint: &Checkpoint, options: &Options) -> Result<Conversion, Error> {
     let Options { architecture, name, outtype } = options;
     let allowed = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || "_-".contains(c);
     if architecture.is_empty() || !architecture.chars().all(allowed) {
@@ -73,7 +73,7 @@ pub fn plan<'a>(checkpoint: &'a Checkpoint, options: &Options) -> Result<Convers
     Ok(Conversion { job, file_name: format!("{name}{suffix}.gguf"), notes })
 }
 
-fn tensor<'a>(checkpoint: &'a Checkpoint, entry: &Entry, metadata: &mut Metadata) -> Tensor {
+fn tensor(checkpoint: &Checkpoint, entry: &Entry, metadata: &mut Metadata) -> Tensor {
     let dims: Vec<u64> = entry.shape.iter().rev().copied().collect();
     let shape = Shape::new(&dims).unwrap_or_else(|| {
         let original: Vec<i32> =

@@ -64,7 +64,7 @@ const WITH_WEIGHTS: [TensorType; 6] = [
 ///
 /// # Errors
 /// If the budget is too small, and as [`quantize::plan`].
-pub fn plan<'a>(
+pub fn plan(
     model: &Model,
     budget: Budget,
     options: &Options,

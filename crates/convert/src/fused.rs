@@ -26,7 +26,7 @@ pub struct Strand {
     pub tensor: Tensor,
 }
 
-impl<'a> Tensor {
+impl Tensor {
     /// The tensor whose rows are `groups` groups, of which each strand has its rows.
     ///
     /// Rows of a group that no strand has are zeros, up to the last that one has.

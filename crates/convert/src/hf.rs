@@ -51,11 +51,7 @@ pub struct Conversion {
 /// # Errors
 /// If a file is missing or wrong, if the class is not known, or if the tensors do not make up the
 /// model that the configuration describes.
-pub fn plan<'a>(
-    dir: &Path,
-    checkpoint: &'a Checkpoint,
-    options: &Options,
-) -> Result<Conversion, Error> {
+pub fn plan(dir: &Path, checkpoint: &Checkpoint, options: &Options) -> Result<Conversion, Error> {
     let mut config = Config::read(dir)?;
     let family = find_family(&mut config, checkpoint, options)?;
     family.complete(&mut config)?;
@@ -198,10 +194,10 @@ fn follow_embedding(
 }
 
 /// The tensors of the output, in the order in which the checkpoint completes them.
-pub(crate) fn tensors<'a>(
+pub(crate) fn tensors(
     config: &Config,
     family: &dyn Family,
-    checkpoint: &'a Checkpoint,
+    checkpoint: &Checkpoint,
     notes: &mut Vec<String>,
 ) -> Result<Vec<Tensor>, Error> {
     let mut tensors: Vec<_> = family
@@ -344,14 +340,14 @@ fn vector(len: u64) -> Shape {
 }
 
 /// A tensor of the checkpoint as it is, under its foreign name.
-pub(crate) fn whole<'a>(checkpoint: &'a Checkpoint, entry: &Entry) -> Result<Tensor, Error> {
+pub(crate) fn whole(checkpoint: &Checkpoint, entry: &Entry) -> Result<Tensor, Error> {
     let stored =
         Stored { source: checkpoint.files[entry.file].source.clone(), offset: entry.offset };
     Ok(Tensor::stored(&*entry.name, shape(checkpoint, entry)?, entry.tensor_type, stored))
 }
 
 /// A tensor of blocks as floats.
-fn decoded<'a>(checkpoint: &'a Checkpoint, entry: &Entry) -> Result<Tensor, Error> {
+fn decoded(checkpoint: &Checkpoint, entry: &Entry) -> Result<Tensor, Error> {
     let blocks = whole(checkpoint, entry)?;
     let Some(file) = entry.floats else { return Ok(blocks) };
     let stored = Stored { source: checkpoint.files[file].source.clone(), offset: 0 };
@@ -404,7 +400,7 @@ fn kept_type(tensors: &[Tensor]) -> Option<TensorType> {
 }
 
 /// Blocks as they are, all else as floats.
-fn as_stored<'a>(tensors: Vec<Tensor>, matrices: TensorType) -> Vec<Item> {
+fn as_stored(tensors: Vec<Tensor>, matrices: TensorType) -> Vec<Item> {
     let item = |tensor: Tensor| {
         let target = match tensor.stored_type {
             blocks if blocks.is_quantized() => blocks,
@@ -417,7 +413,7 @@ fn as_stored<'a>(tensors: Vec<Tensor>, matrices: TensorType) -> Vec<Item> {
 
 /// Gives every tensor its type: first as floats, then as the recipe wants it. Returns what the user
 /// should know.
-fn choose_types<'a>(
+fn choose_types(
     job: &mut Job,
     tensors: Vec<Tensor>,
     target: Recipe,

@@ -42,7 +42,7 @@ pub struct Quantization {
 /// # Errors
 /// If a tensor would have to be quantized again without leave, has no codec, or cannot have any
 /// type that the recipe wants; if an importance matrix is needed; if the model is big-endian.
-pub fn plan<'a>(model: &Model, target: Target, options: &Options) -> Result<Quantization, Error> {
+pub fn plan(model: &Model, target: Target, options: &Options) -> Result<Quantization, Error> {
     let (mut job, decisions, mut notes) = prepare(model, target, options)?;
     notes.extend(importance::cover(&mut job.items, &decisions, options.missing)?);
     notes.extend(finish(&mut job, target, options)?);
@@ -51,7 +51,7 @@ pub fn plan<'a>(model: &Model, target: Target, options: &Options) -> Result<Quan
 
 /// The job before types are given to its items, what the recipe wants for each, and what the user
 /// should know.
-pub(crate) fn prepare<'a>(
+pub(crate) fn prepare(
     model: &Model,
     target: Target,
     options: &Options,

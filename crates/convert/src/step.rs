@@ -68,7 +68,7 @@ pub enum Step {
     Decode,
 }
 
-impl<'a> Tensor {
+impl Tensor {
     /// This tensor after `step`.
     ///
     /// # Errors

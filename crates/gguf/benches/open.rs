@@ -146,7 +146,7 @@ fn model(architecture: &'static str, n_blocks: u32) -> Draft {
     }
     let mut tensor = |name: String| {
         draft.tensors.push(TensorInfo {
-            name: name.into(),
+            name,
             shape: Shape::new(&[32, 2]).unwrap(),
             tensor_type: TensorType::F32,
             offset: 0,

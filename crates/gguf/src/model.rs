@@ -185,8 +185,10 @@ impl Model {
         Ok(draft)
     }
 
-    /// What an output of this model may replace: none of its files.
+    /// What an output of this model may replace: none of its files. Far ones have names, but no
+    /// file of that name here is one of them.
     pub(crate) fn spared(&self, overwrite: &Overwrite) -> Overwrite {
-        overwrite.clone().sparing(self.paths())
+        let near = self.parts.iter().filter(|part| part.source.as_slice().is_some());
+        overwrite.clone().sparing(near.map(|part| &part.path))
     }
 }

@@ -146,7 +146,7 @@ fn laid_out(tensors: usize, aligned: u32, stated: u32) -> Vec<u8> {
     draft.metadata.set("general.alignment", aligned);
     for i in 0..tensors {
         draft.tensors.push(TensorInfo {
-            name: format!("{i}.weight").into(),
+            name: format!("{i}.weight"),
             shape: Shape::new(&[8]).unwrap(),
             tensor_type: TensorType::F32,
             offset: 0,

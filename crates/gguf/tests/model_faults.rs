@@ -57,7 +57,7 @@ fn model() -> Draft {
 
 fn tensor(draft: &mut Draft, name: &str, dims: &[u64]) {
     draft.tensors.push(TensorInfo {
-        name: name.to_owned().into(),
+        name: name.to_owned(),
         shape: Shape::new(dims).unwrap(),
         tensor_type: TensorType::F32,
         offset: 0,
@@ -459,7 +459,7 @@ fn the_same_fault_of_many_layers_is_told_once() {
             .cloned()
             .collect();
         for mut tensor in of_first {
-            tensor.name = tensor.name.replace("blk.0.", &format!("blk.{layer}.")).into();
+            tensor.name = tensor.name.replace("blk.0.", &format!("blk.{layer}."));
             draft.tensors.push(tensor);
         }
     }

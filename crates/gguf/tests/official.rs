@@ -77,7 +77,7 @@ fn manifest(path: &Path) -> Draft {
         let dims: Vec<u64> =
             tensor["ne"].as_array().unwrap().iter().map(|d| d.as_u64().unwrap()).collect();
         draft.tensors.push(TensorInfo {
-            name: tensor["name"].as_str().unwrap().to_owned().into(),
+            name: tensor["name"].as_str().unwrap().to_owned(),
             shape: Shape::new(&dims).unwrap(),
             tensor_type: tensor["type"].as_str().unwrap().parse::<TensorType>().unwrap(),
             offset: 0,
@@ -144,7 +144,7 @@ fn official_mixes_are_what_they_say() {
                     tensor[1].as_array().unwrap().iter().map(|d| d.as_u64().unwrap()).collect();
                 let tensor_type = types["except"][name].as_str().unwrap_or(default);
                 draft.tensors.push(TensorInfo {
-                    name: name.to_owned().into(),
+                    name: name.to_owned(),
                     shape: Shape::new(&dims).unwrap(),
                     tensor_type: tensor_type.parse().unwrap(),
                     offset: 0,

@@ -42,7 +42,7 @@ fn write_file(path: &Path, keys: &[(&'static str, gguf::Value)], tensors: &[(&st
     draft.tensors = tensors
         .iter()
         .map(|&(name, len)| TensorInfo {
-            name: name.to_owned().into(),
+            name: name.to_owned(),
             shape: Shape::new(&[len]).unwrap(),
             tensor_type: TensorType::F32,
             offset: 0,

@@ -78,7 +78,7 @@ pub fn run(args: &Args) -> Result<(), Failure> {
 }
 
 /// The names of the templates besides the default one.
-fn variants<'m>(metadata: &'m Metadata) -> Vec<&'m str> {
+fn variants(metadata: &Metadata) -> Vec<&str> {
     metadata.iter().filter_map(|(key, _)| key.strip_prefix(KEY)?.strip_prefix('.')).collect()
 }
 

@@ -225,11 +225,11 @@ fn fix(args: &Args, opened: Opened) -> Result<String, Failure> {
         let mut draft = model.to_draft()?;
         done = gguf::fix(&mut draft);
         let target = if output.is_dir() {
-            output.join(proper_name(&draft.metadata, &model))
+            output.join(proper_name(&draft.metadata, model))
         } else {
             output.clone()
         };
-        let job = Job { metadata: draft.metadata, ..Job::copy(&model) };
+        let job = Job { metadata: draft.metadata, ..Job::copy(model) };
         let others = args.tokenizer_against.iter().chain(&args.corpus);
         let overwrite = args.force.sparing(opened.files().chain(others.map(PathBuf::as_path)));
         commands::write(&job, &target, &overwrite)?;

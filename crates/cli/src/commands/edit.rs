@@ -110,7 +110,7 @@ impl Args {
 
 pub fn run(args: &Args) -> Result<(), Failure> {
     match (&args.output, args.recover) {
-        _ if args.dry_run => dry_run(args, &Opened::open(&args.source)?.model()),
+        _ if args.dry_run => dry_run(args, Opened::open(&args.source)?.model()),
         (Some(output), _) => {
             let opened = Opened::open(&args.source)?;
             rewrite(args, &opened, output, &args.force.sparing(args.inputs(&opened)))
@@ -215,7 +215,7 @@ fn rewrite(
         grafts.iter().map(|(word, _)| Opened::open(word)).collect::<Result<Vec<_>, _>>()?;
     let overwrite = overwrite.clone().sparing(others.iter().flat_map(Opened::files));
     let others = others.iter().map(Opened::model).collect::<Vec<_>>();
-    let mut job = Job::copy(&model);
+    let mut job = Job::copy(model);
     edit_metadata(args, &mut job.metadata)?;
     for pattern in &args.drop {
         let before = job.items.len();
@@ -257,7 +257,7 @@ fn no_tensor(name: &str) -> Failure {
 fn rename_tensors(args: &Args, draft: &mut Draft) -> Result<(), Failure> {
     for (old, new) in &args.rename_tensor {
         let tensor = draft.tensors.iter_mut().find(|tensor| tensor.name == *old);
-        tensor.ok_or_else(|| no_tensor(old))?.name = new.clone().into();
+        tensor.ok_or_else(|| no_tensor(old))?.name = new.clone();
     }
     Ok(())
 }

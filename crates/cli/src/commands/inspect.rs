@@ -45,7 +45,7 @@ pub fn run(args: &Args) -> Result<(), Failure> {
         chosen => chosen,
     };
     let longest = if args.arrays { u64::MAX } else { SHORT };
-    let summary = Summary::of(&model);
+    let summary = Summary::of(model);
     let mut out = std::io::BufWriter::new(std::io::stdout().lock());
     if args.json {
         let mut json = summary.json(&args.source);
@@ -53,7 +53,7 @@ pub fn run(args: &Args) -> Result<(), Failure> {
             json["metadata"] = metadata_json(model.metadata(), longest);
         }
         if tensors {
-            json["tensors"] = tensors_json(&model);
+            json["tensors"] = tensors_json(model);
         }
         writeln!(out, "{json:#}")?;
     } else {

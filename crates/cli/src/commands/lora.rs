@@ -113,8 +113,8 @@ pub fn run(args: &Args) -> Result<(), Failure> {
 fn check(args: &CheckArgs) -> Result<(), Failure> {
     let (base, adapter) = (Opened::open(&args.base)?, Opened::open(&args.adapter)?);
     let (base, adapter) = (base.model(), adapter.model());
-    let adapter = Adapter::of_model(&adapter)?;
-    let misfits = adapter.misfits(&base);
+    let adapter = Adapter::of_model(adapter)?;
+    let misfits = adapter.misfits(base);
     let ranks = adapter.pairs.iter().filter_map(|(name, pair)| pair.dims(name));
     let rank = ranks.map(|dims| dims.rank).max().unwrap_or(0);
     let mut out = std::io::stdout().lock();
@@ -153,7 +153,7 @@ fn merge(args: &MergeArgs) -> Result<(), Failure> {
         .iter()
         .map(|(opened, scale)| Ok((Adapter::of_model(opened.model())?, *scale)))
         .collect::<Result<Vec<_>, Failure>>()?;
-    let merge = merge::Merge::new(&base, &adapters)?;
+    let merge = merge::Merge::new(base, &adapters)?;
     let options =
         quantize::Options { allow_requantize: args.allow_requantize, ..Default::default() };
     let planned = merge.plan(args.outtype, &options)?;
@@ -174,10 +174,10 @@ fn extract(args: &ExtractArgs) -> Result<(), Failure> {
     // Before work that takes long.
     overwrite.check(&args.output)?;
     let (base, tuned) = (base.model(), tuned.model());
-    let total = extract::matrices(&tuned).count() as u64;
+    let total = extract::matrices(tuned).count() as u64;
     let progress = Progress::new(total, "extracting").stoppable();
     let mut step = || -> ControlFlow<()> { progress.advance(1) };
-    let mut extraction = extract::extract(&base, &tuned, args.rank as usize, &mut step)?;
+    let mut extraction = extract::extract(base, tuned, args.rank as usize, &mut step)?;
     progress.finish();
     for item in &mut extraction.job.items {
         item.target = matrices;

@@ -38,7 +38,7 @@ pub fn run(args: &Args) -> Result<(), Failure> {
     let progress = Progress::new(total, "merging").stoppable();
     let options = MergeOptions { keep_split_keys: args.keep_split_keys };
     let overwrite = args.force.sparing(opened.files());
-    merge(&model, &args.output, options, &overwrite, &|bytes| progress.advance(bytes))?;
+    merge(model, &args.output, options, &overwrite, &|bytes| progress.advance(bytes))?;
     progress.finish();
     let shards = model.parts().len();
     // Far ones are not ours to delete.

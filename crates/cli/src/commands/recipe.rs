@@ -27,15 +27,15 @@ pub fn run(args: &Args) -> Result<(), Failure> {
     let model = opened.model();
     let mut out = std::io::stdout().lock();
     if args.json {
-        writeln!(out, "{:#}", as_json(&model))?;
+        writeln!(out, "{:#}", as_json(model))?;
         return Ok(());
     }
-    write!(out, "{}", write_type_file(types(&model)))?;
+    write!(out, "{}", write_type_file(types(model)))?;
     Ok(())
 }
 
 /// Vectors are left out: no recipe touches them.
-fn types<'m>(model: &'m Model) -> impl Iterator<Item = (&'m str, gguf::TensorType)> {
+fn types(model: &Model) -> impl Iterator<Item = (&str, gguf::TensorType)> {
     let matrices = model.tensors().iter().filter(|tensor| tensor.info.shape.len() > 1);
     matrices.map(|tensor| (&*tensor.info.name, tensor.info.tensor_type))
 }

@@ -48,7 +48,7 @@ pub fn run(args: &Args) -> Result<(), Failure> {
         None => SplitLimit::Tensors(args.split_max_tensors),
     };
     let options = SplitOptions { limit, no_tensor_first_split: args.no_tensor_first_split };
-    let plan = SplitPlan::new(&model, options)?;
+    let plan = SplitPlan::new(model, options)?;
     let paths = plan.paths(&args.prefix);
     let mut out = std::io::stdout().lock();
     if args.json {

@@ -52,11 +52,11 @@ pub fn run(args: &Args) -> Result<(), Failure> {
         let options =
             hf::Options { outtype: Some(Target::Mix(Mix::F32)), ..hf::Options::default() };
         let conversion = hf::plan(dir, &checkpoint, &options)?;
-        return hold(args, &model, conversion.job);
+        return hold(args, model, conversion.job);
     }
     let source = Opened::open(&args.source)?;
     let source = source.model();
-    hold(args, &model, Job::copy(&source))
+    hold(args, model, Job::copy(source))
 }
 
 fn hold(args: &Args, model: &Model, source: Job) -> Result<(), Failure> {

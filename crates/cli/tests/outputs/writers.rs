@@ -288,7 +288,7 @@ fn model(factor: f32) -> Vec<u8> {
     gguf::edit::reserve(&mut draft.metadata, 100);
     for name in ["attn_q", "attn_k", "attn_v", "attn_output"] {
         draft.tensors.push(TensorInfo {
-            name: format!("blk.0.{name}.weight").into(),
+            name: format!("blk.0.{name}.weight"),
             shape: Shape::new(&[256, 4]).unwrap(),
             tensor_type: TensorType::F32,
             offset: 0,

@@ -26,7 +26,7 @@ struct Maker {
 ///
 /// # Errors
 /// If a tensor has no foreign name, or a step cannot be undone.
-pub(super) fn tensors<'a>(
+pub(super) fn tensors(
     model: &Model,
     family: &dyn Family,
     exported: &Exported,
@@ -161,7 +161,7 @@ fn makers(
 }
 
 /// The foreign tensor that `made` is made of, which `whole` finds.
-fn undone<'a>(made: &[Made], whole: &impl Fn(&Made) -> Option<Tensor>) -> Result<Tensor, String> {
+fn undone(made: &[Made], whole: &impl Fn(&Made) -> Option<Tensor>) -> Result<Tensor, String> {
     let tensors = || {
         let tensor = |made| whole(made).ok_or_else(|| "is not there".to_owned());
         made.iter().map(tensor).collect::<Result<Vec<_>, _>>()
@@ -178,7 +178,7 @@ fn undone<'a>(made: &[Made], whole: &impl Fn(&Made) -> Option<Tensor>) -> Result
 }
 
 /// The foreign tensor that these are made of, each as `made` says.
-fn undo<'a>(made: &[Made], tensors: Vec<Tensor>) -> Result<Tensor, String> {
+fn undo(made: &[Made], tensors: Vec<Tensor>) -> Result<Tensor, String> {
     let is_pick = |step: &Step| matches!(step, Step::Pick { .. });
     let mut pieces = made.iter().zip(tensors).map(|(made, whole)| {
         let tensor = match made.part {
@@ -216,7 +216,7 @@ fn undo<'a>(made: &[Made], tensors: Vec<Tensor>) -> Result<Tensor, String> {
     undo_steps(fused, before)
 }
 
-fn undo_steps<'a>(mut tensor: Tensor, steps: &[Step]) -> Result<Tensor, String> {
+fn undo_steps(mut tensor: Tensor, steps: &[Step]) -> Result<Tensor, String> {
     for step in steps.iter().rev() {
         let inverse = step.inverse().ok_or_else(|| format!("was changed by {step:?}"))?;
         tensor = tensor.changed(inverse)?;
@@ -225,7 +225,7 @@ fn undo_steps<'a>(mut tensor: Tensor, steps: &[Step]) -> Result<Tensor, String> 
 }
 
 /// One of the tensors that were joined along the slowest dimension.
-fn part_of<'a>(whole: Tensor, Part { index, count }: Part) -> Result<Tensor, String> {
+fn part_of(whole: Tensor, Part { index, count }: Part) -> Result<Tensor, String> {
     let Some((&last, dims)) = whole.shape.split_last() else {
         return Err("has no dimensions".into());
     };

@@ -95,7 +95,7 @@ pub fn plan(model: &Model, options: Options) -> Result<Export, Error> {
 ///
 /// # Errors
 /// If the model is big-endian.
-pub fn plain<'a>(model: &Model, options: Options) -> Result<Vec<(Tensor, TensorType)>, Error> {
+pub fn plain(model: &Model, options: Options) -> Result<Vec<(Tensor, TensorType)>, Error> {
     require_little_endian(model)?;
     let tensors = model.tensors().iter().map(Tensor::of_model);
     let stored = |tensor: Tensor| {
@@ -106,10 +106,7 @@ pub fn plain<'a>(model: &Model, options: Options) -> Result<Vec<(Tensor, TensorT
 }
 
 /// The tensors, each with the type it is to have instead of that in the model.
-fn with_types<'a>(
-    tensors: Vec<(Tensor, TensorType)>,
-    options: Options,
-) -> Vec<(Tensor, TensorType)> {
+fn with_types(tensors: Vec<(Tensor, TensorType)>, options: Options) -> Vec<(Tensor, TensorType)> {
     let ty = |tensor: &Tensor, stored: TensorType| match (options.dtype, stored) {
         (Some(ty), stored) if tensor.shape.len() > 1 || stored.is_quantized() => ty,
         (_, stored) if stored.is_quantized() => TensorType::BF16,

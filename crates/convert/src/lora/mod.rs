@@ -86,7 +86,7 @@ pub struct Adapter {
     pub replaced: Vec<ModelTensor>,
 }
 
-impl<'a> Adapter {
+impl Adapter {
     /// The adapter that `model` holds.
     ///
     /// # Errors

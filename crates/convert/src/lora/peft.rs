@@ -66,9 +66,9 @@ pub fn base_dir(dir: &Path, base: Option<&Path>) -> Result<PathBuf, Error> {
 /// # Errors
 /// If a file is missing or wrong, if the adapter is of a kind that GGUF cannot hold, or if its
 /// matrices do not fit the base model.
-pub fn plan<'a>(
+pub fn plan(
     dir: &Path,
-    checkpoint: &'a Checkpoint,
+    checkpoint: &Checkpoint,
     base: &Path,
     weights: Option<&Checkpoint>,
     options: &Options,
@@ -241,11 +241,11 @@ fn role(name: &str) -> Role<'_> {
 }
 
 /// The tensors of the output, in the order in which the adapter has their modules.
-fn tensors<'a>(
+fn tensors(
     adapter: &AdapterConfig,
     config: &Config,
     family: &dyn Family,
-    checkpoint: &'a Checkpoint,
+    checkpoint: &Checkpoint,
 ) -> Result<Vec<Tensor>, Error> {
     let mut modules: Vec<(&str, Found)> = Vec::new();
     let mut tensors = Vec::new();
@@ -342,7 +342,7 @@ fn tensors<'a>(
 const INCOMPLETE: &str = "download the adapter again";
 const OTHER_BASE: &str = "check that --base is the model that the adapter was trained on";
 
-fn named<'a>(name: &str, pair: [Tensor; 2]) -> [Tensor; 2] {
+fn named(name: &str, pair: [Tensor; 2]) -> [Tensor; 2] {
     let mut suffixes = SUFFIXES.into_iter();
     pair.map(|tensor| Tensor {
         name: format!("{name}{}", suffixes.next().unwrap_or_default()),
@@ -373,10 +373,10 @@ fn stepped(pair: [Tensor; 2], step: Step) -> Result<[Tensor; 2], String> {
 }
 
 /// A norm that takes the place of the base's.
-fn replaced<'a>(
+fn replaced(
     config: &Config,
     family: &dyn Family,
-    checkpoint: &'a Checkpoint,
+    checkpoint: &Checkpoint,
     entry: &Entry,
     name: &str,
 ) -> Result<Tensor, Error> {

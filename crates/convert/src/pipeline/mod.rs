@@ -43,7 +43,7 @@ pub struct Item {
     pub weights: Option<Arc<[f32]>>,
 }
 
-impl<'a> Item {
+impl Item {
     /// A tensor that is to have a type, all columns counting alike.
     pub fn new(tensor: Tensor, target: TensorType) -> Self {
         Self { tensor, target, weights: None }

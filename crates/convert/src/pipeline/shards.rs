@@ -8,7 +8,7 @@ use gguf::{Metadata, NameShard, push_shard_keys};
 use super::Job;
 use crate::Error;
 
-impl<'a> Job {
+impl Job {
     /// The same model as one job per shard, the first with all keys. `shard_of` says for each item
     /// in which of the `count` shards it is to be, from 0.
     pub fn in_shards(self, count: u16, shard_of: impl Fn(usize) -> u16) -> Vec<Self> {

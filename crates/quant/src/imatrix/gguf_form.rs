@@ -88,7 +88,7 @@ pub(super) fn encode(imatrix: &Imatrix) -> Result<Vec<u8>, gguf::Error> {
                 _ => Shape::new(&[columns, experts]),
             };
             draft.tensors.push(TensorInfo {
-                name: format!("{name}{suffix}").into(),
+                name: format!("{name}{suffix}"),
                 shape: shape
                     .ok_or_else(|| gguf::Error::Caller(format!("`{name}` has too many sums")))?,
                 tensor_type: TensorType::F32,

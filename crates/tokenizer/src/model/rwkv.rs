@@ -61,7 +61,7 @@ impl Model for Rwkv {
 ///
 /// # Errors
 /// If the text is not as described.
-pub(crate) fn with_tokens<'m>(metadata: &Metadata) -> Result<Option<Metadata>, Error> {
+pub(crate) fn with_tokens(metadata: &Metadata) -> Result<Option<Metadata>, Error> {
     let Some(world) = metadata.get(WORLD).filter(|_| metadata.get(TOKENS).is_none()) else {
         return Ok(None);
     };

@@ -191,7 +191,7 @@ pub fn run(args: &Args) -> Result<(), Failure> {
         // Before work that takes long.
         args.check(&words, &overwrite)?;
     }
-    let (all, recipe) = args.plan(&model, &words)?;
+    let (all, recipe) = args.plan(model, &words)?;
     let jobs: Vec<_> = all.iter().flat_map(Files::jobs).collect();
     let recipe = args.recipe(&recipe, &jobs, &overwrite)?;
     if args.dry_run {
