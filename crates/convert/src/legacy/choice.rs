@@ -73,12 +73,12 @@ pub(super) fn summary(changes: &[Change], target: Option<Target>) -> Vec<String>
     lines
 }
 
-type Chosen<'a> = (Vec<Item>, Vec<Change>);
+type Chosen = (Vec<Item>, Vec<Change>);
 
 impl Legacy {
     /// Every tensor in the smallest type that has its very weights: its own if that still exists,
     /// half precision, single precision.
-    pub(super) fn exact<'a>(&'a self, plain: Vec<Tensor>) -> Result<Chosen<'a>, Error> {
+    pub(super) fn exact(&self, plain: Vec<Tensor>) -> Result<Chosen, Error> {
         let (mut items, mut changes) = (Vec::new(), Vec::new());
         for (tensor, plain) in self.tensors.iter().zip(plain) {
             let (item, how) = match tensor.whole.form {
@@ -102,12 +102,12 @@ impl Legacy {
     }
 
     /// Every tensor in the type that a recipe gives it.
-    pub(super) fn wanted<'a>(
-        &'a self,
+    pub(super) fn wanted(
+        &self,
         plain: Vec<Tensor>,
         target: Target,
         notes: &mut Vec<String>,
-    ) -> Result<Chosen<'a>, Error> {
+    ) -> Result<Chosen, Error> {
         let float = match target {
             Target::Mix(Mix::F32) | Target::Type(TensorType::F32) => Some(TensorType::F32),
             Target::Mix(Mix::F16) | Target::Type(TensorType::F16) => Some(TensorType::F16),
@@ -156,7 +156,7 @@ impl Legacy {
     /// Reads a tensor in today's blocks where they have the levels of the old ones and the type
     /// is the one wanted: encoding the decoded weights anew could only move them further. Says
     /// what the item costs.
-    fn carry_levels<'a>(&'a self, tensor: &'a OldTensor, item: &mut Item) -> Result<How, Error> {
+    fn carry_levels<'a>(&self, tensor: &'a OldTensor, item: &mut Item) -> Result<How, Error> {
         let Form::Old(old) = tensor.whole.form else {
             return Ok(match item.tensor.stored_type {
                 stored if stored == item.target => How::AsItIs,
