@@ -54,8 +54,6 @@ impl Model {
             let data: Vec<u8> = (first..first + 40).collect();
             assert_eq!(model.data(tensor).unwrap(), data);
         }
-        let errors = gguf::check(map.mapped()).0;
-        assert!(errors.iter().all(|finding| finding.severity < gguf::Severity::Error));
         assert_eq!(std::fs::read_dir(self.dir.path()).unwrap().count(), 1);
     }
 }

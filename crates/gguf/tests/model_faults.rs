@@ -473,6 +473,19 @@ fn the_same_fault_of_many_layers_is_told_once() {
     );
 }
 
+/// A directory of a hundred thousand strange names is no reason for as many findings.
+#[test]
+fn findings_have_an_end() {
+    let mut draft = model();
+    for i in 0..100_000 {
+        let letters: String = format!("{i:05}").bytes().map(|b| char::from(b + 49)).collect();
+        tensor(&mut draft, &letters, &[1]);
+    }
+    let found = findings(draft);
+    assert_eq!(found.len(), 101, "a hundred of a code, and how many more");
+    assert!(found.iter().all(|finding| finding.code == "tensor-unexpected"));
+}
+
 #[test]
 fn an_alternative_is_missing_once() {
     let mut draft = model();

@@ -142,6 +142,7 @@ fn byte_level(old: &OldFile, pre: &str, metadata: &mut Metadata) -> Vec<String> 
     set(metadata, "gpt2", pre, &tokens);
     set_types(metadata, &tokens);
     let mut notes = Vec::new();
+    // `None` where they are not known, which is not the same as none.
     let merges = if old.vocabulary.merges.is_empty() {
         let recovered = merges::recover(&bytes, |id| tokens[id].kind == TokenKind::Normal);
         notes.push(match &recovered {
@@ -155,15 +156,15 @@ fn byte_level(old: &OldFile, pre: &str, metadata: &mut Metadata) -> Vec<String> 
                 .to_owned(),
         });
         let text = |id: usize| spell(&bytes[id]);
-        let pairs = recovered.unwrap_or_default().into_iter();
-        pairs.map(|(left, right)| format!("{} {}", text(left), text(right))).collect()
+        let spell_pair = |(left, right)| format!("{} {}", text(left), text(right));
+        recovered.map(|pairs| pairs.into_iter().map(spell_pair).collect::<Vec<_>>())
     } else {
         let joined = |(left, right): &(Vec<u8>, Vec<u8>)| {
             format!("{} {}", String::from_utf8_lossy(left), String::from_utf8_lossy(right))
         };
-        old.vocabulary.merges.iter().map(joined).collect::<Vec<_>>()
+        Some(old.vocabulary.merges.iter().map(joined).collect())
     };
-    if !merges.is_empty() {
+    if let Some(merges) = merges {
         metadata.set("tokenizer.ggml.merges", Array::from_strings(&merges));
     }
     if lost + rows > stored {

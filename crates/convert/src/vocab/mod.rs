@@ -286,9 +286,8 @@ impl Builder<'_> {
         let tokens = bpe::tokens(&self.files, "BPE", self.options.vocab_size, &mut self.notes)?;
         let merges = merges::read(&self.files, &mut self.notes)?;
         self.tokens("gpt2", pre, &tokens, false);
-        if !merges.is_empty() {
-            self.metadata.set("tokenizer.ggml.merges", Array::from_strings(&merges));
-        }
+        // Also where there are none: programs refuse a file that does not say.
+        self.metadata.set("tokenizer.ggml.merges", Array::from_strings(&merges));
         SpecialTokens::read(&self.files, &special::TYPES, None, &mut self.notes)
     }
 

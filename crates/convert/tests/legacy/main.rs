@@ -60,12 +60,16 @@ impl Converted {
         Model::open(&self.path).unwrap().metadata().clone()
     }
 
-    /// The rules find nothing.
+    /// The rules find nothing but what the conversion has said.
     fn assert_clean(&self) {
         let bytes = std::fs::read(&self.path).unwrap();
         let (findings, _) = gguf::check(&bytes.into());
-        let bad: Vec<_> =
-            findings.iter().filter(|finding| finding.severity > Severity::Info).collect();
+        let no_merges = self.notes.iter().any(|note| note.contains("text cannot be cut up"));
+        let is_bad = |finding: &&gguf::Finding| {
+            finding.severity > Severity::Info
+                && !(no_merges && finding.code == "tokenizer-merges-missing")
+        };
+        let bad: Vec<_> = findings.iter().filter(is_bad).collect();
         assert!(bad.is_empty(), "{}: {bad:#?}", self.path.display());
     }
 }

@@ -138,6 +138,7 @@ impl Check<'_, '_> {
                 }
             }
         }
+        std::mem::take(&mut self.found).report(self.sink)?;
         self.layer_counts(scope)?;
         self.unexpected();
         std::mem::take(&mut self.found).report(self.sink)?;
