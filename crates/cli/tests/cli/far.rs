@@ -59,7 +59,7 @@ impl TwoVersions {
         };
         self.now.store(0, Ordering::Relaxed);
         assert_eq!(run(first).status.code(), Some(3));
-        assert!(Path::new(&dir.path(".out.gguf.unfinished.part")).is_file());
+        assert!(Path::new(&dir.path(".out.gguf.unfinished.gguf-kit-part")).is_file());
         self.now.store(1, Ordering::Relaxed);
         run(then)
     }
@@ -169,7 +169,7 @@ fn work_on_a_far_file_without_a_version_cannot_be_gone_on_with() {
         fails(&["quantize", "--resume", &url, &out, "Q8_0"], 2, &parts);
         assert!(
             !Path::new(&out).exists()
-                && !Path::new(&dir.path(".out.gguf.unfinished.part")).exists()
+                && !Path::new(&dir.path(".out.gguf.unfinished.gguf-kit-part")).exists()
         );
         succeeds(&["quantize", &url, &out, "Q8_0"]);
         assert_eq!(std::fs::read(&out).unwrap(), std::fs::read(&expected).unwrap());
