@@ -184,7 +184,8 @@ class Round:
         seen = Counter()
         expected = []
         for editor, ((_, stderr), code) in zip(self.editors, self.ended):
-            if code == 0:
+            # What another editor has dropped is an error that `check` cannot repair.
+            if code == 0 or (code == 1 and "check" in editor.args):
                 expected.append(editor)
                 seen["in place"] += "changed in place" in stderr
                 seen["edits"] += 1
@@ -244,7 +245,7 @@ def main(binary, checkpoint, rounds="300"):
         ours(binary, "edit", tight, *without, "--reserve", "0", "-o", roomy)
         tight.write_bytes(roomy.read_bytes())
         ours(binary, "edit", roomy, "--set", "test.long:str=" + 200 * "x", "--reserve", "64K")
-        ours(binary, "convert-endian", tight, "big", "-o", whole)
+        ours(binary, "convert-endian", tight, "big", "-o", whole, "--force")
         starts = [tight.read_bytes(), roomy.read_bytes()]
         tensors, other_order = Content(tight).tensors, Content(whole).tensors
         blocks = [name for name in tensors if name.startswith("blk.0.")]

@@ -50,7 +50,8 @@ impl TwoVersions {
         let (url, out) = (self.server.url(path), dir.path("out.gguf"));
         let word = if path.starts_with('/') { &url } else { path };
         let run = |options: &[&str]| {
-            let words = [&["quantize", "--resume"], options, &[word, &out, "Q8_0", "2"]].concat();
+            let words = [&["quantize", "--resume", "--force"], options, &[word, &out, "Q8_0", "2"]]
+                .concat();
             Command::new(env!("CARGO_BIN_EXE_gguf"))
                 .args(words)
                 .envs(store_at(&self.server))

@@ -74,7 +74,8 @@ fn parts_of_different_work_are_refused() {
     let out = dir.path("out.gguf");
     let part = |part: &str, input: &str, words: &[&str]| {
         let (options, types) = words.split_at(words.len() - 1);
-        let all = [&["quantize", "--part", part], options, &[input, &out], types].concat();
+        let all =
+            [&["quantize", "--force", "--part", part], options, &[input, &out], types].concat();
         succeeds(&all);
         dir.path(&format!("out-0000{}-of-00002.gguf", &part[..1]))
     };

@@ -23,7 +23,7 @@ const FAULTS: [Fault; 5] = [
 ];
 
 /// Whether `name` may be neither old nor new: a model in the middle of an edit in place, whose
-/// journal lies beside it. The journal stays until the edit is undone.
+/// journal lies beside it. The journal stays until the edit is undone or finished.
 fn is_torn(name: &str, after: &Files) -> bool {
     after.keys().any(|other| *other == format!(".{name}.journal"))
 }
@@ -38,7 +38,7 @@ fn may_stay(writer: &Writer, name: &str) -> bool {
 /// Whether a file may be left by a kill.
 fn is_ours(name: &str) -> bool {
     let name = name.rsplit('/').next().unwrap_or(name);
-    gguf::is_unfinished(name.as_ref()) || name.contains(".journal")
+    gguf::is_unfinished(name.as_ref()) || name.ends_with(".journal") || name.ends_with(".lock")
 }
 
 /// A writer with the states before and after its work.
@@ -110,6 +110,16 @@ impl Case {
         } else if !matches!(call, "unlink" | "unlinkat" | "rmdir") {
             let all = left.iter().all(|name| may_stay(self.writer, name));
             assert!(all, "{what}: {left:?} are left");
+        }
+        for name in self.writer.outputs {
+            let whole = [self.before.get(*name), self.after.get(*name)].contains(&after.get(*name));
+            if !whole {
+                let output = gguf(dir.path(), &format!("edit {name} --recover undo"));
+                let stderr = String::from_utf8_lossy(&output.stderr);
+                assert!(output.status.success(), "{what}, and then: {stderr}");
+                let undone = files(dir.path());
+                assert!(undone.get(*name) == self.before.get(*name), "{what}: {name} not undone");
+            }
         }
         // The next writer puts all right.
         if killed && !in_place(self.writer) {

@@ -117,7 +117,7 @@ pub const WRITERS: &[Writer] = &[
         &["out.gguf"],
         &["model.gguf", "tuned.gguf"],
     ),
-    writer("check --fix", "check model.gguf --fix -o out.gguf", &["out.gguf"], &["model.gguf"]),
+    writer("check --fix", "check whole.gguf --fix -o out.gguf", &["out.gguf"], &["whole.gguf"]),
 ];
 
 /// Those that change what they are given, as they are asked to, and the export of a directory.

@@ -156,7 +156,7 @@ impl Legacy {
     /// Reads a tensor in today's blocks where they have the levels of the old ones and the type
     /// is the one wanted: encoding the decoded weights anew could only move them further. Says
     /// what the item costs.
-    fn carry_levels<'a>(&self, tensor: &'a OldTensor, item: &mut Item) -> Result<How, Error> {
+    fn carry_levels(&self, tensor: &OldTensor, item: &mut Item) -> Result<How, Error> {
         let Form::Old(old) = tensor.whole.form else {
             return Ok(match item.tensor.stored_type {
                 stored if stored == item.target => How::AsItIs,
