@@ -135,6 +135,10 @@ fn a_split_model_reads_as_the_whole_one() {
         let mut bytes = vec![0; expected.len()];
         tensor.read_at(&mut bytes, 0).unwrap();
         assert_eq!(bytes, expected);
+        // Without a copy: in the map of its shard.
+        assert_eq!(tensor.data(), Some(expected));
+        let map = tensor.source.as_slice().unwrap().as_ptr_range();
+        assert!(map.contains(&tensor.data().unwrap().as_ptr()));
     }
 }
 
