@@ -106,6 +106,17 @@ impl Args {
         });
         self.graft.iter().cloned().map(Ok).chain(pairs).collect()
     }
+
+    /// Whether there are other tensors in the result, and not only other names.
+    fn changes_tensors(&self) -> bool {
+        !(self.drop.is_empty() && self.graft.is_empty() && self.graft_from.is_empty())
+    }
+
+    /// The files that are read.
+    fn inputs<'a>(&'a self, opened: &'a Opened) -> impl Iterator<Item = &'a Path> {
+        let texts = self.set_file.iter().map(|(_, path)| Path::new(path));
+        opened.files().chain(texts).chain(self.chat_template_file.as_deref())
+    }
 }
 
 pub fn run(args: &Args) -> Result<(), Failure> {
@@ -140,15 +151,6 @@ fn end_interrupted(path: &Path, how: How) -> Result<(), Failure> {
     Ok(())
 }
 
-impl Args {
-    /// The files that are read.
-    fn inputs<'a>(&'a self, opened: &'a Opened) -> impl Iterator<Item = &'a Path> {
-        let texts = self.set_file.iter().map(|(_, path)| Path::new(path));
-        let files = opened.files();
-        files.chain(texts).chain(self.chat_template_file.as_deref())
-    }
-}
-
 fn dry_run(args: &Args, model: &Model) -> Result<(), Failure> {
     let mut metadata = model.metadata().clone();
     edit_metadata(args, &mut metadata)?;
@@ -169,7 +171,7 @@ fn dry_run(args: &Args, model: &Model) -> Result<(), Failure> {
 fn in_place(args: &Args) -> Result<(), Failure> {
     let files = ShardSet::find(&near(&args.source)?)?;
     let (path, several) = (&files.paths()[0], files.paths().len() > 1);
-    if args.drop.is_empty() && args.grafts()?.is_empty() {
+    if !args.changes_tensors() {
         if several && !args.rename_tensor.is_empty() {
             return Err(Failure::Usage(
                 "tensors in several files cannot be renamed: give -o".into(),

@@ -34,8 +34,7 @@ impl<'a> Merge<'a> {
         require_little_endian(base)?;
         let tensors = base.index();
         let mut sums: HashMap<String, Sum> = HashMap::new();
-        let mut merge =
-            Self { base, sums: HashMap::new(), replaced: HashMap::new(), descriptions: Vec::new() };
+        let (mut replaced, mut descriptions) = (HashMap::new(), Vec::new());
         for (adapter, scale) in adapters {
             if let Some(misfit) = adapter.misfits(base).first() {
                 return Err(Error::Request {
@@ -61,13 +60,13 @@ impl<'a> Merge<'a> {
                 sum.updates.push(update);
             }
             for tensor in &adapter.replaced {
-                merge.replaced.insert(tensor.info.name.to_string(), tensor.clone());
+                replaced.insert(tensor.info.name.to_string(), tensor.clone());
             }
             let name = adapter.metadata.str("general.name").unwrap_or("an adapter");
-            merge.descriptions.push(format!("{name} x {scale}"));
+            descriptions.push(format!("{name} x {scale}"));
         }
-        merge.sums = sums.into_iter().map(|(name, sum)| (name, Arc::new(sum))).collect();
-        Ok(merge)
+        let sums = sums.into_iter().map(|(name, sum)| (name, Arc::new(sum))).collect();
+        Ok(Self { base, sums, replaced, descriptions })
     }
 
     /// Plans the merged model with the types that `target` asks for; [`Target::Copy`] keeps those

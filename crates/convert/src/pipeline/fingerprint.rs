@@ -1,15 +1,13 @@
 //! Digests of all that the bytes of an output depend on.
 
 use std::num::NonZeroUsize;
-use std::sync::Mutex;
-use std::sync::atomic::{AtomicUsize, Ordering};
 
 use gguf::write_header;
 use sha2::{Digest, Sha256};
 
 use super::{Item, Job};
-use crate::Error;
 use crate::tensor::Tensor;
+use crate::{Error, parallel};
 
 /// Where an importance matrix was, as the user named it: it may be elsewhere on another machine.
 const IMATRIX_FILE: &str = "quantize.imatrix.file";
@@ -50,36 +48,13 @@ impl Job {
         job.metadata.remove(IMATRIX_FILE);
         let mut hasher = Sha256::new();
         plan(&mut hasher, &write_header(&job.header()?)?, &self.items);
-        for digest in samples(&self.items, threads)? {
+        // What is far away takes its time to come.
+        let sample = |i: usize| sample(&self.items[i].tensor);
+        for digest in parallel::map(self.items.len(), threads, sample)? {
             hasher.update(digest);
         }
         Ok(hasher.finalize().iter().map(|byte| format!("{byte:02x}")).collect())
     }
-}
-
-/// A digest of some rows of each item, on several threads: what is far away takes its time to come.
-fn samples(items: &[Item], threads: NonZeroUsize) -> Result<Vec<[u8; 32]>, Error> {
-    let next = AtomicUsize::new(0);
-    let digests = Mutex::new(vec![[0; 32]; items.len()]);
-    let work = || -> Result<(), Error> {
-        loop {
-            let i = next.fetch_add(1, Ordering::Relaxed);
-            let Some(item) = items.get(i) else { return Ok(()) };
-            let digest = sample(&item.tensor)?;
-            // A poisoned lock means that a thread has panicked, which the scope passes on.
-            if let Ok(mut digests) = digests.lock() {
-                digests[i] = digest;
-            }
-        }
-    };
-    std::thread::scope(|scope| {
-        let threads: Vec<_> =
-            (0..threads.get().min(items.len())).map(|_| scope.spawn(work)).collect();
-        threads.into_iter().try_for_each(|thread| {
-            thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
-        })
-    })?;
-    Ok(digests.into_inner().unwrap_or_default())
 }
 
 /// A digest of the first, the middle and the last row.

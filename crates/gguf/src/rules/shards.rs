@@ -8,7 +8,7 @@ use crate::alignment;
 use crate::finding::{Collector, Finding, Severity, Sink};
 use crate::header::Draft;
 use crate::rules::{Subject, architecture};
-use crate::shard::{COUNT, KEYS, NO, PART_FINGERPRINT, TENSORS_COUNT};
+use crate::shard::{self, COUNT, KEYS, NO, PART_FINGERPRINT, TENSORS_COUNT};
 use crate::value::ValueType;
 
 /// Everything the rules find in the files of one model taken together, such as tensors that none
@@ -37,9 +37,7 @@ fn whole(shards: &[(&Path, &Draft)], sink: &mut dyn Sink) -> ControlFlow<()> {
         return ControlFlow::Continue(());
     }
     let mut metadata = first.metadata.clone();
-    for key in KEYS {
-        metadata.remove(key);
-    }
+    shard::remove_keys(&mut metadata);
     let tensors = shards.iter().flat_map(|(_, draft)| draft.tensors.iter().cloned()).collect();
     let model = Draft { version: first.version, order: first.order, metadata, tensors };
     architecture::tensors(&Subject::unwritten(&model), sink)

@@ -90,11 +90,6 @@ pub struct Args {
     force: Force,
 }
 
-/// The files on this machine that a model is read from.
-fn files(opened: &Opened) -> impl Iterator<Item = &Path> {
-    opened.files()
-}
-
 impl Args {
     fn budget(&self) -> Option<Budget> {
         let bits = self.target_bpw.map(Budget::BitsPerWeight);
@@ -186,7 +181,7 @@ pub fn run(args: &Args) -> Result<(), Failure> {
     // Which blocks are left out shows neither in the input nor always in the header.
     let input = input.map(|input| format!("{input}{:?}", args.prune_layers));
     let model = opened.model();
-    let overwrite = args.force.sparing(args.types.inputs().chain(files(&opened)));
+    let overwrite = args.force.sparing(args.types.inputs().chain(opened.files()));
     if !args.dry_run {
         // Before work that takes long.
         args.check(&words, &overwrite)?;
