@@ -5,22 +5,17 @@
 mod checkpoint;
 #[path = "../../../fuzz/src/legacy.rs"]
 mod legacy;
+#[path = "../../../fuzz/replay.rs"]
+mod replay;
 
 #[test]
 fn every_seed_passes_every_check() {
-    let seeds = concat!(env!("CARGO_MANIFEST_DIR"), "/../../fuzz/seeds");
-    let mut replayed = 0;
-    for entry in std::fs::read_dir(seeds).unwrap() {
-        let path = entry.unwrap().path();
-        eprintln!("{}", path.display());
-        let bytes = std::fs::read(&path).unwrap();
-        let name = path.file_name().unwrap().to_string_lossy().into_owned();
-        assert_eq!(checkpoint::open(&bytes) > 0, name.starts_with("weights"));
-        assert_eq!(checkpoint::pickle(&bytes) > 0, name.starts_with("pickle"));
-        assert_eq!(checkpoint::header(&bytes) > 0, name.starts_with("header"));
-        assert_eq!(checkpoint::index(&bytes) > 0, name.starts_with("index"));
-        assert_eq!(legacy::open(&bytes), name.starts_with("legacy"));
-        replayed += 1;
-    }
+    let replayed = replay::seeds(|name, bytes| {
+        assert_eq!(checkpoint::open(bytes) > 0, name.starts_with("weights"));
+        assert_eq!(checkpoint::pickle(bytes) > 0, name.starts_with("pickle"));
+        assert_eq!(checkpoint::header(bytes) > 0, name.starts_with("header"));
+        assert_eq!(checkpoint::index(bytes) > 0, name.starts_with("index"));
+        assert_eq!(legacy::open(bytes), name.starts_with("legacy"));
+    });
     assert!(replayed > 10, "the seeds are missing");
 }

@@ -2,25 +2,28 @@
 //! code of the finding that must come of it.
 
 use gguf::{
-    Bytes, Draft, Gguf, Header, Severity, Shape, TensorInfo, TensorType, check, write_header,
+    Bytes, Draft, Gguf, Header, Severity, Shape, TensorInfo, TensorType, Value, check, write_header,
 };
 
-/// A file with one key and two tensors of 8 floats.
-fn minimal() -> Vec<u8> {
+/// A file with these keys and tensors of 8 zeros.
+fn file(keys: &[(&str, Value)], tensors: impl IntoIterator<Item = String>) -> Vec<u8> {
     let mut draft = Draft::default();
-    draft.metadata.set("general.architecture", "other");
-    for name in ["a.weight", "b.weight"] {
-        draft.tensors.push(TensorInfo {
-            name: name.into(),
-            shape: Shape::new(&[8]).unwrap(),
-            tensor_type: TensorType::F32,
-            offset: 0,
-        });
+    for (key, value) in keys {
+        draft.metadata.set(*key, value.clone());
+    }
+    for name in tensors {
+        let (shape, tensor_type) = (Shape::new(&[8]).unwrap(), TensorType::F32);
+        draft.tensors.push(TensorInfo { name, shape, tensor_type, offset: 0 });
     }
     let data = draft.lay_out().unwrap();
     let mut file = write_header(&Header::new(draft).unwrap()).unwrap();
     file.resize(file.len() + data as usize, 0);
     file
+}
+
+/// A file with one key and two tensors of 8 floats.
+fn minimal() -> Vec<u8> {
+    file(&[("general.architecture", "other".into())], ["a.weight", "b.weight"].map(str::to_owned))
 }
 
 /// Replaces the bytes at `at`, counted from the start of the file.
@@ -141,20 +144,8 @@ fn every_truncation_is_refused() {
 /// A file of the minimal kind with more tensors, whose data are laid out for `aligned` and whose key
 /// says `stated`.
 fn laid_out(tensors: usize, aligned: u32, stated: u32) -> Vec<u8> {
-    let mut draft = Draft::default();
-    draft.metadata.set("general.architecture", "other");
-    draft.metadata.set("general.alignment", aligned);
-    for i in 0..tensors {
-        draft.tensors.push(TensorInfo {
-            name: format!("{i}.weight"),
-            shape: Shape::new(&[8]).unwrap(),
-            tensor_type: TensorType::F32,
-            offset: 0,
-        });
-    }
-    let data = draft.lay_out().unwrap();
-    let mut file = write_header(&Header::new(draft).unwrap()).unwrap();
-    file.resize(file.len() + data as usize, 0);
+    let keys = [("general.architecture", "other".into()), ("general.alignment", aligned.into())];
+    let mut file = file(&keys, (0..tensors).map(|i| format!("{i}.weight")));
     after("general.alignment", 4, &stated.to_le_bytes())(&mut file);
     file
 }

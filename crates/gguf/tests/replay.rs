@@ -4,21 +4,17 @@
 mod container;
 #[path = "../../../fuzz/src/journal.rs"]
 mod journal;
+#[path = "../../../fuzz/replay.rs"]
+mod replay;
 
 #[test]
 fn every_seed_passes_every_check() {
-    let seeds = concat!(env!("CARGO_MANIFEST_DIR"), "/../../fuzz/seeds");
-    let mut replayed = 0;
-    for entry in std::fs::read_dir(seeds).unwrap() {
-        let path = entry.unwrap().path();
-        eprintln!("{}", path.display());
-        let bytes = std::fs::read(path).unwrap();
-        container::parse(&bytes);
-        container::round_trip(&bytes);
-        container::chunked(&bytes);
-        container::edit(&bytes);
-        journal::beside(&bytes);
-        replayed += 1;
-    }
+    let replayed = replay::seeds(|_, bytes| {
+        container::parse(bytes);
+        container::round_trip(bytes);
+        container::chunked(bytes);
+        container::edit(bytes);
+        journal::beside(bytes);
+    });
     assert!(replayed > 10, "the seeds are missing");
 }

@@ -109,14 +109,19 @@ fn queue(symbols: &mut Vec<Symbol>, join: impl Fn(Symbol, Symbol) -> Option<Join
 mod tests {
     use super::*;
 
+    /// Numbers below others, in the same order each time.
+    pub(super) fn random() -> impl FnMut(u64) -> u64 {
+        let mut state = 1u64;
+        move |n| {
+            state = state.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
+            (state >> 33) % n
+        }
+    }
+
     /// Random words over few letters and a random table of joins: many ties, long chains.
     #[test]
     fn scanning_and_queueing_give_the_same() {
-        let mut state = 1u64;
-        let mut below = |n: u64| {
-            state = state.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
-            (state >> 33) % n
-        };
+        let mut below = random();
         for _ in 0..300 {
             let salt = below(1 << 30) as u32;
             // The result depends on the lengths too: scores of joint texts do.

@@ -114,17 +114,14 @@ fn settle<T: Iterator<Item = Symbol>>(
 mod tests {
     use std::collections::HashMap;
 
+    use super::super::tests::random;
     use super::*;
 
     /// Random words over few letters and random vocabularies of both kinds: joined by the rank of
     /// the joint text, and by that of the pair.
     #[test]
     fn windows_do_not_show() {
-        let mut state = 1u64;
-        let mut below = |n: u64| {
-            state = state.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
-            (state >> 33) % n
-        };
+        let mut below = random();
         let mut parted = 0;
         for round in 0..500 {
             let letters = 1 + below(3);
