@@ -78,7 +78,7 @@ pub struct Args {
     /// header from before the edit, or the one that the edit was to write.
     #[arg(long, value_enum, value_name = "HOW", conflicts_with_all = [
         "output", "set", "set_file", "remove", "rename", "chat_template_file", "special_token",
-        "special_token_by_id", "rename_tensor", "drop", "graft", "dry_run",
+        "special_token_by_id", "rename_tensor", "drop", "graft", "graft_from", "dry_run",
     ])]
     recover: Option<How>,
     #[command(flatten)]

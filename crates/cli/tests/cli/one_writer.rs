@@ -186,3 +186,11 @@ fn a_read_only_file_is_not_edited_in_any_way() {
     }
     succeeds(&["inspect", &path]);
 }
+
+#[test]
+fn to_end_an_edit_is_not_to_make_one() {
+    for words in [&["--graft", "m:x"][..], &["--graft-from", "m", "x"]] {
+        let all = [&["edit", "m.gguf", "--recover", "undo"], words].concat();
+        fails(&all, 2, &["cannot be used with"]);
+    }
+}
