@@ -3,7 +3,7 @@
 
 use std::path::Path;
 
-use gguf::edit::Journal;
+use gguf_store::edit::Journal;
 use gguf::{Array, ByteOrder, Draft, Header, Shape, TensorInfo, TensorType, Value, write_header};
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {

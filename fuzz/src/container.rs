@@ -7,11 +7,12 @@ use std::cell::Cell;
 use std::fs;
 use std::ops::ControlFlow;
 
-use gguf::edit::{RESERVE_KEY, Saved, edit_header};
 use gguf::{
     Array, ByteOrder, Bytes, Draft, Error, Finding, Gguf, Header, Limits, Severity, Value, check,
-    check_header, fetch_header, write_header,
+    check_header, write_header,
 };
+use gguf_store::edit::{RESERVE_KEY, Saved, edit_header};
+use gguf_store::fetch_header;
 
 /// Reading never panics, whatever is asked of what was read; a check finds an error in each file that
 /// a strict reader refuses, and what it finds in others breaks no rule of the format.

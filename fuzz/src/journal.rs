@@ -2,8 +2,8 @@
 
 use std::fs;
 
-use gguf::Model;
-use gguf::edit::{Journal, Recovery, Standing, recover};
+use gguf_store::Model;
+use gguf_store::edit::{Journal, Recovery, Standing, recover};
 
 /// What stands between the model, the old header and the new one.
 const CUT: &[u8] = b"GGUFEDIT";

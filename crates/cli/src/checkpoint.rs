@@ -4,9 +4,9 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use gguf::Source;
 use gguf_convert::source::Checkpoint;
 use gguf_remote::{Files, Location, Options};
+use gguf_store::Source;
 use tempfile::TempDir;
 
 use crate::failure::Failure;

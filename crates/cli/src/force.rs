@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use gguf::{Existing, Overwrite};
+use gguf_store::{Existing, Overwrite};
 
 /// What becomes of outputs that exist.
 #[derive(clap::Args)]

@@ -2,9 +2,9 @@
 
 use std::str::FromStr;
 
-use gguf::edit::MAX_RESERVE;
 use gguf::{Array, Value};
 use gguf_convert::pipeline::Job;
+use gguf_store::edit::MAX_RESERVE;
 use serde_json::{Value as Json, json};
 
 /// Bytes for people, in decimal units: `8.4 MB`.

@@ -3,8 +3,9 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use gguf::{Bytes, Draft, Finding, Gguf, Limits, Model, NameShard, Part, Source};
+use gguf::{Bytes, Draft, Finding, Gguf, Limits, NameShard};
 use gguf_remote::{Location, Options, Transferred};
+use gguf_store::{Model, Part, Source};
 
 use crate::failure::Failure;
 
@@ -78,7 +79,7 @@ impl Far {
 
     fn open(location: &Location) -> Result<Self, Failure> {
         let opened = gguf_remote::open_with(location, Options::from_env())?;
-        let header = gguf::fetch_header(&*opened.source, Limits::default())?;
+        let header = gguf_store::fetch_header(&*opened.source, Limits::default())?;
         Ok(Self {
             name: opened.name.into(),
             source: opened.source,

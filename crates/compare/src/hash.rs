@@ -8,7 +8,8 @@ use std::fmt;
 use std::ops::ControlFlow;
 use std::str::FromStr;
 
-use gguf::{Error, Finding, Model, ModelTensor};
+use gguf::{Error, Finding};
+use gguf_store::{Model, ModelTensor};
 use rayon::prelude::*;
 use sha1::Sha1;
 use sha2::{Digest, Sha256};

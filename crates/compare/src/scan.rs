@@ -3,8 +3,9 @@
 use std::collections::BTreeMap;
 
 use gguf::endian::{can_swap, swap_blocks};
-use gguf::{ByteOrder, Error, Finding, Model, ModelTensor, TensorType};
+use gguf::{ByteOrder, Error, Finding, TensorType};
 use gguf_quant::{codec, decode_row, find_bad_block};
+use gguf_store::{Model, ModelTensor};
 use rayon::prelude::*;
 
 /// Elements looked at in one go; a multiple of every block length.

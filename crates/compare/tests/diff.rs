@@ -4,11 +4,9 @@ use std::fs;
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 
-use gguf::{
-    Array, Draft, Header, Model, Overwrite, Shape, SplitLimit, SplitOptions, SplitPlan, TensorInfo,
-    TensorType, Value, write_header,
-};
+use gguf::{Array, Draft, Header, Shape, TensorInfo, TensorType, Value, write_header};
 use gguf_compare::{Change, Detail, Diff, ElementChange, Verdict, diff};
+use gguf_store::{Model, Overwrite, SplitLimit, SplitOptions, SplitPlan};
 
 /// A small model, to be changed before it is written.
 #[derive(Clone)]

@@ -4,8 +4,8 @@ use std::fs;
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 
-use gguf::Model;
 use gguf_compare::{Algorithm, Entry, HashOptions, Manifest, Match, Outcome, Tally, hash};
+use gguf_store::Model;
 
 fn testdata() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../testdata/split")

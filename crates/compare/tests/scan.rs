@@ -6,10 +6,11 @@ use std::path::Path;
 
 use gguf::endian::swap_blocks;
 use gguf::{
-    ByteOrder, Draft, Finding, Header, Model, Severity, Shape, TensorInfo, TensorType, write_header,
+    ByteOrder, Draft, Finding, Header, Severity, Shape, TensorInfo, TensorType, write_header,
 };
 use gguf_compare::scan;
 use gguf_quant::{codec, decode_row};
+use gguf_store::Model;
 
 /// A file of one block per tensor, and what a scan finds in it.
 fn scanned(path: &Path, order: ByteOrder, tensors: &[(TensorType, Vec<u8>)]) -> Vec<Finding> {

@@ -10,9 +10,10 @@
 use std::num::NonZeroUsize;
 use std::ops::ControlFlow;
 
-use gguf::{Model, TensorType};
+use gguf::TensorType;
 use gguf_quant::recipe::{Category, Target};
 use gguf_quant::{Choice, allocate};
+use gguf_store::Model;
 
 use crate::pipeline::{Item, Job};
 use crate::quantize::{self, Options, Quantization};

@@ -1,6 +1,7 @@
 //! Byte order of models whose elements are computed with.
 
-use gguf::{ByteOrder, Model};
+use gguf::ByteOrder;
+use gguf_store::Model;
 
 use crate::Error;
 

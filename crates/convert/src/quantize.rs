@@ -2,8 +2,9 @@
 
 use std::collections::BTreeSet;
 
-use gguf::{Metadata, Model, TensorType, Value};
+use gguf::{Metadata, TensorType, Value};
 use gguf_quant::recipe::{self, PlannedTensor, Reason, Target, TensorDesc};
+use gguf_store::Model;
 
 use crate::Error;
 use crate::importance::{self, Importance, Missing};

@@ -7,7 +7,8 @@
 use std::ops::Range;
 use std::sync::Arc;
 
-use gguf::{ModelTensor, Shape, Source, TensorType};
+use gguf::{Shape, TensorType};
+use gguf_store::{ModelTensor, Source};
 
 use crate::fused::Fused;
 use crate::step::Step;

@@ -6,7 +6,8 @@
 use std::num::NonZeroUsize;
 use std::ops::ControlFlow;
 
-use gguf::{Model, ModelTensor, TensorType};
+use gguf::TensorType;
+use gguf_store::{Model, ModelTensor};
 
 use crate::importance::Importance;
 use crate::order::require_little_endian;

@@ -4,12 +4,12 @@ use std::num::NonZeroUsize;
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 
-use gguf::{Existing, Model, Overwrite};
 use gguf_convert::budget::{self, Budget};
 use gguf_convert::importance::Importance;
 use gguf_convert::source::Checkpoint;
 use gguf_convert::{hf, quantize};
 use gguf_quant::imatrix::Imatrix;
+use gguf_store::{Existing, Model, Overwrite};
 
 const THREADS: NonZeroUsize = NonZeroUsize::new(2).unwrap();
 

@@ -4,13 +4,14 @@ use std::num::NonZeroUsize;
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 
-use gguf::{Bytes, Existing, Gguf, Model, Overwrite, Value};
+use gguf::{Bytes, Gguf, Value};
 use gguf_convert::hf::{self, Options};
 use gguf_convert::importance::Importance;
 use gguf_convert::quantize;
 use gguf_convert::source::Checkpoint;
 use gguf_quant::imatrix::Imatrix;
 use gguf_quant::recipe::Target;
+use gguf_store::{Existing, Model, Overwrite};
 use serde_json::Value as Json;
 use sha2::{Digest, Sha256};
 

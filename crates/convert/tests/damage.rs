@@ -4,10 +4,10 @@ use std::num::NonZeroUsize;
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 
-use gguf::{Existing, Overwrite};
 use gguf_convert::Error;
 use gguf_convert::hf::{self, Options};
 use gguf_convert::source::Checkpoint;
+use gguf_store::{Existing, Overwrite};
 use serde_json::{Value, json};
 
 /// A copy of the small model to damage, and a place for the output.

@@ -4,7 +4,7 @@ use std::num::NonZeroUsize;
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 
-use gguf::{Existing, Metadata, Model, Overwrite, Shape, TensorType};
+use gguf::{Metadata, Shape, TensorType};
 use gguf_convert::hf::Options;
 use gguf_convert::lora::{Adapter, extract, merge, peft};
 use gguf_convert::pipeline::{Item, Job};
@@ -12,6 +12,7 @@ use gguf_convert::quantize;
 use gguf_convert::source::Checkpoint;
 use gguf_convert::tensor::{Content, Tensor};
 use gguf_quant::recipe::Target;
+use gguf_store::{Existing, Model, Overwrite};
 use tempfile::TempDir;
 
 const THREADS: NonZeroUsize = NonZeroUsize::new(2).unwrap();
@@ -70,7 +71,7 @@ fn an_adapter_equals_the_official_conversion() {
                 (&a.info.name, a.info.shape, a.info.tensor_type),
                 (&b.info.name, b.info.shape, b.info.tensor_type)
             );
-            let bytes = |tensor: &gguf::ModelTensor| {
+            let bytes = |tensor: &gguf_store::ModelTensor| {
                 let mut bytes = vec![0; tensor.info.byte_len().unwrap() as usize];
                 tensor.read_at(&mut bytes, 0).unwrap();
                 bytes

@@ -5,11 +5,12 @@ use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use gguf::{Existing, Metadata, Model, Overwrite, Shape, TensorType};
+use gguf::{Metadata, Shape, TensorType};
 use gguf_convert::pipeline::{Interruption, Item, Job, write_all};
 use gguf_convert::quantize;
 use gguf_convert::tensor::{Content, Tensor};
 use gguf_quant::recipe::Target;
+use gguf_store::{Existing, Model, Overwrite};
 use tempfile::TempDir;
 
 const THREADS: NonZeroUsize = NonZeroUsize::new(2).unwrap();

@@ -119,8 +119,8 @@ impl Header {
         Ok(Self { draft, alignment })
     }
 
-    /// As the rules look at it.
-    pub(crate) fn draft(&self) -> &Draft {
+    /// The same header as one that can be edited, without the proof.
+    pub fn draft(&self) -> &Draft {
         &self.draft
     }
 

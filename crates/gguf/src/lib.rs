@@ -1,4 +1,7 @@
-//! The GGUF container: read, check and write model files.
+//! The GGUF format: read, check and write the header of model files.
+//!
+//! Bytes come in, headers and findings go out. Nothing here opens a file: that is the crate
+//! `gguf_store`.
 //!
 //! Three levels, each usable alone:
 //!
@@ -6,8 +9,7 @@
 //! - [`Gguf`] is a file that keeps the rules: typed [`Metadata`], the tensor directory, and the
 //!   bytes of each tensor, all shared with the file;
 //! - [`Draft`] is a header to build or edit; [`Header::new`] checks it by the same rules and
-//!   [`write_header`] turns it into bytes; [`Output`] puts them in a file that appears only when
-//!   it is complete.
+//!   [`write_header`] turns it into bytes.
 //!
 //! What keys and tensors mean, and which ones an architecture has, stands in [`schema`].
 //!
@@ -34,26 +36,20 @@
 
 mod alignment;
 mod array;
-pub mod edit;
 mod encoding;
 pub mod endian;
 mod error;
-mod fetch;
 mod finding;
 mod fix;
 mod header;
-mod map;
 mod metadata;
-mod model;
 mod name;
-mod output;
 pub mod pre_tokenizer;
 mod read;
 mod rules;
 pub mod schema;
-mod shard;
+pub mod shard_keys;
 mod size_label;
-mod source;
 mod tensor;
 mod tensor_type;
 mod value;
@@ -64,23 +60,17 @@ pub use array::{Array, Elements};
 pub use bytes::Bytes;
 pub use encoding::{ByteOrder, Encoding};
 pub use error::Error;
-pub use fetch::{FIRST_WINDOW, fetch_header};
 pub use finding::{Collector, Finding, Severity, Sink, Strict};
 pub use fix::fix;
 pub use header::{Draft, EntrySpan, Header, Spans};
 pub use metadata::Metadata;
-pub use model::{Model, ModelTensor, Part};
 pub use name::{ModelName, NameError, NameKind, NameShard, Sidecar};
-pub use output::{Complete, Existing, Output, Overwrite, is_unfinished, rename_new, require_space};
-pub use read::{Gguf, Limits, MAGIC, check, check_draft, check_header};
-pub use rules::naming::check_name;
-pub use rules::shards::check_shards;
-pub use shard::{
-    MergeOptions, PART_FINGERPRINT, PlannedShard, ShardSet, SplitLimit, SplitOptions, SplitPlan,
-    delete_merged, merge, push_shard_keys,
+pub use read::{
+    Gguf, HeaderExtent, Limits, MAGIC, check, check_draft, check_header, header_extent,
 };
+pub use rules::naming::check_name;
+pub use rules::shards::{check_shards, require_shards};
 pub use size_label::ParameterCount;
-pub use source::{LocalFile, Source};
 pub use tensor::{MAX_DIMS, Shape, TensorInfo};
 pub use tensor_type::{Status, TensorType, TypeTraits, UnknownTypeName};
 pub use value::{Value, ValueType};

@@ -88,13 +88,14 @@ impl NameShard {
     }
 
     /// What follows the prefix: `-00002-of-00003.gguf`.
-    pub(crate) fn suffix(self) -> String {
+    pub fn suffix(self) -> String {
         format!("-{:05}-of-{:05}.gguf", self.number, self.count)
     }
 }
 
 impl Sidecar {
-    pub(crate) const ALL: [Self; 2] = [Self::Mmproj, Self::Mtp];
+    /// All kinds.
+    pub const ALL: [Self; 2] = [Self::Mmproj, Self::Mtp];
 
     /// The word in file names.
     pub const fn name(self) -> &'static str {

@@ -83,7 +83,7 @@ impl Gguf {
     }
 
     /// Reads the header of a file of `file_len` bytes of which only the first, `bytes`, are at
-    /// hand (see [`fetch_header`](crate::fetch_header)). All rules hold as if the whole file
+    /// hand (see [`header_extent`]). All rules hold as if the whole file
     /// was; [`Gguf::data`] has nothing beyond `bytes`, [`Gguf::data_range`] says where to look.
     ///
     /// # Errors
@@ -171,7 +171,7 @@ pub fn check_draft(draft: &Draft) -> Vec<Finding> {
 }
 
 /// As [`check`], for a file of `file_len` bytes of which only the first, `bytes`, are at hand
-/// (see [`fetch_header`](crate::fetch_header)).
+/// (see [`header_extent`]).
 ///
 /// A header that is longer than `bytes` is an error among the findings.
 pub fn check_header(bytes: &Bytes, file_len: u64) -> (Vec<Finding>, Option<Draft>) {
@@ -193,8 +193,30 @@ pub fn check_header(bytes: &Bytes, file_len: u64) -> (Vec<Finding>, Option<Draft
     (sink.into_findings(), Some(draft))
 }
 
+/// How far the header of a file reaches, as the bytes at hand tell.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum HeaderExtent {
+    /// All of it is at hand; the data section begins at this byte.
+    Complete(u64),
+    /// It goes on: at least so many bytes from the start of the file are needed, never more than the
+    /// file has.
+    Short(u64),
+    /// It is faulty; [`Gguf::read_header`] and [`check_header`] say how.
+    Faulty,
+}
+
+/// How far the header of a file of `file_len` bytes reaches, of which the first, `bytes`, are at
+/// hand: for readers of far files, who fetch more until it is complete.
+pub fn header_extent(bytes: &Bytes, file_len: u64, limits: Limits) -> HeaderExtent {
+    match parse(bytes, file_len, limits) {
+        Ok((draft, spans)) => HeaderExtent::Complete(data_start(&draft, &spans)),
+        Err(Stop::Short(needed)) => HeaderExtent::Short(needed),
+        Err(Stop::Fault(_)) => HeaderExtent::Faulty,
+    }
+}
+
 /// Where the data section of a parsed header begins.
-pub(crate) fn data_start(draft: &Draft, spans: &Spans) -> u64 {
+fn data_start(draft: &Draft, spans: &Spans) -> u64 {
     let alignment = draft.alignment().unwrap_or_default();
     // A position within a file does not overflow when it is aligned.
     alignment.align_up(spans.end).unwrap_or(spans.end)
@@ -202,7 +224,7 @@ pub(crate) fn data_start(draft: &Draft, spans: &Spans) -> u64 {
 
 /// What ended a parse.
 #[derive(Debug)]
-pub(crate) enum Stop {
+enum Stop {
     /// The file is wrong.
     Fault(Finding),
     /// The header goes on beyond the bytes at hand: at least so many from the start of the file
@@ -237,7 +259,7 @@ fn short(bytes: &[u8], needed: u64) -> String {
 ///
 /// # Errors
 /// The finding that ended the parse, or that there are too few bytes to go on.
-pub(crate) fn parse(bytes: &Bytes, file_len: u64, limits: Limits) -> Result<(Draft, Spans), Stop> {
+fn parse(bytes: &Bytes, file_len: u64, limits: Limits) -> Result<(Draft, Spans), Stop> {
     let file_len = file_len.max(bytes.len() as u64);
     let (version, order) = magic(bytes, file_len)?;
     let encoding = Encoding { order, narrow: version == 1 };

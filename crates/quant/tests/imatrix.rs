@@ -3,8 +3,9 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use gguf::{ByteOrder, Existing, Overwrite};
+use gguf::ByteOrder;
 use gguf_quant::imatrix::{Entry, Imatrix, ImatrixError, statistics};
+use gguf_store::{Existing, Overwrite};
 use tempfile::TempDir;
 
 const UP: &str = "blk.0.ffn_up.weight";

@@ -1,7 +1,8 @@
 //! Reads the header of a model anywhere, and says what that cost:
 //! `cargo run -p gguf-kit-remote --example header -- hf:org/repo:Q4_K_M [tensor]`.
 
-use gguf::{Gguf, Limits, fetch_header};
+use gguf::{Gguf, Limits};
+use gguf_store::fetch_header;
 
 fn main() -> std::process::ExitCode {
     match run() {

@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, Mutex, PoisonError};
 
-use gguf::Source;
+use gguf_store::Source;
 
 /// Bytes read at once.
 const BLOCK: u64 = 4 << 20;
@@ -81,8 +81,9 @@ impl<S: Source> Source for Blocks<S> {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
     use std::sync::atomic::{AtomicUsize, Ordering};
+
+    use super::*;
 
     /// Each byte is the number of its block; counts how often it is read.
     struct Counted(AtomicUsize);

@@ -113,7 +113,7 @@ impl BucketFile {
     }
 }
 
-impl gguf::Source for BucketFile {
+impl gguf_store::Source for BucketFile {
     /// `None` if the store gives no ETag that stands for bytes.
     fn identity(&self) -> Option<String> {
         let etag = strong(self.etag.as_deref())?;

@@ -6,7 +6,7 @@
 use std::io::{ErrorKind, Read};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
-use gguf::FIRST_WINDOW;
+use gguf_store::FIRST_WINDOW;
 use url::Url;
 
 use crate::client::{Answer, Client, Counted, text};
@@ -88,7 +88,7 @@ impl HttpFile {
     }
 }
 
-impl gguf::Source for HttpFile {
+impl gguf_store::Source for HttpFile {
     /// `None` if the server says nothing by which two versions of the same length could be told
     /// apart: neither a strong ETag nor a date.
     fn identity(&self) -> Option<String> {

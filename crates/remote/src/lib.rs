@@ -1,6 +1,6 @@
 //! GGUF files wherever they are: on disk, behind HTTP, on the Hugging Face hub, in object stores.
 //!
-//! [`open`] takes a user's word and gives a [`gguf::Source`]. Nothing is downloaded but what is
+//! [`open`] takes a user's word and gives a [`gguf_store::Source`]. Nothing is downloaded but what is
 //! asked for, nothing is kept on disk; requests that fail in passing are tried again.
 //!
 //! | word | meaning |
@@ -14,7 +14,7 @@
 //! # fn main() -> Result<(), Box<dyn std::error::Error>> {
 //! let far = gguf_remote::open("hf:unsloth/Llama-3.2-1B-Instruct-GGUF:Q4_K_M")?;
 //! let limits = gguf::Limits::default();
-//! let bytes = gguf::fetch_header(&*far.source, limits)?;
+//! let bytes = gguf_store::fetch_header(&*far.source, limits)?;
 //! let model = gguf::Gguf::read_header(&bytes, far.source.byte_len(), limits)?;
 //! println!("{} tensors, {} bytes read", model.tensors().len(), far.transferred.bytes());
 //! # Ok(())
@@ -42,7 +42,7 @@ mod version;
 use std::path::Path;
 use std::sync::Arc;
 
-use gguf::{LocalFile, Source};
+use gguf_store::{LocalFile, Source};
 use url::Url;
 
 use crate::client::Client;

@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, OnceLock};
 
-use gguf::Source;
+use gguf_store::Source;
 use url::Url;
 
 use crate::allowance::Allowance;

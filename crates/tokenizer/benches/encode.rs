@@ -11,7 +11,8 @@ use std::hint::black_box;
 use std::sync::LazyLock;
 use std::time::Instant;
 
-use gguf::{Gguf, LocalFile};
+use gguf::Gguf;
+use gguf_store::LocalFile;
 use gguf_tokenizer::{Encode, Options, Tokenizer};
 
 const ROUNDS: usize = 5;

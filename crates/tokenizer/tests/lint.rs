@@ -2,7 +2,8 @@
 
 use std::time::{Duration, Instant};
 
-use gguf::{Array, Finding, Gguf, LocalFile, Metadata, Severity};
+use gguf::{Array, Finding, Gguf, Metadata, Severity};
+use gguf_store::LocalFile;
 use gguf_tokenizer::{Context, Linter, Renderer, Template, TemplateError as Error};
 use serde_json::json;
 

@@ -2,7 +2,8 @@
 
 mod support;
 
-use gguf::{Array, Gguf, LocalFile, Metadata};
+use gguf::{Array, Gguf, Metadata};
+use gguf_store::LocalFile;
 use gguf_tokenizer::{Compat, Encode, Options, Tokenizer};
 
 const OFFICIAL: Options = Options { compat: Compat::Official, normalize: None };

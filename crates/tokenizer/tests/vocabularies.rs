@@ -2,7 +2,8 @@
 
 use std::path::{Path, PathBuf};
 
-use gguf::{Gguf, LocalFile};
+use gguf::Gguf;
+use gguf_store::LocalFile;
 use gguf_tokenizer::{Compat, Decode, Encode, Options, Tokenizer};
 
 fn data() -> Option<PathBuf> {

@@ -5,7 +5,8 @@ mod support;
 use std::fs;
 use std::time::{Duration, Instant};
 
-use gguf::{Array, Gguf, LocalFile, Metadata};
+use gguf::{Array, Gguf, Metadata};
+use gguf_store::LocalFile;
 use gguf_tokenizer::{Compat, Decode, Encode, Options, Tokenizer};
 use serde_json::Value as Json;
 

@@ -6,11 +6,12 @@ use std::io::Write;
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 
-use gguf::edit::edit_header;
-use gguf::{Finding, LocalFile, Model, ModelName, Severity, ShardSet, check_shards, schema};
+use gguf::{Finding, ModelName, Severity, check_shards, schema};
 use gguf_compare::scan;
 use gguf_convert::pipeline::Job;
 use gguf_remote::Location;
+use gguf_store::edit::edit_header;
+use gguf_store::{LocalFile, Model, ShardSet};
 use gguf_tokenizer::Linter;
 use serde_json::{Value as Json, json};
 

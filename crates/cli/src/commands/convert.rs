@@ -3,15 +3,16 @@
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
-use gguf::edit::reserve;
-use gguf::{LocalFile, Source};
 use gguf_convert::hf::Conversion;
 use gguf_convert::lora::peft;
 use gguf_convert::source::Checkpoint;
 use gguf_convert::{bare, hf, provenance};
+use gguf_store::edit::reserve;
+use gguf_store::{LocalFile, Source};
 
 use crate::checkpoint::Opened;
-use crate::commands::{self, legacy, quantize::types};
+use crate::commands::quantize::types;
+use crate::commands::{self, legacy};
 use crate::failure::Failure;
 use crate::force::Force;
 use crate::listing;

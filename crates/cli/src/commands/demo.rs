@@ -6,11 +6,12 @@ use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use gguf::{Gguf, LocalFile, Severity};
+use gguf::{Gguf, Severity};
 use gguf_convert::hf;
 use gguf_convert::source::Checkpoint;
 use gguf_quant::recipe::{Category, Mix, Target};
 use gguf_quant::{Difference, difference};
+use gguf_store::LocalFile;
 use serde_json::{Value as Json, json};
 
 use crate::failure::Failure;

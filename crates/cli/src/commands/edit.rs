@@ -4,11 +4,12 @@ mod graft;
 
 use std::path::{Path, PathBuf};
 
-use gguf::edit::{EditLock, RESERVE_KEY, Recovery, Saved, edit_header, recover};
-use gguf::{Draft, Existing, Metadata, Model, Overwrite, ShardSet, Value};
+use gguf::{Draft, Metadata, Value};
 use gguf_convert::pipeline::{Item, Job};
 use gguf_convert::tensor::Tensor;
 use gguf_remote::Location;
+use gguf_store::edit::{EditLock, RESERVE_KEY, Recovery, Saved, edit_header, recover};
+use gguf_store::{Existing, Model, Overwrite, ShardSet};
 use gguf_tokenizer::{TemplateError, TemplateSource};
 use regex::Regex;
 

@@ -2,9 +2,10 @@
 
 use std::path::PathBuf;
 
-use gguf::edit::EditLock;
-use gguf::{ByteOrder, Existing, Header, Output, Overwrite, ShardSet, endian, write_header};
+use gguf::{ByteOrder, Header, endian, write_header};
 use gguf_remote::Location;
+use gguf_store::edit::EditLock;
+use gguf_store::{Existing, Output, Overwrite, ShardSet};
 
 use crate::failure::Failure;
 use crate::force::Force;

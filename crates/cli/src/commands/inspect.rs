@@ -4,8 +4,9 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::io::Write;
 
-use gguf::{Metadata, Model, ModelTensor, TensorType, ValueType};
+use gguf::{Metadata, TensorType, ValueType};
 use gguf_quant::recipe::Mix;
+use gguf_store::{Model, ModelTensor};
 use serde_json::{Map as JsonMap, Value as Json, json};
 
 use crate::failure::Failure;

@@ -4,8 +4,8 @@ use std::io::Write;
 use std::num::NonZeroU32;
 use std::path::{Path, PathBuf};
 
-use gguf::edit::reserve;
 use gguf_convert::legacy::{Change, Given, Legacy, Options, parts};
+use gguf_store::edit::reserve;
 use serde_json::json;
 
 use super::convert::Args;

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use gguf::{MergeOptions, delete_merged, merge};
+use gguf_store::{MergeOptions, delete_merged, merge};
 
 use crate::failure::Failure;
 use crate::force::Force;

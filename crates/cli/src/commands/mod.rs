@@ -26,8 +26,8 @@ pub mod verify;
 use std::num::NonZeroUsize;
 use std::path::Path;
 
-use gguf::Overwrite;
 use gguf_convert::pipeline::Job;
+use gguf_store::Overwrite;
 
 use crate::failure::Failure;
 use crate::progress::Progress;

@@ -3,7 +3,8 @@
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
-use gguf::{Gguf, LocalFile, Metadata, ModelName, NameShard, ParameterCount, TensorInfo, schema};
+use gguf::{Gguf, Metadata, ModelName, NameShard, ParameterCount, TensorInfo, schema};
+use gguf_store::LocalFile;
 use serde_json::{Value as Json, json};
 
 use crate::failure::Failure;
@@ -124,7 +125,7 @@ fn rename(file: &Path, proper: &str) -> Result<(), Failure> {
     if target == *file {
         return Ok(());
     }
-    match gguf::rename_new(file, &target) {
+    match gguf_store::rename_new(file, &target) {
         Err(gguf::Error::Exists(path)) => {
             Err(Failure::Usage(format!("{} exists already, and is kept", path.display())))
         }

@@ -2,8 +2,8 @@
 
 use std::io::Write;
 
-use gguf::Model;
 use gguf_quant::recipe::write_type_file;
+use gguf_store::Model;
 use serde_json::{Value as Json, json};
 
 use crate::failure::Failure;

@@ -4,7 +4,7 @@ use std::io::Write;
 use std::num::NonZeroU64;
 use std::path::PathBuf;
 
-use gguf::{SplitLimit, SplitOptions, SplitPlan};
+use gguf_store::{SplitLimit, SplitOptions, SplitPlan};
 use serde_json::json;
 
 use crate::failure::Failure;

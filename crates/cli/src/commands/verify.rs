@@ -3,16 +3,17 @@
 use std::io::Write;
 use std::path::Path;
 
-use gguf::Model;
 use gguf_convert::pipeline::Job;
 use gguf_convert::source::Checkpoint;
 use gguf_convert::verify::{Outcome, Verified, Way, missing, verify};
 use gguf_convert::{hf, provenance};
 use gguf_quant::recipe::{Mix, Target};
+use gguf_store::Model;
 use regex::Regex;
 use serde_json::json;
 
-use crate::commands::{self, quantize::importance};
+use crate::commands::quantize::importance;
+use crate::commands::{self};
 use crate::failure::Failure;
 use crate::opened::Opened;
 use crate::progress::Progress;

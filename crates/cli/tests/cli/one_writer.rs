@@ -3,7 +3,7 @@
 
 use std::path::{Path, PathBuf};
 
-use gguf::edit::Journal;
+use gguf_store::edit::Journal;
 
 use crate::support::{Dir, fails, gguf, json, succeeds};
 

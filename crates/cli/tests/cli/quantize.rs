@@ -3,8 +3,9 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use crate::support::{Dir, MODEL, fails, json, other_weights, succeeds};
 use gguf_quant::imatrix::{Entry, Imatrix};
+
+use crate::support::{Dir, MODEL, fails, json, other_weights, succeeds};
 
 fn read(path: &str) -> Vec<u8> {
     std::fs::read(path).unwrap()
@@ -22,7 +23,7 @@ fn imatrix(dir: &Dir) -> String {
     entries.insert("blk.0.ffn_down.weight".into(), entry(768));
     let path = dir.path("imatrix.gguf");
     Imatrix { datasets: vec!["a.txt".into()], chunk_count: 1, chunk_size: Some(3), entries }
-        .write_gguf(Path::new(&path), &gguf::Overwrite::default())
+        .write_gguf(Path::new(&path), &gguf_store::Overwrite::default())
         .unwrap();
     path
 }
@@ -65,7 +66,7 @@ fn parts_of_different_work_are_refused() {
     std::fs::copy(&matrix, &copied).unwrap();
     let mut imatrix = Imatrix::open(Path::new(&matrix)).unwrap();
     imatrix.entries.get_mut("blk.0.ffn_up.weight").unwrap().sums[3] *= 2.0;
-    imatrix.write_gguf(Path::new(&doubled), &gguf::Overwrite::default()).unwrap();
+    imatrix.write_gguf(Path::new(&doubled), &gguf_store::Overwrite::default()).unwrap();
     let (matrix, copied, doubled) = (
         format!("--imatrix={matrix}"),
         format!("--imatrix={copied}"),
@@ -237,7 +238,7 @@ fn importance_matrices_are_added_and_converted() {
     let mut entries = Imatrix::open(Path::new(&one)).unwrap().entries;
     entries.get_mut("blk.0.attn_q.weight").unwrap().sums.pop();
     let narrower = Imatrix { chunk_size: Some(3), entries, ..Imatrix::default() };
-    narrower.write_gguf(Path::new(&other), &gguf::Overwrite::default()).unwrap();
+    narrower.write_gguf(Path::new(&other), &gguf_store::Overwrite::default()).unwrap();
     let both = ["imatrix", "--in-file", &one, "--in-file", &other, "-o", &two];
     fails(&both, 2, &["other.gguf", "255 sums", "not of the same model"]);
     fails(&["imatrix", "--in-file", &one, "-o", &one], 2, &["is an input"]);

@@ -55,7 +55,7 @@ impl Dir {
 /// A model with the keys, names, shapes and types of [`Dir::f16`], and other weights.
 pub fn other_weights(dir: &Dir) -> String {
     let f16 = dir.f16();
-    let start = gguf::Model::open(f16.as_ref()).unwrap().parts()[0].data_start as usize;
+    let start = gguf_store::Model::open(f16.as_ref()).unwrap().parts()[0].data_start as usize;
     let mut bytes = std::fs::read(&f16).unwrap();
     // The byte of the sign, in F16 and in F32.
     bytes[start..].iter_mut().skip(3).step_by(4).for_each(|byte| *byte ^= 0x80);

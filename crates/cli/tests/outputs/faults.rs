@@ -38,7 +38,9 @@ fn may_stay(writer: &Writer, name: &str) -> bool {
 /// Whether a file may be left by a kill.
 fn is_ours(name: &str) -> bool {
     let name = name.rsplit('/').next().unwrap_or(name);
-    gguf::is_unfinished(name.as_ref()) || name.ends_with(".journal") || name.ends_with(".lock")
+    gguf_store::is_unfinished(name.as_ref())
+        || name.ends_with(".journal")
+        || name.ends_with(".lock")
 }
 
 /// A writer with the states before and after its work.

@@ -6,8 +6,9 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 use std::sync::OnceLock;
 
-use gguf::{Draft, Header, Overwrite, Shape, TensorInfo, TensorType, write_header};
+use gguf::{Draft, Header, Shape, TensorInfo, TensorType, write_header};
 use gguf_quant::imatrix::{Entry, Imatrix};
+use gguf_store::Overwrite;
 
 /// The small trained model.
 pub const MODEL: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../testdata/Tiny-KJV-Llama-4M");
@@ -285,7 +286,7 @@ fn model(factor: f32) -> Vec<u8> {
     draft.metadata.set("general.name", "a");
     draft.metadata.set("general.size_label", "256");
     draft.metadata.set("general.file_type", 0u32);
-    gguf::edit::reserve(&mut draft.metadata, 100);
+    gguf_store::edit::reserve(&mut draft.metadata, 100);
     for name in ["attn_q", "attn_k", "attn_v", "attn_output"] {
         draft.tensors.push(TensorInfo {
             name: format!("blk.0.{name}.weight"),

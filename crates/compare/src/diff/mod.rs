@@ -6,11 +6,11 @@ mod weights;
 
 use std::collections::HashSet;
 
-use gguf::{Error, Model, Shape, TensorType};
+use gguf::{Error, Shape, TensorType};
 use gguf_quant::Difference;
-use rayon::prelude::*;
-
+use gguf_store::Model;
 pub use keys::{Detail, ElementChange, KeyChange};
+use rayon::prelude::*;
 pub use verdict::Verdict;
 
 /// How model B differs from model A.

@@ -3,9 +3,10 @@
 use std::collections::BTreeMap;
 use std::fmt;
 
-use gguf::{Model, TensorType};
+use gguf::TensorType;
 use gguf_quant::Difference;
 use gguf_quant::recipe::Mix;
+use gguf_store::Model;
 
 use super::{Change, KeyChange, TensorChange};
 

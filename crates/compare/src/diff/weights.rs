@@ -1,7 +1,8 @@
 //! Two tensors of the same name: bytes, then values.
 
-use gguf::{ByteOrder, Error, ModelTensor};
+use gguf::{ByteOrder, Error};
 use gguf_quant::Difference;
+use gguf_store::ModelTensor;
 use rayon::prelude::*;
 
 use super::Change;

@@ -1,6 +1,7 @@
 //! `config.json` from the keys of a GGUF.
 
-use gguf::{Metadata, Model};
+use gguf::Metadata;
+use gguf_store::Model;
 use serde_json::{Map, Value, json};
 
 use super::rope;

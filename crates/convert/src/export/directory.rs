@@ -4,7 +4,7 @@ use std::num::NonZeroUsize;
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 
-use gguf::{Complete, Output, Overwrite, is_unfinished, require_space};
+use gguf_store::{Complete, Output, Overwrite, is_unfinished, require_space};
 
 use super::{Export, File, safetensors};
 use crate::Error;

@@ -2,7 +2,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use gguf::{Model, ModelTensor, Shape, TensorType};
+use gguf::{Shape, TensorType};
+use gguf_store::{Model, ModelTensor};
 
 use crate::Error;
 use crate::config::Config;

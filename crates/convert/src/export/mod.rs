@@ -11,15 +11,16 @@ mod rope;
 pub mod safetensors;
 mod tokenizer;
 
-use gguf::{Model, TensorType};
+pub use directory::Directory;
+use gguf::TensorType;
+use gguf_store::Model;
 use serde_json::Value;
+pub use tokenizer::{Tokenizer, tokenizer};
 
 use crate::config::Config;
 use crate::order::require_little_endian;
 use crate::tensor::Tensor;
 use crate::{Error, family};
-pub use directory::Directory;
-pub use tokenizer::{Tokenizer, tokenizer};
 
 /// What an export can be asked for.
 #[derive(Clone, Copy, Debug, Default)]

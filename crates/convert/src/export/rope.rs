@@ -1,6 +1,7 @@
 //! How rotary embedding is scaled, from keys and from the tensors that scaling computes.
 
-use gguf::{Metadata, Model};
+use gguf::Metadata;
+use gguf_store::Model;
 use serde_json::{Map, Value, json};
 
 use super::config::value;

@@ -7,7 +7,8 @@ use std::num::NonZeroUsize;
 use std::ops::ControlFlow;
 use std::path::Path;
 
-use gguf::{Complete, Output, Overwrite, TensorType};
+use gguf::TensorType;
+use gguf_store::{Complete, Output, Overwrite};
 use serde_json::{Map, Value, json};
 
 use crate::tensor::Tensor;

@@ -1,14 +1,14 @@
 //! Baichuan 1 and 2.
 
-use gguf::{Metadata, Model};
+use gguf::Metadata;
+use gguf_store::Model;
 
 use super::hyper::{self, Keys};
 use super::names::{LLAMA_LIKE, captures, renamed};
 use super::{Exported, Family, Made, Target};
-use crate::Error;
 use crate::config::Config;
 use crate::step::Step;
-use crate::vocab;
+use crate::{Error, vocab};
 
 pub(super) struct Baichuan;
 

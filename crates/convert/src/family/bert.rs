@@ -1,15 +1,15 @@
 //! BERT, RoBERTa and XLM-RoBERTa: encoders for embeddings, and classifiers made of them.
 
-use gguf::{Array, Metadata, Model};
+use gguf::{Array, Metadata};
+use gguf_store::Model;
 use serde_json::{Map, Value, json};
 
 use super::hyper::{self, Keys};
 use super::names::{Name, Table, foreign};
 use super::{Exported, Family, Target};
-use crate::Error;
 use crate::config::Config;
 use crate::step::Step;
-use crate::vocab;
+use crate::{Error, vocab};
 
 /// Whose positions and classifier a checkpoint has.
 pub(super) enum Bert {

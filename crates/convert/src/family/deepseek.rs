@@ -1,14 +1,14 @@
 //! DeepSeek 2 and 3: compressed attention, experts after some dense blocks.
 
-use gguf::{Metadata, Model, Shape};
+use gguf::{Metadata, Shape};
+use gguf_store::Model;
 
 use super::hyper::{self, Keys, Rope};
 use super::names::{LLAMA_LIKE, Table, block_of, captures, renamed};
 use super::{Exported, Family, Made, Target, experts, exported};
-use crate::Error;
 use crate::config::Config;
 use crate::step::Step;
-use crate::vocab;
+use crate::{Error, vocab};
 
 pub(super) struct DeepSeek2;
 

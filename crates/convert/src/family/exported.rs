@@ -1,6 +1,6 @@
 //! What leads back from a GGUF to a checkpoint, apart from what conversion itself says.
 
-use gguf::Model;
+use gguf_store::Model;
 use serde_json::{Map, Value};
 
 use super::names::{Table, foreign};

@@ -1,14 +1,14 @@
 //! Falcon, both generations: one head of keys and values, or several with two norms.
 
-use gguf::{Metadata, Model};
+use gguf::Metadata;
+use gguf_store::Model;
 
 use super::hyper::{self, Keys};
 use super::names::{Table, renamed};
 use super::{Exported, Family, Target, exported};
-use crate::Error;
 use crate::config::Config;
 use crate::step::Step;
-use crate::vocab;
+use crate::{Error, vocab};
 
 pub(super) struct Falcon;
 
@@ -129,8 +129,9 @@ fn head_count_kv(config: &Config) -> Result<u32, Error> {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
     use serde_json::json;
+
+    use super::*;
 
     #[test]
     fn every_generation_has_its_heads_of_keys() {

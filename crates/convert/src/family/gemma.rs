@@ -1,16 +1,16 @@
 //! Gemma 1, 2 and 3, as text models.
 
-use gguf::{Metadata, Model};
+use gguf::Metadata;
+use gguf_store::Model;
 use serde_json::Value;
 
 use super::exported::{self, count, ratio};
 use super::hyper::{self, Keys};
 use super::names::{LLAMA_LIKE, Table, renamed};
 use super::{Exported, Family, Target};
-use crate::Error;
 use crate::config::Config;
 use crate::step::{Function, Step};
-use crate::vocab;
+use crate::{Error, vocab};
 
 /// A generation of Gemma.
 pub(super) struct Gemma {

@@ -1,14 +1,14 @@
 //! GLM 4.
 
-use gguf::{Metadata, Model};
+use gguf::Metadata;
+use gguf_store::Model;
 
 use super::exported::{has, rotated_share};
 use super::hyper::{self, Keys};
 use super::names::{LLAMA_LIKE, Table, renamed};
 use super::{Exported, Family, Target};
-use crate::Error;
 use crate::config::Config;
-use crate::vocab;
+use crate::{Error, vocab};
 
 pub(super) struct Glm4;
 

@@ -1,15 +1,14 @@
 //! Granite, dense and with experts.
 
-use gguf::{Metadata, Model};
+use gguf::Metadata;
+use gguf_store::Model;
 
 use super::experts::halves;
-use super::exported;
 use super::hyper::{self, Keys};
 use super::names::{LLAMA_LIKE, Table, captures, renamed};
-use super::{Exported, Family, Target};
-use crate::Error;
+use super::{Exported, Family, Target, exported};
 use crate::config::Config;
-use crate::vocab;
+use crate::{Error, vocab};
 
 /// One of the two.
 pub(super) struct Granite {

@@ -1,14 +1,14 @@
 //! InternLM2.
 
-use gguf::{Metadata, Model};
+use gguf::Metadata;
+use gguf_store::Model;
 
 use super::hyper::{self, Keys};
 use super::names::{Table, captures, renamed};
 use super::{Exported, Family, Made, Target};
-use crate::Error;
 use crate::config::Config;
 use crate::step::Step;
-use crate::vocab;
+use crate::{Error, vocab};
 
 pub(super) struct InternLm2;
 

@@ -1,13 +1,13 @@
 //! Llama, Mistral and Mixtral: one architecture, `llama`.
 
-use gguf::{Metadata, Model};
+use gguf::Metadata;
+use gguf_store::Model;
 
 use super::hyper::{self, Keys};
 use super::names::{LLAMA_LIKE, Table, captures, renamed};
 use super::{Exported, Family, Made, Part, Target, experts};
-use crate::Error;
 use crate::config::Config;
-use crate::vocab;
+use crate::{Error, vocab};
 
 pub(super) struct Llama;
 
@@ -102,8 +102,9 @@ impl Family for Llama {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
     use serde_json::json;
+
+    use super::*;
 
     #[test]
     fn experts_are_parts_of_one_tensor() {

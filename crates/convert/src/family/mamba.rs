@@ -1,14 +1,14 @@
 //! Mamba and Mamba 2.
 
-use gguf::{Metadata, Model, Shape};
+use gguf::{Metadata, Shape};
+use gguf_store::Model;
 
 use super::hyper::{self, Keys};
 use super::names::{Name, Table, captures};
 use super::{Exported, Family, Target, exported};
-use crate::Error;
 use crate::config::Config;
 use crate::step::{Function, Step};
-use crate::vocab;
+use crate::{Error, vocab};
 
 /// A generation of Mamba.
 pub(super) enum Mamba {
@@ -247,8 +247,9 @@ fn is_tied(config: &Config) -> Result<bool, Error> {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
     use serde_json::json;
+
+    use super::*;
 
     #[test]
     fn the_second_generation_spreads_numbers_over_heads() {

@@ -40,12 +40,12 @@ mod starcoder;
 mod t5;
 mod whisper;
 
-use gguf::{Metadata, Model};
+use gguf::Metadata;
+use gguf_store::Model;
 
-use crate::Error;
 use crate::config::Config;
 use crate::step::Step;
-use crate::vocab;
+use crate::{Error, vocab};
 
 /// What a family knows.
 pub(crate) trait Family: Sync {

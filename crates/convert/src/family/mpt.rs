@@ -1,14 +1,14 @@
 //! MPT.
 
-use gguf::{Metadata, Model};
+use gguf::Metadata;
+use gguf_store::Model;
 use serde_json::{Map, Value};
 
 use super::hyper::{self, Keys};
 use super::names::{Name, Table, captures};
 use super::{Exported, Family, Target, exported};
-use crate::Error;
 use crate::config::Config;
-use crate::vocab;
+use crate::{Error, vocab};
 
 pub(super) struct Mpt;
 

@@ -1,14 +1,14 @@
 //! Nomic's BERT: rotary positions, and a gate in the feed-forward layer.
 
-use gguf::{Metadata, Model};
+use gguf::Metadata;
+use gguf_store::Model;
 
 use super::bert::{embedding_keys, pooling_files, token_types};
 use super::hyper::{self, Keys};
 use super::names::{Name, Table};
 use super::{Exported, Family, Target};
-use crate::Error;
 use crate::config::Config;
-use crate::vocab;
+use crate::{Error, vocab};
 
 pub(super) struct NomicBert;
 

@@ -1,13 +1,13 @@
 //! OLMo 1, 2 and 3.
 
-use gguf::{Array, Metadata, Model};
+use gguf::{Array, Metadata};
+use gguf_store::Model;
 
 use super::hyper::{self, Keys};
 use super::names::{LLAMA_LIKE, Table, renamed};
 use super::{Exported, Family, Target};
-use crate::Error;
 use crate::config::Config;
-use crate::vocab;
+use crate::{Error, vocab};
 
 /// The first generation, whose norms have no weights.
 pub(super) struct Olmo;

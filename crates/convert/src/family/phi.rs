@@ -1,14 +1,14 @@
 //! Phi 2, Phi 3 and Phi 4.
 
-use gguf::{Metadata, Model};
+use gguf::Metadata;
+use gguf_store::Model;
 use serde_json::Value;
 
 use super::hyper::{self, Keys, Rope};
 use super::names::{LLAMA_LIKE, Table, renamed};
 use super::{Exported, Family, Target, exported};
-use crate::Error;
 use crate::config::Config;
-use crate::vocab;
+use crate::{Error, vocab};
 
 pub(super) struct Phi2;
 

@@ -1,13 +1,13 @@
 //! Qwen2 and Qwen3, dense.
 
-use gguf::{Metadata, Model};
+use gguf::Metadata;
+use gguf_store::Model;
 
 use super::hyper::{self, Keys};
 use super::names::{LLAMA_LIKE, renamed};
 use super::{Exported, Family, Target};
-use crate::Error;
 use crate::config::Config;
-use crate::vocab;
+use crate::{Error, vocab};
 
 /// A generation of Qwen.
 pub(super) struct Qwen {

@@ -1,13 +1,13 @@
 //! StableLM.
 
-use gguf::{Metadata, Model};
+use gguf::Metadata;
+use gguf_store::Model;
 
 use super::hyper::{self, Keys};
 use super::names::{LLAMA_LIKE, captures, renamed};
 use super::{Exported, Family, Made, Part, Target, exported};
-use crate::Error;
 use crate::config::Config;
-use crate::vocab;
+use crate::{Error, vocab};
 
 pub(super) struct StableLm;
 
@@ -107,8 +107,9 @@ impl Family for StableLm {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
     use serde_json::json;
+
+    use super::*;
 
     #[test]
     fn norms_of_heads_are_parts_of_one_tensor() {

@@ -1,14 +1,13 @@
 //! StarCoder (`gpt_bigcode`: GPT-2 with one head of keys and values) and StarCoder 2.
 
-use gguf::{Metadata, Model};
+use gguf::Metadata;
+use gguf_store::Model;
 
-use super::gpt2;
 use super::hyper::{self, Keys};
 use super::names::{LLAMA_LIKE, Name, Table};
-use super::{Exported, Family, Target, exported};
-use crate::Error;
+use super::{Exported, Family, Target, exported, gpt2};
 use crate::config::Config;
-use crate::vocab;
+use crate::{Error, vocab};
 
 pub(super) struct StarCoder;
 

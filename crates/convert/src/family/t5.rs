@@ -1,13 +1,13 @@
 //! T5 and its relatives: encoder and decoder, or the encoder alone.
 
-use gguf::{Metadata, Model};
+use gguf::Metadata;
+use gguf_store::Model;
 
 use super::hyper::{self, Keys};
 use super::names::{Name, Table};
 use super::{Exported, Family, Target};
-use crate::Error;
 use crate::config::Config;
-use crate::vocab;
+use crate::{Error, vocab};
 
 /// Which halves a checkpoint has.
 pub(super) enum T5 {

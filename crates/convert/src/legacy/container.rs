@@ -12,7 +12,7 @@
 use std::fmt;
 use std::path::Path;
 
-use gguf::{LocalFile, Source};
+use gguf_store::{LocalFile, Source};
 
 use super::blocks::Generation;
 use super::cursor::{Cursor, Fault};

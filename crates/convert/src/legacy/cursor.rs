@@ -1,6 +1,6 @@
 //! Reading an old file from its start, field by field.
 
-use gguf::Source;
+use gguf_store::Source;
 
 use crate::Error;
 

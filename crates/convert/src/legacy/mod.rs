@@ -23,16 +23,12 @@ mod vocabulary;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use gguf::{Metadata, Shape, Source, TensorType};
-use gguf_quant::recipe::Target;
-
-use crate::pipeline::{Item, Job};
-use crate::step::Step;
-use crate::tensor::{Content, Stored, Tensor};
-use crate::{Error, vocab};
 use blocks::{Converted, Form};
 pub use choice::{Change, How};
 pub use container::is_legacy;
+use gguf::{Metadata, Shape, TensorType};
+use gguf_quant::recipe::Target;
+use gguf_store::Source;
 pub use given::Given;
 use given::Known;
 use header::{Field, Program};
@@ -40,6 +36,11 @@ use names::Meaning;
 use parts::Whole;
 pub use parts::parts;
 use read::OldFile;
+
+use crate::pipeline::{Item, Job};
+use crate::step::Step;
+use crate::tensor::{Content, Stored, Tensor};
+use crate::{Error, vocab};
 
 /// What a conversion can be asked for.
 #[derive(Clone, Debug, Default)]

@@ -11,7 +11,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use gguf::Source;
+use gguf_store::Source;
 
 use super::blocks::Form;
 use super::container::Container;

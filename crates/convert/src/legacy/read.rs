@@ -8,7 +8,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use gguf::{LocalFile, Source};
+use gguf_store::{LocalFile, Source};
 
 use super::blocks::{Generation, Planar, SuperBlock, is_planar};
 use super::container::Container;

@@ -8,7 +8,7 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use gguf::Source;
+use gguf_store::Source;
 
 use super::parts::Whole;
 use super::read::Span;

@@ -7,7 +7,8 @@
 
 use std::ops::ControlFlow;
 
-use gguf::{Metadata, Model, ModelTensor, Shape, TensorType};
+use gguf::{Metadata, Shape, TensorType};
+use gguf_store::{Model, ModelTensor};
 use nalgebra::DMatrix;
 
 use super::merge::floats;

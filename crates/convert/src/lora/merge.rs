@@ -4,8 +4,9 @@ use std::collections::HashMap;
 use std::ops::Range;
 use std::sync::Arc;
 
-use gguf::{Array, Model, ModelTensor, Source, TensorType};
+use gguf::{Array, TensorType};
 use gguf_quant::recipe::Target;
+use gguf_store::{Model, ModelTensor, Source};
 
 use super::{Adapter, EMBEDDING, Pair, PairDims};
 use crate::Error;

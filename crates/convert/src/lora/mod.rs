@@ -12,7 +12,8 @@ pub mod peft;
 
 use std::collections::BTreeMap;
 
-use gguf::{Metadata, Model, ModelTensor};
+use gguf::Metadata;
+use gguf_store::{Model, ModelTensor};
 use sha2::{Digest, Sha256};
 
 use crate::Error;

@@ -1,6 +1,7 @@
 //! Some rows of a tensor: what a worker does at a time.
 
-use gguf::{Output, TensorType};
+use gguf::TensorType;
+use gguf_store::Output;
 
 use super::{Destination, Task};
 use crate::Error;

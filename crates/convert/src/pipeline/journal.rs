@@ -23,7 +23,7 @@ use std::path::Path;
 use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
-use gguf::Output;
+use gguf_store::Output;
 use sha2::{Digest, Sha256};
 
 use super::{Job, fingerprint};

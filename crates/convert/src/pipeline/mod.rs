@@ -19,17 +19,15 @@ use std::sync::mpsc::{self, RecvTimeoutError};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use gguf::{
-    Draft, Header, Metadata, Model, Output, Overwrite, TensorInfo, TensorType, require_space,
-    write_header,
-};
+use chunk::{Buffers, Chunk};
+use gguf::{Draft, Header, Metadata, TensorInfo, TensorType, write_header};
 use gguf_quant::CodecError;
+use gguf_store::{Model, Output, Overwrite, require_space};
+use journal::Journal;
+pub use shards::shard_paths;
 
 use crate::Error;
 use crate::tensor::Tensor;
-use chunk::{Buffers, Chunk};
-use journal::Journal;
-pub use shards::shard_paths;
 
 /// A tensor and the type that it is to have.
 #[derive(Clone)]

@@ -3,7 +3,7 @@
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 
-use gguf::{Metadata, NameShard, push_shard_keys};
+use gguf::{Metadata, NameShard, shard_keys};
 
 use super::Job;
 use crate::Error;
@@ -16,7 +16,7 @@ impl Job {
         let mut shards: Vec<Self> = (0..count)
             .map(|no| {
                 let mut metadata = if no == 0 { self.metadata.clone() } else { Metadata::new() };
-                push_shard_keys(&mut metadata, no, count, tensors);
+                shard_keys::push(&mut metadata, no, count, tensors);
                 Self { metadata, items: Vec::new(), check_finite: self.check_finite }
             })
             .collect();

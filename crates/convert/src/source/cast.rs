@@ -15,7 +15,11 @@ struct Cast {
 }
 
 /// The source of `from`'s elements as type `to`, which is what its type widens to.
-pub(super) fn source(from: Raw, to: TensorType, cache: &Arc<BandCache>) -> Arc<dyn gguf::Source> {
+pub(super) fn source(
+    from: Raw,
+    to: TensorType,
+    cache: &Arc<BandCache>,
+) -> Arc<dyn gguf_store::Source> {
     Computed::source(Box::new(Cast { from, to }), cache)
 }
 
@@ -61,7 +65,7 @@ mod tests {
         out
     }
 
-    fn source_of(from: Raw) -> Arc<dyn gguf::Source> {
+    fn source_of(from: Raw) -> Arc<dyn gguf_store::Source> {
         let to = from.dtype.widened().unwrap();
         source(from, to, &Arc::default())
     }

@@ -5,7 +5,8 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use gguf::{LocalFile, Source, TensorType};
+use gguf::TensorType;
+use gguf_store::{LocalFile, Source};
 
 use super::floats::Floats;
 use super::layout::Layout;

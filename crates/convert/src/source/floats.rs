@@ -2,7 +2,8 @@
 
 use std::sync::Arc;
 
-use gguf::{Source, TensorType};
+use gguf::TensorType;
+use gguf_store::Source;
 
 use super::rows::Rows;
 

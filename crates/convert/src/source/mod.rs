@@ -2,7 +2,7 @@
 //!
 //! A [`Checkpoint`] is a directory of weights, or one file: safetensors or PyTorch, plain or
 //! quantized by another program. Opening it reads no weights. What is stored in a way that a GGUF
-//! tensor cannot have is a [`gguf::Source`] that computes plain elements, or blocks of a type that
+//! tensor cannot have is a [`gguf_store::Source`] that computes plain elements, or blocks of a type that
 //! holds the same values, when they are asked for.
 
 mod cast;

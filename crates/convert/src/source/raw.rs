@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use gguf::Source;
+use gguf_store::Source;
 
 use super::dtype::Dtype;
 

@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, Mutex, PoisonError};
 
-use gguf::Source;
+use gguf_store::Source;
 
 /// How the rows of a tensor are computed.
 pub(crate) trait Rows: Send + Sync {

@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use gguf::Source;
+use gguf_store::Source;
 use safetensors::tensor::{Dtype as Foreign, Metadata};
 
 use super::dtype::Dtype;

@@ -2,8 +2,9 @@
 
 use std::path::{Path, PathBuf};
 
-use gguf::{Model, TensorType};
+use gguf::TensorType;
 use gguf_convert::export::{self, safetensors};
+use gguf_store::Model;
 
 use crate::there_and_back::{THREADS, anew, convert, go_on, there_and_back};
 

@@ -178,7 +178,7 @@ fn exported_after(tiny: &Tiny, edit: impl FnOnce(&mut Metadata)) -> (Value, Vec<
     let made = tempfile::tempdir().unwrap();
     let path = made.path().join("first.gguf");
     std::fs::write(&path, tiny.convert().unwrap()).unwrap();
-    gguf::edit::edit_header(&path, 0, &go_on, |draft| {
+    gguf_store::edit::edit_header(&path, 0, &go_on, |draft| {
         edit(&mut draft.metadata);
         Ok::<_, gguf::Error>(())
     })

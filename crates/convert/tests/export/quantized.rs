@@ -1,7 +1,7 @@
 //! Fused tensors, of parts that are quantized in different ways; and what cannot be put together.
 
-use gguf::Model;
 use gguf_convert::export;
+use gguf_store::Model;
 use serde_json::json;
 
 use crate::fused::{config, sentence_pieces};

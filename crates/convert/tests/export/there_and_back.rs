@@ -5,11 +5,11 @@ use std::ops::ControlFlow;
 use std::path::Path;
 
 use ::safetensors::SafeTensors;
-use gguf::{Existing, Model, ModelTensor, Overwrite, TensorType};
-use gguf_convert::export;
-use gguf_convert::hf;
+use gguf::TensorType;
 use gguf_convert::source::Checkpoint;
+use gguf_convert::{export, hf};
 use gguf_quant::recipe::Target;
+use gguf_store::{Existing, Model, ModelTensor, Overwrite};
 use serde_json::Value;
 
 use crate::tiny::{Tiny, assert_sound};

@@ -4,9 +4,10 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use gguf::{Metadata, Model};
+use gguf::Metadata;
 use gguf_convert::export::{self, Tokenizer};
 use gguf_convert::vocab::{Kind, Options, load};
+use gguf_store::Model;
 use serde_json::{Value, json};
 
 /// The reference data, if there is any.

@@ -4,11 +4,11 @@ use std::num::NonZeroUsize;
 use std::ops::ControlFlow;
 use std::path::Path;
 
-use gguf::{Bytes, Existing, Gguf, Overwrite, TensorType};
-use gguf_convert::bare;
-use gguf_convert::hf;
+use gguf::{Bytes, Gguf, TensorType};
 use gguf_convert::pipeline::Job;
 use gguf_convert::source::Checkpoint;
+use gguf_convert::{bare, hf};
+use gguf_store::{Existing, Overwrite};
 use serde_json::Value;
 
 use crate::files::{Tensor, data, digest, f16s, f32s, scales, write_safetensors};

@@ -3,11 +3,12 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
-use gguf::{Model, Severity, Value};
+use gguf::{Severity, Value};
 use gguf_convert::hf;
 use gguf_convert::legacy::{Given, How, Options};
 use gguf_convert::pipeline::Job;
 use gguf_convert::source::Checkpoint;
+use gguf_store::Model;
 use serde_json::Value as Json;
 
 use super::reference::{data, digest, digest_floats, json};

@@ -10,9 +10,11 @@ use std::num::NonZeroUsize;
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 
-use gguf::{Model, Severity};
+use gguf::Severity;
+use gguf_convert::Error;
 use gguf_convert::legacy::{Change, Legacy, Options};
-use gguf_convert::{Error, pipeline::Job};
+use gguf_convert::pipeline::Job;
+use gguf_store::Model;
 
 /// A converted model, read back.
 struct Converted {
@@ -45,7 +47,7 @@ fn write(job: &Job, out: &Path) -> Result<(), Error> {
     job.write(
         out,
         NonZeroUsize::new(2).unwrap(),
-        &gguf::Overwrite::new(gguf::Existing::Replace),
+        &gguf_store::Overwrite::new(gguf_store::Existing::Replace),
         &|_| ControlFlow::Continue(()),
     )
 }
@@ -76,7 +78,7 @@ impl Converted {
 
 fn tensors(path: &Path) -> Vec<Tensor> {
     let model = Model::open(path).unwrap();
-    let tensor = |tensor: &gguf::ModelTensor| {
+    let tensor = |tensor: &gguf_store::ModelTensor| {
         let len = tensor.info.tensor_type.byte_len(&tensor.info.shape).unwrap();
         let mut bytes = vec![0; len as usize];
         tensor.read_at(&mut bytes, 0).unwrap();

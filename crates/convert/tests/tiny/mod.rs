@@ -4,10 +4,11 @@ use std::num::NonZeroUsize;
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 
-use gguf::{Bytes, Existing, Overwrite};
+use gguf::Bytes;
 use gguf_convert::Error;
 use gguf_convert::hf::{self, Options};
 use gguf_convert::source::Checkpoint;
+use gguf_store::{Existing, Overwrite};
 use serde_json::{Map, Value, json};
 
 /// A checkpoint directory in the making.

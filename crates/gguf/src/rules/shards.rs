@@ -5,10 +5,11 @@ use std::ops::ControlFlow;
 use std::path::Path;
 
 use crate::alignment;
-use crate::finding::{Collector, Finding, Severity, Sink};
+use crate::error::Error;
+use crate::finding::{Collector, Finding, Severity, Sink, Strict};
 use crate::header::Draft;
 use crate::rules::{Subject, architecture};
-use crate::shard::{self, COUNT, KEYS, NO, PART_FINGERPRINT, TENSORS_COUNT};
+use crate::shard_keys::{self, COUNT, KEYS, NO, PART_FINGERPRINT, TENSORS_COUNT};
 use crate::value::ValueType;
 
 /// Everything the rules find in the files of one model taken together, such as tensors that none
@@ -29,6 +30,16 @@ pub fn check_shards(shards: &[(&Path, &Draft)]) -> Vec<Finding> {
     findings
 }
 
+/// Whether the files belong together, as [`check_shards`] sees it, up to the first that does not.
+///
+/// # Errors
+/// [`Error::File`] with the first rule on shards that is broken.
+pub fn require_shards(shards: &[(&Path, &Draft)]) -> Result<(), Error> {
+    let mut sink = Strict::default();
+    let _ = check(shards, &mut sink);
+    sink.error.map_or(Ok(()), |finding| Err(Error::File(Box::new(finding))))
+}
+
 /// Whether the tensors of all shards are those of the architecture.
 fn whole(shards: &[(&Path, &Draft)], sink: &mut dyn Sink) -> ControlFlow<()> {
     let Some((_, first)) = shards.first() else { return ControlFlow::Continue(()) };
@@ -37,13 +48,13 @@ fn whole(shards: &[(&Path, &Draft)], sink: &mut dyn Sink) -> ControlFlow<()> {
         return ControlFlow::Continue(());
     }
     let mut metadata = first.metadata.clone();
-    shard::remove_keys(&mut metadata);
+    shard_keys::remove(&mut metadata);
     let tensors = shards.iter().flat_map(|(_, draft)| draft.tensors.iter().cloned()).collect();
     let model = Draft { version: first.version, order: first.order, metadata, tensors };
     architecture::tensors(&Subject::unwritten(&model), sink)
 }
 
-pub(crate) fn check(shards: &[(&Path, &Draft)], sink: &mut dyn Sink) -> ControlFlow<()> {
+fn check(shards: &[(&Path, &Draft)], sink: &mut dyn Sink) -> ControlFlow<()> {
     let [(_, first), rest @ ..] = shards else { return ControlFlow::Continue(()) };
     for &(path, draft) in shards {
         types(path, draft, sink)?;

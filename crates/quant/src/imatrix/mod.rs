@@ -16,8 +16,8 @@ mod statistics;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use gguf::{Bytes, Output, Overwrite};
-
+use gguf::Bytes;
+use gguf_store::{Output, Overwrite};
 pub use statistics::{Statistics, statistics};
 
 /// The sums of one matrix.

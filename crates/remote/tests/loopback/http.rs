@@ -2,8 +2,9 @@
 
 use std::time::{Duration, Instant};
 
-use crate::server::{Reply, Request, Server};
 use gguf_remote::{Error, Fault, Location, Opened, Options, Token, open_with};
+
+use crate::server::{Reply, Request, Server};
 
 /// Bytes that are all different from their neighbours.
 fn file(len: usize) -> Vec<u8> {
@@ -218,7 +219,7 @@ fn answers_that_do_not_fit_are_refused() {
         reply.header("Content-Range", format!("bytes 0-262143/{}", u64::MAX)).body(file(256 << 10))
     });
     let opened = open(&server, "/m.gguf").unwrap();
-    assert!(gguf::fetch_header(&*opened.source, gguf::Limits::default()).is_ok());
+    assert!(gguf_store::fetch_header(&*opened.source, gguf::Limits::default()).is_ok());
     assert_eq!(server.requests().len(), 1);
 }
 
@@ -365,7 +366,7 @@ fn a_header_costs_a_small_part_of_the_file() {
     let server = serve(bytes, |_, reply| reply);
     let opened = open(&server, "/m.gguf").unwrap();
     let limits = gguf::Limits::default();
-    let fetched = gguf::fetch_header(&*opened.source, limits).unwrap();
+    let fetched = gguf_store::fetch_header(&*opened.source, limits).unwrap();
     let model = gguf::Gguf::read_header(&fetched, opened.source.byte_len(), limits).unwrap();
     let cost = opened.transferred.bytes();
     assert!(cost <= header as u64 * 3 / 2 + MIB as u64, "{cost} for {header}");

@@ -7,12 +7,13 @@ pub mod types;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
-use gguf::edit::reserve;
-use gguf::{Model, Output, Overwrite};
 use gguf_convert::budget::Budget;
 use gguf_convert::pipeline::{Interruption, Job, write_all};
 use gguf_convert::{budget, estimate, quantize};
 use gguf_quant::recipe::write_type_file;
+use gguf_store::edit::reserve;
+use gguf_store::{Model, Output, Overwrite};
+use outputs::{Files, Goal, Named, Part, Words};
 use serde_json::json;
 
 use crate::failure::Failure;
@@ -20,7 +21,6 @@ use crate::force::Force;
 use crate::opened::Opened;
 use crate::progress::Progress;
 use crate::{commands, listing, target};
-use outputs::{Files, Goal, Named, Part, Words};
 
 const EXAMPLES: &str = "Examples:\n  \
      gguf quantize model-f16.gguf model-q4.gguf q4_k_m\n  \

@@ -4,10 +4,11 @@ use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
-use gguf::{Model, PART_FINGERPRINT};
+use gguf::shard_keys::PART_FINGERPRINT;
 use gguf_convert::budget::Budget;
 use gguf_convert::pipeline::{Job, shard_paths};
 use gguf_quant::recipe::{Target, UnknownTarget};
+use gguf_store::Model;
 
 use crate::commands;
 use crate::failure::Failure;
@@ -165,7 +166,7 @@ impl Files {
             .items
             .iter()
             .map(|item| {
-                let is_here = |part: &gguf::Part| item.tensor.is_stored_in(&*part.source);
+                let is_here = |part: &gguf_store::Part| item.tensor.is_stored_in(&*part.source);
                 model.parts().iter().position(is_here).unwrap_or(0) as u16
             })
             .collect();

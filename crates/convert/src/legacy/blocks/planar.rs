@@ -9,7 +9,7 @@
 
 use std::sync::Arc;
 
-use gguf::Source;
+use gguf_store::Source;
 
 /// Yields rows in blocks that are stored in planes.
 pub(in crate::legacy) struct Planar {

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use std::io::BufReader;
 use std::sync::Arc;
 
-use gguf::Source;
+use gguf_store::Source;
 use zip::{CompressionMethod, ZipArchive};
 
 use super::input::Cursor;

@@ -3,7 +3,7 @@
 use std::io::{self, Read, Seek, SeekFrom};
 use std::sync::Arc;
 
-use gguf::Source;
+use gguf_store::Source;
 
 use super::Fault;
 

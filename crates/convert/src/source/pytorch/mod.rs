@@ -15,12 +15,12 @@ use std::path::Path;
 use std::rc::Rc;
 use std::sync::Arc;
 
-use gguf::Source;
+use gguf_store::Source;
+use input::Input;
+use objects::Objects;
 
 use super::raw::Raw;
 use crate::Error;
-use input::Input;
-use objects::Objects;
 
 /// Where the bytes of storages are: first byte and number of bytes, by key.
 type Storages = HashMap<Rc<str>, (u64, u64)>;

@@ -4,7 +4,7 @@ use std::collections::HashSet;
 use std::rc::Rc;
 use std::sync::Arc;
 
-use gguf::Source;
+use gguf_store::Source;
 
 use super::objects::{Objects, Tensor, Value};
 use super::{Fault, Storages};

@@ -4,12 +4,11 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use gguf::Source;
+use gguf_store::Source;
 
 use super::input::Input;
 use super::objects::{Objects, Value};
-use super::pickle;
-use super::{Fault, Storages};
+use super::{Fault, Storages, pickle};
 
 /// `MAGIC_NUMBER` in `torch/serialization.py`.
 const MAGIC: i128 = 0x1950_a86a_20f9_469c_fc6c;

@@ -21,14 +21,15 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use gguf::{Source, TensorType};
+use config::Kind;
+use gguf::TensorType;
+use gguf_store::Source;
+use levels::Levels;
 
 use super::checkpoint::WeightFile;
 use super::raw::Raw;
 use super::rows::{BandCache, Computed, Rows};
 use crate::Error;
-use config::Kind;
-use levels::Levels;
 
 /// How the weights of a checkpoint are quantized.
 pub(super) struct Scheme {

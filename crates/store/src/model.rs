@@ -4,17 +4,13 @@ use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use crate::encoding::ByteOrder;
-use crate::error::Error;
-use crate::finding::Strict;
-use crate::header::{Draft, Header};
-use crate::metadata::Metadata;
+use gguf::{
+    ByteOrder, Draft, Error, Gguf, Header, Metadata, TensorInfo, require_shards, shard_keys,
+};
+
 use crate::output::Overwrite;
-use crate::read::Gguf;
-use crate::rules;
-use crate::shard::{self, ShardSet};
+use crate::shard::ShardSet;
 use crate::source::{LocalFile, Source};
-use crate::tensor::TensorInfo;
 
 /// One file of a model: its header, and where its bytes are.
 #[derive(Clone)]
@@ -64,7 +60,7 @@ impl ModelTensor {
 ///
 /// ```no_run
 /// # fn main() -> Result<(), gguf::Error> {
-/// let model = gguf::Model::open("model-00002-of-00003.gguf".as_ref())?;
+/// let model = gguf_store::Model::open("model-00002-of-00003.gguf".as_ref())?;
 /// for tensor in model.tensors() {
 ///     println!("{} {} in shard {}", tensor.info.name, tensor.info.shape, tensor.shard);
 /// }
@@ -105,16 +101,12 @@ impl Model {
     pub fn new(parts: Vec<Part>) -> Result<Self, Error> {
         let shards: Vec<_> =
             parts.iter().map(|part| (part.path.as_path(), part.header.draft())).collect();
-        let mut sink = Strict::default();
-        let _ = rules::shards::check(&shards, &mut sink);
-        if let Some(finding) = sink.error {
-            return Err(Error::File(Box::new(finding)));
-        }
+        require_shards(&shards)?;
         let Some(first) = parts.first() else {
             return Err(Error::Caller("a model has at least one file".into()));
         };
         let mut metadata = first.header.metadata().clone();
-        shard::remove_keys(&mut metadata);
+        shard_keys::remove(&mut metadata);
         let tensors = parts
             .iter()
             .enumerate()

@@ -5,10 +5,14 @@ use std::num::NonZeroU64;
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 
+use gguf::shard_keys::PART_FINGERPRINT;
 use gguf::{
-    Draft, Error, Existing, Gguf, Header, MergeOptions, Model, NameShard, Overwrite,
-    PART_FINGERPRINT, Severity, Shape, ShardSet, SplitLimit, SplitOptions, SplitPlan, TensorInfo,
-    TensorType, check_shards, delete_merged, merge, write_header,
+    Draft, Error, Gguf, Header, NameShard, Severity, Shape, TensorInfo, TensorType, check_shards,
+    write_header,
+};
+use gguf_store::{
+    Existing, MergeOptions, Model, Overwrite, ShardSet, SplitLimit, SplitOptions, SplitPlan,
+    delete_merged, merge,
 };
 
 /// Files that the official tool made.

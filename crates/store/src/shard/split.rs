@@ -5,14 +5,11 @@ use std::num::NonZeroU64;
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 
-use crate::alignment::Alignment;
-use crate::error::Error;
-use crate::header::{Draft, Header};
+use gguf::{Alignment, Draft, Error, Header, NameShard, shard_keys, write_header};
+
 use crate::model::{Model, ModelTensor};
-use crate::name::NameShard;
 use crate::output::{Complete, Output, Overwrite, require_space};
-use crate::shard::{file_len, fill, push_shard_keys};
-use crate::write::write_header;
+use crate::shard::{file_len, fill};
 
 /// How much goes into one shard.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -185,7 +182,7 @@ fn shard_header(
     if no == 0 {
         draft.metadata = model.metadata().clone();
     }
-    push_shard_keys(&mut draft.metadata, no, count, model.tensors().len());
+    shard_keys::push(&mut draft.metadata, no, count, model.tensors().len());
     draft.lay_out()?;
     Header::new(draft)
 }

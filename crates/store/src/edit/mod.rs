@@ -19,19 +19,14 @@ use std::io::{Read, Seek, SeekFrom};
 use std::ops::ControlFlow;
 use std::path::Path;
 
-use crate::array::Array;
-use crate::error::Error;
-use crate::header::{Draft, Header};
-use crate::metadata::Metadata;
-use crate::output::{Existing, Output, Overwrite, is_at};
-use crate::read::Gguf;
-use crate::source::LocalFile;
-use crate::write::write_header;
-
+use gguf::{Array, Draft, Error, Gguf, Header, Metadata, write_header};
 #[doc(hidden)]
 pub use journal::{Journal, Standing};
 pub use lock::EditLock;
 pub use overwrite::{Recovery, recover};
+
+use crate::output::{Existing, Output, Overwrite, is_at};
+use crate::source::LocalFile;
 
 /// The key whose value fills the room before the tensor data.
 pub const RESERVE_KEY: &str = "gguf_kit.reserve";

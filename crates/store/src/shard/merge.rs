@@ -3,12 +3,12 @@
 use std::ops::ControlFlow;
 use std::path::Path;
 
-use crate::error::Error;
-use crate::finding::Finding;
-use crate::header::Header;
+use gguf::shard_keys::{COUNT, PART_FINGERPRINT};
+use gguf::{Error, Finding, Header};
+
 use crate::model::{Model, ModelTensor};
 use crate::output::{self, Output, Overwrite};
-use crate::shard::{CHUNK, COUNT, PART_FINGERPRINT, fill};
+use crate::shard::{CHUNK, fill};
 
 /// How to merge shards.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

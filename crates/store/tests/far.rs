@@ -3,9 +3,10 @@
 use std::sync::Mutex;
 
 use gguf::{
-    Array, Bytes, Draft, Error, FIRST_WINDOW, Gguf, Header, Limits, Shape, Source, TensorInfo,
-    TensorType, Value, check, check_header, fetch_header, write_header,
+    Array, Bytes, Draft, Error, Gguf, Header, Limits, Shape, TensorInfo, TensorType, Value, check,
+    check_header, write_header,
 };
+use gguf_store::{FIRST_WINDOW, Source, fetch_header};
 
 /// Bytes that note every read, after which the source may be longer than them.
 struct Far {

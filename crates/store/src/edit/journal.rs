@@ -20,11 +20,10 @@
 use std::io::Read;
 
 use bytes::Bytes;
+use gguf::{Error, Gguf, Limits};
 use sha2::{Digest, Sha256};
 
 use super::check_layout;
-use crate::error::Error;
-use crate::read::{Gguf, Limits};
 
 const MAGIC: &[u8; 8] = b"GGUFEDIT";
 const FORM: u32 = 1;
@@ -162,7 +161,7 @@ fn same_data(old: &[u8], new: &[u8], len: u64) -> bool {
 #[cfg(test)]
 pub(super) mod tests {
     use super::*;
-    use crate::{Draft, Header, write_header};
+    use gguf::{Draft, Header, write_header};
 
     /// A header of a model without tensors, as long as any other with a name of that length.
     pub(in crate::edit) fn header(name: &str) -> Vec<u8> {
@@ -246,7 +245,7 @@ pub(super) mod tests {
         refused(|journal| {
             let mut draft =
                 Gguf::read(&journal.old.clone().into()).unwrap().into_header().into_draft();
-            draft.order = crate::ByteOrder::Big;
+            draft.order = gguf::ByteOrder::Big;
             let other = write_header(&Header::new(draft).unwrap()).unwrap();
             assert_eq!(other.len(), journal.old.len());
             journal.new = other;

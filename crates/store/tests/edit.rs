@@ -3,8 +3,9 @@
 use std::ops::ControlFlow;
 use std::path::PathBuf;
 
-use gguf::edit::{EditLock, RESERVE_KEY, Recovery, Saved, edit_header, recover};
-use gguf::{Draft, Error, Gguf, Header, LocalFile, Shape, TensorInfo, TensorType, write_header};
+use gguf::{Draft, Error, Gguf, Header, Shape, TensorInfo, TensorType, write_header};
+use gguf_store::LocalFile;
+use gguf_store::edit::{EditLock, RESERVE_KEY, Recovery, Saved, edit_header, recover};
 
 struct Model {
     dir: tempfile::TempDir,
@@ -158,7 +159,7 @@ fn readers_keep_what_they_have_open() {
     let model = Model::new();
     let same_length = "Another one with a name like that.";
     let before = std::fs::read(model.path()).unwrap();
-    let old = gguf::Model::open(&model.path()).unwrap();
+    let old = gguf_store::Model::open(&model.path()).unwrap();
     let map = LocalFile::open(&model.path()).unwrap();
     let saved = model.edit(0, |draft| draft.metadata.set("general.name", same_length));
     assert_eq!(saved, Saved::Rebuilt);

@@ -1,7 +1,8 @@
 //! Opening a model takes the same memory however many strings its vocabulary has.
 
 use allocation_counter::{AllocationInfo, measure};
-use gguf::{Array, Draft, Header, LocalFile, Model, Shape, TensorInfo, TensorType, write_header};
+use gguf::{Array, Draft, Header, Shape, TensorInfo, TensorType, write_header};
+use gguf_store::{LocalFile, Model};
 
 /// A model with this many tokens and merges.
 fn model(n_strings: usize) -> Vec<u8> {

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use crate::error::Error;
+use gguf::Error;
 
 /// What becomes of a file that has the name of an output already.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

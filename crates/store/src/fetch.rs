@@ -1,10 +1,7 @@
 //! The header of a file that is far away: as few reads, and as few bytes, as it takes.
 
-use bytes::Bytes;
+use gguf::{Bytes, Error, Finding, HeaderExtent, Limits, header_extent};
 
-use crate::error::Error;
-use crate::finding::Finding;
-use crate::read::{Limits, Stop, data_start, parse};
 use crate::source::Source;
 
 /// How many bytes [`fetch_header`] reads first: enough for a header without a vocabulary.
@@ -22,7 +19,7 @@ const LEAST_STEP: u64 = 1 << 20;
 /// one MiB, beyond its end. A length that reaches past the end of the source is never fetched.
 ///
 /// A faulty header ends the reading and is not an error here: the bytes are then those that
-/// [`Gguf::read_header`](crate::Gguf::read_header) or [`check_header`](crate::check_header), told
+/// [`Gguf::read_header`](gguf::Gguf::read_header) or [`check_header`](gguf::check_header), told
 /// the length of the source, need to say what is wrong.
 ///
 /// # Errors
@@ -39,13 +36,13 @@ pub fn fetch_header(source: &dyn Source, limits: Limits) -> Result<Bytes, Error>
         bytes.resize(usize::try_from(target).unwrap_or(usize::MAX), 0);
         source.read_at(&mut bytes[present..], present as u64)?;
         let window = Bytes::from(bytes);
-        let needed = match parse(&window, file_len, limits) {
-            Ok((draft, spans)) => {
-                let end = data_start(&draft, &spans).min(window.len() as u64);
+        let needed = match header_extent(&window, file_len, limits) {
+            HeaderExtent::Complete(end) => {
+                let end = end.min(window.len() as u64);
                 return Ok(window.slice(..end as usize));
             }
-            Err(Stop::Fault(_)) => return Ok(window),
-            Err(Stop::Short(needed)) => needed,
+            HeaderExtent::Faulty => return Ok(window),
+            HeaderExtent::Short(needed) => needed,
         };
         // Nobody else holds them: they are not copied.
         bytes = window.into();

@@ -4,8 +4,9 @@ use std::fs::File;
 use std::io;
 use std::path::Path;
 
+use gguf::Error;
+
 use super::unfinished::directory;
-use crate::error::Error;
 
 /// Refuses work whose outputs are larger than what is free: for outputs that are not all begun
 /// before the first is filled. `outputs` are their paths and how many bytes are still to be

@@ -5,9 +5,9 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use bytes::Bytes;
+use gguf::Error;
 
 use crate::edit;
-use crate::error::Error;
 use crate::map::map;
 
 /// Bytes with random access, readable from many threads at once.

@@ -9,10 +9,10 @@ use std::io::{Error as IoError, ErrorKind, Read, Write};
 use std::path::Path;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
+use gguf::{Error, Finding};
+
 use super::journal::{Journal, Standing, is_journal};
 use super::lock::{EditLock, exclude_readers, hidden};
-use crate::error::Error;
-use crate::finding::Finding;
 use crate::output::{sync_directory, write_all_at};
 use crate::source::read_exact_at;
 

@@ -4,9 +4,7 @@ use std::collections::BTreeMap;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use crate::error::Error;
-use crate::finding::Finding;
-use crate::name::{NameShard, Sidecar};
+use gguf::{Error, Finding, NameShard, Sidecar};
 
 /// The files of one model, all of them there, in shard order.
 #[derive(Clone, Debug, PartialEq, Eq)]

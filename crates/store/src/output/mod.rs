@@ -8,11 +8,10 @@ use std::fs::{File, TryLockError};
 use std::io::{Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
 
-use tempfile::{NamedTempFile, TempPath};
-
-use crate::error::Error;
+use gguf::Error;
 pub use overwrite::{Existing, Overwrite};
 pub use space::require_space;
+use tempfile::{NamedTempFile, TempPath};
 pub(crate) use unfinished::is_at;
 pub use unfinished::is_unfinished;
 

@@ -15,10 +15,8 @@ use std::hint::black_box;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use gguf::{
-    Array, Draft, Gguf, Header, LocalFile, Model, Shape, TensorInfo, TensorType, ValueType,
-    write_header,
-};
+use gguf::{Array, Draft, Gguf, Header, Shape, TensorInfo, TensorType, ValueType, write_header};
+use gguf_store::{LocalFile, Model};
 
 const ROUNDS: usize = 300;
 

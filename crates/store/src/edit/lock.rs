@@ -15,7 +15,8 @@ use std::io::{Error as IoError, ErrorKind};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use crate::error::Error;
+use gguf::Error;
+
 use crate::output::is_at;
 
 /// How long an editor waits for another one, and a reader for a header that is being overwritten.

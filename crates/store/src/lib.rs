@@ -1,0 +1,41 @@
+//! GGUF models on disk: files that are mapped, written whole or not at all, edited, split, merged.
+//!
+//! A [`Model`] opens all files of a model and gives its tensors without a copy. An [`Output`] is a
+//! file that gets its name only when it is complete. [`edit`] changes headers in place, one editor at
+//! a time. What stands in a header is the business of the crate `gguf`.
+//!
+//! ```
+//! use std::ops::ControlFlow;
+//!
+//! use gguf::{Draft, Header, write_header};
+//! use gguf_store::{Existing, Model, Output, Overwrite};
+//! # fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! # let directory = tempfile::tempdir()?;
+//! # let path = &directory.path().join("model.gguf");
+//! let mut draft = Draft::default();
+//! draft.metadata.set("general.architecture", "llama");
+//! let output = Output::create(path, &Overwrite::new(Existing::Keep))?;
+//! output.write_at(&write_header(&Header::new(draft)?)?, 0)?;
+//! output.commit()?;
+//!
+//! let model = Model::open(path)?;
+//! assert_eq!(model.metadata().str("general.architecture"), Some("llama"));
+//! # Ok(())
+//! # }
+//! ```
+
+pub mod edit;
+mod fetch;
+mod map;
+mod model;
+mod output;
+mod shard;
+mod source;
+
+pub use fetch::{FIRST_WINDOW, fetch_header};
+pub use model::{Model, ModelTensor, Part};
+pub use output::{Complete, Existing, Output, Overwrite, is_unfinished, rename_new, require_space};
+pub use shard::{
+    MergeOptions, PlannedShard, ShardSet, SplitLimit, SplitOptions, SplitPlan, delete_merged, merge,
+};
+pub use source::{LocalFile, Source};
