@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::path::Path;
 use std::sync::Arc;
 
-use gguf_convert::source::Checkpoint;
+use gguf_checkpoint::Checkpoint;
 use gguf_store::Source;
 
 /// The most bytes of a tensor that are read: a view may not be larger than its storage, but

@@ -1,6 +1,6 @@
 //! What must hold for any bytes taken as a model from before GGUF.
 
-use gguf_convert::legacy::{Legacy, Options};
+use gguf_legacy::{Legacy, Options};
 
 /// Opening and planning never panic, and do not ask for more memory than the file is worth. Returns
 /// whether it was recognised.
@@ -15,5 +15,5 @@ pub fn open(bytes: &[u8]) -> bool {
         }
         Err(error) => drop(error.to_string()),
     }
-    gguf_convert::legacy::is_legacy(&path).unwrap_or(false)
+    gguf_legacy::is_legacy(&path).unwrap_or(false)
 }

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use gguf_convert::source::Checkpoint;
+use gguf_checkpoint::Checkpoint;
 use gguf_remote::{Files, Location, Options};
 use gguf_store::Source;
 use tempfile::TempDir;

@@ -50,23 +50,11 @@ impl From<gguf::Error> for Failure {
         let message = error.to_string();
         match error {
             gguf::Error::Environment { .. } => Self::Environment(message),
-            gguf::Error::Caller(_) => Self::Usage(message),
+            gguf::Error::Caller(_) | gguf::Error::Request { .. } => Self::Usage(message),
             gguf::Error::Exists(_) => {
                 Self::Usage(format!("{message}: name another output, or replace it with --force"))
             }
             gguf::Error::Interrupted => Self::Interrupted,
-            _ => Self::Input(message),
-        }
-    }
-}
-
-impl From<gguf_convert::Error> for Failure {
-    fn from(error: gguf_convert::Error) -> Self {
-        let message = error.to_string();
-        match error {
-            gguf_convert::Error::Container(error) => error.into(),
-            gguf_convert::Error::Environment { .. } => Self::Environment(message),
-            gguf_convert::Error::Request { .. } => Self::Usage(message),
             _ => Self::Input(message),
         }
     }
@@ -85,9 +73,9 @@ impl From<gguf_remote::Error> for Failure {
     }
 }
 
-impl From<gguf_quant::imatrix::ImatrixError> for Failure {
-    fn from(error: gguf_quant::imatrix::ImatrixError) -> Self {
-        use gguf_quant::imatrix::ImatrixError as E;
+impl From<gguf_quantize::imatrix::ImatrixError> for Failure {
+    fn from(error: gguf_quantize::imatrix::ImatrixError) -> Self {
+        use gguf_quantize::imatrix::ImatrixError as E;
         let message = error.to_string();
         match error {
             E::Container(error) => error.into(),

@@ -3,7 +3,7 @@
 use std::str::FromStr;
 
 use gguf::{Array, Value};
-use gguf_convert::pipeline::Job;
+use gguf_pipeline::Job;
 use gguf_store::edit::MAX_RESERVE;
 use serde_json::{Value as Json, json};
 

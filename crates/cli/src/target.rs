@@ -1,6 +1,6 @@
 //! What `--outtype` and `TYPE` take, and the list of it for help texts.
 
-use gguf_quant::recipe::{Mix, Target, UnknownTarget};
+use gguf_quantize::recipe::{Mix, Target, UnknownTarget};
 
 /// What a conversion is to make.
 #[derive(Clone, Copy)]

@@ -1,15 +1,13 @@
 //! A lone file of weights without a configuration: diffusion models, encoders and the like. Names,
 //! shapes and types stay as they are.
 
-use gguf::{Array, Metadata, Shape, TensorType};
-use gguf_quant::recipe::{self, Target};
+use gguf::{Array, Error, Metadata, Shape, TensorType};
+use gguf_checkpoint::{Checkpoint, Entry};
+use gguf_pipeline::{Item, Job, Stored, Tensor};
+use gguf_quantize::importance::{self, Missing};
+use gguf_quantize::recipe::{self, Target};
 
 use crate::hf::Conversion;
-use crate::importance::{self, Missing};
-use crate::pipeline::{Item, Job};
-use crate::source::{Checkpoint, Entry};
-use crate::tensor::{Stored, Tensor};
-use crate::{Error, quantize};
 
 /// What the conversion of a lone file can be asked for.
 #[derive(Clone, Debug)]
@@ -59,9 +57,10 @@ pub fn plan(checkpoint: &Checkpoint, options: &Options) -> Result<Conversion, Er
         })
         .collect();
     if let Some(target) = outtype {
-        let described: Vec<_> = items.iter().map(|item| quantize::describe(&item.tensor)).collect();
+        let described: Vec<_> =
+            items.iter().map(|item| gguf_quantize::describe(&item.tensor)).collect();
         let (decisions, more) =
-            quantize::decide(&described, &metadata, *target, &recipe::Options::default())?;
+            gguf_quantize::decide(&described, &metadata, *target, &recipe::Options::default())?;
         notes.extend(more);
         notes.extend(importance::cover(&mut items, &decisions, Missing::Error)?);
     }

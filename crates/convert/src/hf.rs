@@ -3,18 +3,16 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use gguf::{Metadata, ModelName, ParameterCount, Shape, TensorType};
-use gguf_quant::recipe::{self, Mix, Target as Recipe, TensorDesc};
+use gguf::{Error, Metadata, ModelName, ParameterCount, Shape, TensorType};
+use gguf_checkpoint::config::Config;
+use gguf_checkpoint::{Checkpoint, Entry, json};
+use gguf_pipeline::{Content, Item, Job, Stored, Tensor};
+use gguf_quantize::recipe::{self, Mix, Target as Recipe, TensorDesc};
+use gguf_quantize::{float_type, importance};
 
-use crate::config::Config;
 use crate::family::{self, Family, Made, Part, Target, foreign};
-use crate::file_type::float_type;
 use crate::general::General;
-use crate::importance;
-use crate::pipeline::{Item, Job};
-use crate::source::{Checkpoint, Entry};
-use crate::tensor::{Content, Stored, Tensor};
-use crate::{Error, json, quantize, vocab};
+use crate::vocab;
 
 /// What a conversion can be asked for.
 #[derive(Clone, Debug, Default)]
@@ -29,7 +27,7 @@ pub struct Options {
     /// A JSON file with metadata that override those of the card.
     pub metadata: Option<PathBuf>,
     /// What decides the types of quantized tensors, beside the mix, and keys to set.
-    pub quantization: quantize::Options,
+    pub quantization: gguf_quantize::Options,
     /// Take the model for one of this class, or of this architecture, whatever it says itself.
     pub like: Option<String>,
 }
@@ -106,7 +104,7 @@ pub fn plan(dir: &Path, checkpoint: &Checkpoint, options: &Options) -> Result<Co
             notes.extend(choose_types(&mut job, tensors, target, matrices, quantization)?);
         }
     }
-    quantize::set_overrides(&mut job.metadata, &options.quantization);
+    gguf_quantize::set_overrides(&mut job.metadata, &options.quantization);
     check_architecture(&config, &job)?;
     Ok(Conversion { job, file_name, notes })
 }
@@ -418,7 +416,7 @@ fn choose_types(
     tensors: Vec<Tensor>,
     target: Recipe,
     matrices: TensorType,
-    options: &quantize::Options,
+    options: &gguf_quantize::Options,
 ) -> Result<Vec<String>, Error> {
     let plain = match target {
         Recipe::Mix(Mix::F32) | Recipe::Type(TensorType::F32) => Some(TensorType::F32),
@@ -448,7 +446,8 @@ fn choose_types(
         .collect();
     let recipe =
         recipe::Options { has_imatrix: options.importance.is_some(), ..options.recipe.clone() };
-    let (decisions, mut notes) = quantize::decide(&descriptions, &job.metadata, target, &recipe)?;
+    let (decisions, mut notes) =
+        gguf_quantize::decide(&descriptions, &job.metadata, target, &recipe)?;
     notes.extend(importance::cover(&mut job.items, &decisions, options.missing)?);
     if options.importance.is_some() {
         notes.extend(importance::uncovered(&job.items));

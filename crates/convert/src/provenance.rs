@@ -2,11 +2,9 @@
 
 use std::path::Path;
 
-use gguf::Metadata;
+use gguf::{Error, Metadata};
+use gguf_checkpoint::Checkpoint;
 use sha2::{Digest, Sha256};
-
-use crate::Error;
-use crate::source::Checkpoint;
 
 /// What made the file, and its version.
 const TOOL: &str = "gguf_kit.provenance.tool";
@@ -42,7 +40,7 @@ pub fn write(
 /// A digest of a checkpoint that does not cost reading its weights, 64 hexadecimal digits.
 ///
 /// It is the SHA-256 of `config.json`, followed by a line `NAME TYPE SHAPE FILE OFFSET` per tensor in
-/// order of name. The weights themselves are compared by [`verify`](crate::verify).
+/// order of name. The weights themselves are compared by [`verify`](gguf_quantize::verify).
 ///
 /// # Errors
 /// If `config.json` cannot be read.

@@ -4,11 +4,11 @@ use std::num::NonZeroUsize;
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 
-use gguf_convert::budget::{self, Budget};
-use gguf_convert::importance::Importance;
-use gguf_convert::source::Checkpoint;
-use gguf_convert::{hf, quantize};
-use gguf_quant::imatrix::Imatrix;
+use gguf_checkpoint::Checkpoint;
+use gguf_convert::hf;
+use gguf_quantize::budget::{self, Budget};
+use gguf_quantize::imatrix::Imatrix;
+use gguf_quantize::importance::Importance;
 use gguf_store::{Existing, Model, Overwrite};
 
 const THREADS: NonZeroUsize = NonZeroUsize::new(2).unwrap();
@@ -39,10 +39,11 @@ fn a_size_target_loses_less_than_the_mix_of_that_size() {
     let imatrix = Imatrix::open(&data.join("tiny-kjv-llama/imatrix.gguf")).unwrap();
     let weights = |name: &String| (name.clone(), imatrix.weights(name).unwrap().into());
     let weights = imatrix.entries.keys().map(weights).collect();
-    let with = quantize::Options { importance: Some(Importance { weights }), ..Default::default() };
+    let with =
+        gguf_quantize::Options { importance: Some(Importance { weights }), ..Default::default() };
     for options in [&with, &Default::default()] {
         for mix in ["Q2_K", "Q3_K_M", "Q4_K_M"] {
-            let official = quantize::plan(&model, mix.parse().unwrap(), options).unwrap().job;
+            let official = gguf_quantize::plan(&model, mix.parse().unwrap(), options).unwrap().job;
             let lost = budget::expected_error(&official, THREADS).unwrap();
             let made = out.path().join("official.gguf");
             official
@@ -75,7 +76,7 @@ fn a_budget_that_is_too_small_says_what_is_possible() {
     let testdata = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../testdata");
     f16(&testdata.join("Tiny-KJV-Llama-4M"), &path);
     let model = Model::open(&path).unwrap();
-    let options = quantize::Options::default();
+    let options = gguf_quantize::Options::default();
     let keep_going = |_| ControlFlow::Continue(());
     let plan = |budget| budget::plan(&model, budget, &options, THREADS, &keep_going);
     let fault = plan(Budget::BitsPerWeight(1.0)).err().unwrap().to_string();

@@ -5,12 +5,11 @@ use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 
 use gguf::{Bytes, Gguf, Value};
+use gguf_checkpoint::Checkpoint;
 use gguf_convert::hf::{self, Options};
-use gguf_convert::importance::Importance;
-use gguf_convert::quantize;
-use gguf_convert::source::Checkpoint;
-use gguf_quant::imatrix::Imatrix;
-use gguf_quant::recipe::Target;
+use gguf_quantize::imatrix::Imatrix;
+use gguf_quantize::importance::Importance;
+use gguf_quantize::recipe::Target;
 use gguf_store::{Existing, Model, Overwrite};
 use serde_json::Value as Json;
 use sha2::{Digest, Sha256};
@@ -324,7 +323,7 @@ fn tiny_kjv_equals_the_official_quantizer() {
         if mix.ends_with("+imatrix") {
             continue;
         }
-        let quantization = quantize::plan(&model, mix.parse().unwrap(), &Default::default());
+        let quantization = gguf_quantize::plan(&model, mix.parse().unwrap(), &Default::default());
         if expected.get("refused").is_some() {
             assert!(quantization.is_err(), "{mix}");
             refused += 1;
@@ -353,14 +352,14 @@ fn tiny_kjv_with_an_imatrix_equals_the_official_quantizer() {
     let f16 = out.path().join("f16.gguf");
     convert(&data.join("tiny-kjv-llama/Tiny-KJV-Llama-4M"), &f16, "f16", None);
     let model = Model::open(&f16).unwrap();
-    let options = quantize::Options {
+    let options = gguf_quantize::Options {
         importance: Some(importance(&data.join("tiny-kjv-llama/imatrix.gguf"))),
         ..Default::default()
     };
     let mut made = 0;
     for (name, expected) in reference.as_object().unwrap() {
         let Some(mix) = name.strip_suffix("+imatrix") else { continue };
-        let job = quantize::plan(&model, mix.parse().unwrap(), &options).unwrap().job;
+        let job = gguf_quantize::plan(&model, mix.parse().unwrap(), &options).unwrap().job;
         let path = out.path().join("out.gguf");
         job.write(
             &path,

@@ -4,9 +4,9 @@ use std::num::NonZeroUsize;
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 
-use gguf_convert::Error;
+use gguf::Error;
+use gguf_checkpoint::Checkpoint;
 use gguf_convert::hf::{self, Options};
-use gguf_convert::source::Checkpoint;
 use gguf_store::{Existing, Overwrite};
 use serde_json::{Value, json};
 
@@ -206,7 +206,7 @@ fn unwritable_targets() {
             &Overwrite::new(Existing::Replace),
             &|_| ControlFlow::Continue(()),
         );
-        assert!(matches!(result, Err(Error::Container(_))), "{target}");
+        assert!(matches!(result, Err(Error::Environment { .. } | Error::Caller(_))), "{target}");
     }
 }
 
@@ -223,7 +223,7 @@ fn whoever_stops_the_work_finds_nothing_left() {
         &Overwrite::new(Existing::Replace),
         &|_| ControlFlow::Break(()),
     );
-    assert!(matches!(result, Err(Error::Container(gguf::Error::Interrupted))));
+    assert!(matches!(result, Err(Error::Interrupted)));
     assert_eq!(case.listing(), before);
 }
 

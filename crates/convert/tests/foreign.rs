@@ -4,9 +4,9 @@ use std::num::NonZeroUsize;
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 
-use gguf_convert::Error;
+use gguf::Error;
+use gguf_checkpoint::Checkpoint;
 use gguf_convert::hf::{self, Options};
-use gguf_convert::source::Checkpoint;
 use gguf_store::{Existing, Overwrite};
 use serde_json::{Map, Value, json};
 use sha2::{Digest, Sha256};

@@ -5,13 +5,11 @@ use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 
 use gguf::{Metadata, Shape, TensorType};
+use gguf_checkpoint::Checkpoint;
 use gguf_convert::hf::Options;
 use gguf_convert::lora::{Adapter, extract, merge, peft};
-use gguf_convert::pipeline::{Item, Job};
-use gguf_convert::quantize;
-use gguf_convert::source::Checkpoint;
-use gguf_convert::tensor::{Content, Tensor};
-use gguf_quant::recipe::Target;
+use gguf_pipeline::{Content, Item, Job, Tensor};
+use gguf_quantize::recipe::Target;
 use gguf_store::{Existing, Model, Overwrite};
 use tempfile::TempDir;
 
@@ -141,7 +139,7 @@ fn what_was_extracted_merges_back() {
     assert_eq!(adapter.misfits(&base), [] as [String; 0]);
     for (scale, wanted) in [(1.0, &tuned), (0.0, &base)] {
         let merge = merge::Merge::new(&base, &[(adapter.clone(), scale)]).unwrap();
-        let merged = merge.plan(Target::Copy, &quantize::Options::default()).unwrap();
+        let merged = merge.plan(Target::Copy, &gguf_quantize::Options::default()).unwrap();
         let path = dir.path().join("merged.gguf");
         write(&merged.job, &path);
         let merged = Model::open(&path).unwrap();

@@ -4,8 +4,8 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use gguf::Error;
 use gguf::Metadata;
-use gguf_convert::Error;
 use gguf_convert::vocab::{Kind, Options, Vocabulary, load};
 use serde_json::{Value, json};
 

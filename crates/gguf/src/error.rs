@@ -30,6 +30,34 @@ pub enum Error {
         /// The rule it breaks.
         finding: Box<Finding>,
     },
+    /// A file that is no GGUF, such as one of a checkpoint, is at fault.
+    #[error("{path}: {what}; {help}", path = path.display())]
+    Input {
+        /// The file at fault.
+        path: PathBuf,
+        /// What is wrong, and where in the file: field, tensor, byte.
+        what: String,
+        /// What to do about it.
+        help: String,
+    },
+    /// A weight of the source is at fault.
+    #[error("tensor `{tensor}`: {what}; {help}")]
+    Weights {
+        /// The tensor, by its name in the output.
+        tensor: String,
+        /// What is wrong, and where in the tensor.
+        what: String,
+        /// What to do about it.
+        help: String,
+    },
+    /// The request is at fault: an option that does not go with this input.
+    #[error("{what}; {help}")]
+    Request {
+        /// What cannot be done.
+        what: String,
+        /// What to ask for instead.
+        help: String,
+    },
     /// There is something under the name of an output, and it is not to be replaced.
     #[error("{path} exists already", path = .0.display())]
     Exists(PathBuf),
@@ -45,6 +73,25 @@ impl Error {
     /// An operating-system failure while doing `action` to `path`.
     pub fn environment(action: &'static str, path: &Path, source: io::Error) -> Self {
         Self::Environment { action, path: path.to_owned(), source }
+    }
+
+    /// A fault of the file at `path`.
+    pub fn input(path: &Path, what: impl Into<String>, help: impl Into<String>) -> Self {
+        Self::Input { path: path.to_owned(), what: what.into(), help: help.into() }
+    }
+
+    /// A fault in the data of a tensor.
+    pub fn weights(tensor: &str, what: String) -> Self {
+        Self::Weights {
+            tensor: tensor.to_owned(),
+            what,
+            help: "convert it from another source".into(),
+        }
+    }
+
+    /// A failed read of `path`.
+    pub fn read(path: &Path, source: io::Error) -> Self {
+        Self::environment("read", path, source)
     }
 
     /// Names the file that is at fault, where the error is about one and does not name it yet.

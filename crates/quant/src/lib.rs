@@ -7,7 +7,6 @@
 //! apart. A [`recipe`] chooses the type of each tensor of a model; an [`imatrix`] says how much each
 //! column matters.
 
-mod allocation;
 mod bits;
 mod blocks;
 mod codec;
@@ -16,13 +15,10 @@ mod dispatch;
 mod finite;
 mod grids;
 mod halves;
-pub mod imatrix;
 mod lanes;
-pub mod recipe;
 mod repack;
 mod search;
 
-pub use allocation::{Choice, TooSmall, allocate};
 pub use codec::{BadBlock, Codec, CodecError, codec, decode_row, encode_row, find_bad_block};
 pub use difference::{Difference, difference};
 pub use dispatch::InstructionSet;

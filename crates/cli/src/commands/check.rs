@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 
 use gguf::{Finding, ModelName, Severity, check_shards, schema};
 use gguf_compare::scan;
-use gguf_convert::pipeline::Job;
+use gguf_pipeline::Job;
 use gguf_remote::Location;
 use gguf_store::edit::edit_header;
 use gguf_store::{LocalFile, Model, ShardSet};

@@ -3,9 +3,9 @@
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
+use gguf_checkpoint::Checkpoint;
 use gguf_convert::hf::Conversion;
 use gguf_convert::lora::peft;
-use gguf_convert::source::Checkpoint;
 use gguf_convert::{bare, hf, provenance};
 use gguf_store::edit::reserve;
 use gguf_store::{LocalFile, Source};
@@ -87,7 +87,7 @@ pub struct Args {
 
 pub fn run(args: &Args) -> Result<(), Failure> {
     let path = Path::new(&args.source);
-    if path.is_file() && gguf_convert::legacy::is_legacy(path)? {
+    if path.is_file() && gguf_legacy::is_legacy(path)? {
         return legacy::run(args);
     }
     if is_gguf(path)? {

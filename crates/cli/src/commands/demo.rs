@@ -7,10 +7,10 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use gguf::{Gguf, Severity};
+use gguf_checkpoint::Checkpoint;
 use gguf_convert::hf;
-use gguf_convert::source::Checkpoint;
-use gguf_quant::recipe::{Category, Mix, Target};
 use gguf_quant::{Difference, difference};
+use gguf_quantize::recipe::{Category, Mix, Target};
 use gguf_store::LocalFile;
 use serde_json::{Value as Json, json};
 

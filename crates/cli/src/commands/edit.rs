@@ -5,8 +5,7 @@ mod graft;
 use std::path::{Path, PathBuf};
 
 use gguf::{Draft, Metadata, Value};
-use gguf_convert::pipeline::{Item, Job};
-use gguf_convert::tensor::Tensor;
+use gguf_pipeline::{Item, Job, Tensor};
 use gguf_remote::Location;
 use gguf_store::edit::{EditLock, RESERVE_KEY, Recovery, Saved, edit_header, recover};
 use gguf_store::{Existing, Model, Overwrite, ShardSet};

@@ -4,8 +4,8 @@ use std::path::PathBuf;
 
 use gguf::TensorType;
 use gguf_convert::export::{self, Directory, safetensors};
-use gguf_convert::tensor::Tensor;
-use gguf_quant::recipe::Target;
+use gguf_pipeline::Tensor;
+use gguf_quantize::recipe::Target;
 
 use crate::failure::Failure;
 use crate::force::Force;

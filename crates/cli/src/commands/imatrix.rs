@@ -3,7 +3,7 @@
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
-use gguf_quant::imatrix::{Imatrix, Statistics, statistics};
+use gguf_quantize::imatrix::{Imatrix, Statistics, statistics};
 use serde_json::json;
 
 use crate::failure::Failure;

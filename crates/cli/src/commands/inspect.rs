@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use std::io::Write;
 
 use gguf::{Metadata, TensorType, ValueType};
-use gguf_quant::recipe::Mix;
+use gguf_quantize::recipe::Mix;
 use gguf_store::{Model, ModelTensor};
 use serde_json::{Map as JsonMap, Value as Json, json};
 

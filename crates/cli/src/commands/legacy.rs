@@ -4,7 +4,7 @@ use std::io::Write;
 use std::num::NonZeroU32;
 use std::path::{Path, PathBuf};
 
-use gguf_convert::legacy::{Change, Given, Legacy, Options, parts};
+use gguf_legacy::{Change, Given, Legacy, Options, parts};
 use gguf_store::edit::reserve;
 use serde_json::json;
 

@@ -5,8 +5,7 @@ use std::ops::ControlFlow;
 use std::path::PathBuf;
 
 use gguf_convert::lora::{Adapter, extract, merge};
-use gguf_convert::quantize;
-use gguf_quant::recipe::Target;
+use gguf_quantize::recipe::Target;
 use serde_json::json;
 
 use crate::commands;
@@ -155,7 +154,7 @@ fn merge(args: &MergeArgs) -> Result<(), Failure> {
         .collect::<Result<Vec<_>, Failure>>()?;
     let merge = merge::Merge::new(base, &adapters)?;
     let options =
-        quantize::Options { allow_requantize: args.allow_requantize, ..Default::default() };
+        gguf_quantize::Options { allow_requantize: args.allow_requantize, ..Default::default() };
     let planned = merge.plan(args.outtype, &options)?;
     commands::print_notes(&planned.notes);
     let adapters = opened.iter().flat_map(|(adapter, _)| adapter.files());

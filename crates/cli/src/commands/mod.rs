@@ -26,7 +26,7 @@ pub mod verify;
 use std::num::NonZeroUsize;
 use std::path::Path;
 
-use gguf_convert::pipeline::Job;
+use gguf_pipeline::Job;
 use gguf_store::Overwrite;
 
 use crate::failure::Failure;

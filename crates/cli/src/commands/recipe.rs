@@ -2,7 +2,7 @@
 
 use std::io::Write;
 
-use gguf_quant::recipe::write_type_file;
+use gguf_quantize::recipe::write_type_file;
 use gguf_store::Model;
 use serde_json::{Value as Json, json};
 

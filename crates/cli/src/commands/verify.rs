@@ -3,11 +3,11 @@
 use std::io::Write;
 use std::path::Path;
 
-use gguf_convert::pipeline::Job;
-use gguf_convert::source::Checkpoint;
-use gguf_convert::verify::{Outcome, Verified, Way, missing, verify};
+use gguf_checkpoint::Checkpoint;
 use gguf_convert::{hf, provenance};
-use gguf_quant::recipe::{Mix, Target};
+use gguf_pipeline::Job;
+use gguf_quantize::recipe::{Mix, Target};
+use gguf_quantize::verify::{Outcome, Verified, Way, missing, verify};
 use gguf_store::Model;
 use regex::Regex;
 use serde_json::json;

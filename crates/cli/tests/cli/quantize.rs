@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use gguf_quant::imatrix::{Entry, Imatrix};
+use gguf_quantize::imatrix::{Entry, Imatrix};
 
 use crate::support::{Dir, MODEL, fails, json, other_weights, succeeds};
 

@@ -7,7 +7,7 @@ use std::process::{Command, Output};
 use std::sync::OnceLock;
 
 use gguf::{Draft, Header, Shape, TensorInfo, TensorType, write_header};
-use gguf_quant::imatrix::{Entry, Imatrix};
+use gguf_quantize::imatrix::{Entry, Imatrix};
 use gguf_store::Overwrite;
 
 /// The small trained model.

@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 use std::fmt;
 
 use gguf::TensorType;
+use gguf::schema::file_type;
 use gguf_quant::Difference;
-use gguf_quant::recipe::Mix;
 use gguf_store::Model;
 
 use super::{Change, KeyChange, TensorChange};
@@ -133,9 +133,9 @@ fn narrower(data: &[(TensorType, TensorType, bool)]) -> bool {
 
 /// What a model was quantized to, by its own word or by the types of what changed.
 fn target(model: &Model, types: impl Iterator<Item = TensorType>) -> String {
-    let number = model.metadata().u64("general.file_type").and_then(|n| n.try_into().ok());
-    if let Some(mix) = number.and_then(Mix::from_number) {
-        return mix.name().to_owned();
+    let number = model.metadata().u64("general.file_type");
+    if let Some(file_type) = number.and_then(file_type) {
+        return file_type.name.to_owned();
     }
     let mut counts = BTreeMap::new();
     for ty in types {

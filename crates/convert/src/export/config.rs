@@ -1,12 +1,11 @@
 //! `config.json` from the keys of a GGUF.
 
-use gguf::Metadata;
+use gguf::{Error, Metadata};
+use gguf_checkpoint::config::Config;
 use gguf_store::Model;
 use serde_json::{Map, Value, json};
 
 use super::rope;
-use crate::Error;
-use crate::config::Config;
 use crate::family::{Exported, Family};
 
 /// Numbers that most families write alike: key under the architecture's name, field.

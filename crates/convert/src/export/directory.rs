@@ -4,10 +4,10 @@ use std::num::NonZeroUsize;
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 
+use gguf::Error;
 use gguf_store::{Complete, Output, Overwrite, is_unfinished, require_space};
 
 use super::{Export, File, safetensors};
-use crate::Error;
 
 /// By this file a directory is known for a model: it appears last.
 const LAST: &str = "config.json";
@@ -27,16 +27,16 @@ impl Directory {
     /// Makes the directory, or takes it if it is empty.
     ///
     /// # Errors
-    /// [`gguf::Error::Caller`] if there is something in it, or it is no directory;
-    /// [`gguf::Error::Environment`] if it cannot be made or looked at.
+    /// [`Error::Caller`] if there is something in it, or it is no directory;
+    /// [`Error::Environment`] if it cannot be made or looked at.
     pub fn create(path: &Path) -> Result<Self, Error> {
         if path.symlink_metadata().is_ok() && !path.is_dir() {
             let message = format!("{} is no directory", path.display());
-            return Err(gguf::Error::Caller(message).into());
+            return Err(Error::Caller(message).into());
         }
         let mut made = Made::default();
         made.directory(path)?;
-        let failed = |source| gguf::Error::environment("look into", path, source);
+        let failed = |source| Error::environment("look into", path, source);
         let mut names = Vec::new();
         for entry in path.read_dir().map_err(failed)? {
             let name = entry.map_err(failed)?.file_name();
@@ -51,7 +51,7 @@ impl Directory {
                 0 => String::new(),
                 n => format!(" and {n} more"),
             };
-            return Err(gguf::Error::Caller(format!(
+            return Err(Error::Caller(format!(
                 "{} is not empty (`{first}`{others}): two models would mix; name a new directory",
                 path.display()
             ))
@@ -142,7 +142,7 @@ struct Made(Vec<PathBuf>);
 
 impl Made {
     /// Makes a directory, and those that it is to be in.
-    fn directory(&mut self, path: &Path) -> Result<(), gguf::Error> {
+    fn directory(&mut self, path: &Path) -> Result<(), Error> {
         let missing: Vec<_> = path
             .ancestors()
             .take_while(|path| !path.as_os_str().is_empty() && !path.exists())
@@ -152,7 +152,7 @@ impl Made {
                 Ok(()) => self.0.push(path.to_owned()),
                 // Somebody else was faster.
                 Err(_) if path.is_dir() => {}
-                Err(source) => return Err(gguf::Error::environment("create", path, source)),
+                Err(source) => return Err(Error::environment("create", path, source)),
             }
         }
         Ok(())

@@ -2,15 +2,12 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use gguf::{Shape, TensorType};
+use gguf::{Error, Shape, TensorType};
+use gguf_checkpoint::config::Config;
+use gguf_pipeline::{Step, Strand, Tensor};
 use gguf_store::{Model, ModelTensor};
 
-use crate::Error;
-use crate::config::Config;
 use crate::family::{Exported, Family, Made, Part, Target};
-use crate::fused::Strand;
-use crate::step::Step;
-use crate::tensor::Tensor;
 
 /// Experts that a pattern is filled in for at most: more than any model has.
 const MOST: u64 = 10_000;

@@ -12,15 +12,15 @@ pub mod safetensors;
 mod tokenizer;
 
 pub use directory::Directory;
-use gguf::TensorType;
+use gguf::{Error, TensorType};
+use gguf_checkpoint::config::Config;
+use gguf_pipeline::Tensor;
+use gguf_pipeline::order::require_little_endian;
 use gguf_store::Model;
 use serde_json::Value;
 pub use tokenizer::{Tokenizer, tokenizer};
 
-use crate::config::Config;
-use crate::order::require_little_endian;
-use crate::tensor::Tensor;
-use crate::{Error, family};
+use crate::family;
 
 /// What an export can be asked for.
 #[derive(Clone, Copy, Debug, Default)]

@@ -1,12 +1,11 @@
 //! How rotary embedding is scaled, from keys and from the tensors that scaling computes.
 
-use gguf::Metadata;
+use gguf::{Error, Metadata};
+use gguf_checkpoint::config::Config;
 use gguf_store::Model;
 use serde_json::{Map, Value, json};
 
 use super::config::value;
-use crate::Error;
-use crate::config::Config;
 use crate::family::llama3_factors;
 use crate::lora::merge::floats;
 

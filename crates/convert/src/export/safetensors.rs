@@ -7,12 +7,10 @@ use std::num::NonZeroUsize;
 use std::ops::ControlFlow;
 use std::path::Path;
 
-use gguf::TensorType;
+use gguf::{Error, TensorType};
+use gguf_pipeline::{Tensor, parallel};
 use gguf_store::{Complete, Output, Overwrite};
 use serde_json::{Map, Value, json};
-
-use crate::tensor::Tensor;
-use crate::{Error, parallel};
 
 /// The file that says in which shard a tensor is.
 pub const INDEX: &str = "model.safetensors.index.json";
@@ -137,7 +135,7 @@ pub(super) fn complete(
         output.write_at(&bytes, starts[i] + first * row_bytes)?;
         match progress(bytes.len() as u64) {
             ControlFlow::Continue(()) => Ok(()),
-            ControlFlow::Break(()) => Err(gguf::Error::Interrupted.into()),
+            ControlFlow::Break(()) => Err(Error::Interrupted.into()),
         }
     })?;
     Ok(output.close()?)

@@ -1,14 +1,14 @@
 //! Baichuan 1 and 2.
 
-use gguf::Metadata;
+use gguf::{Error, Metadata};
+use gguf_checkpoint::config::Config;
+use gguf_pipeline::Step;
 use gguf_store::Model;
 
 use super::hyper::{self, Keys};
 use super::names::{LLAMA_LIKE, captures, renamed};
 use super::{Exported, Family, Made, Target};
-use crate::config::Config;
-use crate::step::Step;
-use crate::{Error, vocab};
+use crate::vocab;
 
 pub(super) struct Baichuan;
 

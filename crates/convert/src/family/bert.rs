@@ -1,15 +1,15 @@
 //! BERT, RoBERTa and XLM-RoBERTa: encoders for embeddings, and classifiers made of them.
 
-use gguf::{Array, Metadata};
+use gguf::{Array, Error, Metadata};
+use gguf_checkpoint::config::Config;
+use gguf_pipeline::Step;
 use gguf_store::Model;
 use serde_json::{Map, Value, json};
 
 use super::hyper::{self, Keys};
 use super::names::{Name, Table, foreign};
 use super::{Exported, Family, Target};
-use crate::config::Config;
-use crate::step::Step;
-use crate::{Error, vocab};
+use crate::vocab;
 
 /// Whose positions and classifier a checkpoint has.
 pub(super) enum Bert {

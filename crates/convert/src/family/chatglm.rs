@@ -1,13 +1,13 @@
 //! ChatGLM: the third generation and GLM 4 before it had a class in `transformers`, and that class.
 
-use gguf::Metadata;
+use gguf::{Error, Metadata};
+use gguf_checkpoint::config::Config;
 use gguf_store::Model;
 
 use super::hyper::{self, Keys, Rope};
 use super::names::{LLAMA_LIKE, Table, renamed};
 use super::{Exported, Family, Target, exported};
-use crate::config::Config;
-use crate::{Error, vocab};
+use crate::vocab;
 
 pub(super) struct ChatGlm;
 

@@ -1,14 +1,14 @@
 //! Command R and Command R7B.
 
-use gguf::Metadata;
+use gguf::{Error, Metadata};
+use gguf_checkpoint::config::Config;
 use gguf_store::Model;
 
 use super::exported::{has, rotated_share};
 use super::hyper::{self, Keys};
 use super::names::{LLAMA_LIKE, renamed};
 use super::{Exported, Family, Target};
-use crate::config::Config;
-use crate::{Error, vocab};
+use crate::vocab;
 
 pub(super) struct Cohere;
 

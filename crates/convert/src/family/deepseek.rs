@@ -1,14 +1,14 @@
 //! DeepSeek 2 and 3: compressed attention, experts after some dense blocks.
 
-use gguf::{Metadata, Shape};
+use gguf::{Error, Metadata, Shape};
+use gguf_checkpoint::config::Config;
+use gguf_pipeline::Step;
 use gguf_store::Model;
 
 use super::hyper::{self, Keys, Rope};
 use super::names::{LLAMA_LIKE, Table, block_of, captures, renamed};
 use super::{Exported, Family, Made, Target, experts, exported};
-use crate::config::Config;
-use crate::step::Step;
-use crate::{Error, vocab};
+use crate::vocab;
 
 pub(super) struct DeepSeek2;
 

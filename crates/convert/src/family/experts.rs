@@ -1,10 +1,11 @@
 //! Experts: matrices that stand one by one, or as one tensor of all.
 
+use gguf::Error;
+use gguf_checkpoint::config::Config;
+use gguf_pipeline::Step;
+
 use super::names::captures;
 use super::{Made, Part, Target, hyper};
-use crate::Error;
-use crate::config::Config;
-use crate::step::Step;
 
 /// Each expert's matrices as most families name them: foreign name of one, our name of all.
 const ONE_BY_ONE: [(&str, &str); 3] = [
@@ -61,8 +62,9 @@ pub(super) fn halves([gate, up]: [String; 2], count: u32, width: u32) -> Target 
 
 #[cfg(test)]
 mod tests {
-    use super::*;
     use serde_json::json;
+
+    use super::*;
 
     #[test]
     fn fused_gates_come_apart() {

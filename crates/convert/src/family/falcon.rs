@@ -1,14 +1,14 @@
 //! Falcon, both generations: one head of keys and values, or several with two norms.
 
-use gguf::Metadata;
+use gguf::{Error, Metadata};
+use gguf_checkpoint::config::Config;
+use gguf_pipeline::Step;
 use gguf_store::Model;
 
 use super::hyper::{self, Keys};
 use super::names::{Table, renamed};
 use super::{Exported, Family, Target, exported};
-use crate::config::Config;
-use crate::step::Step;
-use crate::{Error, vocab};
+use crate::vocab;
 
 pub(super) struct Falcon;
 

@@ -1,6 +1,8 @@
 //! Gemma 1, 2 and 3, as text models.
 
-use gguf::Metadata;
+use gguf::{Error, Metadata};
+use gguf_checkpoint::config::Config;
+use gguf_pipeline::{Function, Step};
 use gguf_store::Model;
 use serde_json::Value;
 
@@ -8,9 +10,7 @@ use super::exported::{self, count, ratio};
 use super::hyper::{self, Keys};
 use super::names::{LLAMA_LIKE, Table, renamed};
 use super::{Exported, Family, Target};
-use crate::config::Config;
-use crate::step::{Function, Step};
-use crate::{Error, vocab};
+use crate::vocab;
 
 /// A generation of Gemma.
 pub(super) struct Gemma {

@@ -1,14 +1,14 @@
 //! GPT-2.
 
-use gguf::Metadata;
+use gguf::{Error, Metadata};
+use gguf_checkpoint::config::Config;
+use gguf_pipeline::Step;
 use gguf_store::Model;
 
 use super::hyper::{self, Keys};
 use super::names::{Name, Table};
 use super::{Exported, Family, Target};
-use crate::config::Config;
-use crate::step::Step;
-use crate::{Error, vocab};
+use crate::vocab;
 
 pub(super) struct Gpt2;
 

@@ -1,15 +1,15 @@
 //! gpt-oss, with weights in a plain float type.
 
-use gguf::{Metadata, Shape};
+use gguf::{Error, Metadata, Shape};
+use gguf_checkpoint::config::Config;
+use gguf_pipeline::Step;
 use gguf_store::Model;
 use serde_json::json;
 
 use super::hyper::{self, Keys};
 use super::names::{LLAMA_LIKE, Table, captures, renamed};
 use super::{Exported, Family, Made, Target};
-use crate::config::Config;
-use crate::step::Step;
-use crate::{Error, vocab};
+use crate::vocab;
 
 pub(super) struct GptOss;
 

@@ -4,15 +4,15 @@
 //! are named as in phi2, which has the same layout. Queries and keys stay as they are, for the
 //! rotation of neighbours.
 
-use gguf::Metadata;
+use gguf::{Error, Metadata};
+use gguf_checkpoint::config::Config;
 use gguf_store::Model;
 
 use super::gpt2::FIELDS;
 use super::hyper::{self, Keys};
 use super::names::{Name, Table};
 use super::{Exported, Family, Target};
-use crate::config::Config;
-use crate::{Error, vocab};
+use crate::vocab;
 
 pub(super) struct GptJ;
 

@@ -1,13 +1,13 @@
 //! GPT-NeoX and Pythia.
 
-use gguf::Metadata;
+use gguf::{Error, Metadata};
+use gguf_checkpoint::config::Config;
 use gguf_store::Model;
 
 use super::hyper::{self, Keys};
 use super::names::{Name, Table};
 use super::{Exported, Family, Target, exported};
-use crate::config::Config;
-use crate::{Error, vocab};
+use crate::vocab;
 
 pub(super) struct GptNeoX;
 

@@ -1,14 +1,14 @@
 //! Granite, dense and with experts.
 
-use gguf::Metadata;
+use gguf::{Error, Metadata};
+use gguf_checkpoint::config::Config;
 use gguf_store::Model;
 
 use super::experts::halves;
 use super::hyper::{self, Keys};
 use super::names::{LLAMA_LIKE, Table, captures, renamed};
 use super::{Exported, Family, Target, exported};
-use crate::config::Config;
-use crate::{Error, vocab};
+use crate::vocab;
 
 /// One of the two.
 pub(super) struct Granite {

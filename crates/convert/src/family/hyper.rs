@@ -1,12 +1,11 @@
 //! Hyper-parameters that all decoder families write alike, in the official converter's order.
 
-use gguf::Metadata;
+use gguf::{Error, Metadata};
+use gguf_checkpoint::config::Config;
+use gguf_pipeline::Step;
 use serde_json::Value;
 
 use super::Target;
-use crate::Error;
-use crate::config::Config;
-use crate::step::Step;
 
 /// The keys of one architecture.
 pub(super) struct Keys<'m> {

@@ -1,13 +1,13 @@
 //! Llama, Mistral and Mixtral: one architecture, `llama`.
 
-use gguf::Metadata;
+use gguf::{Error, Metadata};
+use gguf_checkpoint::config::Config;
 use gguf_store::Model;
 
 use super::hyper::{self, Keys};
 use super::names::{LLAMA_LIKE, Table, captures, renamed};
 use super::{Exported, Family, Made, Part, Target, experts};
-use crate::config::Config;
-use crate::{Error, vocab};
+use crate::vocab;
 
 pub(super) struct Llama;
 

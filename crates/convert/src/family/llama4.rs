@@ -1,15 +1,15 @@
 //! Llama 4, as a text model: experts in every block or every other.
 
-use gguf::Metadata;
+use gguf::{Error, Metadata};
+use gguf_checkpoint::config::Config;
+use gguf_pipeline::Step;
 use gguf_store::Model;
 
 use super::experts::halves;
 use super::hyper::{self, Keys};
 use super::names::{LLAMA_LIKE, Table, captures, renamed};
 use super::{Exported, Family, Made, Target, exported};
-use crate::config::Config;
-use crate::step::Step;
-use crate::{Error, vocab};
+use crate::vocab;
 
 pub(super) struct Llama4;
 

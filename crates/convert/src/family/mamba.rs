@@ -1,14 +1,14 @@
 //! Mamba and Mamba 2.
 
-use gguf::{Metadata, Shape};
+use gguf::{Error, Metadata, Shape};
+use gguf_checkpoint::config::Config;
+use gguf_pipeline::{Function, Step};
 use gguf_store::Model;
 
 use super::hyper::{self, Keys};
 use super::names::{Name, Table, captures};
 use super::{Exported, Family, Target, exported};
-use crate::config::Config;
-use crate::step::{Function, Step};
-use crate::{Error, vocab};
+use crate::vocab;
 
 /// A generation of Mamba.
 pub(super) enum Mamba {

@@ -27,7 +27,7 @@ mod llama4;
 mod mamba;
 mod minicpm;
 mod mpt;
-pub(crate) mod names;
+pub mod names;
 mod nomic_bert;
 mod olmo;
 mod phi;
@@ -40,12 +40,12 @@ mod starcoder;
 mod t5;
 mod whisper;
 
-use gguf::Metadata;
+use gguf::{Error, Metadata};
+use gguf_checkpoint::config::Config;
+use gguf_pipeline::Step;
 use gguf_store::Model;
 
-use crate::config::Config;
-use crate::step::Step;
-use crate::{Error, vocab};
+use crate::vocab;
 
 /// What a family knows.
 pub(crate) trait Family: Sync {

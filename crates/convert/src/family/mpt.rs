@@ -1,14 +1,14 @@
 //! MPT.
 
-use gguf::Metadata;
+use gguf::{Error, Metadata};
+use gguf_checkpoint::config::Config;
 use gguf_store::Model;
 use serde_json::{Map, Value};
 
 use super::hyper::{self, Keys};
 use super::names::{Name, Table, captures};
 use super::{Exported, Family, Target, exported};
-use crate::config::Config;
-use crate::{Error, vocab};
+use crate::vocab;
 
 pub(super) struct Mpt;
 

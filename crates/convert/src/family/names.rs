@@ -67,7 +67,7 @@ impl<'a> Name<'a> {
 }
 
 /// The numbers that stand for `{}` in `pattern`, if `text` matches it.
-pub(crate) fn captures(pattern: &str, text: &str) -> Option<Vec<u32>> {
+pub fn captures(pattern: &str, text: &str) -> Option<Vec<u32>> {
     let mut pieces = pattern.split("{}");
     let mut rest = text.strip_prefix(pieces.next()?)?;
     let mut numbers = Vec::new();
@@ -80,7 +80,7 @@ pub(crate) fn captures(pattern: &str, text: &str) -> Option<Vec<u32>> {
 }
 
 /// `pattern` with these numbers for `{}`.
-pub(crate) fn filled(pattern: &str, numbers: &[u32]) -> String {
+pub fn filled(pattern: &str, numbers: &[u32]) -> String {
     numbers
         .iter()
         .fold(pattern.to_owned(), |name, number| name.replacen("{}", &number.to_string(), 1))

@@ -1,14 +1,14 @@
 //! Nomic's BERT: rotary positions, and a gate in the feed-forward layer.
 
-use gguf::Metadata;
+use gguf::{Error, Metadata};
+use gguf_checkpoint::config::Config;
 use gguf_store::Model;
 
 use super::bert::{embedding_keys, pooling_files, token_types};
 use super::hyper::{self, Keys};
 use super::names::{Name, Table};
 use super::{Exported, Family, Target};
-use crate::config::Config;
-use crate::{Error, vocab};
+use crate::vocab;
 
 pub(super) struct NomicBert;
 

@@ -1,13 +1,13 @@
 //! OLMo 1, 2 and 3.
 
-use gguf::{Array, Metadata};
+use gguf::{Array, Error, Metadata};
+use gguf_checkpoint::config::Config;
 use gguf_store::Model;
 
 use super::hyper::{self, Keys};
 use super::names::{LLAMA_LIKE, Table, renamed};
 use super::{Exported, Family, Target};
-use crate::config::Config;
-use crate::{Error, vocab};
+use crate::vocab;
 
 /// The first generation, whose norms have no weights.
 pub(super) struct Olmo;

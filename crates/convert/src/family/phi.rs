@@ -1,14 +1,14 @@
 //! Phi 2, Phi 3 and Phi 4.
 
-use gguf::Metadata;
+use gguf::{Error, Metadata};
+use gguf_checkpoint::config::Config;
 use gguf_store::Model;
 use serde_json::Value;
 
 use super::hyper::{self, Keys, Rope};
 use super::names::{LLAMA_LIKE, Table, renamed};
 use super::{Exported, Family, Target, exported};
-use crate::config::Config;
-use crate::{Error, vocab};
+use crate::vocab;
 
 pub(super) struct Phi2;
 

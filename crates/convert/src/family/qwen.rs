@@ -1,13 +1,13 @@
 //! Qwen2 and Qwen3, dense.
 
-use gguf::Metadata;
+use gguf::{Error, Metadata};
+use gguf_checkpoint::config::Config;
 use gguf_store::Model;
 
 use super::hyper::{self, Keys};
 use super::names::{LLAMA_LIKE, renamed};
 use super::{Exported, Family, Target};
-use crate::config::Config;
-use crate::{Error, vocab};
+use crate::vocab;
 
 /// A generation of Qwen.
 pub(super) struct Qwen {

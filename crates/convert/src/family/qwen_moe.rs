@@ -1,14 +1,14 @@
 //! Qwen2 and Qwen3 with experts.
 
-use gguf::Metadata;
+use gguf::{Error, Metadata};
+use gguf_checkpoint::config::Config;
 use gguf_store::Model;
 
 use super::exported::has;
 use super::hyper::{self, Keys};
 use super::names::{LLAMA_LIKE, Table, renamed};
 use super::{Exported, Family, Target, experts};
-use crate::config::Config;
-use crate::{Error, vocab};
+use crate::vocab;
 
 /// A generation of Qwen.
 pub(super) struct QwenMoe {

@@ -5,15 +5,15 @@
 //! current token (rwkv6 has that of the previous one there), `time_mix_decay` what goes into
 //! `-exp()`, `time_mix_first` the bonus of the current token.
 
-use gguf::{Metadata, Shape};
+use gguf::{Error, Metadata, Shape};
+use gguf_checkpoint::config::Config;
+use gguf_pipeline::Step;
 use gguf_store::Model;
 
 use super::hyper::{self, Keys};
 use super::names::{Name, Table, captures};
 use super::{Exported, Family, Target};
-use crate::config::Config;
-use crate::step::Step;
-use crate::{Error, vocab};
+use crate::vocab;
 
 pub(super) struct Rwkv4;
 

@@ -1,13 +1,13 @@
 //! SmolLM3: as llama, but some blocks do not rotate.
 
-use gguf::Metadata;
+use gguf::{Error, Metadata};
+use gguf_checkpoint::config::Config;
 use gguf_store::Model;
 
 use super::hyper::{self, Keys};
 use super::names::{LLAMA_LIKE, renamed};
 use super::{Exported, Family, Target};
-use crate::config::Config;
-use crate::{Error, vocab};
+use crate::vocab;
 
 pub(super) struct SmolLm3;
 

@@ -1,13 +1,13 @@
 //! StarCoder (`gpt_bigcode`: GPT-2 with one head of keys and values) and StarCoder 2.
 
-use gguf::Metadata;
+use gguf::{Error, Metadata};
+use gguf_checkpoint::config::Config;
 use gguf_store::Model;
 
 use super::hyper::{self, Keys};
 use super::names::{LLAMA_LIKE, Name, Table};
 use super::{Exported, Family, Target, exported, gpt2};
-use crate::config::Config;
-use crate::{Error, vocab};
+use crate::vocab;
 
 pub(super) struct StarCoder;
 

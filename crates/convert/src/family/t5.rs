@@ -1,13 +1,13 @@
 //! T5 and its relatives: encoder and decoder, or the encoder alone.
 
-use gguf::Metadata;
+use gguf::{Error, Metadata};
+use gguf_checkpoint::config::Config;
 use gguf_store::Model;
 
 use super::hyper::{self, Keys};
 use super::names::{Name, Table};
 use super::{Exported, Family, Target};
-use crate::config::Config;
-use crate::{Error, vocab};
+use crate::vocab;
 
 /// Which halves a checkpoint has.
 pub(super) enum T5 {

@@ -3,15 +3,15 @@
 //! The official programs neither write nor run it as GGUF. Keys are those of the specification.
 //! Tensors are named as in t5. Convolutions keep their three dimensions.
 
-use gguf::Metadata;
+use gguf::{Error, Metadata};
+use gguf_checkpoint::config::Config;
 use gguf_store::Model;
 use serde_json::{Value, json};
 
 use super::hyper::Keys;
 use super::names::{Name, Table};
 use super::{Exported, Family, Target};
-use crate::config::Config;
-use crate::{Error, vocab};
+use crate::vocab;
 
 pub(super) struct Whisper;
 

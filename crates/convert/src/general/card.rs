@@ -12,10 +12,9 @@ use std::fs::File;
 use std::io::Read;
 use std::path::Path;
 
+use gguf::Error;
 use granit_parser::{Event, Marker, Parser, ScalarStyle, ScanError, StrInput};
 use serde_json::{Map, Value};
-
-use crate::Error;
 
 /// Bytes of `README.md` that are looked at. Cards with long tables of results have some hundreds
 /// of kilobytes.

@@ -12,15 +12,14 @@ mod texts;
 
 use std::path::Path;
 
-use gguf::{Array, Metadata, ParameterCount};
+use gguf::{Array, Error, Metadata, ParameterCount};
+use gguf_checkpoint::json;
 use serde_json::{Map, Value};
 
+use self::components::{ModelId, title};
 pub use self::origin::Origin;
 pub(crate) use self::sampling::written as sampling_of;
-
-use self::components::{ModelId, title};
 use self::texts::{list, text, texts};
-use crate::{Error, json};
 
 texts! {
     /// What is known of a model as a whole, in the order of the file.

@@ -2,10 +2,9 @@
 
 use std::path::Path;
 
-use gguf::{Metadata, ValueType};
+use gguf::{Error, Metadata, ValueType};
+use gguf_checkpoint::json;
 use serde_json::{Map, Value};
-
-use crate::{Error, json};
 
 /// Key in the file, keys in `generation_config.json` (the first one present counts), type.
 const SETTINGS: [(&str, &[&str], ValueType); 12] = [

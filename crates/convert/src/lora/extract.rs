@@ -7,16 +7,14 @@
 
 use std::ops::ControlFlow;
 
-use gguf::{Metadata, Shape, TensorType};
+use gguf::{Error, Metadata, Shape, TensorType};
+use gguf_pipeline::order::require_little_endian;
+use gguf_pipeline::{Content, Item, Job, Tensor};
 use gguf_store::{Model, ModelTensor};
 use nalgebra::DMatrix;
 
 use super::merge::floats;
 use super::{ALPHA, BASE_DIGEST, SUFFIXES, base_digest};
-use crate::Error;
-use crate::order::require_little_endian;
-use crate::pipeline::{Item, Job};
-use crate::tensor::{Content, Tensor};
 
 /// Columns sampled beyond the rank.
 const OVERSAMPLING: usize = 8;
@@ -78,7 +76,7 @@ pub fn extract(
             items.extend(pair.map(|tensor| Item::new(tensor, TensorType::F32)));
         }
         if progress().is_break() {
-            return Err(gguf::Error::Interrupted.into());
+            return Err(Error::Interrupted.into());
         }
     }
     if items.is_empty() {

@@ -4,15 +4,14 @@ use std::collections::HashMap;
 use std::ops::Range;
 use std::sync::Arc;
 
-use gguf::{Array, TensorType};
-use gguf_quant::recipe::Target;
+use gguf::{Array, Error, TensorType};
+use gguf_pipeline::order::require_little_endian;
+use gguf_pipeline::{Stored, Tensor};
+use gguf_quantize::Quantization;
+use gguf_quantize::recipe::Target;
 use gguf_store::{Model, ModelTensor, Source};
 
 use super::{Adapter, EMBEDDING, Pair, PairDims};
-use crate::Error;
-use crate::order::require_little_endian;
-use crate::quantize::{self, Quantization};
-use crate::tensor::{Stored, Tensor};
 
 /// What was merged, and how strongly: one text per adapter.
 const MERGED: &str = "gguf_kit.merged_adapters";
@@ -74,10 +73,14 @@ impl<'a> Merge<'a> {
     /// of the base model.
     ///
     /// # Errors
-    /// As [`quantize::plan`]; also if a quantized matrix would have to be quantized again without
+    /// As [`gguf_quantize::plan`]; also if a quantized matrix would have to be quantized again without
     /// leave.
-    pub fn plan(&self, target: Target, options: &quantize::Options) -> Result<Quantization, Error> {
-        let mut planned = quantize::plan(self.base, target, options)?;
+    pub fn plan(
+        &self,
+        target: Target,
+        options: &gguf_quantize::Options,
+    ) -> Result<Quantization, Error> {
+        let mut planned = gguf_quantize::plan(self.base, target, options)?;
         for item in &mut planned.job.items {
             let name = item.tensor.name.clone();
             if let Some(sum) = self.sums.get(name.as_str()) {
@@ -152,13 +155,13 @@ pub(crate) fn floats(tensor: &ModelTensor) -> Result<Vec<f32>, Error> {
 }
 
 /// Some rows of a tensor, decoded.
-pub(super) fn rows_of(tensor: &Tensor, rows: Range<u64>) -> Result<Vec<f32>, gguf::Error> {
+pub(super) fn rows_of(tensor: &Tensor, rows: Range<u64>) -> Result<Vec<f32>, Error> {
     let mut stored = Vec::new();
     let n = rows.end - rows.start;
     tensor.read_rows(rows.start, n, &mut stored)?;
     let mut values = vec![0.0; (n * tensor.shape.row_len()) as usize];
     gguf_quant::decode_row(tensor.stored_type, &stored, &mut values)
-        .map_err(|fault| gguf::Error::Caller(format!("tensor `{}`: {fault}", tensor.name)))?;
+        .map_err(|fault| Error::Caller(format!("tensor `{}`: {fault}", tensor.name)))?;
     Ok(values)
 }
 
@@ -167,7 +170,7 @@ impl Source for Sum {
         self.base.rows() * self.columns * size_of::<f32>() as u64
     }
 
-    fn read_at(&self, buffer: &mut [u8], offset: u64) -> Result<(), gguf::Error> {
+    fn read_at(&self, buffer: &mut [u8], offset: u64) -> Result<(), Error> {
         let row_bytes = self.columns * size_of::<f32>() as u64;
         let end = offset + buffer.len() as u64;
         let rows = offset / row_bytes..end.div_ceil(row_bytes);

@@ -12,12 +12,10 @@ pub mod peft;
 
 use std::collections::BTreeMap;
 
-use gguf::Metadata;
+use gguf::{Error, Metadata};
+use gguf_pipeline::order::require_little_endian;
 use gguf_store::{Model, ModelTensor};
 use sha2::{Digest, Sha256};
-
-use crate::Error;
-use crate::order::require_little_endian;
 
 /// The suffixes of both matrices of a pair.
 pub(crate) const SUFFIXES: [&str; 2] = [".lora_a", ".lora_b"];

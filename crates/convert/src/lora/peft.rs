@@ -5,20 +5,17 @@
 
 use std::path::{Path, PathBuf};
 
-use gguf::{Metadata, ModelName, ParameterCount, TensorType};
-use gguf_quant::recipe::{Mix, Target as Recipe};
+use gguf::{Error, Metadata, ModelName, ParameterCount, TensorType};
+use gguf_checkpoint::config::Config;
+use gguf_checkpoint::{Checkpoint, Entry, json};
+use gguf_pipeline::{Function, Item, Job, Step, Tensor};
+use gguf_quantize::recipe::{Mix, Target as Recipe};
 use serde_json::Value;
 
 use super::{ALPHA, BASE_DIGEST, EMBEDDING, SUFFIXES, base_digest};
-use crate::config::Config;
 use crate::family::{Family, Made, Part, Target};
 use crate::general::General;
 use crate::hf::{self, Conversion, Options};
-use crate::pipeline::{Item, Job};
-use crate::source::{Checkpoint, Entry};
-use crate::step::{Function, Step};
-use crate::tensor::Tensor;
-use crate::{Error, json};
 
 /// The file by which a directory is known to hold an adapter.
 pub const CONFIG: &str = "adapter_config.json";
@@ -422,8 +419,9 @@ fn float_type(outtype: Option<Recipe>, tensors: &[Tensor]) -> Result<TensorType,
 
 #[cfg(test)]
 mod tests {
-    use super::*;
     use serde_json::json;
+
+    use super::*;
 
     fn correction(config: Value, module: &str, rank: u64) -> f32 {
         let config = AdapterConfig {

@@ -3,11 +3,11 @@
 
 use std::collections::{HashMap, HashSet};
 
+use gguf::Error;
 use serde_json::Value;
 
 use super::files::{AddedToken, Files, special_token_text};
 use super::token::{MAX_TOKENS, Token, TokenKind};
-use crate::Error;
 
 /// The trained tokens of `tokenizer.json`, with their ids, if its model is of the type `wanted`.
 pub(super) fn model_vocab<'f>(
@@ -161,7 +161,7 @@ pub(crate) fn decode_bytes(text: &str) -> String {
 }
 
 /// Bytes in the byte-level alphabet.
-pub(crate) fn spell(bytes: &[u8]) -> String {
+pub fn spell(bytes: &[u8]) -> String {
     bytes.iter().map(|&byte| char_of(byte)).collect()
 }
 

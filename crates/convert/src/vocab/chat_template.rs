@@ -6,7 +6,7 @@ use gguf::{Array, Metadata};
 use serde_json::{Map, Value};
 
 use super::files::Files;
-use crate::Error;
+use gguf::Error;
 
 /// The chat templates of a model.
 #[derive(Debug)]

@@ -3,11 +3,12 @@
 use std::borrow::Cow;
 use std::path::{Path, PathBuf};
 
+use gguf::Error;
+use gguf_checkpoint::json;
 use serde_json::{Map, Value};
 
 use super::assembled::{self, Assembled};
 use super::folder::Folder;
-use crate::{Error, json};
 
 /// A SentencePiece model.
 pub(crate) const SENTENCEPIECE: &str = "tokenizer.model";

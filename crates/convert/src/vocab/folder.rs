@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
-use crate::Error;
+use gguf::Error;
 
 /// Files by name.
 pub(crate) enum Folder<'a> {

@@ -5,13 +5,13 @@
 
 use std::collections::{HashMap, HashSet};
 
+use gguf::Error;
 use serde_json::Value;
 
 use super::bpe;
 use super::files::Files;
 use super::special::named_special_tokens;
 use super::token::{ADDED_SCORE, Token, TokenKind};
-use crate::Error;
 
 /// True if the model in a `tokenizer.json` is BPE over text with bytes as a fallback.
 pub(super) fn is_sentencepiece_style(tokenizer: &Value) -> bool {

@@ -1,10 +1,10 @@
 //! The merges of a byte-pair vocabulary, best first, each as `left right`.
 
+use gguf::Error;
 use serde_json::Value;
 
 use super::bpe;
 use super::files::Files;
-use crate::Error;
 
 /// The merges in `tokenizer.json`, or else in `merges.txt`.
 pub(super) fn read(files: &Files, notes: &mut Vec<String>) -> Result<Vec<String>, Error> {

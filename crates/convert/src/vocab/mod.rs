@@ -25,13 +25,12 @@ mod word_piece;
 
 use std::path::Path;
 
-use gguf::{Array, Metadata};
-
-use crate::Error;
 pub(crate) use bpe::decode_bytes;
+pub use bpe::spell;
 use files::Files;
 pub(crate) use files::SENTENCEPIECE;
 pub(crate) use folder::Folder;
+use gguf::{Array, Error, Metadata};
 pub(crate) use post_processor::read_alone as read_post_processor;
 pub(crate) use rwkv_world::{CHAT_TEMPLATE as RWKV_CHAT_TEMPLATE, FILE as RWKV_WORLD, unescape};
 pub(crate) use sentencepiece::UNUSED_SCORE as PADDING_SCORE;
@@ -39,7 +38,7 @@ pub(crate) use special::FLAGS;
 use special::SpecialTokens;
 pub(crate) use structure::pre_tokenizer;
 pub(crate) use token::ADDED_SCORE;
-use token::Token;
+pub use token::{Token, TokenKind};
 pub(crate) use unigram::{T5_MODEL, XLM_ROBERTA_MODEL};
 pub(crate) use variants::INTERNLM2_ZERO;
 
@@ -96,7 +95,7 @@ impl Kind {
             Self::Phi3 | Self::InternLm2 => Added { text: text.to_owned(), is_control: special },
             _ => {
                 let token = Token::added(text.to_owned(), special);
-                Added { text: token.text, is_control: token.kind == token::TokenKind::Control }
+                Added { text: token.text, is_control: token.kind == TokenKind::Control }
             }
         }
     }

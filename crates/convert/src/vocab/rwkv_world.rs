@@ -1,9 +1,10 @@
 //! The vocabulary of RWKV World: a text file of Python literals.
 
+use gguf::Error;
+
 use super::special::{self, SpecialTokens};
 use super::token::{MAX_TOKENS, Token, TokenKind};
 use super::{Array, Builder};
-use crate::Error;
 
 /// The vocabulary's only version.
 pub(crate) const FILE: &str = "rwkv_vocab_v20230424.txt";

@@ -2,7 +2,7 @@
 
 /// A token as it stands in a GGUF.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) struct Token {
+pub struct Token {
     /// Text, or for byte-level vocabularies its transcription.
     pub text: String,
     /// Merge priority of SentencePiece models; others do not store it.
@@ -14,7 +14,7 @@ pub(crate) struct Token {
 /// The role of a token, numbered as in `tokenizer.ggml.token_type`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(i32)]
-pub(crate) enum TokenKind {
+pub enum TokenKind {
     /// Made and matched by the tokenizer's rules.
     Normal = 1,
     /// Stands for what the vocabulary cannot spell.
@@ -30,7 +30,7 @@ pub(crate) enum TokenKind {
 }
 
 /// The score of tokens that are matched by their text only.
-pub(crate) const ADDED_SCORE: f32 = -1000.0;
+pub const ADDED_SCORE: f32 = -1000.0;
 
 /// No model has nearly as many tokens; a larger size in a file would only cost memory.
 pub(super) const MAX_TOKENS: u64 = 1 << 24;

@@ -5,6 +5,7 @@ use std::collections::{HashMap, HashSet};
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD as BASE64;
+use gguf::Error;
 use serde_json::Value;
 
 use super::files::{Files, SENTENCEPIECE};
@@ -12,7 +13,6 @@ use super::sentencepiece::{self, Model, UNUSED_SCORE};
 use super::special::named_special_tokens;
 use super::token::{MAX_TOKENS, Token, TokenKind};
 use super::{Array, Builder};
-use crate::Error;
 
 /// What XLM-RoBERTa calls its SentencePiece model.
 pub(crate) const XLM_ROBERTA_MODEL: &str = "sentencepiece.bpe.model";

@@ -2,10 +2,11 @@
 
 use std::collections::HashMap;
 
+use gguf::Error;
+
 use super::files::{AddedToken, SENTENCEPIECE};
 use super::token::{Token, TokenKind};
 use super::{Builder, llama_hf, merges, sentencepiece};
-use crate::Error;
 
 const ADD_SPACE_PREFIX: &str = "tokenizer.ggml.add_space_prefix";
 

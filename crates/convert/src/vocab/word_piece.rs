@@ -1,8 +1,9 @@
 //! Vocabularies of pieces of words: BERT.
 
+use gguf::Error;
+
 use super::token::{Token, TokenKind};
 use super::{Builder, bpe};
-use crate::Error;
 
 /// The only name that programs know; they cut all text as BERT does.
 const PRE: &str = "bert-bge";

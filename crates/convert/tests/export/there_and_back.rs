@@ -6,9 +6,9 @@ use std::path::Path;
 
 use ::safetensors::SafeTensors;
 use gguf::TensorType;
-use gguf_convert::source::Checkpoint;
+use gguf_checkpoint::Checkpoint;
 use gguf_convert::{export, hf};
-use gguf_quant::recipe::Target;
+use gguf_quantize::recipe::Target;
 use gguf_store::{Existing, Model, ModelTensor, Overwrite};
 use serde_json::Value;
 

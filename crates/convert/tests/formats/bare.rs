@@ -5,9 +5,9 @@ use std::ops::ControlFlow;
 use std::path::Path;
 
 use gguf::{Bytes, Gguf, TensorType};
-use gguf_convert::pipeline::Job;
-use gguf_convert::source::Checkpoint;
+use gguf_checkpoint::Checkpoint;
 use gguf_convert::{bare, hf};
+use gguf_pipeline::Job;
 use gguf_store::{Existing, Overwrite};
 use serde_json::Value;
 

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use gguf_convert::source::{Checkpoint, Entry};
+use gguf_checkpoint::{Checkpoint, Entry};
 use serde_json::{Map, Value, json};
 use sha2::{Digest, Sha256};
 

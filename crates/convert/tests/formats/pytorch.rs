@@ -4,7 +4,7 @@ use std::io::Write;
 use std::path::Path;
 
 use gguf::TensorType;
-use gguf_convert::source::Checkpoint;
+use gguf_checkpoint::Checkpoint;
 use zip::write::SimpleFileOptions;
 
 use crate::files::{bytes, data, digest, floats, numbers};

@@ -1,7 +1,7 @@
 //! Quantized checkpoints: packed here number by number, and decoded by the formula written out.
 
 use gguf::TensorType;
-use gguf_convert::source::Checkpoint;
+use gguf_checkpoint::Checkpoint;
 use half::f16;
 use serde_json::{Value, json};
 

@@ -4,11 +4,10 @@
 //! are little-endian. `x[i]` is weight i of the block, `q` its integer level.
 
 use gguf::TensorType;
+pub(crate) use iq4::VALUES as IQ4_VALUES;
 use pulp::Simd;
 
 use crate::codec::Codec;
-
-pub(crate) use iq4::VALUES as IQ4_VALUES;
 
 mod bf16;
 mod e2m1;

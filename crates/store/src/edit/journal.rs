@@ -160,8 +160,9 @@ fn same_data(old: &[u8], new: &[u8], len: u64) -> bool {
 
 #[cfg(test)]
 pub(super) mod tests {
-    use super::*;
     use gguf::{Draft, Header, write_header};
+
+    use super::*;
 
     /// A header of a model without tensors, as long as any other with a name of that length.
     pub(in crate::edit) fn header(name: &str) -> Vec<u8> {

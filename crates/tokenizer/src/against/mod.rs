@@ -4,10 +4,9 @@ mod corpus;
 
 use std::fmt;
 
+pub use corpus::CORPUS;
 use unicode_normalization::UnicodeNormalization;
 use unicode_normalization::char::is_combining_mark;
-
-pub use corpus::CORPUS;
 
 use crate::error::Error;
 use crate::huggingface::HuggingFace;

@@ -3,8 +3,8 @@
 use std::path::{Path, PathBuf};
 
 use gguf::Value;
-use gguf_convert::importance::{Importance, Missing};
-use gguf_quant::imatrix::Imatrix;
+use gguf_quantize::imatrix::Imatrix;
+use gguf_quantize::importance::{Importance, Missing};
 
 use crate::failure::Failure;
 

@@ -7,10 +7,10 @@ pub mod types;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
-use gguf_convert::budget::Budget;
-use gguf_convert::pipeline::{Interruption, Job, write_all};
-use gguf_convert::{budget, estimate, quantize};
-use gguf_quant::recipe::write_type_file;
+use gguf_pipeline::{Interruption, Job, write_all};
+use gguf_quantize::budget::Budget;
+use gguf_quantize::recipe::write_type_file;
+use gguf_quantize::{budget, estimate};
 use gguf_store::edit::reserve;
 use gguf_store::{Model, Output, Overwrite};
 use outputs::{Files, Goal, Named, Part, Words};
@@ -96,7 +96,7 @@ impl Args {
         bits.or(self.target_size.map(Budget::FileBytes))
     }
 
-    fn options(&self) -> Result<quantize::Options, Failure> {
+    fn options(&self) -> Result<gguf_quantize::Options, Failure> {
         let mut options = self.types.options()?;
         options.recipe.keep_order = self.keep_split;
         options.allow_requantize = self.allow_requantize;
@@ -140,7 +140,7 @@ impl Args {
         let mut recipe = String::new();
         let plan = |named: &Named| {
             let mut quantization = match named.goal {
-                Goal::Target(target) => quantize::plan(model, target, &options)?,
+                Goal::Target(target) => gguf_quantize::plan(model, target, &options)?,
                 Goal::Budget(budget) => {
                     let progress = Progress::new(model.byte_len(), "measuring").stoppable();
                     let count = |bytes| progress.advance(bytes);
@@ -208,7 +208,7 @@ pub fn run(args: &Args) -> Result<(), Failure> {
     };
     let advance = |bytes| progress.advance(bytes);
     match write_all(&jobs, words.threads, interruption, &overwrite, &advance) {
-        Err(gguf_convert::Error::Container(gguf::Error::Interrupted)) if args.resume => {
+        Err(gguf::Error::Interrupted) if args.resume => {
             return Err(Failure::Paused);
         }
         written => written?,

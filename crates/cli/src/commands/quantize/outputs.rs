@@ -5,9 +5,9 @@ use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
 use gguf::shard_keys::PART_FINGERPRINT;
-use gguf_convert::budget::Budget;
-use gguf_convert::pipeline::{Job, shard_paths};
-use gguf_quant::recipe::{Target, UnknownTarget};
+use gguf_pipeline::{Job, shard_paths};
+use gguf_quantize::budget::Budget;
+use gguf_quantize::recipe::{Target, UnknownTarget};
 use gguf_store::Model;
 
 use crate::commands;

@@ -3,8 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use gguf::{TensorType, Value};
-use gguf_convert::quantize;
-use gguf_quant::recipe;
+use gguf_quantize::recipe;
 use regex::Regex;
 
 use super::importance;
@@ -48,7 +47,7 @@ impl Args {
     }
 
     /// The options of the library; reads the files that are named.
-    pub fn options(&self) -> Result<quantize::Options, Failure> {
+    pub fn options(&self) -> Result<gguf_quantize::Options, Failure> {
         let mut tensor_types = self.tensor_type.clone();
         if let Some(path) = &self.tensor_type_file {
             tensor_types.extend(read_type_file(path)?);
@@ -56,7 +55,7 @@ impl Args {
         let (importance, of_imatrix) = self.importance.read()?.unzip();
         let mut overrides = self.override_kv.clone();
         overrides.extend(of_imatrix.unwrap_or_default());
-        Ok(quantize::Options {
+        Ok(gguf_quantize::Options {
             recipe: recipe::Options {
                 pure: self.pure,
                 leave_output_tensor: self.leave_output_tensor,
@@ -68,7 +67,7 @@ impl Args {
             importance,
             missing: self.importance.missing(),
             overrides,
-            ..quantize::Options::default()
+            ..gguf_quantize::Options::default()
         })
     }
 }

@@ -17,8 +17,8 @@ use gguf::{Array, Metadata};
 use serde_json::{Map, Value, json};
 
 use super::{File, json_file};
-use crate::Error;
 use crate::vocab::{self, ADDED_SCORE, Folder, Kind};
+use gguf::Error;
 
 /// Tokenizer files, and what belongs to them elsewhere.
 #[derive(Clone, Debug)]

@@ -1,10 +1,10 @@
 //! `vocab.json` and `merges.txt`: GPT-2 and those that took over its tokenizer.
 
+use gguf::Error;
 use gguf::pre_tokenizer::CL100K_DIGITS;
 use serde_json::{Map, Value, json};
 
 use super::{Assembled, added_tokens, class, template};
-use crate::Error;
 use crate::vocab::files::Files;
 
 /// The special tokens of GPT-2, and those of RoBERTa.

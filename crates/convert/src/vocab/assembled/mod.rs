@@ -10,13 +10,12 @@ mod word_piece;
 use std::collections::HashSet;
 use std::path::PathBuf;
 
+use gguf::Error;
 use serde_json::{Map, Value, json};
+pub(super) use tiktoken::is_tiktoken;
 
 use super::files::{AddedToken, Files};
 use super::special::named_special_tokens;
-use crate::Error;
-
-pub(super) use tiktoken::is_tiktoken;
 
 /// A tokenizer in the form of `tokenizer.json`.
 pub(super) struct Assembled {

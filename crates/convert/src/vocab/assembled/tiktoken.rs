@@ -7,11 +7,11 @@ use std::collections::HashMap;
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD as BASE64;
+use gguf::Error;
 use gguf::pre_tokenizer::CL100K_DIGITS;
 use serde_json::{Map, Value, json};
 
 use super::{Assembled, added_tokens};
-use crate::Error;
 use crate::vocab::bpe;
 use crate::vocab::files::{Files, SENTENCEPIECE};
 use crate::vocab::folder::Folder;

@@ -1,9 +1,9 @@
 //! `vocab.txt`: BERT, a piece in each line.
 
+use gguf::Error;
 use serde_json::{Map, Value, json};
 
 use super::{Assembled, added_tokens, template};
-use crate::Error;
 use crate::vocab::files::Files;
 
 /// The name of the file.

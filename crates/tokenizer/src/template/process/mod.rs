@@ -11,11 +11,11 @@ mod parent;
 use std::borrow::Cow;
 use std::io::{self, BufRead, Read, Write};
 
+pub(super) use child::serve;
+pub(super) use parent::run;
 use serde::{Deserialize, Serialize};
 
 use super::{Context, Error, Limits, Source};
-pub(super) use child::serve;
-pub(super) use parent::run;
 
 /// Bytes of the line of a frame: what an error says has 2000, of which JSON makes 6 each at most.
 const LINE_LEN: u64 = 32 << 10;

@@ -1,0 +1,229 @@
+//! All tensors of a checkpoint, whatever it is stored as.
+
+use std::collections::BTreeSet;
+use std::fmt;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use gguf::{Error, TensorType};
+use gguf_store::{LocalFile, Source};
+
+use super::floats::Floats;
+use super::layout::Layout;
+use super::quantized::{Found, Made, Scheme};
+use super::raw::Raw;
+use super::rows::{BandCache, Computed};
+use super::{cast, pytorch, safetensors};
+
+/// A tensor of the checkpoint.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Entry {
+    /// Its name in the checkpoint, without what names the parts of a quantized matrix.
+    pub name: String,
+    /// Elements per dimension as the checkpoint has them: slowest first.
+    pub shape: Vec<u64>,
+    /// How its elements are stored.
+    pub tensor_type: TensorType,
+    /// Which file holds it: an index into [`Checkpoint::files`].
+    pub file: usize,
+    /// First byte in that file.
+    pub offset: u64,
+    /// Of blocks, where the same values are as F32: another index, to be read from its first byte.
+    pub floats: Option<usize>,
+}
+
+/// A place where weights come from: a file, or what is computed from a part of one.
+#[derive(Clone)]
+pub struct WeightFile {
+    /// The file's path, for messages.
+    pub path: PathBuf,
+    /// The bytes.
+    pub source: Arc<dyn Source>,
+}
+
+/// What opens a file of weights by its name.
+pub type Opener<'o> = dyn Fn(&str) -> Result<Arc<dyn Source>, Error> + 'o;
+
+impl fmt::Debug for WeightFile {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("WeightFile").field(&self.path).finish()
+    }
+}
+
+/// All tensors of a checkpoint.
+#[derive(Debug)]
+pub struct Checkpoint {
+    /// The open files, then what is computed from them.
+    pub files: Vec<WeightFile>,
+    /// The tensors: file by file, those of safetensors in order of name; what is put together from
+    /// several stored tensors comes last.
+    pub entries: Vec<Entry>,
+    /// What the user should know: how quantized weights were read.
+    pub notes: Vec<String>,
+}
+
+impl Checkpoint {
+    /// Opens the weights in `dir`: safetensors or PyTorch files, or those that an index names.
+    /// How they are quantized stands in `config.json`, or in files of the quantizers beside it.
+    ///
+    /// # Errors
+    /// If a file is missing, cut off or of another kind, if the index names tensors that no file
+    /// has, if two files hold the same tensor, or if the weights are quantized in a way that is not
+    /// known.
+    pub fn open(dir: &Path) -> Result<Self, Error> {
+        let listing = std::fs::read_dir(dir).map_err(|source| Error::read(dir, source))?;
+        let mut present = BTreeSet::new();
+        for entry in listing {
+            let name = entry.map_err(|source| Error::read(dir, source))?.file_name();
+            present.insert(name.to_string_lossy().into_owned());
+        }
+        Self::open_with(dir, &present, &|name| Ok(Arc::new(LocalFile::open(&dir.join(name))?)))
+    }
+
+    /// As [`Checkpoint::open`], for weights that are somewhere else: `dir` has the small files,
+    /// `present` are the names of all, and `open` opens the weights among them.
+    ///
+    /// # Errors
+    /// Also those of `open`.
+    pub fn open_with(dir: &Path, present: &BTreeSet<String>, open: &Opener) -> Result<Self, Error> {
+        let layout = Layout::find(dir, present)?;
+        let mut files = Vec::new();
+        let mut raws = Vec::new();
+        for name in &layout.names {
+            let file = WeightFile { path: dir.join(name), source: open(name)? };
+            raws.extend(tensors(&file, files.len())?);
+            files.push(file);
+        }
+        check(dir, &layout, &files, &raws)?;
+        let scheme = Scheme::find(dir)?;
+        Self::assemble(files, raws, scheme.as_ref())
+    }
+
+    /// Opens one file of weights, of whatever name, that has no configuration.
+    ///
+    /// # Errors
+    /// As [`Checkpoint::open`].
+    pub fn open_file(path: &Path) -> Result<Self, Error> {
+        Self::open_source(path, Arc::new(LocalFile::open(path)?))
+    }
+
+    /// As [`Checkpoint::open_file`], for bytes from anywhere; `name` is for messages.
+    ///
+    /// # Errors
+    /// As [`Checkpoint::open`].
+    pub fn open_source(name: &Path, source: Arc<dyn Source>) -> Result<Self, Error> {
+        let file = WeightFile { path: name.to_owned(), source };
+        let raws = tensors(&file, 0)?;
+        check_unique(std::slice::from_ref(&file), &raws)?;
+        Self::assemble(vec![file], raws, None)
+    }
+
+    fn assemble(
+        mut files: Vec<WeightFile>,
+        raws: Vec<Raw>,
+        scheme: Option<&Scheme>,
+    ) -> Result<Self, Error> {
+        let cache = Arc::new(BandCache::default());
+        let (found, notes) = match scheme {
+            Some(scheme) => scheme.resolve(raws, &files, &cache)?,
+            None => (raws.into_iter().map(Found::Plain).collect(), Vec::new()),
+        };
+        let mut entries = Vec::with_capacity(found.len());
+        for tensor in found {
+            entries.push(match tensor {
+                Found::Plain(raw) => plain(raw, &mut files, &cache)?,
+                Found::Made(Made { name, shape, tensor_type, file, source }) => {
+                    let path = files[file].path.clone();
+                    let file = files.len();
+                    let blocks = source.clone();
+                    files.push(WeightFile { path: path.clone(), source });
+                    let floats = tensor_type.is_quantized().then(|| {
+                        let columns = shape.last().copied().unwrap_or(1);
+                        let rows = Floats { blocks, tensor_type, columns };
+                        let source = Computed::source(Box::new(rows), &cache);
+                        files.push(WeightFile { path, source });
+                        files.len() - 1
+                    });
+                    Entry { name, shape, tensor_type, file, offset: 0, floats }
+                }
+            });
+        }
+        Ok(Self { files, entries, notes })
+    }
+
+    /// The file that holds a tensor, for messages.
+    pub fn path_of(&self, entry: &Entry) -> PathBuf {
+        self.files[entry.file].path.clone()
+    }
+}
+
+/// The tensors of a file, recognised by how it begins.
+fn tensors(file: &WeightFile, number: usize) -> Result<Vec<Raw>, Error> {
+    let mut start = [0; 8];
+    let len = file.source.byte_len().min(8) as usize;
+    file.source.read_at(&mut start[..len], 0)?;
+    if &start == b"version " {
+        let what = "is a Git LFS pointer, not the file it stands for";
+        return Err(Error::input(&file.path, what, "fetch the real file with `git lfs pull`"));
+    }
+    if len == start.len() && pytorch::begins_with(&start) {
+        pytorch::tensors(&file.path, &file.source, number)
+    } else {
+        safetensors::tensors(&file.path, &file.source, number)
+    }
+}
+
+/// A tensor that is not quantized: as it is stored, or in a type that GGUF has.
+fn plain(raw: Raw, files: &mut Vec<WeightFile>, cache: &Arc<BandCache>) -> Result<Entry, Error> {
+    let path = &files[raw.file].path;
+    let (name, shape) = (raw.name.clone(), raw.shape.clone());
+    if let Some(tensor_type) = raw.dtype.stored_as() {
+        let (file, offset) = place(&raw, files);
+        return Ok(Entry { name, shape, tensor_type, file, offset, floats: None });
+    }
+    let Some(tensor_type) = raw.dtype.widened() else {
+        let what = format!("tensor `{name}` is stored as {:?}", raw.dtype);
+        return Err(Error::input(path, what, "GGUF has no type for such numbers"));
+    };
+    let path = path.clone();
+    let source = cast::source(raw, tensor_type, cache);
+    let entry = Entry { name, shape, tensor_type, file: files.len(), offset: 0, floats: None };
+    files.push(WeightFile { path, source });
+    Ok(entry)
+}
+
+/// File and offset of a stored tensor, whose bytes may be computed.
+fn place(raw: &Raw, files: &mut Vec<WeightFile>) -> (usize, u64) {
+    if Arc::ptr_eq(&files[raw.file].source, &raw.source) {
+        return (raw.file, raw.offset);
+    }
+    let path = files[raw.file].path.clone();
+    files.push(WeightFile { path, source: raw.source.clone() });
+    (files.len() - 1, raw.offset)
+}
+
+/// Every tensor once.
+fn check_unique(files: &[WeightFile], raws: &[Raw]) -> Result<(), Error> {
+    let mut found = BTreeSet::new();
+    match raws.iter().find(|raw| !found.insert(&raw.name)) {
+        None => Ok(()),
+        Some(raw) => {
+            let what = format!("tensor `{}` stands in another place as well", raw.name);
+            let help = "remove the file that does not belong here";
+            Err(Error::input(&files[raw.file].path, what, help))
+        }
+    }
+}
+
+/// Every tensor once, and exactly those that the index names.
+fn check(dir: &Path, layout: &Layout, files: &[WeightFile], raws: &[Raw]) -> Result<(), Error> {
+    check_unique(files, raws)?;
+    let Some((index_name, index)) = &layout.index else { return Ok(()) };
+    let found: BTreeSet<_> = raws.iter().map(|raw| &raw.name).collect();
+    if let Some((name, file)) = index.iter().find(|(name, _)| !found.contains(name)) {
+        let what = format!("tensor `{name}` is not in `{file}` as the index says");
+        let help = "the file is damaged or of another checkpoint: download both again";
+        return Err(Error::input(&dir.join(index_name), what, help));
+    }
+    Ok(())
+}

@@ -1,0 +1,226 @@
+//! `config.json`: the hyper-parameters of a checkpoint, with errors that name the field.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use gguf::Error;
+use serde_json::{Map, Value};
+
+use crate::json;
+
+/// The configuration of a checkpoint.
+#[derive(Clone, Debug)]
+pub struct Config {
+    path: PathBuf,
+    root: Value,
+    /// The JSON files beside it; `None` if they are in its directory.
+    beside: Option<BTreeMap<&'static str, Value>>,
+}
+
+impl Config {
+    /// Reads `config.json` in `dir`.
+    ///
+    /// Fields of a nested configuration of the text model (`text_config` or one of its other
+    /// names) count as if they stood at the top, as they do for the official converter.
+    ///
+    /// # Errors
+    /// If it is missing, or is not a JSON object.
+    pub fn read(dir: &Path) -> Result<Self, Error> {
+        let path = dir.join("config.json");
+        if !path.is_file() {
+            return Err(Error::input(
+                dir,
+                "holds no `config.json`",
+                "name a directory with a Hugging Face checkpoint",
+            ));
+        }
+        let mut root = json::read(&path)?;
+        let Some(fields) = root.as_object_mut() else {
+            return Err(Error::input(&path, "is not a JSON object", "download the file again"));
+        };
+        if let Some(text) = text_fields(fields) {
+            fields.extend(text.into_iter().filter(|(_, value)| !value.is_null()));
+        }
+        Ok(Self { path, root, beside: None })
+    }
+
+    /// The configuration as JSON.
+    pub fn json(&self) -> &Value {
+        &self.root
+    }
+
+    /// The file it was read from.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// The class of the model: the first of `architectures`.
+    ///
+    /// # Errors
+    /// If there is none.
+    pub fn class(&self) -> Result<&str, Error> {
+        let stated = self.root.get("architectures").and_then(|names| names.get(0)?.as_str());
+        // The authors of Mamba write configurations of their own.
+        let mamba = || match self.root.get("ssm_cfg")?["layer"].as_str() {
+            Some("Mamba2") => Some("Mamba2ForCausalLM"),
+            _ => Some("MambaForCausalLM"),
+        };
+        stated.or_else(mamba).ok_or_else(|| self.missing("architectures", "the class of the model"))
+    }
+
+    /// The object in a field as a configuration of its own; an empty one if there is none.
+    pub fn part(&self, name: &str) -> Self {
+        let part = self.root.get(name).filter(|part| part.is_object());
+        Self {
+            path: self.path.clone(),
+            root: part.cloned().unwrap_or_else(|| Value::Object(Default::default())),
+            beside: self.beside.clone(),
+        }
+    }
+
+    /// A JSON file beside the configuration, if there is one.
+    ///
+    /// # Errors
+    /// If it is no JSON.
+    pub fn file(&self, name: &str) -> Result<Option<Value>, Error> {
+        match (&self.beside, self.path.parent()) {
+            (Some(files), _) => Ok(files.get(name).cloned()),
+            (None, Some(dir)) => json::read_optional(&dir.join(name)),
+            (None, None) => Ok(None),
+        }
+    }
+
+    /// Takes the model for one of another class.
+    pub fn set_class(&mut self, class: &str) {
+        self.set("architectures", vec![class]);
+    }
+
+    /// Sets a field.
+    pub fn set(&mut self, name: &str, value: impl Into<Value>) {
+        if let Some(fields) = self.root.as_object_mut() {
+            fields.insert(name.to_owned(), value.into());
+        }
+    }
+
+    /// Sets a field unless it is there and not null: what the class in `transformers` completes
+    /// the configuration with.
+    pub fn default(&mut self, name: &str, value: impl Into<Value>) {
+        if self.find(&[name]).is_none() {
+            self.set(name, value);
+        }
+    }
+
+    /// The first of these fields that is there and not null.
+    pub fn find(&self, names: &[&str]) -> Option<(&str, &Value)> {
+        let fields = self.root.as_object()?;
+        names.iter().find_map(|name| {
+            let (name, value) = fields.get_key_value(*name)?;
+            (!value.is_null()).then_some((name.as_str(), value))
+        })
+    }
+
+    /// An unsigned number under the first of these names that is there.
+    ///
+    /// # Errors
+    /// If the field is of another type or beyond 32 bits.
+    pub fn u32(&self, names: &[&str]) -> Result<Option<u32>, Error> {
+        let Some((name, value)) = self.find(names) else { return Ok(None) };
+        let number = value.as_u64().and_then(|number| u32::try_from(number).ok());
+        number.map(Some).ok_or_else(|| self.wrong(name, value, "a number from 0 to 4294967295"))
+    }
+
+    /// A number under the first of these names that is there.
+    ///
+    /// # Errors
+    /// If the field is of another type.
+    pub fn f32(&self, names: &[&str]) -> Result<Option<f32>, Error> {
+        Ok(self.f64(names)?.map(|number| number as f32))
+    }
+
+    /// As [`Config::f32`], in the precision of the file.
+    ///
+    /// # Errors
+    /// If the field is of another type.
+    pub fn f64(&self, names: &[&str]) -> Result<Option<f64>, Error> {
+        let Some((name, value)) = self.find(names) else { return Ok(None) };
+        value.as_f64().map(Some).ok_or_else(|| self.wrong(name, value, "a number"))
+    }
+
+    /// A truth value, if it is there.
+    ///
+    /// # Errors
+    /// If the field is of another type.
+    pub fn bool(&self, name: &str) -> Result<Option<bool>, Error> {
+        let Some((name, value)) = self.find(&[name]) else { return Ok(None) };
+        value.as_bool().map(Some).ok_or_else(|| self.wrong(name, value, "true or false"))
+    }
+
+    /// As [`Config::f32`], for a field that must be there.
+    ///
+    /// # Errors
+    /// Also if it is missing.
+    pub fn require_f32(&self, names: &[&str], meaning: &str) -> Result<f32, Error> {
+        self.f32(names)?.ok_or_else(|| self.missing(names[0], meaning))
+    }
+
+    /// As [`Config::f64`], for a field that must be there.
+    ///
+    /// # Errors
+    /// Also if it is missing.
+    pub fn require_f64(&self, names: &[&str], meaning: &str) -> Result<f64, Error> {
+        self.f64(names)?.ok_or_else(|| self.missing(names[0], meaning))
+    }
+
+    /// As [`Config::u32`], for a field that must be there and not be zero.
+    ///
+    /// # Errors
+    /// Also if it is missing or zero.
+    pub fn require_u32(&self, names: &[&str], meaning: &str) -> Result<u32, Error> {
+        match self.u32(names)? {
+            Some(0) => Err(self.wrong(names[0], &Value::from(0), "a number above 0")),
+            Some(number) => Ok(number),
+            None => Err(self.missing(names[0], meaning)),
+        }
+    }
+
+    fn missing(&self, name: &str, meaning: &str) -> Error {
+        Error::input(
+            &self.path,
+            format!("has no field `{name}` ({meaning})"),
+            "add the field or take the file from the model's repository",
+        )
+    }
+
+    fn wrong(&self, name: &str, value: &Value, expected: &str) -> Error {
+        let mut shown = value.to_string();
+        if shown.len() > 40 {
+            shown = format!("{}...", shown.chars().take(40).collect::<String>());
+        }
+        let what = format!("field `{name}` is {shown} instead of {expected}");
+        Error::input(&self.path, what, "correct the field")
+    }
+}
+
+/// The configuration of the text model inside that of a larger one.
+fn text_fields(fields: &mut Map<String, Value>) -> Option<Map<String, Value>> {
+    const NAMES: [&str; 4] = ["text_config", "llm_config", "lm_config", "language_config"];
+    if let Some(Value::Object(mut thinker)) = fields.remove("thinker_config") {
+        return text_fields(&mut thinker);
+    }
+    NAMES.iter().find_map(|name| match fields.remove(*name) {
+        Some(Value::Object(text)) => Some(text),
+        _ => None,
+    })
+}
+
+impl Config {
+    /// A configuration that is in no file.
+    pub fn of(root: Value) -> Self {
+        Self { path: "config.json".into(), root, beside: Some(BTreeMap::new()) }
+    }
+
+    /// With these JSON files beside it.
+    pub fn beside(self, files: impl IntoIterator<Item = (&'static str, Value)>) -> Self {
+        Self { beside: Some(files.into_iter().collect()), ..self }
+    }
+}

@@ -1,0 +1,66 @@
+//! compressed-tensors: which of its formats a matrix has.
+
+use serde_json::Value;
+
+use super::scaled::Blocks;
+use super::{Matrix, Set, Wrong, integers, mxfp4, nvfp4, packed};
+use crate::raw::Raw;
+
+/// What the configuration says.
+pub(super) struct Compressed {
+    /// Bits of packed integers: those of the first group of matrices.
+    bits: Option<u32>,
+    blocks: Blocks,
+}
+
+/// Formats that are told apart by the parts which matrices have.
+const FORMATS: [&str; 8] = [
+    "int-quantized",
+    "float-quantized",
+    "naive-quantized",
+    "pack-quantized",
+    "nvfp4-pack-quantized",
+    "mxfp4-pack-quantized",
+    "mixed-precision",
+    "dense",
+];
+
+impl Compressed {
+    /// What the configuration says, or the name of the format that is not known.
+    pub fn of(fields: &Value) -> Result<Self, String> {
+        let formats = fields.get("format").into_iter();
+        let groups = fields.get("config_groups").and_then(Value::as_object);
+        let of_groups = groups.into_iter().flatten().filter_map(|(_, group)| group.get("format"));
+        for format in formats.chain(of_groups).filter_map(Value::as_str) {
+            if !FORMATS.contains(&format) {
+                return Err(format.to_owned());
+            }
+        }
+        let mut weights =
+            groups.into_iter().flatten().filter_map(|(_, group)| group.get("weights"));
+        let first = weights.next().unwrap_or(&Value::Null);
+        let bits = first.get("num_bits").and_then(Value::as_u64);
+        let other_bits = |weights: &Value| weights.get("num_bits").and_then(Value::as_u64) != bits;
+        if weights.any(other_bits) && fields["format"] == "pack-quantized" {
+            return Err("pack-quantized with several sizes".to_owned());
+        }
+        let bits = bits.and_then(|bits| u32::try_from(bits).ok());
+        Ok(Self { bits, blocks: Blocks::of(first) })
+    }
+
+    pub fn matrix(&self, set: &Set, main: &Raw) -> Result<Option<Matrix>, Wrong> {
+        if let Some(matrix) = nvfp4::packed_matrix(set, main)? {
+            return Ok(Some(matrix));
+        }
+        if let Some(matrix) = mxfp4::packed_matrix(set, main)? {
+            return Ok(Some(matrix));
+        }
+        if let Some(matrix) = packed::matrix(set, main, self.bits)? {
+            return Ok(Some(matrix));
+        }
+        if let Some(matrix) = integers::matrix(set, main)? {
+            return Ok(Some(matrix));
+        }
+        self.blocks.matrix(set, main)
+    }
+}

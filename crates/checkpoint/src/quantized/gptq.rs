@@ -1,0 +1,177 @@
+//! GPTQ: `X.qweight`, `X.qzeros`, `X.scales` and `X.g_idx`.
+//!
+//! ```text
+//! qweight  I32 [in * bits / 32, out]      a column is a stream of bits, q of one input after another
+//! qzeros   I32 [groups, out * bits / 32]  a row is a stream of bits, one zero of each output
+//! scales       [groups, out]
+//! g_idx    I32 [in]                       group of each input; in order if it is not there
+//!
+//! w[out][in] = scales[g][out] * (q[in][out] - (zero[g][out] + 1))      without + 1 in gptq_v2
+//! ```
+//!
+//! As `TorchQuantLinear` of GPTQModel has it. A stored zero of all ones stands for 2^bits, not 0.
+
+use std::sync::Arc;
+
+use serde_json::Value;
+
+use super::levels::{Groups, Levels, Parameters};
+use super::{Content, Matrix, Set, Wrong};
+use crate::dtype::Dtype;
+use crate::raw::Raw;
+
+/// What the configuration says.
+pub(super) struct Gptq {
+    /// Bits of a number, for matrices without a list of groups.
+    bits: Option<u64>,
+    /// How much more zeros are than what is stored.
+    zero_offset: i16,
+}
+
+impl Gptq {
+    pub fn of(fields: &Value, zero_offset: i16) -> Self {
+        Self { bits: fields.get("bits").and_then(Value::as_u64), zero_offset }
+    }
+
+    pub fn matrix(&self, set: &Set, main: &Raw) -> Result<Option<Matrix>, Wrong> {
+        let Some(stem) = main.name.strip_suffix(".qweight") else { return Ok(None) };
+        let part = |end: &str| format!("{stem}.{end}");
+        set.take(&main.name);
+        let (zeros, scales) = (set.need(&part("qzeros"))?, set.need(&part("scales"))?);
+        let list = set.take(&part("g_idx")).filter(|list| list.elements() > 0);
+        let wrong = |what: &str| Wrong::Parts(what.to_owned());
+        let ([words, outputs], [groups, scale_outputs]) = (&main.shape[..], &scales.shape[..])
+        else {
+            return Err(wrong("and its scales are no matrices"));
+        };
+        if [main.dtype, zeros.dtype] != [Dtype::I32; 2] {
+            return Err(wrong("is not packed into words of 32 bits"));
+        }
+        let inputs = match (list, self.bits) {
+            (Some(list), _) => list.elements(),
+            (None, Some(bits @ 1..)) => words * 32 / bits,
+            (None, _) => return Err(wrong("has no `g_idx`, and no `bits` in the configuration")),
+        };
+        let bits = words * 32 / inputs.max(1);
+        if !matches!(bits, 2 | 3 | 4 | 8) || words * 32 != inputs * bits {
+            let what = format!("has {words} words for {inputs} inputs: not 2, 3, 4 or 8 bits each");
+            return Err(Wrong::Parts(what));
+        }
+        if outputs != scale_outputs || zeros.shape != [*groups, (outputs * bits).div_ceil(32)] {
+            return Err(wrong("has scales or zeros of another shape than its own"));
+        }
+        let groups = match list {
+            Some(list) => Groups::listed(&list.integers(0, inputs)?, *groups),
+            None => Groups::even(inputs, *groups),
+        };
+        let groups = groups.ok_or_else(|| wrong("has groups for which there are no scales"))?;
+        let shape = vec![*outputs, inputs];
+        let levels = Arc::new(GptqLevels {
+            weight: main.clone(),
+            zeros: zeros.clone(),
+            scales: scales.clone(),
+            groups,
+            inputs,
+            outputs: *outputs,
+            bits: bits as u32,
+            zero_offset: self.zero_offset,
+        });
+        Ok(Some(Matrix { name: part("weight"), shape, content: Content::Levels(levels) }))
+    }
+}
+
+struct GptqLevels {
+    weight: Raw,
+    zeros: Raw,
+    scales: Raw,
+    groups: Groups,
+    inputs: u64,
+    outputs: u64,
+    bits: u32,
+    zero_offset: i16,
+}
+
+impl Levels for GptqLevels {
+    fn shape(&self) -> (u64, u64) {
+        (self.outputs, self.inputs)
+    }
+
+    fn bits(&self) -> u32 {
+        self.bits
+    }
+
+    fn groups(&self) -> &Groups {
+        &self.groups
+    }
+
+    fn is_transposed(&self) -> bool {
+        true
+    }
+
+    fn parameters(&self, first: u64, n: u64) -> Result<Parameters, gguf::Error> {
+        let count = self.groups.count();
+        let (mut scales, mut zeros) =
+            (vec![0.0; (n * count) as usize], vec![0; (n * count) as usize]);
+        let bits = u64::from(self.bits);
+        let of_group = self.zeros.shape[1];
+        // 32 numbers are a whole number of words.
+        let (from, to) = (first / 32 * bits, ((first + n).div_ceil(32) * bits).min(of_group));
+        for group in 0..count {
+            let group_scales = self.scales.floats(group * self.outputs + first, n)?;
+            let words = self.zeros.words(group * of_group + from, to - from)?;
+            let group_zeros = unpacked(words.into_iter(), self.bits);
+            let stored = group_zeros.skip((first % 32) as usize);
+            for (row, (scale, zero)) in group_scales.into_iter().zip(stored).enumerate() {
+                let at = row * count as usize + group as usize;
+                scales[at] = scale;
+                zeros[at] = i16::from(zero) + self.zero_offset;
+            }
+        }
+        Ok(Parameters { scales, zeros })
+    }
+
+    fn quants(&self, first: u64, n: u64) -> Result<Vec<u8>, gguf::Error> {
+        let rows = self.weight.shape[0];
+        let mut words = Vec::with_capacity((rows * n) as usize);
+        for row in 0..rows {
+            words.extend(self.weight.words(row * self.outputs + first, n)?);
+        }
+        let (n, inputs) = (n as usize, self.inputs as usize);
+        let mut quants = Vec::with_capacity(n * inputs);
+        for output in 0..n {
+            let column = words.iter().skip(output).step_by(n).copied();
+            quants.extend(unpacked(column, self.bits).take(inputs));
+        }
+        Ok(quants)
+    }
+}
+
+/// Numbers of `bits` bits out of a stream of words, which they may straddle.
+fn unpacked(mut words: impl Iterator<Item = u32>, bits: u32) -> impl Iterator<Item = u8> {
+    let (mut stream, mut available) = (0u64, 0);
+    std::iter::from_fn(move || {
+        if available < bits {
+            stream |= u64::from(words.next()?) << available;
+            available += 32;
+        }
+        let number = stream & ((1 << bits) - 1);
+        stream >>= bits;
+        available -= bits;
+        Some(number as u8)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_straddle_words() {
+        // Of the last, two bits are in the first word.
+        let numbers = [1u8, 2, 3, 4, 5, 6, 7, 0, 1, 2, 6];
+        let stream =
+            numbers.iter().enumerate().fold(0, |bits, (i, n)| bits | u64::from(*n) << (3 * i));
+        let words = [stream as u32, (stream >> 32) as u32];
+        assert!(unpacked(words.into_iter(), 3).take(11).eq(numbers));
+    }
+}

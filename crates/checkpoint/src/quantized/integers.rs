@@ -1,0 +1,100 @@
+//! Eight-bit integers with scales: `X` (I8), `X_scale`, and sometimes `X_zero_point`, where X is
+//! `model...weight`; the `int-quantized` format of compressed-tensors.
+//!
+//! ```text
+//! X                 I8 [out, in]
+//! X_scale, X_zero_point  [out, groups], [out] or [1]
+//!
+//! w[out][in] = scale[out][g] * (X[out][in] - zero[out][g])
+//! ```
+
+use std::sync::Arc;
+
+use super::levels::{Groups, Levels, Parameters};
+use super::{Content, Matrix, Set, Wrong, rows_and_columns};
+use crate::dtype::Dtype;
+use crate::raw::Raw;
+
+pub(super) fn matrix(set: &Set, main: &Raw) -> Result<Option<Matrix>, Wrong> {
+    if main.dtype != Dtype::I8 {
+        return Ok(None);
+    }
+    let Some(scales) = set.take(&format!("{}_scale", main.name)) else { return Ok(None) };
+    let zeros = set.take(&format!("{}_zero_point", main.name));
+    let wrong = |what: &str| Wrong::Parts(what.to_owned());
+    let (rows, columns) = rows_and_columns(&main.shape)?;
+    let of_row = match scales.elements() {
+        1 => 0,
+        n if rows > 0 && n.is_multiple_of(rows) => n / rows,
+        _ => return Err(wrong("has scales of another shape than its own")),
+    };
+    if zeros.is_some_and(|zeros| zeros.elements() != scales.elements()) {
+        return Err(wrong("has not as many zero points as scales"));
+    }
+    let groups = Groups::even(columns, of_row.max(1))
+        .ok_or_else(|| wrong("has columns that do not divide into its groups"))?;
+    let levels = Arc::new(IntegerLevels {
+        weight: main.clone(),
+        scales: scales.clone(),
+        zeros: zeros.cloned(),
+        of_row,
+        groups,
+        shape: (rows, columns),
+    });
+    let (name, shape) = (main.name.clone(), main.shape.clone());
+    Ok(Some(Matrix { name, shape, content: Content::Levels(levels) }))
+}
+
+struct IntegerLevels {
+    weight: Raw,
+    scales: Raw,
+    zeros: Option<Raw>,
+    /// Scales of a row; 0 if all have one in common.
+    of_row: u64,
+    groups: Groups,
+    shape: (u64, u64),
+}
+
+/// What is added to make integers of them that are not below 0.
+const MIDDLE: i16 = 128;
+
+impl Levels for IntegerLevels {
+    fn shape(&self) -> (u64, u64) {
+        self.shape
+    }
+
+    fn bits(&self) -> u32 {
+        8
+    }
+
+    fn groups(&self) -> &Groups {
+        &self.groups
+    }
+
+    fn parameters(&self, first: u64, n: u64) -> Result<Parameters, gguf::Error> {
+        let (start, len) = match self.of_row {
+            0 => (0, 1),
+            of_row => (first * of_row, n * of_row),
+        };
+        let mut scales = self.scales.floats(start, len)?;
+        let mut zeros = match &self.zeros {
+            None => vec![MIDDLE; len as usize],
+            Some(zeros) => {
+                let zero = |zero: i128| zero.clamp(-128, 127) as i16 + MIDDLE;
+                zeros.integers(start, len)?.into_iter().map(zero).collect()
+            }
+        };
+        if self.of_row == 0 {
+            scales.resize(n as usize, scales[0]);
+            zeros.resize(n as usize, zeros[0]);
+        }
+        Ok(Parameters { scales, zeros })
+    }
+
+    fn quants(&self, first: u64, n: u64) -> Result<Vec<u8>, gguf::Error> {
+        let columns = self.shape.1;
+        let mut bytes = self.weight.bytes(first * columns, n * columns)?;
+        bytes.iter_mut().for_each(|byte| *byte ^= 0x80);
+        Ok(bytes)
+    }
+}

@@ -1,0 +1,101 @@
+//! MXFP4: `X_blocks` and `X_scales`, as gpt-oss has its experts; and `X_packed` and `X_scale` of
+//! compressed-tensors.
+//!
+//! ```text
+//! X_blocks  U8 [..., rows, blocks, 16]    16 bytes: | x[2*j + 1] | x[2*j] |     j in 0..16
+//! X_scales  U8 [..., rows, blocks]        a power of two, 2^(e - 127)
+//! ```
+//!
+//! Our MXFP4 has the same values in another order, so nothing is lost. The tensor is called
+//! `X.weight`, or X where that ends in `weight`; its last dimension is the inputs.
+
+use gguf::TensorType;
+
+use super::{Content, Matrix, Set, Wrong};
+use crate::dtype::Dtype;
+use crate::raw::Raw;
+use crate::rows::Rows;
+
+/// Numbers of a block, and their bytes.
+const BLOCK: u64 = 32;
+const BLOCK_BYTES: u64 = 16;
+
+/// The tensor whose numbers are `main`, as gpt-oss stores it.
+pub(super) fn matrix(set: &Set, main: &Raw) -> Result<Option<Matrix>, Wrong> {
+    let Some(stem) = main.name.strip_suffix("_blocks") else { return Ok(None) };
+    set.take(&main.name);
+    let scales = set.need(&format!("{stem}_scales"))?;
+    let [outer @ .., BLOCK_BYTES] = &main.shape[..] else {
+        return Err(Wrong::Parts(format!("has the shape {:?}, not blocks of 16", main.shape)));
+    };
+    let name = if stem.ends_with("weight") { stem.to_owned() } else { format!("{stem}.weight") };
+    build(name, main, scales, outer).map(Some)
+}
+
+/// The matrix whose numbers are `main`, as compressed-tensors stores it.
+pub(super) fn packed_matrix(set: &Set, main: &Raw) -> Result<Option<Matrix>, Wrong> {
+    let Some(name) = main.name.strip_suffix("_packed") else { return Ok(None) };
+    let scale_name = format!("{name}_scale");
+    let is_exponent = |scales: &&Raw| matches!(scales.dtype, Dtype::U8 | Dtype::F8E8M0);
+    if main.dtype != Dtype::U8 || !set.by_name.get(&*scale_name).is_some_and(is_exponent) {
+        return Ok(None);
+    }
+    set.take(&main.name);
+    let scales = set.need(&scale_name)?;
+    let [outer @ .., bytes] = &main.shape[..] else {
+        return Err(Wrong::Parts("is no matrix".to_owned()));
+    };
+    let blocks = [outer, &[bytes / BLOCK_BYTES]].concat();
+    build(name.to_owned(), main, scales, &blocks).map(Some)
+}
+
+fn build(name: String, main: &Raw, scales: &Raw, blocks: &[u64]) -> Result<Matrix, Wrong> {
+    let [outer @ .., of_row] = blocks else {
+        return Err(Wrong::Parts("is a single block".to_owned()));
+    };
+    let bytes = scales.elements().checked_mul(BLOCK_BYTES);
+    if [main.dtype, scales.dtype].iter().any(|dtype| dtype.bytes() != 1)
+        || scales.shape != blocks
+        || bytes != Some(main.elements())
+        || *of_row == 0
+    {
+        let what = format!("does not go with scales of the shape {:?}", scales.shape);
+        return Err(Wrong::Parts(what));
+    }
+    let shape = [outer, &[of_row * BLOCK]].concat();
+    let rows = Mxfp4 { weight: main.clone(), scales: scales.clone(), of_row: *of_row };
+    Ok(Matrix { name, shape, content: Content::Rows(TensorType::MXFP4, Box::new(rows)) })
+}
+
+struct Mxfp4 {
+    weight: Raw,
+    scales: Raw,
+    of_row: u64,
+}
+
+impl Rows for Mxfp4 {
+    fn count(&self) -> u64 {
+        self.scales.elements() / self.of_row
+    }
+
+    fn row_bytes(&self) -> u64 {
+        self.of_row * (1 + BLOCK_BYTES)
+    }
+
+    fn read(&self, first: u64, out: &mut [u8]) -> Result<(), gguf::Error> {
+        let n = out.len() as u64 / (1 + BLOCK_BYTES);
+        let start = first * self.of_row;
+        let scales = self.scales.bytes(start, n)?;
+        let weights = self.weight.bytes(start * BLOCK_BYTES, n * BLOCK_BYTES)?;
+        let blocks = weights.as_chunks::<{ BLOCK_BYTES as usize }>().0.iter().zip(scales);
+        for ((bytes, scale), out) in blocks.zip(out.as_chunks_mut::<17>().0) {
+            let nibble = |i: usize| bytes[i / 2] >> (4 * (i % 2)) & 15;
+            out[0] = scale;
+            out[1..]
+                .iter_mut()
+                .zip(0..)
+                .for_each(|(out, j)| *out = nibble(j) | nibble(j + 16) << 4);
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,132 @@
+//! The `pack-quantized` format of compressed-tensors: `X_packed`, `X_scale`, `X_shape`, and
+//! sometimes `X_zero_point` and `X_g_idx`, where X is `model...weight`.
+//!
+//! ```text
+//! X_packed      I32 [out, words]         32 / bits numbers in a word, the lowest bits first
+//! X_scale           [out, groups]
+//! X_zero_point  I32 [words, groups]      packed along the outputs
+//! X_g_idx       I32 [in]                 group of each input
+//! X_shape       I64 [2]                  out, in
+//!
+//! w[out][in] = scale[out][g] * (q[out][in] - zero[out][g])       zero = 2^(bits - 1) if none is there
+//! ```
+//!
+//! As `unpack_from_int32` and `dequantize` of compressed-tensors have it: both q and zero are
+//! stored with 2^(bits - 1) added, which cancels out.
+
+use std::sync::Arc;
+
+use super::levels::{Groups, Levels, Parameters};
+use super::{Content, Matrix, Set, Wrong};
+use crate::dtype::Dtype;
+use crate::raw::Raw;
+
+/// The matrix that is packed as `main`, of numbers of `bits` bits.
+pub(super) fn matrix(set: &Set, main: &Raw, bits: Option<u32>) -> Result<Option<Matrix>, Wrong> {
+    let Some(name) = main.name.strip_suffix("_packed") else { return Ok(None) };
+    let part = |end: &str| format!("{name}_{end}");
+    let wrong = |what: &str| Wrong::Parts(what.to_owned());
+    let Some(bits @ 1..=8) = bits else {
+        return Err(wrong("has no `num_bits` from 1 to 8 in the configuration"));
+    };
+    set.take(&main.name);
+    let (scales, shape) = (set.need(&part("scale"))?, set.need(&part("shape"))?);
+    let zeros = set.take(&part("zero_point"));
+    let list = set.take(&part("g_idx"));
+    if main.dtype != Dtype::I32 || zeros.is_some_and(|zeros| zeros.dtype != Dtype::I32) {
+        return Err(wrong("is not packed into words of 32 bits"));
+    }
+    let [outputs, inputs] = shape.integers(0, shape.elements().min(3))?[..] else {
+        return Err(wrong("is no matrix"));
+    };
+    let (Ok(outputs), Ok(inputs @ 1..)) = (u64::try_from(outputs), u64::try_from(inputs)) else {
+        return Err(wrong("has a shape that cannot be"));
+    };
+    let per_word = u64::from(32 / bits);
+    let count = scales.shape.get(1).copied().unwrap_or(1);
+    let zero_shape = [outputs.div_ceil(per_word), count];
+    if main.shape != [outputs, inputs.div_ceil(per_word)]
+        || scales.elements() != outputs.saturating_mul(count)
+        || zeros.is_some_and(|zeros| zeros.shape != zero_shape)
+    {
+        return Err(wrong("has scales or zeros of another shape than its own"));
+    }
+    let groups = match list {
+        Some(list) if list.elements() == inputs => {
+            Groups::listed(&list.integers(0, inputs)?, count)
+        }
+        _ => Groups::even(inputs, count),
+    };
+    let groups = groups.ok_or_else(|| wrong("has groups for which there are no scales"))?;
+    let levels = Arc::new(PackedLevels {
+        weight: main.clone(),
+        zeros: zeros.cloned(),
+        scales: scales.clone(),
+        groups,
+        shape: (outputs, inputs),
+        bits,
+    });
+    let shape = vec![outputs, inputs];
+    Ok(Some(Matrix { name: name.to_owned(), shape, content: Content::Levels(levels) }))
+}
+
+struct PackedLevels {
+    weight: Raw,
+    zeros: Option<Raw>,
+    scales: Raw,
+    groups: Groups,
+    shape: (u64, u64),
+    bits: u32,
+}
+
+impl PackedLevels {
+    /// The number at place `at` of words that are filled one after another.
+    fn number(&self, word: u32, at: u64) -> u8 {
+        let per_word = u64::from(32 / self.bits);
+        let shift = (at % per_word) as u32 * self.bits;
+        (word >> shift & ((1 << self.bits) - 1)) as u8
+    }
+}
+
+impl Levels for PackedLevels {
+    fn shape(&self) -> (u64, u64) {
+        self.shape
+    }
+
+    fn bits(&self) -> u32 {
+        self.bits
+    }
+
+    fn groups(&self) -> &Groups {
+        &self.groups
+    }
+
+    fn parameters(&self, first: u64, n: u64) -> Result<Parameters, gguf::Error> {
+        let count = self.groups.count();
+        let scales = self.scales.floats(first * count, n * count)?;
+        let Some(packed) = &self.zeros else {
+            let middle = 1 << (self.bits - 1);
+            return Ok(Parameters { zeros: vec![middle; scales.len()], scales });
+        };
+        let per_word = u64::from(32 / self.bits);
+        let (from, to) = (first / per_word, (first + n).div_ceil(per_word));
+        let words = packed.words(from * count, (to - from) * count)?;
+        let zero = |at: u64| {
+            let (row, group) = (first + at / count, at % count);
+            let word = words[((row / per_word - from) * count + group) as usize];
+            i16::from(self.number(word, row))
+        };
+        Ok(Parameters { zeros: (0..n * count).map(zero).collect(), scales })
+    }
+
+    fn quants(&self, first: u64, n: u64) -> Result<Vec<u8>, gguf::Error> {
+        let of_row = self.weight.shape[1];
+        let words = self.weight.words(first * of_row, n * of_row)?;
+        let per_word = u64::from(32 / self.bits);
+        let columns = self.shape.1;
+        let quants = words.chunks_exact(of_row as usize).flat_map(|words| {
+            (0..columns).map(|at| self.number(words[(at / per_word) as usize], at))
+        });
+        Ok(quants.collect())
+    }
+}

@@ -1,0 +1,173 @@
+//! Floats of eight bits with scales: FP8 checkpoints.
+//!
+//! ```text
+//! X        F8 [..., out, in]
+//! scales   one for all, one per row, or one per block of rows and columns
+//!
+//! w[out][in] = X[out][in] * scale[out / block rows][in / block columns]
+//! ```
+//!
+//! Scales are `X_scale_inv` (DeepSeek), `X_scale` (compressed-tensors, ModelOpt) or `qscale_weight`
+//! (Mistral). Experts, the dimensions before the last two, have scales of their own.
+
+use gguf::TensorType;
+use serde_json::Value;
+
+use super::{Content, Matrix, Set, Wrong, put_floats, rows_and_columns};
+use crate::dtype::Dtype;
+use crate::raw::Raw;
+use crate::rows::Rows;
+
+/// The size of blocks, where the configuration says it.
+#[derive(Default)]
+pub(super) struct Blocks(Option<[u64; 2]>);
+
+impl Blocks {
+    /// `weight_block_size` or, in compressed-tensors, `block_structure`.
+    pub fn of(fields: &Value) -> Self {
+        let field = ["weight_block_size", "block_structure"];
+        let sizes = field.iter().find_map(|field| fields.get(field)?.as_array());
+        Self(sizes.and_then(|sizes| match &sizes[..] {
+            [rows, columns] => Some([rows.as_u64()?, columns.as_u64()?]),
+            _ => None,
+        }))
+    }
+
+    /// The matrix that `main` is without its scales.
+    pub fn matrix(&self, set: &Set, main: &Raw) -> Result<Option<Matrix>, Wrong> {
+        if !matches!(main.dtype, Dtype::F8E4M3 | Dtype::F8E5M2) {
+            return Ok(None);
+        }
+        let name = &main.name;
+        let mistral = name.strip_suffix("weight").map(|stem| format!("{stem}qscale_weight"));
+        let names = [Some(format!("{name}_scale_inv")), Some(format!("{name}_scale")), mistral];
+        let Some(scales) = names.into_iter().flatten().find_map(|name| set.take(&name)) else {
+            return Ok(None);
+        };
+        let (rows, columns) = rows_and_columns(&main.shape)?;
+        let block = self.block(&main.shape, &scales.shape).ok_or_else(|| {
+            let (shape, scales) = (&main.shape, &scales.shape);
+            Wrong::Parts(format!("has the shape {shape:?}, which scales of {scales:?} do not fit"))
+        })?;
+        let rows =
+            Scaled { weight: main.clone(), scales: scales.clone(), block, shape: (rows, columns) };
+        Ok(Some(Matrix {
+            name: name.clone(),
+            shape: main.shape.clone(),
+            content: Content::Rows(TensorType::F32, Box::new(rows)),
+        }))
+    }
+
+    /// How scales are spread over a tensor.
+    fn block(&self, shape: &[u64], scales: &[u64]) -> Option<Block> {
+        let [experts @ .., rows, columns] = shape else { return None };
+        let count: u64 = experts.iter().product();
+        let (rows, columns) = (*rows, *columns);
+        let block = |block_rows, block_columns| Block { rows, block_rows, block_columns, columns };
+        let all: u64 = scales.iter().product();
+        if all == 1 {
+            return Some(Block { rows: count * rows, ..block(count * rows, columns) });
+        }
+        if let Some([block_rows, block_columns]) = self.0.filter(|size| !size.contains(&0)) {
+            let expected = [rows.div_ceil(block_rows), columns.div_ceil(block_columns)];
+            if all == count * expected[0] * expected[1] {
+                return Some(block(block_rows, block_columns));
+            }
+        }
+        if all == count * rows {
+            return Some(block(1, columns));
+        }
+        if !experts.is_empty() && all == count {
+            return Some(block(rows, columns));
+        }
+        // Without sizes only those blocks are known that fill the matrix.
+        let [.., scale_rows, scale_columns] = scales else { return None };
+        let fits = all > 0
+            && rows.is_multiple_of(*scale_rows)
+            && columns.is_multiple_of(*scale_columns)
+            && all == count * scale_rows * scale_columns;
+        fits.then(|| block(rows / scale_rows, columns / scale_columns))
+    }
+}
+
+/// How scales are spread: row by row of blocks, expert by expert.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Block {
+    /// Rows of an expert.
+    rows: u64,
+    columns: u64,
+    block_rows: u64,
+    block_columns: u64,
+}
+
+impl Block {
+    /// Scales of a row of blocks.
+    fn of_row(self) -> u64 {
+        self.columns.div_ceil(self.block_columns)
+    }
+
+    /// The first scale of a row of the tensor.
+    fn first_of(self, row: u64) -> u64 {
+        let (expert, row) = (row / self.rows, row % self.rows);
+        let block_row = expert * self.rows.div_ceil(self.block_rows) + row / self.block_rows;
+        block_row * self.of_row()
+    }
+}
+
+struct Scaled {
+    weight: Raw,
+    scales: Raw,
+    block: Block,
+    shape: (u64, u64),
+}
+
+impl Rows for Scaled {
+    fn count(&self) -> u64 {
+        self.shape.0
+    }
+
+    fn row_bytes(&self) -> u64 {
+        self.shape.1 * 4
+    }
+
+    fn read(&self, first: u64, out: &mut [u8]) -> Result<(), gguf::Error> {
+        let columns = self.shape.1;
+        let n = out.len() as u64 / self.row_bytes();
+        let weights = self.weight.floats(first * columns, n * columns)?;
+        let mut known = None;
+        let mut scales = Vec::new();
+        let rows = weights.chunks_exact(columns as usize).zip(first..);
+        for ((weights, row), out) in rows.zip(out.chunks_exact_mut(self.row_bytes() as usize)) {
+            let at = self.block.first_of(row);
+            if known != Some(at) {
+                scales = self.scales.floats(at, self.block.of_row())?;
+                known = Some(at);
+            }
+            let blocks = weights.chunks(self.block.block_columns as usize).zip(&scales);
+            put_floats(out, blocks.flat_map(|(xs, scale)| xs.iter().map(move |x| x * scale)));
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn scales_are_spread() {
+        let sized = Blocks(Some([128, 128]));
+        let block = |rows, columns, block_rows, block_columns| {
+            Some(Block { rows, columns, block_rows, block_columns })
+        };
+        assert_eq!(sized.block(&[300, 200], &[3, 2]), block(300, 200, 128, 128));
+        assert_eq!(sized.block(&[300, 200], &[1]), block(300, 200, 300, 200));
+        assert_eq!(sized.block(&[300, 200], &[300, 1]), block(300, 200, 1, 200));
+        assert_eq!(sized.block(&[300, 200], &[4, 2]), block(300, 200, 75, 100));
+        assert_eq!(sized.block(&[4, 300, 200], &[4, 3, 2]), block(300, 200, 128, 128));
+        assert_eq!(sized.block(&[4, 300, 200], &[4, 1, 1]), block(300, 200, 300, 200));
+        assert_eq!(sized.block(&[300, 200], &[7, 2]), None);
+        let experts = sized.block(&[4, 300, 200], &[4, 3, 2]).unwrap();
+        assert_eq!([0, 127, 128, 299, 300].map(|row| experts.first_of(row)), [0, 0, 2, 4, 6]);
+    }
+}

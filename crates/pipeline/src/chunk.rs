@@ -1,0 +1,131 @@
+//! Some rows of a tensor: what a worker does at a time.
+
+use gguf::{Error, TensorType};
+use gguf_store::Output;
+
+use crate::task::{Destination, Task};
+
+/// Elements that a worker takes at a time, if a row has no more: small enough for the buffers to
+/// stay in a core's cache, large enough to read in long runs.
+const CHUNK: u64 = 128 * 1024;
+
+/// What a worker holds on to between chunks.
+#[derive(Default)]
+pub(super) struct Buffers {
+    stored: Vec<u8>,
+    floats: Vec<f32>,
+    encoded: Vec<u8>,
+}
+
+/// Some rows of one tensor.
+pub(super) struct Chunk<'t, 'j> {
+    task: &'t Task<'j>,
+    first_row: u64,
+    rows: u64,
+}
+
+impl<'t, 'j> Chunk<'t, 'j> {
+    /// The chunks of a tensor.
+    pub fn all_of(task: &'t Task<'j>) -> impl Iterator<Item = Self> {
+        let row_len = task.tensor.shape.row_len();
+        let rows = task.tensor.rows();
+        let rows_per_chunk = CHUNK.checked_div(row_len).unwrap_or(rows).max(1);
+        let has_data = row_len > 0;
+        (0..if has_data { rows } else { 0 }).step_by(rows_per_chunk as usize).map(
+            move |first_row| Self { task, first_row, rows: rows_per_chunk.min(rows - first_row) },
+        )
+    }
+
+    /// Bytes that it has in all outputs together.
+    pub fn byte_len(&self) -> u64 {
+        self.task.destinations.iter().map(|to| self.rows * self.row_bytes(to)).sum()
+    }
+
+    /// Bytes of a row in an output. The headers have been checked: rows are whole blocks.
+    fn row_bytes(&self, to: &Destination) -> u64 {
+        to.item.target.byte_len(&[self.task.tensor.shape.row_len()]).unwrap_or(0)
+    }
+
+    /// Reads the rows, converts and writes them for every output, and returns the number of bytes
+    /// written.
+    pub fn process(&self, buffers: &mut Buffers, outputs: &[Output]) -> Result<u64, Error> {
+        let Task { tensor, check_finite, destinations } = self.task;
+        let Buffers { stored, floats, encoded } = buffers;
+        tensor.read_rows(self.first_row, self.rows, stored)?;
+        let stays = |to: &Destination| to.item.target == tensor.stored_type;
+        let repacks = |to: &Destination| gguf_quant::repacks(tensor.stored_type, to.item.target);
+        // Encoders of blocks look themselves, and take nothing else.
+        let is_encoded =
+            |to: &Destination| to.item.target.is_quantized() && !stays(to) && !repacks(to);
+        let check_stored = || match check_finite {
+            true => self.check_finite(tensor.stored_type, stored),
+            false => Ok(()),
+        };
+        if !destinations.iter().any(is_encoded) {
+            check_stored()?;
+        }
+        if !destinations.iter().all(|to| stays(to) || repacks(to)) {
+            floats.resize((self.rows * tensor.shape.row_len()) as usize, 0.0);
+            gguf_quant::decode_row(tensor.stored_type, stored, floats)
+                .map_err(|fault| Error::weights(&tensor.name, fault.to_string()))?;
+        }
+        for to in destinations {
+            let bytes = if stays(to) {
+                &*stored
+            } else if repacks(to) {
+                encoded.resize((self.rows * self.row_bytes(to)) as usize, 0);
+                gguf_quant::repack(tensor.stored_type, stored, to.item.target, encoded)
+                    .map_err(|fault| Error::weights(&tensor.name, fault.to_string()))?;
+                &*encoded
+            } else {
+                // Of numbers that are not finite the check tells more.
+                self.encode(to, floats, encoded).or_else(|fault| check_stored().and(Err(fault)))?;
+                &*encoded
+            };
+            let offset = to.offset + self.first_row * self.row_bytes(to);
+            outputs[to.output].write_at(bytes, offset)?;
+        }
+        Ok(self.byte_len())
+    }
+
+    fn encode(&self, to: &Destination, floats: &[f32], encoded: &mut Vec<u8>) -> Result<(), Error> {
+        let target = to.item.target;
+        let tensor = self.task.tensor;
+        encoded.resize((self.rows * self.row_bytes(to)) as usize, 0);
+        to.item
+            .encode(target, self.first_row, floats, encoded)
+            .map_err(|fault| Error::weights(&tensor.name, fault.to_string()))?;
+        if target == TensorType::F16 { self.check_range(encoded) } else { Ok(()) }
+    }
+
+    /// A weight that is no number spoils the model: better to say so than to pass it on.
+    fn check_finite(&self, stored_type: TensorType, stored: &[u8]) -> Result<(), Error> {
+        match gguf_quant::find_bad_block(stored_type, stored) {
+            Ok(Some(bad)) => Err(Error::Weights {
+                tensor: self.task.tensor.name.clone(),
+                what: format!("{} in {}", bad.value, self.place(bad.element as u64)),
+                help: "the checkpoint is damaged: download it again".into(),
+            }),
+            // A type without a codec is copied as it is.
+            Ok(None) | Err(_) => Ok(()),
+        }
+    }
+
+    /// F16 ends at 65504; beyond that an infinity would stand in the file.
+    fn check_range(&self, encoded: &[u8]) -> Result<(), Error> {
+        match gguf_quant::find_bad_block(TensorType::F16, encoded) {
+            Ok(Some(bad)) => Err(Error::Weights {
+                tensor: self.task.tensor.name.clone(),
+                what: format!("{} is too large for F16", self.place(bad.element as u64)),
+                help: "choose bf16 or f32".into(),
+            }),
+            _ => Ok(()),
+        }
+    }
+
+    /// An element of this chunk, for people.
+    fn place(&self, element: u64) -> String {
+        let row_len = self.task.tensor.shape.row_len();
+        format!("row {}, column {}", self.first_row + element / row_len, element % row_len)
+    }
+}

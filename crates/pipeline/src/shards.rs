@@ -1,0 +1,69 @@
+//! A job in several files.
+
+use std::ops::Range;
+use std::path::{Path, PathBuf};
+
+use gguf::{Error, Metadata, NameShard, shard_keys};
+
+use crate::job::Job;
+
+impl Job {
+    /// The same model as one job per shard, the first with all keys. `shard_of` says for each item
+    /// in which of the `count` shards it is to be, from 0.
+    pub fn in_shards(self, count: u16, shard_of: impl Fn(usize) -> u16) -> Vec<Self> {
+        let tensors = self.items.len();
+        let mut shards: Vec<Self> = (0..count)
+            .map(|no| {
+                let mut metadata = if no == 0 { self.metadata.clone() } else { Metadata::new() };
+                shard_keys::push(&mut metadata, no, count, tensors);
+                Self { metadata, items: Vec::new(), check_finite: self.check_finite }
+            })
+            .collect();
+        for (i, item) in self.items.into_iter().enumerate() {
+            if let Some(shard) = shards.get_mut(usize::from(shard_of(i))) {
+                shard.items.push(item);
+            }
+        }
+        shards
+    }
+
+    /// Runs of items with about the same number of elements, one per part, so that as many
+    /// machines have about the same to do. The parts depend on the tensors only.
+    ///
+    /// # Errors
+    /// If there are fewer tensors than parts.
+    pub fn even_parts(&self, count: u16) -> Result<Vec<Range<usize>>, Error> {
+        if self.items.len() < usize::from(count) {
+            return Err(Error::Request {
+                what: format!("{count} parts of {} tensors", self.items.len()),
+                help: "ask for at most one part per tensor".into(),
+            });
+        }
+        let elements = |i: usize| self.items[i].tensor.shape.elements().unwrap_or(0);
+        let total: u64 = (0..self.items.len()).map(elements).sum();
+        let (mut parts, mut start, mut done) = (Vec::new(), 0, 0u64);
+        for part in 1..=u64::from(count) {
+            // No part is empty, and something is left for each that follows.
+            let latest = self.items.len() - (u64::from(count) - part) as usize;
+            let goal = (u128::from(total) * u128::from(part) / u128::from(count)) as u64;
+            let mut end = start + 1;
+            done += elements(start);
+            while end < latest && (done + elements(end) / 2 <= goal || part == u64::from(count)) {
+                done += elements(end);
+                end += 1;
+            }
+            parts.push(start..end);
+            start = end;
+        }
+        Ok(parts)
+    }
+}
+
+/// Where the shards of a model that would be at `path` are: `model.gguf` becomes
+/// `model-00001-of-00003.gguf` and so on.
+pub fn shard_paths(path: &Path, count: u16) -> Vec<PathBuf> {
+    let name = path.file_name().unwrap_or_default().to_string_lossy();
+    let prefix = name.strip_suffix(".gguf").unwrap_or(&name);
+    let shard = |number| NameShard { number, count: u32::from(count) }.file_name(prefix);
+    (1..=u32::from(count)).map(|number| path.with_file_name(shard(number))).collect()
+}

@@ -1,0 +1,470 @@
+//! What happens to the elements of a tensor between the checkpoint and the output.
+//!
+//! Steps are data: a family lists them, the pipeline carries them out on the rows it needs, and
+//! nothing is held that is larger than those. In a vector, whose only row has everything, an
+//! element counts as a row.
+
+mod function;
+
+pub use function::Function;
+use gguf::{Shape, TensorType};
+
+use crate::tensor::{Content, Tensor};
+
+/// One change of a tensor. Shapes are as in the output: fastest dimension first.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Step {
+    /// Within each of this many heads, the two halves of the rows interleaved: from rotary
+    /// embedding by halves, as Hugging Face stores llama's queries and keys, to rotary embedding by
+    /// pairs.
+    InterleaveHalves {
+        /// Heads: the rows are divided evenly among them.
+        heads: u64,
+    },
+    /// Groups of rows that each begin with some rows of a first kind, then of a second and a third,
+    /// become all rows of the first kind, then all of the second, then all of the third: queries,
+    /// keys and values that are stored head by head.
+    Regroup {
+        /// Groups: the rows are divided evenly among them.
+        groups: u64,
+        /// Rows of each kind in a group.
+        kinds: [u64; 3],
+    },
+    /// What undoes [`Step::InterleaveHalves`]: within each head the even rows, then the odd ones.
+    SeparatePairs {
+        /// Heads: the rows are divided evenly among them.
+        heads: u64,
+    },
+    /// What undoes [`Step::Regroup`].
+    Ungroup {
+        /// Groups: the rows are divided evenly among them.
+        groups: u64,
+        /// Rows of each kind in a group.
+        kinds: [u64; 3],
+    },
+    /// Of each group of rows only some: one kind of those that [`Step::Regroup`] sorts.
+    Pick {
+        /// Groups: the rows are divided evenly among them.
+        groups: u64,
+        /// The first row to take of each group.
+        start: u64,
+        /// How many to take of each group.
+        len: u64,
+    },
+    /// Rows become columns, in each matrix of the tensor.
+    Transpose,
+    /// The same elements in the same order, in another shape.
+    Reshape {
+        /// The shape before, as checkpoints of today have it. Others with as many elements are
+        /// taken too; this one is what undoing leads to.
+        from: Shape,
+        /// The shape after.
+        to: Shape,
+    },
+    /// Every element through a function, in F32.
+    Map(Function),
+    /// Every element as F32, whatever it is stored as.
+    Decode,
+}
+
+impl Tensor {
+    /// This tensor after `step`.
+    ///
+    /// # Errors
+    /// If its shape does not allow the step: what does not fit, as the end of a sentence about the
+    /// tensor.
+    pub fn changed(self, step: Step) -> Result<Self, String> {
+        let shape = step.shape_of(&self)?;
+        Ok(Self {
+            name: self.name.clone(),
+            shape,
+            stored_type: match step {
+                Step::Map(_) | Step::Decode => TensorType::F32,
+                _ => self.stored_type,
+            },
+            content: Content::Changed { from: Box::new(self), step },
+        })
+    }
+
+    /// What counts as a row for a step that moves rows: their number, and their elements.
+    pub(crate) fn units(&self) -> (u64, u64) {
+        match self.shape.len() {
+            0 | 1 => (self.shape.row_len(), 1),
+            _ => (self.rows(), self.shape.row_len()),
+        }
+    }
+}
+
+impl Step {
+    /// The step that undoes this one; `None` where it loses something: for what
+    /// [`Step::Pick`] leaves see [`Tensor::fused`].
+    pub fn inverse(self) -> Option<Self> {
+        Some(match self {
+            Self::InterleaveHalves { heads } => Self::SeparatePairs { heads },
+            Self::SeparatePairs { heads } => Self::InterleaveHalves { heads },
+            Self::Regroup { groups, kinds } => Self::Ungroup { groups, kinds },
+            Self::Ungroup { groups, kinds } => Self::Regroup { groups, kinds },
+            Self::Transpose => Self::Transpose,
+            Self::Reshape { from, to } => Self::Reshape { from: to, to: from },
+            Self::Map(function) => Self::Map(function.inverse()?),
+            Self::Pick { .. } | Self::Decode => return None,
+        })
+    }
+
+    /// The shape after this step.
+    fn shape_of(self, from: &Tensor) -> Result<Shape, String> {
+        let shape = from.shape;
+        let (rows, _) = from.units();
+        let blocks = || format!("is stored as {}, in blocks", from.stored_type);
+        if self.moves_rows() && shape.len() < 2 && from.stored_type.is_quantized() {
+            return Err(blocks());
+        }
+        match self {
+            Self::InterleaveHalves { heads } | Self::SeparatePairs { heads } => {
+                divides(rows, heads, 2, "halves of heads")?;
+                Ok(shape)
+            }
+            Self::Regroup { groups, kinds } | Self::Ungroup { groups, kinds } => {
+                let group = divides(rows, groups, 1, "groups")?;
+                if kinds.iter().sum::<u64>() != group {
+                    return Err(format!("has groups of {group} rows, not of {kinds:?}"));
+                }
+                Ok(shape)
+            }
+            Self::Pick { groups, start, len } => {
+                let group = divides(rows, groups, 1, "groups")?;
+                if start.checked_add(len).is_none_or(|end| end > group) {
+                    return Err(format!("has groups of {group} rows, no {len} from {start} on"));
+                }
+                let mut dims = shape.to_vec();
+                let changed = usize::from(dims.len() > 1);
+                let matrices: u64 = shape.iter().skip(2).product();
+                divides(groups, matrices, 1, "matrices")?;
+                dims[changed] = groups / matrices * len;
+                Ok(with_dims(&dims))
+            }
+            Self::Transpose => {
+                let [columns, rows, rest @ ..] = &shape[..] else {
+                    return Err("is a vector and cannot be transposed".to_owned());
+                };
+                if from.stored_type.is_quantized() {
+                    return Err(blocks());
+                }
+                Ok(with_dims(&[&[*rows, *columns], rest].concat()))
+            }
+            Self::Reshape { to, .. } => {
+                if shape.elements() != to.elements() {
+                    return Err(format!("has the shape {shape}, which does not make {to}"));
+                }
+                from.stored_type.byte_len(&to).map(|_| to).ok_or_else(blocks)
+            }
+            Self::Decode => Ok(shape),
+            Self::Map(_) => match from.stored_type {
+                TensorType::F32 | TensorType::F16 | TensorType::BF16 | TensorType::F64 => Ok(shape),
+                other => Err(format!("is stored as {other}, not as floats")),
+            },
+        }
+    }
+
+    /// Whether rows go elsewhere as they are.
+    fn moves_rows(self) -> bool {
+        match self {
+            Self::InterleaveHalves { .. }
+            | Self::SeparatePairs { .. }
+            | Self::Regroup { .. }
+            | Self::Ungroup { .. }
+            | Self::Pick { .. } => true,
+            Self::Transpose | Self::Reshape { .. } | Self::Map(_) | Self::Decode => false,
+        }
+    }
+
+    /// The row before this step that becomes row `row`, for steps that move whole rows.
+    fn row_before(self, row: u64, rows_before: u64) -> u64 {
+        match self {
+            Self::InterleaveHalves { heads } => {
+                let per_head = rows_before / heads;
+                let (head, within) = (row / per_head, row % per_head);
+                head * per_head + (within % 2) * (per_head / 2) + within / 2
+            }
+            Self::Regroup { groups, kinds } => {
+                let (mut within_kinds, mut start, mut kind) = (row, 0, 0);
+                while kind < 2 && within_kinds >= groups * kinds[kind] {
+                    within_kinds -= groups * kinds[kind];
+                    start += kinds[kind];
+                    kind += 1;
+                }
+                let group = within_kinds / kinds[kind];
+                group * (rows_before / groups) + start + within_kinds % kinds[kind]
+            }
+            Self::SeparatePairs { heads } => {
+                let per_head = rows_before / heads;
+                let (head, within) = (row / per_head, row % per_head);
+                let half = per_head / 2;
+                head * per_head + (within % half) * 2 + within / half
+            }
+            Self::Ungroup { groups, kinds } => {
+                let size = rows_before / groups;
+                let (group, mut within) = (row / size, row % size);
+                let (mut start, mut kind) = (0, 0);
+                while kind < 2 && within >= kinds[kind] {
+                    within -= kinds[kind];
+                    start += groups * kinds[kind];
+                    kind += 1;
+                }
+                start + group * kinds[kind] + within
+            }
+            Self::Pick { groups, start, len } => {
+                row / len * (rows_before / groups) + start + row % len
+            }
+            Self::Transpose | Self::Reshape { .. } | Self::Map(_) | Self::Decode => row,
+        }
+    }
+
+    /// Fills `buffer` with the bytes from `offset` on of `to`, which is `from` after this step.
+    pub(crate) fn read_at(
+        self,
+        from: &Tensor,
+        to: &Tensor,
+        buffer: &mut [u8],
+        offset: u64,
+    ) -> Result<(), gguf::Error> {
+        match self {
+            Self::Transpose => read_transposed(from, to, buffer, offset),
+            Self::Reshape { .. } => from.read_at(buffer, offset),
+            Self::Map(function) => read_mapped(|x| function.of(x), from, buffer, offset),
+            Self::Decode => read_mapped(|x| x, from, buffer, offset),
+            _ => self.read_moved(from, buffer, offset),
+        }
+    }
+
+    /// Reads rows that stand elsewhere before the step, in runs as long as they make.
+    fn read_moved(
+        self,
+        from: &Tensor,
+        mut buffer: &mut [u8],
+        mut offset: u64,
+    ) -> Result<(), gguf::Error> {
+        let (rows_before, unit_len) = from.units();
+        let unit_bytes = from.bytes_of(unit_len);
+        while !buffer.is_empty() {
+            let (unit, within) = (offset / unit_bytes, offset % unit_bytes);
+            let start = self.row_before(unit, rows_before);
+            let mut units = 1;
+            while units * unit_bytes < within + buffer.len() as u64
+                && self.row_before(unit + units, rows_before) == start + units
+            {
+                units += 1;
+            }
+            let len = (units * unit_bytes - within).min(buffer.len() as u64);
+            let (run, rest) = buffer.split_at_mut(len as usize);
+            from.read_at(run, start * unit_bytes + within)?;
+            buffer = rest;
+            offset += len;
+        }
+        Ok(())
+    }
+}
+
+/// Rows of a transposed tensor are columns of `from`: a strip of them is read, then turned.
+fn read_transposed(
+    from: &Tensor,
+    to: &Tensor,
+    buffer: &mut [u8],
+    offset: u64,
+) -> Result<(), gguf::Error> {
+    let element = from.bytes_of(1);
+    let (columns, rows) = (from.shape.row_len(), to.shape.row_len());
+    let row_bytes = rows * element;
+    let mut strip = Vec::new();
+    let (mut at, end) = (offset, offset + buffer.len() as u64);
+    while at < end {
+        let (matrix, column) = (at / row_bytes / columns, at / row_bytes % columns);
+        let last = (end.div_ceil(row_bytes) - matrix * columns).min(columns);
+        from.read_columns(column..last, matrix * rows, rows, &mut strip)?;
+        let width = ((last - column) * element) as usize;
+        let until = end.min((matrix * columns + last) * row_bytes);
+        let turned = buffer[(at - offset) as usize..(until - offset) as usize]
+            .chunks_exact_mut(element as usize);
+        for (out, place) in turned.zip(at % row_bytes / element..) {
+            let (column, row) = ((place / rows) as usize, (place % rows) as usize);
+            let start = row * width + column * element as usize;
+            out.copy_from_slice(&strip[start..start + element as usize]);
+        }
+        at = until;
+    }
+    Ok(())
+}
+
+/// Decodes elements, changes each and leaves them as F32.
+fn read_mapped(
+    function: impl Fn(f32) -> f32,
+    from: &Tensor,
+    buffer: &mut [u8],
+    offset: u64,
+) -> Result<(), gguf::Error> {
+    let first = offset / size_of::<f32>() as u64;
+    let end = first + (buffer.len() / size_of::<f32>()) as u64;
+    // Blocks are decoded whole. The shape of a tensor is a whole number of them.
+    let block = from.stored_type.block().map_or(1, |(elements, _)| elements);
+    let start = first - first % block;
+    let elements = end.next_multiple_of(block) - start;
+    let mut stored = vec![0; from.bytes_of(elements) as usize];
+    from.read_at(&mut stored, from.bytes_of(start))?;
+    let mut values = vec![0.0; elements as usize];
+    gguf_quant::decode_row(from.stored_type, &stored, &mut values)
+        .map_err(|fault| gguf::Error::Caller(format!("tensor `{}`: {fault}", from.name)))?;
+    let values = &values[(first - start) as usize..];
+    for (out, x) in buffer.chunks_exact_mut(size_of::<f32>()).zip(values) {
+        out.copy_from_slice(&function(*x).to_le_bytes());
+    }
+    Ok(())
+}
+
+/// `total` divided evenly among `groups`, whose size is a multiple of `multiple`.
+fn divides(total: u64, groups: u64, multiple: u64, of: &str) -> Result<u64, String> {
+    match groups.checked_mul(multiple) {
+        Some(n) if n > 0 && total.is_multiple_of(n) => Ok(total / groups),
+        _ => Err(format!("has {total} rows, which do not divide into {groups} {of}")),
+    }
+}
+
+/// No more dimensions than the shape before, which had at most four.
+fn with_dims(dims: &[u64]) -> Shape {
+    Shape::new(dims).unwrap_or_else(|| unreachable!("{} dimensions of a shape", dims.len()))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use super::*;
+    use crate::tensor::Stored;
+
+    fn tensor(shape: &[u64], file: &[u8]) -> Tensor {
+        let at = Stored { source: Arc::new(file.to_vec()), offset: 0 };
+        Tensor::stored("t", Shape::new(shape).unwrap(), TensorType::I8, at)
+    }
+
+    /// The elements, which must be the same however the reading is cut up.
+    fn read(tensor: &Tensor) -> Vec<u8> {
+        let mut whole = vec![0; tensor.shape.iter().product::<u64>() as usize];
+        tensor.read_at(&mut whole, 0).unwrap();
+        for piece in 1..whole.len() {
+            let mut pieces = vec![0; whole.len()];
+            for (i, buffer) in pieces.chunks_mut(piece).enumerate() {
+                tensor.read_at(buffer, (i * piece) as u64).unwrap();
+            }
+            assert_eq!(pieces, whole, "in pieces of {piece}");
+        }
+        whole
+    }
+
+    fn changed(shape: &[u64], step: Step) -> Result<(Vec<u64>, Vec<u8>), String> {
+        let file: Vec<u8> = (0..shape.iter().product::<u64>() as u8).collect();
+        let tensor = tensor(shape, &file).changed(step)?;
+        Ok((tensor.shape.to_vec(), read(&tensor)))
+    }
+
+    #[test]
+    fn halves_of_each_head_interleave() {
+        let step = Step::InterleaveHalves { heads: 2 };
+        let rows = vec![0, 1, 4, 5, 2, 3, 6, 7, 8, 9, 12, 13, 10, 11, 14, 15];
+        assert_eq!(changed(&[2, 8], step), Ok((vec![2, 8], rows)));
+        let elements = vec![0, 4, 1, 5, 2, 6, 3, 7, 8, 12, 9, 13, 10, 14, 11, 15];
+        assert_eq!(changed(&[16], step), Ok((vec![16], elements)));
+        assert!(changed(&[2, 6], step).unwrap_err().contains("do not divide"));
+    }
+
+    #[test]
+    fn kinds_of_rows_are_sorted() {
+        // Two groups of two queries, a key and a value.
+        let step = Step::Regroup { groups: 2, kinds: [2, 1, 1] };
+        assert_eq!(changed(&[8], step), Ok((vec![8], vec![0, 1, 4, 5, 2, 6, 3, 7])));
+        let rows = vec![0, 1, 2, 3, 8, 9, 10, 11, 4, 5, 12, 13, 6, 7, 14, 15];
+        assert_eq!(changed(&[2, 8], step), Ok((vec![2, 8], rows)));
+        assert!(changed(&[6], step).unwrap_err().contains("groups of 3 rows"));
+    }
+
+    #[test]
+    fn one_kind_of_rows_is_picked() {
+        let step = Step::Pick { groups: 2, start: 2, len: 1 };
+        assert_eq!(changed(&[8], step), Ok((vec![2], vec![2, 6])));
+        assert_eq!(changed(&[2, 8], step), Ok((vec![2, 2], vec![4, 5, 12, 13])));
+        assert_eq!(changed(&[1, 4, 2], step), Ok((vec![1, 1, 2], vec![2, 6])));
+        let beyond = Step::Pick { groups: 2, start: 3, len: 2 };
+        assert!(changed(&[8], beyond).unwrap_err().contains("no 2 from 3 on"));
+    }
+
+    #[test]
+    fn steps_are_undone() {
+        let file: Vec<u8> = (0..48).collect();
+        for step in [
+            Step::InterleaveHalves { heads: 2 },
+            Step::Regroup { groups: 2, kinds: [2, 4, 6] },
+            Step::Transpose,
+        ] {
+            let undone = step.inverse().unwrap();
+            assert_eq!(undone.inverse(), Some(step));
+            let there_and_back = tensor(&[2, 24], &file)
+                .changed(step)
+                .and_then(|tensor| tensor.changed(undone))
+                .unwrap();
+            assert_eq!(read(&there_and_back), file, "{step:?}");
+        }
+    }
+
+    #[test]
+    fn each_matrix_is_transposed() {
+        let turned = vec![0, 3, 1, 4, 2, 5, 6, 9, 7, 10, 8, 11];
+        assert_eq!(changed(&[3, 2, 2], Step::Transpose), Ok((vec![2, 3, 2], turned)));
+        assert!(changed(&[3], Step::Transpose).is_err());
+    }
+
+    #[test]
+    fn steps_follow_one_another() {
+        let file: Vec<u8> = (0..12).collect();
+        let [before, shape] = [&[4, 3][..], &[2, 3, 2]].map(|dims| Shape::new(dims).unwrap());
+        let twice = tensor(&[3, 4], &file)
+            .changed(Step::Pick { groups: 1, start: 0, len: 4 })
+            .and_then(|tensor| tensor.changed(Step::Transpose))
+            .and_then(|tensor| tensor.changed(Step::Reshape { from: before, to: shape }))
+            .and_then(|tensor| tensor.changed(Step::Transpose))
+            .unwrap();
+        assert_eq!(read(&twice), [0, 6, 1, 3, 9, 4, 7, 2, 8, 10, 5, 11]);
+    }
+
+    #[test]
+    fn blocks_are_decoded_wherever_reading_begins() {
+        // Two rows of two blocks: a scale of 2, then 32 numbers.
+        let block = |first: u8| [vec![0x00, 0x40], (first..first + 32).collect()].concat();
+        let file = [0, 32, 64, 90].map(block).concat();
+        let at = Stored { source: Arc::new(file), offset: 0 };
+        let blocks = Tensor::stored("t", Shape::new(&[64, 2]).unwrap(), TensorType::Q8_0, at);
+        assert!(blocks.clone().changed(Step::Transpose).err().unwrap().contains("in blocks"));
+        let decoded = blocks.changed(Step::Decode).unwrap();
+        let floats = |tensor: &Tensor, first: u64, len: usize| {
+            let mut bytes = vec![0; len * 4];
+            tensor.read_at(&mut bytes, first * 4).unwrap();
+            let floats = bytes.chunks_exact(4).map(|x| f32::from_le_bytes(x.try_into().unwrap()));
+            floats.collect::<Vec<_>>()
+        };
+        assert_eq!(floats(&decoded, 31, 3), [62.0, 64.0, 66.0]);
+        assert_eq!(floats(&decoded, 64, 1), [128.0]);
+        let turned = decoded.changed(Step::Transpose).unwrap();
+        assert_eq!(floats(&turned, 63, 4), [190.0, 64.0, 180.0, 66.0]);
+        assert_eq!(turned.rows_of_a_block(), 32);
+    }
+
+    #[test]
+    fn functions_are_computed_in_f32() {
+        let file: Vec<u8> = [0.5f32, -1.0].iter().flat_map(|x| x.to_le_bytes()).collect();
+        let at = Stored { source: Arc::new(file), offset: 0 };
+        let tensor = Tensor::stored("t", Shape::new(&[2]).unwrap(), TensorType::F32, at);
+        let mapped = tensor.changed(Step::Map(Function::PlusOne)).unwrap();
+        let mut out = [0; 4];
+        mapped.read_at(&mut out, 4).unwrap();
+        assert_eq!(f32::from_le_bytes(out), 0.0);
+        mapped.read_at(&mut out, 0).unwrap();
+        assert_eq!(f32::from_le_bytes(out), 1.5);
+    }
+}

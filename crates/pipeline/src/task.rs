@@ -1,0 +1,57 @@
+//! Where each tensor of the sources goes.
+
+use std::collections::HashMap;
+use std::path::Path;
+
+use gguf::Header;
+
+use crate::job::{Item, Job};
+use crate::tensor::Tensor;
+
+/// A tensor of the source, and all that is made of it.
+pub struct Task<'j> {
+    pub tensor: &'j Tensor,
+    pub check_finite: bool,
+    pub destinations: Vec<Destination<'j>>,
+}
+
+/// Where a tensor goes.
+pub struct Destination<'j> {
+    pub item: &'j Item,
+    /// Number of the output.
+    pub output: usize,
+    /// Where its data begin in the output.
+    pub offset: u64,
+}
+
+/// The tensors of all jobs, those that come from the same place in one task.
+pub fn tasks<'j>(
+    jobs: &[(&'j Job, &Path)],
+    headers: &[Header],
+    starts: &[Vec<u8>],
+) -> Vec<Task<'j>> {
+    let mut tasks: Vec<Task> = Vec::new();
+    let mut by_name: HashMap<&str, Vec<usize>> = HashMap::new();
+    for (output, (((job, _), header), start)) in jobs.iter().zip(headers).zip(starts).enumerate() {
+        for (item, tensor) in job.items.iter().zip(header.tensors()) {
+            let destination =
+                Destination { item, output, offset: start.len() as u64 + tensor.offset };
+            let known = by_name.entry(&item.tensor.name).or_default();
+            match known.iter().find(|&&task| tasks[task].tensor.has_source_of(&item.tensor)) {
+                Some(&task) => {
+                    tasks[task].destinations.push(destination);
+                    tasks[task].check_finite |= job.check_finite;
+                }
+                None => {
+                    known.push(tasks.len());
+                    tasks.push(Task {
+                        tensor: &item.tensor,
+                        check_finite: job.check_finite,
+                        destinations: vec![destination],
+                    });
+                }
+            }
+        }
+    }
+    tasks
+}

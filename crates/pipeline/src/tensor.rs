@@ -1,0 +1,254 @@
+//! A tensor of the output, as the place where its bytes come from.
+//!
+//! Nothing is read until the pipeline asks for rows. A tensor may be put together from several
+//! stored ones (experts), and be changed on the way ([`Step`]). What is stored in a way of its own,
+//! such as a matrix that another program quantized, is a [`Source`] that yields plain elements.
+
+use std::ops::Range;
+use std::sync::Arc;
+
+use gguf::{Shape, TensorType};
+use gguf_store::{ModelTensor, Source};
+
+use crate::fused::Fused;
+use crate::step::Step;
+
+/// Where the bytes of a stored tensor begin.
+#[derive(Clone)]
+pub struct Stored {
+    /// The file.
+    pub source: Arc<dyn Source>,
+    /// First byte in the file.
+    pub offset: u64,
+}
+
+/// The content of a tensor.
+#[derive(Clone)]
+pub enum Content {
+    /// One run of bytes in a file.
+    Stored(Stored),
+    /// Values computed from the configuration.
+    Values(Vec<f32>),
+    /// Tensors of equal size and type, one after the other along the slowest dimension.
+    Joined(Vec<Tensor>),
+    /// Tensors whose rows take turns: see [`Tensor::fused`].
+    Fused(Fused),
+    /// Another tensor, changed in one way: see [`Tensor::changed`].
+    Changed {
+        /// The tensor before.
+        from: Box<Tensor>,
+        /// What is done to it.
+        step: Step,
+    },
+}
+
+/// A tensor of the output.
+#[derive(Clone)]
+pub struct Tensor {
+    /// Its name in the output.
+    pub name: String,
+    /// Elements per dimension, fastest first.
+    pub shape: Shape,
+    /// How the elements are stored in the source.
+    pub stored_type: TensorType,
+    /// Where they are.
+    pub content: Content,
+}
+
+impl Tensor {
+    /// A tensor stored in one piece, its rows in order.
+    pub fn stored(
+        name: impl Into<String>,
+        shape: Shape,
+        stored_type: TensorType,
+        at: Stored,
+    ) -> Self {
+        Self { name: name.into(), shape, stored_type, content: Content::Stored(at) }
+    }
+
+    /// Tensors one after the other along a new, slowest dimension.
+    ///
+    /// # Errors
+    /// If they differ in shape or type or have four dimensions already: what does not fit, as the
+    /// end of a sentence about one of them.
+    pub fn joined(name: impl Into<String>, parts: Vec<Self>) -> Result<Self, String> {
+        let [first, others @ ..] = &parts[..] else { return Err("has no parts".to_owned()) };
+        let like_first =
+            |part: &Self| part.shape == first.shape && part.stored_type == first.stored_type;
+        if !others.iter().all(like_first) {
+            return Err("differs from its sisters in shape or type".to_owned());
+        }
+        let dims = [&first.shape, &[parts.len() as u64][..]].concat();
+        let shape = Shape::new(&dims).ok_or_else(|| {
+            format!("has {} dimensions, with which no more can be joined", first.shape.len())
+        })?;
+        let stored_type = first.stored_type;
+        Ok(Self { name: name.into(), shape, stored_type, content: Content::Joined(parts) })
+    }
+
+    /// A tensor of a model, as it is.
+    pub fn of_model(tensor: &ModelTensor) -> Self {
+        let info = &tensor.info;
+        let at = Stored { source: tensor.source.clone(), offset: tensor.offset };
+        Self::stored(&*info.name, info.shape, info.tensor_type, at)
+    }
+
+    /// Rows: everything beyond the first dimension.
+    pub fn rows(&self) -> u64 {
+        self.shape.iter().skip(1).product()
+    }
+
+    /// Whether (the beginning of) its data is in this file.
+    pub fn is_stored_in(&self, source: &dyn Source) -> bool {
+        match &self.content {
+            Content::Stored(at) => std::ptr::addr_eq(Arc::as_ptr(&at.source), source),
+            Content::Joined(parts) => parts.first().is_some_and(|part| part.is_stored_in(source)),
+            Content::Fused(fused) => {
+                fused.tensors().next().is_some_and(|tensor| tensor.is_stored_in(source))
+            }
+            Content::Changed { from, .. } => from.is_stored_in(source),
+            Content::Values(_) => false,
+        }
+    }
+
+    /// Whether both have the same elements because they come from the same place.
+    pub(crate) fn has_source_of(&self, other: &Self) -> bool {
+        let same_content = match (&self.content, &other.content) {
+            (Content::Stored(a), Content::Stored(b)) => {
+                Arc::ptr_eq(&a.source, &b.source) && a.offset == b.offset
+            }
+            (Content::Joined(parts), Content::Joined(others)) => {
+                parts.len() == others.len()
+                    && parts.iter().zip(others).all(|(a, b)| a.has_source_of(b))
+            }
+            (Content::Fused(fused), Content::Fused(other)) => fused.has_source_of(other),
+            (
+                Content::Changed { from, step },
+                Content::Changed { from: other, step: other_step },
+            ) => step == other_step && from.has_source_of(other),
+            _ => false,
+        };
+        same_content && self.shape == other.shape && self.stored_type == other.stored_type
+    }
+
+    /// Rows that cost as much to read as one of them: those that were columns of the same blocks,
+    /// which are decoded whole.
+    pub fn rows_of_a_block(&self) -> u64 {
+        match &self.content {
+            Content::Changed { from, step: Step::Transpose } => from.block_len(),
+            Content::Changed { from, .. } => from.rows_of_a_block(),
+            _ => 1,
+        }
+    }
+
+    /// Elements of a row that are decoded together.
+    fn block_len(&self) -> u64 {
+        match &self.content {
+            Content::Changed { from, step: Step::Decode } => {
+                from.stored_type.block().map_or(1, |(elements, _)| elements)
+            }
+            Content::Changed { from, .. } => from.block_len(),
+            Content::Fused(fused) => fused.tensors().map(Tensor::block_len).max().unwrap_or(1),
+            _ => 1,
+        }
+    }
+
+    /// Fills `out` with `n` rows from `first` on, in the stored type.
+    ///
+    /// # Errors
+    /// As [`Source::read_at`].
+    pub fn read_rows(&self, first: u64, n: u64, out: &mut Vec<u8>) -> Result<(), gguf::Error> {
+        let row_bytes = self.bytes_of(self.shape.row_len());
+        out.resize((n * row_bytes) as usize, 0);
+        self.read_at(out, first * row_bytes)
+    }
+
+    /// Fills `buffer` with the bytes from `offset` on, in the stored type.
+    ///
+    /// # Errors
+    /// As [`Source::read_at`].
+    pub fn read_at(&self, buffer: &mut [u8], offset: u64) -> Result<(), gguf::Error> {
+        match &self.content {
+            Content::Stored(at) => at.source.read_at(buffer, at.offset + offset),
+            Content::Joined(parts) => self.read_parts(parts, buffer, offset),
+            Content::Fused(fused) => fused.read_at(buffer, offset),
+            Content::Values(values) => {
+                // Elements are read whole: nothing asks for a part of one.
+                let first = offset as usize / size_of::<f32>();
+                for (out, value) in buffer.chunks_exact_mut(size_of::<f32>()).zip(&values[first..])
+                {
+                    out.copy_from_slice(&value.to_le_bytes());
+                }
+                Ok(())
+            }
+            Content::Changed { from, step } => step.read_at(from, self, buffer, offset),
+        }
+    }
+
+    /// Reads as few and as long runs as the parts allow.
+    fn read_parts(
+        &self,
+        parts: &[Tensor],
+        mut buffer: &mut [u8],
+        mut offset: u64,
+    ) -> Result<(), gguf::Error> {
+        let part_bytes = self.bytes_of(self.shape.iter().product::<u64>()) / parts.len() as u64;
+        while !buffer.is_empty() {
+            let (part, within) = (offset / part_bytes, offset % part_bytes);
+            let len = (part_bytes - within).min(buffer.len() as u64);
+            let (run, rest) = buffer.split_at_mut(len as usize);
+            parts[part as usize].read_at(run, within)?;
+            buffer = rest;
+            offset += len;
+        }
+        Ok(())
+    }
+
+    /// Fills `out` with the elements of columns `columns` in `n` rows from `first` on.
+    pub(crate) fn read_columns(
+        &self,
+        columns: Range<u64>,
+        first: u64,
+        n: u64,
+        out: &mut Vec<u8>,
+    ) -> Result<(), gguf::Error> {
+        let width = self.bytes_of(columns.end - columns.start) as usize;
+        let (start, row_bytes) =
+            (self.bytes_of(columns.start), self.bytes_of(self.shape.row_len()));
+        out.resize(n as usize * width, 0);
+        (first..first + n)
+            .zip(out.chunks_exact_mut(width))
+            .try_for_each(|(row, buffer)| self.read_at(buffer, row * row_bytes + start))
+    }
+
+    /// Bytes of `elements` elements, which are a whole number of blocks of a type with a size:
+    /// the checkpoint or the container has checked the tensor.
+    pub fn bytes_of(&self, elements: u64) -> u64 {
+        self.stored_type.byte_len(&[elements]).unwrap_or(0)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn parts_follow_one_another() {
+        let files = [vec![0, 1, 2, 3], vec![4, 5, 6, 7], vec![8, 9, 10, 11]];
+        let part = |file: Vec<u8>| {
+            let at = Stored { source: Arc::new(file), offset: 0 };
+            Tensor::stored("t", Shape::new(&[2, 2]).unwrap(), TensorType::I8, at)
+        };
+        let tensor = Tensor {
+            name: "t".into(),
+            shape: Shape::new(&[2, 2, 3]).unwrap(),
+            stored_type: TensorType::I8,
+            content: Content::Joined(files.into_iter().map(part).collect()),
+        };
+        let mut out = Vec::new();
+        tensor.read_rows(1, 4, &mut out).unwrap();
+        assert_eq!(out, [2, 3, 4, 5, 6, 7, 8, 9]);
+        tensor.read_columns(1..2, 1, 3, &mut out).unwrap();
+        assert_eq!(out, [3, 5, 7]);
+    }
+}

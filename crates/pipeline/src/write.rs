@@ -1,0 +1,207 @@
+//! The threads that write jobs.
+
+use std::num::NonZeroUsize;
+use std::ops::ControlFlow;
+use std::path::Path;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::mpsc::{self, RecvTimeoutError};
+use std::time::Duration;
+
+use gguf::{Error, write_header};
+use gguf_store::{Output, Overwrite, require_space};
+
+use crate::chunk::{Buffers, Chunk};
+use crate::job::Job;
+use crate::journal::{Journal, Work};
+use crate::task::tasks;
+
+/// What becomes of work that is interrupted.
+#[derive(Clone, Copy)]
+pub enum Interruption<'r> {
+    /// It begins anew the next time.
+    StartAnew,
+    /// A journal tells the next run what is done already, even if the process was killed.
+    Journal {
+        /// What the inputs are, and which of their tensors are taken: a text that changes when
+        /// their content or the choice does.
+        input: &'r str,
+        /// Go on where an earlier run of the same work was interrupted, and keep what is done if
+        /// this run ends early too.
+        resume: bool,
+        /// Called if an earlier run left other work, which is thrown away: of other inputs, with
+        /// other options, or of another version of this program.
+        anew: &'r (dyn Fn() + Sync),
+    },
+}
+
+impl Job {
+    /// Writes the file at `path`; it appears there only when it is complete, and replaces what
+    /// `overwrite` lets it.
+    ///
+    /// `progress` is called from many threads with the number of bytes just written; `Break` from
+    /// it ends the work.
+    ///
+    /// # Errors
+    /// As [`write_all`].
+    pub fn write(
+        &self,
+        path: &Path,
+        threads: NonZeroUsize,
+        overwrite: &Overwrite,
+        progress: &(dyn Fn(u64) -> ControlFlow<()> + Sync),
+    ) -> Result<(), Error> {
+        write_all(&[(self, path)], threads, Interruption::StartAnew, overwrite, progress)
+    }
+}
+
+/// Writes several files in one pass over their sources: what is in more than one of them is read
+/// and decoded once. None appears under its path before all are complete, and the first, by which
+/// a model in shards is opened, appears last. They replace what `overwrite` lets them. The space
+/// for all is reserved before the work.
+///
+/// `progress` is called from many threads with the number of bytes just written; `Break` from it
+/// ends the work.
+///
+/// # Errors
+/// If an output must not be written, or is named twice; if a source cannot be read, a weight is not
+/// a finite number or does not fit the target type, or `progress` ended the work. What was under the paths before is then
+/// as it was, and beside it is nothing, or what [`Interruption::Journal`] lets the next run go on
+/// with.
+pub fn write_all(
+    jobs: &[(&Job, &Path)],
+    threads: NonZeroUsize,
+    interruption: Interruption,
+    overwrite: &Overwrite,
+    progress: &(dyn Fn(u64) -> ControlFlow<()> + Sync),
+) -> Result<(), Error> {
+    let headers = jobs.iter().map(|(job, _)| job.header()).collect::<Result<Vec<_>, _>>()?;
+    let starts = headers.iter().map(write_header).collect::<Result<Vec<_>, _>>()?;
+    let sizes: Vec<u64> = headers
+        .iter()
+        .zip(&starts)
+        .map(|(header, start)| {
+            let end = header.alignment().align_up(header.data_len()).unwrap_or(header.data_len());
+            start.len() as u64 + end
+        })
+        .collect();
+    let tasks = tasks(jobs, &headers, &starts);
+    let chunks: Vec<Chunk> = tasks.iter().flat_map(Chunk::all_of).collect();
+
+    let mut outputs: Vec<Output> = Vec::with_capacity(jobs.len());
+    for (_, path) in jobs {
+        // Before it is asked for its lock, which the first of two has.
+        if outputs.iter().any(|output| output.is_for(path)) {
+            return Err(Error::Request {
+                what: format!("{} is named twice", path.display()),
+                help: "name each output once".into(),
+            });
+        }
+        outputs.push(match interruption {
+            Interruption::StartAnew => Output::create(path, overwrite)?,
+            Interruption::Journal { resume, .. } => Output::resumable(path, resume, overwrite)?,
+        });
+    }
+    let mut missing = Vec::with_capacity(jobs.len());
+    for (output, size) in outputs.iter().zip(&sizes) {
+        missing.push((output.target(), size.saturating_sub(output.byte_len()?)));
+    }
+    require_space(missing)?;
+    let journal = match interruption {
+        Interruption::StartAnew => None,
+        Interruption::Journal { input, anew, .. } => {
+            let work = Work { starts: &starts, jobs, input, chunks: chunks.len() };
+            Some(Journal::open(&outputs, &sizes, &work, anew)?)
+        }
+    };
+    let is_done = |i| journal.as_ref().is_some_and(|journal| journal.is_done(i));
+    for ((output, size), start) in outputs.iter().zip(&sizes).zip(&starts) {
+        if journal.is_none() {
+            output.set_len(*size)?;
+        }
+        output.write_at(start, 0)?;
+    }
+    let result = flushing(&outputs, || {
+        run(&chunks, threads, |i, chunk, buffers| {
+            let written =
+                if is_done(i) { chunk.byte_len() } else { chunk.process(buffers, &outputs)? };
+            if let Some(journal) = &journal {
+                journal.done(i)?;
+            }
+            if progress(written).is_break() {
+                return Err(Error::Interrupted);
+            }
+            Ok(())
+        })
+    });
+    if let (Err(_), Some(journal)) = (&result, &journal) {
+        journal.save_rest();
+    }
+    result?;
+    if let Some(journal) = journal {
+        journal.remove()?;
+    }
+    for output in outputs.into_iter().rev() {
+        output.commit()?;
+    }
+    Ok(())
+}
+
+/// How long what is written may wait before it goes to the disk.
+const FLUSH: Duration = Duration::from_millis(50);
+
+/// Lets the disk write while `work` goes on, so that in the end there is little to wait for.
+///
+/// # Errors
+/// Of the work; if it succeeds, of the disk, which tells each of its errors only once.
+fn flushing(outputs: &[Output], work: impl FnOnce() -> Result<(), Error>) -> Result<(), Error> {
+    std::thread::scope(|scope| {
+        let (end, ended) = mpsc::channel::<()>();
+        let flusher = scope.spawn(move || {
+            while ended.recv_timeout(FLUSH) == Err(RecvTimeoutError::Timeout) {
+                outputs.iter().try_for_each(Output::sync)?;
+            }
+            Ok::<_, Error>(())
+        });
+        let result = work();
+        drop(end);
+        let flushed = flusher.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
+        result.and(flushed)
+    })
+}
+
+/// Does the work on every chunk, in order, on several threads, up to the first failure.
+///
+/// # Errors
+/// Of those that occur, the one of the earliest chunk.
+fn run<'c, 'j>(
+    chunks: &'c [Chunk<'c, 'j>],
+    threads: NonZeroUsize,
+    work: impl Fn(usize, &Chunk<'c, 'j>, &mut Buffers) -> Result<(), Error> + Sync,
+) -> Result<(), Error> {
+    let next = AtomicUsize::new(0);
+    let stop = AtomicBool::new(false);
+    let failure: Mutex<Option<(usize, Error)>> = Mutex::new(None);
+    std::thread::scope(|scope| {
+        for _ in 0..threads.get().min(chunks.len()) {
+            scope.spawn(|| {
+                let mut buffers = Buffers::default();
+                while !stop.load(Ordering::Relaxed) {
+                    let i = next.fetch_add(1, Ordering::Relaxed);
+                    let Some(chunk) = chunks.get(i) else { return };
+                    let Err(error) = work(i, chunk, &mut buffers) else { continue };
+                    stop.store(true, Ordering::Relaxed);
+                    // A poisoned lock means that a thread has panicked, which the scope passes on.
+                    let Ok(mut failure) = failure.lock() else { return };
+                    if failure.as_ref().is_none_or(|(earliest, _)| i < *earliest) {
+                        *failure = Some((i, error));
+                    }
+                }
+            });
+        }
+    });
+    match failure.into_inner() {
+        Ok(Some((_, error))) => Err(error),
+        _ => Ok(()),
+    }
+}

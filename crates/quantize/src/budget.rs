@@ -1,0 +1,235 @@
+//! A type per tensor within a budget: the one that loses least.
+//!
+//! What a type loses in a tensor is measured: rows are encoded and decoded, and the squares of the
+//! differences are summed, each column counting by its importance weight. With weights that are mean
+//! squares of what enters the product, that sum is the expected squared error of what comes out, for
+//! one token, if errors are independent. Two kinds of tensors have no such weights. Of token
+//! embeddings a token uses one row, so the sum is divided by the number of rows. All others count
+//! by plain squares.
+
+use std::num::NonZeroUsize;
+use std::ops::ControlFlow;
+
+use gguf::{Error, TensorType};
+use gguf_pipeline::{Item, Job, parallel};
+use gguf_store::Model;
+
+use crate::allocation::{Choice, allocate};
+use crate::plan::{self, Options, Quantization};
+use crate::recipe::{Category, Target};
+
+/// How large the output may be.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Budget {
+    /// Bytes of the file, header and padding included.
+    FileBytes(u64),
+    /// Bits of data per element, over all tensors.
+    BitsPerWeight(f64),
+}
+
+/// Elements of a tensor that are measured at most: rows spread evenly over it.
+const SAMPLE: u64 = 512 * 1024;
+
+/// What tensors without importance weights can become, and what those with weights can besides.
+const LADDER: [TensorType; 14] = [
+    TensorType::Q2_K,
+    TensorType::Q3_K,
+    TensorType::IQ3_S,
+    TensorType::IQ4_XS,
+    TensorType::IQ4_NL,
+    TensorType::Q4_0,
+    TensorType::Q4_1,
+    TensorType::Q4_K,
+    TensorType::Q5_0,
+    TensorType::Q5_1,
+    TensorType::Q5_K,
+    TensorType::Q6_K,
+    TensorType::Q8_0,
+    TensorType::F16,
+];
+const WITH_WEIGHTS: [TensorType; 6] = [
+    TensorType::IQ1_S,
+    TensorType::IQ1_M,
+    TensorType::IQ2_XXS,
+    TensorType::IQ2_XS,
+    TensorType::IQ2_S,
+    TensorType::IQ3_XXS,
+];
+
+/// Plans the quantization of `model` within a budget. Types that the options ask for by name stay.
+///
+/// Measures every candidate type on every tensor, which takes about as long as quantizing a model of
+/// half a million weights per tensor to all of them. `progress` is called from many threads with the
+/// number of source bytes measured; `Break` from it ends the work.
+///
+/// # Errors
+/// If the budget is too small, and as [`plan::plan`].
+pub fn plan(
+    model: &Model,
+    budget: Budget,
+    options: &Options,
+    threads: NonZeroUsize,
+    progress: &(dyn Fn(u64) -> ControlFlow<()> + Sync),
+) -> Result<Quantization, Error> {
+    if let Budget::BitsPerWeight(bits) = budget
+        && !(bits.is_finite() && bits > 0.0)
+    {
+        return Err(Error::Request {
+            what: format!("{bits} bits per weight cannot be had"),
+            help: "give a number above 0".into(),
+        });
+    }
+    // As a large type first, to know what can be chosen freely.
+    let (mut job, decisions, mut notes) =
+        plan::prepare(model, Target::Type(TensorType::Q8_0), options)?;
+    let candidates: Vec<Vec<TensorType>> = job
+        .items
+        .iter()
+        .zip(&decisions)
+        .map(|(item, decision)| match decision.free {
+            true => candidates(item),
+            false => vec![decision.target],
+        })
+        .collect();
+    let losses = measure(&job.items, &candidates, threads, progress)?;
+
+    let header_len = gguf::write_header(&job.header()?)?.len() as u64;
+    let alignment = job.header()?.alignment();
+    let elements: u64 =
+        job.items.iter().map(|item| item.tensor.shape.elements().unwrap_or(0)).sum();
+    let (padded, available) = match budget {
+        Budget::FileBytes(bytes) => (true, bytes.saturating_sub(header_len)),
+        Budget::BitsPerWeight(bits) => (false, (bits * elements as f64 / 8.0) as u64),
+    };
+    let choices: Vec<Vec<Choice>> = job
+        .items
+        .iter()
+        .zip(candidates.iter().zip(&losses))
+        .map(|(item, (types, losses))| {
+            let choice = |(ty, loss): (&TensorType, &f64)| {
+                let bytes = ty.byte_len(&item.tensor.shape).unwrap_or(0);
+                let padded =
+                    if padded { alignment.align_up(bytes).unwrap_or(bytes) } else { bytes };
+                Choice { bytes: padded, cost: *loss }
+            };
+            types.iter().zip(losses).map(choice).collect()
+        })
+        .collect();
+    let chosen = allocate(&choices, available).map_err(|fault| Error::Request {
+        what: match budget {
+            Budget::FileBytes(bytes) => format!(
+                "a file of {bytes} bytes is too small: the smallest possible has {}",
+                header_len + fault.least
+            ),
+            Budget::BitsPerWeight(bits) => format!(
+                "{bits} bits per weight are too few: the smallest possible are {:.2}",
+                // Rounded up, so that what is said can be asked for.
+                (fault.least as f64 * 800.0 / elements.max(1) as f64).ceil() / 100.0
+            ),
+        },
+        help: "give a larger budget, or an importance matrix, which makes smaller types possible"
+            .into(),
+    })?;
+    let mut loss = 0.0;
+    for (i, item) in job.items.iter_mut().enumerate() {
+        item.target = candidates[i].get(chosen[i]).copied().unwrap_or(item.target);
+        loss += choices[i].get(chosen[i]).map_or(0.0, |choice| choice.cost);
+    }
+    notes.push(format!("expected squared error {loss:.6e}"));
+    let file_type = Target::Type(commonest(&job.items));
+    notes.extend(plan::finish(&mut job, file_type, options)?);
+    Ok(Quantization { job, notes })
+}
+
+/// What a job loses by the types that its items are to have, in the unit of [`plan`]: for comparing
+/// plans of the same model.
+///
+/// # Errors
+/// If a tensor cannot be read, or cannot have its type.
+pub fn expected_error(job: &Job, threads: NonZeroUsize) -> Result<f64, Error> {
+    let types: Vec<_> = job.items.iter().map(|item| vec![item.target]).collect();
+    let losses = measure(&job.items, &types, threads, &|_| ControlFlow::Continue(()))?;
+    Ok(losses.into_iter().flatten().sum())
+}
+
+/// The type of most weights.
+fn commonest(items: &[Item]) -> TensorType {
+    let elements_of = |ty| {
+        let of_type = items.iter().filter(|item| item.target == ty);
+        of_type.map(|item| item.tensor.shape.elements().unwrap_or(0)).sum::<u64>()
+    };
+    let types = LADDER.into_iter().chain(WITH_WEIGHTS);
+    types.max_by_key(|ty| elements_of(*ty)).unwrap_or(TensorType::F16)
+}
+
+/// The types that a tensor can be given: its rows are whole blocks of them.
+fn candidates(item: &Item) -> Vec<TensorType> {
+    let with_weights = WITH_WEIGHTS.into_iter().filter(|_| item.weights.is_some());
+    let columns = item.tensor.shape.row_len();
+    let fits = |ty: &TensorType| ty.block().is_some_and(|(len, _)| columns.is_multiple_of(len));
+    with_weights.chain(LADDER).filter(fits).collect()
+}
+
+/// What each candidate loses in each tensor.
+fn measure(
+    items: &[Item],
+    candidates: &[Vec<TensorType>],
+    threads: NonZeroUsize,
+    progress: &(dyn Fn(u64) -> ControlFlow<()> + Sync),
+) -> Result<Vec<Vec<f64>>, Error> {
+    parallel::map(items.len(), threads, |i| {
+        let (item, types) = (&items[i], &candidates[i]);
+        let measured = losses(item, types)?;
+        let bytes = item.tensor.stored_type.byte_len(&item.tensor.shape).unwrap_or(0);
+        match progress(bytes) {
+            ControlFlow::Continue(()) => Ok(measured),
+            ControlFlow::Break(()) => Err(Error::Interrupted.into()),
+        }
+    })
+}
+
+/// What each type loses in this tensor.
+fn losses(item: &Item, types: &[TensorType]) -> Result<Vec<f64>, Error> {
+    let tensor = &item.tensor;
+    let (row_len, rows) = (tensor.shape.row_len(), tensor.rows());
+    let nothing_lost = types.iter().all(|ty| *ty == tensor.stored_type);
+    if nothing_lost || row_len == 0 || rows == 0 {
+        return Ok(vec![0.0; types.len()]);
+    }
+    let wanted = (SAMPLE / row_len).clamp(1, rows);
+    let mut sums = vec![0.0; types.len()];
+    let mut stored = Vec::new();
+    let mut x = vec![0.0; row_len as usize];
+    let mut decoded = x.clone();
+    let mut encoded = Vec::new();
+    let failed = |fault: gguf_quant::CodecError| Error::weights(&tensor.name, fault.to_string());
+    for i in 0..wanted {
+        let row = (u128::from(i) * u128::from(rows) / u128::from(wanted)) as u64;
+        tensor.read_rows(row, 1, &mut stored)?;
+        gguf_quant::decode_row(tensor.stored_type, &stored, &mut x).map_err(failed)?;
+        let weights = item.weights_of_row(row).0;
+        for (ty, sum) in types.iter().zip(&mut sums) {
+            if *ty == tensor.stored_type {
+                continue;
+            }
+            encoded.resize(ty.byte_len(&[row_len]).unwrap_or(0) as usize, 0);
+            gguf_quant::encode_row(*ty, &x, weights, &mut encoded).map_err(failed)?;
+            gguf_quant::decode_row(*ty, &encoded, &mut decoded).map_err(failed)?;
+            *sum += weighted_error(&x, &decoded, weights);
+        }
+    }
+    let used_rows = match Category::of(&tensor.name) {
+        Category::TokenEmbedding => 1.0,
+        _ => rows as f64,
+    };
+    sums.iter_mut().for_each(|sum| *sum *= used_rows / wanted as f64);
+    Ok(sums)
+}
+
+fn weighted_error(x: &[f32], decoded: &[f32], weights: Option<&[f32]>) -> f64 {
+    let squares = x.iter().zip(decoded).map(|(a, b)| (f64::from(*a) - f64::from(*b)).powi(2));
+    match weights {
+        None => squares.sum(),
+        Some(weights) => squares.zip(weights).map(|(square, w)| square * f64::from(*w)).sum(),
+    }
+}

@@ -1,0 +1,30 @@
+//! Which type a tensor has in a file of plain floats, before any quantization.
+//!
+//! As `prepare_tensors` in the official converter's `base.py`: programs expect these in F32.
+
+use gguf::{Shape, TensorType};
+
+/// Parts of names of matrices that are always F32.
+const F32_NAMES: &[&str] = &[
+    "ffn_gate_inp.weight",
+    "ffn_gate_inp_shexp.weight",
+    "position_embd.weight",
+    "token_types.weight",
+    "ssm_conv1d.weight",
+    "shortconv.conv.weight",
+    "time_mix_first.weight",
+    "time_mix_w1.weight",
+    "time_mix_w2.weight",
+    "time_mix_decay_w1.weight",
+    "time_mix_decay_w2.weight",
+    "time_mix_lerp_fused.weight",
+];
+
+/// The type of a tensor where matrices have type `matrices`.
+pub fn float_type(name: &str, shape: &Shape, matrices: TensorType) -> TensorType {
+    let is_f32 = shape.len() <= 1
+        || name.ends_with("_norm.weight")
+        || !name.ends_with(".weight")
+        || F32_NAMES.iter().any(|part| name.ends_with(part));
+    if is_f32 { TensorType::F32 } else { matrices }
+}

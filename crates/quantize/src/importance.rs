@@ -1,0 +1,131 @@
+//! Importance weights for the tensors of a job.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use gguf::{Error, TensorType};
+use gguf_pipeline::{Item, Job};
+
+use crate::plan::Decision;
+use crate::recipe::MissingImatrix;
+
+/// Importance weights by tensor.
+#[derive(Clone, Debug, Default)]
+pub struct Importance {
+    /// By the name of the tensor in the source: one finite weight per column, for tensors of experts
+    /// (the third dimension) one per column of each.
+    pub weights: HashMap<String, Arc<[f32]>>,
+}
+
+/// What to do about tensors that would be garbage without importance weights and have none.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Missing {
+    /// Refuse, and list them.
+    #[default]
+    Error,
+    /// Give them a somewhat larger type that can do without: Q2_K, or Q3_K instead of Q2_K.
+    Fallback,
+    /// Let all their columns count alike.
+    Uniform,
+}
+
+impl Importance {
+    /// Gives the items of a job their weights.
+    ///
+    /// # Errors
+    /// If there are not as many weights as the tensor has columns. For token embeddings that is
+    /// usual (their columns are not those that were measured), and they get none.
+    pub fn assign(&self, job: &mut Job) -> Result<(), Error> {
+        for item in &mut job.items {
+            let Some(weights) = self.weights.get(&item.tensor.name) else { continue };
+            let shape = &item.tensor.shape;
+            let experts = shape.get(2).copied().unwrap_or(1);
+            if weights.len() as u64 == shape.row_len().saturating_mul(experts) {
+                item.weights = Some(weights.clone());
+            } else if !matches!(
+                item.tensor.name.as_str(),
+                "token_embd.weight" | "per_layer_token_embd.weight"
+            ) {
+                return Err(Error::Request {
+                    what: format!(
+                        "the importance matrix has {} weights for `{}` with shape {shape}",
+                        weights.len(),
+                        item.tensor.name
+                    ),
+                    help: "it belongs to another model; make one for this model".into(),
+                });
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Makes sure that no tensor comes out as garbage for want of weights, in the way that `missing`
+/// says, and returns what the user should know.
+///
+/// # Errors
+/// The list of these tensors, if it is to be an error.
+pub fn cover(
+    items: &mut [Item],
+    decisions: &[Decision],
+    missing: Missing,
+) -> Result<Vec<String>, Error> {
+    let mut refused = Vec::new();
+    let mut notes = Vec::new();
+    for (item, decision) in items.iter_mut().zip(decisions) {
+        item.target = decision.target;
+        let must = item.target != item.tensor.stored_type
+            && gguf_quant::codec(item.target).is_some_and(|codec| codec.requires_weights());
+        if item.weights.is_some() || !(must || decision.needs_weights) {
+            continue;
+        }
+        let (name, wanted) = (&item.tensor.name, item.target);
+        match missing {
+            Missing::Error => refused.push((name.clone(), wanted)),
+            Missing::Fallback => {
+                item.target = without_weights(wanted);
+                let target = item.target;
+                notes.push(format!(
+                    "`{name}` becomes {target} instead of {wanted}: it has no weights"
+                ));
+            }
+            Missing::Uniform => {
+                let shape = &item.tensor.shape;
+                item.weights = Some(vec![1.0; shape.row_len() as usize].into());
+                notes.push(format!("`{name}` becomes {wanted} with uniform weights"));
+            }
+        }
+    }
+    if refused.is_empty() {
+        return Ok(notes);
+    }
+    let all: String = refused.iter().map(|(name, ty)| format!("\n  {name} as {ty}")).collect();
+    Err(Error::Request {
+        what: MissingImatrix { tensors: refused }.to_string(),
+        help: format!("or say --imatrix-missing fallback or uniform; these are{all}"),
+    })
+}
+
+/// The smallest type above one of the smallest that does well enough without weights.
+fn without_weights(ty: TensorType) -> TensorType {
+    match ty {
+        TensorType::Q2_K | TensorType::IQ3_XXS => TensorType::Q3_K,
+        _ => TensorType::Q2_K,
+    }
+}
+
+/// Names the tensors for which an importance matrix has nothing, for people.
+pub fn uncovered(items: &[Item]) -> Option<String> {
+    let bare: Vec<_> = items
+        .iter()
+        .filter(|item| item.target.is_quantized() && item.target != item.tensor.stored_type)
+        .filter(|item| item.weights.is_none())
+        .map(|item| format!("`{}`", item.tensor.name))
+        .collect();
+    let first = bare.first()?;
+    Some(match bare.len() {
+        1 => format!("the importance matrix has nothing for {first}"),
+        2..=4 => format!("the importance matrix has nothing for {}", bare.join(", ")),
+        n => format!("the importance matrix has nothing for {n} tensors, the first being {first}"),
+    })
+}

@@ -1,0 +1,199 @@
+//! A GGUF as the source: the same pipeline with another beginning.
+
+use std::collections::BTreeSet;
+
+use gguf::{Error, Metadata, TensorType, Value};
+use gguf_pipeline::order::require_little_endian;
+use gguf_pipeline::{Job, Tensor};
+use gguf_store::Model;
+
+use crate::importance::{self, Importance, Missing};
+use crate::prune::prune;
+use crate::recipe::{self, PlannedTensor, Reason, Target, TensorDesc};
+
+/// What a quantization can be asked for.
+#[derive(Clone, Debug, Default)]
+pub struct Options {
+    /// Which tensor gets which type.
+    pub recipe: recipe::Options,
+    /// Quantize again what is quantized already.
+    pub allow_requantize: bool,
+    /// Keys to set in the output.
+    pub overrides: Vec<(String, Value)>,
+    /// Importance weights, if there are any.
+    pub importance: Option<Importance>,
+    /// What to do about tensors that would be garbage without importance weights and have none.
+    pub missing: Missing,
+    /// Blocks to leave out, by number from 0; those that stay are numbered anew.
+    pub prune_layers: BTreeSet<u64>,
+}
+
+/// A quantization that is ready to run.
+pub struct Quantization {
+    /// What to write.
+    pub job: Job,
+    /// What the user should know: fall-backs, among others.
+    pub notes: Vec<String>,
+}
+
+/// Plans the quantization of `model`.
+///
+/// # Errors
+/// If a tensor would have to be quantized again without leave, has no codec, or cannot have any
+/// type that the recipe wants; if an importance matrix is needed; if the model is big-endian.
+pub fn plan(model: &Model, target: Target, options: &Options) -> Result<Quantization, Error> {
+    let (mut job, decisions, mut notes) = prepare(model, target, options)?;
+    notes.extend(importance::cover(&mut job.items, &decisions, options.missing)?);
+    notes.extend(finish(&mut job, target, options)?);
+    Ok(Quantization { job, notes })
+}
+
+/// The job before types are given to its items, what the recipe wants for each, and what the user
+/// should know.
+pub fn prepare(
+    model: &Model,
+    target: Target,
+    options: &Options,
+) -> Result<(Job, Vec<Decision>, Vec<String>), Error> {
+    require_little_endian(model)?;
+    let mut job = Job { check_finite: true, ..Job::copy(model) };
+    if let Some(importance) = &options.importance {
+        importance.assign(&mut job)?;
+    }
+    prune(&mut job, &options.prune_layers)?;
+    let descriptions: Vec<_> = job.items.iter().map(|item| describe(&item.tensor)).collect();
+    let recipe =
+        recipe::Options { has_imatrix: options.importance.is_some(), ..options.recipe.clone() };
+    let mut metadata = job.metadata.clone();
+    set_overrides(&mut metadata, options);
+    let (decisions, notes) = decide(&descriptions, &metadata, target, &recipe)?;
+    Ok((job, decisions, notes))
+}
+
+/// Checks that every item can become what it is to be, and says in the keys what they are now.
+/// Returns what the user should know.
+pub fn finish(job: &mut Job, target: Target, options: &Options) -> Result<Vec<String>, Error> {
+    if target != Target::Copy {
+        job.metadata.set("general.quantization_version", 2u32);
+    }
+    if let Some(mix) = target.file_type() {
+        job.metadata.set("general.file_type", mix.number());
+    }
+    set_overrides(&mut job.metadata, options);
+    for item in &job.items {
+        check_change(&item.tensor, item.target, options.allow_requantize)?;
+    }
+    let uncovered = options.importance.as_ref().and_then(|_| importance::uncovered(&job.items));
+    Ok(uncovered.into_iter().collect())
+}
+
+/// Sets the keys that the options override.
+pub fn set_overrides(metadata: &mut Metadata, options: &Options) {
+    for (key, value) in &options.overrides {
+        metadata.set(key.clone(), overriding(metadata.get(key), value.clone()));
+    }
+}
+
+/// A tensor of the source, as recipes look at it.
+pub fn describe<'t>(tensor: &'t Tensor) -> TensorDesc<'t> {
+    TensorDesc { name: &tensor.name, shape: &tensor.shape, ty: tensor.stored_type }
+}
+
+/// What the recipe wants for a tensor.
+#[derive(Clone, Copy)]
+pub struct Decision {
+    /// The type it gets.
+    pub target: TensorType,
+    /// It comes out as garbage unless importance weights guide its encoder.
+    pub needs_weights: bool,
+    /// Nobody asked for this type by name, and the tensor does not have to stay as it is.
+    pub free: bool,
+}
+
+/// A type per tensor, and what the user should know about them.
+///
+/// # Errors
+/// If a tensor cannot have the type that it should.
+pub fn decide(
+    tensors: &[TensorDesc],
+    metadata: &Metadata,
+    target: Target,
+    options: &recipe::Options,
+) -> Result<(Vec<Decision>, Vec<String>), Error> {
+    let architecture = metadata.architecture().unwrap_or_default();
+    let model = recipe::Model::from_keys(architecture, |key| {
+        let value = metadata.get(key)?;
+        match value.as_array() {
+            // A number per block: the official loader looks at the first.
+            Some(array) => array.iter().next()?.to_u64(),
+            None => value.to_u64(),
+        }
+    });
+    let plan = recipe::plan(target, &model, tensors, options).map_err(|fault| Error::Request {
+        what: fault.to_string(),
+        help: "choose another type".into(),
+    })?;
+    let notes = plan.tensors.iter().filter_map(|tensor| match tensor.reason {
+        Reason::Fallback { wanted } => Some(format!(
+            "`{}` becomes {} instead of {wanted}: its rows of {} are no whole number of blocks",
+            tensor.source.name,
+            tensor.target,
+            tensor.source.shape.first().copied().unwrap_or(1),
+        )),
+        _ => None,
+    });
+    let notes = notes.collect();
+    let decision = |tensor: &PlannedTensor| Decision {
+        target: tensor.target,
+        needs_weights: tensor.needs_imatrix,
+        free: matches!(tensor.reason, Reason::Recipe | Reason::Fallback { .. }),
+    };
+    Ok((plan.tensors.iter().map(decision).collect(), notes))
+}
+
+fn check_change(tensor: &Tensor, target: TensorType, allow: bool) -> Result<(), Error> {
+    let stored = tensor.stored_type;
+    if stored == target {
+        return Ok(());
+    }
+    if stored.is_quantized() && !allow && !gguf_quant::repacks(stored, target) {
+        return Err(Error::Request {
+            what: format!("`{}` is quantized already, as {}", tensor.name, stored),
+            help: "quantizing it again loses quality: start from an F16 or F32 file, or allow it \
+                   with --allow-requantize"
+                .into(),
+        });
+    }
+    for ty in [stored, target] {
+        if gguf_quant::codec(ty).is_none() {
+            return Err(Error::Request {
+                what: format!(
+                    "`{}` cannot go from {} to {target}: there is no codec for {ty}",
+                    tensor.name, stored
+                ),
+                help: "keep its type with --tensor-type, or choose another target".into(),
+            });
+        }
+    }
+    Ok(())
+}
+
+/// The value in the type that the key has already, if it fits: programs expect that.
+fn overriding(old: Option<&Value>, new: Value) -> Value {
+    let Some(number) = new.to_i64() else { return new };
+    let same_type = match old {
+        Some(Value::U8(_)) => number.try_into().ok().map(Value::U8),
+        Some(Value::I8(_)) => number.try_into().ok().map(Value::I8),
+        Some(Value::U16(_)) => number.try_into().ok().map(Value::U16),
+        Some(Value::I16(_)) => number.try_into().ok().map(Value::I16),
+        Some(Value::U32(_)) => number.try_into().ok().map(Value::U32),
+        Some(Value::I32(_)) => number.try_into().ok().map(Value::I32),
+        Some(Value::U64(_)) => number.try_into().ok().map(Value::U64),
+        Some(Value::I64(_)) => Some(Value::I64(number)),
+        _ => None,
+    };
+    same_type
+        .or_else(|| number.try_into().ok().map(Value::U32))
+        .or_else(|| number.try_into().ok().map(Value::I32))
+        .unwrap_or(new)
+}

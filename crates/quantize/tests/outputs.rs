@@ -1,0 +1,164 @@
+//! Several outputs from one pass, and work that is interrupted.
+
+use std::num::NonZeroUsize;
+use std::ops::ControlFlow;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use gguf::{Metadata, Shape, TensorType};
+use gguf_pipeline::{Content, Interruption, Item, Job, Tensor, write_all};
+use gguf_quantize::recipe::Target;
+use gguf_store::{Existing, Model, Overwrite};
+use tempfile::TempDir;
+
+const THREADS: NonZeroUsize = NonZeroUsize::new(2).unwrap();
+
+/// A directory with a model `in.gguf` of several chunks.
+fn model() -> TempDir {
+    let dir = tempfile::tempdir().unwrap();
+    let mut metadata = Metadata::new();
+    metadata.set("general.architecture", "llama");
+    metadata.set("llama.block_count", 4u32);
+    let items = (0..4).map(|layer| {
+        let values = (0..512 * 1024u32).map(|i| ((i * 37 + layer) % 251) as f32 - 125.0).collect();
+        let tensor = Tensor {
+            name: format!("blk.{layer}.ffn_up.weight"),
+            shape: Shape::new(&[512, 1024]).unwrap(),
+            stored_type: TensorType::F32,
+            content: Content::Values(values),
+        };
+        Item::new(tensor, TensorType::F16)
+    });
+    let job = Job { metadata, items: items.collect(), check_finite: true };
+    job.write(&dir.path().join("in.gguf"), THREADS, &Overwrite::new(Existing::Replace), &|_| {
+        ControlFlow::Continue(())
+    })
+    .unwrap();
+    dir
+}
+
+/// Quantizes `in.gguf` to one file per target, and stops after `bytes`.
+fn quantize_all(
+    dir: &Path,
+    outputs: &[(&str, &str)],
+    interruption: Interruption,
+    bytes: u64,
+) -> (Result<(), gguf::Error>, u64) {
+    let model = Model::open(&dir.join("in.gguf")).unwrap();
+    let jobs: Vec<(Job, PathBuf)> = outputs
+        .iter()
+        .map(|(name, target)| {
+            let target: Target = target.parse().unwrap();
+            let plan =
+                gguf_quantize::plan(&model, target, &gguf_quantize::Options::default()).unwrap();
+            (plan.job, dir.join(name))
+        })
+        .collect();
+    let jobs: Vec<(&Job, &Path)> = jobs.iter().map(|(job, path)| (job, &**path)).collect();
+    let written = AtomicU64::new(0);
+    let result =
+        write_all(&jobs, THREADS, interruption, &Overwrite::new(Existing::Replace), &|n| {
+            if written.fetch_add(n, Ordering::Relaxed) + n > bytes {
+                ControlFlow::Break(())
+            } else {
+                ControlFlow::Continue(())
+            }
+        });
+    (result, written.into_inner())
+}
+
+fn names(dir: &Path) -> Vec<String> {
+    let entries = std::fs::read_dir(dir).unwrap();
+    let mut names: Vec<_> =
+        entries.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
+    names.sort();
+    names
+}
+
+#[test]
+fn outputs_of_one_pass_equal_those_of_their_own() {
+    let dir = model();
+    let path = |name: &str| dir.path().join(name);
+    let targets = ["Q8_0", "Q4_K_M", "COPY"];
+    for target in targets {
+        let alone = format!("{target}.gguf");
+        let of_one = [(alone.as_str(), target)];
+        quantize_all(dir.path(), &of_one, Interruption::StartAnew, u64::MAX).0.unwrap();
+    }
+    let together: Vec<_> = targets.iter().map(|&target| (target, target)).collect();
+    quantize_all(dir.path(), &together, Interruption::StartAnew, u64::MAX).0.unwrap();
+    for target in targets {
+        let alone = std::fs::read(path(&format!("{target}.gguf"))).unwrap();
+        assert_eq!(std::fs::read(path(target)).unwrap(), alone, "{target}");
+    }
+}
+
+#[test]
+fn interrupted_work_goes_on() {
+    let dir = model();
+    let of_one = [("out.gguf", "Q8_0"), ("second.gguf", "Q4_0")];
+    let whole = quantize_all(dir.path(), &of_one, Interruption::StartAnew, u64::MAX);
+    whole.0.unwrap();
+    let read = |name: &str| std::fs::read(dir.path().join(name)).unwrap();
+    let expected = (read("out.gguf"), read("second.gguf"));
+    for name in ["out.gguf", "second.gguf"] {
+        std::fs::write(dir.path().join(name), b"old").unwrap();
+    }
+    let journal = |input, resume| Interruption::Journal { input, resume, anew: &|| () };
+
+    // Half of it, and then the rest.
+    let (result, _) = quantize_all(dir.path(), &of_one, journal("a", true), whole.1 / 2);
+    assert!(matches!(result, Err(gguf::Error::Interrupted)));
+    assert_eq!((read("out.gguf"), read("second.gguf")), (b"old".to_vec(), b"old".to_vec()));
+    assert!(names(dir.path()).contains(&".out.gguf.unfinished.gguf-kit-part".to_owned()));
+    // What is done is done: garbage in the place of the first rows shows in the result.
+    let unfinished = dir.path().join(".out.gguf.unfinished.gguf-kit-part");
+    let mut bytes = std::fs::read(&unfinished).unwrap();
+    let data_start = bytes.len() - bytes.len() / 2;
+    bytes[data_start / 2] ^= 0x10;
+    std::fs::write(&unfinished, &bytes).unwrap();
+    quantize_all(dir.path(), &of_one, journal("a", true), u64::MAX).0.unwrap();
+    assert_ne!(read("out.gguf"), expected.0);
+
+    // Other inputs begin anew, and so does work that is not to be gone on with.
+    for second in [journal("b", true), journal("a", false)] {
+        let _ = quantize_all(dir.path(), &of_one, journal("a", true), whole.1 / 2);
+        quantize_all(dir.path(), &of_one, second, u64::MAX).0.unwrap();
+        assert_eq!((read("out.gguf"), read("second.gguf")), expected);
+    }
+    // Many small steps.
+    for _ in 0..20 {
+        let (result, _) = quantize_all(dir.path(), &of_one, journal("c", true), whole.1 / 2);
+        if result.is_ok() {
+            break;
+        }
+    }
+    quantize_all(dir.path(), &of_one, journal("c", true), u64::MAX).0.unwrap();
+    assert_eq!((read("out.gguf"), read("second.gguf")), expected);
+    assert_eq!(names(dir.path()), ["in.gguf", "out.gguf", "second.gguf"]);
+}
+
+/// Two runs of several outputs have one of them in common: the first must not take what the second
+/// wrote there for its own.
+#[test]
+fn other_work_on_the_second_output_is_noticed() {
+    let dir = model();
+    let of_both = [("out.gguf", "Q4_0"), ("second.gguf", "Q4_0")];
+    let whole = quantize_all(dir.path(), &of_both, Interruption::StartAnew, u64::MAX);
+    whole.0.unwrap();
+    let read = |name: &str| std::fs::read(dir.path().join(name)).unwrap();
+    let expected = read("second.gguf");
+    let anew = AtomicU64::new(0);
+    let count = || {
+        anew.fetch_add(1, Ordering::Relaxed);
+    };
+    let journal = Interruption::Journal { input: "a", resume: true, anew: &count };
+    let _ = quantize_all(dir.path(), &of_both, journal, whole.1 / 2);
+    let _ = quantize_all(dir.path(), &of_both, journal, whole.1 / 2);
+    assert_eq!(anew.load(Ordering::Relaxed), 0);
+    let _ = quantize_all(dir.path(), &[("second.gguf", "Q8_0")], journal, whole.1 / 2);
+    assert_eq!(anew.load(Ordering::Relaxed), 1);
+    quantize_all(dir.path(), &of_both, journal, u64::MAX).0.unwrap();
+    assert_eq!(anew.load(Ordering::Relaxed), 2);
+    assert!(read("second.gguf") == expected);
+}
