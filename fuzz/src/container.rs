@@ -5,7 +5,6 @@
 
 use std::cell::Cell;
 use std::fs;
-use std::ops::ControlFlow;
 
 use gguf::{
     Array, ByteOrder, Bytes, Draft, Error, Finding, Gguf, Header, Limits, Severity, Value, check,
@@ -128,12 +127,11 @@ pub fn edit(bytes: &[u8]) {
     let path = dir.path().join("m.gguf");
     fs::write(&path, bytes).unwrap();
     let edited = Cell::new(None);
-    let saved =
-        edit_header(&path, u64::from(reserve) * 64, &|_| ControlFlow::Continue(()), |draft| {
-            change(draft, what, which.into(), len.into());
-            edited.set(Some(draft.clone()));
-            Ok::<_, Error>(())
-        });
+    let saved = edit_header(&path, u64::from(reserve) * 64, &(), |draft| {
+        change(draft, what, which.into(), len.into());
+        edited.set(Some(draft.clone()));
+        Ok::<_, Error>(())
+    });
     let after = fs::read(&path).unwrap();
     assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 1);
     let Ok(saved) = saved else {

@@ -25,11 +25,13 @@ impl Progress {
             bar.set_style(style);
         }
         bar.set_message(what.to_owned());
-        Self { bar, started: Instant::now(), interrupted: Arc::default() }
+        let progress = Self { bar, started: Instant::now(), interrupted: Arc::default() };
+        progress.obey_signals();
+        progress
     }
 
-    /// Lets Ctrl-C end the work in good order: for work that writes files.
-    pub fn stoppable(self) -> Self {
+    /// Lets Ctrl-C end the work in good order.
+    fn obey_signals(&self) {
         for signal in signal_hook::consts::TERM_SIGNALS {
             // Where a signal cannot be caught, it ends the process as it always did. A second one
             // does so at once.
@@ -37,33 +39,34 @@ impl Progress {
             let _ = signal_hook::flag::register_conditional_default(*signal, interrupted());
             let _ = signal_hook::flag::register(*signal, interrupted());
         }
-        self
-    }
-
-    /// Another `bytes` are done.
-    pub fn count(&self, bytes: u64) {
-        self.bar.inc(bytes);
-        // On anything but a terminal this target stays hidden too.
-        if self.bar.is_hidden() && self.started.elapsed() > Duration::from_secs(1) {
-            self.bar.set_draw_target(ProgressDrawTarget::stderr());
-        }
-    }
-
-    /// As [`Progress::count`]; `Break` after Ctrl-C: whoever writes files then removes what is not
-    /// complete.
-    pub fn advance(&self, bytes: u64) -> ControlFlow<()> {
-        self.count(bytes);
-        if self.interrupted.load(Ordering::Relaxed) {
-            self.bar.finish_and_clear();
-            return ControlFlow::Break(());
-        }
-        ControlFlow::Continue(())
     }
 
     /// Removes the bar and says how long the work took.
     pub fn finish(&self) -> Duration {
         self.bar.finish_and_clear();
         self.started.elapsed()
+    }
+}
+
+impl gguf_store::Progress for Progress {
+    fn begin(&self, what: &str, total: u64) {
+        self.bar.set_message(what.to_owned());
+        self.bar.set_position(0);
+        self.bar.set_length(total);
+    }
+
+    /// `Break` after Ctrl-C.
+    fn advance(&self, bytes: u64) -> ControlFlow<()> {
+        self.bar.inc(bytes);
+        // On anything but a terminal this target stays hidden too.
+        if self.bar.is_hidden() && self.started.elapsed() > Duration::from_secs(1) {
+            self.bar.set_draw_target(ProgressDrawTarget::stderr());
+        }
+        if self.interrupted.load(Ordering::Relaxed) {
+            self.bar.finish_and_clear();
+            return ControlFlow::Break(());
+        }
+        ControlFlow::Continue(())
     }
 }
 

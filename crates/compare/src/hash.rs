@@ -4,6 +4,7 @@
 //! (`examples/gguf-hash` of llama.cpp). Data are hashed as they are stored, without padding and in
 //! directory order, so that a split model has the digests of the whole one.
 
+use gguf_store::Progress;
 use std::fmt;
 use std::ops::ControlFlow;
 use std::str::FromStr;
@@ -123,7 +124,7 @@ pub fn hash(
     model: &Model,
     label: &str,
     options: &HashOptions,
-    progress: &dyn Fn(u64),
+    progress: &dyn Progress,
     sink: &mut dyn FnMut(Entry) -> ControlFlow<()>,
 ) -> Result<(), Error> {
     let wanted = |algorithm: &Algorithm| options.algorithms.contains(algorithm);
@@ -153,7 +154,7 @@ fn hash_tensor(
     buffer: &mut Vec<u8>,
     states: &mut [State],
     whole: &mut [State],
-    progress: &dyn Fn(u64),
+    progress: &dyn Progress,
 ) -> Result<(), Error> {
     let len = tensor.info.byte_len().ok_or_else(|| size_unknown(tensor))?;
     let mut done = 0;
@@ -162,7 +163,7 @@ fn hash_tensor(
         buffer.resize(n as usize, 0);
         tensor.read_at(buffer, done)?;
         states.par_iter_mut().chain(whole.par_iter_mut()).for_each(|state| state.update(buffer));
-        progress(n);
+        progress.step(n)?;
         done += n;
     }
     Ok(())

@@ -1,5 +1,6 @@
 //! Damage in tensor data: numbers that are none, weights beyond all measure, nothing but zeros.
 
+use gguf_store::Progress;
 use std::collections::BTreeMap;
 
 use gguf::endian::{can_swap, swap_blocks};
@@ -23,7 +24,7 @@ const ABSURD: f32 = 1e5;
 ///
 /// # Errors
 /// [`Error::Environment`] if data cannot be read.
-pub fn scan(model: &Model, progress: &(dyn Fn(u64) + Sync)) -> Result<Vec<Finding>, Error> {
+pub fn scan(model: &Model, progress: &dyn Progress) -> Result<Vec<Finding>, Error> {
     let order = model.order();
     let (read, unread): (Vec<_>, Vec<_>) =
         model.tensors().iter().partition(|tensor| can_scan(tensor, order));
@@ -72,7 +73,7 @@ struct Seen {
 fn scan_tensor(
     tensor: &ModelTensor,
     order: ByteOrder,
-    progress: &(dyn Fn(u64) + Sync),
+    progress: &dyn Progress,
 ) -> Result<Vec<Finding>, Error> {
     if is_integer(tensor.info.tensor_type) {
         return Ok(Vec::new());
@@ -95,14 +96,14 @@ fn scan_chunk(
     order: ByteOrder,
     first: u64,
     elements: u64,
-    progress: &(dyn Fn(u64) + Sync),
+    progress: &dyn Progress,
 ) -> Result<Seen, Error> {
     let ty = tensor.info.tensor_type;
     // Whole blocks within a tensor whose size is known.
     let (start, len) = (ty.byte_len(&[first]).unwrap_or(0), ty.byte_len(&[elements]).unwrap_or(0));
     let mut bytes = vec![0; len as usize];
     tensor.read_at(&mut bytes, start)?;
-    progress(len);
+    progress.step(len)?;
     if order == ByteOrder::Big {
         swap_blocks(ty, &mut bytes);
     }

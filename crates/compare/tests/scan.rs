@@ -40,7 +40,7 @@ fn scanned(path: &Path, order: ByteOrder, tensors: &[(TensorType, Vec<u8>)]) -> 
     }
     fs::write(path, file).unwrap();
     let files = Model::open(path).unwrap();
-    scan(&files, &|_| {}).unwrap()
+    scan(&files, &()).unwrap()
 }
 
 const INTEGERS: [TensorType; 4] =

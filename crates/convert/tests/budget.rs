@@ -1,6 +1,5 @@
 //! A size target loses less than the official mixes of the same size.
 
-use std::num::NonZeroUsize;
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 
@@ -10,8 +9,6 @@ use gguf_quantize::budget::{self, Budget};
 use gguf_quantize::imatrix::Imatrix;
 use gguf_quantize::importance::Importance;
 use gguf_store::{Existing, Model, Overwrite};
-
-const THREADS: NonZeroUsize = NonZeroUsize::new(2).unwrap();
 
 fn data() -> Option<PathBuf> {
     let dir = std::env::var_os("GGUF_TEST_DATA").map(PathBuf::from);
@@ -25,8 +22,7 @@ fn f16(checkpoint: &Path, to: &Path) {
     let tensors = Checkpoint::open(checkpoint).unwrap();
     let options = hf::Options { outtype: "F16".parse().ok(), ..Default::default() };
     let job = hf::plan(checkpoint, &tensors, &options).unwrap().job;
-    job.write(to, THREADS, &Overwrite::new(Existing::Replace), &|_| ControlFlow::Continue(()))
-        .unwrap();
+    job.write(to, &Overwrite::new(Existing::Replace), &()).unwrap();
 }
 
 #[test]
@@ -44,24 +40,17 @@ fn a_size_target_loses_less_than_the_mix_of_that_size() {
     for options in [&with, &Default::default()] {
         for mix in ["Q2_K", "Q3_K_M", "Q4_K_M"] {
             let official = gguf_quantize::plan(&model, mix.parse().unwrap(), options).unwrap().job;
-            let lost = budget::expected_error(&official, THREADS).unwrap();
+            let lost = budget::expected_error(&official).unwrap();
             let made = out.path().join("official.gguf");
-            official
-                .write(&made, THREADS, &Overwrite::new(Existing::Replace), &|_| {
-                    ControlFlow::Continue(())
-                })
-                .unwrap();
+            official.write(&made, &Overwrite::new(Existing::Replace), &()).unwrap();
             let size = made.metadata().unwrap().len();
 
             let budget = Budget::FileBytes(size);
             let keep_going = |_| ControlFlow::Continue(());
-            let ours = budget::plan(&model, budget, options, THREADS, &keep_going).unwrap().job;
-            let less = budget::expected_error(&ours, THREADS).unwrap();
+            let ours = budget::plan(&model, budget, options, &keep_going).unwrap().job;
+            let less = budget::expected_error(&ours).unwrap();
             let made = out.path().join("ours.gguf");
-            ours.write(&made, THREADS, &Overwrite::new(Existing::Replace), &|_| {
-                ControlFlow::Continue(())
-            })
-            .unwrap();
+            ours.write(&made, &Overwrite::new(Existing::Replace), &()).unwrap();
             assert!(made.metadata().unwrap().len() <= size, "{mix}");
             eprintln!("{mix}, {size} bytes: {less:.4e} instead of {lost:.4e}");
             assert!(less < lost, "{mix}: {less} {lost}");
@@ -78,7 +67,7 @@ fn a_budget_that_is_too_small_says_what_is_possible() {
     let model = Model::open(&path).unwrap();
     let options = gguf_quantize::Options::default();
     let keep_going = |_| ControlFlow::Continue(());
-    let plan = |budget| budget::plan(&model, budget, &options, THREADS, &keep_going);
+    let plan = |budget| budget::plan(&model, budget, &options, &keep_going);
     let fault = plan(Budget::BitsPerWeight(1.0)).err().unwrap().to_string();
     assert!(fault.contains("the smallest possible are 2.65;"), "{fault}");
     assert!(plan(Budget::BitsPerWeight(2.65)).is_ok(), "what is said to be possible is");

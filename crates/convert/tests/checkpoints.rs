@@ -1,7 +1,5 @@
 //! Whole checkpoints: every key, value, tensor and byte equals what the official converter writes.
 
-use std::num::NonZeroUsize;
-use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 
 use gguf::{Bytes, Gguf, Value};
@@ -55,12 +53,7 @@ fn convert(dir: &Path, out: &Path, outtype: &str, name: Option<&str>) {
     let model_name = name.map(str::to_owned);
     let options = Options { outtype: Some(outtype), model_name, ..Options::default() };
     let conversion = hf::plan(dir, &checkpoint, &options).unwrap();
-    conversion
-        .job
-        .write(out, NonZeroUsize::new(3).unwrap(), &Overwrite::default(), &|_| {
-            ControlFlow::Continue(())
-        })
-        .unwrap();
+    conversion.job.write(out, &Overwrite::default(), &()).unwrap();
 }
 
 fn digest(bytes: &[u8]) -> String {
@@ -331,10 +324,7 @@ fn tiny_kjv_equals_the_official_quantizer() {
         }
         let path = out.path().join("out.gguf");
         let job = quantization.unwrap().job;
-        job.write(&path, NonZeroUsize::MIN, &Overwrite::new(Existing::Replace), &|_| {
-            ControlFlow::Continue(())
-        })
-        .unwrap();
+        job.write(&path, &Overwrite::new(Existing::Replace), &()).unwrap();
         check_digests(&std::fs::read(&path).unwrap().into(), expected, mix);
         convert(&source, &path, mix, None);
         check_digests(&std::fs::read(&path).unwrap().into(), expected, mix);
@@ -361,13 +351,7 @@ fn tiny_kjv_with_an_imatrix_equals_the_official_quantizer() {
         let Some(mix) = name.strip_suffix("+imatrix") else { continue };
         let job = gguf_quantize::plan(&model, mix.parse().unwrap(), &options).unwrap().job;
         let path = out.path().join("out.gguf");
-        job.write(
-            &path,
-            NonZeroUsize::new(2).unwrap(),
-            &Overwrite::new(Existing::Replace),
-            &|_| ControlFlow::Continue(()),
-        )
-        .unwrap();
+        job.write(&path, &Overwrite::new(Existing::Replace), &()).unwrap();
         check_digests(&std::fs::read(&path).unwrap().into(), expected, name);
         made += 1;
     }

@@ -1,6 +1,5 @@
 //! Damaged checkpoints: a one-line cause with what and where, and no output.
 
-use std::num::NonZeroUsize;
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 
@@ -49,12 +48,7 @@ impl Case {
         let checkpoint = Checkpoint::open(dir)?;
         let options = Options { outtype: Some(outtype.parse().unwrap()), ..Options::default() };
         let conversion = hf::plan(dir, &checkpoint, &options)?;
-        conversion.job.write(
-            &self.path("out.gguf"),
-            NonZeroUsize::new(2).unwrap(),
-            &Overwrite::new(Existing::Replace),
-            &|_| ControlFlow::Continue(()),
-        )
+        conversion.job.write(&self.path("out.gguf"), &Overwrite::new(Existing::Replace), &())
     }
 
     /// The message of the failure; nothing may be left behind.
@@ -200,12 +194,8 @@ fn unwritable_targets() {
     let checkpoint = Checkpoint::open(dir).unwrap();
     let conversion = hf::plan(dir, &checkpoint, &Options::default()).unwrap();
     for target in ["nowhere/out.gguf", "."] {
-        let result = conversion.job.write(
-            &case.path(target),
-            NonZeroUsize::MIN,
-            &Overwrite::new(Existing::Replace),
-            &|_| ControlFlow::Continue(()),
-        );
+        let result =
+            conversion.job.write(&case.path(target), &Overwrite::new(Existing::Replace), &());
         assert!(matches!(result, Err(Error::Environment { .. } | Error::Caller(_))), "{target}");
     }
 }
@@ -216,12 +206,10 @@ fn whoever_stops_the_work_finds_nothing_left() {
     let checkpoint = Checkpoint::open(case.dir.path()).unwrap();
     let conversion = hf::plan(case.dir.path(), &checkpoint, &Options::default()).unwrap();
     let before = case.listing();
-    let threads = NonZeroUsize::new(2).unwrap();
     let result = conversion.job.write(
         &case.path("out.gguf"),
-        threads,
         &Overwrite::new(Existing::Replace),
-        &|_| ControlFlow::Break(()),
+        &|_: u64| ControlFlow::Break(()),
     );
     assert!(matches!(result, Err(Error::Interrupted)));
     assert_eq!(case.listing(), before);
@@ -235,15 +223,9 @@ fn threads_do_not_change_the_bytes() {
     let conversion = hf::plan(case.dir.path(), &checkpoint, &options).unwrap();
     let files = [1, 2, 7].map(|threads| {
         let path = case.path(&format!("{threads}.gguf"));
-        conversion
-            .job
-            .write(
-                &path,
-                NonZeroUsize::new(threads).unwrap(),
-                &Overwrite::new(Existing::Replace),
-                &|_| ControlFlow::Continue(()),
-            )
-            .unwrap();
+        let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
+        let overwrite = Overwrite::new(Existing::Replace);
+        pool.install(|| conversion.job.write(&path, &overwrite, &())).unwrap();
         std::fs::read(path).unwrap()
     });
     assert!(files[0] == files[1] && files[1] == files[2]);

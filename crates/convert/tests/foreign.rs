@@ -1,6 +1,5 @@
 //! Checkpoints that hold more than the plain weights of a known class, or say less.
 
-use std::num::NonZeroUsize;
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 
@@ -81,12 +80,7 @@ impl Case {
         let conversion = hf::plan(&self.model(), &checkpoint, &options)?;
         let out = self.dir.path().join("out.gguf");
         let go_on = |_| ControlFlow::Continue(());
-        conversion.job.write(
-            &out,
-            NonZeroUsize::MIN,
-            &Overwrite::new(Existing::Replace),
-            &go_on,
-        )?;
+        conversion.job.write(&out, &Overwrite::new(Existing::Replace), &go_on)?;
         let digest = Sha256::digest(std::fs::read(out).unwrap());
         Ok((format!("{digest:x}"), conversion.notes))
     }

@@ -1,7 +1,5 @@
 //! Adapters: converted as the official converter does, merged, extracted.
 
-use std::num::NonZeroUsize;
-use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 
 use gguf::{Metadata, Shape, TensorType};
@@ -13,8 +11,6 @@ use gguf_quantize::recipe::Target;
 use gguf_store::{Existing, Model, Overwrite};
 use tempfile::TempDir;
 
-const THREADS: NonZeroUsize = NonZeroUsize::new(2).unwrap();
-
 fn data() -> Option<PathBuf> {
     let data = std::env::var_os("GGUF_TEST_DATA");
     if data.is_none() {
@@ -24,8 +20,7 @@ fn data() -> Option<PathBuf> {
 }
 
 fn write(job: &Job, path: &Path) {
-    job.write(path, THREADS, &Overwrite::new(Existing::Replace), &|_| ControlFlow::Continue(()))
-        .unwrap();
+    job.write(path, &Overwrite::new(Existing::Replace), &()).unwrap();
 }
 
 fn values(files: &Model, name: &str) -> Vec<f32> {
@@ -128,8 +123,7 @@ fn tuned() -> (TempDir, PathBuf, PathBuf) {
 fn what_was_extracted_merges_back() {
     let (dir, base_path, tuned_path) = tuned();
     let (base, tuned) = (Model::open(&base_path).unwrap(), Model::open(&tuned_path).unwrap());
-    let mut go_on = || ControlFlow::Continue(());
-    let extraction = extract::extract(&base, &tuned, 2, &mut go_on).unwrap();
+    let extraction = extract::extract(&base, &tuned, 2, &()).unwrap();
     assert!(extraction.held.iter().all(|(_, share)| *share > 0.999_999), "{:?}", extraction.held);
     let adapter_path = dir.path().join("adapter.gguf");
     write(&extraction.job, &adapter_path);
@@ -156,9 +150,8 @@ fn what_was_extracted_merges_back() {
 fn adapters_of_other_models_are_refused() {
     let (dir, base_path, tuned_path) = tuned();
     let (base, tuned) = (Model::open(&base_path).unwrap(), Model::open(&tuned_path).unwrap());
-    let mut go_on = || ControlFlow::Continue(());
-    assert!(extract::extract(&base, &base, 2, &mut go_on).is_err());
-    let mut job = extract::extract(&base, &tuned, 2, &mut go_on).unwrap().job;
+    assert!(extract::extract(&base, &base, 2, &()).is_err());
+    let mut job = extract::extract(&base, &tuned, 2, &()).unwrap().job;
     let path = dir.path().join("adapter.gguf");
 
     let misfits = |job: &Job| {

@@ -19,7 +19,7 @@ pub(super) enum Fault {
 
 impl From<Error> for Fault {
     fn from(error: Error) -> Self {
-        Self::Failed(error.into())
+        Self::Failed(error)
     }
 }
 

@@ -1,7 +1,5 @@
 //! Digests of all that the bytes of an output depend on.
 
-use std::num::NonZeroUsize;
-
 use gguf::{Error, write_header};
 use sha2::{Digest, Sha256};
 
@@ -43,14 +41,14 @@ impl Job {
     ///
     /// # Errors
     /// As [`Job::header`], and if a tensor cannot be read.
-    pub fn fingerprint(&self, threads: NonZeroUsize) -> Result<String, Error> {
+    pub fn fingerprint(&self) -> Result<String, Error> {
         let mut job = self.clone();
         job.metadata.remove(IMATRIX_FILE);
         let mut hasher = Sha256::new();
         plan(&mut hasher, &write_header(&job.header()?)?, &self.items);
         // What is far away takes its time to come.
         let sample = |i: usize| sample(&self.items[i].tensor);
-        for digest in parallel::map(self.items.len(), threads, sample)? {
+        for digest in parallel::map(self.items.len(), sample)? {
             hasher.update(digest);
         }
         Ok(hasher.finalize().iter().map(|byte| format!("{byte:02x}")).collect())

@@ -1,7 +1,7 @@
-//! The same work on many things, on several threads.
+//! The same work on many things, in order, on all threads of the current rayon pool.
+//!
+//! The number of threads is nobody's business but the caller's, who installs a pool.
 
-use std::num::NonZeroUsize;
-use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use gguf::Error;
@@ -9,35 +9,40 @@ use gguf::Error;
 /// What `work` makes of 0, 1, ... up to `count`, in order.
 ///
 /// # Errors
-/// Of those that occur, the one of the least number; no more work begins after it.
+/// As [`map_with`].
 pub fn map<T: Send>(
     count: usize,
-    threads: NonZeroUsize,
     work: impl Fn(usize) -> Result<T, Error> + Sync,
 ) -> Result<Vec<T>, Error> {
+    map_with(count, || (), |(), i| work(i))
+}
+
+/// The same with a state for each thread, such as its buffers.
+///
+/// # Errors
+/// Of those that occur, the one of the least number; no more work begins after it.
+pub fn map_with<S, T: Send>(
+    count: usize,
+    state: impl Fn() -> S + Sync,
+    work: impl Fn(&mut S, usize) -> Result<T, Error> + Sync,
+) -> Result<Vec<T>, Error> {
     let next = AtomicUsize::new(0);
-    let results: Mutex<Vec<Option<Result<T, Error>>>> =
-        Mutex::new((0..count).map(|_| None).collect());
-    std::thread::scope(|scope| {
-        for _ in 0..threads.get().min(count) {
-            scope.spawn(|| {
-                loop {
-                    let i = next.fetch_add(1, Ordering::Relaxed);
-                    if i >= count {
-                        return;
-                    }
-                    let result = work(i);
-                    if result.is_err() {
-                        next.store(count, Ordering::Relaxed);
-                    }
-                    // A poisoned lock means that a thread has panicked, which the scope passes on.
-                    let Ok(mut results) = results.lock() else { return };
-                    results[i] = Some(result);
-                }
-            });
+    let of_threads = rayon::broadcast(|_| {
+        let (mut state, mut done) = (state(), Vec::new());
+        loop {
+            let i = next.fetch_add(1, Ordering::Relaxed);
+            if i >= count {
+                return done;
+            }
+            let result = work(&mut state, i);
+            if result.is_err() {
+                next.store(count, Ordering::Relaxed);
+            }
+            done.push((i, result));
         }
     });
-    let results = results.into_inner().unwrap_or_default();
+    let mut all: Vec<_> = of_threads.into_iter().flatten().collect();
+    all.sort_unstable_by_key(|(i, _)| *i);
     // Things are taken in order: those that nobody took come after one that failed.
-    results.into_iter().flatten().collect()
+    all.into_iter().map(|(_, result)| result).collect()
 }

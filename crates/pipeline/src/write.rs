@@ -1,19 +1,16 @@
 //! The threads that write jobs.
 
-use std::num::NonZeroUsize;
-use std::ops::ControlFlow;
 use std::path::Path;
-use std::sync::Mutex;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::mpsc::{self, RecvTimeoutError};
 use std::time::Duration;
 
 use gguf::{Error, write_header};
-use gguf_store::{Output, Overwrite, require_space};
+use gguf_store::{Output, Overwrite, Progress, require_space};
 
 use crate::chunk::{Buffers, Chunk};
 use crate::job::Job;
 use crate::journal::{Journal, Work};
+use crate::parallel;
 use crate::task::tasks;
 
 /// What becomes of work that is interrupted.
@@ -47,11 +44,10 @@ impl Job {
     pub fn write(
         &self,
         path: &Path,
-        threads: NonZeroUsize,
         overwrite: &Overwrite,
-        progress: &(dyn Fn(u64) -> ControlFlow<()> + Sync),
+        progress: &dyn Progress,
     ) -> Result<(), Error> {
-        write_all(&[(self, path)], threads, Interruption::StartAnew, overwrite, progress)
+        write_all(&[(self, path)], Interruption::StartAnew, overwrite, progress)
     }
 }
 
@@ -70,10 +66,9 @@ impl Job {
 /// with.
 pub fn write_all(
     jobs: &[(&Job, &Path)],
-    threads: NonZeroUsize,
     interruption: Interruption,
     overwrite: &Overwrite,
-    progress: &(dyn Fn(u64) -> ControlFlow<()> + Sync),
+    progress: &dyn Progress,
 ) -> Result<(), Error> {
     let headers = jobs.iter().map(|(job, _)| job.header()).collect::<Result<Vec<_>, _>>()?;
     let starts = headers.iter().map(write_header).collect::<Result<Vec<_>, _>>()?;
@@ -122,17 +117,16 @@ pub fn write_all(
         output.write_at(start, 0)?;
     }
     let result = flushing(&outputs, || {
-        run(&chunks, threads, |i, chunk, buffers| {
+        parallel::map_with(chunks.len(), Buffers::default, |buffers, i| {
+            let chunk = &chunks[i];
             let written =
                 if is_done(i) { chunk.byte_len() } else { chunk.process(buffers, &outputs)? };
             if let Some(journal) = &journal {
                 journal.done(i)?;
             }
-            if progress(written).is_break() {
-                return Err(Error::Interrupted);
-            }
-            Ok(())
+            progress.step(written)
         })
+        .map(drop)
     });
     if let (Err(_), Some(journal)) = (&result, &journal) {
         journal.save_rest();
@@ -168,40 +162,4 @@ fn flushing(outputs: &[Output], work: impl FnOnce() -> Result<(), Error>) -> Res
         let flushed = flusher.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
         result.and(flushed)
     })
-}
-
-/// Does the work on every chunk, in order, on several threads, up to the first failure.
-///
-/// # Errors
-/// Of those that occur, the one of the earliest chunk.
-fn run<'c, 'j>(
-    chunks: &'c [Chunk<'c, 'j>],
-    threads: NonZeroUsize,
-    work: impl Fn(usize, &Chunk<'c, 'j>, &mut Buffers) -> Result<(), Error> + Sync,
-) -> Result<(), Error> {
-    let next = AtomicUsize::new(0);
-    let stop = AtomicBool::new(false);
-    let failure: Mutex<Option<(usize, Error)>> = Mutex::new(None);
-    std::thread::scope(|scope| {
-        for _ in 0..threads.get().min(chunks.len()) {
-            scope.spawn(|| {
-                let mut buffers = Buffers::default();
-                while !stop.load(Ordering::Relaxed) {
-                    let i = next.fetch_add(1, Ordering::Relaxed);
-                    let Some(chunk) = chunks.get(i) else { return };
-                    let Err(error) = work(i, chunk, &mut buffers) else { continue };
-                    stop.store(true, Ordering::Relaxed);
-                    // A poisoned lock means that a thread has panicked, which the scope passes on.
-                    let Ok(mut failure) = failure.lock() else { return };
-                    if failure.as_ref().is_none_or(|(earliest, _)| i < *earliest) {
-                        *failure = Some((i, error));
-                    }
-                }
-            });
-        }
-    });
-    match failure.into_inner() {
-        Ok(Some((_, error))) => Err(error),
-        _ => Ok(()),
-    }
 }

@@ -7,8 +7,7 @@
 //! embeddings a token uses one row, so the sum is divided by the number of rows. All others count
 //! by plain squares.
 
-use std::num::NonZeroUsize;
-use std::ops::ControlFlow;
+use gguf_store::Progress;
 
 use gguf::{Error, TensorType};
 use gguf_pipeline::{Item, Job, parallel};
@@ -68,8 +67,7 @@ pub fn plan(
     model: &Model,
     budget: Budget,
     options: &Options,
-    threads: NonZeroUsize,
-    progress: &(dyn Fn(u64) -> ControlFlow<()> + Sync),
+    progress: &dyn Progress,
 ) -> Result<Quantization, Error> {
     if let Budget::BitsPerWeight(bits) = budget
         && !(bits.is_finite() && bits > 0.0)
@@ -91,7 +89,7 @@ pub fn plan(
             false => vec![decision.target],
         })
         .collect();
-    let losses = measure(&job.items, &candidates, threads, progress)?;
+    let losses = measure(&job.items, &candidates, progress)?;
 
     let header_len = gguf::write_header(&job.header()?)?.len() as u64;
     let alignment = job.header()?.alignment();
@@ -146,9 +144,9 @@ pub fn plan(
 ///
 /// # Errors
 /// If a tensor cannot be read, or cannot have its type.
-pub fn expected_error(job: &Job, threads: NonZeroUsize) -> Result<f64, Error> {
+pub fn expected_error(job: &Job) -> Result<f64, Error> {
     let types: Vec<_> = job.items.iter().map(|item| vec![item.target]).collect();
-    let losses = measure(&job.items, &types, threads, &|_| ControlFlow::Continue(()))?;
+    let losses = measure(&job.items, &types, &())?;
     Ok(losses.into_iter().flatten().sum())
 }
 
@@ -174,17 +172,14 @@ fn candidates(item: &Item) -> Vec<TensorType> {
 fn measure(
     items: &[Item],
     candidates: &[Vec<TensorType>],
-    threads: NonZeroUsize,
-    progress: &(dyn Fn(u64) -> ControlFlow<()> + Sync),
+    progress: &dyn Progress,
 ) -> Result<Vec<Vec<f64>>, Error> {
-    parallel::map(items.len(), threads, |i| {
+    parallel::map(items.len(), |i| {
         let (item, types) = (&items[i], &candidates[i]);
         let measured = losses(item, types)?;
         let bytes = item.tensor.stored_type.byte_len(&item.tensor.shape).unwrap_or(0);
-        match progress(bytes) {
-            ControlFlow::Continue(()) => Ok(measured),
-            ControlFlow::Break(()) => Err(Error::Interrupted.into()),
-        }
+        progress.step(bytes)?;
+        Ok(measured)
     })
 }
 

@@ -1,7 +1,6 @@
 //! How long jobs would take: by encoding a little of each type here and now.
 
 use std::collections::HashMap;
-use std::num::NonZeroUsize;
 use std::time::Instant;
 
 use gguf::TensorType;
@@ -10,9 +9,9 @@ use gguf_pipeline::{Item, Job};
 /// Elements to encode at least, to know the speed of a type.
 const SAMPLE: usize = 64 * 1024;
 
-/// Seconds of encoding on so many threads, to within a half or so: reading and writing are not
+/// Seconds of encoding on all threads of the current rayon pool, to within a half or so: reading and writing are not
 /// counted, nor what else the machine has to do.
-pub fn seconds<'j>(jobs: impl Iterator<Item = &'j Job>, threads: NonZeroUsize) -> f64 {
+pub fn seconds<'j>(jobs: impl Iterator<Item = &'j Job>) -> f64 {
     let mut speeds = HashMap::new();
     let mut total = 0.0;
     for item in jobs.flat_map(|job| &job.items) {
@@ -23,7 +22,7 @@ pub fn seconds<'j>(jobs: impl Iterator<Item = &'j Job>, threads: NonZeroUsize) -
         let key = (item.target, item.weights.is_some());
         total += elements * *speeds.entry(key).or_insert_with(|| seconds_per_element(item, key.0));
     }
-    total / threads.get() as f64
+    total / rayon::current_num_threads() as f64
 }
 
 /// Of made weights, about as bell-shaped as those of models are.

@@ -3,8 +3,7 @@
 //! Nothing is written. A tensor may have come from the source in one step, or by way of a file of
 //! 16-bit floats, as users of two tools do it; each way is tried until none is left.
 
-use std::num::NonZeroUsize;
-use std::ops::ControlFlow;
+use gguf_store::Progress;
 
 use gguf::{Error, TensorType};
 use gguf_pipeline::order::require_little_endian;
@@ -65,8 +64,7 @@ pub fn verify(
     mut source: Job,
     importance: Option<&Importance>,
     chosen: &(dyn Fn(&str) -> bool + Sync),
-    threads: NonZeroUsize,
-    progress: &(dyn Fn(u64) -> ControlFlow<()> + Sync),
+    progress: &dyn Progress,
 ) -> Result<Vec<Verified>, Error> {
     require_little_endian(model)?;
     if let Some(importance) = importance {
@@ -74,7 +72,7 @@ pub fn verify(
     }
     let tensors: Vec<_> =
         model.tensors().iter().filter(|tensor| chosen(&tensor.info.name)).collect();
-    parallel::map(tensors.len(), threads, |i| {
+    parallel::map(tensors.len(), |i| {
         let tensor = tensors[i];
         let item = source.items.iter().find(|item| item.tensor.name == *tensor.info.name);
         let outcome = match item {
@@ -92,11 +90,7 @@ pub fn missing(model: &Model, source: &Job) -> Vec<String> {
     names.filter(|name| !index.contains_key(name.as_str())).cloned().collect()
 }
 
-fn compare(
-    tensor: &ModelTensor,
-    item: &Item,
-    progress: &(dyn Fn(u64) -> ControlFlow<()> + Sync),
-) -> Result<Outcome, Error> {
+fn compare(tensor: &ModelTensor, item: &Item, progress: &dyn Progress) -> Result<Outcome, Error> {
     let (source, target) = (&item.tensor, tensor.info.tensor_type);
     if source.shape != tensor.info.shape {
         return Ok(Outcome::Underivable(format!(
@@ -133,9 +127,7 @@ fn compare(
             return Ok(Outcome::Differs { row: first + longest as u64 });
         }
         ways = agreeing;
-        if progress(wanted.len() as u64).is_break() {
-            return Err(Error::Interrupted.into());
-        }
+        progress.step(wanted.len() as u64)?;
     }
     Ok(Outcome::Same(ways[0]))
 }

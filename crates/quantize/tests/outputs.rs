@@ -1,6 +1,5 @@
 //! Several outputs from one pass, and work that is interrupted.
 
-use std::num::NonZeroUsize;
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -10,8 +9,6 @@ use gguf_pipeline::{Content, Interruption, Item, Job, Tensor, write_all};
 use gguf_quantize::recipe::Target;
 use gguf_store::{Existing, Model, Overwrite};
 use tempfile::TempDir;
-
-const THREADS: NonZeroUsize = NonZeroUsize::new(2).unwrap();
 
 /// A directory with a model `in.gguf` of several chunks.
 fn model() -> TempDir {
@@ -30,10 +27,7 @@ fn model() -> TempDir {
         Item::new(tensor, TensorType::F16)
     });
     let job = Job { metadata, items: items.collect(), check_finite: true };
-    job.write(&dir.path().join("in.gguf"), THREADS, &Overwrite::new(Existing::Replace), &|_| {
-        ControlFlow::Continue(())
-    })
-    .unwrap();
+    job.write(&dir.path().join("in.gguf"), &Overwrite::new(Existing::Replace), &()).unwrap();
     dir
 }
 
@@ -56,14 +50,13 @@ fn quantize_all(
         .collect();
     let jobs: Vec<(&Job, &Path)> = jobs.iter().map(|(job, path)| (job, &**path)).collect();
     let written = AtomicU64::new(0);
-    let result =
-        write_all(&jobs, THREADS, interruption, &Overwrite::new(Existing::Replace), &|n| {
-            if written.fetch_add(n, Ordering::Relaxed) + n > bytes {
-                ControlFlow::Break(())
-            } else {
-                ControlFlow::Continue(())
-            }
-        });
+    let result = write_all(&jobs, interruption, &Overwrite::new(Existing::Replace), &|n: u64| {
+        if written.fetch_add(n, Ordering::Relaxed) + n > bytes {
+            ControlFlow::Break(())
+        } else {
+            ControlFlow::Continue(())
+        }
+    });
     (result, written.into_inner())
 }
 

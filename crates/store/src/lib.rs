@@ -29,12 +29,14 @@ mod fetch;
 mod map;
 mod model;
 mod output;
+mod progress;
 mod shard;
 mod source;
 
 pub use fetch::{FIRST_WINDOW, fetch_header};
 pub use model::{Model, ModelTensor, Part};
 pub use output::{Complete, Existing, Output, Overwrite, is_unfinished, rename_new, require_space};
+pub use progress::Progress;
 pub use shard::{
     MergeOptions, PlannedShard, ShardSet, SplitLimit, SplitOptions, SplitPlan, delete_merged, merge,
 };

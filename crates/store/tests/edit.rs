@@ -37,7 +37,7 @@ impl Model {
     }
 
     fn edit(&self, reserve: u64, edit: impl FnOnce(&mut Draft)) -> Saved {
-        edit_header(&self.path(), reserve, &|_| ControlFlow::Continue(()), |draft| {
+        edit_header(&self.path(), reserve, &(), |draft| {
             edit(draft);
             Ok::<_, Error>(())
         })
@@ -119,7 +119,7 @@ fn what_must_stay_cannot_be_edited() {
         |draft| draft.tensors[0].name = "b.weight".into(),
     ];
     for edit in edits {
-        let result = edit_header(&model.path(), 0, &|_| ControlFlow::Continue(()), |draft| {
+        let result = edit_header(&model.path(), 0, &(), |draft| {
             edit(draft);
             Ok::<_, Error>(())
         });
@@ -144,7 +144,7 @@ fn the_reserve_is_an_ordinary_key() {
 fn whoever_stops_a_rebuild_keeps_the_old_file() {
     let model = Model::new();
     let before = std::fs::read(model.path()).unwrap();
-    let result = edit_header(&model.path(), 0, &|_| ControlFlow::Break(()), |draft| {
+    let result = edit_header(&model.path(), 0, &|_: u64| ControlFlow::Break(()), |draft| {
         draft.metadata.set("general.name", "x".repeat(500));
         Ok::<_, Error>(())
     });
@@ -180,7 +180,7 @@ fn a_read_only_file_is_not_edited() {
     std::fs::set_permissions(model.path(), permissions).unwrap();
     // In place and by a rebuild.
     for name in ["Another one with a name like that.".to_owned(), "x".repeat(500)] {
-        let result = edit_header(&model.path(), 0, &|_| ControlFlow::Continue(()), |draft| {
+        let result = edit_header(&model.path(), 0, &(), |draft| {
             draft.metadata.set("general.name", name);
             Ok::<_, Error>(())
         });
@@ -203,7 +203,7 @@ fn editors_at_the_same_time_take_turns() {
                 for i in 0..10 {
                     // Every third one does not fit.
                     let value = "x".repeat(if i % 3 == 0 { 5000 } else { 5 });
-                    edit_header(&path, 4000, &|_| ControlFlow::Continue(()), |draft| {
+                    edit_header(&path, 4000, &(), |draft| {
                         draft.metadata.set(format!("editor{editor}.key{i}"), value);
                         Ok::<_, Error>(())
                     })

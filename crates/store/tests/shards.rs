@@ -29,7 +29,7 @@ fn split(input: &Path, prefix: &Path, options: SplitOptions) -> Vec<PathBuf> {
     let model = Model::open(input).unwrap();
     SplitPlan::new(&model, options)
         .unwrap()
-        .write(prefix, &Overwrite::new(Existing::Replace), &|_| ControlFlow::Continue(()))
+        .write(prefix, &Overwrite::new(Existing::Replace), &())
         .unwrap()
 }
 
@@ -118,7 +118,7 @@ fn merged_shards_have_the_bytes_of_the_original_or_of_the_official_tool() {
             &merged,
             MergeOptions { keep_split_keys },
             &Overwrite::new(Existing::Replace),
-            &|_| ControlFlow::Continue(()),
+            &(),
         )
         .unwrap();
         assert!(fs::read(&merged).unwrap() == fs::read(official().join(expected)).unwrap());
@@ -167,9 +167,7 @@ fn plans_by_size_follow_the_official_rule() {
     let options = SplitOptions { limit: SplitLimit::Bytes(128), ..Default::default() };
     let planned = SplitPlan::new(&model, options).unwrap();
     let written = planned
-        .write(&directory.path().join("s"), &Overwrite::new(Existing::Replace), &|_| {
-            ControlFlow::Continue(())
-        })
+        .write(&directory.path().join("s"), &Overwrite::new(Existing::Replace), &())
         .unwrap();
     for (path, shard) in written.iter().zip(planned.shards()) {
         assert_eq!(fs::metadata(path).unwrap().len(), shard.file_len);
@@ -197,10 +195,8 @@ fn a_wide_alignment_survives() {
     let shards = split(&path, &directory.path().join("s"), by_tensors(2, false));
     let model = Model::open(&shards[0]).unwrap();
     let merged = directory.path().join("merged.gguf");
-    merge(&model, &merged, MergeOptions::default(), &Overwrite::new(Existing::Replace), &|_| {
-        ControlFlow::Continue(())
-    })
-    .unwrap();
+    merge(&model, &merged, MergeOptions::default(), &Overwrite::new(Existing::Replace), &())
+        .unwrap();
     let (mut original, merged) = (fs::read(&path).unwrap(), fs::read(&merged).unwrap());
     original.resize(merged.len(), 0);
     assert!(original == merged);
@@ -351,19 +347,10 @@ fn inputs_are_never_overwritten() {
     let refused = |result: Result<(), Error>| {
         assert!(matches!(result, Err(Error::Caller(_))), "{result:?}");
     };
-    refused(merge(
-        &model,
-        &last,
-        MergeOptions::default(),
-        &Overwrite::new(Existing::Replace),
-        &|_| ControlFlow::Continue(()),
-    ));
+    refused(merge(&model, &last, MergeOptions::default(), &Overwrite::new(Existing::Replace), &()));
     let plan = SplitPlan::new(&model, by_tensors(1, false)).unwrap();
     refused(
-        plan.write(&directory.path().join("m"), &Overwrite::new(Existing::Replace), &|_| {
-            ControlFlow::Continue(())
-        })
-        .map(drop),
+        plan.write(&directory.path().join("m"), &Overwrite::new(Existing::Replace), &()).map(drop),
     );
     assert_eq!(fs::read(&last).unwrap(), before);
     assert_eq!(fs::read_dir(directory.path()).unwrap().count(), 2);
@@ -375,10 +362,8 @@ fn shards_are_deleted_only_when_their_data_are_in_the_merged_file() {
     let last = write_set(directory.path(), 2, |_, _, _| {});
     let merged = directory.path().join("merged.gguf");
     let model = Model::open(&last).unwrap();
-    merge(&model, &merged, MergeOptions::default(), &Overwrite::new(Existing::Replace), &|_| {
-        ControlFlow::Continue(())
-    })
-    .unwrap();
+    merge(&model, &merged, MergeOptions::default(), &Overwrite::new(Existing::Replace), &())
+        .unwrap();
     let good = fs::read(&merged).unwrap();
     let mut bad = good.clone();
     // The last byte of data: 36 bytes are padded to 64.

@@ -48,7 +48,7 @@ enum Fault {
 impl Fault {
     fn in_file(self, path: &Path) -> Error {
         let help = match self {
-            Self::Read(error) => return error.into(),
+            Self::Read(error) => return error,
             Self::Call(_) => {
                 "tensors need no such call, so nothing was loaded: do not open this file in Python \
                  unless you trust its maker; take a safetensors form of the model, or let its maker \

@@ -131,7 +131,7 @@ impl Scheme {
         // Of a tensor without elements, dimensions may be of any size: products of them overflow.
         for (place, raw) in raws.iter().enumerate().filter(|(_, raw)| raw.elements() > 0) {
             let matrix = self.kind.matrix(&set, raw).map_err(|wrong| match wrong {
-                Wrong::Read(error) => error.into(),
+                Wrong::Read(error) => error,
                 Wrong::Parts(what) => {
                     let what = format!("tensor `{}` {what}", raw.name);
                     let help = format!(

@@ -3,7 +3,6 @@
 mod against;
 
 use std::io::Write;
-use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 
 use gguf::{Finding, ModelName, Severity, check_shards, schema};
@@ -80,7 +79,7 @@ pub fn run(args: &Args) -> Result<(), Failure> {
     if let Some(opened) = readable.as_ref().filter(|_| args.data) {
         let model = opened.model();
         let progress = Progress::new(model.byte_len(), "reading");
-        beyond.extend(judged(scan(model, &|bytes| progress.count(bytes))?));
+        beyond.extend(judged(scan(model, &progress)?));
         progress.finish();
     }
     if let Some(other) = &args.tokenizer_against {
@@ -217,7 +216,7 @@ fn fix(args: &Args, opened: Opened) -> Result<String, Failure> {
         let [path] = files.paths() else {
             return Err(Failure::Usage("only a single file can be repaired in place".into()));
         };
-        edit_header(path, 0, &|_| ControlFlow::Continue(()), |draft| {
+        edit_header(path, 0, &(), |draft| {
             done = gguf::fix(draft);
             Ok::<_, Failure>(())
         })?;

@@ -2,7 +2,6 @@
 
 use std::collections::BTreeMap;
 use std::io::Write;
-use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
@@ -16,7 +15,7 @@ use serde_json::{Value as Json, json};
 
 use crate::failure::Failure;
 use crate::force::Force;
-use crate::{commands, listing};
+use crate::listing;
 
 /// Convert a small trained model to Q8_0 and Q4_K_M, check both, and show what it cost.
 #[derive(clap::Args)]
@@ -178,8 +177,7 @@ fn convert(source: &Path, dir: &Path, mix: Option<Mix>, force: &Force) -> Result
     let conversion = hf::plan(source, &checkpoint, &options)?;
     let path = dir.join(&conversion.file_name);
     let overwrite = force.sparing([source]);
-    let go_on = |_| ControlFlow::Continue(());
-    conversion.job.write(&path, commands::all_cores(), &overwrite, &go_on)?;
+    conversion.job.write(&path, &overwrite, &())?;
     let name = mix.map_or("as stored".to_owned(), |mix| mix.name().to_owned());
     Ok(Written { name, path, time: started.elapsed() })
 }

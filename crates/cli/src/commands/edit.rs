@@ -178,8 +178,8 @@ fn in_place(args: &Args) -> Result<(), Failure> {
             ));
         }
         let len = path.metadata().map_or(0, |metadata| metadata.len());
-        let progress = Progress::new(len, "rebuilding").stoppable();
-        let saved = edit_header(path, args.reserve, &|bytes| progress.advance(bytes), |draft| {
+        let progress = Progress::new(len, "rebuilding");
+        let saved = edit_header(path, args.reserve, &progress, |draft| {
             edit_metadata(args, &mut draft.metadata)?;
             rename_tensors(args, draft)
         })?;

@@ -109,7 +109,7 @@ pub fn run(args: &Args) -> Result<(), Failure> {
     let end = header.alignment().align_up(header.data_len()).unwrap_or(header.data_len());
     output.set_len(data_start + end)?;
     output.write_at(&start, 0)?;
-    let progress = Progress::new(header.data_len(), "converting").stoppable();
+    let progress = Progress::new(header.data_len(), "converting");
     let mut buffer = Vec::new();
     for (from, to) in model.tensors().iter().zip(header.tensors()) {
         // The header has been checked: a tensor without a size is none of ours.
@@ -123,7 +123,7 @@ pub fn run(args: &Args) -> Result<(), Failure> {
                 return Err(Failure::Input(format!("tensor `{}` is no whole blocks", to.name)));
             }
             output.write_at(&buffer, data_start + to.offset + first)?;
-            if progress.advance(buffer.len() as u64).is_break() {
+            if gguf_store::Progress::advance(&progress, buffer.len() as u64).is_break() {
                 return Err(Failure::Interrupted);
             }
         }

@@ -78,9 +78,8 @@ pub fn run(args: &Args) -> Result<(), Failure> {
     }
     let directory = Directory::create(&args.output)?;
     let total = bytes(args, &plan.tensors);
-    let progress = Progress::new(total, "writing").stoppable();
-    let advance = |bytes| progress.advance(bytes);
-    directory.write(&plan, args.max_shard_size, commands::all_cores(), &advance)?;
+    let progress = Progress::new(total, "writing");
+    directory.write(&plan, args.max_shard_size, &progress)?;
     progress.finish();
     eprintln!("wrote {} ({})", args.output.display(), listing::bytes(total));
     Ok(())
@@ -98,11 +97,10 @@ fn bytes(args: &Args, tensors: &[(Tensor, TensorType)]) -> u64 {
 /// Writes one file of tensors.
 fn write(args: &Args, opened: &Opened, tensors: &[(Tensor, TensorType)]) -> Result<(), Failure> {
     let total = bytes(args, tensors);
-    let progress = Progress::new(total, "writing").stoppable();
+    let progress = Progress::new(total, "writing");
     let overwrite = args.force.sparing(opened.files());
-    let (path, threads) = (&args.output, commands::all_cores());
-    let advance = |bytes| progress.advance(bytes);
-    safetensors::write(path, tensors, args.raw, threads, &overwrite, &advance)?;
+    let path = &args.output;
+    safetensors::write(path, tensors, args.raw, &overwrite, &progress)?;
     progress.finish();
     eprintln!("wrote {} ({})", path.display(), listing::bytes(total));
     Ok(())

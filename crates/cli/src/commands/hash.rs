@@ -97,7 +97,7 @@ pub fn run(args: &Args) -> Result<(), Failure> {
         };
         if written.is_err() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
     };
-    hash(model, &args.source, &options, &|bytes| progress.count(bytes), &mut take)?;
+    hash(model, &args.source, &options, &progress, &mut take)?;
     progress.finish();
     written?;
     if args.json {

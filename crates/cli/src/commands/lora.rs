@@ -1,7 +1,6 @@
 //! `gguf lora`: adapters checked against a model, merged into it, and extracted from two.
 
 use std::io::Write;
-use std::ops::ControlFlow;
 use std::path::PathBuf;
 
 use gguf_convert::lora::{Adapter, extract, merge};
@@ -173,10 +172,9 @@ fn extract(args: &ExtractArgs) -> Result<(), Failure> {
     // Before work that takes long.
     overwrite.check(&args.output)?;
     let (base, tuned) = (base.model(), tuned.model());
-    let total = extract::matrices(tuned).count() as u64;
-    let progress = Progress::new(total, "extracting").stoppable();
-    let mut step = || -> ControlFlow<()> { progress.advance(1) };
-    let mut extraction = extract::extract(base, tuned, args.rank as usize, &mut step)?;
+    let total = extract::matrices(tuned).filter_map(|tensor| tensor.info.byte_len()).sum();
+    let progress = Progress::new(total, "extracting");
+    let mut extraction = extract::extract(base, tuned, args.rank as usize, &progress)?;
     progress.finish();
     for item in &mut extraction.job.items {
         item.target = matrices;

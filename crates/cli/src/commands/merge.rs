@@ -35,10 +35,10 @@ pub fn run(args: &Args) -> Result<(), Failure> {
     }
     let model = opened.model();
     let total = model.byte_len();
-    let progress = Progress::new(total, "merging").stoppable();
+    let progress = Progress::new(total, "merging");
     let options = MergeOptions { keep_split_keys: args.keep_split_keys };
     let overwrite = args.force.sparing(opened.files());
-    merge(model, &args.output, options, &overwrite, &|bytes| progress.advance(bytes))?;
+    merge(model, &args.output, options, &overwrite, &progress)?;
     progress.finish();
     let shards = model.parts().len();
     // Far ones are not ours to delete.

@@ -32,17 +32,23 @@ use gguf_store::Overwrite;
 use crate::failure::Failure;
 use crate::progress::Progress;
 
-/// One thread per core.
-fn all_cores() -> NonZeroUsize {
-    std::thread::available_parallelism().unwrap_or(NonZeroUsize::MIN)
+/// Does work on so many threads; on one per core if there is no number.
+fn on_threads<T: Send>(
+    threads: Option<NonZeroUsize>,
+    work: impl FnOnce() -> Result<T, Failure> + Send,
+) -> Result<T, Failure> {
+    let Some(threads) = threads else { return work() };
+    let pool = rayon::ThreadPoolBuilder::new().num_threads(threads.get()).build();
+    pool.map_err(|fault| Failure::Environment(format!("cannot start threads: {fault}")))?
+        .install(work)
 }
 
 /// Runs a job with a progress bar, and says what came of it.
 fn write(job: &Job, out: &Path, overwrite: &Overwrite) -> Result<(), Failure> {
     let header = job.header()?;
     let total = header.data_len();
-    let progress = Progress::new(total, "writing").stoppable();
-    job.write(out, all_cores(), overwrite, &|bytes| progress.advance(bytes))?;
+    let progress = Progress::new(total, "writing");
+    job.write(out, overwrite, &progress)?;
     let elapsed = progress.finish();
     eprintln!(
         "wrote {} ({}) in {:.1} s",

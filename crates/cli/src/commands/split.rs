@@ -82,9 +82,8 @@ pub fn run(args: &Args) -> Result<(), Failure> {
     }
     let overwrite = args.force.sparing(opened.files());
     let progress =
-        Progress::new(plan.shards().iter().map(|shard| shard.file_len).sum(), "splitting")
-            .stoppable();
-    plan.write(&args.prefix, &overwrite, &|bytes| progress.advance(bytes))?;
+        Progress::new(plan.shards().iter().map(|shard| shard.file_len).sum(), "splitting");
+    plan.write(&args.prefix, &overwrite, &progress)?;
     progress.finish();
     eprintln!("wrote {} shards", paths.len());
     Ok(())

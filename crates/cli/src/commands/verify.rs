@@ -13,7 +13,6 @@ use regex::Regex;
 use serde_json::json;
 
 use crate::commands::quantize::importance;
-use crate::commands::{self};
 use crate::failure::Failure;
 use crate::opened::Opened;
 use crate::progress::Progress;
@@ -68,14 +67,13 @@ fn hold(args: &Args, model: &Model, source: Job) -> Result<(), Failure> {
     let total = chosen.filter_map(|tensor| tensor.info.byte_len()).sum();
     let missing: Vec<_> =
         missing(model, &source).into_iter().filter(|name| is_chosen(name)).collect();
-    let progress = Progress::new(total, "verifying").stoppable();
+    let progress = Progress::new(total, "verifying");
     let verified = verify(
         model,
         source,
         importance.as_ref().map(|(importance, _)| importance),
         &is_chosen,
-        commands::all_cores(),
-        &|bytes| progress.advance(bytes),
+        &progress,
     )?;
     progress.finish();
     if verified.is_empty() {

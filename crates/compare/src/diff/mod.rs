@@ -4,6 +4,7 @@ mod keys;
 mod verdict;
 mod weights;
 
+use gguf_store::Progress;
 use std::collections::HashSet;
 
 use gguf::{Error, Shape, TensorType};
@@ -72,7 +73,7 @@ pub enum Change {
 /// # Errors
 /// [`Error::Environment`] if data cannot be read, [`Error::File`] if the size of a tensor is not
 /// known.
-pub fn diff(a: &Model, b: &Model, progress: &(dyn Fn(u64) + Sync)) -> Result<Diff, Error> {
+pub fn diff(a: &Model, b: &Model, progress: &dyn Progress) -> Result<Diff, Error> {
     let keys = keys::compare(a.metadata(), b.metadata());
     let (in_a, in_b) = (a.index(), b.index());
     let comparable = (a.order(), b.order());

@@ -3,6 +3,7 @@
 use gguf::{ByteOrder, Error};
 use gguf_quant::Difference;
 use gguf_store::ModelTensor;
+use gguf_store::Progress;
 use rayon::prelude::*;
 
 use super::Change;
@@ -16,7 +17,7 @@ pub(super) fn compare(
     a: &ModelTensor,
     b: &ModelTensor,
     orders: (ByteOrder, ByteOrder),
-    progress: &(dyn Fn(u64) + Sync),
+    progress: &dyn Progress,
 ) -> Result<Option<Change>, Error> {
     let (in_a, in_b) = (&a.info, &b.info);
     if in_a.shape != in_b.shape {
@@ -34,7 +35,7 @@ pub(super) fn compare(
 }
 
 /// Whether two tensors of the same size have the same bytes; reads up to the first difference.
-fn same(a: &ModelTensor, b: &ModelTensor, progress: &dyn Fn(u64)) -> Result<bool, Error> {
+fn same(a: &ModelTensor, b: &ModelTensor, progress: &dyn Progress) -> Result<bool, Error> {
     const BYTES: u64 = 1 << 20;
     let len = a.info.byte_len().ok_or_else(|| size_unknown(a))?;
     let (mut left, mut right) = (Vec::new(), Vec::new());
@@ -45,7 +46,7 @@ fn same(a: &ModelTensor, b: &ModelTensor, progress: &dyn Fn(u64)) -> Result<bool
         right.resize(n as usize, 0);
         a.read_at(&mut left, done)?;
         b.read_at(&mut right, done)?;
-        progress(n);
+        progress.step(n)?;
         if left != right {
             return Ok(false);
         }
@@ -60,7 +61,7 @@ fn same(a: &ModelTensor, b: &ModelTensor, progress: &dyn Fn(u64)) -> Result<bool
 fn difference(
     a: &ModelTensor,
     b: &ModelTensor,
-    progress: &(dyn Fn(u64) + Sync),
+    progress: &dyn Progress,
 ) -> Result<Option<Difference>, Error> {
     let elements = a.info.shape.elements().ok_or_else(|| size_unknown(a))?;
     let parts = (0..elements.div_ceil(CHUNK)).into_par_iter().map_init(
@@ -71,7 +72,7 @@ fn difference(
             let (a_type, b_type) = (a.info.tensor_type, b.info.tensor_type);
             read(a, first, n, left)?;
             read(b, first, n, right)?;
-            progress(left.len() as u64);
+            progress.step(left.len() as u64)?;
             // Lengths fit, so the only error is that there is no codec.
             Ok(gguf_quant::difference(n, (a_type, left), (b_type, right)).ok())
         },

@@ -1,7 +1,6 @@
 //! An export on disk: a directory that is new or empty, and is as it was if the export fails.
 
-use std::num::NonZeroUsize;
-use std::ops::ControlFlow;
+use gguf_store::Progress;
 use std::path::{Path, PathBuf};
 
 use gguf::Error;
@@ -32,7 +31,7 @@ impl Directory {
     pub fn create(path: &Path) -> Result<Self, Error> {
         if path.symlink_metadata().is_ok() && !path.is_dir() {
             let message = format!("{} is no directory", path.display());
-            return Err(Error::Caller(message).into());
+            return Err(Error::Caller(message));
         }
         let mut made = Made::default();
         made.directory(path)?;
@@ -54,8 +53,7 @@ impl Directory {
             return Err(Error::Caller(format!(
                 "{} is not empty (`{first}`{others}): two models would mix; name a new directory",
                 path.display()
-            ))
-            .into());
+            )));
         }
         Ok(Self { path: path.to_owned(), made })
     }
@@ -72,8 +70,7 @@ impl Directory {
         mut self,
         export: &Export,
         most: u64,
-        threads: NonZeroUsize,
-        progress: &(dyn Fn(u64) -> ControlFlow<()> + Sync),
+        progress: &dyn Progress,
     ) -> Result<(), Error> {
         let Export { tensors, files, .. } = export;
         let shards = safetensors::shards(tensors, most);
@@ -89,8 +86,7 @@ impl Directory {
         let mut complete = Vec::new();
         for (path, shard) in paths.iter().zip(&shards) {
             let tensors = &tensors[shard.clone()];
-            complete
-                .push(safetensors::complete(path, tensors, false, threads, &nothing, progress)?);
+            complete.push(safetensors::complete(path, tensors, false, &nothing, progress)?);
         }
         if shards.len() > 1 {
             let bytes = safetensors::index(tensors, &shards);
@@ -120,7 +116,7 @@ impl Directory {
         }
         let output = Output::create(&path, &Overwrite::default())?;
         output.write_at(&file.bytes, 0)?;
-        Ok(output.close()?)
+        output.close()
     }
 }
 

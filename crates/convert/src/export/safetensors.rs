@@ -3,8 +3,7 @@
 //! The header comes first and says where everything is, so data are written at their final place by
 //! many threads, a chunk of rows at a time.
 
-use std::num::NonZeroUsize;
-use std::ops::ControlFlow;
+use gguf_store::Progress;
 use std::path::Path;
 
 use gguf::{Error, TensorType};
@@ -93,11 +92,10 @@ pub fn write(
     path: &Path,
     tensors: &[(Tensor, TensorType)],
     raw: bool,
-    threads: NonZeroUsize,
     overwrite: &Overwrite,
-    progress: &(dyn Fn(u64) -> ControlFlow<()> + Sync),
+    progress: &dyn Progress,
 ) -> Result<(), Error> {
-    Ok(complete(path, tensors, raw, threads, overwrite, progress)?.commit()?)
+    complete(path, tensors, raw, overwrite, progress)?.commit()
 }
 
 /// As [`write`](fn@write), up to the moment in which the file gets its name.
@@ -105,9 +103,8 @@ pub(super) fn complete(
     path: &Path,
     tensors: &[(Tensor, TensorType)],
     raw: bool,
-    threads: NonZeroUsize,
     overwrite: &Overwrite,
-    progress: &(dyn Fn(u64) -> ControlFlow<()> + Sync),
+    progress: &dyn Progress,
 ) -> Result<Complete, Error> {
     let types: Vec<TensorType> =
         tensors.iter().map(|(tensor, ty)| if raw { tensor.stored_type } else { *ty }).collect();
@@ -127,18 +124,15 @@ pub(super) fn complete(
                 .map(move |first| (i, first, at_once.min(rows - first)))
         })
         .collect();
-    parallel::map(chunks.len(), threads, |c| {
+    parallel::map(chunks.len(), |c| {
         let (i, first, rows) = chunks[c];
         let tensor = &tensors[i].0;
         let bytes = converted(tensor, types[i], first, rows)?;
         let row_bytes = bytes.len() as u64 / rows;
         output.write_at(&bytes, starts[i] + first * row_bytes)?;
-        match progress(bytes.len() as u64) {
-            ControlFlow::Continue(()) => Ok(()),
-            ControlFlow::Break(()) => Err(Error::Interrupted.into()),
-        }
+        progress.step(bytes.len() as u64)
     })?;
-    Ok(output.close()?)
+    output.close()
 }
 
 /// The header with its length before it, where each tensor begins, and the length of the file.

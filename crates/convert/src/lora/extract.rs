@@ -5,7 +5,7 @@
 //! Tropp, "Finding structure with randomness", algorithms 4.4 and 5.1). The same models give the
 //! same adapter.
 
-use std::ops::ControlFlow;
+use gguf_store::Progress;
 
 use gguf::{Error, Metadata, Shape, TensorType};
 use gguf_pipeline::order::require_little_endian;
@@ -43,7 +43,7 @@ pub fn matrices(model: &Model) -> impl Iterator<Item = &ModelTensor> {
 /// Computes an adapter of `rank` that turns `base` into `tuned` as nearly as it can. Holds one
 /// matrix at a time, as floats.
 ///
-/// `progress` is called after each matrix; `Break` from it ends the work.
+/// `progress` is told the bytes of each matrix.
 ///
 /// # Errors
 /// If one of the models is big-endian, if they are not of the same architecture and shapes or are equal, if one cannot be read,
@@ -52,7 +52,7 @@ pub fn extract(
     base: &Model,
     tuned: &Model,
     rank: usize,
-    progress: &mut dyn FnMut() -> ControlFlow<()>,
+    progress: &dyn Progress,
 ) -> Result<Extraction, Error> {
     require_little_endian(base)?;
     require_little_endian(tuned)?;
@@ -75,9 +75,7 @@ pub fn extract(
             held.push((name.to_owned(), share));
             items.extend(pair.map(|tensor| Item::new(tensor, TensorType::F32)));
         }
-        if progress().is_break() {
-            return Err(Error::Interrupted.into());
-        }
+        progress.step(tensor.info.byte_len().unwrap_or(0))?;
     }
     if items.is_empty() {
         return Err(different("their matrices are equal".into()));

@@ -151,7 +151,7 @@ impl Update {
 /// All elements of a tensor of an adapter.
 pub(crate) fn floats(tensor: &ModelTensor) -> Result<Vec<f32>, Error> {
     let tensor = Tensor::of_model(tensor);
-    rows_of(&tensor, 0..tensor.rows()).map_err(Error::from)
+    rows_of(&tensor, 0..tensor.rows())
 }
 
 /// Some rows of a tensor, decoded.

@@ -6,7 +6,7 @@ use gguf::TensorType;
 use gguf_convert::export::{self, safetensors};
 use gguf_store::Model;
 
-use crate::there_and_back::{THREADS, anew, convert, go_on, there_and_back};
+use crate::there_and_back::{anew, convert, go_on, there_and_back};
 
 const MODEL: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../testdata/Tiny-KJV-Llama-4M");
 
@@ -34,7 +34,7 @@ fn quantized_models_are_decoded_or_copied() {
     convert(Path::new(MODEL), &gguf, Some("q8_0".parse().unwrap()));
     let model = Model::open(&gguf).unwrap();
     let tensors = export::plain(&model, export::Options { dtype: Some(TensorType::F32) }).unwrap();
-    safetensors::write(&out, &tensors, false, THREADS, &anew(), &go_on).unwrap();
+    safetensors::write(&out, &tensors, false, &anew(), &go_on).unwrap();
     let bytes = std::fs::read(&out).unwrap();
     let read = ::safetensors::SafeTensors::deserialize(&bytes).unwrap();
     for tensor in model.tensors() {
@@ -45,7 +45,7 @@ fn quantized_models_are_decoded_or_copied() {
         let expected: Vec<u8> = values.iter().flat_map(|x| x.to_le_bytes()).collect();
         assert!(read.tensor(&tensor.info.name).unwrap().data() == expected);
     }
-    safetensors::write(&out, &tensors, true, THREADS, &anew(), &go_on).unwrap();
+    safetensors::write(&out, &tensors, true, &anew(), &go_on).unwrap();
     let bytes = std::fs::read(&out).unwrap();
     let read = ::safetensors::SafeTensors::deserialize(&bytes).unwrap();
     let raw = read.tensor("blk.0.attn_q.weight").unwrap();

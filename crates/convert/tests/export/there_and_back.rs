@@ -1,6 +1,5 @@
 //! Converts a checkpoint, exports it and converts that again: shared by the tests of exports.
 
-use std::num::NonZeroUsize;
 use std::ops::ControlFlow;
 use std::path::Path;
 
@@ -14,7 +13,6 @@ use serde_json::Value;
 
 use crate::tiny::{Tiny, assert_sound};
 
-pub const THREADS: NonZeroUsize = NonZeroUsize::new(2).unwrap();
 
 /// Replaces what is there.
 pub fn anew() -> Overwrite {
@@ -30,7 +28,7 @@ pub fn go_on(_: u64) -> ControlFlow<()> {
 pub fn convert(dir: &Path, out: &Path, outtype: Option<Target>) {
     let checkpoint = Checkpoint::open(dir).unwrap();
     let options = hf::Options { outtype, ..hf::Options::default() };
-    hf::plan(dir, &checkpoint, &options).unwrap().job.write(out, THREADS, &anew(), &go_on).unwrap();
+    hf::plan(dir, &checkpoint, &options).unwrap().job.write(out, &anew(), &go_on).unwrap();
 }
 
 /// Exports to a directory, with files of at most so many bytes. Returns the notes.
@@ -38,7 +36,7 @@ pub fn export(gguf: &Path, dir: &Path, most: u64) -> Vec<String> {
     let model = Model::open(gguf).unwrap();
     let plan = export::plan(&model, export::Options::default()).unwrap();
     let directory = export::Directory::create(dir).unwrap();
-    directory.write(&plan, most, THREADS, &go_on).unwrap();
+    directory.write(&plan, most, &go_on).unwrap();
     plan.notes
 }
 

@@ -1,7 +1,5 @@
 //! Files without a configuration, and what `auto` keeps of quantized ones.
 
-use std::num::NonZeroUsize;
-use std::ops::ControlFlow;
 use std::path::Path;
 
 use gguf::{Bytes, Gguf, TensorType};
@@ -15,9 +13,7 @@ use crate::files::{Tensor, data, digest, f16s, f32s, scales, write_safetensors};
 
 fn written(job: &Job, dir: &Path) -> Bytes {
     let path = dir.join("out.gguf");
-    let threads = NonZeroUsize::new(2).unwrap();
-    job.write(&path, threads, &Overwrite::new(Existing::Replace), &|_| ControlFlow::Continue(()))
-        .unwrap();
+    job.write(&path, &Overwrite::new(Existing::Replace), &()).unwrap();
     std::fs::read(path).unwrap().into()
 }
 

@@ -1,7 +1,5 @@
 //! Tiny checkpoints of any family, whose numbers are known.
 
-use std::num::NonZeroUsize;
-use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 
 use gguf::{Bytes, Error};
@@ -77,9 +75,7 @@ impl Tiny {
         let options = Options { outtype: Some("f32".parse().unwrap()), ..Options::default() };
         let job = hf::plan(self.path(), &checkpoint, &options)?.job;
         let out: PathBuf = self.path().join("out.gguf");
-        job.write(&out, NonZeroUsize::MIN, &Overwrite::new(Existing::Replace), &|_| {
-            ControlFlow::Continue(())
-        })?;
+        job.write(&out, &Overwrite::new(Existing::Replace), &())?;
         Ok(std::fs::read(out).unwrap().into())
     }
 

@@ -6,8 +6,6 @@ mod hostile;
 mod made;
 mod reference;
 
-use std::num::NonZeroUsize;
-use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 
 use gguf::{Error, Severity};
@@ -43,12 +41,7 @@ fn convert(path: &Path, options: &Options) -> Result<Converted, Error> {
 }
 
 fn write(job: &Job, out: &Path) -> Result<(), Error> {
-    job.write(
-        out,
-        NonZeroUsize::new(2).unwrap(),
-        &gguf_store::Overwrite::new(gguf_store::Existing::Replace),
-        &|_| ControlFlow::Continue(()),
-    )
+    job.write(out, &gguf_store::Overwrite::new(gguf_store::Existing::Replace), &())
 }
 
 impl Converted {

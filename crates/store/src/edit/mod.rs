@@ -14,9 +14,9 @@ mod journal;
 mod lock;
 mod overwrite;
 
+use crate::progress::Progress;
 use std::fs::File;
 use std::io::{Read, Seek, SeekFrom};
-use std::ops::ControlFlow;
 use std::path::Path;
 
 use gguf::{Array, Draft, Error, Gguf, Header, Metadata, write_header};
@@ -78,7 +78,7 @@ pub enum Saved {
 pub fn edit_header<E: From<Error>>(
     path: &Path,
     reserve: u64,
-    progress: &dyn Fn(u64) -> ControlFlow<()>,
+    progress: &dyn Progress,
     edit: impl FnOnce(&mut Draft) -> Result<(), E>,
 ) -> Result<Saved, E> {
     let lock = EditLock::take(path)?;
@@ -195,11 +195,7 @@ fn with_reserve(draft: &Draft, spare: u64, data_start: u64) -> Result<Vec<u8>, E
 }
 
 /// Writes header and the data of the old file to a new one, and swaps them.
-fn rebuild(
-    lock: &EditLock,
-    plan: &Plan,
-    progress: &dyn Fn(u64) -> ControlFlow<()>,
-) -> Result<(), Error> {
+fn rebuild(lock: &EditLock, plan: &Plan, progress: &dyn Progress) -> Result<(), Error> {
     /// Bytes that the operating system copies, or shares, at a time.
     const CHUNK: u64 = 64 << 20;
     let fail = |source| lock.failed("copy", source);
@@ -211,9 +207,7 @@ fn rebuild(
     output.write_at(&plan.new, 0)?;
     for first in (0..data_len).step_by(CHUNK as usize) {
         let copied = output.append_from(&mut (&old).take(CHUNK), plan.new.len() as u64 + first)?;
-        if progress(copied).is_break() {
-            return Err(Error::Interrupted);
-        }
+        progress.step(copied)?;
     }
     // What was put in its place meanwhile, by somebody who heeds no lock, is not ours to replace.
     if !is_at(&old, lock.model()) {

@@ -1,6 +1,6 @@
 //! Several files to one, and the end of the several.
 
-use std::ops::ControlFlow;
+use crate::progress::Progress;
 use std::path::Path;
 
 use gguf::shard_keys::{COUNT, PART_FINGERPRINT};
@@ -31,7 +31,7 @@ pub fn merge(
     target: &Path,
     options: MergeOptions,
     overwrite: &Overwrite,
-    progress: &dyn Fn(u64) -> ControlFlow<()>,
+    progress: &dyn Progress,
 ) -> Result<(), Error> {
     let header = merged_header(model, options)?;
     let output = Output::create(target, &model.spared(overwrite))?;

@@ -9,7 +9,7 @@ mod merge;
 mod set;
 mod split;
 
-use std::ops::ControlFlow;
+use crate::progress::Progress;
 
 use gguf::{Error, Finding, Header, write_header};
 pub use merge::{MergeOptions, delete_merged, merge};
@@ -36,7 +36,7 @@ fn fill(
     output: &Output,
     header: &Header,
     tensors: &[ModelTensor],
-    progress: &dyn Fn(u64) -> ControlFlow<()>,
+    progress: &dyn Progress,
 ) -> Result<(), Error> {
     let start = write_header(header)?;
     let data_start = start.len() as u64;
@@ -51,9 +51,7 @@ fn fill(
             buffer.resize(n as usize, 0);
             tensor.read_at(&mut buffer, done)?;
             output.write_at(&buffer, data_start + info.offset + done)?;
-            if progress(n).is_break() {
-                return Err(Error::Interrupted);
-            }
+            progress.step(n)?;
             done += n;
         }
     }

@@ -1,8 +1,8 @@
 //! One model to several files.
 
+use crate::progress::Progress;
 use std::ffi::OsString;
 use std::num::NonZeroU64;
-use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 
 use gguf::{Alignment, Draft, Error, Header, NameShard, shard_keys, write_header};
@@ -123,7 +123,7 @@ impl<'m> SplitPlan<'m> {
         &self,
         prefix: &Path,
         overwrite: &Overwrite,
-        progress: &dyn Fn(u64) -> ControlFlow<()>,
+        progress: &dyn Progress,
     ) -> Result<Vec<PathBuf>, Error> {
         let paths = self.paths(prefix);
         let overwrite = self.model.spared(overwrite);

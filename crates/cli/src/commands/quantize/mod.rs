@@ -142,9 +142,8 @@ impl Args {
             let mut quantization = match named.goal {
                 Goal::Target(target) => gguf_quantize::plan(model, target, &options)?,
                 Goal::Budget(budget) => {
-                    let progress = Progress::new(model.byte_len(), "measuring").stoppable();
-                    let count = |bytes| progress.advance(bytes);
-                    let planned = budget::plan(model, budget, &options, words.threads, &count);
+                    let progress = Progress::new(model.byte_len(), "measuring");
+                    let planned = budget::plan(model, budget, &options, &progress);
                     progress.finish();
                     planned?
                 }
@@ -157,7 +156,7 @@ impl Args {
             let matrices = job.items.iter().filter(|item| item.tensor.shape.len() > 1);
             recipe = write_type_file(matrices.map(|i| (i.tensor.name.as_str(), i.target)));
             match self.part {
-                Some(part) => Files::part(job, &named.path, part, words.threads),
+                Some(part) => Files::part(job, &named.path, part),
                 None if self.keep_split => Ok(Files::as_split(job, &named.path, model)),
                 None => Ok(Files::single(job, &named.path)),
             }
@@ -169,6 +168,10 @@ impl Args {
 
 pub fn run(args: &Args) -> Result<(), Failure> {
     let words = Words::parse(&args.words, &args.out, args.budget())?;
+    commands::on_threads(words.threads, || quantize(args, &words))
+}
+
+fn quantize(args: &Args, words: &Words) -> Result<(), Failure> {
     let opened = Opened::open(&words.input)?;
     let input = opened.model().identity();
     if args.resume && input.is_none() {
@@ -184,19 +187,19 @@ pub fn run(args: &Args) -> Result<(), Failure> {
     let overwrite = args.force.sparing(args.types.inputs().chain(opened.files()));
     if !args.dry_run {
         // Before work that takes long.
-        args.check(&words, &overwrite)?;
+        args.check(words, &overwrite)?;
     }
-    let (all, recipe) = args.plan(model, &words)?;
+    let (all, recipe) = args.plan(model, words)?;
     let jobs: Vec<_> = all.iter().flat_map(Files::jobs).collect();
     let recipe = args.recipe(&recipe, &jobs, &overwrite)?;
     if args.dry_run {
-        show(args, &words, &jobs)?;
+        show(args, &jobs)?;
         return Ok(recipe.map_or(Ok(()), Output::commit)?);
     }
     let total =
         jobs.iter().map(|(job, _)| Ok(job.header()?.data_len())).sum::<Result<_, Failure>>();
     let total = total?;
-    let progress = Progress::new(total, "quantizing").stoppable();
+    let progress = Progress::new(total, "quantizing");
     let anew = || {
         eprintln!(
             "begins anew: what an earlier run left is of other inputs, options or another version"
@@ -206,8 +209,7 @@ pub fn run(args: &Args) -> Result<(), Failure> {
         Some(input) => Interruption::Journal { input, resume: args.resume, anew: &anew },
         None => Interruption::StartAnew,
     };
-    let advance = |bytes| progress.advance(bytes);
-    match write_all(&jobs, words.threads, interruption, &overwrite, &advance) {
+    match write_all(&jobs, interruption, &overwrite, &progress) {
         Err(gguf::Error::Interrupted) if args.resume => {
             return Err(Failure::Paused);
         }
@@ -223,11 +225,11 @@ pub fn run(args: &Args) -> Result<(), Failure> {
 }
 
 /// The plan, and how long it would take.
-fn show(args: &Args, words: &Words, jobs: &[(&Job, &Path)]) -> Result<(), Failure> {
+fn show(args: &Args, jobs: &[(&Job, &Path)]) -> Result<(), Failure> {
     for (job, _) in jobs {
         job.header()?;
     }
-    let seconds = estimate::seconds(jobs.iter().map(|(job, _)| *job), words.threads);
+    let seconds = estimate::seconds(jobs.iter().map(|(job, _)| *job));
     let mut out = std::io::stdout().lock();
     if args.json {
         let plans = jobs.iter().map(|(job, path)| {
@@ -251,7 +253,11 @@ fn show(args: &Args, words: &Words, jobs: &[(&Job, &Path)]) -> Result<(), Failur
             }
             write!(out, "{}", listing::plan_text(job))?;
         }
-        writeln!(out, "about {seconds:.0} s of encoding on {} threads", words.threads)?;
+        writeln!(
+            out,
+            "about {seconds:.0} s of encoding on {} threads",
+            rayon::current_num_threads()
+        )?;
     }
     Ok(())
 }

@@ -10,7 +10,6 @@ use gguf_quantize::budget::Budget;
 use gguf_quantize::recipe::{Target, UnknownTarget};
 use gguf_store::Model;
 
-use crate::commands;
 use crate::failure::Failure;
 
 /// What to make of a model, and the name of the file.
@@ -60,7 +59,8 @@ impl FromStr for Part {
 pub struct Words {
     pub input: String,
     pub outputs: Vec<Named>,
-    pub threads: NonZeroUsize,
+    /// One per core if there is none.
+    pub threads: Option<NonZeroUsize>,
 }
 
 impl Words {
@@ -102,10 +102,11 @@ impl Words {
             _ => return Err(Failure::Usage("expected IN [OUT] TYPE [THREADS]".into())),
         };
         let threads = match threads {
-            Some(text) => text
-                .parse()
-                .map_err(|_| Failure::Usage(format!("`{text}` is no number of threads")))?,
-            None => commands::all_cores(),
+            Some(text) => Some(
+                text.parse()
+                    .map_err(|_| Failure::Usage(format!("`{text}` is no number of threads")))?,
+            ),
+            None => None,
         };
         Ok(Self { input, outputs, threads })
     }
@@ -145,9 +146,9 @@ impl Files {
     }
 
     /// One of several even parts, with the key by which they know each other.
-    pub fn part(job: Job, path: &Path, part: Part, threads: NonZeroUsize) -> Result<Self, Failure> {
+    pub fn part(job: Job, path: &Path, part: Part) -> Result<Self, Failure> {
         let ranges = job.even_parts(part.count)?;
-        let fingerprint = job.fingerprint(threads)?;
+        let fingerprint = job.fingerprint()?;
         let shard_of = |i| ranges.iter().position(|range| range.contains(&i)).unwrap_or(0) as u16;
         let mut shards = job.in_shards(part.count, shard_of);
         for shard in &mut shards {
