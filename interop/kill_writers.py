@@ -75,7 +75,7 @@ def journal(model):
 
 
 def encoded_journal(model, old_header, new_header):
-    """As `crates/gguf/src/edit/journal.rs` draws it, for the file that is there now."""
+    """As `crates/store/src/edit/journal.rs` draws it, for the file that is there now."""
     sha256 = lambda data: hashlib.sha256(data).digest()
     about = model.stat()
     fields = b"GGUFEDIT" + struct.pack(

@@ -3,22 +3,18 @@
 //! Each sub-command is one file: what the user typed (`Args`, no work done), then a call into the
 //! libraries, then what to print. Exit codes are in `failure.rs`.
 
-mod checkpoint;
 mod commands;
+mod compat;
 mod failure;
 mod force;
-mod key_value;
 mod listing;
-mod opened;
 mod progress;
 mod sarif;
 mod target;
-mod tokens;
 
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
-
 use failure::Failure;
 
 /// Convert, quantize, inspect and check GGUF model files.

@@ -2,8 +2,8 @@
 //! when the user wants it to end.
 
 use std::ops::ControlFlow;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
@@ -11,21 +11,21 @@ use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 /// Counts bytes read or written.
 pub struct Progress {
     bar: ProgressBar,
-    started: Instant,
+    started: Mutex<Instant>,
     interrupted: Arc<AtomicBool>,
 }
 
 impl Progress {
-    /// Work of `total` bytes.
-    pub fn new(total: u64, what: &str) -> Self {
-        let bar = ProgressBar::with_draw_target(Some(total), ProgressDrawTarget::hidden());
+    /// Nothing to do yet.
+    pub fn new() -> Self {
+        let bar = ProgressBar::with_draw_target(None, ProgressDrawTarget::hidden());
         if let Ok(style) = ProgressStyle::with_template(
             "{msg} {wide_bar} {bytes}/{total_bytes} {bytes_per_sec} {eta}",
         ) {
             bar.set_style(style);
         }
-        bar.set_message(what.to_owned());
-        let progress = Self { bar, started: Instant::now(), interrupted: Arc::default() };
+        let started = Mutex::new(Instant::now());
+        let progress = Self { bar, started, interrupted: Arc::default() };
         progress.obey_signals();
         progress
     }
@@ -41,15 +41,22 @@ impl Progress {
         }
     }
 
-    /// Removes the bar and says how long the work took.
+    /// Removes the bar and says how long the last work took.
     pub fn finish(&self) -> Duration {
         self.bar.finish_and_clear();
-        self.started.elapsed()
+        self.elapsed()
+    }
+
+    fn elapsed(&self) -> Duration {
+        self.started.lock().map_or(Duration::ZERO, |started| started.elapsed())
     }
 }
 
 impl gguf_store::Progress for Progress {
     fn begin(&self, what: &str, total: u64) {
+        if let Ok(mut started) = self.started.lock() {
+            *started = Instant::now();
+        }
         self.bar.set_message(what.to_owned());
         self.bar.set_position(0);
         self.bar.set_length(total);
@@ -59,7 +66,7 @@ impl gguf_store::Progress for Progress {
     fn advance(&self, bytes: u64) -> ControlFlow<()> {
         self.bar.inc(bytes);
         // On anything but a terminal this target stays hidden too.
-        if self.bar.is_hidden() && self.started.elapsed() > Duration::from_secs(1) {
+        if self.bar.is_hidden() && self.elapsed() > Duration::from_secs(1) {
             self.bar.set_draw_target(ProgressDrawTarget::stderr());
         }
         if self.interrupted.load(Ordering::Relaxed) {

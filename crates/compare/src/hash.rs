@@ -127,6 +127,7 @@ pub fn hash(
     progress: &dyn Progress,
     sink: &mut dyn FnMut(Entry) -> ControlFlow<()>,
 ) -> Result<(), Error> {
+    progress.begin("hashing", model.byte_len());
     let wanted = |algorithm: &Algorithm| options.algorithms.contains(algorithm);
     let algorithms = || Algorithm::ALL.into_iter().filter(wanted);
     let per_tensor = |algorithm: &Algorithm| options.per_tensor && *algorithm != Algorithm::Uuid;

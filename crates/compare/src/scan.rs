@@ -25,6 +25,7 @@ const ABSURD: f32 = 1e5;
 /// # Errors
 /// [`Error::Environment`] if data cannot be read.
 pub fn scan(model: &Model, progress: &dyn Progress) -> Result<Vec<Finding>, Error> {
+    progress.begin("reading", model.byte_len());
     let order = model.order();
     let (read, unread): (Vec<_>, Vec<_>) =
         model.tensors().iter().partition(|tensor| can_scan(tensor, order));

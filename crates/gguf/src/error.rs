@@ -69,7 +69,36 @@ pub enum Error {
     Caller(String),
 }
 
+/// Whose fault it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Fault {
+    /// A file that cannot be read or written, a full disk.
+    Environment,
+    /// What was read.
+    Input,
+    /// What was asked for.
+    Caller,
+    /// Nobody's: somebody asked to stop.
+    Interrupted,
+}
+
 impl Error {
+    /// A fault of the request.
+    pub fn request(_code: &'static str, what: impl Into<String>, help: impl Into<String>) -> Self {
+        let (what, help) = (what.into(), help.into());
+        if help.is_empty() { Self::Caller(what) } else { Self::Request { what, help } }
+    }
+
+    /// Whose fault it is.
+    pub fn fault(&self) -> Fault {
+        match self {
+            Self::Environment { .. } => Fault::Environment,
+            Self::Caller(_) | Self::Request { .. } | Self::Exists(_) => Fault::Caller,
+            Self::Interrupted => Fault::Interrupted,
+            _ => Fault::Input,
+        }
+    }
+
     /// An operating-system failure while doing `action` to `path`.
     pub fn environment(action: &'static str, path: &Path, source: io::Error) -> Self {
         Self::Environment { action, path: path.to_owned(), source }

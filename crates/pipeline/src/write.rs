@@ -4,7 +4,7 @@ use std::path::Path;
 use std::sync::mpsc::{self, RecvTimeoutError};
 use std::time::Duration;
 
-use gguf::{Error, write_header};
+use gguf::{Error, Header, write_header};
 use gguf_store::{Output, Overwrite, Progress, require_space};
 
 use crate::chunk::{Buffers, Chunk};
@@ -116,6 +116,7 @@ pub fn write_all(
         }
         output.write_at(start, 0)?;
     }
+    progress.begin("writing", headers.iter().map(Header::data_len).sum());
     let result = flushing(&outputs, || {
         parallel::map_with(chunks.len(), Buffers::default, |buffers, i| {
             let chunk = &chunks[i];

@@ -89,6 +89,7 @@ pub fn plan(
             false => vec![decision.target],
         })
         .collect();
+    progress.begin("measuring", model.byte_len());
     let losses = measure(&job.items, &candidates, progress)?;
 
     let header_len = gguf::write_header(&job.header()?)?.len() as u64;

@@ -72,6 +72,7 @@ pub fn verify(
     }
     let tensors: Vec<_> =
         model.tensors().iter().filter(|tensor| chosen(&tensor.info.name)).collect();
+    progress.begin("verifying", tensors.iter().filter_map(|tensor| tensor.info.byte_len()).sum());
     parallel::map(tensors.len(), |i| {
         let tensor = tensors[i];
         let item = source.items.iter().find(|item| item.tensor.name == *tensor.info.name);

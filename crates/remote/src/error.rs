@@ -107,3 +107,17 @@ impl Fault {
         matches!(self, Self::Connection(_) | Self::Busy { .. })
     }
 }
+
+impl From<Error> for gguf::Error {
+    fn from(error: Error) -> Self {
+        match error {
+            Error::Local(error) => error,
+            Error::Location { .. } | Error::Choice { .. } => {
+                Self::request("location", error.to_string(), "")
+            }
+            Error::Remote { place, fault } => {
+                Self::environment("read", place.as_ref(), std::io::Error::other(fault))
+            }
+        }
+    }
+}

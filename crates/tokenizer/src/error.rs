@@ -37,3 +37,10 @@ impl Error {
         Self::Vocabulary { key: key.into(), fault: fault.into(), help: CONVERT_ANEW }
     }
 }
+
+impl From<Error> for gguf::Error {
+    fn from(error: Error) -> Self {
+        let finding = gguf::Finding::error("tokenizer", error.to_string());
+        Self::File(Box::new(finding))
+    }
+}

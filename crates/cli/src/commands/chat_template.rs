@@ -4,12 +4,12 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use gguf::Metadata;
+use gguf_kit::open;
 use gguf_tokenizer::{Context, TemplateSource};
 use serde_json::{Map, Value as Json};
 
 use crate::commands::render_template;
 use crate::failure::Failure;
-use crate::opened::Opened;
 
 /// Key of the template that is used unless another one is asked for; the others append a name.
 const KEY: &str = TemplateSource::KEY;
@@ -46,7 +46,7 @@ pub struct Args {
 }
 
 pub fn run(args: &Args) -> Result<(), Failure> {
-    let opened = Opened::open(&args.source)?;
+    let opened = open(&args.source)?;
     let model = opened.model();
     let metadata = model.metadata();
     let name = args.name.as_deref();

@@ -1,22 +1,16 @@
 //! `gguf check`: everything that is wrong or odd about a model, and its repair.
 
-mod against;
-
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
-use gguf::{Finding, ModelName, Severity, check_shards, schema};
-use gguf_compare::scan;
-use gguf_pipeline::Job;
-use gguf_remote::Location;
-use gguf_store::edit::edit_header;
-use gguf_store::{LocalFile, Model, ShardSet};
-use gguf_tokenizer::Linter;
+use gguf::{Finding, Severity};
+use gguf_kit::Opened;
+use gguf_kit::check::{Options, Repaired, check, readable, repair_in_place, repaired};
 use serde_json::{Value as Json, json};
 
+use crate::commands::render_template;
 use crate::failure::Failure;
 use crate::force::Force;
-use crate::opened::{Checkable, Far, Opened};
 use crate::progress::Progress;
 use crate::{commands, sarif};
 
@@ -66,104 +60,29 @@ pub struct Args {
 }
 
 pub fn run(args: &Args) -> Result<(), Failure> {
-    let judged = |mut findings: Vec<Finding>| {
-        if args.strict {
-            let warnings = findings.iter_mut().filter(|one| one.severity == Severity::Warning);
-            warnings.for_each(|warning| warning.severity = Severity::Error);
-        }
-        findings
+    let options = Options {
+        data: args.data,
+        strict: args.strict,
+        tokenizer_against: args.tokenizer_against.clone(),
+        corpus: args.corpus.clone(),
     };
-    let header = judged(header_findings(&args.source)?);
-    let readable = if args.data || args.fix { readable(&args.source, &header)? } else { None };
-    let mut beyond = Vec::new();
-    if let Some(opened) = readable.as_ref().filter(|_| args.data) {
-        let model = opened.model();
-        let progress = Progress::new(model.byte_len(), "reading");
-        beyond.extend(judged(scan(model, &progress)?));
+    let renderer = render_template::renderer()?;
+    let progress = Progress::new();
+    let look = |source: &str, options: &Options| {
+        let report = check(source, options, &renderer, &progress);
         progress.finish();
-    }
-    if let Some(other) = &args.tokenizer_against {
-        beyond.extend(judged(against::compare(&args.source, other, args.corpus.as_deref())?));
-    }
-    let mut errors = has_error(&header) || has_error(&beyond);
-    print(args, &[header, beyond.clone()].concat())?;
-    if let Some(opened) = readable.filter(|_| args.fix) {
+        report
+    };
+    let mut report = look(&args.source, &options)?;
+    print(args, &report.findings())?;
+    if args.fix
+        && let Some(opened) = readable(&args.source, &report.header)?
+    {
         let fixed = fix(args, opened)?;
-        errors = has_error(&judged(header_findings(&fixed)?)) || has_error(&beyond);
+        let headers = Options { strict: args.strict, ..Options::default() };
+        report.header = look(&fixed, &headers)?.header;
     }
-    if errors { Err(Failure::Findings) } else { Ok(()) }
-}
-
-fn has_error(findings: &[Finding]) -> bool {
-    findings.iter().any(|finding| finding.severity == Severity::Error)
-}
-
-/// The model, unless it breaks the format, which is among the findings.
-fn readable(source: &str, findings: &[Finding]) -> Result<Option<Opened>, Failure> {
-    match Opened::open(source) {
-        Err(Failure::Input(_)) if has_error(findings) => Ok(None),
-        opened => opened.map(Some),
-    }
-}
-
-/// What the rules find in the headers of all files of a model, which may be faulty ones.
-fn header_findings(source: &str) -> Result<Vec<Finding>, Failure> {
-    let location = Location::parse(source)?;
-    let Location::Path(path) = &location else {
-        let files = Far::open_all(&location)?;
-        return findings_in(&files.iter().map(Far::checkable).collect::<Vec<_>>());
-    };
-    let (paths, mut findings) = match ShardSet::find(path) {
-        Ok(set) => (set.paths().to_vec(), Vec::new()),
-        Err(gguf::Error::File(finding)) => (vec![path.clone()], vec![*finding]),
-        Err(other) => return Err(other.into()),
-    };
-    let mut files = Vec::new();
-    for path in paths.iter().filter(|path| path.is_file()) {
-        match LocalFile::open(path) {
-            Ok(file) => files.push((path, file)),
-            // An edit was interrupted: until it is ended, there is nothing else to say.
-            Err(gguf::Error::File(finding)) => return Ok(vec![*finding]),
-            Err(other) => return Err(other.into()),
-        }
-    }
-    let files = files.iter().map(|(name, file)| Checkable {
-        name,
-        header: file.mapped(),
-        file_len: file.mapped().len() as u64,
-    });
-    findings.extend(findings_in(&files.collect::<Vec<_>>())?);
-    Ok(findings)
-}
-
-/// What the rules find in each file, and in all of them together.
-fn findings_in(files: &[Checkable]) -> Result<Vec<Finding>, Failure> {
-    let mut findings = Vec::new();
-    let mut templates = Linter::new(commands::render_template::renderer()?);
-    let mut drafts = Vec::new();
-    for file in files {
-        let (found, draft) = file.check();
-        let metadata = draft.as_ref().map(|draft| &draft.metadata);
-        let of_templates = metadata.map(|metadata| templates.lint(metadata)).transpose()?;
-        let found = found.into_iter().chain(of_templates.unwrap_or_default());
-        findings.extend(found.map(|finding| match files.len() {
-            1 => finding,
-            _ => in_file(finding, file.name),
-        }));
-        drafts.extend(draft.map(|draft| (file.name, draft)));
-    }
-    // With one of them unreadable, the others would be blamed for it.
-    if drafts.len() == files.len() {
-        let drafts: Vec<_> = drafts.iter().map(|(path, draft)| (*path, draft)).collect();
-        findings.extend(check_shards(&drafts));
-    }
-    Ok(findings)
-}
-
-/// Of several files, which one.
-fn in_file(finding: Finding, path: &Path) -> Finding {
-    let message = format!("{}: {}", path.display(), finding.message).into();
-    Finding { message, ..finding }
+    if report.has_error() { Err(Failure::Findings) } else { Ok(()) }
 }
 
 fn print(args: &Args, findings: &[Finding]) -> Result<(), Failure> {
@@ -207,34 +126,22 @@ fn finding_json(finding: &Finding) -> Json {
 
 /// Writes the repaired model, and says where.
 fn fix(args: &Args, opened: Opened) -> Result<String, Failure> {
-    let mut done = Vec::new();
-    let mut fixed = args.source.clone();
-    if args.in_place {
-        // Nothing of ours may have the file open while it changes.
-        drop(opened);
-        let files = ShardSet::find(Path::new(&args.source))?;
-        let [path] = files.paths() else {
-            return Err(Failure::Usage("only a single file can be repaired in place".into()));
-        };
-        edit_header(path, 0, &(), |draft| {
-            done = gguf::fix(draft);
-            Ok::<_, Failure>(())
-        })?;
-    } else if let Some(output) = &args.output {
-        let model = opened.model();
-        let mut draft = model.to_draft()?;
-        done = gguf::fix(&mut draft);
-        let target = if output.is_dir() {
-            output.join(proper_name(&draft.metadata, model))
-        } else {
-            output.clone()
-        };
-        let job = Job { metadata: draft.metadata, ..Job::copy(model) };
-        let others = args.tokenizer_against.iter().chain(&args.corpus);
-        let overwrite = args.force.sparing(opened.files().chain(others.map(PathBuf::as_path)));
-        commands::write(&job, &target, &overwrite)?;
-        fixed = target.to_string_lossy().into_owned();
-    }
+    let (done, fixed) = match &args.output {
+        Some(output) => {
+            let Repaired { job, name, done } = repaired(opened.model())?;
+            let target =
+                if output.is_dir() { output.join(name.to_string()) } else { output.clone() };
+            let others = args.tokenizer_against.iter().chain(&args.corpus);
+            let inputs = opened.files().chain(others.map(PathBuf::as_path));
+            commands::write(&job, &target, &args.force.sparing(inputs))?;
+            (done, target.to_string_lossy().into_owned())
+        }
+        None => {
+            // Nothing of ours may have the file open while it changes.
+            drop(opened);
+            (repair_in_place(Path::new(&args.source))?, args.source.clone())
+        }
+    };
     for what in &done {
         eprintln!("{what}");
     }
@@ -242,11 +149,4 @@ fn fix(args: &Args, opened: Opened) -> Result<String, Failure> {
         eprintln!("nothing to repair");
     }
     Ok(fixed)
-}
-
-fn proper_name(metadata: &gguf::Metadata, model: &Model) -> String {
-    let file_type = metadata.u64("general.file_type").and_then(schema::file_type);
-    let mut name = ModelName::from_metadata(metadata, file_type.map(|file_type| file_type.name));
-    commands::name::complete(&mut name, model.tensors().iter().map(|tensor| &tensor.info));
-    name.to_string()
 }

@@ -10,7 +10,6 @@ use gguf_convert::{bare, hf, provenance};
 use gguf_store::edit::reserve;
 use gguf_store::{LocalFile, Source};
 
-use crate::checkpoint::Opened;
 use crate::commands::quantize::types;
 use crate::commands::{self, legacy};
 use crate::failure::Failure;
@@ -120,7 +119,7 @@ pub fn run(args: &Args) -> Result<(), Failure> {
             peft::CONFIG
         ))),
         None => {
-            let opened = Opened::open(&args.source)?;
+            let opened = gguf_kit::checkpoint::Opened::open(&args.source)?;
             let options = args.options()?;
             let mut conversion = hf::plan(&opened.dir, &opened.checkpoint, &options)?;
             if args.provenance {

@@ -4,8 +4,8 @@ use std::io::{Read, Write};
 
 use gguf_tokenizer::Decode;
 
+use crate::compat::Compat;
 use crate::failure::Failure;
-use crate::tokens::{self, Compat};
 
 /// Print the text of token ids.
 #[derive(clap::Args)]
@@ -26,7 +26,7 @@ pub struct Args {
 }
 
 pub fn run(args: &Args) -> Result<(), Failure> {
-    let tokenizer = tokens::open(&args.source, args.compat)?;
+    let tokenizer = args.compat.open(&args.source)?;
     let mut text = args.ids.join(" ");
     if args.ids.is_empty() {
         std::io::stdin().read_to_string(&mut text).map_err(|fault| {

@@ -3,11 +3,11 @@
 use std::io::Write;
 
 use gguf_compare::{Change, Detail, Diff, KeyChange, Verdict, diff};
+use gguf_kit::open;
 use gguf_quant::Difference;
 use serde_json::{Value as Json, json};
 
 use crate::failure::Failure;
-use crate::opened::Opened;
 use crate::progress::Progress;
 
 /// Compare two models: keys, tensors with error figures, and a verdict in words.
@@ -26,9 +26,9 @@ pub struct Args {
 }
 
 pub fn run(args: &Args) -> Result<(), Failure> {
-    let (a, b) = (Opened::open(&args.a)?, Opened::open(&args.b)?);
+    let (a, b) = (open(&args.a)?, open(&args.b)?);
     let (model_a, model_b) = (a.model(), b.model());
-    let progress = Progress::new(model_a.byte_len(), "comparing");
+    let progress = Progress::new();
     let diff = diff(model_a, model_b, &progress)?;
     progress.finish();
     let mut out = std::io::stdout().lock();

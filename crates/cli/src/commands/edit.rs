@@ -4,19 +4,18 @@ mod graft;
 
 use std::path::{Path, PathBuf};
 
-use gguf::{Draft, Metadata, Value};
-use gguf_pipeline::{Item, Job, Tensor};
+use gguf_kit::edit::{Changes, Rewritten, Token, in_place, rewrite};
+use gguf_kit::key_value::KeyValue;
+use gguf_kit::open;
 use gguf_remote::Location;
-use gguf_store::edit::{EditLock, RESERVE_KEY, Recovery, Saved, edit_header, recover};
-use gguf_store::{Existing, Model, Overwrite, ShardSet};
-use gguf_tokenizer::{TemplateError, TemplateSource};
+use gguf_store::Model;
+use gguf_store::edit::{Recovery, Saved, recover};
+use gguf_tokenizer::Renderer;
 use regex::Regex;
 
 use crate::commands::render_template;
 use crate::failure::Failure;
 use crate::force::Force;
-use crate::key_value::KeyValue;
-use crate::opened::Opened;
 use crate::progress::Progress;
 use crate::{commands, listing};
 
@@ -107,27 +106,54 @@ impl Args {
         self.graft.iter().cloned().map(Ok).chain(pairs).collect()
     }
 
-    /// Whether there are other tensors in the result, and not only other names.
-    fn changes_tensors(&self) -> bool {
-        !(self.drop.is_empty() && self.graft.is_empty() && self.graft_from.is_empty())
-    }
-
-    /// The files that are read.
-    fn inputs<'a>(&'a self, opened: &'a Opened) -> impl Iterator<Item = &'a Path> {
-        let texts = self.set_file.iter().map(|(_, path)| Path::new(path));
-        opened.files().chain(texts).chain(self.chat_template_file.as_deref())
+    fn changes(&self) -> Result<Changes, Failure> {
+        let by_text =
+            self.special_token.iter().map(|(name, token)| (name, Token::Text(token.clone())));
+        let by_id = self.special_token_by_id.iter().map(|(name, id)| (name, Token::Id(id.clone())));
+        Ok(Changes {
+            remove: self.remove.clone(),
+            rename: self.rename.clone(),
+            set: self.set.clone(),
+            set_file: self.set_file.iter().map(|(key, path)| (key.clone(), path.into())).collect(),
+            chat_template_file: self.chat_template_file.clone(),
+            special_tokens: by_text
+                .chain(by_id)
+                .map(|(name, token)| (name.clone(), token))
+                .collect(),
+            drop: self.drop.clone(),
+            graft: self.grafts()?,
+            rename_tensor: self.rename_tensor.clone(),
+        })
     }
 }
 
 pub fn run(args: &Args) -> Result<(), Failure> {
-    match (&args.output, args.recover) {
-        _ if args.dry_run => dry_run(args, Opened::open(&args.source)?.model()),
-        (Some(output), _) => {
-            let opened = Opened::open(&args.source)?;
-            rewrite(args, &opened, output, &args.force.sparing(args.inputs(&opened)))
+    if let Some(how) = args.recover {
+        return end_interrupted(&near(&args.source)?, how);
+    }
+    let changes = args.changes()?;
+    let renderer = render_template::renderer()?;
+    match &args.output {
+        _ if args.dry_run => dry_run(&changes, open(&args.source)?.model(), &renderer),
+        Some(output) => {
+            let opened = open(&args.source)?;
+            let Rewritten { job, files } = rewrite(opened.model(), &changes, &renderer)?;
+            let inputs = opened.files().chain(changes.inputs()).chain(files.iter().map(|f| &**f));
+            commands::write(&job, output, &args.force.sparing(inputs))
         }
-        (None, Some(how)) => end_interrupted(&near(&args.source)?, how),
-        (None, None) => in_place(args),
+        None => {
+            let progress = Progress::new();
+            let path = near(&args.source)?;
+            let (path, saved) = in_place(&path, &changes, args.reserve, &renderer, &progress)?;
+            progress.finish();
+            let saved = match saved {
+                Saved::Unchanged => "nothing to change",
+                Saved::InPlace => "changed in place",
+                Saved::Rebuilt => "rebuilt",
+            };
+            eprintln!("{}: {saved}", path.display());
+            Ok(())
+        }
     }
 }
 
@@ -151,9 +177,9 @@ fn end_interrupted(path: &Path, how: How) -> Result<(), Failure> {
     Ok(())
 }
 
-fn dry_run(args: &Args, model: &Model) -> Result<(), Failure> {
+fn dry_run(changes: &Changes, model: &Model, renderer: &Renderer) -> Result<(), Failure> {
     let mut metadata = model.metadata().clone();
-    edit_metadata(args, &mut metadata)?;
+    changes.edit_metadata(&mut metadata, renderer)?;
     for (key, value) in metadata.iter() {
         match model.metadata().get(key) {
             Some(old) if old == value => {}
@@ -165,199 +191,4 @@ fn dry_run(args: &Args, model: &Model) -> Result<(), Failure> {
         println!("- {key}");
     }
     Ok(())
-}
-
-/// Changes the file itself; of a model in several files, the first, which has the keys.
-fn in_place(args: &Args) -> Result<(), Failure> {
-    let files = ShardSet::find(&near(&args.source)?)?;
-    let (path, several) = (&files.paths()[0], files.paths().len() > 1);
-    if !args.changes_tensors() {
-        if several && !args.rename_tensor.is_empty() {
-            return Err(Failure::Usage(
-                "tensors in several files cannot be renamed: give -o".into(),
-            ));
-        }
-        let len = path.metadata().map_or(0, |metadata| metadata.len());
-        let progress = Progress::new(len, "rebuilding");
-        let saved = edit_header(path, args.reserve, &progress, |draft| {
-            edit_metadata(args, &mut draft.metadata)?;
-            rename_tensors(args, draft)
-        })?;
-        progress.finish();
-        eprintln!(
-            "{}: {}",
-            path.display(),
-            match saved {
-                Saved::Unchanged => "nothing to change",
-                Saved::InPlace => "changed in place",
-                Saved::Rebuilt => "rebuilt",
-            }
-        );
-        return Ok(());
-    }
-    if several {
-        return Err(Failure::Usage("tensors in several files cannot be dropped: give -o".into()));
-    }
-    // Before the file is read, until the new one has its name.
-    let _lock = EditLock::take(path)?;
-    let opened = Opened::open(&args.source)?;
-    rewrite(args, &opened, path, &Overwrite::new(Existing::Replace))
-}
-
-/// Writes a new file with the changes.
-fn rewrite(
-    args: &Args,
-    opened: &Opened,
-    output: &Path,
-    overwrite: &Overwrite,
-) -> Result<(), Failure> {
-    let model = opened.model();
-    let grafts = args.grafts()?;
-    let others =
-        grafts.iter().map(|(word, _)| Opened::open(word)).collect::<Result<Vec<_>, _>>()?;
-    let overwrite = overwrite.clone().sparing(others.iter().flat_map(Opened::files));
-    let others = others.iter().map(Opened::model).collect::<Vec<_>>();
-    let mut job = Job::copy(model);
-    edit_metadata(args, &mut job.metadata)?;
-    for pattern in &args.drop {
-        let before = job.items.len();
-        job.items.retain(|item| !pattern.is_match(&item.tensor.name));
-        if job.items.len() == before {
-            return Err(Failure::Usage(format!("--drop {pattern}: no tensor has such a name")));
-        }
-    }
-    for ((word, pattern), other) in grafts.iter().zip(&others) {
-        if other.order() != model.order() {
-            return Err(Failure::Usage(format!("{word} has the other byte order")));
-        }
-        let tensors: Vec<_> =
-            other.tensors().iter().filter(|tensor| pattern.is_match(&tensor.info.name)).collect();
-        if tensors.is_empty() {
-            return Err(Failure::Usage(format!(
-                "--graft {word}:{pattern}: no tensor has such a name"
-            )));
-        }
-        for tensor in tensors {
-            let item = Item::new(Tensor::of_model(tensor), tensor.info.tensor_type);
-            match job.items.iter_mut().find(|old| old.tensor.name == item.tensor.name) {
-                Some(old) => *old = item,
-                None => job.items.push(item),
-            }
-        }
-    }
-    for (old, new) in &args.rename_tensor {
-        let item = job.items.iter_mut().find(|item| item.tensor.name == *old);
-        item.ok_or_else(|| no_tensor(old))?.tensor.name.clone_from(new);
-    }
-    commands::write(&job, output, &overwrite)
-}
-
-fn no_tensor(name: &str) -> Failure {
-    Failure::Usage(format!("there is no tensor `{name}`"))
-}
-
-fn rename_tensors(args: &Args, draft: &mut Draft) -> Result<(), Failure> {
-    for (old, new) in &args.rename_tensor {
-        let tensor = draft.tensors.iter_mut().find(|tensor| tensor.name == *old);
-        tensor.ok_or_else(|| no_tensor(old))?.name = new.clone();
-    }
-    Ok(())
-}
-
-fn edit_metadata(args: &Args, metadata: &mut Metadata) -> Result<(), Failure> {
-    for key in &args.remove {
-        metadata.remove(key).ok_or_else(|| no_key(key))?;
-    }
-    for (old, new) in &args.rename {
-        if metadata.get(new).is_some() {
-            return Err(Failure::Usage(format!("there is a key `{new}` already")));
-        }
-        if !metadata.rename(old, new.clone()) {
-            return Err(no_key(old));
-        }
-    }
-    for set in &args.set {
-        let value = set.value(metadata).map_err(Failure::Usage)?;
-        metadata.set(set.key.clone(), value);
-    }
-    for (key, path) in &args.set_file {
-        metadata.set(key.clone(), read_text(Path::new(path))?);
-    }
-    if let Some(path) = &args.chat_template_file {
-        metadata.set("tokenizer.chat_template", read_text(path)?);
-    }
-    for (name, token) in &args.special_token {
-        let id = token_id(metadata, token)?;
-        metadata.set(special_key(name)?, id);
-    }
-    for (name, id) in &args.special_token_by_id {
-        let tokens = metadata.array("tokenizer.ggml.tokens").map_or(0, |tokens| tokens.len());
-        let id = id.parse::<u32>().ok().filter(|id| u64::from(*id) < tokens);
-        let id = id.ok_or_else(|| {
-            Failure::Usage(format!("ids go from 0 to {}", tokens.saturating_sub(1)))
-        })?;
-        metadata.set(special_key(name)?, id);
-    }
-    templates_parse(args, metadata)?;
-    // Nobody means to edit the room for edits.
-    if args.set.iter().any(|set| set.key == RESERVE_KEY) {
-        return Err(Failure::Usage(format!("`{RESERVE_KEY}` is set by --reserve")));
-    }
-    Ok(())
-}
-
-/// Refuses chat templates of the user that are none; what the file has already may stay.
-fn templates_parse(args: &Args, metadata: &Metadata) -> Result<(), Failure> {
-    let given = |option: &str, key: &str| (key.to_owned(), format!("--{option} {key}"));
-    let of_file = args.chat_template_file.iter();
-    let of_file = of_file.map(|path| (TemplateSource::KEY.into(), path.display().to_string()));
-    let set = args.set.iter().map(|set| given("set", &set.key));
-    let set_file = args.set_file.iter().map(|(key, path)| (key.clone(), path.clone()));
-    let renamed = args.rename.iter().map(|(_, new)| given("rename", new));
-    for (key, origin) in of_file.chain(set).chain(set_file).chain(renamed) {
-        let refused = |error| match error {
-            TemplateError::Process(_) => Failure::from(error),
-            _ => Failure::Usage(format!("{origin} is no chat template: {error}")),
-        };
-        if let Some(source) = TemplateSource::of_key(metadata, &key).map_err(refused)? {
-            render_template::renderer()?.parse(&source).map_err(refused)?;
-        }
-    }
-    Ok(())
-}
-
-fn no_key(key: &str) -> Failure {
-    Failure::Usage(format!("there is no key `{key}`"))
-}
-
-fn read_text(path: &Path) -> Result<Value, Failure> {
-    std::fs::read_to_string(path)
-        .map(Value::from)
-        .map_err(|fault| Failure::Environment(format!("cannot read {}: {fault}", path.display())))
-}
-
-/// The key of a special token; some have names of their own, and one has been misspelt for ever.
-fn special_key(name: &str) -> Result<String, Failure> {
-    let word = match name {
-        "unk" => "unknown",
-        "sep" => "seperator",
-        "pad" => "padding",
-        "bos" | "eos" | "eot" | "eom" | "cls" | "mask" | "fim_pre" | "fim_suf" | "fim_mid"
-        | "fim_pad" | "fim_rep" | "fim_sep" => name,
-        _ => {
-            return Err(Failure::Usage(format!(
-                "`{name}` is no special token: bos eos eot eom unk sep pad cls mask fim_pre \
-                 fim_suf fim_mid fim_pad fim_rep fim_sep are"
-            )));
-        }
-    };
-    Ok(format!("tokenizer.ggml.{word}_token_id"))
-}
-
-fn token_id(metadata: &Metadata, token: &str) -> Result<u32, Failure> {
-    let tokens = metadata.array("tokenizer.ggml.tokens").and_then(|tokens| tokens.strings());
-    let mut tokens = tokens.ok_or_else(|| Failure::Input("the file has no vocabulary".into()))?;
-    let id = tokens.position(|text| text == token.as_bytes());
-    id.and_then(|id| id.try_into().ok())
-        .ok_or_else(|| Failure::Usage(format!("`{token}` is no token of the vocabulary")))
 }

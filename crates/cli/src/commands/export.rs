@@ -4,12 +4,12 @@ use std::path::PathBuf;
 
 use gguf::TensorType;
 use gguf_convert::export::{self, Directory, safetensors};
+use gguf_kit::{Opened, open};
 use gguf_pipeline::Tensor;
 use gguf_quantize::recipe::Target;
 
 use crate::failure::Failure;
 use crate::force::Force;
-use crate::opened::Opened;
 use crate::progress::Progress;
 use crate::target::Outtype;
 use crate::{commands, listing};
@@ -63,7 +63,7 @@ pub fn run(args: &Args) -> Result<(), Failure> {
         }
     };
     let options = export::Options { dtype };
-    let opened = Opened::open(&args.source)?;
+    let opened = open(&args.source)?;
     let model = opened.model();
     if args.raw || args.keep_names {
         if args.to == Form::Hf {
@@ -78,7 +78,7 @@ pub fn run(args: &Args) -> Result<(), Failure> {
     }
     let directory = Directory::create(&args.output)?;
     let total = bytes(args, &plan.tensors);
-    let progress = Progress::new(total, "writing");
+    let progress = Progress::new();
     directory.write(&plan, args.max_shard_size, &progress)?;
     progress.finish();
     eprintln!("wrote {} ({})", args.output.display(), listing::bytes(total));
@@ -97,7 +97,7 @@ fn bytes(args: &Args, tensors: &[(Tensor, TensorType)]) -> u64 {
 /// Writes one file of tensors.
 fn write(args: &Args, opened: &Opened, tensors: &[(Tensor, TensorType)]) -> Result<(), Failure> {
     let total = bytes(args, tensors);
-    let progress = Progress::new(total, "writing");
+    let progress = Progress::new();
     let overwrite = args.force.sparing(opened.files());
     let path = &args.output;
     safetensors::write(path, tensors, args.raw, &overwrite, &progress)?;

@@ -5,10 +5,10 @@ use std::ops::ControlFlow;
 use std::path::PathBuf;
 
 use gguf_compare::{Algorithm, Entry, HashOptions, Manifest, Outcome, Tally, hash};
+use gguf_kit::open;
 use serde_json::json;
 
 use crate::failure::Failure;
-use crate::opened::Opened;
 use crate::progress::Progress;
 
 /// Print digests of a model and its tensors, or check them against a manifest.
@@ -64,7 +64,7 @@ impl Args {
 }
 
 pub fn run(args: &Args) -> Result<(), Failure> {
-    let opened = Opened::open(&args.source)?;
+    let opened = open(&args.source)?;
     let model = opened.model();
     let manifest = args.check.as_deref().map(read_manifest).transpose()?;
     let algorithms = args.algorithms(manifest.as_ref());
@@ -72,7 +72,7 @@ pub fn run(args: &Args) -> Result<(), Failure> {
         return Err(Failure::Input("the manifest holds no digests".into()));
     }
     let options = HashOptions { algorithms, per_tensor: !args.no_layer };
-    let progress = Progress::new(model.byte_len(), "hashing");
+    let progress = Progress::new();
     let mut out = std::io::stdout().lock();
     let mut entries = Vec::new();
     let mut tally = Tally::default();

@@ -1,17 +1,16 @@
 //! `gguf inspect`: what is in a file.
 
-use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::io::Write;
 
-use gguf::{Metadata, TensorType, ValueType};
-use gguf_quantize::recipe::Mix;
+use gguf::Metadata;
+use gguf_kit::open;
+use gguf_kit::summary::Summary;
 use gguf_store::{Model, ModelTensor};
 use serde_json::{Map as JsonMap, Value as Json, json};
 
 use crate::failure::Failure;
 use crate::listing;
-use crate::opened::Opened;
 
 /// Show what is in a GGUF: a summary, its keys, its tensors.
 #[derive(clap::Args)]
@@ -39,7 +38,7 @@ pub struct Args {
 const SHORT: u64 = 16;
 
 pub fn run(args: &Args) -> Result<(), Failure> {
-    let opened = Opened::open(&args.source)?;
+    let opened = open(&args.source)?;
     let model = opened.model();
     let (keys, tensors) = match (args.keys, args.tensors) {
         (false, false) => (true, true),
@@ -49,7 +48,7 @@ pub fn run(args: &Args) -> Result<(), Failure> {
     let summary = Summary::of(model);
     let mut out = std::io::BufWriter::new(std::io::stdout().lock());
     if args.json {
-        let mut json = summary.json(&args.source);
+        let mut json = summary_json(&summary, &args.source);
         if keys {
             json["metadata"] = metadata_json(model.metadata(), longest);
         }
@@ -59,7 +58,7 @@ pub fn run(args: &Args) -> Result<(), Failure> {
         writeln!(out, "{json:#}")?;
     } else {
         writeln!(out, "{}", args.source)?;
-        out.write_all(summary.text().as_bytes())?;
+        out.write_all(summary_text(&summary).as_bytes())?;
         if keys {
             writeln!(out, "\nKeys")?;
             for (key, value) in model.metadata().iter() {
@@ -100,127 +99,67 @@ fn shortened(text: &str) -> String {
     }
 }
 
-/// What a person wants to know first.
-struct Summary<'m> {
-    metadata: &'m Metadata,
-    version: u32,
-    files: usize,
-    file_bytes: u64,
-    parameters: u64,
-    data_bytes: u64,
-    n_tensors: usize,
-    /// Per type: tensors and bytes.
-    types: BTreeMap<TensorType, (u64, u64)>,
+fn summary_text(summary: &Summary) -> String {
+    let mut text = String::new();
+    let mut line = |name: &str, value: Option<String>| {
+        if let Some(value) = value {
+            // Writing to a string does not fail.
+            let _ = writeln!(text, "  {name:<14} {value}");
+        }
+    };
+    let shown = |text: &Option<String>| text.as_deref().map(shortened);
+    let number = |number: Option<u64>| number.map(|n| n.to_string());
+    line("name", shown(&summary.name));
+    line("architecture", Some(shown(&summary.architecture).unwrap_or("not stated".into())));
+    let size = listing::bytes(summary.file_bytes);
+    line("size", Some(format!("{size} (GGUF version {})", summary.version)));
+    line("files", (summary.files > 1).then(|| summary.files.to_string()));
+    line("parameters", Some(listing::count(summary.parameters)));
+    line("file type", summary.file_type.map(str::to_owned));
+    line("bits/weight", Some(format!("{:.2}", summary.bits_per_weight())));
+    line("context", summary.context_length.map(|n| format!("{n} tokens")));
+    line("blocks", number(summary.block_count));
+    line("width", number(summary.embedding_length));
+    let tokenizer = summary.tokenizer.as_ref().map(|model| {
+        let pre = summary.pre_tokenizer.as_ref().map_or(String::new(), |pre| format!(" ({pre})"));
+        let tokens = summary.tokens.map_or(String::new(), |n| format!(", {n} tokens"));
+        format!("{model}{pre}{tokens}")
+    });
+    line("tokenizer", tokenizer);
+    line("tensors", Some(summary.tensors.to_string()));
+    for (ty, (n, bytes)) in &summary.types {
+        line("", Some(format!("{n:>5} {ty:<8} {:>10}", listing::bytes(*bytes))));
+    }
+    text
 }
 
-impl<'m> Summary<'m> {
-    fn of(model: &'m Model) -> Self {
-        let mut summary = Self {
-            metadata: model.metadata(),
-            version: model.parts().first().map_or(0, |part| part.header.version()),
-            files: model.parts().len(),
-            file_bytes: model.byte_len(),
-            parameters: 0,
-            data_bytes: 0,
-            n_tensors: model.tensors().len(),
-            types: BTreeMap::new(),
-        };
-        for tensor in model.tensors().iter().map(|tensor| &tensor.info) {
-            let bytes = tensor.byte_len().unwrap_or(0);
-            let of_type = summary.types.entry(tensor.tensor_type).or_default();
-            of_type.0 += 1;
-            of_type.1 += bytes;
-            summary.data_bytes += bytes;
-            let elements = tensor.shape.elements().unwrap_or(0);
-            summary.parameters = summary.parameters.saturating_add(elements);
-        }
-        summary
-    }
-
-    fn of_architecture(&self, key: &str) -> Option<u64> {
-        self.metadata.u64(&format!("{}.{key}", self.metadata.architecture()?))
-    }
-
-    fn file_type(&self) -> Option<Mix> {
-        let number = self.metadata.u64("general.file_type")?;
-        Mix::from_number(number.try_into().ok()?)
-    }
-
-    fn bits_per_weight(&self) -> f64 {
-        listing::bits_per_weight(self.data_bytes, self.parameters)
-    }
-
-    fn tokens(&self) -> Option<u64> {
-        let tokens = self.metadata.array("tokenizer.ggml.tokens")?;
-        (tokens.element_type() == ValueType::String).then_some(tokens.len())
-    }
-
-    fn text(&self) -> String {
-        let mut text = String::new();
-        let mut line = |name: &str, value: Option<String>| {
-            if let Some(value) = value {
-                // Writing to a string does not fail.
-                let _ = writeln!(text, "  {name:<14} {value}");
-            }
-        };
-        let text_of = |key: &str| self.metadata.str(key).map(shortened);
-        line("name", text_of("general.name"));
-        line("architecture", Some(text_of("general.architecture").unwrap_or("not stated".into())));
-        line(
-            "size",
-            Some(format!("{} (GGUF version {})", listing::bytes(self.file_bytes), self.version)),
-        );
-        line("files", (self.files > 1).then(|| self.files.to_string()));
-        line("parameters", Some(listing::count(self.parameters)));
-        line("file type", self.file_type().map(|mix| mix.name().to_owned()));
-        line("bits/weight", Some(format!("{:.2}", self.bits_per_weight())));
-        line("context", self.of_architecture("context_length").map(|n| format!("{n} tokens")));
-        line("blocks", self.of_architecture("block_count").map(|n| n.to_string()));
-        line("width", self.of_architecture("embedding_length").map(|n| n.to_string()));
-        line(
-            "tokenizer",
-            self.metadata.str("tokenizer.ggml.model").map(|model| {
-                let pre = self.metadata.str("tokenizer.ggml.pre");
-                let pre = pre.map_or(String::new(), |pre| format!(" ({pre})"));
-                let tokens = self.tokens().map_or(String::new(), |n| format!(", {n} tokens"));
-                format!("{model}{pre}{tokens}")
-            }),
-        );
-        line("tensors", Some(self.n_tensors.to_string()));
-        for (ty, (n, bytes)) in &self.types {
-            line("", Some(format!("{n:>5} {ty:<8} {:>10}", listing::bytes(*bytes))));
-        }
-        text
-    }
-
-    fn json(&self, file: &str) -> Json {
-        let types: JsonMap<_, _> = self
-            .types
-            .iter()
-            .map(|(ty, (n, bytes))| (ty.to_string(), json!({ "tensors": n, "bytes": bytes })))
-            .collect();
-        json!({
-            "file": file,
-            "version": self.version,
-            "files": self.files,
-            "file_bytes": self.file_bytes,
-            "architecture": self.metadata.architecture(),
-            "name": self.metadata.str("general.name"),
-            "parameters": self.parameters,
-            "file_type": self.file_type().map(Mix::name),
-            "bits_per_weight": self.bits_per_weight(),
-            "context_length": self.of_architecture("context_length"),
-            "block_count": self.of_architecture("block_count"),
-            "embedding_length": self.of_architecture("embedding_length"),
-            "tokenizer": {
-                "model": self.metadata.str("tokenizer.ggml.model"),
-                "pre": self.metadata.str("tokenizer.ggml.pre"),
-                "tokens": self.tokens(),
-            },
-            "tensor_count": self.n_tensors,
-            "tensor_types": types,
-        })
-    }
+fn summary_json(summary: &Summary, file: &str) -> Json {
+    let types: JsonMap<_, _> = summary
+        .types
+        .iter()
+        .map(|(ty, (n, bytes))| (ty.to_string(), json!({ "tensors": n, "bytes": bytes })))
+        .collect();
+    json!({
+        "file": file,
+        "version": summary.version,
+        "files": summary.files,
+        "file_bytes": summary.file_bytes,
+        "architecture": summary.architecture,
+        "name": summary.name,
+        "parameters": summary.parameters,
+        "file_type": summary.file_type,
+        "bits_per_weight": summary.bits_per_weight(),
+        "context_length": summary.context_length,
+        "block_count": summary.block_count,
+        "embedding_length": summary.embedding_length,
+        "tokenizer": {
+            "model": summary.tokenizer,
+            "pre": summary.pre_tokenizer,
+            "tokens": summary.tokens,
+        },
+        "tensor_count": summary.tensors,
+        "tensor_types": types,
+    })
 }
 
 fn metadata_json(metadata: &Metadata, longest: u64) -> Json {

@@ -4,13 +4,13 @@ use std::io::Write;
 use std::path::PathBuf;
 
 use gguf_convert::lora::{Adapter, extract, merge};
+use gguf_kit::open;
 use gguf_quantize::recipe::Target;
 use serde_json::json;
 
 use crate::commands;
 use crate::failure::Failure;
 use crate::force::Force;
-use crate::opened::Opened;
 use crate::progress::Progress;
 use crate::target::Outtype;
 
@@ -109,7 +109,7 @@ pub fn run(args: &Args) -> Result<(), Failure> {
 }
 
 fn check(args: &CheckArgs) -> Result<(), Failure> {
-    let (base, adapter) = (Opened::open(&args.base)?, Opened::open(&args.adapter)?);
+    let (base, adapter) = (open(&args.base)?, open(&args.adapter)?);
     let (base, adapter) = (base.model(), adapter.model());
     let adapter = Adapter::of_model(adapter)?;
     let misfits = adapter.misfits(base);
@@ -140,12 +140,12 @@ fn check(args: &CheckArgs) -> Result<(), Failure> {
 }
 
 fn merge(args: &MergeArgs) -> Result<(), Failure> {
-    let opened_base = Opened::open(&args.base)?;
+    let opened_base = open(&args.base)?;
     let base = opened_base.model();
     let opened = args
         .adapters
         .iter()
-        .map(|(path, scale)| Ok((Opened::open(path)?, *scale)))
+        .map(|(path, scale)| Ok((open(path)?, *scale)))
         .collect::<Result<Vec<_>, Failure>>()?;
     let adapters = opened
         .iter()
@@ -167,13 +167,12 @@ fn extract(args: &ExtractArgs) -> Result<(), Failure> {
         Some(Target::Mix(mix)) if !mix.default_type().is_quantized() => mix.default_type(),
         _ => return Err(Failure::Usage("an adapter is extracted as f32, f16 or bf16".into())),
     };
-    let (base, tuned) = (Opened::open(&args.base)?, Opened::open(&args.tuned)?);
+    let (base, tuned) = (open(&args.base)?, open(&args.tuned)?);
     let overwrite = args.force.sparing(base.files().chain(tuned.files()));
     // Before work that takes long.
     overwrite.check(&args.output)?;
     let (base, tuned) = (base.model(), tuned.model());
-    let total = extract::matrices(tuned).filter_map(|tensor| tensor.info.byte_len()).sum();
-    let progress = Progress::new(total, "extracting");
+    let progress = Progress::new();
     let mut extraction = extract::extract(base, tuned, args.rank as usize, &progress)?;
     progress.finish();
     for item in &mut extraction.job.items {

@@ -2,12 +2,12 @@
 
 use std::path::PathBuf;
 
+use gguf_kit::open;
 use gguf_store::{MergeOptions, delete_merged, merge};
 
 use crate::failure::Failure;
 use crate::force::Force;
 use crate::listing;
-use crate::opened::Opened;
 use crate::progress::Progress;
 
 /// Merge the shards of a model into one file.
@@ -29,13 +29,13 @@ pub struct Args {
 }
 
 pub fn run(args: &Args) -> Result<(), Failure> {
-    let opened = Opened::open(&args.source)?;
+    let opened = open(&args.source)?;
     if args.delete_shards && opened.transferred().is_some() {
         return Err(Failure::Usage("far shards cannot be deleted".into()));
     }
     let model = opened.model();
     let total = model.byte_len();
-    let progress = Progress::new(total, "merging");
+    let progress = Progress::new();
     let options = MergeOptions { keep_split_keys: args.keep_split_keys };
     let overwrite = args.force.sparing(opened.files());
     merge(model, &args.output, options, &overwrite, &progress)?;

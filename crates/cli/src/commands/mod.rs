@@ -23,7 +23,6 @@ pub mod split;
 pub mod tokenize;
 pub mod verify;
 
-use std::num::NonZeroUsize;
 use std::path::Path;
 
 use gguf_pipeline::Job;
@@ -32,22 +31,11 @@ use gguf_store::Overwrite;
 use crate::failure::Failure;
 use crate::progress::Progress;
 
-/// Does work on so many threads; on one per core if there is no number.
-fn on_threads<T: Send>(
-    threads: Option<NonZeroUsize>,
-    work: impl FnOnce() -> Result<T, Failure> + Send,
-) -> Result<T, Failure> {
-    let Some(threads) = threads else { return work() };
-    let pool = rayon::ThreadPoolBuilder::new().num_threads(threads.get()).build();
-    pool.map_err(|fault| Failure::Environment(format!("cannot start threads: {fault}")))?
-        .install(work)
-}
-
 /// Runs a job with a progress bar, and says what came of it.
 fn write(job: &Job, out: &Path, overwrite: &Overwrite) -> Result<(), Failure> {
     let header = job.header()?;
     let total = header.data_len();
-    let progress = Progress::new(total, "writing");
+    let progress = Progress::new();
     job.write(out, overwrite, &progress)?;
     let elapsed = progress.finish();
     eprintln!(

@@ -1,10 +1,9 @@
 //! `gguf name`: file names by the naming convention.
 
 use std::io::Write;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
-use gguf::{Gguf, Metadata, ModelName, NameShard, ParameterCount, TensorInfo, schema};
-use gguf_store::LocalFile;
+use gguf::{ModelName, NameShard};
 use serde_json::{Value as Json, json};
 
 use crate::failure::Failure;
@@ -43,9 +42,9 @@ pub fn run(args: &Args) -> Result<(), Failure> {
             Err(fault) => entry["fault"] = fault.to_string().into(),
         }
         if args.proper || args.rename {
-            let proper = proper_name(file)?;
+            let proper = gguf_kit::name::proper(file)?.to_string();
             if args.rename {
-                rename(file, &proper)?;
+                gguf_kit::name::rename(file, &proper)?;
             }
             entry["proper"] = proper.into();
         } else {
@@ -91,44 +90,4 @@ fn parts(name: &ModelName) -> Json {
         "type": name.kind.map(|kind| kind.name()),
         "shard": name.shard.map(|NameShard { number, count }| json!([number, count])),
     })
-}
-
-/// The name that the metadata ask for: with the type of the file, its shard, and a size label
-/// counted from the tensors where none is stated.
-fn proper_name(file: &Path) -> Result<String, Failure> {
-    let opened = LocalFile::open(file)?;
-    let model = Gguf::read(opened.mapped()).map_err(|error| error.in_file(file))?;
-    let metadata = model.metadata();
-    let file_type = metadata.u64("general.file_type").and_then(schema::file_type);
-    let mut name = ModelName::from_metadata(metadata, file_type.map(|file_type| file_type.name));
-    complete(&mut name, model.tensors().iter());
-    name.shard = shard(metadata);
-    Ok(name.to_string())
-}
-
-/// Counts the size label from the tensors where none is stated.
-pub fn complete<'a>(name: &mut ModelName, tensors: impl Iterator<Item = &'a TensorInfo>) {
-    if name.size_label.is_none() {
-        let tensors = tensors.map(|tensor| (&*tensor.name, &tensor.shape[..]));
-        name.size_label = ParameterCount::from_tensors(tensors).size_label();
-    }
-}
-
-fn shard(metadata: &Metadata) -> Option<NameShard> {
-    let number = metadata.u64("split.no")?.checked_add(1)?;
-    let count = metadata.u64("split.count").filter(|count| *count > 0)?;
-    Some(NameShard { number: number.try_into().ok()?, count: count.try_into().ok()? })
-}
-
-fn rename(file: &Path, proper: &str) -> Result<(), Failure> {
-    let target = file.with_file_name(proper);
-    if target == *file {
-        return Ok(());
-    }
-    match gguf_store::rename_new(file, &target) {
-        Err(gguf::Error::Exists(path)) => {
-            Err(Failure::Usage(format!("{} exists already, and is kept", path.display())))
-        }
-        renamed => Ok(renamed?),
-    }
 }

@@ -2,12 +2,12 @@
 
 use std::io::Write;
 
+use gguf_kit::open;
 use gguf_quantize::recipe::write_type_file;
 use gguf_store::Model;
 use serde_json::{Value as Json, json};
 
 use crate::failure::Failure;
-use crate::opened::Opened;
 
 /// Print the types of a model's quantized tensors, as a file for `quantize --tensor-type-file`.
 #[derive(clap::Args)]
@@ -23,7 +23,7 @@ pub struct Args {
 }
 
 pub fn run(args: &Args) -> Result<(), Failure> {
-    let opened = Opened::open(&args.source)?;
+    let opened = open(&args.source)?;
     let model = opened.model();
     let mut out = std::io::stdout().lock();
     if args.json {

@@ -4,13 +4,13 @@ use std::io::Write;
 use std::num::NonZeroU64;
 use std::path::PathBuf;
 
+use gguf_kit::open;
 use gguf_store::{SplitLimit, SplitOptions, SplitPlan};
 use serde_json::json;
 
 use crate::failure::Failure;
 use crate::force::Force;
 use crate::listing;
-use crate::opened::Opened;
 use crate::progress::Progress;
 
 /// Split a model into shards, as the official tool does.
@@ -41,7 +41,7 @@ pub struct Args {
 }
 
 pub fn run(args: &Args) -> Result<(), Failure> {
-    let opened = Opened::open(&args.source)?;
+    let opened = open(&args.source)?;
     let model = opened.model();
     let limit = match args.split_max_size {
         Some(bytes) => SplitLimit::Bytes(bytes),
@@ -81,8 +81,7 @@ pub fn run(args: &Args) -> Result<(), Failure> {
         return Ok(());
     }
     let overwrite = args.force.sparing(opened.files());
-    let progress =
-        Progress::new(plan.shards().iter().map(|shard| shard.file_len).sum(), "splitting");
+    let progress = Progress::new();
     plan.write(&args.prefix, &overwrite, &progress)?;
     progress.finish();
     eprintln!("wrote {} shards", paths.len());

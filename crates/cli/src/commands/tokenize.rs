@@ -3,10 +3,11 @@
 use std::io::{BufRead, Read, Write};
 use std::path::{Path, PathBuf};
 
+use gguf_kit::tokens::Encoder;
 use gguf_tokenizer::Encode;
 
+use crate::compat::Compat;
 use crate::failure::Failure;
-use crate::tokens::{self, Compat, Encoder};
 
 /// Print the tokens of a text.
 #[derive(clap::Args)]
@@ -61,7 +62,7 @@ pub fn run(args: &Args) -> Result<(), Failure> {
     let tokenizer = if args.huggingface {
         Encoder::huggingface(&args.source)?
     } else {
-        Encoder::Ours(Box::new(tokens::open(&args.source, args.compat)?))
+        Encoder::Ours(Box::new(args.compat.open(&args.source)?))
     };
     let how = Encode { add_special: !args.no_bos, parse_special: !args.no_parse_special };
     let mut out = std::io::BufWriter::new(std::io::stdout().lock());

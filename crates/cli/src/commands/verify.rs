@@ -1,20 +1,16 @@
 //! `gguf verify`: a file held against what it was made from.
 
 use std::io::Write;
-use std::path::Path;
 
-use gguf_checkpoint::Checkpoint;
-use gguf_convert::{hf, provenance};
-use gguf_pipeline::Job;
-use gguf_quantize::recipe::{Mix, Target};
-use gguf_quantize::verify::{Outcome, Verified, Way, missing, verify};
-use gguf_store::Model;
+use gguf_kit::open;
+use gguf_kit::verify::against;
+use gguf_quantize::verify::{Outcome, Verified, Way};
 use regex::Regex;
 use serde_json::json;
 
+use crate::commands;
 use crate::commands::quantize::importance;
 use crate::failure::Failure;
-use crate::opened::Opened;
 use crate::progress::Progress;
 
 /// Derive the tensors of a model again from what it was made from, and compare.
@@ -39,43 +35,16 @@ pub struct Args {
 }
 
 pub fn run(args: &Args) -> Result<(), Failure> {
-    let opened = Opened::open(&args.model)?;
-    let model = opened.model();
-    let dir = Path::new(&args.source);
-    if dir.join("config.json").is_file() {
-        let checkpoint = Checkpoint::open(dir)?;
-        if let Some(recorded) = model.metadata().str(provenance::DIGEST)
-            && recorded != provenance::digest(dir, &checkpoint)?
-        {
-            eprintln!("note: {} says that it was made from another checkpoint", args.model);
-        }
-        let options =
-            hf::Options { outtype: Some(Target::Mix(Mix::F32)), ..hf::Options::default() };
-        let conversion = hf::plan(dir, &checkpoint, &options)?;
-        return hold(args, model, conversion.job);
-    }
-    let source = Opened::open(&args.source)?;
-    let source = source.model();
-    hold(args, model, Job::copy(source))
-}
-
-fn hold(args: &Args, model: &Model, source: Job) -> Result<(), Failure> {
+    let opened = open(&args.model)?;
     let importance = args.importance.read()?;
+    let importance = importance.as_ref().map(|(importance, _)| importance);
     let is_chosen =
         |name: &str| args.tensor.is_empty() || args.tensor.iter().any(|re| re.is_match(name));
-    let chosen = model.tensors().iter().filter(|tensor| is_chosen(&tensor.info.name));
-    let total = chosen.filter_map(|tensor| tensor.info.byte_len()).sum();
-    let missing: Vec<_> =
-        missing(model, &source).into_iter().filter(|name| is_chosen(name)).collect();
-    let progress = Progress::new(total, "verifying");
-    let verified = verify(
-        model,
-        source,
-        importance.as_ref().map(|(importance, _)| importance),
-        &is_chosen,
-        &progress,
-    )?;
+    let progress = Progress::new();
+    let report = against(opened.model(), &args.source, importance, &is_chosen, &progress)?;
     progress.finish();
+    commands::print_notes(&report.notes);
+    let (verified, missing) = (report.tensors, report.missing);
     if verified.is_empty() {
         return Err(Failure::Usage("no tensor has a name that --tensor finds".into()));
     }

@@ -4,8 +4,9 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use crate::support::{Dir, MODEL, fails, json, succeeds};
 use serde_json::Value;
+
+use crate::support::{Dir, MODEL, fails, json, succeeds};
 
 #[test]
 fn lines_are_those_of_the_official_tool() {

@@ -74,6 +74,7 @@ pub enum Change {
 /// [`Error::Environment`] if data cannot be read, [`Error::File`] if the size of a tensor is not
 /// known.
 pub fn diff(a: &Model, b: &Model, progress: &dyn Progress) -> Result<Diff, Error> {
+    progress.begin("comparing", a.byte_len());
     let keys = keys::compare(a.metadata(), b.metadata());
     let (in_a, in_b) = (a.index(), b.index());
     let comparable = (a.order(), b.order());

@@ -82,6 +82,7 @@ impl Directory {
         };
         require_space(paths.iter().map(PathBuf::as_path).zip(shards.iter().map(bytes)))?;
 
+        progress.begin("writing", shards.iter().map(bytes).sum());
         let nothing = Overwrite::default();
         let mut complete = Vec::new();
         for (path, shard) in paths.iter().zip(&shards) {

@@ -95,6 +95,11 @@ pub fn write(
     overwrite: &Overwrite,
     progress: &dyn Progress,
 ) -> Result<(), Error> {
+    let bytes = |(tensor, ty): &(Tensor, TensorType)| {
+        let ty = if raw { tensor.stored_type } else { *ty };
+        ty.byte_len(&tensor.shape)
+    };
+    progress.begin("writing", tensors.iter().filter_map(bytes).sum());
     complete(path, tensors, raw, overwrite, progress)?.commit()
 }
 

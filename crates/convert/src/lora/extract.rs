@@ -63,6 +63,8 @@ pub fn extract(
             "one is of the architecture {architecture}, one of {other}"
         )));
     }
+    let total = matrices(tuned).filter_map(|tensor| tensor.info.byte_len()).sum();
+    progress.begin("extracting", total);
     let index = base.index();
     let (mut items, mut held, mut notes) = (Vec::new(), Vec::new(), Vec::new());
     for tensor in matrices(tuned) {

@@ -229,3 +229,13 @@ fn write(path: &Path, bytes: &[u8], overwrite: &Overwrite) -> Result<(), Imatrix
     output.commit()?;
     Ok(())
 }
+
+impl From<ImatrixError> for gguf::Error {
+    fn from(error: ImatrixError) -> Self {
+        match error {
+            ImatrixError::Container(error) => error,
+            ImatrixError::Read { path, source } => Self::environment("read", &path, source),
+            other => Self::request("imatrix", other.to_string(), ""),
+        }
+    }
+}

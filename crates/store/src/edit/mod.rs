@@ -205,6 +205,7 @@ fn rebuild(lock: &EditLock, plan: &Plan, progress: &dyn Progress) -> Result<(), 
     old.seek(SeekFrom::Start(plan.data_start)).map_err(fail)?;
     let output = Output::create(lock.model(), &Overwrite::new(Existing::Replace))?;
     output.write_at(&plan.new, 0)?;
+    progress.begin("rebuilding", data_len);
     for first in (0..data_len).step_by(CHUNK as usize) {
         let copied = output.append_from(&mut (&old).take(CHUNK), plan.new.len() as u64 + first)?;
         progress.step(copied)?;

@@ -35,6 +35,7 @@ pub fn merge(
 ) -> Result<(), Error> {
     let header = merged_header(model, options)?;
     let output = Output::create(target, &model.spared(overwrite))?;
+    progress.begin("merging", header.data_len());
     fill(&output, &header, model.tensors(), progress)?;
     output.commit()
 }

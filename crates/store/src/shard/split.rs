@@ -130,6 +130,7 @@ impl<'m> SplitPlan<'m> {
         paths.iter().try_for_each(|path| overwrite.check(path))?;
         let lens = self.shards.iter().map(|shard| shard.file_len);
         require_space(paths.iter().map(PathBuf::as_path).zip(lens))?;
+        progress.begin("splitting", self.shards.iter().map(|shard| shard.file_len).sum());
         let mut complete = Vec::with_capacity(paths.len());
         for (shard, path) in self.shards.iter().zip(&paths) {
             let output = Output::create(path, &overwrite)?;

@@ -109,3 +109,10 @@ fn shortened(text: &str) -> String {
     let kept = &text[..text.floor_char_boundary(LEN)];
     if kept.len() < text.len() { format!("{kept} ...") } else { kept.to_owned() }
 }
+
+impl From<Error> for gguf::Error {
+    fn from(error: Error) -> Self {
+        let finding = gguf::Finding::error("template-render", format!("chat template: {error}"));
+        Self::File(Box::new(finding))
+    }
+}

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use gguf::Value;
-use gguf_quantize::imatrix::Imatrix;
+use gguf_kit::quantize::Choice;
 use gguf_quantize::importance::{Importance, Missing};
 
 use crate::failure::Failure;
@@ -53,36 +53,13 @@ impl Args {
         }
     }
 
-    /// The weights, and the keys that say in the output where they came from, as the official tool
-    /// writes them (it cuts names off at 127 bytes, which we do not).
+    /// The weights, and the keys that say where they came from.
     pub fn read(&self) -> Result<Option<(Importance, Keys)>, Failure> {
-        let Some(path) = &self.imatrix else { return Ok(None) };
-        let imatrix = Imatrix::open(path)?;
-        let contains_any = |name: &str, parts: &[String]| parts.iter().any(|p| name.contains(p));
-        let weights = imatrix
-            .entries
-            .keys()
-            .filter(|name| !contains_any(name, &self.exclude_weights))
-            .filter(|name| {
-                self.include_weights.is_empty() || contains_any(name, &self.include_weights)
-            })
-            .filter_map(|name| Some((name.clone(), imatrix.weights(name)?.into())))
-            .collect::<std::collections::HashMap<_, _>>();
-        if weights.is_empty() {
-            return Err(Failure::Usage(format!(
-                "nothing of {} is to be used: look at --include-weights and --exclude-weights",
-                path.display()
-            )));
-        }
-        let key = |name: &str| format!("quantize.imatrix.{name}");
-        let mut keys = vec![(key("file"), Value::from(path.display().to_string()))];
-        if let Some(dataset) = imatrix.datasets.first() {
-            keys.push((key("dataset"), Value::from(dataset.clone())));
-        }
-        keys.push((key("entries_count"), Value::U32(weights.len() as u32)));
-        if imatrix.chunk_count > 0 {
-            keys.push((key("chunks_count"), Value::U32(imatrix.chunk_count)));
-        }
-        Ok(Some((Importance { weights }, keys)))
+        let choice = |file: &PathBuf| Choice {
+            file: file.clone(),
+            include: self.include_weights.clone(),
+            exclude: self.exclude_weights.clone(),
+        };
+        Ok(self.imatrix.as_ref().map(choice).map(|choice| choice.read()).transpose()?)
     }
 }

@@ -1,24 +1,20 @@
 //! `gguf quantize`: a GGUF to a smaller one.
 
 pub mod importance;
-mod outputs;
 pub mod types;
+mod words;
 
 use std::io::Write;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
-use gguf_pipeline::{Interruption, Job, write_all};
+use gguf_kit::quantize::{Named, Options, Part, Plan, Split};
+use gguf_kit::{on_threads, open};
 use gguf_quantize::budget::Budget;
-use gguf_quantize::recipe::write_type_file;
-use gguf_quantize::{budget, estimate};
-use gguf_store::edit::reserve;
-use gguf_store::{Model, Output, Overwrite};
-use outputs::{Files, Goal, Named, Part, Words};
 use serde_json::json;
+use words::Words;
 
 use crate::failure::Failure;
 use crate::force::Force;
-use crate::opened::Opened;
 use crate::progress::Progress;
 use crate::{commands, listing, target};
 
@@ -42,7 +38,7 @@ pub struct Args {
     #[arg(required = true, num_args = 1..=4, value_names = ["IN", "OUT"])]
     words: Vec<String>,
     /// Another output of the same pass over the input; may be repeated.
-    #[arg(long, value_name = "TYPE=PATH", value_parser = outputs::parse_out)]
+    #[arg(long, value_name = "TYPE=PATH", value_parser = words::parse_out)]
     out: Vec<Named>,
     #[command(flatten)]
     types: types::Args,
@@ -96,140 +92,69 @@ impl Args {
         bits.or(self.target_size.map(Budget::FileBytes))
     }
 
-    fn options(&self) -> Result<gguf_quantize::Options, Failure> {
-        let mut options = self.types.options()?;
-        options.recipe.keep_order = self.keep_split;
-        options.allow_requantize = self.allow_requantize;
-        options.prune_layers = self.prune_layers.iter().copied().collect();
-        Ok(options)
-    }
-
-    /// Refuses what must not be written, as far as names are known before the plan.
-    fn check(&self, words: &Words, overwrite: &Overwrite) -> Result<(), Failure> {
-        let in_shards = self.keep_split || self.part.is_some();
-        let outputs = words.outputs.iter().map(|named| &named.path).filter(|_| !in_shards);
-        for path in outputs.chain(&self.save_recipe) {
-            overwrite.check(path)?;
-        }
-        Ok(())
-    }
-
-    /// The file of --save-recipe, which waits for its name.
-    fn recipe(
-        &self,
-        text: &str,
-        jobs: &[(&Job, &Path)],
-        overwrite: &Overwrite,
-    ) -> Result<Option<Output>, Failure> {
-        let Some(path) = &self.save_recipe else { return Ok(None) };
-        let output = Output::create(path, overwrite)?;
-        if jobs.iter().any(|(_, model)| output.is_for(model)) {
-            return Err(Failure::Usage(format!("{} is named twice", path.display())));
-        }
-        output.write_at(text.as_bytes(), 0)?;
-        Ok(Some(output))
-    }
-
-    /// Plans every output, and tells the user what is worth knowing. Returns the recipe too, for
-    /// --save-recipe: the types of all matrices, for no recipe touches vectors.
-    fn plan(&self, model: &Model, words: &Words) -> Result<(Vec<Files>, String), Failure> {
-        if self.save_recipe.is_some() && words.outputs.len() > 1 {
-            return Err(Failure::Usage("--save-recipe goes with one output".into()));
-        }
-        let options = self.options()?;
-        let mut recipe = String::new();
-        let plan = |named: &Named| {
-            let mut quantization = match named.goal {
-                Goal::Target(target) => gguf_quantize::plan(model, target, &options)?,
-                Goal::Budget(budget) => {
-                    let progress = Progress::new(model.byte_len(), "measuring");
-                    let planned = budget::plan(model, budget, &options, &progress);
-                    progress.finish();
-                    planned?
-                }
-            };
-            if self.reserve > 0 {
-                reserve(&mut quantization.job.metadata, self.reserve);
-            }
-            commands::print_notes(&quantization.notes);
-            let job = quantization.job;
-            let matrices = job.items.iter().filter(|item| item.tensor.shape.len() > 1);
-            recipe = write_type_file(matrices.map(|i| (i.tensor.name.as_str(), i.target)));
-            match self.part {
-                Some(part) => Files::part(job, &named.path, part),
-                None if self.keep_split => Ok(Files::as_split(job, &named.path, model)),
-                None => Ok(Files::single(job, &named.path)),
-            }
+    fn options(&self, words: &Words) -> Result<Options, Failure> {
+        let mut quantization = self.types.options()?;
+        quantization.recipe.keep_order = self.keep_split;
+        quantization.allow_requantize = self.allow_requantize;
+        quantization.prune_layers = self.prune_layers.iter().copied().collect();
+        let split = match self.part {
+            Some(part) => Split::Part(part),
+            None if self.keep_split => Split::AsModel,
+            None => Split::None,
         };
-        let all = words.outputs.iter().map(plan).collect::<Result<_, _>>()?;
-        Ok((all, recipe))
+        Ok(Options {
+            outputs: words.outputs.clone(),
+            quantization,
+            split,
+            reserve: self.reserve,
+            save_recipe: self.save_recipe.clone(),
+            resume: self.resume,
+        })
     }
 }
 
 pub fn run(args: &Args) -> Result<(), Failure> {
     let words = Words::parse(&args.words, &args.out, args.budget())?;
-    commands::on_threads(words.threads, || quantize(args, &words))
+    on_threads(words.threads, || quantize(args, &words))
 }
 
 fn quantize(args: &Args, words: &Words) -> Result<(), Failure> {
-    let opened = Opened::open(&words.input)?;
-    let input = opened.model().identity();
-    if args.resume && input.is_none() {
-        return Err(Failure::Usage(format!(
-            "--resume: the server of {} gives neither ETag nor date by which anybody could tell \
-             whether it is the same file the next time; leave --resume out, or download the file",
-            words.input
-        )));
-    }
-    // Which blocks are left out shows neither in the input nor always in the header.
-    let input = input.map(|input| format!("{input}{:?}", args.prune_layers));
-    let model = opened.model();
+    let opened = open(&words.input)?;
+    let options = args.options(words)?;
     let overwrite = args.force.sparing(args.types.inputs().chain(opened.files()));
     if !args.dry_run {
-        // Before work that takes long.
-        args.check(words, &overwrite)?;
+        options.check_outputs(&overwrite)?;
     }
-    let (all, recipe) = args.plan(model, words)?;
-    let jobs: Vec<_> = all.iter().flat_map(Files::jobs).collect();
-    let recipe = args.recipe(&recipe, &jobs, &overwrite)?;
+    let progress = Progress::new();
+    let plan = Plan::new(&opened, &words.input, &options, &progress)?;
+    progress.finish();
+    commands::print_notes(&plan.notes);
     if args.dry_run {
-        show(args, &jobs)?;
-        return Ok(recipe.map_or(Ok(()), Output::commit)?);
+        show(args, &plan)?;
+        return Ok(plan.write_recipe(&overwrite)?);
     }
-    let total =
-        jobs.iter().map(|(job, _)| Ok(job.header()?.data_len())).sum::<Result<_, Failure>>();
-    let total = total?;
-    let progress = Progress::new(total, "quantizing");
     let anew = || {
         eprintln!(
             "begins anew: what an earlier run left is of other inputs, options or another version"
         );
     };
-    let interruption = match &input {
-        Some(input) => Interruption::Journal { input, resume: args.resume, anew: &anew },
-        None => Interruption::StartAnew,
-    };
-    match write_all(&jobs, interruption, &overwrite, &progress) {
-        Err(gguf::Error::Interrupted) if args.resume => {
-            return Err(Failure::Paused);
-        }
+    match plan.write(&overwrite, &anew, &progress) {
+        Err(gguf::Error::Interrupted) if args.resume => return Err(Failure::Paused),
         written => written?,
     }
-    recipe.map_or(Ok(()), Output::commit)?;
     let elapsed = progress.finish().as_secs_f64();
-    for (_, path) in &jobs {
+    for (_, path) in plan.files() {
         eprintln!("wrote {}", path.display());
     }
-    eprintln!("{} in {elapsed:.1} s", listing::bytes(total));
+    eprintln!("{} in {elapsed:.1} s", listing::bytes(plan.data_len()?));
     Ok(())
 }
 
 /// The plan, and how long it would take.
-fn show(args: &Args, jobs: &[(&Job, &Path)]) -> Result<(), Failure> {
-    for (job, _) in jobs {
-        job.header()?;
-    }
-    let seconds = estimate::seconds(jobs.iter().map(|(job, _)| *job));
+fn show(args: &Args, plan: &Plan) -> Result<(), Failure> {
+    // As strict as the real thing.
+    plan.data_len()?;
+    let (jobs, seconds): (Vec<_>, _) = (plan.files().collect(), plan.seconds());
     let mut out = std::io::stdout().lock();
     if args.json {
         let plans = jobs.iter().map(|(job, path)| {
@@ -247,7 +172,7 @@ fn show(args: &Args, jobs: &[(&Job, &Path)]) -> Result<(), Failure> {
         };
         writeln!(out, "{whole:#}")?;
     } else {
-        for (job, path) in jobs {
+        for (job, path) in &jobs {
             if jobs.len() > 1 {
                 writeln!(out, "{}:", path.display())?;
             }

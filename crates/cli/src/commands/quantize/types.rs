@@ -3,12 +3,12 @@
 use std::path::{Path, PathBuf};
 
 use gguf::{TensorType, Value};
+use gguf_kit::key_value;
 use gguf_quantize::recipe;
 use regex::Regex;
 
 use super::importance;
 use crate::failure::Failure;
-use crate::key_value;
 
 /// What concerns the types of tensors, and keys beside.
 #[derive(clap::Args)]
@@ -91,7 +91,7 @@ fn parse_override(text: &str) -> Result<(String, Value), String> {
         "str" => Value::from(value.to_owned()),
         _ => return Err(form.into()),
     };
-    key_value::check_number(key, &value)?;
+    key_value::check_number(key, &value).map_err(|fault| fault.to_string())?;
     Ok((key.to_owned(), value))
 }
 

@@ -7,7 +7,16 @@ use gguf::{Bytes, Draft, Finding, Gguf, Limits, NameShard};
 use gguf_remote::{Location, Options, Transferred};
 use gguf_store::{Model, Part, Source};
 
-use crate::failure::Failure;
+use crate::Error;
+
+/// Opens all files of the model that `word` names: a path, a directory, any shard, a URL,
+/// `hf:org/repo`, `s3://bucket/key` (see [`gguf_remote::Location`]).
+///
+/// # Errors
+/// If they cannot be had, or break the format.
+pub fn open(word: &str) -> Result<Opened, Error> {
+    Opened::open(word)
+}
 
 /// A model, its files open.
 pub struct Opened {
@@ -26,8 +35,7 @@ pub struct Far {
 }
 
 impl Opened {
-    /// Opens all files of the model that `word` names, and reads their headers strictly.
-    pub fn open(word: &str) -> Result<Self, Failure> {
+    fn open(word: &str) -> Result<Self, Error> {
         let location = Location::parse(word)?;
         if let Location::Path(path) = &location {
             return Ok(Self { model: Model::open(path)?, transferred: None });
@@ -61,7 +69,10 @@ impl Opened {
 
 impl Far {
     /// Opens all files of the model at `location`; their headers need not be valid ones.
-    pub fn open_all(location: &Location) -> Result<Vec<Self>, Failure> {
+    ///
+    /// # Errors
+    /// If one cannot be had.
+    pub fn open_all(location: &Location) -> Result<Vec<Self>, Error> {
         let first = Self::open(location)?;
         let name = first.name.to_string_lossy().into_owned();
         let Some((prefix, shard)) = NameShard::strip(&name) else { return Ok(vec![first]) };
@@ -77,7 +88,7 @@ impl Far {
         Checkable { name, header, file_len: self.source.byte_len() }
     }
 
-    fn open(location: &Location) -> Result<Self, Failure> {
+    fn open(location: &Location) -> Result<Self, Error> {
         let opened = gguf_remote::open_with(location, Options::from_env())?;
         let header = gguf_store::fetch_header(&*opened.source, Limits::default())?;
         Ok(Self {
@@ -89,7 +100,7 @@ impl Far {
         })
     }
 
-    fn part(self) -> Result<Part, Failure> {
+    fn part(self) -> Result<Part, Error> {
         let gguf = Gguf::read_header(&self.header, self.source.byte_len(), Limits::default())
             .map_err(|error| error.in_file(&self.name))?;
         let data_start = gguf.data_start();

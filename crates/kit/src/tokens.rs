@@ -2,35 +2,12 @@
 
 use std::path::Path;
 
-use gguf::Metadata;
+use gguf::{Finding, Metadata};
 use gguf_convert::hf;
 use gguf_tokenizer::{Encode, HuggingFace, Options, Tokenizer};
 use serde_json::Value as Json;
 
-use crate::commands::print_notes;
-use crate::failure::Failure;
-use crate::opened::Opened;
-
-/// Whom to follow where the model's own tokenizer and llama.cpp differ.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
-pub enum Compat {
-    /// The tokenizer that the model was trained with.
-    Own,
-    /// llama.cpp.
-    Official,
-}
-
-impl From<Compat> for Options {
-    fn from(compat: Compat) -> Self {
-        Self {
-            compat: match compat {
-                Compat::Own => gguf_tokenizer::Compat::Own,
-                Compat::Official => gguf_tokenizer::Compat::Official,
-            },
-            normalize: None,
-        }
-    }
-}
+use crate::{Error, open as open_model};
 
 /// What turns text into ids.
 pub enum Encoder {
@@ -42,17 +19,24 @@ pub enum Encoder {
 
 impl Encoder {
     /// The one that the model carries as `tokenizer.huggingface.json`.
-    pub fn huggingface(source: &str) -> Result<Self, Failure> {
-        let opened = Opened::open(source)?;
+    ///
+    /// # Errors
+    /// If it carries none, or one that is at fault.
+    pub fn huggingface(source: &str) -> Result<Self, Error> {
+        let opened = open_model(source)?;
         let found = HuggingFace::from_metadata(opened.model().metadata())?;
         let found = found.ok_or_else(|| {
-            Failure::Input(format!("{source} has no tokenizer.huggingface.json; go without it"))
+            let finding = Finding::error("tokenizer-missing", "has no tokenizer.huggingface.json");
+            Error::File(Box::new(finding.help("go without it"))).in_file(source.as_ref())
         })?;
         Ok(Self::HuggingFace(Box::new(found)))
     }
 
-    /// The ids of each text, on all cores if the tokenizer can.
-    pub fn encode_batch(&self, texts: &[String], how: Encode) -> Result<Vec<Vec<u32>>, Failure> {
+    /// The ids of each text, on all threads if the tokenizer can.
+    ///
+    /// # Errors
+    /// If the tokenizer of Hugging Face fails on a text.
+    pub fn encode_batch(&self, texts: &[String], how: Encode) -> Result<Vec<Vec<u32>>, Error> {
         match self {
             Self::Ours(tokenizer) => Ok(tokenizer.encode_batch(texts, how)),
             Self::HuggingFace(tokenizer) => {
@@ -70,8 +54,12 @@ impl Encoder {
     }
 }
 
-/// The tokenizer of the model, directory or `tokenizer.json` that `source` names.
-pub fn open(source: &str, compat: Compat) -> Result<Tokenizer, Failure> {
+/// The tokenizer of the model, directory or `tokenizer.json` that `source` names, and what the user
+/// should know.
+///
+/// # Errors
+/// If there is none, or it is at fault.
+pub fn open(source: &str, options: Options) -> Result<(Tokenizer, Vec<String>), Error> {
     let path = Path::new(source);
     let folder = match path.file_name() {
         Some(name) if name == "tokenizer.json" => {
@@ -82,12 +70,13 @@ pub fn open(source: &str, compat: Compat) -> Result<Tokenizer, Failure> {
     };
     match folder {
         Some(dir) => {
-            let options = Options { normalize: is_normalized(dir), ..compat.into() };
-            Ok(Tokenizer::from_metadata(&of_checkpoint(dir)?, options)?)
+            let options = Options { normalize: is_normalized(dir), ..options };
+            let (metadata, notes) = of_checkpoint(dir)?;
+            Ok((Tokenizer::from_metadata(&metadata, options)?, notes))
         }
         None => {
-            let opened = Opened::open(source)?;
-            Ok(Tokenizer::from_metadata(opened.model().metadata(), compat.into())?)
+            let opened = open_model(source)?;
+            Ok((Tokenizer::from_metadata(opened.model().metadata(), options)?, Vec::new()))
         }
     }
 }
@@ -97,16 +86,15 @@ fn is_checkpoint(path: &Path) -> bool {
 }
 
 /// The keys that a conversion would write about the tokenizer.
-fn of_checkpoint(dir: &Path) -> Result<Metadata, Failure> {
+fn of_checkpoint(dir: &Path) -> Result<(Metadata, Vec<String>), Error> {
     let converted = hf::vocabulary(dir)?;
-    print_notes(&converted.notes);
     let mut metadata = converted.metadata;
     // Its converter knows what a vocabulary of this family does not say.
     if json(&dir.join("config.json"))["model_type"].as_str().is_some_and(|t| t.starts_with("gemma"))
     {
         metadata.set("tokenizer.ggml.add_space_prefix", false);
     }
-    Ok(metadata)
+    Ok((metadata, converted.notes))
 }
 
 /// Whether the text is brought to form C first; `None` if there is no `tokenizer.json` to say so.

@@ -1,12 +1,11 @@
-//! `gguf check --tokenizer-against`: the model's tokenizer beside the one it was made of.
+//! A model's tokenizer beside the one it was made of.
 
 use std::path::Path;
 
 use gguf::Finding;
 use gguf_tokenizer::{Against, CORPUS, Difference, HuggingFace, Options, Tokenizer};
 
-use crate::failure::Failure;
-use crate::opened::Opened;
+use crate::{Error, open};
 
 /// The differences that are shown.
 const SHOWN: usize = 10;
@@ -16,11 +15,15 @@ const PART: usize = 512;
 
 /// A finding for each of the first texts that `source` and the file at `other` encode otherwise,
 /// and one with the number of all.
-pub fn compare(source: &str, other: &Path, corpus: Option<&Path>) -> Result<Vec<Finding>, Failure> {
+pub(super) fn compare(
+    source: &str,
+    other: &Path,
+    corpus: Option<&Path>,
+) -> Result<Vec<Finding>, Error> {
     let other = if other.is_dir() { other.join("tokenizer.json") } else { other.to_owned() };
-    let in_other = |error| Failure::Input(format!("{}: {error}", other.display()));
+    let in_other = |error: gguf_tokenizer::Error| Error::from(error).in_file(&other);
     let theirs = HuggingFace::from_json(&read(&other)?).map_err(in_other)?;
-    let opened = Opened::open(source)?;
+    let opened = open(source)?;
     let ours = Tokenizer::from_metadata(opened.model().metadata(), Options::default())?;
     let against = Against { ours: &ours, theirs: &theirs };
 
@@ -54,9 +57,8 @@ pub fn compare(source: &str, other: &Path, corpus: Option<&Path>) -> Result<Vec<
     Ok(findings)
 }
 
-fn read(path: &Path) -> Result<Vec<u8>, Failure> {
-    std::fs::read(path)
-        .map_err(|fault| Failure::Environment(format!("cannot read {}: {fault}", path.display())))
+fn read(path: &Path) -> Result<Vec<u8>, Error> {
+    std::fs::read(path).map_err(|fault| Error::environment("read", path, fault))
 }
 
 fn finding(difference: &Difference) -> Finding {

@@ -3,6 +3,31 @@
 use gguf::{Array, Metadata, Value, ValueType, schema};
 use serde_json::Value as Json;
 
+use crate::Error;
+
+/// A text that is no key with a value, or no value that the key can hold.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{0}")]
+pub struct BadValue(String);
+
+impl From<BadValue> for Error {
+    fn from(fault: BadValue) -> Self {
+        Self::request("edit-refused", fault.0, "")
+    }
+}
+
+impl From<String> for BadValue {
+    fn from(what: String) -> Self {
+        Self(what)
+    }
+}
+
+impl From<&str> for BadValue {
+    fn from(what: &str) -> Self {
+        Self(what.into())
+    }
+}
+
 /// A key with the type and the text that were typed.
 #[derive(Clone, Debug)]
 pub struct KeyValue {
@@ -20,9 +45,9 @@ struct Type {
 }
 
 impl std::str::FromStr for KeyValue {
-    type Err = String;
+    type Err = BadValue;
 
-    fn from_str(text: &str) -> Result<Self, String> {
+    fn from_str(text: &str) -> Result<Self, BadValue> {
         let (key, text) = text.split_once('=').ok_or("expected KEY=VALUE or KEY:TYPE=VALUE")?;
         let (key, ty) = match key.rsplit_once(':') {
             Some((key, ty)) => (key, Some(ty.parse()?)),
@@ -71,7 +96,10 @@ impl KeyValue {
     /// The value: in the type that was typed, else in the one that the key has, else in the one
     /// that the specification gives it, else in the one that the text looks like. Refused if it is
     /// a number that a standard key cannot hold; other keys hold anything.
-    pub fn value(&self, metadata: &Metadata) -> Result<Value, String> {
+    ///
+    /// # Errors
+    /// If the text is no value of that type, or the key cannot hold it.
+    pub fn value(&self, metadata: &Metadata) -> Result<Value, BadValue> {
         let ty = self.ty.or_else(|| self.known_type(metadata)).unwrap_or_else(|| guess(&self.text));
         let wrong = |what: String| format!("`{}`: {what}", self.key);
         let value = if ty.array {
@@ -103,9 +131,12 @@ impl KeyValue {
 }
 
 /// Refuses a number that the key cannot hold by the standard, such as NaN.
-pub fn check_number(key: &str, value: &Value) -> Result<(), String> {
+///
+/// # Errors
+/// If the standard refuses it.
+pub fn check_number(key: &str, value: &Value) -> Result<(), BadValue> {
     match schema::key(key).and_then(|standard| standard.value.refuses(value)) {
-        Some(wrong) => Err(format!("`{key}`: {wrong}")),
+        Some(wrong) => Err(BadValue(format!("`{key}`: {wrong}"))),
         None => Ok(()),
     }
 }
@@ -200,7 +231,7 @@ fn array(ty: ValueType, elements: &[Json]) -> Result<Array, String> {
 mod tests {
     use super::*;
 
-    fn value(text: &str, metadata: &Metadata) -> Result<Value, String> {
+    fn value(text: &str, metadata: &Metadata) -> Result<Value, BadValue> {
         text.parse::<KeyValue>()?.value(metadata)
     }
 
@@ -241,7 +272,7 @@ mod tests {
                 "`xielu.beta`: an array is written as JSON: number out of range at line 1 column 11",
             ),
         ] {
-            assert_eq!(value(text, &metadata), Err(reason.to_owned()), "{text}");
+            assert_eq!(value(text, &metadata), Err(BadValue(reason.to_owned())), "{text}");
         }
         for right in ["tokenizer.ggml.scores:f32=-inf", "xielu.eps=-1e-6"] {
             assert!(value(right, &metadata).is_ok(), "{right}");

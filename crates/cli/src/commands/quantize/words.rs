@@ -2,57 +2,17 @@
 
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
-use std::str::FromStr;
 
-use gguf::shard_keys::PART_FINGERPRINT;
-use gguf_pipeline::{Job, shard_paths};
+use gguf_kit::quantize::{Goal, Named};
 use gguf_quantize::budget::Budget;
 use gguf_quantize::recipe::{Target, UnknownTarget};
-use gguf_store::Model;
 
 use crate::failure::Failure;
-
-/// What to make of a model, and the name of the file.
-#[derive(Clone, Debug)]
-pub struct Named {
-    pub goal: Goal,
-    pub path: PathBuf,
-}
-
-/// What to make of a model.
-#[derive(Clone, Copy, Debug)]
-pub enum Goal {
-    /// A mix or a type.
-    Target(Target),
-    /// The best that fits.
-    Budget(Budget),
-}
 
 pub fn parse_out(text: &str) -> Result<Named, String> {
     let (target, path) = text.split_once('=').ok_or("expected TYPE=PATH")?;
     let target = target.parse().map_err(|fault: UnknownTarget| fault.to_string())?;
     Ok(Named { goal: Goal::Target(target), path: path.into() })
-}
-
-/// Which part of how many, from 1.
-#[derive(Clone, Copy, Debug)]
-pub struct Part {
-    number: u16,
-    count: u16,
-}
-
-impl FromStr for Part {
-    type Err = &'static str;
-
-    fn from_str(text: &str) -> Result<Self, Self::Err> {
-        let parsed = text.split_once('/').and_then(|(number, count)| {
-            Some(Self { number: number.parse().ok()?, count: count.parse().ok()? })
-        });
-        match parsed {
-            Some(part) if (1..=part.count).contains(&part.number) => Ok(part),
-            _ => Err("expected I/N with I from 1 to N, such as 2/4"),
-        }
-    }
 }
 
 /// The positional words, told apart.
@@ -135,47 +95,4 @@ fn of_types(input: &str, output: Option<&String>, types: &str) -> Result<Vec<Nam
         .iter()
         .map(|target| Ok(Named { goal: Goal::Target(*target), path: path(target)? }))
         .collect()
-}
-
-/// The files of one output.
-pub struct Files(Vec<(Job, PathBuf)>);
-
-impl Files {
-    pub fn single(job: Job, path: &Path) -> Self {
-        Self(vec![(job, path.to_owned())])
-    }
-
-    /// One of several even parts, with the key by which they know each other.
-    pub fn part(job: Job, path: &Path, part: Part) -> Result<Self, Failure> {
-        let ranges = job.even_parts(part.count)?;
-        let fingerprint = job.fingerprint()?;
-        let shard_of = |i| ranges.iter().position(|range| range.contains(&i)).unwrap_or(0) as u16;
-        let mut shards = job.in_shards(part.count, shard_of);
-        for shard in &mut shards {
-            shard.metadata.push(PART_FINGERPRINT, fingerprint.clone());
-        }
-        let all = shards.into_iter().zip(shard_paths(path, part.count));
-        Ok(Self(all.skip(usize::from(part.number) - 1).take(1).collect()))
-    }
-
-    /// In the same shards as the model.
-    pub fn as_split(job: Job, path: &Path, model: &Model) -> Self {
-        let Ok(count @ 2..) = u16::try_from(model.parts().len()) else {
-            return Self::single(job, path);
-        };
-        let shards: Vec<u16> = job
-            .items
-            .iter()
-            .map(|item| {
-                let is_here = |part: &gguf_store::Part| item.tensor.is_stored_in(&*part.source);
-                model.parts().iter().position(is_here).unwrap_or(0) as u16
-            })
-            .collect();
-        let jobs = job.in_shards(count, |i| shards[i]);
-        Self(jobs.into_iter().zip(shard_paths(path, count)).collect())
-    }
-
-    pub fn jobs(&self) -> impl Iterator<Item = (&Job, &Path)> {
-        self.0.iter().map(|(job, path)| (job, path.as_path()))
-    }
 }

@@ -9,7 +9,7 @@ use gguf_remote::{Files, Location, Options};
 use gguf_store::Source;
 use tempfile::TempDir;
 
-use crate::failure::Failure;
+use crate::Error;
 
 /// What the small files of a checkpoint end in: configurations, tokenizers, the model card.
 const SMALL: [&str; 6] = [".json", ".jinja", ".md", ".model", ".tiktoken", ".txt"];
@@ -27,7 +27,10 @@ pub struct Opened {
 impl Opened {
     /// Opens the checkpoint that `word` names. Of a far one the small files are fetched, and the
     /// weights are read when they are needed.
-    pub fn open(word: &str) -> Result<Self, Failure> {
+    ///
+    /// # Errors
+    /// If a file cannot be had, or is at fault.
+    pub fn open(word: &str) -> Result<Self, Error> {
         match Location::parse(word)? {
             Location::Path(dir) => {
                 Ok(Self { checkpoint: Checkpoint::open(&dir)?, dir, temporary: None })
@@ -41,8 +44,8 @@ impl Opened {
         if self.temporary.is_some() { Path::new(".") } else { &self.dir }
     }
 
-    fn fetch(files: &Files) -> Result<Self, Failure> {
-        let failed = |source| gguf::Error::environment("write", Path::new("a temporary"), source);
+    fn fetch(files: &Files) -> Result<Self, Error> {
+        let failed = |source| Error::environment("write", Path::new("a temporary"), source);
         let temporary = tempfile::tempdir().map_err(failed)?;
         // The name of the model is taken from that of its directory where no card says it.
         let name = files.repository().rsplit('/').next().unwrap_or_default();
@@ -54,9 +57,8 @@ impl Opened {
         }
         let present: BTreeSet<_> = files.names().iter().cloned().collect();
         let checkpoint = Checkpoint::open_with(&dir, &present, &|name| {
-            let failed = |error| {
-                gguf::Error::environment("open", Path::new(name), std::io::Error::other(error))
-            };
+            let failed =
+                |error| Error::environment("open", Path::new(name), std::io::Error::other(error));
             Ok(Arc::<dyn Source>::from(files.open(name).map_err(failed)?))
         })?;
         Ok(Self { checkpoint, dir, temporary: Some(temporary) })

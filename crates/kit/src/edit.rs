@@ -1,0 +1,280 @@
+//! Keys and tensors of a model, changed: in place where that is possible, or in a new file.
+
+use std::path::{Path, PathBuf};
+
+use gguf::{Draft, Metadata, Value};
+use gguf_pipeline::{Item, Job, Tensor};
+use gguf_store::edit::{EditLock, RESERVE_KEY, Saved, edit_header};
+use gguf_store::{Existing, Model, Overwrite, Progress, ShardSet};
+use gguf_tokenizer::{Renderer, TemplateError, TemplateSource};
+use regex::Regex;
+
+use crate::key_value::KeyValue;
+use crate::{Error, Opened, open};
+
+/// A token of the vocabulary.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Token {
+    /// By its text.
+    Text(String),
+    /// By its number.
+    Id(String),
+}
+
+/// What is to change, in the order in which it is done.
+#[derive(Clone, Debug, Default)]
+pub struct Changes {
+    /// Keys to remove.
+    pub remove: Vec<String>,
+    /// Keys to rename: from, to.
+    pub rename: Vec<(String, String)>,
+    /// Keys to set.
+    pub set: Vec<KeyValue>,
+    /// Keys to set to the text of a file.
+    pub set_file: Vec<(String, PathBuf)>,
+    /// A file whose text becomes the chat template.
+    pub chat_template_file: Option<PathBuf>,
+    /// Special tokens, by name: bos, eos, eot, eom, unk, sep, pad, cls, mask, fim_pre ...
+    pub special_tokens: Vec<(String, Token)>,
+    /// Patterns of names of tensors to leave out.
+    pub drop: Vec<Regex>,
+    /// Tensors to take of other models: where these are, and a pattern of names.
+    pub graft: Vec<(String, Regex)>,
+    /// Tensors to rename: from, to.
+    pub rename_tensor: Vec<(String, String)>,
+}
+
+impl Changes {
+    /// Whether there are other tensors afterwards, and not only other names.
+    fn tensors(&self) -> bool {
+        !(self.drop.is_empty() && self.graft.is_empty())
+    }
+
+    /// The files that are read, beside the models.
+    pub fn inputs(&self) -> impl Iterator<Item = &Path> {
+        let texts = self.set_file.iter().map(|(_, path)| &**path);
+        texts.chain(self.chat_template_file.as_deref())
+    }
+
+    /// Changes the keys. Templates that the changes bring are parsed by `renderer`.
+    ///
+    /// # Errors
+    /// If a key is not there, or there already; a value does not fit its key; a text is no
+    /// template; a file cannot be read.
+    pub fn edit_metadata(&self, metadata: &mut Metadata, renderer: &Renderer) -> Result<(), Error> {
+        for key in &self.remove {
+            metadata.remove(key).ok_or_else(|| no_key(key))?;
+        }
+        for (old, new) in &self.rename {
+            if metadata.get(new).is_some() {
+                return Err(refused(format!("there is a key `{new}` already")));
+            }
+            if !metadata.rename(old, new.clone()) {
+                return Err(no_key(old));
+            }
+        }
+        for set in &self.set {
+            let value = set.value(metadata)?;
+            metadata.set(set.key.clone(), value);
+        }
+        for (key, path) in &self.set_file {
+            metadata.set(key.clone(), read_text(path)?);
+        }
+        if let Some(path) = &self.chat_template_file {
+            metadata.set(TemplateSource::KEY, read_text(path)?);
+        }
+        for (name, token) in &self.special_tokens {
+            let id = token_id(metadata, token)?;
+            metadata.set(special_key(name)?, id);
+        }
+        self.templates_parse(metadata, renderer)?;
+        // Nobody means to edit the room for edits.
+        if self.set.iter().any(|set| set.key == RESERVE_KEY) {
+            return Err(refused(format!("`{RESERVE_KEY}` is set by --reserve")));
+        }
+        Ok(())
+    }
+
+    /// Refuses chat templates of the user that are none; what the file has already may stay.
+    fn templates_parse(&self, metadata: &Metadata, renderer: &Renderer) -> Result<(), Error> {
+        let given = |option: &str, key: &str| (key.to_owned(), format!("--{option} {key}"));
+        let shown = |path: &Path| path.display().to_string();
+        let of_file = self.chat_template_file.iter();
+        let of_file = of_file.map(|path| (TemplateSource::KEY.into(), shown(path)));
+        let set = self.set.iter().map(|set| given("set", &set.key));
+        let set_file = self.set_file.iter().map(|(key, path)| (key.clone(), shown(path)));
+        let renamed = self.rename.iter().map(|(_, new)| given("rename", new));
+        for (key, origin) in of_file.chain(set).chain(set_file).chain(renamed) {
+            let refuse = |error| match error {
+                TemplateError::Process(_) => Error::from(error),
+                _ => refused(format!("{origin} is no chat template: {error}")),
+            };
+            if let Some(source) = TemplateSource::of_key(metadata, &key).map_err(refuse)? {
+                renderer.parse(&source).map_err(refuse)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn rename_tensors(&self, draft: &mut Draft) -> Result<(), Error> {
+        for (old, new) in &self.rename_tensor {
+            let tensor = draft.tensors.iter_mut().find(|tensor| tensor.name == *old);
+            tensor.ok_or_else(|| no_tensor(old))?.name = new.clone();
+        }
+        Ok(())
+    }
+}
+
+/// A new file with the changes.
+pub struct Rewritten {
+    /// What it holds.
+    pub job: Job,
+    /// The files of other models that it takes tensors of: they are not to be replaced.
+    pub files: Vec<PathBuf>,
+}
+
+/// Plans a new file with the changes.
+///
+/// # Errors
+/// As [`Changes::edit_metadata`]; if a pattern finds no tensor, another model cannot be opened or
+/// has the other byte order.
+pub fn rewrite(model: &Model, changes: &Changes, renderer: &Renderer) -> Result<Rewritten, Error> {
+    let others = changes.graft.iter().map(|(word, _)| open(word)).collect::<Result<Vec<_>, _>>()?;
+    let mut job = Job::copy(model);
+    changes.edit_metadata(&mut job.metadata, renderer)?;
+    for pattern in &changes.drop {
+        let before = job.items.len();
+        job.items.retain(|item| !pattern.is_match(&item.tensor.name));
+        if job.items.len() == before {
+            return Err(refused(format!("--drop {pattern}: no tensor has such a name")));
+        }
+    }
+    for ((word, pattern), other) in changes.graft.iter().zip(&others) {
+        let other = other.model();
+        if other.order() != model.order() {
+            return Err(refused(format!("{word} has the other byte order")));
+        }
+        let named = |tensor: &&gguf_store::ModelTensor| pattern.is_match(&tensor.info.name);
+        let tensors: Vec<_> = other.tensors().iter().filter(named).collect();
+        if tensors.is_empty() {
+            return Err(refused(format!("--graft {word}:{pattern}: no tensor has such a name")));
+        }
+        for tensor in tensors {
+            let item = Item::new(Tensor::of_model(tensor), tensor.info.tensor_type);
+            match job.items.iter_mut().find(|old| old.tensor.name == item.tensor.name) {
+                Some(old) => *old = item,
+                None => job.items.push(item),
+            }
+        }
+    }
+    for (old, new) in &changes.rename_tensor {
+        let item = job.items.iter_mut().find(|item| item.tensor.name == *old);
+        item.ok_or_else(|| no_tensor(old))?.tensor.name.clone_from(new);
+    }
+    let files = others.iter().flat_map(Opened::files).map(Path::to_owned).collect();
+    Ok(Rewritten { job, files })
+}
+
+/// Changes the model at `path` itself; of one in several files, the first, which has the keys. Where
+/// only keys and names change and the new header fits, the data stay where they are; a file that has
+/// to be rebuilt gets `reserve` spare bytes.
+///
+/// # Errors
+/// As [`rewrite`]; if tensors of a model in several files were to change; if somebody else edits the
+/// file, it cannot be written, or `progress` ended the work.
+pub fn in_place(
+    path: &Path,
+    changes: &Changes,
+    reserve: u64,
+    renderer: &Renderer,
+    progress: &dyn Progress,
+) -> Result<(PathBuf, Saved), Error> {
+    let files = ShardSet::find(path)?;
+    let (file, several) = (&files.paths()[0], files.paths().len() > 1);
+    if !changes.tensors() {
+        if several && !changes.rename_tensor.is_empty() {
+            return Err(several_files("renamed"));
+        }
+        let saved = edit_header(file, reserve, progress, |draft| {
+            changes.edit_metadata(&mut draft.metadata, renderer)?;
+            changes.rename_tensors(draft)
+        })?;
+        return Ok((file.clone(), saved));
+    }
+    if several {
+        return Err(several_files("dropped"));
+    }
+    // Before the file is read, until the new one has its name.
+    let _lock = EditLock::take(file)?;
+    let rewritten = rewrite(&Model::open(file)?, changes, renderer)?;
+    let overwrite = Overwrite::new(Existing::Replace).sparing(&rewritten.files);
+    rewritten.job.write(file, &overwrite, progress)?;
+    Ok((file.clone(), Saved::Rebuilt))
+}
+
+fn several_files(what: &str) -> Error {
+    Error::request(
+        "output-missing",
+        format!("tensors in several files cannot be {what}"),
+        "give -o",
+    )
+}
+
+fn refused(what: String) -> Error {
+    Error::request("edit-refused", what, "")
+}
+
+fn no_key(key: &str) -> Error {
+    refused(format!("there is no key `{key}`"))
+}
+
+fn no_tensor(name: &str) -> Error {
+    refused(format!("there is no tensor `{name}`"))
+}
+
+fn read_text(path: &Path) -> Result<Value, Error> {
+    std::fs::read_to_string(path)
+        .map(Value::from)
+        .map_err(|fault| Error::environment("read", path, fault))
+}
+
+/// The key of a special token; some have names of their own, and one has been misspelt for ever.
+fn special_key(name: &str) -> Result<String, Error> {
+    let word = match name {
+        "unk" => "unknown",
+        "sep" => "seperator",
+        "pad" => "padding",
+        "bos" | "eos" | "eot" | "eom" | "cls" | "mask" | "fim_pre" | "fim_suf" | "fim_mid"
+        | "fim_pad" | "fim_rep" | "fim_sep" => name,
+        _ => {
+            return Err(refused(format!(
+                "`{name}` is no special token: bos eos eot eom unk sep pad cls mask fim_pre \
+                 fim_suf fim_mid fim_pad fim_rep fim_sep are"
+            )));
+        }
+    };
+    Ok(format!("tokenizer.ggml.{word}_token_id"))
+}
+
+fn token_id(metadata: &Metadata, token: &Token) -> Result<u32, Error> {
+    let tokens = metadata.array("tokenizer.ggml.tokens");
+    match token {
+        Token::Id(id) => {
+            let tokens = tokens.map_or(0, |tokens| tokens.len());
+            let id = id.parse::<u32>().ok().filter(|id| u64::from(*id) < tokens);
+            let last = tokens.saturating_sub(1);
+            id.ok_or_else(|| refused(format!("ids go from 0 to {last}")))
+        }
+        Token::Text(text) => {
+            let missing = || {
+                let finding =
+                    gguf::Finding::error("tokenizer-missing", "the file has no vocabulary");
+                Error::File(Box::new(finding))
+            };
+            let mut tokens = tokens.and_then(|tokens| tokens.strings()).ok_or_else(missing)?;
+            let id = tokens.position(|token| token == text.as_bytes());
+            id.and_then(|id| id.try_into().ok())
+                .ok_or_else(|| refused(format!("`{text}` is no token of the vocabulary")))
+        }
+    }
+}

@@ -1,0 +1,39 @@
+//! What every front end of the toolkit asks for: typed options in, typed reports out.
+//!
+//! A command line, a viewer and a Python module parse what a user wants, call a function here, and
+//! show what comes back. Models are named by words ([`open`]): a file, a directory, any shard, a URL,
+//! `hf:org/repo`, `s3://bucket/key`. Work that takes long tells a [`Progress`] how far it is, which
+//! may also end it, and runs on the threads of the current rayon pool ([`on_threads`]).
+//!
+//! ```
+//! # fn main() -> Result<(), gguf_kit::Error> {
+//! # let directory = tempfile::tempdir().unwrap();
+//! # let path = directory.path().join("model.gguf");
+//! # let mut draft = gguf::Draft::default();
+//! # draft.metadata.set("general.architecture", "llama");
+//! # std::fs::write(&path, gguf::write_header(&gguf::Header::new(draft)?)?).unwrap();
+//! # let word = path.to_str().unwrap();
+//! let opened = gguf_kit::open(word)?;
+//! let summary = gguf_kit::summary::Summary::of(opened.model());
+//! assert_eq!(summary.architecture.as_deref(), Some("llama"));
+//! # Ok(())
+//! # }
+//! ```
+
+pub mod check;
+pub mod checkpoint;
+pub mod edit;
+pub mod endian;
+pub mod key_value;
+mod model;
+pub mod name;
+pub mod quantize;
+pub mod summary;
+mod threads;
+pub mod tokens;
+pub mod verify;
+
+pub use gguf::Error;
+pub use gguf_store::Progress;
+pub use model::{Checkable, Far, Opened, open};
+pub use threads::on_threads;

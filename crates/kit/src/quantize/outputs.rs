@@ -1,0 +1,110 @@
+//! What to make of a model, and which files it goes to.
+
+use std::path::{Path, PathBuf};
+use std::str::FromStr;
+
+use gguf::shard_keys::PART_FINGERPRINT;
+use gguf_pipeline::{Job, shard_paths};
+use gguf_quantize::budget::Budget;
+use gguf_quantize::recipe::Target;
+use gguf_store::Model;
+
+use crate::Error;
+
+/// What to make of a model, and the name of the file.
+#[derive(Clone, Debug)]
+pub struct Named {
+    /// What to make.
+    pub goal: Goal,
+    /// The file; of several shards the name that theirs are made of.
+    pub path: PathBuf,
+}
+
+/// What to make of a model.
+#[derive(Clone, Copy, Debug)]
+pub enum Goal {
+    /// A mix or a type.
+    Target(Target),
+    /// The best that fits.
+    Budget(Budget),
+}
+
+/// How the tensors of an output are divided among files.
+#[derive(Clone, Copy, Debug, Default)]
+pub enum Split {
+    /// All in one.
+    #[default]
+    None,
+    /// As those of the model.
+    AsModel,
+    /// Evenly, and only one part is made: for several machines.
+    Part(Part),
+}
+
+/// Which part of how many.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Part {
+    /// From 1 to `count`.
+    number: u16,
+    count: u16,
+}
+
+/// A text that names no part.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("expected I/N with I from 1 to N, such as 2/4")]
+pub struct NoPart;
+
+impl FromStr for Part {
+    type Err = NoPart;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        let parsed = text.split_once('/').and_then(|(number, count)| {
+            Some(Self { number: number.parse().ok()?, count: count.parse().ok()? })
+        });
+        parsed.filter(|part| (1..=part.count).contains(&part.number)).ok_or(NoPart)
+    }
+}
+
+impl Split {
+    /// The files of one output.
+    pub(super) fn files(
+        self,
+        job: Job,
+        path: &Path,
+        model: &Model,
+    ) -> Result<Vec<(Job, PathBuf)>, Error> {
+        Ok(match self {
+            Self::None => vec![(job, path.to_owned())],
+            Self::AsModel => as_model(job, path, model),
+            Self::Part(part) => vec![one_part(job, path, part)?],
+        })
+    }
+}
+
+/// One of several even parts, with the key by which they know each other.
+fn one_part(job: Job, path: &Path, part: Part) -> Result<(Job, PathBuf), Error> {
+    let ranges = job.even_parts(part.count)?;
+    let fingerprint = job.fingerprint()?;
+    let shard_of = |i| ranges.iter().position(|range| range.contains(&i)).unwrap_or(0) as u16;
+    let mut shard = job.in_shards(part.count, shard_of).swap_remove(usize::from(part.number) - 1);
+    shard.metadata.push(PART_FINGERPRINT, fingerprint);
+    let path = shard_paths(path, part.count).swap_remove(usize::from(part.number) - 1);
+    Ok((shard, path))
+}
+
+/// In the same shards as the model.
+fn as_model(job: Job, path: &Path, model: &Model) -> Vec<(Job, PathBuf)> {
+    let Ok(count @ 2..) = u16::try_from(model.parts().len()) else {
+        return vec![(job, path.to_owned())];
+    };
+    let shards: Vec<u16> = job
+        .items
+        .iter()
+        .map(|item| {
+            let is_here = |part: &gguf_store::Part| item.tensor.is_stored_in(&*part.source);
+            model.parts().iter().position(is_here).unwrap_or(0) as u16
+        })
+        .collect();
+    let jobs = job.in_shards(count, |i| shards[i]);
+    jobs.into_iter().zip(shard_paths(path, count)).collect()
+}
