@@ -1,6 +1,7 @@
-//! GLM 4.
+//! GLM 4, and ChatGLM before it.
 
-use crate::schema::architecture::Item::{self, All, Maybe};
+use super::layers;
+use crate::schema::architecture::Item::{self, All, Maybe, Required};
 use crate::schema::architecture::{Architecture, Block};
 use crate::schema::groups::*;
 
@@ -28,5 +29,21 @@ pub(super) static GLM4: Architecture = Architecture {
             items: &[Maybe(LAYER), Maybe(NEXT_TOKENS)],
         },
     ],
+    open: false,
+};
+
+pub(super) static CHATGLM: Architecture = Architecture {
+    name: "chatglm",
+    note: "Also the first model that is called GLM 4.",
+    required: &[SIZES, TRANSFORMER, RMS],
+    optional: &[HEADS, ROPE],
+    tensors: &[All(EMBEDDING), All(OUTPUT_NORM), All(TIED_OUTPUT)],
+    blocks: &[layers(&[
+        All(ATTN_NORM),
+        All(QKV),
+        Required("attn_output.weight", "n_embd, n_embd"),
+        All(FFN_NORM),
+        All(FUSED_GATED_FFN),
+    ])],
     open: false,
 };
