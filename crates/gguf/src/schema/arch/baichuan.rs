@@ -10,6 +10,7 @@ pub(super) static BAICHUAN: Architecture = Architecture {
     note: "Models of 40 layers have ALiBi with a bias of 8, without a key; others rotate.",
     required: &[SIZES, TRANSFORMER, RMS],
     optional: &[HEADS, ROPE, &["tensor_data_layout"]],
+    defaults: &[],
     tensors: &[All(EMBEDDING), All(OUTPUT_NORM), All(OUTPUT)],
     blocks: &[layers(&[
         All(ATTN_NORM),

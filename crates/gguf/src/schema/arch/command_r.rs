@@ -11,6 +11,7 @@ pub(super) static COMMAND_R: Architecture = Architecture {
            queries and keys.",
     required: &[SIZES, TRANSFORMER, NORM],
     optional: &[HEADS, ROPE, &["vocab_size", "logit_scale"]],
+    defaults: &[],
     tensors: &[All(EMBEDDING), All(OUTPUT_NORM)],
     blocks: &[layers(&[
         All(ATTN_NORM),
@@ -28,6 +29,7 @@ pub(super) static COHERE2: Architecture = Architecture {
            does not rotate.",
     required: &[SIZES, TRANSFORMER, NORM, &["logit_scale", "attention.sliding_window"]],
     optional: &[HEADS, ROPE, WINDOW, &["vocab_size"]],
+    defaults: &[],
     tensors: &[All(EMBEDDING), All(OUTPUT_NORM)],
     blocks: &[layers(&[
         All(ATTN_NORM),

@@ -19,6 +19,7 @@ pub(super) static GLM4: Architecture = Architecture {
     note: "",
     required: &[SIZES, TRANSFORMER, RMS],
     optional: &[HEADS, ROPE, &["rope.dimension_sections", "nextn_predict_layers", "vocab_size"]],
+    defaults: &[],
     tensors: &[All(EMBEDDING), All(OUTPUT_NORM), All(TIED_OUTPUT)],
     blocks: &[
         Block { prefix: "blk.", from: "0", to: "n_trunk", items: LAYER },
@@ -37,6 +38,7 @@ pub(super) static CHATGLM: Architecture = Architecture {
     note: "Also the first model that is called GLM 4.",
     required: &[SIZES, TRANSFORMER, RMS],
     optional: &[HEADS, ROPE],
+    defaults: &[],
     tensors: &[All(EMBEDDING), All(OUTPUT_NORM), All(TIED_OUTPUT)],
     blocks: &[layers(&[
         All(ATTN_NORM),

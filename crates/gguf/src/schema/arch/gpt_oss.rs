@@ -16,6 +16,7 @@ pub(super) static GPT_OSS: Architecture = Architecture {
         &["attention.sliding_window", "expert_feed_forward_length"],
     ],
     optional: &[HEADS, ROPE, WINDOW],
+    defaults: &[],
     tensors: &[All(EMBEDDING), All(OUTPUT_NORM), All(OUTPUT)],
     blocks: &[layers(&[
         All(ATTN_NORM),

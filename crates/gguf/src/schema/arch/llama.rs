@@ -4,6 +4,7 @@ use super::layers;
 use crate::schema::architecture::Architecture;
 use crate::schema::architecture::Item::{All, OneOf, Optional, Required};
 use crate::schema::groups::*;
+use crate::schema::key::Absent;
 
 const OPTIONAL: &[&[&str]] = &[
     HEADS,
@@ -19,6 +20,7 @@ pub(super) static LLAMA: Architecture = Architecture {
            where queries and keys are laid out for rotation of neighbours.",
     required: &[SIZES, TRANSFORMER, RMS],
     optional: OPTIONAL,
+    defaults: &[],
     tensors: LLAMA_TENSORS,
     blocks: &[layers(LLAMA_LAYER)],
     open: false,
@@ -29,6 +31,7 @@ pub(super) static GRANITE: Architecture = Architecture {
     note: "",
     required: &[SIZES, TRANSFORMER, RMS, &["logit_scale"]],
     optional: &[HEADS, ROPE, MIXTURE, SCALES, &["vocab_size", "deepstack_mapping"]],
+    defaults: &[],
     tensors: LLAMA_TENSORS,
     blocks: &[layers(LLAMA_LAYER)],
     open: false,
@@ -39,6 +42,7 @@ pub(super) static GRANITE_MOE: Architecture = Architecture {
     note: "Experts, or the network that is shared by all tokens alone.",
     required: &[SIZES, TRANSFORMER, RMS, &["logit_scale"]],
     optional: &[HEADS, ROPE, MIXTURE, SCALES, &["vocab_size", "expert_shared_feed_forward_length"]],
+    defaults: &[],
     tensors: LLAMA_TENSORS,
     blocks: &[layers(LLAMA_LAYER)],
     open: false,
@@ -49,6 +53,7 @@ pub(super) static MINICPM: Architecture = Architecture {
     note: "Without the scales, programs take those of the first models.",
     required: &[SIZES, TRANSFORMER, RMS],
     optional: &[HEADS, ROPE, MIXTURE, SCALES, &["vocab_size", "logit_scale"]],
+    defaults: &[("embedding_scale", Absent::Number(12.0))],
     tensors: LLAMA_TENSORS,
     blocks: &[layers(LLAMA_LAYER)],
     open: false,
@@ -59,6 +64,7 @@ pub(super) static INTERNLM2: Architecture = Architecture {
     note: "",
     required: &[SIZES, TRANSFORMER, RMS],
     optional: &[HEADS, ROPE, &["vocab_size"]],
+    defaults: &[],
     tensors: &[All(EMBEDDING), All(OUTPUT_NORM), All(OUTPUT)],
     blocks: &[layers(&[
         All(ATTN_NORM),
@@ -75,6 +81,7 @@ pub(super) static SMOLLM3: Architecture = Architecture {
     note: "Of four layers the last does not rotate.",
     required: &[SIZES, TRANSFORMER, RMS],
     optional: &[HEADS, ROPE, &["vocab_size"]],
+    defaults: &[],
     tensors: &[All(EMBEDDING), All(OUTPUT_NORM), All(TIED_OUTPUT)],
     blocks: &[layers(&[All(ATTN_NORM), All(QKV), All(ATTN_OUTPUT), All(FFN_NORM), All(GATED_FFN)])],
     open: false,
@@ -92,6 +99,7 @@ pub(super) static LLAMA4: Architecture = Architecture {
         &["expert_feed_forward_length", "interleave_moe_layer_step"],
     ],
     optional: &[HEADS, ROPE, WINDOW, &["vocab_size"]],
+    defaults: &[],
     tensors: &[
         All(EMBEDDING),
         All(OUTPUT_NORM),

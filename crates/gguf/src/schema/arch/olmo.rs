@@ -10,6 +10,7 @@ pub(super) static OLMO: Architecture = Architecture {
     note: "The norms have no weights.",
     required: &[SIZES, TRANSFORMER, NORM],
     optional: &[HEADS, ROPE, &["attention.clamp_kqv"]],
+    defaults: &[],
     tensors: &[All(EMBEDDING), All(TIED_OUTPUT)],
     blocks: &[layers(&[
         All(QKV),
@@ -24,6 +25,7 @@ pub(super) static OLMO2: Architecture = Architecture {
     note: "Norms follow attention and feed-forward instead of preceding them.",
     required: &[SIZES, TRANSFORMER, RMS],
     optional: &[HEADS, ROPE, WINDOW],
+    defaults: &[],
     tensors: &[All(EMBEDDING), All(OUTPUT_NORM), All(OUTPUT)],
     blocks: &[layers(&[
         All(QKV),
