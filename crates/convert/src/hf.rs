@@ -10,7 +10,7 @@ use gguf_pipeline::{Content, Item, Job, Stored, Tensor};
 use gguf_quantize::recipe::{self, Mix, Target as Recipe, TensorDesc};
 use gguf_quantize::{float_type, importance};
 
-use crate::family::{self, Family, Made, Part, Target, foreign};
+use crate::family::{self, ExpertSlot, Family, MappedTensor, Mapping, foreign};
 use crate::general::General;
 use crate::vocab;
 
@@ -73,7 +73,7 @@ pub fn plan(dir: &Path, checkpoint: &Checkpoint, options: &Options) -> Result<Co
         options.model_name.as_deref(),
     )?;
     let mut metadata = Metadata::new();
-    metadata.set("general.architecture", family.architecture());
+    metadata.set("general.architecture", family.architecture);
     family.first_metadata(&config, &mut metadata)?;
     metadata.set("general.type", "model");
     general.write_to(&mut metadata);
@@ -81,10 +81,10 @@ pub fn plan(dir: &Path, checkpoint: &Checkpoint, options: &Options) -> Result<Co
     metadata.set("general.quantization_version", QUANTIZATION_VERSION);
     let vocabulary = vocab::load(
         dir,
-        family.vocabulary(),
+        family.vocabulary,
         &vocab::Options {
             pre: options.pre.as_deref(),
-            hints: family.pre_tokenizers(),
+            hints: family.pre_tokenizers,
             vocab_size: config.u32(&["vocab_size"])?.map(u64::from),
         },
     )?;
@@ -122,11 +122,11 @@ pub fn vocabulary(dir: &Path) -> Result<vocab::Vocabulary, Error> {
             family.complete(&mut config)?;
             let options = vocab::Options {
                 pre: None,
-                hints: family.pre_tokenizers(),
+                hints: family.pre_tokenizers,
                 vocab_size: config.u32(&["vocab_size"])?.map(u64::from),
             };
-            let mut vocabulary = vocab::load(dir, family.vocabulary(), &options)?;
-            vocabulary.metadata.set("general.architecture", family.architecture());
+            let mut vocabulary = vocab::load(dir, family.vocabulary, &options)?;
+            vocabulary.metadata.set("general.architecture", family.architecture);
             return Ok(vocabulary);
         }
     }
@@ -146,7 +146,7 @@ pub(crate) fn find_family(
     config: &mut Config,
     checkpoint: &Checkpoint,
     options: &Options,
-) -> Result<&'static dyn Family, Error> {
+) -> Result<&'static Family, Error> {
     if let Some(like) = &options.like {
         let class = family::class_like(like).ok_or_else(|| Error::Request {
             what: format!("`{like}` is no known class or architecture"),
@@ -194,7 +194,7 @@ fn follow_embedding(
 /// The tensors of the output, in the order in which the checkpoint completes them.
 pub(crate) fn tensors(
     config: &Config,
-    family: &dyn Family,
+    family: &Family,
     checkpoint: &Checkpoint,
     notes: &mut Vec<String>,
 ) -> Result<Vec<Tensor>, Error> {
@@ -214,26 +214,28 @@ pub(crate) fn tensors(
     let mut other_modalities = 0;
     for entry in &checkpoint.entries {
         let name = foreign::text_name(&entry.name);
-        let made = match family.tensor(config, &name)? {
-            Target::Made(made) => made,
-            Target::Shared(name) if tensors.iter().any(|tensor| tensor.name == name) => continue,
-            Target::Shared(name) => vec![Made { name: name.to_owned(), steps: vec![], part: None }],
-            Target::Dropped => continue,
-            Target::DroppedIfZero => {
+        let made = match family.mapping(config, &name)? {
+            Mapping::Made(made) => made,
+            Mapping::Shared(name) if tensors.iter().any(|tensor| tensor.name == name) => continue,
+            Mapping::Shared(name) => {
+                vec![MappedTensor { name: name.to_owned(), steps: vec![], slot: None }]
+            }
+            Mapping::Dropped => continue,
+            Mapping::DroppedIfZero => {
                 require_zeros(checkpoint, entry)?;
                 continue;
             }
-            Target::Unknown if foreign::is_buffer(&name) => continue,
-            Target::Unknown if foreign::is_other_modality(&entry.name) => {
+            Mapping::Unknown if foreign::is_buffer(&name) => continue,
+            Mapping::Unknown if foreign::is_other_modality(&entry.name) => {
                 other_modalities += 1;
                 continue;
             }
-            Target::Unknown => {
+            Mapping::Unknown => {
                 unknown.push(entry);
                 continue;
             }
         };
-        for Made { name, steps, part } in made {
+        for MappedTensor { name, steps, slot } in made {
             let fault = |what: String| {
                 let what = format!("tensor `{}` {what}", entry.name);
                 Error::input(&checkpoint.path_of(entry), what, CONFIG_OF_ANOTHER)
@@ -251,7 +253,7 @@ pub(crate) fn tensors(
                 (result, _) => result,
             };
             let tensor = tensor.map_err(fault)?;
-            let Some(Part { index, count }) = part else {
+            let Some(ExpertSlot { index, count }) = slot else {
                 tensors.push(tensor);
                 continue;
             };
@@ -292,12 +294,12 @@ const INTEGERS: [TensorType; 4] =
 /// Tensors that the family has no place for end the conversion: they are named, up to a screenful.
 fn refuse_unknown(
     unknown: &[&Entry],
-    family: &dyn Family,
+    family: &Family,
     checkpoint: &Checkpoint,
 ) -> Result<(), Error> {
     const LISTED: usize = 20;
     let [first, others @ ..] = unknown else { return Ok(()) };
-    let mut what = format!("tensor `{}` belongs to no {} model", first.name, family.architecture());
+    let mut what = format!("tensor `{}` belongs to no {} model", first.name, family.architecture);
     if !others.is_empty() {
         let names: Vec<_> = others.iter().take(LISTED).map(|other| &*other.name).collect();
         what += &format!(", and {} more do not: {}", others.len(), names.join(", "));

@@ -33,9 +33,9 @@ const BIASES: [(&str, &str); 2] =
 ///
 /// # Errors
 /// If the family cannot be undone, or a scaling tensor cannot be read.
-pub(super) fn of(model: &Model, family: &dyn Family, exported: &Exported) -> Result<Value, Error> {
+pub(super) fn of(model: &Model, family: &Family, exported: &Exported) -> Result<Value, Error> {
     let metadata = model.metadata();
-    let architecture = family.architecture();
+    let architecture = family.architecture;
     let mut config = Map::new();
     config.insert("architectures".into(), json!([exported.class]));
     config.insert("model_type".into(), exported.model_type.into());
@@ -80,14 +80,14 @@ pub(super) fn value(metadata: &Metadata, key: &str) -> Option<Value> {
 /// If the configuration lacks what a conversion needs.
 pub(super) fn not_restored(
     metadata: &Metadata,
-    family: &dyn Family,
+    family: &Family,
     config: &Config,
 ) -> Result<Vec<String>, Error> {
     let mut restored = Metadata::default();
     let file_type = metadata.u64("general.file_type").unwrap_or_default() as u32;
     family.first_metadata(config, &mut restored)?;
     family.metadata(config, file_type, &mut restored)?;
-    let prefix = format!("{}.", family.architecture());
+    let prefix = format!("{}.", family.architecture);
     let of_family = |key: &str| key.starts_with(&prefix);
     let lost =
         metadata.iter().filter(|(key, value)| of_family(key) && restored.get(key) != Some(value));

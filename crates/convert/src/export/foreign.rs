@@ -7,16 +7,16 @@ use gguf_checkpoint::config::Config;
 use gguf_pipeline::{Step, Strand, Tensor};
 use gguf_store::{Model, ModelTensor};
 
-use crate::family::{Exported, Family, Made, Part, Target};
+use crate::family::{ExpertSlot, Exported, Family, MappedTensor, Mapping};
 
 /// Experts that a pattern is filled in for at most: more than any model has.
 const MOST: u64 = 10_000;
 
 /// A foreign tensor to write.
-struct Maker {
+struct SourceTensor {
     name: String,
     /// What is made of it.
-    made: Vec<Made>,
+    made: Vec<MappedTensor>,
 }
 
 /// The tensors of `model` with what `family` did to them undone, in the order of the model, each
@@ -26,14 +26,14 @@ struct Maker {
 /// If a tensor has no foreign name, or a step cannot be undone.
 pub(super) fn tensors(
     model: &Model,
-    family: &dyn Family,
+    family: &Family,
     exported: &Exported,
     config: &Config,
     notes: &mut Vec<String>,
 ) -> Result<Vec<(Tensor, TensorType)>, Error> {
     let by_name: BTreeMap<&str, &ModelTensor> =
         model.tensors().iter().map(|tensor| (&*tensor.info.name, tensor)).collect();
-    let architecture = family.architecture();
+    let architecture = family.architecture;
     let refused = |what: String| Error::Request {
         what,
         help: "export the tensors under their GGUF names: --to safetensors --keep-names".into(),
@@ -41,10 +41,10 @@ pub(super) fn tensors(
     let makers = makers(model, family, exported, config, &by_name)?;
     // Our name to how many parts of how many have makers, and to the makers that it comes first of.
     let mut parts: BTreeMap<&str, (u32, u32)> = BTreeMap::new();
-    let mut first_of: BTreeMap<&str, Vec<&Maker>> = BTreeMap::new();
+    let mut first_of: BTreeMap<&str, Vec<&SourceTensor>> = BTreeMap::new();
     for maker in &makers {
         for made in &maker.made {
-            let count = made.part.map_or(1, |part| part.count);
+            let count = made.slot.map_or(1, |part| part.count);
             parts.entry(&made.name).or_insert((0, count)).0 += 1;
         }
         if let Some(first) = maker.made.first() {
@@ -72,8 +72,9 @@ pub(super) fn tensors(
             return Err(refused(what));
         }
         for maker in first_of.get(name).into_iter().flatten() {
-            let whole =
-                |made: &Made| by_name.get(&*made.name).map(|tensor| Tensor::of_model(tensor));
+            let whole = |made: &MappedTensor| {
+                by_name.get(&*made.name).map(|tensor| Tensor::of_model(tensor))
+            };
             let undone = undone(&maker.made, &whole).map_err(|what| {
                 refused(format!("tensor `{name}` cannot become `{}`: it {what}", maker.name))
             })?;
@@ -90,12 +91,12 @@ pub(super) fn tensors(
 /// only those of which the model has everything that is made of them.
 fn makers(
     model: &Model,
-    family: &dyn Family,
+    family: &Family,
     exported: &Exported,
     config: &Config,
     by_name: &BTreeMap<&str, &ModelTensor>,
-) -> Result<Vec<Maker>, Error> {
-    let prefix = format!("{}.", family.architecture());
+) -> Result<Vec<SourceTensor>, Error> {
+    let prefix = format!("{}.", family.architecture);
     let count = |is_counter: &dyn Fn(&str) -> bool| {
         let counters = model.metadata().iter().filter_map(|(key, value)| {
             value.to_u64().filter(|_| key.strip_prefix(&prefix).is_some_and(is_counter))
@@ -110,15 +111,17 @@ fn makers(
     let mut taken: BTreeMap<String, BTreeSet<Option<u32>>> = BTreeMap::new();
     // Whether the tensor of this name makes what nothing before it makes.
     let mut take = |name: String| {
-        let made = match family.tensor(config, &name)? {
-            Target::Made(made) => made,
-            Target::Shared(ours) => vec![Made { name: ours.into(), steps: vec![], part: None }],
+        let made = match family.mapping(config, &name)? {
+            Mapping::Made(made) => made,
+            Mapping::Shared(ours) => {
+                vec![MappedTensor { name: ours.into(), steps: vec![], slot: None }]
+            }
             _ => return Ok::<bool, Error>(false),
         };
-        let place = |made: &Made| made.part.map(|part| part.index);
-        let fits = |made: &Made| {
+        let place = |made: &MappedTensor| made.slot.map(|part| part.index);
+        let fits = |made: &MappedTensor| {
             let is_free = taken.get(&made.name).is_none_or(|taken| {
-                made.part.is_some() && !taken.contains(&None) && !taken.contains(&place(made))
+                made.slot.is_some() && !taken.contains(&None) && !taken.contains(&place(made))
             });
             is_free && by_name.contains_key(&*made.name)
         };
@@ -127,7 +130,7 @@ fn makers(
             for made in &made {
                 taken.entry(made.name.clone()).or_default().insert(place(made));
             }
-            makers.push(Maker { name, made });
+            makers.push(SourceTensor { name, made });
         }
         Ok(fits)
     };
@@ -159,7 +162,10 @@ fn makers(
 }
 
 /// The foreign tensor that `made` is made of, which `whole` finds.
-fn undone(made: &[Made], whole: &impl Fn(&Made) -> Option<Tensor>) -> Result<Tensor, String> {
+fn undone(
+    made: &[MappedTensor],
+    whole: &impl Fn(&MappedTensor) -> Option<Tensor>,
+) -> Result<Tensor, String> {
     let tensors = || {
         let tensor = |made| whole(made).ok_or_else(|| "is not there".to_owned());
         made.iter().map(tensor).collect::<Result<Vec<_>, _>>()
@@ -176,10 +182,10 @@ fn undone(made: &[Made], whole: &impl Fn(&Made) -> Option<Tensor>) -> Result<Ten
 }
 
 /// The foreign tensor that these are made of, each as `made` says.
-fn undo(made: &[Made], tensors: Vec<Tensor>) -> Result<Tensor, String> {
+fn undo(made: &[MappedTensor], tensors: Vec<Tensor>) -> Result<Tensor, String> {
     let is_pick = |step: &Step| matches!(step, Step::Pick { .. });
     let mut pieces = made.iter().zip(tensors).map(|(made, whole)| {
-        let tensor = match made.part {
+        let tensor = match made.slot {
             None => whole,
             Some(part) => part_of(whole, part)?,
         };
@@ -223,7 +229,7 @@ fn undo_steps(mut tensor: Tensor, steps: &[Step]) -> Result<Tensor, String> {
 }
 
 /// One of the tensors that were joined along the slowest dimension.
-fn part_of(whole: Tensor, Part { index, count }: Part) -> Result<Tensor, String> {
+fn part_of(whole: Tensor, ExpertSlot { index, count }: ExpertSlot) -> Result<Tensor, String> {
     let Some((&last, dims)) = whole.shape.split_last() else {
         return Err("has no dimensions".into());
     };

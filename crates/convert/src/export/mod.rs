@@ -79,7 +79,7 @@ pub fn plan(model: &Model, options: Options) -> Result<Export, Error> {
     let dtype = tensors.iter().find(|(tensor, _)| tensor.shape.len() > 1).map(|(_, ty)| *ty);
     config["torch_dtype"] = safetensors::torch_name(dtype.unwrap_or(TensorType::F32)).into();
 
-    let (kind, hints) = (family.vocabulary(), family.pre_tokenizers());
+    let (kind, hints) = (family.vocabulary, family.pre_tokenizers);
     let Tokenizer { mut files, config: fields, notes: of_tokenizer } =
         tokenizer(metadata, kind, hints, &config)?;
     notes.extend(of_tokenizer);

@@ -1,23 +1,16 @@
 //! BERT, RoBERTa and XLM-RoBERTa: encoders for embeddings, and classifiers made of them.
 
-use gguf::{Array, Error, Metadata};
-use gguf_checkpoint::config::Config;
-use gguf_pipeline::Step;
+use gguf::Array;
 use gguf_store::Model;
 use serde_json::{Map, Value, json};
 
 use super::hyper::{self, Keys};
 use super::names::{Name, Table, foreign};
-use super::{Exported, Family, Target};
+use super::{Exported, Family, Mapping};
+use gguf::Error;
+use gguf_checkpoint::config::Config;
+use gguf_pipeline::Step;
 use crate::vocab;
-
-/// Whose positions and classifier a checkpoint has.
-pub(super) enum Bert {
-    /// Positions from 0 on.
-    Bert,
-    /// Positions from behind the padding token's id on.
-    Roberta,
-}
 
 const NAMES: Table = &[
     ("embeddings.word_embeddings", "token_embd"),
@@ -46,155 +39,143 @@ const CLASSIFIER: Table = &[
 const TRAINING: [&str; 4] =
     ["embeddings.position_ids", "cls.predictions", "cls.seq_relationship", "lm_head."];
 
-impl Family for Bert {
-    fn classes(&self) -> &'static [&'static str] {
-        match self {
-            Self::Bert => &["BertModel", "BertForMaskedLM", "BertForSequenceClassification"],
-            Self::Roberta => &[
-                "RobertaModel",
-                "RobertaForSequenceClassification",
-                "XLMRobertaModel",
-                "XLMRobertaForSequenceClassification",
-            ],
-        }
-    }
+pub(super) static BERT: Family = Family {
+    classes: &["BertModel", "BertForMaskedLM", "BertForSequenceClassification"],
+    architecture: "bert",
+    model_type: "bert",
+    vocabulary: vocab::Kind::Encoder,
+    pre_tokenizers: &["roberta-bpe"],
+    names: &[],
+    keys: |config, keys| keys_of(config, keys, 0),
+    special: |config, name| special(config, name, 0),
+    export: |model, _| export(model, false),
+    ..Family::DEFAULT
+};
 
-    fn architecture(&self) -> &'static str {
-        "bert"
-    }
+pub(super) static ROBERTA: Family = Family {
+    classes: &[
+        "RobertaModel",
+        "RobertaForSequenceClassification",
+        "XLMRobertaModel",
+        "XLMRobertaForSequenceClassification",
+    ],
+    architecture: "bert",
+    model_type: "roberta",
+    vocabulary: vocab::Kind::Encoder,
+    pre_tokenizers: &["roberta-bpe"],
+    names: &[],
+    keys: |config, keys| keys_of(config, keys, first_position(config)?),
+    special: |config, name| special(config, name, first_position(config)?),
+    export: |model, _| export(model, true),
+    ..Family::DEFAULT
+};
 
-    fn vocabulary(&self) -> vocab::Kind {
-        vocab::Kind::Encoder
+fn keys_of(config: &Config, keys: &mut Keys, first: u32) -> Result<(), Error> {
+    let positions = hyper::context_length(config)?;
+    let context = positions.saturating_sub(first);
+    keys.set("block_count", hyper::block_count(config)?);
+    keys.set("context_length", context);
+    keys.set("embedding_length", hyper::width(config)?);
+    keys.set("feed_forward_length", hyper::feed_forward(config)?);
+    keys.set("attention.head_count", hyper::head_count(config)?);
+    keys.set("attention.layer_norm_epsilon", hyper::layer_norm_epsilon(config)?);
+    keys.file_type();
+    embedding_keys(keys, config)?;
+    let labels = labels(config);
+    if !labels.is_empty() {
+        keys.set("classifier.output_labels", Array::from_strings(&labels));
     }
-
-    fn pre_tokenizers(&self) -> &'static [&'static str] {
-        &["roberta-bpe"]
-    }
-
-    fn metadata(
-        &self,
-        config: &Config,
-        file_type: u32,
-        metadata: &mut Metadata,
-    ) -> Result<(), Error> {
-        let positions = hyper::context_length(config)?;
-        let context = positions.saturating_sub(self.first_position(config)?);
-        let mut keys = Keys::new(self.architecture(), metadata);
-        keys.set("block_count", hyper::block_count(config)?);
-        keys.set("context_length", context);
-        keys.set("embedding_length", hyper::width(config)?);
-        keys.set("feed_forward_length", hyper::feed_forward(config)?);
-        keys.set("attention.head_count", hyper::head_count(config)?);
-        keys.set("attention.layer_norm_epsilon", hyper::layer_norm_epsilon(config)?);
-        keys.file_type(file_type);
-        embedding_keys(&mut keys, config)?;
-        let labels = labels(config);
-        if !labels.is_empty() {
-            keys.set("classifier.output_labels", Array::from_strings(&labels));
-        }
-        Ok(())
-    }
-
-    fn tensor(&self, config: &Config, name: &str) -> Result<Target, Error> {
-        let name = ["bert.", "roberta."].iter().find_map(|p| name.strip_prefix(p)).unwrap_or(name);
-        if TRAINING.iter().any(|start| name.starts_with(start)) {
-            return Ok(Target::Dropped);
-        }
-        // TensorFlow's names, which the first uploads kept.
-        let renamed = match name.rsplit_once('.') {
-            Some((stem, "gamma")) => Some(format!("{stem}.weight")),
-            Some((stem, "beta")) => Some(format!("{stem}.bias")),
-            _ => None,
-        };
-        let Some(parsed) = Name::parse(renamed.as_deref().unwrap_or(name)) else {
-            return Ok(Target::Unknown);
-        };
-        if is_classifier(config)? {
-            if let Some(mapped) = parsed.mapped(CLASSIFIER) {
-                return Ok(Target::one(mapped, []));
-            }
-        } else if name.starts_with("pooler.dense.") {
-            return Ok(Target::Dropped);
-        }
-        let Some(mapped) = parsed.mapped(NAMES) else { return Ok(Target::Unknown) };
-        let first = self.first_position(config)?;
-        let step = (first > 0 && mapped == "position_embd.weight").then(|| {
-            let positions = hyper::context_length(config)?;
-            let len = positions.saturating_sub(first).into();
-            Ok::<Step, Error>(Step::Pick { groups: 1, start: first.into(), len })
-        });
-        Ok(Target::one(mapped, Vec::from_iter(step.transpose()?)))
-    }
-
-    fn exported(&self, model: &Model) -> Option<Exported> {
-        let (metadata, index) = (model.metadata(), model.index());
-        // Positions are stored alike. What is called XLM-RoBERTa computes as BERT does with other
-        // positions, so that the vocabulary may decide.
-        let vocabulary = metadata.str("tokenizer.ggml.model").unwrap_or("bert");
-        let (prefix, model_type, classes) = match (self, vocabulary) {
-            (Self::Bert, "bert") => {
-                ("bert.", "bert", ["BertModel", "BertForSequenceClassification"])
-            }
-            (Self::Roberta, "gpt2") => {
-                ("roberta.", "roberta", ["RobertaModel", "RobertaForSequenceClassification"])
-            }
-            (Self::Roberta, _) if vocabulary != "bert" => (
-                "roberta.",
-                "xlm-roberta",
-                ["XLMRobertaModel", "XLMRobertaForSequenceClassification"],
-            ),
-            _ => return None,
-        };
-        let scores = ["cls", "cls.output"];
-        let is_classifier =
-            scores.iter().all(|name| index.contains_key(&*format!("{name}.weight")));
-        let (class, prefix) = if is_classifier { (classes[1], prefix) } else { (classes[0], "") };
-        let mut names: Vec<_> = foreign(NAMES).map(|name| format!("{prefix}{name}")).collect();
-        if is_classifier {
-            let layers = match self {
-                Self::Bert => ["bert.pooler.dense", "classifier"],
-                Self::Roberta => ["classifier.dense", "classifier.out_proj"],
-            };
-            let both = |layer| ["weight", "bias"].map(|suffix| format!("{layer}.{suffix}"));
-            names.extend(layers.into_iter().flat_map(both));
-        }
-        let mut exported = Exported::new(class, model_type, &[])
-            .patterns(names.iter().map(String::as_str))
-            .fields(&[("attention.layer_norm_epsilon", "layer_norm_eps")])
-            .set("type_vocab_size", token_types(model))
-            .files(pooling_files(model));
-        if let Self::Roberta = self {
-            let padding = metadata.u64("tokenizer.ggml.padding_token_id");
-            let first = padding.unwrap_or(1).checked_add(1)?;
-            let positions = metadata.u64("bert.context_length")?.checked_add(first)?;
-            exported =
-                exported.without(&["context_length"]).set("max_position_embeddings", positions);
-            if let Some(padding) = padding {
-                exported = exported.set("pad_token_id", padding);
-            }
-        }
-        let labels = metadata.array("bert.classifier.output_labels").and_then(Array::strings);
-        if let Some(labels) = labels {
-            let labels: Vec<_> = labels.map(|name| String::from_utf8_lossy(name)).collect();
-            let ids = labels.iter().enumerate();
-            let by_id: Map<String, Value> =
-                ids.clone().map(|(id, name)| (id.to_string(), name.as_ref().into())).collect();
-            let by_name: Map<String, Value> =
-                ids.map(|(id, name)| (name.to_string(), id.into())).collect();
-            exported = exported.set("id2label", by_id).set("label2id", by_name);
-        }
-        Some(exported)
-    }
+    Ok(())
 }
 
-impl Bert {
-    /// The row of the position embedding that belongs to the first token.
-    fn first_position(&self, config: &Config) -> Result<u32, Error> {
-        match self {
-            Self::Bert => Ok(0),
-            Self::Roberta => Ok(config.u32(&["pad_token_id"])?.unwrap_or(1).saturating_add(1)),
+fn special(config: &Config, name: &str, first: u32) -> Result<Option<Mapping>, Error> {
+    let name = ["bert.", "roberta."].iter().find_map(|p| name.strip_prefix(p)).unwrap_or(name);
+    if TRAINING.iter().any(|start| name.starts_with(start)) {
+        return Ok(Some(Mapping::Dropped));
+    }
+    // TensorFlow's names, which the first uploads kept.
+    let renamed = match name.rsplit_once('.') {
+        Some((stem, "gamma")) => Some(format!("{stem}.weight")),
+        Some((stem, "beta")) => Some(format!("{stem}.bias")),
+        _ => None,
+    };
+    let Some(parsed) = Name::parse(renamed.as_deref().unwrap_or(name)) else {
+        return Ok(Some(Mapping::Unknown));
+    };
+    if is_classifier(config)? {
+        if let Some(mapped) = parsed.mapped(CLASSIFIER) {
+            return Ok(Some(Mapping::one(mapped, [])));
+        }
+    } else if name.starts_with("pooler.dense.") {
+        return Ok(Some(Mapping::Dropped));
+    }
+    let Some(mapped) = parsed.mapped(NAMES) else { return Ok(Some(Mapping::Unknown)) };
+    let step = (first > 0 && mapped == "position_embd.weight").then(|| {
+        let positions = hyper::context_length(config)?;
+        let len = positions.saturating_sub(first).into();
+        Ok::<Step, Error>(Step::Pick { groups: 1, start: first.into(), len })
+    });
+    Ok(Some(Mapping::one(mapped, Vec::from_iter(step.transpose()?))))
+}
+
+fn export(model: &Model, is_roberta: bool) -> Option<Exported> {
+    let (metadata, index) = (model.metadata(), model.index());
+    // Positions are stored alike. What is called XLM-RoBERTa computes as BERT does with other
+    // positions, so that the vocabulary may decide.
+    let vocabulary = metadata.str("tokenizer.ggml.model").unwrap_or("bert");
+    let (prefix, model_type, classes) = match (is_roberta, vocabulary) {
+        (false, "bert") => ("bert.", "bert", ["BertModel", "BertForSequenceClassification"]),
+        (true, "gpt2") => {
+            ("roberta.", "roberta", ["RobertaModel", "RobertaForSequenceClassification"])
+        }
+        (true, _) if vocabulary != "bert" => {
+            ("roberta.", "xlm-roberta", ["XLMRobertaModel", "XLMRobertaForSequenceClassification"])
+        }
+        _ => return None,
+    };
+    let scores = ["cls", "cls.output"];
+    let is_classifier = scores.iter().all(|name| index.contains_key(&*format!("{name}.weight")));
+    let (class, prefix) = if is_classifier { (classes[1], prefix) } else { (classes[0], "") };
+    let mut names: Vec<_> = foreign(NAMES).map(|name| format!("{prefix}{name}")).collect();
+    if is_classifier {
+        let layers = match is_roberta {
+            false => ["bert.pooler.dense", "classifier"],
+            true => ["classifier.dense", "classifier.out_proj"],
+        };
+        let both = |layer| ["weight", "bias"].map(|suffix| format!("{layer}.{suffix}"));
+        names.extend(layers.into_iter().flat_map(both));
+    }
+    let mut exported = Exported::new(class, model_type, &[])
+        .patterns(names.iter().map(String::as_str))
+        .fields(&[("attention.layer_norm_epsilon", "layer_norm_eps")])
+        .set("type_vocab_size", token_types(model))
+        .files(pooling_files(model));
+    if is_roberta {
+        let padding = metadata.u64("tokenizer.ggml.padding_token_id");
+        let first = padding.unwrap_or(1).checked_add(1)?;
+        let positions = metadata.u64("bert.context_length")?.checked_add(first)?;
+        exported = exported.without(&["context_length"]).set("max_position_embeddings", positions);
+        if let Some(padding) = padding {
+            exported = exported.set("pad_token_id", padding);
         }
     }
+    let labels = metadata.array("bert.classifier.output_labels").and_then(Array::strings);
+    if let Some(labels) = labels {
+        let labels: Vec<_> = labels.map(|name| String::from_utf8_lossy(name)).collect();
+        let ids = labels.iter().enumerate();
+        let by_id: Map<String, Value> =
+            ids.clone().map(|(id, name)| (id.to_string(), name.as_ref().into())).collect();
+        let by_name: Map<String, Value> =
+            ids.map(|(id, name)| (name.to_string(), id.into())).collect();
+        exported = exported.set("id2label", by_id).set("label2id", by_name);
+    }
+    Some(exported)
+}
+
+/// The row of RoBERTa's position embedding that belongs to the first token: behind that of the
+/// padding token's id.
+fn first_position(config: &Config) -> Result<u32, Error> {
+    Ok(config.u32(&["pad_token_id"])?.unwrap_or(1).saturating_add(1))
 }
 
 fn is_classifier(config: &Config) -> Result<bool, Error> {

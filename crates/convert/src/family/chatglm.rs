@@ -1,15 +1,13 @@
 //! ChatGLM: the third generation and GLM 4 before it had a class in `transformers`, and that class.
 
-use gguf::{Error, Metadata};
-use gguf_checkpoint::config::Config;
 use gguf_store::Model;
 
 use super::hyper::{self, Keys, Rope};
-use super::names::{LLAMA_LIKE, Table, renamed};
-use super::{Exported, Family, Target, exported};
+use super::names::{LLAMA_LIKE, Table};
+use super::{Exported, Family, exported};
+use gguf::Error;
+use gguf_checkpoint::config::Config;
 use crate::vocab;
-
-pub(super) struct ChatGlm;
 
 const OWN: Table = &[
     ("transformer.embedding.word_embeddings", "token_embd"),
@@ -26,94 +24,78 @@ const OWN: Table = &[
 /// Of the class in `transformers`: gate and what it gates are one matrix.
 const GLM: Table = &[("model.layers.{}.mlp.gate_up_proj", "blk.{}.ffn_up")];
 
-impl Family for ChatGlm {
-    fn classes(&self) -> &'static [&'static str] {
-        &["ChatGLMModel", "ChatGLMForConditionalGeneration", "GlmForCausalLM"]
-    }
+pub(super) static CHATGLM: Family = Family {
+    classes: &["ChatGLMModel", "ChatGLMForConditionalGeneration", "GlmForCausalLM"],
+    architecture: "chatglm",
+    model_type: "chatglm",
+    vocabulary: vocab::Kind::ChatGlm,
+    pre_tokenizers: &["chatglm-bpe", "glm4"],
+    names: &[OWN, GLM, LLAMA_LIKE],
+    complete,
+    keys,
+    export,
+    ..Family::DEFAULT
+};
 
-    fn architecture(&self) -> &'static str {
-        "chatglm"
+fn complete(config: &mut Config) -> Result<(), Error> {
+    if let Some(rows) = config.u32(&["padded_vocab_size"])? {
+        config.set("vocab_size", rows);
     }
+    Ok(())
+}
 
-    fn vocabulary(&self) -> vocab::Kind {
-        vocab::Kind::ChatGlm
-    }
+fn keys(config: &Config, keys: &mut Keys) -> Result<(), Error> {
+    let width = hyper::width(config)?;
+    let heads = hyper::head_count(config)?;
+    let context = config.u32(&["seq_length"])?.map_or_else(|| hyper::context_length(config), Ok)?;
+    let feed_forward =
+        config.require_u32(&["ffn_hidden_size", "intermediate_size"], "the feed-forward width")?;
+    let heads_kv = config.u32(&["multi_query_group_num", "num_key_value_heads"])?;
+    let epsilon = config.f32(&["layernorm_epsilon", "rms_norm_eps"])?.unwrap_or(1e-5);
+    let head_dim = config.u32(&["attention_dim"])?.unwrap_or(width / heads);
+    let base = Rope::of(config)?.base.unwrap_or(10000.0);
+    keys.set("context_length", context);
+    keys.set("embedding_length", width);
+    keys.set("feed_forward_length", feed_forward);
+    keys.set("block_count", hyper::block_count(config)?);
+    keys.set("attention.head_count", heads);
+    keys.set("attention.head_count_kv", heads_kv.unwrap_or(heads));
+    keys.set("attention.layer_norm_rms_epsilon", epsilon);
+    keys.file_type();
+    keys.set("rope.dimension_count", hyper::rotated_dims(config, head_dim, 0.5)?);
+    keys.before_vocabulary("tokenizer.ggml.add_bos_token", false);
+    keys.set("rope.freq_base", base * config.f32(&["rope_ratio"])?.unwrap_or(1.0));
+    Ok(())
+}
 
-    fn pre_tokenizers(&self) -> &'static [&'static str] {
-        &["chatglm-bpe", "glm4"]
+fn export(model: &Model, _: Exported) -> Option<Exported> {
+    let (metadata, index) = (model.metadata(), model.index());
+    let head_dim = exported::head_dim(model)?;
+    if !index.contains_key("blk.0.attn_qkv.weight") {
+        let exported = Exported::new("GlmForCausalLM", "glm", &[GLM, LLAMA_LIKE])
+            .set("head_dim", head_dim)
+            .set_some("partial_rotary_factor", exported::rotated_share(model))
+            .set("attention_bias", index.contains_key("blk.0.attn_q.bias"));
+        return Some(exported);
     }
-
-    fn complete(&self, config: &mut Config) -> Result<(), Error> {
-        if let Some(rows) = config.u32(&["padded_vocab_size"])? {
-            config.set("vocab_size", rows);
-        }
-        Ok(())
-    }
-
-    fn metadata(
-        &self,
-        config: &Config,
-        file_type: u32,
-        metadata: &mut Metadata,
-    ) -> Result<(), Error> {
-        let width = hyper::width(config)?;
-        let heads = hyper::head_count(config)?;
-        let context =
-            config.u32(&["seq_length"])?.map_or_else(|| hyper::context_length(config), Ok)?;
-        let feed_forward = config
-            .require_u32(&["ffn_hidden_size", "intermediate_size"], "the feed-forward width")?;
-        let heads_kv = config.u32(&["multi_query_group_num", "num_key_value_heads"])?;
-        let epsilon = config.f32(&["layernorm_epsilon", "rms_norm_eps"])?.unwrap_or(1e-5);
-        let head_dim = config.u32(&["attention_dim"])?.unwrap_or(width / heads);
-        let base = Rope::of(config)?.base.unwrap_or(10000.0);
-        let mut keys = Keys::new("chatglm", metadata);
-        keys.set("context_length", context);
-        keys.set("embedding_length", width);
-        keys.set("feed_forward_length", feed_forward);
-        keys.set("block_count", hyper::block_count(config)?);
-        keys.set("attention.head_count", heads);
-        keys.set("attention.head_count_kv", heads_kv.unwrap_or(heads));
-        keys.set("attention.layer_norm_rms_epsilon", epsilon);
-        keys.file_type(file_type);
-        keys.set("rope.dimension_count", hyper::rotated_dims(config, head_dim, 0.5)?);
-        keys.before_vocabulary("tokenizer.ggml.add_bos_token", false);
-        keys.set("rope.freq_base", base * config.f32(&["rope_ratio"])?.unwrap_or(1.0));
-        Ok(())
-    }
-
-    fn tensor(&self, _config: &Config, name: &str) -> Result<Target, Error> {
-        Ok(Target::renamed(renamed(name, &[OWN, GLM, LLAMA_LIKE])))
-    }
-
-    fn exported(&self, model: &Model) -> Option<Exported> {
-        let (metadata, index) = (model.metadata(), model.index());
-        let head_dim = exported::head_dim(model)?;
-        if !index.contains_key("blk.0.attn_qkv.weight") {
-            let exported = Exported::new("GlmForCausalLM", "glm", &[GLM, LLAMA_LIKE])
-                .set("head_dim", head_dim)
-                .set_some("partial_rotary_factor", exported::rotated_share(model))
-                .set("attention_bias", index.contains_key("blk.0.attn_q.bias"));
-            return Some(exported);
-        }
-        let base = exported::number(model, "rope.freq_base");
-        let exported = Exported::new("ChatGLMModel", "chatglm", &[OWN])
-            .fields(&[
-                ("block_count", "num_layers"),
-                ("context_length", "seq_length"),
-                ("feed_forward_length", "ffn_hidden_size"),
-                ("attention.head_count_kv", "multi_query_group_num"),
-                ("attention.layer_norm_rms_epsilon", "layernorm_epsilon"),
-            ])
-            .without(&["rope.freq_base"])
-            .set_some("rope_ratio", base.map(|base| exported::whole(base / 10000.0)))
-            .set("kv_channels", head_dim)
-            .set("padded_vocab_size", metadata.array("tokenizer.ggml.tokens")?.len())
-            .set("multi_query_attention", true)
-            .set("rmsnorm", true)
-            .set("original_rope", true)
-            .set("post_layer_norm", true)
-            .set("add_bias_linear", index.contains_key("blk.0.attn_output.bias"))
-            .set("add_qkv_bias", index.contains_key("blk.0.attn_qkv.bias"));
-        Some(exported)
-    }
+    let base = exported::number(model, "rope.freq_base");
+    let exported = Exported::new("ChatGLMModel", "chatglm", &[OWN])
+        .fields(&[
+            ("block_count", "num_layers"),
+            ("context_length", "seq_length"),
+            ("feed_forward_length", "ffn_hidden_size"),
+            ("attention.head_count_kv", "multi_query_group_num"),
+            ("attention.layer_norm_rms_epsilon", "layernorm_epsilon"),
+        ])
+        .without(&["rope.freq_base"])
+        .set_some("rope_ratio", base.map(|base| exported::whole(base / 10000.0)))
+        .set("kv_channels", head_dim)
+        .set("padded_vocab_size", metadata.array("tokenizer.ggml.tokens")?.len())
+        .set("multi_query_attention", true)
+        .set("rmsnorm", true)
+        .set("original_rope", true)
+        .set("post_layer_norm", true)
+        .set("add_bias_linear", index.contains_key("blk.0.attn_output.bias"))
+        .set("add_qkv_bias", index.contains_key("blk.0.attn_qkv.bias"));
+    Some(exported)
 }

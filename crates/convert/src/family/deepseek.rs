@@ -1,19 +1,17 @@
 //! DeepSeek 2 and 3: compressed attention, experts after some dense blocks.
 
-use gguf::{Error, Metadata, Shape};
-use gguf_checkpoint::config::Config;
-use gguf_pipeline::Step;
+use gguf::Shape;
 use gguf_store::Model;
 
 use super::hyper::{self, Keys, Rope};
-use super::names::{LLAMA_LIKE, Table, block_of, captures, renamed};
-use super::{Exported, Family, Made, Target, experts, exported};
-use crate::vocab;
+use super::names::{LLAMA_LIKE, Table, block_of, captures};
+use super::{Exported, Family, MappedTensor, Mapping, experts, exported};
+use gguf::Error;
+use gguf_checkpoint::config::Config;
+use gguf_pipeline::Step;
 
-pub(super) struct DeepSeek2;
-
-const DEEPSEEK2: &str = "DeepseekV2ForCausalLM";
-const DEEPSEEK3: &str = "DeepseekV3ForCausalLM";
+const DEEPSEEK2_CLASS: &str = "DeepseekV2ForCausalLM";
+const DEEPSEEK3_CLASS: &str = "DeepseekV3ForCausalLM";
 
 const ATTENTION: Table = &[
     ("model.layers.{}.self_attn.q_a_proj", "blk.{}.attn_q_a"),
@@ -62,163 +60,150 @@ impl Widths {
     }
 }
 
-impl Family for DeepSeek2 {
-    fn classes(&self) -> &'static [&'static str] {
-        &[DEEPSEEK2, DEEPSEEK3]
-    }
+pub(super) static DEEPSEEK2: Family = Family {
+    classes: &[DEEPSEEK2_CLASS, DEEPSEEK3_CLASS],
+    architecture: "deepseek2",
+    model_type: "deepseek_v2",
+    pre_tokenizers: &["deepseek-v3", "deepseek-llm", "kimi-k2"],
+    names: &[ATTENTION, MIXTURE, LLAMA_LIKE],
+    fields: &[
+        ("expert_count", "n_routed_experts"),
+        ("expert_shared_count", "n_shared_experts"),
+        ("expert_group_count", "n_group"),
+        ("expert_group_used_count", "topk_group"),
+        ("expert_weights_scale", "routed_scaling_factor"),
+        ("leading_dense_block_count", "first_k_dense_replace"),
+        ("attention.kv_lora_rank", "kv_lora_rank"),
+        ("attention.value_length_mla", "v_head_dim"),
+        ("rope.dimension_count", "qk_rope_head_dim"),
+    ],
+    complete,
+    keys,
+    special,
+    export,
+    ..Family::DEFAULT
+};
 
-    fn architecture(&self) -> &'static str {
-        "deepseek2"
+fn complete(config: &mut Config) -> Result<(), Error> {
+    // Not the rank of queries: without one they are not compressed.
+    config.default("rms_norm_eps", 1e-6);
+    config.default("rope_theta", 1e4);
+    config.default("kv_lora_rank", 512);
+    config.default("qk_rope_head_dim", 64);
+    config.default("qk_nope_head_dim", 128);
+    config.default("v_head_dim", 128);
+    if config.class()? == DEEPSEEK3_CLASS {
+        config.default("n_shared_experts", 1);
+        config.default("n_group", 8);
+        config.default("topk_group", 4);
+        config.default("num_experts_per_tok", 8);
+        config.default("routed_scaling_factor", 2.5);
+        config.default("norm_topk_prob", true);
+        config.default("first_k_dense_replace", 3);
+    } else {
+        config.default("n_shared_experts", 2);
+        config.default("routed_scaling_factor", 1.0);
     }
+    Ok(())
+}
 
-    fn vocabulary(&self) -> vocab::Kind {
-        vocab::Kind::Bpe
+fn keys(config: &Config, keys: &mut Keys) -> Result<(), Error> {
+    let widths = Widths::of(config)?;
+    // To programs, this is one key head that all query heads share.
+    let mut shared = config.clone();
+    shared.set("num_key_value_heads", 1);
+    shared.set("head_dim", widths.rotated);
+    keys.stated(&shared)?;
+
+    let has_experts = config.u32(&["n_routed_experts"])?.is_some();
+    let dense = match config.u32(&["first_k_dense_replace"])? {
+        Some(dense) => dense,
+        None if has_experts => 0,
+        None => hyper::block_count(config)?,
+    };
+    keys.set("leading_dense_block_count", dense);
+    keys.set("vocab_size", config.require_u32(&["vocab_size"], "the number of tokens")?);
+    keys.set_u32("attention.q_lora_rank", config.u32(&["q_lora_rank"])?);
+    keys.set("attention.kv_lora_rank", widths.rank);
+    keys.set("attention.key_length", widths.rank.saturating_add(widths.rotated));
+    keys.set("attention.value_length", widths.rank);
+    keys.set("attention.key_length_mla", widths.fixed.saturating_add(widths.rotated));
+    keys.set("attention.value_length_mla", widths.value);
+    keys.set_u32("expert_feed_forward_length", config.u32(EXPERT_WIDTH)?);
+    keys.set("expert_shared_count", config.u32(&["n_shared_experts"])?.unwrap_or(0));
+    keys.set_f32("expert_weights_scale", config.f32(&["routed_scaling_factor"])?);
+    if config.bool("norm_topk_prob")? == Some(true) {
+        keys.set("expert_weights_norm", true);
     }
+    keys.set("rope.dimension_count", widths.rotated);
+    // A tenth of what the key says elsewhere: programs know this of the architecture.
+    let scale = Rope::of(config)?.f64("mscale_all_dim")?;
+    keys.set_f32("rope.scaling.yarn_log_multiplier", scale.map(|scale| (0.1 * scale) as f32));
+    Ok(())
+}
 
-    fn pre_tokenizers(&self) -> &'static [&'static str] {
-        &["deepseek-v3", "deepseek-llm", "kimi-k2"]
+fn special(config: &Config, name: &str) -> Result<Option<Mapping>, Error> {
+    // Blocks behind the last predict further tokens; programs do not use them yet.
+    let blocks = hyper::block_count(config)?;
+    if block_of(name).is_some_and(|block| block >= blocks) {
+        return Ok(Some(Mapping::Dropped));
     }
-
-    fn complete(&self, config: &mut Config) -> Result<(), Error> {
-        // Not the rank of queries: without one they are not compressed.
-        config.default("rms_norm_eps", 1e-6);
-        config.default("rope_theta", 1e4);
-        config.default("kv_lora_rank", 512);
-        config.default("qk_rope_head_dim", 64);
-        config.default("qk_nope_head_dim", 128);
-        config.default("v_head_dim", 128);
-        if config.class()? == DEEPSEEK3 {
-            config.default("n_shared_experts", 1);
-            config.default("n_group", 8);
-            config.default("topk_group", 4);
-            config.default("num_experts_per_tok", 8);
-            config.default("routed_scaling_factor", 2.5);
-            config.default("norm_topk_prob", true);
-            config.default("first_k_dense_replace", 3);
-        } else {
-            config.default("n_shared_experts", 2);
-            config.default("routed_scaling_factor", 1.0);
-        }
-        Ok(())
+    let tied = config.bool("tie_word_embeddings")?.unwrap_or(false);
+    if tied && matches!(name, "lm_head.weight" | "model.lm_head.weight") {
+        return Ok(Some(Mapping::Dropped));
     }
-
-    fn metadata(
-        &self,
-        config: &Config,
-        file_type: u32,
-        metadata: &mut Metadata,
-    ) -> Result<(), Error> {
-        let widths = Widths::of(config)?;
-        // To programs, this is one key head that all query heads share.
-        let mut shared = config.clone();
-        shared.set("num_key_value_heads", 1);
-        shared.set("head_dim", widths.rotated);
-        let mut keys = Keys::new("deepseek2", metadata);
-        keys.stated(&shared, file_type)?;
-
-        let has_experts = config.u32(&["n_routed_experts"])?.is_some();
-        let dense = match config.u32(&["first_k_dense_replace"])? {
-            Some(dense) => dense,
-            None if has_experts => 0,
-            None => hyper::block_count(config)?,
-        };
-        keys.set("leading_dense_block_count", dense);
-        keys.set("vocab_size", config.require_u32(&["vocab_size"], "the number of tokens")?);
-        keys.set_u32("attention.q_lora_rank", config.u32(&["q_lora_rank"])?);
-        keys.set("attention.kv_lora_rank", widths.rank);
-        keys.set("attention.key_length", widths.rank.saturating_add(widths.rotated));
-        keys.set("attention.value_length", widths.rank);
-        keys.set("attention.key_length_mla", widths.fixed.saturating_add(widths.rotated));
-        keys.set("attention.value_length_mla", widths.value);
-        keys.set_u32("expert_feed_forward_length", config.u32(EXPERT_WIDTH)?);
-        keys.set("expert_shared_count", config.u32(&["n_shared_experts"])?.unwrap_or(0));
-        keys.set_f32("expert_weights_scale", config.f32(&["routed_scaling_factor"])?);
-        if config.bool("norm_topk_prob")? == Some(true) {
-            keys.set("expert_weights_norm", true);
-        }
-        keys.set("rope.dimension_count", widths.rotated);
-        // A tenth of what the key says elsewhere: programs know this of the architecture.
-        let scale = Rope::of(config)?.f64("mscale_all_dim")?;
-        keys.set_f32("rope.scaling.yarn_log_multiplier", scale.map(|scale| (0.1 * scale) as f32));
-        Ok(())
+    if let Some(&[block]) = captures(ROUTER_BIAS, name).as_deref() {
+        return Ok(Some(Mapping::one(format!("blk.{block}.exp_probs_b.bias"), [])));
     }
-
-    fn tensor(&self, config: &Config, name: &str) -> Result<Target, Error> {
-        // Blocks behind the last predict further tokens; programs do not use them yet.
-        let blocks = hyper::block_count(config)?;
-        if block_of(name).is_some_and(|block| block >= blocks) {
-            return Ok(Target::Dropped);
-        }
-        let tied = config.bool("tie_word_embeddings")?.unwrap_or(false);
-        if tied && matches!(name, "lm_head.weight" | "model.lm_head.weight") {
-            return Ok(Target::Dropped);
-        }
-        if let Some(&[block]) = captures(ROUTER_BIAS, name).as_deref() {
-            return Ok(Target::one(format!("blk.{block}.exp_probs_b.bias"), []));
-        }
-        if let Some(&[block]) = captures(KEYS_AND_VALUES, name).as_deref() {
-            return keys_and_values(config, block);
-        }
-        let width = || config.require_u32(EXPERT_WIDTH, "the feed-forward width of an expert");
-        if let Some(target) = experts::target(config, name, width)? {
-            return Ok(target);
-        }
-        Ok(Target::renamed(renamed(name, &[ATTENTION, MIXTURE, LLAMA_LIKE])))
+    if let Some(&[block]) = captures(KEYS_AND_VALUES, name).as_deref() {
+        return keys_and_values(config, block).map(Some);
     }
+    let width = || config.require_u32(EXPERT_WIDTH, "the feed-forward width of an expert");
+    experts::mapping(config, name, width)
+}
 
-    fn exported(&self, model: &Model) -> Option<Exported> {
-        let metadata = model.metadata();
-        let number = |key| exported::count(model, key);
-        let gating = number("expert_gating_func");
-        let is_third = gating == Some(SIGMOID);
-        let groups = number("expert_group_count").unwrap_or(1);
-        let (class, model_type, method) = match is_third {
-            true => (DEEPSEEK3, "deepseek_v3", "noaux_tc"),
-            false if groups > 1 => (DEEPSEEK2, "deepseek_v2", "group_limited_greedy"),
-            false => (DEEPSEEK2, "deepseek_v2", "greedy"),
-        };
-        let rotated = number("rope.dimension_count")?;
-        let mut exported = Exported::new(class, model_type, &[ATTENTION, MIXTURE, LLAMA_LIKE])
-            .patterns([ROUTER_BIAS, KEYS_AND_VALUES])
-            .patterns(experts::one_by_one())
-            .fields(&[
-                ("expert_count", "n_routed_experts"),
-                ("expert_shared_count", "n_shared_experts"),
-                ("expert_group_count", "n_group"),
-                ("expert_group_used_count", "topk_group"),
-                ("expert_weights_scale", "routed_scaling_factor"),
-                ("leading_dense_block_count", "first_k_dense_replace"),
-                ("attention.kv_lora_rank", "kv_lora_rank"),
-                ("attention.value_length_mla", "v_head_dim"),
-                ("rope.dimension_count", "qk_rope_head_dim"),
-            ])
-            // One head that all share, as wide as what is compressed.
-            .without(&["attention.head_count_kv", "attention.key_length"])
-            .set("num_key_value_heads", number("attention.head_count")?)
-            .set("qk_nope_head_dim", number("attention.key_length_mla")?.checked_sub(rotated)?)
-            // Without one, queries are not compressed; the class has a default.
-            .set("q_lora_rank", number("attention.q_lora_rank"))
-            .set("topk_method", method)
-            .set("norm_topk_prob", metadata.bool("deepseek2.expert_weights_norm") == Some(true));
-        if let Some(gating) = gating {
-            let function = if gating == SIGMOID { "sigmoid" } else { "softmax" };
-            exported = exported.set("scoring_func", function);
-        }
-        if let Some(gguf::Value::F32(tenth)) =
-            metadata.get("deepseek2.rope.scaling.yarn_log_multiplier")
-        {
-            // In decimal, where a tenth is exact. Both are the same in all models so far.
-            let scale = tenth.to_string().parse::<f64>().ok()? * 10.0;
-            let scale = (scale * 1e6).round() / 1e6;
-            exported = exported.scaling("mscale", scale).scaling("mscale_all_dim", scale);
-        }
-        Some(exported)
+fn export(model: &Model, exported: Exported) -> Option<Exported> {
+    let metadata = model.metadata();
+    let number = |key| exported::count(model, key);
+    let gating = number("expert_gating_func");
+    let is_third = gating == Some(SIGMOID);
+    let groups = number("expert_group_count").unwrap_or(1);
+    let (class, model_type, method) = match is_third {
+        true => (DEEPSEEK3_CLASS, "deepseek_v3", "noaux_tc"),
+        false if groups > 1 => (DEEPSEEK2_CLASS, "deepseek_v2", "group_limited_greedy"),
+        false => (DEEPSEEK2_CLASS, "deepseek_v2", "greedy"),
+    };
+    let rotated = number("rope.dimension_count")?;
+    let mut exported = exported
+        .class(class, model_type)
+        .patterns([ROUTER_BIAS, KEYS_AND_VALUES])
+        .patterns(experts::one_by_one())
+        // One head that all share, as wide as what is compressed.
+        .without(&["attention.head_count_kv", "attention.key_length"])
+        .set("num_key_value_heads", number("attention.head_count")?)
+        .set("qk_nope_head_dim", number("attention.key_length_mla")?.checked_sub(rotated)?)
+        // Without one, queries are not compressed; the class has a default.
+        .set("q_lora_rank", number("attention.q_lora_rank"))
+        .set("topk_method", method)
+        .set("norm_topk_prob", metadata.bool("deepseek2.expert_weights_norm") == Some(true));
+    if let Some(gating) = gating {
+        let function = if gating == SIGMOID { "sigmoid" } else { "softmax" };
+        exported = exported.set("scoring_func", function);
     }
+    if let Some(gguf::Value::F32(tenth)) =
+        metadata.get("deepseek2.rope.scaling.yarn_log_multiplier")
+    {
+        // In decimal, where a tenth is exact. Both are the same in all models so far.
+        let scale = tenth.to_string().parse::<f64>().ok()? * 10.0;
+        let scale = (scale * 1e6).round() / 1e6;
+        exported = exported.scaling("mscale", scale).scaling("mscale_all_dim", scale);
+    }
+    Some(exported)
 }
 
 /// The matrix that unpacks keys and values, head by head. That of keys is transposed: programs
 /// apply it to queries instead.
-fn keys_and_values(config: &Config, block: u32) -> Result<Target, Error> {
+fn keys_and_values(config: &Config, block: u32) -> Result<Mapping, Error> {
     let Widths { rank, fixed, value, .. } = Widths::of(config)?;
     let heads = hyper::head_count_kv(config)?;
     let part = |start: u32, len: u32| {
@@ -232,8 +217,12 @@ fn keys_and_values(config: &Config, block: u32) -> Result<Target, Error> {
         let pick = Step::Pick { groups: heads.into(), start: start.into(), len: len.into() };
         vec![pick, Step::Reshape { from, to }]
     };
-    let made = |name, steps| Made { name: format!("blk.{block}.{name}.weight"), steps, part: None };
+    let made = |name, steps| MappedTensor {
+        name: format!("blk.{block}.{name}.weight"),
+        steps,
+        slot: None,
+    };
     let mut keys = part(0, fixed);
     keys.push(Step::Transpose);
-    Ok(Target::Made(vec![made("attn_k_b", keys), made("attn_v_b", part(fixed, value))]))
+    Ok(Mapping::Made(vec![made("attn_k_b", keys), made("attn_v_b", part(fixed, value))]))
 }

@@ -1,11 +1,10 @@
 //! Experts: matrices that stand one by one, or as one tensor of all.
 
+use super::names::captures;
+use super::{ExpertSlot, MappedTensor, Mapping, hyper};
 use gguf::Error;
 use gguf_checkpoint::config::Config;
 use gguf_pipeline::Step;
-
-use super::names::captures;
-use super::{Made, Part, Target, hyper};
 
 /// Each expert's matrices as most families name them: foreign name of one, our name of all.
 const ONE_BY_ONE: [(&str, &str); 3] = [
@@ -22,24 +21,21 @@ pub(super) fn one_by_one() -> [&'static str; 3] {
 /// What becomes of an expert's matrix, or of all experts' matrices in one tensor as newer versions
 /// of `transformers` write them; `None` if it is neither. `width` is the feed-forward width of one
 /// expert.
-pub(super) fn target(
+pub(super) fn mapping(
     config: &Config,
     name: &str,
     width: impl FnOnce() -> Result<u32, Error>,
-) -> Result<Option<Target>, Error> {
+) -> Result<Option<Mapping>, Error> {
     for (foreign, ours) in ONE_BY_ONE {
         if let Some(&[block, index]) = captures(foreign, name).as_deref() {
             let count = hyper::expert_count(config)?;
-            return Ok(Some(Target::Made(vec![Made {
-                name: format!("blk.{block}.{ours}.weight"),
-                steps: Vec::new(),
-                part: Some(Part { index, count }),
-            }])));
+            let name = format!("blk.{block}.{ours}.weight");
+            return Ok(Some(Mapping::slot(name, ExpertSlot { index, count })));
         }
     }
     let stem = name.strip_suffix(".weight").unwrap_or(name);
     if let Some(&[block]) = captures("model.layers.{}.mlp.experts.down_proj", stem).as_deref() {
-        return Ok(Some(Target::one(format!("blk.{block}.ffn_down_exps.weight"), [])));
+        return Ok(Some(Mapping::one(format!("blk.{block}.ffn_down_exps.weight"), [])));
     }
     if let Some(&[block]) = captures("model.layers.{}.mlp.experts.gate_up_proj", stem).as_deref() {
         let names = [format!("blk.{block}.ffn_gate_exps"), format!("blk.{block}.ffn_up_exps")];
@@ -50,31 +46,31 @@ pub(super) fn target(
 
 /// A matrix of gates above one of what they gate, `width` rows each, in one tensor: for each of
 /// `count` experts.
-pub(super) fn halves([gate, up]: [String; 2], count: u32, width: u32) -> Target {
+pub(super) fn halves([gate, up]: [String; 2], count: u32, width: u32) -> Mapping {
     let (groups, len) = (count.into(), width.into());
-    let half = |stem: String, start| Made {
+    let half = |stem: String, start| MappedTensor {
         name: stem + ".weight",
         steps: vec![Step::Pick { groups, start, len }],
-        part: None,
+        slot: None,
     };
-    Target::Made(vec![half(gate, 0), half(up, len)])
+    Mapping::Made(vec![half(gate, 0), half(up, len)])
 }
 
 #[cfg(test)]
 mod tests {
-    use serde_json::json;
-
     use super::*;
+    use serde_json::json;
 
     #[test]
     fn fused_gates_come_apart() {
         let config = Config::of(json!({"num_experts": 8}));
-        let fused =
-            target(&config, "model.layers.2.mlp.experts.gate_up_proj", || Ok(64)).unwrap().unwrap();
-        let Target::Made(made) = fused else { panic!("two tensors") };
+        let fused = mapping(&config, "model.layers.2.mlp.experts.gate_up_proj", || Ok(64))
+            .unwrap()
+            .unwrap();
+        let Mapping::Made(made) = fused else { panic!("two tensors") };
         let names: Vec<_> = made.iter().map(|made| &*made.name).collect();
         assert_eq!(names, ["blk.2.ffn_gate_exps.weight", "blk.2.ffn_up_exps.weight"]);
         assert_eq!(made[1].steps, [Step::Pick { groups: 8, start: 64, len: 64 }]);
-        assert_eq!(target(&config, "model.layers.2.mlp.gate.weight", || Ok(64)).unwrap(), None);
+        assert_eq!(mapping(&config, "model.layers.2.mlp.gate.weight", || Ok(64)).unwrap(), None);
     }
 }

@@ -44,15 +44,27 @@ impl Exported {
         }
     }
 
-    /// Foreign names that are in no table.
-    pub(super) fn patterns<'p>(mut self, patterns: impl IntoIterator<Item = &'p str>) -> Self {
-        self.patterns.extend(patterns.into_iter().map(str::to_owned));
+    /// The model as another class than the first of its family.
+    pub(super) fn class(self, class: &'static str, model_type: &'static str) -> Self {
+        Self { class, model_type, ..self }
+    }
+
+    /// Foreign names that count before all others so far.
+    pub(super) fn first<'p>(mut self, patterns: impl IntoIterator<Item = &'p str>) -> Self {
+        self.patterns.splice(0..0, patterns.into_iter().map(str::to_owned));
         self
     }
 
-    /// Tables of foreign names that count after those before.
-    pub(super) fn tables(mut self, tables: &[Table]) -> Self {
-        self.patterns.extend(tables.iter().copied().flat_map(foreign));
+    /// Takes the foreign names of a table away.
+    pub(super) fn without_names(mut self, table: Table) -> Self {
+        let unwanted: Vec<String> = foreign(table).collect();
+        self.patterns.retain(|pattern| !unwanted.contains(pattern));
+        self
+    }
+
+    /// Foreign names that are in no table.
+    pub(super) fn patterns<'p>(mut self, patterns: impl IntoIterator<Item = &'p str>) -> Self {
+        self.patterns.extend(patterns.into_iter().map(str::to_owned));
         self
     }
 

@@ -1,16 +1,13 @@
 //! Falcon, both generations: one head of keys and values, or several with two norms.
 
-use gguf::{Error, Metadata};
-use gguf_checkpoint::config::Config;
-use gguf_pipeline::Step;
 use gguf_store::Model;
 
 use super::hyper::{self, Keys};
-use super::names::{Table, renamed};
-use super::{Exported, Family, Target, exported};
-use crate::vocab;
-
-pub(super) struct Falcon;
+use super::names::Table;
+use super::{Exported, Family, exported};
+use gguf::Error;
+use gguf_checkpoint::config::Config;
+use gguf_pipeline::Step;
 
 const NAMES: Table = &[
     ("transformer.word_embeddings", "token_embd"),
@@ -33,80 +30,72 @@ const TWO_NORMS: Table = &[
 /// The context of the models whose configuration does not tell.
 const CONTEXT: u32 = 2048;
 
-impl Family for Falcon {
-    fn classes(&self) -> &'static [&'static str] {
-        &["FalconForCausalLM", "RWForCausalLM"]
-    }
+pub(super) static FALCON: Family = Family {
+    classes: &["FalconForCausalLM", "RWForCausalLM"],
+    architecture: "falcon",
+    model_type: "falcon",
+    pre_tokenizers: &["falcon"],
+    names: &[NAMES, ONE_NORM, TWO_NORMS],
+    fields: &[
+        ("feed_forward_length", "ffn_hidden_size"),
+        ("attention.head_count_kv", "num_kv_heads"),
+        ("attention.layer_norm_epsilon", "layer_norm_epsilon"),
+    ],
+    keys,
+    steps,
+    export,
+    ..Family::DEFAULT
+};
 
-    fn architecture(&self) -> &'static str {
-        "falcon"
+fn keys(config: &Config, keys: &mut Keys) -> Result<(), Error> {
+    for (field, value) in [("alibi", false), ("bias", false), ("parallel_attn", true)] {
+        hyper::expect(config, field, value)?;
     }
+    let width = hyper::width(config)?;
+    let feed_forward = config.u32(&["ffn_hidden_size"])?;
+    keys.set("context_length", config.u32(&["max_position_embeddings"])?.unwrap_or(CONTEXT));
+    keys.set("tensor_data_layout", "jploski"); // see `tensor`
+    keys.set("embedding_length", width);
+    keys.set("feed_forward_length", feed_forward.unwrap_or(width.saturating_mul(4)));
+    keys.set("block_count", hyper::block_count(config)?);
+    keys.set("attention.head_count", hyper::head_count(config)?);
+    keys.set("attention.head_count_kv", head_count_kv(config)?);
+    keys.set("attention.layer_norm_epsilon", hyper::layer_norm_epsilon(config)?);
+    keys.unusual_rope_base(config)?;
+    keys.file_type();
+    Ok(())
+}
 
-    fn vocabulary(&self) -> vocab::Kind {
-        vocab::Kind::Bpe
+fn steps(config: &Config, name: &str) -> Result<Vec<Step>, Error> {
+    if !name.contains(".attn_qkv.") {
+        return Ok(Vec::new());
     }
+    // Stored are groups of some heads of queries with their head of keys and of values.
+    let groups = head_count_kv(config)?;
+    let head_dim = u64::from(hyper::head_dim(config)?);
+    let queries = u64::from(hyper::head_count(config)? / groups) * head_dim;
+    let kinds = [queries, head_dim, head_dim];
+    Ok(vec![Step::Regroup { groups: groups.into(), kinds }])
+}
 
-    fn pre_tokenizers(&self) -> &'static [&'static str] {
-        &["falcon"]
-    }
-
-    fn metadata(
-        &self,
-        config: &Config,
-        file_type: u32,
-        metadata: &mut Metadata,
-    ) -> Result<(), Error> {
-        for (field, value) in [("alibi", false), ("bias", false), ("parallel_attn", true)] {
-            hyper::expect(config, field, value)?;
-        }
-        let width = hyper::width(config)?;
-        let feed_forward = config.u32(&["ffn_hidden_size"])?;
-        let mut keys = Keys::new(self.architecture(), metadata);
-        keys.set("context_length", config.u32(&["max_position_embeddings"])?.unwrap_or(CONTEXT));
-        keys.set("tensor_data_layout", "jploski"); // see `tensor`
-        keys.set("embedding_length", width);
-        keys.set("feed_forward_length", feed_forward.unwrap_or(width.saturating_mul(4)));
-        keys.set("block_count", hyper::block_count(config)?);
-        keys.set("attention.head_count", hyper::head_count(config)?);
-        keys.set("attention.head_count_kv", head_count_kv(config)?);
-        keys.set("attention.layer_norm_epsilon", hyper::layer_norm_epsilon(config)?);
-        keys.unusual_rope_base(config)?;
-        keys.file_type(file_type);
-        Ok(())
-    }
-
-    fn tensor(&self, config: &Config, name: &str) -> Result<Target, Error> {
-        let mapped = renamed(name, &[NAMES, ONE_NORM, TWO_NORMS]);
-        let Some(mapped) = mapped else { return Ok(Target::Unknown) };
-        if !mapped.contains(".attn_qkv.") {
-            return Ok(Target::one(mapped, []));
-        }
-        // Stored are groups of some heads of queries with their head of keys and of values.
-        let groups = head_count_kv(config)?;
-        let head_dim = u64::from(hyper::head_dim(config)?);
-        let queries = u64::from(hyper::head_count(config)? / groups) * head_dim;
-        let step = Step::Regroup { groups: groups.into(), kinds: [queries, head_dim, head_dim] };
-        Ok(Target::one(mapped, [step]))
-    }
-
-    fn exported(&self, model: &Model) -> Option<Exported> {
-        let has_two_norms = exported::has(model, "blk.0.attn_norm_2.weight");
-        let norms = if has_two_norms { TWO_NORMS } else { ONE_NORM };
-        let heads = exported::number(model, "attention.head_count");
-        let head_count_kv = exported::head_count_kv(model);
-        let is_multi_query = head_count_kv == Some(1.0);
-        let is_second = has_two_norms || (!is_multi_query && head_count_kv != heads);
-        let exported = Exported::new("FalconForCausalLM", "falcon", &[NAMES, norms])
-            .fields(&[
-                ("feed_forward_length", "ffn_hidden_size"),
-                ("attention.head_count_kv", "num_kv_heads"),
-                ("attention.layer_norm_epsilon", "layer_norm_epsilon"),
-            ])
-            .set("new_decoder_architecture", is_second)
-            .set("multi_query", is_second || is_multi_query)
-            .set_some("num_ln_in_parallel_attn", is_second.then(|| 1 + u8::from(has_two_norms)));
-        Some(exported)
-    }
+fn export(model: &Model, exported: Exported) -> Option<Exported> {
+    let has_two_norms = exported::has(model, "blk.0.attn_norm_2.weight");
+    let heads = exported::number(model, "attention.head_count");
+    let head_count_kv = exported::head_count_kv(model);
+    let is_multi_query = head_count_kv == Some(1.0);
+    let is_second = has_two_norms || (!is_multi_query && head_count_kv != heads);
+    let other = if has_two_norms { ONE_NORM } else { TWO_NORMS };
+    let exported = exported
+        .without_names(other)
+        .fields(&[
+            ("feed_forward_length", "ffn_hidden_size"),
+            ("attention.head_count_kv", "num_kv_heads"),
+            ("attention.layer_norm_epsilon", "layer_norm_epsilon"),
+        ])
+        .set("new_decoder_architecture", is_second)
+        .set("multi_query", is_second || is_multi_query)
+        .set_some("num_ln_in_parallel_attn", is_second.then(|| 1 + u8::from(has_two_norms)));
+    Some(exported)
 }
 
 /// Heads of keys and values.
@@ -129,9 +118,9 @@ fn head_count_kv(config: &Config) -> Result<u32, Error> {
 
 #[cfg(test)]
 mod tests {
-    use serde_json::json;
-
     use super::*;
+    use crate::family::Mapping;
+    use serde_json::json;
 
     #[test]
     fn every_generation_has_its_heads_of_keys() {
@@ -166,7 +155,7 @@ mod tests {
             "num_kv_heads": 2, "new_decoder_architecture": true}));
         let name = "transformer.h.3.self_attention.query_key_value.weight";
         let step = Step::Regroup { groups: 2, kinds: [32, 8, 8] };
-        let target = Falcon.tensor(&config, name).unwrap();
-        assert_eq!(target, Target::one("blk.3.attn_qkv.weight", [step]));
+        let mapping = FALCON.mapping(&config, name).unwrap();
+        assert_eq!(mapping, Mapping::one("blk.3.attn_qkv.weight", [step]));
     }
 }

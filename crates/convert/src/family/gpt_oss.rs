@@ -1,17 +1,15 @@
 //! gpt-oss, with weights in a plain float type.
 
-use gguf::{Error, Metadata, Shape};
-use gguf_checkpoint::config::Config;
-use gguf_pipeline::Step;
+use gguf::Shape;
 use gguf_store::Model;
 use serde_json::json;
 
 use super::hyper::{self, Keys};
-use super::names::{LLAMA_LIKE, Table, captures, renamed};
-use super::{Exported, Family, Made, Target};
-use crate::vocab;
-
-pub(super) struct GptOss;
+use super::names::{LLAMA_LIKE, Table, captures};
+use super::{Exported, Family, MappedTensor, Mapping};
+use gguf::Error;
+use gguf_checkpoint::config::Config;
+use gguf_pipeline::Step;
 
 const NAMES: Table = &[
     ("model.layers.{}.post_attention_layernorm", "blk.{}.post_attention_norm"),
@@ -29,106 +27,98 @@ const DOWN: &str = "model.layers.{}.mlp.experts.down_proj";
 const GATE_AND_UP: &str = "model.layers.{}.mlp.experts.gate_up_proj";
 const GATE_AND_UP_BIAS: &str = "model.layers.{}.mlp.experts.gate_up_proj_bias";
 
-impl Family for GptOss {
-    fn classes(&self) -> &'static [&'static str] {
-        &["GptOssForCausalLM"]
-    }
+pub(super) static GPT_OSS: Family = Family {
+    classes: &["GptOssForCausalLM"],
+    architecture: "gpt-oss",
+    model_type: "gpt_oss",
+    pre_tokenizers: &["gpt-4o"],
+    names: &[NAMES, LLAMA_LIKE],
+    fields: &[("expert_count", "num_local_experts")],
+    complete,
+    keys,
+    special,
+    export,
+    ..Family::DEFAULT
+};
 
-    fn architecture(&self) -> &'static str {
-        "gpt-oss"
+fn complete(config: &mut Config) -> Result<(), Error> {
+    config.default("head_dim", 64);
+    config.default("num_key_value_heads", 8);
+    config.default("sliding_window", 128);
+    config.default("num_experts_per_tok", 4);
+    config.default("rope_theta", 1.5e5);
+    if config.find(&["rope_parameters"]).is_none() {
+        let scaling = json!({"rope_type": "yarn", "factor": 32.0, "beta_fast": 32.0,
+            "beta_slow": 1.0, "original_max_position_embeddings": 4096});
+        config.default("rope_scaling", scaling);
     }
+    Ok(())
+}
 
-    fn vocabulary(&self) -> vocab::Kind {
-        vocab::Kind::Bpe
-    }
+fn keys(config: &Config, keys: &mut Keys) -> Result<(), Error> {
+    keys.decoder(config, hyper::stated_head_dim(config)?)?;
+    keys.set_u32("attention.sliding_window", config.u32(&["sliding_window"])?);
+    keys.set("expert_feed_forward_length", hyper::feed_forward(config)?);
+    Ok(())
+}
 
-    fn pre_tokenizers(&self) -> &'static [&'static str] {
-        &["gpt-4o"]
+/// The matrices of experts are stored with rows and columns exchanged, and gates and what they
+/// gate alternate.
+fn special(config: &Config, name: &str) -> Result<Option<Mapping>, Error> {
+    for (foreign, ours) in WHOLE {
+        if let Some(&[block]) = captures(foreign, name).as_deref() {
+            return Ok(Some(Mapping::one(format!("blk.{block}.{ours}"), [])));
+        }
     }
+    // In MXFP4 the inputs come last, as they do here.
+    let experts = "model.layers.{}.mlp.experts.down_proj.weight";
+    if let Some(&[block]) = captures(experts, name).as_deref() {
+        return Ok(Some(Mapping::one(format!("blk.{block}.ffn_down_exps.weight"), [])));
+    }
+    let experts = "model.layers.{}.mlp.experts.gate_up_proj.weight";
+    if let Some(&[block]) = captures(experts, name).as_deref() {
+        let alternating = alternating(config)?;
+        return Ok(Some(gate_and_up(block, "weight", |part| vec![alternating(part)])));
+    }
+    if let Some(&[block]) = captures(DOWN, name).as_deref() {
+        return Ok(Some(Mapping::one(
+            format!("blk.{block}.ffn_down_exps.weight"),
+            [Step::Transpose],
+        )));
+    }
+    if let Some(&[block]) = captures(GATE_AND_UP, name).as_deref() {
+        let alternating = alternating(config)?;
+        return Ok(Some(gate_and_up(block, "weight", |part| {
+            vec![Step::Transpose, alternating(part)]
+        })));
+    }
+    if let Some(&[block]) = captures(GATE_AND_UP_BIAS, name).as_deref() {
+        let alternating = alternating(config)?;
+        let (count, width) = (hyper::expert_count(config)?, hyper::feed_forward(config)?);
+        let (count, width) = (u64::from(count), u64::from(width));
+        let both = shape(&[2 * width, count]);
+        let column = shape(&[1, 2 * width, count]);
+        let half = shape(&[1, width, count]);
+        let row = shape(&[width, count]);
+        return Ok(Some(gate_and_up(block, "bias", |part| {
+            vec![
+                Step::Reshape { from: both, to: column },
+                alternating(part),
+                Step::Reshape { from: half, to: row },
+            ]
+        })));
+    }
+    Ok(None)
+}
 
-    fn complete(&self, config: &mut Config) -> Result<(), Error> {
-        config.default("head_dim", 64);
-        config.default("num_key_value_heads", 8);
-        config.default("sliding_window", 128);
-        config.default("num_experts_per_tok", 4);
-        config.default("rope_theta", 1.5e5);
-        if config.find(&["rope_parameters"]).is_none() {
-            let scaling = json!({"rope_type": "yarn", "factor": 32.0, "beta_fast": 32.0,
-                "beta_slow": 1.0, "original_max_position_embeddings": 4096});
-            config.default("rope_scaling", scaling);
-        }
-        Ok(())
-    }
-
-    fn metadata(
-        &self,
-        config: &Config,
-        file_type: u32,
-        metadata: &mut Metadata,
-    ) -> Result<(), Error> {
-        let mut keys = Keys::new("gpt-oss", metadata);
-        keys.decoder(config, hyper::stated_head_dim(config)?, file_type)?;
-        keys.set_u32("attention.sliding_window", config.u32(&["sliding_window"])?);
-        keys.set("expert_feed_forward_length", hyper::feed_forward(config)?);
-        Ok(())
-    }
-
-    /// The matrices of experts are stored with rows and columns exchanged, and gates and what they
-    /// gate alternate.
-    fn tensor(&self, config: &Config, name: &str) -> Result<Target, Error> {
-        for (foreign, ours) in WHOLE {
-            if let Some(&[block]) = captures(foreign, name).as_deref() {
-                return Ok(Target::one(format!("blk.{block}.{ours}"), []));
-            }
-        }
-        // In MXFP4 the inputs come last, as they do here.
-        let experts = "model.layers.{}.mlp.experts.down_proj.weight";
-        if let Some(&[block]) = captures(experts, name).as_deref() {
-            return Ok(Target::one(format!("blk.{block}.ffn_down_exps.weight"), []));
-        }
-        let experts = "model.layers.{}.mlp.experts.gate_up_proj.weight";
-        if let Some(&[block]) = captures(experts, name).as_deref() {
-            let alternating = alternating(config)?;
-            return Ok(gate_and_up(block, "weight", |part| vec![alternating(part)]));
-        }
-        if let Some(&[block]) = captures(DOWN, name).as_deref() {
-            return Ok(Target::one(format!("blk.{block}.ffn_down_exps.weight"), [Step::Transpose]));
-        }
-        if let Some(&[block]) = captures(GATE_AND_UP, name).as_deref() {
-            let alternating = alternating(config)?;
-            return Ok(gate_and_up(block, "weight", |part| {
-                vec![Step::Transpose, alternating(part)]
-            }));
-        }
-        if let Some(&[block]) = captures(GATE_AND_UP_BIAS, name).as_deref() {
-            let alternating = alternating(config)?;
-            let (count, width) = (hyper::expert_count(config)?, hyper::feed_forward(config)?);
-            let (count, width) = (u64::from(count), u64::from(width));
-            let both = shape(&[2 * width, count]);
-            let column = shape(&[1, 2 * width, count]);
-            let half = shape(&[1, width, count]);
-            let row = shape(&[width, count]);
-            return Ok(gate_and_up(block, "bias", |part| {
-                vec![
-                    Step::Reshape { from: both, to: column },
-                    alternating(part),
-                    Step::Reshape { from: half, to: row },
-                ]
-            }));
-        }
-        Ok(Target::renamed(renamed(name, &[NAMES, LLAMA_LIKE])))
-    }
-
-    fn exported(&self, _model: &Model) -> Option<Exported> {
-        let exported = Exported::new("GptOssForCausalLM", "gpt_oss", &[NAMES, LLAMA_LIKE])
-            .patterns(WHOLE.map(|(name, _)| name))
-            .patterns([DOWN, GATE_AND_UP, GATE_AND_UP_BIAS])
-            .fields(&[("expert_count", "num_local_experts")])
-            .without(&["expert_feed_forward_length"])
-            // Programs know this of the architecture; `transformers` takes the other.
-            .scaling("truncate", false);
-        Some(exported)
-    }
+fn export(_model: &Model, exported: Exported) -> Option<Exported> {
+    let exported = exported
+        .patterns(WHOLE.map(|(name, _)| name))
+        .patterns([DOWN, GATE_AND_UP, GATE_AND_UP_BIAS])
+        .without(&["expert_feed_forward_length"])
+        // Programs know this of the architecture; `transformers` takes the other.
+        .scaling("truncate", false);
+    Some(exported)
 }
 
 /// The step that takes every other row of all experts, from the first or from the second on.
@@ -138,13 +128,13 @@ fn alternating(config: &Config) -> Result<impl Fn(u64) -> Step, Error> {
     Ok(move |start| Step::Pick { groups, start, len: 1 })
 }
 
-fn gate_and_up(block: u32, suffix: &str, steps: impl Fn(u64) -> Vec<Step>) -> Target {
-    let made = |part: &str, index| Made {
+fn gate_and_up(block: u32, suffix: &str, steps: impl Fn(u64) -> Vec<Step>) -> Mapping {
+    let made = |part: &str, index| MappedTensor {
         name: format!("blk.{block}.ffn_{part}_exps.{suffix}"),
         steps: steps(index),
-        part: None,
+        slot: None,
     };
-    Target::Made(vec![made("gate", 0), made("up", 1)])
+    Mapping::Made(vec![made("gate", 0), made("up", 1)])
 }
 
 fn shape(dims: &[u64]) -> Shape {

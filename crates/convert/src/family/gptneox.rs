@@ -1,15 +1,13 @@
 //! GPT-NeoX and Pythia.
 
-use gguf::{Error, Metadata};
-use gguf_checkpoint::config::Config;
 use gguf_store::Model;
 
 use super::hyper::{self, Keys};
-use super::names::{Name, Table};
-use super::{Exported, Family, Target, exported};
-use crate::vocab;
-
-pub(super) struct GptNeoX;
+use super::names::Table;
+use super::{Exported, Family, exported};
+use gguf::Error;
+use gguf_checkpoint::config::Config;
+use gguf_pipeline::Step;
 
 const NAMES: Table = &[
     ("gpt_neox.embed_in", "token_embd"),
@@ -28,59 +26,43 @@ const NAMES: Table = &[
 /// The share of a head that is rotated where nothing is said, as in `transformers`.
 const ROTARY_SHARE: f64 = 0.25;
 
-impl Family for GptNeoX {
-    fn classes(&self) -> &'static [&'static str] {
-        &["GPTNeoXForCausalLM"]
-    }
+pub(super) static GPTNEOX: Family = Family {
+    classes: &["GPTNeoXForCausalLM"],
+    architecture: "gptneox",
+    model_type: "gpt_neox",
+    pre_tokenizers: &["gpt-2"],
+    names: &[NAMES],
+    fields: &[
+        ("attention.layer_norm_epsilon", "layer_norm_eps"),
+        ("rope.freq_base", "rotary_emb_base"),
+        ("use_parallel_residual", "use_parallel_residual"),
+    ],
+    keys,
+    steps,
+    export,
+    ..Family::DEFAULT
+};
 
-    fn architecture(&self) -> &'static str {
-        "gptneox"
-    }
+/// As the official converter has it, without a file type.
+fn keys(config: &Config, keys: &mut Keys) -> Result<(), Error> {
+    let head_dim = hyper::head_dim(config)?;
+    keys.set("context_length", hyper::context_length(config)?);
+    keys.set("embedding_length", hyper::width(config)?);
+    keys.set("block_count", hyper::block_count(config)?);
+    keys.set("feed_forward_length", hyper::feed_forward(config)?);
+    keys.set("rope.dimension_count", hyper::rotated_dims(config, head_dim, ROTARY_SHARE)?);
+    keys.unusual_rope_base(config)?;
+    keys.set("attention.head_count", hyper::head_count(config)?);
+    keys.set("use_parallel_residual", config.bool("use_parallel_residual")?.unwrap_or(true));
+    keys.set("attention.layer_norm_epsilon", hyper::layer_norm_epsilon(config)?);
+    Ok(())
+}
 
-    fn vocabulary(&self) -> vocab::Kind {
-        vocab::Kind::Bpe
-    }
+fn steps(config: &Config, name: &str) -> Result<Vec<Step>, Error> {
+    let step = name.contains(".attn_qkv.").then(|| hyper::sort_heads(config)).transpose()?;
+    Ok(Vec::from_iter(step))
+}
 
-    fn pre_tokenizers(&self) -> &'static [&'static str] {
-        &["gpt-2"]
-    }
-
-    /// As the official converter has it, without a file type.
-    fn metadata(
-        &self,
-        config: &Config,
-        _file_type: u32,
-        metadata: &mut Metadata,
-    ) -> Result<(), Error> {
-        let head_dim = hyper::head_dim(config)?;
-        let mut keys = Keys::new(self.architecture(), metadata);
-        keys.set("context_length", hyper::context_length(config)?);
-        keys.set("embedding_length", hyper::width(config)?);
-        keys.set("block_count", hyper::block_count(config)?);
-        keys.set("feed_forward_length", hyper::feed_forward(config)?);
-        keys.set("rope.dimension_count", hyper::rotated_dims(config, head_dim, ROTARY_SHARE)?);
-        keys.unusual_rope_base(config)?;
-        keys.set("attention.head_count", hyper::head_count(config)?);
-        keys.set("use_parallel_residual", config.bool("use_parallel_residual")?.unwrap_or(true));
-        keys.set("attention.layer_norm_epsilon", hyper::layer_norm_epsilon(config)?);
-        Ok(())
-    }
-
-    fn tensor(&self, config: &Config, name: &str) -> Result<Target, Error> {
-        let mapped = Name::parse(name).and_then(|name| name.mapped(NAMES));
-        let Some(mapped) = mapped else { return Ok(Target::Unknown) };
-        let step = mapped.contains(".attn_qkv.").then(|| hyper::sort_heads(config)).transpose()?;
-        Ok(Target::one(mapped, Vec::from_iter(step)))
-    }
-
-    fn exported(&self, model: &Model) -> Option<Exported> {
-        let exported = Exported::new("GPTNeoXForCausalLM", "gpt_neox", &[NAMES])
-            .fields(&[
-                ("attention.layer_norm_epsilon", "layer_norm_eps"),
-                ("rope.freq_base", "rotary_emb_base"),
-                ("use_parallel_residual", "use_parallel_residual"),
-            ])
-            .set_some("rotary_pct", exported::rotated_share(model));
-        Some(exported)
-    }
+fn export(model: &Model, exported: Exported) -> Option<Exported> {
+    Some(exported.set_some("rotary_pct", exported::rotated_share(model)))
 }

@@ -1,21 +1,27 @@
 //! Hyper-parameters that all decoder families write alike, in the official converter's order.
 
-use gguf::{Error, Metadata};
-use gguf_checkpoint::config::Config;
-use gguf_pipeline::Step;
+use gguf::Metadata;
 use serde_json::Value;
 
-use super::Target;
+use gguf::Error;
+use gguf_checkpoint::config::Config;
+use gguf_pipeline::Step;
 
 /// The keys of one architecture.
-pub(super) struct Keys<'m> {
+pub(crate) struct Keys<'m> {
     architecture: &'static str,
+    /// The number of the mix, which stands among the hyper-parameters.
+    file_type: u32,
     metadata: &'m mut Metadata,
 }
 
 impl<'m> Keys<'m> {
-    pub(super) fn new(architecture: &'static str, metadata: &'m mut Metadata) -> Self {
-        Self { architecture, metadata }
+    pub(super) fn new(
+        architecture: &'static str,
+        file_type: u32,
+        metadata: &'m mut Metadata,
+    ) -> Self {
+        Self { architecture, file_type, metadata }
     }
 
     /// Sets `<architecture>.<key>`.
@@ -39,12 +45,7 @@ impl<'m> Keys<'m> {
     /// whose configuration `transformers` completes: with a base frequency and key and value heads.
     ///
     /// `head_dim` is the width of a head where the family states it.
-    pub(super) fn decoder(
-        &mut self,
-        config: &Config,
-        head_dim: Option<u32>,
-        file_type: u32,
-    ) -> Result<(), Error> {
+    pub(super) fn decoder(&mut self, config: &Config, head_dim: Option<u32>) -> Result<(), Error> {
         if config.find(RMS_EPSILON).is_none() {
             return Err(Error::input(
                 config.path(),
@@ -54,15 +55,15 @@ impl<'m> Keys<'m> {
         }
         let rope = Rope::of(config)?;
         let base = rope.base.unwrap_or(DEFAULT_BASE);
-        self.common(config, Some(head_count_kv(config)?), &rope, Some(base), head_dim, file_type)
+        self.common(config, Some(head_count_kv(config)?), &rope, Some(base), head_dim)
     }
 
     /// The same, of what the configuration states, whatever the norms.
-    pub(super) fn stated(&mut self, config: &Config, file_type: u32) -> Result<(), Error> {
+    pub(super) fn stated(&mut self, config: &Config) -> Result<(), Error> {
         let rope = Rope::of(config)?;
         let head_count_kv = config.u32(HEAD_COUNT_KV)?;
         let head_dim = stated_head_dim(config)?;
-        self.common(config, head_count_kv, &rope, rope.base, head_dim, file_type)
+        self.common(config, head_count_kv, &rope, rope.base, head_dim)
     }
 
     fn common(
@@ -72,7 +73,6 @@ impl<'m> Keys<'m> {
         rope: &Rope,
         rope_base: Option<f32>,
         head_dim: Option<u32>,
-        file_type: u32,
     ) -> Result<(), Error> {
         let blocks = block_count(config)?;
         let context = context_length(config)?;
@@ -97,13 +97,13 @@ impl<'m> Keys<'m> {
         self.set_u32("expert_gating_func", gating_function(config)?);
         self.set_u32("attention.key_length", head_dim);
         self.set_u32("attention.value_length", head_dim);
-        self.file_type(file_type);
+        self.file_type();
         Ok(())
     }
 
     /// The number of the mix.
-    pub(super) fn file_type(&mut self, file_type: u32) {
-        self.metadata.set("general.file_type", file_type);
+    pub(super) fn file_type(&mut self) {
+        self.metadata.set("general.file_type", self.file_type);
     }
 
     /// A key of the tokenizer that stands among those of the model.
@@ -273,20 +273,17 @@ pub(super) fn default_attention(config: &mut Config) -> Result<(), Error> {
     Ok(())
 }
 
-/// A tensor under its name in the output, with the rows of queries and keys as in llama: its
-/// rotary embedding turns pairs of neighbours, while checkpoints are arranged for the form that
-/// turns the first half of a head against the second.
-pub(super) fn llama_order(config: &Config, name: Option<String>) -> Result<Target, Error> {
-    let Some(name) = name else { return Ok(Target::Unknown) };
+/// The rows of queries and keys as in llama: its rotary embedding turns pairs of neighbours, while
+/// checkpoints are arranged for the form that turns the first half of a head against the second.
+pub(super) fn llama_order(config: &Config, name: &str) -> Result<Vec<Step>, Error> {
     let heads = if name.contains(".attn_q.") {
-        Some(head_count(config)?)
+        head_count(config)?
     } else if name.contains(".attn_k.") {
-        Some(head_count_kv(config)?)
+        head_count_kv(config)?
     } else {
-        None
+        return Ok(Vec::new());
     };
-    let step = heads.map(|heads| Step::InterleaveHalves { heads: heads.into() });
-    Ok(Target::one(name, Vec::from_iter(step)))
+    Ok(vec![Step::InterleaveHalves { heads: heads.into() }])
 }
 
 /// `head_dim` of the configuration.

@@ -1,17 +1,14 @@
 //! Llama 4, as a text model: experts in every block or every other.
 
-use gguf::{Error, Metadata};
-use gguf_checkpoint::config::Config;
-use gguf_pipeline::Step;
 use gguf_store::Model;
 
 use super::experts::halves;
 use super::hyper::{self, Keys};
-use super::names::{LLAMA_LIKE, Table, captures, renamed};
-use super::{Exported, Family, Made, Target, exported};
-use crate::vocab;
-
-pub(super) struct Llama4;
+use super::names::{LLAMA_LIKE, Table, captures};
+use super::{Exported, Family, MappedTensor, Mapping, exported};
+use gguf::Error;
+use gguf_checkpoint::config::Config;
+use gguf_pipeline::Step;
 
 const FEED_FORWARD: Table = &[
     ("model.layers.{}.feed_forward.router", "blk.{}.ffn_gate_inp"),
@@ -27,101 +24,88 @@ const FEED_FORWARD: Table = &[
 const DOWN: &str = "model.layers.{}.feed_forward.experts.down_proj";
 const GATE_AND_UP: &str = "model.layers.{}.feed_forward.experts.gate_up_proj";
 
-/// Where the width of an expert stands after [`Llama4::complete`].
+/// Where the width of an expert stands after [`complete`].
 const EXPERT_WIDTH: &[&str] = &["intermediate_size_moe"];
 
-impl Family for Llama4 {
-    fn classes(&self) -> &'static [&'static str] {
-        &["Llama4ForCausalLM", "Llama4ForConditionalGeneration"]
-    }
+pub(super) static LLAMA4: Family = Family {
+    classes: &["Llama4ForCausalLM", "Llama4ForConditionalGeneration"],
+    architecture: "llama4",
+    model_type: "llama4_text",
+    pre_tokenizers: &["llama4", "gpt-4o"],
+    names: &[FEED_FORWARD, LLAMA_LIKE],
+    fields: &[
+        ("expert_count", "num_local_experts"),
+        ("expert_feed_forward_length", "intermediate_size"),
+        ("feed_forward_length", "intermediate_size_mlp"),
+        ("interleave_moe_layer_step", "interleave_moe_layer_step"),
+    ],
+    complete,
+    keys,
+    special,
+    computed: hyper::rope_freqs,
+    export,
+    ..Family::DEFAULT
+};
 
-    fn architecture(&self) -> &'static str {
-        "llama4"
-    }
+fn complete(config: &mut Config) -> Result<(), Error> {
+    config.default("head_dim", 128);
+    config.default("num_key_value_heads", 8);
+    config.default("rope_theta", 5e5);
+    config.default("num_local_experts", 16);
+    config.default("num_experts_per_tok", 1);
+    config.default("interleave_moe_layer_step", 1);
+    // What other families call the feed-forward width is here that of an expert.
+    let expert = config.require_u32(&["intermediate_size"], "the width of an expert")?;
+    let dense = config.u32(&["intermediate_size_mlp"])?.unwrap_or(16384);
+    config.set(EXPERT_WIDTH[0], expert);
+    config.set("intermediate_size", dense);
+    Ok(())
+}
 
-    fn vocabulary(&self) -> vocab::Kind {
-        vocab::Kind::Bpe
+fn keys(config: &Config, keys: &mut Keys) -> Result<(), Error> {
+    keys.decoder(config, hyper::stated_head_dim(config)?)?;
+    keys.set("vocab_size", config.require_u32(&["vocab_size"], "the number of tokens")?);
+    keys.set("rope.dimension_count", hyper::head_dim(config)?);
+    let step = config.u32(&["interleave_moe_layer_step"])?;
+    keys.set_u32("interleave_moe_layer_step", step);
+    keys.set_u32("expert_feed_forward_length", config.u32(EXPERT_WIDTH)?);
+    let kinds = config.find(&["layer_types"]).and_then(|(_, kinds)| kinds.as_array());
+    if kinds.is_some_and(|kinds| kinds.iter().all(|kind| kind == "full_attention")) {
+        keys.set("attention.sliding_window", 0u32);
     }
+    Ok(())
+}
 
-    fn pre_tokenizers(&self) -> &'static [&'static str] {
-        &["llama4", "gpt-4o"]
+/// The matrices of experts are stored with rows and columns exchanged.
+fn special(config: &Config, name: &str) -> Result<Option<Mapping>, Error> {
+    if let Some(&[block]) = captures(DOWN, name).as_deref() {
+        let name = format!("blk.{block}.ffn_down_exps.weight");
+        return Ok(Some(Mapping::one(name, [Step::Transpose])));
     }
+    if let Some(&[block]) = captures(GATE_AND_UP, name).as_deref() {
+        let names = ["gate", "up"].map(|part| format!("blk.{block}.ffn_{part}_exps"));
+        let width = config.require_u32(EXPERT_WIDTH, "the width of an expert")?;
+        let mapping = halves(names, hyper::expert_count(config)?, width);
+        let Mapping::Made(made) = mapping else { return Ok(Some(mapping)) };
+        let turned = made.into_iter().map(|made| MappedTensor {
+            steps: [vec![Step::Transpose], made.steps].concat(),
+            ..made
+        });
+        return Ok(Some(Mapping::Made(turned.collect())));
+    }
+    Ok(None)
+}
 
-    fn complete(&self, config: &mut Config) -> Result<(), Error> {
-        config.default("head_dim", 128);
-        config.default("num_key_value_heads", 8);
-        config.default("rope_theta", 5e5);
-        config.default("num_local_experts", 16);
-        config.default("num_experts_per_tok", 1);
-        config.default("interleave_moe_layer_step", 1);
-        // What other families call the feed-forward width is here that of an expert.
-        let expert = config.require_u32(&["intermediate_size"], "the width of an expert")?;
-        let dense = config.u32(&["intermediate_size_mlp"])?.unwrap_or(16384);
-        config.set(EXPERT_WIDTH[0], expert);
-        config.set("intermediate_size", dense);
-        Ok(())
+fn export(model: &Model, exported: Exported) -> Option<Exported> {
+    let count = |key| exported::count(model, key);
+    let exported = exported
+        .patterns([DOWN, GATE_AND_UP])
+        .without(&["attention.sliding_window"])
+        // Programs tell so which of the two sizes normalizes queries and keys.
+        .set("use_qk_norm", count("expert_count") != Some(128));
+    if count("attention.sliding_window") == Some(0) {
+        let blocks = usize::try_from(count("block_count")?.min(1 << 16)).ok()?;
+        return Some(exported.set("layer_types", vec!["full_attention"; blocks]));
     }
-
-    fn metadata(
-        &self,
-        config: &Config,
-        file_type: u32,
-        metadata: &mut Metadata,
-    ) -> Result<(), Error> {
-        let mut keys = Keys::new("llama4", metadata);
-        keys.decoder(config, hyper::stated_head_dim(config)?, file_type)?;
-        keys.set("vocab_size", config.require_u32(&["vocab_size"], "the number of tokens")?);
-        keys.set("rope.dimension_count", hyper::head_dim(config)?);
-        let step = config.u32(&["interleave_moe_layer_step"])?;
-        keys.set_u32("interleave_moe_layer_step", step);
-        keys.set_u32("expert_feed_forward_length", config.u32(EXPERT_WIDTH)?);
-        let kinds = config.find(&["layer_types"]).and_then(|(_, kinds)| kinds.as_array());
-        if kinds.is_some_and(|kinds| kinds.iter().all(|kind| kind == "full_attention")) {
-            keys.set("attention.sliding_window", 0u32);
-        }
-        Ok(())
-    }
-
-    /// The matrices of experts are stored with rows and columns exchanged.
-    fn tensor(&self, config: &Config, name: &str) -> Result<Target, Error> {
-        if let Some(&[block]) = captures(DOWN, name).as_deref() {
-            return Ok(Target::one(format!("blk.{block}.ffn_down_exps.weight"), [Step::Transpose]));
-        }
-        if let Some(&[block]) = captures(GATE_AND_UP, name).as_deref() {
-            let names = ["gate", "up"].map(|part| format!("blk.{block}.ffn_{part}_exps"));
-            let width = config.require_u32(EXPERT_WIDTH, "the width of an expert")?;
-            let target = halves(names, hyper::expert_count(config)?, width);
-            let Target::Made(made) = target else { return Ok(target) };
-            let turned = made
-                .into_iter()
-                .map(|made| Made { steps: [vec![Step::Transpose], made.steps].concat(), ..made });
-            return Ok(Target::Made(turned.collect()));
-        }
-        Ok(Target::renamed(renamed(name, &[FEED_FORWARD, LLAMA_LIKE])))
-    }
-
-    fn computed(&self, config: &Config) -> Result<Vec<(String, Vec<f32>)>, Error> {
-        hyper::rope_freqs(config)
-    }
-
-    fn exported(&self, model: &Model) -> Option<Exported> {
-        let count = |key| exported::count(model, key);
-        let exported =
-            Exported::new("Llama4ForCausalLM", "llama4_text", &[FEED_FORWARD, LLAMA_LIKE])
-                .patterns([DOWN, GATE_AND_UP])
-                .fields(&[
-                    ("expert_count", "num_local_experts"),
-                    ("expert_feed_forward_length", "intermediate_size"),
-                    ("feed_forward_length", "intermediate_size_mlp"),
-                    ("interleave_moe_layer_step", "interleave_moe_layer_step"),
-                ])
-                .without(&["attention.sliding_window"])
-                // Programs tell so which of the two sizes normalizes queries and keys.
-                .set("use_qk_norm", count("expert_count") != Some(128));
-        if count("attention.sliding_window") == Some(0) {
-            let blocks = usize::try_from(count("block_count")?.min(1 << 16)).ok()?;
-            return Some(exported.set("layer_types", vec!["full_attention"; blocks]));
-        }
-        Some(exported)
-    }
+    Some(exported)
 }

@@ -1,17 +1,18 @@
 //! Mamba and Mamba 2.
 
-use gguf::{Error, Metadata, Shape};
-use gguf_checkpoint::config::Config;
-use gguf_pipeline::{Function, Step};
+use gguf::Shape;
 use gguf_store::Model;
 
 use super::hyper::{self, Keys};
 use super::names::{Name, Table, captures};
-use super::{Exported, Family, Target, exported};
+use super::{Exported, Family, Mapping, exported};
+use gguf::Error;
+use gguf_checkpoint::config::Config;
+use gguf_pipeline::{Function, Step};
 use crate::vocab;
 
 /// A generation of Mamba.
-pub(super) enum Mamba {
+enum Generation {
     First,
     Second,
 }
@@ -41,40 +42,46 @@ const PARAMETERS: [(&str, &str); 3] = [
 /// A state space has no longest context; programs want a number.
 const CONTEXT: u32 = 1 << 20;
 
-impl Family for Mamba {
-    fn classes(&self) -> &'static [&'static str] {
-        match self {
-            Self::First => &["MambaForCausalLM", "MambaLMHeadModel", "FalconMambaForCausalLM"],
-            Self::Second => &["Mamba2ForCausalLM"],
-        }
-    }
+pub(super) static MAMBA: Family = Family {
+    classes: &["MambaForCausalLM", "MambaLMHeadModel", "FalconMambaForCausalLM"],
+    architecture: "mamba",
+    model_type: "mamba",
+    vocabulary: vocab::Kind::BpeElseSentencePiece,
+    pre_tokenizers: &["gpt-2"],
+    names: &[NAMES],
+    keys: |config, keys| Generation::First.keys(config, keys),
+    special: |config, name| Generation::First.special(config, name),
+    export: |model, exported| Generation::First.export(model, exported),
+    ..Family::DEFAULT
+};
 
-    fn architecture(&self) -> &'static str {
-        match self {
-            Self::First => "mamba",
-            Self::Second => "mamba2",
-        }
-    }
+pub(super) static MAMBA2: Family = Family {
+    classes: &["Mamba2ForCausalLM"],
+    architecture: "mamba2",
+    model_type: "mamba2",
+    vocabulary: vocab::Kind::SentencePieceElseBpe,
+    pre_tokenizers: &["gpt-2"],
+    names: &[NAMES],
+    keys: |config, keys| Generation::Second.keys(config, keys),
+    special: |config, name| Generation::Second.special(config, name),
+    export: |model, exported| Generation::Second.export(model, exported),
+    ..Family::DEFAULT
+};
 
-    fn vocabulary(&self) -> vocab::Kind {
-        match self {
-            Self::First => vocab::Kind::BpeElseSentencePiece,
-            Self::Second => vocab::Kind::SentencePieceElseBpe,
-        }
-    }
+/// The extents of a layer.
+struct Sizes {
+    width: u32,
+    inner: u32,
+    kernel: u32,
+    state: u32,
+    /// Rank of the time steps; in Mamba 2 the number of heads.
+    rank: u32,
+    groups: u32,
+}
 
-    fn pre_tokenizers(&self) -> &'static [&'static str] {
-        &["gpt-2"]
-    }
-
-    fn metadata(
-        &self,
-        config: &Config,
-        file_type: u32,
-        metadata: &mut Metadata,
-    ) -> Result<(), Error> {
+impl Generation {
+    fn keys(&self, config: &Config, keys: &mut Keys) -> Result<(), Error> {
         let sizes = self.sizes(config)?;
-        let mut keys = Keys::new(self.architecture(), metadata);
         keys.set("context_length", CONTEXT);
         keys.set("embedding_length", sizes.width);
         keys.set("feed_forward_length", 0u32); // programs want it, and the next
@@ -93,26 +100,26 @@ impl Family for Mamba {
             let is_falcon = config.find(&["model_type"]).is_some_and(|(_, t)| t == "falcon_mamba");
             keys.set("ssm.dt_b_c_rms", is_falcon);
         }
-        keys.file_type(file_type);
+        keys.file_type();
         Ok(())
     }
 
-    fn tensor(&self, config: &Config, name: &str) -> Result<Target, Error> {
+    fn special(&self, config: &Config, name: &str) -> Result<Option<Mapping>, Error> {
         let name = match name.strip_prefix("model.") {
             Some(rest) if rest.starts_with("backbone.") || rest.starts_with("lm_head.") => rest,
             _ => name,
         };
         if matches!(self, Self::First) && name == "lm_head.weight" && is_tied(config)? {
-            return Ok(Target::Dropped);
+            return Ok(Some(Mapping::Dropped));
         }
         for (foreign, ours) in PARAMETERS {
             if let Some(&[block]) = captures(foreign, name).as_deref() {
                 let steps = self.parameter_steps(config, ours)?;
-                return Ok(Target::one(format!("blk.{block}.{ours}"), steps));
+                return Ok(Some(Mapping::one(format!("blk.{block}.{ours}"), steps)));
             }
         }
         let mapped = Name::parse(name).and_then(|name| name.mapped(NAMES));
-        let Some(mapped) = mapped else { return Ok(Target::Unknown) };
+        let Some(mapped) = mapped else { return Ok(Some(Mapping::Unknown)) };
         let step = if mapped.ends_with(".ssm_conv1d.weight") {
             // Every channel is a convolution of its own, over one input.
             let sizes = self.sizes(config)?;
@@ -124,10 +131,10 @@ impl Family for Mamba {
         } else {
             None
         };
-        Ok(Target::one(mapped, Vec::from_iter(step)))
+        Ok(Some(Mapping::one(mapped, Vec::from_iter(step))))
     }
 
-    fn exported(&self, model: &Model) -> Option<Exported> {
+    fn export(&self, model: &Model, exported: Exported) -> Option<Exported> {
         let parameters = PARAMETERS.map(|(name, _)| name);
         let exported = match self {
             Self::First => {
@@ -137,15 +144,15 @@ impl Family for Mamba {
                 } else {
                     ("MambaForCausalLM", "mamba")
                 };
-                Exported::new(class, model_type, &[NAMES])
+                exported
+                    .class(class, model_type)
                     .patterns(parameters)
                     .fields(&[("ssm.time_step_rank", "time_step_rank")])
             }
             Self::Second => {
                 let head_dim = exported::ratio(model, "ssm.inner_size", "ssm.time_step_rank");
-                Exported::new("Mamba2ForCausalLM", "mamba2", &[])
-                    .patterns(parameters)
-                    .tables(&[NAMES])
+                exported
+                    .first(parameters)
                     .fields(&[("ssm.time_step_rank", "num_heads"), ("ssm.group_count", "n_groups")])
                     .set_some("head_dim", head_dim)
             }
@@ -163,20 +170,7 @@ impl Family for Mamba {
             .set("use_conv_bias", exported::has(model, "blk.0.ssm_conv1d.bias"));
         Some(exported)
     }
-}
 
-/// The extents of a layer.
-struct Sizes {
-    width: u32,
-    inner: u32,
-    kernel: u32,
-    state: u32,
-    /// Rank of the time steps; in Mamba 2 the number of heads.
-    rank: u32,
-    groups: u32,
-}
-
-impl Mamba {
     fn sizes(&self, config: &Config) -> Result<Sizes, Error> {
         let or = |names: &[&str], default: u32| {
             Ok::<u32, Error>(config.u32(names)?.filter(|&value| value > 0).unwrap_or(default))
@@ -247,16 +241,15 @@ fn is_tied(config: &Config) -> Result<bool, Error> {
 
 #[cfg(test)]
 mod tests {
-    use serde_json::json;
-
     use super::*;
+    use serde_json::json;
 
     #[test]
     fn the_second_generation_spreads_numbers_over_heads() {
         let config = Config::of(json!({"hidden_size": 64, "expand": 2, "head_dim": 16,
             "n_groups": 2, "state_size": 8, "conv_kernel": 4}));
-        let steps = |name: &str| match Mamba::Second.tensor(&config, name).unwrap() {
-            Target::Made(made) => (made[0].name.clone(), made[0].steps.clone()),
+        let steps = |name: &str| match MAMBA2.mapping(&config, name).unwrap() {
+            Mapping::Made(made) => (made[0].name.clone(), made[0].steps.clone()),
             other => panic!("{other:?}"),
         };
         let (name, a) = steps("backbone.layers.1.mixer.A_log");

@@ -46,67 +46,131 @@ use gguf_pipeline::Step;
 use gguf_store::Model;
 
 use crate::vocab;
+use hyper::Keys;
+use names::{LLAMA_LIKE, Table, renamed};
 
-/// What a family knows.
-pub(crate) trait Family: Sync {
-    /// The class names in `architectures` that it converts.
-    fn classes(&self) -> &'static [&'static str];
-
+/// What a family is: data, and functions for what differs from most families.
+pub(crate) struct Family {
+    /// The class names in `architectures` that it converts. The first is that of exports.
+    pub classes: &'static [&'static str],
     /// `general.architecture` of the result.
-    fn architecture(&self) -> &'static str;
-
+    pub architecture: &'static str,
+    /// `model_type` in configurations of the first class.
+    model_type: &'static str,
     /// Which tokenizer files the family ships.
-    fn vocabulary(&self) -> vocab::Kind;
-
+    pub vocabulary: vocab::Kind,
     /// The pre-tokenizers that it prefers among those of the same structure, best first.
-    fn pre_tokenizers(&self) -> &'static [&'static str];
-
-    /// Fields that a configuration may leave out, because the class in `transformers` completes
+    pub pre_tokenizers: &'static [&'static str],
+    /// What foreign tensor names begin with; some checkpoints leave it out.
+    prefix: &'static str,
+    /// Foreign tensor names behind the prefix, and ours. The first that fits counts.
+    names: &'static [Table],
+    /// Keys under the architecture's name and the fields they come from, where exports need other
+    /// fields than most, or other keys.
+    fields: &'static [(&'static str, &'static str)],
+    /// Sets fields that a configuration may leave out, because the class in `transformers`
+    /// completes them.
+    complete: fn(&mut Config) -> Result<(), Error>,
+    /// Keys that stand before all others in a file of llama.cpp's converter, which writes them
+    /// while it computes tensors.
+    first_keys: fn(&Config, &mut Keys) -> Result<(), Error>,
+    /// The hyper-parameters, as keys under the architecture's name.
+    keys: fn(&Config, &mut Keys) -> Result<(), Error>,
+    /// What becomes of a foreign tensor behind the prefix if `names` do not tell; asked before
     /// them.
-    fn complete(&self, config: &mut Config) -> Result<(), Error> {
-        let _ = config;
-        Ok(())
+    special: fn(&Config, &str) -> Result<Option<Mapping>, Error>,
+    /// What is done to a tensor that `names` have, by our name.
+    steps: fn(&Config, &str) -> Result<Vec<Step>, Error>,
+    /// Tensors that no file holds: names, and values of one dimension.
+    computed: fn(&Config) -> Result<Vec<(String, Vec<f32>)>, Error>,
+    /// What leads back from a GGUF beside the data above; `None` if the model is not of this
+    /// family but of another of the same architecture.
+    export: fn(&Model, Exported) -> Option<Exported>,
+}
+
+impl Family {
+    /// A decoder named like llama, with a byte-level vocabulary, whose configuration says all.
+    const DEFAULT: Self = Self {
+        classes: &[],
+        architecture: "",
+        model_type: "",
+        vocabulary: vocab::Kind::Bpe,
+        pre_tokenizers: &[],
+        prefix: "",
+        names: &[LLAMA_LIKE],
+        fields: &[],
+        complete: |_| Ok(()),
+        first_keys: |_, _| Ok(()),
+        keys: |config, keys| keys.stated(config),
+        special: |_, _| Ok(None),
+        steps: |_, _| Ok(Vec::new()),
+        computed: |_| Ok(Vec::new()),
+        export: |_, exported| Some(exported),
+    };
+
+    /// Sets fields that a configuration may leave out.
+    pub(crate) fn complete(&self, config: &mut Config) -> Result<(), Error> {
+        (self.complete)(config)
     }
 
-    /// Keys that stand before all others in a file of the official converter, which writes them
-    /// while it computes tensors.
-    fn first_metadata(&self, config: &Config, metadata: &mut Metadata) -> Result<(), Error> {
-        let _ = (config, metadata);
-        Ok(())
+    /// Keys that stand before all others.
+    pub(crate) fn first_metadata(
+        &self,
+        config: &Config,
+        metadata: &mut Metadata,
+    ) -> Result<(), Error> {
+        let mut keys = Keys::new(self.architecture, 0, metadata);
+        (self.first_keys)(config, &mut keys)
     }
 
     /// The hyper-parameters, as keys under the architecture's name.
     ///
     /// `file_type` is the number of the mix, which stands among them.
-    fn metadata(
+    pub(crate) fn metadata(
         &self,
         config: &Config,
         file_type: u32,
         metadata: &mut Metadata,
-    ) -> Result<(), Error>;
+    ) -> Result<(), Error> {
+        let mut keys = Keys::new(self.architecture, file_type, metadata);
+        (self.keys)(config, &mut keys)
+    }
 
     /// What becomes of a foreign tensor.
-    fn tensor(&self, config: &Config, name: &str) -> Result<Target, Error>;
+    pub(crate) fn mapping(&self, config: &Config, name: &str) -> Result<Mapping, Error> {
+        let name = name.strip_prefix(self.prefix).unwrap_or(name);
+        if let Some(mapping) = (self.special)(config, name)? {
+            return Ok(mapping);
+        }
+        match renamed(name, self.names) {
+            Some(ours) => {
+                let steps = (self.steps)(config, &ours)?;
+                Ok(Mapping::one(ours, steps))
+            }
+            None => Ok(Mapping::Unknown),
+        }
+    }
+
+    /// Tensors that no file holds.
+    pub(crate) fn computed(&self, config: &Config) -> Result<Vec<(String, Vec<f32>)>, Error> {
+        (self.computed)(config)
+    }
 
     /// What leads back from a GGUF; `None` if the model is not of this family but of another of
     /// the same architecture.
-    fn exported(&self, model: &Model) -> Option<Exported> {
-        let _ = model;
-        None
-    }
-
-    /// Tensors that no file holds: names, and values of one dimension.
-    fn computed(&self, config: &Config) -> Result<Vec<(String, Vec<f32>)>, Error> {
-        let _ = config;
-        Ok(Vec::new())
+    pub(crate) fn exported(&self, model: &Model) -> Option<Exported> {
+        let exported = Exported::new(self.classes[0], self.model_type, self.names)
+            .prefixed(self.prefix)
+            .fields(self.fields);
+        (self.export)(model, exported)
     }
 }
 
 /// What becomes of a foreign tensor.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) enum Target {
+pub(crate) enum Mapping {
     /// What is made of it: mostly one tensor; several where it is stored fused.
-    Made(Vec<Made>),
+    Made(Vec<MappedTensor>),
     /// The tensor of this name, unless another foreign tensor has become it already: what a
     /// checkpoint may store more than once.
     Shared(&'static str),
@@ -118,33 +182,33 @@ pub(crate) enum Target {
     Unknown,
 }
 
-impl Target {
-    /// One tensor as it is, if the family has a name for it.
-    pub(crate) fn renamed(name: Option<String>) -> Self {
-        name.map_or(Self::Unknown, |name| Self::one(name, []))
+impl Mapping {
+    /// One tensor, after these steps.
+    fn one(name: impl Into<String>, steps: impl Into<Vec<Step>>) -> Self {
+        Self::Made(vec![MappedTensor { name: name.into(), steps: steps.into(), slot: None }])
     }
 
-    /// One tensor, after these steps.
-    pub(crate) fn one(name: impl Into<String>, steps: impl Into<Vec<Step>>) -> Self {
-        Self::Made(vec![Made { name: name.into(), steps: steps.into(), part: None }])
+    /// One of several parts of a tensor, as it is.
+    fn slot(name: String, slot: ExpertSlot) -> Self {
+        Self::Made(vec![MappedTensor { name, steps: Vec::new(), slot: Some(slot) }])
     }
 }
 
 /// A tensor of the output, or a part of one.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) struct Made {
+pub(crate) struct MappedTensor {
     /// Name in the output, of the whole.
     pub name: String,
     /// What is done to the foreign tensor, in order.
     pub steps: Vec<Step>,
-    /// Which part of the whole it is; `None` for all of it. Parts follow one another along a new,
-    /// slowest dimension.
-    pub part: Option<Part>,
+    /// Which part of the whole it is; `None` for all of it.
+    pub slot: Option<ExpertSlot>,
 }
 
-/// One of several parts of a tensor.
+/// One of several parts of a tensor: the matrix of one expert among those of all, the norm of one
+/// head. Parts follow one another along a new, slowest dimension.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Part {
+pub(crate) struct ExpertSlot {
     /// Which one, from 0.
     pub index: u32,
     /// How many there are.
@@ -154,76 +218,76 @@ pub(crate) struct Part {
 pub(crate) use exported::Exported;
 pub(crate) use hyper::llama3_factors;
 
-const FAMILIES: &[&dyn Family] = &[
-    &llama::Llama,
+const FAMILIES: &[&Family] = &[
+    &llama::LLAMA,
     &qwen::QWEN2,
     &qwen::QWEN3,
-    &gpt2::Gpt2,
-    &gptj::GptJ,
-    &gptneox::GptNeoX,
-    &mpt::Mpt,
-    &bloom::Bloom,
-    &falcon::Falcon,
-    &starcoder::StarCoder,
-    &starcoder::StarCoder2,
-    &mamba::Mamba::First,
-    &mamba::Mamba::Second,
-    &rwkv::Rwkv4,
-    &whisper::Whisper,
-    &bert::Bert::Bert,
-    &bert::Bert::Roberta,
-    &nomic_bert::NomicBert,
-    &t5::T5::Both,
-    &t5::T5::Encoder,
-    &qwen_moe::QWEN2,
-    &qwen_moe::QWEN3,
+    &gpt2::GPT2,
+    &gptj::GPTJ,
+    &gptneox::GPTNEOX,
+    &mpt::MPT,
+    &bloom::BLOOM,
+    &falcon::FALCON,
+    &starcoder::STARCODER,
+    &starcoder::STARCODER2,
+    &mamba::MAMBA,
+    &mamba::MAMBA2,
+    &rwkv::RWKV4,
+    &whisper::WHISPER,
+    &bert::BERT,
+    &bert::ROBERTA,
+    &nomic_bert::NOMIC_BERT,
+    &t5::T5,
+    &t5::T5_ENCODER,
+    &qwen_moe::QWEN2MOE,
+    &qwen_moe::QWEN3MOE,
     &gemma::GEMMA,
     &gemma::GEMMA2,
     &gemma::GEMMA3,
-    &phi::Phi2,
-    &phi::Phi3,
-    &stablelm::StableLm,
-    &olmo::Olmo,
-    &olmo::Olmo2,
-    &cohere::Cohere,
-    &cohere::Cohere2,
+    &phi::PHI2,
+    &phi::PHI3,
+    &stablelm::STABLELM,
+    &olmo::OLMO,
+    &olmo::OLMO2,
+    &cohere::COHERE,
+    &cohere::COHERE2,
     &granite::GRANITE,
     &granite::GRANITE_MOE,
-    &smollm3::SmolLm3,
-    &internlm2::InternLm2,
-    &minicpm::MiniCpm,
-    &deepseek::DeepSeek2,
-    &glm::Glm4,
-    &baichuan::Baichuan,
-    &chatglm::ChatGlm,
-    &llama4::Llama4,
-    &gpt_oss::GptOss,
+    &smollm3::SMOLLM3,
+    &internlm2::INTERNLM2,
+    &minicpm::MINICPM,
+    &deepseek::DEEPSEEK2,
+    &glm::GLM4,
+    &baichuan::BAICHUAN,
+    &chatglm::CHATGLM,
+    &llama4::LLAMA4,
+    &gpt_oss::GPT_OSS,
 ];
 
 /// The family that converts this class.
-pub(crate) fn find(class: &str) -> Option<&'static dyn Family> {
-    FAMILIES.iter().copied().find(|family| family.classes().contains(&class))
+pub(crate) fn find(class: &str) -> Option<&'static Family> {
+    FAMILIES.iter().copied().find(|family| family.classes.contains(&class))
 }
 
 /// Whether there is a family that converts to this architecture.
 pub(crate) fn is_known(architecture: &str) -> bool {
-    FAMILIES.iter().any(|family| family.architecture() == architecture)
+    FAMILIES.iter().any(|family| family.architecture == architecture)
 }
 
 /// The family of a model, and what leads back from it.
-pub(crate) fn exported(model: &Model) -> Option<(&'static dyn Family, Exported)> {
+pub(crate) fn exported(model: &Model) -> Option<(&'static Family, Exported)> {
     let architecture = model.metadata().architecture()?;
-    let mut families = FAMILIES.iter().filter(|family| family.architecture() == architecture);
+    let mut families = FAMILIES.iter().filter(|family| family.architecture == architecture);
     families.find_map(|family| Some((*family, family.exported(model)?)))
 }
 
 /// The class that `--like` asks for: itself, or the first of the family of that architecture.
 pub(crate) fn class_like(name: &str) -> Option<&'static str> {
-    let classes = FAMILIES.iter().flat_map(|family| family.classes()).copied();
+    let classes = FAMILIES.iter().flat_map(|family| family.classes).copied();
     let of_family = || {
         let mut families = FAMILIES.iter();
-        let family = families.find(|family| family.architecture().eq_ignore_ascii_case(name))?;
-        family.classes().first().copied()
+        let family = families.find(|family| family.architecture.eq_ignore_ascii_case(name))?;
+        family.classes.first().copied()
     };
     classes.into_iter().find(|class| class.eq_ignore_ascii_case(name)).or_else(of_family)
 }
@@ -236,18 +300,18 @@ pub(crate) fn classes_with_tensors<'n>(
     let fitting = FAMILIES.iter().filter(|family| {
         let mut config = config.clone();
         family.complete(&mut config).is_ok()
-            && names.clone().all(|name| has_place(**family, &config, &foreign::text_name(name)))
+            && names.clone().all(|name| has_place(family, &config, &foreign::text_name(name)))
     });
-    fitting.filter_map(|family| family.classes().first().copied()).collect()
+    fitting.filter_map(|family| family.classes.first().copied()).collect()
 }
 
-fn has_place(family: &dyn Family, config: &Config, name: &str) -> bool {
-    match family.tensor(config, name) {
-        Ok(Target::Made(made)) => {
-            let schema = gguf::schema::architecture(family.architecture());
+fn has_place(family: &Family, config: &Config, name: &str) -> bool {
+    match family.mapping(config, name) {
+        Ok(Mapping::Made(made)) => {
+            let schema = gguf::schema::architecture(family.architecture);
             made.iter().all(|made| schema.is_none_or(|schema| is_listed(schema, &made.name)))
         }
-        Ok(Target::Unknown) | Err(_) => false,
+        Ok(Mapping::Unknown) | Err(_) => false,
         Ok(_) => true,
     }
 }
@@ -264,8 +328,22 @@ fn is_listed(schema: &'static gguf::schema::Architecture, name: &str) -> bool {
 
 /// All class names that can be converted, in alphabetical order.
 pub fn classes() -> Vec<&'static str> {
-    let mut classes: Vec<_> =
-        FAMILIES.iter().flat_map(|family| family.classes()).copied().collect();
+    let mut classes: Vec<_> = FAMILIES.iter().flat_map(|family| family.classes).copied().collect();
     classes.sort_unstable();
     classes
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_architecture_that_converts_has_a_schema() {
+        let without: Vec<_> = FAMILIES
+            .iter()
+            .map(|family| family.architecture)
+            .filter(|name| gguf::schema::architecture(name).is_none())
+            .collect();
+        assert_eq!(without, [""; 0]);
+    }
 }

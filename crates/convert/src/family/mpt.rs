@@ -1,16 +1,13 @@
 //! MPT.
 
-use gguf::{Error, Metadata};
-use gguf_checkpoint::config::Config;
 use gguf_store::Model;
 use serde_json::{Map, Value};
 
 use super::hyper::{self, Keys};
-use super::names::{Name, Table, captures};
-use super::{Exported, Family, Target, exported};
-use crate::vocab;
-
-pub(super) struct Mpt;
+use super::names::{Table, captures};
+use super::{Exported, Family, Mapping, exported};
+use gguf::Error;
+use gguf_checkpoint::config::Config;
 
 const NAMES: Table = &[
     ("transformer.wte", "token_embd"),
@@ -33,94 +30,81 @@ const ACTIVATION_SCALES: &str = "transformer.blocks.{}.ffn.act.scales";
 /// It stands in no configuration: every MPT model has the default of its norm.
 const EPSILON: f32 = 1e-5;
 
-impl Family for Mpt {
-    fn classes(&self) -> &'static [&'static str] {
-        &["MPTForCausalLM"]
-    }
+pub(super) static MPT: Family = Family {
+    classes: &["MPTForCausalLM"],
+    architecture: "mpt",
+    model_type: "mpt",
+    pre_tokenizers: &["mpt"],
+    names: &[NAMES],
+    fields: &[
+        ("block_count", "n_layers"),
+        ("context_length", "max_seq_len"),
+        ("embedding_length", "d_model"),
+        ("attention.head_count", "n_heads"),
+        ("attention.layer_norm_epsilon", "layer_norm_epsilon"),
+    ],
+    keys,
+    special,
+    export,
+    ..Family::DEFAULT
+};
 
-    fn architecture(&self) -> &'static str {
-        "mpt"
+/// As the official converter has it, without a file type.
+fn keys(config: &Config, keys: &mut Keys) -> Result<(), Error> {
+    let attention = config.part("attn_config");
+    hyper::expect(&attention, "rope", false)?;
+    hyper::expect(&attention, "prefix_lm", false)?;
+    let width = config.require_u32(&["d_model"], "the width of the model")?;
+    let expansion = config.u32(&["expansion_ratio"])?.unwrap_or(4);
+    keys.set(
+        "context_length",
+        config.require_u32(&["max_seq_len"], "the longest context, in tokens")?,
+    );
+    keys.set("embedding_length", width);
+    keys.set("block_count", hyper::block_count(config)?);
+    keys.set("feed_forward_length", expansion.saturating_mul(width));
+    keys.set("attention.head_count", hyper::head_count(config)?);
+    if let Some(heads) = attention.u32(&["kv_n_heads"])?.filter(|&heads| heads > 0) {
+        keys.set("attention.head_count_kv", heads);
     }
+    keys.set("attention.layer_norm_epsilon", EPSILON);
+    if let Some(bound) = attention.f32(&["clip_qkv"])? {
+        keys.set("attention.clamp_kqv", bound);
+    }
+    let bias = match attention.bool("alibi")? {
+        Some(true) => attention.f32(&["alibi_bias_max"])?.unwrap_or(8.0),
+        _ => 0.0,
+    };
+    keys.set("attention.max_alibi_bias", bias);
+    Ok(())
+}
 
-    fn vocabulary(&self) -> vocab::Kind {
-        vocab::Kind::Bpe
-    }
+fn special(_config: &Config, name: &str) -> Result<Option<Mapping>, Error> {
+    let scales = captures(ACTIVATION_SCALES, name);
+    let Some(&[block]) = scales.as_deref() else { return Ok(None) };
+    Ok(Some(Mapping::one(format!("blk.{block}.ffn.act.scales"), [])))
+}
 
-    fn pre_tokenizers(&self) -> &'static [&'static str] {
-        &["mpt"]
+fn export(model: &Model, exported: Exported) -> Option<Exported> {
+    let number = |key| exported::number(model, key);
+    let bias = number("attention.max_alibi_bias").filter(|bias| *bias > 0.0);
+    let mut attention = Map::new();
+    attention.insert("alibi".into(), bias.is_some().into());
+    attention.insert("qk_ln".into(), exported::has(model, "blk.0.attn_q_norm.weight").into());
+    // Without what is not there: `transformers` refuses null in some of them.
+    for (field, value) in [
+        ("alibi_bias_max", bias.map(exported::whole)),
+        ("clip_qkv", number("attention.clamp_kqv").map(Value::from)),
+        ("kv_n_heads", number("attention.head_count_kv").map(exported::whole)),
+    ] {
+        attention.extend(value.map(|value| (field.to_owned(), value)));
     }
-
-    /// As the official converter has it, without a file type.
-    fn metadata(
-        &self,
-        config: &Config,
-        _file_type: u32,
-        metadata: &mut Metadata,
-    ) -> Result<(), Error> {
-        let attention = config.part("attn_config");
-        hyper::expect(&attention, "rope", false)?;
-        hyper::expect(&attention, "prefix_lm", false)?;
-        let width = config.require_u32(&["d_model"], "the width of the model")?;
-        let expansion = config.u32(&["expansion_ratio"])?.unwrap_or(4);
-        let mut keys = Keys::new(self.architecture(), metadata);
-        keys.set(
-            "context_length",
-            config.require_u32(&["max_seq_len"], "the longest context, in tokens")?,
-        );
-        keys.set("embedding_length", width);
-        keys.set("block_count", hyper::block_count(config)?);
-        keys.set("feed_forward_length", expansion.saturating_mul(width));
-        keys.set("attention.head_count", hyper::head_count(config)?);
-        if let Some(heads) = attention.u32(&["kv_n_heads"])?.filter(|&heads| heads > 0) {
-            keys.set("attention.head_count_kv", heads);
-        }
-        keys.set("attention.layer_norm_epsilon", EPSILON);
-        if let Some(bound) = attention.f32(&["clip_qkv"])? {
-            keys.set("attention.clamp_kqv", bound);
-        }
-        let bias = match attention.bool("alibi")? {
-            Some(true) => attention.f32(&["alibi_bias_max"])?.unwrap_or(8.0),
-            _ => 0.0,
-        };
-        keys.set("attention.max_alibi_bias", bias);
-        Ok(())
-    }
-
-    fn tensor(&self, _config: &Config, name: &str) -> Result<Target, Error> {
-        if let Some(&[block]) = captures(ACTIVATION_SCALES, name).as_deref() {
-            return Ok(Target::one(format!("blk.{block}.ffn.act.scales"), []));
-        }
-        Ok(Target::renamed(Name::parse(name).and_then(|name| name.mapped(NAMES))))
-    }
-
-    fn exported(&self, model: &Model) -> Option<Exported> {
-        let number = |key| exported::number(model, key);
-        let bias = number("attention.max_alibi_bias").filter(|bias| *bias > 0.0);
-        let mut attention = Map::new();
-        attention.insert("alibi".into(), bias.is_some().into());
-        attention.insert("qk_ln".into(), exported::has(model, "blk.0.attn_q_norm.weight").into());
-        // Without what is not there: `transformers` refuses null in some of them.
-        for (field, value) in [
-            ("alibi_bias_max", bias.map(exported::whole)),
-            ("clip_qkv", number("attention.clamp_kqv").map(Value::from)),
-            ("kv_n_heads", number("attention.head_count_kv").map(exported::whole)),
-        ] {
-            attention.extend(value.map(|value| (field.to_owned(), value)));
-        }
-        let expansion = exported::ratio(model, "feed_forward_length", "embedding_length");
-        let exported = Exported::new("MPTForCausalLM", "mpt", &[NAMES])
-            .patterns([ACTIVATION_SCALES])
-            .fields(&[
-                ("block_count", "n_layers"),
-                ("context_length", "max_seq_len"),
-                ("embedding_length", "d_model"),
-                ("attention.head_count", "n_heads"),
-                ("attention.layer_norm_epsilon", "layer_norm_epsilon"),
-            ])
-            .without(&["feed_forward_length", "attention.head_count_kv"])
-            .set_some("expansion_ratio", expansion)
-            .set("no_bias", !exported::has(model, "blk.0.attn_qkv.bias"))
-            .set("attn_config", attention);
-        Some(exported)
-    }
+    let expansion = exported::ratio(model, "feed_forward_length", "embedding_length");
+    let exported = exported
+        .patterns([ACTIVATION_SCALES])
+        .without(&["feed_forward_length", "attention.head_count_kv"])
+        .set_some("expansion_ratio", expansion)
+        .set("no_bias", !exported::has(model, "blk.0.attn_qkv.bias"))
+        .set("attn_config", attention);
+    Some(exported)
 }

@@ -1,134 +1,89 @@
 //! OLMo 1, 2 and 3.
 
-use gguf::{Array, Error, Metadata};
-use gguf_checkpoint::config::Config;
+use gguf::Array;
 use gguf_store::Model;
 
 use super::hyper::{self, Keys};
-use super::names::{LLAMA_LIKE, Table, renamed};
-use super::{Exported, Family, Target};
-use crate::vocab;
+use super::names::{LLAMA_LIKE, Table};
+use super::{Exported, Family};
+use gguf::Error;
+use gguf_checkpoint::config::Config;
 
 /// The first generation, whose norms have no weights.
-pub(super) struct Olmo;
+pub(super) static OLMO: Family = Family {
+    classes: &["OlmoForCausalLM", "OLMoForCausalLM"],
+    architecture: "olmo",
+    model_type: "olmo",
+    pre_tokenizers: &["olmo"],
+    fields: &[("attention.clamp_kqv", "clip_qkv")],
+    keys: first_keys,
+    steps: hyper::llama_order,
+    complete: hyper::default_attention,
+    ..Family::DEFAULT
+};
 
-impl Family for Olmo {
-    fn classes(&self) -> &'static [&'static str] {
-        &["OlmoForCausalLM", "OLMoForCausalLM"]
-    }
-
-    fn architecture(&self) -> &'static str {
-        "olmo"
-    }
-
-    fn vocabulary(&self) -> vocab::Kind {
-        vocab::Kind::Bpe
-    }
-
-    fn pre_tokenizers(&self) -> &'static [&'static str] {
-        &["olmo"]
-    }
-
-    fn complete(&self, config: &mut Config) -> Result<(), Error> {
-        hyper::default_attention(config)
-    }
-
-    fn metadata(
-        &self,
-        config: &Config,
-        file_type: u32,
-        metadata: &mut Metadata,
-    ) -> Result<(), Error> {
-        let mut keys = Keys::new("olmo", metadata);
-        keys.stated(config, file_type)?;
-        keys.set("attention.layer_norm_epsilon", 1e-5f32);
-        keys.set_f32("attention.clamp_kqv", config.f32(&["clip_qkv"])?);
-        Ok(())
-    }
-
-    fn tensor(&self, config: &Config, name: &str) -> Result<Target, Error> {
-        hyper::llama_order(config, renamed(name, &[LLAMA_LIKE]))
-    }
-
-    fn exported(&self, _model: &Model) -> Option<Exported> {
-        let exported = Exported::new(self.classes()[0], "olmo", &[LLAMA_LIKE]);
-        Some(exported.fields(&[("attention.clamp_kqv", "clip_qkv")]))
-    }
+fn first_keys(config: &Config, keys: &mut Keys) -> Result<(), Error> {
+    keys.stated(config)?;
+    keys.set("attention.layer_norm_epsilon", 1e-5f32);
+    keys.set_f32("attention.clamp_kqv", config.f32(&["clip_qkv"])?);
+    Ok(())
 }
 
 /// The later generations, whose norms follow what they normalize.
-pub(super) struct Olmo2;
-
 const NORMS: Table = &[
     ("model.layers.{}.post_attention_layernorm", "blk.{}.post_attention_norm"),
     ("model.layers.{}.post_feedforward_layernorm", "blk.{}.post_ffw_norm"),
 ];
 
-impl Family for Olmo2 {
-    fn classes(&self) -> &'static [&'static str] {
-        &["Olmo2ForCausalLM", OLMO3]
-    }
+pub(super) static OLMO2: Family = Family {
+    classes: &["Olmo2ForCausalLM", OLMO3],
+    architecture: "olmo2",
+    model_type: "olmo2",
+    pre_tokenizers: &["dbrx"],
+    names: &[NORMS, LLAMA_LIKE],
+    complete: later_complete,
+    keys: later_keys,
+    export: later_export,
+    ..Family::DEFAULT
+};
 
-    fn architecture(&self) -> &'static str {
-        "olmo2"
+fn later_complete(config: &mut Config) -> Result<(), Error> {
+    config.default("rms_norm_eps", 1e-5);
+    if config.class()? == OLMO3 {
+        config.default("sliding_window", 4096);
+        config.default("rope_theta", 5e5);
+        config.default("rope_local_base_freq", 5e5);
     }
+    hyper::default_attention(config)
+}
 
-    fn vocabulary(&self) -> vocab::Kind {
-        vocab::Kind::Bpe
+fn later_keys(config: &Config, keys: &mut Keys) -> Result<(), Error> {
+    keys.stated(config)?;
+    if let Some(window) = config.u32(&["sliding_window"])? {
+        keys.set("attention.sliding_window", window);
+        keys.set("attention.sliding_window_pattern", Array::from(&windows(config)?[..]));
     }
+    Ok(())
+}
 
-    fn pre_tokenizers(&self) -> &'static [&'static str] {
-        &["dbrx"]
+fn later_export(model: &Model, exported: Exported) -> Option<Exported> {
+    let metadata = model.metadata();
+    if metadata.get("olmo2.attention.sliding_window").is_none() {
+        return Some(exported);
     }
-
-    fn complete(&self, config: &mut Config) -> Result<(), Error> {
-        config.default("rms_norm_eps", 1e-5);
-        if config.class()? == OLMO3 {
-            config.default("sliding_window", 4096);
-            config.default("rope_theta", 5e5);
-            config.default("rope_local_base_freq", 5e5);
+    let exported =
+        exported.class(OLMO3, "olmo3").fields(&[("rope.freq_base_swa", "rope_local_base_freq")]);
+    let windows = metadata.array("olmo2.attention.sliding_window_pattern");
+    Some(match windows {
+        Some(windows) => {
+            let kind = |has_window: gguf::Value| match has_window.to_bool() {
+                Some(false) => "full_attention",
+                _ => "sliding_attention",
+            };
+            exported.set("layer_types", windows.iter().map(kind).collect::<Vec<_>>())
         }
-        hyper::default_attention(config)
-    }
-
-    fn metadata(
-        &self,
-        config: &Config,
-        file_type: u32,
-        metadata: &mut Metadata,
-    ) -> Result<(), Error> {
-        let mut keys = Keys::new("olmo2", metadata);
-        keys.stated(config, file_type)?;
-        if let Some(window) = config.u32(&["sliding_window"])? {
-            keys.set("attention.sliding_window", window);
-            keys.set("attention.sliding_window_pattern", Array::from(&windows(config)?[..]));
-        }
-        Ok(())
-    }
-
-    fn tensor(&self, _config: &Config, name: &str) -> Result<Target, Error> {
-        Ok(Target::renamed(renamed(name, &[NORMS, LLAMA_LIKE])))
-    }
-
-    fn exported(&self, model: &Model) -> Option<Exported> {
-        let metadata = model.metadata();
-        if metadata.get("olmo2.attention.sliding_window").is_none() {
-            return Some(Exported::new(self.classes()[0], "olmo2", &[NORMS, LLAMA_LIKE]));
-        }
-        let exported = Exported::new(OLMO3, "olmo3", &[NORMS, LLAMA_LIKE])
-            .fields(&[("rope.freq_base_swa", "rope_local_base_freq")]);
-        let windows = metadata.array("olmo2.attention.sliding_window_pattern");
-        Some(match windows {
-            Some(windows) => {
-                let kind = |has_window: gguf::Value| match has_window.to_bool() {
-                    Some(false) => "full_attention",
-                    _ => "sliding_attention",
-                };
-                exported.set("layer_types", windows.iter().map(kind).collect::<Vec<_>>())
-            }
-            None => exported,
-        })
-    }
+        None => exported,
+    })
 }
 
 const OLMO3: &str = "Olmo3ForCausalLM";

@@ -1,26 +1,11 @@
 //! Qwen2 and Qwen3 with experts.
 
-use gguf::{Error, Metadata};
-use gguf_checkpoint::config::Config;
-use gguf_store::Model;
-
 use super::exported::has;
 use super::hyper::{self, Keys};
-use super::names::{LLAMA_LIKE, Table, renamed};
-use super::{Exported, Family, Target, experts};
-use crate::vocab;
-
-/// A generation of Qwen.
-pub(super) struct QwenMoe {
-    architecture: &'static str,
-    class: &'static [&'static str],
-}
-
-pub(super) const QWEN2: QwenMoe =
-    QwenMoe { architecture: "qwen2moe", class: &["Qwen2MoeForCausalLM"] };
-
-pub(super) const QWEN3: QwenMoe =
-    QwenMoe { architecture: "qwen3moe", class: &["Qwen3MoeForCausalLM"] };
+use super::names::{LLAMA_LIKE, Table};
+use super::{Exported, Family, Mapping, experts};
+use gguf::Error;
+use gguf_checkpoint::config::Config;
 
 /// What stands beside the experts. Only Qwen2 has one that is always asked.
 const MIXTURE: Table = &[
@@ -31,72 +16,67 @@ const MIXTURE: Table = &[
     ("model.layers.{}.mlp.shared_expert.down_proj", "blk.{}.ffn_down_shexp"),
 ];
 
+const FIELDS: &[(&str, &str)] =
+    &[("expert_shared_feed_forward_length", "shared_expert_intermediate_size")];
+
 const EXPERT_WIDTH: &[&str] = &["moe_intermediate_size"];
 
-impl Family for QwenMoe {
-    fn classes(&self) -> &'static [&'static str] {
-        self.class
-    }
+pub(super) static QWEN2MOE: Family = Family {
+    classes: &["Qwen2MoeForCausalLM"],
+    architecture: "qwen2moe",
+    model_type: "qwen2_moe",
+    pre_tokenizers: &["qwen2"],
+    names: &[MIXTURE, LLAMA_LIKE],
+    fields: FIELDS,
+    complete: |config| {
+        config.default("shared_expert_intermediate_size", 5632);
+        complete(config, 1408, 4)
+    },
+    keys,
+    special,
+    export: |model, exported| {
+        let has_bias = has(model, "blk.0.attn_q.bias");
+        Some(export_of(exported, false).set("qkv_bias", has_bias))
+    },
+    ..Family::DEFAULT
+};
 
-    fn architecture(&self) -> &'static str {
-        self.architecture
-    }
+pub(super) static QWEN3MOE: Family = Family {
+    classes: &["Qwen3MoeForCausalLM"],
+    architecture: "qwen3moe",
+    model_type: "qwen3_moe",
+    pre_tokenizers: &["qwen2"],
+    names: &[MIXTURE, LLAMA_LIKE],
+    fields: FIELDS,
+    complete: |config| complete(config, 768, 8),
+    keys,
+    special,
+    export: |_, exported| Some(export_of(exported, true)),
+    ..Family::DEFAULT
+};
 
-    fn vocabulary(&self) -> vocab::Kind {
-        vocab::Kind::Bpe
-    }
+/// `width` is that of an expert, `asked` how many are used for a token, unless stated.
+fn complete(config: &mut Config, width: u32, asked: u32) -> Result<(), Error> {
+    config.default(EXPERT_WIDTH[0], width);
+    config.default("num_experts_per_tok", asked);
+    config.default("rms_norm_eps", 1e-6);
+    hyper::default_attention(config)
+}
 
-    fn pre_tokenizers(&self) -> &'static [&'static str] {
-        &["qwen2"]
-    }
+fn keys(config: &Config, keys: &mut Keys) -> Result<(), Error> {
+    keys.stated(config)?;
+    keys.set_u32("expert_feed_forward_length", config.u32(EXPERT_WIDTH)?);
+    let shared = config.u32(&["shared_expert_intermediate_size"])?;
+    keys.set_u32("expert_shared_feed_forward_length", shared);
+    Ok(())
+}
 
-    fn complete(&self, config: &mut Config) -> Result<(), Error> {
-        let (width, asked) = match self.architecture {
-            "qwen2moe" => (1408, 4),
-            _ => (768, 8),
-        };
-        config.default(EXPERT_WIDTH[0], width);
-        config.default("num_experts_per_tok", asked);
-        config.default("rms_norm_eps", 1e-6);
-        if self.architecture == "qwen2moe" {
-            config.default("shared_expert_intermediate_size", 5632);
-        }
-        hyper::default_attention(config)
-    }
+fn special(config: &Config, name: &str) -> Result<Option<Mapping>, Error> {
+    let width = || config.require_u32(EXPERT_WIDTH, "the feed-forward width of an expert");
+    experts::mapping(config, name, width)
+}
 
-    fn metadata(
-        &self,
-        config: &Config,
-        file_type: u32,
-        metadata: &mut Metadata,
-    ) -> Result<(), Error> {
-        let mut keys = Keys::new(self.architecture, metadata);
-        keys.stated(config, file_type)?;
-        keys.set_u32("expert_feed_forward_length", config.u32(EXPERT_WIDTH)?);
-        let shared = config.u32(&["shared_expert_intermediate_size"])?;
-        keys.set_u32("expert_shared_feed_forward_length", shared);
-        Ok(())
-    }
-
-    fn tensor(&self, config: &Config, name: &str) -> Result<Target, Error> {
-        let width = || config.require_u32(EXPERT_WIDTH, "the feed-forward width of an expert");
-        if let Some(target) = experts::target(config, name, width)? {
-            return Ok(target);
-        }
-        Ok(Target::renamed(renamed(name, &[MIXTURE, LLAMA_LIKE])))
-    }
-
-    fn exported(&self, model: &Model) -> Option<Exported> {
-        let is_second = self.architecture == QWEN2.architecture;
-        let model_type = if is_second { "qwen2_moe" } else { "qwen3_moe" };
-        let exported = Exported::new(self.class[0], model_type, &[MIXTURE, LLAMA_LIKE])
-            .patterns(experts::one_by_one())
-            .fields(&[("expert_shared_feed_forward_length", "shared_expert_intermediate_size")])
-            // No key says it: programs do this with all models of the architecture.
-            .set("norm_topk_prob", !is_second);
-        Some(match is_second {
-            true => exported.set("qkv_bias", has(model, "blk.0.attn_q.bias")),
-            false => exported,
-        })
-    }
+fn export_of(exported: Exported, weights_sum_to_1: bool) -> Exported {
+    // No key says it: programs do this with all models of the architecture.
+    exported.patterns(experts::one_by_one()).set("norm_topk_prob", weights_sum_to_1)
 }

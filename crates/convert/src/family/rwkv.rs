@@ -5,17 +5,15 @@
 //! current token (rwkv6 has that of the previous one there), `time_mix_decay` what goes into
 //! `-exp()`, `time_mix_first` the bonus of the current token.
 
-use gguf::{Error, Metadata, Shape};
-use gguf_checkpoint::config::Config;
-use gguf_pipeline::Step;
-use gguf_store::Model;
+use gguf::Shape;
 
 use super::hyper::{self, Keys};
-use super::names::{Name, Table, captures};
-use super::{Exported, Family, Target};
+use super::names::{Table, captures};
+use super::{Family, Mapping};
+use gguf::Error;
+use gguf_checkpoint::config::Config;
+use gguf_pipeline::Step;
 use crate::vocab;
-
-pub(super) struct Rwkv4;
 
 const NAMES: Table = &[
     ("rwkv.embeddings", "token_embd"),
@@ -44,74 +42,58 @@ const VECTORS: [(&str, &str); 7] = [
     ("rwkv.blocks.{}.feed_forward.time_mix_receptance", "channel_mix_lerp_r"),
 ];
 
-impl Family for Rwkv4 {
-    fn classes(&self) -> &'static [&'static str] {
-        &["RwkvForCausalLM"]
-    }
+pub(super) static RWKV4: Family = Family {
+    classes: &["RwkvForCausalLM"],
+    architecture: "rwkv",
+    model_type: "rwkv",
+    vocabulary: vocab::Kind::Rwkv,
+    pre_tokenizers: &["gpt-2"],
+    names: &[NAMES],
+    fields: &[
+        ("context_length", "context_length"),
+        ("embedding_length", "hidden_size"),
+        ("embedding_length", "attention_hidden_size"),
+        ("attention.layer_norm_epsilon", "layer_norm_epsilon"),
+        ("rescale_every_n_layers", "rescale_every"),
+    ],
+    keys,
+    special,
+    export: |_, exported| Some(exported.patterns(VECTORS.map(|(name, _)| name))),
+    ..Family::DEFAULT
+};
 
-    fn architecture(&self) -> &'static str {
-        "rwkv"
+fn keys(config: &Config, keys: &mut Keys) -> Result<(), Error> {
+    let width = width(config)?;
+    let inner = config.u32(&["intermediate_size"])?.unwrap_or(width.saturating_mul(4));
+    keys.set("architecture_version", 4u32);
+    keys.set(
+        "context_length",
+        config.require_u32(&["context_length", "ctx_len"], "the longest context, in tokens")?,
+    );
+    keys.set("embedding_length", width);
+    keys.set("block_count", hyper::block_count(config)?);
+    keys.set("feed_forward_length", inner);
+    keys.set("attention.layer_norm_epsilon", hyper::layer_norm_epsilon(config)?);
+    if let Some(layers) = config.u32(&["rescale_every"])? {
+        keys.set("rescale_every_n_layers", layers);
     }
+    keys.file_type();
+    Ok(())
+}
 
-    fn vocabulary(&self) -> vocab::Kind {
-        vocab::Kind::Rwkv
-    }
-
-    fn pre_tokenizers(&self) -> &'static [&'static str] {
-        &["gpt-2"]
-    }
-
-    fn metadata(
-        &self,
-        config: &Config,
-        file_type: u32,
-        metadata: &mut Metadata,
-    ) -> Result<(), Error> {
-        let width = width(config)?;
-        let inner = config.u32(&["intermediate_size"])?.unwrap_or(width.saturating_mul(4));
-        let mut keys = Keys::new(self.architecture(), metadata);
-        keys.set("architecture_version", 4u32);
-        keys.set(
-            "context_length",
-            config.require_u32(&["context_length", "ctx_len"], "the longest context, in tokens")?,
-        );
-        keys.set("embedding_length", width);
-        keys.set("block_count", hyper::block_count(config)?);
-        keys.set("feed_forward_length", inner);
-        keys.set("attention.layer_norm_epsilon", hyper::layer_norm_epsilon(config)?);
-        if let Some(layers) = config.u32(&["rescale_every"])? {
-            keys.set("rescale_every_n_layers", layers);
+fn special(config: &Config, name: &str) -> Result<Option<Mapping>, Error> {
+    for (foreign, ours) in VECTORS {
+        if let Some(&[block]) = captures(foreign, name).as_deref() {
+            let width = u64::from(width(config)?);
+            // What mixes with the previous token has two dimensions of 1 in front.
+            let before = if ours.contains("_lerp_") { &[width, 1, 1][..] } else { &[width] };
+            let step = Shape::new(before).zip(Shape::new(&[width]));
+            let step = step.map(|(from, to)| Step::Reshape { from, to });
+            let name = format!("blk.{block}.{ours}.weight");
+            return Ok(Some(Mapping::one(name, Vec::from_iter(step))));
         }
-        keys.file_type(file_type);
-        Ok(())
     }
-
-    fn tensor(&self, config: &Config, name: &str) -> Result<Target, Error> {
-        for (foreign, ours) in VECTORS {
-            if let Some(&[block]) = captures(foreign, name).as_deref() {
-                let width = u64::from(width(config)?);
-                // What mixes with the previous token has two dimensions of 1 in front.
-                let before = if ours.contains("_lerp_") { &[width, 1, 1][..] } else { &[width] };
-                let step = Shape::new(before).zip(Shape::new(&[width]));
-                let step = step.map(|(from, to)| Step::Reshape { from, to });
-                return Ok(Target::one(format!("blk.{block}.{ours}.weight"), Vec::from_iter(step)));
-            }
-        }
-        Ok(Target::renamed(Name::parse(name).and_then(|name| name.mapped(NAMES))))
-    }
-
-    fn exported(&self, _model: &Model) -> Option<Exported> {
-        let exported = Exported::new("RwkvForCausalLM", "rwkv", &[NAMES])
-            .patterns(VECTORS.map(|(name, _)| name))
-            .fields(&[
-                ("context_length", "context_length"),
-                ("embedding_length", "hidden_size"),
-                ("embedding_length", "attention_hidden_size"),
-                ("attention.layer_norm_epsilon", "layer_norm_epsilon"),
-                ("rescale_every_n_layers", "rescale_every"),
-            ]);
-        Some(exported)
-    }
+    Ok(None)
 }
 
 fn width(config: &Config) -> Result<u32, Error> {

@@ -1,19 +1,13 @@
 //! T5 and its relatives: encoder and decoder, or the encoder alone.
 
-use gguf::{Error, Metadata};
-use gguf_checkpoint::config::Config;
 use gguf_store::Model;
 
 use super::hyper::{self, Keys};
-use super::names::{Name, Table};
-use super::{Exported, Family, Target};
+use super::names::Table;
+use super::{Exported, Family, Mapping};
+use gguf::Error;
+use gguf_checkpoint::config::Config;
 use crate::vocab;
-
-/// Which halves a checkpoint has.
-pub(super) enum T5 {
-    Both,
-    Encoder,
-}
 
 const ENCODER: Table = &[
     ("encoder.final_layer_norm", "enc.output_norm"),
@@ -54,6 +48,20 @@ const DECODER: Table = &[
     ("decoder.block.{}.layer.2.DenseReluDense.wo", "dec.blk.{}.ffn_down"),
 ];
 
+/// What configurations call the hyper-parameters.
+const FIELDS: &[(&str, &str)] = &[
+    ("context_length", "n_positions"),
+    ("embedding_length", "d_model"),
+    ("feed_forward_length", "d_ff"),
+    ("block_count", "num_layers"),
+    ("decoder_block_count", "num_decoder_layers"),
+    ("attention.head_count", "num_heads"),
+    ("attention.key_length", "d_kv"),
+    ("attention.layer_norm_epsilon", "layer_norm_epsilon"),
+    ("attention.relative_buckets_count", "relative_attention_num_buckets"),
+    ("decoder_start_token_id", "decoder_start_token_id"),
+];
+
 /// Names of the embedding, of which a checkpoint has one or several.
 const EMBEDDINGS: [&str; 3] =
     ["shared.weight", "encoder.embed_tokens.weight", "decoder.embed_tokens.weight"];
@@ -61,116 +69,92 @@ const EMBEDDINGS: [&str; 3] =
 /// Positions are relative, so that no context is too long; programs want a number.
 const CONTEXT: u32 = 512;
 
-impl Family for T5 {
-    fn classes(&self) -> &'static [&'static str] {
-        match self {
-            Self::Both => &[
-                "T5ForConditionalGeneration",
-                "T5WithLMHeadModel",
-                "MT5ForConditionalGeneration",
-                "UMT5ForConditionalGeneration",
-                "UMT5Model",
-            ],
-            Self::Encoder => &["T5EncoderModel"],
-        }
-    }
+pub(super) static T5: Family = Family {
+    classes: &[
+        "T5ForConditionalGeneration",
+        "T5WithLMHeadModel",
+        "MT5ForConditionalGeneration",
+        "UMT5ForConditionalGeneration",
+        "UMT5Model",
+    ],
+    architecture: "t5",
+    model_type: "t5",
+    vocabulary: vocab::Kind::T5,
+    names: &[ENCODER, DECODER],
+    fields: FIELDS,
+    keys: |config, keys| keys_of(config, keys, true),
+    special,
+    export: |model, exported| export_of(model, exported, true),
+    ..Family::DEFAULT
+};
 
-    fn architecture(&self) -> &'static str {
-        match self {
-            Self::Both => "t5",
-            Self::Encoder => "t5encoder",
-        }
-    }
+pub(super) static T5_ENCODER: Family = Family {
+    classes: &["T5EncoderModel"],
+    architecture: "t5encoder",
+    model_type: "t5",
+    vocabulary: vocab::Kind::T5,
+    names: &[ENCODER],
+    fields: FIELDS,
+    keys: |config, keys| keys_of(config, keys, false),
+    special,
+    export: |model, exported| export_of(model, exported, false),
+    ..Family::DEFAULT
+};
 
-    fn vocabulary(&self) -> vocab::Kind {
-        vocab::Kind::T5
+/// The keys, of both halves or of the encoder alone.
+fn keys_of(config: &Config, keys: &mut Keys, has_decoder: bool) -> Result<(), Error> {
+    let head_dim = config.require_u32(&["d_kv"], "the width of a head")?;
+    let epsilon = hyper::layer_norm_epsilon(config)?;
+    let buckets = config.u32(&["relative_attention_num_buckets"])?.unwrap_or(32);
+    keys.set("context_length", config.u32(&["n_positions"])?.unwrap_or(CONTEXT));
+    keys.set("embedding_length", config.require_u32(&["d_model"], "the width of the model")?);
+    keys.set("feed_forward_length", config.require_u32(&["d_ff"], "the feed-forward width")?);
+    let blocks = hyper::block_count(config)?;
+    keys.set("block_count", blocks);
+    if has_decoder {
+        let decoder = config.u32(&["num_decoder_layers"])?.unwrap_or(blocks);
+        keys.set("decoder_block_count", decoder);
     }
+    keys.set(
+        "attention.head_count",
+        config.require_u32(&["num_heads", "num_attention_heads"], "the number of heads")?,
+    );
+    keys.set("attention.key_length", head_dim);
+    keys.set("attention.value_length", head_dim);
+    keys.set("attention.layer_norm_epsilon", epsilon);
+    keys.set("attention.relative_buckets_count", buckets);
+    keys.set("attention.layer_norm_rms_epsilon", epsilon);
+    if has_decoder {
+        let start = config.u32(&["decoder_start_token_id"])?;
+        // Without a statement it is the padding, as for every T5.
+        let start = start.or(config.u32(&["pad_token_id"])?).unwrap_or(0);
+        keys.set("decoder_start_token_id", start);
+    }
+    keys.file_type();
+    Ok(())
+}
 
-    fn pre_tokenizers(&self) -> &'static [&'static str] {
-        &[]
-    }
+fn special(_: &Config, name: &str) -> Result<Option<Mapping>, Error> {
+    Ok(EMBEDDINGS.contains(&name).then_some(Mapping::Shared("token_embd.weight")))
+}
 
-    fn metadata(
-        &self,
-        config: &Config,
-        file_type: u32,
-        metadata: &mut Metadata,
-    ) -> Result<(), Error> {
-        let head_dim = config.require_u32(&["d_kv"], "the width of a head")?;
-        let epsilon = hyper::layer_norm_epsilon(config)?;
-        let buckets = config.u32(&["relative_attention_num_buckets"])?.unwrap_or(32);
-        let mut keys = Keys::new(self.architecture(), metadata);
-        keys.set("context_length", config.u32(&["n_positions"])?.unwrap_or(CONTEXT));
-        keys.set("embedding_length", config.require_u32(&["d_model"], "the width of the model")?);
-        keys.set("feed_forward_length", config.require_u32(&["d_ff"], "the feed-forward width")?);
-        let blocks = hyper::block_count(config)?;
-        keys.set("block_count", blocks);
-        if let Self::Both = self {
-            let decoder = config.u32(&["num_decoder_layers"])?.unwrap_or(blocks);
-            keys.set("decoder_block_count", decoder);
-        }
-        keys.set(
-            "attention.head_count",
-            config.require_u32(&["num_heads", "num_attention_heads"], "the number of heads")?,
-        );
-        keys.set("attention.key_length", head_dim);
-        keys.set("attention.value_length", head_dim);
-        keys.set("attention.layer_norm_epsilon", epsilon);
-        keys.set("attention.relative_buckets_count", buckets);
-        keys.set("attention.layer_norm_rms_epsilon", epsilon);
-        if let Self::Both = self {
-            let start = config.u32(&["decoder_start_token_id"])?;
-            // Without a statement it is the padding, as for every T5.
-            let start = start.or(config.u32(&["pad_token_id"])?).unwrap_or(0);
-            keys.set("decoder_start_token_id", start);
-        }
-        keys.file_type(file_type);
-        Ok(())
-    }
-
-    fn tensor(&self, _config: &Config, name: &str) -> Result<Target, Error> {
-        if EMBEDDINGS.contains(&name) {
-            return Ok(Target::Shared("token_embd.weight"));
-        }
-        let parsed = Name::parse(name);
-        let mapped = parsed.and_then(|name| {
-            let decoder = || name.mapped(DECODER).filter(|_| matches!(self, Self::Both));
-            name.mapped(ENCODER).or_else(decoder)
-        });
-        Ok(Target::renamed(mapped))
-    }
-
-    fn exported(&self, model: &Model) -> Option<Exported> {
-        let index = model.index();
-        // In the relatives that are called UMT5 every block has a bias of its own.
-        let own_bias = index.contains_key("enc.blk.1.attn_rel_b.weight");
-        let (class, model_type, tables) = match (self, own_bias) {
-            (Self::Both, true) => ("UMT5ForConditionalGeneration", "umt5", &[ENCODER, DECODER][..]),
-            (Self::Both, false) => ("T5ForConditionalGeneration", "t5", &[ENCODER, DECODER][..]),
-            (Self::Encoder, false) => ("T5EncoderModel", "t5", &[ENCODER][..]),
-            (Self::Encoder, true) => return None,
-        };
-        let is_gated = index.contains_key("enc.blk.0.ffn_gate.weight");
-        let mut exported = Exported::new(class, model_type, tables)
-            .patterns(EMBEDDINGS)
-            .fields(&[
-                ("context_length", "n_positions"),
-                ("embedding_length", "d_model"),
-                ("feed_forward_length", "d_ff"),
-                ("block_count", "num_layers"),
-                ("decoder_block_count", "num_decoder_layers"),
-                ("attention.head_count", "num_heads"),
-                ("attention.key_length", "d_kv"),
-                ("attention.layer_norm_epsilon", "layer_norm_epsilon"),
-                ("attention.relative_buckets_count", "relative_attention_num_buckets"),
-                ("decoder_start_token_id", "decoder_start_token_id"),
-            ])
-            .without(&["attention.layer_norm_rms_epsilon"])
-            .set("is_encoder_decoder", matches!(self, Self::Both))
-            .set("feed_forward_proj", if is_gated { "gated-gelu" } else { "relu" });
-        // Both spellings become the same tensor, but only one goes with a gate.
-        let other = if is_gated { ".DenseReluDense.wi." } else { ".DenseReluDense.wi_1." };
-        exported.patterns.retain(|pattern| !pattern.contains(other));
-        Some(exported)
-    }
+fn export_of(model: &Model, exported: Exported, has_decoder: bool) -> Option<Exported> {
+    let index = model.index();
+    // In the relatives that are called UMT5 every block has a bias of its own.
+    let own_bias = index.contains_key("enc.blk.1.attn_rel_b.weight");
+    let exported = match (has_decoder, own_bias) {
+        (true, true) => exported.class("UMT5ForConditionalGeneration", "umt5"),
+        (false, true) => return None,
+        (_, false) => exported,
+    };
+    let is_gated = index.contains_key("enc.blk.0.ffn_gate.weight");
+    let mut exported = exported
+        .patterns(EMBEDDINGS)
+        .without(&["attention.layer_norm_rms_epsilon"])
+        .set("is_encoder_decoder", has_decoder)
+        .set("feed_forward_proj", if is_gated { "gated-gelu" } else { "relu" });
+    // Both spellings become the same tensor, but only one goes with a gate.
+    let other = if is_gated { ".DenseReluDense.wi." } else { ".DenseReluDense.wi_1." };
+    exported.patterns.retain(|pattern| !pattern.contains(other));
+    Some(exported)
 }

@@ -3,19 +3,14 @@
 //! The official programs neither write nor run it as GGUF. Keys are those of the specification.
 //! Tensors are named as in t5. Convolutions keep their three dimensions.
 
-use gguf::{Error, Metadata};
-use gguf_checkpoint::config::Config;
 use gguf_store::Model;
 use serde_json::{Value, json};
 
 use super::hyper::Keys;
-use super::names::{Name, Table};
-use super::{Exported, Family, Target};
-use crate::vocab;
-
-pub(super) struct Whisper;
-
-const CLASS: &str = "WhisperForConditionalGeneration";
+use super::names::Table;
+use super::{Exported, Family, Mapping};
+use gguf::Error;
+use gguf_checkpoint::config::Config;
 
 /// Without the prefix `model.`.
 const NAMES: Table = &[
@@ -66,68 +61,51 @@ const DECODER: [(&str, &str, &str); 5] = [
     ("decoder.attention.head_count", "decoder_attention_heads", "the heads of the decoder"),
 ];
 
-impl Family for Whisper {
-    fn classes(&self) -> &'static [&'static str] {
-        &[CLASS]
-    }
+pub(super) static WHISPER: Family = Family {
+    classes: &["WhisperForConditionalGeneration"],
+    architecture: "whisper",
+    model_type: "whisper",
+    pre_tokenizers: &["gpt-2"],
+    prefix: "model.",
+    names: &[NAMES],
+    keys,
+    special,
+    export,
+    ..Family::DEFAULT
+};
 
-    fn architecture(&self) -> &'static str {
-        "whisper"
+fn keys(config: &Config, keys: &mut Keys) -> Result<(), Error> {
+    for (key, field, meaning) in ENCODER.iter().chain(&DECODER) {
+        keys.set(key, config.require_u32(&[field], meaning)?);
     }
+    keys.file_type();
+    Ok(())
+}
 
-    fn vocabulary(&self) -> vocab::Kind {
-        vocab::Kind::Bpe
-    }
+fn special(_config: &Config, name: &str) -> Result<Option<Mapping>, Error> {
+    // The output matrix is always the embedding.
+    Ok((name == "proj_out.weight").then_some(Mapping::Dropped))
+}
 
-    fn pre_tokenizers(&self) -> &'static [&'static str] {
-        &["gpt-2"]
+fn export(model: &Model, exported: Exported) -> Option<Exported> {
+    let metadata = model.metadata();
+    let fields: Vec<_> =
+        ENCODER.iter().chain(&DECODER).map(|(key, field, _)| (*key, *field)).collect();
+    let bins = metadata.u64("whisper.encoder.mels_count")?;
+    let positions = metadata.u64("whisper.encoder.context_length")?;
+    let mut exported =
+        exported.fields(&fields).files([("preprocessor_config.json", features(bins, positions))]);
+    let tokens = metadata.array("tokenizer.ggml.tokens")?;
+    let id = |wanted: &str| tokens.strings()?.position(|text| text == wanted.as_bytes());
+    let (space, start) = (id("\u{120}"), id("<|startoftranscript|>"));
+    if let Some(start) = start {
+        exported = exported.set("decoder_start_token_id", start);
     }
-
-    fn metadata(
-        &self,
-        config: &Config,
-        file_type: u32,
-        metadata: &mut Metadata,
-    ) -> Result<(), Error> {
-        let mut keys = Keys::new(self.architecture(), metadata);
-        for (key, field, meaning) in ENCODER.iter().chain(&DECODER) {
-            keys.set(key, config.require_u32(&[field], meaning)?);
-        }
-        keys.file_type(file_type);
-        Ok(())
+    if let (Some(space), Some(end)) = (space, metadata.u64("tokenizer.ggml.eos_token_id")) {
+        // No text begins with a space or is empty.
+        exported = exported.set("begin_suppress_tokens", json!([space, end]));
     }
-
-    fn tensor(&self, _config: &Config, name: &str) -> Result<Target, Error> {
-        // The output matrix is always the embedding.
-        if name == "proj_out.weight" {
-            return Ok(Target::Dropped);
-        }
-        let plain = name.strip_prefix("model.").unwrap_or(name);
-        Ok(Target::renamed(Name::parse(plain).and_then(|name| name.mapped(NAMES))))
-    }
-
-    fn exported(&self, model: &Model) -> Option<Exported> {
-        let metadata = model.metadata();
-        let fields: Vec<_> =
-            ENCODER.iter().chain(&DECODER).map(|(key, field, _)| (*key, *field)).collect();
-        let bins = metadata.u64("whisper.encoder.mels_count")?;
-        let positions = metadata.u64("whisper.encoder.context_length")?;
-        let mut exported = Exported::new(CLASS, "whisper", &[NAMES])
-            .prefixed("model.")
-            .fields(&fields)
-            .files([("preprocessor_config.json", features(bins, positions))]);
-        let tokens = metadata.array("tokenizer.ggml.tokens")?;
-        let id = |wanted: &str| tokens.strings()?.position(|text| text == wanted.as_bytes());
-        let (space, start) = (id("\u{120}"), id("<|startoftranscript|>"));
-        if let Some(start) = start {
-            exported = exported.set("decoder_start_token_id", start);
-        }
-        if let (Some(space), Some(end)) = (space, metadata.u64("tokenizer.ggml.eos_token_id")) {
-            // No text begins with a space or is empty.
-            exported = exported.set("begin_suppress_tokens", json!([space, end]));
-        }
-        Some(exported)
-    }
+    Some(exported)
 }
 
 /// `preprocessor_config.json`: how sound becomes the spectrogram that the encoder hears, the same

@@ -13,7 +13,7 @@ use gguf_quantize::recipe::{Mix, Target as Recipe};
 use serde_json::Value;
 
 use super::{ALPHA, BASE_DIGEST, EMBEDDING, SUFFIXES, base_digest};
-use crate::family::{Family, Made, Part, Target};
+use crate::family::{ExpertSlot, Family, MappedTensor, Mapping};
 use crate::general::General;
 use crate::hf::{self, Conversion, Options};
 
@@ -87,7 +87,7 @@ pub fn plan(
     // The size in the name of an adapter would be that of its own few weights.
     let general = General { size_label: None, ..general };
     let mut metadata = Metadata::new();
-    metadata.set("general.architecture", family.architecture());
+    metadata.set("general.architecture", family.architecture);
     metadata.set("general.type", "adapter");
     metadata.set("adapter.type", "lora");
     general.write_to(&mut metadata);
@@ -114,7 +114,7 @@ fn identify_base(
     metadata: &mut Metadata,
     base: &Path,
     config: &Config,
-    family: &dyn Family,
+    family: &Family,
     weights: Option<&Checkpoint>,
 ) -> Result<(), Error> {
     let Some(weights) = weights else { return Ok(()) };
@@ -241,7 +241,7 @@ fn role(name: &str) -> Role<'_> {
 fn tensors(
     adapter: &AdapterConfig,
     config: &Config,
-    family: &dyn Family,
+    family: &Family,
     checkpoint: &Checkpoint,
 ) -> Result<Vec<Tensor>, Error> {
     let mut modules: Vec<(&str, Found)> = Vec::new();
@@ -278,14 +278,14 @@ fn tensors(
         if a.shape.len() != 2 || b.shape.len() != 2 || b.shape[1] != rank || rank == 0 {
             return Err(fault(format!("has the shapes {:?} and {:?}", a.shape, b.shape)));
         }
-        let made = match family.tensor(config, &format!("{module}.weight"))? {
-            Target::Made(made) => made,
-            Target::Dropped | Target::DroppedIfZero | Target::Shared(_) | Target::Unknown => {
-                let what = format!("is for no tensor of a {} model", family.architecture());
+        let made = match family.mapping(config, &format!("{module}.weight"))? {
+            Mapping::Made(made) => made,
+            Mapping::Dropped | Mapping::DroppedIfZero | Mapping::Shared(_) | Mapping::Unknown => {
+                let what = format!("is for no tensor of a {} model", family.architecture);
                 return Err(fault(what));
             }
         };
-        for Made { name, steps, part } in made {
+        for MappedTensor { name, steps, slot } in made {
             let mut pair = [hf::whole(checkpoint, a)?, hf::whole(checkpoint, b)?];
             let correction = adapter.correction(module, rank);
             if correction != 1.0 {
@@ -303,7 +303,7 @@ fn tensors(
                 let [a, b] = pair;
                 pair = [a.changed(Step::Transpose).map_err(fault)?, b];
             }
-            let Some(Part { index, count }) = part else {
+            let Some(ExpertSlot { index, count }) = slot else {
                 tensors.extend(named(&name, pair));
                 continue;
             };
@@ -372,7 +372,7 @@ fn stepped(pair: [Tensor; 2], step: Step) -> Result<[Tensor; 2], String> {
 /// A norm that takes the place of the base's.
 fn replaced(
     config: &Config,
-    family: &dyn Family,
+    family: &Family,
     checkpoint: &Checkpoint,
     entry: &Entry,
     name: &str,
@@ -384,10 +384,10 @@ fn replaced(
     if name.contains("lora_magnitude_vector") {
         return refuse("is of a DoRA adapter", "merge it into its model with `peft`");
     }
-    let Target::Made(made) = family.tensor(config, name)? else {
+    let Mapping::Made(made) = family.mapping(config, name)? else {
         return refuse("is no part of an adapter", OTHER_BASE);
     };
-    let ([Made { name, steps, part: None }], 1) = (&made[..], entry.shape.len()) else {
+    let ([MappedTensor { name, steps, slot: None }], 1) = (&made[..], entry.shape.len()) else {
         let help = "the adapter trained whole tensors, such as the embedding of new tokens: merge \
                     it into its model with `peft` and convert the result";
         return refuse("is a whole matrix, not a pair", help);

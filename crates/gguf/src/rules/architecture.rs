@@ -8,7 +8,7 @@ use crate::rules::fit::Fit;
 use crate::rules::grouped::Grouped;
 use crate::rules::kind::FileKind;
 use crate::rules::{Subject, sizes};
-use crate::schema::{self, Architecture, Block, Expected, Need, SYMBOLS, Scope};
+use crate::schema::{self, Architecture, Block, Expected, Hyper, Need, SYMBOLS, Scope};
 use crate::tensor::TensorInfo;
 
 /// More layers than any model has: tensors of a forged file are not looked at layer by layer.
@@ -86,15 +86,10 @@ fn unknown(subject: &Subject, name: &str, sink: &mut dyn Sink) -> ControlFlow<()
 }
 
 fn keys(subject: &Subject, architecture: &Architecture, sink: &mut dyn Sink) -> ControlFlow<()> {
+    let hyper = Hyper::new(&subject.draft.metadata, architecture.name);
     for key in architecture.required.iter().copied().flatten() {
-        let key = format!("{}.{key}", architecture.name);
-        if subject.draft.metadata.get(&key).is_none() {
-            let message = format!("{} needs this key", architecture.name);
-            sink.report(
-                Finding::error("key-missing", message)
-                    .key(key)
-                    .help("programs refuse the model without it; convert it anew or set the key"),
-            )?;
+        if hyper.stated(key).is_none() {
+            sink.report(hyper.missing(key))?;
         }
     }
     ControlFlow::Continue(())

@@ -4,7 +4,7 @@ use std::ops::ControlFlow;
 
 use crate::finding::{Finding, Severity, Sink};
 use crate::rules::Subject;
-use crate::schema::{self, Architecture, Arity, Scope};
+use crate::schema::{self, Architecture, Arity, Hyper, Scope};
 
 /// What `rope.scaling.type` may say; the official program ends at anything else.
 const ROPE_SCALINGS: &[&str] = &["none", "linear", "yarn", "longrope"];
@@ -83,8 +83,8 @@ fn wrong(
             found.push(("rope.dimension_count", Error, message));
         }
     }
-    let scaling = format!("{}.rope.scaling.type", architecture.name);
-    if let Some(kind) = subject.draft.metadata.str(&scaling)
+    let hyper = Hyper::new(&subject.draft.metadata, architecture.name);
+    if let Ok(kind) = hyper.str("rope.scaling.type")
         && !ROPE_SCALINGS.contains(&kind)
     {
         let message = format!("is {kind:?}; programs know {}", ROPE_SCALINGS.join(", "));

@@ -39,8 +39,9 @@ pub(super) fn check(subject: &Subject, sink: &mut dyn Sink) -> ControlFlow<()> {
         if let Some(finding) = foreign(key, standard, architecture) {
             sink.report(finding.key(key).at(subject.entry_at(i)))?;
         }
-        if !standard.value.accepts(value) && !CHECKED.contains(&key) {
-            let message = format!("is {} instead of {}", type_of(value), standard.value);
+        if let Some(message) = standard.value.mismatch(value)
+            && !CHECKED.contains(&key)
+        {
             let finding = match is_read(key, value, architecture) {
                 true => Finding::error("key-type", message)
                     .help("programs refuse the file; set the key again in the right type"),
@@ -100,13 +101,6 @@ fn missing(subject: &Subject, sink: &mut dyn Sink) -> ControlFlow<()> {
         }
     }
     ControlFlow::Continue(())
-}
-
-fn type_of(value: &Value) -> String {
-    match value {
-        Value::Array(array) => format!("array of {}", array.element_type()),
-        value => value.value_type().to_string(),
-    }
 }
 
 fn near_miss(key: &str) -> Option<Finding> {

@@ -4,6 +4,7 @@ use std::rc::Rc;
 
 use crate::metadata::Metadata;
 use crate::schema::expression::{Scope, dimensions, evaluate};
+use crate::schema::key::Absent;
 
 /// The tables of one architecture.
 #[derive(Debug)]
@@ -16,6 +17,9 @@ pub struct Architecture {
     pub required: &'static [&'static [&'static str]],
     /// Keys that programs look for besides, without the prefix of the architecture.
     pub optional: &'static [&'static [&'static str]],
+    /// What holds where a key is missing, without the prefix of the architecture, if it is not
+    /// what the table of keys says.
+    pub defaults: &'static [(&'static str, Absent)],
     /// Tensors outside of layers.
     pub tensors: &'static [Item],
     /// Layers.

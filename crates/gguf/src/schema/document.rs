@@ -27,7 +27,8 @@ Printed from the tables in `crates/gguf/src/schema` by the test `document_is_cur
 
 Types are those that writers choose. UINT32 and UINT64 stand for each other: readers should take
 both. Floats are finite unless it says otherwise. `{arch}` is the value of `general.architecture`, `{id}` a number counted from 0, `{name}`
-any name. Which of the `{arch}` keys a model needs stands with its architecture, further below.
+any name. A value for a missing key is what programs take: a size is an expression of the symbols further
+below. Which of the `{arch}` keys a model needs stands with its architecture, further below.
 
 ## Keys
 ";
@@ -50,7 +51,8 @@ fn keys(out: &mut String) {
     for section in SECTIONS {
         line!(
             out,
-            "\n### {}\n\n| key | type | required | meaning |\n|---|---|---|---|",
+            "\n### {}\n\n| key | type | unit | if missing | required | meaning |\n\
+             |---|---|---|---|---|---|",
             section.title
         );
         for key in section.keys {
@@ -67,7 +69,12 @@ fn keys(out: &mut String) {
                 Range::Positive => ", above 0",
                 Range::Ordered => ", also infinite",
             };
-            line!(out, "| `{}` | {}{range} | {required} | {} |", key.name, key.value, key.meaning);
+            let (name, value, meaning) = (key.name, key.value, key.meaning);
+            let (unit, absent) = (key.unit, key.absent);
+            line!(
+                out,
+                "| `{name}` | {value}{range} | {unit} | {absent} | {required} | {meaning} |"
+            );
         }
     }
 }
@@ -91,7 +98,10 @@ fn symbols(out: &mut String) {
     );
     for symbol in SYMBOLS {
         let (value, otherwise) = match symbol.source {
-            Source::Key(key) => (format!("`{key}`"), String::new()),
+            Source::Key(key) => {
+                let formula = symbol.source.otherwise();
+                (format!("`{key}`"), formula.map_or_else(String::new, |f| format!("`{f}`")))
+            }
             Source::KeyOr(key, formula) => (format!("`{key}`"), format!("`{formula}`")),
             Source::Length(key, formula) => (format!("length of `{key}`"), format!("`{formula}`")),
             Source::Formula(formula) => (format!("`{formula}`"), String::new()),
@@ -114,6 +124,11 @@ fn one_architecture(out: &mut String, architecture: &Architecture) {
     }
     if !architecture.optional.is_empty() {
         line!(out, "Optional keys: {}.\n", list(architecture.optional));
+    }
+    if !architecture.defaults.is_empty() {
+        let defaults =
+            architecture.defaults.iter().map(|(key, absent)| format!("`{key}` {absent}"));
+        line!(out, "If missing: {}.\n", defaults.collect::<Vec<_>>().join(", "));
     }
     items(out, architecture.tensors, 0, "");
     for block in architecture.blocks {

@@ -3,6 +3,8 @@
 //!
 //! Terms stand between ` + ` and ` - `; within a term `*` and `/` are read from left to right.
 
+use std::sync::LazyLock;
+
 use crate::metadata::Metadata;
 use crate::schema::symbols::{SYMBOLS, Source};
 use crate::value::Value;
@@ -51,10 +53,14 @@ impl Scope {
                 // Outside of layers the first one speaks for all.
                 values.get(usize::try_from(layer.unwrap_or(0)).ok()?).copied()
             }
-            None => evaluate(SYMBOLS.get(i)?.source.otherwise()?, self, layer),
+            None => evaluate((*OTHERWISE.get(i)?)?, self, layer),
         }
     }
 }
+
+/// Per symbol, what to evaluate where the file does not tell: looked up once for all files.
+static OTHERWISE: LazyLock<Vec<Option<&str>>> =
+    LazyLock::new(|| SYMBOLS.iter().map(|symbol| symbol.source.otherwise()).collect());
 
 /// The value of one expression; `None` if a symbol has none, or if a step does not fit 64 bits,
 /// falls below zero or leaves a rest.

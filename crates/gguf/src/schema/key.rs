@@ -16,7 +16,7 @@ pub struct Section {
 }
 
 /// A standard key.
-#[derive(Debug, PartialEq, Eq)]
+#[derive(Debug, PartialEq)]
 pub struct KeySchema {
     /// The key. `{arch}` stands for the architecture's name, `{id}` for a number counted from 0,
     /// `{name}` for any name.
@@ -25,8 +25,40 @@ pub struct KeySchema {
     pub value: ValueSchema,
     /// Whether a file must have it.
     pub requirement: Requirement,
+    /// What its numbers count, such as `tokens`; empty where they count nothing.
+    pub unit: &'static str,
+    /// What holds where a file does not have it.
+    pub absent: Absent,
     /// What it means, in one sentence.
     pub meaning: &'static str,
+}
+
+/// What holds where a file does not have a key. Architectures can differ
+/// (see [`Architecture::defaults`](crate::schema::Architecture::defaults)).
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Absent {
+    /// Nothing: either the file must have the key, or what it is about does not happen.
+    Nothing,
+    /// A whole number: an expression of sizes (see [`evaluate`](crate::schema::evaluate)).
+    Size(&'static str),
+    /// A number.
+    Number(f32),
+    /// A truth value.
+    Flag(bool),
+    /// A word.
+    Text(&'static str),
+}
+
+/// As it stands in tables; nothing for [`Absent::Nothing`].
+impl fmt::Display for Absent {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Nothing => Ok(()),
+            Self::Number(number) => write!(f, "`{number}`"),
+            Self::Flag(flag) => write!(f, "`{flag}`"),
+            Self::Size(text) | Self::Text(text) => write!(f, "`{text}`"),
+        }
+    }
 }
 
 /// Whether a file must have a key.
@@ -146,6 +178,15 @@ impl ValueSchema {
             }
             value => wrong(value).map(|x| format!("is {x}, not {}", self.range)),
         }
+    }
+
+    /// How a value's type differs from what the key holds; `None` if readers take it.
+    pub fn mismatch(&self, value: &Value) -> Option<String> {
+        let found = match value {
+            Value::Array(array) => format!("array of {}", array.element_type()),
+            value => value.value_type().to_string(),
+        };
+        (!self.accepts(value)).then(|| format!("is {found} instead of {self}"))
     }
 
     fn accepts_one(&self, found: ValueType) -> bool {
@@ -273,19 +314,29 @@ fn distance(a: &str, b: &str, limit: usize) -> Option<usize> {
     row.last().copied().filter(|&distance| distance <= limit)
 }
 
-/// Writes a table of keys: requirement, name, value, meaning.
+/// Writes a table of keys: requirement, name, value, unit in brackets, what holds where the key is
+/// absent, meaning.
 macro_rules! keys {
-    ($(#[$doc:meta])* $table:ident; $($need:ident $(($detail:literal))? $name:literal $value:ident $meaning:literal)*) => {
+    ($(#[$doc:meta])* $table:ident; $($need:ident $(($detail:literal))? $name:literal $value:ident $([$unit:ident])? $(= $absent:ident($default:literal))? $meaning:literal)*) => {
         $(#[$doc])*
         pub(super) const $table: &[$crate::schema::KeySchema] = &[$(
             $crate::schema::KeySchema {
                 name: $name,
                 value: $crate::schema::key::types::$value,
                 requirement: $crate::schema::key::keys!(@ $need $(($detail))?),
+                unit: $crate::schema::key::keys!(@ unit $($unit)?),
+                absent: $crate::schema::key::keys!(@ absent $($absent($default))?),
                 meaning: $meaning,
             },
         )*];
     };
+    (@ unit) => { "" };
+    (@ unit $unit:ident) => { stringify!($unit) };
+    (@ absent) => { $crate::schema::Absent::Nothing };
+    (@ absent size($default:literal)) => { $crate::schema::Absent::Size($default) };
+    (@ absent number($default:literal)) => { $crate::schema::Absent::Number($default) };
+    (@ absent flag($default:literal)) => { $crate::schema::Absent::Flag($default) };
+    (@ absent text($default:literal)) => { $crate::schema::Absent::Text($default) };
     (@ always) => { $crate::schema::Requirement::Always };
     (@ when($detail:literal)) => { $crate::schema::Requirement::When($detail) };
     (@ optional) => { $crate::schema::Requirement::Optional };

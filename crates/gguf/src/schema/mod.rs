@@ -17,6 +17,7 @@ mod document;
 mod expression;
 mod file_type;
 mod groups;
+mod hyper;
 mod key;
 mod keys;
 mod symbols;
@@ -26,7 +27,10 @@ pub use architecture::{Architecture, Block, Expected, Item, Need};
 pub use document::document;
 pub use expression::{Scope, dimensions, evaluate};
 pub use file_type::{FILE_TYPES, FileType, file_type};
-pub use key::{Arity, KeySchema, Range, Requirement, Section, ValueSchema, key, nearest_key};
+pub use hyper::Hyper;
+pub use key::{
+    Absent, Arity, KeySchema, Range, Requirement, Section, ValueSchema, key, nearest_key,
+};
 pub use keys::SECTIONS;
 pub use symbols::{SYMBOLS, Source, Symbol};
 

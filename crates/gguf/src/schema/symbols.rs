@@ -1,5 +1,7 @@
 //! The symbols that shapes are written in, and where their values come from.
 
+use crate::schema::key::Absent;
+
 /// A name for a size.
 #[derive(Debug)]
 pub struct Symbol {
@@ -12,9 +14,9 @@ pub struct Symbol {
 /// Where the value of a symbol comes from.
 #[derive(Debug)]
 pub enum Source {
-    /// The value of a key.
+    /// The value of a key, or what holds where it is absent.
     Key(&'static str),
-    /// The value of a key, or an expression if it is missing.
+    /// The value of a key, or an expression where the key table names none: architectures differ.
     KeyOr(&'static str, &'static str),
     /// The number of elements of a key's array, or an expression if it is missing.
     Length(&'static str, &'static str),
@@ -34,7 +36,10 @@ impl Source {
     /// What to evaluate where the key does not tell.
     pub fn otherwise(&self) -> Option<&'static str> {
         match self {
-            Self::Key(_) => None,
+            Self::Key(key) => match crate::schema::key(key)?.absent {
+                Absent::Size(formula) => Some(formula),
+                _ => None,
+            },
             Self::KeyOr(_, formula) | Self::Length(_, formula) | Self::Formula(formula) => {
                 Some(formula)
             }
@@ -59,27 +64,27 @@ symbols! {
     n_ctx             Key("{arch}.context_length");
     n_embd            Key("{arch}.embedding_length");
     n_layer           Key("{arch}.block_count");
-    n_next            KeyOr("{arch}.nextn_predict_layers", "0");
+    n_next            Key("{arch}.nextn_predict_layers");
     n_trunk           Formula("n_layer - n_next");
-    n_dec_layer       KeyOr("{arch}.decoder_block_count", "n_layer");
+    n_dec_layer       Key("{arch}.decoder_block_count");
     n_ff              Key("{arch}.feed_forward_length");
     n_head            Key("{arch}.attention.head_count");
-    n_head_kv         KeyOr("{arch}.attention.head_count_kv", "n_head");
-    head_k            KeyOr("{arch}.attention.key_length", "n_embd/n_head");
-    head_v            KeyOr("{arch}.attention.value_length", "n_embd/n_head");
+    n_head_kv         Key("{arch}.attention.head_count_kv");
+    head_k            Key("{arch}.attention.key_length");
+    head_v            Key("{arch}.attention.value_length");
     n_q               Formula("n_head*head_k");
     n_k               Formula("n_head_kv*head_k");
     n_v               Formula("n_head_kv*head_v");
-    n_rot             KeyOr("{arch}.rope.dimension_count", "head_k");
+    n_rot             Key("{arch}.rope.dimension_count");
     n_buckets         Key("{arch}.attention.relative_buckets_count");
-    n_expert          KeyOr("{arch}.expert_count", "0");
+    n_expert          Key("{arch}.expert_count");
     n_expert_used     Key("{arch}.expert_used_count");
     n_expert_shared   Key("{arch}.expert_shared_count");
-    n_dense           KeyOr("{arch}.leading_dense_block_count", "0");
+    n_dense           Key("{arch}.leading_dense_block_count");
     n_ff_exp          KeyOr("{arch}.expert_feed_forward_length", "n_ff/n_expert_used");
     n_ff_shared       KeyOr("{arch}.expert_shared_feed_forward_length", "n_ff");
     n_ff_shared_or_0  KeyOr("{arch}.expert_shared_feed_forward_length", "0");
-    q_rank            KeyOr("{arch}.attention.q_lora_rank", "0");
+    q_rank            Key("{arch}.attention.q_lora_rank");
     kv_rank           Key("{arch}.attention.kv_lora_rank");
     mla               KeyOr("{arch}.attention.key_length_mla", "0");
     mla_k             KeyOr("{arch}.attention.key_length_mla", "head_k");
@@ -101,11 +106,11 @@ symbols! {
     n_mels            Key("{arch}.encoder.mels_count");
     enc_ctx           Key("{arch}.encoder.context_length");
     enc_embd          Key("{arch}.encoder.embedding_length");
-    enc_ff            KeyOr("{arch}.encoder.feed_forward_length", "4*enc_embd");
+    enc_ff            Key("{arch}.encoder.feed_forward_length");
     enc_layer         Key("{arch}.encoder.block_count");
     dec_ctx           Key("{arch}.decoder.context_length");
     dec_embd          Key("{arch}.decoder.embedding_length");
-    dec_ff            KeyOr("{arch}.decoder.feed_forward_length", "4*dec_embd");
+    dec_ff            Key("{arch}.decoder.feed_forward_length");
     dec_layer         Key("{arch}.decoder.block_count");
     v_embd            Key("clip.vision.embedding_length");
     v_ff              Key("clip.vision.feed_forward_length");

@@ -28,6 +28,7 @@ pub(super) static BERT: Architecture = Architecture {
     note: "",
     required: &[SIZES, TRANSFORMER, NORM],
     optional: OPTIONAL,
+    defaults: &[],
     tensors: &[
         All(EMBEDDING),
         All(TYPES),
@@ -47,6 +48,7 @@ pub(super) static NOMIC_BERT: Architecture = Architecture {
     note: "Rotary positions, feed-forward with a gate.",
     required: &[SIZES, TRANSFORMER, NORM],
     optional: &[HEADS, ROPE, &["attention.causal", "pooling_type", "vocab_size"]],
+    defaults: &[],
     tensors: &[All(EMBEDDING), All(TYPES), All(EMBEDDING_NORM)],
     blocks: &[layers(&[
         All(ATTENTION),

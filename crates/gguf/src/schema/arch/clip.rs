@@ -10,6 +10,7 @@ pub(super) static CLIP: Architecture = Architecture {
            may be missing or shaped otherwise somewhere.",
     required: &[],
     optional: &[&["projector_type", "has_vision_encoder", "has_audio_encoder"]],
+    defaults: &[],
     tensors: &[
         Optional("v.class_embd", "v_embd"),
         Optional("v.patch_embd.weight", "v_patch, v_patch, 3, v_embd"),

@@ -79,6 +79,7 @@ pub(super) static DEEPSEEK2: Architecture = Architecture {
             "attention.temperature_length",
         ],
     ],
+    defaults: &[],
     tensors: &[All(EMBEDDING), All(OUTPUT_NORM), All(TIED_OUTPUT)],
     blocks: &[
         Block {

@@ -11,6 +11,7 @@ pub(super) static FALCON: Architecture = Architecture {
            then all keys, then all values.",
     required: &[SIZES, TRANSFORMER, NORM, &["attention.head_count_kv"]],
     optional: &[HEADS, ROPE, &["tensor_data_layout", "attention.use_norm"]],
+    defaults: &[],
     tensors: &[All(EMBEDDING), All(OUTPUT_NORM_BIAS), All(TIED_OUTPUT)],
     blocks: &[layers(&[
         All(ATTN_NORM_BIAS),

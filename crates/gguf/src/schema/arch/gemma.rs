@@ -4,6 +4,7 @@ use super::layers;
 use crate::schema::architecture::Architecture;
 use crate::schema::architecture::Item::{All, Optional};
 use crate::schema::groups::*;
+use crate::schema::key::Absent;
 
 const SOFT_CAPS: &[&str] = &["attn_logit_softcapping", "final_logit_softcapping"];
 
@@ -12,6 +13,7 @@ pub(super) static GEMMA: Architecture = Architecture {
     note: "",
     required: &[SIZES, TRANSFORMER, RMS],
     optional: &[HEADS, ROPE],
+    defaults: &[],
     tensors: &[All(EMBEDDING), All(OUTPUT_NORM)],
     blocks: &[layers(&[All(ATTN_NORM), All(QKV), All(ATTN_OUTPUT), All(FFN_NORM), All(GATED_FFN)])],
     open: false,
@@ -22,6 +24,11 @@ pub(super) static GEMMA2: Architecture = Architecture {
     note: "",
     required: &[SIZES, TRANSFORMER, RMS],
     optional: &[HEADS, ROPE, WINDOW, SOFT_CAPS],
+    defaults: &[
+        ("attn_logit_softcapping", Absent::Number(50.0)),
+        ("final_logit_softcapping", Absent::Number(30.0)),
+        ("attention.sliding_window", Absent::Size("4096")),
+    ],
     tensors: &[All(EMBEDDING), All(OUTPUT_NORM)],
     blocks: &[layers(&[
         All(ATTN_NORM),
@@ -39,6 +46,7 @@ pub(super) static GEMMA3: Architecture = Architecture {
     note: "",
     required: &[SIZES, TRANSFORMER, RMS],
     optional: &[HEADS, ROPE, WINDOW, SOFT_CAPS],
+    defaults: &[("rope.freq_base_swa", Absent::Number(10000.0))],
     tensors: &[
         All(EMBEDDING),
         All(OUTPUT_NORM),

@@ -4,12 +4,14 @@ use super::layers;
 use crate::schema::architecture::Architecture;
 use crate::schema::architecture::Item::{All, Optional, Required};
 use crate::schema::groups::*;
+use crate::schema::key::Absent;
 
 pub(super) static GPT2: Architecture = Architecture {
     name: "gpt2",
     note: "",
     required: &[SIZES, TRANSFORMER, NORM],
     optional: &[],
+    defaults: &[],
     tensors: &[All(EMBEDDING), All(POSITIONS), All(OUTPUT_NORM_BIAS), All(TIED_OUTPUT)],
     blocks: &[layers(GPT_LAYER)],
     open: false,
@@ -21,6 +23,7 @@ pub(super) static GPTJ: Architecture = Architecture {
            named as in phi2, which has the same layout but for biases.",
     required: &[SIZES, TRANSFORMER, NORM, &["rope.dimension_count"]],
     optional: &[ROPE, &["vocab_size"]],
+    defaults: &[],
     tensors: &[
         All(EMBEDDING),
         All(OUTPUT_NORM_BIAS),
@@ -42,6 +45,7 @@ pub(super) static GPTNEOX: Architecture = Architecture {
     note: "The official converter forgets `rope.freq_base`.",
     required: &[SIZES, TRANSFORMER, NORM, &["use_parallel_residual", "rope.dimension_count"]],
     optional: &[ROPE],
+    defaults: &[],
     tensors: &[All(EMBEDDING), All(OUTPUT_NORM_BIAS), All(OUTPUT)],
     blocks: &[layers(GPT_LAYER)],
     open: false,
@@ -52,6 +56,7 @@ pub(super) static BLOOM: Architecture = Architecture {
     note: "The bias of ALiBi is 8 without a key.",
     required: &[SIZES, TRANSFORMER, NORM],
     optional: &[HEADS],
+    defaults: &[("attention.max_alibi_bias", Absent::Number(8.0))],
     tensors: &[All(EMBEDDING), All(EMBEDDING_NORM), All(OUTPUT_NORM_BIAS), All(TIED_OUTPUT)],
     blocks: &[layers(GPT_LAYER)],
     open: false,
@@ -63,6 +68,7 @@ pub(super) static MPT: Architecture = Architecture {
            programs write and read `attention.max_alibi_bias` and `attention.clamp_kqv`.",
     required: &[SIZES, TRANSFORMER, NORM],
     optional: &[HEADS, &["attention.max_alibi_bias", "attention.clamp_kqv"]],
+    defaults: &[],
     tensors: &[
         All(EMBEDDING),
         Optional("position_embd.weight", "n_embd, n_ctx"),
@@ -96,6 +102,7 @@ pub(super) static STARCODER: Architecture = Architecture {
     note: "Also SantaCoder: gpt2, mostly with one head of keys and values.",
     required: &[SIZES, TRANSFORMER, NORM],
     optional: &[HEADS],
+    defaults: &[],
     tensors: &[All(EMBEDDING), All(POSITIONS), All(OUTPUT_NORM_BIAS), All(TIED_OUTPUT)],
     blocks: &[layers(GPT_LAYER)],
     open: false,
@@ -106,6 +113,7 @@ pub(super) static STARCODER2: Architecture = Architecture {
     note: "",
     required: &[SIZES, TRANSFORMER, NORM],
     optional: &[HEADS, ROPE],
+    defaults: &[],
     tensors: &[All(EMBEDDING), All(OUTPUT_NORM_BIAS), All(TIED_OUTPUT)],
     blocks: &[layers(&[
         All(ATTN_NORM_BIAS),

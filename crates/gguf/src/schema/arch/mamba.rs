@@ -13,6 +13,7 @@ pub(super) static MAMBA: Architecture = Architecture {
     note: "",
     required: &[SIZES, RMS, STATE_SPACE],
     optional: &[ZEROS, &["ssm.dt_b_c_rms"]],
+    defaults: &[],
     tensors: &[All(EMBEDDING), All(OUTPUT_NORM), All(TIED_OUTPUT)],
     blocks: &[layers(&[
         All(ATTN_NORM),
@@ -34,6 +35,7 @@ pub(super) static MAMBA2: Architecture = Architecture {
     note: "",
     required: &[SIZES, RMS, STATE_SPACE, &["ssm.group_count"]],
     optional: &[ZEROS],
+    defaults: &[],
     tensors: &[All(EMBEDDING), All(OUTPUT_NORM), All(TIED_OUTPUT)],
     blocks: &[layers(&[
         All(ATTN_NORM),

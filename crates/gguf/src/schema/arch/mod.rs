@@ -1,5 +1,6 @@
 //! The tables of single architectures, one file per family.
 
+mod baichuan;
 mod bert;
 mod clip;
 mod command_r;
@@ -8,6 +9,7 @@ mod falcon;
 mod gemma;
 mod glm;
 mod gpt;
+mod gpt_oss;
 mod llama;
 mod mamba;
 mod olmo;
@@ -23,9 +25,13 @@ use crate::schema::architecture::{Architecture, Block, Item};
 /// All architectures that the tables know.
 pub static ARCHITECTURES: &[&Architecture] = &[
     &llama::LLAMA,
+    &llama::LLAMA4,
+    &llama::SMOLLM3,
     &llama::GRANITE,
+    &llama::GRANITE_MOE,
     &llama::MINICPM,
     &llama::INTERNLM2,
+    &baichuan::BAICHUAN,
     &gpt::GPT2,
     &gpt::GPTJ,
     &gpt::GPTNEOX,
@@ -33,6 +39,7 @@ pub static ARCHITECTURES: &[&Architecture] = &[
     &gpt::MPT,
     &gpt::STARCODER,
     &gpt::STARCODER2,
+    &gpt_oss::GPT_OSS,
     &falcon::FALCON,
     &stablelm::STABLELM,
     &phi::PHI2,
@@ -44,8 +51,11 @@ pub static ARCHITECTURES: &[&Architecture] = &[
     &gemma::GEMMA,
     &gemma::GEMMA2,
     &gemma::GEMMA3,
+    &olmo::OLMO,
     &olmo::OLMO2,
     &command_r::COMMAND_R,
+    &command_r::COHERE2,
+    &glm::CHATGLM,
     &glm::GLM4,
     &deepseek::DEEPSEEK2,
     &mamba::MAMBA,

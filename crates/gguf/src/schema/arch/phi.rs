@@ -10,6 +10,7 @@ pub(super) static PHI2: Architecture = Architecture {
     note: "Attention and feed-forward share one norm.",
     required: &[SIZES, TRANSFORMER, NORM],
     optional: &[HEADS, ROPE],
+    defaults: &[],
     tensors: &[
         All(EMBEDDING),
         All(OUTPUT_NORM_BIAS),
@@ -25,6 +26,7 @@ pub(super) static PHI3: Architecture = Architecture {
     note: "Also Phi 4.",
     required: &[SIZES, TRANSFORMER, RMS],
     optional: &[HEADS, ROPE, WINDOW],
+    defaults: &[],
     tensors: &[All(EMBEDDING), All(OUTPUT_NORM), All(TIED_OUTPUT), All(LONG_ROPE)],
     blocks: &[layers(&[
         All(ATTN_NORM),

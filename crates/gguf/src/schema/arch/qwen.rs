@@ -10,6 +10,7 @@ pub(super) static QWEN2: Architecture = Architecture {
     note: "",
     required: &[SIZES, TRANSFORMER, RMS],
     optional: &[HEADS, ROPE, &["vocab_size", "pooling_type"]],
+    defaults: &[],
     tensors: &[
         All(EMBEDDING),
         All(OUTPUT_NORM),
@@ -29,6 +30,7 @@ pub(super) static QWEN2MOE: Architecture = Architecture {
         ROPE,
         &["vocab_size", "expert_feed_forward_length", "expert_shared_feed_forward_length"],
     ],
+    defaults: &[],
     tensors: &[All(EMBEDDING), All(OUTPUT_NORM), All(OUTPUT)],
     blocks: &[layers(&[
         All(ATTN_NORM),
@@ -49,6 +51,7 @@ pub(super) static QWEN3: Architecture = Architecture {
     note: "",
     required: &[SIZES, TRANSFORMER, RMS],
     optional: &[HEADS, ROPE, &["vocab_size", "pooling_type", "classifier.output_labels"]],
+    defaults: &[],
     tensors: &[
         All(EMBEDDING),
         All(OUTPUT_NORM),
@@ -71,6 +74,7 @@ pub(super) static QWEN3MOE: Architecture = Architecture {
     note: "",
     required: &[SIZES, TRANSFORMER, RMS, MIXTURE],
     optional: &[HEADS, ROPE, &["vocab_size", "expert_feed_forward_length"]],
+    defaults: &[],
     tensors: &[All(EMBEDDING), All(OUTPUT_NORM), All(TIED_OUTPUT)],
     blocks: &[layers(&[
         All(ATTN_NORM),

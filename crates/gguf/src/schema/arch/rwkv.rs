@@ -39,6 +39,7 @@ pub(super) static RWKV: Architecture = Architecture {
            `-exp()`, time_mix_first the bonus of the current token.",
     required: &[SIZES, &["architecture_version", "feed_forward_length"]],
     optional: &[EPSILONS, &["rescale_every_n_layers", "vocab_size"]],
+    defaults: &[],
     tensors: TENSORS,
     blocks: &[layers(&[
         All(NORMS),
@@ -62,6 +63,7 @@ pub(super) static RWKV6: Architecture = Architecture {
         &["feed_forward_length", "wkv.head_size", "time_mix_extra_dim", "time_decay_extra_dim"],
     ],
     optional: &[EPSILONS, &["attention.head_count", "rescale_every_n_layers", "vocab_size"]],
+    defaults: &[],
     tensors: TENSORS,
     blocks: &[layers(&[
         All(NORMS),
@@ -127,6 +129,7 @@ pub(super) static RWKV7: Architecture = Architecture {
         ],
     ],
     optional: &[EPSILONS, &["attention.head_count", "vocab_size"]],
+    defaults: &[],
     tensors: TENSORS,
     blocks: &[
         Block {

@@ -10,6 +10,7 @@ pub(super) static STABLELM: Architecture = Architecture {
     note: "The 12B model has norms of queries and keys, and none before feed-forward.",
     required: &[SIZES, TRANSFORMER, NORM],
     optional: &[HEADS, ROPE, &["use_parallel_residual"]],
+    defaults: &[],
     tensors: &[All(EMBEDDING), All(OUTPUT_NORM_BIAS), All(OUTPUT)],
     blocks: &[layers(&[
         All(ATTN_NORM_BIAS),

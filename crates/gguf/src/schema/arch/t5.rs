@@ -25,6 +25,7 @@ pub(super) static T5: Architecture = Architecture {
         HEADS,
         &["attention.layer_norm_epsilon", "decoder_start_token_id", "decoder_block_count"],
     ],
+    defaults: &[],
     tensors: &[
         All(EMBEDDING),
         Required("enc.output_norm.weight", "n_embd"),
@@ -56,6 +57,7 @@ pub(super) static T5ENCODER: Architecture = Architecture {
     note: "The encoder of t5 alone, for embeddings.",
     required: &[SIZES, TRANSFORMER, RMS, &["attention.relative_buckets_count"]],
     optional: &[HEADS, &["attention.layer_norm_epsilon"]],
+    defaults: &[],
     tensors: &[All(EMBEDDING), Required("enc.output_norm.weight", "n_embd"), All(TIED_OUTPUT)],
     blocks: &[Block { prefix: "enc.blk.", from: "0", to: "n_layer", items: LAYER }],
     open: false,

@@ -63,6 +63,7 @@ pub(super) static WHISPER: Architecture = Architecture {
         "decoder.attention.head_count",
     ]],
     optional: &[&["encoder.feed_forward_length", "decoder.feed_forward_length", "vocab_size"]],
+    defaults: &[],
     tensors: &[
         Required("token_embd.weight", "dec_embd, n_vocab"),
         All(&[

@@ -1,0 +1,34 @@
+//! gpt-oss.
+
+use super::layers;
+use crate::schema::architecture::Architecture;
+use crate::schema::architecture::Item::{All, Required};
+use crate::schema::groups::*;
+
+pub(super) static GPT_OSS: Architecture = Architecture {
+    name: "gpt-oss",
+    note: "Every other layer is windowed, beginning with the first.",
+    required: &[
+        SIZES,
+        TRANSFORMER,
+        RMS,
+        MIXTURE,
+        &["attention.sliding_window", "expert_feed_forward_length"],
+    ],
+    optional: &[HEADS, ROPE, WINDOW],
+    defaults: &[],
+    tensors: &[All(EMBEDDING), All(OUTPUT_NORM), All(OUTPUT)],
+    blocks: &[layers(&[
+        All(ATTN_NORM),
+        All(QKV),
+        All(ATTN_OUTPUT_BIAS),
+        Required("attn_sinks.weight", "n_head"),
+        Required("post_attention_norm.weight", "n_embd"),
+        All(EXPERTS),
+        Required("ffn_gate_inp.bias", "n_expert"),
+        Required("ffn_gate_exps.bias", "n_ff_exp, n_expert"),
+        Required("ffn_up_exps.bias", "n_ff_exp, n_expert"),
+        Required("ffn_down_exps.bias", "n_embd, n_expert"),
+    ])],
+    open: false,
+};
