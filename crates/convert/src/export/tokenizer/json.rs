@@ -80,13 +80,14 @@ pub(super) fn sequence(list: &str, mut parts: Vec<Value>) -> Value {
     }
 }
 
-/// The trained tokens, and those added ones whose ids do not follow by themselves: loaders number
-/// tokens that are only added from the number of the others on.
-pub(super) fn vocab(tokens: &[Token]) -> Map<String, Value> {
+/// The trained tokens, those up to `reach`, which the model names elsewhere, and those added ones
+/// whose ids do not follow by themselves: loaders number tokens that are only added from the number
+/// of the others on.
+pub(super) fn vocab(tokens: &[Token], reach: usize) -> Map<String, Value> {
     let is_added = |token: &Token| matches!(token.kind, CONTROL | USER_DEFINED);
     let has_gaps = tokens.iter().enumerate().any(|(id, token)| is_padding(id, token));
     let last = tokens.iter().rposition(|token| !is_added(token)).map_or(0, |last| last + 1);
-    let trained = if has_gaps { tokens.len() } else { last };
+    let trained = if has_gaps { tokens.len() } else { last.max(reach) };
     let texts: HashSet<&str> =
         tokens.iter().filter(|token| !is_added(token)).map(|token| token.text).collect();
     let listed = tokens.iter().enumerate().take(trained).filter(|(id, token)| {

@@ -3,6 +3,8 @@
 
 mod bpe;
 mod json;
+mod loader;
+mod merges;
 mod pairs;
 mod post_processor;
 mod protobuf;
@@ -202,7 +204,7 @@ impl<'m> Vocabulary<'m> {
     }
 }
 
-/// Which keys other values come back for than they have.
+/// What other programs would not read, and which keys other values come back for than they have.
 fn not_restored(
     vocabulary: &Vocabulary,
     hints: &[&str],
@@ -226,6 +228,7 @@ fn not_restored(
             )];
         }
     };
+    let refused = refused(out);
     let of_tokenizer = |key: &str| key.starts_with("tokenizer.");
     let metadata = vocabulary.metadata;
     let lost = metadata.iter().filter(|(key, value)| {
@@ -240,7 +243,16 @@ fn not_restored(
     });
     let added = restored.iter().filter(|(key, _)| metadata.get(key).is_none());
     let added = added.map(|(key, _)| format!("converting back adds `{key}`"));
-    lost.chain(added).collect()
+    refused.into_iter().chain(lost).chain(added).collect()
+}
+
+/// What the library that `tokenizer.json` is for would refuse there.
+fn refused(out: &Tokenizer) -> Vec<String> {
+    let file = out.files.iter().find(|file| file.name == "tokenizer.json");
+    let tokenizer = file.and_then(|file| serde_json::from_slice(&file.bytes).ok());
+    let faults = tokenizer.as_ref().map(loader::faults).unwrap_or_default();
+    let note = |fault| format!("`tokenizers` will not read tokenizer.json as it should: {fault}");
+    faults.into_iter().map(note).collect()
 }
 
 /// One template as a text, several as a list with names.

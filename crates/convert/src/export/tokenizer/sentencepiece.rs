@@ -60,7 +60,10 @@ fn files(
             Added { text, is_control }
                 if text == token.text && is_control == (token.kind == CONTROL) =>
             {
-                let entry = added(vocabulary, id, &spelled(vocabulary, token), token.kind, false);
+                let text = spelled(vocabulary, token);
+                let mut entry = added(vocabulary, id, &text, token.kind, false);
+                // Here the key is the id; loaders complain of another one.
+                entry.as_object_mut().map(|fields| fields.remove("id"));
                 decoder.insert(id.to_string(), entry);
             }
             _ => {
