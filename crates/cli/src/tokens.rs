@@ -17,7 +17,8 @@ pub enum Compat {
     /// The tokenizer that the model was trained with.
     Own,
     /// llama.cpp.
-    Official,
+    #[value(name = "llama.cpp", alias = "official")]
+    LlamaCpp,
 }
 
 impl From<Compat> for Options {
@@ -25,7 +26,7 @@ impl From<Compat> for Options {
         Self {
             compat: match compat {
                 Compat::Own => gguf_tokenizer::Compat::Own,
-                Compat::Official => gguf_tokenizer::Compat::Official,
+                Compat::LlamaCpp => gguf_tokenizer::Compat::LlamaCpp,
             },
             normalize: None,
         }

@@ -56,6 +56,7 @@ mod size_label;
 mod source;
 mod tensor;
 mod tensor_type;
+pub mod token;
 mod value;
 mod write;
 

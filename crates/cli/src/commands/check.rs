@@ -11,7 +11,7 @@ use gguf::{Finding, LocalFile, Model, ModelName, Severity, ShardSet, check_shard
 use gguf_compare::scan;
 use gguf_convert::pipeline::Job;
 use gguf_remote::Location;
-use gguf_tokenizer::Linter;
+use gguf_tokenizer::template::Linter;
 use serde_json::{Value as Json, json};
 
 use crate::failure::Failure;

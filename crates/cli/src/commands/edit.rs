@@ -5,11 +5,11 @@ mod graft;
 use std::path::{Path, PathBuf};
 
 use gguf::edit::{EditLock, RESERVE_KEY, Recovery, Saved, edit_header, recover};
-use gguf::{Draft, Existing, Metadata, Model, Overwrite, ShardSet, Value};
+use gguf::{Draft, Existing, Metadata, Model, Overwrite, ShardSet, Value, token};
 use gguf_convert::pipeline::{Item, Job};
 use gguf_convert::tensor::Tensor;
 use gguf_remote::Location;
-use gguf_tokenizer::{TemplateError, TemplateSource};
+use gguf_tokenizer::template;
 use regex::Regex;
 
 use crate::commands::render_template;
@@ -310,16 +310,16 @@ fn edit_metadata(args: &Args, metadata: &mut Metadata) -> Result<(), Failure> {
 fn templates_parse(args: &Args, metadata: &Metadata) -> Result<(), Failure> {
     let given = |option: &str, key: &str| (key.to_owned(), format!("--{option} {key}"));
     let of_file = args.chat_template_file.iter();
-    let of_file = of_file.map(|path| (TemplateSource::KEY.into(), path.display().to_string()));
+    let of_file = of_file.map(|path| (template::Source::KEY.into(), path.display().to_string()));
     let set = args.set.iter().map(|set| given("set", &set.key));
     let set_file = args.set_file.iter().map(|(key, path)| (key.clone(), path.clone()));
     let renamed = args.rename.iter().map(|(_, new)| given("rename", new));
     for (key, origin) in of_file.chain(set).chain(set_file).chain(renamed) {
         let refused = |error| match error {
-            TemplateError::Process(_) => Failure::from(error),
+            template::Error::Process(_) => Failure::from(error),
             _ => Failure::Usage(format!("{origin} is no chat template: {error}")),
         };
-        if let Some(source) = TemplateSource::of_key(metadata, &key).map_err(refused)? {
+        if let Some(source) = template::Source::of_key(metadata, &key).map_err(refused)? {
             render_template::renderer()?.parse(&source).map_err(refused)?;
         }
     }
@@ -336,22 +336,12 @@ fn read_text(path: &Path) -> Result<Value, Failure> {
         .map_err(|fault| Failure::Environment(format!("cannot read {}: {fault}", path.display())))
 }
 
-/// The key of a special token; some have names of their own, and one has been misspelt for ever.
-fn special_key(name: &str) -> Result<String, Failure> {
-    let word = match name {
-        "unk" => "unknown",
-        "sep" => "seperator",
-        "pad" => "padding",
-        "bos" | "eos" | "eot" | "eom" | "cls" | "mask" | "fim_pre" | "fim_suf" | "fim_mid"
-        | "fim_pad" | "fim_rep" | "fim_sep" => name,
-        _ => {
-            return Err(Failure::Usage(format!(
-                "`{name}` is no special token: bos eos eot eom unk sep pad cls mask fim_pre \
-                 fim_suf fim_mid fim_pad fim_rep fim_sep are"
-            )));
-        }
-    };
-    Ok(format!("tokenizer.ggml.{word}_token_id"))
+/// The key of a special token.
+fn special_key(name: &str) -> Result<&'static str, Failure> {
+    token::id_key(name).ok_or_else(|| {
+        let names = token::ROLES.map(|role| role.name).join(" ");
+        Failure::Usage(format!("`{name}` is no special token: {names} are"))
+    })
 }
 
 fn token_id(metadata: &Metadata, token: &str) -> Result<u32, Failure> {

@@ -3,7 +3,8 @@
 use std::path::Path;
 
 use gguf::Finding;
-use gguf_tokenizer::{Against, CORPUS, Difference, HuggingFace, Options, Tokenizer};
+use gguf_tokenizer::diff::{CORPUS, Difference, TokenizerDiff};
+use gguf_tokenizer::{HuggingFace, Options, Tokenizer};
 
 use crate::failure::Failure;
 use crate::opened::Opened;
@@ -22,7 +23,7 @@ pub fn compare(source: &str, other: &Path, corpus: Option<&Path>) -> Result<Vec<
     let theirs = HuggingFace::from_json(&read(&other)?).map_err(in_other)?;
     let opened = Opened::open(source)?;
     let ours = Tokenizer::from_metadata(opened.model().metadata(), Options::default())?;
-    let against = Against { ours: &ours, theirs: &theirs };
+    let against = TokenizerDiff { ours: &ours, theirs: &theirs };
 
     let corpus = corpus.map(read).transpose()?.unwrap_or_default();
     let corpus = String::from_utf8_lossy(&corpus);

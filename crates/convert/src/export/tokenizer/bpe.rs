@@ -1,12 +1,13 @@
 //! `tokenizer.json` of byte-level vocabularies.
 
 use gguf::pre_tokenizer::composes;
+use gguf::token::TokenType;
 use serde_json::{Map, Value, json};
 
 use super::json::{added, case, file, sequence, vocab};
 use super::merges::Merges;
 use super::post_processor;
-use super::{CONTROL, Token, Tokenizer, USER_DEFINED, Vocabulary, json_file};
+use super::{Token, Tokenizer, Vocabulary, json_file};
 use crate::vocab::{decode_bytes, pre_tokenizer};
 
 pub(super) fn write(vocabulary: &Vocabulary, out: &mut Tokenizer, config: &mut Map<String, Value>) {
@@ -37,7 +38,9 @@ pub(super) fn write(vocabulary: &Vocabulary, out: &mut Tokenizer, config: &mut M
         "vocab": vocab(tokens, merges.reach),
         "merges": merges.list(),
     }));
-    let is_added = |(_, token): &(usize, &Token)| matches!(token.kind, CONTROL | USER_DEFINED);
+    let is_added = |(_, token): &(usize, &Token)| {
+        matches!(token.kind, TokenType::Control | TokenType::UserDefined)
+    };
     tokenizer["added_tokens"] = (tokens.iter().enumerate().filter(is_added))
         .map(|(id, token)| {
             // Texts that look like transcribed bytes are matched as they stand.

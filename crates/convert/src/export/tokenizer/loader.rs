@@ -44,9 +44,12 @@ fn vocab<'t>(model: &'t Value, faults: &mut Vec<String>) -> Ids<'t> {
     };
     let ids: Ids = vocab.iter().filter_map(|(text, id)| Some((&**text, id.as_u64()?))).collect();
     let mut used = HashSet::new();
-    if let Some((text, id)) = vocab.iter().find(|(_, id)| id.as_u64().is_none_or(|id| !used.insert(id)))
+    if let Some((text, id)) =
+        vocab.iter().find(|(_, id)| id.as_u64().is_none_or(|id| !used.insert(id)))
     {
-        faults.push(format!("the token {text:?} has the id {id}, which another token has or none can"));
+        faults.push(format!(
+            "the token {text:?} has the id {id}, which another token has or none can"
+        ));
     }
     ids
 }
@@ -142,9 +145,7 @@ mod tests {
 
     #[test]
     fn each_rule_for_scores_is_kept() {
-        let model = |unknown: u64, score: f64| {
-            json!({ "model": { "type": "Unigram", "unk_id": unknown, "vocab": [["a", score]] } })
-        };
+        let model = |unknown: u64, score: f64| json!({ "model": { "type": "Unigram", "unk_id": unknown, "vocab": [["a", score]] } });
         assert_eq!(faults(&model(0, -1.0)), [] as [String; 0]);
         assert_eq!(faults(&model(1, -1.0)), ["the unknown token is 1 of 1"]);
         assert_eq!(faults(&model(0, f64::NAN)), ["token 0 has no text or no finite score"]);

@@ -5,6 +5,7 @@
 
 use std::collections::HashMap;
 
+use gguf::token::TokenType;
 use gguf::{Array, Metadata};
 use serde_json::{Value, json};
 
@@ -81,12 +82,21 @@ fn parts(merge: &str) -> Option<(&str, &str)> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::{CONTROL, NORMAL, UNUSED};
     use super::*;
 
     fn tokens() -> Vec<Token<'static>> {
-        let kinds = [("a", NORMAL), ("b", NORMAL), ("<s>", CONTROL), ("ab", CONTROL)];
-        let last = [("[PAD4]", UNUSED), (" a", NORMAL), ("#versiona", NORMAL), ("#version", NORMAL)];
+        let kinds = [
+            ("a", TokenType::Normal),
+            ("b", TokenType::Normal),
+            ("<s>", TokenType::Control),
+            ("ab", TokenType::Control),
+        ];
+        let last = [
+            ("[PAD4]", TokenType::Unused),
+            (" a", TokenType::Normal),
+            ("#versiona", TokenType::Normal),
+            ("#version", TokenType::Normal),
+        ];
         let token = |&(text, kind): &_| Token { text, score: 0.0, kind };
         kinds.iter().chain(&last).map(token).collect()
     }

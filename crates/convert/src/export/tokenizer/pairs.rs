@@ -3,15 +3,13 @@
 
 use std::collections::HashMap;
 
+use gguf::token::TokenType;
 use serde_json::{Map, Value, json};
 
 use super::json::{added, case, file, sequence, vocab};
 use super::merges::Merges;
 use super::sentencepiece::spelled;
-use super::{
-    CONTROL, NORMAL, Token, Tokenizer, UNKNOWN, USER_DEFINED, Vocabulary, is_added, json_file,
-    post_processor,
-};
+use super::{Token, Tokenizer, Vocabulary, is_added, json_file, post_processor};
 use crate::vocab::Kind;
 
 /// Longer tokens are made by no merge here: finding one takes the square of the length.
@@ -27,7 +25,7 @@ pub(super) fn write(
     let texts: Vec<String> = tokens.iter().map(|token| spelled(vocabulary, token)).collect();
     let tokens: Vec<Token> =
         tokens.iter().zip(&texts).map(|(token, text)| Token { text, ..*token }).collect();
-    let unknown = tokens.iter().position(|token| token.kind == UNKNOWN);
+    let unknown = tokens.iter().position(|token| token.kind == TokenType::Unknown);
     let unknown = unknown.or_else(|| usize::try_from(vocabulary.role("unk")?.0).ok());
     let unknown = unknown.and_then(|id| Some((id, tokens.get(id)?.text)));
     let merges = merges(&tokens);
@@ -47,11 +45,13 @@ pub(super) fn write(
     // Readers of these kinds believe what is listed here more than the model.
     let is_believed = matches!(vocabulary.kind, Kind::Phi3 | Kind::InternLm2);
     let is_listed = |(_, token): &(usize, &Token)| {
-        is_added(token) || !is_believed && matches!(token.kind, CONTROL | UNKNOWN)
+        is_added(token)
+            || !is_believed && matches!(token.kind, TokenType::Control | TokenType::Unknown)
     };
     tokenizer["added_tokens"] = (tokens.iter().enumerate().filter(is_listed))
         .map(|(id, token)| {
-            let kind = if token.kind == UNKNOWN { CONTROL } else { token.kind };
+            let kind =
+                if token.kind == TokenType::Unknown { TokenType::Control } else { token.kind };
             added(vocabulary, id, token.text, kind, false)
         })
         .collect();
@@ -75,7 +75,7 @@ pub(super) fn write(
 /// All pairs of tokens that make a token, those of the highest score first.
 fn merges<'t>(tokens: &[Token<'t>]) -> Merges<'t> {
     let is_piece = |token: &&Token| {
-        matches!(token.kind, NORMAL | USER_DEFINED)
+        matches!(token.kind, TokenType::Normal | TokenType::UserDefined)
             && token.text.len() <= MAX_LEN
             && !token.text.contains(' ')
     };
@@ -84,7 +84,7 @@ fn merges<'t>(tokens: &[Token<'t>]) -> Merges<'t> {
     let mut merges = Vec::new();
     for (_, token) in pieces() {
         // Symbols that were defined come before what was trained.
-        let score = if token.kind == USER_DEFINED { 0.0 } else { token.score };
+        let score = if token.kind == TokenType::UserDefined { 0.0 } else { token.score };
         let cuts = token.text.char_indices().skip(1).map(|(at, _)| token.text.split_at(at));
         let mut pairs: Vec<_> = cuts
             .filter_map(|(left, right)| Some((ids.get(left)?, ids.get(right)?, left, right)))
@@ -104,13 +104,13 @@ mod tests {
     fn merges_come_in_the_order_of_scores() {
         let token = |(text, score, kind)| Token { text, score, kind };
         let tokens = [
-            ("a", -3.0, NORMAL),
-            ("b", -4.0, NORMAL),
-            ("ab", -1.0, NORMAL),
-            ("ba", -0.0, NORMAL),
-            ("aba", -2.0, NORMAL),
-            ("bb", -1000.0, USER_DEFINED),
-            ("aa", 0.0, CONTROL),
+            ("a", -3.0, TokenType::Normal),
+            ("b", -4.0, TokenType::Normal),
+            ("ab", -1.0, TokenType::Normal),
+            ("ba", -0.0, TokenType::Normal),
+            ("aba", -2.0, TokenType::Normal),
+            ("bb", -1000.0, TokenType::UserDefined),
+            ("aa", 0.0, TokenType::Control),
         ]
         .map(token);
         let merges = merges(&tokens);

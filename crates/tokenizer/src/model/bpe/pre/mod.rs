@@ -6,8 +6,8 @@ mod step;
 mod table;
 
 use crate::error::Error;
+use crate::options::{Compat, Options};
 use crate::special::PRE;
-use crate::tokenizer::{Compat, Options};
 use crate::vocabulary::Vocabulary;
 use step::Step;
 use table::{Row, TABLE, Whole};
@@ -48,7 +48,7 @@ impl Pre {
         };
         let cuts = match options.compat {
             Compat::Own => row.own,
-            Compat::Official => row.official.unwrap_or(row.own),
+            Compat::LlamaCpp => row.llama_cpp.unwrap_or(row.own),
         };
         let steps = cuts.iter().map(|cut| Step::new(cut, options.compat)).collect();
         Ok(Self { spelling: row.spelling, steps, row })

@@ -16,7 +16,7 @@ pub(super) struct Row {
     /// The steps of the models' own tokenizers.
     pub own: &'static [Cut],
     /// Those of llama.cpp where they differ.
-    pub official: Option<&'static [Cut]>,
+    pub llama_cpp: Option<&'static [Cut]>,
 }
 
 /// Which words stay whole if they are tokens.
@@ -30,7 +30,7 @@ pub(super) enum Whole {
 }
 
 const fn row(names: &'static [&'static str], own: &'static [Cut]) -> Row {
-    Row { names, spelling: Spelling::Bytes, whole: Whole::Never, own, official: None }
+    Row { names, spelling: Spelling::Bytes, whole: Whole::Never, own, llama_cpp: None }
 }
 
 impl Row {
@@ -38,8 +38,8 @@ impl Row {
         Self { whole: Whole::Always, ..self }
     }
 
-    const fn official(self, steps: &'static [Cut]) -> Self {
-        Self { official: Some(steps), ..self }
+    const fn llama_cpp(self, steps: &'static [Cut]) -> Self {
+        Self { llama_cpp: Some(steps), ..self }
     }
 
     const fn characters(self, visible_spaces: bool, whole: Whole) -> Self {
@@ -58,7 +58,7 @@ pub(super) static TABLE: &[Row] = &[
     row(&["starcoder", "refact", "codeshell", "exaone", "minerva-7b", "mellum2", "command-r", "smollm"],
         &[Isolate(DIGIT), Isolate(GPT2)]),
     row(&["falcon"], &[Isolate(PUNCTUATION_RUN), Isolate(GPT2), LatinDigits, Isolate(THREE_ASCII)])
-        .official(&[Isolate(PUNCTUATION_RUN), Isolate(GPT2), Isolate(THREE_ASCII)]),
+        .llama_cpp(&[Isolate(PUNCTUATION_RUN), Isolate(GPT2), Isolate(THREE_ASCII)]),
     row(&["chameleon"], &[Isolate(SENTINELS), Isolate(IMAGES), Isolate(TABS_AND_PAIRS), Isolate(DIGIT),
           Isolate(PUNCTUATION), Isolate(GPT2)]),
 
@@ -72,7 +72,7 @@ pub(super) static TABLE: &[Row] = &[
     row(&["jais-2"], &[Isolate(CL100K_SPACES)]),
     row(&["minicpm5"], &[Isolate(THREE_DIGITS), Isolate(CL100K_RUNS)]).whole(),
     row(&["laguna"], &[Before(LINE_BREAKS), Isolate(CL100K_DIGITS)])
-        .official(&[Isolate(LINES), Isolate(CL100K_DIGITS)]),
+        .llama_cpp(&[Isolate(LINES), Isolate(CL100K_DIGITS)]),
     row(&["bailingmoe", "bailingmoe2", "llada-moe"], &[Isolate(BAILING)]),
     row(&["seed-coder"], &[Isolate(SEED_CODER)]),
     row(&["ufakzeka"], &[Isolate(UFAKZEKA)]),
@@ -80,15 +80,15 @@ pub(super) static TABLE: &[Row] = &[
 
     // o200k and its relatives.
     row(&["gpt-4o", "llama4", "kanana2", "talkie", "minimax-m2"], &[Isolate(O200K)])
-        .official(&[Isolate(O200K_ASCII)]),
-    row(&["granite-embed-multi-97m"], &[Isolate(O200K)]).official(&[Isolate(O200K_ASCII_MARKS)]).whole(),
-    row(&["tekken"], &[Isolate(TEKKEN)]).official(&[Isolate(TEKKEN_ASCII)]).whole(),
-    row(&["kimi-k2"], &[Isolate(KIMI)]).official(&[Isolate(KIMI_LETTERS)]),
+        .llama_cpp(&[Isolate(O200K_ASCII)]),
+    row(&["granite-embed-multi-97m"], &[Isolate(O200K)]).llama_cpp(&[Isolate(O200K_ASCII_MARKS)]).whole(),
+    row(&["tekken"], &[Isolate(TEKKEN)]).llama_cpp(&[Isolate(TEKKEN_ASCII)]).whole(),
+    row(&["kimi-k2"], &[Isolate(KIMI)]).llama_cpp(&[Isolate(KIMI_LETTERS)]),
     row(&["tiny_aya", "cohere2moe"],
         &[Groups { class: r"\d", before_words: false, first: true }, Isolate(O200K)])
-        .official(&[Groups { class: DIGIT, before_words: true, first: false }, Isolate(O200K_CASELESS)]),
+        .llama_cpp(&[Groups { class: DIGIT, before_words: true, first: false }, Isolate(O200K_CASELESS)]),
     row(&["youtu"], &[Isolate(YOUTU_SCRIPTS), Isolate(O200K_DIGITS)])
-        .official(&[Isolate(YOUTU_SCRIPTS), Isolate(O200K_CASELESS_DIGITS)]).whole(),
+        .llama_cpp(&[Isolate(YOUTU_SCRIPTS), Isolate(O200K_CASELESS_DIGITS)]).whole(),
 
     // Cuts by script.
     row(&["deepseek-v3", "hunyuan-dense", "joyai-llm", "hy_v4"],
@@ -97,17 +97,17 @@ pub(super) static TABLE: &[Row] = &[
         &[Isolate(THREE_DIGITS), Isolate(CJK_KANA), Isolate(SPARK), Isolate(DIGIT)]),
     row(&["afmoe"],
         &[Groups { class: DIGIT, before_words: true, first: true }, Isolate(ASIAN), Isolate(DEEPSEEK_V3)])
-        .official(&[Groups { class: DIGIT, before_words: true, first: false }, Isolate(ASIAN_WIDE),
+        .llama_cpp(&[Groups { class: DIGIT, before_words: true, first: false }, Isolate(ASIAN_WIDE),
                     Isolate(DEEPSEEK_V3)]),
     row(&["deepseek-llm"],
         &[Isolate(LINE_BREAK), Isolate(DEEPSEEK_LETTERS), Isolate(DEEPSEEK_PUNCTUATION),
           Isolate(LAST_SPACE), Isolate(CJK_HANGUL), Isolate(DIGIT)])
-        .official(&[Isolate(LINE_BREAK), Isolate(DEEPSEEK_LETTERS), Isolate(DEEPSEEK_PUNCTUATION_ONLY),
+        .llama_cpp(&[Isolate(LINE_BREAK), Isolate(DEEPSEEK_LETTERS), Isolate(DEEPSEEK_PUNCTUATION_ONLY),
                     Isolate(LAST_SPACE), Isolate(CJK_HANGUL_ONLY), Isolate(DIGITS)]),
     row(&["deepseek-coder"],
         &[Isolate(LINE_BREAK), Isolate(SPACED_LETTERS), Isolate(SPACED_PUNCTUATION),
           Isolate(CJK_HANGUL), Isolate(DIGIT)])
-        .official(&[Isolate(LINE_BREAK), Isolate(SPACED_LETTERS), Isolate(SPACED_PUNCTUATION),
+        .llama_cpp(&[Isolate(LINE_BREAK), Isolate(SPACED_LETTERS), Isolate(SPACED_PUNCTUATION),
                     Isolate(CJK_HANGUL_ONLY), Isolate(DIGIT)]),
 
     // Others.
@@ -115,7 +115,7 @@ pub(super) static TABLE: &[Row] = &[
     row(&["viking"], &[Isolate(BLOOM), Isolate(DIGIT)]),
     row(&["superbpe"],
         &[Isolate(DIGITS), Groups { class: r"\d", before_words: true, first: true }])
-        .official(&[Isolate(DIGITS), Thousands]),
+        .llama_cpp(&[Isolate(DIGITS), Thousands]),
     row(&["gemma4", "granite-embed-multi-311m"], &[Isolate(LINES)]).characters(true, Whole::LineBreaks),
     row(&["sarvam-moe"], &[Isolate(LINES)]).characters(true, Whole::Never),
     row(&["whitespace"], &[Isolate(NON_SPACE)]).characters(false, Whole::Never),
