@@ -5,7 +5,6 @@
 
 use std::collections::HashMap;
 
-use gguf::token::TokenType;
 use gguf::{Array, Metadata};
 use serde_json::{Value, json};
 
@@ -82,6 +81,8 @@ fn parts(merge: &str) -> Option<(&str, &str)> {
 
 #[cfg(test)]
 mod tests {
+    use gguf::token::TokenType;
+
     use super::*;
 
     fn tokens() -> Vec<Token<'static>> {

@@ -5,6 +5,8 @@ mod patterns;
 mod step;
 mod table;
 
+use gguf::pre_tokenizer::alike;
+
 use crate::error::Error;
 use crate::options::{Compat, Options};
 use crate::special::PRE;
@@ -38,7 +40,8 @@ impl Pre {
             // What runtimes take where the file is silent.
             _ => vocabulary.metadata.str(PRE).filter(|name| !name.is_empty()).unwrap_or("default"),
         };
-        let Some(row) = TABLE.iter().find(|row| row.names.contains(&name)) else {
+        let usual = alike(name).first().unwrap_or(&name);
+        let Some(row) = TABLE.iter().find(|row| row.names.contains(usual)) else {
             return Err(Error::Unknown {
                 key: PRE,
                 value: name.to_owned(),
