@@ -255,7 +255,7 @@ def main():
             expected = huggingface(bert / "tokenizer.json", strings)
             comparison.add("wordpiece", strings, expected, ours(args.binary, path, strings))
             if args.official:
-                got = ours(args.binary, path, strings, "--compat", "official")
+                got = ours(args.binary, path, strings, "--compat", "llama.cpp")
                 comparison.add("wordpiece, official", strings, official(path, strings, True), got)
         for normalizer in NORMALIZERS if wanted("unigram") else []:
             for byte_fallback in [False, True]:
@@ -266,7 +266,7 @@ def main():
                 plain = ["--no-parse-special"]
                 comparison.add(name, strings, expected, ours(args.binary, path, strings, *plain))
                 if args.official:
-                    got = ours(args.binary, path, strings, *plain, "--compat", "official")
+                    got = ours(args.binary, path, strings, *plain, "--compat", "llama.cpp")
                     comparison.add(f"{name}, official", strings, official(path, strings, False), got)
         if wanted("rwkv"):
             tokens = world(corpus)
@@ -286,7 +286,7 @@ def main():
                 got = ours(args.binary, source, strings, "--no-parse-special")
                 comparison.add(name, strings, expected, got)
             if args.official:
-                got = ours(args.binary, path, strings, "--no-parse-special", "--compat", "official")
+                got = ours(args.binary, path, strings, "--no-parse-special", "--compat", "llama.cpp")
                 comparison.add("rwkv, official", strings, official(path, strings, False), got)
         for kind, names in ZOO.items():
             for name in names if wanted(kind) else []:
@@ -299,13 +299,13 @@ def main():
             for name in names if wanted(kind) and args.official else []:
                 path = args.data / "vocab" / f"ggml-vocab-{name}.gguf"
                 strings = list(texts(args.count, corpus, control_texts(path)))
-                got = ours(args.binary, path, strings, "--compat", "official")
+                got = ours(args.binary, path, strings, "--compat", "llama.cpp")
                 comparison.add(f"{kind} {name}, official", strings, official(path, strings, True), got)
         for pre in PRES if wanted("pre") and args.official else []:
             path = folder / "pairs.gguf"
             pairs_gguf(pre, path)
             strings = list(texts(args.count, corpus, ["<|endoftext|>"]))
-            got = ours(args.binary, path, strings, "--compat", "official")
+            got = ours(args.binary, path, strings, "--compat", "llama.cpp")
             comparison.add(f"pre {pre}, official", strings, official(path, strings, True), got)
     sys.exit(comparison.failed > 0)
 

@@ -3,7 +3,7 @@
 use std::panic;
 use std::sync::Once;
 
-use gguf_tokenizer::{Context, Template};
+use gguf_tokenizer::template::{Context, Template};
 use serde_json::json;
 
 /// Templates are read and rendered within their limits, or refused. Returns whether it is one.

@@ -30,7 +30,7 @@ fn file(name: &str, bytes: &[u8], kinds: &[Kind]) -> usize {
             let options = Options { pre, ..Options::default() };
             let Ok(vocabulary) = load(dir.path(), *kind, &options) else { continue };
             tokens += vocabulary.len;
-            for compat in [Compat::Own, Compat::Official] {
+            for compat in [Compat::Own, Compat::LlamaCpp] {
                 let options = gguf_tokenizer::Options { compat, ..Default::default() };
                 let tokenizer = Tokenizer::from_metadata(&vocabulary.metadata, options);
                 let Ok(tokenizer) = tokenizer else { continue };

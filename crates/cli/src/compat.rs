@@ -11,7 +11,8 @@ pub enum Compat {
     /// The tokenizer that the model was trained with.
     Own,
     /// llama.cpp.
-    Official,
+    #[value(name = "llama.cpp", alias = "official")]
+    LlamaCpp,
 }
 
 impl Compat {
@@ -19,7 +20,7 @@ impl Compat {
     pub fn open(self, source: &str) -> Result<Tokenizer, Failure> {
         let compat = match self {
             Self::Own => gguf_tokenizer::Compat::Own,
-            Self::Official => gguf_tokenizer::Compat::Official,
+            Self::LlamaCpp => gguf_tokenizer::Compat::LlamaCpp,
         };
         let options = Options { compat, normalize: None };
         let (tokenizer, notes) = gguf_kit::tokens::open(source, options)?;

@@ -86,10 +86,10 @@ impl From<gguf_quantize::imatrix::ImatrixError> for Failure {
     }
 }
 
-impl From<gguf_tokenizer::TemplateError> for Failure {
-    fn from(error: gguf_tokenizer::TemplateError) -> Self {
+impl From<gguf_tokenizer::template::Error> for Failure {
+    fn from(error: gguf_tokenizer::template::Error) -> Self {
         match error {
-            gguf_tokenizer::TemplateError::Process(_) => Self::Environment(error.to_string()),
+            gguf_tokenizer::template::Error::Process(_) => Self::Environment(error.to_string()),
             _ => Self::Input(format!("chat template: {error}")),
         }
     }

@@ -52,6 +52,7 @@ pub mod shard_keys;
 mod size_label;
 mod tensor;
 mod tensor_type;
+pub mod token;
 mod value;
 mod write;
 

@@ -2,6 +2,10 @@
 //! `tokenizer.ggml.pre` stand for, as the models' `tokenizer.json` has them, and which models
 //! compose characters first. Data only; who cuts by which of them is said by those who cut.
 
+mod names;
+
+pub use names::{NAMES, alike};
+
 /// Whether the tokenizers of models normalize text to Unicode's form C, of which a GGUF tells
 /// nothing: `pre` is the name of the pre-tokenizer.
 pub fn composes(pre: &str, architecture: &str) -> bool {

@@ -2,11 +2,11 @@
 
 use std::path::{Path, PathBuf};
 
-use gguf::{Draft, Metadata, Value};
+use gguf::{Draft, Metadata, Value, token};
 use gguf_pipeline::{Item, Job, Tensor};
 use gguf_store::edit::{EditLock, RESERVE_KEY, Saved, edit_header};
 use gguf_store::{Existing, Model, Overwrite, Progress, ShardSet};
-use gguf_tokenizer::{Renderer, TemplateError, TemplateSource};
+use gguf_tokenizer::template::{self, Renderer};
 use regex::Regex;
 
 use crate::key_value::KeyValue;
@@ -34,7 +34,7 @@ pub struct Changes {
     pub set_file: Vec<(String, PathBuf)>,
     /// A file whose text becomes the chat template.
     pub chat_template_file: Option<PathBuf>,
-    /// Special tokens, by name: bos, eos, eot, eom, unk, sep, pad, cls, mask, fim_pre ...
+    /// Special tokens, by the names of [`gguf::token::ROLES`].
     pub special_tokens: Vec<(String, Token)>,
     /// Patterns of names of tensors to leave out.
     pub drop: Vec<Regex>,
@@ -81,7 +81,7 @@ impl Changes {
             metadata.set(key.clone(), read_text(path)?);
         }
         if let Some(path) = &self.chat_template_file {
-            metadata.set(TemplateSource::KEY, read_text(path)?);
+            metadata.set(template::Source::KEY, read_text(path)?);
         }
         for (name, token) in &self.special_tokens {
             let id = token_id(metadata, token)?;
@@ -100,16 +100,16 @@ impl Changes {
         let given = |option: &str, key: &str| (key.to_owned(), format!("--{option} {key}"));
         let shown = |path: &Path| path.display().to_string();
         let of_file = self.chat_template_file.iter();
-        let of_file = of_file.map(|path| (TemplateSource::KEY.into(), shown(path)));
+        let of_file = of_file.map(|path| (template::Source::KEY.into(), shown(path)));
         let set = self.set.iter().map(|set| given("set", &set.key));
         let set_file = self.set_file.iter().map(|(key, path)| (key.clone(), shown(path)));
         let renamed = self.rename.iter().map(|(_, new)| given("rename", new));
         for (key, origin) in of_file.chain(set).chain(set_file).chain(renamed) {
             let refuse = |error| match error {
-                TemplateError::Process(_) => Error::from(error),
+                template::Error::Process(_) => Error::from(error),
                 _ => refused(format!("{origin} is no chat template: {error}")),
             };
-            if let Some(source) = TemplateSource::of_key(metadata, &key).map_err(refuse)? {
+            if let Some(source) = template::Source::of_key(metadata, &key).map_err(refuse)? {
                 renderer.parse(&source).map_err(refuse)?;
             }
         }
@@ -238,22 +238,12 @@ fn read_text(path: &Path) -> Result<Value, Error> {
         .map_err(|fault| Error::environment("read", path, fault))
 }
 
-/// The key of a special token; some have names of their own, and one has been misspelt for ever.
-fn special_key(name: &str) -> Result<String, Error> {
-    let word = match name {
-        "unk" => "unknown",
-        "sep" => "seperator",
-        "pad" => "padding",
-        "bos" | "eos" | "eot" | "eom" | "cls" | "mask" | "fim_pre" | "fim_suf" | "fim_mid"
-        | "fim_pad" | "fim_rep" | "fim_sep" => name,
-        _ => {
-            return Err(refused(format!(
-                "`{name}` is no special token: bos eos eot eom unk sep pad cls mask fim_pre \
-                 fim_suf fim_mid fim_pad fim_rep fim_sep are"
-            )));
-        }
-    };
-    Ok(format!("tokenizer.ggml.{word}_token_id"))
+/// The key of a special token.
+fn special_key(name: &str) -> Result<&'static str, Error> {
+    token::id_key(name).ok_or_else(|| {
+        let names = token::ROLES.map(|role| role.name).join(" ");
+        refused(format!("`{name}` is no special token: {names} are"))
+    })
 }
 
 fn token_id(metadata: &Metadata, token: &Token) -> Result<u32, Error> {

@@ -2,8 +2,9 @@
 
 use std::collections::HashSet;
 
+use gguf::token::{self, TokenType, byte_token};
 use gguf::{Array, Metadata};
-use gguf_convert::vocab::{Token, TokenKind, spell};
+use gguf_convert::vocab::{Token, spell};
 
 use super::header::{Field, Program};
 use super::merges;
@@ -33,8 +34,14 @@ fn set_scores(metadata: &mut Metadata, tokens: &[Token]) {
 }
 
 fn set_types(metadata: &mut Metadata, tokens: &[Token]) {
-    let types: Vec<i32> = tokens.iter().map(|token| token.kind as i32).collect();
+    let types: Vec<i32> = tokens.iter().map(|token| token.kind.id()).collect();
     metadata.set("tokenizer.ggml.token_type", Array::from(&types[..]));
+}
+
+fn set_role(metadata: &mut Metadata, role: &str, id: usize) {
+    if let Some(key) = token::id_key(role) {
+        metadata.set(key, id as u32);
+    }
 }
 
 /// U+2581, which SentencePiece writes for a space.
@@ -49,8 +56,8 @@ fn llama(old: &OldFile, metadata: &mut Metadata) -> Vec<String> {
     set(metadata, "llama", "default", &tokens);
     set_scores(metadata, &tokens);
     set_types(metadata, &tokens);
-    for (id, role) in ["unknown", "bos", "eos"].into_iter().enumerate().take(tokens.len()) {
-        metadata.set(format!("tokenizer.ggml.{role}_token_id"), id as u32);
+    for (id, role) in ["unk", "bos", "eos"].into_iter().enumerate().take(tokens.len()) {
+        set_role(metadata, role, id);
     }
     let has_scores = raw.iter().any(|token| token.score != 0.0);
     let note = "the file has no scores of tokens: text is cut up otherwise than in training; name \
@@ -64,16 +71,16 @@ const BYTES: std::ops::RangeInclusive<usize> = 3..=258;
 fn llama_token(id: usize, token: &RawToken) -> Token {
     let text = String::from_utf8_lossy(&token.bytes);
     let (text, kind) = match (id, &token.bytes[..]) {
-        (0, _) => ("<unk>".to_owned(), TokenKind::Unknown),
-        (1, _) => ("<s>".to_owned(), TokenKind::Control),
-        (2, _) => ("</s>".to_owned(), TokenKind::Control),
-        (_, []) => (String::new(), TokenKind::Control),
-        (id, [byte]) if BYTES.contains(&id) => (format!("<0x{byte:02X}>"), TokenKind::Byte),
+        (0, _) => ("<unk>".to_owned(), TokenType::Unknown),
+        (1, _) => ("<s>".to_owned(), TokenType::Control),
+        (2, _) => ("</s>".to_owned(), TokenType::Control),
+        (_, []) => (String::new(), TokenType::Control),
+        (id, [byte]) if BYTES.contains(&id) => (byte_token(*byte), TokenType::Byte),
         // The first converter could not write single bytes beyond ASCII. Their ids tell them.
         (id, _) if BYTES.contains(&id) && text == LOST => {
-            (format!("<0x{:02X}>", id - BYTES.start()), TokenKind::Byte)
+            (byte_token((id - BYTES.start()) as u8), TokenType::Byte)
         }
-        _ => (text.replace(' ', SPACE), TokenKind::Normal),
+        _ => (text.replace(' ', SPACE), TokenType::Normal),
     };
     Token { text, score: token.score, kind }
 }
@@ -84,9 +91,9 @@ fn replit(old: &OldFile, metadata: &mut Metadata) -> Vec<String> {
         let text = String::from_utf8_lossy(&raw.bytes).into_owned();
         let kind = match &*text {
             "" => return Token::padding(id, raw.score),
-            "<unk>" => TokenKind::Unknown,
-            _ if text.starts_with("<|") && text.ends_with("|>") => TokenKind::Control,
-            _ => TokenKind::Normal,
+            "<unk>" => TokenType::Unknown,
+            _ if text.starts_with("<|") && text.ends_with("|>") => TokenType::Control,
+            _ => TokenType::Normal,
         };
         Token { text, score: raw.score, kind }
     };
@@ -94,7 +101,7 @@ fn replit(old: &OldFile, metadata: &mut Metadata) -> Vec<String> {
     set(metadata, "t5", "default", &tokens);
     set_scores(metadata, &tokens);
     set_types(metadata, &tokens);
-    roles(&tokens, &[("<|endoftext|>", &["bos", "eos"]), ("<unk>", &["unknown"])], metadata);
+    roles(&tokens, &[("<|endoftext|>", &["bos", "eos"]), ("<unk>", &["unk"])], metadata);
     Vec::new()
 }
 
@@ -103,16 +110,16 @@ const ROLES: &[(&str, &[&str])] = &[
     ("<|endoftext|>", &["bos", "eos"]),
     ("<s>", &["bos"]),
     ("</s>", &["eos"]),
-    ("<unk>", &["unknown"]),
-    ("<pad>", &["padding"]),
-    ("<|padding|>", &["padding"]),
+    ("<unk>", &["unk"]),
+    ("<pad>", &["pad"]),
+    ("<|padding|>", &["pad"]),
 ];
 
 fn roles(tokens: &[Token], roles: &[(&str, &[&str])], metadata: &mut Metadata) {
     for (text, names) in roles {
         let Some(id) = tokens.iter().position(|token| token.text == *text) else { continue };
         for name in *names {
-            metadata.set(format!("tokenizer.ggml.{name}_token_id"), id as u32);
+            set_role(metadata, name, id);
         }
     }
 }
@@ -132,7 +139,7 @@ fn byte_level(old: &OldFile, pre: &str, metadata: &mut Metadata) -> Vec<String> 
         let is_new = seen.insert(token.text.clone());
         tokens.push(if is_new { token } else { Token::padding(id, 0.0) });
     }
-    let lost = tokens.iter().filter(|token| token.kind == TokenKind::Unused).count();
+    let lost = tokens.iter().filter(|token| token.kind == TokenType::Unused).count();
     // Whisper leaves its special tokens to the program. Rows come from the file's own header, and
     // the embedding is checked against them.
     let stored = tokens.len();
@@ -143,7 +150,7 @@ fn byte_level(old: &OldFile, pre: &str, metadata: &mut Metadata) -> Vec<String> 
     let mut notes = Vec::new();
     // `None` where they are not known, which is not the same as none.
     let merges = if old.vocabulary.merges.is_empty() {
-        let recovered = merges::recover(&bytes, |id| tokens[id].kind == TokenKind::Normal);
+        let recovered = merges::recover(&bytes, |id| tokens[id].kind == TokenType::Normal);
         notes.push(match &recovered {
             Some(pairs) => format!(
                 "the file has no merges: {} were recovered from the order of its tokens; to be \
@@ -192,7 +199,7 @@ fn byte_level_token(id: usize, bytes: &[u8]) -> Token {
     });
     match special {
         _ if bytes.is_empty() => Token::padding(id, 0.0),
-        Some(text) => Token { text: text.to_owned(), score: 0.0, kind: TokenKind::Control },
-        None => Token { text: spell(bytes), score: 0.0, kind: TokenKind::Normal },
+        Some(text) => Token { text: text.to_owned(), score: 0.0, kind: TokenType::Control },
+        None => Token { text: spell(bytes), score: 0.0, kind: TokenType::Normal },
     }
 }

@@ -1,6 +1,7 @@
 //! Ids to text, one at a time.
 
-use crate::tokenizer::{Decode, Tokenizer};
+use crate::options::Decode;
+use crate::tokenizer::Tokenizer;
 
 /// Decodes ids as they come.
 ///
@@ -56,4 +57,15 @@ impl<'t> Decoder<'t> {
 /// True if these bytes, which are no character, are the first ones of some.
 fn is_unfinished(bytes: &[u8]) -> bool {
     std::str::from_utf8(bytes).is_err_and(|fault| fault.error_len().is_none())
+}
+
+impl Tokenizer {
+    /// The text of ids, as bytes: a token can end within a character. Ids outside of the
+    /// vocabulary stand for nothing.
+    pub fn decode(&self, ids: &[u32], how: Decode) -> Vec<u8> {
+        let mut decoder = Decoder::new(self, how);
+        let mut bytes = Vec::with_capacity(ids.len() * 4);
+        ids.iter().for_each(|&id| decoder.bytes(id, &mut bytes));
+        bytes
+    }
 }

@@ -5,7 +5,7 @@ use tokenizers::{NormalizedString, Normalizer, OffsetReferential, OffsetType};
 use tokenizers::{PreTokenizedString, PreTokenizer};
 
 use crate::error::Error;
-use crate::tokenizer::{Decode, Encode};
+use crate::options::{Decode, Encode};
 
 /// Key of the whole `tokenizer.json`.
 const KEY: &str = "tokenizer.huggingface.json";

@@ -1,33 +1,49 @@
 //! The text side of GGUF models: tokens and chat templates.
 //!
-//! A [`Tokenizer`] turns text into the ids that a model was trained with, and back. A
-//! [`Template`] turns a conversation into the text that the model expects, as `transformers`
-//! does, and a [`Renderer`] does so in a process of its own, as is due to templates of unknown
-//! origin; a [`Linter`] says what is wrong with the templates of a file. With the feature
-//! `huggingface` a [`HuggingFace`] runs a `tokenizer.json`, and [`Against`] finds where it differs.
+//! - A [`Tokenizer`] turns text into the ids that a model was trained with, and back; a
+//!   [`Decoder`] does so id by id.
+//! - [`template`] turns a conversation into the text that the model expects, as `transformers` does.
+//! - With the feature `huggingface` a `HuggingFace` runs a `tokenizer.json`, and `diff` finds where
+//!   it differs from the tokenizer of a model file.
+//!
+//! ```
+//! use gguf::{Array, Metadata};
+//! use gguf_tokenizer::template::{Context, Template};
+//! use gguf_tokenizer::{Encode, Options, Tokenizer};
+//! let mut metadata = Metadata::new();
+//! metadata.set("tokenizer.ggml.model", "llama");
+//! metadata.set("tokenizer.ggml.tokens", Array::from_strings(["<unk>", "H", "i", "Hi", "!"]));
+//! metadata.set("tokenizer.ggml.scores", Array::from(&[0f32, -3.0, -4.0, -1.0, -2.0][..]));
+//! metadata.set("tokenizer.ggml.add_bos_token", false);
+//! metadata.set("tokenizer.ggml.add_space_prefix", false);
+//! metadata.set("tokenizer.chat_template", "{{ messages[0].content }}!");
+//!
+//! let template = Template::from_metadata(&metadata, None)?.unwrap();
+//! let conversation = serde_json::json!([{ "role": "user", "content": "Hi" }]);
+//! let prompt = template.render(&Context::new(conversation))?;
+//! let tokenizer = Tokenizer::from_metadata(&metadata, Options::default())?;
+//! assert_eq!(tokenizer.encode(&prompt, Encode::default()), [3, 4]);
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
 
-#[cfg(feature = "huggingface")]
-mod against;
 mod decoder;
+#[cfg(feature = "huggingface")]
+pub mod diff;
 mod error;
 #[cfg(feature = "huggingface")]
 mod huggingface;
 mod model;
-mod pieces;
+mod options;
 mod special;
-mod template;
+pub mod template;
+mod token_table;
 mod tokenizer;
 mod trie;
 mod vocabulary;
 
-#[cfg(feature = "huggingface")]
-pub use against::{Against, CORPUS, Difference, Rule};
 pub use decoder::Decoder;
 pub use error::Error;
 #[cfg(feature = "huggingface")]
 pub use huggingface::HuggingFace;
-pub use template::{
-    Context, Error as TemplateError, Limits as TemplateLimits, Linter, Renderer,
-    Source as TemplateSource, Template,
-};
-pub use tokenizer::{Compat, Decode, Encode, Options, Tokenizer};
+pub use options::{Compat, Decode, Encode, Options};
+pub use tokenizer::Tokenizer;

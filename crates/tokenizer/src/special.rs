@@ -1,14 +1,15 @@
 //! Special tokens: cut out of the text before anything else, and added at its ends.
 
-mod official;
+mod llama_cpp;
 
 use std::borrow::Cow;
 
 use aho_corasick::{AhoCorasick, MatchKind};
 
 use crate::error::Error;
-use crate::tokenizer::{Compat, Options};
-use crate::vocabulary::{TokenType, Vocabulary};
+use crate::options::{Compat, Options};
+use crate::vocabulary::Vocabulary;
+use gguf::token::TokenType;
 
 /// A part of a text.
 pub(crate) enum Fragment<'t> {
@@ -50,7 +51,7 @@ impl Splitter {
         use TokenType::{Control, Unknown, UserDefined};
         let types = match options.compat {
             Compat::Own => Cow::Borrowed(&vocabulary.types),
-            Compat::Official => Cow::Owned(official::types(vocabulary)),
+            Compat::LlamaCpp => Cow::Owned(llama_cpp::types(vocabulary)),
         };
         Self {
             all: Set::new(vocabulary, options, &types, &[Control, Unknown, UserDefined]),
@@ -210,12 +211,12 @@ pub(crate) const PRE: &str = "tokenizer.ggml.pre";
 
 /// What a model wants at the ends of every text.
 #[derive(Default)]
-pub(crate) struct Ends {
+pub(crate) struct BosEos {
     pub first: Option<u32>,
     pub last: Option<u32>,
 }
 
-impl Ends {
+impl BosEos {
     /// Where the file is silent, the defaults of llama.cpp hold.
     ///
     /// # Errors

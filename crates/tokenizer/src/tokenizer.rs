@@ -3,56 +3,13 @@
 use gguf::Metadata;
 use rayon::prelude::*;
 
-use crate::decoder::Decoder;
 use crate::error::Error;
 use crate::model::{self, Model, rwkv};
-use crate::pieces::Pieces;
-use crate::special::{Ends, Fragment, Splitter, is_run_of_spaces};
-use crate::vocabulary::{TokenType, Vocabulary};
-
-/// Whom to follow where the model's own tokenizer and llama.cpp differ.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Compat {
-    /// The tokenizer that the model was trained with.
-    #[default]
-    Own,
-    /// llama.cpp: it does not normalize text, simplifies some pre-tokenizers, has its own tables of
-    /// Unicode (15.1), and knows some special tokens by their texts, whatever the file says of them.
-    Official,
-}
-
-/// How to read a tokenizer.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct Options {
-    /// Whom to follow.
-    pub compat: Compat,
-    /// Whether the model's own tokenizer of byte pairs brings text to Unicode's form C. Files do
-    /// not say; the names in them give a hint, which this overrules.
-    pub normalize: Option<bool>,
-}
-
-/// How to encode.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Encode {
-    /// Add the tokens that the model wants at the start and end of a text.
-    pub add_special: bool,
-    /// Take the texts of control tokens for these tokens. User-defined tokens always are.
-    pub parse_special: bool,
-}
-
-/// What a prompt needs: both.
-impl Default for Encode {
-    fn default() -> Self {
-        Self { add_special: true, parse_special: true }
-    }
-}
-
-/// How to decode.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Decode {
-    /// Write the texts of control tokens, instead of leaving these out.
-    pub special: bool,
-}
+use crate::options::{Decode, Encode, Options};
+use crate::special::{BosEos, Fragment, Splitter, is_run_of_spaces};
+use crate::token_table::TokenTable;
+use crate::vocabulary::Vocabulary;
+use gguf::token::TokenType;
 
 /// Turns text into the token ids of a model, and back.
 ///
@@ -75,9 +32,9 @@ pub struct Decode {
 pub struct Tokenizer {
     model: Box<dyn Model>,
     splitter: Splitter,
-    ends: Ends,
+    ends: BosEos,
     /// The texts of all tokens, as in the file.
-    texts: Pieces,
+    texts: TokenTable,
     types: Vec<TokenType>,
 }
 
@@ -92,7 +49,7 @@ impl Tokenizer {
         Ok(Self {
             model: model::read(&vocabulary, options)?,
             splitter: Splitter::new(&vocabulary, options),
-            ends: Ends::read(&vocabulary)?,
+            ends: BosEos::read(&vocabulary)?,
             texts: vocabulary.tokens.iter().collect(),
             types: vocabulary.types,
         })
@@ -132,15 +89,6 @@ impl Tokenizer {
     /// The ids of each text, on all cores.
     pub fn encode_batch<S: AsRef<str> + Sync>(&self, texts: &[S], how: Encode) -> Vec<Vec<u32>> {
         texts.par_iter().map(|text| self.encode(text.as_ref(), how)).collect()
-    }
-
-    /// The text of ids, as bytes: a token can end within a character. Ids outside of the
-    /// vocabulary stand for nothing.
-    pub fn decode(&self, ids: &[u32], how: Decode) -> Vec<u8> {
-        let mut decoder = Decoder::new(self, how);
-        let mut bytes = Vec::with_capacity(ids.len() * 4);
-        ids.iter().for_each(|&id| decoder.bytes(id, &mut bytes));
-        bytes
     }
 
     /// The bytes that a token stands for in the middle of a text, the texts of control tokens

@@ -1,5 +1,6 @@
 //! A checked view of the `tokenizer.ggml.*` keys.
 
+use gguf::token::{self, TokenType};
 use gguf::{Array, Metadata};
 
 use crate::error::Error;
@@ -11,36 +12,6 @@ pub(crate) const TOKENS: &str = "tokenizer.ggml.tokens";
 const SCORES: &str = "tokenizer.ggml.scores";
 /// Key of the tokens' types.
 pub(crate) const TYPES: &str = "tokenizer.ggml.token_type";
-
-/// Type of a token, as numbered in `tokenizer.ggml.token_type`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum TokenType {
-    Normal,
-    Unknown,
-    Control,
-    UserDefined,
-    Unused,
-    Byte,
-}
-
-impl TokenType {
-    /// Numbers that no version names count as unused, as 0, undefined, does.
-    fn from_id(id: i64) -> Self {
-        match id {
-            1 => Self::Normal,
-            2 => Self::Unknown,
-            3 => Self::Control,
-            4 => Self::UserDefined,
-            6 => Self::Byte,
-            _ => Self::Unused,
-        }
-    }
-
-    /// True for tokens that stand for no text.
-    pub fn is_special(self) -> bool {
-        matches!(self, Self::Control | Self::Unknown)
-    }
-}
 
 /// The vocabulary of a model: everything borrowed, lengths and ids checked.
 pub(crate) struct Vocabulary<'m> {
@@ -70,7 +41,9 @@ impl<'m> Vocabulary<'m> {
                 let ids = types.to_i64s().ok_or_else(|| {
                     Error::vocabulary(TYPES, "is not an array of integers".to_owned())
                 })?;
-                ids.into_iter().map(TokenType::from_id).collect()
+                // Numbers that no version names count as unused, as 0, undefined, does.
+                let kind = |id| TokenType::from_id(id).unwrap_or(TokenType::Unused);
+                ids.into_iter().map(kind).collect()
             }
         };
         Ok(Self { metadata, tokens, types })
@@ -115,20 +88,29 @@ impl<'m> Vocabulary<'m> {
         self.metadata.bool(&format!("tokenizer.ggml.{key}")).unwrap_or(default)
     }
 
+    /// Whether a key, of any spelling, names a token for a role that exists.
+    pub fn names(&self, role: &str) -> bool {
+        let Some(role) = token::role(role) else { return false };
+        let mut keys = [role.id_key].into_iter().chain(role.other_key);
+        keys.any(|key| matches!(self.id_of_key(key, None), Ok(Some(_))))
+    }
+
     /// The id of the token with a special role, such as `"bos"`; `default` if the file names none
     /// and the vocabulary has so many tokens.
     ///
     /// # Errors
     /// If the file names one outside of the vocabulary.
     pub fn special_id(&self, role: &str, default: Option<u32>) -> Result<Option<u32>, Error> {
-        let key = match role {
-            "unk" => "tokenizer.ggml.unknown_token_id".to_owned(),
-            "sep" => "tokenizer.ggml.seperator_token_id".to_owned(),
-            "pad" => "tokenizer.ggml.padding_token_id".to_owned(),
-            role => format!("tokenizer.ggml.{role}_token_id"),
-        };
+        match token::id_key(role) {
+            Some(key) => self.id_of_key(key, default),
+            None => Ok(None),
+        }
+    }
+
+    /// The id that a key holds.
+    fn id_of_key(&self, key: &str, default: Option<u32>) -> Result<Option<u32>, Error> {
         let count = self.tokens.len() as u32;
-        let Some(value) = self.metadata.get(&key) else {
+        let Some(value) = self.metadata.get(key) else {
             return Ok(default.filter(|id| *id < count));
         };
         match value.to_i64() {
@@ -136,7 +118,7 @@ impl<'m> Vocabulary<'m> {
             Some(-1 | 0xffff_ffff) => Ok(None),
             Some(id) if (0..i64::from(count)).contains(&id) => Ok(Some(id as u32)),
             _ => Err(Error::Vocabulary {
-                key,
+                key: key.to_owned(),
                 fault: format!("token {value} is outside of the vocabulary of {count}"),
                 help: "set the id of a token that exists, or remove the key (`gguf edit`)",
             }),
@@ -162,12 +144,4 @@ fn same_length(key: &str, array: &Array, tokens: usize) -> Result<(), Error> {
         return Err(Error::vocabulary(key, fault));
     }
     Ok(())
-}
-
-/// The byte that a token such as `<0x0A>` stands for.
-pub(crate) fn byte_of(token: &[u8]) -> Option<u8> {
-    let digits = token.strip_prefix(b"<0x")?.strip_suffix(b">")?;
-    let [high, low] = digits else { return None };
-    let digit = |byte: u8| char::from(byte).to_digit(16);
-    Some((digit(*high)? << 4 | digit(*low)?) as u8)
 }

@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use gguf::{Array, Finding, Gguf, Metadata, Severity};
 use gguf_store::LocalFile;
-use gguf_tokenizer::{Context, Linter, Renderer, Template, TemplateError as Error};
+use gguf_tokenizer::template::{Context, Error, Linter, Renderer, Template};
 use serde_json::json;
 
 /// Codes of the findings about one template.
@@ -216,7 +216,7 @@ fn extreme_templates_end() {
 }
 
 #[test]
-fn vocabularies_of_the_official_tools_have_no_findings() {
+fn vocabularies_of_llama_cpp_have_no_findings() {
     let Some(folder) = std::env::var_os("GGUF_TEST_DATA") else {
         eprintln!("SKIPPED: set GGUF_TEST_DATA to the folder of reference data");
         return;

@@ -4,9 +4,7 @@
 
 use std::time::{Duration, Instant};
 
-use gguf_tokenizer::{
-    Context, Renderer, TemplateError as Error, TemplateLimits as Limits, TemplateSource as Source,
-};
+use gguf_tokenizer::template::{Context, Error, Limits, Renderer, Source};
 use serde_json::json;
 
 fn context() -> Context {

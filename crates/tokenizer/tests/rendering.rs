@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
 use gguf::{Array, Metadata};
-use gguf_tokenizer::{Context, Template};
+use gguf_tokenizer::template::{Context, Template};
 use serde_json::Value as Json;
 
 fn data() -> PathBuf {

@@ -124,7 +124,7 @@ fn normalization_follows_the_model_or_llama_cpp() {
     };
     assert_eq!(encode(Compat::Own, None), [0xc3, 0xa9]);
     assert_eq!(encode(Compat::Own, Some(false)), [0x65, 0xcc, 0x81]);
-    assert_eq!(encode(Compat::Official, None), [0x65, 0xcc, 0x81]);
+    assert_eq!(encode(Compat::LlamaCpp, None), [0x65, 0xcc, 0x81]);
 }
 
 #[test]

@@ -179,7 +179,7 @@ fn faulty_vocabularies_give_errors() {
     // Endless scores decide nothing, and hang nothing.
     for score in [f32::INFINITY, f32::NEG_INFINITY, f32::MAX, f32::MIN] {
         let odd = metadata(&[("a", score, 1), ("aa", score, 1), ("", score, 1), ("a", score, 1)]);
-        for compat in [Compat::Own, Compat::Official] {
+        for compat in [Compat::Own, Compat::LlamaCpp] {
             let tokenizer =
                 Tokenizer::from_metadata(&odd, Options { compat, ..Options::default() });
             assert!(!tokenizer.unwrap().encode("aaa aaa", BARE).is_empty());

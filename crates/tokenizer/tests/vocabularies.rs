@@ -36,7 +36,7 @@ fn inputs_give_the_expected_ids() {
             .lines()
             .map(|line| line.split_whitespace().map(|id| id.parse().unwrap()).collect())
             .collect();
-        for compat in [Compat::Own, Compat::Official] {
+        for compat in [Compat::Own, Compat::LlamaCpp] {
             let tokenizer = tokenizer(&path, compat);
             for (input, expected) in inputs.iter().zip(&expected) {
                 let ids = tokenizer.encode(input, PLAIN);

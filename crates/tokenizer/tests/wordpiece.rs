@@ -63,13 +63,13 @@ fn a_word_of_more_than_100_characters_is_unknown() {
         tokenizer.unwrap().encode(&"é".repeat(len), BARE).len()
     };
     assert_eq!((count(Compat::Own, 100), count(Compat::Own, 101)), (100, 1));
-    assert_eq!(count(Compat::Official, 101), 101);
+    assert_eq!(count(Compat::LlamaCpp, 101), 101);
 }
 
-/// Ids of the official runtime (llama-cpp-python 0.3.36) for a vocabulary of what it takes
+/// Ids of llama.cpp (llama-cpp-python 0.3.36) for a vocabulary of what it takes
 /// differently.
 #[test]
-fn official_words_are_those_of_the_official_runtime() {
+fn words_are_those_of_llama_cpp() {
     let tokens = [
         "[UNK]",
         "[CLS]",
@@ -142,7 +142,7 @@ fn official_words_are_those_of_the_official_runtime() {
         ("\u{2581}", &[13, 13], &[13, 13]),
     ];
     let mut metadata = metadata(&tokens);
-    let options = Options { compat: Compat::Official, ..Options::default() };
+    let options = Options { compat: Compat::LlamaCpp, ..Options::default() };
     let stripped = Tokenizer::from_metadata(&metadata, options).unwrap();
     metadata.set("tokenizer.ggml.normalizer.strip_accents", false);
     let accented = Tokenizer::from_metadata(&metadata, options).unwrap();
@@ -158,7 +158,7 @@ fn a_megabyte_of_one_letter_takes_no_time() {
     let tokens = ["[UNK]", "a", "##a", "##aa", "##aaaaaaaaaaaaaaaaaaaaaaaaaaaaaab"];
     let text = "a".repeat(1 << 20);
     let start = Instant::now();
-    for compat in [Compat::Own, Compat::Official] {
+    for compat in [Compat::Own, Compat::LlamaCpp] {
         tokenizer(&tokens, Options { compat, ..Options::default() }).encode(&text, BARE);
         let marks = format!("a{}", "\u{302e}".repeat(1 << 19));
         tokenizer(&tokens, Options { compat, ..Options::default() }).encode(&marks, BARE);
@@ -185,7 +185,7 @@ fn faulty_vocabularies_give_errors() {
 }
 
 #[test]
-fn bge_gives_the_ids_of_the_official_test() {
+fn bge_gives_the_ids_of_llama_cpps_test() {
     let Some(path) = support::reference("vocab/ggml-vocab-bert-bge.gguf") else { return };
     let read = |end: &str| fs::read_to_string(path.with_extension(format!("gguf.{end}"))).unwrap();
     let map = LocalFile::open(&path).unwrap();

@@ -5,14 +5,14 @@ use std::path::{Path, PathBuf};
 
 use gguf::Metadata;
 use gguf_kit::open;
-use gguf_tokenizer::{Context, TemplateSource};
+use gguf_tokenizer::template::{self, Context};
 use serde_json::{Map, Value as Json};
 
 use crate::commands::render_template;
 use crate::failure::Failure;
 
 /// Key of the template that is used unless another one is asked for; the others append a name.
-const KEY: &str = TemplateSource::KEY;
+const KEY: &str = template::Source::KEY;
 
 /// Print the chat template of a model, or what it makes of a conversation.
 #[derive(clap::Args)]
@@ -60,14 +60,14 @@ pub fn run(args: &Args) -> Result<(), Failure> {
     };
     let mut out = std::io::stdout().lock();
     if let Some(messages) = &args.messages {
-        let template = TemplateSource::from_metadata(metadata, name)?.ok_or_else(missing)?;
+        let template = template::Source::from_metadata(metadata, name)?.ok_or_else(missing)?;
         let text = render_template::renderer()?.render(&template, &context(args, messages)?)?;
         out.write_all(text.as_bytes())?;
         return Ok(out.flush()?);
     }
     let key = name.map_or(KEY.to_owned(), |name| format!("{KEY}.{name}"));
     let text = metadata.get(&key).ok_or_else(missing)?;
-    let text = text.as_str().ok_or(gguf_tokenizer::TemplateError::NotText(key))?;
+    let text = text.as_str().ok_or(template::Error::NotText(key))?;
     out.write_all(text.as_bytes())?;
     out.flush()?;
     let others = variants(metadata);

@@ -10,7 +10,7 @@ use gguf_kit::open;
 use gguf_remote::Location;
 use gguf_store::Model;
 use gguf_store::edit::{Recovery, Saved, recover};
-use gguf_tokenizer::Renderer;
+use gguf_tokenizer::template::Renderer;
 use regex::Regex;
 
 use crate::commands::render_template;

@@ -1,6 +1,6 @@
 //! `gguf render-template`: the process in which other commands render chat templates.
 
-use gguf_tokenizer::Renderer;
+use gguf_tokenizer::template::Renderer;
 
 use crate::failure::Failure;
 

@@ -6,9 +6,7 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use gguf::{Draft, Header, write_header};
-use gguf_tokenizer::{
-    Context, Renderer, TemplateError as Error, TemplateLimits as Limits, TemplateSource as Source,
-};
+use gguf_tokenizer::template::{Context, Error, Limits, Renderer, Source};
 
 use crate::support::{Dir, MODEL, fails, gguf, json, succeeds};
 

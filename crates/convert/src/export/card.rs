@@ -1,6 +1,6 @@
 //! `README.md` and `generation_config.json` from the `general.*` keys.
 
-use gguf::Metadata;
+use gguf::{Metadata, token};
 use serde_json::{Map, Value};
 
 use super::{File, json_file};
@@ -18,11 +18,7 @@ pub(super) fn files(metadata: &Metadata) -> Vec<File> {
     }
     let mut generation: Map<String, Value> = general::sampling_of(metadata);
     for role in ["bos", "eos", "pad"] {
-        let key = match role {
-            "pad" => "tokenizer.ggml.padding_token_id".to_owned(),
-            _ => format!("tokenizer.ggml.{role}_token_id"),
-        };
-        if let Some(id) = metadata.u64(&key) {
+        if let Some(id) = token::id_key(role).and_then(|key| metadata.u64(key)) {
             generation.insert(format!("{role}_token_id"), id.into());
         }
     }

@@ -1,17 +1,18 @@
 //! SentencePiece-style vocabularies that exist as `tokenizer.json` only.
 //!
-//! Their scores are lost: runtimes then merge in the order of ids, as the official converter has
+//! Their scores are lost: runtimes then merge in the order of ids, as llama.cpp's converter has
 //! it.
 
 use std::collections::{HashMap, HashSet};
 
-use gguf::Error;
+use gguf::token::{TokenType, byte_of_token};
 use serde_json::Value;
 
 use super::bpe;
 use super::files::Files;
 use super::special::named_special_tokens;
-use super::token::{ADDED_SCORE, Token, TokenKind};
+use super::token::{ADDED_SCORE, Token};
+use gguf::Error;
 
 /// True if the model in a `tokenizer.json` is BPE over text with bytes as a fallback.
 pub(super) fn is_sentencepiece_style(tokenizer: &Value) -> bool {
@@ -47,9 +48,9 @@ pub(super) fn tokens(files: &Files) -> Result<Vec<Token>, Error> {
             )
         })?;
         let kind = match special_ids.contains(&id) {
-            _ if is_byte(text) => TokenKind::Byte,
-            true => TokenKind::Control,
-            false => TokenKind::Normal,
+            _ if byte_of_token(text.as_bytes()).is_some() => TokenType::Byte,
+            true => TokenType::Control,
+            false => TokenType::Normal,
         };
         tokens.push(Token { text: (*text).to_owned(), score: ADDED_SCORE, kind });
     }
@@ -57,14 +58,8 @@ pub(super) fn tokens(files: &Files) -> Result<Vec<Token>, Error> {
     behind.sort_by_key(|(id, _)| *id);
     tokens.extend(behind.into_iter().map(|(id, token)| {
         let special = special_ids.contains(id);
-        let kind = if special { TokenKind::Control } else { TokenKind::UserDefined };
+        let kind = if special { TokenType::Control } else { TokenType::UserDefined };
         Token { text: token.content.clone(), score: ADDED_SCORE, kind }
     }));
     Ok(tokens)
-}
-
-/// `<0x0A>`, the spelling of a byte.
-fn is_byte(text: &str) -> bool {
-    let digits = text.strip_prefix("<0x").and_then(|rest| rest.strip_suffix('>'));
-    digits.is_some_and(|d| d.len() == 2 && d.bytes().all(|b| b.is_ascii_hexdigit()))
 }

@@ -1,6 +1,6 @@
 //! Tokenizer files of a checkpoint directory to the `tokenizer.*` metadata of a GGUF.
 //!
-//! The keys, their order and their values are those of the official converter; where it guesses
+//! The keys, their order and their values are those of llama.cpp's converter; where it guesses
 //! the pre-tokenizer from a hash of one tokenized text, its structure is compared with known ones.
 
 mod assembled;
@@ -25,6 +25,10 @@ mod word_piece;
 
 use std::path::Path;
 
+use gguf::token::TokenType;
+use gguf::{Array, Metadata};
+
+use gguf::Error;
 pub(crate) use bpe::decode_bytes;
 pub use bpe::spell;
 use files::Files;
@@ -38,7 +42,7 @@ pub(crate) use special::FLAGS;
 use special::SpecialTokens;
 pub(crate) use structure::pre_tokenizer;
 pub(crate) use token::ADDED_SCORE;
-pub use token::{Token, TokenKind};
+pub use token::Token;
 pub(crate) use unigram::{T5_MODEL, XLM_ROBERTA_MODEL};
 pub(crate) use variants::INTERNLM2_ZERO;
 
@@ -95,7 +99,7 @@ impl Kind {
             Self::Phi3 | Self::InternLm2 => Added { text: text.to_owned(), is_control: special },
             _ => {
                 let token = Token::added(text.to_owned(), special);
-                Added { text: token.text, is_control: token.kind == TokenKind::Control }
+                Added { text: token.text, is_control: token.kind == TokenType::Control }
             }
         }
     }
@@ -116,7 +120,7 @@ pub struct Options<'a> {
 /// A converted vocabulary.
 #[derive(Clone, Debug)]
 pub struct Vocabulary {
-    /// The `tokenizer.*` keys, in the order of the official writer.
+    /// The `tokenizer.*` keys, in the order of llama.cpp's writer.
     pub metadata: Metadata,
     /// The number of tokens, padding included.
     pub len: usize,
@@ -293,7 +297,7 @@ impl Builder<'_> {
     fn tokens(&mut self, model: &'static str, pre: String, tokens: &[Token], scored: bool) {
         let texts = Array::from_strings(tokens.iter().map(|token| &token.text));
         let scores: Vec<f32> = tokens.iter().map(|token| token.score).collect();
-        let types: Vec<i32> = tokens.iter().map(|token| token.kind as i32).collect();
+        let types: Vec<i32> = tokens.iter().map(|token| token.kind.id()).collect();
         self.len = tokens.len();
         self.metadata.set("tokenizer.ggml.model", model);
         self.metadata.set("tokenizer.ggml.pre", pre);
@@ -304,7 +308,7 @@ impl Builder<'_> {
         self.metadata.set("tokenizer.ggml.token_type", Array::from(&types[..]));
     }
 
-    /// CodeLlama's end of an infill. The official converter knows the ids of prefix, suffix and
+    /// CodeLlama's end of an infill. llama.cpp's converter knows the ids of prefix, suffix and
     /// middle too, but its writer has no key for them: a runtime finds those by their text.
     fn code_llama(&mut self) {
         self.metadata.set("tokenizer.ggml.eot_token_id", CODE_LLAMA_EOT);

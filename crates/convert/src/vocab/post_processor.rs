@@ -1,13 +1,13 @@
 //! Which special tokens the post-processor of `tokenizer.json` puts around a text.
 //!
-//! A crude reading, on purpose the same as the official one: it looks at the ends of the template
+//! A crude reading, on purpose the same as llama.cpp's converter has: it looks at the ends of the template
 //! for one text and at the middle of the template for two.
 
 use serde_json::{Map, Value};
 
 use super::special::{self, Flags};
 
-/// Reads the flags. As the official converter does, fills in roles that `config` does not name
+/// Reads the flags. As llama.cpp's converter does, fills in roles that `config` does not name
 /// and moves a replaced end of text to `eot` or `eom`, which then join `types`.
 pub(super) fn read(
     tokenizer: &Value,

@@ -1,9 +1,9 @@
 //! The vocabulary of RWKV World: a text file of Python literals.
 
-use gguf::Error;
+use gguf::token::TokenType;
 
 use super::special::{self, SpecialTokens};
-use super::token::{MAX_TOKENS, Token, TokenKind};
+use super::token::{MAX_TOKENS, Token};
 use super::{Array, Builder};
 
 /// The vocabulary's only version.
@@ -19,7 +19,7 @@ impl Builder<'_> {
     pub(super) fn rwkv_world(&mut self) -> Result<(), Error> {
         let tokens = self.rwkv_tokens()?;
         let texts = Array::from_strings(tokens.iter().map(|token| &token.text));
-        let types: Vec<i32> = tokens.iter().map(|token| token.kind as i32).collect();
+        let types: Vec<i32> = tokens.iter().map(|token| token.kind.id()).collect();
         self.len = tokens.len();
         self.metadata.set("tokenizer.ggml.model", "rwkv");
         self.metadata.set("tokenizer.ggml.tokens", texts);
@@ -39,13 +39,13 @@ impl Builder<'_> {
     fn rwkv_tokens(&self) -> Result<Vec<Token>, Error> {
         let (path, text) = (self.files.path(FILE), self.files.text(FILE)?);
         let mut tokens =
-            vec![Token { text: "<s>".to_owned(), score: 0.0, kind: TokenKind::Control }];
+            vec![Token { text: "<s>".to_owned(), score: 0.0, kind: TokenType::Control }];
         for (number, line) in text.lines().enumerate() {
             let bytes = entry(line).ok_or_else(|| {
                 let what = format!("line {} is no id with literal and length", number + 1);
                 Error::input(&path, what, "download the file again")
             })?;
-            tokens.push(Token { text: escaped(&bytes), score: 0.0, kind: TokenKind::Normal });
+            tokens.push(Token { text: escaped(&bytes), score: 0.0, kind: TokenType::Normal });
         }
         let rows = self.options.vocab_size.unwrap_or(tokens.len() as u64);
         if rows < tokens.len() as u64 || rows > MAX_TOKENS {

@@ -2,11 +2,12 @@
 //!
 //! Field numbers are those of `sentencepiece_model.proto`, the message `ModelProto`.
 
-use gguf::Error;
+use gguf::token::TokenType;
 
 use super::files::{AddedToken, Files};
 use super::protobuf::{Fault, Field, Fields, Wire};
-use super::token::{ADDED_SCORE, MAX_TOKENS, Token, TokenKind};
+use super::token::{ADDED_SCORE, MAX_TOKENS, Token};
+use gguf::Error;
 
 /// The score of ids that no file describes.
 pub(crate) const UNUSED_SCORE: f32 = -10000.0;
@@ -65,7 +66,7 @@ fn parse(file: &[u8]) -> Result<Model, Fault> {
 }
 
 fn piece(fields: Fields<'_>, at: usize) -> Result<Token, Fault> {
-    let mut token = Token { text: String::new(), score: 0.0, kind: TokenKind::Normal };
+    let mut token = Token { text: String::new(), score: 0.0, kind: TokenType::Normal };
     for field in fields {
         match field? {
             Field { number: 1, value: Wire::Bytes(text, at), .. } => {
@@ -77,15 +78,14 @@ fn piece(fields: Fields<'_>, at: usize) -> Result<Token, Fault> {
                 token.score = f32::from_le_bytes(score);
             }
             Field { number: 3, value: Wire::Varint(id), .. } => {
-                token.kind = match id {
-                    // User-defined symbols are cut like others by the official converter, unless
+                // Both formats have the same numbers.
+                let kind = i64::try_from(id).ok().and_then(TokenType::from_id);
+                token.kind = match kind {
+                    // User-defined symbols are cut like others by llama.cpp's converter, unless
                     // a JSON file beside the model says more.
-                    1 | 4 => TokenKind::Normal,
-                    2 => TokenKind::Unknown,
-                    3 => TokenKind::Control,
-                    5 => TokenKind::Unused,
-                    6 => TokenKind::Byte,
-                    _ => return Err(Fault { what: "a piece of an unknown type", at }),
+                    Some(TokenType::UserDefined) => TokenType::Normal,
+                    Some(kind) => kind,
+                    None => return Err(Fault { what: "a piece of an unknown type", at }),
                 }
             }
             Field { number: 1..=3, at, .. } => {
@@ -199,7 +199,7 @@ pub(super) fn tokens_as_flagged(
     for (id, AddedToken { content, special, .. }) in
         files.added_tokens_decoder()?.into_iter().chain(listed)
     {
-        let kind = if special { TokenKind::Control } else { TokenKind::UserDefined };
+        let kind = if special { TokenType::Control } else { TokenType::UserDefined };
         replace(&mut tokens, id, Token { text: content, score: ADDED_SCORE, kind }, notes);
     }
     Ok(tokens)
@@ -240,7 +240,7 @@ pub(super) fn pieces(
                 "correct the entry",
             )
         })?;
-        let token = Token { text: text.clone(), score: ADDED_SCORE, kind: TokenKind::UserDefined };
+        let token = Token { text: text.clone(), score: ADDED_SCORE, kind: TokenType::UserDefined };
         place(&mut tokens, id, token, notes);
     }
     Ok(tokens)
@@ -249,7 +249,7 @@ pub(super) fn pieces(
 /// Puts a token at its id, with a note if there is another one.
 fn replace(tokens: &mut [Token], id: u64, token: Token, notes: &mut Vec<String>) {
     if let Some(old) = usize::try_from(id).ok().and_then(|id| tokens.get(id))
-        && old.kind != TokenKind::Unused
+        && old.kind != TokenType::Unused
         && old.text != token.text
     {
         notes.push(format!("token {id} is {:?} instead of {:?}", token.text, old.text));

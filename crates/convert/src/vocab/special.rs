@@ -1,8 +1,8 @@
 //! Special tokens: their ids, and whether runtimes put them around a text.
 //!
-//! This follows the official `SpecialVocab` decision by decision, the order of keys included.
+//! This follows `SpecialVocab` of llama.cpp's `gguf` package decision by decision, the order of keys included.
 
-use gguf::Metadata;
+use gguf::{Metadata, token};
 use serde_json::{Map, Value};
 
 use super::chat_template::ChatTemplate;
@@ -13,26 +13,8 @@ use gguf::Error;
 /// The roles that every vocabulary is asked for, as in `bos_token` and `bos_token_id`.
 pub(super) const TYPES: [&str; 7] = ["bos", "eos", "unk", "sep", "pad", "cls", "mask"];
 
-/// The key of each role; `cls` has none.
-const ID_KEYS: [(&str, &str); 8] = [
-    ("bos", "tokenizer.ggml.bos_token_id"),
-    ("eos", "tokenizer.ggml.eos_token_id"),
-    ("unk", "tokenizer.ggml.unknown_token_id"),
-    ("sep", "tokenizer.ggml.seperator_token_id"), // spelled so in the format
-    ("pad", "tokenizer.ggml.padding_token_id"),
-    ("mask", "tokenizer.ggml.mask_token_id"),
-    ("eot", "tokenizer.ggml.eot_token_id"),
-    ("eom", "tokenizer.ggml.eom_token_id"),
-];
-
 /// The roles whose tokens runtimes can put around a text.
-pub(crate) const FLAGS: [&str; 3] = ["bos", "eos", "sep"];
-
-const ADD_KEYS: [(&str, &str); 3] = [
-    ("bos", "tokenizer.ggml.add_bos_token"),
-    ("eos", "tokenizer.ggml.add_eos_token"),
-    ("sep", "tokenizer.ggml.add_sep_token"),
-];
+pub(crate) const FLAGS: [&str; 3] = token::ADDED_ROLES;
 
 /// What a tokenizer's files say beside the tokens themselves.
 #[derive(Debug, Default)]
@@ -188,16 +170,14 @@ impl SpecialTokens {
 
     /// Appends the keys.
     pub fn write(self, metadata: &mut Metadata) {
-        let key = |keys: &[(&str, &'static str)], role| {
-            keys.iter().find(|(r, _)| *r == role).map(|&(_, key)| key)
-        };
         for (role, id) in self.ids {
-            if let Some(key) = key(&ID_KEYS, role) {
+            // llama.cpp's converter writes no id of this one, and programs want none.
+            if let Some(key) = token::id_key(role).filter(|_| role != "cls") {
                 metadata.set(key, id);
             }
         }
         for (role, add) in self.add.0 {
-            if let Some(key) = key(&ADD_KEYS, role) {
+            if let Some(key) = token::add_key(role) {
                 metadata.set(key, add);
             }
         }

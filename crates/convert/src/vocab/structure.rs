@@ -16,7 +16,7 @@ pub(crate) struct Structure {
 
 /// The structure for a name; `None` if it is not known.
 pub(crate) fn pre_tokenizer(name: &str) -> Option<Structure> {
-    let row = TABLE.iter().find(|row| row.names.contains(&name))?;
+    let row = TABLE.iter().find(|row| row.names().contains(&name))?;
     let (mut normalizers, mut cuts) = (Vec::new(), Vec::new());
     for step in row.steps {
         match step {
@@ -56,7 +56,7 @@ mod tests {
     #[test]
     fn what_is_written_is_recognised() {
         for row in TABLE {
-            let name = row.names[0];
+            let name = row.name;
             let structure = pre_tokenizer(name).unwrap();
             let tokenizer = json!({
                 "normalizer": structure.normalizer,

@@ -1,5 +1,7 @@
 //! One entry of a vocabulary.
 
+use gguf::token::TokenType;
+
 /// A token as it stands in a GGUF.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Token {
@@ -7,26 +9,8 @@ pub struct Token {
     pub text: String,
     /// Merge priority of SentencePiece models; others do not store it.
     pub score: f32,
-    /// The role of the token.
-    pub kind: TokenKind,
-}
-
-/// The role of a token, numbered as in `tokenizer.ggml.token_type`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[repr(i32)]
-pub enum TokenKind {
-    /// Made and matched by the tokenizer's rules.
-    Normal = 1,
-    /// Stands for what the vocabulary cannot spell.
-    Unknown = 2,
-    /// Steers the model, and is no text.
-    Control = 3,
-    /// Text that is matched before the rules apply.
-    UserDefined = 4,
-    /// An id without a meaning.
-    Unused = 5,
-    /// One byte of text that no other token covers.
-    Byte = 6,
+    /// Its type.
+    pub kind: TokenType,
 }
 
 /// The score of tokens that are matched by their text only.
@@ -38,17 +22,17 @@ pub(super) const MAX_TOKENS: u64 = 1 << 24;
 impl Token {
     /// A token for an id that the tokenizer does not use.
     pub fn padding(id: usize, score: f32) -> Self {
-        Self { text: format!("[PAD{id}]"), score, kind: TokenKind::Unused }
+        Self { text: format!("[PAD{id}]"), score, kind: TokenType::Unused }
     }
 
     /// A token that was added to the vocabulary after training, without a score.
     pub fn added(text: String, special: bool) -> Self {
         if special || looks_special(&text) {
-            return Self { text, score: ADDED_SCORE, kind: TokenKind::Control };
+            return Self { text, score: ADDED_SCORE, kind: TokenType::Control };
         }
         // Runtimes match these before SentencePiece writes its spaces.
         let text = text.replace('\u{2581}', " ");
-        Self { text, score: ADDED_SCORE, kind: TokenKind::UserDefined }
+        Self { text, score: ADDED_SCORE, kind: TokenType::UserDefined }
     }
 }
 
@@ -69,12 +53,12 @@ mod tests {
     #[test]
     fn added_tokens_are_control_by_flag_or_by_look() {
         for (text, special, kind) in [
-            ("[INST]", true, TokenKind::Control),
-            ("[INST]", false, TokenKind::UserDefined),
-            ("<|end|>", false, TokenKind::Control),
-            ("<\u{FF5C}end\u{FF5C}>", false, TokenKind::Control),
-            ("<unused7>", false, TokenKind::Control),
-            ("<mask>", false, TokenKind::Control),
+            ("[INST]", true, TokenType::Control),
+            ("[INST]", false, TokenType::UserDefined),
+            ("<|end|>", false, TokenType::Control),
+            ("<\u{FF5C}end\u{FF5C}>", false, TokenType::Control),
+            ("<unused7>", false, TokenType::Control),
+            ("<mask>", false, TokenType::Control),
         ] {
             assert_eq!(Token::added(text.to_owned(), special).kind, kind, "{text}");
         }

@@ -5,13 +5,13 @@ use std::collections::{HashMap, HashSet};
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD as BASE64;
-use gguf::Error;
+use gguf::token::TokenType;
 use serde_json::Value;
 
 use super::files::{Files, SENTENCEPIECE};
 use super::sentencepiece::{self, Model, UNUSED_SCORE};
 use super::special::named_special_tokens;
-use super::token::{MAX_TOKENS, Token, TokenKind};
+use super::token::{MAX_TOKENS, Token};
 use super::{Array, Builder};
 
 /// What XLM-RoBERTa calls its SentencePiece model.
@@ -99,10 +99,10 @@ impl Builder<'_> {
         let rows = self.rows(pieces.len() as u64)?;
         let control = |text: &str, kind| Token { text: text.to_owned(), score: 0.0, kind };
         let mut tokens = vec![
-            control("<s>", TokenKind::Control),
-            control("<pad>", TokenKind::Control),
-            control("</s>", TokenKind::Control),
-            control("<unk>", TokenKind::Unknown),
+            control("<s>", TokenType::Control),
+            control("<pad>", TokenType::Control),
+            control("</s>", TokenType::Control),
+            control("<unk>", TokenType::Unknown),
         ];
         let padding = (pieces.len()..).map(|id| Token::padding(id, UNUSED_SCORE));
         tokens.extend(pieces.iter().cloned().chain(padding).skip(3).take(rows.saturating_sub(4)));
@@ -151,10 +151,10 @@ impl Builder<'_> {
             };
             let text = added.get(&id).copied().unwrap_or(piece).to_owned();
             let kind = match added.contains_key(&id) {
-                _ if id == unknown => TokenKind::Unknown,
-                _ if special.contains(&text) => TokenKind::Control,
-                true => TokenKind::UserDefined,
-                false => TokenKind::Normal,
+                _ if id == unknown => TokenType::Unknown,
+                _ if special.contains(&text) => TokenType::Control,
+                true => TokenType::UserDefined,
+                false => TokenType::Normal,
             };
             tokens.push(Token { text, score: score as f32, kind });
         }

@@ -2,10 +2,10 @@
 
 use std::collections::HashMap;
 
-use gguf::Error;
+use gguf::token::TokenType;
 
 use super::files::{AddedToken, SENTENCEPIECE};
-use super::token::{Token, TokenKind};
+use super::token::Token;
 use super::{Builder, llama_hf, merges, sentencepiece};
 
 const ADD_SPACE_PREFIX: &str = "tokenizer.ggml.add_space_prefix";
@@ -48,7 +48,7 @@ impl Builder<'_> {
         for (rank, (left, right)) in merges.iter().filter_map(|m| m.split_once(' ')).enumerate() {
             ranks.entry(format!("{left}{right}")).or_insert(rank);
         }
-        for token in tokens.iter_mut().filter(|token| token.kind == TokenKind::Normal) {
+        for token in tokens.iter_mut().filter(|token| token.kind == TokenType::Normal) {
             if let Some(rank) = ranks.get(&token.text) {
                 token.score = -(*rank as f32);
             }
@@ -78,7 +78,7 @@ impl Builder<'_> {
                 token.text = INTERNLM2_ZERO.to_owned();
             }
             if token.text.starts_with("[UNUSED") {
-                token.kind = TokenKind::Unused;
+                token.kind = TokenType::Unused;
             }
         }
         let (files, rows) = (&self.files, self.options.vocab_size);
@@ -88,7 +88,7 @@ impl Builder<'_> {
         // Chat models end their turns with this.
         let end = tokens.iter().position(|token| {
             token.text == "<|im_end|>"
-                && matches!(token.kind, TokenKind::Control | TokenKind::UserDefined)
+                && matches!(token.kind, TokenType::Control | TokenType::UserDefined)
         });
         if let Some(end) = end.and_then(|end| u32::try_from(end).ok()) {
             special.replace_id("eos", end);
@@ -112,7 +112,7 @@ impl Builder<'_> {
     }
 }
 
-/// Some runtimes take a text that begins with a zero for an empty one; the official converter puts
+/// Some runtimes take a text that begins with a zero for an empty one; llama.cpp's converter puts
 /// this in its place.
 pub(crate) const INTERNLM2_ZERO: &str = "\u{1F409}";
 

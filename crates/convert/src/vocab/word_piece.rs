@@ -1,8 +1,8 @@
 //! Vocabularies of pieces of words: BERT.
 
-use gguf::Error;
+use gguf::token::TokenType;
 
-use super::token::{Token, TokenKind};
+use super::token::Token;
 use super::{Builder, bpe};
 
 /// The only name that programs know; they cut all text as BERT does.
@@ -49,7 +49,7 @@ impl Builder<'_> {
 
 /// In a GGUF the mark is on the pieces that start a word instead of on the others.
 fn mark_start(token: &mut Token) {
-    if token.kind == TokenKind::Control {
+    if token.kind == TokenType::Control {
         return;
     }
     token.text = match token.text.strip_prefix(CONTINUATION) {

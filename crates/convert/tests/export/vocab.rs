@@ -4,7 +4,8 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use gguf::Metadata;
+use gguf::{Array, Metadata};
+use gguf_store::Model;
 use gguf_convert::export::{self, Tokenizer};
 use gguf_convert::vocab::{Kind, Options, load};
 use gguf_store::Model;
@@ -23,8 +24,19 @@ fn read_json(path: &Path) -> Value {
     serde_json::from_slice(&fs::read(path).unwrap()).unwrap()
 }
 
+/// An export, whose `tokenizer.json` the library of its authors loads with the same ids.
+#[track_caller]
 fn exported(metadata: &Metadata, kind: Kind, hints: &[&str], rows: u64) -> Tokenizer {
-    export::tokenizer(metadata, kind, hints, &json!({ "vocab_size": rows })).unwrap()
+    let out = export::tokenizer(metadata, kind, hints, &json!({ "vocab_size": rows })).unwrap();
+    if let Some(file) = out.files.iter().find(|file| file.name == "tokenizer.json") {
+        let loaded = tokenizers::Tokenizer::from_bytes(&file.bytes).unwrap();
+        let written: Value = serde_json::from_slice(&file.bytes).unwrap();
+        for token in written["added_tokens"].as_array().unwrap() {
+            let id = loaded.token_to_id(token["content"].as_str().unwrap());
+            assert_eq!(id.map(u64::from), token["id"].as_u64(), "{token}");
+        }
+    }
+    out
 }
 
 /// Keys with values, in order of keys.
@@ -199,6 +211,67 @@ fn pieces_with_additions_go_there_and_back() {
     assert_eq!(names, ["tokenizer.model", "added_tokens.json", "tokenizer_config.json"]);
 }
 
+/// The shape of Gemma's vocabulary: runs of line breaks among trained tokens, runs of tabs behind
+/// them, all of them defined by hand and with merges.
+#[test]
+fn merges_of_added_tokens_are_in_the_vocabulary() {
+    let bytes: Vec<String> = (0..=255).map(|byte| format!("<0x{byte:02X}>")).collect();
+    let special = ["<pad>", "<eos>", "<bos>", "<unk>"].map(|text| (text, -1000.0, 3));
+    let trained = [("\n", 0.0, 1), ("\n\n", -1000.0, 4), ("a", -3.0, 1), ("aa", -1.0, 1)];
+    let behind = [("\t", -1000.0, 4), ("\t\t", -1000.0, 4), ("<unused0>", -1000.0, 3)];
+    let bytes = bytes.iter().map(|text| (&**text, 0.0, 6));
+    let tokens: Vec<(&str, f32, i32)> =
+        special.into_iter().chain(bytes).chain(trained).chain(behind).collect();
+    let mut metadata = Metadata::new();
+    metadata.set("general.architecture", "gemma3");
+    metadata.set("tokenizer.ggml.model", "llama");
+    metadata.set("tokenizer.ggml.pre", "default");
+    let texts = tokens.iter().map(|(text, ..)| *text);
+    metadata.set("tokenizer.ggml.tokens", Array::from_strings(texts));
+    let scores: Vec<f32> = tokens.iter().map(|(_, score, _)| *score).collect();
+    metadata.set("tokenizer.ggml.scores", Array::from(&scores[..]));
+    let types: Vec<i32> = tokens.iter().map(|(.., kind)| *kind).collect();
+    metadata.set("tokenizer.ggml.token_type", Array::from(&types[..]));
+    for (id, role) in ["padding", "eos", "bos", "unknown"].into_iter().enumerate() {
+        metadata.set(format!("tokenizer.ggml.{role}_token_id"), id as u32);
+    }
+    metadata.set("tokenizer.ggml.add_bos_token", true);
+    metadata.set("tokenizer.ggml.add_eos_token", false);
+    metadata.set("tokenizer.ggml.add_sep_token", false);
+    metadata.set("tokenizer.ggml.add_space_prefix", false);
+
+    let out = exported(&metadata, Kind::Gemma { first: false }, &[], tokens.len() as u64);
+    assert_eq!(out.notes, [] as [String; 0]);
+    let json = out.files.iter().find(|file| file.name == "tokenizer.json").unwrap();
+    let written: Value = serde_json::from_slice(&json.bytes).unwrap();
+    assert_eq!(written["model"]["merges"], json!(["\n \n", "\t \t", "a a"]));
+    let loaded = tokenizers::Tokenizer::from_bytes(&json.bytes).unwrap();
+    let encoded = loaded.encode("\taa\t\t\n<unused0>", true).unwrap();
+    assert_eq!(encoded.get_ids(), [2, 264, 263, 265, 260, 266]);
+}
+
+/// Merges that name no token, which loaders refuse, and what else they would not read.
+#[test]
+fn what_loaders_refuse_is_left_out_or_noted() {
+    let dir = tempfile::tempdir().unwrap();
+    fs::write(dir.path().join("tokenizer.json"), byte_level(&Value::Null).to_string()).unwrap();
+    let mut metadata = load(dir.path(), Kind::Bpe, &rows(11)).unwrap().metadata;
+    let merges = ["a b", "b c", "ab b", "a", "a b b"];
+    metadata.set("tokenizer.ggml.merges", Array::from_strings(merges));
+    let out = exported(&metadata, Kind::Bpe, &["gpt-2"], 11);
+    let left_out = "left out 4 merges: they name no tokens of the vocabulary, so they never apply";
+    let lost = "the tokenizer files do not express `tokenizer.ggml.merges`";
+    assert_eq!(out.notes, [left_out, lost]);
+
+    fs::write(dir.path().join("tokenizer.json"), unigram().to_string()).unwrap();
+    let mut metadata = load(dir.path(), Kind::T5, &rows(7)).unwrap().metadata;
+    metadata.set("general.architecture", "t5");
+    metadata.set("tokenizer.ggml.precompiled_charsmap", Array::from(&[1u8, 2, 3][..]));
+    let out = export::tokenizer(&metadata, Kind::T5, &[], &json!({ "vocab_size": 7 })).unwrap();
+    let refused = "`tokenizers` will not read tokenizer.json as it should: the map of characters";
+    assert!(out.notes[0].starts_with(refused), "{:?}", out.notes);
+}
+
 #[test]
 fn the_zero_of_internlm2_comes_back() {
     let zero = [("\0", -3.0, 1), ("\u{1F409}", -4.0, 1), ("[UNUSED_TOKEN_1]", 0.0, 4)];
@@ -277,7 +350,7 @@ fn unigram() -> Value {
             added(0, "<s>", true), added(1, "<pad>", true), added(2, "</s>", true),
             added(3, "<unk>", true), added(5, "user", false), added(6, "<mask>", true),
         ],
-        "normalizer": { "type": "Precompiled", "precompiled_charsmap": "AQID" },
+        "normalizer": { "type": "Precompiled", "precompiled_charsmap": "AAAAAGEA" },
         "pre_tokenizer": { "type": "Metaspace", "prepend_scheme": "always" },
         "post_processor": { "type": "TemplateProcessing",
             "single": [first, text("A"), last],

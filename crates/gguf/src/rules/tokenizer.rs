@@ -12,17 +12,13 @@ use crate::finding::{Finding, Sink};
 use crate::rules::Subject;
 use crate::rules::kind::FileKind;
 use crate::schema;
+use crate::token::{TokenType, byte_of_token};
 
 const TOKENS: &str = "tokenizer.ggml.tokens";
 const TYPES: &str = "tokenizer.ggml.token_type";
 const MERGES: &str = "tokenizer.ggml.merges";
 const MODEL: &str = "tokenizer.ggml.model";
 const PRE: &str = "tokenizer.ggml.pre";
-
-/// Values of `tokenizer.ggml.token_type`.
-const NORMAL: i64 = 1;
-const UNUSED: i64 = 5;
-const BYTE: i64 = 6;
 
 pub(super) fn check(subject: &Subject, sink: &mut dyn Sink) -> ControlFlow<()> {
     let metadata = &subject.draft.metadata;
@@ -162,8 +158,11 @@ fn ids(subject: &Subject, tokens: u64, sink: &mut dyn Sink) -> ControlFlow<()> {
     let types = metadata.array(TYPES).into_iter().flat_map(Array::iter);
     for (id, kind) in (0..tokens).zip(types) {
         while let Some((_, key, at)) = roles.next_if(|(role, ..)| *role == id) {
-            let Some(kind @ (NORMAL | UNUSED | BYTE)) = kind.to_i64() else { continue };
-            let message = format!("token {id} has type {kind} in token_type instead of 3, control");
+            use TokenType::{Byte, Normal, Unused};
+            let kind = kind.to_i64().and_then(TokenType::from_id);
+            let Some(kind @ (Normal | Unused | Byte)) = kind else { continue };
+            let message =
+                format!("token {id} has type {} in token_type instead of 3, control", kind.id());
             sink.report(
                 Finding::warning("token-type", message)
                     .key(key)
@@ -246,11 +245,7 @@ fn merges(subject: &Subject, known: &HashSet<&[u8]>, sink: &mut dyn Sink) -> Con
 fn bytes(subject: &Subject, tokens: &Array, sink: &mut dyn Sink) -> ControlFlow<()> {
     let mut found = [false; 256];
     for token in tokens.strings().into_iter().flatten() {
-        let digits = token.strip_prefix(b"<0x").and_then(|rest| rest.strip_suffix(b">"));
-        let digits = digits.and_then(|digits| std::str::from_utf8(digits).ok());
-        if let Some(digits) = digits.filter(|digits| digits.len() == 2)
-            && let Ok(byte) = u8::from_str_radix(digits, 16)
-        {
+        if let Some(byte) = byte_of_token(token) {
             found[usize::from(byte)] = true;
         }
     }

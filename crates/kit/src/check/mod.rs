@@ -10,7 +10,7 @@ use gguf_pipeline::Job;
 use gguf_remote::Location;
 use gguf_store::edit::edit_header;
 use gguf_store::{LocalFile, Model, Progress, ShardSet};
-use gguf_tokenizer::{Linter, Renderer};
+use gguf_tokenizer::template::{Linter, Renderer};
 
 use crate::model::{Checkable, Far};
 use crate::{Error, Opened, name, open};

@@ -3,7 +3,8 @@
 use std::path::Path;
 
 use gguf::Finding;
-use gguf_tokenizer::{Against, CORPUS, Difference, HuggingFace, Options, Tokenizer};
+use gguf_tokenizer::diff::{CORPUS, Difference, TokenizerDiff};
+use gguf_tokenizer::{HuggingFace, Options, Tokenizer};
 
 use crate::{Error, open};
 
@@ -25,7 +26,7 @@ pub(super) fn compare(
     let theirs = HuggingFace::from_json(&read(&other)?).map_err(in_other)?;
     let opened = open(source)?;
     let ours = Tokenizer::from_metadata(opened.model().metadata(), Options::default())?;
-    let against = Against { ours: &ours, theirs: &theirs };
+    let against = TokenizerDiff { ours: &ours, theirs: &theirs };
 
     let corpus = corpus.map(read).transpose()?.unwrap_or_default();
     let corpus = String::from_utf8_lossy(&corpus);

@@ -4,7 +4,7 @@ use std::sync::LazyLock;
 
 use regex_syntax::hir::{Class, HirKind};
 
-use crate::tokenizer::Compat;
+use crate::options::Compat;
 
 /// `\p{L}`
 pub(crate) const LETTER: u8 = 1;
@@ -22,7 +22,7 @@ pub(crate) const LOWER: u8 = 32;
 pub(crate) const WORD: u8 = 64;
 
 /// The characters that llama.cpp's tables have: those of Unicode 15.1. Others are of no class.
-pub(crate) const OFFICIAL: &str = r"[\p{age=15.1}&&\P{Cn}]";
+pub(crate) const LLAMA_CPP: &str = r"[\p{age=15.1}&&\P{Cn}]";
 
 /// The classes of every character. Made of the tables of the regular expressions, so that both
 /// always agree; most of its pages are never touched.
@@ -44,9 +44,9 @@ static CLASSES: LazyLock<Box<[u8]>> = LazyLock::new(|| {
 });
 
 /// The classes that llama.cpp finds.
-static OFFICIAL_CLASSES: LazyLock<Box<[u8]>> = LazyLock::new(|| {
+static LLAMA_CPP_CLASSES: LazyLock<Box<[u8]>> = LazyLock::new(|| {
     let mut classes = CLASSES.clone();
-    fill(&mut classes, &format!("[^{OFFICIAL}]"), |classes| *classes = 0);
+    fill(&mut classes, &format!("[^{LLAMA_CPP}]"), |classes| *classes = 0);
     classes
 });
 
@@ -69,6 +69,6 @@ pub(crate) fn of(c: char) -> u8 {
 pub(crate) fn table(compat: Compat) -> &'static [u8] {
     match compat {
         Compat::Own => &CLASSES,
-        Compat::Official => &OFFICIAL_CLASSES,
+        Compat::LlamaCpp => &LLAMA_CPP_CLASSES,
     }
 }

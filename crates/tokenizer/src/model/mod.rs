@@ -3,18 +3,17 @@
 pub(crate) mod bpe;
 mod charsmap;
 mod classes;
-mod joints;
 mod merge;
+mod read;
 pub(crate) mod rwkv;
 mod spaces;
+mod split_points;
 pub(crate) mod spm;
 pub(crate) mod unigram;
+mod word_cache;
 pub(crate) mod wordpiece;
-mod words;
 
-use crate::Options;
-use crate::error::Error;
-use crate::vocabulary::{MODEL, Vocabulary};
+pub(crate) use read::read;
 
 /// What every kind of tokenizer does: text to ids and back.
 ///
@@ -29,22 +28,4 @@ pub(crate) trait Model: Send + Sync {
     ///
     /// `at_start`: no text stands before it. Ids outside of the vocabulary stand for nothing.
     fn decode(&self, id: u32, at_start: bool, out: &mut Vec<u8>);
-}
-
-/// The model that `tokenizer.ggml.model` names.
-pub(crate) fn read(vocabulary: &Vocabulary<'_>, options: Options) -> Result<Box<dyn Model>, Error> {
-    Ok(match vocabulary.model()? {
-        "llama" => Box::new(spm::Spm::read(vocabulary, options)?),
-        "gpt2" | "gemma4" | "whitespace" => Box::new(bpe::Bpe::read(vocabulary, options)?),
-        "bert" => Box::new(wordpiece::WordPiece::read(vocabulary, options)?),
-        "t5" | "replit" => Box::new(unigram::Unigram::read(vocabulary, options)?),
-        "rwkv" => Box::new(rwkv::Rwkv::read(vocabulary, options)?),
-        other => {
-            return Err(Error::Unknown {
-                key: MODEL,
-                value: other.to_owned(),
-                help: "if it behaves as a known one does, set the key to that (`gguf edit`)",
-            });
-        }
-    })
 }

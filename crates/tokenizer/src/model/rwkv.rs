@@ -4,10 +4,11 @@ use gguf::{Array, Metadata};
 
 use crate::error::Error;
 use crate::model::Model;
-use crate::pieces::Pieces;
-use crate::tokenizer::{Compat, Options};
+use crate::options::{Compat, Options};
+use crate::token_table::TokenTable;
 use crate::trie::Trie;
-use crate::vocabulary::{MODEL, TOKENS, TYPES, TokenType, Vocabulary};
+use crate::vocabulary::{MODEL, TOKENS, TYPES, Vocabulary};
+use gguf::token::TokenType;
 
 /// Key of the vocabulary as the models' authors publish it: a line `id literal length` for each
 /// token, where the literal is one of Python.
@@ -16,7 +17,7 @@ const WORLD: &str = "tokenizer.rwkv.world";
 /// The vocabulary as a tree.
 pub(crate) struct Rwkv {
     trie: Trie,
-    texts: Pieces,
+    texts: TokenTable,
     unknown: Option<u32>,
 }
 
@@ -24,12 +25,12 @@ impl Rwkv {
     /// # Errors
     /// If a token is absurdly long.
     pub fn read(vocabulary: &Vocabulary<'_>, options: Options) -> Result<Self, Error> {
-        let texts: Pieces = vocabulary.tokens.iter().map(|token| unescape(token)).collect();
+        let texts: TokenTable = vocabulary.tokens.iter().map(|token| unescape(token)).collect();
         // Control tokens are no text, and those which only fill up a vocabulary never meant any;
         // llama.cpp takes them for text all the same.
         let is_text = |kind: &TokenType| {
             !matches!(kind, TokenType::Control | TokenType::Unused)
-                || options.compat == Compat::Official
+                || options.compat == Compat::LlamaCpp
         };
         let tokens = texts.iter().zip(0..).zip(&vocabulary.types);
         let trie = Trie::new(tokens.filter(|(_, kind)| is_text(kind)).map(|(token, _)| token))?;

@@ -3,37 +3,38 @@
 
 use crate::error::Error;
 use crate::model::Model;
-use crate::model::joints::Joints;
 use crate::model::merge::{Join, NO_TOKEN, Symbol, characters, merge_word};
 use crate::model::spaces::{has_space, to_spaces, with_spaces};
-use crate::model::words::Pool;
-use crate::pieces::{Index, Pieces};
+use crate::model::split_points::SplitPoints;
+use crate::model::word_cache::CachePool;
+use crate::options::{Compat, Options};
 use crate::special::is_run_of_spaces;
-use crate::tokenizer::{Compat, Options};
-use crate::vocabulary::{TokenType, Vocabulary, byte_of};
+use crate::token_table::{Index, TokenTable};
+use crate::vocabulary::Vocabulary;
+use gguf::token::{TokenType, byte_of_token};
 
 pub(crate) struct Spm {
     /// The tokens' texts with plain spaces; byte tokens as their bytes.
-    pieces: Pieces,
+    pieces: TokenTable,
     index: Index,
     /// By id: the lower the better.
     ranks: Vec<u32>,
     /// The token of each byte, for characters that are no token.
     bytes: [Option<u32>; 256],
     unknown: Option<u32>,
-    joints: Joints,
+    split_points: SplitPoints,
     /// Texts begin with a space that is not theirs.
     prefix: bool,
-    words: Pool,
+    words: CachePool,
 }
 
 impl Spm {
     pub(crate) fn read(vocabulary: &Vocabulary<'_>, options: Options) -> Result<Self, Error> {
         let types = &vocabulary.types;
         let mut bytes = [None; 256];
-        let mut pieces = Pieces::default();
+        let mut pieces = TokenTable::default();
         for (id, (token, kind)) in (0..).zip(vocabulary.tokens.iter().zip(types)) {
-            let byte = byte_of(token);
+            let byte = byte_of_token(token);
             // Files without types have these tokens too.
             if let Some(byte) = byte {
                 bytes[usize::from(byte)] = Some(id);
@@ -57,7 +58,7 @@ impl Spm {
                 && (merged(id) || !has_space(vocabulary.tokens[id as usize]))
         };
         let index = Index::new(&pieces, found);
-        let joints = Joints::new(index.ids().filter_map(|id| pieces.get(id)));
+        let split_points = SplitPoints::new(index.ids().filter_map(|id| pieces.get(id)));
         // Runs of spaces are joined before words, the shortest first.
         let ranks = (0..).zip(vocabulary.scores()?).map(|(id, score)| match merged(id) {
             true => pieces.get(id).map_or(0, <[u8]>::len) as u32,
@@ -65,13 +66,13 @@ impl Spm {
         });
         Ok(Self {
             index,
-            joints,
+            split_points,
             ranks: ranks.collect(),
             pieces,
             bytes,
             unknown: vocabulary.special_id("unk", Some(0))?,
             prefix: vocabulary.flag("add_space_prefix", true),
-            words: Pool::default(),
+            words: CachePool::default(),
         })
     }
 
@@ -104,7 +105,7 @@ impl Model for Spm {
         let text = text.as_bytes();
         let mut symbols = Vec::new();
         self.words.with(|words| {
-            self.joints.cut(text, |start, end| {
+            self.split_points.cut(text, |start, end| {
                 words.encode(text, (start, end), out, |word, out| {
                     self.encode_word(word, &mut symbols, out);
                 });

@@ -8,10 +8,11 @@ use crate::error::Error;
 use crate::model::Model;
 use crate::model::charsmap::{CHARSMAP, Charsmap};
 use crate::model::merge::char_len;
-use crate::pieces::Pieces;
-use crate::tokenizer::{Compat, Options};
+use crate::options::{Compat, Options};
+use crate::token_table::TokenTable;
 use crate::trie::Trie;
-use crate::vocabulary::{TokenType, Vocabulary, byte_of};
+use crate::vocabulary::Vocabulary;
+use gguf::token::{TokenType, byte_of_token};
 
 /// What stands for a space in tokens: U+2581.
 const SPACE: &[u8] = "\u{2581}".as_bytes();
@@ -34,7 +35,7 @@ pub(crate) struct Unigram {
     unknown: Option<u32>,
     /// The tokens of all bytes, to write unknown characters with.
     bytes: Option<Box<[u32; 256]>>,
-    texts: Pieces,
+    texts: TokenTable,
     compat: Compat,
 }
 
@@ -82,7 +83,7 @@ impl Unigram {
             // SentencePiece leaves unused tokens out; llama.cpp takes them too.
             .filter(|(_, (_, kind))| matched(**kind))
             .filter(|(_, (_, kind))| {
-                **kind != TokenType::Unused || options.compat == Compat::Official
+                **kind != TokenType::Unused || options.compat == Compat::LlamaCpp
             })
             .map(|(id, (token, _))| (*token, id));
         let charsmap = vocabulary.metadata.array(CHARSMAP).filter(|array| !array.is_empty());
@@ -216,7 +217,7 @@ impl Unigram {
         let is_defined = self.types.get(id as usize) == Some(&TokenType::UserDefined);
         match self.compat {
             Compat::Own if is_defined => f64::from(len as f32 * self.highest) - 0.1,
-            Compat::Official if is_defined => 0.0,
+            Compat::LlamaCpp if is_defined => 0.0,
             _ => self.scores.get(id as usize).copied().unwrap_or_default().into(),
         }
     }
@@ -226,7 +227,7 @@ impl Unigram {
     fn rounded(&self, score: f64) -> f64 {
         match self.compat {
             Compat::Own => f64::from(score as f32),
-            Compat::Official => score,
+            Compat::LlamaCpp => score,
         }
     }
 }
@@ -252,7 +253,7 @@ impl Model for Unigram {
     fn decode(&self, id: u32, at_start: bool, out: &mut Vec<u8>) {
         let token = self.texts.get(id).unwrap_or_default();
         if self.types.get(id as usize) == Some(&TokenType::Byte)
-            && let Some(byte) = byte_of(token)
+            && let Some(byte) = byte_of_token(token)
         {
             return out.push(byte);
         }
@@ -300,7 +301,7 @@ fn byte_tokens(vocabulary: &Vocabulary<'_>) -> Option<Box<[u32; 256]>> {
     let mut bytes = Box::new([NONE; 256]);
     for (id, (token, kind)) in (0..).zip(vocabulary.tokens.iter().zip(&vocabulary.types)) {
         if *kind == TokenType::Byte
-            && let Some(byte) = byte_of(token)
+            && let Some(byte) = byte_of_token(token)
         {
             bytes[usize::from(byte)] = id;
         }

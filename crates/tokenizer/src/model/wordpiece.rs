@@ -7,11 +7,12 @@ mod normalize;
 
 use crate::error::Error;
 use crate::model::Model;
-use crate::model::words::Pool;
-use crate::pieces::Pieces;
-use crate::tokenizer::{Compat, Options};
+use crate::model::word_cache::CachePool;
+use crate::options::{Compat, Options};
+use crate::token_table::TokenTable;
 use crate::trie::Trie;
-use crate::vocabulary::{TokenType, Vocabulary};
+use crate::vocabulary::Vocabulary;
+use gguf::token::TokenType;
 use normalize::Normalizer;
 
 /// What stands before tokens that begin a word: U+2581.
@@ -29,15 +30,15 @@ enum Tokens {
     Own { starts: Trie, continuations: Trie },
     /// As llama.cpp looks: all as the file spells them, within a word with U+2581 in front. A
     /// token U+2581 makes any continuation the start of a word.
-    Official(Trie),
+    LlamaCpp(Trie),
 }
 
 pub(crate) struct WordPiece {
     normalizer: Normalizer,
     tokens: Tokens,
     unknown: Option<u32>,
-    texts: Pieces,
-    words: Pool,
+    texts: TokenTable,
+    words: CachePool,
 }
 
 impl WordPiece {
@@ -53,13 +54,13 @@ impl WordPiece {
             },
             tokens: match options.compat {
                 Compat::Own => Tokens::own(vocabulary)?,
-                Compat::Official => {
-                    Tokens::Official(Trie::new(vocabulary.tokens.iter().copied().zip(0..))?)
+                Compat::LlamaCpp => {
+                    Tokens::LlamaCpp(Trie::new(vocabulary.tokens.iter().copied().zip(0..))?)
                 }
             },
             unknown: vocabulary.special_id("unk", Some(100))?,
             texts: vocabulary.tokens.iter().collect(),
-            words: Pool::default(),
+            words: CachePool::default(),
         })
     }
 
@@ -70,7 +71,7 @@ impl WordPiece {
             Tokens::Own { starts, continuations } => {
                 is_short(word) && cut(word, starts, continuations, out)
             }
-            Tokens::Official(all) => cut(&[START, word].concat(), all, all, out),
+            Tokens::LlamaCpp(all) => cut(&[START, word].concat(), all, all, out),
         };
         if !is_whole {
             out.truncate(before);

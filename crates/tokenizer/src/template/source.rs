@@ -1,6 +1,6 @@
 //! Where a template comes from: its text, and the special tokens that it may name.
 
-use gguf::Metadata;
+use gguf::{Metadata, token};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value as Json};
 
@@ -9,16 +9,8 @@ use super::Error;
 /// Bytes of a template; the longest ones of published models have 17 thousand.
 const LEN: usize = 64 << 10;
 
-/// Variables of a template that hold the text of a special token, with the key of its id.
-const TOKENS: [(&str, &str); 7] = [
-    ("bos_token", "tokenizer.ggml.bos_token_id"),
-    ("eos_token", "tokenizer.ggml.eos_token_id"),
-    ("unk_token", "tokenizer.ggml.unknown_token_id"),
-    ("sep_token", "tokenizer.ggml.seperator_token_id"),
-    ("pad_token", "tokenizer.ggml.padding_token_id"),
-    ("cls_token", "tokenizer.ggml.cls_token_id"),
-    ("mask_token", "tokenizer.ggml.mask_token_id"),
-];
+/// Roles of the special tokens that a template can name: the variables are these with `_token`.
+const ROLES: [&str; 7] = ["bos", "eos", "unk", "sep", "pad", "cls", "mask"];
 
 /// A template as a model file has it, which nobody has parsed.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -81,5 +73,6 @@ fn special_tokens(metadata: &Metadata) -> Map<String, Json> {
         let token = tokens.strings()?.nth(id).filter(|token| token.len() <= LEN)?;
         Some(String::from_utf8_lossy(token).into_owned())
     };
-    TOKENS.iter().filter_map(|(name, key)| Some(((*name).into(), text(key)?.into()))).collect()
+    let variable = |role| Some((format!("{role}_token"), text(token::id_key(role)?)?.into()));
+    ROLES.into_iter().filter_map(variable).collect()
 }

@@ -1,12 +1,13 @@
 //! `tokenizer.json` of byte-level vocabularies.
 
-use gguf::Array;
 use gguf::pre_tokenizer::composes;
+use gguf::token::TokenType;
 use serde_json::{Map, Value, json};
 
 use super::json::{added, case, file, sequence, vocab};
+use super::merges::Merges;
 use super::post_processor;
-use super::{CONTROL, Token, Tokenizer, USER_DEFINED, Vocabulary, json_file};
+use super::{Token, Tokenizer, Vocabulary, json_file};
 use crate::vocab::{decode_bytes, pre_tokenizer};
 
 pub(super) fn write(vocabulary: &Vocabulary, out: &mut Tokenizer, config: &mut Map<String, Value>) {
@@ -17,13 +18,14 @@ pub(super) fn write(vocabulary: &Vocabulary, out: &mut Tokenizer, config: &mut M
         pre_tokenizer("gpt-2").unwrap_or_default()
     });
     let is_byte_level = structure.pre_tokenizer.to_string().contains("ByteLevel");
-    let merges = vocabulary.metadata.array("tokenizer.ggml.merges").and_then(Array::strings);
-    let merges: Vec<Value> = merges
-        .into_iter()
-        .flatten()
-        .map(|merge| String::from_utf8_lossy(merge).into_owned().into())
-        .collect();
     let tokens = vocabulary.without_padding(0.0);
+    let merges = Merges::read(vocabulary.metadata, tokens);
+    if merges.left_out > 0 {
+        out.notes.push(format!(
+            "left out {} merges: they name no tokens of the vocabulary, so they never apply",
+            merges.left_out
+        ));
+    }
     let mut tokenizer = file(json!({
         "type": "BPE",
         "dropout": null,
@@ -33,10 +35,12 @@ pub(super) fn write(vocabulary: &Vocabulary, out: &mut Tokenizer, config: &mut M
         "fuse_unk": false,
         "byte_fallback": !is_byte_level,
         "ignore_merges": structure.ignore_merges,
-        "vocab": vocab(tokens),
-        "merges": merges,
+        "vocab": vocab(tokens, merges.reach),
+        "merges": merges.list(),
     }));
-    let is_added = |(_, token): &(usize, &Token)| matches!(token.kind, CONTROL | USER_DEFINED);
+    let is_added = |(_, token): &(usize, &Token)| {
+        matches!(token.kind, TokenType::Control | TokenType::UserDefined)
+    };
     tokenizer["added_tokens"] = (tokens.iter().enumerate().filter(is_added))
         .map(|(id, token)| {
             // Texts that look like transcribed bytes are matched as they stand.

@@ -2,9 +2,10 @@
 
 use std::collections::HashSet;
 
+use gguf::token::TokenType;
 use serde_json::{Map, Value, json};
 
-use super::{CONTROL, Token, USER_DEFINED, Vocabulary, is_padding};
+use super::{Token, Vocabulary, is_padding};
 use crate::vocab::Kind;
 
 /// The file with a model, and without anything around it.
@@ -27,7 +28,7 @@ pub(super) fn added(
     vocabulary: &Vocabulary,
     id: usize,
     text: &str,
-    kind: i64,
+    kind: TokenType,
     normalized: bool,
 ) -> Value {
     // Flags that a GGUF has no key for, and all models of a kind have: runtimes know them too.
@@ -48,7 +49,7 @@ pub(super) fn added(
         "lstrip": takes_left,
         "rstrip": takes_right,
         "normalized": normalized,
-        "special": kind == CONTROL,
+        "special": kind == TokenType::Control,
     })
 }
 
@@ -80,13 +81,15 @@ pub(super) fn sequence(list: &str, mut parts: Vec<Value>) -> Value {
     }
 }
 
-/// The trained tokens, and those added ones whose ids do not follow by themselves: loaders number
-/// tokens that are only added from the number of the others on.
-pub(super) fn vocab(tokens: &[Token]) -> Map<String, Value> {
-    let is_added = |token: &Token| matches!(token.kind, CONTROL | USER_DEFINED);
+/// The trained tokens, those up to `reach`, which the model names elsewhere, and those added ones
+/// whose ids do not follow by themselves: loaders number tokens that are only added from the number
+/// of the others on.
+pub(super) fn vocab(tokens: &[Token], reach: usize) -> Map<String, Value> {
+    let is_added =
+        |token: &Token| matches!(token.kind, TokenType::Control | TokenType::UserDefined);
     let has_gaps = tokens.iter().enumerate().any(|(id, token)| is_padding(id, token));
     let last = tokens.iter().rposition(|token| !is_added(token)).map_or(0, |last| last + 1);
-    let trained = if has_gaps { tokens.len() } else { last };
+    let trained = if has_gaps { tokens.len() } else { last.max(reach) };
     let texts: HashSet<&str> =
         tokens.iter().filter(|token| !is_added(token)).map(|token| token.text).collect();
     let listed = tokens.iter().enumerate().take(trained).filter(|(id, token)| {

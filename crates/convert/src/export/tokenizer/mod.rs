@@ -3,6 +3,8 @@
 
 mod bpe;
 mod json;
+mod loader;
+mod merges;
 mod pairs;
 mod post_processor;
 mod protobuf;
@@ -13,6 +15,7 @@ mod word_piece;
 
 use std::collections::BTreeMap;
 
+use gguf::token::{self, TokenType};
 use gguf::{Array, Metadata};
 use serde_json::{Map, Value, json};
 
@@ -43,26 +46,11 @@ struct Vocabulary<'m> {
 struct Token<'m> {
     text: &'m str,
     score: f32,
-    /// As in `tokenizer.ggml.token_type`.
-    kind: i64,
+    kind: TokenType,
 }
 
-const NORMAL: i64 = 1;
-const UNKNOWN: i64 = 2;
-const CONTROL: i64 = 3;
-const USER_DEFINED: i64 = 4;
-const UNUSED: i64 = 5;
-const BYTE: i64 = 6;
-
-/// Roles of special tokens: name in the files, key.
-const ROLES: [(&str, &str); 6] = [
-    ("bos", "tokenizer.ggml.bos_token_id"),
-    ("eos", "tokenizer.ggml.eos_token_id"),
-    ("unk", "tokenizer.ggml.unknown_token_id"),
-    ("sep", "tokenizer.ggml.seperator_token_id"), // spelled so in the format
-    ("pad", "tokenizer.ggml.padding_token_id"),
-    ("mask", "tokenizer.ggml.mask_token_id"),
-];
+/// Roles of special tokens that Hugging Face's files name.
+const ROLES: [&str; 6] = ["bos", "eos", "unk", "sep", "pad", "mask"];
 
 /// How many kinds of segments an encoder tells apart.
 const SEGMENTS: &str = "tokenizer.ggml.token_type_count";
@@ -131,8 +119,8 @@ impl<'m> Vocabulary<'m> {
         let mut out = Tokenizer { files: Vec::new(), config: Map::new(), notes: Vec::new() };
         let mut config = self.named_roles();
         write(self, &mut out, &mut config);
-        for (role, key) in ROLES {
-            if let Some(id) = self.metadata.u64(key) {
+        for role in ROLES {
+            if let Some(id) = token::id_key(role).and_then(|key| self.metadata.u64(key)) {
                 out.config.insert(format!("{role}_token_id"), id.into());
             }
         }
@@ -148,8 +136,7 @@ impl<'m> Vocabulary<'m> {
 
     /// The token with a role: its id and text.
     fn role(&self, role: &str) -> Option<(u64, &'m str)> {
-        let (_, key) = ROLES.iter().find(|(name, _)| *name == role)?;
-        self.of_key(key)
+        self.of_key(token::id_key(role)?)
     }
 
     /// The token whose id a key has: its id and text.
@@ -192,17 +179,17 @@ impl<'m> Vocabulary<'m> {
     /// The special tokens by role, as `tokenizer_config.json` names them. A named token counts as
     /// a control token, so only those are named; the ids of others stand in `config.json`.
     fn named_roles(&self) -> Map<String, Value> {
-        let named = ROLES.iter().filter_map(|(role, key)| {
-            let (id, text) = self.of_key(key)?;
+        let named = ROLES.iter().filter_map(|role| {
+            let (id, text) = self.role(role)?;
             let kind = self.tokens.get(usize::try_from(id).ok()?)?.kind;
-            let special = matches!(kind, CONTROL | UNKNOWN);
+            let special = matches!(kind, TokenType::Control | TokenType::Unknown);
             special.then(|| (format!("{role}_token"), text.into()))
         });
         named.collect()
     }
 }
 
-/// Which keys other values come back for than they have.
+/// What other programs would not read, and which keys other values come back for than they have.
 fn not_restored(
     vocabulary: &Vocabulary,
     hints: &[&str],
@@ -226,6 +213,7 @@ fn not_restored(
             )];
         }
     };
+    let refused = refused(out);
     let of_tokenizer = |key: &str| key.starts_with("tokenizer.");
     let metadata = vocabulary.metadata;
     let lost = metadata.iter().filter(|(key, value)| {
@@ -240,7 +228,16 @@ fn not_restored(
     });
     let added = restored.iter().filter(|(key, _)| metadata.get(key).is_none());
     let added = added.map(|(key, _)| format!("converting back adds `{key}`"));
-    lost.chain(added).collect()
+    refused.into_iter().chain(lost).chain(added).collect()
+}
+
+/// What the library that `tokenizer.json` is for would refuse there.
+fn refused(out: &Tokenizer) -> Vec<String> {
+    let file = out.files.iter().find(|file| file.name == "tokenizer.json");
+    let tokenizer = file.and_then(|file| serde_json::from_slice(&file.bytes).ok());
+    let faults = tokenizer.as_ref().map(loader::faults).unwrap_or_default();
+    let note = |fault| format!("`tokenizers` will not read tokenizer.json as it should: {fault}");
+    faults.into_iter().map(note).collect()
 }
 
 /// One template as a text, several as a list with names.
@@ -279,7 +276,7 @@ fn tokens<'m>(metadata: &'m Metadata) -> Result<Vec<Token<'m>>, Error> {
                 text: std::str::from_utf8(text)
                     .map_err(|_| broken("has texts that are not UTF-8"))?,
                 score: score.unwrap_or(0.0) as f32,
-                kind: kind.unwrap_or(NORMAL),
+                kind: kind.and_then(TokenType::from_id).unwrap_or(TokenType::Normal),
             })
         })
         .collect()
@@ -287,10 +284,11 @@ fn tokens<'m>(metadata: &'m Metadata) -> Result<Vec<Token<'m>>, Error> {
 
 /// True for the tokens that fill up the rows of an embedding; older programs called them unknown.
 fn is_padding(id: usize, token: &Token) -> bool {
-    matches!(token.kind, UNUSED | UNKNOWN) && token.text == format!("[PAD{id}]")
+    matches!(token.kind, TokenType::Unused | TokenType::Unknown)
+        && token.text == format!("[PAD{id}]")
 }
 
 /// True for the tokens that were added to a vocabulary with scores after training.
 fn is_added(token: &Token) -> bool {
-    token.score == ADDED_SCORE && matches!(token.kind, USER_DEFINED | CONTROL)
+    token.score == ADDED_SCORE && matches!(token.kind, TokenType::UserDefined | TokenType::Control)
 }

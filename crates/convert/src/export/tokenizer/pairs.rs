@@ -3,14 +3,13 @@
 
 use std::collections::HashMap;
 
+use gguf::token::TokenType;
 use serde_json::{Map, Value, json};
 
 use super::json::{added, case, file, sequence, vocab};
+use super::merges::Merges;
 use super::sentencepiece::spelled;
-use super::{
-    CONTROL, NORMAL, Token, Tokenizer, UNKNOWN, USER_DEFINED, Vocabulary, is_added, json_file,
-    post_processor,
-};
+use super::{Token, Tokenizer, Vocabulary, is_added, json_file, post_processor};
 use crate::vocab::Kind;
 
 /// Longer tokens are made by no merge here: finding one takes the square of the length.
@@ -26,28 +25,33 @@ pub(super) fn write(
     let texts: Vec<String> = tokens.iter().map(|token| spelled(vocabulary, token)).collect();
     let tokens: Vec<Token> =
         tokens.iter().zip(&texts).map(|(token, text)| Token { text, ..*token }).collect();
-    let unknown = tokens.iter().find(|token| token.kind == UNKNOWN).map(|token| token.text);
-    let unknown = unknown.or(vocabulary.role("unk").map(|(_, text)| text));
+    let unknown = tokens.iter().position(|token| token.kind == TokenType::Unknown);
+    let unknown = unknown.or_else(|| usize::try_from(vocabulary.role("unk")?.0).ok());
+    let unknown = unknown.and_then(|id| Some((id, tokens.get(id)?.text)));
+    let merges = merges(&tokens);
+    let reach = merges.reach.max(unknown.map_or(0, |(id, _)| id + 1));
     let mut tokenizer = file(json!({
         "type": "BPE",
         "dropout": null,
-        "unk_token": unknown,
+        "unk_token": unknown.map(|(_, text)| text),
         "continuing_subword_prefix": null,
         "end_of_word_suffix": null,
         "fuse_unk": true,
         "byte_fallback": true,
         "ignore_merges": false,
-        "vocab": vocab(&tokens),
-        "merges": merges(&tokens),
+        "vocab": vocab(&tokens, reach),
+        "merges": merges.list(),
     }));
     // Readers of these kinds believe what is listed here more than the model.
     let is_believed = matches!(vocabulary.kind, Kind::Phi3 | Kind::InternLm2);
     let is_listed = |(_, token): &(usize, &Token)| {
-        is_added(token) || !is_believed && matches!(token.kind, CONTROL | UNKNOWN)
+        is_added(token)
+            || !is_believed && matches!(token.kind, TokenType::Control | TokenType::Unknown)
     };
     tokenizer["added_tokens"] = (tokens.iter().enumerate().filter(is_listed))
         .map(|(id, token)| {
-            let kind = if token.kind == UNKNOWN { CONTROL } else { token.kind };
+            let kind =
+                if token.kind == TokenType::Unknown { TokenType::Control } else { token.kind };
             added(vocabulary, id, token.text, kind, false)
         })
         .collect();
@@ -69,29 +73,27 @@ pub(super) fn write(
 }
 
 /// All pairs of tokens that make a token, those of the highest score first.
-fn merges(tokens: &[Token]) -> Value {
+fn merges<'t>(tokens: &[Token<'t>]) -> Merges<'t> {
     let is_piece = |token: &&Token| {
-        matches!(token.kind, NORMAL | USER_DEFINED)
+        matches!(token.kind, TokenType::Normal | TokenType::UserDefined)
             && token.text.len() <= MAX_LEN
             && !token.text.contains(' ')
     };
     let pieces = || tokens.iter().enumerate().filter(|(_, token)| is_piece(token));
     let ids: HashMap<&str, usize> = pieces().map(|(id, token)| (token.text, id)).collect();
-    let mut merges: Vec<(f32, String)> = Vec::new();
+    let mut merges = Vec::new();
     for (_, token) in pieces() {
         // Symbols that were defined come before what was trained.
-        let score = if token.kind == USER_DEFINED { 0.0 } else { token.score };
+        let score = if token.kind == TokenType::UserDefined { 0.0 } else { token.score };
         let cuts = token.text.char_indices().skip(1).map(|(at, _)| token.text.split_at(at));
         let mut pairs: Vec<_> = cuts
             .filter_map(|(left, right)| Some((ids.get(left)?, ids.get(right)?, left, right)))
             .collect();
         pairs.sort_unstable();
-        merges.extend(
-            pairs.into_iter().map(|(_, _, left, right)| (score, format!("{left} {right}"))),
-        );
+        merges.extend(pairs.into_iter().map(|(_, _, left, right)| (score, (left, right))));
     }
     merges.sort_by(|(a, _), (b, _)| b.partial_cmp(a).unwrap_or(std::cmp::Ordering::Equal));
-    merges.into_iter().map(|(_, merge)| merge).collect()
+    Merges::new(tokens, merges.into_iter().map(|(_, merge)| merge))
 }
 
 #[cfg(test)]
@@ -102,15 +104,17 @@ mod tests {
     fn merges_come_in_the_order_of_scores() {
         let token = |(text, score, kind)| Token { text, score, kind };
         let tokens = [
-            ("a", -3.0, NORMAL),
-            ("b", -4.0, NORMAL),
-            ("ab", -1.0, NORMAL),
-            ("ba", -0.0, NORMAL),
-            ("aba", -2.0, NORMAL),
-            ("bb", -1000.0, USER_DEFINED),
-            ("aa", 0.0, CONTROL),
+            ("a", -3.0, TokenType::Normal),
+            ("b", -4.0, TokenType::Normal),
+            ("ab", -1.0, TokenType::Normal),
+            ("ba", -0.0, TokenType::Normal),
+            ("aba", -2.0, TokenType::Normal),
+            ("bb", -1000.0, TokenType::UserDefined),
+            ("aa", 0.0, TokenType::Control),
         ]
         .map(token);
-        assert_eq!(merges(&tokens), json!(["b a", "b b", "a b", "a ba", "ab a"]));
+        let merges = merges(&tokens);
+        assert_eq!(merges.list(), json!(["b a", "b b", "a b", "a ba", "ab a"]));
+        assert_eq!(merges.reach, 6);
     }
 }

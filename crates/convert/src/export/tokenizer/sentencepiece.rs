@@ -4,18 +4,16 @@
 
 use std::collections::HashSet;
 
+use gguf::token::TokenType;
 use serde_json::{Map, Value};
 
 use super::json::added;
-use super::{
-    BYTE, CONTROL, File, NORMAL, Token, Tokenizer, UNKNOWN, USER_DEFINED, Vocabulary, is_added,
-    json_file, pairs, protobuf,
-};
+use super::{File, Token, Tokenizer, Vocabulary, is_added, json_file, pairs, protobuf};
 use crate::vocab::{Added, INTERNLM2_ZERO, Kind, PADDING_SCORE, SENTENCEPIECE};
 
 /// What a model file says.
 pub(super) struct Model<'t> {
-    pub pieces: Vec<(String, f32, i64)>,
+    pub pieces: Vec<(String, f32, TokenType)>,
     /// 1 for the most probable pieces, 2 for merging pairs.
     pub algorithm: i64,
     pub add_dummy_prefix: bool,
@@ -56,11 +54,14 @@ fn files(
     for (id, token) in tokens.iter().enumerate().filter(|(_, token)| is_added(token)) {
         // A reader decides by their looks whether these are control tokens, and undoes visible
         // spaces; what it would change stands in the other file.
-        match vocabulary.kind.added(token.text, token.kind == CONTROL) {
+        match vocabulary.kind.added(token.text, token.kind == TokenType::Control) {
             Added { text, is_control }
-                if text == token.text && is_control == (token.kind == CONTROL) =>
+                if text == token.text && is_control == (token.kind == TokenType::Control) =>
             {
-                let entry = added(vocabulary, id, &spelled(vocabulary, token), token.kind, false);
+                let text = spelled(vocabulary, token);
+                let mut entry = added(vocabulary, id, &text, token.kind, false);
+                // Here the key is the id; loaders complain of another one.
+                entry.as_object_mut().map(|fields| fields.remove("id"));
                 decoder.insert(id.to_string(), entry);
             }
             _ => {
@@ -76,7 +77,7 @@ fn files(
         remove_extra_whitespaces: false,
         charsmap: &[],
     };
-    if !model.pieces.iter().any(|(_, _, kind)| *kind == UNKNOWN) {
+    if !model.pieces.iter().any(|(_, _, kind)| *kind == TokenType::Unknown) {
         out.notes.push(
             "no token is the unknown one: SentencePiece itself refuses such a model".to_owned(),
         );
@@ -105,7 +106,7 @@ fn files(
 /// An added token as other files have it: Gemma's list runs of spaces as its model has them.
 pub(super) fn spelled(vocabulary: &Vocabulary, token: &Token) -> String {
     let is_gemma = matches!(vocabulary.kind, Kind::Gemma { .. });
-    let is_spaces = token.kind == USER_DEFINED && token.text.chars().all(|c| c == ' ');
+    let is_spaces = token.kind == TokenType::UserDefined && token.text.chars().all(|c| c == ' ');
     match is_gemma && is_spaces {
         true => token.text.replace(' ', "\u{2581}"),
         false => token.text.to_owned(),
@@ -119,7 +120,7 @@ fn inner<'t, 'm>(tokens: &'t [Token<'m>]) -> &'t [Token<'m>] {
     &tokens[..last.map_or(0, |last| last + 1)]
 }
 
-fn pieces(vocabulary: &Vocabulary, tokens: &[Token]) -> Vec<(String, f32, i64)> {
+fn pieces(vocabulary: &Vocabulary, tokens: &[Token]) -> Vec<(String, f32, TokenType)> {
     let texts: HashSet<&str> = tokens.iter().map(|token| token.text).collect();
     let unknown = unknown(vocabulary, tokens);
     let zero = match vocabulary.kind {
@@ -133,16 +134,17 @@ fn pieces(vocabulary: &Vocabulary, tokens: &[Token]) -> Vec<(String, f32, i64)> 
     let has_role = |id: usize| roles.iter().flatten().any(|(role, _)| *role == id as u64);
     let piece = |(id, token): (usize, &Token)| {
         let kind = match token.kind {
-            _ if Some(id) == unknown => UNKNOWN,
-            _ if is_symbol(token) => USER_DEFINED,
+            _ if Some(id) == unknown => TokenType::Unknown,
+            _ if is_symbol(token) => TokenType::UserDefined,
             // Gemma's models match the marks of turns in a text.
-            CONTROL if is_gemma && is_added(token) && !has_role(id) => USER_DEFINED,
-            kind @ NORMAL..=BYTE => kind,
-            _ => NORMAL,
+            TokenType::Control if is_gemma && is_added(token) && !has_role(id) => {
+                TokenType::UserDefined
+            }
+            kind => kind,
         };
         let text = match token.text {
             _ if Some(id) == zero => "\0".to_owned(),
-            text if kind == USER_DEFINED => {
+            text if kind == TokenType::UserDefined => {
                 let visible = text.replace(' ', "\u{2581}");
                 if texts.contains(&*visible) { text.to_owned() } else { visible }
             }
@@ -156,16 +158,18 @@ fn pieces(vocabulary: &Vocabulary, tokens: &[Token]) -> Vec<(String, f32, i64)> 
 /// What tells pieces that were defined, and so have no score, from trained ones: these have
 /// negative scores, for pairs down from a negative zero. Readers make no difference.
 pub(super) fn symbols(tokens: &[Token]) -> impl Fn(&Token) -> bool + use<> {
-    let is_trained = tokens.iter().any(|token| token.kind == NORMAL && token.score < 0.0);
-    move |token| is_trained && token.kind == NORMAL && token.score.to_bits() == 0
+    let is_trained =
+        tokens.iter().any(|token| token.kind == TokenType::Normal && token.score < 0.0);
+    move |token| is_trained && token.kind == TokenType::Normal && token.score.to_bits() == 0
 }
 
 /// The token that a model must have. Where it is among those that were added, and so is a control
 /// token in the GGUF, its role tells it or its text.
 fn unknown(vocabulary: &Vocabulary, tokens: &[Token]) -> Option<usize> {
-    let stands_for =
-        |id: &usize| tokens.get(*id).is_some_and(|token| token.kind == UNKNOWN || is_added(token));
-    let marked = tokens.iter().position(|token| token.kind == UNKNOWN);
+    let stands_for = |id: &usize| {
+        tokens.get(*id).is_some_and(|token| token.kind == TokenType::Unknown || is_added(token))
+    };
+    let marked = tokens.iter().position(|token| token.kind == TokenType::Unknown);
     let by_role = || usize::try_from(vocabulary.role("unk")?.0).ok().filter(stands_for);
     let by_text = || tokens.iter().position(|token| token.text == "<unk>").filter(stands_for);
     marked.or_else(by_role).or_else(by_text)
@@ -179,8 +183,8 @@ impl Model<'_> {
             let mut piece = Vec::new();
             protobuf::bytes(&mut piece, 1, text.as_bytes());
             protobuf::float(&mut piece, 2, *score);
-            if *kind != NORMAL {
-                protobuf::number(&mut piece, 3, *kind);
+            if *kind != TokenType::Normal {
+                protobuf::number(&mut piece, 3, kind.id().into());
             }
             protobuf::bytes(&mut out, 1, &piece);
         }
@@ -194,9 +198,9 @@ impl Model<'_> {
         let mut out = Vec::new();
         protobuf::number(&mut out, 3, self.algorithm);
         protobuf::number(&mut out, 4, self.pieces.len() as i64);
-        let has_bytes = self.pieces.iter().any(|(_, _, kind)| *kind == BYTE);
+        let has_bytes = self.pieces.iter().any(|(_, _, kind)| *kind == TokenType::Byte);
         protobuf::number(&mut out, 35, has_bytes.into());
-        let unknown = self.pieces.iter().position(|(_, _, kind)| *kind == UNKNOWN);
+        let unknown = self.pieces.iter().position(|(_, _, kind)| *kind == TokenType::Unknown);
         let unknown = unknown.and_then(|id| Some((id as u64, &*self.pieces.get(id)?.0)));
         let roles = [(40, 45, unknown)].into_iter().chain(
             [(41, 46, "bos"), (42, 47, "eos"), (43, 48, "pad")]

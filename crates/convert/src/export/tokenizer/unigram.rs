@@ -3,22 +3,25 @@
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD as BASE64;
+use gguf::token::TokenType;
 use serde_json::{Map, Value, json};
 
 use super::json::{added, file, sequence};
 use super::sentencepiece::{Model, UNIGRAM, symbols};
-use super::{
-    BYTE, CONTROL, File, Token, Tokenizer, UNKNOWN, UNUSED, USER_DEFINED, Vocabulary, is_added,
-    json_file, post_processor,
-};
+use super::{File, Token, Tokenizer, Vocabulary, is_added, json_file, post_processor};
 use crate::vocab::{Kind, PADDING_SCORE, T5_MODEL, XLM_ROBERTA_MODEL};
 
 /// What XLM-RoBERTa's tokens begin with, whatever its model does.
-const XLM_ROBERTA: [(&str, i64); 4] =
-    [("<s>", CONTROL), ("<pad>", CONTROL), ("</s>", CONTROL), ("<unk>", UNKNOWN)];
+const XLM_ROBERTA: [(&str, TokenType); 4] = [
+    ("<s>", TokenType::Control),
+    ("<pad>", TokenType::Control),
+    ("</s>", TokenType::Control),
+    ("<unk>", TokenType::Unknown),
+];
 
 /// What its model begins with instead.
-const REPLACED: [(&str, i64); 3] = [("<unk>", UNKNOWN), ("<s>", CONTROL), ("</s>", CONTROL)];
+const REPLACED: [(&str, TokenType); 3] =
+    [("<unk>", TokenType::Unknown), ("<s>", TokenType::Control), ("</s>", TokenType::Control)];
 
 pub(super) fn write(vocabulary: &Vocabulary, out: &mut Tokenizer, config: &mut Map<String, Value>) {
     let flag = |name: &str| vocabulary.metadata.bool(&format!("tokenizer.ggml.{name}"));
@@ -72,11 +75,11 @@ struct Preparation {
     charsmap: Vec<u8>,
 }
 
-type Pieces = Vec<(String, f32, i64)>;
+type Pieces = Vec<(String, f32, TokenType)>;
 
 fn as_pieces(tokens: &[Token]) -> Pieces {
     let is_symbol = symbols(tokens);
-    let kind = |token: &Token| if is_symbol(token) { USER_DEFINED } else { token.kind };
+    let kind = |token: &Token| if is_symbol(token) { TokenType::UserDefined } else { token.kind };
     tokens.iter().map(|token| (token.text.to_owned(), token.score, kind(token))).collect()
 }
 
@@ -84,7 +87,7 @@ fn as_pieces(tokens: &[Token]) -> Pieces {
 /// if there are tokens that neither can have.
 fn as_they_are(vocabulary: &Vocabulary, out: &mut Tokenizer) -> Option<Pieces> {
     let tokens = vocabulary.without_padding(PADDING_SCORE);
-    let is_user = |token: &Token| token.kind == USER_DEFINED;
+    let is_user = |token: &Token| token.kind == TokenType::UserDefined;
     if tokens.iter().any(|token| is_user(token) && !is_added(token)) {
         return None;
     }
@@ -104,19 +107,21 @@ fn as_they_are(vocabulary: &Vocabulary, out: &mut Tokenizer) -> Option<Pieces> {
 fn realigned(vocabulary: &Vocabulary) -> Option<Pieces> {
     let (first, rest) = vocabulary.tokens.split_at_checked(XLM_ROBERTA.len())?;
     let expected = first.iter().zip(XLM_ROBERTA);
-    let is_usual = |(token, (text, kind)): (&Token, (&str, i64))| {
+    let is_usual = |(token, (text, kind)): (&Token, (&str, TokenType))| {
         (token.text, token.score, token.kind) == (text, 0.0, kind)
     };
     // Its padding counts from the pieces of the model, which are one fewer.
     let is_padding = |(place, token): (usize, &Token)| {
-        token.kind == UNUSED
+        token.kind == TokenType::Unused
             && token.score == PADDING_SCORE
             && token.text == format!("[PAD{}]", place + REPLACED.len())
     };
     let last = rest.iter().enumerate().rposition(|entry| !is_padding(entry));
     let rest = &rest[..last.map_or(0, |last| last + 1)];
     if !expected.into_iter().all(is_usual)
-        || rest.iter().any(|token| matches!(token.kind, CONTROL | USER_DEFINED))
+        || rest
+            .iter()
+            .any(|token| matches!(token.kind, TokenType::Control | TokenType::UserDefined))
     {
         return None;
     }
@@ -131,24 +136,26 @@ fn tokenizer_json(
     config: &mut Map<String, Value>,
 ) {
     let tokens = vocabulary.without_padding(PADDING_SCORE);
-    let unknown = tokens.iter().position(|token| token.kind == UNKNOWN);
+    let unknown = tokens.iter().position(|token| token.kind == TokenType::Unknown);
     if let Some(unknown) = unknown {
         config.insert("unk_token".into(), tokens[unknown].text.into());
     }
     let mut tokenizer = file(json!({
         "type": "Unigram",
         "unk_id": unknown,
-        "byte_fallback": tokens.iter().any(|token| token.kind == BYTE),
+        "byte_fallback": tokens.iter().any(|token| token.kind == TokenType::Byte),
         "vocab": tokens
             .iter()
             .map(|token| json!([token.text, f64::from(token.score)]))
             .collect::<Vec<_>>(),
     }));
-    let is_added =
-        |(_, token): &(usize, &Token)| matches!(token.kind, CONTROL | UNKNOWN | USER_DEFINED);
+    let is_added = |(_, token): &(usize, &Token)| {
+        matches!(token.kind, TokenType::Control | TokenType::Unknown | TokenType::UserDefined)
+    };
     tokenizer["added_tokens"] = (tokens.iter().enumerate().filter(is_added))
         .map(|(id, token)| {
-            let kind = if token.kind == UNKNOWN { CONTROL } else { token.kind };
+            let kind =
+                if token.kind == TokenType::Unknown { TokenType::Control } else { token.kind };
             added(vocabulary, id, token.text, kind, false)
         })
         .collect();
@@ -174,7 +181,7 @@ fn tokenizer_json(
     config.insert("clean_up_tokenization_spaces".into(), text.fold_spaces.into());
     config.insert("add_prefix_space".into(), text.space_prefix.into());
     let special: Vec<Value> = (tokens.iter())
-        .filter(|token| token.kind == CONTROL)
+        .filter(|token| token.kind == TokenType::Control)
         .map(|token| Value::from(token.text))
         .filter(|text| !config.values().any(|named| named == text))
         .collect();

@@ -2,11 +2,12 @@
 
 use std::collections::HashSet;
 
+use gguf::token::TokenType;
 use serde_json::{Map, Value, json};
 
 use super::json::{added, bert, file};
 use super::post_processor;
-use super::{CONTROL, File, Tokenizer, UNUSED, USER_DEFINED, Vocabulary, json_file};
+use super::{File, Tokenizer, Vocabulary, json_file};
 
 /// What a GGUF has in front of pieces that start a word.
 const START: char = '\u{2581}';
@@ -36,7 +37,7 @@ pub(super) fn write(vocabulary: &Vocabulary, out: &mut Tokenizer, config: &mut M
     tokenizer["added_tokens"] = listed
         .filter_map(|(id, piece)| {
             let kind = vocabulary.tokens.get(id)?.kind;
-            matches!(kind, CONTROL | USER_DEFINED)
+            matches!(kind, TokenType::Control | TokenType::UserDefined)
                 .then(|| added(vocabulary, id, piece, kind, false))
         })
         .collect();
@@ -64,13 +65,13 @@ fn pieces(vocabulary: &Vocabulary) -> Vec<Option<String>> {
     let mut taken: HashSet<String> = vocabulary
         .tokens
         .iter()
-        .filter(|token| token.kind == CONTROL)
+        .filter(|token| token.kind == TokenType::Control)
         .map(|t| t.text.into())
         .collect();
     let mut pieces: Vec<Option<String>> = (vocabulary.tokens.iter().enumerate())
         .map(|(id, token)| match token.kind {
-            UNUSED if is_padding(id, token.text) => None,
-            CONTROL => Some(token.text.to_owned()),
+            TokenType::Unused if is_padding(id, token.text) => None,
+            TokenType::Control => Some(token.text.to_owned()),
             _ => {
                 // A piece that continues a word can be the mark itself.
                 let start = starts(token.text).filter(|text| !text.is_empty());

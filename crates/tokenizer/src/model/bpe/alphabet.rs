@@ -1,28 +1,6 @@
-//! The alphabet of byte-level vocabularies: a printable character for each byte.
-//!
-//! Bytes that are printable in Latin-1 stand for themselves; the 68 others are the characters from
-//! U+0100 on, in their order.
+//! Texts in the alphabet of byte-level vocabularies ([`gguf::token::byte_of`]).
 
-/// The bytes that are printable in Latin-1.
-const fn is_printable(byte: u8) -> bool {
-    matches!(byte, 0x21..=0x7e | 0xa1..=0xac | 0xae..=0xff)
-}
-
-/// The byte of each character below U+0144, where there is one.
-const BYTES: [Option<u8>; 0x144] = {
-    let mut bytes = [None; 0x144];
-    let (mut byte, mut others) = (0, 0x100);
-    while byte < 0x100 {
-        if is_printable(byte as u8) {
-            bytes[byte] = Some(byte as u8);
-        } else {
-            bytes[others] = Some(byte as u8);
-            others += 1;
-        }
-        byte += 1;
-    }
-    bytes
-};
+use gguf::token::byte_of;
 
 /// Appends the bytes that a text stands for and returns true; or, if it has a character that
 /// stands for no byte, the text itself: added tokens are written plainly.
@@ -38,12 +16,12 @@ pub(super) fn decode(text: &[u8], out: &mut Vec<u8>) -> bool {
             // No character of the alphabet takes more bytes.
             _ => (u32::MAX, after),
         };
-        let Some(Some(byte)) = BYTES.get(code as usize) else {
+        let Some(byte) = char::from_u32(code).and_then(byte_of) else {
             out.truncate(start);
             out.extend_from_slice(text);
             return false;
         };
-        out.push(*byte);
+        out.push(byte);
         rest = after;
     }
     true

@@ -10,7 +10,7 @@ use super::pre::Spelling;
 use crate::error::Error;
 use crate::model::merge::{Join, NO_TOKEN};
 use crate::model::spaces::to_spaces;
-use crate::pieces::{Index, Pieces};
+use crate::token_table::{Index, TokenTable};
 use crate::vocabulary::Vocabulary;
 
 const MERGES: &str = "tokenizer.ggml.merges";
@@ -31,7 +31,7 @@ impl Merges {
     /// If they are missing, or one names a token that does not exist.
     pub fn read(
         vocabulary: &Vocabulary<'_>,
-        pieces: &Pieces,
+        pieces: &TokenTable,
         index: &Index,
         spelling: Spelling,
     ) -> Result<Self, Error> {

@@ -13,29 +13,30 @@ use unicode_normalization::{IsNormalized, UnicodeNormalization, is_nfc_quick};
 
 use crate::error::Error;
 use crate::model::Model;
-use crate::model::joints::Joints;
 use crate::model::merge::{NO_TOKEN, Symbol, characters, merge_word};
 use crate::model::spaces::{has_space, to_spaces, with_spaces};
-use crate::model::words::{Pool, Words};
-use crate::pieces::{Index, Pieces};
-use crate::tokenizer::{Compat, Options};
-use crate::vocabulary::{TokenType, Vocabulary, byte_of};
+use crate::model::split_points::SplitPoints;
+use crate::model::word_cache::{CachePool, WordCache};
+use crate::options::{Compat, Options};
+use crate::token_table::{Index, TokenTable};
+use crate::vocabulary::Vocabulary;
+use gguf::token::{TokenType, byte_of_token};
 use merges::Merges;
 use pre::{Pre, Spelling};
 
 pub(crate) struct Bpe {
     /// What the tokens stand for, byte tokens as their byte.
-    pieces: Pieces,
+    pieces: TokenTable,
     index: Index,
     merges: Merges,
     /// The token of each byte.
     bytes: [u32; 256],
     pre: Pre,
     /// Where words can be cut further.
-    joints: Option<Joints>,
+    split_points: Option<SplitPoints>,
     /// Text is brought to Unicode's normalization form C.
     normalize: bool,
-    words: Pool,
+    words: CachePool,
 }
 
 impl Bpe {
@@ -50,19 +51,19 @@ impl Bpe {
                 index.find(&spelled.pieces, &[byte as u8]).unwrap_or(NO_TOKEN)
             });
         }
-        // Words that the pre-tokenizer cuts are short already.
-        let joints = (pre.spelling != Spelling::Bytes)
-            .then(|| Joints::new(index.ids().filter_map(|id| spelled.pieces.get(id))));
+        // WordCache that the pre-tokenizer cuts are short already.
+        let split_points = (pre.spelling != Spelling::Bytes)
+            .then(|| SplitPoints::new(index.ids().filter_map(|id| spelled.pieces.get(id))));
         Ok(Self {
             normalize: options.compat == Compat::Own
                 && options.normalize.unwrap_or_else(|| pre.is_normalized(vocabulary)),
             pieces: spelled.pieces,
-            words: Pool::default(),
+            words: CachePool::default(),
             index,
             merges,
             bytes,
             pre,
-            joints,
+            split_points,
         })
     }
 
@@ -101,16 +102,16 @@ impl Bpe {
         }
     }
 
-    fn encode_words(&self, text: &[u8], words: &mut Words, out: &mut Vec<u32>) {
+    fn encode_words(&self, text: &[u8], words: &mut WordCache, out: &mut Vec<u32>) {
         let mut symbols = Vec::new();
         let mut encode = |start, end| {
             words.encode(text, (start, end), out, |word, out| {
                 self.encode_word(word, &mut symbols, out);
             });
         };
-        self.pre.cut(text, &mut |start, end| match &self.joints {
-            Some(joints) if !self.pre.takes_whole(&text[start..end]) => {
-                joints.cut(&text[start..end], |from, to| encode(start + from, start + to));
+        self.pre.cut(text, &mut |start, end| match &self.split_points {
+            Some(split_points) if !self.pre.takes_whole(&text[start..end]) => {
+                split_points.cut(&text[start..end], |from, to| encode(start + from, start + to));
             }
             _ => encode(start, end),
         });
@@ -139,7 +140,7 @@ impl Model for Bpe {
 
 /// The tokens as the bytes that they stand for.
 struct Spelled {
-    pieces: Pieces,
+    pieces: TokenTable,
     /// By id: whether text can become this token.
     found: Vec<bool>,
     /// The tokens for single bytes of characters that are no token.
@@ -147,7 +148,7 @@ struct Spelled {
 }
 
 fn spelled(vocabulary: &Vocabulary<'_>, spelling: Spelling) -> Spelled {
-    let mut pieces = Pieces::default();
+    let mut pieces = TokenTable::default();
     let mut found = Vec::with_capacity(vocabulary.tokens.len());
     let mut bytes = [NO_TOKEN; 256];
     for (id, (token, kind)) in (0..).zip(vocabulary.tokens.iter().zip(&vocabulary.types)) {
@@ -158,7 +159,7 @@ fn spelled(vocabulary: &Vocabulary<'_>, spelling: Spelling) -> Spelled {
                 all
             }
             Spelling::Characters { visible_spaces } => {
-                let byte = byte_of(token);
+                let byte = byte_of_token(token);
                 if let Some(byte) = byte {
                     bytes[usize::from(byte)] = id;
                 }

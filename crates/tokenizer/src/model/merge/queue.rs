@@ -3,7 +3,7 @@
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-use super::{Join, Symbol};
+use super::symbol::{Join, Symbol};
 
 /// Pairs among symbols that stay where they are: one that went into the symbol on its left has no
 /// length any more.

@@ -8,8 +8,9 @@
 //! uncertain: a token as long as tokens can be is joined with nothing.
 
 use super::queue::Queue;
-use super::{Join, Symbol, merge};
-use crate::pieces::{Index, Pieces};
+use super::symbol::{Join, Symbol};
+use super::whole::merge;
+use crate::token_table::{Index, TokenTable};
 
 /// Symbols that are joined at once.
 const WINDOW: usize = 1 << 14;
@@ -24,7 +25,7 @@ const LONGEST: usize = 1 << 10;
 /// anything. All that is not an initial symbol is in the index.
 pub(crate) fn merge_word<I: Iterator<Item = Symbol>>(
     word: &[u8],
-    (index, pieces): (&Index, &Pieces),
+    (index, pieces): (&Index, &TokenTable),
     symbols: &mut Vec<Symbol>,
     initial: impl Fn(usize) -> I,
     join: impl Fn(Symbol, Symbol) -> Option<Join>,
@@ -114,7 +115,7 @@ fn settle<T: Iterator<Item = Symbol>>(
 mod tests {
     use std::collections::HashMap;
 
-    use super::super::tests::random;
+    use super::super::whole::tests::random;
     use super::*;
 
     /// Random words over few letters and random vocabularies of both kinds: joined by the rank of

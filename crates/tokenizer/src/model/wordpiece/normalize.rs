@@ -3,7 +3,7 @@
 //! As `BertNormalizer` and `BertPreTokenizer` of `tokenizers` do, with its tables of Unicode; or as
 //! llama.cpp does.
 
-mod official;
+mod llama_cpp;
 
 use std::ops::Range;
 use std::sync::OnceLock;
@@ -11,7 +11,7 @@ use std::sync::OnceLock;
 use unicode_categories::UnicodeCategories;
 use unicode_normalization::UnicodeNormalization;
 
-use crate::tokenizer::Compat;
+use crate::options::Compat;
 
 /// What the model wants of its text.
 #[derive(Clone, Copy)]
@@ -41,8 +41,8 @@ impl Normalizer {
     /// Hands out the words of `text`, none of them empty: as the place of each in some text.
     pub fn words(self, text: &str, out: impl FnMut(&[u8], Range<usize>)) {
         let mut words = Words { word: String::new(), out };
-        if self.compat == Compat::Official {
-            self.official(text, &mut words);
+        if self.compat == Compat::LlamaCpp {
+            self.llama_cpp(text, &mut words);
             return words.end();
         }
         let (mut rest, mut lower) = (text, String::new());

@@ -4,7 +4,7 @@
 //! fast. They come in three shapes: GPT-2's, cl100k's and o200k's.
 
 use crate::model::classes::{self, LETTER, LOWER, MARK, NUMBER, SPACE, UPPER};
-use crate::tokenizer::Compat;
+use crate::options::Compat;
 use gguf::pre_tokenizer::{
     CL100K, CL100K_DIGITS, CL100K_MARKS, CL100K_RUNS, GPT2, O200K, O200K_DIGITS, TEKKEN, UFAKZEKA,
 };
@@ -339,7 +339,7 @@ mod tests {
     fn machines_cut_as_the_expressions_do() {
         let mut random = Random(7);
         for (pattern, compat) in
-            PATTERNS.iter().flat_map(|p| [(p, Compat::Own), (p, Compat::Official)])
+            PATTERNS.iter().flat_map(|p| [(p, Compat::Own), (p, Compat::LlamaCpp)])
         {
             let machine = Machine::of(pattern, compat).unwrap();
             let step = Step::pattern(pattern, compat);
@@ -357,8 +357,8 @@ mod tests {
         let mut random = Random(8);
         for row in TABLE.iter().filter(|row| row.names != ["(words)"]) {
             let own = row.own.iter().map(|cut| (cut, Compat::Own));
-            let official = row.official.unwrap_or(row.own).iter();
-            for (cut, compat) in own.chain(official.map(|cut| (cut, Compat::Official))) {
+            let llama_cpp = row.llama_cpp.unwrap_or(row.own).iter();
+            for (cut, compat) in own.chain(llama_cpp.map(|cut| (cut, Compat::LlamaCpp))) {
                 let step = Step::new(cut, compat);
                 for _ in 0..200 {
                     let text = random.text();

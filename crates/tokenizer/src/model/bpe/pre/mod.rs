@@ -5,9 +5,11 @@ mod patterns;
 mod step;
 mod table;
 
+use gguf::pre_tokenizer::alike;
+
 use crate::error::Error;
+use crate::options::{Compat, Options};
 use crate::special::PRE;
-use crate::tokenizer::{Compat, Options};
 use crate::vocabulary::Vocabulary;
 use step::Step;
 use table::{Row, TABLE, Whole};
@@ -38,7 +40,8 @@ impl Pre {
             // What runtimes take where the file is silent.
             _ => vocabulary.metadata.str(PRE).filter(|name| !name.is_empty()).unwrap_or("default"),
         };
-        let Some(row) = TABLE.iter().find(|row| row.names.contains(&name)) else {
+        let usual = alike(name).first().unwrap_or(&name);
+        let Some(row) = TABLE.iter().find(|row| row.names.contains(usual)) else {
             return Err(Error::Unknown {
                 key: PRE,
                 value: name.to_owned(),
@@ -48,7 +51,7 @@ impl Pre {
         };
         let cuts = match options.compat {
             Compat::Own => row.own,
-            Compat::Official => row.official.unwrap_or(row.own),
+            Compat::LlamaCpp => row.llama_cpp.unwrap_or(row.own),
         };
         let steps = cuts.iter().map(|cut| Step::new(cut, options.compat)).collect();
         Ok(Self { spelling: row.spelling, steps, row })

@@ -9,7 +9,7 @@ pub(super) const BAILING: &str = concat!(
     r"|\s*[\r\n]|\s+(?!\S)|\s+",
 );
 
-/// Words of non-space characters.
+/// WordCache of non-space characters.
 pub(super) const NON_SPACE: &str = r"\S+";
 /// Lines and runs of line breaks.
 pub(super) const LINES: &str = r"[^\n]+|[\n]+";

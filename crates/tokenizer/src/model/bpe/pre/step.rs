@@ -3,8 +3,8 @@
 use regex::bytes::Regex;
 
 use super::machine::Machine;
-use crate::model::classes::{self, OFFICIAL};
-use crate::tokenizer::Compat;
+use crate::model::classes::{self, LLAMA_CPP};
+use crate::options::Compat;
 
 /// A step as the table has it.
 pub(super) enum Cut {
@@ -113,10 +113,10 @@ fn regex(pattern: &str, compat: Compat) -> Regex {
     match compat {
         Compat::Own => Regex::new(pattern).expect(valid),
         // Its classes are those of its tables.
-        Compat::Official => {
+        Compat::LlamaCpp => {
             let class = regex::Regex::new(r"\\p\{\w+\}").expect(valid);
             let known = class.replace_all(pattern, |found: &regex::Captures<'_>| {
-                format!("[{}&&{OFFICIAL}]", &found[0])
+                format!("[{}&&{LLAMA_CPP}]", &found[0])
             });
             Regex::new(&known).expect(valid)
         }

@@ -1,66 +1,13 @@
-//! Joining neighbours, the best pair first, until none can be joined: what both kinds of byte
-//! pair encoding do.
+//! Joining the symbols of a whole word.
 
-mod queue;
-mod windows;
-
-use queue::Queue;
-pub(crate) use windows::merge_word;
-
-/// A part of a word.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Symbol {
-    /// Where it begins, in bytes.
-    pub start: usize,
-    /// Its bytes.
-    pub len: usize,
-    /// Its token; [`NO_TOKEN`] if there is none.
-    pub id: u32,
-}
-
-/// The id of a symbol that is no token.
-pub(crate) const NO_TOKEN: u32 = u32::MAX;
-
-/// What two neighbours can become.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) struct Join {
-    /// The lowest is done first; of equal ones, the leftmost.
-    pub rank: u32,
-    /// The token of both together.
-    pub id: u32,
-}
-
-/// The characters of a word from a place on, each with the token that `find` knows for it.
-pub(crate) fn characters(
-    word: &[u8],
-    mut start: usize,
-    find: impl Fn(&[u8]) -> Option<u32>,
-) -> impl Iterator<Item = Symbol> {
-    std::iter::from_fn(move || {
-        let rest = word.get(start..).filter(|rest| !rest.is_empty())?;
-        let len = char_len(rest);
-        let symbol = Symbol { start, len, id: find(&rest[..len]).unwrap_or(NO_TOKEN) };
-        start += len;
-        Some(symbol)
-    })
-}
-
-/// The length of the character at the start of `text`, as its first byte says.
-pub(crate) fn char_len(text: &[u8]) -> usize {
-    let len = match text.first() {
-        Some(0xc0..=0xdf) => 2,
-        Some(0xe0..=0xef) => 3,
-        Some(0xf0..=0xff) => 4,
-        _ => 1,
-    };
-    len.min(text.len())
-}
+use super::queue::Queue;
+use super::symbol::{Join, NO_TOKEN, Symbol};
 
 /// Scanning all pairs for the best one is fastest up to about this many symbols.
 const SCANNED: usize = 32;
 
 /// Joins symbols. `join` says what two neighbours become, if anything.
-fn merge(symbols: &mut Vec<Symbol>, join: impl Fn(Symbol, Symbol) -> Option<Join>) {
+pub(super) fn merge(symbols: &mut Vec<Symbol>, join: impl Fn(Symbol, Symbol) -> Option<Join>) {
     if symbols.len() <= SCANNED { scan(symbols, join) } else { queue(symbols, join) }
 }
 
@@ -106,11 +53,11 @@ fn queue(symbols: &mut Vec<Symbol>, join: impl Fn(Symbol, Symbol) -> Option<Join
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use super::*;
 
     /// Numbers below others, in the same order each time.
-    pub(super) fn random() -> impl FnMut(u64) -> u64 {
+    pub fn random() -> impl FnMut(u64) -> u64 {
         let mut state = 1u64;
         move |n| {
             state = state.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);

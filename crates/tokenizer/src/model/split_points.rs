@@ -4,21 +4,21 @@
 ///
 /// No token reaches across another pair, so that the parts on its sides can be encoded alone:
 /// long texts without spaces as well as words fall into pieces that occur again and again.
-pub(crate) struct Joints(Box<[[bool; 256]; 256]>);
+pub(crate) struct SplitPoints(Box<[[bool; 256]; 256]>);
 
-impl Joints {
+impl SplitPoints {
     pub fn new<'a>(tokens: impl Iterator<Item = &'a [u8]>) -> Self {
-        let mut joints = Box::new([[false; 256]; 256]);
+        let mut split_points = Box::new([[false; 256]; 256]);
         for pair in tokens.flat_map(|token| token.windows(2)) {
-            joints[usize::from(pair[0])][usize::from(pair[1])] = true;
+            split_points[usize::from(pair[0])][usize::from(pair[1])] = true;
         }
         // Inside a character.
         for byte in 0..256 {
             for next in 0x80..0xc0 {
-                joints[byte][next] = true;
+                split_points[byte][next] = true;
             }
         }
-        Self(joints)
+        Self(split_points)
     }
 
     /// Hands out the beginning and end of each part.

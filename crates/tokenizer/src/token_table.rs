@@ -6,13 +6,13 @@ use hashbrown::{DefaultHashBuilder, HashTable};
 
 /// Byte strings by id, without an allocation for each.
 #[derive(Default)]
-pub(crate) struct Pieces {
+pub(crate) struct TokenTable {
     bytes: Vec<u8>,
     /// Where each ends; the next begins there. A vocabulary is known to fit 32 bits.
     ends: Vec<u32>,
 }
 
-impl Pieces {
+impl TokenTable {
     /// The bytes with this id; `None` if there are none.
     #[inline]
     pub fn get(&self, id: u32) -> Option<&[u8]> {
@@ -37,7 +37,7 @@ impl Pieces {
     }
 }
 
-impl<S: AsRef<[u8]>> FromIterator<S> for Pieces {
+impl<S: AsRef<[u8]>> FromIterator<S> for TokenTable {
     fn from_iter<I: IntoIterator<Item = S>>(pieces: I) -> Self {
         let mut all = Self::default();
         for piece in pieces {
@@ -59,7 +59,7 @@ pub(crate) struct Index {
 impl Index {
     /// An index of the `pieces` that `found` accepts by id. Of equal ones the first counts; empty
     /// ones are never found.
-    pub fn new(pieces: &Pieces, found: impl Fn(u32) -> bool) -> Self {
+    pub fn new(pieces: &TokenTable, found: impl Fn(u32) -> bool) -> Self {
         let mut index = Self {
             ids: HashTable::with_capacity(pieces.len()),
             hasher: DefaultHashBuilder::default(),
@@ -88,7 +88,7 @@ impl Index {
 
     /// The id of the piece with these bytes. `pieces` are those that the index was made of.
     #[inline]
-    pub fn find(&self, pieces: &Pieces, bytes: &[u8]) -> Option<u32> {
+    pub fn find(&self, pieces: &TokenTable, bytes: &[u8]) -> Option<u32> {
         if bytes.len() > self.longest {
             return None;
         }

@@ -10,7 +10,8 @@ use unicode_normalization::char::is_combining_mark;
 
 use crate::error::Error;
 use crate::huggingface::HuggingFace;
-use crate::tokenizer::{Encode, Tokenizer};
+use crate::options::Encode;
+use crate::tokenizer::Tokenizer;
 
 /// A text that two tokenizers make different ids of.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -63,14 +64,14 @@ const BARE: Encode = Encode { add_special: false, parse_special: true };
 const SHORT: usize = 256;
 
 /// Compares what the tokenizer of a model file and a `tokenizer.json` make of texts.
-pub struct Against<'t> {
+pub struct TokenizerDiff<'t> {
     /// The one of the model file.
     pub ours: &'t Tokenizer,
     /// The one to compare with.
     pub theirs: &'t HuggingFace,
 }
 
-impl Against<'_> {
+impl TokenizerDiff<'_> {
     /// The difference at the ends of texts, if there is one: it would be the same for each text.
     ///
     /// # Errors

@@ -3,7 +3,8 @@
 #![cfg(feature = "huggingface")]
 
 use gguf::{Array, Metadata};
-use gguf_tokenizer::{Against, CORPUS, HuggingFace, Options, Rule, Tokenizer};
+use gguf_tokenizer::diff::{CORPUS, Rule, TokenizerDiff};
+use gguf_tokenizer::{HuggingFace, Options, Tokenizer};
 use serde_json::{Value as Json, json};
 
 const TOKENS: [&str; 7] = ["[UNK]", "[CLS]", "[SEP]", "\u{2581}a", "b", "\u{2581}.", "\u{2581}ab"];
@@ -57,7 +58,7 @@ fn json() -> Json {
 /// The rules, and the shortened texts, by which these texts differ.
 fn rules(json: &Json, texts: &[&str]) -> Vec<(Rule, String)> {
     let theirs = HuggingFace::from_json(json.to_string().as_bytes()).unwrap();
-    let against = Against { ours: &ours(), theirs: &theirs };
+    let against = TokenizerDiff { ours: &ours(), theirs: &theirs };
     let ends = against.ends().unwrap();
     let texts = texts.iter().filter_map(|text| against.text(text).unwrap());
     ends.into_iter().chain(texts).map(|found| (found.rule, found.text)).collect()
@@ -67,7 +68,7 @@ fn rules(json: &Json, texts: &[&str]) -> Vec<(Rule, String)> {
 fn the_same_tokenizer_never_differs() {
     assert_eq!(rules(&json(), CORPUS), []);
     let theirs = HuggingFace::from_json(json().to_string().as_bytes()).unwrap();
-    let added = Against { ours: &ours(), theirs: &theirs }.added_tokens();
+    let added = TokenizerDiff { ours: &ours(), theirs: &theirs }.added_tokens();
     assert_eq!(added.len(), 9);
     assert_eq!(rules(&json(), &added.iter().map(String::as_str).collect::<Vec<_>>()), []);
 }

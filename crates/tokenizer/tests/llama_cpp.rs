@@ -6,7 +6,7 @@ use gguf::{Array, Gguf, Metadata};
 use gguf_store::LocalFile;
 use gguf_tokenizer::{Compat, Encode, Options, Tokenizer};
 
-const OFFICIAL: Options = Options { compat: Compat::Official, normalize: None };
+const LLAMA_CPP: Options = Options { compat: Compat::LlamaCpp, normalize: None };
 const PARSED: Encode = Encode { add_special: false, parse_special: true };
 const PLAIN: Encode = Encode { add_special: false, parse_special: false };
 
@@ -46,7 +46,7 @@ fn byte_level(pre: &str, pairs: &[[u8; 2]], others: &[(&str, i32)]) -> Metadata 
 
 /// Whether a pair is joined tells where the text is cut.
 #[test]
-fn words_end_where_the_official_runtime_cuts() {
+fn words_end_where_llama_cpp_cuts() {
     let pairs = [
         [b'a', 0xea],
         [0x9a, b'a'],
@@ -56,7 +56,7 @@ fn words_end_where_the_official_runtime_cuts() {
         [0xa3, b'1'],
         [b'1', 0xc2],
     ];
-    for (pre, text, own, official) in [
+    for (pre, text, own, llama_cpp) in [
         // A letter of Unicode 16, which is none to llama.cpp.
         ("gpt-2", "a\u{a7da}a", &[256, 0x9f, 257][..], &[0x61, 0xea, 0x9f, 0x9a, 0x61][..]),
         // White space within the range of ideographs is no ideograph.
@@ -76,7 +76,7 @@ fn words_end_where_the_official_runtime_cuts() {
         let ids =
             |options| Tokenizer::from_metadata(&metadata, options).unwrap().encode(text, PARSED);
         assert_eq!(ids(Options::default()), own, "{pre}: {text:?}");
-        assert_eq!(ids(OFFICIAL), official, "{pre}: {text:?} to llama.cpp");
+        assert_eq!(ids(LLAMA_CPP), llama_cpp, "{pre}: {text:?} to llama.cpp");
     }
 }
 
@@ -86,7 +86,7 @@ fn cut_out(others: &[(&str, i32)], hole: Option<u32>, how: Encode) -> String {
     if let Some(id) = hole {
         metadata.set("tokenizer.ggml.prefix_token_id", id);
     }
-    let tokenizer = Tokenizer::from_metadata(&metadata, OFFICIAL).unwrap();
+    let tokenizer = Tokenizer::from_metadata(&metadata, LLAMA_CPP).unwrap();
     let text: String = others.iter().map(|other| format!("a{}", other.0)).collect();
     let ids = tokenizer.encode(&text, how);
     ids.iter().map(|id| char::from_u32(*id).filter(char::is_ascii).unwrap_or('#')).collect()
@@ -115,11 +115,11 @@ fn special_tokens_are_known_by_their_texts() {
 }
 
 #[test]
-fn phi_3_gives_the_ids_of_the_official_runtime() {
+fn phi_3_gives_the_ids_of_llama_cpp() {
     let Some(path) = support::reference("vocab/ggml-vocab-phi-3.gguf") else { return };
     let map = LocalFile::open(&path).unwrap();
     let gguf = Gguf::read(map.mapped()).unwrap();
-    let tokenizer = Tokenizer::from_metadata(gguf.metadata(), OFFICIAL).unwrap();
+    let tokenizer = Tokenizer::from_metadata(gguf.metadata(), LLAMA_CPP).unwrap();
     // White space of ASCII alone is swallowed.
     assert_eq!(
         tokenizer.encode("a<|assistant|>\u{2003}b", PARSED),

@@ -6,7 +6,7 @@ use std::sync::Mutex;
 const LONGEST: usize = 15;
 /// The most ids of such a word.
 const MOST_IDS: usize = 7;
-/// Words remembered at a time; a power of two. The table has to stay in the processor's cache.
+/// WordCache remembered at a time; a power of two. The table has to stay in the processor's cache.
 const SLOTS: usize = 1 << 14;
 
 /// A word and its ids.
@@ -19,9 +19,9 @@ struct Slot {
 }
 
 /// The ids of some words. A word that needs the slot of another one replaces it.
-pub(crate) struct Words(Box<[Slot]>);
+pub(crate) struct WordCache(Box<[Slot]>);
 
-impl Words {
+impl WordCache {
     fn new() -> Self {
         Self(vec![Slot::default(); SLOTS].into())
     }
@@ -86,15 +86,15 @@ fn slot(key: u128) -> usize {
 
 /// Tables of words that no thread uses at the moment, and so stay warm.
 #[derive(Default)]
-pub(crate) struct Pool(Mutex<Vec<Words>>);
+pub(crate) struct CachePool(Mutex<Vec<WordCache>>);
 
-impl Pool {
+impl CachePool {
     /// Runs `work` with a table.
-    pub fn with(&self, work: impl FnOnce(&mut Words)) {
+    pub fn with(&self, work: impl FnOnce(&mut WordCache)) {
         // A thread that panicked left whole tables: they are in the list only between uses.
         let lock = || self.0.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
         let idle = lock().pop();
-        let mut words = idle.unwrap_or_else(Words::new);
+        let mut words = idle.unwrap_or_else(WordCache::new);
         work(&mut words);
         lock().push(words);
     }

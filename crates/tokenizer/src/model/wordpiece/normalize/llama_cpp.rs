@@ -5,7 +5,7 @@ use std::sync::LazyLock;
 use unicode_normalization::UnicodeNormalization;
 
 use super::{Class, Normalizer, Words, is_chinese};
-use crate::model::classes::{OFFICIAL, fill};
+use crate::model::classes::{LLAMA_CPP, fill};
 
 /// What llama.cpp knows of a character.
 #[derive(Clone, Copy)]
@@ -19,7 +19,7 @@ struct Entry {
 static ENTRIES: LazyLock<Box<[Entry]>> = LazyLock::new(|| {
     let unknown = Entry { class: Class::Text, known: false };
     let mut entries = vec![unknown; char::MAX as usize + 1].into_boxed_slice();
-    fill(&mut entries, OFFICIAL, |entry| entry.known = true);
+    fill(&mut entries, LLAMA_CPP, |entry| entry.known = true);
     for (expression, class) in [
         // Those that enclose or take space too.
         (r"\p{M}", Class::Mark),
@@ -28,13 +28,13 @@ static ENTRIES: LazyLock<Box<[Entry]>> = LazyLock::new(|| {
         // Line tabulation, form feed and U+0085, which BERT drops, are white space.
         (r"\s", Class::Space),
     ] {
-        fill(&mut entries, &format!("[{expression}&&{OFFICIAL}]"), |entry| entry.class = class);
+        fill(&mut entries, &format!("[{expression}&&{LLAMA_CPP}]"), |entry| entry.class = class);
     }
     entries
 });
 
 impl Normalizer {
-    pub(super) fn official<Out: FnMut(&[u8], std::ops::Range<usize>)>(
+    pub(super) fn llama_cpp<Out: FnMut(&[u8], std::ops::Range<usize>)>(
         self,
         text: &str,
         words: &mut Words<Out>,

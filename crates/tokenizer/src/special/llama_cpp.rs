@@ -2,7 +2,8 @@
 
 use hashbrown::HashMap;
 
-use crate::vocabulary::{TokenType, Vocabulary};
+use crate::vocabulary::Vocabulary;
+use gguf::token::TokenType;
 
 /// Ends of texts and turns: control tokens, whatever the file says.
 const ENDS: [&str; 22] = [
@@ -30,11 +31,11 @@ const ENDS: [&str; 22] = [
     "[e~[",
 ];
 
-/// The parts of a text with a hole: the keys that can name a token for each, and the texts by which
-/// it is found if none does.
-const HOLES: [(&[&str], &[&str]); 6] = [
+/// The parts of a text with a hole: their roles, and the texts by which a token is
+/// found that no key names.
+const HOLES: [(&str, &[&str]); 6] = [
     (
-        &["fim_pre", "prefix"],
+        "fim_pre",
         &[
             "<|fim_prefix|>",
             "<fim-prefix>",
@@ -47,7 +48,7 @@ const HOLES: [(&[&str], &[&str]); 6] = [
         ],
     ),
     (
-        &["fim_suf", "suffix"],
+        "fim_suf",
         &[
             "<|fim_suffix|>",
             "<fim-suffix>",
@@ -60,7 +61,7 @@ const HOLES: [(&[&str], &[&str]); 6] = [
         ],
     ),
     (
-        &["fim_mid", "middle"],
+        "fim_mid",
         &[
             "<|fim_middle|>",
             "<fim-middle>",
@@ -72,9 +73,9 @@ const HOLES: [(&[&str], &[&str]); 6] = [
             "<|middle|>",
         ],
     ),
-    (&["fim_pad"], &["<|fim_pad|>", "<fim-pad>", "<fim_pad>", "<PAD>", "[PAD]"]),
-    (&["fim_rep"], &["<|fim_repo|>", "<|repo_name|>", "<fim-repo>", "<REPO>", "<reponame>"]),
-    (&["fim_sep"], &["<|file_sep|>"]),
+    ("fim_pad", &["<|fim_pad|>", "<fim-pad>", "<fim_pad>", "<PAD>", "[PAD]"]),
+    ("fim_rep", &["<|fim_repo|>", "<|repo_name|>", "<fim-repo>", "<REPO>", "<reponame>"]),
+    ("fim_sep", &["<|file_sep|>"]),
 ];
 
 /// The parts of a message of gpt-oss: always cut out.
@@ -98,12 +99,9 @@ pub(super) fn types(vocabulary: &Vocabulary<'_>) -> Vec<TokenType> {
             *place = kind;
         }
     };
-    for (roles, texts) in HOLES {
-        let is_named = |role: &&str| {
-            // A key with a token that does not exist is passed over.
-            matches!(vocabulary.special_id(role, None), Ok(Some(_)))
-        };
-        if !roles.iter().any(is_named) {
+    for (role, texts) in HOLES {
+        // A key with a token that does not exist is passed over.
+        if !vocabulary.names(role) {
             // Of several it takes any; here it is the first.
             set(texts.iter().filter_map(|text| id(text)).min(), TokenType::Control);
         }

@@ -1,0 +1,10 @@
+//! Joining neighbours, the best pair first, until none can be joined: what both kinds of byte
+//! pair encoding do.
+
+mod queue;
+mod symbol;
+mod whole;
+mod windows;
+
+pub(crate) use symbol::{Join, NO_TOKEN, Symbol, char_len, characters};
+pub(crate) use windows::merge_word;
