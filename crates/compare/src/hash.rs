@@ -4,13 +4,12 @@
 //! (`examples/gguf-hash` of llama.cpp). Data are hashed as they are stored, without padding and in
 //! directory order, so that a split model has the digests of the whole one.
 
-use gguf_store::Progress;
 use std::fmt;
 use std::ops::ControlFlow;
 use std::str::FromStr;
 
 use gguf::{Error, Finding};
-use gguf_store::{Model, ModelTensor};
+use gguf_store::{Model, ModelTensor, Progress};
 use rayon::prelude::*;
 use sha1::Sha1;
 use sha2::{Digest, Sha256};

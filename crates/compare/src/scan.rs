@@ -1,12 +1,11 @@
 //! Damage in tensor data: numbers that are none, weights beyond all measure, nothing but zeros.
 
-use gguf_store::Progress;
 use std::collections::BTreeMap;
 
 use gguf::endian::{can_swap, swap_blocks};
 use gguf::{ByteOrder, Error, Finding, TensorType};
 use gguf_quant::{codec, decode_row, find_bad_block};
-use gguf_store::{Model, ModelTensor};
+use gguf_store::{Model, ModelTensor, Progress};
 use rayon::prelude::*;
 
 /// Elements looked at in one go; a multiple of every block length.

@@ -2,8 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use gguf::Error;
-use gguf::{Metadata, ParameterCount, ValueType};
+use gguf::{Error, Metadata, ParameterCount, ValueType};
 use gguf_convert::general::General;
 use serde_json::{Value, json};
 use tempfile::TempDir;

@@ -4,8 +4,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use gguf::Error;
-use gguf::{Metadata, Value as Gguf};
+use gguf::{Error, Metadata, Value as Gguf};
 use gguf_convert::vocab::{Kind, Options, Vocabulary, load};
 use serde_json::{Value, json};
 

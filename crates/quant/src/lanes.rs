@@ -7,7 +7,6 @@
 use std::ops::{Add, BitAnd, BitOr, Div, Mul, Not, Sub};
 
 use pulp::{Simd, bytemuck};
-
 pub(crate) use steps::Steps;
 
 mod steps;

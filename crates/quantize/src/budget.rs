@@ -7,11 +7,9 @@
 //! embeddings a token uses one row, so the sum is divided by the number of rows. All others count
 //! by plain squares.
 
-use gguf_store::Progress;
-
 use gguf::{Error, TensorType};
 use gguf_pipeline::{Item, Job, parallel};
-use gguf_store::Model;
+use gguf_store::{Model, Progress};
 
 use crate::allocation::{Choice, allocate};
 use crate::plan::{self, Options, Quantization};

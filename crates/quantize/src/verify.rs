@@ -3,12 +3,10 @@
 //! Nothing is written. A tensor may have come from the source in one step, or by way of a file of
 //! 16-bit floats, as users of two tools do it; each way is tried until none is left.
 
-use gguf_store::Progress;
-
 use gguf::{Error, TensorType};
 use gguf_pipeline::order::require_little_endian;
 use gguf_pipeline::{Item, Job, Tensor, parallel};
-use gguf_store::{Model, ModelTensor};
+use gguf_store::{Model, ModelTensor, Progress};
 
 use crate::importance::Importance;
 

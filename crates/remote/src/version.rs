@@ -111,8 +111,9 @@ fn place(url: &Url) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
     use ureq::http::{HeaderName, HeaderValue};
+
+    use super::*;
 
     fn headers(lines: &[(&'static str, &'static str)]) -> HeaderMap {
         let line = |(name, value): &(&'static str, &'static str)| {

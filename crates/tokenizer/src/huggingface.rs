@@ -1,8 +1,9 @@
 //! `tokenizer.json` of Hugging Face, run by the library that it was written by.
 
 use gguf::Metadata;
-use tokenizers::{NormalizedString, Normalizer, OffsetReferential, OffsetType};
-use tokenizers::{PreTokenizedString, PreTokenizer};
+use tokenizers::{
+    NormalizedString, Normalizer, OffsetReferential, OffsetType, PreTokenizedString, PreTokenizer,
+};
 
 use crate::error::Error;
 use crate::options::{Decode, Encode};

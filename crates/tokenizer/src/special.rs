@@ -5,11 +5,11 @@ mod llama_cpp;
 use std::borrow::Cow;
 
 use aho_corasick::{AhoCorasick, MatchKind};
+use gguf::token::TokenType;
 
 use crate::error::Error;
 use crate::options::{Compat, Options};
 use crate::vocabulary::Vocabulary;
-use gguf::token::TokenType;
 
 /// A part of a text.
 pub(crate) enum Fragment<'t> {

@@ -1,6 +1,7 @@
 //! The tokenizer of a model: special tokens, and the model between them.
 
 use gguf::Metadata;
+use gguf::token::TokenType;
 use rayon::prelude::*;
 
 use crate::error::Error;
@@ -9,7 +10,6 @@ use crate::options::{Decode, Encode, Options};
 use crate::special::{BosEos, Fragment, Splitter, is_run_of_spaces};
 use crate::token_table::TokenTable;
 use crate::vocabulary::Vocabulary;
-use gguf::token::TokenType;
 
 /// Turns text into the token ids of a model, and back.
 ///

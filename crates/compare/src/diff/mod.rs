@@ -4,12 +4,11 @@ mod keys;
 mod verdict;
 mod weights;
 
-use gguf_store::Progress;
 use std::collections::HashSet;
 
 use gguf::{Error, Shape, TensorType};
 use gguf_quant::Difference;
-use gguf_store::Model;
+use gguf_store::{Model, Progress};
 pub use keys::{Detail, ElementChange, KeyChange};
 use rayon::prelude::*;
 pub use verdict::Verdict;

@@ -2,8 +2,7 @@
 
 use gguf::{ByteOrder, Error};
 use gguf_quant::Difference;
-use gguf_store::ModelTensor;
-use gguf_store::Progress;
+use gguf_store::{ModelTensor, Progress};
 use rayon::prelude::*;
 
 use super::Change;

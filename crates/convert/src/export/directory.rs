@@ -1,10 +1,9 @@
 //! An export on disk: a directory that is new or empty, and is as it was if the export fails.
 
-use gguf_store::Progress;
 use std::path::{Path, PathBuf};
 
 use gguf::Error;
-use gguf_store::{Complete, Output, Overwrite, is_unfinished, require_space};
+use gguf_store::{Complete, Output, Overwrite, Progress, is_unfinished, require_space};
 
 use super::{Export, File, safetensors};
 

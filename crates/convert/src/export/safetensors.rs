@@ -3,12 +3,11 @@
 //! The header comes first and says where everything is, so data are written at their final place by
 //! many threads, a chunk of rows at a time.
 
-use gguf_store::Progress;
 use std::path::Path;
 
 use gguf::{Error, TensorType};
 use gguf_pipeline::{Tensor, parallel};
-use gguf_store::{Complete, Output, Overwrite};
+use gguf_store::{Complete, Output, Overwrite, Progress};
 use serde_json::{Map, Value, json};
 
 /// The file that says in which shard a tensor is.

@@ -1,13 +1,13 @@
 //! Baichuan 1 and 2.
 
+use gguf::Error;
+use gguf_checkpoint::config::Config;
+use gguf_pipeline::Step;
 use gguf_store::Model;
 
 use super::hyper::{self, Keys};
 use super::names::captures;
 use super::{Exported, Family, MappedTensor, Mapping};
-use gguf::Error;
-use gguf_checkpoint::config::Config;
-use gguf_pipeline::Step;
 use crate::vocab;
 
 const FUSED: &str = "model.layers.{}.self_attn.W_pack.weight";

@@ -1,15 +1,14 @@
 //! BERT, RoBERTa and XLM-RoBERTa: encoders for embeddings, and classifiers made of them.
 
-use gguf::Array;
+use gguf::{Array, Error};
+use gguf_checkpoint::config::Config;
+use gguf_pipeline::Step;
 use gguf_store::Model;
 use serde_json::{Map, Value, json};
 
 use super::hyper::{self, Keys};
 use super::names::{Name, Table, foreign};
 use super::{Exported, Family, Mapping};
-use gguf::Error;
-use gguf_checkpoint::config::Config;
-use gguf_pipeline::Step;
 use crate::vocab;
 
 const NAMES: Table = &[

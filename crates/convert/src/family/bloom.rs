@@ -1,11 +1,12 @@
 //! Bloom.
 
-use super::Family;
-use super::hyper::{self, Keys};
-use super::names::Table;
 use gguf::Error;
 use gguf_checkpoint::config::Config;
 use gguf_pipeline::Step;
+
+use super::Family;
+use super::hyper::{self, Keys};
+use super::names::Table;
 
 /// Without the prefix `transformer.`, which the first uploads do not have.
 const NAMES: Table = &[

@@ -1,12 +1,12 @@
 //! ChatGLM: the third generation and GLM 4 before it had a class in `transformers`, and that class.
 
+use gguf::Error;
+use gguf_checkpoint::config::Config;
 use gguf_store::Model;
 
 use super::hyper::{self, Keys, Rope};
 use super::names::{LLAMA_LIKE, Table};
 use super::{Exported, Family, exported};
-use gguf::Error;
-use gguf_checkpoint::config::Config;
 use crate::vocab;
 
 const OWN: Table = &[

@@ -1,13 +1,13 @@
 //! Command R and Command R7B.
 
+use gguf::Error;
+use gguf_checkpoint::config::Config;
 use gguf_store::Model;
 
 use super::exported::{has, rotated_share};
 use super::hyper::{self, Keys};
 use super::names::{LLAMA_LIKE, renamed};
 use super::{Exported, Family, Mapping};
-use gguf::Error;
-use gguf_checkpoint::config::Config;
 
 pub(super) static COHERE: Family = Family {
     classes: &["CohereForCausalLM"],

@@ -1,14 +1,13 @@
 //! DeepSeek 2 and 3: compressed attention, experts after some dense blocks.
 
-use gguf::Shape;
+use gguf::{Error, Shape};
+use gguf_checkpoint::config::Config;
+use gguf_pipeline::Step;
 use gguf_store::Model;
 
 use super::hyper::{self, Keys, Rope};
 use super::names::{LLAMA_LIKE, Table, block_of, captures};
 use super::{Exported, Family, MappedTensor, Mapping, experts, exported};
-use gguf::Error;
-use gguf_checkpoint::config::Config;
-use gguf_pipeline::Step;
 
 const DEEPSEEK2_CLASS: &str = "DeepseekV2ForCausalLM";
 const DEEPSEEK3_CLASS: &str = "DeepseekV3ForCausalLM";

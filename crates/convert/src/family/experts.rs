@@ -1,10 +1,11 @@
 //! Experts: matrices that stand one by one, or as one tensor of all.
 
-use super::names::captures;
-use super::{ExpertSlot, MappedTensor, Mapping, hyper};
 use gguf::Error;
 use gguf_checkpoint::config::Config;
 use gguf_pipeline::Step;
+
+use super::names::captures;
+use super::{ExpertSlot, MappedTensor, Mapping, hyper};
 
 /// Each expert's matrices as most families name them: foreign name of one, our name of all.
 const ONE_BY_ONE: [(&str, &str); 3] = [
@@ -58,8 +59,9 @@ pub(super) fn halves([gate, up]: [String; 2], count: u32, width: u32) -> Mapping
 
 #[cfg(test)]
 mod tests {
-    use super::*;
     use serde_json::json;
+
+    use super::*;
 
     #[test]
     fn fused_gates_come_apart() {

@@ -1,13 +1,13 @@
 //! Falcon, both generations: one head of keys and values, or several with two norms.
 
+use gguf::Error;
+use gguf_checkpoint::config::Config;
+use gguf_pipeline::Step;
 use gguf_store::Model;
 
 use super::hyper::{self, Keys};
 use super::names::Table;
 use super::{Exported, Family, exported};
-use gguf::Error;
-use gguf_checkpoint::config::Config;
-use gguf_pipeline::Step;
 
 const NAMES: Table = &[
     ("transformer.word_embeddings", "token_embd"),
@@ -118,9 +118,10 @@ fn head_count_kv(config: &Config) -> Result<u32, Error> {
 
 #[cfg(test)]
 mod tests {
+    use serde_json::json;
+
     use super::*;
     use crate::family::Mapping;
-    use serde_json::json;
 
     #[test]
     fn every_generation_has_its_heads_of_keys() {

@@ -1,5 +1,8 @@
 //! Gemma 1, 2 and 3, as text models.
 
+use gguf::Error;
+use gguf_checkpoint::config::Config;
+use gguf_pipeline::{Function, Step};
 use gguf_store::Model;
 use serde_json::Value;
 
@@ -7,9 +10,6 @@ use super::exported::{self, count, ratio};
 use super::hyper::{self, Keys};
 use super::names::{LLAMA_LIKE, Table};
 use super::{Exported, Family, Mapping};
-use gguf::Error;
-use gguf_checkpoint::config::Config;
-use gguf_pipeline::{Function, Step};
 use crate::vocab;
 
 /// Since the second generation, norms stand before and after attention and feed-forward.

@@ -1,13 +1,13 @@
 //! GLM 4.
 
+use gguf::Error;
+use gguf_checkpoint::config::Config;
 use gguf_store::Model;
 
 use super::exported::{has, rotated_share};
 use super::hyper::{self, Keys};
 use super::names::{LLAMA_LIKE, Table};
 use super::{Exported, Family};
-use gguf::Error;
-use gguf_checkpoint::config::Config;
 use crate::vocab;
 
 /// Norms stand before and after attention and feed-forward; gate and what it gates are one matrix.

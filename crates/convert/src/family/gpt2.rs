@@ -1,11 +1,12 @@
 //! GPT-2.
 
-use super::Family;
-use super::hyper::{self, Keys};
-use super::names::Table;
 use gguf::Error;
 use gguf_checkpoint::config::Config;
 use gguf_pipeline::Step;
+
+use super::Family;
+use super::hyper::{self, Keys};
+use super::names::Table;
 
 /// Without the prefix `transformer.`, which the first uploads do not have.
 pub(super) const NAMES: Table = &[

@@ -1,15 +1,14 @@
 //! gpt-oss, with weights in a plain float type.
 
-use gguf::Shape;
+use gguf::{Error, Shape};
+use gguf_checkpoint::config::Config;
+use gguf_pipeline::Step;
 use gguf_store::Model;
 use serde_json::json;
 
 use super::hyper::{self, Keys};
 use super::names::{LLAMA_LIKE, Table, captures};
 use super::{Exported, Family, MappedTensor, Mapping};
-use gguf::Error;
-use gguf_checkpoint::config::Config;
-use gguf_pipeline::Step;
 
 const NAMES: Table = &[
     ("model.layers.{}.post_attention_layernorm", "blk.{}.post_attention_norm"),

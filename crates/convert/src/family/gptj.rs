@@ -4,12 +4,13 @@
 //! are named as in phi2, which has the same layout. Queries and keys stay as they are, for the
 //! rotation of neighbours.
 
+use gguf::Error;
+use gguf_checkpoint::config::Config;
+
 use super::Family;
 use super::gpt2::FIELDS;
 use super::hyper::{self, Keys};
 use super::names::Table;
-use gguf::Error;
-use gguf_checkpoint::config::Config;
 
 const NAMES: Table = &[
     ("transformer.wte", "token_embd"),

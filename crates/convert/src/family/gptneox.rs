@@ -1,13 +1,13 @@
 //! GPT-NeoX and Pythia.
 
+use gguf::Error;
+use gguf_checkpoint::config::Config;
+use gguf_pipeline::Step;
 use gguf_store::Model;
 
 use super::hyper::{self, Keys};
 use super::names::Table;
 use super::{Exported, Family, exported};
-use gguf::Error;
-use gguf_checkpoint::config::Config;
-use gguf_pipeline::Step;
 
 const NAMES: Table = &[
     ("gpt_neox.embed_in", "token_embd"),

@@ -1,14 +1,13 @@
 //! Granite, dense and with experts.
 
+use gguf::Error;
+use gguf_checkpoint::config::Config;
 use gguf_store::Model;
 
 use super::experts::halves;
-use super::exported;
 use super::hyper::{self, Keys};
 use super::names::{LLAMA_LIKE, Table, captures};
-use super::{Exported, Family, Mapping};
-use gguf::Error;
-use gguf_checkpoint::config::Config;
+use super::{Exported, Family, Mapping, exported};
 use crate::vocab;
 
 /// The experts, all in one tensor.

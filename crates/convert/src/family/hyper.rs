@@ -1,11 +1,9 @@
 //! Hyper-parameters that all decoder families write alike, in the official converter's order.
 
-use gguf::Metadata;
-use serde_json::Value;
-
-use gguf::Error;
+use gguf::{Error, Metadata};
 use gguf_checkpoint::config::Config;
 use gguf_pipeline::Step;
+use serde_json::Value;
 
 /// The keys of one architecture.
 pub(crate) struct Keys<'m> {

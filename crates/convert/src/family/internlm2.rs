@@ -1,11 +1,12 @@
 //! InternLM2.
 
-use super::hyper::{self, Keys};
-use super::names::{Table, captures};
-use super::{Family, MappedTensor, Mapping};
 use gguf::Error;
 use gguf_checkpoint::config::Config;
 use gguf_pipeline::Step;
+
+use super::hyper::{self, Keys};
+use super::names::{Table, captures};
+use super::{Family, MappedTensor, Mapping};
 use crate::vocab;
 
 const NAMES: Table = &[

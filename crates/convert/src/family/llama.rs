@@ -1,12 +1,12 @@
 //! Llama, Mistral and Mixtral: one architecture, `llama`.
 
+use gguf::Error;
+use gguf_checkpoint::config::Config;
 use gguf_store::Model;
 
 use super::hyper::{self, Keys};
 use super::names::{LLAMA_LIKE, Table, captures};
 use super::{ExpertSlot, Exported, Family, Mapping, experts};
-use gguf::Error;
-use gguf_checkpoint::config::Config;
 use crate::vocab;
 
 const MIXTRAL: &str = "MixtralForCausalLM";
@@ -79,8 +79,9 @@ fn export(model: &Model, exported: Exported) -> Option<Exported> {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
     use serde_json::json;
+
+    use super::*;
 
     #[test]
     fn experts_are_parts_of_one_tensor() {

@@ -1,14 +1,14 @@
 //! Llama 4, as a text model: experts in every block or every other.
 
+use gguf::Error;
+use gguf_checkpoint::config::Config;
+use gguf_pipeline::Step;
 use gguf_store::Model;
 
 use super::experts::halves;
 use super::hyper::{self, Keys};
 use super::names::{LLAMA_LIKE, Table, captures};
 use super::{Exported, Family, MappedTensor, Mapping, exported};
-use gguf::Error;
-use gguf_checkpoint::config::Config;
-use gguf_pipeline::Step;
 
 const FEED_FORWARD: Table = &[
     ("model.layers.{}.feed_forward.router", "blk.{}.ffn_gate_inp"),

@@ -1,14 +1,13 @@
 //! Mamba and Mamba 2.
 
-use gguf::Shape;
+use gguf::{Error, Shape};
+use gguf_checkpoint::config::Config;
+use gguf_pipeline::{Function, Step};
 use gguf_store::Model;
 
 use super::hyper::{self, Keys};
 use super::names::{Name, Table, captures};
 use super::{Exported, Family, Mapping, exported};
-use gguf::Error;
-use gguf_checkpoint::config::Config;
-use gguf_pipeline::{Function, Step};
 use crate::vocab;
 
 /// A generation of Mamba.
@@ -241,8 +240,9 @@ fn is_tied(config: &Config) -> Result<bool, Error> {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
     use serde_json::json;
+
+    use super::*;
 
     #[test]
     fn the_second_generation_spreads_numbers_over_heads() {

@@ -1,11 +1,11 @@
 //! MiniCPM: as llama, with scales.
 
+use gguf::Error;
+use gguf_checkpoint::config::Config;
 use gguf_store::Model;
 
 use super::hyper::{self, Keys};
 use super::{Exported, Family, exported};
-use gguf::Error;
-use gguf_checkpoint::config::Config;
 use crate::vocab;
 
 pub(super) static MINICPM: Family = Family {

@@ -44,10 +44,10 @@ use gguf::{Error, Metadata};
 use gguf_checkpoint::config::Config;
 use gguf_pipeline::Step;
 use gguf_store::Model;
-
-use crate::vocab;
 use hyper::Keys;
 use names::{LLAMA_LIKE, Table, renamed};
+
+use crate::vocab;
 
 /// What a family is: data, and functions for what differs from most families.
 pub(crate) struct Family {

@@ -1,13 +1,13 @@
 //! MPT.
 
+use gguf::Error;
+use gguf_checkpoint::config::Config;
 use gguf_store::Model;
 use serde_json::{Map, Value};
 
 use super::hyper::{self, Keys};
 use super::names::{Table, captures};
 use super::{Exported, Family, Mapping, exported};
-use gguf::Error;
-use gguf_checkpoint::config::Config;
 
 const NAMES: Table = &[
     ("transformer.wte", "token_embd"),

@@ -1,13 +1,13 @@
 //! Nomic's BERT: rotary positions, and a gate in the feed-forward layer.
 
+use gguf::Error;
+use gguf_checkpoint::config::Config;
 use gguf_store::Model;
 
 use super::bert::{embedding_keys, pooling_files, token_types};
 use super::hyper::{self, Keys};
 use super::names::Table;
 use super::{Exported, Family};
-use gguf::Error;
-use gguf_checkpoint::config::Config;
 use crate::vocab;
 
 const NAMES: Table = &[

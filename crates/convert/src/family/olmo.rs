@@ -1,13 +1,12 @@
 //! OLMo 1, 2 and 3.
 
-use gguf::Array;
+use gguf::{Array, Error};
+use gguf_checkpoint::config::Config;
 use gguf_store::Model;
 
 use super::hyper::{self, Keys};
 use super::names::{LLAMA_LIKE, Table};
 use super::{Exported, Family};
-use gguf::Error;
-use gguf_checkpoint::config::Config;
 
 /// The first generation, whose norms have no weights.
 pub(super) static OLMO: Family = Family {

@@ -1,13 +1,13 @@
 //! Phi 2, Phi 3 and Phi 4.
 
+use gguf::Error;
+use gguf_checkpoint::config::Config;
 use gguf_store::Model;
 use serde_json::Value;
 
 use super::hyper::{self, Keys, Rope};
 use super::names::{LLAMA_LIKE, Table};
 use super::{Exported, Family, exported};
-use gguf::Error;
-use gguf_checkpoint::config::Config;
 use crate::vocab;
 
 /// What differs from the usual names.

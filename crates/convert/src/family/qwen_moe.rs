@@ -1,11 +1,12 @@
 //! Qwen2 and Qwen3 with experts.
 
+use gguf::Error;
+use gguf_checkpoint::config::Config;
+
 use super::exported::has;
 use super::hyper::{self, Keys};
 use super::names::{LLAMA_LIKE, Table};
 use super::{Exported, Family, Mapping, experts};
-use gguf::Error;
-use gguf_checkpoint::config::Config;
 
 /// What stands beside the experts. Only Qwen2 has one that is always asked.
 const MIXTURE: Table = &[

@@ -5,14 +5,13 @@
 //! current token (rwkv6 has that of the previous one there), `time_mix_decay` what goes into
 //! `-exp()`, `time_mix_first` the bonus of the current token.
 
-use gguf::Shape;
+use gguf::{Error, Shape};
+use gguf_checkpoint::config::Config;
+use gguf_pipeline::Step;
 
 use super::hyper::{self, Keys};
 use super::names::{Table, captures};
 use super::{Family, Mapping};
-use gguf::Error;
-use gguf_checkpoint::config::Config;
-use gguf_pipeline::Step;
 use crate::vocab;
 
 const NAMES: Table = &[

@@ -1,9 +1,10 @@
 //! SmolLM3: as llama, but some blocks do not rotate.
 
-use super::Family;
-use super::hyper::{self, Keys};
 use gguf::Error;
 use gguf_checkpoint::config::Config;
+
+use super::Family;
+use super::hyper::{self, Keys};
 use crate::vocab;
 
 pub(super) static SMOLLM3: Family = Family {

@@ -1,12 +1,12 @@
 //! StableLM.
 
+use gguf::Error;
+use gguf_checkpoint::config::Config;
 use gguf_store::Model;
 
 use super::hyper::{self, Keys};
 use super::names::captures;
 use super::{ExpertSlot, Exported, Family, Mapping, exported};
-use gguf::Error;
-use gguf_checkpoint::config::Config;
 
 /// The norms of single heads, which only the larger models have: foreign name of one, our name of
 /// all.
@@ -93,8 +93,9 @@ fn export(model: &Model, exported: Exported) -> Option<Exported> {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
     use serde_json::json;
+
+    use super::*;
 
     #[test]
     fn norms_of_heads_are_parts_of_one_tensor() {

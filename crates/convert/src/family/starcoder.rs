@@ -1,14 +1,13 @@
 //! StarCoder (`gpt_bigcode`: GPT-2 with one head of keys and values) and StarCoder 2.
 
-use gguf_store::Model;
-
-use super::gpt2;
-use super::hyper::{self, Keys};
-use super::names::{LLAMA_LIKE, Table};
-use super::{Exported, Family, exported};
 use gguf::Error;
 use gguf_checkpoint::config::Config;
 use gguf_pipeline::Step;
+use gguf_store::Model;
+
+use super::hyper::{self, Keys};
+use super::names::{LLAMA_LIKE, Table};
+use super::{Exported, Family, exported, gpt2};
 
 pub(super) static STARCODER: Family = Family {
     classes: &["GPTBigCodeForCausalLM"],

@@ -1,12 +1,12 @@
 //! T5 and its relatives: encoder and decoder, or the encoder alone.
 
+use gguf::Error;
+use gguf_checkpoint::config::Config;
 use gguf_store::Model;
 
 use super::hyper::{self, Keys};
 use super::names::Table;
 use super::{Exported, Family, Mapping};
-use gguf::Error;
-use gguf_checkpoint::config::Config;
 use crate::vocab;
 
 const ENCODER: Table = &[

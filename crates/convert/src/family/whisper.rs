@@ -3,14 +3,14 @@
 //! The official programs neither write nor run it as GGUF. Keys are those of the specification.
 //! Tensors are named as in t5. Convolutions keep their three dimensions.
 
+use gguf::Error;
+use gguf_checkpoint::config::Config;
 use gguf_store::Model;
 use serde_json::{Value, json};
 
 use super::hyper::Keys;
 use super::names::Table;
 use super::{Exported, Family, Mapping};
-use gguf::Error;
-use gguf_checkpoint::config::Config;
 
 /// Without the prefix `model.`.
 const NAMES: Table = &[

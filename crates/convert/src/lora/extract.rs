@@ -5,12 +5,10 @@
 //! Tropp, "Finding structure with randomness", algorithms 4.4 and 5.1). The same models give the
 //! same adapter.
 
-use gguf_store::Progress;
-
 use gguf::{Error, Metadata, Shape, TensorType};
 use gguf_pipeline::order::require_little_endian;
 use gguf_pipeline::{Content, Item, Job, Tensor};
-use gguf_store::{Model, ModelTensor};
+use gguf_store::{Model, ModelTensor, Progress};
 use nalgebra::DMatrix;
 
 use super::merge::floats;

@@ -3,12 +3,12 @@
 
 use std::collections::{HashMap, HashSet};
 
+use gguf::Error;
 use gguf::token::{TokenType, byte_of, char_of};
 use serde_json::Value;
 
 use super::files::{AddedToken, Files, special_token_text};
 use super::token::{MAX_TOKENS, Token};
-use gguf::Error;
 
 /// The trained tokens of `tokenizer.json`, with their ids, if its model is of the type `wanted`.
 pub(super) fn model_vocab<'f>(

@@ -2,11 +2,10 @@
 
 use std::path::Path;
 
-use gguf::{Array, Metadata};
+use gguf::{Array, Error, Metadata};
 use serde_json::{Map, Value};
 
 use super::files::Files;
-use gguf::Error;
 
 /// The chat templates of a model.
 #[derive(Debug)]

@@ -5,6 +5,7 @@
 
 use std::collections::{HashMap, HashSet};
 
+use gguf::Error;
 use gguf::token::{TokenType, byte_of_token};
 use serde_json::Value;
 
@@ -12,7 +13,6 @@ use super::bpe;
 use super::files::Files;
 use super::special::named_special_tokens;
 use super::token::{ADDED_SCORE, Token};
-use gguf::Error;
 
 /// True if the model in a `tokenizer.json` is BPE over text with bytes as a fallback.
 pub(super) fn is_sentencepiece_style(tokenizer: &Value) -> bool {

@@ -25,15 +25,12 @@ mod word_piece;
 
 use std::path::Path;
 
-use gguf::token::TokenType;
-use gguf::{Array, Metadata};
-
-use gguf::Error;
 pub(crate) use bpe::decode_bytes;
 pub use bpe::spell;
 use files::Files;
 pub(crate) use files::SENTENCEPIECE;
 pub(crate) use folder::Folder;
+use gguf::token::TokenType;
 use gguf::{Array, Error, Metadata};
 pub(crate) use post_processor::read_alone as read_post_processor;
 pub(crate) use rwkv_world::{CHAT_TEMPLATE as RWKV_CHAT_TEMPLATE, FILE as RWKV_WORLD, unescape};

@@ -8,11 +8,11 @@ use std::borrow::Cow;
 use std::fmt;
 use std::path::Path;
 
+use gguf::Error;
 use gguf::pre_tokenizer::{GPT2, alike};
 use serde_json::Value;
 
 use super::pre_table::{Known, TABLE};
-use gguf::Error;
 
 /// One thing that is done to a text before merging, in the only spelling that is compared.
 #[derive(Clone, Debug, PartialEq, Eq)]

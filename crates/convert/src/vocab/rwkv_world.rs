@@ -1,5 +1,6 @@
 //! The vocabulary of RWKV World: a text file of Python literals.
 
+use gguf::Error;
 use gguf::token::TokenType;
 
 use super::special::{self, SpecialTokens};

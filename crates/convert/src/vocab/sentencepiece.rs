@@ -2,12 +2,12 @@
 //!
 //! Field numbers are those of `sentencepiece_model.proto`, the message `ModelProto`.
 
+use gguf::Error;
 use gguf::token::TokenType;
 
 use super::files::{AddedToken, Files};
 use super::protobuf::{Fault, Field, Fields, Wire};
 use super::token::{ADDED_SCORE, MAX_TOKENS, Token};
-use gguf::Error;
 
 /// The score of ids that no file describes.
 pub(crate) const UNUSED_SCORE: f32 = -10000.0;

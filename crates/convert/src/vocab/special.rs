@@ -2,13 +2,12 @@
 //!
 //! This follows `SpecialVocab` of llama.cpp's `gguf` package decision by decision, the order of keys included.
 
-use gguf::{Metadata, token};
+use gguf::{Error, Metadata, token};
 use serde_json::{Map, Value};
 
 use super::chat_template::ChatTemplate;
 use super::files::{Files, special_token_text};
 use super::post_processor;
-use gguf::Error;
 
 /// The roles that every vocabulary is asked for, as in `bos_token` and `bos_token_id`.
 pub(super) const TYPES: [&str; 7] = ["bos", "eos", "unk", "sep", "pad", "cls", "mask"];

@@ -5,6 +5,7 @@ use std::collections::{HashMap, HashSet};
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD as BASE64;
+use gguf::Error;
 use gguf::token::TokenType;
 use serde_json::Value;
 

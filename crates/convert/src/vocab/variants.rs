@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 
+use gguf::Error;
 use gguf::token::TokenType;
 
 use super::files::{AddedToken, SENTENCEPIECE};

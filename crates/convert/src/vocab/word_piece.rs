@@ -1,5 +1,6 @@
 //! Vocabularies of pieces of words: BERT.
 
+use gguf::Error;
 use gguf::token::TokenType;
 
 use super::token::Token;

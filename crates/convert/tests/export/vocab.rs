@@ -5,7 +5,6 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use gguf::{Array, Metadata};
-use gguf_store::Model;
 use gguf_convert::export::{self, Tokenizer};
 use gguf_convert::vocab::{Kind, Options, load};
 use gguf_store::Model;

@@ -18,8 +18,7 @@ use half::f16;
 use pulp::Simd;
 
 use super::{Block, Row, first_bad, half_at, iq4, part, put};
-use crate::lanes;
-use crate::{bits, search};
+use crate::{bits, lanes, search};
 
 pub(super) struct IQ4XS;
 

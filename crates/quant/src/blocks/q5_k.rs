@@ -16,7 +16,8 @@ use pulp::Simd;
 
 use super::k_affine::{self, Format};
 use super::{Block, Row, first_bad, half_at, part, put};
-use crate::{bits, search::Trials};
+use crate::bits;
+use crate::search::Trials;
 
 pub(super) struct Q5K;
 

@@ -20,9 +20,8 @@
 
 use std::sync::OnceLock;
 
-use pulp::Simd;
-
 pub(crate) use cheapest::{Costs, Sixteen};
+use pulp::Simd;
 
 mod cheapest;
 mod iq1_s;

@@ -3,8 +3,9 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU16, Ordering};
 
-use crate::server::{Reply, Server};
 use gguf_remote::{Error, Fault, Location, Opened, Options, Token, open_with};
+
+use crate::server::{Reply, Server};
 
 fn open(hub: &Server, word: &str, token: Option<&str>) -> Result<Opened, Error> {
     let options = Options {

@@ -14,7 +14,6 @@ mod journal;
 mod lock;
 mod overwrite;
 
-use crate::progress::Progress;
 use std::fs::File;
 use std::io::{Read, Seek, SeekFrom};
 use std::path::Path;
@@ -26,6 +25,7 @@ pub use lock::EditLock;
 pub use overwrite::{Recovery, recover};
 
 use crate::output::{Existing, Output, Overwrite, is_at};
+use crate::progress::Progress;
 use crate::source::LocalFile;
 
 /// The key whose value fills the room before the tensor data.

@@ -1,6 +1,5 @@
 //! Several files to one, and the end of the several.
 
-use crate::progress::Progress;
 use std::path::Path;
 
 use gguf::shard_keys::{COUNT, PART_FINGERPRINT};
@@ -8,6 +7,7 @@ use gguf::{Error, Finding, Header};
 
 use crate::model::{Model, ModelTensor};
 use crate::output::{self, Output, Overwrite};
+use crate::progress::Progress;
 use crate::shard::{CHUNK, fill};
 
 /// How to merge shards.

@@ -9,8 +9,6 @@ mod merge;
 mod set;
 mod split;
 
-use crate::progress::Progress;
-
 use gguf::{Error, Finding, Header, write_header};
 pub use merge::{MergeOptions, delete_merged, merge};
 pub use set::ShardSet;
@@ -18,6 +16,7 @@ pub use split::{PlannedShard, SplitLimit, SplitOptions, SplitPlan};
 
 use crate::model::ModelTensor;
 use crate::output::Output;
+use crate::progress::Progress;
 
 /// Bytes read at a time.
 const CHUNK: u64 = 4 << 20;

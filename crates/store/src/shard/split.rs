@@ -1,6 +1,5 @@
 //! One model to several files.
 
-use crate::progress::Progress;
 use std::ffi::OsString;
 use std::num::NonZeroU64;
 use std::path::{Path, PathBuf};
@@ -9,6 +8,7 @@ use gguf::{Alignment, Draft, Error, Header, NameShard, shard_keys, write_header}
 
 use crate::model::{Model, ModelTensor};
 use crate::output::{Complete, Output, Overwrite, require_space};
+use crate::progress::Progress;
 use crate::shard::{file_len, fill};
 
 /// How much goes into one shard.

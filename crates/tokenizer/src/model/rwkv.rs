@@ -1,5 +1,6 @@
 //! RWKV World: at each position the longest token, byte by byte.
 
+use gguf::token::TokenType;
 use gguf::{Array, Metadata};
 
 use crate::error::Error;
@@ -8,7 +9,6 @@ use crate::options::{Compat, Options};
 use crate::token_table::TokenTable;
 use crate::trie::Trie;
 use crate::vocabulary::{MODEL, TOKENS, TYPES, Vocabulary};
-use gguf::token::TokenType;
 
 /// Key of the vocabulary as the models' authors publish it: a line `id literal length` for each
 /// token, where the literal is one of Python.

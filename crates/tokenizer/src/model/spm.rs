@@ -1,6 +1,8 @@
 //! SentencePiece's byte pair encoding: the neighbours whose joint text has the best score are
 //! joined first. `tokenizer.ggml.model` is `llama`.
 
+use gguf::token::{TokenType, byte_of_token};
+
 use crate::error::Error;
 use crate::model::Model;
 use crate::model::merge::{Join, NO_TOKEN, Symbol, characters, merge_word};
@@ -11,7 +13,6 @@ use crate::options::{Compat, Options};
 use crate::special::is_run_of_spaces;
 use crate::token_table::{Index, TokenTable};
 use crate::vocabulary::Vocabulary;
-use gguf::token::{TokenType, byte_of_token};
 
 pub(crate) struct Spm {
     /// The tokens' texts with plain spaces; byte tokens as their bytes.

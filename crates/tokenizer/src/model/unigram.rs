@@ -4,6 +4,8 @@
 //! SentencePiece made it: what is written here of text that is cut in equally good ways, of unknown
 //! characters and of white space follows it.
 
+use gguf::token::{TokenType, byte_of_token};
+
 use crate::error::Error;
 use crate::model::Model;
 use crate::model::charsmap::{CHARSMAP, Charsmap};
@@ -12,7 +14,6 @@ use crate::options::{Compat, Options};
 use crate::token_table::TokenTable;
 use crate::trie::Trie;
 use crate::vocabulary::Vocabulary;
-use gguf::token::{TokenType, byte_of_token};
 
 /// What stands for a space in tokens: U+2581.
 const SPACE: &[u8] = "\u{2581}".as_bytes();

@@ -5,6 +5,9 @@
 
 mod normalize;
 
+use gguf::token::TokenType;
+use normalize::Normalizer;
+
 use crate::error::Error;
 use crate::model::Model;
 use crate::model::word_cache::CachePool;
@@ -12,8 +15,6 @@ use crate::options::{Compat, Options};
 use crate::token_table::TokenTable;
 use crate::trie::Trie;
 use crate::vocabulary::Vocabulary;
-use gguf::token::TokenType;
-use normalize::Normalizer;
 
 /// What stands before tokens that begin a word: U+2581.
 const START: &[u8] = "\u{2581}".as_bytes();

@@ -1,9 +1,9 @@
 //! The types of tokens as llama.cpp corrects them: it knows some by their texts.
 
+use gguf::token::TokenType;
 use hashbrown::HashMap;
 
 use crate::vocabulary::Vocabulary;
-use gguf::token::TokenType;
 
 /// Ends of texts and turns: control tokens, whatever the file says.
 const ENDS: [&str; 22] = [

@@ -22,17 +22,16 @@ mod time;
 
 use std::time::SystemTime;
 
-use gguf::Metadata;
-use minijinja::Environment;
-use minijinja::value::Serde;
-use serde::{Deserialize, Serialize};
-use serde_json::{Map, Value as Json};
-
 use bounds::{STACK, Text, on_own_stack};
 pub use error::Error;
+use gguf::Metadata;
 pub use limits::Limits;
 pub use lint::Linter;
+use minijinja::Environment;
+use minijinja::value::Serde;
 pub use renderer::Renderer;
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value as Json};
 pub use source::Source;
 
 /// What a template makes text of.

@@ -6,8 +6,7 @@ use serde_json::{Map, Value, json};
 
 use super::json::{added, case, file, sequence, vocab};
 use super::merges::Merges;
-use super::post_processor;
-use super::{Token, Tokenizer, Vocabulary, json_file};
+use super::{Token, Tokenizer, Vocabulary, json_file, post_processor};
 use crate::vocab::{decode_bytes, pre_tokenizer};
 
 pub(super) fn write(vocabulary: &Vocabulary, out: &mut Tokenizer, config: &mut Map<String, Value>) {

@@ -16,12 +16,11 @@ mod word_piece;
 use std::collections::BTreeMap;
 
 use gguf::token::{self, TokenType};
-use gguf::{Array, Metadata};
+use gguf::{Array, Error, Metadata};
 use serde_json::{Map, Value, json};
 
 use super::{File, json_file};
 use crate::vocab::{self, ADDED_SCORE, Folder, Kind};
-use gguf::Error;
 
 /// Tokenizer files, and what belongs to them elsewhere.
 #[derive(Clone, Debug)]

@@ -6,8 +6,7 @@ use gguf::token::TokenType;
 use serde_json::{Map, Value, json};
 
 use super::json::{added, bert, file};
-use super::post_processor;
-use super::{File, Tokenizer, Vocabulary, json_file};
+use super::{File, Tokenizer, Vocabulary, json_file, post_processor};
 
 /// What a GGUF has in front of pieces that start a word.
 const START: char = '\u{2581}';

@@ -9,6 +9,9 @@ mod pre;
 
 use std::borrow::Cow;
 
+use gguf::token::{TokenType, byte_of_token};
+use merges::Merges;
+use pre::{Pre, Spelling};
 use unicode_normalization::{IsNormalized, UnicodeNormalization, is_nfc_quick};
 
 use crate::error::Error;
@@ -20,9 +23,6 @@ use crate::model::word_cache::{CachePool, WordCache};
 use crate::options::{Compat, Options};
 use crate::token_table::{Index, TokenTable};
 use crate::vocabulary::Vocabulary;
-use gguf::token::{TokenType, byte_of_token};
-use merges::Merges;
-use pre::{Pre, Spelling};
 
 pub(crate) struct Bpe {
     /// What the tokens stand for, byte tokens as their byte.

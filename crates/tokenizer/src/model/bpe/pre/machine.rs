@@ -3,11 +3,12 @@
 //! Each does exactly what a regular expression does (tested on random text), several times as
 //! fast. They come in three shapes: GPT-2's, cl100k's and o200k's.
 
-use crate::model::classes::{self, LETTER, LOWER, MARK, NUMBER, SPACE, UPPER};
-use crate::options::Compat;
 use gguf::pre_tokenizer::{
     CL100K, CL100K_DIGITS, CL100K_MARKS, CL100K_RUNS, GPT2, O200K, O200K_DIGITS, TEKKEN, UFAKZEKA,
 };
+
+use crate::model::classes::{self, LETTER, LOWER, MARK, NUMBER, SPACE, UPPER};
+use crate::options::Compat;
 
 /// Cuts text as one regular expression does.
 pub(super) struct Machine {

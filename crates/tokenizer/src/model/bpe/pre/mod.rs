@@ -6,13 +6,13 @@ mod step;
 mod table;
 
 use gguf::pre_tokenizer::alike;
+use step::Step;
+use table::{Row, TABLE, Whole};
 
 use crate::error::Error;
 use crate::options::{Compat, Options};
 use crate::special::PRE;
 use crate::vocabulary::Vocabulary;
-use step::Step;
-use table::{Row, TABLE, Whole};
 
 /// How a vocabulary writes text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
