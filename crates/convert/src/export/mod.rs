@@ -10,6 +10,7 @@ mod foreign;
 mod rope;
 pub mod safetensors;
 mod tokenizer;
+mod value;
 
 use gguf::{Model, TensorType};
 use serde_json::Value;

@@ -3,7 +3,7 @@
 use gguf::{Metadata, Model};
 use serde_json::{Map, Value, json};
 
-use super::config::value;
+use super::value::value;
 use crate::Error;
 use crate::config::Config;
 use crate::family::llama3_factors;
