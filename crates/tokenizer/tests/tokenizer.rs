@@ -74,6 +74,22 @@ fn read(metadata: &Metadata) -> Tokenizer {
     Tokenizer::from_metadata(metadata, Options::default()).unwrap()
 }
 
+/// A byte without a token: `tokenizers` passes over it, llama.cpp only when it hands out ids.
+#[test]
+fn bytes_without_a_token_do_not_keep_their_neighbours_apart() {
+    let mut metadata = Metadata::new();
+    metadata.set("tokenizer.ggml.model", "gpt2");
+    metadata.set("tokenizer.ggml.pre", "gpt-2");
+    metadata.set("tokenizer.ggml.tokens", Array::from_strings(["a", "b", "ab"]));
+    metadata.set("tokenizer.ggml.merges", Array::from_strings(["a b"]));
+    for (compat, expected) in [(Compat::Own, &[2, 2][..]), (Compat::LlamaCpp, &[2, 0, 1])] {
+        let options = Options { compat, ..Options::default() };
+        let tokenizer = Tokenizer::from_metadata(&metadata, options).unwrap();
+        assert_eq!(tokenizer.encode("abaxb", Encode::default()), expected, "{compat:?}");
+        assert_eq!(tokenizer.encode("x", Encode::default()), [] as [u32; 0]);
+    }
+}
+
 #[test]
 fn the_best_score_goes_first_and_the_leftmost_of_equals() {
     let tokenizer = read(&sentencepiece());

@@ -6,6 +6,7 @@ use gguf_store::Model;
 use serde_json::{Map, Value, json};
 
 use super::rope;
+use super::value::value;
 use crate::family::{Exported, Family};
 
 /// Numbers that most families write alike: key under the architecture's name, field.
@@ -62,16 +63,6 @@ pub(super) fn of(model: &Model, family: &Family, exported: &Exported) -> Result<
     }
     config.extend(exported.config.clone());
     Ok(config.into())
-}
-
-/// A number, truth or text as JSON; numbers in the fewest digits that read back as they are.
-pub(super) fn value(metadata: &Metadata, key: &str) -> Option<Value> {
-    match metadata.get(key)? {
-        gguf::Value::F32(value) => value.to_string().parse::<f64>().ok().map(Value::from),
-        gguf::Value::Bool(value) => Some((*value).into()),
-        gguf::Value::String(_) => metadata.str(key).map(Value::from),
-        value => value.to_u64().map(Value::from),
-    }
 }
 
 /// What the user should know of hyper-parameters that the configuration does not lead back to.

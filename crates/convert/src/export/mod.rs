@@ -10,6 +10,7 @@ mod foreign;
 mod rope;
 pub mod safetensors;
 mod tokenizer;
+mod value;
 
 pub use directory::Directory;
 use gguf::{Error, TensorType};

@@ -5,7 +5,7 @@ use gguf_checkpoint::config::Config;
 use gguf_store::Model;
 use serde_json::{Map, Value, json};
 
-use super::config::value;
+use super::value::value;
 use crate::family::llama3_factors;
 use crate::lora::merge::floats;
 

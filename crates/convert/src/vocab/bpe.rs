@@ -80,7 +80,7 @@ fn named_special_tokens(files: &Files) -> impl Iterator<Item = AddedToken> {
         let value = files.tokenizer_config()?.get(&format!("{role}_token"))?;
         special_token_text(value).filter(|text| !text.is_empty())
     };
-    super::special::TYPES.into_iter().filter_map(text).map(|content| AddedToken {
+    super::roles::ROLES.into_iter().filter_map(text).map(|content| AddedToken {
         content: content.to_owned(),
         special: true,
         normalized: false,

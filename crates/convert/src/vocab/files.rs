@@ -7,8 +7,8 @@ use gguf::Error;
 use gguf_checkpoint::json;
 use serde_json::{Map, Value};
 
-use super::assembled::{self, Assembled};
 use super::folder::Folder;
+use super::tiktoken_line::is_tiktoken;
 
 /// A SentencePiece model.
 pub(crate) const SENTENCEPIECE: &str = "tokenizer.model";
@@ -76,23 +76,22 @@ impl<'a> Files<'a> {
         self.states_cuts
     }
 
-    /// Where there is no `tokenizer.json`, puts one together from older files.
-    pub fn assemble(&mut self, notes: &mut Vec<String>) -> Result<(), Error> {
-        if self.tokenizer.is_some() {
-            return Ok(());
+    /// Takes a tokenizer that other files have for `tokenizer.json`. `states_cuts` is whether they
+    /// tell how text is cut, `roles` are fields of `tokenizer_config.json` that they imply.
+    pub fn set_tokenizer(
+        &mut self,
+        tokenizer: Value,
+        path: PathBuf,
+        states_cuts: bool,
+        roles: Vec<(&'static str, &'static str)>,
+    ) {
+        let config = self.tokenizer_config.get_or_insert_default();
+        for (role, text) in roles {
+            config.entry(role).or_insert(text.into());
         }
-        if let Some(Assembled { tokenizer, path, states_cuts, roles }) =
-            assembled::read(self, notes)?
-        {
-            let config = self.tokenizer_config.get_or_insert_default();
-            for (role, text) in roles {
-                config.entry(role).or_insert(text.into());
-            }
-            self.tokenizer = Some(tokenizer);
-            self.tokenizer_path = path;
-            self.states_cuts = states_cuts;
-        }
-        Ok(())
+        self.tokenizer = Some(tokenizer);
+        self.tokenizer_path = path;
+        self.states_cuts = states_cuts;
     }
 
     /// `tokenizer.json`, without which there is no byte-level vocabulary.
@@ -133,7 +132,7 @@ impl<'a> Files<'a> {
 
     /// Whether there is a SentencePiece model; some call a tiktoken file by its name.
     pub fn has_sentencepiece(&self) -> bool {
-        self.has(SENTENCEPIECE) && !assembled::is_tiktoken(&self.folder, SENTENCEPIECE)
+        self.has(SENTENCEPIECE) && !is_tiktoken(&self.folder, SENTENCEPIECE)
     }
 
     /// Mistral's own tokenizer format is read only through the `tokenizer.json` made from it.

@@ -14,10 +14,13 @@ mod post_processor;
 mod pre;
 mod pre_table;
 mod protobuf;
+mod roles;
 mod rwkv_world;
 mod sentencepiece;
 mod special;
+mod step;
 mod structure;
+mod tiktoken_line;
 pub(crate) mod token;
 mod unigram;
 mod variants;
@@ -33,9 +36,10 @@ pub(crate) use folder::Folder;
 use gguf::token::TokenType;
 use gguf::{Array, Error, Metadata};
 pub(crate) use post_processor::read_alone as read_post_processor;
+pub(crate) use roles::FLAGS;
+use roles::ROLES;
 pub(crate) use rwkv_world::{CHAT_TEMPLATE as RWKV_CHAT_TEMPLATE, FILE as RWKV_WORLD, unescape};
 pub(crate) use sentencepiece::UNUSED_SCORE as PADDING_SCORE;
-pub(crate) use special::FLAGS;
 use special::SpecialTokens;
 pub(crate) use structure::pre_tokenizer;
 pub(crate) use token::ADDED_SCORE;
@@ -228,7 +232,7 @@ impl Builder<'_> {
 
     /// Special tokens, in a vocabulary of this many tokens.
     fn special_tokens(&mut self, len: usize) -> Result<SpecialTokens, Error> {
-        SpecialTokens::read(&self.files, &special::TYPES, Some(len as u64), &mut self.notes)
+        SpecialTokens::read(&self.files, &ROLES, Some(len as u64), &mut self.notes)
     }
 
     fn bpe(&mut self) -> Result<(), Error> {
@@ -241,7 +245,7 @@ impl Builder<'_> {
         if self.files.has(XLM_ROBERTA_MODEL) {
             return self.xlm_roberta();
         }
-        self.files.assemble(&mut self.notes)?;
+        assembled::assemble(&mut self.files, &mut self.notes)?;
         match self.files.require_tokenizer()?["model"]["type"].as_str() {
             Some("Unigram") => self.xlm_roberta(),
             Some("WordPiece") => self.word_piece(),
@@ -281,14 +285,14 @@ impl Builder<'_> {
     }
 
     fn byte_level_tokens(&mut self) -> Result<SpecialTokens, Error> {
-        self.files.assemble(&mut self.notes)?;
+        assembled::assemble(&mut self.files, &mut self.notes)?;
         let pre = self.pre()?;
         let tokens = bpe::tokens(&self.files, "BPE", self.options.vocab_size, &mut self.notes)?;
         let merges = merges::read(&self.files, &mut self.notes)?;
         self.tokens("gpt2", pre, &tokens, false);
         // Also where there are none: programs refuse a file that does not say.
         self.metadata.set("tokenizer.ggml.merges", Array::from_strings(&merges));
-        SpecialTokens::read(&self.files, &special::TYPES, None, &mut self.notes)
+        SpecialTokens::read(&self.files, &ROLES, None, &mut self.notes)
     }
 
     fn tokens(&mut self, model: &'static str, pre: String, tokens: &[Token], scored: bool) {

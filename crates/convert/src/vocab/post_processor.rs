@@ -5,7 +5,7 @@
 
 use serde_json::{Map, Value};
 
-use super::special::{self, Flags};
+use super::roles::{Flags, ROLES};
 
 /// Reads the flags. As llama.cpp's converter does, fills in roles that `config` does not name
 /// and moves a replaced end of text to `eot` or `eom`, which then join `types`.
@@ -38,7 +38,7 @@ pub(super) fn read(
 
 /// The flags alone.
 pub(crate) fn read_alone(tokenizer: &Value, config: &Map<String, Value>) -> Flags {
-    read(tokenizer, &mut config.clone(), &mut special::TYPES.to_vec(), &mut Vec::new())
+    read(tokenizer, &mut config.clone(), &mut ROLES.to_vec(), &mut Vec::new())
 }
 
 /// Files leave a role open in several ways.

@@ -5,7 +5,6 @@
 //! recognised as long as it cuts text as a known model does.
 
 use std::borrow::Cow;
-use std::fmt;
 use std::path::Path;
 
 use gguf::Error;
@@ -13,33 +12,7 @@ use gguf::pre_tokenizer::{GPT2, alike};
 use serde_json::Value;
 
 use super::pre_table::{Known, TABLE};
-
-/// One thing that is done to a text before merging, in the only spelling that is compared.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Step<'a> {
-    /// Cut at the matches; `behavior` says which piece a match goes to.
-    Split { regex: Cow<'a, str>, behavior: Cow<'a, str> },
-    /// Cut at ASCII and Unicode punctuation.
-    Punctuation { behavior: Cow<'a, str> },
-    /// Write one text for another.
-    Replace { from: Cow<'a, str>, to: Cow<'a, str> },
-    /// Write each byte as a character of the byte-level alphabet.
-    Bytes,
-    /// Something that no known pre-tokenizer does.
-    Other(Cow<'a, str>),
-}
-
-impl fmt::Display for Step<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Split { regex, behavior } => write!(f, "Split[{behavior}]({regex})"),
-            Self::Punctuation { behavior } => write!(f, "Punctuation[{behavior}]"),
-            Self::Replace { from, to } => write!(f, "Replace({from:?}, {to:?})"),
-            Self::Bytes => f.write_str("Bytes"),
-            Self::Other(what) => f.write_str(what),
-        }
-    }
-}
+use super::step::Step;
 
 /// A name that was asked for, with a note if no runtime knows it.
 pub(super) fn requested(name: &str, notes: &mut Vec<String>) -> String {

@@ -9,7 +9,7 @@ use std::borrow::Cow::Borrowed;
 
 use gguf::pre_tokenizer::*;
 
-use super::pre::Step::{self, Bytes, Punctuation, Replace, Split};
+use super::step::Step::{self, Bytes, Punctuation, Replace, Split};
 
 /// A name, with those that runtimes treat alike, and the structure they stand for.
 pub(super) struct Known {

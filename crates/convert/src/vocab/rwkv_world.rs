@@ -3,7 +3,8 @@
 use gguf::Error;
 use gguf::token::TokenType;
 
-use super::special::{self, SpecialTokens};
+use super::roles::ROLES;
+use super::special::SpecialTokens;
 use super::token::{MAX_TOKENS, Token};
 use super::{Array, Builder};
 
@@ -25,7 +26,7 @@ impl Builder<'_> {
         self.metadata.set("tokenizer.ggml.model", "rwkv");
         self.metadata.set("tokenizer.ggml.tokens", texts);
         self.metadata.set("tokenizer.ggml.token_type", Array::from(&types[..]));
-        let mut special = SpecialTokens::read(&self.files, &special::TYPES, None, &mut self.notes)?;
+        let mut special = SpecialTokens::read(&self.files, &ROLES, None, &mut self.notes)?;
         if !special.has("eot") && tokens.len() > END_OF_TURN as usize {
             special.assign("eot", END_OF_TURN);
         }

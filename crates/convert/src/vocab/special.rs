@@ -8,12 +8,7 @@ use serde_json::{Map, Value};
 use super::chat_template::ChatTemplate;
 use super::files::{Files, special_token_text};
 use super::post_processor;
-
-/// The roles that every vocabulary is asked for, as in `bos_token` and `bos_token_id`.
-pub(super) const TYPES: [&str; 7] = ["bos", "eos", "unk", "sep", "pad", "cls", "mask"];
-
-/// The roles whose tokens runtimes can put around a text.
-pub(crate) const FLAGS: [&str; 3] = token::ADDED_ROLES;
+use super::roles::{Flags, ROLES};
 
 /// What a tokenizer's files say beside the tokens themselves.
 #[derive(Debug, Default)]
@@ -23,29 +18,6 @@ pub(super) struct SpecialTokens {
     chat_template: Option<ChatTemplate>,
     lowercase: Option<bool>,
     strip_accents: Option<bool>,
-}
-
-/// For each role whether runtimes add its token, in the order in which they were decided.
-#[derive(Debug, Default)]
-pub(crate) struct Flags(Vec<(&'static str, bool)>);
-
-impl Flags {
-    pub fn get(&self, role: &str) -> Option<bool> {
-        self.0.iter().find(|(r, _)| *r == role).map(|&(_, add)| add)
-    }
-
-    pub fn set(&mut self, role: &'static str, add: bool) {
-        match self.0.iter_mut().find(|(r, _)| *r == role) {
-            Some(entry) => entry.1 = add,
-            None => self.0.push((role, add)),
-        }
-    }
-
-    pub fn set_default(&mut self, role: &'static str, add: bool) {
-        if self.get(role).is_none() {
-            self.set(role, add);
-        }
-    }
 }
 
 impl SpecialTokens {
@@ -175,7 +147,7 @@ impl SpecialTokens {
                 metadata.set(key, id);
             }
         }
-        for (role, add) in self.add.0 {
+        for (role, add) in self.add.in_order() {
             if let Some(key) = token::add_key(role) {
                 metadata.set(key, add);
             }
@@ -216,7 +188,7 @@ pub(super) fn named_special_tokens(files: &Files) -> Result<Vec<String>, Error> 
     if !config.contains_key("added_tokens_decoder") {
         config.extend(files.object("special_tokens_map.json")?.into_iter().flatten());
     }
-    let named = TYPES.iter().filter_map(|role| config.get(&format!("{role}_token")));
+    let named = ROLES.iter().filter_map(|role| config.get(&format!("{role}_token")));
     let listed = config.get("additional_special_tokens").and_then(Value::as_array);
     let mut texts: Vec<String> = named
         .chain(listed.into_iter().flatten())

@@ -3,8 +3,8 @@
 
 use serde_json::{Value, json};
 
-use super::pre::Step;
 use super::pre_table::TABLE;
+use super::step::Step;
 
 /// How a vocabulary cuts texts, in the words of `tokenizer.json`.
 #[derive(Clone, Debug, Default, PartialEq)]

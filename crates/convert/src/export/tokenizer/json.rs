@@ -53,6 +53,16 @@ pub(super) fn added(
     })
 }
 
+/// An added token as other files have it: Gemma's list runs of spaces as its model has them.
+pub(super) fn spelled(vocabulary: &Vocabulary, token: &Token) -> String {
+    let is_gemma = matches!(vocabulary.kind, Kind::Gemma { .. });
+    let is_spaces = token.kind == TokenType::UserDefined && token.text.chars().all(|c| c == ' ');
+    match is_gemma && is_spaces {
+        true => token.text.replace(' ', "\u{2581}"),
+        false => token.text.to_owned(),
+    }
+}
+
 /// Lower case and accents, as far as the keys tell.
 pub(super) fn case(vocabulary: &Vocabulary) -> Option<Value> {
     let flag = |name: &str| vocabulary.metadata.bool(&format!("tokenizer.ggml.normalizer.{name}"));

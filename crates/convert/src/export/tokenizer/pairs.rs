@@ -6,9 +6,8 @@ use std::collections::HashMap;
 use gguf::token::TokenType;
 use serde_json::{Map, Value, json};
 
-use super::json::{added, case, file, sequence, vocab};
+use super::json::{added, case, file, sequence, spelled, vocab};
 use super::merges::Merges;
-use super::sentencepiece::spelled;
 use super::{Token, Tokenizer, Vocabulary, is_added, json_file, post_processor};
 use crate::vocab::Kind;
 

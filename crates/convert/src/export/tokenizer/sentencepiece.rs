@@ -7,7 +7,7 @@ use std::collections::HashSet;
 use gguf::token::TokenType;
 use serde_json::{Map, Value};
 
-use super::json::added;
+use super::json::{added, spelled};
 use super::{File, Token, Tokenizer, Vocabulary, is_added, json_file, pairs, protobuf};
 use crate::vocab::{Added, INTERNLM2_ZERO, Kind, PADDING_SCORE, SENTENCEPIECE};
 
@@ -101,16 +101,6 @@ fn files(
         config.insert("legacy".into(), true.into());
     }
     vocabulary.set_flags(config);
-}
-
-/// An added token as other files have it: Gemma's list runs of spaces as its model has them.
-pub(super) fn spelled(vocabulary: &Vocabulary, token: &Token) -> String {
-    let is_gemma = matches!(vocabulary.kind, Kind::Gemma { .. });
-    let is_spaces = token.kind == TokenType::UserDefined && token.text.chars().all(|c| c == ' ');
-    match is_gemma && is_spaces {
-        true => token.text.replace(' ', "\u{2581}"),
-        false => token.text.to_owned(),
-    }
 }
 
 /// The tokens but for the last ones that were added after training. What fills up the embedding

@@ -12,13 +12,12 @@ use std::path::PathBuf;
 
 use gguf::Error;
 use serde_json::{Map, Value, json};
-pub(super) use tiktoken::is_tiktoken;
 
 use super::files::{AddedToken, Files};
 use super::special::named_special_tokens;
 
 /// A tokenizer in the form of `tokenizer.json`.
-pub(super) struct Assembled {
+struct Assembled {
     pub tokenizer: Value,
     /// The file that has the vocabulary.
     pub path: PathBuf,
@@ -29,8 +28,18 @@ pub(super) struct Assembled {
     pub roles: Vec<(&'static str, &'static str)>,
 }
 
+/// Where there is no `tokenizer.json`, puts one together from older files.
+pub(super) fn assemble(files: &mut Files, notes: &mut Vec<String>) -> Result<(), Error> {
+    if files.tokenizer().is_none()
+        && let Some(Assembled { tokenizer, path, states_cuts, roles }) = read(files, notes)?
+    {
+        files.set_tokenizer(tokenizer, path, states_cuts, roles);
+    }
+    Ok(())
+}
+
 /// The tokenizer of the older files, if there are any.
-pub(super) fn read(files: &Files, notes: &mut Vec<String>) -> Result<Option<Assembled>, Error> {
+fn read(files: &Files, notes: &mut Vec<String>) -> Result<Option<Assembled>, Error> {
     if let Some(vocab) = files.object("vocab.json")? {
         return byte_level::assemble(files, vocab).map(Some);
     }

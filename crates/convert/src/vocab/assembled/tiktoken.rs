@@ -5,8 +5,6 @@
 
 use std::collections::HashMap;
 
-use base64::Engine;
-use base64::engine::general_purpose::STANDARD as BASE64;
 use gguf::Error;
 use gguf::pre_tokenizer::CL100K_DIGITS;
 use serde_json::{Map, Value, json};
@@ -14,7 +12,7 @@ use serde_json::{Map, Value, json};
 use super::{Assembled, added_tokens};
 use crate::vocab::bpe;
 use crate::vocab::files::{Files, SENTENCEPIECE};
-use crate::vocab::folder::Folder;
+use crate::vocab::tiktoken_line::{entry, is_tiktoken};
 use crate::vocab::token::MAX_TOKENS;
 
 /// The first of Qwen, whose special tokens stand only in a program beside the file.
@@ -31,20 +29,6 @@ pub(super) fn find(files: &Files) -> Result<Option<String>, Error> {
     let others = ["tiktoken.model", SENTENCEPIECE].map(str::to_owned);
     let mut names = folder.with_extension("", "tiktoken")?.into_iter().chain(others);
     Ok(names.find(|name| is_tiktoken(folder, name)))
-}
-
-/// Whether a file begins with a line of base64 and a number.
-pub(in crate::vocab) fn is_tiktoken(folder: &Folder, name: &str) -> bool {
-    let start = folder.start(name, 4096);
-    let line = start.split(|&byte| byte == b'\n').next().and_then(|line| str::from_utf8(line).ok());
-    line.is_some_and(|line| entry(line).is_some())
-}
-
-/// The token and the rank in a line.
-fn entry(line: &str) -> Option<(Vec<u8>, u64)> {
-    let (token, rank) = line.split_once(' ')?;
-    let token = BASE64.decode(token).ok().filter(|token| !token.is_empty())?;
-    Some((token, rank.trim_end().parse().ok()?))
 }
 
 pub(super) fn assemble(

@@ -31,6 +31,8 @@ pub(crate) struct Bpe {
     merges: Merges,
     /// The token of each byte.
     bytes: [u32; 256],
+    /// Bytes without a token are dropped before merges, not after.
+    drops_early: bool,
     pre: Pre,
     /// Where words can be cut further.
     split_points: Option<SplitPoints>,
@@ -61,6 +63,10 @@ impl Bpe {
             words: CachePool::default(),
             index,
             merges,
+            // Most vocabularies have all of them.
+            drops_early: options.compat == Compat::Own
+                && pre.spelling == Spelling::Bytes
+                && bytes.contains(&NO_TOKEN),
             bytes,
             pre,
             split_points,
@@ -73,6 +79,11 @@ impl Bpe {
         {
             return out.push(id);
         }
+        let mut kept = Cow::Borrowed(word);
+        if self.drops_early {
+            kept.to_mut().retain(|byte| self.bytes[usize::from(*byte)] != NO_TOKEN);
+        }
+        let word = &*kept;
         let join = |left: Symbol, right: Symbol| self.merges.find(left.id, right.id);
         let tokens = (&self.index, &self.pieces);
         let out = |symbol: &Symbol| {
