@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use crate::server::{Reply, Request, Server};
-use gguf_remote::{Error, Fault, Location, Opened, Options, Token, open_with};
+use gguf_remote::{Error, Fault, HfToken, Location, Opened, Options, open_with};
 
 /// Bytes that are all different from their neighbours.
 fn file(len: usize) -> Vec<u8> {
@@ -20,7 +20,7 @@ fn options() -> Options {
         attempts: 3,
         backoff: Duration::from_millis(10),
         longest_wait: Duration::from_secs(2),
-        hf_token: Some(Token("hf_secret".into())),
+        hf_token: Some(HfToken("hf_secret".into())),
         ..Options::default()
     }
 }
