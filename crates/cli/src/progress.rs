@@ -28,7 +28,7 @@ impl Progress {
         Self { bar, started: Instant::now(), interrupted: Arc::default() }
     }
 
-    /// Lets Ctrl-C end the work in good order: for work that writes files.
+    /// Lets Ctrl-C end the work in good order.
     pub fn stoppable(self) -> Self {
         for signal in signal_hook::consts::TERM_SIGNALS {
             // Where a signal cannot be caught, it ends the process as it always did. A second one

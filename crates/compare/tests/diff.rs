@@ -91,7 +91,7 @@ fn compare(a: &Small, b: &Small) -> Diff {
 
 fn compare_files(a: &Path, b: &Path) -> Diff {
     let (a, b) = (Model::open(a).unwrap(), Model::open(b).unwrap());
-    diff(&a, &b, &|_| {}).unwrap()
+    diff(&a, &b, &|_| ControlFlow::Continue(())).unwrap()
 }
 
 #[test]

@@ -14,7 +14,7 @@ fn testdata() -> PathBuf {
 fn entries(path: &Path, label: &str, options: &HashOptions) -> Vec<Entry> {
     let files = Model::open(path).unwrap();
     let mut entries = Vec::new();
-    hash(&files, label, options, &|_| {}, &mut |entry| {
+    hash(&files, label, options, &|_| ControlFlow::Continue(()), &mut |entry| {
         entries.push(entry);
         ControlFlow::Continue(())
     })
@@ -75,7 +75,7 @@ fn a_manifest_finds_the_tensor_that_changed() {
 fn a_sink_can_stop() {
     let files = Model::open(&testdata().join("model.gguf")).unwrap();
     let mut seen = 0;
-    hash(&files, "m", &HashOptions::default(), &|_| {}, &mut |_| {
+    hash(&files, "m", &HashOptions::default(), &|_| ControlFlow::Continue(()), &mut |_| {
         seen += 1;
         ControlFlow::Break(())
     })

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::fs;
+use std::ops::ControlFlow;
 use std::path::Path;
 
 use gguf::endian::swap_blocks;
@@ -39,7 +40,7 @@ fn scanned(path: &Path, order: ByteOrder, tensors: &[(TensorType, Vec<u8>)]) -> 
     }
     fs::write(path, file).unwrap();
     let files = Model::open(path).unwrap();
-    scan(&files, &|_| {}).unwrap()
+    scan(&files, &|_| ControlFlow::Continue(())).unwrap()
 }
 
 const INTEGERS: [TensorType; 4] =

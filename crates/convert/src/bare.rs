@@ -1,7 +1,7 @@
 //! A lone file of weights without a configuration: diffusion models, encoders and the like. Names,
 //! shapes and types stay as they are.
 
-use gguf::{Array, Metadata, Shape, TensorType};
+use gguf::{Array, ByteOrder, Metadata, Shape, TensorType};
 use gguf_quant::recipe::{self, Target};
 
 use crate::hf::Conversion;
@@ -69,7 +69,7 @@ pub fn plan(checkpoint: &Checkpoint, options: &Options) -> Result<Conversion, Er
         metadata.set("general.quantization_version", 2u32);
     }
     let suffix = target.file_type().map_or(String::new(), |mix| format!("-{}", mix.name()));
-    let job = Job { metadata, items, check_finite: true };
+    let job = Job { metadata, items, check_finite: true, order: ByteOrder::Little };
     Ok(Conversion { job, file_name: format!("{name}{suffix}.gguf"), notes })
 }
 

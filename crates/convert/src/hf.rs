@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use gguf::{Metadata, ModelName, ParameterCount, Shape, TensorType};
+use gguf::{ByteOrder, Metadata, ModelName, ParameterCount, Shape, TensorType};
 use gguf_quant::recipe::{self, Mix, Target as Recipe, TensorDesc};
 
 use crate::config::Config;
@@ -98,7 +98,7 @@ pub fn plan(dir: &Path, checkpoint: &Checkpoint, options: &Options) -> Result<Co
     }
 
     let file_name = ModelName::from_metadata(&metadata, Some(file_type.name())).to_string();
-    let mut job = Job { metadata, items: Vec::new(), check_finite: true };
+    let mut job = Job { metadata, items: Vec::new(), check_finite: true, order: ByteOrder::Little };
     match options.outtype {
         None => job.items = as_stored(tensors, matrices),
         Some(target) => {

@@ -18,7 +18,6 @@ pub mod importance;
 mod json;
 pub mod legacy;
 pub mod lora;
-mod order;
 mod parallel;
 pub mod pipeline;
 pub mod provenance;

@@ -2,12 +2,11 @@
 
 use std::collections::BTreeSet;
 
-use gguf::{Metadata, Model, TensorType, Value};
+use gguf::{ByteOrder, Metadata, Model, TensorType, Value};
 use gguf_quant::recipe::{self, PlannedTensor, Reason, Target, TensorDesc};
 
 use crate::Error;
 use crate::importance::{self, Importance, Missing};
-use crate::order::require_little_endian;
 use crate::pipeline::Job;
 use crate::prune::prune;
 use crate::tensor::Tensor;
@@ -41,7 +40,7 @@ pub struct Quantization {
 ///
 /// # Errors
 /// If a tensor would have to be quantized again without leave, has no codec, or cannot have any
-/// type that the recipe wants; if an importance matrix is needed; if the model is big-endian.
+/// type that the recipe wants; if an importance matrix is needed.
 pub fn plan(model: &Model, target: Target, options: &Options) -> Result<Quantization, Error> {
     let (mut job, decisions, mut notes) = prepare(model, target, options)?;
     notes.extend(importance::cover(&mut job.items, &decisions, options.missing)?);
@@ -56,8 +55,8 @@ pub(crate) fn prepare(
     target: Target,
     options: &Options,
 ) -> Result<(Job, Vec<Decision>, Vec<String>), Error> {
-    require_little_endian(model)?;
-    let mut job = Job { check_finite: true, ..Job::copy(model) };
+    // What is made anew has the order that programs read everywhere.
+    let mut job = Job { check_finite: true, order: ByteOrder::Little, ..Job::copy(model) };
     if let Some(importance) = &options.importance {
         importance.assign(&mut job)?;
     }

@@ -9,7 +9,6 @@ use std::ops::ControlFlow;
 use gguf::{Model, ModelTensor, TensorType};
 
 use crate::importance::Importance;
-use crate::order::require_little_endian;
 use crate::pipeline::{Item, Job};
 use crate::tensor::Tensor;
 use crate::{Error, parallel};
@@ -59,7 +58,7 @@ const CHUNK: u64 = 128 * 1024;
 /// ends the work.
 ///
 /// # Errors
-/// If the model is big-endian, a source or the file cannot be read, the importance weights are of another model, or
+/// If a source or the file cannot be read, the importance weights are of another model, or
 /// `progress` ended the work.
 pub fn verify(
     model: &Model,
@@ -69,7 +68,6 @@ pub fn verify(
     threads: NonZeroUsize,
     progress: &(dyn Fn(u64) -> ControlFlow<()> + Sync),
 ) -> Result<Vec<Verified>, Error> {
-    require_little_endian(model)?;
     if let Some(importance) = importance {
         importance.assign(&mut source)?;
     }

@@ -4,7 +4,7 @@ use std::num::NonZeroUsize;
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 
-use gguf::{Existing, Metadata, Model, Overwrite, Shape, TensorType};
+use gguf::{ByteOrder, Existing, Metadata, Model, Overwrite, Shape, TensorType};
 use gguf_convert::hf::Options;
 use gguf_convert::lora::{Adapter, extract, merge, peft};
 use gguf_convert::pipeline::{Item, Job};
@@ -111,7 +111,7 @@ fn model(dir: &Path, name: &str, value: impl Fn(usize) -> f32) -> PathBuf {
         tensor("blk.0.ffn_up_exps.weight", &[32, 16, 3]),
     ];
     let path = dir.join(format!("{name}.gguf"));
-    write(&Job { metadata, items, check_finite: true }, &path);
+    write(&Job { metadata, items, check_finite: true, order: ByteOrder::Little }, &path);
     path
 }
 

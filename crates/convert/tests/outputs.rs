@@ -5,7 +5,7 @@ use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use gguf::{Existing, Metadata, Model, Overwrite, Shape, TensorType};
+use gguf::{ByteOrder, Existing, Metadata, Model, Overwrite, Shape, TensorType};
 use gguf_convert::pipeline::{Interruption, Item, Job, write_all};
 use gguf_convert::quantize;
 use gguf_convert::tensor::{Content, Tensor};
@@ -30,7 +30,8 @@ fn model() -> TempDir {
         };
         Item::new(tensor, TensorType::F16)
     });
-    let job = Job { metadata, items: items.collect(), check_finite: true };
+    let job =
+        Job { metadata, items: items.collect(), check_finite: true, order: ByteOrder::Little };
     job.write(&dir.path().join("in.gguf"), THREADS, &Overwrite::new(Existing::Replace), &|_| {
         ControlFlow::Continue(())
     })

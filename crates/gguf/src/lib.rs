@@ -42,6 +42,7 @@ mod fetch;
 mod finding;
 mod fix;
 mod header;
+mod little_endian;
 mod map;
 mod metadata;
 mod model;

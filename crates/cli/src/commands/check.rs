@@ -78,8 +78,8 @@ pub fn run(args: &Args) -> Result<(), Failure> {
     let mut beyond = Vec::new();
     if let Some(opened) = readable.as_ref().filter(|_| args.data) {
         let model = opened.model();
-        let progress = Progress::new(model.byte_len(), "reading");
-        beyond.extend(judged(scan(model, &|bytes| progress.count(bytes))?));
+        let progress = Progress::new(model.byte_len(), "reading").stoppable();
+        beyond.extend(judged(scan(model, &|bytes| progress.advance(bytes))?));
         progress.finish();
     }
     if let Some(other) = &args.tokenizer_against {

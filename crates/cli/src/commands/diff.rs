@@ -28,8 +28,8 @@ pub struct Args {
 pub fn run(args: &Args) -> Result<(), Failure> {
     let (a, b) = (Opened::open(&args.a)?, Opened::open(&args.b)?);
     let (model_a, model_b) = (a.model(), b.model());
-    let progress = Progress::new(model_a.byte_len(), "comparing");
-    let diff = diff(model_a, model_b, &|bytes| progress.count(bytes))?;
+    let progress = Progress::new(model_a.byte_len(), "comparing").stoppable();
+    let diff = diff(model_a, model_b, &|bytes| progress.advance(bytes))?;
     progress.finish();
     let mut out = std::io::stdout().lock();
     if args.json {

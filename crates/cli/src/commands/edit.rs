@@ -227,9 +227,6 @@ fn rewrite(
         }
     }
     for ((word, pattern), other) in grafts.iter().zip(&others) {
-        if other.order() != model.order() {
-            return Err(Failure::Usage(format!("{word} has the other byte order")));
-        }
         let tensors: Vec<_> =
             other.tensors().iter().filter(|tensor| pattern.is_match(&tensor.info.name)).collect();
         if tensors.is_empty() {

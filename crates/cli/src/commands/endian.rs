@@ -117,7 +117,7 @@ pub fn run(args: &Args) -> Result<(), Failure> {
         let chunk = (CHUNK / block).max(1) * block;
         for first in (0..len).step_by(chunk as usize) {
             buffer.resize(chunk.min(len - first) as usize, 0);
-            from.read_at(&mut buffer, first)?;
+            from.read_stored_at(&mut buffer, first)?;
             if swap && !endian::swap_blocks(to.tensor_type, &mut buffer) {
                 return Err(Failure::Input(format!("tensor `{}` is no whole blocks", to.name)));
             }

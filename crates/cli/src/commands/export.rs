@@ -69,7 +69,7 @@ pub fn run(args: &Args) -> Result<(), Failure> {
         if args.to == Form::Hf {
             return Err(Failure::Usage("--raw and --keep-names go with --to safetensors".into()));
         }
-        return write(args, &opened, &export::plain(model, options)?);
+        return write(args, &opened, &export::plain(model, options));
     }
     let plan = export::plan(model, options)?;
     commands::print_notes(&plan.notes);

@@ -72,7 +72,7 @@ pub fn run(args: &Args) -> Result<(), Failure> {
         return Err(Failure::Input("the manifest holds no digests".into()));
     }
     let options = HashOptions { algorithms, per_tensor: !args.no_layer };
-    let progress = Progress::new(model.byte_len(), "hashing");
+    let progress = Progress::new(model.byte_len(), "hashing").stoppable();
     let mut out = std::io::stdout().lock();
     let mut entries = Vec::new();
     let mut tally = Tally::default();
@@ -97,7 +97,7 @@ pub fn run(args: &Args) -> Result<(), Failure> {
         };
         if written.is_err() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
     };
-    hash(model, &args.source, &options, &|bytes| progress.count(bytes), &mut take)?;
+    hash(model, &args.source, &options, &|bytes| progress.advance(bytes), &mut take)?;
     progress.finish();
     written?;
     if args.json {

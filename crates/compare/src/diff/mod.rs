@@ -10,6 +10,8 @@ use gguf::{Error, Model, Shape, TensorType};
 use gguf_quant::Difference;
 use rayon::prelude::*;
 
+use crate::progress::Progress;
+
 pub use keys::{Detail, ElementChange, KeyChange};
 pub use verdict::Verdict;
 
@@ -57,14 +59,13 @@ pub enum Change {
         a: TensorType,
         /// The type in B.
         b: TensorType,
-        /// How far B's values are from A's; `None` if one of the types cannot be decoded, or is
-        /// big-endian.
+        /// How far B's values are from A's; `None` if one of the types cannot be decoded.
         figures: Option<Difference>,
     },
 }
 
 /// Compares two models, tensors by all their bytes and values, on all threads of the current
-/// rayon pool. Memory stays at a few megabytes per thread.
+/// rayon pool. Memory stays at a few megabytes per thread. Byte order makes no difference.
 ///
 /// `progress` is called with the number of bytes of A just compared; what is decoded is
 /// counted once more.
@@ -72,15 +73,14 @@ pub enum Change {
 /// # Errors
 /// [`Error::Environment`] if data cannot be read, [`Error::File`] if the size of a tensor is not
 /// known.
-pub fn diff(a: &Model, b: &Model, progress: &(dyn Fn(u64) + Sync)) -> Result<Diff, Error> {
+pub fn diff(a: &Model, b: &Model, progress: Progress) -> Result<Diff, Error> {
     let keys = keys::compare(a.metadata(), b.metadata());
     let (in_a, in_b) = (a.index(), b.index());
-    let comparable = (a.order(), b.order());
     let changes = a.tensors().par_iter().map(|tensor| {
         let Some(other) = in_b.get(&*tensor.info.name) else {
             return Ok(Some(Change::Removed(tensor.info.tensor_type, tensor.info.shape)));
         };
-        weights::compare(tensor, other, comparable, progress)
+        weights::compare(tensor, other, progress)
     });
     let changes: Vec<Option<Change>> = changes.collect::<Result<_, Error>>()?;
     let same = changes.iter().filter(|change| change.is_none()).count();

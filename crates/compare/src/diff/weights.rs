@@ -1,11 +1,12 @@
 //! Two tensors of the same name: bytes, then values.
 
-use gguf::{ByteOrder, Error, ModelTensor};
+use gguf::{Error, ModelTensor};
 use gguf_quant::Difference;
 use rayon::prelude::*;
 
 use super::Change;
 use crate::hash::size_unknown;
+use crate::progress::{Progress, done};
 
 /// Elements read at a time; a multiple of every block length.
 const CHUNK: u64 = 256 * 1024;
@@ -14,41 +15,37 @@ const CHUNK: u64 = 256 * 1024;
 pub(super) fn compare(
     a: &ModelTensor,
     b: &ModelTensor,
-    orders: (ByteOrder, ByteOrder),
-    progress: &(dyn Fn(u64) + Sync),
+    progress: Progress,
 ) -> Result<Option<Change>, Error> {
     let (in_a, in_b) = (&a.info, &b.info);
     if in_a.shape != in_b.shape {
         let (a, b) = ((in_a.tensor_type, in_a.shape), (in_b.tensor_type, in_b.shape));
         return Ok(Some(Change::Reshaped { a, b }));
     }
-    if in_a.tensor_type == in_b.tensor_type && orders.0 == orders.1 && same(a, b, progress)? {
+    if in_a.tensor_type == in_b.tensor_type && same(a, b, progress)? {
         return Ok(None);
     }
-    let figures = match orders {
-        (ByteOrder::Little, ByteOrder::Little) => difference(a, b, progress)?,
-        _ => None,
-    };
+    let figures = difference(a, b, progress)?;
     Ok(Some(Change::Data { a: in_a.tensor_type, b: in_b.tensor_type, figures }))
 }
 
 /// Whether two tensors of the same size have the same bytes; reads up to the first difference.
-fn same(a: &ModelTensor, b: &ModelTensor, progress: &dyn Fn(u64)) -> Result<bool, Error> {
+fn same(a: &ModelTensor, b: &ModelTensor, progress: Progress) -> Result<bool, Error> {
     const BYTES: u64 = 1 << 20;
     let len = a.info.byte_len().ok_or_else(|| size_unknown(a))?;
     let (mut left, mut right) = (Vec::new(), Vec::new());
-    let mut done = 0;
-    while done < len {
-        let n = (len - done).min(BYTES);
+    let mut first = 0;
+    while first < len {
+        let n = (len - first).min(BYTES);
         left.resize(n as usize, 0);
         right.resize(n as usize, 0);
-        a.read_at(&mut left, done)?;
-        b.read_at(&mut right, done)?;
-        progress(n);
+        a.read_at(&mut left, first)?;
+        b.read_at(&mut right, first)?;
+        done(progress, n)?;
         if left != right {
             return Ok(false);
         }
-        done += n;
+        first += n;
     }
     Ok(true)
 }
@@ -59,7 +56,7 @@ fn same(a: &ModelTensor, b: &ModelTensor, progress: &dyn Fn(u64)) -> Result<bool
 fn difference(
     a: &ModelTensor,
     b: &ModelTensor,
-    progress: &(dyn Fn(u64) + Sync),
+    progress: Progress,
 ) -> Result<Option<Difference>, Error> {
     let elements = a.info.shape.elements().ok_or_else(|| size_unknown(a))?;
     let parts = (0..elements.div_ceil(CHUNK)).into_par_iter().map_init(
@@ -70,7 +67,7 @@ fn difference(
             let (a_type, b_type) = (a.info.tensor_type, b.info.tensor_type);
             read(a, first, n, left)?;
             read(b, first, n, right)?;
-            progress(left.len() as u64);
+            done(progress, left.len() as u64)?;
             // Lengths fit, so the only error is that there is no codec.
             Ok(gguf_quant::difference(n, (a_type, left), (b_type, right)).ok())
         },

@@ -15,7 +15,6 @@ use gguf::{Model, TensorType};
 use serde_json::Value;
 
 use crate::config::Config;
-use crate::order::require_little_endian;
 use crate::tensor::Tensor;
 use crate::{Error, family};
 pub use directory::Directory;
@@ -51,10 +50,9 @@ pub struct Export {
 /// Plans a Hugging Face directory for `model`.
 ///
 /// # Errors
-/// If the model is big-endian, if no family that can be undone has its architecture, if keys that its configuration needs are
+/// If no family that can be undone has its architecture, if keys that its configuration needs are
 /// missing, or if a tensor has no foreign name.
 pub fn plan(model: &Model, options: Options) -> Result<Export, Error> {
-    require_little_endian(model)?;
     let metadata = model.metadata();
     let architecture = metadata.architecture().unwrap_or_default();
     let (family, exported) = family::exported(model).ok_or_else(|| Error::Request {
@@ -92,17 +90,13 @@ pub fn plan(model: &Model, options: Options) -> Result<Export, Error> {
 }
 
 /// The tensors of `model` under their own names.
-///
-/// # Errors
-/// If the model is big-endian.
-pub fn plain(model: &Model, options: Options) -> Result<Vec<(Tensor, TensorType)>, Error> {
-    require_little_endian(model)?;
+pub fn plain(model: &Model, options: Options) -> Vec<(Tensor, TensorType)> {
     let tensors = model.tensors().iter().map(Tensor::of_model);
     let stored = |tensor: Tensor| {
         let ty = tensor.stored_type;
         (tensor, ty)
     };
-    Ok(with_types(tensors.map(stored).collect(), options))
+    with_types(tensors.map(stored).collect(), options)
 }
 
 /// The tensors, each with the type it is to have instead of that in the model.

@@ -23,7 +23,7 @@ mod vocabulary;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use gguf::{Metadata, Shape, Source, TensorType};
+use gguf::{ByteOrder, Metadata, Shape, Source, TensorType};
 use gguf_quant::recipe::Target;
 
 use crate::pipeline::{Item, Job};
@@ -160,7 +160,7 @@ impl Legacy {
         }));
         notes.extend(choice::summary(&changes, target));
         let file_type = self.file_type(target, &items, &changes)?;
-        let job = Job { metadata: self.keys(file_type, options), items, check_finite: true };
+        let job = Job { metadata: self.keys(file_type, options), items, check_finite: true, order: ByteOrder::Little };
         self.check_architecture(&job)?;
         let stem = self.old.path.file_stem().unwrap_or_default().to_string_lossy();
         Ok(Conversion { job, file_name: format!("{stem}.gguf"), notes, changes })

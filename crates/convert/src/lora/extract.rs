@@ -7,13 +7,12 @@
 
 use std::ops::ControlFlow;
 
-use gguf::{Metadata, Model, ModelTensor, Shape, TensorType};
+use gguf::{ByteOrder, Metadata, Model, ModelTensor, Shape, TensorType};
 use nalgebra::DMatrix;
 
 use super::merge::floats;
 use super::{ALPHA, BASE_DIGEST, SUFFIXES, base_digest};
 use crate::Error;
-use crate::order::require_little_endian;
 use crate::pipeline::{Item, Job};
 use crate::tensor::{Content, Tensor};
 
@@ -47,7 +46,7 @@ pub fn matrices(model: &Model) -> impl Iterator<Item = &ModelTensor> {
 /// `progress` is called after each matrix; `Break` from it ends the work.
 ///
 /// # Errors
-/// If one of the models is big-endian, if they are not of the same architecture and shapes or are equal, if one cannot be read,
+/// If they are not of the same architecture and shapes or are equal, if one cannot be read,
 /// or if `progress` ended the work.
 pub fn extract(
     base: &Model,
@@ -55,8 +54,6 @@ pub fn extract(
     rank: usize,
     progress: &mut dyn FnMut() -> ControlFlow<()>,
 ) -> Result<Extraction, Error> {
-    require_little_endian(base)?;
-    require_little_endian(tuned)?;
     let [architecture, other] =
         [base, tuned].map(|model| model.metadata().architecture().unwrap_or_default());
     if architecture != other {
@@ -115,7 +112,11 @@ pub fn extract(
         BASE_DIGEST,
         base_digest(base.tensors().iter().map(|t| (&*t.info.name, &*t.info.shape))),
     );
-    Ok(Extraction { job: Job { metadata, items, check_finite: true }, held, notes })
+    Ok(Extraction {
+        job: Job { metadata, items, check_finite: true, order: ByteOrder::Little },
+        held,
+        notes,
+    })
 }
 
 fn different(what: String) -> Error {

@@ -9,7 +9,6 @@ use gguf_quant::recipe::Target;
 
 use super::{Adapter, EMBEDDING, Pair, PairDims};
 use crate::Error;
-use crate::order::require_little_endian;
 use crate::quantize::{self, Quantization};
 use crate::tensor::{Stored, Tensor};
 
@@ -29,9 +28,8 @@ impl<'a> Merge<'a> {
     /// trained).
     ///
     /// # Errors
-    /// If the model is big-endian, if an adapter does not fit the base model, or cannot be read.
+    /// If an adapter does not fit the base model, or cannot be read.
     pub fn new(base: &'a Model, adapters: &[(Adapter, f32)]) -> Result<Self, Error> {
-        require_little_endian(base)?;
         let tensors = base.index();
         let mut sums: HashMap<String, Sum> = HashMap::new();
         let (mut replaced, mut descriptions) = (HashMap::new(), Vec::new());

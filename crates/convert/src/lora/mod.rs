@@ -16,7 +16,6 @@ use gguf::{Metadata, Model, ModelTensor};
 use sha2::{Digest, Sha256};
 
 use crate::Error;
-use crate::order::require_little_endian;
 
 /// The suffixes of both matrices of a pair.
 pub(crate) const SUFFIXES: [&str; 2] = [".lora_a", ".lora_b"];
@@ -90,9 +89,8 @@ impl Adapter {
     /// The adapter that `model` holds.
     ///
     /// # Errors
-    /// If it is none or big-endian, or one matrix of a pair is missing or does not fit the other.
+    /// If it is none, or one matrix of a pair is missing or does not fit the other.
     pub fn of_model(model: &Model) -> Result<Self, Error> {
-        require_little_endian(model)?;
         let metadata = model.metadata().clone();
         let path = model.parts().first().map_or_else(Default::default, |part| part.path.to_owned());
         let fault = |what: String, help: &str| Error::input(&path, what, help);

@@ -5,7 +5,7 @@
 
 use std::path::{Path, PathBuf};
 
-use gguf::{Metadata, ModelName, ParameterCount, TensorType};
+use gguf::{ByteOrder, Metadata, ModelName, ParameterCount, TensorType};
 use gguf_quant::recipe::{Mix, Target as Recipe};
 use serde_json::Value;
 
@@ -108,7 +108,7 @@ pub fn plan(
         };
         Item::new(tensor, target)
     });
-    let job = Job { metadata, items: items.collect(), check_finite: true };
+    let job = Job { metadata, items: items.collect(), check_finite: true, order: ByteOrder::Little };
     Ok(Conversion { job, file_name, notes: Vec::new() })
 }
 

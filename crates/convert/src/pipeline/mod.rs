@@ -20,8 +20,8 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use gguf::{
-    Draft, Header, Metadata, Model, Output, Overwrite, TensorInfo, TensorType, require_space,
-    write_header,
+    ByteOrder, Draft, Header, Metadata, Model, Output, Overwrite, TensorInfo, TensorType,
+    require_space, write_header,
 };
 use gguf_quant::CodecError;
 
@@ -103,6 +103,9 @@ pub struct Job {
     pub items: Vec<Item>,
     /// Refuse weights that are no finite numbers, also in tensors that are only copied.
     pub check_finite: bool,
+    /// Order of bytes in the file, header and data. Tensors are read in little-endian order whatever
+    /// that of their files is.
+    pub order: ByteOrder,
 }
 
 /// What becomes of work that is interrupted.
@@ -125,13 +128,14 @@ pub enum Interruption<'r> {
 }
 
 impl Job {
-    /// The model's tensors, unchanged, under the same names.
+    /// The model's tensors, unchanged, under the same names, in its order of bytes.
     pub fn copy(model: &Model) -> Job {
         let items = model
             .tensors()
             .iter()
             .map(|tensor| Item::new(Tensor::of_model(tensor), tensor.info.tensor_type));
-        Job { metadata: model.metadata().clone(), items: items.collect(), check_finite: false }
+        let (metadata, order) = (model.metadata().clone(), model.order());
+        Job { metadata, items: items.collect(), check_finite: false, order }
     }
 
     /// The header of the output, offsets laid out.
@@ -147,6 +151,7 @@ impl Job {
             offset: 0,
         });
         let mut draft = Draft {
+            order: self.order,
             metadata: self.metadata.clone(),
             tensors: tensors.collect(),
             ..Draft::default()
@@ -280,6 +285,8 @@ struct Destination<'j> {
     output: usize,
     /// Where its data begin in the output.
     offset: u64,
+    /// Order of bytes in the output.
+    order: ByteOrder,
 }
 
 /// The tensors of all jobs, those that come from the same place in one task.
@@ -288,8 +295,8 @@ fn tasks<'j>(jobs: &[(&'j Job, &Path)], headers: &[Header], starts: &[Vec<u8>]) 
     let mut by_name: HashMap<&str, Vec<usize>> = HashMap::new();
     for (output, (((job, _), header), start)) in jobs.iter().zip(headers).zip(starts).enumerate() {
         for (item, tensor) in job.items.iter().zip(header.tensors()) {
-            let destination =
-                Destination { item, output, offset: start.len() as u64 + tensor.offset };
+            let (offset, order) = (start.len() as u64 + tensor.offset, header.order());
+            let destination = Destination { item, output, offset, order };
             let known = by_name.entry(&item.tensor.name).or_default();
             match known.iter().find(|&&task| tasks[task].tensor.has_source_of(&item.tensor)) {
                 Some(&task) => {

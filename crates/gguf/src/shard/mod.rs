@@ -85,7 +85,7 @@ fn fill(
         while done < len {
             let n = (len - done).min(CHUNK);
             buffer.resize(n as usize, 0);
-            tensor.read_at(&mut buffer, done)?;
+            tensor.read_stored_at(&mut buffer, done)?;
             output.write_at(&buffer, data_start + info.offset + done)?;
             if progress(n).is_break() {
                 return Err(Error::Interrupted);

@@ -63,8 +63,8 @@ pub struct Words {
 }
 
 impl Words {
-    /// `IN TYPE`, `IN TYPE THREADS`, `IN OUT TYPE` or `IN OUT TYPE THREADS`: as with the official
-    /// tool, there is no output name if the second word is a type. With outputs by name, `IN` or
+    /// `IN TYPE`, `IN TYPE THREADS`, `IN OUT TYPE` or `IN OUT TYPE THREADS`: as with
+    /// llama.cpp's tool, there is no output name if the second word is a type. With outputs by name, `IN` or
     /// `IN THREADS`.
     ///
     /// With a budget there is no type: `IN OUT` or `IN OUT THREADS`.
@@ -165,8 +165,9 @@ impl Files {
             .items
             .iter()
             .map(|item| {
-                let is_here = |part: &gguf::Part| item.tensor.is_stored_in(&*part.source);
-                model.parts().iter().position(is_here).unwrap_or(0) as u16
+                let mut tensors = model.tensors().iter();
+                let stored = tensors.find(|tensor| item.tensor.is_stored_in(&*tensor.source));
+                stored.map_or(0, |tensor| tensor.shard) as u16
             })
             .collect();
         let jobs = job.in_shards(count, |i| shards[i]);
