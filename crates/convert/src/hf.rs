@@ -4,13 +4,12 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use gguf::{ByteOrder, Metadata, ModelName, ParameterCount, Shape, TensorType};
-use gguf_quant::recipe::{self, Mix, Target as Recipe, TensorDesc};
+use gguf_quant::recipe::{Mix, Target as Recipe};
 
 use crate::config::Config;
 use crate::family::{self, Family, Made, Part, Target, foreign};
 use crate::file_type::float_type;
 use crate::general::General;
-use crate::importance;
 use crate::pipeline::{Item, Job};
 use crate::source::{Checkpoint, Entry};
 use crate::tensor::{Content, Stored, Tensor};
@@ -90,6 +89,7 @@ pub fn plan(dir: &Path, checkpoint: &Checkpoint, options: &Options) -> Result<Co
             vocab_size: config.u32(&["vocab_size"])?.map(u64::from),
         },
     )?;
+    vocab::require_pre(options.pre.as_deref(), &vocabulary.metadata)?;
     notes.extend(checkpoint.notes.iter().cloned());
     notes.extend(vocabulary.notes);
     for (key, value) in vocabulary.metadata.iter() {
@@ -434,24 +434,5 @@ fn choose_types(
     if plain.is_some() {
         return Ok(Vec::new());
     }
-    if let Some(importance) = &options.importance {
-        importance.assign(job)?;
-    }
-    let descriptions: Vec<_> = job
-        .items
-        .iter()
-        .map(|item| TensorDesc {
-            name: &item.tensor.name,
-            shape: &item.tensor.shape,
-            ty: item.target,
-        })
-        .collect();
-    let recipe =
-        recipe::Options { has_imatrix: options.importance.is_some(), ..options.recipe.clone() };
-    let (decisions, mut notes) = quantize::decide(&descriptions, &job.metadata, target, &recipe)?;
-    notes.extend(importance::cover(&mut job.items, &decisions, options.missing)?);
-    if options.importance.is_some() {
-        notes.extend(importance::uncovered(&job.items));
-    }
-    Ok(notes)
+    quantize::give_types(job, target, options)
 }

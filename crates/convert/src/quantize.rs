@@ -70,6 +70,29 @@ pub(crate) fn prepare(
     Ok((job, decisions, notes))
 }
 
+/// Gives every item the type that the recipe wants for it, starting from the one it has, and the
+/// weights that guide its encoder. Returns what the user should know.
+pub(crate) fn give_types(
+    job: &mut Job,
+    target: Target,
+    options: &Options,
+) -> Result<Vec<String>, Error> {
+    if let Some(importance) = &options.importance {
+        importance.assign(job)?;
+    }
+    let recipe =
+        recipe::Options { has_imatrix: options.importance.is_some(), ..options.recipe.clone() };
+    let items =
+        job.items.iter().map(|item| TensorDesc { ty: item.target, ..describe(&item.tensor) });
+    let descriptions: Vec<_> = items.collect();
+    let (decisions, mut notes) = decide(&descriptions, &job.metadata, target, &recipe)?;
+    notes.extend(importance::cover(&mut job.items, &decisions, options.missing)?);
+    if options.importance.is_some() {
+        notes.extend(importance::uncovered(&job.items));
+    }
+    Ok(notes)
+}
+
 /// Checks that every item can become what it is to be, and says in the keys what they are now.
 /// Returns what the user should know.
 pub(crate) fn finish(

@@ -7,6 +7,7 @@ use gguf_convert::export::{self, Directory, safetensors};
 use gguf_convert::tensor::Tensor;
 use gguf_quant::recipe::Target;
 
+use crate::commands::given::Given;
 use crate::failure::Failure;
 use crate::force::Force;
 use crate::opened::Opened;
@@ -21,6 +22,9 @@ use crate::{commands, listing};
     gguf export model.gguf --to safetensors model.safetensors --dtype f16\n  \
     gguf export model-q4.gguf --to safetensors blocks.safetensors --raw")]
 pub struct Args {
+    // First: values are taken away as they are read.
+    #[command(flatten)]
+    given: Given,
     /// The model.
     source: String,
     /// What to make: hf for a directory with configuration and tokenizer, safetensors for a file.
@@ -62,6 +66,13 @@ pub fn run(args: &Args) -> Result<(), Failure> {
             )));
         }
     };
+    let (unused, help): (&[&str], _) = match args.to {
+        Form::Hf => (&["--force"], "nothing in a directory is replaced: name a new one"),
+        Form::Safetensors => (&["--max-shard-size"], "a safetensors file is written in one piece"),
+    };
+    if let Some(flag) = args.given.find(unused) {
+        return Err(Failure::Usage(format!("{flag}: {help}")));
+    }
     let options = export::Options { dtype };
     let opened = Opened::open(&args.source)?;
     let model = opened.model();

@@ -6,8 +6,12 @@ mod check;
 mod chores;
 mod commands;
 mod far;
+mod flags;
 mod hostile_templates;
 mod lora;
+#[allow(dead_code)] // Other tests want more of it.
+#[path = "../../../convert/tests/legacy/build.rs"]
+mod old_files;
 mod one_writer;
 mod quantize;
 mod replay;

@@ -2,17 +2,16 @@
 
 use std::collections::BTreeMap;
 
-use gguf::TensorType;
-use gguf_quant::recipe::{self, Mix, Target, TensorDesc};
+use gguf::{ByteOrder, TensorType};
+use gguf_quant::recipe::{Mix, Target};
 
 use super::blocks::{Form, exact, near};
 use super::header::Program;
 use super::{Legacy, OldTensor};
-use crate::Error;
 use crate::file_type::float_type;
-use crate::importance::{self, Missing};
-use crate::pipeline::Item;
+use crate::pipeline::{Item, Job};
 use crate::tensor::Tensor;
+use crate::{Error, quantize};
 
 /// What becomes of the weights of a tensor.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -106,6 +105,7 @@ impl Legacy {
         &self,
         plain: Vec<Tensor>,
         target: Target,
+        options: &quantize::Options,
         notes: &mut Vec<String>,
     ) -> Result<Chosen, Error> {
         let float = match target {
@@ -123,26 +123,18 @@ impl Legacy {
                 })
                 .collect(),
             None => {
-                let described: Vec<_> = plain
-                    .iter()
-                    .map(|tensor| TensorDesc {
-                        name: &tensor.name,
-                        shape: &tensor.shape,
-                        ty: tensor.stored_type,
-                    })
-                    .collect();
-                let options = recipe::Options::default();
-                let keys = self.keys(0, &super::Options::default());
-                let (decisions, more) =
-                    crate::quantize::decide(&described, &keys, target, &options)?;
-                notes.extend(more);
                 let item = |tensor: Tensor| {
                     let stored = tensor.stored_type;
                     Item::new(tensor, stored)
                 };
-                let mut items: Vec<_> = plain.into_iter().map(item).collect();
-                notes.extend(importance::cover(&mut items, &decisions, Missing::Error)?);
-                items
+                let mut job = Job {
+                    metadata: self.keys(0, &super::Options::default()),
+                    items: plain.into_iter().map(item).collect(),
+                    check_finite: true,
+                    order: ByteOrder::Little,
+                };
+                notes.extend(quantize::give_types(&mut job, target, options)?);
+                job.items
             }
         };
         let mut changes = Vec::new();

@@ -29,7 +29,7 @@ use gguf_quant::recipe::Target;
 use crate::pipeline::{Item, Job};
 use crate::step::Step;
 use crate::tensor::{Content, Stored, Tensor};
-use crate::{Error, vocab};
+use crate::{Error, quantize, vocab};
 use blocks::{Converted, Form};
 pub use choice::{Change, How};
 pub use container::is_legacy;
@@ -57,6 +57,8 @@ pub struct Options {
     pub pre: Option<String>,
     /// The name of the model, instead of the one of the file.
     pub model_name: Option<String>,
+    /// What decides the types of quantized tensors, beside the mix, and keys to set.
+    pub quantization: quantize::Options,
 }
 
 /// An old model, its files open.
@@ -134,6 +136,7 @@ impl Legacy {
             notes.push(format!("joined from {parts} files"));
         }
         notes.extend(tokenizer(&old, architecture, options, &mut metadata)?);
+        vocab::require_pre(options.pre.as_deref(), &metadata)?;
         Ok(Self { old, architecture, known, tensors, metadata, notes })
     }
 
@@ -149,7 +152,7 @@ impl Legacy {
         let target = options.outtype.filter(|target| *target != Target::Copy);
         let (mut items, mut changes) = match target {
             None => self.exact(plain)?,
-            Some(target) => self.wanted(plain, target, &mut notes)?,
+            Some(target) => self.wanted(plain, target, &options.quantization, &mut notes)?,
         };
         items.extend(self.filters().map(|tensor| Item::new(tensor, TensorType::F32)));
         changes.extend(self.filters().map(|tensor| Change {
@@ -160,7 +163,9 @@ impl Legacy {
         }));
         notes.extend(choice::summary(&changes, target));
         let file_type = self.file_type(target, &items, &changes)?;
-        let job = Job { metadata: self.keys(file_type, options), items, check_finite: true, order: ByteOrder::Little };
+        let mut metadata = self.keys(file_type, options);
+        quantize::set_overrides(&mut metadata, &options.quantization);
+        let job = Job { metadata, items, check_finite: true, order: ByteOrder::Little };
         self.check_architecture(&job)?;
         let stem = self.old.path.file_stem().unwrap_or_default().to_string_lossy();
         Ok(Conversion { job, file_name: format!("{stem}.gguf"), notes, changes })

@@ -18,7 +18,7 @@ use crate::pipeline::{Item, Job};
 use crate::source::{Checkpoint, Entry};
 use crate::step::{Function, Step};
 use crate::tensor::Tensor;
-use crate::{Error, json};
+use crate::{Error, json, quantize};
 
 /// The file by which a directory is known to hold an adapter.
 pub const CONFIG: &str = "adapter_config.json";
@@ -97,6 +97,7 @@ pub fn plan(
     metadata.set(ALPHA, adapter.alpha);
     metadata.set("general.quantization_version", hf::QUANTIZATION_VERSION);
     identify_base(&mut metadata, base, &config, family, weights)?;
+    quantize::set_overrides(&mut metadata, &options.quantization);
 
     let file_name = ModelName::from_metadata(&metadata, Some(&matrices.name())).to_string();
     let items = tensors.into_iter().map(|tensor| {
@@ -108,7 +109,8 @@ pub fn plan(
         };
         Item::new(tensor, target)
     });
-    let job = Job { metadata, items: items.collect(), check_finite: true, order: ByteOrder::Little };
+    let job =
+        Job { metadata, items: items.collect(), check_finite: true, order: ByteOrder::Little };
     Ok(Conversion { job, file_name, notes: Vec::new() })
 }
 

@@ -8,6 +8,7 @@ use gguf::{Bytes, Existing, Gguf, Overwrite, TensorType};
 use gguf_convert::bare;
 use gguf_convert::hf;
 use gguf_convert::pipeline::Job;
+use gguf_convert::quantize;
 use gguf_convert::source::Checkpoint;
 use serde_json::Value;
 
@@ -34,8 +35,12 @@ fn a_lone_file_keeps_names_shapes_and_types() {
     ];
     write_safetensors(&file, &tensors);
     let checkpoint = Checkpoint::open_file(&file).unwrap();
-    let mut options =
-        bare::Options { architecture: "sdxl".into(), name: "unet".into(), outtype: None };
+    let mut options = bare::Options {
+        architecture: "sdxl".into(),
+        name: "unet".into(),
+        outtype: None,
+        quantization: quantize::Options::default(),
+    };
     let conversion = bare::plan(&checkpoint, &options).unwrap();
     assert_eq!(conversion.file_name, "unet-F16.gguf");
     let bytes = written(&conversion.job, dir.path());

@@ -41,6 +41,20 @@ pub struct Args {
     override_kv: Vec<(String, Value)>,
 }
 
+/// The flags that say how weights become blocks: all but the one that sets keys.
+pub const FLAGS: &[&str] = &[
+    "--pure",
+    "--leave-output-tensor",
+    "--output-tensor-type",
+    "--token-embedding-type",
+    "--tensor-type",
+    "--tensor-type-file",
+    "--imatrix",
+    "--include-weights",
+    "--exclude-weights",
+    "--imatrix-missing",
+];
+
 impl Args {
     /// The files that are read.
     pub fn inputs(&self) -> impl Iterator<Item = &Path> {
