@@ -1,6 +1,7 @@
 //! Why a command failed, and the exit code that says whose fault it was.
 
 use std::io;
+use std::path::Path;
 
 /// A failed command.
 pub enum Failure {
@@ -43,6 +44,16 @@ impl Failure {
             Self::ClosedPipe => 0,
         }
     }
+}
+
+/// The content of a text file that the user names.
+pub fn read_text(path: &Path) -> Result<String, Failure> {
+    std::fs::read_to_string(path).map_err(|fault| match fault.kind() {
+        io::ErrorKind::InvalidData => {
+            Failure::Input(format!("{}: is not valid UTF-8", path.display()))
+        }
+        _ => Failure::Environment(format!("cannot read {}: {fault}", path.display())),
+    })
 }
 
 impl From<gguf::Error> for Failure {

@@ -4,7 +4,7 @@ mod graft;
 
 use std::path::{Path, PathBuf};
 
-use gguf::edit::{EditLock, RESERVE_KEY, Recovery, Saved, edit_header, recover};
+use gguf::edit::{EditLock, RESERVE_KEY, Recovery, Saved, edit_header, recover, reserve};
 use gguf::{Draft, Existing, Metadata, Model, Overwrite, ShardSet, Value};
 use gguf_convert::pipeline::{Item, Job};
 use gguf_convert::tensor::Tensor;
@@ -13,12 +13,15 @@ use gguf_tokenizer::{TemplateError, TemplateSource};
 use regex::Regex;
 
 use crate::commands::render_template;
-use crate::failure::Failure;
+use crate::failure::{Failure, read_text};
 use crate::force::Force;
 use crate::key_value::KeyValue;
 use crate::opened::Opened;
 use crate::progress::Progress;
 use crate::{commands, listing};
+
+/// Room for later edits in a file that is rebuilt, in bytes.
+const RESERVE: u64 = 64_000;
 
 /// Change keys and tensors of a GGUF. A change of keys takes an instant where the new header fits
 /// before the data; otherwise the file is rebuilt beside the old one and leaves room for the next.
@@ -68,9 +71,10 @@ pub struct Args {
     /// The same as two words, for patterns and locations with any colons.
     #[arg(long, value_names = ["MODEL", "REGEX"], num_args = 2)]
     graft_from: Vec<String>,
-    /// Room for later edits in a file that has to be rebuilt: N(K|M), at most 128M.
-    #[arg(long, value_name = "SIZE", default_value = "64K", value_parser = listing::parse_reserve)]
-    reserve: u64,
+    /// Room for later edits: N(K|M), at most 128M [default: 64K in a file that has to be rebuilt,
+    /// none in one that -o names].
+    #[arg(long, value_name = "SIZE", value_parser = listing::parse_reserve)]
+    reserve: Option<u64>,
     /// Only say what would change.
     #[arg(long)]
     dry_run: bool,
@@ -179,10 +183,15 @@ fn in_place(args: &Args) -> Result<(), Failure> {
         }
         let len = path.metadata().map_or(0, |metadata| metadata.len());
         let progress = Progress::new(len, "rebuilding").stoppable();
-        let saved = edit_header(path, args.reserve, &|bytes| progress.advance(bytes), |draft| {
-            edit_metadata(args, &mut draft.metadata)?;
-            rename_tensors(args, draft)
-        })?;
+        let saved = edit_header(
+            path,
+            args.reserve.unwrap_or(RESERVE),
+            &|bytes| progress.advance(bytes),
+            |draft| {
+                edit_metadata(args, &mut draft.metadata)?;
+                rename_tensors(args, draft)
+            },
+        )?;
         progress.finish();
         eprintln!(
             "{}: {}",
@@ -219,6 +228,9 @@ fn rewrite(
     let others = others.iter().map(Opened::model).collect::<Vec<_>>();
     let mut job = Job::copy(model);
     edit_metadata(args, &mut job.metadata)?;
+    if let Some(room) = args.reserve {
+        reserve(&mut job.metadata, room);
+    }
     for pattern in &args.drop {
         let before = job.items.len();
         job.items.retain(|item| !pattern.is_match(&item.tensor.name));
@@ -278,10 +290,10 @@ fn edit_metadata(args: &Args, metadata: &mut Metadata) -> Result<(), Failure> {
         metadata.set(set.key.clone(), value);
     }
     for (key, path) in &args.set_file {
-        metadata.set(key.clone(), read_text(Path::new(path))?);
+        metadata.set(key.clone(), Value::from(read_text(Path::new(path))?));
     }
     if let Some(path) = &args.chat_template_file {
-        metadata.set("tokenizer.chat_template", read_text(path)?);
+        metadata.set("tokenizer.chat_template", Value::from(read_text(path)?));
     }
     for (name, token) in &args.special_token {
         let id = token_id(metadata, token)?;
@@ -325,12 +337,6 @@ fn templates_parse(args: &Args, metadata: &Metadata) -> Result<(), Failure> {
 
 fn no_key(key: &str) -> Failure {
     Failure::Usage(format!("there is no key `{key}`"))
-}
-
-fn read_text(path: &Path) -> Result<Value, Failure> {
-    std::fs::read_to_string(path)
-        .map(Value::from)
-        .map_err(|fault| Failure::Environment(format!("cannot read {}: {fault}", path.display())))
 }
 
 /// The key of a special token; some have names of their own, and one has been misspelt for ever.

@@ -1,4 +1,4 @@
-//! `gguf hash`: digests of tensors and models, in the official tool's lines.
+//! `gguf hash`: digests of tensors and models, in the lines of `llama-gguf-hash`.
 
 use std::io::Write;
 use std::ops::ControlFlow;
@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use gguf_compare::{Algorithm, Entry, HashOptions, Manifest, Outcome, Tally, hash};
 use serde_json::json;
 
-use crate::failure::Failure;
+use crate::failure::{Failure, read_text};
 use crate::opened::Opened;
 use crate::progress::Progress;
 
@@ -115,9 +115,7 @@ pub fn run(args: &Args) -> Result<(), Failure> {
 }
 
 fn read_manifest(path: &std::path::Path) -> Result<Manifest, Failure> {
-    let text = std::fs::read_to_string(path).map_err(|fault| {
-        Failure::Environment(format!("cannot read {}: {fault}", path.display()))
-    })?;
+    let text = read_text(path)?;
     // Every text parses: lines that are no digests are passed over.
     Ok(text.parse().unwrap_or_default())
 }

@@ -10,6 +10,7 @@ mod checkpoint;
 mod dtype;
 mod floats;
 mod layout;
+mod named;
 mod pytorch;
 mod quantized;
 mod raw;

@@ -92,8 +92,7 @@ pub(super) fn encode(imatrix: &Imatrix) -> Result<Vec<u8>, gguf::Error> {
             };
             draft.tensors.push(TensorInfo {
                 name: format!("{name}{suffix}"),
-                shape: shape
-                    .ok_or_else(|| gguf::Error::Caller(format!("`{name}` has too many sums")))?,
+                shape: shape.ok_or_else(|| gguf::Error::data(name, "has too many sums"))?,
                 tensor_type: TensorType::F32,
                 offset: 0,
             });

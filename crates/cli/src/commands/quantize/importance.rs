@@ -53,7 +53,7 @@ impl Args {
         }
     }
 
-    /// The weights, and the keys that say in the output where they came from, as the official tool
+    /// The weights, and the keys that say in the output where they came from, as llama.cpp's tool
     /// writes them (it cuts names off at 127 bytes, which we do not).
     pub fn read(&self) -> Result<Option<(Importance, Keys)>, Failure> {
         let Some(path) = &self.imatrix else { return Ok(None) };

@@ -8,7 +8,7 @@ use gguf_quant::recipe;
 use regex::Regex;
 
 use super::importance;
-use crate::failure::Failure;
+use crate::failure::{Failure, read_text};
 use crate::key_value;
 
 /// What concerns the types of tensors, and keys beside.
@@ -111,9 +111,7 @@ fn parse_override(text: &str) -> Result<(String, Value), String> {
 }
 
 fn read_type_file(path: &Path) -> Result<Vec<(Regex, TensorType)>, Failure> {
-    let text = std::fs::read_to_string(path).map_err(|fault| {
-        Failure::Environment(format!("cannot read {}: {fault}", path.display()))
-    })?;
+    let text = read_text(path)?;
     recipe::parse_type_file(&text)
         .map_err(|fault| Failure::Input(format!("{}: {fault}", path.display())))
 }
