@@ -183,15 +183,11 @@ fn in_place(args: &Args) -> Result<(), Failure> {
         }
         let len = path.metadata().map_or(0, |metadata| metadata.len());
         let progress = Progress::new(len, "rebuilding").stoppable();
-        let saved = edit_header(
-            path,
-            args.reserve.unwrap_or(RESERVE),
-            &|bytes| progress.advance(bytes),
-            |draft| {
-                edit_metadata(args, &mut draft.metadata)?;
-                rename_tensors(args, draft)
-            },
-        )?;
+        let room = args.reserve.unwrap_or(RESERVE);
+        let saved = edit_header(path, room, &|bytes| progress.advance(bytes), |draft| {
+            edit_metadata(args, &mut draft.metadata)?;
+            rename_tensors(args, draft)
+        })?;
         progress.finish();
         eprintln!(
             "{}: {}",
