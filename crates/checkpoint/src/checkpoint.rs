@@ -10,6 +10,7 @@ use gguf_store::{LocalFile, Source};
 
 use super::floats::Floats;
 use super::layout::Layout;
+use super::named::Named;
 use super::quantized::{Found, Made, Scheme};
 use super::raw::Raw;
 use super::rows::{BandCache, Computed};
@@ -60,6 +61,14 @@ pub struct Checkpoint {
     pub entries: Vec<Entry>,
     /// What the user should know: how quantized weights were read.
     pub notes: Vec<String>,
+}
+
+impl WeightFile {
+    /// What is computed from the file at `path`.
+    fn computed(path: PathBuf, source: Arc<dyn Source>) -> Self {
+        let source = Named::source(&path, source);
+        Self { path, source }
+    }
 }
 
 impl Checkpoint {
@@ -136,12 +145,12 @@ impl Checkpoint {
                     let path = files[file].path.clone();
                     let file = files.len();
                     let blocks = source.clone();
-                    files.push(WeightFile { path: path.clone(), source });
+                    files.push(WeightFile::computed(path.clone(), source));
                     let floats = tensor_type.is_quantized().then(|| {
                         let columns = shape.last().copied().unwrap_or(1);
-                        let rows = Floats { blocks, tensor_type, columns };
+                        let rows = Floats { name: name.clone(), blocks, tensor_type, columns };
                         let source = Computed::source(Box::new(rows), &cache);
-                        files.push(WeightFile { path, source });
+                        files.push(WeightFile::computed(path, source));
                         files.len() - 1
                     });
                     Entry { name, shape, tensor_type, file, offset: 0, floats }
@@ -188,7 +197,7 @@ fn plain(raw: Raw, files: &mut Vec<WeightFile>, cache: &Arc<BandCache>) -> Resul
     let path = path.clone();
     let source = cast::source(raw, tensor_type, cache);
     let entry = Entry { name, shape, tensor_type, file: files.len(), offset: 0, floats: None };
-    files.push(WeightFile { path, source });
+    files.push(WeightFile::computed(path, source));
     Ok(entry)
 }
 
@@ -198,7 +207,7 @@ fn place(raw: &Raw, files: &mut Vec<WeightFile>) -> (usize, u64) {
         return (raw.file, raw.offset);
     }
     let path = files[raw.file].path.clone();
-    files.push(WeightFile { path, source: raw.source.clone() });
+    files.push(WeightFile::computed(path, raw.source.clone()));
     (files.len() - 1, raw.offset)
 }
 

@@ -9,6 +9,7 @@ use super::rows::Rows;
 
 /// The F32 values of a tensor of blocks.
 pub(super) struct Floats {
+    pub name: String,
     pub blocks: Arc<dyn Source>,
     pub tensor_type: TensorType,
     /// Elements of a row: whole blocks.
@@ -44,7 +45,7 @@ impl Rows for Floats {
         self.blocks.read_at(&mut blocks, first * self.block_bytes())?;
         let mut values = vec![0.0; out.len() / 4];
         gguf_quant::decode_row(self.tensor_type, &blocks, &mut values)
-            .map_err(|fault| gguf::Error::Caller(fault.to_string()))?;
+            .map_err(|fault| gguf::Error::data(&self.name, fault.to_string()))?;
         for (out, value) in out.as_chunks_mut().0.iter_mut().zip(values) {
             *out = f32::to_le_bytes(value);
         }

@@ -12,6 +12,7 @@ mod dtype;
 mod floats;
 pub mod json;
 mod layout;
+mod named;
 mod pytorch;
 mod quantized;
 mod raw;

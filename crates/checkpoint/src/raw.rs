@@ -33,8 +33,7 @@ impl Raw {
         if first.saturating_mul(self.dtype.bytes()).saturating_add(len)
             > self.elements() * self.dtype.bytes()
         {
-            let what = format!("tensor `{}` ends before what is to be read of it", self.name);
-            return Err(gguf::Error::Caller(what));
+            return Err(gguf::Error::data(&self.name, "ends before what is to be read of it"));
         }
         self.source.read_at(bytes, self.offset + first * self.dtype.bytes())
     }
@@ -64,5 +63,50 @@ impl Raw {
     pub fn words(&self, first: u64, n: u64) -> Result<Vec<u32>, gguf::Error> {
         let bytes = self.bytes(first, n)?;
         Ok(bytes.as_chunks().0.iter().map(|word| u32::from_le_bytes(*word)).collect())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use super::super::named::Named;
+    use super::super::rows::{BandCache, Computed, Rows};
+    use super::*;
+
+    /// Twice as many elements as there are.
+    struct Doubled(Raw);
+
+    impl Rows for Doubled {
+        fn count(&self) -> u64 {
+            2
+        }
+
+        fn row_bytes(&self) -> u64 {
+            self.0.elements() * self.0.dtype.bytes()
+        }
+
+        fn read(&self, first: u64, out: &mut [u8]) -> Result<(), gguf::Error> {
+            self.0.read(first * self.0.elements(), out)
+        }
+    }
+
+    /// What is wrong with the data of a file is no wrong use of the program.
+    #[test]
+    fn a_tensor_that_ends_early_is_a_fault_of_its_file() {
+        let source = Arc::new(vec![0; 12]);
+        let dtype = Dtype::F32;
+        let raw = Raw { name: "up".into(), shape: vec![3], dtype, file: 0, source, offset: 0 };
+        let cache: Arc<BandCache> = Arc::default();
+        let source = Computed::source(Box::new(Doubled(raw)), &cache);
+        let source = Named::source(Path::new("w.safetensors"), source);
+        source.read_at(&mut [0; 12], 0).unwrap();
+        for offset in [12, 24] {
+            let fault = source.read_at(&mut [0; 12], offset).unwrap_err();
+            assert!(matches!(fault, gguf::Error::InFile { .. }), "{fault:?}");
+            assert!(fault.to_string().starts_with("w.safetensors: "), "{fault}");
+        }
+        let fault = source.read_at(&mut [0; 12], 12).unwrap_err().to_string();
+        assert!(fault.contains("tensor `up`: ends before what is to be read of it"), "{fault}");
     }
 }

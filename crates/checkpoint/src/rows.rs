@@ -2,6 +2,7 @@
 
 use std::sync::{Arc, Mutex, PoisonError};
 
+use gguf::Finding;
 use gguf_store::Source;
 
 /// How the rows of a tensor are computed.
@@ -106,7 +107,9 @@ impl Source for Computed {
     fn read_at(&self, mut buffer: &mut [u8], mut offset: u64) -> Result<(), gguf::Error> {
         let end = offset.checked_add(buffer.len() as u64);
         if end.is_none_or(|end| end > self.byte_len()) {
-            return Err(gguf::Error::Caller("a computed tensor ends before what is read".into()));
+            let ended =
+                Finding::error("data-unreadable", "a tensor ends before what is read of it");
+            return Err(gguf::Error::File(Box::new(ended)));
         }
         let row_bytes = self.rows.row_bytes();
         let band_bytes = self.rows.band() * row_bytes;

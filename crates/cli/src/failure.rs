@@ -65,7 +65,7 @@ impl From<gguf_remote::Error> for Failure {
         let message = error.to_string();
         match error {
             gguf_remote::Error::Local(error) => error.into(),
-            gguf_remote::Error::Location { .. } | gguf_remote::Error::Choice { .. } => {
+            gguf_remote::Error::Location { .. } | gguf_remote::Error::Choice(_) => {
                 Self::Usage(message)
             }
             _ => Self::Environment(message),

@@ -30,7 +30,7 @@ fn scaled(mut value: f64, units: &[&str], space: &str) -> String {
     }
 }
 
-/// A size as users of the official tools write it: `2G`, `2.2G`, `500M`, `64K`, decimal.
+/// A size as users of llama.cpp write it: `2G`, `2.2G`, `500M`, `64K`, decimal.
 pub fn parse_size(text: &str) -> Result<u64, String> {
     let (digits, factor) = match text.as_bytes().last() {
         Some(b'K' | b'k') => (&text[..text.len() - 1], 1_000),

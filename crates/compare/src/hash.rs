@@ -1,6 +1,6 @@
 //! Digests of tensor data: what stays the same when only keys change.
 //!
-//! Algorithms, order and line format are those of the official tool
+//! Algorithms, order and line format are those of `llama-gguf-hash`
 //! (`examples/gguf-hash` of llama.cpp). Data are hashed as they are stored, without padding and in
 //! directory order, so that a split model has the digests of the whole one.
 
@@ -85,7 +85,7 @@ pub struct HashOptions {
 }
 
 impl Default for HashOptions {
-    /// XXH64 of the tensors and the model, as the official tool.
+    /// XXH64 of the tensors and the model, as `llama-gguf-hash`.
     fn default() -> Self {
         Self { algorithms: vec![Algorithm::Xxh64], per_tensor: true }
     }
@@ -117,7 +117,7 @@ const CHUNK: u64 = 4 << 20;
 /// `progress` is called with the number of bytes just hashed.
 ///
 /// # Errors
-/// [`Error::Environment`] if data cannot be read, [`Error::File`] if the size of a tensor is not
+/// [`Error::Interrupted`] if `progress` ended the work, /// [`Error::Environment`] if data cannot be read, [`Error::File`] if the size of a tensor is not
 /// known.
 pub fn hash(
     model: &Model,
@@ -157,14 +157,14 @@ fn hash_tensor(
     progress: &dyn Progress,
 ) -> Result<(), Error> {
     let len = tensor.info.byte_len().ok_or_else(|| size_unknown(tensor))?;
-    let mut done = 0;
-    while done < len {
-        let n = (len - done).min(CHUNK);
+    let mut first = 0;
+    while first < len {
+        let n = (len - first).min(CHUNK);
         buffer.resize(n as usize, 0);
-        tensor.read_at(buffer, done)?;
+        tensor.read_stored_at(buffer, first)?;
         states.par_iter_mut().chain(whole.par_iter_mut()).for_each(|state| state.update(buffer));
         progress.step(n)?;
-        done += n;
+        first += n;
     }
     Ok(())
 }

@@ -1,6 +1,6 @@
 //! Models held against each other or against what they should be: work on all tensor data.
 //!
-//! [`hash`](hash()) computes digests of tensor data with the lines of the official
+//! [`hash`](hash()) computes digests of tensor data with the lines of llama.cpp's
 //! `llama-gguf-hash`, and a [`Manifest`] checks them; [`Diff`] says in figures and in words how
 //! two models differ; [`scan`](scan()) looks for damaged data.
 

@@ -24,7 +24,7 @@ pub enum Match {
     NotFound,
 }
 
-/// As the official tool prints it.
+/// As `llama-gguf-hash` prints it.
 impl fmt::Display for Match {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.pad(match self {
@@ -121,7 +121,7 @@ impl Tally {
         }
     }
 
-    /// The rule of the official tool: what is not listed does not matter if anything is.
+    /// The rule of `llama-gguf-hash`: what is not listed does not matter if anything is.
     pub fn outcome(self) -> Outcome {
         match self {
             Self { mismatched: 1.., .. } => Outcome::Failure,

@@ -2,8 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use gguf::endian::{can_swap, swap_blocks};
-use gguf::{ByteOrder, Error, Finding, TensorType};
+use gguf::{Error, Finding, TensorType};
 use gguf_quant::{codec, decode_row, find_bad_block};
 use gguf_store::{Model, ModelTensor, Progress};
 use rayon::prelude::*;
@@ -25,21 +24,19 @@ const ABSURD: f32 = 1e5;
 /// [`Error::Environment`] if data cannot be read.
 pub fn scan(model: &Model, progress: &dyn Progress) -> Result<Vec<Finding>, Error> {
     progress.begin("reading", model.byte_len());
-    let order = model.order();
     let (read, unread): (Vec<_>, Vec<_>) =
-        model.tensors().iter().partition(|tensor| can_scan(tensor, order));
-    let per_tensor = read.par_iter().map(|tensor| scan_tensor(tensor, order, progress));
+        model.tensors().iter().partition(|tensor| can_scan(tensor));
+    let per_tensor = read.par_iter().map(|tensor| scan_tensor(tensor, progress));
     let found = per_tensor.collect::<Result<Vec<_>, Error>>()?;
     Ok(found.into_iter().flatten().chain(not_read(&unread)).collect())
 }
 
 /// Whether it is known what the bytes of a tensor mean.
-fn can_scan(tensor: &ModelTensor, order: ByteOrder) -> bool {
+fn can_scan(tensor: &ModelTensor) -> bool {
     let ty = tensor.info.tensor_type;
     tensor.info.shape.elements().is_some()
         && tensor.info.byte_len().is_some()
         && codec(ty).is_some()
-        && (order == ByteOrder::Little || can_swap(ty))
 }
 
 /// One finding for each type that is not looked at.
@@ -70,18 +67,14 @@ struct Seen {
     nonzero: bool,
 }
 
-fn scan_tensor(
-    tensor: &ModelTensor,
-    order: ByteOrder,
-    progress: &dyn Progress,
-) -> Result<Vec<Finding>, Error> {
+fn scan_tensor(tensor: &ModelTensor, progress: &dyn Progress) -> Result<Vec<Finding>, Error> {
     if is_integer(tensor.info.tensor_type) {
         return Ok(Vec::new());
     }
     let elements = tensor.info.shape.elements().unwrap_or(0);
     let seen = (0..elements.div_ceil(CHUNK)).into_par_iter().map(|i| {
         let first = i * CHUNK;
-        scan_chunk(tensor, order, first, CHUNK.min(elements - first), progress)
+        scan_chunk(tensor, first, CHUNK.min(elements - first), progress)
     });
     let seen: Vec<Seen> = seen.collect::<Result<_, Error>>()?;
     Ok(findings(tensor, &seen))
@@ -93,7 +86,6 @@ fn is_integer(ty: TensorType) -> bool {
 
 fn scan_chunk(
     tensor: &ModelTensor,
-    order: ByteOrder,
     first: u64,
     elements: u64,
     progress: &dyn Progress,
@@ -104,9 +96,6 @@ fn scan_chunk(
     let mut bytes = vec![0; len as usize];
     tensor.read_at(&mut bytes, start)?;
     progress.step(len)?;
-    if order == ByteOrder::Big {
-        swap_blocks(ty, &mut bytes);
-    }
     let mut seen = Seen::default();
     if let Ok(Some(bad)) = find_bad_block(ty, &bytes) {
         seen.bad = Some((first + bad.element as u64, format!("{} is {}", bad.field, bad.value)));

@@ -1,13 +1,14 @@
 //! A lone file of weights without a configuration: diffusion models, encoders and the like. Names,
 //! shapes and types stay as they are.
 
-use gguf::{Array, Error, Metadata, Shape, TensorType};
-use gguf_checkpoint::{Checkpoint, Entry};
-use gguf_pipeline::{Item, Job, Stored, Tensor};
-use gguf_quantize::importance::{self, Missing};
-use gguf_quantize::recipe::{self, Target};
+use gguf::{Array, ByteOrder, Metadata, Shape, TensorType};
+use gguf_quantize::recipe::Target;
 
 use crate::hf::Conversion;
+use gguf::Error;
+use gguf_checkpoint::{Checkpoint, Entry};
+use gguf_pipeline::{Item, Job};
+use gguf_pipeline::{Stored, Tensor};
 
 /// What the conversion of a lone file can be asked for.
 #[derive(Clone, Debug)]
@@ -18,6 +19,8 @@ pub struct Options {
     pub name: String,
     /// The mix or type of the output; `None` to keep what each tensor has.
     pub outtype: Option<Target>,
+    /// What decides the types of quantized tensors, beside the mix, and keys to set.
+    pub quantization: gguf_quantize::Options,
 }
 
 /// Plans the conversion of `checkpoint`, of one file.
@@ -30,7 +33,7 @@ pub struct Options {
 /// If the architecture has a name that no key can have, or a tensor cannot have the type that is
 /// asked for.
 pub fn plan(checkpoint: &Checkpoint, options: &Options) -> Result<Conversion, Error> {
-    let Options { architecture, name, outtype } = options;
+    let Options { architecture, name, outtype, quantization } = options;
     let allowed = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || "_-".contains(c);
     if architecture.is_empty() || !architecture.chars().all(allowed) {
         return Err(Error::Request {
@@ -49,26 +52,20 @@ pub fn plan(checkpoint: &Checkpoint, options: &Options) -> Result<Conversion, Er
     if let Some(file_type) = target.file_type() {
         metadata.set("general.file_type", file_type.number());
     }
-    let mut items: Vec<_> = tensors
-        .into_iter()
-        .map(|tensor| {
-            let stored = tensor.stored_type;
-            Item::new(tensor, stored)
-        })
-        .collect();
+    let item = |tensor: Tensor| {
+        let stored = tensor.stored_type;
+        Item::new(tensor, stored)
+    };
+    let items = tensors.into_iter().map(item).collect();
+    let mut job = Job { metadata, items, check_finite: true, order: ByteOrder::Little };
     if let Some(target) = outtype {
-        let described: Vec<_> =
-            items.iter().map(|item| gguf_quantize::describe(&item.tensor)).collect();
-        let (decisions, more) =
-            gguf_quantize::decide(&described, &metadata, *target, &recipe::Options::default())?;
-        notes.extend(more);
-        notes.extend(importance::cover(&mut items, &decisions, Missing::Error)?);
+        notes.extend(gguf_quantize::give_types(&mut job, *target, quantization)?);
     }
-    if items.iter().any(|item| item.target.is_quantized()) {
-        metadata.set("general.quantization_version", 2u32);
+    if job.items.iter().any(|item| item.target.is_quantized()) {
+        job.metadata.set("general.quantization_version", 2u32);
     }
     let suffix = target.file_type().map_or(String::new(), |mix| format!("-{}", mix.name()));
-    let job = Job { metadata, items, check_finite: true };
+    gguf_quantize::set_overrides(&mut job.metadata, quantization);
     Ok(Conversion { job, file_name: format!("{name}{suffix}.gguf"), notes })
 }
 

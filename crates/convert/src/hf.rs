@@ -3,16 +3,19 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use gguf::{Error, Metadata, ModelName, ParameterCount, Shape, TensorType};
-use gguf_checkpoint::config::Config;
-use gguf_checkpoint::{Checkpoint, Entry, json};
-use gguf_pipeline::{Content, Item, Job, Stored, Tensor};
-use gguf_quantize::recipe::{self, Mix, Target as Recipe, TensorDesc};
-use gguf_quantize::{float_type, importance};
+use gguf::{ByteOrder, Metadata, ModelName, ParameterCount, Shape, TensorType};
+use gguf_quantize::recipe::{Mix, Target as Recipe};
 
 use crate::family::{self, ExpertSlot, Family, MappedTensor, Mapping, foreign};
 use crate::general::General;
 use crate::vocab;
+use gguf::Error;
+use gguf_checkpoint::config::Config;
+use gguf_checkpoint::json;
+use gguf_checkpoint::{Checkpoint, Entry};
+use gguf_pipeline::{Content, Stored, Tensor};
+use gguf_pipeline::{Item, Job};
+use gguf_quantize::float_type;
 
 /// What a conversion can be asked for.
 #[derive(Clone, Debug, Default)]
@@ -88,6 +91,7 @@ pub fn plan(dir: &Path, checkpoint: &Checkpoint, options: &Options) -> Result<Co
             vocab_size: config.u32(&["vocab_size"])?.map(u64::from),
         },
     )?;
+    vocab::require_pre(options.pre.as_deref(), &vocabulary.metadata)?;
     notes.extend(checkpoint.notes.iter().cloned());
     notes.extend(vocabulary.notes);
     for (key, value) in vocabulary.metadata.iter() {
@@ -96,7 +100,7 @@ pub fn plan(dir: &Path, checkpoint: &Checkpoint, options: &Options) -> Result<Co
     }
 
     let file_name = ModelName::from_metadata(&metadata, Some(file_type.name())).to_string();
-    let mut job = Job { metadata, items: Vec::new(), check_finite: true };
+    let mut job = Job { metadata, items: Vec::new(), check_finite: true, order: ByteOrder::Little };
     match options.outtype {
         None => job.items = as_stored(tensors, matrices),
         Some(target) => {
@@ -434,25 +438,5 @@ fn choose_types(
     if plain.is_some() {
         return Ok(Vec::new());
     }
-    if let Some(importance) = &options.importance {
-        importance.assign(job)?;
-    }
-    let descriptions: Vec<_> = job
-        .items
-        .iter()
-        .map(|item| TensorDesc {
-            name: &item.tensor.name,
-            shape: &item.tensor.shape,
-            ty: item.target,
-        })
-        .collect();
-    let recipe =
-        recipe::Options { has_imatrix: options.importance.is_some(), ..options.recipe.clone() };
-    let (decisions, mut notes) =
-        gguf_quantize::decide(&descriptions, &job.metadata, target, &recipe)?;
-    notes.extend(importance::cover(&mut job.items, &decisions, options.missing)?);
-    if options.importance.is_some() {
-        notes.extend(importance::uncovered(&job.items));
-    }
-    Ok(notes)
+    gguf_quantize::give_types(job, target, options)
 }

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use gguf::{Metadata, Shape, TensorType};
+use gguf::{ByteOrder, Metadata, Shape, TensorType};
 use gguf_checkpoint::Checkpoint;
 use gguf_convert::hf::Options;
 use gguf_convert::lora::{Adapter, extract, merge, peft};
@@ -105,7 +105,7 @@ fn model(dir: &Path, name: &str, value: impl Fn(usize) -> f32) -> PathBuf {
         tensor("blk.0.ffn_up_exps.weight", &[32, 16, 3]),
     ];
     let path = dir.join(format!("{name}.gguf"));
-    write(&Job { metadata, items, check_finite: true }, &path);
+    write(&Job { metadata, items, check_finite: true, order: ByteOrder::Little }, &path);
     path
 }
 

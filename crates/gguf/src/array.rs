@@ -322,7 +322,7 @@ fn string_end(bytes: &[u8], pos: usize, encoding: Encoding) -> Option<usize> {
 fn string_text(bytes: &[u8], end: usize, encoding: Encoding) -> &[u8] {
     let text = &bytes[encoding.count_bytes()..end];
     // The C++ tools of version 1 wrote the final NUL of every string, and counted it.
-    if encoding.narrow { text.strip_suffix(&[0]).unwrap_or(text) } else { text }
+    if encoding.counts_32bit { text.strip_suffix(&[0]).unwrap_or(text) } else { text }
 }
 
 /// Checks `len` encoded elements at the start of `bytes` and says where they end.
@@ -351,7 +351,7 @@ fn scan_elements(
     if element_type == ValueType::String {
         return match encoding {
             // The usual case, spelled out so that the loop holds nothing but load, compare, add.
-            Encoding { order: ByteOrder::Little, narrow: false } => {
+            Encoding { order: ByteOrder::Little, counts_32bit: false } => {
                 hop_strings(len, bytes, Encoding::default())
             }
             other => hop_strings(len, bytes, other),
@@ -414,8 +414,8 @@ impl Value {
 mod tests {
     use super::*;
 
-    const BIG: Encoding = Encoding { order: ByteOrder::Big, narrow: false };
-    const NARROW: Encoding = Encoding { order: ByteOrder::Little, narrow: true };
+    const BIG: Encoding = Encoding { order: ByteOrder::Big, counts_32bit: false };
+    const COUNTS_32BIT: Encoding = Encoding { order: ByteOrder::Little, counts_32bit: true };
 
     #[test]
     fn every_encoding_reads_back_what_it_wrote() {
@@ -428,7 +428,7 @@ mod tests {
         let arrays =
             [Array::from_strings(["x", "", "héllo"]), Array::from(&[1.5f32, -2.0][..]), nested];
         for array in arrays {
-            for encoding in [Encoding::default(), BIG, NARROW] {
+            for encoding in [Encoding::default(), BIG, COUNTS_32BIT] {
                 let mut out = Vec::new();
                 array.write(&mut out, encoding).unwrap();
                 let out = Bytes::from(out);

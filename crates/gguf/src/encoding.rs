@@ -18,30 +18,30 @@ pub struct Encoding {
     /// Order of bytes in numbers.
     pub order: ByteOrder,
     /// True for version 1, where counts, lengths and dimensions have 32 bits instead of 64.
-    pub narrow: bool,
+    pub counts_32bit: bool,
 }
 
 impl Default for Encoding {
     fn default() -> Self {
-        Self { order: ByteOrder::Little, narrow: false }
+        Self { order: ByteOrder::Little, counts_32bit: false }
     }
 }
 
 impl Encoding {
     /// Bytes of a count or length: 4 in version 1, 8 since.
     pub const fn count_bytes(self) -> usize {
-        if self.narrow { 4 } else { 8 }
+        if self.counts_32bit { 4 } else { 8 }
     }
 
     /// Reads a count at `pos`; `None` if it does not lie within `bytes`.
     #[inline]
     pub fn count(self, bytes: &[u8], pos: usize) -> Option<u64> {
-        if self.narrow { self.u32(bytes, pos).map(u64::from) } else { self.u64(bytes, pos) }
+        if self.counts_32bit { self.u32(bytes, pos).map(u64::from) } else { self.u64(bytes, pos) }
     }
 
     /// Appends a count. `None`, with nothing appended, if it does not fit the width.
     pub fn push_count(self, out: &mut Vec<u8>, count: u64) -> Option<()> {
-        if self.narrow {
+        if self.counts_32bit {
             self.push(out, u32::try_from(count).ok()?.to_le_bytes());
         } else {
             self.push(out, count.to_le_bytes());
@@ -54,7 +54,7 @@ impl Encoding {
     /// In version 1 a NUL at the end is doubled: readers drop one, as the tools of that time wrote
     /// one after every text.
     pub fn push_text(self, out: &mut Vec<u8>, text: &[u8]) -> Option<()> {
-        let extra: &[u8] = if self.narrow && text.ends_with(&[0]) { &[0] } else { &[] };
+        let extra: &[u8] = if self.counts_32bit && text.ends_with(&[0]) { &[0] } else { &[] };
         self.push_count(out, (text.len() + extra.len()) as u64)?;
         out.extend_from_slice(text);
         out.extend_from_slice(extra);

@@ -123,6 +123,12 @@ impl Error {
         Self::environment("read", path, source)
     }
 
+    /// The data of a tensor are at fault, as whoever computes with them finds out.
+    pub fn data(tensor: &str, what: impl Into<Box<str>>) -> Self {
+        let finding = Finding::error("data-unreadable", what).tensor(tensor);
+        Self::File(Box::new(finding.help("the file is damaged: download or convert it again")))
+    }
+
     /// Names the file that is at fault, where the error is about one and does not name it yet.
     pub fn in_file(self, path: &Path) -> Self {
         match self {

@@ -40,7 +40,7 @@ impl Default for Draft {
 impl Draft {
     /// How the numbers of this header are spelled.
     pub fn encoding(&self) -> Encoding {
-        Encoding { order: self.order, narrow: self.version == 1 }
+        Encoding { order: self.order, counts_32bit: self.version == 1 }
     }
 
     /// Sets every tensor's offset so that the data follow one another in directory order, each

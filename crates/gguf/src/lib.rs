@@ -44,6 +44,7 @@ mod fix;
 mod header;
 mod metadata;
 mod name;
+mod pick;
 pub mod pre_tokenizer;
 mod read;
 mod rules;
@@ -66,6 +67,7 @@ pub use fix::fix;
 pub use header::{Draft, EntrySpan, Header, Spans};
 pub use metadata::Metadata;
 pub use name::{ModelName, NameError, NameKind, NameShard, Sidecar};
+pub use pick::{Choice, is_gguf, pick_model};
 pub use read::{
     Gguf, HeaderExtent, Limits, MAGIC, check, check_draft, check_header, header_extent,
 };

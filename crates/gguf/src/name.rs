@@ -94,8 +94,7 @@ impl NameShard {
 }
 
 impl Sidecar {
-    /// All kinds.
-    pub const ALL: [Self; 2] = [Self::Mmproj, Self::Mtp];
+    const ALL: [Self; 2] = [Self::Mmproj, Self::Mtp];
 
     /// The word in file names.
     pub const fn name(self) -> &'static str {
@@ -104,6 +103,22 @@ impl Sidecar {
             Self::Mtp => "mtp",
         }
     }
+}
+
+/// Whether a file of this name or path goes along with a model and is none by itself, as far as the
+/// name tells: a [`Sidecar`], an importance matrix, an adapter or a vocabulary alone.
+pub(crate) fn is_companion(path: &str) -> bool {
+    let name = path.rsplit('/').next().unwrap_or(path);
+    let stem = match NameShard::strip(name) {
+        Some((prefix, _)) => prefix,
+        None => name.rsplit_once('.').map_or(name, |(stem, _)| stem),
+    };
+    let words: Vec<String> = stem.split(['-', '.', '_']).map(str::to_lowercase).collect();
+    let is_kind =
+        |word: &String| NameKind::ALL.iter().any(|kind| kind.name().to_lowercase() == *word);
+    words.first().is_some_and(|first| Sidecar::ALL.iter().any(|one| one.name() == first))
+        || words.iter().any(|word| [Sidecar::Mmproj.name(), "imatrix"].contains(&word.as_str()))
+        || words.last().is_some_and(is_kind)
 }
 
 impl NameKind {

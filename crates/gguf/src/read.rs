@@ -262,7 +262,7 @@ fn short(bytes: &[u8], needed: u64) -> String {
 fn parse(bytes: &Bytes, file_len: u64, limits: Limits) -> Result<(Draft, Spans), Stop> {
     let file_len = file_len.max(bytes.len() as u64);
     let (version, order) = magic(bytes, file_len)?;
-    let encoding = Encoding { order, narrow: version == 1 };
+    let encoding = Encoding { order, counts_32bit: version == 1 };
     let mut cursor = Cursor { bytes, file_len, pos: 8, encoding };
     let n_tensors = cursor.count("tensor count")?;
     let n_entries = cursor.count("metadata count")?;
@@ -478,7 +478,7 @@ impl<'a> Cursor<'a> {
         let text = std::str::from_utf8(bytes).map_err(|_| {
             Finding::error("name-not-utf8", format!("a {what} is not UTF-8")).at(at)
         })?;
-        Ok(if self.encoding.narrow { text.strip_suffix('\0').unwrap_or(text) } else { text })
+        Ok(if self.encoding.counts_32bit { text.strip_suffix('\0').unwrap_or(text) } else { text })
     }
 
     fn value(&mut self, value_type: ValueType, limits: Limits) -> Result<Value, Stop> {

@@ -4,13 +4,16 @@ use std::path::{Path, PathBuf};
 
 use gguf::{Draft, Metadata, Value, token};
 use gguf_pipeline::{Item, Job, Tensor};
-use gguf_store::edit::{EditLock, RESERVE_KEY, Saved, edit_header};
+use gguf_store::edit::{EditLock, RESERVE_KEY, Saved, edit_header, reserve};
 use gguf_store::{Existing, Model, Overwrite, Progress, ShardSet};
 use gguf_tokenizer::template::{self, Renderer};
 use regex::Regex;
 
 use crate::key_value::KeyValue;
-use crate::{Error, Opened, open};
+use crate::{Error, Opened, open, read_text};
+
+/// Room for later edits in a file that is rebuilt, in bytes.
+pub const RESERVE: u64 = 64_000;
 
 /// A token of the vocabulary.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -42,6 +45,9 @@ pub struct Changes {
     pub graft: Vec<(String, Regex)>,
     /// Tensors to rename: from, to.
     pub rename_tensor: Vec<(String, String)>,
+    /// Bytes of room for later edits; without a number [`RESERVE`] in a file that has to be rebuilt,
+    /// none in a new one.
+    pub reserve: Option<u64>,
 }
 
 impl Changes {
@@ -78,10 +84,10 @@ impl Changes {
             metadata.set(set.key.clone(), value);
         }
         for (key, path) in &self.set_file {
-            metadata.set(key.clone(), read_text(path)?);
+            metadata.set(key.clone(), Value::from(read_text(path)?));
         }
         if let Some(path) = &self.chat_template_file {
-            metadata.set(template::Source::KEY, read_text(path)?);
+            metadata.set(template::Source::KEY, Value::from(read_text(path)?));
         }
         for (name, token) in &self.special_tokens {
             let id = token_id(metadata, token)?;
@@ -136,8 +142,7 @@ pub struct Rewritten {
 /// Plans a new file with the changes.
 ///
 /// # Errors
-/// As [`Changes::edit_metadata`]; if a pattern finds no tensor, another model cannot be opened or
-/// has the other byte order.
+/// As [`Changes::edit_metadata`]; if a pattern finds no tensor, or another model cannot be opened.
 pub fn rewrite(model: &Model, changes: &Changes, renderer: &Renderer) -> Result<Rewritten, Error> {
     let others = changes.graft.iter().map(|(word, _)| open(word)).collect::<Result<Vec<_>, _>>()?;
     let mut job = Job::copy(model);
@@ -151,9 +156,6 @@ pub fn rewrite(model: &Model, changes: &Changes, renderer: &Renderer) -> Result<
     }
     for ((word, pattern), other) in changes.graft.iter().zip(&others) {
         let other = other.model();
-        if other.order() != model.order() {
-            return Err(refused(format!("{word} has the other byte order")));
-        }
         let named = |tensor: &&gguf_store::ModelTensor| pattern.is_match(&tensor.info.name);
         let tensors: Vec<_> = other.tensors().iter().filter(named).collect();
         if tensors.is_empty() {
@@ -171,13 +173,15 @@ pub fn rewrite(model: &Model, changes: &Changes, renderer: &Renderer) -> Result<
         let item = job.items.iter_mut().find(|item| item.tensor.name == *old);
         item.ok_or_else(|| no_tensor(old))?.tensor.name.clone_from(new);
     }
+    if let Some(room) = changes.reserve {
+        reserve(&mut job.metadata, room);
+    }
     let files = others.iter().flat_map(Opened::files).map(Path::to_owned).collect();
     Ok(Rewritten { job, files })
 }
 
 /// Changes the model at `path` itself; of one in several files, the first, which has the keys. Where
-/// only keys and names change and the new header fits, the data stay where they are; a file that has
-/// to be rebuilt gets `reserve` spare bytes.
+/// only keys and names change and the new header fits, the data stay where they are.
 ///
 /// # Errors
 /// As [`rewrite`]; if tensors of a model in several files were to change; if somebody else edits the
@@ -185,7 +189,6 @@ pub fn rewrite(model: &Model, changes: &Changes, renderer: &Renderer) -> Result<
 pub fn in_place(
     path: &Path,
     changes: &Changes,
-    reserve: u64,
     renderer: &Renderer,
     progress: &dyn Progress,
 ) -> Result<(PathBuf, Saved), Error> {
@@ -195,7 +198,7 @@ pub fn in_place(
         if several && !changes.rename_tensor.is_empty() {
             return Err(several_files("renamed"));
         }
-        let saved = edit_header(file, reserve, progress, |draft| {
+        let saved = edit_header(file, changes.reserve.unwrap_or(RESERVE), progress, |draft| {
             changes.edit_metadata(&mut draft.metadata, renderer)?;
             changes.rename_tensors(draft)
         })?;
@@ -230,12 +233,6 @@ fn no_key(key: &str) -> Error {
 
 fn no_tensor(name: &str) -> Error {
     refused(format!("there is no tensor `{name}`"))
-}
-
-fn read_text(path: &Path) -> Result<Value, Error> {
-    std::fs::read_to_string(path)
-        .map(Value::from)
-        .map_err(|fault| Error::environment("read", path, fault))
 }
 
 /// The key of a special token.

@@ -85,7 +85,7 @@ impl Plan {
             let chunk = (CHUNK / block).max(1) * block;
             for first in (0..len).step_by(chunk as usize) {
                 buffer.resize(chunk.min(len - first) as usize, 0);
-                from.read_at(&mut buffer, first)?;
+                from.read_stored_at(&mut buffer, first)?;
                 if self.swaps && !endian::swap_blocks(to.tensor_type, &mut buffer) {
                     let finding = Finding::error("tensor-row-not-blocks", "is no whole blocks");
                     return Err(Error::File(Box::new(finding.tensor(&*to.name))));

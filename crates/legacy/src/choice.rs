@@ -2,15 +2,16 @@
 
 use std::collections::BTreeMap;
 
-use gguf::{Error, TensorType};
-use gguf_pipeline::{Item, Tensor};
-use gguf_quantize::float_type;
-use gguf_quantize::importance::{self, Missing};
-use gguf_quantize::recipe::{self, Mix, Target, TensorDesc};
+use gguf::{ByteOrder, TensorType};
+use gguf_quantize::recipe::{Mix, Target};
 
 use super::blocks::{Form, exact, near};
 use super::header::Program;
 use super::{Legacy, OldTensor};
+use gguf::Error;
+use gguf_pipeline::Tensor;
+use gguf_pipeline::{Item, Job};
+use gguf_quantize::float_type;
 
 /// What becomes of the weights of a tensor.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -104,6 +105,7 @@ impl Legacy {
         &self,
         plain: Vec<Tensor>,
         target: Target,
+        options: &gguf_quantize::Options,
         notes: &mut Vec<String>,
     ) -> Result<Chosen, Error> {
         let float = match target {
@@ -121,25 +123,18 @@ impl Legacy {
                 })
                 .collect(),
             None => {
-                let described: Vec<_> = plain
-                    .iter()
-                    .map(|tensor| TensorDesc {
-                        name: &tensor.name,
-                        shape: &tensor.shape,
-                        ty: tensor.stored_type,
-                    })
-                    .collect();
-                let options = recipe::Options::default();
-                let keys = self.keys(0, &super::Options::default());
-                let (decisions, more) = gguf_quantize::decide(&described, &keys, target, &options)?;
-                notes.extend(more);
                 let item = |tensor: Tensor| {
                     let stored = tensor.stored_type;
                     Item::new(tensor, stored)
                 };
-                let mut items: Vec<_> = plain.into_iter().map(item).collect();
-                notes.extend(importance::cover(&mut items, &decisions, Missing::Error)?);
-                items
+                let mut job = Job {
+                    metadata: self.keys(0, &super::Options::default()),
+                    items: plain.into_iter().map(item).collect(),
+                    check_finite: true,
+                    order: ByteOrder::Little,
+                };
+                notes.extend(gguf_quantize::give_types(&mut job, target, options)?);
+                job.items
             }
         };
         let mut changes = Vec::new();

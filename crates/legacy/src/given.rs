@@ -45,6 +45,7 @@ impl Given {
         header: &Header,
         dir: Option<&Path>,
     ) -> Result<Known, Error> {
+        self.refuse_unused(program)?;
         let config = dir.filter(|dir| dir.join("config.json").is_file());
         let config = config.map(Config::read).transpose()?;
         let config = Stated(config.as_ref());
@@ -100,6 +101,32 @@ impl Given {
     }
 }
 
+impl Given {
+    /// Refuses what has no place in a file of this program, by the name of its flag.
+    fn refuse_unused(&self, program: Program) -> Result<(), Error> {
+        let given = [
+            ("--gqa", self.gqa.is_some()),
+            ("--context-length", self.context_length.is_some()),
+            ("--eps", self.epsilon.is_some()),
+            ("--rope-base", self.rope_base.is_some()),
+            ("--head-count", self.head_count.is_some()),
+        ];
+        let unused = match program {
+            Program::Llama => &[],
+            // Two contexts, two numbers of heads, and all of them in the header.
+            Program::Whisper => &given[..],
+            _ => &given[..1],
+        };
+        match unused.iter().find(|(_, is_given)| *is_given) {
+            None => Ok(()),
+            Some((flag, _)) => Err(Error::Request {
+                what: format!("{flag}: files of this program have no place for it"),
+                help: "leave it out, or set a key with --override-kv".into(),
+            }),
+        }
+    }
+}
+
 const USUAL_CONTEXT: u32 = 2048;
 
 const CONTEXT: &[&str] =
@@ -143,5 +170,28 @@ impl Stated<'_> {
             }
         }
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_a_program_has_no_place_for_is_refused_by_name() {
+        let flags = |given: Given| {
+            [Program::Llama, Program::Gpt2, Program::Whisper].map(|program| {
+                let refused = given.refuse_unused(program).err()?.to_string();
+                Some(refused.split(':').next()?.to_owned())
+            })
+        };
+        let name = |flag: &str| Some(flag.to_owned());
+        let gqa = Given { gqa: Some(1), ..Given::default() };
+        assert_eq!(flags(gqa), [None, name("--gqa"), name("--gqa")]);
+        let context = Given { context_length: Some(7), ..Given::default() };
+        assert_eq!(flags(context), [None, None, name("--context-length")]);
+        let heads = Given { head_count: Some(7), ..Given::default() };
+        assert_eq!(flags(heads), [None, None, name("--head-count")]);
+        assert_eq!(flags(Given::default()), [None, None, None]);
     }
 }

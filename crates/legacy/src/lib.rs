@@ -23,14 +23,18 @@ mod vocabulary;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use gguf::{ByteOrder, Metadata, Shape, TensorType};
+use gguf_quantize::recipe::Target;
+use gguf_store::Source;
+
 use blocks::{Converted, Form};
 pub use choice::{Change, How};
 pub use container::is_legacy;
-use gguf::{Error, Metadata, Shape, TensorType};
+use gguf::Error;
 use gguf_convert::vocab;
-use gguf_pipeline::{Content, Item, Job, Step, Stored, Tensor};
-use gguf_quantize::recipe::Target;
-use gguf_store::Source;
+use gguf_pipeline::Step;
+use gguf_pipeline::{Content, Stored, Tensor};
+use gguf_pipeline::{Item, Job};
 pub use given::Given;
 use given::Known;
 use header::{Field, Program};
@@ -55,6 +59,8 @@ pub struct Options {
     pub pre: Option<String>,
     /// The name of the model, instead of the one of the file.
     pub model_name: Option<String>,
+    /// What decides the types of quantized tensors, beside the mix, and keys to set.
+    pub quantization: gguf_quantize::Options,
 }
 
 /// An old model, its files open.
@@ -132,6 +138,7 @@ impl Legacy {
             notes.push(format!("joined from {parts} files"));
         }
         notes.extend(tokenizer(&old, architecture, options, &mut metadata)?);
+        vocab::require_pre(options.pre.as_deref(), &metadata)?;
         Ok(Self { old, architecture, known, tensors, metadata, notes })
     }
 
@@ -147,7 +154,7 @@ impl Legacy {
         let target = options.outtype.filter(|target| *target != Target::Copy);
         let (mut items, mut changes) = match target {
             None => self.exact(plain)?,
-            Some(target) => self.wanted(plain, target, &mut notes)?,
+            Some(target) => self.wanted(plain, target, &options.quantization, &mut notes)?,
         };
         items.extend(self.filters().map(|tensor| Item::new(tensor, TensorType::F32)));
         changes.extend(self.filters().map(|tensor| Change {
@@ -158,7 +165,9 @@ impl Legacy {
         }));
         notes.extend(choice::summary(&changes, target));
         let file_type = self.file_type(target, &items, &changes)?;
-        let job = Job { metadata: self.keys(file_type, options), items, check_finite: true };
+        let mut metadata = self.keys(file_type, options);
+        gguf_quantize::set_overrides(&mut metadata, &options.quantization);
+        let job = Job { metadata, items, check_finite: true, order: ByteOrder::Little };
         self.check_architecture(&job)?;
         let stem = self.old.path.file_stem().unwrap_or_default().to_string_lossy();
         Ok(Conversion { job, file_name: format!("{stem}.gguf"), notes, changes })

@@ -1,6 +1,7 @@
 //! Some rows of a tensor: what a worker does at a time.
 
-use gguf::{Error, TensorType};
+use gguf::endian::swap_blocks;
+use gguf::{ByteOrder, Error, TensorType};
 use gguf_store::Output;
 
 use crate::task::{Destination, Task};
@@ -83,6 +84,15 @@ impl<'t, 'j> Chunk<'t, 'j> {
                 &*encoded
             };
             let offset = to.offset + self.first_row * self.row_bytes(to);
+            if to.order == ByteOrder::Big {
+                let mut turned = bytes.to_vec();
+                if !swap_blocks(to.item.target, &mut turned) {
+                    let what = format!("{} cannot be put in big-endian order", to.item.target);
+                    return Err(Error::weights(&tensor.name, what));
+                }
+                outputs[to.output].write_at(&turned, offset)?;
+                continue;
+            }
             outputs[to.output].write_at(bytes, offset)?;
         }
         Ok(self.byte_len())

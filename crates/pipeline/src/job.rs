@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use gguf::{Draft, Error, Header, Metadata, TensorInfo, TensorType};
+use gguf::{ByteOrder, Draft, Error, Header, Metadata, TensorInfo, TensorType};
 use gguf_quant::CodecError;
 use gguf_store::Model;
 
@@ -80,16 +80,20 @@ pub struct Job {
     pub items: Vec<Item>,
     /// Refuse weights that are no finite numbers, also in tensors that are only copied.
     pub check_finite: bool,
+    /// Order of bytes in the file, header and data. Tensors are read in little-endian order whatever
+    /// that of their files is.
+    pub order: ByteOrder,
 }
 
 impl Job {
-    /// The model's tensors, unchanged, under the same names.
+    /// The model's tensors, unchanged, under the same names, in its order of bytes.
     pub fn copy(model: &Model) -> Job {
         let items = model
             .tensors()
             .iter()
             .map(|tensor| Item::new(Tensor::of_model(tensor), tensor.info.tensor_type));
-        Job { metadata: model.metadata().clone(), items: items.collect(), check_finite: false }
+        let (metadata, order) = (model.metadata().clone(), model.order());
+        Job { metadata, items: items.collect(), check_finite: false, order }
     }
 
     /// The header of the output, offsets laid out.
@@ -105,6 +109,7 @@ impl Job {
             offset: 0,
         });
         let mut draft = Draft {
+            order: self.order,
             metadata: self.metadata.clone(),
             tensors: tensors.collect(),
             ..Draft::default()

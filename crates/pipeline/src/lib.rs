@@ -10,7 +10,6 @@ mod fingerprint;
 mod fused;
 mod job;
 mod journal;
-pub mod order;
 pub mod parallel;
 mod shards;
 mod step;

@@ -16,7 +16,8 @@ impl Job {
             .map(|no| {
                 let mut metadata = if no == 0 { self.metadata.clone() } else { Metadata::new() };
                 shard_keys::push(&mut metadata, no, count, tensors);
-                Self { metadata, items: Vec::new(), check_finite: self.check_finite }
+                let Self { check_finite, order, .. } = self;
+                Self { metadata, items: Vec::new(), check_finite, order }
             })
             .collect();
         for (i, item) in self.items.into_iter().enumerate() {

@@ -312,7 +312,7 @@ fn read_mapped(
     from.read_at(&mut stored, from.bytes_of(start))?;
     let mut values = vec![0.0; elements as usize];
     gguf_quant::decode_row(from.stored_type, &stored, &mut values)
-        .map_err(|fault| gguf::Error::Caller(format!("tensor `{}`: {fault}", from.name)))?;
+        .map_err(|fault| gguf::Error::data(&from.name, fault.to_string()))?;
     let values = &values[(first - start) as usize..];
     for (out, x) in buffer.chunks_exact_mut(size_of::<f32>()).zip(values) {
         out.copy_from_slice(&function(*x).to_le_bytes());

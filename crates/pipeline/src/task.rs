@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::path::Path;
 
-use gguf::Header;
+use gguf::{ByteOrder, Header};
 
 use crate::job::{Item, Job};
 use crate::tensor::Tensor;
@@ -22,6 +22,8 @@ pub struct Destination<'j> {
     pub output: usize,
     /// Where its data begin in the output.
     pub offset: u64,
+    /// Order of bytes in the output.
+    pub order: ByteOrder,
 }
 
 /// The tensors of all jobs, those that come from the same place in one task.
@@ -34,8 +36,8 @@ pub fn tasks<'j>(
     let mut by_name: HashMap<&str, Vec<usize>> = HashMap::new();
     for (output, (((job, _), header), start)) in jobs.iter().zip(headers).zip(starts).enumerate() {
         for (item, tensor) in job.items.iter().zip(header.tensors()) {
-            let destination =
-                Destination { item, output, offset: start.len() as u64 + tensor.offset };
+            let (offset, order) = (start.len() as u64 + tensor.offset, header.order());
+            let destination = Destination { item, output, offset, order };
             let known = by_name.entry(&item.tensor.name).or_default();
             match known.iter().find(|&&task| tasks[task].tensor.has_source_of(&item.tensor)) {
                 Some(&task) => {

@@ -16,4 +16,6 @@ pub mod recipe;
 pub mod verify;
 
 pub use float_type::float_type;
-pub use plan::{Decision, Options, Quantization, decide, describe, plan, set_overrides};
+pub use plan::{
+    Decision, Options, Quantization, decide, describe, give_types, plan, set_overrides,
+};

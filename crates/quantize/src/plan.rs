@@ -2,8 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use gguf::{Error, Metadata, TensorType, Value};
-use gguf_pipeline::order::require_little_endian;
+use gguf::{ByteOrder, Error, Metadata, TensorType, Value};
 use gguf_pipeline::{Job, Tensor};
 use gguf_store::Model;
 
@@ -40,7 +39,7 @@ pub struct Quantization {
 ///
 /// # Errors
 /// If a tensor would have to be quantized again without leave, has no codec, or cannot have any
-/// type that the recipe wants; if an importance matrix is needed; if the model is big-endian.
+/// type that the recipe wants; if an importance matrix is needed.
 pub fn plan(model: &Model, target: Target, options: &Options) -> Result<Quantization, Error> {
     let (mut job, decisions, mut notes) = prepare(model, target, options)?;
     notes.extend(importance::cover(&mut job.items, &decisions, options.missing)?);
@@ -55,8 +54,8 @@ pub fn prepare(
     target: Target,
     options: &Options,
 ) -> Result<(Job, Vec<Decision>, Vec<String>), Error> {
-    require_little_endian(model)?;
-    let mut job = Job { check_finite: true, ..Job::copy(model) };
+    // What is made anew has the order that programs read everywhere.
+    let mut job = Job { check_finite: true, order: ByteOrder::Little, ..Job::copy(model) };
     if let Some(importance) = &options.importance {
         importance.assign(&mut job)?;
     }
@@ -68,6 +67,25 @@ pub fn prepare(
     set_overrides(&mut metadata, options);
     let (decisions, notes) = decide(&descriptions, &metadata, target, &recipe)?;
     Ok((job, decisions, notes))
+}
+
+/// Gives every item the type that the recipe wants for it, starting from the one it has, and the
+/// weights that guide its encoder. Returns what the user should know.
+pub fn give_types(job: &mut Job, target: Target, options: &Options) -> Result<Vec<String>, Error> {
+    if let Some(importance) = &options.importance {
+        importance.assign(job)?;
+    }
+    let recipe =
+        recipe::Options { has_imatrix: options.importance.is_some(), ..options.recipe.clone() };
+    let items =
+        job.items.iter().map(|item| TensorDesc { ty: item.target, ..describe(&item.tensor) });
+    let descriptions: Vec<_> = items.collect();
+    let (decisions, mut notes) = decide(&descriptions, &job.metadata, target, &recipe)?;
+    notes.extend(importance::cover(&mut job.items, &decisions, options.missing)?);
+    if options.importance.is_some() {
+        notes.extend(importance::uncovered(&job.items));
+    }
+    Ok(notes)
 }
 
 /// Checks that every item can become what it is to be, and says in the keys what they are now.

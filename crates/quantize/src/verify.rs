@@ -4,7 +4,6 @@
 //! 16-bit floats, as users of two tools do it; each way is tried until none is left.
 
 use gguf::{Error, TensorType};
-use gguf_pipeline::order::require_little_endian;
 use gguf_pipeline::{Item, Job, Tensor, parallel};
 use gguf_store::{Model, ModelTensor, Progress};
 
@@ -55,7 +54,7 @@ const CHUNK: u64 = 128 * 1024;
 /// ends the work.
 ///
 /// # Errors
-/// If the model is big-endian, a source or the file cannot be read, the importance weights are of another model, or
+/// If a source or the file cannot be read, the importance weights are of another model, or
 /// `progress` ended the work.
 pub fn verify(
     model: &Model,
@@ -64,7 +63,6 @@ pub fn verify(
     chosen: &(dyn Fn(&str) -> bool + Sync),
     progress: &dyn Progress,
 ) -> Result<Vec<Verified>, Error> {
-    require_little_endian(model)?;
     if let Some(importance) = importance {
         importance.assign(&mut source)?;
     }

@@ -189,7 +189,7 @@ fn wrong_files_are_refused() {
 }
 
 #[test]
-fn big_endian_files_are_refused() {
+fn big_endian_files_hold_the_same() {
     let (_dir, _, bytes) = gguf_bytes(&small());
     let little = gguf::Gguf::read(&bytes.clone().into()).unwrap();
     let draft = gguf::Draft { order: ByteOrder::Big, ..little.header().clone().into_draft() };
@@ -197,8 +197,7 @@ fn big_endian_files_are_refused() {
     for floats in bytes[little.data_start() as usize..].as_chunks::<4>().0 {
         big.extend(floats.iter().rev());
     }
-    let fault = open(&big).unwrap_err().to_string();
-    assert!(fault.contains("big-endian") && fault.contains("convert-endian"), "{fault}");
+    assert_eq!(open(&big).unwrap(), open(&bytes).unwrap());
 }
 
 #[test]

@@ -4,7 +4,7 @@ use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use gguf::{Metadata, Shape, TensorType};
+use gguf::{ByteOrder, Metadata, Shape, TensorType};
 use gguf_pipeline::{Content, Interruption, Item, Job, Tensor, write_all};
 use gguf_quantize::recipe::Target;
 use gguf_store::{Existing, Model, Overwrite};
@@ -26,7 +26,8 @@ fn model() -> TempDir {
         };
         Item::new(tensor, TensorType::F16)
     });
-    let job = Job { metadata, items: items.collect(), check_finite: true };
+    let job =
+        Job { metadata, items: items.collect(), check_finite: true, order: ByteOrder::Little };
     job.write(&dir.path().join("in.gguf"), &Overwrite::new(Existing::Replace), &()).unwrap();
     dir
 }

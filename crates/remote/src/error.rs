@@ -15,13 +15,8 @@ pub enum Error {
         why: String,
     },
     /// A folder, repository or prefix does not hold exactly one model.
-    #[error("{place} holds {}", choices(.names))]
-    Choice {
-        /// Where was looked.
-        place: String,
-        /// The GGUF files there.
-        names: Vec<String>,
-    },
+    #[error(transparent)]
+    Choice(gguf::Choice),
     /// A file on this machine.
     #[error(transparent)]
     Local(#[from] gguf::Error),
@@ -33,23 +28,6 @@ pub enum Error {
         /// What went wrong.
         fault: Fault,
     },
-}
-
-fn choices(names: &[String]) -> String {
-    const SHOWN: usize = 50;
-    if names.is_empty() {
-        return "no GGUF file".into();
-    }
-    let mut list = format!("{} GGUF files, name one of them:", names.len());
-    for name in names.iter().take(SHOWN) {
-        list += "\n  ";
-        // Others chose the name: nothing that a terminal obeys.
-        list.extend(name.chars().map(|c| if c.is_control() { '\u{fffd}' } else { c }));
-    }
-    if names.len() > SHOWN {
-        list += "\n  ...";
-    }
-    list
 }
 
 /// Why a request did not give the bytes that were asked for.

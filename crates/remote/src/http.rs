@@ -1,7 +1,7 @@
 //! A file behind a URL, read by ranges.
 //!
 //! What a server may answer to a request for a range is RFC 9110, sections 13 to 15; what servers
-//! do answer is more, and each of those answers is an arm of [`Shelf::part`].
+//! do answer is more, and each of those answers is an arm of [`RangeReader::part`].
 
 use std::io::{ErrorKind, Read};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
@@ -24,14 +24,14 @@ const MOST_SKIPPED: u64 = 64 << 20;
 /// A file on a web server. Its first bytes, which came with its length, are kept.
 #[derive(Debug)]
 pub(crate) struct HttpFile {
-    shelf: Shelf,
+    reader: RangeReader,
     version: Version,
     head: Vec<u8>,
 }
 
 /// Where the file stands.
 #[derive(Debug)]
-struct Shelf {
+struct RangeReader {
     client: Arc<Client>,
     url: Url,
     /// Where the last redirect led to. Such addresses are often signed for some minutes only.
@@ -43,11 +43,11 @@ struct Shelf {
 impl HttpFile {
     /// Asks for the first bytes, and so for the length.
     pub fn open(client: Arc<Client>, url: Url) -> Result<Self, Error> {
-        let shelf = Shelf { client, url, landed: Mutex::default(), commit: OnceLock::new() };
+        let reader = RangeReader { client, url, landed: Mutex::default(), commit: OnceLock::new() };
         let mut head = vec![0; FIRST_WINDOW as usize];
         let (mut done, mut version) = (0, None);
         let opened =
-            retry(&shelf.client.options, || shelf.part(&mut version, &mut head, 0, &mut done));
+            retry(&reader.client.options, || reader.part(&mut version, &mut head, 0, &mut done));
         let version = opened.and_then(|()| {
             head.truncate(done);
             if head.starts_with(b"version https://git-lfs") {
@@ -59,14 +59,14 @@ impl HttpFile {
             version.ok_or_else(|| Fault::Answer("it does not say how long the file is".into()))
         });
         match version {
-            Ok(version) => Ok(Self { shelf, version, head }),
-            Err(fault) => Err(shelf.client.error(&shelf.url, fault)),
+            Ok(version) => Ok(Self { reader, version, head }),
+            Err(fault) => Err(reader.client.error(&reader.url, fault)),
         }
     }
 
     /// The commit of the hub that the file was found in, if it is on the hub.
     pub fn commit(&self) -> Option<&str> {
-        let commit = self.shelf.commit.get().map(String::as_str);
+        let commit = self.reader.commit.get().map(String::as_str);
         commit.filter(|commit| commit.len() == 40 && commit.bytes().all(|b| b.is_ascii_hexdigit()))
     }
 
@@ -79,8 +79,8 @@ impl HttpFile {
         let mut offset = offset + kept.len() as u64;
         for piece in rest.chunks_mut(PIECE) {
             let (mut done, mut version) = (0, Some(self.version.clone()));
-            retry(&self.shelf.client.options, || {
-                self.shelf.part(&mut version, piece, offset, &mut done)
+            retry(&self.reader.client.options, || {
+                self.reader.part(&mut version, piece, offset, &mut done)
             })?;
             offset += piece.len() as u64;
         }
@@ -92,7 +92,7 @@ impl gguf_store::Source for HttpFile {
     /// `None` if the server says nothing by which two versions of the same length could be told
     /// apart: neither a strong ETag nor a date.
     fn identity(&self) -> Option<String> {
-        self.version.identity(&self.shelf.url)
+        self.version.identity(&self.reader.url)
     }
 
     fn byte_len(&self) -> u64 {
@@ -101,7 +101,7 @@ impl gguf_store::Source for HttpFile {
 
     fn read_at(&self, buffer: &mut [u8], offset: u64) -> Result<(), gguf::Error> {
         let fail =
-            |source| gguf::Error::environment("read", shown(&self.shelf.url).as_ref(), source);
+            |source| gguf::Error::environment("read", shown(&self.reader.url).as_ref(), source);
         let end = offset.checked_add(buffer.len() as u64);
         if end.is_none_or(|end| end > self.version.len) {
             return Err(fail(ErrorKind::UnexpectedEof.into()));
@@ -110,7 +110,7 @@ impl gguf_store::Source for HttpFile {
     }
 }
 
-impl Shelf {
+impl RangeReader {
     /// Fills `buffer` with the bytes from `offset` on, of which the first `done` are there
     /// already, or as much of it as the file has. After a fault, `done` says how far it came.
     ///

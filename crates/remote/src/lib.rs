@@ -42,14 +42,14 @@ mod version;
 use std::path::Path;
 use std::sync::Arc;
 
-use gguf_store::{LocalFile, Source};
+use gguf_store::{LocalFile, ShardSet, Source};
 use url::Url;
 
 use crate::client::Client;
 pub use crate::client::Transferred;
 pub use crate::error::{Error, Fault};
 pub use crate::location::{Location, Repository};
-pub use crate::options::{Options, Token};
+pub use crate::options::{HfToken, Options};
 pub use crate::repository::Files;
 
 /// A file that can be read.
@@ -76,8 +76,8 @@ pub fn open(word: &str) -> Result<Opened, Error> {
 /// Opens the file at a location.
 ///
 /// # Errors
-/// [`Error::Choice`] if a folder holds more or less than one model, otherwise what the disk or
-/// the server says.
+/// [`Error::Choice`], or of a folder on this machine [`Error::Local`], if there is not exactly one
+/// model; otherwise what the disk or the server says.
 pub fn open_with(location: &Location, options: Options) -> Result<Opened, Error> {
     match location {
         Location::Path(path) => local(path),
@@ -96,14 +96,7 @@ pub fn open_with(location: &Location, options: Options) -> Result<Opened, Error>
 fn local(path: &Path) -> Result<Opened, Error> {
     let mut path = path.to_owned();
     if path.is_dir() {
-        let fail = |error| gguf::Error::environment("list", &path, error);
-        let mut names = Vec::new();
-        for entry in std::fs::read_dir(&path).map_err(fail)? {
-            // A name that is not Unicode cannot be shown or chosen.
-            names.extend(entry.map_err(fail)?.file_name().into_string());
-        }
-        let name = pick::pick(path.display().to_string(), names, "")?;
-        path.push(name);
+        path.clone_from(&ShardSet::find(&path)?.paths()[0]);
     }
     let source = Arc::new(LocalFile::open(&path)?);
     let name = path.file_name().map(|name| name.to_string_lossy().into_owned());

@@ -10,7 +10,7 @@ pub struct Options {
     /// The Hugging Face service or a mirror of it.
     pub hf_endpoint: String,
     /// Sent to that service, and to no other host.
-    pub hf_token: Option<Token>,
+    pub hf_token: Option<HfToken>,
     /// A PEM file of the certificate authorities to trust in place of Mozilla's.
     pub certificates: Option<PathBuf>,
     /// Longest time to set up a connection.
@@ -53,7 +53,7 @@ impl Options {
         if let Some(endpoint) = variable("HF_ENDPOINT") {
             options.hf_endpoint = endpoint.trim().into();
         }
-        options.hf_token = variable("HF_TOKEN").map(|token| Token(token.trim().into()));
+        options.hf_token = variable("HF_TOKEN").map(|token| HfToken(token.trim().into()));
         options.certificates = variable("SSL_CERT_FILE").map(Into::into);
         options
     }
@@ -61,10 +61,10 @@ impl Options {
 
 /// A secret that is not printed.
 #[derive(Clone)]
-pub struct Token(pub String);
+pub struct HfToken(pub String);
 
-impl fmt::Debug for Token {
+impl fmt::Debug for HfToken {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("Token(..)")
+        f.write_str("HfToken(..)")
     }
 }

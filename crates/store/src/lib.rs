@@ -26,6 +26,7 @@
 
 pub mod edit;
 mod fetch;
+mod little_endian;
 mod map;
 mod model;
 mod output;

@@ -8,6 +8,7 @@ use gguf::{
     ByteOrder, Draft, Error, Gguf, Header, Metadata, TensorInfo, require_shards, shard_keys,
 };
 
+use crate::little_endian::LittleEndian;
 use crate::output::Overwrite;
 use crate::shard::ShardSet;
 use crate::source::{LocalFile, Source};
@@ -32,14 +33,30 @@ pub struct ModelTensor {
     pub info: TensorInfo,
     /// The shard it is in, from 0.
     pub shard: usize,
-    /// The bytes of that file.
+    /// The bytes of that file, those of this tensor in little-endian order whatever the order of
+    /// the file is. Nobody who reads here needs to know.
     pub source: Arc<dyn Source>,
     /// Where its data begin in that file.
     pub offset: u64,
+    /// The bytes of that file as they are.
+    stored: Arc<dyn Source>,
 }
 
 impl ModelTensor {
-    /// Fills `buffer` with its data from byte `first` on.
+    fn new(info: &TensorInfo, shard: usize, part: &Part) -> Self {
+        let offset = part.data_start.saturating_add(info.offset);
+        let stored = part.source.clone();
+        let source = match part.header.order() {
+            ByteOrder::Little => stored.clone(),
+            ByteOrder::Big => {
+                let (stored, tensor_type) = (stored.clone(), info.tensor_type);
+                Arc::new(LittleEndian { stored, start: offset, tensor_type })
+            }
+        };
+        Self { info: info.clone(), shard, source, offset, stored }
+    }
+
+    /// Fills `buffer` with its data from byte `first` on, in little-endian order.
     ///
     /// # Errors
     /// As [`Source::read_at`].
@@ -47,8 +64,17 @@ impl ModelTensor {
         self.source.read_at(buffer, self.offset.saturating_add(first))
     }
 
-    /// Its data where they lie, without a copy; `None` if the file is far away or the size of the
-    /// tensor is not known.
+    /// Fills `buffer` with its data from byte `first` on, in the order of the file: for those who
+    /// copy or hash what is stored.
+    ///
+    /// # Errors
+    /// As [`Source::read_at`].
+    pub fn read_stored_at(&self, buffer: &mut [u8], first: u64) -> Result<(), Error> {
+        self.stored.read_at(buffer, self.offset.saturating_add(first))
+    }
+
+    /// Its data where they lie, without a copy; `None` if the file is far away or big-endian, or the
+    /// size of the tensor is not known.
     pub fn data(&self) -> Option<&[u8]> {
         let start = usize::try_from(self.offset).ok()?;
         let len = usize::try_from(self.info.byte_len()?).ok()?;
@@ -111,12 +137,8 @@ impl Model {
             .iter()
             .enumerate()
             .flat_map(|(shard, part)| {
-                part.header.tensors().iter().map(move |info| ModelTensor {
-                    info: info.clone(),
-                    shard,
-                    source: part.source.clone(),
-                    offset: part.data_start.saturating_add(info.offset),
-                })
+                let tensors = part.header.tensors().iter();
+                tensors.map(move |info| ModelTensor::new(info, shard, part))
             })
             .collect();
         Ok(Self { parts, metadata, tensors })
@@ -157,7 +179,7 @@ impl Model {
         self.parts.iter().map(|part| part.source.byte_len()).sum()
     }
 
-    /// Order of bytes, in headers and data.
+    /// Order of bytes in the files, in headers and data.
     pub fn order(&self) -> ByteOrder {
         self.parts.first().map_or_else(ByteOrder::default, |part| part.header.order())
     }

@@ -221,7 +221,7 @@ fn sets_are_found_from_any_name() {
     fs::write(directory.join("other.gguf"), "").unwrap();
     let error = names(directory).unwrap_err();
     assert!(error.starts_with("2 models at "), "{error}");
-    assert!(error.ends_with(": m-00003-of-00003.gguf, other.gguf; name one of them"), "{error}");
+    assert!(error.ends_with(": m-00001-of-00003.gguf, other.gguf; name one of them"), "{error}");
     assert_eq!(names(&directory.join("other.gguf")).unwrap(), ["other.gguf"]);
     assert!(names(&directory.join("none.gguf")).unwrap_err().starts_with("cannot open "));
     assert!(names(&directory.join("n-*.gguf")).unwrap_err().starts_with("no GGUF file at "));

@@ -1,5 +1,7 @@
 //! `gguf convert`: a checkpoint, a model from before GGUF, or a lone file of weights, to a GGUF.
 
+mod flags;
+
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
@@ -10,12 +12,14 @@ use gguf_convert::{bare, hf, provenance};
 use gguf_store::edit::reserve;
 use gguf_store::{LocalFile, Source};
 
-use crate::commands::quantize::types;
-use crate::commands::{self, legacy};
+use crate::commands::given::Given;
+use crate::commands::{self, legacy, quantize::types};
 use crate::failure::Failure;
 use crate::force::Force;
 use crate::listing;
 use crate::target::{self, Outtype};
+use flags::Kind;
+use gguf_kit::checkpoint::Opened;
 
 /// Convert a Hugging Face checkpoint, or a GGML, GGMF or GGJT file, to a GGUF of any type, in one
 /// pass.
@@ -30,6 +34,9 @@ use crate::target::{self, Outtype};
     )
 )]
 pub struct Args {
+    // First: values are taken away as they are read.
+    #[command(flatten)]
+    given: Given,
     /// Directory with config.json, tokenizer and weights (safetensors or PyTorch), or with an
     /// adapter (LoRA); or a GGML, GGMF or GGJT file; or, with --architecture, one file of weights;
     /// or hf:org/repo[@revision], which is not downloaded.
@@ -86,9 +93,6 @@ pub struct Args {
 
 pub fn run(args: &Args) -> Result<(), Failure> {
     let path = Path::new(&args.source);
-    if path.is_file() && gguf_legacy::is_legacy(path)? {
-        return legacy::run(args);
-    }
     if is_gguf(path)? {
         return Err(Failure::Usage(format!(
             "{} is a GGUF already: `gguf quantize` changes its types, and writes it as the \
@@ -96,30 +100,25 @@ pub fn run(args: &Args) -> Result<(), Failure> {
             args.source
         )));
     }
-    match &args.architecture {
-        Some(architecture) => {
+    let kind = kind(args)?;
+    flags::check(&args.given, kind, args.outtype.target())?;
+    match kind {
+        Kind::Legacy => legacy::run(args),
+        Kind::Adapter => adapter(args),
+        Kind::Lone => {
             let checkpoint = Checkpoint::open_file(path)?;
             let stem = path.file_stem().map(|stem| stem.to_string_lossy().into_owned());
             let options = bare::Options {
-                architecture: architecture.clone(),
+                architecture: args.architecture.clone().unwrap_or_default(),
                 name: args.model_name.clone().or(stem).unwrap_or_default(),
                 outtype: args.outtype.target(),
+                quantization: args.types.options()?,
             };
             let beside = path.parent().unwrap_or(path);
             finish(args, bare::plan(&checkpoint, &options)?, beside, None)
         }
-        None if path.is_file() => Err(Failure::Usage(format!(
-            "{} is a file; name its directory, or say what it is for with --architecture",
-            args.source
-        ))),
-        None if path.join(peft::CONFIG).is_file() => adapter(args),
-        None if args.base.is_some() => Err(Failure::Usage(format!(
-            "--base is for adapters, and {} holds no {}",
-            args.source,
-            peft::CONFIG
-        ))),
-        None => {
-            let opened = gguf_kit::checkpoint::Opened::open(&args.source)?;
+        Kind::Checkpoint => {
+            let opened = Opened::open(&args.source)?;
             let options = args.options()?;
             let mut conversion = hf::plan(&opened.dir, &opened.checkpoint, &options)?;
             if args.provenance {
@@ -128,6 +127,21 @@ pub fn run(args: &Args) -> Result<(), Failure> {
             }
             finish(args, conversion, opened.output_dir(), None)
         }
+    }
+}
+
+/// What kind of source it is.
+fn kind(args: &Args) -> Result<Kind, Failure> {
+    let path = Path::new(&args.source);
+    match path.is_file() {
+        true if gguf_legacy::is_legacy(path)? => Ok(Kind::Legacy),
+        true if args.architecture.is_some() => Ok(Kind::Lone),
+        true => Err(Failure::Usage(format!(
+            "{} is a file; name its directory, or say what it is for with --architecture",
+            args.source
+        ))),
+        false if path.join(peft::CONFIG).is_file() => Ok(Kind::Adapter),
+        false => Ok(Kind::Checkpoint),
     }
 }
 

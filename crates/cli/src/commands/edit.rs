@@ -19,6 +19,9 @@ use crate::force::Force;
 use crate::progress::Progress;
 use crate::{commands, listing};
 
+/// Room for later edits in a file that is rebuilt, in bytes.
+const RESERVE: u64 = 64_000;
+
 /// Change keys and tensors of a GGUF. A change of keys takes an instant where the new header fits
 /// before the data; otherwise the file is rebuilt beside the old one and leaves room for the next.
 #[derive(clap::Args)]
@@ -67,9 +70,10 @@ pub struct Args {
     /// The same as two words, for patterns and locations with any colons.
     #[arg(long, value_names = ["MODEL", "REGEX"], num_args = 2)]
     graft_from: Vec<String>,
-    /// Room for later edits in a file that has to be rebuilt: N(K|M), at most 128M.
-    #[arg(long, value_name = "SIZE", default_value = "64K", value_parser = listing::parse_reserve)]
-    reserve: u64,
+    /// Room for later edits: N(K|M), at most 128M [default: 64K in a file that has to be rebuilt,
+    /// none in one that -o names].
+    #[arg(long, value_name = "SIZE", value_parser = listing::parse_reserve)]
+    reserve: Option<u64>,
     /// Only say what would change.
     #[arg(long)]
     dry_run: bool,
@@ -123,6 +127,7 @@ impl Args {
             drop: self.drop.clone(),
             graft: self.grafts()?,
             rename_tensor: self.rename_tensor.clone(),
+            reserve: self.reserve,
         })
     }
 }
@@ -144,7 +149,7 @@ pub fn run(args: &Args) -> Result<(), Failure> {
         None => {
             let progress = Progress::new();
             let path = near(&args.source)?;
-            let (path, saved) = in_place(&path, &changes, args.reserve, &renderer, &progress)?;
+            let (path, saved) = in_place(&path, &changes, &renderer, &progress)?;
             progress.finish();
             let saved = match saved {
                 Saved::Unchanged => "nothing to change",

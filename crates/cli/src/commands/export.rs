@@ -8,6 +8,7 @@ use gguf_kit::{Opened, open};
 use gguf_pipeline::Tensor;
 use gguf_quantize::recipe::Target;
 
+use crate::commands::given::Given;
 use crate::failure::Failure;
 use crate::force::Force;
 use crate::progress::Progress;
@@ -21,6 +22,9 @@ use crate::{commands, listing};
     gguf export model.gguf --to safetensors model.safetensors --dtype f16\n  \
     gguf export model-q4.gguf --to safetensors blocks.safetensors --raw")]
 pub struct Args {
+    // First: values are taken away as they are read.
+    #[command(flatten)]
+    given: Given,
     /// The model.
     source: String,
     /// What to make: hf for a directory with configuration and tokenizer, safetensors for a file.
@@ -62,6 +66,13 @@ pub fn run(args: &Args) -> Result<(), Failure> {
             )));
         }
     };
+    let (unused, help): (&[&str], _) = match args.to {
+        Form::Hf => (&["--force"], "nothing in a directory is replaced: name a new one"),
+        Form::Safetensors => (&["--max-shard-size"], "a safetensors file is written in one piece"),
+    };
+    if let Some(flag) = args.given.find(unused) {
+        return Err(Failure::Usage(format!("{flag}: {help}")));
+    }
     let options = export::Options { dtype };
     let opened = open(&args.source)?;
     let model = opened.model();
@@ -69,7 +80,7 @@ pub fn run(args: &Args) -> Result<(), Failure> {
         if args.to == Form::Hf {
             return Err(Failure::Usage("--raw and --keep-names go with --to safetensors".into()));
         }
-        return write(args, &opened, &export::plain(model, options)?);
+        return write(args, &opened, &export::plain(model, options));
     }
     let plan = export::plan(model, options)?;
     commands::print_notes(&plan.notes);

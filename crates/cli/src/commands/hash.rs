@@ -1,4 +1,4 @@
-//! `gguf hash`: digests of tensors and models, in the official tool's lines.
+//! `gguf hash`: digests of tensors and models, in the lines of `llama-gguf-hash`.
 
 use std::io::Write;
 use std::ops::ControlFlow;
@@ -10,6 +10,7 @@ use serde_json::json;
 
 use crate::failure::Failure;
 use crate::progress::Progress;
+use gguf_kit::read_text;
 
 /// Print digests of a model and its tensors, or check them against a manifest.
 #[derive(clap::Args)]
@@ -115,9 +116,7 @@ pub fn run(args: &Args) -> Result<(), Failure> {
 }
 
 fn read_manifest(path: &std::path::Path) -> Result<Manifest, Failure> {
-    let text = std::fs::read_to_string(path).map_err(|fault| {
-        Failure::Environment(format!("cannot read {}: {fault}", path.display()))
-    })?;
+    let text = read_text(path)?;
     // Every text parses: lines that are no digests are passed over.
     Ok(text.parse().unwrap_or_default())
 }

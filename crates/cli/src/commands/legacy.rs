@@ -52,6 +52,7 @@ pub fn run(args: &Args) -> Result<(), Failure> {
         metadata_dir: flags.metadata_dir.clone(),
         pre: args.pre.clone(),
         model_name: args.model_name.clone(),
+        quantization: args.types.options()?,
     };
     let path = Path::new(&args.source);
     let legacy = Legacy::open(path, &options)?;

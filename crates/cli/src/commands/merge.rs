@@ -21,7 +21,7 @@ pub struct Args {
     /// Delete the shards once every byte of them is found in the output on disk.
     #[arg(long)]
     delete_shards: bool,
-    /// Keep the keys of the first shard that say it is one, as the official tool does.
+    /// Keep the keys of the first shard that say it is one, as `llama-gguf-split` does.
     #[arg(long)]
     keep_split_keys: bool,
     #[command(flatten)]

@@ -9,6 +9,7 @@ pub mod diff;
 pub mod edit;
 pub mod endian;
 pub mod export;
+pub mod given;
 pub mod hash;
 pub mod imatrix;
 pub mod inspect;

@@ -13,7 +13,7 @@ use crate::force::Force;
 use crate::listing;
 use crate::progress::Progress;
 
-/// Split a model into shards, as the official tool does.
+/// Split a model into shards, as `llama-gguf-split` does.
 #[derive(clap::Args)]
 #[command(after_help = "Example:\n  gguf split model.gguf parts/model --split-max-size 2G")]
 pub struct Args {
@@ -25,7 +25,7 @@ pub struct Args {
     #[arg(long, value_name = "N", default_value = "128")]
     split_max_tensors: NonZeroU64,
     /// The most bytes in a shard instead: N(K|M|G), decimal.
-    #[arg(long, value_name = "SIZE", value_parser = listing::parse_size)]
+    #[arg(long, value_name = "SIZE", conflicts_with = "split_max_tensors", value_parser = listing::parse_size)]
     split_max_size: Option<u64>,
     /// Keep tensors out of the first shard, so that it can be read alone for the keys.
     #[arg(long)]

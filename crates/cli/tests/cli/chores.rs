@@ -161,7 +161,6 @@ fn the_other_byte_order_and_back() {
         assert_eq!(a, b);
         succeeds(&["convert-endian", &big, "little", "-o", &back, "--force"]);
         assert!(std::fs::read(&little).unwrap() == std::fs::read(&back).unwrap(), "{mix}");
-        fails(&["quantize", "--force", &big, &back, "q8_0"], 2, &["big-endian", "convert-endian"]);
     }
     succeeds(&["convert-endian", &f16, "big", "--in-place"]);
     fails(&["convert-endian", &f16, "little"], 2, &["--output"]);
@@ -292,18 +291,4 @@ fn far_files_are_read_in_part() {
     fails(&["edit", &url, "--set", "a=b"], 2, &["far file"]);
     fails(&["inspect", "http://127.0.0.1:1/x.gguf"], 3, &["127.0.0.1"]);
     fails(&["inspect", "ftp://host/x.gguf"], 2, &["ftp"]);
-}
-
-#[test]
-fn models_of_the_other_byte_order_are_turned_first() {
-    let dir = Dir::new();
-    let (f16, big, out) = (dir.f16(), dir.path("big.gguf"), dir.path("out"));
-    succeeds(&["convert-endian", &f16, "big", "-o", &big]);
-    let says = ["big-endian", "gguf convert-endian"];
-    fails(&["export", &big, &out], 2, &says);
-    fails(&["export", &big, &out, "--to", "safetensors", "--keep-names"], 2, &says);
-    fails(&["quantize", &big, &out, "q4_0"], 2, &says);
-    fails(&["lora", "extract", &f16, &big, "-o", &out], 2, &says);
-    fails(&["verify", &big, "--source", &f16], 2, &says);
-    assert!(!Path::new(&out).exists());
 }

@@ -1,12 +1,17 @@
 //! The binary as a user meets it: one file per group of commands.
 
+mod byte_order;
 mod chat_template;
 mod check;
 mod chores;
 mod commands;
 mod far;
+mod flags;
 mod hostile_templates;
 mod lora;
+#[allow(dead_code)] // Other tests want more of it.
+#[path = "../../../legacy/tests/legacy/build.rs"]
+mod old_files;
 mod one_writer;
 mod quantize;
 mod replay;

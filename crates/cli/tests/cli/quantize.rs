@@ -12,7 +12,7 @@ fn read(path: &str) -> Vec<u8> {
 }
 
 /// An importance matrix that covers the matrices of block 0 only.
-fn imatrix(dir: &Dir) -> String {
+pub fn imatrix(dir: &Dir) -> String {
     let entry = |columns: usize| Entry {
         sums: (0..columns).map(|i| (1 + i % 7) as f32).collect(),
         counts: vec![3],

@@ -57,14 +57,13 @@ pub enum Change {
         a: TensorType,
         /// The type in B.
         b: TensorType,
-        /// How far B's values are from A's; `None` if one of the types cannot be decoded, or is
-        /// big-endian.
+        /// How far B's values are from A's; `None` if one of the types cannot be decoded.
         figures: Option<Difference>,
     },
 }
 
 /// Compares two models, tensors by all their bytes and values, on all threads of the current
-/// rayon pool. Memory stays at a few megabytes per thread.
+/// rayon pool. Memory stays at a few megabytes per thread. Byte order makes no difference.
 ///
 /// `progress` is called with the number of bytes of A just compared; what is decoded is
 /// counted once more.
@@ -76,12 +75,11 @@ pub fn diff(a: &Model, b: &Model, progress: &dyn Progress) -> Result<Diff, Error
     progress.begin("comparing", a.byte_len());
     let keys = keys::compare(a.metadata(), b.metadata());
     let (in_a, in_b) = (a.index(), b.index());
-    let comparable = (a.order(), b.order());
     let changes = a.tensors().par_iter().map(|tensor| {
         let Some(other) = in_b.get(&*tensor.info.name) else {
             return Ok(Some(Change::Removed(tensor.info.tensor_type, tensor.info.shape)));
         };
-        weights::compare(tensor, other, comparable, progress)
+        weights::compare(tensor, other, progress)
     });
     let changes: Vec<Option<Change>> = changes.collect::<Result<_, Error>>()?;
     let same = changes.iter().filter(|change| change.is_none()).count();

@@ -1,6 +1,6 @@
 //! Two tensors of the same name: bytes, then values.
 
-use gguf::{ByteOrder, Error};
+use gguf::Error;
 use gguf_quant::Difference;
 use gguf_store::{ModelTensor, Progress};
 use rayon::prelude::*;
@@ -15,7 +15,6 @@ const CHUNK: u64 = 256 * 1024;
 pub(super) fn compare(
     a: &ModelTensor,
     b: &ModelTensor,
-    orders: (ByteOrder, ByteOrder),
     progress: &dyn Progress,
 ) -> Result<Option<Change>, Error> {
     let (in_a, in_b) = (&a.info, &b.info);
@@ -23,13 +22,10 @@ pub(super) fn compare(
         let (a, b) = ((in_a.tensor_type, in_a.shape), (in_b.tensor_type, in_b.shape));
         return Ok(Some(Change::Reshaped { a, b }));
     }
-    if in_a.tensor_type == in_b.tensor_type && orders.0 == orders.1 && same(a, b, progress)? {
+    if in_a.tensor_type == in_b.tensor_type && same(a, b, progress)? {
         return Ok(None);
     }
-    let figures = match orders {
-        (ByteOrder::Little, ByteOrder::Little) => difference(a, b, progress)?,
-        _ => None,
-    };
+    let figures = difference(a, b, progress)?;
     Ok(Some(Change::Data { a: in_a.tensor_type, b: in_b.tensor_type, figures }))
 }
 
@@ -38,18 +34,18 @@ fn same(a: &ModelTensor, b: &ModelTensor, progress: &dyn Progress) -> Result<boo
     const BYTES: u64 = 1 << 20;
     let len = a.info.byte_len().ok_or_else(|| size_unknown(a))?;
     let (mut left, mut right) = (Vec::new(), Vec::new());
-    let mut done = 0;
-    while done < len {
-        let n = (len - done).min(BYTES);
+    let mut first = 0;
+    while first < len {
+        let n = (len - first).min(BYTES);
         left.resize(n as usize, 0);
         right.resize(n as usize, 0);
-        a.read_at(&mut left, done)?;
-        b.read_at(&mut right, done)?;
+        a.read_at(&mut left, first)?;
+        b.read_at(&mut right, first)?;
         progress.step(n)?;
         if left != right {
             return Ok(false);
         }
-        done += n;
+        first += n;
     }
     Ok(true)
 }

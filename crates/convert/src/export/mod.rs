@@ -12,16 +12,16 @@ pub mod safetensors;
 mod tokenizer;
 mod value;
 
-pub use directory::Directory;
-use gguf::{Error, TensorType};
-use gguf_checkpoint::config::Config;
-use gguf_pipeline::Tensor;
-use gguf_pipeline::order::require_little_endian;
+use gguf::TensorType;
 use gguf_store::Model;
 use serde_json::Value;
-pub use tokenizer::{Tokenizer, tokenizer};
 
 use crate::family;
+pub use directory::Directory;
+use gguf::Error;
+use gguf_checkpoint::config::Config;
+use gguf_pipeline::Tensor;
+pub use tokenizer::{Tokenizer, tokenizer};
 
 /// What an export can be asked for.
 #[derive(Clone, Copy, Debug, Default)]
@@ -53,10 +53,9 @@ pub struct Export {
 /// Plans a Hugging Face directory for `model`.
 ///
 /// # Errors
-/// If the model is big-endian, if no family that can be undone has its architecture, if keys that its configuration needs are
+/// If no family that can be undone has its architecture, if keys that its configuration needs are
 /// missing, or if a tensor has no foreign name.
 pub fn plan(model: &Model, options: Options) -> Result<Export, Error> {
-    require_little_endian(model)?;
     let metadata = model.metadata();
     let architecture = metadata.architecture().unwrap_or_default();
     let (family, exported) = family::exported(model).ok_or_else(|| Error::Request {
@@ -94,17 +93,13 @@ pub fn plan(model: &Model, options: Options) -> Result<Export, Error> {
 }
 
 /// The tensors of `model` under their own names.
-///
-/// # Errors
-/// If the model is big-endian.
-pub fn plain(model: &Model, options: Options) -> Result<Vec<(Tensor, TensorType)>, Error> {
-    require_little_endian(model)?;
+pub fn plain(model: &Model, options: Options) -> Vec<(Tensor, TensorType)> {
     let tensors = model.tensors().iter().map(Tensor::of_model);
     let stored = |tensor: Tensor| {
         let ty = tensor.stored_type;
         (tensor, ty)
     };
-    Ok(with_types(tensors.map(stored).collect(), options))
+    with_types(tensors.map(stored).collect(), options)
 }
 
 /// The tensors, each with the type it is to have instead of that in the model.

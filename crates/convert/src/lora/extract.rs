@@ -5,14 +5,15 @@
 //! Tropp, "Finding structure with randomness", algorithms 4.4 and 5.1). The same models give the
 //! same adapter.
 
-use gguf::{Error, Metadata, Shape, TensorType};
-use gguf_pipeline::order::require_little_endian;
-use gguf_pipeline::{Content, Item, Job, Tensor};
+use gguf::{ByteOrder, Metadata, Shape, TensorType};
 use gguf_store::{Model, ModelTensor, Progress};
 use nalgebra::DMatrix;
 
 use super::merge::floats;
 use super::{ALPHA, BASE_DIGEST, SUFFIXES, base_digest};
+use gguf::Error;
+use gguf_pipeline::{Content, Tensor};
+use gguf_pipeline::{Item, Job};
 
 /// Columns sampled beyond the rank.
 const OVERSAMPLING: usize = 8;
@@ -44,7 +45,7 @@ pub fn matrices(model: &Model) -> impl Iterator<Item = &ModelTensor> {
 /// `progress` is told the bytes of each matrix.
 ///
 /// # Errors
-/// If one of the models is big-endian, if they are not of the same architecture and shapes or are equal, if one cannot be read,
+/// If they are not of the same architecture and shapes or are equal, if one cannot be read,
 /// or if `progress` ended the work.
 pub fn extract(
     base: &Model,
@@ -52,8 +53,6 @@ pub fn extract(
     rank: usize,
     progress: &dyn Progress,
 ) -> Result<Extraction, Error> {
-    require_little_endian(base)?;
-    require_little_endian(tuned)?;
     let [architecture, other] =
         [base, tuned].map(|model| model.metadata().architecture().unwrap_or_default());
     if architecture != other {
@@ -112,7 +111,11 @@ pub fn extract(
         BASE_DIGEST,
         base_digest(base.tensors().iter().map(|t| (&*t.info.name, &*t.info.shape))),
     );
-    Ok(Extraction { job: Job { metadata, items, check_finite: true }, held, notes })
+    Ok(Extraction {
+        job: Job { metadata, items, check_finite: true, order: ByteOrder::Little },
+        held,
+        notes,
+    })
 }
 
 fn different(what: String) -> Error {

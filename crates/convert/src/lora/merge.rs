@@ -5,7 +5,6 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use gguf::{Array, Error, TensorType};
-use gguf_pipeline::order::require_little_endian;
 use gguf_pipeline::{Stored, Tensor};
 use gguf_quantize::Quantization;
 use gguf_quantize::recipe::Target;
@@ -29,9 +28,8 @@ impl<'a> Merge<'a> {
     /// trained).
     ///
     /// # Errors
-    /// If the model is big-endian, if an adapter does not fit the base model, or cannot be read.
+    /// If an adapter does not fit the base model, or cannot be read.
     pub fn new(base: &'a Model, adapters: &[(Adapter, f32)]) -> Result<Self, Error> {
-        require_little_endian(base)?;
         let tensors = base.index();
         let mut sums: HashMap<String, Sum> = HashMap::new();
         let (mut replaced, mut descriptions) = (HashMap::new(), Vec::new());
@@ -161,7 +159,7 @@ pub(super) fn rows_of(tensor: &Tensor, rows: Range<u64>) -> Result<Vec<f32>, Err
     tensor.read_rows(rows.start, n, &mut stored)?;
     let mut values = vec![0.0; (n * tensor.shape.row_len()) as usize];
     gguf_quant::decode_row(tensor.stored_type, &stored, &mut values)
-        .map_err(|fault| Error::Caller(format!("tensor `{}`: {fault}", tensor.name)))?;
+        .map_err(|fault| gguf::Error::data(&tensor.name, fault.to_string()))?;
     Ok(values)
 }
 

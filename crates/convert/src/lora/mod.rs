@@ -13,7 +13,6 @@ pub mod peft;
 use std::collections::BTreeMap;
 
 use gguf::{Error, Metadata};
-use gguf_pipeline::order::require_little_endian;
 use gguf_store::{Model, ModelTensor};
 use sha2::{Digest, Sha256};
 
@@ -89,9 +88,8 @@ impl Adapter {
     /// The adapter that `model` holds.
     ///
     /// # Errors
-    /// If it is none or big-endian, or one matrix of a pair is missing or does not fit the other.
+    /// If it is none, or one matrix of a pair is missing or does not fit the other.
     pub fn of_model(model: &Model) -> Result<Self, Error> {
-        require_little_endian(model)?;
         let metadata = model.metadata().clone();
         let path = model.parts().first().map_or_else(Default::default, |part| part.path.to_owned());
         let fault = |what: String, help: &str| Error::input(&path, what, help);

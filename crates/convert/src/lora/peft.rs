@@ -5,10 +5,7 @@
 
 use std::path::{Path, PathBuf};
 
-use gguf::{Error, Metadata, ModelName, ParameterCount, TensorType};
-use gguf_checkpoint::config::Config;
-use gguf_checkpoint::{Checkpoint, Entry, json};
-use gguf_pipeline::{Function, Item, Job, Step, Tensor};
+use gguf::{ByteOrder, Metadata, ModelName, ParameterCount, TensorType};
 use gguf_quantize::recipe::{Mix, Target as Recipe};
 use serde_json::Value;
 
@@ -16,6 +13,13 @@ use super::{ALPHA, BASE_DIGEST, EMBEDDING, SUFFIXES, base_digest};
 use crate::family::{ExpertSlot, Family, MappedTensor, Mapping};
 use crate::general::General;
 use crate::hf::{self, Conversion, Options};
+use gguf::Error;
+use gguf_checkpoint::config::Config;
+use gguf_checkpoint::json;
+use gguf_checkpoint::{Checkpoint, Entry};
+use gguf_pipeline::Tensor;
+use gguf_pipeline::{Function, Step};
+use gguf_pipeline::{Item, Job};
 
 /// The file by which a directory is known to hold an adapter.
 pub const CONFIG: &str = "adapter_config.json";
@@ -94,6 +98,7 @@ pub fn plan(
     metadata.set(ALPHA, adapter.alpha);
     metadata.set("general.quantization_version", hf::QUANTIZATION_VERSION);
     identify_base(&mut metadata, base, &config, family, weights)?;
+    gguf_quantize::set_overrides(&mut metadata, &options.quantization);
 
     let file_name = ModelName::from_metadata(&metadata, Some(&matrices.name())).to_string();
     let items = tensors.into_iter().map(|tensor| {
@@ -105,7 +110,8 @@ pub fn plan(
         };
         Item::new(tensor, target)
     });
-    let job = Job { metadata, items: items.collect(), check_finite: true };
+    let job =
+        Job { metadata, items: items.collect(), check_finite: true, order: ByteOrder::Little };
     Ok(Conversion { job, file_name, notes: Vec::new() })
 }
 

@@ -174,6 +174,19 @@ pub(crate) fn load_from(
     Ok(Vocabulary { metadata, len, notes })
 }
 
+/// Refuses the name of a pre-tokenizer that was asked for and has no place in the vocabulary.
+pub fn require_pre(asked: Option<&str>, metadata: &Metadata) -> Result<(), Error> {
+    let named = metadata.str("tokenizer.ggml.pre");
+    let Some(asked) = asked.filter(|asked| named != Some(asked)) else { return Ok(()) };
+    let model = metadata.str("tokenizer.ggml.model").unwrap_or("none");
+    Err(Error::Request {
+        what: format!(
+            "--pre {asked}: a vocabulary of the kind `{model}` has no such pre-tokenizer"
+        ),
+        help: "leave it out".into(),
+    })
+}
+
 struct Builder<'a> {
     files: Files<'a>,
     options: &'a Options<'a>,

@@ -4,7 +4,8 @@ use std::path::Path;
 
 use gguf::{Bytes, Gguf, TensorType};
 use gguf_checkpoint::Checkpoint;
-use gguf_convert::{bare, hf};
+use gguf_convert::bare;
+use gguf_convert::hf;
 use gguf_pipeline::Job;
 use gguf_store::{Existing, Overwrite};
 use serde_json::Value;
@@ -30,8 +31,12 @@ fn a_lone_file_keeps_names_shapes_and_types() {
     ];
     write_safetensors(&file, &tensors);
     let checkpoint = Checkpoint::open_file(&file).unwrap();
-    let mut options =
-        bare::Options { architecture: "sdxl".into(), name: "unet".into(), outtype: None };
+    let mut options = bare::Options {
+        architecture: "sdxl".into(),
+        name: "unet".into(),
+        outtype: None,
+        quantization: gguf_quantize::Options::default(),
+    };
     let conversion = bare::plan(&checkpoint, &options).unwrap();
     assert_eq!(conversion.file_name, "unet-F16.gguf");
     let bytes = written(&conversion.job, dir.path());

@@ -101,8 +101,9 @@ fn as_model(job: Job, path: &Path, model: &Model) -> Vec<(Job, PathBuf)> {
         .items
         .iter()
         .map(|item| {
-            let is_here = |part: &gguf_store::Part| item.tensor.is_stored_in(&*part.source);
-            model.parts().iter().position(is_here).unwrap_or(0) as u16
+            let mut tensors = model.tensors().iter();
+            let stored = tensors.find(|tensor| item.tensor.is_stored_in(&*tensor.source));
+            stored.map_or(0, |tensor| tensor.shard) as u16
         })
         .collect();
     let jobs = job.in_shards(count, |i| shards[i]);

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use gguf::endian::swap_blocks;
 use gguf::{
     Array, ByteOrder, Bytes, Draft, Gguf, Header, Metadata, Shape, TensorInfo, TensorType,
     write_header,
@@ -18,9 +19,6 @@ const COUNTS: &str = ".counts";
 /// Reads it, or says what is wrong.
 pub(super) fn read(bytes: &Bytes) -> Result<Imatrix, String> {
     let file = Gguf::read(bytes).map_err(|error| error.to_string())?;
-    if file.header().order() == ByteOrder::Big {
-        return Err("it is big-endian: convert it with `gguf convert-endian` first".into());
-    }
     let metadata = file.metadata();
     let number = |key: &str| {
         let number = metadata.u64(key).and_then(|n| u32::try_from(n).ok());
@@ -35,8 +33,12 @@ pub(super) fn read(bytes: &Bytes) -> Result<Imatrix, String> {
     let floats = |tensor: &TensorInfo| {
         let data = file.data(tensor).filter(|_| tensor.tensor_type == TensorType::F32);
         let data = data.ok_or_else(|| format!("tensor `{}` is no F32", tensor.name))?;
+        let mut data = data.to_vec();
+        if file.header().order() == ByteOrder::Big {
+            swap_blocks(TensorType::F32, &mut data);
+        }
         let mut floats = vec![0.0; data.len() / 4];
-        gguf_quant::decode_row(TensorType::F32, data, &mut floats)
+        gguf_quant::decode_row(TensorType::F32, &data, &mut floats)
             .map_err(|fault| fault.to_string())?;
         Ok::<_, String>(floats)
     };
@@ -90,8 +92,7 @@ pub(super) fn encode(imatrix: &Imatrix) -> Result<Vec<u8>, gguf::Error> {
             };
             draft.tensors.push(TensorInfo {
                 name: format!("{name}{suffix}"),
-                shape: shape
-                    .ok_or_else(|| gguf::Error::Caller(format!("`{name}` has too many sums")))?,
+                shape: shape.ok_or_else(|| gguf::Error::data(name, "has too many sums"))?,
                 tensor_type: TensorType::F32,
                 offset: 0,
             });

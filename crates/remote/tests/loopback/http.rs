@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use gguf_remote::{Error, Fault, Location, Opened, Options, Token, open_with};
+use gguf_remote::{Error, Fault, HfToken, Location, Opened, Options, open_with};
 
 use crate::server::{Reply, Request, Server};
 
@@ -21,7 +21,7 @@ fn options() -> Options {
         attempts: 3,
         backoff: Duration::from_millis(10),
         longest_wait: Duration::from_secs(2),
-        hf_token: Some(Token("hf_secret".into())),
+        hf_token: Some(HfToken("hf_secret".into())),
         ..Options::default()
     }
 }

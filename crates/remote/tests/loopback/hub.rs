@@ -3,14 +3,14 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU16, Ordering};
 
-use gguf_remote::{Error, Fault, Location, Opened, Options, Token, open_with};
+use gguf_remote::{Error, Fault, HfToken, Location, Opened, Options, open_with};
 
 use crate::server::{Reply, Server};
 
 fn open(hub: &Server, word: &str, token: Option<&str>) -> Result<Opened, Error> {
     let options = Options {
         hf_endpoint: hub.url(""),
-        hf_token: token.map(|token| Token(token.into())),
+        hf_token: token.map(|token| HfToken(token.into())),
         attempts: 1,
         ..Options::default()
     };
@@ -32,7 +32,7 @@ fn the_token_is_for_the_hub_only() {
     assert_eq!(elsewhere.requests()[0].path, "/blob?signature=x");
     assert_eq!(elsewhere.requests()[0].header("Authorization"), None);
     // Nor does it show when somebody prints the options.
-    let options = Options { hf_token: Some(Token("hf_secret".into())), ..Options::default() };
+    let options = Options { hf_token: Some(HfToken("hf_secret".into())), ..Options::default() };
     assert!(!format!("{options:?}").contains("secret"));
 }
 
@@ -49,7 +49,8 @@ fn a_repository_is_listed_page_by_page() {
             Reply::whole(page.as_bytes()).header("Link", next)
         }
         "/page2?cursor=a%3D" => Reply::whole(
-            br#"[{"type":"file","path":"q/a-Q4_K_M.gguf"},{"type":"file","path":"q/a-Q8_0.gguf"}]"#,
+            br#"[{"type":"file","path":"q/a-Q4_K_M.gguf"},{"type":"file","path":"q/a-Q8_0.gguf"},
+                {"type":"file","path":"mmproj-Q8_0.gguf"}]"#,
         ),
         "/org/repo/resolve/refs%2Fpr%2F1/q/a-Q8_0.gguf" => Reply::part(request, b"GGUF"),
         _ => Reply::status(404),
@@ -61,11 +62,11 @@ fn a_repository_is_listed_page_by_page() {
     for request in hub.requests() {
         assert_eq!(request.header("Authorization"), Some("Bearer hf_secret"));
     }
-    let Err(Error::Choice { place, names }) = open(&hub, "hf:org/repo@refs/pr/1", None) else {
+    let Err(Error::Choice(choice)) = open(&hub, "hf:org/repo@refs/pr/1", None) else {
         panic!("two files, none named")
     };
-    assert_eq!(place, "hf:org/repo@refs/pr/1");
-    assert_eq!(names, ["q/a-Q4_K_M.gguf", "q/a-Q8_0.gguf"]);
+    assert_eq!(choice.place, "hf:org/repo@refs/pr/1");
+    assert_eq!(choice.names, ["q/a-Q4_K_M.gguf", "q/a-Q8_0.gguf"]);
 }
 
 /// What is said about a repository whose pages the server makes by their number, from 0.
@@ -127,7 +128,7 @@ fn the_token_does_not_follow_a_listing_elsewhere() {
     let target = format!("<http://localhost:{}/page>; rel=\"next\"", elsewhere.port);
     let hub = Server::start(move |_| Reply::whole(b"[]").header("Link", target.as_str()));
     let opened = open(&hub, "hf:org/repo", Some("hf_secret"));
-    assert!(matches!(opened, Err(Error::Choice { .. })));
+    assert!(matches!(opened, Err(Error::Choice(_))));
     assert_eq!(elsewhere.requests().len(), 1);
     assert_eq!(elsewhere.requests()[0].header("Authorization"), None);
 }
@@ -195,7 +196,14 @@ fn local_files_and_folders_open_by_the_same_call() {
     assert_eq!((opened.name.as_str(), opened.source.byte_len()), ("only.gguf", 5));
     assert_eq!(opened.transferred.bytes(), 0);
     std::fs::write(dir.join("other.gguf"), b"GGUF").unwrap();
-    assert!(matches!(gguf_remote::open(dir.to_str().unwrap()), Err(Error::Choice { .. })));
+    std::fs::write(dir.join("mmproj-only.gguf"), b"GGUF").unwrap();
+    std::fs::remove_file(dir.join("other.gguf")).unwrap();
+    assert_eq!(gguf_remote::open(dir.to_str().unwrap()).unwrap().name, "only.gguf");
+    std::fs::write(dir.join("other.gguf"), b"GGUF").unwrap();
+    let message = gguf_remote::open(dir.to_str().unwrap()).err().unwrap().to_string();
+    let expected =
+        format!("2 models at {}: only.gguf, other.gguf; name one of them", dir.display());
+    assert_eq!(message, expected);
     std::fs::remove_dir_all(&dir).unwrap();
     assert!(matches!(gguf_remote::open("no/such/file.gguf"), Err(Error::Local(_))));
 }

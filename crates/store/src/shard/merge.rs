@@ -96,8 +96,8 @@ fn is_copy(tensor: &ModelTensor, copy: &ModelTensor) -> Result<bool, Error> {
         let n = (len - done).min(CHUNK) as usize;
         here.resize(n, 0);
         there.resize(n, 0);
-        tensor.read_at(&mut here, done)?;
-        copy.read_at(&mut there, done)?;
+        tensor.read_stored_at(&mut here, done)?;
+        copy.read_stored_at(&mut there, done)?;
         if here != there {
             return Ok(false);
         }

@@ -48,7 +48,7 @@ fn fill(
         while done < len {
             let n = (len - done).min(CHUNK);
             buffer.resize(n as usize, 0);
-            tensor.read_at(&mut buffer, done)?;
+            tensor.read_stored_at(&mut buffer, done)?;
             output.write_at(&buffer, data_start + info.offset + done)?;
             progress.step(n)?;
             done += n;

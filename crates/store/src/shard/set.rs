@@ -1,10 +1,9 @@
 //! From one name to all files of a model.
 
-use std::collections::BTreeMap;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use gguf::{Error, Finding, NameShard, Sidecar};
+use gguf::{Error, Finding, NameShard, is_gguf, pick_model};
 
 /// The files of one model, all of them there, in shard order.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -16,8 +15,7 @@ impl ShardSet {
     /// Completes a model's files from
     ///
     /// - any one of its shards, also if that one is missing and others are not;
-    /// - the directory it is in, if no other model is (files that go along with a model, named
-    ///   `mmproj-` or `mtp-`, do not count as others);
+    /// - the directory it is in, if no other model is, as [`pick_model`] sees it;
     /// - a pattern with `*` and `?` in the file name that only matches files of one model;
     /// - a plain file's name: a set of one.
     ///
@@ -29,7 +27,7 @@ impl ShardSet {
     /// directory cannot be read.
     pub fn find(path: &Path) -> Result<Self, Error> {
         if path.is_dir() {
-            return Self::only_one(path, path, |name| name.ends_with(".gguf"));
+            return Self::only_one(path, path, is_gguf);
         }
         let name = path.file_name().and_then(|name| name.to_str());
         let directory = path.parent().filter(|parent| !parent.as_os_str().is_empty());
@@ -84,40 +82,17 @@ impl ShardSet {
         wanted: impl Fn(&str) -> bool,
     ) -> Result<Self, Error> {
         let fail = |source| Error::environment("list", directory, source);
-        // By what the shards have in common; the value is any one of them.
-        let mut models = BTreeMap::new();
+        let mut names = Vec::new();
         for entry in std::fs::read_dir(directory).map_err(fail)? {
             let path = entry.map_err(fail)?.path();
             let Some(name) = path.file_name().and_then(|name| name.to_str()) else { continue };
-            if !wanted(name) || path.is_dir() {
-                continue;
-            }
-            let model = match NameShard::strip(name) {
-                Some((prefix, shard)) => (prefix.to_owned(), shard.count),
-                None => (name.to_owned(), 0),
-            };
-            models.insert(model, path);
-        }
-        if models.len() > 1 {
-            models.retain(|(name, _), _| {
-                !Sidecar::ALL.iter().any(|sidecar| {
-                    name.strip_prefix(sidecar.name()).is_some_and(|rest| rest.starts_with('-'))
-                })
-            });
-        }
-        match models.first_key_value() {
-            Some((_, member)) if models.len() == 1 => Self::find(member),
-            None => Err(Error::Caller(format!("no GGUF file at {}", asked.display()))),
-            Some(_) => {
-                let names = list(models.values().map(|path| file_name(path)));
-                let message = format!(
-                    "{} models at {}: {names}; name one of them",
-                    models.len(),
-                    asked.display()
-                );
-                Err(Error::Caller(message))
+            if wanted(name) && !path.is_dir() {
+                names.push(name.to_owned());
             }
         }
+        let picked = pick_model(asked.display().to_string(), names, "");
+        let name = picked.map_err(|choice| Error::Caller(choice.to_string()))?;
+        Self::find(&directory.join(name))
     }
 }
 

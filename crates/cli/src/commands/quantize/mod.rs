@@ -7,12 +7,14 @@ mod words;
 use std::io::Write;
 use std::path::PathBuf;
 
-use gguf_kit::quantize::{Named, Options, Part, Plan, Split};
+use gguf_kit::quantize::{Goal, Named, Options, Part, Plan, Split};
 use gguf_kit::{on_threads, open};
 use gguf_quantize::budget::Budget;
+use gguf_quantize::recipe::Target;
 use serde_json::json;
 use words::Words;
 
+use crate::commands::given::Given;
 use crate::failure::Failure;
 use crate::force::Force;
 use crate::progress::Progress;
@@ -33,6 +35,9 @@ const EXAMPLES: &str = "Examples:\n  \
     after_long_help = format!("{}\n{EXAMPLES}", target::table())
 )]
 pub struct Args {
+    // First: values are taken away as they are read.
+    #[command(flatten)]
+    given: Given,
     /// Input file, output file (may be left out: ggml-model-TYPE.gguf beside the input), type or
     /// types with commas between them, and number of threads (may be left out: one per core).
     #[arg(required = true, num_args = 1..=4, value_names = ["IN", "OUT"])]
@@ -47,11 +52,11 @@ pub struct Args {
     allow_requantize: bool,
     /// Instead of a type: choose one per tensor so that the file has at most this size, N(K|M|G),
     /// and as little as possible is lost.
-    #[arg(long, value_name = "SIZE", value_parser = listing::parse_size)]
+    #[arg(long, value_name = "SIZE", conflicts_with = "pure", value_parser = listing::parse_size)]
     target_size: Option<u64>,
     /// The same with at most so many bits per weight.
-    #[arg(long, value_name = "BITS", conflicts_with = "target_size", allow_negative_numbers = true,
-        value_parser = listing::parse_above_0::<f64>)]
+    #[arg(long, value_name = "BITS", conflicts_with_all = ["target_size", "pure"],
+        allow_negative_numbers = true, value_parser = listing::parse_above_0::<f64>)]
     target_bpw: Option<f64>,
     /// Save which tensor gets which type, as a file for --tensor-type-file.
     #[arg(long, value_name = "FILE")]
@@ -69,14 +74,15 @@ pub struct Args {
     /// Go on where an earlier run was interrupted, and keep what is done if this one is.
     #[arg(long)]
     resume: bool,
-    /// The most memory for rows of one tensor, in MiB, as for the official tool. Here no more than
+    /// The most memory for rows of one tensor, in MiB, as for `llama-quantize`. Here no more than
     /// some MiB per thread are ever held, whatever is said.
     #[arg(long, value_name = "MIB")]
     max_buffer_size: Option<std::num::NonZeroU64>,
     /// Room for later edits of the header, so that they take an instant: N(K|M), at most 128M.
     #[arg(long, value_name = "SIZE", default_value = "0", value_parser = listing::parse_reserve)]
     reserve: u64,
-    /// Show the plan, with sizes and an estimate of the time, and write nothing.
+    /// Show the plan, with sizes and an estimate of the time, and write nothing but the file of
+    /// --save-recipe.
     #[arg(long)]
     dry_run: bool,
     /// With --dry-run, the plan as JSON.
@@ -115,6 +121,13 @@ impl Args {
 
 pub fn run(args: &Args) -> Result<(), Failure> {
     let words = Words::parse(&args.words, &args.out, args.budget())?;
+    let copies = |named: &Named| matches!(named.goal, Goal::Target(Target::Copy));
+    if let Some(flag) = args.given.find(types::FLAGS).filter(|_| words.outputs.iter().all(copies)) {
+        return Err(Failure::Usage(format!(
+            "{flag} says how weights become blocks, and `copy` leaves them as they are: name another \
+             type"
+        )));
+    }
     on_threads(words.threads, || quantize(args, &words))
 }
 

@@ -9,6 +9,7 @@ use regex::Regex;
 
 use super::importance;
 use crate::failure::Failure;
+use gguf_kit::read_text;
 
 /// What concerns the types of tensors, and keys beside.
 #[derive(clap::Args)]
@@ -39,6 +40,20 @@ pub struct Args {
     #[arg(long, value_name = "KEY=TYPE:VALUE", value_parser = parse_override)]
     override_kv: Vec<(String, Value)>,
 }
+
+/// The flags that say how weights become blocks: all but the one that sets keys.
+pub const FLAGS: &[&str] = &[
+    "--pure",
+    "--leave-output-tensor",
+    "--output-tensor-type",
+    "--token-embedding-type",
+    "--tensor-type",
+    "--tensor-type-file",
+    "--imatrix",
+    "--include-weights",
+    "--exclude-weights",
+    "--imatrix-missing",
+];
 
 impl Args {
     /// The files that are read.
@@ -96,9 +111,7 @@ fn parse_override(text: &str) -> Result<(String, Value), String> {
 }
 
 fn read_type_file(path: &Path) -> Result<Vec<(Regex, TensorType)>, Failure> {
-    let text = std::fs::read_to_string(path).map_err(|fault| {
-        Failure::Environment(format!("cannot read {}: {fault}", path.display()))
-    })?;
+    let text = read_text(path)?;
     recipe::parse_type_file(&text)
         .map_err(|fault| Failure::Input(format!("{}: {fault}", path.display())))
 }

@@ -24,8 +24,8 @@ pub struct Words {
 }
 
 impl Words {
-    /// `IN TYPE`, `IN TYPE THREADS`, `IN OUT TYPE` or `IN OUT TYPE THREADS`: as with the official
-    /// tool, there is no output name if the second word is a type. With outputs by name, `IN` or
+    /// `IN TYPE`, `IN TYPE THREADS`, `IN OUT TYPE` or `IN OUT TYPE THREADS`: as with
+    /// llama.cpp's tool, there is no output name if the second word is a type. With outputs by name, `IN` or
     /// `IN THREADS`.
     ///
     /// With a budget there is no type: `IN OUT` or `IN OUT THREADS`.

@@ -1,0 +1,79 @@
+//! Which flags of `gguf convert` go with which kind of source: none is passed over without a word.
+
+use gguf_quantize::recipe::Target;
+
+use crate::commands::given::Given;
+use crate::commands::quantize::types;
+use crate::failure::Failure;
+
+/// What a conversion begins with.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// A directory with a model, or a repository.
+    Checkpoint,
+    /// A directory with a low-rank adapter.
+    Adapter,
+    /// One file of weights.
+    Lone,
+    /// A file from before GGUF.
+    Legacy,
+}
+
+use Kind::{Adapter, Checkpoint, Legacy, Lone};
+
+impl Kind {
+    fn name(self) -> &'static str {
+        match self {
+            Checkpoint => "checkpoints",
+            Adapter => "adapters",
+            Lone => "lone files of weights",
+            Legacy => "files from before GGUF",
+        }
+    }
+}
+
+/// Flags that go with some kinds only, and what to do with another one. All others go with all.
+const SOME: &[(&[&str], &[Kind], &str)] = &[
+    (&["--architecture"], &[Lone, Legacy], "--like takes a model for one of another class"),
+    (&["--pre"], &[Checkpoint, Legacy], "leave it out: no tokenizer is converted"),
+    (&["--metadata"], &[Checkpoint, Adapter], "set single keys with --override-kv"),
+    (&["--provenance"], &[Checkpoint], "set a key of your own with --override-kv"),
+    (&["--like"], &[Checkpoint, Adapter], "name the program with --architecture"),
+    (&["--base"], &[Adapter], "leave it out"),
+    (
+        &["--metadata-dir", "--context-length", "--eps", "--rope-base", "--gqa", "--head-count"],
+        &[Legacy],
+        "leave it out, or correct keys with --override-kv",
+    ),
+    (types::FLAGS, &[Checkpoint, Lone, Legacy], "an adapter has one type: name it by --outtype"),
+];
+
+/// Refuses flags that do nothing for a source of this kind, or for an output of this type.
+pub fn check(given: &Given, kind: Kind, outtype: Option<Target>) -> Result<(), Failure> {
+    for flag in given.flags() {
+        let row = SOME.iter().find(|(flags, ..)| flags.contains(&flag));
+        if let Some((_, kinds, help)) = row.filter(|(_, kinds, _)| !kinds.contains(&kind)) {
+            let kinds: Vec<_> = kinds.iter().map(|kind| kind.name()).collect();
+            let (kinds, kind) = (kinds.join(", "), kind.name());
+            return Err(Failure::Usage(format!(
+                "{flag} goes with {kinds}, and not with {kind}: {help}"
+            )));
+        }
+    }
+    match given.find(types::FLAGS) {
+        Some(flag) if !makes_blocks(outtype) => Err(Failure::Usage(format!(
+            "{flag} says how weights become blocks, and here they do not: name a type with blocks \
+             by --outtype, such as q8_0"
+        ))),
+        _ => Ok(()),
+    }
+}
+
+/// Whether a type makes blocks of weights that are floats.
+fn makes_blocks(outtype: Option<Target>) -> bool {
+    match outtype {
+        None | Some(Target::Copy) => false,
+        Some(Target::Mix(mix)) => mix.default_type().is_quantized(),
+        Some(Target::Type(ty)) => ty.is_quantized(),
+    }
+}
