@@ -15,6 +15,7 @@ pub(super) static COHERE: Family = Family {
     model_type: "cohere",
     pre_tokenizers: &["command-r"],
     fields: FIELDS,
+    expects: &[("attention_bias", false)],
     complete: first_complete,
     keys: first_keys,
     special: first_special,

@@ -31,13 +31,13 @@ pub(super) static GPTJ: Family = Family {
     pre_tokenizers: &["gpt-2"],
     names: &[NAMES],
     fields: &FIELDS,
+    expects: &[("rotary", true)],
     keys,
     export: |_, exported| Some(exported.fields(&[("rope.dimension_count", "rotary_dim")])),
     ..Family::DEFAULT
 };
 
 fn keys(config: &Config, keys: &mut Keys) -> Result<(), Error> {
-    hyper::expect(config, "rotary", true)?;
     let width = hyper::width(config)?;
     let rotated = config.require_u32(&["rotary_dim"], "the rotated dimensions of a head")?;
     keys.set("context_length", hyper::context_length(config)?);

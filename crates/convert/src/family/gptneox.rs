@@ -37,6 +37,7 @@ pub(super) static GPTNEOX: Family = Family {
         ("rope.freq_base", "rotary_emb_base"),
         ("use_parallel_residual", "use_parallel_residual"),
     ],
+    expects: &[("attention_bias", true)],
     keys,
     steps,
     export,

@@ -80,6 +80,7 @@ fn complete_experts(config: &mut Config) -> Result<(), Error> {
     if !has_experts(config)? {
         let width = config.require_u32(&["shared_intermediate_size"], "its width")?;
         config.set("intermediate_size", width);
+        config.set("num_experts_per_tok", 0);
     }
     complete(config)
 }

@@ -1,6 +1,9 @@
 //! Hyper-parameters that all decoder families write alike, in the official converter's order.
 
-use gguf::Metadata;
+use std::fmt::Display;
+
+use gguf::schema::Hyper;
+use gguf::{Finding, Metadata};
 use serde_json::Value;
 
 use crate::Error;
@@ -13,6 +16,8 @@ pub(crate) struct Keys<'m> {
     /// The number of the mix, which stands among the hyper-parameters.
     file_type: u32,
     metadata: &'m mut Metadata,
+    /// The first value that a key does not hold.
+    fault: Option<Finding>,
 }
 
 impl<'m> Keys<'m> {
@@ -21,12 +26,24 @@ impl<'m> Keys<'m> {
         file_type: u32,
         metadata: &'m mut Metadata,
     ) -> Self {
-        Self { architecture, file_type, metadata }
+        Self { architecture, file_type, metadata, fault: None }
     }
 
-    /// Sets `<architecture>.<key>`.
+    /// Sets `<architecture>.<key>`, as the table of keys has it.
     pub(super) fn set(&mut self, key: &str, value: impl Into<gguf::Value>) {
-        self.metadata.set(format!("{}.{key}", self.architecture), value);
+        let set = Hyper::set(self.metadata, self.architecture, key, value);
+        self.fault = self.fault.take().or(set.err());
+    }
+
+    /// Fails if a value was one that its key does not hold.
+    pub(super) fn finish(self, config: &Config) -> Result<(), Error> {
+        match self.fault {
+            None => Ok(()),
+            Some(fault) => {
+                let what = format!("leads to a key that cannot be: {fault}");
+                Err(Error::input(config.path(), what, "correct the field that the key comes from"))
+            }
+        }
     }
 
     pub(super) fn set_u32(&mut self, key: &str, value: Option<u32>) {
@@ -220,13 +237,16 @@ pub(super) fn sort_heads(config: &Config) -> Result<Step, Error> {
 /// Fails if a field asks for what no program computes with this architecture.
 pub(super) fn expect(config: &Config, field: &str, expected: bool) -> Result<(), Error> {
     match config.bool(field)? {
-        Some(stated) if stated != expected => {
-            let what = format!("`{field}` is {stated}, which no program computes");
-            let help = "this model cannot be converted; correct the field if it is wrong";
-            Err(Error::input(config.path(), what, help))
-        }
+        Some(stated) if stated != expected => Err(not_computed(config, field, stated)),
         _ => Ok(()),
     }
+}
+
+/// That the value of a field asks for what no program computes with this architecture.
+pub(super) fn not_computed(config: &Config, field: &str, stated: impl Display) -> Error {
+    let what = format!("`{field}` is {stated}, which no program computes");
+    let help = "this model cannot be converted; correct the field if it is wrong";
+    Error::input(config.path(), what, help)
 }
 
 /// Experts.

@@ -26,7 +26,15 @@ const EXPERTS: [(&str, &str); 3] = [
 ];
 
 pub(super) static LLAMA: Family = Family {
-    classes: &["LlamaForCausalLM", "LLaMAForCausalLM", "MistralForCausalLM", MIXTRAL],
+    classes: &[
+        "LlamaForCausalLM",
+        "LLaMAForCausalLM",
+        "LlamaModel",
+        "MistralForCausalLM",
+        "MistralModel",
+        MIXTRAL,
+        "MixtralModel",
+    ],
     architecture: "llama",
     model_type: "llama",
     vocabulary: vocab::Kind::Llama,
@@ -45,7 +53,7 @@ fn keys(config: &Config, keys: &mut Keys) -> Result<(), Error> {
     // `transformers` completes the configuration of Llama and Mistral with the width of a
     // head, so the official converter writes it; for Mixtral it only writes what is stated.
     let head_dim = match config.class()? {
-        MIXTRAL => hyper::stated_head_dim(config)?,
+        MIXTRAL | "MixtralModel" => hyper::stated_head_dim(config)?,
         _ => Some(hyper::head_dim(config)?),
     };
     keys.decoder(config, head_dim)?;

@@ -3,6 +3,8 @@
 //! `{}` stands for the number of the block. The part after the last dot, `weight` or `bias`, is
 //! not in the table: it stays as it is.
 
+use std::borrow::Cow;
+
 /// Foreign name to ours.
 pub(super) type Table = &'static [(&'static str, &'static str)];
 
@@ -23,6 +25,16 @@ pub(super) const LLAMA_LIKE: Table = &[
     ("model.layers.{}.mlp.up_proj", "blk.{}.ffn_up"),
     ("model.layers.{}.mlp.down_proj", "blk.{}.ffn_down"),
 ];
+
+/// The name with the prefix `model.` that a decoder's tensors have, and lack in checkpoints of a
+/// class without a head.
+pub(super) fn with_model(name: &str) -> Cow<'_, str> {
+    const BARE: [&str; 3] = ["layers.", "embed_tokens.", "norm."];
+    match BARE.iter().any(|start| name.starts_with(start)) {
+        true => format!("model.{name}").into(),
+        false => name.into(),
+    }
+}
 
 /// Our name for a foreign one, from the first of these tables that has it.
 pub(super) fn renamed(name: &str, tables: &[Table]) -> Option<String> {

@@ -48,6 +48,7 @@ pub(super) static QWEN3MOE: Family = Family {
     pre_tokenizers: &["qwen2"],
     names: &[MIXTURE, LLAMA_LIKE],
     fields: FIELDS,
+    expects: &[("attention_bias", false)],
     complete: |config| complete(config, 768, 8),
     keys,
     special,

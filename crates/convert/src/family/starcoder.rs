@@ -47,7 +47,7 @@ fn first_steps(config: &Config, name: &str) -> Result<Vec<Step>, Error> {
 }
 
 fn first_export(model: &Model, exported: Exported) -> Option<Exported> {
-    let is_multi_query = exported::head_count_kv(model) == Some(1.0);
+    let is_multi_query = exported::head_count_kv(model) == Some(1);
     Some(exported.set("multi_query", is_multi_query))
 }
 
@@ -69,6 +69,7 @@ pub(super) static STARCODER2: Family = Family {
     pre_tokenizers: &["starcoder"],
     names: &[NAMES, LLAMA_LIKE],
     fields: &[("attention.layer_norm_epsilon", "norm_epsilon")],
+    expects: &[("use_bias", true)],
     complete: second_complete,
     keys: |config, keys| keys.stated(config),
     export: |model, exported| {
