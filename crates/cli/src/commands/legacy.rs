@@ -5,7 +5,7 @@ use std::num::NonZeroU32;
 use std::path::{Path, PathBuf};
 
 use gguf::edit::reserve;
-use gguf_convert::legacy::{Change, Given, Legacy, Options, parts};
+use gguf_convert::legacy::{Change, Legacy, Options, Overrides, parts};
 use serde_json::json;
 
 use super::convert::Args;
@@ -42,7 +42,7 @@ pub fn run(args: &Args) -> Result<(), Failure> {
     let options = Options {
         outtype: args.outtype.target(),
         architecture: args.architecture.clone(),
-        given: Given {
+        given: Overrides {
             context_length: flags.context_length.map(NonZeroU32::get),
             epsilon: flags.eps,
             rope_base: flags.rope_base,

@@ -95,7 +95,7 @@ fn second_special(_config: &Config, name: &str) -> Result<Option<Mapping>, Error
 }
 
 fn second_export(model: &Model, exported: Exported) -> Option<Exported> {
-    // Of so many blocks one has no window.
+    // Of so many layers one has no window.
     let exported = exported.set("sliding_window_pattern", 4);
     Some(exported.set_some("partial_rotary_factor", rotated_share(model)))
 }

@@ -13,7 +13,7 @@ pub(crate) struct Exported {
     pub class: &'static str,
     /// `model_type` of its configuration.
     pub model_type: &'static str,
-    /// All foreign names, with `{}` for the number of the block and then of the expert. Of several
+    /// All foreign names, with `{}` for the number of the layer and then of the expert. Of several
     /// for one tensor the first counts.
     pub patterns: Vec<String>,
     /// Keys under the architecture's name, and the fields that they come from: where the family

@@ -130,7 +130,7 @@ fn steps(_config: &Config, name: &str) -> Result<Vec<Step>, Error> {
 fn export_of(model: &Model, exported: Exported, generation: u32) -> Option<Exported> {
     let number = |key| count(model, key);
     // What attention is scaled by has no key: programs tell the models of 27B, where it is not
-    // the width of a head, by their number of blocks.
+    // the width of a head, by their number of layers.
     let scalar = match (generation, number("block_count")) {
         (2, Some(46)) | (3, Some(62)) => ratio(model, "embedding_length", "attention.head_count"),
         _ => exported::head_dim(model).map(Value::from),
@@ -143,7 +143,7 @@ fn export_of(model: &Model, exported: Exported, generation: u32) -> Option<Expor
     if generation == 2 {
         return Some(exported);
     }
-    // Of so many blocks one has no window.
+    // Of so many layers one has no window.
     let pattern = match number("attention.sliding_window") {
         Some(_) => number("attention.sliding_window_pattern").unwrap_or(6),
         None => 1,

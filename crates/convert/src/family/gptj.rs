@@ -1,6 +1,6 @@
 //! GPT-J.
 //!
-//! The official programs neither write nor run it. Keys are those of the specification. Tensors
+//! llama.cpp neither writes nor runs it. Keys are those of the specification. Tensors
 //! are named as in phi2, which has the same layout. Queries and keys stay as they are, for the
 //! rotation of neighbours.
 

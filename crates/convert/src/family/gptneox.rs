@@ -44,7 +44,7 @@ pub(super) static GPTNEOX: Family = Family {
     ..Family::DEFAULT
 };
 
-/// As the official converter has it, without a file type.
+/// As llama.cpp's converter has it, without a file type.
 fn keys(config: &Config, keys: &mut Keys) -> Result<(), Error> {
     let head_dim = hyper::head_dim(config)?;
     keys.set("context_length", hyper::context_length(config)?);

@@ -12,7 +12,7 @@ use crate::config::Config;
 use crate::vocab;
 
 /// The experts, all in one tensor.
-const MIXTURE: Table = &[
+const EXPERT_NAMES: Table = &[
     ("model.layers.{}.block_sparse_moe.router.layer", "blk.{}.ffn_gate_inp"),
     ("model.layers.{}.block_sparse_moe.output_linear", "blk.{}.ffn_down_exps"),
 ];
@@ -50,7 +50,7 @@ pub(super) static GRANITE_MOE: Family = Family {
     model_type: "granitemoe",
     vocabulary: vocab::Kind::Llama,
     pre_tokenizers: PRE_TOKENIZERS,
-    names: &[MIXTURE, LLAMA_LIKE],
+    names: &[EXPERT_NAMES, LLAMA_LIKE],
     fields: &SCALES,
     complete: complete_experts,
     keys,

@@ -1,4 +1,4 @@
-//! Hyper-parameters that all decoder families write alike, in the official converter's order.
+//! Hyper-parameters that all decoder families write alike, in the order of llama.cpp's converter.
 
 use std::fmt::Display;
 
@@ -128,7 +128,7 @@ impl<'m> Keys<'m> {
         self.metadata.set(key, value);
     }
 
-    /// The base frequency, for families where programs take 10000 and the official converter
+    /// The base frequency, for families where programs take 10000 and llama.cpp's converter
     /// writes no key: then it is only written where it is another.
     pub(super) fn unusual_rope_base(&mut self, config: &Config) -> Result<(), Error> {
         let base = Rope::of(config)?.base.filter(|&base| base != DEFAULT_BASE);
@@ -188,9 +188,9 @@ const CONTEXT_LENGTH: &[&str] =
     &["max_position_embeddings", "n_ctx", "n_positions", "max_sequence_length", "model_max_length"];
 const EMBEDDING_LENGTH: &[&str] = &["hidden_size", "n_embd", "n_embed", "dim"];
 
-/// Blocks.
+/// Layers.
 pub(super) fn block_count(config: &Config) -> Result<u32, Error> {
-    possible(config, "blocks", config.require_u32(BLOCK_COUNT, "the number of blocks")?)
+    possible(config, "layers", config.require_u32(BLOCK_COUNT, "the number of layers")?)
 }
 
 /// Refuses a number that no model comes near, before as many values are computed.

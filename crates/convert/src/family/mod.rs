@@ -49,6 +49,9 @@ use crate::vocab;
 use hyper::Keys;
 use names::{LLAMA_LIKE, Table, renamed};
 
+/// Tensors that no file holds: names, and values of one dimension.
+type Computed = Vec<(String, Vec<f32>)>;
+
 /// What a family is: data, and functions for what differs from most families.
 pub(crate) struct Family {
     /// The class names in `architectures` that it converts. The first is that of exports.
@@ -83,8 +86,8 @@ pub(crate) struct Family {
     special: fn(&Config, &str) -> Result<Option<Mapping>, Error>,
     /// What is done to a tensor that `names` have, by our name.
     steps: fn(&Config, &str) -> Result<Vec<Step>, Error>,
-    /// Tensors that no file holds: names, and values of one dimension.
-    computed: fn(&Config) -> Result<Vec<(String, Vec<f32>)>, Error>,
+    /// Tensors that no file holds.
+    computed: fn(&Config) -> Result<Computed, Error>,
     /// What leads back from a GGUF beside the data above; `None` if the model is not of this
     /// family but of another of the same architecture.
     export: fn(&Model, Exported) -> Option<Exported>,
@@ -161,7 +164,7 @@ impl Family {
     }
 
     /// Tensors that no file holds.
-    pub(crate) fn computed(&self, config: &Config) -> Result<Vec<(String, Vec<f32>)>, Error> {
+    pub(crate) fn computed(&self, config: &Config) -> Result<Computed, Error> {
         (self.computed)(config)
     }
 

@@ -57,7 +57,7 @@ pub(super) static MPT: Family = Family {
     ..Family::DEFAULT
 };
 
-/// As the official converter has it, without a file type.
+/// As llama.cpp's converter has it, without a file type.
 fn keys(config: &Config, keys: &mut Keys) -> Result<(), Error> {
     let attention = config.part("attn_config");
     hyper::expect(&attention, "rope", false)?;

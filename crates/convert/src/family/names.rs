@@ -1,6 +1,6 @@
 //! Tensor names that many families share: Hugging Face's on the left, ours on the right.
 //!
-//! `{}` stands for the number of the block. The part after the last dot, `weight` or `bias`, is
+//! `{}` stands for the number of the layer. The part after the last dot, `weight` or `bias`, is
 //! not in the table: it stays as it is.
 
 use std::borrow::Cow;
@@ -42,7 +42,7 @@ pub(super) fn renamed(name: &str, tables: &[Table]) -> Option<String> {
     tables.iter().find_map(|table| name.mapped(table))
 }
 
-/// The number of the block that a tensor of the usual names belongs to.
+/// The number of the layer that a tensor of the usual names belongs to.
 pub(super) fn block_of(name: &str) -> Option<u32> {
     let rest = name.strip_prefix("model.layers.")?;
     rest[..rest.find('.')?].parse().ok()

@@ -53,7 +53,7 @@ pub(super) static NOMIC_BERT: Family = Family {
 
 fn keys(config: &Config, keys: &mut Keys) -> Result<(), Error> {
     if config.u32(&["moe_every_n_layers"])?.is_some_and(|layers| layers > 0) {
-        let what = "`moe_every_n_layers` asks for a mixture of experts";
+        let what = "`moe_every_n_layers` asks for experts";
         let help = "only the dense models of this class can be converted";
         return Err(Error::input(config.path(), what, help));
     }

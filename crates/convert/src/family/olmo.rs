@@ -89,7 +89,7 @@ fn later_export(model: &Model, exported: Exported) -> Option<Exported> {
 
 const OLMO3: &str = "Olmo3ForCausalLM";
 
-/// Which blocks have a window: as listed, or three of four.
+/// Which layers have a window: as listed, or three of four.
 fn windows(config: &Config) -> Result<Vec<bool>, Error> {
     if let Some((_, kinds)) = config.find(&["layer_types"]) {
         let kinds = kinds.as_array().into_iter().flatten();

@@ -1,4 +1,4 @@
-//! SmolLM3: as llama, but some blocks do not rotate.
+//! SmolLM3: as llama, but some layers do not rotate.
 
 use super::Family;
 use super::hyper::{self, Keys};

@@ -142,7 +142,7 @@ fn special(_: &Config, name: &str) -> Result<Option<Mapping>, Error> {
 
 fn export_of(model: &Model, exported: Exported, has_decoder: bool) -> Option<Exported> {
     let index = model.index();
-    // In the relatives that are called UMT5 every block has a bias of its own.
+    // In the relatives that are called UMT5 every layer has a bias of its own.
     let own_bias = index.contains_key("enc.blk.1.attn_rel_b.weight");
     let exported = match (has_decoder, own_bias) {
         (true, true) => exported.class("UMT5ForConditionalGeneration", "umt5"),

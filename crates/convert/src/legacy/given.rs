@@ -9,7 +9,7 @@ use crate::config::Config;
 
 /// What the user can say that the file does not.
 #[derive(Clone, Debug, Default)]
-pub struct Given {
+pub struct Overrides {
     /// Longest context, in tokens.
     pub context_length: Option<u32>,
     /// What norms add before they divide.
@@ -24,7 +24,7 @@ pub struct Given {
 
 /// The same after everything has been asked.
 #[derive(Clone, Debug)]
-pub(super) struct Known {
+pub(super) struct Resolved {
     /// 0 for whisper, which has two.
     pub context_length: u32,
     pub epsilon: f32,
@@ -36,14 +36,14 @@ pub(super) struct Known {
     pub notes: Vec<String>,
 }
 
-impl Given {
+impl Overrides {
     /// Puts together what is known. `dir` may hold a `config.json`.
     pub(super) fn complete(
         &self,
         program: Program,
         header: &Header,
         dir: Option<&Path>,
-    ) -> Result<Known, Error> {
+    ) -> Result<Resolved, Error> {
         let config = dir.filter(|dir| dir.join("config.json").is_file());
         let config = config.map(Config::read).transpose()?;
         let config = Stated(config.as_ref());
@@ -88,7 +88,7 @@ impl Given {
         if heads != stored {
             notes.push(format!("{heads} attention heads, where the file says {stored}"));
         }
-        Ok(Known {
+        Ok(Resolved {
             context_length,
             epsilon,
             rope_base: self.rope_base.or(config.rope_base()?),

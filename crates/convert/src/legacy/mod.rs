@@ -33,8 +33,8 @@ use crate::{Error, vocab};
 use blocks::{Converted, Form};
 pub use choice::{Change, How};
 pub use container::is_legacy;
-pub use given::Given;
-use given::Known;
+pub use given::Overrides;
+use given::Resolved;
 use header::{Field, Program};
 use names::Meaning;
 use parts::Whole;
@@ -50,7 +50,7 @@ pub struct Options {
     /// The program that the file is of, instead of recognising it.
     pub architecture: Option<String>,
     /// Hyper-parameters that the file does not hold.
-    pub given: Given,
+    pub given: Overrides,
     /// A folder with configuration and tokenizer of the model.
     pub metadata_dir: Option<PathBuf>,
     /// The name of the pre-tokenizer, instead of the usual one.
@@ -63,7 +63,7 @@ pub struct Options {
 pub struct Legacy {
     old: OldFile,
     architecture: &'static str,
-    known: Known,
+    known: Resolved,
     tensors: Vec<OldTensor>,
     metadata: Metadata,
     notes: Vec<String>,

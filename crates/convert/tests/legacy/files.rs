@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use gguf::{Model, Severity, Value};
 use gguf_convert::hf;
-use gguf_convert::legacy::{Given, How, Options};
+use gguf_convert::legacy::{How, Options, Overrides};
 use gguf_convert::pipeline::Job;
 use gguf_convert::source::Checkpoint;
 use serde_json::Value as Json;
@@ -177,7 +177,8 @@ fn parts_are_joined() {
 #[test]
 fn llama_equals_the_official_converter() {
     let Some(data) = data() else { return };
-    let given = Given { context_length: Some(512), epsilon: Some(1e-5), ..Given::default() };
+    let given =
+        Overrides { context_length: Some(512), epsilon: Some(1e-5), ..Overrides::default() };
     let options = Options { given, ..Options::default() };
     let arrays = arrays_by_digest(&data);
     let mut compared = 0;
