@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
+use gguf::schema::Need;
 use gguf::{ByteOrder, Metadata, ModelName, ParameterCount, Shape, TensorType};
 use gguf_quantize::recipe::{Mix, Target as Recipe};
 
@@ -57,7 +58,8 @@ pub fn plan(dir: &Path, checkpoint: &Checkpoint, options: &Options) -> Result<Co
     let family = find_family(&mut config, checkpoint, options)?;
     family.complete(&mut config)?;
     let mut notes = Vec::new();
-    let tensors = tensors(&config, family, checkpoint, &mut notes)?;
+    let mut tensors = tensors(&config, family, checkpoint, &mut notes)?;
+    tie_output(&config, family, &mut tensors);
     follow_embedding(&mut config, &tensors, &mut notes)?;
 
     let matrices = matrix_type(&tensors);
@@ -160,6 +162,11 @@ pub(crate) fn find_family(
     }
     let class = config.class()?;
     family::find(class).ok_or_else(|| {
+        if let Some(body) = family::class_with_body(class) {
+            let what = format!("the class `{class}` has a head that no GGUF holds");
+            let help = format!("save the model in `transformers` as `{body}`, and convert that");
+            return Error::input(config.path(), what, help);
+        }
         let names = checkpoint.entries.iter().map(|entry| entry.name.as_str());
         let help = match &family::classes_with_tensors(config, names)[..] {
             [] => format!("known classes are {}", family::classes().join(", ")),
@@ -172,6 +179,22 @@ pub(crate) fn find_family(
         };
         Error::input(config.path(), format!("the class `{class}` is not known"), help)
     })
+}
+
+/// Some architectures have no output matrix that is the embedding: then the embedding is written
+/// twice.
+fn tie_output(config: &Config, family: &Family, tensors: &mut Vec<Tensor>) {
+    const OUTPUT: &str = "output.weight";
+    let is_tied = matches!(config.bool("tie_word_embeddings"), Ok(Some(true)));
+    let schema = gguf::schema::architecture(family.architecture);
+    let is_needed = schema.is_some_and(|schema| {
+        schema.tensor_names().any(|(name, need)| name == OUTPUT && need == Need::Required)
+    });
+    if !is_tied || !is_needed || tensors.iter().any(|tensor| tensor.name == OUTPUT) {
+        return;
+    }
+    let embedding = tensors.iter().find(|tensor| tensor.name == "token_embd.weight");
+    tensors.extend(embedding.cloned().map(|tensor| Tensor { name: OUTPUT.to_owned(), ..tensor }));
 }
 
 /// The rows of the embedding are what a vocabulary can have: a configuration that says otherwise

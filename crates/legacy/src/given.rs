@@ -10,7 +10,7 @@ use super::header::{Field, Header, Program};
 
 /// What the user can say that the file does not.
 #[derive(Clone, Debug, Default)]
-pub struct Given {
+pub struct Overrides {
     /// Longest context, in tokens.
     pub context_length: Option<u32>,
     /// What norms add before they divide.
@@ -25,7 +25,7 @@ pub struct Given {
 
 /// The same after everything has been asked.
 #[derive(Clone, Debug)]
-pub(super) struct Known {
+pub(super) struct Resolved {
     /// 0 for whisper, which has two.
     pub context_length: u32,
     pub epsilon: f32,
@@ -37,14 +37,14 @@ pub(super) struct Known {
     pub notes: Vec<String>,
 }
 
-impl Given {
+impl Overrides {
     /// Puts together what is known. `dir` may hold a `config.json`.
     pub(super) fn complete(
         &self,
         program: Program,
         header: &Header,
         dir: Option<&Path>,
-    ) -> Result<Known, Error> {
+    ) -> Result<Resolved, Error> {
         self.refuse_unused(program)?;
         let config = dir.filter(|dir| dir.join("config.json").is_file());
         let config = config.map(Config::read).transpose()?;
@@ -90,7 +90,7 @@ impl Given {
         if heads != stored {
             notes.push(format!("{heads} attention heads, where the file says {stored}"));
         }
-        Ok(Known {
+        Ok(Resolved {
             context_length,
             epsilon,
             rope_base: self.rope_base.or(config.rope_base()?),
@@ -101,7 +101,7 @@ impl Given {
     }
 }
 
-impl Given {
+impl Overrides {
     /// Refuses what has no place in a file of this program, by the name of its flag.
     fn refuse_unused(&self, program: Program) -> Result<(), Error> {
         let given = [
@@ -179,19 +179,19 @@ mod tests {
 
     #[test]
     fn what_a_program_has_no_place_for_is_refused_by_name() {
-        let flags = |given: Given| {
+        let flags = |given: Overrides| {
             [Program::Llama, Program::Gpt2, Program::Whisper].map(|program| {
                 let refused = given.refuse_unused(program).err()?.to_string();
                 Some(refused.split(':').next()?.to_owned())
             })
         };
         let name = |flag: &str| Some(flag.to_owned());
-        let gqa = Given { gqa: Some(1), ..Given::default() };
+        let gqa = Overrides { gqa: Some(1), ..Overrides::default() };
         assert_eq!(flags(gqa), [None, name("--gqa"), name("--gqa")]);
-        let context = Given { context_length: Some(7), ..Given::default() };
+        let context = Overrides { context_length: Some(7), ..Overrides::default() };
         assert_eq!(flags(context), [None, None, name("--context-length")]);
-        let heads = Given { head_count: Some(7), ..Given::default() };
+        let heads = Overrides { head_count: Some(7), ..Overrides::default() };
         assert_eq!(flags(heads), [None, None, name("--head-count")]);
-        assert_eq!(flags(Given::default()), [None, None, None]);
+        assert_eq!(flags(Overrides::default()), [None, None, None]);
     }
 }

@@ -4,7 +4,7 @@ use gguf::{Error, Metadata};
 
 use super::OldTensor;
 use super::blocks::SuperBlock;
-use super::given::Known;
+use super::given::Resolved;
 use super::header::{Field, Program};
 use super::read::OldFile;
 
@@ -24,7 +24,7 @@ impl Shapes<'_> {
 pub(super) fn write(
     old: &OldFile,
     architecture: &'static str,
-    known: &Known,
+    known: &Resolved,
     shapes: &Shapes,
     metadata: &mut Metadata,
 ) -> Result<(), Error> {
@@ -126,7 +126,7 @@ impl Keys<'_> {
 }
 
 /// Key and value heads, which no header of llama has: from the rows of the keys.
-fn key_heads(old: &OldFile, known: &Known, rows: u32) -> Result<u32, Error> {
+fn key_heads(old: &OldFile, known: &Resolved, rows: u32) -> Result<u32, Error> {
     let head = old.header.get(Field::Width).unwrap_or(0) / known.heads;
     let count = rows.checked_div(head).unwrap_or(0);
     if count == 0 || !rows.is_multiple_of(head) || !known.heads.is_multiple_of(count) {
@@ -141,7 +141,7 @@ fn key_heads(old: &OldFile, known: &Known, rows: u32) -> Result<u32, Error> {
 }
 
 /// What is odd about the header, for the user.
-pub(super) fn notes(old: &OldFile, known: &Known) -> Vec<String> {
+pub(super) fn notes(old: &OldFile, known: &Resolved) -> Vec<String> {
     let mut notes = Vec::new();
     let rotary = old.header.get(Field::Width).unwrap_or(0) / known.heads;
     if let (Program::Llama, Some(stored)) = (old.layout.program, old.header.get(Field::Rotary))

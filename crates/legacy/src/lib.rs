@@ -35,8 +35,8 @@ use gguf_convert::vocab;
 use gguf_pipeline::Step;
 use gguf_pipeline::{Content, Stored, Tensor};
 use gguf_pipeline::{Item, Job};
-pub use given::Given;
-use given::Known;
+pub use given::Overrides;
+use given::Resolved;
 use header::{Field, Program};
 use names::Meaning;
 use parts::Whole;
@@ -52,7 +52,7 @@ pub struct Options {
     /// The program that the file is of, instead of recognising it.
     pub architecture: Option<String>,
     /// Hyper-parameters that the file does not hold.
-    pub given: Given,
+    pub given: Overrides,
     /// A folder with configuration and tokenizer of the model.
     pub metadata_dir: Option<PathBuf>,
     /// The name of the pre-tokenizer, instead of the usual one.
@@ -67,7 +67,7 @@ pub struct Options {
 pub struct Legacy {
     old: OldFile,
     architecture: &'static str,
-    known: Known,
+    known: Resolved,
     tensors: Vec<OldTensor>,
     metadata: Metadata,
     notes: Vec<String>,

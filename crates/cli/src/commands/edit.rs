@@ -19,9 +19,6 @@ use crate::force::Force;
 use crate::progress::Progress;
 use crate::{commands, listing};
 
-/// Room for later edits in a file that is rebuilt, in bytes.
-const RESERVE: u64 = 64_000;
-
 /// Change keys and tensors of a GGUF. A change of keys takes an instant where the new header fits
 /// before the data; otherwise the file is rebuilt beside the old one and leaves room for the next.
 #[derive(clap::Args)]

@@ -4,7 +4,7 @@ use std::io::Write;
 use std::num::NonZeroU32;
 use std::path::{Path, PathBuf};
 
-use gguf_legacy::{Change, Given, Legacy, Options, parts};
+use gguf_legacy::{Change, Legacy, Options, Overrides, parts};
 use gguf_store::edit::reserve;
 use serde_json::json;
 
@@ -42,7 +42,7 @@ pub fn run(args: &Args) -> Result<(), Failure> {
     let options = Options {
         outtype: args.outtype.target(),
         architecture: args.architecture.clone(),
-        given: Given {
+        given: Overrides {
             context_length: flags.context_length.map(NonZeroU32::get),
             epsilon: flags.eps,
             rope_base: flags.rope_base,

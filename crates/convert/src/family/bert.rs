@@ -39,7 +39,13 @@ const TRAINING: [&str; 4] =
     ["embeddings.position_ids", "cls.predictions", "cls.seq_relationship", "lm_head."];
 
 pub(super) static BERT: Family = Family {
-    classes: &["BertModel", "BertForMaskedLM", "BertForSequenceClassification"],
+    classes: &[
+        "BertModel",
+        "BertForMaskedLM",
+        "BertForPreTraining",
+        "BertForNextSentencePrediction",
+        "BertForSequenceClassification",
+    ],
     architecture: "bert",
     model_type: "bert",
     vocabulary: vocab::Kind::Encoder,
@@ -54,9 +60,14 @@ pub(super) static BERT: Family = Family {
 pub(super) static ROBERTA: Family = Family {
     classes: &[
         "RobertaModel",
+        "RobertaForMaskedLM",
         "RobertaForSequenceClassification",
         "XLMRobertaModel",
+        "XLMRobertaForMaskedLM",
         "XLMRobertaForSequenceClassification",
+        "CamembertModel",
+        "CamembertForMaskedLM",
+        "CamembertForSequenceClassification",
     ],
     architecture: "bert",
     model_type: "roberta",
@@ -185,9 +196,12 @@ fn is_classifier(config: &Config) -> Result<bool, Error> {
 /// vector of all.
 pub(super) fn embedding_keys(keys: &mut Keys, config: &Config) -> Result<(), Error> {
     keys.set("attention.causal", false);
-    if let Some(pooling) = pooling(config)? {
-        keys.set("pooling_type", pooling);
-    }
+    pooling_key(keys, config)
+}
+
+/// How one vector is made of all, if the files beside the configuration say so.
+pub(super) fn pooling_key(keys: &mut Keys, config: &Config) -> Result<(), Error> {
+    keys.set_u32("pooling_type", pooling(config)?);
     Ok(())
 }
 

@@ -36,6 +36,7 @@ pub(super) static BLOOM: Family = Family {
         ("attention.head_count", "n_head"),
         ("attention.layer_norm_epsilon", "layer_norm_epsilon"),
     ],
+    expects: &[("apply_residual_connection_post_layernorm", false)],
     keys,
     steps,
     export: |_, exported| Some(exported.without(&["attention.head_count_kv"])),
@@ -43,7 +44,6 @@ pub(super) static BLOOM: Family = Family {
 };
 
 fn keys(config: &Config, keys: &mut Keys) -> Result<(), Error> {
-    hyper::expect(config, "apply_residual_connection_post_layernorm", false)?;
     let width = hyper::width(config)?;
     let heads = hyper::head_count(config)?;
     // ALiBi knows no longest context; without a statement the width stands in.

@@ -15,6 +15,7 @@ pub(super) static COHERE: Family = Family {
     model_type: "cohere",
     pre_tokenizers: &["command-r"],
     fields: FIELDS,
+    expects: &[("attention_bias", false)],
     complete: first_complete,
     keys: first_keys,
     special: first_special,
@@ -94,7 +95,7 @@ fn second_special(_config: &Config, name: &str) -> Result<Option<Mapping>, Error
 }
 
 fn second_export(model: &Model, exported: Exported) -> Option<Exported> {
-    // Of so many blocks one has no window.
+    // Of so many layers one has no window.
     let exported = exported.set("sliding_window_pattern", 4);
     Some(exported.set_some("partial_rotary_factor", rotated_share(model)))
 }

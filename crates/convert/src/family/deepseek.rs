@@ -1,4 +1,4 @@
-//! DeepSeek 2 and 3: compressed attention, experts after some dense blocks.
+//! DeepSeek 2 and 3: compressed attention, experts after some dense layers.
 
 use gguf::{Error, Shape};
 use gguf_checkpoint::config::Config;
@@ -20,7 +20,7 @@ const ATTENTION: Table = &[
     ("model.layers.{}.self_attn.kv_a_layernorm", "blk.{}.attn_kv_a_norm"),
 ];
 
-const MIXTURE: Table = &[
+const EXPERT_NAMES: Table = &[
     ("model.layers.{}.mlp.gate", "blk.{}.ffn_gate_inp"),
     ("model.layers.{}.mlp.shared_experts.gate_proj", "blk.{}.ffn_gate_shexp"),
     ("model.layers.{}.mlp.shared_experts.up_proj", "blk.{}.ffn_up_shexp"),
@@ -64,7 +64,7 @@ pub(super) static DEEPSEEK2: Family = Family {
     architecture: "deepseek2",
     model_type: "deepseek_v2",
     pre_tokenizers: &["deepseek-v3", "deepseek-llm", "kimi-k2"],
-    names: &[ATTENTION, MIXTURE, LLAMA_LIKE],
+    names: &[ATTENTION, EXPERT_NAMES, LLAMA_LIKE],
     fields: &[
         ("expert_count", "n_routed_experts"),
         ("expert_shared_count", "n_shared_experts"),
@@ -142,7 +142,7 @@ fn keys(config: &Config, keys: &mut Keys) -> Result<(), Error> {
 }
 
 fn special(config: &Config, name: &str) -> Result<Option<Mapping>, Error> {
-    // Blocks behind the last predict further tokens; programs do not use them yet.
+    // Layers behind the last predict further tokens; programs do not use them yet.
     let blocks = hyper::block_count(config)?;
     if block_of(name).is_some_and(|block| block >= blocks) {
         return Ok(Some(Mapping::Dropped));

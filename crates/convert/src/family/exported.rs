@@ -1,5 +1,6 @@
 //! What leads back from a GGUF to a checkpoint, apart from what conversion itself says.
 
+use gguf::schema::Hyper;
 use gguf_store::Model;
 use serde_json::{Map, Value};
 
@@ -12,7 +13,7 @@ pub(crate) struct Exported {
     pub class: &'static str,
     /// `model_type` of its configuration.
     pub model_type: &'static str,
-    /// All foreign names, with `{}` for the number of the block and then of the expert. Of several
+    /// All foreign names, with `{}` for the number of the layer and then of the expert. Of several
     /// for one tensor the first counts.
     pub patterns: Vec<String>,
     /// Keys under the architecture's name, and the fields that they come from: where the family
@@ -117,29 +118,23 @@ impl Exported {
 
 /// A number under the name of the model's architecture.
 pub(super) fn number(model: &Model, key: &str) -> Option<f64> {
-    let metadata = model.metadata();
-    let value = metadata.get(&format!("{}.{key}", metadata.architecture()?))?;
+    let value = Hyper::of(model.metadata()).ok()?.stated(key)?;
     value.to_f64().or_else(|| value.to_u64().map(|number| number as f64))
 }
 
 /// An unsigned number under the name of the model's architecture.
 pub(super) fn count(model: &Model, key: &str) -> Option<u64> {
-    let metadata = model.metadata();
-    metadata.u64(&format!("{}.{key}", metadata.architecture()?))
+    Hyper::of(model.metadata()).ok()?.stated(key)?.to_u64()
 }
 
 /// The width of a head.
 pub(super) fn head_dim(model: &Model) -> Option<u64> {
-    let divided = || {
-        let heads = count(model, "attention.head_count")?;
-        count(model, "embedding_length")?.checked_div(heads)
-    };
-    count(model, "attention.key_length").or_else(divided)
+    Hyper::of(model.metadata()).ok()?.u64("attention.key_length").ok()
 }
 
-/// Heads of keys and values: as many as there are heads unless the model says otherwise.
-pub(super) fn head_count_kv(model: &Model) -> Option<f64> {
-    number(model, "attention.head_count_kv").or_else(|| number(model, "attention.head_count"))
+/// Heads of keys and values.
+pub(super) fn head_count_kv(model: &Model) -> Option<u64> {
+    Hyper::of(model.metadata()).ok()?.u64("attention.head_count_kv").ok()
 }
 
 /// How many times the number of one key contains that of another.

@@ -41,6 +41,7 @@ pub(super) static FALCON: Family = Family {
         ("attention.head_count_kv", "num_kv_heads"),
         ("attention.layer_norm_epsilon", "layer_norm_epsilon"),
     ],
+    expects: &[("alibi", false), ("bias", false), ("parallel_attn", true)],
     keys,
     steps,
     export,
@@ -48,9 +49,6 @@ pub(super) static FALCON: Family = Family {
 };
 
 fn keys(config: &Config, keys: &mut Keys) -> Result<(), Error> {
-    for (field, value) in [("alibi", false), ("bias", false), ("parallel_attn", true)] {
-        hyper::expect(config, field, value)?;
-    }
     let width = hyper::width(config)?;
     let feed_forward = config.u32(&["ffn_hidden_size"])?;
     keys.set("context_length", config.u32(&["max_position_embeddings"])?.unwrap_or(CONTEXT));
@@ -80,9 +78,9 @@ fn steps(config: &Config, name: &str) -> Result<Vec<Step>, Error> {
 
 fn export(model: &Model, exported: Exported) -> Option<Exported> {
     let has_two_norms = exported::has(model, "blk.0.attn_norm_2.weight");
-    let heads = exported::number(model, "attention.head_count");
+    let heads = exported::count(model, "attention.head_count");
     let head_count_kv = exported::head_count_kv(model);
-    let is_multi_query = head_count_kv == Some(1.0);
+    let is_multi_query = head_count_kv == Some(1);
     let is_second = has_two_norms || (!is_multi_query && head_count_kv != heads);
     let other = if has_two_norms { ONE_NORM } else { TWO_NORMS };
     let exported = exported

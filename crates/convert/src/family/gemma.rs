@@ -24,6 +24,7 @@ pub(super) static GEMMA: Family = Family {
     architecture: "gemma",
     model_type: "gemma",
     vocabulary: vocab::Kind::Gemma { first: true },
+    expects: &[("attention_bias", false)],
     complete: |config| complete(config, 1),
     keys: |config, keys| keys_of(config, keys, 1),
     special,
@@ -37,6 +38,7 @@ pub(super) static GEMMA2: Family = Family {
     model_type: "gemma2",
     vocabulary: vocab::Kind::Gemma { first: false },
     names: &[NORMS, LLAMA_LIKE],
+    expects: &[("attention_bias", false)],
     complete: |config| complete(config, 2),
     keys: |config, keys| keys_of(config, keys, 2),
     special,
@@ -51,6 +53,7 @@ pub(super) static GEMMA3: Family = Family {
     model_type: "gemma3_text",
     vocabulary: vocab::Kind::Gemma { first: false },
     names: &[NORMS, LLAMA_LIKE],
+    expects: &[("attention_bias", false)],
     complete: |config| complete(config, 3),
     keys: |config, keys| keys_of(config, keys, 3),
     special,
@@ -127,7 +130,7 @@ fn steps(_config: &Config, name: &str) -> Result<Vec<Step>, Error> {
 fn export_of(model: &Model, exported: Exported, generation: u32) -> Option<Exported> {
     let number = |key| count(model, key);
     // What attention is scaled by has no key: programs tell the models of 27B, where it is not
-    // the width of a head, by their number of blocks.
+    // the width of a head, by their number of layers.
     let scalar = match (generation, number("block_count")) {
         (2, Some(46)) | (3, Some(62)) => ratio(model, "embedding_length", "attention.head_count"),
         _ => exported::head_dim(model).map(Value::from),
@@ -140,7 +143,7 @@ fn export_of(model: &Model, exported: Exported, generation: u32) -> Option<Expor
     if generation == 2 {
         return Some(exported);
     }
-    // Of so many blocks one has no window.
+    // Of so many layers one has no window.
     let pattern = match number("attention.sliding_window") {
         Some(_) => number("attention.sliding_window_pattern").unwrap_or(6),
         None => 1,

@@ -30,13 +30,13 @@ pub(super) static GPT2: Family = Family {
     prefix: "transformer.",
     names: &[NAMES],
     fields: &FIELDS,
+    expects: &[("scale_attn_by_inverse_layer_idx", false)],
     keys,
     steps,
     ..Family::DEFAULT
 };
 
 fn keys(config: &Config, keys: &mut Keys) -> Result<(), Error> {
-    hyper::expect(config, "scale_attn_by_inverse_layer_idx", false)?;
     let width = hyper::width(config)?;
     keys.set("block_count", hyper::block_count(config)?);
     keys.set(

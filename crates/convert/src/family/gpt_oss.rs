@@ -21,7 +21,7 @@ const WHOLE: [(&str, &str); 2] = [
     ("model.layers.{}.mlp.experts.down_proj_bias", "ffn_down_exps.bias"),
 ];
 
-/// All experts of a block in one, inputs first.
+/// All experts of a layer in one, inputs first.
 const DOWN: &str = "model.layers.{}.mlp.experts.down_proj";
 const GATE_AND_UP: &str = "model.layers.{}.mlp.experts.gate_up_proj";
 const GATE_AND_UP_BIAS: &str = "model.layers.{}.mlp.experts.gate_up_proj_bias";

@@ -1,6 +1,6 @@
 //! GPT-J.
 //!
-//! The official programs neither write nor run it. Keys are those of the specification. Tensors
+//! llama.cpp neither writes nor runs it. Keys are those of the specification. Tensors
 //! are named as in phi2, which has the same layout. Queries and keys stay as they are, for the
 //! rotation of neighbours.
 
@@ -32,13 +32,13 @@ pub(super) static GPTJ: Family = Family {
     pre_tokenizers: &["gpt-2"],
     names: &[NAMES],
     fields: &FIELDS,
+    expects: &[("rotary", true)],
     keys,
     export: |_, exported| Some(exported.fields(&[("rope.dimension_count", "rotary_dim")])),
     ..Family::DEFAULT
 };
 
 fn keys(config: &Config, keys: &mut Keys) -> Result<(), Error> {
-    hyper::expect(config, "rotary", true)?;
     let width = hyper::width(config)?;
     let rotated = config.require_u32(&["rotary_dim"], "the rotated dimensions of a head")?;
     keys.set("context_length", hyper::context_length(config)?);

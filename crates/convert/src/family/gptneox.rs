@@ -37,13 +37,14 @@ pub(super) static GPTNEOX: Family = Family {
         ("rope.freq_base", "rotary_emb_base"),
         ("use_parallel_residual", "use_parallel_residual"),
     ],
+    expects: &[("attention_bias", true)],
     keys,
     steps,
     export,
     ..Family::DEFAULT
 };
 
-/// As the official converter has it, without a file type.
+/// As llama.cpp's converter has it, without a file type.
 fn keys(config: &Config, keys: &mut Keys) -> Result<(), Error> {
     let head_dim = hyper::head_dim(config)?;
     keys.set("context_length", hyper::context_length(config)?);

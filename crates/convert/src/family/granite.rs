@@ -11,7 +11,7 @@ use super::{Exported, Family, Mapping, exported};
 use crate::vocab;
 
 /// The experts, all in one tensor.
-const MIXTURE: Table = &[
+const EXPERT_NAMES: Table = &[
     ("model.layers.{}.block_sparse_moe.router.layer", "blk.{}.ffn_gate_inp"),
     ("model.layers.{}.block_sparse_moe.output_linear", "blk.{}.ffn_down_exps"),
 ];
@@ -49,7 +49,7 @@ pub(super) static GRANITE_MOE: Family = Family {
     model_type: "granitemoe",
     vocabulary: vocab::Kind::Llama,
     pre_tokenizers: PRE_TOKENIZERS,
-    names: &[MIXTURE, LLAMA_LIKE],
+    names: &[EXPERT_NAMES, LLAMA_LIKE],
     fields: &SCALES,
     complete: complete_experts,
     keys,
@@ -79,6 +79,7 @@ fn complete_experts(config: &mut Config) -> Result<(), Error> {
     if !has_experts(config)? {
         let width = config.require_u32(&["shared_intermediate_size"], "its width")?;
         config.set("intermediate_size", width);
+        config.set("num_experts_per_tok", 0);
     }
     complete(config)
 }

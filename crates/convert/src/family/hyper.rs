@@ -1,6 +1,9 @@
-//! Hyper-parameters that all decoder families write alike, in the official converter's order.
+//! Hyper-parameters that all decoder families write alike, in the order of llama.cpp's converter.
 
-use gguf::{Error, Metadata};
+use std::fmt::Display;
+
+use gguf::schema::Hyper;
+use gguf::{Error, Finding, Metadata};
 use gguf_checkpoint::config::Config;
 use gguf_pipeline::Step;
 use serde_json::Value;
@@ -11,6 +14,8 @@ pub(crate) struct Keys<'m> {
     /// The number of the mix, which stands among the hyper-parameters.
     file_type: u32,
     metadata: &'m mut Metadata,
+    /// The first value that a key does not hold.
+    fault: Option<Finding>,
 }
 
 impl<'m> Keys<'m> {
@@ -19,12 +24,24 @@ impl<'m> Keys<'m> {
         file_type: u32,
         metadata: &'m mut Metadata,
     ) -> Self {
-        Self { architecture, file_type, metadata }
+        Self { architecture, file_type, metadata, fault: None }
     }
 
-    /// Sets `<architecture>.<key>`.
+    /// Sets `<architecture>.<key>`, as the table of keys has it.
     pub(super) fn set(&mut self, key: &str, value: impl Into<gguf::Value>) {
-        self.metadata.set(format!("{}.{key}", self.architecture), value);
+        let set = Hyper::set(self.metadata, self.architecture, key, value);
+        self.fault = self.fault.take().or(set.err());
+    }
+
+    /// Fails if a value was one that its key does not hold.
+    pub(super) fn finish(self, config: &Config) -> Result<(), Error> {
+        match self.fault {
+            None => Ok(()),
+            Some(fault) => {
+                let what = format!("leads to a key that cannot be: {fault}");
+                Err(Error::input(config.path(), what, "correct the field that the key comes from"))
+            }
+        }
     }
 
     pub(super) fn set_u32(&mut self, key: &str, value: Option<u32>) {
@@ -109,7 +126,7 @@ impl<'m> Keys<'m> {
         self.metadata.set(key, value);
     }
 
-    /// The base frequency, for families where programs take 10000 and the official converter
+    /// The base frequency, for families where programs take 10000 and llama.cpp's converter
     /// writes no key: then it is only written where it is another.
     pub(super) fn unusual_rope_base(&mut self, config: &Config) -> Result<(), Error> {
         let base = Rope::of(config)?.base.filter(|&base| base != DEFAULT_BASE);
@@ -169,9 +186,9 @@ const CONTEXT_LENGTH: &[&str] =
     &["max_position_embeddings", "n_ctx", "n_positions", "max_sequence_length", "model_max_length"];
 const EMBEDDING_LENGTH: &[&str] = &["hidden_size", "n_embd", "n_embed", "dim"];
 
-/// Blocks.
+/// Layers.
 pub(super) fn block_count(config: &Config) -> Result<u32, Error> {
-    possible(config, "blocks", config.require_u32(BLOCK_COUNT, "the number of blocks")?)
+    possible(config, "layers", config.require_u32(BLOCK_COUNT, "the number of layers")?)
 }
 
 /// Refuses a number that no model comes near, before as many values are computed.
@@ -218,13 +235,16 @@ pub(super) fn sort_heads(config: &Config) -> Result<Step, Error> {
 /// Fails if a field asks for what no program computes with this architecture.
 pub(super) fn expect(config: &Config, field: &str, expected: bool) -> Result<(), Error> {
     match config.bool(field)? {
-        Some(stated) if stated != expected => {
-            let what = format!("`{field}` is {stated}, which no program computes");
-            let help = "this model cannot be converted; correct the field if it is wrong";
-            Err(Error::input(config.path(), what, help))
-        }
+        Some(stated) if stated != expected => Err(not_computed(config, field, stated)),
         _ => Ok(()),
     }
+}
+
+/// That the value of a field asks for what no program computes with this architecture.
+pub(super) fn not_computed(config: &Config, field: &str, stated: impl Display) -> Error {
+    let what = format!("`{field}` is {stated}, which no program computes");
+    let help = "this model cannot be converted; correct the field if it is wrong";
+    Error::input(config.path(), what, help)
 }
 
 /// Experts.

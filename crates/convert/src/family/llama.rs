@@ -13,7 +13,7 @@ const MIXTRAL: &str = "MixtralForCausalLM";
 
 /// What Mixtral has in place of a single feed-forward network; the second name is that of newer
 /// versions of `transformers`.
-const MIXTURE: Table = &[
+const EXPERT_NAMES: Table = &[
     ("model.layers.{}.block_sparse_moe.gate", "blk.{}.ffn_gate_inp"),
     ("model.layers.{}.mlp.gate", "blk.{}.ffn_gate_inp"),
 ];
@@ -26,12 +26,20 @@ const EXPERTS: [(&str, &str); 3] = [
 ];
 
 pub(super) static LLAMA: Family = Family {
-    classes: &["LlamaForCausalLM", "LLaMAForCausalLM", "MistralForCausalLM", MIXTRAL],
+    classes: &[
+        "LlamaForCausalLM",
+        "LLaMAForCausalLM",
+        "LlamaModel",
+        "MistralForCausalLM",
+        "MistralModel",
+        MIXTRAL,
+        "MixtralModel",
+    ],
     architecture: "llama",
     model_type: "llama",
     vocabulary: vocab::Kind::Llama,
     pre_tokenizers: &["llama-bpe", "smaug-bpe", "smollm"],
-    names: &[LLAMA_LIKE, MIXTURE],
+    names: &[LLAMA_LIKE, EXPERT_NAMES],
     fields: &[("expert_count", "num_local_experts")],
     keys,
     special,
@@ -43,9 +51,9 @@ pub(super) static LLAMA: Family = Family {
 
 fn keys(config: &Config, keys: &mut Keys) -> Result<(), Error> {
     // `transformers` completes the configuration of Llama and Mistral with the width of a
-    // head, so the official converter writes it; for Mixtral it only writes what is stated.
+    // head, so llama.cpp's converter writes it; for Mixtral it only writes what is stated.
     let head_dim = match config.class()? {
-        MIXTRAL => hyper::stated_head_dim(config)?,
+        MIXTRAL | "MixtralModel" => hyper::stated_head_dim(config)?,
         _ => Some(hyper::head_dim(config)?),
     };
     keys.decoder(config, head_dim)?;

@@ -1,4 +1,4 @@
-//! Llama 4, as a text model: experts in every block or every other.
+//! Llama 4, as a text model: experts in every layer or every other.
 
 use gguf::Error;
 use gguf_checkpoint::config::Config;
@@ -20,7 +20,7 @@ const FEED_FORWARD: Table = &[
     ("model.layers.{}.feed_forward.down_proj", "blk.{}.ffn_down"),
 ];
 
-/// All experts of a block in one.
+/// All experts of a layer in one.
 const DOWN: &str = "model.layers.{}.feed_forward.experts.down_proj";
 const GATE_AND_UP: &str = "model.layers.{}.feed_forward.experts.gate_up_proj";
 

@@ -49,6 +49,9 @@ use names::{LLAMA_LIKE, Table, renamed};
 
 use crate::vocab;
 
+/// Tensors that no file holds: names, and values of one dimension.
+type Computed = Vec<(String, Vec<f32>)>;
+
 /// What a family is: data, and functions for what differs from most families.
 pub(crate) struct Family {
     /// The class names in `architectures` that it converts. The first is that of exports.
@@ -68,6 +71,8 @@ pub(crate) struct Family {
     /// Keys under the architecture's name and the fields they come from, where exports need other
     /// fields than most, or other keys.
     fields: &'static [(&'static str, &'static str)],
+    /// Fields whose other value asks for what no program computes with the architecture.
+    expects: &'static [(&'static str, bool)],
     /// Sets fields that a configuration may leave out, because the class in `transformers`
     /// completes them.
     complete: fn(&mut Config) -> Result<(), Error>,
@@ -81,8 +86,8 @@ pub(crate) struct Family {
     special: fn(&Config, &str) -> Result<Option<Mapping>, Error>,
     /// What is done to a tensor that `names` have, by our name.
     steps: fn(&Config, &str) -> Result<Vec<Step>, Error>,
-    /// Tensors that no file holds: names, and values of one dimension.
-    computed: fn(&Config) -> Result<Vec<(String, Vec<f32>)>, Error>,
+    /// Tensors that no file holds.
+    computed: fn(&Config) -> Result<Computed, Error>,
     /// What leads back from a GGUF beside the data above; `None` if the model is not of this
     /// family but of another of the same architecture.
     export: fn(&Model, Exported) -> Option<Exported>,
@@ -99,6 +104,7 @@ impl Family {
         prefix: "",
         names: &[LLAMA_LIKE],
         fields: &[],
+        expects: &[],
         complete: |_| Ok(()),
         first_keys: |_, _| Ok(()),
         keys: |config, keys| keys.stated(config),
@@ -120,7 +126,8 @@ impl Family {
         metadata: &mut Metadata,
     ) -> Result<(), Error> {
         let mut keys = Keys::new(self.architecture, 0, metadata);
-        (self.first_keys)(config, &mut keys)
+        (self.first_keys)(config, &mut keys)?;
+        keys.finish(config)
     }
 
     /// The hyper-parameters, as keys under the architecture's name.
@@ -132,12 +139,17 @@ impl Family {
         file_type: u32,
         metadata: &mut Metadata,
     ) -> Result<(), Error> {
+        for (field, expected) in self.expects {
+            hyper::expect(config, field, *expected)?;
+        }
         let mut keys = Keys::new(self.architecture, file_type, metadata);
-        (self.keys)(config, &mut keys)
+        (self.keys)(config, &mut keys)?;
+        keys.finish(config)
     }
 
     /// What becomes of a foreign tensor.
     pub(crate) fn mapping(&self, config: &Config, name: &str) -> Result<Mapping, Error> {
+        let name = &*names::with_model(name);
         let name = name.strip_prefix(self.prefix).unwrap_or(name);
         if let Some(mapping) = (self.special)(config, name)? {
             return Ok(mapping);
@@ -152,7 +164,7 @@ impl Family {
     }
 
     /// Tensors that no file holds.
-    pub(crate) fn computed(&self, config: &Config) -> Result<Vec<(String, Vec<f32>)>, Error> {
+    pub(crate) fn computed(&self, config: &Config) -> Result<Computed, Error> {
         (self.computed)(config)
     }
 
@@ -290,6 +302,18 @@ pub(crate) fn class_like(name: &str) -> Option<&'static str> {
         family.classes.first().copied()
     };
     classes.into_iter().find(|class| class.eq_ignore_ascii_case(name)).or_else(of_family)
+}
+
+/// The first known class that has the body of this class under another head: for
+/// `LlamaForTokenClassification` that is `LlamaForCausalLM`. `None` if it has no head.
+pub(crate) fn class_with_body(class: &str) -> Option<&'static str> {
+    let body = |class: &str| {
+        let end = ["For", "LMHead", "Model"].iter().filter_map(|part| class.find(part)).min()?;
+        Some(class[..end].to_ascii_lowercase())
+    };
+    let wanted = body(class).filter(|body| !body.is_empty() && !class.ends_with("Model"))?;
+    let mut classes = FAMILIES.iter().flat_map(|family| family.classes).copied();
+    classes.find(|known| body(known).is_some_and(|body| body == wanted))
 }
 
 /// The classes of families in which every one of these tensors has a place.

@@ -27,11 +27,19 @@ const NAMES: Table = &[
 /// What AWQ divides the activation by.
 const ACTIVATION_SCALES: &str = "transformer.blocks.{}.ffn.act.scales";
 
-/// It stands in no configuration: every MPT model has the default of its norm.
+/// The class in `transformers`, which looks at less than the authors' own does: it always has ALiBi,
+/// with the usual bias.
+const OF_TRANSFORMERS: &str = "MptForCausalLM";
+
+/// The largest bias of ALiBi where nothing is said.
+const ALIBI_BIAS: f32 = 8.0;
+
+/// It stands in no configuration of the authors' own class: every MPT model has the default of its
+/// norm.
 const EPSILON: f32 = 1e-5;
 
 pub(super) static MPT: Family = Family {
-    classes: &["MPTForCausalLM"],
+    classes: &["MPTForCausalLM", OF_TRANSFORMERS],
     architecture: "mpt",
     model_type: "mpt",
     pre_tokenizers: &["mpt"],
@@ -49,13 +57,18 @@ pub(super) static MPT: Family = Family {
     ..Family::DEFAULT
 };
 
-/// As the official converter has it, without a file type.
+/// As llama.cpp's converter has it, without a file type.
 fn keys(config: &Config, keys: &mut Keys) -> Result<(), Error> {
     let attention = config.part("attn_config");
     hyper::expect(&attention, "rope", false)?;
     hyper::expect(&attention, "prefix_lm", false)?;
+    // Nor is there a key for another scale than that of the width of a head.
+    if let Some(scale) = attention.f32(&["softmax_scale"])? {
+        return Err(hyper::not_computed(&attention, "softmax_scale", scale));
+    }
+    let of_transformers = config.class()? == OF_TRANSFORMERS;
     let width = config.require_u32(&["d_model"], "the width of the model")?;
-    let expansion = config.u32(&["expansion_ratio"])?.unwrap_or(4);
+    let expansion = config.u32(&["expansion_ratio"])?.filter(|_| !of_transformers).unwrap_or(4);
     keys.set(
         "context_length",
         config.require_u32(&["max_seq_len"], "the longest context, in tokens")?,
@@ -64,15 +77,18 @@ fn keys(config: &Config, keys: &mut Keys) -> Result<(), Error> {
     keys.set("block_count", hyper::block_count(config)?);
     keys.set("feed_forward_length", expansion.saturating_mul(width));
     keys.set("attention.head_count", hyper::head_count(config)?);
-    if let Some(heads) = attention.u32(&["kv_n_heads"])?.filter(|&heads| heads > 0) {
+    let heads = attention.u32(&["kv_n_heads"])?.filter(|&heads| heads > 0 && !of_transformers);
+    if let Some(heads) = heads {
         keys.set("attention.head_count_kv", heads);
     }
-    keys.set("attention.layer_norm_epsilon", EPSILON);
+    let epsilon = config.f32(&["layer_norm_epsilon"])?.filter(|_| of_transformers);
+    keys.set("attention.layer_norm_epsilon", epsilon.unwrap_or(EPSILON));
     if let Some(bound) = attention.f32(&["clip_qkv"])? {
         keys.set("attention.clamp_kqv", bound);
     }
     let bias = match attention.bool("alibi")? {
-        Some(true) => attention.f32(&["alibi_bias_max"])?.unwrap_or(8.0),
+        _ if of_transformers => ALIBI_BIAS,
+        Some(true) => attention.f32(&["alibi_bias_max"])?.unwrap_or(ALIBI_BIAS),
         _ => 0.0,
     };
     keys.set("attention.max_alibi_bias", bias);

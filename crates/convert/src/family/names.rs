@@ -1,7 +1,9 @@
 //! Tensor names that many families share: Hugging Face's on the left, ours on the right.
 //!
-//! `{}` stands for the number of the block. The part after the last dot, `weight` or `bias`, is
+//! `{}` stands for the number of the layer. The part after the last dot, `weight` or `bias`, is
 //! not in the table: it stays as it is.
+
+use std::borrow::Cow;
 
 /// Foreign name to ours.
 pub(super) type Table = &'static [(&'static str, &'static str)];
@@ -24,13 +26,23 @@ pub(super) const LLAMA_LIKE: Table = &[
     ("model.layers.{}.mlp.down_proj", "blk.{}.ffn_down"),
 ];
 
+/// The name with the prefix `model.` that a decoder's tensors have, and lack in checkpoints of a
+/// class without a head.
+pub(super) fn with_model(name: &str) -> Cow<'_, str> {
+    const BARE: [&str; 3] = ["layers.", "embed_tokens.", "norm."];
+    match BARE.iter().any(|start| name.starts_with(start)) {
+        true => format!("model.{name}").into(),
+        false => name.into(),
+    }
+}
+
 /// Our name for a foreign one, from the first of these tables that has it.
 pub(super) fn renamed(name: &str, tables: &[Table]) -> Option<String> {
     let name = Name::parse(name)?;
     tables.iter().find_map(|table| name.mapped(table))
 }
 
-/// The number of the block that a tensor of the usual names belongs to.
+/// The number of the layer that a tensor of the usual names belongs to.
 pub(super) fn block_of(name: &str) -> Option<u32> {
     let rest = name.strip_prefix("model.layers.")?;
     rest[..rest.find('.')?].parse().ok()

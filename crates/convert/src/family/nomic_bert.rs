@@ -38,6 +38,14 @@ pub(super) static NOMIC_BERT: Family = Family {
         ("context_length", "max_position_embeddings"),
         ("context_length", "max_trained_positions"),
     ],
+    expects: &[
+        ("causal", false),
+        ("prenorm", false),
+        ("rotary_emb_interleaved", false),
+        ("qkv_proj_bias", false),
+        ("mlp_fc1_bias", false),
+        ("mlp_fc2_bias", false),
+    ],
     keys,
     export,
     ..Family::DEFAULT
@@ -45,19 +53,9 @@ pub(super) static NOMIC_BERT: Family = Family {
 
 fn keys(config: &Config, keys: &mut Keys) -> Result<(), Error> {
     if config.u32(&["moe_every_n_layers"])?.is_some_and(|layers| layers > 0) {
-        let what = "`moe_every_n_layers` asks for a mixture of experts";
+        let what = "`moe_every_n_layers` asks for experts";
         let help = "only the dense models of this class can be converted";
         return Err(Error::input(config.path(), what, help));
-    }
-    for (field, value) in [
-        ("causal", false),
-        ("prenorm", false),
-        ("rotary_emb_interleaved", false),
-        ("qkv_proj_bias", false),
-        ("mlp_fc1_bias", false),
-        ("mlp_fc2_bias", false),
-    ] {
-        hyper::expect(config, field, value)?;
     }
     let positions = hyper::context_length(config)?;
     let trained = config.u32(&["max_trained_positions"])?.unwrap_or(TRAINED);

@@ -15,6 +15,7 @@ pub(super) static OLMO: Family = Family {
     model_type: "olmo",
     pre_tokenizers: &["olmo"],
     fields: &[("attention.clamp_kqv", "clip_qkv")],
+    expects: &[("attention_bias", false)],
     keys: first_keys,
     steps: hyper::llama_order,
     complete: hyper::default_attention,
@@ -40,6 +41,7 @@ pub(super) static OLMO2: Family = Family {
     model_type: "olmo2",
     pre_tokenizers: &["dbrx"],
     names: &[NORMS, LLAMA_LIKE],
+    expects: &[("attention_bias", false)],
     complete: later_complete,
     keys: later_keys,
     export: later_export,
@@ -87,7 +89,7 @@ fn later_export(model: &Model, exported: Exported) -> Option<Exported> {
 
 const OLMO3: &str = "Olmo3ForCausalLM";
 
-/// Which blocks have a window: as listed, or three of four.
+/// Which layers have a window: as listed, or three of four.
 fn windows(config: &Config) -> Result<Vec<bool>, Error> {
     if let Some((_, kinds)) = config.find(&["layer_types"]) {
         let kinds = kinds.as_array().into_iter().flatten();

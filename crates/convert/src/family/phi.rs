@@ -25,6 +25,7 @@ pub(super) static PHI2: Family = Family {
     pre_tokenizers: &["phi-2"],
     names: &[PHI2_NAMES, LLAMA_LIKE],
     fields: &[("attention.layer_norm_epsilon", "layer_norm_eps")],
+    expects: &[("qk_layernorm", false)],
     keys: phi2_keys,
     export: phi2_export,
     ..Family::DEFAULT
@@ -37,10 +38,11 @@ fn phi2_keys(config: &Config, keys: &mut Keys) -> Result<(), Error> {
     let epsilon = config.f32(&["layer_norm_epsilon", "layer_norm_eps"])?.unwrap_or(1e-5);
     keys.set("context_length", hyper::context_length(config)?);
     keys.set("embedding_length", width);
-    keys.set("feed_forward_length", width.saturating_mul(4));
+    let feed_forward = config.u32(&["intermediate_size"])?;
+    keys.set("feed_forward_length", feed_forward.unwrap_or(width.saturating_mul(4)));
     keys.set("block_count", hyper::block_count(config)?);
     keys.set("attention.head_count", heads);
-    keys.set("attention.head_count_kv", heads);
+    keys.set("attention.head_count_kv", hyper::head_count_kv(config)?);
     keys.set("attention.layer_norm_epsilon", epsilon);
     keys.set("rope.dimension_count", rotated);
     keys.file_type();

@@ -1,28 +1,34 @@
 //! Qwen2 and Qwen3, dense.
 
 use super::Family;
+use super::bert::pooling_key;
 use super::hyper::{self};
 use crate::vocab;
 
 pub(super) static QWEN2: Family = Family {
-    classes: &["Qwen2ForCausalLM"],
+    classes: &["Qwen2ForCausalLM", "Qwen2Model"],
     architecture: "qwen2",
     model_type: "qwen2",
     vocabulary: vocab::Kind::SentencePieceElseBpe,
     pre_tokenizers: &["qwen2"],
-    keys: |config, keys| keys.decoder(config, hyper::stated_head_dim(config)?),
+    keys: |config, keys| {
+        keys.decoder(config, hyper::stated_head_dim(config)?)?;
+        pooling_key(keys, config)
+    },
     ..Family::DEFAULT
 };
 
 pub(super) static QWEN3: Family = Family {
-    classes: &["Qwen3ForCausalLM"],
+    classes: &["Qwen3ForCausalLM", "Qwen3Model"],
     architecture: "qwen3",
     model_type: "qwen3",
     vocabulary: vocab::Kind::SentencePieceElseBpe,
     pre_tokenizers: &["qwen2"],
+    expects: &[("attention_bias", false)],
     keys: |config, keys| {
         // As `transformers` completes it; the width of a head of Qwen2 it does not complete.
-        keys.decoder(config, hyper::stated_head_dim(config)?.or(Some(128)))
+        keys.decoder(config, hyper::stated_head_dim(config)?.or(Some(128)))?;
+        pooling_key(keys, config)
     },
     ..Family::DEFAULT
 };

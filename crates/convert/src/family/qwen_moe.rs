@@ -9,7 +9,7 @@ use super::names::{LLAMA_LIKE, Table};
 use super::{Exported, Family, Mapping, experts};
 
 /// What stands beside the experts. Only Qwen2 has one that is always asked.
-const MIXTURE: Table = &[
+const EXPERT_NAMES: Table = &[
     ("model.layers.{}.mlp.gate", "blk.{}.ffn_gate_inp"),
     ("model.layers.{}.mlp.shared_expert_gate", "blk.{}.ffn_gate_inp_shexp"),
     ("model.layers.{}.mlp.shared_expert.gate_proj", "blk.{}.ffn_gate_shexp"),
@@ -27,7 +27,7 @@ pub(super) static QWEN2MOE: Family = Family {
     architecture: "qwen2moe",
     model_type: "qwen2_moe",
     pre_tokenizers: &["qwen2"],
-    names: &[MIXTURE, LLAMA_LIKE],
+    names: &[EXPERT_NAMES, LLAMA_LIKE],
     fields: FIELDS,
     complete: |config| {
         config.default("shared_expert_intermediate_size", 5632);
@@ -47,8 +47,9 @@ pub(super) static QWEN3MOE: Family = Family {
     architecture: "qwen3moe",
     model_type: "qwen3_moe",
     pre_tokenizers: &["qwen2"],
-    names: &[MIXTURE, LLAMA_LIKE],
+    names: &[EXPERT_NAMES, LLAMA_LIKE],
     fields: FIELDS,
+    expects: &[("attention_bias", false)],
     complete: |config| complete(config, 768, 8),
     keys,
     special,

@@ -1,6 +1,6 @@
 //! RWKV version 4.
 //!
-//! The official programs neither write nor run it. Keys are those of the specification. Tensors
+//! llama.cpp neither writes nor runs it. Keys are those of the specification. Tensors
 //! are named as in rwkv6 and hold what the checkpoint holds: `time_mix_lerp_*` the share of the
 //! current token (rwkv6 has that of the previous one there), `time_mix_decay` what goes into
 //! `-exp()`, `time_mix_first` the bonus of the current token.

@@ -46,7 +46,7 @@ fn first_steps(config: &Config, name: &str) -> Result<Vec<Step>, Error> {
 }
 
 fn first_export(model: &Model, exported: Exported) -> Option<Exported> {
-    let is_multi_query = exported::head_count_kv(model) == Some(1.0);
+    let is_multi_query = exported::head_count_kv(model) == Some(1);
     Some(exported.set("multi_query", is_multi_query))
 }
 
@@ -68,6 +68,7 @@ pub(super) static STARCODER2: Family = Family {
     pre_tokenizers: &["starcoder"],
     names: &[NAMES, LLAMA_LIKE],
     fields: &[("attention.layer_norm_epsilon", "norm_epsilon")],
+    expects: &[("use_bias", true)],
     complete: second_complete,
     keys: |config, keys| keys.stated(config),
     export: |model, exported| {

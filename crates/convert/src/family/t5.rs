@@ -76,6 +76,8 @@ pub(super) static T5: Family = Family {
         "MT5ForConditionalGeneration",
         "UMT5ForConditionalGeneration",
         "UMT5Model",
+        "T5Model",
+        "MT5Model",
     ],
     architecture: "t5",
     model_type: "t5",
@@ -89,7 +91,7 @@ pub(super) static T5: Family = Family {
 };
 
 pub(super) static T5_ENCODER: Family = Family {
-    classes: &["T5EncoderModel"],
+    classes: &["T5EncoderModel", "MT5EncoderModel", "UMT5EncoderModel"],
     architecture: "t5encoder",
     model_type: "t5",
     vocabulary: vocab::Kind::T5,
@@ -140,11 +142,11 @@ fn special(_: &Config, name: &str) -> Result<Option<Mapping>, Error> {
 
 fn export_of(model: &Model, exported: Exported, has_decoder: bool) -> Option<Exported> {
     let index = model.index();
-    // In the relatives that are called UMT5 every block has a bias of its own.
+    // In the relatives that are called UMT5 every layer has a bias of its own.
     let own_bias = index.contains_key("enc.blk.1.attn_rel_b.weight");
     let exported = match (has_decoder, own_bias) {
         (true, true) => exported.class("UMT5ForConditionalGeneration", "umt5"),
-        (false, true) => return None,
+        (false, true) => exported.class("UMT5EncoderModel", "umt5"),
         (_, false) => exported,
     };
     let is_gated = index.contains_key("enc.blk.0.ffn_gate.weight");

@@ -1,6 +1,6 @@
 //! Whisper.
 //!
-//! The official programs neither write nor run it as GGUF. Keys are those of the specification.
+//! llama.cpp neither writes nor runs it as GGUF. Keys are those of the specification.
 //! Tensors are named as in t5. Convolutions keep their three dimensions.
 
 use gguf::Error;

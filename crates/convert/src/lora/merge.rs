@@ -159,7 +159,7 @@ pub(super) fn rows_of(tensor: &Tensor, rows: Range<u64>) -> Result<Vec<f32>, Err
     tensor.read_rows(rows.start, n, &mut stored)?;
     let mut values = vec![0.0; (n * tensor.shape.row_len()) as usize];
     gguf_quant::decode_row(tensor.stored_type, &stored, &mut values)
-        .map_err(|fault| gguf::Error::data(&tensor.name, fault.to_string()))?;
+        .map_err(|fault| Error::data(&tensor.name, fault.to_string()))?;
     Ok(values)
 }
 

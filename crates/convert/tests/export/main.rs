@@ -1,5 +1,7 @@
 //! There and back: a checkpoint converted, exported and converted again.
 
+#[path = "../tiny/decoder.rs"]
+mod decoder;
 mod encoders;
 mod first;
 mod fused;

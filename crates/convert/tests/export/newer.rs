@@ -5,78 +5,16 @@ use std::path::{Path, PathBuf};
 use gguf::Metadata;
 use serde_json::{Value, json};
 
+use crate::decoder::*;
 use crate::there_and_back::{convert, export, exported_as_it_was, go_on, there_and_back};
 use crate::tiny::{Tiny, elements};
 
-const WIDTH: usize = 64;
-const HEADS: usize = 4;
-const KV: usize = 2;
-const HEAD: usize = 16;
-const FF: usize = 96;
 const EXPERTS: usize = 3;
 const EXPERT_FF: usize = 32;
-const VOCAB: usize = 6;
-const LAYERS: usize = 4;
-
-/// A tensor's name, with `{}` for the number of the layer, and its shape.
-type Listed = (String, Vec<usize>);
-
-fn listed(name: &str, shape: &[usize]) -> Listed {
-    (format!("model.layers.{{}}.{name}.weight"), shape.to_vec())
-}
-
-fn norms(names: &[&str]) -> Vec<Listed> {
-    names.iter().map(|name| listed(name, &[WIDTH])).collect()
-}
-
-fn attention() -> Vec<Listed> {
-    vec![
-        listed("self_attn.q_proj", &[HEADS * HEAD, WIDTH]),
-        listed("self_attn.k_proj", &[KV * HEAD, WIDTH]),
-        listed("self_attn.v_proj", &[KV * HEAD, WIDTH]),
-        listed("self_attn.o_proj", &[WIDTH, HEADS * HEAD]),
-    ]
-}
 
 fn biases() -> Vec<Listed> {
     let bias = |(name, shape): Listed| (name.replace("weight", "bias"), vec![shape[0]]);
     attention().into_iter().take(3).map(bias).collect()
-}
-
-fn gated(stem: &str, width: usize) -> Vec<Listed> {
-    vec![
-        listed(&format!("{stem}.gate_proj"), &[width, WIDTH]),
-        listed(&format!("{stem}.up_proj"), &[width, WIDTH]),
-        listed(&format!("{stem}.down_proj"), &[WIDTH, width]),
-    ]
-}
-
-fn llama_block() -> Vec<Vec<Listed>> {
-    vec![norms(&["input_layernorm", "post_attention_layernorm"]), attention(), gated("mlp", FF)]
-}
-
-/// A configuration with these fields, which take the place of those that all have.
-fn config(class: &str, model_type: &str, fields: Value) -> Value {
-    let mut config = json!({
-        "architectures": [class], "model_type": model_type, "hidden_size": WIDTH,
-        "intermediate_size": FF, "num_hidden_layers": LAYERS, "num_attention_heads": HEADS,
-        "num_key_value_heads": KV, "max_position_embeddings": 256, "vocab_size": VOCAB,
-    });
-    config.as_object_mut().unwrap().extend(fields.as_object().unwrap().clone());
-    config
-}
-
-/// A checkpoint of these layers and, beside the embedding, these tensors at the top.
-fn checkpoint(config: Value, layer: Vec<Vec<Listed>>, top: &[&str]) -> Tiny {
-    let mut tiny = Tiny::new(config).byte_level(VOCAB);
-    tiny = tiny.tensors(&[("model.embed_tokens.weight", &[VOCAB, WIDTH])]);
-    for name in top {
-        let shape: &[usize] = if *name == "lm_head" { &[VOCAB, WIDTH] } else { &[WIDTH] };
-        tiny = tiny.tensors(&[(&format!("{name}.weight"), shape)]);
-    }
-    let layer: Vec<Listed> = layer.into_iter().flatten().collect();
-    let layer: Vec<(&str, &[usize])> = layer.iter().map(|(n, shape)| (&**n, &**shape)).collect();
-    tiny.layers(LAYERS, &layer)
 }
 
 /// It goes there and back, and what is exported has the very tensors and fields of the checkpoint.
@@ -454,6 +392,8 @@ fn granite() {
     check(config(class, "granitemoeshared", shared.clone()), all, TIED);
     // Without experts, the one that is always asked is all there is.
     shared["num_local_experts"] = json!(0);
+    shared["num_experts_per_tok"] = json!(0);
+    shared["intermediate_size"] = json!(EXPERT_FF);
     let block = vec![norms(&["input_layernorm", "post_attention_layernorm"]), attention(), asked];
     check(config(class, "granitemoeshared", shared), block, TIED);
 }

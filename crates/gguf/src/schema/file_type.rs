@@ -7,7 +7,7 @@ use crate::tensor_type::TensorType;
 pub struct FileType {
     /// The number that stands in files.
     pub id: u32,
-    /// The name of the mix, as the official quantizer knows it.
+    /// The name of the mix, as llama.cpp's quantizer knows it.
     pub name: &'static str,
     /// The type that most weights have.
     pub main: TensorType,

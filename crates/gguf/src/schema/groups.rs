@@ -12,8 +12,8 @@ pub(super) const TRANSFORMER: &[&str] = &["feed_forward_length", "attention.head
 pub(super) const RMS: &[&str] = &["attention.layer_norm_rms_epsilon"];
 /// Key of norms with mean.
 pub(super) const NORM: &[&str] = &["attention.layer_norm_epsilon"];
-/// Keys of a mixture of experts.
-pub(super) const MIXTURE: &[&str] = &["expert_count", "expert_used_count"];
+/// Keys of experts.
+pub(super) const EXPERT_KEYS: &[&str] = &["expert_count", "expert_used_count"];
 /// Optional keys of attention.
 pub(super) const HEADS: &[&str] =
     &["attention.head_count_kv", "attention.key_length", "attention.value_length"];

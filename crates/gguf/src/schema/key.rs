@@ -150,7 +150,7 @@ impl ValueSchema {
     /// True if readers take this value for the key.
     ///
     /// UINT32 and UINT64 stand for each other, as the specification asks; so do their signed
-    /// fellows, and signed keys take unsigned values. Within arrays the official reader takes
+    /// fellows, and signed keys take unsigned values. Within arrays llama.cpp takes
     /// signed and unsigned integers alike.
     pub fn accepts(&self, value: &Value) -> bool {
         match (self.arity, value) {

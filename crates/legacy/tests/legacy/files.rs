@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use gguf::{Severity, Value};
 use gguf_checkpoint::Checkpoint;
 use gguf_convert::hf;
-use gguf_legacy::{Given, How, Options};
+use gguf_legacy::{How, Options, Overrides};
 use gguf_pipeline::Job;
 use gguf_store::Model;
 use serde_json::Value as Json;
@@ -178,7 +178,8 @@ fn parts_are_joined() {
 #[test]
 fn llama_equals_the_official_converter() {
     let Some(data) = data() else { return };
-    let given = Given { context_length: Some(512), epsilon: Some(1e-5), ..Given::default() };
+    let given =
+        Overrides { context_length: Some(512), epsilon: Some(1e-5), ..Overrides::default() };
     let options = Options { given, ..Options::default() };
     let arrays = arrays_by_digest(&data);
     let mut compared = 0;

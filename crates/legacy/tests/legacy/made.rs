@@ -1,7 +1,7 @@
 //! Forms that no file of the reference data has, in files made here.
 
 use gguf::TensorType;
-use gguf_legacy::{Given, Options};
+use gguf_legacy::{Options, Overrides};
 
 use super::build::{File, GGJT, GGML, bytes, llama, plain};
 use super::{Converted, convert};
@@ -23,7 +23,7 @@ fn key_heads_are_counted_by_their_rows() {
     assert_eq!(keys.u64("llama.attention.head_count_kv"), Some(2));
     assert_eq!(keys.u64("llama.feed_forward_length"), Some(256));
 
-    let gqa = |gqa| Given { gqa: Some(gqa), ..Given::default() };
+    let gqa = |gqa| Overrides { gqa: Some(gqa), ..Overrides::default() };
     let dir = tempfile::tempdir().unwrap();
     let path = file.write(dir.path(), "model.bin");
     assert!(convert(&path, &Options { given: gqa(2), ..Options::default() }).is_ok());
@@ -33,7 +33,7 @@ fn key_heads_are_counted_by_their_rows() {
 
 #[test]
 fn flags_say_what_the_file_does_not() {
-    let given = Given {
+    let given = Overrides {
         context_length: Some(777),
         epsilon: Some(1e-6),
         rope_base: Some(1e6),

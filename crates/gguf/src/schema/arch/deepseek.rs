@@ -34,7 +34,7 @@ const ATTENTION: &[Item] = &[
     Required("attn_output.weight", "n_head*mla_v, n_embd"),
     All(FFN_NORM),
 ];
-const MIXTURE_FFN: &[Item] = &[
+const EXPERT_FFN: &[Item] = &[
     Required("ffn_gate_inp.weight", "n_embd, n_expert"),
     OneOf(&[
         &[
@@ -57,7 +57,7 @@ pub(super) static DEEPSEEK2: Architecture = Architecture {
         SIZES,
         TRANSFORMER,
         RMS,
-        MIXTURE,
+        EXPERT_KEYS,
         &["attention.kv_lora_rank", "expert_feed_forward_length", "expert_shared_count"],
     ],
     optional: &[
@@ -92,13 +92,13 @@ pub(super) static DEEPSEEK2: Architecture = Architecture {
             prefix: "blk.",
             from: "n_dense",
             to: "n_trunk",
-            items: &[All(ATTENTION), All(MIXTURE_FFN)],
+            items: &[All(ATTENTION), All(EXPERT_FFN)],
         },
         Block {
             prefix: "blk.",
             from: "n_trunk",
             to: "n_layer",
-            items: &[Maybe(ATTENTION), Maybe(MIXTURE_FFN), Maybe(NEXT_TOKENS)],
+            items: &[Maybe(ATTENTION), Maybe(EXPERT_FFN), Maybe(NEXT_TOKENS)],
         },
     ],
     open: false,

@@ -19,7 +19,7 @@ pub(super) static GPT2: Architecture = Architecture {
 
 pub(super) static GPTJ: Architecture = Architecture {
     name: "gptj",
-    note: "The official programs neither write nor run it: keys as in the specification, tensors \
+    note: "llama.cpp neither writes nor runs it: keys as in the specification, tensors \
            named as in phi2, which has the same layout but for biases.",
     required: &[SIZES, TRANSFORMER, NORM, &["rope.dimension_count"]],
     optional: &[ROPE, &["vocab_size"]],
@@ -42,7 +42,7 @@ pub(super) static GPTJ: Architecture = Architecture {
 
 pub(super) static GPTNEOX: Architecture = Architecture {
     name: "gptneox",
-    note: "The official converter forgets `rope.freq_base`.",
+    note: "llama.cpp's converter forgets `rope.freq_base`.",
     required: &[SIZES, TRANSFORMER, NORM, &["use_parallel_residual", "rope.dimension_count"]],
     optional: &[ROPE],
     defaults: &[],

@@ -12,7 +12,7 @@ pub(super) static GPT_OSS: Architecture = Architecture {
         SIZES,
         TRANSFORMER,
         RMS,
-        MIXTURE,
+        EXPERT_KEYS,
         &["attention.sliding_window", "expert_feed_forward_length"],
     ],
     optional: &[HEADS, ROPE, WINDOW],

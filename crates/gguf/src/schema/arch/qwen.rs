@@ -24,7 +24,7 @@ pub(super) static QWEN2: Architecture = Architecture {
 pub(super) static QWEN2MOE: Architecture = Architecture {
     name: "qwen2moe",
     note: "",
-    required: &[SIZES, TRANSFORMER, RMS, MIXTURE],
+    required: &[SIZES, TRANSFORMER, RMS, EXPERT_KEYS],
     optional: &[
         HEADS,
         ROPE,
@@ -72,7 +72,7 @@ pub(super) static QWEN3: Architecture = Architecture {
 pub(super) static QWEN3MOE: Architecture = Architecture {
     name: "qwen3moe",
     note: "",
-    required: &[SIZES, TRANSFORMER, RMS, MIXTURE],
+    required: &[SIZES, TRANSFORMER, RMS, EXPERT_KEYS],
     optional: &[HEADS, ROPE, &["vocab_size", "expert_feed_forward_length"]],
     defaults: &[],
     tensors: &[All(EMBEDDING), All(OUTPUT_NORM), All(TIED_OUTPUT)],

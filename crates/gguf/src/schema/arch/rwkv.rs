@@ -34,7 +34,7 @@ const CHANNEL_GATE: &[Item] = &[
 
 pub(super) static RWKV: Architecture = Architecture {
     name: "rwkv",
-    note: "Version 4. The official programs neither write nor run it: keys as in the \
+    note: "Version 4. llama.cpp neither writes nor runs it: keys as in the \
            specification, tensors named as in rwkv6; time_mix_decay holds what goes into \
            `-exp()`, time_mix_first the bonus of the current token.",
     required: &[SIZES, &["architecture_version", "feed_forward_length"]],

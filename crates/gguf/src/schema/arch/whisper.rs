@@ -49,7 +49,7 @@ const DECODER_LAYER: &[Item] = &[
 
 pub(super) static WHISPER: Architecture = Architecture {
     name: "whisper",
-    note: "The official programs neither write nor run it as GGUF: keys as in the specification, \
+    note: "llama.cpp neither writes nor runs it as GGUF: keys as in the specification, \
            tensors named as in t5. Keys have no bias; the output matrix is the token embedding.",
     required: &[&[
         "encoder.context_length",

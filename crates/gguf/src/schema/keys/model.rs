@@ -42,7 +42,7 @@ keys! {
 }
 
 keys! {
-    /// Mixtures of experts.
+    /// Experts.
     EXPERTS;
     optional "{arch}.expert_count" u32 [experts] = size("0") "Number of experts."
     optional "{arch}.expert_used_count" u32_per_layer [experts] "Experts used for each token."

@@ -33,7 +33,7 @@ keys! {
 }
 
 keys! {
-    /// State of a training run, as the official tools kept it in 2023.
+    /// State of a training run, as ggml kept it in 2023.
     TRAINING;
     optional "training.type" text "What is trained: train_model or finetune_lora."
     optional "training.file_version" u32 "Version of the training keys."

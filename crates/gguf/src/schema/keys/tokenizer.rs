@@ -34,7 +34,7 @@ keys! {
     optional "tokenizer.ggml.eot_token_id" u32 "End of a turn."
     optional "tokenizer.ggml.eom_token_id" u32 "End of a message that goes on after a tool has answered."
     optional "tokenizer.ggml.unknown_token_id" u32 "Stands for text that the vocabulary cannot spell."
-    optional "tokenizer.ggml.seperator_token_id" u32 "Separator of two texts; the official spelling has this slip."
+    optional "tokenizer.ggml.seperator_token_id" u32 "Separator of two texts; llama.cpp's spelling has this slip."
     deprecated("tokenizer.ggml.seperator_token_id") "tokenizer.ggml.separator_token_id" u32 "Separator of two texts, as the specification spells it; programs read the other spelling."
     optional "tokenizer.ggml.padding_token_id" u32 "Fills up a batch."
     optional "tokenizer.ggml.cls_token_id" u32 "Begin of a text to classify."
