@@ -22,6 +22,7 @@
 
 pub mod check;
 pub mod checkpoint;
+pub mod convert;
 pub mod edit;
 pub mod endian;
 pub mod key_value;

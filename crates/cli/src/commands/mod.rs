@@ -13,7 +13,6 @@ pub mod given;
 pub mod hash;
 pub mod imatrix;
 pub mod inspect;
-pub mod legacy;
 pub mod lora;
 pub mod merge;
 pub mod name;

@@ -1,34 +1,20 @@
 //! Which flags of `gguf convert` go with which kind of source: none is passed over without a word.
 
+pub use gguf_kit::convert::Kind;
 use gguf_quantize::recipe::Target;
 
 use crate::commands::given::Given;
 use crate::commands::quantize::types;
 use crate::failure::Failure;
 
-/// What a conversion begins with.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
-    /// A directory with a model, or a repository.
-    Checkpoint,
-    /// A directory with a low-rank adapter.
-    Adapter,
-    /// One file of weights.
-    Lone,
-    /// A file from before GGUF.
-    Legacy,
-}
-
 use Kind::{Adapter, Checkpoint, Legacy, Lone};
 
-impl Kind {
-    fn name(self) -> &'static str {
-        match self {
-            Checkpoint => "checkpoints",
-            Adapter => "adapters",
-            Lone => "lone files of weights",
-            Legacy => "files from before GGUF",
-        }
+fn name(kind: Kind) -> &'static str {
+    match kind {
+        Checkpoint => "checkpoints",
+        Adapter => "adapters",
+        Lone => "lone files of weights",
+        Legacy => "files from before GGUF",
     }
 }
 
@@ -53,8 +39,8 @@ pub fn check(given: &Given, kind: Kind, outtype: Option<Target>) -> Result<(), F
     for flag in given.flags() {
         let row = SOME.iter().find(|(flags, ..)| flags.contains(&flag));
         if let Some((_, kinds, help)) = row.filter(|(_, kinds, _)| !kinds.contains(&kind)) {
-            let kinds: Vec<_> = kinds.iter().map(|kind| kind.name()).collect();
-            let (kinds, kind) = (kinds.join(", "), kind.name());
+            let kinds: Vec<_> = kinds.iter().map(|kind| name(*kind)).collect();
+            let (kinds, kind) = (kinds.join(", "), name(kind));
             return Err(Failure::Usage(format!(
                 "{flag} goes with {kinds}, and not with {kind}: {help}"
             )));

@@ -1,0 +1,214 @@
+//! Anything that is no GGUF to one: checkpoints, adapters, lone files of weights, old models.
+
+use std::path::{Path, PathBuf};
+
+use gguf_checkpoint::Checkpoint;
+use gguf_convert::lora::peft;
+use gguf_convert::{bare, hf, provenance};
+use gguf_legacy::{Change, Legacy, Overrides, is_legacy, parts};
+use gguf_pipeline::Job;
+use gguf_quantize::recipe::Target;
+use gguf_store::edit::reserve;
+use gguf_store::{LocalFile, Source};
+
+use crate::{Error, checkpoint};
+
+/// What a conversion begins with.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// A directory with a model, or a repository.
+    Checkpoint,
+    /// A directory with a low-rank adapter.
+    Adapter,
+    /// One file of weights.
+    Lone,
+    /// A file from before GGUF.
+    Legacy,
+}
+
+/// What is asked for. Not everything goes with every [`Kind`]: what does not is passed over here.
+#[derive(Clone, Debug, Default)]
+pub struct Options {
+    /// The mix or type of the output; `None` for what the source has.
+    pub outtype: Option<Target>,
+    /// Which tensor gets which type, and keys to set.
+    pub quantization: gguf_quantize::Options,
+    /// Of a lone file the architecture that it is for; of an old one the program that it is of.
+    pub architecture: Option<String>,
+    /// Name of the pre-tokenizer, instead of recognising it.
+    pub pre: Option<String>,
+    /// Name of the model, instead of the one that is found.
+    pub model_name: Option<String>,
+    /// A class or architecture that a model of an unknown class is taken for.
+    pub like: Option<String>,
+    /// JSON file with general metadata that override those found.
+    pub metadata: Option<PathBuf>,
+    /// Directory of the model that an adapter is for, instead of the one it names.
+    pub base: Option<PathBuf>,
+    /// Write into the file what it was made from.
+    pub provenance: bool,
+    /// What an old file does not say.
+    pub overrides: Overrides,
+    /// Directory with configuration and tokenizer of an old model.
+    pub metadata_dir: Option<PathBuf>,
+    /// Bytes of room for later edits of the header.
+    pub reserve: u64,
+}
+
+/// A conversion that is ready to run.
+pub struct Plan {
+    /// What to write.
+    pub job: Job,
+    /// Where to write it if nobody says: a name by the naming convention, beside a source that is
+    /// on this machine.
+    pub output: PathBuf,
+    /// What the user should know.
+    pub notes: Vec<String>,
+    /// Of an old file what becomes of each tensor.
+    pub changes: Vec<Change>,
+    /// Files and directories that are read: they are not to be replaced.
+    pub inputs: Vec<PathBuf>,
+    /// The small files of a far checkpoint, until the job is written.
+    _files: Option<checkpoint::Opened>,
+}
+
+/// What kind of source a word names; `architecture` is what a lone file is for.
+///
+/// # Errors
+/// If it is a GGUF, or a file of which nobody says what it is for.
+pub fn kind(source: &str, architecture: Option<&str>) -> Result<Kind, Error> {
+    let path = Path::new(source);
+    if is_gguf(path)? {
+        return Err(Error::request(
+            "source-is-gguf",
+            format!("{source} is a GGUF already"),
+            "`gguf quantize` changes its types, and writes it as the current version with `copy` \
+             for a type",
+        ));
+    }
+    match path.is_file() {
+        true if is_legacy(path)? => Ok(Kind::Legacy),
+        true if architecture.is_some() => Ok(Kind::Lone),
+        true => Err(Error::request(
+            "source-unclear",
+            format!("{source} is a file"),
+            "name its directory, or say what it is for with --architecture",
+        )),
+        false if path.join(peft::CONFIG).is_file() => Ok(Kind::Adapter),
+        false => Ok(Kind::Checkpoint),
+    }
+}
+
+impl Plan {
+    /// Plans the conversion of a source of this kind.
+    ///
+    /// # Errors
+    /// If it cannot be read, is at fault, or does not go with the options.
+    pub fn new(source: &str, kind: Kind, options: &Options) -> Result<Self, Error> {
+        let mut plan = match kind {
+            Kind::Checkpoint => of_checkpoint(source, options),
+            Kind::Adapter => of_adapter(source, options),
+            Kind::Lone => of_lone_file(source, options),
+            Kind::Legacy => of_legacy(source, options),
+        }?;
+        reserve(&mut plan.job.metadata, options.reserve);
+        plan.inputs.push(source.into());
+        plan.inputs.extend(options.metadata.clone());
+        Ok(plan)
+    }
+
+    fn of(conversion: hf::Conversion, dir: &Path) -> Self {
+        let hf::Conversion { job, file_name, notes } = conversion;
+        let (changes, inputs) = (Vec::new(), Vec::new());
+        Self { job, output: dir.join(file_name), notes, changes, inputs, _files: None }
+    }
+}
+
+impl Options {
+    fn of_hf(&self) -> hf::Options {
+        hf::Options {
+            outtype: self.outtype,
+            pre: self.pre.clone(),
+            model_name: self.model_name.clone(),
+            metadata: self.metadata.clone(),
+            quantization: self.quantization.clone(),
+            like: self.like.clone(),
+        }
+    }
+
+    /// What was asked for and decides the content of the output, in flags.
+    fn settings(&self) -> String {
+        let outtype = self.outtype.map_or("auto".to_owned(), |target| target.to_string());
+        let texts =
+            [("--pre", &self.pre), ("--model-name", &self.model_name), ("--like", &self.like)];
+        let texts = texts.into_iter().filter_map(|(flag, text)| Some((flag, text.as_ref()?)));
+        texts.fold(format!("--outtype {outtype}"), |all, (flag, text)| {
+            format!("{all} {flag} {text}")
+        })
+    }
+}
+
+fn of_checkpoint(source: &str, options: &Options) -> Result<Plan, Error> {
+    let opened = checkpoint::Opened::open(source)?;
+    let mut conversion = hf::plan(&opened.dir, &opened.checkpoint, &options.of_hf())?;
+    if options.provenance {
+        let metadata = &mut conversion.job.metadata;
+        provenance::write(metadata, &opened.dir, &opened.checkpoint, &options.settings())?;
+    }
+    let plan = Plan::of(conversion, opened.output_dir());
+    Ok(Plan { _files: Some(opened), ..plan })
+}
+
+fn of_adapter(source: &str, options: &Options) -> Result<Plan, Error> {
+    let dir = Path::new(source);
+    let checkpoint = Checkpoint::open_file(&peft::weights(dir))?;
+    let base = peft::base_dir(dir, options.base.as_deref())?;
+    // Adapters are often converted beside a configuration alone.
+    let weights = Checkpoint::open(&base).ok();
+    let conversion = peft::plan(dir, &checkpoint, &base, weights.as_ref(), &options.of_hf())?;
+    Ok(Plan { inputs: vec![base], ..Plan::of(conversion, dir) })
+}
+
+fn of_lone_file(source: &str, options: &Options) -> Result<Plan, Error> {
+    let path = Path::new(source);
+    let checkpoint = Checkpoint::open_file(path)?;
+    let stem = path.file_stem().map(|stem| stem.to_string_lossy().into_owned());
+    let options = bare::Options {
+        architecture: options.architecture.clone().unwrap_or_default(),
+        name: options.model_name.clone().or(stem).unwrap_or_default(),
+        outtype: options.outtype,
+        quantization: options.quantization.clone(),
+    };
+    Ok(Plan::of(bare::plan(&checkpoint, &options)?, path.parent().unwrap_or(path)))
+}
+
+fn of_legacy(source: &str, options: &Options) -> Result<Plan, Error> {
+    let path = Path::new(source);
+    let options = gguf_legacy::Options {
+        outtype: options.outtype,
+        architecture: options.architecture.clone(),
+        given: options.overrides.clone(),
+        metadata_dir: options.metadata_dir.clone(),
+        pre: options.pre.clone(),
+        model_name: options.model_name.clone(),
+        quantization: options.quantization.clone(),
+    };
+    let gguf_legacy::Conversion { job, file_name, notes, changes } =
+        Legacy::open(path, &options)?.plan(&options)?;
+    let inputs = options.metadata_dir.into_iter().chain(parts(path)).collect();
+    Ok(Plan { job, output: path.with_file_name(file_name), notes, changes, inputs, _files: None })
+}
+
+/// Whether a file begins as a GGUF does.
+fn is_gguf(path: &Path) -> Result<bool, Error> {
+    if !path.is_file() {
+        return Ok(false);
+    }
+    let file = LocalFile::open(path)?;
+    let mut start = [0; 4];
+    if file.byte_len() < 4 {
+        return Ok(false);
+    }
+    file.read_at(&mut start, 0)?;
+    Ok(start == gguf::MAGIC)
+}
