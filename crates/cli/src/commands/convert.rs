@@ -11,6 +11,7 @@ use gguf_convert::hf::Conversion;
 use gguf_convert::lora::peft;
 use gguf_convert::source::Checkpoint;
 use gguf_convert::{bare, hf, provenance};
+use gguf_remote::Location;
 
 use crate::checkpoint::Opened;
 use crate::commands::given::Given;
@@ -141,8 +142,15 @@ fn kind(args: &Args) -> Result<Kind, Failure> {
             args.source
         ))),
         false if path.join(peft::CONFIG).is_file() => Ok(Kind::Adapter),
+        // A file that is not there: opening it says so.
+        false if args.architecture.is_some() && is_missing(&args.source)? => Ok(Kind::Lone),
         false => Ok(Kind::Checkpoint),
     }
+}
+
+/// Whether there is nothing of this name on this machine, and it names nothing elsewhere.
+fn is_missing(source: &str) -> Result<bool, Failure> {
+    Ok(matches!(Location::parse(source)?, Location::Path(path) if !path.exists()))
 }
 
 /// Converts a low-rank adapter.
