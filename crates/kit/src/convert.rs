@@ -8,6 +8,7 @@ use gguf_convert::{bare, hf, provenance};
 use gguf_legacy::{Change, Legacy, Overrides, is_legacy, parts};
 use gguf_pipeline::Job;
 use gguf_quantize::recipe::Target;
+use gguf_remote::Location;
 use gguf_store::edit::reserve;
 use gguf_store::{LocalFile, Source};
 
@@ -94,9 +95,16 @@ pub fn kind(source: &str, architecture: Option<&str>) -> Result<Kind, Error> {
             format!("{source} is a file"),
             "name its directory, or say what it is for with --architecture",
         )),
+        // A file that is not there: opening it says so.
+        false if architecture.is_some() && is_missing(source)? => Ok(Kind::Lone),
         false if path.join(peft::CONFIG).is_file() => Ok(Kind::Adapter),
         false => Ok(Kind::Checkpoint),
     }
+}
+
+/// Whether there is nothing of this name on this machine, and it names nothing elsewhere.
+fn is_missing(source: &str) -> Result<bool, Error> {
+    Ok(matches!(Location::parse(source)?, Location::Path(path) if !path.exists()))
 }
 
 impl Plan {

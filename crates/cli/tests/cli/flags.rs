@@ -227,6 +227,9 @@ fn what_does_not_go_together_is_refused() {
         fails(&words.iter().map(String::as_str).collect::<Vec<_>>(), 2, &[says]);
         assert!(!Path::new(&out).exists(), "{command}");
     }
+    let none = dir.path("none.safetensors");
+    fails(&["convert", &none, "--architecture", "llama"], 3, &["none.safetensors"]);
+    fails(&["convert", "hf:org/repo", "--architecture", "llama"], 2, &["--architecture goes with"]);
     // Beside another type they do something.
     let q8 = format!("q8_0={}", dir.path("q8.gguf"));
     let copy = format!("copy={}", dir.path("copy.gguf"));
