@@ -1,4 +1,4 @@
-//! `gguf tokenize`: text to token ids, in the official tool's lines.
+//! `gguf tokenize`: text to token ids, in the lines of llama.cpp's tool.
 
 use std::io::{BufRead, Read, Write};
 use std::path::{Path, PathBuf};
