@@ -1,5 +1,7 @@
 //! `tokenizer.json` of Hugging Face, run by the library that it was written by.
 
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
 use gguf::Metadata;
 use tokenizers::{
     NormalizedString, Normalizer, OffsetReferential, OffsetType, PreTokenizedString, PreTokenizer,
@@ -56,7 +58,7 @@ impl HuggingFace {
             tokenizer.with_padding(None);
             Ok(tokenizer)
         };
-        let parsing = read().map_err(|cause| Error::vocabulary(KEY, cause.to_string()))?;
+        let parsing = guarded(read).map_err(|cause| Error::vocabulary(KEY, cause))?;
         let mut plain = parsing.clone();
         plain.set_encode_special_tokens(true);
         Ok(Self { parsing, plain })
@@ -68,8 +70,8 @@ impl HuggingFace {
     /// If the vocabulary lacks what the text needs, such as an unknown token.
     pub fn encode(&self, text: &str, how: Encode) -> Result<Vec<u32>, Error> {
         let tokenizer = if how.parse_special { &self.parsing } else { &self.plain };
-        let encoding = tokenizer.encode_fast(text, how.add_special);
-        Ok(encoding.map_err(|cause| Error::Encode(cause.to_string()))?.get_ids().to_vec())
+        let encoding = guarded(|| tokenizer.encode_fast(text, how.add_special));
+        Ok(encoding.map_err(Error::Encode)?.get_ids().to_vec())
     }
 
     /// The text of ids.
@@ -77,8 +79,7 @@ impl HuggingFace {
     /// # Errors
     /// If the tokenizer's own rules fail on them.
     pub fn decode(&self, ids: &[u32], how: Decode) -> Result<String, Error> {
-        let text = self.parsing.decode(ids, !how.special);
-        text.map_err(|cause| Error::Encode(cause.to_string()))
+        guarded(|| self.parsing.decode(ids, !how.special)).map_err(Error::Encode)
     }
 
     /// The text of a token as the file has it; `None` if there is no such token.
@@ -102,8 +103,7 @@ impl HuggingFace {
     pub(crate) fn normalize(&self, text: &str) -> Result<String, Error> {
         let mut normalized = NormalizedString::from(text);
         if let Some(normalizer) = self.parsing.get_normalizer() {
-            let done = normalizer.normalize(&mut normalized);
-            done.map_err(|cause| Error::Encode(cause.to_string()))?;
+            guarded(|| normalizer.normalize(&mut normalized)).map_err(Error::Encode)?;
         }
         Ok(normalized.get().to_owned())
     }
@@ -112,10 +112,18 @@ impl HuggingFace {
     pub(crate) fn words(&self, normalized: &str) -> Result<Vec<(usize, usize)>, Error> {
         let mut words = PreTokenizedString::from(normalized);
         if let Some(pre_tokenizer) = self.parsing.get_pre_tokenizer() {
-            let done = pre_tokenizer.pre_tokenize(&mut words);
-            done.map_err(|cause| Error::Encode(cause.to_string()))?;
+            guarded(|| pre_tokenizer.pre_tokenize(&mut words)).map_err(Error::Encode)?;
         }
         let splits = words.get_splits(OffsetReferential::Original, OffsetType::Byte);
         Ok(splits.into_iter().map(|(_, place, _)| place).collect())
+    }
+}
+
+/// Runs the library, which panics where a file contradicts itself: a merge that makes a longer text
+/// than any token has, a map of characters that points outside of itself.
+fn guarded<T>(run: impl FnOnce() -> tokenizers::Result<T>) -> Result<T, String> {
+    match catch_unwind(AssertUnwindSafe(run)) {
+        Ok(done) => done.map_err(|cause| cause.to_string()),
+        Err(_) => Err("the tokenizer contradicts itself: the library that runs it panicked".into()),
     }
 }

@@ -2,6 +2,7 @@
 
 mod support;
 
+use gguf::token::{TokenType, char_of};
 use gguf::{Array, Gguf, Metadata};
 use gguf_store::LocalFile;
 use gguf_tokenizer::{Compat, Encode, Options, Tokenizer};
@@ -10,26 +11,14 @@ const LLAMA_CPP: Options = Options { compat: Compat::LlamaCpp, normalize: None }
 const PARSED: Encode = Encode { add_special: false, parse_special: true };
 const PLAIN: Encode = Encode { add_special: false, parse_special: false };
 
-const NORMAL: i32 = 1;
-const CONTROL: i32 = 3;
-const USER_DEFINED: i32 = 4;
-
-/// How a vocabulary spells a byte.
-fn spelled(byte: u8) -> char {
-    let byte = u32::from(byte);
-    let shift = match byte {
-        0..=0x20 => 0x100,
-        0x7f..=0xa0 => 0x121 - 0x7f,
-        0xad => 0x143 - 0xad,
-        _ => 0,
-    };
-    char::from_u32(byte + shift).unwrap()
-}
+const NORMAL: i32 = TokenType::Normal.id();
+const CONTROL: i32 = TokenType::Control.id();
+const USER_DEFINED: i32 = TokenType::UserDefined.id();
 
 /// Every byte as the id that is its value, these pairs of bytes, and these tokens.
 fn byte_level(pre: &str, pairs: &[[u8; 2]], others: &[(&str, i32)]) -> Metadata {
-    let pair = |between: &str, [a, b]: &[u8; 2]| format!("{}{between}{}", spelled(*a), spelled(*b));
-    let bytes = (0..=255).map(|byte| spelled(byte).to_string());
+    let pair = |between: &str, [a, b]: &[u8; 2]| format!("{}{between}{}", char_of(*a), char_of(*b));
+    let bytes = (0..=255).map(|byte| char_of(byte).to_string());
     let tokens = bytes.chain(pairs.iter().map(|bytes| pair("", bytes)));
     let types = vec![NORMAL; 256 + pairs.len()];
     let types: Vec<i32> = types.into_iter().chain(others.iter().map(|other| other.1)).collect();

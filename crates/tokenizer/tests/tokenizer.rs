@@ -2,14 +2,15 @@
 
 use std::time::{Duration, Instant};
 
+use gguf::token::{TokenType, char_of};
 use gguf::{Array, Metadata};
 use gguf_tokenizer::{Compat, Decode, Decoder, Encode, Error, Options, Tokenizer};
 
 const PLAIN: Encode = Encode { add_special: false, parse_special: false };
-const NORMAL: i32 = 1;
-const CONTROL: i32 = 3;
-const USER_DEFINED: i32 = 4;
-const BYTE: i32 = 6;
+const NORMAL: i32 = TokenType::Normal.id();
+const CONTROL: i32 = TokenType::Control.id();
+const USER_DEFINED: i32 = TokenType::UserDefined.id();
+const BYTE: i32 = TokenType::Byte.id();
 
 fn metadata(model: &str, tokens: &[(&str, f32, i32)]) -> Metadata {
     let mut metadata = Metadata::new();
@@ -45,17 +46,7 @@ fn sentencepiece() -> Metadata {
 
 /// Every byte, and a few merges.
 fn byte_level(pre: &str) -> Metadata {
-    let mut tokens: Vec<String> = (0u32..256)
-        .map(|byte| {
-            let shift = match byte {
-                0..=0x20 => 0x100,
-                0x7f..=0xa0 => 0x121 - 0x7f,
-                0xad => 0x143 - 0xad,
-                _ => 0,
-            };
-            char::from_u32(byte + shift).unwrap().to_string()
-        })
-        .collect();
+    let mut tokens: Vec<String> = (0..=255).map(|byte| char_of(byte).to_string()).collect();
     tokens.extend(["he", "ll", "hell", "Ġhe", "llo", "Ġhello"].map(str::to_owned));
     tokens.push("<|end|>".to_owned());
     let mut types = vec![NORMAL; tokens.len()];

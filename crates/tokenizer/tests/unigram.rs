@@ -2,16 +2,17 @@
 
 use std::time::{Duration, Instant};
 
+use gguf::token::TokenType;
 use gguf::{Array, Metadata, Value};
 use gguf_tokenizer::{Compat, Decode, Encode, Options, Tokenizer};
 
 const BARE: Encode = Encode { add_special: false, parse_special: false };
 
 /// Types as numbered in files.
-const UNKNOWN: i32 = 2;
-const CONTROL: i32 = 3;
-const UNUSED: i32 = 5;
-const BYTE: i32 = 6;
+const UNKNOWN: i32 = TokenType::Unknown.id();
+const CONTROL: i32 = TokenType::Control.id();
+const UNUSED: i32 = TokenType::Unused.id();
+const BYTE: i32 = TokenType::Byte.id();
 
 /// A vocabulary with `</s>` and `<unk>` before these tokens of score and type.
 fn metadata(tokens: &[(&str, f32, i32)]) -> Metadata {

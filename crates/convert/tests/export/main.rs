@@ -13,6 +13,8 @@ mod states;
 mod there_and_back;
 #[path = "../tiny/mod.rs"]
 mod tiny;
+#[path = "../tokenizer_files/mod.rs"]
+mod tokenizer_files;
 mod vocab;
 mod zoo;
 

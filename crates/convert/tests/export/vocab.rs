@@ -2,7 +2,7 @@
 //! same keys.
 
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use gguf::{Array, Metadata};
 use gguf_convert::export::{self, Tokenizer};
@@ -10,14 +10,7 @@ use gguf_convert::vocab::{Kind, Options, load};
 use gguf_store::Model;
 use serde_json::{Value, json};
 
-/// The reference data, if there is any.
-fn data() -> Option<PathBuf> {
-    let dir = std::env::var_os("GGUF_TEST_DATA");
-    if dir.is_none() {
-        eprintln!("SKIPPED: GGUF_TEST_DATA names no folder with reference data");
-    }
-    dir.map(PathBuf::from)
-}
+use super::tokenizer_files::{added, bytes, data, folder, number, piece, rows};
 
 fn read_json(path: &Path) -> Value {
     serde_json::from_slice(&fs::read(path).unwrap()).unwrap()
@@ -121,36 +114,12 @@ fn tiny(
     kind: Kind,
     options: &Options,
 ) -> Vec<&'static str> {
-    let dir = tempfile::tempdir().unwrap();
-    for (name, content) in files {
-        fs::write(dir.path().join(name), content).unwrap();
-    }
-    there_and_back(dir.path(), architecture, kind, options)
-}
-
-fn rows(vocab_size: u64) -> Options<'static> {
-    Options { vocab_size: Some(vocab_size), ..Options::default() }
-}
-
-fn added(id: u64, content: &str, special: bool) -> Value {
-    json!({ "id": id, "content": content, "special": special, "normalized": false })
-}
-
-/// One field of a protocol buffer: a number below 128, or bytes.
-fn number(field: u8, value: u8) -> Vec<u8> {
-    vec![field << 3, value]
-}
-
-fn bytes(field: u8, value: &[u8]) -> Vec<u8> {
-    [&[field << 3 | 2, u8::try_from(value.len()).unwrap()][..], value].concat()
+    there_and_back(folder(files).path(), architecture, kind, options)
 }
 
 /// A SentencePiece model: pieces with scores and kinds, the algorithm, a map of characters.
 fn model(pieces: &[(&str, f32, u8)], algorithm: u8, prefix: u8, charsmap: &[u8]) -> Vec<u8> {
-    let piece = |&(text, score, kind): &(&str, f32, u8)| {
-        let score = [&[2 << 3 | 5][..], &score.to_le_bytes()].concat();
-        bytes(1, &[bytes(1, text.as_bytes()), score, number(3, kind)].concat())
-    };
+    let piece = |&(text, score, kind): &(&str, f32, u8)| piece(text, score, kind);
     let mut model: Vec<u8> = pieces.iter().flat_map(piece).collect();
     model.extend(bytes(2, &number(3, algorithm)));
     model.extend(bytes(3, &[bytes(2, charsmap), number(3, prefix), number(4, 0)].concat()));
@@ -252,8 +221,7 @@ fn merges_of_added_tokens_are_in_the_vocabulary() {
 /// Merges that name no token, which loaders refuse, and what else they would not read.
 #[test]
 fn what_loaders_refuse_is_left_out_or_noted() {
-    let dir = tempfile::tempdir().unwrap();
-    fs::write(dir.path().join("tokenizer.json"), byte_level(&Value::Null).to_string()).unwrap();
+    let dir = folder(&[("tokenizer.json", byte_level(&Value::Null).to_string().as_bytes())]);
     let mut metadata = load(dir.path(), Kind::Bpe, &rows(11)).unwrap().metadata;
     let merges = ["a b", "b c", "ab b", "a", "a b b"];
     metadata.set("tokenizer.ggml.merges", Array::from_strings(merges));
@@ -262,7 +230,7 @@ fn what_loaders_refuse_is_left_out_or_noted() {
     let lost = "the tokenizer files do not express `tokenizer.ggml.merges`";
     assert_eq!(out.notes, [left_out, lost]);
 
-    fs::write(dir.path().join("tokenizer.json"), unigram().to_string()).unwrap();
+    let dir = folder(&[("tokenizer.json", unigram().to_string().as_bytes())]);
     let mut metadata = load(dir.path(), Kind::T5, &rows(7)).unwrap().metadata;
     metadata.set("general.architecture", "t5");
     metadata.set("tokenizer.ggml.precompiled_charsmap", Array::from(&[1u8, 2, 3][..]));
@@ -290,7 +258,7 @@ fn the_exceptions_of_llama_come_back() {
         tiny(&[("tokenizer.model", &pieces)], "llama", Kind::Llama, &rows(rows_of_kind));
     }
     let tokenizer = json!({
-        "added_tokens": [added(0, "<unk>", true), added(5, "<|x|>", true), added(6, "y", false)],
+        "added_tokens": [added(0, "<unk>", true, false), added(5, "<|x|>", true, false), added(6, "y", false, false)],
         "decoder": { "type": "Sequence" },
         "post_processor": { "type": "TemplateProcessing",
             "single": [{ "SpecialToken": { "id": "<s>" } }, { "Sequence": { "id": "A" } }] },
@@ -346,8 +314,8 @@ fn unigram() -> Value {
     let (first, last) = (special("<s>"), special("</s>"));
     json!({
         "added_tokens": [
-            added(0, "<s>", true), added(1, "<pad>", true), added(2, "</s>", true),
-            added(3, "<unk>", true), added(5, "user", false), added(6, "<mask>", true),
+            added(0, "<s>", true, false), added(1, "<pad>", true, false), added(2, "</s>", true, false),
+            added(3, "<unk>", true, false), added(5, "user", false, false), added(6, "<mask>", true, false),
         ],
         "normalizer": { "type": "Precompiled", "precompiled_charsmap": "AAAAAGEA" },
         "pre_tokenizer": { "type": "Metaspace", "prepend_scheme": "always" },
@@ -414,9 +382,9 @@ fn rwkv_world_goes_there_and_back() {
 fn byte_level(post_processor: &Value) -> Value {
     json!({
         "added_tokens": [
-            added(4, "<s>", true), added(5, "</s>", true), added(6, "a\u{120}b", false),
+            added(4, "<s>", true, false), added(5, "</s>", true, false), added(6, "a\u{120}b", false, false),
             { "id": 7, "content": "\u{E9}", "special": false, "normalized": true },
-            added(9, "<|turn|>", true), added(0, "a", true),
+            added(9, "<|turn|>", true, false), added(0, "a", true, false),
         ],
         "normalizer": { "type": "Lowercase" },
         "pre_tokenizer": { "type": "ByteLevel", "add_prefix_space": false },
@@ -504,10 +472,8 @@ fn every_way_to_cut_comes_back() {
         "gemma4",
         "kimi-k2",
     ] {
-        let dir = tempfile::tempdir().unwrap();
-        fs::write(dir.path().join(files[0].0), files[0].1).unwrap();
         let options = Options { pre: Some(name), ..rows(11) };
-        let there = load(dir.path(), Kind::Bpe, &options).unwrap();
+        let there = load(folder(&files).path(), Kind::Bpe, &options).unwrap();
         let tokenizer = exported(&there.metadata, Kind::Bpe, &[name], 11);
         assert_eq!(tokenizer.notes, [] as [String; 0], "{name}");
     }
@@ -517,11 +483,7 @@ fn every_way_to_cut_comes_back() {
 }
 
 fn load_pre(files: Files, pre: &str) -> Metadata {
-    let dir = tempfile::tempdir().unwrap();
-    for (name, content) in files {
-        fs::write(dir.path().join(name), content).unwrap();
-    }
-    load(dir.path(), Kind::Bpe, &Options { pre: Some(pre), ..rows(11) }).unwrap().metadata
+    load(folder(files).path(), Kind::Bpe, &Options { pre: Some(pre), ..rows(11) }).unwrap().metadata
 }
 
 /// Vocabularies of well-known models. What older programs wrote otherwise is noted.

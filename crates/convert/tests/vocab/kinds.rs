@@ -2,40 +2,15 @@
 //! `tokenizer.json`.
 
 use std::fs;
-use std::path::{Path, PathBuf};
 
-use gguf::{Error, Metadata};
 use gguf_convert::vocab::{Kind, Options, Vocabulary, load};
 use serde_json::{Value, json};
 
-/// The reference data, if there is any.
-fn zoo() -> Option<PathBuf> {
-    let dir = std::env::var_os("GGUF_TEST_DATA");
-    if dir.is_none() {
-        eprintln!("SKIPPED: GGUF_TEST_DATA names no folder with reference data");
-    }
-    dir.map(|dir| Path::new(&dir).join("zoo"))
-}
-
-fn rows(vocab_size: u64) -> Options<'static> {
-    Options { vocab_size: Some(vocab_size), ..Options::default() }
-}
-
-fn convert(files: &[(&str, &[u8])], kind: Kind, options: &Options) -> Result<Vocabulary, Error> {
-    let dir = tempfile::tempdir().unwrap();
-    for (name, content) in files {
-        fs::write(dir.path().join(name), content).unwrap();
-    }
-    load(dir.path(), kind, options)
-}
+use super::tokenizer_files::{bytes, number, piece, rows};
+use super::{convert, strings, zoo};
 
 fn failure(files: &[(&str, &[u8])], kind: Kind, options: &Options) -> String {
     convert(files, kind, options).unwrap_err().to_string()
-}
-
-fn strings(metadata: &Metadata, key: &str) -> Vec<String> {
-    let array = metadata.array(key).unwrap();
-    array.strings().unwrap().map(|s| String::from_utf8(s.to_owned()).unwrap()).collect()
 }
 
 fn texts(found: &Vocabulary) -> Vec<String> {
@@ -46,7 +21,7 @@ fn types(found: &Vocabulary) -> Vec<i64> {
     found.metadata.array("tokenizer.ggml.token_type").unwrap().to_i64s().unwrap()
 }
 
-fn number(found: &Vocabulary, key: &str) -> Option<i64> {
+fn integer(found: &Vocabulary, key: &str) -> Option<i64> {
     found.metadata.get(&format!("tokenizer.ggml.{key}"))?.to_i64()
 }
 
@@ -87,7 +62,7 @@ fn older_files_tell_the_same() {
     }
 }
 
-/// As the official converter does it for BERT.
+/// As llama.cpp's converter does it for BERT.
 #[test]
 fn pieces_of_words_are_marked_where_words_start() {
     let pieces = b"[PAD]\n[UNK]\n[CLS]\n[SEP]\n[MASK]\nhe\n##llo\n\xE2\x96\x81\n";
@@ -127,7 +102,7 @@ fn pieces_of_words_are_marked_where_words_start() {
             "normalizer.lowercase"
         ]
     );
-    assert_eq!(number(&found, "token_type_count"), Some(3));
+    assert_eq!(integer(&found, "token_type_count"), Some(3));
     assert_eq!(found.metadata.str("tokenizer.ggml.pre"), Some("bert-bge"));
     let cased = (
         "tokenizer_config.json",
@@ -159,26 +134,12 @@ fn pieces_of_words_are_only_cut_in_one_way() {
     assert!(message.contains("\"@@\""), "{message}");
 }
 
-/// One field of a protocol buffer: a number below 128, or bytes.
-fn varint(field: u8, value: u8) -> Vec<u8> {
-    vec![field << 3, value]
-}
-
-fn bytes(field: u8, value: &[u8]) -> Vec<u8> {
-    [&[field << 3 | 2, u8::try_from(value.len()).unwrap()][..], value].concat()
-}
-
-fn piece(text: &str, score: f32, kind: u8) -> Vec<u8> {
-    let score = [&[2 << 3 | 5][..], &score.to_le_bytes()].concat();
-    bytes(1, &[bytes(1, text.as_bytes()), score, varint(3, kind)].concat())
-}
-
 /// A SentencePiece model of most probable pieces.
 fn unigram(pieces: &[(&str, f32, u8)]) -> Vec<u8> {
     let mut model: Vec<u8> =
         pieces.iter().flat_map(|&(text, score, kind)| piece(text, score, kind)).collect();
-    model.extend(bytes(2, &varint(3, 1)));
-    model.extend(bytes(3, &[bytes(2, &[9, 8, 7]), varint(3, 1), varint(4, 0)].concat()));
+    model.extend(bytes(2, &number(3, 1)));
+    model.extend(bytes(3, &[bytes(2, &[9, 8, 7]), number(3, 1), number(4, 0)].concat()));
     model
 }
 
@@ -188,7 +149,7 @@ fn t5_keeps_scores_and_preparation() {
     let files = [
         ("spiece.model", &model[..]),
         ("added_tokens.json", br#"{"<x>": 4}"#),
-        // The official converter does not look at these.
+        // llama.cpp's converter does not look at these.
         ("tokenizer_config.json", br#"{"added_tokens_decoder": {"5": {"content": "<y>"}}}"#),
     ];
     let found = convert(&files, Kind::T5, &rows(6)).unwrap();
@@ -250,8 +211,8 @@ fn a_tiktoken_file_becomes_merges() {
     assert_eq!(texts(&found)[3..8], ["ab", "abc", "<|endoftext|>", "<|im_start|>", "<|im_end|>"]);
     assert_eq!(texts(&found)[212..214], ["<|extra_204|>", "[PAD213]"]);
     assert_eq!(found.metadata.str("tokenizer.ggml.pre"), Some("qwen2"));
-    assert_eq!(number(&found, "bos_token_id"), Some(5));
-    assert_eq!(number(&found, "unknown_token_id"), Some(5));
+    assert_eq!(integer(&found, "bos_token_id"), Some(5));
+    assert_eq!(integer(&found, "unknown_token_id"), Some(5));
 
     // Under another name it does not tell how text is cut: the family does, or the user.
     let files = [("tokenizer.model", &ranks[..])];
@@ -284,7 +245,7 @@ fn rwkv_world_is_written_as_python_does() {
             "tokenizer.chat_template"
         ]
     );
-    assert_eq!(number(&found, "bos_token_id"), Some(0));
+    assert_eq!(integer(&found, "bos_token_id"), Some(0));
     let message = failure(&files, Kind::Rwkv, &rows(4));
     assert!(message.contains("5 tokens for 4 rows"), "{message}");
     let files = [("rwkv_vocab_v20230424.txt", &b"1 'a' 1\n2 'a' 2\n"[..])];

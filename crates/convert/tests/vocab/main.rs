@@ -1,0 +1,74 @@
+//! Tokenizer files to metadata: against what llama.cpp's converter makes where reference data is
+//! given, and small cases of our own that always run.
+
+mod byte_level;
+mod faults;
+mod kinds;
+mod pre_tokenizer;
+mod reference;
+mod sentencepiece;
+mod special;
+#[path = "../tokenizer_files/mod.rs"]
+mod tokenizer_files;
+
+use std::path::PathBuf;
+
+use gguf::Metadata;
+use gguf::Error;
+use gguf_convert::vocab::{Kind, Options, Vocabulary, load};
+use serde_json::{Value, json};
+use tokenizer_files::{added, data, folder};
+
+/// Checkpoints of the reference data, if there are any.
+fn zoo() -> Option<PathBuf> {
+    data().map(|data| data.join("zoo"))
+}
+
+fn convert(files: &[(&str, &[u8])], kind: Kind, options: &Options) -> Result<Vocabulary, Error> {
+    load(folder(files).path(), kind, options)
+}
+
+/// Texts and types of all tokens.
+fn tokens(metadata: &Metadata) -> Vec<(String, i64)> {
+    let types = metadata.array("tokenizer.ggml.token_type").unwrap().to_i64s().unwrap();
+    strings(metadata, "tokenizer.ggml.tokens").into_iter().zip(types).collect()
+}
+
+fn strings(metadata: &Metadata, key: &str) -> Vec<String> {
+    let array = metadata.array(key).unwrap();
+    array.strings().unwrap().map(|s| String::from_utf8(s.to_owned()).unwrap()).collect()
+}
+
+fn owned(tokens: &[(&str, i64)]) -> Vec<(String, i64)> {
+    tokens.iter().map(|&(text, kind)| (text.to_owned(), kind)).collect()
+}
+
+#[track_caller]
+fn assert_noted(found: &Vocabulary, part: &str) {
+    assert!(found.notes.iter().any(|note| note.contains(part)), "{part}: {:?}", found.notes);
+}
+
+/// A byte-level tokenizer with ids up to 6, of which 3 is not used.
+fn tiny_bpe() -> Value {
+    json!({
+        "version": "1.0",
+        "added_tokens": [
+            added(4, "<|end|>", false, false),
+            added(5, "a\u{120}b", false, false),
+            added(6, "\u{2581}x", false, true),
+        ],
+        "normalizer": null,
+        "pre_tokenizer": {"type": "ByteLevel", "add_prefix_space": false, "use_regex": true},
+        "post_processor": {"type": "ByteLevel"},
+        "decoder": {"type": "ByteLevel"},
+        "model": {
+            "type": "BPE",
+            "vocab": {"a": 0, "b": 1, "ab": 2},
+            "merges": [["a", "b"], ["a", " "]]
+        }
+    })
+}
+
+fn convert_bpe(tokenizer: &Value, options: &Options) -> Result<Vocabulary, Error> {
+    convert(&[("tokenizer.json", tokenizer.to_string().as_bytes())], Kind::Bpe, options)
+}
