@@ -452,12 +452,12 @@ fn encode_blocks<B: Block<LEN, BYTES>, const LEN: usize, const BYTES: usize>(
     let out = out.as_chunks_mut().0;
     let Some(weights) = weights.filter(|weights| !weights.is_empty()) else {
         let row = Row { x: rows.as_chunks().0, columns: None, mean_squares: &[] };
-        return instructions.run(EncodeRow::<B, LEN, BYTES> { row, out, block: PhantomData });
+        return encode_at_once::<B, LEN, BYTES>(instructions, row, out);
     };
     let row_blocks = weights.len() / LEN;
     let mean_squares: Vec<f32> = match B::USES_ROW_MEAN_SQUARE {
         true => {
-            let of_rows = instructions.run(MeanSquares { rows, row_len: weights.len() });
+            let of_rows = mean_squares(instructions, rows, weights.len());
             of_rows.into_iter().flat_map(|mean| std::iter::repeat_n(mean, row_blocks)).collect()
         }
         false => Vec::new(),
@@ -472,8 +472,24 @@ fn encode_blocks<B: Block<LEN, BYTES>, const LEN: usize, const BYTES: usize>(
         let columns = Some(&repeated.as_chunks().0[..x.len()]);
         let mean_squares = mean_squares.get(i * at_once..).unwrap_or_default();
         let row = Row { x, columns, mean_squares };
-        instructions.run(EncodeRow::<B, LEN, BYTES> { row, out, block: PhantomData });
+        encode_at_once::<B, LEN, BYTES>(instructions, row, out);
     }
+}
+
+/// [`Block::encode_row`] by these instructions. Each place that ran it would compile the scalar
+/// encoder once more, so there is one, and it is never inlined.
+#[inline(never)]
+fn encode_at_once<B: Block<LEN, BYTES>, const LEN: usize, const BYTES: usize>(
+    instructions: InstructionSet,
+    row: Row<LEN>,
+    out: &mut [[u8; BYTES]],
+) {
+    instructions.run(EncodeRow::<B, LEN, BYTES> { row, out, block: PhantomData });
+}
+
+/// [`search::mean_squares`] by these instructions.
+fn mean_squares(instructions: InstructionSet, rows: &[f32], row_len: usize) -> Vec<f32> {
+    instructions.run(MeanSquares { rows, row_len })
 }
 
 /// Weights to encode at once, if that is several rows: many times what vectors hold, so that there

@@ -55,6 +55,7 @@ impl Block<256, 54> for TQ1_0 {
 }
 
 /// Five digits to each of `M` bytes, taken `M` weights apart; those beyond the end are 0.
+#[inline(always)]
 fn pack<const M: usize>(q: &[u8]) -> [u8; M] {
     let digits = q.as_chunks::<M>().0;
     std::array::from_fn(|m| {
@@ -65,7 +66,7 @@ fn pack<const M: usize>(q: &[u8]) -> [u8; M] {
     })
 }
 
-#[inline]
+#[inline(always)]
 fn unpack<const M: usize>(bytes: &[u8; M], d: f32, out: &mut [f32]) {
     let mut fractions = *bytes;
     for out in out.as_chunks_mut::<M>().0 {
