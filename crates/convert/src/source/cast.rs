@@ -6,7 +6,7 @@ use gguf::TensorType;
 use half::f16;
 
 use super::raw::Raw;
-use super::rows::{BandCache, Computed, Rows};
+use super::rows::{Computed, Rows, TileCache};
 
 /// Each row is one element.
 struct Cast {
@@ -15,7 +15,7 @@ struct Cast {
 }
 
 /// The source of `from`'s elements as type `to`, which is what its type widens to.
-pub(super) fn source(from: Raw, to: TensorType, cache: &Arc<BandCache>) -> Arc<dyn gguf::Source> {
+pub(super) fn source(from: Raw, to: TensorType, cache: &Arc<TileCache>) -> Arc<dyn gguf::Source> {
     Computed::source(Box::new(Cast { from, to }), cache)
 }
 

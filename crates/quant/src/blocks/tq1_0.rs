@@ -17,7 +17,7 @@ use gguf::TensorType;
 use half::f16;
 use pulp::Simd;
 
-use super::{Block, Weights, first_bad, half_at, part, put};
+use super::{Block, Importance, first_bad, half_at, part, put};
 use crate::search;
 
 pub(super) struct TQ1_0;
@@ -35,9 +35,9 @@ impl Block<256, 54> for TQ1_0 {
         unpack::<4>(part::<48, 4, _>(block), d, last);
     }
 
-    /// The official encoder makes no use of importance weights.
+    /// llama.cpp's encoder makes no use of importance weights.
     #[inline(always)]
-    fn encode<S: Simd>(_: S, x: &[f32; 256], _: Option<Weights<256>>) -> [u8; 54] {
+    fn encode<S: Simd>(_: S, x: &[f32; 256], _: Option<Importance<256>>) -> [u8; 54] {
         let d = search::magnitude(x);
         let inverse = search::inverse(d);
         let q = x.map(|x| (search::round_half_away(x * inverse) + 1) as u8);

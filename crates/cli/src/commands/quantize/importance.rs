@@ -66,7 +66,7 @@ impl Args {
             .filter(|name| {
                 self.include_weights.is_empty() || contains_any(name, &self.include_weights)
             })
-            .filter_map(|name| Some((name.clone(), imatrix.weights(name)?.into())))
+            .filter_map(|name| Some((name.clone(), imatrix.importance(name)?.into())))
             .collect::<std::collections::HashMap<_, _>>();
         if weights.is_empty() {
             return Err(Failure::Usage(format!(

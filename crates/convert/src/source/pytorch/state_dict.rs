@@ -9,7 +9,7 @@ use gguf::Source;
 use super::objects::{Objects, Tensor, Value};
 use super::{Fault, Storages};
 use crate::source::raw::Raw;
-use crate::source::rows::{BandCache, Computed};
+use crate::source::rows::{Computed, TileCache};
 use crate::source::strided::Strided;
 
 /// Under what a training script may keep the state dict.
@@ -84,7 +84,7 @@ struct Place<'p> {
     storages: &'p Storages,
     source: &'p Arc<dyn Source>,
     file: usize,
-    cache: Arc<BandCache>,
+    cache: Arc<TileCache>,
 }
 
 impl Place<'_> {
