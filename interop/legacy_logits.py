@@ -42,7 +42,7 @@ def logits(path, tokens):
     """Logits of every position, [position, vocabulary]."""
     params = lib.llama_model_default_params()
     params.n_gpu_layers = 0
-    # Weights repacked for the processor need instructions that not every one has.
+    # Weights laid out for the processor need instructions that not every one has.
     params.use_extra_bufts = False
     model = lib.llama_model_load_from_file(str(path).encode(), params)
     assert model, f"{path} is not loaded"

@@ -6,7 +6,7 @@ use gguf::TensorType;
 use half::f16;
 
 use super::raw::Raw;
-use super::rows::{BandCache, Computed, Rows};
+use super::rows::{Computed, Rows, TileCache};
 
 /// Each row is one element.
 struct Cast {
@@ -18,7 +18,7 @@ struct Cast {
 pub(super) fn source(
     from: Raw,
     to: TensorType,
-    cache: &Arc<BandCache>,
+    cache: &Arc<TileCache>,
 ) -> Arc<dyn gguf_store::Source> {
     Computed::source(Box::new(Cast { from, to }), cache)
 }

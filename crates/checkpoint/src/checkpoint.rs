@@ -13,7 +13,7 @@ use super::layout::Layout;
 use super::named::Named;
 use super::quantized::{Found, Made, Scheme};
 use super::raw::Raw;
-use super::rows::{BandCache, Computed};
+use super::rows::{Computed, TileCache};
 use super::{cast, pytorch, safetensors};
 
 /// A tensor of the checkpoint.
@@ -132,7 +132,7 @@ impl Checkpoint {
         raws: Vec<Raw>,
         scheme: Option<&Scheme>,
     ) -> Result<Self, Error> {
-        let cache = Arc::new(BandCache::default());
+        let cache = Arc::new(TileCache::default());
         let (found, notes) = match scheme {
             Some(scheme) => scheme.resolve(raws, &files, &cache)?,
             None => (raws.into_iter().map(Found::Plain).collect(), Vec::new()),
@@ -183,7 +183,7 @@ fn tensors(file: &WeightFile, number: usize) -> Result<Vec<Raw>, Error> {
 }
 
 /// A tensor that is not quantized: as it is stored, or in a type that GGUF has.
-fn plain(raw: Raw, files: &mut Vec<WeightFile>, cache: &Arc<BandCache>) -> Result<Entry, Error> {
+fn plain(raw: Raw, files: &mut Vec<WeightFile>, cache: &Arc<TileCache>) -> Result<Entry, Error> {
     let path = &files[raw.file].path;
     let (name, shape) = (raw.name.clone(), raw.shape.clone());
     if let Some(tensor_type) = raw.dtype.stored_as() {

@@ -23,8 +23,8 @@ impl Floats {
     }
 }
 
-/// Elements of a band: columns of such a tensor are read across its rows.
-const BAND: u64 = 128 * 1024;
+/// Elements of a tile: columns of such a tensor are read across its rows.
+const TILE: u64 = 128 * 1024;
 
 impl Rows for Floats {
     fn count(&self) -> u64 {
@@ -35,8 +35,8 @@ impl Rows for Floats {
         self.columns * 4
     }
 
-    fn band(&self) -> u64 {
-        (BAND / self.columns.max(1)).max(1)
+    fn tile(&self) -> u64 {
+        (TILE / self.columns.max(1)).max(1)
     }
 
     fn read(&self, first: u64, out: &mut [u8]) -> Result<(), gguf::Error> {

@@ -71,7 +71,7 @@ mod tests {
     use std::path::Path;
 
     use super::super::named::Named;
-    use super::super::rows::{BandCache, Computed, Rows};
+    use super::super::rows::{Computed, Rows, TileCache};
     use super::*;
 
     /// Twice as many elements as there are.
@@ -97,7 +97,7 @@ mod tests {
         let source = Arc::new(vec![0; 12]);
         let dtype = Dtype::F32;
         let raw = Raw { name: "up".into(), shape: vec![3], dtype, file: 0, source, offset: 0 };
-        let cache: Arc<BandCache> = Arc::default();
+        let cache: Arc<TileCache> = Arc::default();
         let source = Computed::source(Box::new(Doubled(raw)), &cache);
         let source = Named::source(Path::new("w.safetensors"), source);
         source.read_at(&mut [0; 12], 0).unwrap();

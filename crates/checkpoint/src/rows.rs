@@ -14,7 +14,7 @@ pub(crate) trait Rows: Send + Sync {
     fn row_bytes(&self) -> u64;
 
     /// How many rows at least to compute at once, where one costs nearly as much as several.
-    fn band(&self) -> u64 {
+    fn tile(&self) -> u64 {
         1
     }
 
@@ -25,14 +25,14 @@ pub(crate) trait Rows: Send + Sync {
     fn read(&self, first: u64, out: &mut [u8]) -> Result<(), gguf::Error>;
 }
 
-/// Bytes of the bands that all tensors of a checkpoint together keep: room for one band of a usual
+/// Bytes of the tiles that all tensors of a checkpoint together keep: room for one tile of a usual
 /// size for each of many threads.
 const CACHE_BYTES: usize = 64 << 20;
 
 /// Bands that were computed last, shared by the tensors of a checkpoint. Rows may be asked for one
 /// at a time and in another order, when a family sorts the rows of its heads.
 #[derive(Default)]
-pub(crate) struct BandCache {
+pub(crate) struct TileCache {
     state: Mutex<State>,
 }
 
@@ -40,10 +40,10 @@ pub(crate) struct BandCache {
 struct State {
     tensors: u64,
     /// Tensor, first row, bytes; the last used at the end.
-    bands: Vec<(u64, u64, Arc<[u8]>)>,
+    tiles: Vec<(u64, u64, Arc<[u8]>)>,
 }
 
-impl BandCache {
+impl TileCache {
     fn new_tensor(&self) -> u64 {
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         state.tensors += 1;
@@ -52,45 +52,45 @@ impl BandCache {
 
     fn get(&self, tensor: u64, first: u64) -> Option<Arc<[u8]>> {
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
-        let at = state.bands.iter().position(|(t, f, _)| (*t, *f) == (tensor, first))?;
-        let band = state.bands.remove(at);
-        let bytes = band.2.clone();
-        state.bands.push(band);
+        let at = state.tiles.iter().position(|(t, f, _)| (*t, *f) == (tensor, first))?;
+        let tile = state.tiles.remove(at);
+        let bytes = tile.2.clone();
+        state.tiles.push(tile);
         Some(bytes)
     }
 
     fn put(&self, tensor: u64, first: u64, bytes: Arc<[u8]>) {
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         let mut total = bytes.len();
-        let kept = state.bands.iter().rev().take_while(|(_, _, band)| {
-            total += band.len();
+        let kept = state.tiles.iter().rev().take_while(|(_, _, tile)| {
+            total += tile.len();
             total <= CACHE_BYTES
         });
-        let dropped = state.bands.len() - kept.count();
-        state.bands.drain(..dropped);
-        state.bands.push((tensor, first, bytes));
+        let dropped = state.tiles.len() - kept.count();
+        state.tiles.drain(..dropped);
+        state.tiles.push((tensor, first, bytes));
     }
 }
 
 /// Rows as a source.
 pub(crate) struct Computed {
     rows: Box<dyn Rows>,
-    cache: Arc<BandCache>,
+    cache: Arc<TileCache>,
     tensor: u64,
 }
 
 impl Computed {
     /// The source that computes its bytes by `rows`.
-    pub fn source(rows: Box<dyn Rows>, cache: &Arc<BandCache>) -> Arc<dyn Source> {
+    pub fn source(rows: Box<dyn Rows>, cache: &Arc<TileCache>) -> Arc<dyn Source> {
         Arc::new(Self { rows, cache: cache.clone(), tensor: cache.new_tensor() })
     }
 
-    /// The band that begins with row `first`.
-    fn band(&self, first: u64) -> Result<Arc<[u8]>, gguf::Error> {
-        if let Some(band) = self.cache.get(self.tensor, first) {
-            return Ok(band);
+    /// The tile that begins with row `first`.
+    fn tile(&self, first: u64) -> Result<Arc<[u8]>, gguf::Error> {
+        if let Some(tile) = self.cache.get(self.tensor, first) {
+            return Ok(tile);
         }
-        let n = self.rows.band().min(self.rows.count() - first);
+        let n = self.rows.tile().min(self.rows.count() - first);
         let mut bytes = vec![0; (n * self.rows.row_bytes()) as usize];
         self.rows.read(first, &mut bytes)?;
         let bytes: Arc<[u8]> = bytes.into();
@@ -112,20 +112,20 @@ impl Source for Computed {
             return Err(gguf::Error::File(Box::new(ended)));
         }
         let row_bytes = self.rows.row_bytes();
-        let band_bytes = self.rows.band() * row_bytes;
+        let tile_bytes = self.rows.tile() * row_bytes;
         while !buffer.is_empty() {
             let (row, within) = (offset / row_bytes, offset % row_bytes);
             let whole = buffer.len() as u64 / row_bytes;
-            let len = if within == 0 && whole >= self.rows.band() {
+            let len = if within == 0 && whole >= self.rows.tile() {
                 let len = whole * row_bytes;
                 self.rows.read(row, &mut buffer[..len as usize])?;
                 len
             } else {
-                let first = row - row % self.rows.band();
-                let band = self.band(first)?;
+                let first = row - row % self.rows.tile();
+                let tile = self.tile(first)?;
                 let start = offset - first * row_bytes;
-                let len = (band_bytes - start).min(buffer.len() as u64);
-                let bytes = &band[start as usize..(start + len) as usize];
+                let len = (tile_bytes - start).min(buffer.len() as u64);
+                let bytes = &tile[start as usize..(start + len) as usize];
                 buffer[..len as usize].copy_from_slice(bytes);
                 len
             };
@@ -152,7 +152,7 @@ mod tests {
             3
         }
 
-        fn band(&self) -> u64 {
+        fn tile(&self) -> u64 {
             self.0
         }
 
@@ -166,8 +166,8 @@ mod tests {
     #[test]
     fn any_part_can_be_read() {
         let cache = Arc::default();
-        for band in [1, 4, 20] {
-            let source = Computed::source(Box::new(Count(band)), &cache);
+        for tile in [1, 4, 20] {
+            let source = Computed::source(Box::new(Count(tile)), &cache);
             assert_eq!(source.byte_len(), 33);
             for start in 0..33 {
                 for end in start..=33 {
@@ -182,10 +182,10 @@ mod tests {
 
     #[test]
     fn the_cache_keeps_to_its_size() {
-        let cache = BandCache::default();
-        let band: Arc<[u8]> = vec![0; CACHE_BYTES / 3].into();
+        let cache = TileCache::default();
+        let tile: Arc<[u8]> = vec![0; CACHE_BYTES / 3].into();
         for first in 0..5 {
-            cache.put(1, first, band.clone());
+            cache.put(1, first, tile.clone());
         }
         let kept = |first| cache.get(1, first).is_some();
         assert_eq!([0, 1, 2, 3, 4].map(kept), [false, false, true, true, true]);

@@ -6,8 +6,8 @@ use super::dtype::Dtype;
 use super::raw::Raw;
 use super::rows::Rows;
 
-/// Elements of a band: enough for the runs that are read to be long.
-const BAND: u64 = 128 * 1024;
+/// Elements of a tile: enough for the runs that are read to be long.
+const TILE: u64 = 128 * 1024;
 
 /// A view of a storage. Its rows are the slices along the slowest dimension.
 pub(crate) struct Strided {
@@ -96,8 +96,8 @@ impl Rows for Strided {
         self.dims.iter().skip(1).map(|(len, _)| len).product::<u64>() * self.dtype().bytes()
     }
 
-    fn band(&self) -> u64 {
-        (BAND * self.dtype().bytes() / self.row_bytes().max(1)).max(1)
+    fn tile(&self) -> u64 {
+        (TILE * self.dtype().bytes() / self.row_bytes().max(1)).max(1)
     }
 
     fn read(&self, first: u64, out: &mut [u8]) -> Result<(), gguf::Error> {

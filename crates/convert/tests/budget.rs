@@ -33,7 +33,7 @@ fn a_size_target_loses_less_than_the_mix_of_that_size() {
     f16(&data.join("tiny-kjv-llama/Tiny-KJV-Llama-4M"), &path);
     let model = Model::open(&path).unwrap();
     let imatrix = Imatrix::open(&data.join("tiny-kjv-llama/imatrix.gguf")).unwrap();
-    let weights = |name: &String| (name.clone(), imatrix.weights(name).unwrap().into());
+    let weights = |name: &String| (name.clone(), imatrix.importance(name).unwrap().into());
     let weights = imatrix.entries.keys().map(weights).collect();
     let with =
         gguf_quantize::Options { importance: Some(Importance { weights }), ..Default::default() };

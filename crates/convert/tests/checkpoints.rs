@@ -377,7 +377,7 @@ fn both_forms_of_an_imatrix_give_about_the_same_weights() {
 
 fn importance(path: &Path) -> Importance {
     let imatrix = Imatrix::open(path).unwrap();
-    let weights = |name: &String| (name.clone(), imatrix.weights(name).unwrap().into());
+    let weights = |name: &String| (name.clone(), imatrix.importance(name).unwrap().into());
     Importance { weights: imatrix.entries.keys().map(weights).collect() }
 }
 

@@ -157,7 +157,7 @@ impl Legacy {
         };
         let bytes = &*tensor.whole.bytes;
         if let Some((ty, source)) = &tensor.today
-            && (*ty == item.target || gguf_quant::repacks(*ty, item.target))
+            && (*ty == item.target || gguf_quant::lossless::is_possible(*ty, item.target))
         {
             let exact = exact(bytes, old)?.today;
             if exact || (*ty == item.target && near(bytes, old)?) {
@@ -207,7 +207,7 @@ impl Legacy {
 
 /// What going from one type of today to another costs.
 fn cost(stored: TensorType, target: TensorType) -> How {
-    if target == TensorType::F32 || gguf_quant::repacks(stored, target) {
+    if target == TensorType::F32 || gguf_quant::lossless::is_possible(stored, target) {
         How::Exactly
     } else {
         How::Encoded

@@ -39,7 +39,7 @@ pub use given::Overrides;
 use given::Resolved;
 use header::{Field, Program};
 use names::Meaning;
-use parts::Whole;
+use parts::JoinedTensor;
 pub use parts::parts;
 use read::OldFile;
 
@@ -76,7 +76,7 @@ pub struct Legacy {
 /// A tensor in all the ways that it can be read.
 struct OldTensor {
     /// As the old file has it.
-    whole: Whole,
+    whole: JoinedTensor,
     /// Its name in a GGUF.
     name: String,
     /// Elements of single precision, where it is in old blocks.
@@ -109,10 +109,10 @@ impl Legacy {
         let program = old.layout.program;
         let dir = options.metadata_dir.as_deref();
         let known = options.given.complete(program, &old.header, dir)?;
-        let (mut wholes, parts) = parts::tensors(&old)?;
+        let (mut joined, parts) = parts::tensors(&old)?;
         let architecture = match (program, options.architecture.as_deref()) {
             (Program::Gpt2, Some("starcoder")) => "starcoder",
-            (Program::Gpt2, None) if starcoder::repeats(&wholes, known.heads)? => "starcoder",
+            (Program::Gpt2, None) if starcoder::repeats(&joined, known.heads)? => "starcoder",
             (Program::Llama, _) => "llama",
             (Program::Gpt2, _) => "gpt2",
             (Program::GptJ, _) => "gptj",
@@ -123,10 +123,10 @@ impl Legacy {
             (Program::Whisper, _) => "whisper",
         };
         if architecture == "starcoder" {
-            starcoder::undo(path, &mut wholes, known.heads)?;
+            starcoder::undo(path, &mut joined, known.heads)?;
         }
 
-        let tensors = named(program, wholes)?;
+        let tensors = named(program, joined)?;
         check_rows(&old, &tensors)?;
 
         let mut metadata = Metadata::new();
@@ -208,7 +208,7 @@ impl Legacy {
         ty: TensorType,
         source: Arc<dyn Source>,
     ) -> Result<Tensor, Error> {
-        let Whole { name, dims, .. } = &tensor.whole;
+        let JoinedTensor { name, dims, .. } = &tensor.whole;
         let fault = |what: String| {
             let what = format!("tensor `{name}` {what}");
             Error::input(&self.old.path, what, "the file is damaged, or of another program")
@@ -318,9 +318,9 @@ fn check_rows(old: &OldFile, tensors: &[OldTensor]) -> Result<(), Error> {
 }
 
 /// The tensors that stay, by their names in a GGUF.
-fn named(program: Program, wholes: Vec<Whole>) -> Result<Vec<OldTensor>, Error> {
+fn named(program: Program, joined: Vec<JoinedTensor>) -> Result<Vec<OldTensor>, Error> {
     let mut tensors = Vec::new();
-    for whole in wholes {
+    for whole in joined {
         // Files with other tensors have been refused.
         let Some(Meaning::Named(name)) = names::meaning(program, &whole.name) else { continue };
         let (floats, today) = match whole.form {
@@ -351,7 +351,7 @@ fn ties_output(program: Program) -> bool {
     matches!(program, Gpt2 | Bloom | Falcon | Mpt | Replit)
 }
 
-fn same_bytes(a: &Whole, b: &Whole) -> Result<bool, Error> {
+fn same_bytes(a: &JoinedTensor, b: &JoinedTensor) -> Result<bool, Error> {
     const WINDOW: u64 = 1 << 20;
     let len = a.bytes.byte_len();
     if a.dims != b.dims || a.form.name() != b.form.name() || len != b.bytes.byte_len() {

@@ -21,7 +21,7 @@ use super::header::{Field, Program};
 use super::read::{OldFile, read};
 
 /// A tensor of a model, from however many files.
-pub(super) struct Whole {
+pub(super) struct JoinedTensor {
     /// Its name in the old files.
     pub name: String,
     /// Elements per dimension, fastest first.
@@ -39,7 +39,7 @@ const BY_COLUMNS: [&str; 3] = ["tok_embeddings.", ".attention.wo.", ".feed_forwa
 const MOST_PARTS: u64 = 16;
 
 /// The tensors of the model whose first file is `first`, and how many files it has.
-pub(super) fn tensors(first: &OldFile) -> Result<(Vec<Whole>, u64), Error> {
+pub(super) fn tensors(first: &OldFile) -> Result<(Vec<JoinedTensor>, u64), Error> {
     let count = count(first)?;
     let others =
         (1..count).map(|number| sister(first, number, count)).collect::<Result<Vec<_>, _>>()?;
@@ -101,11 +101,16 @@ fn sister(first: &OldFile, number: u64, count: u64) -> Result<OldFile, Error> {
     Ok(part)
 }
 
-fn whole(first: &OldFile, others: &[OldFile], i: usize, record: &Record) -> Result<Whole, Error> {
+fn whole(
+    first: &OldFile,
+    others: &[OldFile],
+    i: usize,
+    record: &Record,
+) -> Result<JoinedTensor, Error> {
     let Record { name, dims, form, .. } = record.clone();
     let own = first.bytes(record)?;
     if others.is_empty() || dims.len() < 2 {
-        return Ok(Whole { name, dims, form, bytes: own });
+        return Ok(JoinedTensor { name, dims, form, bytes: own });
     }
     let mut parts = vec![own];
     for other in others {
@@ -116,17 +121,17 @@ fn whole(first: &OldFile, others: &[OldFile], i: usize, record: &Record) -> Resu
     let turn = if by_columns { record.len / rows } else { record.len };
     let mut dims = dims;
     dims[usize::from(!by_columns)] *= parts.len() as u64;
-    Ok(Whole { name, dims, form, bytes: Arc::new(Dealt { parts, turn }) })
+    Ok(JoinedTensor { name, dims, form, bytes: Arc::new(RoundRobin { parts, turn }) })
 }
 
 /// Bytes that are dealt out in turns: `turn` of them to the first part, as many to the second, and
 /// so on, then to the first again.
-struct Dealt {
+struct RoundRobin {
     parts: Vec<Arc<dyn Source>>,
     turn: u64,
 }
 
-impl Source for Dealt {
+impl Source for RoundRobin {
     fn byte_len(&self) -> u64 {
         self.parts.iter().map(|part| part.byte_len()).sum()
     }
@@ -154,10 +159,10 @@ mod tests {
     fn turns_go_round() {
         let parts: Vec<Arc<dyn Source>> =
             vec![Arc::new(vec![0, 1, 4, 5, 8, 9]), Arc::new(vec![2, 3, 6, 7, 10, 11])];
-        let dealt = Dealt { parts, turn: 2 };
+        let turns = RoundRobin { parts, turn: 2 };
         for start in 0..12 {
             let mut out = vec![0; 12 - start];
-            dealt.read_at(&mut out, start as u64).unwrap();
+            turns.read_at(&mut out, start as u64).unwrap();
             assert_eq!(out, (start as u8..12).collect::<Vec<_>>());
         }
     }

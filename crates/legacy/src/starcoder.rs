@@ -11,14 +11,14 @@ use std::sync::Arc;
 use gguf::Error;
 use gguf_store::Source;
 
-use super::parts::Whole;
+use super::parts::JoinedTensor;
 use super::read::Span;
 
 const MATRIX: &str = "/attn/c_attn/w";
 const VECTOR: &str = "/attn/c_attn/b";
 
 /// Whether keys and values are the same in all of `heads` heads, in every layer.
-pub(super) fn repeats(tensors: &[Whole], heads: u32) -> Result<bool, Error> {
+pub(super) fn repeats(tensors: &[JoinedTensor], heads: u32) -> Result<bool, Error> {
     if heads < 2 {
         return Ok(false);
     }
@@ -33,7 +33,7 @@ pub(super) fn repeats(tensors: &[Whole], heads: u32) -> Result<bool, Error> {
 }
 
 /// Leaves one head of keys and values.
-pub(super) fn undo(path: &Path, tensors: &mut [Whole], heads: u32) -> Result<(), Error> {
+pub(super) fn undo(path: &Path, tensors: &mut [JoinedTensor], heads: u32) -> Result<(), Error> {
     let heads = u64::from(heads);
     for tensor in tensors.iter_mut().filter(|tensor| is_fused(tensor)) {
         if !repeats_in(tensor, heads)? {
@@ -51,11 +51,11 @@ pub(super) fn undo(path: &Path, tensors: &mut [Whole], heads: u32) -> Result<(),
     Ok(())
 }
 
-fn is_fused(tensor: &Whole) -> bool {
+fn is_fused(tensor: &JoinedTensor) -> bool {
     tensor.name.ends_with(MATRIX) || tensor.name.ends_with(VECTOR)
 }
 
-fn repeats_in(tensor: &Whole, heads: u64) -> Result<bool, Error> {
+fn repeats_in(tensor: &JoinedTensor, heads: u64) -> Result<bool, Error> {
     let rows = tensor.dims.last().copied().unwrap_or(0);
     if !rows.is_multiple_of(3 * heads) {
         return Ok(false);

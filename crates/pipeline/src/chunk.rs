@@ -54,10 +54,12 @@ impl<'t, 'j> Chunk<'t, 'j> {
         let Buffers { stored, floats, encoded } = buffers;
         tensor.read_rows(self.first_row, self.rows, stored)?;
         let stays = |to: &Destination| to.item.target == tensor.stored_type;
-        let repacks = |to: &Destination| gguf_quant::repacks(tensor.stored_type, to.item.target);
+        let without_loss = |to: &Destination| {
+            gguf_quant::lossless::is_possible(tensor.stored_type, to.item.target)
+        };
         // Encoders of blocks look themselves, and take nothing else.
         let is_encoded =
-            |to: &Destination| to.item.target.is_quantized() && !stays(to) && !repacks(to);
+            |to: &Destination| to.item.target.is_quantized() && !stays(to) && !without_loss(to);
         let check_stored = || match check_finite {
             true => self.check_finite(tensor.stored_type, stored),
             false => Ok(()),
@@ -65,7 +67,7 @@ impl<'t, 'j> Chunk<'t, 'j> {
         if !destinations.iter().any(is_encoded) {
             check_stored()?;
         }
-        if !destinations.iter().all(|to| stays(to) || repacks(to)) {
+        if !destinations.iter().all(|to| stays(to) || without_loss(to)) {
             floats.resize((self.rows * tensor.shape.row_len()) as usize, 0.0);
             gguf_quant::decode_row(tensor.stored_type, stored, floats)
                 .map_err(|fault| Error::weights(&tensor.name, fault.to_string()))?;
@@ -73,9 +75,9 @@ impl<'t, 'j> Chunk<'t, 'j> {
         for to in destinations {
             let bytes = if stays(to) {
                 &*stored
-            } else if repacks(to) {
+            } else if without_loss(to) {
                 encoded.resize((self.rows * self.row_bytes(to)) as usize, 0);
-                gguf_quant::repack(tensor.stored_type, stored, to.item.target, encoded)
+                gguf_quant::lossless::convert(tensor.stored_type, stored, to.item.target, encoded)
                     .map_err(|fault| Error::weights(&tensor.name, fault.to_string()))?;
                 &*encoded
             } else {

@@ -63,7 +63,7 @@ fn main() {
         let weighted = speed(|| {
             codec.encode_row_with(instructions, black_box(row), Some(&weights), &mut bytes).unwrap()
         });
-        let plain = match codec.requires_weights() {
+        let plain = match codec.requires_importance() {
             true => f64::NAN,
             false => speed(|| {
                 codec.encode_row_with(instructions, black_box(row), None, &mut bytes).unwrap()

@@ -15,9 +15,9 @@ use crate::search;
 /// The encoder, decoder and checker of one tensor type; from [`codec`].
 pub struct Codec {
     ty: TensorType,
-    requires_weights: bool,
+    requires_importance: bool,
     // All are called with lengths that fit each other and a whole number of blocks; `encode` after
-    // `check`, and with weights if they are required.
+    // `check`, and with importance if it is required.
     check: Check,
     decode: Decode,
     encode: Encode,
@@ -30,7 +30,7 @@ pub(crate) type Check = fn(InstructionSet, &[f32]) -> Result<(), CodecError>;
 /// Decodes whole blocks.
 pub(crate) type Decode = fn(InstructionSet, &[u8], &mut [f32]);
 
-/// Encodes rows of whole blocks; there are as many weights as a row has elements.
+/// Encodes rows of whole blocks; there is one importance for each element of a row.
 pub(crate) type Encode = fn(InstructionSet, &[f32], Option<&[f32]>, &mut [u8]);
 
 /// Why a row could not be encoded or decoded.
@@ -73,10 +73,10 @@ pub enum CodecError {
     },
     /// Not one importance weight per column.
     #[error("{found} importance weights for a row of {elements} elements")]
-    WrongWeightCount {
+    WrongImportanceCount {
         /// Elements of the row.
         elements: usize,
-        /// Weights given.
+        /// Importance weights given.
         found: usize,
     },
     /// A block type cannot store this value, and it would spoil its whole block.
@@ -103,10 +103,10 @@ pub enum CodecError {
     #[error(
         "encoding {0} needs importance weights; give it an importance matrix or choose another type"
     )]
-    WeightsRequired(TensorType),
+    ImportanceRequired(TensorType),
     /// No block of the one type has the weights of every block of the other.
     #[error("{from} cannot become {to} without loss")]
-    NoRepacking {
+    NotLossless {
         /// The type that there is.
         from: TensorType,
         /// The type asked for.
@@ -114,7 +114,7 @@ pub enum CodecError {
     },
     /// An importance weight is NaN or infinite.
     #[error("the importance weight of column {position} is {value}")]
-    WeightNotFinite {
+    ImportanceNotFinite {
         /// The first such column.
         position: usize,
         /// NaN or an infinity.
@@ -129,7 +129,7 @@ pub struct BadBlock {
     pub element: usize,
     /// How many elements it spoils: those of the block.
     pub len: usize,
-    /// Which float of the block, by its official name (`d`, `dmin`, `m`, ...), or `value`.
+    /// Which float of the block, by its name in llama.cpp (`d`, `dmin`, `m`, ...), or `value`.
     pub field: &'static str,
     /// What stands there: NaN or an infinity. F64 numbers beyond the range of f32 count as
     /// infinite.
@@ -198,10 +198,10 @@ pub fn decode_row(ty: TensorType, bytes: &[u8], out: &mut [f32]) -> Result<(), C
 pub fn encode_row(
     ty: TensorType,
     row: &[f32],
-    weights: Option<&[f32]>,
+    importance: Option<&[f32]>,
     out: &mut [u8],
 ) -> Result<(), CodecError> {
-    require(ty)?.encode_row(row, weights, out)
+    require(ty)?.encode_row(row, importance, out)
 }
 
 /// Finds the first NaN or infinity in encoded data. See [`Codec::find_bad_block`].
@@ -220,8 +220,8 @@ impl Codec {
 
     /// True if [`Codec::encode_row`] refuses a row without importance weights: the very small types,
     /// as `ggml_quantize_requires_imatrix` says.
-    pub fn requires_weights(&self) -> bool {
-        self.requires_weights
+    pub fn requires_importance(&self) -> bool {
+        self.requires_importance
     }
 
     /// Decodes `bytes`, exactly `out.len()` elements, which may also be several rows.
@@ -247,34 +247,34 @@ impl Codec {
         Ok(())
     }
 
-    /// Encodes one row into `out`, with the bytes that the official tools write.
+    /// Encodes one row into `out`, with the bytes that llama.cpp writes.
     ///
-    /// `weights` are the importance of each column (from an importance matrix); types whose
-    /// encoder has no use for them ignore them, some [require](Self::requires_weights) them. With
-    /// weights some types also look at the mean square of the whole row, so then it must be a
+    /// `importance` has a number for each column (from an importance matrix): how much its errors
+    /// count. Types whose encoder has no use for it ignore it, some
+    /// [require](Self::requires_importance) it. With it some types also look at the mean square of the whole row, so then it must be a
     /// single row.
     ///
-    /// Integer types take integers only, and F64 any float; the official tools do not encode to
-    /// either. Q8_1 and Q8_K are made as the official runtime makes them from activations.
+    /// Integer types take integers only, and F64 any float; llama.cpp does not encode to
+    /// either. Q8_1 and Q8_K are made as llama.cpp's runtime makes them from activations.
     ///
     /// Finite input can still give an infinite scale, where half precision cannot hold it;
-    /// [`Codec::find_bad_block`] finds that, as the official tools do after encoding.
+    /// [`Codec::find_bad_block`] finds that, as llama.cpp does after encoding.
     ///
     /// # Errors
-    /// If the lengths do not fit each other or the block size, if a weight is not finite or
-    /// required weights are missing, or if the type cannot hold an element: a block type none that
+    /// If the lengths do not fit each other or the block size, if an importance is not finite or
+    /// is required and missing, or if the type cannot hold an element: a block type none that
     /// is not finite (plain floats keep NaN and infinities), an integer type only integers of its
     /// range.
     pub fn encode_row(
         &self,
         row: &[f32],
-        weights: Option<&[f32]>,
+        importance: Option<&[f32]>,
         out: &mut [u8],
     ) -> Result<(), CodecError> {
-        self.encode_row_with(InstructionSet::widest(), row, weights, out)
+        self.encode_row_with(InstructionSet::widest(), row, importance, out)
     }
 
-    /// Encodes rows of equal length, one after the other, all with the same `weights` for their
+    /// Encodes rows of equal length, one after the other, all with the same `importance` of their
     /// columns: several rows together fill vectors that one row may not.
     ///
     /// # Errors
@@ -282,10 +282,10 @@ impl Codec {
     pub fn encode_rows(
         &self,
         rows: &[f32],
-        weights: Option<&[f32]>,
+        importance: Option<&[f32]>,
         out: &mut [u8],
     ) -> Result<(), CodecError> {
-        self.encode_rows_with(InstructionSet::widest(), rows, weights, out)
+        self.encode_rows_with(InstructionSet::widest(), rows, importance, out)
     }
 
     /// [`Codec::encode_row`] by these instructions. The bytes do not depend on them.
@@ -296,16 +296,16 @@ impl Codec {
         &self,
         instructions: InstructionSet,
         row: &[f32],
-        weights: Option<&[f32]>,
+        importance: Option<&[f32]>,
         out: &mut [u8],
     ) -> Result<(), CodecError> {
-        match weights {
-            Some(weights) if weights.len() != row.len() => {
+        match importance {
+            Some(importance) if importance.len() != row.len() => {
                 self.check_lengths(row.len(), out.len())?;
-                let (elements, found) = (row.len(), weights.len());
-                Err(CodecError::WrongWeightCount { elements, found })
+                let (elements, found) = (row.len(), importance.len());
+                Err(CodecError::WrongImportanceCount { elements, found })
             }
-            _ => self.encode_rows_with(instructions, row, weights, out),
+            _ => self.encode_rows_with(instructions, row, importance, out),
         }
     }
 
@@ -317,26 +317,26 @@ impl Codec {
         &self,
         instructions: InstructionSet,
         rows: &[f32],
-        weights: Option<&[f32]>,
+        importance: Option<&[f32]>,
         out: &mut [u8],
     ) -> Result<(), CodecError> {
         self.check_lengths(rows.len(), out.len())?;
         (self.check)(instructions, rows)?;
-        if weights.is_none() && self.requires_weights {
-            return Err(CodecError::WeightsRequired(self.ty));
+        if importance.is_none() && self.requires_importance {
+            return Err(CodecError::ImportanceRequired(self.ty));
         }
-        if let Some(weights) = weights {
-            if !rows.len().is_multiple_of(weights.len()) {
-                let (elements, found) = (rows.len(), weights.len());
-                return Err(CodecError::WrongWeightCount { elements, found });
+        if let Some(importance) = importance {
+            if !rows.len().is_multiple_of(importance.len()) {
+                let (elements, found) = (rows.len(), importance.len());
+                return Err(CodecError::WrongImportanceCount { elements, found });
             }
-            let row_bytes = self.ty.byte_len(&[weights.len() as u64]).unwrap_or(0);
-            self.check_lengths(weights.len(), row_bytes as usize)?;
-            if let Some((position, value)) = first_not_finite(instructions, weights) {
-                return Err(CodecError::WeightNotFinite { position, value });
+            let row_bytes = self.ty.byte_len(&[importance.len() as u64]).unwrap_or(0);
+            self.check_lengths(importance.len(), row_bytes as usize)?;
+            if let Some((position, value)) = first_not_finite(instructions, importance) {
+                return Err(CodecError::ImportanceNotFinite { position, value });
             }
         }
-        (self.encode)(instructions, rows, weights, out);
+        (self.encode)(instructions, rows, importance, out);
         Ok(())
     }
 
@@ -374,7 +374,7 @@ impl Codec {
         encode: Encode,
         find_bad: fn(&[u8]) -> Option<BadBlock>,
     ) -> Self {
-        Self { ty, requires_weights: false, check: |_, _| Ok(()), decode, encode, find_bad }
+        Self { ty, requires_importance: false, check: |_, _| Ok(()), decode, encode, find_bad }
     }
 
     /// The codec of a type of integers, from functions over whole rows; `check` says what rows it
@@ -385,7 +385,7 @@ impl Codec {
         decode: Decode,
         encode: Encode,
     ) -> Self {
-        Self { ty, requires_weights: false, check, decode, encode, find_bad: |_| None }
+        Self { ty, requires_importance: false, check, decode, encode, find_bad: |_| None }
     }
 
     /// The codec of a block type.
@@ -397,7 +397,7 @@ impl Codec {
         }
         Self {
             ty: B::TYPE,
-            requires_weights: B::REQUIRES_WEIGHTS,
+            requires_importance: B::REQUIRES_IMPORTANCE,
             check: check_finite::<B, LEN, BYTES>,
             decode: decode_blocks::<B, LEN, BYTES>,
             encode: encode_blocks::<B, LEN, BYTES>,
@@ -446,38 +446,54 @@ impl<B: Block<LEN, BYTES>, const LEN: usize, const BYTES: usize> WithSimd
 fn encode_blocks<B: Block<LEN, BYTES>, const LEN: usize, const BYTES: usize>(
     instructions: InstructionSet,
     rows: &[f32],
-    weights: Option<&[f32]>,
+    importance: Option<&[f32]>,
     out: &mut [u8],
 ) {
     let out = out.as_chunks_mut().0;
-    let Some(weights) = weights.filter(|weights| !weights.is_empty()) else {
+    let Some(importance) = importance.filter(|importance| !importance.is_empty()) else {
         let row = Row { x: rows.as_chunks().0, columns: None, mean_squares: &[] };
-        return instructions.run(EncodeRow::<B, LEN, BYTES> { row, out, block: PhantomData });
+        return encode_at_once::<B, LEN, BYTES>(instructions, row, out);
     };
-    let row_blocks = weights.len() / LEN;
+    let row_blocks = importance.len() / LEN;
     let mean_squares: Vec<f32> = match B::USES_ROW_MEAN_SQUARE {
         true => {
-            let of_rows = instructions.run(MeanSquares { rows, row_len: weights.len() });
+            let of_rows = mean_squares(instructions, rows, importance.len());
             of_rows.into_iter().flat_map(|mean| std::iter::repeat_n(mean, row_blocks)).collect()
         }
         false => Vec::new(),
     };
     let rows = rows.as_chunks().0;
-    let at_once = row_blocks * AT_ONCE.div_ceil(weights.len());
+    let at_once = row_blocks * AT_ONCE.div_ceil(importance.len());
     let repeated = match at_once.min(rows.len()) / row_blocks {
-        1 => Cow::Borrowed(weights),
-        times => Cow::Owned(weights.repeat(times)),
+        1 => Cow::Borrowed(importance),
+        times => Cow::Owned(importance.repeat(times)),
     };
     for (i, (x, out)) in rows.chunks(at_once).zip(out.chunks_mut(at_once)).enumerate() {
         let columns = Some(&repeated.as_chunks().0[..x.len()]);
         let mean_squares = mean_squares.get(i * at_once..).unwrap_or_default();
         let row = Row { x, columns, mean_squares };
-        instructions.run(EncodeRow::<B, LEN, BYTES> { row, out, block: PhantomData });
+        encode_at_once::<B, LEN, BYTES>(instructions, row, out);
     }
 }
 
-/// Weights to encode at once, if that is several rows: many times what vectors hold, so that there
-/// is little left over, and little enough to repeat the weights of the columns as often.
+/// [`Block::encode_row`] by these instructions. Each place that ran it would compile the scalar
+/// encoder once more, so there is one, and it is never inlined.
+#[inline(never)]
+fn encode_at_once<B: Block<LEN, BYTES>, const LEN: usize, const BYTES: usize>(
+    instructions: InstructionSet,
+    row: Row<LEN>,
+    out: &mut [[u8; BYTES]],
+) {
+    instructions.run(EncodeRow::<B, LEN, BYTES> { row, out, block: PhantomData });
+}
+
+/// [`search::mean_squares`] by these instructions.
+fn mean_squares(instructions: InstructionSet, rows: &[f32], row_len: usize) -> Vec<f32> {
+    instructions.run(MeanSquares { rows, row_len })
+}
+
+/// Elements to encode at once, if that is several rows: many times what vectors hold, so that there
+/// is little left over, and little enough to repeat the importance of the columns as often.
 const AT_ONCE: usize = 16 * 1024;
 
 /// [`search::mean_squares`] for any instruction set.

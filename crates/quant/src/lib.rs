@@ -1,11 +1,29 @@
-//! Codecs for every ggml block format, and the recipes that choose a type per tensor.
+//! Codecs for every ggml block format.
 //!
 //! A tensor's data is rows of blocks: a fixed number of weights, packed with what is needed to get
-//! them back. [`decode_row`] and [`encode_row`] turn one row of any type into floats and back; the
-//! bytes are those that the official encoder writes, on every machine. [`find_bad_block`] looks
-//! for data that cannot be decoded to numbers; [`difference`] says how far two encodings are
-//! apart. A [`recipe`] chooses the type of each tensor of a model; an [`imatrix`] says how much each
-//! column matters.
+//! them back. [`encode_row`] turns a row of floats into blocks of any type, [`decode_row`] turns
+//! them back into floats:
+//!
+//! ```
+//! use gguf::TensorType;
+//! use gguf_quant::{decode_row, encode_row};
+//!
+//! let row: Vec<f32> = (0..256).map(|i| (i as f32 / 10.0).sin()).collect();
+//! let bytes = TensorType::Q4_K.byte_len(&[256]).expect("256 elements are one block");
+//! let mut block = vec![0; bytes as usize];
+//! encode_row(TensorType::Q4_K, &row, None, &mut block)?;
+//! assert_eq!(block.len(), 144);
+//!
+//! let mut decoded = vec![0.0; 256];
+//! decode_row(TensorType::Q4_K, &block, &mut decoded)?;
+//! assert!(row.iter().zip(&decoded).all(|(a, b)| (a - b).abs() < 0.1));
+//! # Ok::<(), gguf_quant::CodecError>(())
+//! ```
+//!
+//! The bytes are those that llama.cpp's encoder writes, on every machine. [`Codec`] does the same
+//! for many rows at once. [`find_bad_block`] looks for data that cannot be decoded to numbers,
+//! [`difference()`] says how far two encodings are apart, and [`lossless`] goes from one type to
+//! another where no weight changes.
 
 mod bits;
 mod blocks;
@@ -16,10 +34,9 @@ mod finite;
 mod grids;
 mod halves;
 mod lanes;
-mod repack;
+pub mod lossless;
 mod search;
 
 pub use codec::{BadBlock, Codec, CodecError, codec, decode_row, encode_row, find_bad_block};
 pub use difference::{Difference, difference};
 pub use dispatch::InstructionSet;
-pub use repack::{repack, repacks};

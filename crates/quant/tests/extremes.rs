@@ -65,7 +65,7 @@ fn weight_kinds(ty: TensorType) -> Vec<Option<Vec<f32>>> {
         Some(row(|i| if i % 5 == 0 { 1e20 } else { 1e-20 })),
         Some(row(|_| f32::MAX)),
     ];
-    let skipped = codec(ty).unwrap().requires_weights() as usize;
+    let skipped = codec(ty).unwrap().requires_importance() as usize;
     kinds.into_iter().skip(skipped).collect()
 }
 
@@ -231,13 +231,14 @@ fn bad_scales_of_other_kinds_are_found() {
 
 #[test]
 fn some_types_require_weights() {
-    let required: Vec<_> =
-        TensorType::all().filter(|&ty| codec(ty).is_some_and(|c| c.requires_weights())).collect();
+    let required: Vec<_> = TensorType::all()
+        .filter(|&ty| codec(ty).is_some_and(|c| c.requires_importance()))
+        .collect();
     assert_eq!(required, [TensorType::IQ2_XXS, TensorType::IQ2_XS, TensorType::IQ1_S]);
     for ty in required {
         let mut bytes = vec![0; ty.byte_len(&[COLUMNS as u64]).unwrap() as usize];
         let result = encode_row(ty, &row(|i| i as f32), None, &mut bytes);
-        assert_eq!(result, Err(CodecError::WeightsRequired(ty)));
+        assert_eq!(result, Err(CodecError::ImportanceRequired(ty)));
     }
 }
 
@@ -251,13 +252,13 @@ fn lengths_must_fit() {
     let wrong = CodecError::WrongByteLength { ty, elements: 256, expected: 144, found: 143 };
     assert_eq!(encode_row(ty, &row, None, &mut bytes[1..]), Err(wrong.clone()));
     assert_eq!(decode_row(ty, &bytes[1..], &mut [0.0; 256]), Err(wrong));
-    let weights = CodecError::WrongWeightCount { elements: 256, found: 255 };
+    let weights = CodecError::WrongImportanceCount { elements: 256, found: 255 };
     assert_eq!(encode_row(ty, &row, Some(&row[1..]), &mut bytes), Err(weights));
     let partial = CodecError::PartialBlock { ty, bytes: 143, block_bytes: 144 };
     assert_eq!(find_bad_block(ty, &bytes[1..]), Err(partial));
     let mut weights = [1.0; 256];
     weights[9] = f32::INFINITY;
-    let infinite = CodecError::WeightNotFinite { position: 9, value: f32::INFINITY };
+    let infinite = CodecError::ImportanceNotFinite { position: 9, value: f32::INFINITY };
     assert_eq!(encode_row(ty, &row, Some(&weights), &mut bytes), Err(infinite));
     assert_eq!(encode_row(ty, &[], Some(&[]), &mut []), Ok(()));
     assert_eq!(find_bad_block(ty, &[]), Ok(None));

@@ -1,5 +1,5 @@
 //! Pins the bytes of every codec without reference data: hashes of what it makes of a generated
-//! tensor, recorded when it agreed with the official encoder (`vectors.rs`).
+//! tensor, recorded when it agreed with llama.cpp's encoder (`vectors.rs`).
 //!
 //! If a hash changes, the bytes changed: run `vectors.rs` with its data before recording a new one.
 
@@ -99,7 +99,7 @@ fn bytes_do_not_change() {
     let mut found = Vec::new();
     for ty in TensorType::all().filter(|&ty| codec(ty).is_some()) {
         let (mut plain, mut weighted, mut decoded) = [0xcbf2_9ce4_8422_2325; 3].into();
-        let requires_weights = codec(ty).is_some_and(|c| c.requires_weights());
+        let requires_importance = codec(ty).is_some_and(|c| c.requires_importance());
         for row in &rows {
             let row: Vec<f32> = match is_integer(ty) {
                 true => row.iter().map(|x| (x * 32.0).clamp(-128.0, 127.0).trunc()).collect(),
@@ -108,7 +108,7 @@ fn bytes_do_not_change() {
             let mut bytes = vec![0; ty.byte_len(&[COLUMNS as u64]).unwrap() as usize];
             encode_row(ty, &row, Some(&weights), &mut bytes).unwrap();
             weighted = hash(weighted, &bytes);
-            if !requires_weights {
+            if !requires_importance {
                 encode_row(ty, &row, None, &mut bytes).unwrap();
                 plain = hash(plain, &bytes);
             }

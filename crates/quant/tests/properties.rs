@@ -54,8 +54,8 @@ fn round_trip(ty: TensorType, row: &[f32], weights: Option<&[f32]>) -> Option<Ve
             return None;
         }
     }
-    if codec.requires_weights() && weights.is_none() {
-        assert_eq!(bytes, Err(CodecError::WeightsRequired(ty)));
+    if codec.requires_importance() && weights.is_none() {
+        assert_eq!(bytes, Err(CodecError::ImportanceRequired(ty)));
         return None;
     }
     let bytes = bytes.unwrap_or_else(|error| panic!("{ty}: {error}"));
@@ -74,7 +74,7 @@ fn round_trip(ty: TensorType, row: &[f32], weights: Option<&[f32]>) -> Option<Ve
         return None;
     }
     // Q8_K has f32 scales: rounded up, 127 of one can be beyond the largest float. Nor is the
-    // largest exponent of MXFP4 a fault to the official check.
+    // largest exponent of MXFP4 a fault to llama.cpp's check.
     if ![TensorType::Q8_K, TensorType::MXFP4].contains(&ty) {
         assert!(floats.iter().all(|x| x.is_finite()), "{ty}: {floats:?}");
     }

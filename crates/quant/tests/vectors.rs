@@ -1,4 +1,4 @@
-//! Every codec against the official encoder: bytes with and without importance weights, and the
+//! Every codec against llama.cpp's encoder: bytes with and without importance weights, and the
 //! bits of decoded floats. Needs the reference data.
 
 use std::path::{Path, PathBuf};
@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use gguf::TensorType;
 use safetensors::SafeTensors;
 
-/// Every type that the official tool encodes to, and its file; F32 needs none, its codec copies.
+/// Every type that llama.cpp encodes to, and its file; F32 needs none, its codec copies.
 const FILES: [(TensorType, &str); 27] = [
     (TensorType::F16, "f16"),
     (TensorType::BF16, "bf16"),
@@ -39,7 +39,7 @@ const FILES: [(TensorType, &str); 27] = [
 
 #[test]
 fn every_codec_is_named_here() {
-    // Q8_1 and Q8_K exist in the memory of the official runtime only; the rest are plain numbers.
+    // Q8_1 and Q8_K exist in the memory of llama.cpp's runtime only; the rest are plain numbers.
     let others = [
         TensorType::F32,
         TensorType::Q8_1,
@@ -76,7 +76,7 @@ fn floats(file: &SafeTensors, name: &str) -> Vec<f32> {
 }
 
 #[test]
-fn bytes_and_bits_are_the_official_ones() {
+fn bytes_and_bits_are_those_of_llama_cpp() {
     let Some(folder) = folder() else { return };
     let input = read(&folder, "input");
     let input = SafeTensors::deserialize(&input).unwrap();
@@ -88,10 +88,10 @@ fn bytes_and_bits_are_the_official_ones() {
     for (ty, name) in FILES {
         let vectors = read(&folder, name);
         let vectors = SafeTensors::deserialize(&vectors).unwrap();
-        let requires_weights = gguf_quant::codec(ty).unwrap().requires_weights();
-        assert_eq!(vectors.tensor("q").is_err(), requires_weights, "{ty}");
+        let requires_importance = gguf_quant::codec(ty).unwrap().requires_importance();
+        assert_eq!(vectors.tensor("q").is_err(), requires_importance, "{ty}");
         let weighted = if ty.is_quantized() { "q_imatrix" } else { "q" };
-        let plain = (!requires_weights).then_some(("q", None));
+        let plain = (!requires_importance).then_some(("q", None));
         for (which, weights) in plain.into_iter().chain([(weighted, Some(weights.as_slice()))]) {
             let bytes = vectors.tensor(which).unwrap();
             let decoded = floats(&vectors, &format!("{which}_dequantized"));

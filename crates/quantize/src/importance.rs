@@ -75,7 +75,7 @@ pub fn cover(
     for (item, decision) in items.iter_mut().zip(decisions) {
         item.target = decision.target;
         let must = item.target != item.tensor.stored_type
-            && gguf_quant::codec(item.target).is_some_and(|codec| codec.requires_weights());
+            && gguf_quant::codec(item.target).is_some_and(|codec| codec.requires_importance());
         if item.weights.is_some() || !(must || decision.needs_weights) {
             continue;
         }

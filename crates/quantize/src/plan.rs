@@ -174,7 +174,7 @@ fn check_change(tensor: &Tensor, target: TensorType, allow: bool) -> Result<(), 
     if stored == target {
         return Ok(());
     }
-    if stored.is_quantized() && !allow && !gguf_quant::repacks(stored, target) {
+    if stored.is_quantized() && !allow && !gguf_quant::lossless::is_possible(stored, target) {
         return Err(Error::Request {
             what: format!("`{}` is quantized already, as {}", tensor.name, stored),
             help: "quantizing it again loses quality: start from an F16 or F32 file, or allow it \

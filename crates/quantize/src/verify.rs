@@ -151,8 +151,9 @@ fn derive(
         bytes.map(|bytes| bytes as usize).ok_or_else(|| format!("{ty} has no size"))
     };
     out.resize(bytes_of(target, row_len)? * (elements as usize / row_len), 0);
-    if gguf_quant::repacks(from, target) {
-        return gguf_quant::repack(from, stored, target, out).map_err(|fault| fault.to_string());
+    if gguf_quant::lossless::is_possible(from, target) {
+        return gguf_quant::lossless::convert(from, stored, target, out)
+            .map_err(|fault| fault.to_string());
     }
     let mut values = vec![0.0; elements as usize];
     let failed = |fault: gguf_quant::CodecError| fault.to_string();

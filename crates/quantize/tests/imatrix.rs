@@ -59,13 +59,13 @@ fn both_forms_read_back_what_they_wrote() {
     let legacy = small_legacy();
     assert_eq!(legacy.chunk_size, None);
     assert_eq!(legacy.entries[UP], entry(&[2.0, 1.0, 0.0], &[2]));
-    assert_eq!(legacy.weights(UP), Some(vec![1.0, 0.5, 0.0]));
-    assert_eq!(all.weights(UP), legacy.weights(UP));
+    assert_eq!(legacy.importance(UP), Some(vec![1.0, 0.5, 0.0]));
+    assert_eq!(all.importance(UP), legacy.importance(UP));
     assert_eq!(legacy.in_tokens(4).entries[UP], all.entries[UP]);
 }
 
 #[test]
-fn the_official_files_are_written_to_the_byte() {
+fn llama_cpp_files_are_written_to_the_byte() {
     let Some(data) = std::env::var_os("GGUF_TEST_DATA") else {
         eprintln!("SKIPPED: set GGUF_TEST_DATA to the folder with the reference data");
         return;
@@ -75,17 +75,17 @@ fn the_official_files_are_written_to_the_byte() {
     for (name, write) in
         [("imatrix.gguf", Imatrix::write_gguf as Write), ("imatrix.dat", Imatrix::write_legacy)]
     {
-        let official = Path::new(&data).join("tiny-kjv-llama").join(name);
+        let theirs = Path::new(&data).join("tiny-kjv-llama").join(name);
         let ours = dir.path().join(name);
-        write(&Imatrix::open(&official).unwrap(), &ours, &Overwrite::default()).unwrap();
-        assert!(std::fs::read(&ours).unwrap() == std::fs::read(&official).unwrap(), "{name}");
+        write(&Imatrix::open(&theirs).unwrap(), &ours, &Overwrite::default()).unwrap();
+        assert!(std::fs::read(&ours).unwrap() == std::fs::read(&theirs).unwrap(), "{name}");
     }
 }
 
 #[test]
 fn experts_that_were_never_used_count_alike() {
-    assert_eq!(small().weights(EXPERTS), Some(vec![0.5, 1.0, 1.0, 1.0]));
-    assert_eq!(small().weights("output.weight"), None);
+    assert_eq!(small().importance(EXPERTS), Some(vec![0.5, 1.0, 1.0, 1.0]));
+    assert_eq!(small().importance("output.weight"), None);
 }
 
 #[test]
@@ -133,7 +133,7 @@ fn chunks_are_counted_anew_for_another_size() {
 }
 
 #[test]
-fn figures_are_those_of_the_official_tool() {
+fn figures_are_those_of_llama_cpp() {
     let mut imatrix = small();
     imatrix.entries = BTreeMap::from([
         ("enc.blk.0.attn_q.weight".into(), entry(&[4.0, 0.0, 0.0, 0.0], &[4])),

@@ -1,4 +1,4 @@
-//! The plans of the official tool, tensor by tensor, for twelve families at their real sizes and
+//! The plans of llama.cpp's tool, tensor by tensor, for twelve families at their real sizes and
 //! for one small model that was really quantized.
 
 use std::path::PathBuf;
@@ -32,7 +32,7 @@ fn wrong<'a>(plan: &'a Plan<'_>, expected: impl Fn(&str) -> TensorType + 'a) -> 
 }
 
 #[test]
-fn families_get_the_types_of_the_official_tool() {
+fn families_get_the_types_of_llama_cpp() {
     let Some(reference) = reference("mix-plans.json") else { return };
     let mut tensors_checked = 0;
     for (family, facts) in reference.as_object().unwrap() {
@@ -46,7 +46,7 @@ fn families_get_the_types_of_the_official_tool() {
             .map(|t| serde_json::from_value(t[1].clone()).map(|s| (t[0].as_str().unwrap(), s)))
             .collect::<Result<_, _>>()
             .unwrap();
-        // The official tool was given F32 throughout; what it kept shows as such.
+        // llama.cpp's tool was given F32 throughout; what it kept shows as such.
         let tensors: Vec<_> = shapes
             .iter()
             .map(|(name, shape)| TensorDesc { name, shape, ty: TensorType::F32 })
@@ -86,7 +86,7 @@ fn tiny_shape(name: &str) -> &'static [u64] {
 }
 
 #[test]
-fn small_model_gets_the_types_and_refusals_of_the_official_tool() {
+fn small_model_gets_the_types_and_refusals_of_llama_cpp() {
     let Some(reference) = reference("tiny-kjv-llama/reference.json") else { return };
     let reference = reference.as_object().unwrap();
     let model = Model {

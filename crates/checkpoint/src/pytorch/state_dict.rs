@@ -9,7 +9,7 @@ use gguf_store::Source;
 use super::objects::{Objects, Tensor, Value};
 use super::{Fault, Storages};
 use crate::raw::Raw;
-use crate::rows::{BandCache, Computed};
+use crate::rows::{Computed, TileCache};
 use crate::strided::Strided;
 
 /// Under what a training script may keep the state dict.
@@ -84,7 +84,7 @@ struct Place<'p> {
     storages: &'p Storages,
     source: &'p Arc<dyn Source>,
     file: usize,
-    cache: Arc<BandCache>,
+    cache: Arc<TileCache>,
 }
 
 impl Place<'_> {

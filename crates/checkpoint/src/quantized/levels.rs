@@ -169,8 +169,8 @@ struct Encoded {
     ty: TensorType,
 }
 
-/// Elements of a band of rows that lie across those of the file: what the pipeline asks for.
-const BAND: u64 = 128 * 1024;
+/// Elements of a tile of rows that lie across those of the file: what the pipeline asks for.
+const TILE: u64 = 128 * 1024;
 
 impl Rows for Encoded {
     fn count(&self) -> u64 {
@@ -181,9 +181,9 @@ impl Rows for Encoded {
         self.ty.byte_len(&[self.levels.shape().1]).unwrap_or(0)
     }
 
-    fn band(&self) -> u64 {
+    fn tile(&self) -> u64 {
         match self.levels.is_transposed() {
-            true => (BAND / self.levels.shape().1).max(1),
+            true => (TILE / self.levels.shape().1).max(1),
             false => 1,
         }
     }

@@ -28,7 +28,7 @@ use levels::Levels;
 
 use super::checkpoint::WeightFile;
 use super::raw::Raw;
-use super::rows::{BandCache, Computed, Rows};
+use super::rows::{Computed, Rows, TileCache};
 
 /// How the weights of a checkpoint are quantized.
 pub(super) struct Scheme {
@@ -124,7 +124,7 @@ impl Scheme {
         &self,
         raws: Vec<Raw>,
         files: &[WeightFile],
-        cache: &Arc<BandCache>,
+        cache: &Arc<TileCache>,
     ) -> Result<(Vec<Found>, Vec<String>), Error> {
         let set = Set::new(&raws);
         let mut matrices = Vec::new();
@@ -165,7 +165,7 @@ impl Scheme {
         &self,
         matrices: Vec<(usize, Matrix)>,
         raws: &[Raw],
-        cache: &Arc<BandCache>,
+        cache: &Arc<TileCache>,
     ) -> Result<(BTreeMap<usize, Made>, Vec<String>), Error> {
         let types = levels::choose(matrices.iter().filter_map(|(_, matrix)| {
             let Content::Levels(levels) = &matrix.content else { return None };

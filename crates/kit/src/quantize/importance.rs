@@ -34,7 +34,7 @@ impl Choice {
             .keys()
             .filter(|name| !contains_any(name, &self.exclude))
             .filter(|name| self.include.is_empty() || contains_any(name, &self.include))
-            .filter_map(|name| Some((name.clone(), imatrix.weights(name)?.into())))
+            .filter_map(|name| Some((name.clone(), imatrix.importance(name)?.into())))
             .collect();
         if weights.is_empty() {
             return Err(Error::request(

@@ -9,17 +9,18 @@
 const DOUBLED: [i8; 16] = [0, 1, 2, 3, 4, 6, 8, 12, 0, -1, -2, -3, -4, -6, -8, -12];
 
 /// The weight of a code: `half_scale` is half the scale of the block.
-#[inline]
+#[inline(always)]
 pub(super) fn decode(code: u8, half_scale: f32) -> f32 {
     f32::from(DOUBLED[usize::from(code & 15)]) * half_scale
 }
 
 /// The code with the smallest error for each weight; of equals the first, so the one nearest to 0,
 /// and never -0.
-#[inline]
+#[inline(always)]
 pub(super) fn encode<const N: usize>(x: &[f32; N], half_scale: f32) -> [u8; N] {
     let mut codes = [0u8; N];
-    let mut errors = x.map(f32::abs);
+    let mut errors = *x;
+    errors.iter_mut().for_each(|x| *x = x.abs());
     // Code by code, so that the compiler can look at many weights at once.
     for (code, value) in DOUBLED.into_iter().enumerate().filter(|(_, value)| *value != 0) {
         let value = f32::from(value) * half_scale;

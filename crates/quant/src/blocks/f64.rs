@@ -19,7 +19,7 @@ fn encode(_: InstructionSet, row: &[f32], _: Option<&[f32]>, out: &mut [u8]) {
     }
 }
 
-/// As the official check, this looks at the numbers after rounding to f32: those beyond its range
+/// As llama.cpp's check, this looks at the numbers after rounding to f32: those beyond its range
 /// are infinite.
 fn find_bad(bytes: &[u8]) -> Option<BadBlock> {
     let mut values = bytes.as_chunks().0.iter().map(|b| f64::from_le_bytes(*b) as f32).enumerate();

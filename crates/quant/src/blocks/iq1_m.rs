@@ -18,7 +18,7 @@ use half::f16;
 use pulp::Simd;
 
 use super::ternary::{self, Best, LANES, Shift, Sums, Trials};
-use super::{Block, Weights, first_bad, importance, part, put};
+use super::{Block, Importance, first_bad, importance, part, put};
 use crate::{bits, search};
 
 pub(super) struct IQ1M;
@@ -50,9 +50,9 @@ impl Block<256, 56> for IQ1M {
     }
 
     #[inline(always)]
-    fn encode<S: Simd>(simd: S, x: &[f32; 256], weights: Option<Weights<256>>) -> [u8; 56] {
+    fn encode<S: Simd>(simd: S, x: &[f32; 256], importance: Option<Importance<256>>) -> [u8; 56] {
         let energy = 2.0 * search::sum_squares(x) / 256.0;
-        let weights = match weights {
+        let weights = match importance {
             None => importance::squares(x),
             Some(w) => importance::emphasize(w.columns, x, energy),
         };
@@ -64,7 +64,7 @@ impl Block<256, 56> for IQ1M {
         let max = groups.iter().fold(0.0, |max, g| if max > g.scale { max } else { g.scale });
         let mut d = max / 15.0;
         let mut s = [0; 16];
-        // If all scales are 0, the official encoder leaves scales and shifts out.
+        // If all scales are 0, llama.cpp's encoder leaves scales and shifts out.
         if max != 0.0 {
             let inverse = 1.0 / d;
             s = groups.map(|g| search::nearest(0.5 * (inverse * g.scale - 1.0)).clamp(0, 7) as u8);
@@ -155,7 +155,7 @@ fn fit<S: Simd>(simd: S, x: &[f32; 16], weights: &[f32; 16]) -> Option<Group> {
     }
     let (x, weights, levels) = (x.as_chunks().0, weights.as_chunks().0, levels.as_chunks().0);
     let (points, scale) = ternary::snap(simd, x, weights, levels, shifts, scale);
-    // The official encoder stops at a scale that is no number: sums overflowed.
+    // llama.cpp's encoder stops at a scale that is no number: sums overflowed.
     (scale >= 0.0).then_some(Group { scale, shifts, points })
 }
 

@@ -16,7 +16,7 @@ use half::f16;
 use pulp::Simd;
 
 use super::ternary::{self, Best, LANES, Shift, Trials};
-use super::{Block, Weights, first_bad, half_at, importance, part, put};
+use super::{Block, Importance, first_bad, half_at, importance, part, put};
 use crate::search;
 
 pub(super) struct IQ1S;
@@ -26,7 +26,7 @@ const ZERO_GROUP: f32 = 1e-12;
 
 impl Block<256, 50> for IQ1S {
     const TYPE: TensorType = TensorType::IQ1_S;
-    const REQUIRES_WEIGHTS: bool = true;
+    const REQUIRES_IMPORTANCE: bool = true;
 
     fn decode(block: &[u8; 50], out: &mut [f32; 256]) {
         let d = half_at::<0, _>(block).to_f32();
@@ -44,8 +44,8 @@ impl Block<256, 50> for IQ1S {
     }
 
     #[inline(always)]
-    fn encode<S: Simd>(simd: S, x: &[f32; 256], weights: Option<Weights<256>>) -> [u8; 50] {
-        let importance = weights.expect("the codec refuses rows without required weights").columns;
+    fn encode<S: Simd>(simd: S, x: &[f32; 256], importance: Option<Importance<256>>) -> [u8; 50] {
+        let importance = importance.expect("the codec refuses rows without it").columns;
         let energy = 2.0 * search::sum_squares(x) / 256.0;
         let weights = importance::emphasize(importance, x, energy);
         let mut groups = [Group::ZERO; 8];
@@ -65,7 +65,7 @@ impl Block<256, 50> for IQ1S {
             for (i, point) in group.points.iter().enumerate() {
                 bits |= (point >> 8) << (3 * i);
             }
-            // If all scales are 0, the official encoder leaves scales and shifts out.
+            // If all scales are 0, llama.cpp's encoder leaves scales and shifts out.
             if max != 0.0 {
                 let s = search::nearest(0.5 * (inverse * group.scale - 1.0)).clamp(0, 7);
                 bits |= (s as u16) << 12 | ((group.shift == Shift::Down) as u16) << 15;
@@ -113,7 +113,7 @@ fn fit<S: Simd>(simd: S, x: &[f32; 32], weights: &[f32; 32]) -> Option<Group> {
     }
     let (x, weights, levels) = (x.as_chunks().0, weights.as_chunks().0, levels.as_chunks().0);
     let (points, scale) = ternary::snap(simd, x, weights, levels, [shift; 4], scale);
-    // The official encoder stops at a scale that is no number: sums overflowed.
+    // llama.cpp's encoder stops at a scale that is no number: sums overflowed.
     (scale >= 0.0).then_some(Group { scale, shift, points })
 }
 

@@ -18,7 +18,7 @@ use gguf::TensorType;
 use pulp::Simd;
 
 use super::magnitudes::{self, Format, Refit, SuperBlock};
-use super::{Block, Weights, first_bad, half_at, importance, part, put};
+use super::{Block, Importance, first_bad, half_at, importance, part, put};
 use crate::{bits, grids, search};
 
 pub(super) struct IQ2S;
@@ -50,9 +50,9 @@ impl Block<256, 82> for IQ2S {
     }
 
     #[inline(always)]
-    fn encode<S: Simd>(simd: S, x: &[f32; 256], weights: Option<Weights<256>>) -> [u8; 82] {
+    fn encode<S: Simd>(simd: S, x: &[f32; 256], importance: Option<Importance<256>>) -> [u8; 82] {
         let energy = 2.0 * search::sum_squares(x) / 256.0;
-        let weights = match weights {
+        let weights = match importance {
             None => x.map(|x| 0.25 * energy + x * x),
             Some(w) => importance::emphasize(w.columns, x, energy),
         };

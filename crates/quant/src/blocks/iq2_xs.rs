@@ -16,7 +16,7 @@ use gguf::TensorType;
 use pulp::Simd;
 
 use super::magnitudes::{self, Format, Refit, SuperBlock};
-use super::{Block, Weights, first_bad, half_at, importance, part, put};
+use super::{Block, Importance, first_bad, half_at, importance, part, put};
 use crate::{bits, grids, search};
 
 pub(super) struct IQ2XS;
@@ -33,7 +33,7 @@ const FORMAT: Format<8, 3, 512> = Format {
 
 impl Block<256, 74> for IQ2XS {
     const TYPE: TensorType = TensorType::IQ2_XS;
-    const REQUIRES_WEIGHTS: bool = true;
+    const REQUIRES_IMPORTANCE: bool = true;
 
     fn decode(block: &[u8; 74], out: &mut [f32; 256]) {
         let d = half_at::<0, _>(block).to_f32();
@@ -48,8 +48,8 @@ impl Block<256, 74> for IQ2XS {
     }
 
     #[inline(always)]
-    fn encode<S: Simd>(simd: S, x: &[f32; 256], weights: Option<Weights<256>>) -> [u8; 74] {
-        let importance = weights.expect("the codec refuses rows without required weights").columns;
+    fn encode<S: Simd>(simd: S, x: &[f32; 256], importance: Option<Importance<256>>) -> [u8; 74] {
+        let importance = importance.expect("the codec refuses rows without it").columns;
         let energy = search::sum_squares(x) / 256.0;
         let weights = importance::emphasize(importance, x, energy);
         let found: SuperBlock<32, 16> = FORMAT.encode::<_, 16, 19, 32, _, _>(simd, x, &weights);

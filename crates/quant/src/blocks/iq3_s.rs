@@ -17,7 +17,7 @@ use gguf::TensorType;
 use pulp::Simd;
 
 use super::magnitudes::{self, Format, Refit, SuperBlock};
-use super::{Block, Weights, first_bad, half_at, importance, part, put};
+use super::{Block, Importance, first_bad, half_at, importance, part, put};
 use crate::{bits, grids, search};
 
 pub(super) struct IQ3S;
@@ -52,9 +52,9 @@ impl Block<256, 110> for IQ3S {
     }
 
     #[inline(always)]
-    fn encode<S: Simd>(simd: S, x: &[f32; 256], weights: Option<Weights<256>>) -> [u8; 110] {
+    fn encode<S: Simd>(simd: S, x: &[f32; 256], importance: Option<Importance<256>>) -> [u8; 110] {
         let energy = 2.0 * search::sum_squares(x) / 256.0;
-        let weights = match weights {
+        let weights = match importance {
             None => importance::squares(x),
             Some(w) => importance::emphasize(w.columns, x, energy),
         };
@@ -77,7 +77,7 @@ impl Block<256, 110> for IQ3S {
 
 /// The low bits of the points and the signs, with those of all-zero groups left out.
 ///
-/// A mistake of the official encoder, kept because its bytes are the reference: it skips all-zero
+/// A mistake of llama.cpp's encoder, kept because its bytes are the reference: it skips all-zero
 /// groups without moving on in these two fields, so what follows such a group in its super-block
 /// stands too early and decodes to wrong weights.
 fn without_gaps(x: &[f32; 256], low: [u8; 64], signs: [u8; 32]) -> ([u8; 64], [u8; 32]) {

@@ -15,7 +15,7 @@ use gguf::TensorType;
 use pulp::Simd;
 
 use super::magnitudes::{self, Format, Refit, SuperBlock};
-use super::{Block, Weights, first_bad, half_at, importance, part, put};
+use super::{Block, Importance, first_bad, half_at, importance, part, put};
 use crate::{grids, search};
 
 pub(super) struct IQ3XXS;
@@ -49,9 +49,9 @@ impl Block<256, 98> for IQ3XXS {
     }
 
     #[inline(always)]
-    fn encode<S: Simd>(simd: S, x: &[f32; 256], weights: Option<Weights<256>>) -> [u8; 98] {
+    fn encode<S: Simd>(simd: S, x: &[f32; 256], importance: Option<Importance<256>>) -> [u8; 98] {
         let energy = 2.0 * search::sum_squares(x) / 256.0;
-        let weights = match weights {
+        let weights = match importance {
             None => importance::squares(x),
             Some(w) => importance::emphasize(w.columns, x, energy),
         };

@@ -62,7 +62,7 @@ pub(super) fn levels<S: Simd>(simd: S, x: &[f32; 32], scale: f32) -> [u8; 32] {
 fn level<S: Simd>(v: Lanes<S, 1>) -> Lanes<S, 1> {
     let [first, .., last] = VALUES.map(|value| v.constant(f32::from(value)));
     // In this order NaN, which a scale without reciprocal makes of 0, becomes the largest value, as
-    // in the official binary search.
+    // in llama.cpp's binary search.
     let v = v.less(last).select(v, last);
     NEAREST_LEVEL.at(v.more(first).select(v, first))
 }

@@ -35,7 +35,7 @@ pub(super) struct Format {
     /// The scales to try without importance weights.
     pub trials: Trials,
     /// The largest scale or minimum with importance weights. The search can wrap a negative one to
-    /// more than the 6 bits hold; only the official encoder of Q5_K then limits it to 63.
+    /// more than the 6 bits hold; only llama.cpp's encoder of Q5_K then limits it to 63.
     pub limit: u8,
 }
 

@@ -91,7 +91,7 @@ impl<const DIM: usize, const LEVELS: usize, const N: usize> Format<DIM, LEVELS, 
         }
         let max = scales.iter().fold(0.0, |max, &v| if max > v { max } else { v });
         if max == 0.0 {
-            // The official encoders then clear whole blocks only of these formats.
+            // llama.cpp's encoders then clear whole blocks only of these formats.
             if self.even_signs {
                 (block.points, block.signs) = ([0; POINTS], [0; 32]);
             }
@@ -198,7 +198,7 @@ impl<const DIM: usize, const LEVELS: usize, const N: usize> Format<DIM, LEVELS, 
             found_signs = found_signs.map(|s| !s);
         }
         signs.copy_from_slice(&found_signs[..signs.len()]);
-        // The official encoder stops at a scale that is no number: sums overflowed.
+        // llama.cpp's encoder stops at a scale that is no number: sums overflowed.
         if scale.is_nan() { 0.0 } else { scale }
     }
 
@@ -250,7 +250,7 @@ impl<const DIM: usize, const LEVELS: usize, const N: usize> Format<DIM, LEVELS, 
                 *cell = *cell * LEVELS as i32 + level.clamp(0, LEVELS as i32 - 1);
             }
         }
-        // For the error of each level at each coordinate (see `Costs`). The official encoders weigh
+        // For the error of each level at each coordinate (see `Costs`). llama.cpp's encoders weigh
         // it by the square root of the weight.
         let levels = 32 / DIM;
         let (mut xs, mut ws, mut odd) = ([0.0; 32], [0.0; 32], [0.0; 32]);

@@ -93,11 +93,11 @@ pub(crate) trait Block<const LEN: usize, const BYTES: usize> {
     /// The tensor type that consists of these blocks.
     const TYPE: TensorType;
 
-    /// The encoder with weights looks at [`Row::mean_squares`].
+    /// The encoder with importance looks at [`Row::mean_squares`].
     const USES_ROW_MEAN_SQUARE: bool = false;
 
-    /// The encoder is never called without weights; the codec refuses that.
-    const REQUIRES_WEIGHTS: bool = false;
+    /// The encoder is never called without importance; the codec refuses that.
+    const REQUIRES_IMPORTANCE: bool = false;
 
     /// The weights of a block.
     ///
@@ -115,12 +115,16 @@ pub(crate) trait Block<const LEN: usize, const BYTES: usize> {
         }
     }
 
-    /// The block for finite weights `x`, the one that the official encoder finds.
+    /// The block for finite weights `x`, the one that llama.cpp's encoder finds.
     ///
     /// A format writes this or [`encode_row`](Self::encode_row).
     #[inline(always)]
-    fn encode<S: Simd>(simd: S, x: &[f32; LEN], weights: Option<Weights<LEN>>) -> [u8; BYTES] {
-        let columns = weights.map(|w| std::slice::from_ref(w.columns));
+    fn encode<S: Simd>(
+        simd: S,
+        x: &[f32; LEN],
+        importance: Option<Importance<LEN>>,
+    ) -> [u8; BYTES] {
+        let columns = importance.map(|w| std::slice::from_ref(w.columns));
         let mut block = [[0; BYTES]];
         let row = Row { x: std::slice::from_ref(x), columns, mean_squares: &[0.0] };
         Self::encode_row(simd, row, &mut block);
@@ -138,7 +142,7 @@ pub(crate) trait Block<const LEN: usize, const BYTES: usize> {
             return;
         };
         for ((x, out), columns) in blocks.zip(columns) {
-            *out = Self::encode(simd, x, Some(Weights { columns }));
+            *out = Self::encode(simd, x, Some(Importance { columns }));
         }
     }
 
@@ -151,7 +155,7 @@ pub(crate) trait Block<const LEN: usize, const BYTES: usize> {
 pub(crate) struct Row<'a, const LEN: usize> {
     /// The blocks.
     pub x: &'a [[f32; LEN]],
-    /// As many blocks of importance weights.
+    /// As many blocks of importance.
     pub columns: Option<&'a [[f32; LEN]]>,
     /// For each block the mean square of its whole row; empty unless the format asks for it.
     pub mean_squares: &'a [f32],
@@ -170,9 +174,9 @@ impl<'a, const LEN: usize> Row<'a, LEN> {
     }
 }
 
-/// Importance weights, as the encoder of one block sees them.
+/// Importance as the encoder of one block sees it.
 #[derive(Clone, Copy)]
-pub(crate) struct Weights<'a, const LEN: usize> {
+pub(crate) struct Importance<'a, const LEN: usize> {
     /// Importance of each column of the block.
     pub columns: &'a [f32; LEN],
 }

@@ -11,7 +11,7 @@
 use gguf::TensorType;
 use pulp::Simd;
 
-use super::{Block, Weights, e2m1, part, put};
+use super::{Block, Importance, e2m1, part, put};
 use crate::{bits, search};
 
 pub(super) struct MXFP4;
@@ -28,9 +28,9 @@ impl Block<32, 17> for MXFP4 {
         }
     }
 
-    /// The official encoder makes no use of importance weights.
+    /// llama.cpp's encoder makes no use of importance weights.
     #[inline(always)]
-    fn encode<S: Simd>(_: S, x: &[f32; 32], _: Option<Weights<32>>) -> [u8; 17] {
+    fn encode<S: Simd>(_: S, x: &[f32; 32], _: Option<Importance<32>>) -> [u8; 17] {
         let magnitude = search::magnitude(x);
         // The largest magnitude is 4 to 8 times the scale, of which codes reach 6. Tiny numbers wrap
         // to a huge scale, as the conversion of x86-64 does, under which all weights become 0.
@@ -43,7 +43,7 @@ impl Block<32, 17> for MXFP4 {
     }
 
     /// Only the exponent that the standard calls NaN. Under the largest others, the largest codes
-    /// decode to infinity; the official check does not look for that.
+    /// decode to infinity; llama.cpp's check does not look for that.
     fn bad_scale(block: &[u8; 17]) -> Option<(&'static str, f32)> {
         (block[0] == 0xff).then_some(("e", f32::NAN))
     }

@@ -13,7 +13,7 @@
 use gguf::TensorType;
 use pulp::Simd;
 
-use super::{Block, Weights, e2m1, part, put};
+use super::{Block, Importance, e2m1, part, put};
 use crate::{bits, search};
 
 pub(super) struct NVFP4;
@@ -33,9 +33,9 @@ impl Block<64, 36> for NVFP4 {
         }
     }
 
-    /// The official encoder makes no use of importance weights.
+    /// llama.cpp's encoder makes no use of importance weights.
     #[inline(always)]
-    fn encode<S: Simd>(_: S, x: &[f32; 64], _: Option<Weights<64>>) -> [u8; 36] {
+    fn encode<S: Simd>(_: S, x: &[f32; 64], _: Option<Importance<64>>) -> [u8; 36] {
         let (mut d, mut q) = ([0; 4], [0; 64]);
         let groups = x.as_chunks::<16>().0.iter().zip(q.as_chunks_mut().0);
         for ((x, q), d) in groups.zip(&mut d) {
@@ -48,7 +48,7 @@ impl Block<64, 36> for NVFP4 {
         block
     }
 
-    /// What the standard calls NaN. The official decoder makes 0 of the one and 480 of the other
+    /// What the standard calls NaN. llama.cpp's decoder makes 0 of the one and 480 of the other
     /// sign, and its check is silent; no encoder writes either.
     fn bad_scale(block: &[u8; 36]) -> Option<(&'static str, f32)> {
         let nan = part::<0, 4, _>(block).iter().any(|d| d & 0x7f == 0x7f);

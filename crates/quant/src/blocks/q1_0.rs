@@ -11,7 +11,7 @@ use gguf::TensorType;
 use half::f16;
 use pulp::Simd;
 
-use super::{Block, Weights, first_bad, half_at, part, put};
+use super::{Block, Importance, first_bad, half_at, part, put};
 use crate::bits;
 
 pub(super) struct Q1_0;
@@ -28,9 +28,9 @@ impl Block<128, 18> for Q1_0 {
         }
     }
 
-    /// The official encoder makes no use of importance weights.
+    /// llama.cpp's encoder makes no use of importance weights.
     #[inline(always)]
-    fn encode<S: Simd>(_: S, x: &[f32; 128], _: Option<Weights<128>>) -> [u8; 18] {
+    fn encode<S: Simd>(_: S, x: &[f32; 128], _: Option<Importance<128>>) -> [u8; 18] {
         let d = x.iter().fold(0.0, |sum, x| sum + x.abs()) / 128.0;
         let mut block = [0; 18];
         put::<0, 2, _>(&mut block, f16::from_f32(d).to_le_bytes());

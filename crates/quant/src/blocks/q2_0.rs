@@ -11,7 +11,7 @@ use gguf::TensorType;
 use half::f16;
 use pulp::Simd;
 
-use super::{Block, Weights, first_bad, half_at, part, put};
+use super::{Block, Importance, first_bad, half_at, part, put};
 use crate::{bits, search};
 
 pub(super) struct Q2_0;
@@ -28,9 +28,9 @@ impl Block<64, 18> for Q2_0 {
         }
     }
 
-    /// The official encoder makes no use of importance weights.
+    /// llama.cpp's encoder makes no use of importance weights.
     #[inline(always)]
-    fn encode<S: Simd>(_: S, x: &[f32; 64], _: Option<Weights<64>>) -> [u8; 18] {
+    fn encode<S: Simd>(_: S, x: &[f32; 64], _: Option<Importance<64>>) -> [u8; 18] {
         let d = search::magnitude(x);
         let inverse = search::inverse(d);
         // A scale too small for its reciprocal gives infinities and NaN: level 0, as the

@@ -34,7 +34,7 @@ impl Block<32, 34> for Q8_0 {
         }
     }
 
-    /// The official encoder makes no use of importance weights.
+    /// llama.cpp's encoder makes no use of importance weights.
     #[inline(always)]
     fn encode_row<S: Simd>(simd: S, row: Row<32>, out: &mut [[u8; 34]]) {
         for (x, out) in row.x.chunks(search::BATCH).zip(out.chunks_mut(search::BATCH)) {

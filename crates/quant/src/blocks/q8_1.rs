@@ -1,5 +1,5 @@
 //! Q8_1: 8 bits each and one scale for 32 weights, and their scaled sum, 9 bits per weight. The
-//! official runtime keeps activations so; it is no type for files.
+//! llama.cpp runtime keeps activations so; it is no type for files.
 //!
 //! ```text
 //! d[2]  s[2]  qs[32]      qs[j]: x[j], signed
@@ -12,7 +12,7 @@ use gguf::TensorType;
 use half::f16;
 use pulp::Simd;
 
-use super::{Block, Weights, first_bad, half_at, part, put};
+use super::{Block, Importance, first_bad, half_at, part, put};
 use crate::search;
 
 pub(super) struct Q8_1;
@@ -29,7 +29,7 @@ impl Block<32, 36> for Q8_1 {
     }
 
     #[inline(always)]
-    fn encode<S: Simd>(_: S, x: &[f32; 32], _: Option<Weights<32>>) -> [u8; 36] {
+    fn encode<S: Simd>(_: S, x: &[f32; 32], _: Option<Importance<32>>) -> [u8; 36] {
         let d = search::magnitude(x) / 127.0;
         let inverse = search::inverse(d);
         let q = x.map(|x| search::round_half_away(x * inverse));

@@ -1,5 +1,5 @@
 //! Q8_K: 8 bits each and one f32 scale for 256 weights, and the sums of each 16, 9.125 bits per
-//! weight. The official runtime keeps activations so; it is no type for files.
+//! weight. llama.cpp's runtime keeps activations so; it is no type for files.
 //!
 //! ```text
 //! d[4]  qs[256]  bsums[32]      qs[j]: x[j], signed
@@ -12,7 +12,7 @@
 use gguf::TensorType;
 use pulp::Simd;
 
-use super::{Block, Weights, part, put};
+use super::{Block, Importance, part, put};
 use crate::search;
 
 pub(super) struct Q8K;
@@ -28,9 +28,9 @@ impl Block<256, 292> for Q8K {
         }
     }
 
-    /// An all-zero block gets zero sums; the official encoder leaves them as they were in memory.
+    /// An all-zero block gets zero sums; llama.cpp's encoder leaves them as they were in memory.
     #[inline(always)]
-    fn encode<S: Simd>(_: S, x: &[f32; 256], _: Option<Weights<256>>) -> [u8; 292] {
+    fn encode<S: Simd>(_: S, x: &[f32; 256], _: Option<Importance<256>>) -> [u8; 292] {
         let mut block = [0; 292];
         let extreme = search::extreme(x);
         if extreme == 0.0 {

@@ -17,7 +17,7 @@ use gguf::TensorType;
 use half::f16;
 use pulp::Simd;
 
-use super::{Block, Weights, first_bad, half_at, part, put};
+use super::{Block, Importance, first_bad, half_at, part, put};
 use crate::search;
 
 pub(super) struct TQ1_0;
@@ -35,9 +35,9 @@ impl Block<256, 54> for TQ1_0 {
         unpack::<4>(part::<48, 4, _>(block), d, last);
     }
 
-    /// The official encoder makes no use of importance weights.
+    /// llama.cpp's encoder makes no use of importance weights.
     #[inline(always)]
-    fn encode<S: Simd>(_: S, x: &[f32; 256], _: Option<Weights<256>>) -> [u8; 54] {
+    fn encode<S: Simd>(_: S, x: &[f32; 256], _: Option<Importance<256>>) -> [u8; 54] {
         let d = search::magnitude(x);
         let inverse = search::inverse(d);
         let q = x.map(|x| (search::round_half_away(x * inverse) + 1) as u8);
@@ -55,6 +55,7 @@ impl Block<256, 54> for TQ1_0 {
 }
 
 /// Five digits to each of `M` bytes, taken `M` weights apart; those beyond the end are 0.
+#[inline(always)]
 fn pack<const M: usize>(q: &[u8]) -> [u8; M] {
     let digits = q.as_chunks::<M>().0;
     std::array::from_fn(|m| {
@@ -65,7 +66,7 @@ fn pack<const M: usize>(q: &[u8]) -> [u8; M] {
     })
 }
 
-#[inline]
+#[inline(always)]
 fn unpack<const M: usize>(bytes: &[u8; M], d: f32, out: &mut [f32]) {
     let mut fractions = *bytes;
     for out in out.as_chunks_mut::<M>().0 {

@@ -13,7 +13,7 @@ use gguf::TensorType;
 use half::f16;
 use pulp::Simd;
 
-use super::{Block, Weights, first_bad, half_at, part, put};
+use super::{Block, Importance, first_bad, half_at, part, put};
 use crate::{bits, search};
 
 pub(super) struct TQ2_0;
@@ -30,9 +30,9 @@ impl Block<256, 66> for TQ2_0 {
         }
     }
 
-    /// The official encoder makes no use of importance weights.
+    /// llama.cpp's encoder makes no use of importance weights.
     #[inline(always)]
-    fn encode<S: Simd>(_: S, x: &[f32; 256], _: Option<Weights<256>>) -> [u8; 66] {
+    fn encode<S: Simd>(_: S, x: &[f32; 256], _: Option<Importance<256>>) -> [u8; 66] {
         let d = search::magnitude(x);
         let inverse = search::inverse(d);
         let q = x.map(|x| (search::round_half_away(x * inverse) + 1) as u8);

@@ -20,7 +20,7 @@ pub(crate) type Costs = [f32; 32];
 pub(crate) type Sixteen = [u16; 16];
 
 /// The code of the point with the smallest sum of costs, the first of equals. If all sums are beyond
-/// the range of numbers it is the first point; the official encoder stops there.
+/// the range of numbers it is the first point; llama.cpp's encoder stops there.
 #[inline(always)]
 pub(super) fn cheapest<S: Simd, const DIM: usize>(simd: S, near: &[Sixteen], costs: &Costs) -> u16 {
     // The compiler knows which it is.

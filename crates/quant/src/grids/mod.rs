@@ -2,7 +2,7 @@
 //!
 //! A codebook is a list of points; a block stores the number of a point instead of 8 (or 4) single
 //! levels. The coordinates of a point are levels, `0..3` in octets and `0..8` in quartets; what a
-//! level stands for is its value: 8, 25, 43 in IQ2, say. All numbers are those of the official
+//! level stands for is its value: 8, 25, 43 in IQ2, say. All numbers are those of llama.cpp's
 //! tables (`ggml-common.h`; the encoder's copy of them is in `ggml-quants.c`).
 //!
 //! While it encodes, level l of IQ2 and IQ3 counts as the odd number 2l + 1, whatever its value.
@@ -226,7 +226,7 @@ mod tests {
         assert_eq!((sum, max), (total, most));
     }
 
-    /// Sizes of the official tables.
+    /// Sizes of llama.cpp's tables.
     #[test]
     fn neighbour_tables_have_their_sizes() {
         check(&IQ1_S, 327_721, 205);

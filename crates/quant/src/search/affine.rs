@@ -138,10 +138,25 @@ fn error<S: Simd, const U: usize, const N: usize>(
     min: Lanes<S, U>,
     levels: &[Lanes<S, U>; N],
 ) -> Lanes<S, U> {
+    match trials.absolute {
+        true => error_of::<_, _, _, true>(x, weights, scale, min, levels),
+        false => error_of::<_, _, _, false>(x, weights, scale, min, levels),
+    }
+}
+
+/// See [`Trials::absolute`].
+#[inline(always)]
+fn error_of<S: Simd, const U: usize, const N: usize, const ABSOLUTE: bool>(
+    x: &[Lanes<S, U>; N],
+    weights: &[Lanes<S, U>; N],
+    scale: Lanes<S, U>,
+    min: Lanes<S, U>,
+    levels: &[Lanes<S, U>; N],
+) -> Lanes<S, U> {
     let mut total = x[0].constant(0.0);
     for ((&l, &x), &w) in levels.iter().zip(x).zip(weights) {
         let diff = scale * l + min - x;
-        total = total + w * if trials.absolute { diff.abs() } else { diff * diff };
+        total = total + w * if ABSOLUTE { diff.abs() } else { diff * diff };
     }
     total
 }

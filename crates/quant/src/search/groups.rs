@@ -1,8 +1,8 @@
 //! The searches for consecutive groups of floats: to lanes and back.
 
-use pulp::Simd;
+use pulp::{Simd, WithSimd};
 
-use super::{Trials, affine, symmetric, symmetric_by_moves, unsigned_lanes};
+use super::{Affine, Trials, affine, symmetric, symmetric_by_moves, unsigned_lanes};
 use crate::blocks::Row;
 use crate::lanes::{self, Lanes};
 
@@ -49,7 +49,7 @@ impl Fits {
         for at in (0..groups.len()).step_by(Lanes::<S, WIDTH>::COUNT) {
             let x = Lanes::transpose(simd, &groups[at..]);
             let weights = weigh(at, &x);
-            let found = affine(top, &x, &weights, trials);
+            let found = apart(simd, AffineSearch { top, x: &x, weights: &weights, trials });
             found.scale.store(&mut self.scale[at..]);
             found.m.store(&mut self.m[at..]);
             found.inverse.store(&mut self.inverse[at..]);
@@ -163,7 +163,7 @@ impl Fits {
         for at in (0..groups.len()).step_by(Lanes::<S, WIDTH>::COUNT) {
             let x = Lanes::transpose(simd, &groups[at..]);
             let weights = weigh(at, &x);
-            let (scale, inverse) = symmetric(half, &x, &weights);
+            let (scale, inverse) = apart(simd, SymmetricSearch { half, x: &x, weights: &weights });
             scale.store(&mut self.scale[at..]);
             inverse.store(&mut self.inverse[at..]);
             lanes::sum(&weights).store(&mut self.weight[at..]);
@@ -189,6 +189,47 @@ impl Fits {
     }
 }
 
+/// Does `work` in a function of its own, compiled once for all formats that share it. The long
+/// searches are worth the call; inlined into every encoder they were most of the program.
+#[inline(never)]
+fn apart<S: Simd, Work: WithSimd>(simd: S, work: Work) -> Work::Output {
+    simd.vectorize(work)
+}
+
+/// [`affine`] with its arguments.
+struct AffineSearch<'a, S: Simd, const N: usize> {
+    top: i32,
+    x: &'a [Lanes<S, WIDTH>; N],
+    weights: &'a [Lanes<S, WIDTH>; N],
+    trials: &'a Trials,
+}
+
+impl<S: Simd, const N: usize> WithSimd for AffineSearch<'_, S, N> {
+    type Output = Affine<S, WIDTH>;
+
+    // The lanes bring their instruction set.
+    #[inline(always)]
+    fn with_simd<Same: Simd>(self, _: Same) -> Self::Output {
+        affine(self.top, self.x, self.weights, self.trials)
+    }
+}
+
+/// [`symmetric`] with its arguments.
+struct SymmetricSearch<'a, S: Simd, const N: usize> {
+    half: i32,
+    x: &'a [Lanes<S, WIDTH>; N],
+    weights: &'a [Lanes<S, WIDTH>; N],
+}
+
+impl<S: Simd, const N: usize> WithSimd for SymmetricSearch<'_, S, N> {
+    type Output = (Lanes<S, WIDTH>, Lanes<S, WIDTH>);
+
+    #[inline(always)]
+    fn with_simd<Same: Simd>(self, _: Same) -> Self::Output {
+        symmetric(self.half, self.x, self.weights)
+    }
+}
+
 /// Levels of lanes into groups, plus `offset`.
 #[inline(always)]
 fn store_levels<S: Simd, const U: usize, const N: usize>(
@@ -206,6 +247,32 @@ fn store_levels<S: Simd, const U: usize, const N: usize>(
 /// `unsigned` of `scalar.rs` for each group: scales and levels.
 #[inline(always)]
 pub(crate) fn unsigned_groups<S: Simd, const N: usize, const GROUPS: usize>(
+    simd: S,
+    top: i32,
+    groups: &[[f32; N]],
+    weights: &[[f32; N]],
+) -> ([f32; GROUPS], [[u8; N]; GROUPS]) {
+    apart(simd, UnsignedGroups { top, groups, weights })
+}
+
+/// [`unsigned_groups`] with its arguments.
+struct UnsignedGroups<'a, const N: usize, const GROUPS: usize> {
+    top: i32,
+    groups: &'a [[f32; N]],
+    weights: &'a [[f32; N]],
+}
+
+impl<const N: usize, const GROUPS: usize> WithSimd for UnsignedGroups<'_, N, GROUPS> {
+    type Output = ([f32; GROUPS], [[u8; N]; GROUPS]);
+
+    #[inline(always)]
+    fn with_simd<S: Simd>(self, simd: S) -> Self::Output {
+        fit_unsigned(simd, self.top, self.groups, self.weights)
+    }
+}
+
+#[inline(always)]
+fn fit_unsigned<S: Simd, const N: usize, const GROUPS: usize>(
     simd: S,
     top: i32,
     groups: &[[f32; N]],

@@ -17,7 +17,7 @@ mod scalar;
 mod symmetric;
 mod unsigned;
 
-pub(crate) use affine::{Trials, WEIGHTED, affine};
+pub(crate) use affine::{Affine, Trials, WEIGHTED, affine};
 pub(crate) use groups::{
     Fits, MOST, emphasize_by_rows, emphasize_lanes, mean_squares, sums_of_squares, unsigned_groups,
 };

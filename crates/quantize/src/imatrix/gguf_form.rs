@@ -71,7 +71,7 @@ pub(super) fn read(bytes: &Bytes) -> Result<Imatrix, String> {
     Ok(Imatrix { datasets, chunk_count, chunk_size: Some(chunk_size), entries })
 }
 
-/// The file, with the bytes that the official tool writes.
+/// The file, with the bytes that llama.cpp's tool writes.
 pub(super) fn encode(imatrix: &Imatrix) -> Result<Vec<u8>, gguf::Error> {
     let mut metadata = Metadata::new();
     metadata.push("general.type", "imatrix");

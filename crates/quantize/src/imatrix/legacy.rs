@@ -67,7 +67,7 @@ pub(super) fn read(bytes: &[u8]) -> Result<Imatrix, String> {
     Ok(Imatrix { datasets, chunk_count, chunk_size: None, entries })
 }
 
-/// The file, with the bytes that the official tool writes.
+/// The file, with the bytes that llama.cpp's tool writes.
 pub(super) fn encode(imatrix: &Imatrix) -> Result<Vec<u8>, ImatrixError> {
     let used = |entry: &&Entry| entry.counts.iter().any(|&count| count > 0);
     let number = |n: usize| i32::try_from(n).unwrap_or(i32::MAX).to_le_bytes();

@@ -1,7 +1,7 @@
 //! Importance matrices: how much each column of a weight matrix matters to what comes out.
 //!
 //! While a model reads text, the squares of what enters each matrix product are summed per column.
-//! Their mean is the weight of the column's error when the matrix is quantized. The official tool
+//! Their mean is the weight of the column's error when the matrix is quantized. llama.cpp's tool
 //! stores the sums in two forms, which [`Imatrix::open`] tells apart (`common/imatrix-loader.cpp`
 //! of llama.cpp):
 //!
@@ -118,11 +118,11 @@ impl Imatrix {
         Ok(read)
     }
 
-    /// The weights of a matrix for the encoder, expert after expert; `None` if it has no entry.
+    /// The importance of a matrix's columns for the encoder, expert after expert; `None` if it has no entry.
     ///
     /// They are means of squares. An expert that was never used has weights of 1, in the legacy
-    /// form the sums as they are; all that is as in the official quantizer.
-    pub fn weights(&self, name: &str) -> Option<Vec<f32>> {
+    /// form the sums as they are; all that is as in llama.cpp's quantizer.
+    pub fn importance(&self, name: &str) -> Option<Vec<f32>> {
         let entry = self.entries.get(name)?;
         let mut weights = entry.sums.clone();
         let columns = entry.columns().max(1);
@@ -136,7 +136,7 @@ impl Imatrix {
         Some(weights)
     }
 
-    /// Adds the sums of another importance matrix of the same model, as the official tool combines
+    /// Adds the sums of another importance matrix of the same model, as llama.cpp's tool combines
     /// its `--in-file`s. Sums in the legacy form count as of chunks of `chunk_size` tokens, which
     /// is also the chunk size of the result.
     ///
@@ -212,7 +212,7 @@ impl Imatrix {
     }
 
     /// Writes the legacy form. Of an expert that was never used it keeps weights of 1, as the
-    /// official tool does, and matrices that were never used are left out. The file replaces what
+    /// llama.cpp's tool does, and matrices that were never used are left out. The file replaces what
     /// `overwrite` lets it.
     ///
     /// # Errors

@@ -6,11 +6,11 @@ use gguf::TensorType;
 
 macro_rules! mixes {
     ($($name:ident $number:literal $default:ident $output:ident $embedding:ident $about:literal,)*) => {
-        /// A named mix of the official quantizer, which says what type each tensor of a model gets.
+        /// A named mix of llama.cpp's quantizer, which says what type each tensor of a model gets.
         ///
         /// Written to a file as the number `general.file_type` (`enum llama_ftype` in `llama.h`).
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-        #[allow(non_camel_case_types)] // the official spelling, under which everyone knows them
+        #[allow(non_camel_case_types)] // llama.cpp's spelling, under which everyone knows them
         pub enum Mix {
             $(#[doc = $about] $name = $number,)*
         }
@@ -42,7 +42,7 @@ struct Row {
     about: &'static str,
 }
 
-// Sizes and losses of perplexity are those which the official tool measured and prints in its
+// Sizes and losses of perplexity are those which llama.cpp measured and prints in its
 // help; "8B" is Llama 3 8B. Numbers that are missing belong to mixes that were removed.
 mixes! {
     // name   number default  output embedding description
@@ -88,7 +88,7 @@ const ALIASES: &[(&str, Mix)] =
     &[("Q3_K", Mix::Q3_K_M), ("Q4_K", Mix::Q4_K_M), ("Q5_K", Mix::Q5_K_M)];
 
 impl Mix {
-    /// The official name, such as `Q4_K_M`.
+    /// llama.cpp's name, such as `Q4_K_M`.
     pub const fn name(self) -> &'static str {
         self.row().name
     }

@@ -1,4 +1,4 @@
-//! Which tensor of a model gets which type: the named mixes of the official quantizer, exactly.
+//! Which tensor of a model gets which type: the named mixes of llama.cpp's quantizer, exactly.
 //!
 //! [`plan`] looks at names, shapes and a few facts about the model, never at weights.
 //!
@@ -138,12 +138,12 @@ pub struct Options {
     pub token_embedding_type: Option<TensorType>,
     /// Types for the tensors whose name a pattern is found in; the first that is found counts.
     ///
-    /// The official tool puts patterns in lower case, and ignores them for F16, BF16 and F32
+    /// llama.cpp puts patterns in lower case, and ignores them for F16, BF16 and F32
     /// without a word; here they always hold.
     pub tensor_types: Vec<(Regex, TensorType)>,
     /// Whether importance weights are at hand: some mixes then choose otherwise.
     pub has_imatrix: bool,
-    /// Count layers in the order in which the tensors are given, as the official tool does when it
+    /// Count layers in the order in which the tensors are given, as llama.cpp does when it
     /// keeps the shards of the source, instead of by number of layer and name.
     pub keep_order: bool,
 }
@@ -211,7 +211,7 @@ impl Plan<'_> {
     ///
     /// # Errors
     ///
-    /// Lists all such tensors. Without any importance matrix the official tool refuses likewise;
+    /// Lists all such tensors. Without any importance matrix llama.cpp refuses likewise;
     /// with one that lacks a tensor it works up to that tensor before it does.
     pub fn check_imatrix(&self, has_weights: impl Fn(&str) -> bool) -> Result<(), MissingImatrix> {
         let tensors: Vec<_> = self
@@ -271,7 +271,7 @@ pub enum PlanError {
 ///
 /// # Errors
 ///
-/// If a tensor's rows are no whole blocks of the type that it should get and the official tool
+/// If a tensor's rows are no whole blocks of the type that it should get and llama.cpp
 /// knows none to stand in, or if an option asks for an impossible type.
 pub fn plan<'a>(
     target: Target,

@@ -37,7 +37,7 @@ impl Model {
             head_count_kv: find("attention.head_count_kv").unwrap_or(head_count),
         };
         match architecture {
-            // The official runtime adds a layer for the router and counts it.
+            // llama.cpp's runtime adds a layer for the router and counts it.
             "graniteswitch" => {
                 model.layer_count = block_count.saturating_sub(model.nextn_layer_count) + 1;
                 model.nextn_layer_count = 1;
@@ -57,7 +57,7 @@ impl Model {
         self.head_count.checked_div(self.head_count_kv).unwrap_or(0)
     }
 
-    /// Whether the official runtime takes the model for one of 70 billion parameters, whose value
+    /// Whether llama.cpp's runtime takes the model for one of 70 billion parameters, whose value
     /// projections are so small that more bits for them cost nothing.
     pub fn is_70b(&self) -> bool {
         let layers = self.layer_count.saturating_sub(self.nextn_layer_count);

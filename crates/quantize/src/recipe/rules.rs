@@ -149,7 +149,7 @@ impl<'a> Rules<'a> {
     }
 
     /// The layer of a feed-forward tensor. Counting gives it, except where each expert may be a
-    /// tensor of its own: there the name says it. (The official tool gives up on a tensor of a
+    /// tensor of its own: there the name says it. (llama.cpp gives up on a tensor of a
     /// model with experts whose name does not start with its layer; we count on.)
     fn layer(&self, index: u64, tensor: &TensorDesc<'_>) -> Position {
         let named = tensor.layer().filter(|_| self.model.expert_count > 1);
@@ -321,7 +321,7 @@ pub(super) fn fits(columns: u64, ty: T) -> bool {
 }
 
 /// The type of blocks of 32 that stands in where rows are no whole larger blocks; `None` where the
-/// official tool refuses.
+/// llama.cpp refuses.
 pub(super) fn stand_in(ty: T) -> Option<T> {
     match ty {
         T::IQ1_S | T::IQ1_M | T::IQ2_XXS | T::IQ2_XS | T::IQ2_S => Some(T::IQ4_NL),

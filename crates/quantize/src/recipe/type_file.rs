@@ -1,5 +1,5 @@
 //! Files that say which tensor gets which type: `PATTERN=TYPE` entries between blanks, as the
-//! official tool's `--tensor-type-file` has them. Lines that begin with `#` are remarks.
+//! llama.cpp's `--tensor-type-file` has them. Lines that begin with `#` are remarks.
 
 use gguf::TensorType;
 use regex::Regex;

@@ -13,14 +13,14 @@ struct Levels {
     levels: [i8; 32],
 }
 
-/// Whether [`repack`] can go from one type to the other.
+/// Whether [`convert`] can go from one type to the other.
 ///
 /// ```
 /// use gguf::TensorType;
-/// assert!(gguf_quant::repacks(TensorType::Q4_0, TensorType::Q8_0));
-/// assert!(!gguf_quant::repacks(TensorType::Q8_0, TensorType::Q4_0));
+/// assert!(gguf_quant::lossless::is_possible(TensorType::Q4_0, TensorType::Q8_0));
+/// assert!(!gguf_quant::lossless::is_possible(TensorType::Q8_0, TensorType::Q4_0));
 /// ```
-pub fn repacks(from: TensorType, to: TensorType) -> bool {
+pub fn is_possible(from: TensorType, to: TensorType) -> bool {
     use TensorType as T;
     match to {
         // Decoded weights are floats of single precision.
@@ -35,16 +35,16 @@ pub fn repacks(from: TensorType, to: TensorType) -> bool {
 /// Stores the weights of `bytes`, of type `from`, as type `to` in `out`, all of the same value.
 ///
 /// # Errors
-/// If [`repacks`] says no; if the lengths do not fit each other; and in the rare case of a scale so
+/// If [`is_possible`] says no; if the lengths do not fit each other; and in the rare case of a scale so
 /// large that the minimum of the new block is beyond half precision.
-pub fn repack(
+pub fn convert(
     from: TensorType,
     bytes: &[u8],
     to: TensorType,
     out: &mut [u8],
 ) -> Result<(), CodecError> {
-    let none = CodecError::NoRepacking { from, to };
-    if !repacks(from, to) {
+    let none = CodecError::NotLossless { from, to };
+    if !is_possible(from, to) {
         return Err(none);
     }
     let (Some((len, from_bytes)), Some((to_len, to_bytes))) = (from.block(), to.block()) else {
@@ -142,7 +142,7 @@ mod tests {
         };
         let mut pairs = 0;
         for from in TensorType::all() {
-            for to in TensorType::all().filter(|&to| repacks(from, to)) {
+            for to in TensorType::all().filter(|&to| is_possible(from, to)) {
                 let (len, block_bytes) = from.block().unwrap();
                 let elements = len as usize * 64;
                 let mut bytes: Vec<u8> = (0..block_bytes * 64).map(|_| byte()).collect();
@@ -151,7 +151,7 @@ mod tests {
                     block[1] &= 0xbf;
                 }
                 let mut out = vec![0; to.byte_len(&[elements as u64]).unwrap() as usize];
-                repack(from, &bytes, to, &mut out).unwrap();
+                convert(from, &bytes, to, &mut out).unwrap();
                 let (mut a, mut b) = (vec![0.0; elements], vec![0.0; elements]);
                 decode_row(from, &bytes, &mut a).unwrap();
                 decode_row(to, &out, &mut b).unwrap();
@@ -168,9 +168,9 @@ mod tests {
     fn a_minimum_beyond_half_precision_is_refused() {
         let mut block = [0x77; 18];
         block[..2].copy_from_slice(&f16::MAX.to_le_bytes());
-        assert!(repack(TensorType::Q4_0, &block, TensorType::Q4_1, &mut [0; 20]).is_err());
-        assert!(repack(TensorType::Q4_0, &block, TensorType::Q8_0, &mut [0; 34]).is_ok());
-        assert!(repack(TensorType::Q4_0, &block, TensorType::Q8_0, &mut [0; 33]).is_err());
-        assert!(repack(TensorType::Q8_0, &[0; 34], TensorType::Q4_0, &mut [0; 18]).is_err());
+        assert!(convert(TensorType::Q4_0, &block, TensorType::Q4_1, &mut [0; 20]).is_err());
+        assert!(convert(TensorType::Q4_0, &block, TensorType::Q8_0, &mut [0; 34]).is_ok());
+        assert!(convert(TensorType::Q4_0, &block, TensorType::Q8_0, &mut [0; 33]).is_err());
+        assert!(convert(TensorType::Q8_0, &[0; 34], TensorType::Q4_0, &mut [0; 18]).is_err());
     }
 }
