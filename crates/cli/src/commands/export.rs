@@ -8,7 +8,6 @@ use gguf_kit::{Opened, open};
 use gguf_pipeline::Tensor;
 use gguf_quantize::recipe::Target;
 
-use crate::commands::given::Given;
 use crate::failure::Failure;
 use crate::force::Force;
 use crate::progress::Progress;
@@ -22,9 +21,6 @@ use crate::{commands, listing};
     gguf export model.gguf --to safetensors model.safetensors --dtype f16\n  \
     gguf export model-q4.gguf --to safetensors blocks.safetensors --raw")]
 pub struct Args {
-    // First: values are taken away as they are read.
-    #[command(flatten)]
-    given: Given,
     /// The model.
     source: String,
     /// What to make: hf for a directory with configuration and tokenizer, safetensors for a file.
@@ -42,12 +38,15 @@ pub struct Args {
     /// Keep the names and layouts of the GGUF in a safetensors file.
     #[arg(long)]
     keep_names: bool,
-    /// The most bytes of tensors in one file of a directory, N(K|M|G).
-    #[arg(long, value_name = "SIZE", default_value = "5G", value_parser = listing::parse_size)]
-    max_shard_size: u64,
+    /// The most bytes of tensors in one file of a directory, N(K|M|G) [default: 5G].
+    #[arg(long, value_name = "SIZE", value_parser = listing::parse_size)]
+    max_shard_size: Option<u64>,
     #[command(flatten)]
     force: Force,
 }
+
+/// Bytes of tensors in one file of a directory, as `transformers` has it.
+const SHARD_SIZE: u64 = 5_000_000_000;
 
 #[derive(Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
 enum Form {
@@ -66,12 +65,10 @@ pub fn run(args: &Args) -> Result<(), Failure> {
             )));
         }
     };
-    let (unused, help): (&[&str], _) = match args.to {
-        Form::Hf => (&["--force"], "nothing in a directory is replaced: name a new one"),
-        Form::Safetensors => (&["--max-shard-size"], "a safetensors file is written in one piece"),
-    };
-    if let Some(flag) = args.given.find(unused) {
-        return Err(Failure::Usage(format!("{flag}: {help}")));
+    if args.to == Form::Safetensors && args.max_shard_size.is_some() {
+        return Err(Failure::Usage(
+            "--max-shard-size goes with --to hf: a safetensors file is written in one piece".into(),
+        ));
     }
     let options = export::Options { dtype };
     let opened = open(&args.source)?;
@@ -90,7 +87,7 @@ pub fn run(args: &Args) -> Result<(), Failure> {
     let directory = Directory::create(&args.output)?;
     let total = bytes(args, &plan.tensors);
     let progress = Progress::new();
-    directory.write(&plan, args.max_shard_size, &progress)?;
+    directory.write(&plan, args.max_shard_size.unwrap_or(SHARD_SIZE), &progress)?;
     progress.finish();
     eprintln!("wrote {} ({})", args.output.display(), listing::bytes(total));
     Ok(())

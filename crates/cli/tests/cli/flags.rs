@@ -199,11 +199,10 @@ fn what_does_not_go_together_is_refused() {
     let out = dir.path("out");
     imatrix(&dir.path("imatrix.gguf"), 256);
     std::fs::write(dir.path("types.txt"), "attn_v=q8_0\n").unwrap();
-    let commands: [(&str, &str); 12] = [
-        ("export MODEL OUT --force", "--force: nothing in a directory is replaced"),
+    let commands: [(&str, &str); 11] = [
         (
             "export MODEL OUT --to safetensors --max-shard-size 1M",
-            "--max-shard-size: a safetensors",
+            "--max-shard-size goes with --to hf",
         ),
         ("split MODEL OUT --split-max-tensors 3 --split-max-size 1M", "--split-max-size"),
         ("quantize MODEL OUT copy --pure", "--pure says"),

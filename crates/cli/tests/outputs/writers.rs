@@ -38,7 +38,7 @@ const fn writer(
 pub const WRITERS: &[Writer] = &[
     writer(
         "convert",
-        "convert checkpoint --metadata meta.json --tensor-type-file types.txt -o out.gguf",
+        "convert checkpoint --outtype q8_0 --metadata meta.json --tensor-type-file types.txt -o out.gguf",
         &["out.gguf"],
         &["checkpoint/model.safetensors", "checkpoint/config.json", "meta.json", "types.txt"],
     ),
