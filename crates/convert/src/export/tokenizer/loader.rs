@@ -145,7 +145,10 @@ mod tests {
 
     #[test]
     fn each_rule_for_scores_is_kept() {
-        let model = |unknown: u64, score: f64| json!({ "model": { "type": "Unigram", "unk_id": unknown, "vocab": [["a", score]] } });
+        let model = |unknown: u64, score: f64| {
+            let vocab = json!([["a", score]]);
+            json!({ "model": { "type": "Unigram", "unk_id": unknown, "vocab": vocab } })
+        };
         assert_eq!(faults(&model(0, -1.0)), [] as [String; 0]);
         assert_eq!(faults(&model(1, -1.0)), ["the unknown token is 1 of 1"]);
         assert_eq!(faults(&model(0, f64::NAN)), ["token 0 has no text or no finite score"]);
