@@ -17,6 +17,7 @@ impl Flags {
         self.0.iter().find(|(r, _)| *r == role).map(|&(_, add)| add)
     }
 
+    /// As they were decided.
     pub fn in_order(self) -> impl Iterator<Item = (&'static str, bool)> {
         self.0.into_iter()
     }

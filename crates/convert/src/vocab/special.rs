@@ -1,6 +1,7 @@
 //! Special tokens: their ids, and whether runtimes put them around a text.
 //!
-//! This follows `SpecialVocab` of llama.cpp's `gguf` package decision by decision, the order of keys included.
+//! This follows `SpecialVocab` of llama.cpp's `gguf` package decision by decision, the order of keys
+//! included.
 
 use gguf::{Error, Metadata, token};
 use serde_json::{Map, Value};

@@ -258,7 +258,10 @@ fn the_exceptions_of_llama_come_back() {
         tiny(&[("tokenizer.model", &pieces)], "llama", Kind::Llama, &rows(rows_of_kind));
     }
     let tokenizer = json!({
-        "added_tokens": [added(0, "<unk>", true, false), added(5, "<|x|>", true, false), added(6, "y", false, false)],
+        "added_tokens": [
+            added(0, "<unk>", true, false), added(5, "<|x|>", true, false),
+            added(6, "y", false, false),
+        ],
         "decoder": { "type": "Sequence" },
         "post_processor": { "type": "TemplateProcessing",
             "single": [{ "SpecialToken": { "id": "<s>" } }, { "Sequence": { "id": "A" } }] },
@@ -314,8 +317,9 @@ fn unigram() -> Value {
     let (first, last) = (special("<s>"), special("</s>"));
     json!({
         "added_tokens": [
-            added(0, "<s>", true, false), added(1, "<pad>", true, false), added(2, "</s>", true, false),
-            added(3, "<unk>", true, false), added(5, "user", false, false), added(6, "<mask>", true, false),
+            added(0, "<s>", true, false), added(1, "<pad>", true, false),
+            added(2, "</s>", true, false), added(3, "<unk>", true, false),
+            added(5, "user", false, false), added(6, "<mask>", true, false),
         ],
         "normalizer": { "type": "Precompiled", "precompiled_charsmap": "AAAAAGEA" },
         "pre_tokenizer": { "type": "Metaspace", "prepend_scheme": "always" },
@@ -382,7 +386,8 @@ fn rwkv_world_goes_there_and_back() {
 fn byte_level(post_processor: &Value) -> Value {
     json!({
         "added_tokens": [
-            added(4, "<s>", true, false), added(5, "</s>", true, false), added(6, "a\u{120}b", false, false),
+            added(4, "<s>", true, false), added(5, "</s>", true, false),
+            added(6, "a\u{120}b", false, false),
             { "id": 7, "content": "\u{E9}", "special": false, "normalized": true },
             added(9, "<|turn|>", true, false), added(0, "a", true, false),
         ],

@@ -138,14 +138,17 @@ mod tests {
         fails("/model/merges/0", json!(["a"]), "[\"a\"]");
         fails("/model/merges/0", json!("a  b"), "\"a  b\"");
         fails("/model/unk_token", json!("c"), "unknown token \"c\"");
-        fails("/model/vocab/b", json!(0), "has the id 0");
+        fails("/model/vocab/ab", json!(0), "has the id 0");
         fails("/added_tokens/1/id", json!(4), "\"<s>\" gets the id 3 instead of 4");
         fails("/added_tokens/1/content", json!(""), "no text");
     }
 
     #[test]
     fn each_rule_for_scores_is_kept() {
-        let model = |unknown: u64, score: f64| json!({ "model": { "type": "Unigram", "unk_id": unknown, "vocab": [["a", score]] } });
+        let model = |unknown: u64, score: f64| {
+            let vocab = json!([["a", score]]);
+            json!({ "model": { "type": "Unigram", "unk_id": unknown, "vocab": vocab } })
+        };
         assert_eq!(faults(&model(0, -1.0)), [] as [String; 0]);
         assert_eq!(faults(&model(1, -1.0)), ["the unknown token is 1 of 1"]);
         assert_eq!(faults(&model(0, f64::NAN)), ["token 0 has no text or no finite score"]);
