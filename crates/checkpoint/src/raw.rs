@@ -34,7 +34,7 @@ impl Raw {
             > self.elements() * self.dtype.bytes()
         {
             let what = format!("tensor `{}` ends before what is to be read of it", self.name);
-            return Err(gguf::Error::Caller(what));
+            return Err(gguf::Finding::error("weights-cut", what).into());
         }
         self.source.read_at(bytes, self.offset + first * self.dtype.bytes())
     }

@@ -60,9 +60,9 @@ pub fn plan(dir: &Path, checkpoint: &Checkpoint, options: &Options) -> Result<Co
     let matrices = matrix_type(&tensors);
     let kept = if options.outtype.is_none() { kept_type(&tensors) } else { None };
     let target = options.outtype.unwrap_or(Recipe::Type(kept.unwrap_or(matrices)));
-    let file_type = target.file_type().ok_or_else(|| Error::Request {
-        what: format!("{target} names no file type"),
-        help: "ask for one of the mixes that `gguf convert --help` lists".into(),
+    let file_type = target.file_type().ok_or_else(|| {
+        let help = "ask for one of the mixes that `gguf convert --help` lists";
+        Error::request("target-file-type", format!("{target} names no file type"), help)
     })?;
 
     let general = General::load(
@@ -148,9 +148,10 @@ pub(crate) fn find_family(
     options: &Options,
 ) -> Result<&'static dyn Family, Error> {
     if let Some(like) = &options.like {
-        let class = family::class_like(like).ok_or_else(|| Error::Request {
-            what: format!("`{like}` is no known class or architecture"),
-            help: format!("known classes are {}", family::classes().join(", ")),
+        let class = family::class_like(like).ok_or_else(|| {
+            let what = format!("`{like}` is no known class or architecture");
+            let help = format!("known classes are {}", family::classes().join(", "));
+            Error::request("class-unknown", what, help)
         })?;
         config.set_class(class);
     }
@@ -166,7 +167,7 @@ pub(crate) fn find_family(
                 alike[0]
             ),
         };
-        Error::input(config.path(), format!("the class `{class}` is not known"), help)
+        Error::input_uncoded(config.path(), format!("the class `{class}` is not known"), help)
     })
 }
 
@@ -236,7 +237,7 @@ pub(crate) fn tensors(
         for Made { name, steps, part } in made {
             let fault = |what: String| {
                 let what = format!("tensor `{}` {what}", entry.name);
-                Error::input(&checkpoint.path_of(entry), what, CONFIG_OF_ANOTHER)
+                Error::input_uncoded(&checkpoint.path_of(entry), what, CONFIG_OF_ANOTHER)
             };
             if INTEGERS.contains(&entry.tensor_type) {
                 return Err(fault(format!("is stored as {}, as no weight is", entry.tensor_type)));
@@ -250,7 +251,7 @@ pub(crate) fn tensors(
                 (Err(_), Some(_)) => changed(decoded(checkpoint, entry)?),
                 (result, _) => result,
             };
-            let tensor = tensor.map_err(fault)?;
+            let tensor = tensor.map_err(|misfit| fault(misfit.to_string()))?;
             let Some(Part { index, count }) = part else {
                 tensors.push(tensor);
                 continue;
@@ -267,7 +268,8 @@ pub(crate) fn tensors(
             *slot = Some(tensor);
             if let Some(parts) = parts.iter().cloned().collect::<Option<Vec<_>>>() {
                 partial.remove(&name);
-                tensors.push(Tensor::joined(name, parts).map_err(fault)?);
+                tensors
+                    .push(Tensor::joined(name, parts).map_err(|misfit| fault(misfit.to_string()))?);
             }
         }
     }
@@ -280,7 +282,7 @@ pub(crate) fn tensors(
     if let Some((name, parts)) = partial.first_key_value() {
         let found = parts.iter().flatten().count();
         let what = format!("has {found} of the {} parts of `{name}`", parts.len());
-        return Err(Error::input(config.path(), what, CONFIG_OF_ANOTHER));
+        return Err(Error::input_uncoded(config.path(), what, CONFIG_OF_ANOTHER));
     }
     Ok(tensors)
 }
@@ -306,7 +308,7 @@ fn refuse_unknown(
         }
     }
     let help = "check that the weights go with `config.json`";
-    Err(Error::input(&checkpoint.path_of(first), what, help))
+    Err(Error::input_uncoded(&checkpoint.path_of(first), what, help))
 }
 
 /// A tensor that programs have no place for can only be left out if it does nothing.
@@ -325,7 +327,7 @@ fn require_zeros(checkpoint: &Checkpoint, entry: &Entry) -> Result<(), Error> {
             let what =
                 format!("tensor `{}` is not zero, and programs have no place for it", entry.name);
             let help = "the model cannot be converted without a loss";
-            return Err(Error::input(&checkpoint.path_of(entry), what, help));
+            return Err(Error::input_uncoded(&checkpoint.path_of(entry), what, help));
         }
     }
     Ok(())
@@ -357,7 +359,7 @@ fn shape(checkpoint: &Checkpoint, entry: &Entry) -> Result<Shape, Error> {
     let dims: Vec<u64> = entry.shape.iter().rev().copied().collect();
     Shape::new(&dims).ok_or_else(|| {
         let what = format!("tensor `{}` has {} dimensions", entry.name, dims.len());
-        Error::input(&checkpoint.path_of(entry), what, "a GGUF tensor has at most four")
+        Error::input_uncoded(&checkpoint.path_of(entry), what, "a GGUF tensor has at most four")
     })
 }
 
@@ -370,7 +372,7 @@ fn check_architecture(config: &Config, job: &Job) -> Result<(), Error> {
     match findings.iter().find(|finding| CODES.contains(&finding.code)) {
         Some(finding) => {
             let what = format!("does not describe the tensors of the checkpoint: {finding}");
-            Err(Error::input(config.path(), what, CONFIG_OF_ANOTHER))
+            Err(Error::input_uncoded(config.path(), what, CONFIG_OF_ANOTHER))
         }
         None => Ok(()),
     }

@@ -36,6 +36,7 @@
 
 mod alignment;
 mod array;
+pub mod codes;
 mod encoding;
 pub mod endian;
 mod error;
@@ -59,7 +60,7 @@ pub use alignment::Alignment;
 pub use array::{Array, Elements};
 pub use bytes::Bytes;
 pub use encoding::{ByteOrder, Encoding};
-pub use error::Error;
+pub use error::{Error, Fault};
 pub use finding::{Collector, Finding, Severity, Sink, Strict};
 pub use fix::fix;
 pub use header::{Draft, EntrySpan, Header, Spans};

@@ -10,9 +10,10 @@ use gguf_store::Model;
 pub fn require_little_endian(model: &Model) -> Result<(), Error> {
     match model.order() {
         ByteOrder::Little => Ok(()),
-        ByteOrder::Big => Err(Error::Request {
-            what: "the model is big-endian".into(),
-            help: "convert it with `gguf convert-endian` first".into(),
-        }),
+        ByteOrder::Big => Err(Error::request(
+            "big-endian",
+            "the model is big-endian",
+            "convert it with `gguf convert-endian` first",
+        )),
     }
 }

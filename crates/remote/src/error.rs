@@ -107,3 +107,21 @@ impl Fault {
         matches!(self, Self::Connection(_) | Self::Busy { .. })
     }
 }
+
+/// What was named is the caller's fault, what a server does or says is the environment's.
+impl From<Error> for gguf::Error {
+    fn from(error: Error) -> Self {
+        let what = error.to_string();
+        match error {
+            Error::Local(error) => error,
+            Error::Location { .. } => Self::request("location-invalid", what, ""),
+            Error::Choice { names, .. } if names.is_empty() => {
+                Self::request("model-missing", what, "")
+            }
+            Error::Choice { .. } => Self::request("model-ambiguous", what, ""),
+            Error::Remote { place, fault } => {
+                Self::environment("read", place.as_ref(), std::io::Error::other(fault))
+            }
+        }
+    }
+}

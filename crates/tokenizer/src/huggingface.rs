@@ -1,10 +1,10 @@
 //! `tokenizer.json` of Hugging Face, run by the library that it was written by.
 
-use gguf::Metadata;
+use gguf::{Error, Metadata};
 use tokenizers::{NormalizedString, Normalizer, OffsetReferential, OffsetType};
 use tokenizers::{PreTokenizedString, PreTokenizer};
 
-use crate::error::Error;
+use crate::error::{fails, invalid};
 use crate::tokenizer::{Decode, Encode};
 
 /// Key of the whole `tokenizer.json`.
@@ -23,7 +23,7 @@ const KEY: &str = "tokenizer.huggingface.json";
 /// let tokenizer = HuggingFace::from_json(json.as_bytes())?;
 /// assert_eq!(tokenizer.encode("In THE", Encode::default())?, [0, 1]);
 /// assert_eq!(tokenizer.decode(&[0, 1], Decode::default())?, "in the");
-/// # Ok::<(), gguf_tokenizer::Error>(())
+/// # Ok::<(), gguf::Error>(())
 /// ```
 pub struct HuggingFace {
     /// Takes the texts of special tokens for these.
@@ -39,7 +39,7 @@ impl HuggingFace {
     /// If the value of `tokenizer.huggingface.json` is not such a tokenizer.
     pub fn from_metadata(metadata: &Metadata) -> Result<Option<Self>, Error> {
         let Some(value) = metadata.get(KEY) else { return Ok(None) };
-        let json = value.as_str().ok_or_else(|| Error::vocabulary(KEY, "is not a text"))?;
+        let json = value.as_str().ok_or_else(|| invalid(KEY, "is not a text"))?;
         Self::from_json(json.as_bytes()).map(Some)
     }
 
@@ -55,7 +55,7 @@ impl HuggingFace {
             tokenizer.with_padding(None);
             Ok(tokenizer)
         };
-        let parsing = read().map_err(|cause| Error::vocabulary(KEY, cause.to_string()))?;
+        let parsing = read().map_err(|cause| invalid(KEY, cause.to_string()))?;
         let mut plain = parsing.clone();
         plain.set_encode_special_tokens(true);
         Ok(Self { parsing, plain })
@@ -68,7 +68,7 @@ impl HuggingFace {
     pub fn encode(&self, text: &str, how: Encode) -> Result<Vec<u32>, Error> {
         let tokenizer = if how.parse_special { &self.parsing } else { &self.plain };
         let encoding = tokenizer.encode_fast(text, how.add_special);
-        Ok(encoding.map_err(|cause| Error::Encode(cause.to_string()))?.get_ids().to_vec())
+        Ok(encoding.map_err(|cause| fails(&cause))?.get_ids().to_vec())
     }
 
     /// The text of ids.
@@ -77,7 +77,7 @@ impl HuggingFace {
     /// If the tokenizer's own rules fail on them.
     pub fn decode(&self, ids: &[u32], how: Decode) -> Result<String, Error> {
         let text = self.parsing.decode(ids, !how.special);
-        text.map_err(|cause| Error::Encode(cause.to_string()))
+        text.map_err(|cause| fails(&cause))
     }
 
     /// The text of a token as the file has it; `None` if there is no such token.
@@ -102,7 +102,7 @@ impl HuggingFace {
         let mut normalized = NormalizedString::from(text);
         if let Some(normalizer) = self.parsing.get_normalizer() {
             let done = normalizer.normalize(&mut normalized);
-            done.map_err(|cause| Error::Encode(cause.to_string()))?;
+            done.map_err(|cause| fails(&cause))?;
         }
         Ok(normalized.get().to_owned())
     }
@@ -112,7 +112,7 @@ impl HuggingFace {
         let mut words = PreTokenizedString::from(normalized);
         if let Some(pre_tokenizer) = self.parsing.get_pre_tokenizer() {
             let done = pre_tokenizer.pre_tokenize(&mut words);
-            done.map_err(|cause| Error::Encode(cause.to_string()))?;
+            done.map_err(|cause| fails(&cause))?;
         }
         let splits = words.get_splits(OffsetReferential::Original, OffsetType::Byte);
         Ok(splits.into_iter().map(|(_, place, _)| place).collect())

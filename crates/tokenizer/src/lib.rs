@@ -23,7 +23,6 @@ mod vocabulary;
 #[cfg(feature = "huggingface")]
 pub use against::{Against, CORPUS, Difference, Rule};
 pub use decoder::Decoder;
-pub use error::Error;
 #[cfg(feature = "huggingface")]
 pub use huggingface::HuggingFace;
 pub use template::{

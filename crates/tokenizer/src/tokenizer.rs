@@ -1,10 +1,9 @@
 //! The tokenizer of a model: special tokens, and the model between them.
 
-use gguf::Metadata;
+use gguf::{Error, Metadata};
 use rayon::prelude::*;
 
 use crate::decoder::Decoder;
-use crate::error::Error;
 use crate::model::{self, Model, rwkv};
 use crate::pieces::Pieces;
 use crate::special::{Ends, Fragment, Splitter, is_run_of_spaces};
@@ -70,7 +69,7 @@ pub struct Decode {
 /// let ids = tokenizer.encode("ab a", Encode::default());
 /// assert_eq!(ids, [4, 3, 4, 1]);
 /// assert_eq!(tokenizer.decode(&ids, Decode::default()), b"ab a");
-/// # Ok::<(), gguf_tokenizer::Error>(())
+/// # Ok::<(), gguf::Error>(())
 /// ```
 pub struct Tokenizer {
     model: Box<dyn Model>,

@@ -5,7 +5,7 @@ mod against;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
-use gguf::{Finding, ModelName, Severity, check_shards, schema};
+use gguf::{Finding, ModelName, Severity, check_shards, codes, schema};
 use gguf_compare::scan;
 use gguf_pipeline::Job;
 use gguf_remote::Location;
@@ -27,11 +27,13 @@ use crate::{commands, sarif};
                         there.\n\n\
                         Examples:\n  gguf check model.gguf --data\n  gguf check model.gguf --json --strict\n  \
                         gguf check model.gguf --fix -o fixed.gguf\n  \
-                        gguf check model.gguf --tokenizer-against tokenizer.json"
+                        gguf check model.gguf --tokenizer-against tokenizer.json\n  \
+                        gguf check --explain tensor-offset-misaligned"
 )]
 pub struct Args {
     /// File, directory, shard or far location to check.
-    source: String,
+    #[arg(required_unless_present = "explain")]
+    source: Option<String>,
     /// Look at all tensor data too: values that are no numbers, absurd or all zero.
     #[arg(long)]
     data: bool,
@@ -51,6 +53,9 @@ pub struct Args {
     /// Findings as SARIF 2.1.0.
     #[arg(long)]
     sarif: bool,
+    /// Say what the code of a finding or an error means, and what to do about it.
+    #[arg(long, value_name = "CODE", exclusive = true)]
+    explain: Option<String>,
     /// Repair what can only be meant in one way: lengths of per-token arrays, token types, file
     /// type, quantization version, file name.
     #[arg(long, requires = "to")]
@@ -65,7 +70,17 @@ pub struct Args {
     force: Force,
 }
 
+impl Args {
+    /// What is checked; not asked for where a code is explained.
+    fn source(&self) -> &str {
+        self.source.as_deref().unwrap_or_default()
+    }
+}
+
 pub fn run(args: &Args) -> Result<(), Failure> {
+    if let Some(name) = &args.explain {
+        return explain(name);
+    }
     let judged = |mut findings: Vec<Finding>| {
         if args.strict {
             let warnings = findings.iter_mut().filter(|one| one.severity == Severity::Warning);
@@ -73,8 +88,8 @@ pub fn run(args: &Args) -> Result<(), Failure> {
         }
         findings
     };
-    let header = judged(header_findings(&args.source)?);
-    let readable = if args.data || args.fix { readable(&args.source, &header)? } else { None };
+    let header = judged(header_findings(args.source())?);
+    let readable = if args.data || args.fix { readable(args.source(), &header)? } else { None };
     let mut beyond = Vec::new();
     if let Some(opened) = readable.as_ref().filter(|_| args.data) {
         let model = opened.model();
@@ -83,7 +98,7 @@ pub fn run(args: &Args) -> Result<(), Failure> {
         progress.finish();
     }
     if let Some(other) = &args.tokenizer_against {
-        beyond.extend(judged(against::compare(&args.source, other, args.corpus.as_deref())?));
+        beyond.extend(judged(against::compare(args.source(), other, args.corpus.as_deref())?));
     }
     let mut errors = has_error(&header) || has_error(&beyond);
     print(args, &[header, beyond.clone()].concat())?;
@@ -92,6 +107,20 @@ pub fn run(args: &Args) -> Result<(), Failure> {
         errors = has_error(&judged(header_findings(&fixed)?)) || has_error(&beyond);
     }
     if errors { Err(Failure::Findings) } else { Ok(()) }
+}
+
+/// Prints what the table says of a code.
+fn explain(name: &str) -> Result<(), Failure> {
+    let Some(code) = codes::code(name) else {
+        let near = match &codes::nearest(name)[..] {
+            [] => "docs/findings.md lists them".to_owned(),
+            near => format!("the nearest are {}", near.join(", ")),
+        };
+        return Err(Failure::Usage(format!("there is no code `{name}`; {near}")));
+    };
+    let mut out = std::io::stdout().lock();
+    writeln!(out, "{}\n\n{}\n\nWhat to do: {}", code.name, code.meaning, code.advice)?;
+    Ok(())
 }
 
 fn has_error(findings: &[Finding]) -> bool {
@@ -169,10 +198,10 @@ fn in_file(finding: Finding, path: &Path) -> Finding {
 fn print(args: &Args, findings: &[Finding]) -> Result<(), Failure> {
     let mut out = std::io::BufWriter::new(std::io::stdout().lock());
     if args.sarif {
-        writeln!(out, "{:#}", sarif::log(&args.source, findings))?;
+        writeln!(out, "{:#}", sarif::log(args.source(), findings))?;
     } else if args.json {
         let findings: Vec<_> = findings.iter().map(finding_json).collect();
-        writeln!(out, "{:#}", json!({ "file": args.source, "findings": findings }))?;
+        writeln!(out, "{:#}", json!({ "file": args.source(), "findings": findings }))?;
     } else {
         for finding in findings {
             writeln!(out, "{:<7} {:<28} {finding}", finding.severity, finding.code)?;
@@ -180,11 +209,11 @@ fn print(args: &Args, findings: &[Finding]) -> Result<(), Failure> {
         let count = |severity| findings.iter().filter(|f| f.severity == severity).count();
         let (errors, warnings) = (count(Severity::Error), count(Severity::Warning));
         match findings.len() {
-            0 => writeln!(out, "{}: no findings", args.source)?,
+            0 => writeln!(out, "{}: no findings", args.source())?,
             all => writeln!(
                 out,
                 "{}: {errors} errors, {warnings} warnings, {} notes",
-                args.source,
+                args.source(),
                 all - errors - warnings
             )?,
         }
@@ -208,11 +237,11 @@ fn finding_json(finding: &Finding) -> Json {
 /// Writes the repaired model, and says where.
 fn fix(args: &Args, opened: Opened) -> Result<String, Failure> {
     let mut done = Vec::new();
-    let mut fixed = args.source.clone();
+    let mut fixed = args.source().to_owned();
     if args.in_place {
         // Nothing of ours may have the file open while it changes.
         drop(opened);
-        let files = ShardSet::find(Path::new(&args.source))?;
+        let files = ShardSet::find(Path::new(args.source()))?;
         let [path] = files.paths() else {
             return Err(Failure::Usage("only a single file can be repaired in place".into()));
         };

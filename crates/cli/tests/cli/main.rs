@@ -3,6 +3,7 @@
 mod chat_template;
 mod check;
 mod chores;
+mod codes;
 mod commands;
 mod far;
 mod hostile_templates;

@@ -46,7 +46,7 @@ impl<'m> Keys<'m> {
         file_type: u32,
     ) -> Result<(), Error> {
         if config.find(RMS_EPSILON).is_none() {
-            return Err(Error::input(
+            return Err(Error::input_uncoded(
                 config.path(),
                 "has no field `rms_norm_eps` (what the norms add before they divide)",
                 "add the field or take the file from the model's repository",
@@ -150,7 +150,7 @@ impl<'m> Keys<'m> {
                 let what = format!("the rotary embedding is scaled by `{other}`");
                 let help =
                     "this scaling cannot be converted; known are linear, yarn, llama3, longrope";
-                return Err(Error::input(config.path(), what, help));
+                return Err(Error::input_uncoded(config.path(), what, help));
             }
         }
         Ok(())
@@ -183,7 +183,7 @@ fn possible(config: &Config, of: &str, number: u32) -> Result<u32, Error> {
         return Ok(number);
     }
     let what = format!("states {number} {of}");
-    Err(Error::input(config.path(), what, "take the file from the model's repository"))
+    Err(Error::input_uncoded(config.path(), what, "take the file from the model's repository"))
 }
 
 /// The longest context, in tokens.
@@ -223,7 +223,7 @@ pub(super) fn expect(config: &Config, field: &str, expected: bool) -> Result<(),
         Some(stated) if stated != expected => {
             let what = format!("`{field}` is {stated}, which no program computes");
             let help = "this model cannot be converted; correct the field if it is wrong";
-            Err(Error::input(config.path(), what, help))
+            Err(Error::input_uncoded(config.path(), what, help))
         }
         _ => Ok(()),
     }
@@ -245,7 +245,7 @@ fn gating_function(config: &Config) -> Result<Option<u32>, Error> {
         _ => {
             let what = format!("`{field}` of the router is {value}");
             let help = "this cannot be converted; known are softmax, sigmoid, sqrtsoftplus";
-            Err(Error::input(config.path(), what, help))
+            Err(Error::input_uncoded(config.path(), what, help))
         }
     }
 }
@@ -354,7 +354,7 @@ impl<'c> Rope<'c> {
             None | Some(Value::Null) => Ok(None),
             Some(value) => value.as_f64().map(Some).ok_or_else(|| {
                 let what = format!("`{field}` of the rotary embedding is {value}");
-                Error::input(self.config.path(), what, "give a number")
+                Error::input_uncoded(self.config.path(), what, "give a number")
             }),
         }
     }
@@ -382,7 +382,11 @@ impl<'c> Rope<'c> {
         });
         factors.map(Some).ok_or_else(|| {
             let what = format!("`{field}` of the rotary embedding is no list of {count} numbers");
-            Error::input(self.config.path(), what, "take the file from the model's repository")
+            Error::input_uncoded(
+                self.config.path(),
+                what,
+                "take the file from the model's repository",
+            )
         })
     }
 }
@@ -405,7 +409,11 @@ pub(super) fn longrope_factors(
         ]),
         _ => {
             let what = "the rotary embedding has only one of `long_factor` and `short_factor`";
-            Err(Error::input(config.path(), what, "take the file from the model's repository"))
+            Err(Error::input_uncoded(
+                config.path(),
+                what,
+                "take the file from the model's repository",
+            ))
         }
     }
 }

@@ -55,7 +55,7 @@ impl Family for NomicBert {
         if config.u32(&["moe_every_n_layers"])?.is_some_and(|layers| layers > 0) {
             let what = "`moe_every_n_layers` asks for a mixture of experts";
             let help = "only the dense models of this class can be converted";
-            return Err(Error::input(config.path(), what, help));
+            return Err(Error::input_uncoded(config.path(), what, help));
         }
         for (field, value) in [
             ("causal", false),

@@ -14,12 +14,13 @@ pub(super) fn model_vocab<'f>(
     files: &'f Files,
     wanted: &str,
 ) -> Result<HashMap<&'f str, u64>, Error> {
-    let fault =
-        |what: String| Error::input(files.tokenizer_path(), what, "download the file again");
+    let fault = |what: String| {
+        Error::input_uncoded(files.tokenizer_path(), what, "download the file again")
+    };
     let model = &files.require_tokenizer()?["model"];
     // Old files do not name the type.
     if model["type"].as_str().is_some_and(|found| found != wanted) {
-        return Err(Error::input(
+        return Err(Error::input_uncoded(
             files.tokenizer_path(),
             format!("the model is {}, this family needs {wanted}", model["type"]),
             "check that the tokenizer belongs to this model",
@@ -48,7 +49,7 @@ pub(super) fn added_tokens(
             Some((trained.or(entry["id"].as_u64())?, token))
         });
         added.push(token.ok_or_else(|| {
-            Error::input(
+            Error::input_uncoded(
                 files.tokenizer_path(),
                 format!("the added token {entry} lacks id or content"),
                 "download the file again",
@@ -103,14 +104,14 @@ pub(super) fn tokens(
     let rows = vocab_size.unwrap_or(known as u64);
     let last = model.values().chain(added.iter().map(|(id, _)| id)).max();
     if let Some(last) = last.filter(|&&last| last >= rows) {
-        return Err(Error::input(
+        return Err(Error::input_uncoded(
             files.tokenizer_path(),
             format!("token id {last} does not fit a vocabulary of {rows}"),
             "the tokenizer belongs to another model, or config.json lacks rows that were added",
         ));
     }
     if rows > MAX_TOKENS {
-        return Err(Error::input(
+        return Err(Error::input_uncoded(
             &files.path("config.json"),
             format!("vocab_size is {rows}"),
             "correct it to the number of rows of the embedding",

@@ -98,7 +98,7 @@ impl<'a> Files<'a> {
     /// `tokenizer.json`, without which there is no byte-level vocabulary.
     pub fn require_tokenizer(&self) -> Result<&Value, Error> {
         self.tokenizer.as_ref().ok_or_else(|| {
-            Error::input(
+            Error::input_uncoded(
                 &self.path(""),
                 "no tokenizer: looked for tokenizer.model, tokenizer.json, vocab.json, vocab.txt \
                  and *.tiktoken",
@@ -139,7 +139,7 @@ impl<'a> Files<'a> {
     /// Mistral's own tokenizer format is read only through the `tokenizer.json` made from it.
     pub fn refuse_tekken_alone(&self) -> Result<(), Error> {
         if self.tokenizer.is_none() && self.has("tekken.json") {
-            return Err(Error::input(
+            return Err(Error::input_uncoded(
                 &self.path("tekken.json"),
                 "this tokenizer format is not supported",
                 "add the tokenizer.json that the model has in the Hugging Face format",
@@ -166,7 +166,7 @@ impl<'a> Files<'a> {
             .map(|(key, value)| {
                 let id = key.parse().ok();
                 id.zip(AddedToken::parse(value)).ok_or_else(|| {
-                    Error::input(
+                    Error::input_uncoded(
                         &path,
                         format!("added_tokens_decoder[{key:?}] is not an id with its content"),
                         "correct the entry",
@@ -188,9 +188,11 @@ fn read_object(folder: &Folder, name: &str) -> Result<Option<Map<String, Value>>
     match read_json(folder, name)? {
         None => Ok(None),
         Some(Value::Object(map)) => Ok(Some(map)),
-        Some(_) => {
-            Err(Error::input(&folder.path(name), "not a JSON object", "download the file again"))
-        }
+        Some(_) => Err(Error::input_uncoded(
+            &folder.path(name),
+            "not a JSON object",
+            "download the file again",
+        )),
     }
 }
 

@@ -40,7 +40,7 @@ pub(super) fn tokens(files: &Files) -> Result<Vec<Token>, Error> {
     let mut tokens = Vec::with_capacity(texts.len());
     for id in 0..base {
         let text = texts.get(&id).ok_or_else(|| {
-            Error::input(
+            Error::input_uncoded(
                 &files.path("tokenizer.json"),
                 format!("no token has the id {id}, though {base} tokens have been trained"),
                 "add tokenizer.model, from which this kind of vocabulary is read as well",

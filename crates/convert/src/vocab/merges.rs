@@ -12,7 +12,7 @@ pub(super) fn read(files: &Files, notes: &mut Vec<String>) -> Result<Vec<String>
     let mut merges = Vec::with_capacity(list.map_or(0, Vec::len));
     for (rank, merge) in list.into_iter().flatten().enumerate() {
         merges.push(one(merge).ok_or_else(|| {
-            Error::input(
+            Error::input_uncoded(
                 files.tokenizer_path(),
                 format!("merge {rank} is {merge}, neither \"left right\" nor a pair"),
                 "download the file again",

@@ -267,7 +267,11 @@ impl Builder<'_> {
             (None, hint) if !self.files.states_cuts() => {
                 let name = hint.ok_or_else(|| {
                     let what = "does not tell how text is cut before merging";
-                    Error::input(path, what, "give the name of the pre-tokenizer with --pre")
+                    Error::input_uncoded(
+                        path,
+                        what,
+                        "give the name of the pre-tokenizer with --pre",
+                    )
                 })?;
                 self.notes.push(format!(
                     "the tokenizer does not tell how text is cut before merging: \

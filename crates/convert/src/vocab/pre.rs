@@ -110,7 +110,7 @@ fn unknown(found: &[Step], path: &Path) -> Error {
     let found_text = text(found);
     let distance = |row: &&Known| edit_distance(&text(row.steps), &found_text);
     let nearest = TABLE.iter().min_by_key(distance).map_or("", |row| row.names[0]);
-    Error::input(
+    Error::input_uncoded(
         path,
         format!("unknown pre-tokenizer: {found_text}"),
         format!(

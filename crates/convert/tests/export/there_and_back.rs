@@ -13,7 +13,6 @@ use serde_json::Value;
 
 use crate::tiny::{Tiny, assert_sound};
 
-
 /// Replaces what is there.
 pub fn anew() -> Overwrite {
     Overwrite::new(Existing::Replace)

@@ -26,6 +26,7 @@ pub use architecture::{Architecture, Block, Expected, Item, Need};
 pub use document::document;
 pub use expression::{Scope, dimensions, evaluate};
 pub use file_type::{FILE_TYPES, FileType, file_type};
+pub(crate) use key::distance;
 pub use key::{Arity, KeySchema, Range, Requirement, Section, ValueSchema, key, nearest_key};
 pub use keys::SECTIONS;
 pub use symbols::{SYMBOLS, Source, Symbol};

@@ -74,7 +74,7 @@ impl ShardSet {
         let message = format!("of {count} shards {} are missing: {}", missing.len(), list(names));
         let finding = Finding::error("shard-missing", message)
             .help("download or copy them into the same directory");
-        Err(Error::File(Box::new(finding)))
+        Err(finding.into())
     }
 
     /// The one model among the files of a directory that are `wanted`.
@@ -107,15 +107,14 @@ impl ShardSet {
         }
         match models.first_key_value() {
             Some((_, member)) if models.len() == 1 => Self::find(member),
-            None => Err(Error::Caller(format!("no GGUF file at {}", asked.display()))),
+            None => {
+                let what = format!("no GGUF file at {}", asked.display());
+                Err(Error::request("model-missing", what, ""))
+            }
             Some(_) => {
                 let names = list(models.values().map(|path| file_name(path)));
-                let message = format!(
-                    "{} models at {}: {names}; name one of them",
-                    models.len(),
-                    asked.display()
-                );
-                Err(Error::Caller(message))
+                let what = format!("{} models at {}: {names}", models.len(), asked.display());
+                Err(Error::request("model-ambiguous", what, "name one of them"))
             }
         }
     }

@@ -8,7 +8,8 @@ pub use corpus::CORPUS;
 use unicode_normalization::UnicodeNormalization;
 use unicode_normalization::char::is_combining_mark;
 
-use crate::error::Error;
+use gguf::Error;
+
 use crate::huggingface::HuggingFace;
 use crate::tokenizer::{Encode, Tokenizer};
 

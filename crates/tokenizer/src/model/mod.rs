@@ -12,8 +12,10 @@ pub(crate) mod unigram;
 pub(crate) mod wordpiece;
 mod words;
 
+use gguf::Error;
+
 use crate::Options;
-use crate::error::Error;
+use crate::error::unknown;
 use crate::vocabulary::{MODEL, Vocabulary};
 
 /// What every kind of tokenizer does: text to ids and back.
@@ -40,11 +42,11 @@ pub(crate) fn read(vocabulary: &Vocabulary<'_>, options: Options) -> Result<Box<
         "t5" | "replit" => Box::new(unigram::Unigram::read(vocabulary, options)?),
         "rwkv" => Box::new(rwkv::Rwkv::read(vocabulary, options)?),
         other => {
-            return Err(Error::Unknown {
-                key: MODEL,
-                value: other.to_owned(),
-                help: "if it behaves as a known one does, set the key to that (`gguf edit`)",
-            });
+            return Err(unknown(
+                MODEL,
+                other,
+                "if it behaves as a known one does, set the key to that (`gguf edit`)",
+            ));
         }
     })
 }

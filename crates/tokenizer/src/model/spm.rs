@@ -1,7 +1,8 @@
 //! SentencePiece's byte pair encoding: the neighbours whose joint text has the best score are
 //! joined first. `tokenizer.ggml.model` is `llama`.
 
-use crate::error::Error;
+use gguf::Error;
+
 use crate::model::Model;
 use crate::model::joints::Joints;
 use crate::model::merge::{Join, NO_TOKEN, Symbol, characters, merge_word};

@@ -4,7 +4,8 @@
 //! SentencePiece made it: what is written here of text that is cut in equally good ways, of unknown
 //! characters and of white space follows it.
 
-use crate::error::Error;
+use gguf::Error;
+
 use crate::model::Model;
 use crate::model::charsmap::{CHARSMAP, Charsmap};
 use crate::model::merge::char_len;

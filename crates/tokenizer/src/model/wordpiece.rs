@@ -5,7 +5,8 @@
 
 mod normalize;
 
-use crate::error::Error;
+use gguf::Error;
+
 use crate::model::Model;
 use crate::model::words::Pool;
 use crate::pieces::Pieces;

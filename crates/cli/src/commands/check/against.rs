@@ -18,7 +18,7 @@ const PART: usize = 512;
 /// and one with the number of all.
 pub fn compare(source: &str, other: &Path, corpus: Option<&Path>) -> Result<Vec<Finding>, Failure> {
     let other = if other.is_dir() { other.join("tokenizer.json") } else { other.to_owned() };
-    let in_other = |error| Failure::Input(format!("{}: {error}", other.display()));
+    let in_other = |error: gguf::Error| Failure::from(error.in_file(&other));
     let theirs = HuggingFace::from_json(&read(&other)?).map_err(in_other)?;
     let opened = Opened::open(source)?;
     let ours = Tokenizer::from_metadata(opened.model().metadata(), Options::default())?;

@@ -96,9 +96,6 @@ fn parse_override(text: &str) -> Result<(String, Value), String> {
 }
 
 fn read_type_file(path: &Path) -> Result<Vec<(Regex, TensorType)>, Failure> {
-    let text = std::fs::read_to_string(path).map_err(|fault| {
-        Failure::Environment(format!("cannot read {}: {fault}", path.display()))
-    })?;
-    recipe::parse_type_file(&text)
-        .map_err(|fault| Failure::Input(format!("{}: {fault}", path.display())))
+    let text = std::fs::read_to_string(path).map_err(|fault| gguf::Error::read(path, fault))?;
+    Ok(recipe::parse_type_file(&text).map_err(|error| error.in_file(path))?)
 }

@@ -7,7 +7,9 @@ use rayon::prelude::*;
 
 use super::alphabet;
 use super::pre::Spelling;
-use crate::error::Error;
+use gguf::Error;
+
+use crate::error::invalid;
 use crate::model::merge::{Join, NO_TOKEN};
 use crate::model::spaces::to_spaces;
 use crate::pieces::{Index, Pieces};
@@ -61,7 +63,7 @@ impl Merges {
             let (ids, id) = resolved.map_err(|fault| {
                 let text = String::from_utf8_lossy(text);
                 let shown: String = text.chars().take(80).collect();
-                Error::vocabulary(MERGES, format!("merge {rank}, {shown:?}, {fault}"))
+                invalid(MERGES, format!("merge {rank}, {shown:?}, {fault}"))
             })?;
             merges.insert(ids, Join { rank, id });
         }

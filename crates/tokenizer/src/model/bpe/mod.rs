@@ -11,7 +11,8 @@ use std::borrow::Cow;
 
 use unicode_normalization::{IsNormalized, UnicodeNormalization, is_nfc_quick};
 
-use crate::error::Error;
+use gguf::Error;
+
 use crate::model::Model;
 use crate::model::joints::Joints;
 use crate::model::merge::{NO_TOKEN, Symbol, characters, merge_word};

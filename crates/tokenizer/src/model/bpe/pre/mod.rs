@@ -5,7 +5,9 @@ mod patterns;
 mod step;
 mod table;
 
-use crate::error::Error;
+use gguf::Error;
+
+use crate::error::unknown;
 use crate::special::PRE;
 use crate::tokenizer::{Compat, Options};
 use crate::vocabulary::Vocabulary;
@@ -39,12 +41,12 @@ impl Pre {
             _ => vocabulary.metadata.str(PRE).filter(|name| !name.is_empty()).unwrap_or("default"),
         };
         let Some(row) = TABLE.iter().find(|row| row.names.contains(&name)) else {
-            return Err(Error::Unknown {
-                key: PRE,
-                value: name.to_owned(),
-                help: "set the key to the known name that cuts alike (`gguf edit`), or convert \
+            return Err(unknown(
+                PRE,
+                name,
+                "set the key to the known name that cuts alike (`gguf edit`), or convert \
                        the model anew",
-            });
+            ));
         };
         let cuts = match options.compat {
             Compat::Own => row.own,
