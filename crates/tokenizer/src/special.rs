@@ -5,7 +5,6 @@ mod official;
 use std::borrow::Cow;
 
 use aho_corasick::{AhoCorasick, MatchKind};
-
 use gguf::Error;
 
 use crate::tokenizer::{Compat, Options};

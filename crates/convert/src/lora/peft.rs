@@ -275,6 +275,7 @@ fn tensors(
             let what = format!("the pair for `{module}` {what}");
             Error::input("adapter-other-base", &checkpoint.path_of(a), what, OTHER_BASE)
         };
+        let unfit = |misfit: Misfit| fault(misfit.to_string());
         let rank = a.shape.first().copied().unwrap_or(0);
         if a.shape.len() != 2 || b.shape.len() != 2 || b.shape[1] != rank || rank == 0 {
             return Err(fault(format!("has the shapes {:?} and {:?}", a.shape, b.shape)));
@@ -291,21 +292,18 @@ fn tensors(
             let correction = adapter.correction(module, rank);
             if correction != 1.0 {
                 let [_, b] = &mut pair;
-                *b = b
-                    .clone()
-                    .changed(Step::Map(Function::Times(correction)))
-                    .map_err(|misfit| fault(misfit.to_string()))?;
+                *b = b.clone().changed(Step::Map(Function::Times(correction))).map_err(unfit)?;
             }
             // The base matrix is stored transposed, and so would be its update.
             if adapter.transposed {
-                pair = transposed(pair).map_err(|misfit| fault(misfit.to_string()))?;
+                pair = transposed(pair).map_err(unfit)?;
             }
             for step in steps {
-                pair = stepped(pair, step).map_err(|misfit| fault(misfit.to_string()))?;
+                pair = stepped(pair, step).map_err(unfit)?;
             }
             if found.is_embedding || name == EMBEDDING {
                 let [a, b] = pair;
-                pair = [a.changed(Step::Transpose).map_err(|misfit| fault(misfit.to_string()))?, b];
+                pair = [a.changed(Step::Transpose).map_err(unfit)?, b];
             }
             let Some(Part { index, count }) = part else {
                 tensors.extend(named(&name, pair));
@@ -324,8 +322,8 @@ fn tensors(
                 experts.remove(position);
                 let (a, b): (Vec<_>, Vec<_>) = parts.into_iter().map(|[a, b]| (a, b)).unzip();
                 let pair = [
-                    Tensor::joined(&*name, a).map_err(|misfit| fault(misfit.to_string()))?,
-                    Tensor::joined(&*name, b).map_err(|misfit| fault(misfit.to_string()))?,
+                    Tensor::joined(&*name, a).map_err(unfit)?,
+                    Tensor::joined(&*name, b).map_err(unfit)?,
                 ];
                 tensors.extend(named(&name, pair));
             }

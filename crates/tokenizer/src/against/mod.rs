@@ -5,10 +5,9 @@ mod corpus;
 use std::fmt;
 
 pub use corpus::CORPUS;
+use gguf::Error;
 use unicode_normalization::UnicodeNormalization;
 use unicode_normalization::char::is_combining_mark;
-
-use gguf::Error;
 
 use crate::huggingface::HuggingFace;
 use crate::tokenizer::{Encode, Tokenizer};

@@ -2,13 +2,12 @@
 
 use std::hash::BuildHasher;
 
+use gguf::Error;
 use hashbrown::{DefaultHashBuilder, HashTable};
 use rayon::prelude::*;
 
 use super::alphabet;
 use super::pre::Spelling;
-use gguf::Error;
-
 use crate::error::invalid;
 use crate::model::merge::{Join, NO_TOKEN};
 use crate::model::spaces::to_spaces;

@@ -9,9 +9,8 @@ mod pre;
 
 use std::borrow::Cow;
 
-use unicode_normalization::{IsNormalized, UnicodeNormalization, is_nfc_quick};
-
 use gguf::Error;
+use unicode_normalization::{IsNormalized, UnicodeNormalization, is_nfc_quick};
 
 use crate::model::Model;
 use crate::model::joints::Joints;
