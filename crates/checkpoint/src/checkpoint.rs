@@ -173,7 +173,8 @@ fn tensors(file: &WeightFile, number: usize) -> Result<Vec<Raw>, Error> {
     file.source.read_at(&mut start[..len], 0)?;
     if &start == b"version " {
         let what = "is a Git LFS pointer, not the file it stands for";
-        return Err(Error::input(&file.path, what, "fetch the real file with `git lfs pull`"));
+        let help = "fetch the real file with `git lfs pull`";
+        return Err(Error::input("lfs-pointer", &file.path, what, help));
     }
     if len == start.len() && pytorch::begins_with(&start) {
         pytorch::tensors(&file.path, &file.source, number)
@@ -192,7 +193,8 @@ fn plain(raw: Raw, files: &mut Vec<WeightFile>, cache: &Arc<TileCache>) -> Resul
     }
     let Some(tensor_type) = raw.dtype.widened() else {
         let what = format!("tensor `{name}` is stored as {:?}", raw.dtype);
-        return Err(Error::input(path, what, "GGUF has no type for such numbers"));
+        let help = "GGUF has no type for such numbers";
+        return Err(Error::input("checkpoint-dtype", path, what, help));
     };
     let path = path.clone();
     let source = cast::source(raw, tensor_type, cache);
@@ -219,7 +221,7 @@ fn check_unique(files: &[WeightFile], raws: &[Raw]) -> Result<(), Error> {
         Some(raw) => {
             let what = format!("tensor `{}` stands in another place as well", raw.name);
             let help = "remove the file that does not belong here";
-            Err(Error::input(&files[raw.file].path, what, help))
+            Err(Error::input("checkpoint-tensor-duplicate", &files[raw.file].path, what, help))
         }
     }
 }
@@ -232,7 +234,7 @@ fn check(dir: &Path, layout: &Layout, files: &[WeightFile], raws: &[Raw]) -> Res
     if let Some((name, file)) = index.iter().find(|(name, _)| !found.contains(name)) {
         let what = format!("tensor `{name}` is not in `{file}` as the index says");
         let help = "the file is damaged or of another checkpoint: download both again";
-        return Err(Error::input(&dir.join(index_name), what, help));
+        return Err(Error::input("checkpoint-tensor-missing", &dir.join(index_name), what, help));
     }
     Ok(())
 }

@@ -29,6 +29,7 @@ impl Config {
         let path = dir.join("config.json");
         if !path.is_file() {
             return Err(Error::input(
+                "config-missing",
                 dir,
                 "holds no `config.json`",
                 "name a directory with a Hugging Face checkpoint",
@@ -36,7 +37,8 @@ impl Config {
         }
         let mut root = json::read(&path)?;
         let Some(fields) = root.as_object_mut() else {
-            return Err(Error::input(&path, "is not a JSON object", "download the file again"));
+            let help = "download the file again";
+            return Err(Error::input("json-shape", &path, "is not a JSON object", help));
         };
         if let Some(text) = text_fields(fields) {
             fields.extend(text.into_iter().filter(|(_, value)| !value.is_null()));
@@ -185,6 +187,7 @@ impl Config {
 
     fn missing(&self, name: &str, meaning: &str) -> Error {
         Error::input(
+            "config-field-missing",
             &self.path,
             format!("has no field `{name}` ({meaning})"),
             "add the field or take the file from the model's repository",
@@ -197,7 +200,7 @@ impl Config {
             shown = format!("{}...", shown.chars().take(40).collect::<String>());
         }
         let what = format!("field `{name}` is {shown} instead of {expected}");
-        Error::input(&self.path, what, "correct the field")
+        Error::input("config-field", &self.path, what, "correct the field")
     }
 }
 

@@ -45,7 +45,7 @@ impl Rows for Floats {
         self.blocks.read_at(&mut blocks, first * self.block_bytes())?;
         let mut values = vec![0.0; out.len() / 4];
         gguf_quant::decode_row(self.tensor_type, &blocks, &mut values)
-            .map_err(|fault| gguf::Error::data(&self.name, fault.to_string()))?;
+            .map_err(|fault| gguf::Error::weights(&self.name, fault.to_string()))?;
         for (out, value) in out.as_chunks_mut().0.iter_mut().zip(values) {
             *out = f32::to_le_bytes(value);
         }

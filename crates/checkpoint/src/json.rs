@@ -22,7 +22,8 @@ pub fn read(path: &Path) -> Result<Value, Error> {
 /// If it is not JSON: with line and column.
 pub fn parse(path: &Path, bytes: &[u8]) -> Result<Value, Error> {
     let Lean(value) = serde_json::from_slice(bytes).map_err(|fault| {
-        Error::input(path, format!("not valid JSON: {fault}"), "download the file again")
+        let what = format!("not valid JSON: {fault}");
+        Error::input("json-invalid", path, what, "download the file again")
     })?;
     Ok(value)
 }

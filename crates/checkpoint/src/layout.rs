@@ -47,19 +47,21 @@ impl Layout {
                 let names: BTreeSet<_> = map.values().cloned().collect();
                 if let Some(missing) = names.iter().find(|name| !present.contains(*name)) {
                     let what = format!("names `{missing}`, which is not there");
-                    return Err(Error::input(&dir.join(index), what, "download the missing shard"));
+                    let (path, help) = (dir.join(index), "download the missing shard");
+                    return Err(Error::input("checkpoint-shard-missing", &path, what, help));
                 }
                 return Ok(Self { names: names.into_iter().collect(), index: Some((index, map)) });
             }
             let names: Vec<_> = present.iter().filter(|name| naming.fits(name)).collect();
             if let Some(missing) = naming.missing_shard(&names) {
                 let what = format!("shard `{missing}` is not there, though others of its set are");
-                return Err(Error::input(dir, what, "download the missing shard"));
+                let help = "download the missing shard";
+                return Err(Error::input("checkpoint-shard-missing", dir, what, help));
             }
             if naming.suffix == ".pth" && names.len() > 1 {
                 let what = "holds the parts of a model that is split across devices";
                 let help = "convert its Hugging Face form, in which every matrix is whole";
-                return Err(Error::input(dir, what, help));
+                return Err(Error::input("checkpoint-split-by-device", dir, what, help));
             }
             if !names.is_empty() {
                 return Ok(Self { names: names.into_iter().cloned().collect(), index: None });
@@ -70,12 +72,14 @@ impl Layout {
         match lone[..] {
             [name] => Ok(Self { names: vec![name.clone()], index: None }),
             [] => Err(Error::input(
+                "checkpoint-weights-missing",
                 dir,
                 "holds neither safetensors (`model*.safetensors`) nor PyTorch weights \
                  (`pytorch_model*.bin`)",
                 "name a directory with a Hugging Face checkpoint",
             )),
             [first, second, ..] => Err(Error::input(
+                "checkpoint-weights-ambiguous",
                 dir,
                 format!("holds `{first}`, `{second}` and no `model.safetensors`"),
                 "leave only the weights that are meant",
@@ -104,7 +108,8 @@ impl Naming {
 /// Tensor name to file name, if there is an index.
 fn weight_map(path: &Path) -> Result<Option<BTreeMap<String, String>>, Error> {
     let Some(index) = json::read_optional(path)? else { return Ok(None) };
-    let fault = |what: &str| Error::input(path, what, "download the file again");
+    let fault =
+        |what: &str| Error::input("checkpoint-index", path, what, "download the file again");
     let map = index.get("weight_map").and_then(|map| map.as_object());
     let map = map.ok_or_else(|| fault("has no object `weight_map`"))?;
     map.iter()

@@ -33,7 +33,7 @@ impl Raw {
         if first.saturating_mul(self.dtype.bytes()).saturating_add(len)
             > self.elements() * self.dtype.bytes()
         {
-            return Err(gguf::Error::data(&self.name, "ends before what is to be read of it"));
+            return Err(gguf::Error::weights(&self.name, "ends before what is to be read of it"));
         }
         self.source.read_at(bytes, self.offset + first * self.dtype.bytes())
     }

@@ -107,9 +107,8 @@ impl Source for Computed {
     fn read_at(&self, mut buffer: &mut [u8], mut offset: u64) -> Result<(), gguf::Error> {
         let end = offset.checked_add(buffer.len() as u64);
         if end.is_none_or(|end| end > self.byte_len()) {
-            let ended =
-                Finding::error("data-unreadable", "a tensor ends before what is read of it");
-            return Err(gguf::Error::File(Box::new(ended)));
+            let what = "a computed tensor ends before what is read of it";
+            return Err(Finding::error("weights-cut", what).into());
         }
         let row_bytes = self.rows.row_bytes();
         let tile_bytes = self.rows.tile() * row_bytes;
@@ -176,7 +175,8 @@ mod tests {
                     assert_eq!(bytes, (start as u8..end as u8).collect::<Vec<_>>());
                 }
             }
-            assert!(source.read_at(&mut [0; 2], 32).is_err());
+            let error = source.read_at(&mut [0; 2], 32).unwrap_err();
+            assert_eq!((error.fault(), error.code()), (gguf::Fault::Input, "weights-cut"));
         }
     }
 

@@ -30,7 +30,8 @@ pub(super) fn tensors(
     let header = read_header(path, &**source)?;
     // The library checks offsets, sizes and overlaps while it deserializes.
     let metadata: Metadata = serde_json::from_slice(&header).map_err(|fault| {
-        Error::input(path, format!("not a valid safetensors header: {fault}"), DAMAGED)
+        let what = format!("not a valid safetensors header: {fault}");
+        Error::input("safetensors-damaged", path, what, DAMAGED)
     })?;
     let data_start = header.len() as u64 + PREFIX;
     let mut infos: Vec<_> = metadata.tensors().into_iter().collect();
@@ -39,14 +40,15 @@ pub(super) fn tensors(
     let expected = data_start + data_len;
     if source.byte_len() != expected {
         let what = format!("has {} bytes instead of {expected}", source.byte_len());
-        return Err(Error::input(path, what, DAMAGED));
+        return Err(Error::input("safetensors-damaged", path, what, DAMAGED));
     }
     infos
         .into_iter()
         .map(|(name, info)| {
             let dtype = dtype(info.dtype).ok_or_else(|| {
                 let what = format!("tensor `{name}` is stored as {:?}", info.dtype);
-                Error::input(path, what, "this storage cannot be converted yet")
+                let help = "this storage cannot be converted yet";
+                Error::input("checkpoint-dtype", path, what, help)
             })?;
             Ok(Raw {
                 name,
@@ -62,7 +64,7 @@ pub(super) fn tensors(
 
 /// The header: JSON, padded with spaces.
 fn read_header(path: &Path, source: &dyn Source) -> Result<Vec<u8>, Error> {
-    let damaged = |what: String| Error::input(path, what, DAMAGED);
+    let damaged = |what: String| Error::input("safetensors-damaged", path, what, DAMAGED);
     if source.byte_len() < PREFIX {
         return Err(damaged(format!("has only {} bytes", source.byte_len())));
     }

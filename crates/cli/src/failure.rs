@@ -2,6 +2,8 @@
 
 use std::io;
 
+use gguf::Fault;
+
 /// A failed command.
 pub enum Failure {
     /// The input is at fault.
@@ -47,57 +49,30 @@ impl Failure {
 
 impl From<gguf::Error> for Failure {
     fn from(error: gguf::Error) -> Self {
-        let message = error.to_string();
-        match error {
-            gguf::Error::Environment { .. } => Self::Environment(message),
-            gguf::Error::Caller(_) | gguf::Error::Request { .. } => Self::Usage(message),
+        let message = match &error {
             gguf::Error::Exists(_) => {
-                Self::Usage(format!("{message}: name another output, or replace it with --force"))
+                format!("{error}: name another output, or replace it with --force")
             }
-            gguf::Error::Interrupted => Self::Interrupted,
-            _ => Self::Input(message),
+            _ => error.to_string(),
+        };
+        match error.fault() {
+            Fault::Environment => Self::Environment(message),
+            Fault::Input => Self::Input(message),
+            Fault::Caller => Self::Usage(message),
+            Fault::Interrupted => Self::Interrupted,
         }
     }
 }
 
 impl From<gguf_remote::Error> for Failure {
     fn from(error: gguf_remote::Error) -> Self {
-        let message = error.to_string();
-        match error {
-            gguf_remote::Error::Local(error) => error.into(),
-            gguf_remote::Error::Location { .. } | gguf_remote::Error::Choice(_) => {
-                Self::Usage(message)
-            }
-            _ => Self::Environment(message),
-        }
-    }
-}
-
-impl From<gguf_quantize::imatrix::ImatrixError> for Failure {
-    fn from(error: gguf_quantize::imatrix::ImatrixError) -> Self {
-        use gguf_quantize::imatrix::ImatrixError as E;
-        let message = error.to_string();
-        match error {
-            E::Container(error) => error.into(),
-            E::Read { .. } => Self::Environment(message),
-            E::Different { .. } | E::Unused => Self::Usage(message),
-            E::Broken { .. } => Self::Input(message),
-        }
+        gguf::Error::from(error).into()
     }
 }
 
 impl From<gguf_tokenizer::template::Error> for Failure {
     fn from(error: gguf_tokenizer::template::Error) -> Self {
-        match error {
-            gguf_tokenizer::template::Error::Process(_) => Self::Environment(error.to_string()),
-            _ => Self::Input(format!("chat template: {error}")),
-        }
-    }
-}
-
-impl From<gguf_tokenizer::Error> for Failure {
-    fn from(error: gguf_tokenizer::Error) -> Self {
-        Self::Input(error.to_string())
+        gguf::Error::from(error).into()
     }
 }
 

@@ -1,15 +1,15 @@
 //! Findings in the Static Analysis Results Interchange Format, version 2.1.0 (OASIS), which code
 //! hosts and editors show.
 
-use gguf::{Finding, Severity};
+use gguf::{Finding, Severity, codes};
 use serde_json::{Value as Json, json};
 
 /// One run over one file.
 pub fn log(file: &str, findings: &[Finding]) -> Json {
-    let mut codes: Vec<_> = findings.iter().map(|finding| finding.code).collect();
-    codes.sort_unstable();
-    codes.dedup();
-    let rules: Vec<_> = codes.iter().map(|code| json!({ "id": code })).collect();
+    let mut found: Vec<_> = findings.iter().map(|finding| finding.code).collect();
+    found.sort_unstable();
+    found.dedup();
+    let rules: Vec<_> = found.into_iter().map(rule).collect();
     let results: Vec<_> = findings.iter().map(|finding| result(file, finding)).collect();
     json!({
         "$schema": "https://json.schemastore.org/sarif-2.1.0.json",
@@ -23,6 +23,18 @@ pub fn log(file: &str, findings: &[Finding]) -> Json {
             "results": results,
         }],
     })
+}
+
+/// What the table says of a code.
+fn rule(code: &str) -> Json {
+    match codes::code(code) {
+        Some(row) => json!({
+            "id": code,
+            "shortDescription": { "text": row.meaning },
+            "help": { "text": row.advice },
+        }),
+        None => json!({ "id": code }),
+    }
 }
 
 fn result(file: &str, finding: &Finding) -> Json {

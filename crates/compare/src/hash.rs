@@ -171,7 +171,7 @@ fn hash_tensor(
 
 pub(crate) fn size_unknown(tensor: &ModelTensor) -> Error {
     let message = format!("the size of {} data is not known", tensor.info.tensor_type);
-    Error::File(Box::new(Finding::error("tensor-size-unknown", message).tensor(&*tensor.info.name)))
+    Finding::error("tensor-size-unknown", message).tensor(&*tensor.info.name).into()
 }
 
 /// A digest being computed.

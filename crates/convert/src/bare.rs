@@ -36,10 +36,9 @@ pub fn plan(checkpoint: &Checkpoint, options: &Options) -> Result<Conversion, Er
     let Options { architecture, name, outtype, quantization } = options;
     let allowed = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || "_-".contains(c);
     if architecture.is_empty() || !architecture.chars().all(allowed) {
-        return Err(Error::Request {
-            what: format!("`{architecture}` is not the name of an architecture"),
-            help: "use lower-case letters, digits, `_` and `-`".into(),
-        });
+        let what = format!("`{architecture}` is not the name of an architecture");
+        let help = "use lower-case letters, digits, `_` and `-`";
+        return Err(Error::request("architecture-name", what, help));
     }
     let mut metadata = Metadata::new();
     metadata.set("general.architecture", architecture.clone());

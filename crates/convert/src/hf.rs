@@ -65,9 +65,9 @@ pub fn plan(dir: &Path, checkpoint: &Checkpoint, options: &Options) -> Result<Co
     let matrices = matrix_type(&tensors);
     let kept = if options.outtype.is_none() { kept_type(&tensors) } else { None };
     let target = options.outtype.unwrap_or(Recipe::Type(kept.unwrap_or(matrices)));
-    let file_type = target.file_type().ok_or_else(|| Error::Request {
-        what: format!("{target} names no file type"),
-        help: "ask for one of the mixes that `gguf convert --help` lists".into(),
+    let file_type = target.file_type().ok_or_else(|| {
+        let help = "ask for one of the mixes that `gguf convert --help` lists";
+        Error::request("target-file-type", format!("{target} names no file type"), help)
     })?;
 
     let general = General::load(
@@ -154,9 +154,10 @@ pub(crate) fn find_family(
     options: &Options,
 ) -> Result<&'static Family, Error> {
     if let Some(like) = &options.like {
-        let class = family::class_like(like).ok_or_else(|| Error::Request {
-            what: format!("`{like}` is no known class or architecture"),
-            help: format!("known classes are {}", family::classes().join(", ")),
+        let class = family::class_like(like).ok_or_else(|| {
+            let what = format!("`{like}` is no known class or architecture");
+            let help = format!("known classes are {}", family::classes().join(", "));
+            Error::request("class-unknown", what, help)
         })?;
         config.set_class(class);
     }
@@ -165,7 +166,7 @@ pub(crate) fn find_family(
         if let Some(body) = family::class_with_body(class) {
             let what = format!("the class `{class}` has a head that no GGUF holds");
             let help = format!("save the model in `transformers` as `{body}`, and convert that");
-            return Error::input(config.path(), what, help);
+            return Error::input("checkpoint-misfit", config.path(), what, help);
         }
         let names = checkpoint.entries.iter().map(|entry| entry.name.as_str());
         let help = match &family::classes_with_tensors(config, names)[..] {
@@ -177,7 +178,12 @@ pub(crate) fn find_family(
                 alike[0]
             ),
         };
-        Error::input(config.path(), format!("the class `{class}` is not known"), help)
+        Error::input(
+            "class-unknown",
+            config.path(),
+            format!("the class `{class}` is not known"),
+            help,
+        )
     })
 }
 
@@ -265,7 +271,12 @@ pub(crate) fn tensors(
         for MappedTensor { name, steps, slot } in made {
             let fault = |what: String| {
                 let what = format!("tensor `{}` {what}", entry.name);
-                Error::input(&checkpoint.path_of(entry), what, CONFIG_OF_ANOTHER)
+                Error::input(
+                    "checkpoint-misfit",
+                    &checkpoint.path_of(entry),
+                    what,
+                    CONFIG_OF_ANOTHER,
+                )
             };
             if INTEGERS.contains(&entry.tensor_type) {
                 return Err(fault(format!("is stored as {}, as no weight is", entry.tensor_type)));
@@ -279,7 +290,7 @@ pub(crate) fn tensors(
                 (Err(_), Some(_)) => changed(decoded(checkpoint, entry)?),
                 (result, _) => result,
             };
-            let tensor = tensor.map_err(fault)?;
+            let tensor = tensor.map_err(|misfit| fault(misfit.to_string()))?;
             let Some(ExpertSlot { index, count }) = slot else {
                 tensors.push(tensor);
                 continue;
@@ -296,7 +307,8 @@ pub(crate) fn tensors(
             *slot = Some(tensor);
             if let Some(parts) = parts.iter().cloned().collect::<Option<Vec<_>>>() {
                 partial.remove(&name);
-                tensors.push(Tensor::joined(name, parts).map_err(fault)?);
+                tensors
+                    .push(Tensor::joined(name, parts).map_err(|misfit| fault(misfit.to_string()))?);
             }
         }
     }
@@ -309,7 +321,7 @@ pub(crate) fn tensors(
     if let Some((name, parts)) = partial.first_key_value() {
         let found = parts.iter().flatten().count();
         let what = format!("has {found} of the {} parts of `{name}`", parts.len());
-        return Err(Error::input(config.path(), what, CONFIG_OF_ANOTHER));
+        return Err(Error::input("checkpoint-misfit", config.path(), what, CONFIG_OF_ANOTHER));
     }
     Ok(tensors)
 }
@@ -335,7 +347,7 @@ fn refuse_unknown(
         }
     }
     let help = "check that the weights go with `config.json`";
-    Err(Error::input(&checkpoint.path_of(first), what, help))
+    Err(Error::input("checkpoint-tensor-unexpected", &checkpoint.path_of(first), what, help))
 }
 
 /// A tensor that programs have no place for can only be left out if it does nothing.
@@ -354,7 +366,12 @@ fn require_zeros(checkpoint: &Checkpoint, entry: &Entry) -> Result<(), Error> {
             let what =
                 format!("tensor `{}` is not zero, and programs have no place for it", entry.name);
             let help = "the model cannot be converted without a loss";
-            return Err(Error::input(&checkpoint.path_of(entry), what, help));
+            return Err(Error::input(
+                "checkpoint-tensor-lost",
+                &checkpoint.path_of(entry),
+                what,
+                help,
+            ));
         }
     }
     Ok(())
@@ -386,7 +403,12 @@ fn shape(checkpoint: &Checkpoint, entry: &Entry) -> Result<Shape, Error> {
     let dims: Vec<u64> = entry.shape.iter().rev().copied().collect();
     Shape::new(&dims).ok_or_else(|| {
         let what = format!("tensor `{}` has {} dimensions", entry.name, dims.len());
-        Error::input(&checkpoint.path_of(entry), what, "a GGUF tensor has at most four")
+        Error::input(
+            "checkpoint-tensor-unexpected",
+            &checkpoint.path_of(entry),
+            what,
+            "a GGUF tensor has at most four",
+        )
     })
 }
 
@@ -399,7 +421,7 @@ fn check_architecture(config: &Config, job: &Job) -> Result<(), Error> {
     match findings.iter().find(|finding| CODES.contains(&finding.code)) {
         Some(finding) => {
             let what = format!("does not describe the tensors of the checkpoint: {finding}");
-            Err(Error::input(config.path(), what, CONFIG_OF_ANOTHER))
+            Err(Error::input("checkpoint-misfit", config.path(), what, CONFIG_OF_ANOTHER))
         }
         None => Ok(()),
     }

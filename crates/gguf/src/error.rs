@@ -1,15 +1,19 @@
 //! Errors, told apart by whose fault they are.
 
+use std::borrow::Cow;
 use std::io;
 use std::path::{Path, PathBuf};
 
 use crate::finding::Finding;
 
-/// A failed operation on a GGUF file.
+/// A failed operation on a model, or on a file that becomes one.
+///
+/// What is at fault is told by [`Error::fault`], which kind of fault it is by [`Error::code`]; the
+/// codes stand in [`codes`](crate::codes).
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
-    /// The environment: a file that cannot be read or written, a full disk.
+    /// The environment: a file that cannot be read or written, a full disk, a far server.
     #[error("cannot {action} {path}: {source}", path = path.display())]
     Environment {
         /// What was attempted, as a verb: `open`, `map`, `write`.
@@ -19,44 +23,16 @@ pub enum Error {
         /// What the operating system said.
         source: io::Error,
     },
-    /// The file, or the header that was to be written, breaks a rule of the format.
+    /// The file that was read, or the header that was to be written, is at fault.
     #[error("{0}")]
     File(Box<Finding>),
-    /// The same, of one file among several.
+    /// The same, of one file among several, which need not be a GGUF.
     #[error("{path}: {finding}", path = path.display())]
     InFile {
         /// The file.
         path: PathBuf,
-        /// The rule it breaks.
+        /// What is wrong with it.
         finding: Box<Finding>,
-    },
-    /// A file that is no GGUF, such as one of a checkpoint, is at fault.
-    #[error("{path}: {what}; {help}", path = path.display())]
-    Input {
-        /// The file at fault.
-        path: PathBuf,
-        /// What is wrong, and where in the file: field, tensor, byte.
-        what: String,
-        /// What to do about it.
-        help: String,
-    },
-    /// A weight of the source is at fault.
-    #[error("tensor `{tensor}`: {what}; {help}")]
-    Weights {
-        /// The tensor, by its name in the output.
-        tensor: String,
-        /// What is wrong, and where in the tensor.
-        what: String,
-        /// What to do about it.
-        help: String,
-    },
-    /// The request is at fault: an option that does not go with this input.
-    #[error("{what}; {help}")]
-    Request {
-        /// What cannot be done.
-        what: String,
-        /// What to ask for instead.
-        help: String,
     },
     /// There is something under the name of an output, and it is not to be replaced.
     #[error("{path} exists already", path = .0.display())]
@@ -64,69 +40,62 @@ pub enum Error {
     /// Somebody asked to stop.
     #[error("interrupted")]
     Interrupted,
-    /// The caller asked for something that does not exist or does not fit.
+    /// The caller asked for something that does not exist, or does not go with this input.
     #[error("{0}")]
-    Caller(String),
+    Caller(Box<Finding>),
 }
 
-/// Whose fault it is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// Whose fault an error is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Fault {
-    /// A file that cannot be read or written, a full disk.
+    /// That of the machine or the network: another time it may work.
     Environment,
-    /// What was read.
+    /// That of the data that were read.
     Input,
-    /// What was asked for.
+    /// That of whoever asked.
     Caller,
     /// Nobody's: somebody asked to stop.
     Interrupted,
 }
 
 impl Error {
-    /// A fault of the request.
-    pub fn request(_code: &'static str, what: impl Into<String>, help: impl Into<String>) -> Self {
-        let (what, help) = (what.into(), help.into());
-        if help.is_empty() { Self::Caller(what) } else { Self::Request { what, help } }
-    }
-
-    /// Whose fault it is.
-    pub fn fault(&self) -> Fault {
-        match self {
-            Self::Environment { .. } => Fault::Environment,
-            Self::Caller(_) | Self::Request { .. } | Self::Exists(_) => Fault::Caller,
-            Self::Interrupted => Fault::Interrupted,
-            _ => Fault::Input,
-        }
-    }
-
     /// An operating-system failure while doing `action` to `path`.
     pub fn environment(action: &'static str, path: &Path, source: io::Error) -> Self {
         Self::Environment { action, path: path.to_owned(), source }
     }
 
-    /// A fault of the file at `path`.
-    pub fn input(path: &Path, what: impl Into<String>, help: impl Into<String>) -> Self {
-        Self::Input { path: path.to_owned(), what: what.into(), help: help.into() }
+    /// A fault of the file at `path`: its code, what is wrong, and what to do about it.
+    pub fn input(
+        code: &'static str,
+        path: &Path,
+        what: impl Into<Box<str>>,
+        help: impl Into<Cow<'static, str>>,
+    ) -> Self {
+        let finding = Box::new(Finding::error(code, what).help(help));
+        Self::InFile { path: path.to_owned(), finding }
     }
 
-    /// A fault in the data of a tensor.
-    pub fn weights(tensor: &str, what: String) -> Self {
-        Self::Weights {
-            tensor: tensor.to_owned(),
-            what,
-            help: "convert it from another source".into(),
-        }
+    /// A fault in the data of a tensor, which cannot be computed with.
+    pub fn weights(tensor: &str, what: impl Into<Box<str>>) -> Self {
+        Finding::error("weights-unusable", what)
+            .tensor(tensor)
+            .help("convert it from another source")
+            .into()
+    }
+
+    /// A fault of the caller: its code, what cannot be done, and what to ask for instead, which may
+    /// be empty.
+    pub fn request(
+        code: &'static str,
+        what: impl Into<Box<str>>,
+        help: impl Into<Cow<'static, str>>,
+    ) -> Self {
+        Self::Caller(Box::new(Finding::error(code, what).help(help)))
     }
 
     /// A failed read of `path`.
     pub fn read(path: &Path, source: io::Error) -> Self {
         Self::environment("read", path, source)
-    }
-
-    /// The data of a tensor are at fault, as whoever computes with them finds out.
-    pub fn data(tensor: &str, what: impl Into<Box<str>>) -> Self {
-        let finding = Finding::error("data-unreadable", what).tensor(tensor);
-        Self::File(Box::new(finding.help("the file is damaged: download or convert it again")))
     }
 
     /// Names the file that is at fault, where the error is about one and does not name it yet.
@@ -135,5 +104,44 @@ impl Error {
             Self::File(finding) => Self::InFile { path: path.to_owned(), finding },
             other => other,
         }
+    }
+
+    /// Whose fault it is.
+    pub fn fault(&self) -> Fault {
+        match self {
+            Self::Environment { .. } => Fault::Environment,
+            Self::File(_) | Self::InFile { .. } => Fault::Input,
+            Self::Exists(_) | Self::Caller(_) => Fault::Caller,
+            Self::Interrupted => Fault::Interrupted,
+        }
+    }
+
+    /// What is wrong, of a file or of a request.
+    pub fn finding(&self) -> Option<&Finding> {
+        match self {
+            Self::File(finding) | Self::InFile { finding, .. } | Self::Caller(finding) => {
+                Some(finding)
+            }
+            Self::Environment { .. } | Self::Exists(_) | Self::Interrupted => None,
+        }
+    }
+
+    /// The stable name of this kind of error, one of the table in [`codes`](crate::codes).
+    pub fn code(&self) -> &'static str {
+        match self {
+            Self::Environment { .. } => "environment",
+            Self::Exists(_) => "output-exists",
+            Self::Interrupted => "interrupted",
+            Self::File(finding) | Self::InFile { finding, .. } | Self::Caller(finding) => {
+                finding.code
+            }
+        }
+    }
+}
+
+/// Of the file that is read; [`Error::in_file`] says which.
+impl From<Finding> for Error {
+    fn from(finding: Finding) -> Self {
+        Self::File(Box::new(finding))
     }
 }

@@ -1,7 +1,10 @@
 //! Findings: what the rules say about a file.
 
+use std::borrow::Cow;
 use std::fmt;
 use std::ops::ControlFlow;
+
+use crate::codes;
 
 /// How much a finding matters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -28,7 +31,8 @@ impl fmt::Display for Severity {
 /// One thing that a rule found: what, where, which, and what to do.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Finding {
-    /// Stable name of the rule, such as `tensor-offset-misaligned`.
+    /// Stable name of the kind of fault, such as `tensor-offset-misaligned`: a row of the table in
+    /// [`codes`](crate::codes).
     pub code: &'static str,
     /// How much it matters.
     pub severity: Severity,
@@ -41,7 +45,7 @@ pub struct Finding {
     /// What is wrong, in one sentence without a full stop.
     pub message: Box<str>,
     /// What to do about it; may be empty.
-    pub help: &'static str,
+    pub help: Cow<'static, str>,
 }
 
 impl Finding {
@@ -61,6 +65,7 @@ impl Finding {
     }
 
     fn new(severity: Severity, code: &'static str, message: impl Into<Box<str>>) -> Self {
+        debug_assert!(codes::code(code).is_some(), "`{code}` has no row in the table of codes");
         Self {
             code,
             severity,
@@ -68,7 +73,7 @@ impl Finding {
             key: None,
             tensor: None,
             message: message.into(),
-            help: "",
+            help: Cow::Borrowed(""),
         }
     }
 
@@ -91,8 +96,8 @@ impl Finding {
     }
 
     /// Says what to do.
-    pub fn help(mut self, help: &'static str) -> Self {
-        self.help = help;
+    pub fn help(mut self, help: impl Into<Cow<'static, str>>) -> Self {
+        self.help = help.into();
         self
     }
 }

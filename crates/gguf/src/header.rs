@@ -57,7 +57,7 @@ impl Draft {
                 tensor.offset = offset;
                 offset.checked_add(tensor.byte_len()?)
             });
-            end = placed.ok_or_else(|| Error::File(Box::new(rules::tensors::no_size(tensor))))?;
+            end = placed.ok_or_else(|| Error::from(rules::tensors::no_size(tensor)))?;
         }
         Ok(end)
     }
@@ -67,7 +67,7 @@ impl Draft {
     /// # Errors
     /// [`Error::File`] if the key is of another type than UINT32 or its value is not valid.
     pub fn alignment(&self) -> Result<Alignment, Error> {
-        rules::header::alignment(&self.metadata).map_err(|finding| Error::File(Box::new(finding)))
+        rules::header::alignment(&self.metadata).map_err(Error::from)
     }
 }
 
@@ -113,7 +113,7 @@ impl Header {
     /// The proof step, shared with the reader: `sink` has seen the header rules on `draft`.
     pub(crate) fn checked(draft: Draft, sink: Strict) -> Result<Self, Error> {
         if let Some(finding) = sink.error {
-            return Err(Error::File(Box::new(finding)));
+            return Err(finding.into());
         }
         let alignment = draft.alignment()?;
         Ok(Self { draft, alignment })

@@ -36,6 +36,7 @@
 
 mod alignment;
 mod array;
+pub mod codes;
 mod encoding;
 pub mod endian;
 mod error;

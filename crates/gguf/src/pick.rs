@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::fmt;
 
+use crate::error::Error;
 use crate::name::{NameShard, is_companion};
 
 /// There is no model in a place, or more than one.
@@ -34,6 +35,14 @@ impl fmt::Display for Choice {
 }
 
 impl std::error::Error for Choice {}
+
+/// A fault of the caller.
+impl From<Choice> for Error {
+    fn from(choice: Choice) -> Self {
+        let code = if choice.names.is_empty() { "model-missing" } else { "model-ambiguous" };
+        Self::request(code, choice.to_string(), "")
+    }
+}
 
 /// The only model among the files of these names, or paths: of one in shards, the first of them.
 /// `part` is what the name has in it, case ignored, such as `Q4_K_M`; as a whole word if one is

@@ -90,8 +90,8 @@ impl Gguf {
     /// As [`Gguf::read`]; [`Error::Caller`] if the header is longer than `bytes`.
     pub fn read_header(bytes: &Bytes, file_len: u64, limits: Limits) -> Result<Self, Error> {
         let (draft, spans) = parse(bytes, file_len, limits).map_err(|stop| match stop {
-            Stop::Fault(fault) => Error::File(Box::new(fault)),
-            Stop::Short(needed) => Error::Caller(short(bytes, needed)),
+            Stop::Fault(fault) => fault.into(),
+            Stop::Short(needed) => Error::request("header-short", short(bytes, needed), ""),
         })?;
         let data_start = data_start(&draft, &spans);
         let file = Some(Extent { data_start, len: file_len });

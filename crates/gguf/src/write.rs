@@ -25,7 +25,7 @@ pub fn write_header(header: &Header) -> Result<Vec<u8>, Error> {
         .and_then(|()| directory(&mut out, header.tensors(), encoding));
     body.ok_or_else(|| {
         let message = "a length does not fit the 32 bits of version 1";
-        Error::File(Box::new(Finding::error("version-too-narrow", message).help("write version 3")))
+        Error::from(Finding::error("version-too-narrow", message).help("write version 3"))
     })?;
     // A length in memory does not overflow when it is aligned.
     let end = header.alignment().align_up(out.len() as u64).unwrap_or(out.len() as u64);

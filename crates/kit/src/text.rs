@@ -14,7 +14,7 @@ use crate::Error;
 pub fn read_text(path: &Path) -> Result<String, Error> {
     std::fs::read_to_string(path).map_err(|fault| match fault.kind() {
         ErrorKind::InvalidData => {
-            let finding = Finding::error("text-not-utf8", "is not valid UTF-8");
+            let finding = Finding::error("file-not-text", "is not valid UTF-8");
             Error::File(Box::new(finding)).in_file(path)
         }
         _ => Error::environment("read", path, fault),

@@ -182,9 +182,9 @@ impl Legacy {
         changes: &[Change],
     ) -> Result<u32, Error> {
         if let Some(target) = target {
-            let mix = target.file_type().ok_or_else(|| Error::Request {
-                what: format!("{target} names no file type"),
-                help: "ask for one of the mixes that `gguf convert --help` lists".into(),
+            let mix = target.file_type().ok_or_else(|| {
+                let help = "ask for one of the mixes that `gguf convert --help` lists";
+                Error::request("target-file-type", format!("{target} names no file type"), help)
             })?;
             return Ok(mix.number());
         }

@@ -82,10 +82,8 @@ impl Overrides {
         let heads = self.head_count.or(config.u32(HEADS)?).unwrap_or(stored);
         let width = header.get(Field::Width).unwrap_or(heads);
         if heads == 0 || !width.is_multiple_of(heads) {
-            return Err(Error::Request {
-                what: format!("a width of {width} does not divide into {heads} heads"),
-                help: "correct --head-count".into(),
-            });
+            let what = format!("a width of {width} does not divide into {heads} heads");
+            return Err(Error::request("option-contradicts", what, "correct --head-count"));
         }
         if heads != stored {
             notes.push(format!("{heads} attention heads, where the file says {stored}"));
@@ -119,10 +117,11 @@ impl Overrides {
         };
         match unused.iter().find(|(_, is_given)| *is_given) {
             None => Ok(()),
-            Some((flag, _)) => Err(Error::Request {
-                what: format!("{flag}: files of this program have no place for it"),
-                help: "leave it out, or set a key with --override-kv".into(),
-            }),
+            Some((flag, _)) => {
+                let what = format!("{flag}: files of this program have no place for it");
+                let help = "leave it out, or set a key with --override-kv";
+                Err(Error::request("option-contradicts", what, help))
+            }
         }
     }
 }
@@ -166,7 +165,8 @@ impl Stated<'_> {
                 && here != there
             {
                 let what = format!("`{}` is {there}, and {here} in the old file", names[0]);
-                return Err(Error::input(&path, what, "name the folder of the same model"));
+                let help = "name the folder of the same model";
+                return Err(Error::input("legacy-config-differs", &path, what, help));
             }
         }
         Ok(())

@@ -35,7 +35,7 @@ pub(super) fn write(
     let rows = |name: &str| {
         shapes.rows(name).ok_or_else(|| {
             let what = format!("has no tensor `{name}`");
-            Error::input(&old.path, what, "the file is incomplete: get it again")
+            Error::input("legacy-damaged", &old.path, what, "the file is incomplete: get it again")
         })
     };
     let program = old.layout.program;
@@ -131,11 +131,13 @@ fn key_heads(old: &OldFile, known: &Resolved, rows: u32) -> Result<u32, Error> {
     let count = rows.checked_div(head).unwrap_or(0);
     if count == 0 || !rows.is_multiple_of(head) || !known.heads.is_multiple_of(count) {
         let what = format!("{rows} rows of keys are not those of heads of {head}");
-        return Err(Error::input(&old.path, what, "say the right number with --head-count"));
+        let help = "say the right number with --head-count";
+        return Err(Error::input("legacy-head-count", &old.path, what, help));
     }
     if known.gqa.is_some_and(|gqa| gqa.checked_mul(count) != Some(known.heads)) {
         let what = format!("{} heads share {count} key and value heads", known.heads);
-        return Err(Error::Request { what, help: "leave out --gqa: the tensors tell".into() });
+        let help = "leave out --gqa: the tensors tell";
+        return Err(Error::request("option-contradicts", what, help));
     }
     Ok(count)
 }

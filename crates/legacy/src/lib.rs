@@ -211,7 +211,8 @@ impl Legacy {
         let JoinedTensor { name, dims, .. } = &tensor.whole;
         let fault = |what: String| {
             let what = format!("tensor `{name}` {what}");
-            Error::input(&self.old.path, what, "the file is damaged, or of another program")
+            let help = "the file is damaged, or of another program";
+            Error::input("legacy-damaged", &self.old.path, what, help)
         };
         let shape = |dims: &[u64]| Shape::new(dims).ok_or_else(|| fault("is too deep".into()));
         let at = Stored { source, offset: 0 };
@@ -231,7 +232,7 @@ impl Legacy {
             _ => None,
         };
         match step {
-            Some(step) => stored.changed(step).map_err(fault),
+            Some(step) => stored.changed(step).map_err(|misfit| fault(misfit.to_string())),
             None => Ok(stored),
         }
     }
@@ -257,7 +258,7 @@ impl Legacy {
             Some(finding) => {
                 let what = format!("does not make up a {} model: {finding}", self.architecture);
                 let help = "the file is damaged; if not, name its program with --architecture";
-                Err(Error::input(&self.old.path, what, help))
+                Err(Error::input("legacy-misfit", &self.old.path, what, help))
             }
             None => Ok(()),
         }
@@ -312,7 +313,8 @@ fn check_rows(old: &OldFile, tensors: &[OldTensor]) -> Result<(), Error> {
             shown(rows),
             shown(expected)
         );
-        return Err(Error::input(&old.path, what, "the file is incomplete or damaged"));
+        let help = "the file is incomplete or damaged";
+        return Err(Error::input("legacy-damaged", &old.path, what, help));
     }
     Ok(())
 }

@@ -59,7 +59,8 @@ fn count(first: &OldFile) -> Result<u64, Error> {
     let count = width / columns;
     if !width.is_multiple_of(columns) || !(1..=MOST_PARTS).contains(&count) {
         let what = format!("the embedding has {columns} columns, the model a width of {width}");
-        return Err(Error::input(&first.path, what, "the file is damaged: get it again"));
+        let help = "the file is damaged: get it again";
+        return Err(Error::input("legacy-damaged", &first.path, what, help));
     }
     Ok(count)
 }
@@ -83,7 +84,7 @@ fn sister(first: &OldFile, number: u64, count: u64) -> Result<OldFile, Error> {
     if !path.is_file() {
         let what = format!("is part 1 of {count}, and {} is not there", path.display());
         let help = "put all parts into one folder and name the one without number";
-        return Err(Error::input(&first.path, what, help));
+        return Err(Error::input("legacy-part-missing", &first.path, what, help));
     }
     let part = read(&path, Some(first.layout.names[0]))?;
     let alike = |a: &Record, b: &Record| {
@@ -96,7 +97,8 @@ fn sister(first: &OldFile, number: u64, count: u64) -> Result<OldFile, Error> {
         && part.records.iter().zip(&first.records).all(|(a, b)| alike(a, b));
     if !same {
         let what = format!("is no part of the same model as {}", first.path.display());
-        return Err(Error::input(&path, what, "put the part there that belongs to it"));
+        let help = "put the part there that belongs to it";
+        return Err(Error::input("legacy-part-foreign", &path, what, help));
     }
     Ok(part)
 }

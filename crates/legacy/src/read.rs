@@ -38,15 +38,17 @@ pub(super) fn read(path: &Path, architecture: Option<&str>) -> Result<OldFile, E
         .filter(|layout| architecture.is_none_or(|name| layout.names.contains(&name)))
         .collect();
     if let (true, Some(name)) = (layouts.is_empty(), architecture) {
-        return Err(Error::Request {
-            what: format!("no files of `{name}` from before GGUF are known"),
-            help: format!("known are {}", header::names().join(", ")),
-        });
+        let what = format!("no files of `{name}` from before GGUF are known");
+        let help = format!("known are {}", header::names().join(", "));
+        return Err(Error::request("legacy-program-unknown", what, help));
     }
     let file = Arc::new(LocalFile::open(path)?);
-    let container = Container::read(&mut Cursor::new(&*file)).map_err(|fault| {
-        let help = "only models in GGML, GGMF, GGJT and GGCC files are converted";
-        of_file(path, fault, help)
+    let container = Container::read(&mut Cursor::new(&*file)).map_err(|fault| match fault {
+        Fault::At { offset, what } => {
+            let help = "only models in GGML, GGMF, GGJT and GGCC files are converted";
+            Error::input("legacy-container", path, format!("byte {offset}: {what}"), help)
+        }
+        Fault::Failed(error) => error,
     })?;
     let mut found: Vec<OldFile> = Vec::new();
     let mut furthest: Option<(u64, String)> = None;
@@ -71,14 +73,16 @@ pub(super) fn read(path: &Path, architecture: Option<&str>) -> Result<OldFile, E
     if programs.windows(2).any(|pair| pair[0] != pair[1]) {
         let names: Vec<_> = found.iter().map(|old| old.layout.names[0]).collect();
         let what = format!("could be a file of any of {}", names.join(", "));
-        return Err(Error::input(path, what, "say which with --architecture"));
+        let help = "say which with --architecture";
+        return Err(Error::input("legacy-ambiguous", path, what, help));
     }
     found.into_iter().next().ok_or_else(|| {
         let what = furthest.map_or_else(
             || format!("{container} files are of no {}", architecture.unwrap_or("known program")),
             |(_, what)| what,
         );
-        Error::input(path, what, "the file is cut off or damaged, or of a program not known here")
+        let help = "the file is cut off or damaged, or of a program not known here";
+        Error::input("legacy-damaged", path, what, help)
     })
 }
 
@@ -124,13 +128,6 @@ fn generation(container: Container, layout: &Layout, header: &Header) -> Generat
         1 => Generation::Halves,
         _ => Generation::Today,
     })
-}
-
-fn of_file(path: &Path, fault: Fault, help: &str) -> Error {
-    match fault {
-        Fault::At { offset, what } => Error::input(path, format!("byte {offset}: {what}"), help),
-        Fault::Failed(error) => error,
-    }
 }
 
 impl OldFile {

@@ -38,7 +38,8 @@ pub(super) fn undo(path: &Path, tensors: &mut [JoinedTensor], heads: u32) -> Res
     for tensor in tensors.iter_mut().filter(|tensor| is_fused(tensor)) {
         if !repeats_in(tensor, heads)? {
             let what = format!("the heads of `{}` differ in their keys and values", tensor.name);
-            return Err(Error::input(path, what, "it is no StarCoder: try --architecture gpt2"));
+            let help = "it is no StarCoder: try --architecture gpt2";
+            return Err(Error::input("legacy-misfit", path, what, help));
         }
         let head = tensor.bytes.byte_len() / 3 / heads;
         let all = head * heads;

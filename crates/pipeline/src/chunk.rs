@@ -1,7 +1,7 @@
 //! Some rows of a tensor: what a worker does at a time.
 
 use gguf::endian::swap_blocks;
-use gguf::{ByteOrder, Error, TensorType};
+use gguf::{ByteOrder, Error, Finding, TensorType};
 use gguf_store::Output;
 
 use crate::task::{Destination, Task};
@@ -113,11 +113,13 @@ impl<'t, 'j> Chunk<'t, 'j> {
     /// A weight that is no number spoils the model: better to say so than to pass it on.
     fn check_finite(&self, stored_type: TensorType, stored: &[u8]) -> Result<(), Error> {
         match gguf_quant::find_bad_block(stored_type, stored) {
-            Ok(Some(bad)) => Err(Error::Weights {
-                tensor: self.task.tensor.name.clone(),
-                what: format!("{} in {}", bad.value, self.place(bad.element as u64)),
-                help: "the checkpoint is damaged: download it again".into(),
-            }),
+            Ok(Some(bad)) => {
+                let what = format!("{} in {}", bad.value, self.place(bad.element as u64));
+                let finding = Finding::error("weights-not-finite", what)
+                    .tensor(&*self.task.tensor.name)
+                    .help("the checkpoint is damaged: download it again");
+                Err(finding.into())
+            }
             // A type without a codec is copied as it is.
             Ok(None) | Err(_) => Ok(()),
         }
@@ -126,11 +128,13 @@ impl<'t, 'j> Chunk<'t, 'j> {
     /// F16 ends at 65504; beyond that an infinity would stand in the file.
     fn check_range(&self, encoded: &[u8]) -> Result<(), Error> {
         match gguf_quant::find_bad_block(TensorType::F16, encoded) {
-            Ok(Some(bad)) => Err(Error::Weights {
-                tensor: self.task.tensor.name.clone(),
-                what: format!("{} is too large for F16", self.place(bad.element as u64)),
-                help: "choose bf16 or f32".into(),
-            }),
+            Ok(Some(bad)) => {
+                let what = format!("{} is too large for F16", self.place(bad.element as u64));
+                let finding = Finding::error("weights-too-large", what)
+                    .tensor(&*self.task.tensor.name)
+                    .help("choose bf16 or f32");
+                Err(finding.into())
+            }
             _ => Ok(()),
         }
     }

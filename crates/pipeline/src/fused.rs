@@ -2,6 +2,7 @@
 
 use gguf::Shape;
 
+use crate::misfit::Misfit;
 use crate::tensor::{Content, Tensor};
 
 /// Tensors that were picked out of the groups of rows of one, put together again.
@@ -32,16 +33,15 @@ impl Tensor {
     /// Rows of a group that no strand has are zeros, up to the last that one has.
     ///
     /// # Errors
-    /// If the strands do not fit one another: what does not, as the end of a sentence about one of
-    /// them.
+    /// If the strands do not fit one another.
     pub fn fused(
         name: impl Into<String>,
         groups: u64,
         mut strands: Vec<Strand>,
-    ) -> Result<Self, String> {
+    ) -> Result<Self, Misfit> {
         strands.sort_by_key(|strand| strand.start);
         let Some(Strand { tensor: first, .. }) = strands.first() else {
-            return Err("has no parts".to_owned());
+            return Err("has no parts".into());
         };
         let (shape, stored_type) = (first.shape, first.stored_type);
         // The dimension that rows are counted along, and for a vector its elements are.
@@ -53,29 +53,29 @@ impl Tensor {
         let mut group = 0;
         for Strand { start, len, tensor } in &strands {
             if tensor.stored_type != stored_type || others(&tensor.shape) != others(&shape) {
-                return Err("differs from its sisters in shape or type".to_owned());
+                return Err("differs from its sisters in shape or type".into());
             }
             if tensor.units().0 != groups.saturating_mul(*len) {
                 let rows = tensor.units().0;
-                return Err(format!("has {rows} rows, which are not {groups} times {len}"));
+                return Err(format!("has {rows} rows, which are not {groups} times {len}").into());
             }
             if *start < group {
-                return Err("has rows that a sister has too".to_owned());
+                return Err("has rows that a sister has too".into());
             }
             group = start.saturating_add(*len);
         }
         if counted == 0 && stored_type.is_quantized() {
-            return Err(format!("is stored as {stored_type}, in blocks"));
+            return Err(format!("is stored as {stored_type}, in blocks").into());
         }
         let matrices: u64 = shape.iter().skip(2).product();
         let mut dims = shape.to_vec();
         let rows = groups.checked_div(matrices).and_then(|groups| groups.checked_mul(group));
         let (Some(dim), Some(rows)) = (dims.get_mut(counted), rows) else {
-            return Err("has no rows".to_owned());
+            return Err("has no rows".into());
         };
         *dim = rows;
         let shape = Shape::new(&dims).filter(|shape| shape.elements().is_some());
-        let shape = shape.ok_or_else(|| "has too many rows".to_owned())?;
+        let shape = shape.ok_or("has too many rows")?;
         let content = Content::Fused(Fused { group, strands });
         Ok(Self { name: name.into(), shape, stored_type, content })
     }
@@ -148,13 +148,13 @@ mod tests {
         shape: &[u64],
         groups: u64,
         pieces: &[(u64, u64)],
-    ) -> Result<(Vec<u64>, Vec<u8>), String> {
+    ) -> Result<(Vec<u64>, Vec<u8>), Misfit> {
         let file: Vec<u8> = (1..=shape.iter().product::<u64>() as u8).collect();
         let strands = pieces.iter().map(|&(start, len)| {
             let tensor = tensor(shape, &file).changed(Step::Pick { groups, start, len })?;
             Ok(Strand { start, len, tensor })
         });
-        let fused = Tensor::fused("t", groups, strands.collect::<Result<_, String>>()?)?;
+        let fused = Tensor::fused("t", groups, strands.collect::<Result<_, Misfit>>()?)?;
         let mut whole = vec![9; fused.shape.iter().product::<u64>() as usize];
         fused.read_at(&mut whole, 0).unwrap();
         for piece in 1..whole.len() {
@@ -187,11 +187,16 @@ mod tests {
 
     #[test]
     fn strands_must_fit() {
-        assert!(there_and_back(&[8], 2, &[(0, 2), (1, 2)]).unwrap_err().contains("sister has too"));
+        assert!(
+            there_and_back(&[8], 2, &[(0, 2), (1, 2)])
+                .unwrap_err()
+                .to_string()
+                .contains("sister has too")
+        );
         let file: Vec<u8> = (0..8).collect();
         let strand =
             |shape: &[u64], start, len| Strand { start, len, tensor: tensor(shape, &file) };
-        let fused = |strands| Tensor::fused("t", 2, strands).err().unwrap();
+        let fused = |strands| Tensor::fused("t", 2, strands).err().unwrap().to_string();
         assert!(fused(vec![]).contains("no parts"));
         assert!(fused(vec![strand(&[2, 4], 0, 3)]).contains("not 2 times 3"));
         let differing = fused(vec![strand(&[2, 4], 0, 2), strand(&[1, 4], 2, 2)]);

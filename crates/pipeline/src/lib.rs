@@ -10,6 +10,7 @@ mod fingerprint;
 mod fused;
 mod job;
 mod journal;
+mod misfit;
 pub mod parallel;
 mod shards;
 mod step;
@@ -19,6 +20,7 @@ mod write;
 
 pub use fused::{Fused, Strand};
 pub use job::{Item, Job};
+pub use misfit::Misfit;
 pub use shards::shard_paths;
 pub use step::{Function, Step};
 pub use tensor::{Content, Stored, Tensor};

@@ -35,10 +35,9 @@ impl Job {
     /// If there are fewer tensors than parts.
     pub fn even_parts(&self, count: u16) -> Result<Vec<Range<usize>>, Error> {
         if self.items.len() < usize::from(count) {
-            return Err(Error::Request {
-                what: format!("{count} parts of {} tensors", self.items.len()),
-                help: "ask for at most one part per tensor".into(),
-            });
+            let what = format!("{count} parts of {} tensors", self.items.len());
+            let help = "ask for at most one part per tensor";
+            return Err(Error::request("parts-too-many", what, help));
         }
         let elements = |i: usize| self.items[i].tensor.shape.elements().unwrap_or(0);
         let total: u64 = (0..self.items.len()).map(elements).sum();

@@ -9,6 +9,7 @@ mod function;
 pub use function::Function;
 use gguf::{Shape, TensorType};
 
+use crate::misfit::Misfit;
 use crate::tensor::{Content, Tensor};
 
 /// One change of a tensor. Shapes are as in the output: fastest dimension first.
@@ -71,9 +72,8 @@ impl Tensor {
     /// This tensor after `step`.
     ///
     /// # Errors
-    /// If its shape does not allow the step: what does not fit, as the end of a sentence about the
-    /// tensor.
-    pub fn changed(self, step: Step) -> Result<Self, String> {
+    /// If its shape does not allow the step.
+    pub fn changed(self, step: Step) -> Result<Self, Misfit> {
         let shape = step.shape_of(&self)?;
         Ok(Self {
             name: self.name.clone(),
@@ -112,10 +112,10 @@ impl Step {
     }
 
     /// The shape after this step.
-    fn shape_of(self, from: &Tensor) -> Result<Shape, String> {
+    fn shape_of(self, from: &Tensor) -> Result<Shape, Misfit> {
         let shape = from.shape;
         let (rows, _) = from.units();
-        let blocks = || format!("is stored as {}, in blocks", from.stored_type);
+        let blocks = || Misfit::from(format!("is stored as {}, in blocks", from.stored_type));
         if self.moves_rows() && shape.len() < 2 && from.stored_type.is_quantized() {
             return Err(blocks());
         }
@@ -127,14 +127,15 @@ impl Step {
             Self::Regroup { groups, kinds } | Self::Ungroup { groups, kinds } => {
                 let group = divides(rows, groups, 1, "groups")?;
                 if kinds.iter().sum::<u64>() != group {
-                    return Err(format!("has groups of {group} rows, not of {kinds:?}"));
+                    return Err(format!("has groups of {group} rows, not of {kinds:?}").into());
                 }
                 Ok(shape)
             }
             Self::Pick { groups, start, len } => {
                 let group = divides(rows, groups, 1, "groups")?;
                 if start.checked_add(len).is_none_or(|end| end > group) {
-                    return Err(format!("has groups of {group} rows, no {len} from {start} on"));
+                    let what = format!("has groups of {group} rows, no {len} from {start} on");
+                    return Err(what.into());
                 }
                 let mut dims = shape.to_vec();
                 let changed = usize::from(dims.len() > 1);
@@ -145,7 +146,7 @@ impl Step {
             }
             Self::Transpose => {
                 let [columns, rows, rest @ ..] = &shape[..] else {
-                    return Err("is a vector and cannot be transposed".to_owned());
+                    return Err("is a vector and cannot be transposed".into());
                 };
                 if from.stored_type.is_quantized() {
                     return Err(blocks());
@@ -154,14 +155,14 @@ impl Step {
             }
             Self::Reshape { to, .. } => {
                 if shape.elements() != to.elements() {
-                    return Err(format!("has the shape {shape}, which does not make {to}"));
+                    return Err(format!("has the shape {shape}, which does not make {to}").into());
                 }
                 from.stored_type.byte_len(&to).map(|_| to).ok_or_else(blocks)
             }
             Self::Decode => Ok(shape),
             Self::Map(_) => match from.stored_type {
                 TensorType::F32 | TensorType::F16 | TensorType::BF16 | TensorType::F64 => Ok(shape),
-                other => Err(format!("is stored as {other}, not as floats")),
+                other => Err(format!("is stored as {other}, not as floats").into()),
             },
         }
     }
@@ -312,7 +313,7 @@ fn read_mapped(
     from.read_at(&mut stored, from.bytes_of(start))?;
     let mut values = vec![0.0; elements as usize];
     gguf_quant::decode_row(from.stored_type, &stored, &mut values)
-        .map_err(|fault| gguf::Error::data(&from.name, fault.to_string()))?;
+        .map_err(|fault| gguf::Error::weights(&from.name, fault.to_string()))?;
     let values = &values[(first - start) as usize..];
     for (out, x) in buffer.chunks_exact_mut(size_of::<f32>()).zip(values) {
         out.copy_from_slice(&function(*x).to_le_bytes());
@@ -321,10 +322,10 @@ fn read_mapped(
 }
 
 /// `total` divided evenly among `groups`, whose size is a multiple of `multiple`.
-fn divides(total: u64, groups: u64, multiple: u64, of: &str) -> Result<u64, String> {
+fn divides(total: u64, groups: u64, multiple: u64, of: &str) -> Result<u64, Misfit> {
     match groups.checked_mul(multiple) {
         Some(n) if n > 0 && total.is_multiple_of(n) => Ok(total / groups),
-        _ => Err(format!("has {total} rows, which do not divide into {groups} {of}")),
+        _ => Err(format!("has {total} rows, which do not divide into {groups} {of}").into()),
     }
 }
 
@@ -359,7 +360,7 @@ mod tests {
         whole
     }
 
-    fn changed(shape: &[u64], step: Step) -> Result<(Vec<u64>, Vec<u8>), String> {
+    fn changed(shape: &[u64], step: Step) -> Result<(Vec<u64>, Vec<u8>), Misfit> {
         let file: Vec<u8> = (0..shape.iter().product::<u64>() as u8).collect();
         let tensor = tensor(shape, &file).changed(step)?;
         Ok((tensor.shape.to_vec(), read(&tensor)))
@@ -372,7 +373,7 @@ mod tests {
         assert_eq!(changed(&[2, 8], step), Ok((vec![2, 8], rows)));
         let elements = vec![0, 4, 1, 5, 2, 6, 3, 7, 8, 12, 9, 13, 10, 14, 11, 15];
         assert_eq!(changed(&[16], step), Ok((vec![16], elements)));
-        assert!(changed(&[2, 6], step).unwrap_err().contains("do not divide"));
+        assert!(changed(&[2, 6], step).unwrap_err().to_string().contains("do not divide"));
     }
 
     #[test]
@@ -382,7 +383,7 @@ mod tests {
         assert_eq!(changed(&[8], step), Ok((vec![8], vec![0, 1, 4, 5, 2, 6, 3, 7])));
         let rows = vec![0, 1, 2, 3, 8, 9, 10, 11, 4, 5, 12, 13, 6, 7, 14, 15];
         assert_eq!(changed(&[2, 8], step), Ok((vec![2, 8], rows)));
-        assert!(changed(&[6], step).unwrap_err().contains("groups of 3 rows"));
+        assert!(changed(&[6], step).unwrap_err().to_string().contains("groups of 3 rows"));
     }
 
     #[test]
@@ -392,7 +393,7 @@ mod tests {
         assert_eq!(changed(&[2, 8], step), Ok((vec![2, 2], vec![4, 5, 12, 13])));
         assert_eq!(changed(&[1, 4, 2], step), Ok((vec![1, 1, 2], vec![2, 6])));
         let beyond = Step::Pick { groups: 2, start: 3, len: 2 };
-        assert!(changed(&[8], beyond).unwrap_err().contains("no 2 from 3 on"));
+        assert!(changed(&[8], beyond).unwrap_err().to_string().contains("no 2 from 3 on"));
     }
 
     #[test]
@@ -440,7 +441,15 @@ mod tests {
         let file = [0, 32, 64, 90].map(block).concat();
         let at = Stored { source: Arc::new(file), offset: 0 };
         let blocks = Tensor::stored("t", Shape::new(&[64, 2]).unwrap(), TensorType::Q8_0, at);
-        assert!(blocks.clone().changed(Step::Transpose).err().unwrap().contains("in blocks"));
+        assert!(
+            blocks
+                .clone()
+                .changed(Step::Transpose)
+                .err()
+                .unwrap()
+                .to_string()
+                .contains("in blocks")
+        );
         let decoded = blocks.changed(Step::Decode).unwrap();
         let floats = |tensor: &Tensor, first: u64, len: usize| {
             let mut bytes = vec![0; len * 4];

@@ -11,6 +11,7 @@ use gguf::{Shape, TensorType};
 use gguf_store::{ModelTensor, Source};
 
 use crate::fused::Fused;
+use crate::misfit::Misfit;
 use crate::step::Step;
 
 /// Where the bytes of a stored tensor begin.
@@ -69,14 +70,13 @@ impl Tensor {
     /// Tensors one after the other along a new, slowest dimension.
     ///
     /// # Errors
-    /// If they differ in shape or type or have four dimensions already: what does not fit, as the
-    /// end of a sentence about one of them.
-    pub fn joined(name: impl Into<String>, parts: Vec<Self>) -> Result<Self, String> {
-        let [first, others @ ..] = &parts[..] else { return Err("has no parts".to_owned()) };
+    /// If they differ in shape or type or have four dimensions already.
+    pub fn joined(name: impl Into<String>, parts: Vec<Self>) -> Result<Self, Misfit> {
+        let [first, others @ ..] = &parts[..] else { return Err("has no parts".into()) };
         let like_first =
             |part: &Self| part.shape == first.shape && part.stored_type == first.stored_type;
         if !others.iter().all(like_first) {
-            return Err("differs from its sisters in shape or type".to_owned());
+            return Err("differs from its sisters in shape or type".into());
         }
         let dims = [&first.shape, &[parts.len() as u64][..]].concat();
         let shape = Shape::new(&dims).ok_or_else(|| {

@@ -87,10 +87,8 @@ pub fn write_all(
     for (_, path) in jobs {
         // Before it is asked for its lock, which the first of two has.
         if outputs.iter().any(|output| output.is_for(path)) {
-            return Err(Error::Request {
-                what: format!("{} is named twice", path.display()),
-                help: "name each output once".into(),
-            });
+            let what = format!("{} is named twice", path.display());
+            return Err(Error::request("output-twice", what, "name each output once"));
         }
         outputs.push(match interruption {
             Interruption::StartAnew => Output::create(path, overwrite)?,

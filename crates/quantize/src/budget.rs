@@ -70,10 +70,8 @@ pub fn plan(
     if let Budget::BitsPerWeight(bits) = budget
         && !(bits.is_finite() && bits > 0.0)
     {
-        return Err(Error::Request {
-            what: format!("{bits} bits per weight cannot be had"),
-            help: "give a number above 0".into(),
-        });
+        let what = format!("{bits} bits per weight cannot be had");
+        return Err(Error::request("budget-invalid", what, "give a number above 0"));
     }
     // As a large type first, to know what can be chosen freely.
     let (mut job, decisions, mut notes) =
@@ -112,8 +110,8 @@ pub fn plan(
             types.iter().zip(losses).map(choice).collect()
         })
         .collect();
-    let chosen = allocate(&choices, available).map_err(|fault| Error::Request {
-        what: match budget {
+    let chosen = allocate(&choices, available).map_err(|fault| {
+        let what = match budget {
             Budget::FileBytes(bytes) => format!(
                 "a file of {bytes} bytes is too small: the smallest possible has {}",
                 header_len + fault.least
@@ -123,9 +121,10 @@ pub fn plan(
                 // Rounded up, so that what is said can be asked for.
                 (fault.least as f64 * 800.0 / elements.max(1) as f64).ceil() / 100.0
             ),
-        },
-        help: "give a larger budget, or an importance matrix, which makes smaller types possible"
-            .into(),
+        };
+        let help =
+            "give a larger budget, or an importance matrix, which makes smaller types possible";
+        Error::request("budget-too-small", what, help)
     })?;
     let mut loss = 0.0;
     for (i, item) in job.items.iter_mut().enumerate() {

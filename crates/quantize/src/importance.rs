@@ -46,14 +46,13 @@ impl Importance {
                 item.tensor.name.as_str(),
                 "token_embd.weight" | "per_layer_token_embd.weight"
             ) {
-                return Err(Error::Request {
-                    what: format!(
-                        "the importance matrix has {} weights for `{}` with shape {shape}",
-                        weights.len(),
-                        item.tensor.name
-                    ),
-                    help: "it belongs to another model; make one for this model".into(),
-                });
+                let what = format!(
+                    "the importance matrix has {} weights for `{}` with shape {shape}",
+                    weights.len(),
+                    item.tensor.name
+                );
+                let help = "it belongs to another model; make one for this model";
+                return Err(Error::request("imatrix-other-model", what, help));
             }
         }
         Ok(())
@@ -100,10 +99,9 @@ pub fn cover(
         return Ok(notes);
     }
     let all: String = refused.iter().map(|(name, ty)| format!("\n  {name} as {ty}")).collect();
-    Err(Error::Request {
-        what: MissingImatrix { tensors: refused }.to_string(),
-        help: format!("or say --imatrix-missing fallback or uniform; these are{all}"),
-    })
+    let what = MissingImatrix { tensors: refused }.to_string();
+    let help = format!("or say --imatrix-missing fallback or uniform; these are{all}");
+    Err(Error::request("imatrix-needed", what, help))
 }
 
 /// The smallest type above one of the smallest that does well enough without weights.

@@ -147,10 +147,7 @@ pub fn decide(
             None => value.to_u64(),
         }
     });
-    let plan = recipe::plan(target, &model, tensors, options).map_err(|fault| Error::Request {
-        what: fault.to_string(),
-        help: "choose another type".into(),
-    })?;
+    let plan = recipe::plan(target, &model, tensors, options)?;
     let notes = plan.tensors.iter().filter_map(|tensor| match tensor.reason {
         Reason::Fallback { wanted } => Some(format!(
             "`{}` becomes {} instead of {wanted}: its rows of {} are no whole number of blocks",
@@ -175,22 +172,19 @@ fn check_change(tensor: &Tensor, target: TensorType, allow: bool) -> Result<(), 
         return Ok(());
     }
     if stored.is_quantized() && !allow && !gguf_quant::lossless::is_possible(stored, target) {
-        return Err(Error::Request {
-            what: format!("`{}` is quantized already, as {}", tensor.name, stored),
-            help: "quantizing it again loses quality: start from an F16 or F32 file, or allow it \
-                   with --allow-requantize"
-                .into(),
-        });
+        let what = format!("`{}` is quantized already, as {}", tensor.name, stored);
+        let help = "quantizing it again loses quality: start from an F16 or F32 file, or allow it \
+                    with --allow-requantize";
+        return Err(Error::request("requantize", what, help));
     }
     for ty in [stored, target] {
         if gguf_quant::codec(ty).is_none() {
-            return Err(Error::Request {
-                what: format!(
-                    "`{}` cannot go from {} to {target}: there is no codec for {ty}",
-                    tensor.name, stored
-                ),
-                help: "keep its type with --tensor-type, or choose another target".into(),
-            });
+            let what = format!(
+                "`{}` cannot go from {} to {target}: there is no codec for {ty}",
+                tensor.name, stored
+            );
+            let help = "keep its type with --tensor-type, or choose another target";
+            return Err(Error::request("codec-missing", what, help));
         }
     }
     Ok(())

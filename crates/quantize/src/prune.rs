@@ -18,17 +18,13 @@ pub fn prune(job: &mut Job, layers: &BTreeSet<u64>) -> Result<(), Error> {
     let key = format!("{architecture}.block_count");
     let count = job.metadata.u64(&key).unwrap_or(0);
     if let Some(layer) = layers.iter().find(|&&layer| layer >= count) {
-        return Err(Error::Request {
-            what: format!("there is no block {layer}: the model has {count}"),
-            help: "blocks are counted from 0".into(),
-        });
+        let what = format!("there is no block {layer}: the model has {count}");
+        return Err(Error::request("prune-blocks", what, "blocks are counted from 0"));
     }
     let left = count - layers.len() as u64;
     if left == 0 {
-        return Err(Error::Request {
-            what: "no block would be left".into(),
-            help: "name fewer blocks to prune".into(),
-        });
+        let help = "name fewer blocks to prune";
+        return Err(Error::request("prune-blocks", "no block would be left", help));
     }
     job.items.retain(|item| block_of(&item.tensor.name).is_none_or(|(n, _)| !layers.contains(&n)));
     for item in &mut job.items {

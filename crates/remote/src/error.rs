@@ -86,13 +86,14 @@ impl Fault {
     }
 }
 
+/// What was named is the caller's fault, what a server does or says is the environment's.
 impl From<Error> for gguf::Error {
     fn from(error: Error) -> Self {
+        let what = error.to_string();
         match error {
             Error::Local(error) => error,
-            Error::Location { .. } | Error::Choice { .. } => {
-                Self::request("location", error.to_string(), "")
-            }
+            Error::Location { .. } => Self::request("location-invalid", what, ""),
+            Error::Choice(choice) => choice.into(),
             Error::Remote { place, fault } => {
                 Self::environment("read", place.as_ref(), std::io::Error::other(fault))
             }

@@ -54,7 +54,7 @@ pub fn fetch_header(source: &dyn Source, limits: Limits) -> Result<Bytes, Error>
             let finding = Finding::error("limit-header", message)
                 .at(bytes.len() as u64)
                 .help("raise the limit if you trust the file");
-            return Err(Error::File(Box::new(finding)));
+            return Err(finding.into());
         }
         target = target.saturating_add(LEAST_STEP.max(target / 2)).max(needed).min(bound);
     }

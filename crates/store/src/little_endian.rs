@@ -25,7 +25,7 @@ impl LittleEndian {
             "the layout of {} is not known, so it cannot be put in the other byte order",
             self.tensor_type
         );
-        Err(Error::File(Box::new(Finding::error("byte-order-unknown", message).at(self.start))))
+        Err(Error::File(Box::new(Finding::error("tensor-type-unknown", message).at(self.start))))
     }
 }
 

@@ -129,7 +129,7 @@ impl Model {
             parts.iter().map(|part| (part.path.as_path(), part.header.draft())).collect();
         require_shards(&shards)?;
         let Some(first) = parts.first() else {
-            return Err(Error::Caller("a model has at least one file".into()));
+            return Err(Error::request("model-missing", "a model has at least one file", ""));
         };
         let mut metadata = first.header.metadata().clone();
         shard_keys::remove(&mut metadata);

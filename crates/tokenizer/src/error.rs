@@ -1,46 +1,26 @@
 //! What can be wrong with a vocabulary.
 
-/// Why a model's metadata do not give a tokenizer.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[non_exhaustive]
-pub enum Error {
-    /// A key is missing or its value contradicts the rest.
-    #[error("{key}: {fault}; {help}")]
-    Vocabulary {
-        /// The metadata key.
-        key: String,
-        /// What is wrong with its value.
-        fault: String,
-        /// What to do.
-        help: &'static str,
-    },
-    /// A name that no tokenizer here goes by.
-    #[error("{key} is {value:?}, which is not known here; {help}")]
-    Unknown {
-        /// The metadata key.
-        key: &'static str,
-        /// Its value.
-        value: String,
-        /// What to do.
-        help: &'static str,
-    },
-    /// A tokenizer of Hugging Face fails on a text or on ids.
-    #[error("the tokenizer of Hugging Face fails: {0}")]
-    Encode(String),
+use gguf::{Error, Finding};
+
+/// A key of the tokenizer is missing, or its value contradicts the rest.
+pub(crate) fn invalid(key: &str, fault: impl Into<Box<str>>) -> Error {
+    wrong(key, fault, "convert the model anew from a folder with its tokenizer")
 }
 
-/// The advice where only another conversion helps.
-pub(crate) const CONVERT_ANEW: &str = "convert the model anew from a folder with its tokenizer";
-
-impl Error {
-    pub(crate) fn vocabulary(key: impl Into<String>, fault: impl Into<String>) -> Self {
-        Self::Vocabulary { key: key.into(), fault: fault.into(), help: CONVERT_ANEW }
-    }
+/// The same, where another conversion is not what helps.
+pub(crate) fn wrong(key: &str, fault: impl Into<Box<str>>, help: &'static str) -> Error {
+    Finding::error("tokenizer-invalid", fault).key(key).help(help).into()
 }
 
-impl From<Error> for gguf::Error {
-    fn from(error: Error) -> Self {
-        let finding = gguf::Finding::error("tokenizer", error.to_string());
-        Self::File(Box::new(finding))
-    }
+/// A name that no tokenizer here goes by.
+pub(crate) fn unknown(key: &str, name: &str, help: &'static str) -> Error {
+    let fault = format!("is {name:?}, which is not known here");
+    Finding::error("tokenizer-unknown", fault).key(key).help(help).into()
+}
+
+/// A tokenizer of Hugging Face fails on a text or on ids.
+#[cfg(feature = "huggingface")]
+pub(crate) fn fails(cause: &dyn std::fmt::Display) -> Error {
+    let fault = format!("the tokenizer of Hugging Face fails: {cause}");
+    Finding::error("tokenizer-fails", fault).into()
 }

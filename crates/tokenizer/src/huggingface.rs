@@ -1,5 +1,6 @@
 //! `tokenizer.json` of Hugging Face, run by the library that it was written by.
 
+use gguf::Error;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use gguf::Metadata;
@@ -7,7 +8,7 @@ use tokenizers::{
     NormalizedString, Normalizer, OffsetReferential, OffsetType, PreTokenizedString, PreTokenizer,
 };
 
-use crate::error::Error;
+use crate::error::{fails, invalid};
 use crate::options::{Decode, Encode};
 
 /// Key of the whole `tokenizer.json`.
@@ -26,7 +27,7 @@ const KEY: &str = "tokenizer.huggingface.json";
 /// let tokenizer = HuggingFace::from_json(json.as_bytes())?;
 /// assert_eq!(tokenizer.encode("In THE", Encode::default())?, [0, 1]);
 /// assert_eq!(tokenizer.decode(&[0, 1], Decode::default())?, "in the");
-/// # Ok::<(), gguf_tokenizer::Error>(())
+/// # Ok::<(), gguf::Error>(())
 /// ```
 pub struct HuggingFace {
     /// Takes the texts of special tokens for these.
@@ -42,7 +43,7 @@ impl HuggingFace {
     /// If the value of `tokenizer.huggingface.json` is not such a tokenizer.
     pub fn from_metadata(metadata: &Metadata) -> Result<Option<Self>, Error> {
         let Some(value) = metadata.get(KEY) else { return Ok(None) };
-        let json = value.as_str().ok_or_else(|| Error::vocabulary(KEY, "is not a text"))?;
+        let json = value.as_str().ok_or_else(|| invalid(KEY, "is not a text"))?;
         Self::from_json(json.as_bytes()).map(Some)
     }
 
@@ -58,7 +59,7 @@ impl HuggingFace {
             tokenizer.with_padding(None);
             Ok(tokenizer)
         };
-        let parsing = guarded(read).map_err(|cause| Error::vocabulary(KEY, cause))?;
+        let parsing = guarded(read).map_err(|cause| invalid(KEY, cause))?;
         let mut plain = parsing.clone();
         plain.set_encode_special_tokens(true);
         Ok(Self { parsing, plain })
@@ -71,7 +72,7 @@ impl HuggingFace {
     pub fn encode(&self, text: &str, how: Encode) -> Result<Vec<u32>, Error> {
         let tokenizer = if how.parse_special { &self.parsing } else { &self.plain };
         let encoding = guarded(|| tokenizer.encode_fast(text, how.add_special));
-        Ok(encoding.map_err(Error::Encode)?.get_ids().to_vec())
+        Ok(encoding.map_err(|cause| fails(&cause))?.get_ids().to_vec())
     }
 
     /// The text of ids.
@@ -79,7 +80,7 @@ impl HuggingFace {
     /// # Errors
     /// If the tokenizer's own rules fail on them.
     pub fn decode(&self, ids: &[u32], how: Decode) -> Result<String, Error> {
-        guarded(|| self.parsing.decode(ids, !how.special)).map_err(Error::Encode)
+        guarded(|| self.parsing.decode(ids, !how.special)).map_err(|cause| fails(&cause))
     }
 
     /// The text of a token as the file has it; `None` if there is no such token.
@@ -103,7 +104,7 @@ impl HuggingFace {
     pub(crate) fn normalize(&self, text: &str) -> Result<String, Error> {
         let mut normalized = NormalizedString::from(text);
         if let Some(normalizer) = self.parsing.get_normalizer() {
-            guarded(|| normalizer.normalize(&mut normalized)).map_err(Error::Encode)?;
+            guarded(|| normalizer.normalize(&mut normalized)).map_err(|cause| fails(&cause))?;
         }
         Ok(normalized.get().to_owned())
     }
@@ -112,7 +113,7 @@ impl HuggingFace {
     pub(crate) fn words(&self, normalized: &str) -> Result<Vec<(usize, usize)>, Error> {
         let mut words = PreTokenizedString::from(normalized);
         if let Some(pre_tokenizer) = self.parsing.get_pre_tokenizer() {
-            guarded(|| pre_tokenizer.pre_tokenize(&mut words)).map_err(Error::Encode)?;
+            guarded(|| pre_tokenizer.pre_tokenize(&mut words)).map_err(|cause| fails(&cause))?;
         }
         let splits = words.get_splits(OffsetReferential::Original, OffsetType::Byte);
         Ok(splits.into_iter().map(|(_, place, _)| place).collect())

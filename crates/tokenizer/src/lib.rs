@@ -42,7 +42,6 @@ mod trie;
 mod vocabulary;
 
 pub use decoder::Decoder;
-pub use error::Error;
 #[cfg(feature = "huggingface")]
 pub use huggingface::HuggingFace;
 pub use options::{Compat, Decode, Encode, Options};

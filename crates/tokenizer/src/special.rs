@@ -2,12 +2,12 @@
 
 mod llama_cpp;
 
+use gguf::Error;
 use std::borrow::Cow;
 
 use aho_corasick::{AhoCorasick, MatchKind};
 use gguf::token::TokenType;
 
-use crate::error::Error;
 use crate::options::{Compat, Options};
 use crate::vocabulary::Vocabulary;
 
@@ -82,7 +82,7 @@ impl Set {
     ) -> Self {
         let merged = |text: &str| {
             options.compat == Compat::Own
-                && vocabulary.model() == Ok("llama")
+                && vocabulary.model().ok() == Some("llama")
                 && is_run_of_spaces(text.as_bytes())
         };
         let mut tokens: Vec<Special> = (0..)
@@ -203,7 +203,7 @@ fn strips(vocabulary: &Vocabulary<'_>, token: &str) -> Strips {
 
 /// The first models of this architecture; later ones have other vocabularies.
 fn is_phi3(vocabulary: &Vocabulary<'_>) -> bool {
-    vocabulary.metadata.architecture() == Some("phi3") && vocabulary.model() == Ok("llama")
+    vocabulary.metadata.architecture() == Some("phi3") && vocabulary.model().ok() == Some("llama")
 }
 
 /// Key of the name of the pre-tokenizer.
@@ -242,14 +242,14 @@ impl BosEos {
             let added = is_bert
                 || vocabulary.flag(&format!("add_{role}_token"), added)
                 || (role == "bos" && starts_always(vocabulary, pre));
-            Ok(id.filter(|_| added))
+            Ok::<_, Error>(id.filter(|_| added))
         };
         Ok(Self { first: id(first)?, last: id(last)? })
     }
 }
 
 fn starts_always(vocabulary: &Vocabulary<'_>, pre: &str) -> bool {
-    vocabulary.model() == Ok("gemma4")
-        || (vocabulary.model() == Ok("gpt2")
+    vocabulary.model().ok() == Some("gemma4")
+        || (vocabulary.model().ok() == Some("gpt2")
             && ["gemma4", "granite-embed-multi-311m"].contains(&pre))
 }

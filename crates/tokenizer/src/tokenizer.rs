@@ -1,10 +1,10 @@
 //! The tokenizer of a model: special tokens, and the model between them.
 
+use gguf::Error;
 use gguf::Metadata;
 use gguf::token::TokenType;
 use rayon::prelude::*;
 
-use crate::error::Error;
 use crate::model::{self, Model, rwkv};
 use crate::options::{Decode, Encode, Options};
 use crate::special::{BosEos, Fragment, Splitter, is_run_of_spaces};
@@ -27,7 +27,7 @@ use crate::vocabulary::Vocabulary;
 /// let ids = tokenizer.encode("ab a", Encode::default());
 /// assert_eq!(ids, [4, 3, 4, 1]);
 /// assert_eq!(tokenizer.decode(&ids, Decode::default()), b"ab a");
-/// # Ok::<(), gguf_tokenizer::Error>(())
+/// # Ok::<(), gguf::Error>(())
 /// ```
 pub struct Tokenizer {
     model: Box<dyn Model>,

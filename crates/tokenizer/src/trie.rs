@@ -1,6 +1,8 @@
 //! Finds the longest, or every, key that a text begins with.
 
-use crate::error::Error;
+use gguf::Error;
+
+use crate::error::invalid;
 use crate::vocabulary::TOKENS;
 
 /// No token's id.
@@ -34,7 +36,7 @@ impl Trie {
         let mut keys: Vec<_> = keys.into_iter().filter(|(key, _)| !key.is_empty()).collect();
         if let Some((key, id)) = keys.iter().find(|(key, _)| key.len() > KEY_LEN) {
             let fault = format!("token {id} has {} bytes, more than {KEY_LEN}", key.len());
-            return Err(Error::vocabulary(TOKENS, fault));
+            return Err(invalid(TOKENS, fault));
         }
         // Stable: equal keys stay in the order of their ids.
         keys.sort_by_key(|(key, _)| *key);

@@ -1,9 +1,9 @@
 //! A checked view of the `tokenizer.ggml.*` keys.
 
+use crate::error::{invalid, wrong};
+use gguf::Error;
 use gguf::token::{self, TokenType};
 use gguf::{Array, Metadata};
-
-use crate::error::Error;
 
 /// Key of the kind of tokenizer.
 pub(crate) const MODEL: &str = "tokenizer.ggml.model";
@@ -31,16 +31,16 @@ impl<'m> Vocabulary<'m> {
         let bytes: u64 = tokens.iter().map(|token| token.len() as u64).sum();
         // Positions within all tokens are kept in 32 bits, and the last id means none.
         if bytes.max(tokens.len() as u64) >= u64::from(u32::MAX) {
-            return Err(Error::vocabulary(TOKENS, format!("{bytes} bytes of text are too many")));
+            return Err(invalid(TOKENS, format!("{bytes} bytes of text are too many")));
         }
         let types = match metadata.get(TYPES) {
             None => vec![TokenType::Normal; tokens.len()],
             Some(_) => {
                 let types = array(metadata, TYPES)?;
                 same_length(TYPES, types, tokens.len())?;
-                let ids = types.to_i64s().ok_or_else(|| {
-                    Error::vocabulary(TYPES, "is not an array of integers".to_owned())
-                })?;
+                let ids = types
+                    .to_i64s()
+                    .ok_or_else(|| invalid(TYPES, "is not an array of integers".to_owned()))?;
                 // Numbers that no version names count as unused, as 0, undefined, does.
                 let kind = |id| TokenType::from_id(id).unwrap_or(TokenType::Unused);
                 ids.into_iter().map(kind).collect()
@@ -54,7 +54,7 @@ impl<'m> Vocabulary<'m> {
     /// # Errors
     /// If it is missing.
     pub fn model(&self) -> Result<&'m str, Error> {
-        self.metadata.str(MODEL).ok_or_else(|| Error::vocabulary(MODEL, "is missing"))
+        self.metadata.str(MODEL).ok_or_else(|| invalid(MODEL, "is missing"))
     }
 
     /// The score of each token, by id; all 0 if the file has none.
@@ -72,7 +72,7 @@ impl<'m> Vocabulary<'m> {
             .map(|v| v.to_f64().or(v.to_i64().map(|v| v as f64)))
             .map(|score| score.filter(|score| !score.is_nan()).map(|score| score as f32))
             .collect();
-        numbers.ok_or_else(|| Error::vocabulary(SCORES, "has an element that is not a number"))
+        numbers.ok_or_else(|| invalid(SCORES, "has an element that is not a number"))
     }
 
     /// The strings of `key`.
@@ -117,31 +117,29 @@ impl<'m> Vocabulary<'m> {
             // Old converters wrote -1, with or without sign, for a token that does not exist.
             Some(-1 | 0xffff_ffff) => Ok(None),
             Some(id) if (0..i64::from(count)).contains(&id) => Ok(Some(id as u32)),
-            _ => Err(Error::Vocabulary {
-                key: key.to_owned(),
-                fault: format!("token {value} is outside of the vocabulary of {count}"),
-                help: "set the id of a token that exists, or remove the key (`gguf edit`)",
-            }),
+            _ => {
+                let fault = format!("token {value} is outside of the vocabulary of {count}");
+                let help = "set the id of a token that exists, or remove the key (`gguf edit`)";
+                Err(wrong(&key, fault, help))
+            }
         }
     }
 }
 
 fn strings<'m>(metadata: &'m Metadata, key: &str) -> Result<impl Iterator<Item = &'m [u8]>, Error> {
-    array(metadata, key)?
-        .strings()
-        .ok_or_else(|| Error::vocabulary(key, "is not an array of strings"))
+    array(metadata, key)?.strings().ok_or_else(|| invalid(key, "is not an array of strings"))
 }
 
 fn array<'m>(metadata: &'m Metadata, key: &str) -> Result<&'m Array, Error> {
-    let value = metadata.get(key).ok_or_else(|| Error::vocabulary(key, "is missing"))?;
-    value.as_array().ok_or_else(|| Error::vocabulary(key, "is not an array"))
+    let value = metadata.get(key).ok_or_else(|| invalid(key, "is missing"))?;
+    value.as_array().ok_or_else(|| invalid(key, "is not an array"))
 }
 
 /// More elements than tokens are tolerated, as other runtimes do.
 fn same_length(key: &str, array: &Array, tokens: usize) -> Result<(), Error> {
     if array.len() < tokens as u64 {
         let fault = format!("has {} elements for {tokens} tokens", array.len());
-        return Err(Error::vocabulary(key, fault));
+        return Err(invalid(key, fault));
     }
     Ok(())
 }

@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use gguf::token::{TokenType, char_of};
 use gguf::{Array, Metadata};
-use gguf_tokenizer::{Compat, Decode, Decoder, Encode, Error, Options, Tokenizer};
+use gguf_tokenizer::{Compat, Decode, Decoder, Encode, Options, Tokenizer};
 
 const PLAIN: Encode = Encode { add_special: false, parse_special: false };
 const NORMAL: i32 = TokenType::Normal.id();
@@ -155,11 +155,10 @@ fn batches_give_what_single_texts_do() {
 }
 
 fn refused(metadata: &Metadata) -> (String, String) {
-    match Tokenizer::from_metadata(metadata, Options::default()).err() {
-        Some(Error::Vocabulary { key, fault, .. }) => (key, fault),
-        Some(Error::Unknown { key, value, .. }) => (key.to_owned(), value),
-        other => panic!("{other:?}"),
-    }
+    let error = Tokenizer::from_metadata(metadata, Options::default()).err().unwrap();
+    assert_eq!(error.fault(), gguf::Fault::Input);
+    let finding = error.finding().unwrap();
+    (finding.key.as_deref().unwrap().to_owned(), finding.message.to_string())
 }
 
 #[test]

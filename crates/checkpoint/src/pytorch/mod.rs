@@ -47,18 +47,23 @@ enum Fault {
 
 impl Fault {
     fn in_file(self, path: &Path) -> Error {
-        let help = match self {
+        let (code, help) = match self {
             Self::Read(error) => return error,
-            Self::Call(_) => {
+            Self::Call(_) => (
+                "pytorch-object",
                 "tensors need no such call, so nothing was loaded: do not open this file in Python \
                  unless you trust its maker; take a safetensors form of the model, or let its maker \
-                 save the state dict alone"
+                 save the state dict alone",
+            ),
+            Self::Unknown(_) => {
+                ("pytorch-object", "save the state dict alone with torch.save and convert that")
             }
-            Self::Unknown(_) => "save the state dict alone with torch.save and convert that",
-            Self::Damaged(_) => "the file is damaged or cut off: download it again",
-            Self::Unsupported(_, help) => help,
+            Self::Damaged(_) => {
+                ("pytorch-damaged", "the file is damaged or cut off: download it again")
+            }
+            Self::Unsupported(_, help) => ("pytorch-unsupported", help),
         };
-        Error::input(path, self.to_string(), help)
+        Error::input(code, path, self.to_string(), help)
     }
 }
 

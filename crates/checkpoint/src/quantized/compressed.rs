@@ -13,6 +13,9 @@ pub(super) struct Compressed {
     blocks: Blocks,
 }
 
+/// The name of a format that is not known.
+pub(super) struct UnknownFormat(pub String);
+
 /// Formats that are told apart by the parts which matrices have.
 const FORMATS: [&str; 8] = [
     "int-quantized",
@@ -26,14 +29,14 @@ const FORMATS: [&str; 8] = [
 ];
 
 impl Compressed {
-    /// What the configuration says, or the name of the format that is not known.
-    pub fn of(fields: &Value) -> Result<Self, String> {
+    /// What the configuration says.
+    pub fn of(fields: &Value) -> Result<Self, UnknownFormat> {
         let formats = fields.get("format").into_iter();
         let groups = fields.get("config_groups").and_then(Value::as_object);
         let of_groups = groups.into_iter().flatten().filter_map(|(_, group)| group.get("format"));
         for format in formats.chain(of_groups).filter_map(Value::as_str) {
             if !FORMATS.contains(&format) {
-                return Err(format.to_owned());
+                return Err(UnknownFormat(format.to_owned()));
             }
         }
         let mut weights =
@@ -42,7 +45,7 @@ impl Compressed {
         let bits = first.get("num_bits").and_then(Value::as_u64);
         let other_bits = |weights: &Value| weights.get("num_bits").and_then(Value::as_u64) != bits;
         if weights.any(other_bits) && fields["format"] == "pack-quantized" {
-            return Err("pack-quantized with several sizes".to_owned());
+            return Err(UnknownFormat("pack-quantized with several sizes".to_owned()));
         }
         let bits = bits.and_then(|bits| u32::try_from(bits).ok());
         Ok(Self { bits, blocks: Blocks::of(first) })

@@ -69,7 +69,9 @@ fn with_method(fields: &Value, method: &str) -> Value {
 
 fn kind(path: &Path, fields: &Value) -> Result<Kind, Error> {
     let text = |field: &str| fields.get(field).and_then(Value::as_str).unwrap_or_default();
-    let refuse = |what: String, help: &str| Err(Error::input(path, what, help));
+    let refuse = |what: String, help: &str| {
+        Err(Error::input("quantization-unsupported", path, what, help.to_owned()))
+    };
     let method = match text("quant_method") {
         // Older files of its program name no method.
         "" if fields.get("load_in_4bit").is_some() => "bitsandbytes",
@@ -98,7 +100,7 @@ fn kind(path: &Path, fields: &Value) -> Result<Kind, Error> {
         "fp8" | "fbgemm_fp8" => Ok(Kind::Scaled(scaled::Blocks::of(fields))),
         "compressed-tensors" => match compressed::Compressed::of(fields) {
             Ok(compressed) => Ok(Kind::Compressed(compressed)),
-            Err(format) => refuse(
+            Err(compressed::UnknownFormat(format)) => refuse(
                 format!("the weights are compressed as `{format}`"),
                 "take a checkpoint in another format: known are int-quantized, pack-quantized, \
                  float-quantized, naive-quantized, nvfp4-pack-quantized and mxfp4-pack-quantized",

@@ -138,7 +138,7 @@ impl Scheme {
                         "check that the weights are complete and quantized as `{}` says",
                         self.path.file_name().unwrap_or_default().to_string_lossy()
                     );
-                    Error::input(&files[raw.file].path, what, help)
+                    Error::input("quantization-tensors", &files[raw.file].path, what, help)
                 }
             })?;
             matrices.extend(matrix.map(|matrix| (place, matrix)));

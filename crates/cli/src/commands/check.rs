@@ -3,7 +3,7 @@
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
-use gguf::{Finding, Severity};
+use gguf::{Finding, Severity, codes};
 use gguf_kit::Opened;
 use gguf_kit::check::{Options, Repaired, check, readable, repair_in_place, repaired};
 use serde_json::{Value as Json, json};
@@ -21,11 +21,13 @@ use crate::{commands, sarif};
                         there.\n\n\
                         Examples:\n  gguf check model.gguf --data\n  gguf check model.gguf --json --strict\n  \
                         gguf check model.gguf --fix -o fixed.gguf\n  \
-                        gguf check model.gguf --tokenizer-against tokenizer.json"
+                        gguf check model.gguf --tokenizer-against tokenizer.json\n  \
+                        gguf check --explain tensor-offset-misaligned"
 )]
 pub struct Args {
     /// File, directory, shard or far location to check.
-    source: String,
+    #[arg(required_unless_present = "explain")]
+    source: Option<String>,
     /// Look at all tensor data too: values that are no numbers, absurd or all zero.
     #[arg(long)]
     data: bool,
@@ -45,6 +47,9 @@ pub struct Args {
     /// Findings as SARIF 2.1.0.
     #[arg(long)]
     sarif: bool,
+    /// Say what the code of a finding or an error means, and what to do about it.
+    #[arg(long, value_name = "CODE", exclusive = true)]
+    explain: Option<String>,
     /// Repair what can only be meant in one way: lengths of per-token arrays, token types, file
     /// type, quantization version, file name.
     #[arg(long, requires = "to")]
@@ -59,7 +64,17 @@ pub struct Args {
     force: Force,
 }
 
+impl Args {
+    /// What is checked; not asked for where a code is explained.
+    fn source(&self) -> &str {
+        self.source.as_deref().unwrap_or_default()
+    }
+}
+
 pub fn run(args: &Args) -> Result<(), Failure> {
+    if let Some(name) = &args.explain {
+        return explain(name);
+    }
     let options = Options {
         data: args.data,
         strict: args.strict,
@@ -73,10 +88,10 @@ pub fn run(args: &Args) -> Result<(), Failure> {
         progress.finish();
         report
     };
-    let mut report = look(&args.source, &options)?;
+    let mut report = look(args.source(), &options)?;
     print(args, &report.findings())?;
     if args.fix
-        && let Some(opened) = readable(&args.source, &report.header)?
+        && let Some(opened) = readable(args.source(), &report.header)?
     {
         let fixed = fix(args, opened)?;
         let headers = Options { strict: args.strict, ..Options::default() };
@@ -85,13 +100,27 @@ pub fn run(args: &Args) -> Result<(), Failure> {
     if report.has_error() { Err(Failure::Findings) } else { Ok(()) }
 }
 
+/// Prints what the table says of a code.
+fn explain(name: &str) -> Result<(), Failure> {
+    let Some(code) = codes::code(name) else {
+        let near = match &codes::nearest(name)[..] {
+            [] => "docs/findings.md lists them".to_owned(),
+            near => format!("the nearest are {}", near.join(", ")),
+        };
+        return Err(Failure::Usage(format!("there is no code `{name}`; {near}")));
+    };
+    let mut out = std::io::stdout().lock();
+    writeln!(out, "{}\n\n{}\n\nWhat to do: {}", code.name, code.meaning, code.advice)?;
+    Ok(())
+}
+
 fn print(args: &Args, findings: &[Finding]) -> Result<(), Failure> {
     let mut out = std::io::BufWriter::new(std::io::stdout().lock());
     if args.sarif {
-        writeln!(out, "{:#}", sarif::log(&args.source, findings))?;
+        writeln!(out, "{:#}", sarif::log(args.source(), findings))?;
     } else if args.json {
         let findings: Vec<_> = findings.iter().map(finding_json).collect();
-        writeln!(out, "{:#}", json!({ "file": args.source, "findings": findings }))?;
+        writeln!(out, "{:#}", json!({ "file": args.source(), "findings": findings }))?;
     } else {
         for finding in findings {
             writeln!(out, "{:<7} {:<28} {finding}", finding.severity, finding.code)?;
@@ -99,11 +128,11 @@ fn print(args: &Args, findings: &[Finding]) -> Result<(), Failure> {
         let count = |severity| findings.iter().filter(|f| f.severity == severity).count();
         let (errors, warnings) = (count(Severity::Error), count(Severity::Warning));
         match findings.len() {
-            0 => writeln!(out, "{}: no findings", args.source)?,
+            0 => writeln!(out, "{}: no findings", args.source())?,
             all => writeln!(
                 out,
                 "{}: {errors} errors, {warnings} warnings, {} notes",
-                args.source,
+                args.source(),
                 all - errors - warnings
             )?,
         }
@@ -139,7 +168,7 @@ fn fix(args: &Args, opened: Opened) -> Result<String, Failure> {
         None => {
             // Nothing of ours may have the file open while it changes.
             drop(opened);
-            (repair_in_place(Path::new(&args.source))?, args.source.clone())
+            (repair_in_place(Path::new(args.source()))?, args.source().to_owned())
         }
     };
     for what in &done {

@@ -4,6 +4,7 @@ mod byte_order;
 mod chat_template;
 mod check;
 mod chores;
+mod codes;
 mod commands;
 mod far;
 mod flags;

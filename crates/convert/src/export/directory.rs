@@ -29,8 +29,8 @@ impl Directory {
     /// [`Error::Environment`] if it cannot be made or looked at.
     pub fn create(path: &Path) -> Result<Self, Error> {
         if path.symlink_metadata().is_ok() && !path.is_dir() {
-            let message = format!("{} is no directory", path.display());
-            return Err(Error::Caller(message));
+            let what = format!("{} is no directory", path.display());
+            return Err(Error::request("output-refused", what, ""));
         }
         let mut made = Made::default();
         made.directory(path)?;
@@ -49,10 +49,11 @@ impl Directory {
                 0 => String::new(),
                 n => format!(" and {n} more"),
             };
-            return Err(Error::Caller(format!(
-                "{} is not empty (`{first}`{others}): two models would mix; name a new directory",
+            let what = format!(
+                "{} is not empty (`{first}`{others}): two models would mix",
                 path.display()
-            )));
+            );
+            return Err(Error::request("output-not-empty", what, "name a new directory"));
         }
         Ok(Self { path: path.to_owned(), made })
     }

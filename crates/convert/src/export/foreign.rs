@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use gguf::{Error, Shape, TensorType};
 use gguf_checkpoint::config::Config;
-use gguf_pipeline::{Step, Strand, Tensor};
+use gguf_pipeline::{Misfit, Step, Strand, Tensor};
 use gguf_store::{Model, ModelTensor};
 
 use crate::family::{ExpertSlot, Exported, Family, MappedTensor, Mapping};
@@ -34,9 +34,9 @@ pub(super) fn tensors(
     let by_name: BTreeMap<&str, &ModelTensor> =
         model.tensors().iter().map(|tensor| (&*tensor.info.name, tensor)).collect();
     let architecture = family.architecture;
-    let refused = |what: String| Error::Request {
-        what,
-        help: "export the tensors under their GGUF names: --to safetensors --keep-names".into(),
+    let refused = |what: String| {
+        let help = "export the tensors under their GGUF names: --to safetensors --keep-names";
+        Error::request("export-unsupported", what, help)
     };
     let makers = makers(model, family, exported, config, &by_name)?;
     // Our name to how many parts of how many have makers, and to the makers that it comes first of.
@@ -165,9 +165,9 @@ fn makers(
 fn undone(
     made: &[MappedTensor],
     whole: &impl Fn(&MappedTensor) -> Option<Tensor>,
-) -> Result<Tensor, String> {
+) -> Result<Tensor, Misfit> {
     let tensors = || {
-        let tensor = |made| whole(made).ok_or_else(|| "is not there".to_owned());
+        let tensor = |made| whole(made).ok_or_else(|| Misfit::from("is not there"));
         made.iter().map(tensor).collect::<Result<Vec<_>, _>>()
     };
     let is_float = |tensor: &Tensor| tensor.stored_type == TensorType::F32;
@@ -182,22 +182,22 @@ fn undone(
 }
 
 /// The foreign tensor that these are made of, each as `made` says.
-fn undo(made: &[MappedTensor], tensors: Vec<Tensor>) -> Result<Tensor, String> {
+fn undo(made: &[MappedTensor], tensors: Vec<Tensor>) -> Result<Tensor, Misfit> {
     let is_pick = |step: &Step| matches!(step, Step::Pick { .. });
     let mut pieces = made.iter().zip(tensors).map(|(made, whole)| {
         let tensor = match made.slot {
             None => whole,
             Some(part) => part_of(whole, part)?,
         };
-        Ok::<_, String>((tensor, &made.steps[..]))
+        Ok::<_, Misfit>((tensor, &made.steps[..]))
     });
     let Some((tensor, steps)) = pieces.next().transpose()? else {
-        return Err("is made of nothing".to_owned());
+        return Err("is made of nothing".into());
     };
     let Some(at) = steps.iter().position(is_pick) else {
         return match pieces.next() {
             None => undo_steps(tensor, steps),
-            Some(_) => Err("is one of several that do not divide a tensor among them".to_owned()),
+            Some(_) => Err("is one of several that do not divide a tensor among them".into()),
         };
     };
     // What is done before the rows are divided is the same for all.
@@ -209,10 +209,10 @@ fn undo(made: &[MappedTensor], tensors: Vec<Tensor>) -> Result<Tensor, String> {
         let [Step::Pick { groups, start, len }, after @ ..] =
             steps.strip_prefix(before).unwrap_or_default()
         else {
-            return Err("is not divided as its sisters are".to_owned());
+            return Err("is not divided as its sisters are".into());
         };
         if *groups_of_all.get_or_insert(*groups) != *groups {
-            return Err("is not divided as its sisters are".to_owned());
+            return Err("is not divided as its sisters are".into());
         }
         strands.push(Strand { start: *start, len: *len, tensor: undo_steps(tensor, after)? });
     }
@@ -220,7 +220,7 @@ fn undo(made: &[MappedTensor], tensors: Vec<Tensor>) -> Result<Tensor, String> {
     undo_steps(fused, before)
 }
 
-fn undo_steps(mut tensor: Tensor, steps: &[Step]) -> Result<Tensor, String> {
+fn undo_steps(mut tensor: Tensor, steps: &[Step]) -> Result<Tensor, Misfit> {
     for step in steps.iter().rev() {
         let inverse = step.inverse().ok_or_else(|| format!("was changed by {step:?}"))?;
         tensor = tensor.changed(inverse)?;
@@ -229,13 +229,13 @@ fn undo_steps(mut tensor: Tensor, steps: &[Step]) -> Result<Tensor, String> {
 }
 
 /// One of the tensors that were joined along the slowest dimension.
-fn part_of(whole: Tensor, ExpertSlot { index, count }: ExpertSlot) -> Result<Tensor, String> {
+fn part_of(whole: Tensor, ExpertSlot { index, count }: ExpertSlot) -> Result<Tensor, Misfit> {
     let Some((&last, dims)) = whole.shape.split_last() else {
         return Err("has no dimensions".into());
     };
     let [row, others @ ..] = dims else { return Err("is no matrix".into()) };
     if last != u64::from(count) {
-        return Err(format!("has {last} parts, not {count}"));
+        return Err(format!("has {last} parts, not {count}").into());
     }
     let rows: u64 = others.iter().product();
     let shapes = [&[*row, rows * last][..], &[*row, rows], dims].map(Shape::new);

@@ -58,16 +58,17 @@ pub struct Export {
 pub fn plan(model: &Model, options: Options) -> Result<Export, Error> {
     let metadata = model.metadata();
     let architecture = metadata.architecture().unwrap_or_default();
-    let (family, exported) = family::exported(model).ok_or_else(|| Error::Request {
-        what: match (architecture, family::is_known(architecture)) {
+    let (family, exported) = family::exported(model).ok_or_else(|| {
+        let what = match (architecture, family::is_known(architecture)) {
             ("", _) => "the file does not say which architecture its model has".to_owned(),
             (_, false) => format!("no checkpoints of the architecture `{architecture}` are known"),
             (_, true) => format!(
                 "keys and tensors do not tell which kind of {architecture} model this is: \
                  `gguf check` says what is missing"
             ),
-        },
-        help: "export the tensors under their GGUF names: --to safetensors --keep-names".into(),
+        };
+        let help = "export the tensors under their GGUF names: --to safetensors --keep-names";
+        Error::request("export-architecture", what, help)
     })?;
     let mut notes = Vec::new();
     let mut config = config::of(model, family, &exported)?;

@@ -147,9 +147,9 @@ fn header(
     let (mut entries, mut blocks, mut offsets) = (Map::new(), Map::new(), Vec::new());
     let mut end = 0u64;
     for ((tensor, _), ty) in tensors.iter().zip(types) {
-        let refuse = || Error::Request {
-            what: format!("tensor `{}` cannot be {ty} in a safetensors file", tensor.name),
-            help: "export it as f32, f16 or bf16".into(),
+        let refuse = || {
+            let what = format!("tensor `{}` cannot be {ty} in a safetensors file", tensor.name);
+            Error::request("export-type", what, "export it as f32, f16 or bf16")
         };
         let len = ty.byte_len(&tensor.shape).ok_or_else(refuse)?;
         let mut shape: Vec<u64> = tensor.shape.iter().rev().copied().collect();
@@ -168,10 +168,9 @@ fn header(
         end = end.checked_add(len).ok_or_else(refuse)?;
         let entry = json!({ "dtype": dtype, "shape": shape, "data_offsets": [offset, end] });
         if entries.insert(tensor.name.clone(), entry).is_some() {
-            return Err(Error::Request {
-                what: format!("there are two tensors `{}`", tensor.name),
-                help: "export the tensors under their GGUF names".into(),
-            });
+            let what = format!("there are two tensors `{}`", tensor.name);
+            let help = "export the tensors under their GGUF names";
+            return Err(Error::request("export-tensor-duplicate", what, help));
         }
         offsets.push(offset);
     }

@@ -227,6 +227,7 @@ fn pooling(config: &Config) -> Result<Option<u32>, Error> {
     if !plain {
         let what = format!("the path of the pooling module is {}", module["path"]);
         return Err(Error::input(
+            "config-field",
             &config.path().with_file_name("modules.json"),
             what,
             "correct it",
@@ -236,14 +237,19 @@ fn pooling(config: &Config) -> Result<Option<u32>, Error> {
     let path = config.path().with_file_name(&file);
     let fields = config.file(&file)?.ok_or_else(|| {
         let help = "download the directory of the pooling module";
-        Error::input(&path, "is not there, though `modules.json` names it", help)
+        Error::input("config-missing", &path, "is not there, though `modules.json` names it", help)
     })?;
     let chosen = KINDS.iter().find(|(flag, _, _)| fields[flag] == true);
     let chosen =
         chosen.or_else(|| KINDS.iter().find(|(_, mode, _)| fields["pooling_mode"] == *mode));
     chosen.map(|&(_, _, number)| Some(number)).ok_or_else(|| {
         let what = "asks for a pooling that is neither mean nor cls nor lasttoken";
-        Error::input(&path, what, "remove `modules.json` to leave the choice to programs")
+        Error::input(
+            "config-unsupported",
+            &path,
+            what,
+            "remove `modules.json` to leave the choice to programs",
+        )
     })
 }
 

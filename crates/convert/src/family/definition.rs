@@ -6,10 +6,10 @@ use gguf_store::Model;
 use super::exported::Exported;
 use super::hyper::{self, Keys};
 use super::names::{self, LLAMA_LIKE, Table, renamed};
+use crate::vocab;
 use gguf::Error;
 use gguf_checkpoint::config::Config;
 use gguf_pipeline::Step;
-use crate::vocab;
 
 /// Tensors that no file holds: names, and values of one dimension.
 type Computed = Vec<(String, Vec<f32>)>;

@@ -39,7 +39,12 @@ impl<'m> Keys<'m> {
             None => Ok(()),
             Some(fault) => {
                 let what = format!("leads to a key that cannot be: {fault}");
-                Err(Error::input(config.path(), what, "correct the field that the key comes from"))
+                Err(Error::input(
+                    "config-field",
+                    config.path(),
+                    what,
+                    "correct the field that the key comes from",
+                ))
             }
         }
     }
@@ -63,6 +68,7 @@ impl<'m> Keys<'m> {
     pub(super) fn decoder(&mut self, config: &Config, head_dim: Option<u32>) -> Result<(), Error> {
         if config.find(RMS_EPSILON).is_none() {
             return Err(Error::input(
+                "config-field-missing",
                 config.path(),
                 "has no field `rms_norm_eps` (what the norms add before they divide)",
                 "add the field or take the file from the model's repository",
@@ -165,7 +171,7 @@ impl<'m> Keys<'m> {
                 let what = format!("the rotary embedding is scaled by `{other}`");
                 let help =
                     "this scaling cannot be converted; known are linear, yarn, llama3, longrope";
-                return Err(Error::input(config.path(), what, help));
+                return Err(Error::input("config-unsupported", config.path(), what, help));
             }
         }
         Ok(())
@@ -198,7 +204,12 @@ fn possible(config: &Config, of: &str, number: u32) -> Result<u32, Error> {
         return Ok(number);
     }
     let what = format!("states {number} {of}");
-    Err(Error::input(config.path(), what, "take the file from the model's repository"))
+    Err(Error::input(
+        "config-field",
+        config.path(),
+        what,
+        "take the file from the model's repository",
+    ))
 }
 
 /// The longest context, in tokens.
@@ -244,7 +255,7 @@ pub(super) fn expect(config: &Config, field: &str, expected: bool) -> Result<(),
 pub(super) fn not_computed(config: &Config, field: &str, stated: impl Display) -> Error {
     let what = format!("`{field}` is {stated}, which no program computes");
     let help = "this model cannot be converted; correct the field if it is wrong";
-    Error::input(config.path(), what, help)
+    Error::input("config-unsupported", config.path(), what, help)
 }
 
 /// Experts.
@@ -263,7 +274,7 @@ fn gating_function(config: &Config) -> Result<Option<u32>, Error> {
         _ => {
             let what = format!("`{field}` of the router is {value}");
             let help = "this cannot be converted; known are softmax, sigmoid, sqrtsoftplus";
-            Err(Error::input(config.path(), what, help))
+            Err(Error::input("config-unsupported", config.path(), what, help))
         }
     }
 }
@@ -369,7 +380,7 @@ impl<'c> Rope<'c> {
             None | Some(Value::Null) => Ok(None),
             Some(value) => value.as_f64().map(Some).ok_or_else(|| {
                 let what = format!("`{field}` of the rotary embedding is {value}");
-                Error::input(self.config.path(), what, "give a number")
+                Error::input("config-field", self.config.path(), what, "give a number")
             }),
         }
     }
@@ -397,7 +408,12 @@ impl<'c> Rope<'c> {
         });
         factors.map(Some).ok_or_else(|| {
             let what = format!("`{field}` of the rotary embedding is no list of {count} numbers");
-            Error::input(self.config.path(), what, "take the file from the model's repository")
+            Error::input(
+                "config-field",
+                self.config.path(),
+                what,
+                "take the file from the model's repository",
+            )
         })
     }
 }
@@ -420,7 +436,12 @@ pub(super) fn longrope_factors(
         ]),
         _ => {
             let what = "the rotary embedding has only one of `long_factor` and `short_factor`";
-            Err(Error::input(config.path(), what, "take the file from the model's repository"))
+            Err(Error::input(
+                "config-field",
+                config.path(),
+                what,
+                "take the file from the model's repository",
+            ))
         }
     }
 }

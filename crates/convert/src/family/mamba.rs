@@ -186,7 +186,7 @@ impl Generation {
         if matches!(self, Self::First) && inner != width.saturating_mul(2) {
             let what = format!("the inner width {inner} is not twice the width {width}");
             let help = "no program runs such a Mamba: correct the configuration if it is wrong";
-            return Err(Error::input(config.path(), what, help));
+            return Err(Error::input("config-unsupported", config.path(), what, help));
         }
         let groups = or(&["n_groups"], 1)?;
         let kernel = or(&["conv_kernel", "d_conv"], 4)?;

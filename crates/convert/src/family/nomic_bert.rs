@@ -55,7 +55,7 @@ fn keys(config: &Config, keys: &mut Keys) -> Result<(), Error> {
     if config.u32(&["moe_every_n_layers"])?.is_some_and(|layers| layers > 0) {
         let what = "`moe_every_n_layers` asks for experts";
         let help = "only the dense models of this class can be converted";
-        return Err(Error::input(config.path(), what, help));
+        return Err(Error::input("config-unsupported", config.path(), what, help));
     }
     let positions = hyper::context_length(config)?;
     let trained = config.u32(&["max_trained_positions"])?.unwrap_or(TRAINED);

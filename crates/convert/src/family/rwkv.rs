@@ -100,7 +100,12 @@ fn width(config: &Config) -> Result<u32, Error> {
     match config.u32(&["attention_hidden_size"])? {
         Some(other) if other != width => {
             let what = format!("`attention_hidden_size` is {other}, `hidden_size` is {width}");
-            Err(Error::input(config.path(), what, "only equal widths can be converted"))
+            Err(Error::input(
+                "config-unsupported",
+                config.path(),
+                what,
+                "only equal widths can be converted",
+            ))
         }
         _ => Ok(width),
     }

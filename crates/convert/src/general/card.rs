@@ -39,7 +39,9 @@ pub(super) fn read(dir: &Path) -> Result<Map<String, Value>, Error> {
     File::open(&path)
         .and_then(|file| file.take(MAX_BYTES).read_to_end(&mut bytes))
         .map_err(|source| Error::read(&path, source))?;
-    let fault = |what: String| Error::input(&path, what, "correct the card, or move the file away");
+    let fault = |what: String| {
+        Error::input("card-invalid", &path, what, "correct the card, or move the file away")
+    };
     let Some(yaml) = front_matter(&bytes).map_err(fault)? else { return Ok(Map::new()) };
     match parse(&yaml) {
         Ok(Value::Object(card)) => Ok(card),

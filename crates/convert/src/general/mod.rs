@@ -164,13 +164,14 @@ impl General {
     fn take_overrides(&mut self, path: &Path, parameters: &ParameterCount) -> Result<(), Error> {
         let Value::Object(overrides) = json::read(path)? else {
             let help = "write the keys to override as one JSON object";
-            return Err(Error::input(path, "not a JSON object", help));
+            return Err(Error::input("json-shape", path, "not a JSON object", help));
         };
         for (key, _, field) in self.texts_mut() {
             match overrides.get(key) {
                 Some(Value::Object(_)) => {
                     let what = format!("`{key}` is an object, not a text");
                     return Err(Error::input(
+                        "metadata-override",
                         path,
                         what,
                         "write a text, or null to remove the key",

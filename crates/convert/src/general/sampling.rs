@@ -65,7 +65,8 @@ pub(super) fn apply(
             Some(Value::Null) => None,
             Some(value) => Some(convert(value, value_type).ok_or_else(|| {
                 let what = format!("`{key}` is {value}, which is no {value_type}");
-                Error::input(path, what, "correct the value, or remove the key")
+                let help = "correct the value, or remove the key";
+                Error::input("metadata-override", path, what, help)
             })?),
             None => sampling.remove(key),
         };

@@ -119,10 +119,8 @@ pub fn extract(
 }
 
 fn different(what: String) -> Error {
-    Error::Request {
-        what: format!("no adapter leads from one model to the other: {what}"),
-        help: "name a model and the one it was tuned from".into(),
-    }
+    let what = format!("no adapter leads from one model to the other: {what}");
+    Error::request("adapter-models-differ", what, "name a model and the one it was tuned from")
 }
 
 /// The pair for a matrix, and the share of the difference that it holds; `None` if there is none.

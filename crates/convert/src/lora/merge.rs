@@ -35,12 +35,9 @@ impl<'a> Merge<'a> {
         let (mut replaced, mut descriptions) = (HashMap::new(), Vec::new());
         for (adapter, scale) in adapters {
             if let Some(misfit) = adapter.misfits(base).first() {
-                return Err(Error::Request {
-                    what: misfit.clone(),
-                    help: "name the model that the adapter was made for; `gguf lora check` lists \
-                           what does not fit"
-                        .into(),
-                });
+                let help = "name the model that the adapter was made for; `gguf lora check` lists \
+                            what does not fit";
+                return Err(Error::request("adapter-other-base", misfit.clone(), help));
             }
             for (name, pair) in &adapter.pairs {
                 // It fits the base model, so both are there.
@@ -84,12 +81,10 @@ impl<'a> Merge<'a> {
             if let Some(sum) = self.sums.get(name.as_str()) {
                 let stored = item.tensor.stored_type;
                 if stored.is_quantized() && !options.allow_requantize {
-                    return Err(Error::Request {
-                        what: format!("`{name}` of the base model is quantized, as {stored}"),
-                        help: "merge into an F16 or F32 file, or allow the loss with \
-                               --allow-requantize"
-                            .into(),
-                    });
+                    let what = format!("`{name}` of the base model is quantized, as {stored}");
+                    let help =
+                        "merge into an F16 or F32 file, or allow the loss with --allow-requantize";
+                    return Err(Error::request("requantize", what, help));
                 }
                 let at = Stored { source: sum.clone(), offset: 0 };
                 item.tensor = Tensor::stored(name, item.tensor.shape, TensorType::F32, at);
@@ -159,7 +154,7 @@ pub(super) fn rows_of(tensor: &Tensor, rows: Range<u64>) -> Result<Vec<f32>, Err
     tensor.read_rows(rows.start, n, &mut stored)?;
     let mut values = vec![0.0; (n * tensor.shape.row_len()) as usize];
     gguf_quant::decode_row(tensor.stored_type, &stored, &mut values)
-        .map_err(|fault| Error::data(&tensor.name, fault.to_string()))?;
+        .map_err(|fault| Error::weights(&tensor.name, fault.to_string()))?;
     Ok(values)
 }
 

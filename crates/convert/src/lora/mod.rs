@@ -92,16 +92,17 @@ impl Adapter {
     pub fn of_model(model: &Model) -> Result<Self, Error> {
         let metadata = model.metadata().clone();
         let path = model.parts().first().map_or_else(Default::default, |part| part.path.to_owned());
-        let fault = |what: String, help: &str| Error::input(&path, what, help);
+        let fault = |what: String| {
+            Error::input("adapter-damaged", &path, what, "convert the adapter again")
+        };
         if (metadata.str("general.type"), metadata.str("adapter.type"))
             != (Some("adapter"), Some("lora"))
         {
-            return Err(fault("is no LoRA adapter".into(), "name the adapter's file"));
+            let (what, help) = ("is no LoRA adapter", "name the adapter's file");
+            return Err(Error::input("adapter-none", &path, what, help));
         }
-        let alpha = metadata
-            .f64(ALPHA)
-            .ok_or_else(|| fault(format!("has no key `{ALPHA}`"), "convert the adapter again"))?
-            as f32;
+        let alpha =
+            metadata.f64(ALPHA).ok_or_else(|| fault(format!("has no key `{ALPHA}`")))? as f32;
         let index = model.index();
         let (mut pairs, mut replaced) = (BTreeMap::new(), Vec::new());
         for tensor in model.tensors() {
@@ -113,7 +114,8 @@ impl Adapter {
             let [a, b] = SUFFIXES.map(|suffix| index.get(format!("{base}{suffix}").as_str()));
             let (Some(&a), Some(&b)) = (a, b) else {
                 let what = format!("has only one matrix of the pair for `{base}`");
-                return Err(fault(what, "convert the adapter again"));
+                let help = "convert the adapter again";
+                return Err(Error::input("adapter-incomplete", &path, what, help));
             };
             let pair = Pair { a: a.clone(), b: b.clone() };
             if pair.dims(base).is_none() {
@@ -121,12 +123,12 @@ impl Adapter {
                     "has matrices for `{base}` that do not fit each other: {} and {}",
                     a.info.shape, b.info.shape
                 );
-                return Err(fault(what, "convert the adapter again"));
+                return Err(fault(what));
             }
             pairs.insert(base.to_owned(), pair);
         }
         if pairs.is_empty() {
-            return Err(fault("has no pairs of matrices".into(), "convert the adapter again"));
+            return Err(fault("has no pairs of matrices".into()));
         }
         Ok(Self { metadata, alpha, pairs, replaced })
     }

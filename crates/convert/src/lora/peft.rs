@@ -6,6 +6,7 @@
 use std::path::{Path, PathBuf};
 
 use gguf::{ByteOrder, Metadata, ModelName, ParameterCount, TensorType};
+use gguf_pipeline::Misfit;
 use gguf_quantize::recipe::{Mix, Target as Recipe};
 use serde_json::Value;
 
@@ -51,11 +52,11 @@ pub fn base_dir(dir: &Path, base: Option<&Path>) -> Result<PathBuf, Error> {
     let found = [dir.join(named), PathBuf::from(named)]
         .into_iter()
         .find(|path| !named.is_empty() && path.join("config.json").is_file());
-    found.ok_or_else(|| Error::Request {
-        what: format!("the adapter is for `{named}`, which is not here"),
-        help: "name the directory of that model with --base; of its files only config.json is \
-               needed"
-            .into(),
+    found.ok_or_else(|| {
+        let what = format!("the adapter is for `{named}`, which is not here");
+        let help = "name the directory of that model with --base; of its files only config.json is \
+                    needed";
+        Error::request("adapter-base-missing", what, help)
     })
 }
 
@@ -164,7 +165,7 @@ impl AdapterConfig {
         let root = json::read(&path)?;
         let refuse = |what: String| {
             let help = "merge it into its model with `peft` and convert the result";
-            Err(Error::input(&path, what, help))
+            Err(Error::input("adapter-unsupported", &path, what, help))
         };
         let flag = |name: &str| root.get(name).and_then(Value::as_bool).unwrap_or(false);
         let text = |name: &str| root.get(name).and_then(Value::as_str);
@@ -180,7 +181,8 @@ impl AdapterConfig {
         }
         let Some(alpha) = root.get("lora_alpha").and_then(Value::as_f64) else {
             let help = "take the file from the adapter's repository";
-            return Err(Error::input(&path, "has no number `lora_alpha`", help));
+            let what = "has no number `lora_alpha`";
+            return Err(Error::input("config-field-missing", &path, what, help));
         };
         let (root_of_rank, transposed) = (flag("use_rslora"), flag("fan_in_fan_out"));
         Ok(Self { alpha: alpha as f32, root_of_rank, transposed, path, root })
@@ -274,12 +276,13 @@ fn tensors(
     for (module, found) in modules {
         let (Some(a), Some(b)) = (found.a, found.b) else {
             let what = format!("has only one matrix for `{module}`");
-            return Err(Error::input(&adapter.path.with_file_name(WEIGHTS), what, INCOMPLETE));
+            return Err(incomplete(adapter, what));
         };
         let fault = |what: String| {
             let what = format!("the pair for `{module}` {what}");
-            Error::input(&checkpoint.path_of(a), what, OTHER_BASE)
+            Error::input("adapter-other-base", &checkpoint.path_of(a), what, OTHER_BASE)
         };
+        let unfit = |misfit: Misfit| fault(misfit.to_string());
         let rank = a.shape.first().copied().unwrap_or(0);
         if a.shape.len() != 2 || b.shape.len() != 2 || b.shape[1] != rank || rank == 0 {
             return Err(fault(format!("has the shapes {:?} and {:?}", a.shape, b.shape)));
@@ -296,18 +299,18 @@ fn tensors(
             let correction = adapter.correction(module, rank);
             if correction != 1.0 {
                 let [_, b] = &mut pair;
-                *b = b.clone().changed(Step::Map(Function::Times(correction))).map_err(fault)?;
+                *b = b.clone().changed(Step::Map(Function::Times(correction))).map_err(unfit)?;
             }
             // The base matrix is stored transposed, and so would be its update.
             if adapter.transposed {
-                pair = transposed(pair).map_err(fault)?;
+                pair = transposed(pair).map_err(unfit)?;
             }
             for step in steps {
-                pair = stepped(pair, step).map_err(fault)?;
+                pair = stepped(pair, step).map_err(unfit)?;
             }
             if found.is_embedding || name == EMBEDDING {
                 let [a, b] = pair;
-                pair = [a.changed(Step::Transpose).map_err(fault)?, b];
+                pair = [a.changed(Step::Transpose).map_err(unfit)?, b];
             }
             let Some(ExpertSlot { index, count }) = slot else {
                 tensors.extend(named(&name, pair));
@@ -326,8 +329,8 @@ fn tensors(
                 experts.remove(position);
                 let (a, b): (Vec<_>, Vec<_>) = parts.into_iter().map(|[a, b]| (a, b)).unzip();
                 let pair = [
-                    Tensor::joined(&*name, a).map_err(fault)?,
-                    Tensor::joined(&*name, b).map_err(fault)?,
+                    Tensor::joined(&*name, a).map_err(unfit)?,
+                    Tensor::joined(&*name, b).map_err(unfit)?,
                 ];
                 tensors.extend(named(&name, pair));
             }
@@ -336,13 +339,16 @@ fn tensors(
     match experts.first() {
         Some((name, _)) => {
             let what = format!("adapts only some of the experts of `{name}`");
-            Err(Error::input(&adapter.path.with_file_name(WEIGHTS), what, INCOMPLETE))
+            Err(incomplete(adapter, what))
         }
         None => Ok(tensors),
     }
 }
 
-const INCOMPLETE: &str = "download the adapter again";
+fn incomplete(adapter: &AdapterConfig, what: String) -> Error {
+    let path = adapter.path.with_file_name(WEIGHTS);
+    Error::input("adapter-incomplete", &path, what, "download the adapter again")
+}
 const OTHER_BASE: &str = "check that --base is the model that the adapter was trained on";
 
 fn named(name: &str, pair: [Tensor; 2]) -> [Tensor; 2] {
@@ -354,12 +360,12 @@ fn named(name: &str, pair: [Tensor; 2]) -> [Tensor; 2] {
 }
 
 /// The pair whose product is the transposed product: `(B A)' = A' B'`.
-fn transposed([a, b]: [Tensor; 2]) -> Result<[Tensor; 2], String> {
+fn transposed([a, b]: [Tensor; 2]) -> Result<[Tensor; 2], Misfit> {
     Ok([b.changed(Step::Transpose)?, a.changed(Step::Transpose)?])
 }
 
 /// The pair whose product is the product after `step`.
-fn stepped(pair: [Tensor; 2], step: Step) -> Result<[Tensor; 2], String> {
+fn stepped(pair: [Tensor; 2], step: Step) -> Result<[Tensor; 2], Misfit> {
     match step {
         Step::Transpose => transposed(pair),
         // The rows of the product are those of the second matrix.
@@ -371,7 +377,7 @@ fn stepped(pair: [Tensor; 2], step: Step) -> Result<[Tensor; 2], String> {
             let [a, b] = pair;
             Ok([a, b.changed(step)?])
         }
-        other => Err(format!("cannot follow what happens to the base tensor ({other:?})")),
+        other => Err(format!("cannot follow what happens to the base tensor ({other:?})").into()),
     }
 }
 
@@ -383,24 +389,26 @@ fn replaced(
     entry: &Entry,
     name: &str,
 ) -> Result<Tensor, Error> {
-    let refuse = |what: &str, help: &str| {
+    let refuse = |code, what: &str, help: &'static str| {
         let what = format!("tensor `{}` {what}", entry.name);
-        Err(Error::input(&checkpoint.path_of(entry), what, help))
+        Err(Error::input(code, &checkpoint.path_of(entry), what, help))
     };
     if name.contains("lora_magnitude_vector") {
-        return refuse("is of a DoRA adapter", "merge it into its model with `peft`");
+        let help = "merge it into its model with `peft`";
+        return refuse("adapter-unsupported", "is of a DoRA adapter", help);
     }
     let Mapping::Made(made) = family.mapping(config, name)? else {
-        return refuse("is no part of an adapter", OTHER_BASE);
+        return refuse("adapter-other-base", "is no part of an adapter", OTHER_BASE);
     };
     let ([MappedTensor { name, steps, slot: None }], 1) = (&made[..], entry.shape.len()) else {
         let help = "the adapter trained whole tensors, such as the embedding of new tokens: merge \
                     it into its model with `peft` and convert the result";
-        return refuse("is a whole matrix, not a pair", help);
+        return refuse("adapter-unsupported", "is a whole matrix, not a pair", help);
     };
     let tensor = Tensor { name: name.clone(), ..hf::whole(checkpoint, entry)? };
     steps.iter().copied().try_fold(tensor, Tensor::changed).map_err(|what| {
-        Error::input(&checkpoint.path_of(entry), format!("tensor `{name}` {what}"), OTHER_BASE)
+        let what = format!("tensor `{name}` {what}");
+        Error::input("adapter-other-base", &checkpoint.path_of(entry), what, OTHER_BASE)
     })
 }
 
@@ -416,10 +424,10 @@ fn float_type(outtype: Option<Recipe>, tensors: &[Tensor]) -> Result<TensorType,
         Some(Recipe::Mix(mix)) if matches!(mix, Mix::F32 | Mix::F16 | Mix::BF16 | Mix::Q8_0) => {
             Ok(mix.default_type())
         }
-        Some(other) => Err(Error::Request {
-            what: format!("an adapter cannot be {other}"),
-            help: "choose f32, f16, bf16 or q8_0".into(),
-        }),
+        Some(other) => {
+            let what = format!("an adapter cannot be {other}");
+            Err(Error::request("adapter-type", what, "choose f32, f16, bf16 or q8_0"))
+        }
     }
 }
 

@@ -15,12 +15,14 @@ pub(super) fn model_vocab<'f>(
     files: &'f Files,
     wanted: &str,
 ) -> Result<HashMap<&'f str, u64>, Error> {
-    let fault =
-        |what: String| Error::input(files.tokenizer_path(), what, "download the file again");
+    let fault = |what: String| {
+        Error::input("vocabulary-damaged", files.tokenizer_path(), what, "download the file again")
+    };
     let model = &files.require_tokenizer()?["model"];
     // Old files do not name the type.
     if model["type"].as_str().is_some_and(|found| found != wanted) {
         return Err(Error::input(
+            "vocabulary-other-model",
             files.tokenizer_path(),
             format!("the model is {}, this family needs {wanted}", model["type"]),
             "check that the tokenizer belongs to this model",
@@ -50,6 +52,7 @@ pub(super) fn added_tokens(
         });
         added.push(token.ok_or_else(|| {
             Error::input(
+                "vocabulary-damaged",
                 files.tokenizer_path(),
                 format!("the added token {entry} lacks id or content"),
                 "download the file again",
@@ -105,6 +108,7 @@ pub(super) fn tokens(
     let last = model.values().chain(added.iter().map(|(id, _)| id)).max();
     if let Some(last) = last.filter(|&&last| last >= rows) {
         return Err(Error::input(
+            "vocabulary-other-model",
             files.tokenizer_path(),
             format!("token id {last} does not fit a vocabulary of {rows}"),
             "the tokenizer belongs to another model, or config.json lacks rows that were added",
@@ -112,6 +116,7 @@ pub(super) fn tokens(
     }
     if rows > MAX_TOKENS {
         return Err(Error::input(
+            "config-field",
             &files.path("config.json"),
             format!("vocab_size is {rows}"),
             "correct it to the number of rows of the embedding",

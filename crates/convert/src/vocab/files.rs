@@ -98,6 +98,7 @@ impl<'a> Files<'a> {
     pub fn require_tokenizer(&self) -> Result<&Value, Error> {
         self.tokenizer.as_ref().ok_or_else(|| {
             Error::input(
+                "vocabulary-missing",
                 &self.path(""),
                 "no tokenizer: looked for tokenizer.model, tokenizer.json, vocab.json, vocab.txt \
                  and *.tiktoken",
@@ -139,6 +140,7 @@ impl<'a> Files<'a> {
     pub fn refuse_tekken_alone(&self) -> Result<(), Error> {
         if self.tokenizer.is_none() && self.has("tekken.json") {
             return Err(Error::input(
+                "vocabulary-unsupported",
                 &self.path("tekken.json"),
                 "this tokenizer format is not supported",
                 "add the tokenizer.json that the model has in the Hugging Face format",
@@ -166,6 +168,7 @@ impl<'a> Files<'a> {
                 let id = key.parse().ok();
                 id.zip(AddedToken::parse(value)).ok_or_else(|| {
                     Error::input(
+                        "vocabulary-damaged",
                         &path,
                         format!("added_tokens_decoder[{key:?}] is not an id with its content"),
                         "correct the entry",
@@ -187,9 +190,12 @@ fn read_object(folder: &Folder, name: &str) -> Result<Option<Map<String, Value>>
     match read_json(folder, name)? {
         None => Ok(None),
         Some(Value::Object(map)) => Ok(Some(map)),
-        Some(_) => {
-            Err(Error::input(&folder.path(name), "not a JSON object", "download the file again"))
-        }
+        Some(_) => Err(Error::input(
+            "json-shape",
+            &folder.path(name),
+            "not a JSON object",
+            "download the file again",
+        )),
     }
 }
 

@@ -65,8 +65,14 @@ impl Folder<'_> {
 
     /// The content of a text file.
     pub fn text(&self, name: &str) -> Result<String, Error> {
-        String::from_utf8(self.read(name)?.into_owned())
-            .map_err(|_| Error::input(&self.path(name), "is not valid UTF-8", "download it again"))
+        String::from_utf8(self.read(name)?.into_owned()).map_err(|_| {
+            Error::input(
+                "vocabulary-damaged",
+                &self.path(name),
+                "is not valid UTF-8",
+                "download it again",
+            )
+        })
     }
 
     /// The files in the directory `inner` with an extension, by name; none if there is no such

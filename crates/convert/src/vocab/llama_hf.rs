@@ -42,6 +42,7 @@ pub(super) fn tokens(files: &Files) -> Result<Vec<Token>, Error> {
     for id in 0..base {
         let text = texts.get(&id).ok_or_else(|| {
             Error::input(
+                "vocabulary-damaged",
                 &files.path("tokenizer.json"),
                 format!("no token has the id {id}, though {base} tokens have been trained"),
                 "add tokenizer.model, from which this kind of vocabulary is read as well",

@@ -13,6 +13,7 @@ pub(super) fn read(files: &Files, notes: &mut Vec<String>) -> Result<Vec<String>
     for (rank, merge) in list.into_iter().flatten().enumerate() {
         merges.push(one(merge).ok_or_else(|| {
             Error::input(
+                "vocabulary-damaged",
                 files.tokenizer_path(),
                 format!("merge {rank} is {merge}, neither \"left right\" nor a pair"),
                 "download the file again",

@@ -179,12 +179,9 @@ pub fn require_pre(asked: Option<&str>, metadata: &Metadata) -> Result<(), Error
     let named = metadata.str("tokenizer.ggml.pre");
     let Some(asked) = asked.filter(|asked| named != Some(asked)) else { return Ok(()) };
     let model = metadata.str("tokenizer.ggml.model").unwrap_or("none");
-    Err(Error::Request {
-        what: format!(
-            "--pre {asked}: a vocabulary of the kind `{model}` has no such pre-tokenizer"
-        ),
-        help: "leave it out".into(),
-    })
+    let what =
+        format!("--pre {asked}: a vocabulary of the kind `{model}` has no such pre-tokenizer");
+    Err(Error::request("option-contradicts", what, "leave it out"))
 }
 
 struct Builder<'a> {
@@ -285,7 +282,12 @@ impl Builder<'_> {
             (None, hint) if !self.files.states_cuts() => {
                 let name = hint.ok_or_else(|| {
                     let what = "does not tell how text is cut before merging";
-                    Error::input(path, what, "give the name of the pre-tokenizer with --pre")
+                    Error::input(
+                        "pre-tokenizer-unknown",
+                        path,
+                        what,
+                        "give the name of the pre-tokenizer with --pre",
+                    )
                 })?;
                 self.notes.push(format!(
                     "the tokenizer does not tell how text is cut before merging: \

@@ -83,6 +83,7 @@ fn unknown(found: &[Step], path: &Path) -> Error {
     let distance = |row: &&Known| edit_distance(&text(row.steps), &found_text);
     let nearest = TABLE.iter().min_by_key(distance).map_or("", |row| row.name);
     Error::input(
+        "pre-tokenizer-unknown",
         path,
         format!("unknown pre-tokenizer: {found_text}"),
         format!(

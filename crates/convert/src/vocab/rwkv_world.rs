@@ -45,14 +45,19 @@ impl Builder<'_> {
         for (number, line) in text.lines().enumerate() {
             let bytes = entry(line).ok_or_else(|| {
                 let what = format!("line {} is no id with literal and length", number + 1);
-                Error::input(&path, what, "download the file again")
+                Error::input("vocabulary-damaged", &path, what, "download the file again")
             })?;
             tokens.push(Token { text: escaped(&bytes), score: 0.0, kind: TokenType::Normal });
         }
         let rows = self.options.vocab_size.unwrap_or(tokens.len() as u64);
         if rows < tokens.len() as u64 || rows > MAX_TOKENS {
             let what = format!("has {} tokens for {rows} rows of the embedding", tokens.len());
-            return Err(Error::input(&path, what, "check that the tokenizer is this model's"));
+            return Err(Error::input(
+                "vocabulary-other-model",
+                &path,
+                what,
+                "check that the tokenizer is this model's",
+            ));
         }
         tokens.extend((tokens.len()..rows as usize).map(|id| Token::padding(id, 0.0)));
         Ok(tokens)

@@ -34,6 +34,7 @@ pub(super) const UNIGRAM: u64 = 1;
 pub(super) fn read(files: &Files, name: &str) -> Result<Model, Error> {
     parse(&files.bytes(name)?).map_err(|Fault { what, at }| {
         Error::input(
+            "vocabulary-damaged",
             &files.path(name),
             format!("not a SentencePiece model: {what}, at byte {at}"),
             "download it again; if it is a tiktoken file, remove it and keep tokenizer.json",
@@ -217,6 +218,7 @@ pub(super) fn pieces(
     let rows = vocab_size.filter(|&rows| rows > 0).unwrap_or(pieces as u64);
     if rows > MAX_TOKENS {
         return Err(Error::input(
+            "config-field",
             &files.path("config.json"),
             format!("vocab_size is {rows}"),
             "correct it to the number of rows of the embedding",
@@ -235,6 +237,7 @@ pub(super) fn pieces(
     for (text, value) in files.object("added_tokens.json")?.iter().flatten() {
         let id = value.as_u64().ok_or_else(|| {
             Error::input(
+                "vocabulary-damaged",
                 &files.path("added_tokens.json"),
                 format!("the id of {text:?} is {value}"),
                 "correct the entry",

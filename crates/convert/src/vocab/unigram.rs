@@ -46,7 +46,12 @@ impl Builder<'_> {
             _ => {
                 let what = "merges pairs instead of finding the most probable pieces";
                 let path = self.files.path(name);
-                return Err(Error::input(&path, what, "rename it to tokenizer.model"));
+                return Err(Error::input(
+                    "vocabulary-missing",
+                    &path,
+                    what,
+                    "rename it to tokenizer.model",
+                ));
             }
         }
         let unigram = Unigram {
@@ -95,7 +100,7 @@ impl Builder<'_> {
         if algorithm != sentencepiece::UNIGRAM {
             let what = "is no model of most probable pieces";
             let help = "check that the tokenizer is this model's";
-            return Err(Error::input(&self.files.path(name), what, help));
+            return Err(Error::input("vocabulary-other-model", &self.files.path(name), what, help));
         }
         let rows = self.rows(pieces.len() as u64)?;
         let control = |text: &str, kind| Token { text: text.to_owned(), score: 0.0, kind };
@@ -121,19 +126,26 @@ impl Builder<'_> {
         if rows > MAX_TOKENS {
             let what = format!("vocab_size is {rows}");
             let help = "correct it to the number of rows of the embedding";
-            return Err(Error::input(&self.files.path("config.json"), what, help));
+            return Err(Error::input("config-field", &self.files.path("config.json"), what, help));
         }
         Ok(rows as usize)
     }
 
     fn unigram_of_json(&self) -> Result<Unigram, Error> {
         let path = self.files.tokenizer_path();
-        let fault = |what: String| Error::input(path, what, "download the file again");
+        let fault = |what: String| {
+            Error::input("vocabulary-damaged", path, what, "download the file again")
+        };
         let tokenizer = self.files.require_tokenizer()?;
         let model = &tokenizer["model"];
         if model["type"] != "Unigram" {
             let what = format!("the model is {}, this family needs Unigram", model["type"]);
-            return Err(Error::input(path, what, "check that the tokenizer is this model's"));
+            return Err(Error::input(
+                "vocabulary-other-model",
+                path,
+                what,
+                "check that the tokenizer is this model's",
+            ));
         }
         let vocab =
             model["vocab"].as_array().ok_or_else(|| fault("model.vocab is missing".into()))?;

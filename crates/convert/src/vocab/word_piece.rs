@@ -35,14 +35,24 @@ impl Builder<'_> {
             if self.options.pre.is_none() && found != expected {
                 let what = format!("the {part} is {found}, programs know {expected}");
                 let help = "convert with --pre bert-bge if the difference does not matter";
-                return Err(Error::input(self.files.tokenizer_path(), what, help));
+                return Err(Error::input(
+                    "vocabulary-unsupported",
+                    self.files.tokenizer_path(),
+                    what,
+                    help,
+                ));
             }
         }
         let prefix = &tokenizer["model"]["continuing_subword_prefix"];
         if !prefix.is_null() && prefix != CONTINUATION {
             let what = format!("pieces that continue a word begin with {prefix}");
             let help = format!("only {CONTINUATION:?} is known");
-            return Err(Error::input(self.files.tokenizer_path(), what, help));
+            return Err(Error::input(
+                "vocabulary-unsupported",
+                self.files.tokenizer_path(),
+                what,
+                help,
+            ));
         }
         Ok(())
     }

@@ -37,7 +37,7 @@ pub fn check_shards(shards: &[(&Path, &Draft)]) -> Vec<Finding> {
 pub fn require_shards(shards: &[(&Path, &Draft)]) -> Result<(), Error> {
     let mut sink = Strict::default();
     let _ = check(shards, &mut sink);
-    sink.error.map_or(Ok(()), |finding| Err(Error::File(Box::new(finding))))
+    sink.error.map_or(Ok(()), |finding| Err(finding.into()))
 }
 
 /// Whether the tensors of all shards are those of the architecture.

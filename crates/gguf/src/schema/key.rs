@@ -293,7 +293,7 @@ pub fn nearest_key(name: &str) -> Option<String> {
 }
 
 /// The edit distance of two short texts if it is at most `limit`.
-fn distance(a: &str, b: &str, limit: usize) -> Option<usize> {
+pub(crate) fn distance(a: &str, b: &str, limit: usize) -> Option<usize> {
     let (a, b) = (a.as_bytes(), b.as_bytes());
     if a.len().abs_diff(b.len()) > limit {
         return None;

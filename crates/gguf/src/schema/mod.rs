@@ -28,6 +28,7 @@ pub use document::document;
 pub use expression::{Scope, dimensions, evaluate};
 pub use file_type::{FILE_TYPES, FileType, file_type};
 pub use hyper::Hyper;
+pub(crate) use key::distance;
 pub use key::{
     Absent, Arity, KeySchema, Range, Requirement, Section, ValueSchema, key, nearest_key,
 };

@@ -22,7 +22,7 @@ pub(super) fn compare(
     corpus: Option<&Path>,
 ) -> Result<Vec<Finding>, Error> {
     let other = if other.is_dir() { other.join("tokenizer.json") } else { other.to_owned() };
-    let in_other = |error: gguf_tokenizer::Error| Error::from(error).in_file(&other);
+    let in_other = |error: Error| error.in_file(&other);
     let theirs = HuggingFace::from_json(&read(&other)?).map_err(in_other)?;
     let opened = open(source)?;
     let ours = Tokenizer::from_metadata(opened.model().metadata(), Options::default())?;

@@ -71,7 +71,7 @@ impl Plan {
         }
         if options.save_recipe.is_some() && options.outputs.len() > 1 {
             return Err(Error::request(
-                "option-conflict",
+                "option-contradicts",
                 "--save-recipe goes with one output",
                 "",
             ));

@@ -86,13 +86,17 @@ pub(super) fn encode(imatrix: &Imatrix) -> Result<Vec<u8>, gguf::Error> {
         for (suffix, columns, floats) in
             [(SUMS, entry.columns() as u64, entry.sums.clone()), (COUNTS, 1, counts)]
         {
+            let too_many = || {
+                let what = format!("`{name}` has too many sums");
+                gguf::Error::request("imatrix-damaged", what, "")
+            };
             let shape = match experts {
                 1 => Shape::new(&[columns]),
                 _ => Shape::new(&[columns, experts]),
             };
             draft.tensors.push(TensorInfo {
                 name: format!("{name}{suffix}"),
-                shape: shape.ok_or_else(|| gguf::Error::data(name, "has too many sums"))?,
+                shape: shape.ok_or_else(too_many)?,
                 tensor_type: TensorType::F32,
                 offset: 0,
             });

@@ -9,7 +9,9 @@
 
 use std::collections::BTreeMap;
 
-use super::{Entry, Imatrix, ImatrixError};
+use gguf::Error;
+
+use super::{Entry, Imatrix};
 
 /// The bytes not read yet.
 struct Rest<'a> {
@@ -68,12 +70,13 @@ pub(super) fn read(bytes: &[u8]) -> Result<Imatrix, String> {
 }
 
 /// The file, with the bytes that llama.cpp's tool writes.
-pub(super) fn encode(imatrix: &Imatrix) -> Result<Vec<u8>, ImatrixError> {
+pub(super) fn encode(imatrix: &Imatrix) -> Result<Vec<u8>, Error> {
     let used = |entry: &&Entry| entry.counts.iter().any(|&count| count > 0);
     let number = |n: usize| i32::try_from(n).unwrap_or(i32::MAX).to_le_bytes();
     let count = imatrix.entries.values().filter(used).count();
     if count == 0 {
-        return Err(ImatrixError::Unused);
+        let what = "none of its matrices was ever used: there is nothing to write";
+        return Err(Error::request("imatrix-unused", what, ""));
     }
     let mut out = number(count).to_vec();
     for (name, entry) in imatrix.entries.iter().filter(|(_, entry)| used(entry)) {

@@ -14,9 +14,9 @@ mod legacy;
 mod statistics;
 
 use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
-use gguf::Bytes;
+use gguf::{Bytes, Error};
 use gguf_store::{Output, Overwrite};
 pub use statistics::{Statistics, statistics};
 
@@ -50,60 +50,15 @@ pub struct Imatrix {
     pub entries: BTreeMap<String, Entry>,
 }
 
-/// An importance matrix that cannot be read, written or merged.
-#[derive(Debug, thiserror::Error)]
-pub enum ImatrixError {
-    /// The file cannot be read.
-    #[error("cannot read {path}: {source}", path = .path.display())]
-    Read {
-        /// The file.
-        path: PathBuf,
-        /// What the operating system said.
-        source: std::io::Error,
-    },
-    /// The file is at fault.
-    #[error("{path}: {what}; compute the importance matrix again", path = .path.display())]
-    Broken {
-        /// The file.
-        path: PathBuf,
-        /// What is wrong, and where.
-        what: String,
-    },
-    /// Two importance matrices are not of the same model.
-    #[error(
-        "`{name}` has {found} sums and {found_experts} counts (one per expert), in the importance \
-         matrix before {expected} and {expected_experts}: they are not of the same model"
-    )]
-    Different {
-        /// The weight matrix.
-        name: String,
-        /// Sums in the first.
-        expected: usize,
-        /// Counts in the first: one per expert, or one for all.
-        expected_experts: usize,
-        /// Sums in the second.
-        found: usize,
-        /// Counts in the second.
-        found_experts: usize,
-    },
-    /// There is nothing to write.
-    #[error("none of its matrices was ever used: there is nothing to write")]
-    Unused,
-    /// The container refused.
-    #[error(transparent)]
-    Container(#[from] gguf::Error),
-}
-
 impl Imatrix {
     /// Reads a file in either form.
     ///
     /// # Errors
     /// If it cannot be read, is neither, or has sums that are negative or no numbers.
-    pub fn open(path: &Path) -> Result<Self, ImatrixError> {
-        let bytes = std::fs::read(path)
-            .map_err(|source| ImatrixError::Read { path: path.to_owned(), source })?;
-        Self::parse(&bytes.into())
-            .map_err(|what| ImatrixError::Broken { path: path.to_owned(), what })
+    pub fn open(path: &Path) -> Result<Self, Error> {
+        let bytes = std::fs::read(path).map_err(|source| Error::read(path, source))?;
+        let help = "compute the importance matrix again";
+        Self::parse(&bytes.into()).map_err(|what| Error::input("imatrix-damaged", path, what, help))
     }
 
     /// As [`Imatrix::open`], from the bytes of a file.
@@ -142,7 +97,7 @@ impl Imatrix {
     ///
     /// # Errors
     /// If a matrix has not as many columns or experts in both.
-    pub fn merge(&mut self, other: &Self, chunk_size: u32) -> Result<(), ImatrixError> {
+    pub fn merge(&mut self, other: &Self, chunk_size: u32) -> Result<(), Error> {
         // The legacy form has one count for all experts.
         let is_legacy = other.chunk_size.is_none();
         let other = other.in_tokens(chunk_size);
@@ -160,13 +115,15 @@ impl Imatrix {
                 _ => {}
             }
             if (ours.sums.len(), ours.counts.len()) != (theirs.sums.len(), theirs.counts.len()) {
-                return Err(ImatrixError::Different {
-                    name,
-                    expected: ours.sums.len(),
-                    expected_experts: ours.counts.len(),
-                    found: theirs.sums.len(),
-                    found_experts: theirs.counts.len(),
-                });
+                let what = format!(
+                    "`{name}` has {} sums and {} counts (one per expert), in the importance \
+                     matrix before {} and {}: they are not of the same model",
+                    theirs.sums.len(),
+                    theirs.counts.len(),
+                    ours.sums.len(),
+                    ours.counts.len()
+                );
+                return Err(Error::request("imatrix-other-model", what, ""));
             }
             ours.sums.iter_mut().zip(theirs.sums).for_each(|(a, b)| *a += b);
             ours.counts.iter_mut().zip(theirs.counts).for_each(|(a, b)| *a = a.saturating_add(b));
@@ -203,7 +160,7 @@ impl Imatrix {
     /// # Errors
     /// As [`Overwrite::check`], and if the file cannot be written; what was under the path is then
     /// as it was.
-    pub fn write_gguf(&self, path: &Path, overwrite: &Overwrite) -> Result<(), ImatrixError> {
+    pub fn write_gguf(&self, path: &Path, overwrite: &Overwrite) -> Result<(), Error> {
         let bytes = match self.chunk_size {
             Some(_) => gguf_form::encode(self)?,
             None => gguf_form::encode(&self.in_tokens(512))?,
@@ -218,24 +175,14 @@ impl Imatrix {
     /// # Errors
     /// As [`Overwrite::check`], if no matrix was ever used, or if the file cannot be written; what was
     /// under the path is then as it was.
-    pub fn write_legacy(&self, path: &Path, overwrite: &Overwrite) -> Result<(), ImatrixError> {
+    pub fn write_legacy(&self, path: &Path, overwrite: &Overwrite) -> Result<(), Error> {
         write(path, &legacy::encode(self)?, overwrite)
     }
 }
 
-fn write(path: &Path, bytes: &[u8], overwrite: &Overwrite) -> Result<(), ImatrixError> {
+fn write(path: &Path, bytes: &[u8], overwrite: &Overwrite) -> Result<(), Error> {
     let output = Output::create(path, overwrite)?;
     output.write_at(bytes, 0)?;
     output.commit()?;
     Ok(())
-}
-
-impl From<ImatrixError> for gguf::Error {
-    fn from(error: ImatrixError) -> Self {
-        match error {
-            ImatrixError::Container(error) => error,
-            ImatrixError::Read { path, source } => Self::environment("read", &path, source),
-            other => Self::request("imatrix", other.to_string(), ""),
-        }
-    }
 }

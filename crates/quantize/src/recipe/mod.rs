@@ -4,7 +4,7 @@
 //!
 //! ```
 //! use gguf::TensorType;
-//! use crate::recipe::{Mix, Model, Options, Target, TensorDesc, plan};
+//! use gguf_quantize::recipe::{Mix, Model, Options, Target, TensorDesc, plan};
 //!
 //! let model = Model::from_keys("llama", |key| (key == "llama.block_count").then_some(32));
 //! let down = TensorDesc {
@@ -14,7 +14,7 @@
 //! };
 //! let plan = plan(Target::Mix(Mix::Q4_K_M), &model, &[down], &Options::default())?;
 //! assert_eq!(plan.tensors[0].target, TensorType::Q6_K);
-//! # Ok::<(), crate::recipe::PlanError>(())
+//! # Ok::<(), gguf::Error>(())
 //! ```
 
 mod category;
@@ -26,12 +26,12 @@ mod type_file;
 use std::fmt;
 
 pub use category::Category;
-use gguf::{Status, TensorType};
+use gguf::{Error, Status, TensorType};
 pub use mix::{Mix, UnknownMix};
 pub use model::Model;
 use regex::Regex;
 use rules::Rules;
-pub use type_file::{TypeFileError, parse_entry, parse_type_file, write_type_file};
+pub use type_file::{parse_entry, parse_type_file, write_type_file};
 
 /// What to make of a model.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -240,32 +240,6 @@ fn first_of(tensors: &[(String, TensorType)]) -> String {
     tensors.first().map(|(name, ty)| format!("`{name}` as {ty}")).unwrap_or_default()
 }
 
-/// A tensor that cannot get any type.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum PlanError {
-    /// The rows are no whole blocks, and no smaller type stands in for this one.
-    #[error(
-        "rows of `{tensor}` have {columns} elements, no whole number of blocks of {ty}, and no \
-         other type stands in for it; choose another type for this tensor"
-    )]
-    NoFallback {
-        /// The tensor's name.
-        tensor: String,
-        /// Elements of one row.
-        columns: u64,
-        /// The type that it should have got.
-        ty: TensorType,
-    },
-    /// The type is unknown, or was removed from the format.
-    #[error("`{tensor}` cannot become {ty}, a type that files of today do not have")]
-    NotAType {
-        /// The tensor's name.
-        tensor: String,
-        /// The type that it should have got.
-        ty: TensorType,
-    },
-}
-
 /// Decides what becomes of each tensor. Importance weights that are missing are for
 /// [`Plan::check_imatrix`] to complain about.
 ///
@@ -278,7 +252,7 @@ pub fn plan<'a>(
     model: &Model,
     tensors: &[TensorDesc<'a>],
     options: &Options,
-) -> Result<Plan<'a>, PlanError> {
+) -> Result<Plan<'a>, Error> {
     let mut rules = match target {
         Target::Mix(mix) if !options.pure && mix.default_type().is_quantized() => {
             Some(Rules::new(mix, model, options.has_imatrix, tensors))
@@ -326,18 +300,27 @@ pub fn plan<'a>(
 
 /// The wanted type if the rows are whole blocks of it, or else the type that stands in for it, or
 /// else F16.
-fn fit(tensor: &TensorDesc<'_>, wanted: TensorType) -> Result<TensorType, PlanError> {
+fn fit(tensor: &TensorDesc<'_>, wanted: TensorType) -> Result<TensorType, Error> {
     let columns = tensor.columns();
     if rules::fits(columns, wanted) {
         return Ok(wanted);
     }
-    let name = || tensor.name.to_owned();
+    let name = tensor.name;
     if wanted.block().is_none() {
-        return Err(PlanError::NotAType { tensor: name(), ty: wanted });
+        let what =
+            format!("`{name}` cannot become {wanted}, a type that files of today do not have");
+        return Err(Error::request("type-not-current", what, "choose another type"));
     }
     match rules::stand_in(wanted) {
         Some(ty) if rules::fits(columns, ty) => Ok(ty),
         Some(_) => Ok(TensorType::F16),
-        None => Err(PlanError::NoFallback { tensor: name(), columns, ty: wanted }),
+        None => {
+            let what = format!(
+                "rows of `{name}` have {columns} elements, no whole number of blocks of {wanted}, \
+                 and no other type stands in for it"
+            );
+            let help = "choose another type for this tensor";
+            Err(Error::request("type-does-not-fit", what, help))
+        }
     }
 }

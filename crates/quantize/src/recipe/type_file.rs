@@ -1,43 +1,44 @@
 //! Files that say which tensor gets which type: `PATTERN=TYPE` entries between blanks, as the
 //! llama.cpp's `--tensor-type-file` has them. Lines that begin with `#` are remarks.
 
-use gguf::TensorType;
+use gguf::{Error, Finding, TensorType, UnknownTypeName};
 use regex::Regex;
-
-/// An entry that is none.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("line {line}: {what}; expected PATTERN=TYPE such as `ffn_down=q6_k`")]
-pub struct TypeFileError {
-    /// From 1.
-    pub line: usize,
-    /// What is wrong.
-    pub what: String,
-}
 
 /// One `PATTERN=TYPE`: a regular expression that is looked for in tensor names, and a tensor type
 /// by name.
 ///
 /// # Errors
-/// What is wrong with it.
-pub fn parse_entry(entry: &str) -> Result<(Regex, TensorType), String> {
-    let (pattern, ty) = entry.rsplit_once('=').ok_or_else(|| format!("no `=` in `{entry}`"))?;
-    if pattern.is_empty() {
-        return Err(format!("no pattern in `{entry}`"));
-    }
-    let pattern = Regex::new(pattern).map_err(|fault| fault.to_string())?;
-    Ok((pattern, ty.parse().map_err(|fault: gguf::UnknownTypeName| fault.to_string())?))
+/// [`Error::Caller`] with code `type-list` if it is none.
+pub fn parse_entry(entry: &str) -> Result<(Regex, TensorType), Error> {
+    entry_of(entry).map_err(|what| Error::request("type-list", what, ""))
 }
 
 /// The entries of a file, in order: the first whose pattern is found in a name counts.
 ///
 /// # Errors
-/// The first entry that is none.
-pub fn parse_type_file(text: &str) -> Result<Vec<(Regex, TensorType)>, TypeFileError> {
+/// [`Error::File`] with code `type-list` and the line of the first entry that is none.
+pub fn parse_type_file(text: &str) -> Result<Vec<(Regex, TensorType)>, Error> {
     let lines = text.lines().enumerate().filter(|(_, line)| !line.trim_start().starts_with('#'));
     lines
-        .flat_map(|(i, line)| line.split_whitespace().map(move |entry| (i, entry)))
-        .map(|(i, entry)| parse_entry(entry).map_err(|what| TypeFileError { line: i + 1, what }))
+        .flat_map(|(i, line)| line.split_whitespace().map(move |entry| (i + 1, entry)))
+        .map(|(line, entry)| {
+            entry_of(entry).map_err(|what| {
+                Finding::error("type-list", format!("line {line}: {what}"))
+                    .help("expected PATTERN=TYPE such as `ffn_down=q6_k`")
+                    .into()
+            })
+        })
         .collect()
+}
+
+/// The entry, or what is wrong with it.
+fn entry_of(entry: &str) -> Result<(Regex, TensorType), String> {
+    let (pattern, ty) = entry.rsplit_once('=').ok_or_else(|| format!("no `=` in `{entry}`"))?;
+    if pattern.is_empty() {
+        return Err(format!("no pattern in `{entry}`"));
+    }
+    let pattern = Regex::new(pattern).map_err(|fault| fault.to_string())?;
+    Ok((pattern, ty.parse().map_err(|fault: UnknownTypeName| fault.to_string())?))
 }
 
 /// The file that gives exactly these tensors these types, one entry per line: for any program that
@@ -74,7 +75,9 @@ mod tests {
         let entries = parse_type_file("attn_q=q8_0 ffn_(up|gate)=Q4_K\n\n  # a=b\n").unwrap();
         assert_eq!((entries[1].0.as_str(), entries[1].1), ("ffn_(up|gate)", TensorType::Q4_K));
         for (text, line) in [("a=q8_0\nb", 2), ("=q8_0", 1), ("a=q8_0\n\n(=q8_0", 3), ("a=x", 1)] {
-            assert_eq!(parse_type_file(text).unwrap_err().line, line, "{text}");
+            let error = parse_type_file(text).unwrap_err();
+            assert!(error.to_string().starts_with(&format!("line {line}: ")), "{text}: {error}");
+            assert_eq!((error.code(), error.fault()), ("type-list", gguf::Fault::Input));
         }
     }
 }

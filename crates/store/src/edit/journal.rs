@@ -20,7 +20,7 @@
 use std::io::Read;
 
 use bytes::Bytes;
-use gguf::{Error, Gguf, Limits};
+use gguf::{Gguf, Limits};
 use sha2::{Digest, Sha256};
 
 use super::check_layout;
@@ -146,14 +146,12 @@ pub(super) fn is_journal(start: &[u8]) -> bool {
 /// same data.
 fn same_data(old: &[u8], new: &[u8], len: u64) -> bool {
     let read = |bytes: &[u8]| {
-        let gguf = Gguf::read_header(&Bytes::copy_from_slice(bytes), len, Limits::default())?;
-        if gguf.data_start() != bytes.len() as u64 {
-            return Err(Error::Caller("the data begin elsewhere".into()));
-        }
-        Ok(gguf.into_header())
+        let bytes = Bytes::copy_from_slice(bytes);
+        let gguf = Gguf::read_header(&bytes, len, Limits::default()).ok()?;
+        (gguf.data_start() == bytes.len() as u64).then(|| gguf.into_header())
     };
     match (read(old), read(new)) {
-        (Ok(old), Ok(new)) => check_layout(&old, new.draft()).is_ok(),
+        (Some(old), Some(new)) => check_layout(&old, new.draft()).is_ok(),
         _ => false,
     }
 }

@@ -86,7 +86,11 @@ fn writable(path: &Path) -> Result<PathBuf, Error> {
     let model = path.canonicalize().map_err(fail("open"))?;
     let metadata = model.metadata().map_err(fail("open"))?;
     if !metadata.is_file() {
-        return Err(Error::Caller(format!("{} is no regular file", path.display())));
+        return Err(Error::request(
+            "not-a-file",
+            format!("{} is no regular file", path.display()),
+            "",
+        ));
     }
     // Neither a rename nor the superuser gets around what the permission says.
     if metadata.permissions().readonly() {

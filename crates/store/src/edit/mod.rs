@@ -157,7 +157,8 @@ fn check_layout(old: &Header, new: &Draft) -> Result<(), Error> {
     if same {
         return Ok(());
     }
-    Err(Error::Caller("an edit of the header must leave tensors, byte order and alignment".into()))
+    let what = "an edit of the header must leave tensors, byte order and alignment";
+    Err(Error::request("edit-layout", what, ""))
 }
 
 /// The header's bytes with a reserve of `zeros` bytes, or with none.

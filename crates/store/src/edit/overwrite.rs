@@ -140,7 +140,7 @@ pub(crate) fn refuse_interrupted(file: &File, path: &Path) -> Result<(), Error> 
         Some(hidden(path, SUFFIX))
     };
     match at.and_then(|at| load(&at, file).ok()) {
-        Some((_, Standing::Between)) => Err(Error::File(Box::new(interrupted(path)))),
+        Some((_, Standing::Between)) => Err(interrupted(path).into()),
         _ => Ok(()),
     }
 }
@@ -193,7 +193,7 @@ pub fn recover(path: &Path, to: Recovery) -> Result<bool, Error> {
         let message = format!("this is no journal of an edit of {}: {reason}", path.display());
         let finding = Finding::error("journal-refused", message)
             .help("nothing was changed; if the file is as it should be, remove the journal");
-        Error::File(Box::new(finding)).in_file(&at)
+        Error::from(finding).in_file(&at)
     };
     let (journal, standing) = load(&at, &file).map_err(refuse)?;
     if standing == Standing::Foreign {

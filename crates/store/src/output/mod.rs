@@ -57,8 +57,8 @@ impl Output {
         let file = loop {
             let file = open_resumable(&path, first_mode(&resolved)).map_err(failed)?;
             if let Err(TryLockError::WouldBlock) = file.try_lock() {
-                let message = format!("{} is being written by another process", target.display());
-                return Err(Error::Caller(message));
+                let what = format!("{} is being written by another process", target.display());
+                return Err(Error::request("output-busy", what, ""));
             }
             // Between the two steps above another process may have given the file its name.
             if is_at(&file, &path) {
@@ -66,8 +66,8 @@ impl Output {
             }
         };
         if !is_ours(&file).map_err(failed)? {
-            let message = format!("{} is not a file of ours: remove it", path.display());
-            return Err(Error::Caller(message));
+            let what = format!("{} is not a file of ours: remove it", path.display());
+            return Err(Error::request("output-refused", what, ""));
         }
         // From here on it is gone if anything fails, unless it is to stay.
         let temporary = TempPath::try_from_path(&path).map_err(failed)?;

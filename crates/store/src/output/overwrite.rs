@@ -71,7 +71,7 @@ impl Overwrite {
     /// As [`Overwrite::check`]; the file to write, where `target` is a link to it.
     pub(super) fn resolve(&self, target: &Path) -> Result<PathBuf, Error> {
         let shown = target.display();
-        let caller = |message: String| Err(Error::Caller(message));
+        let caller = |what: String| Err(Error::request("output-refused", what, ""));
         if target.as_os_str().as_encoded_bytes().last().is_some_and(|&end| end == b'/') {
             return caller(format!("{shown} is the name of a directory: name a file"));
         }
@@ -111,8 +111,8 @@ impl Overwrite {
     /// Refuses one of the inputs.
     pub(crate) fn refuse_input(&self, target: &Path) -> Result<(), Error> {
         if FileId::of(target).is_some_and(|id| self.inputs.contains(&id)) {
-            let message = format!("{} is an input: name another output", target.display());
-            return Err(Error::Caller(message));
+            let what = format!("{} is an input: name another output", target.display());
+            return Err(Error::request("output-is-input", what, ""));
         }
         Ok(())
     }

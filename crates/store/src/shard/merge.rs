@@ -73,7 +73,7 @@ pub fn delete_merged(model: Model, merged: &Path) -> Result<(), Error> {
             let finding = Finding::error("merge-differs", "is not the same in the merged file")
                 .tensor(&*tensor.info.name)
                 .help("the shards were kept; merge them again");
-            return Err(Error::File(Box::new(finding)).in_file(merged));
+            return Err(Error::from(finding).in_file(merged));
         }
     }
     output::sync_directory(merged)?;

@@ -25,7 +25,7 @@ const CHUNK: u64 = 4 << 20;
 fn file_len(header: &Header, header_bytes: u64) -> Result<u64, Error> {
     let data_len = header.alignment().align_up(header.data_len());
     data_len.and_then(|data| header_bytes.checked_add(data)).ok_or_else(|| {
-        Error::File(Box::new(Finding::error("file-too-long", "the size does not fit 64 bits")))
+        Error::from(Finding::error("file-too-long", "the size does not fit 64 bits"))
     })
 }
 

@@ -72,7 +72,7 @@ impl ShardSet {
         let message = format!("of {count} shards {} are missing: {}", missing.len(), list(names));
         let finding = Finding::error("shard-missing", message)
             .help("download or copy them into the same directory");
-        Err(Error::File(Box::new(finding)))
+        Err(finding.into())
     }
 
     /// The one model among the files of a directory that are `wanted`.
@@ -91,7 +91,7 @@ impl ShardSet {
             }
         }
         let picked = pick_model(asked.display().to_string(), names, "");
-        let name = picked.map_err(|choice| Error::Caller(choice.to_string()))?;
+        let name = picked?;
         Self::find(&directory.join(name))
     }
 }

@@ -81,9 +81,9 @@ impl<'m> SplitPlan<'m> {
             groups.insert(0, &[]);
         }
         let count = u16::try_from(groups.len()).map_err(|_| {
-            let message =
+            let what =
                 format!("{} shards are more than 65535: choose a larger limit", groups.len());
-            Error::Caller(message)
+            Error::request("shards-too-many", what, "")
         })?;
         let shards = groups.into_iter().zip(0..count).map(|(tensors, no)| {
             let header = shard_header(model, tensors, no, count)?;

@@ -5,10 +5,10 @@ mod corpus;
 use std::fmt;
 
 pub use corpus::CORPUS;
+use gguf::Error;
 use unicode_normalization::UnicodeNormalization;
 use unicode_normalization::char::is_combining_mark;
 
-use crate::error::Error;
 use crate::huggingface::HuggingFace;
 use crate::options::Encode;
 use crate::tokenizer::Tokenizer;

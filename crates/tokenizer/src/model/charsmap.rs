@@ -11,9 +11,9 @@
 //!
 //! The child of node n by byte b is at `n ^ offset(n) ^ b`, and its value at `n ^ offset(n)`.
 
-use gguf::{Array, ValueType};
+use gguf::{Array, Error, ValueType};
 
-use crate::error::Error;
+use crate::error::invalid;
 
 /// Key of the map.
 pub(crate) const CHARSMAP: &str = "tokenizer.ggml.precompiled_charsmap";
@@ -28,7 +28,7 @@ impl Charsmap {
     /// # Errors
     /// If it is damaged: too short, or an entry names a place outside of it.
     pub fn read(array: &Array) -> Result<Self, Error> {
-        let fault = |what: &str| Error::vocabulary(CHARSMAP, what);
+        let fault = |what: &str| invalid(CHARSMAP, what);
         if !matches!(array.element_type(), ValueType::U8 | ValueType::I8) {
             return Err(fault("is not an array of bytes"));
         }

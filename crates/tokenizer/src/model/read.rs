@@ -1,7 +1,9 @@
 //! Which kind a file has.
 
+use gguf::Error;
+
 use super::{Model, bpe, rwkv, spm, unigram, wordpiece};
-use crate::error::Error;
+use crate::error::unknown;
 use crate::options::Options;
 use crate::vocabulary::{MODEL, Vocabulary};
 
@@ -14,11 +16,11 @@ pub(crate) fn read(vocabulary: &Vocabulary<'_>, options: Options) -> Result<Box<
         "t5" | "replit" => Box::new(unigram::Unigram::read(vocabulary, options)?),
         "rwkv" => Box::new(rwkv::Rwkv::read(vocabulary, options)?),
         other => {
-            return Err(Error::Unknown {
-                key: MODEL,
-                value: other.to_owned(),
-                help: "if it behaves as a known one does, set the key to that (`gguf edit`)",
-            });
+            return Err(unknown(
+                MODEL,
+                other,
+                "if it behaves as a known one does, set the key to that (`gguf edit`)",
+            ));
         }
     })
 }

@@ -1,9 +1,10 @@
 //! RWKV World: at each position the longest token, byte by byte.
 
+use gguf::Error;
 use gguf::token::TokenType;
 use gguf::{Array, Metadata};
 
-use crate::error::Error;
+use crate::error::invalid;
 use crate::model::Model;
 use crate::options::{Compat, Options};
 use crate::token_table::TokenTable;
@@ -66,7 +67,7 @@ pub(crate) fn with_tokens(metadata: &Metadata) -> Result<Option<Metadata>, Error
     let Some(world) = metadata.get(WORLD).filter(|_| metadata.get(TOKENS).is_none()) else {
         return Ok(None);
     };
-    let world = world.as_str().ok_or_else(|| Error::vocabulary(WORLD, "is not a text"))?;
+    let world = world.as_str().ok_or_else(|| invalid(WORLD, "is not a text"))?;
     let tokens = parse_world(world)?;
     let types: Vec<i32> = tokens.iter().map(|token| if token.is_empty() { 5 } else { 1 }).collect();
     let mut metadata = metadata.clone();
@@ -80,7 +81,7 @@ pub(crate) fn with_tokens(metadata: &Metadata) -> Result<Option<Metadata>, Error
 fn parse_world(world: &str) -> Result<Vec<Vec<u8>>, Error> {
     let mut tokens: Vec<Vec<u8>> = Vec::new();
     for (number, line) in (1..).zip(world.lines()) {
-        let fault = |what: &str| Error::vocabulary(WORLD, format!("line {number} {what}"));
+        let fault = |what: &str| invalid(WORLD, format!("line {number} {what}"));
         let parts = line.split_once(' ').and_then(|(id, rest)| {
             let (literal, len) = rest.rsplit_once(' ')?;
             Some((id.parse::<usize>().ok()?, literal, len.parse::<usize>().ok()?))

@@ -1,9 +1,9 @@
 //! SentencePiece's byte pair encoding: the neighbours whose joint text has the best score are
 //! joined first. `tokenizer.ggml.model` is `llama`.
 
+use gguf::Error;
 use gguf::token::{TokenType, byte_of_token};
 
-use crate::error::Error;
 use crate::model::Model;
 use crate::model::merge::{Join, NO_TOKEN, Symbol, characters, merge_word};
 use crate::model::spaces::{has_space, to_spaces, with_spaces};

@@ -4,9 +4,9 @@
 //! SentencePiece made it: what is written here of text that is cut in equally good ways, of unknown
 //! characters and of white space follows it.
 
+use gguf::Error;
 use gguf::token::{TokenType, byte_of_token};
 
-use crate::error::Error;
 use crate::model::Model;
 use crate::model::charsmap::{CHARSMAP, Charsmap};
 use crate::model::merge::char_len;

@@ -5,10 +5,10 @@
 
 mod normalize;
 
+use gguf::Error;
 use gguf::token::TokenType;
 use normalize::Normalizer;
 
-use crate::error::Error;
 use crate::model::Model;
 use crate::model::word_cache::CachePool;
 use crate::options::{Compat, Options};

@@ -1,5 +1,7 @@
 //! Why a template gives no text.
 
+use std::path::Path;
+
 use minijinja::ErrorKind;
 use serde::{Deserialize, Serialize};
 
@@ -110,9 +112,20 @@ fn shortened(text: &str) -> String {
     if kept.len() < text.len() { format!("{kept} ...") } else { kept.to_owned() }
 }
 
+/// Of the template; of the environment where the process that renders is to blame.
 impl From<Error> for gguf::Error {
     fn from(error: Error) -> Self {
-        let finding = gguf::Finding::error("template-render", format!("chat template: {error}"));
-        Self::File(Box::new(finding))
+        let code = match &error {
+            Error::Process(_) => {
+                let source = std::io::Error::other(error.to_string());
+                return Self::environment("render", Path::new("the chat template"), source);
+            }
+            Error::NotText(_) => "template-not-text",
+            Error::Syntax { .. } => "template-syntax",
+            Error::Refused { .. } => "template-refused",
+            Error::Limit { .. } => "template-limit",
+            Error::Render { .. } => "template-render",
+        };
+        gguf::Finding::error(code, format!("chat template: {error}")).into()
     }
 }

@@ -259,9 +259,9 @@ fn chat_template(metadata: &Metadata) -> Option<Value> {
 }
 
 fn tokens<'m>(metadata: &'m Metadata) -> Result<Vec<Token<'m>>, Error> {
-    let broken = |what: &str| Error::Request {
-        what: format!("the vocabulary {what}"),
-        help: "look at it with `gguf check`".into(),
+    let broken = |what: &str| {
+        let what = format!("the vocabulary {what}");
+        Error::request("vocabulary-broken", what, "look at it with `gguf check`")
     };
     let texts = metadata.array("tokenizer.ggml.tokens").and_then(Array::strings);
     let texts = texts.ok_or_else(|| broken("has no texts"))?;

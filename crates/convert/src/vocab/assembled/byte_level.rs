@@ -15,7 +15,12 @@ pub(super) fn assemble(files: &Files, vocab: Map<String, Value>) -> Result<Assem
     let path = files.path("vocab.json");
     if !files.has("merges.txt") {
         let what = "has no `merges.txt` beside it";
-        return Err(Error::input(&path, what, "copy the missing file into the directory"));
+        return Err(Error::input(
+            "vocabulary-missing",
+            &path,
+            what,
+            "copy the missing file into the directory",
+        ));
     }
     let class = class(files);
     let is_roberta = match class {

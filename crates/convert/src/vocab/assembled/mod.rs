@@ -74,7 +74,12 @@ fn added_tokens(
     for (text, id) in files.object("added_tokens.json")?.iter().flatten() {
         let id = id.as_u64().ok_or_else(|| {
             let what = format!("the id of {text:?} is {id}");
-            Error::input(&files.path("added_tokens.json"), what, "correct the entry")
+            Error::input(
+                "vocabulary-damaged",
+                &files.path("added_tokens.json"),
+                what,
+                "correct the entry",
+            )
         })?;
         let special = named.contains(text);
         added.push((id, AddedToken { content: text.clone(), special, normalized: !special }));

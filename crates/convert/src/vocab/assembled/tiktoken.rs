@@ -43,7 +43,7 @@ pub(super) fn assemble(
             entry(line).filter(|(token, rank)| token.len() <= MAX_LEN && *rank < MAX_TOKENS);
         let (token, rank) = parsed.ok_or_else(|| {
             let what = format!("line {} is no token in base64 with its rank", number + 1);
-            Error::input(&path, what, "download the file again")
+            Error::input("vocabulary-damaged", &path, what, "download the file again")
         })?;
         ranks.insert(token, rank);
     }

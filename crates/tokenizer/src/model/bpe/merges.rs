@@ -2,12 +2,13 @@
 
 use std::hash::BuildHasher;
 
+use gguf::Error;
 use hashbrown::{DefaultHashBuilder, HashTable};
 use rayon::prelude::*;
 
 use super::alphabet;
 use super::pre::Spelling;
-use crate::error::Error;
+use crate::error::invalid;
 use crate::model::merge::{Join, NO_TOKEN};
 use crate::model::spaces::to_spaces;
 use crate::token_table::{Index, TokenTable};
@@ -61,7 +62,7 @@ impl Merges {
             let (ids, id) = resolved.map_err(|fault| {
                 let text = String::from_utf8_lossy(text);
                 let shown: String = text.chars().take(80).collect();
-                Error::vocabulary(MERGES, format!("merge {rank}, {shown:?}, {fault}"))
+                invalid(MERGES, format!("merge {rank}, {shown:?}, {fault}"))
             })?;
             merges.insert(ids, Join { rank, id });
         }

@@ -7,6 +7,7 @@ mod alphabet;
 mod merges;
 mod pre;
 
+use gguf::Error;
 use std::borrow::Cow;
 
 use gguf::token::{TokenType, byte_of_token};
@@ -14,7 +15,6 @@ use merges::Merges;
 use pre::{Pre, Spelling};
 use unicode_normalization::{IsNormalized, UnicodeNormalization, is_nfc_quick};
 
-use crate::error::Error;
 use crate::model::Model;
 use crate::model::merge::{NO_TOKEN, Symbol, characters, merge_word};
 use crate::model::spaces::{has_space, to_spaces, with_spaces};

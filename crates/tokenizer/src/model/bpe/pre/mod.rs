@@ -5,11 +5,12 @@ mod patterns;
 mod step;
 mod table;
 
+use gguf::Error;
 use gguf::pre_tokenizer::alike;
 use step::Step;
 use table::{Row, TABLE, Whole};
 
-use crate::error::Error;
+use crate::error::unknown;
 use crate::options::{Compat, Options};
 use crate::special::PRE;
 use crate::vocabulary::Vocabulary;
@@ -42,12 +43,12 @@ impl Pre {
         };
         let usual = alike(name).first().unwrap_or(&name);
         let Some(row) = TABLE.iter().find(|row| row.names.contains(usual)) else {
-            return Err(Error::Unknown {
-                key: PRE,
-                value: name.to_owned(),
-                help: "set the key to the known name that cuts alike (`gguf edit`), or convert \
+            return Err(unknown(
+                PRE,
+                name,
+                "set the key to the known name that cuts alike (`gguf edit`), or convert \
                        the model anew",
-            });
+            ));
         };
         let cuts = match options.compat {
             Compat::Own => row.own,

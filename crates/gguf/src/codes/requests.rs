@@ -1,0 +1,151 @@
+//! Codes of requests that cannot be met, and of what goes wrong outside.
+
+use super::{Area, row};
+
+pub(super) const REQUESTS: Area = Area {
+    title: "Requests",
+    about: "What was asked for and cannot be done.",
+    codes: &[
+        row(
+            "model-missing",
+            "There is no GGUF file at the place that was named.",
+            "Name a file, or a directory with a model.",
+        ),
+        row(
+            "model-ambiguous",
+            "There are several models at the place that was named.",
+            "Name one of them.",
+        ),
+        row(
+            "location-invalid",
+            "What was named is no location.",
+            "Name a file, a URL or a repository; `docs/far.md` lists the forms.",
+        ),
+        row(
+            "option-contradicts",
+            "An option contradicts what the file says, or another option.",
+            "Correct the option, or leave it out.",
+        ),
+        row(
+            "source-is-gguf",
+            "What is to be converted is a GGUF already.",
+            "Change its types with `gguf quantize`.",
+        ),
+        row(
+            "source-unclear",
+            "A lone file of weights does not say what it is for.",
+            "Name its directory, or the architecture with --architecture.",
+        ),
+        row(
+            "output-missing",
+            "The file cannot be changed in place, and no output is named.",
+            "Name an output with -o.",
+        ),
+        row(
+            "edit-refused",
+            "A change names a key, a token or a tensor that is not there, or gives a key a value that it \
+             cannot hold.",
+            "Look at the file with `gguf inspect`, and correct the change.",
+        ),
+        row(
+            "resume-unsure",
+            "Nobody can tell whether a far file is the one that an earlier run has read.",
+            "Leave --resume out, or download the file.",
+        ),
+        row(
+            "target-file-type",
+            "The target is no mix that a file can be named after.",
+            "Ask for one of the mixes that the help lists.",
+        ),
+        row(
+            "type-not-current",
+            "A tensor was to become a type that files of today do not have.",
+            "Choose another type.",
+        ),
+        row(
+            "type-does-not-fit",
+            "The rows of a tensor are no whole number of blocks of the type that was asked for.",
+            "Choose another type for this tensor.",
+        ),
+        row(
+            "type-list",
+            "A line of a list of tensor types cannot be read.",
+            "Write `REGEX=TYPE`, one on a line.",
+        ),
+        row(
+            "codec-missing",
+            "A tensor cannot be converted, because one of its types cannot be decoded or encoded \
+             here.",
+            "Keep its type with --tensor-type, or choose another target.",
+        ),
+        row(
+            "requantize",
+            "A tensor is quantized already, and would lose quality once more.",
+            "Start from an F16 or F32 file, or allow it with --allow-requantize.",
+        ),
+        row(
+            "prune-blocks",
+            "The blocks to leave out do not exist, or are all there are.",
+            "Name fewer blocks; they are counted from 0.",
+        ),
+        row(
+            "budget-invalid",
+            "The number of bits per weight is none that can be had.",
+            "Give a number above 0.",
+        ),
+        row(
+            "budget-too-small",
+            "The size that was asked for is below the smallest possible.",
+            "Ask for more.",
+        ),
+        row(
+            "parts-too-many",
+            "There are fewer tensors than parts.",
+            "Ask for at most one part per tensor.",
+        ),
+        row(
+            "shards-too-many",
+            "There would be more shards than the 65535 that the keys can count.",
+            "Choose a larger limit.",
+        ),
+        row(
+            "export-architecture",
+            "The model is of no architecture whose checkpoints are known, or does not tell which \
+             kind it is.",
+            "Export the tensors under their GGUF names: `--to safetensors --keep-names`.",
+        ),
+        row(
+            "export-unsupported",
+            "The tensors of the model cannot be turned back into those of a checkpoint.",
+            "Export the tensors under their GGUF names: `--to safetensors --keep-names`.",
+        ),
+        row(
+            "export-type",
+            "A tensor has a type that a safetensors file cannot have.",
+            "Export it as f32, f16 or bf16.",
+        ),
+        row(
+            "export-tensor-duplicate",
+            "Two tensors would have the same name in the checkpoint.",
+            "Export the tensors under their GGUF names.",
+        ),
+    ],
+};
+
+pub(super) const ENVIRONMENT: Area = Area {
+    title: "Environment",
+    about: "What is nobody's fault who is here.",
+    codes: &[
+        row(
+            "environment",
+            "A file cannot be read or written, a disk is full, or a server does not answer.",
+            "The message says what the operating system or the server says: mend that, and try \
+             again.",
+        ),
+        row(
+            "interrupted",
+            "Somebody asked to stop.",
+            "Begin again; what was written before is either whole or not there.",
+        ),
+    ],
+};
