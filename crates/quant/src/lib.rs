@@ -28,7 +28,9 @@
 
 mod allocation;
 mod bits;
+mod block;
 mod blocks;
+mod by_type;
 mod codec;
 mod difference;
 mod dispatch;
@@ -42,6 +44,7 @@ pub mod recipe;
 mod search;
 
 pub use allocation::{Choice, TooSmall, allocate};
-pub use codec::{BadBlock, Codec, CodecError, codec, decode_row, encode_row, find_bad_block};
+pub use by_type::{codec, decode_row, encode_row, find_bad_block};
+pub use codec::{BadBlock, Codec, CodecError};
 pub use difference::{Difference, difference};
 pub use dispatch::InstructionSet;
