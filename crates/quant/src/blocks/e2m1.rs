@@ -29,14 +29,17 @@ pub(super) fn encode<S: Simd, const N: usize>(simd: S, x: &[f32; N], half_scale:
         &mut codes,
         #[inline(always)]
         |x| {
-            let (mut best, mut error) = (x.constant(0.0), x.abs());
-            for (code, value) in DOUBLED.into_iter().enumerate().filter(|(_, value)| *value != 0) {
-                let new = (x.constant(f32::from(value) * half_scale) - x).abs();
+            // Of the other sign no value is nearer than 0.
+            let magnitude = x.abs();
+            let (mut best, mut error) = (x.constant(0.0), magnitude);
+            for (code, value) in DOUBLED.into_iter().enumerate().take(8).skip(1) {
+                let new = (x.constant(f32::from(value) * half_scale) - magnitude).abs();
                 let better = new.less(error);
                 best = better.select(x.constant(code as f32), best);
                 error = better.select(new, error);
             }
-            best
+            let negative = x.less(x.constant(0.0)) & best.more(x.constant(0.0));
+            negative.select(best + x.constant(8.0), best)
         },
     );
     lanes::bytes(&codes)
