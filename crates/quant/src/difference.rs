@@ -2,7 +2,8 @@
 
 use gguf::TensorType;
 
-use crate::codec::{CodecError, decode_row};
+use crate::by_type::decode_row;
+use crate::codec::CodecError;
 
 /// Error figures of one tensor or of several, against an original.
 ///

@@ -26,7 +26,9 @@
 //! another where no weight changes.
 
 mod bits;
+mod block;
 mod blocks;
+mod by_type;
 mod codec;
 mod difference;
 mod dispatch;
@@ -37,6 +39,7 @@ mod lanes;
 pub mod lossless;
 mod search;
 
-pub use codec::{BadBlock, Codec, CodecError, codec, decode_row, encode_row, find_bad_block};
+pub use by_type::{codec, decode_row, encode_row, find_bad_block};
+pub use codec::{BadBlock, Codec, CodecError};
 pub use difference::{Difference, difference};
 pub use dispatch::InstructionSet;

@@ -4,7 +4,8 @@
 use gguf::TensorType;
 use half::f16;
 
-use crate::codec::{CodecError, decode_row};
+use crate::by_type::decode_row;
+use crate::codec::CodecError;
 
 /// A block of 32 weights `d * level + m`.
 struct Levels {
@@ -35,8 +36,8 @@ pub fn is_possible(from: TensorType, to: TensorType) -> bool {
 /// Stores the weights of `bytes`, of type `from`, as type `to` in `out`, all of the same value.
 ///
 /// # Errors
-/// If [`is_possible`] says no; if the lengths do not fit each other; and in the rare case of a scale so
-/// large that the minimum of the new block is beyond half precision.
+/// If [`is_possible`] says no; if the lengths do not fit each other; and in the rare case of a scale
+/// so large that the minimum of the new block is beyond half precision.
 pub fn convert(
     from: TensorType,
     bytes: &[u8],

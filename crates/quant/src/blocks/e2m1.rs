@@ -5,6 +5,10 @@
 //!  3      2        1          0
 //! ```
 
+use pulp::Simd;
+
+use crate::lanes;
+
 /// Twice the value of each code, so that all are integers; scales are halved in exchange.
 const DOUBLED: [i8; 16] = [0, 1, 2, 3, 4, 6, 8, 12, 0, -1, -2, -3, -4, -6, -8, -12];
 
@@ -17,20 +21,28 @@ pub(super) fn decode(code: u8, half_scale: f32) -> f32 {
 /// The code with the smallest error for each weight; of equals the first, so the one nearest to 0,
 /// and never -0.
 #[inline(always)]
-pub(super) fn encode<const N: usize>(x: &[f32; N], half_scale: f32) -> [u8; N] {
-    let mut codes = [0u8; N];
-    let mut errors = *x;
-    errors.iter_mut().for_each(|x| *x = x.abs());
-    // Code by code, so that the compiler can look at many weights at once.
-    for (code, value) in DOUBLED.into_iter().enumerate().filter(|(_, value)| *value != 0) {
-        let value = f32::from(value) * half_scale;
-        for ((best, error), x) in codes.iter_mut().zip(&mut errors).zip(x) {
-            let new = (value - x).abs();
-            *best = if new < *error { code as u8 } else { *best };
-            *error = if new < *error { new } else { *error };
-        }
-    }
-    codes
+pub(super) fn encode<S: Simd, const N: usize>(simd: S, x: &[f32; N], half_scale: f32) -> [u8; N] {
+    let mut codes = [0.0; N];
+    lanes::transform(
+        simd,
+        x,
+        &mut codes,
+        #[inline(always)]
+        |x| {
+            // Of the other sign no value is nearer than 0.
+            let magnitude = x.abs();
+            let (mut best, mut error) = (x.constant(0.0), magnitude);
+            for (code, value) in DOUBLED.into_iter().enumerate().take(8).skip(1) {
+                let new = (x.constant(f32::from(value) * half_scale) - magnitude).abs();
+                let better = new.less(error);
+                best = better.select(x.constant(code as f32), best);
+                error = better.select(new, error);
+            }
+            let negative = x.less(x.constant(0.0)) & best.more(x.constant(0.0));
+            negative.select(best + x.constant(8.0), best)
+        },
+    );
+    lanes::bytes(&codes)
 }
 
 #[cfg(test)]
@@ -40,9 +52,9 @@ mod tests {
     #[test]
     fn ties_go_towards_zero() {
         let x = [0.0, -0.0, 0.25, -0.25, 0.26, -0.75, 5.0, -5.1, 100.0];
-        assert_eq!(encode(&x, 0.5), [0, 0, 0, 0, 1, 9, 6, 15, 7]);
+        assert_eq!(encode(pulp::Scalar, &x, 0.5), [0, 0, 0, 0, 1, 9, 6, 15, 7]);
         assert_eq!(
-            encode(&x, 0.5).map(|q| decode(q, 0.5)),
+            encode(pulp::Scalar, &x, 0.5).map(|q| decode(q, 0.5)),
             [0.0, 0.0, 0.0, 0.0, 0.5, -0.5, 4.0, -6.0, 6.0]
         );
     }

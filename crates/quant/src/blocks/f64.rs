@@ -1,15 +1,31 @@
 //! F64: IEEE 754 double precision, `x[i]` at byte 8*i; decoding rounds to nearest, ties to even.
 
 use gguf::TensorType;
+use pulp::{Simd, WithSimd};
 
 use crate::codec::{BadBlock, Codec};
 use crate::dispatch::InstructionSet;
 
 pub(super) const CODEC: Codec = Codec::plain(TensorType::F64, decode, encode, find_bad);
 
-fn decode(_: InstructionSet, bytes: &[u8], out: &mut [f32]) {
-    for (bytes, x) in bytes.as_chunks().0.iter().zip(out) {
-        *x = f64::from_le_bytes(*bytes) as f32;
+fn decode(instructions: InstructionSet, bytes: &[u8], out: &mut [f32]) {
+    instructions.run(Decode { bytes, out });
+}
+
+/// The decoder for any instruction set.
+struct Decode<'a> {
+    bytes: &'a [u8],
+    out: &'a mut [f32],
+}
+
+impl WithSimd for Decode<'_> {
+    type Output = ();
+
+    #[inline(always)]
+    fn with_simd<S: Simd>(self, _: S) {
+        for (bytes, x) in self.bytes.as_chunks().0.iter().zip(self.out) {
+            *x = f64::from_le_bytes(*bytes) as f32;
+        }
     }
 }
 

@@ -30,14 +30,14 @@ impl Block<32, 17> for MXFP4 {
 
     /// llama.cpp's encoder makes no use of importance weights.
     #[inline(always)]
-    fn encode<S: Simd>(_: S, x: &[f32; 32], _: Option<Importance<32>>) -> [u8; 17] {
+    fn encode<S: Simd>(simd: S, x: &[f32; 32], _: Option<Importance<32>>) -> [u8; 17] {
         let magnitude = search::magnitude(x);
         // The largest magnitude is 4 to 8 times the scale, of which codes reach 6. Tiny numbers wrap
         // to a huge scale, as the conversion of x86-64 does, under which all weights become 0.
         let e = if magnitude > 0.0 { (floor_log2(magnitude) - 2 + 127) as u8 } else { 0 };
         let mut block = [0; 17];
         block[0] = e;
-        let q = e2m1::encode(x, half_scale(e));
+        let q = e2m1::encode(simd, x, half_scale(e));
         put::<1, 16, _>(&mut block, bits::pack::<4, 16, _, _>(&q, 0));
         block
     }

@@ -35,12 +35,12 @@ impl Block<64, 36> for NVFP4 {
 
     /// llama.cpp's encoder makes no use of importance weights.
     #[inline(always)]
-    fn encode<S: Simd>(_: S, x: &[f32; 64], _: Option<Importance<64>>) -> [u8; 36] {
+    fn encode<S: Simd>(simd: S, x: &[f32; 64], _: Option<Importance<64>>) -> [u8; 36] {
         let (mut d, mut q) = ([0; 4], [0; 64]);
         let groups = x.as_chunks::<16>().0.iter().zip(q.as_chunks_mut().0);
         for ((x, q), d) in groups.zip(&mut d) {
             *d = nearest_scale(search::magnitude(x) / 6.0);
-            *q = e2m1::encode(x, half_scale(*d));
+            *q = e2m1::encode(simd, x, half_scale(*d));
         }
         let mut block = [0; 36];
         put::<0, 4, _>(&mut block, d);

@@ -19,18 +19,15 @@ impl Block<32, 34> for Q8_0 {
 
     #[inline(always)]
     fn decode_row<S: Simd>(simd: S, blocks: &[[u8; 34]], out: &mut [[f32; 32]]) {
-        for (blocks, out) in blocks.chunks(8).zip(out.chunks_mut(8)) {
-            let mut q = [[0; 32]; 8];
-            for (q, block) in q.iter_mut().zip(blocks) {
-                *q = *part::<2, 32, _>(block);
-            }
-            let mut levels = [[0.0; 32]; 8];
-            for (level, &q) in levels.as_flattened_mut().iter_mut().zip(q.as_flattened()) {
-                *level = f32::from(q as i8);
-            }
-            for ((block, levels), out) in blocks.iter().zip(&levels).zip(out) {
-                lanes::scale(simd, levels, half_at::<0, _>(block).to_f32(), out);
-            }
+        let ((groups, blocks), (out, last)) = (blocks.as_chunks(), out.as_chunks_mut());
+        for (group, out) in groups.iter().zip(out) {
+            decode_group(simd, group, out);
+        }
+        if !blocks.is_empty() {
+            let (mut group, mut floats) = ([[0; 34]; GROUP], [[0.0; 32]; GROUP]);
+            group[..blocks.len()].copy_from_slice(blocks);
+            decode_group(simd, &group, &mut floats);
+            last.copy_from_slice(&floats[..last.len()]);
         }
     }
 
@@ -48,6 +45,24 @@ impl Block<32, 34> for Q8_0 {
 
     fn bad_scale(block: &[u8; 34]) -> Option<(&'static str, f32)> {
         first_bad([("d", half_at::<0, _>(block))])
+    }
+}
+
+/// Blocks to decode at once: their levels fill vectors.
+const GROUP: usize = 8;
+
+#[inline(always)]
+fn decode_group<S: Simd>(simd: S, blocks: &[[u8; 34]; GROUP], out: &mut [[f32; 32]; GROUP]) {
+    let mut q = [[0; 32]; GROUP];
+    for (q, block) in q.iter_mut().zip(blocks) {
+        *q = *part::<2, 32, _>(block);
+    }
+    let mut levels = [[0.0; 32]; GROUP];
+    for (level, &q) in levels.as_flattened_mut().iter_mut().zip(q.as_flattened()) {
+        *level = f32::from(q as i8);
+    }
+    for ((block, levels), out) in blocks.iter().zip(&levels).zip(out) {
+        lanes::scale(simd, levels, half_at::<0, _>(block).to_f32(), out);
     }
 }
 

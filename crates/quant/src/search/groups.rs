@@ -3,7 +3,7 @@
 use pulp::{Simd, WithSimd};
 
 use super::{Affine, Trials, affine, symmetric, symmetric_by_moves, unsigned_lanes};
-use crate::blocks::Row;
+use crate::block::Row;
 use crate::lanes::{self, Lanes};
 
 /// Vectors to work on side by side: enough to hide the time of an addition.
