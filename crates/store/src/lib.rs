@@ -14,7 +14,7 @@
 //! # let path = &directory.path().join("model.gguf");
 //! let mut draft = Draft::default();
 //! draft.metadata.set("general.architecture", "llama");
-//! let output = Output::create(path, &Overwrite::new(Existing::Keep))?;
+//! let output = Output::create(path, &Overwrite::new(Existing::Refuse))?;
 //! output.write_at(&write_header(&Header::new(draft)?)?, 0)?;
 //! output.commit()?;
 //!

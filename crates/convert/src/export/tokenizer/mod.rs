@@ -16,7 +16,7 @@ mod word_piece;
 use std::collections::BTreeMap;
 
 use gguf::token::{self, TokenType};
-use gguf::{Array, Error, Metadata};
+use gguf::{Array, Error, Finding, Metadata};
 use serde_json::{Map, Value, json};
 
 use super::{File, json_file};
@@ -261,7 +261,7 @@ fn chat_template(metadata: &Metadata) -> Option<Value> {
 fn tokens<'m>(metadata: &'m Metadata) -> Result<Vec<Token<'m>>, Error> {
     let broken = |what: &str| {
         let what = format!("the vocabulary {what}");
-        Error::request("vocabulary-broken", what, "look at it with `gguf check`")
+        Error::from(Finding::error("vocabulary-broken", what).help("look at it with `gguf check`"))
     };
     let texts = metadata.array("tokenizer.ggml.tokens").and_then(Array::strings);
     let texts = texts.ok_or_else(|| broken("has no texts"))?;
