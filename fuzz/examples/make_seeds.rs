@@ -4,7 +4,7 @@
 use std::path::Path;
 
 use gguf_store::edit::Journal;
-use gguf::{Array, ByteOrder, Draft, Header, Shape, TensorInfo, TensorType, Value, write_header};
+use gguf::{Array, ByteOrder, RawHeader, Header, Shape, TensorInfo, TensorType, Value, write_header};
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let seeds = Path::new(env!("CARGO_MANIFEST_DIR")).join("seeds");
@@ -20,7 +20,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let mut reserved = model.clone();
     reserved.metadata.set("gguf_kit.reserve", Array::from(&[0u8; 300][..]));
     save("reserve.gguf", &encoded(&reserved, 3, ByteOrder::Little)?)?;
-    let bare = encoded(&file(Draft::default(), &[]), 3, ByteOrder::Little)?;
+    let bare = encoded(&file(RawHeader::default(), &[]), 3, ByteOrder::Little)?;
     save("empty.gguf", &bare)?;
     save("unpadded.gguf", &bare[..24])?;
     let mut aligned = file(every_value_type(), &[TensorType::I8]);
@@ -124,7 +124,7 @@ fn legacy() -> Vec<u8> {
 /// A model whose header is half overwritten, and the journal of that edit.
 fn journal() -> Vec<u8> {
     let header = |name: &str| {
-        let mut draft = Draft::default();
+        let mut draft = RawHeader::default();
         draft.metadata.set("general.architecture", "llama");
         draft.metadata.set("general.name", name);
         write_header(&Header::new(draft).unwrap()).unwrap()
@@ -170,8 +170,8 @@ fn pytorch_stream() -> Vec<u8> {
 }
 
 /// A key of every value type, and arrays of the kinds that differ in how they are read.
-fn every_value_type() -> Draft {
-    let mut draft = Draft::default();
+fn every_value_type() -> RawHeader {
+    let mut draft = RawHeader::default();
     let metadata = &mut draft.metadata;
     metadata.push("general.architecture", "other");
     metadata.push("v.u8", 1u8);
@@ -194,8 +194,8 @@ fn every_value_type() -> Draft {
 }
 
 /// The keys of a small model: what the rules on contents look at.
-fn model() -> Draft {
-    let mut draft = Draft::default();
+fn model() -> RawHeader {
+    let mut draft = RawHeader::default();
     let metadata = &mut draft.metadata;
     metadata.push("general.architecture", "llama");
     metadata.push("general.file_type", 7u32);
@@ -217,7 +217,7 @@ fn model() -> Draft {
 }
 
 /// The draft with one row of a block per type.
-fn file(mut draft: Draft, types: &[TensorType]) -> Draft {
+fn file(mut draft: RawHeader, types: &[TensorType]) -> RawHeader {
     for (i, &tensor_type) in types.iter().enumerate() {
         let (elements, _) = tensor_type.block().unwrap_or((1, 1));
         draft.tensors.push(TensorInfo {
@@ -231,8 +231,8 @@ fn file(mut draft: Draft, types: &[TensorType]) -> Draft {
 }
 
 /// A whole file with data that count up.
-fn encoded(draft: &Draft, version: u32, order: ByteOrder) -> Result<Vec<u8>, gguf::Error> {
-    let mut draft = Draft { version, order, ..draft.clone() };
+fn encoded(draft: &RawHeader, version: u32, order: ByteOrder) -> Result<Vec<u8>, gguf::Error> {
+    let mut draft = RawHeader { version, order, ..draft.clone() };
     let len = draft.lay_out()?;
     let mut bytes = write_header(&Header::new(draft)?)?;
     bytes.extend((0..len).map(|i| i as u8));

@@ -7,8 +7,8 @@ use std::cell::Cell;
 use std::fs;
 
 use gguf::{
-    Array, ByteOrder, Bytes, Draft, Error, Finding, Gguf, Header, Limits, Severity, Value, check,
-    check_header, write_header,
+    Array, ByteOrder, Bytes, Error, Finding, Gguf, Header, Limits, RawHeader, Severity, Value,
+    check, check_header, write_header,
 };
 use gguf_store::edit::{RESERVE_KEY, Saved, edit_header};
 use gguf_store::fetch_header;
@@ -65,7 +65,7 @@ pub fn round_trip(bytes: &[u8]) {
     assert_reads_back(&header, write_header(&header).unwrap().into());
     for version in 1..=3 {
         for order in [ByteOrder::Little, ByteOrder::Big] {
-            let mut draft = header.clone().into_draft();
+            let mut draft = header.clone().into_raw();
             (draft.version, draft.order) = (version, order);
             let header = Header::new(draft).unwrap();
             match write_header(&header) {
@@ -151,7 +151,7 @@ pub fn edit(bytes: &[u8]) {
     };
     assert_eq!(data(&new, &after), data(&old, bytes));
     let mut expected = edited.take().unwrap();
-    let mut found = new.into_header().into_draft();
+    let mut found = new.into_header().into_raw();
     if saved != Saved::Unchanged {
         expected.metadata.remove(RESERVE_KEY);
         found.metadata.remove(RESERVE_KEY);
@@ -159,7 +159,7 @@ pub fn edit(bytes: &[u8]) {
     assert_eq!(found, expected);
 }
 
-fn change(draft: &mut Draft, what: u8, which: usize, len: usize) {
+fn change(draft: &mut RawHeader, what: u8, which: usize, len: usize) {
     let entries = draft.metadata.len().max(1);
     let key = draft.metadata.iter().nth(which % entries).map(|(key, _)| key.to_owned());
     let tensors = draft.tensors.len().max(1);

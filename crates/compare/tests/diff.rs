@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use gguf::{Array, Draft, Header, Shape, TensorInfo, TensorType, Value, write_header};
+use gguf::{Array, Header, RawHeader, Shape, TensorInfo, TensorType, Value, write_header};
 use gguf_compare::{Change, Detail, Diff, ElementChange, Verdict, diff};
 use gguf_store::{Model, Overwrite, SplitLimit, SplitOptions, SplitPlan};
 
@@ -52,7 +52,7 @@ impl Small {
     }
 
     fn write(&self, path: &Path) {
-        let mut draft = Draft::default();
+        let mut draft = RawHeader::default();
         for (key, value) in &self.keys {
             draft.metadata.push(*key, value.clone());
         }

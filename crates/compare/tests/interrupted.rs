@@ -5,13 +5,13 @@ use std::ops::ControlFlow;
 use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use gguf::{Draft, Error, Header, Shape, TensorInfo, TensorType, write_header};
+use gguf::{Error, Header, RawHeader, Shape, TensorInfo, TensorType, write_header};
 use gguf_compare::{HashOptions, diff, hash, scan};
 use gguf_store::Model;
 
 /// Three tensors of 4 MiB each, all elements alike.
 fn model(path: &Path, value: f32) -> Model {
-    let mut draft = Draft::default();
+    let mut draft = RawHeader::default();
     for name in ["a", "b", "c"] {
         let (name, shape) = (name.to_owned(), Shape::new(&[1 << 20]).unwrap());
         draft.tensors.push(TensorInfo { name, shape, tensor_type: TensorType::F32, offset: 0 });

@@ -6,7 +6,7 @@ use std::path::Path;
 
 use gguf::endian::swap_blocks;
 use gguf::{
-    ByteOrder, Draft, Finding, Header, Severity, Shape, TensorInfo, TensorType, write_header,
+    ByteOrder, Finding, Header, RawHeader, Severity, Shape, TensorInfo, TensorType, write_header,
 };
 use gguf_compare::scan;
 use gguf_quant::{codec, decode_row};
@@ -14,7 +14,7 @@ use gguf_store::Model;
 
 /// A file of one block per tensor, and what a scan finds in it.
 fn scanned(path: &Path, order: ByteOrder, tensors: &[(TensorType, Vec<u8>)]) -> Vec<Finding> {
-    let mut draft = Draft { order, ..Draft::default() };
+    let mut draft = RawHeader { order, ..RawHeader::default() };
     draft.metadata.set("general.alignment", 8u32);
     let mut offset = 0;
     for (i, (tensor_type, block)) in tensors.iter().enumerate() {

@@ -417,7 +417,7 @@ fn shape(checkpoint: &Checkpoint, entry: &Entry) -> Result<Shape, Error> {
 fn check_architecture(config: &Config, job: &Job) -> Result<(), Error> {
     const CODES: [&str; 5] =
         ["tensor-missing", "tensor-unexpected", "tensor-shape", "layer-count", "vocab-rows"];
-    let findings = gguf::check_draft(&job.header()?.into_draft());
+    let findings = gguf::check_raw_header(&job.header()?.into_raw());
     match findings.iter().find(|finding| CODES.contains(&finding.code)) {
         Some(finding) => {
             let what = format!("does not describe the tensors of the checkpoint: {finding}");

@@ -1,7 +1,7 @@
 //! Repairs that have one right answer.
 
 use crate::array::Array;
-use crate::header::Draft;
+use crate::header::RawHeader;
 use crate::metadata::Metadata;
 use crate::schema::{self, FILE_TYPES};
 use crate::tensor::TensorInfo;
@@ -16,7 +16,7 @@ use crate::value::ValueType;
 ///   another one that a single file type stands for;
 /// - scores and token types of other lengths than the vocabulary, or of other element types;
 /// - special tokens that are not typed as control tokens.
-pub fn fix(draft: &mut Draft) -> Vec<String> {
+pub fn fix(draft: &mut RawHeader) -> Vec<String> {
     let mut done = Vec::new();
     quantization_version(draft, &mut done);
     file_type(draft, &mut done);
@@ -25,7 +25,7 @@ pub fn fix(draft: &mut Draft) -> Vec<String> {
     done
 }
 
-fn quantization_version(draft: &mut Draft, done: &mut Vec<String>) {
+fn quantization_version(draft: &mut RawHeader, done: &mut Vec<String>) {
     const KEY: &str = "general.quantization_version";
     let quantized = draft.tensors.iter().any(|tensor| tensor.tensor_type.is_quantized());
     if quantized && draft.metadata.u64(KEY).is_none() {
@@ -34,7 +34,7 @@ fn quantization_version(draft: &mut Draft, done: &mut Vec<String>) {
     }
 }
 
-fn file_type(draft: &mut Draft, done: &mut Vec<String>) {
+fn file_type(draft: &mut RawHeader, done: &mut Vec<String>) {
     const KEY: &str = "general.file_type";
     let Some(main) = common_type(&draft.tensors) else { return };
     let has = |ty| draft.tensors.iter().any(|tensor| tensor.tensor_type == ty);
@@ -129,8 +129,8 @@ mod tests {
     use super::*;
     use crate::tensor::Shape;
 
-    fn draft() -> Draft {
-        let mut draft = Draft::default();
+    fn draft() -> RawHeader {
+        let mut draft = RawHeader::default();
         let metadata = &mut draft.metadata;
         metadata.set("general.file_type", 15u32);
         metadata.set(TOKENS, Array::from_strings(["a", "b", "c"]));

@@ -14,7 +14,7 @@ use crate::tensor::TensorInfo;
 ///
 /// [`Header::new`] turns it into a checked one.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Draft {
+pub struct RawHeader {
     /// Version of the format, 1 to 3.
     pub version: u32,
     /// Order of bytes in numbers, tensor data included.
@@ -25,7 +25,7 @@ pub struct Draft {
     pub tensors: Vec<TensorInfo>,
 }
 
-impl Default for Draft {
+impl Default for RawHeader {
     /// Version 3, little-endian, empty.
     fn default() -> Self {
         Self {
@@ -37,7 +37,7 @@ impl Default for Draft {
     }
 }
 
-impl Draft {
+impl RawHeader {
     /// How the numbers of this header are spelled.
     pub fn encoding(&self) -> Encoding {
         Encoding { order: self.order, counts_32bit: self.version == 1 }
@@ -95,7 +95,7 @@ pub struct EntrySpan {
 /// kind a strict reader gives out.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Header {
-    draft: Draft,
+    draft: RawHeader,
     alignment: Alignment,
 }
 
@@ -104,14 +104,14 @@ impl Header {
     ///
     /// # Errors
     /// [`Error::File`] with the first rule that is broken.
-    pub fn new(draft: Draft) -> Result<Self, Error> {
+    pub fn new(draft: RawHeader) -> Result<Self, Error> {
         let mut sink = Strict::default();
         let _ = rules::header_rules(&rules::Subject::unwritten(&draft), &mut sink);
         Self::checked(draft, sink)
     }
 
     /// The proof step, shared with the reader: `sink` has seen the header rules on `draft`.
-    pub(crate) fn checked(draft: Draft, sink: Strict) -> Result<Self, Error> {
+    pub(crate) fn checked(draft: RawHeader, sink: Strict) -> Result<Self, Error> {
         if let Some(finding) = sink.error {
             return Err(finding.into());
         }
@@ -120,7 +120,7 @@ impl Header {
     }
 
     /// The same header as one that can be edited, without the proof.
-    pub fn draft(&self) -> &Draft {
+    pub fn raw(&self) -> &RawHeader {
         &self.draft
     }
 
@@ -176,7 +176,7 @@ impl Header {
     }
 
     /// The draft, to edit and check again.
-    pub fn into_draft(self) -> Draft {
+    pub fn into_raw(self) -> RawHeader {
         self.draft
     }
 }

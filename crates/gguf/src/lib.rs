@@ -8,15 +8,15 @@
 //! - [`check`] reads any bytes and lists everything that is wrong or odd as [`Finding`]s;
 //! - [`Gguf`] is a file that keeps the rules: typed [`Metadata`], the tensor directory, and the
 //!   bytes of each tensor, all shared with the file;
-//! - [`Draft`] is a header to build or edit; [`Header::new`] checks it by the same rules and
+//! - [`RawHeader`] is a header to build or edit; [`Header::new`] checks it by the same rules and
 //!   [`write_header`] turns it into bytes.
 //!
 //! What keys and tensors mean, and which ones an architecture has, stands in [`schema`].
 //!
 //! ```
-//! use gguf::{Draft, Gguf, Header, Shape, TensorInfo, TensorType, write_header};
+//! use gguf::{RawHeader, Gguf, Header, Shape, TensorInfo, TensorType, write_header};
 //! # fn main() -> Result<(), gguf::Error> {
-//! let mut draft = Draft::default();
+//! let mut draft = RawHeader::default();
 //! draft.metadata.set("general.architecture", "llama");
 //! draft.tensors.push(TensorInfo {
 //!     name: "output_norm.weight".into(),
@@ -65,12 +65,12 @@ pub use encoding::{ByteOrder, Encoding};
 pub use error::{Error, Fault};
 pub use finding::{Collector, Finding, Severity, Sink, Strict};
 pub use fix::fix;
-pub use header::{Draft, EntrySpan, Header, Spans};
+pub use header::{EntrySpan, Header, RawHeader, Spans};
 pub use metadata::Metadata;
 pub use name::{ModelName, NameError, NameKind, NameShard, Sidecar};
 pub use pick::{Choice, is_gguf, pick_model};
 pub use read::{
-    Gguf, HeaderExtent, Limits, MAGIC, check, check_draft, check_header, header_extent,
+    Gguf, HeaderExtent, Limits, MAGIC, check, check_header, check_raw_header, header_extent,
 };
 pub use rules::naming::check_name;
 pub use rules::shards::{check_shards, require_shards};

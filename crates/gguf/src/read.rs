@@ -10,7 +10,7 @@ use crate::array::{ScanFault, ScanFaultKind, read_value};
 use crate::encoding::{ByteOrder, Encoding};
 use crate::error::Error;
 use crate::finding::{Collector, Finding, Sink, Strict};
-use crate::header::{Draft, EntrySpan, Header, Spans};
+use crate::header::{EntrySpan, Header, RawHeader, Spans};
 use crate::metadata::Metadata;
 use crate::rules::{self, Extent, Subject};
 use crate::tensor::{MAX_DIMS, Shape, TensorInfo};
@@ -45,7 +45,7 @@ impl Default for Limits {
 ///
 /// ```
 /// # fn main() -> Result<(), gguf::Error> {
-/// let mut draft = gguf::Draft::default();
+/// let mut draft = gguf::RawHeader::default();
 /// draft.metadata.set("general.architecture", "llama");
 /// let bytes = gguf::write_header(&gguf::Header::new(draft)?)?.into();
 ///
@@ -159,12 +159,12 @@ impl Gguf {
 /// header as far as it can be read.
 ///
 /// Tensor data are not looked at.
-pub fn check(bytes: &Bytes) -> (Vec<Finding>, Option<Draft>) {
+pub fn check(bytes: &Bytes) -> (Vec<Finding>, Option<RawHeader>) {
     check_header(bytes, bytes.len() as u64)
 }
 
 /// Everything the rules find in a header that is not in a file yet.
-pub fn check_draft(draft: &Draft) -> Vec<Finding> {
+pub fn check_raw_header(draft: &RawHeader) -> Vec<Finding> {
     let mut sink = Collector::new();
     let _: ControlFlow<()> = rules::all(&Subject::unwritten(draft), &mut sink);
     sink.into_findings()
@@ -174,7 +174,7 @@ pub fn check_draft(draft: &Draft) -> Vec<Finding> {
 /// (see [`header_extent`]).
 ///
 /// A header that is longer than `bytes` is an error among the findings.
-pub fn check_header(bytes: &Bytes, file_len: u64) -> (Vec<Finding>, Option<Draft>) {
+pub fn check_header(bytes: &Bytes, file_len: u64) -> (Vec<Finding>, Option<RawHeader>) {
     let mut sink = Collector::new();
     let (draft, spans) = match parse(bytes, file_len, Limits::default()) {
         Ok(parsed) => parsed,
@@ -216,7 +216,7 @@ pub fn header_extent(bytes: &Bytes, file_len: u64, limits: Limits) -> HeaderExte
 }
 
 /// Where the data section of a parsed header begins.
-fn data_start(draft: &Draft, spans: &Spans) -> u64 {
+fn data_start(draft: &RawHeader, spans: &Spans) -> u64 {
     let alignment = draft.alignment().unwrap_or_default();
     // A position within a file does not overflow when it is aligned.
     alignment.align_up(spans.end).unwrap_or(spans.end)
@@ -259,7 +259,7 @@ fn short(bytes: &[u8], needed: u64) -> String {
 ///
 /// # Errors
 /// The finding that ended the parse, or that there are too few bytes to go on.
-fn parse(bytes: &Bytes, file_len: u64, limits: Limits) -> Result<(Draft, Spans), Stop> {
+fn parse(bytes: &Bytes, file_len: u64, limits: Limits) -> Result<(RawHeader, Spans), Stop> {
     let file_len = file_len.max(bytes.len() as u64);
     let (version, order) = magic(bytes, file_len)?;
     let encoding = Encoding { order, counts_32bit: version == 1 };
@@ -297,7 +297,7 @@ fn parse(bytes: &Bytes, file_len: u64, limits: Limits) -> Result<(Draft, Spans),
     let metadata = entries(&mut cursor, n_entries, limits, &mut spans)?;
     let tensors = directory(&mut cursor, n_tensors, &mut spans)?;
     spans.end = cursor.pos as u64;
-    Ok((Draft { version, order, metadata, tensors }, spans))
+    Ok((RawHeader { version, order, metadata, tensors }, spans))
 }
 
 /// Version and byte order, told from the first eight bytes.

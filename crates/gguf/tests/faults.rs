@@ -2,12 +2,13 @@
 //! code of the finding that must come of it.
 
 use gguf::{
-    Bytes, Draft, Gguf, Header, Severity, Shape, TensorInfo, TensorType, Value, check, write_header,
+    Bytes, Gguf, Header, RawHeader, Severity, Shape, TensorInfo, TensorType, Value, check,
+    write_header,
 };
 
 /// A file with these keys and tensors of 8 zeros.
 fn file(keys: &[(&str, Value)], tensors: impl IntoIterator<Item = String>) -> Vec<u8> {
-    let mut draft = Draft::default();
+    let mut draft = RawHeader::default();
     for (key, value) in keys {
         draft.metadata.set(*key, value.clone());
     }

@@ -2,15 +2,15 @@
 //! change, and the code of the finding that must come of it.
 
 use gguf::{
-    Array, Draft, Finding, Header, Severity, Shape, TensorInfo, TensorType, Value, check,
+    Array, Finding, Header, RawHeader, Severity, Shape, TensorInfo, TensorType, Value, check,
     check_name, check_shards, write_header,
 };
 
 const ARCH: &str = "llama";
 
 /// A llama of two layers with a vocabulary of 260 tokens.
-fn model() -> Draft {
-    let mut draft = Draft::default();
+fn model() -> RawHeader {
+    let mut draft = RawHeader::default();
     let metadata = &mut draft.metadata;
     metadata.set("general.architecture", ARCH);
     metadata.set("general.file_type", 0u32);
@@ -55,7 +55,7 @@ fn model() -> Draft {
     draft
 }
 
-fn tensor(draft: &mut Draft, name: &str, dims: &[u64]) {
+fn tensor(draft: &mut RawHeader, name: &str, dims: &[u64]) {
     draft.tensors.push(TensorInfo {
         name: name.to_owned(),
         shape: Shape::new(dims).unwrap(),
@@ -64,7 +64,7 @@ fn tensor(draft: &mut Draft, name: &str, dims: &[u64]) {
     });
 }
 
-fn findings(mut draft: Draft) -> Vec<Finding> {
+fn findings(mut draft: RawHeader) -> Vec<Finding> {
     let data = draft.lay_out().unwrap() as usize;
     let mut file = write_header(&Header::new(draft).unwrap()).unwrap();
     let start = file.len();
@@ -72,7 +72,7 @@ fn findings(mut draft: Draft) -> Vec<Finding> {
     check(&file.into()).0
 }
 
-type Change = Box<dyn Fn(&mut Draft)>;
+type Change = Box<dyn Fn(&mut RawHeader)>;
 
 fn set(key: &'static str, value: impl Into<Value> + Clone + 'static) -> Change {
     Box::new(move |draft| draft.metadata.set(key, value.clone()))
@@ -388,8 +388,9 @@ fn numbers_that_no_key_holds_are_errors() {
 /// What no program runs is never called right.
 #[test]
 fn whatever_a_model_needs_is_an_error_to_lack() {
-    let has_error =
-        |draft: Draft| findings(draft).iter().any(|finding| finding.severity == Severity::Error);
+    let has_error = |draft: RawHeader| {
+        findings(draft).iter().any(|finding| finding.severity == Severity::Error)
+    };
     assert!(!has_error(model()));
     for tensor in model().tensors {
         let mut draft = model();
@@ -503,7 +504,7 @@ fn shards_are_judged_together() {
         let mut tensors = std::mem::take(&mut first.tensors);
         tensors.retain(|tensor| Some(&*tensor.name) != lost);
         let total = tensors.len() as i32;
-        let mut second = Draft { tensors: tensors.split_off(7), ..Draft::default() };
+        let mut second = RawHeader { tensors: tensors.split_off(7), ..RawHeader::default() };
         first.tensors = tensors;
         for (no, draft) in [&mut first, &mut second].into_iter().enumerate() {
             draft.metadata.set("split.no", no as u16);

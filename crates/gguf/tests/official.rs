@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use gguf::schema::FILE_TYPES;
 use gguf::{
-    Array, Draft, Finding, Header, Severity, Shape, TensorInfo, TensorType, Value, check,
+    Array, Finding, Header, RawHeader, Severity, Shape, TensorInfo, TensorType, Value, check,
     write_header,
 };
 use serde_json::Value as Json;
@@ -58,13 +58,13 @@ fn value(entry: &Json) -> Value {
 }
 
 /// The header that a manifest describes, as a file without tensor data.
-fn manifest(path: &Path) -> Draft {
+fn manifest(path: &Path) -> RawHeader {
     let parse =
         |path: &Path| -> Json { serde_json::from_slice(&std::fs::read(path).unwrap()).unwrap() };
     let json = parse(path);
     // Long arrays are written out once, in the manifest of the f32 file.
     let long = parse(&path.with_file_name("official.f32.manifest.json"));
-    let mut draft = Draft::default();
+    let mut draft = RawHeader::default();
     for (key, mut entry) in json["kv"].as_object().unwrap() {
         if entry["value"]["see"].is_string() {
             entry = &long["kv"][key];
@@ -86,7 +86,7 @@ fn manifest(path: &Path) -> Draft {
     draft
 }
 
-fn findings(mut draft: Draft) -> Vec<Finding> {
+fn findings(mut draft: RawHeader) -> Vec<Finding> {
     let data = draft.lay_out().unwrap() as usize;
     let mut file = write_header(&Header::new(draft).unwrap()).unwrap();
     let start = file.len();
@@ -136,7 +136,7 @@ fn official_mixes_are_what_they_say() {
                 panic!("{name} is not a file type");
             };
             let Some(default) = types["default"].as_str() else { continue };
-            let mut draft = Draft::default();
+            let mut draft = RawHeader::default();
             draft.metadata.set("general.file_type", file_type.id);
             for tensor in plan["tensors"].as_array().unwrap() {
                 let name = tensor[0].as_str().unwrap();

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use gguf::{Draft, Metadata, Value, token};
+use gguf::{Metadata, RawHeader, Value, token};
 use gguf_pipeline::{Item, Job, Tensor};
 use gguf_store::edit::{EditLock, RESERVE_KEY, Saved, edit_header, reserve};
 use gguf_store::{Existing, Model, Overwrite, Progress, ShardSet};
@@ -122,7 +122,7 @@ impl Changes {
         Ok(())
     }
 
-    fn rename_tensors(&self, draft: &mut Draft) -> Result<(), Error> {
+    fn rename_tensors(&self, draft: &mut RawHeader) -> Result<(), Error> {
         for (old, new) in &self.rename_tensor {
             let tensor = draft.tensors.iter_mut().find(|tensor| tensor.name == *old);
             tensor.ok_or_else(|| no_tensor(old))?.name = new.clone();

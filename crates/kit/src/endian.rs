@@ -4,7 +4,7 @@ use std::path::Path;
 
 use gguf::{ByteOrder, Finding, Header, endian, write_header};
 use gguf_store::edit::EditLock;
-use gguf_store::{Existing, Model, Output, Overwrite, Progress, ShardSet};
+use gguf_store::{AtomicFile, Existing, Model, Overwrite, Progress, ShardSet};
 
 use crate::Error;
 
@@ -34,7 +34,7 @@ impl Plan {
     /// If the layout of a tensor's type is not known, or its size.
     pub fn new(model: Model, options: Options) -> Result<Self, Error> {
         let swaps = options.order != model.order();
-        let mut draft = model.to_draft()?;
+        let mut draft = model.to_raw_header()?;
         draft.order = options.order;
         draft.version = options.version;
         let unknown = |tensor: &&gguf::TensorInfo| swaps && !endian::can_swap(tensor.tensor_type);
@@ -71,7 +71,7 @@ impl Plan {
     ) -> Result<(), Error> {
         let header = &self.header;
         let start = write_header(header)?;
-        let output = Output::create(path, overwrite)?;
+        let output = AtomicFile::create(path, overwrite)?;
         let data_start = start.len() as u64;
         let end = header.alignment().align_up(header.data_len()).unwrap_or(header.data_len());
         output.set_len(data_start + end)?;

@@ -9,7 +9,7 @@
 //! # fn main() -> Result<(), gguf_kit::Error> {
 //! # let directory = tempfile::tempdir().unwrap();
 //! # let path = directory.path().join("model.gguf");
-//! # let mut draft = gguf::Draft::default();
+//! # let mut draft = gguf::RawHeader::default();
 //! # draft.metadata.set("general.architecture", "llama");
 //! # std::fs::write(&path, gguf::write_header(&gguf::Header::new(draft)?)?).unwrap();
 //! # let word = path.to_str().unwrap();

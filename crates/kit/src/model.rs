@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use gguf::{Bytes, Draft, Finding, Gguf, Limits, NameShard};
+use gguf::{Bytes, Finding, Gguf, Limits, NameShard, RawHeader};
 use gguf_remote::{Location, Options, Transferred};
 use gguf_store::{Model, Part, Source};
 
@@ -142,7 +142,7 @@ pub struct Checkable<'a> {
 
 impl Checkable<'_> {
     /// Everything that the rules find in the header, and the header as far as it can be read.
-    pub fn check(&self) -> (Vec<Finding>, Option<Draft>) {
+    pub fn check(&self) -> (Vec<Finding>, Option<RawHeader>) {
         let (mut findings, draft) = gguf::check_header(self.header, self.file_len);
         if let (Some(draft), Some(name)) = (&draft, self.name.file_name()) {
             findings.extend(gguf::check_name(&name.to_string_lossy(), draft));

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use gguf::{ByteOrder, TensorType};
 use gguf_quantize::recipe::{Mix, Target};
 
-use super::blocks::{Form, exact, near};
+use super::blocks::{StorageType, exact, near};
 use super::header::Program;
 use super::{Legacy, OldTensor};
 use gguf::Error;
@@ -81,8 +81,8 @@ impl Legacy {
         let (mut items, mut changes) = (Vec::new(), Vec::new());
         for (tensor, plain) in self.tensors.iter().zip(plain) {
             let (item, how) = match tensor.whole.form {
-                Form::Today(ty) => (Item::new(plain, ty), How::AsItIs),
-                Form::Old(old) => {
+                StorageType::Today(ty) => (Item::new(plain, ty), How::AsItIs),
+                StorageType::Old(old) => {
                     let exact = exact(&*tensor.whole.bytes, old)?;
                     let item = match &tensor.today {
                         Some((ty, source)) if exact.today => {
@@ -149,7 +149,7 @@ impl Legacy {
     /// is the one wanted: encoding the decoded weights anew could only move them further. Says
     /// what the item costs.
     fn carry_levels(&self, tensor: &OldTensor, item: &mut Item) -> Result<How, Error> {
-        let Form::Old(old) = tensor.whole.form else {
+        let StorageType::Old(old) = tensor.whole.form else {
             return Ok(match item.tensor.stored_type {
                 stored if stored == item.target => How::AsItIs,
                 stored => cost(stored, item.target),

@@ -4,7 +4,7 @@
 //! n_dims u32 | name length u32 | type u32 | n_dims x u32, fastest first | name | padding | data
 //! ```
 
-use super::blocks::{Form, Generation, SuperBlock, form};
+use super::blocks::{Generation, StorageType, SuperBlock, form};
 use super::container::Container;
 use super::cursor::{Cursor, Fault};
 
@@ -16,7 +16,7 @@ pub(super) struct Record {
     pub dims: Vec<u64>,
     /// The number of its type, whose meaning is `form`.
     pub type_id: u32,
-    pub form: Form,
+    pub form: StorageType,
     /// First byte of its data.
     pub offset: u64,
     /// Bytes of its data.

@@ -27,7 +27,7 @@ use gguf::{ByteOrder, Metadata, Shape, TensorType};
 use gguf_quantize::recipe::Target;
 use gguf_store::Source;
 
-use blocks::{Converted, Form};
+use blocks::{Converted, StorageType};
 pub use choice::{Change, How};
 pub use container::is_legacy;
 use gguf::Error;
@@ -195,8 +195,10 @@ impl Legacy {
     fn floats(&self, tensor: &OldTensor) -> Result<Tensor, Error> {
         let (ty, source): (_, Arc<dyn Source>) = match (&tensor.floats, tensor.whole.form) {
             (Some(floats), _) => (TensorType::F32, floats.clone()),
-            (None, Form::Today(ty)) => (ty, tensor.whole.bytes.clone()),
-            (None, Form::Old(_)) => unreachable!("old blocks are read as floats: see `named`"),
+            (None, StorageType::Today(ty)) => (ty, tensor.whole.bytes.clone()),
+            (None, StorageType::Old(_)) => {
+                unreachable!("old blocks are read as floats: see `named`")
+            }
         };
         self.tensor(tensor, ty, source)
     }
@@ -253,7 +255,7 @@ impl Legacy {
     fn check_architecture(&self, job: &Job) -> Result<(), Error> {
         const CODES: [&str; 5] =
             ["tensor-missing", "tensor-unexpected", "tensor-shape", "layer-count", "vocab-rows"];
-        let findings = gguf::check_draft(&job.header()?.into_draft());
+        let findings = gguf::check_raw_header(&job.header()?.into_raw());
         match findings.iter().find(|finding| CODES.contains(&finding.code)) {
             Some(finding) => {
                 let what = format!("does not make up a {} model: {finding}", self.architecture);
@@ -326,8 +328,8 @@ fn named(program: Program, joined: Vec<JoinedTensor>) -> Result<Vec<OldTensor>, 
         // Files with other tensors have been refused.
         let Some(Meaning::Named(name)) = names::meaning(program, &whole.name) else { continue };
         let (floats, today) = match whole.form {
-            Form::Today(_) => (None, None),
-            Form::Old(old) => (
+            StorageType::Today(_) => (None, None),
+            StorageType::Old(old) => (
                 Some(Arc::new(Converted::floats(whole.bytes.clone(), old))),
                 Converted::today(whole.bytes.clone(), old)
                     .map(|(ty, blocks)| (ty, Arc::new(blocks))),

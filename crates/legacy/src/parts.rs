@@ -14,7 +14,7 @@ use std::sync::Arc;
 use gguf::Error;
 use gguf_store::Source;
 
-use super::blocks::Form;
+use super::blocks::StorageType;
 use super::container::Container;
 use super::directory::Record;
 use super::header::{Field, Program};
@@ -27,7 +27,7 @@ pub(super) struct JoinedTensor {
     /// Elements per dimension, fastest first.
     pub dims: Vec<u64>,
     /// How its blocks are stored.
-    pub form: Form,
+    pub form: StorageType,
     /// Its bytes and nothing else.
     pub bytes: Arc<dyn Source>,
 }

@@ -2,7 +2,7 @@
 
 use gguf::endian::swap_blocks;
 use gguf::{ByteOrder, Error, Finding, TensorType};
-use gguf_store::Output;
+use gguf_store::AtomicFile;
 
 use crate::task::{Destination, Task};
 
@@ -49,7 +49,7 @@ impl<'t, 'j> Chunk<'t, 'j> {
 
     /// Reads the rows, converts and writes them for every output, and returns the number of bytes
     /// written.
-    pub fn process(&self, buffers: &mut Buffers, outputs: &[Output]) -> Result<u64, Error> {
+    pub fn process(&self, buffers: &mut Buffers, outputs: &[AtomicFile]) -> Result<u64, Error> {
         let Task { tensor, check_finite, destinations } = self.task;
         let Buffers { stored, floats, encoded } = buffers;
         tensor.read_rows(self.first_row, self.rows, stored)?;

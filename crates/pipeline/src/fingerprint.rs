@@ -25,7 +25,7 @@ pub(super) fn plan<'i>(
     text(env!("CARGO_PKG_VERSION").as_bytes());
     text(header);
     for item in items {
-        let weights = item.weights.as_deref().unwrap_or_default();
+        let weights = item.importance.as_deref().unwrap_or_default();
         text(&weights.iter().flat_map(|weight| weight.to_le_bytes()).collect::<Vec<_>>());
     }
 }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use gguf::{ByteOrder, Draft, Error, Header, Metadata, TensorInfo, TensorType};
+use gguf::{ByteOrder, Error, Header, Metadata, RawHeader, TensorInfo, TensorType};
 use gguf_quant::CodecError;
 use gguf_store::Model;
 
@@ -17,24 +17,24 @@ pub struct Item {
     pub target: TensorType,
     /// How much the error of each column counts in encoding: one finite weight per column, or for
     /// tensors of experts (the third dimension) one per column of each.
-    pub weights: Option<Arc<[f32]>>,
+    pub importance: Option<Arc<[f32]>>,
 }
 
 impl Item {
     /// A tensor that is to have a type, all columns counting alike.
     pub fn new(tensor: Tensor, target: TensorType) -> Self {
-        Self { tensor, target, weights: None }
+        Self { tensor, target, importance: None }
     }
 
     /// The weights that guide the encoder of a row: those of its expert, if there are several. And
     /// how many rows from this one on have the same.
-    pub fn weights_of_row(&self, row: u64) -> (Option<&[f32]>, u64) {
-        let Some(weights) = self.weights.as_deref() else { return (None, u64::MAX) };
+    pub fn importance_of_row(&self, row: u64) -> (Option<&[f32]>, u64) {
+        let Some(importance) = self.importance.as_deref() else { return (None, u64::MAX) };
         let shape = &self.tensor.shape;
         let rows_per_expert = shape.get(1).copied().unwrap_or(1).max(1);
-        let mut experts = weights.chunks_exact((shape.row_len() as usize).max(1));
+        let mut experts = importance.chunks_exact((shape.row_len() as usize).max(1));
         match experts.len() {
-            1 => (Some(weights), u64::MAX),
+            1 => (Some(importance), u64::MAX),
             // Too few are as none: the encoder refuses weights that are not one per column.
             _ => {
                 let of_expert = experts.nth((row / rows_per_expert) as usize).unwrap_or_default();
@@ -61,10 +61,10 @@ impl Item {
         let row_bytes = out.len() / (rows as usize).max(1);
         let mut row = 0;
         while row < rows {
-            let (weights, count) = self.weights_of_row(first + row);
+            let (importance, count) = self.importance_of_row(first + row);
             let end = rows.min(row.saturating_add(count));
             let part = |size: usize| row as usize * size..end as usize * size;
-            codec.encode_rows(&values[part(row_len)], weights, &mut out[part(row_bytes)])?;
+            codec.encode_rows(&values[part(row_len)], importance, &mut out[part(row_bytes)])?;
             row = end;
         }
         Ok(())
@@ -108,11 +108,11 @@ impl Job {
             tensor_type: item.target,
             offset: 0,
         });
-        let mut draft = Draft {
+        let mut draft = RawHeader {
             order: self.order,
             metadata: self.metadata.clone(),
             tensors: tensors.collect(),
-            ..Draft::default()
+            ..RawHeader::default()
         };
         draft.lay_out()?;
         Header::new(draft)

@@ -24,7 +24,7 @@ use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
 use gguf::Error;
-use gguf_store::Output;
+use gguf_store::AtomicFile;
 use sha2::{Digest, Sha256};
 
 use crate::fingerprint;
@@ -39,7 +39,7 @@ const INTERVAL: Duration = Duration::from_secs(3);
 
 /// The journal of a set of outputs.
 pub(super) struct Journal<'o> {
-    outputs: &'o [Output],
+    outputs: &'o [AtomicFile],
     /// Where the outputs will end; in the first of them the journal begins there.
     ends: &'o [u64],
     /// Changes with everything that the bytes depend on.
@@ -62,7 +62,7 @@ impl<'o> Journal<'o> {
     /// otherwise, and calls `anew` if other work is thrown away for it. The outputs have their
     /// final sizes afterwards, and more: see the top of this file.
     pub fn open(
-        outputs: &'o [Output],
+        outputs: &'o [AtomicFile],
         ends: &'o [u64],
         work: &Work,
         anew: &dyn Fn(),

@@ -7,7 +7,7 @@
 
 mod chunk;
 mod fingerprint;
-mod fused;
+mod interleaved;
 mod job;
 mod journal;
 mod misfit;
@@ -18,7 +18,7 @@ mod task;
 mod tensor;
 mod write;
 
-pub use fused::{Fused, Strand};
+pub use interleaved::{Interleaved, RowSlice};
 pub use job::{Item, Job};
 pub use misfit::Misfit;
 pub use shards::shard_paths;

@@ -97,7 +97,7 @@ impl Tensor {
 
 impl Step {
     /// The step that undoes this one; `None` where it loses something: for what
-    /// [`Step::Pick`] leaves see [`Tensor::fused`].
+    /// [`Step::Pick`] leaves see [`Tensor::interleaved`].
     pub fn inverse(self) -> Option<Self> {
         Some(match self {
             Self::InterleaveHalves { heads } => Self::SeparatePairs { heads },

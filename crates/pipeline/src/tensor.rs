@@ -10,7 +10,7 @@ use std::sync::Arc;
 use gguf::{Shape, TensorType};
 use gguf_store::{ModelTensor, Source};
 
-use crate::fused::Fused;
+use crate::interleaved::Interleaved;
 use crate::misfit::Misfit;
 use crate::step::Step;
 
@@ -32,8 +32,8 @@ pub enum Content {
     Values(Vec<f32>),
     /// Tensors of equal size and type, one after the other along the slowest dimension.
     Joined(Vec<Tensor>),
-    /// Tensors whose rows take turns: see [`Tensor::fused`].
-    Fused(Fused),
+    /// Tensors whose rows take turns: see [`Tensor::interleaved`].
+    Interleaved(Interleaved),
     /// Another tensor, changed in one way: see [`Tensor::changed`].
     Changed {
         /// The tensor before.
@@ -103,8 +103,8 @@ impl Tensor {
         match &self.content {
             Content::Stored(at) => std::ptr::addr_eq(Arc::as_ptr(&at.source), source),
             Content::Joined(parts) => parts.first().is_some_and(|part| part.is_stored_in(source)),
-            Content::Fused(fused) => {
-                fused.tensors().next().is_some_and(|tensor| tensor.is_stored_in(source))
+            Content::Interleaved(interleaved) => {
+                interleaved.tensors().next().is_some_and(|tensor| tensor.is_stored_in(source))
             }
             Content::Changed { from, .. } => from.is_stored_in(source),
             Content::Values(_) => false,
@@ -121,7 +121,9 @@ impl Tensor {
                 parts.len() == others.len()
                     && parts.iter().zip(others).all(|(a, b)| a.has_source_of(b))
             }
-            (Content::Fused(fused), Content::Fused(other)) => fused.has_source_of(other),
+            (Content::Interleaved(interleaved), Content::Interleaved(other)) => {
+                interleaved.has_source_of(other)
+            }
             (
                 Content::Changed { from, step },
                 Content::Changed { from: other, step: other_step },
@@ -148,7 +150,9 @@ impl Tensor {
                 from.stored_type.block().map_or(1, |(elements, _)| elements)
             }
             Content::Changed { from, .. } => from.block_len(),
-            Content::Fused(fused) => fused.tensors().map(Tensor::block_len).max().unwrap_or(1),
+            Content::Interleaved(interleaved) => {
+                interleaved.tensors().map(Tensor::block_len).max().unwrap_or(1)
+            }
             _ => 1,
         }
     }
@@ -171,7 +175,7 @@ impl Tensor {
         match &self.content {
             Content::Stored(at) => at.source.read_at(buffer, at.offset + offset),
             Content::Joined(parts) => self.read_parts(parts, buffer, offset),
-            Content::Fused(fused) => fused.read_at(buffer, offset),
+            Content::Interleaved(interleaved) => interleaved.read_at(buffer, offset),
             Content::Values(values) => {
                 // Elements are read whole: nothing asks for a part of one.
                 let first = offset as usize / size_of::<f32>();

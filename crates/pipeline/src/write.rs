@@ -5,7 +5,7 @@ use std::sync::mpsc::{self, RecvTimeoutError};
 use std::time::Duration;
 
 use gguf::{Error, Header, write_header};
-use gguf_store::{Output, Overwrite, Progress, require_space};
+use gguf_store::{AtomicFile, Overwrite, Progress, require_space};
 
 use crate::chunk::{Buffers, Chunk};
 use crate::job::Job;
@@ -83,7 +83,7 @@ pub fn write_all(
     let tasks = tasks(jobs, &headers, &starts);
     let chunks: Vec<Chunk> = tasks.iter().flat_map(Chunk::all_of).collect();
 
-    let mut outputs: Vec<Output> = Vec::with_capacity(jobs.len());
+    let mut outputs: Vec<AtomicFile> = Vec::with_capacity(jobs.len());
     for (_, path) in jobs {
         // Before it is asked for its lock, which the first of two has.
         if outputs.iter().any(|output| output.is_for(path)) {
@@ -91,8 +91,8 @@ pub fn write_all(
             return Err(Error::request("output-twice", what, "name each output once"));
         }
         outputs.push(match interruption {
-            Interruption::StartAnew => Output::create(path, overwrite)?,
-            Interruption::Journal { resume, .. } => Output::resumable(path, resume, overwrite)?,
+            Interruption::StartAnew => AtomicFile::create(path, overwrite)?,
+            Interruption::Journal { resume, .. } => AtomicFile::resumable(path, resume, overwrite)?,
         });
     }
     let mut missing = Vec::with_capacity(jobs.len());
@@ -147,12 +147,12 @@ const FLUSH: Duration = Duration::from_millis(50);
 ///
 /// # Errors
 /// Of the work; if it succeeds, of the disk, which tells each of its errors only once.
-fn flushing(outputs: &[Output], work: impl FnOnce() -> Result<(), Error>) -> Result<(), Error> {
+fn flushing(outputs: &[AtomicFile], work: impl FnOnce() -> Result<(), Error>) -> Result<(), Error> {
     std::thread::scope(|scope| {
         let (end, ended) = mpsc::channel::<()>();
         let flusher = scope.spawn(move || {
             while ended.recv_timeout(FLUSH) == Err(RecvTimeoutError::Timeout) {
-                outputs.iter().try_for_each(Output::sync)?;
+                outputs.iter().try_for_each(AtomicFile::sync)?;
             }
             Ok::<_, Error>(())
         });

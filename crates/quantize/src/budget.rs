@@ -160,7 +160,7 @@ fn commonest(items: &[Item]) -> TensorType {
 
 /// The types that a tensor can be given: its rows are whole blocks of them.
 fn candidates(item: &Item) -> Vec<TensorType> {
-    let with_weights = WITH_WEIGHTS.into_iter().filter(|_| item.weights.is_some());
+    let with_weights = WITH_WEIGHTS.into_iter().filter(|_| item.importance.is_some());
     let columns = item.tensor.shape.row_len();
     let fits = |ty: &TensorType| ty.block().is_some_and(|(len, _)| columns.is_multiple_of(len));
     with_weights.chain(LADDER).filter(fits).collect()
@@ -200,7 +200,7 @@ fn losses(item: &Item, types: &[TensorType]) -> Result<Vec<f64>, Error> {
         let row = (u128::from(i) * u128::from(rows) / u128::from(wanted)) as u64;
         tensor.read_rows(row, 1, &mut stored)?;
         gguf_quant::decode_row(tensor.stored_type, &stored, &mut x).map_err(failed)?;
-        let weights = item.weights_of_row(row).0;
+        let weights = item.importance_of_row(row).0;
         for (ty, sum) in types.iter().zip(&mut sums) {
             if *ty == tensor.stored_type {
                 continue;

@@ -19,7 +19,7 @@ pub fn seconds<'j>(jobs: impl Iterator<Item = &'j Job>) -> f64 {
             continue;
         }
         let elements = item.tensor.shape.elements().unwrap_or(0) as f64;
-        let key = (item.target, item.weights.is_some());
+        let key = (item.target, item.importance.is_some());
         total += elements * *speeds.entry(key).or_insert_with(|| seconds_per_element(item, key.0));
     }
     total / rayon::current_num_threads() as f64
@@ -35,7 +35,7 @@ fn seconds_per_element(item: &Item, ty: TensorType) -> f64 {
         (state >> 8) as f32 / 16_777_216.0 - 0.5
     };
     let row: Vec<f32> = (0..row_len).map(|_| uniform() + uniform() + uniform()).collect();
-    let weights = item.weights.is_some().then(|| vec![1.0; row_len]);
+    let weights = item.importance.is_some().then(|| vec![1.0; row_len]);
     let mut out = vec![0; ty.byte_len(&[row_len as u64]).unwrap_or(0) as usize];
     let mut encode = || gguf_quant::encode_row(ty, &row, weights.as_deref(), &mut out);
     // Some types make tables at first use.

@@ -17,7 +17,7 @@ const F32_NAMES: &[&str] = &[
     "time_mix_w2.weight",
     "time_mix_decay_w1.weight",
     "time_mix_decay_w2.weight",
-    "time_mix_lerp_fused.weight",
+    "time_mix_lerp_interleaved.weight",
 ];
 
 /// The type of a tensor where matrices have type `matrices`.

@@ -41,7 +41,7 @@ impl Importance {
             let shape = &item.tensor.shape;
             let experts = shape.get(2).copied().unwrap_or(1);
             if weights.len() as u64 == shape.row_len().saturating_mul(experts) {
-                item.weights = Some(weights.clone());
+                item.importance = Some(weights.clone());
             } else if !matches!(
                 item.tensor.name.as_str(),
                 "token_embd.weight" | "per_layer_token_embd.weight"
@@ -75,7 +75,7 @@ pub fn cover(
         item.target = decision.target;
         let must = item.target != item.tensor.stored_type
             && gguf_quant::codec(item.target).is_some_and(|codec| codec.requires_importance());
-        if item.weights.is_some() || !(must || decision.needs_weights) {
+        if item.importance.is_some() || !(must || decision.needs_weights) {
             continue;
         }
         let (name, wanted) = (&item.tensor.name, item.target);
@@ -90,7 +90,7 @@ pub fn cover(
             }
             Missing::Uniform => {
                 let shape = &item.tensor.shape;
-                item.weights = Some(vec![1.0; shape.row_len() as usize].into());
+                item.importance = Some(vec![1.0; shape.row_len() as usize].into());
                 notes.push(format!("`{name}` becomes {wanted} with uniform weights"));
             }
         }
@@ -117,7 +117,7 @@ pub fn uncovered(items: &[Item]) -> Option<String> {
     let bare: Vec<_> = items
         .iter()
         .filter(|item| item.target.is_quantized() && item.target != item.tensor.stored_type)
-        .filter(|item| item.weights.is_none())
+        .filter(|item| item.importance.is_none())
         .map(|item| format!("`{}`", item.tensor.name))
         .collect();
     let first = bare.first()?;

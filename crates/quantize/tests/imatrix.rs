@@ -192,7 +192,7 @@ fn wrong_files_are_refused() {
 fn big_endian_files_hold_the_same() {
     let (_dir, _, bytes) = gguf_bytes(&small());
     let little = gguf::Gguf::read(&bytes.clone().into()).unwrap();
-    let draft = gguf::Draft { order: ByteOrder::Big, ..little.header().clone().into_draft() };
+    let draft = gguf::RawHeader { order: ByteOrder::Big, ..little.header().clone().into_raw() };
     let mut big = gguf::write_header(&gguf::Header::new(draft).unwrap()).unwrap();
     for floats in bytes[little.data_start() as usize..].as_chunks::<4>().0 {
         big.extend(floats.iter().rev());

@@ -15,7 +15,9 @@ use std::hint::black_box;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use gguf::{Array, Draft, Gguf, Header, Shape, TensorInfo, TensorType, ValueType, write_header};
+use gguf::{
+    Array, Gguf, Header, RawHeader, Shape, TensorInfo, TensorType, ValueType, write_header,
+};
 use gguf_store::{LocalFile, Model};
 
 const ROUNDS: usize = 300;
@@ -90,7 +92,7 @@ fn string_arrays(path: &Path) -> Vec<(usize, u64)> {
 }
 
 /// Writes a model of which only the header matters, and returns that one's length.
-fn write(path: &Path, mut draft: Draft) -> usize {
+fn write(path: &Path, mut draft: RawHeader) -> usize {
     let data_len = draft.lay_out().unwrap();
     let mut bytes = write_header(&Header::new(draft).unwrap()).unwrap();
     let header_len = bytes.len();
@@ -100,7 +102,7 @@ fn write(path: &Path, mut draft: Draft) -> usize {
 }
 
 /// Sizes of Llama 3: 128,256 tokens with types, 280,147 merges, 32 blocks.
-fn like_llama_3() -> Draft {
+fn like_llama_3() -> RawHeader {
     let mut words = Words(1);
     let mut draft = model("llama", 32);
     let metadata = &mut draft.metadata;
@@ -113,7 +115,7 @@ fn like_llama_3() -> Draft {
 }
 
 /// Sizes of Gemma 3: 262,144 tokens with scores and types, 514,906 merges, 48 blocks.
-fn like_gemma_3() -> Draft {
+fn like_gemma_3() -> RawHeader {
     let mut words = Words(2);
     let mut draft = model("gemma3", 48);
     let metadata = &mut draft.metadata;
@@ -126,8 +128,8 @@ fn like_gemma_3() -> Draft {
 }
 
 /// The other keys, and the tensors' names, of such a model.
-fn model(architecture: &'static str, n_blocks: u32) -> Draft {
-    let mut draft = Draft::default();
+fn model(architecture: &'static str, n_blocks: u32) -> RawHeader {
+    let mut draft = RawHeader::default();
     draft.metadata.set("general.architecture", architecture);
     draft.metadata.set("general.name", "A model with a large vocabulary");
     let numbers = [

@@ -1,20 +1,20 @@
 //! GGUF models on disk: files that are mapped, written whole or not at all, edited, split, merged.
 //!
-//! A [`Model`] opens all files of a model and gives its tensors without a copy. An [`Output`] is a
+//! A [`Model`] opens all files of a model and gives its tensors without a copy. An [`AtomicFile`] is a
 //! file that gets its name only when it is complete. [`edit`] changes headers in place, one editor at
 //! a time. What stands in a header is the business of the crate `gguf`.
 //!
 //! ```
 //! use std::ops::ControlFlow;
 //!
-//! use gguf::{Draft, Header, write_header};
-//! use gguf_store::{Existing, Model, Output, Overwrite};
+//! use gguf::{RawHeader, Header, write_header};
+//! use gguf_store::{Existing, Model, AtomicFile, Overwrite};
 //! # fn main() -> Result<(), Box<dyn std::error::Error>> {
 //! # let directory = tempfile::tempdir()?;
 //! # let path = &directory.path().join("model.gguf");
-//! let mut draft = Draft::default();
+//! let mut draft = RawHeader::default();
 //! draft.metadata.set("general.architecture", "llama");
-//! let output = Output::create(path, &Overwrite::new(Existing::Refuse))?;
+//! let output = AtomicFile::create(path, &Overwrite::new(Existing::Refuse))?;
 //! output.write_at(&write_header(&Header::new(draft)?)?, 0)?;
 //! output.commit()?;
 //!
@@ -36,7 +36,9 @@ mod source;
 
 pub use fetch::{FIRST_WINDOW, fetch_header};
 pub use model::{Model, ModelTensor, Part};
-pub use output::{Complete, Existing, Output, Overwrite, is_unfinished, rename_new, require_space};
+pub use output::{
+    AtomicFile, Complete, Existing, Overwrite, is_unfinished, rename_new, require_space,
+};
 pub use progress::Progress;
 pub use shard::{
     MergeOptions, PlannedShard, ShardSet, SplitLimit, SplitOptions, SplitPlan, delete_merged, merge,

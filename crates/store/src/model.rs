@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use gguf::{
-    ByteOrder, Draft, Error, Gguf, Header, Metadata, TensorInfo, require_shards, shard_keys,
+    ByteOrder, Error, Gguf, Header, Metadata, RawHeader, TensorInfo, require_shards, shard_keys,
 };
 
 use crate::little_endian::LittleEndian;
@@ -126,7 +126,7 @@ impl Model {
     /// [`Error::File`] with the first rule on shards that is broken.
     pub fn new(parts: Vec<Part>) -> Result<Self, Error> {
         let shards: Vec<_> =
-            parts.iter().map(|part| (part.path.as_path(), part.header.draft())).collect();
+            parts.iter().map(|part| (part.path.as_path(), part.header.raw())).collect();
         require_shards(&shards)?;
         let Some(first) = parts.first() else {
             return Err(Error::request("model-missing", "a model has at least one file", ""));
@@ -188,12 +188,12 @@ impl Model {
     ///
     /// # Errors
     /// [`Error::File`] if the size of a tensor is not known.
-    pub fn to_draft(&self) -> Result<Draft, Error> {
-        let mut draft = Draft {
+    pub fn to_raw_header(&self) -> Result<RawHeader, Error> {
+        let mut draft = RawHeader {
             order: self.order(),
             metadata: self.metadata.clone(),
             tensors: self.tensors.iter().map(|tensor| tensor.info.clone()).collect(),
-            ..Draft::default()
+            ..RawHeader::default()
         };
         draft.lay_out()?;
         Ok(draft)

@@ -38,7 +38,7 @@ pub trait Source: Send + Sync {
 ///
 /// As long as it is open, no header is overwritten in place under it (see [`edit`](crate::edit)).
 /// Other programs must not change it in place or truncate it; to replace it by another one of the
-/// same name, as [`Output`](crate::Output) does, is fine.
+/// same name, as [`AtomicFile`](crate::AtomicFile) does, is fine.
 #[derive(Debug)]
 pub struct LocalFile {
     file: Arc<File>,

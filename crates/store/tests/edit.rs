@@ -3,7 +3,7 @@
 use std::ops::ControlFlow;
 use std::path::PathBuf;
 
-use gguf::{Draft, Error, Gguf, Header, Shape, TensorInfo, TensorType, write_header};
+use gguf::{Error, Gguf, Header, RawHeader, Shape, TensorInfo, TensorType, write_header};
 use gguf_store::LocalFile;
 use gguf_store::edit::{EditLock, RESERVE_KEY, Recovery, Saved, edit_header, recover};
 
@@ -13,7 +13,7 @@ struct Model {
 
 impl Model {
     fn new() -> Self {
-        let mut draft = Draft::default();
+        let mut draft = RawHeader::default();
         draft.metadata.set("general.architecture", "llama");
         draft.metadata.set("general.name", "A model with a name of some length");
         for name in ["a.weight", "b.weight"] {
@@ -36,7 +36,7 @@ impl Model {
         self.dir.path().join("m.gguf")
     }
 
-    fn edit(&self, reserve: u64, edit: impl FnOnce(&mut Draft)) -> Saved {
+    fn edit(&self, reserve: u64, edit: impl FnOnce(&mut RawHeader)) -> Saved {
         edit_header(&self.path(), reserve, &(), |draft| {
             edit(draft);
             Ok::<_, Error>(())
@@ -112,7 +112,7 @@ fn every_length_fits_or_is_rebuilt() {
 fn what_must_stay_cannot_be_edited() {
     let model = Model::new();
     let before = std::fs::read(model.path()).unwrap();
-    let edits: [fn(&mut Draft); 4] = [
+    let edits: [fn(&mut RawHeader); 4] = [
         |draft| drop(draft.tensors.pop()),
         |draft| draft.tensors[0].offset = 64,
         |draft| draft.metadata.set("general.alignment", 64u32),

@@ -3,8 +3,8 @@
 use std::sync::Mutex;
 
 use gguf::{
-    Array, Bytes, Draft, Error, Gguf, Header, Limits, Shape, TensorInfo, TensorType, Value, check,
-    check_header, write_header,
+    Array, Bytes, Error, Gguf, Header, Limits, RawHeader, Shape, TensorInfo, TensorType, Value,
+    check, check_header, write_header,
 };
 use gguf_store::{FIRST_WINDOW, Source, fetch_header};
 
@@ -43,7 +43,7 @@ impl Source for Far {
 
 /// One entry of every kind, `words` strings, and a tensor of 32 bytes.
 fn header(version: u32, words: usize) -> Bytes {
-    let mut draft = Draft { version, ..Draft::default() };
+    let mut draft = RawHeader { version, ..RawHeader::default() };
     draft.metadata.set("general.architecture", "llama");
     draft.metadata.set("a.flag", true);
     draft.metadata.set("a.small", 7u8);

@@ -1,12 +1,12 @@
 //! Opening a model takes the same memory however many strings its vocabulary has.
 
 use allocation_counter::{AllocationInfo, measure};
-use gguf::{Array, Draft, Header, Shape, TensorInfo, TensorType, write_header};
+use gguf::{Array, Header, RawHeader, Shape, TensorInfo, TensorType, write_header};
 use gguf_store::{LocalFile, Model};
 
 /// A model with this many tokens and merges.
 fn model(n_strings: usize) -> Vec<u8> {
-    let mut draft = Draft::default();
+    let mut draft = RawHeader::default();
     draft.metadata.set("general.architecture", "llama");
     draft.metadata.set("llama.block_count", 1u32);
     let strings = |prefix| Array::from_strings((0..n_strings).map(|i| format!("{prefix}{i}")));

@@ -7,8 +7,8 @@ use std::path::{Path, PathBuf};
 
 use gguf::shard_keys::PART_FINGERPRINT;
 use gguf::{
-    Draft, Error, Gguf, Header, NameShard, Severity, Shape, TensorInfo, TensorType, check_shards,
-    write_header,
+    Error, Gguf, Header, NameShard, RawHeader, Severity, Shape, TensorInfo, TensorType,
+    check_shards, write_header,
 };
 use gguf_store::{
     Existing, MergeOptions, Model, Overwrite, ShardSet, SplitLimit, SplitOptions, SplitPlan,
@@ -39,7 +39,7 @@ fn name(path: &Path) -> &str {
 
 /// A file whose tensors hold their own number, repeated.
 fn write_file(path: &Path, keys: &[(&'static str, gguf::Value)], tensors: &[(&str, u64)]) {
-    let mut draft = Draft::default();
+    let mut draft = RawHeader::default();
     for (key, value) in keys {
         draft.metadata.push(*key, value.clone());
     }

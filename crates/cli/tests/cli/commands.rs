@@ -164,7 +164,7 @@ fn rows_that_fit_no_block_fall_back_aloud() {
 
 /// A model of an unheard-of architecture with a single matrix.
 fn one_matrix(columns: u64, rows: u64) -> Vec<u8> {
-    let mut draft = gguf::Draft::default();
+    let mut draft = gguf::RawHeader::default();
     draft.metadata.set("general.architecture", "unheard-of");
     draft.tensors.push(gguf::TensorInfo {
         name: "blk.0.ffn_up.weight".into(),

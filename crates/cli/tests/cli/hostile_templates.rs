@@ -5,7 +5,7 @@ use std::fs;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use gguf::{Draft, Header, write_header};
+use gguf::{Header, RawHeader, write_header};
 use gguf_tokenizer::template::{Context, Error, Limits, Renderer, Source};
 
 use crate::support::{Dir, MODEL, fails, gguf, json, succeeds};
@@ -42,7 +42,7 @@ fn renderer() -> Renderer {
 /// A model with these templates, by key; `edit` would refuse some of them.
 fn model(dir: &Dir, templates: impl IntoIterator<Item = (String, String)>) -> String {
     let path = dir.path("model.gguf");
-    let mut draft = Draft::default();
+    let mut draft = RawHeader::default();
     draft.metadata.set("general.architecture", "llama");
     for (key, template) in templates {
         draft.metadata.set(key, template);

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 use std::sync::OnceLock;
 
-use gguf::{Draft, Header, Shape, TensorInfo, TensorType, write_header};
+use gguf::{Header, RawHeader, Shape, TensorInfo, TensorType, write_header};
 use gguf_quantize::imatrix::{Entry, Imatrix};
 use gguf_store::Overwrite;
 
@@ -281,7 +281,7 @@ fn make(dir: &Path) {
 
 /// A model of four small tensors, with room for an edit in place.
 fn model(factor: f32) -> Vec<u8> {
-    let mut draft = Draft::default();
+    let mut draft = RawHeader::default();
     draft.metadata.set("general.architecture", "llama");
     draft.metadata.set("general.name", "a");
     draft.metadata.set("general.size_label", "256");

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use gguf::Error;
-use gguf_store::{Complete, Output, Overwrite, Progress, is_unfinished, require_space};
+use gguf_store::{AtomicFile, Complete, Overwrite, Progress, is_unfinished, require_space};
 
 use super::{Export, File, safetensors};
 
@@ -115,7 +115,7 @@ impl Directory {
         if let Some(parent) = path.parent() {
             self.made.directory(parent)?;
         }
-        let output = Output::create(&path, &Overwrite::default())?;
+        let output = AtomicFile::create(&path, &Overwrite::default())?;
         output.write_at(&file.bytes, 0)?;
         output.close()
     }

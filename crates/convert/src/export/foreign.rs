@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use gguf::{Error, Shape, TensorType};
 use gguf_checkpoint::config::Config;
-use gguf_pipeline::{Misfit, Step, Strand, Tensor};
+use gguf_pipeline::{Misfit, RowSlice, Step, Tensor};
 use gguf_store::{Model, ModelTensor};
 
 use crate::family::{ExpertSlot, Exported, Family, MappedTensor, Mapping};
@@ -203,7 +203,7 @@ fn undo(made: &[MappedTensor], tensors: Vec<Tensor>) -> Result<Tensor, Misfit> {
     // What is done before the rows are divided is the same for all.
     let before = &steps[..at];
     let mut groups_of_all = None;
-    let mut strands = Vec::new();
+    let mut slices = Vec::new();
     for piece in std::iter::once(Ok((tensor, steps))).chain(pieces) {
         let (tensor, steps) = piece?;
         let [Step::Pick { groups, start, len }, after @ ..] =
@@ -214,10 +214,10 @@ fn undo(made: &[MappedTensor], tensors: Vec<Tensor>) -> Result<Tensor, Misfit> {
         if *groups_of_all.get_or_insert(*groups) != *groups {
             return Err("is not divided as its sisters are".into());
         }
-        strands.push(Strand { start: *start, len: *len, tensor: undo_steps(tensor, after)? });
+        slices.push(RowSlice { start: *start, len: *len, tensor: undo_steps(tensor, after)? });
     }
-    let fused = Tensor::fused("", groups_of_all.unwrap_or(1), strands)?;
-    undo_steps(fused, before)
+    let interleaved = Tensor::interleaved("", groups_of_all.unwrap_or(1), slices)?;
+    undo_steps(interleaved, before)
 }
 
 fn undo_steps(mut tensor: Tensor, steps: &[Step]) -> Result<Tensor, Misfit> {

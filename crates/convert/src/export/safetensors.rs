@@ -7,7 +7,7 @@ use std::path::Path;
 
 use gguf::{Error, TensorType};
 use gguf_pipeline::{Tensor, parallel};
-use gguf_store::{Complete, Output, Overwrite, Progress};
+use gguf_store::{AtomicFile, Complete, Overwrite, Progress};
 use serde_json::{Map, Value, json};
 
 /// The file that says in which shard a tensor is.
@@ -113,7 +113,7 @@ pub(super) fn complete(
     let types: Vec<TensorType> =
         tensors.iter().map(|(tensor, ty)| if raw { tensor.stored_type } else { *ty }).collect();
     let (header, starts, len) = header(tensors, &types)?;
-    let output = Output::create(path, overwrite)?;
+    let output = AtomicFile::create(path, overwrite)?;
     output.set_len(len)?;
     output.write_at(&header, 0)?;
     let chunks: Vec<(usize, u64, u64)> = tensors

@@ -143,7 +143,7 @@ impl Family {
 /// What becomes of a foreign tensor.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Mapping {
-    /// What is made of it: mostly one tensor; several where it is stored fused.
+    /// What is made of it: mostly one tensor; several where it is stored interleaved.
     Made(Vec<MappedTensor>),
     /// The tensor of this name, unless another foreign tensor has become it already: what a
     /// checkpoint may store more than once.

@@ -1,6 +1,6 @@
 //! What a file is, as far as rules differ by it.
 
-use crate::header::Draft;
+use crate::header::RawHeader;
 
 /// What a file holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -21,7 +21,7 @@ pub(crate) enum FileKind {
 
 impl FileKind {
     /// Told from the metadata and from whether there are tensors.
-    pub fn of(draft: &Draft) -> Self {
+    pub fn of(draft: &RawHeader) -> Self {
         let metadata = &draft.metadata;
         match (metadata.str("general.type"), metadata.architecture()) {
             (Some("imatrix"), _) => Self::Imatrix,

@@ -23,12 +23,12 @@ pub(crate) mod tokenizer;
 use std::ops::ControlFlow;
 
 use crate::finding::Sink;
-use crate::header::{Draft, Spans};
+use crate::header::{RawHeader, Spans};
 
 /// What the rules look at.
 pub(crate) struct Subject<'d> {
     /// The header.
-    pub draft: &'d Draft,
+    pub draft: &'d RawHeader,
     /// Where its fields stand, if it was read from a file.
     pub spans: Option<&'d Spans>,
     /// Where the data section begins and how long the file is, if there is a file.
@@ -46,7 +46,7 @@ pub(crate) struct Extent {
 
 impl<'d> Subject<'d> {
     /// A header that is not in a file yet.
-    pub fn unwritten(draft: &'d Draft) -> Self {
+    pub fn unwritten(draft: &'d RawHeader) -> Self {
         Self { draft, spans: None, file: None }
     }
 

@@ -3,7 +3,7 @@
 use std::ops::ControlFlow;
 
 use crate::finding::{Collector, Finding, Sink};
-use crate::header::Draft;
+use crate::header::RawHeader;
 use crate::name::{ModelName, NameKind, Sidecar};
 use crate::rules::kind::FileKind;
 use crate::schema;
@@ -12,14 +12,14 @@ use crate::schema;
 ///
 /// Names are for people: everything found is an information, except where the name promises
 /// another kind of file, another shard or another encoding than there is.
-pub fn check_name(file_name: &str, draft: &Draft) -> Vec<Finding> {
+pub fn check_name(file_name: &str, draft: &RawHeader) -> Vec<Finding> {
     let mut sink = Collector::new();
     // The collector never breaks.
     let _ = check(file_name, draft, &mut sink);
     sink.into_findings()
 }
 
-fn check(file_name: &str, draft: &Draft, sink: &mut dyn Sink) -> ControlFlow<()> {
+fn check(file_name: &str, draft: &RawHeader, sink: &mut dyn Sink) -> ControlFlow<()> {
     let name: ModelName = match file_name.parse() {
         Ok(name) => name,
         Err(err) => {
@@ -36,7 +36,7 @@ fn check(file_name: &str, draft: &Draft, sink: &mut dyn Sink) -> ControlFlow<()>
 }
 
 /// Components that a key holds as well.
-fn texts(name: &ModelName, draft: &Draft, sink: &mut dyn Sink) -> ControlFlow<()> {
+fn texts(name: &ModelName, draft: &RawHeader, sink: &mut dyn Sink) -> ControlFlow<()> {
     let stated = ModelName::from_metadata(&draft.metadata, None);
     let base = draft.metadata.str("general.basename").map(|_| &stated.base_name);
     for (key, found, stated) in [
@@ -64,7 +64,7 @@ fn plain(text: &str) -> String {
     text.chars().filter(|c| c.is_ascii_alphanumeric() || *c == '.').collect()
 }
 
-fn encoding(name: &ModelName, draft: &Draft, sink: &mut dyn Sink) -> ControlFlow<()> {
+fn encoding(name: &ModelName, draft: &RawHeader, sink: &mut dyn Sink) -> ControlFlow<()> {
     const KEY: &str = "general.file_type";
     let stated = draft.metadata.u64(KEY).and_then(schema::file_type);
     let (Some(found), Some(stated)) = (&name.encoding, stated) else {
@@ -79,7 +79,7 @@ fn encoding(name: &ModelName, draft: &Draft, sink: &mut dyn Sink) -> ControlFlow
     sink.report(Finding::warning("name-encoding", message).key(KEY).help("rename the file"))
 }
 
-fn kind(name: &ModelName, draft: &Draft, sink: &mut dyn Sink) -> ControlFlow<()> {
+fn kind(name: &ModelName, draft: &RawHeader, sink: &mut dyn Sink) -> ControlFlow<()> {
     let general_type = draft.metadata.str("general.type");
     let vocabulary = FileKind::of(draft) == FileKind::Vocabulary;
     let (found, fits) = match (name.kind, name.sidecar) {
@@ -102,7 +102,7 @@ fn kind(name: &ModelName, draft: &Draft, sink: &mut dyn Sink) -> ControlFlow<()>
     sink.report(Finding::warning("name-kind", message).key("general.type").help("rename the file"))
 }
 
-fn shard(name: &ModelName, draft: &Draft, sink: &mut dyn Sink) -> ControlFlow<()> {
+fn shard(name: &ModelName, draft: &RawHeader, sink: &mut dyn Sink) -> ControlFlow<()> {
     let value = |key| draft.metadata.u64(key);
     // Shards count from 0 in metadata, from 1 in names.
     let stated = value("split.no").zip(value("split.count")).filter(|(_, count)| *count > 1);

@@ -7,7 +7,7 @@ use std::path::Path;
 use crate::alignment;
 use crate::error::Error;
 use crate::finding::{Collector, Finding, Severity, Sink, Strict};
-use crate::header::Draft;
+use crate::header::RawHeader;
 use crate::rules::{Subject, architecture};
 use crate::shard_keys::{self, COUNT, KEYS, NO, PART_FINGERPRINT, TENSORS_COUNT};
 use crate::value::ValueType;
@@ -16,7 +16,7 @@ use crate::value::ValueType;
 /// of them has; [`check`](crate::check) finds what is wrong with each of them.
 ///
 /// `shards` are file names and headers, the first shard first; a model in one file is one shard.
-pub fn check_shards(shards: &[(&Path, &Draft)]) -> Vec<Finding> {
+pub fn check_shards(shards: &[(&Path, &RawHeader)]) -> Vec<Finding> {
     let mut sink = Collector::new();
     // The collector never breaks.
     let _ = check(shards, &mut sink);
@@ -34,14 +34,14 @@ pub fn check_shards(shards: &[(&Path, &Draft)]) -> Vec<Finding> {
 ///
 /// # Errors
 /// [`Error::File`] with the first rule on shards that is broken.
-pub fn require_shards(shards: &[(&Path, &Draft)]) -> Result<(), Error> {
+pub fn require_shards(shards: &[(&Path, &RawHeader)]) -> Result<(), Error> {
     let mut sink = Strict::default();
     let _ = check(shards, &mut sink);
     sink.error.map_or(Ok(()), |finding| Err(finding.into()))
 }
 
 /// Whether the tensors of all shards are those of the architecture.
-fn whole(shards: &[(&Path, &Draft)], sink: &mut dyn Sink) -> ControlFlow<()> {
+fn whole(shards: &[(&Path, &RawHeader)], sink: &mut dyn Sink) -> ControlFlow<()> {
     let Some((_, first)) = shards.first() else { return ControlFlow::Continue(()) };
     // One file that says nothing of shards was looked at as a whole.
     if first.metadata.u64(COUNT).is_none_or(|count| count < 2) {
@@ -50,11 +50,11 @@ fn whole(shards: &[(&Path, &Draft)], sink: &mut dyn Sink) -> ControlFlow<()> {
     let mut metadata = first.metadata.clone();
     shard_keys::remove(&mut metadata);
     let tensors = shards.iter().flat_map(|(_, draft)| draft.tensors.iter().cloned()).collect();
-    let model = Draft { version: first.version, order: first.order, metadata, tensors };
+    let model = RawHeader { version: first.version, order: first.order, metadata, tensors };
     architecture::tensors(&Subject::unwritten(&model), sink)
 }
 
-fn check(shards: &[(&Path, &Draft)], sink: &mut dyn Sink) -> ControlFlow<()> {
+fn check(shards: &[(&Path, &RawHeader)], sink: &mut dyn Sink) -> ControlFlow<()> {
     let [(_, first), rest @ ..] = shards else { return ControlFlow::Continue(()) };
     for &(path, draft) in shards {
         types(path, draft, sink)?;
@@ -73,7 +73,7 @@ fn check(shards: &[(&Path, &Draft)], sink: &mut dyn Sink) -> ControlFlow<()> {
 }
 
 /// Readers take these keys in their own types only.
-fn types(path: &Path, draft: &Draft, sink: &mut dyn Sink) -> ControlFlow<()> {
+fn types(path: &Path, draft: &RawHeader, sink: &mut dyn Sink) -> ControlFlow<()> {
     for (key, wanted) in KEYS.into_iter().zip([ValueType::U16, ValueType::U16, ValueType::I32]) {
         let Some(value) = draft.metadata.get(key) else { continue };
         if value.value_type() != wanted {
@@ -89,7 +89,7 @@ fn types(path: &Path, draft: &Draft, sink: &mut dyn Sink) -> ControlFlow<()> {
 }
 
 /// A file by itself may carry the keys of a set it was part of.
-fn alone(draft: &Draft, sink: &mut dyn Sink) -> ControlFlow<()> {
+fn alone(draft: &RawHeader, sink: &mut dyn Sink) -> ControlFlow<()> {
     let Some(count @ 2..) = draft.metadata.u64(COUNT) else { return ControlFlow::Continue(()) };
     let finding = if draft.metadata.u64(TENSORS_COUNT) == Some(draft.tensors.len() as u64) {
         let message = format!("says that this is one of {count} shards, but all tensors are here");
@@ -108,7 +108,7 @@ fn alone(draft: &Draft, sink: &mut dyn Sink) -> ControlFlow<()> {
 /// What a shard says of its place among `count` files, where it is number `i` from 0.
 fn place(
     path: &Path,
-    draft: &Draft,
+    draft: &RawHeader,
     i: usize,
     count: usize,
     sink: &mut dyn Sink,
@@ -131,7 +131,7 @@ fn place(
 }
 
 /// Whether shards that were made apart were made of the same input, in the same way.
-fn work(path: &Path, draft: &Draft, first: &Draft, sink: &mut dyn Sink) -> ControlFlow<()> {
+fn work(path: &Path, draft: &RawHeader, first: &RawHeader, sink: &mut dyn Sink) -> ControlFlow<()> {
     let what = match (draft.metadata.get(PART_FINGERPRINT), first.metadata.get(PART_FINGERPRINT)) {
         (here, there) if here == there => return ControlFlow::Continue(()),
         (Some(_), Some(_)) => {
@@ -148,7 +148,12 @@ fn work(path: &Path, draft: &Draft, first: &Draft, sink: &mut dyn Sink) -> Contr
 }
 
 /// Whether a shard belongs with the first one.
-fn kinship(path: &Path, draft: &Draft, first: &Draft, sink: &mut dyn Sink) -> ControlFlow<()> {
+fn kinship(
+    path: &Path,
+    draft: &RawHeader,
+    first: &RawHeader,
+    sink: &mut dyn Sink,
+) -> ControlFlow<()> {
     if draft.order != first.order {
         let message = format!("{}: its byte order is not that of the first shard", name(path));
         sink.report(Finding::error("shard-byte-order", message))?;
@@ -173,7 +178,7 @@ fn kinship(path: &Path, draft: &Draft, first: &Draft, sink: &mut dyn Sink) -> Co
 }
 
 /// Every tensor in one shard only, and as many as each shard says.
-fn tensors(shards: &[(&Path, &Draft)], sink: &mut dyn Sink) -> ControlFlow<()> {
+fn tensors(shards: &[(&Path, &RawHeader)], sink: &mut dyn Sink) -> ControlFlow<()> {
     let mut homes = HashMap::new();
     for (i, &(path, draft)) in shards.iter().enumerate() {
         for tensor in &draft.tensors {

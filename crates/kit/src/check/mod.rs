@@ -169,7 +169,7 @@ pub struct Repaired {
 /// # Errors
 /// If the size of a tensor is not known.
 pub fn repaired(model: &Model) -> Result<Repaired, Error> {
-    let mut draft = model.to_draft()?;
+    let mut draft = model.to_raw_header()?;
     let done = gguf::fix(&mut draft);
     let name = name::of(&draft.metadata, draft.tensors.iter());
     Ok(Repaired { job: Job { metadata: draft.metadata, ..Job::copy(model) }, name, done })

@@ -9,7 +9,7 @@ use gguf_pipeline::{Interruption, Job, write_all};
 use gguf_quantize::recipe::write_type_file;
 use gguf_quantize::{budget, estimate};
 use gguf_store::edit::reserve;
-use gguf_store::{Output, Overwrite, Progress};
+use gguf_store::{AtomicFile, Overwrite, Progress};
 pub use importance::Choice;
 pub use outputs::{Goal, Named, Part, Split};
 
@@ -127,7 +127,7 @@ impl Plan {
     /// # Errors
     /// If it cannot be written.
     pub fn write_recipe(&self, overwrite: &Overwrite) -> Result<(), Error> {
-        self.recipe_file(overwrite)?.map_or(Ok(()), Output::commit)
+        self.recipe_file(overwrite)?.map_or(Ok(()), AtomicFile::commit)
     }
 
     /// Writes all outputs in one pass over the model. `anew` is called if an earlier run left other
@@ -148,13 +148,13 @@ impl Plan {
         };
         let jobs: Vec<_> = self.files().collect();
         write_all(&jobs, interruption, overwrite, progress)?;
-        recipe.map_or(Ok(()), Output::commit)
+        recipe.map_or(Ok(()), AtomicFile::commit)
     }
 
     /// The file for the recipe, which waits for its name.
-    fn recipe_file(&self, overwrite: &Overwrite) -> Result<Option<Output>, Error> {
+    fn recipe_file(&self, overwrite: &Overwrite) -> Result<Option<AtomicFile>, Error> {
         let Some(path) = &self.save_recipe else { return Ok(None) };
-        let output = Output::create(path, overwrite)?;
+        let output = AtomicFile::create(path, overwrite)?;
         if self.files.iter().any(|(_, model)| output.is_for(model)) {
             let what = format!("{} is named twice", path.display());
             return Err(Error::request("output-twice", what, "name each output once"));

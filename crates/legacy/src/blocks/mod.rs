@@ -31,7 +31,7 @@ pub(super) use source::{Converted, exact, near};
 
 /// How a file of some time stores the elements of a tensor.
 #[derive(Clone, Copy)]
-pub(super) enum Form {
+pub(super) enum StorageType {
     /// As a GGUF does today.
     Today(TensorType),
     /// In blocks that have no type any more.
@@ -85,7 +85,11 @@ pub(super) enum SuperBlock {
 }
 
 /// What a type number means; `None` if it means nothing in this generation.
-pub(super) fn form(id: u32, generation: Generation, super_block: SuperBlock) -> Option<Form> {
+pub(super) fn form(
+    id: u32,
+    generation: Generation,
+    super_block: SuperBlock,
+) -> Option<StorageType> {
     use Generation::{Halves, Pairs, Today};
     let old = match (id, generation) {
         (2, Pairs) => &levels::Q4_0_PAIRS,
@@ -99,14 +103,14 @@ pub(super) fn form(id: u32, generation: Generation, super_block: SuperBlock) -> 
         (8, Pairs | Halves) => &levels::Q8_0_WIDE,
         (10..=14, Today) if super_block == SuperBlock::Of64 => &small::TYPES[id as usize - 10],
         (0 | 1, _) | (6 | 7, Halves) | (2 | 3 | 6 | 7 | 8 | 10..=14, Today) => {
-            return Some(Form::Today(TensorType::from_id(id)));
+            return Some(StorageType::Today(TensorType::from_id(id)));
         }
         _ => return None,
     };
-    Some(Form::Old(old))
+    Some(StorageType::Old(old))
 }
 
-impl Form {
+impl StorageType {
     /// Bytes of this many elements; `None` if they are no whole number of blocks.
     pub fn byte_len(self, dims: &[u64]) -> Option<u64> {
         match self {

@@ -159,11 +159,11 @@ fn starcoder_is_told_by_its_repeated_head() {
     assert_eq!(keys.u64("starcoder.attention.head_count_kv"), Some(1));
     let tensors = made.tensors();
     for (name, columns) in [("blk.0.attn_qkv.weight", 32), ("blk.0.attn_qkv.bias", 1)] {
-        let fused = tensors.iter().find(|tensor| tensor.name == name).unwrap();
-        assert_eq!(fused.dims.last(), Some(&48));
+        let interleaved = tensors.iter().find(|tensor| tensor.name == name).unwrap();
+        assert_eq!(interleaved.dims.last(), Some(&48));
         let expected: Vec<f32> =
             (0..48).flat_map(|row| (0..columns).map(move |c| (row * 64 + c) as f32)).collect();
-        assert_eq!(fused.floats(), expected, "{name}");
+        assert_eq!(interleaved.floats(), expected, "{name}");
     }
     // Who knows better is believed.
     assert_eq!(converted(&file, &architecture("gpt2")).keys().architecture(), Some("gpt2"));

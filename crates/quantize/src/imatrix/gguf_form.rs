@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use gguf::endian::swap_blocks;
 use gguf::{
-    Array, ByteOrder, Bytes, Draft, Gguf, Header, Metadata, Shape, TensorInfo, TensorType,
+    Array, ByteOrder, Bytes, Gguf, Header, Metadata, RawHeader, Shape, TensorInfo, TensorType,
     write_header,
 };
 
@@ -78,7 +78,7 @@ pub(super) fn encode(imatrix: &Imatrix) -> Result<Vec<u8>, gguf::Error> {
     metadata.push(DATASETS, Array::from_strings(&imatrix.datasets));
     metadata.push(CHUNK_COUNT, imatrix.chunk_count);
     metadata.push(CHUNK_SIZE, imatrix.chunk_size.unwrap_or(0));
-    let mut draft = Draft { metadata, ..Draft::default() };
+    let mut draft = RawHeader { metadata, ..RawHeader::default() };
     let mut data: Vec<Vec<f32>> = Vec::new();
     for (name, entry) in &imatrix.entries {
         let counts = entry.counts.iter().map(|&count| count as f32).collect();

@@ -17,7 +17,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use gguf::{Bytes, Error};
-use gguf_store::{Output, Overwrite};
+use gguf_store::{AtomicFile, Overwrite};
 pub use statistics::{Statistics, statistics};
 
 /// The sums of one matrix.
@@ -181,7 +181,7 @@ impl Imatrix {
 }
 
 fn write(path: &Path, bytes: &[u8], overwrite: &Overwrite) -> Result<(), Error> {
-    let output = Output::create(path, overwrite)?;
+    let output = AtomicFile::create(path, overwrite)?;
     output.write_at(bytes, 0)?;
     output.commit()?;
     Ok(())

@@ -105,7 +105,7 @@ const NEVER_CONTAINING: &[&str] = &[
     "time_mix_g2.weight",
     "time_mix_decay_w1.weight",
     "time_mix_decay_w2.weight",
-    "time_mix_lerp_fused.weight",
+    "time_mix_lerp_interleaved.weight",
     // Relative position bias of T5
     "attn_rel_b.weight",
     // Image encoders

@@ -346,7 +346,7 @@ fn an_expired_redirect_is_asked_for_again() {
 
 #[test]
 fn a_header_costs_a_small_part_of_the_file() {
-    let mut draft = gguf::Draft::default();
+    let mut draft = gguf::RawHeader::default();
     draft.metadata.set("general.architecture", "llama");
     let words = (0..200_000).map(|i| format!("word {i}"));
     let words = gguf::Value::Array(gguf::Array::from_strings(words));

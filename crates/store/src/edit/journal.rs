@@ -151,20 +151,20 @@ fn same_data(old: &[u8], new: &[u8], len: u64) -> bool {
         (gguf.data_start() == bytes.len() as u64).then(|| gguf.into_header())
     };
     match (read(old), read(new)) {
-        (Some(old), Some(new)) => check_layout(&old, new.draft()).is_ok(),
+        (Some(old), Some(new)) => check_layout(&old, new.raw()).is_ok(),
         _ => false,
     }
 }
 
 #[cfg(test)]
 pub(super) mod tests {
-    use gguf::{Draft, Header, write_header};
+    use gguf::{Header, RawHeader, write_header};
 
     use super::*;
 
     /// A header of a model without tensors, as long as any other with a name of that length.
     pub(in crate::edit) fn header(name: &str) -> Vec<u8> {
-        let mut draft = Draft::default();
+        let mut draft = RawHeader::default();
         draft.metadata.set("general.architecture", "llama");
         draft.metadata.set("general.name", name);
         write_header(&Header::new(draft).unwrap()).unwrap()
@@ -243,7 +243,7 @@ pub(super) mod tests {
         // As long, but the data would be read otherwise.
         refused(|journal| {
             let mut draft =
-                Gguf::read(&journal.old.clone().into()).unwrap().into_header().into_draft();
+                Gguf::read(&journal.old.clone().into()).unwrap().into_header().into_raw();
             draft.order = gguf::ByteOrder::Big;
             let other = write_header(&Header::new(draft).unwrap()).unwrap();
             assert_eq!(other.len(), journal.old.len());

@@ -18,13 +18,13 @@ use std::fs::File;
 use std::io::{Read, Seek, SeekFrom};
 use std::path::Path;
 
-use gguf::{Array, Draft, Error, Gguf, Header, Metadata, write_header};
+use gguf::{Array, Error, Gguf, Header, Metadata, RawHeader, write_header};
 #[doc(hidden)]
 pub use journal::{Journal, Standing};
 pub use lock::EditLock;
 pub use overwrite::{Recovery, recover};
 
-use crate::output::{Existing, Output, Overwrite, is_at};
+use crate::output::{AtomicFile, Existing, Overwrite, is_at};
 use crate::progress::Progress;
 use crate::source::LocalFile;
 
@@ -79,7 +79,7 @@ pub fn edit_header<E: From<Error>>(
     path: &Path,
     reserve: u64,
     progress: &dyn Progress,
-    edit: impl FnOnce(&mut Draft) -> Result<(), E>,
+    edit: impl FnOnce(&mut RawHeader) -> Result<(), E>,
 ) -> Result<Saved, E> {
     let lock = EditLock::take(path)?;
     // The map is gone before the file under it changes.
@@ -124,16 +124,16 @@ impl Plan {
 fn plan<E: From<Error>>(
     path: &Path,
     reserve: u64,
-    edit: impl FnOnce(&mut Draft) -> Result<(), E>,
+    edit: impl FnOnce(&mut RawHeader) -> Result<(), E>,
 ) -> Result<Option<Plan>, E> {
     let file = LocalFile::open(path)?;
     let map = file.mapped();
     let model = Gguf::read(map)?;
     let data_start = model.data_start();
     let header = model.into_header();
-    let mut draft = header.clone().into_draft();
+    let mut draft = header.clone().into_raw();
     edit(&mut draft)?;
-    if draft == *header.draft() {
+    if draft == *header.raw() {
         return Ok(None);
     }
     check_layout(&header, &draft)?;
@@ -146,7 +146,7 @@ fn plan<E: From<Error>>(
 }
 
 /// Tensors may get other names, nothing else.
-fn check_layout(old: &Header, new: &Draft) -> Result<(), Error> {
+fn check_layout(old: &Header, new: &RawHeader) -> Result<(), Error> {
     let same =
         old.tensors().len() == new.tensors.len()
             && old.tensors().iter().zip(&new.tensors).all(|(a, b)| {
@@ -162,14 +162,14 @@ fn check_layout(old: &Header, new: &Draft) -> Result<(), Error> {
 }
 
 /// The header's bytes with a reserve of `zeros` bytes, or with none.
-fn encoded(draft: &Draft, zeros: Option<u64>) -> Result<Vec<u8>, Error> {
+fn encoded(draft: &RawHeader, zeros: Option<u64>) -> Result<Vec<u8>, Error> {
     let mut draft = draft.clone();
     reserve(&mut draft.metadata, zeros.map_or(0, |zeros| zeros + RESERVE_OVERHEAD));
     write_header(&Header::new(draft)?)
 }
 
 /// The header's bytes such that the data section begins at `data_start`, if it can.
-fn fitted(draft: &Draft, data_start: u64) -> Result<Option<Vec<u8>>, Error> {
+fn fitted(draft: &RawHeader, data_start: u64) -> Result<Option<Vec<u8>>, Error> {
     let plain = encoded(draft, None)?;
     if plain.len() as u64 == data_start {
         return Ok(Some(plain));
@@ -184,7 +184,7 @@ fn fitted(draft: &Draft, data_start: u64) -> Result<Option<Vec<u8>>, Error> {
 
 /// The header's bytes with at least `spare` spare bytes, at a distance from the old data section
 /// that is a multiple of a file system's block, so that it can share the data.
-fn with_reserve(draft: &Draft, spare: u64, data_start: u64) -> Result<Vec<u8>, Error> {
+fn with_reserve(draft: &RawHeader, spare: u64, data_start: u64) -> Result<Vec<u8>, Error> {
     const BLOCK: u64 = 4096;
     if spare == 0 {
         return encoded(draft, None);
@@ -204,7 +204,7 @@ fn rebuild(lock: &EditLock, plan: &Plan, progress: &dyn Progress) -> Result<(), 
     overwrite::expect(&old, &plan.old).map_err(fail)?;
     let data_len = old.metadata().map_err(fail)?.len().saturating_sub(plan.data_start);
     old.seek(SeekFrom::Start(plan.data_start)).map_err(fail)?;
-    let output = Output::create(lock.model(), &Overwrite::new(Existing::Replace))?;
+    let output = AtomicFile::create(lock.model(), &Overwrite::new(Existing::Replace))?;
     output.write_at(&plan.new, 0)?;
     progress.begin("rebuilding", data_len);
     for first in (0..data_len).step_by(CHUNK as usize) {

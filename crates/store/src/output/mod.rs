@@ -15,18 +15,18 @@ use tempfile::{NamedTempFile, TempPath};
 pub(crate) use unfinished::is_at;
 pub use unfinished::is_unfinished;
 
-/// A file being written beside its target; [`Output::commit`] gives it its name.
+/// A file being written beside its target; [`AtomicFile::commit`] gives it its name.
 ///
 /// Dropped without that, or interrupted, it leaves what was under the name before as it was.
 /// Writing at positions needs no exclusive access, so many threads can fill one output.
 #[derive(Debug)]
-pub struct Output {
+pub struct AtomicFile {
     file: NamedTempFile,
     target: PathBuf,
     existing: Existing,
 }
 
-impl Output {
+impl AtomicFile {
     /// Starts a file that is to become `target`, in the same directory.
     ///
     /// A link is followed: what it points to is replaced, if `overwrite` lets it.
@@ -41,14 +41,14 @@ impl Output {
         Ok(Self { file, target: resolved, existing: overwrite.existing() })
     }
 
-    /// As [`Output::create`], but what is written before the work is interrupted can be gone on
+    /// As [`AtomicFile::create`], but what is written before the work is interrupted can be gone on
     /// with: the unfinished file has a fixed name and stays if the process is killed.
     ///
     /// With `resume`, its content is what an earlier call left there, if there was one, and it also
     /// stays when it is dropped. Otherwise it begins empty.
     ///
     /// # Errors
-    /// As [`Output::create`]; [`Error::Caller`] if another process is writing the same target so,
+    /// As [`AtomicFile::create`]; [`Error::Caller`] if another process is writing the same target so,
     /// or if the unfinished file is not one that we have made.
     pub fn resumable(target: &Path, resume: bool, overwrite: &Overwrite) -> Result<Self, Error> {
         let resolved = overwrite.resolve(target)?;
@@ -296,7 +296,7 @@ impl Complete {
     /// Gives the file its name.
     ///
     /// # Errors
-    /// As [`Output::commit`].
+    /// As [`AtomicFile::commit`].
     pub fn commit(self) -> Result<(), Error> {
         let Self { file, target, existing } = self;
         let named = match existing {

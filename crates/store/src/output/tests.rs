@@ -2,16 +2,16 @@ use std::fs;
 
 use super::*;
 
-fn create(target: &Path) -> Result<Output, Error> {
-    Output::create(target, &Overwrite::default())
+fn create(target: &Path) -> Result<AtomicFile, Error> {
+    AtomicFile::create(target, &Overwrite::default())
 }
 
-fn replace(target: &Path) -> Result<Output, Error> {
-    Output::create(target, &Overwrite::new(Existing::Replace))
+fn replace(target: &Path) -> Result<AtomicFile, Error> {
+    AtomicFile::create(target, &Overwrite::new(Existing::Replace))
 }
 
-fn resumable(target: &Path, resume: bool) -> Result<Output, Error> {
-    Output::resumable(target, resume, &Overwrite::default())
+fn resumable(target: &Path, resume: bool) -> Result<AtomicFile, Error> {
+    AtomicFile::resumable(target, resume, &Overwrite::default())
 }
 
 /// The files of a directory with their content, by name.
@@ -228,8 +228,8 @@ mod on_unix {
                 let given = std::os::unix::fs::chown(&target, Some(4321), Some(8765)).is_ok();
                 let overwrite = Overwrite::new(Existing::Replace);
                 let output = match is_resumable {
-                    false => Output::create(&target, &overwrite),
-                    true => Output::resumable(&target, false, &overwrite),
+                    false => AtomicFile::create(&target, &overwrite),
+                    true => AtomicFile::resumable(&target, false, &overwrite),
                 };
                 let output = output.unwrap();
                 output.write_at(b"new", 0).unwrap();

@@ -6,7 +6,7 @@ use gguf::shard_keys::{COUNT, PART_FINGERPRINT};
 use gguf::{Error, Finding, Header};
 
 use crate::model::{Model, ModelTensor};
-use crate::output::{self, Output, Overwrite};
+use crate::output::{self, AtomicFile, Overwrite};
 use crate::progress::Progress;
 use crate::shard::{CHUNK, fill};
 
@@ -34,14 +34,14 @@ pub fn merge(
     progress: &dyn Progress,
 ) -> Result<(), Error> {
     let header = merged_header(model, options)?;
-    let output = Output::create(target, &model.spared(overwrite))?;
+    let output = AtomicFile::create(target, &model.spared(overwrite))?;
     progress.begin("merging", header.data_len());
     fill(&output, &header, model.tensors(), progress)?;
     output.commit()
 }
 
 fn merged_header(model: &Model, options: MergeOptions) -> Result<Header, Error> {
-    let mut draft = model.to_draft()?;
+    let mut draft = model.to_raw_header()?;
     if options.keep_split_keys
         && let Some(first) = model.parts().first()
     {

@@ -15,7 +15,7 @@ pub use set::ShardSet;
 pub use split::{PlannedShard, SplitLimit, SplitOptions, SplitPlan};
 
 use crate::model::ModelTensor;
-use crate::output::Output;
+use crate::output::AtomicFile;
 use crate::progress::Progress;
 
 /// Bytes read at a time.
@@ -32,7 +32,7 @@ fn file_len(header: &Header, header_bytes: u64) -> Result<u64, Error> {
 /// Fills an output with a header and the data of its tensors, which `tensors` gives in the same
 /// order. `progress` is told the bytes just written, and may end the work.
 fn fill(
-    output: &Output,
+    output: &AtomicFile,
     header: &Header,
     tensors: &[ModelTensor],
     progress: &dyn Progress,

@@ -4,10 +4,10 @@ use std::ffi::OsString;
 use std::num::NonZeroU64;
 use std::path::{Path, PathBuf};
 
-use gguf::{Alignment, Draft, Error, Header, NameShard, shard_keys, write_header};
+use gguf::{Alignment, Error, Header, NameShard, RawHeader, shard_keys, write_header};
 
 use crate::model::{Model, ModelTensor};
-use crate::output::{Complete, Output, Overwrite, require_space};
+use crate::output::{AtomicFile, Complete, Overwrite, require_space};
 use crate::progress::Progress;
 use crate::shard::{file_len, fill};
 
@@ -133,7 +133,7 @@ impl<'m> SplitPlan<'m> {
         progress.begin("splitting", self.shards.iter().map(|shard| shard.file_len).sum());
         let mut complete = Vec::with_capacity(paths.len());
         for (shard, path) in self.shards.iter().zip(&paths) {
-            let output = Output::create(path, &overwrite)?;
+            let output = AtomicFile::create(path, &overwrite)?;
             fill(&output, &shard.header, shard.tensors, progress)?;
             // Closed: there may be more shards than a process can have open files.
             complete.push(output.close()?);
@@ -175,10 +175,10 @@ fn shard_header(
     no: u16,
     count: u16,
 ) -> Result<Header, Error> {
-    let mut draft = Draft {
+    let mut draft = RawHeader {
         order: model.order(),
         tensors: tensors.iter().map(|tensor| tensor.info.clone()).collect(),
-        ..Draft::default()
+        ..RawHeader::default()
     };
     if no == 0 {
         draft.metadata = model.metadata().clone();

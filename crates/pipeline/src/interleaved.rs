@@ -9,16 +9,16 @@ use crate::tensor::{Content, Tensor};
 ///
 /// In a vector an element counts as a row.
 #[derive(Clone)]
-pub struct Fused {
+pub struct Interleaved {
     /// Rows of a group.
     group: u64,
     /// In the order of their rows in a group.
-    strands: Vec<Strand>,
+    slices: Vec<RowSlice>,
 }
 
 /// A tensor whose rows go to the same place of every group.
 #[derive(Clone)]
-pub struct Strand {
+pub struct RowSlice {
     /// The first of its rows in each group.
     pub start: u64,
     /// How many rows it has in each group.
@@ -28,19 +28,19 @@ pub struct Strand {
 }
 
 impl Tensor {
-    /// The tensor whose rows are `groups` groups, of which each strand has its rows.
+    /// The tensor whose rows are `groups` groups, of which each slice has its rows.
     ///
-    /// Rows of a group that no strand has are zeros, up to the last that one has.
+    /// Rows of a group that no slice has are zeros, up to the last that one has.
     ///
     /// # Errors
-    /// If the strands do not fit one another.
-    pub fn fused(
+    /// If the slices do not fit one another.
+    pub fn interleaved(
         name: impl Into<String>,
         groups: u64,
-        mut strands: Vec<Strand>,
+        mut slices: Vec<RowSlice>,
     ) -> Result<Self, Misfit> {
-        strands.sort_by_key(|strand| strand.start);
-        let Some(Strand { tensor: first, .. }) = strands.first() else {
+        slices.sort_by_key(|slice| slice.start);
+        let Some(RowSlice { tensor: first, .. }) = slices.first() else {
             return Err("has no parts".into());
         };
         let (shape, stored_type) = (first.shape, first.stored_type);
@@ -51,7 +51,7 @@ impl Tensor {
             dims.filter(|(i, _)| *i != counted).map(|(_, dim)| *dim).collect::<Vec<_>>()
         };
         let mut group = 0;
-        for Strand { start, len, tensor } in &strands {
+        for RowSlice { start, len, tensor } in &slices {
             if tensor.stored_type != stored_type || others(&tensor.shape) != others(&shape) {
                 return Err("differs from its sisters in shape or type".into());
             }
@@ -76,30 +76,30 @@ impl Tensor {
         *dim = rows;
         let shape = Shape::new(&dims).filter(|shape| shape.elements().is_some());
         let shape = shape.ok_or("has too many rows")?;
-        let content = Content::Fused(Fused { group, strands });
+        let content = Content::Interleaved(Interleaved { group, slices });
         Ok(Self { name: name.into(), shape, stored_type, content })
     }
 }
 
-impl Fused {
-    /// Fills `buffer` with the bytes from `offset` on, in as long runs as the strands make.
+impl Interleaved {
+    /// Fills `buffer` with the bytes from `offset` on, in as long runs as the slices make.
     pub fn read_at(&self, mut buffer: &mut [u8], mut offset: u64) -> Result<(), gguf::Error> {
-        let Some(Strand { tensor: first, .. }) = self.strands.first() else { return Ok(()) };
+        let Some(RowSlice { tensor: first, .. }) = self.slices.first() else { return Ok(()) };
         let row_bytes = first.bytes_of(first.units().1);
         while !buffer.is_empty() {
             let (row, within) = (offset / row_bytes, offset % row_bytes);
             let (group, row) = (row / self.group, row % self.group);
-            let next = self.strands.partition_point(|strand| strand.start <= row);
-            let strand = next.checked_sub(1).map(|last| &self.strands[last]);
-            let strand = strand.filter(|strand| row - strand.start < strand.len);
-            let end = match strand {
-                Some(strand) => strand.start + strand.len,
-                None => self.strands.get(next).map_or(self.group, |strand| strand.start),
+            let next = self.slices.partition_point(|slice| slice.start <= row);
+            let slice = next.checked_sub(1).map(|last| &self.slices[last]);
+            let slice = slice.filter(|slice| row - slice.start < slice.len);
+            let end = match slice {
+                Some(slice) => slice.start + slice.len,
+                None => self.slices.get(next).map_or(self.group, |slice| slice.start),
             };
             let len = ((end - row) * row_bytes - within).min(buffer.len() as u64);
             let (run, rest) = buffer.split_at_mut(len as usize);
-            match strand {
-                Some(Strand { start, len, tensor }) => {
+            match slice {
+                Some(RowSlice { start, len, tensor }) => {
                     let row = group * len + row - start;
                     tensor.read_at(run, row * row_bytes + within)?;
                 }
@@ -113,17 +113,17 @@ impl Fused {
 
     /// The tensors that are put together.
     pub(crate) fn tensors(&self) -> impl Iterator<Item = &Tensor> {
-        self.strands.iter().map(|strand| &strand.tensor)
+        self.slices.iter().map(|slice| &slice.tensor)
     }
 
     /// Whether both put the same rows together in the same way.
     pub(crate) fn has_source_of(&self, other: &Self) -> bool {
-        let same = |(a, b): (&Strand, &Strand)| {
+        let same = |(a, b): (&RowSlice, &RowSlice)| {
             a.start == b.start && a.len == b.len && a.tensor.has_source_of(&b.tensor)
         };
         self.group == other.group
-            && self.strands.len() == other.strands.len()
-            && self.strands.iter().zip(&other.strands).all(same)
+            && self.slices.len() == other.slices.len()
+            && self.slices.iter().zip(&other.slices).all(same)
     }
 }
 
@@ -150,21 +150,21 @@ mod tests {
         pieces: &[(u64, u64)],
     ) -> Result<(Vec<u64>, Vec<u8>), Misfit> {
         let file: Vec<u8> = (1..=shape.iter().product::<u64>() as u8).collect();
-        let strands = pieces.iter().map(|&(start, len)| {
+        let slices = pieces.iter().map(|&(start, len)| {
             let tensor = tensor(shape, &file).changed(Step::Pick { groups, start, len })?;
-            Ok(Strand { start, len, tensor })
+            Ok(RowSlice { start, len, tensor })
         });
-        let fused = Tensor::fused("t", groups, strands.collect::<Result<_, Misfit>>()?)?;
-        let mut whole = vec![9; fused.shape.iter().product::<u64>() as usize];
-        fused.read_at(&mut whole, 0).unwrap();
+        let interleaved = Tensor::interleaved("t", groups, slices.collect::<Result<_, Misfit>>()?)?;
+        let mut whole = vec![9; interleaved.shape.iter().product::<u64>() as usize];
+        interleaved.read_at(&mut whole, 0).unwrap();
         for piece in 1..whole.len() {
             let mut pieces = vec![9; whole.len()];
             for (i, buffer) in pieces.chunks_mut(piece).enumerate() {
-                fused.read_at(buffer, (i * piece) as u64).unwrap();
+                interleaved.read_at(buffer, (i * piece) as u64).unwrap();
             }
             assert_eq!(pieces, whole, "in pieces of {piece}");
         }
-        Ok((fused.shape.to_vec(), whole))
+        Ok((interleaved.shape.to_vec(), whole))
     }
 
     #[test]
@@ -194,12 +194,12 @@ mod tests {
                 .contains("sister has too")
         );
         let file: Vec<u8> = (0..8).collect();
-        let strand =
-            |shape: &[u64], start, len| Strand { start, len, tensor: tensor(shape, &file) };
-        let fused = |strands| Tensor::fused("t", 2, strands).err().unwrap().to_string();
-        assert!(fused(vec![]).contains("no parts"));
-        assert!(fused(vec![strand(&[2, 4], 0, 3)]).contains("not 2 times 3"));
-        let differing = fused(vec![strand(&[2, 4], 0, 2), strand(&[1, 4], 2, 2)]);
+        let slice =
+            |shape: &[u64], start, len| RowSlice { start, len, tensor: tensor(shape, &file) };
+        let interleaved = |slices| Tensor::interleaved("t", 2, slices).err().unwrap().to_string();
+        assert!(interleaved(vec![]).contains("no parts"));
+        assert!(interleaved(vec![slice(&[2, 4], 0, 3)]).contains("not 2 times 3"));
+        let differing = interleaved(vec![slice(&[2, 4], 0, 2), slice(&[1, 4], 2, 2)]);
         assert!(differing.contains("shape or type"));
     }
 }
