@@ -173,7 +173,7 @@ impl Legacy {
         Ok(Conversion { job, file_name: format!("{stem}.gguf"), notes, changes })
     }
 
-    /// All keys, in the order of the official converter of these files.
+    /// All keys, in the order of llama.cpp's converter of these files.
     fn keys(&self, file_type: u32, options: &Options) -> Metadata {
         let mut metadata = Metadata::new();
         metadata.set("general.architecture", self.architecture);

@@ -53,14 +53,14 @@ impl Tensor {
         let mut group = 0;
         for RowSlice { start, len, tensor } in &slices {
             if tensor.stored_type != stored_type || others(&tensor.shape) != others(&shape) {
-                return Err("differs from its sisters in shape or type".into());
+                return Err("differs from the tensors beside it in shape or type".into());
             }
             if tensor.units().0 != groups.saturating_mul(*len) {
                 let rows = tensor.units().0;
                 return Err(format!("has {rows} rows, which are not {groups} times {len}").into());
             }
             if *start < group {
-                return Err("has rows that a sister has too".into());
+                return Err("has rows that a tensor beside it has too".into());
             }
             group = start.saturating_add(*len);
         }
@@ -191,7 +191,7 @@ mod tests {
             there_and_back(&[8], 2, &[(0, 2), (1, 2)])
                 .unwrap_err()
                 .to_string()
-                .contains("sister has too")
+                .contains("a tensor beside it has too")
         );
         let file: Vec<u8> = (0..8).collect();
         let slice =

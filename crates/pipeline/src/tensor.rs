@@ -76,7 +76,7 @@ impl Tensor {
         let like_first =
             |part: &Self| part.shape == first.shape && part.stored_type == first.stored_type;
         if !others.iter().all(like_first) {
-            return Err("differs from its sisters in shape or type".into());
+            return Err("differs from the tensors beside it in shape or type".into());
         }
         let dims = [&first.shape, &[parts.len() as u64][..]].concat();
         let shape = Shape::new(&dims).ok_or_else(|| {

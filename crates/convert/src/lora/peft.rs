@@ -1,7 +1,7 @@
 //! Adapters as the `peft` library saves them, to a GGUF.
 //!
 //! `adapter_config.json` beside `adapter_model.safetensors`; the model that it adapts is needed for
-//! its `config.json`. What the official converter writes, this writes, and the base's identity.
+//! its `config.json`. What llama.cpp's converter writes, this writes, and the base's identity.
 
 use std::path::{Path, PathBuf};
 
@@ -412,7 +412,7 @@ fn replaced(
     })
 }
 
-/// The type of all matrices: F32 where nothing is asked for, as for the official converter, unless
+/// The type of all matrices: F32 where nothing is asked for, as for llama.cpp's converter, unless
 /// the adapter itself is stored in 16 bits.
 fn float_type(outtype: Option<Recipe>, tensors: &[Tensor]) -> Result<TensorType, Error> {
     match outtype {
