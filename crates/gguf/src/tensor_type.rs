@@ -8,6 +8,10 @@
 use std::borrow::Cow;
 use std::fmt;
 
+/// The version of the block formats of today, for `general.quantization_version`: ggml's
+/// `GGML_QNT_VERSION`.
+pub const QUANTIZATION_VERSION: u32 = 2;
+
 /// Whether files of today may use a tensor type.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Status {

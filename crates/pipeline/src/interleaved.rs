@@ -83,7 +83,11 @@ impl Tensor {
 
 impl Interleaved {
     /// Fills `buffer` with the bytes from `offset` on, in as long runs as the slices make.
-    pub fn read_at(&self, mut buffer: &mut [u8], mut offset: u64) -> Result<(), gguf::Error> {
+    pub(crate) fn read_at(
+        &self,
+        mut buffer: &mut [u8],
+        mut offset: u64,
+    ) -> Result<(), gguf::Error> {
         let Some(RowSlice { tensor: first, .. }) = self.slices.first() else { return Ok(()) };
         let row_bytes = first.bytes_of(first.units().1);
         while !buffer.is_empty() {

@@ -21,7 +21,7 @@ pub fn map<T: Send>(
 ///
 /// # Errors
 /// Of those that occur, the one of the least number; no more work begins after it.
-pub fn map_with<S, T: Send>(
+pub(crate) fn map_with<S, T: Send>(
     count: usize,
     state: impl Fn() -> S + Sync,
     work: impl Fn(&mut S, usize) -> Result<T, Error> + Sync,

@@ -171,7 +171,7 @@ impl Tensor {
     ///
     /// # Errors
     /// As [`Source::read_at`].
-    pub fn read_at(&self, buffer: &mut [u8], offset: u64) -> Result<(), gguf::Error> {
+    pub(crate) fn read_at(&self, buffer: &mut [u8], offset: u64) -> Result<(), gguf::Error> {
         match &self.content {
             Content::Stored(at) => at.source.read_at(buffer, at.offset + offset),
             Content::Joined(parts) => self.read_parts(parts, buffer, offset),

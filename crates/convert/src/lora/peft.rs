@@ -97,7 +97,7 @@ pub fn plan(
     metadata.set("adapter.type", "lora");
     general.write_to(&mut metadata);
     metadata.set(ALPHA, adapter.alpha);
-    metadata.set("general.quantization_version", hf::QUANTIZATION_VERSION);
+    metadata.set("general.quantization_version", gguf::QUANTIZATION_VERSION);
     identify_base(&mut metadata, base, &config, family, weights)?;
     gguf_quantize::set_overrides(&mut metadata, &options.quantization);
 
