@@ -9,7 +9,7 @@ use gguf::Error;
 /// What `work` makes of 0, 1, ... up to `count`, in order.
 ///
 /// # Errors
-/// As [`map_with`].
+/// As `map_with`.
 pub fn map<T: Send>(
     count: usize,
     work: impl Fn(usize) -> Result<T, Error> + Sync,

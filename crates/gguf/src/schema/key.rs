@@ -66,7 +66,7 @@ impl fmt::Display for Absent {
 pub enum Requirement {
     /// Every file.
     Always,
-    /// Files that this describes: `key is value`, which [`Requirement::holds`] can tell, or prose.
+    /// Files that this describes: `key is value`, which the rules can tell, or prose.
     When(&'static str),
     /// No file, or as the architecture says.
     Optional,
@@ -164,7 +164,7 @@ impl ValueSchema {
     }
 
     /// Which number in a value the key cannot hold, and what it can; `None` if it can hold all.
-    /// Types are a matter of [`ValueSchema::accepts`].
+    /// Whether it can have the type is another question.
     pub fn refuses(&self, value: &Value) -> Option<String> {
         let wrong = |value: &Value| match value {
             Value::F32(_) | Value::F64(_) => value.to_f64().filter(|x| !self.range.holds(*x)),
