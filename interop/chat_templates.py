@@ -3,7 +3,7 @@
 Usage: python chat_templates.py GGUF_BINARY DATA_DIR [TEMPLATE_DIR]
 
 The templates are those of the checkpoints in DATA_DIR/zoo and all `*.jinja` of TEMPLATE_DIR, such as
-`models/templates` of the official sources. Each gets all conversations below: the same text must
+`models/templates` of llama.cpp's sources. Each gets all conversations below: the same text must
 come out, or both must refuse.
 """
 

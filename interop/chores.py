@@ -1,9 +1,9 @@
-"""The everyday chores, seen by the official Python package `gguf` from PyPI.
+"""The everyday chores, seen by the Python package `gguf` from PyPI.
 
 Usage: python chores.py GGUF_BINARY CHECKPOINT_DIR
 
-Whatever we edit, merge, repair or put in the other byte order, the official reader opens, and finds
-what we say is in it; its own byte order converter gives the same file.
+Whatever we edit, merge, repair or put in the other byte order, the package's reader opens, and
+finds what we say is in it; its own byte order converter gives the same file.
 """
 
 import json
@@ -26,7 +26,7 @@ def ours(binary, *args):
 
 
 def same_as_listed(binary, path):
-    """The official reader and `gguf inspect` agree on keys, values and tensors."""
+    """The package's reader and `gguf inspect` agree on keys, values and tensors."""
     reader = GGUFReader(path)
     listing = json.loads(ours(binary, "inspect", path, "--json", "--arrays"))
     fields = {k: v for k, v in reader.fields.items() if not k.startswith("GGUF.")}
@@ -46,7 +46,7 @@ def same_as_listed(binary, path):
 
 
 def other_byte_order(binary, source, folder):
-    """Our conversion equals the official one, for the types that it knows."""
+    """Our conversion equals that of the package, for the types that it knows."""
     theirs, mine = folder / "theirs.gguf", folder / "mine.gguf"
     shutil.copy(source, theirs)
     reader = GGUFReader(theirs, "r+")
@@ -80,7 +80,7 @@ def main():
             path = folder / f"{mix}-model.gguf"
             ours(binary, "quantize", f16, path, mix)
             same_as_listed(binary, path)
-        # The official converter knows neither the K types nor Q5_0: the ones it knows are F16,
+        # The package's converter knows neither the K types nor Q5_0: the ones it knows are F16,
         # Q8_0, Q4_0 and Q6_K, which is the type of the output matrix here.
         for mix in "f16 q8_0 q4_0".split():
             other_byte_order(binary, folder / f"{mix}-model.gguf", folder)
@@ -102,7 +102,7 @@ def main():
             ours(binary, "convert-endian", f16, "little", "-o", other, "--gguf-version", version)
             reader = same_as_listed(binary, other)
             assert reader.fields["GGUF.version"].contents() == int(version)
-    print("the official reader agrees with every chore")
+    print("the package's reader agrees with every chore")
 
 
 main()

@@ -1,4 +1,4 @@
-"""Encoding and decoding of each type beside the official library: one thread, in cache.
+"""Encoding and decoding of each type beside llama.cpp: one thread, in cache.
 
 Usage: python codec_speed.py GGML_LIBRARY [TYPE ...] [--isa SET] [--runs N] [--bench PROGRAM]
 
@@ -111,17 +111,17 @@ def main():
     bench = "cargo bench -q -p gguf-kit-quant --bench codecs --".split()
     program = [args.bench] if args.bench else bench
     library = load(args.library)
-    # Those that the official library encodes and the package names.
+    # Those that llama.cpp encodes and the package names.
     known = "Q4_0 Q4_1 Q5_0 Q5_1 Q8_0 Q2_K Q3_K Q4_K Q5_K Q6_K IQ1_S IQ1_M IQ2_XXS IQ2_XS IQ2_S"
     known += " IQ3_XXS IQ3_S IQ4_NL IQ4_XS TQ1_0 TQ2_0 MXFP4 NVFP4 Q1_0 F16 BF16"
-    print("million weights per second, and ours by the official")
-    print(f"{'type':<9}" + "".join(f"{part:>13}{'official':>9}{'ratio':>7}" for part in PARTS))
+    print("million weights per second, and ours divided by llama.cpp's")
+    print(f"{'type':<9}" + "".join(f"{part:>13}{'llama.cpp':>11}{'ratio':>7}" for part in PARTS))
     for name in args.types or known.split():
         pairs = [(ours(program, name, args.isa), official(library, name)) for _ in range(args.runs)]
         if pairs[0][0] is None:
             continue
         mine, theirs = ([max(values) for values in zip(*runs)] for runs in zip(*pairs))
-        cells = (f"{a:>13,.0f}{b:>9,.0f}{a / b:>7.1f}" for a, b in zip(mine, theirs))
+        cells = (f"{a:>13,.0f}{b:>11,.0f}{a / b:>7.1f}" for a, b in zip(mine, theirs))
         print(f"{name:<9}" + "".join(cells), flush=True)
 
 

@@ -1,15 +1,15 @@
-"""Conversion beside a plain copy of the output and beside the official tools: time and memory.
+"""Conversion beside a plain copy of the output and beside llama.cpp's tools: time and memory.
 
 Usage: python convert_speed.py GGUF_BINARY LLAMA_CPP_DIR LLAMA_LIBRARY TOKENIZER_DIR
                                [--gigabytes N] [--runs N] [--ours]
 
 Makes a BF16 checkpoint of a llama with random weights, with the tokenizer in TOKENIZER_DIR (such as
-`testdata/Tiny-KJV-Llama-4M`), and converts it in turns: to F16 with our program and with the official
+`testdata/Tiny-KJV-Llama-4M`), and converts it in turns: to F16 with our program and with llama.cpp's
 converter, with a `cp` of that output between, alone and until it is on the disk as ours is; to Q4_K_M
-with our program in one pass and with the official converter and `llama_model_quantize` of
+with our program in one pass and with llama.cpp's converter and `llama_model_quantize` of
 LLAMA_LIBRARY (`libllama.so` of `llama-cpp-python`) in two. Prints seconds, CPU seconds and peak
-memory, the run with the least seconds of each. `--ours` leaves the official tools out. Needs numpy;
-the official converter needs torch and transformers.
+memory, the run with the least seconds of each. `--ours` leaves llama.cpp's tools out. Needs numpy;
+llama.cpp's converter needs torch and transformers.
 """
 
 import argparse
@@ -79,7 +79,7 @@ def make_checkpoint(folder, tokenizer, gigabytes):
 
 
 def official_convert(llama_cpp, source, target):
-    """The work of the official converter's process."""
+    """The work of the process of llama.cpp's converter."""
     import runpy
 
     import torch
@@ -121,13 +121,13 @@ def main():
         }
         if not args.ours:
             convert = [sys.executable, *sys.argv, "--official", str(source), str(theirs)]
-            works["f16: official"] = [convert]
-            works["q4_k_m: official, two steps"] = [convert, [*quantizer, "--official", str(theirs), str(small), ""]]
+            works["f16: llama.cpp"] = [convert]
+            works["q4_k_m: llama.cpp, two steps"] = [convert, [*quantizer, "--official", str(theirs), str(small), ""]]
         best = {}
         for _ in range(args.runs):
             for name, commands in works.items():
                 # What a run writes anew must not be there before.
-                for path in {"ours": [ours], "official": [theirs]}.get(name.partition(": ")[2], [copy, small]):
+                for path in {"ours": [ours], "llama.cpp": [theirs]}.get(name.partition(": ")[2], [copy, small]):
                     path.unlink(missing_ok=True)
                 costs = [measured(command) for command in commands]
                 cpu, wall, memory = (sum(c[0] for c in costs), sum(c[1] for c in costs), max(c[2] for c in costs))

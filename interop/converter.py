@@ -1,11 +1,11 @@
-"""Conversion beside the official converter, for many classes of models.
+"""Conversion beside llama.cpp's converter, for many classes of models.
 
 Usage: python converter.py GGUF_BINARY LLAMA_CPP_DIR ZOO_DIR [CASE ...]
 
 For every case a tiny checkpoint with random weights is made: the configuration and tensor names of
 its class, the tokenizer of a folder of the zoo. Both converters turn it into f32 and f16; keys,
 values, their order, tensors and the whole file must be equal, except for the known mistakes of the
-official converter, which must show. Needs torch (any version), transformers, sentencepiece, numpy.
+llama.cpp's converter, which must show. Needs torch (any version), transformers, sentencepiece, numpy.
 """
 
 import json
@@ -24,7 +24,7 @@ EXPERTS, EXPERT_FF = 4, 48
 
 CASES = {}
 
-# Keys and tensors that must differ, because the official converter is mistaken.
+# Keys and tensors that must differ, because llama.cpp's converter is mistaken.
 MISTAKES = {
     "glm": {
         "chatglm.context_length",
@@ -671,7 +671,7 @@ def replace_text(folder, old, new):
 
 
 def mend_baichuan():
-    """The official class calls itself without end for every tensor but the fused one."""
+    """llama.cpp's class calls itself without end for every tensor but the fused one."""
     from conversion.baichuan import BaichuanModel
 
     fused = BaichuanModel.modify_tensors
@@ -686,7 +686,7 @@ def mend_baichuan():
 
 
 def mend_stablelm():
-    """The official class loses the norms of heads, notices, and stops."""
+    """llama.cpp's class loses the norms of heads, notices, and stops."""
     from conversion.stablelm import StableLMModel
 
     others = StableLMModel.modify_tensors
@@ -705,7 +705,7 @@ def mend_stablelm():
 
 
 def official(llama_cpp, folder, out, outtype, pre):
-    """Runs the official converter in this process; `pre` in place of its table of hashes."""
+    """Runs llama.cpp's converter in this process; `pre` in place of its table of hashes."""
     from conversion import base
 
     recognise = base.TextModel.get_vocab_base_pre
@@ -749,7 +749,7 @@ def differences(theirs, ours, mistakes):
             place = next(i for i, (x, y) in enumerate(zip(a, b)) if x != y)
             yield f"{what} order: place {place} is {list(b)[place]}, not {list(a)[place]}"
     for name in left:
-        yield f"{name} is equal, though the official converter was known to be mistaken"
+        yield f"{name} is equal, though llama.cpp's converter was known to be mistaken"
 
 
 def run(binary, llama_cpp, zoo, name, work):
@@ -791,8 +791,8 @@ def main():
         for name in names:
             try:
                 found = run(binary, llama_cpp, zoo, name, Path(work))
-            except Exception as fault:  # the official converter has many ways to fail
-                found = [f"official converter: {fault!r}"]
+            except Exception as fault:  # llama.cpp's converter has many ways to fail
+                found = [f"llama.cpp's converter: {fault!r}"]
             verdict = "DIFFERS" if found else "as known" if name in MISTAKES else "equal"
             print(f"{name}: {verdict}", flush=True)
             for line in found:

@@ -1,4 +1,4 @@
-"""Conversion beside the official converter: first transformers, state spaces, encoders.
+"""Conversion beside llama.cpp's converter: first transformers, state spaces, encoders.
 
 Usage: as converter.py, whose cases have more recent decoders.
 """

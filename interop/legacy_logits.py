@@ -1,4 +1,4 @@
-"""Models from before GGUF, converted and run by today's official library (llama-cpp-python).
+"""Models from before GGUF, converted and run by today's llama.cpp (llama-cpp-python).
 
 Usage: python legacy_logits.py GGUF_BINARY LEGACY_DIR
 
@@ -19,7 +19,7 @@ from pathlib import Path
 import llama_cpp as lib
 import numpy as np
 
-# Without what their files lost, the official library does not load these.
+# Without what their files lost, llama.cpp does not load these.
 FOLDERS = {
     "bloom": "bloom/source",
     "dollyv2": "gptneox-parallel/source",
@@ -73,7 +73,7 @@ def main(binary, data):
         stem = reference.name.removesuffix(".logits.npy")
         folder = reference.parent.parent
         old = folder / f"{stem}.bin"
-        # No official program runs gptj as GGUF.
+        # llama.cpp does not run gptj.
         if not old.is_file() or folder.name == "gptj":
             continue
         tokens = json.loads((reference.parent / f"{stem}.json").read_text())["tokens_fed"]

@@ -1,8 +1,8 @@
-"""Interoperation with the official Python package `gguf` from PyPI.
+"""Interoperation with the Python package `gguf` from PyPI.
 
 Usage: python official_package.py GGUF_BINARY CHECKPOINT_DIR
 
-The official reader opens what we write, in every type; we open what the official writer writes,
+The package's reader opens what we write, in every type; we open what the package's writer writes,
 among it the example of the format's tutorial.
 """
 
@@ -29,7 +29,7 @@ def ours(binary, *args):
 
 
 def check_written(path, listing, original):
-    """The official reader finds what `gguf inspect` lists, and values near the original's."""
+    """The package's reader finds what `gguf inspect` lists, and values near the original's."""
     reader = GGUFReader(path)
     assert list(listing["metadata"]) == [k for k in reader.fields if not k.startswith("GGUF.")]
     tokens = reader.fields["tokenizer.ggml.tokens"].contents()
@@ -66,7 +66,7 @@ def official_reads_ours(binary, checkpoint, folder):
         ours(binary, "quantize", "--pure", str(folder / "F32.gguf"), str(path), ty)
         listing = json.loads(ours(binary, "inspect", str(path), "--json"))
         check_written(path, listing, original)
-    print(f"the official reader opens {len(MIXES)} mixes and {len(types)} types")
+    print(f"the package's reader opens {len(MIXES)} mixes and {len(types)} types")
 
 
 def tutorial_example(path):
@@ -86,7 +86,7 @@ def tutorial_example(path):
 
 
 def every_value(path):
-    """One key of every type that the official writer has."""
+    """One key of every type that the package's writer has."""
     writer = GGUFWriter(path, "test")
     for name in "uint8 int8 uint16 int16 uint32 int32 uint64 int64".split():
         getattr(writer, f"add_{name}")(f"a.{name}", 7)
@@ -134,7 +134,7 @@ def we_read_official(binary, folder):
         "type": "ARRAY", "element_type": "STRING", "value": ["x", "", "日本"]
     }
     assert values["a.bools"]["value"] == [True, False]
-    # And back: a copy of ours holds the same for the official reader.
+    # And back: a copy of ours holds the same for the package's reader.
     copy = str(folder / "copy.gguf")
     ours(binary, "quantize", path, copy, "COPY")
     before, after = GGUFReader(path), GGUFReader(copy)
@@ -142,7 +142,7 @@ def we_read_official(binary, folder):
         assert field.contents() == after.fields[key].contents(), key
     assert (before.tensors[0].data == after.tensors[0].data).all()
     assert before.tensors[0].tensor_type == GGMLQuantizationType.F16
-    print("we open what the official writer writes")
+    print("we open what the package's writer writes")
 
 
 def main():

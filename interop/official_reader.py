@@ -1,4 +1,4 @@
-"""The official C++ reader opens what we write, and finds what we say is in it.
+"""llama.cpp's reader opens what we write, and finds what we say is in it.
 
 Usage: python official_reader.py GGML_LIBRARY GGUF_BINARY CHECKPOINT_DIR
 
@@ -37,14 +37,14 @@ class Parameters(ctypes.Structure):
 
 
 class OfficialReader:
-    """A file, as the official library sees it."""
+    """A file, as llama.cpp sees it."""
 
     def __init__(self, library, path):
         self.library = library
         self.context = self.call(
             ctypes.c_void_p, "init_from_file", str(path).encode(), Parameters(True, None)
         )
-        assert self.context, f"{path}: the official reader refuses it"
+        assert self.context, f"{path}: llama.cpp's reader refuses it"
 
     def call(self, result, name, *args):
         function = getattr(self.library, f"gguf_{name}")
@@ -144,7 +144,7 @@ def written_files(binary, checkpoint, folder):
 
 
 def compare_shards(library, binary, folder):
-    """Of a sharded model `gguf inspect` shows the whole: the official reader finds it in parts."""
+    """Of a sharded model `gguf inspect` shows the whole: llama.cpp's reader finds it in parts."""
     shards = [OfficialReader(library, path) for path in sorted(folder.glob("part-*.gguf"))]
     whole = json.loads(ours(binary, "inspect", folder / "part-00001-of-00004.gguf", "--json"))
     names = [tensor["name"] for shard in shards for tensor in shard.tensors()]

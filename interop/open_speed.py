@@ -2,15 +2,15 @@
 
 Usage: python open_speed.py GGUF_BINARY
 
-    pip install gguf                # the official Python reader, and the writer of the files
-    pip install llama-cpp-python    # optional: it holds the official C++ reader
+    pip install gguf                # the reader in Python, and the writer of the files
+    pip install llama-cpp-python    # optional: it holds llama.cpp's reader
 
 Writes two models of which only the header matters, one with the sizes of Llama 3's vocabulary, one
 with those of Gemma 3's, and opens each, from the page cache, in these ways:
 
 - `gguf inspect`: the whole process, with all that it prints; beside it a process that does nothing,
   and `gguf --version`, which is our process without a file;
-- `gguf_init_from_file` and freeing what it returns: the call of the official C++ library;
+- `gguf_init_from_file` and freeing what it returns: the call of llama.cpp's library;
 - `gguf.GGUFReader`: the call, in a Python that has loaded the package already.
 
 Least of many runs; of the Python reader, which takes many seconds, one run. Processes are timed by
@@ -99,7 +99,7 @@ class InitParams(ctypes.Structure):
 
 
 def official_cpp():
-    """The official C++ reader from the library in llama-cpp-python, if that is there."""
+    """llama.cpp's reader from the library in llama-cpp-python, if that is there."""
     package = importlib.util.find_spec("llama_cpp")
     found = package and sorted(Path(package.submodule_search_locations[0]).rglob("*ggml-base.*"))
     if not found:

@@ -1,11 +1,11 @@
-"""Quantization beside the official one: the same bytes, and how long each takes.
+"""Quantization beside llama.cpp's: the same bytes, and how long each takes.
 
 Usage: python quantize_speed.py GGUF_BINARY LLAMA_LIBRARY [TYPE ...] [--imatrix] [--threads N]
                                 [--parameters MILLIONS] [--runs N]
 
 LLAMA_LIBRARY is `libllama.so`, as it is installed with `llama-cpp-python` from PyPI (in the folder
 `llama_cpp/lib`). Makes an F16 llama of random weights, then quantizes it in turn with our program
-and with the official `llama_model_quantize`, each in a process of its own, checks that all tensors
+and with `llama_model_quantize`, each in a process of its own, checks that all tensors
 have the same bytes, and prints CPU seconds, seconds and peak memory of both as the least of all
 runs. Needs `gguf` and `numpy` from PyPI.
 """
@@ -104,7 +104,7 @@ class Parameters(ctypes.Structure):
 
 
 def official(library, source, target, file_type, threads, imatrix):
-    """The work of the official program's process. Says what starting Python has cost."""
+    """The work of llama.cpp's process. Says what starting Python has cost."""
     import numpy as np
     from gguf import GGUFReader, LlamaFileType
 
@@ -195,7 +195,7 @@ def main():
 
         run_apart(make_model, source, imatrix, args.parameters)
         print(f"{args.threads} threads")
-        print(f"{'':<9}{'official':>24}{'ours':>24}{'ratio':>8}{'ratio':>8}")
+        print(f"{'':<9}{'llama.cpp':>24}{'ours':>24}{'ratio':>8}{'ratio':>8}")
         print(f"{'type':<9}" + f"{'CPU s':>8}{'s':>8}{'MB':>8}" * 2 + f"{'CPU':>8}{'wall':>8}")
         for name in args.types or "Q8_0 Q4_0 Q2_K Q3_K_M Q4_K_M Q5_K_M Q6_K".split():
             flags = ["--imatrix", imatrix] if args.imatrix else []

@@ -1,15 +1,15 @@
-"""How fast text becomes tokens: the official C++ library, the `tokenizers` package, and ours.
+"""How fast text becomes tokens: llama.cpp's library, the `tokenizers` package, and ours.
 
 Usage: python tokenize_speed.py MODEL.gguf TEXT.txt [TOKENIZER.json]
 
-    pip install llama-cpp-python    # it holds the official C++ library
+    pip install llama-cpp-python    # it holds llama.cpp's library
     pip install tokenizers          # for TOKENIZER.json, the same vocabulary for that package
 
 Encodes the text with the vocabulary on one thread: `llama_tokenize`, `Tokenizer.encode`, and
 `cargo bench --bench encode` of this repository, one after the other in each of three rounds, so
 that they meet the same machine. Prints the most megabytes per second of each, and how many tokens
 came out (user-defined tokens on, control tokens as text). Timed by what each uses of
-the processor, so that other programs do not count. The official library gets the first megabyte
+the processor, so that other programs do not count. llama.cpp gets the first megabyte
 only.
 """
 

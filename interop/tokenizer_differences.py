@@ -1,10 +1,10 @@
-"""Our ids beside those of `tokenizers` and `sentencepiece` from PyPI, and of the official runtime.
+"""Our ids beside those of `tokenizers` and `sentencepiece` from PyPI, and of llama.cpp.
 
 Usage: python tokenizer_differences.py GGUF_BINARY DATA_DIR [--count N] [--only KIND[,KIND]] [--official]
 
 DATA_DIR has checkpoints (`zoo`), vocabularies (`vocab`) and text (`tiny-kjv-llama`). For each kind of vocabulary N generated
 texts (100,000 if not given) are encoded by both sides. There is no ready Unigram or RWKV World
-vocabulary: small ones are made of the text, and written as the official converter writes them. With
+vocabulary: small ones are made of the text, and written as llama.cpp's converter writes them. With
 `--official` the package llama-cpp-python encodes them too, for what no other package knows.
 """
 
@@ -28,7 +28,7 @@ ZOO = {
     "spm": ["llama", "mistral", "mixtral", "gemma2", "gemma3", "phi3"],
     "bpe": ["gpt2", "qwen2", "qwen3", "gpt_neox", "mpt", "bloom", "falcon", "stablelm", "olmo2", "whisper"],
 }
-# Vocabularies that the official runtime loads, in `vocab`.
+# Vocabularies that llama.cpp loads, in `vocab`.
 VOCABULARIES = {
     "spm": ["llama-spm", "phi-3"],
     "bpe": ["gpt-2", "gpt-neox", "mpt", "falcon", "starcoder", "qwen2"],
@@ -102,13 +102,13 @@ def control_texts(path):
 
 
 def official(path, strings, parse_special):
-    """The ids of the official runtime."""
+    """The ids of llama.cpp."""
     import llama_cpp
 
     params = llama_cpp.llama_model_default_params()
     params.vocab_only = True
     model = llama_cpp.llama_model_load_from_file(str(path).encode(), params)
-    assert model, f"the official runtime does not load {path}"
+    assert model, f"llama.cpp does not load {path}"
     vocab = llama_cpp.llama_model_get_vocab(model)
     results = []
     for text in strings:
@@ -256,7 +256,7 @@ def main():
             comparison.add("wordpiece", strings, expected, ours(args.binary, path, strings))
             if args.official:
                 got = ours(args.binary, path, strings, "--compat", "llama.cpp")
-                comparison.add("wordpiece, official", strings, official(path, strings, True), got)
+                comparison.add("wordpiece, llama.cpp", strings, official(path, strings, True), got)
         for normalizer in NORMALIZERS if wanted("unigram") else []:
             for byte_fallback in [False, True]:
                 model, path = unigram_gguf(text, normalizer, folder, byte_fallback)
@@ -267,7 +267,7 @@ def main():
                 comparison.add(name, strings, expected, ours(args.binary, path, strings, *plain))
                 if args.official:
                     got = ours(args.binary, path, strings, *plain, "--compat", "llama.cpp")
-                    comparison.add(f"{name}, official", strings, official(path, strings, False), got)
+                    comparison.add(f"{name}, llama.cpp", strings, official(path, strings, False), got)
         if wanted("rwkv"):
             tokens = world(corpus)
             types = [TokenType.CONTROL] + [TokenType.NORMAL] * len(tokens)
@@ -287,7 +287,7 @@ def main():
                 comparison.add(name, strings, expected, got)
             if args.official:
                 got = ours(args.binary, path, strings, "--no-parse-special", "--compat", "llama.cpp")
-                comparison.add("rwkv, official", strings, official(path, strings, False), got)
+                comparison.add("rwkv, llama.cpp", strings, official(path, strings, False), got)
         for kind, names in ZOO.items():
             for name in names if wanted(kind) else []:
                 source = args.data / "zoo" / name
@@ -300,13 +300,13 @@ def main():
                 path = args.data / "vocab" / f"ggml-vocab-{name}.gguf"
                 strings = list(texts(args.count, corpus, control_texts(path)))
                 got = ours(args.binary, path, strings, "--compat", "llama.cpp")
-                comparison.add(f"{kind} {name}, official", strings, official(path, strings, True), got)
+                comparison.add(f"{kind} {name}, llama.cpp", strings, official(path, strings, True), got)
         for pre in PRES if wanted("pre") and args.official else []:
             path = folder / "pairs.gguf"
             pairs_gguf(pre, path)
             strings = list(texts(args.count, corpus, ["<|endoftext|>"]))
             got = ours(args.binary, path, strings, "--compat", "llama.cpp")
-            comparison.add(f"pre {pre}, official", strings, official(path, strings, True), got)
+            comparison.add(f"pre {pre}, llama.cpp", strings, official(path, strings, True), got)
     sys.exit(comparison.failed > 0)
 
 

@@ -21,7 +21,7 @@ impl Config {
     /// Reads `config.json` in `dir`.
     ///
     /// Fields of a nested configuration of the text model (`text_config` or one of its other
-    /// names) count as if they stood at the top, as they do for the official converter.
+    /// names) count as if they stood at the top, as they do for llama.cpp's converter.
     ///
     /// # Errors
     /// If it is missing, or is not a JSON object.

@@ -1,9 +1,33 @@
-//! Where foreign tensors come from.
+//! Weights and configurations that other programs wrote.
 //!
 //! A [`Checkpoint`] is a directory of weights, or one file: safetensors or PyTorch, plain or
 //! quantized by another program. Opening it reads no weights. What is stored in a way that a GGUF
-//! tensor cannot have is a [`gguf_store::Source`] that computes plain elements, or blocks of a type that
-//! holds the same values, when they are asked for.
+//! tensor cannot have is a [`gguf_store::Source`] that computes plain elements, or blocks of a type
+//! that holds the same values, when they are asked for. [`config`] reads `config.json`, [`json`] any
+//! JSON file beside it.
+//!
+//! ```
+//! use gguf::TensorType;
+//! use gguf_checkpoint::Checkpoint;
+//! # fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! # let directory = tempfile::tempdir()?;
+//! # let dir = directory.path();
+//! // A safetensors file is the length of a table, the table, and the data.
+//! let table = br#"{"norm.weight": {"dtype": "BF16", "shape": [2, 3], "data_offsets": [0, 12]}}"#;
+//! let data: [u8; 12] = std::array::from_fn(|i| i as u8);
+//! let file = [&(table.len() as u64).to_le_bytes()[..], table, &data].concat();
+//! std::fs::write(dir.join("model.safetensors"), file)?;
+//!
+//! let checkpoint = Checkpoint::open(dir)?;
+//! let tensor = &checkpoint.entries[0];
+//! assert_eq!((&*tensor.name, tensor.tensor_type), ("norm.weight", TensorType::BF16));
+//! assert_eq!(tensor.shape, [2, 3]);
+//! let mut second_row = [0; 6];
+//! checkpoint.files[tensor.file].source.read_at(&mut second_row, tensor.offset + 6)?;
+//! assert_eq!(second_row, data[6..]);
+//! # Ok(())
+//! # }
+//! ```
 
 mod cast;
 mod checkpoint;

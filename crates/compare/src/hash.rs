@@ -117,8 +117,8 @@ const CHUNK: u64 = 4 << 20;
 /// `progress` is called with the number of bytes just hashed.
 ///
 /// # Errors
-/// [`Error::Interrupted`] if `progress` ended the work, /// [`Error::Environment`] if data cannot be read, [`Error::File`] if the size of a tensor is not
-/// known.
+/// [`Error::Interrupted`] if `progress` ended the work, [`Error::Environment`] if data cannot be
+/// read, [`Error::File`] if the size of a tensor is not known.
 pub fn hash(
     model: &Model,
     label: &str,

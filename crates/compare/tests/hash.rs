@@ -1,4 +1,4 @@
-//! Digests are those that the official tool prints, split or not.
+//! Digests are those that llama.cpp's tool prints, split or not.
 
 use std::fs;
 use std::ops::ControlFlow;

@@ -83,7 +83,7 @@ pub fn plan(dir: &Path, checkpoint: &Checkpoint, options: &Options) -> Result<Co
     metadata.set("general.type", "model");
     general.write_to(&mut metadata);
     family.metadata(&config, file_type.number(), &mut metadata)?;
-    metadata.set("general.quantization_version", QUANTIZATION_VERSION);
+    metadata.set("general.quantization_version", gguf::QUANTIZATION_VERSION);
     let vocabulary = vocab::load(
         dir,
         family.vocabulary,
@@ -143,9 +143,6 @@ pub fn vocabulary(dir: &Path) -> Result<vocab::Vocabulary, Error> {
     };
     vocab::load(dir, kind, &vocab::Options::default())
 }
-
-/// The version of the block formats, `GGML_QNT_VERSION`.
-pub(crate) const QUANTIZATION_VERSION: u32 = 2;
 
 /// The family of the model; afterwards the configuration states a class of it.
 pub(crate) fn find_family(

@@ -1,7 +1,32 @@
-//! Foreign models to GGUF, in one streaming pass.
+//! Checkpoints and adapters of other programs to GGUF, and back.
 //!
-//! A [`source`] yields tensors lazily; a family says what each becomes; the [`pipeline`] reads,
-//! transforms, quantizes and writes them by rows on all cores.
+//! - [`hf`] plans the conversion of a Hugging Face checkpoint: a family says what each foreign tensor
+//!   becomes, [`vocab`] does the tokenizer, [`general`] the model card. [`bare`] plans that of a lone
+//!   file of weights.
+//! - [`lora`] converts, merges and extracts adapters; [`export`] writes a checkpoint again.
+//! - [`provenance`] says in a file what it was made from.
+//!
+//! What is planned is a job of the [pipeline](gguf_pipeline): nothing is read before it is written.
+//!
+//! ```no_run
+//! use std::path::Path;
+//!
+//! use gguf_checkpoint::Checkpoint;
+//! use gguf_convert::hf;
+//! use gguf_quantize::recipe::{Mix, Target};
+//! use gguf_store::{Existing, Overwrite};
+//!
+//! let dir = Path::new("Llama-3.2-1B");
+//! let checkpoint = Checkpoint::open(dir)?;
+//! let options = hf::Options { outtype: Some(Target::Mix(Mix::Q4_K_M)), ..Default::default() };
+//! let conversion = hf::plan(dir, &checkpoint, &options)?;
+//! for note in &conversion.notes {
+//!     eprintln!("{note}");
+//! }
+//! let overwrite = Overwrite::new(Existing::Refuse);
+//! conversion.job.write(Path::new(&conversion.file_name), &overwrite, &())?;
+//! # Ok::<(), gguf::Error>(())
+//! ```
 
 pub mod bare;
 pub mod export;

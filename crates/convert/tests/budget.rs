@@ -1,4 +1,4 @@
-//! A size target loses less than the official mixes of the same size.
+//! A size target loses less than llama.cpp's mixes of the same size.
 
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};

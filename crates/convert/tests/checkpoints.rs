@@ -1,4 +1,4 @@
-//! Whole checkpoints: every key, value, tensor and byte equals what the official converter writes.
+//! Whole checkpoints: every key, value, tensor and byte equals what llama.cpp's converter writes.
 
 use std::path::{Path, PathBuf};
 
@@ -164,7 +164,7 @@ fn check_tensors(model: &Gguf, expected: &[Json], folder: &str) {
         assert_eq!(name, expected["name"], "{folder}");
         assert_eq!(tensor.tensor_type.name(), expected["type"].as_str().unwrap(), "{name}");
         assert_eq!(Json::from(tensor.shape.to_vec()), expected["ne"], "{folder}: {name}");
-        // An exponential: the official converter's is that of its machine, see
+        // An exponential: that of llama.cpp's converter is its machine's, see
         // `decays_of_mamba_are_rounded_once`.
         if folder == "mamba" && name.ends_with(".ssm_a") {
             continue;
@@ -200,7 +200,7 @@ fn decays_of_mamba_are_rounded_once() {
     }
 }
 
-/// What the official converter does not know: every element is that of the checkpoint.
+/// What llama.cpp's converter does not know: every element is that of the checkpoint.
 #[test]
 fn families_of_our_own_hold_the_values_of_the_checkpoint() {
     let Some(data) = data() else { return };
@@ -300,7 +300,7 @@ const WHISPER: &[(&str, &str)] = &[
     ("fc2", "ffn_down"),
 ];
 
-/// Every mix that needs no importance matrix: types and bytes of the official quantizer, in one
+/// Every mix that needs no importance matrix: types and bytes of llama.cpp's quantizer, in one
 /// pass from the checkpoint and in two through an F16 file. The others are refused, as there.
 #[test]
 fn tiny_kjv_equals_the_official_quantizer() {

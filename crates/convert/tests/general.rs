@@ -1,4 +1,4 @@
-//! The `general.*` keys, compared with those of the official converter.
+//! The `general.*` keys, compared with those of llama.cpp's converter.
 
 use std::path::{Path, PathBuf};
 
@@ -77,7 +77,7 @@ fn cards_give_the_official_keys() {
         );
         let mut expected = case["expected"].clone();
         for entry in expected.as_array_mut().unwrap() {
-            // The official writer rounds when it packs; the list has the numbers before.
+            // llama.cpp's writer rounds when it packs; the list has the numbers before.
             if entry[1] == "FLOAT32" {
                 entry[2] = (entry[2].as_f64().unwrap() as f32).into();
             }
@@ -90,7 +90,7 @@ fn load(dir: &Path, overrides: Option<&Path>) -> Result<General, Error> {
     General::load(dir, None, &ParameterCount::default(), overrides, None)
 }
 
-/// Where the official converter fails or writes an empty name.
+/// Where llama.cpp's converter fails or writes an empty name.
 #[test]
 fn cards_are_read_as_they_are_meant() {
     let readme = "---\nname: 7\nversion: 1.10\nauthor: [A, B]\ndescription: {a: b}\nlanguage: no\n\

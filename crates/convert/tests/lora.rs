@@ -1,4 +1,4 @@
-//! Adapters: converted as the official converter does, merged, extracted.
+//! Adapters: converted as llama.cpp's converter does, merged, extracted.
 
 use std::path::{Path, PathBuf};
 
@@ -51,7 +51,7 @@ fn an_adapter_equals_the_official_conversion() {
             Model::open(&dir.join(format!("official.lora.{outtype}.gguf"))).unwrap(),
         );
         let (ours, official) = (ours, official);
-        // Beside the official keys only those that tell the base model.
+        // Beside the converter's keys only those that tell the base model.
         let is_ours = |key: &str| key.starts_with("gguf_kit.") || key.contains("base_model");
         let keys = |metadata: &Metadata| -> Vec<_> {
             let all = metadata.iter().filter(|(key, _)| !is_ours(key));

@@ -14,7 +14,7 @@ pub enum ByteOrder {
 ///
 /// The default is version 3 little-endian: 64-bit lengths, least significant byte first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct Encoding {
+pub(crate) struct Encoding {
     /// Order of bytes in numbers.
     pub order: ByteOrder,
     /// True for version 1, where counts, lengths and dimensions have 32 bits instead of 64.

@@ -1,7 +1,7 @@
 //! Tensor data in the other byte order.
 //!
 //! A block is bytes and numbers of two, four or eight bytes. Which is which follows from how the
-//! official decoder reads the block (`ggml-quants.c`): a field that it reads as a number in the
+//! decoder of llama.cpp reads the block (`ggml-quants.c`): a field that it reads as a number in the
 //! machine's own order is swapped, a field that it reads byte by byte is not, whatever the type it
 //! was declared with. So a converted file decodes to the same weights on a machine of the other
 //! order. Swapping twice gives back the first file.

@@ -129,14 +129,14 @@ fn shortened(name: &str) -> String {
 }
 
 /// Where rules put what they find.
-pub trait Sink {
+pub(crate) trait Sink {
     /// Takes a finding; `Break` stops the rules.
     fn report(&mut self, finding: Finding) -> ControlFlow<()>;
 }
 
 /// Keeps everything, up to a number per code: a broken file must not make a list without end.
 #[derive(Debug, Default)]
-pub struct Collector {
+pub(crate) struct Collector {
     findings: Vec<Finding>,
     counts: std::collections::BTreeMap<&'static str, (Severity, u64)>,
 }
@@ -175,7 +175,7 @@ impl Sink for Collector {
 
 /// Stops at the first error; forgets the rest.
 #[derive(Debug, Default)]
-pub struct Strict {
+pub(crate) struct Strict {
     /// The error that stopped the rules.
     pub error: Option<Finding>,
 }

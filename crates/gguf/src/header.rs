@@ -39,7 +39,7 @@ impl Default for RawHeader {
 
 impl RawHeader {
     /// How the numbers of this header are spelled.
-    pub fn encoding(&self) -> Encoding {
+    pub(crate) fn encoding(&self) -> Encoding {
         Encoding { order: self.order, counts_32bit: self.version == 1 }
     }
 
@@ -135,7 +135,7 @@ impl Header {
     }
 
     /// How its numbers are spelled.
-    pub fn encoding(&self) -> Encoding {
+    pub(crate) fn encoding(&self) -> Encoding {
         self.draft.encoding()
     }
 

@@ -14,7 +14,7 @@
 //! What keys and tensors mean, and which ones an architecture has, stands in [`schema`].
 //!
 //! ```
-//! use gguf::{RawHeader, Gguf, Header, Shape, TensorInfo, TensorType, write_header};
+//! use gguf::{Gguf, Header, RawHeader, Shape, TensorInfo, TensorType, write_header};
 //! # fn main() -> Result<(), gguf::Error> {
 //! let mut draft = RawHeader::default();
 //! draft.metadata.set("general.architecture", "llama");
@@ -61,9 +61,9 @@ mod write;
 pub use alignment::Alignment;
 pub use array::{Array, Elements};
 pub use bytes::Bytes;
-pub use encoding::{ByteOrder, Encoding};
+pub use encoding::ByteOrder;
 pub use error::{Error, Fault};
-pub use finding::{Collector, Finding, Severity, Sink, Strict};
+pub use finding::{Finding, Severity};
 pub use fix::fix;
 pub use header::{EntrySpan, Header, RawHeader, Spans};
 pub use metadata::Metadata;
@@ -76,6 +76,6 @@ pub use rules::naming::check_name;
 pub use rules::shards::{check_shards, require_shards};
 pub use size_label::ParameterCount;
 pub use tensor::{MAX_DIMS, Shape, TensorInfo};
-pub use tensor_type::{Status, TensorType, TypeTraits, UnknownTypeName};
+pub use tensor_type::{QUANTIZATION_VERSION, Status, TensorType, TypeTraits, UnknownTypeName};
 pub use value::{Value, ValueType};
 pub use write::write_header;

@@ -307,7 +307,7 @@ fn is_encoding(part: &str) -> bool {
 impl ModelName {
     /// The name that the `general.*` keys of a file ask for, with the given encoding.
     ///
-    /// A missing base name falls back to `general.name`, then to `ggml-model`, as the official
+    /// A missing base name falls back to `general.name`, then to `ggml-model`, as llama.cpp's
     /// converter does; other missing components stay away, so that the name may be shorter than
     /// the convention wants.
     ///
@@ -339,7 +339,7 @@ impl ModelName {
 
 /// Generates the file name. Every component is trimmed; blanks and slashes in it become dashes.
 ///
-/// The official converter keeps slashes outside the base name; but a name must never lead into
+/// llama.cpp's converter keeps slashes outside the base name; but a name must never lead into
 /// another directory.
 impl fmt::Display for ModelName {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

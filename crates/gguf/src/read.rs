@@ -28,8 +28,8 @@ pub struct Limits {
     /// Entries of the metadata plus entries of the directory. Each takes memory whatever its
     /// size in the file, about eight times the smallest one's bytes.
     pub entries: u64,
-    /// Bytes of a header that [`fetch_header`](crate::fetch_header) asks a source for. A file
-    /// in memory has them already.
+    /// Bytes of a header that `gguf_store::fetch_header` asks a source for. A file in memory has
+    /// them already.
     pub header_bytes: u64,
 }
 

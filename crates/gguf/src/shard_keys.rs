@@ -10,7 +10,7 @@ pub const COUNT: &str = "split.count";
 /// Tensors of all shards together, INT32.
 pub const TENSORS_COUNT: &str = "split.tensors.count";
 /// All three.
-pub const KEYS: [&str; 3] = [NO, COUNT, TENSORS_COUNT];
+pub(crate) const KEYS: [&str; 3] = [NO, COUNT, TENSORS_COUNT];
 /// Of which work a shard is a part, STRING: a digest of all that the bytes of the whole depend on.
 ///
 /// Shards that are made apart from one another, in different runs, all have it. Whoever puts them

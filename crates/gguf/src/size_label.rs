@@ -110,9 +110,9 @@ fn rounded(count: u64) -> String {
 mod tests {
     use super::*;
 
-    /// Expected values: `gguf.utility.size_label` of the official Python package.
+    /// Expected values: `gguf.utility.size_label` of the Python package `gguf`.
     #[test]
-    fn labels_round_as_the_official_ones() {
+    fn labels_round_as_those_of_the_package() {
         let cases = [
             (1, "0.00K"),
             (5, "0.01K"),
@@ -154,7 +154,7 @@ mod tests {
             ("blk.1.ffn_up_exps.bias", &[1, 20, 4]),
             ("blk.1.ffn_up_exps.weight", &[10, 20, 0]),
         ]);
-        // Two dimensions cannot be told from a plain matrix and count as shared, as officially.
+        // Two dimensions cannot be told from a plain matrix and count as shared, as in the package.
         assert_eq!((count.total, count.shared), (100 + 800 + 80 + 80, 100 + 80));
         assert_eq!((count.expert, count.expert_count), (200 + 80 / 20, (4 + 20) / 2));
         assert_eq!(count.size_label().as_deref(), Some("12x0.38K"));

@@ -8,12 +8,16 @@
 use std::borrow::Cow;
 use std::fmt;
 
+/// The version of the block formats of today, for `general.quantization_version`: ggml's
+/// `GGML_QNT_VERSION`.
+pub const QUANTIZATION_VERSION: u32 = 2;
+
 /// Whether files of today may use a tensor type.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Status {
     /// Written by the tools of today.
     Current,
-    /// Used in memory by the official runtime, never written to files.
+    /// Used in memory by llama.cpp, never written to files.
     Internal,
     /// Removed from the format; old files may still carry it. Its blocks have no size any more.
     Removed,
@@ -24,7 +28,7 @@ pub enum Status {
 pub struct TypeTraits {
     /// The number that stands in files.
     pub id: u32,
-    /// The name the official tools print in listings, such as `Q4_K`.
+    /// The name llama.cpp's tools print in listings, such as `Q4_K`.
     pub name: &'static str,
     /// Elements in one block; 1 for plain numbers, 0 for removed types.
     pub block_len: u64,
@@ -132,7 +136,7 @@ impl TensorType {
         if row < TABLE.len() { Some(&TABLE[row]) } else { None }
     }
 
-    /// The official name, or `type N` for an unknown id.
+    /// The name in ggml, or `type N` for an unknown id.
     pub fn name(self) -> Cow<'static, str> {
         match self.traits() {
             Some(row) => Cow::Borrowed(row.name),
@@ -197,7 +201,7 @@ fn known_names() -> String {
 impl std::str::FromStr for TensorType {
     type Err = UnknownTypeName;
 
-    /// Parses an official name, in any case. Removed types are not accepted.
+    /// Parses a name of ggml, in any case. Removed types are not accepted.
     fn from_str(s: &str) -> Result<Self, Self::Err> {
         TABLE
             .iter()

@@ -77,7 +77,7 @@ impl ValueType {
         })
     }
 
-    /// The name the official tools print, such as `UINT32`.
+    /// The name llama.cpp's tools print, such as `UINT32`.
     pub const fn name(self) -> &'static str {
         match self {
             Self::U8 => "UINT8",

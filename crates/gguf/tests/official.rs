@@ -1,4 +1,4 @@
-//! The rules on what the official tools write: no false alarms, and true ones named.
+//! The rules on what llama.cpp's tools write: no false alarms, and true ones named.
 
 use std::path::{Path, PathBuf};
 

@@ -40,7 +40,7 @@ impl Opened {
     }
 
     /// Where to write if the user does not say: beside a checkpoint that is here.
-    pub fn output_dir(&self) -> &Path {
+    pub(crate) fn output_dir(&self) -> &Path {
         if self.temporary.is_some() { Path::new(".") } else { &self.dir }
     }
 

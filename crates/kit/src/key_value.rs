@@ -99,7 +99,7 @@ impl KeyValue {
     ///
     /// # Errors
     /// If the text is no value of that type, or the key cannot hold it.
-    pub fn value(&self, metadata: &Metadata) -> Result<Value, BadValue> {
+    pub(crate) fn value(&self, metadata: &Metadata) -> Result<Value, BadValue> {
         let ty = self.ty.or_else(|| self.known_type(metadata)).unwrap_or_else(|| guess(&self.text));
         let wrong = |what: String| format!("`{}`: {what}", self.key);
         let value = if ty.array {

@@ -5,6 +5,13 @@
 //! `hf:org/repo`, `s3://bucket/key`. Work that takes long tells a [`Progress`] how far it is, which
 //! may also end it, and runs on the threads of the current rayon pool ([`on_threads`]).
 //!
+//! | to | see |
+//! |----|-----|
+//! | look at a model | [`open`], [`summary`], [`name`], [`tokens`] |
+//! | find and repair what is wrong | [`check`], [`verify`] |
+//! | change keys, or the order of bytes | [`edit`], [`key_value`], [`endian`] |
+//! | make a model | [`convert`], [`checkpoint`], [`quantize`] |
+//!
 //! ```
 //! # fn main() -> Result<(), gguf_kit::Error> {
 //! # let directory = tempfile::tempdir().unwrap();
@@ -37,6 +44,6 @@ pub mod verify;
 
 pub use gguf::Error;
 pub use gguf_store::Progress;
-pub use model::{Checkable, Far, Opened, open};
+pub use model::{Opened, open};
 pub use text::read_text;
 pub use threads::on_threads;

@@ -26,7 +26,7 @@ pub struct Opened {
 }
 
 /// A far file: only the header is here.
-pub struct Far {
+pub(crate) struct Far {
     name: PathBuf,
     source: Arc<dyn Source>,
     header: Bytes,
@@ -72,7 +72,7 @@ impl Far {
     ///
     /// # Errors
     /// If one cannot be had.
-    pub fn open_all(location: &Location) -> Result<Vec<Self>, Error> {
+    pub(crate) fn open_all(location: &Location) -> Result<Vec<Self>, Error> {
         let first = Self::open(location)?;
         let name = first.name.to_string_lossy().into_owned();
         let Some((prefix, shard)) = NameShard::strip(&name) else { return Ok(vec![first]) };
@@ -83,7 +83,7 @@ impl Far {
     }
 
     /// The file as the rules look at it.
-    pub fn checkable(&self) -> Checkable<'_> {
+    pub(crate) fn checkable(&self) -> Checkable<'_> {
         let (name, header) = (&self.name, &self.header);
         Checkable { name, header, file_len: self.source.byte_len() }
     }
@@ -131,7 +131,7 @@ fn beside(location: &Location, other: &str) -> Location {
 
 /// A file whose header need not be a valid one.
 #[derive(Clone, Copy)]
-pub struct Checkable<'a> {
+pub(crate) struct Checkable<'a> {
     /// Its name or path.
     pub name: &'a Path,
     /// At least its header.
@@ -142,7 +142,7 @@ pub struct Checkable<'a> {
 
 impl Checkable<'_> {
     /// Everything that the rules find in the header, and the header as far as it can be read.
-    pub fn check(&self) -> (Vec<Finding>, Option<RawHeader>) {
+    pub(crate) fn check(&self) -> (Vec<Finding>, Option<RawHeader>) {
         let (mut findings, draft) = gguf::check_header(self.header, self.file_len);
         if let (Some(draft), Some(name)) = (&draft, self.name.file_name()) {
             findings.extend(gguf::check_name(&name.to_string_lossy(), draft));

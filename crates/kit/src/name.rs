@@ -9,7 +9,10 @@ use crate::Error;
 
 /// The name that the keys ask for: with the type of the file, and a size label counted from the
 /// tensors where none is stated.
-pub fn of<'a>(metadata: &Metadata, tensors: impl Iterator<Item = &'a TensorInfo>) -> ModelName {
+pub(crate) fn of<'a>(
+    metadata: &Metadata,
+    tensors: impl Iterator<Item = &'a TensorInfo>,
+) -> ModelName {
     let file_type = metadata.u64("general.file_type").and_then(schema::file_type);
     let mut name = ModelName::from_metadata(metadata, file_type.map(|file_type| file_type.name));
     if name.size_label.is_none() {

@@ -7,7 +7,8 @@ use gguf_quantize::recipe::{Mix, Target};
 
 use super::blocks::{StorageType, exact, near};
 use super::header::Program;
-use super::{Legacy, OldTensor};
+use super::model::{Legacy, Options};
+use super::tensor::OldTensor;
 use gguf::Error;
 use gguf_pipeline::Tensor;
 use gguf_pipeline::{Item, Job};
@@ -128,7 +129,7 @@ impl Legacy {
                     Item::new(tensor, stored)
                 };
                 let mut job = Job {
-                    metadata: self.keys(0, &super::Options::default()),
+                    metadata: self.keys(0, &Options::default()),
                     items: plain.into_iter().map(item).collect(),
                     check_finite: true,
                     order: ByteOrder::Little,

@@ -106,7 +106,7 @@ impl Container {
     }
 }
 
-/// As the official converter writes it into the description.
+/// As llama.cpp's converter writes it into the description.
 impl fmt::Display for Container {
     fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
         match self {

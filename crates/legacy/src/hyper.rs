@@ -2,11 +2,11 @@
 
 use gguf::{Error, Metadata};
 
-use super::OldTensor;
 use super::blocks::SuperBlock;
 use super::given::Resolved;
 use super::header::{Field, Program};
 use super::read::OldFile;
+use super::tensor::OldTensor;
 
 /// Extents of tensors, by their names in a GGUF.
 pub(super) struct Shapes<'t>(pub &'t [OldTensor]);

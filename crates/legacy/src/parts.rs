@@ -42,7 +42,7 @@ const MOST_PARTS: u64 = 16;
 pub(super) fn tensors(first: &OldFile) -> Result<(Vec<JoinedTensor>, u64), Error> {
     let count = count(first)?;
     let others =
-        (1..count).map(|number| sister(first, number, count)).collect::<Result<Vec<_>, _>>()?;
+        (1..count).map(|number| open_part(first, number, count)).collect::<Result<Vec<_>, _>>()?;
     let whole = |(i, record): (usize, &Record)| whole(first, &others, i, record);
     let tensors = first.records.iter().enumerate().map(whole).collect::<Result<_, _>>()?;
     Ok((tensors, count))
@@ -79,7 +79,7 @@ fn path_of(first: &Path, number: u64) -> PathBuf {
 }
 
 /// Opens another part, which must go with the first.
-fn sister(first: &OldFile, number: u64, count: u64) -> Result<OldFile, Error> {
+fn open_part(first: &OldFile, number: u64, count: u64) -> Result<OldFile, Error> {
     let path = path_of(&first.path, number);
     if !path.is_file() {
         let what = format!("is part 1 of {count}, and {} is not there", path.display());

@@ -53,14 +53,14 @@ impl Tensor {
         let mut group = 0;
         for RowSlice { start, len, tensor } in &slices {
             if tensor.stored_type != stored_type || others(&tensor.shape) != others(&shape) {
-                return Err("differs from its sisters in shape or type".into());
+                return Err("differs from the tensors beside it in shape or type".into());
             }
             if tensor.units().0 != groups.saturating_mul(*len) {
                 let rows = tensor.units().0;
                 return Err(format!("has {rows} rows, which are not {groups} times {len}").into());
             }
             if *start < group {
-                return Err("has rows that a sister has too".into());
+                return Err("has rows that a tensor beside it has too".into());
             }
             group = start.saturating_add(*len);
         }
@@ -83,7 +83,11 @@ impl Tensor {
 
 impl Interleaved {
     /// Fills `buffer` with the bytes from `offset` on, in as long runs as the slices make.
-    pub fn read_at(&self, mut buffer: &mut [u8], mut offset: u64) -> Result<(), gguf::Error> {
+    pub(crate) fn read_at(
+        &self,
+        mut buffer: &mut [u8],
+        mut offset: u64,
+    ) -> Result<(), gguf::Error> {
         let Some(RowSlice { tensor: first, .. }) = self.slices.first() else { return Ok(()) };
         let row_bytes = first.bytes_of(first.units().1);
         while !buffer.is_empty() {
@@ -191,7 +195,7 @@ mod tests {
             there_and_back(&[8], 2, &[(0, 2), (1, 2)])
                 .unwrap_err()
                 .to_string()
-                .contains("sister has too")
+                .contains("a tensor beside it has too")
         );
         let file: Vec<u8> = (0..8).collect();
         let slice =

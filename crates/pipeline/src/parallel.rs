@@ -9,7 +9,7 @@ use gguf::Error;
 /// What `work` makes of 0, 1, ... up to `count`, in order.
 ///
 /// # Errors
-/// As [`map_with`].
+/// As `map_with`.
 pub fn map<T: Send>(
     count: usize,
     work: impl Fn(usize) -> Result<T, Error> + Sync,
@@ -21,7 +21,7 @@ pub fn map<T: Send>(
 ///
 /// # Errors
 /// Of those that occur, the one of the least number; no more work begins after it.
-pub fn map_with<S, T: Send>(
+pub(crate) fn map_with<S, T: Send>(
     count: usize,
     state: impl Fn() -> S + Sync,
     work: impl Fn(&mut S, usize) -> Result<T, Error> + Sync,

@@ -76,7 +76,7 @@ impl Tensor {
         let like_first =
             |part: &Self| part.shape == first.shape && part.stored_type == first.stored_type;
         if !others.iter().all(like_first) {
-            return Err("differs from its sisters in shape or type".into());
+            return Err("differs from the tensors beside it in shape or type".into());
         }
         let dims = [&first.shape, &[parts.len() as u64][..]].concat();
         let shape = Shape::new(&dims).ok_or_else(|| {
@@ -171,7 +171,7 @@ impl Tensor {
     ///
     /// # Errors
     /// As [`Source::read_at`].
-    pub fn read_at(&self, buffer: &mut [u8], offset: u64) -> Result<(), gguf::Error> {
+    pub(crate) fn read_at(&self, buffer: &mut [u8], offset: u64) -> Result<(), gguf::Error> {
         match &self.content {
             Content::Stored(at) => at.source.read_at(buffer, at.offset + offset),
             Content::Joined(parts) => self.read_parts(parts, buffer, offset),

@@ -61,9 +61,9 @@ impl Job {
 ///
 /// # Errors
 /// If an output must not be written, or is named twice; if a source cannot be read, a weight is not
-/// a finite number or does not fit the target type, or `progress` ended the work. What was under the paths before is then
-/// as it was, and beside it is nothing, or what [`Interruption::Journal`] lets the next run go on
-/// with.
+/// a finite number or does not fit the target type, or `progress` ended the work. What was under the
+/// paths before is then as it was, and beside it is nothing, or what [`Interruption::Journal`] lets
+/// the next run go on with.
 pub fn write_all(
     jobs: &[(&Job, &Path)],
     interruption: Interruption,

@@ -1,6 +1,6 @@
 //! Which type a tensor has in a file of plain floats, before any quantization.
 //!
-//! As `prepare_tensors` in the official converter's `base.py`: programs expect these in F32.
+//! As `prepare_tensors` in `base.py` of llama.cpp's converter: programs expect these in F32.
 
 use gguf::{Shape, TensorType};
 

@@ -35,7 +35,7 @@ impl Importance {
     /// # Errors
     /// If there are not as many weights as the tensor has columns. For token embeddings that is
     /// usual (their columns are not those that were measured), and they get none.
-    pub fn assign(&self, job: &mut Job) -> Result<(), Error> {
+    pub(crate) fn assign(&self, job: &mut Job) -> Result<(), Error> {
         for item in &mut job.items {
             let Some(weights) = self.weights.get(&item.tensor.name) else { continue };
             let shape = &item.tensor.shape;
@@ -64,7 +64,7 @@ impl Importance {
 ///
 /// # Errors
 /// The list of these tensors, if it is to be an error.
-pub fn cover(
+pub(crate) fn cover(
     items: &mut [Item],
     decisions: &[Decision],
     missing: Missing,
@@ -113,7 +113,7 @@ fn without_weights(ty: TensorType) -> TensorType {
 }
 
 /// Names the tensors for which an importance matrix has nothing, for people.
-pub fn uncovered(items: &[Item]) -> Option<String> {
+pub(crate) fn uncovered(items: &[Item]) -> Option<String> {
     let bare: Vec<_> = items
         .iter()
         .filter(|item| item.target.is_quantized() && item.target != item.tensor.stored_type)

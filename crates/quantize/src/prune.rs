@@ -46,7 +46,7 @@ fn block_of(name: &str) -> Option<(u64, &str)> {
     Some((number.parse().ok()?, rest))
 }
 
-/// The official tool leaves these arrays as they are, and the result cannot be loaded.
+/// llama.cpp's tool leaves these arrays as they are, and the result cannot be loaded.
 fn prune_arrays(metadata: &mut Metadata, prefix: &str, count: u64, layers: &BTreeSet<u64>) {
     let pruned: Vec<_> = metadata
         .iter()

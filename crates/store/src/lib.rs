@@ -2,20 +2,22 @@
 //!
 //! A [`Model`] opens all files of a model and gives its tensors without a copy. An [`AtomicFile`] is a
 //! file that gets its name only when it is complete. [`edit`] changes headers in place, one editor at
-//! a time. What stands in a header is the business of the crate `gguf`.
+//! a time; a [`SplitPlan`] cuts a model into shards, [`merge`] joins them. Tensor data come from a
+//! [`Source`], which may be a file on this machine or a far one. What stands in a header is the
+//! business of the crate [`gguf`].
 //!
 //! ```
 //! use std::ops::ControlFlow;
 //!
-//! use gguf::{RawHeader, Header, write_header};
-//! use gguf_store::{Existing, Model, AtomicFile, Overwrite};
+//! use gguf::{Header, RawHeader, write_header};
+//! use gguf_store::{AtomicFile, Existing, Model, Overwrite};
 //! # fn main() -> Result<(), Box<dyn std::error::Error>> {
 //! # let directory = tempfile::tempdir()?;
 //! # let path = &directory.path().join("model.gguf");
-//! let mut draft = RawHeader::default();
-//! draft.metadata.set("general.architecture", "llama");
+//! let mut header = RawHeader::default();
+//! header.metadata.set("general.architecture", "llama");
 //! let output = AtomicFile::create(path, &Overwrite::new(Existing::Refuse))?;
-//! output.write_at(&write_header(&Header::new(draft)?)?, 0)?;
+//! output.write_at(&write_header(&Header::new(header)?)?, 0)?;
 //! output.commit()?;
 //!
 //! let model = Model::open(path)?;

@@ -65,11 +65,6 @@ impl LocalFile {
         Ok(Self { file, path: path.to_owned(), mapped })
     }
 
-    /// Where it was opened.
-    pub fn path(&self) -> &Path {
-        &self.path
-    }
-
     /// Its bytes, which stay mapped as long as a clone or a slice of them is there.
     pub fn mapped(&self) -> &Bytes {
         &self.mapped

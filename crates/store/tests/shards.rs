@@ -1,4 +1,4 @@
-//! Models in several files: found from any name, read as one, written as the official tool does.
+//! Models in several files: found from any name, read as one, written as llama.cpp's tool does.
 
 use std::fs;
 use std::num::NonZeroU64;
@@ -15,7 +15,7 @@ use gguf_store::{
     delete_merged, merge,
 };
 
-/// Files that the official tool made.
+/// Files that llama.cpp's tool made.
 fn official() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../testdata/split")
 }

@@ -331,7 +331,7 @@ mod tests {
     }
 
     #[test]
-    fn sisters_have_one_type() {
+    fn tensors_beside_each_other_have_one_type() {
         let symmetric = Made::new(4, [1.0; 4], [8; 4]);
         let not = Made::new(4, [1.0 + 1.0 / 1024.0; 4], [7; 4]);
         let chosen = choose(

@@ -148,7 +148,7 @@ impl Scheme {
         let (mut made, notes) = self.made(matrices, &raws, cache)?;
         let mut found = Vec::new();
         for (place, raw) in raws.into_iter().enumerate() {
-            // A tensor that is decoded under its own name stays where it is, as in the official
+            // A tensor that is decoded under its own name stays where it is, as in llama.cpp's
             // converter; one of a new name comes after all others.
             match made.get(&place).is_some_and(|made| made.name == raw.name) {
                 true => found.extend(made.remove(&place).map(Found::Made)),

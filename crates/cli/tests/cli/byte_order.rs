@@ -181,7 +181,7 @@ fn shards_are_split_and_merged_in_their_order() {
     let first = dir.path("part-00001-of-00004.gguf");
     let (whole, hash) = (dir.path("whole.gguf"), ["hash", "--no-layer", "--json"]);
     assert!(succeeds(&["diff", &f16, &first]).contains("same tensors and metadata"));
-    // Data are hashed as they are stored: the official tool does the same.
+    // Data are hashed as they are stored: llama.cpp's tool does the same.
     let digest =
         |path: &str| json(&succeeds(&[&hash[..], &[path]].concat()))["digests"][0]["digest"].take();
     assert_eq!(digest(&first), digest(&big));

@@ -209,10 +209,10 @@ fn undo(made: &[MappedTensor], tensors: Vec<Tensor>) -> Result<Tensor, Misfit> {
         let [Step::Pick { groups, start, len }, after @ ..] =
             steps.strip_prefix(before).unwrap_or_default()
         else {
-            return Err("is not divided as its sisters are".into());
+            return Err("is not divided like the tensors beside it".into());
         };
         if *groups_of_all.get_or_insert(*groups) != *groups {
-            return Err("is not divided as its sisters are".into());
+            return Err("is not divided like the tensors beside it".into());
         }
         slices.push(RowSlice { start: *start, len: *len, tensor: undo_steps(tensor, after)? });
     }

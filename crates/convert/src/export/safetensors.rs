@@ -11,7 +11,7 @@ use gguf_store::{AtomicFile, Complete, Overwrite, Progress};
 use serde_json::{Map, Value, json};
 
 /// The file that says in which shard a tensor is.
-pub const INDEX: &str = "model.safetensors.index.json";
+pub(crate) const INDEX: &str = "model.safetensors.index.json";
 
 /// Elements that a thread works on at a time, in rows that cost no less one by one.
 const CHUNK: u64 = 128 * 1024;
@@ -41,7 +41,7 @@ pub(super) fn torch_name(ty: TensorType) -> &'static str {
 }
 
 /// Which tensors stand in which file, by number: as many as fit into `most` bytes each, in order.
-pub fn shards(tensors: &[(Tensor, TensorType)], most: u64) -> Vec<std::ops::Range<usize>> {
+pub(crate) fn shards(tensors: &[(Tensor, TensorType)], most: u64) -> Vec<std::ops::Range<usize>> {
     let (mut shards, mut first, mut bytes) = (Vec::new(), 0, 0u64);
     for (i, (tensor, ty)) in tensors.iter().enumerate() {
         let len = ty.byte_len(&tensor.shape).unwrap_or(0);
@@ -56,7 +56,7 @@ pub fn shards(tensors: &[(Tensor, TensorType)], most: u64) -> Vec<std::ops::Rang
 }
 
 /// The file name of a shard, by the habit of Hugging Face.
-pub fn shard_name(index: usize, count: usize) -> String {
+pub(crate) fn shard_name(index: usize, count: usize) -> String {
     match count {
         1 => "model.safetensors".to_owned(),
         _ => format!("model-{:05}-of-{count:05}.safetensors", index + 1),
@@ -64,7 +64,10 @@ pub fn shard_name(index: usize, count: usize) -> String {
 }
 
 /// The content of [`INDEX`] for several shards.
-pub fn index(tensors: &[(Tensor, TensorType)], shards: &[std::ops::Range<usize>]) -> Vec<u8> {
+pub(crate) fn index(
+    tensors: &[(Tensor, TensorType)],
+    shards: &[std::ops::Range<usize>],
+) -> Vec<u8> {
     let total: u64 = tensors.iter().filter_map(|(t, ty)| ty.byte_len(&t.shape)).sum();
     let mut map = Map::new();
     for (i, shard) in shards.iter().enumerate() {

@@ -2,10 +2,10 @@
 //!
 //! Cards are written by hand, so every scalar is taken as the text that stands there: version
 //! `1.10` keeps its zero and Norwegian, `no`, is no truth value. Only nulls are told apart.
-//! (The official converter fails on a number where it wants a text, and loses `language: no`.)
+//! (llama.cpp's converter fails on a number where it wants a text, and loses `language: no`.)
 //!
-//! The dialect differs from that of the official reader, PyYAML, in rare places: merge keys (`<<`)
-//! are not followed, and the further lines of a quoted text must be indented.
+//! The dialect differs from that of PyYAML, which llama.cpp's converter uses, in rare places: merge
+//! keys (`<<`) are not followed, and the further lines of a quoted text must be indented.
 
 use std::collections::HashMap;
 use std::fs::File;
@@ -25,7 +25,7 @@ const MAX_DEPTH: usize = 64;
 
 /// Reads the card of the model in `dir`; empty if there is none.
 ///
-/// As in the official converter, tabs count as two blanks and a card whose top level is not a
+/// As in llama.cpp's converter, tabs count as two blanks and a card whose top level is not a
 /// mapping is no card.
 ///
 /// # Errors

@@ -1,6 +1,6 @@
 //! What a model id such as `meta-llama/Llama-3-8B-Instruct` tells about the model.
 //!
-//! The rules are those of the official converter, so that files get the same names.
+//! The rules are those of llama.cpp's converter, so that files get the same names.
 
 use std::sync::LazyLock;
 
@@ -240,9 +240,9 @@ fn capitalized(word: &str) -> String {
 mod tests {
     use super::*;
 
-    /// Against the official converter: ids, parameter counts and results by `general.py`.
+    /// Against llama.cpp's converter: ids, parameter counts and results by `general.py`.
     #[test]
-    fn ids_come_apart_as_in_the_official_converter() {
+    fn ids_come_apart_as_in_llama_cpp() {
         let cases = include_str!("../../tests/data/model-ids.json");
         let cases: Vec<serde_json::Value> = serde_json::from_str(cases).unwrap();
         assert!(cases.len() > 60);

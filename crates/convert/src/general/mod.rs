@@ -1,7 +1,7 @@
 //! The `general.*` keys: what a model is called, who made it, from what, under which licence.
 //!
 //! They are gathered from the model card, the configuration, the name of the directory and an
-//! override file, with the precedence of the official converter. What it would write, this writes;
+//! override file, with the precedence of llama.cpp's converter. What it would write, this writes;
 //! where it fails, or would write an empty name, this does better, and the place says so.
 
 mod card;
@@ -94,7 +94,7 @@ impl General {
     ///
     /// # Errors
     /// If the model card is not YAML, or `overrides` is missing or does not hold a JSON object with
-    /// values of the right types. (Officially a missing override file is ignored.)
+    /// values of the right types. (llama.cpp's converter ignores a missing one.)
     pub fn load(
         dir: &Path,
         config: Option<&Value>,
@@ -152,7 +152,7 @@ impl General {
             (&mut self.size_label, id.size_label),
         ];
         for (field, value) in found {
-            // An empty `_name_or_path`, as some programs save it, names nothing. The official
+            // An empty `_name_or_path`, as some programs save it, names nothing. llama.cpp's
             // converter takes it for the name, and then writes none.
             if field.is_none() {
                 *field = value.filter(|text| !text.is_empty());
@@ -160,7 +160,7 @@ impl General {
         }
     }
 
-    /// The official converter ignores `general.license` in this file; here it counts.
+    /// llama.cpp's converter ignores `general.license` in this file; here it counts.
     fn take_overrides(&mut self, path: &Path, parameters: &ParameterCount) -> Result<(), Error> {
         let Value::Object(overrides) = json::read(path)? else {
             let help = "write the keys to override as one JSON object";
@@ -201,8 +201,8 @@ impl General {
         sampling::apply(&mut self.sampling, &overrides, path)
     }
 
-    /// Writes the keys in the official order, which has `general.architecture` and `general.type`
-    /// before them.
+    /// Writes the keys in the order of llama.cpp's converter, which has `general.architecture` and
+    /// `general.type` before them.
     pub fn write_to(&self, metadata: &mut Metadata) {
         for (key, value) in self.sampling.iter() {
             metadata.set(key.to_owned(), value.clone());

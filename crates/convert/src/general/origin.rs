@@ -37,7 +37,7 @@ impl Origin {
     /// The origins in a model card or override: one reference, or a list of references and
     /// mappings of the fields.
     ///
-    /// As officially, an entry of another kind is an origin of which nothing is known.
+    /// An entry of another kind is an origin of which nothing is known, as for llama.cpp's converter.
     pub(super) fn list(value: &Value, parameters: &ParameterCount) -> Vec<Self> {
         match value {
             Value::String(reference) => vec![Self::from_reference(reference, parameters)],

@@ -25,7 +25,7 @@ const SETTINGS: [(&str, &[&str], ValueType); 12] = [
 /// The settings in `generation_config.json`.
 ///
 /// Recommendations are not worth a failed conversion: a file that is broken counts as missing, as
-/// officially, and so does a setting of the wrong type.
+/// for llama.cpp's converter, and so does a setting of the wrong type.
 pub(super) fn recommended(dir: &Path) -> Metadata {
     let config = json::read_optional(&dir.join("generation_config.json")).ok().flatten();
     let setting = |&(key, names, value_type): &(&'static str, &[&str], _)| {

@@ -40,8 +40,8 @@ pub(super) use texts;
 
 /// The text of a value that should be one; `None` if there is none, or it is empty.
 ///
-/// Numbers and truth values, on which the official converter fails, are what they print as. A list
-/// is joined by commas, as officially for licences.
+/// Numbers and truth values, on which llama.cpp's converter fails, are what they print as. A list
+/// is joined by commas, as licences are by llama.cpp's converter.
 pub(super) fn text(value: &Value) -> Option<String> {
     let text = match value {
         Value::Array(items) => items.iter().filter_map(scalar).collect::<Vec<_>>().join(","),

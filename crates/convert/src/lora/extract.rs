@@ -32,7 +32,7 @@ pub struct Extraction {
 }
 
 /// The matrices of the blocks, which adapters adapt.
-pub fn matrices(model: &Model) -> impl Iterator<Item = &ModelTensor> {
+pub(crate) fn matrices(model: &Model) -> impl Iterator<Item = &ModelTensor> {
     model.tensors().iter().filter(|tensor| {
         let info = &tensor.info;
         info.name.starts_with("blk.") && info.name.ends_with(".weight") && info.shape.len() > 1

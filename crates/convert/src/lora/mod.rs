@@ -179,7 +179,7 @@ impl Adapter {
 /// and for all models of one size of a family, 64 hexadecimal digits.
 ///
 /// It is the SHA-256 of a line `NAME SHAPE` per matrix in order of name, shapes as `[4096, 14336]`.
-pub fn base_digest<'t>(tensors: impl Iterator<Item = (&'t str, &'t [u64])>) -> String {
+pub(crate) fn base_digest<'t>(tensors: impl Iterator<Item = (&'t str, &'t [u64])>) -> String {
     let mut lines: Vec<_> = tensors
         .filter(|(name, shape)| name.starts_with("blk.") && shape.len() > 1)
         .map(|(name, shape)| format!("{name} {shape:?}\n"))

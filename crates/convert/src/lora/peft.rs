@@ -1,7 +1,7 @@
 //! Adapters as the `peft` library saves them, to a GGUF.
 //!
 //! `adapter_config.json` beside `adapter_model.safetensors`; the model that it adapts is needed for
-//! its `config.json`. What the official converter writes, this writes, and the base's identity.
+//! its `config.json`. What llama.cpp's converter writes, this writes, and the base's identity.
 
 use std::path::{Path, PathBuf};
 
@@ -97,7 +97,7 @@ pub fn plan(
     metadata.set("adapter.type", "lora");
     general.write_to(&mut metadata);
     metadata.set(ALPHA, adapter.alpha);
-    metadata.set("general.quantization_version", hf::QUANTIZATION_VERSION);
+    metadata.set("general.quantization_version", gguf::QUANTIZATION_VERSION);
     identify_base(&mut metadata, base, &config, family, weights)?;
     gguf_quantize::set_overrides(&mut metadata, &options.quantization);
 
@@ -412,7 +412,7 @@ fn replaced(
     })
 }
 
-/// The type of all matrices: F32 where nothing is asked for, as for the official converter, unless
+/// The type of all matrices: F32 where nothing is asked for, as for llama.cpp's converter, unless
 /// the adapter itself is stored in 16 bits.
 fn float_type(outtype: Option<Recipe>, tensors: &[Tensor]) -> Result<TensorType, Error> {
     match outtype {

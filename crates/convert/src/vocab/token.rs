@@ -26,7 +26,7 @@ impl Token {
     }
 
     /// A token that was added to the vocabulary after training, without a score.
-    pub fn added(text: String, special: bool) -> Self {
+    pub(crate) fn added(text: String, special: bool) -> Self {
         if special || looks_special(&text) {
             return Self { text, score: ADDED_SCORE, kind: TokenType::Control };
         }

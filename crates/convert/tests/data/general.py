@@ -1,4 +1,4 @@
-"""Writes model-ids.json and cards.json: what the official converter makes of ids and model cards.
+"""Writes model-ids.json and cards.json: what llama.cpp's converter makes of ids and model cards.
 
 Needs the `gguf` package of llama.cpp (gguf-py, revision of 2026 or later, which reads
 `repetition_penalty`). Run it in this folder; the tests compare our results with the files.

@@ -70,7 +70,7 @@ fn a_lone_file_keeps_names_shapes_and_types() {
     assert!(refusal.contains("use lower-case letters"), "{refusal}");
 }
 
-/// What `auto` keeps in blocks decodes to the bytes of the official converter's F32 file.
+/// What `auto` keeps in blocks decodes to the bytes of the F32 file of llama.cpp's converter.
 #[test]
 fn blocks_that_are_kept_lose_nothing() {
     let Some(data) = data() else { return };

@@ -295,7 +295,7 @@ impl Check<'_, '_> {
                 Finding::warning("tensor-unexpected", message)
                     .tensor(&*tensor.name)
                     .at(self.subject.tensor_at(i))
-                    .help("the official program refuses a model with tensors it does not use"),
+                    .help("llama.cpp refuses a model with tensors it does not use"),
             );
         }
     }

@@ -149,7 +149,7 @@ fn order(
     if !by_offset.is_sorted() {
         sink.report(
             Finding::warning("tensor-order", "tensor data are not in the order of the directory")
-                .help("the official reader refuses such a file; write it anew"),
+                .help("llama.cpp's reader refuses such a file; write it anew"),
         )?;
     }
     let wider = laid_out.filter(|other| *other > alignment);
@@ -159,7 +159,7 @@ fn order(
             Finding::warning("tensor-gap", message)
                 .key(alignment::KEY)
                 .at(subject.value_at(alignment::KEY))
-                .help("the official reader refuses such a file; set the key, or write it anew"),
+                .help("llama.cpp's reader refuses such a file; set the key, or write it anew"),
         )?;
     }
     // `end` is where the data so far end; unknown after a tensor of unknown size.
@@ -180,7 +180,7 @@ fn order(
             } else if tensor.offset > padded && wider.is_none() {
                 let message =
                     format!("{} unused bytes lie before its data", tensor.offset - padded);
-                let help = "the official reader refuses such a file; write it anew";
+                let help = "llama.cpp's reader refuses such a file; write it anew";
                 report(sink, Finding::warning("tensor-gap", message).help(help))?;
             }
         }

@@ -81,7 +81,7 @@ fn types(path: &Path, draft: &RawHeader, sink: &mut dyn Sink) -> ControlFlow<()>
             sink.report(
                 Finding::warning("shard-key-type", message)
                     .key(key)
-                    .help("the official reader refuses the file"),
+                    .help("llama.cpp's reader refuses the file"),
             )?;
         }
     }
@@ -94,7 +94,7 @@ fn alone(draft: &RawHeader, sink: &mut dyn Sink) -> ControlFlow<()> {
     let finding = if draft.metadata.u64(TENSORS_COUNT) == Some(draft.tensors.len() as u64) {
         let message = format!("says that this is one of {count} shards, but all tensors are here");
         Finding::warning("shard-count-stale", message)
-            .help("the official reader looks for the other shards; remove the `split.` keys")
+            .help("llama.cpp's reader looks for the other shards; remove the `split.` keys")
     } else {
         let number =
             draft.metadata.u64(NO).map_or("?".into(), |no| no.saturating_add(1).to_string());

@@ -6,9 +6,9 @@ use crate::finding::{Finding, Severity, Sink};
 use crate::rules::Subject;
 use crate::schema::{self, Architecture, Arity, Hyper, Scope};
 
-/// What `rope.scaling.type` may say; the official program ends at anything else.
+/// What `rope.scaling.type` may say; llama.cpp ends at anything else.
 const ROPE_SCALINGS: &[&str] = &["none", "linear", "yarn", "longrope"];
-/// Architectures of which the official program wants all dimensions of a head rotated.
+/// Architectures of which llama.cpp wants all dimensions of a head rotated.
 const ROTATED_WHOLE: &[&str] = &["llama", "falcon"];
 
 pub(super) fn check(

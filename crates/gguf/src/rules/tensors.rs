@@ -8,8 +8,8 @@ use crate::rules::Subject;
 use crate::tensor::TensorInfo;
 use crate::tensor_type::Status;
 
-/// The longest tensor name that every reader takes. The specification allows 64 bytes; the
-/// official reader stores names with a final NUL in 64.
+/// The longest tensor name that every reader takes. The specification allows 64 bytes;
+/// llama.cpp stores names with a final NUL in 64.
 const MAX_NAME: usize = 63;
 
 pub(super) fn check(subject: &Subject, sink: &mut dyn Sink) -> ControlFlow<()> {

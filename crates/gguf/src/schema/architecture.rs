@@ -104,7 +104,7 @@ impl Architecture {
     }
 
     /// The tensors outside of layers.
-    pub fn outside(&self, scope: &Scope) -> Vec<Expected> {
+    pub(crate) fn outside(&self, scope: &Scope) -> Vec<Expected> {
         let mut out = Vec::new();
         let expand = Expand { scope, prefix: String::new(), layer: None };
         expand.items(self.tensors, Need::Required, &mut out);
@@ -125,20 +125,20 @@ impl Architecture {
 
 impl Block {
     /// The numbers of its layers; none if the metadata do not tell.
-    pub fn layers(&self, scope: &Scope) -> std::ops::Range<u64> {
+    pub(crate) fn layers(&self, scope: &Scope) -> std::ops::Range<u64> {
         let bound = |expression| evaluate(expression, scope, None).unwrap_or(0);
         bound(self.from)..bound(self.to)
     }
 
     /// Whether each of its layers needs some tensor.
-    pub fn is_needed(&self) -> bool {
+    pub(crate) fn is_needed(&self) -> bool {
         let mut names = Vec::new();
         collect(self.items, "", Need::Required, &mut names);
         names.iter().any(|(_, need)| *need == Need::Required)
     }
 
     /// The tensors of one layer.
-    pub fn layer(&self, scope: &Scope, layer: u64) -> Vec<Expected> {
+    pub(crate) fn layer(&self, scope: &Scope, layer: u64) -> Vec<Expected> {
         let mut out = Vec::new();
         let prefix = format!("{}{layer}.", self.prefix);
         let expand = Expand { scope, prefix, layer: Some(layer) };

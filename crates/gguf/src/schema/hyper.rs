@@ -139,7 +139,7 @@ impl<'m> Hyper<'m> {
     }
 
     /// That the model lacks a key which it needs.
-    pub fn missing(&self, name: &str) -> Finding {
+    pub(crate) fn missing(&self, name: &str) -> Finding {
         Finding::error("key-missing", format!("{} needs this key", self.prefix))
             .key(self.key(name))
             .help("programs refuse the model without it; convert it anew or set the key")

@@ -66,7 +66,7 @@ impl fmt::Display for Absent {
 pub enum Requirement {
     /// Every file.
     Always,
-    /// Files that this describes: `key is value`, which [`Requirement::holds`] can tell, or prose.
+    /// Files that this describes: `key is value`, which the rules can tell, or prose.
     When(&'static str),
     /// No file, or as the architecture says.
     Optional,
@@ -77,7 +77,7 @@ pub enum Requirement {
 impl Requirement {
     /// Whether files with these metadata must have the key, as far as a condition on another key
     /// says so.
-    pub fn holds(&self, metadata: &Metadata) -> bool {
+    pub(crate) fn holds(&self, metadata: &Metadata) -> bool {
         let Self::When(condition) = self else { return false };
         let Some((key, expected)) = condition.split_once(" is ") else { return false };
         match metadata.get(key) {
@@ -152,7 +152,7 @@ impl ValueSchema {
     /// UINT32 and UINT64 stand for each other, as the specification asks; so do their signed
     /// fellows, and signed keys take unsigned values. Within arrays llama.cpp takes
     /// signed and unsigned integers alike.
-    pub fn accepts(&self, value: &Value) -> bool {
+    pub(crate) fn accepts(&self, value: &Value) -> bool {
         match (self.arity, value) {
             (Arity::One, Value::Array(_)) => false,
             (Arity::Many | Arity::PerLayer, Value::Array(array)) => {
@@ -164,7 +164,7 @@ impl ValueSchema {
     }
 
     /// Which number in a value the key cannot hold, and what it can; `None` if it can hold all.
-    /// Types are a matter of [`ValueSchema::accepts`].
+    /// Whether it can have the type is another question.
     pub fn refuses(&self, value: &Value) -> Option<String> {
         let wrong = |value: &Value| match value {
             Value::F32(_) | Value::F64(_) => value.to_f64().filter(|x| !self.range.holds(*x)),
@@ -181,7 +181,7 @@ impl ValueSchema {
     }
 
     /// How a value's type differs from what the key holds; `None` if readers take it.
-    pub fn mismatch(&self, value: &Value) -> Option<String> {
+    pub(crate) fn mismatch(&self, value: &Value) -> Option<String> {
         let found = match value {
             Value::Array(array) => format!("array of {}", array.element_type()),
             value => value.value_type().to_string(),

@@ -34,7 +34,7 @@ impl Source {
     }
 
     /// What to evaluate where the key does not tell.
-    pub fn otherwise(&self) -> Option<&'static str> {
+    pub(crate) fn otherwise(&self) -> Option<&'static str> {
         match self {
             Self::Key(key) => match crate::schema::key(key)?.absent {
                 Absent::Size(formula) => Some(formula),

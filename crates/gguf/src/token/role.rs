@@ -41,7 +41,7 @@ pub const ROLES: [Role; 15] = [
 ];
 
 /// The roles whose tokens programs can put around a text, with the key that says whether they do.
-pub const ADDED: [(&str, &str); 3] = [
+const ADDED: [(&str, &str); 3] = [
     ("bos", "tokenizer.ggml.add_bos_token"),
     ("eos", "tokenizer.ggml.add_eos_token"),
     ("sep", "tokenizer.ggml.add_sep_token"),

@@ -173,7 +173,7 @@ fn parts_are_joined() {
     assert!(whole("ggml-f16-nano.bin") == migrated);
 }
 
-/// Keys, types and bytes as the current official converter writes them, its fault in shapes put
+/// Keys, types and bytes as llama.cpp's current converter writes them, its fault in shapes put
 /// right.
 #[test]
 fn llama_equals_the_official_converter() {

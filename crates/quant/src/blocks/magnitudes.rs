@@ -8,7 +8,7 @@
 //!
 //! An octet with an odd number of negative weights gets the sign of the least important one wrong.
 //!
-//! The searches follow `quantize_row_iq2_xxs_impl` and its sisters for the other types.
+//! The searches follow `quantize_row_iq2_xxs_impl` and its like for the other types.
 
 use half::f16;
 use pulp::Simd;

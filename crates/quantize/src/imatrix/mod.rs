@@ -32,7 +32,7 @@ pub struct Entry {
 
 impl Entry {
     /// Columns: sums per count.
-    pub fn columns(&self) -> usize {
+    pub(crate) fn columns(&self) -> usize {
         self.sums.len() / self.counts.len().max(1)
     }
 }

@@ -66,7 +66,7 @@ impl Category {
 
     /// True if the matrix holds value projections: small under grouped-query attention, and the
     /// first to suffer from few bits.
-    pub fn holds_values(self) -> bool {
+    pub(crate) fn holds_values(self) -> bool {
         matches!(self, Self::AttentionV | Self::AttentionQkv | Self::AttentionKvB)
     }
 }

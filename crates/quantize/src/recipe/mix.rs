@@ -99,7 +99,7 @@ impl Mix {
     }
 
     /// The mix of a `general.file_type`; `None` for removed and unknown numbers.
-    pub fn from_number(number: u32) -> Option<Self> {
+    pub(crate) fn from_number(number: u32) -> Option<Self> {
         Self::ALL.iter().copied().find(|mix| mix.number() == number)
     }
 
@@ -109,12 +109,12 @@ impl Mix {
     }
 
     /// The type of the output matrix, and of the embeddings that serve as such.
-    pub const fn output_type(self) -> TensorType {
+    pub(crate) const fn output_type(self) -> TensorType {
         self.row().output
     }
 
     /// The type of token embeddings beside which the file has an output matrix.
-    pub const fn embedding_type(self) -> TensorType {
+    pub(crate) const fn embedding_type(self) -> TensorType {
         self.row().embedding
     }
 

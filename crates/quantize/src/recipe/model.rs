@@ -53,13 +53,13 @@ impl Model {
     }
 
     /// How many query heads share one head of keys and values; 0 without attention.
-    pub fn grouped_queries(&self) -> u64 {
+    pub(crate) fn grouped_queries(&self) -> u64 {
         self.head_count.checked_div(self.head_count_kv).unwrap_or(0)
     }
 
     /// Whether llama.cpp's runtime takes the model for one of 70 billion parameters, whose value
     /// projections are so small that more bits for them cost nothing.
-    pub fn is_70b(&self) -> bool {
+    pub(crate) fn is_70b(&self) -> bool {
         let layers = self.layer_count.saturating_sub(self.nextn_layer_count);
         match self.architecture.as_str() {
             "llama" | "llama-embed" => {

@@ -13,7 +13,7 @@ use crate::shard::{CHUNK, fill};
 /// How to merge shards.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct MergeOptions {
-    /// Keep the keys of the first shard that say it is one, with a count of 0. The official tool
+    /// Keep the keys of the first shard that say it is one, with a count of 0. llama.cpp's tool
     /// does that; without it, merging what was split gives the original's bytes.
     pub keep_split_keys: bool,
 }

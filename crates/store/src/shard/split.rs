@@ -32,7 +32,7 @@ pub struct SplitOptions {
 }
 
 impl Default for SplitOptions {
-    /// 128 tensors, as the official tool.
+    /// 128 tensors, as llama.cpp's tool.
     fn default() -> Self {
         const {
             Self {
@@ -62,7 +62,7 @@ pub struct PlannedShard<'m> {
 }
 
 impl<'m> SplitPlan<'m> {
-    /// Plans shards with the bytes that the official tool would write.
+    /// Plans shards with the bytes that llama.cpp's tool would write.
     ///
     /// Three things are otherwise, each to lose nothing. Where that tool gives up, because the
     /// first tensor alone is over the limit, that tensor has a shard of its own like any other.
@@ -148,7 +148,7 @@ fn cut(tensors: &[ModelTensor], limit: SplitLimit) -> Vec<&[ModelTensor]> {
     let mut groups = Vec::new();
     let (mut start, mut bytes) = (0, 0u64);
     for (i, tensor) in tensors.iter().enumerate() {
-        // The official tool counts with this alignment whatever the file's is. An unknown size
+        // llama.cpp's tool counts with this alignment whatever the file's is. An unknown size
         // is an error when the header is laid out.
         let len = tensor.info.byte_len().and_then(|len| Alignment::default().align_up(len));
         bytes = bytes.saturating_add(len.unwrap_or(0));

@@ -56,7 +56,7 @@ impl Renderer {
     }
 
     /// What a template may take.
-    pub fn limits(&self) -> &Limits {
+    pub(crate) fn limits(&self) -> &Limits {
         &self.limits
     }
 

@@ -1,7 +1,7 @@
 //! What `tokenizer.json` puts around a text, from the flags of a GGUF.
 //!
-//! The reader of this part guesses, as the official one does. So what can be written is tried from
-//! the most usual on, and the first that is read as the flags say is taken.
+//! The reader of this part guesses, as llama.cpp's converter does. So what can be written is tried
+//! from the most usual on, and the first that is read as the flags say is taken.
 
 use serde_json::{Map, Value, json};
 
