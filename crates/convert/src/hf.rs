@@ -4,7 +4,9 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use gguf::schema::Need;
-use gguf::{ByteOrder, Metadata, ModelName, ParameterCount, Shape, TensorType};
+use gguf::{
+    ByteOrder, Metadata, ModelName, ParameterCount, QUANTIZATION_VERSION, Shape, TensorType,
+};
 use gguf_quantize::recipe::{Mix, Target as Recipe};
 
 use crate::family::{self, ExpertSlot, Family, MappedTensor, Mapping, foreign};
@@ -143,9 +145,6 @@ pub fn vocabulary(dir: &Path) -> Result<vocab::Vocabulary, Error> {
     };
     vocab::load(dir, kind, &vocab::Options::default())
 }
-
-/// The version of the block formats, `GGML_QNT_VERSION`.
-pub(crate) const QUANTIZATION_VERSION: u32 = 2;
 
 /// The family of the model; afterwards the configuration states a class of it.
 pub(crate) fn find_family(
@@ -385,9 +384,14 @@ fn vector(len: u64) -> Shape {
 
 /// A tensor of the checkpoint as it is, under its foreign name.
 pub(crate) fn whole(checkpoint: &Checkpoint, entry: &Entry) -> Result<Tensor, Error> {
-    let stored =
-        Stored { source: checkpoint.files[entry.file].source.clone(), offset: entry.offset };
-    Ok(Tensor::stored(&*entry.name, shape(checkpoint, entry)?, entry.tensor_type, stored))
+    Ok(stored(checkpoint, entry, shape(checkpoint, entry)?))
+}
+
+/// The same in a shape that holds as many elements.
+pub(crate) fn stored(checkpoint: &Checkpoint, entry: &Entry, shape: Shape) -> Tensor {
+    let source = checkpoint.files[entry.file].source.clone();
+    let at = Stored { source, offset: entry.offset };
+    Tensor::stored(&*entry.name, shape, entry.tensor_type, at)
 }
 
 /// A tensor of blocks as floats.

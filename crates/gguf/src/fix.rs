@@ -5,7 +5,7 @@ use crate::header::RawHeader;
 use crate::metadata::Metadata;
 use crate::schema::{self, FILE_TYPES};
 use crate::tensor::TensorInfo;
-use crate::tensor_type::TensorType;
+use crate::tensor_type::{QUANTIZATION_VERSION, TensorType};
 use crate::value::ValueType;
 
 /// Repairs what is wrong in a header and can only be meant in one way, and says what it did, one
@@ -29,8 +29,8 @@ fn quantization_version(draft: &mut RawHeader, done: &mut Vec<String>) {
     const KEY: &str = "general.quantization_version";
     let quantized = draft.tensors.iter().any(|tensor| tensor.tensor_type.is_quantized());
     if quantized && draft.metadata.u64(KEY).is_none() {
-        draft.metadata.set(KEY, 2u32);
-        done.push(format!("set {KEY} to 2"));
+        draft.metadata.set(KEY, QUANTIZATION_VERSION);
+        done.push(format!("set {KEY} to {QUANTIZATION_VERSION}"));
     }
 }
 

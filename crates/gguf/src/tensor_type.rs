@@ -8,6 +8,10 @@
 use std::borrow::Cow;
 use std::fmt;
 
+/// The version of the block formats, which files state as `general.quantization_version`
+/// (`GGML_QNT_VERSION`): that since May 2023.
+pub const QUANTIZATION_VERSION: u32 = 2;
+
 /// Whether files of today may use a tensor type.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Status {

@@ -23,7 +23,7 @@ mod vocabulary;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use gguf::{ByteOrder, Metadata, Shape, TensorType};
+use gguf::{ByteOrder, Metadata, QUANTIZATION_VERSION, Shape, TensorType};
 use gguf_quantize::recipe::Target;
 use gguf_store::Source;
 
@@ -266,9 +266,6 @@ impl Legacy {
         }
     }
 }
-
-/// The version of the block formats, `GGML_QNT_VERSION`.
-const QUANTIZATION_VERSION: u32 = 2;
 
 /// Sets the `tokenizer.*` keys: from the folder if it has a tokenizer, else from the file.
 fn tokenizer(

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use gguf::{ByteOrder, Error, Metadata, TensorType, Value};
+use gguf::{ByteOrder, Error, Metadata, QUANTIZATION_VERSION, TensorType, Value};
 use gguf_pipeline::{Job, Tensor};
 use gguf_store::Model;
 
@@ -92,7 +92,7 @@ pub fn give_types(job: &mut Job, target: Target, options: &Options) -> Result<Ve
 /// Returns what the user should know.
 pub fn finish(job: &mut Job, target: Target, options: &Options) -> Result<Vec<String>, Error> {
     if target != Target::Copy {
-        job.metadata.set("general.quantization_version", 2u32);
+        job.metadata.set("general.quantization_version", QUANTIZATION_VERSION);
     }
     if let Some(mix) = target.file_type() {
         job.metadata.set("general.file_type", mix.number());

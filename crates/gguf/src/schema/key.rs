@@ -4,6 +4,7 @@ use std::fmt;
 
 use crate::metadata::Metadata;
 use crate::schema::keys::SECTIONS;
+use crate::spelling::distance;
 use crate::value::{Value, ValueType};
 
 /// Keys that belong together.
@@ -290,28 +291,6 @@ pub fn nearest_key(name: &str) -> Option<String> {
         }
     });
     spelled.min().filter(|(distance, _)| *distance > 0).map(|(_, key)| key)
-}
-
-/// The edit distance of two short texts if it is at most `limit`.
-pub(crate) fn distance(a: &str, b: &str, limit: usize) -> Option<usize> {
-    let (a, b) = (a.as_bytes(), b.as_bytes());
-    if a.len().abs_diff(b.len()) > limit {
-        return None;
-    }
-    let mut row: Vec<usize> = (0..=b.len()).collect();
-    for (i, x) in a.iter().enumerate() {
-        let mut diagonal = row[0];
-        row[0] = i + 1;
-        for (j, y) in b.iter().enumerate() {
-            let replaced = diagonal + usize::from(x != y);
-            diagonal = row[j + 1];
-            row[j + 1] = replaced.min(row[j] + 1).min(diagonal + 1);
-        }
-        if row.iter().all(|&distance| distance > limit) {
-            return None;
-        }
-    }
-    row.last().copied().filter(|&distance| distance <= limit)
 }
 
 /// Writes a table of keys: requirement, name, value, unit in brackets, what holds where the key is

@@ -26,9 +26,8 @@ pub use arch::ARCHITECTURES;
 pub use architecture::{Architecture, Block, Expected, Item, Need};
 pub use document::document;
 pub use expression::{Scope, dimensions, evaluate};
-pub use file_type::{FILE_TYPES, FileType, file_type};
+pub use file_type::{FILE_TYPES, FileType, file_type, file_type_named};
 pub use hyper::Hyper;
-pub(crate) use key::distance;
 pub use key::{
     Absent, Arity, KeySchema, Range, Requirement, Section, ValueSchema, key, nearest_key,
 };
