@@ -47,6 +47,7 @@ mod metadata;
 mod name;
 mod pick;
 pub mod pre_tokenizer;
+mod raw_header;
 mod read;
 mod rules;
 pub mod schema;
@@ -66,10 +67,11 @@ pub use encoding::{ByteOrder, Encoding};
 pub use error::{Error, Fault};
 pub use finding::{Collector, Finding, Severity, Sink, Strict};
 pub use fix::fix;
-pub use header::{EntrySpan, Header, RawHeader, Spans};
+pub use header::Header;
 pub use metadata::Metadata;
 pub use name::{ModelName, NameError, NameKind, NameShard, Sidecar};
 pub use pick::{Choice, is_gguf, pick_model};
+pub use raw_header::{EntrySpan, RawHeader, Spans};
 pub use read::{
     Gguf, HeaderExtent, Limits, MAGIC, check, check_header, check_raw_header, header_extent,
 };

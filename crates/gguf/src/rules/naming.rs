@@ -3,8 +3,8 @@
 use std::ops::ControlFlow;
 
 use crate::finding::{Collector, Finding, Sink};
-use crate::header::RawHeader;
 use crate::name::{ModelName, NameKind, Sidecar};
+use crate::raw_header::RawHeader;
 use crate::rules::kind::FileKind;
 use crate::schema;
 

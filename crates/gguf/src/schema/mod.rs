@@ -20,6 +20,7 @@ mod groups;
 mod hyper;
 mod key;
 mod keys;
+mod lookup;
 mod symbols;
 
 pub use arch::ARCHITECTURES;
@@ -28,10 +29,9 @@ pub use document::document;
 pub use expression::{Scope, dimensions, evaluate};
 pub use file_type::{FILE_TYPES, FileType, file_type, file_type_named};
 pub use hyper::Hyper;
-pub use key::{
-    Absent, Arity, KeySchema, Range, Requirement, Section, ValueSchema, key, nearest_key,
-};
+pub use key::{Absent, Arity, KeySchema, Range, Requirement, Section, ValueSchema};
 pub use keys::SECTIONS;
+pub use lookup::{key, nearest_key};
 pub use symbols::{SYMBOLS, Source, Symbol};
 
 /// The architecture that `general.architecture` names; `None` if the tables do not know it.
