@@ -56,6 +56,9 @@ pub fn plan(checkpoint: &Checkpoint, options: &Options) -> Result<Conversion, Er
     };
     let items = tensors.into_iter().map(item).collect();
     let mut job = Job { metadata, items, check_finite: true, order: ByteOrder::Little };
+    if let Some(file) = checkpoint.files.first() {
+        hf::require_tensors(&file.path, &job)?;
+    }
     if let Some(target) = outtype {
         notes.extend(gguf_quantize::give_types(&mut job, *target, quantization)?);
     }

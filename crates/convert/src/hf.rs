@@ -113,6 +113,7 @@ pub fn plan(dir: &Path, checkpoint: &Checkpoint, options: &Options) -> Result<Co
         }
     }
     gguf_quantize::set_overrides(&mut job.metadata, &options.quantization);
+    require_tensors(dir, &job)?;
     check_architecture(&config, &job)?;
     Ok(Conversion { job, file_name, notes })
 }
@@ -414,6 +415,15 @@ fn shape(checkpoint: &Checkpoint, entry: &Entry) -> Result<Shape, Error> {
             "a GGUF tensor has at most four",
         )
     })
+}
+
+/// Without a tensor there is no model.
+pub(crate) fn require_tensors(path: &Path, job: &Job) -> Result<(), Error> {
+    if !job.items.is_empty() {
+        return Ok(());
+    }
+    let help = "the weights may not be downloaded yet: fetch them again";
+    Err(Error::input("checkpoint-weights-missing", path, "has no weights for a model", help))
 }
 
 /// The tensors are those of the architecture, in its shapes, for these hyper-parameters and this

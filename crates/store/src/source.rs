@@ -7,7 +7,7 @@ use std::sync::Arc;
 use bytes::Bytes;
 use gguf::Error;
 
-use crate::edit::ready_to_read;
+use crate::edit::reading::ready_to_read;
 use crate::map::map;
 use crate::position::read_exact_at;
 
@@ -25,6 +25,12 @@ pub trait Source: Send + Sync {
     /// A text that is another one when the bytes are, also in another run: for work that goes on
     /// later. Not for messages. `None` if nobody can tell.
     fn identity(&self) -> Option<String> {
+        None
+    }
+
+    /// The file that they are of, by the name under which messages speak of it; `None` if they are of
+    /// no single file.
+    fn file(&self) -> Option<&Path> {
         None
     }
 
@@ -105,6 +111,10 @@ impl Source for LocalFile {
         #[cfg(not(unix))]
         let version = format!("{:?}", metadata.modified().ok()?);
         Some(format!("{} {len} {version}", path.display()))
+    }
+
+    fn file(&self) -> Option<&Path> {
+        Some(&self.path)
     }
 
     fn as_slice(&self) -> Option<&[u8]> {

@@ -80,6 +80,9 @@ pub fn plan(
     family.complete(&mut config)?;
     let adapter = AdapterConfig::read(dir)?;
     let tensors = tensors(&adapter, &config, family, checkpoint)?;
+    if tensors.is_empty() {
+        return Err(incomplete(&adapter, "has no matrices".into()));
+    }
     let matrices = float_type(options.outtype, &tensors)?;
 
     let general = General::load(

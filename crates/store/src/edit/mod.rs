@@ -13,7 +13,7 @@
 mod journal;
 mod lock;
 mod overwrite;
-mod reading;
+pub(crate) mod reading;
 
 use std::fs::File;
 use std::io::{Read, Seek, SeekFrom};
@@ -24,7 +24,6 @@ use gguf::{Array, Error, Gguf, Header, Metadata, RawHeader, write_header};
 pub use journal::{Journal, Standing};
 pub use lock::EditLock;
 pub use overwrite::{Recovery, recover};
-pub(crate) use reading::ready_to_read;
 
 use crate::output::{AtomicFile, Existing, Overwrite, is_at};
 use crate::progress::Progress;
