@@ -256,5 +256,9 @@ fn a_weight_that_is_no_number_is_told_with_its_shard() {
     succeeds(&["split", &nan, &shards, "--split-max-tensors", "20"]);
     let (first, second) = (format!("{shards}-00001-of-00002.gguf"), "shard-00002-of-00002.gguf:");
     let out = dir.path("out.gguf");
-    fails(&["quantize", &first, &out, "q8_0"], 1, &[second, "`output_norm.weight`", "NaN in row 0"]);
+    fails(
+        &["quantize", &first, &out, "q8_0"],
+        1,
+        &[second, "`output_norm.weight`", "NaN in row 0"],
+    );
 }

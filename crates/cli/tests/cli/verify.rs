@@ -50,5 +50,5 @@ fn provenance_has_every_flag_that_decides_the_content() {
         "--override-kv mine.flag=bool:true --override-kv 'mine.text=str:a b'",
     ];
     let settings = settings.join(" ");
-    assert_eq!(shown["metadata"]["gguf_kit.provenance.settings"], settings);
+    assert_eq!(shown["metadata"]["gguf_kit.provenance.settings"]["value"], settings);
 }
