@@ -1,7 +1,6 @@
 //! All tensors of a checkpoint, whatever it is stored as.
 
 use std::collections::BTreeSet;
-use std::fmt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -10,10 +9,10 @@ use gguf_store::{LocalFile, Source};
 
 use super::floats::Floats;
 use super::layout::Layout;
-use super::named::Named;
 use super::quantized::{Found, Made, Scheme};
 use super::raw::Raw;
 use super::rows::{Computed, TileCache};
+use super::weight_file::WeightFile;
 use super::{cast, pytorch, safetensors};
 
 /// A tensor of the checkpoint.
@@ -33,23 +32,8 @@ pub struct Entry {
     pub floats: Option<usize>,
 }
 
-/// A place where weights come from: a file, or what is computed from a part of one.
-#[derive(Clone)]
-pub struct WeightFile {
-    /// The file's path, for messages.
-    pub path: PathBuf,
-    /// The bytes.
-    pub source: Arc<dyn Source>,
-}
-
 /// What opens a file of weights by its name.
 pub type Opener<'o> = dyn Fn(&str) -> Result<Arc<dyn Source>, Error> + 'o;
-
-impl fmt::Debug for WeightFile {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_tuple("WeightFile").field(&self.path).finish()
-    }
-}
 
 /// All tensors of a checkpoint.
 #[derive(Debug)]
@@ -61,14 +45,6 @@ pub struct Checkpoint {
     pub entries: Vec<Entry>,
     /// What the user should know: how quantized weights were read.
     pub notes: Vec<String>,
-}
-
-impl WeightFile {
-    /// What is computed from the file at `path`.
-    fn computed(path: PathBuf, source: Arc<dyn Source>) -> Self {
-        let source = Named::source(&path, source);
-        Self { path, source }
-    }
 }
 
 impl Checkpoint {

@@ -43,5 +43,7 @@ mod raw;
 mod rows;
 mod safetensors;
 mod strided;
+mod weight_file;
 
-pub use checkpoint::{Checkpoint, Entry, Opener, WeightFile};
+pub use checkpoint::{Checkpoint, Entry, Opener};
+pub use weight_file::WeightFile;

@@ -28,6 +28,10 @@ impl Source for Named {
         self.source.read_at(buffer, offset).map_err(|error| error.in_file(&self.path))
     }
 
+    fn file(&self) -> Option<&Path> {
+        Some(&self.path)
+    }
+
     fn identity(&self) -> Option<String> {
         self.source.identity()
     }

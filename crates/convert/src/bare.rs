@@ -1,14 +1,13 @@
 //! A lone file of weights without a configuration: diffusion models, encoders and the like. Names,
 //! shapes and types stay as they are.
 
-use gguf::{Array, ByteOrder, Metadata, Shape, TensorType};
+use gguf::{Array, ByteOrder, Metadata, QUANTIZATION_VERSION, Shape, TensorType};
 use gguf_quantize::recipe::Target;
 
-use crate::hf::Conversion;
+use crate::hf::{self, Conversion};
 use gguf::Error;
 use gguf_checkpoint::{Checkpoint, Entry};
-use gguf_pipeline::{Item, Job};
-use gguf_pipeline::{Stored, Tensor};
+use gguf_pipeline::{Item, Job, Tensor};
 
 /// What the conversion of a lone file can be asked for.
 #[derive(Clone, Debug)]
@@ -57,11 +56,14 @@ pub fn plan(checkpoint: &Checkpoint, options: &Options) -> Result<Conversion, Er
     };
     let items = tensors.into_iter().map(item).collect();
     let mut job = Job { metadata, items, check_finite: true, order: ByteOrder::Little };
+    if let Some(file) = checkpoint.files.first() {
+        hf::require_tensors(&file.path, &job)?;
+    }
     if let Some(target) = outtype {
         notes.extend(gguf_quantize::give_types(&mut job, *target, quantization)?);
     }
     if job.items.iter().any(|item| item.target.is_quantized()) {
-        job.metadata.set("general.quantization_version", 2u32);
+        job.metadata.set("general.quantization_version", QUANTIZATION_VERSION);
     }
     let suffix = target.file_type().map_or(String::new(), |mix| format!("-{}", mix.name()));
     gguf_quantize::set_overrides(&mut job.metadata, quantization);
@@ -80,8 +82,7 @@ fn tensor(checkpoint: &Checkpoint, entry: &Entry, metadata: &mut Metadata) -> Te
             [kept, &[folded.iter().fold(1u64, |all, dim| all.saturating_mul(*dim))]].concat();
         Shape::new(&folded).unwrap_or_else(|| unreachable!("four dimensions are no more than four"))
     });
-    let at = Stored { source: checkpoint.files[entry.file].source.clone(), offset: entry.offset };
-    Tensor::stored(&*entry.name, shape, entry.tensor_type, at)
+    hf::stored(checkpoint, entry, shape)
 }
 
 /// The type of most weights.

@@ -111,6 +111,7 @@ pub fn plan(dir: &Path, checkpoint: &Checkpoint, options: &Options) -> Result<Co
         }
     }
     gguf_quantize::set_overrides(&mut job.metadata, &options.quantization);
+    require_tensors(dir, &job)?;
     check_architecture(&config, &job)?;
     Ok(Conversion { job, file_name, notes })
 }
@@ -382,9 +383,14 @@ fn vector(len: u64) -> Shape {
 
 /// A tensor of the checkpoint as it is, under its foreign name.
 pub(crate) fn whole(checkpoint: &Checkpoint, entry: &Entry) -> Result<Tensor, Error> {
-    let stored =
-        Stored { source: checkpoint.files[entry.file].source.clone(), offset: entry.offset };
-    Ok(Tensor::stored(&*entry.name, shape(checkpoint, entry)?, entry.tensor_type, stored))
+    Ok(stored(checkpoint, entry, shape(checkpoint, entry)?))
+}
+
+/// The same in a shape that holds as many elements.
+pub(crate) fn stored(checkpoint: &Checkpoint, entry: &Entry, shape: Shape) -> Tensor {
+    let source = checkpoint.files[entry.file].source.clone();
+    let at = Stored { source, offset: entry.offset };
+    Tensor::stored(&*entry.name, shape, entry.tensor_type, at)
 }
 
 /// A tensor of blocks as floats.
@@ -407,6 +413,15 @@ fn shape(checkpoint: &Checkpoint, entry: &Entry) -> Result<Shape, Error> {
             "a GGUF tensor has at most four",
         )
     })
+}
+
+/// Without a tensor there is no model.
+pub(crate) fn require_tensors(path: &Path, job: &Job) -> Result<(), Error> {
+    if !job.items.is_empty() {
+        return Ok(());
+    }
+    let help = "the weights may not be downloaded yet: fetch them again";
+    Err(Error::input("checkpoint-weights-missing", path, "has no weights for a model", help))
 }
 
 /// The tensors are those of the architecture, in its shapes, for these hyper-parameters and this

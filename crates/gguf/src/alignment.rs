@@ -2,6 +2,10 @@
 
 use std::num::NonZeroU32;
 
+use crate::finding::Finding;
+use crate::metadata::Metadata;
+use crate::value::Value;
+
 /// The key that sets it.
 pub(crate) const KEY: &str = "general.alignment";
 
@@ -25,6 +29,25 @@ impl Alignment {
     pub fn new(bytes: u32) -> Option<Self> {
         let bytes = NonZeroU32::new(bytes)?;
         (bytes.is_power_of_two() && bytes.get() <= Self::MAX).then_some(Self(bytes))
+    }
+
+    /// The one that a header asks for.
+    ///
+    /// # Errors
+    /// If the key is of another type than UINT32 or its value is not valid.
+    pub(crate) fn of(metadata: &Metadata) -> Result<Self, Finding> {
+        let fault = |message: String| {
+            Finding::error("alignment-invalid", message)
+                .key(KEY)
+                .help("the alignment is a UINT32 holding a power of two; 32 is usual")
+        };
+        match metadata.get(KEY) {
+            None => Ok(Self::default()),
+            Some(&Value::U32(bytes)) => Self::new(bytes).ok_or_else(|| {
+                fault(format!("{bytes} is not a power of two from 1 to {}", Self::MAX))
+            }),
+            Some(other) => Err(fault(format!("is {} instead of UINT32", other.value_type()))),
+        }
     }
 
     /// The alignment in bytes.

@@ -1,8 +1,8 @@
 //! Repairs that have one right answer.
 
 use crate::array::Array;
-use crate::header::RawHeader;
 use crate::metadata::Metadata;
+use crate::raw_header::RawHeader;
 use crate::schema::{self, FILE_TYPES};
 use crate::tensor::TensorInfo;
 use crate::tensor_type::{QUANTIZATION_VERSION, TensorType};

@@ -2,94 +2,14 @@
 
 use std::collections::HashMap;
 
-use crate::alignment::{self, Alignment};
+use crate::alignment::Alignment;
 use crate::encoding::{ByteOrder, Encoding};
 use crate::error::Error;
-use crate::finding::{Finding, Strict};
+use crate::finding::Strict;
 use crate::metadata::Metadata;
-use crate::rules;
+use crate::raw_header::RawHeader;
+use crate::rules::{self, Subject};
 use crate::tensor::TensorInfo;
-
-/// A header that nobody has checked: what a reader found, or what somebody is about to write.
-///
-/// [`Header::new`] turns it into a checked one.
-#[derive(Clone, Debug, PartialEq)]
-pub struct RawHeader {
-    /// Version of the format, 1 to 3.
-    pub version: u32,
-    /// Order of bytes in numbers, tensor data included.
-    pub order: ByteOrder,
-    /// Keys and values.
-    pub metadata: Metadata,
-    /// The tensor directory, in file order.
-    pub tensors: Vec<TensorInfo>,
-}
-
-impl Default for RawHeader {
-    /// Version 3, little-endian, empty.
-    fn default() -> Self {
-        Self {
-            version: 3,
-            order: ByteOrder::Little,
-            metadata: Metadata::new(),
-            tensors: Vec::new(),
-        }
-    }
-}
-
-impl RawHeader {
-    /// How the numbers of this header are spelled.
-    pub(crate) fn encoding(&self) -> Encoding {
-        Encoding { order: self.order, counts_32bit: self.version == 1 }
-    }
-
-    /// Sets every tensor's offset so that the data follow one another in directory order, each
-    /// aligned, and returns the length of the data section without final padding.
-    ///
-    /// # Errors
-    /// [`Error::File`] if a tensor's size cannot be computed or the sum does not fit 64 bits, or
-    /// if the alignment is not valid.
-    pub fn lay_out(&mut self) -> Result<u64, Error> {
-        let alignment = self.alignment()?;
-        let mut end = 0u64;
-        for tensor in &mut self.tensors {
-            let placed = alignment.align_up(end).and_then(|offset| {
-                tensor.offset = offset;
-                offset.checked_add(tensor.byte_len()?)
-            });
-            end = placed.ok_or_else(|| Error::from(rules::tensors::no_size(tensor)))?;
-        }
-        Ok(end)
-    }
-
-    /// The alignment that the metadata ask for.
-    ///
-    /// # Errors
-    /// [`Error::File`] if the key is of another type than UINT32 or its value is not valid.
-    pub fn alignment(&self) -> Result<Alignment, Error> {
-        rules::header::alignment(&self.metadata).map_err(Error::from)
-    }
-}
-
-/// Where the fields of a header stand in its file.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Spans {
-    /// Per metadata entry, in order.
-    pub entries: Vec<EntrySpan>,
-    /// Per tensor, in order: first byte of its directory entry.
-    pub tensors: Vec<u64>,
-    /// One past the last byte of the directory, before padding.
-    pub end: u64,
-}
-
-/// Where one metadata entry stands.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct EntrySpan {
-    /// First byte: the length of the key.
-    pub start: u64,
-    /// First byte of the value, after its type.
-    pub value: u64,
-}
 
 /// A header that keeps the rules of the format: the only kind that can be written, and the only
 /// kind a strict reader gives out.
@@ -106,7 +26,7 @@ impl Header {
     /// [`Error::File`] with the first rule that is broken.
     pub fn new(draft: RawHeader) -> Result<Self, Error> {
         let mut sink = Strict::default();
-        let _ = rules::header_rules(&rules::Subject::unwritten(&draft), &mut sink);
+        let _ = rules::header_rules(&Subject::unwritten(&draft), &mut sink);
         Self::checked(draft, sink)
     }
 
@@ -179,11 +99,4 @@ impl Header {
     pub fn into_raw(self) -> RawHeader {
         self.draft
     }
-}
-
-/// A finding about the alignment key, for both halves.
-pub(crate) fn alignment_finding(message: String) -> Finding {
-    Finding::error("alignment-invalid", message)
-        .key(alignment::KEY)
-        .help("the alignment is a UINT32 holding a power of two; 32 is usual")
 }

@@ -47,11 +47,13 @@ mod metadata;
 mod name;
 mod pick;
 pub mod pre_tokenizer;
+mod raw_header;
 mod read;
 mod rules;
 pub mod schema;
 pub mod shard_keys;
 mod size_label;
+pub mod spelling;
 mod tensor;
 mod tensor_type;
 pub mod token;
@@ -65,10 +67,11 @@ pub use encoding::ByteOrder;
 pub use error::{Error, Fault};
 pub use finding::{Finding, Severity};
 pub use fix::fix;
-pub use header::{EntrySpan, Header, RawHeader, Spans};
+pub use header::Header;
 pub use metadata::Metadata;
 pub use name::{ModelName, NameError, NameKind, NameShard, Sidecar};
 pub use pick::{Choice, is_gguf, pick_model};
+pub use raw_header::{EntrySpan, RawHeader, Spans};
 pub use read::{
     Gguf, HeaderExtent, Limits, MAGIC, check, check_header, check_raw_header, header_extent,
 };

@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use crate::finding::Finding;
 use crate::tensor_type::TensorType;
 
 /// The most dimensions a tensor can have.
@@ -74,5 +75,28 @@ impl TensorInfo {
     /// Bytes of its data; `None` as for [`TensorType::byte_len`].
     pub fn byte_len(&self) -> Option<u64> {
         self.tensor_type.byte_len(&self.shape)
+    }
+
+    /// Why its size in bytes does not exist, where [`TensorInfo::byte_len`] has none.
+    pub(crate) fn size_fault(&self) -> Finding {
+        let finding = match self.tensor_type.block() {
+            None => Finding::error(
+                "tensor-size-unknown",
+                format!("the size of {} data is not known", self.tensor_type),
+            ),
+            Some((block, _)) if !self.shape.row_len().is_multiple_of(block) => Finding::error(
+                "tensor-row-not-blocks",
+                format!(
+                    "rows of {} elements are no whole number of {} blocks of {block}",
+                    self.shape.row_len(),
+                    self.tensor_type
+                ),
+            ),
+            Some(_) => Finding::error(
+                "tensor-size-overflow",
+                format!("the size of shape {} does not fit 64 bits", self.shape),
+            ),
+        };
+        finding.tensor(&*self.name)
     }
 }

@@ -48,8 +48,12 @@ impl<'t, 'j> Chunk<'t, 'j> {
     }
 
     /// Reads the rows, converts and writes them for every output, and returns the number of bytes
-    /// written.
+    /// written. Faults in the rows name the file that they are in.
     pub fn process(&self, buffers: &mut Buffers, outputs: &[AtomicFile]) -> Result<u64, Error> {
+        self.pass_on(buffers, outputs).map_err(|error| self.task.tensor.at_fault(error))
+    }
+
+    fn pass_on(&self, buffers: &mut Buffers, outputs: &[AtomicFile]) -> Result<u64, Error> {
         let Task { tensor, check_finite, destinations } = self.task;
         let Buffers { stored, floats, encoded } = buffers;
         tensor.read_rows(self.first_row, self.rows, stored)?;

@@ -5,9 +5,10 @@
 //! such as a matrix that another program quantized, is a [`Source`] that yields plain elements.
 
 use std::ops::Range;
+use std::path::Path;
 use std::sync::Arc;
 
-use gguf::{Shape, TensorType};
+use gguf::{Error, Shape, TensorType};
 use gguf_store::{ModelTensor, Source};
 
 use crate::interleaved::Interleaved;
@@ -98,6 +99,25 @@ impl Tensor {
         self.shape.iter().skip(1).product()
     }
 
+    /// The file that all of its data are in, for messages; `None` if there is no single one.
+    pub fn file(&self) -> Option<&Path> {
+        match &self.content {
+            Content::Stored(at) => at.source.file(),
+            Content::Joined(parts) => file_of_all(parts.iter()),
+            Content::Interleaved(interleaved) => file_of_all(interleaved.tensors()),
+            Content::Changed { from, .. } => from.file(),
+            Content::Values(_) => None,
+        }
+    }
+
+    /// A fault in its data, with the file that they are in.
+    pub fn at_fault(&self, error: Error) -> Error {
+        match self.file() {
+            Some(file) => error.in_file(file),
+            None => error,
+        }
+    }
+
     /// Whether (the beginning of) its data is in this file.
     pub fn is_stored_in(&self, source: &dyn Source) -> bool {
         match &self.content {
@@ -161,7 +181,7 @@ impl Tensor {
     ///
     /// # Errors
     /// As [`Source::read_at`].
-    pub fn read_rows(&self, first: u64, n: u64, out: &mut Vec<u8>) -> Result<(), gguf::Error> {
+    pub fn read_rows(&self, first: u64, n: u64, out: &mut Vec<u8>) -> Result<(), Error> {
         let row_bytes = self.bytes_of(self.shape.row_len());
         out.resize((n * row_bytes) as usize, 0);
         self.read_at(out, first * row_bytes)
@@ -171,7 +191,7 @@ impl Tensor {
     ///
     /// # Errors
     /// As [`Source::read_at`].
-    pub(crate) fn read_at(&self, buffer: &mut [u8], offset: u64) -> Result<(), gguf::Error> {
+    pub(crate) fn read_at(&self, buffer: &mut [u8], offset: u64) -> Result<(), Error> {
         match &self.content {
             Content::Stored(at) => at.source.read_at(buffer, at.offset + offset),
             Content::Joined(parts) => self.read_parts(parts, buffer, offset),
@@ -195,7 +215,7 @@ impl Tensor {
         parts: &[Tensor],
         mut buffer: &mut [u8],
         mut offset: u64,
-    ) -> Result<(), gguf::Error> {
+    ) -> Result<(), Error> {
         let part_bytes = self.bytes_of(self.shape.iter().product::<u64>()) / parts.len() as u64;
         while !buffer.is_empty() {
             let (part, within) = (offset / part_bytes, offset % part_bytes);
@@ -215,7 +235,7 @@ impl Tensor {
         first: u64,
         n: u64,
         out: &mut Vec<u8>,
-    ) -> Result<(), gguf::Error> {
+    ) -> Result<(), Error> {
         let width = self.bytes_of(columns.end - columns.start) as usize;
         let (start, row_bytes) =
             (self.bytes_of(columns.start), self.bytes_of(self.shape.row_len()));
@@ -230,6 +250,12 @@ impl Tensor {
     pub fn bytes_of(&self, elements: u64) -> u64 {
         self.stored_type.byte_len(&[elements]).unwrap_or(0)
     }
+}
+
+/// The file that tensors are in, if it is the same for all.
+fn file_of_all<'t>(mut tensors: impl Iterator<Item = &'t Tensor>) -> Option<&'t Path> {
+    let file = tensors.next()?.file()?;
+    tensors.all(|tensor| tensor.file() == Some(file)).then_some(file)
 }
 
 #[cfg(test)]

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use gguf::{Error, TensorType};
 use gguf_pipeline::{Item, Job};
 
-use crate::plan::Decision;
+use crate::decision::Decision;
 use crate::recipe::MissingImatrix;
 
 /// Importance weights by tensor.

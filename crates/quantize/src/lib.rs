@@ -40,6 +40,7 @@
 
 mod allocation;
 pub mod budget;
+mod decision;
 pub mod estimate;
 mod float_type;
 pub mod imatrix;
@@ -49,7 +50,6 @@ mod prune;
 pub mod recipe;
 pub mod verify;
 
+pub use decision::{Decision, decide, describe};
 pub use float_type::float_type;
-pub use plan::{
-    Decision, Options, Quantization, decide, describe, give_types, plan, set_overrides,
-};
+pub use plan::{Options, Quantization, give_types, plan, set_overrides};

@@ -2,13 +2,14 @@
 
 use std::collections::BTreeSet;
 
-use gguf::{ByteOrder, Error, Metadata, TensorType, Value};
+use gguf::{ByteOrder, Error, Metadata, QUANTIZATION_VERSION, TensorType, Value};
 use gguf_pipeline::{Job, Tensor};
 use gguf_store::Model;
 
+use crate::decision::{Decision, decide, describe};
 use crate::importance::{self, Importance, Missing};
 use crate::prune::prune;
-use crate::recipe::{self, PlannedTensor, Reason, Target, TensorDesc};
+use crate::recipe::{self, Target, TensorDesc};
 
 /// What a quantization can be asked for.
 #[derive(Clone, Debug, Default)]
@@ -92,7 +93,7 @@ pub fn give_types(job: &mut Job, target: Target, options: &Options) -> Result<Ve
 /// Returns what the user should know.
 pub fn finish(job: &mut Job, target: Target, options: &Options) -> Result<Vec<String>, Error> {
     if target != Target::Copy {
-        job.metadata.set("general.quantization_version", 2u32);
+        job.metadata.set("general.quantization_version", QUANTIZATION_VERSION);
     }
     if let Some(mix) = target.file_type() {
         job.metadata.set("general.file_type", mix.number());
@@ -110,60 +111,6 @@ pub fn set_overrides(metadata: &mut Metadata, options: &Options) {
     for (key, value) in &options.overrides {
         metadata.set(key.clone(), overriding(metadata.get(key), value.clone()));
     }
-}
-
-/// A tensor of the source, as recipes look at it.
-pub fn describe<'t>(tensor: &'t Tensor) -> TensorDesc<'t> {
-    TensorDesc { name: &tensor.name, shape: &tensor.shape, ty: tensor.stored_type }
-}
-
-/// What the recipe wants for a tensor.
-#[derive(Clone, Copy)]
-pub struct Decision {
-    /// The type it gets.
-    pub target: TensorType,
-    /// It comes out as garbage unless importance weights guide its encoder.
-    pub needs_weights: bool,
-    /// Nobody asked for this type by name, and the tensor does not have to stay as it is.
-    pub free: bool,
-}
-
-/// A type per tensor, and what the user should know about them.
-///
-/// # Errors
-/// If a tensor cannot have the type that it should.
-pub fn decide(
-    tensors: &[TensorDesc],
-    metadata: &Metadata,
-    target: Target,
-    options: &recipe::Options,
-) -> Result<(Vec<Decision>, Vec<String>), Error> {
-    let architecture = metadata.architecture().unwrap_or_default();
-    let model = recipe::Model::from_keys(architecture, |key| {
-        let value = metadata.get(key)?;
-        match value.as_array() {
-            // A number per block: llama.cpp's loader looks at the first.
-            Some(array) => array.iter().next()?.to_u64(),
-            None => value.to_u64(),
-        }
-    });
-    let plan = recipe::plan(target, &model, tensors, options)?;
-    let notes = plan.tensors.iter().filter_map(|tensor| match tensor.reason {
-        Reason::Fallback { wanted } => Some(format!(
-            "`{}` becomes {} instead of {wanted}: its rows of {} are no whole number of blocks",
-            tensor.source.name,
-            tensor.target,
-            tensor.source.shape.first().copied().unwrap_or(1),
-        )),
-        _ => None,
-    });
-    let notes = notes.collect();
-    let decision = |tensor: &PlannedTensor| Decision {
-        target: tensor.target,
-        needs_weights: tensor.needs_imatrix,
-        free: matches!(tensor.reason, Reason::Recipe | Reason::Fallback { .. }),
-    };
-    Ok((plan.tensors.iter().map(decision).collect(), notes))
 }
 
 fn check_change(tensor: &Tensor, target: TensorType, allow: bool) -> Result<(), Error> {

@@ -32,6 +32,7 @@ mod little_endian;
 mod map;
 mod model;
 mod output;
+mod position;
 mod progress;
 mod shard;
 mod source;

@@ -1,5 +1,6 @@
 //! A tensor of a big-endian file as everybody reads it: in little-endian order.
 
+use std::path::Path;
 use std::sync::Arc;
 
 use gguf::endian::swap_blocks;
@@ -25,7 +26,12 @@ impl LittleEndian {
             "the layout of {} is not known, so it cannot be put in the other byte order",
             self.tensor_type
         );
-        Err(Error::File(Box::new(Finding::error("tensor-type-unknown", message).at(self.start))))
+        let fault =
+            Error::File(Box::new(Finding::error("tensor-type-unknown", message).at(self.start)));
+        Err(match self.stored.file() {
+            Some(file) => fault.in_file(file),
+            None => fault,
+        })
     }
 }
 
@@ -52,6 +58,10 @@ impl Source for LittleEndian {
 
     fn identity(&self) -> Option<String> {
         self.stored.identity()
+    }
+
+    fn file(&self) -> Option<&Path> {
+        self.stored.file()
     }
 }
 

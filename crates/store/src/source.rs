@@ -7,8 +7,9 @@ use std::sync::Arc;
 use bytes::Bytes;
 use gguf::Error;
 
-use crate::edit;
+use crate::edit::reading::ready_to_read;
 use crate::map::map;
+use crate::position::read_exact_at;
 
 /// Bytes with random access, readable from many threads at once.
 pub trait Source: Send + Sync {
@@ -24,6 +25,12 @@ pub trait Source: Send + Sync {
     /// A text that is another one when the bytes are, also in another run: for work that goes on
     /// later. Not for messages. `None` if nobody can tell.
     fn identity(&self) -> Option<String> {
+        None
+    }
+
+    /// The file that they are of, by the name under which messages speak of it; `None` if they are of
+    /// no single file.
+    fn file(&self) -> Option<&Path> {
         None
     }
 
@@ -60,7 +67,7 @@ impl LocalFile {
         if file.metadata().map_err(fail("open"))?.is_dir() {
             return Err(fail("open")(std::io::ErrorKind::IsADirectory.into()));
         }
-        edit::ready_to_read(&file, path)?;
+        ready_to_read(&file, path)?;
         let mapped = map(file.clone()).map_err(fail("map"))?;
         Ok(Self { file, path: path.to_owned(), mapped })
     }
@@ -101,6 +108,10 @@ impl Source for LocalFile {
         Some(format!("{} {len} {version}", path.display()))
     }
 
+    fn file(&self) -> Option<&Path> {
+        Some(&self.path)
+    }
+
     fn as_slice(&self) -> Option<&[u8]> {
         Some(&self.mapped)
     }
@@ -133,28 +144,6 @@ fn copy_at(bytes: &[u8], buffer: &mut [u8], offset: u64) -> Result<(), Error> {
         Error::environment("read", Path::new("bytes in memory"), ended)
     })?;
     buffer.copy_from_slice(bytes);
-    Ok(())
-}
-
-#[cfg(unix)]
-pub(crate) fn read_exact_at(file: &File, buffer: &mut [u8], offset: u64) -> std::io::Result<()> {
-    std::os::unix::fs::FileExt::read_exact_at(file, buffer, offset)
-}
-
-#[cfg(windows)]
-pub(crate) fn read_exact_at(
-    file: &File,
-    mut buffer: &mut [u8],
-    mut offset: u64,
-) -> std::io::Result<()> {
-    while !buffer.is_empty() {
-        let n = std::os::windows::fs::FileExt::seek_read(file, buffer, offset)?;
-        if n == 0 {
-            return Err(std::io::ErrorKind::UnexpectedEof.into());
-        }
-        buffer = &mut buffer[n..];
-        offset += n as u64;
-    }
     Ok(())
 }
 

@@ -26,9 +26,9 @@ use gguf::{Error, TensorType};
 use gguf_store::Source;
 use levels::Levels;
 
-use super::checkpoint::WeightFile;
 use super::raw::Raw;
 use super::rows::{Computed, Rows, TileCache};
+use super::weight_file::WeightFile;
 
 /// How the weights of a checkpoint are quantized.
 pub(super) struct Scheme {

@@ -110,6 +110,7 @@ impl Args {
         Ok(Options {
             outtype: self.outtype.target(),
             quantization: self.types.options()?,
+            imatrix: self.types.imatrix(),
             architecture: self.architecture.clone(),
             pre: self.pre.clone(),
             model_name: self.model_name.clone(),

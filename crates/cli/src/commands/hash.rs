@@ -13,6 +13,9 @@ use crate::progress::Progress;
 use gguf_kit::read_text;
 
 /// Print digests of a model and its tensors, or check them against a manifest.
+///
+/// Digests are those of the bytes as they are stored: a model and its big-endian twin have the same
+/// weights and other digests. `gguf diff` compares weights.
 #[derive(clap::Args)]
 #[command(
     after_help = "Exit code 1 if a check fails.\n\nExamples:\n  gguf hash --sha256 model.gguf > model.sha256\n  \

@@ -36,7 +36,7 @@ pub struct Args {
 
 pub fn run(args: &Args) -> Result<(), Failure> {
     let opened = open(&args.model)?;
-    let importance = args.importance.read()?;
+    let importance = args.importance.choice().map(|choice| choice.read()).transpose()?;
     let importance = importance.as_ref().map(|(importance, _)| importance);
     let is_chosen =
         |name: &str| args.tensor.is_empty() || args.tensor.iter().any(|re| re.is_match(name));

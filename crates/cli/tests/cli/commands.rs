@@ -264,3 +264,28 @@ fn a_file_from_before_gguf_is_recognised() {
     fails(&["convert", old, "-o", &out, "--architecture", "rwkv"], 2, &["known are llama"]);
     fails(&["convert", old, "-o", &out, "--head-count", "7"], 2, &["correct --head-count"]);
 }
+
+#[test]
+fn a_checkpoint_without_a_tensor_is_at_fault() {
+    let dir = Dir::new();
+    let (empty, out) = (dir.path("empty"), dir.path("out.gguf"));
+    std::fs::create_dir(&empty).unwrap();
+    for name in ["config.json", "tokenizer.model"] {
+        std::fs::copy(format!("{MODEL}/{name}"), format!("{empty}/{name}")).unwrap();
+    }
+    let weights = format!("{empty}/model.safetensors");
+    std::fs::write(&weights, b"\x02\0\0\0\0\0\0\0{}").unwrap();
+    fails(&["convert", &empty, "-o", &out], 1, &[&empty, "no weights for a model"]);
+    let lone = ["convert", &weights, "--architecture", "mine", "-o", &out];
+    fails(&lone, 1, &[&weights, "no weights for a model"]);
+    assert!(!Path::new(&out).exists());
+}
+
+#[test]
+fn export_of_a_broken_vocabulary_is_the_fault_of_the_input() {
+    let dir = Dir::new();
+    let (f16, out) = (dir.f16(), dir.path("checkpoint"));
+    succeeds(&["edit", &f16, "--set", "tokenizer.ggml.tokens:u32[]=[1,2]"]);
+    fails(&["export", &f16, &out], 1, &["the vocabulary has no texts"]);
+    assert!(!Path::new(&out).exists());
+}

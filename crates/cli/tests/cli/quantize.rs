@@ -243,3 +243,22 @@ fn importance_matrices_are_added_and_converted() {
     fails(&both, 2, &["other.gguf", "255 sums", "not of the same model"]);
     fails(&["imatrix", "--in-file", &one, "-o", &one], 2, &["is an input"]);
 }
+
+#[test]
+fn a_weight_that_is_no_number_is_told_with_its_shard() {
+    let dir = Dir::new();
+    let (f16, nan, shards) = (dir.f16(), dir.path("nan.gguf"), dir.path("shard"));
+    let mut bytes = std::fs::read(f16).unwrap();
+    // The last weight of the last tensor, which is F32.
+    let end = bytes.len();
+    bytes[end - 4..].copy_from_slice(&f32::NAN.to_le_bytes());
+    std::fs::write(&nan, bytes).unwrap();
+    succeeds(&["split", &nan, &shards, "--split-max-tensors", "20"]);
+    let (first, second) = (format!("{shards}-00001-of-00002.gguf"), "shard-00002-of-00002.gguf:");
+    let out = dir.path("out.gguf");
+    fails(
+        &["quantize", &first, &out, "q8_0"],
+        1,
+        &[second, "`output_norm.weight`", "NaN in row 0"],
+    );
+}

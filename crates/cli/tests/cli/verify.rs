@@ -21,3 +21,34 @@ fn files_are_held_against_their_source() {
     succeeds(&norm);
     fails(&["verify", &other, "--source", MODEL, "--tensor", "nothing"], 2, &["--tensor"]);
 }
+
+#[test]
+fn provenance_has_every_flag_that_decides_the_content() {
+    let dir = Dir::new();
+    let made = dir.path("made.gguf");
+    let imatrix = crate::quantize::imatrix(&dir);
+    let flags = [
+        ["--outtype", "Q4_K_M"],
+        ["--model-name", "it's mine"],
+        ["--imatrix", &imatrix],
+        ["--reserve", "4096"],
+        ["--tensor-type", "ffn_(up|down)=Q6_K"],
+        ["--include-weights", "attn"],
+        ["--override-kv", "mine.number=int:-7"],
+        ["--override-kv", "mine.share=float:0.1"],
+        ["--override-kv", "mine.flag=bool:true"],
+        ["--override-kv", "mine.text=str:a b"],
+    ];
+    let convert = ["convert", MODEL, "--provenance", "-o", &made];
+    succeeds(&[&convert[..], flags.as_flattened()].concat());
+    let shown = json(&succeeds(&["inspect", &made, "--json"]));
+    let settings = [
+        r"--outtype Q4_K_M --model-name 'it'\''s mine'",
+        &format!("--imatrix {imatrix} --reserve 4096"),
+        "--tensor-type 'ffn_(up|down)=Q6_K' --include-weights attn",
+        "--override-kv mine.number=int:-7 --override-kv mine.share=float:0.1",
+        "--override-kv mine.flag=bool:true --override-kv 'mine.text=str:a b'",
+    ];
+    let settings = settings.join(" ");
+    assert_eq!(shown["metadata"]["gguf_kit.provenance.settings"]["value"], settings);
+}

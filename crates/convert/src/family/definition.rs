@@ -127,7 +127,9 @@ impl Family {
 
     /// Tensors that no file holds.
     pub(crate) fn computed(&self, config: &Config) -> Result<Computed, Error> {
-        (self.computed)(config)
+        let computed = (self.computed)(config)?;
+        hyper::require_rope_freqs(config, &computed)?;
+        Ok(computed)
     }
 
     /// What leads back from a GGUF; `None` if the model is not of this family but of another of

@@ -449,7 +449,23 @@ pub(super) fn longrope_factors(
 /// The factors of `llama3` scaling as a tensor, if the configuration asks for it.
 pub(super) fn rope_freqs(config: &Config) -> Result<Vec<(String, Vec<f32>)>, Error> {
     let factors = llama3_factors(config)?;
-    Ok(factors.map(|factors| ("rope_freqs.weight".to_owned(), factors)).into_iter().collect())
+    Ok(factors.map(|factors| (ROPE_FREQS.to_owned(), factors)).into_iter().collect())
+}
+
+const ROPE_FREQS: &str = "rope_freqs.weight";
+
+/// Fails if the frequencies are scaled as `llama3` does it and no tensor says so: programs do not
+/// read the tensor of every architecture, and some refuse a file that has it (llama.cpp that of a
+/// SmolLM3, for which its converter writes one).
+pub(super) fn require_rope_freqs(
+    config: &Config,
+    computed: &[(String, Vec<f32>)],
+) -> Result<(), Error> {
+    let is_llama3 = Rope::of(config)?.kind.as_deref() == Some("llama3");
+    match is_llama3 && !computed.iter().any(|(name, _)| name == ROPE_FREQS) {
+        true => Err(not_computed(config, "rope_type", "llama3")),
+        false => Ok(()),
+    }
 }
 
 /// The factors by which `llama3` scaling divides each frequency, if the configuration asks for

@@ -17,7 +17,6 @@ pub(super) static SMOLLM3: Family = Family {
     complete,
     keys,
     steps: hyper::llama_order,
-    computed: hyper::rope_freqs,
     ..Family::DEFAULT
 };
 

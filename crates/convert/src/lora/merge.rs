@@ -154,7 +154,7 @@ pub(super) fn rows_of(tensor: &Tensor, rows: Range<u64>) -> Result<Vec<f32>, Err
     tensor.read_rows(rows.start, n, &mut stored)?;
     let mut values = vec![0.0; (n * tensor.shape.row_len()) as usize];
     gguf_quant::decode_row(tensor.stored_type, &stored, &mut values)
-        .map_err(|fault| Error::weights(&tensor.name, fault.to_string()))?;
+        .map_err(|fault| tensor.at_fault(Error::weights(&tensor.name, fault.to_string())))?;
     Ok(values)
 }
 

@@ -5,7 +5,7 @@
 
 use std::path::{Path, PathBuf};
 
-use gguf::{ByteOrder, Metadata, ModelName, ParameterCount, TensorType};
+use gguf::{ByteOrder, Metadata, ModelName, ParameterCount, QUANTIZATION_VERSION, TensorType};
 use gguf_pipeline::Misfit;
 use gguf_quantize::recipe::{Mix, Target as Recipe};
 use serde_json::Value;
@@ -80,6 +80,9 @@ pub fn plan(
     family.complete(&mut config)?;
     let adapter = AdapterConfig::read(dir)?;
     let tensors = tensors(&adapter, &config, family, checkpoint)?;
+    if tensors.is_empty() {
+        return Err(incomplete(&adapter, "has no matrices".into()));
+    }
     let matrices = float_type(options.outtype, &tensors)?;
 
     let general = General::load(
@@ -97,7 +100,7 @@ pub fn plan(
     metadata.set("adapter.type", "lora");
     general.write_to(&mut metadata);
     metadata.set(ALPHA, adapter.alpha);
-    metadata.set("general.quantization_version", gguf::QUANTIZATION_VERSION);
+    metadata.set("general.quantization_version", QUANTIZATION_VERSION);
     identify_base(&mut metadata, base, &config, family, weights)?;
     gguf_quantize::set_overrides(&mut metadata, &options.quantization);
 

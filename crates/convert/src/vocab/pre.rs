@@ -9,6 +9,7 @@ use std::path::Path;
 
 use gguf::Error;
 use gguf::pre_tokenizer::{GPT2, alike};
+use gguf::spelling::distance;
 use serde_json::Value;
 
 use super::pre_table::{Known, TABLE};
@@ -79,9 +80,12 @@ fn note_choice(row: &Known, name: &str, matching: &[&Known], notes: &mut Vec<Str
 }
 
 fn unknown(found: &[Step], path: &Path) -> Error {
+    // It comes from a file, and may be of any length.
+    const COMPARED: usize = 4096;
     let found_text = text(found);
-    let distance = |row: &&Known| edit_distance(&text(row.steps), &found_text);
-    let nearest = TABLE.iter().min_by_key(distance).map_or("", |row| row.name);
+    let compared = &found_text[..found_text.floor_char_boundary(COMPARED)];
+    let unlike = |row: &&Known| distance(&text(row.steps), compared, usize::MAX);
+    let nearest = TABLE.iter().min_by_key(unlike).map_or("", |row| row.name);
     Error::input(
         "pre-tokenizer-unknown",
         path,
@@ -215,24 +219,6 @@ fn other(part: &Value) -> Step<'_> {
     Step::Other(part.to_string().into())
 }
 
-/// How many characters must be put in, taken out or replaced to make `b` of `a`.
-///
-/// Only the start of a long `b` counts: it comes from a file and may be of any length.
-fn edit_distance(a: &str, b: &str) -> usize {
-    const COMPARED: usize = 4096;
-    let b: Vec<char> = b.chars().take(COMPARED).collect();
-    let mut row: Vec<usize> = (0..=b.len()).collect();
-    for (i, a) in a.chars().enumerate() {
-        let mut diagonal = std::mem::replace(&mut row[0], i + 1);
-        for (j, b) in b.iter().enumerate() {
-            let replaced = diagonal + usize::from(a != *b);
-            diagonal = row[j + 1];
-            row[j + 1] = replaced.min(diagonal + 1).min(row[j] + 1);
-        }
-    }
-    row[b.len()]
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -247,12 +233,5 @@ mod tests {
                 }
             }
         }
-    }
-
-    #[test]
-    fn distance_counts_single_edits() {
-        assert_eq!(edit_distance("", "abc"), 3);
-        assert_eq!(edit_distance("kitten", "sitting"), 3);
-        assert_eq!(edit_distance("same", "same"), 0);
     }
 }

@@ -229,3 +229,30 @@ fn what_has_no_place_in_a_file_is_refused_by_its_field() {
         assert!(message.contains(field) && message.contains("no program"), "{class}: {message}");
     }
 }
+
+/// llama.cpp reads no `rope_freqs.weight` of these, and refuses a file with a tensor that it does not
+/// read.
+#[test]
+fn llama3_scaling_is_refused_where_no_tensor_can_say_it() {
+    let llama3 = json!({"rope_type": "llama3", "factor": 8.0, "low_freq_factor": 1.0,
+        "high_freq_factor": 4.0, "original_max_position_embeddings": 8});
+    for class in ["SmolLM3ForCausalLM", "Qwen2ForCausalLM", "GemmaForCausalLM"] {
+        let config = config(class, "", json!({"rope_scaling": llama3, "rms_norm_eps": 1e-6}));
+        let error = Tiny::new(config).byte_level(VOCAB).convert().unwrap_err();
+        assert_eq!(error.code(), "config-unsupported", "{class}: {error}");
+        let message = error.to_string();
+        assert!(message.contains("`rope_type` is llama3, which no program computes"), "{message}");
+    }
+}
+
+#[test]
+fn a_checkpoint_without_a_tensor_is_refused() {
+    let config = config("LlamaForCausalLM", "", json!({"rms_norm_eps": 1e-6}));
+    let tiny = Tiny::new(config).byte_level(VOCAB);
+    // A buffer of old checkpoints, which programs compute themselves, is no weight.
+    let with_buffer = [("model.layers.0.self_attn.rotary_emb.inv_freq", &[2][..])];
+    for error in [tiny.convert().unwrap_err(), tiny.tensors(&with_buffer).convert().unwrap_err()] {
+        assert_eq!(error.code(), "checkpoint-weights-missing", "{error}");
+        assert_eq!(error.fault(), gguf::Fault::Input);
+    }
+}

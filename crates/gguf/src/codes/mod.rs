@@ -22,7 +22,7 @@ mod text;
 
 pub use document::document;
 
-use crate::schema::distance;
+use crate::spelling::distance;
 
 /// A kind of fault.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -8,7 +8,7 @@ pub(super) const CHECKPOINTS: Area = Area {
     codes: &[
         row(
             "checkpoint-weights-missing",
-            "The directory has no weights in a form that is known.",
+            "There are no weights in a form that is known, or no tensor among them that a model has.",
             "Name a directory with a Hugging Face checkpoint: safetensors or PyTorch files.",
         ),
         row(

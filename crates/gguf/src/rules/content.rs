@@ -3,7 +3,8 @@
 use std::ops::ControlFlow;
 
 use crate::finding::{Finding, Sink};
-use crate::rules::Subject;
+use crate::rules::subject::Subject;
+use crate::tensor_type::QUANTIZATION_VERSION;
 use crate::value::{Value, ValueType};
 
 pub(super) fn check(subject: &Subject, sink: &mut dyn Sink) -> ControlFlow<()> {
@@ -43,7 +44,7 @@ fn quantization_version(subject: &Subject, sink: &mut dyn Sink) -> ControlFlow<(
                 ),
             )
             .key(KEY)
-            .help("set general.quantization_version to 2, the version of today"),
+            .help(format!("set {KEY} to {QUANTIZATION_VERSION}, the version of today")),
         ),
         (_, Some(value)) if value.to_u64().is_none() => sink.report(
             Finding::warning(

@@ -4,11 +4,8 @@ use std::ops::ControlFlow;
 
 use crate::alignment::{self, Alignment};
 use crate::finding::{Finding, Sink};
-use crate::header::alignment_finding;
-use crate::metadata::Metadata;
-use crate::rules::Subject;
 use crate::rules::kind::FileKind;
-use crate::value::Value;
+use crate::rules::subject::Subject;
 
 /// Versions of the format that exist.
 pub(crate) const VERSIONS: std::ops::RangeInclusive<u32> = 1..=3;
@@ -18,7 +15,7 @@ pub(super) fn check(subject: &Subject, sink: &mut dyn Sink) -> ControlFlow<()> {
     if !VERSIONS.contains(&subject.draft.version) {
         sink.report(version_unknown(subject.draft.version))?;
     }
-    match alignment(metadata) {
+    match Alignment::of(metadata) {
         Err(finding) => sink.report(finding.at(subject.value_at(alignment::KEY)))?,
         Ok(value) if value.get() < 8 => sink.report(
             Finding::warning("alignment-small", "the alignment is not a multiple of 8")
@@ -29,19 +26,6 @@ pub(super) fn check(subject: &Subject, sink: &mut dyn Sink) -> ControlFlow<()> {
         Ok(_) => {}
     }
     architecture(subject, sink)
-}
-
-/// The alignment a header asks for.
-pub(crate) fn alignment(metadata: &Metadata) -> Result<Alignment, Finding> {
-    match metadata.get(alignment::KEY) {
-        None => Ok(Alignment::default()),
-        Some(&Value::U32(bytes)) => Alignment::new(bytes).ok_or_else(|| {
-            alignment_finding(format!("{bytes} is not a power of two from 1 to {}", Alignment::MAX))
-        }),
-        Some(other) => {
-            Err(alignment_finding(format!("is {} instead of UINT32", other.value_type())))
-        }
-    }
 }
 
 /// The finding for a version that does not exist.

@@ -4,7 +4,7 @@ use std::collections::HashSet;
 use std::ops::ControlFlow;
 
 use crate::finding::{Finding, Sink};
-use crate::rules::Subject;
+use crate::rules::subject::Subject;
 
 /// The longest key, in bytes (specification, `gguf_metadata_kv_t`).
 pub(crate) const MAX_LEN: usize = 65535;

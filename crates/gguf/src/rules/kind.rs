@@ -1,6 +1,6 @@
 //! What a file is, as far as rules differ by it.
 
-use crate::header::RawHeader;
+use crate::raw_header::RawHeader;
 
 /// What a file holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

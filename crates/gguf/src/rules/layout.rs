@@ -4,7 +4,7 @@ use std::ops::ControlFlow;
 
 use crate::alignment::{self, Alignment};
 use crate::finding::{Finding, Sink};
-use crate::rules::{Extent, Subject};
+use crate::rules::subject::{Extent, Subject};
 use crate::tensor::TensorInfo;
 
 pub(super) fn check(subject: &Subject, sink: &mut dyn Sink) -> ControlFlow<()> {

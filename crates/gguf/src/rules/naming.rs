@@ -3,8 +3,8 @@
 use std::ops::ControlFlow;
 
 use crate::finding::{Collector, Finding, Sink};
-use crate::header::RawHeader;
 use crate::name::{ModelName, NameKind, Sidecar};
+use crate::raw_header::RawHeader;
 use crate::rules::kind::FileKind;
 use crate::schema;
 
@@ -71,8 +71,7 @@ fn encoding(name: &ModelName, draft: &RawHeader, sink: &mut dyn Sink) -> Control
         return ControlFlow::Continue(());
     };
     // Encodings of other tools are no fault.
-    let known = schema::FILE_TYPES.iter().any(|row| row.name.eq_ignore_ascii_case(found));
-    if !known || found.eq_ignore_ascii_case(stated.name) {
+    if schema::file_type_named(found).is_none() || found.eq_ignore_ascii_case(stated.name) {
         return ControlFlow::Continue(());
     }
     let message = format!("is that of {}, the file name says {found}", stated.name);

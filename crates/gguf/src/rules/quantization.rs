@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 
 use crate::finding::{Finding, Sink};
-use crate::rules::Subject;
 use crate::rules::kind::FileKind;
+use crate::rules::subject::Subject;
 use crate::schema;
 use crate::tensor::TensorInfo;
 use crate::tensor_type::TensorType;

@@ -7,7 +7,7 @@ use std::path::Path;
 use crate::alignment;
 use crate::error::Error;
 use crate::finding::{Collector, Finding, Severity, Sink, Strict};
-use crate::header::RawHeader;
+use crate::raw_header::RawHeader;
 use crate::rules::{Subject, architecture};
 use crate::shard_keys::{self, COUNT, KEYS, NO, PART_FINGERPRINT, TENSORS_COUNT};
 use crate::value::ValueType;

@@ -3,7 +3,7 @@
 use std::ops::ControlFlow;
 
 use crate::finding::{Finding, Severity, Sink};
-use crate::rules::Subject;
+use crate::rules::subject::Subject;
 use crate::schema::{self, Architecture, Arity, Hyper, Scope};
 
 /// What `rope.scaling.type` may say; llama.cpp ends at anything else.

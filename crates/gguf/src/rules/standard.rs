@@ -3,7 +3,7 @@
 use std::ops::ControlFlow;
 
 use crate::finding::{Finding, Sink};
-use crate::rules::Subject;
+use crate::rules::subject::Subject;
 use crate::schema::{self, KeySchema, Requirement, SECTIONS};
 use crate::value::{Value, ValueType};
 

@@ -4,7 +4,7 @@ use std::collections::HashSet;
 use std::ops::ControlFlow;
 
 use crate::finding::{Finding, Sink};
-use crate::rules::Subject;
+use crate::rules::subject::Subject;
 use crate::tensor::TensorInfo;
 use crate::tensor_type::Status;
 
@@ -57,32 +57,9 @@ fn size(tensor: &TensorInfo) -> Option<Finding> {
         );
     }
     if tensor.byte_len().is_none() {
-        return Some(no_size(tensor));
+        return Some(tensor.size_fault());
     }
     tensor.shape.contains(&0).then(|| {
         Finding::warning("tensor-empty", format!("the shape {} holds no element", tensor.shape))
     })
-}
-
-/// The finding for a tensor whose size in bytes does not exist.
-pub(crate) fn no_size(tensor: &TensorInfo) -> Finding {
-    let finding = match tensor.tensor_type.block() {
-        None => Finding::error(
-            "tensor-size-unknown",
-            format!("the size of {} data is not known", tensor.tensor_type),
-        ),
-        Some((block, _)) if !tensor.shape.row_len().is_multiple_of(block) => Finding::error(
-            "tensor-row-not-blocks",
-            format!(
-                "rows of {} elements are no whole number of {} blocks of {block}",
-                tensor.shape.row_len(),
-                tensor.tensor_type
-            ),
-        ),
-        Some(_) => Finding::error(
-            "tensor-size-overflow",
-            format!("the size of shape {} does not fit 64 bits", tensor.shape),
-        ),
-    };
-    finding.tensor(&*tensor.name)
 }

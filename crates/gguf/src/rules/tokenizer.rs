@@ -9,8 +9,8 @@ use std::ops::ControlFlow;
 
 use crate::array::Array;
 use crate::finding::{Finding, Sink};
-use crate::rules::Subject;
 use crate::rules::kind::FileKind;
+use crate::rules::subject::Subject;
 use crate::schema;
 use crate::token::{TokenType, byte_of_token};
 

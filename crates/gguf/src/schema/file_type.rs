@@ -74,3 +74,15 @@ pub fn file_type(id: u64) -> Option<&'static FileType> {
     const GUESSED: u64 = 1024;
     FILE_TYPES.iter().find(|row| u64::from(row.id) == id & !GUESSED)
 }
+
+/// The file type of this name, in any case.
+pub const fn file_type_named(name: &str) -> Option<&'static FileType> {
+    let mut i = 0;
+    while i < FILE_TYPES.len() {
+        if FILE_TYPES[i].name.eq_ignore_ascii_case(name) {
+            return Some(&FILE_TYPES[i]);
+        }
+        i += 1;
+    }
+    None
+}

@@ -20,19 +20,18 @@ mod groups;
 mod hyper;
 mod key;
 mod keys;
+mod lookup;
 mod symbols;
 
 pub use arch::ARCHITECTURES;
 pub use architecture::{Architecture, Block, Expected, Item, Need};
 pub use document::document;
 pub use expression::{Scope, dimensions, evaluate};
-pub use file_type::{FILE_TYPES, FileType, file_type};
+pub use file_type::{FILE_TYPES, FileType, file_type, file_type_named};
 pub use hyper::Hyper;
-pub(crate) use key::distance;
-pub use key::{
-    Absent, Arity, KeySchema, Range, Requirement, Section, ValueSchema, key, nearest_key,
-};
+pub use key::{Absent, Arity, KeySchema, Range, Requirement, Section, ValueSchema};
 pub use keys::SECTIONS;
+pub use lookup::{key, nearest_key};
 pub use symbols::{SYMBOLS, Source, Symbol};
 
 /// The architecture that `general.architecture` names; `None` if the tables do not know it.

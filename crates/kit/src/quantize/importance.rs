@@ -21,6 +21,18 @@ pub struct Choice {
 }
 
 impl Choice {
+    /// Reads it into what a quantization is asked for: the weights, and the keys that say where they
+    /// came from.
+    ///
+    /// # Errors
+    /// As [`Choice::read`].
+    pub fn add_to(&self, options: &mut gguf_quantize::Options) -> Result<(), Error> {
+        let (importance, keys) = self.read()?;
+        options.importance = Some(importance);
+        options.overrides.extend(keys);
+        Ok(())
+    }
+
     /// The weights, and the keys that say in the output where they came from, as llama.cpp's
     /// quantizer writes them (it cuts names off at 127 bytes, which we do not).
     ///

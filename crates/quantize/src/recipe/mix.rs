@@ -1,18 +1,21 @@
-//! The table of mixes: name, number, and the types that do not depend on the tensor's layer.
+//! The table of mixes: the types that do not depend on the tensor's layer. Numbers and main types are
+//! those of the file type of the same name.
 
 use std::fmt;
 
 use gguf::TensorType;
+use gguf::schema::{FileType, file_type_named};
 
 macro_rules! mixes {
-    ($($name:ident $number:literal $default:ident $output:ident $embedding:ident $about:literal,)*) => {
+    ($($name:ident $output:ident $embedding:ident $about:literal,)*) => {
         /// A named mix of llama.cpp's quantizer, which says what type each tensor of a model gets.
         ///
         /// Written to a file as the number `general.file_type` (`enum llama_ftype` in `llama.h`).
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
         #[allow(non_camel_case_types)] // llama.cpp's spelling, under which everyone knows them
+        #[repr(u32)]
         pub enum Mix {
-            $(#[doc = $about] $name = $number,)*
+            $(#[doc = $about] $name = of_name(stringify!($name)).id,)*
         }
 
         impl Mix {
@@ -22,8 +25,7 @@ macro_rules! mixes {
             const fn row(self) -> Row {
                 match self {
                     $(Mix::$name => Row {
-                        name: stringify!($name),
-                        default: TensorType::$default,
+                        file_type: const { of_name(stringify!($name)) },
                         output: TensorType::$output,
                         embedding: TensorType::$embedding,
                         about: $about,
@@ -34,54 +36,58 @@ macro_rules! mixes {
     };
 }
 
+/// The file type of a mix, looked up while this is compiled: a name without one does not compile.
+const fn of_name(name: &str) -> &'static FileType {
+    file_type_named(name).expect("every mix is a file type")
+}
+
 struct Row {
-    name: &'static str,
-    default: TensorType,
+    file_type: &'static FileType,
     output: TensorType,
     embedding: TensorType,
     about: &'static str,
 }
 
 // Sizes and losses of perplexity are those which llama.cpp measured and prints in its
-// help; "8B" is Llama 3 8B. Numbers that are missing belong to mixes that were removed.
+// help; "8B" is Llama 3 8B. File types that are missing here were removed.
 mixes! {
-    // name   number default  output embedding description
-    F32        0     F32      F32    F32     "single precision: 26 GB at 7B",
-    F16        1     F16      F16    F16     "half precision: 14 GB at 7B, +0.0020 perplexity",
-    Q4_0       2     Q4_0     Q6_K   Q4_0    "4.34 GB at 8B, +0.4685 perplexity",
-    Q4_1       3     Q4_1     Q6_K   Q4_1    "4.78 GB at 8B, +0.4511 perplexity",
-    Q8_0       7     Q8_0     Q8_0   Q8_0    "7.96 GB at 8B, +0.0026 perplexity",
-    Q5_0       8     Q5_0     Q6_K   Q5_0    "5.21 GB at 8B, +0.1316 perplexity",
-    Q5_1       9     Q5_1     Q6_K   Q5_1    "5.65 GB at 8B, +0.1062 perplexity",
-    Q2_K       10    Q2_K     Q6_K   Q2_K    "2.96 GB at 8B, +3.5199 perplexity",
-    Q3_K_S     11    Q3_K     Q6_K   Q3_K    "3.41 GB at 8B, +1.6321 perplexity",
-    Q3_K_M     12    Q3_K     Q6_K   Q3_K    "3.74 GB at 8B, +0.6569 perplexity",
-    Q3_K_L     13    Q3_K     Q6_K   Q3_K    "4.03 GB at 8B, +0.5562 perplexity",
-    Q4_K_S     14    Q4_K     Q6_K   Q4_K    "4.37 GB at 8B, +0.2689 perplexity",
-    Q4_K_M     15    Q4_K     Q6_K   Q4_K    "4.58 GB at 8B, +0.1754 perplexity",
-    Q5_K_S     16    Q5_K     Q6_K   Q5_K    "5.21 GB at 8B, +0.1049 perplexity",
-    Q5_K_M     17    Q5_K     Q6_K   Q5_K    "5.33 GB at 8B, +0.0569 perplexity",
-    Q6_K       18    Q6_K     Q6_K   Q6_K    "6.14 GB at 8B, +0.0217 perplexity",
-    IQ2_XXS    19    IQ2_XXS  Q5_K   Q2_K    "2.06 bits per weight; needs an importance matrix",
-    IQ2_XS     20    IQ2_XS   Q5_K   Q2_K    "2.31 bits per weight; needs an importance matrix",
-    Q2_K_S     21    Q2_K     Q6_K   Q2_K    "2.96 GB at 8B, +3.1836 perplexity; needs an importance matrix",
-    IQ3_XS     22    IQ3_S    Q6_K   IQ3_S   "3.3 bits per weight; needs an importance matrix",
-    IQ3_XXS    23    IQ3_XXS  Q5_K   IQ3_S   "3.06 bits per weight; needs an importance matrix",
-    IQ1_S      24    IQ1_S    Q5_K   Q2_K    "1.56 bits per weight; needs an importance matrix",
-    IQ4_NL     25    IQ4_NL   Q6_K   IQ4_NL  "4.5 bits per weight, into a non-linear table",
-    IQ3_S      26    IQ3_S    Q6_K   IQ3_S   "3.44 bits per weight",
-    IQ3_M      27    IQ3_S    Q6_K   IQ3_S   "3.66 bits per weight",
-    IQ2_S      28    IQ2_XS   Q5_K   IQ3_S   "2.5 bits per weight; needs an importance matrix",
-    IQ2_M      29    IQ2_S    Q5_K   IQ3_S   "2.7 bits per weight; needs an importance matrix",
-    IQ4_XS     30    IQ4_XS   Q6_K   IQ4_XS  "4.25 bits per weight, into a non-linear table",
-    IQ1_M      31    IQ1_M    Q5_K   Q2_K    "1.75 bits per weight; needs an importance matrix",
-    BF16       32    BF16     BF16   BF16    "upper half of single precision: 14 GB at 7B",
-    TQ1_0      36    TQ1_0    Q6_K   Q4_K    "1.69 bits per weight, for ternary models",
-    TQ2_0      37    TQ2_0    Q6_K   Q4_K    "2.06 bits per weight, for ternary models",
-    MXFP4_MOE  38    MXFP4    Q8_0   Q8_0    "experts in MXFP4, everything else in Q8_0",
-    NVFP4      39    NVFP4    Q6_K   NVFP4   "4.5 bits per weight, E2M1 with E4M3 scales",
-    Q1_0       40    Q1_0     Q6_K   Q1_0    "1.125 bits per weight, signs only",
-    Q2_0       41    Q2_0     Q6_K   Q4_K    "2.25 bits per weight",
+    // name    output embedding description
+    F32        F32    F32      "single precision: 26 GB at 7B",
+    F16        F16    F16      "half precision: 14 GB at 7B, +0.0020 perplexity",
+    Q4_0       Q6_K   Q4_0     "4.34 GB at 8B, +0.4685 perplexity",
+    Q4_1       Q6_K   Q4_1     "4.78 GB at 8B, +0.4511 perplexity",
+    Q8_0       Q8_0   Q8_0     "7.96 GB at 8B, +0.0026 perplexity",
+    Q5_0       Q6_K   Q5_0     "5.21 GB at 8B, +0.1316 perplexity",
+    Q5_1       Q6_K   Q5_1     "5.65 GB at 8B, +0.1062 perplexity",
+    Q2_K       Q6_K   Q2_K     "2.96 GB at 8B, +3.5199 perplexity",
+    Q3_K_S     Q6_K   Q3_K     "3.41 GB at 8B, +1.6321 perplexity",
+    Q3_K_M     Q6_K   Q3_K     "3.74 GB at 8B, +0.6569 perplexity",
+    Q3_K_L     Q6_K   Q3_K     "4.03 GB at 8B, +0.5562 perplexity",
+    Q4_K_S     Q6_K   Q4_K     "4.37 GB at 8B, +0.2689 perplexity",
+    Q4_K_M     Q6_K   Q4_K     "4.58 GB at 8B, +0.1754 perplexity",
+    Q5_K_S     Q6_K   Q5_K     "5.21 GB at 8B, +0.1049 perplexity",
+    Q5_K_M     Q6_K   Q5_K     "5.33 GB at 8B, +0.0569 perplexity",
+    Q6_K       Q6_K   Q6_K     "6.14 GB at 8B, +0.0217 perplexity",
+    IQ2_XXS    Q5_K   Q2_K     "2.06 bits per weight; needs an importance matrix",
+    IQ2_XS     Q5_K   Q2_K     "2.31 bits per weight; needs an importance matrix",
+    Q2_K_S     Q6_K   Q2_K     "2.96 GB at 8B, +3.1836 perplexity; needs an importance matrix",
+    IQ3_XS     Q6_K   IQ3_S    "3.3 bits per weight; needs an importance matrix",
+    IQ3_XXS    Q5_K   IQ3_S    "3.06 bits per weight; needs an importance matrix",
+    IQ1_S      Q5_K   Q2_K     "1.56 bits per weight; needs an importance matrix",
+    IQ4_NL     Q6_K   IQ4_NL   "4.5 bits per weight, into a non-linear table",
+    IQ3_S      Q6_K   IQ3_S    "3.44 bits per weight",
+    IQ3_M      Q6_K   IQ3_S    "3.66 bits per weight",
+    IQ2_S      Q5_K   IQ3_S    "2.5 bits per weight; needs an importance matrix",
+    IQ2_M      Q5_K   IQ3_S    "2.7 bits per weight; needs an importance matrix",
+    IQ4_XS     Q6_K   IQ4_XS   "4.25 bits per weight, into a non-linear table",
+    IQ1_M      Q5_K   Q2_K     "1.75 bits per weight; needs an importance matrix",
+    BF16       BF16   BF16     "upper half of single precision: 14 GB at 7B",
+    TQ1_0      Q6_K   Q4_K     "1.69 bits per weight, for ternary models",
+    TQ2_0      Q6_K   Q4_K     "2.06 bits per weight, for ternary models",
+    MXFP4_MOE  Q8_0   Q8_0     "experts in MXFP4, everything else in Q8_0",
+    NVFP4      Q6_K   NVFP4    "4.5 bits per weight, E2M1 with E4M3 scales",
+    Q1_0       Q6_K   Q1_0     "1.125 bits per weight, signs only",
+    Q2_0       Q6_K   Q4_K     "2.25 bits per weight",
 }
 
 const ALIASES: &[(&str, Mix)] =
@@ -90,7 +96,7 @@ const ALIASES: &[(&str, Mix)] =
 impl Mix {
     /// llama.cpp's name, such as `Q4_K_M`.
     pub const fn name(self) -> &'static str {
-        self.row().name
+        self.row().file_type.name
     }
 
     /// The number that `general.file_type` holds.
@@ -105,7 +111,7 @@ impl Mix {
 
     /// The type of every tensor for which no rule wants another.
     pub const fn default_type(self) -> TensorType {
-        self.row().default
+        self.row().file_type.main
     }
 
     /// The type of the output matrix, and of the embeddings that serve as such.
@@ -170,6 +176,7 @@ mod tests {
     #[test]
     fn names_aliases_and_numbers_parse() {
         for &mix in Mix::ALL {
+            assert_eq!(mix.name(), format!("{mix:?}"));
             assert_eq!(mix.name().to_lowercase().parse(), Ok(mix));
             assert_eq!(mix.number().to_string().parse(), Ok(mix));
             assert_eq!(Mix::from_number(mix.number()), Some(mix));

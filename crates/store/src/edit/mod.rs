@@ -13,6 +13,7 @@
 mod journal;
 mod lock;
 mod overwrite;
+pub(crate) mod reading;
 
 use std::fs::File;
 use std::io::{Read, Seek, SeekFrom};
@@ -89,16 +90,6 @@ pub fn edit_header<E: From<Error>>(
     }
     rebuild(&lock, &plan, progress)?;
     Ok(Saved::Rebuilt)
-}
-
-/// What an open file needs before it is read: nobody overwrites its header, and nobody was
-/// interrupted at that. Holds as long as the file is open.
-///
-/// # Errors
-/// As [`LocalFile::open`](crate::LocalFile::open).
-pub(crate) fn ready_to_read(file: &File, path: &Path) -> Result<(), Error> {
-    lock::share(file, path)?;
-    overwrite::refuse_interrupted(file, path)
 }
 
 /// What an edit takes.

@@ -13,8 +13,8 @@ use gguf::{Error, Finding};
 
 use super::journal::{Journal, Standing, is_journal};
 use super::lock::{EditLock, exclude_readers, hidden};
-use crate::output::{sync_directory, write_all_at};
-use crate::source::read_exact_at;
+use crate::output::sync_directory;
+use crate::position::{read_exact_at, write_all_at};
 
 const SUFFIX: &str = ".journal";
 

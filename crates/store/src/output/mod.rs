@@ -15,6 +15,8 @@ use tempfile::{NamedTempFile, TempPath};
 pub(crate) use unfinished::is_at;
 pub use unfinished::is_unfinished;
 
+use crate::position::write_all_at;
+
 /// A file being written beside its target; [`AtomicFile::commit`] gives it its name.
 ///
 /// Dropped without that, or interrupted, it leaves what was under the name before as it was.
@@ -344,24 +346,6 @@ pub(crate) fn sync_directory(of: &Path) -> Result<(), Error> {
         File::open(directory)
             .and_then(|directory| directory.sync_all())
             .map_err(|source| Error::environment("sync", directory, source))?;
-    }
-    Ok(())
-}
-
-#[cfg(unix)]
-pub(crate) fn write_all_at(file: &File, bytes: &[u8], offset: u64) -> std::io::Result<()> {
-    std::os::unix::fs::FileExt::write_all_at(file, bytes, offset)
-}
-
-#[cfg(windows)]
-pub(crate) fn write_all_at(file: &File, mut bytes: &[u8], mut offset: u64) -> std::io::Result<()> {
-    while !bytes.is_empty() {
-        let n = std::os::windows::fs::FileExt::seek_write(file, bytes, offset)?;
-        if n == 0 {
-            return Err(std::io::ErrorKind::WriteZero.into());
-        }
-        bytes = &bytes[n..];
-        offset += n as u64;
     }
     Ok(())
 }

@@ -8,7 +8,7 @@ use gguf::{Error, Finding, Header};
 use crate::model::{Model, ModelTensor};
 use crate::output::{self, AtomicFile, Overwrite};
 use crate::progress::Progress;
-use crate::shard::{CHUNK, fill};
+use crate::shard::write::{CHUNK, fill};
 
 /// How to merge shards.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -9,7 +9,7 @@ use gguf::{Alignment, Error, Header, NameShard, RawHeader, shard_keys, write_hea
 use crate::model::{Model, ModelTensor};
 use crate::output::{AtomicFile, Complete, Overwrite, require_space};
 use crate::progress::Progress;
-use crate::shard::{file_len, fill};
+use crate::shard::write::{file_len, fill};
 
 /// How much goes into one shard.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -2,14 +2,8 @@
 
 use std::path::{Path, PathBuf};
 
-use gguf::Value;
 use gguf_kit::quantize::Choice;
-use gguf_quantize::importance::{Importance, Missing};
-
-use crate::failure::Failure;
-
-/// Keys to set, with their values.
-type Keys = Vec<(String, Value)>;
+use gguf_quantize::importance::Missing;
 
 /// What concerns importance weights.
 #[derive(clap::Args)]
@@ -53,13 +47,12 @@ impl Args {
         }
     }
 
-    /// The weights, and the keys that say where they came from.
-    pub fn read(&self) -> Result<Option<(Importance, Keys)>, Failure> {
-        let choice = |file: &PathBuf| Choice {
+    /// The matrix, and what of it is to be used.
+    pub fn choice(&self) -> Option<Choice> {
+        self.imatrix.as_ref().map(|file| Choice {
             file: file.clone(),
             include: self.include_weights.clone(),
             exclude: self.exclude_weights.clone(),
-        };
-        Ok(self.imatrix.as_ref().map(choice).map(|choice| choice.read()).transpose()?)
+        })
     }
 }

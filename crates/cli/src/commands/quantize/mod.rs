@@ -100,6 +100,9 @@ impl Args {
 
     fn options(&self, words: &Words) -> Result<Options, Failure> {
         let mut quantization = self.types.options()?;
+        if let Some(imatrix) = self.types.imatrix() {
+            imatrix.add_to(&mut quantization)?;
+        }
         quantization.recipe.keep_order = self.keep_split;
         quantization.allow_requantize = self.allow_requantize;
         quantization.prune_layers = self.prune_layers.iter().copied().collect();

@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 
 use gguf::{TensorType, Value};
 use gguf_kit::key_value;
+use gguf_kit::quantize::Choice;
 use gguf_quantize::recipe;
 use regex::Regex;
 
@@ -61,15 +62,17 @@ impl Args {
         self.tensor_type_file.as_deref().into_iter().chain(self.importance.input())
     }
 
-    /// The options of the library; reads the files that are named.
+    /// The importance matrix, and what of it is to be used.
+    pub fn imatrix(&self) -> Option<Choice> {
+        self.importance.choice()
+    }
+
+    /// The options of the library without the importance matrix; reads the file of types.
     pub fn options(&self) -> Result<gguf_quantize::Options, Failure> {
         let mut tensor_types = self.tensor_type.clone();
         if let Some(path) = &self.tensor_type_file {
             tensor_types.extend(read_type_file(path)?);
         }
-        let (importance, of_imatrix) = self.importance.read()?.unzip();
-        let mut overrides = self.override_kv.clone();
-        overrides.extend(of_imatrix.unwrap_or_default());
         Ok(gguf_quantize::Options {
             recipe: recipe::Options {
                 pure: self.pure,
@@ -79,9 +82,8 @@ impl Args {
                 tensor_types,
                 ..recipe::Options::default()
             },
-            importance,
             missing: self.importance.missing(),
-            overrides,
+            overrides: self.override_kv.clone(),
             ..gguf_quantize::Options::default()
         })
     }

@@ -1,16 +1,18 @@
 //! Anything that is no GGUF to one: checkpoints, adapters, lone files of weights, old models.
 
+mod options;
+
 use std::path::{Path, PathBuf};
 
 use gguf_checkpoint::Checkpoint;
 use gguf_convert::lora::peft;
 use gguf_convert::{bare, hf, provenance};
-use gguf_legacy::{Change, Legacy, Overrides, is_legacy, parts};
+use gguf_legacy::{Change, Legacy, is_legacy, parts};
 use gguf_pipeline::Job;
-use gguf_quantize::recipe::Target;
 use gguf_remote::Location;
 use gguf_store::edit::reserve;
 use gguf_store::{LocalFile, Source};
+pub use options::Options;
 
 use crate::{Error, checkpoint};
 
@@ -25,35 +27,6 @@ pub enum Kind {
     Lone,
     /// A file from before GGUF.
     Legacy,
-}
-
-/// What is asked for. Not everything goes with every [`Kind`]: what does not is passed over here.
-#[derive(Clone, Debug, Default)]
-pub struct Options {
-    /// The mix or type of the output; `None` for what the source has.
-    pub outtype: Option<Target>,
-    /// Which tensor gets which type, and keys to set.
-    pub quantization: gguf_quantize::Options,
-    /// Of a lone file the architecture that it is for; of an old one the program that it is of.
-    pub architecture: Option<String>,
-    /// Name of the pre-tokenizer, instead of recognising it.
-    pub pre: Option<String>,
-    /// Name of the model, instead of the one that is found.
-    pub model_name: Option<String>,
-    /// A class or architecture that a model of an unknown class is taken for.
-    pub like: Option<String>,
-    /// JSON file with general metadata that override those found.
-    pub metadata: Option<PathBuf>,
-    /// Directory of the model that an adapter is for, instead of the one it names.
-    pub base: Option<PathBuf>,
-    /// Write into the file what it was made from.
-    pub provenance: bool,
-    /// What an old file does not say.
-    pub overrides: Overrides,
-    /// Directory with configuration and tokenizer of an old model.
-    pub metadata_dir: Option<PathBuf>,
-    /// Bytes of room for later edits of the header.
-    pub reserve: u64,
 }
 
 /// A conversion that is ready to run.
@@ -133,32 +106,21 @@ impl Plan {
 }
 
 impl Options {
-    fn of_hf(&self) -> hf::Options {
-        hf::Options {
+    fn of_hf(&self) -> Result<hf::Options, Error> {
+        Ok(hf::Options {
             outtype: self.outtype,
             pre: self.pre.clone(),
             model_name: self.model_name.clone(),
             metadata: self.metadata.clone(),
-            quantization: self.quantization.clone(),
+            quantization: self.quantization()?,
             like: self.like.clone(),
-        }
-    }
-
-    /// What was asked for and decides the content of the output, in flags.
-    fn settings(&self) -> String {
-        let outtype = self.outtype.map_or("auto".to_owned(), |target| target.to_string());
-        let texts =
-            [("--pre", &self.pre), ("--model-name", &self.model_name), ("--like", &self.like)];
-        let texts = texts.into_iter().filter_map(|(flag, text)| Some((flag, text.as_ref()?)));
-        texts.fold(format!("--outtype {outtype}"), |all, (flag, text)| {
-            format!("{all} {flag} {text}")
         })
     }
 }
 
 fn of_checkpoint(source: &str, options: &Options) -> Result<Plan, Error> {
     let opened = checkpoint::Opened::open(source)?;
-    let mut conversion = hf::plan(&opened.dir, &opened.checkpoint, &options.of_hf())?;
+    let mut conversion = hf::plan(&opened.dir, &opened.checkpoint, &options.of_hf()?)?;
     if options.provenance {
         let metadata = &mut conversion.job.metadata;
         provenance::write(metadata, &opened.dir, &opened.checkpoint, &options.settings())?;
@@ -173,7 +135,7 @@ fn of_adapter(source: &str, options: &Options) -> Result<Plan, Error> {
     let base = peft::base_dir(dir, options.base.as_deref())?;
     // Adapters are often converted beside a configuration alone.
     let weights = Checkpoint::open(&base).ok();
-    let conversion = peft::plan(dir, &checkpoint, &base, weights.as_ref(), &options.of_hf())?;
+    let conversion = peft::plan(dir, &checkpoint, &base, weights.as_ref(), &options.of_hf()?)?;
     Ok(Plan { inputs: vec![base], ..Plan::of(conversion, dir) })
 }
 
@@ -185,7 +147,7 @@ fn of_lone_file(source: &str, options: &Options) -> Result<Plan, Error> {
         architecture: options.architecture.clone().unwrap_or_default(),
         name: options.model_name.clone().or(stem).unwrap_or_default(),
         outtype: options.outtype,
-        quantization: options.quantization.clone(),
+        quantization: options.quantization()?,
     };
     Ok(Plan::of(bare::plan(&checkpoint, &options)?, path.parent().unwrap_or(path)))
 }
@@ -199,7 +161,7 @@ fn of_legacy(source: &str, options: &Options) -> Result<Plan, Error> {
         metadata_dir: options.metadata_dir.clone(),
         pre: options.pre.clone(),
         model_name: options.model_name.clone(),
-        quantization: options.quantization.clone(),
+        quantization: options.quantization()?,
     };
     let gguf_legacy::Conversion { job, file_name, notes, changes } =
         Legacy::open(path, &options)?.plan(&options)?;

@@ -1,0 +1,120 @@
+//! What a conversion can be asked for.
+
+use std::path::PathBuf;
+
+use gguf::Value;
+use gguf_legacy::Overrides;
+use gguf_quantize::importance::Missing;
+use gguf_quantize::recipe::Target;
+
+use crate::Error;
+use crate::quantize::Choice;
+
+/// What is asked for. Not everything goes with every [`Kind`](super::Kind): what does not is passed over here.
+#[derive(Clone, Debug, Default)]
+pub struct Options {
+    /// The mix or type of the output; `None` for what the source has.
+    pub outtype: Option<Target>,
+    /// Which tensor gets which type, and keys to set.
+    pub quantization: gguf_quantize::Options,
+    /// The importance matrix, which is read into `quantization`.
+    pub imatrix: Option<Choice>,
+    /// Of a lone file the architecture that it is for; of an old one the program that it is of.
+    pub architecture: Option<String>,
+    /// Name of the pre-tokenizer, instead of recognising it.
+    pub pre: Option<String>,
+    /// Name of the model, instead of the one that is found.
+    pub model_name: Option<String>,
+    /// A class or architecture that a model of an unknown class is taken for.
+    pub like: Option<String>,
+    /// JSON file with general metadata that override those found.
+    pub metadata: Option<PathBuf>,
+    /// Directory of the model that an adapter is for, instead of the one it names.
+    pub base: Option<PathBuf>,
+    /// Write into the file what it was made from.
+    pub provenance: bool,
+    /// What an old file does not say.
+    pub overrides: Overrides,
+    /// Directory with configuration and tokenizer of an old model.
+    pub metadata_dir: Option<PathBuf>,
+    /// Bytes of room for later edits of the header.
+    pub reserve: u64,
+}
+
+impl Options {
+    /// What decides types and keys, with the importance matrix read.
+    pub(super) fn quantization(&self) -> Result<gguf_quantize::Options, Error> {
+        let mut options = self.quantization.clone();
+        if let Some(imatrix) = &self.imatrix {
+            imatrix.add_to(&mut options)?;
+        }
+        Ok(options)
+    }
+
+    /// The flags of `gguf convert` that decide the content of the output, quoted as shells read them:
+    /// with them the same source gives the same file.
+    pub(super) fn settings(&self) -> String {
+        let recipe = &self.quantization.recipe;
+        let outtype = self.outtype.map_or("auto".to_owned(), |target| target.to_string());
+        let path = |path: &Option<PathBuf>| path.as_ref().map(|path| path.display().to_string());
+        let imatrix = self.imatrix.as_ref();
+        let missing = match self.quantization.missing {
+            Missing::Error => None,
+            Missing::Fallback => Some("fallback".to_owned()),
+            Missing::Uniform => Some("uniform".to_owned()),
+        };
+        let mut words = vec!["--outtype".to_owned(), outtype];
+        for (flag, is_given) in
+            [("--pure", recipe.pure), ("--leave-output-tensor", recipe.leave_output_tensor)]
+        {
+            words.extend(is_given.then(|| flag.to_owned()));
+        }
+        let with_one = [
+            ("--pre", self.pre.clone()),
+            ("--model-name", self.model_name.clone()),
+            ("--like", self.like.clone()),
+            ("--metadata", path(&self.metadata)),
+            ("--output-tensor-type", recipe.output_tensor_type.map(|ty| ty.to_string())),
+            ("--token-embedding-type", recipe.token_embedding_type.map(|ty| ty.to_string())),
+            ("--imatrix", imatrix.map(|choice| choice.file.display().to_string())),
+            ("--imatrix-missing", missing),
+            ("--reserve", (self.reserve > 0).then(|| self.reserve.to_string())),
+        ];
+        let with_one = with_one.into_iter().filter_map(|(flag, value)| Some((flag, value?)));
+        let types = recipe.tensor_types.iter().map(|(pattern, ty)| format!("{pattern}={ty}"));
+        let names = |of: fn(&Choice) -> &Vec<String>| {
+            imatrix.into_iter().flat_map(move |choice| of(choice).clone())
+        };
+        let keys = self.quantization.overrides.iter().map(|(key, value)| override_of(key, value));
+        let repeated = types
+            .map(|entry| ("--tensor-type", entry))
+            .chain(names(|choice| &choice.include).map(|name| ("--include-weights", name)))
+            .chain(names(|choice| &choice.exclude).map(|name| ("--exclude-weights", name)))
+            .chain(keys.map(|entry| ("--override-kv", entry)));
+        words.extend(with_one.chain(repeated).flat_map(|(flag, value)| [flag.to_owned(), value]));
+        words.iter().map(|word| quoted(word)).collect::<Vec<_>>().join(" ")
+    }
+}
+
+/// `KEY=TYPE:VALUE`.
+fn override_of(key: &str, value: &Value) -> String {
+    match value {
+        Value::Bool(flag) => format!("{key}=bool:{flag}"),
+        Value::F32(_) | Value::F64(_) => format!("{key}=float:{value}"),
+        _ => match (value.to_i64(), value.as_str()) {
+            (Some(number), _) => format!("{key}=int:{number}"),
+            (None, Some(text)) => format!("{key}=str:{text}"),
+            // The command line sets no arrays.
+            (None, None) => format!("{key}={value}"),
+        },
+    }
+}
+
+/// A word as shells read it back.
+fn quoted(word: &str) -> String {
+    let is_plain = |c: char| c.is_alphanumeric() || "-_./=:,+@%".contains(c);
+    match !word.is_empty() && word.chars().all(is_plain) {
+        true => word.to_owned(),
+        false => format!("'{}'", word.replace('\'', r"'\''")),
+    }
+}
