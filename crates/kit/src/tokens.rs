@@ -40,7 +40,7 @@ impl Encoder {
         match self {
             Self::Ours(tokenizer) => Ok(tokenizer.encode_batch(texts, how)),
             Self::HuggingFace(tokenizer) => {
-                texts.iter().map(|text| Ok(tokenizer.encode(text, how)?)).collect()
+                texts.iter().map(|text| tokenizer.encode(text, how)).collect()
             }
         }
     }

@@ -12,7 +12,7 @@ use crate::dispatch::InstructionSet;
 use crate::finite::first_not_finite;
 use crate::search;
 
-/// The encoder, decoder and checker of one tensor type; from [`codec`].
+/// The encoder, decoder and checker of one tensor type; from [`codec`](crate::codec).
 pub struct Codec {
     ty: TensorType,
     requires_importance: bool,

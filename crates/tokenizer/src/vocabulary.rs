@@ -120,7 +120,7 @@ impl<'m> Vocabulary<'m> {
             _ => {
                 let fault = format!("token {value} is outside of the vocabulary of {count}");
                 let help = "set the id of a token that exists, or remove the key (`gguf edit`)";
-                Err(wrong(&key, fault, help))
+                Err(wrong(key, fault, help))
             }
         }
     }
