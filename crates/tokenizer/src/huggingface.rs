@@ -9,7 +9,7 @@ use tokenizers::{
 };
 
 use crate::error::{fails, invalid};
-use crate::options::Encode;
+use crate::options::{Decode, Encode};
 
 /// Key of the whole `tokenizer.json`.
 const KEY: &str = "tokenizer.huggingface.json";
@@ -73,6 +73,14 @@ impl HuggingFace {
         let tokenizer = if how.parse_special { &self.parsing } else { &self.plain };
         let encoding = guarded(|| tokenizer.encode_fast(text, how.add_special));
         Ok(encoding.map_err(|cause| fails(&cause))?.get_ids().to_vec())
+    }
+
+    /// The text of ids.
+    ///
+    /// # Errors
+    /// If the tokenizer's own rules fail on them.
+    pub fn decode(&self, ids: &[u32], how: Decode) -> Result<String, Error> {
+        guarded(|| self.parsing.decode(ids, !how.special)).map_err(|cause| fails(&cause))
     }
 
     /// The text of a token as the file has it; `None` if there is no such token.
