@@ -35,7 +35,7 @@ pub fn decide(
     let model = recipe::Model::from_keys(architecture, |key| {
         let value = metadata.get(key)?;
         match value.as_array() {
-            // A number per block: the official loader looks at the first.
+            // A number per block: llama.cpp's loader looks at the first.
             Some(array) => array.iter().next()?.to_u64(),
             None => value.to_u64(),
         }
