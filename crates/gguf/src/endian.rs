@@ -6,6 +6,7 @@
 //! was declared with. So a converted file decodes to the same weights on a machine of the other
 //! order. Swapping twice gives back the first file.
 
+use crate::finding::Finding;
 use crate::tensor_type::TensorType;
 
 /// Numbers in a block: first byte, bytes of each, how many follow one another.
@@ -56,6 +57,13 @@ fn fields(ty: TensorType) -> Option<Fields> {
 /// True if the data of this type can be put in the other byte order.
 pub fn can_swap(ty: TensorType) -> bool {
     fields(ty).is_some()
+}
+
+/// That the data of this type cannot be put in the other byte order, not yet placed.
+pub fn cannot_swap(ty: TensorType) -> Finding {
+    let message =
+        format!("the layout of {ty} is not known, so it cannot be put in the other byte order");
+    Finding::error("tensor-type-unknown", message)
 }
 
 /// Puts whole blocks in the other byte order, in place, and says whether it could: false, with

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use crate::alignment::Alignment;
 use crate::encoding::{ByteOrder, Encoding};
 use crate::error::Error;
-use crate::finding::Strict;
+use crate::finding::{Finding, Strict};
 use crate::metadata::Metadata;
 use crate::raw_header::RawHeader;
 use crate::rules::{self, Subject};
@@ -95,7 +95,19 @@ impl Header {
             .unwrap_or(0)
     }
 
-    /// The draft, to edit and check again.
+    /// Bytes of a file with this header, which itself has `header_bytes`: data and final padding
+    /// included.
+    ///
+    /// # Errors
+    /// [`Error::File`] if they do not fit 64 bits.
+    pub fn file_len(&self, header_bytes: usize) -> Result<u64, Error> {
+        let data_len = self.alignment().align_up(self.data_len());
+        data_len
+            .and_then(|data| data.checked_add(header_bytes as u64))
+            .ok_or_else(|| Finding::error("file-too-long", "the size does not fit 64 bits").into())
+    }
+
+    /// The same header as one that can be edited, to be checked again.
     pub fn into_raw(self) -> RawHeader {
         self.draft
     }

@@ -253,11 +253,8 @@ fn token_id(metadata: &Metadata, token: &Token) -> Result<u32, Error> {
             id.ok_or_else(|| refused(format!("ids go from 0 to {last}")))
         }
         Token::Text(text) => {
-            let missing = || {
-                let finding =
-                    gguf::Finding::error("tokenizer-missing", "the file has no vocabulary");
-                Error::File(Box::new(finding))
-            };
+            let missing =
+                || gguf::Finding::error("tokenizer-missing", "the file has no vocabulary");
             let mut tokens = tokens.and_then(|tokens| tokens.strings()).ok_or_else(missing)?;
             let id = tokens.position(|token| token == text.as_bytes());
             id.and_then(|id| id.try_into().ok())

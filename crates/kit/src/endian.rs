@@ -4,9 +4,10 @@ use std::path::Path;
 
 use gguf::{ByteOrder, Finding, Header, endian, write_header};
 use gguf_store::edit::EditLock;
-use gguf_store::{AtomicFile, Existing, Model, Overwrite, Progress, ShardSet};
+use gguf_store::{AtomicFile, Existing, Model, Overwrite, Progress};
 
 use crate::Error;
+use crate::model::single_file;
 
 /// What the output is to be.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -39,12 +40,7 @@ impl Plan {
         draft.version = options.version;
         let unknown = |tensor: &&gguf::TensorInfo| swaps && !endian::can_swap(tensor.tensor_type);
         if let Some(tensor) = draft.tensors.iter().find(unknown) {
-            let message = format!(
-                "the layout of {} is not known, so it cannot be put in the other byte order",
-                tensor.tensor_type
-            );
-            let finding = Finding::error("tensor-type-unknown", message);
-            return Err(Error::File(Box::new(finding.tensor(&*tensor.name))));
+            return Err(endian::cannot_swap(tensor.tensor_type).tensor(&*tensor.name).into());
         }
         Ok(Self { model, header: Header::new(draft)?, swaps })
     }
@@ -73,8 +69,7 @@ impl Plan {
         let start = write_header(header)?;
         let output = AtomicFile::create(path, overwrite)?;
         let data_start = start.len() as u64;
-        let end = header.alignment().align_up(header.data_len()).unwrap_or(header.data_len());
-        output.set_len(data_start + end)?;
+        output.set_len(header.file_len(start.len())?)?;
         output.write_at(&start, 0)?;
         progress.begin("converting", header.data_len());
         let mut buffer = Vec::new();
@@ -88,7 +83,7 @@ impl Plan {
                 from.read_stored_at(&mut buffer, first)?;
                 if self.swaps && !endian::swap_blocks(to.tensor_type, &mut buffer) {
                     let finding = Finding::error("tensor-row-not-blocks", "is no whole blocks");
-                    return Err(Error::File(Box::new(finding.tensor(&*to.name))));
+                    return Err(finding.tensor(&*to.name).into());
                 }
                 output.write_at(&buffer, data_start + to.offset + first)?;
                 progress.step(buffer.len() as u64)?;
@@ -104,16 +99,9 @@ impl Plan {
 /// If it is one of several files of a model, or somebody edits it; as [`Plan::new`] and
 /// [`Plan::write`].
 pub fn in_place(path: &Path, options: Options, progress: &dyn Progress) -> Result<(), Error> {
-    let set = ShardSet::find(path)?;
-    let [file] = set.paths() else {
-        return Err(Error::request(
-            "output-missing",
-            "only a single file can be replaced in place",
-            "give -o",
-        ));
-    };
+    let file = single_file(path, "replaced")?;
     // Before the file is read, until the new one has its name.
-    let _lock = EditLock::take(file)?;
-    let plan = Plan::new(Model::open(file)?, options)?;
-    plan.write(file, &Overwrite::new(Existing::Replace), progress)
+    let _lock = EditLock::take(&file)?;
+    let plan = Plan::new(Model::open(&file)?, options)?;
+    plan.write(&file, &Overwrite::new(Existing::Replace), progress)
 }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use gguf::{Bytes, Finding, Gguf, Limits, NameShard, RawHeader};
 use gguf_remote::{Location, Options, Transferred};
-use gguf_store::{Model, Part, Source};
+use gguf_store::{Model, Part, ShardSet, Source};
 
 use crate::Error;
 
@@ -106,6 +106,17 @@ impl Far {
         let data_start = gguf.data_start();
         let Self { name: path, source, .. } = self;
         Ok(Part { path, header: gguf.into_header(), data_start, source })
+    }
+}
+
+/// The only file of the model at `path`, which is to be changed itself; `done` says how.
+pub(crate) fn single_file(path: &Path, done: &str) -> Result<PathBuf, Error> {
+    match ShardSet::find(path)?.paths() {
+        [file] => Ok(file.clone()),
+        _ => {
+            let what = format!("only a single file can be {done} in place");
+            Err(Error::request("output-missing", what, "give -o"))
+        }
     }
 }
 

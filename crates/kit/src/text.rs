@@ -15,7 +15,7 @@ pub fn read_text(path: &Path) -> Result<String, Error> {
     std::fs::read_to_string(path).map_err(|fault| match fault.kind() {
         ErrorKind::InvalidData => {
             let finding = Finding::error("file-not-text", "is not valid UTF-8");
-            Error::File(Box::new(finding)).in_file(path)
+            Error::from(finding).in_file(path)
         }
         _ => Error::environment("read", path, fault),
     })

@@ -27,7 +27,7 @@ impl Encoder {
         let found = HuggingFace::from_metadata(opened.model().metadata())?;
         let found = found.ok_or_else(|| {
             let finding = Finding::error("tokenizer-missing", "has no tokenizer.huggingface.json");
-            Error::File(Box::new(finding.help("go without it"))).in_file(source.as_ref())
+            Error::from(finding.help("go without it")).in_file(source.as_ref())
         })?;
         Ok(Self::HuggingFace(Box::new(found)))
     }

@@ -72,14 +72,8 @@ pub fn write_all(
 ) -> Result<(), Error> {
     let headers = jobs.iter().map(|(job, _)| job.header()).collect::<Result<Vec<_>, _>>()?;
     let starts = headers.iter().map(write_header).collect::<Result<Vec<_>, _>>()?;
-    let sizes: Vec<u64> = headers
-        .iter()
-        .zip(&starts)
-        .map(|(header, start)| {
-            let end = header.alignment().align_up(header.data_len()).unwrap_or(header.data_len());
-            start.len() as u64 + end
-        })
-        .collect();
+    let sizes = headers.iter().zip(&starts).map(|(header, start)| header.file_len(start.len()));
+    let sizes = sizes.collect::<Result<Vec<u64>, _>>()?;
     let tasks = tasks(jobs, &headers, &starts);
     let chunks: Vec<Chunk> = tasks.iter().flat_map(Chunk::all_of).collect();
 

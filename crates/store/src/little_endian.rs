@@ -3,8 +3,8 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use gguf::endian::swap_blocks;
-use gguf::{Error, Finding, TensorType};
+use gguf::endian::{cannot_swap, swap_blocks};
+use gguf::{Error, TensorType};
 
 use crate::source::Source;
 
@@ -22,12 +22,7 @@ impl LittleEndian {
         if swap_blocks(self.tensor_type, blocks) {
             return Ok(());
         }
-        let message = format!(
-            "the layout of {} is not known, so it cannot be put in the other byte order",
-            self.tensor_type
-        );
-        let fault =
-            Error::File(Box::new(Finding::error("tensor-type-unknown", message).at(self.start)));
+        let fault = Error::from(cannot_swap(self.tensor_type).at(self.start));
         Err(match self.stored.file() {
             Some(file) => fault.in_file(file),
             None => fault,

@@ -12,7 +12,7 @@ use gguf_store::edit::edit_header;
 use gguf_store::{LocalFile, Model, Progress, ShardSet};
 use gguf_tokenizer::template::{Linter, Renderer};
 
-use crate::model::{Checkable, Far};
+use crate::model::{Checkable, Far, single_file};
 use crate::{Error, Opened, name, open};
 
 /// How closely to look.
@@ -181,12 +181,7 @@ pub fn repaired(model: &Model) -> Result<Repaired, Error> {
 /// If it is one of several files of a model, somebody edits it, or it cannot be written.
 pub fn repair_in_place(path: &Path) -> Result<Vec<String>, Error> {
     let mut done = Vec::new();
-    let files = ShardSet::find(path)?;
-    let [file] = files.paths() else {
-        let what = "only a single file can be repaired in place";
-        return Err(Error::request("output-missing", what, "give -o"));
-    };
-    edit_header(file, 0, &(), |draft| {
+    edit_header(&single_file(path, "repaired")?, 0, &(), |draft| {
         done = gguf::fix(draft);
         Ok::<_, Error>(())
     })?;

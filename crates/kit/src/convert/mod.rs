@@ -10,8 +10,8 @@ use gguf_convert::{bare, hf, provenance};
 use gguf_legacy::{Change, Legacy, is_legacy, parts};
 use gguf_pipeline::Job;
 use gguf_remote::Location;
+use gguf_store::LocalFile;
 use gguf_store::edit::reserve;
-use gguf_store::{LocalFile, Source};
 pub use options::Options;
 
 use crate::{Error, checkpoint};
@@ -171,14 +171,5 @@ fn of_legacy(source: &str, options: &Options) -> Result<Plan, Error> {
 
 /// Whether a file begins as a GGUF does.
 fn is_gguf(path: &Path) -> Result<bool, Error> {
-    if !path.is_file() {
-        return Ok(false);
-    }
-    let file = LocalFile::open(path)?;
-    let mut start = [0; 4];
-    if file.byte_len() < 4 {
-        return Ok(false);
-    }
-    file.read_at(&mut start, 0)?;
-    Ok(start == gguf::MAGIC)
+    Ok(path.is_file() && LocalFile::open(path)?.mapped().starts_with(&gguf::MAGIC))
 }

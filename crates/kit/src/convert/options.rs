@@ -10,7 +10,8 @@ use gguf_quantize::recipe::Target;
 use crate::Error;
 use crate::quantize::Choice;
 
-/// What is asked for. Not everything goes with every [`Kind`](super::Kind): what does not is passed over here.
+/// What is asked for. Not everything goes with every [`Kind`](super::Kind): what does not is passed
+/// over here.
 #[derive(Clone, Debug, Default)]
 pub struct Options {
     /// The mix or type of the output; `None` for what the source has.

@@ -111,7 +111,6 @@ pub(super) fn encode(imatrix: &Imatrix) -> Result<Vec<u8>, gguf::Error> {
         bytes.resize(start + tensor.offset as usize, 0);
         bytes.extend(floats.iter().flat_map(|v| v.to_le_bytes()));
     }
-    let end = header.alignment().align_up(header.data_len()).unwrap_or(header.data_len());
-    bytes.resize(start + end as usize, 0);
+    bytes.resize(header.file_len(start)? as usize, 0);
     Ok(bytes)
 }

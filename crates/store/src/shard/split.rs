@@ -9,7 +9,7 @@ use gguf::{Alignment, Error, Header, NameShard, RawHeader, shard_keys, write_hea
 use crate::model::{Model, ModelTensor};
 use crate::output::{AtomicFile, Complete, Overwrite, require_space};
 use crate::progress::Progress;
-use crate::shard::write::{file_len, fill};
+use crate::shard::write::fill;
 
 /// How much goes into one shard.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -87,7 +87,7 @@ impl<'m> SplitPlan<'m> {
         })?;
         let shards = groups.into_iter().zip(0..count).map(|(tensors, no)| {
             let header = shard_header(model, tensors, no, count)?;
-            let file_len = file_len(&header, write_header(&header)?.len() as u64)?;
+            let file_len = header.file_len(write_header(&header)?.len())?;
             Ok(PlannedShard { header, tensors, file_len })
         });
         let shards = shards.collect::<Result<_, Error>>()?;

@@ -1,6 +1,6 @@
 //! Header and tensor data of a file, as they are stored in others.
 
-use gguf::{Error, Finding, Header, write_header};
+use gguf::{Error, Header, write_header};
 
 use crate::model::ModelTensor;
 use crate::output::AtomicFile;
@@ -8,14 +8,6 @@ use crate::progress::Progress;
 
 /// Bytes read at a time.
 pub(super) const CHUNK: u64 = 4 << 20;
-
-/// Bytes of a file with this header, data and final padding included.
-pub(super) fn file_len(header: &Header, header_bytes: u64) -> Result<u64, Error> {
-    let data_len = header.alignment().align_up(header.data_len());
-    data_len.and_then(|data| header_bytes.checked_add(data)).ok_or_else(|| {
-        Error::from(Finding::error("file-too-long", "the size does not fit 64 bits"))
-    })
-}
 
 /// Fills an output with a header and the data of its tensors, which `tensors` gives in the same
 /// order. `progress` is told the bytes just written, and may end the work.
@@ -27,7 +19,7 @@ pub(super) fn fill(
 ) -> Result<(), Error> {
     let start = write_header(header)?;
     let data_start = start.len() as u64;
-    output.set_len(file_len(header, data_start)?)?;
+    output.set_len(header.file_len(start.len())?)?;
     output.write_at(&start, 0)?;
     let mut buffer = Vec::new();
     for (info, tensor) in header.tensors().iter().zip(tensors) {
