@@ -1,13 +1,12 @@
 //! A lone file of weights without a configuration: diffusion models, encoders and the like. Names,
 //! shapes and types stay as they are.
 
-use gguf::{Array, ByteOrder, Metadata, QUANTIZATION_VERSION, Shape, TensorType};
+use gguf::{Array, ByteOrder, Error, Metadata, QUANTIZATION_VERSION, Shape, TensorType};
+use gguf_checkpoint::{Checkpoint, Entry};
+use gguf_pipeline::{Item, Job, Tensor};
 use gguf_quantize::recipe::Target;
 
 use crate::hf::{self, Conversion};
-use gguf::Error;
-use gguf_checkpoint::{Checkpoint, Entry};
-use gguf_pipeline::{Item, Job, Tensor};
 
 /// What the conversion of a lone file can be asked for.
 #[derive(Clone, Debug)]

@@ -4,19 +4,16 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use gguf::schema::Need;
-use gguf::{ByteOrder, Metadata, ModelName, ParameterCount, Shape, TensorType};
+use gguf::{ByteOrder, Error, Metadata, ModelName, ParameterCount, Shape, TensorType};
+use gguf_checkpoint::config::Config;
+use gguf_checkpoint::{Checkpoint, Entry, json};
+use gguf_pipeline::{Content, Item, Job, Stored, Tensor};
+use gguf_quantize::float_type;
 use gguf_quantize::recipe::{Mix, Target as Recipe};
 
 use crate::family::{self, ExpertSlot, Family, MappedTensor, Mapping, foreign};
 use crate::general::General;
 use crate::vocab;
-use gguf::Error;
-use gguf_checkpoint::config::Config;
-use gguf_checkpoint::json;
-use gguf_checkpoint::{Checkpoint, Entry};
-use gguf_pipeline::{Content, Stored, Tensor};
-use gguf_pipeline::{Item, Job};
-use gguf_quantize::float_type;
 
 /// What a conversion can be asked for.
 #[derive(Clone, Debug, Default)]

@@ -2,17 +2,15 @@
 
 use std::collections::BTreeMap;
 
-use gguf::{ByteOrder, TensorType};
+use gguf::{ByteOrder, Error, TensorType};
+use gguf_pipeline::{Item, Job, Tensor};
+use gguf_quantize::float_type;
 use gguf_quantize::recipe::{Mix, Target};
 
 use super::blocks::{StorageType, exact, near};
 use super::header::Program;
 use super::model::{Legacy, Options};
 use super::tensor::OldTensor;
-use gguf::Error;
-use gguf_pipeline::Tensor;
-use gguf_pipeline::{Item, Job};
-use gguf_quantize::float_type;
 
 /// What becomes of the weights of a tensor.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]

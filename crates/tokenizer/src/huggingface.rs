@@ -1,9 +1,8 @@
 //! `tokenizer.json` of Hugging Face, run by the library that it was written by.
 
-use gguf::Error;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-use gguf::Metadata;
+use gguf::{Error, Metadata};
 use tokenizers::{
     NormalizedString, Normalizer, OffsetReferential, OffsetType, PreTokenizedString, PreTokenizer,
 };

@@ -2,10 +2,10 @@
 
 mod llama_cpp;
 
-use gguf::Error;
 use std::borrow::Cow;
 
 use aho_corasick::{AhoCorasick, MatchKind};
+use gguf::Error;
 use gguf::token::TokenType;
 
 use crate::options::{Compat, Options};

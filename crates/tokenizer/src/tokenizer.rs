@@ -1,8 +1,7 @@
 //! The tokenizer of a model: special tokens, and the model between them.
 
-use gguf::Error;
-use gguf::Metadata;
 use gguf::token::TokenType;
+use gguf::{Error, Metadata};
 use rayon::prelude::*;
 
 use crate::model::{self, Model, rwkv};

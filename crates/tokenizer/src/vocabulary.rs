@@ -1,9 +1,9 @@
 //! A checked view of the `tokenizer.ggml.*` keys.
 
-use crate::error::{invalid, wrong};
-use gguf::Error;
 use gguf::token::{self, TokenType};
-use gguf::{Array, Metadata};
+use gguf::{Array, Error, Metadata};
+
+use crate::error::{invalid, wrong};
 
 /// Key of the kind of tokenizer.
 pub(crate) const MODEL: &str = "tokenizer.ggml.model";

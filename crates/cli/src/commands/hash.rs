@@ -5,12 +5,11 @@ use std::ops::ControlFlow;
 use std::path::PathBuf;
 
 use gguf_compare::{Algorithm, Entry, HashOptions, Manifest, Outcome, Tally, hash};
-use gguf_kit::open;
+use gguf_kit::{open, read_text};
 use serde_json::json;
 
 use crate::failure::Failure;
 use crate::progress::Progress;
-use gguf_kit::read_text;
 
 /// Print digests of a model and its tensors, or check them against a manifest.
 ///

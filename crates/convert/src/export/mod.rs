@@ -12,16 +12,15 @@ pub mod safetensors;
 mod tokenizer;
 mod value;
 
-use gguf::TensorType;
-use gguf_store::Model;
-use serde_json::Value;
-
-use crate::family;
 pub use directory::Directory;
-use gguf::Error;
+use gguf::{Error, TensorType};
 use gguf_checkpoint::config::Config;
 use gguf_pipeline::Tensor;
+use gguf_store::Model;
+use serde_json::Value;
 pub use tokenizer::{Tokenizer, tokenizer};
+
+use crate::family;
 
 /// What an export can be asked for.
 #[derive(Clone, Copy, Debug, Default)]

@@ -1,15 +1,14 @@
 //! What a family is: a table with functions for what differs.
 
-use gguf::Metadata;
+use gguf::{Error, Metadata};
+use gguf_checkpoint::config::Config;
+use gguf_pipeline::Step;
 use gguf_store::Model;
 
 use super::exported::Exported;
 use super::hyper::{self, Keys};
 use super::names::{self, LLAMA_LIKE, Table, renamed};
 use crate::vocab;
-use gguf::Error;
-use gguf_checkpoint::config::Config;
-use gguf_pipeline::Step;
 
 /// Tensors that no file holds: names, and values of one dimension.
 type Computed = Vec<(String, Vec<f32>)>;

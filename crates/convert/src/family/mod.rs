@@ -41,12 +41,10 @@ mod starcoder;
 mod t5;
 mod whisper;
 
-use gguf_store::Model;
-
-use gguf_checkpoint::config::Config;
-
 pub(crate) use definition::{ExpertSlot, Family, MappedTensor, Mapping};
 pub(crate) use exported::Exported;
+use gguf_checkpoint::config::Config;
+use gguf_store::Model;
 pub(crate) use hyper::llama3_factors;
 
 const FAMILIES: &[&Family] = &[

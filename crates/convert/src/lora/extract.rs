@@ -5,15 +5,13 @@
 //! Tropp, "Finding structure with randomness", algorithms 4.4 and 5.1). The same models give the
 //! same adapter.
 
-use gguf::{ByteOrder, Metadata, Shape, TensorType};
+use gguf::{ByteOrder, Error, Metadata, Shape, TensorType};
+use gguf_pipeline::{Content, Item, Job, Tensor};
 use gguf_store::{Model, ModelTensor, Progress};
 use nalgebra::DMatrix;
 
 use super::merge::floats;
 use super::{ALPHA, BASE_DIGEST, SUFFIXES, base_digest};
-use gguf::Error;
-use gguf_pipeline::{Content, Tensor};
-use gguf_pipeline::{Item, Job};
 
 /// Columns sampled beyond the rank.
 const OVERSAMPLING: usize = 8;

@@ -5,8 +5,12 @@
 
 use std::path::{Path, PathBuf};
 
-use gguf::{ByteOrder, Metadata, ModelName, ParameterCount, QUANTIZATION_VERSION, TensorType};
-use gguf_pipeline::Misfit;
+use gguf::{
+    ByteOrder, Error, Metadata, ModelName, ParameterCount, QUANTIZATION_VERSION, TensorType,
+};
+use gguf_checkpoint::config::Config;
+use gguf_checkpoint::{Checkpoint, Entry, json};
+use gguf_pipeline::{Function, Item, Job, Misfit, Step, Tensor};
 use gguf_quantize::recipe::{Mix, Target as Recipe};
 use serde_json::Value;
 
@@ -14,13 +18,6 @@ use super::{ALPHA, BASE_DIGEST, EMBEDDING, SUFFIXES, base_digest};
 use crate::family::{ExpertSlot, Family, MappedTensor, Mapping};
 use crate::general::General;
 use crate::hf::{self, Conversion, Options};
-use gguf::Error;
-use gguf_checkpoint::config::Config;
-use gguf_checkpoint::json;
-use gguf_checkpoint::{Checkpoint, Entry};
-use gguf_pipeline::Tensor;
-use gguf_pipeline::{Function, Step};
-use gguf_pipeline::{Item, Job};
 
 /// The file by which a directory is known to hold an adapter.
 pub const CONFIG: &str = "adapter_config.json";

@@ -4,8 +4,7 @@ use std::path::Path;
 
 use gguf::{Bytes, Gguf, TensorType};
 use gguf_checkpoint::Checkpoint;
-use gguf_convert::bare;
-use gguf_convert::hf;
+use gguf_convert::{bare, hf};
 use gguf_pipeline::Job;
 use gguf_store::{Existing, Overwrite};
 use serde_json::Value;

@@ -13,8 +13,7 @@ mod tokenizer_files;
 
 use std::path::PathBuf;
 
-use gguf::Error;
-use gguf::Metadata;
+use gguf::{Error, Metadata};
 use gguf_convert::vocab::{Kind, Options, Vocabulary, load};
 use serde_json::{Value, json};
 use tokenizer_files::{added, data, folder};

@@ -1,8 +1,7 @@
 //! RWKV World: at each position the longest token, byte by byte.
 
-use gguf::Error;
 use gguf::token::TokenType;
-use gguf::{Array, Metadata};
+use gguf::{Array, Error, Metadata};
 
 use crate::error::invalid;
 use crate::model::Model;

@@ -1,13 +1,12 @@
 //! Which flags of `gguf convert` go with which kind of source: none is passed over without a word.
 
+use Kind::{Adapter, Checkpoint, Legacy, Lone};
 pub use gguf_kit::convert::Kind;
 use gguf_quantize::recipe::Target;
 
 use crate::commands::given::Given;
 use crate::commands::quantize::types;
 use crate::failure::Failure;
-
-use Kind::{Adapter, Checkpoint, Legacy, Lone};
 
 fn name(kind: Kind) -> &'static str {
     match kind {

@@ -3,14 +3,13 @@
 use std::path::{Path, PathBuf};
 
 use gguf::{TensorType, Value};
-use gguf_kit::key_value;
 use gguf_kit::quantize::Choice;
+use gguf_kit::{key_value, read_text};
 use gguf_quantize::recipe;
 use regex::Regex;
 
 use super::importance;
 use crate::failure::Failure;
-use gguf_kit::read_text;
 
 /// What concerns the types of tensors, and keys beside.
 #[derive(clap::Args)]

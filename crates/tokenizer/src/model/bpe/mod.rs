@@ -7,9 +7,9 @@ mod alphabet;
 mod merges;
 mod pre;
 
-use gguf::Error;
 use std::borrow::Cow;
 
+use gguf::Error;
 use gguf::token::{TokenType, byte_of_token};
 use merges::Merges;
 use pre::{Pre, Spelling};
