@@ -15,6 +15,7 @@
 
 mod document;
 mod files;
+mod graphs;
 mod model;
 mod requests;
 mod sources;
@@ -68,6 +69,7 @@ pub const CODES: &[Area] = &[
     sources::ADAPTERS,
     sources::IMATRIX,
     sources::LEGACY,
+    graphs::GRAPHS,
     requests::REQUESTS,
     requests::ENVIRONMENT,
 ];

@@ -1,0 +1,55 @@
+//! Codes of running a model.
+
+use super::{Area, row};
+
+pub(super) const GRAPHS: Area = Area {
+    title: "Graphs and running",
+    about: "What keeps a model from being run.",
+    codes: &[
+        row(
+            "graph-invalid",
+            "An operation of a computation graph does not fit the values, weights or states it names.",
+            "Store the graph anew with `gguf graph --store`; a hand-made one has to keep `docs/graph.md`.",
+        ),
+        row(
+            "graph-limit",
+            "A computation graph asks for more than any model needs.",
+            "The file may mean harm: get the model from a place you trust.",
+        ),
+        row(
+            "graph-version",
+            "A stored computation graph follows another version of the form than this program reads.",
+            "Store the graph anew with `gguf graph --store`, or use a newer program.",
+        ),
+        row(
+            "graph-missing",
+            "A model was to be run by its stored graph, and the file has none.",
+            "Store one with `gguf graph --store`, or go without `--graph stored`.",
+        ),
+        row(
+            "token-out-of-range",
+            "A token id is not in the vocabulary of the model.",
+            "Ids count from 0 to one below the rows of the token embedding.",
+        ),
+        row(
+            "context-full",
+            "A sequence has more tokens than the context was made for.",
+            "Make the context larger, or the text shorter.",
+        ),
+        row(
+            "memory-budget",
+            "Caches and values would need more memory than allowed.",
+            "Make the context smaller, store the cache in a smaller type, or allow more memory.",
+        ),
+        row(
+            "result-missing",
+            "The model does not compute what was asked for, such as logits of an encoder.",
+            "Ask for what the model has; `gguf graph` lists its outputs.",
+        ),
+        row(
+            "features-missing",
+            "The model has an encoder for features, and none were given, or of another width.",
+            "Give the features of the recording.",
+        ),
+    ],
+};

@@ -1,0 +1,138 @@
+//! Attention from the tensors of a layer.
+
+use gguf::Finding;
+
+use crate::build::{Builder, Norm};
+use crate::op::{Attention, Mask, Memory, Op, PositionBias};
+use crate::raw::{State, ValueId};
+use crate::rotation::Rotation;
+
+/// Heads of a layer.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Heads {
+    pub heads: u32,
+    pub heads_kv: u32,
+    pub key_len: u32,
+    pub value_len: u32,
+}
+
+impl Heads {
+    /// Those of the hyper-parameters.
+    pub fn of(builder: &Builder<'_>, layer: u64) -> Result<Self, Finding> {
+        Ok(Self {
+            heads: builder.size_in("attention.head_count", layer)?,
+            heads_kv: builder.size_in("attention.head_count_kv", layer)?,
+            key_len: builder.size_in("attention.key_length", layer)?,
+            value_len: builder.size_in("attention.value_length", layer)?,
+        })
+    }
+
+    /// Widths of queries, keys and values.
+    pub fn widths(self) -> [u32; 3] {
+        let Self { heads, heads_kv, key_len, value_len } = self;
+        [(heads, key_len), (heads_kv, key_len), (heads_kv, value_len)]
+            .map(|(count, len)| count.saturating_mul(len))
+    }
+}
+
+/// How a layer attends.
+#[derive(Clone, Debug)]
+pub(crate) struct Attend {
+    pub heads: Heads,
+    pub scale: f32,
+    pub mask: Mask,
+    pub rotation: Option<Rotation>,
+    /// The norm of queries and keys, where the layer has weights for it.
+    pub norm: Norm,
+    pub bias: PositionBias,
+    pub soft_cap: Option<f32>,
+    /// Bound of queries, keys and values.
+    pub clamp: Option<f32>,
+    /// Whether later runs see the tokens of this one.
+    pub cached: bool,
+}
+
+/// Attention of a layer to its normed input: queries, keys and values, their norms, rotation,
+/// attention, output matrix.
+pub(crate) fn attention(
+    builder: &mut Builder<'_>,
+    x: ValueId,
+    attend: &Attend,
+) -> Result<ValueId, Finding> {
+    let Heads { heads, heads_kv, key_len, value_len } = attend.heads;
+    let [mut query, mut key, value] = queries_keys_values(builder, x, attend)?;
+    query = head_norm(builder, query, "attn_q_norm", attend.norm, heads, key_len);
+    key = head_norm(builder, key, "attn_k_norm", attend.norm, heads_kv, key_len);
+    if let Some(rotation) = &attend.rotation {
+        query = builder.op(Op::Rotate { x: query, heads, rotation: rotation.clone() });
+        key = builder.op(Op::Rotate { x: key, heads: heads_kv, rotation: rotation.clone() });
+    }
+    let memory = if attend.cached {
+        let [_, keys, values] = attend.heads.widths();
+        let state = builder.state(State::Cache { keys, values });
+        Memory::Cached { key, value, state }
+    } else {
+        Memory::Given { key, value }
+    };
+    let sinks = builder.find("attn_sinks.weight");
+    let attended = builder.op(Op::Attention(Attention {
+        query,
+        memory,
+        heads,
+        heads_kv,
+        key_len,
+        value_len,
+        scale: attend.scale,
+        mask: attend.mask,
+        bias: attend.bias,
+        soft_cap: attend.soft_cap,
+        sinks,
+    }));
+    builder.product(attended, "attn_output")
+}
+
+/// Queries, keys and values: of one matrix or of three.
+fn queries_keys_values(
+    builder: &mut Builder<'_>,
+    x: ValueId,
+    attend: &Attend,
+) -> Result<[ValueId; 3], Finding> {
+    let clamped = |builder: &mut Builder<'_>, x| match attend.clamp {
+        Some(bound) => builder.op(Op::Clamp { x, bound }),
+        None => x,
+    };
+    if !builder.has("attn_qkv.weight") {
+        let mut values = [x; 3];
+        for (value, name) in values.iter_mut().zip(["attn_q", "attn_k", "attn_v"]) {
+            let made = builder.product(x, name)?;
+            *value = clamped(builder, made);
+        }
+        return Ok(values);
+    }
+    let fused = builder.product(x, "attn_qkv")?;
+    let fused = clamped(builder, fused);
+    let mut start = 0;
+    Ok(attend.heads.widths().map(|len| {
+        let part = builder.op(Op::Slice { x: fused, groups: 1, start, len });
+        start = start.saturating_add(len);
+        part
+    }))
+}
+
+/// Queries or keys normed: head by head, or the whole row, as the weight is long; as they are where
+/// the layer has no weight.
+fn head_norm(
+    builder: &mut Builder<'_>,
+    x: ValueId,
+    name: &str,
+    norm: Norm,
+    heads: u32,
+    len: u32,
+) -> ValueId {
+    let weight = format!("{name}.weight");
+    if !builder.has(&weight) {
+        return x;
+    }
+    let by_head = builder.extent(&weight, 0) == u64::from(len);
+    builder.norm_parts(x, name, norm, if by_head { heads } else { 1 })
+}

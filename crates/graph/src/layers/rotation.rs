@@ -1,0 +1,77 @@
+//! Rotation by the hyper-parameters of a model.
+
+use gguf::Finding;
+
+use crate::build::Builder;
+use crate::rotation::{Factors, Pairs, Rotation, Stretch};
+
+/// The rotation of an architecture that turns these pairs; `None` if nothing is rotated.
+///
+/// What stands in the keys `rope.*`, as llama.cpp reads them (`llama-context.cpp`, `ggml_rope_yarn`).
+pub(crate) fn rotation(
+    builder: &mut Builder<'_>,
+    pairs: Pairs,
+) -> Result<Option<Rotation>, Finding> {
+    let base = builder.hyper.f32("rope.freq_base")?;
+    rotation_of_base(builder, pairs, base)
+}
+
+/// The same with another base, as windowed layers may have.
+pub(crate) fn rotation_of_base(
+    builder: &mut Builder<'_>,
+    pairs: Pairs,
+    base: f32,
+) -> Result<Option<Rotation>, Finding> {
+    let count = builder.size("rope.dimension_count")?;
+    if count == 0 {
+        return Ok(None);
+    }
+    let hyper = &builder.hyper;
+    let old_factor = ["rope.scale_linear", "rope.scale"]
+        .into_iter()
+        .find_map(|name| hyper.stated(name).map(|_| hyper.f32(name)));
+    let factor = match (hyper.stated("rope.scaling.factor"), old_factor) {
+        (None, Some(factor)) => factor?,
+        _ => hyper.f32("rope.scaling.factor")?,
+    };
+    // 0 stands for no factor.
+    let factor = if factor == 0.0 { 1.0 } else { factor };
+    let mut magnitude = hyper.f32("rope.scaling.attn_factor")?;
+    let stretch = match hyper.str("rope.scaling.type")? {
+        "none" => Stretch::None,
+        "yarn" => {
+            // The angles' numbers are longer by this, so that attention is as sharp as before.
+            magnitude *= hyper.f32("rope.scaling.yarn_attn_factor")?;
+            if builder.stated("rope.scaling.yarn_log_multiplier")?.is_none_or(|by| by == 0.0) {
+                magnitude *= 1.0 + 0.1 * factor.ln();
+            }
+            Stretch::Yarn {
+                factor,
+                original: builder.size("rope.scaling.original_context_length")?,
+                beta_fast: builder.hyper.f32("rope.scaling.yarn_beta_fast")?,
+                beta_slow: builder.hyper.f32("rope.scaling.yarn_beta_slow")?,
+            }
+        }
+        _ if factor == 1.0 => Stretch::None,
+        _ => Stretch::Linear(factor),
+    };
+    let factors = factors(builder)?;
+    Ok(Some(Rotation { pairs, start: 0, count, base, stretch, magnitude, factors }))
+}
+
+/// The tensors that frequencies are divided by. They stand outside of layers.
+fn factors(builder: &mut Builder<'_>) -> Result<Factors, Finding> {
+    let of = |builder: &mut Builder<'_>, name| builder.find_outside(name);
+    if let Some(weight) = of(builder, "rope_freqs.weight") {
+        return Ok(Factors::One(weight));
+    }
+    let long = of(builder, "rope_factors_long.weight");
+    let short = of(builder, "rope_factors_short.weight");
+    Ok(match (short, long) {
+        (Some(short), Some(long)) => {
+            let original = builder.size("rope.scaling.original_context_length")?;
+            Factors::ByContext { short, long, original }
+        }
+        _ => Factors::None,
+    })
+}

@@ -1,0 +1,597 @@
+//! The operations of a graph.
+//!
+//! A value is a matrix of floats, one row for each token (or for each of something else, see
+//! [`Rows`](crate::Rows)); its width is a number. Where a value is "of heads", a row holds the heads
+//! one after the other, each of the same length.
+
+use serde::{Deserialize, Serialize};
+
+use crate::raw::{StateId, ValueId, WeightId};
+use crate::rotation::Rotation;
+
+/// One operation. It makes one value of those before it.
+///
+/// Shapes of weights are those of the tensor directory, fastest dimension first. All sums are over
+/// the width of a row.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "op", rename_all = "snake_case", deny_unknown_fields)]
+pub enum Op {
+    /// The features that are given to an encoder, one row for each frame.
+    Features {
+        /// Numbers of a frame.
+        width: u32,
+    },
+    /// Rows of a table `[width, count]`, looked up by a number that each token has.
+    Embed {
+        /// The table.
+        table: WeightId,
+        /// Which number.
+        index: Index,
+    },
+    /// `x W (+ bias)`: a matrix `[width of x, width of the result]`.
+    Product {
+        /// What is multiplied.
+        x: ValueId,
+        /// The matrix.
+        weight: WeightId,
+        /// Added to each row: `[width of the result]`.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        bias: Option<WeightId>,
+    },
+    /// The same with a matrix for each head: `[length of a head of x, length in the result, heads]`.
+    HeadProduct {
+        /// What is multiplied, of heads.
+        x: ValueId,
+        /// The matrices.
+        weight: WeightId,
+    },
+    /// Each of `groups` equal parts of a row is brought to a mean of 0 and a variance of 1, or to a
+    /// mean square of 1, then multiplied by a weight and added to a bias. Weight and bias are for a
+    /// whole row, or shared by all parts.
+    Norm {
+        /// What is normed.
+        x: ValueId,
+        /// What is made 1.
+        kind: NormKind,
+        /// Added to the variance or mean square before the root is taken.
+        epsilon: f32,
+        /// Parts that are normed each for itself; 1 for a whole row.
+        #[serde(default = "one", skip_serializing_if = "is_one")]
+        groups: u32,
+        /// `[width]` in all, or `[width / groups]`.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        weight: Option<WeightId>,
+        /// As the weight.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        bias: Option<WeightId>,
+    },
+    /// The sum of two values.
+    Add {
+        /// One.
+        a: ValueId,
+        /// The other.
+        b: ValueId,
+    },
+    /// The product of two values, number by number. `b` may have one number per row, which all of
+    /// the row of `a` is multiplied by.
+    Multiply {
+        /// One.
+        a: ValueId,
+        /// The other.
+        b: ValueId,
+    },
+    /// Each row plus a weight `[width]`.
+    AddWeight {
+        /// What is added to.
+        x: ValueId,
+        /// What is added.
+        weight: WeightId,
+    },
+    /// Each row times a weight `[width]`.
+    MultiplyWeight {
+        /// What is multiplied.
+        x: ValueId,
+        /// The factors.
+        weight: WeightId,
+    },
+    /// `a w + b (1 - w)`, with a weight `[width]`.
+    Mix {
+        /// What there is of with a weight of 1.
+        a: ValueId,
+        /// What there is of with a weight of 0.
+        b: ValueId,
+        /// The shares of `a`.
+        weight: WeightId,
+    },
+    /// All numbers times a factor.
+    Scale {
+        /// What is multiplied.
+        x: ValueId,
+        /// The factor.
+        factor: f32,
+    },
+    /// Each row times `scale ln(floor((position + 1) / length) + 1) + 1`: what sharpens attention over
+    /// long contexts.
+    ScaleByPosition {
+        /// What is multiplied.
+        x: ValueId,
+        /// Positions between two steps of the factor.
+        length: u32,
+        /// How much the factor grows.
+        scale: f32,
+    },
+    /// No number below `-bound` or above `bound`.
+    Clamp {
+        /// What is bounded.
+        x: ValueId,
+        /// The bound.
+        bound: f32,
+    },
+    /// `cap tanh(x / cap)`.
+    SoftCap {
+        /// What is bounded.
+        x: ValueId,
+        /// The bound.
+        cap: f32,
+    },
+    /// A function of each number.
+    Activate {
+        /// Where it is applied.
+        x: ValueId,
+        /// Which.
+        function: Function,
+    },
+    /// `function(gate) up`, as the middle of a feed-forward network with a gate.
+    Gate {
+        /// What goes through the function.
+        gate: ValueId,
+        /// What is multiplied.
+        up: ValueId,
+        /// Which function.
+        function: GateFunction,
+    },
+    /// Of each of `groups` equal parts of a row the numbers from `start` on.
+    Slice {
+        /// Where they are taken from.
+        x: ValueId,
+        /// Equal parts of a row, such as heads; 1 for a whole row.
+        #[serde(default = "one", skip_serializing_if = "is_one")]
+        groups: u32,
+        /// The first number of a part.
+        start: u32,
+        /// How many of a part.
+        len: u32,
+    },
+    /// Rows beside each other: each of `groups` equal parts of a row of the result has that of `a`,
+    /// then that of `b`.
+    Join {
+        /// What comes first.
+        a: ValueId,
+        /// What follows.
+        b: ValueId,
+        /// Equal parts of a row, such as heads; 1 for a whole row.
+        #[serde(default = "one", skip_serializing_if = "is_one")]
+        groups: u32,
+        /// Whether `b` is one part, which all share.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        shared: bool,
+    },
+    /// Rotates pairs of numbers of each head by angles that grow with the position.
+    Rotate {
+        /// Queries or keys, of heads.
+        x: ValueId,
+        /// Heads of a row.
+        heads: u32,
+        /// By how much.
+        rotation: Rotation,
+    },
+    /// For each token and head, the mean of values, weighted by the softmax of query times keys.
+    Attention(Attention),
+    /// Puts keys and values of an encoder where a decoder finds them; the result is `key`.
+    Store {
+        /// Keys, of heads.
+        key: ValueId,
+        /// Values, of heads.
+        value: ValueId,
+        /// Where: a [`State::Stored`](crate::State::Stored).
+        state: StateId,
+    },
+    /// A gated network for each of several experts; each token goes through those with the best scores.
+    Experts(Box<Experts>),
+    /// Each column with its last values before a token: `y[t] = bias + sum_i w[i] x[t - (kernel - 1) + i]`,
+    /// with 0 before the first token; a weight `[kernel, width]`.
+    CausalConvolution {
+        /// What is convolved.
+        x: ValueId,
+        /// The kernels.
+        weight: WeightId,
+        /// Added: `[width]`.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        bias: Option<WeightId>,
+        /// The last `kernel - 1` rows: a [`State::Rows`](crate::State::Rows).
+        state: StateId,
+    },
+    /// A convolution over frames: `y[t] = bias + sum over i, c of w[i, c] x[stride t - (kernel - 1)/2 + i, c]`,
+    /// with 0 beyond the ends; a weight `[kernel, width, width of the result]`, the kernel odd. There
+    /// are `ceil(rows / stride)` rows in the result.
+    Convolution {
+        /// What is convolved.
+        x: ValueId,
+        /// The kernels.
+        weight: WeightId,
+        /// Added: `[width of the result]`.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        bias: Option<WeightId>,
+        /// Frames between two rows of the result.
+        stride: u32,
+    },
+    /// The row of the token before in the same sequence; 0 for the first.
+    Shift {
+        /// What is looked at.
+        x: ValueId,
+        /// The last row: a [`State::Rows`](crate::State::Rows).
+        state: StateId,
+    },
+    /// State spaces of Mamba: see [`Scan`].
+    Scan(Scan),
+    /// The recurrence of RWKV: see [`Wkv`].
+    Wkv(Wkv),
+    /// The rows that the caller wants to know the result of.
+    Select {
+        /// What they are taken from.
+        x: ValueId,
+    },
+    /// One row for each sequence of its tokens.
+    Pool {
+        /// What is pooled.
+        x: ValueId,
+        /// How.
+        kind: Pooling,
+    },
+}
+
+/// The number of a token by which a table is looked up.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Index {
+    /// Its id.
+    Token,
+    /// Its position in the sequence, from 0.
+    Position,
+    /// The number of the row: of frames, which have no sequences.
+    Row,
+    /// 0 for all.
+    Zero,
+}
+
+/// What a norm makes 1.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum NormKind {
+    /// The variance, and the mean 0: `(x - mean) / sqrt(variance + epsilon)`.
+    Variance,
+    /// The mean square: `x / sqrt(mean(x^2) + epsilon)`.
+    MeanSquare,
+    /// The length: `x / max(sqrt(sum(x^2)), epsilon)`.
+    Length,
+}
+
+/// A function of one number.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Function {
+    /// `x / (1 + exp(-x))`.
+    Silu,
+    /// `x (1 + erf(x / sqrt(2))) / 2`.
+    Gelu,
+    /// `x (1 + tanh(sqrt(2 / pi) (x + 0.044715 x^3))) / 2`.
+    GeluTanh,
+    /// `x / (1 + exp(-1.702 x))`.
+    GeluQuick,
+    /// `max(x, 0)`.
+    Relu,
+    /// `max(x, 0)^2`.
+    ReluSquared,
+    /// `1 / (1 + exp(-x))`.
+    Sigmoid,
+    /// Hyperbolic tangent.
+    Tanh,
+    /// `ln(1 + exp(x))`.
+    Softplus,
+    /// `exp(x)`.
+    Exp,
+    /// `exp(-exp(x))`.
+    ExpNegExp,
+}
+
+/// The function of a gate, and what it does to the other side.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum GateFunction {
+    /// `function(gate) up`.
+    Plain(Function),
+    /// As in gpt-oss: with `g = min(gate, limit)` and `u` being `up` between `-limit` and `limit`,
+    /// `g / (1 + exp(-alpha g)) (u + 1)`.
+    Clamped {
+        /// Steepness.
+        alpha: f32,
+        /// Bound.
+        limit: f32,
+    },
+}
+
+/// Attention of every token to those that it may see.
+///
+/// Of head `h`, keys and values are those of head `h / (heads / heads_kv)`. The score of a pair is
+/// `scale q k`, then capped, then biased.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Attention {
+    /// Queries: `heads` of `key_len`.
+    pub query: ValueId,
+    /// Keys and values.
+    pub memory: Memory,
+    /// Heads of the queries.
+    pub heads: u32,
+    /// Heads of keys and values.
+    pub heads_kv: u32,
+    /// Length of a head of queries and keys.
+    pub key_len: u32,
+    /// Length of a head of values.
+    pub value_len: u32,
+    /// Factor of the scores.
+    pub scale: f32,
+    /// Which tokens one sees.
+    pub mask: Mask,
+    /// What is added to a score for its distance.
+    #[serde(default, skip_serializing_if = "PositionBias::is_none")]
+    pub bias: PositionBias,
+    /// Soft bound of the scores.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub soft_cap: Option<f32>,
+    /// Per head the score of a token without a value, which takes part in the softmax: `[heads]`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sinks: Option<WeightId>,
+}
+
+/// Where keys and values come from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Memory {
+    /// From the tokens of this run alone.
+    Given {
+        /// `heads_kv` of `key_len`.
+        key: ValueId,
+        /// `heads_kv` of `value_len`.
+        value: ValueId,
+    },
+    /// From these tokens and those of earlier runs; these are kept for later ones.
+    Cached {
+        /// `heads_kv` of `key_len`.
+        key: ValueId,
+        /// `heads_kv` of `value_len`.
+        value: ValueId,
+        /// A [`State::Cache`](crate::State::Cache).
+        state: StateId,
+    },
+    /// What an encoder stored.
+    Stored {
+        /// A [`State::Stored`](crate::State::Stored).
+        state: StateId,
+    },
+}
+
+/// Which tokens of its sequence one sees.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Mask {
+    /// All.
+    All,
+    /// Those up to its own position.
+    Causal,
+    /// Of these the last `n`, itself included.
+    Window(u32),
+    /// Of these the ones in the same chunk of `n` positions.
+    Chunk(u32),
+    /// Those whose distance is at most `n / 2`, on both sides.
+    Around(u32),
+}
+
+/// What is added to the score of a query at position `i` and a key at position `j`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum PositionBias {
+    /// Nothing.
+    #[default]
+    None,
+    /// `-slope |i - j|`, where the slopes of `n` heads, with `p` the greatest power of 2 that is not
+    /// above `n`, are `2^(-max (h + 1) / p)` for `h < p`, else `2^(-max (2 (h - p) + 1) / (2 p))`
+    /// (ALiBi).
+    Slopes {
+        /// The `max` of the formula, usually 8.
+        max: f32,
+    },
+    /// A number per head for each bucket of distances: a weight `[heads, buckets]` (T5).
+    Buckets {
+        /// The numbers.
+        weight: WeightId,
+        /// Distance from which all are in the last bucket.
+        max_distance: u32,
+        /// Whether there are buckets for later tokens.
+        both_sides: bool,
+    },
+}
+
+impl PositionBias {
+    fn is_none(&self) -> bool {
+        matches!(self, Self::None)
+    }
+}
+
+/// Networks of which each token goes through a few.
+///
+/// Scores become weights (`gating`); the best `used` are taken, by weight plus `selection_bias`, in
+/// the best groups only if there are groups; the weights of those taken are made to sum to 1 if
+/// `normalize`, and multiplied by `scale`. The result is the weighted sum of `down(gated(gate x, up x))`.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Experts {
+    /// What goes in.
+    pub x: ValueId,
+    /// A score for each expert.
+    pub scores: ValueId,
+    /// Experts for each token.
+    pub used: u32,
+    /// How scores become weights.
+    pub gating: Gating,
+    /// Added to the weights where the best are looked for: `[experts]`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub selection_bias: Option<WeightId>,
+    /// Groups that the experts form; 1 for none.
+    #[serde(default = "one", skip_serializing_if = "is_one")]
+    pub groups: u32,
+    /// Groups for each token: those whose two best experts weigh most.
+    #[serde(default = "one", skip_serializing_if = "is_one")]
+    pub groups_used: u32,
+    /// Whether the weights of a token are made to sum to 1.
+    pub normalize: bool,
+    /// Factor of the weights.
+    pub scale: f32,
+    /// Whether the weights multiply what goes in instead of what comes out.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub weigh_input: bool,
+    /// `[width, inner, experts]`; without, `up` alone goes through the function.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub gate: Option<WeightId>,
+    /// `[width, inner, experts]`.
+    pub up: WeightId,
+    /// `[inner, width of the result, experts]`.
+    pub down: WeightId,
+    /// `[inner, experts]`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub gate_bias: Option<WeightId>,
+    /// `[inner, experts]`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub up_bias: Option<WeightId>,
+    /// `[width of the result, experts]`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub down_bias: Option<WeightId>,
+    /// What is between.
+    pub function: GateFunction,
+}
+
+/// How the scores of experts become weights.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Gating {
+    /// Softmax over all experts.
+    Softmax,
+    /// The sigmoid of each.
+    Sigmoid,
+    /// Softmax over those taken, which are taken by score.
+    SoftmaxOfUsed,
+}
+
+/// State spaces: for each head `h`, number `i` of it and number `n` of the state,
+/// `s = exp(dt[h] a[n, h]) s + dt[h] x[h, i] b[g, n]`, and `y[h, i] = sum_n s c[g, n] + d[h] x[h, i]`,
+/// where `g` is the group of the head.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Scan {
+    /// Input, of heads.
+    pub x: ValueId,
+    /// Time steps, above 0: one for each head.
+    pub dt: ValueId,
+    /// What goes into the state: for each group a number per number of the state.
+    pub b: ValueId,
+    /// What is read of the state, as `b`.
+    pub c: ValueId,
+    /// Decay, below 0: `[state numbers or 1, heads]`.
+    pub a: WeightId,
+    /// What goes past the state: `[heads]`, or `[1, heads]`.
+    pub d: WeightId,
+    /// Equal groups of heads that share `b` and `c`.
+    pub groups: u32,
+    /// A [`State::Floats`](crate::State::Floats) of heads, length of a head, state numbers.
+    pub state: StateId,
+}
+
+/// The recurrences of RWKV.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "version", rename_all = "snake_case", deny_unknown_fields)]
+pub enum Wkv {
+    /// Version 4, for each column: with `w = -exp(decay)`, a numerator, a denominator and their
+    /// common exponent as state, `y = (n + exp(first + k) v) / (d + exp(first + k))`, then
+    /// `n = exp(w) n + exp(k) v` and `d = exp(w) d + exp(k)`.
+    V4 {
+        /// Keys.
+        k: ValueId,
+        /// Values.
+        v: ValueId,
+        /// `[width]`.
+        decay: WeightId,
+        /// `[width]`.
+        first: WeightId,
+        /// A [`State::Floats`](crate::State::Floats): numerators, denominators, exponents, which
+        /// begin as 0, 0 and -1e38.
+        state: StateId,
+    },
+    /// Version 6, for each head with a matrix `S` as state: `y_j = sum_i r_i (first_i k_i v_j + S_ij)`,
+    /// then `S_ij = w_i S_ij + k_i v_j`.
+    V6 {
+        /// Receptance, of heads.
+        r: ValueId,
+        /// Decay, between 0 and 1.
+        w: ValueId,
+        /// Keys.
+        k: ValueId,
+        /// Values.
+        v: ValueId,
+        /// `[width]` in all.
+        first: WeightId,
+        /// Length of a head.
+        head_len: u32,
+        /// A [`State::Floats`](crate::State::Floats) of width times length of a head.
+        state: StateId,
+    },
+    /// Version 7, for each head with a matrix `S` as state, one row per value:
+    /// `S_ij = w_j S_ij + v_i k_j + (sum_l S_il a_l) b_j`, then `y_i = sum_j S_ij r_j`.
+    V7 {
+        /// Receptance, of heads.
+        r: ValueId,
+        /// Decay, between 0 and 1.
+        w: ValueId,
+        /// Keys.
+        k: ValueId,
+        /// Values.
+        v: ValueId,
+        /// What is taken out of the state.
+        a: ValueId,
+        /// Where it is put.
+        b: ValueId,
+        /// Length of a head.
+        head_len: u32,
+        /// A [`State::Floats`](crate::State::Floats) of width times length of a head.
+        state: StateId,
+    },
+}
+
+/// How rows of tokens become one for a sequence.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Pooling {
+    /// Their mean.
+    Mean,
+    /// That of the first token.
+    First,
+    /// That of the last token.
+    Last,
+}
+
+const fn one() -> u32 {
+    1
+}
+
+fn is_one(number: &u32) -> bool {
+    *number == 1
+}

@@ -1,0 +1,132 @@
+//! What an operation is made of: the values it reads, its weights, its state.
+
+use crate::op::{Attention, Experts, Memory, Op, PositionBias, Scan, Wkv};
+use crate::raw::{StateId, ValueId, WeightId};
+use crate::rotation::Factors;
+
+impl Op {
+    /// The values that it reads.
+    pub fn values(&self) -> Vec<ValueId> {
+        match self {
+            Self::Features { .. } | Self::Embed { .. } => Vec::new(),
+            Self::Product { x, .. }
+            | Self::HeadProduct { x, .. }
+            | Self::Norm { x, .. }
+            | Self::AddWeight { x, .. }
+            | Self::MultiplyWeight { x, .. }
+            | Self::Scale { x, .. }
+            | Self::ScaleByPosition { x, .. }
+            | Self::Clamp { x, .. }
+            | Self::SoftCap { x, .. }
+            | Self::Activate { x, .. }
+            | Self::Slice { x, .. }
+            | Self::Rotate { x, .. }
+            | Self::CausalConvolution { x, .. }
+            | Self::Convolution { x, .. }
+            | Self::Shift { x, .. }
+            | Self::Select { x }
+            | Self::Pool { x, .. } => vec![*x],
+            Self::Add { a, b }
+            | Self::Multiply { a, b }
+            | Self::Mix { a, b, .. }
+            | Self::Join { a, b, .. } => vec![*a, *b],
+            Self::Gate { gate, up, .. } => vec![*gate, *up],
+            Self::Store { key, value, .. } => vec![*key, *value],
+            Self::Attention(Attention { query, memory, .. }) => match *memory {
+                Memory::Given { key, value } | Memory::Cached { key, value, .. } => {
+                    vec![*query, key, value]
+                }
+                Memory::Stored { .. } => vec![*query],
+            },
+            Self::Experts(experts) => vec![experts.x, experts.scores],
+            Self::Scan(Scan { x, dt, b, c, .. }) => vec![*x, *dt, *b, *c],
+            Self::Wkv(Wkv::V4 { k, v, .. }) => vec![*k, *v],
+            Self::Wkv(Wkv::V6 { r, w, k, v, .. }) => vec![*r, *w, *k, *v],
+            Self::Wkv(Wkv::V7 { r, w, k, v, a, b, .. }) => vec![*r, *w, *k, *v, *a, *b],
+        }
+    }
+
+    /// Its weights.
+    pub fn weights(&self) -> Vec<WeightId> {
+        let mut weights: Vec<Option<WeightId>> = Vec::new();
+        match self {
+            Self::Embed { table, .. } => weights.push(Some(*table)),
+            Self::Product { weight, bias, .. }
+            | Self::CausalConvolution { weight, bias, .. }
+            | Self::Convolution { weight, bias, .. } => weights.extend([Some(*weight), *bias]),
+            Self::HeadProduct { weight, .. }
+            | Self::AddWeight { weight, .. }
+            | Self::MultiplyWeight { weight, .. }
+            | Self::Mix { weight, .. } => weights.push(Some(*weight)),
+            Self::Norm { weight, bias, .. } => weights.extend([*weight, *bias]),
+            Self::Rotate { rotation, .. } => match rotation.factors {
+                Factors::None => {}
+                Factors::One(weight) => weights.push(Some(weight)),
+                Factors::ByContext { short, long, .. } => weights.extend([Some(short), Some(long)]),
+            },
+            Self::Attention(Attention { bias, sinks, .. }) => {
+                if let PositionBias::Buckets { weight, .. } = bias {
+                    weights.push(Some(*weight));
+                }
+                weights.push(*sinks);
+            }
+            Self::Experts(experts) => {
+                let Experts { gate, up, down, gate_bias, up_bias, down_bias, .. } = **experts;
+                weights.extend([gate, Some(up), Some(down)]);
+                weights.extend([gate_bias, up_bias, down_bias, experts.selection_bias]);
+            }
+            Self::Scan(Scan { a, d, .. }) => weights.extend([Some(*a), Some(*d)]),
+            Self::Wkv(Wkv::V4 { decay, first, .. }) => weights.extend([Some(*decay), Some(*first)]),
+            Self::Wkv(Wkv::V6 { first, .. }) => weights.push(Some(*first)),
+            Self::Features { .. }
+            | Self::Add { .. }
+            | Self::Multiply { .. }
+            | Self::Scale { .. }
+            | Self::ScaleByPosition { .. }
+            | Self::Clamp { .. }
+            | Self::SoftCap { .. }
+            | Self::Activate { .. }
+            | Self::Gate { .. }
+            | Self::Slice { .. }
+            | Self::Join { .. }
+            | Self::Store { .. }
+            | Self::Shift { .. }
+            | Self::Wkv(Wkv::V7 { .. })
+            | Self::Select { .. }
+            | Self::Pool { .. } => {}
+        }
+        weights.into_iter().flatten().collect()
+    }
+
+    /// The state that it reads or changes.
+    pub fn state(&self) -> Option<StateId> {
+        match self {
+            Self::Store { state, .. }
+            | Self::CausalConvolution { state, .. }
+            | Self::Shift { state, .. }
+            | Self::Scan(Scan { state, .. })
+            | Self::Wkv(Wkv::V4 { state, .. } | Wkv::V6 { state, .. } | Wkv::V7 { state, .. }) => {
+                Some(*state)
+            }
+            Self::Attention(attention) => match attention.memory {
+                Memory::Given { .. } => None,
+                Memory::Cached { state, .. } | Memory::Stored { state } => Some(state),
+            },
+            _ => None,
+        }
+    }
+
+    /// Whether what it makes for a token depends on later tokens, so that they have to be run together.
+    pub fn sees_whole_batch(&self) -> bool {
+        match self {
+            Self::Pool { .. } => true,
+            Self::Attention(attention) => matches!(attention.memory, Memory::Given { .. }),
+            _ => false,
+        }
+    }
+
+    /// Whether it leaves its state as it is.
+    pub(crate) fn reads_only(&self) -> bool {
+        matches!(self, Self::Attention(Attention { memory: Memory::Stored { .. }, .. }))
+    }
+}

@@ -1,0 +1,455 @@
+//! The shape of the value of an operation, and what the operation asks of its parts.
+
+use crate::graph::{Rows, Shape};
+use crate::op::{Attention, Experts, Index, Memory, Op, PositionBias, Scan, Wkv};
+use crate::raw::{RawGraph, State, StateId, ValueId, WeightId};
+use crate::rotation::{Factors, Rotation, Stretch};
+
+/// Widest row of a value: far beyond any model, and small enough that sums of a few do not overflow.
+const MAX_WIDTH: u64 = 1 << 24;
+
+/// What is known where an operation stands.
+pub(crate) struct Place<'g> {
+    pub graph: &'g RawGraph,
+    /// The shapes of the values before.
+    pub shapes: &'g [Shape],
+    /// Whether the program is that of the encoder.
+    pub is_encoder: bool,
+}
+
+type Result<T> = std::result::Result<T, String>;
+
+impl Place<'_> {
+    /// The shape of the value that `op` makes.
+    ///
+    /// # Errors
+    /// What is wrong with it.
+    pub fn shape(&self, op: &Op) -> Result<Shape> {
+        match op {
+            Op::Features { width } => {
+                require(self.is_encoder, "only an encoder has features")?;
+                Shape::new(Rows::Frames { stride: 1 }, u64::from(*width))
+            }
+            Op::Embed { table, index } => {
+                let [width, _] = self.matrix(*table)?;
+                let rows = match (index, self.shapes.last()) {
+                    (Index::Row, Some(before)) => before.rows,
+                    (Index::Row, None) => return Err("there are no rows to number yet".to_owned()),
+                    _ => Rows::Tokens,
+                };
+                Shape::new(rows, width)
+            }
+            Op::Product { x, weight, bias } => {
+                let [input, output] = self.matrix(*weight)?;
+                let x = self.value(*x)?;
+                same("width of the value and rows of the matrix", x.width.into(), input)?;
+                self.optional(*bias, &[output])?;
+                Shape::new(x.rows, output)
+            }
+            Op::HeadProduct { x, weight } => {
+                let [input, output, heads] = self.cube(*weight)?;
+                let x = self.value(*x)?;
+                same(
+                    "width of the value and of all heads",
+                    x.width.into(),
+                    product(input, heads)?,
+                )?;
+                Shape::new(x.rows, product(output, heads)?)
+            }
+            Op::Norm { x, epsilon, groups, weight, bias, .. } => {
+                let x = self.value(*x)?;
+                require(*epsilon >= 0.0, "epsilon is below 0")?;
+                let part = x.part(*groups)?;
+                for weight in [weight, bias].into_iter().flatten() {
+                    let len = self.elements(*weight)?;
+                    require(
+                        len == u64::from(x.width) || len == u64::from(part),
+                        "the weight of the norm is neither for a row nor for a part of it",
+                    )?;
+                }
+                Ok(x)
+            }
+            Op::Add { a, b } => self.alike(*a, *b),
+            Op::Multiply { a, b } => {
+                let (a, b) = (self.value(*a)?, self.value(*b)?);
+                require(a.rows == b.rows, "the values have other rows")?;
+                require(a.width == b.width || b.width == 1, "the values have other widths")?;
+                Ok(a)
+            }
+            Op::AddWeight { x, weight } | Op::MultiplyWeight { x, weight } => {
+                let x = self.value(*x)?;
+                self.vector(*weight, x.width.into())?;
+                Ok(x)
+            }
+            Op::Mix { a, b, weight } => {
+                let shape = self.alike(*a, *b)?;
+                self.vector(*weight, shape.width.into())?;
+                Ok(shape)
+            }
+            Op::Scale { x, .. } | Op::Activate { x, .. } => self.value(*x),
+            Op::ScaleByPosition { x, length, .. } => {
+                require(*length > 0, "the length is 0")?;
+                self.tokens(*x)
+            }
+            Op::Clamp { x, bound } => {
+                require(*bound >= 0.0, "the bound is below 0")?;
+                self.value(*x)
+            }
+            Op::SoftCap { x, cap } => {
+                require(*cap > 0.0, "the cap is not above 0")?;
+                self.value(*x)
+            }
+            Op::Gate { gate, up, .. } => self.alike(*gate, *up),
+            Op::Slice { x, groups, start, len } => {
+                let x = self.value(*x)?;
+                let end = u64::from(*start) + u64::from(*len);
+                require(end <= x.part(*groups)?.into(), "the slice ends beyond the row")?;
+                Shape::new(x.rows, product(u64::from(*len), (*groups).into())?)
+            }
+            Op::Join { a, b, groups, shared } => {
+                let (a, b) = (self.value(*a)?, self.value(*b)?);
+                require(a.rows == b.rows, "the values have other rows")?;
+                let second = if *shared { b.width } else { b.part(*groups)? };
+                let part = u64::from(a.part(*groups)?) + u64::from(second);
+                Shape::new(a.rows, product(part, (*groups).into())?)
+            }
+            Op::Rotate { x, heads, rotation } => {
+                let x = self.tokens(*x)?;
+                self.rotation(rotation, x.part(*heads)?)?;
+                Ok(x)
+            }
+            Op::Attention(attention) => self.attention(attention),
+            Op::Store { key, value, state } => {
+                require(self.is_encoder, "only an encoder stores")?;
+                let (key, value) = (self.value(*key)?, self.value(*value)?);
+                require(key.rows == value.rows, "keys and values have other rows")?;
+                match self.state(*state)? {
+                    State::Stored { keys, values }
+                        if (keys, values) == (key.width, value.width) =>
+                    {
+                        Ok(key)
+                    }
+                    other => Err(format!("the state is {other:?}")),
+                }
+            }
+            Op::Experts(experts) => self.experts(experts),
+            Op::CausalConvolution { x, weight, bias, state } => {
+                let x = self.tokens(*x)?;
+                let [kernel, width] = self.matrix(*weight)?;
+                same("width of the value and of the kernels", x.width.into(), width)?;
+                self.optional(*bias, &[width])?;
+                self.rows_state(*state, x.width, kernel.saturating_sub(1))?;
+                Ok(x)
+            }
+            Op::Convolution { x, weight, bias, stride } => {
+                let x = self.value(*x)?;
+                let Rows::Frames { stride: before } = x.rows else {
+                    return Err("only frames are convolved".to_owned());
+                };
+                let [kernel, input, output] = self.cube(*weight)?;
+                require(kernel % 2 == 1, "the kernel is even")?;
+                same("width of the value and of the kernels", x.width.into(), input)?;
+                self.optional(*bias, &[output])?;
+                let stride = before.checked_mul(*stride).filter(|stride| (1..=64).contains(stride));
+                let stride = stride.ok_or("the stride is none of 1 to 64")?;
+                Shape::new(Rows::Frames { stride }, output)
+            }
+            Op::Shift { x, state } => {
+                let x = self.tokens(*x)?;
+                self.rows_state(*state, x.width, 1)?;
+                Ok(x)
+            }
+            Op::Scan(scan) => self.scan(scan),
+            Op::Wkv(wkv) => self.wkv(wkv),
+            Op::Select { x } => {
+                let x = self.tokens(*x)?;
+                Ok(Shape { rows: Rows::Outputs, ..x })
+            }
+            Op::Pool { x, .. } => {
+                let x = self.tokens(*x)?;
+                Ok(Shape { rows: Rows::Sequences, ..x })
+            }
+        }
+    }
+
+    fn attention(&self, attention: &Attention) -> Result<Shape> {
+        let Attention { heads, heads_kv, key_len, value_len, .. } = *attention;
+        let query = self.value(attention.query)?;
+        require(heads > 0 && heads_kv > 0, "there are no heads")?;
+        require(heads % heads_kv == 0, "heads are no multiple of those of keys and values")?;
+        let width = |heads: u32, len: u32| product(heads.into(), len.into());
+        same("width of queries", query.width.into(), width(heads, key_len)?)?;
+        let (keys, values) = (width(heads_kv, key_len)?, width(heads_kv, value_len)?);
+        match attention.memory {
+            Memory::Given { key, value } | Memory::Cached { key, value, .. } => {
+                let (key, value) = (self.value(key)?, self.value(value)?);
+                require(
+                    key.rows == query.rows && value.rows == query.rows,
+                    "queries, keys and values have other rows",
+                )?;
+                same("width of keys", key.width.into(), keys)?;
+                same("width of values", value.width.into(), values)?;
+            }
+            Memory::Stored { .. } => {}
+        }
+        let found = match attention.memory {
+            Memory::Given { .. } => None,
+            Memory::Cached { state, .. } | Memory::Stored { state } => Some(self.state(state)?),
+        };
+        match (attention.memory, found) {
+            (Memory::Given { .. }, _) => {}
+            (Memory::Cached { .. }, Some(State::Cache { keys: k, values: v }))
+            | (Memory::Stored { .. }, Some(State::Stored { keys: k, values: v })) => {
+                same("keys of the state", k.into(), keys)?;
+                same("values of the state", v.into(), values)?;
+            }
+            (_, other) => return Err(format!("the state is {other:?}")),
+        }
+        match attention.memory {
+            Memory::Given { .. } => require(
+                matches!(query.rows, Rows::Tokens | Rows::Frames { .. }),
+                "the rows are no longer those of all tokens",
+            )?,
+            _ => require(query.rows == Rows::Tokens, "the rows are not those of all tokens")?,
+        }
+        if let PositionBias::Buckets { weight, .. } = attention.bias {
+            let [found, buckets] = self.matrix(weight)?;
+            same("heads of the bias", found, heads.into())?;
+            require(buckets >= 4, "the bias has fewer than 4 buckets")?;
+        }
+        if let PositionBias::Slopes { max } = attention.bias {
+            require(max.is_finite(), "the slopes are not finite")?;
+        }
+        self.optional(attention.sinks, &[heads.into()])?;
+        if let Some(cap) = attention.soft_cap {
+            require(cap > 0.0, "the cap is not above 0")?;
+        }
+        Shape::new(query.rows, width(heads, value_len)?)
+    }
+
+    fn experts(&self, experts: &Experts) -> Result<Shape> {
+        let (x, scores) = (self.value(experts.x)?, self.value(experts.scores)?);
+        require(x.rows == scores.rows, "the values have other rows")?;
+        let [input, inner, count] = self.cube(experts.up)?;
+        same("width of the value and of the experts", x.width.into(), input)?;
+        same("number of scores and experts", scores.width.into(), count)?;
+        if let Some(gate) = experts.gate {
+            self.weight_is(gate, &[input, inner, count])?;
+        }
+        let [_, output, _] = self.cube(experts.down)?;
+        self.weight_is(experts.down, &[inner, output, count])?;
+        self.optional(experts.selection_bias, &[count])?;
+        self.optional(experts.gate_bias, &[inner, count])?;
+        self.optional(experts.up_bias, &[inner, count])?;
+        self.optional(experts.down_bias, &[output, count])?;
+        let used = u64::from(experts.used);
+        require((1..=count).contains(&used), "a token uses no expert, or more than there are")?;
+        let (groups, groups_used) = (experts.groups, experts.groups_used);
+        require(
+            groups > 0 && count % u64::from(groups) == 0 && (1..=groups).contains(&groups_used),
+            "the groups do not divide the experts, or more are used than there are",
+        )?;
+        require(
+            used <= count / u64::from(groups) * u64::from(groups_used),
+            "a token uses more experts than its groups have",
+        )?;
+        Shape::new(x.rows, output)
+    }
+
+    fn scan(&self, scan: &Scan) -> Result<Shape> {
+        let x = self.tokens(scan.x)?;
+        let dt = self.tokens(scan.dt)?;
+        let (b, c) = (self.tokens(scan.b)?, self.tokens(scan.c)?);
+        let heads = u64::from(dt.width);
+        require(scan.groups > 0 && heads % u64::from(scan.groups) == 0, "groups of heads")?;
+        let len = u64::from(x.part(dt.width)?);
+        let numbers = u64::from(b.part(scan.groups)?);
+        same(
+            "widths of what goes into the state and what is read",
+            b.width.into(),
+            c.width.into(),
+        )?;
+        let decays = self.elements(scan.a)?;
+        require(
+            decays == heads || decays == product(numbers, heads)?,
+            "the decay is neither for heads nor for each number of their states",
+        )?;
+        same("numbers that go past the state", self.elements(scan.d)?, heads)?;
+        self.floats_state(scan.state, product(product(heads, len)?, numbers)?)?;
+        Ok(x)
+    }
+
+    fn wkv(&self, wkv: &Wkv) -> Result<Shape> {
+        match wkv {
+            Wkv::V4 { k, v, decay, first, state } => {
+                let shape = self.alike(*k, *v)?;
+                require(shape.rows == Rows::Tokens, "the rows are not those of all tokens")?;
+                let width = u64::from(shape.width);
+                self.vector(*decay, width)?;
+                self.vector(*first, width)?;
+                self.floats_state(*state, 3 * width)?;
+                Ok(shape)
+            }
+            Wkv::V6 { r, w, k, v, first, head_len, state } => {
+                let shape = self.heads_alike(&[*r, *w, *k, *v], *head_len, *state)?;
+                same("width of the bonus", self.elements(*first)?, shape.width.into())?;
+                Ok(shape)
+            }
+            Wkv::V7 { r, w, k, v, a, b, head_len, state } => {
+                self.heads_alike(&[*r, *w, *k, *v, *a, *b], *head_len, *state)
+            }
+        }
+    }
+
+    fn heads_alike(&self, values: &[ValueId], head_len: u32, state: StateId) -> Result<Shape> {
+        let shape = self.tokens(values[0])?;
+        for value in values {
+            require(self.value(*value)? == shape, "the values have other shapes")?;
+        }
+        require(head_len > 0 && shape.width % head_len == 0, "heads do not divide the width")?;
+        self.floats_state(state, product(shape.width.into(), head_len.into())?)?;
+        Ok(shape)
+    }
+
+    fn rotation(&self, rotation: &Rotation, head_len: u32) -> Result<()> {
+        let Rotation { start, count, base, stretch, magnitude, factors, .. } = rotation;
+        let end = u64::from(*start) + u64::from(*count);
+        require(*count > 0 && count % 2 == 0, "an odd number of numbers rotates, or none")?;
+        require(end <= head_len.into(), "the rotation ends beyond the head")?;
+        require(*base > 0.0 && magnitude.is_finite(), "the base is not above 0")?;
+        match stretch {
+            Stretch::None => {}
+            Stretch::Linear(factor) => require(*factor > 0.0, "the factor is not above 0")?,
+            Stretch::Yarn { factor, original, beta_fast, beta_slow } => require(
+                *factor > 0.0 && *original > 0 && *beta_fast > 0.0 && *beta_slow > 0.0,
+                "a number of YaRN is not above 0",
+            )?,
+        }
+        let half = u64::from(count / 2);
+        match factors {
+            Factors::None => Ok(()),
+            Factors::One(weight) => self.vector(*weight, half),
+            Factors::ByContext { short, long, .. } => {
+                self.vector(*short, half)?;
+                self.vector(*long, half)
+            }
+        }
+    }
+
+    fn value(&self, id: ValueId) -> Result<Shape> {
+        let found = self.shapes.get(id.0 as usize).copied();
+        found.ok_or_else(|| format!("value {} is not made before", id.0))
+    }
+
+    fn tokens(&self, id: ValueId) -> Result<Shape> {
+        let shape = self.value(id)?;
+        require(shape.rows == Rows::Tokens, "the rows are not those of all tokens")?;
+        Ok(shape)
+    }
+
+    fn alike(&self, a: ValueId, b: ValueId) -> Result<Shape> {
+        let (a, b) = (self.value(a)?, self.value(b)?);
+        require(a == b, "the values have other shapes")?;
+        Ok(a)
+    }
+
+    fn weight(&self, id: WeightId) -> Result<&[u64]> {
+        let found = self.graph.weights.get(id.0 as usize);
+        Ok(&found.ok_or_else(|| format!("there is no weight {}", id.0))?.shape)
+    }
+
+    /// The shape of a weight of at most so many dimensions.
+    fn extents<const N: usize>(&self, id: WeightId) -> Result<[u64; N]> {
+        let shape = self.weight(id)?;
+        let extents = std::array::from_fn(|axis| shape.get(axis).copied().unwrap_or(1));
+        require(
+            shape.iter().skip(N).all(|extent| *extent == 1),
+            "the weight has too many dimensions",
+        )?;
+        require(
+            extents.iter().all(|extent| (1..=MAX_WIDTH).contains(extent)),
+            "a dimension of the weight is 0 or too large",
+        )?;
+        Ok(extents)
+    }
+
+    fn matrix(&self, id: WeightId) -> Result<[u64; 2]> {
+        self.extents(id)
+    }
+
+    fn cube(&self, id: WeightId) -> Result<[u64; 3]> {
+        self.extents(id)
+    }
+
+    fn elements(&self, id: WeightId) -> Result<u64> {
+        let shape = self.weight(id)?;
+        shape.iter().try_fold(1, |all, extent| product(all, *extent))
+    }
+
+    /// A weight of so many numbers, however they are folded.
+    fn vector(&self, id: WeightId, len: u64) -> Result<()> {
+        same("numbers of the weight", self.elements(id)?, len)
+    }
+
+    fn optional(&self, id: Option<WeightId>, shape: &[u64]) -> Result<()> {
+        id.map_or(Ok(()), |id| self.weight_is(id, shape))
+    }
+
+    fn weight_is(&self, id: WeightId, shape: &[u64]) -> Result<()> {
+        let found = self.weight(id)?;
+        let ends = found.iter().rposition(|extent| *extent != 1).map_or(1, |last| last + 1);
+        let wanted = shape.iter().rposition(|extent| *extent != 1).map_or(1, |last| last + 1);
+        require(
+            found.get(..ends) == shape.get(..wanted),
+            &format!("the weight is {found:?} instead of {shape:?}"),
+        )
+    }
+
+    fn state(&self, id: StateId) -> Result<State> {
+        let found = self.graph.states.get(id.0 as usize).copied();
+        found.ok_or_else(|| format!("there is no state {}", id.0))
+    }
+
+    fn rows_state(&self, id: StateId, width: u32, rows: u64) -> Result<()> {
+        match self.state(id)? {
+            State::Rows { width: w, rows: r } if w == width && u64::from(r) == rows => Ok(()),
+            other => Err(format!("the state is {other:?} instead of {rows} rows of {width}")),
+        }
+    }
+
+    fn floats_state(&self, id: StateId, len: u64) -> Result<()> {
+        match self.state(id)? {
+            State::Floats { len: found } if u64::from(found) == len => Ok(()),
+            other => Err(format!("the state is {other:?} instead of {len} floats")),
+        }
+    }
+}
+
+impl Shape {
+    fn new(rows: Rows, width: u64) -> Result<Self> {
+        match u32::try_from(width) {
+            Ok(narrow) if (1..=MAX_WIDTH).contains(&width) => Ok(Self { rows, width: narrow }),
+            _ => Err(format!("a row has {width} numbers")),
+        }
+    }
+
+    /// Numbers of one of so many equal parts of a row.
+    fn part(self, parts: u32) -> Result<u32> {
+        match self.width.checked_rem(parts) {
+            Some(0) => Ok(self.width / parts),
+            _ => Err(format!("{parts} parts do not divide a row of {}", self.width)),
+        }
+    }
+}
+
+fn require(holds: bool, message: &str) -> Result<()> {
+    if holds { Ok(()) } else { Err(message.to_owned()) }
+}
+
+fn same(what: &str, found: u64, wanted: u64) -> Result<()> {
+    if found == wanted { Ok(()) } else { Err(format!("{what}: {found} and {wanted}")) }
+}
+
+fn product(a: u64, b: u64) -> Result<u64> {
+    a.checked_mul(b).ok_or_else(|| "a size overflows".to_owned())
+}

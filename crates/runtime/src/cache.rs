@@ -1,0 +1,111 @@
+//! Keys and values of the tokens of a sequence.
+
+use gguf::TensorType;
+use half::f16;
+use half::slice::HalfFloatSliceExt;
+
+/// How caches store numbers.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum CacheType {
+    /// As they are.
+    F32,
+    /// Rounded to half precision.
+    #[default]
+    F16,
+    /// Rounded to 8 bits with a scale for 32 numbers.
+    Q8_0,
+}
+
+impl CacheType {
+    /// Bytes of so many numbers.
+    pub fn byte_len(self, numbers: u64) -> u64 {
+        match self {
+            Self::F32 => numbers.saturating_mul(4),
+            Self::F16 => numbers.saturating_mul(2),
+            Self::Q8_0 => numbers.div_ceil(32).saturating_mul(34),
+        }
+    }
+}
+
+/// Rows of heads, one row for each position: the keys, or the values, of a sequence.
+pub(crate) struct Cache {
+    heads: usize,
+    len: usize,
+    rows: usize,
+    data: Data,
+}
+
+/// By head, then by position.
+enum Data {
+    F32(Vec<Vec<f32>>),
+    F16(Vec<Vec<f16>>),
+    Q8_0(Vec<Vec<u8>>),
+}
+
+impl Cache {
+    /// Empty, with room for so many rows of `heads` times `len` numbers.
+    pub fn new(ty: CacheType, heads: usize, len: usize) -> Self {
+        let data = match ty {
+            CacheType::F32 => Data::F32(vec![Vec::new(); heads]),
+            // A head that is no whole number of blocks stays in half precision.
+            CacheType::Q8_0 if len.is_multiple_of(32) => Data::Q8_0(vec![Vec::new(); heads]),
+            CacheType::F16 | CacheType::Q8_0 => Data::F16(vec![Vec::new(); heads]),
+        };
+        Self { heads, len, rows: 0, data }
+    }
+
+    /// Positions that it has.
+    pub fn rows(&self) -> usize {
+        self.rows
+    }
+
+    /// Adds the row of the next position.
+    pub fn push(&mut self, row: &[f32]) {
+        for (head, part) in row.chunks_exact(self.len).enumerate().take(self.heads) {
+            match &mut self.data {
+                Data::F32(heads) => heads[head].extend_from_slice(part),
+                Data::F16(heads) => heads[head].extend(part.iter().map(|x| f16::from_f32(*x))),
+                Data::Q8_0(heads) => {
+                    let start = heads[head].len();
+                    heads[head].resize(start + self.len / 32 * 34, 0);
+                    let encoded = gguf_quant::encode_row(
+                        TensorType::Q8_0,
+                        part,
+                        None,
+                        &mut heads[head][start..],
+                    );
+                    debug_assert!(encoded.is_ok(), "{encoded:?}");
+                }
+            }
+        }
+        self.rows += 1;
+    }
+
+    /// Forgets the positions from `rows` on.
+    pub fn truncate(&mut self, rows: usize) {
+        self.rows = self.rows.min(rows);
+        let (len, rows) = (self.len, self.rows);
+        match &mut self.data {
+            Data::F32(heads) => heads.iter_mut().for_each(|head| head.truncate(rows * len)),
+            Data::F16(heads) => heads.iter_mut().for_each(|head| head.truncate(rows * len)),
+            Data::Q8_0(heads) => {
+                heads.iter_mut().for_each(|head| head.truncate(rows * len / 32 * 34))
+            }
+        }
+    }
+
+    /// Rows of a head from a position on, as many as `out` holds.
+    pub fn read(&self, head: usize, first: usize, out: &mut [f32]) {
+        let start = first * self.len;
+        let end = start + out.len();
+        match &self.data {
+            Data::F32(heads) => out.copy_from_slice(&heads[head][start..end]),
+            Data::F16(heads) => heads[head][start..end].convert_to_f32_slice(out),
+            Data::Q8_0(heads) => {
+                let bytes = &heads[head][start / 32 * 34..end / 32 * 34];
+                let decoded = gguf_quant::decode_row(TensorType::Q8_0, bytes, out);
+                debug_assert!(decoded.is_ok(), "{decoded:?}");
+            }
+        }
+    }
+}

@@ -1,0 +1,228 @@
+//! Sequences of tokens that a model has seen.
+
+use std::sync::Arc;
+
+use gguf::{Error, Finding};
+use gguf_graph::{Graph, OutputKind, State};
+use gguf_store::Progress;
+
+use crate::batch::Batch;
+use crate::cache::CacheType;
+use crate::executor::Executor;
+use crate::run::{Inputs, run};
+use crate::state::Sequence;
+use crate::value::Value;
+
+/// How large a context is.
+#[derive(Clone, Copy, Debug)]
+pub struct ContextOptions {
+    /// Tokens of a sequence at most.
+    pub tokens: usize,
+    /// Sequences at most.
+    pub sequences: usize,
+    /// How caches store numbers.
+    pub cache_type: CacheType,
+    /// Tokens that are computed together at most; a larger batch is cut. Encoders see all at once.
+    pub batch: usize,
+    /// Bytes that caches and states may take at most.
+    pub memory: u64,
+}
+
+impl Default for ContextOptions {
+    /// One sequence of 4096 tokens, in batches of 512, with caches of 64 GiB at most.
+    fn default() -> Self {
+        Self {
+            tokens: 4096,
+            sequences: 1,
+            cache_type: CacheType::default(),
+            batch: 512,
+            memory: 64 << 30,
+        }
+    }
+}
+
+/// What a model remembers of some sequences.
+pub struct Context {
+    executor: Arc<Executor>,
+    options: ContextOptions,
+    sequences: Vec<Sequence>,
+}
+
+impl Context {
+    /// Sequences without a token.
+    ///
+    /// # Errors
+    /// `memory-budget` if full caches would take more than allowed; nothing is allocated then.
+    pub fn new(executor: Arc<Executor>, options: ContextOptions) -> Result<Self, Error> {
+        let needed = memory(executor.graph(), options);
+        if needed > options.memory {
+            let what = format!(
+                "{} sequences of {} tokens need {needed} bytes for caches and states, {} are allowed",
+                options.sequences, options.tokens, options.memory
+            );
+            let help = "make the context shorter, or the cache type smaller";
+            return Err(Error::request("memory-budget", what, help));
+        }
+        let sequence = |_| Sequence::new(executor.graph(), options.cache_type);
+        let sequences = (0..options.sequences).map(sequence).collect();
+        Ok(Self { executor, options, sequences })
+    }
+
+    /// The model.
+    pub fn executor(&self) -> &Arc<Executor> {
+        &self.executor
+    }
+
+    /// Tokens that a sequence has; 0 if there is no such sequence.
+    pub fn len(&self, sequence: usize) -> usize {
+        self.sequences.get(sequence).map_or(0, |sequence| sequence.len)
+    }
+
+    /// Whether no sequence has a token.
+    pub fn is_empty(&self) -> bool {
+        self.sequences.iter().all(|sequence| sequence.len == 0)
+    }
+
+    /// Makes a sequence empty.
+    pub fn clear(&mut self, sequence: usize) {
+        if let Some(sequence) = self.sequences.get_mut(sequence) {
+            *sequence = Sequence::new(self.executor.graph(), self.options.cache_type);
+        }
+    }
+
+    /// Forgets the tokens of a sequence from position `len` on. Of models with other states than caches
+    /// a sequence can only be kept whole or cleared: then nothing changes, and the answer is `false`.
+    pub fn truncate(&mut self, sequence: usize, len: usize) -> bool {
+        let Some(sequence) = self.sequences.get_mut(sequence) else { return false };
+        if len < sequence.len && !sequence.truncate(len) {
+            return false;
+        }
+        true
+    }
+
+    /// Computes what comes out for a batch: one row for each token whose output is asked for, or, of
+    /// a pooling model, for each sequence of the batch.
+    ///
+    /// # Errors
+    /// `token-out-of-range`, `context-full`, `result-missing` if the model does not compute that
+    /// kind, [`Error::Interrupted`]. After an error the sequences of the batch are to be cleared.
+    pub fn run(
+        &mut self,
+        batch: &Batch,
+        kind: OutputKind,
+        progress: &dyn Progress,
+    ) -> Result<Value, Error> {
+        let executor = self.executor.clone();
+        let Some((value, shape)) = executor.graph().output(kind) else {
+            let what = format!("the model does not compute {kind:?}");
+            return Err(Error::request("result-missing", what, "`gguf graph` lists what it does"));
+        };
+        self.accept(batch)?;
+        let width = shape.width as usize;
+        let mut all = Value { rows: 0, width, data: Vec::new() };
+        let whole = executor.graph().main().0.ops.iter().any(|op| op.sees_whole_batch());
+        let step = if whole { batch.tokens.len() } else { self.options.batch };
+        for tokens in batch.tokens.chunks(step.max(1)) {
+            let inputs = Inputs::Tokens(tokens);
+            let program = executor.graph().main();
+            let made = run(
+                &executor,
+                program,
+                &[value],
+                inputs,
+                &mut self.sequences,
+                self.options.tokens,
+                progress,
+            )?;
+            tokens.iter().for_each(|token| self.sequences[token.sequence].len += 1);
+            for value in made {
+                all.rows += value.rows;
+                all.data.extend(value.data);
+            }
+        }
+        Ok(all)
+    }
+
+    /// Runs the encoder for a sequence, on features `[frames, width]`, so that its tokens can attend
+    /// to what it stores; returns what the encoder computes.
+    ///
+    /// # Errors
+    /// `features-missing` if the model has no encoder of features of this width; else as
+    /// [`Context::run`].
+    pub fn encode(
+        &mut self,
+        sequence: usize,
+        features: &Value,
+        progress: &dyn Progress,
+    ) -> Result<Value, Error> {
+        let executor = self.executor.clone();
+        let Some(program) = executor.graph().encoder() else {
+            return Err(Error::request("features-missing", "the model has no encoder", ""));
+        };
+        let wanted = program.0.features_width();
+        if wanted != Some(features.width) {
+            let what = format!("frames of {} numbers, not {wanted:?}", features.width);
+            return Err(Error::request(
+                "features-missing",
+                what,
+                "give the features of this model",
+            ));
+        }
+        self.clear(sequence);
+        let outputs: Vec<_> = program.0.outputs.iter().map(|output| output.value).collect();
+        let Some(of) = self.sequences.get_mut(sequence..=sequence) else {
+            return Err(no_sequence(sequence));
+        };
+        let inputs = Inputs::Features(features);
+        let tokens = self.options.tokens;
+        let mut made = run(&executor, program, &outputs, inputs, of, tokens, progress)?;
+        Ok(made.pop().unwrap_or_default())
+    }
+
+    /// Checks a batch before anything is computed.
+    fn accept(&self, batch: &Batch) -> Result<(), Error> {
+        let vocabulary = self.executor.vocabulary_len();
+        let mut lens: Vec<usize> = self.sequences.iter().map(|sequence| sequence.len).collect();
+        for (number, token) in batch.tokens.iter().enumerate() {
+            if vocabulary.is_some_and(|len| token.id as usize >= len) {
+                let len = vocabulary.unwrap_or(0);
+                let what = format!("token {number} of the batch has id {}", token.id);
+                let help = format!("the model has the ids 0 to {}", len.saturating_sub(1));
+                return Err(Error::request("token-out-of-range", what, help));
+            }
+            let len = lens.get_mut(token.sequence).ok_or_else(|| no_sequence(token.sequence))?;
+            *len += 1;
+            if *len > self.options.tokens {
+                let what = format!("the context has room for {} tokens", self.options.tokens);
+                return Err(Error::request(
+                    "context-full",
+                    what,
+                    "make it larger, or the text shorter",
+                ));
+            }
+        }
+        Ok(())
+    }
+}
+
+fn no_sequence(sequence: usize) -> Error {
+    let what = format!("there is no sequence {sequence}");
+    Error::Caller(Box::new(
+        Finding::error("context-full", what).help("make room for more sequences"),
+    ))
+}
+
+/// Bytes of full caches and of all states.
+fn memory(graph: &Graph, options: ContextOptions) -> u64 {
+    let of_state = |state: &State| match *state {
+        State::Cache { keys, values } => {
+            let numbers = u64::from(keys) + u64::from(values);
+            options.cache_type.byte_len(numbers).saturating_mul(options.tokens as u64)
+        }
+        State::Stored { .. } => 0,
+        State::Rows { width, rows } => 4 * u64::from(width) * u64::from(rows),
+        State::Floats { len } => 4 * u64::from(len),
+    };
+    let one = graph.raw().states.iter().map(of_state).fold(0, u64::saturating_add);
+    one.saturating_mul(options.sequences as u64)
+}

@@ -1,0 +1,65 @@
+//! A graph with its weights.
+
+use gguf::{Error, TensorInfo};
+use gguf_graph::{Graph, Op, OutputKind};
+use gguf_store::Model;
+
+use crate::lora::{Adapter, Adapters};
+use crate::product::Arithmetic;
+use crate::weight::Weights;
+
+/// A graph, and the weights it names. Nothing in it changes: any number of contexts may share it.
+pub struct Executor {
+    pub(crate) graph: Graph,
+    pub(crate) weights: Weights,
+    pub(crate) adapters: Adapters,
+    pub(crate) arithmetic: Arithmetic,
+}
+
+impl Executor {
+    /// Binds the weights of a graph to the tensors of a model. Those of a mapped file stay where they
+    /// are; those of a far or big-endian one are read.
+    ///
+    /// # Errors
+    /// `tensor-missing` or `tensor-shape` if the model does not have what the graph names,
+    /// `weights-unusable` for NaN among the weights that are decoded here, and errors of reading.
+    pub fn new(model: &Model, graph: Graph, arithmetic: Arithmetic) -> Result<Self, Error> {
+        let weights = Weights::bind(&graph, model)?;
+        Ok(Self { graph, weights, adapters: Adapters::default(), arithmetic })
+    }
+
+    /// With low-rank adapters, which are added to the products of their matrices.
+    ///
+    /// # Errors
+    /// If a tensor of an adapter goes with no matrix of the graph.
+    pub fn with_adapters(mut self, adapters: &[Adapter]) -> Result<Self, Error> {
+        self.adapters = Adapters::bind(&self.graph, adapters)?;
+        Ok(self)
+    }
+
+    /// The graph.
+    pub fn graph(&self) -> &Graph {
+        &self.graph
+    }
+
+    /// Ids that the model knows: rows of the table that ids look up in.
+    pub fn vocabulary_len(&self) -> Option<usize> {
+        let (program, _) = self.graph.main();
+        program.ops.iter().find_map(|op| match op {
+            Op::Embed { table, index: gguf_graph::Index::Token } => {
+                Some(self.weights.matrix(*table).rows)
+            }
+            _ => None,
+        })
+    }
+
+    /// Numbers of a row of a result; `None` if the model does not compute it.
+    pub fn width(&self, kind: OutputKind) -> Option<usize> {
+        self.graph.output(kind).map(|(_, shape)| shape.width as usize)
+    }
+
+    /// The tensors of a model, as [`gguf_graph::build`] wants them.
+    pub fn tensors(model: &Model) -> impl Iterator<Item = &TensorInfo> {
+        model.tensors().iter().map(|tensor| &tensor.info)
+    }
+}

@@ -1,0 +1,106 @@
+//! Operations on numbers one by one.
+
+use gguf_graph::{Function, GateFunction};
+
+use super::each_row;
+use crate::value::Value;
+
+pub(super) fn map(x: &Value, out: &mut Value, function: impl Fn(f32) -> f32 + Sync) {
+    each_row(out, |row, out| {
+        for (out, x) in out.iter_mut().zip(x.row(row)) {
+            *out = function(*x);
+        }
+    });
+}
+
+pub(super) fn pairs(
+    a: &Value,
+    b: &Value,
+    out: &mut Value,
+    function: impl Fn(f32, f32) -> f32 + Sync,
+) {
+    each_row(out, |row, out| {
+        for ((out, a), b) in out.iter_mut().zip(a.row(row)).zip(b.row(row)) {
+            *out = function(*a, *b);
+        }
+    });
+}
+
+pub(super) fn multiply(a: &Value, b: &Value, out: &mut Value) {
+    if b.width == a.width {
+        return pairs(a, b, out, |a, b| a * b);
+    }
+    each_row(out, |row, out| {
+        let factor = b.row(row)[0];
+        out.iter_mut().zip(a.row(row)).for_each(|(out, a)| *out = a * factor);
+    });
+}
+
+/// Adds the same to each row.
+pub(super) fn add_row(added: Option<&[f32]>, out: &mut Value) {
+    let Some(added) = added else { return };
+    each_row(out, |_, out| out.iter_mut().zip(added).for_each(|(out, added)| *out += added));
+}
+
+/// Multiplies each row by the same.
+pub(super) fn with_row(x: &Value, factors: &[f32], out: &mut Value) {
+    each_row(out, |row, out| {
+        for ((out, x), factor) in out.iter_mut().zip(x.row(row)).zip(factors) {
+            *out = x * factor;
+        }
+    });
+}
+
+pub(super) fn mix(a: &Value, b: &Value, shares: &[f32], out: &mut Value) {
+    each_row(out, |row, out| {
+        for (((out, a), b), share) in out.iter_mut().zip(a.row(row)).zip(b.row(row)).zip(shares) {
+            *out = a * share + b * (1.0 - share);
+        }
+    });
+}
+
+pub(super) fn activate(x: &Value, function: Function, out: &mut Value) {
+    map(x, out, |x| apply(function, x));
+}
+
+pub(super) fn gate(gate: &Value, up: &Value, function: GateFunction, out: &mut Value) {
+    pairs(gate, up, out, |gate, up| gated(function, gate, up));
+}
+
+/// What a gate makes of a pair.
+pub(super) fn gated(function: GateFunction, gate: f32, up: f32) -> f32 {
+    match function {
+        GateFunction::Plain(function) => apply(function, gate) * up,
+        GateFunction::Clamped { alpha, limit } => {
+            let gate = gate.min(limit);
+            let up = up.clamp(-limit, limit);
+            gate / (1.0 + (-alpha * gate).exp()) * (up + 1.0)
+        }
+    }
+}
+
+/// A function of a number.
+pub(super) fn apply(function: Function, x: f32) -> f32 {
+    /// sqrt(2 / pi).
+    const ROOT: f32 = 0.797_884_6;
+    match function {
+        Function::Silu => x / (1.0 + (-x).exp()),
+        Function::Gelu => 0.5 * x * (1.0 + libm::erff(x * std::f32::consts::FRAC_1_SQRT_2)),
+        Function::GeluTanh => 0.5 * x * (1.0 + (ROOT * (x + 0.044_715 * x * x * x)).tanh()),
+        Function::GeluQuick => x / (1.0 + (-1.702 * x).exp()),
+        Function::Relu => x.max(0.0),
+        Function::ReluSquared => x.max(0.0) * x.max(0.0),
+        Function::Sigmoid => 1.0 / (1.0 + (-x).exp()),
+        Function::Tanh => x.tanh(),
+        // Beyond 20 the difference is less than a rounding.
+        Function::Softplus => {
+            if x > 20.0 {
+                x
+            } else {
+                x.exp().ln_1p()
+            }
+        }
+        Function::Exp => x.exp(),
+        Function::ExpNegExp => (-x.exp()).exp(),
+    }
+}

@@ -1,0 +1,133 @@
+//! Experts: each token goes through those of its best scores.
+
+use gguf_graph::{Experts, Gating};
+use rayon::prelude::*;
+
+use super::elementwise::{apply, gated};
+use crate::product;
+use crate::run::Run;
+use crate::value::Value;
+
+/// The tokens of an expert, and what their results count.
+type Assigned = Vec<(usize, f32)>;
+
+pub(super) fn experts(run: &Run<'_>, experts: &Experts, out: &mut Value) {
+    let weights = &run.executor.weights;
+    let (x, scores) = (run.value(experts.x), run.value(experts.scores));
+    let bias = weights.optional(experts.selection_bias);
+    let mut assigned: Vec<Assigned> = vec![Vec::new(); scores.width];
+    for row in 0..scores.rows {
+        for (expert, weight) in choose(experts, scores.row(row), bias) {
+            assigned[expert].push((row, weight));
+        }
+    }
+    // Of each token the results are added in the order of its experts, however many there are.
+    for (expert, tokens) in assigned.iter().enumerate().filter(|(_, tokens)| !tokens.is_empty()) {
+        let made = network(run, experts, expert, x, tokens);
+        for ((row, weight), made) in tokens.iter().zip(made.data.chunks_exact(made.width)) {
+            let factor = if experts.weigh_input { 1.0 } else { *weight };
+            let out = &mut out.data[row * made.len()..(row + 1) * made.len()];
+            out.iter_mut().zip(made).for_each(|(out, made)| *out += factor * made);
+        }
+    }
+}
+
+/// What an expert makes of its tokens.
+fn network(
+    run: &Run<'_>,
+    experts: &Experts,
+    expert: usize,
+    x: &Value,
+    tokens: &[(usize, f32)],
+) -> Value {
+    let weights = &run.executor.weights;
+    let arithmetic = run.executor.arithmetic;
+    let mut input = Value::zeros(tokens.len(), x.width, Vec::new());
+    for ((row, weight), input) in tokens.iter().zip(input.data.chunks_exact_mut(x.width)) {
+        let factor = if experts.weigh_input { *weight } else { 1.0 };
+        input.iter_mut().zip(x.row(*row)).for_each(|(input, x)| *input = x * factor);
+    }
+    let multiply = |x: &Value, id, bias| {
+        let matrix = weights.matrix(id);
+        let mut made = Value::zeros(x.rows, matrix.rows_of_one, Vec::new());
+        product::multiply_part(arithmetic, matrix, expert * made.width, x, &mut made);
+        if let Some(bias) = weights.optional(bias) {
+            let bias = &bias[expert * made.width..(expert + 1) * made.width];
+            super::elementwise::add_row(Some(bias), &mut made);
+        }
+        made
+    };
+    let mut up = multiply(&input, experts.up, experts.up_bias);
+    match experts.gate {
+        Some(gate) => {
+            let gate = multiply(&input, gate, experts.gate_bias);
+            up.data
+                .par_iter_mut()
+                .with_min_len(super::WORTHWHILE)
+                .zip(&gate.data)
+                .for_each(|(up, gate)| *up = gated(experts.function, *gate, *up));
+        }
+        None => {
+            let function = match experts.function {
+                gguf_graph::GateFunction::Plain(function) => function,
+                gguf_graph::GateFunction::Clamped { .. } => gguf_graph::Function::Silu,
+            };
+            up.data.iter_mut().for_each(|up| *up = apply(function, *up));
+        }
+    }
+    multiply(&up, experts.down, experts.down_bias)
+}
+
+/// The experts of a token with their weights, in the order of their numbers.
+fn choose(experts: &Experts, scores: &[f32], bias: Option<&[f32]>) -> Vec<(usize, f32)> {
+    let mut weights = scores.to_vec();
+    match experts.gating {
+        Gating::Softmax => softmax(&mut weights),
+        Gating::Sigmoid => weights.iter_mut().for_each(|x| *x = 1.0 / (1.0 + (-*x).exp())),
+        Gating::SoftmaxOfUsed => {}
+    }
+    let mut merits = weights.clone();
+    if let Some(bias) = bias {
+        merits.iter_mut().zip(bias).for_each(|(merit, bias)| *merit += bias);
+    }
+    if experts.groups > 1 {
+        keep_best_groups(&mut merits, experts.groups as usize, experts.groups_used as usize);
+    }
+    let mut order: Vec<usize> = (0..scores.len()).collect();
+    // The first of equals, as everywhere.
+    order.sort_by(|a, b| merits[*b].total_cmp(&merits[*a]));
+    order.truncate(experts.used as usize);
+    order.sort_unstable();
+    let mut chosen: Vec<f32> = order.iter().map(|expert| weights[*expert]).collect();
+    if experts.gating == Gating::SoftmaxOfUsed {
+        softmax(&mut chosen);
+    }
+    let sum: f32 = chosen.iter().sum();
+    // Half the least normal half-precision number: where all weights are 0 they stay so.
+    let divisor = if experts.normalize { sum.max(6.103_515_6e-5) } else { 1.0 };
+    let scaled = chosen.into_iter().map(|weight| weight / divisor * experts.scale);
+    order.into_iter().zip(scaled).collect()
+}
+
+/// Leaves no merit to the experts outside of the groups whose two best are best.
+fn keep_best_groups(merits: &mut [f32], groups: usize, used: usize) {
+    let len = merits.len() / groups;
+    let merit = |group: &[f32]| {
+        let mut best = group.to_vec();
+        best.sort_by(|a, b| b.total_cmp(a));
+        best.iter().take(2).sum::<f32>()
+    };
+    let of_groups: Vec<f32> = merits.chunks_exact(len).map(merit).collect();
+    let mut order: Vec<usize> = (0..groups).collect();
+    order.sort_by(|a, b| of_groups[*b].total_cmp(&of_groups[*a]));
+    for group in &order[used..] {
+        merits[group * len..(group + 1) * len].fill(f32::NEG_INFINITY);
+    }
+}
+
+fn softmax(x: &mut [f32]) {
+    let greatest = x.iter().copied().fold(f32::NEG_INFINITY, f32::max);
+    x.iter_mut().for_each(|x| *x = (*x - greatest).exp());
+    let sum: f32 = x.iter().sum();
+    x.iter_mut().for_each(|x| *x /= sum);
+}

@@ -1,0 +1,117 @@
+//! What each operation does, one file per kind. The formulas stand at [`gguf_graph::Op`].
+
+mod attention;
+mod elementwise;
+mod experts;
+mod frames;
+mod norm;
+mod recurrent;
+mod rotate;
+mod rows;
+mod wkv;
+
+use gguf::Error;
+use gguf_graph::Op;
+use rayon::prelude::*;
+
+use crate::product;
+use crate::run::Run;
+use crate::state::Sequence;
+use crate::value::Value;
+
+/// Computes an operation into `out`, which has the right shape and is all zeros.
+pub(crate) fn compute(
+    run: &Run<'_>,
+    op: &Op,
+    mut out: Value,
+    sequences: &mut [Sequence],
+) -> Result<Value, Error> {
+    let weights = &run.executor.weights;
+    let to = &mut out;
+    match op {
+        Op::Features { .. } => rows::features(run, to),
+        Op::Embed { table, index } => rows::embed(run, weights.matrix(*table), *index, to)?,
+        Op::Product { x, weight, bias } => {
+            let x = run.value(*x);
+            product::multiply(run.executor.arithmetic, weights.matrix(*weight), x, to);
+            product::add_adapters(run.executor.adapters.of(*weight), x, to);
+            elementwise::add_row(weights.optional(*bias), to);
+        }
+        Op::HeadProduct { x, weight } => {
+            let arithmetic = run.executor.arithmetic;
+            product::multiply_heads(arithmetic, weights.matrix(*weight), run.value(*x), to);
+        }
+        Op::Norm { x, kind, epsilon, groups, weight, bias } => {
+            let (weight, bias) = (weights.optional(*weight), weights.optional(*bias));
+            norm::norm(run.value(*x), *kind, *epsilon, *groups, weight, bias, to);
+        }
+        Op::Add { a, b } => elementwise::pairs(run.value(*a), run.value(*b), to, |a, b| a + b),
+        Op::Multiply { a, b } => elementwise::multiply(run.value(*a), run.value(*b), to),
+        Op::AddWeight { x, weight } => {
+            elementwise::map(run.value(*x), to, |x| x);
+            elementwise::add_row(Some(weights.floats(*weight)), to);
+        }
+        Op::MultiplyWeight { x, weight } => {
+            elementwise::with_row(run.value(*x), weights.floats(*weight), to);
+        }
+        Op::Mix { a, b, weight } => {
+            elementwise::mix(run.value(*a), run.value(*b), weights.floats(*weight), to);
+        }
+        Op::Scale { x, factor } => elementwise::map(run.value(*x), to, |x| x * factor),
+        Op::ScaleByPosition { x, length, scale } => {
+            rows::scale_by_position(run, run.value(*x), *length, *scale, to);
+        }
+        Op::Clamp { x, bound } => {
+            elementwise::map(run.value(*x), to, |x| x.clamp(-*bound, *bound));
+        }
+        Op::SoftCap { x, cap } => elementwise::map(run.value(*x), to, |x| cap * (x / cap).tanh()),
+        Op::Activate { x, function } => elementwise::activate(run.value(*x), *function, to),
+        Op::Gate { gate, up, function } => {
+            elementwise::gate(run.value(*gate), run.value(*up), *function, to);
+        }
+        Op::Slice { x, groups, start, len } => {
+            rows::slice(run.value(*x), *groups, *start, *len, to);
+        }
+        Op::Join { a, b, groups, shared } => {
+            rows::join(run.value(*a), run.value(*b), *groups, *shared, to);
+        }
+        Op::Rotate { x, heads, rotation } => {
+            rotate::rotate(run, run.value(*x), *heads, rotation, to)
+        }
+        Op::Attention(attention) => attention::attention(run, attention, sequences, to),
+        Op::Store { key, value, state } => {
+            attention::store(run.value(*key), run.value(*value), *state, sequences, to);
+        }
+        Op::Experts(experts) => experts::experts(run, experts, to),
+        Op::CausalConvolution { x, weight, bias, state } => {
+            let (weight, bias) = (weights.floats(*weight), weights.optional(*bias));
+            recurrent::convolution(run, run.value(*x), weight, bias, *state, sequences, to);
+        }
+        Op::Convolution { x, weight, bias, stride } => {
+            let shape = &run.executor.graph.raw().weights[weight.0 as usize].shape;
+            let kernel = shape.first().map_or(1, |extent| *extent as usize);
+            let (weight, bias) = (weights.floats(*weight), weights.optional(*bias));
+            frames::convolution(run.value(*x), weight, bias, kernel, *stride as usize, to);
+        }
+        Op::Shift { x, state } => recurrent::shift(run, run.value(*x), *state, sequences, to),
+        Op::Scan(scan) => recurrent::scan(run, scan, sequences, to),
+        Op::Wkv(wkv) => wkv::wkv(run, wkv, sequences, to),
+        Op::Select { x } => rows::select(run, run.value(*x), to),
+        Op::Pool { x, kind } => rows::pool(run, run.value(*x), *kind, to),
+    }
+    Ok(out)
+}
+
+/// Numbers below which other threads are not worth waking.
+const WORTHWHILE: usize = 1 << 14;
+
+/// Calls `work` with the number and the numbers of each row, on all threads if there is enough to do.
+fn each_row(out: &mut Value, work: impl Fn(usize, &mut [f32]) + Sync) {
+    let width = out.width.max(1);
+    if out.data.len() < WORTHWHILE || out.rows == 1 {
+        out.data.chunks_exact_mut(width).enumerate().for_each(|(row, out)| work(row, out));
+    } else {
+        let rows = out.data.par_chunks_exact_mut(width).with_min_len(4).enumerate();
+        rows.for_each(|(row, out)| work(row, out));
+    }
+}

@@ -1,0 +1,77 @@
+//! Rotary position embedding.
+
+use gguf_graph::{Factors, Pairs, Rotation, Stretch};
+
+use super::each_row;
+use crate::run::Run;
+use crate::value::Value;
+use crate::weight::Weights;
+
+pub(super) fn rotate(run: &Run<'_>, x: &Value, heads: u32, rotation: &Rotation, out: &mut Value) {
+    let frequencies = frequencies(rotation, &run.executor.weights, run.context_len);
+    let len = x.width / heads as usize;
+    let (start, half) = (rotation.start as usize, frequencies.len());
+    each_row(out, |row, out| {
+        out.copy_from_slice(x.row(row));
+        let position = run.positions[row] as f32;
+        let turns: Vec<(f32, f32)> = frequencies
+            .iter()
+            .map(|frequency| {
+                let (sin, cos) = (position * frequency).sin_cos();
+                (sin * rotation.magnitude, cos * rotation.magnitude)
+            })
+            .collect();
+        for head in out.chunks_exact_mut(len) {
+            let head = &mut head[start..start + 2 * half];
+            for (i, (sin, cos)) in turns.iter().enumerate() {
+                let (a, b) = match rotation.pairs {
+                    Pairs::Neighbours => (2 * i, 2 * i + 1),
+                    Pairs::Halves => (i, i + half),
+                };
+                let (x, y) = (head[a], head[b]);
+                head[a] = x * cos - y * sin;
+                head[b] = x * sin + y * cos;
+            }
+        }
+    });
+}
+
+/// The angle of each pair per position.
+fn frequencies(rotation: &Rotation, weights: &Weights, context_len: usize) -> Vec<f32> {
+    let Rotation { count, base, stretch, factors, .. } = rotation;
+    let factors = match *factors {
+        Factors::None => None,
+        Factors::One(weight) => Some(weights.floats(weight)),
+        Factors::ByContext { short, long, original } => {
+            let id = if context_len > original as usize { long } else { short };
+            Some(weights.floats(id))
+        }
+    };
+    let of_pair = |i: u32| {
+        let exponent = -f64::from(2 * i) / f64::from(*count);
+        let factor = factors.map_or(1.0, |factors| factors[i as usize]);
+        let frequency = f64::from(*base).powf(exponent) / f64::from(factor);
+        (frequency * stretched(*stretch, i, *count, *base)) as f32
+    };
+    (0..count / 2).map(of_pair).collect()
+}
+
+/// What the frequency of a pair is multiplied by.
+fn stretched(stretch: Stretch, pair: u32, count: u32, base: f32) -> f64 {
+    match stretch {
+        Stretch::None => 1.0,
+        Stretch::Linear(factor) => 1.0 / f64::from(factor),
+        Stretch::Yarn { factor, original, beta_fast, beta_slow } => {
+            let pair_of = |turns: f32| {
+                let wavelength = f64::from(original) / (f64::from(turns) * std::f64::consts::TAU);
+                f64::from(count) * wavelength.ln() / (2.0 * f64::from(base).ln())
+            };
+            let last = f64::from(count) - 1.0;
+            let low = pair_of(beta_fast).floor().max(0.0);
+            let high = pair_of(beta_slow).ceil().min(last);
+            let ramp = (f64::from(pair) - low) / (high - low).max(0.001);
+            let kept = 1.0 - ramp.clamp(0.0, 1.0);
+            kept + (1.0 - kept) / f64::from(factor)
+        }
+    }
+}

@@ -1,0 +1,96 @@
+//! Operations that move rows, or parts of them.
+
+use gguf::Error;
+use gguf_graph::{Index, Pooling};
+
+use super::each_row;
+use crate::run::{Inputs, Run};
+use crate::value::Value;
+use crate::weight::Matrix;
+
+pub(super) fn features(run: &Run<'_>, out: &mut Value) {
+    if let Inputs::Features(features) = run.inputs {
+        out.data.copy_from_slice(&features.data);
+    }
+}
+
+pub(super) fn embed(
+    run: &Run<'_>,
+    table: &Matrix,
+    index: Index,
+    out: &mut Value,
+) -> Result<(), Error> {
+    let tokens = run.tokens();
+    let of = |row: usize| match index {
+        Index::Token => tokens[row].id as usize,
+        Index::Position => run.positions[row],
+        Index::Row => row,
+        Index::Zero => 0,
+    };
+    if let Some(number) = (0..out.rows).map(of).find(|number| *number >= table.rows) {
+        let what = format!("{} has {} rows, and none for {number}", table.name, table.rows);
+        let help = "the model knows no more positions: make the text shorter";
+        return Err(Error::request("context-full", what, help));
+    }
+    each_row(out, |row, out| table.decode(of(row), out));
+    Ok(())
+}
+
+pub(super) fn scale_by_position(
+    run: &Run<'_>,
+    x: &Value,
+    length: u32,
+    scale: f32,
+    out: &mut Value,
+) {
+    each_row(out, |row, out| {
+        let steps = ((run.positions[row] + 1) / length as usize) as f32;
+        let factor = (steps + 1.0).ln() * scale + 1.0;
+        out.iter_mut().zip(x.row(row)).for_each(|(out, x)| *out = x * factor);
+    });
+}
+
+pub(super) fn slice(x: &Value, groups: u32, start: u32, len: u32, out: &mut Value) {
+    let (part, start, len) = (x.width / groups as usize, start as usize, len as usize);
+    each_row(out, |row, out| {
+        for (out, x) in out.chunks_exact_mut(len).zip(x.row(row).chunks_exact(part)) {
+            out.copy_from_slice(&x[start..start + len]);
+        }
+    });
+}
+
+pub(super) fn join(a: &Value, b: &Value, groups: u32, shared: bool, out: &mut Value) {
+    let groups = groups as usize;
+    let first = a.width / groups;
+    let second = if shared { b.width } else { b.width / groups };
+    each_row(out, |row, out| {
+        let (a, b) = (a.row(row), b.row(row));
+        for (group, out) in out.chunks_exact_mut(first + second).enumerate() {
+            let b = if shared { b } else { &b[group * second..(group + 1) * second] };
+            out[..first].copy_from_slice(&a[group * first..(group + 1) * first]);
+            out[first..].copy_from_slice(b);
+        }
+    });
+}
+
+pub(super) fn select(run: &Run<'_>, x: &Value, out: &mut Value) {
+    each_row(out, |row, out| out.copy_from_slice(x.row(run.outputs[row])));
+}
+
+pub(super) fn pool(run: &Run<'_>, x: &Value, kind: Pooling, out: &mut Value) {
+    for ((_, rows), out) in run.groups.iter().zip(out.data.chunks_exact_mut(x.width)) {
+        let picked = match kind {
+            Pooling::First => rows.first(),
+            Pooling::Last => rows.last(),
+            Pooling::Mean => None,
+        };
+        if let Some(row) = picked {
+            out.copy_from_slice(x.row(*row));
+            continue;
+        }
+        for row in rows {
+            out.iter_mut().zip(x.row(*row)).for_each(|(out, x)| *out += x);
+        }
+        out.iter_mut().for_each(|out| *out /= rows.len() as f32);
+    }
+}

@@ -1,0 +1,65 @@
+//! Products of activations with matrices of any type.
+
+mod exact;
+
+use crate::lora::LowRank;
+use crate::value::Value;
+use crate::weight::Matrix;
+
+/// How products are computed.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Arithmetic {
+    /// Weights are decoded to F32, and sums are in F32: for measuring.
+    #[default]
+    Exact,
+    /// Activations are rounded to 8 bits per block, as llama.cpp does it: for generating.
+    Fast,
+}
+
+/// `out = x W`.
+pub(crate) fn multiply(arithmetic: Arithmetic, matrix: &Matrix, x: &Value, out: &mut Value) {
+    multiply_part(arithmetic, matrix, 0, x, out);
+}
+
+/// `out = x W` with the matrix whose rows begin at `first` of a tensor, as many as `out` is wide.
+pub(crate) fn multiply_part(
+    arithmetic: Arithmetic,
+    matrix: &Matrix,
+    first: usize,
+    x: &Value,
+    out: &mut Value,
+) {
+    match arithmetic {
+        Arithmetic::Exact | Arithmetic::Fast => exact::multiply(matrix, first, x, out),
+    }
+}
+
+/// The product of each head with a matrix of its own.
+pub(crate) fn multiply_heads(arithmetic: Arithmetic, matrix: &Matrix, x: &Value, out: &mut Value) {
+    let (input, output) = (matrix.row_len, matrix.rows_of_one);
+    let heads = x.width / input;
+    for head in 0..heads {
+        let mut part = Value::zeros(x.rows, input, Vec::new());
+        for (row, part) in part.data.chunks_exact_mut(input).enumerate() {
+            part.copy_from_slice(&x.row(row)[head * input..(head + 1) * input]);
+        }
+        let mut made = Value::zeros(x.rows, output, Vec::new());
+        multiply_part(arithmetic, matrix, head * output, &part, &mut made);
+        let width = out.width;
+        for (row, made) in made.data.chunks_exact(output).enumerate() {
+            let start = row * width + head * output;
+            out.data[start..start + output].copy_from_slice(made);
+        }
+    }
+}
+
+/// Adds what adapters add to a product with `x`.
+pub(crate) fn add_adapters(adapters: &[LowRank], x: &Value, out: &mut Value) {
+    for LowRank { a, b, scale } in adapters {
+        let mut low = Value::zeros(x.rows, a.rows, Vec::new());
+        exact::multiply(a, 0, x, &mut low);
+        let mut added = Value::zeros(x.rows, b.rows, Vec::new());
+        exact::multiply(b, 0, &low, &mut added);
+        out.data.iter_mut().zip(&added.data).for_each(|(out, added)| *out += scale * added);
+    }
+}

@@ -1,0 +1,26 @@
+//! A matrix of floats: what an operation makes.
+
+/// Rows of floats of one width.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Value {
+    /// Number of rows.
+    pub rows: usize,
+    /// Numbers of a row.
+    pub width: usize,
+    /// The rows, one after the other.
+    pub data: Vec<f32>,
+}
+
+impl Value {
+    /// Rows of zeros, in memory that was used before.
+    pub(crate) fn zeros(rows: usize, width: usize, mut memory: Vec<f32>) -> Self {
+        memory.clear();
+        memory.resize(rows * width, 0.0);
+        Self { rows, width, data: memory }
+    }
+
+    /// A row.
+    pub fn row(&self, row: usize) -> &[f32] {
+        self.data.get(row * self.width..(row + 1) * self.width).unwrap_or_default()
+    }
+}

@@ -1,0 +1,185 @@
+//! The weights of a graph, bound to the tensors of a model.
+
+use std::collections::HashSet;
+
+use gguf::{Error, Finding};
+use gguf_graph::{Graph, Op, WeightId};
+use gguf_quant::Codec;
+use gguf_store::{Model, ModelTensor};
+
+/// A tensor as rows of blocks, mapped or in memory.
+pub(crate) struct Matrix {
+    pub name: Box<str>,
+    pub codec: &'static Codec,
+    /// Elements of a row.
+    pub row_len: usize,
+    /// Bytes of a row.
+    pub row_bytes: usize,
+    /// Rows of all matrices of the tensor together.
+    pub rows: usize,
+    /// Extent of the second dimension: rows of one matrix.
+    pub rows_of_one: usize,
+    data: Data,
+}
+
+enum Data {
+    Mapped(ModelTensor),
+    Owned(Vec<u8>),
+}
+
+impl Matrix {
+    /// The tensor, without a copy where it is mapped.
+    pub fn of(tensor: &ModelTensor) -> Result<Self, Error> {
+        let info = &tensor.info;
+        let at = |finding: Finding| finding.tensor(info.name.clone());
+        let Some(codec) = gguf_quant::codec(info.tensor_type) else {
+            let message = format!("{} cannot be computed with", info.tensor_type);
+            return Err(at(Finding::error("tensor-type-unknown", message)
+                .help("convert the tensor to another type"))
+            .into());
+        };
+        let too_large =
+            || at(Finding::error("tensor-size-overflow", "is too large for this machine"));
+        let size = |n: u64| usize::try_from(n).map_err(|_| too_large());
+        let elements = size(info.shape.elements().ok_or_else(too_large)?)?;
+        let row_len = size(info.shape.row_len())?;
+        let bytes = size(info.byte_len().ok_or_else(too_large)?)?;
+        let rows = elements.checked_div(row_len).unwrap_or(0);
+        if rows == 0 {
+            return Err(at(
+                Finding::error("tensor-empty", "has no elements").help("convert the model anew")
+            )
+            .into());
+        }
+        let data = if tensor.data().is_some() {
+            Data::Mapped(tensor.clone())
+        } else {
+            let mut owned = vec![0; bytes];
+            tensor.read_at(&mut owned, 0)?;
+            Data::Owned(owned)
+        };
+        Ok(Self {
+            name: info.name.to_string().into(),
+            codec,
+            row_len,
+            row_bytes: bytes / rows,
+            rows,
+            rows_of_one: size(info.shape.get(1).copied().unwrap_or(1))?,
+            data,
+        })
+    }
+
+    /// All rows.
+    pub fn bytes(&self) -> &[u8] {
+        match &self.data {
+            Data::Mapped(tensor) => tensor.data().unwrap_or_default(),
+            Data::Owned(bytes) => bytes,
+        }
+    }
+
+    /// Some rows.
+    pub fn rows(&self, first: usize, count: usize) -> &[u8] {
+        let start = first * self.row_bytes;
+        self.bytes().get(start..start + count * self.row_bytes).unwrap_or_default()
+    }
+
+    /// Decodes rows from the first on, as many as `out` holds.
+    pub fn decode(&self, first: usize, out: &mut [f32]) {
+        let count = out.len() / self.row_len;
+        // Lengths fit: they come from the shape and the size of the type.
+        let decoded = self.codec.decode_row(self.rows(first, count), out);
+        debug_assert!(decoded.is_ok(), "{}", self.name);
+    }
+}
+
+/// A weight as its operations need it.
+pub(crate) struct Weight {
+    /// For products and look-ups.
+    matrix: Option<Matrix>,
+    /// For everything else, decoded.
+    floats: Vec<f32>,
+}
+
+/// All weights of a graph.
+pub(crate) struct Weights(Vec<Weight>);
+
+impl Weights {
+    /// Finds every weight in the model.
+    ///
+    /// # Errors
+    /// `tensor-missing`, `tensor-shape`, or that a tensor cannot be read or computed with.
+    pub fn bind(graph: &Graph, model: &Model) -> Result<Self, Error> {
+        let index = model.index();
+        let matrices = matrices(graph);
+        let bind = |(id, weight): (u32, &gguf_graph::Weight)| {
+            let fault = |finding: Finding| Error::from(finding.tensor(weight.name.as_str()));
+            let Some(tensor) = index.get(&*weight.name) else {
+                return Err(fault(
+                    Finding::error("tensor-missing", "the graph needs this tensor")
+                        .help("the graph and the model do not go together, or a shard is missing"),
+                ));
+            };
+            let found: &[u64] = &tensor.info.shape;
+            if trimmed(found) != trimmed(&weight.shape) {
+                let message = format!("is {found:?} instead of {:?}", weight.shape);
+                return Err(fault(
+                    Finding::error("tensor-shape", message)
+                        .help("the graph and the model do not go together"),
+                ));
+            }
+            let matrix = Matrix::of(tensor)?;
+            if matrices.contains(&id) {
+                return Ok(Weight { matrix: Some(matrix), floats: Vec::new() });
+            }
+            let mut floats = vec![0.0; matrix.rows * matrix.row_len];
+            matrix.decode(0, &mut floats);
+            if let Some(at) = floats.iter().position(|number| !number.is_finite()) {
+                return Err(Error::weights(
+                    &weight.name,
+                    format!("element {at} is {}", floats[at]),
+                ));
+            }
+            Ok(Weight { matrix: None, floats })
+        };
+        (0..).zip(&graph.raw().weights).map(bind).collect::<Result<_, _>>().map(Self)
+    }
+
+    /// A weight that is multiplied with or looked up in.
+    pub fn matrix(&self, id: WeightId) -> &Matrix {
+        let weight = &self.0[id.0 as usize];
+        weight.matrix.as_ref().expect("what products use is bound as a matrix")
+    }
+
+    /// Any other weight.
+    pub fn floats(&self, id: WeightId) -> &[f32] {
+        &self.0[id.0 as usize].floats
+    }
+
+    /// The same, which may be absent.
+    pub fn optional(&self, id: Option<WeightId>) -> Option<&[f32]> {
+        id.map(|id| self.floats(id))
+    }
+}
+
+/// The weights that stay as they are stored.
+fn matrices(graph: &Graph) -> HashSet<u32> {
+    let programs = [Some(graph.main()), graph.encoder()].into_iter().flatten();
+    let ops = programs.flat_map(|(program, _)| &program.ops);
+    ops.flat_map(|op| match op {
+        Op::Embed { table, .. } => vec![table.0],
+        Op::Product { weight, .. } | Op::HeadProduct { weight, .. } => vec![weight.0],
+        Op::Experts(experts) => [experts.gate, Some(experts.up), Some(experts.down)]
+            .into_iter()
+            .flatten()
+            .map(|id| id.0)
+            .collect(),
+        _ => Vec::new(),
+    })
+    .collect()
+}
+
+/// A shape without the dimensions of 1 at its end.
+fn trimmed(shape: &[u64]) -> &[u64] {
+    let end = shape.iter().rposition(|extent| *extent != 1).map_or(0, |last| last + 1);
+    &shape[..end]
+}

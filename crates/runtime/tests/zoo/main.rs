@@ -1,0 +1,88 @@
+//! Logits of the reference checkpoints, converted to F32 and run in exact arithmetic.
+
+mod reference;
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use gguf_graph::OutputKind;
+use gguf_runtime::{Arithmetic, Batch, CacheType, Context, ContextOptions, Executor};
+use reference::{Reference, distance};
+
+/// The folders of checkpoints that read text and say what comes next.
+const TEXT: &[&str] =
+    &["llama", "mistral", "mixtral", "mixed-llama", "gptq-llama", "awq-llama", "fp8-llama"];
+
+/// Difference allowed, in standard deviations of the reference: the sums of both programs are in F32,
+/// in another order.
+const TOLERANCE: f32 = 1e-3;
+
+fn zoo(folder: &str) -> Option<PathBuf> {
+    let Some(data) = std::env::var_os("GGUF_TEST_DATA") else {
+        eprintln!("SKIPPED: set GGUF_TEST_DATA to the folder with the reference data");
+        return None;
+    };
+    Some(PathBuf::from(data).join("zoo").join(folder))
+}
+
+/// So many sequences, with nothing rounded.
+fn options(sequences: usize) -> ContextOptions {
+    ContextOptions { sequences, cache_type: CacheType::F32, ..ContextOptions::default() }
+}
+
+/// The checkpoint in F32, ready to run.
+fn executor(folder: &std::path::Path) -> Arc<Executor> {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("model.gguf");
+    reference::convert(folder, &path);
+    let model = gguf_store::Model::open(&path).unwrap();
+    let graph = gguf_graph::build(model.metadata(), Executor::tensors(&model)).unwrap();
+    Arc::new(Executor::new(&model, graph, Arithmetic::Exact).unwrap())
+}
+
+#[test]
+fn logits_are_those_of_transformers() {
+    for name in TEXT {
+        let Some(folder) = zoo(name) else { return };
+        let reference = Reference::read(&folder, "logits");
+        let executor = executor(&folder);
+        let mut context = Context::new(executor, options(1)).unwrap();
+        let batch = Batch::of_all(&reference.tokens);
+        let logits = context.run(&batch, OutputKind::Logits, &()).unwrap();
+        let far = distance(&logits.data, &reference.numbers);
+        eprintln!("{name}: {far:e}");
+        assert!(far < TOLERANCE, "{name}: {far}");
+    }
+}
+
+#[test]
+fn one_token_at_a_time_gives_the_same_numbers() {
+    for name in TEXT {
+        let Some(folder) = zoo(name) else { return };
+        let reference = Reference::read(&folder, "logits");
+        let executor = executor(&folder);
+        let mut whole = Context::new(executor.clone(), options(3)).unwrap();
+        let whole = whole.run(&Batch::of_all(&reference.tokens), OutputKind::Logits, &()).unwrap();
+        // Three sequences, one token behind each other, in one batch each time.
+        let mut context = Context::new(executor, options(3)).unwrap();
+        let len = reference.tokens.len();
+        let mut parts = vec![Vec::new(); 3];
+        for step in 0..len + 2 {
+            let mut batch = Batch::default();
+            for sequence in 0..3 {
+                let Some(&id) = step.checked_sub(sequence).and_then(|at| reference.tokens.get(at))
+                else {
+                    continue;
+                };
+                batch.tokens.push(gguf_runtime::Token { id, sequence, output: true });
+            }
+            let made = context.run(&batch, OutputKind::Logits, &()).unwrap();
+            for (row, token) in batch.tokens.iter().enumerate() {
+                parts[token.sequence].extend_from_slice(made.row(row));
+            }
+        }
+        for part in parts {
+            assert!(part == whole.data, "{name}: to the bit");
+        }
+    }
+}

@@ -1,0 +1,43 @@
+//! What the reference checkpoints compute, and their conversion.
+
+use std::path::Path;
+
+use gguf_checkpoint::Checkpoint;
+use gguf_convert::hf;
+use gguf_store::Overwrite;
+use npyz::npz::NpzArchive;
+
+/// Ids, and what `transformers` computes for them.
+pub struct Reference {
+    pub tokens: Vec<u32>,
+    pub numbers: Vec<f32>,
+}
+
+impl Reference {
+    pub fn read(folder: &Path, what: &str) -> Self {
+        let mut archive = NpzArchive::open(folder.join("reference.npz")).unwrap();
+        let tokens: Vec<i32> = archive.by_name("tokens").unwrap().unwrap().into_vec().unwrap();
+        let tokens = tokens.into_iter().map(|id| id as u32).collect();
+        let numbers = archive.by_name(what).unwrap().unwrap().into_vec().unwrap();
+        Self { tokens, numbers }
+    }
+}
+
+/// The greatest difference, in standard deviations of the reference.
+pub fn distance(found: &[f32], reference: &[f32]) -> f32 {
+    assert_eq!(found.len(), reference.len());
+    let len = reference.len() as f64;
+    let mean = reference.iter().map(|x| f64::from(*x)).sum::<f64>() / len;
+    let variance = reference.iter().map(|x| (f64::from(*x) - mean).powi(2)).sum::<f64>() / len;
+    let differences = found.iter().zip(reference).map(|(a, b)| (a - b).abs());
+    // A NaN must not look like no difference.
+    differences.fold(0.0, |a: f32, b| if a > b { a } else { b }) / variance.sqrt() as f32
+}
+
+/// Converts a checkpoint to a GGUF in F32.
+pub fn convert(folder: &Path, out: &Path) {
+    let checkpoint = Checkpoint::open(folder).unwrap();
+    let options = hf::Options { outtype: Some("f32".parse().unwrap()), ..hf::Options::default() };
+    let plan = hf::plan(folder, &checkpoint, &options).unwrap();
+    plan.job.write(out, &Overwrite::default(), &()).unwrap();
+}
