@@ -1,6 +1,6 @@
 """Logits of the runtime beside those of `transformers`, for all families of text models.
 
-Usage: python runtime_families.py GGUF_BINARY LOGITS_PROGRAM ZOO_DIR [CASE ...]
+Usage: python runtime_families.py GGUF_BINARY ZOO_DIR [CASE ...]
 
 For every case a tiny model with random weights is made by `transformers`, converted by us to F32 and
 run by us; the greatest difference of the logits, in standard deviations of the reference, must be
@@ -8,7 +8,7 @@ below a thousandth. Hyper-parameters differ between cases: heads, windows shorte
 stretched positions, biases, experts. The tokenizer is that of a folder of the zoo. Classes that
 `transformers` does not have (InternLM2, MiniCPM, Baichuan, ChatGLM) are other classes with other
 names; files that our converter does not write (fused or split matrices, old keys) are rewritten from
-ours. LOGITS_PROGRAM is called with the model, the ids and the file to write, as `gguf logits` will be.
+ours.
 
 Prints a table in Markdown, that of docs/runtime-families.md. Needs torch, transformers, gguf, numpy,
 safetensors.
@@ -127,7 +127,6 @@ case("starcoder", "GPTBigCode", {**GPT, "multi_query": True}, "gpt2", "starcoder
 case("starcoder, all heads", "GPTBigCode", {**GPT, "multi_query": False}, "gpt2", "starcoder")
 case("starcoder2", "Starcoder2", sizes(use_bias=True, tie_word_embeddings=True), "gpt2", "starcoder")
 case("phi2", "Phi", sizes(partial_rotary_factor=0.5, num_key_value_heads=4), "gpt2", "phi-2")
-STABLE = {"partial_rotary_factor": 0.25, "head_dim": 8}
 case("stablelm", "StableLm", sizes(hidden_size=128, use_qkv_bias=True, partial_rotary_factor=0.25), "stablelm", "stablelm2")
 case("stablelm, 12B", "StableLm", sizes(hidden_size=128, qk_layernorm=True, use_parallel_residual=True,
      partial_rotary_factor=0.25), "stablelm", "stablelm2", note="parallel, norms of heads")  # fmt: skip
@@ -398,6 +397,18 @@ def guessing_layer(file):
     file.set("nextn_predict_layers", U32, 1)
 
 
+def sections(file):
+    """Rotated dimensions for time, height and width: then halves rotate together, not neighbours."""
+    rotated, heads = file.get("rope.dimension_count"), {"q": HEADS, "k": KV}
+    file.set("rope.dimension_sections", gguf.GGUFValueType.INT32, [2, 1, 1, 0])
+    for i in file.layers():
+        for x, kind in (("q", "weight"), ("q", "bias"), ("k", "weight"), ("k", "bias")):
+            name = f"blk.{i}.attn_{x}.{kind}"
+            old = file.tensors[name].reshape(heads[x], GLM["head_dim"], -1)
+            new = np.concatenate([old[:, :rotated:2], old[:, 1:rotated:2], old[:, rotated:]], 1)
+            file.tensors[name] = np.ascontiguousarray(new.reshape(file.tensors[name].shape))
+
+
 def rewritten(label, of, rewrite, note):
     old = CASES[of]
     CASES[label] = Case(old.name, old.fields, old.tokenizer, old.pre, note, rewrite=rewrite)
@@ -411,6 +422,7 @@ rewritten("mpt, old keys", "mpt", "old_mpt", "as one section of the specificatio
 rewritten("deepseek2, before 2025", "deepseek2", "one_matrix_for_keys_and_values", "`attn_kv_b`")
 rewritten("deepseek2 lite, before 2025", "deepseek2, lite", "one_matrix_for_keys_and_values", "`attn_kv_b`")
 rewritten("deepseek3, fused experts", "deepseek3", "fused_experts", "`ffn_gate_up_exps`")
+rewritten("glm4, sections", "glm4", "sections", "laid out for images and text")
 rewritten("glm4, guessing layer", "glm4", "guessing_layer", "a layer behind the last is left out")
 
 
@@ -466,7 +478,7 @@ def ran(*command):
         raise RuntimeError(done.stderr.strip())
 
 
-def run(binary, program, zoo, case, work):
+def run(binary, zoo, case, work):
     """The architecture, and the greatest difference in standard deviations."""
     model = random_model(case)
     text = ids()
@@ -484,7 +496,8 @@ def run(binary, program, zoo, case, work):
         globals()[case.rewrite](file)
         path.unlink()
         file.write(path)
-    ran(program, path, " ".join(map(str, text)), out)
+    listed = " ".join(map(str, text))
+    ran(binary, "logits", path, "--ids", listed, "-o", out, "--arithmetic", "exact", "--cache-type", "f32")
     found = np.load(out)
     architecture = gguf.GGUFReader(path).fields["general.architecture"].contents()
     assert found.shape == expected.shape, f"{found.shape}, not {expected.shape}"
@@ -492,14 +505,14 @@ def run(binary, program, zoo, case, work):
 
 
 def main():
-    binary, program, zoo = sys.argv[1], sys.argv[2], Path(sys.argv[3])
-    labels = sys.argv[4:] or list(CASES)
+    binary, zoo = sys.argv[1], Path(sys.argv[2])
+    labels = sys.argv[3:] or list(CASES)
     wrong = 0
     print("| model | architecture | greatest difference | |\n|---|---|---|---|")
     for label in labels:
         with tempfile.TemporaryDirectory() as work:
             try:
-                architecture, far = run(binary, program, zoo, CASES[label], Path(work))
+                architecture, far = run(binary, zoo, CASES[label], Path(work))
             except Exception as fault:
                 architecture, far = repr(fault)[:600], math.nan
         is_right = far < TOLERANCE

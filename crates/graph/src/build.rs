@@ -146,6 +146,11 @@ impl Builder<'_> {
         }
     }
 
+    /// A factor; 1 if the model does not state one, or states 0, which stands for none.
+    pub fn factor(&self, name: &str) -> Result<f32, Finding> {
+        Ok(self.known(name)?.filter(|factor| *factor != 0.0).unwrap_or(1.0))
+    }
+
     /// The embedding of the tokens.
     pub fn embedding(&mut self) -> Result<ValueId, Finding> {
         let table = self.weight("token_embd.weight")?;

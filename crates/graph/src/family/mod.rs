@@ -5,6 +5,7 @@ mod command_r;
 mod deepseek;
 mod falcon;
 mod gemma;
+mod glm;
 mod gpt;
 mod gpt_oss;
 mod granite;
@@ -57,7 +58,7 @@ const FAMILIES: &[(&str, Family)] = &[
     ("command-r", command_r::command_r),
     ("cohere2", command_r::cohere2),
     ("chatglm", llama::llama),
-    ("glm4", llama::llama),
+    ("glm4", glm::glm4),
     ("deepseek2", deepseek::deepseek2),
 ];
 
