@@ -1,6 +1,10 @@
 //! The graphs of architectures, one file per family.
 
+mod bert;
 mod llama;
+mod mamba;
+mod rwkv;
+mod whisper;
 
 use gguf::Finding;
 
@@ -10,7 +14,14 @@ use crate::build::Builder;
 type Family = fn(&mut Builder<'_>) -> Result<(), Finding>;
 
 /// All architectures that a graph can be built for, and how.
-const FAMILIES: &[(&str, Family)] = &[("llama", llama::llama)];
+const FAMILIES: &[(&str, Family)] = &[
+    ("llama", llama::llama),
+    ("mamba", mamba::mamba),
+    ("mamba2", mamba::mamba2),
+    ("rwkv", rwkv::rwkv4),
+    ("whisper", whisper::whisper),
+    ("bert", bert::bert),
+];
 
 /// The family of an architecture.
 pub(crate) fn of(architecture: &str) -> Option<Family> {

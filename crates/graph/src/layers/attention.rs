@@ -88,7 +88,9 @@ pub(crate) fn attention(
         soft_cap: attend.soft_cap,
         sinks,
     }));
-    builder.product(attended, "attn_output")
+    // Models of two halves call it otherwise.
+    let output = if builder.has("attn_o.weight") { "attn_o" } else { "attn_output" };
+    builder.product(attended, output)
 }
 
 /// Queries, keys and values: of one matrix or of three.
