@@ -1,6 +1,7 @@
 //! The graphs of architectures, one file per family.
 
 mod baichuan;
+mod bert;
 mod command_r;
 mod deepseek;
 mod falcon;
@@ -10,11 +11,14 @@ mod gpt_oss;
 mod granite;
 mod llama;
 mod llama4;
+mod mamba;
 mod olmo;
 mod phi;
 mod qwen;
+mod rwkv;
 mod smollm3;
 mod stablelm;
+mod whisper;
 
 use gguf::Finding;
 
@@ -59,6 +63,11 @@ const FAMILIES: &[(&str, Family)] = &[
     ("chatglm", llama::llama),
     ("glm4", llama::llama),
     ("deepseek2", deepseek::deepseek2),
+    ("mamba", mamba::mamba),
+    ("mamba2", mamba::mamba2),
+    ("rwkv", rwkv::rwkv4),
+    ("whisper", whisper::whisper),
+    ("bert", bert::bert),
 ];
 
 /// The family of an architecture.

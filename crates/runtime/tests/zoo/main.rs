@@ -1,6 +1,7 @@
 //! Logits of the reference checkpoints, converted to F32 and run in exact arithmetic.
 
 mod reference;
+mod states;
 
 use std::path::PathBuf;
 use std::sync::Arc;
