@@ -2,8 +2,8 @@
 //! change, and the code of the finding that must come of it.
 
 use gguf::{
-    Array, ByteOrder, Finding, Header, RawHeader, Severity, Shape, TensorInfo, TensorType, Value, check,
-    check_name, check_shards, write_header,
+    Array, ByteOrder, Finding, Header, RawHeader, Severity, Shape, TensorInfo, TensorType, Value,
+    check, check_name, check_shards, write_header,
 };
 
 const ARCH: &str = "llama";

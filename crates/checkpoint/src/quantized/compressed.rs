@@ -7,12 +7,8 @@ use super::scaled::Blocks;
 use super::{Matrix, Set, Wrong, integers, mxfp4, nvfp4, packed};
 use crate::raw::Raw;
 
-pub(super) const METHOD: Method = Method {
-    name: "compressed-tensors",
-    words: &["compressed-tensors"],
-    file: None,
-    read,
-};
+pub(super) const METHOD: Method =
+    Method { name: "compressed-tensors", words: &["compressed-tensors"], file: None, read };
 
 fn read(fields: &Value) -> Result<Read, Unsupported> {
     let compressed = Compressed::of(fields).map_err(|UnknownFormat(format)| {

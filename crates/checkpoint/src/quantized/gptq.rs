@@ -21,12 +21,8 @@ use super::{Content, Matrix, Set, Wrong};
 use crate::dtype::Dtype;
 use crate::raw::Raw;
 
-pub(super) const METHOD: Method = Method {
-    name: "GPTQ",
-    words: &["gptq"],
-    file: Some("quantize_config.json"),
-    read,
-};
+pub(super) const METHOD: Method =
+    Method { name: "GPTQ", words: &["gptq"], file: Some("quantize_config.json"), read };
 
 fn read(fields: &Value) -> Result<Read, Unsupported> {
     // Older files name no format, and newer ones sometimes the same under `format`.

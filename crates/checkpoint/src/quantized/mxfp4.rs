@@ -17,12 +17,8 @@ use crate::dtype::Dtype;
 use crate::raw::Raw;
 use crate::rows::Rows;
 
-pub(super) const METHOD: Method = Method {
-    name: "MXFP4",
-    words: &["mxfp4"],
-    file: None,
-    read: |_| Ok(Box::new(matrix)),
-};
+pub(super) const METHOD: Method =
+    Method { name: "MXFP4", words: &["mxfp4"], file: None, read: |_| Ok(Box::new(matrix)) };
 
 /// Numbers of a block, and their bytes.
 const BLOCK: u64 = 32;
