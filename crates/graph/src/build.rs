@@ -177,6 +177,16 @@ impl Builder<'_> {
         self.op(Op::Norm { x, kind, epsilon, groups, weight, bias })
     }
 
+    /// Rows cut into parts of these widths, as far as they go.
+    pub fn split<const N: usize>(&mut self, x: ValueId, widths: [u32; N]) -> [ValueId; N] {
+        let mut start = 0u32;
+        widths.map(|len| {
+            let part = self.op(Op::Slice { x, groups: 1, start, len });
+            start = start.saturating_add(len);
+            part
+        })
+    }
+
     /// `a + b`.
     pub fn add(&mut self, a: ValueId, b: ValueId) -> ValueId {
         self.op(Op::Add { a, b })

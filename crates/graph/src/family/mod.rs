@@ -1,6 +1,7 @@
 //! The graphs of architectures, one file per family.
 
 mod baichuan;
+mod bert;
 mod command_r;
 mod deepseek;
 mod falcon;
@@ -11,11 +12,14 @@ mod gpt_oss;
 mod granite;
 mod llama;
 mod llama4;
+mod mamba;
 mod olmo;
 mod phi;
 mod qwen;
+mod rwkv;
 mod smollm3;
 mod stablelm;
+mod whisper;
 
 use gguf::Finding;
 
@@ -60,6 +64,11 @@ const FAMILIES: &[(&str, Family)] = &[
     ("chatglm", llama::llama),
     ("glm4", glm::glm4),
     ("deepseek2", deepseek::deepseek2),
+    ("mamba", mamba::mamba),
+    ("mamba2", mamba::mamba2),
+    ("rwkv", rwkv::rwkv4),
+    ("whisper", whisper::whisper),
+    ("bert", bert::bert),
 ];
 
 /// The family of an architecture.

@@ -68,7 +68,9 @@ pub(crate) fn attention(
         key = builder.op(Op::Rotate { x: key, heads: heads_kv, rotation: rotation.clone() });
     }
     let attended = attend_to(builder, [query, key, value], attend);
-    builder.product(attended, "attn_output")
+    // Models of two halves call it otherwise.
+    let output = if builder.has("attn_o.weight") { "attn_o" } else { "attn_output" };
+    builder.product(attended, output)
 }
 
 /// The attention of queries to keys and values, which are kept for later runs if these look at them.

@@ -1,6 +1,7 @@
 //! Parts of layers that many architectures share.
 
 mod attention;
+mod cross;
 mod decoder;
 mod experts;
 mod feed_forward;
@@ -8,7 +9,8 @@ mod rotation;
 mod window;
 
 pub(crate) use attention::{Attend, Heads, attend_to, attention, queries_keys_values};
-pub(crate) use decoder::{Decoder, decoder};
+pub(crate) use cross::{cross_attention, store_cross};
+pub(crate) use decoder::{Decoder, decoder, finish};
 pub(crate) use experts::{Routing, experts};
 pub(crate) use feed_forward::feed_forward;
 pub(crate) use rotation::{rotation, sharper, window_rotation};
