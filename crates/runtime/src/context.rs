@@ -155,25 +155,55 @@ impl Context {
         features: &Value,
         progress: &dyn Progress,
     ) -> Result<Value, Error> {
+        self.run_encoder(sequence, Some(features.width), Inputs::Features(features), progress)
+    }
+
+    /// The same of an encoder that reads tokens.
+    ///
+    /// # Errors
+    /// `features-missing` if the model has no encoder of tokens; else as [`Context::run`].
+    pub fn encode_tokens(
+        &mut self,
+        sequence: usize,
+        ids: &[u32],
+        progress: &dyn Progress,
+    ) -> Result<Value, Error> {
+        self.clear(sequence);
+        let batch = Batch::of_sequence(ids, sequence);
+        self.accept(&batch)?;
+        // The encoder sees one sequence, which is then the first.
+        let tokens = Batch::of_all(ids).tokens;
+        self.run_encoder(sequence, None, Inputs::Tokens(&tokens), progress)
+    }
+
+    /// Runs the encoder on frames of a width, or on tokens.
+    fn run_encoder(
+        &mut self,
+        sequence: usize,
+        width: Option<usize>,
+        inputs: Inputs<'_>,
+        progress: &dyn Progress,
+    ) -> Result<Value, Error> {
         let executor = self.executor.clone();
         let Some(program) = executor.graph().encoder() else {
-            return Err(Error::request("features-missing", "the model has no encoder", ""));
+            let help = "give it tokens alone";
+            return Err(Error::request("features-missing", "the model has no encoder", help));
         };
         let wanted = program.0.features_width();
-        if wanted != Some(features.width) {
-            let what = format!("frames of {} numbers, not {wanted:?}", features.width);
-            return Err(Error::request(
-                "features-missing",
-                what,
-                "give the features of this model",
-            ));
+        if wanted != width {
+            let said = |width: Option<usize>| match width {
+                Some(width) => format!("frames of {width} numbers"),
+                None => "tokens".to_owned(),
+            };
+            let what = format!("the encoder reads {}, not {}", said(wanted), said(width));
+            let help = "give it what the model was trained on";
+            return Err(Error::request("features-missing", what, help));
         }
         self.clear(sequence);
         let outputs: Vec<_> = program.0.outputs.iter().map(|output| output.value).collect();
         let Some(of) = self.sequences.get_mut(sequence..=sequence) else {
             return Err(no_sequence(sequence));
         };
-        let inputs = Inputs::Features(features);
         let tokens = self.options.tokens;
         let mut made = run(&executor, program, &outputs, inputs, of, tokens, progress)?;
         Ok(made.pop().unwrap_or_default())

@@ -62,7 +62,8 @@ impl Sequence {
 
 /// Heads of the keys and values of a state.
 fn heads(graph: &Graph, id: u32) -> usize {
-    let heads = graph.main().0.ops.iter().find_map(|op| match op {
+    let programs = [Some(graph.main()), graph.encoder()].into_iter().flatten();
+    let heads = programs.flat_map(|(program, _)| &program.ops).find_map(|op| match op {
         Op::Attention(Attention {
             memory: Memory::Cached { state, .. } | Memory::Stored { state },
             heads_kv,

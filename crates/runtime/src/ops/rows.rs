@@ -73,6 +73,15 @@ pub(super) fn join(a: &Value, b: &Value, groups: u32, shared: bool, out: &mut Va
     });
 }
 
+pub(super) fn sum(x: &Value, out: &mut Value) {
+    let len = x.width / out.width;
+    each_row(out, |row, out| {
+        for (out, part) in out.iter_mut().zip(x.row(row).chunks_exact(len)) {
+            *out = part.iter().sum();
+        }
+    });
+}
+
 pub(super) fn select(run: &Run<'_>, x: &Value, out: &mut Value) {
     each_row(out, |row, out| out.copy_from_slice(x.row(run.outputs[row])));
 }
