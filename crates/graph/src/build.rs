@@ -138,6 +138,14 @@ impl Builder<'_> {
         self.hyper.stated(name).map(|_| self.hyper.f32(name)).transpose()
     }
 
+    /// A number that the model states, or that its architecture has without a key.
+    pub fn known(&self, name: &str) -> Result<Option<f32>, Finding> {
+        match self.hyper.f32(name) {
+            Err(absent) if absent.code == "key-missing" => Ok(None),
+            found => found.map(Some),
+        }
+    }
+
     /// The embedding of the tokens.
     pub fn embedding(&mut self) -> Result<ValueId, Finding> {
         let table = self.weight("token_embd.weight")?;

@@ -16,6 +16,14 @@ struct Encoder {
     bias: PositionBias,
 }
 
+/// Experts by softmax over all, the weights of those chosen left as they are.
+const ROUTING: Routing = Routing {
+    gating: Gating::Softmax,
+    normalize: false,
+    weigh_input: false,
+    function: GateFunction::Plain(Function::Gelu),
+};
+
 /// BERT itself, RoBERTa and XLM-RoBERTa: learned positions.
 pub(super) fn bert(builder: &mut Builder<'_>) -> Result<(), Finding> {
     let (function, bias) = (Function::Gelu, PositionBias::None);
@@ -85,25 +93,11 @@ fn layer(
         y = summed(builder, x, y, "attn_norm_2", norm);
     }
     let fed = if builder.has("ffn_gate_inp.weight") {
-        experts(builder, y, layer, routing(builder)?)?
+        experts(builder, y, layer, ROUTING)?
     } else {
         feed_forward(builder, y, encoder.function, "")?
     };
     Ok(summed(builder, y, fed, "layer_output_norm", norm))
-}
-
-/// Experts by softmax over all, the weights of those chosen left as they are.
-fn routing(builder: &Builder<'_>) -> Result<Routing, Finding> {
-    let scale = builder.stated("expert_weights_scale")?.filter(|scale| *scale != 0.0);
-    Ok(Routing {
-        gating: Gating::Softmax,
-        normalize: false,
-        scale: scale.unwrap_or(1.0),
-        weigh_input: false,
-        groups: 1,
-        groups_used: 1,
-        function: GateFunction::Plain(Function::Gelu),
-    })
 }
 
 fn summed(
