@@ -5,9 +5,13 @@ Usage: python runtime_states.py GGUF_BINARY GGUF_TEST_DATA [NAME ...]
 Needs torch, transformers and gguf. RWKV 6 and 7, which transformers does not have, are compared with
 their authors' formulas, written out below. Prints a row of a table for each: the greatest difference
 in standard deviations of the reference.
+
+With GGUF_REAL_MODELS, a folder that has all-MiniLM-L6-v2 as its authors publish it, its vectors of some
+sentences are compared too: the greatest distance of a cosine from 1, which is to be below 1e-5.
 """
 
 import json
+import os
 import subprocess
 import sys
 import tempfile
@@ -73,6 +77,7 @@ class Model:
         made = subprocess.run([self.binary, *map(str, words)], capture_output=True, text=True)
         if made.returncode:
             raise RuntimeError(made.stderr)
+        return made.stdout
 
     def compare(self, name, reference, ids, *words):
         """Our logits, or hidden states, beside these."""
@@ -81,9 +86,16 @@ class Model:
         self.run("logits", self.file, "--ids", ids, "--arithmetic", "exact", "-o", out, *words)
         reference = np.asarray(reference, np.float32)
         found = np.load(out).reshape(reference.shape)
-        far = float(np.abs(found - reference).max() / reference.std())
-        ROWS.append((name, far))
+        self.say(name, np.abs(found - reference).max() / reference.std())
+
+    def say(self, name, far):
+        ROWS.append((name, float(far)))
         print(f"| {name} | {far:.1e} |", flush=True)
+
+    def embed(self, file, texts, *words):
+        """What our program prints for each text."""
+        texts = [word for text in texts for word in ("-p", text)]
+        return [json.loads(line) for line in self.run("embed", file, *texts, *words).splitlines()]
 
 
 def ids(count, vocabulary=500):
@@ -221,6 +233,53 @@ def roberta(name, model):
         intermediate_size=96, max_position_embeddings=130, type_vocab_size=1, pad_token_id=1,
     )
     main_hidden(config, lambda c: hf.RobertaModel(c, add_pooling_layer=False), "gpt2")(name, model)
+
+
+TEXTS = [
+    "In the beginning God created the heaven and the earth.",
+    "A man is playing a guitar on the stage.",
+    "The 3 quick, brown foxes jumped over 12 lazy dogs!",
+    "ok",
+]
+
+
+def classifier(name, model):
+    config = hf.BertConfig(
+        vocab_size=768, hidden_size=64, num_hidden_layers=3, num_attention_heads=4,
+        intermediate_size=96, max_position_embeddings=128, num_labels=3,
+        id2label={0: "no", 1: "maybe", 2: "yes"},
+    )
+    net = model.save(hf.BertForSequenceClassification(config), "bert")
+    model.convert()
+    tokenizer = Tokenizer.from_file(str(model.folder / "tokenizer.json"))
+    reference = np.array([logits_of_text(net, tokenizer.encode(text).ids) for text in TEXTS])
+    classes = [made["classes"] for made in model.embed(model.file, TEXTS)]
+    assert [made["label"] for made in classes[0]] == ["no", "maybe", "yes"]
+    found = np.array([[made["score"] for made in line] for line in classes])
+    model.say(name, np.abs(found - reference).max() / reference.std())
+
+
+def logits_of_text(net, tokens):
+    with torch.no_grad():
+        return net(torch.tensor([tokens])).logits[0].numpy()
+
+
+def sentences(name, model):
+    """A real model, with its own pooling, beside transformers."""
+    folder = Path(os.environ["GGUF_REAL_MODELS"]) / "all-MiniLM-L6-v2"
+    model.run("convert", folder, "-o", model.file, "--outtype", "f32")
+    net = hf.AutoModel.from_pretrained(folder).float().eval()
+    tokenizer = hf.AutoTokenizer.from_pretrained(folder)
+    worst = 0
+    for text, made in zip(TEXTS, model.embed(model.file, TEXTS)):
+        with torch.no_grad():
+            hidden = net(**tokenizer(text, return_tensors="pt")).last_hidden_state[0].numpy()
+        mean = hidden.mean(0).astype(np.float64)
+        found = np.array(made["embedding"])
+        assert abs(np.linalg.norm(found) - 1) < 1e-5
+        worst = max(worst, 1 - mean @ found / np.linalg.norm(mean) / np.linalg.norm(found))
+    # Counted as if a cosine of 1 - 1e-5 were the bound of all.
+    model.say(f"{name}: 1 - cosine, times 100", worst * 100)
 
 
 def random(rng, *shape, middle=0.0, spread=0.3):
@@ -421,7 +480,10 @@ CASES = {
     "t5, 8 buckets": t5(True, False, buckets=8),
     "umt5": t5(True, False, (hf.UMT5Config, hf.UMT5ForConditionalGeneration)),
     "t5encoder": t5_encoder,
+    "bert, classes": classifier,
 }
+if "GGUF_REAL_MODELS" in os.environ:
+    CASES["all-MiniLM-L6-v2"] = sentences
 
 if __name__ == "__main__":
     main()

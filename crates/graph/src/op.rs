@@ -252,7 +252,8 @@ pub enum Op {
         /// What they are taken from.
         x: ValueId,
     },
-    /// One row for each sequence of its tokens.
+    /// One row for each sequence, of the rows of its tokens, or of those whose result is asked for; 0
+    /// if there are none.
     Pool {
         /// What is pooled.
         x: ValueId,

@@ -185,7 +185,9 @@ impl Place<'_> {
                 Ok(Shape { rows: Rows::Outputs, ..x })
             }
             Op::Pool { x, .. } => {
-                let x = self.tokens(*x)?;
+                let x = self.value(*x)?;
+                let of_tokens = matches!(x.rows, Rows::Tokens | Rows::Outputs);
+                require(of_tokens, "the rows are not those of tokens")?;
                 Ok(Shape { rows: Rows::Sequences, ..x })
             }
         }

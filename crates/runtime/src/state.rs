@@ -44,6 +44,12 @@ impl Sequence {
 }
 
 impl Sequence {
+    /// Whether an encoder is to store something first.
+    pub fn lacks_encoder(&self) -> bool {
+        let is_empty = |kept: &Kept| matches!(kept, Kept::Cache { keys, stored: true, .. } if keys.rows() == 0);
+        self.kept.iter().any(is_empty)
+    }
+
     /// Forgets the tokens from `len` on, if it only has caches.
     pub fn truncate(&mut self, len: usize) -> bool {
         if self.kept.iter().any(|kept| matches!(kept, Kept::Floats(_))) {

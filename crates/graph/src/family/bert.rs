@@ -3,7 +3,7 @@
 use gguf::Finding;
 
 use crate::build::{Builder, Norm};
-use crate::layers::{Attend, Heads, Routing, attention, experts, feed_forward, rotation};
+use crate::layers::{Attend, Heads, Routing, attention, experts, feed_forward, pooled, rotation};
 use crate::op::{Function, GateFunction, Gating, Index, Mask, Op, PositionBias};
 use crate::raw::{OutputKind, ValueId};
 use crate::rotation::{Pairs, Rotation};
@@ -69,7 +69,7 @@ fn encoder(builder: &mut Builder<'_>, encoder: &Encoder) -> Result<(), Finding> 
     builder.at("", None);
     let hidden = builder.op(Op::Select { x });
     builder.output(OutputKind::Hidden, hidden);
-    Ok(())
+    pooled(builder, hidden)
 }
 
 fn layer(

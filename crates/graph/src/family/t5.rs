@@ -3,7 +3,7 @@
 use gguf::Finding;
 
 use crate::build::{Builder, Norm};
-use crate::layers::{Attend, Heads, attention, cross_attention, feed_forward, store_cross};
+use crate::layers::{Attend, Heads, attention, cross_attention, feed_forward, pooled, store_cross};
 use crate::op::{Function, Mask, Op, PositionBias};
 use crate::raw::{OutputKind, StateId, ValueId, WeightId};
 
@@ -17,7 +17,7 @@ pub(super) fn encoder(builder: &mut Builder<'_>) -> Result<(), Finding> {
     let x = builder.op(Op::Select { x });
     let hidden = builder.norm(x, "enc.output_norm", norm);
     builder.output(OutputKind::Hidden, hidden);
-    Ok(())
+    pooled(builder, hidden)
 }
 
 /// Encoder and decoder.

@@ -88,7 +88,11 @@ pub(super) fn select(run: &Run<'_>, x: &Value, out: &mut Value) {
 }
 
 pub(super) fn pool(run: &Run<'_>, x: &Value, kind: Pooling, out: &mut Value) {
+    let has_all = x.rows == run.tokens().len();
     for ((_, rows), out) in run.groups.iter().zip(out.data.chunks_exact_mut(x.width)) {
+        let place =
+            |row: &usize| if has_all { Some(*row) } else { run.outputs.binary_search(row).ok() };
+        let rows: Vec<usize> = rows.iter().filter_map(place).collect();
         let picked = match kind {
             Pooling::First => rows.first(),
             Pooling::Last => rows.last(),
@@ -98,9 +102,9 @@ pub(super) fn pool(run: &Run<'_>, x: &Value, kind: Pooling, out: &mut Value) {
             out.copy_from_slice(x.row(*row));
             continue;
         }
-        for row in rows {
+        for row in &rows {
             out.iter_mut().zip(x.row(*row)).for_each(|(out, x)| *out += x);
         }
-        out.iter_mut().for_each(|out| *out /= rows.len() as f32);
+        out.iter_mut().for_each(|out| *out /= rows.len().max(1) as f32);
     }
 }
