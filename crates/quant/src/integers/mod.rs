@@ -119,8 +119,9 @@ fn half_at<const AT: usize, const BYTES: usize>(block: &[u8; BYTES]) -> f32 {
     half(u16::from_le_bytes(*part::<AT, 2, _>(block)))
 }
 
+/// A half-precision float, without a branch or a call, so that loops of it become vectors.
 #[inline(always)]
-fn half(bits: u16) -> f32 {
+pub fn half(bits: u16) -> f32 {
     let (magnitude, sign) = (u32::from(bits & 0x7fff), u32::from(bits & 0x8000) << 16);
     // As if the exponent were that of a single: too small by 112, also for numbers below normal ones.
     let scaled = f32::from_bits(magnitude << 13) * f32::from_bits((127 + 112) << 23);

@@ -2,6 +2,9 @@
 
 mod exact;
 mod fast;
+mod floats;
+
+pub(crate) use exact::dots;
 
 use crate::lora::LowRank;
 use crate::value::Value;
