@@ -9,6 +9,7 @@ mod failure;
 mod force;
 mod listing;
 mod progress;
+mod running;
 mod sarif;
 mod target;
 
@@ -51,6 +52,9 @@ enum Command {
     Tokenize(commands::tokenize::Args),
     Detokenize(commands::detokenize::Args),
     ChatTemplate(commands::chat_template::Args),
+    Graph(commands::graph::Args),
+    Logits(commands::logits::Args),
+    Generate(Box<commands::generate::Args>),
     Demo(commands::demo::Args),
     #[command(hide = true)]
     RenderTemplate(commands::render_template::Args),
@@ -79,6 +83,9 @@ fn main() -> ExitCode {
         Command::Tokenize(args) => commands::tokenize::run(&args),
         Command::Detokenize(args) => commands::detokenize::run(&args),
         Command::ChatTemplate(args) => commands::chat_template::run(&args),
+        Command::Graph(args) => commands::graph::run(&args),
+        Command::Logits(args) => commands::logits::run(&args),
+        Command::Generate(args) => commands::generate::run(&args),
         Command::Demo(args) => commands::demo::run(&args),
         Command::RenderTemplate(args) => commands::render_template::run(&args),
     };

@@ -68,6 +68,33 @@ fn cases() -> Vec<(&'static str, Severity, Mutation)> {
         ("key-spelling", Warning, Box::new(after("gener", 0, b"AL"))),
         ("architecture-missing", Warning, Box::new(after("general.arch", 0, b"x"))),
         ("architecture-name", Warning, Box::new(after("architecture", 12, b"L"))),
+        (
+            "architecture-not-text",
+            Warning,
+            Box::new(|f| *f = file(&[("general.architecture", 7u32.into())], [])),
+        ),
+        ("alignment-small", Warning, Box::new(|f| *f = laid_out(2, 4, 4))),
+        (
+            "key-duplicate",
+            Error,
+            Box::new(|f| {
+                *f = file(&[("a.first", 1u32.into()), ("a.again", 1u32.into())], []);
+                after("a.", 0, b"again")(f);
+            }),
+        ),
+        (
+            "key-too-long",
+            Error,
+            Box::new(|f| {
+                let key = "a".repeat(65535);
+                *f = file(&[(&key, 1u32.into())], []);
+                let at = f.windows(8).position(|w| w == 65535u64.to_le_bytes()).unwrap();
+                put(at, &65536u64.to_le_bytes())(f);
+                f.insert(at + 8, b'a');
+            }),
+        ),
+        ("tensor-name-empty", Warning, Box::new(|f| *f = file(&[], [String::new()]))),
+        ("tensor-name-long", Warning, Box::new(|f| *f = file(&[], ["a".repeat(64)]))),
         ("text-not-utf8", Warning, Box::new(after("architecture", 12, &[0xff]))),
         (
             "tensor-duplicate",

@@ -2,8 +2,8 @@
 //! change, and the code of the finding that must come of it.
 
 use gguf::{
-    Array, Finding, Header, RawHeader, Severity, Shape, TensorInfo, TensorType, Value, check,
-    check_name, check_shards, write_header,
+    Array, ByteOrder, Finding, Header, RawHeader, Severity, Shape, TensorInfo, TensorType, Value,
+    check, check_name, check_shards, write_header,
 };
 
 const ARCH: &str = "llama";
@@ -271,6 +271,21 @@ fn cases() -> Vec<(&'static str, &'static str, Severity, Change)> {
         ),
         ("file-type-wrong", "general.file_type", Warning, set("general.file_type", 1u32)),
         ("file-type-unknown", "general.file_type", Warning, set("general.file_type", 99u32)),
+        (
+            "quantization-version-missing",
+            "general.quantization_version",
+            Warning,
+            Box::new(|draft| {
+                tensor(draft, "output.weight", &[32, 1]);
+                draft.tensors.last_mut().unwrap().tensor_type = TensorType::Q8_0;
+            }),
+        ),
+        (
+            "quantization-version-type",
+            "general.quantization_version",
+            Warning,
+            set("general.quantization_version", "2"),
+        ),
     ]
 }
 
@@ -524,6 +539,24 @@ fn shards_are_judged_together() {
         assert_eq!((found[0].code, found[0].severity), ("tensor-missing", Severity::Error));
         assert_eq!(found[0].tensor.as_deref(), Some(lost));
     }
+}
+
+#[test]
+fn shards_have_one_byte_order() {
+    let codes = |order| {
+        let drafts = [(0u16, ByteOrder::Little), (1, order)].map(|(no, order)| {
+            let mut draft = RawHeader { order, ..RawHeader::default() };
+            draft.metadata.set("split.no", no);
+            draft.metadata.set("split.count", 2u16);
+            draft.metadata.set("split.tensors.count", 0i32);
+            draft
+        });
+        let names = ["a-00001-of-00002.gguf", "a-00002-of-00002.gguf"].map(std::path::Path::new);
+        let found = check_shards(&[(names[0], &drafts[0]), (names[1], &drafts[1])]);
+        found.iter().map(|finding| finding.code).collect::<Vec<_>>()
+    };
+    assert_eq!(codes(ByteOrder::Little), [""; 0]);
+    assert_eq!(codes(ByteOrder::Big), ["shard-byte-order"]);
 }
 
 #[test]

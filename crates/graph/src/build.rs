@@ -138,6 +138,14 @@ impl Builder<'_> {
         self.hyper.stated(name).map(|_| self.hyper.f32(name)).transpose()
     }
 
+    /// A number that the model states, or that its architecture has without a key.
+    pub fn known(&self, name: &str) -> Result<Option<f32>, Finding> {
+        match self.hyper.f32(name) {
+            Err(absent) if absent.code == "key-missing" => Ok(None),
+            found => found.map(Some),
+        }
+    }
+
     /// The embedding of the tokens.
     pub fn embedding(&mut self) -> Result<ValueId, Finding> {
         let table = self.weight("token_embd.weight")?;
@@ -162,6 +170,16 @@ impl Builder<'_> {
         let bias = self.find(&format!("{name}.bias"));
         let Norm { kind, epsilon } = norm;
         self.op(Op::Norm { x, kind, epsilon, groups, weight, bias })
+    }
+
+    /// Rows cut into parts of these widths, as far as they go.
+    pub fn split<const N: usize>(&mut self, x: ValueId, widths: [u32; N]) -> [ValueId; N] {
+        let mut start = 0u32;
+        widths.map(|len| {
+            let part = self.op(Op::Slice { x, groups: 1, start, len });
+            start = start.saturating_add(len);
+            part
+        })
     }
 
     /// `a + b`.

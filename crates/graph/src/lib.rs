@@ -7,6 +7,8 @@
 //! specifies the stored form.
 
 mod build;
+mod cost;
+mod dot;
 mod family;
 mod graph;
 mod layers;
@@ -18,6 +20,7 @@ mod shape;
 pub mod stored;
 
 pub use build::build;
+pub use cost::{Cost, Load};
 pub use family::architectures;
 pub use graph::{Graph, Limits, Rows, Shape};
 pub use op::{

@@ -110,11 +110,13 @@ pub enum Op {
         /// The factor.
         factor: f32,
     },
-    /// Each row times `scale ln(floor((position + 1) / length) + 1) + 1`: what sharpens attention over
-    /// long contexts.
+    /// Each row times `scale ln(floor((position + offset) / length) + 1) + 1`: what sharpens attention
+    /// over long contexts.
     ScaleByPosition {
         /// What is multiplied.
         x: ValueId,
+        /// What positions are counted from: 0 or 1.
+        offset: u32,
         /// Positions between two steps of the factor.
         length: u32,
         /// How much the factor grows.
@@ -450,9 +452,12 @@ pub struct Experts {
     /// Groups that the experts form; 1 for none.
     #[serde(default = "one", skip_serializing_if = "is_one")]
     pub groups: u32,
-    /// Groups for each token: those whose two best experts weigh most.
+    /// Groups for each token: those whose best experts weigh most.
     #[serde(default = "one", skip_serializing_if = "is_one")]
     pub groups_used: u32,
+    /// Experts whose weights are summed to compare groups: those of a group that weigh most.
+    #[serde(default = "one", skip_serializing_if = "is_one")]
+    pub group_best: u32,
     /// Whether the weights of a token are made to sum to 1.
     pub normalize: bool,
     /// Factor of the weights.
@@ -463,14 +468,14 @@ pub struct Experts {
     /// `[width, inner, experts]`; without, `up` alone goes through the function.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub gate: Option<WeightId>,
-    /// `[width, inner, experts]`.
+    /// `[width, inner, experts]`; or `[width, 2 inner, experts]` with the gate in the first half.
     pub up: WeightId,
     /// `[inner, width of the result, experts]`.
     pub down: WeightId,
     /// `[inner, experts]`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub gate_bias: Option<WeightId>,
-    /// `[inner, experts]`.
+    /// `[inner, experts]`, or twice as wide as `up` is.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub up_bias: Option<WeightId>,
     /// `[width of the result, experts]`.

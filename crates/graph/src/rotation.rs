@@ -31,6 +31,13 @@ pub struct Rotation {
     pub factors: Factors,
 }
 
+impl Rotation {
+    /// The same with positions as they are.
+    pub(crate) fn plain(self) -> Self {
+        Self { stretch: Stretch::None, magnitude: 1.0, factors: Factors::None, ..self }
+    }
+}
+
 /// Which numbers of a head are rotated together.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -53,8 +60,8 @@ pub enum Stretch {
     /// YaRN (arXiv 2309.00071): pairs that turn less than `beta_slow` times within the original
     /// context are divided by the factor, those that turn more than `beta_fast` times are not, with
     /// a ramp between. With `d(b) = count ln(original / (2 pi b)) / (2 ln(base))`, the share that is
-    /// not divided is `1 - clamp((i - floor(d(beta_fast))) / (ceil(d(beta_slow)) - floor(d(beta_fast))), 0, 1)`,
-    /// the bounds being kept between 0 and `count - 1`, and their difference at 0.001 or more.
+    /// not divided is `1 - clamp((i - low) / (high - low), 0, 1)`, where `low` is `d(beta_fast)`, but 0
+    /// or more, `high` is `d(beta_slow)`, but `count - 1` or less, and their difference 0.001 or more.
     Yarn {
         /// The factor.
         factor: f32,
@@ -64,6 +71,8 @@ pub enum Stretch {
         beta_fast: f32,
         /// Turns below which all is divided.
         beta_slow: f32,
+        /// Whether `d(beta_fast)` is rounded down first, and `d(beta_slow)` up.
+        rounded: bool,
     },
 }
 

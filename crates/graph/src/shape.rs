@@ -87,8 +87,9 @@ impl Place<'_> {
                 Ok(shape)
             }
             Op::Scale { x, .. } | Op::Activate { x, .. } => self.value(*x),
-            Op::ScaleByPosition { x, length, .. } => {
+            Op::ScaleByPosition { x, offset, length, .. } => {
                 require(*length > 0, "the length is 0")?;
+                require(*offset <= 1, "positions are counted from neither 0 nor 1")?;
                 self.tokens(*x)
             }
             Op::Clamp { x, bound } => {
@@ -230,17 +231,21 @@ impl Place<'_> {
     fn experts(&self, experts: &Experts) -> Result<Shape> {
         let (x, scores) = (self.value(experts.x)?, self.value(experts.scores)?);
         require(x.rows == scores.rows, "the values have other rows")?;
-        let [input, inner, count] = self.cube(experts.up)?;
+        let [input, up, count] = self.cube(experts.up)?;
         same("width of the value and of the experts", x.width.into(), input)?;
         same("number of scores and experts", scores.width.into(), count)?;
         if let Some(gate) = experts.gate {
-            self.weight_is(gate, &[input, inner, count])?;
+            self.weight_is(gate, &[input, up, count])?;
         }
-        let [_, output, _] = self.cube(experts.down)?;
+        let [inner, output, _] = self.cube(experts.down)?;
         self.weight_is(experts.down, &[inner, output, count])?;
+        require(
+            up == inner || (experts.gate.is_none() && up == 2 * inner),
+            "what goes into the experts' last matrices is not as wide as what they are given",
+        )?;
         self.optional(experts.selection_bias, &[count])?;
         self.optional(experts.gate_bias, &[inner, count])?;
-        self.optional(experts.up_bias, &[inner, count])?;
+        self.optional(experts.up_bias, &[up, count])?;
         self.optional(experts.down_bias, &[output, count])?;
         let used = u64::from(experts.used);
         require((1..=count).contains(&used), "a token uses no expert, or more than there are")?;
@@ -253,6 +258,7 @@ impl Place<'_> {
             used <= count / u64::from(groups) * u64::from(groups_used),
             "a token uses more experts than its groups have",
         )?;
+        require(experts.group_best > 0, "groups are compared by none of their experts")?;
         Shape::new(x.rows, output)
     }
 
@@ -320,7 +326,7 @@ impl Place<'_> {
         match stretch {
             Stretch::None => {}
             Stretch::Linear(factor) => require(*factor > 0.0, "the factor is not above 0")?,
-            Stretch::Yarn { factor, original, beta_fast, beta_slow } => require(
+            Stretch::Yarn { factor, original, beta_fast, beta_slow, .. } => require(
                 *factor > 0.0 && *original > 0 && *beta_fast > 0.0 && *beta_slow > 0.0,
                 "a number of YaRN is not above 0",
             )?,

@@ -19,10 +19,19 @@ const MAX_LEN: usize = 64 << 20;
 
 /// Puts a graph into metadata, in the place of one that is there.
 pub fn store(graph: &Graph, metadata: &mut Metadata) {
-    // Maps with other keys than strings, which JSON lacks, do not occur.
-    let text = serde_json::to_string(graph.raw()).unwrap_or_default();
     metadata.set(VERSION_KEY, VERSION);
-    metadata.set(GRAPH_KEY, text.as_str());
+    metadata.set(GRAPH_KEY, to_text(graph).as_str());
+}
+
+/// A graph as the text that is stored.
+pub fn to_text(graph: &Graph) -> String {
+    // Maps with other keys than strings, which JSON lacks, do not occur.
+    serde_json::to_string(graph.raw()).unwrap_or_default()
+}
+
+/// A graph as JSON.
+pub fn to_json(graph: &Graph) -> serde_json::Value {
+    serde_json::to_value(graph.raw()).unwrap_or_default()
 }
 
 /// The graph that metadata hold, checked; `None` if they hold none.

@@ -10,6 +10,7 @@
 //! | look at a model | [`open`], [`summary`], [`name`], [`tokens`] |
 //! | find and repair what is wrong | [`check`], [`verify`] |
 //! | change keys, or the order of bytes | [`edit`], [`key_value`], [`endian`] |
+//! | run a model | [`run`] |
 //! | make a model | [`convert`], [`checkpoint`], [`quantize`] |
 //!
 //! ```
@@ -35,7 +36,9 @@ pub mod endian;
 pub mod key_value;
 mod model;
 pub mod name;
+pub mod npy;
 pub mod quantize;
+pub mod run;
 pub mod summary;
 mod text;
 mod threads;

@@ -142,35 +142,47 @@ fn not_finite_input_is_refused_by_position() {
     }
 }
 
+/// Type, and each f16 of its block: offset and name.
+const SCALES: &[(TensorType, &[(usize, &str)])] = &[
+    (TensorType::Q4_0, &[(0, "d")]),
+    (TensorType::Q4_1, &[(0, "d"), (2, "m")]),
+    (TensorType::Q5_0, &[(0, "d")]),
+    (TensorType::Q5_1, &[(0, "d"), (2, "m")]),
+    (TensorType::Q8_0, &[(0, "d")]),
+    (TensorType::Q2_K, &[(80, "d"), (82, "dmin")]),
+    (TensorType::Q3_K, &[(108, "d")]),
+    (TensorType::Q4_K, &[(0, "d"), (2, "dmin")]),
+    (TensorType::Q5_K, &[(0, "d"), (2, "dmin")]),
+    (TensorType::Q6_K, &[(208, "d")]),
+    (TensorType::Q8_1, &[(0, "d"), (2, "s")]),
+    (TensorType::IQ1_S, &[(0, "d")]),
+    (TensorType::IQ2_XXS, &[(0, "d")]),
+    (TensorType::IQ2_XS, &[(0, "d")]),
+    (TensorType::IQ2_S, &[(0, "d")]),
+    (TensorType::IQ3_XXS, &[(0, "d")]),
+    (TensorType::IQ3_S, &[(0, "d")]),
+    (TensorType::IQ4_NL, &[(0, "d")]),
+    (TensorType::IQ4_XS, &[(0, "d")]),
+    (TensorType::TQ1_0, &[(52, "d")]),
+    (TensorType::TQ2_0, &[(64, "d")]),
+    (TensorType::Q1_0, &[(0, "d")]),
+    (TensorType::Q2_0, &[(0, "d")]),
+];
+/// Types whose scales are of other kinds.
+const OTHER_SCALES: [TensorType; 4] =
+    [TensorType::IQ1_M, TensorType::Q8_K, TensorType::MXFP4, TensorType::NVFP4];
+
+#[test]
+fn every_type_with_scales_is_named_here() {
+    let with_scales = types().filter(|ty| ty.is_quantized()).collect::<Vec<_>>();
+    let mut named: Vec<_> = SCALES.iter().map(|(ty, _)| *ty).chain(OTHER_SCALES).collect();
+    named.sort();
+    assert_eq!(with_scales, named);
+}
+
 #[test]
 fn bad_scales_are_found_in_their_block() {
-    // Type, and each f16 of its block: offset and name.
-    let scales: &[(TensorType, &[(usize, &str)])] = &[
-        (TensorType::Q4_0, &[(0, "d")]),
-        (TensorType::Q4_1, &[(0, "d"), (2, "m")]),
-        (TensorType::Q5_0, &[(0, "d")]),
-        (TensorType::Q5_1, &[(0, "d"), (2, "m")]),
-        (TensorType::Q8_0, &[(0, "d")]),
-        (TensorType::Q2_K, &[(80, "d"), (82, "dmin")]),
-        (TensorType::Q3_K, &[(108, "d")]),
-        (TensorType::Q4_K, &[(0, "d"), (2, "dmin")]),
-        (TensorType::Q5_K, &[(0, "d"), (2, "dmin")]),
-        (TensorType::Q6_K, &[(208, "d")]),
-        (TensorType::Q8_1, &[(0, "d"), (2, "s")]),
-        (TensorType::IQ1_S, &[(0, "d")]),
-        (TensorType::IQ2_XXS, &[(0, "d")]),
-        (TensorType::IQ2_XS, &[(0, "d")]),
-        (TensorType::IQ2_S, &[(0, "d")]),
-        (TensorType::IQ3_XXS, &[(0, "d")]),
-        (TensorType::IQ3_S, &[(0, "d")]),
-        (TensorType::IQ4_NL, &[(0, "d")]),
-        (TensorType::IQ4_XS, &[(0, "d")]),
-        (TensorType::TQ1_0, &[(52, "d")]),
-        (TensorType::TQ2_0, &[(64, "d")]),
-        (TensorType::Q1_0, &[(0, "d")]),
-        (TensorType::Q2_0, &[(0, "d")]),
-    ];
-    for &(ty, fields) in scales {
+    for &(ty, fields) in SCALES {
         let (len, block_bytes) = ty.block().unwrap();
         for &(offset, name) in fields {
             for half in [0x7c00u16, 0xfc00, 0x7e00] {

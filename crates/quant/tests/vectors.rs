@@ -55,6 +55,9 @@ fn every_codec_is_named_here() {
     let mut named: Vec<_> = FILES.iter().map(|(ty, _)| *ty).chain(others).collect();
     named.sort();
     assert_eq!(with_codec, named);
+    // Removed types have no blocks.
+    let with_blocks: Vec<_> = TensorType::all().filter(|ty| ty.block().is_some()).collect();
+    assert_eq!(with_codec, with_blocks);
 }
 
 fn folder() -> Option<PathBuf> {

@@ -226,3 +226,28 @@ fn weighted_error(x: &[f32], decoded: &[f32], weights: Option<&[f32]>) -> f64 {
         Some(weights) => squares.zip(weights).map(|(square, w)| square * f64::from(*w)).sum(),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use gguf::Status;
+
+    use super::*;
+
+    #[test]
+    fn every_type_can_be_chosen_or_is_known_not_to() {
+        // For models that were trained to have such weights.
+        let trained = [
+            TensorType::TQ1_0,
+            TensorType::TQ2_0,
+            TensorType::MXFP4,
+            TensorType::NVFP4,
+            TensorType::Q1_0,
+            TensorType::Q2_0,
+        ];
+        let left_out: Vec<_> = TensorType::all()
+            .filter(|ty| ty.is_quantized() && !LADDER.contains(ty) && !WITH_WEIGHTS.contains(ty))
+            .filter(|ty| ty.traits().is_some_and(|row| row.status == Status::Current))
+            .collect();
+        assert_eq!(left_out, trained);
+    }
+}

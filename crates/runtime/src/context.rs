@@ -78,6 +78,11 @@ impl Context {
         self.sequences.get(sequence).map_or(0, |sequence| sequence.len)
     }
 
+    /// Tokens that a sequence still has room for.
+    pub fn room(&self, sequence: usize) -> usize {
+        self.options.tokens.saturating_sub(self.len(sequence))
+    }
+
     /// Whether no sequence has a token.
     pub fn is_empty(&self) -> bool {
         self.sequences.iter().all(|sequence| sequence.len == 0)

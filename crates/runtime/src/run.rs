@@ -1,5 +1,6 @@
 //! One run of a program.
 
+use std::borrow::Cow;
 use std::collections::HashMap;
 
 use gguf::Error;
@@ -96,9 +97,6 @@ impl<'r> Run<'r> {
                     outputs.push(row);
                 }
             }
-        } else if let Inputs::Features(features) = inputs {
-            // The frames are all of one sequence.
-            groups.push((0, (0..features.rows).collect()));
         }
         let values = std::iter::repeat_with(|| None).take(values).collect();
         Self { executor, inputs, positions, groups, outputs, context_len, values, free: Vec::new() }
@@ -109,6 +107,15 @@ impl<'r> Run<'r> {
         match self.inputs {
             Inputs::Tokens(tokens) => tokens,
             Inputs::Features(_) => &[],
+        }
+    }
+
+    /// The sequences of the rows of a value: frames, of which a convolution leaves fewer, are all of
+    /// one sequence.
+    pub fn groups_of(&self, value: &Value) -> Cow<'_, [(usize, Vec<usize>)]> {
+        match self.inputs {
+            Inputs::Tokens(_) => Cow::Borrowed(&self.groups),
+            Inputs::Features(_) => Cow::Owned(vec![(0, (0..value.rows).collect())]),
         }
     }
 

@@ -19,6 +19,13 @@ impl Value {
         Self { rows, width, data: memory }
     }
 
+    /// With rows for columns.
+    pub fn transposed(&self) -> Self {
+        let data = (0..self.width).flat_map(|column| (0..self.rows).map(move |row| (row, column)));
+        let data = data.map(|(row, column)| self.row(row)[column]).collect();
+        Self { rows: self.width, width: self.rows, data }
+    }
+
     /// A row.
     pub fn row(&self, row: usize) -> &[f32] {
         self.data.get(row * self.width..(row + 1) * self.width).unwrap_or_default()

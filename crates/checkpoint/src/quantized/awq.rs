@@ -13,6 +13,7 @@
 use std::sync::Arc;
 
 use super::levels::{Groups, Levels, Parameters};
+use super::method::{Method, Unsupported, text};
 use super::{Content, Matrix, Set, Wrong};
 use crate::dtype::Dtype;
 use crate::raw::Raw;
@@ -20,7 +21,20 @@ use crate::raw::Raw;
 /// In which four bits of its word each of eight outputs is.
 const NIBBLE: [u32; 8] = [0, 4, 1, 5, 2, 6, 3, 7];
 
-pub(super) fn matrix(set: &Set, main: &Raw) -> Result<Option<Matrix>, Wrong> {
+pub(super) const METHOD: Method = Method {
+    name: "AWQ",
+    words: &["awq"],
+    file: Some("quant_config.json"),
+    read: |fields| match text(fields, "version").to_lowercase().as_str() {
+        "" | "gemm" => Ok(Box::new(matrix)),
+        other => Err(Unsupported(
+            format!("the weights are packed as AWQ `{other}`"),
+            "take the checkpoint in the version `gemm`",
+        )),
+    },
+};
+
+fn matrix(set: &Set, main: &Raw) -> Result<Option<Matrix>, Wrong> {
     let Some(stem) = main.name.strip_suffix(".qweight") else { return Ok(None) };
     let part = |end: &str| format!("{stem}.{end}");
     set.take(&main.name);

@@ -19,12 +19,20 @@
 use gguf::TensorType;
 use serde_json::Value;
 
+use super::method::Method;
 use super::{Content, Matrix, Set, Wrong, put_floats, rows_and_columns};
 use crate::dtype::Dtype;
 use crate::raw::Raw;
 use crate::rows::Rows;
 
-pub(super) fn matrix(set: &Set, main: &Raw) -> Result<Option<Matrix>, Wrong> {
+pub(super) const METHOD: Method = Method {
+    name: "bitsandbytes",
+    words: &["bitsandbytes"],
+    file: None,
+    read: |_| Ok(Box::new(matrix)),
+};
+
+fn matrix(set: &Set, main: &Raw) -> Result<Option<Matrix>, Wrong> {
     let Some(stem) = main.name.strip_suffix("weight") else { return Ok(None) };
     if main.dtype == Dtype::I8 {
         let Some(scales) = set.take(&format!("{stem}SCB")) else { return Ok(None) };

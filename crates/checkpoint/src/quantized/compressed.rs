@@ -2,19 +2,34 @@
 
 use serde_json::Value;
 
+use super::method::{Method, Read, Unsupported};
 use super::scaled::Blocks;
 use super::{Matrix, Set, Wrong, integers, mxfp4, nvfp4, packed};
 use crate::raw::Raw;
 
+pub(super) const METHOD: Method =
+    Method { name: "compressed-tensors", words: &["compressed-tensors"], file: None, read };
+
+fn read(fields: &Value) -> Result<Read, Unsupported> {
+    let compressed = Compressed::of(fields).map_err(|UnknownFormat(format)| {
+        Unsupported(
+            format!("the weights are compressed as `{format}`"),
+            "take a checkpoint in another format: known are int-quantized, pack-quantized, \
+             float-quantized, naive-quantized, nvfp4-pack-quantized and mxfp4-pack-quantized",
+        )
+    })?;
+    Ok(Box::new(move |set, main| compressed.matrix(set, main)))
+}
+
 /// What the configuration says.
-pub(super) struct Compressed {
+struct Compressed {
     /// Bits of packed integers: those of the first group of matrices.
     bits: Option<u32>,
     blocks: Blocks,
 }
 
 /// The name of a format that is not known.
-pub(super) struct UnknownFormat(pub String);
+struct UnknownFormat(String);
 
 /// Formats that are told apart by the parts which matrices have.
 const FORMATS: [&str; 8] = [
@@ -30,7 +45,7 @@ const FORMATS: [&str; 8] = [
 
 impl Compressed {
     /// What the configuration says.
-    pub fn of(fields: &Value) -> Result<Self, UnknownFormat> {
+    fn of(fields: &Value) -> Result<Self, UnknownFormat> {
         let formats = fields.get("format").into_iter();
         let groups = fields.get("config_groups").and_then(Value::as_object);
         let of_groups = groups.into_iter().flatten().filter_map(|(_, group)| group.get("format"));
@@ -51,7 +66,7 @@ impl Compressed {
         Ok(Self { bits, blocks: Blocks::of(first) })
     }
 
-    pub fn matrix(&self, set: &Set, main: &Raw) -> Result<Option<Matrix>, Wrong> {
+    fn matrix(&self, set: &Set, main: &Raw) -> Result<Option<Matrix>, Wrong> {
         if let Some(matrix) = nvfp4::packed_matrix(set, main)? {
             return Ok(Some(matrix));
         }

@@ -6,32 +6,28 @@ use std::path::{Path, PathBuf};
 use gguf::Error;
 use serde_json::Value;
 
-use super::super::raw::Raw;
-use super::{Matrix, Set, Wrong, awq, bitsandbytes, compressed, gptq, mxfp4, nvfp4, scaled};
+use super::method::{Method, Read, Unsupported, text};
+use super::{awq, bitsandbytes, compressed, gptq, modelopt, mxfp4, scaled};
 use crate::json;
 
-/// A way to quantize, with what the configuration says about it.
-pub(super) enum Kind {
-    Gptq(gptq::Gptq),
-    Awq,
-    /// Each part of a matrix multiplied by a scale: FP8.
-    Scaled(scaled::Blocks),
-    Compressed(compressed::Compressed),
-    BitsAndBytes,
-    Mxfp4,
-    /// NVIDIA's tool: NVFP4, FP8, or a mixture.
-    ModelOpt,
-}
-
-/// Names of the ways that are known, for messages.
-const KNOWN: &str = "gptq, awq, fp8, compressed-tensors, bitsandbytes, mxfp4, modelopt";
-
-/// Files of programs that quantize, and what their method is called.
-const OTHERS: [(&str, &str); 3] = [
-    ("quantize_config.json", "gptq"),
-    ("quant_config.json", "awq"),
-    ("hf_quant_config.json", "modelopt"),
+/// The ways that are known. Of several files the one of the first counts.
+const METHODS: [&Method; 7] = [
+    &gptq::METHOD,
+    &awq::METHOD,
+    &scaled::METHOD,
+    &compressed::METHOD,
+    &bitsandbytes::METHOD,
+    &mxfp4::METHOD,
+    &modelopt::METHOD,
 ];
+
+/// A way to quantize, with what the configuration says about it.
+pub(super) struct Kind {
+    /// What people call it.
+    pub name: &'static str,
+    /// How matrices are read.
+    pub read: Read,
+}
 
 /// The file that says how the weights in `dir` are quantized, and how.
 pub(super) fn find(dir: &Path) -> Result<Option<(PathBuf, Kind)>, Error> {
@@ -46,12 +42,13 @@ pub(super) fn find(dir: &Path) -> Result<Option<(PathBuf, Kind)>, Error> {
             return Ok(Some((config.clone(), kind(&config, fields)?)));
         }
     }
-    for (name, method) in OTHERS {
+    for method in METHODS {
+        let Some(name) = method.file else { continue };
         let path = dir.join(name);
         if let Some(root) = json::read_optional(&path)? {
             // ModelOpt tells of itself first.
             let fields = root.get("quantization").unwrap_or(&root);
-            let kind = kind(&path, &with_method(fields, method))?;
+            let kind = kind(&path, &with_method(fields, method.words[0]))?;
             return Ok(Some((path, kind)));
         }
     }
@@ -68,84 +65,26 @@ fn with_method(fields: &Value, method: &str) -> Value {
 }
 
 fn kind(path: &Path, fields: &Value) -> Result<Kind, Error> {
-    let text = |field: &str| fields.get(field).and_then(Value::as_str).unwrap_or_default();
-    let refuse = |what: String, help: &str| {
-        Err(Error::input("quantization-unsupported", path, what, help.to_owned()))
-    };
-    let method = match text("quant_method") {
+    let word = match text(fields, "quant_method") {
         // Older files of its program name no method.
         "" if fields.get("load_in_4bit").is_some() => "bitsandbytes",
-        method => method,
+        word => word,
     };
-    match method {
-        "gptq" => {
-            // Older files name no format, and newer ones sometimes the same under `format`.
-            let format = [text("checkpoint_format"), text("format")].concat();
-            match format.as_str() {
-                "" | "gptq" | "gptqgptq" => Ok(Kind::Gptq(gptq::Gptq::of(fields, 1))),
-                "gptq_v2" | "gptq_v2gptq_v2" => Ok(Kind::Gptq(gptq::Gptq::of(fields, 0))),
-                other => refuse(
-                    format!("the weights are packed as `{other}`, for one kind of processor"),
-                    "take the checkpoint in the format `gptq` or `gptq_v2`",
-                ),
-            }
-        }
-        "awq" => match text("version").to_lowercase().as_str() {
-            "" | "gemm" => Ok(Kind::Awq),
-            other => refuse(
-                format!("the weights are packed as AWQ `{other}`"),
-                "take the checkpoint in the version `gemm`",
-            ),
-        },
-        "fp8" | "fbgemm_fp8" => Ok(Kind::Scaled(scaled::Blocks::of(fields))),
-        "compressed-tensors" => match compressed::Compressed::of(fields) {
-            Ok(compressed) => Ok(Kind::Compressed(compressed)),
-            Err(compressed::UnknownFormat(format)) => refuse(
-                format!("the weights are compressed as `{format}`"),
-                "take a checkpoint in another format: known are int-quantized, pack-quantized, \
-                 float-quantized, naive-quantized, nvfp4-pack-quantized and mxfp4-pack-quantized",
-            ),
-        },
-        "bitsandbytes" => Ok(Kind::BitsAndBytes),
-        "mxfp4" => Ok(Kind::Mxfp4),
-        "modelopt" | "modelopt_fp4" => Ok(Kind::ModelOpt),
-        other => refuse(
-            format!("the weights are quantized by `{other}`, which is not known"),
-            &format!("take another checkpoint of the model; known are {KNOWN}"),
-        ),
-    }
+    let refused = |what: String, help: &str| {
+        Error::input("quantization-unsupported", path, what, help.to_owned())
+    };
+    let Some(method) = METHODS.iter().find(|method| method.words.contains(&word)) else {
+        let known: Vec<_> = METHODS.iter().map(|method| method.words[0]).collect();
+        return Err(refused(
+            format!("the weights are quantized by `{word}`, which is not known"),
+            &format!("take another checkpoint of the model; known are {}", known.join(", ")),
+        ));
+    };
+    let read = (method.read)(fields).map_err(|Unsupported(what, help)| refused(what, help))?;
+    Ok(Kind { name: method.name, read })
 }
 
 impl Kind {
-    /// What people call it.
-    pub fn name(&self) -> &'static str {
-        match self {
-            Self::Gptq(_) => "GPTQ",
-            Self::Awq => "AWQ",
-            Self::Scaled(_) => "FP8",
-            Self::Compressed(_) => "compressed-tensors",
-            Self::BitsAndBytes => "bitsandbytes",
-            Self::Mxfp4 => "MXFP4",
-            Self::ModelOpt => "ModelOpt",
-        }
-    }
-
-    /// The matrix of which `main` is the packed part, if it is that of one.
-    pub fn matrix(&self, set: &Set, main: &Raw) -> Result<Option<Matrix>, Wrong> {
-        match self {
-            Self::Gptq(gptq) => gptq.matrix(set, main),
-            Self::Awq => awq::matrix(set, main),
-            Self::Scaled(blocks) => blocks.matrix(set, main),
-            Self::Compressed(compressed) => compressed.matrix(set, main),
-            Self::BitsAndBytes => bitsandbytes::matrix(set, main),
-            Self::Mxfp4 => mxfp4::matrix(set, main),
-            Self::ModelOpt => match nvfp4::matrix(set, main)? {
-                None => scaled::Blocks::default().matrix(set, main),
-                found => Ok(found),
-            },
-        }
-    }
-
     /// Whether a tensor says nothing about weights: scales of activations.
     pub fn ignores(&self, name: &str) -> bool {
         const ACTIVATIONS: [&str; 9] = [
@@ -160,5 +99,31 @@ impl Kind {
             ".output_scale",
         ];
         ACTIVATIONS.iter().any(|end| name.ends_with(end))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_way_is_documented() {
+        let page = include_str!("../../../../docs/checkpoints.md");
+        let table = page.split("## Quantized weights").nth(1).unwrap();
+        let is_in = |method: &&&Method| {
+            table.lines().any(|line| line.starts_with('|') && line.contains(method.name))
+        };
+        let missing: Vec<_> =
+            METHODS.iter().filter(|method| !is_in(method)).map(|method| method.name).collect();
+        assert_eq!(missing, [""; 0], "docs/checkpoints.md has no row for them");
+    }
+
+    #[test]
+    fn words_and_files_are_those_of_one_way() {
+        let words: Vec<_> = METHODS.iter().flat_map(|method| method.words).collect();
+        let files: Vec<_> = METHODS.iter().filter_map(|method| method.file.as_ref()).collect();
+        for names in [words, files] {
+            assert!((1..names.len()).all(|i| !names[..i].contains(&names[i])), "{names:?}");
+        }
     }
 }

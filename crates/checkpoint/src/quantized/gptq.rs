@@ -16,12 +16,33 @@ use std::sync::Arc;
 use serde_json::Value;
 
 use super::levels::{Groups, Levels, Parameters};
+use super::method::{Method, Read, Unsupported, text};
 use super::{Content, Matrix, Set, Wrong};
 use crate::dtype::Dtype;
 use crate::raw::Raw;
 
+pub(super) const METHOD: Method =
+    Method { name: "GPTQ", words: &["gptq"], file: Some("quantize_config.json"), read };
+
+fn read(fields: &Value) -> Result<Read, Unsupported> {
+    // Older files name no format, and newer ones sometimes the same under `format`.
+    let format = [text(fields, "checkpoint_format"), text(fields, "format")].concat();
+    let zero_offset = match format.as_str() {
+        "" | "gptq" | "gptqgptq" => 1,
+        "gptq_v2" | "gptq_v2gptq_v2" => 0,
+        other => {
+            return Err(Unsupported(
+                format!("the weights are packed as `{other}`, for one kind of processor"),
+                "take the checkpoint in the format `gptq` or `gptq_v2`",
+            ));
+        }
+    };
+    let gptq = Gptq { bits: fields.get("bits").and_then(Value::as_u64), zero_offset };
+    Ok(Box::new(move |set, main| gptq.matrix(set, main)))
+}
+
 /// What the configuration says.
-pub(super) struct Gptq {
+struct Gptq {
     /// Bits of a number, for matrices without a list of groups.
     bits: Option<u64>,
     /// How much more zeros are than what is stored.
@@ -29,11 +50,7 @@ pub(super) struct Gptq {
 }
 
 impl Gptq {
-    pub fn of(fields: &Value, zero_offset: i16) -> Self {
-        Self { bits: fields.get("bits").and_then(Value::as_u64), zero_offset }
-    }
-
-    pub fn matrix(&self, set: &Set, main: &Raw) -> Result<Option<Matrix>, Wrong> {
+    fn matrix(&self, set: &Set, main: &Raw) -> Result<Option<Matrix>, Wrong> {
         let Some(stem) = main.name.strip_suffix(".qweight") else { return Ok(None) };
         let part = |end: &str| format!("{stem}.{end}");
         set.take(&main.name);

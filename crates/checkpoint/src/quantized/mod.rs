@@ -11,6 +11,8 @@ mod config;
 mod gptq;
 mod integers;
 mod levels;
+mod method;
+mod modelopt;
 mod mxfp4;
 mod nvfp4;
 mod packed;
@@ -130,7 +132,7 @@ impl Scheme {
         let mut matrices = Vec::new();
         // Of a tensor without elements, dimensions may be of any size: products of them overflow.
         for (place, raw) in raws.iter().enumerate().filter(|(_, raw)| raw.elements() > 0) {
-            let matrix = self.kind.matrix(&set, raw).map_err(|wrong| match wrong {
+            let matrix = (self.kind.read)(&set, raw).map_err(|wrong| match wrong {
                 Wrong::Read(error) => error,
                 Wrong::Parts(what) => {
                     let what = format!("tensor `{}` {what}", raw.name);
@@ -186,7 +188,7 @@ impl Scheme {
             let file = raws[place].file;
             made.insert(place, Made { name, shape, tensor_type, file, source });
         }
-        let scheme = self.kind.name();
+        let scheme = self.kind.name;
         let note = |(tensor_type, count): (TensorType, usize)| match tensor_type {
             TensorType::F32 => {
                 format!("{count} tensors are quantized ({scheme}); they are decoded")

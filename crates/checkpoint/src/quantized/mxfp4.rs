@@ -11,17 +11,21 @@
 
 use gguf::TensorType;
 
+use super::method::Method;
 use super::{Content, Matrix, Set, Wrong};
 use crate::dtype::Dtype;
 use crate::raw::Raw;
 use crate::rows::Rows;
+
+pub(super) const METHOD: Method =
+    Method { name: "MXFP4", words: &["mxfp4"], file: None, read: |_| Ok(Box::new(matrix)) };
 
 /// Numbers of a block, and their bytes.
 const BLOCK: u64 = 32;
 const BLOCK_BYTES: u64 = 16;
 
 /// The tensor whose numbers are `main`, as gpt-oss stores it.
-pub(super) fn matrix(set: &Set, main: &Raw) -> Result<Option<Matrix>, Wrong> {
+fn matrix(set: &Set, main: &Raw) -> Result<Option<Matrix>, Wrong> {
     let Some(stem) = main.name.strip_suffix("_blocks") else { return Ok(None) };
     set.take(&main.name);
     let scales = set.need(&format!("{stem}_scales"))?;

@@ -13,10 +13,21 @@
 use gguf::TensorType;
 use serde_json::Value;
 
+use super::method::Method;
 use super::{Content, Matrix, Set, Wrong, put_floats, rows_and_columns};
 use crate::dtype::Dtype;
 use crate::raw::Raw;
 use crate::rows::Rows;
+
+pub(super) const METHOD: Method = Method {
+    name: "FP8",
+    words: &["fp8", "fbgemm_fp8"],
+    file: None,
+    read: |fields| {
+        let blocks = Blocks::of(fields);
+        Ok(Box::new(move |set, main| blocks.matrix(set, main)))
+    },
+};
 
 /// The size of blocks, where the configuration says it.
 #[derive(Default)]

@@ -19,7 +19,6 @@ use crate::target::Outtype;
 #[command(after_help = "Examples:\n  \
     gguf lora check base.gguf adapter.gguf\n  \
     gguf lora merge base-f16.gguf adapter.gguf -o merged-q4.gguf --outtype q4_k_m\n  \
-    gguf lora merge base-f16.gguf one.gguf two.gguf=0.5 -o merged.gguf\n  \
     gguf lora extract base-f16.gguf tuned-f16.gguf --rank 32 -o adapter.gguf\n\n\
     `gguf convert DIR --base MODEL_DIR` makes a GGUF of an adapter in the Hugging Face format.")]
 pub struct Args {
@@ -36,6 +35,7 @@ enum Command {
 
 /// Say whether an adapter can be applied to a model, and what does not fit.
 #[derive(clap::Args)]
+#[command(after_help = "Example:\n  gguf lora check base.gguf adapter.gguf")]
 struct CheckArgs {
     /// The model.
     base: String,
@@ -48,6 +48,9 @@ struct CheckArgs {
 
 /// Write a model with adapters merged into its matrices, in one pass.
 #[derive(clap::Args)]
+#[command(after_help = "Examples:\n  \
+    gguf lora merge base-f16.gguf adapter.gguf -o merged-q4.gguf --outtype q4_k_m\n  \
+    gguf lora merge base-f16.gguf one.gguf two.gguf=0.5 -o merged.gguf")]
 struct MergeArgs {
     /// The model, best in F16 or F32.
     base: String,
@@ -69,6 +72,8 @@ struct MergeArgs {
 
 /// Approximate what was trained into a model by an adapter.
 #[derive(clap::Args)]
+#[command(after_help = "Example:\n  \
+    gguf lora extract base-f16.gguf tuned-f16.gguf --rank 32 -o adapter.gguf")]
 struct ExtractArgs {
     /// The model before.
     base: String,

@@ -59,6 +59,25 @@ fn the_table_has_every_code_and_no_other() {
 }
 
 #[test]
+fn every_rule_is_broken_in_a_test() {
+    let crates = Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap();
+    let cases: String = ["gguf", "store"]
+        .iter()
+        .flat_map(|name| fs::read_dir(crates.join(name).join("tests")).unwrap())
+        .map(|entry| entry.unwrap().path())
+        .filter(|path| path.is_file())
+        .map(|path| fs::read_to_string(path).unwrap())
+        .collect();
+    let sources = sources();
+    let rules = sources.iter().filter(|(path, _)| path.starts_with(crates.join("gguf/src/rules")));
+    let codes: BTreeSet<&str> = rules.flat_map(|(_, text)| given(text)).collect();
+    assert!(codes.len() > 60, "{}", codes.len());
+    let without: Vec<_> =
+        codes.iter().filter(|code| !cases.contains(&format!("\"{code}\""))).collect();
+    assert!(without.is_empty(), "rules without a case: {without:?}");
+}
+
+#[test]
 fn codes_in_sources_are_found() {
     let source = r#"
         Finding::error("a-b", m); Finding::warning(

@@ -204,18 +204,61 @@ fn exit_codes() {
     fails(&["convert", &dir.path("missing")], 3, &["missing"]);
 }
 
-#[test]
-fn every_help_has_an_example() {
-    for command in ["convert", "quantize", "inspect", "check", "demo"] {
-        for flag in ["-h", "--help"] {
-            let help = succeeds(&[command, flag]);
-            assert!(
-                help.contains("Example") && help.contains(&format!("gguf {command}")),
-                "{help}"
-            );
+/// The words of every command, such as `lora merge`, that do not lead to others.
+fn commands() -> Vec<String> {
+    fn add(words: &str, all: &mut Vec<String>) {
+        let help = help(words);
+        let Some((_, list)) = help.split_once("\nCommands:\n") else {
+            return all.push(words.trim().to_owned());
+        };
+        let lines = list.lines().take_while(|line| !line.is_empty());
+        let names = lines.filter_map(|line| line.strip_prefix("  ")?.split(' ').next());
+        for name in names.filter(|name| !matches!(*name, "" | "help")) {
+            add(&format!("{words}{name} "), all);
         }
     }
+    let mut all = Vec::new();
+    add("", &mut all);
+    assert!(all.len() > 20, "{all:?}");
+    all
+}
+
+fn help(words: &str) -> String {
+    let args: Vec<&str> = words.split_whitespace().chain(["--help"]).collect();
+    succeeds(&args)
+}
+
+#[test]
+fn every_help_has_an_example() {
+    for command in commands() {
+        let help = help(&command);
+        let (_, examples) = help.split_once("Example").unwrap_or_default();
+        assert!(examples.contains(&format!("gguf {command}")), "gguf {command} --help");
+    }
     assert!(succeeds(&["--help"]).contains("Exit codes"));
+}
+
+#[test]
+fn every_command_has_its_row_in_the_readme() {
+    let readme = include_str!("../../../../README.md");
+    let rows: String = readme.lines().filter(|line| line.starts_with("| `gguf ")).collect();
+    for command in commands() {
+        let first = command.split(' ').next().unwrap();
+        let is_named = [" ", "`"].iter().any(|end| rows.contains(&format!("`gguf {first}{end}")));
+        assert!(is_named, "README.md has no row for gguf {first}");
+    }
+}
+
+/// What may replace a file is held against the tests of outputs.
+#[test]
+fn every_command_that_writes_is_a_writer_of_the_tests() {
+    let writers = include_str!("../outputs/writers.rs");
+    // A demonstration is one conversion after another: what it wrote before a fault stays.
+    let held = |command: &&String| *command != "demo" && help(command).contains("--force");
+    for command in commands().iter().filter(held) {
+        let is_named = writers.contains(&format!("\"{command} "));
+        assert!(is_named, "gguf {command} is not in tests/outputs/writers.rs");
+    }
 }
 
 #[test]

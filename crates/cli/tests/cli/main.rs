@@ -7,6 +7,7 @@ mod chores;
 mod codes;
 mod commands;
 mod far;
+mod files;
 mod flags;
 mod hostile_templates;
 mod lora;

@@ -176,6 +176,9 @@ pub fn classes() -> Vec<&'static str> {
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
+    use std::path::Path;
+
     use super::*;
 
     #[test]
@@ -186,5 +189,39 @@ mod tests {
             .filter(|name| gguf::schema::architecture(name).is_none())
             .collect();
         assert_eq!(without, [""; 0]);
+    }
+
+    /// A file of this crate.
+    fn read(path: &str) -> String {
+        let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(path);
+        fs::read_to_string(&path).unwrap_or_else(|fault| panic!("{}: {fault}", path.display()))
+    }
+
+    #[test]
+    fn every_family_is_documented() {
+        let page = read("../../docs/conversion.md");
+        let has_row = |family: &Family| {
+            let names = [family.classes[0], family.architecture].map(|name| format!("`{name}`"));
+            let mut rows = page.lines().filter(|line| line.starts_with('|'));
+            rows.any(|row| names.iter().all(|name| row.contains(name)))
+        };
+        let without = FAMILIES.iter().filter(|family| !has_row(family));
+        let without: Vec<_> = without.map(|family| family.classes[0]).collect();
+        assert_eq!(without, [""; 0], "docs/conversion.md has no row for them");
+    }
+
+    #[test]
+    fn every_family_goes_there_and_back() {
+        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/export");
+        let files = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
+        let tests: String = files.map(|path| fs::read_to_string(path).unwrap()).collect();
+        let untested: Vec<_> = FAMILIES
+            .iter()
+            .map(|family| family.classes[0])
+            .filter(|class| !tests.contains(&format!("\"{class}\"")))
+            .collect();
+        // These do as folders of the reference data.
+        let of_zoo = ["Qwen3ForCausalLM", "GPT2LMHeadModel", "GPTJForCausalLM", "BloomForCausalLM"];
+        assert_eq!(untested, of_zoo);
     }
 }

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use gguf::{Bytes, Error};
+use gguf::{Bytes, Error, Gguf};
 use gguf_checkpoint::Checkpoint;
 use gguf_convert::hf::{self, Options};
 use gguf_store::{Existing, Overwrite};
@@ -100,7 +100,7 @@ impl Tiny {
 
 /// The elements of a tensor of a file that is all F32.
 pub fn elements(bytes: &Bytes, name: &str) -> Vec<f32> {
-    let model = gguf::Gguf::read(bytes).unwrap();
+    let model = Gguf::read(bytes).unwrap();
     let tensor = model.tensors().iter().find(|tensor| &*tensor.name == name);
     let tensor = tensor.unwrap_or_else(|| panic!("{name} is not in the file"));
     assert_eq!(tensor.tensor_type, gguf::TensorType::F32, "{name}");
@@ -113,4 +113,17 @@ pub fn assert_sound(bytes: &Bytes) {
     let (findings, _) = gguf::check(bytes);
     let bad = findings.iter().find(|finding| finding.severity != gguf::Severity::Info);
     assert!(bad.is_none(), "{}", bad.unwrap());
+    assert_listed(&Gguf::read(bytes).unwrap());
+}
+
+/// The architecture lists every key under its name. Of others a check thinks that programs may
+/// ignore them.
+fn assert_listed(model: &Gguf) {
+    let name = model.metadata().architecture().unwrap();
+    let architecture = gguf::schema::architecture(name).unwrap();
+    let listed = [architecture.required.concat(), architecture.optional.concat()].concat();
+    let own = |key| str::strip_prefix(key, name)?.strip_prefix('.');
+    let keys = model.metadata().iter().filter_map(|(key, _)| own(key));
+    let unlisted: Vec<_> = keys.filter(|key| !listed.contains(key)).collect();
+    assert_eq!(unlisted, [""; 0], "{name}");
 }

@@ -51,5 +51,10 @@ pub(super) const GRAPHS: Area = Area {
             "The model has an encoder for features, and none were given, or of another width.",
             "Give the features of the recording.",
         ),
+        row(
+            "npy-invalid",
+            "A file of numpy holds no matrix of floats.",
+            "Save it with `numpy.save` as float32, rows first.",
+        ),
     ],
 };

@@ -27,6 +27,10 @@ pub(super) const ROPE: &[&str] = &[
     "rope.scaling.finetuned",
     "rope.scaling.attn_factor",
     "rope.scaling.yarn_log_multiplier",
+    "rope.scaling.yarn_ext_factor",
+    "rope.scaling.yarn_attn_factor",
+    "rope.scaling.yarn_beta_fast",
+    "rope.scaling.yarn_beta_slow",
 ];
 /// Optional keys of sliding windows.
 pub(super) const WINDOW: &[&str] =

@@ -1,6 +1,24 @@
 //! The graphs of architectures, one file per family.
 
+mod baichuan;
+mod bert;
+mod command_r;
+mod deepseek;
+mod falcon;
+mod gemma;
+mod gpt;
+mod gpt_oss;
+mod granite;
 mod llama;
+mod llama4;
+mod mamba;
+mod olmo;
+mod phi;
+mod qwen;
+mod rwkv;
+mod smollm3;
+mod stablelm;
+mod whisper;
 
 use gguf::Finding;
 
@@ -10,7 +28,47 @@ use crate::build::Builder;
 type Family = fn(&mut Builder<'_>) -> Result<(), Finding>;
 
 /// All architectures that a graph can be built for, and how.
-const FAMILIES: &[(&str, Family)] = &[("llama", llama::llama)];
+const FAMILIES: &[(&str, Family)] = &[
+    ("llama", llama::llama),
+    ("llama4", llama4::llama4),
+    ("smollm3", smollm3::smollm3),
+    ("granite", granite::granite),
+    ("granitemoe", granite::granite),
+    ("minicpm", granite::minicpm),
+    ("internlm2", llama::llama),
+    ("baichuan", baichuan::baichuan),
+    ("gpt2", gpt::gpt2),
+    ("gptj", gpt::gptj),
+    ("gptneox", gpt::gptneox),
+    ("bloom", gpt::gpt2),
+    ("mpt", gpt::mpt),
+    ("starcoder", gpt::gpt2),
+    ("starcoder2", gpt::starcoder2),
+    ("gpt-oss", gpt_oss::gpt_oss),
+    ("falcon", falcon::falcon),
+    ("stablelm", stablelm::stablelm),
+    ("phi2", phi::phi2),
+    ("phi3", phi::phi3),
+    ("qwen2", qwen::qwen),
+    ("qwen2moe", qwen::qwen2moe),
+    ("qwen3", qwen::qwen),
+    ("qwen3moe", qwen::qwen),
+    ("gemma", gemma::gemma),
+    ("gemma2", gemma::gemma2),
+    ("gemma3", gemma::gemma3),
+    ("olmo", olmo::olmo),
+    ("olmo2", olmo::olmo2),
+    ("command-r", command_r::command_r),
+    ("cohere2", command_r::cohere2),
+    ("chatglm", llama::llama),
+    ("glm4", llama::llama),
+    ("deepseek2", deepseek::deepseek2),
+    ("mamba", mamba::mamba),
+    ("mamba2", mamba::mamba2),
+    ("rwkv", rwkv::rwkv4),
+    ("whisper", whisper::whisper),
+    ("bert", bert::bert),
+];
 
 /// The family of an architecture.
 pub(crate) fn of(architecture: &str) -> Option<Family> {

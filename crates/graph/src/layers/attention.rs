@@ -59,7 +59,7 @@ pub(crate) fn attention(
     x: ValueId,
     attend: &Attend,
 ) -> Result<ValueId, Finding> {
-    let Heads { heads, heads_kv, key_len, value_len } = attend.heads;
+    let Heads { heads, heads_kv, key_len, .. } = attend.heads;
     let [mut query, mut key, value] = queries_keys_values(builder, x, attend)?;
     query = head_norm(builder, query, "attn_q_norm", attend.norm, heads, key_len);
     key = head_norm(builder, key, "attn_k_norm", attend.norm, heads_kv, key_len);
@@ -67,6 +67,19 @@ pub(crate) fn attention(
         query = builder.op(Op::Rotate { x: query, heads, rotation: rotation.clone() });
         key = builder.op(Op::Rotate { x: key, heads: heads_kv, rotation: rotation.clone() });
     }
+    let attended = attend_to(builder, [query, key, value], attend);
+    // Models of two halves call it otherwise.
+    let output = if builder.has("attn_o.weight") { "attn_o" } else { "attn_output" };
+    builder.product(attended, output)
+}
+
+/// The attention of queries to keys and values, which are kept for later runs if these look at them.
+pub(crate) fn attend_to(
+    builder: &mut Builder<'_>,
+    [query, key, value]: [ValueId; 3],
+    attend: &Attend,
+) -> ValueId {
+    let Heads { heads, heads_kv, key_len, value_len } = attend.heads;
     let memory = if attend.cached {
         let [_, keys, values] = attend.heads.widths();
         let state = builder.state(State::Cache { keys, values });
@@ -75,7 +88,7 @@ pub(crate) fn attention(
         Memory::Given { key, value }
     };
     let sinks = builder.find("attn_sinks.weight");
-    let attended = builder.op(Op::Attention(Attention {
+    builder.op(Op::Attention(Attention {
         query,
         memory,
         heads,
@@ -87,12 +100,11 @@ pub(crate) fn attention(
         bias: attend.bias,
         soft_cap: attend.soft_cap,
         sinks,
-    }));
-    builder.product(attended, "attn_output")
+    }))
 }
 
 /// Queries, keys and values: of one matrix or of three.
-fn queries_keys_values(
+pub(crate) fn queries_keys_values(
     builder: &mut Builder<'_>,
     x: ValueId,
     attend: &Attend,

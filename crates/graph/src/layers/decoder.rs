@@ -3,23 +3,31 @@
 use gguf::Finding;
 
 use crate::build::{Builder, Norm};
-use crate::layers::{Attend, Heads, Routing, attention, experts, feed_forward, rotation};
-use crate::op::{Function, GateFunction, Gating, Mask, Op, PositionBias};
+use crate::layers::{
+    Attend, Heads, Routing, attention, experts, feed_forward, rotation, window, window_rotation,
+};
+use crate::op::{Function, GateFunction, Gating, Index, Mask, Op, PositionBias};
 use crate::raw::{OutputKind, ValueId};
 use crate::rotation::{Pairs, Rotation};
 
 /// What differs between transformers. Which matrices, biases and norms a layer has, its tensors say.
 pub(crate) struct Decoder {
     pub norm: Norm,
+    /// Whether norms that have no weights are norms all the same.
+    pub weightless_norms: bool,
+    /// The norm before the feed-forward network.
+    pub network_norm: &'static str,
     /// What is in the middle of feed-forward networks.
     pub function: Function,
     /// How layers rotate queries and keys.
     pub rotation: Option<Rotation>,
+    /// How those do that see a window only.
+    pub window_rotation: Option<Rotation>,
+    /// Of so many layers all but the last see a window only, if the model has one; of 0 all do.
+    pub window_period: u64,
     pub bias: PositionBias,
-    /// Which tokens those of a layer see.
-    pub mask: fn(&Builder<'_>, layer: u64) -> Result<Mask, Finding>,
-    /// What else differs in a layer.
-    pub adjust: fn(&mut Builder<'_>, layer: u64, attend: &mut Attend) -> Result<(), Finding>,
+    /// The attention of a layer to its normed input.
+    pub attention: Attending,
     /// Whether attention and feed-forward read the same input.
     pub parallel: bool,
     /// Factor of the embedding.
@@ -34,19 +42,33 @@ pub(crate) struct Decoder {
     pub routing: Routing,
 }
 
+/// What makes the attention of a layer, as the layer usually attends.
+pub(crate) type Attending =
+    fn(&mut Builder<'_>, x: ValueId, layer: u64, attend: Attend) -> Result<ValueId, Finding>;
+
 /// A whole model: embedding, layers, output.
 pub(crate) fn decoder(builder: &mut Builder<'_>, decoder: &Decoder) -> Result<(), Finding> {
     let embedded = builder.embedding()?;
     let mut x = builder.scale(embedded, decoder.embedding_scale);
+    if let Some(table) = builder.find("position_embd.weight") {
+        let positions = builder.op(Op::Embed { table, index: Index::Position });
+        x = builder.add(x, positions);
+    }
     if builder.has("token_embd_norm.weight") {
         x = builder.norm(x, "token_embd_norm", decoder.norm);
     }
-    for layer in 0..builder.hyper.u64("block_count")? {
+    for layer in 0..layers(builder)? {
         builder.at("blk.", Some(layer));
         x = self::layer(builder, x, layer, decoder)?;
     }
     builder.at("", None);
     finish(builder, x, decoder)
+}
+
+/// Layers, without those behind the last that guess further tokens.
+fn layers(builder: &Builder<'_>) -> Result<u64, Finding> {
+    let guessing = builder.hyper.u64("nextn_predict_layers")?;
+    Ok(builder.hyper.u64("block_count")?.saturating_sub(guessing))
 }
 
 fn layer(
@@ -55,42 +77,70 @@ fn layer(
     layer: u64,
     decoder: &Decoder,
 ) -> Result<ValueId, Finding> {
-    let heads = Heads::of(builder, layer)?;
-    let mut attend = Attend {
-        heads,
-        scale: decoder.attention_scale.unwrap_or(1.0 / (heads.key_len as f32).sqrt()),
-        mask: (decoder.mask)(builder, layer)?,
-        rotation: decoder.rotation.clone(),
-        norm: decoder.norm,
-        bias: decoder.bias,
-        soft_cap: builder.stated("attn_logit_softcapping")?,
-        clamp: builder.stated("attention.clamp_kqv")?.filter(|bound| *bound > 0.0),
-        cached: true,
-    };
-    (decoder.adjust)(builder, layer, &mut attend)?;
-    let normed = normed(builder, x, "attn_norm", decoder.norm);
-    let mut attended = attention(builder, normed, &attend)?;
-    if builder.has("post_attention_norm.weight") {
-        attended = builder.norm(attended, "post_attention_norm", decoder.norm);
+    // Where there are two norms before attention and feed-forward, the second is that of attention.
+    let has_two = has_norm(builder, "attn_norm_2");
+    let attention_norm = if has_two { "attn_norm_2" } else { "attn_norm" };
+    let normed = normed(builder, x, attention_norm, decoder);
+    let attend = attend(builder, layer, decoder)?;
+    let mut attended = (decoder.attention)(builder, normed, layer, attend)?;
+    if decoder.network_norm != POST_NORM && has_norm(builder, POST_NORM) {
+        attended = builder.norm(attended, POST_NORM, decoder.norm);
     }
     let attended = builder.scale(attended, decoder.residual_scale);
     if decoder.parallel {
-        let input = match ["ffn_norm", "attn_norm_2"].iter().find(|name| has_norm(builder, name)) {
-            Some(name) => builder.norm(x, name, decoder.norm),
-            None => normed,
+        let input = match ["ffn_norm", "attn_norm"] {
+            [own, _] if has_norm(builder, own) => builder.norm(x, own, decoder.norm),
+            [_, first] if has_two => builder.norm(x, first, decoder.norm),
+            _ => normed,
         };
         let fed = network(builder, input, layer, decoder)?;
+        let fed = builder.scale(fed, decoder.residual_scale);
         let sum = builder.add(x, attended);
         return Ok(builder.add(sum, fed));
     }
     let x = builder.add(x, attended);
-    let normed = self::normed(builder, x, "ffn_norm", decoder.norm);
+    let normed = self::normed(builder, x, decoder.network_norm, decoder);
     let mut fed = network(builder, normed, layer, decoder)?;
-    if builder.has("post_ffw_norm.weight") {
+    if has_norm(builder, "post_ffw_norm") {
         fed = builder.norm(fed, "post_ffw_norm", decoder.norm);
     }
     let fed = builder.scale(fed, decoder.residual_scale);
     Ok(builder.add(x, fed))
+}
+
+const POST_NORM: &str = "post_attention_norm";
+
+/// How a layer attends.
+fn attend(builder: &Builder<'_>, layer: u64, decoder: &Decoder) -> Result<Attend, Finding> {
+    let heads = Heads::of(builder, layer)?;
+    let cached = builder.hyper.bool("attention.causal")?;
+    let window = window(builder, layer, decoder.window_period)?;
+    let stated_scale = builder.known("attention.scale")?.filter(|scale| *scale != 0.0);
+    let scale = stated_scale.or(decoder.attention_scale);
+    // One section of the specification spells two of the keys in another way.
+    let clamp = builder.known("attention.clamp_kqv")?;
+    let clamp = clamp.or(builder.known("attention.clip_kqv")?).filter(|bound| *bound > 0.0);
+    let slopes =
+        [builder.known("attention.max_alibi_bias")?, builder.known("attention.alibi_bias_max")?];
+    let slopes = slopes.into_iter().flatten().find(|max| *max > 0.0);
+    Ok(Attend {
+        heads,
+        scale: scale.unwrap_or(1.0 / (heads.key_len as f32).sqrt()),
+        mask: match window {
+            _ if !cached => Mask::All,
+            Some(len) => Mask::Window(len),
+            None => Mask::Causal,
+        },
+        rotation: match window {
+            Some(_) => decoder.window_rotation.clone(),
+            None => decoder.rotation.clone(),
+        },
+        norm: decoder.norm,
+        bias: slopes.map_or(decoder.bias, |max| PositionBias::Slopes { max }),
+        soft_cap: builder.known("attn_logit_softcapping")?.filter(|cap| *cap > 0.0),
+        clamp,
+        cached,
+    })
 }
 
 /// The feed-forward network of a layer, or its experts.
@@ -123,12 +173,12 @@ pub(crate) fn finish(
     decoder: &Decoder,
 ) -> Result<(), Finding> {
     let x = builder.op(Op::Select { x });
-    let hidden = normed(builder, x, "output_norm", decoder.norm);
+    let hidden = normed(builder, x, "output_norm", decoder);
     builder.output(OutputKind::Hidden, hidden);
     let name = if builder.has("output.weight") { "output" } else { "token_embd" };
     let mut logits = builder.product(hidden, name)?;
     logits = builder.scale(logits, decoder.logit_scale);
-    if let Some(cap) = builder.stated("final_logit_softcapping")?.filter(|cap| *cap > 0.0) {
+    if let Some(cap) = builder.known("final_logit_softcapping")?.filter(|cap| *cap > 0.0) {
         logits = builder.op(Op::SoftCap { x: logits, cap });
     }
     builder.output(OutputKind::Logits, logits);
@@ -136,8 +186,9 @@ pub(crate) fn finish(
 }
 
 /// `x` normed by these weights, or as it is where the model does not have them.
-fn normed(builder: &mut Builder<'_>, x: ValueId, name: &str, norm: Norm) -> ValueId {
-    if has_norm(builder, name) { builder.norm(x, name, norm) } else { x }
+fn normed(builder: &mut Builder<'_>, x: ValueId, name: &str, decoder: &Decoder) -> ValueId {
+    let is_norm = decoder.weightless_norms || has_norm(builder, name);
+    if is_norm { builder.norm(x, name, decoder.norm) } else { x }
 }
 
 fn has_norm(builder: &Builder<'_>, name: &str) -> bool {
@@ -148,23 +199,28 @@ impl Decoder {
     /// What llama is: root mean square norms, rotation, a gate with SiLU; experts by softmax over all,
     /// the weights of those chosen made to sum to 1.
     pub fn gated(builder: &mut Builder<'_>, pairs: Pairs) -> Result<Self, Finding> {
-        Ok(Self {
-            norm: Norm::mean_square(builder)?,
-            function: Function::Silu,
-            rotation: rotation(builder, pairs)?,
-            ..Self::plain(Norm::mean_square(builder)?)
-        })
+        let norm = Norm::mean_square(builder)?;
+        Self { function: Function::Silu, ..Self::plain(norm) }.rotating(builder, pairs)
+    }
+
+    /// The same, but queries and keys are rotated.
+    pub fn rotating(self, builder: &mut Builder<'_>, pairs: Pairs) -> Result<Self, Finding> {
+        let rotation = rotation(builder, pairs)?;
+        Ok(Self { rotation, window_rotation: window_rotation(builder, pairs)?, ..self })
     }
 
     /// A transformer without anything special.
     pub fn plain(norm: Norm) -> Self {
         Self {
             norm,
+            weightless_norms: false,
+            network_norm: "ffn_norm",
             function: Function::Gelu,
             rotation: None,
+            window_rotation: None,
+            window_period: 0,
             bias: PositionBias::None,
-            mask: |_, _| Ok(Mask::Causal),
-            adjust: |_, _, _| Ok(()),
+            attention: |builder, x, _, attend| attention(builder, x, &attend),
             parallel: false,
             embedding_scale: 1.0,
             residual_scale: 1.0,
@@ -173,10 +229,7 @@ impl Decoder {
             routing: Routing {
                 gating: Gating::Softmax,
                 normalize: true,
-                scale: 1.0,
                 weigh_input: false,
-                groups: 1,
-                groups_used: 1,
                 function: GateFunction::Plain(Function::Silu),
             },
         }

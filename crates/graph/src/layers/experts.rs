@@ -6,15 +6,12 @@ use crate::build::Builder;
 use crate::op::{Experts, GateFunction, Gating, Op};
 use crate::raw::ValueId;
 
-/// How an architecture chooses experts.
+/// How an architecture chooses experts, where its models do not say it themselves.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Routing {
     pub gating: Gating,
     pub normalize: bool,
-    pub scale: f32,
     pub weigh_input: bool,
-    pub groups: u32,
-    pub groups_used: u32,
     pub function: GateFunction,
 }
 
@@ -27,25 +24,52 @@ pub(crate) fn experts(
 ) -> Result<ValueId, Finding> {
     let used = builder.size_in("expert_used_count", layer)?;
     let scores = builder.product(x, "ffn_gate_inp")?;
-    let Routing { gating, normalize, scale, weigh_input, groups, groups_used, function } = routing;
+    let gating = gating(builder, routing.gating)?;
+    let normalize = match builder.hyper.stated("expert_weights_norm") {
+        Some(_) => builder.hyper.bool("expert_weights_norm")?,
+        None => routing.normalize,
+    };
+    let scale = builder.hyper.f32("expert_weights_scale")?;
     let experts = Experts {
         x,
         scores,
         used,
         gating,
         selection_bias: builder.find("exp_probs_b.bias"),
-        groups,
-        groups_used,
+        groups: builder.size("expert_group_count")?.max(1),
+        groups_used: builder.size("expert_group_used_count")?.max(1),
+        // DeepSeek 2 compares groups by their best expert, DeepSeek 3 by their two best.
+        group_best: if gating == Gating::Sigmoid { 2 } else { 1 },
         normalize,
-        scale,
-        weigh_input,
+        // 0 stands for no factor.
+        scale: if scale == 0.0 { 1.0 } else { scale },
+        weigh_input: routing.weigh_input,
         gate: builder.find("ffn_gate_exps.weight"),
-        up: builder.weight("ffn_up_exps.weight")?,
+        up: match builder.find("ffn_gate_up_exps.weight") {
+            Some(both) => both,
+            None => builder.weight("ffn_up_exps.weight")?,
+        },
         down: builder.weight("ffn_down_exps.weight")?,
         gate_bias: builder.find("ffn_gate_exps.bias"),
         up_bias: builder.find("ffn_up_exps.bias"),
         down_bias: builder.find("ffn_down_exps.bias"),
-        function,
+        function: routing.function,
     };
     Ok(builder.op(Op::Experts(Box::new(experts))))
+}
+
+/// How scores become weights: as the model says, or as its architecture has it.
+fn gating(builder: &Builder<'_>, usual: Gating) -> Result<Gating, Finding> {
+    const NAME: &str = "expert_gating_func";
+    if builder.hyper.stated(NAME).is_none() {
+        return Ok(usual);
+    }
+    match builder.size(NAME)? {
+        0 => Ok(usual),
+        1 => Ok(Gating::Softmax),
+        2 => Ok(Gating::Sigmoid),
+        3 => Ok(Gating::SoftmaxOfUsed),
+        other => Err(Finding::error("key-value", format!("{NAME} is {other}: no known function"))
+            .help("1 is softmax, 2 sigmoid, 3 softmax over those chosen")),
+    }
 }

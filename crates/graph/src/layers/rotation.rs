@@ -7,7 +7,8 @@ use crate::rotation::{Factors, Pairs, Rotation, Stretch};
 
 /// The rotation of an architecture that turns these pairs; `None` if nothing is rotated.
 ///
-/// What stands in the keys `rope.*`, as llama.cpp reads them (`llama-context.cpp`, `ggml_rope_yarn`).
+/// What stands in the keys `rope.*`, as llama.cpp reads them (`llama-context.cpp`, `ggml_rope_yarn`);
+/// but a factor of attention that the model states for YaRN holds, as in `transformers`.
 pub(crate) fn rotation(
     builder: &mut Builder<'_>,
     pairs: Pairs,
@@ -16,8 +17,19 @@ pub(crate) fn rotation(
     rotation_of_base(builder, pairs, base)
 }
 
-/// The same with another base, as windowed layers may have.
-pub(crate) fn rotation_of_base(
+/// That of windowed layers, which may have another base.
+pub(crate) fn window_rotation(
+    builder: &mut Builder<'_>,
+    pairs: Pairs,
+) -> Result<Option<Rotation>, Finding> {
+    let base = match builder.known("rope.freq_base_swa")? {
+        Some(base) => base,
+        None => builder.hyper.f32("rope.freq_base")?,
+    };
+    rotation_of_base(builder, pairs, base)
+}
+
+fn rotation_of_base(
     builder: &mut Builder<'_>,
     pairs: Pairs,
     base: f32,
@@ -26,7 +38,7 @@ pub(crate) fn rotation_of_base(
     if count == 0 {
         return Ok(None);
     }
-    let hyper = &builder.hyper;
+    let hyper = builder.hyper.clone();
     let old_factor = ["rope.scale_linear", "rope.scale"]
         .into_iter()
         .find_map(|name| hyper.stated(name).map(|_| hyper.f32(name)));
@@ -40,16 +52,19 @@ pub(crate) fn rotation_of_base(
     let stretch = match hyper.str("rope.scaling.type")? {
         "none" => Stretch::None,
         "yarn" => {
-            // The angles' numbers are longer by this, so that attention is as sharp as before.
-            magnitude *= hyper.f32("rope.scaling.yarn_attn_factor")?;
-            if builder.stated("rope.scaling.yarn_log_multiplier")?.is_none_or(|by| by == 0.0) {
-                magnitude *= 1.0 + 0.1 * factor.ln();
-            }
+            magnitude *= match builder.stated("rope.scaling.yarn_attn_factor")? {
+                Some(stated) => stated,
+                None => {
+                    let by = hyper.f32("rope.scaling.yarn_log_multiplier")?;
+                    sharper(factor, 1.0) / sharper(factor, by)
+                }
+            };
             Stretch::Yarn {
                 factor,
                 original: builder.size("rope.scaling.original_context_length")?,
-                beta_fast: builder.hyper.f32("rope.scaling.yarn_beta_fast")?,
-                beta_slow: builder.hyper.f32("rope.scaling.yarn_beta_slow")?,
+                beta_fast: hyper.f32("rope.scaling.yarn_beta_fast")?,
+                beta_slow: hyper.f32("rope.scaling.yarn_beta_slow")?,
+                rounded: true,
             }
         }
         _ if factor == 1.0 => Stretch::None,
@@ -57,6 +72,12 @@ pub(crate) fn rotation_of_base(
     };
     let factors = factors(builder)?;
     Ok(Some(Rotation { pairs, start: 0, count, base, stretch, magnitude, factors }))
+}
+
+/// By how much YaRN lengthens queries and keys, so that attention to long contexts is as sharp as to
+/// short ones: the more, the greater the factor of the positions.
+pub(crate) fn sharper(factor: f32, by: f32) -> f32 {
+    if factor > 1.0 { 1.0 + 0.1 * by * factor.ln() } else { 1.0 }
 }
 
 /// The tensors that frequencies are divided by. They stand outside of layers.

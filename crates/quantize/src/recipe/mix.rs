@@ -171,6 +171,8 @@ impl std::str::FromStr for Mix {
 
 #[cfg(test)]
 mod tests {
+    use gguf::schema::FILE_TYPES;
+
     use super::*;
 
     #[test]
@@ -189,5 +191,15 @@ mod tests {
         assert_eq!(Mix::from_number(4), None);
         let error = "Q9_K".parse::<Mix>().unwrap_err().to_string();
         assert!(error.starts_with("`Q9_K` is not a mix; known are F32 F16 Q4_0"), "{error}");
+    }
+    #[test]
+    fn every_file_type_of_today_is_a_mix() {
+        let is_mix = |name: &str| Mix::ALL.iter().any(|mix| mix.name() == name);
+        let others: Vec<_> = FILE_TYPES
+            .iter()
+            .filter(|row| row.main.block().is_some() && !is_mix(row.name))
+            .map(|row| row.name)
+            .collect();
+        assert_eq!(others, ["Q4_1, some F16"], "only old programs wrote it");
     }
 }

@@ -333,3 +333,29 @@ pub(super) fn stand_in(ty: T) -> Option<T> {
         ty => ty.block().filter(|(len, _)| *len <= 32).map(|_| ty),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use gguf::{Status, TensorType};
+
+    use super::*;
+
+    fn written() -> impl Iterator<Item = T> {
+        TensorType::all().filter(|ty| ty.traits().is_some_and(|row| row.status == Status::Current))
+    }
+
+    #[test]
+    fn large_blocks_have_a_stand_in() {
+        let without: Vec<_> = written().filter(|ty| stand_in(*ty).is_none()).collect();
+        // llama.cpp has none for these.
+        assert_eq!(without, [T::NVFP4, T::Q1_0]);
+    }
+
+    #[test]
+    fn encoders_that_require_importance_are_known_to_need_it() {
+        let required = |ty: &T| gguf_quant::codec(*ty).is_some_and(|c| c.requires_importance());
+        let mut types = written().filter(required).peekable();
+        assert!(types.peek().is_some());
+        assert!(types.all(|ty| needs_imatrix(Category::AttentionQ, ty, None)));
+    }
+}

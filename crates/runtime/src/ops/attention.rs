@@ -87,8 +87,9 @@ pub(super) fn attention(
             push(&mut sequences[*sequence], state, key, value, rows.iter().copied());
         }
     }
+    let groups = run.groups_of(run.value(attention.query));
     let mut tasks = Vec::new();
-    for (sequence, rows) in &run.groups {
+    for (sequence, rows) in groups.iter() {
         let (keys, values) = sources(run, attention, &sequences[*sequence], rows);
         for head in 0..attention.heads_kv as usize {
             for block in 0..rows.len().div_ceil(QUERIES) {

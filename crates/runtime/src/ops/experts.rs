@@ -58,6 +58,7 @@ fn network(
         made
     };
     let mut up = multiply(&input, experts.up, experts.up_bias);
+    let inner = weights.matrix(experts.down).row_len;
     match experts.gate {
         Some(gate) => {
             let gate = multiply(&input, gate, experts.gate_bias);
@@ -66,6 +67,16 @@ fn network(
                 .with_min_len(super::WORTHWHILE)
                 .zip(&gate.data)
                 .for_each(|(up, gate)| *up = gated(experts.function, *gate, *up));
+        }
+        None if up.width == 2 * inner => {
+            let mut made = Value::zeros(up.rows, inner, Vec::new());
+            super::each_row(&mut made, |row, made| {
+                let (gate, up) = up.row(row).split_at(inner);
+                for ((made, gate), up) in made.iter_mut().zip(gate).zip(up) {
+                    *made = gated(experts.function, *gate, *up);
+                }
+            });
+            up = made;
         }
         None => {
             let function = match experts.function {
@@ -91,7 +102,7 @@ fn choose(experts: &Experts, scores: &[f32], bias: Option<&[f32]>) -> Vec<(usize
         merits.iter_mut().zip(bias).for_each(|(merit, bias)| *merit += bias);
     }
     if experts.groups > 1 {
-        keep_best_groups(&mut merits, experts.groups as usize, experts.groups_used as usize);
+        keep_best_groups(&mut merits, experts);
     }
     let mut order: Vec<usize> = (0..scores.len()).collect();
     // The first of equals, as everywhere.
@@ -109,13 +120,14 @@ fn choose(experts: &Experts, scores: &[f32], bias: Option<&[f32]>) -> Vec<(usize
     order.into_iter().zip(scaled).collect()
 }
 
-/// Leaves no merit to the experts outside of the groups whose two best are best.
-fn keep_best_groups(merits: &mut [f32], groups: usize, used: usize) {
+/// Leaves no merit to the experts outside of the groups whose best are best.
+fn keep_best_groups(merits: &mut [f32], experts: &Experts) {
+    let (groups, used) = (experts.groups as usize, experts.groups_used as usize);
     let len = merits.len() / groups;
     let merit = |group: &[f32]| {
         let mut best = group.to_vec();
         best.sort_by(|a, b| b.total_cmp(a));
-        best.iter().take(2).sum::<f32>()
+        best.iter().take(experts.group_best as usize).sum::<f32>()
     };
     let of_groups: Vec<f32> = merits.chunks_exact(len).map(merit).collect();
     let mut order: Vec<usize> = (0..groups).collect();

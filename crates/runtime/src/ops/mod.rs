@@ -58,8 +58,8 @@ pub(crate) fn compute(
             elementwise::mix(run.value(*a), run.value(*b), weights.floats(*weight), to);
         }
         Op::Scale { x, factor } => elementwise::map(run.value(*x), to, |x| x * factor),
-        Op::ScaleByPosition { x, length, scale } => {
-            rows::scale_by_position(run, run.value(*x), *length, *scale, to);
+        Op::ScaleByPosition { x, offset, length, scale } => {
+            rows::scale_by_position(run, run.value(*x), *offset, *length, *scale, to);
         }
         Op::Clamp { x, bound } => {
             elementwise::map(run.value(*x), to, |x| x.clamp(-*bound, *bound));

@@ -61,14 +61,17 @@ fn stretched(stretch: Stretch, pair: u32, count: u32, base: f32) -> f64 {
     match stretch {
         Stretch::None => 1.0,
         Stretch::Linear(factor) => 1.0 / f64::from(factor),
-        Stretch::Yarn { factor, original, beta_fast, beta_slow } => {
+        Stretch::Yarn { factor, original, beta_fast, beta_slow, rounded } => {
             let pair_of = |turns: f32| {
                 let wavelength = f64::from(original) / (f64::from(turns) * std::f64::consts::TAU);
                 f64::from(count) * wavelength.ln() / (2.0 * f64::from(base).ln())
             };
             let last = f64::from(count) - 1.0;
-            let low = pair_of(beta_fast).floor().max(0.0);
-            let high = pair_of(beta_slow).ceil().min(last);
+            let (mut low, mut high) = (pair_of(beta_fast), pair_of(beta_slow));
+            if rounded {
+                (low, high) = (low.floor(), high.ceil());
+            }
+            let (low, high) = (low.max(0.0), high.min(last));
             let ramp = (f64::from(pair) - low) / (high - low).max(0.001);
             let kept = 1.0 - ramp.clamp(0.0, 1.0);
             kept + (1.0 - kept) / f64::from(factor)

@@ -39,12 +39,13 @@ pub(super) fn embed(
 pub(super) fn scale_by_position(
     run: &Run<'_>,
     x: &Value,
+    offset: u32,
     length: u32,
     scale: f32,
     out: &mut Value,
 ) {
     each_row(out, |row, out| {
-        let steps = ((run.positions[row] + 1) / length as usize) as f32;
+        let steps = ((run.positions[row] + offset as usize) / length as usize) as f32;
         let factor = (steps + 1.0).ln() * scale + 1.0;
         out.iter_mut().zip(x.row(row)).for_each(|(out, x)| *out = x * factor);
     });

@@ -1,6 +1,7 @@
 //! Logits of the reference checkpoints, converted to F32 and run in exact arithmetic.
 
 mod reference;
+mod states;
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -10,8 +11,12 @@ use gguf_runtime::{Arithmetic, Batch, CacheType, Context, ContextOptions, Execut
 use reference::{Reference, distance};
 
 /// The folders of checkpoints that read text and say what comes next.
-const TEXT: &[&str] =
-    &["llama", "mistral", "mixtral", "mixed-llama", "gptq-llama", "awq-llama", "fp8-llama"];
+#[rustfmt::skip]
+const TEXT: &[&str] = &[
+    "llama", "mistral", "mixtral", "mixed-llama", "gptq-llama", "awq-llama", "fp8-llama",
+    "gpt2", "gpt_neox", "gptj", "mpt", "bloom", "falcon", "qwen2", "qwen3", "qwen3moe",
+    "gemma2", "gemma3", "phi3", "stablelm", "olmo2",
+];
 
 /// Difference allowed, in standard deviations of the reference: the sums of both programs are in F32,
 /// in another order.

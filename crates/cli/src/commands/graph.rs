@@ -1,0 +1,201 @@
+//! `gguf graph`: the computation graph of a model, shown or stored in the file.
+
+use std::io::Write;
+use std::path::{Path, PathBuf};
+
+use gguf_graph::{Graph, Load, stored};
+use gguf_kit::edit::{Changes, Rewritten, in_place, rewrite};
+use gguf_kit::key_value::KeyValue;
+use gguf_kit::open;
+use gguf_kit::run::graph::{Report, Row, report};
+use gguf_kit::run::{GraphSource, graph_of};
+use gguf_remote::Location;
+use gguf_store::{AtomicFile, Model};
+use serde_json::json;
+
+use crate::commands::{self, render_template};
+use crate::failure::Failure;
+use crate::force::Force;
+use crate::listing;
+use crate::progress::Progress;
+
+/// Show what a model computes, operation by operation, and what each costs; or store the graph in
+/// the file, so that programs that do not know the architecture can run it.
+#[derive(clap::Args)]
+#[command(after_help = "Examples:\n  gguf graph model.gguf\n  \
+                        gguf graph model.gguf --tokens 512 --json\n  \
+                        gguf graph model.gguf --dot | dot -Tpng > model.png\n  \
+                        gguf graph model.gguf --store -o with-graph.gguf")]
+pub struct Args {
+    /// File, directory, shard or far location of the model.
+    source: String,
+    /// Tokens that are computed together.
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    tokens: u64,
+    /// Tokens that came before them.
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    before: u64,
+    /// Frames of an encoder.
+    #[arg(long, value_name = "N", default_value_t = 3000)]
+    frames: u64,
+    /// The stored graph, or the one of the architecture.
+    #[arg(long, value_enum, default_value_t = Which::Auto)]
+    graph: Which,
+    #[command(flatten)]
+    form: Form,
+    /// Put the graph into the file, or into the one that -o names.
+    #[arg(long, conflicts_with_all = ["json", "dot", "svg", "tokens"])]
+    store: bool,
+    /// The file to write with --store.
+    #[arg(short, long, value_name = "FILE", requires = "store")]
+    output: Option<PathBuf>,
+    #[command(flatten)]
+    force: Force,
+}
+
+#[derive(Clone, Copy, Debug, clap::ValueEnum)]
+enum Which {
+    Auto,
+    Built,
+    Stored,
+}
+
+#[derive(clap::Args)]
+#[group(multiple = false)]
+struct Form {
+    /// The graph and its costs as JSON.
+    #[arg(long)]
+    json: bool,
+    /// The graph in the language of Graphviz.
+    #[arg(long)]
+    dot: bool,
+    /// Write a picture.
+    #[arg(long, value_name = "FILE")]
+    svg: Option<PathBuf>,
+}
+
+pub fn run(args: &Args) -> Result<(), Failure> {
+    if args.store && args.output.is_none() {
+        return store_in_place(args);
+    }
+    let opened = open(&args.source)?;
+    let graph = args.graph(opened.model())?;
+    if let (true, Some(output)) = (args.store, &args.output) {
+        let changes = changes(&graph)?;
+        let Rewritten { job, .. } =
+            rewrite(opened.model(), &changes, &render_template::renderer()?)?;
+        return commands::write(&job, output, &args.force.sparing(opened.files()));
+    }
+    let mut out = std::io::BufWriter::new(std::io::stdout().lock());
+    if args.form.dot {
+        out.write_all(graph.to_dot().as_bytes())?;
+        return Ok(out.flush()?);
+    }
+    if let Some(path) = &args.form.svg {
+        let output = AtomicFile::create(path, &args.force.sparing(opened.files()))?;
+        output.write_at(gguf_kit::run::graph::to_svg(&graph)?.as_bytes(), 0)?;
+        return Ok(output.commit()?);
+    }
+    let load = Load {
+        tokens: args.tokens,
+        outputs: args.tokens,
+        before: args.before,
+        frames: args.frames,
+    };
+    let report = report(opened.model(), &graph, load);
+    if args.form.json {
+        print_json(&graph, &report, &mut out)
+    } else {
+        print(&graph, &report, &mut out)
+    }?;
+    Ok(out.flush()?)
+}
+
+impl Args {
+    fn graph(&self, model: &Model) -> Result<Graph, Failure> {
+        let source = match self.graph {
+            Which::Auto => GraphSource::Auto,
+            Which::Built => GraphSource::Built,
+            Which::Stored => GraphSource::Stored,
+        };
+        Ok(graph_of(model, source).map_err(|error| error.in_file(self.source.as_ref()))?)
+    }
+}
+
+/// The edit that stores a graph.
+fn changes(graph: &Graph) -> Result<Changes, Failure> {
+    let (version, text) = (stored::VERSION, stored::to_text(graph));
+    let set = [
+        format!("{}:u32={version}", stored::VERSION_KEY),
+        format!("{}:str={text}", stored::GRAPH_KEY),
+    ];
+    let set: Result<Vec<KeyValue>, _> = set.iter().map(|text| text.parse()).collect();
+    let set = set.map_err(|fault| Failure::Usage(format!("{fault}")))?;
+    Ok(Changes { set, ..Changes::default() })
+}
+
+fn store_in_place(args: &Args) -> Result<(), Failure> {
+    let Location::Path(path) = Location::parse(&args.source)? else {
+        return Err(Failure::Usage("a far file cannot be changed: give -o".into()));
+    };
+    let graph = args.graph(open(&args.source)?.model())?;
+    let progress = Progress::new();
+    let renderer = render_template::renderer()?;
+    let (path, _) = in_place(&path, &changes(&graph)?, &renderer, &progress)?;
+    progress.finish();
+    say_stored(&path, &graph);
+    Ok(())
+}
+
+fn say_stored(path: &Path, graph: &Graph) {
+    let ops =
+        graph.main().0.ops.len() + graph.encoder().map_or(0, |(program, _)| program.ops.len());
+    eprintln!("{}: a graph of {ops} operations is stored", path.display());
+}
+
+fn print(graph: &Graph, report: &Report, out: &mut impl Write) -> Result<(), Failure> {
+    writeln!(out, "{}", graph.raw().architecture)?;
+    let mut encoder = false;
+    for row in &report.rows {
+        if row.encoder != encoder || row.number == 0 {
+            encoder = row.encoder;
+            writeln!(out, "{}", if encoder { "encoder" } else { "main program" })?;
+        }
+        let Row { number, op, shape, weights, bytes, multiply_adds, .. } = row;
+        let read = if *bytes > 0 { listing::bytes(*bytes) } else { String::new() };
+        let adds = if *multiply_adds > 0 { listing::count(*multiply_adds) } else { String::new() };
+        let weights = weights.join(", ");
+        writeln!(out, "{number:5}  {op:18}  {shape:22}  {read:>8}  {adds:>6}  {weights}")?;
+    }
+    writeln!(
+        out,
+        "weights read {}, multiply-adds {}, cache {} numbers per token",
+        listing::bytes(report.bytes),
+        listing::count(report.multiply_adds),
+        report.cache_width
+    )?;
+    Ok(())
+}
+
+fn print_json(graph: &Graph, report: &Report, out: &mut impl Write) -> Result<(), Failure> {
+    let row = |row: &Row| {
+        json!({
+            "program": if row.encoder { "encoder" } else { "main" },
+            "number": row.number,
+            "op": row.op,
+            "shape": row.shape.to_string(),
+            "weights": row.weights,
+            "bytes_read": row.bytes,
+            "multiply_adds": row.multiply_adds,
+        })
+    };
+    let shown = json!({
+        "architecture": graph.raw().architecture,
+        "graph": stored::to_json(graph),
+        "operations": report.rows.iter().map(row).collect::<Vec<_>>(),
+        "bytes_read": report.bytes,
+        "multiply_adds": report.multiply_adds,
+        "cache_numbers_per_token": report.cache_width,
+    });
+    Ok(writeln!(out, "{shown:#}")?)
+}

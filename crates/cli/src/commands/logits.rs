@@ -1,0 +1,104 @@
+//! `gguf logits`: what a model computes for a text, as a file of numpy.
+
+use std::path::PathBuf;
+
+use gguf_kit::run::logits::logits;
+use gguf_kit::{npy, on_threads};
+use gguf_store::AtomicFile;
+use gguf_tokenizer::{Encode, Options, Tokenizer};
+
+use crate::failure::Failure;
+use crate::force::Force;
+use crate::progress::Progress;
+use crate::running::{RunArgs, Sums, warn_of_length};
+
+/// Write the logits of each token of a text to a .npy file: F32 [tokens, vocabulary]; of a model
+/// without an output matrix its last hidden states.
+#[derive(clap::Args)]
+#[command(after_help = "Examples:\n  gguf logits model.gguf -p \"Hello world\" -o logits.npy\n  \
+                        gguf logits model.gguf --ids \"1 15043 3186\" -o logits.npy\n  \
+                        gguf logits whisper.gguf --features mel.npy --ids 50258 -o logits.npy")]
+pub struct Args {
+    /// File, directory, shard or far location of the model.
+    source: String,
+    #[command(flatten)]
+    input: Input,
+    /// Features of an encoder: F32 [mels, frames] as a .npy file; the ids are the decoder's.
+    #[arg(long, value_name = "FILE")]
+    features: Option<PathBuf>,
+    /// The file to write.
+    #[arg(short, long, value_name = "FILE")]
+    output: PathBuf,
+    /// How products are computed.
+    #[arg(long, value_enum, default_value_t = Sums::Exact)]
+    arithmetic: Sums,
+    #[command(flatten)]
+    run: RunArgs,
+    #[command(flatten)]
+    force: Force,
+}
+
+#[derive(clap::Args)]
+#[group(required = true, multiple = false)]
+struct Input {
+    /// Token ids, apart or as a list.
+    #[arg(long, value_name = "IDS")]
+    ids: Option<String>,
+    /// A text.
+    #[arg(short, long, value_name = "TEXT")]
+    prompt: Option<String>,
+    /// A file with a text.
+    #[arg(short, long, value_name = "FILE")]
+    file: Option<PathBuf>,
+}
+
+pub fn run(args: &Args) -> Result<(), Failure> {
+    on_threads(args.run.threads, || {
+        let running = args.run.open(&args.source, args.arithmetic)?;
+        let inputs = running.files.iter().chain(&args.input.file).chain(&args.features);
+        let overwrite = args.force.sparing(inputs);
+        overwrite.check(&args.output)?;
+        let ids = match &args.input.ids {
+            Some(ids) => parse_ids(ids)?,
+            None => {
+                let tokenizer = Tokenizer::from_metadata(&running.metadata, Options::default())?;
+                tokenizer.encode(&args.input.text()?, Encode::default())
+            }
+        };
+        if ids.is_empty() {
+            return Err(Failure::Usage("there is no token to compute anything for".into()));
+        }
+        warn_of_length(&running.metadata, ids.len());
+        let features = args.features.as_deref().map(npy::read).transpose()?;
+        // By frames, as the executor reads them.
+        let features = features.map(|features| features.transposed());
+        let progress = Progress::new();
+        let cache_type = args.run.cache_type();
+        let made = logits(&running, &ids, features.as_ref(), cache_type, &progress)?;
+        progress.finish();
+        let output = AtomicFile::create(&args.output, &overwrite)?;
+        output.write_at(&npy::to_bytes(&made), 0)?;
+        output.commit()?;
+        let (rows, width) = (made.rows, made.width);
+        eprintln!("wrote {} ({rows} x {width})", args.output.display());
+        Ok(())
+    })
+}
+
+impl Input {
+    fn text(&self) -> Result<String, Failure> {
+        match (&self.prompt, &self.file) {
+            (Some(prompt), _) => Ok(prompt.clone()),
+            (_, Some(file)) => Ok(gguf_kit::read_text(file)?),
+            _ => Ok(String::new()),
+        }
+    }
+}
+
+/// Ids, apart or as a list.
+pub fn parse_ids(text: &str) -> Result<Vec<u32>, Failure> {
+    text.split(|c: char| c.is_whitespace() || ",[]".contains(c))
+        .filter(|word| !word.is_empty())
+        .map(|word| word.parse().map_err(|_| Failure::Usage(format!("{word:?} is no token id"))))
+        .collect()
+}

@@ -1,0 +1,102 @@
+//! Flags of the commands that run a model.
+
+use std::num::NonZeroUsize;
+
+use gguf::Metadata;
+use gguf_kit::run::{GraphSource, Options, Running, open_to_run};
+use gguf_runtime::{Arithmetic, CacheType};
+
+use crate::failure::Failure;
+
+/// How a model is run.
+#[derive(clap::Args)]
+// Its group would bear the name of the one that it is part of.
+#[group(skip)]
+pub struct RunArgs {
+    /// Which computation graph: that of the architecture, or the one stored in the file. `auto` takes
+    /// the stored one where the architecture is unknown.
+    #[arg(long, value_enum, default_value_t = Graph::Auto)]
+    graph: Graph,
+    /// Add a LoRA adapter (GGUF), with a factor.
+    #[arg(long, value_name = "FILE[:SCALE]", value_parser = adapter)]
+    lora: Vec<(String, f32)>,
+    /// How caches store keys and values.
+    #[arg(long, value_enum, default_value_t = Cache::F16, alias = "ctk")]
+    cache_type: Cache,
+    /// Threads [default: one per core].
+    #[arg(short, long, value_name = "N")]
+    pub threads: Option<NonZeroUsize>,
+}
+
+#[derive(Clone, Copy, Debug, clap::ValueEnum)]
+enum Graph {
+    Auto,
+    Built,
+    Stored,
+}
+
+#[derive(Clone, Copy, Debug, clap::ValueEnum)]
+enum Cache {
+    F32,
+    F16,
+    #[value(name = "q8_0")]
+    Q8_0,
+}
+
+/// How products are computed.
+#[derive(Clone, Copy, Debug, clap::ValueEnum)]
+pub enum Sums {
+    /// In F32: for measuring.
+    Exact,
+    /// With activations rounded to 8 bits.
+    Fast,
+}
+
+fn adapter(text: &str) -> Result<(String, f32), String> {
+    match text.rsplit_once(':').map(|(file, scale)| (file, scale.parse::<f32>())) {
+        Some((file, Ok(scale))) if scale.is_finite() => Ok((file.to_owned(), scale)),
+        // The colon is one of the location.
+        _ => Ok((text.to_owned(), 1.0)),
+    }
+}
+
+impl RunArgs {
+    /// The model that `source` names, ready to run.
+    pub fn open(&self, source: &str, sums: Sums) -> Result<Running, Failure> {
+        let graph = match self.graph {
+            Graph::Auto => GraphSource::Auto,
+            Graph::Built => GraphSource::Built,
+            Graph::Stored => GraphSource::Stored,
+        };
+        let arithmetic = match sums {
+            Sums::Exact => Arithmetic::Exact,
+            Sums::Fast => Arithmetic::Fast,
+        };
+        let options = Options { graph, arithmetic, adapters: self.lora.clone() };
+        Ok(open_to_run(source, &options)?)
+    }
+
+    /// How caches store numbers.
+    pub fn cache_type(&self) -> CacheType {
+        match self.cache_type {
+            Cache::F32 => CacheType::F32,
+            Cache::F16 => CacheType::F16,
+            Cache::Q8_0 => CacheType::Q8_0,
+        }
+    }
+}
+
+/// The longest input that the model was trained on.
+pub fn trained_context(metadata: &Metadata) -> Option<usize> {
+    let architecture = metadata.architecture()?;
+    usize::try_from(metadata.u64(&format!("{architecture}.context_length"))?).ok()
+}
+
+/// Says that a context is longer than the model was trained on.
+pub fn warn_of_length(metadata: &Metadata, tokens: usize) {
+    if let Some(trained) = trained_context(metadata).filter(|trained| tokens > *trained) {
+        eprintln!(
+            "note: {tokens} tokens are more than the {trained} that the model was trained on"
+        );
+    }
+}

@@ -1,0 +1,179 @@
+//! DeepSeek 2 and 3: keys and values are compressed, and experts follow some dense layers.
+
+use gguf::Finding;
+
+use crate::build::Builder;
+use crate::layers::{Attend, Decoder, Heads, attend_to, decoder, sharper};
+use crate::op::{Gating, Op};
+use crate::raw::ValueId;
+use crate::rotation::{Pairs, Rotation, Stretch};
+
+/// Tokens of GLM 4.7 Flash, which has the gate of DeepSeek 3 without a key that says so.
+const GLM_VOCABULARY: u64 = 154_880;
+
+pub(super) fn deepseek2(builder: &mut Builder<'_>) -> Result<(), Finding> {
+    let mut family = Decoder { attention, ..Decoder::gated(builder, Pairs::Neighbours)? };
+    let mut scale = 1.0 / (Widths::of(builder)?.key as f32).sqrt();
+    if let Some(rotation) = &mut family.rotation {
+        scale *= sharpen(builder, rotation)?;
+    }
+    family.attention_scale = Some(scale);
+    family.routing.normalize = false;
+    let layers = builder.hyper.u64("block_count")?;
+    if matches!(layers, 47 | 48) && builder.extent("token_embd.weight", 1) == GLM_VOCABULARY {
+        family.routing.gating = Gating::Sigmoid;
+    }
+    decoder(builder, &family)
+}
+
+/// By how much attention is sharper under YaRN. Where the model says by how much, all dimensions are
+/// sharpened by the scale of the scores, so that rotated ones need not be longer.
+fn sharpen(builder: &Builder<'_>, rotation: &mut Rotation) -> Result<f32, Finding> {
+    let Stretch::Yarn { factor, .. } = rotation.stretch else { return Ok(1.0) };
+    // The key holds a tenth, for this architecture only.
+    let by = 10.0 * builder.hyper.f32("rope.scaling.yarn_log_multiplier")?;
+    if by == 0.0 {
+        return Ok(1.0);
+    }
+    if builder.stated("rope.scaling.yarn_attn_factor")?.is_none() {
+        rotation.magnitude = builder.hyper.f32("rope.scaling.attn_factor")?;
+    }
+    Ok(sharper(factor, by).powi(2))
+}
+
+/// Lengths of heads as they are attended to by the definition, without what saves work.
+#[derive(Clone, Copy)]
+struct Widths {
+    /// What keys and values of all heads are compressed to.
+    rank: u32,
+    key: u32,
+    /// Dimensions of a key that rotate: the last.
+    rotated: u32,
+    value: u32,
+}
+
+impl Widths {
+    fn of(builder: &Builder<'_>) -> Result<Self, Finding> {
+        // Files from before 2025 have the length of a head in the usual key.
+        let either = |builder: &Builder<'_>, name: &str| {
+            let own = format!("{name}_mla");
+            let name = if builder.hyper.stated(&own).is_some() { &own } else { name };
+            builder.size(name)
+        };
+        Ok(Self {
+            rank: builder.size("attention.kv_lora_rank")?,
+            key: either(builder, "attention.key_length")?,
+            rotated: builder.size("rope.dimension_count")?,
+            value: either(builder, "attention.value_length")?,
+        })
+    }
+
+    /// Dimensions of a key that do not rotate.
+    fn still(self) -> u32 {
+        self.key.saturating_sub(self.rotated)
+    }
+}
+
+fn attention(
+    builder: &mut Builder<'_>,
+    x: ValueId,
+    _layer: u64,
+    mut attend: Attend,
+) -> Result<ValueId, Finding> {
+    let widths = Widths::of(builder)?;
+    let Widths { rank, rotated, .. } = widths;
+    let query = queries(builder, x, &attend)?;
+    let both = builder.product(x, "attn_kv_a_mqa")?;
+    let compressed = builder.op(Op::Slice { x: both, groups: 1, start: 0, len: rank });
+    let compressed = builder.norm(compressed, "attn_kv_a_norm", attend.norm);
+    // The part of keys that rotates is one for all heads.
+    let turned = builder.op(Op::Slice { x: both, groups: 1, start: rank, len: rotated });
+    let turned = rotate(builder, turned, 1, 0, &attend);
+    let attended = if builder.has("attn_k_b.weight") {
+        attend_compressed(builder, [query, compressed, turned], widths, &mut attend)?
+    } else {
+        attend_unpacked(builder, [query, compressed, turned], widths, &mut attend)?
+    };
+    builder.product(attended, "attn_output")
+}
+
+/// Queries, which may be compressed too.
+fn queries(builder: &mut Builder<'_>, x: ValueId, attend: &Attend) -> Result<ValueId, Finding> {
+    if !builder.has("attn_q_a.weight") {
+        return builder.product(x, "attn_q");
+    }
+    let compressed = builder.product(x, "attn_q_a")?;
+    let compressed = builder.norm(compressed, "attn_q_a_norm", attend.norm);
+    builder.product(compressed, "attn_q_b")
+}
+
+/// What unpacks keys is applied to queries, and what unpacks values to the result: all heads attend
+/// to what is compressed.
+fn attend_compressed(
+    builder: &mut Builder<'_>,
+    [query, compressed, turned]: [ValueId; 3],
+    widths: Widths,
+    attend: &mut Attend,
+) -> Result<ValueId, Finding> {
+    let Widths { rank, rotated, .. } = widths;
+    let (heads, still) = (attend.heads.heads, widths.still());
+    let weight = builder.weight("attn_k_b.weight")?;
+    let a = builder.op(Op::Slice { x: query, groups: heads, start: 0, len: still });
+    let a = builder.op(Op::HeadProduct { x: a, weight });
+    let b = builder.op(Op::Slice { x: query, groups: heads, start: still, len: rotated });
+    let b = rotate(builder, b, heads, 0, attend);
+    let query = builder.op(Op::Join { a, b, groups: heads, shared: false });
+    let query = temper(builder, query)?;
+    let key = builder.op(Op::Join { a: compressed, b: turned, groups: 1, shared: false });
+    let key_len = rank.saturating_add(rotated);
+    attend.heads = Heads { heads, heads_kv: 1, key_len, value_len: rank };
+    let x = attend_to(builder, [query, key, compressed], attend);
+    let weight = builder.weight("attn_v_b.weight")?;
+    Ok(builder.op(Op::HeadProduct { x, weight }))
+}
+
+/// Keys and values are unpacked for each head, as files from before 2025 have it.
+fn attend_unpacked(
+    builder: &mut Builder<'_>,
+    [query, compressed, turned]: [ValueId; 3],
+    widths: Widths,
+    attend: &mut Attend,
+) -> Result<ValueId, Finding> {
+    let Widths { key: key_len, value: value_len, .. } = widths;
+    let (heads, still) = (attend.heads.heads, widths.still());
+    let x = builder.product(compressed, "attn_kv_b")?;
+    let a = builder.op(Op::Slice { x, groups: heads, start: 0, len: still });
+    let key = builder.op(Op::Join { a, b: turned, groups: heads, shared: true });
+    let value = builder.op(Op::Slice { x, groups: heads, start: still, len: value_len });
+    let query = rotate(builder, query, heads, still, attend);
+    let query = temper(builder, query)?;
+    attend.heads = Heads { heads, heads_kv: heads, key_len, value_len };
+    Ok(attend_to(builder, [query, key, value], attend))
+}
+
+/// Rotates heads from a dimension on.
+fn rotate(
+    builder: &mut Builder<'_>,
+    x: ValueId,
+    heads: u32,
+    start: u32,
+    attend: &Attend,
+) -> ValueId {
+    match &attend.rotation {
+        Some(rotation) => {
+            let rotation = Rotation { start, ..rotation.clone() };
+            builder.op(Op::Rotate { x, heads, rotation })
+        }
+        None => x,
+    }
+}
+
+/// Queries sharpened with the position, in models that do so.
+fn temper(builder: &mut Builder<'_>, x: ValueId) -> Result<ValueId, Finding> {
+    let scale = builder.known("attention.temperature_scale")?.unwrap_or(0.0);
+    if scale == 0.0 {
+        return Ok(x);
+    }
+    let length = builder.size("attention.temperature_length")?;
+    Ok(builder.op(Op::ScaleByPosition { x, offset: 0, length, scale }))
+}

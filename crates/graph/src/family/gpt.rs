@@ -1,0 +1,44 @@
+//! GPT-2 and what is built like it: learned positions or slopes, norms with mean, no gates.
+
+use gguf::Finding;
+
+use crate::build::{Builder, Norm};
+use crate::layers::{Decoder, decoder};
+use crate::op::Function;
+use crate::rotation::Pairs;
+
+/// GPT-2 and StarCoder, which learn positions, and Bloom, which has ALiBi and a norm of the embedding.
+pub(super) fn gpt2(builder: &mut Builder<'_>) -> Result<(), Finding> {
+    let norm = Norm::variance(builder)?;
+    let family = Decoder { function: Function::GeluTanh, ..Decoder::plain(norm) };
+    decoder(builder, &family)
+}
+
+/// Attention and feed-forward share one norm.
+pub(super) fn gptj(builder: &mut Builder<'_>) -> Result<(), Finding> {
+    let norm = Norm::variance(builder)?;
+    let family = Decoder { function: Function::GeluTanh, parallel: true, ..Decoder::plain(norm) };
+    let family = family.rotating(builder, Pairs::Neighbours)?;
+    decoder(builder, &family)
+}
+
+pub(super) fn gptneox(builder: &mut Builder<'_>) -> Result<(), Finding> {
+    let norm = Norm::variance(builder)?;
+    let parallel = builder.hyper.bool("use_parallel_residual")?;
+    let family = Decoder { parallel, ..Decoder::plain(norm) };
+    let family = family.rotating(builder, Pairs::Halves)?;
+    decoder(builder, &family)
+}
+
+/// Positions by ALiBi, or learned.
+pub(super) fn mpt(builder: &mut Builder<'_>) -> Result<(), Finding> {
+    let norm = Norm::variance(builder)?;
+    decoder(builder, &Decoder::plain(norm))
+}
+
+pub(super) fn starcoder2(builder: &mut Builder<'_>) -> Result<(), Finding> {
+    let norm = Norm::variance(builder)?;
+    let family = Decoder { function: Function::GeluTanh, ..Decoder::plain(norm) };
+    let family = family.rotating(builder, Pairs::Halves)?;
+    decoder(builder, &family)
+}

@@ -1,0 +1,38 @@
+//! Granite, dense and with experts, and MiniCPM: as llama, with scales.
+
+use gguf::Finding;
+
+use crate::build::Builder;
+use crate::layers::{Decoder, decoder};
+use crate::rotation::Pairs;
+
+pub(super) fn granite(builder: &mut Builder<'_>) -> Result<(), Finding> {
+    let mut family = Decoder {
+        embedding_scale: builder.hyper.f32("embedding_scale")?,
+        residual_scale: builder.hyper.f32("residual_scale")?,
+        logit_scale: 1.0 / builder.hyper.f32("logit_scale")?,
+        ..Decoder::gated(builder, Pairs::Neighbours)?
+    };
+    // The models that are not to rotate say so by this key.
+    let finetuned = "rope.scaling.finetuned";
+    if builder.hyper.stated(finetuned).is_some() && !builder.hyper.bool(finetuned)? {
+        (family.rotation, family.window_rotation) = (None, None);
+    }
+    decoder(builder, &family)
+}
+
+/// Without keys the scales are those of the first models: logits of a width of 256 at the end. (There
+/// llama.cpp multiplies by what it ought to divide by.)
+pub(super) fn minicpm(builder: &mut Builder<'_>) -> Result<(), Finding> {
+    let layers = builder.hyper.u64("block_count")? as f32;
+    let width = builder.size("embedding_length")? as f32;
+    let stated_residual = builder.stated("residual_scale")?;
+    let stated_logit = builder.stated("logit_scale")?;
+    let family = Decoder {
+        embedding_scale: builder.hyper.f32("embedding_scale")?,
+        residual_scale: stated_residual.unwrap_or(1.4 / layers.sqrt()),
+        logit_scale: 1.0 / stated_logit.unwrap_or(width / 256.0),
+        ..Decoder::gated(builder, Pairs::Neighbours)?
+    };
+    decoder(builder, &family)
+}

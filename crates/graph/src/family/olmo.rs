@@ -1,0 +1,25 @@
+//! OLMo 1, 2 and 3.
+
+use gguf::Finding;
+
+use crate::build::{Builder, Norm};
+use crate::layers::{Decoder, decoder};
+use crate::op::Function;
+use crate::rotation::{Pairs, Rotation};
+
+/// The norms have no weights.
+pub(super) fn olmo(builder: &mut Builder<'_>) -> Result<(), Finding> {
+    let norm = Norm::variance(builder)?;
+    let family =
+        Decoder { function: Function::Silu, weightless_norms: true, ..Decoder::plain(norm) };
+    let family = family.rotating(builder, Pairs::Neighbours)?;
+    decoder(builder, &family)
+}
+
+/// Norms follow what they normalize. In the third generation three of four layers are windowed, and
+/// the others alone stretch positions.
+pub(super) fn olmo2(builder: &mut Builder<'_>) -> Result<(), Finding> {
+    let mut family = Decoder { window_period: 4, ..Decoder::gated(builder, Pairs::Halves)? };
+    family.window_rotation = family.window_rotation.map(Rotation::plain);
+    decoder(builder, &family)
+}

@@ -1,0 +1,22 @@
+//! Phi 2, Phi 3 and Phi 4.
+
+use gguf::Finding;
+
+use crate::build::{Builder, Norm};
+use crate::layers::{Decoder, decoder};
+use crate::op::Function;
+use crate::rotation::Pairs;
+
+/// Attention and feed-forward share one norm.
+pub(super) fn phi2(builder: &mut Builder<'_>) -> Result<(), Finding> {
+    let norm = Norm::variance(builder)?;
+    let family = Decoder { function: Function::GeluTanh, parallel: true, ..Decoder::plain(norm) };
+    let family = family.rotating(builder, Pairs::Halves)?;
+    decoder(builder, &family)
+}
+
+/// All layers are windowed, if there is a window: llama.cpp leaves it out.
+pub(super) fn phi3(builder: &mut Builder<'_>) -> Result<(), Finding> {
+    let family = Decoder::gated(builder, Pairs::Halves)?;
+    decoder(builder, &family)
+}

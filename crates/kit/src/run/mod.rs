@@ -1,0 +1,93 @@
+//! Running models: logits, text, and what a graph costs.
+
+pub mod generate;
+pub mod graph;
+pub mod logits;
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use gguf::{Finding, Metadata};
+use gguf_graph::{Graph, Limits, stored};
+use gguf_runtime::{Adapter, Arithmetic, Executor};
+use gguf_store::Model;
+
+use crate::{Error, open};
+
+/// Which graph a model is run by.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum GraphSource {
+    /// The one that is built from the architecture, or, where that is unknown, the stored one.
+    #[default]
+    Auto,
+    /// The one that is built from the architecture.
+    Built,
+    /// The one that the file holds.
+    Stored,
+}
+
+/// How a model is run.
+#[derive(Clone, Debug, Default)]
+pub struct Options {
+    /// Which graph.
+    pub graph: GraphSource,
+    /// How products are computed.
+    pub arithmetic: Arithmetic,
+    /// Words for low-rank adapters, and by how much each counts.
+    pub adapters: Vec<(String, f32)>,
+}
+
+/// A model that is ready to run.
+pub struct Running {
+    /// The graph with its weights.
+    pub executor: Arc<Executor>,
+    /// Keys and values of the model.
+    pub metadata: Metadata,
+    /// The files of the model, which no output may replace.
+    pub files: Vec<PathBuf>,
+}
+
+/// Opens the model that `word` names, to run it.
+///
+/// # Errors
+/// If it cannot be opened, there is no graph for it, or its tensors do not go with the graph.
+pub fn open_to_run(word: &str, options: &Options) -> Result<Running, Error> {
+    let opened = open(word)?;
+    let files = opened.files().map(PathBuf::from).collect();
+    let model = opened.into_model();
+    let in_file = |error: Error| error.in_file(word.as_ref());
+    let graph = graph_of(&model, options.graph).map_err(in_file)?;
+    let adapter = |(word, scale): &(String, f32)| {
+        Ok(Adapter { model: open(word)?.into_model(), scale: *scale })
+    };
+    let adapters: Vec<_> = options.adapters.iter().map(adapter).collect::<Result<_, Error>>()?;
+    let executor = Executor::new(&model, graph, options.arithmetic).map_err(in_file)?;
+    let executor = Arc::new(executor.with_adapters(&adapters)?);
+    Ok(Running { executor, metadata: model.metadata().clone(), files })
+}
+
+/// The graph that a model is to be run by.
+///
+/// # Errors
+/// `graph-missing` if the stored one is asked for and there is none; else as
+/// [`gguf_graph::build`] and [`stored::stored`].
+pub fn graph_of(model: &Model, source: GraphSource) -> Result<Graph, Error> {
+    let metadata = model.metadata();
+    let build = || gguf_graph::build(metadata, Executor::tensors(model));
+    let of_file = || stored::stored(metadata, Limits::default());
+    let known = |name: &str| gguf_graph::architectures().any(|known| known == name);
+    match source {
+        GraphSource::Built => Ok(build()?),
+        GraphSource::Stored => of_file()?.ok_or_else(|| {
+            Finding::error("graph-missing", "the file holds no graph")
+                .key(stored::GRAPH_KEY)
+                .help("store one with `gguf graph --store`")
+                .into()
+        }),
+        GraphSource::Auto if metadata.architecture().is_some_and(known) => Ok(build()?),
+        GraphSource::Auto => match of_file()? {
+            Some(graph) => Ok(graph),
+            None => Ok(build()?),
+        },
+    }
+}

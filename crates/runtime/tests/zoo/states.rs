@@ -1,0 +1,125 @@
+//! Models that are no plain transformers of text: with states, with encoders.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use gguf_graph::OutputKind;
+use gguf_runtime::{Batch, Context, Executor, Token, Value};
+
+use super::reference::{Reference, distance};
+use super::{TOLERANCE, executor, options, zoo};
+
+/// The folders whose models keep states.
+const RECURRENT: &[&str] = &["mamba", "rwkv"];
+
+fn check(name: &str, found: &[f32], reference: &[f32]) {
+    let far = distance(found, reference);
+    eprintln!("{name}: {far:e}");
+    assert!(far < TOLERANCE, "{name}: {far}");
+}
+
+/// Logits of the same tokens in several sequences, each a token behind the one before it, a token of
+/// each in one batch.
+fn in_turns(context: &mut Context, tokens: &[u32], sequences: usize) -> Vec<Vec<f32>> {
+    let mut parts = vec![Vec::new(); sequences];
+    for step in 0..tokens.len() + sequences - 1 {
+        let mut batch = Batch::default();
+        for sequence in 0..sequences {
+            if let Some(&id) = step.checked_sub(sequence).and_then(|at| tokens.get(at)) {
+                batch.tokens.push(Token { id, sequence, output: true });
+            }
+        }
+        let made = context.run(&batch, OutputKind::Logits, &()).unwrap();
+        for (row, token) in batch.tokens.iter().enumerate() {
+            parts[token.sequence].extend_from_slice(made.row(row));
+        }
+    }
+    parts
+}
+
+#[test]
+fn states_give_the_logits_of_transformers() {
+    for name in RECURRENT {
+        let Some(folder) = zoo(name) else { return };
+        let reference = Reference::read(&folder, "logits");
+        let mut context = Context::new(executor(&folder), options(3)).unwrap();
+        let all = Batch::of_all(&reference.tokens);
+        let whole = context.run(&all, OutputKind::Logits, &()).unwrap();
+        check(name, &whole.data, &reference.numbers);
+        context.clear(0);
+        for part in in_turns(&mut context, &reference.tokens, 3) {
+            assert!(part == whole.data, "{name}: to the bit");
+        }
+    }
+}
+
+#[test]
+fn a_batch_is_cut_where_it_may() {
+    for name in RECURRENT {
+        let Some(folder) = zoo(name) else { return };
+        let reference = Reference::read(&folder, "logits");
+        let executor = executor(&folder);
+        let all = Batch::of_all(&reference.tokens);
+        let [whole, cut] = [512, 3].map(|batch| {
+            let options = gguf_runtime::ContextOptions { batch, ..options(1) };
+            let mut context = Context::new(executor.clone(), options).unwrap();
+            context.run(&all, OutputKind::Logits, &()).unwrap()
+        });
+        assert!(whole == cut, "{name}: to the bit");
+    }
+}
+
+/// The spectrogram of the reference, a row for each frame.
+fn frames(folder: &Path) -> Value {
+    let mel = Reference::read(folder, "mel").numbers;
+    let width = 80;
+    let rows = mel.len() / width;
+    let data = (0..rows).flat_map(|row| (0..width).map(move |bin| (row, bin)));
+    Value { rows, width, data: data.map(|(row, bin)| mel[bin * rows + row]).collect() }
+}
+
+#[test]
+fn whisper_hears_and_writes() {
+    let Some(folder) = zoo("whisper") else { return };
+    let mel = frames(&folder);
+    let mut context = Context::new(executor(&folder), options(3)).unwrap();
+    for sequence in 0..3 {
+        let encoded = context.encode(sequence, &mel, &()).unwrap();
+        let reference = Reference::read(&folder, "encoder_output");
+        check("whisper's encoder", &encoded.data, &reference.numbers);
+    }
+    let reference = Reference::read(&folder, "logits");
+    let all = Batch::of_all(&reference.tokens);
+    let whole = context.run(&all, OutputKind::Logits, &()).unwrap();
+    check("whisper", &whole.data, &reference.numbers);
+    assert!(context.truncate(0, 0), "what it heard stays");
+    for part in in_turns(&mut context, &reference.tokens, 3) {
+        assert!(part == whole.data, "whisper: to the bit");
+    }
+}
+
+/// What the model says of texts that it reads together.
+fn hidden(executor: &Arc<Executor>, texts: &[&[u32]]) -> Vec<Vec<f32>> {
+    let mut context = Context::new(executor.clone(), options(texts.len())).unwrap();
+    let mut batch = Batch::default();
+    for (sequence, ids) in texts.iter().enumerate() {
+        batch.tokens.extend(ids.iter().map(|&id| Token { id, sequence, output: true }));
+    }
+    let made = context.run(&batch, OutputKind::Hidden, &()).unwrap();
+    let mut rest = made.data.as_slice();
+    let part = |ids: &&[u32]| rest.split_off(..ids.len() * made.width).unwrap().to_vec();
+    texts.iter().map(part).collect()
+}
+
+#[test]
+fn bert_reads_text_whole() {
+    let Some(folder) = zoo("bert") else { return };
+    let reference = Reference::read(&folder, "last_hidden_state");
+    let executor = executor(&folder);
+    let ids = reference.tokens.as_slice();
+    let alone = hidden(&executor, &[ids]).remove(0);
+    check("bert", &alone, &reference.numbers);
+    let together = hidden(&executor, &[&ids[..5], ids, &ids[3..]]);
+    assert!(together[1] == alone, "to the bit");
+    assert!(together[0] == hidden(&executor, &[&ids[..5]])[0], "to the bit");
+}
