@@ -26,8 +26,8 @@ impl Block<256, 54> for TQ1_0 {
     const TYPE: TensorType = TensorType::TQ1_0;
 
     #[inline(always)]
-    fn decode(block: &[u8; 54], out: &mut [f32; 256]) {
-        let d = half_at::<52, _>(block).to_f32();
+    fn decode<S: Simd>(_: S, block: &[u8; 54], out: &mut [f32; 256]) {
+        let d = half_at::<52, _>(block);
         let (first, rest) = out.split_at_mut(160);
         let (second, last) = rest.split_at_mut(80);
         unpack::<32>(part::<0, 32, _>(block), d, first);
@@ -94,7 +94,7 @@ mod tests {
         (expected[52], expected[53]) = (0x00, 0x40);
         assert_eq!(TQ1_0::encode(pulp::Scalar, &x, None), expected);
         let mut out = [0.0; 256];
-        TQ1_0::decode(&expected, &mut out);
+        TQ1_0::decode(pulp::Scalar, &expected, &mut out);
         assert_eq!(out, x);
     }
 }

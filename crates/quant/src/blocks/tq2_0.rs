@@ -14,7 +14,7 @@ use half::f16;
 use pulp::Simd;
 
 use super::{Block, Importance, first_bad, half_at, part, put};
-use crate::{bits, search};
+use crate::{bits, lanes, search};
 
 pub(super) struct TQ2_0;
 
@@ -22,12 +22,10 @@ impl Block<256, 66> for TQ2_0 {
     const TYPE: TensorType = TensorType::TQ2_0;
 
     #[inline(always)]
-    fn decode(block: &[u8; 66], out: &mut [f32; 256]) {
-        let d = half_at::<64, _>(block).to_f32();
+    fn decode<S: Simd>(simd: S, block: &[u8; 66], out: &mut [f32; 256]) {
+        let d = half_at::<64, _>(block);
         let q = bits::unpack::<2, 32, _, 256>(part::<0, 64, _>(block));
-        for (x, q) in out.iter_mut().zip(q) {
-            *x = (i32::from(q) - 1) as f32 * d;
-        }
+        lanes::scale_levels(simd, &q, 1.0, d, out);
     }
 
     /// llama.cpp's encoder makes no use of importance weights.
@@ -60,7 +58,7 @@ mod tests {
         (expected[64], expected[65]) = (0x00, 0x3c);
         assert_eq!(TQ2_0::encode(pulp::Scalar, &x, None), expected);
         let mut out = [0.0; 256];
-        TQ2_0::decode(&expected, &mut out);
+        TQ2_0::decode(pulp::Scalar, &expected, &mut out);
         x[128 + 64 + 5] = 1.0;
         assert_eq!(out, x);
     }

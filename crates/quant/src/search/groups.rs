@@ -336,12 +336,17 @@ pub(crate) fn mean_squares<S: Simd>(simd: S, rows: &[f32], row_len: usize) -> Ve
     let mut means = Vec::with_capacity(rows.len() / row_len);
     for rows in rows.chunks(row_len * Lanes::<S, 1>::COUNT) {
         let mut sum = Lanes::<S, 1>::splat(simd, 0.0);
+        let mut of_lanes: [&[[f32; 16]]; 16] = [&[]; 16];
+        for (of_lane, row) in of_lanes.iter_mut().zip(rows.chunks(row_len)) {
+            *of_lane = row.as_chunks().0;
+        }
         for sixteen in 0..row_len / 16 {
-            let mut pieces = [[0.0; 16]; 16];
-            for (piece, row) in pieces.iter_mut().zip(rows.chunks(row_len)) {
-                *piece = row.as_chunks().0[sixteen];
-            }
-            for x in Lanes::transpose(simd, &pieces) {
+            let x = Lanes::transpose_from(
+                simd,
+                #[inline(always)]
+                |k| of_lanes[k].get(sixteen),
+            );
+            for x in x {
                 sum = sum + x * x;
             }
         }
