@@ -9,8 +9,9 @@ use crate::lanes::{self, Lanes};
 /// Vectors to work on side by side: enough to hide the time of an addition.
 const WIDTH: usize = 2;
 
-/// The same for a search that waits for one division after the other.
-const WIDTH_OF_MOVES: usize = 4;
+/// The same for a search that waits for one division after the other: more vectors than fit in
+/// registers cost more than they hide.
+const WIDTH_OF_MOVES: usize = 2;
 
 /// The most groups to fit at once.
 pub(crate) const MOST: usize = 256;
@@ -364,10 +365,18 @@ pub(crate) fn sums_of_squares<const N: usize, const BLOCKS: usize>(
     // All side by side: an addition takes longer than it keeps the processor from starting others.
     let mut sums = [0.0; BLOCKS];
     for (sums, blocks) in sums.chunks_mut(8).zip(blocks.chunks(8)) {
+        let mut eight = [&blocks[0]; 8];
+        for (of_eight, block) in eight.iter_mut().zip(blocks) {
+            *of_eight = block;
+        }
+        let mut found = [0.0; 8];
         for i in 0..N {
-            for (sum, block) in sums.iter_mut().zip(blocks) {
+            for (sum, block) in found.iter_mut().zip(eight) {
                 *sum += block[i] * block[i];
             }
+        }
+        for (sum, found) in sums.iter_mut().zip(found) {
+            *sum = found;
         }
     }
     sums
