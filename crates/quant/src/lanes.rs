@@ -6,7 +6,7 @@
 
 use std::ops::{Add, BitAnd, BitOr, Div, Mul, Not, Sub};
 
-pub(crate) use floats::floats;
+pub(crate) use floats::{floats, scale_levels};
 use pulp::{Simd, bytemuck};
 pub(crate) use steps::Steps;
 
@@ -401,25 +401,6 @@ pub(crate) fn scale<S: Simd, const N: usize>(
         out,
         #[inline(always)]
         |x| x * scale,
-    );
-}
-
-/// Levels less `zero`, times `scale`: a whole number of vectors.
-#[inline(always)]
-pub(crate) fn scale_levels<S: Simd, const N: usize>(
-    simd: S,
-    levels: &[u8; N],
-    zero: f32,
-    scale: f32,
-    out: &mut [f32; N],
-) {
-    let (zero, scale) = (Lanes::splat(simd, zero), Lanes::splat(simd, scale));
-    transform(
-        simd,
-        &floats(simd, levels),
-        out,
-        #[inline(always)]
-        |level| (level - zero) * scale,
     );
 }
 

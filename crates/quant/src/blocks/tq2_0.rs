@@ -30,10 +30,9 @@ impl Block<256, 66> for TQ2_0 {
 
     /// llama.cpp's encoder makes no use of importance weights.
     #[inline(always)]
-    fn encode<S: Simd>(_: S, x: &[f32; 256], _: Option<Importance<256>>) -> [u8; 66] {
+    fn encode<S: Simd>(simd: S, x: &[f32; 256], _: Option<Importance<256>>) -> [u8; 66] {
         let d = search::magnitude(x);
-        let inverse = search::inverse(d);
-        let q = x.map(|x| (search::round_half_away(x * inverse) + 1) as u8);
+        let q = search::ternary_levels(simd, x, search::inverse(d));
         let mut block = [0; 66];
         put::<0, 64, _>(&mut block, bits::pack::<2, 32, _, _>(&q, 0));
         put::<64, 2, _>(&mut block, f16::from_f32(d).to_le_bytes());

@@ -10,6 +10,8 @@ use pulp::cast;
 #[cfg(target_arch = "x86_64")]
 use pulp::x86::{V3, V4};
 
+use super::{Lanes, transform};
+
 /// Signed bytes as floats.
 #[inline(always)]
 pub(crate) fn floats<S: Simd, const N: usize>(simd: S, bytes: &[u8; N]) -> [f32; N] {
@@ -36,4 +38,23 @@ pub(crate) fn floats<S: Simd, const N: usize>(simd: S, bytes: &[u8; N]) -> [f32;
         *x = f32::from(byte as i8);
     }
     floats
+}
+
+/// Levels below 128, less `zero`, times `scale`: a whole number of vectors.
+#[inline(always)]
+pub(crate) fn scale_levels<S: Simd, const N: usize>(
+    simd: S,
+    levels: &[u8; N],
+    zero: f32,
+    scale: f32,
+    out: &mut [f32; N],
+) {
+    let (zero, scale) = (Lanes::splat(simd, zero), Lanes::splat(simd, scale));
+    transform(
+        simd,
+        &floats(simd, levels),
+        out,
+        #[inline(always)]
+        |level| (level - zero) * scale,
+    );
 }
