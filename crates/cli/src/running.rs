@@ -3,6 +3,7 @@
 use std::num::NonZeroUsize;
 
 use gguf::Metadata;
+use gguf_graph::Pooling;
 use gguf_kit::run::{GraphSource, Options, Running, open_to_run};
 use gguf_runtime::{Arithmetic, CacheType};
 
@@ -63,6 +64,16 @@ fn adapter(text: &str) -> Result<(String, f32), String> {
 impl RunArgs {
     /// The model that `source` names, ready to run.
     pub fn open(&self, source: &str, sums: Sums) -> Result<Running, Failure> {
+        self.open_pooled(source, sums, None)
+    }
+
+    /// The same, with a pooling instead of the model's own.
+    pub fn open_pooled(
+        &self,
+        source: &str,
+        sums: Sums,
+        pooling: Option<Pooling>,
+    ) -> Result<Running, Failure> {
         let graph = match self.graph {
             Graph::Auto => GraphSource::Auto,
             Graph::Built => GraphSource::Built,
@@ -72,7 +83,7 @@ impl RunArgs {
             Sums::Exact => Arithmetic::Exact,
             Sums::Fast => Arithmetic::Fast,
         };
-        let options = Options { graph, arithmetic, adapters: self.lora.clone() };
+        let options = Options { graph, arithmetic, adapters: self.lora.clone(), pooling };
         Ok(open_to_run(source, &options)?)
     }
 

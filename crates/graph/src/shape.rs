@@ -2,7 +2,7 @@
 
 use crate::graph::{Rows, Shape};
 use crate::op::{Attention, Experts, Index, Memory, Op, PositionBias, Scan, Wkv};
-use crate::raw::{RawGraph, State, StateId, ValueId, WeightId};
+use crate::raw::{Program, RawGraph, State, StateId, ValueId, WeightId};
 use crate::rotation::{Factors, Rotation, Stretch};
 
 /// Widest row of a value: far beyond any model, and small enough that sums of a few do not overflow.
@@ -28,6 +28,8 @@ impl Place<'_> {
         match op {
             Op::Features { width } => {
                 require(self.is_encoder, "only an encoder has features")?;
+                let first = self.features_width().unwrap_or(0) as u64;
+                same("widths of the features", (*width).into(), first)?;
                 Shape::new(Rows::Frames { stride: 1 }, u64::from(*width))
             }
             Op::Embed { table, index } => {
@@ -35,7 +37,11 @@ impl Place<'_> {
                 let rows = match (index, self.shapes.last()) {
                     (Index::Row, Some(before)) => before.rows,
                     (Index::Row, None) => return Err("there are no rows to number yet".to_owned()),
-                    _ => Rows::Tokens,
+                    _ => {
+                        let frames = self.is_encoder && self.features_width().is_some();
+                        require(!frames, "an encoder of frames has no tokens")?;
+                        Rows::Tokens
+                    }
                 };
                 Shape::new(rows, width)
             }
@@ -73,13 +79,20 @@ impl Place<'_> {
             Op::Multiply { a, b } => {
                 let (a, b) = (self.value(*a)?, self.value(*b)?);
                 require(a.rows == b.rows, "the values have other rows")?;
-                require(a.width == b.width || b.width == 1, "the values have other widths")?;
+                a.part(b.width)?;
                 Ok(a)
             }
-            Op::AddWeight { x, weight } | Op::MultiplyWeight { x, weight } => {
+            Op::AddWeight { x, weight } => {
                 let x = self.value(*x)?;
                 self.vector(*weight, x.width.into())?;
                 Ok(x)
+            }
+            Op::MultiplyWeight { x, weight } => {
+                let x = self.value(*x)?;
+                let factors = self.elements(*weight)?;
+                let rows = factors / u64::from(x.width);
+                same("numbers of the weight", factors, product(rows, x.width.into())?)?;
+                Shape::new(x.rows, factors)
             }
             Op::Mix { a, b, weight } => {
                 let shape = self.alike(*a, *b)?;
@@ -113,6 +126,11 @@ impl Place<'_> {
                 let second = if *shared { b.width } else { b.part(*groups)? };
                 let part = u64::from(a.part(*groups)?) + u64::from(second);
                 Shape::new(a.rows, product(part, (*groups).into())?)
+            }
+            Op::Sum { x, groups } => {
+                let x = self.value(*x)?;
+                x.part(*groups)?;
+                Shape::new(x.rows, u64::from(*groups))
             }
             Op::Rotate { x, heads, rotation } => {
                 let x = self.tokens(*x)?;
@@ -167,7 +185,9 @@ impl Place<'_> {
                 Ok(Shape { rows: Rows::Outputs, ..x })
             }
             Op::Pool { x, .. } => {
-                let x = self.tokens(*x)?;
+                let x = self.value(*x)?;
+                let of_tokens = matches!(x.rows, Rows::Tokens | Rows::Outputs);
+                require(of_tokens, "the rows are not those of tokens")?;
                 Ok(Shape { rows: Rows::Sequences, ..x })
             }
         }
@@ -340,6 +360,11 @@ impl Place<'_> {
                 self.vector(*long, half)
             }
         }
+    }
+
+    /// Width of the frames that the encoder reads.
+    fn features_width(&self) -> Option<usize> {
+        self.graph.encoder.as_ref().and_then(Program::features_width)
     }
 
     fn value(&self, id: ValueId) -> Result<Shape> {

@@ -164,6 +164,12 @@ impl<'r> Run<'r> {
     }
 }
 
+/// Whether what makes a value has to see all tokens of a batch together.
+pub(crate) fn sees_whole_batch(program: &Program, wanted: ValueId) -> bool {
+    let needed = last_use(program, &[wanted]);
+    program.ops.iter().zip(needed).any(|(op, last)| last.is_some() && op.sees_whole_batch())
+}
+
 /// Of each operation the number of the last one that reads its value: its own if it is only done for
 /// its state, beyond all if it is wanted, `None` if nobody needs it.
 fn last_use(program: &Program, wanted: &[ValueId]) -> Vec<Option<usize>> {

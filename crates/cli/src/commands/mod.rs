@@ -7,6 +7,7 @@ pub mod demo;
 pub mod detokenize;
 pub mod diff;
 pub mod edit;
+pub mod embed;
 pub mod endian;
 pub mod export;
 pub mod generate;

@@ -6,6 +6,7 @@ mod check;
 mod chores;
 mod codes;
 mod commands;
+mod embed;
 mod far;
 mod files;
 mod flags;

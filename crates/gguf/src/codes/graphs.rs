@@ -48,8 +48,8 @@ pub(super) const GRAPHS: Area = Area {
         ),
         row(
             "features-missing",
-            "The model has an encoder for features, and none were given, or of another width.",
-            "Give the features of the recording.",
+            "The model has an encoder, and there is nothing for it, or something else than it reads; or it has none.",
+            "Give the features of the recording, or the ids of the text, that the encoder is to read.",
         ),
         row(
             "npy-invalid",

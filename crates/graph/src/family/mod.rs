@@ -19,6 +19,7 @@ mod qwen;
 mod rwkv;
 mod smollm3;
 mod stablelm;
+mod t5;
 mod whisper;
 
 use gguf::Finding;
@@ -67,8 +68,16 @@ const FAMILIES: &[(&str, Family)] = &[
     ("mamba", mamba::mamba),
     ("mamba2", mamba::mamba2),
     ("rwkv", rwkv::rwkv4),
+    ("rwkv6", rwkv::rwkv6),
+    ("rwkv7", rwkv::rwkv7),
     ("whisper", whisper::whisper),
     ("bert", bert::bert),
+    ("nomic-bert", bert::nomic),
+    ("nomic-bert-moe", bert::plain_rotated),
+    ("jina-bert-v2", bert::jina2),
+    ("jina-bert-v3", bert::plain_rotated),
+    ("t5", t5::t5),
+    ("t5encoder", t5::encoder),
 ];
 
 /// The family of an architecture.

@@ -44,6 +44,7 @@ mod q6_k;
 mod q8_0;
 mod q8_1;
 mod q8_k;
+pub(crate) mod tables;
 mod ternary;
 mod tq1_0;
 mod tq2_0;

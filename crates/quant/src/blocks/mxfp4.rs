@@ -50,8 +50,8 @@ impl Block<32, 17> for MXFP4 {
 }
 
 /// Half the scale, 2^(e - 128).
-#[inline]
-fn half_scale(e: u8) -> f32 {
+#[inline(always)]
+pub(crate) fn half_scale(e: u8) -> f32 {
     let bits = match e {
         // Below the range of normal floats.
         0 | 1 => 0x20_0000 << e,

@@ -3,6 +3,7 @@
 use gguf_graph::{Function, GateFunction};
 
 use super::each_row;
+use crate::exp::{exp, sigmoid, tanh};
 use crate::value::Value;
 
 pub(super) fn map(x: &Value, out: &mut Value, function: impl Fn(f32) -> f32 + Sync) {
@@ -30,9 +31,12 @@ pub(super) fn multiply(a: &Value, b: &Value, out: &mut Value) {
     if b.width == a.width {
         return pairs(a, b, out, |a, b| a * b);
     }
+    let len = a.width / b.width;
     each_row(out, |row, out| {
-        let factor = b.row(row)[0];
-        out.iter_mut().zip(a.row(row)).for_each(|(out, a)| *out = a * factor);
+        let parts = out.chunks_exact_mut(len).zip(a.row(row).chunks_exact(len));
+        for ((out, a), factor) in parts.zip(b.row(row)) {
+            out.iter_mut().zip(a).for_each(|(out, a)| *out = a * factor);
+        }
     });
 }
 
@@ -42,11 +46,13 @@ pub(super) fn add_row(added: Option<&[f32]>, out: &mut Value) {
     each_row(out, |_, out| out.iter_mut().zip(added).for_each(|(out, added)| *out += added));
 }
 
-/// Multiplies each row by the same.
+/// Multiplies each row by the same, as many times as there are factors for.
 pub(super) fn with_row(x: &Value, factors: &[f32], out: &mut Value) {
     each_row(out, |row, out| {
-        for ((out, x), factor) in out.iter_mut().zip(x.row(row)).zip(factors) {
-            *out = x * factor;
+        for (out, factors) in out.chunks_exact_mut(x.width).zip(factors.chunks_exact(x.width)) {
+            for ((out, x), factor) in out.iter_mut().zip(x.row(row)).zip(factors) {
+                *out = x * factor;
+            }
         }
     });
 }
@@ -74,7 +80,7 @@ pub(super) fn gated(function: GateFunction, gate: f32, up: f32) -> f32 {
         GateFunction::Clamped { alpha, limit } => {
             let gate = gate.min(limit);
             let up = up.clamp(-limit, limit);
-            gate / (1.0 + (-alpha * gate).exp()) * (up + 1.0)
+            gate / (1.0 + exp(-alpha * gate)) * (up + 1.0)
         }
     }
 }
@@ -84,14 +90,14 @@ pub(super) fn apply(function: Function, x: f32) -> f32 {
     /// sqrt(2 / pi).
     const ROOT: f32 = 0.797_884_6;
     match function {
-        Function::Silu => x / (1.0 + (-x).exp()),
+        Function::Silu => x / (1.0 + exp(-x)),
         Function::Gelu => 0.5 * x * (1.0 + libm::erff(x * std::f32::consts::FRAC_1_SQRT_2)),
-        Function::GeluTanh => 0.5 * x * (1.0 + (ROOT * (x + 0.044_715 * x * x * x)).tanh()),
-        Function::GeluQuick => x / (1.0 + (-1.702 * x).exp()),
+        Function::GeluTanh => 0.5 * x * (1.0 + tanh(ROOT * (x + 0.044_715 * x * x * x))),
+        Function::GeluQuick => x / (1.0 + exp(-1.702 * x)),
         Function::Relu => x.max(0.0),
         Function::ReluSquared => x.max(0.0) * x.max(0.0),
-        Function::Sigmoid => 1.0 / (1.0 + (-x).exp()),
-        Function::Tanh => x.tanh(),
+        Function::Sigmoid => sigmoid(x),
+        Function::Tanh => tanh(x),
         // Beyond 20 the difference is less than a rounding.
         Function::Softplus => {
             if x > 20.0 {
@@ -100,7 +106,7 @@ pub(super) fn apply(function: Function, x: f32) -> f32 {
                 x.exp().ln_1p()
             }
         }
-        Function::Exp => x.exp(),
-        Function::ExpNegExp => (-x.exp()).exp(),
+        Function::Exp => exp(x),
+        Function::ExpNegExp => exp(-exp(x)),
     }
 }
