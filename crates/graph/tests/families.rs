@@ -42,13 +42,10 @@ fn count(graph: &Graph, is: impl Fn(&Op) -> bool) -> usize {
 #[test]
 fn every_architecture_has_a_family() {
     let known: BTreeSet<_> = architectures().collect();
-    let missing: Vec<_> =
-        ARCHITECTURES.iter().map(|of| of.name).filter(|name| !known.contains(name)).collect();
-    // Until the graphs of these are written; then clip alone, which reads no text, has none.
-    assert!(missing.iter().all(|name| OTHERS.contains(name)), "{missing:?}");
-    for name in known {
-        assert!(architecture(name).is_some(), "{name} is no architecture of the schema");
-    }
+    let names = ARCHITECTURES.iter().map(|of| of.name);
+    let missing: Vec<_> = names.filter(|name| !known.contains(name)).collect();
+    // It has projectors of images, which other models read.
+    assert_eq!(missing, ["clip"]);
 }
 
 #[test]
