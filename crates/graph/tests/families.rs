@@ -11,9 +11,9 @@ use gguf_graph::{
 };
 use tiny::{metadata, tensors, text_models};
 
-/// Tensors that no graph reads: some of sentence embeddings, and those of the first layer of RWKV 7,
-/// which mixes with the values that it has itself.
-const UNREAD: &[&str] = &["dense_2.weight", "dense_3.weight", "blk.0.time_mix_v"];
+/// Tensors that no graph reads: some of sentence embeddings, those of the first layer of RWKV 7, which
+/// mixes with the values that it has itself, and distances between the halves of T5, which it has not.
+const UNREAD: &[&str] = &["dense_2.", "dense_3.", "blk.0.time_mix_v", "cross_attn_rel_b"];
 
 /// The graph of a model with these keys besides, and the tensors that it needs.
 fn graph(name: &str, others: &[(&str, Value)]) -> Graph {
@@ -63,7 +63,7 @@ fn models_of_the_schema_have_graphs_that_read_all_their_tensors() {
                 .iter()
                 .map(|tensor| tensor.name.as_str())
                 .filter(|name| !read.contains(name))
-                .filter(|name| !UNREAD.iter().any(|unread| name.starts_with(unread)))
+                .filter(|name| !UNREAD.iter().any(|unread| name.contains(unread)))
                 .collect();
             assert!(unread.is_empty(), "{}, all: {all}: {unread:?}", of.name);
         }
