@@ -63,6 +63,8 @@ fn models_of_the_schema_have_graphs_that_read_all_their_tensors() {
                 .iter()
                 .map(|tensor| tensor.name.as_str())
                 .filter(|name| !read.contains(name))
+                // An encoder says nothing.
+                .filter(|name| (of.name, *name) != ("t5encoder", "output.weight"))
                 .filter(|name| !UNREAD.iter().any(|unread| name.contains(unread)))
                 .collect();
             assert!(unread.is_empty(), "{}, all: {all}: {unread:?}", of.name);
