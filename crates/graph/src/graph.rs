@@ -1,11 +1,12 @@
 //! A graph that is proven to fit together.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use gguf::Finding;
 
+use crate::cost::Load;
 use crate::op::{Op, Pooling};
-use crate::raw::{Output, OutputKind, Program, RawGraph, State, StateId, ValueId};
+use crate::raw::{Output, OutputKind, Program, RawGraph, State, StateId, ValueId, Weight};
 use crate::shape::Place;
 
 /// What a graph may ask for at most.
@@ -17,12 +18,14 @@ pub struct Limits {
     pub parts: usize,
     /// Numbers of all rows of one token together.
     pub width: u64,
+    /// How often one token may be multiplied with each number of the weights, on average.
+    pub reuse: u64,
 }
 
 impl Default for Limits {
     /// Far above any model that there is.
     fn default() -> Self {
-        Self { ops: 100_000, parts: 1_000_000, width: 1 << 30 }
+        Self { ops: 100_000, parts: 1_000_000, width: 1 << 30, reuse: 256 }
     }
 }
 
@@ -81,6 +84,10 @@ impl Graph {
                 limits.parts
             )));
         }
+        let mut names = HashSet::new();
+        if let Some(weight) = raw.weights.iter().find(|weight| !names.insert(&*weight.name)) {
+            return Err(invalid(format!("the weight {} is named twice", weight.name)));
+        }
         let mut used = vec![false; raw.states.len()];
         let encoder = match &raw.encoder {
             Some(program) => shapes(&raw, program, true, limits, &mut used)?,
@@ -94,7 +101,26 @@ impl Graph {
         if raw.main.outputs.is_empty() {
             return Err(invalid("main program: nothing comes out".to_owned()));
         }
-        Ok(Self { raw, main, encoder })
+        let graph = Self { raw, main, encoder };
+        graph.require_end(limits.reuse)?;
+        Ok(graph)
+    }
+
+    /// Refuses a graph that would multiply without end.
+    fn require_end(&self, reuse: u64) -> Result<(), Finding> {
+        /// Products that are quick whatever they are multiplied with.
+        const FEW: u64 = 1 << 28;
+        let one = Load { tokens: 1, outputs: 1, before: 0, frames: 1 };
+        let costs = self.costs(one).into_iter().chain(self.encoder_costs(one));
+        let products = costs.map(|cost| cost.multiply_adds).fold(0, u64::saturating_add);
+        let elements =
+            |weight: &Weight| weight.shape.iter().fold(1, |all: u64, n| all.saturating_mul(*n));
+        let all = self.raw.weights.iter().map(elements).fold(0, u64::saturating_add);
+        if products > all.saturating_mul(reuse).saturating_add(FEW) {
+            let message = format!("a token takes {products} products with {all} weights");
+            return Err(limit(message));
+        }
+        Ok(())
     }
 
     /// What it is made of.

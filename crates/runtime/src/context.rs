@@ -24,7 +24,7 @@ pub struct ContextOptions {
     pub cache_type: CacheType,
     /// Tokens that are computed together at most; a larger batch is cut. Encoders see all at once.
     pub batch: usize,
-    /// Bytes that caches and states may take at most.
+    /// Bytes that caches and states, and beside them the values of a batch, may take at most.
     pub memory: u64,
 }
 
@@ -141,7 +141,7 @@ impl Context {
                 &[value],
                 inputs,
                 &mut self.sequences,
-                self.options.tokens,
+                &self.options,
                 progress,
             )?;
             if keeps {
@@ -215,8 +215,7 @@ impl Context {
         let Some(of) = self.sequences.get_mut(sequence..=sequence) else {
             return Err(no_sequence(sequence));
         };
-        let tokens = self.options.tokens;
-        let mut made = run(&executor, program, &outputs, inputs, of, tokens, progress)?;
+        let mut made = run(&executor, program, &outputs, inputs, of, &self.options, progress)?;
         Ok(made.pop().unwrap_or_default())
     }
 

@@ -1,7 +1,9 @@
 //! Logits of the reference checkpoints, converted to F32 and run in exact arithmetic.
 
+mod adapter;
 mod reference;
 mod states;
+mod stored;
 
 use std::path::PathBuf;
 use std::sync::Arc;

@@ -70,7 +70,7 @@ fn a_batch_is_cut_where_it_may() {
 }
 
 /// The spectrogram of the reference, a row for each frame.
-fn frames(folder: &Path) -> Value {
+pub fn frames(folder: &Path) -> Value {
     let mel = Reference::read(folder, "mel").numbers;
     let width = 80;
     let rows = mel.len() / width;
