@@ -83,7 +83,8 @@ class Model:
         """Our logits, or hidden states, beside these."""
         out = self.folder / "out.npy"
         ids = " ".join(map(str, ids))
-        self.run("logits", self.file, "--ids", ids, "--arithmetic", "exact", "-o", out, *words)
+        words = ("--ids", ids, "--arithmetic", "exact", "--cache-type", "f32", "-o", out, *words)
+        self.run("logits", self.file, *words)
         reference = np.asarray(reference, np.float32)
         found = np.load(out).reshape(reference.shape)
         self.say(name, np.abs(found - reference).max() / reference.std())
@@ -262,6 +263,31 @@ def classifier(name, model):
 def logits_of_text(net, tokens):
     with torch.no_grad():
         return net(torch.tensor([tokens])).logits[0].numpy()
+
+
+def last_token(name, model):
+    """A decoder that says of texts what its last token says."""
+    config = hf.Qwen3Config(
+        vocab_size=600, hidden_size=64, num_hidden_layers=3, num_attention_heads=4, head_dim=16,
+        num_key_value_heads=2, intermediate_size=96, max_position_embeddings=128,
+    )
+    net = model.save(hf.Qwen3Model(config), "qwen3")
+    modules = [{"idx": 0, "name": "0", "path": "", "type": "Transformer"}]
+    modules += [{"idx": 1, "name": "1", "path": "1_Pooling", "type": "Pooling"}]
+    (model.folder / "modules.json").write_text(json.dumps(modules))
+    (model.folder / "1_Pooling").mkdir()
+    pooling = {"pooling_mode_lasttoken": True}
+    (model.folder / "1_Pooling/config.json").write_text(json.dumps(pooling))
+    model.convert()
+    tokenizer = Tokenizer.from_file(str(model.folder / "tokenizer.json"))
+    rows = []
+    for text in TEXTS:
+        with torch.no_grad():
+            rows.append(net(torch.tensor([tokenizer.encode(text).ids])).last_hidden_state[0, -1])
+    reference = np.array(rows)
+    made = model.embed(model.file, TEXTS, "--no-normalize", "--cache-type", "f32")
+    found = np.array([line["embedding"] for line in made])
+    model.say(name, np.abs(found - reference).max() / reference.std())
 
 
 def sentences(name, model):
@@ -481,6 +507,7 @@ CASES = {
     "umt5": t5(True, False, (hf.UMT5Config, hf.UMT5ForConditionalGeneration)),
     "t5encoder": t5_encoder,
     "bert, classes": classifier,
+    "qwen3, last token": last_token,
 }
 if "GGUF_REAL_MODELS" in os.environ:
     CASES["all-MiniLM-L6-v2"] = sentences
