@@ -49,15 +49,14 @@ fn compute(model: &Model, graph: &Graph, how: Arithmetic) -> bool {
     }
     let tokens = (0..9).map(|i| Token { id: i % 4, sequence: i as usize % 2, output: i != 3 });
     let batch = Batch { tokens: tokens.collect() };
-    let kinds =
-        [OutputKind::Logits, OutputKind::Hidden, OutputKind::Pooled, OutputKind::Classes];
+    let kinds = [OutputKind::Logits, OutputKind::Hidden, OutputKind::Pooled, OutputKind::Classes];
     let ran = kinds.map(|kind| context.run(&batch, kind, &()).is_ok());
     context.truncate(0, 1);
     ran.contains(&true)
 }
 
-/// A model with the tensors that a graph names.
-fn model(graph: &Graph) -> Option<Model> {
+/// A model with the tensors that a graph names, all F32.
+pub fn model(graph: &Graph) -> Option<Model> {
     let mut raw = RawHeader::default();
     raw.metadata.set("general.architecture", "fuzz");
     let mut all = 0u64;
@@ -151,7 +150,7 @@ pub fn bases() -> &'static [Json] {
 }
 
 /// The smallest graph of an architecture, by what its schema asks for.
-fn tiny(name: &str) -> Option<Graph> {
+pub fn tiny(name: &str) -> Option<Graph> {
     let architecture = schema::architecture(name)?;
     let mut metadata = Metadata::new();
     metadata.set("general.architecture", name);
@@ -170,6 +169,8 @@ fn tiny(name: &str) -> Option<Graph> {
     }
     metadata.set(format!("{name}.vocab_size"), 8u32);
     metadata.set(format!("{name}.expert_used_count"), 2u32);
+    // Less than a head, of which DeepSeek's need a part that does not rotate.
+    metadata.set(format!("{name}.rope.dimension_count"), 4u32);
     let mut tensors = Vec::new();
     add(architecture.tensors(&metadata), &mut tensors)?;
     gguf_graph::build(&metadata, &tensors).ok()
