@@ -35,6 +35,7 @@ mod dispatch;
 mod finite;
 mod grids;
 mod halves;
+pub mod integers;
 mod lanes;
 pub mod lossless;
 mod search;

@@ -11,6 +11,7 @@ mod batch;
 mod cache;
 mod context;
 mod executor;
+mod exp;
 mod lora;
 mod ops;
 mod product;

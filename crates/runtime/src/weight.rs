@@ -13,6 +13,8 @@ pub(crate) struct Matrix {
     pub codec: &'static Codec,
     /// Elements of a row.
     pub row_len: usize,
+    /// Elements of a block.
+    pub block_len: usize,
     /// Bytes of a row.
     pub row_bytes: usize,
     /// Rows of all matrices of the tensor together.
@@ -62,6 +64,7 @@ impl Matrix {
             name: info.name.to_string().into(),
             codec,
             row_len,
+            block_len: info.tensor_type.block().map_or(1, |(len, _)| len as usize),
             row_bytes: bytes / rows,
             rows,
             rows_of_one: size(info.shape.get(1).copied().unwrap_or(1))?,

@@ -51,7 +51,7 @@ fn of(sequence: usize, ids: &[u32]) -> Vec<Token> {
 #[test]
 fn numbers_do_not_depend_on_batches_or_threads() {
     for name in architectures() {
-        let graph = tiny::tiny(name).unwrap_or_else(|| panic!("{name} is not built"));
+        let graph = tiny::tiny(name).unwrap_or_else(|fault| panic!("{name}: {fault:?}"));
         let model = tiny::model(&graph).unwrap();
         let whole = graph.main().0.ops.iter().any(|op| op.sees_whole_batch());
         let executor = Arc::new(Executor::new(&model, graph, Arithmetic::Exact).unwrap());

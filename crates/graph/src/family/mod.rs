@@ -6,6 +6,7 @@ mod command_r;
 mod deepseek;
 mod falcon;
 mod gemma;
+mod glm;
 mod gpt;
 mod gpt_oss;
 mod granite;
@@ -62,7 +63,7 @@ const FAMILIES: &[(&str, Family)] = &[
     ("command-r", command_r::command_r),
     ("cohere2", command_r::cohere2),
     ("chatglm", llama::llama),
-    ("glm4", llama::llama),
+    ("glm4", glm::glm4),
     ("deepseek2", deepseek::deepseek2),
     ("mamba", mamba::mamba),
     ("mamba2", mamba::mamba2),

@@ -10,7 +10,7 @@ use pulp::Simd;
 use crate::lanes;
 
 /// Twice the value of each code, so that all are integers; scales are halved in exchange.
-const DOUBLED: [i8; 16] = [0, 1, 2, 3, 4, 6, 8, 12, 0, -1, -2, -3, -4, -6, -8, -12];
+pub(crate) const DOUBLED: [i8; 16] = [0, 1, 2, 3, 4, 6, 8, 12, 0, -1, -2, -3, -4, -6, -8, -12];
 
 /// The weight of a code: `half_scale` is half the scale of the block.
 #[inline(always)]

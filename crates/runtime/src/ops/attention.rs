@@ -5,6 +5,8 @@ use pulp::{Arch, Simd, WithSimd};
 use rayon::prelude::*;
 
 use crate::cache::Cache;
+use crate::exp::{exp, tanh};
+use crate::product;
 use crate::run::Run;
 use crate::state::{Kept, Sequence};
 use crate::value::Value;
@@ -142,13 +144,6 @@ struct Task<'r> {
     rows: &'r [usize],
 }
 
-/// One query: the sum of values so far, of weights, and the greatest score.
-struct Sum {
-    greatest: f32,
-    weights: f32,
-    values: Vec<f32>,
-}
-
 impl Task<'_> {
     /// The position of a token of the task.
     fn position(&self, number: usize) -> usize {
@@ -187,99 +182,202 @@ impl WithSimd for &Task<'_> {
         let query = self.run.value(attention.query);
         let biases = self.run.executor.biases(attention);
         let sinks = self.run.executor.weights.optional(attention.sinks);
-        let mut sums: Vec<Sum> = (0..self.rows.len() * group)
-            .map(|number| Sum {
-                greatest: sinks
-                    .map_or(f32::NEG_INFINITY, |sinks| sinks[self.head * group + number % group]),
-                weights: if sinks.is_some() { 1.0 } else { 0.0 },
-                values: vec![0.0; value_len],
-            })
-            .collect();
         let seen: Vec<_> = (0..self.rows.len()).map(|n| self.seen(self.position(n))).collect();
         let from = seen.iter().map(|seen| seen.start).min().unwrap_or(0);
         let to = seen.iter().map(|seen| seen.end).max().unwrap_or(0);
+        let queries: Vec<&[f32]> = (0..self.rows.len() * group)
+            .map(|number| {
+                let head = self.head * group + number % group;
+                &query.row(self.rows[number / group])[head * key_len..(head + 1) * key_len]
+            })
+            .collect();
+        let mut sums: Vec<Sum> = (0..queries.len())
+            .map(|number| match sinks {
+                Some(sinks) => {
+                    Sum { greatest: sinks[self.head * group + number % group], weights: 1.0 }
+                }
+                None => Sum { greatest: f32::NEG_INFINITY, weights: 0.0 },
+            })
+            .collect();
         let mut keys = vec![0.0; KEYS * key_len];
         let mut values = vec![0.0; KEYS * value_len];
-        let mut scores = [0.0f32; KEYS];
+        let mut scores = vec![[0.0f32; KEYS]; queries.len()];
+        let mut out = vec![0.0; queries.len() * value_len];
         let mut start = from - from % KEYS;
         while start < to {
             let count = KEYS.min(self.keys.count() - start);
             self.keys.read(self.head, start, &mut keys[..count * key_len]);
             self.values.read(self.head, start, &mut values[..count * value_len]);
-            for (number, sum) in sums.iter_mut().enumerate() {
-                let (token, in_group) = (number / group, number % group);
-                let low = seen[token].start.max(start) - start;
-                let high = seen[token].end.min(start + count).saturating_sub(start);
-                if low >= high {
+            multiply_keys(simd, &queries, &keys[..count * key_len], &mut scores);
+            let lines = scores.iter_mut().zip(&mut sums).zip(out.chunks_exact_mut(value_len));
+            for (number, ((scores, sum), out)) in lines.enumerate() {
+                let (token, head) = (number / group, self.head * group + number % group);
+                let low = seen[token].start.clamp(start, start + count) - start;
+                let high = seen[token].end.clamp(start + low, start + count) - start;
+                scores[..low].fill(f32::NEG_INFINITY);
+                scores[high..].fill(f32::NEG_INFINITY);
+                if low == high {
+                    scores.fill(0.0);
                     continue;
                 }
-                let head = self.head * group + in_group;
-                let row = query.row(self.rows[token]);
-                let row = &row[head * key_len..(head + 1) * key_len];
-                let scores = &mut scores[low..high];
-                for (score, key) in
-                    scores.iter_mut().zip(keys[low * key_len..].chunks_exact(key_len))
-                {
-                    *score = dot(simd, row, key) * attention.scale;
-                }
+                let seen = &mut scores[low..high];
+                seen.iter_mut().for_each(|score| *score *= attention.scale);
                 if let Some(cap) = attention.soft_cap {
-                    scores.iter_mut().for_each(|score| *score = cap * (*score / cap).tanh());
+                    seen.iter_mut().for_each(|score| *score = cap * tanh(*score / cap));
                 }
-                biases.add(head, self.position(token), start + low, scores);
-                sum.add(simd, scores, &values[low * value_len..]);
+                biases.add(head, self.position(token), start + low, seen);
+                sum.add(scores, out);
             }
+            add_values(simd, &scores, &values[..count * value_len], &mut out);
             start += KEYS;
         }
-        let mut out = Vec::with_capacity(sums.len() * value_len);
-        for sum in sums {
+        for (sum, out) in sums.iter().zip(out.chunks_exact_mut(value_len)) {
             let factor = if sum.weights > 0.0 { 1.0 / sum.weights } else { 0.0 };
-            out.extend(sum.values.iter().map(|value| value * factor));
+            out.iter_mut().for_each(|value| *value *= factor);
         }
         out
     }
 }
 
+/// The greatest score of a query so far, and the sum of the weights of what it has seen.
+struct Sum {
+    greatest: f32,
+    weights: f32,
+}
+
 impl Sum {
-    /// Takes the values of some keys in, by their scores.
+    /// Makes weights of scores, and scales what was summed before.
     #[inline(always)]
-    fn add<S: Simd>(&mut self, simd: S, scores: &mut [f32], values: &[f32]) {
-        let greatest = scores.iter().copied().fold(self.greatest, f32::max);
+    fn add(&mut self, scores: &mut [f32; KEYS], values: &mut [f32]) {
+        let mut greatest = [self.greatest; 16];
+        for scores in scores.as_chunks::<16>().0 {
+            for (greatest, score) in greatest.iter_mut().zip(scores) {
+                *greatest = if *score > *greatest { *score } else { *greatest };
+            }
+        }
+        let greatest = greatest.into_iter().fold(self.greatest, f32::max);
         if greatest > self.greatest {
-            let factor = (self.greatest - greatest).exp();
+            let factor = exp(self.greatest - greatest);
             self.weights *= factor;
-            self.values.iter_mut().for_each(|value| *value *= factor);
+            values.iter_mut().for_each(|value| *value *= factor);
             self.greatest = greatest;
         }
-        for (score, value) in scores.iter_mut().zip(values.chunks_exact(self.values.len())) {
-            let weight = (*score - greatest).exp();
-            self.weights += weight;
-            add_scaled(simd, weight, value, &mut self.values);
+        let mut weights = [0.0; 16];
+        for scores in scores.as_chunks_mut::<16>().0 {
+            for (weight, score) in weights.iter_mut().zip(scores) {
+                *score = exp(*score - greatest);
+                *weight += *score;
+            }
+        }
+        self.weights += weights.into_iter().sum::<f32>();
+    }
+}
+
+/// Queries and keys whose sums fit into registers.
+const QUERIES_AT_ONCE: usize = 3;
+const KEYS_AT_ONCE: usize = 4;
+
+/// The products of all queries with all keys.
+#[inline(always)]
+fn multiply_keys<S: Simd>(simd: S, queries: &[&[f32]], keys: &[f32], scores: &mut [[f32; KEYS]]) {
+    let len = queries.first().map_or(1, |query| query.len());
+    let (fours, rest) = keys.split_at(keys.len() / (KEYS_AT_ONCE * len) * (KEYS_AT_ONCE * len));
+    let groups = queries.chunks(QUERIES_AT_ONCE).zip(scores.chunks_mut(QUERIES_AT_ONCE));
+    for (queries, scores) in groups {
+        // Beyond the last query it stands in for the others.
+        let xs = std::array::from_fn(|i| queries[i.min(queries.len() - 1)]);
+        for (number, keys) in fours.chunks_exact(KEYS_AT_ONCE * len).enumerate() {
+            let keys: [&[f32]; KEYS_AT_ONCE] =
+                std::array::from_fn(|key| &keys[key * len..(key + 1) * len]);
+            let made = product::dots::<S, KEYS_AT_ONCE, QUERIES_AT_ONCE>(simd, keys, xs);
+            for (key, made) in made.iter().enumerate() {
+                for (scores, made) in scores.iter_mut().zip(made) {
+                    scores[KEYS_AT_ONCE * number + key] = *made;
+                }
+            }
+        }
+        for (number, key) in rest.chunks_exact(len).enumerate() {
+            let [made] = product::dots::<S, 1, QUERIES_AT_ONCE>(simd, [key], xs);
+            for (scores, made) in scores.iter_mut().zip(made) {
+                scores[fours.len() / len + number] = made;
+            }
+        }
+    }
+}
+
+/// Adds values by their weights; those of weight 0 change nothing.
+#[inline(always)]
+fn add_values<S: Simd>(simd: S, weights: &[[f32; KEYS]], values: &[f32], out: &mut [f32]) {
+    let len = out.len() / weights.len();
+    let groups = weights.chunks(QUERIES_AT_ONCE).zip(out.chunks_mut(QUERIES_AT_ONCE * len));
+    for (weights, out) in groups {
+        if let [a, b, c] = weights {
+            let (x, rest) = out.split_at_mut(len);
+            let (y, z) = rest.split_at_mut(len);
+            add_columns(simd, [a, b, c], values, [x, y, z]);
+        } else {
+            for (weights, out) in weights.iter().zip(out.chunks_exact_mut(len)) {
+                add_columns(simd, [weights], values, [out]);
+            }
+        }
+    }
+}
+
+/// The same for some queries, by columns of values that fit into registers.
+#[inline(always)]
+fn add_columns<S: Simd, const Q: usize>(
+    simd: S,
+    weights: [&[f32; KEYS]; Q],
+    values: &[f32],
+    out: [&mut [f32]; Q],
+) {
+    let len = out[0].len();
+    let mut outs = out.map(|out| S::as_mut_simd_f32s(out));
+    let vectors = outs[0].0.len();
+    let mut first = 0;
+    while first < vectors {
+        if first + 4 <= vectors {
+            add_vectors::<S, Q, 4>(simd, weights, values, len, first, &mut outs);
+            first += 4;
+        } else {
+            add_vectors::<S, Q, 1>(simd, weights, values, len, first, &mut outs);
+            first += 1;
+        }
+    }
+    for (weights, (whole, rest)) in weights.iter().zip(&mut outs) {
+        let start = len - rest.len();
+        debug_assert!(whole.len() == vectors);
+        for (weight, value) in weights.iter().zip(values.chunks_exact(len)) {
+            for (out, value) in rest.iter_mut().zip(&value[start..]) {
+                *out += weight * value;
+            }
         }
     }
 }
 
 #[inline(always)]
-fn dot<S: Simd>(simd: S, a: &[f32], b: &[f32]) -> f32 {
-    let (a_vectors, a_rest) = S::as_simd_f32s(a);
-    let (b_vectors, b_rest) = S::as_simd_f32s(b);
-    let mut sum = simd.splat_f32s(0.0);
-    for (a, b) in a_vectors.iter().zip(b_vectors) {
-        sum = simd.mul_add_f32s(*a, *b, sum);
+fn add_vectors<S: Simd, const Q: usize, const N: usize>(
+    simd: S,
+    weights: [&[f32; KEYS]; Q],
+    values: &[f32],
+    len: usize,
+    first: usize,
+    outs: &mut [(&mut [S::f32s], &mut [f32]); Q],
+) {
+    let mut sums: [[S::f32s; N]; Q] =
+        std::array::from_fn(|q| std::array::from_fn(|n| outs[q].0[first + n]));
+    for (key, value) in values.chunks_exact(len).enumerate().take(KEYS) {
+        let (value, _) = S::as_simd_f32s(value);
+        let Some(value) = value.get(first..first + N) else { return };
+        for (sums, weights) in sums.iter_mut().zip(weights) {
+            let weight = simd.splat_f32s(weights[key]);
+            for (sum, value) in sums.iter_mut().zip(value) {
+                *sum = simd.mul_add_f32s(weight, *value, *sum);
+            }
+        }
     }
-    let rest: f32 = a_rest.iter().zip(b_rest).map(|(a, b)| a * b).sum();
-    simd.reduce_sum_f32s(sum) + rest
-}
-
-#[inline(always)]
-fn add_scaled<S: Simd>(simd: S, factor: f32, x: &[f32], out: &mut [f32]) {
-    let (x_vectors, x_rest) = S::as_simd_f32s(x);
-    let (out_vectors, out_rest) = S::as_mut_simd_f32s(out);
-    let factors = simd.splat_f32s(factor);
-    for (out, x) in out_vectors.iter_mut().zip(x_vectors) {
-        *out = simd.mul_add_f32s(factors, *x, *out);
-    }
-    for (out, x) in out_rest.iter_mut().zip(x_rest) {
-        *out += factor * x;
+    for ((out, _), sums) in outs.iter_mut().zip(sums) {
+        out[first..first + N].copy_from_slice(&sums);
     }
 }
 

@@ -3,6 +3,7 @@
 use gguf_graph::{Function, GateFunction};
 
 use super::each_row;
+use crate::exp::{exp, sigmoid, tanh};
 use crate::value::Value;
 
 pub(super) fn map(x: &Value, out: &mut Value, function: impl Fn(f32) -> f32 + Sync) {
@@ -79,7 +80,7 @@ pub(super) fn gated(function: GateFunction, gate: f32, up: f32) -> f32 {
         GateFunction::Clamped { alpha, limit } => {
             let gate = gate.min(limit);
             let up = up.clamp(-limit, limit);
-            gate / (1.0 + (-alpha * gate).exp()) * (up + 1.0)
+            gate / (1.0 + exp(-alpha * gate)) * (up + 1.0)
         }
     }
 }
@@ -89,14 +90,14 @@ pub(super) fn apply(function: Function, x: f32) -> f32 {
     /// sqrt(2 / pi).
     const ROOT: f32 = 0.797_884_6;
     match function {
-        Function::Silu => x / (1.0 + (-x).exp()),
+        Function::Silu => x / (1.0 + exp(-x)),
         Function::Gelu => 0.5 * x * (1.0 + libm::erff(x * std::f32::consts::FRAC_1_SQRT_2)),
-        Function::GeluTanh => 0.5 * x * (1.0 + (ROOT * (x + 0.044_715 * x * x * x)).tanh()),
-        Function::GeluQuick => x / (1.0 + (-1.702 * x).exp()),
+        Function::GeluTanh => 0.5 * x * (1.0 + tanh(ROOT * (x + 0.044_715 * x * x * x))),
+        Function::GeluQuick => x / (1.0 + exp(-1.702 * x)),
         Function::Relu => x.max(0.0),
         Function::ReluSquared => x.max(0.0) * x.max(0.0),
-        Function::Sigmoid => 1.0 / (1.0 + (-x).exp()),
-        Function::Tanh => x.tanh(),
+        Function::Sigmoid => sigmoid(x),
+        Function::Tanh => tanh(x),
         // Beyond 20 the difference is less than a rounding.
         Function::Softplus => {
             if x > 20.0 {
@@ -105,7 +106,7 @@ pub(super) fn apply(function: Function, x: f32) -> f32 {
                 x.exp().ln_1p()
             }
         }
-        Function::Exp => x.exp(),
-        Function::ExpNegExp => (-x.exp()).exp(),
+        Function::Exp => exp(x),
+        Function::ExpNegExp => exp(-exp(x)),
     }
 }

@@ -1,6 +1,10 @@
 //! Products of activations with matrices of any type.
 
 mod exact;
+mod fast;
+mod floats;
+
+pub(crate) use exact::dots;
 
 use crate::lora::LowRank;
 use crate::value::Value;
@@ -12,7 +16,9 @@ pub enum Arithmetic {
     /// Weights are decoded to F32, and sums are in F32: for measuring.
     #[default]
     Exact,
-    /// Activations are rounded to 8 bits per block, as llama.cpp does it: for generating.
+    /// Activations are rounded to 8 bits per block, as llama.cpp does it, and multiplied with the
+    /// integers of the weights: for generating. Types that have no integers with scales (plain
+    /// floats, NVFP4 and others that are rare) are computed exactly.
     Fast,
 }
 
@@ -29,9 +35,10 @@ pub(crate) fn multiply_part(
     x: &Value,
     out: &mut Value,
 ) {
-    match arithmetic {
-        Arithmetic::Exact | Arithmetic::Fast => exact::multiply(matrix, first, x, out),
+    if arithmetic == Arithmetic::Fast && fast::multiply(matrix, first, x, out) {
+        return;
     }
+    exact::multiply(matrix, first, x, out);
 }
 
 /// The product of each head with a matrix of its own.

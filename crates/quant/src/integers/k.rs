@@ -1,0 +1,117 @@
+//! Super-blocks of 256 weights with integer scales, drawn in `blocks/`.
+
+use gguf::TensorType;
+
+use super::{Integers, Lookup, Unpacked, half_at, part, whole};
+use crate::bits;
+use crate::blocks::tables;
+
+macro_rules! format {
+    ($name:ident: $ty:ident, $bytes:literal bytes, groups of $group:literal, top $top:expr, zero $zero:literal, minimums $minimums:literal, $unpack:expr) => {
+        pub(super) struct $name;
+
+        impl Integers for $name {
+            const TYPE: TensorType = TensorType::$ty;
+            const LEN: usize = 256;
+            const BYTES: usize = $bytes;
+            const GROUP: usize = $group;
+            const TOP: Option<u8> = $top;
+            const ZERO: u8 = $zero;
+            const MINIMUMS: bool = $minimums;
+
+            #[inline(always)]
+            fn unpack<L: Lookup>(lookup: L, block: &[u8], out: &mut Unpacked) {
+                $unpack(lookup, whole::<$bytes>(block), out);
+            }
+        }
+    };
+}
+pub(super) use format;
+
+format!(Q2K: Q2_K, 84 bytes, groups of 16, top Some(3), zero 0, minimums true, q2_k);
+format!(Q3K: Q3_K, 110 bytes, groups of 16, top Some(7), zero 4, minimums false, q3_k);
+format!(Q4K: Q4_K, 144 bytes, groups of 32, top Some(15), zero 0, minimums true, q4_k);
+format!(Q5K: Q5_K, 176 bytes, groups of 32, top Some(31), zero 0, minimums true, q5_k);
+format!(Q6K: Q6_K, 210 bytes, groups of 16, top Some(63), zero 32, minimums false, q6_k);
+format!(IQ4XS: IQ4_XS, 136 bytes, groups of 32, top None, zero 0, minimums false, iq4_xs);
+
+#[inline(always)]
+fn q2_k<L>(_: L, block: &[u8; 84], out: &mut Unpacked) {
+    out.levels = bits::unpack::<2, 32, _, 256>(part::<16, 64, _>(block));
+    for (g, sm) in part::<0, 16, _>(block).iter().enumerate() {
+        out.scales[g] = i16::from(sm & 15);
+        out.minimums[g] = i16::from(sm >> 4);
+    }
+    (out.d, out.dmin) = (half_at::<80, _>(block), half_at::<82, _>(block));
+}
+
+#[inline(always)]
+fn q3_k<L>(_: L, block: &[u8; 110], out: &mut Unpacked) {
+    let high = bits::unpack::<1, 32, _, 256>(part::<0, 32, _>(block));
+    out.levels = bits::unpack::<2, 32, _, 256>(part::<32, 64, _>(block));
+    bits::join::<2, _>(&mut out.levels, &high);
+    let low = bits::unpack::<4, 8, _, 16>(part::<96, 8, _>(block));
+    let high = bits::unpack::<2, 4, _, 16>(part::<104, 4, _>(block));
+    for (g, s) in out.scales.iter_mut().enumerate() {
+        *s = i16::from(low[g] | high[g] << 4) - 32;
+    }
+    out.d = half_at::<108, _>(block);
+}
+
+#[inline(always)]
+fn q4_k<L>(_: L, block: &[u8; 144], out: &mut Unpacked) {
+    out.levels = bits::unpack::<4, 32, _, 256>(part::<16, 128, _>(block));
+    affine(part::<4, 12, _>(block), out);
+    (out.d, out.dmin) = (half_at::<0, _>(block), half_at::<2, _>(block));
+}
+
+#[inline(always)]
+fn q5_k<L>(_: L, block: &[u8; 176], out: &mut Unpacked) {
+    let high = bits::unpack::<1, 32, _, 256>(part::<16, 32, _>(block));
+    out.levels = bits::unpack::<4, 32, _, 256>(part::<48, 128, _>(block));
+    bits::join::<4, _>(&mut out.levels, &high);
+    affine(part::<4, 12, _>(block), out);
+    (out.d, out.dmin) = (half_at::<0, _>(block), half_at::<2, _>(block));
+}
+
+/// The scales and minima of Q4_K and Q5_K, four bytes at a time (drawn in `blocks/k_affine.rs`).
+#[inline(always)]
+fn affine(bytes: &[u8; 12], out: &mut Unpacked) {
+    let word = |at: usize| u32::from_le_bytes(std::array::from_fn(|i| bytes[at + i]));
+    let (s, m, both) = (word(0), word(4), word(8));
+    let words = [
+        s & 0x3f3f_3f3f,
+        both & 0x0f0f_0f0f | (s >> 2) & 0x3030_3030,
+        m & 0x3f3f_3f3f,
+        (both >> 4) & 0x0f0f_0f0f | (m >> 2) & 0x3030_3030,
+    ];
+    let fields: [u8; 16] = pulp::cast(words.map(u32::to_le));
+    for g in 0..8 {
+        out.scales[g] = i16::from(fields[g]);
+        out.minimums[g] = i16::from(fields[8 + g]);
+    }
+}
+
+#[inline(always)]
+fn q6_k<L>(_: L, block: &[u8; 210], out: &mut Unpacked) {
+    let high = bits::unpack::<2, 32, _, 256>(part::<128, 64, _>(block));
+    out.levels = bits::unpack::<4, 64, _, 256>(part::<0, 128, _>(block));
+    bits::join::<4, _>(&mut out.levels, &high);
+    for (g, s) in part::<192, 16, _>(block).iter().enumerate() {
+        out.scales[g] = i16::from(*s as i8);
+    }
+    out.d = half_at::<208, _>(block);
+}
+
+#[inline(always)]
+fn iq4_xs<L: Lookup>(lookup: L, block: &[u8; 136], out: &mut Unpacked) {
+    let high = bits::unpack::<2, 1, _, 8>(part::<2, 2, _>(block));
+    let low = bits::unpack::<4, 1, _, 8>(part::<4, 4, _>(block));
+    let q = bits::unpack::<4, 16, _, 256>(part::<8, 128, _>(block));
+    let groups = out.levels.as_chunks_mut::<32>().0.iter_mut().zip(q.as_chunks::<32>().0);
+    for (g, (levels, q)) in groups.enumerate() {
+        *levels = lookup.lookup(&tables::IQ4, q);
+        out.scales[g] = i16::from(low[g] | high[g] << 4) - 32;
+    }
+    out.d = half_at::<0, _>(block);
+}

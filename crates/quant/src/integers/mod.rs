@@ -1,0 +1,203 @@
+//! Blocks as integers, for products that multiply integers and scale their sums.
+//!
+//! ```text
+//! x = d * s[g] * (q - ZERO) - dmin * m[g]       g: index of x / GROUP
+//! ```
+//!
+//! A type of which all integers fit is an [`Integers`]; [`visit`] finds it by tensor type.
+
+use gguf::TensorType;
+
+mod codebooks;
+mod k;
+mod lookup;
+mod single;
+mod ternary;
+
+pub use lookup::Lookup;
+
+/// A block without what packs it. Only the first `LEN` levels mean something, and as many scales and
+/// minima as there are groups among them.
+#[repr(align(32))]
+pub struct Unpacked {
+    /// The integers `q`: 0 to `TOP`, or bytes with a sign.
+    pub levels: [u8; 256],
+    /// The scales `s` of the groups, -128 to 127; 1 where a type has none.
+    pub scales: [i16; 16],
+    /// The minima `m` of the groups, 0 to 255; 1 where a type has only `dmin`.
+    pub minimums: [i16; 16],
+    /// The scale of the block.
+    pub d: f32,
+    /// The scale of its minima.
+    pub dmin: f32,
+}
+
+impl Unpacked {
+    /// All levels 0.
+    pub const EMPTY: Self =
+        Self { levels: [0; 256], scales: [1; 16], minimums: [1; 16], d: 0.0, dmin: 0.0 };
+}
+
+/// A block format whose weights are integers times scales.
+pub trait Integers: 'static {
+    /// The tensor type that consists of these blocks.
+    const TYPE: TensorType;
+    /// Weights of a block: 32 or 256.
+    const LEN: usize;
+    /// Bytes of a block.
+    const BYTES: usize;
+    /// Weights that share an integer scale: 16 or 32.
+    const GROUP: usize;
+    /// The greatest level; `None` if levels are bytes with a sign.
+    const TOP: Option<u8>;
+    /// The level of weight 0, where there are no minima.
+    const ZERO: u8;
+    /// Whether there are minima.
+    const MINIMUMS: bool;
+
+    /// Unpacks a block of `BYTES` bytes. `out` is [`Unpacked::EMPTY`] or what the same type left there.
+    ///
+    /// # Panics
+    /// If there are fewer bytes.
+    fn unpack<L: Lookup>(lookup: L, block: &[u8], out: &mut Unpacked);
+}
+
+/// What is done with a format.
+pub trait Visitor {
+    /// What comes out.
+    type Output;
+
+    /// Does it.
+    fn visit<F: Integers>(self) -> Self::Output;
+}
+
+/// Does something with the format of a type; `None` if its weights are no integers with scales.
+pub fn visit<V: Visitor>(ty: TensorType, visitor: V) -> Option<V::Output> {
+    Some(match ty {
+        TensorType::Q4_0 => visitor.visit::<single::Q4_0>(),
+        TensorType::Q4_1 => visitor.visit::<single::Q4_1>(),
+        TensorType::Q5_0 => visitor.visit::<single::Q5_0>(),
+        TensorType::Q5_1 => visitor.visit::<single::Q5_1>(),
+        TensorType::Q8_0 => visitor.visit::<single::Q8_0>(),
+        TensorType::IQ4_NL => visitor.visit::<single::IQ4NL>(),
+        TensorType::MXFP4 => visitor.visit::<single::MXFP4>(),
+        TensorType::Q2_K => visitor.visit::<k::Q2K>(),
+        TensorType::Q3_K => visitor.visit::<k::Q3K>(),
+        TensorType::Q4_K => visitor.visit::<k::Q4K>(),
+        TensorType::Q5_K => visitor.visit::<k::Q5K>(),
+        TensorType::Q6_K => visitor.visit::<k::Q6K>(),
+        TensorType::IQ4_XS => visitor.visit::<k::IQ4XS>(),
+        TensorType::TQ1_0 => visitor.visit::<ternary::TQ1_0>(),
+        TensorType::TQ2_0 => visitor.visit::<ternary::TQ2_0>(),
+        TensorType::IQ1_S => visitor.visit::<codebooks::IQ1S>(),
+        TensorType::IQ1_M => visitor.visit::<codebooks::IQ1M>(),
+        TensorType::IQ2_XXS => visitor.visit::<codebooks::IQ2XXS>(),
+        TensorType::IQ2_XS => visitor.visit::<codebooks::IQ2XS>(),
+        TensorType::IQ2_S => visitor.visit::<codebooks::IQ2S>(),
+        TensorType::IQ3_XXS => visitor.visit::<codebooks::IQ3XXS>(),
+        TensorType::IQ3_S => visitor.visit::<codebooks::IQ3S>(),
+        _ => return None,
+    })
+}
+
+/// All bytes of a block.
+#[inline(always)]
+fn whole<const BYTES: usize>(block: &[u8]) -> &[u8; BYTES] {
+    block.first_chunk().expect("blocks are whole")
+}
+
+/// The `N` bytes at `AT`.
+#[inline(always)]
+fn part<const AT: usize, const N: usize, const BYTES: usize>(block: &[u8; BYTES]) -> &[u8; N] {
+    const { assert!(AT + N <= BYTES) }
+    block[AT..].first_chunk().expect("the field was checked to fit when this was compiled")
+}
+
+/// The half-precision float at `AT`, without a branch or a call.
+#[inline(always)]
+fn half_at<const AT: usize, const BYTES: usize>(block: &[u8; BYTES]) -> f32 {
+    half(u16::from_le_bytes(*part::<AT, 2, _>(block)))
+}
+
+/// A half-precision float, without a branch or a call, so that loops of it become vectors.
+#[inline(always)]
+pub fn half(bits: u16) -> f32 {
+    let (magnitude, sign) = (u32::from(bits & 0x7fff), u32::from(bits & 0x8000) << 16);
+    // As if the exponent were that of a single: too small by 112, also for numbers below normal ones.
+    let scaled = f32::from_bits(magnitude << 13) * f32::from_bits((127 + 112) << 23);
+    let endless = if magnitude >= 0x7c00 { 0x7f80_0000 } else { 0 };
+    f32::from_bits(scaled.to_bits() | endless | sign)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn halves_are_those_of_the_standard() {
+        for bits in 0..=u16::MAX {
+            let wanted = half::f16::from_bits(bits).to_f32();
+            let found = half(bits);
+            assert!(found == wanted || found.is_nan() && wanted.is_nan(), "{bits:x}");
+            assert_eq!(found.is_sign_negative(), wanted.is_sign_negative(), "{bits:x}");
+        }
+    }
+
+    /// Every weight of random blocks, beside that of the decoder.
+    struct Compare;
+
+    impl Visitor for Compare {
+        type Output = ();
+
+        fn visit<F: Integers>(self) {
+            let mut state = 1u64;
+            for number in 0..200 {
+                let mut block: Vec<u8> = (0..F::BYTES)
+                    .map(|_| {
+                        state = state
+                            .wrapping_mul(6364136223846793005)
+                            .wrapping_add(1442695040888963407);
+                        (state >> 56) as u8
+                    })
+                    .collect();
+                if F::TYPE == TensorType::MXFP4 {
+                    block[0] = 100 + number % 50;
+                }
+                let mut weights = vec![0.0; F::LEN];
+                crate::decode_row(F::TYPE, &block, &mut weights).unwrap();
+                if weights.iter().any(|x| !x.is_finite()) {
+                    continue;
+                }
+                let mut found = Unpacked::EMPTY;
+                F::unpack(pulp::Scalar, &block, &mut found);
+                #[cfg(target_arch = "x86_64")]
+                if let Some(simd) = pulp::x86::V3::try_new() {
+                    let mut other = Unpacked::EMPTY;
+                    F::unpack(simd, &block, &mut other);
+                    assert_eq!(found.levels[..F::LEN], other.levels[..F::LEN]);
+                }
+                for (i, x) in weights.iter().enumerate() {
+                    let (level, g) = (found.levels[i], i / F::GROUP);
+                    let level = match F::TOP {
+                        Some(top) => {
+                            assert!(level <= top, "{}", F::TYPE);
+                            i32::from(level) - i32::from(F::ZERO)
+                        }
+                        None => i32::from(level as i8),
+                    };
+                    let (s, m) = (f32::from(found.scales[g]), f32::from(found.minimums[g]));
+                    let min = if F::MINIMUMS { found.dmin * m } else { 0.0 };
+                    let y = found.d * s * level as f32 - min;
+                    let scale = (found.d * s * level as f32).abs() + min.abs();
+                    assert!((x - y).abs() <= scale * 1e-6, "{}: {i}: {x} {y}", F::TYPE);
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn levels_and_scales_are_those_of_the_weights() {
+        let types = TensorType::all().filter(|ty| visit(*ty, Compare).is_some());
+        assert_eq!(types.count(), 22);
+    }
+}

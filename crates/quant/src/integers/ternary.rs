@@ -1,0 +1,37 @@
+//! Ternary digits, drawn in `blocks/`.
+
+use gguf::TensorType;
+
+use super::k::format;
+use super::{Integers, Lookup, Unpacked, half_at, part, whole};
+use crate::bits;
+
+format!(TQ1_0: TQ1_0, 54 bytes, groups of 32, top Some(2), zero 1, minimums false, tq1_0);
+format!(TQ2_0: TQ2_0, 66 bytes, groups of 32, top Some(3), zero 1, minimums false, tq2_0);
+
+#[inline(always)]
+fn tq1_0<L>(_: L, block: &[u8; 54], out: &mut Unpacked) {
+    let (first, rest) = out.levels.split_at_mut(160);
+    let (second, last) = rest.split_at_mut(80);
+    digits(part::<0, 32, _>(block), first);
+    digits(part::<32, 16, _>(block), second);
+    digits(part::<48, 4, _>(block), last);
+    out.d = half_at::<52, _>(block);
+}
+
+#[inline(always)]
+fn digits<const M: usize>(bytes: &[u8; M], out: &mut [u8]) {
+    let mut fractions = *bytes;
+    for out in out.as_chunks_mut::<M>().0 {
+        for (digit, fraction) in out.iter_mut().zip(&mut fractions) {
+            let next = u16::from(*fraction) * 3;
+            (*digit, *fraction) = ((next >> 8) as u8, next as u8);
+        }
+    }
+}
+
+#[inline(always)]
+fn tq2_0<L>(_: L, block: &[u8; 66], out: &mut Unpacked) {
+    out.levels = bits::unpack::<2, 32, _, 256>(part::<0, 64, _>(block));
+    out.d = half_at::<64, _>(block);
+}

@@ -1,0 +1,535 @@
+//! Kernels for AVX2.
+
+use std::arch::x86_64::{__m128i, __m256, __m256i};
+use std::marker::PhantomData;
+
+use gguf_quant::integers::{Integers, Unpacked, Visitor};
+use pulp::cast;
+use pulp::x86::V3;
+
+use super::rounded::Rounded;
+use super::tile::{DEPTH, ROWS, Tile};
+use super::{FEW, Kernels, blocks};
+
+/// Finds the kernels of a type.
+pub(super) struct Find(pub V3);
+
+impl Visitor for Find {
+    type Output = Box<dyn Kernels>;
+
+    fn visit<F: Integers>(self) -> Self::Output {
+        Box::new(Avx2::<F>(self.0, PhantomData))
+    }
+}
+
+struct Avx2<F>(V3, PhantomData<fn() -> F>);
+
+impl<F: Integers> Kernels for Avx2<F> {
+    fn len(&self) -> usize {
+        F::LEN
+    }
+
+    fn group(&self) -> usize {
+        F::GROUP
+    }
+
+    fn wide(&self) -> bool {
+        F::TOP.is_none()
+    }
+
+    fn rows(&self, weights: &[u8], x: &Rounded, out: &mut [f32]) {
+        let simd = self.0;
+        simd.vectorize(
+            #[inline(always)]
+            || match x.rows {
+                1 => rows::<F, 1>(simd, weights, x, out),
+                _ => rows::<F, FEW>(simd, weights, x, out),
+            },
+        );
+    }
+
+    fn tile(&self, weights: &[u8], x: &Rounded, out: &mut [[f32; ROWS]]) {
+        let simd = self.0;
+        simd.vectorize(
+            #[inline(always)]
+            || tile::<F>(simd, weights, x, out),
+        );
+    }
+}
+
+/// Rows of weights with up to `T` rows of activations: of fewer, the last stands in for the others.
+#[inline(always)]
+fn rows<F: Integers, const T: usize>(simd: V3, weights: &[u8], x: &Rounded, out: &mut [f32]) {
+    let row_bytes = blocks::<F>(x) * F::BYTES;
+    for (weights, out) in weights.chunks_exact(row_bytes).zip(out.chunks_exact_mut(x.rows)) {
+        let made: [f32; T] = if F::LEN == 32 {
+            small::<F, T>(simd, weights, x)
+        } else {
+            large::<F, T>(simd, weights, x)
+        };
+        out.copy_from_slice(&made[..out.len()]);
+    }
+}
+
+/// A row of blocks of 256.
+#[inline(always)]
+fn large<F: Integers, const T: usize>(simd: V3, weights: &[u8], x: &Rounded) -> [f32; T] {
+    let levels: [_; T] = std::array::from_fn(|t| x.levels(t.min(x.rows - 1)).as_chunks::<256>().0);
+    let sums: [_; T] = std::array::from_fn(|t| x.sums(t.min(x.rows - 1)));
+    let scales: [_; T] = std::array::from_fn(|t| x.scales(t.min(x.rows - 1)));
+    let groups = 256 / F::GROUP;
+    let mut unpacked = Unpacked::EMPTY;
+    let mut made = [0.0; T];
+    for (b, block) in weights.chunks_exact(F::BYTES).enumerate() {
+        prefetch(simd, block);
+        F::unpack(simd, block, &mut unpacked);
+        for t in 0..T {
+            let pairs = unpacked.levels.as_chunks::<32>().0.iter().zip(levels[t][b].as_chunks().0);
+            let mut of_levels = simd.avx._mm256_setzero_si256();
+            for (n, (weights, levels)) in pairs.enumerate() {
+                let scale = if F::GROUP == 32 {
+                    simd.avx._mm256_set1_epi16(unpacked.scales[n])
+                } else {
+                    let low = simd.sse2._mm_set1_epi16(unpacked.scales[2 * n]);
+                    let high = simd.sse2._mm_set1_epi16(unpacked.scales[2 * n + 1]);
+                    simd.avx._mm256_set_m128i(high, low)
+                };
+                let products = multiply::<F>(simd, weights, levels);
+                let scaled = simd.avx2._mm256_madd_epi16(products, scale);
+                of_levels = simd.avx2._mm256_add_epi32(of_levels, scaled);
+            }
+            let mut of_minimums = simd.avx._mm256_setzero_si256();
+            if F::MINIMUMS || F::ZERO != 0 {
+                let m = if F::MINIMUMS { &unpacked.minimums } else { &unpacked.scales };
+                let sums = &sums[t][b * groups..][..groups];
+                of_minimums = if F::GROUP == 16 {
+                    let sums: [i16; 16] = *sums.first_chunk().expect("there are 16 groups");
+                    simd.avx2._mm256_madd_epi16(cast(*m), cast(sums))
+                } else {
+                    let sums: [i16; 8] = *sums.first_chunk().expect("there are 8 groups");
+                    let m: [i16; 8] = *m.first_chunk().expect("there are 16");
+                    let products: __m128i = simd.sse2._mm_madd_epi16(cast(m), cast(sums));
+                    simd.avx._mm256_zextsi128_si256(products)
+                };
+            }
+            let (of_levels, of_minimums) = sum_two(simd, of_levels, of_minimums);
+            let d = scales[t][b];
+            if F::MINIMUMS {
+                made[t] += unpacked.d * d * of_levels as f32;
+                made[t] -= unpacked.dmin * d * of_minimums as f32;
+            } else {
+                let of_levels = of_levels - i32::from(F::ZERO) * of_minimums;
+                made[t] += unpacked.d * d * of_levels as f32;
+            }
+        }
+    }
+    made
+}
+
+/// A row of blocks of 32.
+#[inline(always)]
+fn small<F: Integers, const T: usize>(simd: V3, weights: &[u8], x: &Rounded) -> [f32; T] {
+    let levels: [_; T] = std::array::from_fn(|t| x.levels(t.min(x.rows - 1)).as_chunks::<32>().0);
+    let sums: [_; T] = std::array::from_fn(|t| x.sums(t.min(x.rows - 1)));
+    let scales: [_; T] = std::array::from_fn(|t| x.scales(t.min(x.rows - 1)));
+    let mut unpacked = Unpacked::EMPTY;
+    let mut made = [0.0; T];
+    let mut first = 0;
+    // Eight blocks are added up together.
+    for weights in weights.chunks(8 * F::BYTES) {
+        let count = weights.len() / F::BYTES;
+        let mut sums_of = Eight {
+            products: [[simd.avx._mm256_setzero_si256(); 8]; T],
+            d: [0.0; 8],
+            dmin: [0.0; 8],
+        };
+        if count == 8 {
+            prefetch(simd, weights);
+            for b in 0..8 {
+                let block = &weights[b * F::BYTES..(b + 1) * F::BYTES];
+                sums_of.add::<F>(
+                    simd,
+                    b,
+                    block,
+                    &mut unpacked,
+                    levels.map(|levels| &levels[first + b]),
+                );
+            }
+        } else {
+            for (b, block) in weights.chunks_exact(F::BYTES).enumerate() {
+                sums_of.add::<F>(
+                    simd,
+                    b,
+                    block,
+                    &mut unpacked,
+                    levels.map(|levels| &levels[first + b]),
+                );
+            }
+        }
+        let Eight { products, d, dmin } = sums_of;
+        for t in 0..T {
+            let of_levels = sum_eight(simd, products[t]);
+            let mut of_levels: [i32; 8] = cast(of_levels);
+            let mut x_d = [0.0; 8];
+            let mut of_minimums = [0; 8];
+            let (from, to) = (first, first + count);
+            if count == 8 {
+                x_d = *scales[t][from..to].first_chunk().expect("there are 8");
+            } else {
+                x_d[..count].copy_from_slice(&scales[t][from..to]);
+            }
+            if F::MINIMUMS || F::ZERO != 0 {
+                if count == 8 {
+                    let sums: &[i16; 8] = sums[t][from..to].first_chunk().expect("there are 8");
+                    of_minimums = sums.map(i32::from);
+                } else {
+                    for (m, sum) in of_minimums.iter_mut().zip(&sums[t][from..to]) {
+                        *m = i32::from(*sum);
+                    }
+                }
+            }
+            if !F::MINIMUMS {
+                for b in 0..8 {
+                    of_levels[b] -= i32::from(F::ZERO) * of_minimums[b];
+                }
+            }
+            let mut parts = [0.0; 8];
+            let mut less = [0.0; 8];
+            for b in 0..8 {
+                parts[b] = d[b] * x_d[b] * of_levels[b] as f32;
+                less[b] = dmin[b] * x_d[b] * of_minimums[b] as f32;
+            }
+            for b in 0..8 {
+                // Those that there are not add nothing; but 0 and -0 are not the same.
+                if count == 8 || b < count {
+                    made[t] += parts[b];
+                    if F::MINIMUMS {
+                        made[t] -= less[b];
+                    }
+                }
+            }
+        }
+        first += count;
+    }
+    made
+}
+
+/// Eight blocks of 32.
+struct Eight<const T: usize> {
+    products: [[__m256i; 8]; T],
+    d: [f32; 8],
+    dmin: [f32; 8],
+}
+
+impl<const T: usize> Eight<T> {
+    #[inline(always)]
+    fn add<F: Integers>(
+        &mut self,
+        simd: V3,
+        b: usize,
+        block: &[u8],
+        unpacked: &mut Unpacked,
+        levels: [&[i8; 32]; T],
+    ) {
+        F::unpack(simd, block, unpacked);
+        (self.d[b], self.dmin[b]) = (unpacked.d, unpacked.dmin);
+        let weights = unpacked.levels.first_chunk().expect("32 are fewer than 256");
+        for t in 0..T {
+            let product = multiply::<F>(simd, weights, levels[t]);
+            let ones = simd.avx._mm256_set1_epi16(1);
+            self.products[t][b] = simd.avx2._mm256_madd_epi16(product, ones);
+        }
+    }
+}
+
+/// Weights and activations, two products added at a time.
+#[inline(always)]
+fn multiply<F: Integers>(simd: V3, weights: &[u8; 32], levels: &[i8; 32]) -> __m256i {
+    let (weights, levels): (__m256i, __m256i) = (cast(*weights), cast(*levels));
+    if F::TOP.is_some() {
+        return simd.avx2._mm256_maddubs_epi16(weights, levels);
+    }
+    // One factor must be without a sign; -128 has a magnitude then, too.
+    let magnitudes = simd.avx2._mm256_abs_epi8(weights);
+    simd.avx2._mm256_maddubs_epi16(magnitudes, simd.avx2._mm256_sign_epi8(levels, weights))
+}
+
+/// Brings what comes a few blocks later nearer.
+#[inline(always)]
+fn prefetch(simd: V3, weights: &[u8]) {
+    const AHEAD: usize = 1024;
+    for line in (0..weights.len()).step_by(64) {
+        let at = weights.as_ptr().wrapping_add(AHEAD + line);
+        simd.sse._mm_prefetch::<{ std::arch::x86_64::_MM_HINT_T0 }>(at.cast());
+    }
+}
+
+#[inline(always)]
+fn sum_two(simd: V3, a: __m256i, b: __m256i) -> (i32, i32) {
+    let pairs = simd.avx2._mm256_hadd_epi32(a, b);
+    let pairs = simd.avx2._mm256_hadd_epi32(pairs, pairs);
+    let low = simd.avx._mm256_castsi256_si128(pairs);
+    let sums = simd.sse2._mm_add_epi32(low, simd.avx2._mm256_extracti128_si256::<1>(pairs));
+    let [a, b, ..]: [i32; 4] = cast(sums);
+    (a, b)
+}
+
+/// The sum of each of eight vectors.
+#[inline(always)]
+fn sum_eight(simd: V3, v: [__m256i; 8]) -> __m256i {
+    let add = simd.avx2;
+    let pairs: [__m256i; 4] =
+        std::array::from_fn(|i| add._mm256_hadd_epi32(v[2 * i], v[2 * i + 1]));
+    let low = add._mm256_hadd_epi32(pairs[0], pairs[1]);
+    let high = add._mm256_hadd_epi32(pairs[2], pairs[3]);
+    let a = simd.avx2._mm256_permute2x128_si256::<0x20>(low, high);
+    let b = simd.avx2._mm256_permute2x128_si256::<0x31>(low, high);
+    simd.avx2._mm256_add_epi32(a, b)
+}
+
+/// Tokens that a kernel of tiles takes at once.
+const TOKENS: usize = 4;
+
+#[inline(always)]
+fn tile<F: Integers>(simd: V3, weights: &[u8], x: &Rounded, out: &mut [[f32; ROWS]]) {
+    let blocks = blocks::<F>(x);
+    let at_once = DEPTH / F::LEN;
+    let mut tile = Box::new(Tile::EMPTY);
+    let mut first = 0;
+    while first < blocks {
+        let count = at_once.min(blocks - first);
+        tile.unpack::<F, _>(simd, weights, blocks * F::BYTES, first, count, |rows, tile| {
+            turn(simd, rows, tile);
+        });
+        let part = Part { x, tile: &tile, first, count };
+        let (all, rest) = out.as_chunks_mut::<TOKENS>();
+        for (i, out) in all.iter_mut().enumerate() {
+            part.multiply::<F, TOKENS>(simd, TOKENS * i, out);
+        }
+        let done = TOKENS * all.len();
+        for (i, out) in rest.iter_mut().enumerate() {
+            part.multiply::<F, 1>(simd, done + i, std::array::from_mut(out));
+        }
+        first += count;
+    }
+}
+
+/// Levels by row to levels by column, four of a row together.
+#[inline(always)]
+fn turn(_: V3, rows: &[[u8; 256]; ROWS], tile: &mut Tile) {
+    for (r, row) in rows.iter().enumerate() {
+        for (four, narrow) in row.as_chunks::<4>().0.iter().zip(&mut tile.narrow) {
+            narrow[r] = *four;
+        }
+    }
+}
+
+/// Some blocks of all rows, unpacked.
+struct Part<'t> {
+    x: &'t Rounded,
+    tile: &'t Tile,
+    /// The first block.
+    first: usize,
+    /// Blocks.
+    count: usize,
+}
+
+/// For half of the rows each, `T` tokens.
+type Sums<const T: usize> = [[__m256i; T]; 2];
+
+impl Part<'_> {
+    /// Adds the products with the tokens from `token` on.
+    #[inline(always)]
+    fn multiply<F: Integers, const T: usize>(
+        &self,
+        simd: V3,
+        token: usize,
+        out: &mut [[f32; ROWS]; T],
+    ) {
+        let blocks = self.x.width / F::LEN;
+        debug_assert!(self.first + self.count <= blocks);
+        let groups = F::LEN / F::GROUP;
+        let d: [&[f32]; T] =
+            std::array::from_fn(|t| &self.x.scales(token + t)[self.first..][..self.count]);
+        let sums: [&[i16]; T] = std::array::from_fn(|t| {
+            &self.x.sums(token + t)[self.first * groups..][..self.count * groups]
+        });
+        let (from, len) = (self.first * F::LEN, self.count * F::LEN);
+        if F::TOP.is_some() {
+            let x: [&[[i8; 32]]; T] =
+                std::array::from_fn(|t| self.x.levels(token + t)[from..][..len].as_chunks().0);
+            if F::LEN == 256 {
+                let mut made = [[simd.avx._mm256_setzero_si256(); T]; 2];
+                for n in 0..8 {
+                    narrow::<F, T>(simd, self.tile, n, x.map(|x| &x[n]), &mut made);
+                }
+                self.put::<F, T>(simd, 0, made, d, sums, out);
+            } else {
+                for n in 0..self.count {
+                    let mut made = [[simd.avx._mm256_setzero_si256(); T]; 2];
+                    narrow::<F, T>(simd, self.tile, n, x.map(|x| &x[n]), &mut made);
+                    self.put::<F, T>(simd, n, made, d, sums, out);
+                }
+            }
+        } else {
+            let x: [&[[i16; 32]]; T] =
+                std::array::from_fn(|t| self.x.wide(token + t)[from..][..len].as_chunks().0);
+            if F::LEN == 256 {
+                let mut made = [[simd.avx._mm256_setzero_si256(); T]; 2];
+                for n in 0..8 {
+                    wide::<T>(simd, self.tile, n, x.map(|x| &x[n]), &mut made);
+                }
+                self.put::<F, T>(simd, 0, made, d, sums, out);
+            } else {
+                for n in 0..self.count {
+                    let mut made = [[simd.avx._mm256_setzero_si256(); T]; 2];
+                    wide::<T>(simd, self.tile, n, x.map(|x| &x[n]), &mut made);
+                    self.put::<F, T>(simd, n, made, d, sums, out);
+                }
+            }
+        }
+    }
+
+    /// Scales the sums of a block, and adds them.
+    #[inline(always)]
+    fn put<F: Integers, const T: usize>(
+        &self,
+        simd: V3,
+        block: usize,
+        of_levels: Sums<T>,
+        d: [&[f32]; T],
+        sums: [&[i16]; T],
+        out: &mut [[f32; ROWS]; T],
+    ) {
+        for t in 0..T {
+            let x_d = simd.avx._mm256_set1_ps(d[t][block]);
+            let halves: &mut [[f32; 8]; 2] = cast_halves(&mut out[t]);
+            for half in 0..2 {
+                let of_levels = of_levels[half][t];
+                let mut of_minimums = simd.avx._mm256_setzero_si256();
+                if F::MINIMUMS || F::ZERO != 0 {
+                    of_minimums = self.minimums::<F>(simd, block, half, sums[t]);
+                }
+                let mut sum: __m256 = cast(halves[half]);
+                let scale = |d: &[f32; ROWS], sums: __m256i| {
+                    let d: [f32; 8] = *d[8 * half..].first_chunk().expect("half of 16 are 8");
+                    let d = simd.avx._mm256_mul_ps(cast(d), x_d);
+                    simd.avx._mm256_mul_ps(d, simd.avx._mm256_cvtepi32_ps(sums))
+                };
+                if F::MINIMUMS {
+                    sum = simd.avx._mm256_add_ps(sum, scale(&self.tile.d[block], of_levels));
+                    sum = simd.avx._mm256_sub_ps(sum, scale(&self.tile.dmin[block], of_minimums));
+                } else {
+                    let of_levels = simd.avx2._mm256_sub_epi32(of_levels, of_minimums);
+                    sum = simd.avx._mm256_add_ps(sum, scale(&self.tile.d[block], of_levels));
+                }
+                halves[half] = cast(sum);
+            }
+        }
+    }
+
+    /// What minima, or levels of 0 that are not 0, take away.
+    #[inline(always)]
+    fn minimums<F: Integers>(&self, simd: V3, block: usize, half: usize, sums: &[i16]) -> __m256i {
+        if F::LEN == 32 {
+            let factor = if F::MINIMUMS { 1 } else { i32::from(F::ZERO) };
+            return simd.avx._mm256_set1_epi32(factor * i32::from(sums[block]));
+        }
+        let mut made = simd.avx._mm256_setzero_si256();
+        let pairs = self.tile.minimums.iter().zip(sums.as_chunks::<2>().0);
+        for (minimums, sums) in pairs.take(128 / F::GROUP) {
+            let sums = simd.avx._mm256_set1_epi32(cast(*sums));
+            let minimums = vector(minimums.as_flattened(), half);
+            let product = simd.avx2._mm256_madd_epi16(minimums, sums);
+            made = simd.avx2._mm256_add_epi32(made, product);
+        }
+        made
+    }
+}
+
+#[inline(always)]
+fn cast_halves(row: &mut [f32; ROWS]) -> &mut [[f32; 8]; 2] {
+    pulp::bytemuck::cast_mut(row)
+}
+
+/// Eight pairs of 16 bits.
+#[inline(always)]
+fn vector(numbers: &[i16], half: usize) -> __m256i {
+    let numbers: [i16; 16] = *numbers[16 * half..].first_chunk().expect("half of 32 are 16");
+    cast(numbers)
+}
+
+/// Adds the products of 32 columns from `32 n` on, with levels in 8 bits: sums of 16 bits as long as
+/// they hold, then with their scales in 32.
+#[inline(always)]
+fn narrow<F: Integers, const T: usize>(
+    simd: V3,
+    tile: &Tile,
+    n: usize,
+    x: [&[i8; 32]; T],
+    sums: &mut Sums<T>,
+) {
+    let columns: &[[[u8; 4]; ROWS]; 8] =
+        tile.narrow[8 * n..].first_chunk().expect("there are 8 for each 32 columns");
+    // Two products of at most 127 and `TOP` each.
+    let top = F::TOP.map_or(127, i32::from);
+    let most = (i32::from(i16::MAX) / (2 * 127 * top)) as usize;
+    let most = most.min(F::GROUP / 4).min(8);
+    let most = if most >= 8 {
+        8
+    } else if most >= 4 {
+        4
+    } else {
+        2
+    };
+    let mut first = 0;
+    while first < 8 {
+        let mut made = [[simd.avx._mm256_setzero_si256(); T]; 2];
+        for k in first..first + most {
+            let column: &[[u8; 32]; 2] = pulp::bytemuck::cast_ref(&columns[k]);
+            let w: [__m256i; 2] = [cast(column[0]), cast(column[1])];
+            for t in 0..T {
+                let four: [i8; 4] = *x[t][4 * k..].first_chunk().expect("32 are 8 times 4");
+                let a = simd.avx._mm256_set1_epi32(cast(four));
+                for half in 0..2 {
+                    let product = simd.avx2._mm256_maddubs_epi16(w[half], a);
+                    made[half][t] = if k == first {
+                        product
+                    } else {
+                        simd.avx2._mm256_add_epi16(made[half][t], product)
+                    };
+                }
+            }
+        }
+        for half in 0..2 {
+            let scales = if F::LEN == 32 {
+                simd.avx._mm256_set1_epi16(1)
+            } else {
+                vector(tile.scales[(32 * n + 4 * first) / F::GROUP].as_flattened(), half)
+            };
+            for t in 0..T {
+                let scaled = simd.avx2._mm256_madd_epi16(made[half][t], scales);
+                sums[half][t] = simd.avx2._mm256_add_epi32(sums[half][t], scaled);
+            }
+        }
+        first += most;
+    }
+}
+
+/// Adds the products of 32 columns from `32 n` on, with levels in 16 bits.
+#[inline(always)]
+fn wide<const T: usize>(simd: V3, tile: &Tile, n: usize, x: [&[i16; 32]; T], sums: &mut Sums<T>) {
+    let columns: &[[[i16; 2]; ROWS]; 16] =
+        tile.wide[16 * n..].first_chunk().expect("there are 16 for each 32 columns");
+    for (k, column) in columns.iter().enumerate() {
+        let w = [0, 1].map(|half| vector(column.as_flattened(), half));
+        for t in 0..T {
+            let two: [i16; 2] = *x[t][2 * k..].first_chunk().expect("32 are 16 times 2");
+            let a = simd.avx._mm256_set1_epi32(cast(two));
+            for half in 0..2 {
+                let product = simd.avx2._mm256_madd_epi16(w[half], a);
+                sums[half][t] = simd.avx2._mm256_add_epi32(sums[half][t], product);
+            }
+        }
+    }
+}

@@ -1,0 +1,116 @@
+//! Products in small integers: activations are rounded to 8 bits with a scale for each block of the
+//! weights' type, and multiplied with the levels of the weights.
+//!
+//! Of a row of weights and a row of activations, block by block in their order:
+//!
+//! ```text
+//! sum += (d * a.d) * float(sum over g of s[g] * sum over i in g of (q[i] - ZERO) * a[i])
+//! sum -= (dmin * a.d) * float(sum over g of m[g] * sum over i in g of a[i])      with minima only
+//! ```
+//!
+//! with the letters of [`gguf_quant::integers`]. The sums in brackets are integers, exact in any
+//! order; every operation with floats is one rounding to F32. So each kernel gives the same bits,
+//! for one token and for many.
+//!
+//! Kernels are found by instruction set and type: [`Kernels`]. `scalar.rs` is the specification.
+
+#[cfg(target_arch = "x86_64")]
+mod avx2;
+mod rounded;
+mod scalar;
+#[cfg(test)]
+mod tests;
+mod tile;
+
+use gguf::TensorType;
+use gguf_quant::integers::{self, Integers};
+use rayon::prelude::*;
+
+use crate::value::Value;
+use crate::weight::Matrix;
+use rounded::Rounded;
+use tile::ROWS;
+
+/// Tokens that are multiplied row by row; with more of them weights are unpacked by tiles.
+const FEW: usize = 4;
+
+/// Bytes of weights that one task reads: enough to make its start cheap.
+const TASK: usize = 1 << 15;
+
+/// What an instruction set does with the rows of a type.
+trait Kernels: Send + Sync {
+    /// Weights of a block, whose activations have a scale.
+    fn len(&self) -> usize;
+
+    /// Weights whose activations are summed.
+    fn group(&self) -> usize;
+
+    /// Whether [`Kernels::tile`] reads activations in 16 bits.
+    fn wide(&self) -> bool {
+        false
+    }
+
+    /// The products of rows of weights with up to [`FEW`] rows of activations: `out` has a row for
+    /// each row of weights.
+    fn rows(&self, weights: &[u8], x: &Rounded, out: &mut [f32]);
+
+    /// The products of up to [`ROWS`] rows of weights with all activations: `out` has [`ROWS`]
+    /// numbers, all 0, for each row of activations.
+    fn tile(&self, weights: &[u8], x: &Rounded, out: &mut [[f32; ROWS]]);
+}
+
+/// The best kernels of this processor for a type; `None` if its weights are not integers.
+fn kernels(ty: TensorType) -> Option<Box<dyn Kernels>> {
+    #[cfg(target_arch = "x86_64")]
+    if let Some(simd) = pulp::x86::V3::try_new() {
+        return integers::visit(ty, avx2::Find(simd));
+    }
+    integers::visit(ty, scalar::Find)
+}
+
+/// `out = x W`, with the rows of the matrix from `first` on; false, and nothing done, if the type is
+/// none of integers.
+pub(super) fn multiply(matrix: &Matrix, first: usize, x: &Value, out: &mut Value) -> bool {
+    let Some(kernels) = kernels(matrix.codec.tensor_type()) else { return false };
+    if x.rows == 0 {
+        return true;
+    }
+    let outputs = out.width;
+    let rounded = Rounded::new(x, kernels.len(), kernels.group(), kernels.wide() && x.rows > FEW);
+    let weights = matrix.rows(first, outputs);
+    let row_bytes = matrix.row_bytes;
+    if x.rows == 1 {
+        let rows = (TASK / row_bytes).max(1);
+        let tasks = out.data.par_chunks_mut(rows).zip(weights.par_chunks(rows * row_bytes));
+        tasks.for_each(|(out, weights)| kernels.rows(weights, &rounded, out));
+        return true;
+    }
+    if x.rows <= FEW {
+        let rows = (TASK / row_bytes).max(1);
+        let mut turned = vec![0.0; x.rows * outputs];
+        let tasks = turned.par_chunks_mut(rows * x.rows).zip(weights.par_chunks(rows * row_bytes));
+        tasks.for_each(|(out, weights)| kernels.rows(weights, &rounded, out));
+        for (row, out) in out.data.chunks_exact_mut(outputs).enumerate() {
+            for (out, column) in out.iter_mut().zip(turned.chunks_exact(x.rows)) {
+                *out = column[row];
+            }
+        }
+        return true;
+    }
+    // By tiles first, so that every thread writes to a place of its own.
+    let mut tiles = vec![[0.0; ROWS]; x.rows * outputs.div_ceil(ROWS)];
+    let tasks = tiles.par_chunks_mut(x.rows).zip(weights.par_chunks(ROWS * row_bytes));
+    tasks.for_each(|(out, weights)| kernels.tile(weights, &rounded, out));
+    let columns = out.data.par_chunks_exact_mut(outputs).enumerate();
+    columns.for_each(|(row, out)| {
+        for (out, tile) in out.chunks_mut(ROWS).zip(tiles.chunks_exact(x.rows)) {
+            out.copy_from_slice(&tile[row][..out.len()]);
+        }
+    });
+    true
+}
+
+/// Blocks of a row.
+fn blocks<F: Integers>(x: &Rounded) -> usize {
+    x.width / F::LEN
+}

@@ -1,0 +1,83 @@
+//! Plain loops: what every other kernel must give to the bit.
+
+use std::marker::PhantomData;
+
+use gguf_quant::integers::{Integers, Unpacked, Visitor};
+
+use super::rounded::Rounded;
+use super::tile::ROWS;
+use super::{Kernels, blocks};
+
+/// Finds the kernels of a type.
+pub(super) struct Find;
+
+impl Visitor for Find {
+    type Output = Box<dyn Kernels>;
+
+    fn visit<F: Integers>(self) -> Self::Output {
+        Box::new(Scalar::<F>(PhantomData))
+    }
+}
+
+struct Scalar<F>(PhantomData<fn() -> F>);
+
+impl<F: Integers> Kernels for Scalar<F> {
+    fn len(&self) -> usize {
+        F::LEN
+    }
+
+    fn group(&self) -> usize {
+        F::GROUP
+    }
+
+    fn rows(&self, weights: &[u8], x: &Rounded, out: &mut [f32]) {
+        let row_bytes = blocks::<F>(x) * F::BYTES;
+        for (weights, out) in weights.chunks_exact(row_bytes).zip(out.chunks_exact_mut(x.rows)) {
+            for (row, out) in out.iter_mut().enumerate() {
+                *out = dot::<F>(weights, x, row);
+            }
+        }
+    }
+
+    fn tile(&self, weights: &[u8], x: &Rounded, out: &mut [[f32; ROWS]]) {
+        let row_bytes = blocks::<F>(x) * F::BYTES;
+        for (r, weights) in weights.chunks_exact(row_bytes).enumerate() {
+            for (row, out) in out.iter_mut().enumerate() {
+                out[r] = dot::<F>(weights, x, row);
+            }
+        }
+    }
+}
+
+/// The product of a row of weights with one of activations.
+fn dot<F: Integers>(weights: &[u8], x: &Rounded, row: usize) -> f32 {
+    let mut unpacked = Unpacked::EMPTY;
+    let mut sum = 0.0;
+    let levels = x.levels(row).chunks_exact(F::LEN);
+    let sums = x.sums(row).chunks_exact(F::LEN / F::GROUP);
+    let blocks = weights.chunks_exact(F::BYTES).zip(levels).zip(sums).zip(x.scales(row));
+    for (((block, levels), sums), x_d) in blocks {
+        F::unpack(pulp::Scalar, block, &mut unpacked);
+        let groups = unpacked.levels.chunks_exact(F::GROUP).zip(levels.chunks_exact(F::GROUP));
+        let (mut of_levels, mut of_minimums) = (0, 0);
+        for (g, (weights, levels)) in groups.enumerate() {
+            let pairs = weights.iter().zip(levels);
+            let products = pairs.map(|(weight, level)| signed::<F>(*weight) * i32::from(*level));
+            of_levels += i32::from(unpacked.scales[g]) * products.sum::<i32>();
+            of_minimums += i32::from(unpacked.minimums[g]) * i32::from(sums[g]);
+        }
+        sum += unpacked.d * x_d * of_levels as f32;
+        if F::MINIMUMS {
+            sum -= unpacked.dmin * x_d * of_minimums as f32;
+        }
+    }
+    sum
+}
+
+/// A level less that of weight 0.
+fn signed<F: Integers>(level: u8) -> i32 {
+    match F::TOP {
+        Some(_) => i32::from(level) - i32::from(F::ZERO),
+        None => i32::from(level as i8),
+    }
+}

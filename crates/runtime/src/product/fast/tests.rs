@@ -1,0 +1,143 @@
+//! Every kernel gives the bits of the specification.
+
+use gguf::TensorType;
+use gguf_quant::integers;
+
+use super::*;
+
+/// Numbers that look random.
+struct Random(u64);
+
+impl Random {
+    fn next(&mut self) -> u32 {
+        self.0 =
+            self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (self.0 >> 32) as u32
+    }
+
+    fn float(&mut self) -> f32 {
+        self.next() as f32 / u32::MAX as f32 - 0.5
+    }
+}
+
+/// Rows of blocks with any bytes, or with all bytes the same.
+fn weights(
+    random: &mut Random,
+    ty: TensorType,
+    rows: usize,
+    width: usize,
+    same: Option<u8>,
+) -> Vec<u8> {
+    let bytes = ty.byte_len(&[width as u64, rows as u64]).unwrap() as usize;
+    (0..bytes).map(|_| same.unwrap_or_else(|| (random.next() >> 24) as u8)).collect()
+}
+
+fn activations(random: &mut Random, rows: usize, width: usize, scale: f32) -> Value {
+    let mut value = Value::zeros(rows, width, Vec::new());
+    for (i, x) in value.data.iter_mut().enumerate() {
+        *x = match i % 67 {
+            0 => scale,
+            1 => -scale,
+            _ => scale * random.float(),
+        };
+    }
+    value
+}
+
+fn same_bits(found: &[f32], wanted: &[f32]) -> bool {
+    found.iter().zip(wanted).all(|(a, b)| a.to_bits() == b.to_bits() || a.is_nan() && b.is_nan())
+}
+
+fn compare(
+    ty: TensorType,
+    other: &dyn Kernels,
+    rows: usize,
+    tokens: usize,
+    width: usize,
+    same: Option<u8>,
+) {
+    let random = &mut Random(rows as u64 * 1000 + tokens as u64);
+    let weights = weights(random, ty, rows, width, same);
+    let scale = [1.0, 1e-30, 1e30][tokens % 3];
+    let x = activations(random, tokens, width, scale);
+    let scalar = integers::visit(ty, scalar::Find).unwrap();
+    let x = Rounded::new(&x, scalar.len(), scalar.group(), true);
+    let mut wanted = vec![[0.0; ROWS]; tokens];
+    scalar.tile(&weights, &x, &mut wanted);
+    let mut found = vec![[0.0; ROWS]; tokens];
+    other.tile(&weights, &x, &mut found);
+    for (wanted, found) in wanted.iter().zip(&found) {
+        assert!(same_bits(&found[..rows], &wanted[..rows]), "{ty}: {found:?} {wanted:?}");
+    }
+    if tokens <= FEW {
+        let mut found = vec![0.0; rows * tokens];
+        other.rows(&weights, &x, &mut found);
+        for (r, found) in found.chunks_exact(tokens).enumerate() {
+            let wanted: Vec<f32> = wanted.iter().map(|row| row[r]).collect();
+            assert!(same_bits(found, &wanted), "{ty} row {r}: {found:?} {wanted:?}");
+        }
+    }
+}
+
+#[cfg(target_arch = "x86_64")]
+#[test]
+fn avx2_gives_the_bits_of_the_specification() {
+    let Some(simd) = pulp::x86::V3::try_new() else { return };
+    let mut types = 0;
+    for ty in TensorType::all() {
+        let Some(kernels) = integers::visit(ty, avx2::Find(simd)) else { continue };
+        types += 1;
+        let widths = if kernels.len() == 32 { [32, 288, 544] } else { [256, 512, 1024] };
+        for (i, width) in widths.into_iter().enumerate() {
+            for rows in [1, 5, 15, 16] {
+                for tokens in [1, 2, 3, 4, 5, 11] {
+                    compare(ty, &*kernels, rows, tokens, width, None);
+                }
+            }
+            for same in [0, 0x7f, 0x80, 0xff, 0x11, 0x3b] {
+                compare(ty, &*kernels, 16, 4 + i, width, Some(same));
+            }
+        }
+    }
+    assert_eq!(types, 22);
+}
+
+/// The product in F64 of decoded weights with activations as they are.
+#[test]
+fn sums_are_near_to_those_of_weights() {
+    for ty in TensorType::all() {
+        let Some(kernels) = integers::visit(ty, scalar::Find) else { continue };
+        let random = &mut Random(7);
+        let width = 512;
+        let row: Vec<f32> = (0..width).map(|_| random.float()).collect();
+        let mut bytes = vec![0; ty.byte_len(&[width as u64]).unwrap() as usize];
+        gguf_quant::encode_row(ty, &row, Some(&vec![1.0; width]), &mut bytes).unwrap();
+        let mut decoded = vec![0.0; width];
+        gguf_quant::decode_row(ty, &bytes, &mut decoded).unwrap();
+        let x = activations(random, 1, width, 1.0);
+        let pairs = decoded.iter().zip(&x.data).map(|(a, b)| f64::from(*a) * f64::from(*b));
+        let wanted: f64 = pairs.sum();
+        let rounded = Rounded::new(&x, kernels.len(), kernels.group(), false);
+        let mut found = [0.0];
+        kernels.rows(&bytes, &rounded, &mut found);
+        // Each of 512 products is off by half a 127th of 0.3 or so at most, and they cancel out.
+        assert!((f64::from(found[0]) - wanted).abs() < 0.05, "{ty}: {} {wanted}", found[0]);
+    }
+}
+
+#[test]
+fn what_is_no_number_stays_so() {
+    let kernels = integers::visit(TensorType::Q4_0, scalar::Find).unwrap();
+    for wrong in [f32::NAN, f32::INFINITY, -f32::NAN] {
+        let mut x = activations(&mut Random(1), 1, 64, 1.0);
+        x.data[40] = wrong;
+        let rounded = Rounded::new(&x, kernels.len(), kernels.group(), false);
+        let mut found = [0.0];
+        kernels.rows(
+            &weights(&mut Random(1), TensorType::Q4_0, 1, 64, Some(0x11)),
+            &rounded,
+            &mut found,
+        );
+        assert!(found[0].is_nan());
+    }
+}
