@@ -51,32 +51,38 @@ fn of(sequence: usize, ids: &[u32]) -> Vec<Token> {
 #[test]
 fn numbers_do_not_depend_on_batches_or_threads() {
     for name in architectures() {
-        let graph = tiny::tiny(name).unwrap_or_else(|fault| panic!("{name}: {fault:?}"));
-        let model = tiny::model(&graph).unwrap();
-        let whole = graph.main().0.ops.iter().any(|op| op.sees_whole_batch());
-        let executor = Arc::new(Executor::new(&model, graph, Arithmetic::Exact).unwrap());
-        let all = run(&mut context(&executor, 512), of(0, &IDS));
-        assert!(all.data.iter().all(|number| number.is_finite()), "{name}");
-        assert!(all.row(0) != all.row(7), "{name} says the same of all tokens");
-        for threads in [1, 3] {
-            let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
-            let found = pool.install(|| run(&mut context(&executor, 512), of(0, &IDS)));
-            assert!(found == all, "{name} with {threads} threads");
+        for arithmetic in [Arithmetic::Exact, Arithmetic::Fast] {
+            check(name, arithmetic);
         }
-        // A shorter sequence between the tokens of this one.
-        let (ours, others) = (of(0, &IDS), of(1, &IDS[3..]));
-        let at = |at: usize| [others.get(at), ours.get(at)].into_iter().flatten().copied();
-        let mixed: Vec<Token> = (0..IDS.len()).flat_map(at).collect();
-        let beside = run(&mut context(&executor, 512), mixed.clone());
-        let rows = mixed.iter().enumerate().filter(|(_, token)| token.sequence == 0);
-        let beside: Vec<f32> = rows.flat_map(|(row, _)| beside.row(row).to_vec()).collect();
-        assert!(beside == all.data, "{name} beside another sequence");
-        if whole {
-            continue;
-        }
-        assert!(run(&mut context(&executor, 3), of(0, &IDS)) == all, "{name} in batches of 3");
-        let mut context = context(&executor, 512);
-        let steps = IDS.iter().flat_map(|id| run(&mut context, of(0, &[*id])).data);
-        assert!(steps.collect::<Vec<f32>>() == all.data, "{name} token by token");
     }
+}
+
+fn check(name: &str, arithmetic: Arithmetic) {
+    let graph = tiny::tiny(name).unwrap_or_else(|fault| panic!("{name}: {fault:?}"));
+    let model = tiny::model(&graph).unwrap();
+    let whole = graph.main().0.ops.iter().any(|op| op.sees_whole_batch());
+    let executor = Arc::new(Executor::new(&model, graph, arithmetic).unwrap());
+    let all = run(&mut context(&executor, 512), of(0, &IDS));
+    assert!(all.data.iter().all(|number| number.is_finite()), "{name}");
+    assert!(all.row(0) != all.row(7), "{name} says the same of all tokens");
+    for threads in [1, 3] {
+        let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
+        let found = pool.install(|| run(&mut context(&executor, 512), of(0, &IDS)));
+        assert!(found == all, "{name} with {threads} threads");
+    }
+    // A shorter sequence between the tokens of this one.
+    let (ours, others) = (of(0, &IDS), of(1, &IDS[3..]));
+    let at = |at: usize| [others.get(at), ours.get(at)].into_iter().flatten().copied();
+    let mixed: Vec<Token> = (0..IDS.len()).flat_map(at).collect();
+    let beside = run(&mut context(&executor, 512), mixed.clone());
+    let rows = mixed.iter().enumerate().filter(|(_, token)| token.sequence == 0);
+    let beside: Vec<f32> = rows.flat_map(|(row, _)| beside.row(row).to_vec()).collect();
+    assert!(beside == all.data, "{name} beside another sequence");
+    if whole {
+        return;
+    }
+    assert!(run(&mut context(&executor, 3), of(0, &IDS)) == all, "{name} in batches of 3");
+    let mut context = context(&executor, 512);
+    let steps = IDS.iter().flat_map(|id| run(&mut context, of(0, &[*id])).data);
+    assert!(steps.collect::<Vec<f32>>() == all.data, "{name} token by token");
 }
