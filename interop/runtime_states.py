@@ -93,6 +93,17 @@ class Model:
         ROWS.append((name, float(far)))
         print(f"| {name} | {far:.1e} |", flush=True)
 
+    def continues(self, name, net):
+        """Whether we write what transformers writes, the best token each time."""
+        text = "abc de fghi"
+        tokenizer = Tokenizer.from_file(str(self.folder / "tokenizer.json"))
+        tokens = [*tokenizer.encode(text).ids, 1]
+        with torch.no_grad():
+            made = net.generate(torch.tensor([tokens]), max_new_tokens=12, do_sample=False)
+        words = ("-p", text, "-n", "12", "--temperature", "0", "--cache-type", "f32", "--json")
+        found = json.loads(self.run("generate", self.file, "--arithmetic", "exact", *words))
+        print(found, made)
+
     def embed(self, file, texts, *words):
         """What our program prints for each text."""
         texts = [word for text in texts for word in ("-p", text)]
@@ -189,8 +200,9 @@ def t5(gate, tied, classes=(hf.T5Config, hf.T5ForConditionalGeneration), buckets
         text, tokens = ids(150), [0, *ids(150)[::-1]]
         with torch.no_grad():
             made = net(input_ids=torch.tensor([text]), decoder_input_ids=torch.tensor([tokens]))
-        text = " ".join(map(str, text))
-        model.compare(name, made.logits[0].numpy(), tokens, "--encoder-ids", text)
+        words = " ".join(map(str, text))
+        model.compare(name, made.logits[0].numpy(), tokens, "--encoder-ids", words)
+        model.continues(name, net)
 
     return case
 

@@ -86,3 +86,14 @@ fn check(name: &str, arithmetic: Arithmetic) {
     let steps = IDS.iter().flat_map(|id| run(&mut context, of(0, &[*id])).data);
     assert!(steps.collect::<Vec<f32>>() == all.data, "{name} token by token");
 }
+
+#[test]
+fn a_weight_may_be_multiplied_with_and_more() {
+    let graph = r#"{"architecture": "x", "states": [],
+        "weights": [{"name": "table", "shape": [4, 9]}, {"name": "both", "shape": [4]}],
+        "main": {"outputs": [{"kind": "hidden", "value": 2}], "ops": [
+            {"op": "embed", "table": 0, "index": "token"},
+            {"op": "norm", "x": 0, "kind": "mean_square", "epsilon": 1e-6, "weight": 1},
+            {"op": "product", "x": 1, "weight": 1}]}}"#;
+    assert!(tiny::run(graph.as_bytes()));
+}
