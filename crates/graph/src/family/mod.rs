@@ -73,6 +73,9 @@ const FAMILIES: &[(&str, Family)] = &[
     ("whisper", whisper::whisper),
     ("bert", bert::bert),
     ("nomic-bert", bert::nomic),
+    ("nomic-bert-moe", bert::plain_rotated),
+    ("jina-bert-v2", bert::jina2),
+    ("jina-bert-v3", bert::plain_rotated),
     ("t5", t5::t5),
     ("t5encoder", t5::encoder),
 ];
