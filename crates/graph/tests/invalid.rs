@@ -117,7 +117,7 @@ fn every_fault_is_named() {
         (
             "/weights/5/shape",
             json!([7, 8, 3]),
-            "operation 8: the weight is [7, 8, 3] instead of [6, 8, 3]",
+            "operation 8: what goes into the experts' last matrices is not as wide",
         ),
         (
             "/states/1/rows",
