@@ -60,7 +60,7 @@ pub fn model(graph: &Graph) -> Option<Model> {
         let shape = Shape::new(&weight.shape)?;
         all = all.checked_add(shape.elements()?).filter(|all| *all <= ELEMENTS)?;
         raw.tensors.push(TensorInfo {
-            name: weight.name.clone().into(),
+            name: weight.name.clone(),
             shape,
             tensor_type: TensorType::F32,
             offset: 0,
@@ -180,7 +180,7 @@ fn add(expected: &mut dyn Iterator<Item = Expected>, tensors: &mut Vec<TensorInf
                 let shape: Vec<u64> = shape.iter().map(|extent| extent.unwrap_or(8)).collect();
                 let Some(shape) = Shape::new(&shape) else { continue };
                 let tensor_type = TensorType::F32;
-                tensors.push(TensorInfo { name: name.into(), shape, tensor_type, offset: 0 });
+                tensors.push(TensorInfo { name, shape, tensor_type, offset: 0 });
             }
             Expected::OneOf(options) => {
                 add(&mut options.into_iter().next().into_iter().flatten(), tensors);
@@ -196,7 +196,8 @@ mod tests {
     #[test]
     fn every_architecture_has_a_tiny_graph_that_runs() {
         let mut faults = Vec::new();
-        for name in gguf_graph::architectures().filter(|name| schema::architecture(name).is_some()) {
+        for name in gguf_graph::architectures().filter(|name| schema::architecture(name).is_some())
+        {
             match tiny(name) {
                 Err(fault) => faults.push(format!("{name} is not built: {fault}")),
                 Ok(graph) if !run(&serde_json::to_vec(graph.raw()).unwrap()) => {

@@ -120,6 +120,26 @@ fn every_fault_is_named() {
             "operation 8: what goes into the experts' last matrices is not as wide",
         ),
         (
+            "/main/ops/8/function",
+            json!({"clamped": {"alpha": 1.0, "limit": -1.0}}),
+            "operation 8: the limit is below 0",
+        ),
+        (
+            "/main/ops/10",
+            json!({"op": "sum", "x": 9, "groups": 3}),
+            "operation 10: 3 parts do not divide a row of 8",
+        ),
+        (
+            "/main/ops/10",
+            json!({"op": "multiply", "a": 9, "b": 7}),
+            "operation 10: 3 parts do not divide a row of 8",
+        ),
+        (
+            "/main/ops/10",
+            json!({"op": "multiply_weight", "x": 9, "weight": 8}),
+            "operation 10: numbers of the weight: 2 and 0",
+        ),
+        (
             "/states/1/rows",
             json!(2),
             "operation 9: the state is 2 rows of 8 instead of 3 rows of 8",
