@@ -11,6 +11,7 @@ sentences are compared too: the greatest distance of a cosine from 1, which is t
 """
 
 import json
+import math
 import os
 import subprocess
 import sys
@@ -83,7 +84,8 @@ class Model:
         """Our logits, or hidden states, beside these."""
         out = self.folder / "out.npy"
         ids = " ".join(map(str, ids))
-        self.run("logits", self.file, "--ids", ids, "--arithmetic", "exact", "-o", out, *words)
+        words = ("--ids", ids, "--arithmetic", "exact", "--cache-type", "f32", "-o", out, *words)
+        self.run("logits", self.file, *words)
         reference = np.asarray(reference, np.float32)
         found = np.load(out).reshape(reference.shape)
         self.say(name, np.abs(found - reference).max() / reference.std())
@@ -91,6 +93,18 @@ class Model:
     def say(self, name, far):
         ROWS.append((name, float(far)))
         print(f"| {name} | {far:.1e} |", flush=True)
+
+    def continues(self, name, net):
+        """Whether we write what transformers writes, the best token each time."""
+        text = "abc de fghi"
+        tokenizer = Tokenizer.from_file(str(self.folder / "tokenizer.json"))
+        tokens = [*tokenizer.encode(text).ids, 1]
+        with torch.no_grad():
+            made = net.generate(torch.tensor([tokens]), max_new_tokens=12, do_sample=False)
+        words = ("-p", text, "-n", "12", "--temperature", "0", "--cache-type", "f32", "--json")
+        found = json.loads(self.run("generate", self.file, "--arithmetic", "exact", *words))
+        if found["ids"] != made[0, 1:].tolist():
+            raise RuntimeError(f"{name} writes {found['ids']} instead of {made[0, 1:].tolist()}")
 
     def embed(self, file, texts, *words):
         """What our program prints for each text."""
@@ -188,8 +202,9 @@ def t5(gate, tied, classes=(hf.T5Config, hf.T5ForConditionalGeneration), buckets
         text, tokens = ids(150), [0, *ids(150)[::-1]]
         with torch.no_grad():
             made = net(input_ids=torch.tensor([text]), decoder_input_ids=torch.tensor([tokens]))
-        text = " ".join(map(str, text))
-        model.compare(name, made.logits[0].numpy(), tokens, "--encoder-ids", text)
+        words = " ".join(map(str, text))
+        model.compare(name, made.logits[0].numpy(), tokens, "--encoder-ids", words)
+        model.continues(name, net)
 
     return case
 
@@ -262,6 +277,31 @@ def classifier(name, model):
 def logits_of_text(net, tokens):
     with torch.no_grad():
         return net(torch.tensor([tokens])).logits[0].numpy()
+
+
+def last_token(name, model):
+    """A decoder that says of texts what its last token says."""
+    config = hf.Qwen3Config(
+        vocab_size=600, hidden_size=64, num_hidden_layers=3, num_attention_heads=4, head_dim=16,
+        num_key_value_heads=2, intermediate_size=96, max_position_embeddings=128,
+    )
+    net = model.save(hf.Qwen3Model(config), "qwen3")
+    modules = [{"idx": 0, "name": "0", "path": "", "type": "Transformer"}]
+    modules += [{"idx": 1, "name": "1", "path": "1_Pooling", "type": "Pooling"}]
+    (model.folder / "modules.json").write_text(json.dumps(modules))
+    (model.folder / "1_Pooling").mkdir()
+    pooling = {"pooling_mode_lasttoken": True}
+    (model.folder / "1_Pooling/config.json").write_text(json.dumps(pooling))
+    model.convert()
+    tokenizer = Tokenizer.from_file(str(model.folder / "tokenizer.json"))
+    rows = []
+    for text in TEXTS:
+        with torch.no_grad():
+            rows.append(net(torch.tensor([tokenizer.encode(text).ids])).last_hidden_state[0, -1])
+    reference = np.array(rows)
+    made = model.embed(model.file, TEXTS, "--no-normalize", "--cache-type", "f32")
+    found = np.array([line["embedding"] for line in made])
+    model.say(name, np.abs(found - reference).max() / reference.std())
 
 
 def sentences(name, model):
@@ -466,6 +506,122 @@ def rwkv7_mix(w, x, apart, state, first, head):
     return y + own.ravel(), gate, first
 
 
+def gelu(x):
+    return x * 0.5 * (1 + np.vectorize(math.erf)(x / np.sqrt(2)))
+
+
+def softmax(x):
+    weights = np.exp(x - x.max(-1, keepdims=True))
+    return weights / weights.sum(-1, keepdims=True)
+
+
+def encoder(architecture):
+    """Encoders that our converter does not write, by formulas in double precision."""
+
+    def case(name, model):
+        width, inner, heads, vocabulary, experts = 64, 96, 4, 100, 4
+        rng = np.random.default_rng(4)
+        sizes = {
+            "context_length": 128, "embedding_length": width, "block_count": 2,
+            "feed_forward_length": inner, "attention.head_count": heads,
+            "attention.layer_norm_epsilon": 1e-5,
+        }
+        rotates, has_experts = architecture != "jina-bert-v2", architecture == "nomic-bert-moe"
+        if rotates:
+            sizes["rope.freq_base"] = 1000.0
+        if has_experts:
+            sizes |= {"expert_count": experts, "expert_used_count": 2, "moe_every_n_layers": 2}
+        out = writer(model, architecture, sizes, vocabulary)
+        out.add_bool(f"{architecture}.attention.causal", False)
+        tensors = {}
+
+        def add(key, *shape, **more):
+            value = random(rng, *shape, **more)
+            out.add_tensor(key, value)
+            tensors[key] = value.astype(np.float64)
+
+        def add_layer(key, *shape, middle=0.0):
+            add(f"{key}.weight", *shape, middle=middle)
+            add(f"{key}.bias", shape[0], spread=0.1)
+
+        add("token_embd.weight", vocabulary, width, spread=1.0)
+        add("token_types.weight", 2, width)
+        add_layer("token_embd_norm", width, middle=1.0)
+        for i in range(2):
+            at = f"blk.{i}."
+            for part in ("q", "k", "v", "output"):
+                add_layer(f"{at}attn_{part}", width, width)
+            if not rotates:
+                add_layer(at + "attn_q_norm", width, middle=1.0)
+                add_layer(at + "attn_k_norm", width, middle=1.0)
+            add_layer(at + "attn_output_norm", width, middle=1.0)
+            if has_experts and i == 1:
+                add(at + "ffn_gate_inp.weight", experts, width)
+                add(at + "ffn_up_exps.weight", experts, inner, width)
+                add(at + "ffn_down_exps.weight", experts, width, inner)
+            else:
+                add(at + "ffn_up.weight", inner if rotates else 2 * inner, width)
+                add_layer(at + "ffn_down", width, inner)
+            add_layer(at + "layer_output_norm", width, middle=1.0)
+        close(out)
+        tokens = ids(50, vocabulary)
+        x = tensors["token_embd.weight"][tokens] + tensors["token_types.weight"][0]
+        x = rows_normed(tensors, x, "token_embd_norm")
+        for i in range(2):
+            x = encoder_layer(tensors, x, f"blk.{i}.", heads, rotates)
+        model.compare(name, x, tokens)
+
+    return case
+
+
+def rows_normed(tensors, x, key):
+    return np.array([norm(row, tensors[key + ".weight"], tensors[key + ".bias"]) for row in x])
+
+
+def encoder_layer(tensors, x, at, heads, rotates):
+    count, width = x.shape
+    len_ = width // heads
+    affine = lambda x, key: x @ tensors[at + key + ".weight"].T + tensors[at + key + ".bias"]
+    q, k, v = (affine(x, f"attn_{part}") for part in "qkv")
+    distance = np.arange(count)[:, None] - np.arange(count)[None]
+    if rotates:
+        q, k = rotated(q, heads), rotated(k, heads)
+    else:
+        q = rows_normed(tensors, q, at + "attn_q_norm")
+        k = rows_normed(tensors, k, at + "attn_k_norm")
+    made = []
+    for h in range(heads):
+        part = slice(h * len_, (h + 1) * len_)
+        scores = q[:, part] @ k[:, part].T / np.sqrt(len_)
+        if not rotates:
+            scores = scores - 2.0 ** (-8 * (h + 1) / heads) * np.abs(distance)
+        made.append(softmax(scores) @ v[:, part])
+    y = affine(np.concatenate(made, 1), "attn_output")
+    y = rows_normed(tensors, x + y, at + "attn_output_norm")
+    w = lambda key: tensors[f"{at}ffn_{key}.weight"]
+    if at + "ffn_gate_inp.weight" in tensors:
+        fed = np.zeros_like(y)
+        for t, shares in enumerate(softmax(y @ w("gate_inp").T)):
+            for e in np.argsort(-shares)[:2]:
+                fed[t] += shares[e] * (w("down_exps")[e] @ gelu(w("up_exps")[e] @ y[t]))
+    elif rotates:
+        fed = affine(gelu(y @ w("up").T), "ffn_down")
+    else:
+        gate, up = np.split(y @ w("up").T, 2, axis=1)
+        fed = affine(gelu(gate) * up, "ffn_down")
+    return rows_normed(tensors, y + fed, at + "layer_output_norm")
+
+
+def rotated(x, heads):
+    """Halves of each head, base 1000."""
+    count, width = x.shape
+    parts = x.reshape(count, heads, 2, -1)
+    angles = np.arange(count)[:, None] * 1000.0 ** (-np.arange(parts.shape[3]) / parts.shape[3])
+    sin, cos = np.sin(angles)[:, None], np.cos(angles)[:, None]
+    a, b = parts[:, :, 0], parts[:, :, 1]
+    return np.stack([a * cos - b * sin, b * cos + a * sin], 2).reshape(count, width)
+
+
 CASES = {
     "mamba2": mamba2(1),
     "mamba2, 2 groups": mamba2(2),
@@ -480,7 +636,11 @@ CASES = {
     "t5, 8 buckets": t5(True, False, buckets=8),
     "umt5": t5(True, False, (hf.UMT5Config, hf.UMT5ForConditionalGeneration)),
     "t5encoder": t5_encoder,
+    "nomic-bert-moe": encoder("nomic-bert-moe"),
+    "jina-bert-v2": encoder("jina-bert-v2"),
+    "jina-bert-v3": encoder("jina-bert-v3"),
     "bert, classes": classifier,
+    "qwen3, last token": last_token,
 }
 if "GGUF_REAL_MODELS" in os.environ:
     CASES["all-MiniLM-L6-v2"] = sentences

@@ -51,8 +51,8 @@ fn compute(model: &Model, graph: &Graph, how: Arithmetic) -> bool {
     ran.contains(&true)
 }
 
-/// A model with the tensors that a graph names.
-fn model(graph: &Graph) -> Option<Model> {
+/// A model with the tensors that a graph names, all F32.
+pub fn model(graph: &Graph) -> Option<Model> {
     let mut raw = RawHeader::default();
     raw.metadata.set("general.architecture", "fuzz");
     let mut all = 0u64;
@@ -60,7 +60,7 @@ fn model(graph: &Graph) -> Option<Model> {
         let shape = Shape::new(&weight.shape)?;
         all = all.checked_add(shape.elements()?).filter(|all| *all <= ELEMENTS)?;
         raw.tensors.push(TensorInfo {
-            name: weight.name.clone().into(),
+            name: weight.name.clone(),
             shape,
             tensor_type: TensorType::F32,
             offset: 0,
@@ -146,7 +146,7 @@ pub fn bases() -> &'static [Json] {
 }
 
 /// The smallest graph of an architecture, by what its schema asks for.
-fn tiny(name: &str) -> Result<Graph, Finding> {
+pub fn tiny(name: &str) -> Result<Graph, Finding> {
     let unknown = || Finding::error("architecture-unknown", "has no schema");
     let architecture = schema::architecture(name).ok_or_else(unknown)?;
     let mut metadata = Metadata::new();
@@ -180,7 +180,7 @@ fn add(expected: &mut dyn Iterator<Item = Expected>, tensors: &mut Vec<TensorInf
                 let shape: Vec<u64> = shape.iter().map(|extent| extent.unwrap_or(8)).collect();
                 let Some(shape) = Shape::new(&shape) else { continue };
                 let tensor_type = TensorType::F32;
-                tensors.push(TensorInfo { name: name.into(), shape, tensor_type, offset: 0 });
+                tensors.push(TensorInfo { name, shape, tensor_type, offset: 0 });
             }
             Expected::OneOf(options) => {
                 add(&mut options.into_iter().next().into_iter().flatten(), tensors);
@@ -196,7 +196,8 @@ mod tests {
     #[test]
     fn every_architecture_has_a_tiny_graph_that_runs() {
         let mut faults = Vec::new();
-        for name in gguf_graph::architectures().filter(|name| schema::architecture(name).is_some()) {
+        for name in gguf_graph::architectures().filter(|name| schema::architecture(name).is_some())
+        {
             match tiny(name) {
                 Err(fault) => faults.push(format!("{name} is not built: {fault}")),
                 Ok(graph) if !run(&serde_json::to_vec(graph.raw()).unwrap()) => {

@@ -3,7 +3,7 @@
 use std::fmt;
 
 use crate::graph::{Rows, Shape};
-use crate::op::{Attention, Experts, Index, Memory, Op, PositionBias, Scan, Wkv};
+use crate::op::{Attention, Experts, GateFunction, Index, Memory, Op, PositionBias, Scan, Wkv};
 use crate::raw::{Program, RawGraph, State, StateId, ValueId, WeightId};
 use crate::rotation::{Factors, Rotation, Stretch};
 
@@ -115,7 +115,10 @@ impl Place<'_> {
                 require(*cap > 0.0, "the cap is not above 0")?;
                 self.value(*x)
             }
-            Op::Gate { gate, up, .. } => self.alike(*gate, *up),
+            Op::Gate { gate, up, function } => {
+                gate_function(*function)?;
+                self.alike(*gate, *up)
+            }
             Op::Slice { x, groups, start, len } => {
                 let x = self.value(*x)?;
                 let end = u64::from(*start) + u64::from(*len);
@@ -253,6 +256,7 @@ impl Place<'_> {
 
     fn experts(&self, experts: &Experts) -> Result<Shape> {
         let (x, scores) = (self.value(experts.x)?, self.value(experts.scores)?);
+        gate_function(experts.function)?;
         require(x.rows == scores.rows, "the values have other rows")?;
         let [input, up, count] = self.cube(experts.up)?;
         same("width of the value and of the experts", x.width.into(), input)?;
@@ -484,6 +488,13 @@ impl Shape {
             Some(0) => Ok(self.width / parts),
             _ => Err(format!("{parts} parts do not divide a row of {}", self.width)),
         }
+    }
+}
+
+fn gate_function(function: GateFunction) -> Result<()> {
+    match function {
+        GateFunction::Clamped { limit, .. } => require(limit >= 0.0, "the limit is below 0"),
+        GateFunction::Plain(_) => Ok(()),
     }
 }
 

@@ -117,7 +117,27 @@ fn every_fault_is_named() {
         (
             "/weights/5/shape",
             json!([7, 8, 3]),
-            "operation 8: the weight is [7, 8, 3] instead of [6, 8, 3]",
+            "operation 8: what goes into the experts' last matrices is not as wide",
+        ),
+        (
+            "/main/ops/8/function",
+            json!({"clamped": {"alpha": 1.0, "limit": -1.0}}),
+            "operation 8: the limit is below 0",
+        ),
+        (
+            "/main/ops/10",
+            json!({"op": "sum", "x": 9, "groups": 3}),
+            "operation 10: 3 parts do not divide a row of 8",
+        ),
+        (
+            "/main/ops/10",
+            json!({"op": "multiply", "a": 9, "b": 7}),
+            "operation 10: 3 parts do not divide a row of 8",
+        ),
+        (
+            "/main/ops/10",
+            json!({"op": "multiply_weight", "x": 9, "weight": 8}),
+            "operation 10: numbers of the weight: 2 and 0",
         ),
         (
             "/states/1/rows",

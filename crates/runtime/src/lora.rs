@@ -48,7 +48,7 @@ impl Adapters {
                 let Some(base) = name.strip_suffix(".lora_a") else { continue };
                 let fault = |message: &str| {
                     Error::from(
-                        Finding::error("adapter-misfit", message)
+                        Finding::error("adapter-other-base", message)
                             .tensor(*name)
                             .help("name the model that the adapter was made for"),
                     )

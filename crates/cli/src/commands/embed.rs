@@ -15,7 +15,7 @@ use serde_json::to_string;
 use crate::failure::Failure;
 use crate::force::Force;
 use crate::progress::Progress;
-use crate::running::{RunArgs, Sums};
+use crate::running::{RunArgs, Sums, warn_of_length};
 
 /// Print a vector for each text, a JSON object per line; of a classifier the scores of its classes.
 #[derive(clap::Args)]
@@ -79,6 +79,7 @@ pub fn run(args: &Args) -> Result<(), Failure> {
         let texts = args.texts.read()?;
         let ids: Vec<Vec<u32>> =
             texts.iter().map(|text| tokenizer.encode(text, Encode::default())).collect();
+        warn_of_length(&running.metadata, ids.iter().map(Vec::len).max().unwrap_or(0));
         let wanted = match args.pooling {
             Some(Pool::None) => Wanted::Tokens,
             None if running.executor.width(OutputKind::Classes).is_some() => Wanted::Classes,

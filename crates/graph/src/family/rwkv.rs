@@ -9,7 +9,7 @@ use crate::raw::{State, ValueId};
 
 /// RWKV 4: the share of the current token is what the mixes hold.
 pub(super) fn rwkv4(builder: &mut Builder<'_>) -> Result<(), Finding> {
-    let norm = Norm::variance(builder)?;
+    let norm = norm(builder)?;
     let width = builder.size("embedding_length")?;
     let every = builder.hyper.u64("rescale_every_n_layers")?;
     let mut x = builder.embedding()?;
@@ -38,7 +38,7 @@ pub(super) fn rwkv4(builder: &mut Builder<'_>) -> Result<(), Finding> {
 
 /// RWKV 6: how much of the token before is mixed in depends on the tokens. The mixes hold its share.
 pub(super) fn rwkv6(builder: &mut Builder<'_>) -> Result<(), Finding> {
-    let norm = Norm::variance(builder)?;
+    let norm = norm(builder)?;
     let sizes = Sizes::of(builder)?;
     let every = builder.hyper.u64("rescale_every_n_layers")?;
     let mut x = builder.embedding()?;
@@ -62,7 +62,7 @@ pub(super) fn rwkv6(builder: &mut Builder<'_>) -> Result<(), Finding> {
 
 /// RWKV 7: states forget what is told by the tokens, and layers look at the values of the first.
 pub(super) fn rwkv7(builder: &mut Builder<'_>) -> Result<(), Finding> {
-    let norm = Norm::variance(builder)?;
+    let norm = norm(builder)?;
     let sizes = Sizes::of(builder)?;
     let mut first = None;
     let mut x = builder.embedding()?;
@@ -78,6 +78,13 @@ pub(super) fn rwkv7(builder: &mut Builder<'_>) -> Result<(), Finding> {
     }
     builder.at("", None);
     finish(builder, x, &Decoder::plain(norm))
+}
+
+/// The norm with its epsilon, which files have in one of two spellings, or not at all.
+fn norm(builder: &Builder<'_>) -> Result<Norm, Finding> {
+    let stated = builder.known("attention.layer_norm_epsilon")?;
+    let stated = stated.or(builder.known("attention.layer_norm_rms_epsilon")?);
+    Ok(Norm { kind: NormKind::Variance, epsilon: stated.unwrap_or(1e-5) })
 }
 
 /// Epsilon of the norm of heads, the same in all models.
