@@ -55,6 +55,7 @@ enum Command {
     Graph(commands::graph::Args),
     Logits(commands::logits::Args),
     Generate(Box<commands::generate::Args>),
+    Bench(commands::bench::Args),
     Demo(commands::demo::Args),
     #[command(hide = true)]
     RenderTemplate(commands::render_template::Args),
@@ -86,6 +87,7 @@ fn main() -> ExitCode {
         Command::Graph(args) => commands::graph::run(&args),
         Command::Logits(args) => commands::logits::run(&args),
         Command::Generate(args) => commands::generate::run(&args),
+        Command::Bench(args) => commands::bench::run(&args),
         Command::Demo(args) => commands::demo::run(&args),
         Command::RenderTemplate(args) => commands::render_template::run(&args),
     };

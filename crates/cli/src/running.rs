@@ -63,6 +63,11 @@ fn adapter(text: &str) -> Result<(String, f32), String> {
 impl RunArgs {
     /// The model that `source` names, ready to run.
     pub fn open(&self, source: &str, sums: Sums) -> Result<Running, Failure> {
+        Ok(open_to_run(source, &self.options(sums))?)
+    }
+
+    /// How it is run.
+    pub fn options(&self, sums: Sums) -> Options {
         let graph = match self.graph {
             Graph::Auto => GraphSource::Auto,
             Graph::Built => GraphSource::Built,
@@ -72,8 +77,7 @@ impl RunArgs {
             Sums::Exact => Arithmetic::Exact,
             Sums::Fast => Arithmetic::Fast,
         };
-        let options = Options { graph, arithmetic, adapters: self.lora.clone() };
-        Ok(open_to_run(source, &options)?)
+        Options { graph, arithmetic, adapters: self.lora.clone() }
     }
 
     /// How caches store numbers.

@@ -1,5 +1,6 @@
 //! Running models: logits, text, and what a graph costs.
 
+pub mod bench;
 pub mod generate;
 pub mod graph;
 pub mod logits;

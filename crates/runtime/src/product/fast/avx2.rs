@@ -4,8 +4,8 @@ use std::arch::x86_64::{__m128i, __m256, __m256i};
 use std::marker::PhantomData;
 
 use gguf_quant::integers::{Integers, Unpacked, Visitor};
-use pulp::cast;
 use pulp::x86::V3;
+use pulp::{NullaryFnOnce, cast};
 
 use super::rounded::Rounded;
 use super::tile::{DEPTH, ROWS, Tile};
@@ -38,22 +38,51 @@ impl<F: Integers> Kernels for Avx2<F> {
     }
 
     fn rows(&self, weights: &[u8], x: &Rounded, out: &mut [f32]) {
-        let simd = self.0;
-        simd.vectorize(
-            #[inline(always)]
-            || match x.rows {
-                1 => rows::<F, 1>(simd, weights, x, out),
-                _ => rows::<F, FEW>(simd, weights, x, out),
-            },
-        );
+        self.0.vectorize(Rows::<F> { simd: self.0, weights, x, out, of: PhantomData });
     }
 
     fn tile(&self, weights: &[u8], x: &Rounded, out: &mut [[f32; ROWS]]) {
-        let simd = self.0;
-        simd.vectorize(
-            #[inline(always)]
-            || tile::<F>(simd, weights, x, out),
-        );
+        self.0.vectorize(Tiles::<F> { simd: self.0, weights, x, out, of: PhantomData });
+    }
+}
+
+// Not closures: what is not inlined into `vectorize` would not be compiled for AVX2.
+
+struct Rows<'r, F> {
+    simd: V3,
+    weights: &'r [u8],
+    x: &'r Rounded,
+    out: &'r mut [f32],
+    of: PhantomData<fn() -> F>,
+}
+
+impl<F: Integers> NullaryFnOnce for Rows<'_, F> {
+    type Output = ();
+
+    #[inline(always)]
+    fn call(self) {
+        let Self { simd, weights, x, out, .. } = self;
+        match x.rows {
+            1 => rows::<F, 1>(simd, weights, x, out),
+            _ => rows::<F, FEW>(simd, weights, x, out),
+        }
+    }
+}
+
+struct Tiles<'r, F> {
+    simd: V3,
+    weights: &'r [u8],
+    x: &'r Rounded,
+    out: &'r mut [[f32; ROWS]],
+    of: PhantomData<fn() -> F>,
+}
+
+impl<F: Integers> NullaryFnOnce for Tiles<'_, F> {
+    type Output = ();
+
+    #[inline(always)]
+    fn call(self) {
+        tile::<F>(self.simd, self.weights, self.x, self.out);
     }
 }
 
@@ -278,8 +307,12 @@ fn sum_two(simd: V3, a: __m256i, b: __m256i) -> (i32, i32) {
 #[inline(always)]
 fn sum_eight(simd: V3, v: [__m256i; 8]) -> __m256i {
     let add = simd.avx2;
-    let pairs: [__m256i; 4] =
-        std::array::from_fn(|i| add._mm256_hadd_epi32(v[2 * i], v[2 * i + 1]));
+    let pairs = [
+        add._mm256_hadd_epi32(v[0], v[1]),
+        add._mm256_hadd_epi32(v[2], v[3]),
+        add._mm256_hadd_epi32(v[4], v[5]),
+        add._mm256_hadd_epi32(v[6], v[7]),
+    ];
     let low = add._mm256_hadd_epi32(pairs[0], pairs[1]);
     let high = add._mm256_hadd_epi32(pairs[2], pairs[3]);
     let a = simd.avx2._mm256_permute2x128_si256::<0x20>(low, high);
@@ -298,9 +331,7 @@ fn tile<F: Integers>(simd: V3, weights: &[u8], x: &Rounded, out: &mut [[f32; ROW
     let mut first = 0;
     while first < blocks {
         let count = at_once.min(blocks - first);
-        tile.unpack::<F, _>(simd, weights, blocks * F::BYTES, first, count, |rows, tile| {
-            turn(simd, rows, tile);
-        });
+        tile.unpack::<F, _>(simd, weights, blocks * F::BYTES, first, count);
         let part = Part { x, tile: &tile, first, count };
         let (all, rest) = out.as_chunks_mut::<TOKENS>();
         for (i, out) in all.iter_mut().enumerate() {
@@ -311,16 +342,6 @@ fn tile<F: Integers>(simd: V3, weights: &[u8], x: &Rounded, out: &mut [[f32; ROW
             part.multiply::<F, 1>(simd, done + i, std::array::from_mut(out));
         }
         first += count;
-    }
-}
-
-/// Levels by row to levels by column, four of a row together.
-#[inline(always)]
-fn turn(_: V3, rows: &[[u8; 256]; ROWS], tile: &mut Tile) {
-    for (r, row) in rows.iter().enumerate() {
-        for (four, narrow) in row.as_chunks::<4>().0.iter().zip(&mut tile.narrow) {
-            narrow[r] = *four;
-        }
     }
 }
 
@@ -411,17 +432,21 @@ impl Part<'_> {
                     of_minimums = self.minimums::<F>(simd, block, half, sums[t]);
                 }
                 let mut sum: __m256 = cast(halves[half]);
-                let scale = |d: &[f32; ROWS], sums: __m256i| {
-                    let d: [f32; 8] = *d[8 * half..].first_chunk().expect("half of 16 are 8");
-                    let d = simd.avx._mm256_mul_ps(cast(d), x_d);
-                    simd.avx._mm256_mul_ps(d, simd.avx._mm256_cvtepi32_ps(sums))
-                };
                 if F::MINIMUMS {
-                    sum = simd.avx._mm256_add_ps(sum, scale(&self.tile.d[block], of_levels));
-                    sum = simd.avx._mm256_sub_ps(sum, scale(&self.tile.dmin[block], of_minimums));
+                    sum = simd.avx._mm256_add_ps(
+                        sum,
+                        scaled(simd, &self.tile.d[block], half, x_d, of_levels),
+                    );
+                    sum = simd.avx._mm256_sub_ps(
+                        sum,
+                        scaled(simd, &self.tile.dmin[block], half, x_d, of_minimums),
+                    );
                 } else {
                     let of_levels = simd.avx2._mm256_sub_epi32(of_levels, of_minimums);
-                    sum = simd.avx._mm256_add_ps(sum, scale(&self.tile.d[block], of_levels));
+                    sum = simd.avx._mm256_add_ps(
+                        sum,
+                        scaled(simd, &self.tile.d[block], half, x_d, of_levels),
+                    );
                 }
                 halves[half] = cast(sum);
             }
@@ -445,6 +470,14 @@ impl Part<'_> {
         }
         made
     }
+}
+
+/// Sums times the scales of weights and activations.
+#[inline(always)]
+fn scaled(simd: V3, d: &[f32; ROWS], half: usize, x_d: __m256, sums: __m256i) -> __m256 {
+    let d: [f32; 8] = *d[8 * half..].first_chunk().expect("half of 16 are 8");
+    let d = simd.avx._mm256_mul_ps(cast(d), x_d);
+    simd.avx._mm256_mul_ps(d, simd.avx._mm256_cvtepi32_ps(sums))
 }
 
 #[inline(always)]
@@ -522,7 +555,7 @@ fn wide<const T: usize>(simd: V3, tile: &Tile, n: usize, x: [&[i16; 32]; T], sum
     let columns: &[[[i16; 2]; ROWS]; 16] =
         tile.wide[16 * n..].first_chunk().expect("there are 16 for each 32 columns");
     for (k, column) in columns.iter().enumerate() {
-        let w = [0, 1].map(|half| vector(column.as_flattened(), half));
+        let w = [vector(column.as_flattened(), 0), vector(column.as_flattened(), 1)];
         for t in 0..T {
             let two: [i16; 2] = *x[t][2 * k..].first_chunk().expect("32 are 16 times 2");
             let a = simd.avx._mm256_set1_epi32(cast(two));
