@@ -18,6 +18,7 @@ mod old_files;
 mod one_writer;
 mod quantize;
 mod replay;
+mod running;
 #[allow(dead_code)] // Other tests want more of it.
 #[path = "../../../remote/tests/loopback/server.rs"]
 mod server;

@@ -118,6 +118,10 @@ pub const WRITERS: &[Writer] = &[
         &["out.gguf"],
         &["model.gguf", "tuned.gguf"],
     ),
+    writer("graph --store", "graph whole.gguf --store -o out.gguf", &["out.gguf"], &["whole.gguf"]),
+    writer("graph --svg", "graph whole.gguf --svg out.svg", &["out.svg"], &["whole.gguf"]),
+    writer("logits", "logits whole.gguf --ids 1,2 -o out.npy", &["out.npy"], &["whole.gguf"]),
+    writer("embed", "embed whole.gguf -p a --output out.npy", &["out.npy"], &["whole.gguf"]),
     writer("check --fix", "check whole.gguf --fix -o out.gguf", &["out.gguf"], &["whole.gguf"]),
 ];
 
@@ -126,6 +130,7 @@ pub const IN_PLACE: &[Writer] = &[
     writer("edit in place", "edit model.gguf --set general.name=b", &["model.gguf"], &[]),
     writer("edit, rebuilding", "edit model.gguf --set-file x=chat.jinja", &["model.gguf"], &[]),
     writer("edit --drop", "edit model.gguf --drop attn_k", &["model.gguf"], &[]),
+    writer("graph --store, in place", "graph whole.gguf --store", &["whole.gguf"], &[]),
     writer(
         "convert-endian --in-place",
         "convert-endian model.gguf big --in-place",
