@@ -189,6 +189,22 @@ case("deepseek3", "DeepseekV3", sizes(**V3, rope_parameters=yarn(40.0, 32, mscal
 case("deepseek3, no mscale", "DeepseekV3", sizes(**V3, rope_parameters=yarn(40.0, 32)), pre="deepseek-llm")
 
 
+# ---- stretched positions of families that are published without
+
+
+def stretched(of, kind, rope):
+    old = CASES[of]
+    share = old.fields.get("partial_rotary_factor", old.fields.get("rotary_pct", 1.0))
+    fields = {**old.fields, "rope_parameters": {**rope, "partial_rotary_factor": share}}
+    CASES[f"{of}, {kind}"] = Case(old.name, fields, old.tokenizer, old.pre)
+
+
+for label in ("gptneox", "falcon, 7B", "starcoder2", "phi2", "stablelm", "olmo", "olmo2", "command-r", "cohere2",
+              "gemma", "gemma2", "smollm3", "glm4", "chatglm (class Glm)", "qwen2moe", "granitemoe"):  # fmt: skip
+    stretched(label, "linear", LINEAR)
+    stretched(label, "yarn", yarn())
+
+
 # ---- classes that transformers does not have
 
 
