@@ -133,7 +133,7 @@ fn nomic_bert_is_held_to_what_it_was_trained_on() {
     nomic_bert(newer);
 }
 
-fn nomic_bert(config: serde_json::Value) {
+fn nomic_bert(config: Value) {
     let tiny = Tiny::new(config).tensors(&[
         ("embeddings.word_embeddings.weight", &[6, 8]),
         ("embeddings.token_type_embeddings.weight", &[2, 8]),
