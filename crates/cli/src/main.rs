@@ -56,6 +56,7 @@ enum Command {
     Logits(commands::logits::Args),
     Generate(Box<commands::generate::Args>),
     Embed(commands::embed::Args),
+    Bench(commands::bench::Args),
     Demo(commands::demo::Args),
     #[command(hide = true)]
     RenderTemplate(commands::render_template::Args),
@@ -88,6 +89,7 @@ fn main() -> ExitCode {
         Command::Logits(args) => commands::logits::run(&args),
         Command::Generate(args) => commands::generate::run(&args),
         Command::Embed(args) => commands::embed::run(&args),
+        Command::Bench(args) => commands::bench::run(&args),
         Command::Demo(args) => commands::demo::run(&args),
         Command::RenderTemplate(args) => commands::render_template::run(&args),
     };

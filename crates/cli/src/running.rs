@@ -74,6 +74,11 @@ impl RunArgs {
         sums: Sums,
         pooling: Option<Pooling>,
     ) -> Result<Running, Failure> {
+        Ok(open_to_run(source, &Options { pooling, ..self.options(sums) })?)
+    }
+
+    /// How it is run.
+    pub fn options(&self, sums: Sums) -> Options {
         let graph = match self.graph {
             Graph::Auto => GraphSource::Auto,
             Graph::Built => GraphSource::Built,
@@ -83,8 +88,7 @@ impl RunArgs {
             Sums::Exact => Arithmetic::Exact,
             Sums::Fast => Arithmetic::Fast,
         };
-        let options = Options { graph, arithmetic, adapters: self.lora.clone(), pooling };
-        Ok(open_to_run(source, &options)?)
+        Options { graph, arithmetic, adapters: self.lora.clone(), pooling: None }
     }
 
     /// How caches store numbers.

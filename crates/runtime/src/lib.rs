@@ -13,6 +13,7 @@ mod context;
 mod executor;
 mod exp;
 mod lora;
+pub mod machine;
 mod ops;
 mod product;
 mod run;

@@ -1,5 +1,6 @@
 //! The sub-commands.
 
+pub mod bench;
 pub mod chat_template;
 pub mod check;
 pub mod convert;

@@ -1,5 +1,6 @@
 //! Running models: logits, text, vectors, and what a graph costs.
 
+pub mod bench;
 pub mod embed;
 pub mod generate;
 pub mod graph;

@@ -15,10 +15,12 @@ format!(IQ2S: IQ2_S, 82 bytes, groups of 16, top None, zero 0, minimums false, i
 format!(IQ3XXS: IQ3_XXS, 98 bytes, groups of 32, top None, zero 0, minimums false, iq3_xxs);
 format!(IQ3S: IQ3_S, 110 bytes, groups of 32, top None, zero 0, minimums false, iq3_s);
 
+/// 1 in each byte of a word.
+const EACH: u64 = 0x0101_0101_0101_0101;
+
 /// The bytes of a word, each with its sign from a bit of `signs`.
 #[inline(always)]
 fn signed(values: u64, signs: u8) -> [u8; 8] {
-    const EACH: u64 = 0x0101_0101_0101_0101;
     // A byte of ones for each bit: the bit alone in its byte, moved to the lowest place.
     let bits = u64::from(signs).wrapping_mul(EACH) & 0x8040_2010_0804_0201;
     let low = ((bits + (0x7f * EACH)) | bits) >> 7 & EACH;
@@ -134,8 +136,12 @@ fn iq3_s<L>(_: L, block: &[u8; 110], out: &mut Unpacked) {
 /// Eight times a point of the ternary codebook, shifted by an eighth down or up.
 #[inline(always)]
 fn shifted(point: u16, down: bool) -> [u8; 8] {
-    let shift = if down { -1 } else { 1 };
-    grids::IQ1_S.values[usize::from(point)].map(|value| (8 * value + shift) as u8)
+    // Of -1, 0 and 1, that is -9, -1 and 7, or -7, 1 and 9: no byte with another sign than its word
+    // would have carries, once all are made positive.
+    let levels = octet(&grids::IQ1_S.values[usize::from(point)].map(|value| value + 1));
+    let shift = if down { 0x77 } else { 0x79 };
+    let levels = (levels << 3) + shift * EACH;
+    (levels ^ (0x80 * EACH)).to_le_bytes()
 }
 
 #[inline(always)]

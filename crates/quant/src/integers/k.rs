@@ -36,47 +36,46 @@ format!(Q6K: Q6_K, 210 bytes, groups of 16, top Some(63), zero 32, minimums fals
 format!(IQ4XS: IQ4_XS, 136 bytes, groups of 32, top None, zero 0, minimums false, iq4_xs);
 
 #[inline(always)]
-fn q2_k<L>(_: L, block: &[u8; 84], out: &mut Unpacked) {
+fn q2_k<L: Lookup>(lookup: L, block: &[u8; 84], out: &mut Unpacked) {
     out.levels = bits::unpack::<2, 32, _, 256>(part::<16, 64, _>(block));
-    for (g, sm) in part::<0, 16, _>(block).iter().enumerate() {
-        out.scales[g] = i16::from(sm & 15);
-        out.minimums[g] = i16::from(sm >> 4);
-    }
+    let fields = part::<0, 16, _>(block);
+    out.scales = lookup.widen(fields.map(|field| field & 15));
+    out.minimums = lookup.widen(fields.map(|field| field >> 4));
     (out.d, out.dmin) = (half_at::<80, _>(block), half_at::<82, _>(block));
 }
 
 #[inline(always)]
-fn q3_k<L>(_: L, block: &[u8; 110], out: &mut Unpacked) {
+fn q3_k<L: Lookup>(lookup: L, block: &[u8; 110], out: &mut Unpacked) {
     let high = bits::unpack::<1, 32, _, 256>(part::<0, 32, _>(block));
     out.levels = bits::unpack::<2, 32, _, 256>(part::<32, 64, _>(block));
     bits::join::<2, _>(&mut out.levels, &high);
     let low = bits::unpack::<4, 8, _, 16>(part::<96, 8, _>(block));
     let high = bits::unpack::<2, 4, _, 16>(part::<104, 4, _>(block));
-    for (g, s) in out.scales.iter_mut().enumerate() {
-        *s = i16::from(low[g] | high[g] << 4) - 32;
-    }
+    let mut scales = low;
+    bits::join::<4, _>(&mut scales, &high);
+    out.scales = lookup.widen(scales.map(|s| s.wrapping_sub(32)));
     out.d = half_at::<108, _>(block);
 }
 
 #[inline(always)]
-fn q4_k<L>(_: L, block: &[u8; 144], out: &mut Unpacked) {
+fn q4_k<L: Lookup>(lookup: L, block: &[u8; 144], out: &mut Unpacked) {
     out.levels = bits::unpack::<4, 32, _, 256>(part::<16, 128, _>(block));
-    affine(part::<4, 12, _>(block), out);
+    affine(lookup, part::<4, 12, _>(block), out);
     (out.d, out.dmin) = (half_at::<0, _>(block), half_at::<2, _>(block));
 }
 
 #[inline(always)]
-fn q5_k<L>(_: L, block: &[u8; 176], out: &mut Unpacked) {
+fn q5_k<L: Lookup>(lookup: L, block: &[u8; 176], out: &mut Unpacked) {
     let high = bits::unpack::<1, 32, _, 256>(part::<16, 32, _>(block));
     out.levels = bits::unpack::<4, 32, _, 256>(part::<48, 128, _>(block));
     bits::join::<4, _>(&mut out.levels, &high);
-    affine(part::<4, 12, _>(block), out);
+    affine(lookup, part::<4, 12, _>(block), out);
     (out.d, out.dmin) = (half_at::<0, _>(block), half_at::<2, _>(block));
 }
 
 /// The scales and minima of Q4_K and Q5_K, four bytes at a time (drawn in `blocks/k_affine.rs`).
 #[inline(always)]
-fn affine(bytes: &[u8; 12], out: &mut Unpacked) {
+fn affine<L: Lookup>(lookup: L, bytes: &[u8; 12], out: &mut Unpacked) {
     let word = |at: usize| u32::from_le_bytes(std::array::from_fn(|i| bytes[at + i]));
     let (s, m, both) = (word(0), word(4), word(8));
     let words = [
@@ -85,21 +84,17 @@ fn affine(bytes: &[u8; 12], out: &mut Unpacked) {
         m & 0x3f3f_3f3f,
         (both >> 4) & 0x0f0f_0f0f | (m >> 2) & 0x3030_3030,
     ];
-    let fields: [u8; 16] = pulp::cast(words.map(u32::to_le));
-    for g in 0..8 {
-        out.scales[g] = i16::from(fields[g]);
-        out.minimums[g] = i16::from(fields[8 + g]);
-    }
+    let fields = lookup.widen(pulp::cast(words.map(u32::to_le)));
+    out.scales[..8].copy_from_slice(&fields[..8]);
+    out.minimums[..8].copy_from_slice(&fields[8..]);
 }
 
 #[inline(always)]
-fn q6_k<L>(_: L, block: &[u8; 210], out: &mut Unpacked) {
+fn q6_k<L: Lookup>(lookup: L, block: &[u8; 210], out: &mut Unpacked) {
     let high = bits::unpack::<2, 32, _, 256>(part::<128, 64, _>(block));
     out.levels = bits::unpack::<4, 64, _, 256>(part::<0, 128, _>(block));
     bits::join::<4, _>(&mut out.levels, &high);
-    for (g, s) in part::<192, 16, _>(block).iter().enumerate() {
-        out.scales[g] = i16::from(*s as i8);
-    }
+    out.scales = lookup.widen(*part::<192, 16, _>(block));
     out.d = half_at::<208, _>(block);
 }
 

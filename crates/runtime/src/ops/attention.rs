@@ -285,11 +285,16 @@ fn multiply_keys<S: Simd>(simd: S, queries: &[&[f32]], keys: &[f32], scores: &mu
     let groups = queries.chunks(QUERIES_AT_ONCE).zip(scores.chunks_mut(QUERIES_AT_ONCE));
     for (queries, scores) in groups {
         // Beyond the last query it stands in for the others.
-        let xs = std::array::from_fn(|i| queries[i.min(queries.len() - 1)]);
+        let mut xs = [&[][..]; QUERIES_AT_ONCE];
+        for (i, x) in xs.iter_mut().enumerate() {
+            *x = queries[i.min(queries.len() - 1)];
+        }
         for (number, keys) in fours.chunks_exact(KEYS_AT_ONCE * len).enumerate() {
-            let keys: [&[f32]; KEYS_AT_ONCE] =
-                std::array::from_fn(|key| &keys[key * len..(key + 1) * len]);
-            let made = product::dots::<S, KEYS_AT_ONCE, QUERIES_AT_ONCE>(simd, keys, xs);
+            let mut four = [&[][..]; KEYS_AT_ONCE];
+            for (key, keys) in four.iter_mut().zip(keys.chunks_exact(len)) {
+                *key = keys;
+            }
+            let made = product::dots::<S, KEYS_AT_ONCE, QUERIES_AT_ONCE>(simd, four, xs);
             for (key, made) in made.iter().enumerate() {
                 for (scores, made) in scores.iter_mut().zip(made) {
                     scores[KEYS_AT_ONCE * number + key] = *made;
@@ -364,8 +369,10 @@ fn add_vectors<S: Simd, const Q: usize, const N: usize>(
     first: usize,
     outs: &mut [(&mut [S::f32s], &mut [f32]); Q],
 ) {
-    let mut sums: [[S::f32s; N]; Q] =
-        std::array::from_fn(|q| std::array::from_fn(|n| outs[q].0[first + n]));
+    let mut sums = [[simd.splat_f32s(0.0); N]; Q];
+    for (sums, (out, _)) in sums.iter_mut().zip(&*outs) {
+        sums.copy_from_slice(&out[first..first + N]);
+    }
     for (key, value) in values.chunks_exact(len).enumerate().take(KEYS) {
         let (value, _) = S::as_simd_f32s(value);
         let Some(value) = value.get(first..first + N) else { return };

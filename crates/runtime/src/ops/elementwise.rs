@@ -1,17 +1,15 @@
 //! Operations on numbers one by one.
 
 use gguf_graph::{Function, GateFunction};
+use pulp::{Arch, Simd, WithSimd};
 
 use super::each_row;
 use crate::exp::{exp, sigmoid, tanh};
 use crate::value::Value;
 
 pub(super) fn map(x: &Value, out: &mut Value, function: impl Fn(f32) -> f32 + Sync) {
-    each_row(out, |row, out| {
-        for (out, x) in out.iter_mut().zip(x.row(row)) {
-            *out = function(*x);
-        }
-    });
+    let arch = Arch::new();
+    each_row(out, |row, out| arch.dispatch(Each { x: x.row(row), function: &function, out }));
 }
 
 pub(super) fn pairs(
@@ -20,11 +18,45 @@ pub(super) fn pairs(
     out: &mut Value,
     function: impl Fn(f32, f32) -> f32 + Sync,
 ) {
+    let arch = Arch::new();
     each_row(out, |row, out| {
-        for ((out, a), b) in out.iter_mut().zip(a.row(row)).zip(b.row(row)) {
-            *out = function(*a, *b);
-        }
+        arch.dispatch(Pairs { a: a.row(row), b: b.row(row), function: &function, out });
     });
+}
+
+struct Each<'r, F> {
+    x: &'r [f32],
+    function: &'r F,
+    out: &'r mut [f32],
+}
+
+impl<F: Fn(f32) -> f32> WithSimd for Each<'_, F> {
+    type Output = ();
+
+    #[inline(always)]
+    fn with_simd<S: Simd>(self, _: S) {
+        for (out, x) in self.out.iter_mut().zip(self.x) {
+            *out = (self.function)(*x);
+        }
+    }
+}
+
+struct Pairs<'r, F> {
+    a: &'r [f32],
+    b: &'r [f32],
+    function: &'r F,
+    out: &'r mut [f32],
+}
+
+impl<F: Fn(f32, f32) -> f32> WithSimd for Pairs<'_, F> {
+    type Output = ();
+
+    #[inline(always)]
+    fn with_simd<S: Simd>(self, _: S) {
+        for ((out, a), b) in self.out.iter_mut().zip(self.a).zip(self.b) {
+            *out = (self.function)(*a, *b);
+        }
+    }
 }
 
 pub(super) fn multiply(a: &Value, b: &Value, out: &mut Value) {
@@ -70,10 +102,28 @@ pub(super) fn activate(x: &Value, function: Function, out: &mut Value) {
 }
 
 pub(super) fn gate(gate: &Value, up: &Value, function: GateFunction, out: &mut Value) {
-    pairs(gate, up, out, |gate, up| gated(function, gate, up));
+    // Where the function is known when this is compiled, loops become vectors.
+    match function {
+        GateFunction::Plain(Function::Silu) => pairs(
+            gate,
+            up,
+            out,
+            #[inline(always)]
+            |gate, up| apply(Function::Silu, gate) * up,
+        ),
+        GateFunction::Plain(Function::GeluTanh) => pairs(
+            gate,
+            up,
+            out,
+            #[inline(always)]
+            |gate, up| apply(Function::GeluTanh, gate) * up,
+        ),
+        _ => pairs(gate, up, out, |gate, up| gated(function, gate, up)),
+    }
 }
 
 /// What a gate makes of a pair.
+#[inline(always)]
 pub(super) fn gated(function: GateFunction, gate: f32, up: f32) -> f32 {
     match function {
         GateFunction::Plain(function) => apply(function, gate) * up,
@@ -86,6 +136,7 @@ pub(super) fn gated(function: GateFunction, gate: f32, up: f32) -> f32 {
 }
 
 /// A function of a number.
+#[inline(always)]
 pub(super) fn apply(function: Function, x: f32) -> f32 {
     /// sqrt(2 / pi).
     const ROOT: f32 = 0.797_884_6;

@@ -102,11 +102,16 @@ impl Rows<'_> {
                 let end = len.min(start + depth);
                 let weights = &mut weights[..end - start];
                 decode(matrix, first + row, start, weights);
-                let xs = std::array::from_fn(|t| &x.row(t)[start..end]);
+                let mut xs = [&[][..]; T];
+                for (t, xs) in xs.iter_mut().enumerate() {
+                    *xs = &x.row(t)[start..end];
+                }
                 add(simd, [weights], xs, &mut sums, &mut rests);
                 start = end;
             }
-            *out = std::array::from_fn(|t| simd.reduce_sum_f32s(sums[0][t]) + rests[0][t]);
+            for (t, out) in out.iter_mut().enumerate() {
+                *out = simd.reduce_sum_f32s(sums[0][t]) + rests[0][t];
+            }
         }
     }
 }
@@ -151,17 +156,20 @@ impl WithSimd for Tile<'_> {
             let mut none = [[0.0; TOKENS]; ROWS];
             for (group, sums) in sums.chunks_exact_mut(TILE / ROWS).enumerate() {
                 // Beyond the last token the last one stands in.
-                let xs = std::array::from_fn(|t| {
-                    &x.row((TOKENS * group + t).min(x.rows - 1))[start..end]
-                });
+                let mut xs = [&[][..]; TOKENS];
+                for (t, xs) in xs.iter_mut().enumerate() {
+                    *xs = &x.row((TOKENS * group + t).min(x.rows - 1))[start..end];
+                }
                 for (quarter, sums) in sums.iter_mut().enumerate() {
                     if ROWS * quarter >= rows {
                         break;
                     }
-                    let weights =
-                        std::array::from_fn(|r| &weights[(ROWS * quarter + r) * depth..][..width]);
+                    let mut of_rows = [&[][..]; ROWS];
+                    for (r, of_row) in of_rows.iter_mut().enumerate() {
+                        *of_row = &weights[(ROWS * quarter + r) * depth..][..width];
+                    }
                     let rest = rests.get_mut(group * (TILE / ROWS) + quarter).unwrap_or(&mut none);
-                    add(simd, weights, xs, sums, rest);
+                    add(simd, of_rows, xs, sums, rest);
                 }
             }
             start = end;
@@ -185,14 +193,23 @@ fn add<S: Simd, const R: usize, const T: usize>(
     out: &mut [[S::f32s; T]; R],
     rests: &mut [[f32; T]; R],
 ) {
-    let weights = weights.map(S::as_simd_f32s);
-    let xs = xs.map(S::as_simd_f32s);
-    let vectors = xs[0].0.len();
-    let whole = weights.map(|(weights, _)| &weights[..vectors]);
-    let xs_whole = xs.map(|(x, _)| &x[..vectors]);
+    let vectors = xs[0].len() / S::F32_LANES;
+    let (mut whole, mut rest): ([&[S::f32s]; R], [&[f32]; R]) = ([&[]; R], [&[]; R]);
+    for r in 0..R {
+        (whole[r], rest[r]) = S::as_simd_f32s(weights[r]);
+        whole[r] = &whole[r][..vectors];
+    }
+    let (mut xs_whole, mut xs_rest): ([&[S::f32s]; T], [&[f32]; T]) = ([&[]; T], [&[]; T]);
+    for t in 0..T {
+        (xs_whole[t], xs_rest[t]) = S::as_simd_f32s(xs[t]);
+        xs_whole[t] = &xs_whole[t][..vectors];
+    }
     let mut sums = *out;
     for at in 0..vectors {
-        let x: [S::f32s; T] = std::array::from_fn(|t| xs_whole[t][at]);
+        let mut x = [simd.splat_f32s(0.0); T];
+        for (x, xs) in x.iter_mut().zip(&xs_whole) {
+            *x = xs[at];
+        }
         for (sums, weights) in sums.iter_mut().zip(&whole) {
             let weight = weights[at];
             for (sum, x) in sums.iter_mut().zip(x) {
@@ -201,8 +218,8 @@ fn add<S: Simd, const R: usize, const T: usize>(
         }
     }
     *out = sums;
-    for (rests, (_, weights)) in rests.iter_mut().zip(weights) {
-        for (rest, (_, x)) in rests.iter_mut().zip(xs) {
+    for (rests, weights) in rests.iter_mut().zip(rest) {
+        for (rest, x) in rests.iter_mut().zip(xs_rest) {
             *rest += weights.iter().zip(x).map(|(weight, x)| weight * x).sum::<f32>();
         }
     }
@@ -218,5 +235,10 @@ pub(crate) fn dots<S: Simd, const R: usize, const T: usize>(
     let mut sums = [[simd.splat_f32s(0.0); T]; R];
     let mut rests = [[0.0; T]; R];
     add(simd, weights, xs, &mut sums, &mut rests);
-    std::array::from_fn(|r| std::array::from_fn(|t| simd.reduce_sum_f32s(sums[r][t]) + rests[r][t]))
+    for (rests, sums) in rests.iter_mut().zip(sums) {
+        for (rest, sum) in rests.iter_mut().zip(sums) {
+            *rest += simd.reduce_sum_f32s(sum);
+        }
+    }
+    rests
 }

@@ -4,8 +4,8 @@ use std::arch::x86_64::{__m128i, __m256, __m256i};
 use std::marker::PhantomData;
 
 use gguf_quant::integers::{Integers, Unpacked, Visitor};
-use pulp::cast;
 use pulp::x86::V3;
+use pulp::{NullaryFnOnce, cast};
 
 use super::rounded::Rounded;
 use super::tile::{DEPTH, ROWS, Tile};
@@ -38,22 +38,51 @@ impl<F: Integers> Kernels for Avx2<F> {
     }
 
     fn rows(&self, weights: &[u8], x: &Rounded, out: &mut [f32]) {
-        let simd = self.0;
-        simd.vectorize(
-            #[inline(always)]
-            || match x.rows {
-                1 => rows::<F, 1>(simd, weights, x, out),
-                _ => rows::<F, FEW>(simd, weights, x, out),
-            },
-        );
+        self.0.vectorize(Rows::<F> { simd: self.0, weights, x, out, of: PhantomData });
     }
 
     fn tile(&self, weights: &[u8], x: &Rounded, out: &mut [[f32; ROWS]]) {
-        let simd = self.0;
-        simd.vectorize(
-            #[inline(always)]
-            || tile::<F>(simd, weights, x, out),
-        );
+        self.0.vectorize(Tiles::<F> { simd: self.0, weights, x, out, of: PhantomData });
+    }
+}
+
+// Not closures: what is not inlined into `vectorize` would not be compiled for AVX2.
+
+struct Rows<'r, F> {
+    simd: V3,
+    weights: &'r [u8],
+    x: &'r Rounded,
+    out: &'r mut [f32],
+    of: PhantomData<fn() -> F>,
+}
+
+impl<F: Integers> NullaryFnOnce for Rows<'_, F> {
+    type Output = ();
+
+    #[inline(always)]
+    fn call(self) {
+        let Self { simd, weights, x, out, .. } = self;
+        match x.rows {
+            1 => rows::<F, 1>(simd, weights, x, out),
+            _ => rows::<F, FEW>(simd, weights, x, out),
+        }
+    }
+}
+
+struct Tiles<'r, F> {
+    simd: V3,
+    weights: &'r [u8],
+    x: &'r Rounded,
+    out: &'r mut [[f32; ROWS]],
+    of: PhantomData<fn() -> F>,
+}
+
+impl<F: Integers> NullaryFnOnce for Tiles<'_, F> {
+    type Output = ();
+
+    #[inline(always)]
+    fn call(self) {
+        tile::<F>(self.simd, self.weights, self.x, self.out);
     }
 }
 
@@ -83,17 +112,12 @@ fn large<F: Integers, const T: usize>(simd: V3, weights: &[u8], x: &Rounded) -> 
     for (b, block) in weights.chunks_exact(F::BYTES).enumerate() {
         prefetch(simd, block);
         F::unpack(simd, block, &mut unpacked);
+        let scales_of = halves::<F>(simd, &unpacked.scales);
         for t in 0..T {
             let pairs = unpacked.levels.as_chunks::<32>().0.iter().zip(levels[t][b].as_chunks().0);
             let mut of_levels = simd.avx._mm256_setzero_si256();
             for (n, (weights, levels)) in pairs.enumerate() {
-                let scale = if F::GROUP == 32 {
-                    simd.avx._mm256_set1_epi16(unpacked.scales[n])
-                } else {
-                    let low = simd.sse2._mm_set1_epi16(unpacked.scales[2 * n]);
-                    let high = simd.sse2._mm_set1_epi16(unpacked.scales[2 * n + 1]);
-                    simd.avx._mm256_set_m128i(high, low)
-                };
+                let scale = scale::<F>(simd, &scales_of, n);
                 let products = multiply::<F>(simd, weights, levels);
                 let scaled = simd.avx2._mm256_madd_epi16(products, scale);
                 of_levels = simd.avx2._mm256_add_epi32(of_levels, scaled);
@@ -124,6 +148,58 @@ fn large<F: Integers, const T: usize>(simd: V3, weights: &[u8], x: &Rounded) -> 
         }
     }
     made
+}
+
+/// Scales, those of each half of 128 weights in both halves of a vector; all of them in the first one
+/// if there are eight.
+#[inline(always)]
+fn halves<F: Integers>(simd: V3, scales: &[i16; 16]) -> [__m256i; 2] {
+    let scales: __m256i = cast(*scales);
+    let low = simd.avx2._mm256_permute2x128_si256::<0x00>(scales, scales);
+    if F::GROUP == 32 {
+        return [low; 2];
+    }
+    [low, simd.avx2._mm256_permute2x128_si256::<0x11>(scales, scales)]
+}
+
+/// Which bytes of the scales are those of 32 weights.
+const SCALES_OF_32: [[u8; 32]; 8] = {
+    let mut places = [[0; 32]; 8];
+    let mut n = 0;
+    while n < 8 {
+        let mut i = 0;
+        while i < 32 {
+            places[n][i] = (2 * n + i % 2) as u8;
+            i += 1;
+        }
+        n += 1;
+    }
+    places
+};
+
+/// The same with a scale for 16 of them, of half a block.
+const SCALES_OF_16: [[u8; 32]; 4] = {
+    let mut places = [[0; 32]; 4];
+    let mut n = 0;
+    while n < 4 {
+        let mut i = 0;
+        while i < 32 {
+            places[n][i] = (4 * n + i / 16 * 2 + i % 2) as u8;
+            i += 1;
+        }
+        n += 1;
+    }
+    places
+};
+
+/// The scales of the weights from `32 n` on, for sums of two.
+#[inline(always)]
+fn scale<F: Integers>(simd: V3, scales: &[__m256i; 2], n: usize) -> __m256i {
+    let (half, places) = match F::GROUP {
+        32 => (0, &SCALES_OF_32[n]),
+        _ => (n / 4, &SCALES_OF_16[n % 4]),
+    };
+    simd.avx2._mm256_shuffle_epi8(scales[half], cast(*places))
 }
 
 /// A row of blocks of 32.
@@ -257,7 +333,7 @@ fn multiply<F: Integers>(simd: V3, weights: &[u8; 32], levels: &[i8; 32]) -> __m
 /// Brings what comes a few blocks later nearer.
 #[inline(always)]
 fn prefetch(simd: V3, weights: &[u8]) {
-    const AHEAD: usize = 1024;
+    const AHEAD: usize = 3072;
     for line in (0..weights.len()).step_by(64) {
         let at = weights.as_ptr().wrapping_add(AHEAD + line);
         simd.sse._mm_prefetch::<{ std::arch::x86_64::_MM_HINT_T0 }>(at.cast());
@@ -278,8 +354,12 @@ fn sum_two(simd: V3, a: __m256i, b: __m256i) -> (i32, i32) {
 #[inline(always)]
 fn sum_eight(simd: V3, v: [__m256i; 8]) -> __m256i {
     let add = simd.avx2;
-    let pairs: [__m256i; 4] =
-        std::array::from_fn(|i| add._mm256_hadd_epi32(v[2 * i], v[2 * i + 1]));
+    let pairs = [
+        add._mm256_hadd_epi32(v[0], v[1]),
+        add._mm256_hadd_epi32(v[2], v[3]),
+        add._mm256_hadd_epi32(v[4], v[5]),
+        add._mm256_hadd_epi32(v[6], v[7]),
+    ];
     let low = add._mm256_hadd_epi32(pairs[0], pairs[1]);
     let high = add._mm256_hadd_epi32(pairs[2], pairs[3]);
     let a = simd.avx2._mm256_permute2x128_si256::<0x20>(low, high);
@@ -298,9 +378,7 @@ fn tile<F: Integers>(simd: V3, weights: &[u8], x: &Rounded, out: &mut [[f32; ROW
     let mut first = 0;
     while first < blocks {
         let count = at_once.min(blocks - first);
-        tile.unpack::<F, _>(simd, weights, blocks * F::BYTES, first, count, |rows, tile| {
-            turn(simd, rows, tile);
-        });
+        tile.unpack::<F, _>(simd, weights, blocks * F::BYTES, first, count);
         let part = Part { x, tile: &tile, first, count };
         let (all, rest) = out.as_chunks_mut::<TOKENS>();
         for (i, out) in all.iter_mut().enumerate() {
@@ -311,16 +389,6 @@ fn tile<F: Integers>(simd: V3, weights: &[u8], x: &Rounded, out: &mut [[f32; ROW
             part.multiply::<F, 1>(simd, done + i, std::array::from_mut(out));
         }
         first += count;
-    }
-}
-
-/// Levels by row to levels by column, four of a row together.
-#[inline(always)]
-fn turn(_: V3, rows: &[[u8; 256]; ROWS], tile: &mut Tile) {
-    for (r, row) in rows.iter().enumerate() {
-        for (four, narrow) in row.as_chunks::<4>().0.iter().zip(&mut tile.narrow) {
-            narrow[r] = *four;
-        }
     }
 }
 
@@ -349,41 +417,45 @@ impl Part<'_> {
         let blocks = self.x.width / F::LEN;
         debug_assert!(self.first + self.count <= blocks);
         let groups = F::LEN / F::GROUP;
-        let d: [&[f32]; T] =
-            std::array::from_fn(|t| &self.x.scales(token + t)[self.first..][..self.count]);
-        let sums: [&[i16]; T] = std::array::from_fn(|t| {
-            &self.x.sums(token + t)[self.first * groups..][..self.count * groups]
-        });
+        let (mut d, mut sums): ([&[f32]; T], [&[i16]; T]) = ([&[]; T], [&[]; T]);
+        for t in 0..T {
+            d[t] = &self.x.scales(token + t)[self.first..][..self.count];
+            sums[t] = &self.x.sums(token + t)[self.first * groups..][..self.count * groups];
+        }
         let (from, len) = (self.first * F::LEN, self.count * F::LEN);
         if F::TOP.is_some() {
-            let x: [&[[i8; 32]]; T] =
-                std::array::from_fn(|t| self.x.levels(token + t)[from..][..len].as_chunks().0);
+            let mut x: [&[[i8; 32]]; T] = [&[]; T];
+            for t in 0..T {
+                x[t] = self.x.levels(token + t)[from..][..len].as_chunks().0;
+            }
             if F::LEN == 256 {
                 let mut made = [[simd.avx._mm256_setzero_si256(); T]; 2];
                 for n in 0..8 {
-                    narrow::<F, T>(simd, self.tile, n, x.map(|x| &x[n]), &mut made);
+                    narrow::<F, T>(simd, self.tile, n, x, &mut made);
                 }
                 self.put::<F, T>(simd, 0, made, d, sums, out);
             } else {
                 for n in 0..self.count {
                     let mut made = [[simd.avx._mm256_setzero_si256(); T]; 2];
-                    narrow::<F, T>(simd, self.tile, n, x.map(|x| &x[n]), &mut made);
+                    narrow::<F, T>(simd, self.tile, n, x, &mut made);
                     self.put::<F, T>(simd, n, made, d, sums, out);
                 }
             }
         } else {
-            let x: [&[[i16; 32]]; T] =
-                std::array::from_fn(|t| self.x.wide(token + t)[from..][..len].as_chunks().0);
+            let mut x: [&[[i16; 32]]; T] = [&[]; T];
+            for t in 0..T {
+                x[t] = self.x.wide(token + t)[from..][..len].as_chunks().0;
+            }
             if F::LEN == 256 {
                 let mut made = [[simd.avx._mm256_setzero_si256(); T]; 2];
                 for n in 0..8 {
-                    wide::<T>(simd, self.tile, n, x.map(|x| &x[n]), &mut made);
+                    wide::<T>(simd, self.tile, n, x, &mut made);
                 }
                 self.put::<F, T>(simd, 0, made, d, sums, out);
             } else {
                 for n in 0..self.count {
                     let mut made = [[simd.avx._mm256_setzero_si256(); T]; 2];
-                    wide::<T>(simd, self.tile, n, x.map(|x| &x[n]), &mut made);
+                    wide::<T>(simd, self.tile, n, x, &mut made);
                     self.put::<F, T>(simd, n, made, d, sums, out);
                 }
             }
@@ -411,17 +483,21 @@ impl Part<'_> {
                     of_minimums = self.minimums::<F>(simd, block, half, sums[t]);
                 }
                 let mut sum: __m256 = cast(halves[half]);
-                let scale = |d: &[f32; ROWS], sums: __m256i| {
-                    let d: [f32; 8] = *d[8 * half..].first_chunk().expect("half of 16 are 8");
-                    let d = simd.avx._mm256_mul_ps(cast(d), x_d);
-                    simd.avx._mm256_mul_ps(d, simd.avx._mm256_cvtepi32_ps(sums))
-                };
                 if F::MINIMUMS {
-                    sum = simd.avx._mm256_add_ps(sum, scale(&self.tile.d[block], of_levels));
-                    sum = simd.avx._mm256_sub_ps(sum, scale(&self.tile.dmin[block], of_minimums));
+                    sum = simd.avx._mm256_add_ps(
+                        sum,
+                        scaled(simd, &self.tile.d[block], half, x_d, of_levels),
+                    );
+                    sum = simd.avx._mm256_sub_ps(
+                        sum,
+                        scaled(simd, &self.tile.dmin[block], half, x_d, of_minimums),
+                    );
                 } else {
                     let of_levels = simd.avx2._mm256_sub_epi32(of_levels, of_minimums);
-                    sum = simd.avx._mm256_add_ps(sum, scale(&self.tile.d[block], of_levels));
+                    sum = simd.avx._mm256_add_ps(
+                        sum,
+                        scaled(simd, &self.tile.d[block], half, x_d, of_levels),
+                    );
                 }
                 halves[half] = cast(sum);
             }
@@ -447,6 +523,14 @@ impl Part<'_> {
     }
 }
 
+/// Sums times the scales of weights and activations.
+#[inline(always)]
+fn scaled(simd: V3, d: &[f32; ROWS], half: usize, x_d: __m256, sums: __m256i) -> __m256 {
+    let d: [f32; 8] = *d[8 * half..].first_chunk().expect("half of 16 are 8");
+    let d = simd.avx._mm256_mul_ps(cast(d), x_d);
+    simd.avx._mm256_mul_ps(d, simd.avx._mm256_cvtepi32_ps(sums))
+}
+
 #[inline(always)]
 fn cast_halves(row: &mut [f32; ROWS]) -> &mut [[f32; 8]; 2] {
     pulp::bytemuck::cast_mut(row)
@@ -466,7 +550,7 @@ fn narrow<F: Integers, const T: usize>(
     simd: V3,
     tile: &Tile,
     n: usize,
-    x: [&[i8; 32]; T],
+    x: [&[[i8; 32]]; T],
     sums: &mut Sums<T>,
 ) {
     let columns: &[[[u8; 4]; ROWS]; 8] =
@@ -489,7 +573,7 @@ fn narrow<F: Integers, const T: usize>(
             let column: &[[u8; 32]; 2] = pulp::bytemuck::cast_ref(&columns[k]);
             let w: [__m256i; 2] = [cast(column[0]), cast(column[1])];
             for t in 0..T {
-                let four: [i8; 4] = *x[t][4 * k..].first_chunk().expect("32 are 8 times 4");
+                let four: [i8; 4] = *x[t][n][4 * k..].first_chunk().expect("32 are 8 times 4");
                 let a = simd.avx._mm256_set1_epi32(cast(four));
                 for half in 0..2 {
                     let product = simd.avx2._mm256_maddubs_epi16(w[half], a);
@@ -518,13 +602,13 @@ fn narrow<F: Integers, const T: usize>(
 
 /// Adds the products of 32 columns from `32 n` on, with levels in 16 bits.
 #[inline(always)]
-fn wide<const T: usize>(simd: V3, tile: &Tile, n: usize, x: [&[i16; 32]; T], sums: &mut Sums<T>) {
+fn wide<const T: usize>(simd: V3, tile: &Tile, n: usize, x: [&[[i16; 32]]; T], sums: &mut Sums<T>) {
     let columns: &[[[i16; 2]; ROWS]; 16] =
         tile.wide[16 * n..].first_chunk().expect("there are 16 for each 32 columns");
     for (k, column) in columns.iter().enumerate() {
-        let w = [0, 1].map(|half| vector(column.as_flattened(), half));
+        let w = [vector(column.as_flattened(), 0), vector(column.as_flattened(), 1)];
         for t in 0..T {
-            let two: [i16; 2] = *x[t][2 * k..].first_chunk().expect("32 are 16 times 2");
+            let two: [i16; 2] = *x[t][n][2 * k..].first_chunk().expect("32 are 16 times 2");
             let a = simd.avx._mm256_set1_epi32(cast(two));
             for half in 0..2 {
                 let product = simd.avx2._mm256_madd_epi16(w[half], a);

@@ -44,7 +44,6 @@ impl Tile {
         row_bytes: usize,
         first: usize,
         blocks: usize,
-        turn: impl Fn(&[[u8; 256]; ROWS], &mut Self),
     ) {
         let mut rows = [[0; 256]; ROWS];
         let mut unpacked = Unpacked::EMPTY;
@@ -77,7 +76,11 @@ impl Tile {
             }
         }
         if F::TOP.is_some() {
-            turn(&rows, self);
+            for (r, row) in rows.iter().enumerate() {
+                for (four, narrow) in row.as_chunks::<4>().0.iter().zip(&mut self.narrow) {
+                    narrow[r] = *four;
+                }
+            }
         } else if F::LEN == 32 {
             for (r, row) in rows.iter().enumerate() {
                 for (pair, wide) in row.as_chunks::<2>().0.iter().zip(&mut self.wide) {

@@ -1,0 +1,77 @@
+//! What the machine can do: the limits that speeds are held against.
+
+use std::hint::black_box;
+use std::time::{Duration, Instant};
+
+use pulp::{Arch, Simd, WithSimd};
+use rayon::prelude::*;
+
+/// Bytes per second that the threads of the current rayon pool read from memory together: the best
+/// of several scans over `len` bytes, which should be many times the caches.
+pub fn read_bandwidth(len: usize) -> f64 {
+    const TASK: usize = 1 << 17;
+    let memory = vec![1u64; len.max(8) / 8];
+    let scan = || {
+        let start = Instant::now();
+        let sum: u64 = memory.par_chunks(TASK).map(|part| Arch::new().dispatch(Scan(part))).sum();
+        black_box(sum);
+        start.elapsed()
+    };
+    let best = (0..6).map(|_| scan()).min().unwrap_or_default();
+    (8 * memory.len()) as f64 / best.as_secs_f64().max(1e-9)
+}
+
+struct Scan<'m>(&'m [u64]);
+
+impl WithSimd for Scan<'_> {
+    type Output = u64;
+
+    #[inline(always)]
+    fn with_simd<S: Simd>(self, _: S) -> u64 {
+        let mut sums = [0u64; 32];
+        for numbers in self.0.as_chunks::<32>().0 {
+            for (sum, number) in sums.iter_mut().zip(numbers) {
+                *sum = sum.wrapping_add(*number);
+            }
+        }
+        sums.into_iter().fold(0, u64::wrapping_add)
+    }
+}
+
+/// Pairs of F32 numbers per second that the threads of the current rayon pool can multiply and add
+/// together, from registers: the best of several trials.
+pub fn multiply_adds() -> f64 {
+    let trial = |_| {
+        let rates = rayon::broadcast(|_| Arch::new().dispatch(MultiplyAdds));
+        rates.into_iter().sum()
+    };
+    (0..5).map(trial).fold(0.0, f64::max)
+}
+
+struct MultiplyAdds;
+
+impl WithSimd for MultiplyAdds {
+    type Output = f64;
+
+    #[inline(always)]
+    fn with_simd<S: Simd>(self, simd: S) -> f64 {
+        const CHAINS: usize = 12;
+        const STEPS: usize = 10_000;
+        let (factor, added) = (simd.splat_f32s(black_box(0.5)), simd.splat_f32s(black_box(1.0)));
+        let start = Instant::now();
+        let mut done = 0;
+        let mut elapsed = Duration::ZERO;
+        while elapsed < Duration::from_millis(20) {
+            let mut sums = [added; CHAINS];
+            for _ in 0..STEPS {
+                for sum in &mut sums {
+                    *sum = simd.mul_add_f32s(*sum, factor, added);
+                }
+            }
+            black_box(sums.map(|sum| simd.reduce_sum_f32s(sum)));
+            done += CHAINS * STEPS * S::F32_LANES;
+            elapsed = start.elapsed();
+        }
+        done as f64 / elapsed.as_secs_f64()
+    }
+}

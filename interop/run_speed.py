@@ -1,0 +1,145 @@
+"""Speed of running models beside llama.cpp's: prompts and generation, in turns.
+
+Usage: python run_speed.py GGUF_BINARY LLAMA_BENCH [TYPE ...] [--threads N] [--rounds N]
+                           [--prompt N] [--generate N] [--folder DIR] [--layers N]
+
+LLAMA_BENCH is llama.cpp's `llama-bench`, built for this machine. Makes an F16 llama of 660 million
+random weights (12 layers, width 2048, feed-forward 5632, 32,000 tokens), quantizes it to each type
+with `gguf quantize`, and runs `gguf bench` and `llama-bench` on the file, one after the other,
+several rounds in one run. Prints the medians, their ratio, and the share of what memory allows, as
+`gguf bench` measures it. A file is removed before the next one is made: 2.7 GB of disk are enough.
+Needs `gguf` and `numpy` from PyPI.
+"""
+
+import argparse
+import json
+import os
+import statistics
+import subprocess
+import sys
+import tempfile
+
+WIDTH, FEED_FORWARD, VOCABULARY, HEADS, HEADS_KV = 2048, 5632, 32000, 32, 4
+TYPES = ["Q4_K_M", "Q8_0", "Q4_0", "Q6_K", "IQ4_XS", "Q2_K", "BF16", "F16"]
+
+
+def tensor_shapes(layers):
+    key_value = WIDTH // HEADS * HEADS_KV
+    yield "token_embd.weight", (VOCABULARY, WIDTH)
+    yield "output_norm.weight", (WIDTH,)
+    yield "output.weight", (VOCABULARY, WIDTH)
+    for i in range(layers):
+        yield f"blk.{i}.attn_norm.weight", (WIDTH,)
+        yield f"blk.{i}.attn_q.weight", (WIDTH, WIDTH)
+        yield f"blk.{i}.attn_k.weight", (key_value, WIDTH)
+        yield f"blk.{i}.attn_v.weight", (key_value, WIDTH)
+        yield f"blk.{i}.attn_output.weight", (WIDTH, WIDTH)
+        yield f"blk.{i}.ffn_norm.weight", (WIDTH,)
+        yield f"blk.{i}.ffn_gate.weight", (FEED_FORWARD, WIDTH)
+        yield f"blk.{i}.ffn_up.weight", (FEED_FORWARD, WIDTH)
+        yield f"blk.{i}.ffn_down.weight", (WIDTH, FEED_FORWARD)
+
+
+def make_model(path, layers):
+    """Bell-shaped weights, and a vocabulary of words that mean nothing."""
+    import numpy as np
+    from gguf import GGUFWriter
+
+    rng = np.random.default_rng(1)
+    model = GGUFWriter(path, "llama", use_temp_file=False)
+    model.add_block_count(layers)
+    model.add_context_length(4096)
+    model.add_embedding_length(WIDTH)
+    model.add_feed_forward_length(FEED_FORWARD)
+    model.add_head_count(HEADS)
+    model.add_head_count_kv(HEADS_KV)
+    model.add_layer_norm_rms_eps(1e-5)
+    model.add_rope_dimension_count(WIDTH // HEADS)
+    model.add_vocab_size(VOCABULARY)
+    model.add_tokenizer_model("llama")
+    tokens = ["<unk>", "<s>", "</s>"] + [f"<0x{i:02X}>" for i in range(256)]
+    tokens += [f"w{i}" for i in range(VOCABULARY - len(tokens))]
+    model.add_token_list(tokens)
+    model.add_token_scores([-float(i) for i in range(VOCABULARY)])
+    model.add_token_types([2, 3, 3] + [6] * 256 + [1] * (VOCABULARY - 259))
+    model.add_bos_token_id(1)
+    model.add_eos_token_id(2)
+    total = 0
+    shapes = dict(tensor_shapes(layers))
+    for name, shape in shapes.items():
+        dtype = np.float32 if len(shape) == 1 else np.float16
+        nbytes = int(np.prod(shape)) * np.dtype(dtype).itemsize
+        model.add_tensor_info(name, shape, np.dtype(dtype), nbytes)
+    model.write_header_to_file()
+    model.write_kv_data_to_file()
+    model.write_ti_data_to_file()
+    # One tensor at a time: all of them would take 1.3 GB of memory.
+    for shape in shapes.values():
+        total += int(np.prod(shape))
+        x = rng.standard_normal(shape, dtype=np.float32) * np.float32(0.02)
+        model.write_tensor_data(x + 1 if len(shape) == 1 else x.astype(np.float16))
+    model.close()
+    print(f"{total / 1e6:.0f} million weights", flush=True)
+
+
+def run(command):
+    done = subprocess.run([str(word) for word in command], capture_output=True, text=True)
+    if done.returncode != 0:
+        sys.exit(f"{' '.join(map(str, command))}:\n{done.stderr[-2000:]}")
+    return json.loads(done.stdout)
+
+
+def ours(args, path):
+    made = run([args.gguf, "bench", path, "-p", args.prompt, "-n", args.generate,
+                "-t", args.threads, "-r", 1, "--json"])
+    share = made["generation_tokens_per_second"] / made["generation"]["memory_limit_tokens_per_second"]
+    return made["prompt_tokens_per_second"], made["generation_tokens_per_second"], share
+
+
+def theirs(args, path):
+    rows = run([args.llama_bench, "-m", path, "-p", args.prompt, "-n", args.generate,
+                "-t", args.threads, "-r", 1, "-o", "json"])
+    speed = {row["n_gen"] == 0: row["avg_ts"] for row in rows}
+    return speed[True], speed[False]
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
+    parser.add_argument("gguf")
+    parser.add_argument("llama_bench")
+    parser.add_argument("types", nargs="*", default=TYPES)
+    parser.add_argument("--threads", type=int, default=2)
+    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--prompt", type=int, default=512)
+    parser.add_argument("--generate", type=int, default=32)
+    parser.add_argument("--layers", type=int, default=12)
+    parser.add_argument("--folder", default=None, help="keep the models there, for another run")
+    args = parser.parse_args()
+    with tempfile.TemporaryDirectory() as temporary:
+        folder = args.folder or temporary
+        source = os.path.join(folder, f"random-{args.layers}.gguf")
+        if not os.path.exists(source):
+            make_model(source, args.layers)
+        print("| | prompt: ours | llama.cpp | times | generation: ours | llama.cpp | times | of memory |")
+        print("|---|---:|---:|---:|---:|---:|---:|---:|", flush=True)
+        for name in args.types:
+            path = source
+            if name != "F16":
+                path = os.path.join(folder, f"random-{args.layers}-{name}.gguf")
+                if not os.path.exists(path):
+                    subprocess.run([args.gguf, "quantize", source, path, name], check=True,
+                                   capture_output=True)
+            rounds = [(ours(args, path), theirs(args, path)) for _ in range(args.rounds)]
+            if path != source and args.folder is None:
+                os.remove(path)
+            prompt, generation, share = (
+                statistics.median(mine[i] for mine, _ in rounds) for i in range(3))
+            their_prompt, their_generation = (
+                statistics.median(other[i] for _, other in rounds) for i in range(2))
+            print(f"| {name} | {prompt:.0f} | {their_prompt:.0f} | {prompt / their_prompt:.2f} "
+                  f"| {generation:.1f} | {their_generation:.1f} | {generation / their_generation:.2f} "
+                  f"| {share:.0%} |", flush=True)
+
+
+if __name__ == "__main__":
+    main()
