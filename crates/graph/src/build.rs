@@ -33,7 +33,7 @@ pub fn build<'t>(
     let tensors = tensors.into_iter().map(|info| (&*info.name, info)).collect();
     let graph = RawGraph { architecture: name.to_owned(), ..RawGraph::default() };
     let mut builder =
-        Builder { hyper, metadata, tensors, graph, index: HashMap::new(), prefix: String::new() };
+        Builder { hyper, tensors, graph, index: HashMap::new(), prefix: String::new() };
     family(&mut builder)?;
     Graph::new(builder.graph, Limits::default())
 }
@@ -42,8 +42,6 @@ pub fn build<'t>(
 pub(crate) struct Builder<'m> {
     /// The hyper-parameters.
     pub hyper: Hyper<'m>,
-    /// All keys, for what is not the architecture's.
-    pub metadata: &'m Metadata,
     tensors: HashMap<&'m str, &'m TensorInfo>,
     graph: RawGraph,
     index: HashMap<String, WeightId>,

@@ -1,5 +1,7 @@
 //! The shape of the value of an operation, and what the operation asks of its parts.
 
+use std::fmt;
+
 use crate::graph::{Rows, Shape};
 use crate::op::{Attention, Experts, Index, Memory, Op, PositionBias, Scan, Wkv};
 use crate::raw::{Program, RawGraph, State, StateId, ValueId, WeightId};
@@ -148,7 +150,7 @@ impl Place<'_> {
                     {
                         Ok(key)
                     }
-                    other => Err(format!("the state is {other:?}")),
+                    other => Err(format!("the state is {other}")),
                 }
             }
             Op::Experts(experts) => self.experts(experts),
@@ -224,7 +226,8 @@ impl Place<'_> {
                 same("keys of the state", k.into(), keys)?;
                 same("values of the state", v.into(), values)?;
             }
-            (_, other) => return Err(format!("the state is {other:?}")),
+            (_, Some(other)) => return Err(format!("the state is {other}")),
+            (_, None) => {}
         }
         match attention.memory {
             Memory::Given { .. } => require(
@@ -444,14 +447,25 @@ impl Place<'_> {
     fn rows_state(&self, id: StateId, width: u32, rows: u64) -> Result<()> {
         match self.state(id)? {
             State::Rows { width: w, rows: r } if w == width && u64::from(r) == rows => Ok(()),
-            other => Err(format!("the state is {other:?} instead of {rows} rows of {width}")),
+            other => Err(format!("the state is {other} instead of {rows} rows of {width}")),
         }
     }
 
     fn floats_state(&self, id: StateId, len: u64) -> Result<()> {
         match self.state(id)? {
             State::Floats { len: found } if u64::from(found) == len => Ok(()),
-            other => Err(format!("the state is {other:?} instead of {len} floats")),
+            other => Err(format!("the state is {other} instead of {len} floats")),
+        }
+    }
+}
+
+impl fmt::Display for State {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Cache { keys, values } => write!(f, "a cache of {keys} and {values} numbers"),
+            Self::Stored { keys, values } => write!(f, "a store of {keys} and {values} numbers"),
+            Self::Rows { width, rows } => write!(f, "{rows} rows of {width}"),
+            Self::Floats { len } => write!(f, "{len} floats"),
         }
     }
 }

@@ -193,7 +193,9 @@ impl WithSimd for &Task<'_> {
             .collect();
         let mut sums: Vec<Sum> = (0..queries.len())
             .map(|number| match sinks {
-                Some(sinks) => Sum { greatest: sinks[self.head * group + number % group], weights: 1.0 },
+                Some(sinks) => {
+                    Sum { greatest: sinks[self.head * group + number % group], weights: 1.0 }
+                }
                 None => Sum { greatest: f32::NEG_INFINITY, weights: 0.0 },
             })
             .collect();

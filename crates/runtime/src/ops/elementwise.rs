@@ -3,6 +3,7 @@
 use gguf_graph::{Function, GateFunction};
 
 use super::each_row;
+use crate::exp::{exp, sigmoid, tanh};
 use crate::value::Value;
 
 pub(super) fn map(x: &Value, out: &mut Value, function: impl Fn(f32) -> f32 + Sync) {

@@ -158,9 +158,8 @@ impl WithSimd for Tile<'_> {
                     if ROWS * quarter >= rows {
                         break;
                     }
-                    let weights = std::array::from_fn(|r| {
-                        &weights[(ROWS * quarter + r) * depth..][..width]
-                    });
+                    let weights =
+                        std::array::from_fn(|r| &weights[(ROWS * quarter + r) * depth..][..width]);
                     let rest = rests.get_mut(group * (TILE / ROWS) + quarter).unwrap_or(&mut none);
                     add(simd, weights, xs, sums, rest);
                 }
@@ -219,7 +218,5 @@ pub(crate) fn dots<S: Simd, const R: usize, const T: usize>(
     let mut sums = [[simd.splat_f32s(0.0); T]; R];
     let mut rests = [[0.0; T]; R];
     add(simd, weights, xs, &mut sums, &mut rests);
-    std::array::from_fn(|r| {
-        std::array::from_fn(|t| simd.reduce_sum_f32s(sums[r][t]) + rests[r][t])
-    })
+    std::array::from_fn(|r| std::array::from_fn(|t| simd.reduce_sum_f32s(sums[r][t]) + rests[r][t]))
 }

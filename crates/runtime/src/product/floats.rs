@@ -32,7 +32,8 @@ pub(super) fn decode(matrix: &Matrix, row: usize, first: usize, out: &mut [f32])
             let of_row = matrix.row_bytes / (matrix.row_len / matrix.block_len);
             let start = first / matrix.block_len * of_row;
             let len = out.len() / matrix.block_len * of_row;
-            let decoded = matrix.codec.decode_row(bytes.get(start..start + len).unwrap_or_default(), out);
+            let decoded =
+                matrix.codec.decode_row(bytes.get(start..start + len).unwrap_or_default(), out);
             debug_assert!(decoded.is_ok(), "{}", matrix.name);
         }
     }
