@@ -25,6 +25,7 @@ pub mod recipe;
 pub mod render_template;
 pub mod split;
 pub mod tokenize;
+pub mod transcribe;
 pub mod verify;
 
 use std::path::Path;

@@ -23,5 +23,8 @@ mod replay;
 mod server;
 mod support;
 mod tokenize;
+mod transcribe;
 mod unsafe_code;
 mod verify;
+#[path = "../whisper/mod.rs"]
+mod whisper;

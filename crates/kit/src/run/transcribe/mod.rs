@@ -35,6 +35,8 @@ pub struct Options {
     /// Whether to say when something is spoken. Of recordings of more than a window, times are found in
     /// any case, to know where the next window begins.
     pub timestamps: bool,
+    /// Whether to take the best tokens even if the text then looks like none.
+    pub no_fallback: bool,
     /// How caches store numbers.
     pub cache_type: CacheType,
 }
@@ -145,7 +147,7 @@ impl Transcriber {
         progress: &dyn Progress,
     ) -> Result<Transcript, Error> {
         progress.begin("listening", 0);
-        let mut heard = |_| progress.step(0);
+        let mut heard = |samples: usize| progress.step(2 * samples as u64);
         let mut sound = Spectrogram::open(path, self.bands, &mut heard)?;
         let frames = sound.frames();
         // Shown as bytes of sound of 16 bits.
@@ -234,16 +236,18 @@ impl Transcriber {
     fn told(&self, found: &str) -> Result<Vec<u32>, Error> {
         let mut told = vec![self.vocabulary.start];
         let wanted = self.options.language.as_deref();
-        let unknown = |language: &str, known: &str| {
-            let what = format!("the model does not know the language `{language}`");
-            Error::request("language-unknown", what, format!("it knows {known}"))
-        };
+        let unknown =
+            |what: String, help: String| Err(Error::request("language-unknown", what, help));
         let Some(Tongues { languages, transcribe, translate }) = &self.vocabulary.tongues else {
-            return match wanted {
-                Some(language) if language != "en" => Err(unknown(language, "English alone")),
-                _ if self.options.translate => Err(unknown("any but English", "English alone")),
-                _ => Ok(told),
+            let what = match wanted.filter(|language| *language != "en") {
+                Some(language) => format!("the model does not know the language `{language}`"),
+                None if self.options.translate => "the model does not translate".to_owned(),
+                None => return Ok(told),
             };
+            return unknown(
+                what,
+                "it knows English alone: choose one of many languages".to_owned(),
+            );
         };
         let id = |language: &str| languages.iter().find(|(code, _)| code == language);
         let language = match (wanted, id(wanted.unwrap_or(found))) {
@@ -252,7 +256,8 @@ impl Transcriber {
             (None, None) => return Ok(told),
             (Some(wanted), None) => {
                 let codes: Vec<&str> = languages.iter().map(|(code, _)| &**code).collect();
-                return Err(unknown(wanted, &codes.join(", ")));
+                let what = format!("the model does not know the language `{wanted}`");
+                return unknown(what, format!("it knows {}", codes.join(", ")));
             }
         };
         told.extend([language, if self.options.translate { *translate } else { *transcribe }]);
@@ -288,7 +293,8 @@ impl Transcriber {
             let attempt = Attempt { rules: &rules, told: &all, temperature, most: half, seed };
             written = write(&mut self.context, &self.tokenizer, &attempt, progress)?;
             let fails = written.compression > MOST_COMPRESSION || is_guess(&written);
-            if !fails || (is_guess(&written) && written.no_speech > MOST_NO_SPEECH) {
+            let is_silent = is_guess(&written) && written.no_speech > MOST_NO_SPEECH;
+            if !fails || is_silent || self.options.no_fallback {
                 break;
             }
         }
