@@ -161,7 +161,10 @@ impl Recording {
             Fault::IoError(fault) if fault.kind() == ErrorKind::UnexpectedEof => {
                 self.truncated(self.promised)
             }
-            Fault::IoError(fault) => Error::read(&self.path, fault),
+            // Decoders use this kind of error for what they miss in a packet too.
+            Fault::IoError(fault) if fault.raw_os_error().is_some() => {
+                Error::read(&self.path, fault)
+            }
             fault => self.invalid(&fault.to_string()),
         }
     }
@@ -191,7 +194,7 @@ impl Recording {
 
 fn unknown(path: &Path, fault: Fault) -> Error {
     let what = match fault {
-        Fault::IoError(fault) if fault.kind() != ErrorKind::UnexpectedEof => {
+        Fault::IoError(fault) if fault.raw_os_error().is_some() => {
             return Error::read(path, fault);
         }
         // Whoever looks for a format looks until the file ends.

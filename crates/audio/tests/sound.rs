@@ -170,3 +170,67 @@ fn work_ends_when_nobody_listens() {
     assert!(matches!(opened, Err(gguf::Error::Interrupted)));
     assert!((480_000..600_000).contains(&told), "{told}");
 }
+
+/// Files of half a second of the same sound, made by `testdata/recordings.py`.
+const FORMS: [(&str, &[u8]); 3] = [
+    ("rising.flac", include_bytes!("../testdata/rising.flac")),
+    ("rising.mp3", include_bytes!("../testdata/rising.mp3")),
+    ("rising.ogg", include_bytes!("../testdata/rising.ogg")),
+];
+
+#[test]
+fn other_forms_are_decoded() {
+    let folder = tempfile::tempdir().unwrap();
+    let same: Vec<f32> = rising(16000, 0.5).iter().map(|x| f32::from(*x) / 32768.0).collect();
+    for (name, bytes) in FORMS {
+        let found = read(&written(folder.path(), name, bytes)).unwrap();
+        // Without what encoders add before and after.
+        assert_eq!(found.len(), same.len(), "{name}");
+        let square = |x: &[f32]| x.iter().map(|x| f64::from(*x).powi(2)).sum::<f64>();
+        let apart: Vec<f32> = found.iter().zip(&same).map(|(a, b)| a - b).collect();
+        let far = (square(&apart) / square(&same)).sqrt();
+        let most = if name.ends_with("flac") { 0.0 } else { 0.1 };
+        assert!(far <= most, "{name}: {far}");
+        // What a file is called does not matter.
+        let found_again = read(&written(folder.path(), "sound.dat", bytes)).unwrap();
+        assert_eq!(found_again, found);
+    }
+}
+
+#[test]
+fn damage_is_an_error_or_is_heard() {
+    let folder = tempfile::tempdir().unwrap();
+    let whole = wav(8000, 2, &rising(8000, 0.1));
+    let forms = FORMS.iter().copied().chain([("rising.wav", whole.as_slice())]);
+    for (name, bytes) in forms {
+        let mut chance = 1u64;
+        for _ in 0..300 {
+            let mut changed = bytes.to_vec();
+            let mut next = |below: usize| {
+                chance = chance.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
+                (chance >> 33) as usize % below
+            };
+            for _ in 0..1 + next(4) {
+                let at = next(changed.len());
+                changed[at] = next(256) as u8;
+            }
+            changed.truncate(1 + next(2 * bytes.len()));
+            let path = written(folder.path(), name, &changed);
+            match read(&path) {
+                Ok(samples) => assert!(samples.iter().all(|sample| sample.is_finite())),
+                Err(error) => assert_eq!(error.fault(), gguf::Fault::Input, "{error}"),
+            }
+        }
+    }
+}
+
+#[test]
+fn cut_files_say_so_where_they_can() {
+    let folder = tempfile::tempdir().unwrap();
+    let (name, bytes) = FORMS[0];
+    let path = written(folder.path(), name, &bytes[..bytes.len() / 2]);
+    assert_eq!(read(&path).err().map(|error| error.code()), Some("audio-truncated"), "{name}");
+    let (name, bytes) = FORMS[1];
+    let path = written(folder.path(), name, &bytes[..bytes.len() / 2]);
+    assert_eq!(read(&path).err().map(|error| error.code()), Some("audio-truncated"), "{name}");
+}

@@ -134,7 +134,8 @@ impl Transcriber {
         let context = Context::new(running.executor.clone(), context)?;
         let frames = steps.saturating_mul(STRIDE);
         let made = Self { tokenizer, vocabulary, options, context, tokens, frames, bands };
-        made.told("en").map(|_| made)
+        made.told("en")?;
+        Ok(made)
     }
 
     /// Writes down a recording.
