@@ -26,6 +26,7 @@ pub mod recipe;
 pub mod render_template;
 pub mod split;
 pub mod tokenize;
+pub mod transcribe;
 pub mod verify;
 
 use std::path::Path;

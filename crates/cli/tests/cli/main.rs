@@ -24,5 +24,8 @@ mod running;
 mod server;
 mod support;
 mod tokenize;
+mod transcribe;
 mod unsafe_code;
 mod verify;
+#[path = "../whisper/mod.rs"]
+mod whisper;

@@ -122,6 +122,12 @@ pub const WRITERS: &[Writer] = &[
     writer("graph --svg", "graph whole.gguf --svg out.svg", &["out.svg"], &["whole.gguf"]),
     writer("logits", "logits whole.gguf --ids 1,2 -o out.npy", &["out.npy"], &["whole.gguf"]),
     writer("embed", "embed whole.gguf -p a --output out.npy", &["out.npy"], &["whole.gguf"]),
+    writer(
+        "transcribe",
+        "transcribe whisper.gguf sound.wav -o out.txt",
+        &["out.txt"],
+        &["whisper.gguf", "sound.wav"],
+    ),
     writer("check --fix", "check whole.gguf --fix -o out.gguf", &["out.gguf"], &["whole.gguf"]),
 ];
 
@@ -273,6 +279,8 @@ fn make(dir: &Path) {
         entries: BTreeMap::from([("blk.0.attn_q.weight".to_owned(), entry)]),
     };
     imatrix.write_gguf(&at("i.gguf"), &Overwrite::default()).unwrap();
+    fs::write(at("whisper.gguf"), crate::whisper::model()).unwrap();
+    fs::write(at("sound.wav"), crate::whisper::sound(1.0)).unwrap();
     fs::write(at("types.txt"), "attn_v=f16\n").unwrap();
     fs::write(at("meta.json"), "{}").unwrap();
     fs::write(at("chat.jinja"), "{{ messages[0].content }}".repeat(9)).unwrap();

@@ -5,6 +5,7 @@ pub mod embed;
 pub mod generate;
 pub mod graph;
 pub mod logits;
+pub mod transcribe;
 
 use std::path::PathBuf;
 use std::sync::Arc;
