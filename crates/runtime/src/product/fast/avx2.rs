@@ -3,7 +3,7 @@
 use std::arch::x86_64::{__m128i, __m256, __m256i};
 use std::marker::PhantomData;
 
-use gguf_quant::integers::{Integers, Unpacked, Visitor};
+use gguf_quant::integers::{Integers, Unpacked, Visitor, half};
 use pulp::x86::V3;
 use pulp::{NullaryFnOnce, cast};
 
@@ -103,10 +103,6 @@ fn rows<F: Integers, const T: usize>(simd: V3, weights: &[u8], x: &Rounded, out:
 /// A row of blocks of 256.
 #[inline(always)]
 fn large<F: Integers, const T: usize>(simd: V3, weights: &[u8], x: &Rounded) -> [f32; T] {
-    let levels: [_; T] = std::array::from_fn(|t| x.levels(t.min(x.rows - 1)).as_chunks::<256>().0);
-    let sums: [_; T] = std::array::from_fn(|t| x.sums(t.min(x.rows - 1)));
-    let scales: [_; T] = std::array::from_fn(|t| x.scales(t.min(x.rows - 1)));
-    let groups = 256 / F::GROUP;
     let mut unpacked = Unpacked::EMPTY;
     let mut made = [0.0; T];
     for (b, block) in weights.chunks_exact(F::BYTES).enumerate() {
@@ -114,7 +110,10 @@ fn large<F: Integers, const T: usize>(simd: V3, weights: &[u8], x: &Rounded) -> 
         F::unpack(simd, block, &mut unpacked);
         let scales_of = halves::<F>(simd, &unpacked.scales);
         for t in 0..T {
-            let pairs = unpacked.levels.as_chunks::<32>().0.iter().zip(levels[t][b].as_chunks().0);
+            let row = t.min(x.rows - 1);
+            let levels: &[i8; 256] = x.levels(row, 256 * b, 256).first_chunk().expect("256");
+            let sums = x.sums(row, 256 * b, 256);
+            let pairs = unpacked.levels.as_chunks::<32>().0.iter().zip(levels.as_chunks().0);
             let mut of_levels = simd.avx._mm256_setzero_si256();
             for (n, (weights, levels)) in pairs.enumerate() {
                 let scale = scale::<F>(simd, &scales_of, n);
@@ -125,7 +124,6 @@ fn large<F: Integers, const T: usize>(simd: V3, weights: &[u8], x: &Rounded) -> 
             let mut of_minimums = simd.avx._mm256_setzero_si256();
             if F::MINIMUMS || F::ZERO != 0 {
                 let m = if F::MINIMUMS { &unpacked.minimums } else { &unpacked.scales };
-                let sums = &sums[t][b * groups..][..groups];
                 of_minimums = if F::GROUP == 16 {
                     let sums: [i16; 16] = *sums.first_chunk().expect("there are 16 groups");
                     simd.avx2._mm256_madd_epi16(cast(*m), cast(sums))
@@ -137,7 +135,7 @@ fn large<F: Integers, const T: usize>(simd: V3, weights: &[u8], x: &Rounded) -> 
                 };
             }
             let (of_levels, of_minimums) = sum_two(simd, of_levels, of_minimums);
-            let d = scales[t][b];
+            let d = x.scales(row, 256 * b, 256)[0];
             if F::MINIMUMS {
                 made[t] += unpacked.d * d * of_levels as f32;
                 made[t] -= unpacked.dmin * d * of_minimums as f32;
@@ -205,61 +203,63 @@ fn scale<F: Integers>(simd: V3, scales: &[__m256i; 2], n: usize) -> __m256i {
 /// A row of blocks of 32.
 #[inline(always)]
 fn small<F: Integers, const T: usize>(simd: V3, weights: &[u8], x: &Rounded) -> [f32; T] {
-    let levels: [_; T] = std::array::from_fn(|t| x.levels(t.min(x.rows - 1)).as_chunks::<32>().0);
-    let sums: [_; T] = std::array::from_fn(|t| x.sums(t.min(x.rows - 1)));
-    let scales: [_; T] = std::array::from_fn(|t| x.scales(t.min(x.rows - 1)));
-    let mut unpacked = Unpacked::EMPTY;
     let mut made = [0.0; T];
     let mut first = 0;
     // Eight blocks are added up together.
     for weights in weights.chunks(8 * F::BYTES) {
         let count = weights.len() / F::BYTES;
-        let mut sums_of = Eight {
-            products: [[simd.avx._mm256_setzero_si256(); 8]; T],
-            d: [0.0; 8],
-            dmin: [0.0; 8],
-        };
+        let (column, width) = (32 * first, 32 * count);
+        let mut levels: [&[[i8; 32]]; T] = [&[]; T];
+        for (t, levels) in levels.iter_mut().enumerate() {
+            *levels = x.levels(t.min(x.rows - 1), column, width).as_chunks().0;
+        }
+        let mut sums_of = Eight::<T>::new(simd);
         if count == 8 {
             prefetch(simd, weights);
-            for b in 0..8 {
-                let block = &weights[b * F::BYTES..(b + 1) * F::BYTES];
-                sums_of.add::<F>(
-                    simd,
-                    b,
-                    block,
-                    &mut unpacked,
-                    levels.map(|levels| &levels[first + b]),
-                );
-            }
+            let weights = &weights[..8 * F::BYTES];
+            // Written out, or the vectors would not stay in registers.
+            sums_of.add::<F>(simd, 0, weights, &levels);
+            sums_of.add::<F>(simd, 1, weights, &levels);
+            sums_of.add::<F>(simd, 2, weights, &levels);
+            sums_of.add::<F>(simd, 3, weights, &levels);
+            sums_of.add::<F>(simd, 4, weights, &levels);
+            sums_of.add::<F>(simd, 5, weights, &levels);
+            sums_of.add::<F>(simd, 6, weights, &levels);
+            sums_of.add::<F>(simd, 7, weights, &levels);
         } else {
-            for (b, block) in weights.chunks_exact(F::BYTES).enumerate() {
-                sums_of.add::<F>(
-                    simd,
-                    b,
-                    block,
-                    &mut unpacked,
-                    levels.map(|levels| &levels[first + b]),
-                );
+            for b in 0..count {
+                sums_of.add::<F>(simd, b, weights, &levels);
             }
         }
-        let Eight { products, d, dmin } = sums_of;
+        let Eight { products, halves, mut d, mut dmin } = sums_of;
+        if F::HALVES {
+            for b in 0..8 {
+                d[b] = half(halves[0][b]);
+            }
+            if F::MINIMUMS {
+                for b in 0..8 {
+                    dmin[b] = half(halves[1][b]);
+                }
+            }
+        }
         for t in 0..T {
             let of_levels = sum_eight(simd, products[t]);
             let mut of_levels: [i32; 8] = cast(of_levels);
             let mut x_d = [0.0; 8];
             let mut of_minimums = [0; 8];
-            let (from, to) = (first, first + count);
+            let row = t.min(x.rows - 1);
+            let (scales, sums) = (x.scales(row, column, width), x.sums(row, column, width));
             if count == 8 {
-                x_d = *scales[t][from..to].first_chunk().expect("there are 8");
+                x_d = *scales.first_chunk().expect("there are 8");
             } else {
-                x_d[..count].copy_from_slice(&scales[t][from..to]);
+                x_d[..count].copy_from_slice(scales);
             }
             if F::MINIMUMS || F::ZERO != 0 {
                 if count == 8 {
-                    let sums: &[i16; 8] = sums[t][from..to].first_chunk().expect("there are 8");
+                    let sums: &[i16; 8] = sums.first_chunk().expect("there are 8");
                     of_minimums = sums.map(i32::from);
                 } else {
-                    for (m, sum) in of_minimums.iter_mut().zip(&sums[t][from..to]) {
+                    for (m, sum) in of_minimums.iter_mut().zip(sums) {
                         *m = i32::from(*sum);
                     }
                 }
@@ -293,25 +293,31 @@ fn small<F: Integers, const T: usize>(simd: V3, weights: &[u8], x: &Rounded) -> 
 /// Eight blocks of 32.
 struct Eight<const T: usize> {
     products: [[__m256i; 8]; T],
+    halves: [[u16; 8]; 2],
     d: [f32; 8],
     dmin: [f32; 8],
 }
 
 impl<const T: usize> Eight<T> {
     #[inline(always)]
-    fn add<F: Integers>(
-        &mut self,
-        simd: V3,
-        b: usize,
-        block: &[u8],
-        unpacked: &mut Unpacked,
-        levels: [&[i8; 32]; T],
-    ) {
-        F::unpack(simd, block, unpacked);
-        (self.d[b], self.dmin[b]) = (unpacked.d, unpacked.dmin);
+    fn new(simd: V3) -> Self {
+        let products = [[simd.avx._mm256_setzero_si256(); 8]; T];
+        Self { products, halves: [[0; 8]; 2], d: [0.0; 8], dmin: [0.0; 8] }
+    }
+
+    /// Multiplies block `b` of `weights` with that of the activations.
+    #[inline(always)]
+    fn add<F: Integers>(&mut self, simd: V3, b: usize, weights: &[u8], levels: &[&[[i8; 32]]; T]) {
+        let mut unpacked = Unpacked::EMPTY;
+        F::unpack(simd, &weights[b * F::BYTES..(b + 1) * F::BYTES], &mut unpacked);
+        if F::HALVES {
+            (self.halves[0][b], self.halves[1][b]) = (unpacked.halves[0], unpacked.halves[1]);
+        } else {
+            (self.d[b], self.dmin[b]) = (unpacked.d, unpacked.dmin);
+        }
         let weights = unpacked.levels.first_chunk().expect("32 are fewer than 256");
         for t in 0..T {
-            let product = multiply::<F>(simd, weights, levels[t]);
+            let product = multiply::<F>(simd, weights, &levels[t][b]);
             let ones = simd.avx._mm256_set1_epi16(1);
             self.products[t][b] = simd.avx2._mm256_madd_epi16(product, ones);
         }
@@ -416,17 +422,16 @@ impl Part<'_> {
     ) {
         let blocks = self.x.width / F::LEN;
         debug_assert!(self.first + self.count <= blocks);
-        let groups = F::LEN / F::GROUP;
+        let (from, len) = (self.first * F::LEN, self.count * F::LEN);
         let (mut d, mut sums): ([&[f32]; T], [&[i16]; T]) = ([&[]; T], [&[]; T]);
         for t in 0..T {
-            d[t] = &self.x.scales(token + t)[self.first..][..self.count];
-            sums[t] = &self.x.sums(token + t)[self.first * groups..][..self.count * groups];
+            d[t] = self.x.scales(token + t, from, len);
+            sums[t] = self.x.sums(token + t, from, len);
         }
-        let (from, len) = (self.first * F::LEN, self.count * F::LEN);
         if F::TOP.is_some() {
             let mut x: [&[[i8; 32]]; T] = [&[]; T];
             for t in 0..T {
-                x[t] = self.x.levels(token + t)[from..][..len].as_chunks().0;
+                x[t] = self.x.levels(token + t, from, len).as_chunks().0;
             }
             if F::LEN == 256 {
                 let mut made = [[simd.avx._mm256_setzero_si256(); T]; 2];
@@ -444,7 +449,7 @@ impl Part<'_> {
         } else {
             let mut x: [&[[i16; 32]]; T] = [&[]; T];
             for t in 0..T {
-                x[t] = self.x.wide(token + t)[from..][..len].as_chunks().0;
+                x[t] = self.x.wide(token + t, from, len).as_chunks().0;
             }
             if F::LEN == 256 {
                 let mut made = [[simd.avx._mm256_setzero_si256(); T]; 2];
