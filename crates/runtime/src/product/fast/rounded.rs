@@ -64,36 +64,36 @@ impl Rounded {
         made
     }
 
-    /// Where a column of a row stands among things of which there is one for `each` columns.
+    /// Where a column of a row stands among things of which there is one for `1 << shift` columns.
     #[inline(always)]
-    fn place(&self, row: usize, column: usize, each: usize) -> usize {
+    fn place(&self, row: usize, column: usize, shift: u32) -> usize {
         let start = column / PIECE * PIECE;
         let width = PIECE.min(self.width - start);
-        (start * self.rows + row * width + (column - start)) / each
+        (start * self.rows + row * width + (column - start)) >> shift
     }
 
     /// Numbers of a row from a column on, all within 256 columns.
     #[inline(always)]
     pub fn levels(&self, row: usize, column: usize, len: usize) -> &[i8] {
-        &self.levels[self.place(row, column, 1)..][..len]
+        &self.levels[self.place(row, column, 0)..][..len]
     }
 
     /// The same in 16 bits, if they were asked for.
     #[inline(always)]
     pub fn wide(&self, row: usize, column: usize, len: usize) -> &[i16] {
-        &self.wide[self.place(row, column, 1)..][..len]
+        &self.wide[self.place(row, column, 0)..][..len]
     }
 
     /// The scales of the blocks of the same numbers.
     #[inline(always)]
     pub fn scales(&self, row: usize, column: usize, len: usize) -> &[f32] {
-        &self.scales[self.place(row, column, self.len)..][..len / self.len]
+        &self.scales[self.place(row, column, self.len.ilog2())..][..len >> self.len.ilog2()]
     }
 
     /// The sums of the groups of the same numbers.
     #[inline(always)]
     pub fn sums(&self, row: usize, column: usize, len: usize) -> &[i16] {
-        &self.sums[self.place(row, column, self.group)..][..len / self.group]
+        &self.sums[self.place(row, column, self.group.ilog2())..][..len >> self.group.ilog2()]
     }
 }
 
