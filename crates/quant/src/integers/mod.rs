@@ -26,6 +26,8 @@ pub struct Unpacked {
     pub scales: [i16; 16],
     /// The minima `m` of the groups, 0 to 255; 1 where a type has only `dmin`.
     pub minimums: [i16; 16],
+    /// `d` and `dmin` as they are stored, of types with [`Integers::HALVES`].
+    pub halves: [u16; 2],
     /// The scale of the block.
     pub d: f32,
     /// The scale of its minima.
@@ -34,8 +36,14 @@ pub struct Unpacked {
 
 impl Unpacked {
     /// All levels 0.
-    pub const EMPTY: Self =
-        Self { levels: [0; 256], scales: [1; 16], minimums: [1; 16], d: 0.0, dmin: 0.0 };
+    pub const EMPTY: Self = Self {
+        levels: [0; 256],
+        scales: [1; 16],
+        minimums: [1; 16],
+        halves: [0; 2],
+        d: 0.0,
+        dmin: 0.0,
+    };
 }
 
 /// A block format whose weights are integers times scales.
@@ -54,6 +62,9 @@ pub trait Integers: 'static {
     const ZERO: u8;
     /// Whether there are minima.
     const MINIMUMS: bool;
+    /// Whether [`Unpacked::halves`] are given: those of several blocks are decoded together faster
+    /// than one by one.
+    const HALVES: bool = false;
 
     /// Unpacks a block of `BYTES` bytes. `out` is [`Unpacked::EMPTY`] or what the same type left there.
     ///
@@ -113,10 +124,16 @@ fn part<const AT: usize, const N: usize, const BYTES: usize>(block: &[u8; BYTES]
     block[AT..].first_chunk().expect("the field was checked to fit when this was compiled")
 }
 
-/// The half-precision float at `AT`, without a branch or a call.
+/// The 16 bits at `AT`.
+#[inline(always)]
+fn bits_at<const AT: usize, const BYTES: usize>(block: &[u8; BYTES]) -> u16 {
+    u16::from_le_bytes(*part::<AT, 2, _>(block))
+}
+
+/// The half-precision float at `AT`.
 #[inline(always)]
 fn half_at<const AT: usize, const BYTES: usize>(block: &[u8; BYTES]) -> f32 {
-    half(u16::from_le_bytes(*part::<AT, 2, _>(block)))
+    half(bits_at::<AT, _>(block))
 }
 
 /// A half-precision float, without a branch or a call, so that loops of it become vectors; and
@@ -177,6 +194,9 @@ mod tests {
                     F::unpack(simd, &block, &mut other);
                     assert_eq!(found.levels[..F::LEN], other.levels[..F::LEN]);
                     assert_eq!((found.scales, found.minimums), (other.scales, other.minimums));
+                }
+                if F::HALVES {
+                    assert_eq!(found.halves.map(half), [found.d, found.dmin]);
                 }
                 for (i, x) in weights.iter().enumerate() {
                     let (level, g) = (found.levels[i], i / F::GROUP);

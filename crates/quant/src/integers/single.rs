@@ -2,7 +2,7 @@
 
 use gguf::TensorType;
 
-use super::{Integers, Lookup, Unpacked, half_at, part, whole};
+use super::{Integers, Lookup, Unpacked, bits_at, half, part, whole};
 use crate::bits;
 use crate::blocks::tables;
 
@@ -18,11 +18,13 @@ macro_rules! format {
             const TOP: Option<u8> = $top;
             const ZERO: u8 = $zero;
             const MINIMUMS: bool = $minimums;
+            const HALVES: bool = true;
 
             #[inline(always)]
             fn unpack<L: Lookup>(lookup: L, block: &[u8], out: &mut Unpacked) {
                 let levels = out.levels.first_chunk_mut().expect("32 are fewer than 256");
-                (out.d, out.dmin) = $unpack(lookup, whole::<$bytes>(block), levels);
+                out.halves = $unpack(lookup, whole::<$bytes>(block), levels);
+                (out.d, out.dmin) = (half(out.halves[0]), half(out.halves[1]));
             }
         }
     };
@@ -34,32 +36,52 @@ format!(Q5_0: Q5_0, 22 bytes, top Some(31), zero 16, minimums false, q5_0);
 format!(Q5_1: Q5_1, 24 bytes, top Some(31), zero 0, minimums true, q5_1);
 format!(Q8_0: Q8_0, 34 bytes, top None, zero 0, minimums false, q8_0);
 format!(IQ4NL: IQ4_NL, 18 bytes, top None, zero 0, minimums false, iq4_nl);
-format!(MXFP4: MXFP4, 17 bytes, top None, zero 0, minimums false, mxfp4);
+
+pub(super) struct MXFP4;
+
+impl Integers for MXFP4 {
+    const TYPE: TensorType = TensorType::MXFP4;
+    const LEN: usize = 32;
+    const BYTES: usize = 17;
+    const GROUP: usize = 32;
+    const TOP: Option<u8> = None;
+    const ZERO: u8 = 0;
+    const MINIMUMS: bool = false;
+
+    #[inline(always)]
+    fn unpack<L: Lookup>(lookup: L, block: &[u8], out: &mut Unpacked) {
+        let block = whole::<17>(block);
+        let q = bits::unpack::<4, 16, _, 32>(part::<1, 16, _>(block));
+        let levels = out.levels.first_chunk_mut().expect("32 are fewer than 256");
+        *levels = lookup.lookup(&tables::E2M1_DOUBLED, &q);
+        out.d = tables::mxfp4_half_scale(block[0]);
+    }
+}
 
 type Levels = [u8; 32];
 
 #[inline(always)]
-fn q4_0<L>(_: L, block: &[u8; 18], levels: &mut Levels) -> (f32, f32) {
+fn q4_0<L>(_: L, block: &[u8; 18], levels: &mut Levels) -> [u16; 2] {
     *levels = bits::unpack::<4, 16, _, 32>(part::<2, 16, _>(block));
-    (half_at::<0, _>(block), 0.0)
+    [bits_at::<0, _>(block), 0]
 }
 
 #[inline(always)]
-fn q4_1<L>(_: L, block: &[u8; 20], levels: &mut Levels) -> (f32, f32) {
+fn q4_1<L>(_: L, block: &[u8; 20], levels: &mut Levels) -> [u16; 2] {
     *levels = bits::unpack::<4, 16, _, 32>(part::<4, 16, _>(block));
-    (half_at::<0, _>(block), -half_at::<2, _>(block))
+    [bits_at::<0, _>(block), bits_at::<2, _>(block) ^ 0x8000]
 }
 
 #[inline(always)]
-fn q5_0<L>(_: L, block: &[u8; 22], levels: &mut Levels) -> (f32, f32) {
+fn q5_0<L>(_: L, block: &[u8; 22], levels: &mut Levels) -> [u16; 2] {
     *levels = five(part::<2, 4, _>(block), part::<6, 16, _>(block));
-    (half_at::<0, _>(block), 0.0)
+    [bits_at::<0, _>(block), 0]
 }
 
 #[inline(always)]
-fn q5_1<L>(_: L, block: &[u8; 24], levels: &mut Levels) -> (f32, f32) {
+fn q5_1<L>(_: L, block: &[u8; 24], levels: &mut Levels) -> [u16; 2] {
     *levels = five(part::<4, 4, _>(block), part::<8, 16, _>(block));
-    (half_at::<0, _>(block), -half_at::<2, _>(block))
+    [bits_at::<0, _>(block), bits_at::<2, _>(block) ^ 0x8000]
 }
 
 #[inline(always)]
@@ -73,21 +95,14 @@ fn five(high: &[u8; 4], low: &[u8; 16]) -> Levels {
 }
 
 #[inline(always)]
-fn q8_0<L>(_: L, block: &[u8; 34], levels: &mut Levels) -> (f32, f32) {
+fn q8_0<L>(_: L, block: &[u8; 34], levels: &mut Levels) -> [u16; 2] {
     *levels = *part::<2, 32, _>(block);
-    (half_at::<0, _>(block), 0.0)
+    [bits_at::<0, _>(block), 0]
 }
 
 #[inline(always)]
-fn iq4_nl<L: Lookup>(lookup: L, block: &[u8; 18], levels: &mut Levels) -> (f32, f32) {
+fn iq4_nl<L: Lookup>(lookup: L, block: &[u8; 18], levels: &mut Levels) -> [u16; 2] {
     let q = bits::unpack::<4, 16, _, 32>(part::<2, 16, _>(block));
     *levels = lookup.lookup(&tables::IQ4, &q);
-    (half_at::<0, _>(block), 0.0)
-}
-
-#[inline(always)]
-fn mxfp4<L: Lookup>(lookup: L, block: &[u8; 17], levels: &mut Levels) -> (f32, f32) {
-    let q = bits::unpack::<4, 16, _, 32>(part::<1, 16, _>(block));
-    *levels = lookup.lookup(&tables::E2M1_DOUBLED, &q);
-    (tables::mxfp4_half_scale(block[0]), 0.0)
+    [bits_at::<0, _>(block), 0]
 }

@@ -21,7 +21,7 @@ const DEPTH: usize = 256;
 const FEW: usize = 3;
 
 /// Columns that are decoded together then, about.
-const LONG: usize = 1024;
+const LONG: usize = 512;
 
 /// Weights that one task decodes: enough to make its start cheap.
 const TASK: usize = 1 << 15;
@@ -34,7 +34,7 @@ pub(crate) fn multiply(matrix: &Matrix, first: usize, x: &Value, out: &mut Value
     }
     let arch = Arch::new();
     let few = tokens <= FEW;
-    let rows = if few { (TASK / matrix.row_len).max(1) } else { TILE };
+    let rows = if few { (TASK / matrix.row_len).max(1).next_multiple_of(ROWS) } else { TILE };
     if tokens == 1 {
         let tasks = out.data.par_chunks_mut(rows).enumerate();
         tasks.for_each(|(task, out)| {
@@ -42,6 +42,7 @@ pub(crate) fn multiply(matrix: &Matrix, first: usize, x: &Value, out: &mut Value
         });
         return;
     }
+    let by_pieces = if few { Vec::new() } else { by_pieces(x, piece(matrix, DEPTH)) };
     // By tiles first, with a row for each token, so that every thread writes to a place of its own.
     let mut tiles = vec![0.0; tokens * outputs];
     let tasks = tiles.par_chunks_mut(rows * tokens).enumerate();
@@ -50,7 +51,7 @@ pub(crate) fn multiply(matrix: &Matrix, first: usize, x: &Value, out: &mut Value
         if few {
             arch.dispatch(Rows { matrix, first, x, out });
         } else {
-            arch.dispatch(Tile { matrix, first, x, out });
+            arch.dispatch(Tile { matrix, first, x: &by_pieces, tokens, out });
         }
     });
     let columns = out.data.par_chunks_exact_mut(outputs).with_min_len(8).enumerate();
@@ -64,6 +65,18 @@ pub(crate) fn multiply(matrix: &Matrix, first: usize, x: &Value, out: &mut Value
             }
         }
     });
+}
+
+/// The columns of all tokens piece by piece, so that tiles read from one place on.
+fn by_pieces(x: &Value, depth: usize) -> Vec<f32> {
+    let mut pieces = vec![0.0; x.data.len()];
+    pieces.par_chunks_mut(depth * x.rows).enumerate().for_each(|(number, piece)| {
+        let width = piece.len() / x.rows;
+        for (token, piece) in piece.chunks_exact_mut(width).enumerate() {
+            piece.copy_from_slice(&x.row(token)[number * depth..][..width]);
+        }
+    });
+    pieces
 }
 
 /// Rows of weights with at most [`FEW`] tokens; of each row `out` has a number for each token.
@@ -91,27 +104,51 @@ impl Rows<'_> {
     #[inline(always)]
     fn multiply<S: Simd, const T: usize>(self, simd: S) {
         let Self { matrix, first, x, out } = self;
-        let len = matrix.row_len;
-        let depth = piece(matrix, LONG);
-        let mut weights = vec![0.0; depth.min(len)];
-        for (row, out) in out.as_chunks_mut::<T>().0.iter_mut().enumerate() {
-            let mut sums = [[simd.splat_f32s(0.0); T]];
-            let mut rests = [[0.0; T]];
-            let mut start = 0;
-            while start < len {
-                let end = len.min(start + depth);
-                let weights = &mut weights[..end - start];
-                decode(matrix, first + row, start, weights);
-                let mut xs = [&[][..]; T];
-                for (t, xs) in xs.iter_mut().enumerate() {
-                    *xs = &x.row(t)[start..end];
-                }
-                add(simd, [weights], xs, &mut sums, &mut rests);
-                start = end;
-            }
-            for (t, out) in out.iter_mut().enumerate() {
-                *out = simd.reduce_sum_f32s(sums[0][t]) + rests[0][t];
-            }
+        let mut rows = out.chunks_exact_mut(ROWS * T);
+        let mut row = first;
+        for out in &mut rows {
+            multiply_rows::<S, ROWS, T>(simd, matrix, row, x, out);
+            row += ROWS;
+        }
+        for out in rows.into_remainder().chunks_exact_mut(T) {
+            multiply_rows::<S, 1, T>(simd, matrix, row, x, out);
+            row += 1;
+        }
+    }
+}
+
+/// `R` rows of weights with `T` tokens.
+#[inline(always)]
+fn multiply_rows<S: Simd, const R: usize, const T: usize>(
+    simd: S,
+    matrix: &Matrix,
+    first: usize,
+    x: &Value,
+    out: &mut [f32],
+) {
+    let len = matrix.row_len;
+    let depth = piece(matrix, LONG).min(len);
+    let mut weights = [(); R].map(|()| vec![0.0; depth]);
+    let mut sums = [[simd.splat_f32s(0.0); T]; R];
+    let mut rests = [[0.0; T]; R];
+    let mut start = 0;
+    while start < len {
+        let end = len.min(start + depth);
+        let mut pieces = [&[][..]; R];
+        for (r, (weights, piece)) in weights.iter_mut().zip(&mut pieces).enumerate() {
+            decode(matrix, first + r, start, &mut weights[..end - start]);
+            *piece = &weights[..end - start];
+        }
+        let mut xs = [&[][..]; T];
+        for (t, xs) in xs.iter_mut().enumerate() {
+            *xs = &x.row(t)[start..end];
+        }
+        add(simd, pieces, xs, &mut sums, &mut rests);
+        start = end;
+    }
+    for (r, out) in out.chunks_exact_mut(T).enumerate() {
+        for (t, out) in out.iter_mut().enumerate() {
+            *out = simd.reduce_sum_f32s(sums[r][t]) + rests[r][t];
         }
     }
 }
@@ -120,7 +157,9 @@ impl Rows<'_> {
 struct Tile<'t> {
     matrix: &'t Matrix,
     first: usize,
-    x: &'t Value,
+    /// By pieces.
+    x: &'t [f32],
+    tokens: usize,
     out: &'t mut [f32],
 }
 
@@ -133,11 +172,11 @@ impl WithSimd for Tile<'_> {
 
     #[inline(always)]
     fn with_simd<S: Simd>(self, simd: S) {
-        let Self { matrix, first, x, out } = self;
-        let rows = out.len() / x.rows;
+        let Self { matrix, first, x, tokens, out } = self;
+        let rows = out.len() / tokens;
         let len = matrix.row_len;
         let depth = piece(matrix, DEPTH).min(len);
-        let groups = x.rows.div_ceil(TOKENS);
+        let groups = tokens.div_ceil(TOKENS);
         let mut weights = vec![0.0; TILE * depth];
         let mut sums = vec![[[simd.splat_f32s(0.0); TOKENS]; ROWS]; groups * (TILE / ROWS)];
         let mut start = 0;
@@ -158,7 +197,8 @@ impl WithSimd for Tile<'_> {
                 // Beyond the last token the last one stands in.
                 let mut xs = [&[][..]; TOKENS];
                 for (t, xs) in xs.iter_mut().enumerate() {
-                    *xs = &x.row((TOKENS * group + t).min(x.rows - 1))[start..end];
+                    let token = (TOKENS * group + t).min(tokens - 1);
+                    *xs = &x[start * tokens + token * width..][..width];
                 }
                 for (quarter, sums) in sums.iter_mut().enumerate() {
                     if ROWS * quarter >= rows {

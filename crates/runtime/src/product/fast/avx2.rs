@@ -103,10 +103,6 @@ fn rows<F: Integers, const T: usize>(simd: V3, weights: &[u8], x: &Rounded, out:
 /// A row of blocks of 256.
 #[inline(always)]
 fn large<F: Integers, const T: usize>(simd: V3, weights: &[u8], x: &Rounded) -> [f32; T] {
-    let levels: [_; T] = std::array::from_fn(|t| x.levels(t.min(x.rows - 1)).as_chunks::<256>().0);
-    let sums: [_; T] = std::array::from_fn(|t| x.sums(t.min(x.rows - 1)));
-    let scales: [_; T] = std::array::from_fn(|t| x.scales(t.min(x.rows - 1)));
-    let groups = 256 / F::GROUP;
     let mut unpacked = Unpacked::EMPTY;
     let mut made = [0.0; T];
     for (b, block) in weights.chunks_exact(F::BYTES).enumerate() {
@@ -114,7 +110,10 @@ fn large<F: Integers, const T: usize>(simd: V3, weights: &[u8], x: &Rounded) -> 
         F::unpack(simd, block, &mut unpacked);
         let scales_of = halves::<F>(simd, &unpacked.scales);
         for t in 0..T {
-            let pairs = unpacked.levels.as_chunks::<32>().0.iter().zip(levels[t][b].as_chunks().0);
+            let row = t.min(x.rows - 1);
+            let levels: &[i8; 256] = x.levels(row, 256 * b, 256).first_chunk().expect("256");
+            let sums = x.sums(row, 256 * b, 256);
+            let pairs = unpacked.levels.as_chunks::<32>().0.iter().zip(levels.as_chunks().0);
             let mut of_levels = simd.avx._mm256_setzero_si256();
             for (n, (weights, levels)) in pairs.enumerate() {
                 let scale = scale::<F>(simd, &scales_of, n);
@@ -125,7 +124,6 @@ fn large<F: Integers, const T: usize>(simd: V3, weights: &[u8], x: &Rounded) -> 
             let mut of_minimums = simd.avx._mm256_setzero_si256();
             if F::MINIMUMS || F::ZERO != 0 {
                 let m = if F::MINIMUMS { &unpacked.minimums } else { &unpacked.scales };
-                let sums = &sums[t][b * groups..][..groups];
                 of_minimums = if F::GROUP == 16 {
                     let sums: [i16; 16] = *sums.first_chunk().expect("there are 16 groups");
                     simd.avx2._mm256_madd_epi16(cast(*m), cast(sums))
@@ -137,7 +135,7 @@ fn large<F: Integers, const T: usize>(simd: V3, weights: &[u8], x: &Rounded) -> 
                 };
             }
             let (of_levels, of_minimums) = sum_two(simd, of_levels, of_minimums);
-            let d = scales[t][b];
+            let d = x.scales(row, 256 * b, 256)[0];
             if F::MINIMUMS {
                 made[t] += unpacked.d * d * of_levels as f32;
                 made[t] -= unpacked.dmin * d * of_minimums as f32;
@@ -202,120 +200,143 @@ fn scale<F: Integers>(simd: V3, scales: &[__m256i; 2], n: usize) -> __m256i {
     simd.avx2._mm256_shuffle_epi8(scales[half], cast(*places))
 }
 
-/// A row of blocks of 32.
+/// A row of blocks of 32, eight at a time.
 #[inline(always)]
 fn small<F: Integers, const T: usize>(simd: V3, weights: &[u8], x: &Rounded) -> [f32; T] {
-    let levels: [_; T] = std::array::from_fn(|t| x.levels(t.min(x.rows - 1)).as_chunks::<32>().0);
-    let sums: [_; T] = std::array::from_fn(|t| x.sums(t.min(x.rows - 1)));
-    let scales: [_; T] = std::array::from_fn(|t| x.scales(t.min(x.rows - 1)));
-    let mut unpacked = Unpacked::EMPTY;
     let mut made = [0.0; T];
-    let mut first = 0;
-    // Eight blocks are added up together.
-    for weights in weights.chunks(8 * F::BYTES) {
-        let count = weights.len() / F::BYTES;
-        let mut sums_of = Eight {
-            products: [[simd.avx._mm256_setzero_si256(); 8]; T],
-            d: [0.0; 8],
-            dmin: [0.0; 8],
-        };
-        if count == 8 {
-            prefetch(simd, weights);
-            for b in 0..8 {
-                let block = &weights[b * F::BYTES..(b + 1) * F::BYTES];
-                sums_of.add::<F>(
-                    simd,
-                    b,
-                    block,
-                    &mut unpacked,
-                    levels.map(|levels| &levels[first + b]),
-                );
-            }
-        } else {
-            for (b, block) in weights.chunks_exact(F::BYTES).enumerate() {
-                sums_of.add::<F>(
-                    simd,
-                    b,
-                    block,
-                    &mut unpacked,
-                    levels.map(|levels| &levels[first + b]),
-                );
-            }
+    let mut column = 0;
+    let mut eights = weights.chunks_exact(8 * F::BYTES);
+    for weights in &mut eights {
+        prefetch(simd, weights);
+        let mut levels: [&[[i8; 32]; 8]; T] = [&[[0; 32]; 8]; T];
+        for (t, levels) in levels.iter_mut().enumerate() {
+            let row = x.levels(t.min(x.rows - 1), column, 256).as_chunks().0;
+            *levels = row.first_chunk().expect("256 are eight blocks");
         }
-        let Eight { products, d, dmin } = sums_of;
+        let (products, d, dmin) = eight::<F, T>(simd, weights, levels);
         for t in 0..T {
-            let of_levels = sum_eight(simd, products[t]);
-            let mut of_levels: [i32; 8] = cast(of_levels);
-            let mut x_d = [0.0; 8];
-            let mut of_minimums = [0; 8];
-            let (from, to) = (first, first + count);
-            if count == 8 {
-                x_d = *scales[t][from..to].first_chunk().expect("there are 8");
-            } else {
-                x_d[..count].copy_from_slice(&scales[t][from..to]);
-            }
-            if F::MINIMUMS || F::ZERO != 0 {
-                if count == 8 {
-                    let sums: &[i16; 8] = sums[t][from..to].first_chunk().expect("there are 8");
-                    of_minimums = sums.map(i32::from);
-                } else {
-                    for (m, sum) in of_minimums.iter_mut().zip(&sums[t][from..to]) {
-                        *m = i32::from(*sum);
-                    }
-                }
-            }
-            if !F::MINIMUMS {
-                for b in 0..8 {
-                    of_levels[b] -= i32::from(F::ZERO) * of_minimums[b];
-                }
-            }
-            let mut parts = [0.0; 8];
-            let mut less = [0.0; 8];
+            let row = t.min(x.rows - 1);
+            let x_d = *x.scales(row, column, 256).first_chunk().expect("256 are eight blocks");
+            let sums = *x.sums(row, column, 256).first_chunk().expect("256 are eight blocks");
+            let (parts, less) = scale_eight::<F>(simd, products[t], d, dmin, x_d, sums);
             for b in 0..8 {
-                parts[b] = d[b] * x_d[b] * of_levels[b] as f32;
-                less[b] = dmin[b] * x_d[b] * of_minimums[b] as f32;
-            }
-            for b in 0..8 {
-                // Those that there are not add nothing; but 0 and -0 are not the same.
-                if count == 8 || b < count {
-                    made[t] += parts[b];
-                    if F::MINIMUMS {
-                        made[t] -= less[b];
-                    }
+                made[t] += parts[b];
+                if F::MINIMUMS {
+                    made[t] -= less[b];
                 }
             }
         }
-        first += count;
+        column += 256;
+    }
+    let rest = eights.remainder();
+    if !rest.is_empty() {
+        let count = rest.len() / F::BYTES;
+        let mut weights = vec![0; 8 * F::BYTES];
+        weights[..rest.len()].copy_from_slice(rest);
+        let mut padded = [[[0; 32]; 8]; T];
+        for (t, padded) in padded.iter_mut().enumerate() {
+            let levels = x.levels(t.min(x.rows - 1), column, 32 * count);
+            padded[..count].copy_from_slice(levels.as_chunks().0);
+        }
+        let mut levels: [&[[i8; 32]; 8]; T] = [&[[0; 32]; 8]; T];
+        for (levels, padded) in levels.iter_mut().zip(&padded) {
+            *levels = padded;
+        }
+        let (products, d, dmin) = eight::<F, T>(simd, &weights, levels);
+        for t in 0..T {
+            let row = t.min(x.rows - 1);
+            let (mut x_d, mut sums) = ([0.0; 8], [0; 8]);
+            x_d[..count].copy_from_slice(x.scales(row, column, 32 * count));
+            sums[..count].copy_from_slice(x.sums(row, column, 32 * count));
+            let (parts, less) = scale_eight::<F>(simd, products[t], d, dmin, x_d, sums);
+            for b in 0..count {
+                made[t] += parts[b];
+                if F::MINIMUMS {
+                    made[t] -= less[b];
+                }
+            }
+        }
     }
     made
 }
 
-/// Eight blocks of 32.
-struct Eight<const T: usize> {
-    products: [[__m256i; 8]; T],
-    d: [f32; 8],
-    dmin: [f32; 8],
-}
-
-impl<const T: usize> Eight<T> {
-    #[inline(always)]
-    fn add<F: Integers>(
-        &mut self,
-        simd: V3,
-        b: usize,
-        block: &[u8],
-        unpacked: &mut Unpacked,
-        levels: [&[i8; 32]; T],
-    ) {
-        F::unpack(simd, block, unpacked);
-        (self.d[b], self.dmin[b]) = (unpacked.d, unpacked.dmin);
+/// The sums of the products of eight blocks of 32 with activations, and the scales of the blocks.
+#[inline(always)]
+fn eight<F: Integers, const T: usize>(
+    simd: V3,
+    weights: &[u8],
+    levels: [&[[i8; 32]; 8]; T],
+) -> ([__m256i; T], __m256, __m256) {
+    let mut products = [[simd.avx._mm256_setzero_si256(); 8]; T];
+    let mut halves = [[0; 8]; 2];
+    let mut scales = [[0.0; 8]; 2];
+    let weights = &weights[..8 * F::BYTES];
+    for b in 0..8 {
+        let mut unpacked = Unpacked::EMPTY;
+        F::unpack(simd, &weights[b * F::BYTES..(b + 1) * F::BYTES], &mut unpacked);
+        (halves[0][b], halves[1][b]) = (unpacked.halves[0], unpacked.halves[1]);
+        if !F::HALVES {
+            (scales[0][b], scales[1][b]) = (unpacked.d, unpacked.dmin);
+        }
         let weights = unpacked.levels.first_chunk().expect("32 are fewer than 256");
         for t in 0..T {
-            let product = multiply::<F>(simd, weights, levels[t]);
+            let product = multiply::<F>(simd, weights, &levels[t][b]);
             let ones = simd.avx._mm256_set1_epi16(1);
-            self.products[t][b] = simd.avx2._mm256_madd_epi16(product, ones);
+            products[t][b] = simd.avx2._mm256_madd_epi16(product, ones);
         }
     }
+    let mut sums = [simd.avx._mm256_setzero_si256(); T];
+    for t in 0..T {
+        sums[t] = sum_eight(simd, products[t]);
+    }
+    if F::HALVES {
+        (sums, eight_halves(simd, halves[0]), eight_halves(simd, halves[1]))
+    } else {
+        (sums, cast(scales[0]), cast(scales[1]))
+    }
+}
+
+/// What each of eight blocks adds, and what it takes away.
+#[inline(always)]
+fn scale_eight<F: Integers>(
+    simd: V3,
+    of_levels: __m256i,
+    d: __m256,
+    dmin: __m256,
+    x_d: [f32; 8],
+    sums: [i16; 8],
+) -> ([f32; 8], [f32; 8]) {
+    let x_d = cast(x_d);
+    let of_minimums = simd.avx2._mm256_cvtepi16_epi32(cast(sums));
+    let mut of_levels = of_levels;
+    if !F::MINIMUMS && F::ZERO != 0 {
+        let zero = simd.avx._mm256_set1_epi32(i32::from(F::ZERO));
+        let less = simd.avx2._mm256_mullo_epi32(of_minimums, zero);
+        of_levels = simd.avx2._mm256_sub_epi32(of_levels, less);
+    }
+    let d = simd.avx._mm256_mul_ps(d, x_d);
+    let parts = simd.avx._mm256_mul_ps(d, simd.avx._mm256_cvtepi32_ps(of_levels));
+    let dmin = simd.avx._mm256_mul_ps(dmin, x_d);
+    let less = simd.avx._mm256_mul_ps(dmin, simd.avx._mm256_cvtepi32_ps(of_minimums));
+    (cast(parts), cast(less))
+}
+
+/// Eight halves, as [`gguf_quant::integers::half`] decodes them.
+#[inline(always)]
+fn eight_halves(simd: V3, bits: [u16; 8]) -> __m256 {
+    let (avx, avx2) = (simd.avx, simd.avx2);
+    let bits = avx2._mm256_cvtepu16_epi32(cast(bits));
+    let magnitude = avx2._mm256_and_si256(bits, avx._mm256_set1_epi32(0x7fff));
+    let sign = avx2._mm256_slli_epi32::<16>(avx2._mm256_sub_epi32(bits, magnitude));
+    let unit = avx._mm256_set1_ps(1.0 / (1 << 24) as f32);
+    let small = avx._mm256_mul_ps(avx._mm256_cvtepi32_ps(magnitude), unit);
+    let normal = avx2._mm256_slli_epi32::<13>(magnitude);
+    let normal = avx2._mm256_add_epi32(normal, avx._mm256_set1_epi32(112 << 23));
+    let is_small = avx2._mm256_cmpgt_epi32(avx._mm256_set1_epi32(0x400), magnitude);
+    let made = avx2._mm256_blendv_epi8(normal, cast(small), is_small);
+    let is_endless = avx2._mm256_cmpgt_epi32(magnitude, avx._mm256_set1_epi32(0x7bff));
+    let endless = avx2._mm256_and_si256(is_endless, avx._mm256_set1_epi32(0x7f80_0000));
+    cast(avx2._mm256_or_si256(avx2._mm256_or_si256(made, endless), sign))
 }
 
 /// Weights and activations, two products added at a time.
@@ -416,17 +437,16 @@ impl Part<'_> {
     ) {
         let blocks = self.x.width / F::LEN;
         debug_assert!(self.first + self.count <= blocks);
-        let groups = F::LEN / F::GROUP;
+        let (from, len) = (self.first * F::LEN, self.count * F::LEN);
         let (mut d, mut sums): ([&[f32]; T], [&[i16]; T]) = ([&[]; T], [&[]; T]);
         for t in 0..T {
-            d[t] = &self.x.scales(token + t)[self.first..][..self.count];
-            sums[t] = &self.x.sums(token + t)[self.first * groups..][..self.count * groups];
+            d[t] = self.x.scales(token + t, from, len);
+            sums[t] = self.x.sums(token + t, from, len);
         }
-        let (from, len) = (self.first * F::LEN, self.count * F::LEN);
         if F::TOP.is_some() {
             let mut x: [&[[i8; 32]]; T] = [&[]; T];
             for t in 0..T {
-                x[t] = self.x.levels(token + t)[from..][..len].as_chunks().0;
+                x[t] = self.x.levels(token + t, from, len).as_chunks().0;
             }
             if F::LEN == 256 {
                 let mut made = [[simd.avx._mm256_setzero_si256(); T]; 2];
@@ -444,7 +464,7 @@ impl Part<'_> {
         } else {
             let mut x: [&[[i16; 32]]; T] = [&[]; T];
             for t in 0..T {
-                x[t] = self.x.wide(token + t)[from..][..len].as_chunks().0;
+                x[t] = self.x.wide(token + t, from, len).as_chunks().0;
             }
             if F::LEN == 256 {
                 let mut made = [[simd.avx._mm256_setzero_si256(); T]; 2];

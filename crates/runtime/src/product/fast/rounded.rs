@@ -5,6 +5,10 @@ use rayon::prelude::*;
 
 use crate::value::Value;
 
+/// Columns whose numbers stand together: those of all rows, then those of the next columns, so that
+/// kernels of tiles read from one place on.
+const PIECE: usize = 256;
+
 /// Rows of activations, rounded by blocks: `x = d * a` with a between -127 and 127.
 pub(super) struct Rounded {
     pub rows: usize,
@@ -33,62 +37,67 @@ impl Rounded {
             scales: vec![0.0; rows * (width / len)],
             sums: vec![0; rows * (width / group)],
         };
+        let arch = Arch::new();
+        let pieces = made.levels.par_chunks_mut(rows * PIECE);
+        let pieces = pieces.zip(made.scales.par_chunks_mut(rows * (PIECE / len)));
+        let pieces = pieces.zip(made.sums.par_chunks_mut(rows * (PIECE / group)));
         let round =
-            |(((x, levels), scales), sums): (((&[f32], &mut [i8]), &mut [f32]), &mut [i16])| {
-                Arch::new().dispatch(Round { x, levels, scales, sums, len, group });
+            |(piece, ((levels, scales), sums)): (usize, ((&mut [i8], &mut [f32]), &mut [i16]))| {
+                let width = levels.len() / rows;
+                let parts = levels.chunks_exact_mut(width);
+                let parts = parts.zip(scales.chunks_exact_mut(width / len));
+                let parts = parts.zip(sums.chunks_exact_mut(width / group));
+                for (row, ((levels, scales), sums)) in parts.enumerate() {
+                    let x = &x.row(row)[piece * PIECE..][..width];
+                    arch.dispatch(Round { x, levels, scales, sums, len, group });
+                }
             };
-        let parts = made.levels.chunks_exact_mut(width);
-        if rows == 1 {
-            round((((&x.data, &mut made.levels), &mut made.scales), &mut made.sums));
-        } else {
-            drop(parts);
-            x.data
-                .par_chunks_exact(width)
-                .zip(made.levels.par_chunks_exact_mut(width))
-                .zip(made.scales.par_chunks_exact_mut(width / len))
-                .zip(made.sums.par_chunks_exact_mut(width / group))
-                .with_min_len(8)
-                .for_each(round);
-        }
+        // A single row is not worth waking other threads.
+        let least = if rows == 1 { usize::MAX } else { 1 };
+        pieces.enumerate().with_min_len(least).for_each(round);
         if wide {
-            let rows = made.wide.par_chunks_exact_mut(width);
-            rows.zip(made.levels.par_chunks_exact(width)).with_min_len(8).for_each(
-                |(wide, levels)| {
-                    wide.iter_mut().zip(levels).for_each(|(wide, level)| *wide = i16::from(*level));
-                },
-            );
+            let pieces = made.wide.par_chunks_mut(PIECE * rows);
+            pieces.zip(made.levels.par_chunks(PIECE * rows)).for_each(|(wide, levels)| {
+                wide.iter_mut().zip(levels).for_each(|(wide, level)| *wide = i16::from(*level));
+            });
         }
         made
     }
 
-    /// The numbers of a row.
+    /// Where a column of a row stands among things of which there is one for `1 << shift` columns.
     #[inline(always)]
-    pub fn levels(&self, row: usize) -> &[i8] {
-        &self.levels[row * self.width..][..self.width]
+    fn place(&self, row: usize, column: usize, shift: u32) -> usize {
+        let start = column / PIECE * PIECE;
+        let width = PIECE.min(self.width - start);
+        (start * self.rows + row * width + (column - start)) >> shift
+    }
+
+    /// Numbers of a row from a column on, all within 256 columns.
+    #[inline(always)]
+    pub fn levels(&self, row: usize, column: usize, len: usize) -> &[i8] {
+        &self.levels[self.place(row, column, 0)..][..len]
     }
 
     /// The same in 16 bits, if they were asked for.
     #[inline(always)]
-    pub fn wide(&self, row: usize) -> &[i16] {
-        &self.wide[row * self.width..][..self.width]
+    pub fn wide(&self, row: usize, column: usize, len: usize) -> &[i16] {
+        &self.wide[self.place(row, column, 0)..][..len]
     }
 
-    /// The scales of the blocks of a row.
+    /// The scales of the blocks of the same numbers.
     #[inline(always)]
-    pub fn scales(&self, row: usize) -> &[f32] {
-        let blocks = self.width / self.len;
-        &self.scales[row * blocks..][..blocks]
+    pub fn scales(&self, row: usize, column: usize, len: usize) -> &[f32] {
+        &self.scales[self.place(row, column, self.len.ilog2())..][..len >> self.len.ilog2()]
     }
 
-    /// The sums of the groups of a row.
+    /// The sums of the groups of the same numbers.
     #[inline(always)]
-    pub fn sums(&self, row: usize) -> &[i16] {
-        let groups = self.width / self.group;
-        &self.sums[row * groups..][..groups]
+    pub fn sums(&self, row: usize, column: usize, len: usize) -> &[i16] {
+        &self.sums[self.place(row, column, self.group.ilog2())..][..len >> self.group.ilog2()]
     }
 }
 
-/// One row.
+/// A piece of a row.
 struct Round<'r> {
     x: &'r [f32],
     levels: &'r mut [i8],

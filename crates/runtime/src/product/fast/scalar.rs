@@ -53,10 +53,10 @@ impl<F: Integers> Kernels for Scalar<F> {
 fn dot<F: Integers>(weights: &[u8], x: &Rounded, row: usize) -> f32 {
     let mut unpacked = Unpacked::EMPTY;
     let mut sum = 0.0;
-    let levels = x.levels(row).chunks_exact(F::LEN);
-    let sums = x.sums(row).chunks_exact(F::LEN / F::GROUP);
-    let blocks = weights.chunks_exact(F::BYTES).zip(levels).zip(sums).zip(x.scales(row));
-    for (((block, levels), sums), x_d) in blocks {
+    for (b, block) in weights.chunks_exact(F::BYTES).enumerate() {
+        let column = b * F::LEN;
+        let (levels, sums) = (x.levels(row, column, F::LEN), x.sums(row, column, F::LEN));
+        let x_d = x.scales(row, column, F::LEN)[0];
         F::unpack(pulp::Scalar, block, &mut unpacked);
         let groups = unpacked.levels.chunks_exact(F::GROUP).zip(levels.chunks_exact(F::GROUP));
         let (mut of_levels, mut of_minimums) = (0, 0);
