@@ -56,11 +56,7 @@ pub(super) const GRAPHS: Area = Area {
             "A file is no sound, or of a kind that this program does not decode.",
             "Give it WAV, FLAC, MP3 or Ogg Vorbis.",
         ),
-        row(
-            "audio-empty",
-            "There is no sound in a recording.",
-            "Look whether it plays.",
-        ),
+        row("audio-empty", "There is no sound in a recording.", "Look whether it plays."),
         row(
             "audio-invalid",
             "The sound of a recording is damaged.",
