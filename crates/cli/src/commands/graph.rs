@@ -7,6 +7,7 @@ use gguf_graph::{Graph, Load, stored};
 use gguf_kit::edit::{Changes, Rewritten, in_place, rewrite};
 use gguf_kit::key_value::KeyValue;
 use gguf_kit::open;
+use gguf_kit::run::bench::Machine;
 use gguf_kit::run::graph::{Report, Row, report};
 use gguf_kit::run::{GraphSource, graph_of};
 use gguf_remote::Location;
@@ -23,7 +24,7 @@ use crate::progress::Progress;
 /// the file, so that programs that do not know the architecture can run it.
 #[derive(clap::Args)]
 #[command(after_help = "Examples:\n  gguf graph model.gguf\n  \
-                        gguf graph model.gguf --tokens 512 --json\n  \
+                        gguf graph model.gguf --tokens 512 --measure\n  \
                         gguf graph model.gguf --dot | dot -Tpng > model.png\n  \
                         gguf graph model.gguf --store -o with-graph.gguf")]
 pub struct Args {
@@ -38,6 +39,9 @@ pub struct Args {
     /// Frames of an encoder.
     #[arg(long, value_name = "N", default_value_t = 3000)]
     frames: u64,
+    /// Measure what memory and arithmetic of this machine allow, which takes about a second.
+    #[arg(long, conflicts_with_all = ["dot", "svg", "store"])]
+    measure: bool,
     /// The stored graph, or the one of the architecture.
     #[arg(long, value_enum, default_value_t = Which::Auto)]
     graph: Which,
@@ -103,10 +107,11 @@ pub fn run(args: &Args) -> Result<(), Failure> {
         frames: args.frames,
     };
     let report = report(opened.model(), &graph, load);
+    let machine = args.measure.then(Machine::measure);
     if args.form.json {
-        print_json(&graph, &report, &mut out)
+        print_json(&graph, &report, machine, &mut out)
     } else {
-        print(&graph, &report, &mut out)
+        print(&graph, &report, machine, &mut out)
     }?;
     Ok(out.flush()?)
 }
@@ -153,7 +158,12 @@ fn say_stored(path: &Path, graph: &Graph) {
     eprintln!("{}: a graph of {ops} operations is stored", path.display());
 }
 
-fn print(graph: &Graph, report: &Report, out: &mut impl Write) -> Result<(), Failure> {
+fn print(
+    graph: &Graph,
+    report: &Report,
+    machine: Option<Machine>,
+    out: &mut impl Write,
+) -> Result<(), Failure> {
     writeln!(out, "{}", graph.raw().architecture)?;
     let mut encoder = false;
     for row in &report.rows {
@@ -174,10 +184,26 @@ fn print(graph: &Graph, report: &Report, out: &mut impl Write) -> Result<(), Fai
         listing::count(report.multiply_adds),
         report.cache_width
     )?;
+    if let Some(machine) = machine {
+        let (memory, arithmetic) = report.limits(machine);
+        writeln!(
+            out,
+            "{} threads read {}/s and do {} products/s: {memory:.1} and {arithmetic:.1} such runs a \
+             second",
+            machine.threads,
+            listing::bytes(machine.bytes_per_second as u64),
+            listing::count(machine.multiply_adds_per_second as u64)
+        )?;
+    }
     Ok(())
 }
 
-fn print_json(graph: &Graph, report: &Report, out: &mut impl Write) -> Result<(), Failure> {
+fn print_json(
+    graph: &Graph,
+    report: &Report,
+    machine: Option<Machine>,
+    out: &mut impl Write,
+) -> Result<(), Failure> {
     let row = |row: &Row| {
         json!({
             "program": if row.encoder { "encoder" } else { "main" },
@@ -189,7 +215,18 @@ fn print_json(graph: &Graph, report: &Report, out: &mut impl Write) -> Result<()
             "multiply_adds": row.multiply_adds,
         })
     };
+    let machine = machine.map(|machine| {
+        let (memory, arithmetic) = report.limits(machine);
+        json!({
+            "threads": machine.threads,
+            "bytes_per_second": machine.bytes_per_second,
+            "multiply_adds_per_second": machine.multiply_adds_per_second,
+            "runs_per_second_by_memory": memory,
+            "runs_per_second_by_arithmetic": arithmetic,
+        })
+    });
     let shown = json!({
+        "machine": machine,
         "architecture": graph.raw().architecture,
         "graph": stored::to_json(graph),
         "operations": report.rows.iter().map(row).collect::<Vec<_>>(),

@@ -76,6 +76,10 @@ fn graphs_are_shown() {
     assert_eq!(operation(&one)["multiply_adds"], 256 * 256);
     assert_eq!(operation(&four)["multiply_adds"], 4 * 256 * 256);
     assert_eq!(operation(&four)["bytes_read"], 2 * 256 * 256, "once for all tokens");
+    assert!(one["machine"].is_null());
+    let measured = json(&succeeds(&["graph", &model, "--json", "--measure"]));
+    assert!(measured["machine"]["runs_per_second_by_memory"].as_f64().unwrap() > 1.0);
+    assert!(succeeds(&["graph", &model, "--measure"]).contains("such runs a second"));
     assert!(succeeds(&["graph", &model, "--dot"]).starts_with("digraph model {"));
     let picture = dir.path("graph.svg");
     succeeds(&["graph", &model, "--svg", &picture]);

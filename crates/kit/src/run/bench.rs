@@ -72,6 +72,17 @@ pub struct Machine {
     pub multiply_adds_per_second: f64,
 }
 
+impl Machine {
+    /// Measures it, which takes about a second.
+    pub fn measure() -> Self {
+        Self {
+            threads: rayon::current_num_threads(),
+            bytes_per_second: machine::read_bandwidth(SCAN),
+            multiply_adds_per_second: machine::multiply_adds(),
+        }
+    }
+}
+
 /// How fast a model runs.
 #[derive(Clone, Debug)]
 pub struct Report {
@@ -112,11 +123,7 @@ pub fn bench(
     };
     let of_prompt = cost(trial.prompt, 0);
     let of_token = cost(1, trial.generated / 2);
-    let machine = Machine {
-        threads: rayon::current_num_threads(),
-        bytes_per_second: machine::read_bandwidth(SCAN),
-        multiply_adds_per_second: machine::multiply_adds(),
-    };
+    let machine = Machine::measure();
     let kind = match graph.output(OutputKind::Logits) {
         Some(_) => OutputKind::Logits,
         None => OutputKind::Hidden,

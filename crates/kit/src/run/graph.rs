@@ -5,6 +5,7 @@ use gguf_store::Model;
 use layout::backends::svg::SVGWriter;
 use layout::gv::{DotParser, GraphBuilder};
 
+use super::bench::Machine;
 use crate::Error;
 
 /// An operation under a load.
@@ -37,6 +38,18 @@ pub struct Report {
     pub multiply_adds: u64,
     /// Numbers that caches keep of each token.
     pub cache_width: u64,
+}
+
+impl Report {
+    /// How often a second the machine can read the weights, and do the products in F32: the less of
+    /// both is what it allows.
+    pub fn limits(&self, machine: Machine) -> (f64, f64) {
+        let per_second = |can: f64, needs: u64| can / (needs as f64).max(1.0);
+        (
+            per_second(machine.bytes_per_second, self.bytes),
+            per_second(machine.multiply_adds_per_second, self.multiply_adds),
+        )
+    }
 }
 
 /// What a graph costs.
