@@ -3,6 +3,7 @@
 pub mod blocks;
 pub mod checkpoint;
 pub mod container;
+pub mod graph;
 pub mod http;
 pub mod journal;
 pub mod legacy;

@@ -55,6 +55,8 @@ enum Command {
     Graph(commands::graph::Args),
     Logits(commands::logits::Args),
     Generate(Box<commands::generate::Args>),
+    Transcribe(Box<commands::transcribe::Args>),
+    Embed(commands::embed::Args),
     Bench(commands::bench::Args),
     Demo(commands::demo::Args),
     #[command(hide = true)]
@@ -87,6 +89,8 @@ fn main() -> ExitCode {
         Command::Graph(args) => commands::graph::run(&args),
         Command::Logits(args) => commands::logits::run(&args),
         Command::Generate(args) => commands::generate::run(&args),
+        Command::Transcribe(args) => commands::transcribe::run(&args),
+        Command::Embed(args) => commands::embed::run(&args),
         Command::Bench(args) => commands::bench::run(&args),
         Command::Demo(args) => commands::demo::run(&args),
         Command::RenderTemplate(args) => commands::render_template::run(&args),

@@ -3,6 +3,7 @@
 use std::num::NonZeroUsize;
 
 use gguf::Metadata;
+use gguf_graph::Pooling;
 use gguf_kit::run::{GraphSource, Options, Running, open_to_run};
 use gguf_runtime::{Arithmetic, CacheType};
 
@@ -63,7 +64,17 @@ fn adapter(text: &str) -> Result<(String, f32), String> {
 impl RunArgs {
     /// The model that `source` names, ready to run.
     pub fn open(&self, source: &str, sums: Sums) -> Result<Running, Failure> {
-        Ok(open_to_run(source, &self.options(sums))?)
+        self.open_pooled(source, sums, None)
+    }
+
+    /// The same, with a pooling instead of the model's own.
+    pub fn open_pooled(
+        &self,
+        source: &str,
+        sums: Sums,
+        pooling: Option<Pooling>,
+    ) -> Result<Running, Failure> {
+        Ok(open_to_run(source, &Options { pooling, ..self.options(sums) })?)
     }
 
     /// How it is run.
@@ -77,7 +88,7 @@ impl RunArgs {
             Sums::Exact => Arithmetic::Exact,
             Sums::Fast => Arithmetic::Fast,
         };
-        Options { graph, arithmetic, adapters: self.lora.clone() }
+        Options { graph, arithmetic, adapters: self.lora.clone(), pooling: None }
     }
 
     /// How caches store numbers.

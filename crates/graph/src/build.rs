@@ -33,7 +33,7 @@ pub fn build<'t>(
     let tensors = tensors.into_iter().map(|info| (&*info.name, info)).collect();
     let graph = RawGraph { architecture: name.to_owned(), ..RawGraph::default() };
     let mut builder =
-        Builder { hyper, metadata, tensors, graph, index: HashMap::new(), prefix: String::new() };
+        Builder { hyper, tensors, graph, index: HashMap::new(), prefix: String::new() };
     family(&mut builder)?;
     Graph::new(builder.graph, Limits::default())
 }
@@ -42,8 +42,6 @@ pub fn build<'t>(
 pub(crate) struct Builder<'m> {
     /// The hyper-parameters.
     pub hyper: Hyper<'m>,
-    /// All keys, for what is not the architecture's.
-    pub metadata: &'m Metadata,
     tensors: HashMap<&'m str, &'m TensorInfo>,
     graph: RawGraph,
     index: HashMap<String, WeightId>,
@@ -144,6 +142,11 @@ impl Builder<'_> {
             Err(absent) if absent.code == "key-missing" => Ok(None),
             found => found.map(Some),
         }
+    }
+
+    /// A factor; 1 if the model does not state one, or states 0, which stands for none.
+    pub fn factor(&self, name: &str) -> Result<f32, Finding> {
+        Ok(self.known(name)?.filter(|factor| *factor != 0.0).unwrap_or(1.0))
     }
 
     /// The embedding of the tokens.

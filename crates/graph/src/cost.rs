@@ -51,7 +51,9 @@ impl Graph {
         let rows = load.rows(shape.rows);
         let elements = |id: WeightId| {
             let weight = self.raw().weights.get(id.0 as usize);
-            weight.map_or(0, |weight| weight.shape.iter().product::<u64>())
+            weight.map_or(0, |weight| {
+                weight.shape.iter().fold(1, |all: u64, n| all.saturating_mul(*n))
+            })
         };
         let width = |id: crate::raw::ValueId| {
             shapes.get(id.0 as usize).map_or(0, |shape| u64::from(shape.width))

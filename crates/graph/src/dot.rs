@@ -79,6 +79,7 @@ impl Op {
             Self::Gate { .. } => "gate",
             Self::Slice { .. } => "slice",
             Self::Join { .. } => "join",
+            Self::Sum { .. } => "sum",
             Self::Rotate { .. } => "rotate",
             Self::Attention(_) => "attention",
             Self::Store { .. } => "store",

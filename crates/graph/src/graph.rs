@@ -1,9 +1,12 @@
 //! A graph that is proven to fit together.
 
+use std::collections::{HashMap, HashSet};
+
 use gguf::Finding;
 
-use crate::op::Op;
-use crate::raw::{OutputKind, Program, RawGraph, State, StateId, ValueId};
+use crate::cost::Load;
+use crate::op::{Op, Pooling};
+use crate::raw::{Output, OutputKind, Program, RawGraph, State, StateId, ValueId, Weight};
 use crate::shape::Place;
 
 /// What a graph may ask for at most.
@@ -15,12 +18,14 @@ pub struct Limits {
     pub parts: usize,
     /// Numbers of all rows of one token together.
     pub width: u64,
+    /// How often one token may be multiplied with each number of the weights, on average.
+    pub reuse: u64,
 }
 
 impl Default for Limits {
     /// Far above any model that there is.
     fn default() -> Self {
-        Self { ops: 100_000, parts: 1_000_000, width: 1 << 30 }
+        Self { ops: 100_000, parts: 1_000_000, width: 1 << 30, reuse: 256 }
     }
 }
 
@@ -79,16 +84,43 @@ impl Graph {
                 limits.parts
             )));
         }
+        let mut names = HashSet::new();
+        if let Some(weight) = raw.weights.iter().find(|weight| !names.insert(&*weight.name)) {
+            return Err(invalid(format!("the weight {} is named twice", weight.name)));
+        }
         let mut used = vec![false; raw.states.len()];
         let encoder = match &raw.encoder {
             Some(program) => shapes(&raw, program, true, limits, &mut used)?,
             None => Vec::new(),
         };
         let main = shapes(&raw, &raw.main, false, limits, &mut used)?;
+        if let Some(state) = differing_heads(&raw) {
+            let message = format!("operations read state {} by other numbers of heads", state.0);
+            return Err(invalid(message));
+        }
         if raw.main.outputs.is_empty() {
             return Err(invalid("main program: nothing comes out".to_owned()));
         }
-        Ok(Self { raw, main, encoder })
+        let graph = Self { raw, main, encoder };
+        graph.require_end(limits.reuse)?;
+        Ok(graph)
+    }
+
+    /// Refuses a graph that would multiply without end.
+    fn require_end(&self, reuse: u64) -> Result<(), Finding> {
+        /// Products that are quick whatever they are multiplied with.
+        const FEW: u64 = 1 << 28;
+        let one = Load { tokens: 1, outputs: 1, before: 0, frames: 1 };
+        let costs = self.costs(one).into_iter().chain(self.encoder_costs(one));
+        let products = costs.map(|cost| cost.multiply_adds).fold(0, u64::saturating_add);
+        let elements =
+            |weight: &Weight| weight.shape.iter().fold(1, |all: u64, n| all.saturating_mul(*n));
+        let all = self.raw.weights.iter().map(elements).fold(0, u64::saturating_add);
+        if products > all.saturating_mul(reuse).saturating_add(FEW) {
+            let message = format!("a token takes {products} products with {all} weights");
+            return Err(limit(message));
+        }
+        Ok(())
     }
 
     /// What it is made of.
@@ -112,6 +144,25 @@ impl Graph {
         Some((found.value, *self.main.get(found.value.0 as usize)?))
     }
 
+    /// The same graph with this pooling of what the last layer says, instead of the model's own.
+    ///
+    /// # Errors
+    /// `result-missing` if it does not compute hidden states of tokens.
+    pub fn pooled(&self, kind: Pooling) -> Result<Self, Finding> {
+        let Some((x, _)) = self.output(OutputKind::Hidden) else {
+            let message = "the graph says nothing of tokens that could be pooled";
+            return Err(Finding::error("result-missing", message)
+                .help("`gguf graph` lists what the model computes"));
+        };
+        let mut raw = self.raw.clone();
+        let Program { ops, outputs } = &mut raw.main;
+        let value = ValueId(u32::try_from(ops.len()).unwrap_or(u32::MAX));
+        ops.push(Op::Pool { x, kind });
+        outputs.retain(|output| output.kind != OutputKind::Pooled);
+        outputs.push(Output { kind: OutputKind::Pooled, value });
+        Self::new(raw, Limits::default())
+    }
+
     /// Numbers that all caches keep of one token together.
     pub fn cache_width(&self) -> u64 {
         let width = |state: &State| match state {
@@ -120,6 +171,20 @@ impl Graph {
         };
         self.raw.states.iter().map(width).sum()
     }
+}
+
+/// A state that attention reads as different numbers of heads, which it cannot be stored by.
+fn differing_heads(raw: &RawGraph) -> Option<StateId> {
+    let mut heads: HashMap<StateId, u32> = HashMap::new();
+    let programs = raw.encoder.iter().chain([&raw.main]);
+    programs.flat_map(|program| &program.ops).find_map(|op| match op {
+        Op::Attention(attention) => {
+            let state = op.state()?;
+            let first = *heads.entry(state).or_insert(attention.heads_kv);
+            (first != attention.heads_kv).then_some(state)
+        }
+        _ => None,
+    })
 }
 
 /// The shapes of all values of a program.
@@ -174,4 +239,50 @@ fn invalid(message: String) -> Finding {
 
 fn limit(message: String) -> Finding {
     Finding::error("graph-limit", message).help("no model is so large; the graph may mean harm")
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::*;
+
+    /// What is wrong with a graph of these parts.
+    fn fault(states: Value, encoder: Value, main: Value) -> String {
+        let outputs = json!([{"kind": "hidden", "value": 0}]);
+        let raw = json!({
+            "architecture": "x", "states": states,
+            "weights": [{"name": "table", "shape": [4, 9]}],
+            "encoder": {"ops": encoder, "outputs": []}, "main": {"ops": main, "outputs": outputs},
+        });
+        let raw: RawGraph = serde_json::from_value(raw).unwrap();
+        Graph::new(raw, Limits::default()).unwrap_err().message.into_string()
+    }
+
+    #[test]
+    fn an_encoder_reads_frames_of_one_width_or_tokens() {
+        let main = json!([{"op": "embed", "table": 0, "index": "token"}]);
+        let frames = json!({"op": "features", "width": 4});
+        let tokens = json!({"op": "embed", "table": 0, "index": "token"});
+        let both = json!([tokens, frames]);
+        let message = fault(json!([]), both, main.clone());
+        assert_eq!(message, "encoder, operation 0: an encoder of frames has no tokens");
+        let two = json!([frames, {"op": "features", "width": 5}]);
+        let message = fault(json!([]), two, main);
+        assert_eq!(message, "encoder, operation 1: widths of the features: 5 and 4");
+    }
+
+    #[test]
+    fn all_read_a_state_by_the_same_heads() {
+        let attention = |heads: u32, len: u32| {
+            json!({"op": "attention", "query": 0, "memory": {"stored": {"state": 0}},
+                "heads": heads, "heads_kv": heads, "key_len": len, "value_len": len,
+                "scale": 1.0, "mask": "all"})
+        };
+        let embed = json!({"op": "embed", "table": 0, "index": "token"});
+        let main = json!([embed, attention(2, 2), attention(4, 1)]);
+        let states = json!([{"kind": "stored", "keys": 4, "values": 4}]);
+        let message = fault(states, json!([{"op": "features", "width": 4}]), main);
+        assert_eq!(message, "operations read state 0 by other numbers of heads");
+    }
 }

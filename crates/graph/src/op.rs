@@ -72,8 +72,8 @@ pub enum Op {
         /// The other.
         b: ValueId,
     },
-    /// The product of two values, number by number. `b` may have one number per row, which all of
-    /// the row of `a` is multiplied by.
+    /// The product of two values, number by number. `b` may have fewer numbers in a row: then each
+    /// of them multiplies one of as many equal parts of the row of `a`.
     Multiply {
         /// One.
         a: ValueId,
@@ -87,7 +87,8 @@ pub enum Op {
         /// What is added.
         weight: WeightId,
     },
-    /// Each row times a weight `[width]`.
+    /// Each row times a weight `[width]`; by a weight `[width, n]` it becomes `n` rows beside each
+    /// other, in one row of `n width` numbers.
     MultiplyWeight {
         /// What is multiplied.
         x: ValueId,
@@ -178,6 +179,14 @@ pub enum Op {
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         shared: bool,
     },
+    /// The sum of each of `groups` equal parts of a row.
+    Sum {
+        /// What is added up.
+        x: ValueId,
+        /// Equal parts of a row, such as heads; 1 for a whole row.
+        #[serde(default = "one", skip_serializing_if = "is_one")]
+        groups: u32,
+    },
     /// Rotates pairs of numbers of each head by angles that grow with the position.
     Rotate {
         /// Queries or keys, of heads.
@@ -243,7 +252,8 @@ pub enum Op {
         /// What they are taken from.
         x: ValueId,
     },
-    /// One row for each sequence of its tokens.
+    /// One row for each sequence, of the rows of its tokens, or of those whose result is asked for; 0
+    /// if there are none.
     Pool {
         /// What is pooled.
         x: ValueId,

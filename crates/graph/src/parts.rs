@@ -20,6 +20,7 @@ impl Op {
             | Self::SoftCap { x, .. }
             | Self::Activate { x, .. }
             | Self::Slice { x, .. }
+            | Self::Sum { x, .. }
             | Self::Rotate { x, .. }
             | Self::CausalConvolution { x, .. }
             | Self::Convolution { x, .. }
@@ -88,6 +89,7 @@ impl Op {
             | Self::Activate { .. }
             | Self::Gate { .. }
             | Self::Slice { .. }
+            | Self::Sum { .. }
             | Self::Join { .. }
             | Self::Store { .. }
             | Self::Shift { .. }

@@ -107,6 +107,8 @@ pub enum OutputKind {
     Logits,
     /// What the last layer says of each token, after the last norm.
     Hidden,
+    /// One row for each sequence, made of those of its tokens: an embedding.
+    Pooled,
     /// A score for each class of a sequence.
     Classes,
 }

@@ -1,8 +1,10 @@
 //! The shape of the value of an operation, and what the operation asks of its parts.
 
+use std::fmt;
+
 use crate::graph::{Rows, Shape};
-use crate::op::{Attention, Experts, Index, Memory, Op, PositionBias, Scan, Wkv};
-use crate::raw::{RawGraph, State, StateId, ValueId, WeightId};
+use crate::op::{Attention, Experts, GateFunction, Index, Memory, Op, PositionBias, Scan, Wkv};
+use crate::raw::{Program, RawGraph, State, StateId, ValueId, WeightId};
 use crate::rotation::{Factors, Rotation, Stretch};
 
 /// Widest row of a value: far beyond any model, and small enough that sums of a few do not overflow.
@@ -28,6 +30,8 @@ impl Place<'_> {
         match op {
             Op::Features { width } => {
                 require(self.is_encoder, "only an encoder has features")?;
+                let first = self.features_width().unwrap_or(0) as u64;
+                same("widths of the features", (*width).into(), first)?;
                 Shape::new(Rows::Frames { stride: 1 }, u64::from(*width))
             }
             Op::Embed { table, index } => {
@@ -35,7 +39,11 @@ impl Place<'_> {
                 let rows = match (index, self.shapes.last()) {
                     (Index::Row, Some(before)) => before.rows,
                     (Index::Row, None) => return Err("there are no rows to number yet".to_owned()),
-                    _ => Rows::Tokens,
+                    _ => {
+                        let frames = self.is_encoder && self.features_width().is_some();
+                        require(!frames, "an encoder of frames has no tokens")?;
+                        Rows::Tokens
+                    }
                 };
                 Shape::new(rows, width)
             }
@@ -73,13 +81,20 @@ impl Place<'_> {
             Op::Multiply { a, b } => {
                 let (a, b) = (self.value(*a)?, self.value(*b)?);
                 require(a.rows == b.rows, "the values have other rows")?;
-                require(a.width == b.width || b.width == 1, "the values have other widths")?;
+                a.part(b.width)?;
                 Ok(a)
             }
-            Op::AddWeight { x, weight } | Op::MultiplyWeight { x, weight } => {
+            Op::AddWeight { x, weight } => {
                 let x = self.value(*x)?;
                 self.vector(*weight, x.width.into())?;
                 Ok(x)
+            }
+            Op::MultiplyWeight { x, weight } => {
+                let x = self.value(*x)?;
+                let factors = self.elements(*weight)?;
+                let rows = factors / u64::from(x.width);
+                same("numbers of the weight", factors, product(rows, x.width.into())?)?;
+                Shape::new(x.rows, factors)
             }
             Op::Mix { a, b, weight } => {
                 let shape = self.alike(*a, *b)?;
@@ -100,7 +115,10 @@ impl Place<'_> {
                 require(*cap > 0.0, "the cap is not above 0")?;
                 self.value(*x)
             }
-            Op::Gate { gate, up, .. } => self.alike(*gate, *up),
+            Op::Gate { gate, up, function } => {
+                gate_function(*function)?;
+                self.alike(*gate, *up)
+            }
             Op::Slice { x, groups, start, len } => {
                 let x = self.value(*x)?;
                 let end = u64::from(*start) + u64::from(*len);
@@ -113,6 +131,11 @@ impl Place<'_> {
                 let second = if *shared { b.width } else { b.part(*groups)? };
                 let part = u64::from(a.part(*groups)?) + u64::from(second);
                 Shape::new(a.rows, product(part, (*groups).into())?)
+            }
+            Op::Sum { x, groups } => {
+                let x = self.value(*x)?;
+                x.part(*groups)?;
+                Shape::new(x.rows, u64::from(*groups))
             }
             Op::Rotate { x, heads, rotation } => {
                 let x = self.tokens(*x)?;
@@ -130,7 +153,7 @@ impl Place<'_> {
                     {
                         Ok(key)
                     }
-                    other => Err(format!("the state is {other:?}")),
+                    other => Err(format!("the state is {other}")),
                 }
             }
             Op::Experts(experts) => self.experts(experts),
@@ -167,7 +190,9 @@ impl Place<'_> {
                 Ok(Shape { rows: Rows::Outputs, ..x })
             }
             Op::Pool { x, .. } => {
-                let x = self.tokens(*x)?;
+                let x = self.value(*x)?;
+                let of_tokens = matches!(x.rows, Rows::Tokens | Rows::Outputs);
+                require(of_tokens, "the rows are not those of tokens")?;
                 Ok(Shape { rows: Rows::Sequences, ..x })
             }
         }
@@ -204,7 +229,8 @@ impl Place<'_> {
                 same("keys of the state", k.into(), keys)?;
                 same("values of the state", v.into(), values)?;
             }
-            (_, other) => return Err(format!("the state is {other:?}")),
+            (_, Some(other)) => return Err(format!("the state is {other}")),
+            (_, None) => {}
         }
         match attention.memory {
             Memory::Given { .. } => require(
@@ -230,6 +256,7 @@ impl Place<'_> {
 
     fn experts(&self, experts: &Experts) -> Result<Shape> {
         let (x, scores) = (self.value(experts.x)?, self.value(experts.scores)?);
+        gate_function(experts.function)?;
         require(x.rows == scores.rows, "the values have other rows")?;
         let [input, up, count] = self.cube(experts.up)?;
         same("width of the value and of the experts", x.width.into(), input)?;
@@ -342,6 +369,11 @@ impl Place<'_> {
         }
     }
 
+    /// Width of the frames that the encoder reads.
+    fn features_width(&self) -> Option<usize> {
+        self.graph.encoder.as_ref().and_then(Program::features_width)
+    }
+
     fn value(&self, id: ValueId) -> Result<Shape> {
         let found = self.shapes.get(id.0 as usize).copied();
         found.ok_or_else(|| format!("value {} is not made before", id.0))
@@ -419,14 +451,25 @@ impl Place<'_> {
     fn rows_state(&self, id: StateId, width: u32, rows: u64) -> Result<()> {
         match self.state(id)? {
             State::Rows { width: w, rows: r } if w == width && u64::from(r) == rows => Ok(()),
-            other => Err(format!("the state is {other:?} instead of {rows} rows of {width}")),
+            other => Err(format!("the state is {other} instead of {rows} rows of {width}")),
         }
     }
 
     fn floats_state(&self, id: StateId, len: u64) -> Result<()> {
         match self.state(id)? {
             State::Floats { len: found } if u64::from(found) == len => Ok(()),
-            other => Err(format!("the state is {other:?} instead of {len} floats")),
+            other => Err(format!("the state is {other} instead of {len} floats")),
+        }
+    }
+}
+
+impl fmt::Display for State {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Cache { keys, values } => write!(f, "a cache of {keys} and {values} numbers"),
+            Self::Stored { keys, values } => write!(f, "a store of {keys} and {values} numbers"),
+            Self::Rows { width, rows } => write!(f, "{rows} rows of {width}"),
+            Self::Floats { len } => write!(f, "{len} floats"),
         }
     }
 }
@@ -445,6 +488,13 @@ impl Shape {
             Some(0) => Ok(self.width / parts),
             _ => Err(format!("{parts} parts do not divide a row of {}", self.width)),
         }
+    }
+}
+
+fn gate_function(function: GateFunction) -> Result<()> {
+    match function {
+        GateFunction::Clamped { limit, .. } => require(limit >= 0.0, "the limit is below 0"),
+        GateFunction::Plain(_) => Ok(()),
     }
 }
 

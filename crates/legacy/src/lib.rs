@@ -40,6 +40,7 @@ mod starcoder;
 mod tensor;
 mod tokens;
 mod vocabulary;
+mod whisper_tokens;
 
 pub use choice::{Change, How};
 pub use container::is_legacy;

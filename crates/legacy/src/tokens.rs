@@ -10,6 +10,7 @@ use super::header::{Field, Program};
 use super::merges;
 use super::read::OldFile;
 use super::vocabulary::RawToken;
+use super::whisper_tokens;
 
 /// Sets the `tokenizer.*` keys from the file alone, with `pre` for the name of the pre-tokenizer
 /// where there is one. Returns what the user should know.
@@ -140,10 +141,12 @@ fn byte_level(old: &OldFile, pre: &str, metadata: &mut Metadata) -> Vec<String> 
         tokens.push(if is_new { token } else { Token::padding(id, 0.0) });
     }
     let lost = tokens.iter().filter(|token| token.kind == TokenType::Unused).count();
-    // Whisper leaves its special tokens to the program. Rows come from the file's own header, and
-    // the embedding is checked against them.
-    let stored = tokens.len();
-    tokens.extend((stored..rows).map(|id| Token::padding(id, 0.0)));
+    if program == Program::Whisper {
+        tokens.extend(whisper_tokens::special(&tokens, rows));
+    }
+    // Rows come from the file's own header, and the embedding is checked against them.
+    let named = tokens.len();
+    tokens.extend((named..rows).map(|id| Token::padding(id, 0.0)));
 
     set(metadata, "gpt2", pre, &tokens);
     set_types(metadata, &tokens);
@@ -173,8 +176,8 @@ fn byte_level(old: &OldFile, pre: &str, metadata: &mut Metadata) -> Vec<String> 
     if let Some(merges) = merges {
         metadata.set("tokenizer.ggml.merges", Array::from_strings(&merges));
     }
-    if lost + rows > stored {
-        notes.push(format!("{} of {rows} tokens have no text in the file", lost + rows - stored));
+    if lost + rows > named {
+        notes.push(format!("{} of {rows} tokens have no text in the file", lost + rows - named));
     }
     roles(&tokens, ROLES, metadata);
     notes

@@ -20,6 +20,13 @@ pub(crate) fn pack<const BITS: usize, const STRIDE: usize, const LEN: usize, con
     const { assert!(LEN * BITS == BYTES * 8 && BYTES.is_multiple_of(STRIDE)) }
     let mask = (1u64 << BITS) - 1;
     let mut packed = [0; BYTES];
+    if STRIDE == 1 {
+        for (bytes, levels) in packed.chunks_exact_mut(BITS).zip(levels.as_chunks().0) {
+            let fields = (u64::from_le_bytes(*levels) >> from) & (mask * EACH_BYTE);
+            bytes.copy_from_slice(&gather::<BITS>(fields).to_le_bytes()[..BITS]);
+        }
+        return packed;
+    }
     let groups = packed.as_chunks_mut::<STRIDE>().0.iter_mut();
     for (bytes, levels) in groups.zip(levels.chunks_exact(STRIDE * 8 / BITS)) {
         for (k, levels) in levels.as_chunks::<STRIDE>().0.iter().enumerate() {
@@ -53,6 +60,14 @@ pub(crate) fn unpack<
     const { assert!(LEN * BITS == BYTES * 8 && BYTES.is_multiple_of(STRIDE)) }
     let mask = (1u64 << BITS) - 1;
     let mut levels = [0; LEN];
+    if STRIDE == 1 {
+        for (bytes, levels) in packed.chunks_exact(BITS).zip(levels.as_chunks_mut().0) {
+            let mut fields = [0; 8];
+            fields[..BITS].copy_from_slice(bytes);
+            *levels = spread::<BITS>(u64::from_le_bytes(fields)).to_le_bytes();
+        }
+        return levels;
+    }
     let groups = packed.as_chunks::<STRIDE>().0.iter();
     for (bytes, levels) in groups.zip(levels.chunks_exact_mut(STRIDE * 8 / BITS)) {
         for (k, levels) in levels.as_chunks_mut::<STRIDE>().0.iter_mut().enumerate() {
@@ -72,21 +87,56 @@ pub(crate) fn unpack<
     levels
 }
 
+/// Eight fields side by side, to a byte each: first the halves apart, then their halves, then those.
+#[inline(always)]
+fn spread<const BITS: usize>(mut fields: u64) -> u64 {
+    if BITS == 1 {
+        // A copy for each byte, of which it keeps its own bit: a sum then carries it to the top.
+        let own = fields.wrapping_mul(EACH_BYTE) & 0x8040_2010_0804_0201;
+        return ((own + 0x7f * EACH_BYTE) >> 7) & EACH_BYTE;
+    }
+    for together in [4, 2, 1] {
+        fields |= fields << (together * (8 - BITS));
+        fields &= runs(together * BITS, together * 8);
+    }
+    fields
+}
+
+/// The way back.
+#[inline(always)]
+fn gather<const BITS: usize>(mut fields: u64) -> u64 {
+    for together in [2, 4, 8] {
+        fields |= fields >> (together / 2 * (8 - BITS));
+        fields &= runs(together * BITS, together * 8);
+    }
+    fields
+}
+
+/// A number with `ones` bits set at the bottom of each `period` bits.
+#[inline(always)]
+fn runs(ones: usize, period: usize) -> u64 {
+    (u64::MAX >> (64 - ones)) * (u64::MAX / (u64::MAX >> (64 - period)))
+}
+
 /// Levels less `zero`, as floats.
 ///
 /// A loop of its own over a whole block: long enough for the compiler to make vectors of it.
 #[inline(always)]
-pub(crate) fn floats<const LEN: usize>(levels: &[u8; LEN], zero: i32, out: &mut [f32; LEN]) {
-    for (x, &level) in out.iter_mut().zip(levels) {
+pub(crate) fn floats<const LEN: usize>(levels: &[u8; LEN], zero: i32) -> [f32; LEN] {
+    let mut floats = [0.0; LEN];
+    for (x, &level) in floats.iter_mut().zip(levels) {
         *x = (i32::from(level) - zero) as f32;
     }
+    floats
 }
 
 /// Adds the high bits of levels to the low `BITS`.
 #[inline(always)]
 pub(crate) fn join<const BITS: usize, const LEN: usize>(low: &mut [u8; LEN], high: &[u8; LEN]) {
-    for (low, high) in low.iter_mut().zip(high) {
-        *low |= high << BITS;
+    const { assert!(LEN.is_multiple_of(8)) }
+    for (low, high) in low.as_chunks_mut().0.iter_mut().zip(high.as_chunks().0) {
+        let high = u64::from_le_bytes(*high) << BITS;
+        *low = (u64::from_le_bytes(*low) | high).to_le_bytes();
     }
 }
 
@@ -104,6 +154,8 @@ mod tests {
         assert_eq!((low[3], high[3]), (0xC5, 0x3A));
         let bits: [u8; 4] = pack::<1, 1, _, _>(&levels, 5);
         assert_eq!(bits, [1 << 3, 0, 1 << 3, 0]);
+        let pairs: [u8; 8] = pack::<2, 1, _, _>(&levels, 2);
+        assert_eq!(pairs, [1 << 6, 0, 0, 0, 3 << 6, 0, 0, 0]);
     }
 
     #[test]
@@ -112,5 +164,9 @@ mod tests {
         let packed: [u8; 64] = pack::<2, 32, _, _>(&levels, 0);
         assert_eq!(packed[5] >> 4 & 3, levels[64 + 5]);
         assert_eq!(unpack::<2, 32, _, 256>(&packed), levels);
+        assert_eq!(unpack::<2, 1, _, 256>(&pack::<2, 1, _, 64>(&levels, 0)), levels);
+        assert_eq!(unpack::<4, 1, _, 256>(&pack::<4, 1, _, 128>(&levels, 0)), levels);
+        let odd = levels.map(|level| level & 1);
+        assert_eq!(unpack::<1, 1, _, 256>(&pack::<1, 1, _, 32>(&levels, 0)), odd);
     }
 }

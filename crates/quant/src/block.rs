@@ -18,15 +18,15 @@ pub(crate) trait Block<const LEN: usize, const BYTES: usize> {
     ///
     /// A format writes this or [`decode_row`](Self::decode_row).
     #[inline(always)]
-    fn decode(block: &[u8; BYTES], out: &mut [f32; LEN]) {
-        Self::decode_row(pulp::Scalar, std::slice::from_ref(block), std::slice::from_mut(out));
+    fn decode<S: Simd>(simd: S, block: &[u8; BYTES], out: &mut [f32; LEN]) {
+        Self::decode_row(simd, std::slice::from_ref(block), std::slice::from_mut(out));
     }
 
     /// The weights of many blocks.
     #[inline(always)]
-    fn decode_row<S: Simd>(_: S, blocks: &[[u8; BYTES]], out: &mut [[f32; LEN]]) {
+    fn decode_row<S: Simd>(simd: S, blocks: &[[u8; BYTES]], out: &mut [[f32; LEN]]) {
         for (block, out) in blocks.iter().zip(out) {
-            Self::decode(block, out);
+            Self::decode(simd, block, out);
         }
     }
 

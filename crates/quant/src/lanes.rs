@@ -6,9 +6,11 @@
 
 use std::ops::{Add, BitAnd, BitOr, Div, Mul, Not, Sub};
 
+pub(crate) use floats::{floats, scale_levels};
 use pulp::{Simd, bytemuck};
 pub(crate) use steps::Steps;
 
+mod floats;
 mod steps;
 
 /// One float per lane, in `U` vectors: several hide the time that each operation takes.
@@ -61,9 +63,22 @@ impl<S: Simd, const U: usize> Lanes<S, U> {
     /// Element `i` of group `k` into lane `k` of vector `i`. Lanes without a group get the last one.
     #[inline(always)]
     pub fn transpose<const N: usize>(simd: S, groups: &[[f32; N]]) -> [Self; N] {
+        Self::transpose_from(
+            simd,
+            #[inline(always)]
+            |k| groups.get(k).or(groups.last()),
+        )
+    }
+
+    /// The same of groups wherever they are. Lanes without a group are 0.
+    #[inline(always)]
+    pub fn transpose_from<'a, const N: usize>(
+        simd: S,
+        group: impl Fn(usize) -> Option<&'a [f32; N]>,
+    ) -> [Self; N] {
         let mut lanes = [Self::splat(simd, 0.0); N];
         for k in 0..Self::COUNT {
-            if let Some(group) = groups.get(k).or(groups.last()) {
+            if let Some(group) = group(k) {
                 for (lanes, &value) in lanes.iter_mut().zip(group) {
                     lanes.as_mut()[k] = value;
                 }
@@ -386,6 +401,24 @@ pub(crate) fn scale<S: Simd, const N: usize>(
         out,
         #[inline(always)]
         |x| x * scale,
+    );
+}
+
+/// Times `scale`, plus `offset`: a whole number of vectors.
+#[inline(always)]
+pub(crate) fn affine<S: Simd, const N: usize>(
+    simd: S,
+    x: &[f32; N],
+    (scale, offset): (f32, f32),
+    out: &mut [f32; N],
+) {
+    let (scale, offset) = (Lanes::splat(simd, scale), Lanes::splat(simd, offset));
+    transform(
+        simd,
+        x,
+        out,
+        #[inline(always)]
+        |x| x * scale + offset,
     );
 }
 

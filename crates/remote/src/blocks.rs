@@ -1,5 +1,6 @@
 //! Small reads of a far file, served from large ones.
 
+use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use gguf_store::Source;
@@ -58,6 +59,10 @@ impl<S: Source> Blocks<S> {
 impl<S: Source> Source for Blocks<S> {
     fn byte_len(&self) -> u64 {
         self.source.byte_len()
+    }
+
+    fn file(&self) -> Option<&Path> {
+        self.source.file()
     }
 
     fn read_at(&self, mut buffer: &mut [u8], mut offset: u64) -> Result<(), gguf::Error> {

@@ -5,6 +5,7 @@
 //! second HTTP client with a second encryption library.
 
 use std::io::{ErrorKind, Read};
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use async_trait::async_trait;
@@ -45,6 +46,8 @@ pub(crate) struct BucketFile {
     url: Url,
     len: u64,
     etag: Option<String>,
+    /// Its URL, as messages have it.
+    name: PathBuf,
 }
 
 impl BucketFile {
@@ -68,7 +71,9 @@ impl BucketFile {
             path = Path::parse(pick(shown(&url), names, "")?).map_err(wrong)?;
         }
         let meta = wait(&runtime, store.head(&path)).map_err(failed)?;
-        Ok(Self { store, runtime, path, url, len: meta.size, etag: meta.e_tag })
+        let url = of_key(url, path.as_ref());
+        let name = shown(&url).into();
+        Ok(Self { store, runtime, path, url, len: meta.size, etag: meta.e_tag, name })
     }
 
     /// The key of the object.
@@ -77,13 +82,8 @@ impl BucketFile {
     }
 
     /// Its URL, also if that of a folder was asked for.
-    pub fn url(&self) -> Url {
-        let mut url = self.url.clone();
-        // Fails for URLs that cannot have a path; those of buckets can.
-        if let Ok(mut path) = url.path_segments_mut() {
-            path.clear().extend(self.key().split('/'));
-        }
-        url
+    pub fn url(&self) -> &Url {
+        &self.url
     }
 
     fn piece(&self, buffer: &mut [u8], offset: u64) -> Result<(), Fault> {
@@ -113,11 +113,24 @@ impl BucketFile {
     }
 }
 
+/// The URL of an object in the bucket of another.
+fn of_key(mut url: Url, key: &str) -> Url {
+    // Fails for URLs that cannot have a path; those of buckets can.
+    if let Ok(mut path) = url.path_segments_mut() {
+        path.clear().extend(key.split('/'));
+    }
+    url
+}
+
 impl gguf_store::Source for BucketFile {
     /// `None` if the store gives no ETag that stands for bytes.
     fn identity(&self) -> Option<String> {
         let etag = strong(self.etag.as_deref())?;
-        Some(format!("{} {} {etag}", shown(&self.url()), self.len))
+        Some(format!("{} {} {etag}", shown(&self.url), self.len))
+    }
+
+    fn file(&self) -> Option<&std::path::Path> {
+        Some(&self.name)
     }
 
     fn byte_len(&self) -> u64 {
@@ -125,7 +138,7 @@ impl gguf_store::Source for BucketFile {
     }
 
     fn read_at(&self, buffer: &mut [u8], mut offset: u64) -> Result<(), gguf::Error> {
-        let fail = |source| gguf::Error::environment("read", shown(&self.url).as_ref(), source);
+        let fail = |source| gguf::Error::read(&self.name, source);
         let end = offset.checked_add(buffer.len() as u64);
         if end.is_none_or(|end| end > self.len) {
             return Err(fail(ErrorKind::UnexpectedEof.into()));

@@ -4,6 +4,7 @@
 //! do answer is more, and each of those answers is an arm of [`RangeReader::part`].
 
 use std::io::{ErrorKind, Read};
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use gguf_store::FIRST_WINDOW;
@@ -27,6 +28,8 @@ pub(crate) struct HttpFile {
     reader: RangeReader,
     version: Version,
     head: Vec<u8>,
+    /// Its address, as messages have it.
+    name: PathBuf,
 }
 
 /// Where the file stands.
@@ -59,7 +62,10 @@ impl HttpFile {
             version.ok_or_else(|| Fault::Answer("it does not say how long the file is".into()))
         });
         match version {
-            Ok(version) => Ok(Self { reader, version, head }),
+            Ok(version) => {
+                let name = shown(&reader.url).into();
+                Ok(Self { reader, version, head, name })
+            }
             Err(fault) => Err(reader.client.error(&reader.url, fault)),
         }
     }
@@ -95,13 +101,16 @@ impl gguf_store::Source for HttpFile {
         self.version.identity(&self.reader.url)
     }
 
+    fn file(&self) -> Option<&Path> {
+        Some(&self.name)
+    }
+
     fn byte_len(&self) -> u64 {
         self.version.len
     }
 
     fn read_at(&self, buffer: &mut [u8], offset: u64) -> Result<(), gguf::Error> {
-        let fail =
-            |source| gguf::Error::environment("read", shown(&self.reader.url).as_ref(), source);
+        let fail = |source| gguf::Error::read(&self.name, source);
         let end = offset.checked_add(buffer.len() as u64);
         if end.is_none_or(|end| end > self.version.len) {
             return Err(fail(ErrorKind::UnexpectedEof.into()));

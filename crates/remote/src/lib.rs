@@ -122,7 +122,7 @@ fn bucket(client: Client, url: Url) -> Result<Opened, Error> {
     let transferred = client.transferred.clone();
     let source = bucket::BucketFile::open(Arc::new(client), url)?;
     let name = source.key().rsplit('/').next().unwrap_or_default().to_owned();
-    let location = Location::Bucket(source.url());
+    let location = Location::Bucket(source.url().clone());
     Ok(Opened { source: Arc::new(source), name, location, transferred })
 }
 

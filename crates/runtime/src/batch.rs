@@ -21,7 +21,12 @@ pub struct Batch {
 impl Batch {
     /// Tokens of the first sequence, with the results of all.
     pub fn of_all(ids: &[u32]) -> Self {
-        Self { tokens: ids.iter().map(|&id| Token { id, sequence: 0, output: true }).collect() }
+        Self::of_sequence(ids, 0)
+    }
+
+    /// Tokens of a sequence, with the results of all.
+    pub fn of_sequence(ids: &[u32], sequence: usize) -> Self {
+        Self { tokens: ids.iter().map(|&id| Token { id, sequence, output: true }).collect() }
     }
 
     /// Tokens of a sequence, with the result of the last one.

@@ -9,7 +9,7 @@ use gguf_store::Progress;
 use crate::batch::Batch;
 use crate::cache::CacheType;
 use crate::executor::Executor;
-use crate::run::{Inputs, run};
+use crate::run::{Inputs, run, sees_whole_batch};
 use crate::state::Sequence;
 use crate::value::Value;
 
@@ -24,7 +24,7 @@ pub struct ContextOptions {
     pub cache_type: CacheType,
     /// Tokens that are computed together at most; a larger batch is cut. Encoders see all at once.
     pub batch: usize,
-    /// Bytes that caches and states may take at most.
+    /// Bytes that caches and states, and beside them the values of a batch, may take at most.
     pub memory: u64,
 }
 
@@ -106,7 +106,10 @@ impl Context {
     }
 
     /// Computes what comes out for a batch: one row for each token whose output is asked for, or, of
-    /// a pooling model, for each sequence of the batch.
+    /// what is made of a whole text, for each sequence of the batch in the order of their first tokens.
+    ///
+    /// A model without states, such as an encoder of text, keeps nothing: its sequences stay empty, and
+    /// each run stands for itself.
     ///
     /// # Errors
     /// `token-out-of-range`, `context-full`, `result-missing` if the model does not compute that
@@ -122,10 +125,12 @@ impl Context {
             let what = format!("the model does not compute {kind:?}");
             return Err(Error::request("result-missing", what, "`gguf graph` lists what it does"));
         };
-        self.accept(batch)?;
+        self.accept(batch, false)?;
         let width = shape.width as usize;
         let mut all = Value { rows: 0, width, data: Vec::new() };
-        let whole = executor.graph().main().0.ops.iter().any(|op| op.sees_whole_batch());
+        let whole = sees_whole_batch(executor.graph().main().0, value);
+        // What keeps nothing reads each batch for itself.
+        let keeps = !executor.graph().raw().states.is_empty();
         let step = if whole { batch.tokens.len() } else { self.options.batch };
         for tokens in batch.tokens.chunks(step.max(1)) {
             let inputs = Inputs::Tokens(tokens);
@@ -136,10 +141,12 @@ impl Context {
                 &[value],
                 inputs,
                 &mut self.sequences,
-                self.options.tokens,
+                &self.options,
                 progress,
             )?;
-            tokens.iter().for_each(|token| self.sequences[token.sequence].len += 1);
+            if keeps {
+                tokens.iter().for_each(|token| self.sequences[token.sequence].len += 1);
+            }
             for value in made {
                 all.rows += value.rows;
                 all.data.extend(value.data);
@@ -160,32 +167,60 @@ impl Context {
         features: &Value,
         progress: &dyn Progress,
     ) -> Result<Value, Error> {
+        self.run_encoder(sequence, Some(features.width), Inputs::Features(features), progress)
+    }
+
+    /// The same of an encoder that reads tokens.
+    ///
+    /// # Errors
+    /// `features-missing` if the model has no encoder of tokens; else as [`Context::run`].
+    pub fn encode_tokens(
+        &mut self,
+        sequence: usize,
+        ids: &[u32],
+        progress: &dyn Progress,
+    ) -> Result<Value, Error> {
+        self.clear(sequence);
+        self.accept(&Batch::of_sequence(ids, sequence), true)?;
+        // The encoder sees one sequence, which is then the first.
+        let tokens = Batch::of_all(ids).tokens;
+        self.run_encoder(sequence, None, Inputs::Tokens(&tokens), progress)
+    }
+
+    /// Runs the encoder on frames of a width, or on tokens.
+    fn run_encoder(
+        &mut self,
+        sequence: usize,
+        width: Option<usize>,
+        inputs: Inputs<'_>,
+        progress: &dyn Progress,
+    ) -> Result<Value, Error> {
         let executor = self.executor.clone();
         let Some(program) = executor.graph().encoder() else {
-            return Err(Error::request("features-missing", "the model has no encoder", ""));
+            let help = "give it tokens alone";
+            return Err(Error::request("features-missing", "the model has no encoder", help));
         };
         let wanted = program.0.features_width();
-        if wanted != Some(features.width) {
-            let what = format!("frames of {} numbers, not {wanted:?}", features.width);
-            return Err(Error::request(
-                "features-missing",
-                what,
-                "give the features of this model",
-            ));
+        if wanted != width {
+            let said = |width: Option<usize>| match width {
+                Some(width) => format!("frames of {width} numbers"),
+                None => "tokens".to_owned(),
+            };
+            let what = format!("the encoder reads {}, not {}", said(wanted), said(width));
+            let help = "give it what the model was trained on";
+            return Err(Error::request("features-missing", what, help));
         }
         self.clear(sequence);
         let outputs: Vec<_> = program.0.outputs.iter().map(|output| output.value).collect();
         let Some(of) = self.sequences.get_mut(sequence..=sequence) else {
             return Err(no_sequence(sequence));
         };
-        let inputs = Inputs::Features(features);
-        let tokens = self.options.tokens;
-        let mut made = run(&executor, program, &outputs, inputs, of, tokens, progress)?;
+        let mut made = run(&executor, program, &outputs, inputs, of, &self.options, progress)?;
         Ok(made.pop().unwrap_or_default())
     }
 
     /// Checks a batch before anything is computed.
-    fn accept(&self, batch: &Batch) -> Result<(), Error> {
+    fn accept(&self, batch: &Batch, for_encoder: bool) -> Result<(), Error> {
         let vocabulary = self.executor.vocabulary_len();
         let mut lens: Vec<usize> = self.sequences.iter().map(|sequence| sequence.len).collect();
         for (number, token) in batch.tokens.iter().enumerate() {
@@ -196,6 +231,11 @@ impl Context {
                 return Err(Error::request("token-out-of-range", what, help));
             }
             let len = lens.get_mut(token.sequence).ok_or_else(|| no_sequence(token.sequence))?;
+            if !for_encoder && self.sequences[token.sequence].lacks_encoder() {
+                let what = format!("sequence {} has nothing of the encoder", token.sequence);
+                let help = "run the encoder first";
+                return Err(Error::request("features-missing", what, help));
+            }
             *len += 1;
             if *len > self.options.tokens {
                 let what = format!("the context has room for {} tokens", self.options.tokens);

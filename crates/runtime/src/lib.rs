@@ -6,6 +6,21 @@
 //!
 //! Results do not depend on the number of threads, which are those of the current rayon pool, nor
 //! on how tokens are cut into batches.
+//!
+//! ```no_run
+//! use std::sync::Arc;
+//! use gguf_graph::OutputKind;
+//! use gguf_runtime::{Arithmetic, Batch, Context, ContextOptions, Executor};
+//!
+//! let model = gguf_store::Model::open("model.gguf".as_ref())?;
+//! let graph = gguf_graph::build(model.metadata(), Executor::tensors(&model))?;
+//! let executor = Arc::new(Executor::new(&model, graph, Arithmetic::Exact)?);
+//! let mut context = Context::new(executor, ContextOptions::default())?;
+//! // The scores of the token after these three; the context keeps them for what follows.
+//! let logits = context.run(&Batch::of_last(&[1, 15043, 3186], 0), OutputKind::Logits, &())?;
+//! assert_eq!(logits.rows, 1);
+//! # Ok::<(), gguf::Error>(())
+//! ```
 
 mod batch;
 mod cache;

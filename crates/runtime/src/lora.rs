@@ -36,6 +36,11 @@ impl Adapters {
         let products: Vec<u32> = graph.main().0.ops.iter().filter_map(product).collect();
         let mut found: HashMap<u32, Vec<LowRank>> = HashMap::new();
         for adapter in adapters {
+            if !adapter.model.tensors().iter().any(|tensor| tensor.info.name.ends_with(".lora_a")) {
+                let what = "a file that was given as an adapter has no adapter tensors";
+                let help = "name a GGUF that `gguf convert` or `gguf lora` made of an adapter";
+                return Err(Error::request("adapter-none", what, help));
+            }
             let index = adapter.model.index();
             let alpha = adapter.model.metadata().get("adapter.lora.alpha");
             let alpha = alpha.and_then(gguf::Value::to_f64).unwrap_or(0.0) as f32;
@@ -43,7 +48,7 @@ impl Adapters {
                 let Some(base) = name.strip_suffix(".lora_a") else { continue };
                 let fault = |message: &str| {
                     Error::from(
-                        Finding::error("adapter-misfit", message)
+                        Finding::error("adapter-other-base", message)
                             .tensor(*name)
                             .help("name the model that the adapter was made for"),
                     )

@@ -8,6 +8,7 @@ use gguf_graph::{Program, Rows, Shape, ValueId};
 use gguf_store::Progress;
 
 use crate::batch::Token;
+use crate::context::ContextOptions;
 use crate::executor::Executor;
 use crate::ops;
 use crate::state::Sequence;
@@ -44,11 +45,17 @@ pub(crate) fn run(
     wanted: &[ValueId],
     inputs: Inputs<'_>,
     sequences: &mut [Sequence],
-    context_len: usize,
+    options: &ContextOptions,
     progress: &dyn Progress,
 ) -> Result<Vec<Value>, Error> {
-    let mut run = Run::new(executor, inputs, sequences, context_len, program.ops.len());
+    let mut run = Run::new(executor, inputs, sequences, options.tokens, program.ops.len());
     let last_use = last_use(program, wanted);
+    let needed = run.peak(program, shapes, &last_use);
+    if needed > options.memory {
+        let allowed = options.memory;
+        let what = format!("a batch needs {needed} bytes for its values, {allowed} are allowed");
+        return Err(Error::request("memory-budget", what, "make the batch smaller"));
+    }
     for (number, (op, shape)) in program.ops.iter().zip(shapes).enumerate() {
         if last_use[number].is_none() {
             continue;
@@ -124,6 +131,26 @@ impl<'r> Run<'r> {
         self.values[id.0 as usize].as_ref().expect("values live until their last use")
     }
 
+    /// Bytes that values take at most at a time.
+    fn peak(&self, program: &Program, shapes: &[Shape], last_use: &[Option<usize>]) -> u64 {
+        let size = |value: usize| {
+            let shape = shapes[value];
+            4 * u64::from(shape.width).saturating_mul(self.rows(shape.rows) as u64)
+        };
+        let (mut live, mut peak) = (0u64, 0);
+        for (number, op) in program.ops.iter().enumerate().filter(|(n, _)| last_use[*n].is_some()) {
+            live = live.saturating_add(size(number));
+            peak = peak.max(live);
+            let mut ended: Vec<usize> = op.values().iter().map(|value| value.0 as usize).collect();
+            ended.push(number);
+            ended.sort_unstable();
+            ended.dedup();
+            let ended = ended.into_iter().filter(|value| last_use[*value] == Some(number));
+            live = live.saturating_sub(ended.map(size).sum());
+        }
+        peak
+    }
+
     fn rows(&self, rows: Rows) -> usize {
         match (rows, self.inputs) {
             (Rows::Tokens, Inputs::Tokens(tokens)) => tokens.len(),
@@ -135,6 +162,12 @@ impl<'r> Run<'r> {
             _ => 0,
         }
     }
+}
+
+/// Whether what makes a value has to see all tokens of a batch together.
+pub(crate) fn sees_whole_batch(program: &Program, wanted: ValueId) -> bool {
+    let needed = last_use(program, &[wanted]);
+    program.ops.iter().zip(needed).any(|(op, last)| last.is_some() && op.sees_whole_batch())
 }
 
 /// Of each operation the number of the last one that reads its value: its own if it is only done for

@@ -44,6 +44,12 @@ impl Sequence {
 }
 
 impl Sequence {
+    /// Whether an encoder is to store something first.
+    pub fn lacks_encoder(&self) -> bool {
+        let is_empty = |kept: &Kept| matches!(kept, Kept::Cache { keys, stored: true, .. } if keys.rows() == 0);
+        self.kept.iter().any(is_empty)
+    }
+
     /// Forgets the tokens from `len` on, if it only has caches.
     pub fn truncate(&mut self, len: usize) -> bool {
         if self.kept.iter().any(|kept| matches!(kept, Kept::Floats(_))) {
@@ -62,7 +68,8 @@ impl Sequence {
 
 /// Heads of the keys and values of a state.
 fn heads(graph: &Graph, id: u32) -> usize {
-    let heads = graph.main().0.ops.iter().find_map(|op| match op {
+    let programs = [Some(graph.main()), graph.encoder()].into_iter().flatten();
+    let heads = programs.flat_map(|(program, _)| &program.ops).find_map(|op| match op {
         Op::Attention(Attention {
             memory: Memory::Cached { state, .. } | Memory::Stored { state },
             heads_kv,

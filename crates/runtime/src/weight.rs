@@ -113,7 +113,7 @@ impl Weights {
     /// `tensor-missing`, `tensor-shape`, or that a tensor cannot be read or computed with.
     pub fn bind(graph: &Graph, model: &Model) -> Result<Self, Error> {
         let index = model.index();
-        let matrices = matrices(graph);
+        let (matrices, others) = used(graph);
         let bind = |(id, weight): (u32, &gguf_graph::Weight)| {
             let fault = |finding: Finding| Error::from(finding.tensor(weight.name.as_str()));
             let Some(tensor) = index.get(&*weight.name) else {
@@ -131,7 +131,8 @@ impl Weights {
                 ));
             }
             let matrix = Matrix::of(tensor)?;
-            if matrices.contains(&id) {
+            let is_matrix = matrices.contains(&id);
+            if is_matrix && !others.contains(&id) {
                 return Ok(Weight { matrix: Some(matrix), floats: Vec::new() });
             }
             let mut floats = vec![0.0; matrix.rows * matrix.row_len];
@@ -142,7 +143,7 @@ impl Weights {
                     format!("element {at} is {}", floats[at]),
                 ));
             }
-            Ok(Weight { matrix: None, floats })
+            Ok(Weight { matrix: is_matrix.then_some(matrix), floats })
         };
         (0..).zip(&graph.raw().weights).map(bind).collect::<Result<_, _>>().map(Self)
     }
@@ -164,21 +165,33 @@ impl Weights {
     }
 }
 
-/// The weights that stay as they are stored.
-fn matrices(graph: &Graph) -> HashSet<u32> {
+/// The weights that stay as they are stored, and those that are decoded; a weight may be both.
+fn used(graph: &Graph) -> (HashSet<u32>, HashSet<u32>) {
+    let (mut matrices, mut others) = (HashSet::new(), HashSet::new());
     let programs = [Some(graph.main()), graph.encoder()].into_iter().flatten();
-    let ops = programs.flat_map(|(program, _)| &program.ops);
-    ops.flat_map(|op| match op {
-        Op::Embed { table, .. } => vec![table.0],
-        Op::Product { weight, .. } | Op::HeadProduct { weight, .. } => vec![weight.0],
-        Op::Experts(experts) => [experts.gate, Some(experts.up), Some(experts.down)]
-            .into_iter()
-            .flatten()
-            .map(|id| id.0)
-            .collect(),
+    for op in programs.flat_map(|(program, _)| &program.ops) {
+        let mut rest = op.weights();
+        for id in multiplied(op) {
+            matrices.insert(id.0);
+            if let Some(place) = rest.iter().position(|other| *other == id) {
+                rest.remove(place);
+            }
+        }
+        others.extend(rest.into_iter().map(|id| id.0));
+    }
+    (matrices, others)
+}
+
+/// The weights that an operation multiplies with, or looks up in.
+fn multiplied(op: &Op) -> Vec<WeightId> {
+    match op {
+        Op::Embed { table, .. } => vec![*table],
+        Op::Product { weight, .. } | Op::HeadProduct { weight, .. } => vec![*weight],
+        Op::Experts(experts) => {
+            [experts.gate, Some(experts.up), Some(experts.down)].into_iter().flatten().collect()
+        }
         _ => Vec::new(),
-    })
-    .collect()
+    }
 }
 
 /// A shape without the dimensions of 1 at its end.

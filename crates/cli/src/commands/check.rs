@@ -90,9 +90,11 @@ pub fn run(args: &Args) -> Result<(), Failure> {
     };
     let mut report = look(args.source(), &options)?;
     print(args, &report.findings())?;
-    if args.fix
-        && let Some(opened) = readable(args.source(), &report.header)?
-    {
+    let opened = match report.opened.take() {
+        None if args.fix => readable(args.source(), &report.header)?,
+        opened => opened.filter(|_| args.fix),
+    };
+    if let Some(opened) = opened {
         let fixed = fix(args, opened)?;
         let headers = Options { strict: args.strict, ..Options::default() };
         report.header = look(&fixed, &headers)?.header;

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use gguf_kit::run::logits::logits;
+use gguf_kit::run::logits::{ForEncoder, logits};
 use gguf_kit::{npy, on_threads};
 use gguf_store::AtomicFile;
 use gguf_tokenizer::{Encode, Options, Tokenizer};
@@ -26,6 +26,9 @@ pub struct Args {
     /// Features of an encoder: F32 [mels, frames] as a .npy file; the ids are the decoder's.
     #[arg(long, value_name = "FILE")]
     features: Option<PathBuf>,
+    /// Token ids for an encoder of text; the other ids are the decoder's.
+    #[arg(long, value_name = "IDS", conflicts_with = "features")]
+    encoder_ids: Option<String>,
     /// The file to write.
     #[arg(short, long, value_name = "FILE")]
     output: PathBuf,
@@ -72,9 +75,15 @@ pub fn run(args: &Args) -> Result<(), Failure> {
         let features = args.features.as_deref().map(npy::read).transpose()?;
         // By frames, as the executor reads them.
         let features = features.map(|features| features.transposed());
+        let encoder_ids = args.encoder_ids.as_deref().map(parse_ids).transpose()?;
+        let for_encoder = match (&features, &encoder_ids) {
+            (Some(features), _) => ForEncoder::Features(features),
+            (_, Some(ids)) => ForEncoder::Ids(ids),
+            _ => ForEncoder::Nothing,
+        };
         let progress = Progress::new();
         let cache_type = args.run.cache_type();
-        let made = logits(&running, &ids, features.as_ref(), cache_type, &progress)?;
+        let made = logits(&running, &ids, for_encoder, cache_type, &progress)?;
         progress.finish();
         let output = AtomicFile::create(&args.output, &overwrite)?;
         output.write_at(&npy::to_bytes(&made), 0)?;

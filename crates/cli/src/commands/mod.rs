@@ -8,6 +8,7 @@ pub mod demo;
 pub mod detokenize;
 pub mod diff;
 pub mod edit;
+pub mod embed;
 pub mod endian;
 pub mod export;
 pub mod generate;
@@ -25,6 +26,7 @@ pub mod recipe;
 pub mod render_template;
 pub mod split;
 pub mod tokenize;
+pub mod transcribe;
 pub mod verify;
 
 use std::path::Path;

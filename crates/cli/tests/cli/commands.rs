@@ -332,3 +332,35 @@ fn export_of_a_broken_vocabulary_is_the_fault_of_the_input() {
     fails(&["export", &f16, &out], 1, &["the vocabulary has no texts"]);
     assert!(!Path::new(&out).exists());
 }
+
+/// The user has no `config.json`: what cannot be had of the keys is the fault of the model.
+#[test]
+fn export_blames_the_model_for_keys_that_it_lacks() {
+    let dir = Dir::new();
+    let (f16, out) = (dir.f16(), dir.path("checkpoint"));
+    succeeds(&["edit", &f16, "--remove", "llama.attention.head_count"]);
+    let output = gguf(&["export", &f16, &out]);
+    let stderr = String::from_utf8(output.stderr).unwrap();
+    assert_eq!(output.status.code(), Some(1), "{stderr}");
+    for part in [f16.as_str(), "`num_attention_heads` (the number of heads)", "`gguf check`"] {
+        assert!(stderr.contains(part), "`{part}` is not in: {stderr}");
+    }
+    assert!(!stderr.contains("config.json"), "{stderr}");
+    assert!(!Path::new(&out).exists());
+}
+
+#[test]
+fn a_model_without_tokens_is_exported_without_a_tokenizer() {
+    let dir = Dir::new();
+    let (f16, out) = (dir.f16(), dir.path("checkpoint"));
+    let no_tokens = ["--remove", "tokenizer.ggml.tokens"];
+    succeeds(&[&["edit", f16.as_str()], &no_tokens[..]].concat());
+    fails(&["export", &f16, &out], 1, &["the vocabulary has no texts"]);
+    succeeds(&["edit", &f16, "--remove", "tokenizer.ggml.model", "--remove", "llama.vocab_size"]);
+    let output = gguf(&["export", &f16, &out]);
+    let stderr = String::from_utf8(output.stderr).unwrap();
+    assert!(output.status.success() && stderr.contains("the file has no tokenizer"), "{stderr}");
+    let config = std::fs::read_to_string(format!("{out}/config.json")).unwrap();
+    // The rows of the embedding.
+    assert_eq!(json(&config)["vocab_size"], 2048);
+}

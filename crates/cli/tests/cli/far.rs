@@ -298,3 +298,33 @@ fn a_store_without_keys_is_not_asked_for_them() {
     assert_eq!(output.status.code(), Some(3), "{}", stderr(&output));
     assert_ne!(calls.load(Ordering::Relaxed), 0);
 }
+
+#[test]
+fn a_fault_of_far_weights_names_their_file() {
+    let dir = Dir::new();
+    let f16 = dir.f16();
+    let start = gguf_store::Model::open(f16.as_ref()).unwrap().parts()[0].data_start as usize;
+    let mut file = std::fs::read(&f16).unwrap();
+    // NaN, in F16 and in F32.
+    file[start..].fill(0xff);
+    let server = Server::start(move |request| {
+        Reply::part(request, &file)
+            .header("ETag", "\"a\"")
+            .header("Last-Modified", "Sat, 21 Nov 2026 08:00:00 GMT")
+    });
+    let url = server.url("/m.gguf");
+    for (word, name) in [
+        (format!("{url}?Signature=1"), url.as_str()),
+        ("s3://bucket/m.gguf".to_owned(), "s3://bucket/m.gguf"),
+    ] {
+        let output = Command::new(env!("CARGO_BIN_EXE_gguf"))
+            .args(["quantize", &word, &dir.path("out.gguf"), "q8_0"])
+            .envs(store_at(&server))
+            .output()
+            .unwrap();
+        let said = stderr(&output);
+        assert_eq!(output.status.code(), Some(1), "{said}");
+        assert!(said.contains(&format!("{name}: tensor")), "{said}");
+        assert!(!said.contains("Signature"), "{said}");
+    }
+}

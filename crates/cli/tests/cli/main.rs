@@ -6,6 +6,7 @@ mod check;
 mod chores;
 mod codes;
 mod commands;
+mod embed;
 mod far;
 mod files;
 mod flags;
@@ -17,10 +18,14 @@ mod old_files;
 mod one_writer;
 mod quantize;
 mod replay;
+mod running;
 #[allow(dead_code)] // Other tests want more of it.
 #[path = "../../../remote/tests/loopback/server.rs"]
 mod server;
 mod support;
 mod tokenize;
+mod transcribe;
 mod unsafe_code;
 mod verify;
+#[path = "../whisper/mod.rs"]
+mod whisper;

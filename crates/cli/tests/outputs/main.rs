@@ -6,4 +6,6 @@ mod limits;
 mod refusals;
 #[cfg(all(target_os = "linux", target_arch = "x86_64"))]
 mod tracer;
+#[path = "../whisper/mod.rs"]
+mod whisper;
 mod writers;

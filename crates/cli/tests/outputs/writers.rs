@@ -118,6 +118,16 @@ pub const WRITERS: &[Writer] = &[
         &["out.gguf"],
         &["model.gguf", "tuned.gguf"],
     ),
+    writer("graph --store", "graph whole.gguf --store -o out.gguf", &["out.gguf"], &["whole.gguf"]),
+    writer("graph --svg", "graph whole.gguf --svg out.svg", &["out.svg"], &["whole.gguf"]),
+    writer("logits", "logits whole.gguf --ids 1,2 -o out.npy", &["out.npy"], &["whole.gguf"]),
+    writer("embed", "embed whole.gguf -p a --output out.npy", &["out.npy"], &["whole.gguf"]),
+    writer(
+        "transcribe",
+        "transcribe whisper.gguf sound.wav -o out.txt",
+        &["out.txt"],
+        &["whisper.gguf", "sound.wav"],
+    ),
     writer("check --fix", "check whole.gguf --fix -o out.gguf", &["out.gguf"], &["whole.gguf"]),
 ];
 
@@ -126,6 +136,7 @@ pub const IN_PLACE: &[Writer] = &[
     writer("edit in place", "edit model.gguf --set general.name=b", &["model.gguf"], &[]),
     writer("edit, rebuilding", "edit model.gguf --set-file x=chat.jinja", &["model.gguf"], &[]),
     writer("edit --drop", "edit model.gguf --drop attn_k", &["model.gguf"], &[]),
+    writer("graph --store, in place", "graph whole.gguf --store", &["whole.gguf"], &[]),
     writer(
         "convert-endian --in-place",
         "convert-endian model.gguf big --in-place",
@@ -268,6 +279,8 @@ fn make(dir: &Path) {
         entries: BTreeMap::from([("blk.0.attn_q.weight".to_owned(), entry)]),
     };
     imatrix.write_gguf(&at("i.gguf"), &Overwrite::default()).unwrap();
+    fs::write(at("whisper.gguf"), crate::whisper::model()).unwrap();
+    fs::write(at("sound.wav"), crate::whisper::sound(1.0)).unwrap();
     fs::write(at("types.txt"), "attn_v=f16\n").unwrap();
     fs::write(at("meta.json"), "{}").unwrap();
     fs::write(at("chat.jinja"), "{{ messages[0].content }}".repeat(9)).unwrap();

@@ -1,6 +1,8 @@
 //! `config.json` from the keys of a GGUF.
 
-use gguf::{Error, Metadata};
+use std::path::Path;
+
+use gguf::{Array, Error, Finding, Metadata};
 use gguf_checkpoint::config::Config;
 use gguf_store::Model;
 use serde_json::{Map, Value, json};
@@ -48,10 +50,12 @@ pub(super) fn of(model: &Model, family: &Family, exported: &Exported) -> Result<
             config.insert((*field).into(), value);
         }
     }
-    if let Some(tokens) = metadata.array("tokenizer.ggml.tokens") {
-        config.insert("vocab_size".into(), tokens.len().into());
-    }
     let index = model.index();
+    let tokens = metadata.array("tokenizer.ggml.tokens").map(Array::len);
+    let rows = || index.get("token_embd.weight")?.info.shape.get(1).copied();
+    if let Some(tokens) = tokens.or_else(rows) {
+        config.insert("vocab_size".into(), tokens.into());
+    }
     config.insert("tie_word_embeddings".into(), (!index.contains_key("output.weight")).into());
     for (_, field) in BIASES.iter().filter(|(bias, _)| index.contains_key(*bias)) {
         config.insert((*field).into(), true.into());
@@ -63,6 +67,25 @@ pub(super) fn of(model: &Model, family: &Family, exported: &Exported) -> Result<
     }
     config.extend(exported.config.clone());
     Ok(config.into())
+}
+
+/// A fault of the configuration, which no file has: it is one of the model's keys.
+pub(super) fn of_model(error: Error, config: &Path, model: &Model) -> Error {
+    match error {
+        Error::InFile { path, finding } if path == config => {
+            let what = format!("its keys give no whole configuration: {}", finding.message);
+            let finding = Finding::error("export-incomplete", what).help(
+                "`gguf check` says which keys are missing; or export the tensors under their \
+                 GGUF names: --to safetensors --keep-names",
+            );
+            let error = Error::from(finding);
+            match model.paths().next() {
+                Some(path) => error.in_file(path),
+                None => error,
+            }
+        }
+        other => other,
+    }
 }
 
 /// What the user should know of hyper-parameters that the configuration does not lead back to.

@@ -72,9 +72,13 @@ pub fn plan(model: &Model, options: Options) -> Result<Export, Error> {
     let mut notes = Vec::new();
     let mut config = config::of(model, family, &exported)?;
     let mut as_config = Config::of(config.clone()).beside(exported.files.iter().cloned());
-    family.complete(&mut as_config)?;
-    notes.extend(config::not_restored(metadata, family, &as_config)?);
-    let tensors = foreign::tensors(model, family, &exported, &as_config, &mut notes)?;
+    let of_config = as_config.path().to_owned();
+    let of_model = |error| config::of_model(error, &of_config, model);
+    family.complete(&mut as_config).map_err(of_model)?;
+    let of_keys = config::not_restored(metadata, family, &as_config).map_err(of_model)?;
+    notes.extend(of_keys);
+    let tensors = foreign::tensors(model, family, &exported, &as_config, &mut notes);
+    let tensors = tensors.map_err(of_model)?;
     let tensors = with_types(tensors, options);
     let dtype = tensors.iter().find(|(tensor, _)| tensor.shape.len() > 1).map(|(_, ty)| *ty);
     config["torch_dtype"] = safetensors::torch_name(dtype.unwrap_or(TensorType::F32)).into();

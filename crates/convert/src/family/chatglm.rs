@@ -53,7 +53,8 @@ fn keys(config: &Config, keys: &mut Keys) -> Result<(), Error> {
     let heads_kv = config.u32(&["multi_query_group_num", "num_key_value_heads"])?;
     let epsilon = config.f32(&["layernorm_epsilon", "rms_norm_eps"])?.unwrap_or(1e-5);
     let head_dim = config.u32(&["attention_dim"])?.unwrap_or(width / heads);
-    let base = Rope::of(config)?.base.unwrap_or(10000.0);
+    let rope = Rope::of(config)?;
+    let base = rope.base.unwrap_or(10000.0);
     keys.set("context_length", context);
     keys.set("embedding_length", width);
     keys.set("feed_forward_length", feed_forward);
@@ -64,6 +65,7 @@ fn keys(config: &Config, keys: &mut Keys) -> Result<(), Error> {
     keys.file_type();
     keys.set("rope.dimension_count", hyper::rotated_dims(config, head_dim, 0.5)?);
     keys.before_vocabulary("tokenizer.ggml.add_bos_token", false);
+    keys.rope(config, &rope)?;
     keys.set("rope.freq_base", base * config.f32(&["rope_ratio"])?.unwrap_or(1.0));
     Ok(())
 }

@@ -37,7 +37,7 @@ fn first_complete(config: &mut Config) -> Result<(), Error> {
 fn first_keys(config: &Config, keys: &mut Keys) -> Result<(), Error> {
     keys.stated(config)?;
     keys.set_f32("logit_scale", config.f32(&["logit_scale"])?);
-    keys.set("rope.scaling.type", "none");
+    keys.else_not_stretched();
     Ok(())
 }
 
@@ -82,7 +82,7 @@ fn second_keys(config: &Config, keys: &mut Keys) -> Result<(), Error> {
     keys.set("vocab_size", config.require_u32(&["vocab_size"], "the number of tokens")?);
     let rotated = hyper::rotated_dims(config, hyper::head_dim(config)?, 1.0)?;
     keys.set("rope.dimension_count", rotated);
-    keys.set("rope.scaling.type", "none");
+    keys.else_not_stretched();
     Ok(())
 }
 

@@ -99,6 +99,8 @@ fn complete(config: &mut Config) -> Result<(), Error> {
         config.default("routed_scaling_factor", 2.5);
         config.default("norm_topk_prob", true);
         config.default("first_k_dense_replace", 3);
+        // `transformers` writes it no more: the class knows no other function.
+        config.default("scoring_func", "sigmoid");
     } else {
         config.default("n_shared_experts", 2);
         config.default("routed_scaling_factor", 1.0);
@@ -224,4 +226,22 @@ fn keys_and_values(config: &Config, block: u32) -> Result<Mapping, Error> {
     let mut keys = part(0, fixed);
     keys.push(Step::Transpose);
     Ok(Mapping::Made(vec![made("attn_k_b", keys), made("attn_v_b", part(fixed, value))]))
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn the_third_generation_weighs_by_the_sigmoid_where_nothing_is_said() {
+        let gate = |class: &str| {
+            let mut config = Config::of(json!({"architectures": [class]}));
+            complete(&mut config).unwrap();
+            config.find(&["scoring_func"]).map(|(_, value)| value.clone())
+        };
+        assert_eq!(gate(DEEPSEEK3_CLASS), Some(json!("sigmoid")));
+        assert_eq!(gate(DEEPSEEK2_CLASS), None);
+    }
 }

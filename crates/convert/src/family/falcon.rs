@@ -59,7 +59,7 @@ fn keys(config: &Config, keys: &mut Keys) -> Result<(), Error> {
     keys.set("attention.head_count", hyper::head_count(config)?);
     keys.set("attention.head_count_kv", head_count_kv(config)?);
     keys.set("attention.layer_norm_epsilon", hyper::layer_norm_epsilon(config)?);
-    keys.unusual_rope_base(config)?;
+    keys.unusual_rope(config)?;
     keys.file_type();
     Ok(())
 }

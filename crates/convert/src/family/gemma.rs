@@ -114,7 +114,7 @@ fn keys_of(config: &Config, keys: &mut Keys, generation: u32) -> Result<(), Erro
         }
         keys.set_u32("attention.sliding_window", config.u32(&["sliding_window"])?);
     }
-    keys.unusual_rope_base(config)
+    keys.unusual_rope(config)
 }
 
 fn special(_config: &Config, name: &str) -> Result<Option<Mapping>, Error> {

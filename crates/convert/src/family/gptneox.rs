@@ -52,7 +52,7 @@ fn keys(config: &Config, keys: &mut Keys) -> Result<(), Error> {
     keys.set("block_count", hyper::block_count(config)?);
     keys.set("feed_forward_length", hyper::feed_forward(config)?);
     keys.set("rope.dimension_count", hyper::rotated_dims(config, head_dim, ROTARY_SHARE)?);
-    keys.unusual_rope_base(config)?;
+    keys.unusual_rope(config)?;
     keys.set("attention.head_count", hyper::head_count(config)?);
     keys.set("use_parallel_residual", config.bool("use_parallel_residual")?.unwrap_or(true));
     keys.set("attention.layer_norm_epsilon", hyper::layer_norm_epsilon(config)?);

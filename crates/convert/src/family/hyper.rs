@@ -132,16 +132,26 @@ impl<'m> Keys<'m> {
         self.metadata.set(key, value);
     }
 
-    /// The base frequency, for families where programs take 10000 and llama.cpp's converter
-    /// writes no key: then it is only written where it is another.
-    pub(super) fn unusual_rope_base(&mut self, config: &Config) -> Result<(), Error> {
-        let base = Rope::of(config)?.base.filter(|&base| base != DEFAULT_BASE);
-        self.set_f32("rope.freq_base", base);
+    /// The base frequency and how it is stretched, for families where programs take 10000 and
+    /// llama.cpp's converter writes no key: then only what is different is written.
+    pub(super) fn unusual_rope(&mut self, config: &Config) -> Result<(), Error> {
+        let rope = Rope::of(config)?;
+        self.rope(config, &rope)?;
+        self.set_f32("rope.freq_base", rope.base.filter(|&base| base != DEFAULT_BASE));
         Ok(())
     }
 
+    /// That positions are not stretched, unless they are: of some families llama.cpp's converter
+    /// writes so.
+    pub(super) fn else_not_stretched(&mut self) {
+        const NAME: &str = "rope.scaling.type";
+        if self.metadata.get(&format!("{}.{NAME}", self.architecture)).is_none() {
+            self.set(NAME, "none");
+        }
+    }
+
     /// How rotary embedding is scaled.
-    fn rope(&mut self, config: &Config, rope: &Rope) -> Result<(), Error> {
+    pub(super) fn rope(&mut self, config: &Config, rope: &Rope) -> Result<(), Error> {
         let factor = rope.number("factor")?;
         match (rope.kind.as_deref(), factor) {
             (Some("linear"), Some(factor)) => {

@@ -179,6 +179,9 @@ mod tests {
     use std::fs;
     use std::path::Path;
 
+    use gguf::Metadata;
+    use serde_json::json;
+
     use super::*;
 
     #[test]
@@ -188,6 +191,35 @@ mod tests {
             .map(|family| family.architecture)
             .filter(|name| gguf::schema::architecture(name).is_none())
             .collect();
+        assert_eq!(without, [""; 0]);
+    }
+
+    #[test]
+    fn stretched_positions_are_written() {
+        // Their classes do not stretch so: GPT-J and Nomic's not at all, Phi 3 by factors of its own.
+        const OTHERS: [&str; 3] = ["gptj", "nomic-bert", "phi3"];
+        let stretches = |family: &&&Family| {
+            let schema = gguf::schema::architecture(family.architecture).unwrap();
+            let stretches = schema.optional.concat().contains(&"rope.scaling.factor");
+            stretches && !OTHERS.contains(&family.architecture)
+        };
+        let without = FAMILIES.iter().filter(stretches).filter(|family| {
+            let mut config = Config::of(json!({
+                "architectures": [family.classes[0]], "hidden_size": 64, "intermediate_size": 96,
+                "num_hidden_layers": 4, "num_attention_heads": 4, "vocab_size": 8,
+                "max_position_embeddings": 64, "rms_norm_eps": 1e-5, "layer_norm_eps": 1e-5,
+                "norm_epsilon": 1e-5, "layer_norm_epsilon": 1e-5, "sliding_window": 8,
+                "head_dim": 16, "num_local_experts": 4, "scale_emb": 1, "scale_depth": 1,
+                "dim_model_base": 64, "rope_theta": 10000.0, "rope_scaling": {"rope_type": "linear", "factor": 3.0},
+            }));
+            family.complete(&mut config).unwrap();
+            let mut metadata = Metadata::new();
+            family.metadata(&config, 0, &mut metadata).unwrap();
+            let key =
+                |name: &str| metadata.get(&format!("{}.rope.scaling.{name}", family.architecture));
+            key("factor") != Some(&3f32.into()) || key("type") != Some(&"linear".into())
+        });
+        let without: Vec<_> = without.map(|family| family.classes[0]).collect();
         assert_eq!(without, [""; 0]);
     }
 

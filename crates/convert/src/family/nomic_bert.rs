@@ -5,7 +5,7 @@ use gguf_checkpoint::config::Config;
 use gguf_store::Model;
 
 use super::bert::{embedding_keys, pooling_files, token_types};
-use super::hyper::{self, Keys};
+use super::hyper::{self, Keys, Rope};
 use super::names::Table;
 use super::{Exported, Family};
 use crate::vocab;
@@ -64,7 +64,10 @@ fn keys(config: &Config, keys: &mut Keys) -> Result<(), Error> {
     keys.set("embedding_length", hyper::width(config)?);
     keys.set("feed_forward_length", hyper::feed_forward(config)?);
     keys.set("attention.head_count", hyper::head_count(config)?);
-    let base = config.require_f32(&["rope_theta", "rotary_emb_base"], "the base frequency")?;
+    let base = match Rope::of(config)?.base {
+        Some(base) => base,
+        None => config.require_f32(&["rope_theta", "rotary_emb_base"], "the base frequency")?,
+    };
     keys.set("rope.freq_base", base);
     keys.set("attention.layer_norm_epsilon", hyper::layer_norm_epsilon(config)?);
     keys.file_type();

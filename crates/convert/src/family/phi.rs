@@ -47,7 +47,7 @@ fn phi2_keys(config: &Config, keys: &mut Keys) -> Result<(), Error> {
     keys.set("rope.dimension_count", rotated);
     keys.file_type();
     keys.before_vocabulary("tokenizer.ggml.add_bos_token", false);
-    keys.unusual_rope_base(config)
+    keys.unusual_rope(config)
 }
 
 fn phi2_export(model: &Model, exported: Exported) -> Option<Exported> {

@@ -53,7 +53,7 @@ fn keys(config: &Config, keys: &mut Keys) -> Result<(), Error> {
     let epsilon = config.f32(&["layer_norm_eps", "norm_eps"])?.unwrap_or(1e-5);
     keys.set("attention.layer_norm_epsilon", epsilon);
     keys.file_type();
-    keys.unusual_rope_base(config)
+    keys.unusual_rope(config)
 }
 
 fn special(config: &Config, name: &str) -> Result<Option<Mapping>, Error> {

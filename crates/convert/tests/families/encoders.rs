@@ -117,12 +117,24 @@ fn roberta_counts_positions_from_behind_the_padding() {
 
 #[test]
 fn nomic_bert_is_held_to_what_it_was_trained_on() {
-    let tiny = Tiny::new(json!({
+    let own = json!({
         "architectures": ["NomicBertModel"], "n_embd": 8, "n_head": 2, "n_layer": 1, "n_inner": 16,
         "n_positions": 8192, "layer_norm_epsilon": 1e-12, "rotary_emb_base": 1000,
         "type_vocab_size": 2, "vocab_size": 6, "causal": false, "prenorm": false,
-    }))
-    .tensors(&[
+    });
+    // As transformers writes it.
+    let newer = json!({
+        "architectures": ["NomicBertModel"], "hidden_size": 8, "num_attention_heads": 2,
+        "num_hidden_layers": 1, "intermediate_size": 16, "max_position_embeddings": 8192,
+        "layer_norm_eps": 1e-12, "rope_parameters": {"rope_theta": 1000.0, "rope_type": "default"},
+        "type_vocab_size": 2, "vocab_size": 6,
+    });
+    nomic_bert(own);
+    nomic_bert(newer);
+}
+
+fn nomic_bert(config: Value) {
+    let tiny = Tiny::new(config).tensors(&[
         ("embeddings.word_embeddings.weight", &[6, 8]),
         ("embeddings.token_type_embeddings.weight", &[2, 8]),
         ("emb_ln.weight", &[8]),

@@ -48,8 +48,35 @@ pub(super) const GRAPHS: Area = Area {
         ),
         row(
             "features-missing",
-            "The model has an encoder for features, and none were given, or of another width.",
-            "Give the features of the recording.",
+            "The model has an encoder, and there is nothing for it, or something else than it reads; or it has none.",
+            "Give the features of the recording, or the ids of the text, that the encoder is to read.",
+        ),
+        row(
+            "audio-unsupported",
+            "A file is no sound, or of a kind that this program does not decode.",
+            "Give it WAV, FLAC, MP3 or Ogg Vorbis.",
+        ),
+        row("audio-empty", "There is no sound in a recording.", "Look whether it plays."),
+        row(
+            "audio-invalid",
+            "The sound of a recording is damaged.",
+            "Repair or convert it with another program.",
+        ),
+        row(
+            "audio-truncated",
+            "A recording ends before the place where it says it does.",
+            "Get the whole file, or convert what is there with another program.",
+        ),
+        row(
+            "not-a-transcriber",
+            "A model was to transcribe a recording, and is none that can: it hears nothing, or its \
+             vocabulary lacks the tokens by which Whisper is told what to do.",
+            "Give it a Whisper; convert old files again, with the tokenizer under --metadata-dir.",
+        ),
+        row(
+            "language-unknown",
+            "A model does not know the language that was asked for.",
+            "Give the code of one of its languages, such as `de`, or let the model find out.",
         ),
         row(
             "npy-invalid",

@@ -115,6 +115,13 @@ pub(super) const REQUESTS: Area = Area {
             "Export the tensors under their GGUF names: `--to safetensors --keep-names`.",
         ),
         row(
+            "export-incomplete",
+            "The keys of the model do not give all that the configuration of its architecture \
+             needs.",
+            "Look which keys are missing with `gguf check`, and set them with `gguf edit`; or \
+             export the tensors under their GGUF names: `--to safetensors --keep-names`.",
+        ),
+        row(
             "export-unsupported",
             "The tensors of the model cannot be turned back into those of a checkpoint.",
             "Export the tensors under their GGUF names: `--to safetensors --keep-names`.",

@@ -3,20 +3,55 @@
 use gguf::Finding;
 
 use crate::build::{Builder, Norm};
-use crate::layers::{Attend, Heads, attention, feed_forward};
-use crate::op::{Function, Index, Mask, Op, PositionBias};
+use crate::layers::{Attend, Heads, Routing, attention, experts, feed_forward, pooled, rotation};
+use crate::op::{Function, GateFunction, Gating, Index, Mask, Op, PositionBias};
 use crate::raw::{OutputKind, ValueId};
-use crate::rotation::Rotation;
+use crate::rotation::{Pairs, Rotation};
 
-pub(super) fn bert(builder: &mut Builder<'_>) -> Result<(), Finding> {
-    encoder(builder, Function::Gelu, None)
-}
-
-fn encoder(
-    builder: &mut Builder<'_>,
+/// What differs between them. Which matrices, biases and norms there are, the tensors say.
+struct Encoder {
+    /// What is in the middle of feed-forward networks.
     function: Function,
     rotation: Option<Rotation>,
-) -> Result<(), Finding> {
+    bias: PositionBias,
+}
+
+/// Experts by softmax over all, the weights of those chosen left as they are.
+const ROUTING: Routing = Routing {
+    gating: Gating::Softmax,
+    normalize: false,
+    weigh_input: false,
+    function: GateFunction::Plain(Function::Gelu),
+};
+
+/// BERT itself, RoBERTa and XLM-RoBERTa: learned positions.
+pub(super) fn bert(builder: &mut Builder<'_>) -> Result<(), Finding> {
+    let (function, bias) = (Function::Gelu, PositionBias::None);
+    encoder(builder, &Encoder { function, rotation: None, bias })
+}
+
+/// Nomic's: rotation, and a gate.
+pub(super) fn nomic(builder: &mut Builder<'_>) -> Result<(), Finding> {
+    rotated(builder, Function::Silu)
+}
+
+/// Nomic's with experts, and the third of Jina's: rotation, and no gate.
+pub(super) fn plain_rotated(builder: &mut Builder<'_>) -> Result<(), Finding> {
+    rotated(builder, Function::Gelu)
+}
+
+/// The second of Jina's: ALiBi, and a gate.
+pub(super) fn jina2(builder: &mut Builder<'_>) -> Result<(), Finding> {
+    let bias = PositionBias::Slopes { max: 8.0 };
+    encoder(builder, &Encoder { function: Function::Gelu, rotation: None, bias })
+}
+
+fn rotated(builder: &mut Builder<'_>, function: Function) -> Result<(), Finding> {
+    let rotation = rotation(builder, Pairs::Halves)?;
+    encoder(builder, &Encoder { function, rotation, bias: PositionBias::None })
+}
+
+fn encoder(builder: &mut Builder<'_>, encoder: &Encoder) -> Result<(), Finding> {
     let norm = Norm::variance(builder)?;
     let mut x = builder.embedding()?;
     // All of a text is of the first type.
@@ -27,30 +62,42 @@ fn encoder(
         }
     }
     x = builder.norm(x, "token_embd_norm", norm);
-    let causal = builder.hyper.bool("attention.causal")?;
     for layer in 0..builder.hyper.u64("block_count")? {
         builder.at("blk.", Some(layer));
-        let heads = Heads::of(builder, layer)?;
-        let attend = Attend {
-            heads,
-            scale: 1.0 / (heads.key_len as f32).sqrt(),
-            mask: if causal { Mask::Causal } else { Mask::All },
-            rotation: rotation.clone(),
-            norm,
-            bias: PositionBias::None,
-            soft_cap: None,
-            clamp: None,
-            cached: false,
-        };
-        let attended = attention(builder, x, &attend)?;
-        x = summed(builder, x, attended, "attn_output_norm", norm);
-        let fed = feed_forward(builder, x, function, "")?;
-        x = summed(builder, x, fed, "layer_output_norm", norm);
+        x = self::layer(builder, x, layer, encoder, norm)?;
     }
     builder.at("", None);
     let hidden = builder.op(Op::Select { x });
     builder.output(OutputKind::Hidden, hidden);
-    Ok(())
+    pooled(builder, hidden)
+}
+
+fn layer(
+    builder: &mut Builder<'_>,
+    x: ValueId,
+    layer: u64,
+    encoder: &Encoder,
+    norm: Norm,
+) -> Result<ValueId, Finding> {
+    let causal = builder.hyper.bool("attention.causal")?;
+    let attend = Attend {
+        mask: if causal { Mask::Causal } else { Mask::All },
+        rotation: encoder.rotation.clone(),
+        bias: encoder.bias,
+        cached: false,
+        ..Attend::plain(Heads::of(builder, layer)?, norm)
+    };
+    let attended = attention(builder, x, &attend)?;
+    let mut y = summed(builder, x, attended, "attn_output_norm", norm);
+    if builder.has("attn_norm_2.weight") {
+        y = summed(builder, x, y, "attn_norm_2", norm);
+    }
+    let fed = if builder.has("ffn_gate_inp.weight") {
+        experts(builder, y, layer, ROUTING)?
+    } else {
+        feed_forward(builder, y, encoder.function, "")?
+    };
+    Ok(summed(builder, y, fed, "layer_output_norm", norm))
 }
 
 fn summed(

@@ -22,7 +22,7 @@ fn usual(builder: &mut Builder<'_>) -> Result<Decoder, Finding> {
     let family = Decoder {
         function: Function::Silu,
         parallel: true,
-        logit_scale: builder.hyper.f32("logit_scale")?,
+        logit_scale: builder.factor("logit_scale")?,
         ..Decoder::plain(Norm::variance(builder)?)
     };
     family.rotating(builder, Pairs::Neighbours)

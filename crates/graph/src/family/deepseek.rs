@@ -8,7 +8,7 @@ use crate::op::{Gating, Op};
 use crate::raw::ValueId;
 use crate::rotation::{Pairs, Rotation, Stretch};
 
-/// Tokens of GLM 4.7 Flash, which has the gate of DeepSeek 3 without a key that says so.
+/// Tokens of GLM 4.7 Flash.
 const GLM_VOCABULARY: u64 = 154_880;
 
 pub(super) fn deepseek2(builder: &mut Builder<'_>) -> Result<(), Finding> {
@@ -19,11 +19,20 @@ pub(super) fn deepseek2(builder: &mut Builder<'_>) -> Result<(), Finding> {
     }
     family.attention_scale = Some(scale);
     family.routing.normalize = false;
-    let layers = builder.hyper.u64("block_count")?;
-    if matches!(layers, 47 | 48) && builder.extent("token_embd.weight", 1) == GLM_VOCABULARY {
+    if has_sigmoid(builder)? {
         family.routing.gating = Gating::Sigmoid;
     }
     decoder(builder, &family)
+}
+
+/// Whether a model without a key for its gate has that of DeepSeek 3: if it has the bias of its
+/// choice, or is GLM 4.7 Flash. (llama.cpp looks for the latter only.)
+fn has_sigmoid(builder: &Builder<'_>) -> Result<bool, Finding> {
+    let first = builder.hyper.u64("leading_dense_block_count")?;
+    let layers = builder.hyper.u64("block_count")?;
+    let is_glm =
+        matches!(layers, 47 | 48) && builder.extent("token_embd.weight", 1) == GLM_VOCABULARY;
+    Ok(is_glm || builder.has(&format!("blk.{first}.exp_probs_b.bias")))
 }
 
 /// By how much attention is sharper under YaRN. Where the model says by how much, all dimensions are

@@ -8,9 +8,9 @@ use crate::rotation::Pairs;
 
 pub(super) fn granite(builder: &mut Builder<'_>) -> Result<(), Finding> {
     let mut family = Decoder {
-        embedding_scale: builder.hyper.f32("embedding_scale")?,
-        residual_scale: builder.hyper.f32("residual_scale")?,
-        logit_scale: 1.0 / builder.hyper.f32("logit_scale")?,
+        embedding_scale: builder.factor("embedding_scale")?,
+        residual_scale: builder.factor("residual_scale")?,
+        logit_scale: 1.0 / builder.factor("logit_scale")?,
         ..Decoder::gated(builder, Pairs::Neighbours)?
     };
     // The models that are not to rotate say so by this key.
@@ -26,12 +26,12 @@ pub(super) fn granite(builder: &mut Builder<'_>) -> Result<(), Finding> {
 pub(super) fn minicpm(builder: &mut Builder<'_>) -> Result<(), Finding> {
     let layers = builder.hyper.u64("block_count")? as f32;
     let width = builder.size("embedding_length")? as f32;
-    let stated_residual = builder.stated("residual_scale")?;
-    let stated_logit = builder.stated("logit_scale")?;
+    let residual = builder.stated("residual_scale")?;
+    let logit = builder.stated("logit_scale")?;
     let family = Decoder {
-        embedding_scale: builder.hyper.f32("embedding_scale")?,
-        residual_scale: stated_residual.unwrap_or(1.4 / layers.sqrt()),
-        logit_scale: 1.0 / stated_logit.unwrap_or(width / 256.0),
+        embedding_scale: builder.factor("embedding_scale")?,
+        residual_scale: residual.unwrap_or(1.4 / layers.sqrt()),
+        logit_scale: 1.0 / logit.filter(|scale| *scale != 0.0).unwrap_or(width / 256.0),
         ..Decoder::gated(builder, Pairs::Neighbours)?
     };
     decoder(builder, &family)

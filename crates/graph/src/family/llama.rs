@@ -1,4 +1,4 @@
-//! Llama, Mistral and Mixtral. InternLM2, ChatGLM and GLM 4 are the same with other keys and tensors.
+//! Llama, Mistral and Mixtral. InternLM2 and ChatGLM are the same with other keys and tensors.
 
 use gguf::Finding;
 

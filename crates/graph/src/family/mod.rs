@@ -6,6 +6,7 @@ mod command_r;
 mod deepseek;
 mod falcon;
 mod gemma;
+mod glm;
 mod gpt;
 mod gpt_oss;
 mod granite;
@@ -18,6 +19,7 @@ mod qwen;
 mod rwkv;
 mod smollm3;
 mod stablelm;
+mod t5;
 mod whisper;
 
 use gguf::Finding;
@@ -61,13 +63,21 @@ const FAMILIES: &[(&str, Family)] = &[
     ("command-r", command_r::command_r),
     ("cohere2", command_r::cohere2),
     ("chatglm", llama::llama),
-    ("glm4", llama::llama),
+    ("glm4", glm::glm4),
     ("deepseek2", deepseek::deepseek2),
     ("mamba", mamba::mamba),
     ("mamba2", mamba::mamba2),
     ("rwkv", rwkv::rwkv4),
+    ("rwkv6", rwkv::rwkv6),
+    ("rwkv7", rwkv::rwkv7),
     ("whisper", whisper::whisper),
     ("bert", bert::bert),
+    ("nomic-bert", bert::nomic),
+    ("nomic-bert-moe", bert::plain_rotated),
+    ("jina-bert-v2", bert::jina2),
+    ("jina-bert-v3", bert::plain_rotated),
+    ("t5", t5::t5),
+    ("t5encoder", t5::encoder),
 ];
 
 /// The family of an architecture.

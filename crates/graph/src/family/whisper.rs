@@ -4,7 +4,7 @@ use gguf::Finding;
 
 use crate::build::{Builder, Norm};
 use crate::layers::{Attend, Heads, attention, cross_attention, feed_forward, store_cross};
-use crate::op::{Function, Index, Mask, NormKind, Op, PositionBias};
+use crate::op::{Function, Index, Mask, NormKind, Op};
 use crate::raw::{OutputKind, StateId, ValueId};
 
 /// Of all Whispers; files have no key for it.
@@ -62,17 +62,9 @@ fn encoder(
 fn half(builder: &Builder<'_>, half: &str, is_decoder: bool) -> Result<Attend, Finding> {
     let heads = builder.size(&format!("{half}.attention.head_count"))?;
     let len = builder.size(&format!("{half}.embedding_length"))?.checked_div(heads).unwrap_or(0);
-    Ok(Attend {
-        heads: Heads { heads, heads_kv: heads, key_len: len, value_len: len },
-        scale: 1.0 / (len as f32).sqrt(),
-        mask: if is_decoder { Mask::Causal } else { Mask::All },
-        rotation: None,
-        norm: NORM,
-        bias: PositionBias::None,
-        soft_cap: None,
-        clamp: None,
-        cached: is_decoder,
-    })
+    let heads = Heads { heads, heads_kv: heads, key_len: len, value_len: len };
+    let mask = if is_decoder { Mask::Causal } else { Mask::All };
+    Ok(Attend { mask, cached: is_decoder, ..Attend::plain(heads, NORM) })
 }
 
 fn attended(builder: &mut Builder<'_>, x: ValueId, attend: &Attend) -> Result<ValueId, Finding> {

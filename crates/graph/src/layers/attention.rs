@@ -52,6 +52,23 @@ pub(crate) struct Attend {
     pub cached: bool,
 }
 
+impl Attend {
+    /// Attention of all tokens to those before, without anything special.
+    pub fn plain(heads: Heads, norm: Norm) -> Self {
+        Self {
+            heads,
+            scale: 1.0 / (heads.key_len as f32).sqrt(),
+            mask: Mask::Causal,
+            rotation: None,
+            norm,
+            bias: PositionBias::None,
+            soft_cap: None,
+            clamp: None,
+            cached: true,
+        }
+    }
+}
+
 /// Attention of a layer to its normed input: queries, keys and values, their norms, rotation,
 /// attention, output matrix.
 pub(crate) fn attention(

@@ -4,7 +4,8 @@ use gguf::Finding;
 
 use crate::build::{Builder, Norm};
 use crate::layers::{
-    Attend, Heads, Routing, attention, experts, feed_forward, rotation, window, window_rotation,
+    Attend, Heads, Routing, attention, experts, feed_forward, pooled, rotation, window,
+    window_rotation,
 };
 use crate::op::{Function, GateFunction, Gating, Index, Mask, Op, PositionBias};
 use crate::raw::{OutputKind, ValueId};
@@ -175,6 +176,7 @@ pub(crate) fn finish(
     let x = builder.op(Op::Select { x });
     let hidden = normed(builder, x, "output_norm", decoder);
     builder.output(OutputKind::Hidden, hidden);
+    pooled(builder, hidden)?;
     let name = if builder.has("output.weight") { "output" } else { "token_embd" };
     let mut logits = builder.product(hidden, name)?;
     logits = builder.scale(logits, decoder.logit_scale);

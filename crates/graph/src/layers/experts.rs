@@ -29,7 +29,6 @@ pub(crate) fn experts(
         Some(_) => builder.hyper.bool("expert_weights_norm")?,
         None => routing.normalize,
     };
-    let scale = builder.hyper.f32("expert_weights_scale")?;
     let experts = Experts {
         x,
         scores,
@@ -41,8 +40,7 @@ pub(crate) fn experts(
         // DeepSeek 2 compares groups by their best expert, DeepSeek 3 by their two best.
         group_best: if gating == Gating::Sigmoid { 2 } else { 1 },
         normalize,
-        // 0 stands for no factor.
-        scale: if scale == 0.0 { 1.0 } else { scale },
+        scale: builder.factor("expert_weights_scale")?,
         weigh_input: routing.weigh_input,
         gate: builder.find("ffn_gate_exps.weight"),
         up: match builder.find("ffn_gate_up_exps.weight") {

@@ -38,16 +38,11 @@ fn rotation_of_base(
     if count == 0 {
         return Ok(None);
     }
-    let hyper = builder.hyper.clone();
-    let old_factor = ["rope.scale_linear", "rope.scale"]
-        .into_iter()
-        .find_map(|name| hyper.stated(name).map(|_| hyper.f32(name)));
-    let factor = match (hyper.stated("rope.scaling.factor"), old_factor) {
-        (None, Some(factor)) => factor?,
-        _ => hyper.f32("rope.scaling.factor")?,
-    };
-    // 0 stands for no factor.
-    let factor = if factor == 0.0 { 1.0 } else { factor };
+    let hyper = &builder.hyper;
+    // The newest of its names.
+    let names = ["rope.scaling.factor", "rope.scale_linear", "rope.scale"];
+    let stated = names.into_iter().find(|name| hyper.stated(name).is_some());
+    let factor = stated.map_or(Ok(1.0), |name| builder.factor(name))?;
     let mut magnitude = hyper.f32("rope.scaling.attn_factor")?;
     let stretch = match hyper.str("rope.scaling.type")? {
         "none" => Stretch::None,

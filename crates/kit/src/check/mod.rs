@@ -29,12 +29,14 @@ pub struct Options {
 }
 
 /// What was found.
-#[derive(Clone, Debug, Default)]
+#[derive(Default)]
 pub struct Report {
     /// In the headers, which a repair may mend.
     pub header: Vec<Finding>,
     /// In the data, and beside other tokenizers.
     pub beyond: Vec<Finding>,
+    /// The model, if its data were looked at.
+    pub opened: Option<Opened>,
 }
 
 impl Report {
@@ -68,15 +70,14 @@ pub fn check(
     };
     let header = judged(headers(source, renderer)?);
     let mut beyond = Vec::new();
-    if options.data
-        && let Some(opened) = readable(source, &header)?
-    {
+    let opened = if options.data { readable(source, &header)? } else { None };
+    if let Some(opened) = &opened {
         beyond.extend(judged(scan(opened.model(), progress)?));
     }
     if let Some(other) = &options.tokenizer_against {
         beyond.extend(judged(tokenizer::compare(source, other, options.corpus.as_deref())?));
     }
-    Ok(Report { header, beyond })
+    Ok(Report { header, beyond, opened })
 }
 
 fn has_error(findings: &[Finding]) -> bool {

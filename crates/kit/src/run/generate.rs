@@ -46,7 +46,7 @@ pub struct Answer {
 }
 
 /// Lets a model go on after `prompt`, in the first sequence of a context that may have tokens
-/// already. `read` gets the text piece by piece, each whole characters.
+/// already. A model with an encoder of text (T5) reads the prompt by that, and answers it. `read` gets the text piece by piece, each whole characters.
 ///
 /// # Errors
 /// As [`Context::run`]; `weights-unusable` if every logit is NaN.
@@ -65,7 +65,7 @@ pub fn generate(
     let mut decoder = Decoder::new(tokenizer, Decode { special: false });
     let mut stop = StopTexts::new(&generation.stop);
     let mut answer = Answer { text: String::new(), ids: Vec::new(), ended: Ended::Length };
-    let mut next = prompt.to_vec();
+    let mut next = begin(context, metadata, prompt, progress)?;
     let most = generation.tokens.unwrap_or(usize::MAX);
     let room = |context: &Context, next: &[u32]| context.room(0) >= next.len();
     while answer.ids.len() < most && (answer.ids.is_empty() || room(context, &next)) {
@@ -97,6 +97,25 @@ pub fn generate(
         answer.ended = Ended::Reader;
     }
     Ok(answer)
+}
+
+/// What the model is given first: the prompt, or, where an encoder reads that, the token that begins
+/// what a decoder writes.
+fn begin(
+    context: &mut Context,
+    metadata: &Metadata,
+    prompt: &[u32],
+    progress: &dyn Progress,
+) -> Result<Vec<u32>, Error> {
+    let graph = context.executor().graph();
+    let reads_text = graph.encoder().is_some_and(|(encoder, _)| encoder.features_width().is_none());
+    if !reads_text {
+        return Ok(prompt.to_vec());
+    }
+    context.encode_tokens(0, prompt, progress)?;
+    let architecture = metadata.architecture().unwrap_or_default();
+    let start = metadata.u64(&format!("{architecture}.decoder_start_token_id"));
+    Ok(vec![start.and_then(|id| u32::try_from(id).ok()).unwrap_or(0)])
 }
 
 /// Ids that end an answer: those of the keys, and tokens that are known to end a turn.

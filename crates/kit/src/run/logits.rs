@@ -7,17 +7,26 @@ use gguf_store::Progress;
 use super::Running;
 use crate::Error;
 
+/// What goes into the encoder of a model that has one.
+#[derive(Clone, Copy, Debug)]
+pub enum ForEncoder<'a> {
+    /// Nothing.
+    Nothing,
+    /// Features, `[frames, width]`.
+    Features(&'a Value),
+    /// Token ids.
+    Ids(&'a [u32]),
+}
+
 /// Rows for all ids: logits, or of a model without an output matrix its last hidden states.
 ///
-/// `features` are for the encoder, `[frames, width]`, of a model that has one.
-///
 /// # Errors
-/// As [`Context::run`] and [`Context::encode`]; `features-missing` if the model has an encoder and
-/// there are no features.
+/// As [`Context::run`], [`Context::encode`] and [`Context::encode_tokens`]; `features-missing` if the
+/// model has an encoder and there is nothing for it.
 pub fn logits(
     running: &Running,
     ids: &[u32],
-    features: Option<&Value>,
+    for_encoder: ForEncoder<'_>,
     cache_type: CacheType,
     progress: &dyn Progress,
 ) -> Result<Value, Error> {
@@ -26,19 +35,28 @@ pub fn logits(
         Some(_) => OutputKind::Logits,
         None => OutputKind::Hidden,
     };
-    let options = ContextOptions { tokens: ids.len().max(1), cache_type, ..Default::default() };
+    let tokens = match for_encoder {
+        ForEncoder::Ids(encoded) => ids.len().max(encoded.len()),
+        _ => ids.len(),
+    };
+    let options = ContextOptions { tokens: tokens.max(1), cache_type, ..Default::default() };
     let mut context = Context::new(running.executor.clone(), options)?;
-    let reads_features =
-        graph.encoder().is_some_and(|(program, _)| program.features_width().is_some());
-    match features {
-        Some(features) => {
+    match (for_encoder, graph.encoder()) {
+        (ForEncoder::Features(features), _) => {
             context.encode(0, features, progress)?;
         }
-        None if reads_features => {
-            let what = "the model has an encoder, and there are no features for it";
-            return Err(Error::request("features-missing", what, "give them with --features"));
+        (ForEncoder::Ids(ids), _) => {
+            context.encode_tokens(0, ids, progress)?;
         }
-        None => {}
+        (ForEncoder::Nothing, Some((program, _))) => {
+            let what = "the model has an encoder, and there is nothing for it";
+            let help = match program.features_width() {
+                Some(_) => "give it features with --features",
+                None => "give it token ids with --encoder-ids",
+            };
+            return Err(Error::request("features-missing", what, help));
+        }
+        (ForEncoder::Nothing, None) => {}
     }
     context.run(&Batch::of_all(ids), kind, progress)
 }

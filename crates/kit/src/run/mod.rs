@@ -1,15 +1,17 @@
-//! Running models: logits, text, and what a graph costs.
+//! Running models: logits, text, vectors, and what a graph costs.
 
 pub mod bench;
+pub mod embed;
 pub mod generate;
 pub mod graph;
 pub mod logits;
+pub mod transcribe;
 
 use std::path::PathBuf;
 use std::sync::Arc;
 
 use gguf::{Finding, Metadata};
-use gguf_graph::{Graph, Limits, stored};
+use gguf_graph::{Graph, Limits, Pooling, stored};
 use gguf_runtime::{Adapter, Arithmetic, Executor};
 use gguf_store::Model;
 
@@ -36,6 +38,8 @@ pub struct Options {
     pub arithmetic: Arithmetic,
     /// Words for low-rank adapters, and by how much each counts.
     pub adapters: Vec<(String, f32)>,
+    /// How the tokens of a text become one row, instead of the model's own way.
+    pub pooling: Option<Pooling>,
 }
 
 /// A model that is ready to run.
@@ -57,7 +61,10 @@ pub fn open_to_run(word: &str, options: &Options) -> Result<Running, Error> {
     let files = opened.files().map(PathBuf::from).collect();
     let model = opened.into_model();
     let in_file = |error: Error| error.in_file(word.as_ref());
-    let graph = graph_of(&model, options.graph).map_err(in_file)?;
+    let mut graph = graph_of(&model, options.graph).map_err(in_file)?;
+    if let Some(kind) = options.pooling {
+        graph = graph.pooled(kind)?;
+    }
     let adapter = |(word, scale): &(String, f32)| {
         Ok(Adapter { model: open(word)?.into_model(), scale: *scale })
     };

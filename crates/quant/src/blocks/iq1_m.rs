@@ -19,7 +19,7 @@ use pulp::Simd;
 
 use super::ternary::{self, Best, LANES, Shift, Sums, Trials};
 use super::{Block, Importance, first_bad, importance, part, put};
-use crate::{bits, search};
+use crate::{bits, halves, search};
 
 pub(super) struct IQ1M;
 
@@ -37,15 +37,18 @@ const SHIFTS: [[Shift; 2]; 4] = [
 impl Block<256, 56> for IQ1M {
     const TYPE: TensorType = TensorType::IQ1_M;
 
-    fn decode(block: &[u8; 56], out: &mut [f32; 256]) {
+    #[inline(always)]
+    fn decode<S: Simd>(_: S, block: &[u8; 56], out: &mut [f32; 256]) {
         let (d, scales) = unpack(part::<48, 8, _>(block));
-        let d = d.to_f32();
         let high = bits::unpack::<4, 1, _, 32>(part::<32, 16, _>(block));
-        let octets = part::<0, 32, _>(block).iter().zip(high);
-        for (o, (out, (&low, high))) in out.as_chunks_mut().0.iter_mut().zip(octets).enumerate() {
-            let d = d * f32::from(2 * scales[o / 2] + 1);
-            let shift = if high >> 3 == 1 { Shift::Down } else { Shift::Up };
-            ternary::decode(out, d, u16::from(low) | u16::from(high & 7) << 8, shift);
+        let octets = part::<0, 32, _>(block).as_chunks::<2>().0.iter().zip(high.as_chunks::<2>().0);
+        let groups = out.as_chunks_mut::<16>().0.iter_mut().zip(scales);
+        for ((out, s), (low, high)) in groups.zip(octets) {
+            let d = d * f32::from(2 * s + 1);
+            for (out, (&low, high)) in out.as_chunks_mut().0.iter_mut().zip(low.iter().zip(high)) {
+                let shift = if high >> 3 == 1 { Shift::Down } else { Shift::Up };
+                *out = ternary::decode(d, u16::from(low) | u16::from(high & 7) << 8, shift);
+            }
         }
     }
 
@@ -115,7 +118,7 @@ fn pack(d: f16, s: &[u8; 16]) -> [u8; 8] {
 }
 
 #[inline(always)]
-fn unpack(bytes: &[u8; 8]) -> (f16, [u8; 16]) {
+fn unpack(bytes: &[u8; 8]) -> (f32, [u8; 16]) {
     let (mut d, mut scales) = (0, [0; 16]);
     let groups = bytes.as_chunks().0.iter().zip(scales.as_chunks_mut::<4>().0);
     for (j, (bytes, s)) in groups.enumerate() {
@@ -123,7 +126,7 @@ fn unpack(bytes: &[u8; 8]) -> (f16, [u8; 16]) {
         d |= bits >> 12 << (4 * j);
         *s = std::array::from_fn(|i| (bits >> (3 * i)) as u8 & 7);
     }
-    (f16::from_bits(d), scales)
+    (halves::to_f32(d), scales)
 }
 
 /// A group of 16 before it is packed.
@@ -242,7 +245,7 @@ mod tests {
         (s[0], s[3], s[13]) = (1, 7, 2);
         let bytes = pack(f16::from_bits(0x4abc), &s);
         assert_eq!(bytes, [0x01, 0xce, 0x00, 0xb0, 0x00, 0xa0, 0x10, 0x40]);
-        assert_eq!(unpack(&bytes), (f16::from_bits(0x4abc), s));
+        assert_eq!(unpack(&bytes), (f16::from_bits(0x4abc).to_f32(), s));
     }
 
     #[test]
@@ -254,7 +257,7 @@ mod tests {
         block[48..].copy_from_slice(&pack(f16::from_f32(8.0), &s));
         (block[3], block[32 + 1]) = (0x01, 0xd0);
         let mut out = [0.0; 256];
-        IQ1M::decode(&block, &mut out);
+        IQ1M::decode(pulp::Scalar, &block, &mut out);
         assert_eq!((out[0], out[16]), (-7.0, -21.0));
         let expected = grids::IQ1_S.values[0x501].map(|v| 24.0 * (f32::from(v) - 0.125));
         assert_eq!(out[24..32], expected);

@@ -28,8 +28,9 @@ impl Block<256, 50> for IQ1S {
     const TYPE: TensorType = TensorType::IQ1_S;
     const REQUIRES_IMPORTANCE: bool = true;
 
-    fn decode(block: &[u8; 50], out: &mut [f32; 256]) {
-        let d = half_at::<0, _>(block).to_f32();
+    #[inline(always)]
+    fn decode<S: Simd>(_: S, block: &[u8; 50], out: &mut [f32; 256]) {
+        let d = half_at::<0, _>(block);
         let groups = part::<2, 32, _>(block).as_chunks::<4>().0.iter();
         let groups = groups.zip(part::<34, 16, _>(block).as_chunks().0);
         for (out, (low, high)) in out.as_chunks_mut::<32>().0.iter_mut().zip(groups) {
@@ -38,7 +39,7 @@ impl Block<256, 50> for IQ1S {
             let shift = if high >> 15 == 1 { Shift::Down } else { Shift::Up };
             for (i, (out, &low)) in out.as_chunks_mut().0.iter_mut().zip(low).enumerate() {
                 let point = u16::from(low) | (high >> (3 * i) & 7) << 8;
-                ternary::decode(out, d, point, shift);
+                *out = ternary::decode(d, point, shift);
             }
         }
     }
@@ -209,7 +210,7 @@ mod tests {
         block[2 + 4 + 2] = 0x01;
         block[34 + 2..][..2].copy_from_slice(&(1u16 << 15 | 1 << 12 | 5 << 6).to_le_bytes());
         let mut out = [0.0; 256];
-        IQ1S::decode(&block, &mut out);
+        IQ1S::decode(pulp::Scalar, &block, &mut out);
         assert_eq!((out[0], out[32]), (-7.0, -27.0));
         let expected = grids::IQ1_S.values[0x501].map(|v| 24.0 * (f32::from(v) - 0.125));
         assert_eq!(out[48..56], expected);

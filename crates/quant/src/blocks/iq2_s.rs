@@ -36,8 +36,9 @@ const FORMAT: Format<8, 3, 1024> = Format {
 impl Block<256, 82> for IQ2S {
     const TYPE: TensorType = TensorType::IQ2_S;
 
-    fn decode(block: &[u8; 82], out: &mut [f32; 256]) {
-        let d = half_at::<0, _>(block).to_f32();
+    #[inline(always)]
+    fn decode<S: Simd>(_: S, block: &[u8; 82], out: &mut [f32; 256]) {
+        let d = half_at::<0, _>(block);
         let high = bits::unpack::<2, 1, _, 32>(part::<66, 8, _>(block));
         let scales = bits::unpack::<4, 1, _, 16>(part::<74, 8, _>(block));
         let octets = part::<2, 32, _>(block).iter().zip(part::<34, 32, _>(block));
@@ -45,7 +46,7 @@ impl Block<256, 82> for IQ2S {
         for (o, (out, (&low, &signs))) in octets.enumerate() {
             let d = d * (0.5 + f32::from(scales[o / 2])) * 0.25;
             let point = usize::from(low) | usize::from(high[o] & 3) << 8;
-            magnitudes::decode(out, d, &grids::IQ2_S.values[point], signs);
+            *out = magnitudes::decode(d, &grids::IQ2_S.values[point], signs);
         }
     }
 
@@ -85,7 +86,7 @@ mod tests {
         // Octet 7: point 0x301, signs of weights 1 and 7.
         (block[2 + 7], block[34 + 7], block[66 + 1]) = (0x01, 0x82, 3 << 6);
         let mut out = [0.0; 256];
-        IQ2S::decode(&block, &mut out);
+        IQ2S::decode(pulp::Scalar, &block, &mut out);
         assert_eq!((out[47], out[48], out[255]), (8.0, 24.0, 8.0));
         let mut expected = grids::IQ2_S.values[0x301].map(|v| 3.0 * f32::from(v));
         expected[1] *= -1.0;

@@ -35,15 +35,16 @@ impl Block<256, 74> for IQ2XS {
     const TYPE: TensorType = TensorType::IQ2_XS;
     const REQUIRES_IMPORTANCE: bool = true;
 
-    fn decode(block: &[u8; 74], out: &mut [f32; 256]) {
-        let d = half_at::<0, _>(block).to_f32();
+    #[inline(always)]
+    fn decode<S: Simd>(_: S, block: &[u8; 74], out: &mut [f32; 256]) {
+        let d = half_at::<0, _>(block);
         let scales = bits::unpack::<4, 1, _, 16>(part::<66, 8, _>(block));
         let octets = out.as_chunks_mut().0.iter_mut().zip(part::<2, 64, _>(block).as_chunks().0);
         for (o, (out, q)) in octets.enumerate() {
             let q = u16::from_le_bytes(*q);
             let d = d * (0.5 + f32::from(scales[o / 2])) * 0.25;
             let values = &grids::IQ2_XS.values[usize::from(q & 511)];
-            magnitudes::decode(out, d, values, magnitudes::even_signs((q >> 9) as u8));
+            *out = magnitudes::decode(d, values, magnitudes::even_signs((q >> 9) as u8));
         }
     }
 
@@ -83,7 +84,7 @@ mod tests {
         // Point 1 has level 2 at weight 0; in octet 7 weights 1 and 2 are negative.
         block[2 + 2 * 7..][..2].copy_from_slice(&(1u16 | 0b110 << 9).to_le_bytes());
         let mut out = [0.0; 256];
-        IQ2XS::decode(&block, &mut out);
+        IQ2XS::decode(pulp::Scalar, &block, &mut out);
         assert_eq!((out[47], out[48], out[255]), (8.0, 24.0, 8.0));
         assert_eq!(out[56..60], [129.0, -24.0, -24.0, 24.0]);
     }

@@ -33,8 +33,9 @@ impl Block<256, 66> for IQ2XXS {
     const TYPE: TensorType = TensorType::IQ2_XXS;
     const REQUIRES_IMPORTANCE: bool = true;
 
-    fn decode(block: &[u8; 66], out: &mut [f32; 256]) {
-        let d = half_at::<0, _>(block).to_f32();
+    #[inline(always)]
+    fn decode<S: Simd>(_: S, block: &[u8; 66], out: &mut [f32; 256]) {
+        let d = half_at::<0, _>(block);
         let groups = part::<2, 64, _>(block).as_chunks::<8>().0;
         for (out, &[a, b, c, e, v @ ..]) in out.as_chunks_mut::<32>().0.iter_mut().zip(groups) {
             let v = u32::from_le_bytes(v);
@@ -42,7 +43,7 @@ impl Block<256, 66> for IQ2XXS {
             for (i, (out, point)) in out.as_chunks_mut().0.iter_mut().zip([a, b, c, e]).enumerate()
             {
                 let signs = magnitudes::even_signs((v >> (7 * i)) as u8 & 127);
-                magnitudes::decode(out, d, &grids::IQ2_XXS.values[usize::from(point)], signs);
+                *out = magnitudes::decode(d, &grids::IQ2_XXS.values[usize::from(point)], signs);
             }
         }
     }
@@ -86,7 +87,7 @@ mod tests {
         block[2 + 8 + 1] = 1;
         block[2 + 8 + 4..][..4].copy_from_slice(&(1u32 << 28 | 0b10 << 7).to_le_bytes());
         let mut out = [0.0; 256];
-        IQ2XXS::decode(&block, &mut out);
+        IQ2XXS::decode(pulp::Scalar, &block, &mut out);
         assert_eq!((out[0], out[255]), (8.0, 8.0));
         assert_eq!(out[32 + 8..32 + 16], [129.0, -24.0, 24.0, 24.0, 24.0, 24.0, 24.0, -24.0]);
     }

@@ -36,8 +36,9 @@ const FORMAT: Format<4, 8, 512> = Format {
 impl Block<256, 110> for IQ3S {
     const TYPE: TensorType = TensorType::IQ3_S;
 
-    fn decode(block: &[u8; 110], out: &mut [f32; 256]) {
-        let d = half_at::<0, _>(block).to_f32();
+    #[inline(always)]
+    fn decode<S: Simd>(_: S, block: &[u8; 110], out: &mut [f32; 256]) {
+        let d = half_at::<0, _>(block);
         let high = bits::unpack::<1, 1, _, 64>(part::<66, 8, _>(block));
         let signs = part::<74, 32, _>(block);
         let scales = bits::unpack::<4, 1, _, 8>(part::<106, 4, _>(block));
@@ -47,7 +48,7 @@ impl Block<256, 110> for IQ3S {
             let d = d * f32::from(1 + 2 * scales[k / 8]);
             let point = usize::from(low) | usize::from(high & 1) << 8;
             let signs = signs[k / 2] >> (4 * (k % 2));
-            magnitudes::decode(out, d, &grids::IQ3_S.values[point], signs);
+            *out = magnitudes::decode(d, &grids::IQ3_S.values[point], signs);
         }
     }
 
@@ -118,7 +119,7 @@ mod tests {
         // Quartet 29, the second of octet 14: point 0x101, sign of its weight 1.
         (block[2 + 29], block[66 + 3], block[74 + 14]) = (0x01, 1 << 5, 0x20);
         let mut out = [0.0; 256];
-        IQ3S::decode(&block, &mut out);
+        IQ3S::decode(pulp::Scalar, &block, &mut out);
         assert_eq!((out[95], out[96], out[255]), (1.0, 3.0, 1.0));
         let mut expected = grids::IQ3_S.values[0x101].map(|v| 3.0 * f32::from(v));
         expected[1] *= -1.0;

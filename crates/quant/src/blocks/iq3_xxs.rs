@@ -33,8 +33,9 @@ const FORMAT: Format<4, 8, 256> = Format {
 impl Block<256, 98> for IQ3XXS {
     const TYPE: TensorType = TensorType::IQ3_XXS;
 
-    fn decode(block: &[u8; 98], out: &mut [f32; 256]) {
-        let d = half_at::<0, _>(block).to_f32();
+    #[inline(always)]
+    fn decode<S: Simd>(_: S, block: &[u8; 98], out: &mut [f32; 256]) {
+        let d = half_at::<0, _>(block);
         let groups = part::<2, 64, _>(block).as_chunks::<8>().0.iter();
         let groups = groups.zip(part::<66, 32, _>(block).as_chunks().0);
         for (out, (points, v)) in out.as_chunks_mut::<32>().0.iter_mut().zip(groups) {
@@ -43,7 +44,7 @@ impl Block<256, 98> for IQ3XXS {
             for (k, (out, &point)) in out.as_chunks_mut().0.iter_mut().zip(points).enumerate() {
                 let signs = magnitudes::even_signs((v >> (7 * (k / 2))) as u8 & 127);
                 let values = &grids::IQ3_XXS.values[usize::from(point)];
-                magnitudes::decode(out, d, values, signs >> (4 * (k % 2)));
+                *out = magnitudes::decode(d, values, signs >> (4 * (k % 2)));
             }
         }
     }
@@ -90,7 +91,7 @@ mod tests {
         block[2 + 8 + 3] = 1;
         block[66 + 4..][..4].copy_from_slice(&(1u32 << 28 | 0b10 << 7).to_le_bytes());
         let mut out = [0.0; 256];
-        IQ3XXS::decode(&block, &mut out);
+        IQ3XXS::decode(pulp::Scalar, &block, &mut out);
         assert_eq!((out[0], out[255]), (4.0, 4.0));
         assert_eq!(out[40..48], [12.0, -12.0, 12.0, 12.0, 60.0, 12.0, 12.0, -12.0]);
     }

@@ -23,8 +23,9 @@ const CHUNK: usize = 16;
 impl Block<32, 18> for IQ4NL {
     const TYPE: TensorType = TensorType::IQ4_NL;
 
-    fn decode(block: &[u8; 18], out: &mut [f32; 32]) {
-        let d = half_at::<0, _>(block).to_f32();
+    #[inline(always)]
+    fn decode<S: Simd>(_: S, block: &[u8; 18], out: &mut [f32; 32]) {
+        let d = half_at::<0, _>(block);
         let q = bits::unpack::<4, 16, _, 32>(part::<2, 16, _>(block));
         for (x, q) in out.iter_mut().zip(q) {
             *x = d * f32::from(iq4::VALUES[usize::from(q & 15)]);
@@ -79,7 +80,7 @@ mod tests {
         (expected[2], expected[3]) = (0x80, 0xaf);
         assert_eq!(IQ4NL::encode(pulp::Scalar, &x, None), expected);
         let mut out = [0.0; 32];
-        IQ4NL::decode(&expected, &mut out);
+        IQ4NL::decode(pulp::Scalar, &expected, &mut out);
         assert_eq!(out, x);
     }
 }

@@ -28,8 +28,9 @@ const CHUNK: usize = 16;
 impl Block<256, 136> for IQ4XS {
     const TYPE: TensorType = TensorType::IQ4_XS;
 
-    fn decode(block: &[u8; 136], out: &mut [f32; 256]) {
-        let d = half_at::<0, _>(block).to_f32();
+    #[inline(always)]
+    fn decode<S: Simd>(_: S, block: &[u8; 136], out: &mut [f32; 256]) {
+        let d = half_at::<0, _>(block);
         let high = bits::unpack::<2, 1, _, 8>(part::<2, 2, _>(block));
         let low = bits::unpack::<4, 1, _, 8>(part::<4, 4, _>(block));
         let q = bits::unpack::<4, 16, _, 256>(part::<8, 128, _>(block));
@@ -112,7 +113,7 @@ mod tests {
         (block[4], block[6]) = (0x01, 0xe0);
         (block[8 + 1], block[8 + 5 * 16 + 3]) = (0x0f, 0x90);
         let mut out = [0.0; 256];
-        IQ4XS::decode(&block, &mut out);
+        IQ4XS::decode(pulp::Scalar, &block, &mut out);
         assert_eq!((out[0], out[1], out[32]), (-127.0, 113.0, 127.0 * 32.0));
         assert_eq!((out[160 + 16 + 3], out[160 + 3]), (13.0 * -2.0, 254.0));
     }

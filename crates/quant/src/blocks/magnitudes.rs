@@ -291,18 +291,16 @@ pub(super) fn even_signs(stored: u8) -> u8 {
     stored | (stored.count_ones() as u8 & 1) << 7
 }
 
-/// Writes the weights of a point.
+/// The weights of a point: as a value, so that no weight is stored before all are computed, side by
+/// side.
 #[inline(always)]
-pub(super) fn decode<const DIM: usize>(
-    out: &mut [f32; DIM],
-    d: f32,
-    values: &[i8; DIM],
-    signs: u8,
-) {
-    for (i, (x, &value)) in out.iter_mut().zip(values).enumerate() {
+pub(super) fn decode<const DIM: usize>(d: f32, values: &[i8; DIM], signs: u8) -> [f32; DIM] {
+    let mut weights = [0.0; DIM];
+    for (i, (x, &value)) in weights.iter_mut().zip(values).enumerate() {
         let sign = u32::from(signs >> i & 1) << 31;
         *x = f32::from_bits((d * f32::from(value)).to_bits() ^ sign);
     }
+    weights
 }
 
 #[cfg(test)]

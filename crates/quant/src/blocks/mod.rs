@@ -7,6 +7,7 @@ pub(crate) use iq4::VALUES as IQ4_VALUES;
 
 use crate::block::{Block, Importance, Row};
 use crate::codec::Codec;
+use crate::halves;
 
 mod bf16;
 mod e2m1;
@@ -105,15 +106,14 @@ fn put<const AT: usize, const N: usize, const BYTES: usize>(
     block[AT..AT + N].copy_from_slice(&part);
 }
 
-/// The half-precision float at `AT`.
+/// The half-precision float at `AT`. `half` would ask for the processor's abilities each time, and
+/// call the function that uses them.
 #[inline(always)]
-fn half_at<const AT: usize, const BYTES: usize>(block: &[u8; BYTES]) -> half::f16 {
-    half::f16::from_le_bytes(*part::<AT, 2, _>(block))
+fn half_at<const AT: usize, const BYTES: usize>(block: &[u8; BYTES]) -> f32 {
+    halves::to_f32(u16::from_le_bytes(*part::<AT, 2, _>(block)))
 }
 
 /// The first of these scales that is NaN or infinite.
-fn first_bad<const N: usize>(
-    scales: [(&'static str, half::f16); N],
-) -> Option<(&'static str, f32)> {
-    scales.into_iter().find(|(_, d)| !d.is_finite()).map(|(name, d)| (name, d.to_f32()))
+fn first_bad<const N: usize>(scales: [(&'static str, f32); N]) -> Option<(&'static str, f32)> {
+    scales.into_iter().find(|(_, d)| !d.is_finite())
 }

@@ -20,7 +20,7 @@ impl Block<32, 17> for MXFP4 {
     const TYPE: TensorType = TensorType::MXFP4;
 
     #[inline(always)]
-    fn decode(block: &[u8; 17], out: &mut [f32; 32]) {
+    fn decode<S: Simd>(_: S, block: &[u8; 17], out: &mut [f32; 32]) {
         let half_scale = half_scale(block[0]);
         let q = bits::unpack::<4, 16, _, 32>(part::<1, 16, _>(block));
         for (x, q) in out.iter_mut().zip(q) {
@@ -93,7 +93,7 @@ mod tests {
         (expected[0], expected[1], expected[2]) = (127, 7, 0x59);
         assert_eq!(MXFP4::encode(pulp::Scalar, &x, None), expected);
         let mut out = [0.0; 32];
-        MXFP4::decode(&expected, &mut out);
+        MXFP4::decode(pulp::Scalar, &expected, &mut out);
         assert_eq!(out, x);
     }
 

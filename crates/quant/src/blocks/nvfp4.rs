@@ -22,7 +22,7 @@ impl Block<64, 36> for NVFP4 {
     const TYPE: TensorType = TensorType::NVFP4;
 
     #[inline(always)]
-    fn decode(block: &[u8; 36], out: &mut [f32; 64]) {
+    fn decode<S: Simd>(_: S, block: &[u8; 36], out: &mut [f32; 64]) {
         let q = bits::unpack::<4, 8, _, 64>(part::<4, 32, _>(block));
         let groups = out.as_chunks_mut::<16>().0.iter_mut().zip(q.as_chunks::<16>().0);
         for ((out, q), &d) in groups.zip(part::<0, 4, _>(block)) {
@@ -104,7 +104,7 @@ mod tests {
         (expected[4], expected[5], expected[4 + 8 + 2]) = (7, 9, 7 << 4);
         assert_eq!(NVFP4::encode(pulp::Scalar, &x, None), expected);
         let mut out = [0.0; 64];
-        NVFP4::decode(&expected, &mut out);
+        NVFP4::decode(pulp::Scalar, &expected, &mut out);
         assert_eq!(out, x);
     }
 

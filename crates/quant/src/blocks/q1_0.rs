@@ -20,8 +20,8 @@ impl Block<128, 18> for Q1_0 {
     const TYPE: TensorType = TensorType::Q1_0;
 
     #[inline(always)]
-    fn decode(block: &[u8; 18], out: &mut [f32; 128]) {
-        let d = half_at::<0, _>(block).to_f32();
+    fn decode<S: Simd>(_: S, block: &[u8; 18], out: &mut [f32; 128]) {
+        let d = half_at::<0, _>(block);
         let q = bits::unpack::<1, 1, _, 128>(part::<2, 16, _>(block));
         for (x, q) in out.iter_mut().zip(q) {
             *x = if q == 1 { d } else { -d };
@@ -55,7 +55,7 @@ mod tests {
         (expected[1], expected[2], expected[17]) = (0x40, 0b10, 0x80);
         assert_eq!(Q1_0::encode(pulp::Scalar, &x, None), expected);
         let mut out = [0.0; 128];
-        Q1_0::decode(&expected, &mut out);
+        Q1_0::decode(pulp::Scalar, &expected, &mut out);
         assert_eq!(out, x);
     }
 }

@@ -12,7 +12,7 @@ use half::f16;
 use pulp::Simd;
 
 use super::{Block, Importance, first_bad, half_at, part, put};
-use crate::{bits, search};
+use crate::{bits, lanes, search};
 
 pub(super) struct Q2_0;
 
@@ -20,12 +20,10 @@ impl Block<64, 18> for Q2_0 {
     const TYPE: TensorType = TensorType::Q2_0;
 
     #[inline(always)]
-    fn decode(block: &[u8; 18], out: &mut [f32; 64]) {
-        let d = half_at::<0, _>(block).to_f32();
+    fn decode<S: Simd>(simd: S, block: &[u8; 18], out: &mut [f32; 64]) {
+        let d = half_at::<0, _>(block);
         let q = bits::unpack::<2, 1, _, 64>(part::<2, 16, _>(block));
-        for (x, q) in out.iter_mut().zip(q) {
-            *x = (i32::from(q) - 1) as f32 * d;
-        }
+        lanes::scale_levels(simd, &q, 1.0, d, out);
     }
 
     /// llama.cpp's encoder makes no use of importance weights.
@@ -63,7 +61,7 @@ mod tests {
         assert_eq!(Q2_0::encode(pulp::Scalar, &x, None), expected);
         expected[17] |= 0b10 << 6;
         let mut out = [0.0; 64];
-        Q2_0::decode(&expected, &mut out);
+        Q2_0::decode(pulp::Scalar, &expected, &mut out);
         (x[1], x[63]) = (1.0, 2.0);
         assert_eq!(out, x);
     }

@@ -34,25 +34,22 @@ impl Block<256, 84> for Q2K {
     const TYPE: TensorType = TensorType::Q2_K;
 
     #[inline(always)]
-    fn decode_row<S: Simd>(simd: S, blocks: &[[u8; 84]], out: &mut [[f32; 256]]) {
-        for (block, out) in blocks.iter().zip(out) {
-            let d = half_at::<80, _>(block).to_f32();
-            let dmin = half_at::<82, _>(block).to_f32();
-            let q = bits::unpack::<2, 32, _, 256>(part::<16, 64, _>(block));
-            let mut levels = [0.0; 256];
-            bits::floats(&q, 0, &mut levels);
-            let groups = levels.as_chunks::<16>().0.iter().zip(part::<0, 16, _>(block));
-            for (out, (levels, sm)) in out.as_chunks_mut::<16>().0.iter_mut().zip(groups) {
-                let d = Lanes::splat(simd, d * f32::from(sm & 15));
-                let m = Lanes::splat(simd, dmin * f32::from(sm >> 4));
-                lanes::transform(
-                    simd,
-                    levels,
-                    out,
-                    #[inline(always)]
-                    |q| d * q - m,
-                );
-            }
+    fn decode<S: Simd>(simd: S, block: &[u8; 84], out: &mut [f32; 256]) {
+        let d = half_at::<80, _>(block);
+        let dmin = half_at::<82, _>(block);
+        let q = bits::unpack::<2, 32, _, 256>(part::<16, 64, _>(block));
+        let levels = bits::floats(&q, 0);
+        let groups = levels.as_chunks::<16>().0.iter().zip(part::<0, 16, _>(block));
+        for (out, (levels, sm)) in out.as_chunks_mut::<16>().0.iter_mut().zip(groups) {
+            let d = Lanes::splat(simd, d * f32::from(sm & 15));
+            let m = Lanes::splat(simd, dmin * f32::from(sm >> 4));
+            lanes::transform(
+                simd,
+                levels,
+                out,
+                #[inline(always)]
+                |q| d * q - m,
+            );
         }
     }
 
@@ -172,7 +169,7 @@ mod tests {
         block[80..].copy_from_slice(&[0x00, 0x3c, 0x00, 0x40]);
         (block[16], block[16 + 63]) = (0b01_00_11_10, 0b11_00_00_00);
         let mut out = [0.0; 256];
-        Q2K::decode(&block, &mut out);
+        Q2K::decode(pulp::Scalar, &block, &mut out);
         assert_eq!((out[0], out[1], out[32]), (10.0 - 2.0, -2.0, 0.0));
         assert_eq!((out[254], out[255]), (0.0, 6.0));
     }

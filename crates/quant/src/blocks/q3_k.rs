@@ -35,18 +35,15 @@ impl Block<256, 110> for Q3K {
     const TYPE: TensorType = TensorType::Q3_K;
 
     #[inline(always)]
-    fn decode_row<S: Simd>(simd: S, blocks: &[[u8; 110]], out: &mut [[f32; 256]]) {
-        for (block, out) in blocks.iter().zip(out) {
-            let d = half_at::<108, _>(block).to_f32();
-            let high = bits::unpack::<1, 32, _, 256>(part::<0, 32, _>(block));
-            let mut q = bits::unpack::<2, 32, _, 256>(part::<32, 64, _>(block));
-            bits::join::<2, _>(&mut q, &high);
-            let mut levels = [0.0; 256];
-            bits::floats(&q, 4, &mut levels);
-            let groups = levels.as_chunks::<16>().0.iter().zip(unpack(part::<96, 12, _>(block)));
-            for (out, (levels, s)) in out.as_chunks_mut::<16>().0.iter_mut().zip(groups) {
-                lanes::scale(simd, levels, d * (i32::from(s) - 32) as f32, out);
-            }
+    fn decode<S: Simd>(simd: S, block: &[u8; 110], out: &mut [f32; 256]) {
+        let d = half_at::<108, _>(block);
+        let high = bits::unpack::<1, 32, _, 256>(part::<0, 32, _>(block));
+        let mut q = bits::unpack::<2, 32, _, 256>(part::<32, 64, _>(block));
+        bits::join::<2, _>(&mut q, &high);
+        let levels = bits::floats(&q, 4);
+        let groups = levels.as_chunks::<16>().0.iter().zip(unpack(part::<96, 12, _>(block)));
+        for (out, (levels, s)) in out.as_chunks_mut::<16>().0.iter_mut().zip(groups) {
+            lanes::scale(simd, levels, d * (i32::from(s) - 32) as f32, out);
         }
     }
 
@@ -173,7 +170,7 @@ mod tests {
         // x[1]: q = 0b110; x[208 = 128 + 64 + 16]: q = 0b001.
         (block[1], block[32 + 1], block[32 + 32 + 16]) = (1 << 0, 0b10, 0b01 << 4);
         let mut out = [0.0; 256];
-        Q3K::decode(&block, &mut out);
+        Q3K::decode(pulp::Scalar, &block, &mut out);
         assert_eq!((out[0], out[1]), (-4.0, 2.0));
         assert_eq!((out[100], out[208], out[209]), (0.0, 6.0, 8.0));
     }

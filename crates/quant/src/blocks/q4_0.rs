@@ -22,12 +22,10 @@ impl Block<32, 18> for Q4_0 {
     const USES_ROW_MEAN_SQUARE: bool = true;
 
     #[inline(always)]
-    fn decode(block: &[u8; 18], out: &mut [f32; 32]) {
-        let d = half_at::<0, _>(block).to_f32();
+    fn decode<S: Simd>(simd: S, block: &[u8; 18], out: &mut [f32; 32]) {
+        let d = half_at::<0, _>(block);
         let q = bits::unpack::<4, 16, _, 32>(part::<2, 16, _>(block));
-        for (x, q) in out.iter_mut().zip(q) {
-            *x = (i32::from(q) - 8) as f32 * d;
-        }
+        lanes::scale_levels(simd, &q, 8.0, d, out);
     }
 
     #[inline(always)]
@@ -85,7 +83,7 @@ mod tests {
         (expected[2], expected[3]) = (0x80, 0xbf);
         assert_eq!(Q4_0::encode(pulp::Scalar, &x, None), expected);
         let mut out = [0.0; 32];
-        Q4_0::decode(&expected, &mut out);
+        Q4_0::decode(pulp::Scalar, &expected, &mut out);
         assert_eq!(out, x);
     }
 }

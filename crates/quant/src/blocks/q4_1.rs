@@ -22,13 +22,10 @@ impl Block<32, 20> for Q4_1 {
     const USES_ROW_MEAN_SQUARE: bool = true;
 
     #[inline(always)]
-    fn decode(block: &[u8; 20], out: &mut [f32; 32]) {
-        let d = half_at::<0, _>(block).to_f32();
-        let m = half_at::<2, _>(block).to_f32();
+    fn decode<S: Simd>(simd: S, block: &[u8; 20], out: &mut [f32; 32]) {
+        let (d, m) = (half_at::<0, _>(block), half_at::<2, _>(block));
         let q = bits::unpack::<4, 16, _, 32>(part::<4, 16, _>(block));
-        for (x, q) in out.iter_mut().zip(q) {
-            *x = f32::from(q) * d + m;
-        }
+        lanes::affine(simd, &lanes::floats(simd, &q), (d, m), out);
     }
 
     #[inline(always)]
@@ -88,7 +85,7 @@ mod tests {
         expected[5] = 0x3f;
         assert_eq!(Q4_1::encode(pulp::Scalar, &x, None), expected);
         let mut out = [0.0; 32];
-        Q4_1::decode(&expected, &mut out);
+        Q4_1::decode(pulp::Scalar, &expected, &mut out);
         assert_eq!(out, x);
     }
 }

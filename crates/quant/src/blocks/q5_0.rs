@@ -23,13 +23,12 @@ impl Block<32, 22> for Q5_0 {
     const USES_ROW_MEAN_SQUARE: bool = true;
 
     #[inline(always)]
-    fn decode(block: &[u8; 22], out: &mut [f32; 32]) {
-        let d = half_at::<0, _>(block).to_f32();
+    fn decode<S: Simd>(simd: S, block: &[u8; 22], out: &mut [f32; 32]) {
+        let d = half_at::<0, _>(block);
         let high = bits::unpack::<1, 1, _, 32>(part::<2, 4, _>(block));
-        let low = bits::unpack::<4, 16, _, 32>(part::<6, 16, _>(block));
-        for ((x, low), high) in out.iter_mut().zip(low).zip(high) {
-            *x = (i32::from(low | high << 4) - 16) as f32 * d;
-        }
+        let mut q = bits::unpack::<4, 16, _, 32>(part::<6, 16, _>(block));
+        bits::join::<4, _>(&mut q, &high);
+        lanes::scale_levels(simd, &q, 16.0, d, out);
     }
 
     #[inline(always)]
@@ -88,7 +87,7 @@ mod tests {
         expected[7] = 0xdf;
         assert_eq!(Q5_0::encode(pulp::Scalar, &x, None), expected);
         let mut out = [0.0; 32];
-        Q5_0::decode(&expected, &mut out);
+        Q5_0::decode(pulp::Scalar, &expected, &mut out);
         assert_eq!(out, x);
     }
 }

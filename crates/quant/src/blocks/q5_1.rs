@@ -23,14 +23,12 @@ impl Block<32, 24> for Q5_1 {
     const USES_ROW_MEAN_SQUARE: bool = true;
 
     #[inline(always)]
-    fn decode(block: &[u8; 24], out: &mut [f32; 32]) {
-        let d = half_at::<0, _>(block).to_f32();
-        let m = half_at::<2, _>(block).to_f32();
+    fn decode<S: Simd>(simd: S, block: &[u8; 24], out: &mut [f32; 32]) {
+        let (d, m) = (half_at::<0, _>(block), half_at::<2, _>(block));
         let high = bits::unpack::<1, 1, _, 32>(part::<4, 4, _>(block));
-        let low = bits::unpack::<4, 16, _, 32>(part::<8, 16, _>(block));
-        for ((x, low), high) in out.iter_mut().zip(low).zip(high) {
-            *x = f32::from(low | high << 4) * d + m;
-        }
+        let mut q = bits::unpack::<4, 16, _, 32>(part::<8, 16, _>(block));
+        bits::join::<4, _>(&mut q, &high);
+        lanes::affine(simd, &lanes::floats(simd, &q), (d, m), out);
     }
 
     #[inline(always)]
@@ -91,7 +89,7 @@ mod tests {
         expected[9] = 0x3f;
         assert_eq!(Q5_1::encode(pulp::Scalar, &x, None), expected);
         let mut out = [0.0; 32];
-        Q5_1::decode(&expected, &mut out);
+        Q5_1::decode(pulp::Scalar, &expected, &mut out);
         assert_eq!(out, x);
     }
 }

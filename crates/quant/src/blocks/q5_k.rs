@@ -31,13 +31,13 @@ impl Block<256, 176> for Q5K {
     const TYPE: TensorType = TensorType::Q5_K;
 
     #[inline(always)]
-    fn decode(block: &[u8; 176], out: &mut [f32; 256]) {
-        let d = half_at::<0, _>(block).to_f32();
-        let dmin = half_at::<2, _>(block).to_f32();
+    fn decode<S: Simd>(_: S, block: &[u8; 176], out: &mut [f32; 256]) {
+        let d = half_at::<0, _>(block);
+        let dmin = half_at::<2, _>(block);
         let high = bits::unpack::<1, 32, _, 256>(part::<16, 32, _>(block));
         let mut q = bits::unpack::<4, 32, _, 256>(part::<48, 128, _>(block));
         bits::join::<4, _>(&mut q, &high);
-        bits::floats(&q, 0, out);
+        *out = bits::floats(&q, 0);
         for (g, out) in out.as_chunks_mut::<32>().0.iter_mut().enumerate() {
             let (s, m) = k_affine::unpack(part::<4, 12, _>(block), g);
             let (d, m) = (d * f32::from(s), dmin * f32::from(m));
@@ -75,7 +75,7 @@ mod tests {
         (block[16], block[16 + 7]) = (1 << 0, 1 << 3);
         (block[48], block[48 + 32 + 7]) = (0x5a, 0xc1);
         let mut out = [0.0; 256];
-        Q5K::decode(&block, &mut out);
+        Q5K::decode(pulp::Scalar, &block, &mut out);
         assert_eq!((out[0], out[1]), (26.0 - 2.0, -2.0));
         assert_eq!((out[32], out[64 + 7], out[96 + 7]), (0.0, 0.0, 84.0));
     }

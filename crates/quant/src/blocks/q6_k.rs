@@ -30,18 +30,15 @@ impl Block<256, 210> for Q6K {
     const TYPE: TensorType = TensorType::Q6_K;
 
     #[inline(always)]
-    fn decode_row<S: Simd>(simd: S, blocks: &[[u8; 210]], out: &mut [[f32; 256]]) {
-        for (block, out) in blocks.iter().zip(out) {
-            let d = half_at::<208, _>(block).to_f32();
-            let mut q = bits::unpack::<4, 64, _, 256>(part::<0, 128, _>(block));
-            let high = bits::unpack::<2, 32, _, 256>(part::<128, 64, _>(block));
-            bits::join::<4, _>(&mut q, &high);
-            let mut levels = [0.0; 256];
-            bits::floats(&q, 32, &mut levels);
-            let groups = levels.as_chunks::<16>().0.iter().zip(part::<192, 16, _>(block));
-            for (out, (levels, &s)) in out.as_chunks_mut::<16>().0.iter_mut().zip(groups) {
-                lanes::scale(simd, levels, d * f32::from(s as i8), out);
-            }
+    fn decode<S: Simd>(simd: S, block: &[u8; 210], out: &mut [f32; 256]) {
+        let d = half_at::<208, _>(block);
+        let mut q = bits::unpack::<4, 64, _, 256>(part::<0, 128, _>(block));
+        let high = bits::unpack::<2, 32, _, 256>(part::<128, 64, _>(block));
+        bits::join::<4, _>(&mut q, &high);
+        let levels = bits::floats(&q, 32);
+        let groups = levels.as_chunks::<16>().0.iter().zip(part::<192, 16, _>(block));
+        for (out, (levels, &s)) in out.as_chunks_mut::<16>().0.iter_mut().zip(groups) {
+            lanes::scale(simd, levels, d * f32::from(s as i8), out);
         }
     }
 
@@ -117,7 +114,7 @@ mod tests {
         (block[1], block[128 + 1]) = (0x0a, 0b10);
         (block[64 + 63], block[128 + 63]) = (0xf0, 0b11 << 6);
         let mut out = [0.0; 256];
-        Q6K::decode(&block, &mut out);
+        Q6K::decode(pulp::Scalar, &block, &mut out);
         assert_eq!((out[0], out[1]), (-32.0, 10.0));
         assert_eq!((out[16], out[254], out[255]), (0.0, 64.0, -62.0));
     }

@@ -18,17 +18,9 @@ impl Block<32, 34> for Q8_0 {
     const TYPE: TensorType = TensorType::Q8_0;
 
     #[inline(always)]
-    fn decode_row<S: Simd>(simd: S, blocks: &[[u8; 34]], out: &mut [[f32; 32]]) {
-        let ((groups, blocks), (out, last)) = (blocks.as_chunks(), out.as_chunks_mut());
-        for (group, out) in groups.iter().zip(out) {
-            decode_group(simd, group, out);
-        }
-        if !blocks.is_empty() {
-            let (mut group, mut floats) = ([[0; 34]; GROUP], [[0.0; 32]; GROUP]);
-            group[..blocks.len()].copy_from_slice(blocks);
-            decode_group(simd, &group, &mut floats);
-            last.copy_from_slice(&floats[..last.len()]);
-        }
+    fn decode<S: Simd>(simd: S, block: &[u8; 34], out: &mut [f32; 32]) {
+        let q = lanes::floats(simd, part::<2, 32, _>(block));
+        lanes::scale(simd, &q, half_at::<0, _>(block), out);
     }
 
     /// llama.cpp's encoder makes no use of importance weights.
@@ -48,24 +40,6 @@ impl Block<32, 34> for Q8_0 {
     }
 }
 
-/// Blocks to decode at once: their levels fill vectors.
-const GROUP: usize = 8;
-
-#[inline(always)]
-fn decode_group<S: Simd>(simd: S, blocks: &[[u8; 34]; GROUP], out: &mut [[f32; 32]; GROUP]) {
-    let mut q = [[0; 32]; GROUP];
-    for (q, block) in q.iter_mut().zip(blocks) {
-        *q = *part::<2, 32, _>(block);
-    }
-    let mut levels = [[0.0; 32]; GROUP];
-    for (level, &q) in levels.as_flattened_mut().iter_mut().zip(q.as_flattened()) {
-        *level = f32::from(q as i8);
-    }
-    for ((block, levels), out) in blocks.iter().zip(&levels).zip(out) {
-        lanes::scale(simd, levels, half_at::<0, _>(block).to_f32(), out);
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -79,7 +53,7 @@ mod tests {
         (expected[2], expected[3], expected[33]) = (0x81, 0x01, 0x7f);
         assert_eq!(Q8_0::encode(pulp::Scalar, &x, None), expected);
         let mut out = [0.0; 32];
-        Q8_0::decode(&expected, &mut out);
+        Q8_0::decode(pulp::Scalar, &expected, &mut out);
         x[31] = 127.0;
         assert_eq!(out, x);
     }

@@ -13,7 +13,7 @@ use half::f16;
 use pulp::Simd;
 
 use super::{Block, Importance, first_bad, half_at, part, put};
-use crate::search;
+use crate::{lanes, search};
 
 pub(super) struct Q8_1;
 
@@ -21,11 +21,9 @@ impl Block<32, 36> for Q8_1 {
     const TYPE: TensorType = TensorType::Q8_1;
 
     #[inline(always)]
-    fn decode(block: &[u8; 36], out: &mut [f32; 32]) {
-        let d = half_at::<0, _>(block).to_f32();
-        for (x, &q) in out.iter_mut().zip(part::<4, 32, _>(block)) {
-            *x = f32::from(q as i8) * d;
-        }
+    fn decode<S: Simd>(simd: S, block: &[u8; 36], out: &mut [f32; 32]) {
+        let q = lanes::floats(simd, part::<4, 32, _>(block));
+        lanes::scale(simd, &q, half_at::<0, _>(block), out);
     }
 
     #[inline(always)]
@@ -60,7 +58,7 @@ mod tests {
         (expected[4], expected[5], expected[35]) = (0x81, 0x01, 0x7f);
         assert_eq!(Q8_1::encode(pulp::Scalar, &x, None), expected);
         let mut out = [0.0; 32];
-        Q8_1::decode(&expected, &mut out);
+        Q8_1::decode(pulp::Scalar, &expected, &mut out);
         x[31] = 127.0;
         assert_eq!(out, x);
     }

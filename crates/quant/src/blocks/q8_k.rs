@@ -21,7 +21,7 @@ impl Block<256, 292> for Q8K {
     const TYPE: TensorType = TensorType::Q8_K;
 
     #[inline(always)]
-    fn decode(block: &[u8; 292], out: &mut [f32; 256]) {
+    fn decode<S: Simd>(_: S, block: &[u8; 292], out: &mut [f32; 256]) {
         let d = f32::from_le_bytes(*part::<0, 4, _>(block));
         for (x, &q) in out.iter_mut().zip(part::<4, 256, _>(block)) {
             *x = d * f32::from(q as i8);
@@ -72,7 +72,7 @@ mod tests {
         expected[260..264].copy_from_slice(&[0x81, 0xff, 0xfe, 0xff]);
         assert_eq!(Q8K::encode(pulp::Scalar, &x, None), expected);
         let mut out = [0.0; 256];
-        Q8K::decode(&expected, &mut out);
+        Q8K::decode(pulp::Scalar, &expected, &mut out);
         assert_eq!(out, x);
     }
 }

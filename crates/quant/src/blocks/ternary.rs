@@ -229,13 +229,16 @@ fn costs(x: &[f32; 8], weights: &[f32; 8], scale: f32, shift: Shift) -> Costs {
     costs
 }
 
-/// Writes the weights of a point.
+/// The weights of a point: as a value, so that no weight is stored before all are computed, side by
+/// side.
 #[inline(always)]
-pub(super) fn decode(out: &mut [f32; 8], d: f32, point: u16, shift: Shift) {
-    let shift = shift.values()[1];
-    for (x, &value) in out.iter_mut().zip(&IQ1_S.values[usize::from(point) % IQ1_S.values.len()]) {
+pub(super) fn decode(d: f32, point: u16, shift: Shift) -> [f32; 8] {
+    let (mut weights, shift) = ([0.0; 8], shift.values()[1]);
+    let values = &IQ1_S.values[usize::from(point) % IQ1_S.values.len()];
+    for (x, &value) in weights.iter_mut().zip(values) {
         *x = d * (f32::from(value) + shift);
     }
+    weights
 }
 
 #[cfg(test)]

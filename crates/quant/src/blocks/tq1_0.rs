@@ -26,8 +26,8 @@ impl Block<256, 54> for TQ1_0 {
     const TYPE: TensorType = TensorType::TQ1_0;
 
     #[inline(always)]
-    fn decode(block: &[u8; 54], out: &mut [f32; 256]) {
-        let d = half_at::<52, _>(block).to_f32();
+    fn decode<S: Simd>(_: S, block: &[u8; 54], out: &mut [f32; 256]) {
+        let d = half_at::<52, _>(block);
         let (first, rest) = out.split_at_mut(160);
         let (second, last) = rest.split_at_mut(80);
         unpack::<32>(part::<0, 32, _>(block), d, first);
@@ -37,10 +37,9 @@ impl Block<256, 54> for TQ1_0 {
 
     /// llama.cpp's encoder makes no use of importance weights.
     #[inline(always)]
-    fn encode<S: Simd>(_: S, x: &[f32; 256], _: Option<Importance<256>>) -> [u8; 54] {
+    fn encode<S: Simd>(simd: S, x: &[f32; 256], _: Option<Importance<256>>) -> [u8; 54] {
         let d = search::magnitude(x);
-        let inverse = search::inverse(d);
-        let q = x.map(|x| (search::round_half_away(x * inverse) + 1) as u8);
+        let q = search::ternary_levels(simd, x, search::inverse(d));
         let mut block = [0; 54];
         put::<0, 32, _>(&mut block, pack(&q[..160]));
         put::<32, 16, _>(&mut block, pack(&q[160..240]));
@@ -58,12 +57,19 @@ impl Block<256, 54> for TQ1_0 {
 #[inline(always)]
 fn pack<const M: usize>(q: &[u8]) -> [u8; M] {
     let digits = q.as_chunks::<M>().0;
-    std::array::from_fn(|m| {
-        let number =
-            (0..5).fold(0, |number, n| 3 * number + digits.get(n).map_or(0, |q| u16::from(q[m])));
+    let mut numbers = [0; M];
+    for n in 0..5 {
+        let digits = digits.get(n).unwrap_or(&[0; M]);
+        for (number, &digit) in numbers.iter_mut().zip(digits) {
+            *number = 3 * *number + u16::from(digit);
+        }
+    }
+    let mut bytes = [0; M];
+    for (byte, number) in bytes.iter_mut().zip(numbers) {
         // 243 = 3^5; rounded up, or the digits would come out too small.
-        (number * 256).div_ceil(243) as u8
-    })
+        *byte = (number * 256).div_ceil(243) as u8;
+    }
+    bytes
 }
 
 #[inline(always)]
@@ -94,7 +100,7 @@ mod tests {
         (expected[52], expected[53]) = (0x00, 0x40);
         assert_eq!(TQ1_0::encode(pulp::Scalar, &x, None), expected);
         let mut out = [0.0; 256];
-        TQ1_0::decode(&expected, &mut out);
+        TQ1_0::decode(pulp::Scalar, &expected, &mut out);
         assert_eq!(out, x);
     }
 }

@@ -14,7 +14,7 @@ use half::f16;
 use pulp::Simd;
 
 use super::{Block, Importance, first_bad, half_at, part, put};
-use crate::{bits, search};
+use crate::{bits, lanes, search};
 
 pub(super) struct TQ2_0;
 
@@ -22,20 +22,17 @@ impl Block<256, 66> for TQ2_0 {
     const TYPE: TensorType = TensorType::TQ2_0;
 
     #[inline(always)]
-    fn decode(block: &[u8; 66], out: &mut [f32; 256]) {
-        let d = half_at::<64, _>(block).to_f32();
+    fn decode<S: Simd>(simd: S, block: &[u8; 66], out: &mut [f32; 256]) {
+        let d = half_at::<64, _>(block);
         let q = bits::unpack::<2, 32, _, 256>(part::<0, 64, _>(block));
-        for (x, q) in out.iter_mut().zip(q) {
-            *x = (i32::from(q) - 1) as f32 * d;
-        }
+        lanes::scale_levels(simd, &q, 1.0, d, out);
     }
 
     /// llama.cpp's encoder makes no use of importance weights.
     #[inline(always)]
-    fn encode<S: Simd>(_: S, x: &[f32; 256], _: Option<Importance<256>>) -> [u8; 66] {
+    fn encode<S: Simd>(simd: S, x: &[f32; 256], _: Option<Importance<256>>) -> [u8; 66] {
         let d = search::magnitude(x);
-        let inverse = search::inverse(d);
-        let q = x.map(|x| (search::round_half_away(x * inverse) + 1) as u8);
+        let q = search::ternary_levels(simd, x, search::inverse(d));
         let mut block = [0; 66];
         put::<0, 64, _>(&mut block, bits::pack::<2, 32, _, _>(&q, 0));
         put::<64, 2, _>(&mut block, f16::from_f32(d).to_le_bytes());
@@ -60,7 +57,7 @@ mod tests {
         (expected[64], expected[65]) = (0x00, 0x3c);
         assert_eq!(TQ2_0::encode(pulp::Scalar, &x, None), expected);
         let mut out = [0.0; 256];
-        TQ2_0::decode(&expected, &mut out);
+        TQ2_0::decode(pulp::Scalar, &expected, &mut out);
         x[128 + 64 + 5] = 1.0;
         assert_eq!(out, x);
     }

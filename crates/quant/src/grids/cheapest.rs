@@ -110,8 +110,7 @@ fn by_sixteen<const DIM: usize>(simd: V4, near: &[Sixteen], costs: &Costs) -> u1
     }
     let least = simd.splat_f32s(simd.reduce_min_f32s(best));
     let found = simd.select_u32s(simd.equal_f32s(best, least), found, simd.splat_u32s(u32::MAX));
-    let found: [u32; 16] = pulp::cast(found);
-    let first = found.iter().fold(u32::MAX, |first, &n| first.min(n));
+    let first = simd.avx512f._mm512_reduce_min_epu32(pulp::cast(found));
     near.as_flattened().get(first as usize).copied().unwrap_or(near[0][0])
 }
 
@@ -154,10 +153,13 @@ fn by_eight<const DIM: usize>(simd: V3, near: &[Sixteen], costs: &Costs) -> u16 
         here = simd.add_u32s(here, simd.splat_u32s(8));
     }
     let least = simd.splat_f32s(simd.reduce_min_f32s(best));
-    let found = simd.select_u32s(simd.equal_f32s(best, least), found, simd.splat_u32s(u32::MAX));
-    let found: [u32; 8] = pulp::cast(found);
-    let first = found.iter().fold(u32::MAX, |first, &n| first.min(n));
-    near.get(first as usize).copied().unwrap_or(near[0])
+    let none = simd.splat_u32s(u32::from(u16::MAX));
+    let found = simd.select_u32s(simd.equal_f32s(best, least), found, none);
+    // There is an instruction for the least of eight 16-bit numbers. Lists are far shorter than that.
+    let [low, high]: [pulp::u32x4; 2] = pulp::cast(found);
+    let found = simd.sse4_1._mm_packus_epi32(pulp::cast(low), pulp::cast(high));
+    let [first, ..]: [u16; 8] = pulp::cast(simd.sse4_1._mm_minpos_epu16(found));
+    near.get(usize::from(first)).copied().unwrap_or(near[0])
 }
 
 #[cfg(test)]

@@ -9,8 +9,9 @@ use crate::lanes::{self, Lanes};
 /// Vectors to work on side by side: enough to hide the time of an addition.
 const WIDTH: usize = 2;
 
-/// The same for a search that waits for one division after the other.
-const WIDTH_OF_MOVES: usize = 4;
+/// The same for a search that waits for one division after the other: more vectors than fit in
+/// registers cost more than they hide.
+const WIDTH_OF_MOVES: usize = 2;
 
 /// The most groups to fit at once.
 pub(crate) const MOST: usize = 256;
@@ -336,12 +337,17 @@ pub(crate) fn mean_squares<S: Simd>(simd: S, rows: &[f32], row_len: usize) -> Ve
     let mut means = Vec::with_capacity(rows.len() / row_len);
     for rows in rows.chunks(row_len * Lanes::<S, 1>::COUNT) {
         let mut sum = Lanes::<S, 1>::splat(simd, 0.0);
+        let mut of_lanes: [&[[f32; 16]]; 16] = [&[]; 16];
+        for (of_lane, row) in of_lanes.iter_mut().zip(rows.chunks(row_len)) {
+            *of_lane = row.as_chunks().0;
+        }
         for sixteen in 0..row_len / 16 {
-            let mut pieces = [[0.0; 16]; 16];
-            for (piece, row) in pieces.iter_mut().zip(rows.chunks(row_len)) {
-                *piece = row.as_chunks().0[sixteen];
-            }
-            for x in Lanes::transpose(simd, &pieces) {
+            let x = Lanes::transpose_from(
+                simd,
+                #[inline(always)]
+                |k| of_lanes[k].get(sixteen),
+            );
+            for x in x {
                 sum = sum + x * x;
             }
         }
@@ -359,10 +365,18 @@ pub(crate) fn sums_of_squares<const N: usize, const BLOCKS: usize>(
     // All side by side: an addition takes longer than it keeps the processor from starting others.
     let mut sums = [0.0; BLOCKS];
     for (sums, blocks) in sums.chunks_mut(8).zip(blocks.chunks(8)) {
+        let mut eight = [&blocks[0]; 8];
+        for (of_eight, block) in eight.iter_mut().zip(blocks) {
+            *of_eight = block;
+        }
+        let mut found = [0.0; 8];
         for i in 0..N {
-            for (sum, block) in sums.iter_mut().zip(blocks) {
+            for (sum, block) in found.iter_mut().zip(eight) {
                 *sum += block[i] * block[i];
             }
+        }
+        for (sum, found) in sums.iter_mut().zip(found) {
+            *sum = found;
         }
     }
     sums

@@ -9,6 +9,10 @@
 //! from, rather than levels: making them again from contiguous floats is quicker than putting
 //! lanes back in order.
 
+use pulp::Simd;
+
+use crate::lanes::{self, Lanes};
+
 mod affine;
 mod groups;
 mod plain;
@@ -49,6 +53,26 @@ pub(crate) fn round_half_away(v: f32) -> i8 {
     } else {
         0
     }
+}
+
+/// The levels 0, 1 and 2 that stand for the signs -1, 0 and 1, to which `x * inverse` is rounded; 1 if
+/// that is no number.
+#[inline(always)]
+pub(crate) fn ternary_levels<S: Simd, const N: usize>(
+    simd: S,
+    x: &[f32; N],
+    inverse: f32,
+) -> [u8; N] {
+    let inverse = Lanes::splat(simd, inverse);
+    let mut levels = [0.0; N];
+    lanes::transform(
+        simd,
+        x,
+        &mut levels,
+        #[inline(always)]
+        |x| (x * inverse).round_half_away() + x.constant(1.0),
+    );
+    lanes::bytes(&levels)
 }
 
 /// The largest magnitude of finite numbers.

@@ -1,5 +1,6 @@
 //! Reading over HTTP from servers that behave, fail, and lie.
 
+use std::path::Path;
 use std::time::{Duration, Instant};
 
 use gguf_remote::{Error, Fault, HfToken, Location, Opened, Options, open_with};
@@ -66,6 +67,8 @@ fn parts_come_by_range_and_are_counted() {
     let server = serve(file(3 * MIB), |_, reply| reply);
     let opened = open(&server, "/dir/my%20model.gguf?signed=1").unwrap();
     assert_eq!(opened.name, "my model.gguf");
+    let place = server.url("/dir/my%20model.gguf");
+    assert_eq!(opened.source.file(), Some(Path::new(&place)), "without what may be a secret");
     assert_eq!(opened.source.byte_len(), 3 * MIB as u64);
     assert_eq!(opened.transferred.bytes(), 256 << 10);
     // The first bytes are there already, also as the front of a longer read.

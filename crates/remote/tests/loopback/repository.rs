@@ -30,6 +30,8 @@ fn weights_are_read_by_parts() {
         assert_eq!(files.fetch("config.json").unwrap(), b"{}");
         let weights = files.open("model.safetensors").unwrap();
         assert_eq!(weights.byte_len(), 10 << 20);
+        let named = weights.file().unwrap().to_str().unwrap();
+        assert!(named.ends_with("/model.safetensors"), "{named}");
         let before = files.transferred().bytes();
         let mut bytes = [0; 3];
         for offset in [5 << 20, (5 << 20) + 1, 6 << 20] {

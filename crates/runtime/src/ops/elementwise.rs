@@ -63,9 +63,12 @@ pub(super) fn multiply(a: &Value, b: &Value, out: &mut Value) {
     if b.width == a.width {
         return pairs(a, b, out, |a, b| a * b);
     }
+    let len = a.width / b.width;
     each_row(out, |row, out| {
-        let factor = b.row(row)[0];
-        out.iter_mut().zip(a.row(row)).for_each(|(out, a)| *out = a * factor);
+        let parts = out.chunks_exact_mut(len).zip(a.row(row).chunks_exact(len));
+        for ((out, a), factor) in parts.zip(b.row(row)) {
+            out.iter_mut().zip(a).for_each(|(out, a)| *out = a * factor);
+        }
     });
 }
 
@@ -75,11 +78,13 @@ pub(super) fn add_row(added: Option<&[f32]>, out: &mut Value) {
     each_row(out, |_, out| out.iter_mut().zip(added).for_each(|(out, added)| *out += added));
 }
 
-/// Multiplies each row by the same.
+/// Multiplies each row by the same, as many times as there are factors for.
 pub(super) fn with_row(x: &Value, factors: &[f32], out: &mut Value) {
     each_row(out, |row, out| {
-        for ((out, x), factor) in out.iter_mut().zip(x.row(row)).zip(factors) {
-            *out = x * factor;
+        for (out, factors) in out.chunks_exact_mut(x.width).zip(factors.chunks_exact(x.width)) {
+            for ((out, x), factor) in out.iter_mut().zip(x.row(row)).zip(factors) {
+                *out = x * factor;
+            }
         }
     });
 }

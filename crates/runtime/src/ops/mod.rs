@@ -75,6 +75,7 @@ pub(crate) fn compute(
         Op::Join { a, b, groups, shared } => {
             rows::join(run.value(*a), run.value(*b), *groups, *shared, to);
         }
+        Op::Sum { x, .. } => rows::sum(run.value(*x), to),
         Op::Rotate { x, heads, rotation } => {
             rotate::rotate(run, run.value(*x), *heads, rotation, to)
         }

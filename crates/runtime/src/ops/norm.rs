@@ -16,13 +16,8 @@ pub(super) fn norm(
 ) {
     let len = x.width / groups as usize;
     each_row(out, |row, out| {
-        for ((part, x), out) in x
-            .row(row)
-            .chunks_exact(len)
-            .enumerate()
-            .zip(out.chunks_exact_mut(len))
-            .map(|((part, x), out)| ((part, x), out))
-        {
+        let parts = x.row(row).chunks_exact(len).zip(out.chunks_exact_mut(len));
+        for (part, (x, out)) in parts.enumerate() {
             let (mean, factor) = statistics(kind, epsilon, x);
             for (out, x) in out.iter_mut().zip(x) {
                 *out = (x - mean) * factor;

@@ -93,10 +93,11 @@ pub(super) fn scan(run: &Run<'_>, scan: &Scan, sequences: &mut [Sequence], out: 
                     let b = &b.row(*row)[group..group + numbers];
                     let c = &c.row(*row)[group..group + numbers];
                     let x = &x.row(*row)[head * len..(head + 1) * len];
+                    let of_all = (decays.len() == 1).then(|| (dt * decays[0]).exp());
                     for (x, states) in x.iter().zip(states.chunks_exact_mut(numbers)) {
                         let mut sum = 0.0;
                         for (n, state) in states.iter_mut().enumerate() {
-                            let decay = (dt * decays[n % decays.len()]).exp();
+                            let decay = of_all.unwrap_or_else(|| (dt * decays[n]).exp());
                             *state = decay * *state + dt * x * b[n];
                             sum += *state * c[n];
                         }

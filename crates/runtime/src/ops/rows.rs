@@ -74,12 +74,25 @@ pub(super) fn join(a: &Value, b: &Value, groups: u32, shared: bool, out: &mut Va
     });
 }
 
+pub(super) fn sum(x: &Value, out: &mut Value) {
+    let len = x.width / out.width;
+    each_row(out, |row, out| {
+        for (out, part) in out.iter_mut().zip(x.row(row).chunks_exact(len)) {
+            *out = part.iter().sum();
+        }
+    });
+}
+
 pub(super) fn select(run: &Run<'_>, x: &Value, out: &mut Value) {
     each_row(out, |row, out| out.copy_from_slice(x.row(run.outputs[row])));
 }
 
 pub(super) fn pool(run: &Run<'_>, x: &Value, kind: Pooling, out: &mut Value) {
+    let has_all = x.rows == run.tokens().len();
     for ((_, rows), out) in run.groups.iter().zip(out.data.chunks_exact_mut(x.width)) {
+        let place =
+            |row: &usize| if has_all { Some(*row) } else { run.outputs.binary_search(row).ok() };
+        let rows: Vec<usize> = rows.iter().filter_map(place).collect();
         let picked = match kind {
             Pooling::First => rows.first(),
             Pooling::Last => rows.last(),
@@ -89,9 +102,9 @@ pub(super) fn pool(run: &Run<'_>, x: &Value, kind: Pooling, out: &mut Value) {
             out.copy_from_slice(x.row(*row));
             continue;
         }
-        for row in rows {
+        for row in &rows {
             out.iter_mut().zip(x.row(*row)).for_each(|(out, x)| *out += x);
         }
-        out.iter_mut().for_each(|out| *out /= rows.len() as f32);
+        out.iter_mut().for_each(|out| *out /= rows.len().max(1) as f32);
     }
 }

@@ -1,12 +1,14 @@
 //! Logits of the reference checkpoints, converted to F32 and run in exact arithmetic.
 
+mod adapter;
 mod reference;
 mod states;
+mod stored;
 
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use gguf_graph::OutputKind;
+use gguf_graph::{Graph, OutputKind};
 use gguf_runtime::{Arithmetic, Batch, CacheType, Context, ContextOptions, Executor};
 use reference::{Reference, distance};
 
@@ -37,12 +39,17 @@ fn options(sequences: usize) -> ContextOptions {
 
 /// The checkpoint in F32, ready to run.
 fn executor(folder: &std::path::Path) -> Arc<Executor> {
+    executor_with(folder, |graph| graph)
+}
+
+/// The same with what is made of its graph.
+fn executor_with(folder: &std::path::Path, change: impl Fn(Graph) -> Graph) -> Arc<Executor> {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("model.gguf");
     reference::convert(folder, &path);
     let model = gguf_store::Model::open(&path).unwrap();
     let graph = gguf_graph::build(model.metadata(), Executor::tensors(&model)).unwrap();
-    Arc::new(Executor::new(&model, graph, Arithmetic::Exact).unwrap())
+    Arc::new(Executor::new(&model, change(graph), Arithmetic::Exact).unwrap())
 }
 
 #[test]

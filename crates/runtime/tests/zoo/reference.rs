@@ -16,11 +16,16 @@ pub struct Reference {
 impl Reference {
     pub fn read(folder: &Path, what: &str) -> Self {
         let mut archive = NpzArchive::open(folder.join("reference.npz")).unwrap();
-        let tokens: Vec<i32> = archive.by_name("tokens").unwrap().unwrap().into_vec().unwrap();
-        let tokens = tokens.into_iter().map(|id| id as u32).collect();
         let numbers = archive.by_name(what).unwrap().unwrap().into_vec().unwrap();
-        Self { tokens, numbers }
+        Self { tokens: tokens(folder), numbers }
     }
+}
+
+/// The ids that the reference is for.
+pub fn tokens(folder: &Path) -> Vec<u32> {
+    let mut archive = NpzArchive::open(folder.join("reference.npz")).unwrap();
+    let tokens: Vec<i32> = archive.by_name("tokens").unwrap().unwrap().into_vec().unwrap();
+    tokens.into_iter().map(|id| id as u32).collect()
 }
 
 /// The greatest difference, in standard deviations of the reference.

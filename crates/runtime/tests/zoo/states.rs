@@ -3,11 +3,11 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use gguf_graph::OutputKind;
+use gguf_graph::{OutputKind, Pooling};
 use gguf_runtime::{Batch, Context, Executor, Token, Value};
 
 use super::reference::{Reference, distance};
-use super::{TOLERANCE, executor, options, zoo};
+use super::{TOLERANCE, executor, executor_with, options, zoo};
 
 /// The folders whose models keep states.
 const RECURRENT: &[&str] = &["mamba", "rwkv"];
@@ -70,7 +70,7 @@ fn a_batch_is_cut_where_it_may() {
 }
 
 /// The spectrogram of the reference, a row for each frame.
-fn frames(folder: &Path) -> Value {
+pub fn frames(folder: &Path) -> Value {
     let mel = Reference::read(folder, "mel").numbers;
     let width = 80;
     let rows = mel.len() / width;
@@ -83,6 +83,8 @@ fn whisper_hears_and_writes() {
     let Some(folder) = zoo("whisper") else { return };
     let mel = frames(&folder);
     let mut context = Context::new(executor(&folder), options(3)).unwrap();
+    let too_early = context.run(&Batch::of_all(&[1]), OutputKind::Logits, &()).unwrap_err();
+    assert_eq!(too_early.code(), "features-missing");
     for sequence in 0..3 {
         let encoded = context.encode(sequence, &mel, &()).unwrap();
         let reference = Reference::read(&folder, "encoder_output");
@@ -122,4 +124,40 @@ fn bert_reads_text_whole() {
     let together = hidden(&executor, &[&ids[..5], ids, &ids[3..]]);
     assert!(together[1] == alone, "to the bit");
     assert!(together[0] == hidden(&executor, &[&ids[..5]])[0], "to the bit");
+}
+
+#[test]
+fn a_text_becomes_one_row() {
+    let Some(folder) = zoo("bert") else { return };
+    let ids = Reference::read(&folder, "last_hidden_state").tokens;
+    let texts = [&ids[..5], &ids, &ids[3..4]];
+    let rows = hidden(&executor(&folder), &texts);
+    for kind in [Pooling::Mean, Pooling::First, Pooling::Last] {
+        let executor = executor_with(&folder, |graph| graph.pooled(kind).unwrap());
+        let mut context = Context::new(executor, options(3)).unwrap();
+        let mut batch = Batch::default();
+        // Token by token, so that the texts lie in each other.
+        for at in 0..ids.len() {
+            let token = |(sequence, ids): (usize, &&[u32])| {
+                ids.get(at).map(|&id| Token { id, sequence, output: true })
+            };
+            batch.tokens.extend(texts.iter().enumerate().filter_map(token));
+        }
+        let made = context.run(&batch, OutputKind::Pooled, &()).unwrap();
+        assert_eq!(made.rows, 3);
+        for (number, rows) in rows.iter().enumerate() {
+            let rows: Vec<&[f32]> = rows.chunks_exact(made.width).collect();
+            let mean =
+                |column: usize| rows.iter().map(|row| row[column]).sum::<f32>() / rows.len() as f32;
+            let wanted = match kind {
+                Pooling::Mean => (0..made.width).map(mean).collect(),
+                Pooling::First => rows[0].to_vec(),
+                Pooling::Last => rows[rows.len() - 1].to_vec(),
+            };
+            assert!(made.row(number) == wanted, "{kind:?} of text {number}, to the bit");
+        }
+        // What keeps nothing reads every text from its beginning.
+        assert!(context.is_empty());
+        assert!(context.run(&batch, OutputKind::Pooled, &()).unwrap() == made);
+    }
 }

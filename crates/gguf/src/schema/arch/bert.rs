@@ -2,7 +2,7 @@
 
 use super::layers;
 use crate::schema::architecture::Architecture;
-use crate::schema::architecture::Item::{self, All, Optional, Required};
+use crate::schema::architecture::Item::{self, All, OneOf, Optional, Required};
 use crate::schema::groups::*;
 
 const OPTIONAL: &[&[&str]] =
@@ -55,5 +55,79 @@ pub(super) static NOMIC_BERT: Architecture = Architecture {
         Required("ffn_gate.weight", "n_embd, n_ff"),
         All(FEED_FORWARD),
     ])],
+    open: false,
+};
+
+/// The feed-forward network of some layers, experts in others.
+const SOME_EXPERTS: &[Item] = &[
+    OneOf(&[
+        FFN,
+        &[
+            Required("ffn_gate_inp.weight", "n_embd, n_expert"),
+            Required("ffn_up_exps.weight", "n_embd, n_ff, n_expert"),
+            Required("ffn_down_exps.weight", "n_ff, n_embd, n_expert"),
+        ],
+    ]),
+    Optional("ffn_up.bias", "n_ff"),
+    Optional("ffn_down.bias", "n_embd"),
+    Required("layer_output_norm.weight", "n_embd"),
+    Required("layer_output_norm.bias", "n_embd"),
+];
+
+pub(super) static NOMIC_BERT_MOE: Architecture = Architecture {
+    name: "nomic-bert-moe",
+    note: "Rotary positions; every `moe_every_n_layers` layers there are experts.",
+    required: &[SIZES, TRANSFORMER, NORM],
+    optional: &[
+        HEADS,
+        ROPE,
+        EXPERT_KEYS,
+        &["attention.causal", "pooling_type", "vocab_size", "moe_every_n_layers"],
+    ],
+    defaults: &[],
+    tensors: &[All(EMBEDDING), All(TYPES), All(EMBEDDING_NORM)],
+    blocks: &[layers(&[All(ATTENTION), All(SOME_EXPERTS)])],
+    open: false,
+};
+
+pub(super) static JINA_BERT_V2: Architecture = Architecture {
+    name: "jina-bert-v2",
+    note: "ALiBi of both sides with a bias of 8, without a key; feed-forward with a gate.",
+    required: &[SIZES, TRANSFORMER, NORM],
+    optional: OPTIONAL,
+    defaults: &[],
+    tensors: &[
+        All(EMBEDDING),
+        All(TYPES),
+        All(EMBEDDING_NORM),
+        Optional("cls.weight", "n_embd, 1"),
+        Optional("cls.bias", "1"),
+    ],
+    blocks: &[layers(&[
+        All(ATTENTION),
+        Optional("attn_q_norm.weight", "n_embd"),
+        Optional("attn_q_norm.bias", "n_embd"),
+        Optional("attn_k_norm.weight", "n_embd"),
+        Optional("attn_k_norm.bias", "n_embd"),
+        Optional("attn_norm_2.weight", "n_embd"),
+        Optional("attn_norm_2.bias", "n_embd"),
+        Optional("ffn_gate.weight", "n_embd, n_ff"),
+        OneOf(&[FFN, FUSED_GATED_FFN]),
+        Optional("ffn_up.bias", "n_ff"),
+        Optional("ffn_down.bias", "n_embd"),
+        Required("layer_output_norm.weight", "n_embd"),
+        Required("layer_output_norm.bias", "n_embd"),
+    ])],
+    open: false,
+};
+
+pub(super) static JINA_BERT_V3: Architecture = Architecture {
+    name: "jina-bert-v3",
+    note: "Rotary positions, feed-forward without a gate.",
+    required: &[SIZES, TRANSFORMER, NORM],
+    optional: &[HEADS, ROPE, &["attention.causal", "pooling_type", "vocab_size"]],
+    defaults: &[],
+    tensors: &[All(EMBEDDING), All(TYPES), All(EMBEDDING_NORM)],
+    blocks: &[layers(&[All(ATTENTION), All(FEED_FORWARD)])],
     open: false,
 };

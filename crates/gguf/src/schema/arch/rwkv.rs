@@ -4,10 +4,13 @@ use super::layers;
 use crate::schema::architecture::Item::{self, All, OneOf, Required};
 use crate::schema::architecture::{Architecture, Block};
 use crate::schema::groups::*;
+use crate::schema::key::Absent;
 
 /// Epsilon, in one of two spellings; programs go on without.
 const EPSILONS: &[&str] =
     &["attention.layer_norm_epsilon", "attention.layer_norm_rms_epsilon", "token_shift_count"];
+/// What the programs of the authors take.
+const EPSILON: &[(&str, Absent)] = &[("attention.layer_norm_epsilon", Absent::Number(1e-5))];
 const TENSORS: &[Item] = &[All(EMBEDDING), All(EMBEDDING_NORM), All(OUTPUT_NORM_BIAS), All(OUTPUT)];
 const NORMS: &[Item] = &[
     All(ATTN_NORM_BIAS),
@@ -39,7 +42,7 @@ pub(super) static RWKV: Architecture = Architecture {
            `-exp()`, time_mix_first the bonus of the current token.",
     required: &[SIZES, &["architecture_version", "feed_forward_length"]],
     optional: &[EPSILONS, &["rescale_every_n_layers", "vocab_size"]],
-    defaults: &[],
+    defaults: EPSILON,
     tensors: TENSORS,
     blocks: &[layers(&[
         All(NORMS),
@@ -63,7 +66,7 @@ pub(super) static RWKV6: Architecture = Architecture {
         &["feed_forward_length", "wkv.head_size", "time_mix_extra_dim", "time_decay_extra_dim"],
     ],
     optional: &[EPSILONS, &["attention.head_count", "rescale_every_n_layers", "vocab_size"]],
-    defaults: &[],
+    defaults: EPSILON,
     tensors: TENSORS,
     blocks: &[layers(&[
         All(NORMS),
@@ -129,7 +132,7 @@ pub(super) static RWKV7: Architecture = Architecture {
         ],
     ],
     optional: &[EPSILONS, &["attention.head_count", "vocab_size"]],
-    defaults: &[],
+    defaults: EPSILON,
     tensors: TENSORS,
     blocks: &[
         Block {

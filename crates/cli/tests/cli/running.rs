@@ -1,0 +1,150 @@
+//! Models that run, as a user meets them.
+
+use std::io::Write;
+use std::process::{Command, Stdio};
+
+use crate::support::{Dir, fails, json, succeeds};
+
+/// What the small model goes on with, always taking the best token: of its weights in F16 and exact
+/// sums.
+const BEGINNING: &str = "In the beginning";
+
+fn goes_on(model: &str, more: &[&str]) -> String {
+    let args = ["generate", model, "-p", BEGINNING, "-n", "12", "--temp", "0"];
+    succeeds(&[&args[..], more].concat())
+}
+
+#[test]
+fn text_goes_on() {
+    let dir = Dir::new();
+    let model = dir.f16();
+    let text = goes_on(&model, &["--arithmetic", "exact"]);
+    assert_eq!(text, goes_on(&model, &["--arithmetic", "exact", "-t", "1"]), "on one thread");
+    let shown = json(&goes_on(&model, &["--arithmetic", "exact", "--json"]));
+    assert_eq!(shown["text"].as_str().unwrap().to_owned() + "\n", text);
+    assert_eq!(shown["ids"].as_array().unwrap().len(), 12);
+    assert_eq!(shown["ended"], "length");
+    let ids = shown["ids"].to_string();
+    let words = succeeds(&["detokenize", &model, &ids]);
+    assert_eq!(words.trim(), text.trim(), "the ids are those of the text");
+    let seeded =
+        |seed: &str| succeeds(&["generate", &model, "-p", BEGINNING, "-n", "12", "--seed", seed]);
+    assert_eq!(seeded("7"), seeded("7"));
+    assert_ne!(seeded("7"), seeded("8"));
+}
+
+#[test]
+fn a_stop_text_ends_it() {
+    let dir = Dir::new();
+    let model = dir.f16();
+    let text = goes_on(&model, &[]);
+    let stop = &text[3..6];
+    let shown = json(&goes_on(&model, &["--stop", stop, "--json"]));
+    assert_eq!(shown["text"], text[..text.find(stop).unwrap()]);
+    assert_eq!(shown["ended"], "stop");
+}
+
+#[test]
+fn a_stored_graph_runs_what_nobody_knows() {
+    let dir = Dir::new();
+    let (model, stored) = (dir.f16(), dir.path("stored.gguf"));
+    fails(&["generate", &model, "-p", "a", "--graph", "stored"], 1, &["holds no graph", "--store"]);
+    succeeds(&["graph", &model, "--store", "-o", &stored]);
+    succeeds(&["edit", &stored, "--set", "general.architecture=of-next-year"]);
+    assert_eq!(goes_on(&stored, &[]), goes_on(&model, &[]));
+    fails(&["generate", &stored, "-p", "a", "--graph", "built"], 1, &["of-next-year", "--store"]);
+    // A graph that was tampered with is refused before anything runs.
+    let text = json(&succeeds(&["graph", &stored, "--json"]))["graph"].to_string();
+    let wrong = text.replacen("\"heads\":8", "\"heads\":7", 1);
+    assert_ne!(wrong, text);
+    let file = dir.path("graph.json");
+    std::fs::write(&file, wrong).unwrap();
+    succeeds(&["edit", &stored, "--set-file", &format!("gguf_kit.graph={file}")]);
+    fails(&["generate", &stored, "-p", "a"], 1, &["operation", "7"]);
+}
+
+#[test]
+fn graphs_are_shown() {
+    let dir = Dir::new();
+    let model = dir.f16();
+    let shown = succeeds(&["graph", &model, "--tokens", "4"]);
+    assert!(shown.contains("blk.3.ffn_down.weight") && shown.contains("tokens x 768"), "{shown}");
+    let of = |tokens: &str| json(&succeeds(&["graph", &model, "--json", "--tokens", tokens]));
+    let (one, four) = (of("1"), of("4"));
+    let operation = |graph: &serde_json::Value| graph["operations"][2].clone();
+    assert_eq!(operation(&one)["op"], "product");
+    assert_eq!(operation(&one)["multiply_adds"], 256 * 256);
+    assert_eq!(operation(&four)["multiply_adds"], 4 * 256 * 256);
+    assert_eq!(operation(&four)["bytes_read"], 2 * 256 * 256, "once for all tokens");
+    assert!(succeeds(&["graph", &model, "--dot"]).starts_with("digraph model {"));
+    let picture = dir.path("graph.svg");
+    succeeds(&["graph", &model, "--svg", &picture]);
+    assert!(std::fs::read_to_string(&picture).unwrap().contains("<svg"));
+    fails(&["graph", &model, "--svg", &picture], 2, &["--force"]);
+}
+
+#[test]
+fn logits_of_a_text_are_those_of_its_ids() {
+    let dir = Dir::new();
+    let model = dir.f16();
+    let ids = succeeds(&["tokenize", &model, "-p", BEGINNING, "--ids"]);
+    let [by_text, by_ids] = ["text.npy", "ids.npy"].map(|name| dir.path(name));
+    succeeds(&["logits", &model, "-p", BEGINNING, "-o", &by_text]);
+    succeeds(&["logits", &model, "--ids", &ids, "-o", &by_ids]);
+    let bytes = std::fs::read(&by_text).unwrap();
+    assert!(bytes == std::fs::read(&by_ids).unwrap());
+    let count = ids.split(',').count();
+    assert!(bytes.len() > count * 2048 * 4 && bytes.starts_with(b"\x93NUMPY"));
+}
+
+#[test]
+fn requests_that_cannot_be_met() {
+    let dir = Dir::new();
+    let (model, out) = (dir.f16(), dir.path("out.npy"));
+    fails(&["logits", &model, "--ids", "2048", "-o", &out], 2, &["id 2048", "0 to 2047"]);
+    fails(&["logits", &model, "--ids", "x", "-o", &out], 2, &["no token id"]);
+    fails(&["logits", &model, "--ids", "", "-o", &out], 2, &["no token"]);
+    fails(&["generate", &model, "-p", "a", "-c", "1000000000000"], 2, &["bytes for caches"]);
+    fails(&["generate", &model, "-p", BEGINNING, "-c", "2"], 2, &["room for 2 tokens"]);
+    fails(&["generate", &model, "--chat"], 1, &["has no chat template", "--chat-template-file"]);
+    let adapter = ["generate", &model, "-p", "a", "--lora", &model];
+    fails(&adapter, 2, &["no adapter tensors"]);
+    let cut = dir.path("cut.gguf");
+    succeeds(&["edit", &model, "--drop", "blk.1.ffn_up", "-o", &cut]);
+    fails(&["generate", &cut, "-p", "a"], 1, &["blk.1.ffn_up.weight", "cannot run without"]);
+    let missing = dir.path("features.npy");
+    fails(
+        &["logits", &model, "--ids", "1", "--features", &missing, "-o", &out],
+        3,
+        &["features.npy"],
+    );
+    assert!(!std::path::Path::new(&out).exists());
+}
+
+#[test]
+fn a_conversation() {
+    let dir = Dir::new();
+    let (model, chat) = (dir.f16(), dir.path("chat.gguf"));
+    let template = dir.path("chat.jinja");
+    let text = "{% for m in messages %}{{ m.content }} {% endfor %}";
+    std::fs::write(&template, text).unwrap();
+    succeeds(&["edit", &model, "--chat-template-file", &template, "-o", &chat]);
+    let mut talk = Command::new(env!("CARGO_BIN_EXE_gguf"))
+        .args(["generate", &chat, "--chat", "-n", "6", "--temp", "0", "--arithmetic", "exact"])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    talk.stdin.take().unwrap().write_all(b"In the beginning\n\nAnd God\n").unwrap();
+    let output = talk.wait_with_output().unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let said = String::from_utf8(output.stdout).unwrap();
+    let answers: Vec<&str> = said.lines().collect();
+    assert_eq!(answers.len(), 2, "{said}");
+    // The second answer is that to the whole conversation.
+    let prompt = format!("In the beginning {} And God ", answers[0]);
+    let whole = ["generate", &chat, "-p", &prompt, "-n", "6", "--temp", "0"];
+    let whole = succeeds(&[&whole[..], &["--arithmetic", "exact"]].concat());
+    assert_eq!(whole.trim_end(), answers[1].trim_end());
+}

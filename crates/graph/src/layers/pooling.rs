@@ -1,0 +1,47 @@
+//! One row for a text, made of those of its tokens.
+
+use gguf::Finding;
+
+use crate::build::Builder;
+use crate::op::{Function, Op, Pooling};
+use crate::raw::{OutputKind, ValueId};
+
+/// What comes out for a whole text: an embedding, if the model says how its tokens become one, and
+/// scores of classes, if it has a classifier.
+pub(crate) fn pooled(builder: &mut Builder<'_>, hidden: ValueId) -> Result<(), Finding> {
+    if let Some(kind) = kind(builder.hyper.u64("pooling_type")?) {
+        let pooled = builder.op(Op::Pool { x: hidden, kind });
+        builder.output(OutputKind::Pooled, pooled);
+    }
+    let is_classifier = ["cls.weight", "cls.output.weight"].iter().any(|name| builder.has(name));
+    if !is_classifier {
+        return Ok(());
+    }
+    let stated = match builder.hyper.stated("classifier.pooling_type") {
+        Some(_) => kind(builder.hyper.u64("classifier.pooling_type")?),
+        None => None,
+    };
+    // Only the last token sees all, if tokens do not see what follows.
+    let causal = builder.hyper.bool("attention.causal")?;
+    let kind = stated.unwrap_or(if causal { Pooling::Last } else { Pooling::First });
+    let mut x = builder.op(Op::Pool { x: hidden, kind });
+    if builder.has("cls.weight") {
+        let made = builder.product(x, "cls")?;
+        x = builder.op(Op::Activate { x: made, function: Function::Tanh });
+    }
+    if builder.has("cls.output.weight") {
+        x = builder.product(x, "cls.output")?;
+    }
+    builder.output(OutputKind::Classes, x);
+    Ok(())
+}
+
+/// The pooling of a number in the key.
+fn kind(number: u64) -> Option<Pooling> {
+    match number {
+        1 => Some(Pooling::Mean),
+        2 => Some(Pooling::First),
+        3 => Some(Pooling::Last),
+        _ => None,
+    }
+}

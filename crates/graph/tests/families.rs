@@ -1,0 +1,213 @@
+//! The graphs of architectures: of models as the schema describes them, and what no reference shows.
+
+mod tiny;
+
+use std::collections::BTreeSet;
+
+use gguf::schema::{ARCHITECTURES, architecture};
+use gguf::{Array, Value};
+use gguf_graph::{
+    Gating, Graph, Limits, Mask, Op, PositionBias, Stretch, architectures, build, stored,
+};
+use tiny::{metadata, tensors, text_models};
+
+/// Tensors that no graph reads: some of sentence embeddings, those of the first layer of RWKV 7, which
+/// mixes with the values that it has itself, and distances between the halves of T5, which it has not.
+const UNREAD: &[&str] = &["dense_2.", "dense_3.", "blk.0.time_mix_v", "cross_attn_rel_b"];
+
+/// The graph of a model with these keys besides, and the tensors that it needs.
+fn graph(name: &str, others: &[(&str, Value)]) -> Graph {
+    let of = architecture(name).unwrap();
+    let metadata = metadata(of, others);
+    build(&metadata, &tensors(of, &metadata, false)).unwrap()
+}
+
+fn masks(graph: &Graph) -> Vec<Mask> {
+    let ops = &graph.main().0.ops;
+    ops.iter()
+        .filter_map(|op| if let Op::Attention(a) = op { Some(a.mask) } else { None })
+        .collect()
+}
+
+fn biases(graph: &Graph) -> Vec<PositionBias> {
+    let ops = &graph.main().0.ops;
+    ops.iter()
+        .filter_map(|op| if let Op::Attention(a) = op { Some(a.bias) } else { None })
+        .collect()
+}
+
+fn count(graph: &Graph, is: impl Fn(&Op) -> bool) -> usize {
+    graph.main().0.ops.iter().filter(|op| is(op)).count()
+}
+
+#[test]
+fn every_architecture_has_a_family() {
+    let known: BTreeSet<_> = architectures().collect();
+    let names = ARCHITECTURES.iter().map(|of| of.name);
+    let missing: Vec<_> = names.filter(|name| !known.contains(name)).collect();
+    // It has projectors of images, which other models read.
+    assert_eq!(missing, ["clip"]);
+}
+
+#[test]
+fn models_of_the_schema_have_graphs_that_read_all_their_tensors() {
+    for of in text_models() {
+        for all in [false, true] {
+            let metadata = metadata(of, &[]);
+            let tensors = tensors(of, &metadata, all);
+            let graph = build(&metadata, &tensors)
+                .unwrap_or_else(|finding| panic!("{}, all: {all}: {finding}", of.name));
+            let read: BTreeSet<_> =
+                graph.raw().weights.iter().map(|weight| weight.name.as_str()).collect();
+            let unread: Vec<_> = tensors
+                .iter()
+                .map(|tensor| tensor.name.as_str())
+                .filter(|name| !read.contains(name))
+                // An encoder says nothing.
+                .filter(|name| (of.name, *name) != ("t5encoder", "output.weight"))
+                .filter(|name| !UNREAD.iter().any(|unread| name.contains(unread)))
+                .collect();
+            assert!(unread.is_empty(), "{}, all: {all}: {unread:?}", of.name);
+        }
+    }
+}
+
+#[test]
+fn a_stored_graph_is_the_one_that_was_built() {
+    for of in text_models() {
+        let mut metadata = metadata(of, &[]);
+        let built = build(&metadata, &tensors(of, &metadata, true)).unwrap();
+        stored::store(&built, &mut metadata);
+        let read = stored::stored(&metadata, Limits::default()).unwrap();
+        assert!(read.is_some_and(|read| read == built), "{}", of.name);
+    }
+}
+
+#[test]
+fn baichuan_of_40_layers_has_slopes_and_does_not_rotate() {
+    let rotations = |graph: &Graph| count(graph, |op| matches!(op, Op::Rotate { .. }));
+    let large = graph("baichuan", &[("block_count", 40u64.into())]);
+    assert_eq!(biases(&large), [PositionBias::Slopes { max: 8.0 }; 40]);
+    assert_eq!(rotations(&large), 0);
+    let small = graph("baichuan", &[]);
+    assert_eq!((biases(&small), rotations(&small)), (vec![PositionBias::None; 4], 8));
+}
+
+#[test]
+fn windows_are_where_the_model_or_its_architecture_has_them() {
+    let window = |len: u32| ("attention.sliding_window", Value::from(len));
+    let pattern = |value: Value| ("attention.sliding_window_pattern", value);
+    let (w, all) = (Mask::Window, Mask::Causal);
+    let of = |name, others: &[(&str, Value)]| masks(&graph(name, others));
+    assert_eq!(of("gemma2", &[]), [w(4096), all, w(4096), all], "without a key");
+    assert_eq!(of("gemma3", &[]), [all; 4]);
+    assert_eq!(of("gemma3", &[window(8), pattern(2u32.into())]), [w(8), all, w(8), all]);
+    assert_eq!(of("olmo2", &[window(8)]), [w(8), w(8), w(8), all]);
+    let flags = Array::from(&[0u32, 1, 1, 0][..]);
+    assert_eq!(of("olmo2", &[window(8), pattern(flags.into())]), [all, w(8), w(8), all]);
+    let flags = Array::from(&[true, false, false, true][..]);
+    assert_eq!(of("gpt-oss", &[window(8), pattern(flags.into())]), [w(8), all, all, w(8)]);
+    assert_eq!(of("phi3", &[window(8)]), [w(8); 4]);
+    assert_eq!(of("phi3", &[window(0)]), [all; 4]);
+    let chunk = Mask::Chunk(8192);
+    assert_eq!(of("llama4", &[]), [chunk, chunk, chunk, all]);
+    assert_eq!(of("llama4", &[window(0)]), [all; 4]);
+    assert_eq!(of("qwen2", &[("attention.causal", false.into())]), [Mask::All; 4]);
+}
+
+#[test]
+fn only_some_layers_rotate() {
+    let rotations = |name, others: &[(&str, Value)]| {
+        count(&graph(name, others), |op| matches!(op, Op::Rotate { .. }))
+    };
+    assert_eq!(rotations("smollm3", &[]), 6);
+    assert_eq!(rotations("cohere2", &[]), 6);
+    assert_eq!(rotations("llama4", &[]), 6);
+    assert_eq!(rotations("llama4", &[("attention.sliding_window", 0u32.into())]), 8);
+    assert_eq!(rotations("granite", &[]), 8);
+    assert_eq!(rotations("granite", &[("rope.scaling.finetuned", false.into())]), 0);
+}
+
+#[test]
+fn scales_of_attention_that_no_key_tells() {
+    let scale = |name, layers: u64| {
+        let graph = graph(name, &[("block_count", layers.into())]);
+        let ops = &graph.main().0.ops;
+        ops.iter().find_map(|op| if let Op::Attention(a) = op { Some(a.scale) } else { None })
+    };
+    // Keys are 256 wide, the model 64 with four heads.
+    let wide = |name, layers: u64| {
+        let others = [
+            ("block_count", Value::from(layers)),
+            ("attention.key_length", 256u32.into()),
+            ("attention.value_length", 256u32.into()),
+        ];
+        let graph = graph(name, &others);
+        let ops = &graph.main().0.ops;
+        ops.iter().find_map(|op| if let Op::Attention(a) = op { Some(a.scale) } else { None })
+    };
+    assert_eq!(scale("gemma2", 4), Some(0.25));
+    assert_eq!((wide("gemma2", 4), wide("gemma2", 46)), (Some(1.0 / 16.0), Some(0.25)));
+    assert_eq!((wide("gemma3", 46), wide("gemma3", 62)), (Some(1.0 / 16.0), Some(0.25)));
+}
+
+#[test]
+fn experts_are_weighed_as_the_model_says() {
+    let gating = |name, others: &[(&str, Value)]| {
+        let graph = graph(name, others);
+        let ops = &graph.main().0.ops;
+        ops.iter().find_map(|op| match op {
+            Op::Experts(e) => Some((e.gating, e.normalize, e.group_best)),
+            _ => None,
+        })
+    };
+    let function = |number: u32| ("expert_gating_func", Value::from(number));
+    assert_eq!(gating("qwen2moe", &[]), Some((Gating::Softmax, false, 1)));
+    assert_eq!(gating("qwen3moe", &[]), Some((Gating::Softmax, true, 1)));
+    assert_eq!(gating("gpt-oss", &[]), Some((Gating::SoftmaxOfUsed, false, 1)));
+    assert_eq!(gating("deepseek2", &[]), Some((Gating::Softmax, false, 1)));
+    assert_eq!(gating("deepseek2", &[function(2)]), Some((Gating::Sigmoid, false, 2)));
+    let norm = ("expert_weights_norm", Value::from(true));
+    assert_eq!(gating("deepseek2", &[norm]), Some((Gating::Softmax, true, 1)));
+    let of = architecture("deepseek2").unwrap();
+    let unknown = metadata(of, &[function(4)]);
+    let finding = build(&unknown, &tensors(of, &unknown, false)).unwrap_err();
+    assert_eq!(
+        (finding.code, &*finding.message),
+        ("key-value", "expert_gating_func is 4: no known function")
+    );
+    // The bias of the choice is of models whose gate is the sigmoid.
+    let plain = metadata(of, &[]);
+    let graph = build(&plain, &tensors(of, &plain, true)).unwrap();
+    let ops = &graph.main().0.ops;
+    assert!(ops.iter().any(|op| matches!(op, Op::Experts(e) if e.gating == Gating::Sigmoid)));
+}
+
+#[test]
+fn yarn_is_rounded_but_in_gpt_oss() {
+    let yarn = [
+        ("rope.scaling.type", Value::from("yarn")),
+        ("rope.scaling.factor", 4.0f32.into()),
+        ("rope.scaling.original_context_length", 32u32.into()),
+    ];
+    let rounding = |name| {
+        let graph = graph(name, &yarn);
+        let ops = &graph.main().0.ops;
+        ops.iter().find_map(|op| match op {
+            Op::Rotate { rotation, .. } => match rotation.stretch {
+                Stretch::Yarn { rounded, .. } => Some((rounded, rotation.magnitude)),
+                _ => None,
+            },
+            _ => None,
+        })
+    };
+    let magnitude = 1.0 + 0.1 * 4f32.ln();
+    assert_eq!(rounding("llama"), Some((true, magnitude)));
+    assert_eq!(rounding("gpt-oss"), Some((false, magnitude)));
+}
+
+#[test]
+fn layers_that_guess_further_tokens_are_left_out() {
+    let graph = graph("glm4", &[("nextn_predict_layers", 1u32.into())]);
+    assert_eq!(masks(&graph).len(), 3);
+}

@@ -1,0 +1,229 @@
+//! Every way in which a graph can be wrong, one fault at a time.
+
+use gguf::Metadata;
+use gguf_graph::{Graph, Limits, RawGraph, stored};
+use serde_json::{Value as Json, json};
+
+/// A small graph with one of many things: width 8, two heads of 4, one of keys and values.
+fn sound() -> Json {
+    let rotation = json!({"pairs": "halves", "count": 4, "base": 10000.0});
+    json!({
+        "architecture": "sound",
+        "weights": [
+            {"name": "embd", "shape": [8, 20]}, {"name": "norm", "shape": [8]},
+            {"name": "q", "shape": [8, 8]}, {"name": "k", "shape": [8, 4]},
+            {"name": "up", "shape": [8, 6, 3]}, {"name": "down", "shape": [6, 8, 3]},
+            {"name": "inp", "shape": [8, 3]}, {"name": "conv", "shape": [4, 8]},
+            {"name": "sinks", "shape": [2]},
+        ],
+        "states": [{"kind": "cache", "keys": 4, "values": 4}, {"kind": "rows", "width": 8, "rows": 3}],
+        "main": {
+            "ops": [
+                {"op": "embed", "table": 0, "index": "token"},
+                {"op": "norm", "x": 0, "kind": "mean_square", "epsilon": 1e-5, "weight": 1},
+                {"op": "product", "x": 1, "weight": 2},
+                {"op": "product", "x": 1, "weight": 3},
+                {"op": "rotate", "x": 2, "heads": 2, "rotation": rotation},
+                {"op": "attention", "query": 4, "memory": {"cached": {"key": 3, "value": 3, "state": 0}},
+                 "heads": 2, "heads_kv": 1, "key_len": 4, "value_len": 4, "scale": 0.5, "mask": "causal",
+                 "sinks": 8},
+                {"op": "add", "a": 0, "b": 5},
+                {"op": "product", "x": 6, "weight": 6},
+                {"op": "experts", "x": 6, "scores": 7, "used": 2, "gating": "softmax", "normalize": true,
+                 "scale": 1.0, "up": 4, "down": 5, "function": {"plain": "silu"}},
+                {"op": "causal_convolution", "x": 8, "weight": 7, "state": 1},
+                {"op": "slice", "x": 9, "groups": 2, "start": 1, "len": 2},
+                {"op": "select", "x": 9},
+                {"op": "product", "x": 11, "weight": 0},
+            ],
+            "outputs": [{"kind": "logits", "value": 12}],
+        },
+    })
+}
+
+fn finding(graph: Json) -> (&'static str, String) {
+    let mut metadata = Metadata::new();
+    metadata.set(stored::VERSION_KEY, 1u32);
+    metadata.set(stored::GRAPH_KEY, graph.to_string().as_str());
+    match stored::stored(&metadata, Limits::default()) {
+        Ok(_) => ("", String::new()),
+        Err(finding) => (finding.code, finding.message.into()),
+    }
+}
+
+#[test]
+fn the_sound_one_is_sound() {
+    assert_eq!(finding(sound()).1, "");
+    let raw: RawGraph = serde_json::from_value(sound()).unwrap();
+    let graph = Graph::new(raw.clone(), Limits::default()).unwrap();
+    let (_, shapes) = graph.main();
+    let shapes: Vec<_> = shapes.iter().map(ToString::to_string).collect();
+    assert_eq!(shapes[4..6], ["tokens x 8", "tokens x 8"]);
+    assert_eq!(shapes[10..], ["tokens x 4", "outputs x 8", "outputs x 20"]);
+    assert_eq!(graph.cache_width(), 8);
+    let text = stored::to_text(&graph);
+    assert_eq!(serde_json::from_str::<RawGraph>(&text).unwrap(), raw, "there and back");
+}
+
+#[test]
+fn every_fault_is_named() {
+    /// Where, what stands there instead, and what is said.
+    type Case<'c> = (&'c str, Json, &'c str);
+    let cases: &[Case] = &[
+        ("/main/ops/1/x", json!(1), "operation 1: value 1 is not made before"),
+        ("/main/ops/1/x", json!(900), "operation 1: value 900 is not made before"),
+        ("/main/ops/1/weight", json!(99), "operation 1: there is no weight 99"),
+        ("/main/ops/1/epsilon", json!(-1.0), "operation 1: epsilon is below 0"),
+        ("/weights/1/shape", json!([7]), "operation 1: the weight of the norm is neither"),
+        (
+            "/weights/2/shape",
+            json!([9, 8]),
+            "operation 2: width of the value and rows of the matrix: 8 and 9",
+        ),
+        (
+            "/weights/2/shape",
+            json!([8, 0]),
+            "operation 2: a dimension of the weight is 0 or too large",
+        ),
+        ("/weights/2/shape", json!([8, 8, 2]), "operation 2: the weight has too many dimensions"),
+        (
+            "/weights/2/shape",
+            json!([8, 1u64 << 40]),
+            "operation 2: a dimension of the weight is 0 or too large",
+        ),
+        ("/main/ops/4/heads", json!(3), "operation 4: 3 parts do not divide a row of 8"),
+        ("/main/ops/4/heads", json!(0), "operation 4: 0 parts do not divide a row of 8"),
+        ("/main/ops/4/rotation/count", json!(3), "operation 4: an odd number"),
+        ("/main/ops/4/rotation/count", json!(6), "operation 4: the rotation ends beyond the head"),
+        ("/main/ops/4/rotation/base", json!(0.0), "operation 4: the base is not above 0"),
+        ("/main/ops/5/heads_kv", json!(0), "operation 5: there are no heads"),
+        ("/main/ops/5/heads", json!(1), "operation 5: width of queries: 8 and 4"),
+        ("/main/ops/5/memory/cached/state", json!(1), "operation 5: the state is 3 rows of 8"),
+        ("/main/ops/5/memory/cached/state", json!(7), "operation 5: there is no state 7"),
+        ("/states/0/keys", json!(5), "operation 5: keys of the state: 5 and 4"),
+        ("/weights/8/shape", json!([3]), "operation 5: the weight is [3] instead of [2]"),
+        ("/main/ops/6/b", json!(3), "operation 6: the values have other shapes"),
+        (
+            "/main/ops/8/used",
+            json!(4),
+            "operation 8: a token uses no expert, or more than there are",
+        ),
+        (
+            "/main/ops/8/used",
+            json!(0),
+            "operation 8: a token uses no expert, or more than there are",
+        ),
+        ("/main/ops/8/scores", json!(6), "operation 8: number of scores and experts: 8 and 3"),
+        (
+            "/weights/5/shape",
+            json!([7, 8, 3]),
+            "operation 8: what goes into the experts' last matrices is not as wide",
+        ),
+        (
+            "/main/ops/8/function",
+            json!({"clamped": {"alpha": 1.0, "limit": -1.0}}),
+            "operation 8: the limit is below 0",
+        ),
+        (
+            "/main/ops/10",
+            json!({"op": "sum", "x": 9, "groups": 3}),
+            "operation 10: 3 parts do not divide a row of 8",
+        ),
+        (
+            "/main/ops/10",
+            json!({"op": "multiply", "a": 9, "b": 7}),
+            "operation 10: 3 parts do not divide a row of 8",
+        ),
+        (
+            "/main/ops/10",
+            json!({"op": "multiply_weight", "x": 9, "weight": 8}),
+            "operation 10: numbers of the weight: 2 and 0",
+        ),
+        (
+            "/states/1/rows",
+            json!(2),
+            "operation 9: the state is 2 rows of 8 instead of 3 rows of 8",
+        ),
+        ("/main/ops/10/len", json!(4), "operation 10: the slice ends beyond the row"),
+        ("/main/ops/10/start", json!(u32::MAX), "operation 10: the slice ends beyond the row"),
+        (
+            "/main/ops/12/x",
+            json!(10),
+            "operation 12: width of the value and rows of the matrix: 4 and 8",
+        ),
+        ("/main/outputs/0/value", json!(13), "main program: there is no value 13"),
+        ("/main/outputs", json!([]), "main program: nothing comes out"),
+        ("/weights/1/name", json!("embd"), "the weight embd is named twice"),
+        ("/main/ops/0/op", json!("embody"), "unknown variant `embody`"),
+        ("/main/ops/0/index", json!("time"), "unknown variant `time`"),
+        ("/main/ops/2/x", json!(-1), "invalid value"),
+        ("/main/ops/2/x", json!("1"), "invalid type"),
+        ("/main/more", json!(1), "unknown field `more`"),
+        ("/main/ops/2/more", json!(1), "unknown field `more`"),
+    ];
+    for (path, instead, said) in cases {
+        let mut graph = sound();
+        match graph.pointer_mut(path) {
+            Some(place) => *place = instead.clone(),
+            None => {
+                let (parent, field) = path.rsplit_once('/').unwrap();
+                graph.pointer_mut(parent).unwrap()[field] = instead.clone();
+            }
+        }
+        let (code, message) = finding(graph);
+        assert!(message.contains(said), "{path}: {message}");
+        assert_eq!(code, "graph-invalid", "{path}");
+    }
+}
+
+#[test]
+fn an_operation_has_a_state_for_itself() {
+    let mut graph = sound();
+    let again = graph["main"]["ops"][5].clone();
+    graph["main"]["ops"][6] = again;
+    let (code, message) = finding(graph);
+    assert_eq!(code, "graph-invalid");
+    assert!(message.contains("operation 6: another operation changes state 0 too"), "{message}");
+}
+
+#[test]
+fn too_much_is_refused() {
+    let raw: RawGraph = serde_json::from_value(sound()).unwrap();
+    let code = |limits| Graph::new(raw.clone(), limits).err().map(|finding| finding.code);
+    let limits = Limits::default();
+    assert_eq!(code(limits), None);
+    assert_eq!(code(Limits { ops: 12, ..limits }), Some("graph-limit"));
+    assert_eq!(code(Limits { parts: 8, ..limits }), Some("graph-limit"));
+    assert_eq!(code(Limits { width: 100, ..limits }), Some("graph-limit"));
+}
+
+#[test]
+fn products_without_end_are_refused() {
+    let weights = json!([{"name": "w", "shape": [4096, 4096]}, {"name": "e", "shape": [4096, 1]}]);
+    let mut ops = vec![json!({"op": "embed", "table": 1, "index": "zero"})];
+    ops.extend((0..300).map(|x| json!({"op": "product", "x": x, "weight": 0})));
+    let outputs = json!([{"kind": "hidden", "value": 300}]);
+    let graph = |ops: &[Json]| {
+        json!({"architecture": "x", "weights": weights, "states": [],
+               "main": {"ops": ops, "outputs": outputs}})
+    };
+    assert_eq!(finding(graph(&ops)).0, "graph-limit");
+}
+
+#[test]
+fn what_is_no_graph() {
+    let of = |version: Option<u32>, value: gguf::Value| {
+        let mut metadata = Metadata::new();
+        if let Some(version) = version {
+            metadata.set(stored::VERSION_KEY, version);
+        }
+        metadata.set(stored::GRAPH_KEY, value);
+        stored::stored(&metadata, Limits::default()).unwrap_err().code
+    };
+    assert_eq!(of(None, "{}".into()), "graph-version");
+    assert_eq!(of(Some(2), "{}".into()), "graph-version");
+    assert_eq!(of(Some(1), "{}".into()), "graph-invalid");
+    assert_eq!(of(Some(1), 7u32.into()), "graph-invalid");
+    assert_eq!(of(Some(1), "[".repeat(100_000).as_str().into()), "graph-invalid");
+    assert!(stored::stored(&Metadata::new(), Limits::default()).unwrap().is_none());
+}

@@ -1,0 +1,86 @@
+//! Tiny models as the schema describes them.
+
+use std::collections::BTreeSet;
+
+use gguf::schema::{ARCHITECTURES, Architecture, Expected, Need};
+use gguf::{Metadata, Shape, TensorInfo, TensorType, Value};
+
+/// The architectures of text models whose tensors a list of the schema tells. Those of Jina's second
+/// encoder are of two kinds, which the same names mean.
+pub fn text_models() -> impl Iterator<Item = &'static Architecture> {
+    ARCHITECTURES.iter().copied().filter(|of| !["clip", "jina-bert-v2"].contains(&of.name))
+}
+
+/// A value for a key of a model of four layers.
+fn value(key: &str) -> Value {
+    match key {
+        "embedding_length" => 64u64.into(),
+        "block_count" => 4u64.into(),
+        "context_length" => 128u64.into(),
+        "attention.head_count" | "expert_count" => 4u32.into(),
+        "feed_forward_length" => 96u32.into(),
+        "attention.layer_norm_epsilon" | "attention.layer_norm_rms_epsilon" => 1e-5f32.into(),
+        "rope.dimension_count" => 8u64.into(),
+        "expert_feed_forward_length" => 24u32.into(),
+        "attention.kv_lora_rank" => 12u32.into(),
+        "logit_scale" => 2.0f32.into(),
+        "use_parallel_residual" => true.into(),
+        "attention.sliding_window" => 16u32.into(),
+        "attention.relative_buckets_count" => 8u32.into(),
+        _ => 2u32.into(),
+    }
+}
+
+/// Metadata with all keys that the architecture needs, and others.
+pub fn metadata(of: &Architecture, others: &[(&str, Value)]) -> Metadata {
+    let mut metadata = Metadata::new();
+    metadata.set("general.architecture", of.name);
+    metadata.set(format!("{}.vocab_size", of.name), 40u32);
+    if of.optional.concat().contains(&"rope.dimension_count") {
+        metadata.set(format!("{}.rope.dimension_count", of.name), 8u64);
+    }
+    if of.name == "nomic-bert-moe" {
+        metadata.set("nomic-bert-moe.expert_count", 4u32);
+        metadata.set("nomic-bert-moe.expert_used_count", 2u32);
+    }
+    for key in of.required.concat() {
+        metadata.set(format!("{}.{key}", of.name), value(key));
+    }
+    for (key, value) in others {
+        metadata.set(format!("{}.{key}", of.name), value.clone());
+    }
+    metadata
+}
+
+/// The tensors of a model: all, or those that it needs; of alternatives one.
+pub fn tensors(of: &'static Architecture, metadata: &Metadata, all: bool) -> Vec<TensorInfo> {
+    let mut tensors = Vec::new();
+    for expected in of.tensors(metadata) {
+        add(expected, all, &mut tensors);
+    }
+    let names: BTreeSet<_> = tensors.iter().map(|tensor| tensor.name.clone()).collect();
+    let has = |name: &str| names.contains(name);
+    tensors.retain(|tensor| match tensor.name.strip_suffix(".bias") {
+        Some(matrix) if matrix.contains(".attn_") || matrix.contains(".ffn_") => {
+            has(&format!("{matrix}.weight"))
+        }
+        _ => !(tensor.name.starts_with("rope_factors") && has("rope_freqs.weight")),
+    });
+    tensors
+}
+
+fn add(expected: Expected, all: bool, tensors: &mut Vec<TensorInfo>) {
+    match expected {
+        Expected::OneOf(mut options) => {
+            let chosen = if all { options.pop() } else { options.into_iter().next() };
+            chosen.into_iter().flatten().for_each(|expected| add(expected, all, tensors));
+        }
+        Expected::Tensor { name, shape, need } => {
+            let Some(dims) = shape.into_iter().collect::<Option<Vec<u64>>>() else { return };
+            if all || need == Need::Required {
+                let shape = Shape::new(&dims).unwrap();
+                tensors.push(TensorInfo { name, shape, tensor_type: TensorType::F32, offset: 0 });
+            }
+        }
+    }
+}

@@ -1,0 +1,74 @@
+//! Segments as subtitles.
+
+use std::fmt::Write;
+
+use super::Segment;
+
+/// A time as `01:02:03.456`, with so much between seconds and their thousandths; hours where there are
+/// some, or always.
+pub fn time(seconds: f64, point: char, always_hours: bool) -> String {
+    let thousandths = (seconds.max(0.0) * 1000.0).round() as u64;
+    let (all, thousandths) = (thousandths / 1000, thousandths % 1000);
+    let (hours, minutes, seconds) = (all / 3600, all / 60 % 60, all % 60);
+    let hours = if always_hours || hours > 0 { format!("{hours:02}:") } else { String::new() };
+    format!("{hours}{minutes:02}:{seconds:02}{point}{thousandths:03}")
+}
+
+/// SubRip.
+pub fn srt(segments: &[Segment]) -> String {
+    let mut out = String::new();
+    for (number, segment) in (1..).zip(segments) {
+        let [start, end] = [segment.start, segment.end].map(|at| time(at, ',', true));
+        // A string takes all.
+        let _ = write!(out, "{number}\n{start} --> {end}\n{}\n\n", line(segment));
+    }
+    out
+}
+
+/// WebVTT.
+pub fn vtt(segments: &[Segment]) -> String {
+    let mut out = "WEBVTT\n\n".to_owned();
+    for segment in segments {
+        let [start, end] = [segment.start, segment.end].map(|at| time(at, '.', false));
+        let _ = write!(out, "{start} --> {end}\n{}\n\n", line(segment));
+    }
+    out
+}
+
+/// The text of a segment, in which no arrow may stand.
+fn line(segment: &Segment) -> String {
+    segment.text.trim().replace("-->", "->")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn segments() -> [Segment; 2] {
+        let segment = |start, end, text: &str| Segment {
+            start,
+            end,
+            text: text.to_owned(),
+            ids: Vec::new(),
+            temperature: 0.0,
+            mean_log: 0.0,
+            compression: 1.0,
+            no_speech: 0.0,
+        };
+        [segment(0.0, 2.34, " Let there be light."), segment(3599.9996, 3661.5, " a --> b")]
+    }
+
+    #[test]
+    fn subtitles_have_their_form() {
+        assert_eq!(
+            srt(&segments()),
+            "1\n00:00:00,000 --> 00:00:02,340\nLet there be light.\n\n\
+             2\n01:00:00,000 --> 01:01:01,500\na -> b\n\n"
+        );
+        assert_eq!(
+            vtt(&segments()),
+            "WEBVTT\n\n00:00.000 --> 00:02.340\nLet there be light.\n\n\
+             01:00:00.000 --> 01:01:01.500\na -> b\n\n"
+        );
+    }
+}

@@ -1,0 +1,99 @@
+//! What holds for every architecture: how tokens are cut into batches, what else is in a batch, and how
+//! many threads work makes no difference to the bit.
+
+use std::sync::Arc;
+
+use gguf_graph::{OutputKind, architectures};
+use gguf_runtime::{Arithmetic, Batch, CacheType, Context, ContextOptions, Executor, Token, Value};
+
+#[allow(dead_code)] // The fuzz target wants more of it.
+#[path = "../../../fuzz/src/graph.rs"]
+mod tiny;
+
+/// As many as the tables of positions are long.
+const IDS: [u32; 8] = [3, 1, 4, 1, 5, 2, 6, 7];
+
+fn context(executor: &Arc<Executor>, batch: usize) -> Context {
+    let options = ContextOptions {
+        tokens: 8,
+        sequences: 2,
+        cache_type: CacheType::F32,
+        batch,
+        ..ContextOptions::default()
+    };
+    let mut context = Context::new(executor.clone(), options).unwrap();
+    for sequence in 0..2 {
+        match executor.graph().encoder().map(|(program, _)| program.features_width()) {
+            Some(Some(width)) => {
+                let data = (0..7 * width).map(|i| (i % 5) as f32 / 4.0).collect();
+                context.encode(sequence, &Value { rows: 7, width, data }, &()).unwrap();
+            }
+            Some(None) => {
+                context.encode_tokens(sequence, &IDS[2..], &()).unwrap();
+            }
+            None => {}
+        }
+    }
+    context
+}
+
+fn run(context: &mut Context, tokens: Vec<Token>) -> Value {
+    let graph = context.executor().graph();
+    let kinds = [OutputKind::Logits, OutputKind::Hidden];
+    let kind = kinds.into_iter().find(|kind| graph.output(*kind).is_some()).unwrap();
+    context.run(&Batch { tokens }, kind, &()).unwrap()
+}
+
+fn of(sequence: usize, ids: &[u32]) -> Vec<Token> {
+    ids.iter().map(|&id| Token { id, sequence, output: true }).collect()
+}
+
+#[test]
+fn numbers_do_not_depend_on_batches_or_threads() {
+    for name in architectures() {
+        for arithmetic in [Arithmetic::Exact, Arithmetic::Fast] {
+            check(name, arithmetic);
+        }
+    }
+}
+
+fn check(name: &str, arithmetic: Arithmetic) {
+    let graph = tiny::tiny(name).unwrap_or_else(|fault| panic!("{name}: {fault:?}"));
+    let model = tiny::model(&graph).unwrap();
+    let whole = graph.main().0.ops.iter().any(|op| op.sees_whole_batch());
+    let executor = Arc::new(Executor::new(&model, graph, arithmetic).unwrap());
+    let all = run(&mut context(&executor, 512), of(0, &IDS));
+    assert!(all.data.iter().all(|number| number.is_finite()), "{name}");
+    assert!(all.row(0) != all.row(7), "{name} says the same of all tokens");
+    for threads in [1, 3] {
+        let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
+        let found = pool.install(|| run(&mut context(&executor, 512), of(0, &IDS)));
+        assert!(found == all, "{name} with {threads} threads");
+    }
+    // A shorter sequence between the tokens of this one.
+    let (ours, others) = (of(0, &IDS), of(1, &IDS[3..]));
+    let at = |at: usize| [others.get(at), ours.get(at)].into_iter().flatten().copied();
+    let mixed: Vec<Token> = (0..IDS.len()).flat_map(at).collect();
+    let beside = run(&mut context(&executor, 512), mixed.clone());
+    let rows = mixed.iter().enumerate().filter(|(_, token)| token.sequence == 0);
+    let beside: Vec<f32> = rows.flat_map(|(row, _)| beside.row(row).to_vec()).collect();
+    assert!(beside == all.data, "{name} beside another sequence");
+    if whole {
+        return;
+    }
+    assert!(run(&mut context(&executor, 3), of(0, &IDS)) == all, "{name} in batches of 3");
+    let mut context = context(&executor, 512);
+    let steps = IDS.iter().flat_map(|id| run(&mut context, of(0, &[*id])).data);
+    assert!(steps.collect::<Vec<f32>>() == all.data, "{name} token by token");
+}
+
+#[test]
+fn a_weight_may_be_multiplied_with_and_more() {
+    let graph = r#"{"architecture": "x", "states": [],
+        "weights": [{"name": "table", "shape": [4, 9]}, {"name": "both", "shape": [4]}],
+        "main": {"outputs": [{"kind": "hidden", "value": 2}], "ops": [
+            {"op": "embed", "table": 0, "index": "token"},
+            {"op": "norm", "x": 0, "kind": "mean_square", "epsilon": 1e-6, "weight": 1},
+            {"op": "product", "x": 1, "weight": 1}]}}"#;
+    assert!(tiny::run(graph.as_bytes()));
+}

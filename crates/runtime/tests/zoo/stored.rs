@@ -1,0 +1,71 @@
+//! Graphs that come from the file, of models whose architecture nobody knows.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use gguf::Metadata;
+use gguf_graph::{Limits, OutputKind, stored};
+use gguf_pipeline::Job;
+use gguf_runtime::{Arithmetic, Batch, Context, Executor, Value};
+use gguf_store::{Model, Overwrite};
+
+use crate::reference::{self, tokens};
+use crate::states::frames;
+use crate::{options, zoo};
+
+/// Every folder with a model of its own.
+const ALL: &[&str] = &[
+    "bert", "bloom", "falcon", "gemma2", "gemma3", "gpt2", "gpt_neox", "gptj", "llama", "mamba",
+    "mistral", "mixtral", "mpt", "olmo2", "phi3", "qwen2", "qwen3", "qwen3moe", "rwkv", "stablelm",
+    "whisper",
+];
+
+/// The metadata with a name for the architecture that no table has, and no hyper-parameters.
+fn unknown(metadata: &Metadata) -> Metadata {
+    let prefix = format!("{}.", metadata.architecture().unwrap());
+    let mut unknown = Metadata::new();
+    for (key, value) in metadata.iter().filter(|(key, _)| !key.starts_with(&prefix)) {
+        unknown.set(key.to_owned(), value.clone());
+    }
+    unknown.set("general.architecture", "of-next-year");
+    unknown
+}
+
+fn run(executor: Executor, folder: &Path, tokens: &[u32]) -> Value {
+    let executor = Arc::new(executor);
+    let kind = match executor.width(OutputKind::Logits) {
+        Some(_) => OutputKind::Logits,
+        None => OutputKind::Hidden,
+    };
+    let mut context = Context::new(executor.clone(), options(1)).unwrap();
+    if executor.graph().encoder().is_some() {
+        context.encode(0, &frames(folder), &()).unwrap();
+    }
+    context.run(&Batch::of_all(tokens), kind, &()).unwrap()
+}
+
+#[test]
+fn a_stored_graph_gives_the_same_numbers() {
+    for name in ALL {
+        let Some(folder) = zoo(name) else { return };
+        let dir = tempfile::tempdir().unwrap();
+        let (known, renamed) = (dir.path().join("known.gguf"), dir.path().join("renamed.gguf"));
+        reference::convert(&folder, &known);
+        let model = Model::open(&known).unwrap();
+        let graph = gguf_graph::build(model.metadata(), Executor::tensors(&model)).unwrap();
+        let mut job = Job::copy(&model);
+        job.metadata = unknown(&job.metadata);
+        stored::store(&graph, &mut job.metadata);
+        job.write(&renamed, &Overwrite::default(), &()).unwrap();
+        let stranger = Model::open(&renamed).unwrap();
+        let found = gguf_graph::build(stranger.metadata(), Executor::tensors(&stranger));
+        assert_eq!(found.unwrap_err().code, "architecture-unknown", "{name}");
+        let read = stored::stored(stranger.metadata(), Limits::default()).unwrap().unwrap();
+        assert_eq!(read, graph, "{name}");
+        let tokens = tokens(&folder);
+        let executor = |model, graph| Executor::new(model, graph, Arithmetic::Exact).unwrap();
+        let built = run(executor(&model, graph), &folder, &tokens);
+        let stored = run(executor(&stranger, read), &folder, &tokens);
+        assert!(built == stored, "{name}: to the bit");
+    }
+}

@@ -1,0 +1,211 @@
+//! What must hold for any computation graph: it is refused, or it runs within its budget.
+
+use std::path::PathBuf;
+use std::sync::{Arc, OnceLock};
+
+use gguf::schema::{self, Expected, Need};
+use gguf::{Bytes, Finding, Gguf, Header, Metadata, RawHeader, Shape, TensorInfo, TensorType};
+use gguf_graph::{Graph, Limits, OutputKind, RawGraph};
+use gguf_runtime::{Arithmetic, Batch, CacheType, Context, ContextOptions, Executor, Token, Value};
+use gguf_store::{Model, Part};
+use serde_json::Value as Json;
+
+/// Numbers of all weights together.
+const ELEMENTS: u64 = 1 << 18;
+
+/// Bytes as the text of a graph, or, where they are none, as changes of a graph that there is.
+/// Returns whether something ran.
+pub fn run(bytes: &[u8]) -> bool {
+    let read = serde_json::from_slice::<RawGraph>(bytes).ok();
+    let Some(raw) = read.or_else(|| changed(bytes)) else { return false };
+    let limits = Limits { ops: 400, parts: 400, width: 1 << 20, reuse: 64 };
+    let Ok(graph) = Graph::new(raw, limits) else { return false };
+    let _ = graph.to_dot();
+    let Some(model) = model(&graph) else { return false };
+    [Arithmetic::Exact, Arithmetic::Fast].into_iter().any(|how| compute(&model, &graph, how))
+}
+
+fn compute(model: &Model, graph: &Graph, how: Arithmetic) -> bool {
+    let Ok(executor) = Executor::new(model, graph.clone(), how) else { return false };
+    let options = ContextOptions {
+        tokens: 12,
+        sequences: 2,
+        cache_type: CacheType::F16,
+        batch: 5,
+        memory: 32 << 20,
+    };
+    let Ok(mut context) = Context::new(Arc::new(executor), options) else { return false };
+    for sequence in [0, 1] {
+        let _ = context.encode_tokens(sequence, &[1, 2, 3, 1, 0], &());
+    }
+    if let Some(width) = graph.encoder().and_then(|(program, _)| program.features_width()) {
+        let features = Value { rows: 7, width, data: vec![0.25; 7 * width] };
+        let _ = context.encode(0, &features, &());
+        let _ = context.encode(1, &features, &());
+    }
+    let tokens = (0..9).map(|i| Token { id: i % 4, sequence: i as usize % 2, output: i != 3 });
+    let batch = Batch { tokens: tokens.collect() };
+    let kinds = [OutputKind::Logits, OutputKind::Hidden, OutputKind::Classes];
+    let ran = kinds.map(|kind| context.run(&batch, kind, &()).is_ok());
+    context.truncate(0, 1);
+    ran.contains(&true)
+}
+
+/// A model with the tensors that a graph names, all F32.
+pub fn model(graph: &Graph) -> Option<Model> {
+    let mut raw = RawHeader::default();
+    raw.metadata.set("general.architecture", "fuzz");
+    let mut all = 0u64;
+    for weight in &graph.raw().weights {
+        let shape = Shape::new(&weight.shape)?;
+        all = all.checked_add(shape.elements()?).filter(|all| *all <= ELEMENTS)?;
+        raw.tensors.push(TensorInfo {
+            name: weight.name.clone(),
+            shape,
+            tensor_type: TensorType::F32,
+            offset: 0,
+        });
+    }
+    raw.lay_out().ok()?;
+    let header = Header::new(raw).ok()?;
+    let mut bytes = gguf::write_header(&header).ok()?;
+    let data = bytes.len();
+    bytes.resize(usize::try_from(header.file_len(data).ok()?).ok()?, 0);
+    for (i, number) in bytes[data..].as_chunks_mut::<4>().0.iter_mut().enumerate() {
+        *number = ((i % 17) as f32 / 16.0 - 0.5).to_le_bytes();
+    }
+    let bytes = Bytes::from(bytes);
+    let gguf = Gguf::read(&bytes).ok()?;
+    let data_start = gguf.data_start();
+    let header = gguf.into_header();
+    let part = Part { path: PathBuf::from("fuzz"), header, data_start, source: Arc::new(bytes) };
+    Model::new(vec![part]).ok()
+}
+
+/// A graph of an architecture, changed by the bytes: the first one says which architecture, of each
+/// three more two say where, and one what is done there.
+fn changed(bytes: &[u8]) -> Option<RawGraph> {
+    let (first, changes) = bytes.split_first()?;
+    let bases = bases();
+    let mut graph = bases.get(usize::from(*first) % bases.len())?.clone();
+    for [low, high, what] in changes.as_chunks::<3>().0.iter().take(16) {
+        let at = usize::from(u16::from_le_bytes([*low, *high]));
+        change(&mut graph, at, *what);
+    }
+    serde_json::from_value(graph).ok()
+}
+
+fn change(graph: &mut Json, at: usize, what: u8) {
+    if what >= 0xf0 {
+        // A whole operation comes again elsewhere, or goes.
+        let Some(ops) = graph["main"]["ops"].as_array_mut().filter(|ops| !ops.is_empty()) else {
+            return;
+        };
+        let from = at % ops.len();
+        let to = (at / 7 + usize::from(what)) % ops.len();
+        match what {
+            0xff => drop(ops.remove(from)),
+            _ => ops[to] = ops[from].clone(),
+        }
+        return;
+    }
+    let mut leaves = Vec::new();
+    collect(graph, &mut leaves);
+    let count = leaves.len();
+    let Some(leaf) = leaves.into_iter().nth(at % count.max(1)) else { return };
+    *leaf = match (&*leaf, what % 8) {
+        (Json::Number(_), 0) => 0.into(),
+        (Json::Number(_), 1) => 1.into(),
+        (Json::Number(_), 2) => u32::MAX.into(),
+        (Json::Number(n), 3) => n.as_u64().map_or(2.into(), |n| (n + 1).into()),
+        (Json::Number(n), 4) => n.as_u64().map_or((-1.5).into(), |n| n.saturating_sub(1).into()),
+        (Json::Number(n), 5) => n.as_u64().map_or(1e-30.into(), |n| n.saturating_mul(2).into()),
+        (Json::Number(n), 6) => n.as_u64().map_or(1e30.into(), |n| (n / 2).into()),
+        (Json::Number(_), _) => u64::from(what / 8).into(),
+        (Json::Bool(flag), _) => (!flag).into(),
+        (other, _) => other.clone(),
+    };
+}
+
+/// Everything in a value that is not made of others.
+fn collect<'j>(value: &'j mut Json, leaves: &mut Vec<&'j mut Json>) {
+    match value {
+        Json::Array(all) => all.iter_mut().for_each(|value| collect(value, leaves)),
+        Json::Object(all) => all.values_mut().for_each(|value| collect(value, leaves)),
+        leaf => leaves.push(leaf),
+    }
+}
+
+/// The graphs of all architectures, tiny.
+pub fn bases() -> &'static [Json] {
+    static BASES: OnceLock<Vec<Json>> = OnceLock::new();
+    BASES.get_or_init(|| {
+        let base = |name| serde_json::to_value(tiny(name).ok()?.raw()).ok();
+        gguf_graph::architectures().filter_map(base).collect()
+    })
+}
+
+/// The smallest graph of an architecture, by what its schema asks for.
+pub fn tiny(name: &str) -> Result<Graph, Finding> {
+    let unknown = || Finding::error("architecture-unknown", "has no schema");
+    let architecture = schema::architecture(name).ok_or_else(unknown)?;
+    let mut metadata = Metadata::new();
+    metadata.set("general.architecture", name);
+    for key in architecture.required.concat() {
+        let value: gguf::Value = match key {
+            "block_count" => 2u32.into(),
+            "embedding_length" => 16u32.into(),
+            key if key.contains("epsilon") => 1e-5f32.into(),
+            key if key.contains("scale") => 2.0f32.into(),
+            key if key.contains("head_count") => 2u32.into(),
+            key if key.contains("parallel") => true.into(),
+            key if key.contains("lora_rank") || key.contains("dimension_count") => 4u32.into(),
+            _ => 8u32.into(),
+        };
+        metadata.set(format!("{name}.{key}"), value);
+    }
+    metadata.set(format!("{name}.vocab_size"), 8u32);
+    metadata.set(format!("{name}.rope.dimension_count"), 4u32);
+    metadata.set(format!("{name}.expert_used_count"), 2u32);
+    let mut tensors = Vec::new();
+    add(&mut architecture.tensors(&metadata), &mut tensors);
+    gguf_graph::build(&metadata, &tensors)
+}
+
+fn add(expected: &mut dyn Iterator<Item = Expected>, tensors: &mut Vec<TensorInfo>) {
+    for one in expected.take(1000) {
+        match one {
+            Expected::Tensor { need: Need::Optional, .. } => {}
+            Expected::Tensor { name, shape, .. } => {
+                let shape: Vec<u64> = shape.iter().map(|extent| extent.unwrap_or(8)).collect();
+                let Some(shape) = Shape::new(&shape) else { continue };
+                let tensor_type = TensorType::F32;
+                tensors.push(TensorInfo { name, shape, tensor_type, offset: 0 });
+            }
+            Expected::OneOf(options) => {
+                add(&mut options.into_iter().next().into_iter().flatten(), tensors);
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_architecture_has_a_tiny_graph_that_runs() {
+        let mut faults = Vec::new();
+        for name in gguf_graph::architectures().filter(|name| schema::architecture(name).is_some())
+        {
+            match tiny(name) {
+                Err(fault) => faults.push(format!("{name} is not built: {fault}")),
+                Ok(graph) if !run(&serde_json::to_vec(graph.raw()).unwrap()) => {
+                    faults.push(format!("{name} does not run"));
+                }
+                Ok(_) => {}
+            }
+        }
+        assert!(faults.is_empty(), "{}", faults.join("\n"));
+    }
+}

