@@ -100,13 +100,24 @@ fn q6_k<L: Lookup>(lookup: L, block: &[u8; 210], out: &mut Unpacked) {
 
 #[inline(always)]
 fn iq4_xs<L: Lookup>(lookup: L, block: &[u8; 136], out: &mut Unpacked) {
-    let high = bits::unpack::<2, 1, _, 8>(part::<2, 2, _>(block));
-    let low = bits::unpack::<4, 1, _, 8>(part::<4, 4, _>(block));
     let q = bits::unpack::<4, 16, _, 256>(part::<8, 128, _>(block));
     let groups = out.levels.as_chunks_mut::<32>().0.iter_mut().zip(q.as_chunks::<32>().0);
-    for (g, (levels, q)) in groups.enumerate() {
+    for (levels, q) in groups {
         *levels = lookup.lookup(&tables::IQ4, q);
-        out.scales[g] = i16::from(low[g] | high[g] << 4) - 32;
     }
+    // The fields of a word, moved apart to a byte each.
+    let low = u64::from(u32::from_le_bytes(*part::<4, 4, _>(block)));
+    let low = (low | low << 16) & 0x0000_ffff_0000_ffff;
+    let low = (low | low << 8) & 0x00ff_00ff_00ff_00ff;
+    let low = (low | low << 4) & 0x0f0f_0f0f_0f0f_0f0f;
+    let high = u64::from(u16::from_le_bytes(*part::<2, 2, _>(block)));
+    let high = (high | high << 24) & 0x0000_00ff_0000_00ff;
+    let high = (high | high << 12) & 0x000f_000f_000f_000f;
+    let high = (high | high << 6) & 0x0303_0303_0303_0303;
+    // Less 32, without a carry from byte to byte.
+    let scales = ((low | high << 4) + 0x6060_6060_6060_6060) ^ 0x8080_8080_8080_8080;
+    let mut bytes = [0; 16];
+    bytes[..8].copy_from_slice(&scales.to_le_bytes());
+    out.scales = lookup.widen(bytes);
     out.d = half_at::<0, _>(block);
 }
