@@ -35,6 +35,7 @@ mod run;
 mod sample;
 mod state;
 mod value;
+mod watch;
 mod weight;
 
 pub use batch::{Batch, Token};

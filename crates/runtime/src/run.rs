@@ -11,8 +11,10 @@ use crate::batch::Token;
 use crate::context::ContextOptions;
 use crate::executor::Executor;
 use crate::ops;
+use crate::product::How;
 use crate::state::Sequence;
 use crate::value::Value;
+use crate::watch::Watch;
 
 /// What goes into a program.
 #[derive(Clone, Copy)]
@@ -24,6 +26,7 @@ pub(crate) enum Inputs<'r> {
 /// Everything that operations look at.
 pub(crate) struct Run<'r> {
     pub executor: &'r Executor,
+    pub watch: &'r Watch<'r>,
     pub inputs: Inputs<'r>,
     /// Of each token its position in its sequence.
     pub positions: Vec<usize>,
@@ -48,7 +51,8 @@ pub(crate) fn run(
     options: &ContextOptions,
     progress: &dyn Progress,
 ) -> Result<Vec<Value>, Error> {
-    let mut run = Run::new(executor, inputs, sequences, options.tokens, program.ops.len());
+    let watch = Watch::new(progress);
+    let mut run = Run::new(executor, inputs, sequences, options.tokens, program.ops.len(), &watch);
     let last_use = last_use(program, wanted);
     let needed = run.peak(program, shapes, &last_use);
     if needed > options.memory {
@@ -60,11 +64,11 @@ pub(crate) fn run(
         if last_use[number].is_none() {
             continue;
         }
-        progress.step(0)?;
         let rows = run.rows(shape.rows);
         let memory = run.free.pop().unwrap_or_default();
         let out = Value::zeros(rows, shape.width as usize, memory);
         let made = ops::compute(&run, op, out, sequences)?;
+        run.watch.require()?;
         run.values[number] = Some(made);
         for read in op.values() {
             let read = read.0 as usize;
@@ -86,6 +90,7 @@ impl<'r> Run<'r> {
         sequences: &[Sequence],
         context_len: usize,
         values: usize,
+        watch: &'r Watch<'r>,
     ) -> Self {
         let mut positions = Vec::new();
         let mut groups: Vec<(usize, Vec<usize>)> = Vec::new();
@@ -106,7 +111,17 @@ impl<'r> Run<'r> {
             }
         }
         let values = std::iter::repeat_with(|| None).take(values).collect();
-        Self { executor, inputs, positions, groups, outputs, context_len, values, free: Vec::new() }
+        Self {
+            executor,
+            watch,
+            inputs,
+            positions,
+            groups,
+            outputs,
+            context_len,
+            values,
+            free: Vec::new(),
+        }
     }
 
     /// The tokens; none in an encoder of features.
@@ -124,6 +139,11 @@ impl<'r> Run<'r> {
             Inputs::Tokens(_) => Cow::Borrowed(&self.groups),
             Inputs::Features(_) => Cow::Owned(vec![(0, (0..value.rows).collect())]),
         }
+    }
+
+    /// How products are computed.
+    pub fn how(&self) -> How<'r> {
+        How { arithmetic: self.executor.arithmetic, watch: self.watch }
     }
 
     /// A value that was made before.

@@ -102,7 +102,8 @@ pub(super) fn attention(
     let arch = Arch::new();
     let group = (attention.heads / attention.heads_kv) as usize;
     let len = group * attention.value_len as usize;
-    let done: Vec<Vec<f32>> = tasks.par_iter().map(|task| arch.dispatch(task)).collect();
+    let done = |task| if run.watch.ended() { Vec::new() } else { arch.dispatch(task) };
+    let done: Vec<Vec<f32>> = tasks.par_iter().map(done).collect();
     let width = out.width;
     for (task, done) in tasks.iter().zip(done) {
         for (row, done) in task.rows.iter().zip(done.chunks_exact(len)) {

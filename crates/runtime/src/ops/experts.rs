@@ -41,7 +41,6 @@ fn network(
     tokens: &[(usize, f32)],
 ) -> Value {
     let weights = &run.executor.weights;
-    let arithmetic = run.executor.arithmetic;
     let mut input = Value::zeros(tokens.len(), x.width, Vec::new());
     for ((row, weight), input) in tokens.iter().zip(input.data.chunks_exact_mut(x.width)) {
         let factor = if experts.weigh_input { *weight } else { 1.0 };
@@ -50,7 +49,7 @@ fn network(
     let multiply = |x: &Value, id, bias| {
         let matrix = weights.matrix(id);
         let mut made = Value::zeros(x.rows, matrix.rows_of_one, Vec::new());
-        product::multiply_part(arithmetic, matrix, expert * made.width, x, &mut made);
+        product::multiply_part(run.how(), matrix, expert * made.width, x, &mut made);
         if let Some(bias) = weights.optional(bias) {
             let bias = &bias[expert * made.width..(expert + 1) * made.width];
             super::elementwise::add_row(Some(bias), &mut made);

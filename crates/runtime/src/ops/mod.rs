@@ -33,13 +33,12 @@ pub(crate) fn compute(
         Op::Embed { table, index } => rows::embed(run, weights.matrix(*table), *index, to)?,
         Op::Product { x, weight, bias } => {
             let x = run.value(*x);
-            product::multiply(run.executor.arithmetic, weights.matrix(*weight), x, to);
-            product::add_adapters(run.executor.adapters.of(*weight), x, to);
+            product::multiply(run.how(), weights.matrix(*weight), x, to);
+            product::add_adapters(run.how(), run.executor.adapters.of(*weight), x, to);
             elementwise::add_row(weights.optional(*bias), to);
         }
         Op::HeadProduct { x, weight } => {
-            let arithmetic = run.executor.arithmetic;
-            product::multiply_heads(arithmetic, weights.matrix(*weight), run.value(*x), to);
+            product::multiply_heads(run.how(), weights.matrix(*weight), run.value(*x), to);
         }
         Op::Norm { x, kind, epsilon, groups, weight, bias } => {
             let (weight, bias) = (weights.optional(*weight), weights.optional(*bias));

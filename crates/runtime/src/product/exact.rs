@@ -9,6 +9,7 @@ use rayon::prelude::*;
 
 use super::floats::{decode, piece};
 use crate::value::Value;
+use crate::watch::Watch;
 use crate::weight::Matrix;
 
 /// Rows of weights that are decoded together.
@@ -27,7 +28,13 @@ const LONG: usize = 512;
 const TASK: usize = 1 << 15;
 
 /// `out = x W`, with the rows of the matrix from `first` on.
-pub(crate) fn multiply(matrix: &Matrix, first: usize, x: &Value, out: &mut Value) {
+pub(crate) fn multiply(
+    watch: &Watch<'_>,
+    matrix: &Matrix,
+    first: usize,
+    x: &Value,
+    out: &mut Value,
+) {
     let (tokens, outputs) = (x.rows, out.width);
     if tokens == 0 {
         return;
@@ -37,7 +44,7 @@ pub(crate) fn multiply(matrix: &Matrix, first: usize, x: &Value, out: &mut Value
     let rows = if few { (TASK / matrix.row_len).max(1).next_multiple_of(ROWS) } else { TILE };
     if tokens == 1 {
         let tasks = out.data.par_chunks_mut(rows).enumerate();
-        tasks.for_each(|(task, out)| {
+        tasks.filter(|_| !watch.ended()).for_each(|(task, out)| {
             arch.dispatch(Rows { matrix, first: first + task * rows, x, out });
         });
         return;
@@ -46,7 +53,7 @@ pub(crate) fn multiply(matrix: &Matrix, first: usize, x: &Value, out: &mut Value
     // By tiles first, with a row for each token, so that every thread writes to a place of its own.
     let mut tiles = vec![0.0; tokens * outputs];
     let tasks = tiles.par_chunks_mut(rows * tokens).enumerate();
-    tasks.for_each(|(task, out)| {
+    tasks.filter(|_| !watch.ended()).for_each(|(task, out)| {
         let first = first + task * rows;
         if few {
             arch.dispatch(Rows { matrix, first, x, out });

@@ -8,6 +8,7 @@ pub(crate) use exact::dots;
 
 use crate::lora::LowRank;
 use crate::value::Value;
+use crate::watch::Watch;
 use crate::weight::Matrix;
 
 /// How products are computed.
@@ -22,27 +23,35 @@ pub enum Arithmetic {
     Fast,
 }
 
+/// How products of a run are computed.
+#[derive(Clone, Copy)]
+pub(crate) struct How<'r> {
+    pub arithmetic: Arithmetic,
+    /// Whether they are still wanted.
+    pub watch: &'r Watch<'r>,
+}
+
 /// `out = x W`.
-pub(crate) fn multiply(arithmetic: Arithmetic, matrix: &Matrix, x: &Value, out: &mut Value) {
-    multiply_part(arithmetic, matrix, 0, x, out);
+pub(crate) fn multiply(how: How<'_>, matrix: &Matrix, x: &Value, out: &mut Value) {
+    multiply_part(how, matrix, 0, x, out);
 }
 
 /// `out = x W` with the matrix whose rows begin at `first` of a tensor, as many as `out` is wide.
 pub(crate) fn multiply_part(
-    arithmetic: Arithmetic,
+    how: How<'_>,
     matrix: &Matrix,
     first: usize,
     x: &Value,
     out: &mut Value,
 ) {
-    if arithmetic == Arithmetic::Fast && fast::multiply(matrix, first, x, out) {
+    if how.arithmetic == Arithmetic::Fast && fast::multiply(how.watch, matrix, first, x, out) {
         return;
     }
-    exact::multiply(matrix, first, x, out);
+    exact::multiply(how.watch, matrix, first, x, out);
 }
 
 /// The product of each head with a matrix of its own.
-pub(crate) fn multiply_heads(arithmetic: Arithmetic, matrix: &Matrix, x: &Value, out: &mut Value) {
+pub(crate) fn multiply_heads(how: How<'_>, matrix: &Matrix, x: &Value, out: &mut Value) {
     let (input, output) = (matrix.row_len, matrix.rows_of_one);
     let heads = x.width / input;
     for head in 0..heads {
@@ -51,7 +60,7 @@ pub(crate) fn multiply_heads(arithmetic: Arithmetic, matrix: &Matrix, x: &Value,
             part.copy_from_slice(&x.row(row)[head * input..(head + 1) * input]);
         }
         let mut made = Value::zeros(x.rows, output, Vec::new());
-        multiply_part(arithmetic, matrix, head * output, &part, &mut made);
+        multiply_part(how, matrix, head * output, &part, &mut made);
         let width = out.width;
         for (row, made) in made.data.chunks_exact(output).enumerate() {
             let start = row * width + head * output;
@@ -61,12 +70,12 @@ pub(crate) fn multiply_heads(arithmetic: Arithmetic, matrix: &Matrix, x: &Value,
 }
 
 /// Adds what adapters add to a product with `x`.
-pub(crate) fn add_adapters(adapters: &[LowRank], x: &Value, out: &mut Value) {
+pub(crate) fn add_adapters(how: How<'_>, adapters: &[LowRank], x: &Value, out: &mut Value) {
     for LowRank { a, b, scale } in adapters {
         let mut low = Value::zeros(x.rows, a.rows, Vec::new());
-        exact::multiply(a, 0, x, &mut low);
+        exact::multiply(how.watch, a, 0, x, &mut low);
         let mut added = Value::zeros(x.rows, b.rows, Vec::new());
-        exact::multiply(b, 0, &low, &mut added);
+        exact::multiply(how.watch, b, 0, &low, &mut added);
         out.data.iter_mut().zip(&added.data).for_each(|(out, added)| *out += scale * added);
     }
 }

@@ -98,3 +98,18 @@ fn one_token_at_a_time_gives_the_same_numbers() {
         }
     }
 }
+
+#[test]
+fn who_does_not_want_a_result_any_more_gets_none() {
+    let Some(folder) = zoo("llama") else { return };
+    let mut context = Context::new(executor(&folder), options(1)).unwrap();
+    let asked = std::sync::atomic::AtomicUsize::new(0);
+    let progress = |_| match asked.fetch_add(1, std::sync::atomic::Ordering::Relaxed) {
+        0..5 => std::ops::ControlFlow::Continue(()),
+        _ => std::ops::ControlFlow::Break(()),
+    };
+    let batch = Batch::of_all(&reference::tokens(&folder));
+    let ended = context.run(&batch, OutputKind::Logits, &progress).unwrap_err();
+    assert_eq!(ended.code(), "interrupted");
+    assert_eq!(context.len(0), 0);
+}

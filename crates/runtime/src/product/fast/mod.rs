@@ -27,6 +27,7 @@ use gguf_quant::integers::{self, Integers};
 use rayon::prelude::*;
 
 use crate::value::Value;
+use crate::watch::Watch;
 use crate::weight::Matrix;
 use rounded::Rounded;
 use tile::ROWS;
@@ -70,7 +71,13 @@ fn kernels(ty: TensorType) -> Option<Box<dyn Kernels>> {
 
 /// `out = x W`, with the rows of the matrix from `first` on; false, and nothing done, if the type is
 /// none of integers.
-pub(super) fn multiply(matrix: &Matrix, first: usize, x: &Value, out: &mut Value) -> bool {
+pub(super) fn multiply(
+    watch: &Watch<'_>,
+    matrix: &Matrix,
+    first: usize,
+    x: &Value,
+    out: &mut Value,
+) -> bool {
     let Some(kernels) = kernels(matrix.codec.tensor_type()) else { return false };
     if x.rows == 0 {
         return true;
@@ -82,6 +89,7 @@ pub(super) fn multiply(matrix: &Matrix, first: usize, x: &Value, out: &mut Value
     if x.rows == 1 {
         let rows = (TASK / row_bytes).max(1);
         let tasks = out.data.par_chunks_mut(rows).zip(weights.par_chunks(rows * row_bytes));
+        let tasks = tasks.filter(|_| !watch.ended());
         tasks.for_each(|(out, weights)| kernels.rows(weights, &rounded, out));
         return true;
     }
@@ -89,6 +97,7 @@ pub(super) fn multiply(matrix: &Matrix, first: usize, x: &Value, out: &mut Value
         let rows = (TASK / row_bytes).max(1);
         let mut turned = vec![0.0; x.rows * outputs];
         let tasks = turned.par_chunks_mut(rows * x.rows).zip(weights.par_chunks(rows * row_bytes));
+        let tasks = tasks.filter(|_| !watch.ended());
         tasks.for_each(|(out, weights)| kernels.rows(weights, &rounded, out));
         for (row, out) in out.data.chunks_exact_mut(outputs).enumerate() {
             for (out, column) in out.iter_mut().zip(turned.chunks_exact(x.rows)) {
@@ -100,6 +109,7 @@ pub(super) fn multiply(matrix: &Matrix, first: usize, x: &Value, out: &mut Value
     // By tiles first, so that every thread writes to a place of its own.
     let mut tiles = vec![[0.0; ROWS]; x.rows * outputs.div_ceil(ROWS)];
     let tasks = tiles.par_chunks_mut(x.rows).zip(weights.par_chunks(ROWS * row_bytes));
+    let tasks = tasks.filter(|_| !watch.ended());
     tasks.for_each(|(out, weights)| kernels.tile(weights, &rounded, out));
     let columns = out.data.par_chunks_exact_mut(outputs).enumerate();
     columns.for_each(|(row, out)| {
