@@ -1,4 +1,5 @@
 //! Kernels for AVX2.
+#![expect(clippy::needless_range_loop, reason = "tokens and blocks count through several arrays")]
 
 use std::arch::x86_64::{__m128i, __m256, __m256i};
 use std::marker::PhantomData;

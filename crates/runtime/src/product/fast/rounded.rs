@@ -41,20 +41,18 @@ impl Rounded {
         let pieces = made.levels.par_chunks_mut(rows * PIECE);
         let pieces = pieces.zip(made.scales.par_chunks_mut(rows * (PIECE / len)));
         let pieces = pieces.zip(made.sums.par_chunks_mut(rows * (PIECE / group)));
-        let round =
-            |(piece, ((levels, scales), sums)): (usize, ((&mut [i8], &mut [f32]), &mut [i16]))| {
-                let width = levels.len() / rows;
-                let parts = levels.chunks_exact_mut(width);
-                let parts = parts.zip(scales.chunks_exact_mut(width / len));
-                let parts = parts.zip(sums.chunks_exact_mut(width / group));
-                for (row, ((levels, scales), sums)) in parts.enumerate() {
-                    let x = &x.row(row)[piece * PIECE..][..width];
-                    arch.dispatch(Round { x, levels, scales, sums, len, group });
-                }
-            };
         // A single row is not worth waking other threads.
         let least = if rows == 1 { usize::MAX } else { 1 };
-        pieces.enumerate().with_min_len(least).for_each(round);
+        pieces.enumerate().with_min_len(least).for_each(|(piece, ((levels, scales), sums))| {
+            let width = levels.len() / rows;
+            let parts = levels.chunks_exact_mut(width);
+            let parts = parts.zip(scales.chunks_exact_mut(width / len));
+            let parts = parts.zip(sums.chunks_exact_mut(width / group));
+            for (row, ((levels, scales), sums)) in parts.enumerate() {
+                let x = &x.row(row)[piece * PIECE..][..width];
+                arch.dispatch(Round { x, levels, scales, sums, len, group });
+            }
+        });
         if wide {
             let pieces = made.wide.par_chunks_mut(PIECE * rows);
             pieces.zip(made.levels.par_chunks(PIECE * rows)).for_each(|(wide, levels)| {
