@@ -41,7 +41,7 @@ impl Resampler {
         }
         // An even number of the shortest blocks that are whole on both sides: then the delay is whole too.
         let shortest = rate as usize / greatest_divisor(rate as usize, RATE);
-        let block = 2 * shortest * (512 / shortest).max(1);
+        let block = 2 * shortest * (2048 / shortest).max(1);
         let (window, fixed) = (WindowFunction::BlackmanHarris2, FixedSync::Both);
         let inner = Fft::new_custom(rate as usize, RATE, block, 1, 1, window, fixed)
             .map_err(|_| unsupported(()))?;

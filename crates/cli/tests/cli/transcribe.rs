@@ -64,11 +64,11 @@ fn an_output_is_written_whole_and_replaced_by_force_only() {
     let dir = Dir::new();
     let (model, sound, out) = (whisper(&dir), sound(&dir, 1.0), dir.path("text.srt"));
     let words = ["transcribe", &model, &sound, "--format", "srt"];
-    let to = |more: &[&str]| [&words[..], &["-o", &out], more].concat();
-    assert_eq!(succeeds(&to(&[])), "");
+    let to_file = [&words[..], &["-o", &out]].concat();
+    assert_eq!(succeeds(&to_file), "");
     assert_eq!(fs::read_to_string(&out).unwrap(), succeeds(&words));
-    fails(&to(&[]), 2, &["text.srt exists already", "--force"]);
-    succeeds(&to(&["--force"]));
+    fails(&to_file, 2, &["text.srt exists already", "--force"]);
+    succeeds(&[&to_file[..], &["--force"]].concat());
     fails(&[&words[..], &["-o", &sound, "--force"]].concat(), 2, &["1.wav"]);
 }
 

@@ -26,7 +26,7 @@ pub fn model() -> Vec<u8> {
             ("attention.head_count", 2),
         ];
         for (key, size) in sizes {
-            metadata.set(&format!("whisper.{half}.{key}"), size as u32);
+            metadata.set(format!("whisper.{half}.{key}"), size as u32);
         }
     }
     metadata.set("whisper.encoder.mels_count", BANDS as u32);
