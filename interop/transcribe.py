@@ -167,5 +167,9 @@ check("long: segments", segments(found) == expected, f"{segments(found)}\n    no
 
 silence = f"{folder}/silence.wav"
 run("sox", "-n", "-r", "16000", "-b", "16", silence, "trim", "0", "5")
-check("silence: nothing is said", plain(silence, "--language", "en") == "", plain(silence, "--language", "en"))
+# Whisper may hear words there ("you"), and so do its authors.
+text = text_of(theirs(silence, language="en", task="transcribe", return_timestamps=True, temperature=(0.0,),
+                      no_speech_threshold=0.6, logprob_threshold=-1.0))
+found = ours(silence, "--language", "en")["text"]
+check(f"silence: {text!r}", found == text, found)
 sys.exit(failed > 0)

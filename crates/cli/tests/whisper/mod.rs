@@ -53,7 +53,7 @@ pub fn model() -> Vec<u8> {
         ("enc.position_embd.weight".to_owned(), vec![WIDTH, STEPS]),
         ("dec.position_embd.weight".to_owned(), vec![WIDTH, TOKENS]),
     ];
-    let mut norm = |name: &str| {
+    let norm = |name: &str| {
         ["weight", "bias"].map(|part| (format!("{name}.{part}"), vec![WIDTH])).to_vec()
     };
     tensors.extend(norm("enc.output_norm"));
