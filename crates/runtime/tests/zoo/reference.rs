@@ -5,7 +5,7 @@ use std::path::Path;
 use gguf_checkpoint::Checkpoint;
 use gguf_convert::hf;
 use gguf_store::Overwrite;
-use npyz::npz::NpzArchive;
+use npyz::{Deserialize, NpyFile};
 
 /// Ids, and what `transformers` computes for them.
 pub struct Reference {
@@ -15,17 +15,21 @@ pub struct Reference {
 
 impl Reference {
     pub fn read(folder: &Path, what: &str) -> Self {
-        let mut archive = NpzArchive::open(folder.join("reference.npz")).unwrap();
-        let numbers = archive.by_name(what).unwrap().unwrap().into_vec().unwrap();
-        Self { tokens: tokens(folder), numbers }
+        Self { tokens: tokens(folder), numbers: array(folder, what) }
     }
 }
 
 /// The ids that the reference is for.
 pub fn tokens(folder: &Path) -> Vec<u32> {
-    let mut archive = NpzArchive::open(folder.join("reference.npz")).unwrap();
-    let tokens: Vec<i32> = archive.by_name("tokens").unwrap().unwrap().into_vec().unwrap();
-    tokens.into_iter().map(|id| id as u32).collect()
+    array::<i32>(folder, "tokens").into_iter().map(|id| id as u32).collect()
+}
+
+/// An array of the reference, by rows.
+fn array<T: Deserialize>(folder: &Path, name: &str) -> Vec<T> {
+    let file = std::fs::File::open(folder.join("reference.npz")).unwrap();
+    let mut archive = zip::ZipArchive::new(file).unwrap();
+    let array = archive.by_name(&format!("{name}.npy")).unwrap();
+    NpyFile::new(array).unwrap().into_vec().unwrap()
 }
 
 /// The greatest difference, in standard deviations of the reference.
