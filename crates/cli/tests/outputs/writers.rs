@@ -121,7 +121,12 @@ pub const WRITERS: &[Writer] = &[
     writer("graph --store", "graph whole.gguf --store -o out.gguf", &["out.gguf"], &["whole.gguf"]),
     writer("graph --svg", "graph whole.gguf --svg out.svg", &["out.svg"], &["whole.gguf"]),
     writer("logits", "logits whole.gguf --ids 1,2 -o out.npy", &["out.npy"], &["whole.gguf"]),
-    writer("embed", "embed whole.gguf -p a --output out.npy", &["out.npy"], &["whole.gguf"]),
+    writer(
+        "embed",
+        "embed whole.gguf -p a --pooling mean --output out.npy",
+        &["out.npy"],
+        &["whole.gguf"],
+    ),
     writer(
         "transcribe",
         "transcribe whisper.gguf sound.wav -o out.txt",
