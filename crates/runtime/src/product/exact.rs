@@ -163,7 +163,8 @@ fn multiply_floats<S: Simd, F: Floats<N>, const N: usize, const R: usize, const 
     out: &mut [f32],
 ) {
     let sixteens = matrix.row_len / 16;
-    let (mut whole, mut rest): ([&[[[u8; N]; 16]]; R], [&[[u8; N]]; R]) = ([&[]; R], [&[]; R]);
+    let mut whole: [&[[[u8; N]; 16]]; R] = [&[]; R];
+    let mut rest: [&[[u8; N]]; R] = [&[]; R];
     for r in 0..R {
         (whole[r], rest[r]) = matrix.rows(first + r, 1).as_chunks().0.as_chunks();
         whole[r] = &whole[r][..sixteens];
