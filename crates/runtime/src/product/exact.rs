@@ -369,3 +369,46 @@ pub(crate) fn dots<S: Simd, const R: usize, const T: usize>(
     }
     rests
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use gguf::TensorType;
+
+    #[test]
+    fn a_token_alone_gives_the_bits_of_a_batch() {
+        let (rows, tokens) = (7, 9);
+        for (ty, bytes) in [(TensorType::F32, 4), (TensorType::BF16, 2), (TensorType::F16, 2)] {
+            for len in [1, 7, 8, 15, 16, 24, 31, 256, 300, 1037] {
+                let data: Vec<u8> = (0..rows * len)
+                    .flat_map(|i| {
+                        let x = ((i * 7919 % 1013) as f32 - 500.0) * 1e-4;
+                        match ty {
+                            TensorType::F32 => x.to_le_bytes().to_vec(),
+                            TensorType::BF16 => half::bf16::from_f32(x).to_le_bytes().to_vec(),
+                            _ => half::f16::from_f32(x * 1e-2).to_le_bytes().to_vec(),
+                        }
+                    })
+                    .collect();
+                assert_eq!(data.len(), rows * len * bytes);
+                let matrix = Matrix::of_floats(ty, len, rows, data);
+                let watch = Watch::new(&());
+                let product = |x: &Value| {
+                    let mut out = Value::zeros(x.rows, rows, Vec::new());
+                    multiply(&watch, &matrix, 0, x, &mut out);
+                    out.data.iter().map(|y| y.to_bits()).collect::<Vec<_>>()
+                };
+                let mut x = Value::zeros(tokens, len, Vec::new());
+                for (i, x) in x.data.iter_mut().enumerate() {
+                    *x = (i * 104729 % 2003) as f32 * 1e-3 - 1.0;
+                }
+                let batch = product(&x);
+                for count in 1..=FEW {
+                    let mut few = Value::zeros(count, len, Vec::new());
+                    few.data.copy_from_slice(&x.data[..count * len]);
+                    assert_eq!(product(&few), batch[..count * rows], "{ty} {len} {count}");
+                }
+            }
+        }
+    }
+}
