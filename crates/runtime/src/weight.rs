@@ -72,6 +72,21 @@ impl Matrix {
         })
     }
 
+    /// Rows of plain floats in memory.
+    #[cfg(test)]
+    pub fn of_floats(ty: gguf::TensorType, row_len: usize, rows: usize, data: Vec<u8>) -> Self {
+        Self {
+            name: "floats".into(),
+            codec: gguf_quant::codec(ty).expect("floats have a codec"),
+            row_len,
+            block_len: 1,
+            row_bytes: data.len() / rows,
+            rows,
+            rows_of_one: rows,
+            data: Data::Owned(data),
+        }
+    }
+
     /// All rows.
     pub fn bytes(&self) -> &[u8] {
         match &self.data {

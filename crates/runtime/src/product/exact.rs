@@ -7,7 +7,7 @@
 use pulp::{Arch, Simd, WithSimd};
 use rayon::prelude::*;
 
-use super::floats::{decode, piece};
+use super::floats::{Floats, Visitor, decode, piece, visit};
 use crate::value::Value;
 use crate::watch::Watch;
 use crate::weight::Matrix;
@@ -110,7 +110,35 @@ impl WithSimd for Rows<'_> {
 impl Rows<'_> {
     #[inline(always)]
     fn multiply<S: Simd, const T: usize>(self, simd: S) {
-        let Self { matrix, first, x, out } = self;
+        visit(self.matrix.codec.tensor_type(), OfTokens::<S, T> { simd, rows: self });
+    }
+}
+
+/// Rows of weights with `T` tokens.
+struct OfTokens<'t, S, const T: usize> {
+    simd: S,
+    rows: Rows<'t>,
+}
+
+impl<S: Simd, const T: usize> Visitor for OfTokens<'_, S, T> {
+    #[inline(always)]
+    fn floats<F: Floats<N>, const N: usize>(self, floats: F) {
+        let Self { simd, rows: Rows { matrix, first, x, out } } = self;
+        let mut rows = out.chunks_exact_mut(ROWS * T);
+        let mut row = first;
+        for out in &mut rows {
+            multiply_floats::<S, F, N, ROWS, T>(simd, floats, matrix, row, x, out);
+            row += ROWS;
+        }
+        for out in rows.into_remainder().chunks_exact_mut(T) {
+            multiply_floats::<S, F, N, 1, T>(simd, floats, matrix, row, x, out);
+            row += 1;
+        }
+    }
+
+    #[inline(always)]
+    fn blocks(self) {
+        let Self { simd, rows: Rows { matrix, first, x, out } } = self;
         let mut rows = out.chunks_exact_mut(ROWS * T);
         let mut row = first;
         for out in &mut rows {
@@ -120,6 +148,58 @@ impl Rows<'_> {
         for out in rows.into_remainder().chunks_exact_mut(T) {
             multiply_rows::<S, 1, T>(simd, matrix, row, x, out);
             row += 1;
+        }
+    }
+}
+
+/// `R` rows of plain floats with `T` tokens: multiplied as they are read.
+#[inline(always)]
+fn multiply_floats<S: Simd, F: Floats<N>, const N: usize, const R: usize, const T: usize>(
+    simd: S,
+    floats: F,
+    matrix: &Matrix,
+    first: usize,
+    x: &Value,
+    out: &mut [f32],
+) {
+    let sixteens = matrix.row_len / 16;
+    let mut whole: [&[[[u8; N]; 16]]; R] = [&[]; R];
+    let mut rest: [&[[u8; N]]; R] = [&[]; R];
+    for r in 0..R {
+        (whole[r], rest[r]) = matrix.rows(first + r, 1).as_chunks().0.as_chunks();
+        whole[r] = &whole[r][..sixteens];
+    }
+    let (mut xs, mut xs_rest): ([&[[f32; 16]]; T], [&[f32]; T]) = ([&[]; T], [&[]; T]);
+    for t in 0..T {
+        (xs[t], xs_rest[t]) = x.row(t).as_chunks();
+        xs[t] = &xs[t][..sixteens];
+    }
+    let mut sums = [[simd.splat_f32s(0.0); T]; R];
+    for at in 0..sixteens {
+        for r in 0..R {
+            let weights = floats.sixteen(&whole[r][at]);
+            let weights = S::as_simd_f32s(&weights).0;
+            for t in 0..T {
+                let x = S::as_simd_f32s(&xs[t][at]).0;
+                for (weight, x) in weights.iter().zip(x) {
+                    sums[r][t] = simd.mul_add_f32s(*weight, *x, sums[r][t]);
+                }
+            }
+        }
+    }
+    let mut rests = [[0.0; T]; R];
+    let mut weights = [[0.0; 16]; R];
+    let mut pieces = [&[][..]; R];
+    for (r, (weights, piece)) in weights.iter_mut().zip(&mut pieces).enumerate() {
+        for (weight, bytes) in weights.iter_mut().zip(rest[r]) {
+            *weight = floats.one(*bytes);
+        }
+        *piece = &weights[..rest[r].len()];
+    }
+    add(simd, pieces, xs_rest, &mut sums, &mut rests);
+    for (r, out) in out.chunks_exact_mut(T).enumerate() {
+        for (t, out) in out.iter_mut().enumerate() {
+            *out = simd.reduce_sum_f32s(sums[r][t]) + rests[r][t];
         }
     }
 }
@@ -288,4 +368,47 @@ pub(crate) fn dots<S: Simd, const R: usize, const T: usize>(
         }
     }
     rests
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use gguf::TensorType;
+
+    #[test]
+    fn a_token_alone_gives_the_bits_of_a_batch() {
+        let (rows, tokens) = (7, 9);
+        for (ty, bytes) in [(TensorType::F32, 4), (TensorType::BF16, 2), (TensorType::F16, 2)] {
+            for len in [1, 7, 8, 15, 16, 24, 31, 256, 300, 1037] {
+                let data: Vec<u8> = (0..rows * len)
+                    .flat_map(|i| {
+                        let x = ((i * 7919 % 1013) as f32 - 500.0) * 1e-4;
+                        match ty {
+                            TensorType::F32 => x.to_le_bytes().to_vec(),
+                            TensorType::BF16 => half::bf16::from_f32(x).to_le_bytes().to_vec(),
+                            _ => half::f16::from_f32(x * 1e-2).to_le_bytes().to_vec(),
+                        }
+                    })
+                    .collect();
+                assert_eq!(data.len(), rows * len * bytes);
+                let matrix = Matrix::of_floats(ty, len, rows, data);
+                let watch = Watch::new(&());
+                let product = |x: &Value| {
+                    let mut out = Value::zeros(x.rows, rows, Vec::new());
+                    multiply(&watch, &matrix, 0, x, &mut out);
+                    out.data.iter().map(|y| y.to_bits()).collect::<Vec<_>>()
+                };
+                let mut x = Value::zeros(tokens, len, Vec::new());
+                for (i, x) in x.data.iter_mut().enumerate() {
+                    *x = (i * 104729 % 2003) as f32 * 1e-3 - 1.0;
+                }
+                let batch = product(&x);
+                for count in 1..=FEW {
+                    let mut few = Value::zeros(count, len, Vec::new());
+                    few.data.copy_from_slice(&x.data[..count * len]);
+                    assert_eq!(product(&few), batch[..count * rows], "{ty} {len} {count}");
+                }
+            }
+        }
+    }
 }
