@@ -34,6 +34,8 @@ pub(crate) fn floats<S: Simd, const N: usize>(simd: S, bytes: &[u8; N]) -> [f32;
             return floats;
         }
     }
+    #[cfg(not(target_arch = "x86_64"))]
+    let _ = simd;
     for (x, &byte) in floats.iter_mut().zip(bytes) {
         *x = f32::from(byte as i8);
     }

@@ -8,8 +8,9 @@ use gguf_quant::integers::{Integers, Unpacked, Visitor};
 use pulp::x86::V3;
 use pulp::{NullaryFnOnce, cast};
 
+use super::ROWS;
 use super::rounded::Rounded;
-use super::tile::{DEPTH, ROWS, Tile};
+use super::tile::{DEPTH, Tile};
 use super::{FEW, Kernels, blocks};
 
 /// Finds the kernels of a type.

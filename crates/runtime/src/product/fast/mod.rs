@@ -20,6 +20,7 @@ mod rounded;
 mod scalar;
 #[cfg(test)]
 mod tests;
+#[cfg(target_arch = "x86_64")]
 mod tile;
 
 use gguf::TensorType;
@@ -30,7 +31,9 @@ use crate::value::Value;
 use crate::watch::Watch;
 use crate::weight::Matrix;
 use rounded::Rounded;
-use tile::ROWS;
+
+/// Rows of a tile.
+const ROWS: usize = 16;
 
 /// Tokens that are multiplied row by row; with more of them weights are unpacked by tiles.
 const FEW: usize = 4;

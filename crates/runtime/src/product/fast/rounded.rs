@@ -76,6 +76,7 @@ impl Rounded {
         &self.levels[self.place(row, column, 0)..][..len]
     }
 
+    #[cfg(target_arch = "x86_64")]
     /// The same in 16 bits, if they were asked for.
     #[inline(always)]
     pub fn wide(&self, row: usize, column: usize, len: usize) -> &[i16] {

@@ -4,8 +4,8 @@ use std::marker::PhantomData;
 
 use gguf_quant::integers::{Integers, Unpacked, Visitor};
 
+use super::ROWS;
 use super::rounded::Rounded;
-use super::tile::ROWS;
 use super::{Kernels, blocks};
 
 /// Finds the kernels of a type.

@@ -2,8 +2,7 @@
 
 use gguf_quant::integers::{Integers, Lookup, Unpacked};
 
-/// Rows of a tile.
-pub(super) const ROWS: usize = 16;
+use super::ROWS;
 
 /// Weights of a row that are unpacked together.
 pub(super) const DEPTH: usize = 256;
