@@ -233,7 +233,8 @@ fn small<F: Integers, const T: usize>(simd: V3, weights: &[u8], x: &Rounded) -> 
     let rest = eights.remainder();
     if !rest.is_empty() {
         let count = rest.len() / F::BYTES;
-        let mut weights = vec![0; 8 * F::BYTES];
+        const { assert!(F::LEN == 256 || F::BYTES <= 40, "room for eight blocks of 32") }
+        let mut weights = [0; 8 * 40];
         weights[..rest.len()].copy_from_slice(rest);
         let mut padded = [[[0; 32]; 8]; T];
         for (t, padded) in padded.iter_mut().enumerate() {
