@@ -12,6 +12,7 @@ mod progress;
 mod running;
 mod sarif;
 mod target;
+mod words;
 
 use std::process::ExitCode;
 

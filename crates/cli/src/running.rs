@@ -29,8 +29,9 @@ pub struct RunArgs {
     pub threads: Option<NonZeroUsize>,
 }
 
+/// Which computation graph a command takes.
 #[derive(Clone, Copy, Debug, clap::ValueEnum)]
-enum Graph {
+pub enum Graph {
     Auto,
     Built,
     Stored,
@@ -61,6 +62,17 @@ fn adapter(text: &str) -> Result<(String, f32), String> {
     }
 }
 
+impl Graph {
+    /// Where it comes from.
+    pub fn source(self) -> GraphSource {
+        match self {
+            Self::Auto => GraphSource::Auto,
+            Self::Built => GraphSource::Built,
+            Self::Stored => GraphSource::Stored,
+        }
+    }
+}
+
 impl RunArgs {
     /// The model that `source` names, ready to run.
     pub fn open(&self, source: &str, sums: Sums) -> Result<Running, Failure> {
@@ -79,11 +91,7 @@ impl RunArgs {
 
     /// How it is run.
     pub fn options(&self, sums: Sums) -> Options {
-        let graph = match self.graph {
-            Graph::Auto => GraphSource::Auto,
-            Graph::Built => GraphSource::Built,
-            Graph::Stored => GraphSource::Stored,
-        };
+        let graph = self.graph.source();
         let arithmetic = match sums {
             Sums::Exact => Arithmetic::Exact,
             Sums::Fast => Arithmetic::Fast,

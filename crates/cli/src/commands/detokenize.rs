@@ -6,6 +6,7 @@ use gguf_tokenizer::Decode;
 
 use crate::compat::Compat;
 use crate::failure::Failure;
+use crate::words;
 
 /// Print the text of token ids.
 #[derive(clap::Args)]
@@ -33,16 +34,14 @@ pub fn run(args: &Args) -> Result<(), Failure> {
             Failure::Environment(format!("cannot read the standard input: {fault}"))
         })?;
     }
-    let ids = text
-        .split(|c: char| c.is_whitespace() || ",[]".contains(c))
-        .filter(|word| !word.is_empty())
-        .map(|word| match word.parse::<u32>() {
+    let ids = words::ids(&text)
+        .map(|id| match id {
             Ok(id) if (id as usize) < tokenizer.len() => Ok(id),
             Ok(id) => Err(Failure::Usage(format!(
                 "there is no token {id}: ids go from 0 to {}",
                 tokenizer.len().saturating_sub(1)
             ))),
-            Err(_) => Err(Failure::Usage(format!("{word:?} is no token id"))),
+            Err(fault) => Err(fault),
         })
         .collect::<Result<Vec<u32>, _>>()?;
     let mut out = std::io::stdout().lock();

@@ -9,7 +9,7 @@ use gguf_kit::key_value::KeyValue;
 use gguf_kit::open;
 use gguf_kit::run::bench::Machine;
 use gguf_kit::run::graph::{Report, Row, report};
-use gguf_kit::run::{GraphSource, graph_of};
+use gguf_kit::run::graph_of;
 use gguf_remote::Location;
 use gguf_store::{AtomicFile, Model};
 use serde_json::json;
@@ -17,8 +17,8 @@ use serde_json::json;
 use crate::commands::{self, render_template};
 use crate::failure::Failure;
 use crate::force::Force;
-use crate::listing;
 use crate::progress::Progress;
+use crate::{listing, running};
 
 /// Show what a model computes, operation by operation, and what each costs; or store the graph in
 /// the file, so that programs that do not know the architecture can run it.
@@ -43,8 +43,8 @@ pub struct Args {
     #[arg(long, conflicts_with_all = ["dot", "svg", "store"])]
     measure: bool,
     /// The stored graph, or the one of the architecture.
-    #[arg(long, value_enum, default_value_t = Which::Auto)]
-    graph: Which,
+    #[arg(long, value_enum, default_value_t = running::Graph::Auto)]
+    graph: running::Graph,
     #[command(flatten)]
     form: Form,
     /// Put the graph into the file, or into the one that -o names.
@@ -55,13 +55,6 @@ pub struct Args {
     output: Option<PathBuf>,
     #[command(flatten)]
     force: Force,
-}
-
-#[derive(Clone, Copy, Debug, clap::ValueEnum)]
-enum Which {
-    Auto,
-    Built,
-    Stored,
 }
 
 #[derive(clap::Args)]
@@ -118,12 +111,8 @@ pub fn run(args: &Args) -> Result<(), Failure> {
 
 impl Args {
     fn graph(&self, model: &Model) -> Result<Graph, Failure> {
-        let source = match self.graph {
-            Which::Auto => GraphSource::Auto,
-            Which::Built => GraphSource::Built,
-            Which::Stored => GraphSource::Stored,
-        };
-        Ok(graph_of(model, source).map_err(|error| error.in_file(self.source.as_ref()))?)
+        Ok(graph_of(model, self.graph.source())
+            .map_err(|error| error.in_file(self.source.as_ref()))?)
     }
 }
 

@@ -11,6 +11,7 @@ use crate::failure::Failure;
 use crate::force::Force;
 use crate::progress::Progress;
 use crate::running::{RunArgs, Sums, warn_of_length};
+use crate::words;
 
 /// Write the logits of each token of a text to a .npy file: F32 [tokens, vocabulary]; of a model
 /// without an output matrix its last hidden states.
@@ -62,7 +63,7 @@ pub fn run(args: &Args) -> Result<(), Failure> {
         let overwrite = args.force.sparing(inputs);
         overwrite.check(&args.output)?;
         let ids = match &args.input.ids {
-            Some(ids) => parse_ids(ids)?,
+            Some(ids) => words::ids(ids).collect::<Result<_, _>>()?,
             None => {
                 let tokenizer = Tokenizer::from_metadata(&running.metadata, Options::default())?;
                 tokenizer.encode(&args.input.text()?, Encode::default())
@@ -75,7 +76,9 @@ pub fn run(args: &Args) -> Result<(), Failure> {
         let features = args.features.as_deref().map(npy::read).transpose()?;
         // By frames, as the executor reads them.
         let features = features.map(|features| features.transposed());
-        let encoder_ids = args.encoder_ids.as_deref().map(parse_ids).transpose()?;
+        let encoder_ids =
+            args.encoder_ids.as_deref().map(|ids| words::ids(ids).collect::<Result<Vec<_>, _>>());
+        let encoder_ids = encoder_ids.transpose()?;
         let for_encoder = match (&features, &encoder_ids) {
             (Some(features), _) => ForEncoder::Features(features),
             (_, Some(ids)) => ForEncoder::Ids(ids),
@@ -96,18 +99,6 @@ pub fn run(args: &Args) -> Result<(), Failure> {
 
 impl Input {
     fn text(&self) -> Result<String, Failure> {
-        match (&self.prompt, &self.file) {
-            (Some(prompt), _) => Ok(prompt.clone()),
-            (_, Some(file)) => Ok(gguf_kit::read_text(file)?),
-            _ => Ok(String::new()),
-        }
+        words::text(self.prompt.as_deref(), self.file.as_deref())
     }
-}
-
-/// Ids, apart or as a list.
-pub fn parse_ids(text: &str) -> Result<Vec<u32>, Failure> {
-    text.split(|c: char| c.is_whitespace() || ",[]".contains(c))
-        .filter(|word| !word.is_empty())
-        .map(|word| word.parse().map_err(|_| Failure::Usage(format!("{word:?} is no token id"))))
-        .collect()
 }

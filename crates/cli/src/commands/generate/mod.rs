@@ -17,6 +17,7 @@ use serde_json::json;
 use crate::failure::Failure;
 use crate::progress::Progress;
 use crate::running::{RunArgs, Sums, trained_context, warn_of_length};
+use crate::words;
 
 /// Generate text with a model.
 #[derive(clap::Args)]
@@ -210,10 +211,6 @@ fn one(
 
 impl Input {
     fn text(&self) -> Result<String, Failure> {
-        match (&self.prompt, &self.file) {
-            (Some(prompt), _) => Ok(prompt.clone()),
-            (_, Some(file)) => Ok(gguf_kit::read_text(file)?),
-            _ => Ok(String::new()),
-        }
+        words::text(self.prompt.as_deref(), self.file.as_deref())
     }
 }

@@ -15,13 +15,14 @@ const ATTENTION: &[Item] = &[
     Required("attn_output_norm.weight", "n_embd"),
     Required("attn_output_norm.bias", "n_embd"),
 ];
-const FEED_FORWARD: &[Item] = &[
-    All(FFN),
+/// What comes with a feed-forward network, whatever its matrices.
+const BIASES_AND_NORM: &[Item] = &[
     Optional("ffn_up.bias", "n_ff"),
     Optional("ffn_down.bias", "n_embd"),
     Required("layer_output_norm.weight", "n_embd"),
     Required("layer_output_norm.bias", "n_embd"),
 ];
+const FEED_FORWARD: &[Item] = &[All(FFN), All(BIASES_AND_NORM)];
 
 pub(super) static BERT: Architecture = Architecture {
     name: "bert",
@@ -68,10 +69,7 @@ const SOME_EXPERTS: &[Item] = &[
             Required("ffn_down_exps.weight", "n_ff, n_embd, n_expert"),
         ],
     ]),
-    Optional("ffn_up.bias", "n_ff"),
-    Optional("ffn_down.bias", "n_embd"),
-    Required("layer_output_norm.weight", "n_embd"),
-    Required("layer_output_norm.bias", "n_embd"),
+    All(BIASES_AND_NORM),
 ];
 
 pub(super) static NOMIC_BERT_MOE: Architecture = Architecture {
@@ -113,10 +111,7 @@ pub(super) static JINA_BERT_V2: Architecture = Architecture {
         Optional("attn_norm_2.bias", "n_embd"),
         Optional("ffn_gate.weight", "n_embd, n_ff"),
         OneOf(&[FFN, FUSED_GATED_FFN]),
-        Optional("ffn_up.bias", "n_ff"),
-        Optional("ffn_down.bias", "n_embd"),
-        Required("layer_output_norm.weight", "n_embd"),
-        Required("layer_output_norm.bias", "n_embd"),
+        All(BIASES_AND_NORM),
     ])],
     open: false,
 };
