@@ -33,6 +33,8 @@ mod ops;
 mod product;
 mod run;
 mod sample;
+#[cfg(target_arch = "x86_64")]
+mod simd;
 mod state;
 mod value;
 mod watch;

@@ -2,12 +2,12 @@
 
 use gguf::TensorType;
 
-use super::{Integers, Lookup, Unpacked, half_at, part, whole};
+use super::{Integers, Lookup, Unpacked, bits_at, part, whole};
 use crate::bits;
 use crate::blocks::tables;
 
 macro_rules! format {
-    ($name:ident: $ty:ident, $bytes:literal bytes, groups of $group:literal, top $top:expr, zero $zero:literal, minimums $minimums:literal, $unpack:expr) => {
+    ($name:ident: $ty:ident, $bytes:literal bytes, groups of $group:literal, top $top:expr, zero $zero:literal, minimums $minimums:literal, halves $halves:literal, $unpack:expr) => {
         pub(super) struct $name;
 
         impl Integers for $name {
@@ -18,6 +18,7 @@ macro_rules! format {
             const TOP: Option<u8> = $top;
             const ZERO: u8 = $zero;
             const MINIMUMS: bool = $minimums;
+            const HALVES: bool = $halves;
 
             #[inline(always)]
             fn unpack<L: Lookup>(lookup: L, block: &[u8], out: &mut Unpacked) {
@@ -28,12 +29,12 @@ macro_rules! format {
 }
 pub(super) use format;
 
-format!(Q2K: Q2_K, 84 bytes, groups of 16, top Some(3), zero 0, minimums true, q2_k);
-format!(Q3K: Q3_K, 110 bytes, groups of 16, top Some(7), zero 4, minimums false, q3_k);
-format!(Q4K: Q4_K, 144 bytes, groups of 32, top Some(15), zero 0, minimums true, q4_k);
-format!(Q5K: Q5_K, 176 bytes, groups of 32, top Some(31), zero 0, minimums true, q5_k);
-format!(Q6K: Q6_K, 210 bytes, groups of 16, top Some(63), zero 32, minimums false, q6_k);
-format!(IQ4XS: IQ4_XS, 136 bytes, groups of 32, top None, zero 0, minimums false, iq4_xs);
+format!(Q2K: Q2_K, 84 bytes, groups of 16, top Some(3), zero 0, minimums true, halves true, q2_k);
+format!(Q3K: Q3_K, 110 bytes, groups of 16, top Some(7), zero 4, minimums false, halves true, q3_k);
+format!(Q4K: Q4_K, 144 bytes, groups of 32, top Some(15), zero 0, minimums true, halves true, q4_k);
+format!(Q5K: Q5_K, 176 bytes, groups of 32, top Some(31), zero 0, minimums true, halves true, q5_k);
+format!(Q6K: Q6_K, 210 bytes, groups of 16, top Some(63), zero 32, minimums false, halves true, q6_k);
+format!(IQ4XS: IQ4_XS, 136 bytes, groups of 32, top None, zero 0, minimums false, halves true, iq4_xs);
 
 #[inline(always)]
 fn q2_k<L: Lookup>(lookup: L, block: &[u8; 84], out: &mut Unpacked) {
@@ -41,7 +42,7 @@ fn q2_k<L: Lookup>(lookup: L, block: &[u8; 84], out: &mut Unpacked) {
     let fields = part::<0, 16, _>(block);
     out.scales = lookup.widen(fields.map(|field| field & 15));
     out.minimums = lookup.widen(fields.map(|field| field >> 4));
-    (out.d, out.dmin) = (half_at::<80, _>(block), half_at::<82, _>(block));
+    out.put_halves([bits_at::<80, _>(block), bits_at::<82, _>(block)]);
 }
 
 #[inline(always)]
@@ -49,19 +50,26 @@ fn q3_k<L: Lookup>(lookup: L, block: &[u8; 110], out: &mut Unpacked) {
     let high = bits::unpack::<1, 32, _, 256>(part::<0, 32, _>(block));
     out.levels = bits::unpack::<2, 32, _, 256>(part::<32, 64, _>(block));
     bits::join::<2, _>(&mut out.levels, &high);
-    let low = bits::unpack::<4, 8, _, 16>(part::<96, 8, _>(block));
-    let high = bits::unpack::<2, 4, _, 16>(part::<104, 4, _>(block));
-    let mut scales = low;
-    bits::join::<4, _>(&mut scales, &high);
+    // Four scales of 6 bits at a time: the lower 4 bits of each, then the upper 2.
+    let fields = part::<96, 12, _>(block);
+    let (a, b, high) = (word(fields, 0), word(fields, 4), word(fields, 8));
+    let upper = |shift: u32| ((high >> shift) & 0x0303_0303) << 4;
+    let words = [
+        a & 0x0f0f_0f0f | upper(0),
+        b & 0x0f0f_0f0f | upper(2),
+        (a >> 4) & 0x0f0f_0f0f | upper(4),
+        (b >> 4) & 0x0f0f_0f0f | upper(6),
+    ];
+    let scales: [u8; 16] = pulp::cast(words.map(u32::to_le));
     out.scales = lookup.widen(scales.map(|s| s.wrapping_sub(32)));
-    out.d = half_at::<108, _>(block);
+    out.put_halves([bits_at::<108, _>(block), 0]);
 }
 
 #[inline(always)]
 fn q4_k<L: Lookup>(lookup: L, block: &[u8; 144], out: &mut Unpacked) {
     out.levels = bits::unpack::<4, 32, _, 256>(part::<16, 128, _>(block));
     affine(lookup, part::<4, 12, _>(block), out);
-    (out.d, out.dmin) = (half_at::<0, _>(block), half_at::<2, _>(block));
+    out.put_halves([bits_at::<0, _>(block), bits_at::<2, _>(block)]);
 }
 
 #[inline(always)]
@@ -70,14 +78,13 @@ fn q5_k<L: Lookup>(lookup: L, block: &[u8; 176], out: &mut Unpacked) {
     out.levels = bits::unpack::<4, 32, _, 256>(part::<48, 128, _>(block));
     bits::join::<4, _>(&mut out.levels, &high);
     affine(lookup, part::<4, 12, _>(block), out);
-    (out.d, out.dmin) = (half_at::<0, _>(block), half_at::<2, _>(block));
+    out.put_halves([bits_at::<0, _>(block), bits_at::<2, _>(block)]);
 }
 
 /// The scales and minima of Q4_K and Q5_K, four bytes at a time (drawn in `blocks/k_affine.rs`).
 #[inline(always)]
 fn affine<L: Lookup>(lookup: L, bytes: &[u8; 12], out: &mut Unpacked) {
-    let word = |at: usize| u32::from_le_bytes(std::array::from_fn(|i| bytes[at + i]));
-    let (s, m, both) = (word(0), word(4), word(8));
+    let (s, m, both) = (word(bytes, 0), word(bytes, 4), word(bytes, 8));
     let words = [
         s & 0x3f3f_3f3f,
         both & 0x0f0f_0f0f | (s >> 2) & 0x3030_3030,
@@ -89,13 +96,19 @@ fn affine<L: Lookup>(lookup: L, bytes: &[u8; 12], out: &mut Unpacked) {
     out.minimums[..8].copy_from_slice(&fields[8..]);
 }
 
+/// Four bytes.
+#[inline(always)]
+fn word(bytes: &[u8; 12], at: usize) -> u32 {
+    u32::from_le_bytes(std::array::from_fn(|i| bytes[at + i]))
+}
+
 #[inline(always)]
 fn q6_k<L: Lookup>(lookup: L, block: &[u8; 210], out: &mut Unpacked) {
     let high = bits::unpack::<2, 32, _, 256>(part::<128, 64, _>(block));
     out.levels = bits::unpack::<4, 64, _, 256>(part::<0, 128, _>(block));
     bits::join::<4, _>(&mut out.levels, &high);
     out.scales = lookup.widen(*part::<192, 16, _>(block));
-    out.d = half_at::<208, _>(block);
+    out.put_halves([bits_at::<208, _>(block), 0]);
 }
 
 #[inline(always)]
@@ -119,5 +132,5 @@ fn iq4_xs<L: Lookup>(lookup: L, block: &[u8; 136], out: &mut Unpacked) {
     let mut bytes = [0; 16];
     bytes[..8].copy_from_slice(&scales.to_le_bytes());
     out.scales = lookup.widen(bytes);
-    out.d = half_at::<0, _>(block);
+    out.put_halves([bits_at::<0, _>(block), 0]);
 }

@@ -7,6 +7,9 @@ pub trait Lookup: Copy {
 
     /// Bytes with a sign as 16 bits.
     fn widen(self, bytes: [u8; 16]) -> [i16; 16];
+
+    /// A byte for each bit, from the lowest on: 255 for 1, and 0 for 0.
+    fn spread(self, bits: u32) -> [u8; 32];
 }
 
 impl Lookup for pulp::Scalar {
@@ -18,6 +21,11 @@ impl Lookup for pulp::Scalar {
     #[inline(always)]
     fn widen(self, bytes: [u8; 16]) -> [i16; 16] {
         bytes.map(|byte| i16::from(byte as i8))
+    }
+
+    #[inline(always)]
+    fn spread(self, bits: u32) -> [u8; 32] {
+        std::array::from_fn(|i| if bits >> i & 1 == 1 { 255 } else { 0 })
     }
 }
 
@@ -34,4 +42,27 @@ impl Lookup for pulp::x86::V3 {
     fn widen(self, bytes: [u8; 16]) -> [i16; 16] {
         pulp::cast(self.avx2._mm256_cvtepi8_epi16(pulp::cast(bytes)))
     }
+
+    #[inline(always)]
+    fn spread(self, bits: u32) -> [u8; 32] {
+        // Each byte where its bit is, and a mask of that bit in it.
+        const PLACES: [u8; 32] = places();
+        let all = self.avx._mm256_set1_epi32(bits as i32);
+        let bytes = self.avx2._mm256_shuffle_epi8(all, pulp::cast(PLACES));
+        let masks = self.avx._mm256_set1_epi64x(0x8040_2010_0804_0201_u64 as i64);
+        let found = self.avx2._mm256_and_si256(bytes, masks);
+        pulp::cast(self.avx2._mm256_cmpeq_epi8(found, masks))
+    }
+}
+
+/// The byte in which each of 32 bits is.
+#[cfg(target_arch = "x86_64")]
+const fn places() -> [u8; 32] {
+    let mut places = [0; 32];
+    let mut i = 0;
+    while i < 32 {
+        places[i] = (i / 8) as u8;
+        i += 1;
+    }
+    places
 }

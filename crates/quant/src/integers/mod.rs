@@ -44,6 +44,13 @@ impl Unpacked {
         d: 0.0,
         dmin: 0.0,
     };
+
+    /// `d` and `dmin`, as they are stored and as floats.
+    #[inline(always)]
+    fn put_halves(&mut self, halves: [u16; 2]) {
+        self.halves = halves;
+        (self.d, self.dmin) = (half(halves[0]), half(halves[1]));
+    }
 }
 
 /// A block format whose weights are integers times scales.

@@ -2,7 +2,7 @@
 
 use gguf::TensorType;
 
-use super::{Integers, Lookup, Unpacked, bits_at, half, part, whole};
+use super::{Integers, Lookup, Unpacked, bits_at, part, whole};
 use crate::bits;
 use crate::blocks::tables;
 
@@ -23,8 +23,8 @@ macro_rules! format {
             #[inline(always)]
             fn unpack<L: Lookup>(lookup: L, block: &[u8], out: &mut Unpacked) {
                 let levels = out.levels.first_chunk_mut().expect("32 are fewer than 256");
-                out.halves = $unpack(lookup, whole::<$bytes>(block), levels);
-                (out.d, out.dmin) = (half(out.halves[0]), half(out.halves[1]));
+                let halves = $unpack(lookup, whole::<$bytes>(block), levels);
+                out.put_halves(halves);
             }
         }
     };
@@ -73,23 +73,23 @@ fn q4_1<L>(_: L, block: &[u8; 20], levels: &mut Levels) -> [u16; 2] {
 }
 
 #[inline(always)]
-fn q5_0<L>(_: L, block: &[u8; 22], levels: &mut Levels) -> [u16; 2] {
-    *levels = five(part::<2, 4, _>(block), part::<6, 16, _>(block));
+fn q5_0<L: Lookup>(lookup: L, block: &[u8; 22], levels: &mut Levels) -> [u16; 2] {
+    *levels = five(lookup, part::<2, 4, _>(block), part::<6, 16, _>(block));
     [bits_at::<0, _>(block), 0]
 }
 
 #[inline(always)]
-fn q5_1<L>(_: L, block: &[u8; 24], levels: &mut Levels) -> [u16; 2] {
-    *levels = five(part::<4, 4, _>(block), part::<8, 16, _>(block));
+fn q5_1<L: Lookup>(lookup: L, block: &[u8; 24], levels: &mut Levels) -> [u16; 2] {
+    *levels = five(lookup, part::<4, 4, _>(block), part::<8, 16, _>(block));
     [bits_at::<0, _>(block), bits_at::<2, _>(block) ^ 0x8000]
 }
 
 #[inline(always)]
-fn five(high: &[u8; 4], low: &[u8; 16]) -> Levels {
+fn five<L: Lookup>(lookup: L, high: &[u8; 4], low: &[u8; 16]) -> Levels {
     let mut levels = bits::unpack::<4, 16, _, 32>(low);
-    let high = u32::from_le_bytes(*high);
-    for (i, level) in levels.iter_mut().enumerate() {
-        *level |= ((high >> i & 1) << 4) as u8;
+    let high = lookup.spread(u32::from_le_bytes(*high));
+    for (level, high) in levels.iter_mut().zip(high) {
+        *level |= high & 16;
     }
     levels
 }

@@ -3,11 +3,11 @@
 use gguf::TensorType;
 
 use super::k::format;
-use super::{Integers, Lookup, Unpacked, half_at, part, whole};
+use super::{Integers, Lookup, Unpacked, bits_at, part, whole};
 use crate::bits;
 
-format!(TQ1_0: TQ1_0, 54 bytes, groups of 32, top Some(2), zero 1, minimums false, tq1_0);
-format!(TQ2_0: TQ2_0, 66 bytes, groups of 32, top Some(3), zero 1, minimums false, tq2_0);
+format!(TQ1_0: TQ1_0, 54 bytes, groups of 32, top Some(2), zero 1, minimums false, halves true, tq1_0);
+format!(TQ2_0: TQ2_0, 66 bytes, groups of 32, top Some(3), zero 1, minimums false, halves true, tq2_0);
 
 #[inline(always)]
 fn tq1_0<L>(_: L, block: &[u8; 54], out: &mut Unpacked) {
@@ -16,7 +16,7 @@ fn tq1_0<L>(_: L, block: &[u8; 54], out: &mut Unpacked) {
     digits(part::<0, 32, _>(block), first);
     digits(part::<32, 16, _>(block), second);
     digits(part::<48, 4, _>(block), last);
-    out.d = half_at::<52, _>(block);
+    out.put_halves([bits_at::<52, _>(block), 0]);
 }
 
 #[inline(always)]
@@ -33,5 +33,5 @@ fn digits<const M: usize>(bytes: &[u8; M], out: &mut [u8]) {
 #[inline(always)]
 fn tq2_0<L>(_: L, block: &[u8; 66], out: &mut Unpacked) {
     out.levels = bits::unpack::<2, 32, _, 256>(part::<0, 64, _>(block));
-    out.d = half_at::<64, _>(block);
+    out.put_halves([bits_at::<64, _>(block), 0]);
 }

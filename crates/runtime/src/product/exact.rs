@@ -4,10 +4,10 @@
 //! The order of a sum depends on nothing but its length: as many partial sums as a vector has
 //! numbers, then their sum, then what is left of the row.
 
-use pulp::{Arch, Simd, WithSimd};
+use pulp::{Simd, WithSimd};
 use rayon::prelude::*;
 
-use super::floats::{Floats, Visitor, decode, piece, visit};
+use super::floats::{Floats, Visitor, decode, dispatch, piece, visit};
 use crate::value::Value;
 use crate::watch::Watch;
 use crate::weight::Matrix;
@@ -39,13 +39,13 @@ pub(crate) fn multiply(
     if tokens == 0 {
         return;
     }
-    let arch = Arch::new();
+    let ty = matrix.codec.tensor_type();
     let few = tokens <= FEW;
     let rows = if few { (TASK / matrix.row_len).max(1).next_multiple_of(ROWS) } else { TILE };
     if tokens == 1 {
         let tasks = out.data.par_chunks_mut(rows).enumerate();
         tasks.filter(|_| !watch.ended()).for_each(|(task, out)| {
-            arch.dispatch(Rows { matrix, first: first + task * rows, x, out });
+            dispatch(ty, Rows { matrix, first: first + task * rows, x, out });
         });
         return;
     }
@@ -56,9 +56,9 @@ pub(crate) fn multiply(
     tasks.filter(|_| !watch.ended()).for_each(|(task, out)| {
         let first = first + task * rows;
         if few {
-            arch.dispatch(Rows { matrix, first, x, out });
+            dispatch(ty, Rows { matrix, first, x, out });
         } else {
-            arch.dispatch(Tile { matrix, first, x: &by_pieces, tokens, out });
+            dispatch(ty, Tile { matrix, first, x: &by_pieces, tokens, out });
         }
     });
     let columns = out.data.par_chunks_exact_mut(outputs).with_min_len(8).enumerate();

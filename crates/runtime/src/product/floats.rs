@@ -2,7 +2,10 @@
 
 use gguf::TensorType;
 use gguf_quant::integers::half;
+use pulp::{Arch, WithSimd};
 
+#[cfg(target_arch = "x86_64")]
+use crate::simd::V3Halves;
 use crate::weight::Matrix;
 
 /// Decodes the weights of a row from column `first` on, as many as `out` holds: whole blocks.
@@ -64,8 +67,8 @@ pub(super) fn visit(ty: TensorType, visitor: impl Visitor) {
         TensorType::BF16 => visitor.floats(Brain),
         TensorType::F16 => {
             #[cfg(target_arch = "x86_64")]
-            if let Some(simd) = pulp::x86::V3::try_new() {
-                return visitor.floats(HalfV3(simd));
+            if let Some(simd) = V3Halves::try_new() {
+                return visitor.floats(simd);
             }
             visitor.floats(Half);
         }
@@ -119,13 +122,8 @@ impl Floats<2> for Half {
     }
 }
 
-/// Halves with AVX2. F16C would do it in one instruction, but has no safe interface.
 #[cfg(target_arch = "x86_64")]
-#[derive(Clone, Copy)]
-struct HalfV3(pulp::x86::V3);
-
-#[cfg(target_arch = "x86_64")]
-impl Floats<2> for HalfV3 {
+impl Floats<2> for V3Halves {
     #[inline(always)]
     fn one(self, bytes: [u8; 2]) -> f32 {
         Half.one(bytes)
@@ -133,50 +131,23 @@ impl Floats<2> for HalfV3 {
 
     #[inline(always)]
     fn sixteen(self, bytes: &[[u8; 2]; 16]) -> [f32; 16] {
-        let (avx, avx2) = (self.0.avx, self.0.avx2);
-        // Exponents of all zeros or ones, which are rare: one more brings both to zeros, but for the
-        // lowest bit.
-        let more = avx2._mm256_add_epi16(pulp::cast(*bytes), avx._mm256_set1_epi16(0x400));
-        let exponents = avx2._mm256_and_si256(more, avx._mm256_set1_epi16(0x7800));
-        let rare = avx2._mm256_cmpeq_epi16(exponents, avx._mm256_setzero_si256());
-        if avx2._mm256_movemask_epi8(rare) != 0 {
-            return Half.sixteen(bytes);
-        }
         let halves: [std::arch::x86_64::__m128i; 2] = pulp::cast(*bytes);
-        let mut made = [avx._mm256_setzero_si256(); 2];
-        for i in 0..2 {
-            let moved = avx2._mm256_slli_epi32::<13>(avx2._mm256_cvtepi16_epi32(halves[i]));
-            let fields =
-                avx2._mm256_and_si256(moved, avx._mm256_set1_epi32(0x8fff_e000_u32 as i32));
-            made[i] = avx2._mm256_add_epi32(fields, avx._mm256_set1_epi32(112 << 23));
-        }
-        pulp::cast(made)
+        pulp::cast([self.floats(halves[0]), self.floats(halves[1])])
     }
+}
+
+/// Calls work on the weights of a type with the best instructions of this processor.
+pub(super) fn dispatch<W: WithSimd>(ty: TensorType, work: W) -> W::Output {
+    #[cfg(target_arch = "x86_64")]
+    if ty == TensorType::F16
+        && let Some(simd) = V3Halves::try_new()
+    {
+        return simd.dispatch(work);
+    }
+    Arch::new().dispatch(work)
 }
 
 /// Columns of a piece: whole blocks of every type.
 pub(super) fn piece(matrix: &Matrix, about: usize) -> usize {
     (about / matrix.block_len).max(1) * matrix.block_len
-}
-
-#[cfg(all(test, target_arch = "x86_64"))]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn halves_are_the_same_with_vectors() {
-        let Some(simd) = pulp::x86::V3::try_new() else { return };
-        let all: Vec<[u8; 2]> = (0..=u16::MAX).map(u16::to_le_bytes).collect();
-        for bytes in all.as_chunks().0 {
-            let found = HalfV3(simd).sixteen(bytes).map(f32::to_bits);
-            assert_eq!(found, bytes.map(|bytes| Half.one(bytes).to_bits()), "{bytes:?}");
-        }
-        // One of them alone takes the others along.
-        for odd in [0, 0x8000, 1, 0x83ff, 0x7c00, 0xfc00, 0x7e00, 0xffff] {
-            let bytes = [0x3c00, 0x0400, 0x7bff, 0xbc00, odd, 0x3555, 0x8400, 0xfbff];
-            let bytes: [_; 16] = std::array::from_fn(|i| u16::to_le_bytes(bytes[i % 8]));
-            let found = HalfV3(simd).sixteen(&bytes).map(f32::to_bits);
-            assert_eq!(found, bytes.map(|bytes| Half.one(bytes).to_bits()), "{odd:x}");
-        }
-    }
 }

@@ -4,13 +4,21 @@
 //! Of a row of weights and a row of activations, block by block in their order:
 //!
 //! ```text
-//! sum += (d * a.d) * float(sum over g of s[g] * sum over i in g of (q[i] - ZERO) * a[i])
-//! sum -= (dmin * a.d) * float(sum over g of m[g] * sum over i in g of a[i])      with minima only
+//! part = (d * a.d) * float(sum over g of s[g] * sum over i in g of (q[i] - ZERO) * a[i])
+//!      - (dmin * a.d) * float(sum over g of m[g] * sum over i in g of a[i])      with minima only
 //! ```
 //!
 //! with the letters of [`gguf_quant::integers`]. The sums in brackets are integers, exact in any
-//! order; every operation with floats is one rounding to F32. So each kernel gives the same bits,
-//! for one token and for many.
+//! order; every operation with floats is one rounding to F32. Parts of blocks of 256 are added one
+//! after the other. Blocks of 32 are taken by eights, the last of which may be fewer, as if the rest
+//! were zeros:
+//!
+//! ```text
+//! t[i] = part[i] + part[i + 4]
+//! sum += (t[0] + t[2]) + (t[1] + t[3])
+//! ```
+//!
+//! So each kernel gives the same bits, for one token and for many.
 //!
 //! Kernels are found by instruction set and type: [`Kernels`]. `scalar.rs` is the specification.
 
@@ -66,7 +74,7 @@ trait Kernels: Send + Sync {
 /// The best kernels of this processor for a type; `None` if its weights are not integers.
 fn kernels(ty: TensorType) -> Option<Box<dyn Kernels>> {
     #[cfg(target_arch = "x86_64")]
-    if let Some(simd) = pulp::x86::V3::try_new() {
+    if let Some(simd) = crate::simd::V3Halves::try_new() {
         return integers::visit(ty, avx2::Find(simd));
     }
     integers::visit(ty, scalar::Find)

@@ -7,7 +7,7 @@ use crate::value::Value;
 
 /// Columns whose numbers stand together: those of all rows, then those of the next columns, so that
 /// kernels of tiles read from one place on.
-const PIECE: usize = 256;
+pub(super) const PIECE: usize = 256;
 
 /// Rows of activations, rounded by blocks: `x = d * a` with a between -127 and 127.
 pub(super) struct Rounded {
@@ -34,8 +34,8 @@ impl Rounded {
             group,
             levels: vec![0; rows * width],
             wide: vec![0; if wide { rows * width } else { 0 }],
-            scales: vec![0.0; rows * (width / len)],
-            sums: vec![0; rows * (width / group)],
+            scales: vec![0.0; rows * (width / len) + 8],
+            sums: vec![0; rows * (width / group) + 8],
         };
         let arch = Arch::new();
         let pieces = made.levels.par_chunks_mut(rows * PIECE);
@@ -89,11 +89,37 @@ impl Rounded {
         &self.scales[self.place(row, column, self.len.ilog2())..][..len >> self.len.ilog2()]
     }
 
+    #[cfg(target_arch = "x86_64")]
+    /// What there is of every 256 columns, if that is the length of blocks, and `G` groups in them:
+    /// of all rows, then of the next columns.
+    #[inline(always)]
+    pub fn blocks<const G: usize>(&self) -> Blocks<'_, G> {
+        let sums = self.sums.as_chunks().0;
+        Blocks { levels: self.levels.as_chunks().0, scales: &self.scales, sums }
+    }
+
+    #[cfg(target_arch = "x86_64")]
+    /// Scales and sums of eight blocks of 32 numbers. Those behind the end of a row are of others.
+    #[inline(always)]
+    pub fn eight(&self, row: usize, column: usize) -> (&[f32; 8], &[i16; 8]) {
+        let place = self.place(row, column, 5);
+        let scales = self.scales[place..].first_chunk().expect("eight more are kept");
+        (scales, self.sums[place..].first_chunk().expect("eight more are kept"))
+    }
+
     /// The sums of the groups of the same numbers.
     #[inline(always)]
     pub fn sums(&self, row: usize, column: usize, len: usize) -> &[i16] {
         &self.sums[self.place(row, column, self.group.ilog2())..][..len >> self.group.ilog2()]
     }
+}
+
+#[cfg(target_arch = "x86_64")]
+/// Blocks of 256, as [`Rounded::blocks`] has them.
+pub(super) struct Blocks<'r, const G: usize> {
+    pub levels: &'r [[i8; 256]],
+    pub scales: &'r [f32],
+    pub sums: &'r [[i16; G]],
 }
 
 /// A piece of a row.

@@ -5,7 +5,7 @@ use std::marker::PhantomData;
 use gguf_quant::integers::{Integers, Unpacked, Visitor};
 
 use super::ROWS;
-use super::rounded::Rounded;
+use super::rounded::{PIECE, Rounded};
 use super::{Kernels, blocks};
 
 /// Finds the kernels of a type.
@@ -52,26 +52,38 @@ impl<F: Integers> Kernels for Scalar<F> {
 /// The product of a row of weights with one of activations.
 fn dot<F: Integers>(weights: &[u8], x: &Rounded, row: usize) -> f32 {
     let mut unpacked = Unpacked::EMPTY;
-    let mut sum = 0.0;
-    for (b, block) in weights.chunks_exact(F::BYTES).enumerate() {
-        let column = b * F::LEN;
-        let (levels, sums) = (x.levels(row, column, F::LEN), x.sums(row, column, F::LEN));
-        let x_d = x.scales(row, column, F::LEN)[0];
+    let mut parts = weights.chunks_exact(F::BYTES).enumerate().map(|(b, block)| {
         F::unpack(pulp::Scalar, block, &mut unpacked);
-        let groups = unpacked.levels.chunks_exact(F::GROUP).zip(levels.chunks_exact(F::GROUP));
-        let (mut of_levels, mut of_minimums) = (0, 0);
-        for (g, (weights, levels)) in groups.enumerate() {
-            let pairs = weights.iter().zip(levels);
-            let products = pairs.map(|(weight, level)| signed::<F>(*weight) * i32::from(*level));
-            of_levels += i32::from(unpacked.scales[g]) * products.sum::<i32>();
-            of_minimums += i32::from(unpacked.minimums[g]) * i32::from(sums[g]);
-        }
-        sum += unpacked.d * x_d * of_levels as f32;
-        if F::MINIMUMS {
-            sum -= unpacked.dmin * x_d * of_minimums as f32;
-        }
+        part::<F>(&unpacked, x, row, b * F::LEN)
+    });
+    let mut sum = 0.0;
+    if F::LEN == 256 {
+        parts.for_each(|part| sum += part);
+        return sum;
+    }
+    for _ in (0..x.width).step_by(PIECE) {
+        let mut eight = [0.0; 8];
+        eight.iter_mut().zip(&mut parts).for_each(|(place, part)| *place = part);
+        let [a, b, c, d, e, f, g, h] = eight;
+        sum += ((a + e) + (c + g)) + ((b + f) + (d + h));
     }
     sum
+}
+
+/// What a block adds.
+fn part<F: Integers>(weights: &Unpacked, x: &Rounded, row: usize, column: usize) -> f32 {
+    let (levels, sums) = (x.levels(row, column, F::LEN), x.sums(row, column, F::LEN));
+    let x_d = x.scales(row, column, F::LEN)[0];
+    let groups = weights.levels.chunks_exact(F::GROUP).zip(levels.chunks_exact(F::GROUP));
+    let (mut of_levels, mut of_minimums) = (0, 0);
+    for (g, (levels, of_x)) in groups.enumerate() {
+        let pairs = levels.iter().zip(of_x);
+        let products = pairs.map(|(weight, level)| signed::<F>(*weight) * i32::from(*level));
+        of_levels += i32::from(weights.scales[g]) * products.sum::<i32>();
+        of_minimums += i32::from(weights.minimums[g]) * i32::from(sums[g]);
+    }
+    let part = weights.d * x_d * of_levels as f32;
+    if F::MINIMUMS { part - weights.dmin * x_d * of_minimums as f32 } else { part }
 }
 
 /// A level less that of weight 0.

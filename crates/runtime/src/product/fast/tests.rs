@@ -82,7 +82,7 @@ fn compare(
 #[cfg(target_arch = "x86_64")]
 #[test]
 fn avx2_gives_the_bits_of_the_specification() {
-    let Some(simd) = pulp::x86::V3::try_new() else { return };
+    let Some(simd) = crate::simd::V3Halves::try_new() else { return };
     let mut types = 0;
     for ty in TensorType::all() {
         let Some(kernels) = integers::visit(ty, avx2::Find(simd)) else { continue };

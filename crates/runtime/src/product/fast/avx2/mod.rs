@@ -1,0 +1,88 @@
+//! Kernels for AVX2.
+
+mod rows;
+mod tiles;
+
+use std::marker::PhantomData;
+
+use gguf_quant::integers::{Integers, Visitor};
+use pulp::NullaryFnOnce;
+
+use super::rounded::Rounded;
+use super::{FEW, Kernels, ROWS};
+use crate::simd::V3Halves;
+
+/// Finds the kernels of a type.
+pub(super) struct Find(pub V3Halves);
+
+impl Visitor for Find {
+    type Output = Box<dyn Kernels>;
+
+    fn visit<F: Integers>(self) -> Self::Output {
+        Box::new(Avx2::<F>(self.0, PhantomData))
+    }
+}
+
+struct Avx2<F>(V3Halves, PhantomData<fn() -> F>);
+
+impl<F: Integers> Kernels for Avx2<F> {
+    fn len(&self) -> usize {
+        F::LEN
+    }
+
+    fn group(&self) -> usize {
+        F::GROUP
+    }
+
+    fn wide(&self) -> bool {
+        F::TOP.is_none()
+    }
+
+    fn rows(&self, weights: &[u8], x: &Rounded, out: &mut [f32]) {
+        self.0.vectorize(Rows::<F> { simd: self.0, weights, x, out, of: PhantomData });
+    }
+
+    fn tile(&self, weights: &[u8], x: &Rounded, out: &mut [[f32; ROWS]]) {
+        self.0.vectorize(Tiles::<F> { simd: self.0, weights, x, out, of: PhantomData });
+    }
+}
+
+// Not closures: what is not inlined into `vectorize` would not be compiled for AVX2.
+
+struct Rows<'r, F> {
+    simd: V3Halves,
+    weights: &'r [u8],
+    x: &'r Rounded,
+    out: &'r mut [f32],
+    of: PhantomData<fn() -> F>,
+}
+
+impl<F: Integers> NullaryFnOnce for Rows<'_, F> {
+    type Output = ();
+
+    #[inline(always)]
+    fn call(self) {
+        let Self { simd, weights, x, out, .. } = self;
+        match x.rows {
+            1 => rows::rows::<F, 1>(simd, weights, x, out),
+            _ => rows::rows::<F, FEW>(simd, weights, x, out),
+        }
+    }
+}
+
+struct Tiles<'r, F> {
+    simd: V3Halves,
+    weights: &'r [u8],
+    x: &'r Rounded,
+    out: &'r mut [[f32; ROWS]],
+    of: PhantomData<fn() -> F>,
+}
+
+impl<F: Integers> NullaryFnOnce for Tiles<'_, F> {
+    type Output = ();
+
+    #[inline(always)]
+    fn call(self) {
+        tiles::tile::<F>(self.simd, self.weights, self.x, self.out);
+    }
+}

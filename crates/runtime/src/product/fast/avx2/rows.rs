@@ -1,0 +1,340 @@
+//! Row by row of weights: for few tokens.
+#![expect(clippy::needless_range_loop, reason = "tokens and rows count through several arrays")]
+
+use std::arch::x86_64::{__m128i, __m256, __m256i};
+
+use gguf_quant::integers::{Integers, Unpacked};
+use pulp::cast;
+
+use super::super::blocks;
+use super::super::rounded::{PIECE, Rounded};
+use crate::simd::V3Halves;
+
+/// Rows of weights with up to `T` rows of activations: of fewer, the last stands in for the others.
+#[inline(always)]
+pub(super) fn rows<F: Integers, const T: usize>(
+    simd: V3Halves,
+    weights: &[u8],
+    x: &Rounded,
+    out: &mut [f32],
+) {
+    let row_bytes = blocks::<F>(x) * F::BYTES;
+    if F::LEN == 256 {
+        for (weights, out) in weights.chunks_exact(row_bytes).zip(out.chunks_exact_mut(x.rows)) {
+            let made = large::<F, T>(simd, weights, x);
+            out.copy_from_slice(&made[..x.rows]);
+        }
+        return;
+    }
+    for (weights, out) in weights.chunks_exact(row_bytes).zip(out.chunks_exact_mut(x.rows)) {
+        let made = small::<F, T>(simd, weights, x);
+        out.copy_from_slice(&made[..x.rows]);
+    }
+}
+
+/// A row of blocks of 256, eight at a time.
+#[inline(always)]
+fn large<F: Integers, const T: usize>(simd: V3Halves, weights: &[u8], x: &Rounded) -> [f32; T] {
+    let zeros = [[simd.avx._mm256_setzero_si256(); 8]; T];
+    let (mut of_levels, mut of_minimums) = (zeros, zeros);
+    let mut scales = Scales::EMPTY;
+    let mut x_d = [[0.0; 8]; T];
+    let mut made = [0.0; T];
+    let (of_32, of_16) = (x.blocks::<8>(), x.blocks::<16>());
+    // A compiler that sees these constants makes two shuffles of each one.
+    let places = std::hint::black_box(if F::GROUP == 32 { &SCALES_OF_32 } else { &SCALES_OF_16 });
+    for (n, eight) in weights.chunks(8 * F::BYTES).enumerate() {
+        let count = eight.len() / F::BYTES;
+        for (b, block) in eight.chunks_exact(F::BYTES).enumerate() {
+            prefetch(simd, block);
+            let mut unpacked = Unpacked::EMPTY;
+            F::unpack(*simd, block, &mut unpacked);
+            scales.put::<F>(b, &unpacked);
+            let scales_of = halves::<F>(simd, &unpacked.scales);
+            for t in 0..T {
+                let at = (8 * n + b) * x.rows + t.min(x.rows - 1);
+                let levels = of_32.levels[at].as_chunks().0;
+                let pairs = unpacked.levels.as_chunks::<32>().0.iter().zip(levels);
+                let mut sum = simd.avx._mm256_setzero_si256();
+                for (n, (weights, levels)) in pairs.enumerate() {
+                    let products = multiply::<F>(simd, weights, levels);
+                    let scale = scale::<F>(simd, &scales_of, places, n);
+                    let scaled = simd.avx2._mm256_madd_epi16(products, scale);
+                    sum = simd.avx2._mm256_add_epi32(sum, scaled);
+                }
+                of_levels[t][b] = sum;
+                if F::MINIMUMS || F::ZERO != 0 {
+                    let m = if F::MINIMUMS { &unpacked.minimums } else { &unpacked.scales };
+                    of_minimums[t][b] = if F::GROUP == 32 {
+                        times_eight(simd, m, &of_32.sums[at])
+                    } else {
+                        simd.avx2._mm256_madd_epi16(cast(*m), cast(of_16.sums[at]))
+                    };
+                }
+                x_d[t][b] = of_32.scales[at];
+            }
+        }
+        let [d, dmin] = scales.floats::<F>(simd);
+        for t in 0..T {
+            let of_levels = sum_eight(simd, of_levels[t]);
+            let of_minimums = if F::MINIMUMS || F::ZERO != 0 {
+                sum_eight(simd, of_minimums[t])
+            } else {
+                simd.avx._mm256_setzero_si256()
+            };
+            let parts = parts::<F>(simd, of_levels, of_minimums, d, dmin, cast(x_d[t]));
+            let parts: [f32; 8] = cast(parts);
+            parts[..count].iter().for_each(|part| made[t] += part);
+        }
+    }
+    made
+}
+
+/// The first eight numbers times others.
+#[inline(always)]
+fn times_eight(simd: V3Halves, factors: &[i16; 16], others: &[i16; 8]) -> __m256i {
+    let factors: [i16; 8] = *factors.first_chunk().expect("there are 16");
+    let products: __m128i = simd.sse2._mm_madd_epi16(cast(factors), cast(*others));
+    simd.avx._mm256_zextsi128_si256(products)
+}
+
+/// A row of blocks of 32, eight at a time.
+#[inline(always)]
+fn small<F: Integers, const T: usize>(simd: V3Halves, weights: &[u8], x: &Rounded) -> [f32; T] {
+    let mut made = [0.0; T];
+    let whole = x.width / PIECE * PIECE;
+    for column in (0..whole).step_by(PIECE) {
+        eight::<F, T>(simd, weights, x, column, 8, &mut made);
+    }
+    if whole < x.width {
+        eight::<F, T>(simd, weights, x, whole, (x.width - whole) / 32, &mut made);
+    }
+    made
+}
+
+/// Adds the products of up to eight blocks.
+#[inline(always)]
+fn eight<F: Integers, const T: usize>(
+    simd: V3Halves,
+    weights: &[u8],
+    x: &Rounded,
+    column: usize,
+    count: usize,
+    made: &mut [f32; T],
+) {
+    let weights = &weights[column / 32 * F::BYTES..][..count * F::BYTES];
+    prefetch(simd, weights);
+    let mut levels: [&[[i8; 32]]; T] = [&[]; T];
+    for t in 0..T {
+        levels[t] = x.levels(t.min(x.rows - 1), column, 32 * count).as_chunks().0;
+    }
+    let mut products = [[simd.avx._mm256_setzero_si256(); 8]; T];
+    let mut scales = Scales::EMPTY;
+    each(
+        #[inline(always)]
+        |b| {
+            if b >= count {
+                return;
+            }
+            let mut unpacked = Unpacked::EMPTY;
+            F::unpack(*simd, &weights[b * F::BYTES..(b + 1) * F::BYTES], &mut unpacked);
+            scales.put::<F>(b, &unpacked);
+            let weights = unpacked.levels.first_chunk().expect("32 are fewer than 256");
+            for t in 0..T {
+                let product = multiply::<F>(simd, weights, &levels[t][b]);
+                let ones = simd.avx._mm256_set1_epi16(1);
+                products[t][b] = simd.avx2._mm256_madd_epi16(product, ones);
+            }
+        },
+    );
+    let [d, dmin] = scales.floats::<F>(simd);
+    for t in 0..T {
+        let of_levels = sum_eight(simd, products[t]);
+        let (x_d, sums) = x.eight(t.min(x.rows - 1), column);
+        let of_minimums = simd.avx2._mm256_cvtepi16_epi32(cast(*sums));
+        let parts = parts::<F>(simd, of_levels, of_minimums, d, dmin, cast(*x_d));
+        made[t] += sum_floats(simd, first(simd, parts, count));
+    }
+}
+
+/// Does something for each of eight blocks. Not as a loop: then all of it stays in registers.
+#[inline(always)]
+fn each(mut work: impl FnMut(usize)) {
+    work(0);
+    work(1);
+    work(2);
+    work(3);
+    work(4);
+    work(5);
+    work(6);
+    work(7);
+}
+
+/// The scales of eight blocks.
+struct Scales {
+    halves: [[u16; 8]; 2],
+    floats: [[f32; 8]; 2],
+}
+
+impl Scales {
+    const EMPTY: Self = Self { halves: [[0; 8]; 2], floats: [[0.0; 8]; 2] };
+
+    #[inline(always)]
+    fn put<F: Integers>(&mut self, b: usize, block: &Unpacked) {
+        if F::HALVES {
+            (self.halves[0][b], self.halves[1][b]) = (block.halves[0], block.halves[1]);
+        } else {
+            (self.floats[0][b], self.floats[1][b]) = (block.d, block.dmin);
+        }
+    }
+
+    /// `d` and `dmin` of the blocks.
+    #[inline(always)]
+    fn floats<F: Integers>(&self, simd: V3Halves) -> [__m256; 2] {
+        let [d, dmin] = self.halves;
+        if F::HALVES {
+            [simd.floats(cast(d)), simd.floats(cast(dmin))]
+        } else {
+            [cast(self.floats[0]), cast(self.floats[1])]
+        }
+    }
+}
+
+/// What each of eight blocks adds.
+#[inline(always)]
+fn parts<F: Integers>(
+    simd: V3Halves,
+    mut of_levels: __m256i,
+    of_minimums: __m256i,
+    d: __m256,
+    dmin: __m256,
+    x_d: __m256,
+) -> __m256 {
+    if !F::MINIMUMS && F::ZERO != 0 {
+        let zero = simd.avx._mm256_set1_epi32(i32::from(F::ZERO));
+        let less = simd.avx2._mm256_mullo_epi32(of_minimums, zero);
+        of_levels = simd.avx2._mm256_sub_epi32(of_levels, less);
+    }
+    let d = simd.avx._mm256_mul_ps(d, x_d);
+    let parts = simd.avx._mm256_mul_ps(d, simd.avx._mm256_cvtepi32_ps(of_levels));
+    if !F::MINIMUMS {
+        return parts;
+    }
+    let dmin = simd.avx._mm256_mul_ps(dmin, x_d);
+    let less = simd.avx._mm256_mul_ps(dmin, simd.avx._mm256_cvtepi32_ps(of_minimums));
+    simd.avx._mm256_sub_ps(parts, less)
+}
+
+/// The first of eight numbers, and zeros.
+#[inline(always)]
+fn first(simd: V3Halves, numbers: __m256, count: usize) -> __m256 {
+    if count == 8 {
+        return numbers;
+    }
+    let places = simd.avx._mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7);
+    let wanted = simd.avx2._mm256_cmpgt_epi32(simd.avx._mm256_set1_epi32(count as i32), places);
+    simd.avx._mm256_and_ps(numbers, cast(wanted))
+}
+
+/// The sum of eight numbers, in the order of the specification.
+#[inline(always)]
+fn sum_floats(simd: V3Halves, numbers: __m256) -> f32 {
+    let low = simd.avx._mm256_castps256_ps128(numbers);
+    let four = simd.sse._mm_add_ps(low, simd.avx._mm256_extractf128_ps::<1>(numbers));
+    let two = simd.sse._mm_add_ps(four, simd.sse._mm_movehl_ps(four, four));
+    let [a, b, ..]: [f32; 4] = cast(two);
+    a + b
+}
+
+/// Scales, those of each half of 128 weights in both halves of a vector; all of them in the first one
+/// if there are eight.
+#[inline(always)]
+fn halves<F: Integers>(simd: V3Halves, scales: &[i16; 16]) -> [__m256i; 2] {
+    let scales: __m256i = cast(*scales);
+    let low = simd.avx2._mm256_permute2x128_si256::<0x00>(scales, scales);
+    if F::GROUP == 32 {
+        return [low; 2];
+    }
+    [low, simd.avx2._mm256_permute2x128_si256::<0x11>(scales, scales)]
+}
+
+/// Which bytes of the scales are those of 32 weights.
+const SCALES_OF_32: [[u8; 32]; 8] = {
+    let mut places = [[0; 32]; 8];
+    let mut n = 0;
+    while n < 8 {
+        let mut i = 0;
+        while i < 32 {
+            places[n][i] = (2 * n + i % 2) as u8;
+            i += 1;
+        }
+        n += 1;
+    }
+    places
+};
+
+/// The same with a scale for 16 of them, of half a block.
+const SCALES_OF_16: [[u8; 32]; 8] = {
+    let mut places = [[0; 32]; 8];
+    let mut n = 0;
+    while n < 8 {
+        let mut i = 0;
+        while i < 32 {
+            places[n][i] = (4 * (n % 4) + i / 16 * 2 + i % 2) as u8;
+            i += 1;
+        }
+        n += 1;
+    }
+    places
+};
+
+/// The scales of the weights from `32 n` on, for sums of two.
+#[inline(always)]
+fn scale<F: Integers>(
+    simd: V3Halves,
+    scales: &[__m256i; 2],
+    places: &[[u8; 32]; 8],
+    n: usize,
+) -> __m256i {
+    let half = if F::GROUP == 32 { 0 } else { n / 4 };
+    simd.avx2._mm256_shuffle_epi8(scales[half], cast(places[n]))
+}
+
+/// Weights and activations, two products added at a time.
+#[inline(always)]
+fn multiply<F: Integers>(simd: V3Halves, weights: &[u8; 32], levels: &[i8; 32]) -> __m256i {
+    let (weights, levels): (__m256i, __m256i) = (cast(*weights), cast(*levels));
+    if F::TOP.is_some() {
+        return simd.avx2._mm256_maddubs_epi16(weights, levels);
+    }
+    // One factor must be without a sign; -128 has a magnitude then, too.
+    let magnitudes = simd.avx2._mm256_abs_epi8(weights);
+    simd.avx2._mm256_maddubs_epi16(magnitudes, simd.avx2._mm256_sign_epi8(levels, weights))
+}
+
+/// Brings what comes a few blocks later nearer.
+#[inline(always)]
+fn prefetch(simd: V3Halves, weights: &[u8]) {
+    const AHEAD: usize = 3072;
+    for line in (0..weights.len()).step_by(64) {
+        let at = weights.as_ptr().wrapping_add(AHEAD + line);
+        simd.sse._mm_prefetch::<{ std::arch::x86_64::_MM_HINT_T0 }>(at.cast());
+    }
+}
+
+/// The sum of each of eight vectors.
+#[inline(always)]
+fn sum_eight(simd: V3Halves, v: [__m256i; 8]) -> __m256i {
+    let add = simd.avx2;
+    let pairs = [
+        add._mm256_hadd_epi32(v[0], v[1]),
+        add._mm256_hadd_epi32(v[2], v[3]),
+        add._mm256_hadd_epi32(v[4], v[5]),
+        add._mm256_hadd_epi32(v[6], v[7]),
+    ];
+    let low = add._mm256_hadd_epi32(pairs[0], pairs[1]);
+    let high = add._mm256_hadd_epi32(pairs[2], pairs[3]);
+    let a = simd.avx2._mm256_permute2x128_si256::<0x20>(low, high);
+    let b = simd.avx2._mm256_permute2x128_si256::<0x31>(low, high);
+    simd.avx2._mm256_add_epi32(a, b)
+}
