@@ -126,6 +126,37 @@ fn requests_that_cannot_be_met() {
 }
 
 #[test]
+fn speeds_are_told_with_what_limits_them() {
+    let dir = Dir::new();
+    let model = dir.f16();
+    let shown = json(&succeeds(&["bench", &model, "-p", "8", "-n", "4", "-r", "2", "--json"]));
+    for (name, mean) in [
+        ("prompt", "prompt_tokens_per_second"),
+        ("generation", "generation_tokens_per_second"),
+    ] {
+        let speeds = shown[name]["tokens_per_second"].as_array().unwrap();
+        let speeds: Vec<f64> = speeds.iter().map(|speed| speed.as_f64().unwrap()).collect();
+        assert_eq!(speeds.len(), 2);
+        assert!(speeds.iter().all(|speed| *speed > 0.0));
+        assert!((shown[mean].as_f64().unwrap() - (speeds[0] + speeds[1]) / 2.0).abs() < 1e-6);
+        assert!(shown[name]["memory_limit_tokens_per_second"].as_f64().unwrap() > 0.0);
+        assert!(shown[name]["float_limit_tokens_per_second"].as_f64().unwrap() > 0.0);
+    }
+    let weights = shown["model_bytes"].as_u64().unwrap();
+    let file = std::fs::metadata(&model).unwrap().len();
+    assert!(weights < file && weights > file * 9 / 10);
+    // The memory of the run, not that with which the machine was measured: 256 MB.
+    if let Some(peak) = shown["peak_memory_bytes"].as_u64() {
+        assert!(peak > weights && peak < 128_000_000, "{peak}");
+    }
+    let alone = json(&succeeds(&["bench", &model, "-p", "0", "-n", "2", "-r", "1", "--json"]));
+    assert!(alone["prompt"].is_null() && alone["prompt_tokens_per_second"].is_null());
+    let text = succeeds(&["bench", &model, "-p", "8", "-n", "0", "-r", "1"]);
+    assert!(text.contains("prompt:") && !text.contains("generation:"), "{text}");
+    fails(&["bench", &model, "-r", "0"], 2, &["--repetitions"]);
+}
+
+#[test]
 fn a_conversation() {
     let dir = Dir::new();
     let (model, chat) = (dir.f16(), dir.path("chat.gguf"));

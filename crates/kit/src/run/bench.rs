@@ -123,7 +123,6 @@ pub fn bench(
     };
     let of_prompt = cost(trial.prompt, 0);
     let of_token = cost(1, trial.generated / 2);
-    let machine = Machine::measure();
     let kind = match graph.output(OutputKind::Logits) {
         Some(_) => OutputKind::Logits,
         None => OutputKind::Hidden,
@@ -175,7 +174,9 @@ pub fn bench(
             runs_per_token: 1.0,
         })
     };
-    Ok(Report { machine, prompt, generation, model_bytes, peak_memory: peak_memory() })
+    // Before the machine is measured, which takes memory of its own.
+    let peak_memory = peak_memory();
+    Ok(Report { machine: Machine::measure(), prompt, generation, model_bytes, peak_memory })
 }
 
 /// The most memory that this process had.
