@@ -130,10 +130,9 @@ fn speeds_are_told_with_what_limits_them() {
     let dir = Dir::new();
     let model = dir.f16();
     let shown = json(&succeeds(&["bench", &model, "-p", "8", "-n", "4", "-r", "2", "--json"]));
-    for (name, mean) in [
-        ("prompt", "prompt_tokens_per_second"),
-        ("generation", "generation_tokens_per_second"),
-    ] {
+    for (name, mean) in
+        [("prompt", "prompt_tokens_per_second"), ("generation", "generation_tokens_per_second")]
+    {
         let speeds = shown[name]["tokens_per_second"].as_array().unwrap();
         let speeds: Vec<f64> = speeds.iter().map(|speed| speed.as_f64().unwrap()).collect();
         assert_eq!(speeds.len(), 2);

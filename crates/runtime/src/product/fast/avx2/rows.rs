@@ -20,8 +20,9 @@ pub(super) fn rows<F: Integers, const T: usize>(
 ) {
     let row_bytes = blocks::<F>(x) * F::BYTES;
     if F::LEN == 256 {
+        let mut eight = Eight::<T>::new(simd);
         for (weights, out) in weights.chunks_exact(row_bytes).zip(out.chunks_exact_mut(x.rows)) {
-            let made = large::<F, T>(simd, weights, x);
+            let made = large::<F, T>(simd, weights, x, &mut eight);
             out.copy_from_slice(&made[..x.rows]);
         }
         return;
@@ -32,24 +33,49 @@ pub(super) fn rows<F: Integers, const T: usize>(
     }
 }
 
+/// Sums of eight blocks of 256 with `T` rows of activations, still spread over vectors.
+struct Eight<const T: usize> {
+    of_levels: [[__m256i; 8]; T],
+    /// Of groups of 16.
+    of_minimums: [[__m256i; 8]; T],
+    /// Of groups of 32, which are half as many.
+    of_few_minimums: [[__m128i; 8]; T],
+    x_d: [[f32; 8]; T],
+    scales: Scales,
+}
+
+impl<const T: usize> Eight<T> {
+    #[inline(always)]
+    fn new(simd: V3Halves) -> Self {
+        let zeros = [[simd.avx._mm256_setzero_si256(); 8]; T];
+        Self {
+            of_levels: zeros,
+            of_minimums: zeros,
+            of_few_minimums: [[simd.sse2._mm_setzero_si128(); 8]; T],
+            x_d: [[0.0; 8]; T],
+            scales: Scales::EMPTY,
+        }
+    }
+}
+
 /// A row of blocks of 256, eight at a time.
 #[inline(always)]
-fn large<F: Integers, const T: usize>(simd: V3Halves, weights: &[u8], x: &Rounded) -> [f32; T] {
-    let zeros = [[simd.avx._mm256_setzero_si256(); 8]; T];
-    let (mut of_levels, mut of_minimums) = (zeros, zeros);
-    let mut scales = Scales::EMPTY;
-    let mut x_d = [[0.0; 8]; T];
+fn large<F: Integers, const T: usize>(
+    simd: V3Halves,
+    weights: &[u8],
+    x: &Rounded,
+    eight: &mut Eight<T>,
+) -> [f32; T] {
     let mut made = [0.0; T];
     let (of_32, of_16) = (x.blocks::<8>(), x.blocks::<16>());
     // A compiler that sees these constants makes two shuffles of each one.
     let places = std::hint::black_box(if F::GROUP == 32 { &SCALES_OF_32 } else { &SCALES_OF_16 });
-    for (n, eight) in weights.chunks(8 * F::BYTES).enumerate() {
-        let count = eight.len() / F::BYTES;
-        for (b, block) in eight.chunks_exact(F::BYTES).enumerate() {
+    for (n, blocks) in weights.chunks(8 * F::BYTES).enumerate() {
+        for (b, block) in blocks.chunks_exact(F::BYTES).enumerate() {
             prefetch(simd, block);
             let mut unpacked = Unpacked::EMPTY;
             F::unpack(*simd, block, &mut unpacked);
-            scales.put::<F>(b, &unpacked);
+            eight.scales.put::<F>(b, &unpacked);
             let scales_of = halves::<F>(simd, &unpacked.scales);
             for t in 0..T {
                 let at = (8 * n + b) * x.rows + t.min(x.rows - 1);
@@ -62,29 +88,37 @@ fn large<F: Integers, const T: usize>(simd: V3Halves, weights: &[u8], x: &Rounde
                     let scaled = simd.avx2._mm256_madd_epi16(products, scale);
                     sum = simd.avx2._mm256_add_epi32(sum, scaled);
                 }
-                of_levels[t][b] = sum;
-                if F::MINIMUMS || F::ZERO != 0 {
-                    let m = if F::MINIMUMS { &unpacked.minimums } else { &unpacked.scales };
-                    of_minimums[t][b] = if F::GROUP == 32 {
-                        times_eight(simd, m, &of_32.sums[at])
+                if F::MINIMUMS && F::GROUP == 32 {
+                    let few = times_eight(simd, &unpacked.minimums, &of_32.sums[at]);
+                    eight.of_few_minimums[t][b] = few;
+                } else if F::MINIMUMS {
+                    let (m, sums) = (cast(unpacked.minimums), cast(of_16.sums[at]));
+                    eight.of_minimums[t][b] = simd.avx2._mm256_madd_epi16(m, sums);
+                } else if F::ZERO != 0 {
+                    let of_zeros = if F::GROUP == 32 {
+                        let few = times_eight(simd, &unpacked.scales, &of_32.sums[at]);
+                        simd.avx._mm256_zextsi128_si256(few)
                     } else {
-                        simd.avx2._mm256_madd_epi16(cast(*m), cast(of_16.sums[at]))
+                        let (s, sums) = (cast(unpacked.scales), cast(of_16.sums[at]));
+                        simd.avx2._mm256_madd_epi16(s, sums)
                     };
+                    sum = less_zeros::<F>(simd, sum, of_zeros);
                 }
-                x_d[t][b] = of_32.scales[at];
+                eight.of_levels[t][b] = sum;
+                eight.x_d[t][b] = of_32.scales[at];
             }
         }
-        let [d, dmin] = scales.floats::<F>(simd);
+        let [d, dmin] = eight.scales.floats::<F>(simd);
         for t in 0..T {
-            let of_levels = sum_eight(simd, of_levels[t]);
-            let of_minimums = if F::MINIMUMS || F::ZERO != 0 {
-                sum_eight(simd, of_minimums[t])
-            } else {
-                simd.avx._mm256_setzero_si256()
+            let of_levels = sum_eight(simd, &eight.of_levels[t]);
+            let of_minimums = match (F::MINIMUMS, F::GROUP) {
+                (false, _) => simd.avx._mm256_setzero_si256(),
+                (true, 32) => sum_eight_halves(simd, cast(eight.of_few_minimums[t])),
+                (true, _) => sum_eight(simd, &eight.of_minimums[t]),
             };
-            let parts = parts::<F>(simd, of_levels, of_minimums, d, dmin, cast(x_d[t]));
+            let parts = parts::<F>(simd, of_levels, of_minimums, d, dmin, cast(eight.x_d[t]));
             let parts: [f32; 8] = cast(parts);
-            parts[..count].iter().for_each(|part| made[t] += part);
+            parts[..blocks.len() / F::BYTES].iter().for_each(|part| made[t] += part);
         }
     }
     made
@@ -92,10 +126,16 @@ fn large<F: Integers, const T: usize>(simd: V3Halves, weights: &[u8], x: &Rounde
 
 /// The first eight numbers times others.
 #[inline(always)]
-fn times_eight(simd: V3Halves, factors: &[i16; 16], others: &[i16; 8]) -> __m256i {
+fn times_eight(simd: V3Halves, factors: &[i16; 16], others: &[i16; 8]) -> __m128i {
     let factors: [i16; 8] = *factors.first_chunk().expect("there are 16");
-    let products: __m128i = simd.sse2._mm_madd_epi16(cast(factors), cast(*others));
-    simd.avx._mm256_zextsi128_si256(products)
+    simd.sse2._mm_madd_epi16(cast(factors), cast(*others))
+}
+
+/// Takes away what levels count that are 0 at `ZERO`.
+#[inline(always)]
+fn less_zeros<F: Integers>(simd: V3Halves, of_levels: __m256i, sums: __m256i) -> __m256i {
+    let zero = simd.avx._mm256_set1_epi32(i32::from(F::ZERO));
+    simd.avx2._mm256_sub_epi32(of_levels, simd.avx2._mm256_mullo_epi32(sums, zero))
 }
 
 /// A row of blocks of 32, eight at a time.
@@ -149,9 +189,12 @@ fn eight<F: Integers, const T: usize>(
     );
     let [d, dmin] = scales.floats::<F>(simd);
     for t in 0..T {
-        let of_levels = sum_eight(simd, products[t]);
+        let mut of_levels = sum_eight(simd, &products[t]);
         let (x_d, sums) = x.eight(t.min(x.rows - 1), column);
         let of_minimums = simd.avx2._mm256_cvtepi16_epi32(cast(*sums));
+        if !F::MINIMUMS && F::ZERO != 0 {
+            of_levels = less_zeros::<F>(simd, of_levels, of_minimums);
+        }
         let parts = parts::<F>(simd, of_levels, of_minimums, d, dmin, cast(*x_d));
         made[t] += sum_floats(simd, first(simd, parts, count));
     }
@@ -204,17 +247,12 @@ impl Scales {
 #[inline(always)]
 fn parts<F: Integers>(
     simd: V3Halves,
-    mut of_levels: __m256i,
+    of_levels: __m256i,
     of_minimums: __m256i,
     d: __m256,
     dmin: __m256,
     x_d: __m256,
 ) -> __m256 {
-    if !F::MINIMUMS && F::ZERO != 0 {
-        let zero = simd.avx._mm256_set1_epi32(i32::from(F::ZERO));
-        let less = simd.avx2._mm256_mullo_epi32(of_minimums, zero);
-        of_levels = simd.avx2._mm256_sub_epi32(of_levels, less);
-    }
     let d = simd.avx._mm256_mul_ps(d, x_d);
     let parts = simd.avx._mm256_mul_ps(d, simd.avx._mm256_cvtepi32_ps(of_levels));
     if !F::MINIMUMS {
@@ -324,7 +362,7 @@ fn prefetch(simd: V3Halves, weights: &[u8]) {
 
 /// The sum of each of eight vectors.
 #[inline(always)]
-fn sum_eight(simd: V3Halves, v: [__m256i; 8]) -> __m256i {
+fn sum_eight(simd: V3Halves, v: &[__m256i; 8]) -> __m256i {
     let add = simd.avx2;
     let pairs = [
         add._mm256_hadd_epi32(v[0], v[1]),
@@ -337,4 +375,15 @@ fn sum_eight(simd: V3Halves, v: [__m256i; 8]) -> __m256i {
     let a = simd.avx2._mm256_permute2x128_si256::<0x20>(low, high);
     let b = simd.avx2._mm256_permute2x128_si256::<0x31>(low, high);
     simd.avx2._mm256_add_epi32(a, b)
+}
+
+/// The sum of each of eight halves of vectors.
+#[inline(always)]
+fn sum_eight_halves(simd: V3Halves, v: [__m256i; 4]) -> __m256i {
+    let low = simd.avx2._mm256_hadd_epi32(v[0], v[1]);
+    let high = simd.avx2._mm256_hadd_epi32(v[2], v[3]);
+    // Those with even numbers, then the others.
+    let sums = simd.avx2._mm256_hadd_epi32(low, high);
+    let order = simd.avx._mm256_setr_epi32(0, 4, 1, 5, 2, 6, 3, 7);
+    simd.avx2._mm256_permutevar8x32_epi32(sums, order)
 }
