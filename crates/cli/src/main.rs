@@ -7,6 +7,7 @@ mod commands;
 mod compat;
 mod failure;
 mod force;
+mod judging;
 mod listing;
 mod progress;
 mod running;
@@ -55,6 +56,8 @@ enum Command {
     ChatTemplate(commands::chat_template::Args),
     Graph(commands::graph::Args),
     Logits(commands::logits::Args),
+    Perplexity(commands::perplexity::Args),
+    Divergence(commands::divergence::Args),
     Generate(Box<commands::generate::Args>),
     Transcribe(Box<commands::transcribe::Args>),
     Embed(commands::embed::Args),
@@ -89,6 +92,8 @@ fn main() -> ExitCode {
         Command::ChatTemplate(args) => commands::chat_template::run(&args),
         Command::Graph(args) => commands::graph::run(&args),
         Command::Logits(args) => commands::logits::run(&args),
+        Command::Perplexity(args) => commands::perplexity::run(&args),
+        Command::Divergence(args) => commands::divergence::run(&args),
         Command::Generate(args) => commands::generate::run(&args),
         Command::Transcribe(args) => commands::transcribe::run(&args),
         Command::Embed(args) => commands::embed::run(&args),

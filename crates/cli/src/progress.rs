@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
-/// Counts bytes read or written.
+/// Counts bytes read or written, or tokens.
 pub struct Progress {
     bar: ProgressBar,
     started: Mutex<Instant>,
@@ -18,10 +18,17 @@ pub struct Progress {
 impl Progress {
     /// Nothing to do yet.
     pub fn new() -> Self {
+        Self::with("{msg} {wide_bar} {bytes}/{total_bytes} {bytes_per_sec} {eta}")
+    }
+
+    /// Tokens are counted.
+    pub fn of_tokens() -> Self {
+        Self::with("{msg} {wide_bar} {pos}/{len} tokens {eta}")
+    }
+
+    fn with(template: &str) -> Self {
         let bar = ProgressBar::with_draw_target(None, ProgressDrawTarget::hidden());
-        if let Ok(style) = ProgressStyle::with_template(
-            "{msg} {wide_bar} {bytes}/{total_bytes} {bytes_per_sec} {eta}",
-        ) {
+        if let Ok(style) = ProgressStyle::with_template(template) {
             bar.set_style(style);
         }
         let started = Mutex::new(Instant::now());
@@ -39,6 +46,11 @@ impl Progress {
             let _ = signal_hook::flag::register_conditional_default(*signal, interrupted());
             let _ = signal_hook::flag::register(*signal, interrupted());
         }
+    }
+
+    /// Says before the bar what is known so far.
+    pub fn say(&self, what: String) {
+        self.bar.set_message(what);
     }
 
     /// Removes the bar and says how long the last work took.

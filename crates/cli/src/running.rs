@@ -21,9 +21,9 @@ pub struct RunArgs {
     /// Add a LoRA adapter (GGUF), with a factor.
     #[arg(long, value_name = "FILE[:SCALE]", value_parser = adapter)]
     lora: Vec<(String, f32)>,
-    /// How caches store keys and values.
-    #[arg(long, value_enum, default_value_t = Cache::F16, alias = "ctk")]
-    cache_type: Cache,
+    /// How caches store keys and values [default: f16; f32 where models are judged].
+    #[arg(long, value_enum, alias = "ctk")]
+    cache_type: Option<Cache>,
     /// Threads [default: one per core].
     #[arg(short, long, value_name = "N")]
     pub threads: Option<NonZeroUsize>,
@@ -101,10 +101,16 @@ impl RunArgs {
 
     /// How caches store numbers.
     pub fn cache_type(&self) -> CacheType {
+        self.cache_type_or(CacheType::F16)
+    }
+
+    /// The same, with another default.
+    pub fn cache_type_or(&self, default: CacheType) -> CacheType {
         match self.cache_type {
-            Cache::F32 => CacheType::F32,
-            Cache::F16 => CacheType::F16,
-            Cache::Q8_0 => CacheType::Q8_0,
+            None => default,
+            Some(Cache::F32) => CacheType::F32,
+            Some(Cache::F16) => CacheType::F16,
+            Some(Cache::Q8_0) => CacheType::Q8_0,
         }
     }
 }

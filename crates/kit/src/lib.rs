@@ -11,6 +11,7 @@
 //! | find and repair what is wrong | [`check`], [`verify`] |
 //! | change keys, or the order of bytes | [`edit`], [`key_value`], [`endian`] |
 //! | run a model | [`run`] |
+//! | judge a model | [`eval`] |
 //! | make a model | [`convert`], [`checkpoint`], [`quantize`] |
 //!
 //! ```
@@ -33,6 +34,7 @@ pub mod checkpoint;
 pub mod convert;
 pub mod edit;
 pub mod endian;
+pub mod eval;
 pub mod key_value;
 mod model;
 pub mod name;

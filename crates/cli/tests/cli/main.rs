@@ -11,6 +11,7 @@ mod far;
 mod files;
 mod flags;
 mod hostile_templates;
+mod judging;
 mod lora;
 #[allow(dead_code)] // Other tests want more of it.
 #[path = "../../../legacy/tests/legacy/build.rs"]

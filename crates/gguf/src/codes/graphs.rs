@@ -47,6 +47,16 @@ pub(super) const GRAPHS: Area = Area {
             "Ask for what the model has; `gguf graph` lists its outputs.",
         ),
         row(
+            "text-too-short",
+            "A text has not a single window of the length that was asked for, or windows are so short that nothing is left to predict.",
+            "Take a longer text, or another length.",
+        ),
+        row(
+            "vocabulary-differs",
+            "Two models are to be compared whose tokens are not the same, so that their predictions say different things.",
+            "Compare models that were made of the same one.",
+        ),
+        row(
             "features-missing",
             "The model has an encoder, and there is nothing for it, or something else than it reads; or it has none.",
             "Give the features of the recording, or the ids of the text, that the encoder is to read.",

@@ -1,0 +1,87 @@
+//! A model that reads windows.
+
+use std::ops::Range;
+use std::sync::Arc;
+
+use gguf::Error;
+use gguf_graph::OutputKind;
+use gguf_runtime::{Batch, CacheType, Context, ContextOptions, Executor, Token, Value};
+use gguf_store::Progress;
+
+use crate::Windows;
+
+/// How models are run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RunOptions {
+    /// How caches store keys and values.
+    pub cache_type: CacheType,
+    /// Tokens that are computed together at most. Nothing that comes out depends on it.
+    pub batch: usize,
+}
+
+impl Default for RunOptions {
+    /// Caches of F32, so that nothing is rounded but weights; 512 tokens.
+    fn default() -> Self {
+        Self { cache_type: CacheType::F32, batch: 512 }
+    }
+}
+
+/// Bytes of logits that are kept at a time, about.
+const LOGITS: usize = 128 << 20;
+
+/// Cuts windows into pieces that are computed together.
+pub(crate) fn pieces(
+    windows: &Windows,
+    executors: &[Arc<Executor>],
+    options: RunOptions,
+) -> Vec<Range<usize>> {
+    let row = |executor: &Arc<Executor>| 4 * executor.width(OutputKind::Logits).unwrap_or(1);
+    let rows: usize = executors.iter().map(row).sum();
+    let len = options.batch.min(LOGITS / rows.max(1)).max(32);
+    // The last token of a window is only predicted.
+    let end = windows.places().end;
+    (0..end).step_by(len).map(|start| start..end.min(start + len)).collect()
+}
+
+pub(crate) struct Predictor {
+    context: Context,
+}
+
+impl Predictor {
+    pub fn new(
+        executor: &Arc<Executor>,
+        windows: &Windows,
+        options: RunOptions,
+    ) -> Result<Self, Error> {
+        let context = ContextOptions {
+            tokens: windows.window_len(),
+            batch: options.batch,
+            cache_type: options.cache_type,
+            ..Default::default()
+        };
+        Ok(Self { context: Context::new(executor.clone(), context)? })
+    }
+
+    /// Reads a piece of a window, the pieces before which have been read: a row of logits for each of
+    /// its places whose prediction counts.
+    pub fn read(
+        &mut self,
+        ids: &[u32],
+        piece: Range<usize>,
+        wanted: Range<usize>,
+        progress: &dyn Progress,
+    ) -> Result<Value, Error> {
+        if piece.start == 0 {
+            self.context.clear(0);
+        }
+        let token = |place| Token { id: ids[place], sequence: 0, output: wanted.contains(&place) };
+        let batch = Batch { tokens: piece.map(token).collect() };
+        self.context.run(&batch, OutputKind::Logits, progress)
+    }
+}
+
+/// That a model computes something that is no number.
+pub(crate) fn not_a_number(window: usize, place: usize) -> Error {
+    let what = format!("NaN or infinity comes out of window {}, token {place}", window + 1);
+    Error::weights("output", what)
+}

@@ -1,0 +1,95 @@
+//! What models know of a text: perplexity, and how far models are from the one they were made of.
+
+use std::sync::Arc;
+
+use gguf::Metadata;
+pub use gguf_eval::{Cut, Divergence, Mean, Perplexity, RunOptions, Spread, Windows};
+use gguf_runtime::Executor;
+use gguf_store::Progress;
+use gguf_tokenizer::{Encode, Tokenizer};
+
+use crate::Error;
+use crate::run::{Options, Running, open_to_run};
+
+/// A text, how it is cut, and how models read it.
+#[derive(Clone, Debug)]
+pub struct Task {
+    /// The text.
+    pub text: String,
+    /// How it is cut.
+    pub cut: Cut,
+    /// How models read it.
+    pub run: RunOptions,
+}
+
+/// The text of a task in windows, by the vocabulary of a model.
+///
+/// # Errors
+/// If the model has no vocabulary; `text-too-short`.
+pub fn windows(metadata: &Metadata, task: &Task) -> Result<Windows, Error> {
+    let tokenizer = tokenizer(metadata)?;
+    // Control tokens that a text happens to spell are text.
+    let ids = tokenizer.encode(&task.text, Encode { add_special: true, parse_special: false });
+    let first = if tokenizer.adds_first() { ids.first().copied() } else { None };
+    Windows::new(ids, first, task.cut)
+}
+
+fn tokenizer(metadata: &Metadata) -> Result<Tokenizer, Error> {
+    Ok(Tokenizer::from_metadata(metadata, gguf_tokenizer::Options::default())?)
+}
+
+/// The perplexity of a model. `each` gets what is known after each window.
+///
+/// # Errors
+/// As [`open_to_run`], [`windows`] and [`gguf_eval::perplexity`].
+pub fn perplexity(
+    word: &str,
+    options: &Options,
+    task: &Task,
+    each: &mut dyn FnMut(&Perplexity),
+    progress: &dyn Progress,
+) -> Result<Perplexity, Error> {
+    let running = open_to_run(word, options)?;
+    let windows = windows(&running.metadata, task)?;
+    progress.begin("reading", (windows.count() * (windows.window_len() - 1)) as u64);
+    let found = gguf_eval::perplexity(&running.executor, &windows, task.run, each, progress);
+    found.map_err(|error| error.in_file(word.as_ref()))
+}
+
+/// How far models are from a reference. `each` gets what is known after each window.
+///
+/// # Errors
+/// `vocabulary-differs` if a model has other tokens than the reference; else as [`perplexity`].
+pub fn divergence(
+    reference: &str,
+    models: &[String],
+    options: &Options,
+    task: &Task,
+    each: &mut dyn FnMut(&[Divergence]),
+    progress: &dyn Progress,
+) -> Result<Vec<Divergence>, Error> {
+    let original = open_to_run(reference, options)?;
+    let windows = windows(&original.metadata, task)?;
+    let mut executors: Vec<Arc<Executor>> = Vec::with_capacity(models.len());
+    for word in models {
+        let running = open_to_run(word, options)?;
+        same_vocabulary(&original, &running, word)?;
+        executors.push(running.executor);
+    }
+    let read = windows.count() * (windows.window_len() - 1) * (1 + models.len());
+    progress.begin("reading", read as u64);
+    gguf_eval::divergence(&original.executor, &executors, &windows, task.run, each, progress)
+}
+
+/// Whether both have the same tokens: then ids mean the same.
+fn same_vocabulary(reference: &Running, model: &Running, word: &str) -> Result<(), Error> {
+    let (a, b) = (tokenizer(&reference.metadata)?, tokenizer(&model.metadata)?);
+    let said =
+        |text: Option<&[u8]>| text.map_or("none".into(), String::from_utf8_lossy).into_owned();
+    let differs = |id: &u32| a.token_text(*id) != b.token_text(*id);
+    let Some(id) = (0..a.len().max(b.len()) as u32).find(differs) else { return Ok(()) };
+    let (of_model, of_reference) = (said(b.token_text(id)), said(a.token_text(id)));
+    let what =
+        format!("token {id} of {word} is {of_model:?}, and {of_reference:?} in the reference");
+    Err(Error::request("vocabulary-differs", what, "compare models of one vocabulary"))
+}
