@@ -51,6 +51,6 @@ impl JudgeArgs {
             cache_type: self.run.cache_type_or(CacheType::F32),
             batch: self.batch_size.get(),
         };
-        Ok(Task { text: gguf_kit::read_text(&self.file)?, cut, run })
+        Ok(Task { text: gguf_kit::read_text(&self.file)?, special: false, cut, run })
     }
 }

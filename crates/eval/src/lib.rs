@@ -2,7 +2,7 @@
 //!
 //! A text, as token ids, is cut into windows ([`Windows`]). Of each window a model predicts the tokens
 //! from one on, given those before; [`perplexity`] says how well it does, [`divergence`] how far
-//! models are from the one that they were made of.
+//! models are from the one that they were made of, and [`imatrix`] which columns of weights matter.
 //!
 //! ```no_run
 //! use std::sync::Arc;
@@ -22,6 +22,7 @@
 //! ```
 
 mod divergence;
+mod imatrix;
 mod mean;
 mod perplexity;
 mod predictor;
@@ -29,6 +30,7 @@ mod scores;
 mod windows;
 
 pub use divergence::{Divergence, Spread, divergence};
+pub use imatrix::{Collection, imatrix};
 pub use mean::Mean;
 pub use perplexity::{Perplexity, perplexity};
 pub use predictor::RunOptions;

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use gguf::Error;
 use gguf_graph::OutputKind;
-use gguf_runtime::{Batch, CacheType, Context, ContextOptions, Executor, Token, Value};
+use gguf_runtime::{Batch, CacheType, Context, ContextOptions, Executor, Observer, Token, Value};
 use gguf_store::Progress;
 
 use crate::Windows;
@@ -35,12 +35,20 @@ pub(crate) fn pieces(
     executors: &[Arc<Executor>],
     options: RunOptions,
 ) -> Vec<Range<usize>> {
+    // The last token of a window is only predicted.
+    cut(windows.places().end, executors, options)
+}
+
+/// Cuts so many tokens into pieces, of which the logits of all models together fit into memory.
+pub(crate) fn cut(
+    tokens: usize,
+    executors: &[Arc<Executor>],
+    options: RunOptions,
+) -> Vec<Range<usize>> {
     let row = |executor: &Arc<Executor>| 4 * executor.width(OutputKind::Logits).unwrap_or(1);
     let rows: usize = executors.iter().map(row).sum();
     let len = options.batch.min(LOGITS / rows.max(1)).max(32);
-    // The last token of a window is only predicted.
-    let end = windows.places().end;
-    (0..end).step_by(len).map(|start| start..end.min(start + len)).collect()
+    (0..tokens).step_by(len).map(|start| start..tokens.min(start + len)).collect()
 }
 
 pub(crate) struct Predictor {
@@ -71,12 +79,30 @@ impl Predictor {
         wanted: Range<usize>,
         progress: &dyn Progress,
     ) -> Result<Value, Error> {
+        let batch = self.batch(ids, piece, |place| wanted.contains(&place));
+        self.context.run(&batch, OutputKind::Logits, progress)
+    }
+
+    /// Reads a piece of a window while somebody looks on.
+    pub fn observe(
+        &mut self,
+        ids: &[u32],
+        piece: Range<usize>,
+        kind: OutputKind,
+        observer: &dyn Observer,
+        progress: &dyn Progress,
+    ) -> Result<(), Error> {
+        let batch = self.batch(ids, piece, |_| true);
+        self.context.observe(&batch, kind, observer, progress)?;
+        Ok(())
+    }
+
+    fn batch(&mut self, ids: &[u32], piece: Range<usize>, wanted: impl Fn(usize) -> bool) -> Batch {
         if piece.start == 0 {
             self.context.clear(0);
         }
-        let token = |place| Token { id: ids[place], sequence: 0, output: wanted.contains(&place) };
-        let batch = Batch { tokens: piece.map(token).collect() };
-        self.context.run(&batch, OutputKind::Logits, progress)
+        let token = |place| Token { id: ids[place], sequence: 0, output: wanted(place) };
+        Batch { tokens: piece.map(token).collect() }
     }
 }
 

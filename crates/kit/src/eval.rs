@@ -3,7 +3,8 @@
 use std::sync::Arc;
 
 use gguf::Metadata;
-pub use gguf_eval::{Cut, Divergence, Mean, Perplexity, RunOptions, Spread, Windows};
+pub use gguf_eval::{Collection, Cut, Divergence, Mean, Perplexity, RunOptions, Spread, Windows};
+use gguf_quantize::imatrix::Imatrix;
 use gguf_runtime::Executor;
 use gguf_store::Progress;
 use gguf_tokenizer::{Encode, Tokenizer};
@@ -16,6 +17,8 @@ use crate::run::{Options, Running, open_to_run};
 pub struct Task {
     /// The text.
     pub text: String,
+    /// Whether the texts of control tokens in it are these tokens.
+    pub special: bool,
     /// How it is cut.
     pub cut: Cut,
     /// How models read it.
@@ -28,14 +31,14 @@ pub struct Task {
 /// If the model has no vocabulary; `text-too-short`.
 pub fn windows(metadata: &Metadata, task: &Task) -> Result<Windows, Error> {
     let tokenizer = tokenizer(metadata)?;
-    // Control tokens that a text happens to spell are text.
-    let ids = tokenizer.encode(&task.text, Encode { add_special: true, parse_special: false });
+    let how = Encode { add_special: true, parse_special: task.special };
+    let ids = tokenizer.encode(&task.text, how);
     let first = if tokenizer.adds_first() { ids.first().copied() } else { None };
     Windows::new(ids, first, task.cut)
 }
 
 fn tokenizer(metadata: &Metadata) -> Result<Tokenizer, Error> {
-    Ok(Tokenizer::from_metadata(metadata, gguf_tokenizer::Options::default())?)
+    Tokenizer::from_metadata(metadata, gguf_tokenizer::Options::default())
 }
 
 /// The perplexity of a model. `each` gets what is known after each window.
@@ -53,6 +56,28 @@ pub fn perplexity(
     let windows = windows(&running.metadata, task)?;
     progress.begin("reading", (windows.count() * (windows.window_len() - 1)) as u64);
     let found = gguf_eval::perplexity(&running.executor, &windows, task.run, each, progress);
+    found.map_err(|error| error.in_file(word.as_ref()))
+}
+
+/// The importance matrix of a model. `each` gets the number of windows that were read so far, and the sums
+/// if it asks for them.
+///
+/// # Errors
+/// As [`open_to_run`], [`windows`] and [`gguf_eval::imatrix`].
+pub fn imatrix(
+    word: &str,
+    options: &Options,
+    task: &Task,
+    collection: &Collection,
+    each: &mut dyn FnMut(usize, &dyn Fn() -> Imatrix) -> Result<(), Error>,
+    progress: &dyn Progress,
+) -> Result<Imatrix, Error> {
+    let running = open_to_run(word, options)?;
+    let windows = windows(&running.metadata, task)?;
+    let count = windows.count().saturating_sub(collection.skip);
+    progress.begin("reading", (count * windows.window_len()) as u64);
+    let executor = &running.executor;
+    let found = gguf_eval::imatrix(executor, &windows, task.run, collection, each, progress);
     found.map_err(|error| error.in_file(word.as_ref()))
 }
 

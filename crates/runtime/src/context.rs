@@ -9,9 +9,11 @@ use gguf_store::Progress;
 use crate::batch::Batch;
 use crate::cache::CacheType;
 use crate::executor::Executor;
+use crate::observer::Observer;
 use crate::run::{Inputs, run, sees_whole_batch};
 use crate::state::Sequence;
 use crate::value::Value;
+use crate::watch::Watch;
 
 /// How large a context is.
 #[derive(Clone, Copy, Debug)]
@@ -120,6 +122,29 @@ impl Context {
         kind: OutputKind,
         progress: &dyn Progress,
     ) -> Result<Value, Error> {
+        self.run_watched(batch, kind, &Watch::new(progress))
+    }
+
+    /// The same, while `observer` looks on.
+    ///
+    /// # Errors
+    /// As [`Context::run`].
+    pub fn observe(
+        &mut self,
+        batch: &Batch,
+        kind: OutputKind,
+        observer: &dyn Observer,
+        progress: &dyn Progress,
+    ) -> Result<Value, Error> {
+        self.run_watched(batch, kind, &Watch::new(progress).observed(observer))
+    }
+
+    fn run_watched(
+        &mut self,
+        batch: &Batch,
+        kind: OutputKind,
+        watch: &Watch<'_>,
+    ) -> Result<Value, Error> {
         let executor = self.executor.clone();
         let Some((value, shape)) = executor.graph().output(kind) else {
             let what = format!("the model does not compute {kind:?}");
@@ -142,7 +167,7 @@ impl Context {
                 inputs,
                 &mut self.sequences,
                 &self.options,
-                progress,
+                watch,
             )?;
             if keeps {
                 tokens.iter().for_each(|token| self.sequences[token.sequence].len += 1);
@@ -215,7 +240,8 @@ impl Context {
         let Some(of) = self.sequences.get_mut(sequence..=sequence) else {
             return Err(no_sequence(sequence));
         };
-        let mut made = run(&executor, program, &outputs, inputs, of, &self.options, progress)?;
+        let watch = Watch::new(progress);
+        let mut made = run(&executor, program, &outputs, inputs, of, &self.options, &watch)?;
         Ok(made.pop().unwrap_or_default())
     }
 

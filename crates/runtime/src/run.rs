@@ -5,7 +5,6 @@ use std::collections::HashMap;
 
 use gguf::Error;
 use gguf_graph::{Program, Rows, Shape, ValueId};
-use gguf_store::Progress;
 
 use crate::batch::Token;
 use crate::context::ContextOptions;
@@ -49,10 +48,9 @@ pub(crate) fn run(
     inputs: Inputs<'_>,
     sequences: &mut [Sequence],
     options: &ContextOptions,
-    progress: &dyn Progress,
+    watch: &Watch<'_>,
 ) -> Result<Vec<Value>, Error> {
-    let watch = Watch::new(progress);
-    let mut run = Run::new(executor, inputs, sequences, options.tokens, program.ops.len(), &watch);
+    let mut run = Run::new(executor, inputs, sequences, options.tokens, program.ops.len(), watch);
     let last_use = last_use(program, wanted);
     let needed = run.peak(program, shapes, &last_use);
     if needed > options.memory {

@@ -1,22 +1,37 @@
-//! `gguf imatrix`: importance matrices put together, converted and shown.
+//! `gguf imatrix`: importance matrices collected, put together, converted and shown.
 
 use std::io::Write;
+use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 
+use gguf_kit::eval::{self, Collection, Cut, RunOptions, Task};
+use gguf_kit::{Error, on_threads};
 use gguf_quantize::imatrix::{Imatrix, Statistics, statistics};
+use gguf_runtime::CacheType;
+use gguf_store::{Existing, Overwrite};
 use serde_json::json;
 
 use crate::failure::Failure;
 use crate::force::Force;
+use crate::progress::Progress;
+use crate::running::{RunArgs, Sums};
 
-/// Combine importance matrices, convert them between their forms, or show what they say.
+/// Collect an importance matrix while a model reads a text; combine such matrices, convert them between
+/// their forms, or show what they say.
 #[derive(clap::Args)]
 #[command(after_help = "Examples:\n  \
+    gguf imatrix f16.gguf -f calibration.txt -o imatrix.gguf\n  \
     gguf imatrix --in-file a.gguf --in-file b.dat -o both.gguf\n  \
     gguf imatrix --in-file imatrix.gguf --show-statistics")]
 pub struct Args {
-    /// An importance matrix, GGUF or legacy `.dat`; may be repeated.
-    #[arg(long, required = true, value_name = "FILE")]
+    /// The model that reads: file, directory, shard or far location.
+    #[arg(requires = "file", requires = "output_file")]
+    model: Option<String>,
+    /// The file with the text that it reads.
+    #[arg(short, long, value_name = "TEXT", requires = "model")]
+    file: Option<PathBuf>,
+    /// An importance matrix, GGUF or legacy `.dat`, to add; may be repeated.
+    #[arg(long, required_unless_present = "model", value_name = "FILE")]
     in_file: Vec<PathBuf>,
     /// Where to write the sum of all.
     #[arg(short, long, visible_alias = "output", value_name = "FILE")]
@@ -28,6 +43,8 @@ pub struct Args {
     /// GGUF, or 512. Chunks are counted anew by it.
     #[arg(short, long, value_name = "N")]
     ctx_size: Option<std::num::NonZeroU32>,
+    #[command(flatten)]
+    collect: Collect,
     /// Show figures per weight matrix.
     #[arg(long)]
     show_statistics: bool,
@@ -35,7 +52,42 @@ pub struct Args {
     #[arg(long)]
     json: bool,
     #[command(flatten)]
+    run: RunArgs,
+    #[command(flatten)]
     force: Force,
+}
+
+/// How a text is read.
+#[derive(clap::Args)]
+#[group(skip)]
+struct Collect {
+    /// Chunks to read at most [default: all].
+    #[arg(long, value_name = "N", requires = "model")]
+    chunks: Option<NonZeroUsize>,
+    /// The first chunk to read, counted from 0.
+    #[arg(long, value_name = "N", default_value_t = 0, requires = "model")]
+    chunk: usize,
+    /// Take the texts of control tokens for these tokens.
+    #[arg(long, requires = "model")]
+    parse_special: bool,
+    /// Collect for `output.weight` too.
+    #[arg(long, requires = "model")]
+    process_output: bool,
+    /// Write what there is after so many chunks, again and again.
+    #[arg(long, value_name = "N", default_value = "10", requires = "model")]
+    output_frequency: NonZeroUsize,
+    /// Write a copy with the number of chunks in its name after so many chunks.
+    #[arg(long, value_name = "N", requires = "model")]
+    save_frequency: Option<NonZeroUsize>,
+    /// Go on where the output file ends: with the chunks that it does not have.
+    #[arg(long, requires = "model")]
+    resume: bool,
+    /// Tokens that are computed together; changes nothing but speed and memory.
+    #[arg(short, long, value_name = "N", default_value = "512", requires = "model")]
+    batch_size: NonZeroUsize,
+    /// How products are computed.
+    #[arg(long, value_enum, default_value_t = Sums::Exact, requires = "model")]
+    arithmetic: Sums,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
@@ -49,24 +101,24 @@ pub fn run(args: &Args) -> Result<(), Failure> {
     let mut read = read.collect::<Result<Vec<_>, _>>()?;
     let known = read.iter().find_map(|one| one.chunk_size);
     let chunk_size = args.ctx_size.map(Into::into).or(known).unwrap_or(512);
-    let mut whole = read.remove(0);
-    if args.ctx_size.is_some() {
-        whole = whole.in_tokens(chunk_size);
+    let mut whole = (!read.is_empty()).then(|| read.remove(0));
+    if let Some(whole) = whole.as_mut().filter(|_| args.ctx_size.is_some()) {
+        *whole = whole.in_tokens(chunk_size);
     }
-    for (other, path) in read.iter().zip(&args.in_file[1..]) {
-        whole
-            .merge(other, chunk_size)
+    for (other, path) in read.iter().zip(args.in_file.iter().skip(1)) {
+        merge(&mut whole, other, chunk_size)
             .map_err(|error| Failure::Usage(format!("{}: {error}", path.display())))?;
     }
+    if let Some(model) = &args.model {
+        collect(args, model, chunk_size, &mut whole)?;
+    } else if let (Some(path), Some(whole)) = (&args.output_file, &whole) {
+        write(args, whole, path, &args.force.sparing(&args.in_file))?;
+    }
     if let Some(path) = &args.output_file {
-        let overwrite = args.force.sparing(&args.in_file);
-        match args.output_format.unwrap_or(of_name(path)) {
-            Form::Gguf => whole.write_gguf(path, &overwrite)?,
-            Form::Dat => whole.write_legacy(path, &overwrite)?,
-        }
         eprintln!("wrote {}", path.display());
     }
     let mut out = std::io::stdout().lock();
+    let whole = whole.unwrap_or_default();
     if args.json {
         writeln!(out, "{:#}", as_json(&whole))?;
     } else {
@@ -83,6 +135,86 @@ pub fn run(args: &Args) -> Result<(), Failure> {
         }
     }
     Ok(())
+}
+
+/// Adds what a model makes of a text, and writes it, now and then and in the end.
+fn collect(
+    args: &Args,
+    model: &str,
+    chunk_size: u32,
+    whole: &mut Option<Imatrix>,
+) -> Result<(), Failure> {
+    let (Some(file), Some(path)) = (&args.file, &args.output_file) else { return Ok(()) };
+    let how = &args.collect;
+    let inputs = args.in_file.iter().chain([file]);
+    let mut skip = how.chunk;
+    if how.resume && path.exists() {
+        let before = Imatrix::open(path)?;
+        skip += before.chunk_count as usize;
+        merge(whole, &before, chunk_size)?;
+    } else {
+        args.force.sparing(inputs.clone()).check(path)?;
+    }
+    // What is under that name from here on is ours.
+    let copies = args.force.sparing(inputs.clone());
+    let overwrite = Overwrite::new(Existing::Replace).sparing(inputs);
+    let cut = Cut {
+        len: chunk_size as usize,
+        windows: how.chunks.map(|chunks| how.chunk + chunks.get()),
+        stride: None,
+    };
+    let cache_type = args.run.cache_type_or(CacheType::F32);
+    let run = RunOptions { cache_type, batch: how.batch_size.get() };
+    let task = Task { text: gguf_kit::read_text(file)?, special: how.parse_special, cut, run };
+    let collection =
+        Collection { dataset: file.display().to_string(), skip, output: how.process_output };
+    let options = args.run.options(how.arithmetic);
+    let before = whole.clone();
+    let with_before = |made: Imatrix| -> Result<Imatrix, Error> {
+        let mut all = before.clone();
+        merge(&mut all, &made, chunk_size)?;
+        Ok(all.unwrap_or_default())
+    };
+    let made = on_threads(args.run.threads, || -> Result<Imatrix, Failure> {
+        let progress = Progress::of_tokens();
+        let mut each = |read: usize, sums: &dyn Fn() -> Imatrix| {
+            if read.is_multiple_of(how.output_frequency.get()) {
+                write(args, &with_before(sums())?, path, &overwrite)?;
+            }
+            if how.save_frequency.is_some_and(|every| read.is_multiple_of(every.get())) {
+                let copy = format!("{}.at_{}", path.display(), skip + read);
+                write(args, &with_before(sums())?, Path::new(&copy), &copies)?;
+            }
+            Ok(())
+        };
+        let made = eval::imatrix(model, &options, &task, &collection, &mut each, &progress)?;
+        progress.finish();
+        Ok(made)
+    })?;
+    let all = with_before(made)?;
+    write(args, &all, path, &overwrite)?;
+    *whole = Some(all);
+    Ok(())
+}
+
+/// Adds sums to those that there are, if there are any. A text that is read in parts is named once.
+fn merge(whole: &mut Option<Imatrix>, other: &Imatrix, chunk_size: u32) -> Result<(), Error> {
+    match whole {
+        Some(whole) => {
+            whole.merge(other, chunk_size)?;
+            whole.datasets.dedup();
+        }
+        None => *whole = Some(other.clone()),
+    }
+    Ok(())
+}
+
+fn write(args: &Args, all: &Imatrix, path: &Path, overwrite: &Overwrite) -> Result<(), Error> {
+    let named = args.output_file.as_deref().unwrap_or(path);
+    match args.output_format.unwrap_or(of_name(named)) {
+        Form::Gguf => all.write_gguf(path, overwrite),
+        Form::Dat => all.write_legacy(path, overwrite),
+    }
 }
 
 fn of_name(path: &Path) -> Form {

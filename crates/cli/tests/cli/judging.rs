@@ -1,8 +1,9 @@
-//! Perplexity and divergence, as a user meets them.
+//! Perplexity, divergence and importance matrices, as a user meets them.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use gguf_quantize::imatrix::Imatrix;
 use serde_json::Value;
 
 use crate::support::{Dir, fails, json, succeeds};
@@ -129,4 +130,81 @@ fn figures_are_those_of_exact_sums() {
             "{mix}: {found}"
         );
     }
+}
+
+/// That two importance matrices are of the same rows, and their sums differ by a share at most.
+fn near(found: &str, wanted: &Path, share: f32) {
+    let (found, wanted) = (Imatrix::open(found.as_ref()).unwrap(), Imatrix::open(wanted).unwrap());
+    assert_eq!((found.chunk_count, found.chunk_size), (wanted.chunk_count, wanted.chunk_size));
+    assert!(found.entries.keys().eq(wanted.entries.keys()));
+    for (name, wanted) in &wanted.entries {
+        let found = &found.entries[name];
+        assert_eq!(
+            (found.sums.len(), &found.counts),
+            (wanted.sums.len(), &wanted.counts),
+            "{name}"
+        );
+        for (found, wanted) in found.sums.iter().zip(&wanted.sums) {
+            assert!((found - wanted).abs() <= share * wanted, "{name}: {found} {wanted}");
+        }
+    }
+}
+
+#[test]
+fn importance_is_collected() {
+    let dir = Dir::new();
+    let (model, text) = (dir.f16(), text());
+    let path = |name: &str| dir.path(name);
+    let collect = |output: &str, more: &[&str]| {
+        let words = ["imatrix", &model, "-f", &text, "-c", "64", "-o", output];
+        succeeds(&[&words[..], more].concat())
+    };
+    let whole = path("whole.gguf");
+    let shown = collect(&whole, &["--chunks", "6", "--save-frequency", "4"]);
+    assert!(shown.contains("6 chunks of 64 tokens"), "{shown}");
+    let copy = Imatrix::open(format!("{whole}.at_4").as_ref()).unwrap();
+    assert_eq!(copy.chunk_count, 4);
+    let bytes = fs::read(&whole).unwrap();
+    for more in [["-t", "1"], ["-b", "40"]] {
+        let other = path("other.gguf");
+        collect(&other, &[&["--chunks", "6", "--force"], &more[..]].concat());
+        assert!(fs::read(&other).unwrap() == bytes, "{more:?}");
+    }
+    // In parts: sums are rounded to F32 in between.
+    let part = path("part.gguf");
+    collect(&part, &["--chunks", "2"]);
+    let again = ["imatrix", &model, "-f", &text, "-c", "64", "-o", &part, "--chunks", "6"];
+    fails(&again, 2, &["part.gguf", "--force"]);
+    collect(&part, &["--chunks", "6", "--resume"]);
+    near(&part, whole.as_ref(), 1e-6);
+    let (first, rest) = (path("first.gguf"), path("rest.gguf"));
+    collect(&first, &["--chunks", "5"]);
+    collect(&rest, &["--chunk", "5", "--chunks", "1", "--in-file", &first]);
+    near(&rest, whole.as_ref(), 1e-6);
+    // The output matrix is read on demand only, and the other form is by chunks.
+    let entries = |path: &str| Imatrix::open(path.as_ref()).unwrap().entries;
+    assert!(entries(&whole).keys().all(|name| name.starts_with("blk.")));
+    let dat = path("with.dat");
+    collect(&dat, &["--chunks", "1", "--process-output"]);
+    assert!(entries(&dat).contains_key("output.weight"));
+    succeeds(&["quantize", &model, &path("q.gguf"), "IQ2_XXS", "--imatrix", &whole]);
+
+    fails(&["imatrix", &model, "-f", &text], 2, &["--output-file"]);
+    fails(&["imatrix", &model, "-o", &path("x.gguf")], 2, &["--file"]);
+    let words = ["imatrix", &model, "-f", &text, "-o", &path("y.gguf"), "--chunk", "999999"];
+    fails(&words, 2, &["999999 are left out"]);
+}
+
+#[test]
+fn importance_is_that_of_llama_cpp() {
+    let Some(data) = std::env::var_os("GGUF_TEST_DATA").map(PathBuf::from) else {
+        eprintln!("SKIPPED: GGUF_TEST_DATA does not name the reference data");
+        return;
+    };
+    let folder = data.join("tiny-kjv-llama");
+    let (dir, text) = (Dir::new(), folder.join("calibration.txt"));
+    let (model, found) = (dir.f16(), dir.path("imatrix.gguf"));
+    succeeds(&["imatrix", &model, "-f", text.to_str().unwrap(), "-c", "256", "-o", &found]);
+    // llama.cpp rounds activations to F16 on the way.
+    near(&found, &folder.join("imatrix.gguf"), 1e-3);
 }

@@ -49,7 +49,7 @@ fn network(
     let multiply = |x: &Value, id, bias| {
         let matrix = weights.matrix(id);
         let mut made = Value::zeros(x.rows, matrix.rows_of_one, Vec::new());
-        product::multiply_part(run.how(), matrix, expert * made.width, x, &mut made);
+        product::multiply_expert(run.how(), matrix, expert, x, &mut made);
         if let Some(bias) = weights.optional(bias) {
             let bias = &bias[expert * made.width..(expert + 1) * made.width];
             super::elementwise::add_row(Some(bias), &mut made);

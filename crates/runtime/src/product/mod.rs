@@ -33,17 +33,29 @@ pub(crate) struct How<'r> {
 
 /// `out = x W`.
 pub(crate) fn multiply(how: How<'_>, matrix: &Matrix, x: &Value, out: &mut Value) {
-    multiply_part(how, matrix, 0, x, out);
+    if let Some(observer) = how.watch.observer {
+        observer.product(&matrix.name, None, x);
+    }
+    multiply_rows(how, matrix, 0, x, out);
 }
 
-/// `out = x W` with the matrix whose rows begin at `first` of a tensor, as many as `out` is wide.
-pub(crate) fn multiply_part(
+/// `out = x W` with one matrix of several.
+pub(crate) fn multiply_expert(
     how: How<'_>,
     matrix: &Matrix,
-    first: usize,
+    expert: usize,
     x: &Value,
     out: &mut Value,
 ) {
+    if let Some(observer) = how.watch.observer {
+        let experts = matrix.rows / matrix.rows_of_one.max(1);
+        observer.product(&matrix.name, Some((expert, experts)), x);
+    }
+    multiply_rows(how, matrix, expert * matrix.rows_of_one, x, out);
+}
+
+/// `out = x W` with the matrix whose rows begin at `first` of a tensor, as many as `out` is wide.
+fn multiply_rows(how: How<'_>, matrix: &Matrix, first: usize, x: &Value, out: &mut Value) {
     if how.arithmetic == Arithmetic::Fast && fast::multiply(how.watch, matrix, first, x, out) {
         return;
     }
@@ -52,6 +64,9 @@ pub(crate) fn multiply_part(
 
 /// The product of each head with a matrix of its own.
 pub(crate) fn multiply_heads(how: How<'_>, matrix: &Matrix, x: &Value, out: &mut Value) {
+    if let Some(observer) = how.watch.observer {
+        observer.product(&matrix.name, None, x);
+    }
     let (input, output) = (matrix.row_len, matrix.rows_of_one);
     let heads = x.width / input;
     for head in 0..heads {
@@ -60,7 +75,7 @@ pub(crate) fn multiply_heads(how: How<'_>, matrix: &Matrix, x: &Value, out: &mut
             part.copy_from_slice(&x.row(row)[head * input..(head + 1) * input]);
         }
         let mut made = Value::zeros(x.rows, output, Vec::new());
-        multiply_part(how, matrix, head * output, &part, &mut made);
+        multiply_rows(how, matrix, head * output, &part, &mut made);
         let width = out.width;
         for (row, made) in made.data.chunks_exact(output).enumerate() {
             let start = row * width + head * output;

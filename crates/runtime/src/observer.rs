@@ -1,0 +1,11 @@
+//! Who looks on while a model runs.
+
+use crate::value::Value;
+
+/// Sees what enters each product with a tensor of weights.
+pub trait Observer: Sync {
+    /// `x` is multiplied with a tensor: with all of it, where a tensor of several matrices has one for
+    /// each part of a row (heads of latent attention); or, with `expert`, these rows with one matrix
+    /// of several: its number, and how many there are.
+    fn product(&self, tensor: &str, expert: Option<(usize, usize)>, x: &Value);
+}
