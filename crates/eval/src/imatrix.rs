@@ -64,8 +64,11 @@ impl Observer for Collector {
     }
 }
 
-/// Reads windows, every token of each, and sums the squares of what enters each product. `each` gets the
-/// number of windows that were read so far, and the sums if it asks for them.
+/// What is done after each window: it gets the number of windows that were read so far, and the sums if it
+/// asks for them. Its error ends the work.
+pub type Each<'e> = dyn FnMut(usize, &dyn Fn() -> Imatrix) -> Result<(), Error> + 'e;
+
+/// Reads windows, every token of each, and sums the squares of what enters each product.
 ///
 /// # Errors
 /// `text-too-short` if no window is left, `weights-unusable` if NaN enters a product, what `each` says,
@@ -75,7 +78,7 @@ pub fn imatrix(
     windows: &Windows,
     options: RunOptions,
     collection: &Collection,
-    each: &mut dyn FnMut(usize, &dyn Fn() -> Imatrix) -> Result<(), Error>,
+    each: &mut Each<'_>,
     progress: &dyn Progress,
 ) -> Result<Imatrix, Error> {
     if collection.skip >= windows.count() {

@@ -30,7 +30,7 @@ mod scores;
 mod windows;
 
 pub use divergence::{Divergence, Spread, divergence};
-pub use imatrix::{Collection, imatrix};
+pub use imatrix::{Collection, Each, imatrix};
 pub use mean::Mean;
 pub use perplexity::{Perplexity, perplexity};
 pub use predictor::RunOptions;

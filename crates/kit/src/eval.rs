@@ -3,7 +3,9 @@
 use std::sync::Arc;
 
 use gguf::Metadata;
-pub use gguf_eval::{Collection, Cut, Divergence, Mean, Perplexity, RunOptions, Spread, Windows};
+pub use gguf_eval::{
+    Collection, Cut, Divergence, Each, Mean, Perplexity, RunOptions, Spread, Windows,
+};
 use gguf_quantize::imatrix::Imatrix;
 use gguf_runtime::Executor;
 use gguf_store::Progress;
@@ -59,8 +61,7 @@ pub fn perplexity(
     found.map_err(|error| error.in_file(word.as_ref()))
 }
 
-/// The importance matrix of a model. `each` gets the number of windows that were read so far, and the sums
-/// if it asks for them.
+/// The importance matrix of a model. `each` is called after each window.
 ///
 /// # Errors
 /// As [`open_to_run`], [`windows`] and [`gguf_eval::imatrix`].
@@ -69,7 +70,7 @@ pub fn imatrix(
     options: &Options,
     task: &Task,
     collection: &Collection,
-    each: &mut dyn FnMut(usize, &dyn Fn() -> Imatrix) -> Result<(), Error>,
+    each: &mut Each<'_>,
     progress: &dyn Progress,
 ) -> Result<Imatrix, Error> {
     let running = open_to_run(word, options)?;
