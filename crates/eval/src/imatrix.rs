@@ -51,6 +51,10 @@ impl Observer for Collector {
             squares: vec![0.0; experts * x.width],
             counts: vec![0; experts],
         });
+        // A tensor that is used in two ways counts in the first.
+        if (sums.squares.len(), sums.counts.len()) != (experts * x.width, experts) {
+            return;
+        }
         sums.counts[number] += x.rows as u64;
         let squares = &mut sums.squares[number * x.width..][..x.width];
         squares.par_chunks_mut(COLUMNS).enumerate().for_each(|(chunk, squares)| {
