@@ -144,6 +144,8 @@ pub(super) fn dispatch<W: WithSimd>(ty: TensorType, work: W) -> W::Output {
     {
         return simd.dispatch(work);
     }
+    #[cfg(not(target_arch = "x86_64"))]
+    let _ = ty;
     Arch::new().dispatch(work)
 }
 
