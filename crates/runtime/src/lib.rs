@@ -29,6 +29,8 @@ mod executor;
 mod exp;
 mod lora;
 pub mod machine;
+#[cfg(target_arch = "aarch64")]
+mod neon;
 mod observer;
 mod ops;
 mod product;

@@ -170,17 +170,19 @@ mod tests {
 
     /// Those that this processor has.
     fn ways<const DIM: usize>() -> Vec<Way> {
-        let mut ways: Vec<Way> =
+        let ways: Vec<Way> =
             vec![|near, costs| cheapest::<_, DIM>(pulp::Scalar, near, costs), one_by_one::<DIM>];
         #[cfg(target_arch = "x86_64")]
-        {
+        let ways = {
+            let mut ways = ways;
             if V3::try_new().is_some() {
                 ways.push(|near, costs| cheapest::<_, DIM>(V3::try_new().unwrap(), near, costs));
             }
             if V4::try_new().is_some() {
                 ways.push(|near, costs| cheapest::<_, DIM>(V4::try_new().unwrap(), near, costs));
             }
-        }
+            ways
+        };
         ways
     }
 

@@ -1,5 +1,8 @@
 //! What formats do by instructions of vectors that compilers do not find.
 
+#[cfg(target_arch = "aarch64")]
+use std::arch::aarch64::uint8x16_t;
+
 /// Instructions that formats use.
 pub trait Lookup: Copy {
     /// The byte of a table for each index, of which the lower 4 bits count.
@@ -55,8 +58,44 @@ impl Lookup for pulp::x86::V3 {
     }
 }
 
+#[cfg(target_arch = "aarch64")]
+impl Lookup for pulp::aarch64::Neon {
+    #[inline(always)]
+    fn lookup(self, table: &[i8; 16], indices: &[u8; 32]) -> [u8; 32] {
+        let table = pulp::cast(*table);
+        let halves: [uint8x16_t; 2] = pulp::cast(*indices);
+        pulp::cast(halves.map(
+            #[inline(always)]
+            |half| {
+                let low = self.neon.vandq_u8(half, self.neon.vdupq_n_u8(15));
+                self.neon.vqtbl1q_u8(table, low)
+            },
+        ))
+    }
+
+    #[inline(always)]
+    fn widen(self, bytes: [u8; 16]) -> [i16; 16] {
+        let bytes = pulp::cast(bytes);
+        let low = self.neon.vmovl_s8(self.neon.vget_low_s8(bytes));
+        pulp::cast([low, self.neon.vmovl_high_s8(bytes)])
+    }
+
+    #[inline(always)]
+    fn spread(self, bits: u32) -> [u8; 32] {
+        // Each byte where its bit is, and a mask of that bit in it.
+        const PLACES: [u8; 32] = places();
+        let all = pulp::cast([bits.to_le(); 4]);
+        let masks = pulp::cast([0x8040_2010_0804_0201_u64.to_le(); 2]);
+        let places: [uint8x16_t; 2] = pulp::cast(PLACES);
+        pulp::cast(places.map(
+            #[inline(always)]
+            |places| self.neon.vtstq_u8(self.neon.vqtbl1q_u8(all, places), masks),
+        ))
+    }
+}
+
 /// The byte in which each of 32 bits is.
-#[cfg(target_arch = "x86_64")]
+#[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
 const fn places() -> [u8; 32] {
     let mut places = [0; 32];
     let mut i = 0;

@@ -196,7 +196,11 @@ mod tests {
                 let mut found = Unpacked::EMPTY;
                 F::unpack(pulp::Scalar, &block, &mut found);
                 #[cfg(target_arch = "x86_64")]
-                if let Some(simd) = pulp::x86::V3::try_new() {
+                let simd = pulp::x86::V3::try_new();
+                #[cfg(target_arch = "aarch64")]
+                let simd = pulp::aarch64::Neon::try_new();
+                #[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
+                if let Some(simd) = simd {
                     let mut other = Unpacked::EMPTY;
                     F::unpack(simd, &block, &mut other);
                     assert_eq!(found.levels[..F::LEN], other.levels[..F::LEN]);

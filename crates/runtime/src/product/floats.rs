@@ -137,10 +137,6 @@ impl Floats<2> for V3Halves {
 }
 
 /// Calls work on the weights of a type with the best instructions of this processor.
-#[cfg_attr(
-    not(target_arch = "x86_64"),
-    expect(unused_variables, reason = "elsewhere all types are treated the same")
-)]
 pub(super) fn dispatch<W: WithSimd>(ty: TensorType, work: W) -> W::Output {
     #[cfg(target_arch = "x86_64")]
     if ty == TensorType::F16
@@ -148,6 +144,8 @@ pub(super) fn dispatch<W: WithSimd>(ty: TensorType, work: W) -> W::Output {
     {
         return simd.dispatch(work);
     }
+    #[cfg(not(target_arch = "x86_64"))]
+    let _ = ty;
     Arch::new().dispatch(work)
 }
 

@@ -24,11 +24,13 @@
 
 #[cfg(target_arch = "x86_64")]
 mod avx2;
+#[cfg(target_arch = "aarch64")]
+mod neon;
 mod rounded;
 mod scalar;
 #[cfg(test)]
 mod tests;
-#[cfg(target_arch = "x86_64")]
+#[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
 mod tile;
 
 use gguf::TensorType;
@@ -76,6 +78,10 @@ fn kernels(ty: TensorType) -> Option<Box<dyn Kernels>> {
     #[cfg(target_arch = "x86_64")]
     if let Some(simd) = crate::simd::V3Halves::try_new() {
         return integers::visit(ty, avx2::Find(simd));
+    }
+    #[cfg(target_arch = "aarch64")]
+    if let Some(find) = neon::Find::try_new() {
+        return integers::visit(ty, find);
     }
     integers::visit(ty, scalar::Find)
 }

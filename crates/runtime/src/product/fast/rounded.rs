@@ -89,7 +89,7 @@ impl Rounded {
         &self.scales[self.place(row, column, self.len.ilog2())..][..len >> self.len.ilog2()]
     }
 
-    #[cfg(target_arch = "x86_64")]
+    #[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
     /// What there is of every 256 columns, if that is the length of blocks, and `G` groups in them:
     /// of all rows, then of the next columns.
     #[inline(always)]
@@ -98,7 +98,7 @@ impl Rounded {
         Blocks { levels: self.levels.as_chunks().0, scales: &self.scales, sums }
     }
 
-    #[cfg(target_arch = "x86_64")]
+    #[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
     /// Scales and sums of eight blocks of 32 numbers. Those behind the end of a row are of others.
     #[inline(always)]
     pub fn eight(&self, row: usize, column: usize) -> (&[f32; 8], &[i16; 8]) {
@@ -114,7 +114,7 @@ impl Rounded {
     }
 }
 
-#[cfg(target_arch = "x86_64")]
+#[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
 /// Blocks of 256, as [`Rounded::blocks`] has them.
 pub(super) struct Blocks<'r, const G: usize> {
     pub levels: &'r [[i8; 256]],

@@ -13,6 +13,7 @@ pub(super) struct Tile {
     /// `[k / 4][row][k % 4]`: levels in 8 bits.
     pub narrow: [[[u8; 4]; ROWS]; DEPTH / 4],
     /// `[k / 2][row][k % 2]`: levels times their scales.
+    #[cfg(target_arch = "x86_64")]
     pub wide: [[[i16; 2]; ROWS]; DEPTH / 2],
     /// `[group][row]`: each scale twice.
     pub scales: [[[i16; 2]; ROWS]; 16],
@@ -27,6 +28,7 @@ pub(super) struct Tile {
 impl Tile {
     pub const EMPTY: Self = Self {
         narrow: [[[0; 4]; ROWS]; DEPTH / 4],
+        #[cfg(target_arch = "x86_64")]
         wide: [[[0; 2]; ROWS]; DEPTH / 2],
         scales: [[[0; 2]; ROWS]; 16],
         minimums: [[[0; 2]; ROWS]; 8],
@@ -34,7 +36,9 @@ impl Tile {
         dmin: [[0.0; ROWS]; 8],
     };
 
-    /// Unpacks `blocks` blocks of each row from a block on. Rows that there are not stay as they were.
+    /// Unpacks `blocks` blocks of each row from a block on: levels with a sign to `wide`. Rows that
+    /// there are not stay as they were.
+    #[cfg(target_arch = "x86_64")]
     #[inline(always)]
     pub fn unpack<F: Integers, L: Lookup>(
         &mut self,
@@ -44,7 +48,48 @@ impl Tile {
         first: usize,
         blocks: usize,
     ) {
-        let mut rows = [[0; 256]; ROWS];
+        let rows = self.rows::<F, L>(lookup, weights, row_bytes, first, blocks);
+        if F::TOP.is_some() {
+            return self.put::<4>(&rows);
+        }
+        for (r, row) in rows.iter().enumerate() {
+            for (g, levels) in row.chunks_exact(F::GROUP).enumerate() {
+                // They are multiplied here, in 16 bits.
+                let s = if F::LEN == 32 { 1 } else { self.scales[g][r][0] };
+                let wide = &mut self.wide[g * F::GROUP / 2..][..F::GROUP / 2];
+                for (pair, wide) in levels.as_chunks::<2>().0.iter().zip(wide) {
+                    wide[r] = pair.map(|level| i16::from(level as i8) * s);
+                }
+            }
+        }
+    }
+
+    /// The same with all levels to `narrow`, as `[k / SIDE][row][k % SIDE]`.
+    #[cfg(target_arch = "aarch64")]
+    #[inline(always)]
+    pub fn unpack_narrow<F: Integers, L: Lookup, const SIDE: usize>(
+        &mut self,
+        lookup: L,
+        weights: &[u8],
+        row_bytes: usize,
+        first: usize,
+        blocks: usize,
+    ) {
+        let rows = self.rows::<F, L>(lookup, weights, row_bytes, first, blocks);
+        self.put::<SIDE>(&rows);
+    }
+
+    /// Unpacks all but levels, which it returns.
+    #[inline(always)]
+    fn rows<F: Integers, L: Lookup>(
+        &mut self,
+        lookup: L,
+        weights: &[u8],
+        row_bytes: usize,
+        first: usize,
+        blocks: usize,
+    ) -> [[u8; DEPTH]; ROWS] {
+        let mut rows = [[0; DEPTH]; ROWS];
         let mut unpacked = Unpacked::EMPTY;
         for (r, (row, bytes)) in rows.iter_mut().zip(weights.chunks_exact(row_bytes)).enumerate() {
             let bytes = bytes[first * F::BYTES..].chunks_exact(F::BYTES);
@@ -62,29 +107,19 @@ impl Tile {
                     self.minimums[g / 2][r][g % 2] =
                         if F::MINIMUMS { unpacked.minimums[g] } else { s * i16::from(F::ZERO) };
                 }
-                if F::TOP.is_none() {
-                    // With a sign, they are multiplied here, in 16 bits.
-                    for (g, levels) in part.chunks_exact(F::GROUP).enumerate() {
-                        let s = unpacked.scales[g];
-                        for (i, pair) in levels.as_chunks::<2>().0.iter().enumerate() {
-                            self.wide[g * F::GROUP / 2 + i][r] =
-                                pair.map(|level| i16::from(level as i8) * s);
-                        }
-                    }
-                }
             }
         }
-        if F::TOP.is_some() {
-            for (r, row) in rows.iter().enumerate() {
-                for (four, narrow) in row.as_chunks::<4>().0.iter().zip(&mut self.narrow) {
-                    narrow[r] = *four;
-                }
-            }
-        } else if F::LEN == 32 {
-            for (r, row) in rows.iter().enumerate() {
-                for (pair, wide) in row.as_chunks::<2>().0.iter().zip(&mut self.wide) {
-                    wide[r] = pair.map(|level| i16::from(level as i8));
-                }
+        rows
+    }
+
+    /// Puts `SIDE` columns of a row side by side.
+    #[inline(always)]
+    fn put<const SIDE: usize>(&mut self, rows: &[[u8; DEPTH]; ROWS]) {
+        let narrow = self.narrow.as_flattened_mut().as_flattened_mut();
+        let narrow = narrow.as_chunks_mut::<SIDE>().0.as_chunks_mut::<ROWS>().0;
+        for (r, row) in rows.iter().enumerate() {
+            for (side, narrow) in row.as_chunks::<SIDE>().0.iter().zip(&mut *narrow) {
+                narrow[r] = *side;
             }
         }
     }

@@ -1,0 +1,114 @@
+//! Kernels for NEON with products of bytes, of matrices of bytes where the processor has them.
+
+mod rows;
+mod tiles;
+
+use std::marker::PhantomData;
+
+use gguf_quant::integers::{Integers, Visitor};
+use pulp::NullaryFnOnce;
+
+use super::rounded::Rounded;
+use super::{FEW, Kernels, ROWS};
+use crate::neon::{NeonDot, NeonMatrix};
+
+/// Finds the kernels of a type.
+#[derive(Clone, Copy)]
+pub(super) struct Find {
+    dots: NeonDot,
+    matrices: Option<NeonMatrix>,
+}
+
+impl Find {
+    /// Asks the processor.
+    pub fn try_new() -> Option<Self> {
+        Some(Self { dots: NeonDot::try_new()?, matrices: NeonMatrix::try_new() })
+    }
+
+    /// The kernels of processors without matrices.
+    #[cfg(test)]
+    pub fn without_matrices(self) -> Self {
+        Self { matrices: None, ..self }
+    }
+}
+
+impl Visitor for Find {
+    type Output = Box<dyn Kernels>;
+
+    fn visit<F: Integers>(self) -> Self::Output {
+        Box::new(Neon::<F>(self, PhantomData))
+    }
+}
+
+struct Neon<F>(Find, PhantomData<fn() -> F>);
+
+impl<F: Integers> Kernels for Neon<F> {
+    fn len(&self) -> usize {
+        F::LEN
+    }
+
+    fn group(&self) -> usize {
+        F::GROUP
+    }
+
+    fn rows(&self, weights: &[u8], x: &Rounded, out: &mut [f32]) {
+        let simd = self.0.dots;
+        simd.vectorize(Rows::<F> { simd, weights, x, out, of: PhantomData });
+    }
+
+    fn tile(&self, weights: &[u8], x: &Rounded, out: &mut [[f32; ROWS]]) {
+        match self.0.matrices {
+            Some(simd) => {
+                simd.vectorize(Tiles::<F, _, 8> { simd, weights, x, out, of: PhantomData });
+            }
+            None => {
+                let simd = self.0.dots;
+                simd.vectorize(Tiles::<F, _, 4> { simd, weights, x, out, of: PhantomData });
+            }
+        }
+    }
+}
+
+// Not closures: what is not inlined into `vectorize` would not be compiled for these instructions.
+
+struct Rows<'r, F> {
+    simd: NeonDot,
+    weights: &'r [u8],
+    x: &'r Rounded,
+    out: &'r mut [f32],
+    of: PhantomData<fn() -> F>,
+}
+
+impl<F: Integers> NullaryFnOnce for Rows<'_, F> {
+    type Output = ();
+
+    #[inline(always)]
+    fn call(self) {
+        let Self { simd, weights, x, out, .. } = self;
+        match x.rows {
+            1 => rows::rows::<F, 1>(simd, weights, x, out),
+            _ => rows::rows::<F, FEW>(simd, weights, x, out),
+        }
+    }
+}
+
+struct Tiles<'r, F, S, const SIDE: usize> {
+    simd: S,
+    weights: &'r [u8],
+    x: &'r Rounded,
+    out: &'r mut [[f32; ROWS]],
+    of: PhantomData<fn() -> F>,
+}
+
+impl<F, S, const SIDE: usize> NullaryFnOnce for Tiles<'_, F, S, SIDE>
+where
+    F: Integers,
+    S: tiles::Products<SIDE>,
+{
+    type Output = ();
+
+    #[inline(always)]
+    fn call(self) {
+        tiles::tile::<F, S, SIDE>(self.simd, self.weights, self.x, self.out);
+    }
+}
