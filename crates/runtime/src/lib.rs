@@ -22,6 +22,8 @@
 //! # Ok::<(), gguf::Error>(())
 //! ```
 
+#[cfg(target_arch = "x86_64")]
+mod avx512;
 mod batch;
 mod cache;
 mod context;

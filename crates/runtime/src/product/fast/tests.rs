@@ -79,13 +79,12 @@ fn compare(
     }
 }
 
-#[cfg(target_arch = "x86_64")]
-#[test]
-fn avx2_gives_the_bits_of_the_specification() {
-    let Some(simd) = crate::simd::V3Halves::try_new() else { return };
+/// Compares the kernels of every type.
+#[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
+fn compare_all(find: impl Fn(TensorType) -> Option<Box<dyn Kernels>>) {
     let mut types = 0;
     for ty in TensorType::all() {
-        let Some(kernels) = integers::visit(ty, avx2::Find(simd)) else { continue };
+        let Some(kernels) = find(ty) else { continue };
         types += 1;
         let widths = if kernels.len() == 32 { [32, 288, 544] } else { [256, 512, 1024] };
         for (i, width) in widths.into_iter().enumerate() {
@@ -100,6 +99,23 @@ fn avx2_gives_the_bits_of_the_specification() {
         }
     }
     assert_eq!(types, 22);
+}
+
+#[cfg(target_arch = "x86_64")]
+#[test]
+fn avx2_gives_the_bits_of_the_specification() {
+    let Some(simd) = crate::simd::V3Halves::try_new() else { return };
+    compare_all(|ty| integers::visit(ty, avx2::Find(simd)));
+}
+
+#[cfg(target_arch = "x86_64")]
+#[test]
+fn avx512_gives_the_bits_of_the_specification() {
+    let Some(simd) = crate::avx512::V4Products::try_new() else {
+        println!("SKIPPED: this processor has no AVX-512 with VNNI");
+        return;
+    };
+    compare_all(|ty| integers::visit(ty, avx512::Find(simd)));
 }
 
 /// The product in F64 of decoded weights with activations as they are.

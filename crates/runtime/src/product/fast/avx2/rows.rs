@@ -10,10 +10,39 @@ use super::super::blocks;
 use super::super::rounded::{PIECE, Rounded};
 use crate::simd::V3Halves;
 
+/// Sums of products, of which an instruction set that has more than AVX2 makes its own.
+pub(in super::super) trait Dots: Copy {
+    /// Where the scale of each weight is found.
+    type Places: Copy;
+    /// A sum in parts.
+    type Parts: Copy;
+
+    /// The instructions of AVX2.
+    fn simd(self) -> V3Halves;
+
+    fn zero(self) -> Self::Parts;
+
+    fn places<F: Integers>(self) -> Self::Places;
+
+    /// The products of a block of 256 with `T` rows of activations, times the scales of their groups.
+    fn scaled<F: Integers, const T: usize>(
+        self,
+        places: Self::Places,
+        weights: &Unpacked,
+        x: [&[i8; 256]; T],
+    ) -> [Self::Parts; T];
+
+    /// The products of 32 weights, in eight parts.
+    fn eighths<F: Integers>(self, weights: &[u8; 32], x: &[i8; 32]) -> __m256i;
+
+    /// Eight sums.
+    fn sum_eight(self, sums: [Self::Parts; 8]) -> __m256i;
+}
+
 /// Rows of weights with up to `T` rows of activations: of fewer, the last stands in for the others.
 #[inline(always)]
-pub(super) fn rows<F: Integers, const T: usize>(
-    simd: V3Halves,
+pub(in super::super) fn rows<F: Integers, D: Dots, const T: usize>(
+    dots: D,
     weights: &[u8],
     x: &Rounded,
     out: &mut [f32],
@@ -21,28 +50,28 @@ pub(super) fn rows<F: Integers, const T: usize>(
     let row_bytes = blocks::<F>(x) * F::BYTES;
     if F::LEN == 256 {
         for (weights, out) in weights.chunks_exact(row_bytes).zip(out.chunks_exact_mut(x.rows)) {
-            let made = large::<F, T>(simd, weights, x);
+            let made = large::<F, D, T>(dots, weights, x);
             out.copy_from_slice(&made[..x.rows]);
         }
         return;
     }
     for (weights, out) in weights.chunks_exact(row_bytes).zip(out.chunks_exact_mut(x.rows)) {
-        let made = small::<F, T>(simd, weights, x);
+        let made = small::<F, D, T>(dots, weights, x);
         out.copy_from_slice(&made[..x.rows]);
     }
 }
 
 /// A row of blocks of 256, eight at a time.
 #[inline(always)]
-fn large<F: Integers, const T: usize>(simd: V3Halves, weights: &[u8], x: &Rounded) -> [f32; T] {
-    let zeros = [[simd.avx._mm256_setzero_si256(); 8]; T];
-    let (mut of_levels, mut of_minimums) = (zeros, zeros);
+fn large<F: Integers, D: Dots, const T: usize>(dots: D, weights: &[u8], x: &Rounded) -> [f32; T] {
+    let simd = dots.simd();
+    let mut of_levels = [[dots.zero(); 8]; T];
+    let mut of_minimums = [[simd.avx._mm256_setzero_si256(); 8]; T];
     let mut scales = Scales::EMPTY;
     let mut x_d = [[0.0; 8]; T];
     let mut made = [0.0; T];
     let (of_32, of_16) = (x.blocks::<8>(), x.blocks::<16>());
-    // A compiler that sees these constants makes two shuffles of each one.
-    let places = std::hint::black_box(if F::GROUP == 32 { &SCALES_OF_32 } else { &SCALES_OF_16 });
+    let places = dots.places::<F>();
     for (n, eight) in weights.chunks(8 * F::BYTES).enumerate() {
         let count = eight.len() / F::BYTES;
         for (b, block) in eight.chunks_exact(F::BYTES).enumerate() {
@@ -50,19 +79,14 @@ fn large<F: Integers, const T: usize>(simd: V3Halves, weights: &[u8], x: &Rounde
             let mut unpacked = Unpacked::EMPTY;
             F::unpack(*simd, block, &mut unpacked);
             scales.put::<F>(b, &unpacked);
-            let scales_of = halves::<F>(simd, &unpacked.scales);
+            let mut levels = [&[0; 256]; T];
+            for t in 0..T {
+                levels[t] = &of_32.levels[(8 * n + b) * x.rows + t.min(x.rows - 1)];
+            }
+            let sums = dots.scaled::<F, T>(places, &unpacked, levels);
             for t in 0..T {
                 let at = (8 * n + b) * x.rows + t.min(x.rows - 1);
-                let levels = of_32.levels[at].as_chunks().0;
-                let pairs = unpacked.levels.as_chunks::<32>().0.iter().zip(levels);
-                let mut sum = simd.avx._mm256_setzero_si256();
-                for (n, (weights, levels)) in pairs.enumerate() {
-                    let products = multiply::<F>(simd, weights, levels);
-                    let scale = scale::<F>(simd, &scales_of, places, n);
-                    let scaled = simd.avx2._mm256_madd_epi16(products, scale);
-                    sum = simd.avx2._mm256_add_epi32(sum, scaled);
-                }
-                of_levels[t][b] = sum;
+                of_levels[t][b] = sums[t];
                 if F::MINIMUMS || F::ZERO != 0 {
                     let m = if F::MINIMUMS { &unpacked.minimums } else { &unpacked.scales };
                     of_minimums[t][b] = if F::GROUP == 32 {
@@ -76,7 +100,7 @@ fn large<F: Integers, const T: usize>(simd: V3Halves, weights: &[u8], x: &Rounde
         }
         let [d, dmin] = scales.floats::<F>(simd);
         for t in 0..T {
-            let of_levels = sum_eight(simd, of_levels[t]);
+            let of_levels = dots.sum_eight(of_levels[t]);
             let of_minimums = if F::MINIMUMS || F::ZERO != 0 {
                 sum_eight(simd, of_minimums[t])
             } else {
@@ -100,28 +124,29 @@ fn times_eight(simd: V3Halves, factors: &[i16; 16], others: &[i16; 8]) -> __m256
 
 /// A row of blocks of 32, eight at a time.
 #[inline(always)]
-fn small<F: Integers, const T: usize>(simd: V3Halves, weights: &[u8], x: &Rounded) -> [f32; T] {
+fn small<F: Integers, D: Dots, const T: usize>(dots: D, weights: &[u8], x: &Rounded) -> [f32; T] {
     let mut made = [0.0; T];
     let whole = x.width / PIECE * PIECE;
     for column in (0..whole).step_by(PIECE) {
-        eight::<F, T>(simd, weights, x, column, 8, &mut made);
+        eight::<F, D, T>(dots, weights, x, column, 8, &mut made);
     }
     if whole < x.width {
-        eight::<F, T>(simd, weights, x, whole, (x.width - whole) / 32, &mut made);
+        eight::<F, D, T>(dots, weights, x, whole, (x.width - whole) / 32, &mut made);
     }
     made
 }
 
 /// Adds the products of up to eight blocks.
 #[inline(always)]
-fn eight<F: Integers, const T: usize>(
-    simd: V3Halves,
+fn eight<F: Integers, D: Dots, const T: usize>(
+    dots: D,
     weights: &[u8],
     x: &Rounded,
     column: usize,
     count: usize,
     made: &mut [f32; T],
 ) {
+    let simd = dots.simd();
     let weights = &weights[column / 32 * F::BYTES..][..count * F::BYTES];
     prefetch(simd, weights);
     let mut levels: [&[[i8; 32]]; T] = [&[]; T];
@@ -141,9 +166,7 @@ fn eight<F: Integers, const T: usize>(
             scales.put::<F>(b, &unpacked);
             let weights = unpacked.levels.first_chunk().expect("32 are fewer than 256");
             for t in 0..T {
-                let product = multiply::<F>(simd, weights, &levels[t][b]);
-                let ones = simd.avx._mm256_set1_epi16(1);
-                products[t][b] = simd.avx2._mm256_madd_epi16(product, ones);
+                products[t][b] = dots.eighths::<F>(weights, &levels[t][b]);
             }
         },
     );
@@ -244,6 +267,59 @@ fn sum_floats(simd: V3Halves, numbers: __m256) -> f32 {
     let two = simd.sse._mm_add_ps(four, simd.sse._mm_movehl_ps(four, four));
     let [a, b, ..]: [f32; 4] = cast(two);
     a + b
+}
+
+impl Dots for V3Halves {
+    type Places = &'static [[u8; 32]; 8];
+    type Parts = __m256i;
+
+    #[inline(always)]
+    fn simd(self) -> V3Halves {
+        self
+    }
+
+    #[inline(always)]
+    fn zero(self) -> __m256i {
+        self.avx._mm256_setzero_si256()
+    }
+
+    #[inline(always)]
+    fn places<F: Integers>(self) -> Self::Places {
+        // A compiler that sees these constants makes two shuffles of each one.
+        std::hint::black_box(if F::GROUP == 32 { &SCALES_OF_32 } else { &SCALES_OF_16 })
+    }
+
+    #[inline(always)]
+    fn scaled<F: Integers, const T: usize>(
+        self,
+        places: Self::Places,
+        weights: &Unpacked,
+        x: [&[i8; 256]; T],
+    ) -> [__m256i; T] {
+        let scales = halves::<F>(self, &weights.scales);
+        let mut sums = [self.zero(); T];
+        for t in 0..T {
+            let pairs = weights.levels.as_chunks().0.iter().zip(x[t].as_chunks().0);
+            for (n, (weights, x)) in pairs.enumerate() {
+                let products = multiply::<F>(self, weights, x);
+                let scale = scale::<F>(self, &scales, places, n);
+                let scaled = self.avx2._mm256_madd_epi16(products, scale);
+                sums[t] = self.avx2._mm256_add_epi32(sums[t], scaled);
+            }
+        }
+        sums
+    }
+
+    #[inline(always)]
+    fn eighths<F: Integers>(self, weights: &[u8; 32], x: &[i8; 32]) -> __m256i {
+        let products = multiply::<F>(self, weights, x);
+        self.avx2._mm256_madd_epi16(products, self.avx._mm256_set1_epi16(1))
+    }
+
+    #[inline(always)]
+    fn sum_eight(self, sums: [__m256i; 8]) -> __m256i {
+        sum_eight(self, sums)
+    }
 }
 
 /// Scales, those of each half of 128 weights in both halves of a vector; all of them in the first one
