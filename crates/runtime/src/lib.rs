@@ -23,6 +23,8 @@
 //! ```
 
 #[cfg(target_arch = "x86_64")]
+mod amx;
+#[cfg(target_arch = "x86_64")]
 mod avx512;
 mod batch;
 mod cache;

@@ -77,7 +77,7 @@ trait Kernels: Send + Sync {
 fn kernels(ty: TensorType) -> Option<Box<dyn Kernels>> {
     #[cfg(target_arch = "x86_64")]
     if let Some(simd) = crate::avx512::V4Products::try_new() {
-        return integers::visit(ty, avx512::Find(simd));
+        return integers::visit(ty, avx512::Find(simd, crate::amx::Amx::try_new()));
     }
     #[cfg(target_arch = "x86_64")]
     if let Some(simd) = crate::simd::V3Halves::try_new() {

@@ -1,4 +1,4 @@
-//! Kernels for AVX-512 with VNNI.
+//! Kernels for AVX-512 with VNNI, and with AMX.
 
 mod rows;
 mod tiles;
@@ -12,21 +12,26 @@ use pulp::NullaryFnOnce;
 use super::avx2::rows::rows;
 use super::rounded::Rounded;
 use super::{FEW, Kernels, ROWS};
+use crate::amx::Amx;
 use crate::avx512::V4Products;
 use unsigned::Unsigned;
 
 /// Finds the kernels of a type.
-pub(super) struct Find(pub V4Products);
+pub(super) struct Find(pub V4Products, pub Option<Amx>);
 
 impl Visitor for Find {
     type Output = Box<dyn Kernels>;
 
     fn visit<F: Integers>(self) -> Self::Output {
-        Box::new(Avx512::<F>(self.0, PhantomData))
+        Box::new(Avx512::<F> { simd: self.0, amx: self.1, of: PhantomData })
     }
 }
 
-struct Avx512<F>(V4Products, PhantomData<fn() -> F>);
+struct Avx512<F> {
+    simd: V4Products,
+    amx: Option<Amx>,
+    of: PhantomData<fn() -> F>,
+}
 
 impl<F: Integers> Kernels for Avx512<F> {
     fn len(&self) -> usize {
@@ -38,11 +43,12 @@ impl<F: Integers> Kernels for Avx512<F> {
     }
 
     fn rows(&self, weights: &[u8], x: &Rounded, out: &mut [f32]) {
-        self.0.vectorize(Rows::<F> { simd: self.0, weights, x, out, of: PhantomData });
+        self.simd.vectorize(Rows::<F> { simd: self.simd, weights, x, out, of: PhantomData });
     }
 
     fn tile(&self, weights: &[u8], x: &Rounded, out: &mut [[f32; ROWS]]) {
-        self.0.vectorize(Tiles::<F> { simd: self.0, weights, x, out, of: PhantomData });
+        let Self { simd, amx, of } = *self;
+        simd.vectorize(Tiles::<F> { simd, amx, weights, x, out, of });
     }
 }
 
@@ -69,6 +75,7 @@ impl<F: Integers> NullaryFnOnce for Rows<'_, F> {
 
 struct Tiles<'r, F> {
     simd: V4Products,
+    amx: Option<Amx>,
     weights: &'r [u8],
     x: &'r Rounded,
     out: &'r mut [[f32; ROWS]],
@@ -80,6 +87,7 @@ impl<F: Integers> NullaryFnOnce for Tiles<'_, F> {
 
     #[inline(always)]
     fn call(self) {
-        tiles::tile::<Unsigned<F>>(self.simd, self.weights, self.x, self.out);
+        let Self { simd, amx, weights, x, out, .. } = self;
+        tiles::tile::<Unsigned<F>>(simd, amx, weights, x, out);
     }
 }

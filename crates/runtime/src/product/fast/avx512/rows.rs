@@ -1,5 +1,4 @@
 //! Sums of products for rows: 64 weights at a time.
-#![expect(clippy::needless_range_loop, reason = "tokens count through several arrays")]
 
 use std::arch::x86_64::{__m256i, __m512i};
 
@@ -26,7 +25,8 @@ impl Dots for V4Products {
 
     #[inline(always)]
     fn places<F: Integers>(self) -> Self::Places {
-        if F::GROUP == 32 { const { places(32) } } else { const { places(16) } }.map(cast)
+        let [a, b, c, d] = if F::GROUP == 32 { const { places(32) } } else { const { places(16) } };
+        [cast(a), cast(b), cast(c), cast(d)]
     }
 
     #[inline(always)]

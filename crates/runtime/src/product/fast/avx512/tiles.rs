@@ -9,16 +9,19 @@ use pulp::cast;
 use super::super::rounded::Rounded;
 use super::super::tile::{DEPTH, Tile};
 use super::super::{ROWS, blocks};
+use crate::amx::{Amx, SIDE, Sums as SumsOfTiles, Tiles};
 use crate::avx512::V4Products;
 
 /// The products of a tile with all tokens. Levels of `F` have no sign.
 #[inline(always)]
 pub(super) fn tile<F: Integers>(
     simd: V4Products,
+    amx: Option<Amx>,
     weights: &[u8],
     x: &Rounded,
     out: &mut [[f32; ROWS]],
 ) {
+    let tiles = amx.filter(|_| out.len() >= SIDE).and_then(|amx| amx.tiles(F::GROUP));
     let blocks = blocks::<F>(x);
     let at_once = DEPTH / F::LEN;
     let mut tile = Box::new(Tile::EMPTY);
@@ -26,9 +29,13 @@ pub(super) fn tile<F: Integers>(
         let count = at_once.min(blocks - first);
         tile.unpack::<F, _>(**simd, weights, blocks * F::BYTES, first, count);
         let part = Part { simd, x, tile: &tile, first, count };
-        let done = part.by::<F, 8>(0, out);
-        let done = part.by::<F, 2>(done, out);
-        part.by::<F, 1>(done, out);
+        let mut done = 0;
+        if let Some(tiles) = &tiles {
+            done = part.by::<F, _, SIDE>(tiles, done, out);
+        }
+        done = part.by::<F, _, 8>(&simd, done, out);
+        done = part.by::<F, _, 2>(&simd, done, out);
+        part.by::<F, _, 1>(&simd, done, out);
     }
 }
 
@@ -50,32 +57,43 @@ impl Part<'_> {
     /// Adds the products with the tokens from `done` on, as long as there are `T` more. Returns how many
     /// tokens are done then.
     #[inline(always)]
-    fn by<F: Integers, const T: usize>(&self, done: usize, out: &mut [[f32; ROWS]]) -> usize {
+    fn by<F: Integers, G: Groups<T>, const T: usize>(
+        &self,
+        groups: &G,
+        done: usize,
+        out: &mut [[f32; ROWS]],
+    ) -> usize {
         let all = out[done..].as_chunks_mut::<T>().0;
         for (i, out) in all.iter_mut().enumerate() {
-            self.multiply::<F, T>(done + T * i, out);
+            self.multiply::<F, G, T>(groups, done + T * i, out);
         }
         done + T * all.len()
     }
 
     /// Adds the products with the tokens from `token` on.
     #[inline(always)]
-    fn multiply<F: Integers, const T: usize>(&self, token: usize, out: &mut [[f32; ROWS]; T]) {
+    fn multiply<F: Integers, G: Groups<T>, const T: usize>(
+        &self,
+        groups: &G,
+        token: usize,
+        out: &mut [[f32; ROWS]; T],
+    ) {
         let Self { simd, x, .. } = *self;
         let (from, len) = (self.first * F::LEN, self.count * F::LEN);
         let mut of = [Token::EMPTY; T];
         for t in 0..T {
-            of[t] = Token {
-                levels: x.levels(token + t, from, len),
-                d: x.scales(token + t, from, len),
-                sums: x.sums(token + t, from, len),
-            };
+            of[t] = Token { d: x.scales(token + t, from, len), sums: x.sums(token + t, from, len) };
         }
+        let x = groups.tokens(x, token, from, len);
         let mut made = [simd.avx512f._mm512_setzero_ps(); T];
         if F::LEN == 256 {
             let mut of_levels = [simd.avx512f._mm512_setzero_si512(); T];
             for g in 0..256 / F::GROUP {
-                self.add_scaled::<F, T>(g, self.group::<F, T>(g, of), &mut of_levels);
+                self.add_scaled::<F, T>(
+                    g,
+                    groups.multiply::<F>(self.columns::<F>(g), &x, F::GROUP * g),
+                    &mut of_levels,
+                );
             }
             self.put::<F, T>(0, of_levels, of, &mut made);
         } else {
@@ -86,7 +104,12 @@ impl Part<'_> {
                     let mut sums = [simd.avx512f._mm512_setzero_ps(); T];
                     for n in pair {
                         if n < self.count {
-                            self.put::<F, T>(n, self.group::<F, T>(n, of), of, &mut sums);
+                            self.put::<F, T>(
+                                n,
+                                groups.multiply::<F>(self.columns::<F>(n), &x, 32 * n),
+                                of,
+                                &mut sums,
+                            );
                         }
                     }
                     self.add(&mut half, sums);
@@ -99,24 +122,10 @@ impl Part<'_> {
         }
     }
 
-    /// The products of a group.
+    /// The weights of a group.
     #[inline(always)]
-    fn group<F: Integers, const T: usize>(&self, g: usize, of: [Token<'_>; T]) -> Sums<T> {
-        let simd = self.simd;
-        let mut sums = [simd.avx512f._mm512_setzero_si512(); T];
-        let columns = &self.tile.narrow[F::GROUP / 4 * g..][..F::GROUP / 4];
-        let mut x: [&[[i8; 4]]; T] = [&[]; T];
-        for t in 0..T {
-            x[t] = &of[t].levels.as_chunks().0[F::GROUP / 4 * g..][..F::GROUP / 4];
-        }
-        for (k, column) in columns.iter().enumerate() {
-            let weights = cast(*column);
-            for t in 0..T {
-                let x = simd.avx512f._mm512_set1_epi32(cast(x[t][k]));
-                sums[t] = simd.add_bytes(sums[t], weights, x);
-            }
-        }
-        sums
+    fn columns<F: Integers>(&self, g: usize) -> &[[[u8; 4]; ROWS]] {
+        &self.tile.narrow[F::GROUP / 4 * g..][..F::GROUP / 4]
     }
 
     /// Adds the products of a group times its scales.
@@ -201,11 +210,102 @@ impl Part<'_> {
 /// What there is of a token in some blocks.
 #[derive(Clone, Copy)]
 struct Token<'x> {
-    levels: &'x [i8],
     d: &'x [f32],
     sums: &'x [i16],
 }
 
 impl Token<'_> {
-    const EMPTY: Self = Self { levels: &[], d: &[], sums: &[] };
+    const EMPTY: Self = Self { d: &[], sums: &[] };
+}
+
+/// What multiplies groups with `T` tokens.
+trait Groups<const T: usize> {
+    /// The levels of tokens.
+    type Tokens<'x>;
+
+    /// Those from `token` and `column` on, all within 256 columns.
+    fn tokens<'x>(
+        &self,
+        x: &'x Rounded,
+        token: usize,
+        column: usize,
+        len: usize,
+    ) -> Self::Tokens<'x>;
+
+    /// The products of a group of weights with tokens, from the column `from` of both on.
+    fn multiply<F: Integers>(
+        &self,
+        weights: &[[[u8; 4]; ROWS]],
+        x: &Self::Tokens<'_>,
+        from: usize,
+    ) -> Sums<T>;
+}
+
+impl<const T: usize> Groups<T> for V4Products {
+    type Tokens<'x> = [&'x [[i8; 4]]; T];
+
+    #[inline(always)]
+    fn tokens<'x>(
+        &self,
+        x: &'x Rounded,
+        token: usize,
+        column: usize,
+        len: usize,
+    ) -> Self::Tokens<'x> {
+        let mut levels: Self::Tokens<'x> = [&[]; T];
+        for t in 0..T {
+            levels[t] = x.levels(token + t, column, len).as_chunks().0;
+        }
+        levels
+    }
+
+    #[inline(always)]
+    fn multiply<F: Integers>(
+        &self,
+        weights: &[[[u8; 4]; ROWS]],
+        x: &Self::Tokens<'_>,
+        from: usize,
+    ) -> Sums<T> {
+        let mut levels: [&[[i8; 4]]; T] = [&[]; T];
+        for t in 0..T {
+            levels[t] = &x[t][from / 4..][..F::GROUP / 4];
+        }
+        let mut sums = [self.avx512f._mm512_setzero_si512(); T];
+        for (k, column) in weights[..F::GROUP / 4].iter().enumerate() {
+            let weights = cast(*column);
+            for t in 0..T {
+                let x = self.avx512f._mm512_set1_epi32(cast(levels[t][k]));
+                sums[t] = self.add_bytes(sums[t], weights, x);
+            }
+        }
+        sums
+    }
+}
+
+impl Groups<SIDE> for Tiles {
+    /// With those behind them, and from one to the next.
+    type Tokens<'x> = (&'x [i8], usize);
+
+    #[inline(always)]
+    fn tokens<'x>(
+        &self,
+        x: &'x Rounded,
+        token: usize,
+        column: usize,
+        _: usize,
+    ) -> Self::Tokens<'x> {
+        x.rows_from(token, column)
+    }
+
+    #[inline(always)]
+    fn multiply<F: Integers>(
+        &self,
+        weights: &[[[u8; 4]; ROWS]],
+        (x, stride): &Self::Tokens<'_>,
+        from: usize,
+    ) -> Sums<SIDE> {
+        let mut sums = SumsOfTiles([[0; ROWS]; SIDE]);
+        Tiles::multiply(self, &x[from..], *stride, weights, &mut sums);
+        cast(sums.0)
+    }
 }
