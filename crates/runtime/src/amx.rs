@@ -79,8 +79,8 @@ impl Tiles {
     /// If there are too few numbers.
     #[inline(always)]
     pub fn multiply(&self, a: &[i8], stride: usize, b: &[[[u8; 4]; SIDE]], sums: &mut Sums) {
-        assert!(a.len() >= self.depth && stride <= (a.len() - self.depth) / (SIDE - 1));
-        assert!(b.len() >= self.depth / 4);
+        let last = stride.checked_mul(SIDE - 1).expect("rows are in memory");
+        assert!(last <= a.len() && self.depth <= a.len() - last && self.depth / 4 <= b.len());
         // SAFETY: whoever has `Tiles` has tiles of these shapes. Of `a` 16 rows of `depth` bytes are read,
         // `stride` bytes from one to the next, and of `b` a quarter as many of 64 bytes: both were just
         // checked. 16 rows of 64 bytes are written, which are `sums`.

@@ -1,4 +1,4 @@
-//! AVX2 with F16C, which decodes halves: the one module of this crate with `unsafe`.
+//! AVX2 with F16C, which decodes halves.
 #![allow(unsafe_code)]
 
 use std::arch::x86_64::{__m128i, __m256, _mm256_cvtph_ps};

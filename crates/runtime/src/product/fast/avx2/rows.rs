@@ -3,8 +3,9 @@
 
 use std::arch::x86_64::{__m128i, __m256, __m256i};
 
-use gguf_quant::integers::{Integers, Unpacked};
+use gguf_quant::integers::{Integers, Lookup, Unpacked};
 use pulp::cast;
+use pulp::x86::V3;
 
 use super::super::blocks;
 use super::super::rounded::{PIECE, Rounded};
@@ -12,6 +13,8 @@ use crate::simd::V3Halves;
 
 /// Sums of products, of which an instruction set that has more than AVX2 makes its own.
 pub(in super::super) trait Dots: Copy {
+    /// What blocks are unpacked by.
+    type Lookup: Lookup;
     /// Where the scale of each weight is found.
     type Places: Copy;
     /// A sum in parts.
@@ -19,6 +22,8 @@ pub(in super::super) trait Dots: Copy {
 
     /// The instructions of AVX2.
     fn simd(self) -> V3Halves;
+
+    fn lookup(self) -> Self::Lookup;
 
     fn zero(self) -> Self::Parts;
 
@@ -77,7 +82,7 @@ fn large<F: Integers, D: Dots, const T: usize>(dots: D, weights: &[u8], x: &Roun
         for (b, block) in eight.chunks_exact(F::BYTES).enumerate() {
             prefetch(simd, block);
             let mut unpacked = Unpacked::EMPTY;
-            F::unpack(*simd, block, &mut unpacked);
+            F::unpack(dots.lookup(), block, &mut unpacked);
             scales.put::<F>(b, &unpacked);
             let mut levels = [&[0; 256]; T];
             for t in 0..T {
@@ -162,7 +167,7 @@ fn eight<F: Integers, D: Dots, const T: usize>(
                 return;
             }
             let mut unpacked = Unpacked::EMPTY;
-            F::unpack(*simd, &weights[b * F::BYTES..(b + 1) * F::BYTES], &mut unpacked);
+            F::unpack(dots.lookup(), &weights[b * F::BYTES..(b + 1) * F::BYTES], &mut unpacked);
             scales.put::<F>(b, &unpacked);
             let weights = unpacked.levels.first_chunk().expect("32 are fewer than 256");
             for t in 0..T {
@@ -270,12 +275,18 @@ fn sum_floats(simd: V3Halves, numbers: __m256) -> f32 {
 }
 
 impl Dots for V3Halves {
+    type Lookup = V3;
     type Places = &'static [[u8; 32]; 8];
     type Parts = __m256i;
 
     #[inline(always)]
     fn simd(self) -> V3Halves {
         self
+    }
+
+    #[inline(always)]
+    fn lookup(self) -> V3 {
+        *self
     }
 
     #[inline(always)]

@@ -1,5 +1,6 @@
 //! Kernels for AVX-512 with VNNI, and with AMX.
 
+mod groups;
 mod rows;
 mod tiles;
 mod unsigned;

@@ -4,18 +4,25 @@ use std::arch::x86_64::{__m256i, __m512i};
 
 use gguf_quant::integers::{Integers, Unpacked};
 use pulp::cast;
+use pulp::x86::V4;
 
 use super::super::avx2::rows::Dots;
 use crate::avx512::V4Products;
 use crate::simd::V3Halves;
 
 impl Dots for V4Products {
+    type Lookup = V4;
     type Places = [__m512i; 4];
     type Parts = __m512i;
 
     #[inline(always)]
     fn simd(self) -> V3Halves {
         self.halves()
+    }
+
+    #[inline(always)]
+    fn lookup(self) -> V4 {
+        *self
     }
 
     #[inline(always)]

@@ -9,7 +9,8 @@ use pulp::cast;
 use super::super::rounded::Rounded;
 use super::super::tile::{DEPTH, Tile};
 use super::super::{ROWS, blocks};
-use crate::amx::{Amx, SIDE, Sums as SumsOfTiles, Tiles};
+use super::groups::{Groups, Vectors};
+use crate::amx::{Amx, SIDE};
 use crate::avx512::V4Products;
 
 /// The products of a tile with all tokens. Levels of `F` have no sign.
@@ -27,15 +28,15 @@ pub(super) fn tile<F: Integers>(
     let mut tile = Box::new(Tile::EMPTY);
     for first in (0..blocks).step_by(at_once) {
         let count = at_once.min(blocks - first);
-        tile.unpack::<F, _>(**simd, weights, blocks * F::BYTES, first, count);
+        tile.unpack::<F, _>(*simd, weights, blocks * F::BYTES, first, count);
         let part = Part { simd, x, tile: &tile, first, count };
         let mut done = 0;
         if let Some(tiles) = &tiles {
             done = part.by::<F, _, SIDE>(tiles, done, out);
         }
-        done = part.by::<F, _, 8>(&simd, done, out);
-        done = part.by::<F, _, 2>(&simd, done, out);
-        part.by::<F, _, 1>(&simd, done, out);
+        done = part.by::<F, _, 8>(&Vectors, done, out);
+        done = part.by::<F, _, 2>(&Vectors, done, out);
+        part.by::<F, _, 1>(&Vectors, done, out);
     }
 }
 
@@ -51,7 +52,7 @@ struct Part<'t> {
 }
 
 /// Numbers of all rows, of `T` tokens.
-type Sums<const T: usize> = [__m512i; T];
+pub(super) type Sums<const T: usize> = [__m512i; T];
 
 impl Part<'_> {
     /// Adds the products with the tokens from `done` on, as long as there are `T` more. Returns how many
@@ -84,14 +85,14 @@ impl Part<'_> {
         for t in 0..T {
             of[t] = Token { d: x.scales(token + t, from, len), sums: x.sums(token + t, from, len) };
         }
-        let x = groups.tokens(x, token, from, len);
+        let mut x = groups.tokens(x, token, from, len);
         let mut made = [simd.avx512f._mm512_setzero_ps(); T];
         if F::LEN == 256 {
             let mut of_levels = [simd.avx512f._mm512_setzero_si512(); T];
             for g in 0..256 / F::GROUP {
                 self.add_scaled::<F, T>(
                     g,
-                    groups.multiply::<F>(self.columns::<F>(g), &x, F::GROUP * g),
+                    groups.multiply::<F>(simd, self.columns::<F>(g), &mut x, F::GROUP * g),
                     &mut of_levels,
                 );
             }
@@ -106,7 +107,7 @@ impl Part<'_> {
                         if n < self.count {
                             self.put::<F, T>(
                                 n,
-                                groups.multiply::<F>(self.columns::<F>(n), &x, 32 * n),
+                                groups.multiply::<F>(simd, self.columns::<F>(n), &mut x, 32 * n),
                                 of,
                                 &mut sums,
                             );
@@ -159,7 +160,8 @@ impl Part<'_> {
         out: &mut [__m512; T],
     ) {
         let f = self.simd.avx512f;
-        let (d, dmin) = (cast(self.tile.d[block]), cast(self.tile.dmin[block]));
+        let d = cast(self.tile.d[block]);
+        let dmin = cast(self.tile.dmin[block]);
         for t in 0..T {
             let x_d = f._mm512_set1_ps(of[t].d[block]);
             let part = if F::MINIMUMS {
@@ -216,96 +218,4 @@ struct Token<'x> {
 
 impl Token<'_> {
     const EMPTY: Self = Self { d: &[], sums: &[] };
-}
-
-/// What multiplies groups with `T` tokens.
-trait Groups<const T: usize> {
-    /// The levels of tokens.
-    type Tokens<'x>;
-
-    /// Those from `token` and `column` on, all within 256 columns.
-    fn tokens<'x>(
-        &self,
-        x: &'x Rounded,
-        token: usize,
-        column: usize,
-        len: usize,
-    ) -> Self::Tokens<'x>;
-
-    /// The products of a group of weights with tokens, from the column `from` of both on.
-    fn multiply<F: Integers>(
-        &self,
-        weights: &[[[u8; 4]; ROWS]],
-        x: &Self::Tokens<'_>,
-        from: usize,
-    ) -> Sums<T>;
-}
-
-impl<const T: usize> Groups<T> for V4Products {
-    type Tokens<'x> = [&'x [[i8; 4]]; T];
-
-    #[inline(always)]
-    fn tokens<'x>(
-        &self,
-        x: &'x Rounded,
-        token: usize,
-        column: usize,
-        len: usize,
-    ) -> Self::Tokens<'x> {
-        let mut levels: Self::Tokens<'x> = [&[]; T];
-        for t in 0..T {
-            levels[t] = x.levels(token + t, column, len).as_chunks().0;
-        }
-        levels
-    }
-
-    #[inline(always)]
-    fn multiply<F: Integers>(
-        &self,
-        weights: &[[[u8; 4]; ROWS]],
-        x: &Self::Tokens<'_>,
-        from: usize,
-    ) -> Sums<T> {
-        let mut levels: [&[[i8; 4]]; T] = [&[]; T];
-        for t in 0..T {
-            levels[t] = &x[t][from / 4..][..F::GROUP / 4];
-        }
-        let mut sums = [self.avx512f._mm512_setzero_si512(); T];
-        for (k, column) in weights[..F::GROUP / 4].iter().enumerate() {
-            let weights = cast(*column);
-            for t in 0..T {
-                let x = self.avx512f._mm512_set1_epi32(cast(levels[t][k]));
-                sums[t] = self.add_bytes(sums[t], weights, x);
-            }
-        }
-        sums
-    }
-}
-
-impl Groups<SIDE> for Tiles {
-    /// With those behind them, and from one to the next.
-    type Tokens<'x> = (&'x [i8], usize);
-
-    #[inline(always)]
-    fn tokens<'x>(
-        &self,
-        x: &'x Rounded,
-        token: usize,
-        column: usize,
-        _: usize,
-    ) -> Self::Tokens<'x> {
-        x.rows_from(token, column)
-    }
-
-    #[inline(always)]
-    fn multiply<F: Integers>(
-        &self,
-        weights: &[[[u8; 4]; ROWS]],
-        (x, stride): &Self::Tokens<'_>,
-        from: usize,
-    ) -> Sums<SIDE> {
-        let mut sums = SumsOfTiles([[0; ROWS]; SIDE]);
-        Tiles::multiply(self, &x[from..], *stride, weights, &mut sums);
-        cast(sums.0)
-    }
 }
