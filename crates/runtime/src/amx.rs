@@ -152,7 +152,7 @@ mod tests {
     #[test]
     fn tiles_are_multiplied() {
         let Some(amx) = Amx::try_new() else {
-            println!("SKIPPED: this processor or system has no AMX");
+            eprintln!("SKIPPED: this processor or system has no AMX");
             return;
         };
         for depth in [4, 16, 32, 64] {

@@ -90,11 +90,8 @@ impl Part<'_> {
         if F::LEN == 256 {
             let mut of_levels = [simd.avx512f._mm512_setzero_si512(); T];
             for g in 0..256 / F::GROUP {
-                self.add_scaled::<F, T>(
-                    g,
-                    groups.multiply::<F>(simd, self.columns::<F>(g), &mut x, F::GROUP * g),
-                    &mut of_levels,
-                );
+                let made = groups.multiply::<F>(simd, self.columns::<F>(g), &mut x, F::GROUP * g);
+                self.add_scaled::<F, T>(g, made, &mut of_levels);
             }
             self.put::<F, T>(0, of_levels, of, &mut made);
         } else {
@@ -105,12 +102,9 @@ impl Part<'_> {
                     let mut sums = [simd.avx512f._mm512_setzero_ps(); T];
                     for n in pair {
                         if n < self.count {
-                            self.put::<F, T>(
-                                n,
-                                groups.multiply::<F>(simd, self.columns::<F>(n), &mut x, 32 * n),
-                                of,
-                                &mut sums,
-                            );
+                            let columns = self.columns::<F>(n);
+                            let made = groups.multiply::<F>(simd, columns, &mut x, 32 * n);
+                            self.put::<F, T>(n, made, of, &mut sums);
                         }
                     }
                     self.add(&mut half, sums);
