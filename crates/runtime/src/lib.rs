@@ -22,6 +22,10 @@
 //! # Ok::<(), gguf::Error>(())
 //! ```
 
+#[cfg(target_arch = "x86_64")]
+mod amx;
+#[cfg(target_arch = "x86_64")]
+mod avx512;
 mod batch;
 mod cache;
 mod context;

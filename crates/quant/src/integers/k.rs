@@ -49,7 +49,7 @@ fn q2_k<L: Lookup>(lookup: L, block: &[u8; 84], out: &mut Unpacked) {
 fn q3_k<L: Lookup>(lookup: L, block: &[u8; 110], out: &mut Unpacked) {
     let high = bits::unpack::<1, 32, _, 256>(part::<0, 32, _>(block));
     out.levels = bits::unpack::<2, 32, _, 256>(part::<32, 64, _>(block));
-    bits::join::<2, _>(&mut out.levels, &high);
+    lookup.join::<2>(&mut out.levels, &high);
     // Four scales of 6 bits at a time: the lower 4 bits of each, then the upper 2.
     let fields = part::<96, 12, _>(block);
     let (a, b, high) = (word(fields, 0), word(fields, 4), word(fields, 8));
@@ -76,7 +76,7 @@ fn q4_k<L: Lookup>(lookup: L, block: &[u8; 144], out: &mut Unpacked) {
 fn q5_k<L: Lookup>(lookup: L, block: &[u8; 176], out: &mut Unpacked) {
     let high = bits::unpack::<1, 32, _, 256>(part::<16, 32, _>(block));
     out.levels = bits::unpack::<4, 32, _, 256>(part::<48, 128, _>(block));
-    bits::join::<4, _>(&mut out.levels, &high);
+    lookup.join::<4>(&mut out.levels, &high);
     affine(lookup, part::<4, 12, _>(block), out);
     out.put_halves([bits_at::<0, _>(block), bits_at::<2, _>(block)]);
 }
@@ -106,7 +106,7 @@ fn word(bytes: &[u8; 12], at: usize) -> u32 {
 fn q6_k<L: Lookup>(lookup: L, block: &[u8; 210], out: &mut Unpacked) {
     let high = bits::unpack::<2, 32, _, 256>(part::<128, 64, _>(block));
     out.levels = bits::unpack::<4, 64, _, 256>(part::<0, 128, _>(block));
-    bits::join::<4, _>(&mut out.levels, &high);
+    lookup.join::<4>(&mut out.levels, &high);
     out.scales = lookup.widen(*part::<192, 16, _>(block));
     out.put_halves([bits_at::<208, _>(block), 0]);
 }

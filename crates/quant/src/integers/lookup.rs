@@ -2,6 +2,10 @@
 
 #[cfg(target_arch = "aarch64")]
 use std::arch::aarch64::uint8x16_t;
+#[cfg(target_arch = "x86_64")]
+use std::hint::black_box;
+
+use crate::bits;
 
 /// Instructions that formats use.
 pub trait Lookup: Copy {
@@ -13,6 +17,12 @@ pub trait Lookup: Copy {
 
     /// A byte for each bit, from the lowest on: 255 for 1, and 0 for 0.
     fn spread(self, bits: u32) -> [u8; 32];
+
+    /// Adds high bits to the low `BITS` of levels.
+    #[inline(always)]
+    fn join<const BITS: usize>(self, low: &mut [u8; 256], high: &[u8; 256]) {
+        bits::join::<BITS, _>(low, high);
+    }
 }
 
 impl Lookup for pulp::Scalar {
@@ -55,6 +65,30 @@ impl Lookup for pulp::x86::V3 {
         let masks = self.avx._mm256_set1_epi64x(0x8040_2010_0804_0201_u64 as i64);
         let found = self.avx2._mm256_and_si256(bytes, masks);
         pulp::cast(self.avx2._mm256_cmpeq_epi8(found, masks))
+    }
+}
+
+#[cfg(target_arch = "x86_64")]
+impl Lookup for pulp::x86::V4 {
+    #[inline(always)]
+    fn lookup(self, table: &[i8; 16], indices: &[u8; 32]) -> [u8; 32] {
+        (*self).lookup(table, indices)
+    }
+
+    #[inline(always)]
+    fn widen(self, bytes: [u8; 16]) -> [i16; 16] {
+        (*self).widen(bytes)
+    }
+
+    #[inline(always)]
+    fn spread(self, bits: u32) -> [u8; 32] {
+        (*self).spread(bits)
+    }
+
+    #[inline(always)]
+    fn join<const BITS: usize>(self, low: &mut [u8; 256], high: &[u8; 256]) {
+        // A compiler that sees where both come from gathers their words from all over the block.
+        bits::join::<BITS, _>(black_box(low), black_box(high));
     }
 }
 

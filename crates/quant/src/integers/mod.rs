@@ -168,6 +168,15 @@ mod tests {
         }
     }
 
+    /// Unpacks a block by other instructions.
+    #[cfg(target_arch = "x86_64")]
+    fn same<F: Integers, L: Lookup>(lookup: L, block: &[u8], found: &Unpacked) {
+        let mut other = Unpacked::EMPTY;
+        F::unpack(lookup, block, &mut other);
+        assert_eq!(found.levels[..F::LEN], other.levels[..F::LEN]);
+        assert_eq!((found.scales, found.minimums), (other.scales, other.minimums));
+    }
+
     /// Every weight of random blocks, beside that of the decoder.
     struct Compare;
 
@@ -196,15 +205,16 @@ mod tests {
                 let mut found = Unpacked::EMPTY;
                 F::unpack(pulp::Scalar, &block, &mut found);
                 #[cfg(target_arch = "x86_64")]
-                let simd = pulp::x86::V3::try_new();
+                if let Some(simd) = pulp::x86::V3::try_new() {
+                    same::<F, _>(simd, &block, &found);
+                }
+                #[cfg(target_arch = "x86_64")]
+                if let Some(simd) = pulp::x86::V4::try_new() {
+                    same::<F, _>(simd, &block, &found);
+                }
                 #[cfg(target_arch = "aarch64")]
-                let simd = pulp::aarch64::Neon::try_new();
-                #[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
-                if let Some(simd) = simd {
-                    let mut other = Unpacked::EMPTY;
-                    F::unpack(simd, &block, &mut other);
-                    assert_eq!(found.levels[..F::LEN], other.levels[..F::LEN]);
-                    assert_eq!((found.scales, found.minimums), (other.scales, other.minimums));
+                if let Some(simd) = pulp::aarch64::Neon::try_new() {
+                    same::<F, _>(simd, &block, &found);
                 }
                 if F::HALVES {
                     assert_eq!(found.halves.map(half), [found.d, found.dmin]);

@@ -24,6 +24,8 @@
 
 #[cfg(target_arch = "x86_64")]
 mod avx2;
+#[cfg(target_arch = "x86_64")]
+mod avx512;
 #[cfg(target_arch = "aarch64")]
 mod neon;
 mod rounded;
@@ -75,6 +77,10 @@ trait Kernels: Send + Sync {
 
 /// The best kernels of this processor for a type; `None` if its weights are not integers.
 fn kernels(ty: TensorType) -> Option<Box<dyn Kernels>> {
+    #[cfg(target_arch = "x86_64")]
+    if let Some(simd) = crate::avx512::V4Products::try_new() {
+        return integers::visit(ty, avx512::Find(simd, crate::amx::Amx::try_new()));
+    }
     #[cfg(target_arch = "x86_64")]
     if let Some(simd) = crate::simd::V3Halves::try_new() {
         return integers::visit(ty, avx2::Find(simd));

@@ -77,7 +77,16 @@ impl Rounded {
     }
 
     #[cfg(target_arch = "x86_64")]
-    /// The same in 16 bits, if they were asked for.
+    /// Numbers of a row from a column on and all that stand behind them, and how far it is to the same
+    /// column of the next row.
+    #[inline(always)]
+    pub fn rows_from(&self, row: usize, column: usize) -> (&[i8], usize) {
+        let stride = PIECE.min(self.width - column / PIECE * PIECE);
+        (&self.levels[self.place(row, column, 0)..], stride)
+    }
+
+    #[cfg(target_arch = "x86_64")]
+    /// Numbers of a row in 16 bits, if they were asked for.
     #[inline(always)]
     pub fn wide(&self, row: usize, column: usize, len: usize) -> &[i16] {
         &self.wide[self.place(row, column, 0)..][..len]

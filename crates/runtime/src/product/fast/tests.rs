@@ -20,7 +20,11 @@ impl Random {
     }
 }
 
-/// Rows of blocks with any bytes, or with all bytes the same.
+/// 1 in half precision, twice.
+const ONES: [u8; 4] = [0, 0x3c, 0, 0x3c];
+
+/// Rows of blocks with any bytes; or with all bytes the same but the first and the last of each block,
+/// so that scales of blocks are numbers.
 fn weights(
     random: &mut Random,
     ty: TensorType,
@@ -29,7 +33,16 @@ fn weights(
     same: Option<u8>,
 ) -> Vec<u8> {
     let bytes = ty.byte_len(&[width as u64, rows as u64]).unwrap() as usize;
-    (0..bytes).map(|_| same.unwrap_or_else(|| (random.next() >> 24) as u8)).collect()
+    let mut made: Vec<u8> =
+        (0..bytes).map(|_| same.unwrap_or_else(|| (random.next() >> 24) as u8)).collect();
+    if same.is_some() {
+        let (_, bytes) = ty.block().unwrap();
+        for block in made.chunks_exact_mut(bytes as usize) {
+            *block.first_chunk_mut().unwrap() = ONES;
+            *block.last_chunk_mut().unwrap() = ONES;
+        }
+    }
+    made
 }
 
 fn activations(random: &mut Random, rows: usize, width: usize, scale: f32) -> Value {
@@ -59,7 +72,13 @@ fn compare(
     let random = &mut Random(rows as u64 * 1000 + tokens as u64);
     let weights = weights(random, ty, rows, width, same);
     let scale = [1.0, 1e-30, 1e30][tokens % 3];
-    let x = activations(random, tokens, width, scale);
+    let mut x = activations(random, tokens, width, scale);
+    if same.is_some() {
+        // The greatest sums.
+        for (row, x) in x.data.chunks_exact_mut(width).enumerate() {
+            x.fill(if row % 2 == 0 { scale } else { -scale });
+        }
+    }
     let scalar = integers::visit(ty, scalar::Find).unwrap();
     let x = Rounded::new(&x, scalar.len(), scalar.group(), true);
     let mut wanted = vec![[0.0; ROWS]; tokens];
@@ -89,12 +108,12 @@ fn compare_all(find: impl Fn(TensorType) -> Option<Box<dyn Kernels>>) {
         let widths = if kernels.len() == 32 { [32, 288, 544] } else { [256, 512, 1024] };
         for (i, width) in widths.into_iter().enumerate() {
             for rows in [1, 5, 15, 16] {
-                for tokens in [1, 2, 3, 4, 5, 11] {
+                for tokens in [1, 2, 3, 4, 5, 11, 45] {
                     compare(ty, &*kernels, rows, tokens, width, None);
                 }
             }
             for same in [0, 0x7f, 0x80, 0xff, 0x11, 0x3b] {
-                compare(ty, &*kernels, 16, 4 + i, width, Some(same));
+                compare(ty, &*kernels, 16, 4 + 9 * i, width, Some(same));
             }
         }
     }
@@ -114,6 +133,27 @@ fn neon_gives_the_bits_of_the_specification() {
     let Some(find) = neon::Find::try_new() else { return };
     compare_all(|ty| integers::visit(ty, find));
     compare_all(|ty| integers::visit(ty, find.without_matrices()));
+}
+
+#[cfg(target_arch = "x86_64")]
+#[test]
+fn avx512_gives_the_bits_of_the_specification() {
+    let Some(simd) = crate::avx512::V4Products::try_new() else {
+        eprintln!("SKIPPED: this processor has no AVX-512 with VNNI");
+        return;
+    };
+    compare_all(|ty| integers::visit(ty, avx512::Find(simd, None)));
+}
+
+#[cfg(target_arch = "x86_64")]
+#[test]
+fn amx_gives_the_bits_of_the_specification() {
+    let (simd, amx) = (crate::avx512::V4Products::try_new(), crate::amx::Amx::try_new());
+    let (Some(simd), Some(amx)) = (simd, amx) else {
+        eprintln!("SKIPPED: this processor or system has no AMX");
+        return;
+    };
+    compare_all(|ty| integers::visit(ty, avx512::Find(simd, Some(amx))));
 }
 
 /// The product in F64 of decoded weights with activations as they are.

@@ -1,6 +1,6 @@
 //! Kernels for AVX2.
 
-mod rows;
+pub(super) mod rows;
 mod tiles;
 
 use std::marker::PhantomData;
@@ -64,8 +64,8 @@ impl<F: Integers> NullaryFnOnce for Rows<'_, F> {
     fn call(self) {
         let Self { simd, weights, x, out, .. } = self;
         match x.rows {
-            1 => rows::rows::<F, 1>(simd, weights, x, out),
-            _ => rows::rows::<F, FEW>(simd, weights, x, out),
+            1 => rows::rows::<F, _, 1>(simd, weights, x, out),
+            _ => rows::rows::<F, _, FEW>(simd, weights, x, out),
         }
     }
 }

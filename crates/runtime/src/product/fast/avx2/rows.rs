@@ -3,39 +3,76 @@
 
 use std::arch::x86_64::{__m128i, __m256, __m256i};
 
-use gguf_quant::integers::{Integers, Unpacked};
+use gguf_quant::integers::{Integers, Lookup, Unpacked};
 use pulp::cast;
+use pulp::x86::V3;
 
 use super::super::blocks;
 use super::super::rounded::{PIECE, Rounded};
 use crate::simd::V3Halves;
 
+/// Sums of products, of which an instruction set that has more than AVX2 makes its own.
+pub(in super::super) trait Dots: Copy {
+    /// What blocks are unpacked by.
+    type Lookup: Lookup;
+    /// Where the scale of each weight is found.
+    type Places: Copy;
+    /// A sum in parts.
+    type Parts: Copy;
+
+    /// The instructions of AVX2.
+    fn simd(self) -> V3Halves;
+
+    fn lookup(self) -> Self::Lookup;
+
+    fn zero(self) -> Self::Parts;
+
+    fn places<F: Integers>(self) -> Self::Places;
+
+    /// The products of a block of 256 with `T` rows of activations, times the scales of their groups.
+    fn scaled<F: Integers, const T: usize>(
+        self,
+        places: Self::Places,
+        weights: &Unpacked,
+        x: [&[i8; 256]; T],
+    ) -> [Self::Parts; T];
+
+    /// The products of 32 weights, in eight parts.
+    fn eighths<F: Integers>(self, weights: &[u8; 32], x: &[i8; 32]) -> __m256i;
+
+    /// A sum less another.
+    fn less(self, sum: Self::Parts, other: __m256i) -> Self::Parts;
+
+    /// Eight sums.
+    fn sum_eight(self, sums: &[Self::Parts; 8]) -> __m256i;
+}
+
 /// Rows of weights with up to `T` rows of activations: of fewer, the last stands in for the others.
 #[inline(always)]
-pub(super) fn rows<F: Integers, const T: usize>(
-    simd: V3Halves,
+pub(in super::super) fn rows<F: Integers, D: Dots, const T: usize>(
+    dots: D,
     weights: &[u8],
     x: &Rounded,
     out: &mut [f32],
 ) {
     let row_bytes = blocks::<F>(x) * F::BYTES;
     if F::LEN == 256 {
-        let mut eight = Eight::<T>::new(simd);
+        let mut eight = Eight::<D, T>::new(dots);
         for (weights, out) in weights.chunks_exact(row_bytes).zip(out.chunks_exact_mut(x.rows)) {
-            let made = large::<F, T>(simd, weights, x, &mut eight);
+            let made = large::<F, D, T>(dots, weights, x, &mut eight);
             out.copy_from_slice(&made[..x.rows]);
         }
         return;
     }
     for (weights, out) in weights.chunks_exact(row_bytes).zip(out.chunks_exact_mut(x.rows)) {
-        let made = small::<F, T>(simd, weights, x);
+        let made = small::<F, D, T>(dots, weights, x);
         out.copy_from_slice(&made[..x.rows]);
     }
 }
 
 /// Sums of eight blocks of 256 with `T` rows of activations, still spread over vectors.
-struct Eight<const T: usize> {
-    of_levels: [[__m256i; 8]; T],
+struct Eight<D: Dots, const T: usize> {
+    of_levels: [[D::Parts; 8]; T],
     /// Of groups of 16.
     of_minimums: [[__m256i; 8]; T],
     /// Of groups of 32, which are half as many.
@@ -44,13 +81,13 @@ struct Eight<const T: usize> {
     scales: Scales,
 }
 
-impl<const T: usize> Eight<T> {
+impl<D: Dots, const T: usize> Eight<D, T> {
     #[inline(always)]
-    fn new(simd: V3Halves) -> Self {
-        let zeros = [[simd.avx._mm256_setzero_si256(); 8]; T];
+    fn new(dots: D) -> Self {
+        let simd = dots.simd();
         Self {
-            of_levels: zeros,
-            of_minimums: zeros,
+            of_levels: [[dots.zero(); 8]; T],
+            of_minimums: [[simd.avx._mm256_setzero_si256(); 8]; T],
             of_few_minimums: [[simd.sse2._mm_setzero_si128(); 8]; T],
             x_d: [[0.0; 8]; T],
             scales: Scales::EMPTY,
@@ -60,34 +97,30 @@ impl<const T: usize> Eight<T> {
 
 /// A row of blocks of 256, eight at a time.
 #[inline(always)]
-fn large<F: Integers, const T: usize>(
-    simd: V3Halves,
+fn large<F: Integers, D: Dots, const T: usize>(
+    dots: D,
     weights: &[u8],
     x: &Rounded,
-    eight: &mut Eight<T>,
+    eight: &mut Eight<D, T>,
 ) -> [f32; T] {
+    let simd = dots.simd();
     let mut made = [0.0; T];
     let (of_32, of_16) = (x.blocks::<8>(), x.blocks::<16>());
-    // A compiler that sees these constants makes two shuffles of each one.
-    let places = std::hint::black_box(if F::GROUP == 32 { &SCALES_OF_32 } else { &SCALES_OF_16 });
+    let places = dots.places::<F>();
     for (n, blocks) in weights.chunks(8 * F::BYTES).enumerate() {
         for (b, block) in blocks.chunks_exact(F::BYTES).enumerate() {
             prefetch(simd, block);
             let mut unpacked = Unpacked::EMPTY;
-            F::unpack(*simd, block, &mut unpacked);
+            F::unpack(dots.lookup(), block, &mut unpacked);
             eight.scales.put::<F>(b, &unpacked);
-            let scales_of = halves::<F>(simd, &unpacked.scales);
+            let mut levels = [&[0; 256]; T];
+            for t in 0..T {
+                levels[t] = &of_32.levels[(8 * n + b) * x.rows + t.min(x.rows - 1)];
+            }
+            let sums = dots.scaled::<F, T>(places, &unpacked, levels);
             for t in 0..T {
                 let at = (8 * n + b) * x.rows + t.min(x.rows - 1);
-                let levels = of_32.levels[at].as_chunks().0;
-                let pairs = unpacked.levels.as_chunks::<32>().0.iter().zip(levels);
-                let mut sum = simd.avx._mm256_setzero_si256();
-                for (n, (weights, levels)) in pairs.enumerate() {
-                    let products = multiply::<F>(simd, weights, levels);
-                    let scale = scale::<F>(simd, &scales_of, places, n);
-                    let scaled = simd.avx2._mm256_madd_epi16(products, scale);
-                    sum = simd.avx2._mm256_add_epi32(sum, scaled);
-                }
+                let mut sum = sums[t];
                 if F::MINIMUMS && F::GROUP == 32 {
                     let few = times_eight(simd, &unpacked.minimums, &of_32.sums[at]);
                     eight.of_few_minimums[t][b] = few;
@@ -102,7 +135,7 @@ fn large<F: Integers, const T: usize>(
                         let (s, sums) = (cast(unpacked.scales), cast(of_16.sums[at]));
                         simd.avx2._mm256_madd_epi16(s, sums)
                     };
-                    sum = less_zeros::<F>(simd, sum, of_zeros);
+                    sum = dots.less(sum, times_zero::<F>(simd, of_zeros));
                 }
                 eight.of_levels[t][b] = sum;
                 eight.x_d[t][b] = of_32.scales[at];
@@ -110,7 +143,7 @@ fn large<F: Integers, const T: usize>(
         }
         let [d, dmin] = eight.scales.floats::<F>(simd);
         for t in 0..T {
-            let of_levels = sum_eight(simd, &eight.of_levels[t]);
+            let of_levels = dots.sum_eight(&eight.of_levels[t]);
             let of_minimums = match (F::MINIMUMS, F::GROUP) {
                 (false, _) => simd.avx._mm256_setzero_si256(),
                 (true, 32) => sum_eight_halves(simd, cast(eight.of_few_minimums[t])),
@@ -131,37 +164,38 @@ fn times_eight(simd: V3Halves, factors: &[i16; 16], others: &[i16; 8]) -> __m128
     simd.sse2._mm_madd_epi16(cast(factors), cast(*others))
 }
 
-/// Takes away what levels count that are 0 at `ZERO`.
+/// What levels count that are 0 at `ZERO`, of the sums of their activations.
 #[inline(always)]
-fn less_zeros<F: Integers>(simd: V3Halves, of_levels: __m256i, sums: __m256i) -> __m256i {
+fn times_zero<F: Integers>(simd: V3Halves, sums: __m256i) -> __m256i {
     let zero = simd.avx._mm256_set1_epi32(i32::from(F::ZERO));
-    simd.avx2._mm256_sub_epi32(of_levels, simd.avx2._mm256_mullo_epi32(sums, zero))
+    simd.avx2._mm256_mullo_epi32(sums, zero)
 }
 
 /// A row of blocks of 32, eight at a time.
 #[inline(always)]
-fn small<F: Integers, const T: usize>(simd: V3Halves, weights: &[u8], x: &Rounded) -> [f32; T] {
+fn small<F: Integers, D: Dots, const T: usize>(dots: D, weights: &[u8], x: &Rounded) -> [f32; T] {
     let mut made = [0.0; T];
     let whole = x.width / PIECE * PIECE;
     for column in (0..whole).step_by(PIECE) {
-        eight::<F, T>(simd, weights, x, column, 8, &mut made);
+        eight::<F, D, T>(dots, weights, x, column, 8, &mut made);
     }
     if whole < x.width {
-        eight::<F, T>(simd, weights, x, whole, (x.width - whole) / 32, &mut made);
+        eight::<F, D, T>(dots, weights, x, whole, (x.width - whole) / 32, &mut made);
     }
     made
 }
 
 /// Adds the products of up to eight blocks.
 #[inline(always)]
-fn eight<F: Integers, const T: usize>(
-    simd: V3Halves,
+fn eight<F: Integers, D: Dots, const T: usize>(
+    dots: D,
     weights: &[u8],
     x: &Rounded,
     column: usize,
     count: usize,
     made: &mut [f32; T],
 ) {
+    let simd = dots.simd();
     let weights = &weights[column / 32 * F::BYTES..][..count * F::BYTES];
     prefetch(simd, weights);
     let mut levels: [&[[i8; 32]]; T] = [&[]; T];
@@ -177,13 +211,11 @@ fn eight<F: Integers, const T: usize>(
                 return;
             }
             let mut unpacked = Unpacked::EMPTY;
-            F::unpack(*simd, &weights[b * F::BYTES..(b + 1) * F::BYTES], &mut unpacked);
+            F::unpack(dots.lookup(), &weights[b * F::BYTES..(b + 1) * F::BYTES], &mut unpacked);
             scales.put::<F>(b, &unpacked);
             let weights = unpacked.levels.first_chunk().expect("32 are fewer than 256");
             for t in 0..T {
-                let product = multiply::<F>(simd, weights, &levels[t][b]);
-                let ones = simd.avx._mm256_set1_epi16(1);
-                products[t][b] = simd.avx2._mm256_madd_epi16(product, ones);
+                products[t][b] = dots.eighths::<F>(weights, &levels[t][b]);
             }
         },
     );
@@ -193,7 +225,8 @@ fn eight<F: Integers, const T: usize>(
         let (x_d, sums) = x.eight(t.min(x.rows - 1), column);
         let of_minimums = simd.avx2._mm256_cvtepi16_epi32(cast(*sums));
         if !F::MINIMUMS && F::ZERO != 0 {
-            of_levels = less_zeros::<F>(simd, of_levels, of_minimums);
+            let of_zeros = times_zero::<F>(simd, of_minimums);
+            of_levels = simd.avx2._mm256_sub_epi32(of_levels, of_zeros);
         }
         let parts = parts::<F>(simd, of_levels, of_minimums, d, dmin, cast(*x_d));
         made[t] += sum_floats(simd, first(simd, parts, count));
@@ -282,6 +315,70 @@ fn sum_floats(simd: V3Halves, numbers: __m256) -> f32 {
     let two = simd.sse._mm_add_ps(four, simd.sse._mm_movehl_ps(four, four));
     let [a, b, ..]: [f32; 4] = cast(two);
     a + b
+}
+
+impl Dots for V3Halves {
+    type Lookup = V3;
+    type Places = &'static [[u8; 32]; 8];
+    type Parts = __m256i;
+
+    #[inline(always)]
+    fn simd(self) -> V3Halves {
+        self
+    }
+
+    #[inline(always)]
+    fn lookup(self) -> V3 {
+        *self
+    }
+
+    #[inline(always)]
+    fn zero(self) -> __m256i {
+        self.avx._mm256_setzero_si256()
+    }
+
+    #[inline(always)]
+    fn places<F: Integers>(self) -> Self::Places {
+        // A compiler that sees these constants makes two shuffles of each one.
+        std::hint::black_box(if F::GROUP == 32 { &SCALES_OF_32 } else { &SCALES_OF_16 })
+    }
+
+    #[inline(always)]
+    fn scaled<F: Integers, const T: usize>(
+        self,
+        places: Self::Places,
+        weights: &Unpacked,
+        x: [&[i8; 256]; T],
+    ) -> [__m256i; T] {
+        let scales = halves::<F>(self, &weights.scales);
+        let mut sums = [self.zero(); T];
+        for t in 0..T {
+            let pairs = weights.levels.as_chunks().0.iter().zip(x[t].as_chunks().0);
+            for (n, (weights, x)) in pairs.enumerate() {
+                let products = multiply::<F>(self, weights, x);
+                let scale = scale::<F>(self, &scales, places, n);
+                let scaled = self.avx2._mm256_madd_epi16(products, scale);
+                sums[t] = self.avx2._mm256_add_epi32(sums[t], scaled);
+            }
+        }
+        sums
+    }
+
+    #[inline(always)]
+    fn eighths<F: Integers>(self, weights: &[u8; 32], x: &[i8; 32]) -> __m256i {
+        let products = multiply::<F>(self, weights, x);
+        self.avx2._mm256_madd_epi16(products, self.avx._mm256_set1_epi16(1))
+    }
+
+    #[inline(always)]
+    fn less(self, sum: __m256i, other: __m256i) -> __m256i {
+        self.avx2._mm256_sub_epi32(sum, other)
+    }
+
+    #[inline(always)]
+    fn sum_eight(self, sums: &[__m256i; 8]) -> __m256i {
+        sum_eight(self, sums)
+    }
 }
 
 /// Scales, those of each half of 128 weights in both halves of a vector; all of them in the first one

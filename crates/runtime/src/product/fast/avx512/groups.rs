@@ -1,0 +1,115 @@
+//! The products of a group of weights of all rows with tokens.
+#![expect(clippy::needless_range_loop, reason = "tokens count through several arrays")]
+
+use gguf_quant::integers::Integers;
+use pulp::cast;
+
+use super::super::ROWS;
+use super::super::rounded::Rounded;
+use super::tiles::Sums;
+use crate::amx::{self, SIDE, Tiles};
+use crate::avx512::V4Products;
+
+/// What multiplies groups with `T` tokens.
+pub(super) trait Groups<const T: usize> {
+    /// The levels of tokens.
+    type Tokens<'x>;
+
+    /// Those from `token` and `column` on, all within 256 columns.
+    fn tokens<'x>(
+        &self,
+        x: &'x Rounded,
+        token: usize,
+        column: usize,
+        len: usize,
+    ) -> Self::Tokens<'x>;
+
+    /// The products of a group of weights with tokens, from the column `from` of theirs on.
+    fn multiply<F: Integers>(
+        &self,
+        simd: V4Products,
+        weights: &[[[u8; 4]; ROWS]],
+        x: &mut Self::Tokens<'_>,
+        from: usize,
+    ) -> Sums<T>;
+}
+
+/// Vectors, with a number of each row in them.
+pub(super) struct Vectors;
+
+impl<const T: usize> Groups<T> for Vectors {
+    type Tokens<'x> = [&'x [[i8; 4]]; T];
+
+    #[inline(always)]
+    fn tokens<'x>(
+        &self,
+        x: &'x Rounded,
+        token: usize,
+        column: usize,
+        len: usize,
+    ) -> Self::Tokens<'x> {
+        let mut levels: Self::Tokens<'x> = [&[]; T];
+        for t in 0..T {
+            levels[t] = x.levels(token + t, column, len).as_chunks().0;
+        }
+        levels
+    }
+
+    #[inline(always)]
+    fn multiply<F: Integers>(
+        &self,
+        simd: V4Products,
+        weights: &[[[u8; 4]; ROWS]],
+        x: &mut Self::Tokens<'_>,
+        from: usize,
+    ) -> Sums<T> {
+        let mut levels: [&[[i8; 4]]; T] = [&[]; T];
+        for t in 0..T {
+            levels[t] = &x[t][from / 4..][..F::GROUP / 4];
+        }
+        let mut sums = [simd.avx512f._mm512_setzero_si512(); T];
+        for (k, column) in weights[..F::GROUP / 4].iter().enumerate() {
+            let weights = cast(*column);
+            for t in 0..T {
+                let x = simd.avx512f._mm512_set1_epi32(cast(levels[t][k]));
+                sums[t] = simd.add_bytes(sums[t], weights, x);
+            }
+        }
+        sums
+    }
+}
+
+/// Levels of 16 tokens, and a place for their sums.
+pub(super) struct Sixteen<'x> {
+    /// With those behind them.
+    levels: &'x [i8],
+    /// From one to the next.
+    stride: usize,
+    sums: amx::Sums,
+}
+
+impl Groups<SIDE> for Tiles {
+    type Tokens<'x> = Sixteen<'x>;
+
+    #[inline(always)]
+    fn tokens<'x>(&self, x: &'x Rounded, token: usize, column: usize, _: usize) -> Sixteen<'x> {
+        let (levels, stride) = x.rows_from(token, column);
+        Sixteen { levels, stride, sums: amx::Sums([[0; ROWS]; SIDE]) }
+    }
+
+    #[inline(always)]
+    fn multiply<F: Integers>(
+        &self,
+        simd: V4Products,
+        weights: &[[[u8; 4]; ROWS]],
+        x: &mut Sixteen<'_>,
+        from: usize,
+    ) -> Sums<SIDE> {
+        Tiles::multiply(self, &x.levels[from..], x.stride, weights, &mut x.sums);
+        let mut sums = [simd.avx512f._mm512_setzero_si512(); SIDE];
+        for t in 0..SIDE {
+            sums[t] = cast(x.sums.0[t]);
+        }
+        sums
+    }
+}

@@ -1,0 +1,94 @@
+//! Kernels for AVX-512 with VNNI, and with AMX.
+
+mod groups;
+mod rows;
+mod tiles;
+mod unsigned;
+
+use std::marker::PhantomData;
+
+use gguf_quant::integers::{Integers, Visitor};
+use pulp::NullaryFnOnce;
+
+use super::avx2::rows::rows;
+use super::rounded::Rounded;
+use super::{FEW, Kernels, ROWS};
+use crate::amx::Amx;
+use crate::avx512::V4Products;
+use unsigned::Unsigned;
+
+/// Finds the kernels of a type.
+pub(super) struct Find(pub V4Products, pub Option<Amx>);
+
+impl Visitor for Find {
+    type Output = Box<dyn Kernels>;
+
+    fn visit<F: Integers>(self) -> Self::Output {
+        Box::new(Avx512::<F> { simd: self.0, amx: self.1, of: PhantomData })
+    }
+}
+
+struct Avx512<F> {
+    simd: V4Products,
+    amx: Option<Amx>,
+    of: PhantomData<fn() -> F>,
+}
+
+impl<F: Integers> Kernels for Avx512<F> {
+    fn len(&self) -> usize {
+        F::LEN
+    }
+
+    fn group(&self) -> usize {
+        F::GROUP
+    }
+
+    fn rows(&self, weights: &[u8], x: &Rounded, out: &mut [f32]) {
+        self.simd.vectorize(Rows::<F> { simd: self.simd, weights, x, out, of: PhantomData });
+    }
+
+    fn tile(&self, weights: &[u8], x: &Rounded, out: &mut [[f32; ROWS]]) {
+        let Self { simd, amx, of } = *self;
+        simd.vectorize(Tiles::<F> { simd, amx, weights, x, out, of });
+    }
+}
+
+struct Rows<'r, F> {
+    simd: V4Products,
+    weights: &'r [u8],
+    x: &'r Rounded,
+    out: &'r mut [f32],
+    of: PhantomData<fn() -> F>,
+}
+
+impl<F: Integers> NullaryFnOnce for Rows<'_, F> {
+    type Output = ();
+
+    #[inline(always)]
+    fn call(self) {
+        let Self { simd, weights, x, out, .. } = self;
+        match x.rows {
+            1 => rows::<F, _, 1>(simd, weights, x, out),
+            _ => rows::<F, _, FEW>(simd, weights, x, out),
+        }
+    }
+}
+
+struct Tiles<'r, F> {
+    simd: V4Products,
+    amx: Option<Amx>,
+    weights: &'r [u8],
+    x: &'r Rounded,
+    out: &'r mut [[f32; ROWS]],
+    of: PhantomData<fn() -> F>,
+}
+
+impl<F: Integers> NullaryFnOnce for Tiles<'_, F> {
+    type Output = ();
+
+    #[inline(always)]
+    fn call(self) {
+        let Self { simd, amx, weights, x, out, .. } = self;
+        tiles::tile::<Unsigned<F>>(simd, amx, weights, x, out);
+    }
+}

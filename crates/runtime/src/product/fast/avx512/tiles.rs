@@ -1,0 +1,215 @@
+//! Rows in lanes: for many tokens.
+#![expect(clippy::needless_range_loop, reason = "tokens and blocks count through several arrays")]
+
+use std::arch::x86_64::{__m512, __m512i};
+
+use gguf_quant::integers::Integers;
+use pulp::cast;
+
+use super::super::rounded::Rounded;
+use super::super::tile::{DEPTH, Tile};
+use super::super::{ROWS, blocks};
+use super::groups::{Groups, Vectors};
+use crate::amx::{Amx, SIDE};
+use crate::avx512::V4Products;
+
+/// The products of a tile with all tokens. Levels of `F` have no sign.
+#[inline(always)]
+pub(super) fn tile<F: Integers>(
+    simd: V4Products,
+    amx: Option<Amx>,
+    weights: &[u8],
+    x: &Rounded,
+    out: &mut [[f32; ROWS]],
+) {
+    let tiles = amx.filter(|_| out.len() >= SIDE).and_then(|amx| amx.tiles(F::GROUP));
+    let blocks = blocks::<F>(x);
+    let at_once = DEPTH / F::LEN;
+    let mut tile = Box::new(Tile::EMPTY);
+    for first in (0..blocks).step_by(at_once) {
+        let count = at_once.min(blocks - first);
+        tile.unpack::<F, _>(*simd, weights, blocks * F::BYTES, first, count);
+        let part = Part { simd, x, tile: &tile, first, count };
+        let mut done = 0;
+        if let Some(tiles) = &tiles {
+            done = part.by::<F, _, SIDE>(tiles, done, out);
+        }
+        done = part.by::<F, _, 8>(&Vectors, done, out);
+        done = part.by::<F, _, 2>(&Vectors, done, out);
+        part.by::<F, _, 1>(&Vectors, done, out);
+    }
+}
+
+/// Some blocks of all rows, unpacked.
+struct Part<'t> {
+    simd: V4Products,
+    x: &'t Rounded,
+    tile: &'t Tile,
+    /// The first block.
+    first: usize,
+    /// Blocks.
+    count: usize,
+}
+
+/// Numbers of all rows, of `T` tokens.
+pub(super) type Sums<const T: usize> = [__m512i; T];
+
+impl Part<'_> {
+    /// Adds the products with the tokens from `done` on, as long as there are `T` more. Returns how many
+    /// tokens are done then.
+    #[inline(always)]
+    fn by<F: Integers, G: Groups<T>, const T: usize>(
+        &self,
+        groups: &G,
+        done: usize,
+        out: &mut [[f32; ROWS]],
+    ) -> usize {
+        let all = out[done..].as_chunks_mut::<T>().0;
+        for (i, out) in all.iter_mut().enumerate() {
+            self.multiply::<F, G, T>(groups, done + T * i, out);
+        }
+        done + T * all.len()
+    }
+
+    /// Adds the products with the tokens from `token` on.
+    #[inline(always)]
+    fn multiply<F: Integers, G: Groups<T>, const T: usize>(
+        &self,
+        groups: &G,
+        token: usize,
+        out: &mut [[f32; ROWS]; T],
+    ) {
+        let Self { simd, x, .. } = *self;
+        let (from, len) = (self.first * F::LEN, self.count * F::LEN);
+        let mut of = [Token::EMPTY; T];
+        for t in 0..T {
+            of[t] = Token { d: x.scales(token + t, from, len), sums: x.sums(token + t, from, len) };
+        }
+        let mut x = groups.tokens(x, token, from, len);
+        let mut made = [simd.avx512f._mm512_setzero_ps(); T];
+        if F::LEN == 256 {
+            let mut of_levels = [simd.avx512f._mm512_setzero_si512(); T];
+            for g in 0..256 / F::GROUP {
+                let made = groups.multiply::<F>(simd, self.columns::<F>(g), &mut x, F::GROUP * g);
+                self.add_scaled::<F, T>(g, made, &mut of_levels);
+            }
+            self.put::<F, T>(0, of_levels, of, &mut made);
+        } else {
+            // In the order of the specification.
+            for blocks in [[[0, 4], [2, 6]], [[1, 5], [3, 7]]] {
+                let mut half = [simd.avx512f._mm512_setzero_ps(); T];
+                for pair in blocks {
+                    let mut sums = [simd.avx512f._mm512_setzero_ps(); T];
+                    for n in pair {
+                        if n < self.count {
+                            let columns = self.columns::<F>(n);
+                            let made = groups.multiply::<F>(simd, columns, &mut x, 32 * n);
+                            self.put::<F, T>(n, made, of, &mut sums);
+                        }
+                    }
+                    self.add(&mut half, sums);
+                }
+                self.add(&mut made, half);
+            }
+        }
+        for t in 0..T {
+            out[t] = cast(simd.avx512f._mm512_add_ps(cast(out[t]), made[t]));
+        }
+    }
+
+    /// The weights of a group.
+    #[inline(always)]
+    fn columns<F: Integers>(&self, g: usize) -> &[[[u8; 4]; ROWS]] {
+        &self.tile.narrow[F::GROUP / 4 * g..][..F::GROUP / 4]
+    }
+
+    /// Adds the products of a group times its scales.
+    #[inline(always)]
+    fn add_scaled<F: Integers, const T: usize>(&self, g: usize, made: Sums<T>, sums: &mut Sums<T>) {
+        let simd = self.simd;
+        let scales = cast(self.tile.scales[g]);
+        // Sums of 16 bits are multiplied and added at once.
+        let top = F::TOP.map_or(255, usize::from);
+        if F::GROUP * 127 * top <= i16::MAX as usize {
+            let scales = simd.avx512f._mm512_srli_epi32::<16>(scales);
+            for t in 0..T {
+                sums[t] = simd.add_pairs(sums[t], made[t], scales);
+            }
+        } else {
+            let scales = simd.avx512f._mm512_srai_epi32::<16>(scales);
+            for t in 0..T {
+                let scaled = simd.avx512f._mm512_mullo_epi32(made[t], scales);
+                sums[t] = simd.avx512f._mm512_add_epi32(sums[t], scaled);
+            }
+        }
+    }
+
+    /// Scales the sums of a block, and adds them.
+    #[inline(always)]
+    fn put<F: Integers, const T: usize>(
+        &self,
+        block: usize,
+        of_levels: Sums<T>,
+        of: [Token<'_>; T],
+        out: &mut [__m512; T],
+    ) {
+        let f = self.simd.avx512f;
+        let d = cast(self.tile.d[block]);
+        let dmin = cast(self.tile.dmin[block]);
+        for t in 0..T {
+            let x_d = f._mm512_set1_ps(of[t].d[block]);
+            let part = if F::MINIMUMS {
+                let less = self.scaled(dmin, x_d, self.minimums::<F>(block, of[t].sums));
+                f._mm512_sub_ps(self.scaled(d, x_d, of_levels[t]), less)
+            } else if F::ZERO != 0 {
+                let less = self.minimums::<F>(block, of[t].sums);
+                self.scaled(d, x_d, f._mm512_sub_epi32(of_levels[t], less))
+            } else {
+                self.scaled(d, x_d, of_levels[t])
+            };
+            out[t] = f._mm512_add_ps(out[t], part);
+        }
+    }
+
+    /// Sums times the scales of weights and activations.
+    #[inline(always)]
+    fn scaled(&self, d: __m512, x_d: __m512, sums: __m512i) -> __m512 {
+        let f = self.simd.avx512f;
+        f._mm512_mul_ps(f._mm512_mul_ps(d, x_d), f._mm512_cvtepi32_ps(sums))
+    }
+
+    /// What minima, or levels of 0 that are not 0, take away.
+    #[inline(always)]
+    fn minimums<F: Integers>(&self, block: usize, sums: &[i16]) -> __m512i {
+        let simd = self.simd;
+        if F::LEN == 32 {
+            let factor = if F::MINIMUMS { 1 } else { i32::from(F::ZERO) };
+            return simd.avx512f._mm512_set1_epi32(factor * i32::from(sums[block]));
+        }
+        let mut made = simd.avx512f._mm512_setzero_si512();
+        let pairs = self.tile.minimums.iter().zip(sums.as_chunks::<2>().0);
+        for (minimums, sums) in pairs.take(128 / F::GROUP) {
+            let sums = simd.avx512f._mm512_set1_epi32(cast(*sums));
+            made = simd.add_pairs(made, cast(*minimums), sums);
+        }
+        made
+    }
+
+    #[inline(always)]
+    fn add<const T: usize>(&self, sums: &mut [__m512; T], others: [__m512; T]) {
+        for t in 0..T {
+            sums[t] = self.simd.avx512f._mm512_add_ps(sums[t], others[t]);
+        }
+    }
+}
+
+/// What there is of a token in some blocks.
+#[derive(Clone, Copy)]
+struct Token<'x> {
+    d: &'x [f32],
+    sums: &'x [i16],
+}
+
+impl Token<'_> {
+    const EMPTY: Self = Self { d: &[], sums: &[] };
+}
