@@ -76,6 +76,24 @@ const ZOO: [&str; 24] = [
 ];
 
 #[test]
+fn vocabularies_without_tensors_are_exported() {
+    let Some(data) = std::env::var_os("GGUF_TEST_DATA") else {
+        eprintln!("SKIPPED: GGUF_TEST_DATA does not name a folder of reference data");
+        return;
+    };
+    let dir = Dir::new();
+    let mut count = 0;
+    for entry in std::fs::read_dir(PathBuf::from(data).join("vocab")).unwrap() {
+        let path = entry.unwrap().path();
+        if path.extension().is_some_and(|end| end == "gguf") {
+            count += 1;
+            succeeds(&["export", path.to_str().unwrap(), &dir.path(&count.to_string())]);
+        }
+    }
+    assert_eq!(count, 9);
+}
+
+#[test]
 fn the_zoo_gives_the_ids_of_the_models_own_tokenizers() {
     let Some(data) = std::env::var_os("GGUF_TEST_DATA") else {
         eprintln!("SKIPPED: GGUF_TEST_DATA does not name a folder of reference data");

@@ -153,6 +153,11 @@ pub(super) fn has(model: &Model, tensor: &str) -> bool {
     model.tensors().iter().any(|found| *found.info.name == *tensor)
 }
 
+/// The same; and true of a model without a single tensor, whose keys do not say what it would have.
+pub(super) fn may_have(model: &Model, tensor: &str) -> bool {
+    model.tensors().is_empty() || has(model, tensor)
+}
+
 /// The share of a head's dimensions that rotate.
 pub(super) fn rotated_share(model: &Model) -> Option<f64> {
     let rotated = number(model, "rope.dimension_count")?;

@@ -168,7 +168,7 @@ impl Generation {
             .without(&["context_length", "feed_forward_length", "attention.head_count"])
             .set_some("expand", exported::ratio(model, "ssm.inner_size", "embedding_length"))
             .set("use_bias", exported::has(model, "blk.0.ssm_in.bias"))
-            .set("use_conv_bias", exported::has(model, "blk.0.ssm_conv1d.bias"));
+            .set("use_conv_bias", exported::may_have(model, "blk.0.ssm_conv1d.bias"));
         Some(exported)
     }
 

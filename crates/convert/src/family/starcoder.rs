@@ -72,7 +72,7 @@ pub(super) static STARCODER2: Family = Family {
     complete: second_complete,
     keys: |config, keys| keys.stated(config),
     export: |model, exported| {
-        Some(exported.set("use_bias", exported::has(model, "blk.0.attn_q.bias")))
+        Some(exported.set("use_bias", exported::may_have(model, "blk.0.attn_q.bias")))
     },
     ..Family::DEFAULT
 };
