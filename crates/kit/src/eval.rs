@@ -12,7 +12,7 @@ use gguf_store::Progress;
 use gguf_tokenizer::{Encode, Tokenizer};
 
 use crate::Error;
-use crate::run::{Options, Running, open_to_run};
+use crate::run::{Options, open_to_run};
 
 /// A text, how it is cut, and how models read it.
 #[derive(Clone, Debug)]
@@ -27,12 +27,8 @@ pub struct Task {
     pub run: RunOptions,
 }
 
-/// The text of a task in windows, by the vocabulary of a model.
-///
-/// # Errors
-/// If the model has no vocabulary; `text-too-short`.
-pub fn windows(metadata: &Metadata, task: &Task) -> Result<Windows, Error> {
-    let tokenizer = tokenizer(metadata)?;
+/// The text of a task in windows.
+fn windows(tokenizer: &Tokenizer, task: &Task) -> Result<Windows, Error> {
     let how = Encode { add_special: true, parse_special: task.special };
     let ids = tokenizer.encode(&task.text, how);
     let first = if tokenizer.adds_first() { ids.first().copied() } else { None };
@@ -46,7 +42,7 @@ fn tokenizer(metadata: &Metadata) -> Result<Tokenizer, Error> {
 /// The perplexity of a model. `each` gets what is known after each window.
 ///
 /// # Errors
-/// As [`open_to_run`], [`windows`] and [`gguf_eval::perplexity`].
+/// As [`open_to_run`], [`Windows::new`] and [`gguf_eval::perplexity`], and if there is no vocabulary.
 pub fn perplexity(
     word: &str,
     options: &Options,
@@ -55,7 +51,7 @@ pub fn perplexity(
     progress: &dyn Progress,
 ) -> Result<Perplexity, Error> {
     let running = open_to_run(word, options)?;
-    let windows = windows(&running.metadata, task)?;
+    let windows = windows(&tokenizer(&running.metadata)?, task)?;
     progress.begin("reading", (windows.count() * (windows.window_len() - 1)) as u64);
     let found = gguf_eval::perplexity(&running.executor, &windows, task.run, each, progress);
     found.map_err(|error| error.in_file(word.as_ref()))
@@ -64,7 +60,7 @@ pub fn perplexity(
 /// The importance matrix of a model. `each` is called after each window.
 ///
 /// # Errors
-/// As [`open_to_run`], [`windows`] and [`gguf_eval::imatrix`].
+/// As [`open_to_run`], [`Windows::new`] and [`gguf_eval::imatrix`], and if there is no vocabulary.
 pub fn imatrix(
     word: &str,
     options: &Options,
@@ -74,7 +70,7 @@ pub fn imatrix(
     progress: &dyn Progress,
 ) -> Result<Imatrix, Error> {
     let running = open_to_run(word, options)?;
-    let windows = windows(&running.metadata, task)?;
+    let windows = windows(&tokenizer(&running.metadata)?, task)?;
     let count = windows.count().saturating_sub(collection.skip);
     progress.begin("reading", (count * windows.window_len()) as u64);
     let executor = &running.executor;
@@ -95,11 +91,12 @@ pub fn divergence(
     progress: &dyn Progress,
 ) -> Result<Vec<Divergence>, Error> {
     let original = open_to_run(reference, options)?;
-    let windows = windows(&original.metadata, task)?;
+    let vocabulary = tokenizer(&original.metadata)?;
+    let windows = windows(&vocabulary, task)?;
     let mut executors: Vec<Arc<Executor>> = Vec::with_capacity(models.len());
     for word in models {
         let running = open_to_run(word, options)?;
-        same_vocabulary(&original, &running, word)?;
+        same_vocabulary(&vocabulary, &tokenizer(&running.metadata)?, word)?;
         executors.push(running.executor);
     }
     let read = windows.count() * (windows.window_len() - 1) * (1 + models.len());
@@ -107,14 +104,15 @@ pub fn divergence(
     gguf_eval::divergence(&original.executor, &executors, &windows, task.run, each, progress)
 }
 
-/// Whether both have the same tokens: then ids mean the same.
-fn same_vocabulary(reference: &Running, model: &Running, word: &str) -> Result<(), Error> {
-    let (a, b) = (tokenizer(&reference.metadata)?, tokenizer(&model.metadata)?);
+/// That a model has the tokens of the reference: then ids mean the same.
+fn same_vocabulary(reference: &Tokenizer, model: &Tokenizer, word: &str) -> Result<(), Error> {
     let said =
         |text: Option<&[u8]>| text.map_or("none".into(), String::from_utf8_lossy).into_owned();
-    let differs = |id: &u32| a.token_text(*id) != b.token_text(*id);
-    let Some(id) = (0..a.len().max(b.len()) as u32).find(differs) else { return Ok(()) };
-    let (of_model, of_reference) = (said(b.token_text(id)), said(a.token_text(id)));
+    let differs = |id: &u32| reference.token_text(*id) != model.token_text(*id);
+    let Some(id) = (0..reference.len().max(model.len()) as u32).find(differs) else {
+        return Ok(());
+    };
+    let (of_model, of_reference) = (said(model.token_text(id)), said(reference.token_text(id)));
     let what =
         format!("token {id} of {word} is {of_model:?}, and {of_reference:?} in the reference");
     Err(Error::request("vocabulary-differs", what, "compare models of one vocabulary"))
