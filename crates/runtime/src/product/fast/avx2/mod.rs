@@ -9,8 +9,9 @@ use gguf_quant::integers::{Integers, Visitor};
 use pulp::NullaryFnOnce;
 
 use super::rounded::Rounded;
-use super::{FEW, Kernels, ROWS};
+use super::{Kernels, ROWS};
 use crate::simd::V3Halves;
+use rows::Rows;
 
 /// Finds the kernels of a type.
 pub(super) struct Find(pub V3Halves);
@@ -39,7 +40,7 @@ impl<F: Integers> Kernels for Avx2<F> {
     }
 
     fn rows(&self, weights: &[u8], x: &Rounded, out: &mut [f32]) {
-        self.0.vectorize(Rows::<F> { simd: self.0, weights, x, out, of: PhantomData });
+        self.0.vectorize(Rows::<F, _> { dots: self.0, weights, x, out, of: PhantomData });
     }
 
     fn tile(&self, weights: &[u8], x: &Rounded, out: &mut [[f32; ROWS]]) {
@@ -47,28 +48,7 @@ impl<F: Integers> Kernels for Avx2<F> {
     }
 }
 
-// Not closures: what is not inlined into `vectorize` would not be compiled for AVX2.
-
-struct Rows<'r, F> {
-    simd: V3Halves,
-    weights: &'r [u8],
-    x: &'r Rounded,
-    out: &'r mut [f32],
-    of: PhantomData<fn() -> F>,
-}
-
-impl<F: Integers> NullaryFnOnce for Rows<'_, F> {
-    type Output = ();
-
-    #[inline(always)]
-    fn call(self) {
-        let Self { simd, weights, x, out, .. } = self;
-        match x.rows {
-            1 => rows::rows::<F, _, 1>(simd, weights, x, out),
-            _ => rows::rows::<F, _, FEW>(simd, weights, x, out),
-        }
-    }
-}
+// No closure: what is not inlined into `vectorize` would not be compiled for AVX2.
 
 struct Tiles<'r, F> {
     simd: V3Halves,

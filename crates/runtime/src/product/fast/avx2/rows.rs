@@ -2,13 +2,14 @@
 #![expect(clippy::needless_range_loop, reason = "tokens and rows count through several arrays")]
 
 use std::arch::x86_64::{__m128i, __m256, __m256i};
+use std::marker::PhantomData;
 
 use gguf_quant::integers::{Integers, Lookup, Unpacked};
-use pulp::cast;
 use pulp::x86::V3;
+use pulp::{NullaryFnOnce, cast};
 
-use super::super::blocks;
 use super::super::rounded::{PIECE, Rounded};
+use super::super::{FEW, blocks};
 use crate::simd::V3Halves;
 
 /// Sums of products, of which an instruction set that has more than AVX2 makes its own.
@@ -47,9 +48,32 @@ pub(in super::super) trait Dots: Copy {
     fn sum_eight(self, sums: &[Self::Parts; 8]) -> __m256i;
 }
 
+/// Rows of weights with a few rows of activations. No closure: what is not inlined into `vectorize` would
+/// not be compiled for its instructions.
+pub(in super::super) struct Rows<'r, F, D> {
+    pub dots: D,
+    pub weights: &'r [u8],
+    pub x: &'r Rounded,
+    pub out: &'r mut [f32],
+    pub of: PhantomData<fn() -> F>,
+}
+
+impl<F: Integers, D: Dots> NullaryFnOnce for Rows<'_, F, D> {
+    type Output = ();
+
+    #[inline(always)]
+    fn call(self) {
+        let Self { dots, weights, x, out, .. } = self;
+        match x.rows {
+            1 => rows::<F, D, 1>(dots, weights, x, out),
+            _ => rows::<F, D, FEW>(dots, weights, x, out),
+        }
+    }
+}
+
 /// Rows of weights with up to `T` rows of activations: of fewer, the last stands in for the others.
 #[inline(always)]
-pub(in super::super) fn rows<F: Integers, D: Dots, const T: usize>(
+fn rows<F: Integers, D: Dots, const T: usize>(
     dots: D,
     weights: &[u8],
     x: &Rounded,

@@ -10,9 +10,9 @@ use std::marker::PhantomData;
 use gguf_quant::integers::{Integers, Visitor};
 use pulp::NullaryFnOnce;
 
-use super::avx2::rows::rows;
+use super::avx2::rows::Rows;
 use super::rounded::Rounded;
-use super::{FEW, Kernels, ROWS};
+use super::{Kernels, ROWS};
 use crate::amx::Amx;
 use crate::avx512::V4Products;
 use unsigned::Unsigned;
@@ -44,33 +44,12 @@ impl<F: Integers> Kernels for Avx512<F> {
     }
 
     fn rows(&self, weights: &[u8], x: &Rounded, out: &mut [f32]) {
-        self.simd.vectorize(Rows::<F> { simd: self.simd, weights, x, out, of: PhantomData });
+        self.simd.vectorize(Rows::<F, _> { dots: self.simd, weights, x, out, of: PhantomData });
     }
 
     fn tile(&self, weights: &[u8], x: &Rounded, out: &mut [[f32; ROWS]]) {
         let Self { simd, amx, of } = *self;
         simd.vectorize(Tiles::<F> { simd, amx, weights, x, out, of });
-    }
-}
-
-struct Rows<'r, F> {
-    simd: V4Products,
-    weights: &'r [u8],
-    x: &'r Rounded,
-    out: &'r mut [f32],
-    of: PhantomData<fn() -> F>,
-}
-
-impl<F: Integers> NullaryFnOnce for Rows<'_, F> {
-    type Output = ();
-
-    #[inline(always)]
-    fn call(self) {
-        let Self { simd, weights, x, out, .. } = self;
-        match x.rows {
-            1 => rows::<F, _, 1>(simd, weights, x, out),
-            _ => rows::<F, _, FEW>(simd, weights, x, out),
-        }
     }
 }
 
