@@ -229,10 +229,17 @@ fn read_tally(reader: &Reader<'_>, figures: &Figures) -> Result<Tally, String> {
         true => Ok(()),
         false => Err("has sums that are no numbers".to_owned()),
     };
+    // Sums of counts up to this one stay exact.
+    let is_count = |count: f64| (0.0..=1e12).contains(&count) && count.fract() == 0.0;
+    let require_counts = |all: Vec<f64>| match all.into_iter().all(is_count) {
+        true => Ok(()),
+        false => Err("has counts that are none".to_owned()),
+    };
     match figures {
         Figures::Perplexity => {
             let (_, numbers) = reader.f64("windows")?;
             finite(&numbers)?;
+            require_counts(numbers.chunks_exact(4).flat_map(|one| [one[0], one[1]]).collect())?;
             let mut all = Perplexities::default();
             for one in numbers.chunks_exact(4) {
                 let surprise = Mean { count: one[1] as u64, sum: one[2], squares: one[3] };
@@ -245,6 +252,8 @@ fn read_tally(reader: &Reader<'_>, figures: &Figures) -> Result<Tally, String> {
             finite(&numbers)?;
             let (divergences, changes) = (reader.f32("divergences")?, reader.f32("changes")?);
             let windows: Vec<[f64; SUMS]> = numbers.as_chunks().0.to_vec();
+            let of_window = |one: &[f64; SUMS]| [0, 3, 6, 9, 12, 15, 16].map(|at| one[at]);
+            require_counts(windows.iter().flat_map(of_window).collect())?;
             if [windows.len(), divergences.0, changes.0] != [rows; 3] {
                 return Err("has tables that do not go together".to_owned());
             }
@@ -267,6 +276,7 @@ fn read_tally(reader: &Reader<'_>, figures: &Figures) -> Result<Tally, String> {
                 let (high, low, counts) = (table("high")?.1, table("low")?.1, table("counts")?.1);
                 finite(&high)?;
                 finite(&low)?;
+                require_counts(counts.clone())?;
                 if high.len() != low.len() || high.len() % counts.len().max(1) != 0 {
                     return Err("has tables that do not go together".to_owned());
                 }
@@ -412,6 +422,14 @@ mod tests {
         for (place, digit) in [(version + 10, b'2'), (end + 6, b'3'), (at("F32"), b'I')] {
             let mut bytes = bytes.clone();
             bytes[place] = digit;
+            broken.push(bytes);
+        }
+        // Counts that would overflow, and a sum that is no number.
+        let three = 3f64.to_le_bytes();
+        let first = bytes.windows(8).position(|bytes| bytes == three).unwrap();
+        for number in [1e300, -1.0, 0.5, f64::NAN] {
+            let mut bytes = bytes.clone();
+            bytes[first..first + 8].copy_from_slice(&f64::to_le_bytes(number));
             broken.push(bytes);
         }
         for bytes in broken {

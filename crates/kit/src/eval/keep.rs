@@ -102,17 +102,17 @@ impl Keeper {
         if self.part.portions.is_empty() {
             self.part.run = run.clone();
         }
-        if let (Some(file), Some(found)) = (&self.file, self.part.portions.get(first..self.begun)) {
-            let found =
-                Part { portions: found.to_vec(), run: self.part.run.clone(), ..Part::default() };
-            let wanted = Part { run, portions, ..Part::default() };
-            wanted.require_same(&found, "this run", &file.path.to_string_lossy())?;
-            if found.portions.iter().any(|one| one.windows != windows) {
+        let found = self.part.portions.iter().skip(first).take(portions.len());
+        let found: Vec<Portion> = found.cloned().collect();
+        if let (Some(file), Some(one)) = (&self.file, found.first()) {
+            if one.windows != windows && one.total == total {
                 let what = format!("{} has another share of the windows", file.path.display());
                 return Err(Error::request("part-other-run", what, "give it another name"));
             }
+            let found = Part { portions: found, run: self.part.run.clone(), ..Part::default() };
+            let wanted = Part { run, portions, ..Part::default() };
+            found.require_same(&wanted, &file.path.to_string_lossy(), "this run")?;
         } else {
-            self.part.portions.truncate(first);
             self.part.portions.extend(portions);
         }
         Ok((first, self.part.portions[first].rest()))

@@ -1,10 +1,10 @@
 //! Models that are judged: files, and checkpoints, which are converted first.
 
-use std::path::Path;
 use std::sync::Arc;
 
 use gguf_eval::{Subject, Windows};
 use gguf_pipeline::Job;
+use gguf_remote::{Files, Location};
 use gguf_runtime::Executor;
 use gguf_store::{Model, Overwrite, Progress, ShardSet};
 use gguf_tokenizer::{Encode, Tokenizer};
@@ -26,13 +26,16 @@ pub(super) struct Opened {
 }
 
 impl Opened {
-    /// Opens the model that a word names. A directory with a checkpoint and without a GGUF is converted,
-    /// every weight as it is, in a scratch directory.
+    /// Opens the model that a word names. A directory or a repository on the hub with a checkpoint and
+    /// without a GGUF is converted, every weight as it is, in a scratch directory.
     pub fn open(word: &str, options: &Options, progress: &dyn Progress) -> Result<Self, Error> {
-        let scratch = if is_checkpoint(word) { Some(convert(word, progress)?) } else { None };
-        let model = match &scratch {
-            None => open(word)?.into_model(),
-            Some(scratch) => Model::open(&scratch.path().join(MODEL))?,
+        let (model, scratch) = match open(word) {
+            Ok(opened) => (opened.into_model(), None),
+            Err(_) if is_checkpoint(word) => {
+                let scratch = convert(word, progress)?;
+                (Model::open(&scratch.path().join(MODEL))?, Some(scratch))
+            }
+            Err(error) => return Err(error),
         };
         let running = run_model(&model, Vec::new(), word, options)?;
         let how = gguf_tokenizer::Options::default();
@@ -95,10 +98,20 @@ impl Opened {
 /// The name of what a checkpoint becomes.
 const MODEL: &str = "model.gguf";
 
-/// Whether a word names a directory that holds a checkpoint, and no GGUF.
+/// What every checkpoint has.
+const CONFIG: &str = "config.json";
+
+/// Whether a word names a directory or a repository that holds a checkpoint, and no GGUF.
 fn is_checkpoint(word: &str) -> bool {
-    let path = Path::new(word);
-    path.join("config.json").is_file() && ShardSet::find(path).is_err()
+    match Location::parse(word) {
+        Ok(Location::Path(path)) => path.join(CONFIG).is_file() && ShardSet::find(&path).is_err(),
+        Ok(_) => Files::list(word, gguf_remote::Options::from_env()).is_ok_and(|files| {
+            let names = files.names();
+            names.iter().any(|name| name == CONFIG)
+                && !names.iter().any(|name| name.ends_with(".gguf"))
+        }),
+        Err(_) => false,
+    }
 }
 
 fn convert(word: &str, progress: &dyn Progress) -> Result<TempDir, Error> {
