@@ -185,6 +185,7 @@ fn collect(
     let dataset = file.display().to_string();
     let collection = Collection { dataset, output: how.process_output };
     let mut collect = Collect { collection, skip: how.chunk };
+    let was_there = path.exists() && !how.resume;
     let collected = |collect: &Collect, mut keeper: Keeper, each: &mut eval::Each<'_>| {
         on_threads(args.run.threads, || {
             let progress = Progress::of_tokens();
@@ -195,7 +196,7 @@ fn collect(
             Ok(made)
         })
         .map_err(|failure: Failure| match failure {
-            Failure::Interrupted if path.exists() => Failure::Paused,
+            Failure::Interrupted if path.exists() && !was_there => Failure::Paused,
             failure => failure,
         })
     };

@@ -104,7 +104,8 @@ impl Part {
         match self.portions.iter().find(|one| !one.rest().is_empty()) {
             Some(one) => {
                 let (read, of) = (one.tally.windows(), one.windows.len());
-                Err(missing(format!("{name} has {read} of its {of} windows")))
+                let what = format!("{name} has {read} of its {of} windows");
+                Err(Error::request("part-missing", what, "go on with it with --resume"))
             }
             None => Ok(()),
         }
@@ -112,7 +113,7 @@ impl Part {
 }
 
 fn missing(what: String) -> Error {
-    Error::request("part-missing", what, "make it, or go on with it, by --part with --resume")
+    Error::request("part-missing", what, "each window has to be in one part")
 }
 
 fn gap(end: usize, start: usize, name: &str) -> Error {
