@@ -49,6 +49,14 @@ fn add(high: &mut f64, low: &mut f64, number: f64) {
     *high = sum;
 }
 
+/// Adds the squares of numbers to sums. A function of its own, so that the compiler knows that they do not
+/// overlap.
+fn add_squares(high: &mut [f64], low: &mut [f64], numbers: &[f32]) {
+    for ((high, low), number) in high.iter_mut().zip(low).zip(numbers) {
+        add(high, low, f64::from(*number) * f64::from(*number));
+    }
+}
+
 impl Sums {
     /// Adds the squares of rows that are multiplied with a tensor, or with one of so many matrices of it.
     pub(crate) fn add(&mut self, tensor: &str, (number, experts): (usize, usize), x: &Value) {
@@ -64,10 +72,7 @@ impl Sums {
         let both = high.zip(sums.low[columns].par_chunks_mut(COLUMNS)).enumerate();
         both.for_each(|(chunk, (high, low))| {
             for row in 0..x.rows {
-                let x = &x.row(row)[chunk * COLUMNS..][..high.len()];
-                for ((high, low), x) in high.iter_mut().zip(low.iter_mut()).zip(x) {
-                    add(high, low, f64::from(*x) * f64::from(*x));
-                }
+                add_squares(high, low, &x.row(row)[chunk * COLUMNS..][..high.len()]);
             }
         });
     }

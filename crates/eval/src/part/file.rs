@@ -380,6 +380,12 @@ mod tests {
             parts.push((name.to_owned(), read));
         }
         assert_eq!(Part::merge(parts.clone()).unwrap(), whole);
+        // Also one that was interrupted before its first window.
+        let mut begun = part(4..7, "t");
+        begun.portions[0].tally = Tally::Divergence(Divergences::default());
+        begun.write(&dir.path().join("begun"), &Overwrite::default()).unwrap();
+        let begun_again = Part::open(&dir.path().join("begun")).unwrap();
+        assert_eq!((begun_again.portions[0].rest(), begun_again), (4..7, begun));
         let refused = |parts: Vec<(String, Part)>, code: &str, what: &str| {
             let error = Part::merge(parts).unwrap_err();
             assert_eq!(error.code(), code);

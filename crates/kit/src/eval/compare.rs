@@ -163,7 +163,7 @@ fn name_tokens(part: &mut Part, tokenizer: &Tokenizer) {
 
 /// What models are compared with, open.
 enum Original {
-    Model(Opened, Subject),
+    Model(Box<Opened>, Subject),
     Logits(LogitsFile),
 }
 
@@ -173,7 +173,7 @@ impl Original {
             Against::Model(word) => {
                 let model = Opened::open(word, compare.options, progress)?;
                 let subject = model.subject();
-                Self::Model(model, subject)
+                Self::Model(Box::new(model), subject)
             }
             Against::Logits(path) => Self::Logits(LogitsFile::open(path)?),
         })
