@@ -7,10 +7,10 @@ use gguf_pipeline::Job;
 use gguf_remote::{Files, Location};
 use gguf_runtime::Executor;
 use gguf_store::{Model, Overwrite, Progress, ShardSet};
-use gguf_tokenizer::{Encode, Tokenizer};
+use gguf_tokenizer::Tokenizer;
 use tempfile::TempDir;
 
-use super::Task;
+use super::{Task, first, tokenizer, windows};
 use crate::convert::{self, Kind, Plan};
 use crate::run::{Options, Running, run_model};
 use crate::{Error, open};
@@ -38,9 +38,8 @@ impl Opened {
             Err(error) => return Err(error),
         };
         let running = run_model(&model, Vec::new(), word, options)?;
-        let how = gguf_tokenizer::Options::default();
-        let tokenizer = Tokenizer::from_metadata(&running.metadata, how)
-            .map_err(|error| error.in_file(word.as_ref()))?;
+        let tokenizer =
+            tokenizer(&running.metadata).map_err(|error| error.in_file(word.as_ref()))?;
         Ok(Self { word: word.to_owned(), running, model, tokenizer, _scratch: scratch })
     }
 
@@ -64,17 +63,12 @@ impl Opened {
 
     /// The text of a task in windows.
     pub fn windows(&self, task: &Task) -> Result<Windows, Error> {
-        let ids = self.encode(&task.text, task.special);
-        Windows::new(ids, self.first(), task.cut)
+        windows(&self.tokenizer, task)
     }
 
     /// The token that the model wants at the beginning.
     pub fn first(&self) -> Option<u32> {
-        if self.tokenizer.adds_first() { self.encode("", false).first().copied() } else { None }
-    }
-
-    fn encode(&self, text: &str, parse_special: bool) -> Vec<u32> {
-        self.tokenizer.encode(text, Encode { add_special: true, parse_special })
+        first(&self.tokenizer)
     }
 
     /// That a model has the tokens of this one: then ids mean the same.

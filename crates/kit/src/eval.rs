@@ -8,6 +8,7 @@ mod subject;
 use std::path::Path;
 
 pub use compare::{Against, Compare, Compared, divergence};
+use gguf::Metadata;
 use gguf_eval::LogitsWriter;
 use gguf_eval::part::{Importance, Perplexities, Tally};
 pub use gguf_eval::{
@@ -16,6 +17,7 @@ pub use gguf_eval::{
 use gguf_graph::OutputKind;
 use gguf_quantize::imatrix::Imatrix;
 use gguf_store::{Overwrite, Progress};
+use gguf_tokenizer::{Encode, Tokenizer};
 pub use keep::Keeper;
 pub use merge::{Merged, merge};
 use subject::Opened;
@@ -34,6 +36,22 @@ pub struct Task {
     pub cut: Cut,
     /// How models read it.
     pub run: RunOptions,
+}
+
+/// The text of a task in windows.
+fn windows(tokenizer: &Tokenizer, task: &Task) -> Result<Windows, Error> {
+    let how = Encode { add_special: true, parse_special: task.special };
+    Windows::new(tokenizer.encode(&task.text, how), first(tokenizer), task.cut)
+}
+
+/// The token that a model wants at the beginning.
+fn first(tokenizer: &Tokenizer) -> Option<u32> {
+    let how = Encode { add_special: true, parse_special: false };
+    if tokenizer.adds_first() { tokenizer.encode("", how).first().copied() } else { None }
+}
+
+fn tokenizer(metadata: &Metadata) -> Result<Tokenizer, Error> {
+    Tokenizer::from_metadata(metadata, gguf_tokenizer::Options::default())
 }
 
 /// A file of logits that is to be written.
