@@ -17,7 +17,11 @@ pub struct Force {
 impl Force {
     /// What outputs may replace if these are the inputs: files, or directories with checkpoints.
     pub fn sparing<P: AsRef<Path>>(&self, inputs: impl IntoIterator<Item = P>) -> Overwrite {
-        let existing = if self.force { Existing::Replace } else { Existing::Refuse };
-        Overwrite::new(existing).sparing(inputs)
+        Overwrite::new(self.existing()).sparing(inputs)
+    }
+
+    /// What becomes of them.
+    pub fn existing(&self) -> Existing {
+        if self.force { Existing::Replace } else { Existing::Refuse }
     }
 }

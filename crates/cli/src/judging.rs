@@ -1,20 +1,22 @@
 //! Flags of the commands that judge models by a text.
 
 use std::num::NonZeroUsize;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
-use gguf_kit::eval::{Cut, RunOptions, Task};
+use gguf_kit::eval::{Cut, Keeper, RunOptions, Task};
+use gguf_kit::quantize::Part;
 use gguf_runtime::CacheType;
 
 use crate::failure::Failure;
+use crate::force::Force;
 use crate::running::{RunArgs, Sums};
 
 /// A text, and how models read it.
 #[derive(clap::Args)]
 pub struct JudgeArgs {
     /// The file with the text.
-    #[arg(short, long, value_name = "TEXT")]
-    file: PathBuf,
+    #[arg(short, long, value_name = "TEXT", required = true)]
+    file: Option<PathBuf>,
     /// Tokens of a window. The second half of each is predicted.
     #[arg(short, long, value_name = "N", default_value = "512")]
     ctx_size: NonZeroUsize,
@@ -51,6 +53,49 @@ impl JudgeArgs {
             cache_type: self.run.cache_type_or(CacheType::F32),
             batch: self.batch_size.get(),
         };
-        Ok(Task { text: gguf_kit::read_text(&self.file)?, special: false, cut, run })
+        let text = self.file.as_deref().map_or(Ok(String::new()), gguf_kit::read_text)?;
+        Ok(Task { text, special: false, cut, run })
+    }
+
+    /// The files that are read, beside models: no output may replace them.
+    pub fn inputs(&self) -> impl Iterator<Item = &Path> {
+        self.file.as_deref().into_iter()
+    }
+}
+
+/// What of a run is done, and where it is kept.
+#[derive(clap::Args)]
+// Its group would bear the name of the one that it is part of.
+#[group(skip)]
+pub struct KeepArgs {
+    /// Read the I-th of N shares of the windows only, for several machines: `gguf eval-merge` puts them
+    /// together.
+    #[arg(long, value_name = "I/N", requires = "output")]
+    part: Option<Part>,
+    /// Keep what each window gives in a file, for `gguf eval-merge`, and to go on with.
+    #[arg(short, long, value_name = "FILE")]
+    output: Option<PathBuf>,
+    /// Go on where the output file ends.
+    #[arg(long, requires = "output")]
+    resume: bool,
+    #[command(flatten)]
+    pub force: Force,
+}
+
+impl KeepArgs {
+    /// What keeps a run of these models.
+    pub fn keeper(&self, judge: &JudgeArgs, models: &[String]) -> Result<Keeper, Failure> {
+        let Some(path) = &self.output else { return Ok(Keeper::default()) };
+        let part = self.part.unwrap_or(Part::WHOLE);
+        let inputs = judge.inputs().chain(models.iter().map(Path::new));
+        Ok(Keeper::new(part, path, self.force.existing(), inputs, self.resume)?)
+    }
+
+    /// A failure, if what was done before is kept.
+    pub fn paused(&self, failure: Failure) -> Failure {
+        match failure {
+            Failure::Interrupted if self.output.is_some() => Failure::Paused,
+            failure => failure,
+        }
     }
 }

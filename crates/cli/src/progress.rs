@@ -21,9 +21,9 @@ impl Progress {
         Self::with("{msg} {wide_bar} {bytes}/{total_bytes} {bytes_per_sec} {eta}")
     }
 
-    /// Tokens are counted.
+    /// Tokens are counted; or bytes, as long as a checkpoint is converted.
     pub fn of_tokens() -> Self {
-        Self::with("{msg} {wide_bar} {pos}/{len} tokens {eta}")
+        Self::with("{msg} {wide_bar} {percent}% {eta}")
     }
 
     fn with(template: &str) -> Self {

@@ -1,20 +1,13 @@
-//! How far models are from another one, side by side.
-
-use std::sync::Arc;
-
-use gguf::Error;
-use gguf_graph::OutputKind;
-use gguf_runtime::{Executor, Value};
-use gguf_store::Progress;
-use rayon::prelude::*;
+//! How far a model is from another one.
 
 use crate::mean::covariance;
-use crate::predictor::{Predictor, not_a_number, pieces};
-use crate::scores::Scores;
-use crate::{Mean, Perplexity, RunOptions, Windows};
+use crate::{Mean, Miss, Perplexity, Worst};
+
+/// Numbers that say what a window adds.
+pub(crate) const SUMS: usize = 18;
 
 /// How far a model is from the reference.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct Divergence {
     /// The perplexity of the model.
     pub model: Perplexity,
@@ -28,15 +21,26 @@ pub struct Divergence {
     pub more_likely_squared: Mean,
     /// How often both have the same most likely token.
     pub same_top: u64,
-    /// The divergence of each prediction, in the order of the text.
+    /// The tokens of a window before the first that is predicted.
+    pub first_position: usize,
+    /// The divergence of each prediction, in the order of the text: of each window the same number.
     pub divergences: Vec<f32>,
     /// How much more likely the token that came is, in the order of the text.
     pub changes: Vec<f32>,
+    /// Where the divergence is greatest.
+    pub worst: Worst,
     /// The sum of the products of both surprises.
-    products: f64,
+    pub(crate) products: f64,
 }
 
 impl Divergence {
+    /// Of one window, with room for so many of the worst predictions.
+    pub(crate) fn of_a_window(first_position: usize, worst: usize) -> Self {
+        let one = Perplexity { windows: 1, ..Default::default() };
+        let worst = Worst::new(worst);
+        Self { model: one, reference: one, first_position, worst, ..Default::default() }
+    }
+
     /// The share of predictions with the same most likely token, and its standard error.
     pub fn same_top(&self) -> (f64, f64) {
         let count = self.divergence.count.max(1) as f64;
@@ -78,21 +82,87 @@ impl Divergence {
         if errors > 0.0 { self.covariance() / errors } else { 1.0 }
     }
 
+    /// The mean divergence at each position from [`Divergence::first_position`] on, over all windows.
+    pub fn by_position(&self) -> Vec<Mean> {
+        let positions = self.divergences.len() / self.model.windows.max(1);
+        let mut means = vec![Mean::default(); positions];
+        for window in self.divergences.chunks_exact(positions.max(1)) {
+            for (mean, divergence) in means.iter_mut().zip(window) {
+                mean.add(f64::from(*divergence));
+            }
+        }
+        means
+    }
+
+    /// More windows. Sums of the same windows that are added in the same order are the same bits.
+    pub fn append(&mut self, other: &Self) {
+        self.add_sums(&other.sums());
+        self.append_lists(other);
+    }
+
+    /// All sums, in the order of [`Divergence::add_sums`].
+    pub(crate) fn sums(&self) -> [f64; SUMS] {
+        let of = |mean: &Mean| [mean.count as f64, mean.sum, mean.squares];
+        let means = [
+            of(&self.model.surprise),
+            of(&self.reference.surprise),
+            of(&self.divergence),
+            of(&self.more_likely),
+            of(&self.more_likely_squared),
+        ];
+        let mut sums = [0.0; SUMS];
+        sums[..3 * means.len()].copy_from_slice(means.as_flattened());
+        sums[15..].copy_from_slice(&[
+            self.model.windows as f64,
+            self.same_top as f64,
+            self.products,
+        ]);
+        sums
+    }
+
+    /// Adds sums of other windows.
+    pub(crate) fn add_sums(&mut self, sums: &[f64; SUMS]) {
+        let means = [
+            &mut self.model.surprise,
+            &mut self.reference.surprise,
+            &mut self.divergence,
+            &mut self.more_likely,
+            &mut self.more_likely_squared,
+        ];
+        for (mean, sums) in means.into_iter().zip(sums.chunks_exact(3)) {
+            mean.append(&Mean { count: sums[0] as u64, sum: sums[1], squares: sums[2] });
+        }
+        self.model.windows += sums[15] as usize;
+        self.reference.windows += sums[15] as usize;
+        self.same_top += sums[16] as u64;
+        self.products += sums[17];
+    }
+
+    /// Adds what is kept of each prediction of other windows.
+    pub(crate) fn append_lists(&mut self, other: &Self) {
+        self.first_position = other.first_position;
+        self.divergences.extend(&other.divergences);
+        self.changes.extend(&other.changes);
+        self.worst.append(&other.worst);
+    }
+
     fn covariance(&self) -> f64 {
         covariance(&self.model.surprise, &self.reference.surprise, self.products)
     }
 
-    fn add(&mut self, place: &Place) {
-        self.model.surprise.add(place.surprise);
-        self.reference.surprise.add(place.of_reference);
-        self.products += place.surprise * place.of_reference;
-        self.divergence.add(place.divergence);
-        let change = (-place.surprise).exp() - (-place.of_reference).exp();
+    pub(crate) fn add(&mut self, miss: Miss) {
+        let (of_model, of_reference) = (miss.came.model, miss.came.reference);
+        self.model.surprise.add(-of_model);
+        self.reference.surprise.add(-of_reference);
+        self.products += of_model * of_reference;
+        self.divergence.add(miss.divergence);
+        let change = of_model.exp() - of_reference.exp();
         self.more_likely.add(change);
         self.more_likely_squared.add(change * change);
-        self.same_top += u64::from(place.same_top);
-        self.divergences.push(place.divergence as f32);
+        self.same_top += u64::from(miss.by_model.id == miss.by_reference.id);
+        self.divergences.push(miss.divergence as f32);
         self.changes.push(change as f32);
+        self.worst.add(miss);
     }
 }
 
@@ -117,88 +187,4 @@ impl Spread {
         let number = |at: usize| f64::from(self.0[at.min(last)]);
         (1.0 - part) * number(low) + part * number(low + 1)
     }
-}
-
-/// What is found at a place.
-struct Place {
-    surprise: f64,
-    of_reference: f64,
-    divergence: f64,
-    same_top: bool,
-}
-
-impl Place {
-    fn new(logits: &[f32], reference: &[f32], target: usize) -> Option<Self> {
-        let (scores, reference) = (Scores::new(logits)?, Scores::new(reference)?);
-        Some(Self {
-            surprise: -scores.log_probability(target),
-            of_reference: -reference.log_probability(target),
-            divergence: reference.divergence(&scores),
-            same_top: scores.top() == reference.top(),
-        })
-    }
-}
-
-/// Reads all windows with the reference and with each model, window by window: no more memory for a
-/// longer text but the divergences themselves. `each` gets what is known after each window.
-///
-/// # Errors
-/// `vocabulary-differs` if a model has another number of tokens than the reference; else as
-/// [`crate::perplexity`].
-pub fn divergence(
-    reference: &Arc<Executor>,
-    models: &[Arc<Executor>],
-    windows: &Windows,
-    options: RunOptions,
-    each: &mut dyn FnMut(&[Divergence]),
-    progress: &dyn Progress,
-) -> Result<Vec<Divergence>, Error> {
-    let all: Vec<_> = std::iter::once(reference).chain(models).cloned().collect();
-    let len = |executor: &Arc<Executor>| executor.width(OutputKind::Logits);
-    if let Some(number) = models.iter().position(|model| len(model) != len(reference)) {
-        let said = |len: Option<usize>| len.map_or("none".to_owned(), |len| len.to_string());
-        let (of_model, of_reference) = (said(len(&models[number])), said(len(reference)));
-        let what = format!(
-            "model {} predicts {of_model} tokens, the reference {of_reference}",
-            number + 1
-        );
-        let help = "compare models of one vocabulary";
-        return Err(Error::request("vocabulary-differs", what, help));
-    }
-    let mut predictors = Vec::with_capacity(all.len());
-    for executor in &all {
-        predictors.push(Predictor::new(executor, windows, options)?);
-    }
-    let pieces = pieces(windows, &all, options);
-    let mut found = vec![Divergence::default(); models.len()];
-    for window in 0..windows.count() {
-        let ids = windows.inputs(window);
-        for piece in &pieces {
-            let first = piece.start.max(windows.places().start);
-            let mut of_reference: Option<Value> = None;
-            for (number, predictor) in predictors.iter_mut().enumerate() {
-                let logits = predictor.read(&ids, piece.clone(), windows.places(), progress)?;
-                progress.step(piece.len() as u64)?;
-                let Some(reference) = &of_reference else {
-                    of_reference = Some(logits);
-                    continue;
-                };
-                let place = |row| {
-                    let target = windows.target(window, first + row) as usize;
-                    Place::new(logits.row(row), reference.row(row), target)
-                };
-                let places: Vec<_> = (0..logits.rows).into_par_iter().map(place).collect();
-                for (row, place) in places.iter().enumerate() {
-                    let place = place.as_ref().ok_or_else(|| not_a_number(window, first + row))?;
-                    found[number - 1].add(place);
-                }
-            }
-        }
-        for found in &mut found {
-            found.model.windows += 1;
-            found.reference.windows += 1;
-        }
-        each(&found);
-    }
-    Ok(found)
 }

@@ -1,13 +1,13 @@
 //! What a model knows of a text.
 //!
 //! A text, as token ids, is cut into windows ([`Windows`]). Of each window a model predicts the tokens
-//! from one on, given those before; [`perplexity`] says how well it does, [`divergence`] how far
+//! from one on, given those before; [`perplexity()`] says how well it does, [`Comparison`] how far
 //! models are from the one that they were made of, and [`imatrix`] which columns of weights matter.
 //!
 //! ```no_run
 //! use std::sync::Arc;
 //!
-//! use gguf_eval::{Cut, RunOptions, Windows, perplexity};
+//! use gguf_eval::{Cut, Perplexity, RunOptions, Windows, perplexity};
 //! use gguf_runtime::{Arithmetic, Executor};
 //! use gguf_store::Model;
 //!
@@ -16,22 +16,35 @@
 //! let executor = Arc::new(Executor::new(&model, graph, Arithmetic::Exact)?);
 //! // Ids of a long text, which begins with token 1, as every window is to.
 //! let windows = Windows::new(vec![1, 15043, 3186], Some(1), Cut::default())?;
-//! let found = perplexity(&executor, &windows, RunOptions::default(), &mut |_| {}, &())?;
+//! let mut found = Perplexity::default();
+//! let mut each = |window| Ok(found.append(&window));
+//! perplexity(&executor, &windows, RunOptions::default(), None, &mut each, &())?;
 //! println!("{:.4} ± {:.4}", found.value(), found.error());
 //! # Ok::<(), gguf::Error>(())
 //! ```
 
+mod comparison;
 mod divergence;
 mod imatrix;
+mod logits_file;
 mod mean;
+mod origin;
+pub mod part;
 mod perplexity;
 mod predictor;
 mod scores;
+mod sums;
 mod windows;
+mod worst;
 
-pub use divergence::{Divergence, Spread, divergence};
+pub use comparison::{Comparison, Reference, Subject};
+pub use divergence::{Divergence, Spread};
 pub use imatrix::{Collection, Each, imatrix};
+pub use logits_file::{LogitsFile, LogitsWriter};
 pub use mean::Mean;
-pub use perplexity::{Perplexity, perplexity};
+pub use part::Importance;
+pub use perplexity::{EachWindow, Perplexity, perplexity};
 pub use predictor::RunOptions;
+pub use sums::Sums;
 pub use windows::{Cut, Windows};
+pub use worst::{Candidate, Miss, Worst};

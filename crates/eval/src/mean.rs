@@ -19,6 +19,13 @@ impl Mean {
         self.squares += number * number;
     }
 
+    /// All numbers of another mean more.
+    pub(crate) fn append(&mut self, other: &Self) {
+        self.count += other.count;
+        self.sum += other.sum;
+        self.squares += other.squares;
+    }
+
     /// The mean; 0 of nothing.
     pub fn value(&self) -> f64 {
         self.sum / self.count.max(1) as f64

@@ -7,9 +7,9 @@ use gguf_runtime::Executor;
 use gguf_store::Progress;
 use rayon::prelude::*;
 
-use crate::predictor::{Predictor, not_a_number, pieces};
+use crate::predictor::{Predictor, pieces};
 use crate::scores::Scores;
-use crate::{Mean, RunOptions, Windows};
+use crate::{LogitsWriter, Mean, RunOptions, Windows};
 
 /// The perplexity of windows: `exp` of the mean of `-ln p`, with the probability p that the model gave
 /// to each token that came.
@@ -31,25 +31,35 @@ impl Perplexity {
     pub fn error(&self) -> f64 {
         self.value() * self.surprise.error()
     }
+
+    /// More windows. Sums of the same windows that are added in the same order are the same bits.
+    pub fn append(&mut self, other: &Self) {
+        self.windows += other.windows;
+        self.surprise.append(&other.surprise);
+    }
 }
 
-/// Reads all windows. `each` gets what is known after each of them.
+/// What is done after each window: it gets what was found in it. Its error ends the work.
+pub type EachWindow<'e, T> = dyn FnMut(T) -> Result<(), Error> + 'e;
+
+/// Reads all windows. Logits go to `save`, if there is one.
 ///
 /// # Errors
-/// `result-missing` if the model has no logits, `weights-unusable` if NaN comes out, and as
-/// [`gguf_runtime::Context::run`].
+/// `result-missing` if the model has no logits, `weights-unusable` if NaN comes out, what `each` says, as
+/// [`gguf_runtime::Context::run`], and if logits cannot be written.
 pub fn perplexity(
     executor: &Arc<Executor>,
     windows: &Windows,
     options: RunOptions,
-    each: &mut dyn FnMut(&Perplexity),
+    save: Option<&LogitsWriter>,
+    each: &mut EachWindow<'_, Perplexity>,
     progress: &dyn Progress,
-) -> Result<Perplexity, Error> {
+) -> Result<(), Error> {
     let mut predictor = Predictor::new(executor, windows, options)?;
     let pieces = pieces(windows, std::slice::from_ref(executor), options);
-    let mut found = Perplexity::default();
-    for window in 0..windows.count() {
+    for window in windows.numbers() {
         let ids = windows.inputs(window);
+        let mut found = Perplexity { windows: 1, ..Default::default() };
         for piece in &pieces {
             let logits = predictor.read(&ids, piece.clone(), windows.places(), progress)?;
             let first = piece.start.max(windows.places().start);
@@ -61,12 +71,17 @@ pub fn perplexity(
                 })
                 .collect();
             for (row, surprise) in surprises.into_iter().enumerate() {
-                found.surprise.add(surprise.ok_or_else(|| not_a_number(window, first + row))?);
+                let Some(surprise) = surprise else {
+                    return Err(predictor.not_a_number(windows, window, first + row, progress));
+                };
+                found.surprise.add(surprise);
+            }
+            if let Some(save) = save {
+                save.write(window, first, &logits)?;
             }
             progress.step(piece.len() as u64)?;
         }
-        found.windows += 1;
-        each(&found);
+        each(found)?;
     }
-    Ok(found)
+    Ok(())
 }

@@ -9,6 +9,7 @@ use gguf_runtime::{Batch, CacheType, Context, ContextOptions, Executor, Observer
 use gguf_store::Progress;
 
 use crate::Windows;
+use crate::origin::{Found, Origin};
 
 /// How models are run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -25,6 +26,9 @@ impl Default for RunOptions {
         Self { cache_type: CacheType::F32, batch: 512 }
     }
 }
+
+/// Tokens that are read at a time where NaN is looked for.
+const ORIGIN: usize = 32;
 
 /// Bytes of logits that are kept at a time, about.
 const LOGITS: usize = 128 << 20;
@@ -97,6 +101,46 @@ impl Predictor {
         Ok(())
     }
 
+    /// That a model computes something that is no number at a place of a window. The window is read once
+    /// more, to say where that begins.
+    pub fn not_a_number(
+        &mut self,
+        windows: &Windows,
+        window: usize,
+        place: usize,
+        progress: &dyn Progress,
+    ) -> Error {
+        // Later tokens of the batch may have been in it, too.
+        let ids = &windows.inputs(window)[..windows.places().end];
+        let what = format!("NaN or infinity comes out of window {}, token {place}", window + 1);
+        match self.origin(ids, OutputKind::Logits, progress) {
+            Ok(Some(found)) => {
+                let tensor = found.tensor.as_deref().unwrap_or("output");
+                Error::weights(tensor, format!("{what}; it begins {}", found.what))
+            }
+            Ok(None) => Error::weights("output", what),
+            Err(error) => error,
+        }
+    }
+
+    /// Where something that is no number begins, while these tokens are read.
+    pub fn origin(
+        &mut self,
+        ids: &[u32],
+        kind: OutputKind,
+        progress: &dyn Progress,
+    ) -> Result<Option<Found>, Error> {
+        for start in (0..ids.len()).step_by(ORIGIN) {
+            let origin = Origin::new(start);
+            let piece = start..ids.len().min(start + ORIGIN);
+            self.observe(ids, piece, kind, &origin, progress)?;
+            if let Some(found) = origin.found() {
+                return Ok(Some(found));
+            }
+        }
+        Ok(None)
+    }
+
     fn batch(&mut self, ids: &[u32], piece: Range<usize>, wanted: impl Fn(usize) -> bool) -> Batch {
         if piece.start == 0 {
             self.context.clear(0);
@@ -104,10 +148,4 @@ impl Predictor {
         let token = |place| Token { id: ids[place], sequence: 0, output: wanted(place) };
         Batch { tokens: piece.map(token).collect() }
     }
-}
-
-/// That a model computes something that is no number.
-pub(crate) fn not_a_number(window: usize, place: usize) -> Error {
-    let what = format!("NaN or infinity comes out of window {}, token {place}", window + 1);
-    Error::weights("output", what)
 }

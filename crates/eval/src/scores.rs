@@ -24,6 +24,14 @@ impl<'l> Scores<'l> {
         })
     }
 
+    /// Of logarithms of probabilities, which are taken as they are. `None` if one is no number.
+    pub fn of_logarithms(logarithms: &'l [f32]) -> Option<Self> {
+        let greatest = logarithms.iter().copied().fold(f32::NEG_INFINITY, f32::max);
+        let finite = logarithms.iter().all(|x| x.is_finite());
+        let log_sum = -f64::from(greatest);
+        finite.then_some(Self { logits: logarithms, greatest, log_sum })
+    }
+
     /// The logarithm of the probability of a token.
     pub fn log_probability(&self, id: usize) -> f64 {
         f64::from(self.logits[id]) - f64::from(self.greatest) - self.log_sum

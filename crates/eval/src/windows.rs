@@ -34,7 +34,8 @@ pub struct Windows {
     step: usize,
     /// Of each window the first place whose prediction counts: that of the token after it.
     from: usize,
-    count: usize,
+    /// Those that are read.
+    numbers: Range<usize>,
 }
 
 impl Windows {
@@ -69,12 +70,29 @@ impl Windows {
             return Err(Error::request("text-too-short", what, help));
         }
         let count = cut.windows.map_or(count, |windows| count.min(windows));
-        Ok(Self { ids, first, len, step, from, count })
+        Ok(Self { ids, first, len, step, from, numbers: 0..count })
     }
 
-    /// Number of windows.
+    /// The same windows, less the first prediction of each: those that files of logits have.
+    pub(crate) fn of_logits_file(self) -> Self {
+        Self { from: self.len / 2, ..self }
+    }
+
+    /// Of the same windows only these, by their numbers; those that there are.
+    pub fn only(self, numbers: Range<usize>) -> Self {
+        let Range { start, end } = self.numbers;
+        let numbers = numbers.start.clamp(start, end)..numbers.end.clamp(start, end);
+        Self { numbers, ..self }
+    }
+
+    /// Number of windows that are read.
     pub fn count(&self) -> usize {
-        self.count
+        self.numbers.len()
+    }
+
+    /// Numbers of the windows that are read, counted from 0 at the beginning of the text.
+    pub fn numbers(&self) -> Range<usize> {
+        self.numbers.clone()
     }
 
     /// Tokens of a window.
@@ -84,7 +102,12 @@ impl Windows {
 
     /// Tokens that are predicted, in all windows together.
     pub fn predicted(&self) -> usize {
-        self.count * (self.len - 1 - self.from)
+        self.count() * (self.len - 1 - self.from)
+    }
+
+    /// Whether they lie side by side, without a stride.
+    pub(crate) fn are_side_by_side(&self) -> bool {
+        self.step == self.len && self.from <= self.len / 2
     }
 
     /// The ids of a window as a model gets them.
@@ -101,12 +124,18 @@ impl Windows {
         self.from..self.len - 1
     }
 
+    /// The last tokens before a position of a window, as a model gets them: so many at most.
+    pub(crate) fn before(&self, window: usize, position: usize, most: usize) -> Vec<u32> {
+        self.inputs(window)[position.saturating_sub(most)..position].to_vec()
+    }
+
     /// The token that comes after a place of a window.
     pub(crate) fn target(&self, window: usize, place: usize) -> u32 {
         self.of(window)[place + 1]
     }
 
-    fn of(&self, window: usize) -> &[u32] {
+    /// The ids of a window as they stand in the text.
+    pub(crate) fn of(&self, window: usize) -> &[u32] {
         &self.ids[window * self.step..][..self.len]
     }
 }
@@ -128,6 +157,8 @@ mod tests {
         assert_eq!(windows.target(1, 6), 15);
         let few = Windows::new((0..21).collect(), None, Cut { windows: Some(1), ..cut(8, None) });
         assert_eq!(few.unwrap().count(), 1);
+        let second = windows.only(1..9);
+        assert_eq!((second.numbers(), second.count(), second.predicted()), (1..2, 1, 4));
     }
 
     #[test]

@@ -1,18 +1,29 @@
 //! What models know of a text: perplexity, and how far models are from the one they were made of.
 
-use std::sync::Arc;
+mod compare;
+mod keep;
+mod merge;
+mod subject;
 
+use std::path::Path;
+
+pub use compare::{Against, Compare, Compared, divergence};
 use gguf::Metadata;
+use gguf_eval::LogitsWriter;
+use gguf_eval::part::{Importance, Perplexities, Tally};
 pub use gguf_eval::{
-    Collection, Cut, Divergence, Each, Mean, Perplexity, RunOptions, Spread, Windows,
+    Candidate, Collection, Cut, Divergence, Mean, Miss, Perplexity, RunOptions, Spread, Windows,
 };
+use gguf_graph::OutputKind;
 use gguf_quantize::imatrix::Imatrix;
-use gguf_runtime::Executor;
-use gguf_store::Progress;
+use gguf_store::{Overwrite, Progress};
 use gguf_tokenizer::{Encode, Tokenizer};
+pub use keep::Keeper;
+pub use merge::{Merged, merge};
+use subject::Opened;
 
 use crate::Error;
-use crate::run::{Options, open_to_run};
+use crate::run::Options;
 
 /// A text, how it is cut, and how models read it.
 #[derive(Clone, Debug)]
@@ -30,90 +41,135 @@ pub struct Task {
 /// The text of a task in windows.
 fn windows(tokenizer: &Tokenizer, task: &Task) -> Result<Windows, Error> {
     let how = Encode { add_special: true, parse_special: task.special };
-    let ids = tokenizer.encode(&task.text, how);
-    let first = if tokenizer.adds_first() { ids.first().copied() } else { None };
-    Windows::new(ids, first, task.cut)
+    Windows::new(tokenizer.encode(&task.text, how), first(tokenizer), task.cut)
+}
+
+/// The token that a model wants at the beginning.
+fn first(tokenizer: &Tokenizer) -> Option<u32> {
+    let how = Encode { add_special: true, parse_special: false };
+    if tokenizer.adds_first() { tokenizer.encode("", how).first().copied() } else { None }
 }
 
 fn tokenizer(metadata: &Metadata) -> Result<Tokenizer, Error> {
     Tokenizer::from_metadata(metadata, gguf_tokenizer::Options::default())
 }
 
-/// The perplexity of a model. `each` gets what is known after each window.
+/// A file of logits that is to be written.
+#[derive(Clone, Copy)]
+pub struct Save<'s> {
+    /// The file.
+    pub path: &'s Path,
+    /// What it may replace.
+    pub overwrite: &'s Overwrite,
+}
+
+impl Save<'_> {
+    fn begin(&self, model: &Opened, windows: &Windows) -> Result<LogitsWriter, Error> {
+        let width = model.executor().width(OutputKind::Logits).unwrap_or(0);
+        LogitsWriter::create(self.path, self.overwrite, windows, width)
+    }
+}
+
+/// The perplexity of a model: a file, or the directory of a checkpoint. `each` gets what is known after each
+/// window.
 ///
 /// # Errors
-/// As [`open_to_run`], [`Windows::new`] and [`gguf_eval::perplexity`], and if there is no vocabulary.
+/// As [`crate::run::open_to_run`], [`Windows::new`] and [`gguf_eval::perplexity()`], if there is no
+/// vocabulary, and if files cannot be written.
 pub fn perplexity(
     word: &str,
     options: &Options,
     task: &Task,
+    save: Option<Save<'_>>,
+    keeper: &mut Keeper,
     each: &mut dyn FnMut(&Perplexity),
     progress: &dyn Progress,
 ) -> Result<Perplexity, Error> {
-    let running = open_to_run(word, options)?;
-    let windows = windows(&tokenizer(&running.metadata)?, task)?;
+    let model = Opened::open(word, options, progress)?;
+    let windows = model.windows(task)?;
+    let asked = keep::asked("perplexity", keep::digest_of_text(task), options, task)?;
+    let empty = Tally::Perplexity(Perplexities::default());
+    let (number, rest) = keeper.begin(asked, &[&model], windows.count(), &empty)?;
+    let windows = windows.only(rest);
+    let save = save.map(|save| save.begin(&model, &windows)).transpose()?;
     progress.begin("reading", (windows.count() * (windows.window_len() - 1)) as u64);
-    let found = gguf_eval::perplexity(&running.executor, &windows, task.run, each, progress);
-    found.map_err(|error| error.in_file(word.as_ref()))
+    let mut of_window = |window: Perplexity| {
+        if let Tally::Perplexity(all) = &mut keeper.portion(number).tally {
+            all.add(&window);
+            each(all.total());
+        }
+        keeper.write(false)
+    };
+    let (executor, run) = (model.executor(), task.run);
+    let result =
+        gguf_eval::perplexity(executor, &windows, run, save.as_ref(), &mut of_window, progress);
+    keeper.end(result.map_err(|error| error.in_file(word.as_ref())))?;
+    save.map_or(Ok(()), LogitsWriter::commit)?;
+    match &keeper.portion(number).tally {
+        Tally::Perplexity(all) => Ok(*all.total()),
+        _ => Ok(Perplexity::default()),
+    }
 }
 
-/// The importance matrix of a model. `each` is called after each window.
+/// What is done while an importance matrix is collected: it gets the number of windows that were read, and
+/// the matrix so far if it asks for it. Its error ends the work.
+pub type Each<'e> = dyn FnMut(usize, &dyn Fn() -> Imatrix) -> Result<(), Error> + Send + 'e;
+
+/// What of a text is collected.
+#[derive(Clone, Debug, Default)]
+pub struct Collect {
+    /// What the text is called, and which tensors are summed.
+    pub collection: Collection,
+    /// Windows to leave out at the beginning.
+    pub skip: usize,
+}
+
+/// The importance matrix of a model: a file, or the directory of a checkpoint. `each` is called after each
+/// window.
 ///
 /// # Errors
-/// As [`open_to_run`], [`Windows::new`] and [`gguf_eval::imatrix`], and if there is no vocabulary.
+/// `text-too-short` if no window is left; as [`crate::run::open_to_run`], [`Windows::new`] and
+/// [`gguf_eval::imatrix`], if there is no vocabulary, and if files cannot be written.
 pub fn imatrix(
     word: &str,
     options: &Options,
     task: &Task,
-    collection: &Collection,
+    collect: &Collect,
+    keeper: &mut Keeper,
     each: &mut Each<'_>,
     progress: &dyn Progress,
 ) -> Result<Imatrix, Error> {
-    let running = open_to_run(word, options)?;
-    let windows = windows(&tokenizer(&running.metadata)?, task)?;
-    let count = windows.count().saturating_sub(collection.skip);
-    progress.begin("reading", (count * windows.window_len()) as u64);
-    let executor = &running.executor;
-    let found = gguf_eval::imatrix(executor, &windows, task.run, collection, each, progress);
-    found.map_err(|error| error.in_file(word.as_ref()))
-}
-
-/// How far models are from a reference. `each` gets what is known after each window.
-///
-/// # Errors
-/// `vocabulary-differs` if a model has other tokens than the reference; else as [`perplexity`].
-pub fn divergence(
-    reference: &str,
-    models: &[String],
-    options: &Options,
-    task: &Task,
-    each: &mut dyn FnMut(&[Divergence]),
-    progress: &dyn Progress,
-) -> Result<Vec<Divergence>, Error> {
-    let original = open_to_run(reference, options)?;
-    let vocabulary = tokenizer(&original.metadata)?;
-    let windows = windows(&vocabulary, task)?;
-    let mut executors: Vec<Arc<Executor>> = Vec::with_capacity(models.len());
-    for word in models {
-        let running = open_to_run(word, options)?;
-        same_vocabulary(&vocabulary, &tokenizer(&running.metadata)?, word)?;
-        executors.push(running.executor);
-    }
-    let read = windows.count() * (windows.window_len() - 1) * (1 + models.len());
-    progress.begin("reading", read as u64);
-    gguf_eval::divergence(&original.executor, &executors, &windows, task.run, each, progress)
-}
-
-/// That a model has the tokens of the reference: then ids mean the same.
-fn same_vocabulary(reference: &Tokenizer, model: &Tokenizer, word: &str) -> Result<(), Error> {
-    let said =
-        |text: Option<&[u8]>| text.map_or("none".into(), String::from_utf8_lossy).into_owned();
-    let differs = |id: &u32| reference.token_text(*id) != model.token_text(*id);
-    let Some(id) = (0..reference.len().max(model.len()) as u32).find(differs) else {
-        return Ok(());
+    let Collect { collection, skip } = collect;
+    let model = Opened::open(word, options, progress)?;
+    let windows = model.windows(task)?;
+    let Some(total @ 1..) = windows.count().checked_sub(*skip) else {
+        let what = format!("the text has {} windows, {skip} are left out", windows.count());
+        return Err(Error::request("text-too-short", what, "take a longer text"));
     };
-    let (of_model, of_reference) = (said(model.token_text(id)), said(reference.token_text(id)));
-    let what =
-        format!("token {id} of {word} is {of_model:?}, and {of_reference:?} in the reference");
-    Err(Error::request("vocabulary-differs", what, "compare models of one vocabulary"))
+    let mut asked = keep::asked("importance matrix", keep::digest_of_text(task), options, task)?;
+    asked.insert("choice of tensors".to_owned(), collection.output.to_string());
+    asked.insert("first window".to_owned(), skip.to_string());
+    let (dataset, len) = (collection.dataset.clone(), windows.window_len());
+    let empty = Tally::Importance(Importance { dataset, len, ..Default::default() });
+    let (number, rest) = keeper.begin(asked, &[&model], total, &empty)?;
+    let windows = windows.only(rest.start + skip..rest.end + skip);
+    let before = match &keeper.portion(number).tally {
+        Tally::Importance(before) => before.clone(),
+        _ => Importance::default(),
+    };
+    progress.begin("reading", (windows.count() * len) as u64);
+    let mut of_window = |read: usize, sums: &dyn Fn() -> Importance| {
+        if keeper.has_file() {
+            keeper.portion(number).tally = Tally::Importance(sums());
+            keeper.write(false)?;
+        }
+        each(read, &|| sums().imatrix())
+    };
+    let (executor, run) = (model.executor(), task.run);
+    let found =
+        gguf_eval::imatrix(executor, &windows, run, collection, before, &mut of_window, progress);
+    let found = found.map_err(|error| error.in_file(word.as_ref()));
+    let imatrix = found.as_ref().map(Importance::imatrix).unwrap_or_default();
+    keeper.end(found.map(drop))?;
+    Ok(imatrix)
 }

@@ -67,6 +67,9 @@ pub(crate) fn run(
         let out = Value::zeros(rows, shape.width as usize, memory);
         let made = ops::compute(&run, op, out, sequences)?;
         run.watch.require()?;
+        if let Some(observer) = watch.observer {
+            observer.made(&executor.graph, number, &made);
+        }
         run.values[number] = Some(made);
         for read in op.values() {
             let read = read.0 as usize;

@@ -4,7 +4,8 @@ use std::io::Write;
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 
-use gguf_kit::eval::{self, Collection, Cut, RunOptions, Task};
+use gguf_kit::eval::{self, Collect, Collection, Cut, Keeper, RunOptions, Task};
+use gguf_kit::quantize::Part;
 use gguf_kit::{Error, on_threads};
 use gguf_quantize::imatrix::{Imatrix, Statistics, statistics};
 use gguf_runtime::CacheType;
@@ -21,10 +22,11 @@ use crate::running::{RunArgs, Sums};
 #[derive(clap::Args)]
 #[command(after_help = "Examples:\n  \
     gguf imatrix f16.gguf -f calibration.txt -o imatrix.gguf\n  \
+    gguf imatrix f16.gguf -f calibration.txt --part 1/4 -o imatrix-1.part\n  \
     gguf imatrix --in-file a.gguf --in-file b.dat -o both.gguf\n  \
     gguf imatrix --in-file imatrix.gguf --show-statistics")]
 pub struct Args {
-    /// The model that reads: file, directory, shard or far location.
+    /// The model that reads: file, directory (of a checkpoint, too), shard or far location.
     #[arg(requires = "file", requires = "output_file")]
     model: Option<String>,
     /// The file with the text that it reads.
@@ -44,7 +46,7 @@ pub struct Args {
     #[arg(short, long, value_name = "N")]
     ctx_size: Option<std::num::NonZeroU32>,
     #[command(flatten)]
-    collect: Collect,
+    collect: CollectArgs,
     /// Show figures per weight matrix.
     #[arg(long)]
     show_statistics: bool,
@@ -60,7 +62,7 @@ pub struct Args {
 /// How a text is read.
 #[derive(clap::Args)]
 #[group(skip)]
-struct Collect {
+struct CollectArgs {
     /// Chunks to read at most [default: all].
     #[arg(long, value_name = "N", requires = "model")]
     chunks: Option<NonZeroUsize>,
@@ -82,6 +84,11 @@ struct Collect {
     /// Go on where the output file ends: with the chunks that it does not have.
     #[arg(long, requires = "model")]
     resume: bool,
+    /// Read the I-th of N shares of the chunks only, for several machines: the output is then a part,
+    /// of which `gguf eval-merge` makes the whole.
+    #[arg(long, value_name = "I/N", requires = "model")]
+    #[arg(conflicts_with_all = ["in_file", "output_format", "save_frequency"])]
+    part: Option<Part>,
     /// Tokens that are computed together; changes nothing but speed and memory.
     #[arg(short, long, value_name = "N", default_value = "512", requires = "model")]
     batch_size: NonZeroUsize,
@@ -94,6 +101,20 @@ struct Collect {
 enum Form {
     Gguf,
     Dat,
+}
+
+impl Form {
+    fn of_name(path: &Path) -> Self {
+        if path.extension().is_some_and(|end| end == "dat") { Self::Dat } else { Self::Gguf }
+    }
+}
+
+/// Writes an importance matrix in the form of a name's ending.
+pub fn write_as_named(all: &Imatrix, path: &Path, overwrite: &Overwrite) -> Result<(), Error> {
+    match Form::of_name(path) {
+        Form::Gguf => all.write_gguf(path, overwrite),
+        Form::Dat => all.write_legacy(path, overwrite),
+    }
 }
 
 pub fn run(args: &Args) -> Result<(), Failure> {
@@ -119,8 +140,17 @@ pub fn run(args: &Args) -> Result<(), Failure> {
     }
     let mut out = std::io::stdout().lock();
     let whole = whole.unwrap_or_default();
-    if args.json {
-        writeln!(out, "{:#}", as_json(&whole))?;
+    tell(&mut out, &whole, args.json)?;
+    if args.show_statistics && !args.json {
+        show(&mut out, &statistics(&whole))?;
+    }
+    Ok(())
+}
+
+/// Says what an importance matrix is of.
+pub fn tell(out: &mut impl Write, whole: &Imatrix, json: bool) -> Result<(), Failure> {
+    if json {
+        writeln!(out, "{:#}", as_json(whole))?;
     } else {
         writeln!(
             out,
@@ -130,9 +160,6 @@ pub fn run(args: &Args) -> Result<(), Failure> {
             whole.chunk_size.map_or("an unknown number of".into(), |n| n.to_string()),
             whole.datasets.join(", "),
         )?;
-        if args.show_statistics {
-            show(&mut out, &statistics(&whole))?;
-        }
     }
     Ok(())
 }
@@ -146,18 +173,7 @@ fn collect(
 ) -> Result<(), Failure> {
     let (Some(file), Some(path)) = (&args.file, &args.output_file) else { return Ok(()) };
     let how = &args.collect;
-    let inputs = args.in_file.iter().chain([file]);
-    let mut skip = how.chunk;
-    if how.resume && path.exists() {
-        let before = Imatrix::open(path)?;
-        skip += before.chunk_count as usize;
-        merge(whole, &before, chunk_size)?;
-    } else {
-        args.force.sparing(inputs.clone()).check(path)?;
-    }
-    // What is under that name from here on is ours.
-    let copies = args.force.sparing(inputs.clone());
-    let overwrite = Overwrite::new(Existing::Replace).sparing(inputs);
+    let inputs = || args.in_file.iter().cloned().chain([file.clone(), PathBuf::from(model)]);
     let cut = Cut {
         len: chunk_size as usize,
         windows: how.chunks.map(|chunks| how.chunk + chunks.get()),
@@ -166,31 +182,56 @@ fn collect(
     let cache_type = args.run.cache_type_or(CacheType::F32);
     let run = RunOptions { cache_type, batch: how.batch_size.get() };
     let task = Task { text: gguf_kit::read_text(file)?, special: how.parse_special, cut, run };
-    let collection =
-        Collection { dataset: file.display().to_string(), skip, output: how.process_output };
-    let options = args.run.options(how.arithmetic);
+    let dataset = file.display().to_string();
+    let collection = Collection { dataset, output: how.process_output };
+    let mut collect = Collect { collection, skip: how.chunk };
+    let was_there = path.exists() && !how.resume;
+    let collected = |collect: &Collect, mut keeper: Keeper, each: &mut eval::Each<'_>| {
+        on_threads(args.run.threads, || {
+            let progress = Progress::of_tokens();
+            let options = args.run.options(how.arithmetic);
+            let made =
+                eval::imatrix(model, &options, &task, collect, &mut keeper, each, &progress)?;
+            progress.finish();
+            Ok(made)
+        })
+        .map_err(|failure: Failure| match failure {
+            Failure::Interrupted if path.exists() && !was_there => Failure::Paused,
+            failure => failure,
+        })
+    };
+    if let Some(part) = how.part {
+        let keeper = Keeper::new(part, path, args.force.existing(), inputs(), how.resume)?;
+        *whole = Some(collected(&collect, keeper, &mut |_, _| Ok(()))?);
+        return Ok(());
+    }
+    if how.resume && path.exists() {
+        let before = Imatrix::open(path)?;
+        collect.skip += before.chunk_count as usize;
+        merge(whole, &before, chunk_size)?;
+    } else {
+        args.force.sparing(inputs()).check(path)?;
+    }
+    // What is under that name from here on is ours.
+    let copies = args.force.sparing(inputs());
+    let overwrite = Overwrite::new(Existing::Replace).sparing(inputs());
     let before = whole.clone();
     let with_before = |made: Imatrix| -> Result<Imatrix, Error> {
         let mut all = before.clone();
         merge(&mut all, &made, chunk_size)?;
         Ok(all.unwrap_or_default())
     };
-    let made = on_threads(args.run.threads, || -> Result<Imatrix, Failure> {
-        let progress = Progress::of_tokens();
-        let mut each = |read: usize, sums: &dyn Fn() -> Imatrix| {
-            if read.is_multiple_of(how.output_frequency.get()) {
-                write(args, &with_before(sums())?, path, &overwrite)?;
-            }
-            if how.save_frequency.is_some_and(|every| read.is_multiple_of(every.get())) {
-                let copy = format!("{}.at_{}", path.display(), skip + read);
-                write(args, &with_before(sums())?, Path::new(&copy), &copies)?;
-            }
-            Ok(())
-        };
-        let made = eval::imatrix(model, &options, &task, &collection, &mut each, &progress)?;
-        progress.finish();
-        Ok(made)
-    })?;
+    let mut each = |read: usize, sums: &dyn Fn() -> Imatrix| {
+        if read.is_multiple_of(how.output_frequency.get()) {
+            write(args, &with_before(sums())?, path, &overwrite)?;
+        }
+        if how.save_frequency.is_some_and(|every| read.is_multiple_of(every.get())) {
+            let copy = format!("{}.at_{}", path.display(), collect.skip + read);
+            write(args, &with_before(sums())?, Path::new(&copy), &copies)?;
+        }
+        Ok(())
+    };
+    let made = collected(&collect, Keeper::default(), &mut each)?;
     let all = with_before(made)?;
     write(args, &all, path, &overwrite)?;
     *whole = Some(all);
@@ -211,14 +252,10 @@ fn merge(whole: &mut Option<Imatrix>, other: &Imatrix, chunk_size: u32) -> Resul
 
 fn write(args: &Args, all: &Imatrix, path: &Path, overwrite: &Overwrite) -> Result<(), Error> {
     let named = args.output_file.as_deref().unwrap_or(path);
-    match args.output_format.unwrap_or(of_name(named)) {
+    match args.output_format.unwrap_or(Form::of_name(named)) {
         Form::Gguf => all.write_gguf(path, overwrite),
         Form::Dat => all.write_legacy(path, overwrite),
     }
-}
-
-fn of_name(path: &Path) -> Form {
-    if path.extension().is_some_and(|end| end == "dat") { Form::Dat } else { Form::Gguf }
 }
 
 fn show(out: &mut impl Write, all: &[Statistics]) -> Result<(), Failure> {

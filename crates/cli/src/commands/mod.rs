@@ -11,6 +11,7 @@ pub mod divergence;
 pub mod edit;
 pub mod embed;
 pub mod endian;
+pub mod eval_merge;
 pub mod export;
 pub mod generate;
 pub mod given;

@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use crate::server::{Reply, Request, Server};
-use crate::support::{Dir, fails, other_weights, succeeds};
+use crate::support::{Dir, MODEL, fails, other_weights, succeeds};
 
 /// What a server says about the version of a file.
 type Says = &'static [(&'static str, &'static str)];
@@ -327,4 +327,42 @@ fn a_fault_of_far_weights_names_their_file() {
         assert!(said.contains(&format!("{name}: tensor")), "{said}");
         assert!(!said.contains("Signature"), "{said}");
     }
+}
+
+/// Models are judged where they are, and checkpoints on the hub are converted first.
+#[test]
+fn far_originals_are_compared_with() {
+    let dir = Dir::new();
+    let model = dir.f16();
+    let small = dir.path("q8_0.gguf");
+    succeeds(&["quantize", &model, &small, "Q8_0"]);
+    let file = std::fs::read(&model).unwrap();
+    let names = std::fs::read_dir(MODEL).unwrap().map(|entry| entry.unwrap().file_name());
+    let names: Vec<String> = names.map(|name| name.into_string().unwrap()).collect();
+    let listing: Vec<_> =
+        names.iter().map(|name| format!(r#"{{"type":"file","path":"{name}"}}"#)).collect();
+    let listing = format!("[{}]", listing.join(","));
+    let hub = Server::start(move |request| {
+        let name = request.path.rsplit('/').next().unwrap();
+        match request.path.as_str() {
+            "/m.gguf" => Reply::part(request, &file),
+            path if path.starts_with("/api/") => Reply::whole(listing.as_bytes()),
+            _ if names.iter().any(|one| one == name) => {
+                Reply::part(request, &std::fs::read(Path::new(MODEL).join(name)).unwrap())
+            }
+            _ => Reply::status(404),
+        }
+    });
+    let text = crate::judging::text();
+    let compared = |reference: &str| {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_gguf"));
+        command.env("HF_ENDPOINT", hub.url("")).args(["divergence", "-r", reference, &small]);
+        let output = command.args(["-f", &text, "-c", "32", "--chunks", "1"]).output().unwrap();
+        assert!(output.status.success(), "{}", stderr(&output));
+        String::from_utf8(output.stdout).unwrap()
+    };
+    let here = compared(&model);
+    assert!(here.contains("16 predictions in 1 windows"), "{here}");
+    assert_eq!(compared(&hub.url("/m.gguf")), here);
+    assert_eq!(compared("hf:org/repo"), compared(MODEL));
 }

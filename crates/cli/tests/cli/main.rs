@@ -6,6 +6,7 @@ mod check;
 mod chores;
 mod codes;
 mod commands;
+mod divergence;
 mod embed;
 mod far;
 mod files;
@@ -17,6 +18,7 @@ mod lora;
 #[path = "../../../legacy/tests/legacy/build.rs"]
 mod old_files;
 mod one_writer;
+mod parts;
 mod quantize;
 mod replay;
 mod running;

@@ -133,6 +133,43 @@ pub const WRITERS: &[Writer] = &[
         &["out.txt"],
         &["whisper.gguf", "sound.wav"],
     ),
+    writer(
+        "perplexity --save-logits",
+        "perplexity whole.gguf -f chat.jinja -c 8 --chunks 2 --save-logits out.logits",
+        &["out.logits"],
+        &["whole.gguf", "chat.jinja"],
+    ),
+    writer(
+        "perplexity --part",
+        "perplexity whole.gguf -f chat.jinja -c 8 --chunks 2 --part 1/2 -o out.part",
+        &["out.part"],
+        &["whole.gguf", "chat.jinja"],
+    ),
+    writer(
+        "divergence, kept",
+        "divergence -r whole.gguf whole.gguf -f chat.jinja -c 8 --chunks 2 -o out.part",
+        &["out.part"],
+        &["whole.gguf", "chat.jinja"],
+    ),
+    writer(
+        "divergence --save-logits",
+        "divergence -r whole.gguf whole.gguf -f chat.jinja -c 8 --chunks 2 --save-logits out.logits",
+        &["out.logits"],
+        &["whole.gguf", "chat.jinja"],
+    ),
+    writer(
+        "imatrix of a text",
+        "imatrix whole.gguf -f chat.jinja -c 8 --chunks 2 -o out.gguf",
+        &["out.gguf"],
+        &["whole.gguf", "chat.jinja"],
+    ),
+    writer(
+        "imatrix --part",
+        "imatrix whole.gguf -f chat.jinja -c 8 --chunks 2 --part 2/2 -o out.part",
+        &["out.part"],
+        &["whole.gguf", "chat.jinja"],
+    ),
+    writer("eval-merge", "eval-merge i.part -o out.gguf", &["out.gguf"], &["i.part"]),
     writer("check --fix", "check whole.gguf --fix -o out.gguf", &["out.gguf"], &["whole.gguf"]),
 ];
 
@@ -295,6 +332,7 @@ fn make(dir: &Path) {
     fs::create_dir(at("checkpoint")).unwrap();
     copy(Path::new(MODEL), &at("checkpoint"), &|_| true);
     succeeds(dir, "convert checkpoint -o whole.gguf");
+    succeeds(dir, "imatrix whole.gguf -f chat.jinja -c 8 --chunks 2 --part 1/1 -o i.part");
 }
 
 /// A model of four small tensors, with room for an edit in place.

@@ -57,6 +57,31 @@ pub(super) const GRAPHS: Area = Area {
             "Compare models that were made of the same one.",
         ),
         row(
+            "logits-file-invalid",
+            "A file of logits is none of the form that `llama-perplexity` writes, or not whole, or has values that are no numbers.",
+            "Write it anew, with `--save-logits`; a file that is too short is one that was not written to its end.",
+        ),
+        row(
+            "logits-file-cut",
+            "A text is cut in a way that a file of logits cannot say.",
+            "Leave out the stride, and take windows of 3 tokens or more.",
+        ),
+        row(
+            "part-invalid",
+            "A file is no part of an evaluation, or of another version of the program.",
+            "Make it anew, with `--part`.",
+        ),
+        row(
+            "part-other-run",
+            "Parts of an evaluation were made of other models or texts, or in another way, so that they do not make one whole.",
+            "Make the parts that differ again, with the same command but for the number of the part.",
+        ),
+        row(
+            "part-missing",
+            "Parts of an evaluation do not have all windows of the text, or one of them twice.",
+            "Make the part that is missing, or go on with one that was interrupted with `--resume`.",
+        ),
+        row(
             "features-missing",
             "The model has an encoder, and there is nothing for it, or something else than it reads; or it has none.",
             "Give the features of the recording, or the ids of the text, that the encoder is to read.",

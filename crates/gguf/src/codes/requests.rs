@@ -100,8 +100,8 @@ pub(super) const REQUESTS: Area = Area {
         ),
         row(
             "parts-too-many",
-            "There are fewer tensors than parts.",
-            "Ask for at most one part per tensor.",
+            "There are fewer tensors, or windows of a text, than parts.",
+            "Ask for at most one part per tensor, or per window.",
         ),
         row(
             "shards-too-many",

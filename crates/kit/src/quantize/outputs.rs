@@ -1,5 +1,6 @@
 //! What to make of a model, and which files it goes to.
 
+use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
@@ -47,6 +48,18 @@ pub struct Part {
     /// From 1 to `count`.
     number: u16,
     count: u16,
+}
+
+impl Part {
+    /// All there is.
+    pub const WHOLE: Self = Self { number: 1, count: 1 };
+
+    /// Its share of so many pieces of work, about as many as each of the others'.
+    pub fn share(self, pieces: usize) -> Range<usize> {
+        let before =
+            |number: u16| (pieces as u128 * u128::from(number) / u128::from(self.count)) as usize;
+        before(self.number - 1)..before(self.number)
+    }
 }
 
 /// A text that names no part.

@@ -59,9 +59,18 @@ pub struct Running {
 pub fn open_to_run(word: &str, options: &Options) -> Result<Running, Error> {
     let opened = open(word)?;
     let files = opened.files().map(PathBuf::from).collect();
-    let model = opened.into_model();
+    run_model(&opened.into_model(), files, word, options)
+}
+
+/// The same of a model that is open: `word` is what messages call it, `files` are its files.
+pub(crate) fn run_model(
+    model: &Model,
+    files: Vec<PathBuf>,
+    word: &str,
+    options: &Options,
+) -> Result<Running, Error> {
     let in_file = |error: Error| error.in_file(word.as_ref());
-    let mut graph = graph_of(&model, options.graph).map_err(in_file)?;
+    let mut graph = graph_of(model, options.graph).map_err(in_file)?;
     if let Some(kind) = options.pooling {
         graph = graph.pooled(kind)?;
     }
@@ -69,7 +78,7 @@ pub fn open_to_run(word: &str, options: &Options) -> Result<Running, Error> {
         Ok(Adapter { model: open(word)?.into_model(), scale: *scale })
     };
     let adapters: Vec<_> = options.adapters.iter().map(adapter).collect::<Result<_, Error>>()?;
-    let executor = Executor::new(&model, graph, options.arithmetic).map_err(in_file)?;
+    let executor = Executor::new(model, graph, options.arithmetic).map_err(in_file)?;
     let executor = Arc::new(executor.with_adapters(&adapters)?);
     Ok(Running { executor, metadata: model.metadata().clone(), files })
 }

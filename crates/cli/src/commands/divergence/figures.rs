@@ -1,0 +1,196 @@
+//! The figures of a comparison, for people and for programs.
+
+use std::io::Write;
+
+use gguf_kit::eval::{Candidate, Compared, Divergence, Mean, Miss, Spread};
+use serde_json::{Map, Value, json};
+
+/// Shares of numbers that are told, in percent.
+const SHARES: [f64; 9] = [99.9, 99.0, 95.0, 90.0, 50.0, 10.0, 5.0, 1.0, 0.1];
+
+/// Ranges of positions that are told.
+const RANGES: usize = 4;
+
+/// Prints what was found of models.
+pub fn tell(
+    out: &mut impl Write,
+    reference: &str,
+    models: &[String],
+    found: &Compared,
+    as_json: bool,
+) -> std::io::Result<()> {
+    let all = models.iter().zip(&found.models);
+    if as_json {
+        let models: Vec<_> = all.map(|(file, model)| to_json(file, model, found)).collect();
+        return writeln!(out, "{:#}", json!({ "reference": reference, "models": models }));
+    }
+    for (number, (file, model)) in all.enumerate() {
+        if number > 0 {
+            writeln!(out)?;
+        }
+        print(out, file, model)?;
+        print_worst(out, model, found)?;
+    }
+    Ok(())
+}
+
+fn print(out: &mut impl Write, file: &str, found: &Divergence) -> std::io::Result<()> {
+    let (reference, model) = (found.reference, found.model);
+    writeln!(out, "{file} ({} predictions in {} windows)", model.surprise.count, model.windows)?;
+    let mut line = |what: &str, value: f64, error: f64| {
+        writeln!(out, "  {what:<34}{value:>12.6} ± {error:.6}")
+    };
+    line("perplexity", model.value(), model.error())?;
+    line("perplexity of the reference", reference.value(), reference.error())?;
+    let (ratio, ratio_error) = found.ratio();
+    line("ratio of the perplexities", ratio, ratio_error)?;
+    let (log, log_error) = found.log_ratio();
+    line("its logarithm", log, log_error)?;
+    let (difference, difference_error) = found.difference();
+    line("difference of the perplexities", difference, difference_error)?;
+    let mean = found.divergence;
+    line("divergence, mean", mean.value(), mean.error())?;
+    let (same, same_error) = found.same_top();
+    line("same top token, %", 100.0 * same, 100.0 * same_error)?;
+    let change = found.more_likely;
+    line("change of probability, mean, %", 100.0 * change.value(), 100.0 * change.error())?;
+    let (root, root_error) = found.change();
+    line("change of probability, RMS, %", 100.0 * root, 100.0 * root_error)?;
+    writeln!(out, "  {:<34}{:>12.2}", "correlation of ln p, %", 100.0 * found.correlation())?;
+    let (divergences, changes) = (Spread::new(&found.divergences), Spread::new(&found.changes));
+    writeln!(out, "  {:<34}{:>12} {:>16}", "of all predictions", "divergence", "change, %")?;
+    let mut spread = |what: &str, share: f64| {
+        let (divergence, change) = (divergences.at(share), 100.0 * changes.at(share));
+        writeln!(out, "  {what:<34}{divergence:>12.6} {change:>16.3}")
+    };
+    spread("greatest", 1.0)?;
+    for share in SHARES {
+        let what = if share == 50.0 { "median".to_owned() } else { format!("{share}% are below") };
+        spread(&what, share / 100.0)?;
+    }
+    spread("least", 0.0)?;
+    print_positions(out, found)
+}
+
+/// The mean divergence by what a token has before it.
+fn print_positions(out: &mut impl Write, found: &Divergence) -> std::io::Result<()> {
+    let means = found.by_position();
+    writeln!(out, "  {:<34}{:>12}", "tokens before, in the window", "divergence")?;
+    let len = means.len().div_ceil(RANGES).max(1);
+    for (number, range) in means.chunks(len).enumerate() {
+        let first = found.first_position + number * len;
+        let last = first + range.len() - 1;
+        let name = if first == last { first.to_string() } else { format!("{first} to {last}") };
+        let sum: f64 = range.iter().map(Mean::value).sum();
+        writeln!(out, "  {name:<34}{:>12.6}", sum / range.len() as f64)?;
+    }
+    Ok(())
+}
+
+fn print_worst(out: &mut impl Write, model: &Divergence, found: &Compared) -> std::io::Result<()> {
+    let misses = model.worst.misses();
+    if !misses.is_empty() {
+        writeln!(out, "  {:<34}{:>12}", "farthest off", "divergence")?;
+    }
+    for miss in misses {
+        let place = format!("window {}, token {}", miss.window + 1, miss.position);
+        writeln!(out, "  {place:<34}{:>12.6}", miss.divergence)?;
+        writeln!(out, "    after {:?}", found.text(&miss.before))?;
+        let all = [
+            ("came", &miss.came),
+            ("first by the reference", &miss.by_reference),
+            ("first by the model", &miss.by_model),
+        ];
+        for (number, (_, one)) in all.iter().enumerate() {
+            // What is known of a token is told once.
+            if all[..number].iter().any(|(_, before)| before.id == one.id) {
+                continue;
+            }
+            let same = all.iter().filter(|(_, other)| other.id == one.id);
+            let what = same.map(|(what, _)| *what).collect::<Vec<_>>().join(", ");
+            let (reference, model) = (100.0 * one.reference.exp(), 100.0 * one.model.exp());
+            let text = format!("{:?}", found.text(&[one.id]));
+            writeln!(
+                out,
+                "    {text:<16} {reference:7.3}% by the reference, {model:7.3}% by the model: {what}"
+            )?;
+        }
+    }
+    Ok(())
+}
+
+fn to_json(file: &str, found: &Divergence, all: &Compared) -> Value {
+    let (reference, model) = (found.reference, found.model);
+    let (divergences, changes) = (Spread::new(&found.divergences), Spread::new(&found.changes));
+    let percentiles = |spread: &Spread, factor: f64| -> Map<String, Value> {
+        let entry = |share: &f64| (share.to_string(), json!(factor * spread.at(share / 100.0)));
+        SHARES.iter().map(entry).collect()
+    };
+    let (same, same_error) = found.same_top();
+    let (root, root_error) = found.change();
+    json!({
+        "file": file,
+        "windows": model.windows,
+        "tokens": model.surprise.count,
+        "ppl_q": model.value(),
+        "ppl_q_error": model.error(),
+        "ppl_base": reference.value(),
+        "ppl_base_error": reference.error(),
+        "correlation": found.correlation(),
+        "ppl_ratio": found.ratio().0,
+        "ppl_ratio_error": found.ratio().1,
+        "ln_ppl_ratio": found.log_ratio().0,
+        "ln_ppl_ratio_error": found.log_ratio().1,
+        "ppl_difference": found.difference().0,
+        "ppl_difference_error": found.difference().1,
+        "mean_kld": found.divergence.value(),
+        "mean_kld_error": found.divergence.error(),
+        "median_kld": divergences.at(0.5),
+        "max_kld": divergences.at(1.0),
+        "min_kld": divergences.at(0.0),
+        "kld_percentiles": percentiles(&divergences, 1.0),
+        "mean_change": 100.0 * found.more_likely.value(),
+        "mean_change_error": 100.0 * found.more_likely.error(),
+        "rms_change": 100.0 * root,
+        "rms_change_error": 100.0 * root_error,
+        "max_change": 100.0 * changes.at(1.0),
+        "min_change": 100.0 * changes.at(0.0),
+        "change_percentiles": percentiles(&changes, 100.0),
+        "same_top": 100.0 * same,
+        "same_top_error": 100.0 * same_error,
+        "by_position": by_position(found),
+        "worst": found.worst.misses().iter().map(|miss| miss_to_json(miss, all)).collect::<Vec<_>>(),
+    })
+}
+
+fn by_position(found: &Divergence) -> Vec<Value> {
+    let means = found.by_position();
+    let of_position = |(number, mean): (usize, &Mean)| {
+        json!({
+            "tokens_before": found.first_position + number,
+            "mean_kld": mean.value(),
+            "mean_kld_error": mean.error(),
+        })
+    };
+    means.iter().enumerate().map(of_position).collect()
+}
+
+fn miss_to_json(miss: &Miss, all: &Compared) -> Value {
+    let candidate = |one: &Candidate| {
+        json!({
+            "id": one.id,
+            "text": all.text(&[one.id]),
+            "probability_base": one.reference.exp(),
+            "probability_q": one.model.exp(),
+        })
+    };
+    json!({
+        "window": miss.window + 1,
+        "tokens_before": miss.position,
+        "kld": miss.divergence,
+        "before": all.text(&miss.before),
+        "came": candidate(&miss.came),
+        "expected_base": candidate(&miss.by_reference),
+        "expected_q": candidate(&miss.by_model),
+    })
+}

@@ -1,0 +1,292 @@
+//! Files of logits, as `llama-perplexity --kl-divergence-base` reads and writes them.
+//!
+//! ```text
+//! "_logits_"  window length u32  tokens of the vocabulary i32  windows i32
+//! ids of all windows i32 ...
+//! per window, of each place from the middle to the last but one:
+//!     step f32  least f32  levels u16 ...            logarithm of a probability = step * level + least
+//! ```
+//!
+//! Numbers are little-endian. An odd number of levels is followed by one that says nothing. What is less
+//! likely than `exp(-16)` times the most likely token has level 0.
+
+use std::ops::Range;
+use std::path::{Path, PathBuf};
+
+use gguf::Error;
+use gguf_runtime::Value;
+use gguf_store::{AtomicFile, LocalFile, Overwrite, Source};
+use rayon::prelude::*;
+
+use crate::{Cut, Windows};
+
+const MAGIC: &[u8; 8] = b"_logits_";
+const HEADER: u64 = 20;
+/// The most that a logarithm is below the greatest.
+const DEPTH: f32 = 16.0;
+
+/// Where everything is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Layout {
+    len: u64,
+    vocabulary: u64,
+    windows: u64,
+}
+
+impl Layout {
+    /// Rows of a window.
+    fn rows(self) -> u64 {
+        (self.len - 1).saturating_sub(self.len / 2)
+    }
+
+    /// Bytes of a row.
+    fn row_len(self) -> u64 {
+        8 + 4 * self.vocabulary.div_ceil(2)
+    }
+
+    /// Where a row is; `None` beyond all numbers.
+    fn row(self, window: u64, row: u64) -> Option<u64> {
+        let ids = self.len.checked_mul(self.windows)?.checked_mul(4)?;
+        let rows = window.checked_mul(self.rows())?.checked_add(row)?;
+        rows.checked_mul(self.row_len())?.checked_add(ids)?.checked_add(HEADER)
+    }
+
+    fn byte_len(self) -> Option<u64> {
+        self.row(self.windows, 0)
+    }
+}
+
+/// A file of logits that is there.
+pub struct LogitsFile {
+    file: LocalFile,
+    path: PathBuf,
+    layout: Layout,
+    ids: Vec<u32>,
+}
+
+impl LogitsFile {
+    /// Opens a file; of the logits themselves nothing is read yet.
+    ///
+    /// # Errors
+    /// `logits-file-invalid` if it is no such file, is shorter or longer than it says, or has ids that are
+    /// not in its vocabulary; if it cannot be read.
+    pub fn open(path: &Path) -> Result<Self, Error> {
+        let file = LocalFile::open(path)?;
+        let mut header = [0; HEADER as usize];
+        if file.byte_len() < HEADER {
+            return Err(invalid(path, "is shorter than a header"));
+        }
+        file.read_at(&mut header, 0)?;
+        if !header.starts_with(MAGIC) {
+            return Err(invalid(path, "does not begin with `_logits_`"));
+        }
+        let number = |at: usize| i32::from_le_bytes([0, 1, 2, 3].map(|i| header[at + i]));
+        let [len, vocabulary, windows] =
+            [8, 12, 16].map(|at| u64::try_from(number(at)).unwrap_or(0));
+        if len < 3 || vocabulary == 0 || windows == 0 {
+            let what = format!(
+                "speaks of {} windows of {} tokens of {}",
+                number(16),
+                number(8),
+                number(12)
+            );
+            return Err(invalid(path, what));
+        }
+        let layout = Layout { len, vocabulary, windows };
+        if layout.byte_len() != Some(file.byte_len()) {
+            let wanted =
+                layout.byte_len().map_or("more than any".to_owned(), |len| len.to_string());
+            let what = format!(
+                "has {} bytes, {wanted} are needed for {windows} windows of {len} tokens of {vocabulary}",
+                file.byte_len()
+            );
+            return Err(invalid(path, what));
+        }
+        // The file is as long as that.
+        let mut bytes = vec![0; (4 * len * windows) as usize];
+        file.read_at(&mut bytes, HEADER)?;
+        let ids = bytes.chunks_exact(4).map(|id| u32::from_le_bytes([0, 1, 2, 3].map(|i| id[i])));
+        let ids: Vec<u32> = ids.collect();
+        if let Some(place) = ids.iter().position(|id| u64::from(*id) >= vocabulary) {
+            let what = format!("has token {} at place {place}, of {vocabulary}", ids[place] as i32);
+            return Err(invalid(path, what));
+        }
+        Ok(Self { file, path: path.to_owned(), layout, ids })
+    }
+
+    /// Tokens of the vocabulary.
+    pub fn vocabulary_len(&self) -> usize {
+        self.layout.vocabulary as usize
+    }
+
+    /// Its text, cut as it was; `windows` at most. `first` is the token that the model wants at the beginning.
+    ///
+    /// # Errors
+    /// As [`Windows::new`].
+    pub fn windows(&self, first: Option<u32>, windows: Option<usize>) -> Result<Windows, Error> {
+        let cut = Cut { len: self.layout.len as usize, windows, stride: None };
+        Ok(Windows::new(self.ids.clone(), first, cut)?.of_logits_file())
+    }
+
+    /// Bytes that tell it from others: its head, its ids, and its first, middle and last row.
+    ///
+    /// # Errors
+    /// If it cannot be read.
+    pub fn sample(&self) -> Result<Vec<u8>, Error> {
+        let Layout { windows, .. } = self.layout;
+        let mut bytes = vec![0; HEADER as usize + 4 * self.ids.len()];
+        self.file.read_at(&mut bytes, 0)?;
+        let rows = windows * self.layout.rows();
+        let mut row = vec![0; self.layout.row_len() as usize];
+        for number in [0, rows / 2, rows.saturating_sub(1)] {
+            self.file.read_at(&mut row, self.layout.row(0, number).unwrap_or(u64::MAX))?;
+            bytes.extend(&row);
+        }
+        Ok(bytes)
+    }
+
+    /// The logarithms of the probabilities that were predicted at places of a window.
+    pub(crate) fn read(&self, window: usize, places: Range<usize>) -> Result<Value, Error> {
+        let row_len = self.layout.row_len() as usize;
+        let row = (places.start as u64).saturating_sub(self.layout.len / 2);
+        let start = self.layout.row(window as u64, row).unwrap_or(u64::MAX);
+        let mut bytes = vec![0; places.len() * row_len];
+        self.file.read_at(&mut bytes, start)?;
+        let width = self.vocabulary_len();
+        let mut data = vec![0.0; places.len() * width];
+        let rows = data.par_chunks_exact_mut(width).zip(bytes.par_chunks_exact(row_len));
+        rows.for_each(|(row, bytes)| decode(bytes, row));
+        Ok(Value { rows: places.len(), width, data })
+    }
+
+    /// That a row has something that is no number.
+    pub(crate) fn not_a_number(&self, window: usize, place: usize) -> Error {
+        let what = format!("has NaN or infinity in window {}, token {place}", window + 1);
+        invalid(&self.path, what)
+    }
+}
+
+fn invalid(path: &Path, what: impl Into<Box<str>>) -> Error {
+    Error::input("logits-file-invalid", path, what, "write it anew, with --save-logits")
+}
+
+/// A file of logits that is being written: it gets its name when it is complete.
+pub struct LogitsWriter {
+    file: AtomicFile,
+    layout: Layout,
+    /// The number of the first window.
+    first: usize,
+}
+
+impl LogitsWriter {
+    /// Begins a file for windows, and logits of so many tokens.
+    ///
+    /// # Errors
+    /// `logits-file-cut` if such a file cannot say how the text is cut; [`AtomicFile::create`]'s.
+    pub fn create(
+        path: &Path,
+        overwrite: &Overwrite,
+        windows: &Windows,
+        vocabulary: usize,
+    ) -> Result<Self, Error> {
+        let len = windows.window_len();
+        if !windows.are_side_by_side() || len < 3 {
+            let what = "a file of logits has windows of 3 tokens or more, side by side";
+            return Err(Error::request("logits-file-cut", what, "leave out the stride"));
+        }
+        let numbers = [len, vocabulary, windows.count()];
+        let layout = Layout {
+            len: len as u64,
+            vocabulary: vocabulary as u64,
+            windows: windows.count() as u64,
+        };
+        let too_large = || {
+            let what = "there are more logits than a file of them can count";
+            Error::request("logits-file-cut", what, "take fewer windows")
+        };
+        let mut bytes = MAGIC.to_vec();
+        for number in numbers {
+            let number = i32::try_from(number).map_err(|_| too_large())?;
+            bytes.extend(number.to_le_bytes());
+        }
+        for window in windows.numbers() {
+            bytes.extend(windows.of(window).iter().flat_map(|id| id.to_le_bytes()));
+        }
+        let file = AtomicFile::create(path, overwrite)?;
+        // A disk that is too small is noticed now.
+        file.set_len(layout.byte_len().ok_or_else(too_large)?)?;
+        file.write_at(&bytes, 0)?;
+        Ok(Self { file, layout, first: windows.numbers().start })
+    }
+
+    /// Logits of places of a window from one on. Those of its first half are passed over.
+    pub(crate) fn write(&self, window: usize, place: usize, logits: &Value) -> Result<(), Error> {
+        let middle = (self.layout.len / 2) as usize;
+        let (skip, row) = (middle.saturating_sub(place), place.saturating_sub(middle));
+        let row_len = self.layout.row_len() as usize;
+        let mut bytes = vec![0; logits.rows.saturating_sub(skip) * row_len];
+        let rows = bytes.par_chunks_exact_mut(row_len).enumerate();
+        rows.for_each(|(row, bytes)| encode(logits.row(skip + row), bytes));
+        let start = self.layout.row((window - self.first) as u64, row as u64).unwrap_or(u64::MAX);
+        self.file.write_at(&bytes, start)
+    }
+
+    /// Gives the file its name.
+    ///
+    /// # Errors
+    /// As [`AtomicFile::commit`].
+    pub fn commit(self) -> Result<(), Error> {
+        self.file.commit()
+    }
+}
+
+/// Operation by operation as llama.cpp does it.
+fn encode(logits: &[f32], row: &mut [u8]) {
+    let greatest = logits.iter().copied().fold(f32::NEG_INFINITY, f32::max);
+    let least = logits.iter().copied().fold(f32::INFINITY, f32::min).max(greatest - DEPTH);
+    let sum: f64 = logits.iter().map(|x| f64::from((x - greatest).exp())).sum();
+    let log_sum = sum.ln() as f32;
+    let step = (greatest - least) / 65535.0;
+    row[..4].copy_from_slice(&step.to_le_bytes());
+    row[4..8].copy_from_slice(&(least - greatest - log_sum).to_le_bytes());
+    let steps = if step > 0.0 { 1.0 / step } else { 0.0 };
+    for (level, logit) in row[8..].chunks_exact_mut(2).zip(logits) {
+        let number = if *logit > least { steps * (logit - least) } else { 0.0 };
+        level.copy_from_slice(&(number.round_ties_even() as u16).to_le_bytes());
+    }
+}
+
+fn decode(bytes: &[u8], row: &mut [f32]) {
+    let float = |at: usize| f32::from_le_bytes([0, 1, 2, 3].map(|i| bytes[at + i]));
+    let (step, least) = (float(0), float(4));
+    for (logarithm, level) in row.iter_mut().zip(bytes[8..].chunks_exact(2)) {
+        *logarithm = step * f32::from(u16::from_le_bytes([level[0], level[1]])) + least;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rows_are_those_of_llama_cpp() {
+        // Worked out by hand: the greatest is 2, 16 below it is -14, which -20 is cut to.
+        let logits = [2.0, -20.0, 1.0];
+        let mut bytes = [0xff; 16];
+        encode(&logits, &mut bytes[..14]);
+        let step = 16.0 / 65535.0f32;
+        assert_eq!(bytes[..4], step.to_le_bytes());
+        let log_sum = (1.0 + (-1f64).exp() + (-22f64).exp()).ln();
+        let least = f32::from_le_bytes([bytes[4], bytes[5], bytes[6], bytes[7]]);
+        assert!((f64::from(least) + 16.0 + log_sum).abs() < 1e-6);
+        assert_eq!(bytes[8..14], [65535u16, 0, 61439].map(u16::to_le_bytes).concat()[..]);
+        let mut row = [0.0; 3];
+        decode(&bytes, &mut row);
+        for (found, wanted) in row.iter().zip([0.0, -16.0, -1.0]) {
+            assert!((f64::from(*found) - (wanted - log_sum)).abs() < 1.3e-4);
+        }
+        // Logits that are all the same have no steps.
+        encode(&[1.5; 3], &mut bytes[..14]);
+        assert_eq!((bytes[..4] == [0; 4], bytes[8..14] == [0; 6]), (true, true));
+    }
+}

@@ -1,0 +1,154 @@
+//! Sums of squares that do not depend on the order in which they are added.
+
+use std::collections::BTreeMap;
+
+use gguf_quantize::imatrix::Entry;
+use gguf_runtime::Value;
+use rayon::prelude::*;
+
+/// Columns that one thread sums.
+const COLUMNS: usize = 256;
+
+/// Sums of squares by tensor. Each is kept as two numbers, of some 100 bits together: rounded to what an
+/// importance matrix holds, it is the same in whatever order windows are added.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Sums(pub(crate) BTreeMap<String, Squares>);
+
+/// Sums of one tensor.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(crate) struct Squares {
+    /// Per column, expert after expert.
+    pub high: Vec<f64>,
+    /// What rounding took from them.
+    pub low: Vec<f64>,
+    /// Rows, one number per expert or one for all.
+    pub counts: Vec<u64>,
+}
+
+impl Squares {
+    fn new(columns: usize, experts: usize) -> Self {
+        let zeros = vec![0.0; columns * experts];
+        Self { high: zeros.clone(), low: zeros, counts: vec![0; experts] }
+    }
+
+    /// Whether both have as many columns and experts.
+    pub fn is_like(&self, other: &Self) -> bool {
+        (self.high.len(), self.counts.len()) == (other.high.len(), other.counts.len())
+    }
+
+    fn value(&self, column: usize) -> f32 {
+        (self.high[column] + self.low[column]) as f32
+    }
+}
+
+/// Adds a number to a sum, and what rounding takes from it to `low` (Knuth's sum of two).
+fn add(high: &mut f64, low: &mut f64, number: f64) {
+    let sum = *high + number;
+    let part = sum - *high;
+    *low += (*high - (sum - part)) + (number - part);
+    *high = sum;
+}
+
+/// Adds the squares of numbers to sums. A function of its own, so that the compiler knows that they do not
+/// overlap.
+fn add_squares(high: &mut [f64], low: &mut [f64], numbers: &[f32]) {
+    for ((high, low), number) in high.iter_mut().zip(low).zip(numbers) {
+        add(high, low, f64::from(*number) * f64::from(*number));
+    }
+}
+
+impl Sums {
+    /// Adds the squares of rows that are multiplied with a tensor, or with one of so many matrices of it.
+    pub(crate) fn add(&mut self, tensor: &str, (number, experts): (usize, usize), x: &Value) {
+        let new = || Squares::new(x.width, experts);
+        let sums = self.0.entry(tensor.to_owned()).or_insert_with(new);
+        // A tensor that is used in two ways counts in the first.
+        if (sums.high.len(), sums.counts.len()) != (experts * x.width, experts) {
+            return;
+        }
+        sums.counts[number] += x.rows as u64;
+        let columns = number * x.width..(number + 1) * x.width;
+        let high = sums.high[columns.clone()].par_chunks_mut(COLUMNS);
+        let both = high.zip(sums.low[columns].par_chunks_mut(COLUMNS)).enumerate();
+        both.for_each(|(chunk, (high, low))| {
+            for row in 0..x.rows {
+                add_squares(high, low, &x.row(row)[chunk * COLUMNS..][..high.len()]);
+            }
+        });
+    }
+
+    /// Whether both are of the same tensors, or one is empty.
+    pub(crate) fn is_like(&self, other: &Self) -> bool {
+        let pairs = || self.0.iter().zip(&other.0);
+        self.0.is_empty()
+            || other.0.is_empty()
+            || self.0.len() == other.0.len()
+                && pairs().all(|((name, a), (other, b))| name == other && a.is_like(b))
+    }
+
+    pub(crate) fn append(&mut self, other: &Self) {
+        for (name, theirs) in &other.0 {
+            let Some(ours) = self.0.get_mut(name) else {
+                self.0.insert(name.clone(), theirs.clone());
+                continue;
+            };
+            let both = ours.high.iter_mut().zip(&mut ours.low);
+            for ((high, low), (their_high, their_low)) in
+                both.zip(theirs.high.iter().zip(&theirs.low))
+            {
+                add(high, low, *their_high);
+                *low += their_low;
+            }
+            ours.counts.iter_mut().zip(&theirs.counts).for_each(|(a, b)| *a = a.saturating_add(*b));
+        }
+    }
+
+    /// A tensor and a column whose sum is no number, or too large.
+    pub(crate) fn fault(&self) -> Option<(&str, usize)> {
+        self.0.iter().find_map(|(tensor, sums)| {
+            let mut columns = 0..sums.high.len();
+            Some((tensor.as_str(), columns.find(|column| !sums.value(*column).is_finite())?))
+        })
+    }
+
+    /// The same as an importance matrix has it.
+    pub(crate) fn entries(&self) -> BTreeMap<String, Entry> {
+        let entry = |(name, sums): (&String, &Squares)| {
+            let squares = (0..sums.high.len()).map(|column| sums.value(column)).collect();
+            (name.clone(), Entry { sums: squares, counts: sums.counts.clone() })
+        };
+        self.0.iter().map(entry).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sums_do_not_depend_on_their_order() {
+        // Of numbers of very different size plain sums would.
+        let numbers: Vec<f32> =
+            (0..3000).map(|i| (i as f32 * 0.37).sin() * 10f32.powi(i % 9)).collect();
+        let value = |data: Vec<f32>| Value { rows: data.len(), width: 1, data };
+        let of = |parts: Vec<Vec<f32>>| {
+            let mut whole = Sums::default();
+            for part in parts {
+                let mut sums = Sums::default();
+                sums.add("x", (0, 1), &value(part));
+                whole.append(&sums);
+            }
+            let x = &whole.0["x"];
+            (x.high[0] + x.low[0], x.counts[0])
+        };
+        let forward = of(vec![numbers.clone()]);
+        assert_eq!(forward.1, 3000);
+        let plain: f64 = numbers.iter().map(|x| f64::from(*x) * f64::from(*x)).sum();
+        assert!((forward.0 / plain - 1.0).abs() < 1e-13);
+        let backward: Vec<f32> = numbers.iter().rev().copied().collect();
+        assert_eq!(of(vec![backward]), forward);
+        assert_eq!(of(numbers.chunks(7).map(<[f32]>::to_vec).collect()), forward);
+        let reversed: f64 = numbers.iter().rev().map(|x| f64::from(*x) * f64::from(*x)).sum();
+        assert_ne!(reversed, plain);
+    }
+}

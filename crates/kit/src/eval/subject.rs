@@ -1,0 +1,123 @@
+//! Models that are judged: files, and checkpoints, which are converted first.
+
+use std::sync::Arc;
+
+use gguf_eval::{Subject, Windows};
+use gguf_pipeline::Job;
+use gguf_remote::{Files, Location};
+use gguf_runtime::Executor;
+use gguf_store::{Model, Overwrite, Progress, ShardSet};
+use gguf_tokenizer::Tokenizer;
+use tempfile::TempDir;
+
+use super::{Task, first, tokenizer, windows};
+use crate::convert::{self, Kind, Plan};
+use crate::run::{Options, Running, run_model};
+use crate::{Error, open};
+
+/// A model that is ready to be judged.
+pub(super) struct Opened {
+    word: String,
+    running: Running,
+    model: Model,
+    pub tokenizer: Tokenizer,
+    /// What a checkpoint became, until nobody reads it any more.
+    _scratch: Option<TempDir>,
+}
+
+impl Opened {
+    /// Opens the model that a word names. A directory or a repository on the hub with a checkpoint and
+    /// without a GGUF is converted, every weight as it is, in a scratch directory.
+    pub fn open(word: &str, options: &Options, progress: &dyn Progress) -> Result<Self, Error> {
+        let (model, scratch) = match open(word) {
+            Ok(opened) => (opened.into_model(), None),
+            Err(_) if is_checkpoint(word) => {
+                let scratch = convert(word, progress)?;
+                (Model::open(&scratch.path().join(MODEL))?, Some(scratch))
+            }
+            Err(error) => return Err(error),
+        };
+        let running = run_model(&model, Vec::new(), word, options)?;
+        let tokenizer =
+            tokenizer(&running.metadata).map_err(|error| error.in_file(word.as_ref()))?;
+        Ok(Self { word: word.to_owned(), running, model, tokenizer, _scratch: scratch })
+    }
+
+    /// What the user calls it.
+    pub fn word(&self) -> &str {
+        &self.word
+    }
+
+    /// A digest by which other machines know the model, of its header and some rows of each tensor.
+    pub fn digest(&self) -> Result<String, Error> {
+        Job::copy(&self.model).fingerprint()
+    }
+
+    pub fn executor(&self) -> &Arc<Executor> {
+        &self.running.executor
+    }
+
+    pub fn subject(&self) -> Subject {
+        Subject { name: self.word.clone(), executor: self.running.executor.clone() }
+    }
+
+    /// The text of a task in windows.
+    pub fn windows(&self, task: &Task) -> Result<Windows, Error> {
+        windows(&self.tokenizer, task)
+    }
+
+    /// The token that the model wants at the beginning.
+    pub fn first(&self) -> Option<u32> {
+        first(&self.tokenizer)
+    }
+
+    /// That a model has the tokens of this one: then ids mean the same.
+    pub fn require_vocabulary(&self, model: &Self) -> Result<(), Error> {
+        let (ours, theirs) = (&self.tokenizer, &model.tokenizer);
+        let differs = |id: &u32| ours.token_text(*id) != theirs.token_text(*id);
+        let Some(id) = (0..ours.len().max(theirs.len()) as u32).find(differs) else {
+            return Ok(());
+        };
+        let said =
+            |text: Option<&[u8]>| text.map_or("none".into(), String::from_utf8_lossy).into_owned();
+        let (of_model, of_reference) = (said(theirs.token_text(id)), said(ours.token_text(id)));
+        let what = format!(
+            "token {id} of {} is {of_model:?}, and {of_reference:?} in {}",
+            model.word, self.word
+        );
+        Err(Error::request("vocabulary-differs", what, "compare models of one vocabulary"))
+    }
+}
+
+/// The name of what a checkpoint becomes.
+const MODEL: &str = "model.gguf";
+
+/// What every checkpoint has.
+const CONFIG: &str = "config.json";
+
+/// Whether a word names a directory or a repository that holds a checkpoint, and no GGUF.
+fn is_checkpoint(word: &str) -> bool {
+    match Location::parse(word) {
+        Ok(Location::Path(path)) => path.join(CONFIG).is_file() && ShardSet::find(&path).is_err(),
+        Ok(_) => Files::list(word, gguf_remote::Options::from_env()).is_ok_and(|files| {
+            let names = files.names();
+            names.iter().any(|name| name == CONFIG)
+                && !names.iter().any(|name| name.ends_with(".gguf"))
+        }),
+        Err(_) => false,
+    }
+}
+
+fn convert(word: &str, progress: &dyn Progress) -> Result<TempDir, Error> {
+    let kind = convert::kind(word, None)?;
+    if kind != Kind::Checkpoint {
+        let what = format!("{word} holds no whole model");
+        return Err(Error::request("source-unclear", what, "name the directory of a model"));
+    }
+    let plan = Plan::new(word, kind, &convert::Options::default())?;
+    let scratch = std::env::temp_dir();
+    let failed = |source| Error::environment("create a directory in", &scratch, source);
+    let scratch = tempfile::tempdir().map_err(failed)?;
+    plan.job.write(&scratch.path().join(MODEL), &Overwrite::default(), progress)?;
+    Ok(scratch)
+}
