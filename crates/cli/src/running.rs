@@ -2,10 +2,11 @@
 
 use std::num::NonZeroUsize;
 
+use clap::builder::{PossibleValuesParser, TypedValueParser};
 use gguf::Metadata;
 use gguf_graph::Pooling;
 use gguf_kit::run::{GraphSource, Options, Running, open_to_run};
-use gguf_runtime::{Arithmetic, CacheType};
+use gguf_runtime::{Arithmetic, CacheType, Instructions};
 
 use crate::failure::Failure;
 
@@ -24,6 +25,10 @@ pub struct RunArgs {
     /// How caches store keys and values [default: f16; f32 where models are judged].
     #[arg(long, value_enum, alias = "ctk")]
     cache_type: Option<Cache>,
+    /// Which instructions `fast` computes by, for tests and measurements: all give the same bits
+    /// [default: the best that this processor has].
+    #[arg(long, value_parser = instructions())]
+    instructions: Option<Instructions>,
     /// Threads [default: one per core].
     #[arg(short, long, value_name = "N")]
     pub threads: Option<NonZeroUsize>,
@@ -52,6 +57,13 @@ pub enum Sums {
     Exact,
     /// With activations rounded to 8 bits.
     Fast,
+}
+
+fn instructions() -> impl TypedValueParser<Value = Instructions> {
+    PossibleValuesParser::new(Instructions::ALL.map(Instructions::name)).map(|name| {
+        let found = Instructions::ALL.into_iter().find(|set| set.name() == name);
+        found.expect("only names of sets are possible")
+    })
 }
 
 fn adapter(text: &str) -> Result<(String, f32), String> {
@@ -96,7 +108,8 @@ impl RunArgs {
             Sums::Exact => Arithmetic::Exact,
             Sums::Fast => Arithmetic::Fast,
         };
-        Options { graph, arithmetic, adapters: self.lora.clone(), pooling: None }
+        let (adapters, instructions) = (self.lora.clone(), self.instructions);
+        Options { graph, arithmetic, instructions, adapters, pooling: None }
     }
 
     /// How caches store numbers.

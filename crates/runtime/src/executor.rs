@@ -4,6 +4,7 @@ use gguf::{Error, TensorInfo};
 use gguf_graph::{Graph, Op, OutputKind};
 use gguf_store::Model;
 
+use crate::instructions::{Instructions, Proof};
 use crate::lora::{Adapter, Adapters};
 use crate::product::Arithmetic;
 use crate::weight::Weights;
@@ -14,6 +15,8 @@ pub struct Executor {
     pub(crate) weights: Weights,
     pub(crate) adapters: Adapters,
     pub(crate) arithmetic: Arithmetic,
+    instructions: Instructions,
+    pub(crate) proof: Proof,
 }
 
 impl Executor {
@@ -25,7 +28,22 @@ impl Executor {
     /// `weights-unusable` for NaN among the weights that are decoded here, and errors of reading.
     pub fn new(model: &Model, graph: Graph, arithmetic: Arithmetic) -> Result<Self, Error> {
         let weights = Weights::bind(&graph, model)?;
-        Ok(Self { graph, weights, adapters: Adapters::default(), arithmetic })
+        let (adapters, instructions) = (Adapters::default(), Instructions::best());
+        let proof = instructions.require()?;
+        Ok(Self { graph, weights, adapters, arithmetic, instructions, proof })
+    }
+
+    /// With a set of instructions for products in 8 bits, instead of the best that is there.
+    ///
+    /// # Errors
+    /// `instructions-missing` if this processor or its system does not have it.
+    pub fn with_instructions(self, instructions: Instructions) -> Result<Self, Error> {
+        Ok(Self { instructions, proof: instructions.require()?, ..self })
+    }
+
+    /// What products in 8 bits are computed by.
+    pub fn instructions(&self) -> Instructions {
+        self.instructions
     }
 
     /// With low-rank adapters, which are added to the products of their matrices.

@@ -31,6 +31,7 @@ mod cache;
 mod context;
 mod executor;
 mod exp;
+mod instructions;
 mod lora;
 pub mod machine;
 #[cfg(target_arch = "aarch64")]
@@ -51,6 +52,7 @@ pub use batch::{Batch, Token};
 pub use cache::CacheType;
 pub use context::{Context, ContextOptions};
 pub use executor::Executor;
+pub use instructions::Instructions;
 pub use lora::Adapter;
 pub use observer::Observer;
 pub use product::Arithmetic;

@@ -144,7 +144,8 @@ impl<'r> Run<'r> {
 
     /// How products are computed.
     pub fn how(&self) -> How<'r> {
-        How { arithmetic: self.executor.arithmetic, watch: self.watch }
+        let Executor { arithmetic, proof, .. } = *self.executor;
+        How { arithmetic, instructions: proof, watch: self.watch }
     }
 
     /// A value that was made before.

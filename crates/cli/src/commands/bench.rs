@@ -69,11 +69,12 @@ pub fn run(args: &Args) -> Result<(), Failure> {
 }
 
 fn print(out: &mut impl Write, report: &Report) -> std::io::Result<()> {
-    let Report { machine, prompt, generation, model_bytes, peak_memory } = report;
+    let Report { machine, prompt, generation, model_bytes, peak_memory, instructions } = report;
     writeln!(
         out,
-        "machine:    {} threads read {:.1} GB/s, multiply and add {:.1} billion F32 pairs/s",
+        "machine:    {} threads by {} read {:.1} GB/s, multiply and add {:.1} billion F32 pairs/s",
         machine.threads,
+        instructions.name(),
         machine.bytes_per_second / 1e9,
         machine.multiply_adds_per_second / 1e9
     )?;
@@ -98,7 +99,7 @@ fn print(out: &mut impl Write, report: &Report) -> std::io::Result<()> {
 }
 
 fn as_json(report: &Report) -> Value {
-    let Report { machine, prompt, generation, model_bytes, peak_memory } = report;
+    let Report { machine, prompt, generation, model_bytes, peak_memory, instructions } = report;
     let speed = |speed: &Option<Speed>| speed.as_ref().map(|speed| of_speed(speed, *machine));
     json!({
         "prompt_tokens_per_second": prompt.as_ref().map(Speed::mean),
@@ -108,6 +109,7 @@ fn as_json(report: &Report) -> Value {
         "model_bytes": model_bytes,
         "peak_memory_bytes": peak_memory,
         "threads": machine.threads,
+        "instructions": instructions.name(),
         "memory_bytes_per_second": machine.bytes_per_second,
         "float_multiply_adds_per_second": machine.multiply_adds_per_second,
     })

@@ -27,6 +27,11 @@ pub(super) const REQUESTS: Area = Area {
             "Correct the option, or leave it out.",
         ),
         row(
+            "instructions-missing",
+            "The processor, or its system, does not have the instructions that were asked for.",
+            "Leave the option out: the best that there are will be taken.",
+        ),
+        row(
             "source-is-gguf",
             "What is to be converted is a GGUF already.",
             "Change its types with `gguf quantize`.",

@@ -1,13 +1,12 @@
 //! How fast a model runs here, and how near that is to what the machine allows.
 
-use std::sync::Arc;
 use std::time::Instant;
 
 use gguf_graph::{Load, OutputKind};
-use gguf_runtime::{Batch, CacheType, Context, ContextOptions, Executor, machine};
+use gguf_runtime::{Batch, CacheType, Context, ContextOptions, Instructions, machine};
 use gguf_store::Progress;
 
-use super::{Options, graph, graph_of};
+use super::{Options, executor_of, graph, graph_of};
 use crate::{Error, open};
 
 /// What is measured.
@@ -88,6 +87,8 @@ impl Machine {
 pub struct Report {
     /// What limits it.
     pub machine: Machine,
+    /// What products in 8 bits were computed by.
+    pub instructions: Instructions,
     /// Reading a prompt.
     pub prompt: Option<Speed>,
     /// Making tokens one after the other.
@@ -127,7 +128,8 @@ pub fn bench(
         Some(_) => OutputKind::Logits,
         None => OutputKind::Hidden,
     };
-    let executor = Arc::new(Executor::new(&model, graph, options.arithmetic).map_err(in_file)?);
+    let executor = executor_of(word, &model, graph, options)?;
+    let instructions = executor.instructions();
     let vocabulary = executor.vocabulary_len().unwrap_or(1) as u64;
     let tokens = trial.prompt.max(trial.generated).max(1);
     let context_options = ContextOptions {
@@ -176,7 +178,14 @@ pub fn bench(
     };
     // Before the machine is measured, which takes memory of its own.
     let peak_memory = peak_memory();
-    Ok(Report { machine: Machine::measure(), prompt, generation, model_bytes, peak_memory })
+    Ok(Report {
+        machine: Machine::measure(),
+        instructions,
+        prompt,
+        generation,
+        model_bytes,
+        peak_memory,
+    })
 }
 
 /// The most memory that this process had.

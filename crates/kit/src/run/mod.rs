@@ -12,7 +12,7 @@ use std::sync::Arc;
 
 use gguf::{Finding, Metadata};
 use gguf_graph::{Graph, Limits, Pooling, stored};
-use gguf_runtime::{Adapter, Arithmetic, Executor};
+use gguf_runtime::{Adapter, Arithmetic, Executor, Instructions};
 use gguf_store::Model;
 
 use crate::{Error, open};
@@ -36,6 +36,8 @@ pub struct Options {
     pub graph: GraphSource,
     /// How products are computed.
     pub arithmetic: Arithmetic,
+    /// What products in 8 bits are computed by, instead of the best that this processor has.
+    pub instructions: Option<Instructions>,
     /// Words for low-rank adapters, and by how much each counts.
     pub adapters: Vec<(String, f32)>,
     /// How the tokens of a text become one row, instead of the model's own way.
@@ -74,13 +76,27 @@ pub(crate) fn run_model(
     if let Some(kind) = options.pooling {
         graph = graph.pooled(kind)?;
     }
+    let executor = executor_of(word, model, graph, options)?;
+    Ok(Running { executor, metadata: model.metadata().clone(), files })
+}
+
+/// A graph with the weights of a model that `word` names, and with adapters.
+fn executor_of(
+    word: &str,
+    model: &Model,
+    graph: Graph,
+    options: &Options,
+) -> Result<Arc<Executor>, Error> {
     let adapter = |(word, scale): &(String, f32)| {
         Ok(Adapter { model: open(word)?.into_model(), scale: *scale })
     };
     let adapters: Vec<_> = options.adapters.iter().map(adapter).collect::<Result<_, Error>>()?;
-    let executor = Executor::new(model, graph, options.arithmetic).map_err(in_file)?;
-    let executor = Arc::new(executor.with_adapters(&adapters)?);
-    Ok(Running { executor, metadata: model.metadata().clone(), files })
+    let executor = Executor::new(model, graph, options.arithmetic);
+    let mut executor = executor.map_err(|error| error.in_file(word.as_ref()))?;
+    if let Some(instructions) = options.instructions {
+        executor = executor.with_instructions(instructions)?;
+    }
+    Ok(Arc::new(executor.with_adapters(&adapters)?))
 }
 
 /// The graph that a model is to be run by.

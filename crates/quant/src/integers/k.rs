@@ -2,7 +2,7 @@
 
 use gguf::TensorType;
 
-use super::{Integers, Lookup, Unpacked, bits_at, part, whole};
+use super::{Integers, Lookup, Unpacked, bits_at, part};
 use crate::bits;
 use crate::blocks::tables;
 
@@ -11,9 +11,10 @@ macro_rules! format {
         pub(super) struct $name;
 
         impl Integers for $name {
+            type Block = [u8; $bytes];
+
             const TYPE: TensorType = TensorType::$ty;
             const LEN: usize = 256;
-            const BYTES: usize = $bytes;
             const GROUP: usize = $group;
             const TOP: Option<u8> = $top;
             const ZERO: u8 = $zero;
@@ -21,8 +22,8 @@ macro_rules! format {
             const HALVES: bool = $halves;
 
             #[inline(always)]
-            fn unpack<L: Lookup>(lookup: L, block: &[u8], out: &mut Unpacked) {
-                $unpack(lookup, whole::<$bytes>(block), out);
+            fn unpack<L: Lookup>(lookup: L, block: &Self::Block, out: &mut Unpacked) {
+                $unpack(lookup, block, out);
             }
         }
     };
@@ -60,8 +61,9 @@ fn q3_k<L: Lookup>(lookup: L, block: &[u8; 110], out: &mut Unpacked) {
         (a >> 4) & 0x0f0f_0f0f | upper(4),
         (b >> 4) & 0x0f0f_0f0f | upper(6),
     ];
-    let scales: [u8; 16] = pulp::cast(words.map(u32::to_le));
-    out.scales = lookup.widen(scales.map(|s| s.wrapping_sub(32)));
+    // Less 32, without a carry from byte to byte.
+    let scales = words.map(|word| ((word + 0x6060_6060) ^ 0x8080_8080).to_le());
+    out.scales = lookup.widen(pulp::cast(scales));
     out.put_halves([bits_at::<108, _>(block), 0]);
 }
 

@@ -18,6 +18,9 @@ pub trait Lookup: Copy {
     /// A byte for each bit, from the lowest on: 255 for 1, and 0 for 0.
     fn spread(self, bits: u32) -> [u8; 32];
 
+    /// Bytes with a sign, of which those are negated whose bit is 1.
+    fn negate(self, bytes: [u8; 32], bits: u32) -> [u8; 32];
+
     /// Adds high bits to the low `BITS` of levels.
     #[inline(always)]
     fn join<const BITS: usize>(self, low: &mut [u8; 256], high: &[u8; 256]) {
@@ -39,6 +42,11 @@ impl Lookup for pulp::Scalar {
     #[inline(always)]
     fn spread(self, bits: u32) -> [u8; 32] {
         std::array::from_fn(|i| if bits >> i & 1 == 1 { 255 } else { 0 })
+    }
+
+    #[inline(always)]
+    fn negate(self, bytes: [u8; 32], bits: u32) -> [u8; 32] {
+        std::array::from_fn(|i| if bits >> i & 1 == 1 { bytes[i].wrapping_neg() } else { bytes[i] })
     }
 }
 
@@ -66,6 +74,13 @@ impl Lookup for pulp::x86::V3 {
         let found = self.avx2._mm256_and_si256(bytes, masks);
         pulp::cast(self.avx2._mm256_cmpeq_epi8(found, masks))
     }
+
+    #[inline(always)]
+    fn negate(self, bytes: [u8; 32], bits: u32) -> [u8; 32] {
+        let ones = pulp::cast(self.spread(bits));
+        let flipped = self.avx2._mm256_xor_si256(pulp::cast(bytes), ones);
+        pulp::cast(self.avx2._mm256_sub_epi8(flipped, ones))
+    }
 }
 
 #[cfg(target_arch = "x86_64")]
@@ -83,6 +98,11 @@ impl Lookup for pulp::x86::V4 {
     #[inline(always)]
     fn spread(self, bits: u32) -> [u8; 32] {
         (*self).spread(bits)
+    }
+
+    #[inline(always)]
+    fn negate(self, bytes: [u8; 32], bits: u32) -> [u8; 32] {
+        (*self).negate(bytes, bits)
     }
 
     #[inline(always)]
@@ -124,6 +144,16 @@ impl Lookup for pulp::aarch64::Neon {
         pulp::cast(places.map(
             #[inline(always)]
             |places| self.neon.vtstq_u8(self.neon.vqtbl1q_u8(all, places), masks),
+        ))
+    }
+
+    #[inline(always)]
+    fn negate(self, bytes: [u8; 32], bits: u32) -> [u8; 32] {
+        let ones: [uint8x16_t; 2] = pulp::cast(self.spread(bits));
+        let bytes: [uint8x16_t; 2] = pulp::cast(bytes);
+        pulp::cast([0, 1].map(
+            #[inline(always)]
+            |i| self.neon.vsubq_u8(self.neon.veorq_u8(bytes[i], ones[i]), ones[i]),
         ))
     }
 }

@@ -53,14 +53,29 @@ impl Unpacked {
     }
 }
 
+/// The bytes of a block.
+pub trait Block: Copy + 'static {
+    /// The blocks that bytes are, without what is left over.
+    fn all(bytes: &[u8]) -> &[Self];
+}
+
+impl<const N: usize> Block for [u8; N] {
+    #[inline(always)]
+    fn all(bytes: &[u8]) -> &[Self] {
+        bytes.as_chunks().0
+    }
+}
+
 /// A block format whose weights are integers times scales.
 pub trait Integers: 'static {
+    /// The bytes of a block.
+    type Block: Block;
     /// The tensor type that consists of these blocks.
     const TYPE: TensorType;
     /// Weights of a block: 32 or 256.
     const LEN: usize;
     /// Bytes of a block.
-    const BYTES: usize;
+    const BYTES: usize = size_of::<Self::Block>();
     /// Weights that share an integer scale: 16 or 32.
     const GROUP: usize;
     /// The greatest level; `None` if levels are bytes with a sign.
@@ -73,11 +88,8 @@ pub trait Integers: 'static {
     /// than one by one.
     const HALVES: bool = false;
 
-    /// Unpacks a block of `BYTES` bytes. `out` is [`Unpacked::EMPTY`] or what the same type left there.
-    ///
-    /// # Panics
-    /// If there are fewer bytes.
-    fn unpack<L: Lookup>(lookup: L, block: &[u8], out: &mut Unpacked);
+    /// Unpacks a block. `out` is [`Unpacked::EMPTY`] or what the same type left there.
+    fn unpack<L: Lookup>(lookup: L, block: &Self::Block, out: &mut Unpacked);
 }
 
 /// What is done with a format.
@@ -116,12 +128,6 @@ pub fn visit<V: Visitor>(ty: TensorType, visitor: V) -> Option<V::Output> {
         TensorType::IQ3_S => visitor.visit::<codebooks::IQ3S>(),
         _ => return None,
     })
-}
-
-/// All bytes of a block.
-#[inline(always)]
-fn whole<const BYTES: usize>(block: &[u8]) -> &[u8; BYTES] {
-    block.first_chunk().expect("blocks are whole")
 }
 
 /// The `N` bytes at `AT`.
@@ -170,7 +176,7 @@ mod tests {
 
     /// Unpacks a block by other instructions.
     #[cfg(target_arch = "x86_64")]
-    fn same<F: Integers, L: Lookup>(lookup: L, block: &[u8], found: &Unpacked) {
+    fn same<F: Integers, L: Lookup>(lookup: L, block: &F::Block, found: &Unpacked) {
         let mut other = Unpacked::EMPTY;
         F::unpack(lookup, block, &mut other);
         assert_eq!(found.levels[..F::LEN], other.levels[..F::LEN]);
@@ -203,18 +209,19 @@ mod tests {
                     continue;
                 }
                 let mut found = Unpacked::EMPTY;
-                F::unpack(pulp::Scalar, &block, &mut found);
+                let block = &F::Block::all(&block)[0];
+                F::unpack(pulp::Scalar, block, &mut found);
                 #[cfg(target_arch = "x86_64")]
                 if let Some(simd) = pulp::x86::V3::try_new() {
-                    same::<F, _>(simd, &block, &found);
+                    same::<F, _>(simd, block, &found);
                 }
                 #[cfg(target_arch = "x86_64")]
                 if let Some(simd) = pulp::x86::V4::try_new() {
-                    same::<F, _>(simd, &block, &found);
+                    same::<F, _>(simd, block, &found);
                 }
                 #[cfg(target_arch = "aarch64")]
                 if let Some(simd) = pulp::aarch64::Neon::try_new() {
-                    same::<F, _>(simd, &block, &found);
+                    same::<F, _>(simd, block, &found);
                 }
                 if F::HALVES {
                     assert_eq!(found.halves.map(half), [found.d, found.dmin]);

@@ -2,7 +2,7 @@
 
 use gguf::TensorType;
 
-use super::{Integers, Lookup, Unpacked, bits_at, part, whole};
+use super::{Integers, Lookup, Unpacked, bits_at, part};
 use crate::bits;
 use crate::blocks::tables;
 
@@ -11,9 +11,10 @@ macro_rules! format {
         pub(super) struct $name;
 
         impl Integers for $name {
+            type Block = [u8; $bytes];
+
             const TYPE: TensorType = TensorType::$ty;
             const LEN: usize = 32;
-            const BYTES: usize = $bytes;
             const GROUP: usize = 32;
             const TOP: Option<u8> = $top;
             const ZERO: u8 = $zero;
@@ -21,9 +22,9 @@ macro_rules! format {
             const HALVES: bool = true;
 
             #[inline(always)]
-            fn unpack<L: Lookup>(lookup: L, block: &[u8], out: &mut Unpacked) {
+            fn unpack<L: Lookup>(lookup: L, block: &Self::Block, out: &mut Unpacked) {
                 let levels = out.levels.first_chunk_mut().expect("32 are fewer than 256");
-                let halves = $unpack(lookup, whole::<$bytes>(block), levels);
+                let halves = $unpack(lookup, block, levels);
                 out.put_halves(halves);
             }
         }
@@ -40,17 +41,17 @@ format!(IQ4NL: IQ4_NL, 18 bytes, top None, zero 0, minimums false, iq4_nl);
 pub(super) struct MXFP4;
 
 impl Integers for MXFP4 {
+    type Block = [u8; 17];
+
     const TYPE: TensorType = TensorType::MXFP4;
     const LEN: usize = 32;
-    const BYTES: usize = 17;
     const GROUP: usize = 32;
     const TOP: Option<u8> = None;
     const ZERO: u8 = 0;
     const MINIMUMS: bool = false;
 
     #[inline(always)]
-    fn unpack<L: Lookup>(lookup: L, block: &[u8], out: &mut Unpacked) {
-        let block = whole::<17>(block);
+    fn unpack<L: Lookup>(lookup: L, block: &[u8; 17], out: &mut Unpacked) {
         let q = bits::unpack::<4, 16, _, 32>(part::<1, 16, _>(block));
         let levels = out.levels.first_chunk_mut().expect("32 are fewer than 256");
         *levels = lookup.lookup(&tables::E2M1_DOUBLED, &q);

@@ -3,7 +3,7 @@
 use gguf::TensorType;
 
 use super::k::format;
-use super::{Integers, Lookup, Unpacked, bits_at, part, whole};
+use super::{Integers, Lookup, Unpacked, bits_at, part};
 use crate::bits;
 
 format!(TQ1_0: TQ1_0, 54 bytes, groups of 32, top Some(2), zero 1, minimums false, halves true, tq1_0);

@@ -6,6 +6,7 @@ mod floats;
 
 pub(crate) use exact::dots;
 
+use crate::instructions::Proof;
 use crate::lora::LowRank;
 use crate::value::Value;
 use crate::watch::Watch;
@@ -27,6 +28,8 @@ pub enum Arithmetic {
 #[derive(Clone, Copy)]
 pub(crate) struct How<'r> {
     pub arithmetic: Arithmetic,
+    /// What fast ones are computed by.
+    pub instructions: Proof,
     /// Whether they are still wanted.
     pub watch: &'r Watch<'r>,
 }
@@ -56,7 +59,7 @@ pub(crate) fn multiply_expert(
 
 /// `out = x W` with the matrix whose rows begin at `first` of a tensor, as many as `out` is wide.
 fn multiply_rows(how: How<'_>, matrix: &Matrix, first: usize, x: &Value, out: &mut Value) {
-    if how.arithmetic == Arithmetic::Fast && fast::multiply(how.watch, matrix, first, x, out) {
+    if how.arithmetic == Arithmetic::Fast && fast::multiply(how, matrix, first, x, out) {
         return;
     }
     exact::multiply(how.watch, matrix, first, x, out);

@@ -9,16 +9,8 @@
 //! ```
 //!
 //! with the letters of [`gguf_quant::integers`]. The sums in brackets are integers, exact in any
-//! order; every operation with floats is one rounding to F32. Parts of blocks of 256 are added one
-//! after the other. Blocks of 32 are taken by eights, the last of which may be fewer, as if the rest
-//! were zeros:
-//!
-//! ```text
-//! t[i] = part[i] + part[i + 4]
-//! sum += (t[0] + t[2]) + (t[1] + t[3])
-//! ```
-//!
-//! So each kernel gives the same bits, for one token and for many.
+//! order; every operation with floats is one rounding to F32. Parts are added one after the other, so
+//! each kernel gives the same bits, for one token and for many.
 //!
 //! Kernels are found by instruction set and type: [`Kernels`]. `scalar.rs` is the specification.
 
@@ -39,8 +31,9 @@ use gguf::TensorType;
 use gguf_quant::integers::{self, Integers};
 use rayon::prelude::*;
 
+use super::How;
+use crate::instructions::Proof;
 use crate::value::Value;
-use crate::watch::Watch;
 use crate::weight::Matrix;
 use rounded::Rounded;
 
@@ -49,6 +42,9 @@ const ROWS: usize = 16;
 
 /// Tokens that are multiplied row by row; with more of them weights are unpacked by tiles.
 const FEW: usize = 4;
+
+/// Rows that [`Kernels::rows`] takes together where there are so many.
+const LANES: usize = 8;
 
 /// Bytes of weights that one task reads: enough to make its start cheap.
 const TASK: usize = 1 << 15;
@@ -75,33 +71,29 @@ trait Kernels: Send + Sync {
     fn tile(&self, weights: &[u8], x: &Rounded, out: &mut [[f32; ROWS]]);
 }
 
-/// The best kernels of this processor for a type; `None` if its weights are not integers.
-fn kernels(ty: TensorType) -> Option<Box<dyn Kernels>> {
-    #[cfg(target_arch = "x86_64")]
-    if let Some(simd) = crate::avx512::V4Products::try_new() {
-        return integers::visit(ty, avx512::Find(simd, crate::amx::Amx::try_new()));
+/// The kernels for a type; `None` if its weights are not integers.
+fn kernels(ty: TensorType, by: Proof) -> Option<Box<dyn Kernels>> {
+    match by {
+        Proof::Scalar => integers::visit(ty, scalar::Find),
+        #[cfg(target_arch = "x86_64")]
+        Proof::Avx2(simd) => integers::visit(ty, avx2::Find(simd)),
+        #[cfg(target_arch = "x86_64")]
+        Proof::Avx512(simd, amx) => integers::visit(ty, avx512::Find(simd, amx)),
+        #[cfg(target_arch = "aarch64")]
+        Proof::Neon(dots, matrices) => integers::visit(ty, neon::Find { dots, matrices }),
     }
-    #[cfg(target_arch = "x86_64")]
-    if let Some(simd) = crate::simd::V3Halves::try_new() {
-        return integers::visit(ty, avx2::Find(simd));
-    }
-    #[cfg(target_arch = "aarch64")]
-    if let Some(find) = neon::Find::try_new() {
-        return integers::visit(ty, find);
-    }
-    integers::visit(ty, scalar::Find)
 }
 
 /// `out = x W`, with the rows of the matrix from `first` on; false, and nothing done, if the type is
 /// none of integers.
 pub(super) fn multiply(
-    watch: &Watch<'_>,
+    how: How<'_>,
     matrix: &Matrix,
     first: usize,
     x: &Value,
     out: &mut Value,
 ) -> bool {
-    let Some(kernels) = kernels(matrix.codec.tensor_type()) else { return false };
+    let Some(kernels) = kernels(matrix.codec.tensor_type(), how.instructions) else { return false };
     if x.rows == 0 {
         return true;
     }
@@ -110,17 +102,17 @@ pub(super) fn multiply(
     let weights = matrix.rows(first, outputs);
     let row_bytes = matrix.row_bytes;
     if x.rows == 1 {
-        let rows = (TASK / row_bytes).max(1);
+        // Too soon done to ask in between whether it is still wanted.
+        let rows = (TASK / row_bytes).max(1).next_multiple_of(LANES);
         let tasks = out.data.par_chunks_mut(rows).zip(weights.par_chunks(rows * row_bytes));
-        let tasks = tasks.filter(|_| !watch.ended());
         tasks.for_each(|(out, weights)| kernels.rows(weights, &rounded, out));
         return true;
     }
     if x.rows <= FEW {
-        let rows = (TASK / row_bytes).max(1);
+        let rows = (TASK / row_bytes).max(1).next_multiple_of(LANES);
         let mut turned = vec![0.0; x.rows * outputs];
         let tasks = turned.par_chunks_mut(rows * x.rows).zip(weights.par_chunks(rows * row_bytes));
-        let tasks = tasks.filter(|_| !watch.ended());
+        let tasks = tasks.filter(|_| !how.watch.ended());
         tasks.for_each(|(out, weights)| kernels.rows(weights, &rounded, out));
         for (row, out) in out.data.chunks_exact_mut(outputs).enumerate() {
             for (out, column) in out.iter_mut().zip(turned.chunks_exact(x.rows)) {
@@ -132,7 +124,7 @@ pub(super) fn multiply(
     // By tiles first, so that every thread writes to a place of its own.
     let mut tiles = vec![[0.0; ROWS]; x.rows * outputs.div_ceil(ROWS)];
     let tasks = tiles.par_chunks_mut(x.rows).zip(weights.par_chunks(ROWS * row_bytes));
-    let tasks = tasks.filter(|_| !watch.ended());
+    let tasks = tasks.filter(|_| !how.watch.ended());
     tasks.for_each(|(out, weights)| kernels.tile(weights, &rounded, out));
     let columns = out.data.par_chunks_exact_mut(outputs).enumerate();
     columns.for_each(|(row, out)| {

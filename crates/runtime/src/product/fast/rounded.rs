@@ -104,10 +104,26 @@ impl Rounded {
     #[inline(always)]
     pub fn blocks<const G: usize>(&self) -> Blocks<'_, G> {
         let sums = self.sums.as_chunks().0;
-        Blocks { levels: self.levels.as_chunks().0, scales: &self.scales, sums }
+        Blocks { levels: self.levels.as_chunks().0, sums }
     }
 
-    #[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
+    #[cfg(target_arch = "x86_64")]
+    /// The scales of eight blocks of 256 numbers from a block on. Those behind the end of a row are of
+    /// nothing.
+    #[inline(always)]
+    pub fn eight_scales(&self, row: usize, block: usize) -> [f32; 8] {
+        let scales = &self.scales[block * self.rows + row..];
+        if self.rows == 1 {
+            return *scales.first_chunk().expect("eight more are kept");
+        }
+        let mut eight = [0.0; 8];
+        for (scale, from) in eight.iter_mut().zip(scales.chunks(self.rows)) {
+            *scale = from[0];
+        }
+        eight
+    }
+
+    #[cfg(target_arch = "x86_64")]
     /// Scales and sums of eight blocks of 32 numbers. Those behind the end of a row are of others.
     #[inline(always)]
     pub fn eight(&self, row: usize, column: usize) -> (&[f32; 8], &[i16; 8]) {
@@ -127,7 +143,6 @@ impl Rounded {
 /// Blocks of 256, as [`Rounded::blocks`] has them.
 pub(super) struct Blocks<'r, const G: usize> {
     pub levels: &'r [[i8; 256]],
-    pub scales: &'r [f32],
     pub sums: &'r [[i16; G]],
 }
 

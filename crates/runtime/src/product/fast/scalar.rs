@@ -2,10 +2,10 @@
 
 use std::marker::PhantomData;
 
-use gguf_quant::integers::{Integers, Unpacked, Visitor};
+use gguf_quant::integers::{Block, Integers, Unpacked, Visitor};
 
 use super::ROWS;
-use super::rounded::{PIECE, Rounded};
+use super::rounded::Rounded;
 use super::{Kernels, blocks};
 
 /// Finds the kernels of a type.
@@ -52,20 +52,10 @@ impl<F: Integers> Kernels for Scalar<F> {
 /// The product of a row of weights with one of activations.
 fn dot<F: Integers>(weights: &[u8], x: &Rounded, row: usize) -> f32 {
     let mut unpacked = Unpacked::EMPTY;
-    let mut parts = weights.chunks_exact(F::BYTES).enumerate().map(|(b, block)| {
-        F::unpack(pulp::Scalar, block, &mut unpacked);
-        part::<F>(&unpacked, x, row, b * F::LEN)
-    });
     let mut sum = 0.0;
-    if F::LEN == 256 {
-        parts.for_each(|part| sum += part);
-        return sum;
-    }
-    for _ in (0..x.width).step_by(PIECE) {
-        let mut eight = [0.0; 8];
-        eight.iter_mut().zip(&mut parts).for_each(|(place, part)| *place = part);
-        let [a, b, c, d, e, f, g, h] = eight;
-        sum += ((a + e) + (c + g)) + ((b + f) + (d + h));
+    for (b, block) in F::Block::all(weights).iter().enumerate() {
+        F::unpack(pulp::Scalar, block, &mut unpacked);
+        sum += part::<F>(&unpacked, x, row, b * F::LEN);
     }
     sum
 }

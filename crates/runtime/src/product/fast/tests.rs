@@ -4,6 +4,7 @@ use gguf::TensorType;
 use gguf_quant::integers;
 
 use super::*;
+use crate::instructions::Instructions;
 
 /// Numbers that look random.
 struct Random(u64);
@@ -99,13 +100,12 @@ fn compare(
 }
 
 /// Compares the kernels of every type.
-#[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
 fn compare_all(find: impl Fn(TensorType) -> Option<Box<dyn Kernels>>) {
     let mut types = 0;
     for ty in TensorType::all() {
         let Some(kernels) = find(ty) else { continue };
         types += 1;
-        let widths = if kernels.len() == 32 { [32, 288, 544] } else { [256, 512, 1024] };
+        let widths = if kernels.len() == 32 { [32, 288, 544] } else { [256, 1024, 2560] };
         for (i, width) in widths.into_iter().enumerate() {
             for rows in [1, 5, 15, 16] {
                 for tokens in [1, 2, 3, 4, 5, 11, 45] {
@@ -120,40 +120,38 @@ fn compare_all(find: impl Fn(TensorType) -> Option<Box<dyn Kernels>>) {
     assert_eq!(types, 22);
 }
 
-#[cfg(target_arch = "x86_64")]
+/// Compares the kernels of every type, if the processor has the instructions.
+fn compare_all_by(set: Instructions) {
+    let Ok(proof) = set.require() else {
+        eprintln!("SKIPPED: this processor or system has no {}", set.name());
+        return;
+    };
+    compare_all(|ty| kernels(ty, proof));
+}
+
 #[test]
 fn avx2_gives_the_bits_of_the_specification() {
-    let Some(simd) = crate::simd::V3Halves::try_new() else { return };
-    compare_all(|ty| integers::visit(ty, avx2::Find(simd)));
+    compare_all_by(Instructions::Avx2);
 }
 
-#[cfg(target_arch = "aarch64")]
-#[test]
-fn neon_gives_the_bits_of_the_specification() {
-    let Some(find) = neon::Find::try_new() else { return };
-    compare_all(|ty| integers::visit(ty, find));
-    compare_all(|ty| integers::visit(ty, find.without_matrices()));
-}
-
-#[cfg(target_arch = "x86_64")]
 #[test]
 fn avx512_gives_the_bits_of_the_specification() {
-    let Some(simd) = crate::avx512::V4Products::try_new() else {
-        eprintln!("SKIPPED: this processor has no AVX-512 with VNNI");
-        return;
-    };
-    compare_all(|ty| integers::visit(ty, avx512::Find(simd, None)));
+    compare_all_by(Instructions::Avx512);
 }
 
-#[cfg(target_arch = "x86_64")]
 #[test]
 fn amx_gives_the_bits_of_the_specification() {
-    let (simd, amx) = (crate::avx512::V4Products::try_new(), crate::amx::Amx::try_new());
-    let (Some(simd), Some(amx)) = (simd, amx) else {
-        eprintln!("SKIPPED: this processor or system has no AMX");
-        return;
-    };
-    compare_all(|ty| integers::visit(ty, avx512::Find(simd, Some(amx))));
+    compare_all_by(Instructions::Amx);
+}
+
+#[test]
+fn neon_gives_the_bits_of_the_specification() {
+    compare_all_by(Instructions::Neon);
+}
+
+#[test]
+fn neon_with_matrices_gives_the_bits_of_the_specification() {
+    compare_all_by(Instructions::NeonMatrix);
 }
 
 /// The product in F64 of decoded weights with activations as they are.

@@ -1,6 +1,6 @@
 //! Weights in the form that kernels of tiles multiply: rows in lanes.
 
-use gguf_quant::integers::{Integers, Lookup, Unpacked};
+use gguf_quant::integers::{Block, Integers, Lookup, Unpacked};
 
 use super::ROWS;
 
@@ -92,9 +92,8 @@ impl Tile {
         let mut rows = [[0; DEPTH]; ROWS];
         let mut unpacked = Unpacked::EMPTY;
         for (r, (row, bytes)) in rows.iter_mut().zip(weights.chunks_exact(row_bytes)).enumerate() {
-            let bytes = bytes[first * F::BYTES..].chunks_exact(F::BYTES);
             let parts = row.chunks_exact_mut(F::LEN).take(blocks);
-            for (b, (part, bytes)) in parts.zip(bytes).enumerate() {
+            for (b, (part, bytes)) in parts.zip(&F::Block::all(bytes)[first..]).enumerate() {
                 F::unpack(lookup, bytes, &mut unpacked);
                 (self.d[b][r], self.dmin[b][r]) = (unpacked.d, unpacked.dmin);
                 part.copy_from_slice(&unpacked.levels[..F::LEN]);

@@ -1,6 +1,8 @@
 //! Kernels for AVX2.
 
+mod dots;
 pub(super) mod rows;
+mod sums;
 mod tiles;
 
 use std::marker::PhantomData;

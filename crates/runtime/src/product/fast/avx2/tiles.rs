@@ -83,13 +83,11 @@ impl Part<'_> {
                 }
                 self.put::<F, T>(simd, 0, made, d, sums, out);
             } else {
-                let mut four = [[[0.0; ROWS]; T]; 4];
                 for n in 0..self.count {
                     let mut made = [[simd.avx._mm256_setzero_si256(); T]; 2];
                     narrow::<F, T>(simd, self.tile, n, x, &mut made);
-                    self.put::<F, T>(simd, n, made, d, sums, &mut four[n % 4]);
+                    self.put::<F, T>(simd, n, made, d, sums, out);
                 }
-                add_four(simd, four, out);
             }
         } else {
             let mut x: [&[[i16; 32]]; T] = [&[]; T];
@@ -103,13 +101,11 @@ impl Part<'_> {
                 }
                 self.put::<F, T>(simd, 0, made, d, sums, out);
             } else {
-                let mut four = [[[0.0; ROWS]; T]; 4];
                 for n in 0..self.count {
                     let mut made = [[simd.avx._mm256_setzero_si256(); T]; 2];
                     wide::<T>(simd, self.tile, n, x, &mut made);
-                    self.put::<F, T>(simd, n, made, d, sums, &mut four[n % 4]);
+                    self.put::<F, T>(simd, n, made, d, sums, out);
                 }
-                add_four(simd, four, out);
             }
         }
     }
@@ -169,27 +165,6 @@ impl Part<'_> {
             made = simd.avx2._mm256_add_epi32(made, product);
         }
         made
-    }
-}
-
-/// Adds four sums to what there is, in the order of the specification.
-#[inline(always)]
-fn add_four<const T: usize>(
-    simd: V3Halves,
-    four: [[[f32; ROWS]; T]; 4],
-    out: &mut [[f32; ROWS]; T],
-) {
-    for t in 0..T {
-        for (half, out) in cast_halves(&mut out[t]).iter_mut().enumerate() {
-            let mut parts = [simd.avx._mm256_setzero_ps(); 4];
-            for (part, of) in parts.iter_mut().zip(&four) {
-                let of: [f32; 8] = *of[t][8 * half..].first_chunk().expect("half of 16 are 8");
-                *part = cast(of);
-            }
-            let even = simd.avx._mm256_add_ps(parts[0], parts[2]);
-            let odd = simd.avx._mm256_add_ps(parts[1], parts[3]);
-            *out = cast(simd.avx._mm256_add_ps(cast(*out), simd.avx._mm256_add_ps(even, odd)));
-        }
     }
 }
 

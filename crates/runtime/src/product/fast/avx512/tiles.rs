@@ -86,34 +86,18 @@ impl Part<'_> {
             of[t] = Token { d: x.scales(token + t, from, len), sums: x.sums(token + t, from, len) };
         }
         let mut x = groups.tokens(x, token, from, len);
-        let mut made = [simd.avx512f._mm512_setzero_ps(); T];
         if F::LEN == 256 {
             let mut of_levels = [simd.avx512f._mm512_setzero_si512(); T];
             for g in 0..256 / F::GROUP {
                 let made = groups.multiply::<F>(simd, self.columns::<F>(g), &mut x, F::GROUP * g);
                 self.add_scaled::<F, T>(g, made, &mut of_levels);
             }
-            self.put::<F, T>(0, of_levels, of, &mut made);
+            self.put::<F, T>(0, of_levels, of, out);
         } else {
-            // In the order of the specification.
-            for blocks in [[[0, 4], [2, 6]], [[1, 5], [3, 7]]] {
-                let mut half = [simd.avx512f._mm512_setzero_ps(); T];
-                for pair in blocks {
-                    let mut sums = [simd.avx512f._mm512_setzero_ps(); T];
-                    for n in pair {
-                        if n < self.count {
-                            let columns = self.columns::<F>(n);
-                            let made = groups.multiply::<F>(simd, columns, &mut x, 32 * n);
-                            self.put::<F, T>(n, made, of, &mut sums);
-                        }
-                    }
-                    self.add(&mut half, sums);
-                }
-                self.add(&mut made, half);
+            for n in 0..self.count {
+                let made = groups.multiply::<F>(simd, self.columns::<F>(n), &mut x, 32 * n);
+                self.put::<F, T>(n, made, of, out);
             }
-        }
-        for t in 0..T {
-            out[t] = cast(simd.avx512f._mm512_add_ps(cast(out[t]), made[t]));
         }
     }
 
@@ -151,7 +135,7 @@ impl Part<'_> {
         block: usize,
         of_levels: Sums<T>,
         of: [Token<'_>; T],
-        out: &mut [__m512; T],
+        out: &mut [[f32; ROWS]; T],
     ) {
         let f = self.simd.avx512f;
         let d = cast(self.tile.d[block]);
@@ -167,7 +151,7 @@ impl Part<'_> {
             } else {
                 self.scaled(d, x_d, of_levels[t])
             };
-            out[t] = f._mm512_add_ps(out[t], part);
+            out[t] = cast(f._mm512_add_ps(cast(out[t]), part));
         }
     }
 
@@ -193,13 +177,6 @@ impl Part<'_> {
             made = simd.add_pairs(made, cast(*minimums), sums);
         }
         made
-    }
-
-    #[inline(always)]
-    fn add<const T: usize>(&self, sums: &mut [__m512; T], others: [__m512; T]) {
-        for t in 0..T {
-            sums[t] = self.simd.avx512f._mm512_add_ps(sums[t], others[t]);
-        }
     }
 }
 

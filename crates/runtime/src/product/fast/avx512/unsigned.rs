@@ -10,9 +10,10 @@ use gguf_quant::integers::{Integers, Lookup, Unpacked};
 pub(super) struct Unsigned<F>(PhantomData<fn() -> F>);
 
 impl<F: Integers> Integers for Unsigned<F> {
+    type Block = F::Block;
+
     const TYPE: TensorType = F::TYPE;
     const LEN: usize = F::LEN;
-    const BYTES: usize = F::BYTES;
     const GROUP: usize = F::GROUP;
     const TOP: Option<u8> = if F::TOP.is_some() { F::TOP } else { Some(255) };
     const ZERO: u8 = if F::TOP.is_some() { F::ZERO } else { 128 };
@@ -20,7 +21,7 @@ impl<F: Integers> Integers for Unsigned<F> {
     const HALVES: bool = F::HALVES;
 
     #[inline(always)]
-    fn unpack<L: Lookup>(lookup: L, block: &[u8], out: &mut Unpacked) {
+    fn unpack<L: Lookup>(lookup: L, block: &F::Block, out: &mut Unpacked) {
         const { assert!(F::TOP.is_some() || !F::MINIMUMS, "128 is taken off in place of minima") }
         F::unpack(lookup, block, out);
         if F::TOP.is_none() {

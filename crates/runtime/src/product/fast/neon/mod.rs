@@ -15,21 +15,8 @@ use crate::neon::{NeonDot, NeonMatrix};
 /// Finds the kernels of a type.
 #[derive(Clone, Copy)]
 pub(super) struct Find {
-    dots: NeonDot,
-    matrices: Option<NeonMatrix>,
-}
-
-impl Find {
-    /// Asks the processor.
-    pub fn try_new() -> Option<Self> {
-        Some(Self { dots: NeonDot::try_new()?, matrices: NeonMatrix::try_new() })
-    }
-
-    /// The kernels of processors without matrices.
-    #[cfg(test)]
-    pub fn without_matrices(self) -> Self {
-        Self { matrices: None, ..self }
-    }
+    pub dots: NeonDot,
+    pub matrices: Option<NeonMatrix>,
 }
 
 impl Visitor for Find {

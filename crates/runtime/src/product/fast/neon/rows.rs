@@ -1,13 +1,13 @@
 //! Row by row of weights: for few tokens.
 #![expect(clippy::needless_range_loop, reason = "tokens and rows count through several arrays")]
 
-use std::arch::aarch64::{float32x4_t, int16x8_t, int32x4_t, uint32x4_t};
+use std::arch::aarch64::{float32x4_t, int16x8_t, int32x4_t};
 
-use gguf_quant::integers::{Integers, Unpacked};
+use gguf_quant::integers::{Block, Integers, Unpacked};
 use pulp::cast;
 
 use super::super::blocks;
-use super::super::rounded::{PIECE, Rounded};
+use super::super::rounded::Rounded;
 use crate::neon::NeonDot;
 
 /// Rows of weights with up to `T` rows of activations: of fewer, the last stands in for the others.
@@ -34,7 +34,7 @@ pub(super) fn rows<F: Integers, const T: usize>(
 fn large<F: Integers, const T: usize>(simd: NeonDot, weights: &[u8], x: &Rounded) -> [f32; T] {
     let mut made = [0.0; T];
     let (of_32, of_16) = (x.blocks::<8>(), x.blocks::<16>());
-    for (b, block) in weights.chunks_exact(F::BYTES).enumerate() {
+    for (b, block) in F::Block::all(weights).iter().enumerate() {
         let mut unpacked = Unpacked::EMPTY;
         F::unpack(simd.base(), block, &mut unpacked);
         let mut at = [0; T];
@@ -70,7 +70,7 @@ fn large<F: Integers, const T: usize>(simd: NeonDot, weights: &[u8], x: &Rounded
                     times(simd, m, &of_16.sums[at[t]])
                 };
             }
-            let x_d = of_32.scales[at[t]];
+            let x_d = x.scales(t.min(x.rows - 1), 256 * b, 256)[0];
             if !F::MINIMUMS {
                 of_levels -= i32::from(F::ZERO) * of_minimums;
             }
@@ -112,47 +112,40 @@ fn times<const N: usize>(simd: NeonDot, others: &[i16; 16], numbers: &[i16; N]) 
     simd.neon.vaddvq_s32(sum)
 }
 
-/// A row of blocks of 32, eight at a time.
+/// A row of blocks of 32, four at a time.
 #[inline(always)]
 fn small<F: Integers, const T: usize>(simd: NeonDot, weights: &[u8], x: &Rounded) -> [f32; T] {
     let mut made = [0.0; T];
-    for (eight, weights) in weights.chunks(8 * F::BYTES).enumerate() {
-        let low = four::<F, T>(simd, weights, x, PIECE * eight, 0);
-        let high = four::<F, T>(simd, weights, x, PIECE * eight, 4);
+    for (n, blocks) in F::Block::all(weights).chunks(4).enumerate() {
+        let parts = four::<F, T>(simd, blocks, x, 128 * n);
         for t in 0..T {
-            let four = simd.neon.vaddq_f32(low[t], high[t]);
-            let (low, high) = (simd.neon.vget_low_f32(four), simd.neon.vget_high_f32(four));
-            let [a, b]: [f32; 2] = cast(simd.neon.vadd_f32(low, high));
-            made[t] += a + b;
+            let parts: [f32; 4] = cast(parts[t]);
+            parts[..blocks.len()].iter().for_each(|part| made[t] += part);
         }
     }
     made
 }
 
-/// What each of four blocks from `first` on adds, of up to eight that begin at a column: 0 for those
-/// that there are not.
+/// What each of up to four blocks from a column on adds.
 #[inline(always)]
 fn four<F: Integers, const T: usize>(
     simd: NeonDot,
-    weights: &[u8],
+    blocks: &[F::Block],
     x: &Rounded,
     column: usize,
-    first: usize,
 ) -> [float32x4_t; T] {
     let zero = simd.neon.vdupq_n_s32(0);
-    let count = weights.len() / F::BYTES;
+    let len = 32 * blocks.len();
     let mut levels: [&[[[i8; 16]; 2]]; T] = [&[]; T];
     for t in 0..T {
-        let of_x = x.levels(t.min(x.rows - 1), column, 32 * count);
+        let of_x = x.levels(t.min(x.rows - 1), column, len);
         levels[t] = of_x.as_chunks().0.as_chunks().0;
     }
     let mut products = [[zero; 4]; T];
     let mut halves = [[0; 4]; 2];
     let mut floats = [[0.0; 4]; 2];
     for b in 0..4 {
-        let Some(block) = weights.get((first + b) * F::BYTES..(first + b + 1) * F::BYTES) else {
-            continue;
-        };
+        let Some(block) = blocks.get(b) else { continue };
         let mut unpacked = Unpacked::EMPTY;
         F::unpack(simd.base(), block, &mut unpacked);
         if F::HALVES {
@@ -163,7 +156,7 @@ fn four<F: Integers, const T: usize>(
         let weights: &[[u8; 16]; 2] =
             unpacked.levels.as_chunks().0.first_chunk().expect("32 are fewer than 256");
         for t in 0..T {
-            let [low, high] = levels[t][first + b];
+            let [low, high] = levels[t][b];
             let product = simd.dot(zero, cast(weights[0]), cast(low));
             products[t][b] = simd.dot(product, cast(weights[1]), cast(high));
         }
@@ -178,19 +171,19 @@ fn four<F: Integers, const T: usize>(
     };
     let mut made = [simd.neon.vdupq_n_f32(0.0); T];
     for t in 0..T {
-        let (x_d, sums) = x.eight(t.min(x.rows - 1), column);
-        let x_d: [f32; 4] = *x_d[first..].first_chunk().expect("half of eight are four");
-        let sums: [i16; 4] = *sums[first..].first_chunk().expect("half of eight are four");
+        let row = t.min(x.rows - 1);
+        let (mut x_d, mut sums) = ([0.0; 4], [0; 4]);
+        x_d[..blocks.len()].copy_from_slice(x.scales(row, column, len));
+        sums[..blocks.len()].copy_from_slice(x.sums(row, column, len));
         let sums = simd.neon.vmovl_s16(cast(sums));
         let mut of_levels = sum_four(simd, products[t]);
         if !F::MINIMUMS && F::ZERO != 0 {
             of_levels = simd.neon.vmlsq_n_s32(of_levels, sums, i32::from(F::ZERO));
         }
-        let mut parts = scaled(simd, d, cast(x_d), of_levels);
+        made[t] = scaled(simd, d, cast(x_d), of_levels);
         if F::MINIMUMS {
-            parts = simd.neon.vsubq_f32(parts, scaled(simd, dmin, cast(x_d), sums));
+            made[t] = simd.neon.vsubq_f32(made[t], scaled(simd, dmin, cast(x_d), sums));
         }
-        made[t] = if first + 4 <= count { parts } else { before(simd, parts, count, first) };
     }
     made
 }
@@ -205,14 +198,6 @@ pub(super) fn scaled(
 ) -> float32x4_t {
     let d = simd.neon.vmulq_f32(d, x_d);
     simd.neon.vmulq_f32(d, simd.neon.vcvtq_f32_s32(sums))
-}
-
-/// Four numbers from `first` on, without those from `count` on.
-#[inline(always)]
-fn before(simd: NeonDot, numbers: float32x4_t, count: usize, first: usize) -> float32x4_t {
-    let places: uint32x4_t = cast([0, 1, 2, 3].map(|place| (first + place) as u32));
-    let wanted = simd.neon.vcltq_u32(places, simd.neon.vdupq_n_u32(count as u32));
-    cast(simd.neon.vandq_u32(cast(numbers), wanted))
 }
 
 /// The sum of each of four vectors.

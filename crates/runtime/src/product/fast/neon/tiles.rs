@@ -196,12 +196,10 @@ impl<S: Products<SIDE>, const SIDE: usize> Part<'_, S, SIDE> {
                 }
                 self.put::<F, T>(half, 0, sums, &x, out);
             } else {
-                let mut four = [[[0.0; ROWS]; T]; 4];
                 for block in 0..self.count {
                     let made = self.columns(half, 32 * block, 32, &x);
-                    self.put::<F, T>(half, block, made, &x, &mut four[block % 4]);
+                    self.put::<F, T>(half, block, made, &x, out);
                 }
-                self.add_four(half, &four, out);
             }
         }
     }
@@ -311,25 +309,5 @@ impl<S: Products<SIDE>, const SIDE: usize> Part<'_, S, SIDE> {
             high = neon.vmlal_high_s16(high, minimums, sums);
         }
         neon.vpaddq_s32(low, high)
-    }
-
-    /// Adds four sums to what there is of half of the rows, in the order of the specification.
-    #[inline(always)]
-    fn add_four<const T: usize>(
-        &self,
-        half: usize,
-        four: &[[[f32; ROWS]; T]; 4],
-        out: &mut [[f32; ROWS]; T],
-    ) {
-        let neon = self.simd.dots().neon;
-        for t in 0..T {
-            for quad in 2 * half..2 * half + 2 {
-                let part = |i: usize| cast(four[i][t].as_chunks::<4>().0[quad]);
-                let even = neon.vaddq_f32(part(0), part(2));
-                let odd = neon.vaddq_f32(part(1), part(3));
-                let out = &mut out[t].as_chunks_mut::<4>().0[quad];
-                *out = cast(neon.vaddq_f32(cast(*out), neon.vaddq_f32(even, odd)));
-            }
-        }
     }
 }
