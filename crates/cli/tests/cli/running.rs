@@ -102,6 +102,25 @@ fn logits_of_a_text_are_those_of_its_ids() {
 }
 
 #[test]
+fn sets_of_instructions_give_the_same_bits() {
+    let dir = Dir::new();
+    let (model, small) = (dir.f16(), dir.path("small.gguf"));
+    succeeds(&["quantize", &model, &small, "Q4_K_M"]);
+    let logits = |set: &[&str], name: &str| {
+        let out = dir.path(name);
+        let ids = ["logits", &small, "--ids", "1 2 3 4 5 6 7", "--arithmetic", "fast", "-o", &out];
+        succeeds(&[&ids, set].concat());
+        std::fs::read(out).unwrap()
+    };
+    assert!(logits(&[], "best.npy") == logits(&["--instructions", "scalar"], "scalar.npy"));
+    let of_others = if cfg!(target_arch = "aarch64") { "avx2" } else { "neon" };
+    let asked = ["generate", &small, "-p", "a", "--instructions", of_others];
+    fails(&asked, 2, &[&format!("no {of_others}"), "it has scalar"]);
+    let bench = ["bench", &small, "-p", "0", "-n", "1", "-r", "1", "--instructions", "scalar"];
+    assert!(succeeds(&bench).contains("threads by scalar"));
+}
+
+#[test]
 fn requests_that_cannot_be_met() {
     let dir = Dir::new();
     let (model, out) = (dir.f16(), dir.path("out.npy"));
