@@ -14,10 +14,10 @@ use crate::running::{RunArgs, Sums};
 pub struct JudgeArgs {
     /// The file with the text.
     #[arg(short, long, value_name = "TEXT")]
-    file: PathBuf,
+    pub file: PathBuf,
     /// Tokens of a window. The second half of each is predicted.
     #[arg(short, long, value_name = "N", default_value = "512")]
-    ctx_size: NonZeroUsize,
+    pub ctx_size: NonZeroUsize,
     /// Windows at most [default: all].
     #[arg(long, value_name = "N")]
     chunks: Option<NonZeroUsize>,
@@ -46,11 +46,16 @@ impl JudgeArgs {
             windows: self.chunks.map(NonZeroUsize::get),
             stride: self.stride.map(NonZeroUsize::get),
         };
-        let run = RunOptions {
+        let run = self.reading();
+        Ok(Task { text: gguf_kit::read_text(&self.file)?, special: false, cut, run })
+    }
+
+    /// How models read.
+    pub fn reading(&self) -> RunOptions {
+        RunOptions {
             // What is judged are weights, not caches.
             cache_type: self.run.cache_type_or(CacheType::F32),
             batch: self.batch_size.get(),
-        };
-        Ok(Task { text: gguf_kit::read_text(&self.file)?, special: false, cut, run })
+        }
     }
 }

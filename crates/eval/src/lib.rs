@@ -3,6 +3,7 @@
 //! A text, as token ids, is cut into windows ([`Windows`]). Of each window a model predicts the tokens
 //! from one on, given those before; [`perplexity`] says how well it does, [`divergence`] how far
 //! models are from the one that they were made of, and [`imatrix`] which columns of weights matter.
+//! [`answers`] asks a model the questions of a [`Benchmark`].
 //!
 //! ```no_run
 //! use std::sync::Arc;
@@ -21,6 +22,8 @@
 //! # Ok::<(), gguf::Error>(())
 //! ```
 
+mod answers;
+mod benchmark;
 mod divergence;
 mod imatrix;
 mod mean;
@@ -29,6 +32,8 @@ mod predictor;
 mod scores;
 mod windows;
 
+pub use answers::{Answered, Answers, answers};
+pub use benchmark::{Answer, Benchmark, Question, Text, Texts};
 pub use divergence::{Divergence, Spread, divergence};
 pub use imatrix::{Collection, Each, imatrix};
 pub use mean::Mean;

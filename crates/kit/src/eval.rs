@@ -1,10 +1,12 @@
 //! What models know of a text: perplexity, and how far models are from the one they were made of.
 
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use gguf::Metadata;
 pub use gguf_eval::{
-    Collection, Cut, Divergence, Each, Mean, Perplexity, RunOptions, Spread, Windows,
+    Answered, Answers, Benchmark, Collection, Cut, Divergence, Each, Mean, Perplexity, Question,
+    RunOptions, Spread, Windows,
 };
 use gguf_quantize::imatrix::Imatrix;
 use gguf_runtime::Executor;
@@ -54,6 +56,72 @@ pub fn perplexity(
     let windows = windows(&tokenizer(&running.metadata)?, task)?;
     progress.begin("reading", (windows.count() * (windows.window_len() - 1)) as u64);
     let found = gguf_eval::perplexity(&running.executor, &windows, task.run, each, progress);
+    found.map_err(|error| error.in_file(word.as_ref()))
+}
+
+/// Questions, and how models read them.
+#[derive(Clone, Debug)]
+pub struct Exam {
+    /// The file with the questions.
+    pub file: PathBuf,
+    /// What they are.
+    pub benchmark: Benchmark,
+    /// Those that are asked.
+    pub questions: Vec<Question>,
+    /// Tokens of a question at most, what its texts begin with counted once.
+    pub room: usize,
+    /// How models read them.
+    pub run: RunOptions,
+}
+
+impl Exam {
+    /// Reads a file, and draws so many of its questions; all of them without a number.
+    ///
+    /// # Errors
+    /// If it cannot be read, and as [`Benchmark::read`].
+    pub fn open(
+        file: &Path,
+        benchmark: Benchmark,
+        count: Option<usize>,
+        room: usize,
+        run: RunOptions,
+    ) -> Result<Self, Error> {
+        let bytes = std::fs::read(file).map_err(|fault| Error::read(file, fault))?;
+        let questions = benchmark.read(&bytes).map_err(|error| error.in_file(file))?;
+        let questions = benchmark.draw(questions, count.unwrap_or(usize::MAX));
+        Ok(Self { file: file.to_owned(), benchmark, questions, room, run })
+    }
+}
+
+/// How many questions a model answers. `each` gets what is known after some of them.
+///
+/// # Errors
+/// `context-full` if a question has no room; else as [`open_to_run`], [`Benchmark::texts`] and
+/// [`gguf_eval::answers`], and if there is no vocabulary.
+pub fn answers(
+    word: &str,
+    options: &Options,
+    exam: &Exam,
+    each: &mut dyn FnMut(&Answers),
+    progress: &dyn Progress,
+) -> Result<Answers, Error> {
+    let running = open_to_run(word, options)?;
+    let tokenizer = tokenizer(&running.metadata)?;
+    let encode =
+        |text: &str| tokenizer.encode(text, Encode { add_special: true, parse_special: false });
+    let mut questions = Vec::with_capacity(exam.questions.len());
+    for question in &exam.questions {
+        let texts = exam.benchmark.texts(question, encode);
+        let texts = texts.map_err(|error| error.in_file(&exam.file))?;
+        let (number, tokens, room) = (texts.number, texts.tokens(), exam.room);
+        if tokens > room {
+            let what = format!("question {number} has {tokens} tokens, there is room for {room}");
+            return Err(Error::request("context-full", what, "make --ctx-size larger"));
+        }
+        questions.push(texts);
+    }
+    progress.begin("reading", questions.iter().map(|texts| texts.read() as u64).sum());
+    let found = gguf_eval::answers(&running.executor, &questions, exam.run, each, progress);
     found.map_err(|error| error.in_file(word.as_ref()))
 }
 

@@ -28,6 +28,7 @@ impl CacheType {
 }
 
 /// Rows of heads, one row for each position: the keys, or the values, of a sequence.
+#[derive(Clone)]
 pub(crate) struct Cache {
     heads: usize,
     len: usize,
@@ -36,6 +37,7 @@ pub(crate) struct Cache {
 }
 
 /// By head, then by position.
+#[derive(Clone)]
 enum Data {
     F32(Vec<Vec<f32>>),
     F16(Vec<Vec<f16>>),

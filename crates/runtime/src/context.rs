@@ -1,5 +1,6 @@
 //! Sequences of tokens that a model has seen.
 
+use std::ops::Range;
 use std::sync::Arc;
 
 use gguf::{Error, Finding};
@@ -94,6 +95,17 @@ impl Context {
     pub fn clear(&mut self, sequence: usize) {
         if let Some(sequence) = self.sequences.get_mut(sequence) {
             *sequence = Sequence::new(self.executor.graph(), self.options.cache_type);
+        }
+    }
+
+    /// Gives sequences the tokens of another one, as if each had seen them: texts that begin alike are
+    /// computed once to where they part. What does not exist stays so.
+    pub fn copy(&mut self, from: usize, to: Range<usize>) {
+        let Some(sequence) = self.sequences.get(from).cloned() else { return };
+        for number in to.filter(|number| *number != from) {
+            if let Some(copy) = self.sequences.get_mut(number) {
+                copy.clone_from(&sequence);
+            }
         }
     }
 

@@ -5,6 +5,7 @@ use gguf_graph::{Attention, Graph, Memory, Op, State, Wkv};
 use crate::cache::{Cache, CacheType};
 
 /// What an operation keeps of a sequence.
+#[derive(Clone)]
 pub(crate) enum Kept {
     /// Keys and values.
     Cache {
@@ -18,6 +19,7 @@ pub(crate) enum Kept {
 }
 
 /// A sequence: how many tokens it has, and its states.
+#[derive(Clone)]
 pub(crate) struct Sequence {
     pub len: usize,
     pub kept: Vec<Kept>,
