@@ -27,12 +27,17 @@ impl CacheType {
     }
 }
 
+/// Positions of a block of keys.
+pub(crate) const BLOCK: usize = 64;
+
 /// Rows of heads, one row for each position: the keys, or the values, of a sequence.
 #[derive(Clone)]
 pub(crate) struct Cache {
     heads: usize,
     len: usize,
     rows: usize,
+    /// Whether rows stand side by side as columns, [`BLOCK`] of them in a block; those of 8 bits never do.
+    columns: bool,
     data: Data,
 }
 
@@ -45,15 +50,21 @@ enum Data {
 }
 
 impl Cache {
-    /// Empty, with room for so many rows of `heads` times `len` numbers.
-    pub fn new(ty: CacheType, heads: usize, len: usize) -> Self {
+    /// Empty, for keys: rows of `heads` times `len` numbers, which are read as columns.
+    pub fn of_keys(ty: CacheType, heads: usize, len: usize) -> Self {
+        let cache = Self::of_values(ty, heads, len);
+        Self { columns: !matches!(cache.data, Data::Q8_0(_)), ..cache }
+    }
+
+    /// Empty, for values: rows of `heads` times `len` numbers.
+    pub fn of_values(ty: CacheType, heads: usize, len: usize) -> Self {
         let data = match ty {
             CacheType::F32 => Data::F32(vec![Vec::new(); heads]),
             // A head that is no whole number of blocks stays in half precision.
             CacheType::Q8_0 if len.is_multiple_of(32) => Data::Q8_0(vec![Vec::new(); heads]),
             CacheType::F16 | CacheType::Q8_0 => Data::F16(vec![Vec::new(); heads]),
         };
-        Self { heads, len, rows: 0, data }
+        Self { heads, len, rows: 0, columns: false, data }
     }
 
     /// Positions that it has.
@@ -63,11 +74,18 @@ impl Cache {
 
     /// Adds the row of the next position.
     pub fn push(&mut self, row: &[f32]) {
+        let columns = self.columns.then_some(self.rows);
         for (head, part) in row.chunks_exact(self.len).enumerate().take(self.heads) {
-            match &mut self.data {
-                Data::F32(heads) => heads[head].extend_from_slice(part),
-                Data::F16(heads) => heads[head].extend(part.iter().map(|x| f16::from_f32(*x))),
-                Data::Q8_0(heads) => {
+            match (&mut self.data, columns) {
+                (Data::F32(heads), Some(at)) => put(&mut heads[head], at, part, 0.0, |x| x),
+                (Data::F16(heads), Some(at)) => {
+                    put(&mut heads[head], at, part, f16::ZERO, f16::from_f32);
+                }
+                (Data::F32(heads), None) => heads[head].extend_from_slice(part),
+                (Data::F16(heads), None) => {
+                    heads[head].extend(part.iter().map(|x| f16::from_f32(*x)));
+                }
+                (Data::Q8_0(heads), _) => {
                     let start = heads[head].len();
                     heads[head].resize(start + self.len / 32 * 34, 0);
                     let encoded = gguf_quant::encode_row(
@@ -86,7 +104,8 @@ impl Cache {
     /// Forgets the positions from `rows` on.
     pub fn truncate(&mut self, rows: usize) {
         self.rows = self.rows.min(rows);
-        let (len, rows) = (self.len, self.rows);
+        let whole = if self.columns { BLOCK } else { 1 };
+        let (len, rows) = (self.len, self.rows.next_multiple_of(whole));
         match &mut self.data {
             Data::F32(heads) => heads.iter_mut().for_each(|head| head.truncate(rows * len)),
             Data::F16(heads) => heads.iter_mut().for_each(|head| head.truncate(rows * len)),
@@ -94,6 +113,17 @@ impl Cache {
                 heads.iter_mut().for_each(|head| head.truncate(rows * len / 32 * 34))
             }
         }
+    }
+
+    /// Rows of a head from a position on, as many as `out` holds, as columns: of [`BLOCK`] numbers the
+    /// first ones, the others are anything. `first` is where a block begins.
+    pub fn read_columns(&self, head: usize, first: usize, count: usize, out: &mut [f32]) {
+        if self.columns {
+            return self.read(head, first, out);
+        }
+        let mut rows = vec![0.0; count * self.len];
+        self.read(head, first, &mut rows);
+        turn(rows.chunks_exact(self.len), out);
     }
 
     /// Rows of a head from a position on, as many as `out` holds.
@@ -109,5 +139,22 @@ impl Cache {
                 debug_assert!(decoded.is_ok(), "{decoded:?}");
             }
         }
+    }
+}
+
+/// Puts a row as a column into the last block, or begins one.
+fn put<T: Copy>(data: &mut Vec<T>, at: usize, row: &[f32], zero: T, number: impl Fn(f32) -> T) {
+    let block = at / BLOCK * BLOCK * row.len();
+    if at.is_multiple_of(BLOCK) {
+        data.resize(block + BLOCK * row.len(), zero);
+    }
+    let lines = data[block..].chunks_exact_mut(BLOCK);
+    lines.zip(row).for_each(|(line, x)| line[at % BLOCK] = number(*x));
+}
+
+/// Rows as the first columns of a block.
+pub(crate) fn turn<'r>(rows: impl Iterator<Item = &'r [f32]>, out: &mut [f32]) {
+    for (column, row) in rows.enumerate() {
+        out.chunks_exact_mut(BLOCK).zip(row).for_each(|(line, x)| line[column] = *x);
     }
 }

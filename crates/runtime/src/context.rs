@@ -185,8 +185,12 @@ impl Context {
                 tokens.iter().for_each(|token| self.sequences[token.sequence].len += 1);
             }
             for value in made {
-                all.rows += value.rows;
-                all.data.extend(value.data);
+                if all.rows == 0 {
+                    all = value;
+                } else {
+                    all.rows += value.rows;
+                    all.data.extend(value.data);
+                }
             }
         }
         Ok(all)
