@@ -158,3 +158,44 @@ pub(crate) fn turn<'r>(rows: impl Iterator<Item = &'r [f32]>, out: &mut [f32]) {
         out.chunks_exact_mut(BLOCK).zip(row).for_each(|(line, x)| line[column] = *x);
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn columns_are_the_rows_that_were_pushed() {
+        let (heads, len) = (2, 32);
+        let number = |row: usize, i: usize| ((row * 37 + i * 11) % 97) as f32 - 48.0;
+        for ty in [CacheType::F32, CacheType::F16, CacheType::Q8_0] {
+            let mut keys = Cache::of_keys(ty, heads, len);
+            let mut values = Cache::of_values(ty, heads, len);
+            let push = |cache: &mut Cache, from: usize, to: usize| {
+                for row in from..to {
+                    cache.push(&(0..heads * len).map(|i| number(row, i)).collect::<Vec<_>>());
+                }
+            };
+            for cache in [&mut keys, &mut values] {
+                push(cache, 0, 2 * BLOCK + 5);
+                // Into the middle of a block, to its end, and on from there.
+                for kept in [BLOCK + 3, BLOCK, 7] {
+                    cache.truncate(kept);
+                    push(cache, kept, 2 * BLOCK + 9);
+                }
+                assert_eq!(cache.rows(), 2 * BLOCK + 9);
+            }
+            for (first, count) in [(0, BLOCK), (BLOCK, BLOCK), (2 * BLOCK, 9)] {
+                let (mut columns, mut rows) = (vec![0.0; BLOCK * len], vec![0.0; count * len]);
+                keys.read_columns(1, first, count, &mut columns);
+                values.read(1, first, &mut rows);
+                for (k, row) in rows.chunks_exact(len).enumerate() {
+                    for (i, x) in row.iter().enumerate() {
+                        assert_eq!(columns[i * BLOCK + k], *x, "{ty:?} {first} {k} {i}");
+                        let off = if ty == CacheType::Q8_0 { 0.3 } else { 0.0 };
+                        assert!((x - number(first + k, len + i)).abs() <= off, "{x}");
+                    }
+                }
+            }
+        }
+    }
+}
