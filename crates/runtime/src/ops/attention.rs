@@ -7,6 +7,7 @@ use rayon::prelude::*;
 use crate::cache::{BLOCK as KEYS, Cache, turn};
 use crate::exp::{exp, tanh};
 use crate::run::Run;
+use crate::scratch::Scratch;
 use crate::state::{Kept, Sequence};
 use crate::value::Value;
 
@@ -210,9 +211,9 @@ impl WithSimd for &Task<'_> {
                 None => Sum { greatest: f32::NEG_INFINITY, weights: 0.0 },
             })
             .collect();
-        let mut keys = vec![0.0; KEYS * key_len];
-        let mut values = vec![0.0; KEYS * value_len];
-        let mut scores = vec![0.0f32; queries.len() * KEYS];
+        let mut keys = Scratch::new(KEYS * key_len);
+        let mut values = Scratch::new(KEYS * value_len);
+        let mut scores = Scratch::new(queries.len() * KEYS);
         let mut out = vec![0.0; queries.len() * value_len];
         let mut start = from - from % KEYS;
         while start < to {

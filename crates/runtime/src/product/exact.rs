@@ -8,7 +8,7 @@ use pulp::{Simd, WithSimd};
 use rayon::prelude::*;
 
 use super::floats::{Floats, Visitor, decode, dispatch, piece, visit};
-use crate::scratch;
+use crate::scratch::Scratch;
 use crate::value::Value;
 use crate::watch::Watch;
 use crate::weight::Matrix;
@@ -54,41 +54,39 @@ pub(crate) fn multiply(
         return;
     }
     let depth = depth(matrix);
-    let pieces = if few { 0 } else { x.data.len() };
     let slab = (SLAB / tokens).max(1).next_multiple_of(rows).min(outputs);
-    scratch::with(pieces, |by_pieces| {
-        if !few {
-            cut(x, depth, by_pieces);
-        }
-        // By tiles first, with a row for each token, so that every thread writes to a place of its own.
-        scratch::with(slab * tokens, |tiles| {
-            for start in (0..outputs).step_by(slab) {
-                let end = outputs.min(start + slab);
-                let tiles = &mut tiles[..(end - start) * tokens];
-                let tasks = tiles.par_chunks_mut(rows * tokens).enumerate();
-                tasks.filter(|_| !watch.ended()).for_each(|(task, out)| {
-                    let first = first + start + task * rows;
-                    if few {
-                        dispatch(ty, Rows { matrix, first, x, out });
-                    } else {
-                        dispatch(ty, Tile { matrix, first, x: by_pieces, tokens, depth, out });
-                    }
-                });
-                let columns = out.data.par_chunks_exact_mut(outputs).with_min_len(8).enumerate();
-                columns.for_each(|(token, out)| {
-                    let out = out[start..end].chunks_mut(rows);
-                    for (out, tile) in out.zip(tiles.chunks(rows * tokens)) {
-                        if few {
-                            let column = tile.iter().skip(token).step_by(tokens);
-                            out.iter_mut().zip(column).for_each(|(out, made)| *out = *made);
-                        } else {
-                            out.copy_from_slice(&tile[token * out.len()..][..out.len()]);
-                        }
-                    }
-                });
+    let mut by_pieces = Scratch::new(if few { 0 } else { x.data.len() });
+    if !few {
+        cut(x, depth, &mut by_pieces);
+    }
+    let by_pieces = &*by_pieces;
+    // By tiles first, with a row for each token, so that every thread writes to a place of its own.
+    let mut tiles = Scratch::new(slab * tokens);
+    for start in (0..outputs).step_by(slab) {
+        let end = outputs.min(start + slab);
+        let tiles = &mut tiles[..(end - start) * tokens];
+        let tasks = tiles.par_chunks_mut(rows * tokens).enumerate();
+        tasks.filter(|_| !watch.ended()).for_each(|(task, out)| {
+            let first = first + start + task * rows;
+            if few {
+                dispatch(ty, Rows { matrix, first, x, out });
+            } else {
+                dispatch(ty, Tile { matrix, first, x: by_pieces, tokens, depth, out });
             }
         });
-    });
+        let columns = out.data.par_chunks_exact_mut(outputs).with_min_len(8).enumerate();
+        columns.for_each(|(token, out)| {
+            let out = out[start..end].chunks_mut(rows);
+            for (out, tile) in out.zip(tiles.chunks(rows * tokens)) {
+                if few {
+                    let column = tile.iter().skip(token).step_by(tokens);
+                    out.iter_mut().zip(column).for_each(|(out, made)| *out = *made);
+                } else {
+                    out.copy_from_slice(&tile[token * out.len()..][..out.len()]);
+                }
+            }
+        });
+    }
 }
 
 /// Columns of a piece of rows: all pieces but the last are as long, and none is much shorter. They end
@@ -290,7 +288,7 @@ impl WithSimd for Tile<'_> {
         let len = matrix.row_len;
         let depth = depth.min(len);
         let groups = tokens.div_ceil(TOKENS);
-        let mut weights = vec![0.0; TILE * depth];
+        let mut weights = Scratch::new(TILE * depth);
         let mut sums = vec![[[simd.splat_f32s(0.0); TOKENS]; ROWS]; groups * (TILE / ROWS)];
         let mut start = 0;
         let mut rests = Vec::new();
