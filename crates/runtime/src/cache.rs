@@ -27,7 +27,8 @@ impl CacheType {
     }
 }
 
-/// Positions of a block of keys.
+/// Positions of a block of keys, which are looked at together. Blocks begin at multiples of it, so that sums
+/// are in the same order however tokens are cut into batches.
 pub(crate) const BLOCK: usize = 64;
 
 /// Rows of heads, one row for each position: the keys, or the values, of a sequence.

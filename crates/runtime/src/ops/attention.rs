@@ -11,9 +11,6 @@ use crate::scratch::Scratch;
 use crate::state::{Kept, Sequence};
 use crate::value::Value;
 
-// `KEYS` are looked at together. Blocks begin at multiples of it, so that sums are in the same order
-// however tokens are cut into batches.
-
 /// Queries that share the decoding of a block of keys.
 const QUERIES: usize = 16;
 
