@@ -16,10 +16,10 @@ use crate::running::{RunArgs, Sums};
 pub struct JudgeArgs {
     /// The file with the text.
     #[arg(short, long, value_name = "TEXT", required = true)]
-    file: Option<PathBuf>,
+    pub file: Option<PathBuf>,
     /// Tokens of a window. The second half of each is predicted.
     #[arg(short, long, value_name = "N", default_value = "512")]
-    ctx_size: NonZeroUsize,
+    pub ctx_size: NonZeroUsize,
     /// Windows at most [default: all].
     #[arg(long, value_name = "N")]
     chunks: Option<NonZeroUsize>,
@@ -48,13 +48,17 @@ impl JudgeArgs {
             windows: self.chunks.map(NonZeroUsize::get),
             stride: self.stride.map(NonZeroUsize::get),
         };
-        let run = RunOptions {
+        let text = self.file.as_deref().map_or(Ok(String::new()), gguf_kit::read_text)?;
+        Ok(Task { text, special: false, cut, run: self.reading() })
+    }
+
+    /// How models read.
+    pub fn reading(&self) -> RunOptions {
+        RunOptions {
             // What is judged are weights, not caches.
             cache_type: self.run.cache_type_or(CacheType::F32),
             batch: self.batch_size.get(),
-        };
-        let text = self.file.as_deref().map_or(Ok(String::new()), gguf_kit::read_text)?;
-        Ok(Task { text, special: false, cut, run })
+        }
     }
 
     /// The files that are read, beside models: no output may replace them.

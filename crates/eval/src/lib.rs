@@ -3,6 +3,7 @@
 //! A text, as token ids, is cut into windows ([`Windows`]). Of each window a model predicts the tokens
 //! from one on, given those before; [`perplexity()`] says how well it does, [`Comparison`] how far
 //! models are from the one that they were made of, and [`imatrix`] which columns of weights matter.
+//! [`answers`] asks a model the questions of a [`Benchmark`].
 //!
 //! ```no_run
 //! use std::sync::Arc;
@@ -23,6 +24,8 @@
 //! # Ok::<(), gguf::Error>(())
 //! ```
 
+mod answers;
+mod benchmark;
 mod comparison;
 mod divergence;
 mod imatrix;
@@ -37,6 +40,8 @@ mod sums;
 mod windows;
 mod worst;
 
+pub use answers::{Answered, Answers, answers};
+pub use benchmark::{Answer, Benchmark, Question, Text, Texts};
 pub use comparison::{Comparison, Reference, Subject};
 pub use divergence::{Divergence, Spread};
 pub use imatrix::{Collection, Each, imatrix};

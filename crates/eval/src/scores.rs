@@ -1,5 +1,7 @@
 //! What logits say of tokens.
 
+use gguf_runtime::log_sum_exp;
+
 /// Logits of a place, with what makes logarithms of probabilities of them.
 #[derive(Clone, Copy)]
 pub(crate) struct Scores<'l> {
@@ -13,15 +15,8 @@ pub(crate) struct Scores<'l> {
 impl<'l> Scores<'l> {
     /// `None` if there is NaN among the logits, or all of them are negative infinity.
     pub fn new(logits: &'l [f32]) -> Option<Self> {
-        let greatest =
-            logits.iter().fold(f32::NEG_INFINITY, |most, x| if *x > most { *x } else { most });
-        let sum: f64 = logits.iter().map(|x| f64::from((x - greatest).exp())).sum();
-        // NaN, whatever it comes from, is in the sum.
-        (sum.is_finite() && greatest.is_finite()).then(|| Self {
-            logits,
-            greatest,
-            log_sum: sum.ln(),
-        })
+        let (greatest, log_sum) = log_sum_exp(logits);
+        (greatest.is_finite() && log_sum.is_finite()).then_some(Self { logits, greatest, log_sum })
     }
 
     /// Of logarithms of probabilities, which are taken as they are. `None` if one is no number.

@@ -1,6 +1,7 @@
 //! What models know of a text: perplexity, and how far models are from the one they were made of.
 
 mod compare;
+mod exam;
 mod keep;
 mod merge;
 mod subject;
@@ -8,11 +9,13 @@ mod subject;
 use std::path::Path;
 
 pub use compare::{Against, Compare, Compared, divergence};
+pub use exam::{Exam, answers};
 use gguf::Metadata;
 use gguf_eval::LogitsWriter;
 use gguf_eval::part::{Importance, Perplexities, Tally};
 pub use gguf_eval::{
-    Candidate, Collection, Cut, Divergence, Mean, Miss, Perplexity, RunOptions, Spread, Windows,
+    Answered, Answers, Benchmark, Candidate, Collection, Cut, Divergence, Mean, Miss, Perplexity,
+    Question, RunOptions, Spread, Windows,
 };
 use gguf_graph::OutputKind;
 use gguf_quantize::imatrix::Imatrix;

@@ -1,5 +1,6 @@
 //! Sequences of tokens that a model has seen.
 
+use std::ops::Range;
 use std::sync::Arc;
 
 use gguf::{Error, Finding};
@@ -97,6 +98,17 @@ impl Context {
         }
     }
 
+    /// Gives sequences the tokens of another one, as if each had seen them: texts that begin alike are
+    /// computed once to where they part. What does not exist stays so.
+    pub fn copy(&mut self, from: usize, to: Range<usize>) {
+        let Some(sequence) = self.sequences.get(from).cloned() else { return };
+        for number in to.filter(|number| *number != from) {
+            if let Some(copy) = self.sequences.get_mut(number) {
+                copy.clone_from(&sequence);
+            }
+        }
+    }
+
     /// Forgets the tokens of a sequence from position `len` on. Of models with other states than caches
     /// a sequence can only be kept whole or cleared: then nothing changes, and the answer is `false`.
     pub fn truncate(&mut self, sequence: usize, len: usize) -> bool {
@@ -173,8 +185,12 @@ impl Context {
                 tokens.iter().for_each(|token| self.sequences[token.sequence].len += 1);
             }
             for value in made {
-                all.rows += value.rows;
-                all.data.extend(value.data);
+                if all.rows == 0 {
+                    all = value;
+                } else {
+                    all.rows += value.rows;
+                    all.data.extend(value.data);
+                }
             }
         }
         Ok(all)

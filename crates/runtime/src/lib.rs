@@ -41,8 +41,10 @@ mod ops;
 mod product;
 mod run;
 mod sample;
+mod scratch;
 #[cfg(target_arch = "x86_64")]
 mod simd;
+mod softmax;
 mod state;
 mod value;
 mod watch;
@@ -57,4 +59,5 @@ pub use lora::Adapter;
 pub use observer::Observer;
 pub use product::Arithmetic;
 pub use sample::{Sampler, Sampling};
+pub use softmax::log_sum_exp;
 pub use value::Value;

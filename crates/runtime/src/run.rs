@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::collections::HashMap;
 
 use gguf::Error;
-use gguf_graph::{Program, Rows, Shape, ValueId};
+use gguf_graph::{Op, Program, Rows, Shape, ValueId};
 
 use crate::batch::Token;
 use crate::context::ContextOptions;
@@ -64,7 +64,14 @@ pub(crate) fn run(
         }
         let rows = run.rows(shape.rows);
         let memory = run.free.pop().unwrap_or_default();
-        let out = Value::zeros(rows, shape.width as usize, memory);
+        let width = shape.width as usize;
+        let out = match op {
+            // What is most of a run writes every number, and needs no zeros before.
+            Op::Product { .. } | Op::Norm { .. } | Op::Add { .. } | Op::Gate { .. } => {
+                Value::anything(rows, width, memory)
+            }
+            _ => Value::zeros(rows, width, memory),
+        };
         let made = ops::compute(&run, op, out, sequences)?;
         run.watch.require()?;
         if let Some(observer) = watch.observer {

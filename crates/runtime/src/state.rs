@@ -5,6 +5,7 @@ use gguf_graph::{Attention, Graph, Memory, Op, State, Wkv};
 use crate::cache::{Cache, CacheType};
 
 /// What an operation keeps of a sequence.
+#[derive(Clone)]
 pub(crate) enum Kept {
     /// Keys and values.
     Cache {
@@ -18,6 +19,7 @@ pub(crate) enum Kept {
 }
 
 /// A sequence: how many tokens it has, and its states.
+#[derive(Clone)]
 pub(crate) struct Sequence {
     pub len: usize,
     pub kept: Vec<Kept>,
@@ -33,8 +35,9 @@ impl Sequence {
                 // What an encoder stored is read by every token: it stays as it is.
                 let stored = matches!(state, State::Stored { .. });
                 let ty = if stored { CacheType::F32 } else { cache_type };
-                let cache = |width: u32| Cache::new(ty, heads, width as usize / heads);
-                Kept::Cache { keys: cache(keys), values: cache(values), stored }
+                let len = |width: u32| width as usize / heads;
+                let keys = Cache::of_keys(ty, heads, len(keys));
+                Kept::Cache { keys, values: Cache::of_values(ty, heads, len(values)), stored }
             }
             State::Rows { width, rows } => Kept::Floats(vec![0.0; width as usize * rows as usize]),
             State::Floats { len } => Kept::Floats(initial(graph, id, len as usize)),

@@ -19,6 +19,12 @@ impl Value {
         Self { rows, width, data: memory }
     }
 
+    /// Rows of anything, in memory that was used before.
+    pub(crate) fn anything(rows: usize, width: usize, mut memory: Vec<f32>) -> Self {
+        memory.resize(rows * width, 0.0);
+        Self { rows, width, data: memory }
+    }
+
     /// With rows for columns.
     pub fn transposed(&self) -> Self {
         let data = (0..self.width).flat_map(|column| (0..self.rows).map(move |row| (row, column)));

@@ -1,4 +1,6 @@
-//! `gguf perplexity`: how well models predict a text.
+//! `gguf perplexity`: how well models predict a text, and how many questions they answer.
+
+mod benchmark;
 
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -12,13 +14,15 @@ use crate::judging::{JudgeArgs, KeepArgs};
 use crate::progress::Progress;
 
 /// Say how well models predict a text: the perplexity, as `llama-perplexity` counts it. Lower is better;
-/// of two files of one model, or of models with the same vocabulary, on the same text.
+/// of two files of one model, or of models with the same vocabulary, on the same text. Or say how many
+/// questions of a benchmark they answer, which other models can be compared by too.
 #[derive(clap::Args)]
 #[command(after_help = "Examples:\n  gguf perplexity model.gguf -f wiki.test.raw\n  \
                         gguf perplexity f16.gguf q4_k_m.gguf -f text.txt --ctx-size 256 --chunks 64 --json\n  \
                         gguf perplexity model.gguf -f text.txt --stride 256\n  \
                         gguf perplexity f16.gguf -f text.txt --save-logits f16.logits\n  \
-                        gguf perplexity model.gguf -f text.txt --part 1/4 -o model-1.part")]
+                        gguf perplexity model.gguf -f text.txt --part 1/4 -o model-1.part\n  \
+                        gguf perplexity model.gguf -f hellaswag_val_full.txt --hellaswag --hellaswag-tasks 1000")]
 pub struct Args {
     /// Files, directories (of checkpoints, too), shards or far locations of models.
     #[arg(required = true, value_name = "MODEL")]
@@ -32,9 +36,14 @@ pub struct Args {
     save_logits: Option<PathBuf>,
     #[command(flatten)]
     keep: KeepArgs,
+    #[command(flatten)]
+    benchmark: benchmark::BenchmarkArgs,
 }
 
 pub fn run(args: &Args) -> Result<(), Failure> {
+    if let Some((benchmark, count)) = args.benchmark.chosen() {
+        return benchmark::run(args, benchmark, count);
+    }
     if args.save_logits.is_some() && args.models.len() > 1 {
         return Err(Failure::Usage("--save-logits takes one model".to_owned()));
     }

@@ -1,5 +1,6 @@
 //! The binary as a user meets it: one file per group of commands.
 
+mod benchmark;
 mod byte_order;
 mod chat_template;
 mod check;

@@ -52,6 +52,11 @@ pub(super) const GRAPHS: Area = Area {
             "Take a longer text, or another length.",
         ),
         row(
+            "benchmark-invalid",
+            "A file of questions is not in the form of the benchmark that it was given for, or ends too early.",
+            "Look at the line or the byte that is named; `docs/evaluation.md` describes the forms.",
+        ),
+        row(
             "vocabulary-differs",
             "Two models are to be compared whose tokens are not the same, so that their predictions say different things.",
             "Compare models that were made of the same one.",

@@ -4,16 +4,13 @@ use gguf_graph::{Attention, Mask, Memory, PositionBias, StateId};
 use pulp::{Arch, Simd, WithSimd};
 use rayon::prelude::*;
 
-use crate::cache::Cache;
+use crate::cache::{BLOCK as KEYS, Cache, turn};
 use crate::exp::{exp, tanh};
-use crate::product;
 use crate::run::Run;
+use crate::scratch::Scratch;
 use crate::state::{Kept, Sequence};
 use crate::value::Value;
 
-/// Keys that are looked at together. Blocks begin at multiples of it, so that sums are in the same
-/// order however tokens are cut into batches.
-const KEYS: usize = 64;
 /// Queries that share the decoding of a block of keys.
 const QUERIES: usize = 16;
 
@@ -29,6 +26,17 @@ impl Rows<'_> {
         match self {
             Self::Cache(cache) => cache.rows(),
             Self::Value { rows, .. } => rows.len(),
+        }
+    }
+
+    /// Rows of a head as columns, the first of [`KEYS`] numbers.
+    fn read_columns(self, head: usize, first: usize, count: usize, out: &mut [f32]) {
+        match self {
+            Self::Cache(cache) => cache.read_columns(head, first, count, out),
+            Self::Value { value, rows, len } => {
+                let rows = rows[first..].iter().take(count);
+                turn(rows.map(|row| &value.row(*row)[head * len..(head + 1) * len]), out);
+            }
         }
     }
 
@@ -200,17 +208,19 @@ impl WithSimd for &Task<'_> {
                 None => Sum { greatest: f32::NEG_INFINITY, weights: 0.0 },
             })
             .collect();
-        let mut keys = vec![0.0; KEYS * key_len];
-        let mut values = vec![0.0; KEYS * value_len];
-        let mut scores = vec![[0.0f32; KEYS]; queries.len()];
+        let mut keys = Scratch::new(KEYS * key_len);
+        let mut values = Scratch::new(KEYS * value_len);
+        let mut scores = Scratch::new(queries.len() * KEYS);
         let mut out = vec![0.0; queries.len() * value_len];
         let mut start = from - from % KEYS;
         while start < to {
             let count = KEYS.min(self.keys.count() - start);
-            self.keys.read(self.head, start, &mut keys[..count * key_len]);
+            self.keys.read_columns(self.head, start, count, &mut keys);
             self.values.read(self.head, start, &mut values[..count * value_len]);
-            multiply_keys(simd, &queries, &keys[..count * key_len], &mut scores);
-            let lines = scores.iter_mut().zip(&mut sums).zip(out.chunks_exact_mut(value_len));
+            scores.fill(0.0);
+            add_rows(simd, &queries, &keys, &mut scores);
+            let lines = scores.as_chunks_mut().0.iter_mut();
+            let lines = lines.zip(&mut sums).zip(out.chunks_exact_mut(value_len));
             for (number, ((scores, sum), out)) in lines.enumerate() {
                 let (token, head) = (number / group, self.head * group + number % group);
                 let low = seen[token].start.clamp(start, start + count) - start;
@@ -229,7 +239,9 @@ impl WithSimd for &Task<'_> {
                 biases.add(head, self.position(token), start + low, seen);
                 sum.add(scores, out);
             }
-            add_values(simd, &scores, &values[..count * value_len], &mut out);
+            let weights: Vec<_> =
+                scores.chunks_exact(KEYS).map(|scores| &scores[..count]).collect();
+            add_rows(simd, &weights, &values[..count * value_len], &mut out);
             start += KEYS;
         }
         for (sum, out) in sums.iter().zip(out.chunks_exact_mut(value_len)) {
@@ -274,67 +286,33 @@ impl Sum {
     }
 }
 
-/// Queries and keys whose sums fit into registers.
-const QUERIES_AT_ONCE: usize = 3;
-const KEYS_AT_ONCE: usize = 4;
+/// Sums of rows that fit into registers together.
+const AT_ONCE: usize = 3;
 
-/// The products of all queries with all keys.
+/// Adds rows to each row of `out`, each by its weight: as many as it has weights.
 #[inline(always)]
-fn multiply_keys<S: Simd>(simd: S, queries: &[&[f32]], keys: &[f32], scores: &mut [[f32; KEYS]]) {
-    let len = queries.first().map_or(1, |query| query.len());
-    let (fours, rest) = keys.split_at(keys.len() / (KEYS_AT_ONCE * len) * (KEYS_AT_ONCE * len));
-    let groups = queries.chunks(QUERIES_AT_ONCE).zip(scores.chunks_mut(QUERIES_AT_ONCE));
-    for (queries, scores) in groups {
-        // Beyond the last query it stands in for the others.
-        let mut xs = [&[][..]; QUERIES_AT_ONCE];
-        for (i, x) in xs.iter_mut().enumerate() {
-            *x = queries[i.min(queries.len() - 1)];
-        }
-        for (number, keys) in fours.chunks_exact(KEYS_AT_ONCE * len).enumerate() {
-            let mut four = [&[][..]; KEYS_AT_ONCE];
-            for (key, keys) in four.iter_mut().zip(keys.chunks_exact(len)) {
-                *key = keys;
-            }
-            let made = product::dots::<S, KEYS_AT_ONCE, QUERIES_AT_ONCE>(simd, four, xs);
-            for (key, made) in made.iter().enumerate() {
-                for (scores, made) in scores.iter_mut().zip(made) {
-                    scores[KEYS_AT_ONCE * number + key] = *made;
-                }
-            }
-        }
-        for (number, key) in rest.chunks_exact(len).enumerate() {
-            let [made] = product::dots::<S, 1, QUERIES_AT_ONCE>(simd, [key], xs);
-            for (scores, made) in scores.iter_mut().zip(made) {
-                scores[fours.len() / len + number] = made;
-            }
-        }
-    }
-}
-
-/// Adds values by their weights; those of weight 0 change nothing.
-#[inline(always)]
-fn add_values<S: Simd>(simd: S, weights: &[[f32; KEYS]], values: &[f32], out: &mut [f32]) {
+fn add_rows<S: Simd>(simd: S, weights: &[&[f32]], rows: &[f32], out: &mut [f32]) {
     let len = out.len() / weights.len();
-    let groups = weights.chunks(QUERIES_AT_ONCE).zip(out.chunks_mut(QUERIES_AT_ONCE * len));
+    let groups = weights.chunks(AT_ONCE).zip(out.chunks_mut(AT_ONCE * len));
     for (weights, out) in groups {
         if let [a, b, c] = weights {
             let (x, rest) = out.split_at_mut(len);
             let (y, z) = rest.split_at_mut(len);
-            add_columns(simd, [a, b, c], values, [x, y, z]);
+            add_columns(simd, [a, b, c], rows, [x, y, z]);
         } else {
             for (weights, out) in weights.iter().zip(out.chunks_exact_mut(len)) {
-                add_columns(simd, [weights], values, [out]);
+                add_columns(simd, [weights], rows, [out]);
             }
         }
     }
 }
 
-/// The same for some queries, by columns of values that fit into registers.
+/// The same for some of them, by columns that fit into registers.
 #[inline(always)]
 fn add_columns<S: Simd, const Q: usize>(
     simd: S,
-    weights: [&[f32; KEYS]; Q],
-    values: &[f32],
+    weights: [&[f32]; Q],
+    rows: &[f32],
     out: [&mut [f32]; Q],
 ) {
     let len = out[0].len();
@@ -343,19 +321,21 @@ fn add_columns<S: Simd, const Q: usize>(
     let mut first = 0;
     while first < vectors {
         if first + 4 <= vectors {
-            add_vectors::<S, Q, 4>(simd, weights, values, len, first, &mut outs);
+            add_vectors::<S, Q, 4>(simd, weights, rows, len, first, &mut outs);
             first += 4;
         } else {
-            add_vectors::<S, Q, 1>(simd, weights, values, len, first, &mut outs);
+            add_vectors::<S, Q, 1>(simd, weights, rows, len, first, &mut outs);
             first += 1;
         }
     }
-    for (weights, (whole, rest)) in weights.iter().zip(&mut outs) {
+    for (weights, (_, rest)) in weights.iter().zip(&mut outs) {
+        if rest.is_empty() {
+            continue;
+        }
         let start = len - rest.len();
-        debug_assert!(whole.len() == vectors);
-        for (weight, value) in weights.iter().zip(values.chunks_exact(len)) {
-            for (out, value) in rest.iter_mut().zip(&value[start..]) {
-                *out += weight * value;
+        for (weight, row) in weights.iter().zip(rows.chunks_exact(len)) {
+            for (out, x) in rest.iter_mut().zip(&row[start..]) {
+                *out += weight * x;
             }
         }
     }
@@ -364,8 +344,8 @@ fn add_columns<S: Simd, const Q: usize>(
 #[inline(always)]
 fn add_vectors<S: Simd, const Q: usize, const N: usize>(
     simd: S,
-    weights: [&[f32; KEYS]; Q],
-    values: &[f32],
+    weights: [&[f32]; Q],
+    rows: &[f32],
     len: usize,
     first: usize,
     outs: &mut [(&mut [S::f32s], &mut [f32]); Q],
@@ -374,13 +354,14 @@ fn add_vectors<S: Simd, const Q: usize, const N: usize>(
     for (sums, (out, _)) in sums.iter_mut().zip(&*outs) {
         sums.copy_from_slice(&out[first..first + N]);
     }
-    for (key, value) in values.chunks_exact(len).enumerate().take(KEYS) {
-        let (value, _) = S::as_simd_f32s(value);
-        let Some(value) = value.get(first..first + N) else { return };
+    let weights = weights.map(|of_row| &of_row[..weights[0].len()]);
+    for (number, row) in rows.chunks_exact(len).enumerate().take(weights[0].len()) {
+        let (row, _) = S::as_simd_f32s(row);
+        let Some(row) = row.get(first..first + N) else { return };
         for (sums, weights) in sums.iter_mut().zip(weights) {
-            let weight = simd.splat_f32s(weights[key]);
-            for (sum, value) in sums.iter_mut().zip(value) {
-                *sum = simd.mul_add_f32s(weight, *value, *sum);
+            let weight = simd.splat_f32s(weights[number]);
+            for (sum, x) in sums.iter_mut().zip(row) {
+                *sum = simd.mul_add_f32s(weight, *x, *sum);
             }
         }
     }

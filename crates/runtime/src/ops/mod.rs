@@ -19,7 +19,8 @@ use crate::run::Run;
 use crate::state::Sequence;
 use crate::value::Value;
 
-/// Computes an operation into `out`, which has the right shape and is all zeros.
+/// Computes an operation into `out`, which has the right shape, and is all zeros unless the operation writes
+/// every number.
 pub(crate) fn compute(
     run: &Run<'_>,
     op: &Op,

@@ -8,6 +8,7 @@ use pulp::{Simd, WithSimd};
 use rayon::prelude::*;
 
 use super::floats::{Floats, Visitor, decode, dispatch, piece, visit};
+use crate::scratch::Scratch;
 use crate::value::Value;
 use crate::watch::Watch;
 use crate::weight::Matrix;
@@ -15,8 +16,11 @@ use crate::weight::Matrix;
 /// Rows of weights that are decoded together.
 const TILE: usize = 16;
 
-/// Columns of such a tile, about: it stays in the first-level cache.
-const DEPTH: usize = 256;
+/// Columns of such a tile at most: it stays in the first-level cache.
+const DEPTH: usize = 320;
+
+/// Numbers that are made tile by tile before they are put where they belong: they stay in a cache.
+const SLAB: usize = 1 << 20;
 
 /// Tokens for which rows are decoded one by one.
 const FEW: usize = 3;
@@ -49,41 +53,59 @@ pub(crate) fn multiply(
         });
         return;
     }
-    let by_pieces = if few { Vec::new() } else { by_pieces(x, piece(matrix, DEPTH)) };
+    let depth = depth(matrix);
+    let slab = (SLAB / tokens).max(1).next_multiple_of(rows).min(outputs);
+    let mut by_pieces = Scratch::new(if few { 0 } else { x.data.len() });
+    if !few {
+        cut(x, depth, &mut by_pieces);
+    }
+    let by_pieces = &*by_pieces;
     // By tiles first, with a row for each token, so that every thread writes to a place of its own.
-    let mut tiles = vec![0.0; tokens * outputs];
-    let tasks = tiles.par_chunks_mut(rows * tokens).enumerate();
-    tasks.filter(|_| !watch.ended()).for_each(|(task, out)| {
-        let first = first + task * rows;
-        if few {
-            dispatch(ty, Rows { matrix, first, x, out });
-        } else {
-            dispatch(ty, Tile { matrix, first, x: &by_pieces, tokens, out });
-        }
-    });
-    let columns = out.data.par_chunks_exact_mut(outputs).with_min_len(8).enumerate();
-    columns.for_each(|(token, out)| {
-        for (out, tile) in out.chunks_mut(rows).zip(tiles.chunks(rows * tokens)) {
+    let mut tiles = Scratch::new(slab * tokens);
+    for start in (0..outputs).step_by(slab) {
+        let end = outputs.min(start + slab);
+        let tiles = &mut tiles[..(end - start) * tokens];
+        let tasks = tiles.par_chunks_mut(rows * tokens).enumerate();
+        tasks.filter(|_| !watch.ended()).for_each(|(task, out)| {
+            let first = first + start + task * rows;
             if few {
-                let column = tile.iter().skip(token).step_by(tokens);
-                out.iter_mut().zip(column).for_each(|(out, made)| *out = *made);
+                dispatch(ty, Rows { matrix, first, x, out });
             } else {
-                out.copy_from_slice(&tile[token * out.len()..][..out.len()]);
+                dispatch(ty, Tile { matrix, first, x: by_pieces, tokens, depth, out });
             }
-        }
-    });
+        });
+        let columns = out.data.par_chunks_exact_mut(outputs).with_min_len(8).enumerate();
+        columns.for_each(|(token, out)| {
+            let out = out[start..end].chunks_mut(rows);
+            for (out, tile) in out.zip(tiles.chunks(rows * tokens)) {
+                if few {
+                    let column = tile.iter().skip(token).step_by(tokens);
+                    out.iter_mut().zip(column).for_each(|(out, made)| *out = *made);
+                } else {
+                    out.copy_from_slice(&tile[token * out.len()..][..out.len()]);
+                }
+            }
+        });
+    }
+}
+
+/// Columns of a piece of rows: all pieces but the last are as long, and none is much shorter. They end
+/// with whole blocks and whole vectors.
+fn depth(matrix: &Matrix) -> usize {
+    let unit = matrix.block_len.next_multiple_of(16);
+    let units = matrix.row_len.div_ceil(unit).max(1);
+    let pieces = units.div_ceil((DEPTH / unit).max(1));
+    units.div_ceil(pieces) * unit
 }
 
 /// The columns of all tokens piece by piece, so that tiles read from one place on.
-fn by_pieces(x: &Value, depth: usize) -> Vec<f32> {
-    let mut pieces = vec![0.0; x.data.len()];
+fn cut(x: &Value, depth: usize, pieces: &mut [f32]) {
     pieces.par_chunks_mut(depth * x.rows).enumerate().for_each(|(number, piece)| {
         let width = piece.len() / x.rows;
         for (token, piece) in piece.chunks_exact_mut(width).enumerate() {
             piece.copy_from_slice(&x.row(token)[number * depth..][..width]);
         }
     });
-    pieces
 }
 
 /// Rows of weights with at most [`FEW`] tokens; of each row `out` has a number for each token.
@@ -247,6 +269,8 @@ struct Tile<'t> {
     /// By pieces.
     x: &'t [f32],
     tokens: usize,
+    /// Columns of a piece.
+    depth: usize,
     out: &'t mut [f32],
 }
 
@@ -259,12 +283,12 @@ impl WithSimd for Tile<'_> {
 
     #[inline(always)]
     fn with_simd<S: Simd>(self, simd: S) {
-        let Self { matrix, first, x, tokens, out } = self;
+        let Self { matrix, first, x, tokens, depth, out } = self;
         let rows = out.len() / tokens;
         let len = matrix.row_len;
-        let depth = piece(matrix, DEPTH).min(len);
+        let depth = depth.min(len);
         let groups = tokens.div_ceil(TOKENS);
-        let mut weights = vec![0.0; TILE * depth];
+        let mut weights = Scratch::new(TILE * depth);
         let mut sums = vec![[[simd.splat_f32s(0.0); TOKENS]; ROWS]; groups * (TILE / ROWS)];
         let mut start = 0;
         let mut rests = Vec::new();
@@ -301,11 +325,13 @@ impl WithSimd for Tile<'_> {
             }
             start = end;
         }
-        for (token, out) in out.chunks_exact_mut(rows).enumerate() {
-            for (row, out) in out.iter_mut().enumerate() {
-                let at = token / TOKENS * (TILE / ROWS) + row / ROWS;
-                let sum = sums[at][row % ROWS][token % TOKENS];
-                *out = simd.reduce_sum_f32s(sum) + rests[at][row % ROWS][token % TOKENS];
+        let made = sums.chunks_exact(TILE / ROWS).zip(rests.chunks_exact(TILE / ROWS));
+        for ((sums, rests), out) in made.zip(out.chunks_mut(TOKENS * rows)) {
+            for (t, out) in out.chunks_exact_mut(rows).enumerate() {
+                let rows = sums.as_flattened().iter().zip(rests.as_flattened());
+                for (out, (sum, rest)) in out.iter_mut().zip(rows) {
+                    *out = simd.reduce_sum_f32s(sum[t]) + rest[t];
+                }
             }
         }
     }
@@ -332,17 +358,13 @@ fn add<S: Simd, const R: usize, const T: usize>(
         xs_whole[t] = &xs_whole[t][..vectors];
     }
     let mut sums = *out;
-    for at in 0..vectors {
-        let mut x = [simd.splat_f32s(0.0); T];
-        for (x, xs) in x.iter_mut().zip(&xs_whole) {
-            *x = xs[at];
-        }
-        for (sums, weights) in sums.iter_mut().zip(&whole) {
-            let weight = weights[at];
-            for (sum, x) in sums.iter_mut().zip(x) {
-                *sum = simd.mul_add_f32s(weight, x, *sum);
-            }
-        }
+    // What a loop does beside its work is half as much for two vectors.
+    for pair in 0..vectors / 2 {
+        add_vector::<S, R, T>(simd, &whole, &xs_whole, 2 * pair, &mut sums);
+        add_vector::<S, R, T>(simd, &whole, &xs_whole, 2 * pair + 1, &mut sums);
+    }
+    if !vectors.is_multiple_of(2) {
+        add_vector::<S, R, T>(simd, &whole, &xs_whole, vectors - 1, &mut sums);
     }
     *out = sums;
     for (rests, weights) in rests.iter_mut().zip(rest) {
@@ -352,22 +374,25 @@ fn add<S: Simd, const R: usize, const T: usize>(
     }
 }
 
-/// The products of rows with tokens.
+/// Adds the products of one vector of each.
 #[inline(always)]
-pub(crate) fn dots<S: Simd, const R: usize, const T: usize>(
+fn add_vector<S: Simd, const R: usize, const T: usize>(
     simd: S,
-    weights: [&[f32]; R],
-    xs: [&[f32]; T],
-) -> [[f32; T]; R] {
-    let mut sums = [[simd.splat_f32s(0.0); T]; R];
-    let mut rests = [[0.0; T]; R];
-    add(simd, weights, xs, &mut sums, &mut rests);
-    for (rests, sums) in rests.iter_mut().zip(sums) {
-        for (rest, sum) in rests.iter_mut().zip(sums) {
-            *rest += simd.reduce_sum_f32s(sum);
+    weights: &[&[S::f32s]; R],
+    xs: &[&[S::f32s]; T],
+    at: usize,
+    sums: &mut [[S::f32s; T]; R],
+) {
+    let mut x = [simd.splat_f32s(0.0); T];
+    for (x, xs) in x.iter_mut().zip(xs) {
+        *x = xs[at];
+    }
+    for (sums, weights) in sums.iter_mut().zip(weights) {
+        let weight = weights[at];
+        for (sum, x) in sums.iter_mut().zip(x) {
+            *sum = simd.mul_add_f32s(weight, x, *sum);
         }
     }
-    rests
 }
 
 #[cfg(test)]

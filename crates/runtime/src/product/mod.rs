@@ -4,8 +4,6 @@ mod exact;
 mod fast;
 mod floats;
 
-pub(crate) use exact::dots;
-
 use crate::instructions::Proof;
 use crate::lora::LowRank;
 use crate::value::Value;
