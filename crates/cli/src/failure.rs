@@ -30,7 +30,7 @@ impl Failure {
                 Some(message)
             }
             Self::Interrupted => Some("interrupted; nothing was left behind"),
-            Self::Paused => Some("interrupted; what is done stays: go on with the same command"),
+            Self::Paused => Some("interrupted; what is done stays: go on with --resume"),
             Self::Findings | Self::ClosedPipe => None,
         }
     }

@@ -1,7 +1,7 @@
 //! Flags of the commands that judge models by a text.
 
 use std::num::NonZeroUsize;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use gguf_kit::eval::{Cut, RunOptions, Task};
 use gguf_runtime::CacheType;
@@ -39,6 +39,11 @@ pub struct JudgeArgs {
 }
 
 impl JudgeArgs {
+    /// The file with the text.
+    pub fn file(&self) -> &Path {
+        &self.file
+    }
+
     /// What is to be done.
     pub fn task(&self) -> Result<Task, Failure> {
         let cut = Cut {

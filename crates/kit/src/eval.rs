@@ -28,14 +28,14 @@ pub struct Task {
 }
 
 /// The text of a task in windows.
-fn windows(tokenizer: &Tokenizer, task: &Task) -> Result<Windows, Error> {
+pub(crate) fn windows(tokenizer: &Tokenizer, task: &Task) -> Result<Windows, Error> {
     let how = Encode { add_special: true, parse_special: task.special };
     let ids = tokenizer.encode(&task.text, how);
     let first = if tokenizer.adds_first() { ids.first().copied() } else { None };
     Windows::new(ids, first, task.cut)
 }
 
-fn tokenizer(metadata: &Metadata) -> Result<Tokenizer, Error> {
+pub(crate) fn tokenizer(metadata: &Metadata) -> Result<Tokenizer, Error> {
     Tokenizer::from_metadata(metadata, gguf_tokenizer::Options::default())
 }
 

@@ -23,6 +23,7 @@ pub mod lora;
 pub mod merge;
 pub mod name;
 pub mod perplexity;
+pub mod quality;
 pub mod quantize;
 pub mod recipe;
 pub mod render_template;

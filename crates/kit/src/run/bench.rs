@@ -99,19 +99,46 @@ pub struct Report {
     pub peak_memory: Option<u64>,
 }
 
+/// The speeds of a model.
+#[derive(Clone, Debug)]
+pub struct Speeds {
+    /// Reading a prompt.
+    pub prompt: Option<Speed>,
+    /// Making tokens one after the other.
+    pub generation: Option<Speed>,
+    /// Bytes of all tensors.
+    pub model_bytes: u64,
+}
+
 /// Bytes that are scanned to measure memory.
 const SCAN: usize = 256 << 20;
 
-/// Measures the model that `word` names.
+/// Measures the model that `word` names, and the machine.
 ///
 /// # Errors
-/// As [`super::open_to_run`] and [`Context::run`].
+/// As [`speeds`].
 pub fn bench(
     word: &str,
     options: &Options,
     trial: &Trial,
     progress: &dyn Progress,
 ) -> Result<Report, Error> {
+    let Speeds { prompt, generation, model_bytes } = speeds(word, options, trial, progress)?;
+    // Before the machine is measured, which takes memory of its own.
+    let peak_memory = peak_memory();
+    Ok(Report { machine: Machine::measure(), prompt, generation, model_bytes, peak_memory })
+}
+
+/// Measures the model that `word` names, and not the machine.
+///
+/// # Errors
+/// As [`super::open_to_run`] and [`Context::run`].
+pub fn speeds(
+    word: &str,
+    options: &Options,
+    trial: &Trial,
+    progress: &dyn Progress,
+) -> Result<Speeds, Error> {
     let model = open(word)?.into_model();
     let in_file = |error: Error| error.in_file(word.as_ref());
     let graph = graph_of(&model, options.graph).map_err(in_file)?;
@@ -174,9 +201,7 @@ pub fn bench(
             runs_per_token: 1.0,
         })
     };
-    // Before the machine is measured, which takes memory of its own.
-    let peak_memory = peak_memory();
-    Ok(Report { machine: Machine::measure(), prompt, generation, model_bytes, peak_memory })
+    Ok(Speeds { prompt, generation, model_bytes })
 }
 
 /// The most memory that this process had.
