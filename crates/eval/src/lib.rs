@@ -2,7 +2,8 @@
 //!
 //! A text, as token ids, is cut into windows ([`Windows`]). Of each window a model predicts the tokens
 //! from one on, given those before; [`perplexity`] says how well it does, [`divergence`] how far
-//! models are from the one that they were made of, and [`imatrix`] which columns of weights matter.
+//! models are from the one that they were made of, [`imatrix`] which columns of weights matter, and
+//! [`sensitivity`] what other types of single tensors do.
 //!
 //! ```no_run
 //! use std::sync::Arc;
@@ -27,6 +28,7 @@ mod mean;
 mod perplexity;
 mod predictor;
 mod scores;
+mod sensitivity;
 mod windows;
 
 pub use divergence::{Divergence, Spread, divergence};
@@ -34,4 +36,5 @@ pub use imatrix::{Collection, Each, imatrix};
 pub use mean::Mean;
 pub use perplexity::{Perplexity, perplexity};
 pub use predictor::RunOptions;
+pub use sensitivity::{Variant, sensitivity};
 pub use windows::{Cut, Windows};

@@ -11,7 +11,7 @@
 //! | find and repair what is wrong | [`check`], [`verify`] |
 //! | change keys, or the order of bytes | [`edit`], [`key_value`], [`endian`] |
 //! | run a model | [`run`] |
-//! | judge a model | [`eval`], [`quality`] |
+//! | judge a model | [`eval`], [`quality`], [`sensitivity`] |
 //! | make a model | [`convert`], [`checkpoint`], [`quantize`] |
 //!
 //! ```
@@ -42,6 +42,7 @@ pub mod npy;
 pub mod quality;
 pub mod quantize;
 pub mod run;
+pub mod sensitivity;
 pub mod summary;
 mod text;
 mod threads;

@@ -6,14 +6,19 @@
 //! one token, if errors are independent. Two kinds of tensors have no such weights. Of token
 //! embeddings a token uses one row, so the sum is divided by the number of rows. All others count
 //! by plain squares.
+//!
+//! Where a [`Sensitivity`] says how far each type of each tensor takes predictions from those of the
+//! original, that counts instead, and nothing is measured here.
 
 use gguf::{Error, TensorType};
 use gguf_pipeline::{Item, Job, parallel};
 use gguf_store::{Model, Progress};
 
 use crate::allocation::{Choice, allocate};
+use crate::decision::Decision;
 use crate::plan::{self, Options, Quantization};
 use crate::recipe::{Category, Target};
+use crate::sensitivity::Sensitivity;
 
 /// How large the output may be.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -76,17 +81,15 @@ pub fn plan(
     // As a large type first, to know what can be chosen freely.
     let (mut job, decisions, mut notes) =
         plan::prepare(model, Target::Type(TensorType::Q8_0), options)?;
-    let candidates: Vec<Vec<TensorType>> = job
-        .items
-        .iter()
-        .zip(&decisions)
-        .map(|(item, decision)| match decision.free {
-            true => candidates(item),
-            false => vec![decision.target],
-        })
-        .collect();
-    progress.begin("measuring", model.byte_len());
-    let losses = measure(&job.items, &candidates, progress)?;
+    let (candidates, losses) = match &options.sensitivity {
+        Some(sensitivity) => by_sensitivity(&job.items, &decisions, sensitivity)?,
+        None => {
+            let candidates = all_candidates(&job.items, &decisions);
+            progress.begin("measuring", model.byte_len());
+            let losses = measure(&job.items, &candidates, progress)?;
+            (candidates, losses)
+        }
+    };
 
     let header_len = gguf::write_header(&job.header()?)?.len() as u64;
     let alignment = job.header()?.alignment();
@@ -131,10 +134,85 @@ pub fn plan(
         item.target = candidates[i].get(chosen[i]).copied().unwrap_or(item.target);
         loss += choices[i].get(chosen[i]).map_or(0.0, |choice| choice.cost);
     }
-    notes.push(format!("expected squared error {loss:.6e}"));
+    notes.push(match &options.sensitivity {
+        Some(_) => format!("expected divergence {loss:.6}"),
+        None => format!("expected squared error {loss:.6e}"),
+    });
     let file_type = Target::Type(commonest(&job.items));
     notes.extend(plan::finish(&mut job, file_type, options)?);
     Ok(Quantization { job, notes })
+}
+
+/// A tensor whose type can be chosen.
+pub struct Free {
+    /// The tensor, with the weights that guide its encoder.
+    pub item: Item,
+    /// The types that it can be given, and what each loses, in the unit of [`plan`].
+    pub losses: Vec<(TensorType, f64)>,
+}
+
+impl Free {
+    /// What a type loses; 0 if the tensor cannot have it.
+    pub fn loss(&self, ty: TensorType) -> f64 {
+        self.losses.iter().find(|(other, _)| *other == ty).map_or(0.0, |(_, loss)| *loss)
+    }
+}
+
+/// The tensors whose types a budget may choose. Measures as [`plan`] does.
+///
+/// # Errors
+/// As [`plan`], of which no budget can be too small here.
+pub fn free(model: &Model, options: &Options, progress: &dyn Progress) -> Result<Vec<Free>, Error> {
+    let (job, decisions, _) = plan::prepare(model, Target::Type(TensorType::Q8_0), options)?;
+    let both = job.items.into_iter().zip(decisions);
+    let items: Vec<Item> = both.filter(|(_, d)| d.free).map(|(item, _)| item).collect();
+    let candidates: Vec<_> = items.iter().map(candidates).collect();
+    let losses = measure(&items, &candidates, progress)?;
+    let free = items.into_iter().zip(candidates.into_iter().zip(losses));
+    Ok(free
+        .map(|(item, (types, losses))| Free {
+            item,
+            losses: types.into_iter().zip(losses).collect(),
+        })
+        .collect())
+}
+
+/// The types that each tensor can be given: one where nothing is to be chosen.
+fn all_candidates(items: &[Item], decisions: &[Decision]) -> Vec<Vec<TensorType>> {
+    let of_item = |(item, decision): (&Item, &Decision)| match decision.free {
+        true => candidates(item),
+        false => vec![decision.target],
+    };
+    items.iter().zip(decisions).map(of_item).collect()
+}
+
+/// The types that each tensor can be given, as far as a file knows what they do, and what that is.
+fn by_sensitivity(
+    items: &[Item],
+    decisions: &[Decision],
+    sensitivity: &Sensitivity,
+) -> Result<(Vec<Vec<TensorType>>, Vec<Vec<f64>>), Error> {
+    let mut costs = Vec::with_capacity(items.len());
+    let mut all = all_candidates(items, decisions);
+    for ((item, decision), types) in items.iter().zip(decisions).zip(&mut all) {
+        if !decision.free {
+            costs.push(vec![0.0; types.len()]);
+            continue;
+        }
+        let known = sensitivity.of(&item.tensor.name, &item.tensor.shape)?;
+        let cost = |ty: &TensorType| match *ty == item.tensor.stored_type {
+            true => Some(0.0),
+            false => known.get(&*ty.name()).copied().filter(|cost| cost.is_finite()),
+        };
+        types.retain(|ty| cost(ty).is_some());
+        if types.is_empty() {
+            let what = format!("the sensitivities have no type for `{}`", item.tensor.name);
+            let help = "measure them anew, with more types";
+            return Err(Error::request("sensitivity-lacks", what, help));
+        }
+        costs.push(types.iter().filter_map(cost).collect());
+    }
+    Ok((all, costs))
 }
 
 /// What a job loses by the types that its items are to have, in the unit of [`plan`]: for comparing

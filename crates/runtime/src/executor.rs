@@ -1,6 +1,8 @@
 //! A graph with its weights.
 
-use gguf::{Error, TensorInfo};
+use std::sync::Arc;
+
+use gguf::{Error, TensorInfo, TensorType};
 use gguf_graph::{Graph, Op, OutputKind};
 use gguf_store::Model;
 
@@ -10,9 +12,9 @@ use crate::weight::Weights;
 
 /// A graph, and the weights it names. Nothing in it changes: any number of contexts may share it.
 pub struct Executor {
-    pub(crate) graph: Graph,
+    pub(crate) graph: Arc<Graph>,
     pub(crate) weights: Weights,
-    pub(crate) adapters: Adapters,
+    pub(crate) adapters: Arc<Adapters>,
     pub(crate) arithmetic: Arithmetic,
 }
 
@@ -25,7 +27,7 @@ impl Executor {
     /// `weights-unusable` for NaN among the weights that are decoded here, and errors of reading.
     pub fn new(model: &Model, graph: Graph, arithmetic: Arithmetic) -> Result<Self, Error> {
         let weights = Weights::bind(&graph, model)?;
-        Ok(Self { graph, weights, adapters: Adapters::default(), arithmetic })
+        Ok(Self { graph: Arc::new(graph), weights, adapters: Arc::default(), arithmetic })
     }
 
     /// With low-rank adapters, which are added to the products of their matrices.
@@ -33,8 +35,33 @@ impl Executor {
     /// # Errors
     /// If a tensor of an adapter goes with no matrix of the graph.
     pub fn with_adapters(mut self, adapters: &[Adapter]) -> Result<Self, Error> {
-        self.adapters = Adapters::bind(&self.graph, adapters)?;
+        self.adapters = Arc::new(Adapters::bind(&self.graph, adapters)?);
         Ok(self)
+    }
+
+    /// The same model with other weights in one of its tensors, of any type: rows of blocks as a file has
+    /// them. All others are shared.
+    ///
+    /// # Errors
+    /// `tensor-missing` if the graph names no such tensor, `tensor-shape` if the bytes are not those of its
+    /// shape in this type.
+    pub fn with_tensor(&self, name: &str, ty: TensorType, bytes: Vec<u8>) -> Result<Self, Error> {
+        Ok(Self {
+            graph: self.graph.clone(),
+            weights: self.weights.with_tensor(&self.graph, name, ty, bytes)?,
+            adapters: self.adapters.clone(),
+            arithmetic: self.arithmetic,
+        })
+    }
+
+    /// The same model, its products computed in another way. All weights are shared.
+    pub fn with_arithmetic(&self, arithmetic: Arithmetic) -> Self {
+        Self {
+            graph: self.graph.clone(),
+            weights: self.weights.clone(),
+            adapters: self.adapters.clone(),
+            arithmetic,
+        }
     }
 
     /// The graph.

@@ -27,6 +27,7 @@ pub mod quality;
 pub mod quantize;
 pub mod recipe;
 pub mod render_template;
+pub mod sensitivity;
 pub mod split;
 pub mod tokenize;
 pub mod transcribe;

@@ -18,8 +18,8 @@ use crate::judging::JudgeArgs;
 use crate::listing;
 use crate::progress::Progress;
 
-/// Say what a model costs and loses in each type: every mix is made, measured beside the original by a
-/// text, and removed. Prints a table; with -o writes a page to look at, and the figures beside it.
+/// Say what a model costs and loses in each type: every mix is made in memory and measured beside the
+/// original by a text. Prints a table; with -o writes a page to look at, and the figures beside it.
 #[derive(clap::Args)]
 #[command(
     after_help = "The page needs nothing but itself; report.json and report.csv have the same figures.\n\n\
@@ -53,13 +53,10 @@ pub struct Args {
     /// Do not measure how fast the files are.
     #[arg(long)]
     no_speed: bool,
-    /// Mixes that are on the disk, and read the text beside the original, at a time.
+    /// Mixes that are in memory, and read the text beside the original, at a time: less memory with
+    /// fewer, less time with more.
     #[arg(long, value_name = "N", default_value = "4")]
     together: NonZeroUsize,
-    /// Where the mixes are made; nothing stays there [default: beside the page, or else where temporary
-    /// files go].
-    #[arg(long, value_name = "DIR")]
-    scratch: Option<PathBuf>,
     #[command(flatten)]
     force: Force,
 }
@@ -170,11 +167,6 @@ pub fn run(args: &Args) -> Result<(), Failure> {
 
 impl Args {
     fn options(&self) -> Result<Options, Failure> {
-        let beside = |page: &PathBuf| match page.parent() {
-            Some(parent) if !parent.as_os_str().is_empty() => parent.to_owned(),
-            _ => PathBuf::from("."),
-        };
-        let place = self.scratch.clone().or_else(|| self.output.as_ref().map(beside));
         Ok(Options {
             types: self.types.clone().unwrap_or_default(),
             task: self.judge.task()?,
@@ -188,7 +180,6 @@ impl Args {
                 repetitions: 3,
                 cache_type: self.judge.run.cache_type_or(CacheType::F16),
             }),
-            scratch: place.unwrap_or_else(std::env::temp_dir),
             together: self.together.get(),
         })
     }

@@ -17,9 +17,11 @@ mod lora;
 #[path = "../../../legacy/tests/legacy/build.rs"]
 mod old_files;
 mod one_writer;
+mod quality;
 mod quantize;
 mod replay;
 mod running;
+mod sensitivity;
 #[allow(dead_code)] // Other tests want more of it.
 #[path = "../../../remote/tests/loopback/server.rs"]
 mod server;

@@ -1,29 +1,29 @@
-//! What a model costs and loses in each type: every mix is made, measured beside the original, and
-//! removed.
+//! What a model costs and loses in each type: every mix is made and measured beside the
+//! original.
 //!
-//! Mixes are made in groups, in a scratch directory that is gone when the group is measured, whether that
-//! ends well or not. Those of a group read the text side by side, so that the original reads it once per
-//! group. What is found is a [`Report`], which goes to a file after each group and can be gone on with;
+//! Mixes are made in memory, where nothing of them stays. Those of a group read the text side by side, so
+//! that the original reads it once per group. What is found is a [`Report`], which goes to a file after each group and can be gone on with;
 //! [`page`] shows it.
 
-mod error;
+mod make;
 pub mod page;
 mod plan;
 mod report;
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 
+use gguf::Header;
 use gguf_eval::{Divergence, Spread, Windows};
 use gguf_pipeline::Job;
 use gguf_runtime::{Arithmetic, CacheType, Executor};
-use gguf_store::{Model, Overwrite, Progress};
+use gguf_store::Progress;
 pub use plan::Types;
 pub use report::{Conditions, Cost, LeftOut, Mix, Original, Purpose, Report, Run, TensorError};
 
 use crate::eval::{Task, tokenizer, windows};
 use crate::quantize::Choice;
-use crate::run::bench::{Speed, Trial, speeds};
+use crate::run::bench::{Trial, rates};
 use crate::run::{self, open_to_run};
 use crate::summary::{Summary, bits_per_weight};
 use crate::{Error, Opened, open};
@@ -45,9 +45,7 @@ pub struct Options {
     pub allow_requantize: bool,
     /// How speeds are measured; not at all without.
     pub trial: Option<Trial>,
-    /// Where mixes are made.
-    pub scratch: PathBuf,
-    /// Mixes that are made and read side by side at most.
+    /// Mixes that are in memory, and read side by side, at most.
     pub together: usize,
 }
 
@@ -73,8 +71,7 @@ pub type Each<'e> = dyn FnMut(Event<'_>) -> Result<(), Error> + 'e;
 ///
 /// # Errors
 /// `report-other` if `before` was measured under other conditions; what [`gguf_quantize::plan()`] says of a
-/// type that is named; if the scratch directory cannot be written; as [`crate::eval::divergence`] and
-/// [`speeds`].
+/// type that is named; as [`crate::eval::divergence`].
 pub fn measure(
     word: &str,
     options: &Options,
@@ -101,8 +98,10 @@ pub fn measure(
     let read = windows.count() * (windows.window_len() - 1) * (plans.len() + groups.len());
     progress.begin("reading", read as u64);
     if report.original.cost.file_bytes == 0 {
-        let cost = bench.cost(word, opened.model(), &running.executor)?;
-        report.original.cost = cost;
+        let header = Job::copy(opened.model()).header()?;
+        report.original.cost = bench.cost(&header, &running.executor)?;
+        // As it is on the disk, in however many files.
+        report.original.cost.file_bytes = opened.model().byte_len();
     }
     for group in groups {
         let names = group.iter().map(|(name, _)| name.as_str()).collect();
@@ -183,26 +182,22 @@ impl Bench<'_> {
         })
     }
 
-    /// Makes a group of mixes, measures them, and removes them.
+    /// Makes a group of mixes and measures them.
     fn add(
         &self,
         group: &[(String, Job)],
         original: &Arc<Executor>,
         report: &mut Report,
     ) -> Result<(), Error> {
-        let (options, quiet) = (self.options, Quiet(self.progress));
-        let place = &options.scratch;
-        let scratch = tempfile::Builder::new().prefix(".gguf-quality-").tempdir_in(place);
-        let scratch = scratch.map_err(|fault| Error::environment("create", place, fault))?;
-        let mut words = Vec::with_capacity(group.len());
-        for (name, job) in group {
-            let path = scratch.path().join(format!("{name}.gguf"));
-            job.write(&path, &Overwrite::default(), &quiet)?;
-            words.push(path.display().to_string());
+        let quiet = Quiet(self.progress);
+        let mut executors = Vec::with_capacity(group.len());
+        let mut errors = Vec::with_capacity(group.len());
+        for (_, job) in group {
+            let (executor, of_mix) = make::made(original, job, &quiet)?;
+            executors.push(executor);
+            errors.push(of_mix);
         }
-        let open = |word: &String| Ok(open_to_run(word, &options.run)?.executor);
-        let executors = words.iter().map(open).collect::<Result<Vec<_>, Error>>()?;
-        let (windows, run) = (self.windows, options.task.run);
+        let (windows, run) = (self.windows, self.options.task.run);
         let found =
             gguf_eval::divergence(original, &executors, windows, run, &mut |_| {}, self.progress)
                 .map_err(|error| error.in_file(self.word.as_ref()))?;
@@ -210,37 +205,31 @@ impl Bench<'_> {
             report.original.ppl = first.reference.value();
             report.original.ppl_error = first.reference.error();
         }
-        for (((name, _), word), (found, executor)) in
-            group.iter().zip(&words).zip(found.iter().zip(&executors))
-        {
-            let made = Model::open(word.as_ref())?;
-            let cost = self.cost(word, &made, executor)?;
-            let tensors = error::errors(self.opened.model(), &made, &quiet)?;
-            report.mixes.push(mix(name.clone(), cost, found, windows, tensors));
+        let made = group.iter().zip(errors).zip(found.iter().zip(&executors));
+        for (((name, job), errors), (found, executor)) in made {
+            let cost = self.cost(&job.header()?, executor)?;
+            report.mixes.push(mix(name.clone(), cost, found, windows, errors));
         }
-        // Where mapped files cannot be removed, nothing may be mapped any more.
-        drop(executors);
-        let at = scratch.path().to_owned();
-        scratch.close().map_err(|fault| Error::environment("remove", &at, fault))
+        Ok(())
     }
 
     /// Sizes and speeds of a model.
-    fn cost(&self, word: &str, model: &Model, executor: &Executor) -> Result<Cost, Error> {
-        let bytes_of = |tensor: &gguf_store::ModelTensor| tensor.info.byte_len().unwrap_or(0);
-        let data: u64 = model.tensors().iter().map(bytes_of).sum();
-        let elements = model.tensors().iter().map(|t| t.info.shape.elements().unwrap_or(0)).sum();
+    fn cost(&self, header: &Header, executor: &Executor) -> Result<Cost, Error> {
+        let tensors = header.tensors();
+        let data: u64 = tensors.iter().map(|tensor| tensor.byte_len().unwrap_or(0)).sum();
+        let elements = tensors.iter().map(|tensor| tensor.shape.elements().unwrap_or(0)).sum();
         let cached = executor.graph().cache_width();
         let cache = CacheType::F16.byte_len(cached) * self.memory_tokens as u64;
-        let fast = run::Options { arithmetic: Arithmetic::Fast, ..self.options.run.clone() };
-        let measure = |trial| speeds(word, &fast, trial, &Quiet(self.progress));
-        let speeds = self.options.trial.as_ref().map(measure).transpose()?;
-        let mean = |of: &Option<Speed>| of.as_ref().map(Speed::mean);
+        let fast = Arc::new(executor.with_arithmetic(Arithmetic::Fast));
+        let measure = |trial| rates(&fast, trial, &Quiet(self.progress));
+        let rates = self.options.trial.as_ref().map(measure).transpose()?.unwrap_or_default();
+        let mean = |all: Vec<f64>| all.iter().sum::<f64>() / all.len().max(1) as f64;
         Ok(Cost {
-            file_bytes: model.byte_len(),
+            file_bytes: gguf::write_header(header)?.len() as u64 + header.data_len(),
             bits_per_weight: bits_per_weight(data, elements),
             memory_bytes: data + cache,
-            prompt_tokens_per_second: speeds.as_ref().and_then(|found| mean(&found.prompt)),
-            generation_tokens_per_second: speeds.as_ref().and_then(|found| mean(&found.generation)),
+            prompt_tokens_per_second: rates.prompt.map(mean),
+            generation_tokens_per_second: rates.generation.map(mean),
         })
     }
 }

@@ -99,46 +99,19 @@ pub struct Report {
     pub peak_memory: Option<u64>,
 }
 
-/// The speeds of a model.
-#[derive(Clone, Debug)]
-pub struct Speeds {
-    /// Reading a prompt.
-    pub prompt: Option<Speed>,
-    /// Making tokens one after the other.
-    pub generation: Option<Speed>,
-    /// Bytes of all tensors.
-    pub model_bytes: u64,
-}
-
 /// Bytes that are scanned to measure memory.
 const SCAN: usize = 256 << 20;
 
-/// Measures the model that `word` names, and the machine.
+/// Measures the model that `word` names.
 ///
 /// # Errors
-/// As [`speeds`].
+/// As [`super::open_to_run`] and [`Context::run`].
 pub fn bench(
     word: &str,
     options: &Options,
     trial: &Trial,
     progress: &dyn Progress,
 ) -> Result<Report, Error> {
-    let Speeds { prompt, generation, model_bytes } = speeds(word, options, trial, progress)?;
-    // Before the machine is measured, which takes memory of its own.
-    let peak_memory = peak_memory();
-    Ok(Report { machine: Machine::measure(), prompt, generation, model_bytes, peak_memory })
-}
-
-/// Measures the model that `word` names, and not the machine.
-///
-/// # Errors
-/// As [`super::open_to_run`] and [`Context::run`].
-pub fn speeds(
-    word: &str,
-    options: &Options,
-    trial: &Trial,
-    progress: &dyn Progress,
-) -> Result<Speeds, Error> {
     let model = open(word)?.into_model();
     let in_file = |error: Error| error.in_file(word.as_ref());
     let graph = graph_of(&model, options.graph).map_err(in_file)?;
@@ -150,11 +123,47 @@ pub fn speeds(
     };
     let of_prompt = cost(trial.prompt, 0);
     let of_token = cost(1, trial.generated / 2);
-    let kind = match graph.output(OutputKind::Logits) {
+    let executor = Arc::new(Executor::new(&model, graph, options.arithmetic).map_err(in_file)?);
+    let rates = rates(&executor, trial, progress)?;
+    let prompt = rates.prompt.map(|tokens_per_second| Speed {
+        tokens_per_second,
+        bytes: of_prompt.bytes,
+        multiply_adds: of_prompt.multiply_adds / trial.prompt as u64,
+        runs_per_token: 1.0 / trial.prompt as f64,
+    });
+    let generation = rates.generation.map(|tokens_per_second| Speed {
+        tokens_per_second,
+        bytes: of_token.bytes,
+        multiply_adds: of_token.multiply_adds,
+        runs_per_token: 1.0,
+    });
+    // Before the machine is measured, which takes memory of its own.
+    let peak_memory = peak_memory();
+    Ok(Report { machine: Machine::measure(), prompt, generation, model_bytes, peak_memory })
+}
+
+/// Tokens per second of each repetition.
+#[derive(Clone, Debug, Default)]
+pub struct Rates {
+    /// Reading a prompt.
+    pub prompt: Option<Vec<f64>>,
+    /// Making tokens one after the other.
+    pub generation: Option<Vec<f64>>,
+}
+
+/// How fast a model is, without what limits it.
+///
+/// # Errors
+/// As [`Context::run`].
+pub fn rates(
+    executor: &Arc<Executor>,
+    trial: &Trial,
+    progress: &dyn Progress,
+) -> Result<Rates, Error> {
+    let kind = match executor.graph().output(OutputKind::Logits) {
         Some(_) => OutputKind::Logits,
         None => OutputKind::Hidden,
     };
-    let executor = Arc::new(Executor::new(&model, graph, options.arithmetic).map_err(in_file)?);
     let vocabulary = executor.vocabulary_len().unwrap_or(1) as u64;
     let tokens = trial.prompt.max(trial.generated).max(1);
     let context_options = ContextOptions {
@@ -163,10 +172,13 @@ pub fn speeds(
         cache_type: trial.cache_type,
         ..Default::default()
     };
-    let mut context = Context::new(executor, context_options)?;
+    let mut context = Context::new(executor.clone(), context_options)?;
     // Ids that differ: some models send equal ones to the same experts.
     let id = |i: usize| ((i as u64 + 1).wrapping_mul(0x9e37_79b9) % vocabulary.max(1)) as u32;
-    let mut measure = |count: usize, at_once: usize| -> Result<Vec<f64>, Error> {
+    let mut measure = |count: usize, at_once: usize| -> Result<Option<Vec<f64>>, Error> {
+        if count == 0 {
+            return Ok(None);
+        }
         let ids: Vec<u32> = (0..count).map(id).collect();
         let mut rates = Vec::new();
         for repetition in 0..=trial.repetitions {
@@ -179,29 +191,10 @@ pub fn speeds(
                 rates.push(count as f64 / start.elapsed().as_secs_f64());
             }
         }
-        Ok(rates)
+        Ok(Some(rates))
     };
-    let prompt = if trial.prompt == 0 {
-        None
-    } else {
-        Some(Speed {
-            tokens_per_second: measure(trial.prompt, trial.prompt)?,
-            bytes: of_prompt.bytes,
-            multiply_adds: of_prompt.multiply_adds / trial.prompt as u64,
-            runs_per_token: 1.0 / trial.prompt as f64,
-        })
-    };
-    let generation = if trial.generated == 0 {
-        None
-    } else {
-        Some(Speed {
-            tokens_per_second: measure(trial.generated, 1)?,
-            bytes: of_token.bytes,
-            multiply_adds: of_token.multiply_adds,
-            runs_per_token: 1.0,
-        })
-    };
-    Ok(Speeds { prompt, generation, model_bytes })
+    let prompt = measure(trial.prompt, trial.prompt)?;
+    Ok(Rates { prompt, generation: measure(trial.generated, 1)? })
 }
 
 /// The most memory that this process had.
