@@ -97,3 +97,62 @@ fn a_size_target_goes_by_it() {
     fs::write(&file, "{}").unwrap();
     fails(&words, 1, &["s.json", "holds no sensitivities"]);
 }
+
+/// Of each tensor one type is measured, and the others follow: near enough to what is measured of each.
+#[test]
+fn estimates_are_near_what_is_measured() {
+    let dir = Dir::new();
+    let (model, text) = (dir.f16(), text());
+    let how = ["-f", &text, "-c", "64", "--chunks", "4", "--types", "q2_k,q3_k,q4_0,q5_k,q8_0"];
+    let found = |more: &[&str]| {
+        json(&succeeds(&[&["sensitivity", &model, "--json"], &how[..], more].concat()))
+    };
+    let (measured, estimated) = (found(&["--exact"]), found(&[]));
+    let mut pairs = Vec::new();
+    for (name, tensor) in measured["tensors"].as_object().unwrap() {
+        for (ty, measured) in tensor["divergence"].as_object().unwrap() {
+            let estimated = number(&estimated["tensors"][name]["divergence"][ty]);
+            let measured = number(measured);
+            if ty == "Q3_K" {
+                assert_eq!(estimated, measured, "{name}: the one that is measured");
+                continue;
+            }
+            let factor = estimated / measured;
+            assert!((0.3..3.0).contains(&factor), "{name} {ty}: {estimated} {measured}");
+            pairs.push((estimated.ln(), measured.ln()));
+        }
+    }
+    assert_eq!(pairs.len(), 30 * 4);
+    let count = pairs.len() as f64;
+    let mean = |of: &dyn Fn(&(f64, f64)) -> f64| pairs.iter().map(of).sum::<f64>() / count;
+    let (a, b) = (mean(&|pair| pair.0), mean(&|pair| pair.1));
+    let covariance = mean(&|pair| (pair.0 - a) * (pair.1 - b));
+    let (of_a, of_b) = (mean(&|pair| (pair.0 - a).powi(2)), mean(&|pair| (pair.1 - b).powi(2)));
+    let correlation = covariance / (of_a * of_b).sqrt();
+    assert!(correlation > 0.99, "{correlation}");
+}
+
+/// Files of the same size, chosen by what the weights lose and by what the predictions lose, judged by
+/// another text than the one that was measured.
+#[test]
+fn a_file_of_the_same_size_loses_less() {
+    let Some(data) = std::env::var_os("GGUF_TEST_DATA").map(PathBuf::from) else {
+        eprintln!("SKIPPED: GGUF_TEST_DATA does not name the reference data");
+        return;
+    };
+    let folder = data.join("tiny-kjv-llama");
+    let text = |name: &str| folder.join(name).to_str().unwrap().to_owned();
+    let dir = Dir::new();
+    let (model, file) = (dir.f16(), dir.path("s.json"));
+    let (calibration, heldout) = (text("calibration.txt"), text("heldout.txt"));
+    let words = ["sensitivity", &model, "-f", &calibration, "-c", "256", "--chunks", "4"];
+    succeeds(&[&words[..], &["-o", &file]].concat());
+    let (plain, with) = (dir.path("plain.gguf"), dir.path("with.gguf"));
+    succeeds(&["quantize", &model, &plain, "--target-bpw", "4.5"]);
+    succeeds(&["quantize", &model, &with, "--target-bpw", "4.5", "--sensitivity", &file]);
+    let words = ["divergence", "-r", &model, &plain, &with, "-f", &heldout, "-c", "256", "--json"];
+    let found = json(&succeeds(&[&words[..], &["--chunks", "8"]].concat()))["models"].clone();
+    let (plain, with) = (number(&found[0]["mean_kld"]), number(&found[1]["mean_kld"]));
+    // 0.035 and 0.0042 over 32 windows.
+    assert!(with < 0.2 * plain && with < 0.006, "{with} {plain}");
+}

@@ -26,9 +26,9 @@ fn together<'t>(tensors: impl Iterator<Item = &'t TensorError>) -> Option<f64> {
     (count > 0).then(|| (sum / f64::from(count)).sqrt())
 }
 
-/// How hot a cell is, 0 to 100: errors from 0.1 % to 100 % by their logarithms.
+/// How hot a cell is, 0 to 100: errors from 0.4 % to 100 % by their logarithms.
 fn heat(error: f64) -> f64 {
-    ((error.max(1e-9).log10() + 3.0) / 3.0 * 100.0).clamp(0.0, 100.0).round()
+    ((error.max(1e-9).log10() + 2.4) / 2.4 * 100.0).clamp(0.0, 100.0).round()
 }
 
 /// Roles in the order of the file.
@@ -66,7 +66,7 @@ impl Cells {
         if !said {
             return group;
         }
-        let class = if hot > 58.0 { "figure on-hot" } else { "figure" };
+        let class = if hot > 55.0 { "figure on-hot" } else { "figure" };
         let percent = significant(100.0 * error, if error < 0.0995 { 1 } else { 2 });
         group.add(text(x + self.width / 2.0, y + self.height / 2.0 + 4.0, class, percent))
     }
@@ -99,7 +99,7 @@ pub(super) fn by_role(report: &Report, width: f64, id: &str) -> Option<String> {
     let cells = Cells {
         left,
         top: head_room(&roles),
-        width: ((width - left - lean) / roles.len() as f64).min(84.0),
+        width: ((width - left - lean) / roles.len() as f64).min(94.0),
         height: 24.0,
     };
     let height = cells.top + cells.height * mixes.len() as f64 + 4.0;

@@ -123,7 +123,15 @@ pub(super) fn over_size(report: &Report, width: f64, id: &str) -> String {
     picture = picture
         .add(Path::new().set("d", path(front.iter().map(|mix| at(mix)))).set("class", "front"));
     let mut labels = Labels::new(&frame);
-    shown.iter().for_each(|mix| labels.keep_free(at(mix)));
+    shown.iter().for_each(|mix| labels.keep_free(at(mix), 5.0));
+    for ends in front.windows(2) {
+        let ([x, y], [to_x, to_y]) = (at(ends[0]), at(ends[1]));
+        let steps = ((to_x - x).hypot(to_y - y) / 6.0).ceil().max(1.0);
+        for step in 1..steps as usize {
+            let share = step as f64 / steps;
+            labels.keep_free([x + share * (to_x - x), y + share * (to_y - y)], 1.5);
+        }
+    }
     // Those on the line first: the others are named where there is room.
     let (on_line, others): (Vec<&Mix>, Vec<&Mix>) =
         shown.into_iter().partition(|mix| mix.dominated_by.is_none());
@@ -180,8 +188,9 @@ impl Labels {
         Self { taken: Vec::new(), field }
     }
 
-    fn keep_free(&mut self, [x, y]: [f64; 2]) {
-        self.taken.push([x - 5.0, y - 5.0, x + 5.0, y + 5.0]);
+    /// A place with so much around it.
+    fn keep_free(&mut self, [x, y]: [f64; 2], around: f64) {
+        self.taken.push([x - around, y - around, x + around, y + around]);
     }
 
     /// Where the label of a dot can stand, and which end of it is there.
@@ -194,8 +203,12 @@ impl Labels {
             ([x - 10.0, y + 4.0], "end"),
             ([x, y - 11.0], "middle"),
             ([x, y + 20.0], "middle"),
-            ([x + 8.0, y - 12.0], "start"),
-            ([x - 8.0, y + 20.0], "end"),
+            ([x + 6.0, y - 12.0], "start"),
+            ([x - 6.0, y + 20.0], "end"),
+            ([x + 8.0, y + 18.0], "start"),
+            ([x - 8.0, y - 8.0], "end"),
+            ([x + 10.0, y - 22.0], "start"),
+            ([x - 12.0, y + 28.0], "end"),
         ];
         tries.into_iter().find_map(|(place, end)| {
             let left = match end {
