@@ -179,7 +179,7 @@ fn types_that_cannot_be_had() {
     fails(&[&with("q4_0")[..], &page].concat(), 2, &["name a page, such as report.html"]);
     fails(&[&with("q4_0")[..], &["--resume"]].concat(), 2, &["--output"]);
     // Where nobody named them, they are left out, and it is said why.
-    let all = gguf(&[&words[..8], &["all", "--no-speed", "--json"]].concat());
+    let all = gguf(&[&words[..9], &["all", "--no-speed", "--json"]].concat());
     let report = json(&String::from_utf8(all.stdout).unwrap());
     let left_out = report["left_out"].as_array().unwrap();
     let why = |name: &str| {

@@ -75,6 +75,7 @@ const fn name_of(purpose: Purpose) -> &'static str {
 /// The page.
 pub fn html(report: &Report) -> String {
     let mut environment = Environment::new();
+    environment.set_keep_trailing_newline(true);
     // The ending says that what is filled in is escaped.
     let added = environment.add_template("report.html", TEMPLATE);
     let rows: Vec<Row> = report.by_size().into_iter().map(|mix| row(report, mix)).collect();
