@@ -75,7 +75,6 @@ const fn name_of(purpose: Purpose) -> &'static str {
 /// The page.
 pub fn html(report: &Report) -> String {
     let mut environment = Environment::new();
-    environment.set_keep_trailing_newline(true);
     // The ending says that what is filled in is escaped.
     let added = environment.add_template("report.html", TEMPLATE);
     let rows: Vec<Row> = report.by_size().into_iter().map(|mix| row(report, mix)).collect();
@@ -118,7 +117,7 @@ pub fn html(report: &Report) -> String {
             ],
         })))
     });
-    page.expect("the template goes with what it gets")
+    page.expect("the template goes with what it gets") + "\n"
 }
 
 fn speed(speed: Option<f64>) -> Option<String> {

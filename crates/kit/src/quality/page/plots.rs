@@ -216,7 +216,7 @@ impl Labels {
                 "end" => place[0] - width,
                 _ => place[0] - width / 2.0,
             };
-            let wanted = [left, place[1] - 10.0, left + width, place[1] + 2.0];
+            let wanted = [left - 2.0, place[1] - 10.0, left + width + 4.0, place[1] + 2.0];
             let inside = wanted[0] >= self.field[0]
                 && wanted[1] >= self.field[1]
                 && wanted[2] <= self.field[2]
