@@ -105,7 +105,7 @@ impl Matrix {
 
     /// Rows of plain floats in memory.
     #[cfg(test)]
-    pub fn of_floats(ty: gguf::TensorType, row_len: usize, rows: usize, data: Vec<u8>) -> Self {
+    pub fn of_floats(ty: TensorType, row_len: usize, rows: usize, data: Vec<u8>) -> Self {
         Self {
             name: "floats".into(),
             codec: gguf_quant::codec(ty).expect("floats have a codec"),
@@ -239,7 +239,7 @@ fn decoded(matrix: &Matrix) -> Result<Vec<f32>, Error> {
     let mut floats = vec![0.0; matrix.rows * matrix.row_len];
     matrix.decode(0, &mut floats);
     match floats.iter().position(|number| !number.is_finite()) {
-        Some(at) => Err(Error::weights(&*matrix.name, format!("element {at} is {}", floats[at]))),
+        Some(at) => Err(Error::weights(&matrix.name, format!("element {at} is {}", floats[at]))),
         None => Ok(floats),
     }
 }

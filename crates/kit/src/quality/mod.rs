@@ -185,7 +185,7 @@ impl Bench<'_> {
     /// Makes a group of mixes and measures them.
     fn add(
         &self,
-        group: &[(String, Job)],
+        group: &[plan::Planned],
         original: &Arc<Executor>,
         report: &mut Report,
     ) -> Result<(), Error> {

@@ -38,12 +38,15 @@ const COMMON: [Mix; 15] = [
     Mix::IQ2_XS,
 ];
 
+/// The name of a mix, and how it is made.
+pub(super) type Planned = (String, Job);
+
 /// A job for each type, and the types for which there is none: what a list names is to be had, or else
 /// an error.
 pub(super) fn plans(
     opened: &Opened,
     options: &Options,
-) -> Result<(Vec<(String, Job)>, Vec<LeftOut>), Error> {
+) -> Result<(Vec<Planned>, Vec<LeftOut>), Error> {
     let targets: Vec<Target> = match &options.types {
         Types::Common => COMMON.map(Target::Mix).to_vec(),
         Types::All => Mix::ALL.iter().copied().map(Target::Mix).collect(),
@@ -59,7 +62,7 @@ pub(super) fn plans(
     }
     let model = opened.model();
     let data: u64 = model.tensors().iter().map(|tensor| tensor.info.byte_len().unwrap_or(0)).sum();
-    let (mut plans, mut left_out) = (Vec::<(String, Job)>::new(), Vec::new());
+    let (mut plans, mut left_out) = (Vec::<Planned>::new(), Vec::new());
     for target in targets {
         let name = target.to_string();
         if plans.iter().any(|(other, _)| *other == name) {

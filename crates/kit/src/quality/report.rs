@@ -26,7 +26,7 @@ pub struct Report {
 }
 
 /// What everything was measured with. Figures go together if these are equal.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Conditions {
     /// The program that measured.
     pub program: String,
@@ -229,6 +229,17 @@ impl Report {
         })
     }
 
+    /// The choice for each purpose that any mix fits; each mix once.
+    pub fn choices(&self) -> Vec<(Purpose, &Mix)> {
+        let mut all: Vec<(Purpose, &Mix)> = Vec::new();
+        for purpose in Purpose::ALL {
+            let choice = self.choice(purpose);
+            let is_new = |mix: &&Mix| all.iter().all(|(_, other)| other.name != mix.name);
+            all.extend(choice.filter(is_new).map(|mix| (purpose, mix)));
+        }
+        all
+    }
+
     /// The mixes that no other one makes pointless, the smallest first: the Pareto line.
     pub fn front(&self) -> Vec<&Mix> {
         let mut front: Vec<_> =
@@ -302,5 +313,66 @@ impl Report {
             text += &line(&mix.name, &mix.cost, figures, instead);
         }
         text
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A report of mixes with these sizes and divergences.
+    fn report(mixes: &[(&str, u64, f64)]) -> Report {
+        let mix = |&(name, file_bytes, mean_kld): &(&str, u64, f64)| Mix {
+            name: name.to_owned(),
+            cost: Cost { file_bytes, ..Cost::default() },
+            mean_kld,
+            ..Mix::default()
+        };
+        let mut report = Report {
+            version: VERSION,
+            conditions: Conditions::default(),
+            original: Original::default(),
+            mixes: mixes.iter().map(mix).collect(),
+            left_out: Vec::new(),
+        };
+        report.find_dominated();
+        report
+    }
+
+    #[test]
+    fn what_another_mix_makes_pointless() {
+        let report = report(&[
+            ("large", 90, 0.0001),
+            ("like large", 90, 0.0001),
+            ("worse", 60, 0.02),
+            ("better", 60, 0.009),
+            ("as good, larger", 70, 0.009),
+            ("small", 30, 0.04),
+            ("hopeless", 40, 2.0),
+        ]);
+        let instead: Vec<_> = report.mixes.iter().map(|mix| mix.dominated_by.as_deref()).collect();
+        let wanted =
+            [None, Some("large"), Some("better"), None, Some("better"), None, Some("small")];
+        assert_eq!(instead, wanted);
+        let names = |mixes: Vec<&Mix>| mixes.iter().map(|mix| mix.name.clone()).collect::<Vec<_>>();
+        assert_eq!(names(report.front()), ["small", "better", "large"]);
+        assert_eq!(names(report.by_size())[..3], ["large", "like large", "as good, larger"]);
+        let chosen = report.choices().into_iter().map(|(purpose, mix)| (purpose, &*mix.name));
+        let wanted = [
+            (Purpose::Faithful, "large"),
+            (Purpose::Balanced, "better"),
+            (Purpose::Small, "small"),
+        ];
+        assert_eq!(chosen.collect::<Vec<_>>(), wanted);
+    }
+
+    #[test]
+    fn a_mix_is_recommended_once_and_none_if_nothing_fits() {
+        let names = |report: &Report| -> Vec<String> {
+            report.choices().iter().map(|(_, mix)| mix.name.clone()).collect()
+        };
+        assert_eq!(names(&report(&[("one", 5, 0.0001)])), ["one"]);
+        assert!(names(&report(&[("one", 5, 0.1)])).is_empty());
+        assert!(names(&report(&[])).is_empty());
     }
 }

@@ -52,18 +52,6 @@ struct Row {
     blocks: Option<String>,
 }
 
-/// What the page recommends for each purpose that anything fits; each mix once.
-fn choices(report: &Report) -> Vec<(Purpose, &Mix)> {
-    let mut all: Vec<(Purpose, &Mix)> = Vec::new();
-    for purpose in Purpose::ALL {
-        let fit = report.choice(purpose);
-        all.extend(
-            fit.filter(|mix| all.iter().all(|(_, o)| o.name != mix.name)).map(|m| (purpose, m)),
-        );
-    }
-    all
-}
-
 const fn name_of(purpose: Purpose) -> &'static str {
     match purpose {
         Purpose::Faithful => "faithful",
@@ -78,7 +66,7 @@ pub fn html(report: &Report) -> String {
     // The ending says that what is filled in is escaped.
     let added = environment.add_template("report.html", TEMPLATE);
     let rows: Vec<Row> = report.by_size().into_iter().map(|mix| row(report, mix)).collect();
-    let choices: Vec<Row> = choices(report).into_iter().map(|(_, mix)| row(report, mix)).collect();
+    let choices: Vec<Row> = report.choices().into_iter().map(|(_, mix)| row(report, mix)).collect();
     let [wide, narrow] = WIDTHS;
     let original = &report.original;
     let has_speed = rows.iter().any(|row| row.generation.is_some() || row.prompt.is_some());
@@ -132,7 +120,7 @@ fn row(report: &Report, mix: &Mix) -> Row {
     let [least, most] = logarithms
         .fold([f64::INFINITY, f64::NEG_INFINITY], |[least, most], x| [least.min(x), most.max(x)]);
     let bar = (mix.mean_kld.max(1e-9).log10() - least) / (most - least).max(1e-9);
-    let chosen = choices(report).into_iter().find(|(_, chosen)| chosen.name == mix.name);
+    let chosen = report.choices().into_iter().find(|(_, chosen)| chosen.name == mix.name);
     let on_line = mix.dominated_by.is_none();
     Row {
         name: mix.name.clone(),
@@ -158,5 +146,42 @@ fn row(report: &Report, mix: &Mix) -> Row {
         instead: mix.dominated_by.clone(),
         chosen: chosen.map(|(purpose, _)| name_of(purpose)),
         blocks: on_line.then(|| heat::by_block(mix, &format!("blocks-{}", mix.name))).flatten(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::quality::{Conditions, Original, TensorError};
+
+    /// Names of models and files are those of strangers.
+    #[test]
+    fn names_are_text_and_a_report_may_be_empty() {
+        let tensor = |name: &str| TensorError {
+            name: name.to_owned(),
+            tensor_type: "Q8_0".to_owned(),
+            error: 0.01,
+        };
+        let hostile = "<script>\"&'";
+        let mix = Mix {
+            name: hostile.to_owned(),
+            mean_kld: 0.001,
+            tensors: vec![tensor("blk.0.<b>.weight"), tensor("blk.7.a.weight"), tensor("<i>")],
+            ..Mix::default()
+        };
+        let mut report = Report {
+            version: 1,
+            conditions: Conditions { text: hostile.to_owned(), ..Conditions::default() },
+            original: Original { name: Some(hostile.to_owned()), ..Original::default() },
+            mixes: Vec::new(),
+            left_out: Vec::new(),
+        };
+        let scripts = |page: &str| page.matches("<script>").count();
+        assert_eq!(scripts(&html(&report)), 1);
+        report.mixes = vec![mix.clone(), Mix { mean_kld: 0.0, ..mix }];
+        let page = html(&report);
+        assert_eq!(scripts(&page), 1, "{page}");
+        assert!(!page.contains("<b>:") && !page.contains("<i>,"));
+        assert!(page.contains("&lt;script&gt;"));
     }
 }

@@ -135,7 +135,7 @@ pub(super) fn over_size(report: &Report, width: f64, id: &str) -> String {
     // Those on the line first: the others are named where there is room.
     let (on_line, others): (Vec<&Mix>, Vec<&Mix>) =
         shown.into_iter().partition(|mix| mix.dominated_by.is_none());
-    let chosen = super::choices(report);
+    let chosen = report.choices();
     for mix in others.iter().chain(&on_line).copied() {
         let [cx, cy] = at(mix);
         let is_chosen = chosen.iter().any(|(_, chosen)| chosen.name == mix.name);
@@ -286,7 +286,7 @@ pub(super) fn by_position(report: &Report, width: f64, id: &str) -> String {
 
 /// Those that the page recommends, and others from the line between them.
 fn lines(report: &Report) -> Vec<&Mix> {
-    let chosen = super::choices(report);
+    let chosen = report.choices();
     let mut shown: Vec<&Mix> = chosen.into_iter().map(|(_, mix)| mix).collect();
     let front = report.front();
     let step = (front.len() / LINES).max(1);
