@@ -94,6 +94,9 @@ pub fn measure(
         tensor.losses.retain(|(ty, _)| *ty != stored && wanted(*ty));
     }
     tensors.retain(|tensor| !tensor.losses.is_empty());
+    let used = &running.executor.graph().raw().weights;
+    let is_used = |tensor: &Free| used.iter().any(|w| w.name == tensor.item.tensor.name);
+    let (tensors, unused): (Vec<Free>, Vec<Free>) = tensors.into_iter().partition(is_used);
     if tensors.is_empty() {
         let what = format!("no tensor of {word} can have any of the types");
         return Err(Error::request("sensitivity-lacks", what, "name other types"));
@@ -117,19 +120,15 @@ pub fn measure(
     let mut by_name = BTreeMap::new();
     for ((_, members), probes) in groups.iter().zip(&probes) {
         for &member in members {
-            let Free { item, losses } = &tensors[member];
-            let name = |ty: TensorType| ty.name().into_owned();
-            let does = |(ty, _): &(TensorType, f64)| {
-                (name(*ty), divergence(&tensors, probes, member, *ty))
-            };
-            let tensor = Tensor {
-                shape: item.tensor.shape.to_vec(),
-                divergence: losses.iter().map(does).collect(),
-                error: losses.iter().map(|(ty, loss)| (name(*ty), *loss)).collect(),
-            };
-            by_name.insert(item.tensor.name.clone(), tensor);
+            let does = |ty: TensorType| divergence(&tensors, probes, member, ty);
+            by_name.extend([entry(&tensors[member], &does)]);
         }
     }
+    // What is not computed with here, other programs may compute with: it counts as all others do.
+    let all = || probes.iter().filter_map(|probes| probes.first());
+    let errors: f64 = all().map(|probe| probe.error).sum();
+    let average = all().map(|probe| probe.divergence).sum::<f64>() / errors.max(f64::MIN_POSITIVE);
+    by_name.extend(unused.iter().map(|free| entry(free, &|ty| average * free.loss(ty))));
     let name_of = |member: &usize| tensors[*member].item.tensor.name.clone();
     let groups = groups.iter().zip(&probes).map(|((name, members), probes)| Group {
         name: name.clone(),
@@ -148,6 +147,20 @@ pub fn measure(
         groups: groups.collect(),
         tensors: by_name,
     })
+}
+
+/// What the file says of a tensor, under its name.
+fn entry(free: &Free, does: &dyn Fn(TensorType) -> f64) -> (String, Tensor) {
+    let Free { item, losses } = free;
+    let by_type = |of: &dyn Fn(TensorType, f64) -> f64| {
+        losses.iter().map(|(ty, loss)| (ty.name().into_owned(), of(*ty, *loss))).collect()
+    };
+    let tensor = Tensor {
+        shape: item.tensor.shape.to_vec(),
+        divergence: by_type(&|ty, _| does(ty)),
+        error: by_type(&|_, loss| loss),
+    };
+    (item.tensor.name.clone(), tensor)
 }
 
 /// Tensors by what they have in common, in the order of the file.

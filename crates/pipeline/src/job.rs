@@ -70,9 +70,7 @@ impl Item {
         }
         Ok(())
     }
-}
 
-impl Item {
     /// The whole tensor encoded as `target`, in memory. `progress` may end the work, and is told nothing.
     ///
     /// # Errors

@@ -1,9 +1,8 @@
-//! What a model costs and loses in each type: every mix is made and measured beside the
-//! original.
+//! What a model costs and loses in each type: every mix is made and measured beside the original.
 //!
 //! Mixes are made in memory, where nothing of them stays. Those of a group read the text side by side, so
-//! that the original reads it once per group. What is found is a [`Report`], which goes to a file after each group and can be gone on with;
-//! [`page`] shows it.
+//! that the original reads it once per group. What is found is a [`Report`], which goes to a file after each
+//! group and can be gone on with; [`page`] shows it.
 
 mod make;
 pub mod page;
