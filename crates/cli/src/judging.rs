@@ -41,6 +41,11 @@ pub struct JudgeArgs {
 }
 
 impl JudgeArgs {
+    /// What the file with the text is called.
+    pub fn text(&self) -> String {
+        self.inputs().map(|file| file.display().to_string()).collect()
+    }
+
     /// What is to be done.
     pub fn task(&self) -> Result<Task, Failure> {
         let cut = Cut {

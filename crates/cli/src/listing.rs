@@ -3,32 +3,10 @@
 use std::str::FromStr;
 
 use gguf::{Array, Value};
+pub use gguf_kit::units::{bytes, count};
 use gguf_pipeline::Job;
 use gguf_store::edit::MAX_RESERVE;
 use serde_json::{Value as Json, json};
-
-/// Bytes for people, in decimal units: `8.4 MB`.
-pub fn bytes(n: u64) -> String {
-    scaled(n as f64, &["B", "kB", "MB", "GB", "TB"], " ")
-}
-
-/// A count for people: `4.2M`.
-pub fn count(n: u64) -> String {
-    scaled(n as f64, &["", "K", "M", "B", "T"], "")
-}
-
-fn scaled(mut value: f64, units: &[&str], space: &str) -> String {
-    let mut unit = 0;
-    while value >= 999.5 && unit + 1 < units.len() {
-        value /= 1000.0;
-        unit += 1;
-    }
-    match unit {
-        0 => format!("{value}{space}{}", units[0]),
-        _ if value < 9.95 => format!("{value:.2}{space}{}", units[unit]),
-        _ => format!("{value:.1}{space}{}", units[unit]),
-    }
-}
 
 /// A size as users of llama.cpp write it: `2G`, `2.2G`, `500M`, `64K`, decimal.
 pub fn parse_size(text: &str) -> Result<u64, String> {

@@ -50,6 +50,28 @@ pub struct Comparison<'c> {
     pub save: Option<&'c LogitsWriter>,
 }
 
+/// How far models are from the one that they were made of, in all windows together.
+///
+/// # Errors
+/// As [`Comparison::run`].
+pub fn divergence(
+    reference: &Subject,
+    models: &[Subject],
+    windows: &Windows,
+    options: RunOptions,
+    progress: &dyn Progress,
+) -> Result<Vec<Divergence>, Error> {
+    let reference = Reference::Model(reference);
+    let mut found = vec![Divergence::default(); models.len()];
+    let mut each = |window: Vec<Divergence>| {
+        found.iter_mut().zip(&window).for_each(|(found, window)| found.append(window));
+        Ok(())
+    };
+    Comparison { reference, models, windows, options, worst: 0, save: None }
+        .run(&mut each, progress)?;
+    Ok(found)
+}
+
 /// Tokens that are told before one of the worst predictions.
 const BEFORE: usize = 12;
 

@@ -2,8 +2,9 @@
 //!
 //! A text, as token ids, is cut into windows ([`Windows`]). Of each window a model predicts the tokens
 //! from one on, given those before; [`perplexity()`] says how well it does, [`Comparison`] how far
-//! models are from the one that they were made of, and [`imatrix`] which columns of weights matter.
-//! [`answers`] asks a model the questions of a [`Benchmark`].
+//! models are from the one that they were made of, [`imatrix`] which columns of weights matter, and
+//! [`sensitivity()`] what other types of single tensors do. [`answers()`] asks a model the questions of a
+//! [`Benchmark`].
 //!
 //! ```no_run
 //! use std::sync::Arc;
@@ -36,13 +37,14 @@ pub mod part;
 mod perplexity;
 mod predictor;
 mod scores;
+mod sensitivity;
 mod sums;
 mod windows;
 mod worst;
 
 pub use answers::{Answered, Answers, answers};
 pub use benchmark::{Answer, Benchmark, Question, Text, Texts};
-pub use comparison::{Comparison, Reference, Subject};
+pub use comparison::{Comparison, Reference, Subject, divergence};
 pub use divergence::{Divergence, Spread};
 pub use imatrix::{Collection, Each, imatrix};
 pub use logits_file::{LogitsFile, LogitsWriter};
@@ -50,6 +52,7 @@ pub use mean::Mean;
 pub use part::Importance;
 pub use perplexity::{EachWindow, Perplexity, perplexity};
 pub use predictor::RunOptions;
+pub use sensitivity::{Variant, sensitivity};
 pub use sums::Sums;
 pub use windows::{Cut, Windows};
 pub use worst::{Candidate, Miss, Worst};

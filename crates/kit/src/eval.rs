@@ -10,7 +10,6 @@ use std::path::Path;
 
 pub use compare::{Against, Compare, Compared, divergence};
 pub use exam::{Exam, answers};
-use gguf::Metadata;
 use gguf_eval::LogitsWriter;
 use gguf_eval::part::{Importance, Perplexities, Tally};
 pub use gguf_eval::{
@@ -20,10 +19,9 @@ pub use gguf_eval::{
 use gguf_graph::OutputKind;
 use gguf_quantize::imatrix::Imatrix;
 use gguf_store::{Overwrite, Progress};
-use gguf_tokenizer::{Encode, Tokenizer};
 pub use keep::Keeper;
 pub use merge::{Merged, merge};
-use subject::Opened;
+pub(crate) use subject::Opened;
 
 use crate::Error;
 use crate::run::Options;
@@ -39,22 +37,6 @@ pub struct Task {
     pub cut: Cut,
     /// How models read it.
     pub run: RunOptions,
-}
-
-/// The text of a task in windows.
-fn windows(tokenizer: &Tokenizer, task: &Task) -> Result<Windows, Error> {
-    let how = Encode { add_special: true, parse_special: task.special };
-    Windows::new(tokenizer.encode(&task.text, how), first(tokenizer), task.cut)
-}
-
-/// The token that a model wants at the beginning.
-fn first(tokenizer: &Tokenizer) -> Option<u32> {
-    let how = Encode { add_special: true, parse_special: false };
-    if tokenizer.adds_first() { tokenizer.encode("", how).first().copied() } else { None }
-}
-
-fn tokenizer(metadata: &Metadata) -> Result<Tokenizer, Error> {
-    Tokenizer::from_metadata(metadata, gguf_tokenizer::Options::default())
 }
 
 /// A file of logits that is to be written.

@@ -11,7 +11,7 @@
 //! | find and repair what is wrong | [`check`], [`verify`] |
 //! | change keys, or the order of bytes | [`edit`], [`key_value`], [`endian`] |
 //! | run a model | [`run`] |
-//! | judge a model | [`eval`] |
+//! | judge a model | [`eval`], [`quality`], [`sensitivity`] |
 //! | make a model | [`convert`], [`checkpoint`], [`quantize`] |
 //!
 //! ```
@@ -39,12 +39,15 @@ pub mod key_value;
 mod model;
 pub mod name;
 pub mod npy;
+pub mod quality;
 pub mod quantize;
 pub mod run;
+pub mod sensitivity;
 pub mod summary;
 mod text;
 mod threads;
 pub mod tokens;
+pub mod units;
 pub mod verify;
 
 pub use gguf::Error;

@@ -4,8 +4,9 @@ use std::sync::Arc;
 
 use gguf::{ByteOrder, Error, Header, Metadata, RawHeader, TensorInfo, TensorType};
 use gguf_quant::CodecError;
-use gguf_store::Model;
+use gguf_store::{Model, Progress};
 
+use crate::parallel;
 use crate::tensor::Tensor;
 
 /// A tensor and the type that it is to have.
@@ -69,7 +70,35 @@ impl Item {
         }
         Ok(())
     }
+
+    /// The whole tensor encoded as `target`, in memory. `progress` may end the work, and is told nothing.
+    ///
+    /// # Errors
+    /// If it cannot be read, decoded or encoded.
+    pub fn encoded(&self, target: TensorType, progress: &dyn Progress) -> Result<Vec<u8>, Error> {
+        let tensor = &self.tensor;
+        let (row_len, rows) = (tensor.shape.row_len(), tensor.rows());
+        let step = CHUNK.checked_div(row_len).unwrap_or(1).max(1);
+        let failed = |fault: CodecError| Error::weights(&tensor.name, fault.to_string());
+        let chunks = parallel::map(rows.div_ceil(step) as usize, |chunk| {
+            progress.step(0)?;
+            let first = chunk as u64 * step;
+            let count = step.min(rows - first);
+            let mut stored = Vec::new();
+            tensor.read_rows(first, count, &mut stored)?;
+            let mut values = vec![0.0; (count * row_len) as usize];
+            gguf_quant::decode_row(tensor.stored_type, &stored, &mut values).map_err(failed)?;
+            let row_bytes = target.byte_len(&[row_len]).unwrap_or(0);
+            let mut bytes = vec![0; (count * row_bytes) as usize];
+            self.encode(target, first, &values, &mut bytes).map_err(failed)?;
+            Ok(bytes)
+        })?;
+        Ok(chunks.concat())
+    }
 }
+
+/// Elements that one thread encodes at a time, about.
+const CHUNK: u64 = 128 * 1024;
 
 /// Everything that one output file is to hold.
 #[derive(Clone)]

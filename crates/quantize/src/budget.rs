@@ -6,14 +6,19 @@
 //! one token, if errors are independent. Two kinds of tensors have no such weights. Of token
 //! embeddings a token uses one row, so the sum is divided by the number of rows. All others count
 //! by plain squares.
+//!
+//! Where a [`Sensitivity`] says how far each type of each tensor takes predictions from those of the
+//! original, that counts instead, and nothing is measured here.
 
 use gguf::{Error, TensorType};
 use gguf_pipeline::{Item, Job, parallel};
 use gguf_store::{Model, Progress};
 
 use crate::allocation::{Choice, allocate};
+use crate::decision::Decision;
 use crate::plan::{self, Options, Quantization};
 use crate::recipe::{Category, Target};
+use crate::sensitivity::Sensitivity;
 
 /// How large the output may be.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -76,17 +81,14 @@ pub fn plan(
     // As a large type first, to know what can be chosen freely.
     let (mut job, decisions, mut notes) =
         plan::prepare(model, Target::Type(TensorType::Q8_0), options)?;
-    let candidates: Vec<Vec<TensorType>> = job
-        .items
-        .iter()
-        .zip(&decisions)
-        .map(|(item, decision)| match decision.free {
-            true => candidates(item),
-            false => vec![decision.target],
-        })
-        .collect();
-    progress.begin("measuring", model.byte_len());
-    let losses = measure(&job.items, &candidates, progress)?;
+    let candidates = all_candidates(&job.items, &decisions);
+    let losses = match &options.sensitivity {
+        Some(sensitivity) => by_sensitivity(&job.items, candidates, sensitivity)?,
+        None => {
+            progress.begin("measuring", model.byte_len());
+            measure(&job.items, candidates, progress)?
+        }
+    };
 
     let header_len = gguf::write_header(&job.header()?)?.len() as u64;
     let alignment = job.header()?.alignment();
@@ -99,15 +101,15 @@ pub fn plan(
     let choices: Vec<Vec<Choice>> = job
         .items
         .iter()
-        .zip(candidates.iter().zip(&losses))
-        .map(|(item, (types, losses))| {
-            let choice = |(ty, loss): (&TensorType, &f64)| {
+        .zip(&losses)
+        .map(|(item, losses)| {
+            let choice = |(ty, loss): &(TensorType, f64)| {
                 let bytes = ty.byte_len(&item.tensor.shape).unwrap_or(0);
                 let padded =
                     if padded { alignment.align_up(bytes).unwrap_or(bytes) } else { bytes };
                 Choice { bytes: padded, cost: *loss }
             };
-            types.iter().zip(losses).map(choice).collect()
+            losses.iter().map(choice).collect()
         })
         .collect();
     let chosen = allocate(&choices, available).map_err(|fault| {
@@ -128,13 +130,90 @@ pub fn plan(
     })?;
     let mut loss = 0.0;
     for (i, item) in job.items.iter_mut().enumerate() {
-        item.target = candidates[i].get(chosen[i]).copied().unwrap_or(item.target);
+        item.target = losses[i].get(chosen[i]).map_or(item.target, |(ty, _)| *ty);
         loss += choices[i].get(chosen[i]).map_or(0.0, |choice| choice.cost);
     }
-    notes.push(format!("expected squared error {loss:.6e}"));
+    notes.push(match &options.sensitivity {
+        Some(_) => format!("expected divergence {loss:.6}"),
+        None => format!("expected squared error {loss:.6e}"),
+    });
     let file_type = Target::Type(commonest(&job.items));
     notes.extend(plan::finish(&mut job, file_type, options)?);
     Ok(Quantization { job, notes })
+}
+
+/// A tensor whose type can be chosen.
+pub struct Free {
+    /// The tensor, with the weights that guide its encoder.
+    pub item: Item,
+    /// The types that it can be given, and what each loses, in the unit of [`plan`].
+    pub losses: Losses,
+}
+
+/// Types of a tensor, and what each loses.
+pub type Losses = Vec<(TensorType, f64)>;
+
+impl Free {
+    /// What a type loses; 0 if the tensor cannot have it.
+    pub fn loss(&self, ty: TensorType) -> f64 {
+        self.losses.iter().find(|(other, _)| *other == ty).map_or(0.0, |(_, loss)| *loss)
+    }
+}
+
+/// The tensors whose types a budget may choose. Measures as [`plan`] does.
+///
+/// # Errors
+/// As [`plan`], of which no budget can be too small here.
+pub fn free(model: &Model, options: &Options, progress: &dyn Progress) -> Result<Vec<Free>, Error> {
+    let (job, decisions, _) = plan::prepare(model, Target::Type(TensorType::Q8_0), options)?;
+    let both = job.items.into_iter().zip(decisions);
+    let items: Vec<Item> = both.filter(|(_, d)| d.free).map(|(item, _)| item).collect();
+    let candidates: Vec<_> = items.iter().map(candidates).collect();
+    let losses = measure(&items, candidates, progress)?;
+    let free = items.into_iter().zip(losses).map(|(item, losses)| Free { item, losses });
+    Ok(free.collect())
+}
+
+/// The types that each tensor can be given: one where nothing is to be chosen.
+fn all_candidates(items: &[Item], decisions: &[Decision]) -> Vec<Vec<TensorType>> {
+    let of_item = |(item, decision): (&Item, &Decision)| match decision.free {
+        true => candidates(item),
+        false => vec![decision.target],
+    };
+    items.iter().zip(decisions).map(of_item).collect()
+}
+
+/// Divergences that can be added up. A file may say anything.
+const SENSIBLE: std::ops::Range<f64> = 0.0..1e9;
+
+/// What each type does to predictions, as far as a file knows it; nothing where a tensor has one type only.
+fn by_sensitivity(
+    items: &[Item],
+    candidates: Vec<Vec<TensorType>>,
+    sensitivity: &Sensitivity,
+) -> Result<Vec<Losses>, Error> {
+    let of_item = |(item, types): (&Item, Vec<TensorType>)| {
+        let tensor = &item.tensor;
+        if let [only] = types[..] {
+            return Ok(vec![(only, 0.0)]);
+        }
+        let known = sensitivity.of(&tensor.name, &tensor.shape)?;
+        let does = |ty: TensorType| match ty == tensor.stored_type {
+            true => Some((ty, 0.0)),
+            false => known
+                .get(&*ty.name())
+                .filter(|does| SENSIBLE.contains(*does))
+                .map(|does| (ty, *does)),
+        };
+        let all: Losses = types.into_iter().filter_map(does).collect();
+        if all.is_empty() {
+            let what = format!("the sensitivities have no type for `{}`", tensor.name);
+            let help = "measure them anew, with more types";
+            return Err(Error::request("sensitivity-lacks", what, help));
+        }
+        Ok(all)
+    };
+    items.iter().zip(candidates).map(of_item).collect()
 }
 
 /// What a job loses by the types that its items are to have, in the unit of [`plan`]: for comparing
@@ -144,8 +223,8 @@ pub fn plan(
 /// If a tensor cannot be read, or cannot have its type.
 pub fn expected_error(job: &Job) -> Result<f64, Error> {
     let types: Vec<_> = job.items.iter().map(|item| vec![item.target]).collect();
-    let losses = measure(&job.items, &types, &())?;
-    Ok(losses.into_iter().flatten().sum())
+    let losses = measure(&job.items, types, &())?;
+    Ok(losses.into_iter().flatten().map(|(_, loss)| loss).sum())
 }
 
 /// The type of most weights.
@@ -169,15 +248,15 @@ fn candidates(item: &Item) -> Vec<TensorType> {
 /// What each candidate loses in each tensor.
 fn measure(
     items: &[Item],
-    candidates: &[Vec<TensorType>],
+    candidates: Vec<Vec<TensorType>>,
     progress: &dyn Progress,
-) -> Result<Vec<Vec<f64>>, Error> {
+) -> Result<Vec<Losses>, Error> {
     parallel::map(items.len(), |i| {
         let (item, types) = (&items[i], &candidates[i]);
         let measured = losses(item, types)?;
         let bytes = item.tensor.stored_type.byte_len(&item.tensor.shape).unwrap_or(0);
         progress.step(bytes)?;
-        Ok(measured)
+        Ok(types.iter().copied().zip(measured).collect())
     })
 }
 

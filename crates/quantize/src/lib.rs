@@ -4,6 +4,7 @@
 //!   for the [pipeline](gguf_pipeline) of it, and [`estimate`] says how long that takes.
 //! - An [`imatrix`] says how much each column matters, [`importance`] brings that to the tensors of
 //!   a job.
+//! - A [`sensitivity`] says what each type of each tensor does to predictions, for a budget to go by.
 //! - [`verify`] derives the tensors of a file again and compares.
 //!
 //! ```
@@ -48,6 +49,7 @@ pub mod importance;
 mod plan;
 mod prune;
 pub mod recipe;
+pub mod sensitivity;
 pub mod verify;
 
 pub use decision::{Decision, decide, describe};

@@ -10,6 +10,7 @@ use crate::decision::{Decision, decide, describe};
 use crate::importance::{self, Importance, Missing};
 use crate::prune::prune;
 use crate::recipe::{self, Target, TensorDesc};
+use crate::sensitivity::Sensitivity;
 
 /// What a quantization can be asked for.
 #[derive(Clone, Debug, Default)]
@@ -24,6 +25,8 @@ pub struct Options {
     pub importance: Option<Importance>,
     /// What to do about tensors that would be garbage without importance weights and have none.
     pub missing: Missing,
+    /// What types of tensors do to predictions; a budget goes by it, instead of by the weights.
+    pub sensitivity: Option<Sensitivity>,
     /// Blocks to leave out, by number from 0; those that stay are numbered anew.
     pub prune_layers: BTreeSet<u64>,
 }

@@ -1,6 +1,8 @@
 //! A graph with its weights.
 
-use gguf::{Error, TensorInfo};
+use std::sync::Arc;
+
+use gguf::{Error, TensorInfo, TensorType};
 use gguf_graph::{Graph, Op, OutputKind};
 use gguf_store::Model;
 
@@ -10,10 +12,12 @@ use crate::product::Arithmetic;
 use crate::weight::Weights;
 
 /// A graph, and the weights it names. Nothing in it changes: any number of contexts may share it.
+/// A clone shares all weights.
+#[derive(Clone)]
 pub struct Executor {
-    pub(crate) graph: Graph,
+    pub(crate) graph: Arc<Graph>,
     pub(crate) weights: Weights,
-    pub(crate) adapters: Adapters,
+    pub(crate) adapters: Arc<Adapters>,
     pub(crate) arithmetic: Arithmetic,
     instructions: Instructions,
     pub(crate) proof: Proof,
@@ -28,7 +32,8 @@ impl Executor {
     /// `weights-unusable` for NaN among the weights that are decoded here, and errors of reading.
     pub fn new(model: &Model, graph: Graph, arithmetic: Arithmetic) -> Result<Self, Error> {
         let weights = Weights::bind(&graph, model)?;
-        let (adapters, instructions) = (Adapters::default(), Instructions::best());
+        let (graph, adapters) = (Arc::new(graph), Arc::default());
+        let instructions = Instructions::best();
         let proof = instructions.require()?;
         Ok(Self { graph, weights, adapters, arithmetic, instructions, proof })
     }
@@ -51,8 +56,24 @@ impl Executor {
     /// # Errors
     /// If a tensor of an adapter goes with no matrix of the graph.
     pub fn with_adapters(mut self, adapters: &[Adapter]) -> Result<Self, Error> {
-        self.adapters = Adapters::bind(&self.graph, adapters)?;
+        self.adapters = Arc::new(Adapters::bind(&self.graph, adapters)?);
         Ok(self)
+    }
+
+    /// The same model with other weights in one of its tensors, of any type: rows of blocks as a file has
+    /// them. All others are shared.
+    ///
+    /// # Errors
+    /// `tensor-missing` if the graph names no such tensor, `tensor-shape` if the bytes are not those of its
+    /// shape in this type.
+    pub fn with_tensor(&self, name: &str, ty: TensorType, bytes: Vec<u8>) -> Result<Self, Error> {
+        let weights = self.weights.with_tensor(&self.graph, name, ty, bytes)?;
+        Ok(Self { weights, ..self.clone() })
+    }
+
+    /// The same model, its products computed in another way. All weights are shared.
+    pub fn with_arithmetic(&self, arithmetic: Arithmetic) -> Self {
+        Self { arithmetic, ..self.clone() }
     }
 
     /// The graph.

@@ -1,8 +1,9 @@
 //! The weights of a graph, bound to the tensors of a model.
 
 use std::collections::HashSet;
+use std::sync::Arc;
 
-use gguf::{Error, Finding};
+use gguf::{Error, Finding, TensorType};
 use gguf_graph::{Graph, Op, WeightId};
 use gguf_quant::Codec;
 use gguf_store::{Model, ModelTensor};
@@ -26,7 +27,7 @@ pub(crate) struct Matrix {
 
 enum Data {
     Mapped(ModelTensor),
-    Owned(Vec<u8>),
+    Owned(Arc<Vec<u8>>),
 }
 
 impl Matrix {
@@ -58,7 +59,7 @@ impl Matrix {
         } else {
             let mut owned = vec![0; bytes];
             tensor.read_at(&mut owned, 0)?;
-            Data::Owned(owned)
+            Data::Owned(Arc::new(owned))
         };
         Ok(Self {
             name: info.name.to_string().into(),
@@ -72,9 +73,39 @@ impl Matrix {
         })
     }
 
+    /// A tensor of a shape whose data are in memory.
+    fn of_bytes(
+        name: &str,
+        shape: &[u64],
+        ty: TensorType,
+        bytes: &Arc<Vec<u8>>,
+    ) -> Result<Self, Error> {
+        let fault = |message: String| {
+            Error::from(Finding::error("tensor-shape", message).tensor(name).help("give all rows"))
+        };
+        let Some(codec) = gguf_quant::codec(ty) else {
+            return Err(fault(format!("{ty} cannot be computed with")));
+        };
+        if ty.byte_len(shape) != Some(bytes.len() as u64) {
+            return Err(fault(format!("{} bytes are not {shape:?} of {ty}", bytes.len())));
+        }
+        let row_len = shape.first().copied().unwrap_or(1) as usize;
+        let rows: usize = shape.iter().skip(1).map(|extent| *extent as usize).product();
+        Ok(Self {
+            name: name.into(),
+            codec,
+            row_len,
+            block_len: ty.block().map_or(1, |(len, _)| len as usize),
+            row_bytes: bytes.len() / rows.max(1),
+            rows,
+            rows_of_one: shape.get(1).map_or(1, |extent| *extent as usize),
+            data: Data::Owned(bytes.clone()),
+        })
+    }
+
     /// Rows of plain floats in memory.
     #[cfg(test)]
-    pub fn of_floats(ty: gguf::TensorType, row_len: usize, rows: usize, data: Vec<u8>) -> Self {
+    pub fn of_floats(ty: TensorType, row_len: usize, rows: usize, data: Vec<u8>) -> Self {
         Self {
             name: "floats".into(),
             codec: gguf_quant::codec(ty).expect("floats have a codec"),
@@ -83,7 +114,7 @@ impl Matrix {
             row_bytes: data.len() / rows,
             rows,
             rows_of_one: rows,
-            data: Data::Owned(data),
+            data: Data::Owned(Arc::new(data)),
         }
     }
 
@@ -119,7 +150,8 @@ pub(crate) struct Weight {
 }
 
 /// All weights of a graph.
-pub(crate) struct Weights(Vec<Weight>);
+#[derive(Clone)]
+pub(crate) struct Weights(Vec<Arc<Weight>>);
 
 impl Weights {
     /// Finds every weight in the model.
@@ -148,19 +180,41 @@ impl Weights {
             let matrix = Matrix::of(tensor)?;
             let is_matrix = matrices.contains(&id);
             if is_matrix && !others.contains(&id) {
-                return Ok(Weight { matrix: Some(matrix), floats: Vec::new() });
+                return Ok(Arc::new(Weight { matrix: Some(matrix), floats: Vec::new() }));
             }
-            let mut floats = vec![0.0; matrix.rows * matrix.row_len];
-            matrix.decode(0, &mut floats);
-            if let Some(at) = floats.iter().position(|number| !number.is_finite()) {
-                return Err(Error::weights(
-                    &weight.name,
-                    format!("element {at} is {}", floats[at]),
-                ));
-            }
-            Ok(Weight { matrix: is_matrix.then_some(matrix), floats })
+            let floats = decoded(&matrix)?;
+            Ok(Arc::new(Weight { matrix: is_matrix.then_some(matrix), floats }))
         };
         (0..).zip(&graph.raw().weights).map(bind).collect::<Result<_, _>>().map(Self)
+    }
+
+    /// The same with other data for a tensor; the others are shared.
+    pub fn with_tensor(
+        &self,
+        graph: &Graph,
+        name: &str,
+        ty: TensorType,
+        bytes: Vec<u8>,
+    ) -> Result<Self, Error> {
+        let bytes = Arc::new(bytes);
+        let mut all = self.0.clone();
+        let mut found = false;
+        for (weight, of_graph) in all.iter_mut().zip(&graph.raw().weights) {
+            if of_graph.name != name {
+                continue;
+            }
+            let matrix = Matrix::of_bytes(name, &of_graph.shape, ty, &bytes)?;
+            let floats = if weight.floats.is_empty() { Vec::new() } else { decoded(&matrix)? };
+            *weight = Arc::new(Weight { matrix: weight.matrix.as_ref().map(|_| matrix), floats });
+            found = true;
+        }
+        match found {
+            true => Ok(Self(all)),
+            false => Err(Finding::error("tensor-missing", "the graph has no such tensor")
+                .tensor(name)
+                .help("name a tensor that the model computes with")
+                .into()),
+        }
     }
 
     /// A weight that is multiplied with or looked up in.
@@ -177,6 +231,16 @@ impl Weights {
     /// The same, which may be absent.
     pub fn optional(&self, id: Option<WeightId>) -> Option<&[f32]> {
         id.map(|id| self.floats(id))
+    }
+}
+
+/// All elements of a tensor.
+fn decoded(matrix: &Matrix) -> Result<Vec<f32>, Error> {
+    let mut floats = vec![0.0; matrix.rows * matrix.row_len];
+    matrix.decode(0, &mut floats);
+    match floats.iter().position(|number| !number.is_finite()) {
+        Some(at) => Err(Error::weights(&matrix.name, format!("element {at} is {}", floats[at]))),
+        None => Ok(floats),
     }
 }
 

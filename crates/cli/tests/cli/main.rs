@@ -20,9 +20,11 @@ mod lora;
 mod old_files;
 mod one_writer;
 mod parts;
+mod quality;
 mod quantize;
 mod replay;
 mod running;
+mod sensitivity;
 #[allow(dead_code)] // Other tests want more of it.
 #[path = "../../../remote/tests/loopback/server.rs"]
 mod server;

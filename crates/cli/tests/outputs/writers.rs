@@ -170,6 +170,18 @@ pub const WRITERS: &[Writer] = &[
         &["whole.gguf", "chat.jinja"],
     ),
     writer("eval-merge", "eval-merge i.part -o out.gguf", &["out.gguf"], &["i.part"]),
+    writer(
+        "quality",
+        "quality whole.gguf -f types.txt -c 4 --types q8_0 --no-speed -o out.html",
+        &["out.json", "out.csv", "out.html"],
+        &["whole.gguf", "types.txt"],
+    ),
+    writer(
+        "sensitivity",
+        "sensitivity whole.gguf -f types.txt -c 4 --by role --types q4_0 -o out.json",
+        &["out.json"],
+        &["whole.gguf", "types.txt"],
+    ),
     writer("check --fix", "check whole.gguf --fix -o out.gguf", &["out.gguf"], &["whole.gguf"]),
 ];
 

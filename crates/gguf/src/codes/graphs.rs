@@ -87,6 +87,16 @@ pub(super) const GRAPHS: Area = Area {
             "Make the part that is missing, or go on with one that was interrupted with `--resume`.",
         ),
         row(
+            "report-invalid",
+            "A file that is to be gone on with is no report of `gguf quality`, or of another form.",
+            "Write the report to another file.",
+        ),
+        row(
+            "report-other",
+            "A report that is to be gone on with is of another original, text or way of measuring.",
+            "Write the report to another file, or begin anew with --force.",
+        ),
+        row(
             "features-missing",
             "The model has an encoder, and there is nothing for it, or something else than it reads; or it has none.",
             "Give the features of the recording, or the ids of the text, that the encoder is to read.",

@@ -78,6 +78,21 @@ pub(super) const REQUESTS: Area = Area {
             "Write `REGEX=TYPE`, one on a line.",
         ),
         row(
+            "sensitivity-invalid",
+            "A file holds no sensitivities of tensors, or in another form.",
+            "Make one with `gguf sensitivity`.",
+        ),
+        row(
+            "sensitivity-other-model",
+            "Sensitivities are of tensors that this model does not have.",
+            "Measure those of this model with `gguf sensitivity`.",
+        ),
+        row(
+            "sensitivity-lacks",
+            "Sensitivities say nothing of a type that a tensor could be given.",
+            "Measure them anew, with more types.",
+        ),
+        row(
             "codec-missing",
             "A tensor cannot be converted, because one of its types cannot be decoded or encoded \
              here.",

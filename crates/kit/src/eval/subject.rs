@@ -7,16 +7,16 @@ use gguf_pipeline::Job;
 use gguf_remote::{Files, Location};
 use gguf_runtime::Executor;
 use gguf_store::{Model, Overwrite, Progress, ShardSet};
-use gguf_tokenizer::Tokenizer;
+use gguf_tokenizer::{Encode, Tokenizer};
 use tempfile::TempDir;
 
-use super::{Task, first, tokenizer, windows};
+use super::Task;
 use crate::convert::{self, Kind, Plan};
 use crate::run::{Options, Running, run_model};
 use crate::{Error, open};
 
 /// A model that is ready to be judged.
-pub(super) struct Opened {
+pub(crate) struct Opened {
     word: String,
     running: Running,
     model: Model,
@@ -38,8 +38,9 @@ impl Opened {
             Err(error) => return Err(error),
         };
         let running = run_model(&model, Vec::new(), word, options)?;
-        let tokenizer =
-            tokenizer(&running.metadata).map_err(|error| error.in_file(word.as_ref()))?;
+        let how = gguf_tokenizer::Options::default();
+        let tokenizer = Tokenizer::from_metadata(&running.metadata, how)
+            .map_err(|error| error.in_file(word.as_ref()))?;
         Ok(Self { word: word.to_owned(), running, model, tokenizer, _scratch: scratch })
     }
 
@@ -53,6 +54,10 @@ impl Opened {
         Job::copy(&self.model).fingerprint()
     }
 
+    pub fn model(&self) -> &Model {
+        &self.model
+    }
+
     pub fn executor(&self) -> &Arc<Executor> {
         &self.running.executor
     }
@@ -63,12 +68,17 @@ impl Opened {
 
     /// The text of a task in windows.
     pub fn windows(&self, task: &Task) -> Result<Windows, Error> {
-        windows(&self.tokenizer, task)
+        let ids = self.encode(&task.text, task.special);
+        Windows::new(ids, self.first(), task.cut)
     }
 
     /// The token that the model wants at the beginning.
     pub fn first(&self) -> Option<u32> {
-        first(&self.tokenizer)
+        if self.tokenizer.adds_first() { self.encode("", false).first().copied() } else { None }
+    }
+
+    fn encode(&self, text: &str, parse_special: bool) -> Vec<u32> {
+        self.tokenizer.encode(text, Encode { add_special: true, parse_special })
     }
 
     /// That a model has the tokens of this one: then ids mean the same.

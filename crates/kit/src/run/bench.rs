@@ -1,9 +1,10 @@
 //! How fast a model runs here, and how near that is to what the machine allows.
 
+use std::sync::Arc;
 use std::time::Instant;
 
 use gguf_graph::{Load, OutputKind};
-use gguf_runtime::{Batch, CacheType, Context, ContextOptions, Instructions, machine};
+use gguf_runtime::{Batch, CacheType, Context, ContextOptions, Executor, Instructions, machine};
 use gguf_store::Progress;
 
 use super::{Options, executor_of, graph, graph_of};
@@ -124,12 +125,48 @@ pub fn bench(
     };
     let of_prompt = cost(trial.prompt, 0);
     let of_token = cost(1, trial.generated / 2);
-    let kind = match graph.output(OutputKind::Logits) {
+    let executor = executor_of(word, &model, graph, options)?;
+    let rates = rates(&executor, trial, progress)?;
+    let prompt = rates.prompt.map(|tokens_per_second| Speed {
+        tokens_per_second,
+        bytes: of_prompt.bytes,
+        multiply_adds: of_prompt.multiply_adds / trial.prompt as u64,
+        runs_per_token: 1.0 / trial.prompt as f64,
+    });
+    let generation = rates.generation.map(|tokens_per_second| Speed {
+        tokens_per_second,
+        bytes: of_token.bytes,
+        multiply_adds: of_token.multiply_adds,
+        runs_per_token: 1.0,
+    });
+    // Before the machine is measured, which takes memory of its own.
+    let peak_memory = peak_memory();
+    let (machine, instructions) = (Machine::measure(), executor.instructions());
+    Ok(Report { machine, instructions, prompt, generation, model_bytes, peak_memory })
+}
+
+/// Tokens per second of each repetition.
+#[derive(Clone, Debug, Default)]
+pub struct Rates {
+    /// Reading a prompt.
+    pub prompt: Option<Vec<f64>>,
+    /// Making tokens one after the other.
+    pub generation: Option<Vec<f64>>,
+}
+
+/// How fast a model is, without what limits it.
+///
+/// # Errors
+/// As [`Context::run`].
+pub fn rates(
+    executor: &Arc<Executor>,
+    trial: &Trial,
+    progress: &dyn Progress,
+) -> Result<Rates, Error> {
+    let kind = match executor.graph().output(OutputKind::Logits) {
         Some(_) => OutputKind::Logits,
         None => OutputKind::Hidden,
     };
-    let executor = executor_of(word, &model, graph, options)?;
-    let instructions = executor.instructions();
     let vocabulary = executor.vocabulary_len().unwrap_or(1) as u64;
     let tokens = trial.prompt.max(trial.generated).max(1);
     let context_options = ContextOptions {
@@ -138,10 +175,13 @@ pub fn bench(
         cache_type: trial.cache_type,
         ..Default::default()
     };
-    let mut context = Context::new(executor, context_options)?;
+    let mut context = Context::new(executor.clone(), context_options)?;
     // Ids that differ: some models send equal ones to the same experts.
     let id = |i: usize| ((i as u64 + 1).wrapping_mul(0x9e37_79b9) % vocabulary.max(1)) as u32;
-    let mut measure = |count: usize, at_once: usize| -> Result<Vec<f64>, Error> {
+    let mut measure = |count: usize, at_once: usize| -> Result<Option<Vec<f64>>, Error> {
+        if count == 0 {
+            return Ok(None);
+        }
         let ids: Vec<u32> = (0..count).map(id).collect();
         let mut rates = Vec::new();
         for repetition in 0..=trial.repetitions {
@@ -154,38 +194,10 @@ pub fn bench(
                 rates.push(count as f64 / start.elapsed().as_secs_f64());
             }
         }
-        Ok(rates)
+        Ok(Some(rates))
     };
-    let prompt = if trial.prompt == 0 {
-        None
-    } else {
-        Some(Speed {
-            tokens_per_second: measure(trial.prompt, trial.prompt)?,
-            bytes: of_prompt.bytes,
-            multiply_adds: of_prompt.multiply_adds / trial.prompt as u64,
-            runs_per_token: 1.0 / trial.prompt as f64,
-        })
-    };
-    let generation = if trial.generated == 0 {
-        None
-    } else {
-        Some(Speed {
-            tokens_per_second: measure(trial.generated, 1)?,
-            bytes: of_token.bytes,
-            multiply_adds: of_token.multiply_adds,
-            runs_per_token: 1.0,
-        })
-    };
-    // Before the machine is measured, which takes memory of its own.
-    let peak_memory = peak_memory();
-    Ok(Report {
-        machine: Machine::measure(),
-        instructions,
-        prompt,
-        generation,
-        model_bytes,
-        peak_memory,
-    })
+    let prompt = measure(trial.prompt, trial.prompt)?;
+    Ok(Rates { prompt, generation: measure(trial.generated, 1)? })
 }
 
 /// The most memory that this process had.

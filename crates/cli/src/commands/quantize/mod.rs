@@ -5,12 +5,13 @@ pub mod types;
 mod words;
 
 use std::io::Write;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use gguf_kit::quantize::{Goal, Named, Options, Part, Plan, Split};
 use gguf_kit::{on_threads, open};
 use gguf_quantize::budget::Budget;
 use gguf_quantize::recipe::Target;
+use gguf_quantize::sensitivity::Sensitivity;
 use serde_json::json;
 use words::Words;
 
@@ -58,6 +59,10 @@ pub struct Args {
     #[arg(long, value_name = "BITS", conflicts_with_all = ["target_size", "pure"],
         allow_negative_numbers = true, value_parser = listing::parse_above_0::<f64>)]
     target_bpw: Option<f64>,
+    /// With a size target: go by what types of tensors do to predictions, which `gguf sensitivity` has
+    /// measured, and not by what the weights lose.
+    #[arg(long, value_name = "FILE")]
+    sensitivity: Option<PathBuf>,
     /// Save which tensor gets which type, as a file for --tensor-type-file.
     #[arg(long, value_name = "FILE")]
     save_recipe: Option<PathBuf>,
@@ -98,10 +103,18 @@ impl Args {
         bits.or(self.target_size.map(Budget::FileBytes))
     }
 
+    /// The files that are read beside the model.
+    fn inputs(&self) -> impl Iterator<Item = &Path> {
+        self.types.inputs().chain(self.sensitivity.as_deref())
+    }
+
     fn options(&self, words: &Words) -> Result<Options, Failure> {
         let mut quantization = self.types.options()?;
         if let Some(imatrix) = self.types.imatrix() {
             imatrix.add_to(&mut quantization)?;
+        }
+        if let Some(path) = &self.sensitivity {
+            quantization.sensitivity = Some(Sensitivity::open(path)?);
         }
         quantization.recipe.keep_order = self.keep_split;
         quantization.allow_requantize = self.allow_requantize;
@@ -124,6 +137,10 @@ impl Args {
 
 pub fn run(args: &Args) -> Result<(), Failure> {
     let words = Words::parse(&args.words, &args.out, args.budget())?;
+    if args.sensitivity.is_some() && args.budget().is_none() {
+        let what = "--sensitivity says what to choose: give --target-size or --target-bpw too";
+        return Err(Failure::Usage(what.into()));
+    }
     let copies = |named: &Named| matches!(named.goal, Goal::Target(Target::Copy));
     if let Some(flag) = args.given.find(types::FLAGS).filter(|_| words.outputs.iter().all(copies)) {
         return Err(Failure::Usage(format!(
@@ -137,7 +154,7 @@ pub fn run(args: &Args) -> Result<(), Failure> {
 fn quantize(args: &Args, words: &Words) -> Result<(), Failure> {
     let opened = open(&words.input)?;
     let options = args.options(words)?;
-    let overwrite = args.force.sparing(args.types.inputs().chain(opened.files()));
+    let overwrite = args.force.sparing(args.inputs().chain(opened.files()));
     if !args.dry_run {
         options.check_outputs(&overwrite)?;
     }

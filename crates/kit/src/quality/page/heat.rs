@@ -1,0 +1,162 @@
+//! Pictures of the error of weights: by role of tensors for all mixes, by role and block for one.
+
+use std::collections::BTreeSet;
+
+use svg::node::element::{Group, Rectangle, Title};
+
+use super::numbers::{significant, tidy};
+use super::plots::{picture, text};
+use crate::quality::report::{Mix, Report, TensorError};
+
+/// A tensor's block, if it is of one, and what it does there: `blk.3.attn_q.weight` is `attn_q` of
+/// block 3.
+fn role(name: &str) -> (Option<u64>, &str) {
+    let name = name.strip_suffix(".weight").unwrap_or(name);
+    let parts = name.strip_prefix("blk.").and_then(|rest| rest.split_once('.'));
+    match parts.and_then(|(block, role)| Some((block.parse().ok()?, role))) {
+        Some((block, role)) => (Some(block), role),
+        None => (None, name),
+    }
+}
+
+/// The root of the mean square of errors; `None` of none.
+fn together<'t>(tensors: impl Iterator<Item = &'t TensorError>) -> Option<f64> {
+    let (count, sum) =
+        tensors.fold((0, 0.0), |(count, sum), t| (count + 1, sum + t.error * t.error));
+    (count > 0).then(|| (sum / f64::from(count)).sqrt())
+}
+
+/// How hot a cell is, 0 to 100: errors from 0.4 % to 100 % by their logarithms.
+fn heat(error: f64) -> f64 {
+    ((error.max(1e-9).log10() + 2.4) / 2.4 * 100.0).clamp(0.0, 100.0).round()
+}
+
+/// Roles in the order of the file.
+fn roles<'t>(tensors: impl Iterator<Item = &'t TensorError>) -> Vec<&'t str> {
+    let mut all = Vec::new();
+    for (_, role) in tensors.map(|tensor| role(&tensor.name)) {
+        if !all.contains(&role) {
+            all.push(role);
+        }
+    }
+    all
+}
+
+/// Where cells are.
+struct Cells {
+    left: f64,
+    top: f64,
+    width: f64,
+    height: f64,
+}
+
+impl Cells {
+    fn cell(&self, row: usize, column: usize, error: f64, about: String, said: bool) -> Group {
+        let (x, y) = (self.left + column as f64 * self.width, self.top + row as f64 * self.height);
+        let hot = heat(error);
+        let rectangle = Rectangle::new()
+            .set("x", tidy(x + 1.0))
+            .set("y", tidy(y + 1.0))
+            .set("width", tidy(self.width - 2.0))
+            .set("height", tidy(self.height - 2.0))
+            .set("rx", 2)
+            .set("class", "cell")
+            .set("style", format!("--hot:{hot}"));
+        let group = Group::new().add(Title::new(about)).add(rectangle);
+        if !said {
+            return group;
+        }
+        let class = if hot > 55.0 { "figure on-hot" } else { "figure" };
+        let percent = significant(100.0 * error, if error < 0.0995 { 1 } else { 2 });
+        group.add(text(x + self.width / 2.0, y + self.height / 2.0 + 4.0, class, percent))
+    }
+
+    /// The name of a column, aslant above it.
+    fn head(&self, column: usize, name: &str) -> svg::node::element::Text {
+        let x = self.left + (column as f64 + 0.5) * self.width;
+        let y = self.top - 8.0;
+        let turn = format!("rotate(-40 {} {})", tidy(x), tidy(y));
+        text(x, y, "head", name).set("transform", turn)
+    }
+}
+
+/// Room for names aslant.
+fn head_room(roles: &[&str]) -> f64 {
+    16.0 + 4.6 * roles.iter().map(|role| role.len()).max().unwrap_or(0) as f64
+}
+
+/// Error by role: a row per mix, the largest first.
+pub(super) fn by_role(report: &Report, width: f64, id: &str) -> Option<String> {
+    let mixes: Vec<&Mix> =
+        report.by_size().into_iter().filter(|mix| !mix.tensors.is_empty()).collect();
+    let roles = roles(mixes.iter().flat_map(|mix| &mix.tensors));
+    if roles.is_empty() {
+        return None;
+    }
+    let left = 76.0;
+    // The last name leans over the right edge.
+    let lean = 5.2 * roles.last().map_or(0, |role| role.len()) as f64;
+    let cells = Cells {
+        left,
+        top: head_room(&roles),
+        width: ((width - left - lean) / roles.len() as f64).min(94.0),
+        height: 24.0,
+    };
+    let height = cells.top + cells.height * mixes.len() as f64 + 4.0;
+    let title = "Error of the weights by type and by role of the tensor";
+    let mut picture = picture(width, height, id, title);
+    for (column, role) in roles.iter().enumerate() {
+        picture = picture.add(cells.head(column, role));
+    }
+    for (row, mix) in mixes.iter().enumerate() {
+        let y = cells.top + (row as f64 + 0.5) * cells.height + 4.0;
+        let class = if mix.dominated_by.is_some() { "label end pointless" } else { "label end" };
+        picture = picture.add(text(left - 8.0, y, class, mix.name.as_str()));
+        for (column, wanted) in roles.iter().enumerate() {
+            let mut types = BTreeSet::new();
+            let of_role = mix.tensors.iter().filter(|tensor| role(&tensor.name).1 == *wanted);
+            let error = together(of_role.inspect(|tensor| {
+                types.insert(tensor.tensor_type.as_str());
+            }));
+            let Some(error) = error else { continue };
+            let types = types.into_iter().collect::<Vec<_>>().join(", ");
+            let percent = significant(100.0 * error, 2);
+            let about = format!("{}, {wanted} as {types}: {percent} %", mix.name);
+            picture = picture.add(cells.cell(row, column, error, about, cells.width >= 28.0));
+        }
+    }
+    Some(picture.to_string())
+}
+
+/// Error by role and block of a mix; `None` if it has no blocks.
+pub(super) fn by_block(mix: &Mix, id: &str) -> Option<String> {
+    let in_blocks = || mix.tensors.iter().filter(|tensor| role(&tensor.name).0.is_some());
+    let roles = roles(in_blocks());
+    let blocks: BTreeSet<u64> = in_blocks().filter_map(|tensor| role(&tensor.name).0).collect();
+    if roles.is_empty() {
+        return None;
+    }
+    let cells = Cells { left: 34.0, top: head_room(&roles), width: 36.0, height: 20.0 };
+    let lean = 5.2 * roles.last().map_or(0, |role| role.len()) as f64;
+    let width = cells.left + cells.width * roles.len() as f64 + lean;
+    let height = cells.top + cells.height * blocks.len() as f64 + 4.0;
+    let title = format!("Error of the weights of {} by block and role", mix.name);
+    let mut picture =
+        picture(width, height, id, &title).set("style", format!("max-width:{}px", tidy(width)));
+    for (column, role) in roles.iter().enumerate() {
+        picture = picture.add(cells.head(column, role));
+    }
+    for (row, block) in blocks.iter().enumerate() {
+        let y = cells.top + (row as f64 + 0.5) * cells.height + 4.0;
+        picture = picture.add(text(cells.left - 7.0, y, "tick end", block.to_string()));
+    }
+    for tensor in in_blocks() {
+        let (block, name) = role(&tensor.name);
+        let row = blocks.iter().position(|other| Some(*other) == block).unwrap_or(0);
+        let column = roles.iter().position(|other| *other == name).unwrap_or(0);
+        let percent = significant(100.0 * tensor.error, 2);
+        let about = format!("{} as {}: {percent} %", tensor.name, tensor.tensor_type);
+        picture = picture.add(cells.cell(row, column, tensor.error, about, true));
+    }
+    Some(picture.to_string())
+}
