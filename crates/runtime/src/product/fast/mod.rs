@@ -33,6 +33,7 @@ use rayon::prelude::*;
 
 use super::How;
 use crate::instructions::Proof;
+use crate::scratch::Scratch;
 use crate::value::Value;
 use crate::weight::Matrix;
 use rounded::Rounded;
@@ -48,6 +49,9 @@ const LANES: usize = 8;
 
 /// Bytes of weights that one task reads: enough to make its start cheap.
 const TASK: usize = 1 << 15;
+
+/// Products of tiles that are kept at a time: so many stay in the cache.
+const SLAB: usize = 1 << 18;
 
 /// What an instruction set does with the rows of a type.
 trait Kernels: Send + Sync {
@@ -122,16 +126,23 @@ pub(super) fn multiply(
         return true;
     }
     // By tiles first, so that every thread writes to a place of its own.
-    let mut tiles = vec![[0.0; ROWS]; x.rows * outputs.div_ceil(ROWS)];
-    let tasks = tiles.par_chunks_mut(x.rows).zip(weights.par_chunks(ROWS * row_bytes));
-    let tasks = tasks.filter(|_| !how.watch.ended());
-    tasks.for_each(|(out, weights)| kernels.tile(weights, &rounded, out));
-    let columns = out.data.par_chunks_exact_mut(outputs).enumerate();
-    columns.for_each(|(row, out)| {
-        for (out, tile) in out.chunks_mut(ROWS).zip(tiles.chunks_exact(x.rows)) {
-            out.copy_from_slice(&tile[row][..out.len()]);
-        }
-    });
+    let slab = (SLAB / x.rows).max(1).next_multiple_of(ROWS).min(outputs.next_multiple_of(ROWS));
+    let mut tiles = Scratch::new(slab * x.rows);
+    let tiles = tiles.as_chunks_mut::<ROWS>().0;
+    for (n, weights) in weights.chunks(slab * row_bytes).enumerate() {
+        let tasks = tiles.par_chunks_mut(x.rows).zip(weights.par_chunks(ROWS * row_bytes));
+        let tasks = tasks.filter(|_| !how.watch.ended());
+        tasks.for_each(|(out, weights)| {
+            out.as_flattened_mut().fill(0.0);
+            kernels.tile(weights, &rounded, out);
+        });
+        let tiles = &*tiles;
+        let columns = out.data.par_chunks_exact_mut(outputs).with_min_len(8).enumerate();
+        columns.for_each(|(row, out)| {
+            let out = out[n * slab..].chunks_mut(ROWS).zip(tiles.chunks_exact(x.rows));
+            out.for_each(|(out, tile)| out.copy_from_slice(&tile[row][..out.len()]));
+        });
+    }
     true
 }
 
