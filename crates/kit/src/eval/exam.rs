@@ -4,7 +4,6 @@ use std::path::{Path, PathBuf};
 
 use gguf_eval::{Answers, Benchmark, Question, RunOptions};
 use gguf_store::Progress;
-use gguf_tokenizer::Encode;
 
 use super::subject::Opened;
 use crate::Error;
@@ -57,9 +56,7 @@ pub fn answers(
     progress: &dyn Progress,
 ) -> Result<Answers, Error> {
     let model = Opened::open(word, options, progress)?;
-    let encode = |text: &str| {
-        model.tokenizer.encode(text, Encode { add_special: true, parse_special: false })
-    };
+    let encode = |text: &str| model.encode(text, false);
     let mut questions = Vec::with_capacity(exam.questions.len());
     for question in &exam.questions {
         let texts = exam.benchmark.texts(question, encode);

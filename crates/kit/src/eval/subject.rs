@@ -77,7 +77,8 @@ impl Opened {
         if self.tokenizer.adds_first() { self.encode("", false).first().copied() } else { None }
     }
 
-    fn encode(&self, text: &str, parse_special: bool) -> Vec<u32> {
+    /// The tokens of a text, with what the model wants around it.
+    pub fn encode(&self, text: &str, parse_special: bool) -> Vec<u32> {
         self.tokenizer.encode(text, Encode { add_special: true, parse_special })
     }
 

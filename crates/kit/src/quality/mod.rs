@@ -82,8 +82,7 @@ pub fn measure(
     let windows = opened.windows(&options.task)?;
     let trained = Summary::of(opened.model()).context_length;
     let memory_tokens = trained.map_or(4096, |len| len.min(4096)) as usize;
-    let bench =
-        Bench { opened: &opened, word, options, windows: &windows, memory_tokens, progress };
+    let bench = Bench { opened: &opened, options, windows: &windows, memory_tokens, progress };
     let mut report = bench.empty()?;
     if let Some(before) = before {
         require_same(&before.conditions, &report.conditions)?;
@@ -104,7 +103,7 @@ pub fn measure(
         let names = group.iter().map(|(name, _)| name.as_str()).collect();
         let (done, all) = (report.mixes.len(), report.mixes.len() + plans.len());
         each(Event::Begins { names, done, all })?;
-        bench.add(group, opened.executor(), &mut report)?;
+        bench.add(group, &mut report)?;
         report.find_dominated();
         each(Event::Measured(&report))?;
     }
@@ -115,7 +114,6 @@ pub fn measure(
 /// What all mixes are measured with.
 struct Bench<'b> {
     opened: &'b Opened,
-    word: &'b str,
     options: &'b Options,
     windows: &'b Windows,
     /// Tokens whose caches count as memory.
@@ -163,7 +161,7 @@ impl Bench<'_> {
             memory_tokens: self.memory_tokens,
         };
         let original = Original {
-            file: self.word.to_owned(),
+            file: self.opened.word().to_owned(),
             name: summary.name,
             architecture: summary.architecture,
             file_type: summary.file_type.map(str::to_owned),
@@ -180,22 +178,17 @@ impl Bench<'_> {
     }
 
     /// Makes a group of mixes and measures them.
-    fn add(
-        &self,
-        group: &[plan::Planned],
-        original: &Arc<Executor>,
-        report: &mut Report,
-    ) -> Result<(), Error> {
+    fn add(&self, group: &[plan::Planned], report: &mut Report) -> Result<(), Error> {
         let quiet = Quiet(self.progress);
         let mut executors = Vec::with_capacity(group.len());
         let mut errors = Vec::with_capacity(group.len());
         for (_, job) in group {
-            let (executor, of_mix) = make::made(original, job, &quiet)?;
+            let (executor, of_mix) = make::made(self.opened.executor(), job, &quiet)?;
             executors.push(executor);
             errors.push(of_mix);
         }
         let (windows, run) = (self.windows, self.options.task.run);
-        let name = || self.word.to_owned();
+        let name = || self.opened.word().to_owned();
         let subject =
             |executor: &Arc<Executor>| Subject { name: name(), executor: executor.clone() };
         let models: Vec<Subject> = executors.iter().map(subject).collect();
