@@ -63,8 +63,8 @@ pub(crate) fn run(
             continue;
         }
         let rows = run.rows(shape.rows);
-        let memory = run.free.pop().unwrap_or_default();
         let width = shape.width as usize;
+        let memory = run.memory(rows * width);
         let out = match op {
             // What is most of a run writes every number, and needs no zeros before.
             Op::Product { .. } | Op::Norm { .. } | Op::Add { .. } | Op::Gate { .. } => {
@@ -158,6 +158,13 @@ impl<'r> Run<'r> {
     /// A value that was made before.
     pub fn value(&self, id: ValueId) -> &Value {
         self.values[id.0 as usize].as_ref().expect("values live until their last use")
+    }
+
+    /// Memory of a value that is no more read: the smallest that holds so many numbers.
+    fn memory(&mut self, len: usize) -> Vec<f32> {
+        let large = self.free.iter().enumerate().filter(|(_, memory)| memory.capacity() >= len);
+        let best = large.min_by_key(|(_, memory)| memory.capacity()).map(|(place, _)| place);
+        best.map(|place| self.free.swap_remove(place)).unwrap_or_default()
     }
 
     /// Bytes that values take at most at a time.

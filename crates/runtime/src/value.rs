@@ -15,13 +15,17 @@ impl Value {
     /// Rows of zeros, in memory that was used before.
     pub(crate) fn zeros(rows: usize, width: usize, mut memory: Vec<f32>) -> Self {
         memory.clear();
-        memory.resize(rows * width, 0.0);
-        Self { rows, width, data: memory }
+        Self::anything(rows, width, memory)
     }
 
     /// Rows of anything, in memory that was used before.
     pub(crate) fn anything(rows: usize, width: usize, mut memory: Vec<f32>) -> Self {
-        memory.resize(rows * width, 0.0);
+        let len = rows * width;
+        if memory.capacity() < len {
+            // Zeros of the system, which nobody writes.
+            return Self { rows, width, data: vec![0.0; len] };
+        }
+        memory.resize(len, 0.0);
         Self { rows, width, data: memory }
     }
 

@@ -358,10 +358,14 @@ fn add_vectors<S: Simd, const Q: usize, const N: usize>(
     for (number, row) in rows.chunks_exact(len).enumerate().take(weights[0].len()) {
         let (row, _) = S::as_simd_f32s(row);
         let Some(row) = row.get(first..first + N) else { return };
-        for (sums, weights) in sums.iter_mut().zip(weights) {
-            let weight = simd.splat_f32s(weights[number]);
-            for (sum, x) in sums.iter_mut().zip(row) {
-                *sum = simd.mul_add_f32s(weight, *x, *sum);
+        // All weights of a row, and one vector of it at a time: more would not fit into registers.
+        let mut of_row = [simd.splat_f32s(0.0); Q];
+        for (weight, weights) in of_row.iter_mut().zip(&weights) {
+            *weight = simd.splat_f32s(weights[number]);
+        }
+        for (n, x) in row.iter().enumerate() {
+            for (sums, weight) in sums.iter_mut().zip(of_row) {
+                sums[n] = simd.mul_add_f32s(weight, *x, sums[n]);
             }
         }
     }

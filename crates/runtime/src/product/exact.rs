@@ -1,13 +1,15 @@
 //! Products in F32: weights are decoded piece by piece, and each piece is multiplied with all
 //! activations.
 //!
-//! The order of a sum depends on nothing but its length: as many partial sums as a vector has
-//! numbers, then their sum, then what is left of the row.
+//! The order of a sum depends on nothing but its length and the type. A row is cut into pieces of
+//! [`depth`] columns, the last one filled up with zeros to a multiple of 16. Of each piece there are as
+//! many partial sums as a vector has numbers, then their sum; the sums of pieces are added one after the
+//! other.
 
 use pulp::{Simd, WithSimd};
 use rayon::prelude::*;
 
-use super::floats::{Floats, Visitor, decode, dispatch, piece, visit};
+use super::floats::{Floats, Visitor, decode, dispatch, visit};
 use crate::scratch::Scratch;
 use crate::value::Value;
 use crate::watch::Watch;
@@ -16,8 +18,18 @@ use crate::weight::Matrix;
 /// Rows of weights that are decoded together.
 const TILE: usize = 16;
 
-/// Columns of such a tile at most: it stays in the first-level cache.
-const DEPTH: usize = 320;
+/// Rows of them that stay in the first-level cache, with all columns of a piece.
+const NEAR: usize = 8;
+
+/// Columns of a piece at most.
+const DEPTH: usize = 640;
+
+/// Tokens whose columns of a piece stay in the second-level cache.
+const BLOCK: usize = 48;
+
+/// Rows and tokens whose sums fit into registers.
+const ROWS: usize = 4;
+const TOKENS: usize = 3;
 
 /// Numbers that are made tile by tile before they are put where they belong: they stay in a cache.
 const SLAB: usize = 1 << 20;
@@ -25,10 +37,7 @@ const SLAB: usize = 1 << 20;
 /// Tokens for which rows are decoded one by one.
 const FEW: usize = 3;
 
-/// Columns that are decoded together then, about.
-const LONG: usize = 512;
-
-/// Weights that one task decodes: enough to make its start cheap.
+/// Weights that one task decodes then: enough to make its start cheap.
 const TASK: usize = 1 << 15;
 
 /// `out = x W`, with the rows of the matrix from `first` on.
@@ -53,9 +62,10 @@ pub(crate) fn multiply(
         });
         return;
     }
-    let depth = depth(matrix);
     let slab = (SLAB / tokens).max(1).next_multiple_of(rows).min(outputs);
-    let mut by_pieces = Scratch::new(if few { 0 } else { x.data.len() });
+    let depth = depth(matrix);
+    let padded = matrix.row_len.next_multiple_of(16) * tokens.next_multiple_of(TOKENS);
+    let mut by_pieces = Scratch::new(if few { 0 } else { padded });
     if !few {
         cut(x, depth, &mut by_pieces);
     }
@@ -71,7 +81,7 @@ pub(crate) fn multiply(
             if few {
                 dispatch(ty, Rows { matrix, first, x, out });
             } else {
-                dispatch(ty, Tile { matrix, first, x: by_pieces, tokens, depth, out });
+                dispatch(ty, Tile { matrix, first, x: by_pieces, tokens, out });
             }
         });
         let columns = out.data.par_chunks_exact_mut(outputs).with_min_len(8).enumerate();
@@ -89,7 +99,7 @@ pub(crate) fn multiply(
     }
 }
 
-/// Columns of a piece of rows: all pieces but the last are as long, and none is much shorter. They end
+/// Columns of a piece: all pieces but the last are as long, and none is much shorter. They end
 /// with whole blocks and whole vectors.
 fn depth(matrix: &Matrix) -> usize {
     let unit = matrix.block_len.next_multiple_of(16);
@@ -98,14 +108,34 @@ fn depth(matrix: &Matrix) -> usize {
     units.div_ceil(pieces) * unit
 }
 
-/// The columns of all tokens piece by piece, so that tiles read from one place on.
+/// The columns of all tokens piece by piece, in each by groups of tokens, in these sixteen columns of
+/// each token in turn, so that a product reads from one place on. There are zeros beyond the last.
 fn cut(x: &Value, depth: usize, pieces: &mut [f32]) {
-    pieces.par_chunks_mut(depth * x.rows).enumerate().for_each(|(number, piece)| {
-        let width = piece.len() / x.rows;
-        for (token, piece) in piece.chunks_exact_mut(width).enumerate() {
-            piece.copy_from_slice(&x.row(token)[number * depth..][..width]);
+    let tokens = x.rows.next_multiple_of(TOKENS);
+    pieces.par_chunks_mut(depth * tokens).enumerate().for_each(|(number, piece)| {
+        let width = piece.len() / tokens;
+        for (group, piece) in piece.chunks_exact_mut(TOKENS * width).enumerate() {
+            for t in 0..TOKENS {
+                let row = x.row(group * TOKENS + t).get(number * depth..).unwrap_or_default();
+                spread::<TOKENS>(&row[..row.len().min(width)], t, piece);
+            }
         }
     });
+}
+
+/// Puts a row where it belongs among `N` that stand sixteen by sixteen in turn.
+#[inline(always)]
+fn spread<const N: usize>(row: &[f32], number: usize, out: &mut [f32]) {
+    let (whole, rest) = row.as_chunks();
+    let mut outs = out.as_chunks_mut::<16>().0.iter_mut().skip(number).step_by(N);
+    for (row, out) in whole.iter().zip(&mut outs) {
+        *out = *row;
+    }
+    if let Some(out) = outs.next() {
+        out.fill(0.0);
+        out[..rest.len()].copy_from_slice(rest);
+    }
+    outs.for_each(|out| out.fill(0.0));
 }
 
 /// Rows of weights with at most [`FEW`] tokens; of each row `out` has a number for each token.
@@ -196,32 +226,35 @@ fn multiply_floats<S: Simd, F: Floats<N>, const N: usize, const R: usize, const 
         (xs[t], xs_rest[t]) = x.row(t).as_chunks();
         xs[t] = &xs[t][..sixteens];
     }
-    let mut sums = [[simd.splat_f32s(0.0); T]; R];
-    for at in 0..sixteens {
-        for r in 0..R {
-            let weights = floats.sixteen(&whole[r][at]);
-            let weights = S::as_simd_f32s(&weights).0;
-            for t in 0..T {
-                let x = S::as_simd_f32s(&xs[t][at]).0;
-                for (weight, x) in weights.iter().zip(x) {
-                    sums[r][t] = simd.mul_add_f32s(*weight, *x, sums[r][t]);
+    out.fill(0.0);
+    let depth = depth(matrix) / 16;
+    let mut start = 0;
+    loop {
+        let end = sixteens.min(start + depth);
+        let mut sums = [[simd.splat_f32s(0.0); T]; R];
+        for at in start..end {
+            for r in 0..R {
+                let weights = floats.sixteen(&whole[r][at]);
+                for t in 0..T {
+                    add(simd, &weights, &xs[t][at], &mut sums[r][t]);
                 }
             }
         }
-    }
-    let mut rests = [[0.0; T]; R];
-    let mut weights = [[0.0; 16]; R];
-    let mut pieces = [&[][..]; R];
-    for (r, (weights, piece)) in weights.iter_mut().zip(&mut pieces).enumerate() {
-        for (weight, bytes) in weights.iter_mut().zip(rest[r]) {
-            *weight = floats.one(*bytes);
+        if end == sixteens {
+            for r in 0..R {
+                let mut weights = [0.0; 16];
+                for (weight, bytes) in weights.iter_mut().zip(rest[r]) {
+                    *weight = floats.one(*bytes);
+                }
+                for t in 0..T {
+                    add(simd, &weights, &filled(xs_rest[t]), &mut sums[r][t]);
+                }
+            }
         }
-        *piece = &weights[..rest[r].len()];
-    }
-    add(simd, pieces, xs_rest, &mut sums, &mut rests);
-    for (r, out) in out.chunks_exact_mut(T).enumerate() {
-        for (t, out) in out.iter_mut().enumerate() {
-            *out = simd.reduce_sum_f32s(sums[r][t]) + rests[r][t];
+        add_sums(simd, &sums, out);
+        start = end;
+        if end == sixteens {
+            break;
         }
     }
 }
@@ -236,29 +269,65 @@ fn multiply_rows<S: Simd, const R: usize, const T: usize>(
     out: &mut [f32],
 ) {
     let len = matrix.row_len;
-    let depth = piece(matrix, LONG).min(len);
-    let mut weights = [(); R].map(|()| vec![0.0; depth]);
-    let mut sums = [[simd.splat_f32s(0.0); T]; R];
-    let mut rests = [[0.0; T]; R];
-    let mut start = 0;
-    while start < len {
-        let end = len.min(start + depth);
-        let mut pieces = [&[][..]; R];
-        for (r, (weights, piece)) in weights.iter_mut().zip(&mut pieces).enumerate() {
-            decode(matrix, first + r, start, &mut weights[..end - start]);
-            *piece = &weights[..end - start];
+    let depth = depth(matrix);
+    let mut weights = Scratch::new(R * depth);
+    out.fill(0.0);
+    for start in (0..len).step_by(depth) {
+        let width = depth.min(len - start);
+        for (r, weights) in weights.chunks_exact_mut(depth).enumerate() {
+            decode(matrix, first + r, start, &mut weights[..width]);
         }
-        let mut xs = [&[][..]; T];
+        let mut sums = [[simd.splat_f32s(0.0); T]; R];
+        let mut of_rows: [(&[[f32; 16]], &[f32]); R] = [Default::default(); R];
+        for (of_row, weights) in of_rows.iter_mut().zip(weights.chunks_exact(depth)) {
+            *of_row = weights[..width].as_chunks();
+        }
+        let mut xs: [(&[[f32; 16]], &[f32]); T] = [Default::default(); T];
         for (t, xs) in xs.iter_mut().enumerate() {
-            *xs = &x.row(t)[start..end];
+            *xs = x.row(t)[start..start + width].as_chunks();
         }
-        add(simd, pieces, xs, &mut sums, &mut rests);
-        start = end;
+        for at in 0..width / 16 {
+            for r in 0..R {
+                for t in 0..T {
+                    add(simd, &of_rows[r].0[at], &xs[t].0[at], &mut sums[r][t]);
+                }
+            }
+        }
+        if width % 16 != 0 {
+            for r in 0..R {
+                for t in 0..T {
+                    add(simd, &filled(of_rows[r].1), &filled(xs[t].1), &mut sums[r][t]);
+                }
+            }
+        }
+        add_sums(simd, &sums, out);
     }
-    for (r, out) in out.chunks_exact_mut(T).enumerate() {
-        for (t, out) in out.iter_mut().enumerate() {
-            *out = simd.reduce_sum_f32s(sums[r][t]) + rests[r][t];
-        }
+}
+
+/// What is left of a row, and zeros.
+fn filled(rest: &[f32]) -> [f32; 16] {
+    let mut made = [0.0; 16];
+    made[..rest.len()].copy_from_slice(rest);
+    made
+}
+
+/// Adds the products of sixteen weights with a token's numbers to the partial sums.
+#[inline(always)]
+fn add<S: Simd>(simd: S, weights: &[f32; 16], x: &[f32; 16], sums: &mut S::f32s) {
+    for (weight, x) in S::as_simd_f32s(weights).0.iter().zip(S::as_simd_f32s(x).0) {
+        *sums = simd.mul_add_f32s(*weight, *x, *sums);
+    }
+}
+
+/// Adds the sums of a piece.
+#[inline(always)]
+fn add_sums<S: Simd, const R: usize, const T: usize>(
+    simd: S,
+    sums: &[[S::f32s; T]; R],
+    out: &mut [f32],
+) {
+    for (out, sums) in out.iter_mut().zip(sums.as_flattened()) {
+        *out += simd.reduce_sum_f32s(*sums);
     }
 }
 
@@ -266,133 +335,98 @@ fn multiply_rows<S: Simd, const R: usize, const T: usize>(
 struct Tile<'t> {
     matrix: &'t Matrix,
     first: usize,
-    /// By pieces.
+    /// As [`cut`] makes them.
     x: &'t [f32],
     tokens: usize,
-    /// Columns of a piece.
-    depth: usize,
     out: &'t mut [f32],
 }
-
-/// Rows and tokens whose sums fit into registers.
-const ROWS: usize = 4;
-const TOKENS: usize = 3;
 
 impl WithSimd for Tile<'_> {
     type Output = ();
 
     #[inline(always)]
     fn with_simd<S: Simd>(self, simd: S) {
-        let Self { matrix, first, x, tokens, depth, out } = self;
+        let Self { matrix, first, x, tokens, out } = self;
         let rows = out.len() / tokens;
-        let len = matrix.row_len;
-        let depth = depth.min(len);
-        let groups = tokens.div_ceil(TOKENS);
+        let depth = depth(matrix);
+        let tokens = tokens.next_multiple_of(TOKENS);
+        let mut row_weights = Scratch::new(depth);
         let mut weights = Scratch::new(TILE * depth);
-        let mut sums = vec![[[simd.splat_f32s(0.0); TOKENS]; ROWS]; groups * (TILE / ROWS)];
-        let mut start = 0;
-        let mut rests = Vec::new();
-        while start < len {
-            let end = len.min(start + depth);
-            let width = end - start;
-            for (row, weights) in weights.chunks_exact_mut(depth).enumerate().take(rows) {
-                decode(matrix, first + row, start, &mut weights[..width]);
-            }
-            // Only the last piece can have a rest; the others end with a whole vector, or the sum
-            // would depend on how the row is cut.
-            if end == len {
-                rests = vec![[[0.0; TOKENS]; ROWS]; sums.len()];
-            }
-            let mut none = [[0.0; TOKENS]; ROWS];
-            for (group, sums) in sums.chunks_exact_mut(TILE / ROWS).enumerate() {
-                // Beyond the last token the last one stands in.
-                let mut xs = [&[][..]; TOKENS];
-                for (t, xs) in xs.iter_mut().enumerate() {
-                    let token = (TOKENS * group + t).min(tokens - 1);
-                    *xs = &x[start * tokens + token * width..][..width];
-                }
-                for (quarter, sums) in sums.iter_mut().enumerate() {
-                    if ROWS * quarter >= rows {
-                        break;
+        out.fill(0.0);
+        for (number, x) in x.chunks(depth * tokens).enumerate() {
+            let start = number * depth;
+            let padded = x.len() / tokens;
+            let row_weights = &mut row_weights[..depth.min(matrix.row_len - start)];
+            let weights = &mut weights[..rows.next_multiple_of(ROWS) * padded];
+            for (quarter, weights) in weights.chunks_exact_mut(ROWS * padded).enumerate() {
+                for r in 0..ROWS {
+                    let row = ROWS * quarter + r;
+                    if row < rows {
+                        decode(matrix, first + row, start, row_weights);
                     }
-                    let mut of_rows = [&[][..]; ROWS];
-                    for (r, of_row) in of_rows.iter_mut().enumerate() {
-                        *of_row = &weights[(ROWS * quarter + r) * depth..][..width];
-                    }
-                    let rest = rests.get_mut(group * (TILE / ROWS) + quarter).unwrap_or(&mut none);
-                    add(simd, of_rows, xs, sums, rest);
+                    spread::<ROWS>(row_weights, r, weights);
                 }
             }
-            start = end;
-        }
-        let made = sums.chunks_exact(TILE / ROWS).zip(rests.chunks_exact(TILE / ROWS));
-        for ((sums, rests), out) in made.zip(out.chunks_mut(TOKENS * rows)) {
-            for (t, out) in out.chunks_exact_mut(rows).enumerate() {
-                let rows = sums.as_flattened().iter().zip(rests.as_flattened());
-                for (out, (sum, rest)) in out.iter_mut().zip(rows) {
-                    *out = simd.reduce_sum_f32s(sum[t]) + rest[t];
+            let blocks = x.chunks(BLOCK * padded).zip(out.chunks_mut(BLOCK * rows));
+            for (x, out) in blocks {
+                for (near, weights) in weights.chunks(NEAR * padded).enumerate() {
+                    let groups = x.chunks_exact(TOKENS * padded).zip(out.chunks_mut(TOKENS * rows));
+                    for (x, out) in groups {
+                        for (four, weights) in weights.chunks_exact(ROWS * padded).enumerate() {
+                            let weights = weights.as_chunks().0.as_chunks().0;
+                            let sums = multiply_piece(simd, weights, x.as_chunks().0.as_chunks().0);
+                            let row = NEAR * near + ROWS * four;
+                            for (out, sums) in out.chunks_exact_mut(rows).zip(sums) {
+                                let out = &mut out[row..];
+                                // Four together where there are four.
+                                if let Some(out) = out.first_chunk_mut() {
+                                    *out = plus(*out, sums);
+                                } else {
+                                    out.iter_mut().zip(sums).for_each(|(out, sum)| *out += sum);
+                                }
+                            }
+                        }
+                    }
                 }
             }
         }
     }
 }
 
-/// Adds the products of rows of weights with tokens, vector by vector, and of what is left.
 #[inline(always)]
-fn add<S: Simd, const R: usize, const T: usize>(
-    simd: S,
-    weights: [&[f32]; R],
-    xs: [&[f32]; T],
-    out: &mut [[S::f32s; T]; R],
-    rests: &mut [[f32; T]; R],
-) {
-    let vectors = xs[0].len() / S::F32_LANES;
-    let (mut whole, mut rest): ([&[S::f32s]; R], [&[f32]; R]) = ([&[]; R], [&[]; R]);
-    for r in 0..R {
-        (whole[r], rest[r]) = S::as_simd_f32s(weights[r]);
-        whole[r] = &whole[r][..vectors];
-    }
-    let (mut xs_whole, mut xs_rest): ([&[S::f32s]; T], [&[f32]; T]) = ([&[]; T], [&[]; T]);
-    for t in 0..T {
-        (xs_whole[t], xs_rest[t]) = S::as_simd_f32s(xs[t]);
-        xs_whole[t] = &xs_whole[t][..vectors];
-    }
-    let mut sums = *out;
-    // What a loop does beside its work is half as much for two vectors.
-    for pair in 0..vectors / 2 {
-        add_vector::<S, R, T>(simd, &whole, &xs_whole, 2 * pair, &mut sums);
-        add_vector::<S, R, T>(simd, &whole, &xs_whole, 2 * pair + 1, &mut sums);
-    }
-    if !vectors.is_multiple_of(2) {
-        add_vector::<S, R, T>(simd, &whole, &xs_whole, vectors - 1, &mut sums);
-    }
-    *out = sums;
-    for (rests, weights) in rests.iter_mut().zip(rest) {
-        for (rest, x) in rests.iter_mut().zip(xs_rest) {
-            *rest += weights.iter().zip(x).map(|(weight, x)| weight * x).sum::<f32>();
-        }
-    }
+fn plus(a: [f32; ROWS], b: [f32; ROWS]) -> [f32; ROWS] {
+    [a[0] + b[0], a[1] + b[1], a[2] + b[2], a[3] + b[3]]
 }
 
-/// Adds the products of one vector of each.
+/// The products of a piece of some rows with some tokens.
 #[inline(always)]
-fn add_vector<S: Simd, const R: usize, const T: usize>(
+fn multiply_piece<S: Simd>(
     simd: S,
-    weights: &[&[S::f32s]; R],
-    xs: &[&[S::f32s]; T],
-    at: usize,
-    sums: &mut [[S::f32s; T]; R],
-) {
-    let mut x = [simd.splat_f32s(0.0); T];
-    for (x, xs) in x.iter_mut().zip(xs) {
-        *x = xs[at];
-    }
-    for (sums, weights) in sums.iter_mut().zip(weights) {
-        let weight = weights[at];
-        for (sum, x) in sums.iter_mut().zip(x) {
-            *sum = simd.mul_add_f32s(weight, x, *sum);
+    weights: &[[[f32; 16]; ROWS]],
+    xs: &[[[f32; 16]; TOKENS]],
+) -> [[f32; ROWS]; TOKENS] {
+    let mut sums = [[simd.splat_f32s(0.0); ROWS]; TOKENS];
+    for (weights, xs) in weights.iter().zip(xs) {
+        for at in 0..16 / S::F32_LANES {
+            let mut x = [simd.splat_f32s(0.0); TOKENS];
+            for (x, xs) in x.iter_mut().zip(xs) {
+                *x = S::as_simd_f32s(xs).0[at];
+            }
+            for (r, weights) in weights.iter().enumerate() {
+                let weights = S::as_simd_f32s(weights).0[at];
+                for (sums, x) in sums.iter_mut().zip(x) {
+                    sums[r] = simd.mul_add_f32s(weights, x, sums[r]);
+                }
+            }
         }
     }
+    let mut made = [[0.0; ROWS]; TOKENS];
+    for (made, sums) in made.iter_mut().zip(sums) {
+        for (made, sum) in made.iter_mut().zip(sums) {
+            *made = simd.reduce_sum_f32s(sum);
+        }
+    }
+    made
 }
 
 #[cfg(test)]
