@@ -1,5 +1,7 @@
 //! Products of activations with matrices of any type.
 
+#[cfg(target_arch = "x86_64")]
+mod brain;
 mod exact;
 mod fast;
 mod floats;
@@ -58,6 +60,10 @@ pub(crate) fn multiply_expert(
 /// `out = x W` with the matrix whose rows begin at `first` of a tensor, as many as `out` is wide.
 fn multiply_rows(how: How<'_>, matrix: &Matrix, first: usize, x: &Value, out: &mut Value) {
     if how.arithmetic == Arithmetic::Fast && fast::multiply(how, matrix, first, x, out) {
+        return;
+    }
+    #[cfg(target_arch = "x86_64")]
+    if brain::multiply(how, matrix, first, x, out) {
         return;
     }
     exact::multiply(how.watch, matrix, first, x, out);
