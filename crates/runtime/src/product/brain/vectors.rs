@@ -1,6 +1,7 @@
 //! AVX-512: weights stored in BF16 with activations rounded to it, as llama.cpp does it.
 
 use std::arch::x86_64::__m512;
+use std::slice;
 
 use pulp::{NullaryFnOnce, cast};
 use rayon::prelude::*;
@@ -102,26 +103,25 @@ impl Task<'_> {
         let Self { simd, matrix, first, x, steps, .. } = *self;
         let mut weights: [&[[u8; 2 * STEP]]; R] = [&[]; R];
         let mut rests = [[0; 2 * STEP]; R];
+        let mut xs: [&[[u16; STEP]]; T] = [&[]; T];
         for r in 0..R {
             let rest;
             (weights[r], rest) = matrix.rows(first + row + r, 1).as_chunks();
             rests[r] = step(rest);
         }
-        let whole = weights[0].len();
-        let mut xs: [&[[u16; STEP]]; T] = [&[]; T];
         for t in 0..T {
             xs[t] = &x[(token + t) * steps..][..steps];
         }
-        let mut sums: [[__m512; T]; R] = [[cast([0.0_f32; 16]); T]; R];
-        for at in 0..whole {
-            let mut of_step = [[0; 2 * STEP]; R];
-            for r in 0..R {
-                of_step[r] = weights[r][at];
-            }
-            add(simd, of_step, xs, at, &mut sums);
-        }
+        let whole = weights[0].len();
+        let mut sums = add(simd, weights, xs, [[cast([0.0_f32; STEP / 2]); T]; R]);
         if whole < steps {
-            add(simd, rests, xs, whole, &mut sums);
+            for r in 0..R {
+                weights[r] = slice::from_ref(&rests[r]);
+            }
+            for t in 0..T {
+                xs[t] = &xs[t][whole..];
+            }
+            sums = add(simd, weights, xs, sums);
         }
         for r in 0..R {
             for t in 0..T {
@@ -131,21 +131,30 @@ impl Task<'_> {
     }
 }
 
-/// Adds the products of a step.
+/// Adds the products of rows of weights with tokens, step by step.
 #[inline(always)]
 fn add<const R: usize, const T: usize>(
     simd: V4Brain,
-    weights: [[u8; 2 * STEP]; R],
-    xs: [&[[u16; STEP]]; T],
-    at: usize,
-    sums: &mut [[__m512; T]; R],
-) {
+    mut weights: [&[[u8; 2 * STEP]]; R],
+    mut xs: [&[[u16; STEP]]; T],
+    mut sums: [[__m512; T]; R],
+) -> [[__m512; T]; R] {
+    let steps = weights[0].len();
+    for r in 0..R {
+        weights[r] = &weights[r][..steps];
+    }
     for t in 0..T {
-        let x = cast(xs[t][at]);
+        xs[t] = &xs[t][..steps];
+    }
+    for at in 0..steps {
         for r in 0..R {
-            sums[r][t] = simd.add_pairs(sums[r][t], cast(weights[r]), x);
+            let weights = cast(weights[r][at]);
+            for t in 0..T {
+                sums[r][t] = simd.add_pairs(sums[r][t], weights, cast(xs[t][at]));
+            }
         }
     }
+    sums
 }
 
 /// The sum of 16 numbers: the upper half is added to the lower one until one is left.
