@@ -1,7 +1,7 @@
 //! AVX-512 with products of pairs of BF16.
 #![allow(unsafe_code)]
 
-use std::arch::x86_64::{__m512, __m512i, _mm512_dpbf16_ps};
+use std::arch::x86_64::{__m512, __m512bh, __m512i, _mm512_dpbf16_ps};
 use std::mem::transmute;
 
 pulp::simd_type!({
@@ -19,6 +19,9 @@ impl V4Brain {
     pub fn add_pairs(self, sums: __m512, a: __m512i, b: __m512i) -> __m512 {
         // SAFETY: a `V4Brain` is only made where the processor has these instructions. Numbers in BF16 are
         // any 16 bits, so vectors of them may be made of any vectors.
-        unsafe { _mm512_dpbf16_ps(sums, transmute(a), transmute(b)) }
+        unsafe {
+            let [a, b] = [a, b].map(|pairs| transmute::<__m512i, __m512bh>(pairs));
+            _mm512_dpbf16_ps(sums, a, b)
+        }
     }
 }

@@ -15,12 +15,14 @@ use crate::weight::Matrix;
 /// How products are computed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Arithmetic {
-    /// Weights are decoded to F32, and sums are in F32: for measuring.
+    /// Weights are decoded to F32, and sums are in F32: for measuring. Where the processor multiplies tiles
+    /// of BF16 (AMX), both are split into parts in BF16, which keep 17 bits of a number.
     #[default]
     Exact,
     /// Activations are rounded to 8 bits per block, as llama.cpp does it, and multiplied with the
-    /// integers of the weights: for generating. Types that have no integers with scales (plain
-    /// floats, NVFP4 and others that are rare) are computed exactly.
+    /// integers of the weights: for generating. With BF16 weights they are rounded to BF16 if the processor
+    /// multiplies that. All other types that have no integers with scales (plain floats, NVFP4 and others
+    /// that are rare) are computed exactly.
     Fast,
 }
 
@@ -28,7 +30,7 @@ pub enum Arithmetic {
 #[derive(Clone, Copy)]
 pub(crate) struct How<'r> {
     pub arithmetic: Arithmetic,
-    /// What fast ones are computed by.
+    /// What they are computed by.
     pub instructions: Proof,
     /// Whether they are still wanted.
     pub watch: &'r Watch<'r>,

@@ -22,11 +22,8 @@ pub(super) fn split<const P: usize>(x: &[f32; STEP]) -> [[u16; STEP]; P] {
     let mut rest = *x;
     let mut parts = [[0; STEP]; P];
     for part in &mut parts {
-        *part = rest.map(
-            #[inline(always)]
-            |rest| nearest(rest),
-        );
         for i in 0..STEP {
+            part[i] = nearest(rest[i]);
             rest[i] -= float(part[i]);
         }
     }

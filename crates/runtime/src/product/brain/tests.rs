@@ -190,7 +190,7 @@ fn compare(
     for ty in types {
         let (block, _) = ty.block().unwrap();
         let lens =
-            if block == 1 { [1, 31, 97, 611] } else { [1, 2, 3, 5].map(|n| n * block as usize) };
+            if block == 1 { [1, 31, 97, 1100] } else { [1, 2, 3, 5].map(|n| n * block as usize) };
         for (len, rows) in lens.into_iter().zip([37, 3, 70, 33]) {
             let matrix = matrix(random, *ty, len, rows + 1);
             let mut decoded = vec![0.0; len * rows];

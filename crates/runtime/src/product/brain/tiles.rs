@@ -16,6 +16,9 @@ use crate::weight::Matrix;
 /// Columns of a piece, about: split weights of a task and activations of 32 tokens stay in caches.
 const PIECE: usize = 256;
 
+/// The same for a few tokens: weights are read from memory in longer runs.
+const LONG: usize = 1024;
+
 /// Numbers of F32 that take as much memory as a tile.
 const TILE: usize = size_of::<Tile>() / 4;
 
@@ -104,7 +107,8 @@ impl<const W: usize, const X: usize> NullaryFnOnce for Task<'_, W, X> {
         let tiles = amx.tiles().expect("no task waits for another while it has tiles");
         let rows = out.len() / x.tokens;
         let (blocks, groups) = (rows.div_ceil(ROWS), x.tokens.div_ceil(SIDE));
-        let depth = piece(matrix, PIECE).next_multiple_of(STEP);
+        let about = if groups == 1 { LONG } else { PIECE };
+        let depth = piece(matrix, about.min(matrix.row_len)).next_multiple_of(STEP);
         let steps = depth / STEP;
         // `[block][step][part][row / 16]`.
         let mut weights = Scratch::new(blocks * steps * W * 2 * TILE);

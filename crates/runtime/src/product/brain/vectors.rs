@@ -1,4 +1,5 @@
 //! AVX-512: weights stored in BF16 with activations rounded to it, as llama.cpp does it.
+#![expect(clippy::needless_range_loop, reason = "rows and tokens count through several arrays")]
 
 use std::arch::x86_64::__m512;
 use std::slice;
