@@ -25,8 +25,8 @@ pub struct RunArgs {
     /// How caches store keys and values [default: f16; f32 where models are judged].
     #[arg(long, value_enum, alias = "ctk")]
     cache_type: Option<Cache>,
-    /// Which instructions `fast` computes by, for tests and measurements: all give the same bits
-    /// [default: the best that this processor has].
+    /// Which instructions products are computed by, for tests and measurements. Those in 8 bits give the
+    /// same bits by all [default: the best that this processor has].
     #[arg(long, value_parser = instructions())]
     instructions: Option<Instructions>,
     /// Threads [default: one per core].

@@ -1,5 +1,7 @@
-//! AMX: products of tiles of bytes.
+//! AMX: products of tiles of bytes, and what those of BF16 share with them.
 #![allow(unsafe_code)]
+
+pub(crate) mod brain;
 
 use std::arch::asm;
 use std::arch::x86_64::{__cpuid, __cpuid_count};
@@ -28,20 +30,32 @@ impl Amx {
     /// Makes tiles of this thread ready for products over `depth` columns, which are a multiple of 4 and
     /// 64 at most; `None` if they are not, or this thread has such tiles already.
     pub fn tiles(self, depth: usize) -> Option<Tiles> {
-        if depth == 0 || depth > ROW || !depth.is_multiple_of(4) || IN_USE.replace(true) {
+        if depth == 0 || depth > ROW || !depth.is_multiple_of(4) {
+            return None;
+        }
+        let full = (SIDE, ROW);
+        let shaped = self.shaped(&[full, (SIDE, depth), (depth / 4, ROW)])?;
+        Some(Tiles { depth, _shaped: shaped })
+    }
+
+    /// Gives the first tiles of this thread their rows, at most 16, and bytes of a row, at most 64; `None`
+    /// if it has tiles already.
+    fn shaped(self, tiles: &[(usize, usize)]) -> Option<Shaped> {
+        if IN_USE.replace(true) {
             return None;
         }
         let mut shapes =
             Shapes { palette: 1, start: 0, rest: [0; 14], widths: [0; 16], rows: [0; 16] };
-        let (width, height) = (depth as u16, depth as u8 / 4);
-        shapes.widths[..3].copy_from_slice(&[ROW as u16, width, ROW as u16]);
-        shapes.rows[..3].copy_from_slice(&[SIDE as u8, SIDE as u8, height]);
+        let of_tiles = shapes.widths.iter_mut().zip(&mut shapes.rows);
+        for ((width, rows), tile) in of_tiles.zip(tiles) {
+            (*rows, *width) = (tile.0 as u8, tile.1 as u16);
+        }
         // SAFETY: an `Amx` is only made where tiles are there and may be used. 64 bytes are read, those of
-        // a description of tiles of at most 16 rows of at most 64 bytes.
+        // a description of tiles.
         unsafe {
             asm!("ldtilecfg [{}]", in(reg) &shapes, options(nostack, preserves_flags, readonly))
         }
-        Some(Tiles { depth, of_thread: PhantomData })
+        Some(Shaped { of_thread: PhantomData })
     }
 }
 
@@ -57,8 +71,22 @@ struct Shapes {
 }
 
 thread_local! {
-    /// Whether this thread has [`Tiles`]: others would change their shapes.
+    /// Whether this thread has [`Shaped`] tiles: others would change their shapes.
     static IN_USE: Cell<bool> = const { Cell::new(false) };
+}
+
+/// Tiles of this thread that have their shapes.
+struct Shaped {
+    /// Not sent to another.
+    of_thread: PhantomData<*const ()>,
+}
+
+impl Drop for Shaped {
+    fn drop(&mut self) {
+        // SAFETY: an `Amx` is only made where tiles are there and may be used.
+        unsafe { asm!("tilerelease", options(nostack, preserves_flags, nomem)) }
+        IN_USE.set(false);
+    }
 }
 
 /// Sums of products, with a row for each of the first factor.
@@ -68,8 +96,7 @@ pub(crate) struct Sums(pub [[i32; SIDE]; SIDE]);
 /// The tiles of this thread: 0 for sums, 1 and 2 for factors.
 pub(crate) struct Tiles {
     depth: usize,
-    /// Not sent to another.
-    of_thread: PhantomData<*const ()>,
+    _shaped: Shaped,
 }
 
 impl Tiles {
@@ -103,18 +130,14 @@ impl Tiles {
     }
 }
 
-impl Drop for Tiles {
-    fn drop(&mut self) {
-        // SAFETY: an `Amx` is only made where tiles are there and may be used.
-        unsafe { asm!("tilerelease", options(nostack, preserves_flags, nomem)) }
-        IN_USE.set(false);
-    }
-}
-
 /// Whether the processor has tiles and multiplies bytes with them.
 fn offered() -> bool {
-    const TILES_AND_BYTES: u32 = 0b11 << 24;
-    __cpuid(0).eax >= 7 && __cpuid_count(7, 0).edx & TILES_AND_BYTES == TILES_AND_BYTES
+    has(0b11 << 24)
+}
+
+/// Whether the processor has extended features (leaf 7 of CPUID, register EDX).
+fn has(features: u32) -> bool {
+    __cpuid(0).eax >= 7 && __cpuid_count(7, 0).edx & features == features
 }
 
 /// Asks the system for room to keep tiles, which a process has only then.

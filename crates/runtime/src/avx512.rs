@@ -1,6 +1,8 @@
 //! AVX-512 with sums of products of small integers (VNNI).
 #![allow(unsafe_code)]
 
+pub(crate) mod brain;
+
 use std::arch::x86_64::{
     __m256i, __m512i, _mm256_dpbusd_epi32, _mm512_dpbusd_epi32, _mm512_dpwssd_epi32,
 };

@@ -38,7 +38,7 @@ impl Executor {
         Ok(Self { graph, weights, adapters, arithmetic, instructions, proof })
     }
 
-    /// With a set of instructions for products in 8 bits, instead of the best that is there.
+    /// With a set of instructions for products, instead of the best that is there.
     ///
     /// # Errors
     /// `instructions-missing` if this processor or its system does not have it.
@@ -46,7 +46,7 @@ impl Executor {
         Ok(Self { instructions, proof: instructions.require()?, ..self })
     }
 
-    /// What products in 8 bits are computed by.
+    /// What products are computed by.
     pub fn instructions(&self) -> Instructions {
         self.instructions
     }

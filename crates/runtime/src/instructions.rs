@@ -1,22 +1,27 @@
-//! Which instructions of a processor products in 8 bits are computed by.
+//! Which instructions of a processor products in 8 bits, and those in BF16, are computed by.
 
 use gguf::Error;
 
 #[cfg(target_arch = "aarch64")]
 use crate::neon::{NeonDot, NeonMatrix};
 #[cfg(target_arch = "x86_64")]
-use crate::{amx::Amx, avx512::V4Products, simd::V3Halves};
+use crate::{
+    amx::{Amx, brain::AmxBrain},
+    avx512::{V4Products, brain::V4Brain},
+    simd::V3Halves,
+};
 
-/// Sets of instructions, for tests and measurements: every one gives the same bits.
+/// Sets of instructions, for tests and measurements. Of products in 8 bits every one gives the same bits; of
+/// those in BF16 AVX-512 and AMX give others each.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Instructions {
     /// No vectors but those that a compiler finds.
     Scalar,
     /// AVX2 with F16C: x86-64 since 2013.
     Avx2,
-    /// AVX-512 with VNNI.
+    /// AVX-512 with VNNI, and with BF16 if the processor has it.
     Avx512,
-    /// AMX with bytes, and AVX-512 for what it does not do.
+    /// AMX with bytes, with BF16 if the processor has it, and AVX-512 for what it does not do.
     Amx,
     /// NEON with products of bytes (`dotprod`).
     Neon,
@@ -69,9 +74,16 @@ impl Instructions {
             #[cfg(target_arch = "x86_64")]
             Self::Avx2 => Some(Proof::Avx2(V3Halves::try_new()?)),
             #[cfg(target_arch = "x86_64")]
-            Self::Avx512 => Some(Proof::Avx512(V4Products::try_new()?, None)),
+            Self::Avx512 => {
+                let brain = V4Brain::try_new().map(Brain::Vectors);
+                Some(Proof::Avx512(V4Products::try_new()?, None, brain))
+            }
             #[cfg(target_arch = "x86_64")]
-            Self::Amx => Some(Proof::Avx512(V4Products::try_new()?, Some(Amx::try_new()?))),
+            Self::Amx => {
+                let brain = AmxBrain::try_new().map(Brain::Tiles);
+                let brain = brain.or_else(|| V4Brain::try_new().map(Brain::Vectors));
+                Some(Proof::Avx512(V4Products::try_new()?, Some(Amx::try_new()?), brain))
+            }
             #[cfg(target_arch = "aarch64")]
             Self::Neon => Some(Proof::Neon(NeonDot::try_new()?, None)),
             #[cfg(target_arch = "aarch64")]
@@ -90,7 +102,15 @@ pub(crate) enum Proof {
     #[cfg(target_arch = "x86_64")]
     Avx2(V3Halves),
     #[cfg(target_arch = "x86_64")]
-    Avx512(V4Products, Option<Amx>),
+    Avx512(V4Products, Option<Amx>, Option<Brain>),
     #[cfg(target_arch = "aarch64")]
     Neon(NeonDot, Option<NeonMatrix>),
+}
+
+/// What multiplies numbers in BF16.
+#[cfg(target_arch = "x86_64")]
+#[derive(Clone, Copy)]
+pub(crate) enum Brain {
+    Vectors(V4Brain),
+    Tiles(AmxBrain),
 }

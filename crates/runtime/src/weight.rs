@@ -74,7 +74,7 @@ impl Matrix {
     }
 
     /// A tensor of a shape whose data are in memory.
-    fn of_bytes(
+    pub fn of_bytes(
         name: &str,
         shape: &[u64],
         ty: TensorType,

@@ -1,5 +1,7 @@
 //! Products of activations with matrices of any type.
 
+#[cfg(target_arch = "x86_64")]
+mod brain;
 mod exact;
 mod fast;
 mod floats;
@@ -13,12 +15,14 @@ use crate::weight::Matrix;
 /// How products are computed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Arithmetic {
-    /// Weights are decoded to F32, and sums are in F32: for measuring.
+    /// Weights are decoded to F32, and sums are in F32: for measuring. Where the processor multiplies tiles
+    /// of BF16 (AMX), both are split into parts in BF16, which keep 17 bits of a number.
     #[default]
     Exact,
     /// Activations are rounded to 8 bits per block, as llama.cpp does it, and multiplied with the
-    /// integers of the weights: for generating. Types that have no integers with scales (plain
-    /// floats, NVFP4 and others that are rare) are computed exactly.
+    /// integers of the weights: for generating. With BF16 weights they are rounded to BF16 if the processor
+    /// multiplies that. All other types that have no integers with scales (plain floats, NVFP4 and others
+    /// that are rare) are computed exactly.
     Fast,
 }
 
@@ -26,7 +30,7 @@ pub enum Arithmetic {
 #[derive(Clone, Copy)]
 pub(crate) struct How<'r> {
     pub arithmetic: Arithmetic,
-    /// What fast ones are computed by.
+    /// What they are computed by.
     pub instructions: Proof,
     /// Whether they are still wanted.
     pub watch: &'r Watch<'r>,
@@ -58,6 +62,10 @@ pub(crate) fn multiply_expert(
 /// `out = x W` with the matrix whose rows begin at `first` of a tensor, as many as `out` is wide.
 fn multiply_rows(how: How<'_>, matrix: &Matrix, first: usize, x: &Value, out: &mut Value) {
     if how.arithmetic == Arithmetic::Fast && fast::multiply(how, matrix, first, x, out) {
+        return;
+    }
+    #[cfg(target_arch = "x86_64")]
+    if brain::multiply(how, matrix, first, x, out) {
         return;
     }
     exact::multiply(how.watch, matrix, first, x, out);

@@ -82,7 +82,7 @@ fn kernels(ty: TensorType, by: Proof) -> Option<Box<dyn Kernels>> {
         #[cfg(target_arch = "x86_64")]
         Proof::Avx2(simd) => integers::visit(ty, avx2::Find(simd)),
         #[cfg(target_arch = "x86_64")]
-        Proof::Avx512(simd, amx) => integers::visit(ty, avx512::Find(simd, amx)),
+        Proof::Avx512(simd, amx, _) => integers::visit(ty, avx512::Find(simd, amx)),
         #[cfg(target_arch = "aarch64")]
         Proof::Neon(dots, matrices) => integers::visit(ty, neon::Find { dots, matrices }),
     }
