@@ -1,6 +1,7 @@
-//! Gemma 1, 2 and 3, as text models.
+//! Gemma 1, 2 and 3, as text models, and the encoder made of the third.
 
 use gguf::Error;
+use gguf::schema::Hyper;
 use gguf_checkpoint::config::Config;
 use gguf_pipeline::{Function, Step};
 use gguf_store::Model;
@@ -8,6 +9,7 @@ use serde_json::Value;
 
 use super::exported::{self, count, ratio};
 use super::hyper::{self, Keys};
+use super::modules::{self, dense_keys, pooling_key};
 use super::names::{LLAMA_LIKE, Table};
 use super::{Exported, Family, Mapping};
 use crate::vocab;
@@ -59,6 +61,38 @@ pub(super) static GEMMA3: Family = Family {
     special,
     steps,
     export: |model, exported| export_of(model, exported, 3),
+    ..Family::DEFAULT
+};
+
+/// The third generation as an encoder, with the matrices that `sentence-transformers` has behind it.
+pub(super) static GEMMA_EMBEDDING: Family = Family {
+    classes: &["Gemma3TextModel"],
+    architecture: "gemma-embedding",
+    model_type: "gemma3_text",
+    vocabulary: vocab::Kind::Gemma { first: false },
+    names: &[NORMS, LLAMA_LIKE],
+    expects: &[("attention_bias", false)],
+    complete: |config| complete(config, 3),
+    keys: |config, keys| {
+        keys_of(config, keys, 3)?;
+        dense_keys(keys, config)?;
+        pooling_key(keys, config)?;
+        if config.bool("use_bidirectional_attention")? != Some(true) {
+            keys.set("attention.causal", true);
+        }
+        Ok(())
+    },
+    special: |config, name| Ok(modules::dense(name).or(special(config, name)?)),
+    steps,
+    export: |model, exported| {
+        let is_encoder = !Hyper::of(model.metadata()).ok()?.bool("attention.causal").ok()?;
+        let dense = modules::dense_names();
+        let exported = exported
+            .patterns(dense.iter().map(String::as_str))
+            .files(modules::module_files(model))
+            .set("use_bidirectional_attention", is_encoder);
+        export_of(model, exported, 3)
+    },
     ..Family::DEFAULT
 };
 

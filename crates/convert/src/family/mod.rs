@@ -27,6 +27,7 @@ mod llama;
 mod llama4;
 mod mamba;
 mod minicpm;
+mod modules;
 mod mpt;
 pub mod names;
 mod nomic_bert;
@@ -73,6 +74,7 @@ const FAMILIES: &[&Family] = &[
     &gemma::GEMMA,
     &gemma::GEMMA2,
     &gemma::GEMMA3,
+    &gemma::GEMMA_EMBEDDING,
     &phi::PHI2,
     &phi::PHI3,
     &stablelm::STABLELM,

@@ -1,7 +1,7 @@
 //! Qwen2 and Qwen3, dense.
 
+use super::modules::pooling_key;
 use super::Family;
-use super::bert::pooling_key;
 use super::hyper::{self};
 use crate::vocab;
 

@@ -6,6 +6,8 @@ mod classes;
 mod decoder;
 mod encoders;
 mod gpt;
+#[path = "../tiny/modules.rs"]
+mod modules;
 mod refused;
 mod states;
 #[path = "../tiny/mod.rs"]
