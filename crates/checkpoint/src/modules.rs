@@ -46,6 +46,11 @@ impl Module {
         self.class.ends_with(kind)
     }
 
+    /// Whether it is a pooling or a matrix: what a conversion reads, beside the model itself.
+    pub fn stands_behind(&self) -> bool {
+        self.is("Pooling") || self.is("Dense")
+    }
+
     /// The folder with its files, within the checkpoint directory.
     ///
     /// # Errors
