@@ -7,8 +7,8 @@ use std::collections::BTreeSet;
 use gguf::schema::{ARCHITECTURES, architecture};
 use gguf::{Array, Value};
 use gguf_graph::{
-    Gating, Graph, Limits, Mask, Op, OutputKind, Pooling, PositionBias, Stretch, architectures, build,
-    stored,
+    Gating, Graph, Limits, Mask, Op, OutputKind, Pooling, PositionBias, Stretch, architectures,
+    build, stored,
 };
 use tiny::{metadata, tensors, text_models};
 

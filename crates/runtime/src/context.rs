@@ -4,7 +4,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use gguf::{Error, Finding};
-use gguf_graph::OutputKind;
+use gguf_graph::{Graph, OutputKind};
 use gguf_store::Progress;
 
 use crate::batch::Batch;
@@ -44,6 +44,15 @@ impl Default for ContextOptions {
     }
 }
 
+impl ContextOptions {
+    /// Bytes that full caches and all states take for a model of this graph; but for what an encoder
+    /// stores, whose length nobody knows before.
+    pub fn byte_len(&self, graph: &Graph) -> u64 {
+        let one = full_len(graph, self.cache_type, self.tokens);
+        one.saturating_mul(self.sequences as u64)
+    }
+}
+
 /// What a model remembers of some sequences.
 pub struct Context {
     executor: Arc<Executor>,
@@ -57,8 +66,7 @@ impl Context {
     /// # Errors
     /// `memory-budget` if full caches would take more than allowed; nothing is allocated then.
     pub fn new(executor: Arc<Executor>, options: ContextOptions) -> Result<Self, Error> {
-        let one = full_len(executor.graph(), options.cache_type, options.tokens);
-        let needed = one.saturating_mul(options.sequences as u64);
+        let needed = options.byte_len(executor.graph());
         if needed > options.memory {
             let what = format!(
                 "{} sequences of {} tokens need {needed} bytes for caches and states, {} are allowed",

@@ -11,7 +11,7 @@ use super::exported::{self, count, ratio};
 use super::hyper::{self, Keys};
 use super::modules::{self, dense_keys, pooling_key};
 use super::names::{LLAMA_LIKE, Table};
-use super::{Exported, Family, Mapping};
+use super::{Exported, Family, Mapping, windows};
 use crate::vocab;
 
 /// Since the second generation, norms stand before and after attention and feed-forward.
@@ -129,6 +129,7 @@ fn keys_of(config: &Config, keys: &mut Keys, generation: u32) -> Result<(), Erro
         }
         if config.u32(&["sliding_window_pattern"])? != Some(1) {
             keys.set_u32("attention.sliding_window", config.u32(&["sliding_window"])?);
+            windows::unusual_pattern(keys, config, 6)?;
         }
         return Ok(());
     }
@@ -147,6 +148,7 @@ fn keys_of(config: &Config, keys: &mut Keys, generation: u32) -> Result<(), Erro
             keys.set_f32(cap, config.f32(&[cap])?);
         }
         keys.set_u32("attention.sliding_window", config.u32(&["sliding_window"])?);
+        windows::unusual_pattern(keys, config, 2)?;
     }
     keys.unusual_rope(config)
 }
@@ -174,6 +176,7 @@ fn export_of(model: &Model, exported: Exported, generation: u32) -> Option<Expor
         ("final_logit_softcapping", "final_logit_softcapping"),
         ("rope.freq_base_swa", "rope_local_base_freq"),
     ]);
+    let exported = windows::export_of_pattern(model, exported);
     if generation == 2 {
         return Some(exported);
     }

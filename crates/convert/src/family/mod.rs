@@ -41,6 +41,7 @@ mod stablelm;
 mod starcoder;
 mod t5;
 mod whisper;
+mod windows;
 
 pub(crate) use definition::{ExpertSlot, Family, MappedTensor, Mapping};
 pub(crate) use exported::Exported;

@@ -8,9 +8,9 @@ use gguf_checkpoint::modules::{self, Module};
 use gguf_store::Model;
 use serde_json::{Map, Value, json};
 
+use super::Mapping;
 use super::exported::count;
 use super::hyper::Keys;
-use super::Mapping;
 
 /// How one vector is made of all, if the files beside the configuration say so.
 pub(super) fn pooling_key(keys: &mut Keys, config: &Config) -> Result<(), Error> {

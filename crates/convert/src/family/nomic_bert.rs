@@ -5,8 +5,8 @@ use gguf_checkpoint::config::Config;
 use gguf_store::Model;
 
 use super::bert::{embedding_keys, token_types};
-use super::modules::module_files;
 use super::hyper::{self, Keys, Rope};
+use super::modules::module_files;
 use super::names::Table;
 use super::{Exported, Family};
 use crate::vocab;

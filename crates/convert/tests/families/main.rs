@@ -12,6 +12,7 @@ mod refused;
 mod states;
 #[path = "../tiny/mod.rs"]
 mod tiny;
+mod windows;
 
 use gguf::{Bytes, Gguf};
 use serde_json::{Value, json};

@@ -19,7 +19,8 @@ pub fn gemma(fields: Value, modules: &[(&str, &str, Value)]) -> Tiny {
         std::fs::create_dir(tiny.path().join(folder)).unwrap();
         tiny.file(&format!("{folder}/config.json"), config.to_string());
         if *class == "Dense" {
-            let shape = ["out_features", "in_features"].map(|field| config[field].as_u64().unwrap());
+            let shape =
+                ["out_features", "in_features"].map(|field| config[field].as_u64().unwrap());
             let of_bias = if config["bias"] == true { vec![shape[0]] } else { vec![] };
             weights(&tiny.path().join(folder), shape, &of_bias);
         }
