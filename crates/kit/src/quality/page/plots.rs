@@ -318,7 +318,8 @@ mod tests {
 
     #[test]
     fn labels_of_near_dots_touch_neither_each_other_nor_dots() {
-        let frame = Frame { left: 60.0, right: 60.0, top: 30.0, bottom: 50.0, width: 800.0, height: 460.0 };
+        let frame =
+            Frame { left: 60.0, right: 60.0, top: 30.0, bottom: 50.0, width: 800.0, height: 460.0 };
         let dots = [[300.0, 200.0], [305.0, 203.0], [330.0, 201.0], [296.0, 212.0], [318.0, 190.0]];
         let mut labels = Labels::new(&frame);
         dots.iter().for_each(|dot| labels.keep_free(*dot, 7.0));
@@ -326,11 +327,12 @@ mod tests {
         for (dot, name) in dots.iter().zip(["Q4_K_S", "IQ4_NL", "NVFP4", "Q4_K_M", "Q3_K_L"]) {
             let Some(([x, y], end)) = labels.find(*dot, name) else { continue };
             let width = LETTER * name.len() as f64;
-            let left = x - width * match end {
-                "start" => 0.0,
-                "end" => 1.0,
-                _ => 0.5,
-            };
+            let left = x - width
+                * match end {
+                    "start" => 0.0,
+                    "end" => 1.0,
+                    _ => 0.5,
+                };
             // What letters of 12 points cover.
             boxes.push([left, y - 9.5, left + width, y + 3.5]);
         }
