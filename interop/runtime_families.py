@@ -147,6 +147,28 @@ case("gemma3", "Gemma3", sizes(head_dim=16, num_hidden_layers=8, sliding_window=
 case("gemma3, 62 layers", "Gemma3", sizes(head_dim=16, num_hidden_layers=62, hidden_size=32, num_attention_heads=4,
      num_key_value_heads=1, sliding_window=9, query_pre_attn_scalar=8, rope_parameters=LOCAL), "gemma3", None,
      note="another scale of attention")  # fmt: skip
+case("mistral", "Mistral", sizes(sliding_window=11), note="a window, which llama.cpp does not know", **LLAMA)
+case("mixtral, window", "Mixtral", sizes(num_local_experts=6, num_experts_per_tok=3, sliding_window=11), **LLAMA)
+WINDOW = {"use_sliding_window": True, "sliding_window": 11, "max_window_layers": 2}
+case("qwen2, window", "Qwen2", sizes(**WINDOW), note="in the last layers")
+case("qwen3, window", "Qwen3", sizes(head_dim=16, **WINDOW), note="in the last layers")
+SPARSE = {"num_experts": 8, "num_experts_per_tok": 3, "moe_intermediate_size": 40, "mlp_only_layers": []}
+case("qwen3moe, not 1", "Qwen3Moe", sizes(head_dim=16, norm_topk_prob=False, **SPARSE, **WINDOW),
+     note="weights of experts that do not sum to 1; a window")  # fmt: skip
+case("qwen2moe, 1", "Qwen2Moe", sizes(shared_expert_intermediate_size=72, norm_topk_prob=True, **SPARSE, **WINDOW),
+     note="weights of experts that sum to 1; a window in some layers")  # fmt: skip
+case("starcoder2, window", "Starcoder2", sizes(use_bias=True, tie_word_embeddings=True, sliding_window=11), "gpt2",
+     "starcoder")  # fmt: skip
+case("smollm3, window", "SmolLM3", sizes(num_hidden_layers=5, no_rope_layer_interval=4, use_sliding_window=True,
+     sliding_window=11), pre="smaug-bpe")  # fmt: skip
+KINDS = ["full_attention", "sliding_attention", "sliding_attention", "full_attention"]
+case("gemma2, other layers", "Gemma2", sizes(**SOFT, sliding_window=11, layer_types=KINDS), "gemma2", None)
+case("gemma3, other layers", "Gemma3", sizes(head_dim=16, sliding_window=9, query_pre_attn_scalar=16,
+     rope_parameters=LOCAL, layer_types=KINDS), "gemma3", None)  # fmt: skip
+case("cohere2, other layers", "Cohere2", sizes(logit_scale=0.3, sliding_window=16, layer_types=KINDS),
+     pre="command-r")  # fmt: skip
+case("gpt-oss, other layers", "GptOss", sizes(head_dim=16, sliding_window=13, num_local_experts=6,
+     num_experts_per_tok=3, layer_types=KINDS), pre="gpt-4o")  # fmt: skip
 case("phi3", "Phi3", sizes(sliding_window=20, partial_rotary_factor=1.0), "phi3", None)
 PHI = {"max_position_embeddings": 64, "original_max_position_embeddings": 32, "sliding_window": None}
 case("phi3, longrope", "Phi3", sizes(**PHI, rope_parameters=longrope(64, 32)), "phi3", None, note="long text")

@@ -22,6 +22,7 @@ import gguf
 import numpy as np
 import torch
 import transformers as hf
+from safetensors.torch import save_file
 from tokenizers import Tokenizer, decoders, models, pre_tokenizers
 
 TOLERANCE = 1e-3
@@ -300,6 +301,53 @@ def last_token(name, model):
             rows.append(net(torch.tensor([tokenizer.encode(text).ids])).last_hidden_state[0, -1])
     reference = np.array(rows)
     made = model.embed(model.file, TEXTS, "--no-normalize", "--cache-type", "f32")
+    found = np.array([line["embedding"] for line in made])
+    model.say(name, np.abs(found - reference).max() / reference.std())
+
+
+def gemma_encoder(name, model):
+    """Gemma whose tokens see both sides, with two matrices behind its pooling."""
+    config = hf.Gemma3TextConfig(
+        vocab_size=2000, hidden_size=64, num_hidden_layers=7, num_attention_heads=4, head_dim=16,
+        num_key_value_heads=2, intermediate_size=96, max_position_embeddings=256,
+        sliding_window=16, use_bidirectional_attention=True, query_pre_attn_scalar=16,
+    )
+    net = model.save(hf.Gemma3TextModel(config), "gemma3")
+    # What it is given, `transformers` halves, and writes.
+    written = json.loads((model.folder / "config.json").read_text())
+    written["sliding_window"] = 16
+    (model.folder / "config.json").write_text(json.dumps(written))
+    torch.manual_seed(8)
+    dense = {"2_Dense": torch.nn.Linear(64, 96, bias=False)}
+    dense["3_Dense"] = torch.nn.Linear(96, 64, bias=False)
+    names = ["", "1_Pooling", *dense]
+    modules = [
+        {"idx": i, "name": str(i), "path": path, "type": (path or "0_Transformer")[2:]}
+        for i, path in enumerate(names)
+    ]
+    (model.folder / "modules.json").write_text(json.dumps(modules))
+    (model.folder / "1_Pooling").mkdir()
+    (model.folder / "1_Pooling/config.json").write_text('{"pooling_mode_mean_tokens": true}')
+    for folder, matrix in dense.items():
+        fields = {"in_features": matrix.in_features, "out_features": matrix.out_features}
+        fields |= {"bias": False, "activation_function": "torch.nn.modules.linear.Identity"}
+        (model.folder / folder).mkdir()
+        (model.folder / folder / "config.json").write_text(json.dumps(fields))
+        tensors = {"linear.weight": matrix.weight.detach()}
+        save_file(tensors, model.folder / folder / "model.safetensors")
+    model.convert()
+    tokenizer = hf.AutoTokenizer.from_pretrained(model.folder)
+    # Longer than a window.
+    texts = [*TEXTS, " ".join(TEXTS * 2)]
+    rows = []
+    for text in texts:
+        with torch.no_grad():
+            x = net(**tokenizer(text, return_tensors="pt")).last_hidden_state[0].mean(0)
+            for matrix in dense.values():
+                x = matrix(x)
+        rows.append(x.numpy())
+    reference = np.array(rows)
+    made = model.embed(model.file, texts, "--no-normalize")
     found = np.array([line["embedding"] for line in made])
     model.say(name, np.abs(found - reference).max() / reference.std())
 
@@ -641,6 +689,7 @@ CASES = {
     "jina-bert-v3": encoder("jina-bert-v3"),
     "bert, classes": classifier,
     "qwen3, last token": last_token,
+    "gemma-embedding": gemma_encoder,
 }
 if "GGUF_REAL_MODELS" in os.environ:
     CASES["all-MiniLM-L6-v2"] = sentences

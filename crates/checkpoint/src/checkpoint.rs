@@ -9,6 +9,7 @@ use gguf_store::{LocalFile, Source};
 
 use super::floats::Floats;
 use super::layout::Layout;
+use super::modules::Module;
 use super::quantized::{Found, Made, Scheme};
 use super::raw::Raw;
 use super::rows::{Computed, TileCache};
@@ -41,7 +42,8 @@ pub struct Checkpoint {
     /// The open files, then what is computed from them.
     pub files: Vec<WeightFile>,
     /// The tensors: file by file, those of safetensors in order of name; what is put together from
-    /// several stored tensors comes last.
+    /// several stored tensors comes last. Names of matrices behind the model (the modules of class
+    /// `Dense` in `modules.json`) begin with their folder and a slash.
     pub entries: Vec<Entry>,
     /// What the user should know: how quantized weights were read.
     pub notes: Vec<String>,
@@ -74,6 +76,14 @@ impl Checkpoint {
         let layout = Layout::find(dir, present)?;
         let mut files = Vec::new();
         let mut raws = Vec::new();
+        for module in Module::read(dir)?.iter().filter(|module| module.is("Dense")) {
+            let folder = module.folder()?;
+            let name = format!("{folder}/model.safetensors");
+            let file = WeightFile { path: dir.join(&name), source: open(&name)? };
+            let of_module = |raw: Raw| Raw { name: format!("{folder}/{}", raw.name), ..raw };
+            raws.extend(tensors(&file, files.len())?.into_iter().map(of_module));
+            files.push(file);
+        }
         for name in &layout.names {
             let file = WeightFile { path: dir.join(name), source: open(name)? };
             raws.extend(tensors(&file, files.len())?);

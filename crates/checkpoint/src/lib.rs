@@ -36,6 +36,7 @@ mod dtype;
 mod floats;
 pub mod json;
 mod layout;
+pub mod modules;
 mod named;
 mod pytorch;
 mod quantized;

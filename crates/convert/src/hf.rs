@@ -258,6 +258,13 @@ pub(crate) fn tensors(
                 other_modalities += 1;
                 continue;
             }
+            Mapping::Unknown if name.contains('/') => {
+                notes.push(format!(
+                    "left out `{name}`: {} files have no place for what stands behind the pooling",
+                    family.architecture
+                ));
+                continue;
+            }
             Mapping::Unknown => {
                 unknown.push(entry);
                 continue;

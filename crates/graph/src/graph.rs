@@ -145,6 +145,7 @@ impl Graph {
     }
 
     /// The same graph with this pooling of what the last layer says, instead of the model's own.
+    /// Matrices behind the model's own stay.
     ///
     /// # Errors
     /// `result-missing` if it does not compute hidden states of tokens.
@@ -156,8 +157,21 @@ impl Graph {
         };
         let mut raw = self.raw.clone();
         let Program { ops, outputs } = &mut raw.main;
-        let value = ValueId(u32::try_from(ops.len()).unwrap_or(u32::MAX));
-        ops.push(Op::Pool { x, kind });
+        let own = outputs.iter().find(|output| output.kind == OutputKind::Pooled);
+        let mut behind = Vec::new();
+        let mut at = own.and_then(|output| ops.get(output.value.0 as usize));
+        while let Some(Op::Product { x, weight, bias }) = at {
+            behind.push((*weight, *bias));
+            at = ops.get(x.0 as usize);
+        }
+        let mut push = |op| {
+            ops.push(op);
+            ValueId(u32::try_from(ops.len() - 1).unwrap_or(u32::MAX))
+        };
+        let mut value = push(Op::Pool { x, kind });
+        for (weight, bias) in behind.into_iter().rev() {
+            value = push(Op::Product { x: value, weight, bias });
+        }
         outputs.retain(|output| output.kind != OutputKind::Pooled);
         outputs.push(Output { kind: OutputKind::Pooled, value });
         Self::new(raw, Limits::default())

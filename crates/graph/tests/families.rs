@@ -7,13 +7,14 @@ use std::collections::BTreeSet;
 use gguf::schema::{ARCHITECTURES, architecture};
 use gguf::{Array, Value};
 use gguf_graph::{
-    Gating, Graph, Limits, Mask, Op, PositionBias, Stretch, architectures, build, stored,
+    Gating, Graph, Limits, Mask, Op, OutputKind, Pooling, PositionBias, Stretch, architectures,
+    build, stored,
 };
 use tiny::{metadata, tensors, text_models};
 
-/// Tensors that no graph reads: some of sentence embeddings, those of the first layer of RWKV 7, which
+/// Tensors that no graph reads: those of the first layer of RWKV 7, which
 /// mixes with the values that it has itself, and distances between the halves of T5, which it has not.
-const UNREAD: &[&str] = &["dense_2.", "dense_3.", "blk.0.time_mix_v", "cross_attn_rel_b"];
+const UNREAD: &[&str] = &["blk.0.time_mix_v", "cross_attn_rel_b"];
 
 /// The graph of a model with these keys besides, and the tensors that it needs.
 fn graph(name: &str, others: &[(&str, Value)]) -> Graph {
@@ -113,6 +114,56 @@ fn windows_are_where_the_model_or_its_architecture_has_them() {
     assert_eq!(of("llama4", &[]), [chunk, chunk, chunk, all]);
     assert_eq!(of("llama4", &[window(0)]), [all; 4]);
     assert_eq!(of("qwen2", &[("attention.causal", false.into())]), [Mask::All; 4]);
+}
+
+#[test]
+fn encoders_see_half_a_window_on_both_sides() {
+    let of = |others: &[(&str, Value)]| masks(&graph("gemma-embedding", others));
+    let pattern = ("attention.sliding_window_pattern", Value::from(2u32));
+    let (around, all) = (Mask::Around(16), Mask::All);
+    assert_eq!(of(&[]), [around; 4], "of six layers the last sees all");
+    assert_eq!(of(&[pattern.clone()]), [around, all, around, all]);
+    let window = Mask::Window(16);
+    let causal = of(&[pattern, ("attention.causal", true.into())]);
+    assert_eq!(causal, [window, Mask::Causal, window, Mask::Causal], "if the model is none");
+}
+
+/// The operations that lead to the vector of a text, the last first, and its width.
+fn to_vector(graph: &Graph) -> (Vec<String>, u64) {
+    let (mut at, shape) = graph.output(OutputKind::Pooled).unwrap();
+    let (program, _) = graph.main();
+    let mut found = Vec::new();
+    loop {
+        match &program.ops[at.0 as usize] {
+            Op::Product { x, weight, bias: None } => {
+                found.push(graph.raw().weights[weight.0 as usize].name.clone());
+                at = *x;
+            }
+            Op::Pool { kind, .. } => {
+                found.push(format!("{kind:?}"));
+                return (found, shape.width.into());
+            }
+            other => panic!("{other:?}"),
+        }
+    }
+}
+
+#[test]
+fn matrices_behind_the_pooling_are_applied_whatever_it_is() {
+    let of = architecture("gemma-embedding").unwrap();
+    let size = |name: &'static str, n: u32| (name, Value::from(n));
+    let sizes = [size("dense_2_feat_out", 96), size("dense_3_feat_in", 96)];
+    let built = |others: &[(&str, Value)]| {
+        let metadata = metadata(of, &[&sizes[..], others].concat());
+        build(&metadata, &tensors(of, &metadata, true)).unwrap()
+    };
+    let of_names = |kind: &str| {
+        (vec!["dense_3.weight".to_owned(), "dense_2.weight".to_owned(), kind.to_owned()], 64)
+    };
+    assert_eq!(to_vector(&built(&[])), of_names("Mean"));
+    let first = built(&[size("pooling_type", 2)]);
+    assert_eq!(to_vector(&first), of_names("First"));
+    assert_eq!(to_vector(&first.pooled(Pooling::Last).unwrap()), of_names("Last"));
 }
 
 #[test]

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use gguf_checkpoint::Checkpoint;
+use gguf_checkpoint::modules::Module;
 use gguf_remote::{Files, Location, Options};
 use gguf_store::Source;
 use tempfile::TempDir;
@@ -54,6 +55,12 @@ impl Opened {
         for name in files.names().iter().filter(|name| SMALL.iter().any(|end| name.ends_with(end)))
         {
             std::fs::write(dir.join(name), files.fetch(name)?).map_err(failed)?;
+        }
+        for module in Module::read(&dir)?.iter().filter(|module| module.stands_behind()) {
+            let folder = module.folder()?;
+            std::fs::create_dir_all(dir.join(folder)).map_err(failed)?;
+            let name = format!("{folder}/config.json");
+            std::fs::write(dir.join(&name), files.fetch(&name)?).map_err(failed)?;
         }
         let present: BTreeSet<_> = files.names().iter().cloned().collect();
         let checkpoint = Checkpoint::open_with(&dir, &present, &|name| {

@@ -75,7 +75,7 @@ pub fn measure(
     options: &Options,
     progress: &dyn Progress,
 ) -> Result<Sensitivity, Error> {
-    let opened = Opened::open(word, &options.run, progress)?;
+    let opened = Opened::fetch(word, &options.run, progress)?;
     let mut quantization = gguf_quantize::Options {
         allow_requantize: options.allow_requantize,
         ..gguf_quantize::Options::default()

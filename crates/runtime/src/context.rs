@@ -4,7 +4,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use gguf::{Error, Finding};
-use gguf_graph::{Graph, OutputKind, State};
+use gguf_graph::{Graph, OutputKind};
 use gguf_store::Progress;
 
 use crate::batch::Batch;
@@ -12,7 +12,7 @@ use crate::cache::CacheType;
 use crate::executor::Executor;
 use crate::observer::Observer;
 use crate::run::{Inputs, run, sees_whole_batch};
-use crate::state::Sequence;
+use crate::state::{Sequence, full_len};
 use crate::value::Value;
 use crate::watch::Watch;
 
@@ -44,6 +44,15 @@ impl Default for ContextOptions {
     }
 }
 
+impl ContextOptions {
+    /// Bytes that full caches and all states take for a model of this graph; but for what an encoder
+    /// stores, whose length nobody knows before.
+    pub fn byte_len(&self, graph: &Graph) -> u64 {
+        let one = full_len(graph, self.cache_type, self.tokens);
+        one.saturating_mul(self.sequences as u64)
+    }
+}
+
 /// What a model remembers of some sequences.
 pub struct Context {
     executor: Arc<Executor>,
@@ -57,7 +66,7 @@ impl Context {
     /// # Errors
     /// `memory-budget` if full caches would take more than allowed; nothing is allocated then.
     pub fn new(executor: Arc<Executor>, options: ContextOptions) -> Result<Self, Error> {
-        let needed = memory(executor.graph(), options);
+        let needed = options.byte_len(executor.graph());
         if needed > options.memory {
             let what = format!(
                 "{} sequences of {} tokens need {needed} bytes for caches and states, {} are allowed",
@@ -66,7 +75,7 @@ impl Context {
             let help = "make the context shorter, or the cache type smaller";
             return Err(Error::request("memory-budget", what, help));
         }
-        let sequence = |_| Sequence::new(executor.graph(), options.cache_type);
+        let sequence = |_| Sequence::new(executor.graph(), options.cache_type, options.tokens);
         let sequences = (0..options.sequences).map(sequence).collect();
         Ok(Self { executor, options, sequences })
     }
@@ -94,7 +103,8 @@ impl Context {
     /// Makes a sequence empty.
     pub fn clear(&mut self, sequence: usize) {
         if let Some(sequence) = self.sequences.get_mut(sequence) {
-            *sequence = Sequence::new(self.executor.graph(), self.options.cache_type);
+            let ContextOptions { cache_type, tokens, .. } = self.options;
+            *sequence = Sequence::new(self.executor.graph(), cache_type, tokens);
         }
     }
 
@@ -297,19 +307,4 @@ fn no_sequence(sequence: usize) -> Error {
     Error::Caller(Box::new(
         Finding::error("context-full", what).help("make room for more sequences"),
     ))
-}
-
-/// Bytes of full caches and of all states.
-fn memory(graph: &Graph, options: ContextOptions) -> u64 {
-    let of_state = |state: &State| match *state {
-        State::Cache { keys, values } => {
-            let numbers = u64::from(keys) + u64::from(values);
-            options.cache_type.byte_len(numbers).saturating_mul(options.tokens as u64)
-        }
-        State::Stored { .. } => 0,
-        State::Rows { width, rows } => 4 * u64::from(width) * u64::from(rows),
-        State::Floats { len } => 4 * u64::from(len),
-    };
-    let one = graph.raw().states.iter().map(of_state).fold(0, u64::saturating_add);
-    one.saturating_mul(options.sequences as u64)
 }

@@ -2,7 +2,7 @@
 
 use gguf_graph::{Attention, Graph, Memory, Op, State, Wkv};
 
-use crate::cache::{Cache, CacheType};
+use crate::cache::{Cache, CacheType, Layout, Role};
 
 /// What an operation keeps of a sequence.
 #[derive(Clone)]
@@ -26,18 +26,15 @@ pub(crate) struct Sequence {
 }
 
 impl Sequence {
-    /// Without a token.
-    pub fn new(graph: &Graph, cache_type: CacheType) -> Self {
+    /// Without a token, for so many at most.
+    pub fn new(graph: &Graph, cache_type: CacheType, tokens: usize) -> Self {
         let states = graph.raw().states.iter().zip(0..);
         let kept = states.map(|(state, id)| match *state {
             State::Cache { keys, values } | State::Stored { keys, values } => {
-                let heads = heads(graph, id);
-                // What an encoder stored is read by every token: it stays as it is.
                 let stored = matches!(state, State::Stored { .. });
-                let ty = if stored { CacheType::F32 } else { cache_type };
-                let len = |width: u32| width as usize / heads;
-                let keys = Cache::of_keys(ty, heads, len(keys));
-                Kept::Cache { keys, values: Cache::of_values(ty, heads, len(values)), stored }
+                let [keys, values] = layouts(graph, id, keys, values, state, cache_type)
+                    .map(|layout| Cache::new(layout, if stored { usize::MAX } else { tokens }));
+                Kept::Cache { keys, values, stored }
             }
             State::Rows { width, rows } => Kept::Floats(vec![0.0; width as usize * rows as usize]),
             State::Floats { len } => Kept::Floats(initial(graph, id, len as usize)),
@@ -69,6 +66,41 @@ impl Sequence {
     }
 }
 
+/// Bytes of the states of a sequence that is full: all but what an encoder stores, whose length nobody
+/// knows before.
+pub(crate) fn full_len(graph: &Graph, cache_type: CacheType, tokens: usize) -> u64 {
+    let of_state = |(state, id): (&State, u32)| match *state {
+        State::Cache { keys, values } => layouts(graph, id, keys, values, state, cache_type)
+            .map(|layout| layout.byte_len(tokens))
+            .into_iter()
+            .fold(0, u64::saturating_add),
+        State::Stored { .. } => 0,
+        State::Rows { width, rows } => 4 * u64::from(width) * u64::from(rows),
+        State::Floats { len } => 4 * u64::from(len),
+    };
+    graph.raw().states.iter().zip(0..).map(of_state).fold(0, u64::saturating_add)
+}
+
+/// How keys and values of a state are laid out.
+fn layouts(
+    graph: &Graph,
+    id: u32,
+    keys: u32,
+    values: u32,
+    state: &State,
+    cache_type: CacheType,
+) -> [Layout; 2] {
+    let heads = heads(graph, id);
+    // What an encoder stored is read by every token: it stays as it is.
+    let ty = if matches!(state, State::Stored { .. }) { CacheType::F32 } else { cache_type };
+    [(keys, Role::Keys), (values, Role::Values)].map(|(width, role)| Layout {
+        ty,
+        heads,
+        len: width as usize / heads,
+        role,
+    })
+}
+
 /// Heads of the keys and values of a state.
 fn heads(graph: &Graph, id: u32) -> usize {
     let programs = [Some(graph.main()), graph.encoder()].into_iter().flatten();
@@ -96,4 +128,44 @@ fn initial(graph: &Graph, id: u32, len: usize) -> Vec<f32> {
         numbers[len / 3 * 2..].fill(-1e38);
     }
     numbers
+}
+
+#[cfg(test)]
+mod tests {
+    use gguf_graph::Limits;
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn full_states_take_what_was_foretold() {
+        let raw = json!({
+            "architecture": "x",
+            "states": [{"kind": "cache", "keys": 96, "values": 72}, {"kind": "rows", "width": 8, "rows": 3}],
+            "weights": [{"name": "k", "shape": [96, 9]}, {"name": "v", "shape": [72, 9]}],
+            "main": {"outputs": [{"kind": "hidden", "value": 2}], "ops": [
+                {"op": "embed", "table": 0, "index": "token"},
+                {"op": "embed", "table": 1, "index": "token"},
+                {"op": "attention", "query": 0, "memory": {"cached": {"key": 0, "value": 1, "state": 0}},
+                 "heads": 3, "heads_kv": 3, "key_len": 32, "value_len": 24, "scale": 1.0, "mask": "causal"},
+                {"op": "embed", "table": 0, "index": "token"}]},
+        });
+        let graph = Graph::new(serde_json::from_value(raw).unwrap(), Limits::default()).unwrap();
+        for ty in [CacheType::F32, CacheType::F16, CacheType::Q8_0] {
+            for tokens in [1, 64, 100, 513] {
+                let mut sequence = Sequence::new(&graph, ty, tokens);
+                for kept in &mut sequence.kept {
+                    if let Kept::Cache { keys, values, .. } = kept {
+                        (0..tokens).for_each(|_| keys.push(&[1.0; 96]));
+                        (0..tokens).for_each(|_| values.push(&[1.0; 72]));
+                    }
+                }
+                let allocated = sequence.kept.iter().map(|kept| match kept {
+                    Kept::Cache { keys, values, .. } => keys.allocated() + values.allocated(),
+                    Kept::Floats(numbers) => 4 * numbers.capacity() as u64,
+                });
+                assert_eq!(allocated.sum::<u64>(), full_len(&graph, ty, tokens), "{ty:?} {tokens}");
+            }
+        }
+    }
 }

@@ -38,8 +38,12 @@ fn context(executor: &Arc<Executor>, batch: usize) -> Context {
 }
 
 fn run(context: &mut Context, tokens: Vec<Token>) -> Value {
+    first_of(context, [OutputKind::Logits, OutputKind::Hidden], tokens)
+}
+
+/// The first of these kinds that the model computes.
+fn first_of(context: &mut Context, kinds: [OutputKind; 2], tokens: Vec<Token>) -> Value {
     let graph = context.executor().graph();
-    let kinds = [OutputKind::Logits, OutputKind::Hidden];
     let kind = kinds.into_iter().find(|kind| graph.output(*kind).is_some()).unwrap();
     context.run(&Batch { tokens }, kind, &()).unwrap()
 }
@@ -85,6 +89,45 @@ fn check(name: &str, arithmetic: Arithmetic) {
     let mut context = context(&executor, 512);
     let steps = IDS.iter().flat_map(|id| run(&mut context, of(0, &[*id])).data);
     assert!(steps.collect::<Vec<f32>>() == all.data, "{name} token by token");
+}
+
+#[test]
+fn a_token_that_is_no_number_reaches_none_before_it() {
+    for name in architectures() {
+        for arithmetic in [Arithmetic::Exact, Arithmetic::Fast] {
+            let graph = tiny::tiny(name).unwrap_or_else(|fault| panic!("{name}: {fault:?}"));
+            let model = tiny::model(&graph).unwrap();
+            let whole = graph.main().0.ops.iter().any(|op| op.sees_whole_batch());
+            let executor = Executor::new(&model, graph, arithmetic).unwrap();
+            beside_nan(name, Arc::new(executor), whole);
+        }
+    }
+}
+
+/// Tokens before one whose embedding is NaN, and those of another sequence, are what they are beside
+/// numbers.
+fn beside_nan(name: &str, executor: Arc<Executor>, whole: bool) {
+    const TABLE: &str = "token_embd.weight";
+    let weights = &executor.graph().raw().weights;
+    let shape = &weights.iter().find(|weight| weight.name == TABLE).unwrap().shape;
+    let numbers: usize = shape.iter().product::<u64>() as usize;
+    let table = |first: f32| -> Vec<u8> {
+        let number = |i: usize| if i < shape[0] as usize { first } else { (i % 13) as f32 / 8.0 };
+        (0..numbers).flat_map(|i| number(i).to_le_bytes()).collect()
+    };
+    let ids = [&IDS[..7], &[0]].concat();
+    let [number, nan] = [1.0, f32::NAN].map(|first| {
+        let executor =
+            Arc::new(executor.with_tensor(TABLE, gguf::TensorType::F32, table(first)).unwrap());
+        let tokens = [of(0, &ids), of(1, &ids[..7])].concat();
+        // Not what would be a product with the table.
+        first_of(&mut context(&executor, 512), [OutputKind::Hidden, OutputKind::Logits], tokens)
+    });
+    assert!(nan.row(7).iter().all(|x| x.is_nan()) && number.row(7).iter().all(|x| !x.is_nan()));
+    let first = if whole { 8 } else { 0 };
+    for row in (first..15).filter(|row| *row != 7) {
+        assert!(nan.row(row) == number.row(row), "{name}, row {row}");
+    }
 }
 
 #[test]

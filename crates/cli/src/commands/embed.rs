@@ -99,9 +99,7 @@ pub fn run(args: &Args) -> Result<(), Failure> {
             width: made.first().map_or(0, |value| value.width),
             data: made.into_iter().flat_map(|value| value.data).collect(),
         };
-        let output = AtomicFile::create(path, &overwrite)?;
-        output.write_at(&npy::to_bytes(&all), 0)?;
-        output.commit()?;
+        AtomicFile::write(path, &npy::to_bytes(&all), &overwrite)?;
         eprintln!("wrote {} ({} x {})", path.display(), all.rows, all.width);
         Ok(())
     })

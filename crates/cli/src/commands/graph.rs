@@ -89,9 +89,8 @@ pub fn run(args: &Args) -> Result<(), Failure> {
         return Ok(out.flush()?);
     }
     if let Some(path) = &args.form.svg {
-        let output = AtomicFile::create(path, &args.force.sparing(opened.files()))?;
-        output.write_at(gguf_kit::run::graph::to_svg(&graph)?.as_bytes(), 0)?;
-        return Ok(output.commit()?);
+        let svg = gguf_kit::run::graph::to_svg(&graph)?;
+        return Ok(AtomicFile::write(path, svg.as_bytes(), &args.force.sparing(opened.files()))?);
     }
     let load = Load {
         tokens: args.tokens,

@@ -88,9 +88,7 @@ pub fn run(args: &Args) -> Result<(), Failure> {
         let cache_type = args.run.cache_type();
         let made = logits(&running, &ids, for_encoder, cache_type, &progress)?;
         progress.finish();
-        let output = AtomicFile::create(&args.output, &overwrite)?;
-        output.write_at(&npy::to_bytes(&made), 0)?;
-        output.commit()?;
+        AtomicFile::write(&args.output, &npy::to_bytes(&made), &overwrite)?;
         let (rows, width) = (made.rows, made.width);
         eprintln!("wrote {} ({rows} x {width})", args.output.display());
         Ok(())

@@ -96,11 +96,7 @@ impl Outputs {
     }
 
     fn write(&self, report: &Report, overwrite: &Overwrite) -> Result<(), Error> {
-        let write = |path: &Path, text: String| {
-            let output = AtomicFile::create(path, overwrite)?;
-            output.write_at(text.as_bytes(), 0)?;
-            output.commit()
-        };
+        let write = |path: &Path, text: String| AtomicFile::write(path, text.as_bytes(), overwrite);
         write(&self.json, report.to_json())?;
         write(&self.csv, report.to_csv())?;
         write(&self.page, page::html(report))

@@ -95,9 +95,7 @@ pub fn run(args: &Args) -> Result<(), Failure> {
         Ok(found)
     })?;
     if let Some(path) = &args.output {
-        let output = AtomicFile::create(path, &overwrite)?;
-        output.write_at(found.to_json().as_bytes(), 0)?;
-        output.commit()?;
+        AtomicFile::write(path, found.to_json().as_bytes(), &overwrite)?;
         eprintln!("wrote {}", path.display());
     }
     let mut out = std::io::stdout().lock();

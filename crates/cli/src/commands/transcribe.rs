@@ -92,9 +92,7 @@ pub fn run(args: &Args) -> Result<(), Failure> {
             }
         }
         let Some(path) = &args.output else { return Ok(()) };
-        let output = AtomicFile::create(path, &overwrite)?;
-        output.write_at(all.as_bytes(), 0)?;
-        output.commit()?;
+        AtomicFile::write(path, all.as_bytes(), &overwrite)?;
         eprintln!("wrote {}", path.display());
         Ok(())
     })

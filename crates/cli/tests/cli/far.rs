@@ -366,3 +366,25 @@ fn far_originals_are_compared_with() {
     assert_eq!(compared(&hub.url("/m.gguf")), here);
     assert_eq!(compared("hf:org/repo"), compared(MODEL));
 }
+
+/// A quality report reads a far original once, however many mixes it makes of it.
+#[test]
+fn far_originals_of_mixes_are_read_once() {
+    let dir = Dir::new();
+    let file = std::fs::read(dir.f16()).unwrap();
+    let len = file.len();
+    let served = Arc::new(AtomicUsize::new(0));
+    let counted = served.clone();
+    let server = Server::start(move |request| {
+        let (start, end) = request.range().unwrap_or((0, file.len()));
+        counted.fetch_add(end.min(file.len()).saturating_sub(start), Ordering::Relaxed);
+        Reply::part(request, &file)
+    });
+    let (text, page) = (crate::judging::text(), dir.path("page.html"));
+    let types = "Q8_0,Q6_K,Q4_K_M,Q4_0,Q5_0";
+    let far = server.url("/m.gguf");
+    let measured = ["-f", &text, "-c", "32", "--chunks", "1", "--types", types, "-o", &page];
+    succeeds(&[&["quality", &far][..], &measured, &["--together", "1", "--no-speed"]].concat());
+    let served = served.load(Ordering::Relaxed);
+    assert!((len..2 * len).contains(&served), "{served} bytes of {len}");
+}

@@ -1,8 +1,10 @@
 //! An export on disk: a directory that is new or empty, and is as it was if the export fails.
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use gguf::Error;
+use gguf::{Error, TensorType};
+use gguf_pipeline::Tensor;
 use gguf_store::{AtomicFile, Complete, Overwrite, Progress, is_unfinished, require_space};
 
 use super::{Export, File, safetensors};
@@ -73,6 +75,8 @@ impl Directory {
         progress: &dyn Progress,
     ) -> Result<(), Error> {
         let Export { tensors, files, .. } = export;
+        let (of_modules, tensors) = by_folder(tensors);
+        let tensors = &tensors[..];
         let shards = safetensors::shards(tensors, most);
         let paths: Vec<PathBuf> = (0..shards.len())
             .map(|i| self.path.join(safetensors::shard_name(i, shards.len())))
@@ -88,6 +92,12 @@ impl Directory {
         for (path, shard) in paths.iter().zip(&shards) {
             let tensors = &tensors[shard.clone()];
             complete.push(safetensors::complete(path, tensors, false, &nothing, progress)?);
+        }
+        for (folder, tensors) in &of_modules {
+            let folder = self.path.join(folder);
+            self.made.directory(&folder)?;
+            let path = folder.join(safetensors::shard_name(0, 1));
+            complete.push(safetensors::complete(&path, tensors, false, &nothing, progress)?);
         }
         if shards.len() > 1 {
             let bytes = safetensors::index(tensors, &shards);
@@ -119,6 +129,24 @@ impl Directory {
         output.write_at(&file.bytes, 0)?;
         output.close()
     }
+}
+
+type Typed = (Tensor, TensorType);
+
+/// Tensors of modules behind the model, which have files of their own, by folder; and all others.
+fn by_folder(tensors: &[Typed]) -> (BTreeMap<String, Vec<Typed>>, Vec<Typed>) {
+    let (mut of_modules, mut others) = (BTreeMap::<_, Vec<_>>::new(), Vec::new());
+    for (tensor, ty) in tensors.iter().cloned() {
+        match tensor.name.split_once('/') {
+            Some((folder, name)) => {
+                let name = name.to_owned();
+                let of_module = of_modules.entry(folder.to_owned()).or_default();
+                of_module.push((Tensor { name, ..tensor }, ty));
+            }
+            None => others.push((tensor, ty)),
+        }
+    }
+    (of_modules, others)
 }
 
 /// Files of the export that have their names; removed unless all get theirs.

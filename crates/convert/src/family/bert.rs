@@ -4,9 +4,10 @@ use gguf::{Array, Error};
 use gguf_checkpoint::config::Config;
 use gguf_pipeline::Step;
 use gguf_store::Model;
-use serde_json::{Map, Value, json};
+use serde_json::{Map, Value};
 
 use super::hyper::{self, Keys};
+use super::modules::{module_files, pooling_key};
 use super::names::{Name, Table, foreign};
 use super::{Exported, Family, Mapping};
 use crate::vocab;
@@ -159,7 +160,7 @@ fn export(model: &Model, is_roberta: bool) -> Option<Exported> {
         .patterns(names.iter().map(String::as_str))
         .fields(&[("attention.layer_norm_epsilon", "layer_norm_eps")])
         .set("type_vocab_size", token_types(model))
-        .files(pooling_files(model));
+        .files(module_files(model));
     if is_roberta {
         let padding = metadata.u64("tokenizer.ggml.padding_token_id");
         let first = padding.unwrap_or(1).checked_add(1)?;
@@ -197,81 +198,6 @@ fn is_classifier(config: &Config) -> Result<bool, Error> {
 pub(super) fn embedding_keys(keys: &mut Keys, config: &Config) -> Result<(), Error> {
     keys.set("attention.causal", false);
     pooling_key(keys, config)
-}
-
-/// How one vector is made of all, if the files beside the configuration say so.
-pub(super) fn pooling_key(keys: &mut Keys, config: &Config) -> Result<(), Error> {
-    keys.set_u32("pooling_type", pooling(config)?);
-    Ok(())
-}
-
-/// Kinds of pooling: the field, its value in newer files, the number in the key.
-const KINDS: [(&str, &str, u32); 3] = [
-    ("pooling_mode_mean_tokens", "mean", 1),
-    ("pooling_mode_cls_token", "cls", 2),
-    ("pooling_mode_lasttoken", "lasttoken", 3),
-];
-
-/// The kind of pooling that `modules.json` (of `sentence-transformers`) leads to, numbered as in
-/// the key.
-fn pooling(config: &Config) -> Result<Option<u32>, Error> {
-    let modules = config.file("modules.json")?;
-    let modules = modules.as_ref().and_then(Value::as_array).into_iter().flatten();
-    let is_pooling =
-        |module: &&Value| module["type"].as_str().is_some_and(|class| class.ends_with("Pooling"));
-    let Some(module) = modules.clone().find(is_pooling) else { return Ok(None) };
-    // A path from a file must not lead out of the directory.
-    let name = module["path"].as_str().unwrap_or_default();
-    let plain =
-        !name.is_empty() && std::path::Path::new(name).file_name().is_some_and(|n| n == name);
-    if !plain {
-        let what = format!("the path of the pooling module is {}", module["path"]);
-        return Err(Error::input(
-            "config-field",
-            &config.path().with_file_name("modules.json"),
-            what,
-            "correct it",
-        ));
-    }
-    let file = format!("{name}/config.json");
-    let path = config.path().with_file_name(&file);
-    let fields = config.file(&file)?.ok_or_else(|| {
-        let help = "download the directory of the pooling module";
-        Error::input("config-missing", &path, "is not there, though `modules.json` names it", help)
-    })?;
-    let chosen = KINDS.iter().find(|(flag, _, _)| fields[flag] == true);
-    let chosen =
-        chosen.or_else(|| KINDS.iter().find(|(_, mode, _)| fields["pooling_mode"] == *mode));
-    chosen.map(|&(_, _, number)| Some(number)).ok_or_else(|| {
-        let what = "asks for a pooling that is neither mean nor cls nor lasttoken";
-        Error::input(
-            "config-unsupported",
-            &path,
-            what,
-            "remove `modules.json` to leave the choice to programs",
-        )
-    })
-}
-
-/// The files that lead to the model's pooling.
-pub(super) fn pooling_files(model: &Model) -> Vec<(&'static str, Value)> {
-    let metadata = model.metadata();
-    let architecture = metadata.architecture().unwrap_or_default();
-    let number = |key: &str| metadata.u64(&format!("{architecture}.{key}"));
-    let kind = number("pooling_type");
-    if !KINDS.iter().any(|(_, _, number)| kind == Some((*number).into())) {
-        return Vec::new();
-    }
-    let mut pooling: Map<String, Value> = KINDS
-        .iter()
-        .map(|(field, _, number)| ((*field).to_owned(), (kind == Some((*number).into())).into()))
-        .collect();
-    pooling.insert("word_embedding_dimension".into(), number("embedding_length").into());
-    let modules = json!([
-        {"idx": 0, "name": "0", "path": "", "type": "sentence_transformers.models.Transformer"},
-        {"idx": 1, "name": "1", "path": "1_Pooling", "type": "sentence_transformers.models.Pooling"},
-    ]);
-    vec![("modules.json", modules), ("1_Pooling/config.json", pooling.into())]
 }
 
 /// The kinds of segments that the model tells apart.

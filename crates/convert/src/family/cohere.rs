@@ -7,7 +7,7 @@ use gguf_store::Model;
 use super::exported::{has, rotated_share};
 use super::hyper::{self, Keys};
 use super::names::{LLAMA_LIKE, renamed};
-use super::{Exported, Family, Mapping};
+use super::{Exported, Family, Mapping, windows};
 
 pub(super) static COHERE: Family = Family {
     classes: &["CohereForCausalLM"],
@@ -83,7 +83,7 @@ fn second_keys(config: &Config, keys: &mut Keys) -> Result<(), Error> {
     let rotated = hyper::rotated_dims(config, hyper::head_dim(config)?, 1.0)?;
     keys.set("rope.dimension_count", rotated);
     keys.else_not_stretched();
-    Ok(())
+    windows::unusual_pattern(keys, config, 4)
 }
 
 fn second_special(_config: &Config, name: &str) -> Result<Option<Mapping>, Error> {
@@ -97,5 +97,6 @@ fn second_special(_config: &Config, name: &str) -> Result<Option<Mapping>, Error
 fn second_export(model: &Model, exported: Exported) -> Option<Exported> {
     // Of so many layers one has no window.
     let exported = exported.set("sliding_window_pattern", 4);
+    let exported = windows::export_of_pattern(model, exported);
     Some(exported.set_some("partial_rotary_factor", rotated_share(model)))
 }

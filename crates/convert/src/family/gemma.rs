@@ -1,6 +1,7 @@
-//! Gemma 1, 2 and 3, as text models.
+//! Gemma 1, 2 and 3, as text models, and the encoder made of the third.
 
 use gguf::Error;
+use gguf::schema::Hyper;
 use gguf_checkpoint::config::Config;
 use gguf_pipeline::{Function, Step};
 use gguf_store::Model;
@@ -8,8 +9,9 @@ use serde_json::Value;
 
 use super::exported::{self, count, ratio};
 use super::hyper::{self, Keys};
+use super::modules::{self, dense_keys, pooling_key};
 use super::names::{LLAMA_LIKE, Table};
-use super::{Exported, Family, Mapping};
+use super::{Exported, Family, Mapping, windows};
 use crate::vocab;
 
 /// Since the second generation, norms stand before and after attention and feed-forward.
@@ -62,6 +64,38 @@ pub(super) static GEMMA3: Family = Family {
     ..Family::DEFAULT
 };
 
+/// The third generation as an encoder, with the matrices that `sentence-transformers` has behind it.
+pub(super) static GEMMA_EMBEDDING: Family = Family {
+    classes: &["Gemma3TextModel"],
+    architecture: "gemma-embedding",
+    model_type: "gemma3_text",
+    vocabulary: vocab::Kind::Gemma { first: false },
+    names: &[NORMS, LLAMA_LIKE],
+    expects: &[("attention_bias", false)],
+    complete: |config| complete(config, 3),
+    keys: |config, keys| {
+        keys_of(config, keys, 3)?;
+        dense_keys(keys, config)?;
+        pooling_key(keys, config)?;
+        if config.bool("use_bidirectional_attention")? != Some(true) {
+            keys.set("attention.causal", true);
+        }
+        Ok(())
+    },
+    special: |config, name| Ok(modules::dense(name).or(special(config, name)?)),
+    steps,
+    export: |model, exported| {
+        let is_encoder = !Hyper::of(model.metadata()).ok()?.bool("attention.causal").ok()?;
+        let dense = modules::dense_names();
+        let exported = exported
+            .patterns(dense.iter().map(String::as_str))
+            .files(modules::module_files(model))
+            .set("use_bidirectional_attention", is_encoder);
+        export_of(model, exported, 3)
+    },
+    ..Family::DEFAULT
+};
+
 fn complete(config: &mut Config, generation: u32) -> Result<(), Error> {
     config.default("head_dim", 256);
     config.default("rms_norm_eps", 1e-6);
@@ -95,6 +129,7 @@ fn keys_of(config: &Config, keys: &mut Keys, generation: u32) -> Result<(), Erro
         }
         if config.u32(&["sliding_window_pattern"])? != Some(1) {
             keys.set_u32("attention.sliding_window", config.u32(&["sliding_window"])?);
+            windows::unusual_pattern(keys, config, 6)?;
         }
         return Ok(());
     }
@@ -113,6 +148,7 @@ fn keys_of(config: &Config, keys: &mut Keys, generation: u32) -> Result<(), Erro
             keys.set_f32(cap, config.f32(&[cap])?);
         }
         keys.set_u32("attention.sliding_window", config.u32(&["sliding_window"])?);
+        windows::unusual_pattern(keys, config, 2)?;
     }
     keys.unusual_rope(config)
 }
@@ -140,6 +176,7 @@ fn export_of(model: &Model, exported: Exported, generation: u32) -> Option<Expor
         ("final_logit_softcapping", "final_logit_softcapping"),
         ("rope.freq_base_swa", "rope_local_base_freq"),
     ]);
+    let exported = windows::export_of_pattern(model, exported);
     if generation == 2 {
         return Some(exported);
     }

@@ -8,7 +8,7 @@ use serde_json::json;
 
 use super::hyper::{self, Keys};
 use super::names::{LLAMA_LIKE, Table, captures};
-use super::{Exported, Family, MappedTensor, Mapping};
+use super::{Exported, Family, MappedTensor, Mapping, windows};
 
 const NAMES: Table = &[
     ("model.layers.{}.post_attention_layernorm", "blk.{}.post_attention_norm"),
@@ -58,7 +58,7 @@ fn keys(config: &Config, keys: &mut Keys) -> Result<(), Error> {
     keys.decoder(config, hyper::stated_head_dim(config)?)?;
     keys.set_u32("attention.sliding_window", config.u32(&["sliding_window"])?);
     keys.set("expert_feed_forward_length", hyper::feed_forward(config)?);
-    Ok(())
+    windows::unusual_pattern(keys, config, 2)
 }
 
 /// The matrices of experts are stored with rows and columns exchanged, and gates and what they
@@ -110,14 +110,14 @@ fn special(config: &Config, name: &str) -> Result<Option<Mapping>, Error> {
     Ok(None)
 }
 
-fn export(_model: &Model, exported: Exported) -> Option<Exported> {
+fn export(model: &Model, exported: Exported) -> Option<Exported> {
     let exported = exported
         .patterns(WHOLE.map(|(name, _)| name))
         .patterns([DOWN, GATE_AND_UP, GATE_AND_UP_BIAS])
         .without(&["expert_feed_forward_length"])
         // Programs know this of the architecture; `transformers` takes the other.
         .scaling("truncate", false);
-    Some(exported)
+    Some(windows::export_of_pattern(model, exported))
 }
 
 /// The step that takes every other row of all experts, from the first or from the second on.

@@ -6,7 +6,7 @@ use gguf_store::Model;
 
 use super::hyper::{self, Keys};
 use super::names::{LLAMA_LIKE, Table, captures};
-use super::{ExpertSlot, Exported, Family, Mapping, experts};
+use super::{ExpertSlot, Exported, Family, Mapping, experts, windows};
 use crate::vocab;
 
 const MIXTRAL: &str = "MixtralForCausalLM";
@@ -59,7 +59,17 @@ fn keys(config: &Config, keys: &mut Keys) -> Result<(), Error> {
     keys.decoder(config, head_dim)?;
     keys.set("vocab_size", config.require_u32(&["vocab_size"], "the number of tokens")?);
     keys.set("rope.dimension_count", hyper::head_dim(config)?);
-    Ok(())
+    windows::unexpected(keys, config, window(config)?)
+}
+
+/// The window of a class that has one: all layers of the first Mistral do.
+fn window(config: &Config) -> Result<Option<u32>, Error> {
+    let class = config.class()?;
+    match config.json().get("sliding_window") {
+        None if class.starts_with("Mistral") => Ok(Some(4096)),
+        Some(_) if class.starts_with("Mi") => config.u32(&["sliding_window"]),
+        _ => Ok(None),
+    }
 }
 
 fn special(config: &Config, name: &str) -> Result<Option<Mapping>, Error> {

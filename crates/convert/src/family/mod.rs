@@ -27,6 +27,7 @@ mod llama;
 mod llama4;
 mod mamba;
 mod minicpm;
+mod modules;
 mod mpt;
 pub mod names;
 mod nomic_bert;
@@ -40,6 +41,7 @@ mod stablelm;
 mod starcoder;
 mod t5;
 mod whisper;
+mod windows;
 
 pub(crate) use definition::{ExpertSlot, Family, MappedTensor, Mapping};
 pub(crate) use exported::Exported;
@@ -73,6 +75,7 @@ const FAMILIES: &[&Family] = &[
     &gemma::GEMMA,
     &gemma::GEMMA2,
     &gemma::GEMMA3,
+    &gemma::GEMMA_EMBEDDING,
     &phi::PHI2,
     &phi::PHI3,
     &stablelm::STABLELM,

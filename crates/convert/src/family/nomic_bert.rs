@@ -4,8 +4,9 @@ use gguf::Error;
 use gguf_checkpoint::config::Config;
 use gguf_store::Model;
 
-use super::bert::{embedding_keys, pooling_files, token_types};
+use super::bert::{embedding_keys, token_types};
 use super::hyper::{self, Keys, Rope};
+use super::modules::module_files;
 use super::names::Table;
 use super::{Exported, Family};
 use crate::vocab;
@@ -75,5 +76,5 @@ fn keys(config: &Config, keys: &mut Keys) -> Result<(), Error> {
 }
 
 fn export(model: &Model, exported: Exported) -> Option<Exported> {
-    Some(exported.set("type_vocab_size", token_types(model)).files(pooling_files(model)))
+    Some(exported.set("type_vocab_size", token_types(model)).files(module_files(model)))
 }

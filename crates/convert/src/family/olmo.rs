@@ -6,7 +6,7 @@ use gguf_store::Model;
 
 use super::hyper::{self, Keys};
 use super::names::{LLAMA_LIKE, Table};
-use super::{Exported, Family};
+use super::{Exported, Family, windows};
 
 /// The first generation, whose norms have no weights.
 pub(super) static OLMO: Family = Family {
@@ -62,7 +62,7 @@ fn later_keys(config: &Config, keys: &mut Keys) -> Result<(), Error> {
     keys.stated(config)?;
     if let Some(window) = config.u32(&["sliding_window"])? {
         keys.set("attention.sliding_window", window);
-        keys.set("attention.sliding_window_pattern", Array::from(&windows(config)?[..]));
+        keys.set("attention.sliding_window_pattern", Array::from(&windows::layers(config, 4)?[..]));
     }
     Ok(())
 }
@@ -74,26 +74,7 @@ fn later_export(model: &Model, exported: Exported) -> Option<Exported> {
     }
     let exported =
         exported.class(OLMO3, "olmo3").fields(&[("rope.freq_base_swa", "rope_local_base_freq")]);
-    let windows = metadata.array("olmo2.attention.sliding_window_pattern");
-    Some(match windows {
-        Some(windows) => {
-            let kind = |has_window: gguf::Value| match has_window.to_bool() {
-                Some(false) => "full_attention",
-                _ => "sliding_attention",
-            };
-            exported.set("layer_types", windows.iter().map(kind).collect::<Vec<_>>())
-        }
-        None => exported,
-    })
+    Some(windows::export_of_pattern(model, exported))
 }
 
 const OLMO3: &str = "Olmo3ForCausalLM";
-
-/// Which layers have a window: as listed, or three of four.
-fn windows(config: &Config) -> Result<Vec<bool>, Error> {
-    if let Some((_, kinds)) = config.find(&["layer_types"]) {
-        let kinds = kinds.as_array().into_iter().flatten();
-        return Ok(kinds.map(|kind| kind == "sliding_attention").collect());
-    }
-    Ok((0..hyper::block_count(config)?).map(|block| block % 4 != 3).collect())
-}

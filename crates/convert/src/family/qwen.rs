@@ -1,8 +1,7 @@
 //! Qwen2 and Qwen3, dense.
 
-use super::Family;
-use super::bert::pooling_key;
-use super::hyper::{self};
+use super::modules::pooling_key;
+use super::{Family, hyper, windows};
 use crate::vocab;
 
 pub(super) static QWEN2: Family = Family {
@@ -13,8 +12,10 @@ pub(super) static QWEN2: Family = Family {
     pre_tokenizers: &["qwen2"],
     keys: |config, keys| {
         keys.decoder(config, hyper::stated_head_dim(config)?)?;
+        windows::qwen(keys, config, |layer, first| layer >= first)?;
         pooling_key(keys, config)
     },
+    export: |model, exported| Some(windows::export_of_qwen(model, exported)),
     ..Family::DEFAULT
 };
 
@@ -28,7 +29,9 @@ pub(super) static QWEN3: Family = Family {
     keys: |config, keys| {
         // As `transformers` completes it; the width of a head of Qwen2 it does not complete.
         keys.decoder(config, hyper::stated_head_dim(config)?.or(Some(128)))?;
+        windows::qwen(keys, config, |layer, first| layer >= first)?;
         pooling_key(keys, config)
     },
+    export: |model, exported| Some(windows::export_of_qwen(model, exported)),
     ..Family::DEFAULT
 };

@@ -1,12 +1,14 @@
 //! Qwen2 and Qwen3 with experts.
 
 use gguf::Error;
+use gguf::schema::Hyper;
 use gguf_checkpoint::config::Config;
+use gguf_store::Model;
 
 use super::exported::has;
 use super::hyper::{self, Keys};
 use super::names::{LLAMA_LIKE, Table};
-use super::{Exported, Family, Mapping, experts};
+use super::{Exported, Family, Mapping, experts, windows};
 
 /// What stands beside the experts. Only Qwen2 has one that is always asked.
 const EXPERT_NAMES: Table = &[
@@ -20,6 +22,7 @@ const EXPERT_NAMES: Table = &[
 const FIELDS: &[(&str, &str)] =
     &[("expert_shared_feed_forward_length", "shared_expert_intermediate_size")];
 
+const WEIGHTS_NORM: &str = "expert_weights_norm";
 const EXPERT_WIDTH: &[&str] = &["moe_intermediate_size"];
 
 pub(super) static QWEN2MOE: Family = Family {
@@ -33,11 +36,14 @@ pub(super) static QWEN2MOE: Family = Family {
         config.default("shared_expert_intermediate_size", 5632);
         complete(config, 1408, 4)
     },
-    keys,
+    keys: |config, keys| {
+        self::keys(config, keys, false)?;
+        windows::qwen(keys, config, |layer, count| layer % 2 == 0 && layer < count)
+    },
     special,
     export: |model, exported| {
         let has_bias = has(model, "blk.0.attn_q.bias");
-        Some(export_of(exported, false).set("qkv_bias", has_bias))
+        Some(export_of(model, exported, false).set("qkv_bias", has_bias))
     },
     ..Family::DEFAULT
 };
@@ -51,9 +57,12 @@ pub(super) static QWEN3MOE: Family = Family {
     fields: FIELDS,
     expects: &[("attention_bias", false)],
     complete: |config| complete(config, 768, 8),
-    keys,
+    keys: |config, keys| {
+        self::keys(config, keys, true)?;
+        windows::qwen(keys, config, |_, _| true)
+    },
     special,
-    export: |_, exported| Some(export_of(exported, true)),
+    export: |model, exported| Some(export_of(model, exported, true)),
     ..Family::DEFAULT
 };
 
@@ -65,11 +74,17 @@ fn complete(config: &mut Config, width: u32, asked: u32) -> Result<(), Error> {
     hyper::default_attention(config)
 }
 
-fn keys(config: &Config, keys: &mut Keys) -> Result<(), Error> {
+/// `usual` is whether programs make the weights of the experts of a token sum to 1, where no key says it.
+fn keys(config: &Config, keys: &mut Keys, usual: bool) -> Result<(), Error> {
     keys.stated(config)?;
     keys.set_u32("expert_feed_forward_length", config.u32(EXPERT_WIDTH)?);
     let shared = config.u32(&["shared_expert_intermediate_size"])?;
     keys.set_u32("expert_shared_feed_forward_length", shared);
+    // What is not stated is false, in both classes.
+    let stated = config.bool("norm_topk_prob")?.unwrap_or(false);
+    if stated != usual {
+        keys.set(WEIGHTS_NORM, stated);
+    }
     Ok(())
 }
 
@@ -78,7 +93,8 @@ fn special(config: &Config, name: &str) -> Result<Option<Mapping>, Error> {
     experts::mapping(config, name, width)
 }
 
-fn export_of(exported: Exported, weights_sum_to_1: bool) -> Exported {
-    // No key says it: programs do this with all models of the architecture.
-    exported.patterns(experts::one_by_one()).set("norm_topk_prob", weights_sum_to_1)
+fn export_of(model: &Model, exported: Exported, usual: bool) -> Exported {
+    let stated = Hyper::of(model.metadata()).ok().and_then(|of| of.stated(WEIGHTS_NORM)?.to_bool());
+    let exported = exported.patterns(experts::one_by_one());
+    windows::export_of_qwen(model, exported).set("norm_topk_prob", stated.unwrap_or(usual))
 }

@@ -3,8 +3,8 @@
 use gguf::Error;
 use gguf_checkpoint::config::Config;
 
-use super::Family;
 use super::hyper::{self, Keys};
+use super::{Family, windows};
 use crate::vocab;
 
 pub(super) static SMOLLM3: Family = Family {
@@ -17,6 +17,7 @@ pub(super) static SMOLLM3: Family = Family {
     complete,
     keys,
     steps: hyper::llama_order,
+    export: |model, exported| Some(windows::export_of_qwen(model, exported)),
     ..Family::DEFAULT
 };
 
@@ -30,7 +31,8 @@ fn keys(config: &Config, keys: &mut Keys) -> Result<(), Error> {
     keys.set("vocab_size", config.require_u32(&["vocab_size"], "the number of tokens")?);
     keys.set("rope.dimension_count", hyper::head_dim(config)?);
     rotates_as_programs_do(config)?;
-    Ok(())
+    // Those that do not rotate.
+    windows::qwen(keys, config, |layer, _| layer % 4 == 3)
 }
 
 /// Fails unless of four layers the last does not rotate: programs know this of the architecture.

@@ -7,7 +7,7 @@ use gguf_store::Model;
 
 use super::hyper::{self, Keys};
 use super::names::{LLAMA_LIKE, Table};
-use super::{Exported, Family, exported, gpt2};
+use super::{Exported, Family, exported, gpt2, windows};
 
 pub(super) static STARCODER: Family = Family {
     classes: &["GPTBigCodeForCausalLM"],
@@ -70,7 +70,10 @@ pub(super) static STARCODER2: Family = Family {
     fields: &[("attention.layer_norm_epsilon", "norm_epsilon")],
     expects: &[("use_bias", true)],
     complete: second_complete,
-    keys: |config, keys| keys.stated(config),
+    keys: |config, keys| {
+        keys.stated(config)?;
+        windows::unexpected(keys, config, config.u32(&["sliding_window"])?)
+    },
     export: |model, exported| {
         Some(exported.set("use_bias", exported::may_have(model, "blk.0.attn_q.bias")))
     },

@@ -6,6 +6,8 @@ use safetensors::SafeTensors;
 use serde_json::{Value, json};
 
 use crate::Tensors;
+use crate::decoder::WIDTH;
+use crate::modules::{dense, encoder_fields, gemma};
 use crate::there_and_back::{export, there_and_back};
 use crate::tiny::{Tiny, assert_sound, elements};
 
@@ -403,4 +405,35 @@ fn whisper_may_have_a_longer_encoder() {
     assert_sound(&tiny.convert().unwrap());
     let features = exported.json("preprocessor_config.json");
     assert_eq!((&features["feature_size"], &features["chunk_length"]), (&json!(5), &json!(2)));
+}
+
+#[test]
+fn gemma_keeps_the_matrices_behind_its_pooling() {
+    let modules = [
+        ("1_Pooling", "Pooling", json!({"pooling_mode_mean_tokens": true})),
+        ("2_Dense", "Dense", dense(WIDTH, 80, json!({}))),
+        ("3_Dense", "Dense", dense(80, WIDTH, json!({}))),
+    ];
+    let tiny = gemma(encoder_fields(), &modules);
+    let exported = exported(&tiny);
+    let config = exported.json("config.json");
+    assert_eq!(config["architectures"][0], "Gemma3TextModel");
+    assert_eq!(config["use_bidirectional_attention"], true);
+    for (number, (folder, _, fields)) in modules.iter().enumerate().skip(1) {
+        assert_eq!(exported.json(&format!("{folder}/config.json")), *fields);
+        let of_module = &exported.json("modules.json")[number + 1];
+        assert_eq!(of_module["path"], **folder);
+        assert_eq!(of_module["type"], "sentence_transformers.models.Dense");
+        let [there, back] = [tiny.path(), exported.dir.path()].map(|dir| {
+            let bytes = std::fs::read(dir.join(folder).join("model.safetensors")).unwrap();
+            let tensors = SafeTensors::deserialize(&bytes).unwrap();
+            let tensor = tensors.tensor("linear.weight").unwrap();
+            (tensor.shape().to_vec(), tensor.data().to_vec())
+        });
+        assert!(there == back, "{folder}");
+    }
+    let mut fields = encoder_fields();
+    fields["use_bidirectional_attention"] = false.into();
+    let back = self::exported(&gemma(fields, &modules)).json("config.json");
+    assert_eq!(back["use_bidirectional_attention"], false);
 }

@@ -6,6 +6,8 @@ mod encoders;
 mod first;
 mod fused;
 mod models;
+#[path = "../tiny/modules.rs"]
+mod modules;
 mod newer;
 mod quantized;
 mod small;

@@ -1,8 +1,12 @@
 //! Encoders, with and without a decoder.
 
 use gguf::Gguf;
+use gguf_checkpoint::Checkpoint;
+use gguf_convert::hf;
 use serde_json::{Value, json};
 
+use crate::decoder::WIDTH;
+use crate::modules::{dense, encoder_fields, gemma, weights};
 use crate::tiny::{Tiny, assert_sound, elements};
 use crate::{key, picked};
 
@@ -251,4 +255,71 @@ fn t5_without_its_decoder_is_an_architecture_of_its_own() {
     let gguf = t5("T5EncoderModel").convert().unwrap();
     assert_sound(&gguf);
     assert_eq!(key(&gguf, "general.architecture"), "t5encoder");
+}
+
+#[test]
+fn gemma_as_an_encoder_has_the_matrices_behind_its_pooling() {
+    let modules = [
+        ("1_Pooling", "Pooling", json!({"pooling_mode_mean_tokens": true})),
+        ("2_Dense", "Dense", dense(WIDTH, 80, json!({}))),
+        ("3_Dense", "Dense", dense(80, WIDTH, json!({}))),
+    ];
+    let gguf = gemma(encoder_fields(), &modules).convert().unwrap();
+    assert_sound(&gguf);
+    assert_eq!(key(&gguf, "general.architecture"), "gemma-embedding");
+    let number = |name: &str| key(&gguf, &format!("gemma-embedding.{name}"));
+    assert_eq!(number("pooling_type"), 1);
+    assert_eq!(number("attention.sliding_window"), 16);
+    assert_eq!([number("dense_2_feat_in"), number("dense_2_feat_out")], [json!(WIDTH), json!(80)]);
+    assert_eq!([number("dense_3_feat_in"), number("dense_3_feat_out")], [json!(80), json!(WIDTH)]);
+    let numbers: Vec<f32> = (0..80 * WIDTH).map(|i| i as f32).collect();
+    assert_eq!(elements(&gguf, "dense_2.weight"), numbers);
+    assert_eq!(elements(&gguf, "dense_3.weight"), numbers);
+    let model = Gguf::read(&gguf).unwrap();
+    assert!(model.metadata().get("gemma-embedding.attention.causal").is_none());
+    let first = &model.tensors()[0].name;
+    assert_eq!(&**first, "dense_2.weight", "where llama.cpp's converter has it");
+}
+
+#[test]
+fn gemma_whose_tokens_do_not_see_what_follows_says_so() {
+    let mut fields = encoder_fields();
+    fields.as_object_mut().unwrap().remove("use_bidirectional_attention");
+    let gguf = gemma(fields, &[]).convert().unwrap();
+    assert_sound(&gguf);
+    assert_eq!(key(&gguf, "gemma-embedding.attention.causal"), true);
+}
+
+#[test]
+fn modules_that_no_file_can_hold_are_refused() {
+    let fault = |folder: &str, others: Value| {
+        let modules = [(folder, "Dense", dense(WIDTH, 80, others))];
+        gemma(encoder_fields(), &modules).convert().unwrap_err().to_string()
+    };
+    let tanh = fault("2_Dense", json!({"activation_function": "torch.nn.modules.activation.Tanh"}));
+    assert!(tanh.contains("asks for torch.nn.modules.activation.Tanh behind the matrix"), "{tanh}");
+    let bias = fault("2_Dense", json!({"bias": true}));
+    assert!(bias.contains("2_Dense/config.json") && bias.contains("asks for a bias"), "{bias}");
+    let place = fault("4_Dense", json!({}));
+    assert!(place.contains("is of a matrix that files have no place for"), "{place}");
+    let tiny = gemma(encoder_fields(), &[("2_Dense", "Dense", dense(WIDTH, 80, json!({})))]);
+    std::fs::remove_file(tiny.path().join("2_Dense/model.safetensors")).unwrap();
+    let lost = tiny.convert().unwrap_err().to_string();
+    assert!(lost.contains("2_Dense/model.safetensors"), "{lost}");
+}
+
+#[test]
+fn what_stands_behind_another_model_is_left_out_and_said() {
+    let tiny = bert("BertModel", json!({}));
+    tiny.file("vocab.txt", PIECES);
+    let modules = json!([{"type": "sentence_transformers.models.Dense", "path": "2_Dense"}]);
+    tiny.file("modules.json", modules.to_string());
+    std::fs::create_dir(tiny.path().join("2_Dense")).unwrap();
+    weights(&tiny.path().join("2_Dense"), [4, 8], &[]);
+    assert_sound(&tiny.convert().unwrap());
+    let checkpoint = Checkpoint::open(tiny.path()).unwrap();
+    let notes = hf::plan(tiny.path(), &checkpoint, &hf::Options::default()).unwrap().notes;
+    let note = "left out `2_Dense/linear.weight`: bert files have no place for what stands behind \
+                the pooling";
+    assert!(notes.iter().any(|found| found == note), "{notes:?}");
 }

@@ -6,10 +6,13 @@ mod classes;
 mod decoder;
 mod encoders;
 mod gpt;
+#[path = "../tiny/modules.rs"]
+mod modules;
 mod refused;
 mod states;
 #[path = "../tiny/mod.rs"]
 mod tiny;
+mod windows;
 
 use gguf::{Bytes, Gguf};
 use serde_json::{Value, json};

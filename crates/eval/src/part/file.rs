@@ -104,9 +104,7 @@ impl Part {
         let metadata = HashMap::from([(KEY.to_owned(), head)]);
         let bytes = safetensors::serialize(views, Some(metadata))
             .map_err(|fault| failed(fault.to_string()))?;
-        let file = AtomicFile::create(path, overwrite)?;
-        file.write_at(&bytes, 0)?;
-        file.commit()
+        AtomicFile::write(path, &bytes, overwrite)
     }
 
     fn tables(&self) -> (Head, Vec<(String, Table)>) {

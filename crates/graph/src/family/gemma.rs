@@ -1,4 +1,4 @@
-//! Gemma 1, 2 and 3.
+//! Gemma 1, 2 and 3, and the encoder made of the third.
 
 use gguf::Finding;
 
@@ -20,10 +20,19 @@ pub(super) fn gemma2(builder: &mut Builder<'_>) -> Result<(), Finding> {
 
 /// Of six layers one has no window; only these stretch positions.
 pub(super) fn gemma3(builder: &mut Builder<'_>) -> Result<(), Finding> {
-    let family = usual(builder, 62)?;
-    let window_rotation = family.window_rotation.map(Rotation::plain);
-    let family = Decoder { window_period: 6, window_rotation, ..usual(builder, 62)? };
+    let family = third(usual(builder, 62)?);
     decoder(builder, &family)
+}
+
+/// The third generation as an encoder, unless the model says that it is none.
+pub(super) fn embedding(builder: &mut Builder<'_>) -> Result<(), Finding> {
+    let family = third(usual(builder, 0)?);
+    decoder(builder, &family)
+}
+
+fn third(family: Decoder) -> Decoder {
+    let window_rotation = family.window_rotation.clone().map(Rotation::plain);
+    Decoder { window_period: 6, window_rotation, ..family }
 }
 
 /// What all have. Models of `special` layers scale attention by another number than the length of a

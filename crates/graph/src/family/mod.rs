@@ -58,6 +58,7 @@ const FAMILIES: &[(&str, Family)] = &[
     ("gemma", gemma::gemma),
     ("gemma2", gemma::gemma2),
     ("gemma3", gemma::gemma3),
+    ("gemma-embedding", gemma::embedding),
     ("olmo", olmo::olmo),
     ("olmo2", olmo::olmo2),
     ("command-r", command_r::command_r),

@@ -128,9 +128,10 @@ fn attend(builder: &Builder<'_>, layer: u64, decoder: &Decoder) -> Result<Attend
         heads,
         scale: scale.unwrap_or(1.0 / (heads.key_len as f32).sqrt()),
         mask: match window {
-            _ if !cached => Mask::All,
-            Some(len) => Mask::Window(len),
-            None => Mask::Causal,
+            Some(len) if cached => Mask::Window(len),
+            Some(len) => Mask::Around(len),
+            None if cached => Mask::Causal,
+            None => Mask::All,
         },
         rotation: match window {
             Some(_) => decoder.window_rotation.clone(),

@@ -6,12 +6,22 @@ use crate::build::Builder;
 use crate::op::{Function, Op, Pooling};
 use crate::raw::{OutputKind, ValueId};
 
+/// The matrices behind the pooling, by the folders of their modules in `sentence-transformers`.
+const DENSE: [&str; 2] = ["dense_2", "dense_3"];
+
 /// What comes out for a whole text: an embedding, if the model says how its tokens become one, and
 /// scores of classes, if it has a classifier.
 pub(crate) fn pooled(builder: &mut Builder<'_>, hidden: ValueId) -> Result<(), Finding> {
-    if let Some(kind) = kind(builder.hyper.u64("pooling_type")?) {
-        let pooled = builder.op(Op::Pool { x: hidden, kind });
-        builder.output(OutputKind::Pooled, pooled);
+    let dense: Vec<_> =
+        DENSE.into_iter().filter(|name| builder.has(&format!("{name}.weight"))).collect();
+    // What stands behind the pooling shows that there is one: then it is that which is usual there.
+    let usual = (!dense.is_empty()).then_some(Pooling::Mean);
+    if let Some(kind) = kind(builder.hyper.u64("pooling_type")?).or(usual) {
+        let mut x = builder.op(Op::Pool { x: hidden, kind });
+        for name in dense {
+            x = builder.product(x, name)?;
+        }
+        builder.output(OutputKind::Pooled, x);
     }
     let is_classifier = ["cls.weight", "cls.output.weight"].iter().any(|name| builder.has(name));
     if !is_classifier {

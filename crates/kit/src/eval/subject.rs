@@ -21,7 +21,7 @@ pub(crate) struct Opened {
     running: Running,
     model: Model,
     pub tokenizer: Tokenizer,
-    /// What a checkpoint became, until nobody reads it any more.
+    /// What a checkpoint or a far model became, until nobody reads it any more.
     _scratch: Option<TempDir>,
 }
 
@@ -29,12 +29,31 @@ impl Opened {
     /// Opens the model that a word names. A directory or a repository on the hub with a checkpoint and
     /// without a GGUF is converted, every weight as it is, in a scratch directory.
     pub fn open(word: &str, options: &Options, progress: &dyn Progress) -> Result<Self, Error> {
-        let (model, scratch) = match open(word) {
-            Ok(opened) => (opened.into_model(), None),
-            Err(_) if is_checkpoint(word) => {
-                let scratch = convert(word, progress)?;
-                (Model::open(&scratch.path().join(MODEL))?, Some(scratch))
+        Self::open_or(word, options, progress, |opened| Ok((opened.into_model(), None)))
+    }
+
+    /// The same for work that reads the weights again and again: a far model is fetched once, into a
+    /// scratch directory.
+    pub fn fetch(word: &str, options: &Options, progress: &dyn Progress) -> Result<Self, Error> {
+        Self::open_or(word, options, progress, |opened| {
+            if opened.transferred().is_none() {
+                return Ok((opened.into_model(), None));
             }
+            let model = opened.into_model();
+            progress.begin("fetching", model.byte_len());
+            written(&Job::copy(&model), progress)
+        })
+    }
+
+    fn open_or(
+        word: &str,
+        options: &Options,
+        progress: &dyn Progress,
+        kept: impl FnOnce(crate::Opened) -> Result<(Model, Option<TempDir>), Error>,
+    ) -> Result<Self, Error> {
+        let (model, scratch) = match open(word) {
+            Ok(opened) => kept(opened)?,
+            Err(_) if is_checkpoint(word) => convert(word, progress)?,
             Err(error) => return Err(error),
         };
         let running = run_model(&model, Vec::new(), word, options)?;
@@ -119,16 +138,22 @@ fn is_checkpoint(word: &str) -> bool {
     }
 }
 
-fn convert(word: &str, progress: &dyn Progress) -> Result<TempDir, Error> {
+fn convert(word: &str, progress: &dyn Progress) -> Result<(Model, Option<TempDir>), Error> {
     let kind = convert::kind(word, None)?;
     if kind != Kind::Checkpoint {
         let what = format!("{word} holds no whole model");
         return Err(Error::request("source-unclear", what, "name the directory of a model"));
     }
     let plan = Plan::new(word, kind, &convert::Options::default())?;
+    written(&plan.job, progress)
+}
+
+/// A model in a scratch directory.
+fn written(job: &Job, progress: &dyn Progress) -> Result<(Model, Option<TempDir>), Error> {
     let scratch = std::env::temp_dir();
     let failed = |source| Error::environment("create a directory in", &scratch, source);
     let scratch = tempfile::tempdir().map_err(failed)?;
-    plan.job.write(&scratch.path().join(MODEL), &Overwrite::default(), progress)?;
-    Ok(scratch)
+    let path = scratch.path().join(MODEL);
+    job.write(&path, &Overwrite::default(), progress)?;
+    Ok((Model::open(&path)?, Some(scratch)))
 }

@@ -15,7 +15,7 @@ use std::sync::Arc;
 use gguf::Header;
 use gguf_eval::{Divergence, Spread, Subject, Windows, divergence};
 use gguf_pipeline::Job;
-use gguf_runtime::{Arithmetic, CacheType, Executor};
+use gguf_runtime::{Arithmetic, ContextOptions, Executor};
 use gguf_store::Progress;
 pub use plan::Types;
 pub use report::{Conditions, Cost, LeftOut, Mix, Original, Purpose, Report, Run, TensorError};
@@ -77,7 +77,7 @@ pub fn measure(
     each: &mut Each<'_>,
     progress: &dyn Progress,
 ) -> Result<Report, Error> {
-    let opened = Opened::open(word, &options.run, progress)?;
+    let opened = Opened::fetch(word, &options.run, progress)?;
     let (mut plans, left_out) = plan::plans(&opened, options)?;
     let windows = opened.windows(&options.task)?;
     let trained = Summary::of(opened.model()).context_length;
@@ -211,8 +211,8 @@ impl Bench<'_> {
         let tensors = header.tensors();
         let data: u64 = tensors.iter().map(|tensor| tensor.byte_len().unwrap_or(0)).sum();
         let elements = tensors.iter().map(|tensor| tensor.shape.elements().unwrap_or(0)).sum();
-        let cached = executor.graph().cache_width();
-        let cache = CacheType::F16.byte_len(cached) * self.memory_tokens as u64;
+        let context = ContextOptions { tokens: self.memory_tokens, ..ContextOptions::default() };
+        let cache = context.byte_len(executor.graph());
         let fast = Arc::new(executor.with_arithmetic(Arithmetic::Fast));
         let measure = |trial| rates(&fast, trial, &Quiet(self.progress));
         let rates = self.options.trial.as_ref().map(measure).transpose()?.unwrap_or_default();

@@ -181,8 +181,5 @@ impl Imatrix {
 }
 
 fn write(path: &Path, bytes: &[u8], overwrite: &Overwrite) -> Result<(), Error> {
-    let output = AtomicFile::create(path, overwrite)?;
-    output.write_at(bytes, 0)?;
-    output.commit()?;
-    Ok(())
+    AtomicFile::write(path, bytes, overwrite)
 }

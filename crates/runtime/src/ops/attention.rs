@@ -1,5 +1,7 @@
 //! Attention, by blocks of keys, so that scores of long contexts need no memory.
 
+use std::ops::Range;
+
 use gguf_graph::{Attention, Mask, Memory, PositionBias, StateId};
 use pulp::{Arch, Simd, WithSimd};
 use rayon::prelude::*;
@@ -164,7 +166,7 @@ impl Task<'_> {
     }
 
     /// The positions that one at `position` sees.
-    fn seen(&self, position: usize) -> std::ops::Range<usize> {
+    fn seen(&self, position: usize) -> Range<usize> {
         let count = self.keys.count();
         let (first, last) = match self.attention.mask {
             Mask::All => (0, count),
@@ -219,18 +221,19 @@ impl WithSimd for &Task<'_> {
             self.values.read(self.head, start, &mut values[..count * value_len]);
             scores.fill(0.0);
             add_rows(simd, &queries, &keys, &mut scores);
-            let lines = scores.as_chunks_mut().0.iter_mut();
+            let mut weighed = vec![0..0; queries.len()];
+            let lines = scores.as_chunks_mut().0.iter_mut().zip(&mut weighed);
             let lines = lines.zip(&mut sums).zip(out.chunks_exact_mut(value_len));
-            for (number, ((scores, sum), out)) in lines.enumerate() {
+            for (number, (((scores, weighed), sum), out)) in lines.enumerate() {
                 let (token, head) = (number / group, self.head * group + number % group);
                 let low = seen[token].start.clamp(start, start + count) - start;
                 let high = seen[token].end.clamp(start + low, start + count) - start;
-                scores[..low].fill(f32::NEG_INFINITY);
-                scores[high..].fill(f32::NEG_INFINITY);
                 if low == high {
-                    scores.fill(0.0);
                     continue;
                 }
+                *weighed = low..high;
+                scores[..low].fill(f32::NEG_INFINITY);
+                scores[high..].fill(f32::NEG_INFINITY);
                 let seen = &mut scores[low..high];
                 seen.iter_mut().for_each(|score| *score *= attention.scale);
                 if let Some(cap) = attention.soft_cap {
@@ -239,9 +242,7 @@ impl WithSimd for &Task<'_> {
                 biases.add(head, self.position(token), start + low, seen);
                 sum.add(scores, out);
             }
-            let weights: Vec<_> =
-                scores.chunks_exact(KEYS).map(|scores| &scores[..count]).collect();
-            add_rows(simd, &weights, &values[..count * value_len], &mut out);
+            add_weighed(simd, &scores, &weighed, &values[..count * value_len], &mut out);
             start += KEYS;
         }
         for (sum, out) in sums.iter().zip(out.chunks_exact_mut(value_len)) {
@@ -283,6 +284,33 @@ impl Sum {
             }
         }
         self.weights += weights.into_iter().sum::<f32>();
+    }
+}
+
+/// Adds to each row of `out` the rows that it weighs: no others, which may be NaN. `scores` has [`KEYS`]
+/// weights for each.
+#[inline(always)]
+fn add_weighed<S: Simd>(
+    simd: S,
+    scores: &[f32],
+    weighed: &[Range<usize>],
+    rows: &[f32],
+    out: &mut [f32],
+) {
+    let len = out.len() / weighed.len();
+    let mut first = 0;
+    // Heads of one token weigh the same rows, and all that see a block to its end do.
+    for same in weighed.chunk_by(|a, b| a == b) {
+        let all = first..first + same.len();
+        first = all.end;
+        let seen = same[0].clone();
+        if seen.is_empty() {
+            continue;
+        }
+        let weights = scores.chunks_exact(KEYS).take(all.end).skip(all.start);
+        let weights: Vec<_> = weights.map(|scores| &scores[seen.clone()]).collect();
+        let rows = &rows[seen.start * len..seen.end * len];
+        add_rows(simd, &weights, rows, &mut out[all.start * len..all.end * len]);
     }
 }
 

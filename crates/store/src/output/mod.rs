@@ -43,6 +43,16 @@ impl AtomicFile {
         Ok(Self { file, target: resolved, existing: overwrite.existing() })
     }
 
+    /// Writes a file as a whole: for what is small and at hand.
+    ///
+    /// # Errors
+    /// As [`AtomicFile::create`] and [`AtomicFile::commit`]. The target is then as it was.
+    pub fn write(target: &Path, bytes: &[u8], overwrite: &Overwrite) -> Result<(), Error> {
+        let output = Self::create(target, overwrite)?;
+        output.write_at(bytes, 0)?;
+        output.commit()
+    }
+
     /// As [`AtomicFile::create`], but what is written before the work is interrupted can be gone on
     /// with: the unfinished file has a fixed name and stays if the process is killed.
     ///

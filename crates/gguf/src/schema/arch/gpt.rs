@@ -112,7 +112,7 @@ pub(super) static STARCODER2: Architecture = Architecture {
     name: "starcoder2",
     note: "",
     required: &[SIZES, TRANSFORMER, NORM],
-    optional: &[HEADS, ROPE],
+    optional: &[HEADS, ROPE, WINDOW],
     defaults: &[],
     tensors: &[All(EMBEDDING), All(OUTPUT_NORM_BIAS), All(TIED_OUTPUT)],
     blocks: &[layers(&[

@@ -9,6 +9,7 @@ use crate::schema::key::Absent;
 const OPTIONAL: &[&[&str]] = &[
     HEADS,
     ROPE,
+    WINDOW,
     EXPERT_KEYS,
     &["vocab_size", "tensor_data_layout", "expert_shared_feed_forward_length"],
 ];
@@ -86,7 +87,7 @@ pub(super) static SMOLLM3: Architecture = Architecture {
     name: "smollm3",
     note: "Of four layers the last does not rotate.",
     required: &[SIZES, TRANSFORMER, RMS],
-    optional: &[HEADS, ROPE, &["vocab_size"]],
+    optional: &[HEADS, ROPE, WINDOW, &["vocab_size"]],
     defaults: &[],
     tensors: &[All(EMBEDDING), All(OUTPUT_NORM), All(TIED_OUTPUT)],
     blocks: &[layers(&[All(ATTN_NORM), All(QKV), All(ATTN_OUTPUT), All(FFN_NORM), All(GATED_FFN)])],

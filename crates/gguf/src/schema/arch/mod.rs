@@ -51,6 +51,7 @@ pub static ARCHITECTURES: &[&Architecture] = &[
     &gemma::GEMMA,
     &gemma::GEMMA2,
     &gemma::GEMMA3,
+    &gemma::GEMMA_EMBEDDING,
     &olmo::OLMO,
     &olmo::OLMO2,
     &command_r::COMMAND_R,

@@ -9,7 +9,7 @@ pub(super) static QWEN2: Architecture = Architecture {
     name: "qwen2",
     note: "",
     required: &[SIZES, TRANSFORMER, RMS],
-    optional: &[HEADS, ROPE, &["vocab_size", "pooling_type"]],
+    optional: &[HEADS, ROPE, WINDOW, &["vocab_size", "pooling_type"]],
     defaults: &[],
     tensors: &[
         All(EMBEDDING),
@@ -28,7 +28,9 @@ pub(super) static QWEN2MOE: Architecture = Architecture {
     optional: &[
         HEADS,
         ROPE,
+        WINDOW,
         &["vocab_size", "expert_feed_forward_length", "expert_shared_feed_forward_length"],
+        &["expert_weights_norm"],
     ],
     defaults: &[],
     tensors: &[All(EMBEDDING), All(OUTPUT_NORM), All(OUTPUT)],
@@ -50,7 +52,7 @@ pub(super) static QWEN3: Architecture = Architecture {
     name: "qwen3",
     note: "",
     required: &[SIZES, TRANSFORMER, RMS],
-    optional: &[HEADS, ROPE, &["vocab_size", "pooling_type", "classifier.output_labels"]],
+    optional: &[HEADS, ROPE, WINDOW, &["vocab_size", "pooling_type", "classifier.output_labels"]],
     defaults: &[],
     tensors: &[
         All(EMBEDDING),
@@ -73,7 +75,12 @@ pub(super) static QWEN3MOE: Architecture = Architecture {
     name: "qwen3moe",
     note: "",
     required: &[SIZES, TRANSFORMER, RMS, EXPERT_KEYS],
-    optional: &[HEADS, ROPE, &["vocab_size", "expert_feed_forward_length"]],
+    optional: &[
+        HEADS,
+        ROPE,
+        WINDOW,
+        &["vocab_size", "expert_feed_forward_length", "expert_weights_norm"],
+    ],
     defaults: &[],
     tensors: &[All(EMBEDDING), All(OUTPUT_NORM), All(TIED_OUTPUT)],
     blocks: &[layers(&[

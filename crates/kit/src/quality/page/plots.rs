@@ -10,8 +10,15 @@ use super::scale::Scale;
 use crate::quality::report::{Mix, Report};
 use crate::units::bytes;
 
-/// Width of a letter of a label, about.
-const LETTER: f64 = 6.7;
+/// Width of a letter of a label, about: bold ones are the widest.
+const LETTER: f64 = 7.6;
+
+/// How far letters reach above and below the line that they stand on, about.
+const RISE: f64 = 9.5;
+const DROP: f64 = 3.5;
+
+/// Room around a label.
+const GAP: f64 = 2.0;
 
 /// A picture with a title that screen readers say.
 pub(super) fn picture(width: f64, height: f64, id: &str, title: &str) -> Document {
@@ -123,7 +130,8 @@ pub(super) fn over_size(report: &Report, width: f64, id: &str) -> String {
     picture = picture
         .add(Path::new().set("d", path(front.iter().map(|mix| at(mix)))).set("class", "front"));
     let mut labels = Labels::new(&frame);
-    shown.iter().for_each(|mix| labels.keep_free(at(mix), 5.0));
+    // The largest dots reach so far.
+    shown.iter().for_each(|mix| labels.keep_free(at(mix), 7.0));
     for ends in front.windows(2) {
         let ([x, y], [to_x, to_y]) = (at(ends[0]), at(ends[1]));
         let steps = ((to_x - x).hypot(to_y - y) / 6.0).ceil().max(1.0);
@@ -197,18 +205,20 @@ impl Labels {
     fn find(&mut self, [x, y]: [f64; 2], label: &str) -> Option<([f64; 2], &'static str)> {
         let width = LETTER * label.len() as f64;
         let tries = [
-            ([x + 10.0, y - 4.0], "start"),
-            ([x - 10.0, y + 13.0], "end"),
+            ([x + 10.0, y - 7.5], "start"),
+            ([x - 10.0, y + 13.5], "end"),
             ([x + 10.0, y + 4.0], "start"),
             ([x - 10.0, y + 4.0], "end"),
-            ([x, y - 11.0], "middle"),
-            ([x, y + 20.0], "middle"),
-            ([x + 6.0, y - 12.0], "start"),
-            ([x - 6.0, y + 20.0], "end"),
-            ([x + 8.0, y + 18.0], "start"),
-            ([x - 8.0, y - 8.0], "end"),
+            ([x, y - 13.0], "middle"),
+            ([x, y + 19.0], "middle"),
+            ([x + 10.0, y + 15.0], "start"),
+            ([x - 10.0, y - 7.5], "end"),
+            ([x + 6.0, y - 13.0], "start"),
+            ([x - 6.0, y + 19.0], "end"),
             ([x + 10.0, y - 22.0], "start"),
-            ([x - 12.0, y + 28.0], "end"),
+            ([x - 10.0, y + 28.0], "end"),
+            ([x + 10.0, y + 24.0], "start"),
+            ([x - 10.0, y - 22.0], "end"),
         ];
         tries.into_iter().find_map(|(place, end)| {
             let left = match end {
@@ -216,7 +226,8 @@ impl Labels {
                 "end" => place[0] - width,
                 _ => place[0] - width / 2.0,
             };
-            let wanted = [left - 2.0, place[1] - 10.0, left + width + 4.0, place[1] + 2.0];
+            let (top, bottom) = (place[1] - RISE - GAP, place[1] + DROP + GAP);
+            let wanted = [left - GAP, top, left + width + GAP, bottom];
             let inside = wanted[0] >= self.field[0]
                 && wanted[1] >= self.field[1]
                 && wanted[2] <= self.field[2]
@@ -299,4 +310,39 @@ fn lines(report: &Report) -> Vec<&Mix> {
     shown.retain(|mix| mix.kld_by_position.iter().all(|run| run.mean_kld > 0.0));
     shown.sort_by(|a, b| b.mean_kld.total_cmp(&a.mean_kld));
     shown
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn labels_of_near_dots_touch_neither_each_other_nor_dots() {
+        let frame =
+            Frame { left: 60.0, right: 60.0, top: 30.0, bottom: 50.0, width: 800.0, height: 460.0 };
+        let dots = [[300.0, 200.0], [305.0, 203.0], [330.0, 201.0], [296.0, 212.0], [318.0, 190.0]];
+        let mut labels = Labels::new(&frame);
+        dots.iter().for_each(|dot| labels.keep_free(*dot, 7.0));
+        let mut boxes: Vec<[f64; 4]> = Vec::new();
+        for (dot, name) in dots.iter().zip(["Q4_K_S", "IQ4_NL", "NVFP4", "Q4_K_M", "Q3_K_L"]) {
+            let Some(([x, y], end)) = labels.find(*dot, name) else { continue };
+            let width = LETTER * name.len() as f64;
+            let left = x - width
+                * match end {
+                    "start" => 0.0,
+                    "end" => 1.0,
+                    _ => 0.5,
+                };
+            // What letters of 12 points cover.
+            boxes.push([left, y - 9.5, left + width, y + 3.5]);
+        }
+        assert!(boxes.len() >= 4, "most have a label");
+        let dots = dots.iter().map(|[x, y]| [x - 7.0, y - 7.0, x + 7.0, y + 7.0]);
+        for (number, a) in boxes.iter().enumerate() {
+            for b in boxes[..number].iter().copied().chain(dots.clone()) {
+                let apart = a[2] <= b[0] || b[2] <= a[0] || a[3] <= b[1] || b[3] <= a[1];
+                assert!(apart, "{a:?} {b:?}");
+            }
+        }
+    }
 }
