@@ -9,7 +9,7 @@ use gguf_graph::{Op, Program, Rows, Shape, ValueId};
 use crate::batch::Token;
 use crate::context::ContextOptions;
 use crate::executor::Executor;
-use crate::ops::{self, Turns};
+use crate::ops;
 use crate::product::How;
 use crate::state::Sequence;
 use crate::value::Value;
@@ -35,10 +35,6 @@ pub(crate) struct Run<'r> {
     pub outputs: Vec<usize>,
     /// Tokens that a sequence may have.
     pub context_len: usize,
-    /// What rotations turn the tokens by.
-    pub turns: Vec<Turns>,
-    /// The number of those that the operation at hand, a rotation, turns them by.
-    pub turned_by: usize,
     values: Vec<Option<Value>>,
     /// Memory of values that nobody reads any more.
     free: Vec<Vec<f32>>,
@@ -76,7 +72,6 @@ pub(crate) fn run(
             }
             _ => Value::zeros(rows, width, memory),
         };
-        ops::prepare(&mut run, op);
         let made = ops::compute(&run, op, out, sequences)?;
         run.watch.require()?;
         if let Some(observer) = watch.observer {
@@ -132,8 +127,6 @@ impl<'r> Run<'r> {
             groups,
             outputs,
             context_len,
-            turns: Vec::new(),
-            turned_by: 0,
             values,
             free: Vec::new(),
         }

@@ -10,8 +10,6 @@ mod rotate;
 mod rows;
 mod wkv;
 
-pub(crate) use rotate::Turns;
-
 use gguf::Error;
 use gguf_graph::Op;
 use rayon::prelude::*;
@@ -21,14 +19,7 @@ use crate::run::Run;
 use crate::state::Sequence;
 use crate::value::Value;
 
-/// Computes what an operation has in common with others of its run, unless one of them came before.
-pub(crate) fn prepare(run: &mut Run<'_>, op: &Op) {
-    if let Op::Rotate { rotation, .. } = op {
-        rotate::prepare(run, rotation);
-    }
-}
-
-/// Computes an operation that is prepared into `out`, which has the right shape, and is all zeros unless the operation writes
+/// Computes an operation into `out`, which has the right shape, and is all zeros unless the operation writes
 /// every number.
 pub(crate) fn compute(
     run: &Run<'_>,

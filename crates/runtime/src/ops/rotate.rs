@@ -7,40 +7,20 @@ use crate::run::Run;
 use crate::value::Value;
 use crate::weight::Weights;
 
-/// The sine and the cosine, times the magnitude, of each pair of each token of a run.
-pub(crate) struct Turns {
-    rotation: Rotation,
-    pairs: usize,
-    of_tokens: Vec<(f32, f32)>,
-}
-
-/// Computes the turns of a rotation, which mostly all layers have in common, unless the run has them.
-pub(super) fn prepare(run: &mut Run<'_>, rotation: &Rotation) {
-    if let Some(found) = run.turns.iter().position(|turns| turns.rotation == *rotation) {
-        run.turned_by = found;
-        return;
-    }
-    let frequencies = frequencies(rotation, &run.executor.weights, run.context_len);
-    let turn = |angle: f32| {
-        let (sin, cos) = angle.sin_cos();
-        (sin * rotation.magnitude, cos * rotation.magnitude)
-    };
-    let of_token = |position: &usize| {
-        let position = *position as f32;
-        frequencies.iter().map(move |frequency| turn(position * frequency))
-    };
-    let of_tokens = run.positions.iter().flat_map(of_token).collect();
-    run.turned_by = run.turns.len();
-    run.turns.push(Turns { rotation: rotation.clone(), pairs: frequencies.len(), of_tokens });
-}
-
 pub(super) fn rotate(run: &Run<'_>, x: &Value, heads: u32, rotation: &Rotation, out: &mut Value) {
-    let Turns { pairs: half, ref of_tokens, .. } = run.turns[run.turned_by];
-    let start = rotation.start as usize;
+    let frequencies = frequencies(rotation, &run.executor.weights, run.context_len);
     let len = x.width / heads as usize;
+    let (start, half) = (rotation.start as usize, frequencies.len());
     each_row(out, |row, out| {
         out.copy_from_slice(x.row(row));
-        let turns = &of_tokens[row * half..(row + 1) * half];
+        let position = run.positions[row] as f32;
+        let turns: Vec<(f32, f32)> = frequencies
+            .iter()
+            .map(|frequency| {
+                let (sin, cos) = (position * frequency).sin_cos();
+                (sin * rotation.magnitude, cos * rotation.magnitude)
+            })
+            .collect();
         for head in out.chunks_exact_mut(len) {
             let head = &mut head[start..start + 2 * half];
             for (i, (sin, cos)) in turns.iter().enumerate() {
