@@ -58,7 +58,7 @@ fn again<T>(
 #[test]
 fn what_is_interrupted_goes_on() {
     let dir = tempfile::tempdir().unwrap();
-    let model = format!("{REPOSITORY}/testdata/Tiny-KJV-Llama-4M");
+    let model = format!("{REPOSITORY}/crates/demo/Tiny-KJV-Llama-4M");
     let task = Task {
         text: std::fs::read_to_string(format!("{REPOSITORY}/CHANGELOG.md")).unwrap(),
         special: false,

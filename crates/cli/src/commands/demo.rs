@@ -2,15 +2,20 @@
 
 use std::collections::BTreeMap;
 use std::io::Write;
+use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use gguf::{Gguf, Severity};
 use gguf_checkpoint::Checkpoint;
 use gguf_convert::hf;
+use gguf_kit::run::generate::{Generation, generate};
+use gguf_kit::run::{Options, open_to_run};
 use gguf_quant::{Difference, difference};
 use gguf_quantize::recipe::{Category, Mix, Target};
+use gguf_runtime::{Arithmetic, Context, ContextOptions, Sampling};
 use gguf_store::LocalFile;
+use gguf_tokenizer::{Encode, Tokenizer};
 use serde_json::{Value as Json, json};
 
 use crate::failure::Failure;
@@ -21,7 +26,7 @@ use crate::listing;
 #[derive(clap::Args)]
 #[command(after_help = "Example:\n  gguf demo")]
 pub struct Args {
-    /// A checkpoint to use instead of the one in testdata/.
+    /// A checkpoint to use instead of the one in this program.
     checkpoint: Option<PathBuf>,
     /// Directory to leave the files in; without it they are removed.
     #[arg(long, value_name = "DIR")]
@@ -33,15 +38,20 @@ pub struct Args {
     force: Force,
 }
 
-const MODEL: &str = "testdata/Tiny-KJV-Llama-4M";
-
 /// The first is what the others are compared with: the weights as the checkpoint has them.
 const OUTPUTS: [Option<Mix>; 3] = [None, Some(Mix::Q8_0), Some(Mix::Q4_K_M)];
 
+/// What the smallest of the files goes on with.
+const PROMPT: &str = "In the beginning";
+
 pub fn run(args: &Args) -> Result<(), Failure> {
-    let source = args.checkpoint.clone().map_or_else(find_model, Ok)?;
     let temporary = tempfile::tempdir()
         .map_err(|fault| Failure::Environment(format!("cannot create a directory: {fault}")))?;
+    let own = args.checkpoint.is_none();
+    let source = match &args.checkpoint {
+        Some(source) => source.clone(),
+        None => unpack(temporary.path())?,
+    };
     let dir = args.keep.as_deref().unwrap_or(temporary.path());
     let files = OUTPUTS
         .iter()
@@ -59,26 +69,77 @@ pub fn run(args: &Args) -> Result<(), Failure> {
         .collect::<Result<Vec<_>, _>>()?;
 
     let mut out = std::io::stdout().lock();
+    let name = if own { gguf_demo::NAME.into() } else { source.to_string_lossy() };
     if args.json {
         let files: Vec<_> = rows.iter().map(Row::json).collect();
-        writeln!(out, "{:#}", json!({ "source": source.display().to_string(), "files": files }))?;
+        writeln!(out, "{:#}", json!({ "source": name, "files": files }))?;
     } else {
-        writeln!(out, "{}: one pass per file, no intermediate file\n", source.display())?;
-        writeln!(out, "{}", rows[0].heading())?;
+        writeln!(out, "{name}, from its checkpoint to three checked files:\n")?;
+        writeln!(out, "{}", Row::heading())?;
         for row in &rows {
             writeln!(out, "{}", row.text())?;
         }
         writeln!(
             out,
-            "\nThe columns on the right: root mean square error relative to the checkpoint."
+            "\nerror: root mean square of what the weights are off, in parts of their own."
         )?;
-        if let Some(dir) = &args.keep {
-            writeln!(out, "The files are in {}.", dir.display())?;
+        let last = &files[files.len() - 1];
+        if own {
+            let text = goes_on(&last.path)?;
+            writeln!(out, "\n{} goes on:\n\n  {PROMPT}{text} ...", last.name)?;
         }
+        write_next(&mut out, args.keep.as_deref(), &last.path)?;
     }
     match rows.iter().find(|row| row.errors > 0) {
         None => Ok(()),
         Some(row) => Err(Failure::Input(format!("{} has findings of severity error", row.name))),
+    }
+}
+
+/// Writes the checkpoint that is part of this program into a directory.
+fn unpack(dir: &Path) -> Result<PathBuf, Failure> {
+    let dir = dir.join(gguf_demo::NAME);
+    let written = std::fs::create_dir(&dir).and_then(|()| {
+        gguf_demo::FILES.iter().try_for_each(|(name, bytes)| std::fs::write(dir.join(name), bytes))
+    });
+    written.map_err(|fault| {
+        Failure::Environment(format!("cannot write the model of the demonstration: {fault}"))
+    })?;
+    Ok(dir)
+}
+
+/// What a model says after the prompt, one line of it: the best token each time.
+fn goes_on(path: &Path) -> Result<String, Failure> {
+    let options = Options { arithmetic: Arithmetic::Exact, ..Options::default() };
+    let running = open_to_run(&path.to_string_lossy(), &options)?;
+    let tokenizer = Tokenizer::from_metadata(&running.metadata, Default::default())?;
+    let ids = tokenizer.encode(PROMPT, Encode::default());
+    let mut context = Context::new(running.executor.clone(), ContextOptions::default())?;
+    let sampling = Sampling { temperature: 0.0, ..Sampling::default() };
+    let generation =
+        Generation { sampling, tokens: Some(16), stop: vec!["\n".into()], ignore_end: false };
+    let mut read = |_: &str| ControlFlow::Continue(());
+    let answer =
+        generate(&mut context, &tokenizer, &running.metadata, &ids, &generation, &mut read, &())?;
+    Ok(answer.text.trim_end().to_owned())
+}
+
+/// What to try next: with the files that are left, or how to get files.
+fn write_next(out: &mut impl Write, kept: Option<&Path>, last: &Path) -> std::io::Result<()> {
+    let last = last.display();
+    match kept {
+        Some(dir) => writeln!(
+            out,
+            "\nThe files are in {}. Next:\n  gguf inspect {last}\n  \
+             gguf generate {last} -p \"And the king said\" -n 40",
+            dir.display()
+        ),
+        None => writeln!(
+            out,
+            "\nNext:\n  gguf demo --keep demo        leaves the files there\n  \
+             gguf convert --help          makes a GGUF of a checkpoint, near or on the hub\n  \
+             gguf inspect MODEL.gguf      what is in a file that you have"
+        ),
     }
 }
 
@@ -114,29 +175,24 @@ impl Row {
         })
     }
 
-    fn heading(&self) -> String {
-        let groups = self.differences.keys().map(|group| format!(" {:>10}", label(*group)));
+    fn heading() -> String {
         format!(
-            "{:<10} {:>10} {:>8} {:>9} {:>9}{}",
-            "type",
-            "size",
-            "bits",
-            "time",
-            "findings",
-            groups.collect::<String>()
+            "  {:<10} {:>9} {:>11} {:>8} {:>8}  {}",
+            "type", "size", "bits/weight", "time", "error", "check"
         )
     }
 
     fn text(&self) -> String {
-        let errors = self.differences.values().map(|d| format!(" {:>9.3}%", d.relative() * 100.0));
+        let mut whole = Difference::default();
+        self.differences.values().for_each(|difference| whole.add(difference));
         format!(
-            "{:<10} {:>10} {:>8.2} {:>6.0} ms {:>9}{}",
+            "  {:<10} {:>9} {:>11.2} {:>5.0} ms {:>7.2}%  {}",
             self.name,
             listing::bytes(self.file_bytes),
             self.bits_per_weight,
             self.time.as_secs_f64() * 1000.0,
-            self.findings,
-            errors.collect::<String>()
+            whole.relative() * 100.0,
+            if self.errors == 0 { "ok" } else { "errors" }
         )
     }
 
@@ -151,16 +207,6 @@ impl Row {
             "relative_error": errors.collect::<BTreeMap<_, _>>(),
         })
     }
-}
-
-/// The model in the working directory, or where this program was built.
-fn find_model() -> Result<PathBuf, Failure> {
-    let built = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").join(MODEL);
-    [PathBuf::from(MODEL), built].into_iter().find(|path| path.is_dir()).ok_or_else(|| {
-        Failure::Usage(format!(
-            "{MODEL} is not here: run this in the repository, or name a checkpoint"
-        ))
-    })
 }
 
 /// A file that was written.

@@ -262,9 +262,24 @@ fn every_command_that_writes_is_a_writer_of_the_tests() {
 }
 
 #[test]
-fn demo_shows_a_table() {
-    let table = succeeds(&["demo", MODEL]);
-    assert!(table.contains("Q8_0") && table.contains("Q4_K_M"), "{table}");
+fn demo_needs_nothing_but_the_program() {
+    let dir = Dir::new();
+    let output = Command::new(env!("CARGO_BIN_EXE_gguf"))
+        .args(["demo", "--keep", "kept"])
+        .current_dir(dir.path(""))
+        .output()
+        .unwrap();
+    let shown = String::from_utf8(output.stdout).unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    for words in ["Q8_0", "Q4_K_M", "In the beginning God created", "Next:", "gguf inspect"] {
+        assert!(shown.contains(words), "{words}: {shown}");
+    }
+    let longest = shown.lines().map(|line| line.chars().count()).max().unwrap();
+    assert!(longest <= 80, "{longest}: {shown}");
+    // What it says to try next works.
+    let next = shown.lines().find_map(|line| line.trim().strip_prefix("gguf inspect ")).unwrap();
+    assert!(succeeds(&["inspect", &dir.path(next)]).contains("Q4_K_M"));
+    assert!(succeeds(&["demo", MODEL]).contains("Q4_K_M"));
 }
 
 /// `gguf inspect x | head -1`: whoever reads may stop.
