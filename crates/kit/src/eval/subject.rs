@@ -129,6 +129,6 @@ fn convert(word: &str, progress: &dyn Progress) -> Result<TempDir, Error> {
     let scratch = std::env::temp_dir();
     let failed = |source| Error::environment("create a directory in", &scratch, source);
     let scratch = tempfile::tempdir().map_err(failed)?;
-    plan.job.write(&scratch.path().join(MODEL), &Overwrite::default(), progress)?;
+    plan.outputs[0].job.write(&scratch.path().join(MODEL), &Overwrite::default(), progress)?;
     Ok(scratch)
 }
