@@ -4,9 +4,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use gguf::schema::Need;
-use gguf::{
-    ByteOrder, Error, Metadata, ModelName, NameKind, ParameterCount, Shape, TensorType,
-};
+use gguf::{ByteOrder, Error, Metadata, ModelName, NameKind, ParameterCount, Shape, TensorType};
 use gguf_checkpoint::config::Config;
 use gguf_checkpoint::{Checkpoint, Entry, json};
 use gguf_pipeline::{Content, Item, Job, Stored, Tensor};

@@ -56,7 +56,8 @@ impl Legacy {
         let stem = self.old.path.file_stem().unwrap_or_default().to_string_lossy();
         let Some(target) = target else { return format!("{stem}.gguf") };
         let is_type = |word: &str| word.parse::<u32>().is_err() && word.parse::<Target>().is_ok();
-        let (base, _) = stem.rsplit_once('-').filter(|(_, end)| is_type(end)).unwrap_or((&stem, ""));
+        let (base, _) =
+            stem.rsplit_once('-').filter(|(_, end)| is_type(end)).unwrap_or((&stem, ""));
         format!("{base}-{target}.gguf")
     }
 

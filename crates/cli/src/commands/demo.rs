@@ -13,11 +13,14 @@ use gguf_quantize::recipe::{Category, Mix, Target};
 use gguf_store::LocalFile;
 use serde_json::{Value as Json, json};
 
+use crate::document;
 use crate::failure::Failure;
 use crate::force::Force;
 use crate::listing;
 
-/// Convert a small trained model to Q8_0 and Q4_K_M, check both, and show what it cost.
+/// Convert a small model to two types, and show what it cost.
+///
+/// Q8_0 and Q4_K_M are made of a small trained model, and both are checked.
 #[derive(clap::Args)]
 #[command(after_help = "Example:\n  gguf demo")]
 pub struct Args {
@@ -61,7 +64,8 @@ pub fn run(args: &Args) -> Result<(), Failure> {
     let mut out = std::io::stdout().lock();
     if args.json {
         let files: Vec<_> = rows.iter().map(Row::json).collect();
-        writeln!(out, "{:#}", json!({ "source": source.display().to_string(), "files": files }))?;
+        let document = json!({ "source": source.display().to_string(), "files": files });
+        document::print(&mut out, "demo/1", document)?;
     } else {
         writeln!(out, "{}: one pass per file, no intermediate file\n", source.display())?;
         writeln!(out, "{}", rows[0].heading())?;
@@ -144,7 +148,7 @@ impl Row {
         let errors = self.differences.iter().map(|(group, d)| (label(*group), d.relative()));
         json!({
             "type": self.name,
-            "bytes": self.file_bytes,
+            "file_bytes": self.file_bytes,
             "bits_per_weight": self.bits_per_weight,
             "seconds": self.time.as_secs_f64(),
             "findings": self.findings,

@@ -60,7 +60,10 @@ mod tests {
     fn patterns_without_a_tensor_are_told_with_the_nearest_names() {
         assert_eq!(warn(&["attn_q", r"blk\.\d+\.ffn_down", "^output.weight$"]), None);
         let slip = warn(&["attn_q", r"blk\.\d+\.fnn_down\.weight"]).unwrap();
-        assert!(slip.starts_with(r"the pattern `blk\.\d+\.fnn_down\.weight` is found in no"), "{slip}");
+        assert!(
+            slip.starts_with(r"the pattern `blk\.\d+\.fnn_down\.weight` is found in no"),
+            "{slip}"
+        );
         assert!(slip.ends_with("; did you mean ffn_down?"), "{slip}");
         let foreign = warn(&["self_attention", "x1", "x2"]).unwrap();
         assert!(foreign.contains("no tensor name, nor are 2 more"), "{foreign}");
