@@ -28,9 +28,8 @@ const EXAMPLES: &str = "Examples:\n  \
      gguf quantize model-f16.gguf --out Q4_K_M=small.gguf --out Q8_0=large.gguf\n  \
      gguf quantize --part 2/4 model-f16.gguf model-q4.gguf Q4_K_M";
 
-/// Ways to divide an output that do not go together.
-const SPLITS: [&str; 5] =
-    ["part", "keep_split", "split_max_tensors", "split_max_size", "no_tensor_first_split"];
+/// Flags that say how much goes to one shard.
+const SHARDS: [&str; 3] = ["split_max_tensors", "split_max_size", "no_tensor_first_split"];
 
 /// Quantize a GGUF to a mix or a single type.
 #[derive(clap::Args)]
@@ -77,11 +76,11 @@ pub struct Args {
     #[command(flatten)]
     shards: ShardArgs,
     /// Write the same shards as the input has.
-    #[arg(long, conflicts_with_all = SPLITS)]
+    #[arg(long, conflicts_with = "part", conflicts_with_all = SHARDS)]
     keep_split: bool,
     /// Write the I-th of N shards of the output only, with about an N-th of the work: for several
     /// machines. The shards together are the model; `gguf merge` makes one file of them.
-    #[arg(long, value_name = "I/N", conflicts_with_all = SPLITS)]
+    #[arg(long, value_name = "I/N", conflicts_with_all = SHARDS)]
     part: Option<Part>,
     /// Go on where an earlier run was interrupted, and keep what is done if this one is.
     #[arg(long)]
