@@ -12,7 +12,7 @@ fn the_nearest_word_is_asked_for() {
     fails(&["inspct", &f16], 2, &["'inspect'"]);
     fails(&["quantize", &f16, "q4km"], 2, &["`q4km` names no mix", "did you mean Q4_K_M?"]);
     fails(&["quantize", &f16, &out, "iq2xss"], 2, &["did you mean IQ2_XXS"]);
-    fails(&["convert", "x", "--outtype", "q4_k_l"], 2, &["did you mean Q4_K_S or Q4_K_M"]);
+    fails(&["convert", "x", "--outtype", "q4_k_l"], 2, &["Q4_K_S or Q4_K_M?"]);
     fails(
         &["quantize", &f16, &out, "q8_0", "--output-tensor-type", "q6k"],
         2,

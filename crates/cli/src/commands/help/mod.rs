@@ -37,8 +37,13 @@ pub fn run(args: &Args) -> Result<(), Failure> {
         let below = found.find_subcommand(word);
         found = below.ok_or_else(|| unknown(found, word, depth == 0))?;
     }
-    let text = found.clone().render_long_help();
-    Ok(write!(anstream::stdout().lock(), "{}", text.ansi())?)
+    // As the command itself says it.
+    let words = args.words.iter().map(String::as_str);
+    let asked = ["gguf"].into_iter().chain(words).chain(["--help"]);
+    match crate::command().try_get_matches_from(asked) {
+        Err(help) => Ok(help.print()?),
+        Ok(_) => Ok(()),
+    }
 }
 
 fn topic(word: &str) -> Option<String> {
