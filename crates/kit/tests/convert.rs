@@ -36,7 +36,9 @@ fn plan(dir: &Path, outputs: &[&str], like: Option<&str>) -> Plan {
 
 fn write(plan: &Plan, most: u64, anew: &AtomicU64) -> Result<Vec<(PathBuf, u64)>, Error> {
     let overwrite = Overwrite::new(Existing::Refuse);
-    let count = || drop(anew.fetch_add(1, Ordering::Relaxed));
+    let count = || {
+        anew.fetch_add(1, Ordering::Relaxed);
+    };
     plan.write(&overwrite, &count, &Until(AtomicU64::new(0), most))
 }
 

@@ -78,7 +78,7 @@ fn a_size_target_goes_by_it() {
         }
     }
     fs::write(&file, changed.to_string()).unwrap();
-    let tensors = quantize(&["--sensitivity", &file])["tensors"].clone();
+    let tensors = quantize(&["--sensitivity", &file])["outputs"][0]["tensors"].clone();
     let of = |name: &str| {
         let mut all = tensors.as_array().unwrap().iter();
         all.find(|tensor| tensor["name"] == name).unwrap()["to"].clone()
