@@ -8,7 +8,10 @@ use crate::failure::EXIT_CODES;
 use crate::target;
 
 /// A topic's name, and its text.
-pub const TOPICS: &[(&str, fn() -> String)] = &[
+pub type Topic = (&'static str, fn() -> String);
+
+/// All topics.
+pub const TOPICS: &[Topic] = &[
     ("types", types),
     ("mixes", mixes),
     ("exit-codes", exit_codes),
