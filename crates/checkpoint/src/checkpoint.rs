@@ -47,9 +47,22 @@ pub struct Checkpoint {
     pub entries: Vec<Entry>,
     /// What the user should know: how quantized weights were read.
     pub notes: Vec<String>,
+    /// What tells the files from others of the same names.
+    identity: Option<String>,
 }
 
 impl Checkpoint {
+    /// A checkpoint without weights, of which a vocabulary can be made.
+    pub fn without_weights() -> Self {
+        let identity = Some(String::new());
+        Self { files: Vec::new(), entries: Vec::new(), notes: Vec::new(), identity }
+    }
+
+    /// A text that changes when the weights do, also in another run; `None` if nobody can tell.
+    pub fn identity(&self) -> Option<&str> {
+        self.identity.as_deref()
+    }
+
     /// Opens the weights in `dir`: safetensors or PyTorch files, or those that an index names.
     /// How they are quantized stands in `config.json`, or in files of the quantizers beside it.
     ///
@@ -118,6 +131,7 @@ impl Checkpoint {
         raws: Vec<Raw>,
         scheme: Option<&Scheme>,
     ) -> Result<Self, Error> {
+        let identity = files.iter().map(|file| Some(file.source.identity()? + "\n")).collect();
         let cache = Arc::new(TileCache::default());
         let (found, notes) = match scheme {
             Some(scheme) => scheme.resolve(raws, &files, &cache)?,
@@ -143,7 +157,7 @@ impl Checkpoint {
                 }
             });
         }
-        Ok(Self { files, entries, notes })
+        Ok(Self { files, entries, notes, identity })
     }
 
     /// The file that holds a tensor, for messages.

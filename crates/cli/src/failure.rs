@@ -1,11 +1,25 @@
 //! Why a command failed, and the exit code that says whose fault it was.
 
+use std::borrow::Cow;
 use std::io;
+use std::path::Path;
 
-use gguf::Fault;
+use gguf::{Error, Fault, codes};
+use serde_json::{Value as Json, json};
+
+/// The exit codes, and what each says.
+pub const EXIT_CODES: &[(u8, &str)] = &[
+    (0, "done"),
+    (1, "the input is at fault"),
+    (2, "wrong usage (also an output that exists)"),
+    (3, "the environment (cannot read or write, disk full)"),
+    (130, "interrupted"),
+];
 
 /// A failed command.
 pub enum Failure {
+    /// A library says no.
+    Failed(Box<Error>),
     /// The input is at fault.
     Input(String),
     /// The input has findings of severity error, which are printed already.
@@ -24,55 +38,125 @@ pub enum Failure {
 
 impl Failure {
     /// What to print, in one line.
-    pub fn message(&self) -> Option<&str> {
+    pub fn message(&self) -> Option<Cow<'_, str>> {
         match self {
+            Self::Failed(error) => Some(match &**error {
+                Error::Exists(_) => format!("{error}: {REPLACE}").into(),
+                _ => error.to_string().into(),
+            }),
             Self::Input(message) | Self::Usage(message) | Self::Environment(message) => {
-                Some(message)
+                Some(message.into())
             }
-            Self::Interrupted => Some("interrupted; nothing was left behind"),
-            Self::Paused => Some("interrupted; what is done stays: go on with --resume"),
+            Self::Interrupted => Some("interrupted; nothing was left behind".into()),
+            Self::Paused => Some("interrupted; what is done stays: go on with --resume".into()),
+            Self::Findings | Self::ClosedPipe => None,
+        }
+    }
+
+    /// Whose fault it is; `None` where nothing failed, or findings say it.
+    fn fault(&self) -> Option<Fault> {
+        match self {
+            Self::Failed(error) => Some(error.fault()),
+            Self::Input(_) => Some(Fault::Input),
+            Self::Usage(_) => Some(Fault::Caller),
+            Self::Environment(_) => Some(Fault::Environment),
+            Self::Interrupted | Self::Paused => Some(Fault::Interrupted),
             Self::Findings | Self::ClosedPipe => None,
         }
     }
 
     /// 1 the input, 2 the request, 3 the environment, 130 interrupted, as shells have it.
     pub fn exit_code(&self) -> u8 {
-        match self {
-            Self::Input(_) | Self::Findings => 1,
-            Self::Usage(_) => 2,
-            Self::Environment(_) => 3,
-            Self::Interrupted | Self::Paused => 130,
-            Self::ClosedPipe => 0,
+        match (self, self.fault()) {
+            (Self::Findings, _) | (_, Some(Fault::Input)) => 1,
+            (_, Some(Fault::Caller)) => 2,
+            (_, Some(Fault::Environment)) => 3,
+            (_, Some(Fault::Interrupted)) => 130,
+            (_, None) => 0,
+        }
+    }
+
+    /// The error for programs: what, whose fault, where, which, and what to do next.
+    pub fn to_json(&self) -> Option<Json> {
+        let error = match self {
+            Self::Failed(error) => Some(&**error),
+            _ => None,
+        };
+        let (fault, code) = match self.fault()? {
+            Fault::Environment => ("environment", "environment"),
+            Fault::Input => ("input", "input"),
+            Fault::Caller => ("caller", "usage"),
+            Fault::Interrupted => ("interrupted", "interrupted"),
+        };
+        let code = error.map_or(code, Error::code);
+        let finding = error.and_then(Error::finding);
+        let advice = codes::code(code).map_or("", |row| row.advice);
+        let help = match (error, finding) {
+            (Some(Error::Exists(_)), _) => REPLACE,
+            (_, Some(finding)) if !finding.help.is_empty() => &finding.help,
+            _ => advice,
+        };
+        let message = match (error, finding) {
+            (_, Some(finding)) => finding.message.to_string(),
+            (Some(error), None) => error.to_string(),
+            (None, None) => self.message()?.into_owned(),
+        };
+        Some(json!({
+            "code": code,
+            "fault": fault,
+            "message": message,
+            "file": error.and_then(file_of).map(|path| path.display().to_string()),
+            "offset": finding.and_then(|finding| finding.offset),
+            "key": finding.and_then(|finding| finding.key.as_deref()),
+            "tensor": finding.and_then(|finding| finding.tensor.as_deref()),
+            "help": help,
+            "exit_code": self.exit_code(),
+        }))
+    }
+}
+
+const REPLACE: &str = "name another output, or replace it with --force";
+
+/// The file that an error is about.
+fn file_of(error: &Error) -> Option<&Path> {
+    match error {
+        Error::Environment { path, .. } | Error::InFile { path, .. } | Error::Exists(path) => {
+            Some(path)
+        }
+        _ => None,
+    }
+}
+
+impl From<Error> for Failure {
+    fn from(error: Error) -> Self {
+        match error {
+            Error::Interrupted => Self::Interrupted,
+            error => Self::Failed(Box::new(error)),
         }
     }
 }
 
-impl From<gguf::Error> for Failure {
-    fn from(error: gguf::Error) -> Self {
-        let message = match &error {
-            gguf::Error::Exists(_) => {
-                format!("{error}: name another output, or replace it with --force")
-            }
-            _ => error.to_string(),
-        };
-        match error.fault() {
-            Fault::Environment => Self::Environment(message),
-            Fault::Input => Self::Input(message),
-            Fault::Caller => Self::Usage(message),
-            Fault::Interrupted => Self::Interrupted,
-        }
+/// A command line that cannot be understood: what clap says of it, without its usage.
+impl From<&clap::Error> for Failure {
+    fn from(error: &clap::Error) -> Self {
+        let text = error.render().to_string();
+        let before_usage = text.split("\n\nUsage:").next().unwrap_or_default();
+        let before_usage =
+            before_usage.split("\n\nFor more information").next().unwrap_or_default();
+        let words: Vec<&str> = before_usage.split_whitespace().collect();
+        Self::Usage(words.join(" ").trim_start_matches("error: ").to_owned())
     }
 }
 
 impl From<gguf_remote::Error> for Failure {
     fn from(error: gguf_remote::Error) -> Self {
-        gguf::Error::from(error).into()
+        Error::from(error).into()
     }
 }
 
 impl From<gguf_tokenizer::template::Error> for Failure {
     fn from(error: gguf_tokenizer::template::Error) -> Self {
-        gguf::Error::from(error).into()
+        Error::from(error).into()
     }
 }
 

@@ -1,5 +1,6 @@
 //! How numbers, values and plans are shown: in tables for people, in JSON for programs.
 
+use std::path::Path;
 use std::str::FromStr;
 
 use gguf::{Array, Value};
@@ -72,8 +73,8 @@ fn array_json(array: &Array, longest: u64) -> Json {
     json!({ "length": array.len(), "first": elements(FIRST) })
 }
 
-/// What a job would write, tensor by tensor.
-pub fn plan_json(job: &Job) -> Json {
+/// What a job would write to a file, tensor by tensor.
+pub fn plan_json(job: &Job, path: &Path) -> Json {
     let tensors: Vec<_> = job
         .items
         .iter()
@@ -89,6 +90,7 @@ pub fn plan_json(job: &Job) -> Json {
         .collect();
     let Totals { elements, bytes } = Totals::of(job);
     json!({
+        "file": path.display().to_string(),
         "tensors": tensors,
         "parameters": elements,
         "bytes": bytes,

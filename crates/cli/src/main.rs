@@ -3,34 +3,46 @@
 //! Each sub-command is one file: what the user typed (`Args`, no work done), then a call into the
 //! libraries, then what to print. Exit codes are in `failure.rs`.
 
+/// What is said beside the output, which `--quiet` leaves out. It stands for the macro of the standard
+/// library in all modules below, so that none of them can forget to ask.
+macro_rules! eprintln {
+    ($($text:tt)*) => {
+        if !$crate::quiet::is_on() {
+            ::std::eprintln!($($text)*);
+        }
+    };
+}
+
 mod commands;
 mod compat;
+mod document;
 mod failure;
 mod force;
+mod groups;
 mod judging;
 mod listing;
 mod progress;
+mod quiet;
 mod running;
 mod sarif;
+mod sharding;
 mod target;
 mod words;
 
 use std::process::ExitCode;
 
-use clap::{Parser, Subcommand};
+use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 use failure::Failure;
 
 /// Convert, quantize, inspect and check GGUF model files.
 #[derive(Parser)]
-#[command(
-    name = "gguf",
-    version,
-    after_help = "Exit codes: 0 done, 1 the input is at fault, 2 wrong usage (also an output that \
-                  exists), 3 the environment (cannot read or write, disk full), 130 interrupted."
-)]
+#[command(name = "gguf", version = env!("GGUF_VERSION"), disable_help_subcommand = true)]
 struct Cli {
     #[command(subcommand)]
     command: Command,
+    /// Say nothing but what was asked for, and errors.
+    #[arg(short, long, global = true)]
+    quiet: bool,
 }
 
 #[derive(Subcommand)]
@@ -66,14 +78,40 @@ enum Command {
     Embed(commands::embed::Args),
     Bench(commands::bench::Args),
     Demo(commands::demo::Args),
+    Help(commands::help::Args),
+    Completions(commands::completions::Args),
+    Man(commands::man::Args),
     #[command(hide = true)]
     RenderTemplate(commands::render_template::Args),
 }
 
+/// The command line: what help, completions and manual pages are made of.
+fn command() -> clap::Command {
+    groups::in_groups(Cli::command())
+}
+
+fn parse() -> Result<Cli, clap::Error> {
+    let mut command = command();
+    let mut matches = command.try_get_matches_from_mut(std::env::args_os())?;
+    Cli::from_arg_matches_mut(&mut matches).map_err(|error| error.format(&mut command))
+}
+
 fn main() -> ExitCode {
     progress::survive_limits();
-    // Wrong usage ends in clap with exit code 2.
-    let result = match Cli::parse().command {
+    let cli = match parse() {
+        Ok(cli) => cli,
+        Err(error) => {
+            if error.use_stderr() {
+                document::print_error(&Failure::from(&error));
+            }
+            // Wrong usage ends here with exit code 2; help and version with 0.
+            error.exit();
+        }
+    };
+    if cli.quiet {
+        quiet::begin();
+    }
+    let result = match cli.command {
         Command::Convert(args) => commands::convert::run(&args),
         Command::Export(args) => commands::export::run(&args),
         Command::Quantize(args) => commands::quantize::run(&args),
@@ -105,6 +143,9 @@ fn main() -> ExitCode {
         Command::Embed(args) => commands::embed::run(&args),
         Command::Bench(args) => commands::bench::run(&args),
         Command::Demo(args) => commands::demo::run(&args),
+        Command::Help(args) => commands::help::run(&args),
+        Command::Completions(args) => commands::completions::run(&args),
+        Command::Man(args) => commands::man::run(&args),
         Command::RenderTemplate(args) => commands::render_template::run(&args),
     };
     match result {
@@ -112,8 +153,9 @@ fn main() -> ExitCode {
         Ok(()) | Err(Failure::ClosedPipe) => ExitCode::SUCCESS,
         Err(failure) => {
             if let Some(message) = failure.message() {
-                eprintln!("gguf: {message}");
+                std::eprintln!("gguf: {message}");
             }
+            document::print_error(&failure);
             ExitCode::from(failure.exit_code())
         }
     }

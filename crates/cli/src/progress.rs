@@ -8,6 +8,8 @@ use std::time::{Duration, Instant};
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
+use crate::quiet;
+
 /// Counts bytes read or written, or tokens.
 pub struct Progress {
     bar: ProgressBar,
@@ -78,7 +80,8 @@ impl gguf_store::Progress for Progress {
     fn advance(&self, bytes: u64) -> ControlFlow<()> {
         self.bar.inc(bytes);
         // On anything but a terminal this target stays hidden too.
-        if self.bar.is_hidden() && self.elapsed() > Duration::from_secs(1) {
+        let may_show = self.bar.is_hidden() && !quiet::is_on();
+        if may_show && self.elapsed() > Duration::from_secs(1) {
             self.bar.set_draw_target(ProgressDrawTarget::stderr());
         }
         if self.interrupted.load(Ordering::Relaxed) {

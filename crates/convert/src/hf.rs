@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use gguf::schema::Need;
-use gguf::{ByteOrder, Error, Metadata, ModelName, ParameterCount, Shape, TensorType};
+use gguf::{ByteOrder, Error, Metadata, ModelName, NameKind, ParameterCount, Shape, TensorType};
 use gguf_checkpoint::config::Config;
 use gguf_checkpoint::{Checkpoint, Entry, json};
 use gguf_pipeline::{Content, Item, Job, Stored, Tensor};
@@ -31,6 +31,8 @@ pub struct Options {
     pub quantization: gguf_quantize::Options,
     /// Take the model for one of this class, or of this architecture, whatever it says itself.
     pub like: Option<String>,
+    /// Leave out all tensors: a file for those that only tokenize.
+    pub vocab_only: bool,
 }
 
 /// A conversion that is ready to run.
@@ -55,7 +57,10 @@ pub fn plan(dir: &Path, checkpoint: &Checkpoint, options: &Options) -> Result<Co
     let family = find_family(&mut config, checkpoint, options)?;
     family.complete(&mut config)?;
     let mut notes = Vec::new();
-    let mut tensors = tensors(&config, family, checkpoint, &mut notes)?;
+    let mut tensors = match options.vocab_only {
+        true => Vec::new(),
+        false => tensors(&config, family, checkpoint, &mut notes)?,
+    };
     tie_output(&config, family, &mut tensors);
     follow_embedding(&mut config, &tensors, &mut notes)?;
 
@@ -98,8 +103,14 @@ pub fn plan(dir: &Path, checkpoint: &Checkpoint, options: &Options) -> Result<Co
         metadata.set(key.to_owned(), value.clone());
     }
 
-    let file_name = ModelName::from_metadata(&metadata, Some(file_type.name())).to_string();
     let mut job = Job { metadata, items: Vec::new(), check_finite: true, order: ByteOrder::Little };
+    if options.vocab_only {
+        let name = ModelName::from_metadata(&job.metadata, None);
+        let file_name = ModelName { kind: Some(NameKind::Vocab), ..name }.to_string();
+        gguf_quantize::set_overrides(&mut job.metadata, &options.quantization);
+        return Ok(Conversion { job, file_name, notes });
+    }
+    let file_name = ModelName::from_metadata(&job.metadata, Some(file_type.name())).to_string();
     match options.outtype {
         None => job.items = as_stored(tensors, matrices),
         Some(target) => {

@@ -8,6 +8,8 @@
 use std::borrow::Cow;
 use std::fmt;
 
+use crate::spelling::{nearest, question};
+
 /// The version of the block formats of today, for `general.quantization_version`: ggml's
 /// `GGML_QNT_VERSION`.
 pub const QUANTIZATION_VERSION: u32 = 2;
@@ -189,13 +191,16 @@ impl fmt::Debug for TensorType {
 
 /// A word that is not the name of a tensor type.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("`{0}` is not a tensor type; known are {known}", known = known_names())]
+#[error("`{0}` is not a tensor type; {hint}", hint = hint(.0))]
 pub struct UnknownTypeName(pub String);
 
-fn known_names() -> String {
-    let names: Vec<_> =
-        TABLE.iter().filter(|t| t.status == Status::Current).map(|t| t.name).collect();
-    names.join(" ")
+/// Which type may have been meant, or else all that there are.
+fn hint(word: &str) -> String {
+    let names = || TABLE.iter().filter(|t| t.status == Status::Current).map(|t| t.name);
+    match &nearest(word, names())[..] {
+        [] => format!("known are {}", names().collect::<Vec<_>>().join(" ")),
+        near => question(near),
+    }
 }
 
 impl std::str::FromStr for TensorType {

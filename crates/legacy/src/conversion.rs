@@ -47,8 +47,18 @@ impl Legacy {
         gguf_quantize::set_overrides(&mut metadata, &options.quantization);
         let job = Job { metadata, items, check_finite: true, order: ByteOrder::Little };
         self.check_architecture(&job)?;
+        Ok(Conversion { job, file_name: self.file_name(target), notes, changes })
+    }
+
+    /// The name of the old file with the type that was asked for: `model-f16.bin` becomes
+    /// `model-Q4_K_M.gguf`.
+    fn file_name(&self, target: Option<Target>) -> String {
         let stem = self.old.path.file_stem().unwrap_or_default().to_string_lossy();
-        Ok(Conversion { job, file_name: format!("{stem}.gguf"), notes, changes })
+        let Some(target) = target else { return format!("{stem}.gguf") };
+        let is_type = |word: &str| word.parse::<u32>().is_err() && word.parse::<Target>().is_ok();
+        let (base, _) =
+            stem.rsplit_once('-').filter(|(_, end)| is_type(end)).unwrap_or((&stem, ""));
+        format!("{base}-{target}.gguf")
     }
 
     /// Whisper's filter bank, which other files do not hold.

@@ -50,7 +50,12 @@ pub fn decide(
         )),
         _ => None,
     });
-    let notes = notes.collect();
+    // `copy` has no types to give.
+    let unmatched = match target {
+        Target::Copy => None,
+        _ => options.unmatched(tensors.iter().map(|tensor| tensor.name)),
+    };
+    let notes = unmatched.map(|what| format!("warning: {what}")).into_iter().chain(notes).collect();
     let decision = |tensor: &PlannedTensor| Decision {
         target: tensor.target,
         needs_weights: tensor.needs_imatrix,

@@ -7,13 +7,16 @@ use gguf_kit::on_threads;
 use gguf_kit::run::bench::{Machine, Report, Speed, Trial, bench};
 use serde_json::{Value, json};
 
+use crate::document;
 use crate::failure::Failure;
 use crate::listing;
 use crate::progress::Progress;
 use crate::running::{RunArgs, Sums};
 
-/// Measure how fast a model reads a prompt and makes tokens, and how near that is to what the memory
-/// and the arithmetic of this machine allow, which are measured too.
+/// Measure how fast a model runs here.
+///
+/// How fast it reads a prompt and makes tokens, and how near that is to what the memory and the arithmetic
+/// of this machine allow, which are measured too.
 #[derive(clap::Args)]
 #[command(
     after_help = "The limit of memory is reached when every weight comes from memory once for each \
@@ -61,7 +64,7 @@ pub fn run(args: &Args) -> Result<(), Failure> {
     })?;
     let mut out = std::io::stdout().lock();
     if args.json {
-        writeln!(out, "{:#}", as_json(&report))?;
+        document::print(&mut out, "bench/1", as_json(&report))?;
     } else {
         print(&mut out, &report)?;
     }

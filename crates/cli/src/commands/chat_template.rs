@@ -14,7 +14,7 @@ use crate::failure::Failure;
 /// Key of the template that is used unless another one is asked for; the others append a name.
 const KEY: &str = template::Source::KEY;
 
-/// Print the chat template of a model, or what it makes of a conversation.
+/// Print the chat template of a model, or what it renders.
 #[derive(clap::Args)]
 #[command(
     after_help = "A template is a program inside the model. It is rendered in a process of its \

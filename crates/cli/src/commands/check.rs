@@ -9,6 +9,7 @@ use gguf_kit::check::{Options, Repaired, check, readable, repair_in_place, repai
 use serde_json::{Value as Json, json};
 
 use crate::commands::render_template;
+use crate::document;
 use crate::failure::Failure;
 use crate::force::Force;
 use crate::progress::Progress;
@@ -122,7 +123,8 @@ fn print(args: &Args, findings: &[Finding]) -> Result<(), Failure> {
         writeln!(out, "{:#}", sarif::log(args.source(), findings))?;
     } else if args.json {
         let findings: Vec<_> = findings.iter().map(finding_json).collect();
-        writeln!(out, "{:#}", json!({ "file": args.source(), "findings": findings }))?;
+        let document = json!({ "file": args.source(), "findings": findings });
+        document::print(&mut out, "check/1", document)?;
     } else {
         for finding in findings {
             writeln!(out, "{:<7} {:<28} {finding}", finding.severity, finding.code)?;

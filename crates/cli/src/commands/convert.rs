@@ -2,33 +2,39 @@
 
 mod flags;
 mod legacy;
+mod outputs;
 
 use std::io::Write;
-use std::path::{Path, PathBuf};
+use std::num::NonZeroUsize;
+use std::path::PathBuf;
 
 use flags::Kind;
-use gguf_kit::convert::{Options, Plan, kind};
+use gguf::ByteOrder;
+use gguf_kit::convert::{Options, Plan, Planned, Wanted, kind};
+use gguf_kit::on_threads;
 use gguf_legacy::Change;
+use serde_json::json;
 
 use crate::commands::given::Given;
 use crate::commands::quantize::types;
 use crate::failure::Failure;
 use crate::force::Force;
-use crate::target::{self, Outtype};
-use crate::{commands, listing};
+use crate::progress::Progress;
+use crate::sharding::ShardArgs;
+use crate::{commands, document, listing, target};
 
-/// Convert a Hugging Face checkpoint, or a GGML, GGMF or GGJT file, to a GGUF of any type, in one
-/// pass.
+const EXAMPLES: &str = "Examples:\n  \
+     gguf convert Llama-3.2-1B -o llama.gguf --outtype q4_k_m\n  \
+     gguf convert Qwen3-0.6B --outtype q8_0,q4_k_m -o models/\n  \
+     gguf convert hf:org/repo --out q8_0=large.gguf --out q4_k_m=small.gguf --resume\n  \
+     gguf convert Qwen3-0.6B --outtype auto --dry-run";
+
+/// Convert a checkpoint, or a model from before GGUF, to a GGUF.
+///
+/// A Hugging Face checkpoint or adapter, or a GGML, GGMF or GGJT file, becomes a GGUF of any type, or
+/// several of them, in one pass.
 #[derive(clap::Args)]
-#[command(
-    after_help = "Examples:\n  gguf convert Llama-3.2-1B -o llama.gguf --outtype q4_k_m\n  \
-                  gguf convert Qwen3-0.6B --outtype auto --dry-run",
-    after_long_help = format!(
-        "{}\nExamples:\n  gguf convert Llama-3.2-1B -o llama.gguf --outtype q4_k_m\n  \
-         gguf convert Qwen3-0.6B --outtype auto --dry-run",
-        target::table()
-    )
-)]
+#[command(after_help = EXAMPLES, after_long_help = format!("{}\n{EXAMPLES}", target::table()))]
 pub struct Args {
     // First: values are taken away as they are read.
     #[command(flatten)]
@@ -36,21 +42,17 @@ pub struct Args {
     /// Directory with config.json, tokenizer and weights (safetensors or PyTorch), or with an
     /// adapter (LoRA); or a GGML, GGMF or GGJT file; or, with --architecture, one file of weights;
     /// or hf:org/repo[@revision], which is not downloaded.
-    #[arg(value_name = "SOURCE")]
-    source: String,
+    #[arg(value_name = "SOURCE", required_unless_present = "print_supported_models")]
+    source: Option<String>,
     /// Of a lone file of weights what it is for: names, shapes and types stay as they are. Of a
     /// file from before GGUF the program it is of, instead of recognising it: llama, gpt2,
     /// starcoder, gptj, gptneox, dolly-v2, mpt, replit, bloom, falcon or whisper.
     #[arg(long, value_name = "NAME")]
     architecture: Option<String>,
-    /// File to write; without it, a name by the naming convention, in the source directory, or
-    /// here if the source is not on this machine.
-    #[arg(short, long, visible_alias = "outfile", value_name = "FILE")]
-    output: Option<PathBuf>,
-    /// Type of the output: a mix such as q4_k_m, a float type, or auto for what the checkpoint
-    /// has, in 16 bits where GGUF cannot hold it as it is (--help lists all).
-    #[arg(long, default_value = "auto", value_name = "TYPE")]
-    outtype: Outtype,
+    #[command(flatten)]
+    outputs: outputs::Args,
+    #[command(flatten)]
+    shards: ShardArgs,
     #[command(flatten)]
     types: types::Args,
     /// Name of the pre-tokenizer, instead of recognising it from tokenizer.json.
@@ -72,14 +74,29 @@ pub struct Args {
     /// LlamaForCausalLM or llama.
     #[arg(long, value_name = "FAMILY")]
     like: Option<String>,
+    /// Leave out the tensors, and do without weights: a file for those that only tokenize.
+    #[arg(long)]
+    vocab_only: bool,
+    /// Write header and data in big-endian order, for machines that have it.
+    #[arg(long)]
+    bigendian: bool,
     /// Room for later edits of the header, so that they take an instant: N(K|M), at most 128M.
     #[arg(long, value_name = "SIZE", default_value = "0", value_parser = listing::parse_reserve)]
     reserve: u64,
+    /// Go on where an earlier run was interrupted, and keep what is done if this one is.
+    #[arg(long)]
+    resume: bool,
+    /// Threads [default: one per core].
+    #[arg(short, long, value_name = "N")]
+    threads: Option<NonZeroUsize>,
+    /// List the classes of models that can be converted, as a config.json names them.
+    #[arg(long, exclusive = true)]
+    print_supported_models: bool,
     /// Show the plan and write nothing.
     #[arg(long)]
     dry_run: bool,
-    /// With --dry-run, the plan as JSON.
-    #[arg(long, requires = "dry_run")]
+    /// The plan, or what was written, as JSON.
+    #[arg(long)]
     json: bool,
     #[command(flatten)]
     force: Force,
@@ -88,27 +105,39 @@ pub struct Args {
 }
 
 pub fn run(args: &Args) -> Result<(), Failure> {
-    let kind = kind(&args.source, args.architecture.as_deref())?;
-    flags::check(&args.given, kind, args.outtype.target())?;
-    let options = args.options()?;
-    let plan = Plan::new(&args.source, kind, &options)?;
-    commands::print_notes(&plan.notes);
-    let output = match &args.output {
-        Some(path) if path.is_dir() => path.join(plan.output.file_name().unwrap_or_default()),
-        Some(path) => path.clone(),
-        None => plan.output.clone(),
+    let Some(source) = args.source.as_ref().filter(|_| !args.print_supported_models) else {
+        return print_supported_models();
     };
+    let kind = kind(source, args.architecture.as_deref())?;
+    let outputs = args.outputs.wanted()?;
+    flags::check(&args.given, kind, &outputs)?;
+    on_threads(args.threads, || convert(args, source, kind, outputs))
+}
+
+fn convert(args: &Args, source: &str, kind: Kind, outputs: Vec<Wanted>) -> Result<(), Failure> {
+    let plan = Plan::new(source, kind, &args.options(outputs)?)?;
+    commands::print_notes(&plan.notes);
     if args.dry_run {
-        return show(args, kind, &plan, &output);
+        return show(args, kind, &plan);
     }
     let inputs = plan.inputs.iter().map(PathBuf::as_path).chain(args.types.inputs());
-    commands::write(&plan.job, &output, &args.force.sparing(inputs))
+    let progress = Progress::new();
+    let overwrite = args.force.sparing(inputs);
+    let written = match plan.write(&overwrite, &commands::say_anew, &progress) {
+        Err(gguf::Error::Interrupted) if args.resume => return Err(Failure::Paused),
+        written => written?,
+    };
+    commands::say_written("convert/1", &written, progress.finish(), args.json)
 }
 
 impl Args {
-    fn options(&self) -> Result<Options, Failure> {
+    fn options(&self, outputs: Vec<Wanted>) -> Result<Options, Failure> {
         Ok(Options {
-            outtype: self.outtype.target(),
+            outputs,
+            split: self.shards.options(),
+            vocab_only: self.vocab_only,
+            order: if self.bigendian { ByteOrder::Big } else { ByteOrder::Little },
+            resume: self.resume,
             quantization: self.types.options()?,
             imatrix: self.types.imatrix(),
             architecture: self.architecture.clone(),
@@ -125,23 +154,40 @@ impl Args {
     }
 }
 
-fn show(args: &Args, kind: Kind, plan: &Plan, output: &Path) -> Result<(), Failure> {
+fn show(args: &Args, kind: Kind, plan: &Plan) -> Result<(), Failure> {
+    let files = plan.files()?;
     // As strict as the real thing.
-    plan.job.header()?;
+    files.iter().try_for_each(|(job, _)| job.header().map(drop))?;
     let mut out = std::io::stdout().lock();
     if args.json {
-        let mut json = listing::plan_json(&plan.job);
-        json["output"] = output.display().to_string().into();
+        let outputs = files.iter().map(|(job, path)| listing::plan_json(job, path));
+        let mut json = json!({ "outputs": outputs.collect::<Vec<_>>() });
         if kind == Kind::Legacy {
-            json["changes"] = plan.changes.iter().map(legacy::change_json).collect();
+            let changes = plan.outputs.iter().flat_map(|output| &output.changes);
+            json["changes"] = changes.map(legacy::change_json).collect();
         }
-        writeln!(out, "{json:#}")?;
-    } else {
-        write!(out, "{}", listing::plan_text(&plan.job))?;
-        for Change { name, from, to, how } in &plan.changes {
+        document::print(&mut out, "convert/1", json)?;
+        return Ok(());
+    }
+    for (job, _) in &files {
+        write!(out, "{}", listing::plan_text(job))?;
+    }
+    for Planned { changes, .. } in &plan.outputs {
+        for Change { name, from, to, how } in changes {
             writeln!(out, "{name:<44} {from:<28} -> {to:<7} {how}")?;
         }
-        writeln!(out, "would write {}", output.display())?;
     }
+    for (_, path) in &files {
+        writeln!(out, "would write {}", path.display())?;
+    }
+    Ok(())
+}
+
+/// One class a line, as scripts read it.
+fn print_supported_models() -> Result<(), Failure> {
+    let mut classes = gguf_convert::classes();
+    classes.sort_unstable();
+    let mut out = std::io::stdout().lock();
+    classes.iter().try_for_each(|class| writeln!(out, "{class}"))?;
     Ok(())
 }

@@ -18,11 +18,14 @@ use gguf_store::LocalFile;
 use gguf_tokenizer::{Encode, Tokenizer};
 use serde_json::{Value as Json, json};
 
+use crate::document;
 use crate::failure::Failure;
 use crate::force::Force;
 use crate::listing;
 
-/// Convert a small trained model to Q8_0 and Q4_K_M, check both, and show what it cost.
+/// Convert a small model to two types, and show what it cost.
+///
+/// Q8_0 and Q4_K_M are made of a small trained model, and both are checked.
 #[derive(clap::Args)]
 #[command(after_help = "Example:\n  gguf demo")]
 pub struct Args {
@@ -72,7 +75,7 @@ pub fn run(args: &Args) -> Result<(), Failure> {
     let name = if own { gguf_demo::NAME.into() } else { source.to_string_lossy() };
     if args.json {
         let files: Vec<_> = rows.iter().map(Row::json).collect();
-        writeln!(out, "{:#}", json!({ "source": name, "files": files }))?;
+        document::print(&mut out, "demo/1", json!({ "source": name, "files": files }))?;
     } else {
         writeln!(out, "{name}, from its checkpoint to three checked files:\n")?;
         writeln!(out, "{}", Row::heading())?;
@@ -200,7 +203,7 @@ impl Row {
         let errors = self.differences.iter().map(|(group, d)| (label(*group), d.relative()));
         json!({
             "type": self.name,
-            "bytes": self.file_bytes,
+            "file_bytes": self.file_bytes,
             "bits_per_weight": self.bits_per_weight,
             "seconds": self.time.as_secs_f64(),
             "findings": self.findings,

@@ -7,10 +7,13 @@ use gguf_kit::open;
 use gguf_quant::Difference;
 use serde_json::{Value as Json, json};
 
+use crate::document;
 use crate::failure::Failure;
 use crate::progress::Progress;
 
-/// Compare two models: keys, tensors with error figures, and a verdict in words.
+/// Compare two models: keys, tensors, and a verdict in words.
+///
+/// Tensors that differ have error figures.
 #[derive(clap::Args)]
 #[command(
     after_help = "Exit code 1 if they differ.\n\nExample:\n  gguf diff model-f16.gguf model-q4_k_m.gguf"
@@ -33,7 +36,7 @@ pub fn run(args: &Args) -> Result<(), Failure> {
     progress.finish();
     let mut out = std::io::stdout().lock();
     if args.json {
-        writeln!(out, "{:#}", to_json(&diff))?;
+        document::print(&mut out, "diff/1", to_json(&diff))?;
     } else {
         print(&mut out, &diff)?;
     }

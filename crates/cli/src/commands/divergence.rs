@@ -11,8 +11,10 @@ use crate::failure::Failure;
 use crate::judging::{JudgeArgs, KeepArgs};
 use crate::progress::Progress;
 
-/// Say how far models are from the one they were made of: both read a text side by side, and what they
-/// predict is compared. No file of logits is needed; those of llama.cpp can be read and written.
+/// Say how far models are from the one they were made of.
+///
+/// Both read a text side by side, and what they predict is compared. No file of logits is needed; those
+/// of llama.cpp can be read and written.
 #[derive(clap::Args)]
 #[command(
     after_help = "Examples:\n  gguf divergence --reference f16.gguf q4_k_m.gguf -f text.txt\n  \

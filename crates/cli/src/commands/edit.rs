@@ -2,8 +2,10 @@
 
 mod graft;
 
+use std::io::Write;
 use std::path::{Path, PathBuf};
 
+use gguf::Value;
 use gguf_kit::edit::{Changes, Rewritten, Token, in_place, rewrite};
 use gguf_kit::key_value::KeyValue;
 use gguf_kit::open;
@@ -12,15 +14,18 @@ use gguf_store::Model;
 use gguf_store::edit::{Recovery, Saved, recover};
 use gguf_tokenizer::template::Renderer;
 use regex::Regex;
+use serde_json::json;
 
 use crate::commands::render_template;
 use crate::failure::Failure;
 use crate::force::Force;
 use crate::progress::Progress;
-use crate::{commands, listing};
+use crate::{commands, document, listing};
 
-/// Change keys and tensors of a GGUF. A change of keys takes an instant where the new header fits
-/// before the data; otherwise the file is rebuilt beside the old one and leaves room for the next.
+/// Change keys and tensors of a GGUF.
+///
+/// A change of keys takes an instant where the new header fits before the data; otherwise the file is
+/// rebuilt beside the old one and leaves room for the next.
 #[derive(clap::Args)]
 #[command(after_help = "Examples:\n  gguf edit model.gguf --set general.name='My model'\n  \
                         gguf edit model.gguf --chat-template-file chat.jinja -o fixed.gguf\n  \
@@ -74,6 +79,9 @@ pub struct Args {
     /// Only say what would change.
     #[arg(long)]
     dry_run: bool,
+    /// With --dry-run, the changes of keys as JSON.
+    #[arg(long, requires = "dry_run")]
+    json: bool,
     /// End an edit that was interrupted while it overwrote the header of this file: give it the
     /// header from before the edit, or the one that the edit was to write.
     #[arg(long, value_enum, value_name = "HOW", conflicts_with_all = [
@@ -136,7 +144,7 @@ pub fn run(args: &Args) -> Result<(), Failure> {
     let changes = args.changes()?;
     let renderer = render_template::renderer()?;
     match &args.output {
-        _ if args.dry_run => dry_run(&changes, open(&args.source)?.model(), &renderer),
+        _ if args.dry_run => dry_run(args, &changes, open(&args.source)?.model(), &renderer),
         Some(output) => {
             let opened = open(&args.source)?;
             let Rewritten { job, files } = rewrite(opened.model(), &changes, &renderer)?;
@@ -179,18 +187,31 @@ fn end_interrupted(path: &Path, how: How) -> Result<(), Failure> {
     Ok(())
 }
 
-fn dry_run(changes: &Changes, model: &Model, renderer: &Renderer) -> Result<(), Failure> {
+fn dry_run(
+    args: &Args,
+    changes: &Changes,
+    model: &Model,
+    renderer: &Renderer,
+) -> Result<(), Failure> {
     let mut metadata = model.metadata().clone();
     changes.edit_metadata(&mut metadata, renderer)?;
-    for (key, value) in metadata.iter() {
-        match model.metadata().get(key) {
-            Some(old) if old == value => {}
-            Some(old) => println!("~ {key} = {value} (was {old})"),
-            None => println!("+ {key} = {value}"),
-        }
+    let set = metadata.iter().map(|(key, value)| (key, model.metadata().get(key), Some(value)));
+    let removed = model.metadata().iter().filter(|(key, _)| metadata.get(key).is_none());
+    let all = set.chain(removed.map(|(key, value)| (key, Some(value), None)));
+    let changed: Vec<_> = all.filter(|(_, before, after)| before != after).collect();
+    let mut out = std::io::stdout().lock();
+    if args.json {
+        let shown = |value: Option<&Value>| value.map(ToString::to_string);
+        let change = |(key, a, b): &(&str, Option<&Value>, Option<&Value>)| json!({ "key": key, "a": shown(*a), "b": shown(*b) });
+        let keys: Vec<_> = changed.iter().map(change).collect();
+        return Ok(document::print(&mut out, "edit/1", json!({ "keys": keys }))?);
     }
-    for (key, _) in model.metadata().iter().filter(|(key, _)| metadata.get(key).is_none()) {
-        println!("- {key}");
+    for (key, before, after) in changed {
+        match (before, after) {
+            (Some(old), Some(value)) => writeln!(out, "~ {key} = {value} (was {old})")?,
+            (None, Some(value)) => writeln!(out, "+ {key} = {value}")?,
+            (_, None) => writeln!(out, "- {key}")?,
+        }
     }
     Ok(())
 }

@@ -17,7 +17,9 @@ use crate::force::Force;
 use crate::progress::Progress;
 use crate::running::{RunArgs, Sums, warn_of_length};
 
-/// Print a vector for each text, a JSON object per line; of a classifier the scores of its classes.
+/// Print a vector for each text, or scores of classes.
+///
+/// One JSON object per line; of a classifier the scores of its classes.
 #[derive(clap::Args)]
 #[command(
     after_help = "Examples:\n  gguf embed all-MiniLM-L6-v2.gguf -p \"A text.\" -p \"Another one.\"\n  \

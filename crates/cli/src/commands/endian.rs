@@ -1,18 +1,23 @@
 //! `gguf convert-endian`: a model in the other byte order.
 
+use std::io::Write;
 use std::path::PathBuf;
 
 use gguf::ByteOrder;
 use gguf_kit::endian::{self, Options, Plan};
 use gguf_kit::open;
 use gguf_remote::Location;
+use serde_json::json;
 
+use crate::document;
 use crate::failure::Failure;
 use crate::force::Force;
 use crate::listing;
 use crate::progress::Progress;
 
-/// Write a GGUF in another byte order: header and data of every tensor type.
+/// Write a GGUF in another byte order.
+///
+/// Header and data of every tensor type are swapped.
 #[derive(clap::Args)]
 #[command(after_help = "Example:\n  gguf convert-endian model.gguf big -o model-be.gguf")]
 pub struct Args {
@@ -33,6 +38,9 @@ pub struct Args {
     /// Only say what would be done.
     #[arg(long)]
     dry_run: bool,
+    /// With --dry-run, as JSON.
+    #[arg(long, requires = "dry_run")]
+    json: bool,
     #[command(flatten)]
     force: Force,
 }
@@ -71,9 +79,15 @@ pub fn run(args: &Args) -> Result<(), Failure> {
     let opened = open(&args.source)?;
     let plan = Plan::new(opened.model().clone(), options)?;
     let Some(target) = args.output.as_ref().filter(|_| !args.dry_run) else {
-        let what = if plan.swaps() { "swap the bytes of" } else { "copy" };
         let (count, bytes) = (plan.header().tensors().len(), plan.header().data_len());
-        println!("would {what} {count} tensors, {}", listing::bytes(bytes));
+        let mut out = std::io::stdout().lock();
+        if args.json {
+            let planned = json!({ "swaps": plan.swaps(), "tensor_count": count, "bytes": bytes });
+            document::print(&mut out, "convert-endian/1", planned)?;
+            return Ok(());
+        }
+        let what = if plan.swaps() { "swap the bytes of" } else { "copy" };
+        writeln!(out, "would {what} {count} tensors, {}", listing::bytes(bytes))?;
         return Ok(());
     };
     let progress = Progress::new();

@@ -8,8 +8,10 @@ use super::{divergence, imatrix, perplexity};
 use crate::failure::Failure;
 use crate::force::Force;
 
-/// Put together what `gguf perplexity`, `divergence` or `imatrix` wrote with --part: the same figures, to the
-/// last digit, as of one run.
+/// Put together what machines measured with --part.
+///
+/// Reads what `gguf perplexity`, `divergence` or `imatrix` wrote with --part; the figures are, to the last
+/// digit, those of one run.
 #[derive(clap::Args)]
 #[command(after_help = "Examples:\n  gguf eval-merge model-1.part model-2.part model-3.part\n  \
                         gguf eval-merge q4_0-*.part --json\n  \

@@ -14,7 +14,7 @@ use crate::progress::Progress;
 use crate::target::Outtype;
 use crate::{commands, listing};
 
-/// Export a GGUF to a Hugging Face directory, or to a safetensors file.
+/// Export a GGUF to a Hugging Face directory or safetensors.
 #[derive(clap::Args)]
 #[command(after_help = "Examples:\n  \
     gguf export llama-q8.gguf --to hf Llama-3.2-1B\n  \

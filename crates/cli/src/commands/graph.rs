@@ -15,13 +15,16 @@ use gguf_store::{AtomicFile, Model};
 use serde_json::json;
 
 use crate::commands::{self, render_template};
+use crate::document;
 use crate::failure::Failure;
 use crate::force::Force;
 use crate::progress::Progress;
 use crate::{listing, running};
 
-/// Show what a model computes, operation by operation, and what each costs; or store the graph in
-/// the file, so that programs that do not know the architecture can run it.
+/// Show what a model computes, and what each operation costs.
+///
+/// Operation by operation; or store the graph in the file, so that programs that do not know the
+/// architecture can run it.
 #[derive(clap::Args)]
 #[command(after_help = "Examples:\n  gguf graph model.gguf\n  \
                         gguf graph model.gguf --tokens 512 --measure\n  \
@@ -207,8 +210,8 @@ fn print_json(
         let (memory, arithmetic) = report.limits(machine);
         json!({
             "threads": machine.threads,
-            "bytes_per_second": machine.bytes_per_second,
-            "multiply_adds_per_second": machine.multiply_adds_per_second,
+            "memory_bytes_per_second": machine.bytes_per_second,
+            "float_multiply_adds_per_second": machine.multiply_adds_per_second,
             "runs_per_second_by_memory": memory,
             "runs_per_second_by_arithmetic": arithmetic,
         })
@@ -222,5 +225,5 @@ fn print_json(
         "multiply_adds": report.multiply_adds,
         "cache_numbers_per_token": report.cache_width,
     });
-    Ok(writeln!(out, "{shown:#}")?)
+    Ok(document::print(out, "graph/1", shown)?)
 }

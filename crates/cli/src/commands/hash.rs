@@ -8,10 +8,11 @@ use gguf_compare::{Algorithm, Entry, HashOptions, Manifest, Outcome, Tally, hash
 use gguf_kit::{open, read_text};
 use serde_json::json;
 
+use crate::document;
 use crate::failure::Failure;
 use crate::progress::Progress;
 
-/// Print digests of a model and its tensors, or check them against a manifest.
+/// Print digests of a model and its tensors, or check them.
 ///
 /// Digests are those of the bytes as they are stored: a model and its big-endian twin have the same
 /// weights and other digests. `gguf diff` compares weights.
@@ -104,7 +105,7 @@ pub fn run(args: &Args) -> Result<(), Failure> {
     progress.finish();
     written?;
     if args.json {
-        writeln!(out, "{:#}", json!({ "digests": entries }))?;
+        document::print(&mut out, "hash/1", json!({ "digests": entries }))?;
     }
     match (manifest, tally.outcome()) {
         (None, _) | (_, Outcome::Success) => Ok(()),

@@ -12,13 +12,15 @@ use gguf_runtime::CacheType;
 use gguf_store::{Existing, Overwrite};
 use serde_json::json;
 
+use crate::document;
 use crate::failure::Failure;
 use crate::force::Force;
 use crate::progress::Progress;
 use crate::running::{RunArgs, Sums};
 
-/// Collect an importance matrix while a model reads a text; combine such matrices, convert them between
-/// their forms, or show what they say.
+/// Collect, combine, convert or show importance matrices.
+///
+/// A model collects one while it reads a text; matrices are added up, written in another form, or shown.
 #[derive(clap::Args)]
 #[command(after_help = "Examples:\n  \
     gguf imatrix f16.gguf -f calibration.txt -o imatrix.gguf\n  \
@@ -150,7 +152,7 @@ pub fn run(args: &Args) -> Result<(), Failure> {
 /// Says what an importance matrix is of.
 pub fn tell(out: &mut impl Write, whole: &Imatrix, json: bool) -> Result<(), Failure> {
     if json {
-        writeln!(out, "{:#}", as_json(whole))?;
+        document::print(out, "imatrix/1", as_json(whole))?;
     } else {
         writeln!(
             out,
@@ -306,7 +308,7 @@ fn as_json(imatrix: &Imatrix) -> serde_json::Value {
             "min": one.min,
             "max": one.max,
             "mean": one.mean,
-            "stddev": one.deviation,
+            "deviation": one.deviation,
             "active": one.active,
             "columns": one.columns,
             "entropy": one.entropy,

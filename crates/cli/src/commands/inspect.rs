@@ -9,6 +9,7 @@ use gguf_kit::summary::Summary;
 use gguf_store::{Model, ModelTensor};
 use serde_json::{Map as JsonMap, Value as Json, json};
 
+use crate::document;
 use crate::failure::Failure;
 use crate::listing;
 
@@ -55,7 +56,7 @@ pub fn run(args: &Args) -> Result<(), Failure> {
         if tensors {
             json["tensors"] = tensors_json(model);
         }
-        writeln!(out, "{json:#}")?;
+        document::print(&mut out, "inspect/1", json)?;
     } else {
         writeln!(out, "{}", args.source)?;
         out.write_all(summary_text(&summary).as_bytes())?;
@@ -185,7 +186,7 @@ fn tensors_json(model: &Model) -> Json {
                 "type": tensor.tensor_type.name(),
                 "bytes": tensor.byte_len(),
                 "offset": tensor.offset,
-                "file": shard,
+                "shard": shard + 1,
             })
         })
         .collect()

@@ -13,8 +13,9 @@ use crate::progress::Progress;
 use crate::running::{RunArgs, Sums, warn_of_length};
 use crate::words;
 
-/// Write the logits of each token of a text to a .npy file: F32 [tokens, vocabulary]; of a model
-/// without an output matrix its last hidden states.
+/// Write the logits of each token of a text to a file.
+///
+/// A .npy file: F32 [tokens, vocabulary]; of a model without an output matrix its last hidden states.
 #[derive(clap::Args)]
 #[command(after_help = "Examples:\n  gguf logits model.gguf -p \"Hello world\" -o logits.npy\n  \
                         gguf logits model.gguf --ids \"1 15043 3186\" -o logits.npy\n  \

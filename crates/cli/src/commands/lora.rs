@@ -9,12 +9,13 @@ use gguf_quantize::recipe::Target;
 use serde_json::json;
 
 use crate::commands;
+use crate::document;
 use crate::failure::Failure;
 use crate::force::Force;
 use crate::progress::Progress;
 use crate::target::Outtype;
 
-/// Check LoRA adapters against a model, merge them into it, or extract one from two models.
+/// Check LoRA adapters, merge them into a model, extract one.
 #[derive(clap::Args)]
 #[command(after_help = "Examples:\n  \
     gguf lora check base.gguf adapter.gguf\n  \
@@ -130,7 +131,7 @@ fn check(args: &CheckArgs) -> Result<(), Failure> {
             "alpha": adapter.alpha,
             "base_model": adapter.metadata.str("general.base_model.0.name"),
         });
-        writeln!(out, "{report:#}")?;
+        document::print(&mut out, "lora-check/1", report)?;
     } else {
         let matrices = adapter.pairs.len();
         writeln!(out, "adapts {matrices} matrices, rank {rank}, alpha {}", adapter.alpha)?;
@@ -189,7 +190,7 @@ fn extract(args: &ExtractArgs) -> Result<(), Failure> {
     if args.json {
         let held: serde_json::Map<_, _> =
             extraction.held.into_iter().map(|(name, share)| (name, share.into())).collect();
-        writeln!(out, "{:#}", json!({ "held": held }))?;
+        document::print(&mut out, "lora-extract/1", json!({ "held": held }))?;
     } else {
         let count = extraction.held.len();
         let mean = extraction.held.iter().map(|(_, share)| share).sum::<f64>() / count as f64;

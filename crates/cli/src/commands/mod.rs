@@ -3,6 +3,7 @@
 pub mod bench;
 pub mod chat_template;
 pub mod check;
+pub mod completions;
 pub mod convert;
 pub mod demo;
 pub mod detokenize;
@@ -17,10 +18,12 @@ pub mod generate;
 pub mod given;
 pub mod graph;
 pub mod hash;
+pub mod help;
 pub mod imatrix;
 pub mod inspect;
 pub mod logits;
 pub mod lora;
+pub mod man;
 pub mod merge;
 pub mod name;
 pub mod perplexity;
@@ -34,13 +37,44 @@ pub mod tokenize;
 pub mod transcribe;
 pub mod verify;
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use gguf_pipeline::Job;
 use gguf_store::Overwrite;
+use serde_json::json;
 
+use crate::document;
 use crate::failure::Failure;
 use crate::progress::Progress;
+
+/// Says that `--resume` finds other work.
+fn say_anew() {
+    eprintln!(
+        "begins anew: what an earlier run left is of other inputs, options or another version"
+    );
+}
+
+/// Says what was written: files, and bytes of tensors in each.
+fn say_written(
+    schema: &str,
+    files: &[(PathBuf, u64)],
+    elapsed: Duration,
+    as_json: bool,
+) -> Result<(), Failure> {
+    let seconds = elapsed.as_secs_f64();
+    if as_json {
+        let file = |(path, bytes): &(PathBuf, u64)| json!({ "file": path.display().to_string(), "bytes": bytes });
+        let files: Vec<_> = files.iter().map(file).collect();
+        let written = json!({ "written": files, "seconds": seconds });
+        return Ok(document::print(&mut std::io::stdout().lock(), schema, written)?);
+    }
+    for (path, bytes) in files {
+        let size = crate::listing::bytes(*bytes);
+        eprintln!("wrote {} ({size}) in {seconds:.1} s", path.display());
+    }
+    Ok(())
+}
 
 /// Runs a job with a progress bar, and says what came of it.
 fn write(job: &Job, out: &Path, overwrite: &Overwrite) -> Result<(), Failure> {
@@ -49,18 +83,15 @@ fn write(job: &Job, out: &Path, overwrite: &Overwrite) -> Result<(), Failure> {
     let progress = Progress::new();
     job.write(out, overwrite, &progress)?;
     let elapsed = progress.finish();
-    eprintln!(
-        "wrote {} ({}) in {:.1} s",
-        out.display(),
-        crate::listing::bytes(total),
-        elapsed.as_secs_f64()
-    );
-    Ok(())
+    say_written("", &[(out.to_owned(), total)], elapsed, false)
 }
 
-/// Tells the user what is worth knowing, beside the output of the command.
+/// Tells the user what is worth knowing, beside the output of the command. What warns says so itself.
 pub fn print_notes(notes: &[String]) {
     for note in notes {
-        eprintln!("note: {note}");
+        match note.starts_with("warning: ") {
+            true => eprintln!("{note}"),
+            false => eprintln!("note: {note}"),
+        }
     }
 }

@@ -6,9 +6,12 @@ use std::path::PathBuf;
 use gguf::{ModelName, NameShard};
 use serde_json::{Value as Json, json};
 
+use crate::document;
 use crate::failure::Failure;
 
-/// Show the parts of file names by the naming convention, or the names that files should have.
+/// Show the parts of file names, or the names files should have.
+///
+/// Names follow the naming convention of GGUF files.
 #[derive(clap::Args)]
 #[command(
     after_help = "Exit code 1 if a name does not follow the convention (without --proper).\n\n\
@@ -39,7 +42,7 @@ pub fn run(args: &Args) -> Result<(), Failure> {
         let mut entry = json!({ "file": file.display().to_string() });
         match &parsed {
             Ok(name) => entry["parts"] = parts(name),
-            Err(fault) => entry["fault"] = fault.to_string().into(),
+            Err(fault) => entry["message"] = fault.to_string().into(),
         }
         if args.proper || args.rename {
             let proper = gguf_kit::name::proper(file)?.to_string();
@@ -56,7 +59,10 @@ pub fn run(args: &Args) -> Result<(), Failure> {
         entries.push(entry);
     }
     if args.json {
-        writeln!(out, "{:#}", Json::from(entries))?;
+        let several = entries.len() > 1;
+        for entry in entries {
+            document::print_one(&mut out, "name/1", entry, several)?;
+        }
     }
     if unconventional { Err(Failure::Findings) } else { Ok(()) }
 }
@@ -66,7 +72,7 @@ fn print(out: &mut impl Write, entry: &Json) -> Result<(), Failure> {
     if let Some(proper) = entry["proper"].as_str() {
         writeln!(out, "  proper name   {proper}")?;
     }
-    if let Some(fault) = entry["fault"].as_str() {
+    if let Some(fault) = entry["message"].as_str() {
         writeln!(out, "  not by the convention: {fault}")?;
     }
     for (part, value) in entry["parts"].as_object().into_iter().flatten() {

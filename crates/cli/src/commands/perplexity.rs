@@ -9,13 +9,16 @@ use gguf_kit::eval::{Perplexity, Save, perplexity};
 use gguf_kit::on_threads;
 use serde_json::json;
 
+use crate::document;
 use crate::failure::Failure;
 use crate::judging::{JudgeArgs, KeepArgs};
 use crate::progress::Progress;
 
-/// Say how well models predict a text: the perplexity, as `llama-perplexity` counts it. Lower is better;
-/// of two files of one model, or of models with the same vocabulary, on the same text. Or say how many
-/// questions of a benchmark they answer, which other models can be compared by too.
+/// Say how well models predict a text, or answer questions.
+///
+/// The perplexity is counted as `llama-perplexity` does. Lower is better; of two files of one model, or of
+/// models with the same vocabulary, on the same text. Questions are those of a benchmark, by which other
+/// models can be compared too.
 #[derive(clap::Args)]
 #[command(after_help = "Examples:\n  gguf perplexity model.gguf -f wiki.test.raw\n  \
                         gguf perplexity f16.gguf q4_k_m.gguf -f text.txt --ctx-size 256 --chunks 64 --json\n  \
@@ -87,14 +90,14 @@ pub fn print_json(out: &mut impl Write, all: &[(String, Perplexity)]) -> std::io
     let listed = all.iter().map(|(model, found)| {
         json!({
             "file": model,
-            "perplexity": found.value(),
-            "perplexity_error": found.error(),
+            "ppl": found.value(),
+            "ppl_error": found.error(),
             "mean_nll": found.surprise.value(),
             "tokens": found.surprise.count,
             "windows": found.windows,
         })
     });
-    writeln!(out, "{:#}", json!({ "models": listed.collect::<Vec<_>>() }))
+    document::print(out, "perplexity/1", json!({ "models": listed.collect::<Vec<_>>() }))
 }
 
 fn said(found: &Perplexity) -> String {

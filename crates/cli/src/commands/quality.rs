@@ -18,8 +18,10 @@ use crate::judging::JudgeArgs;
 use crate::listing;
 use crate::progress::Progress;
 
-/// Say what a model costs and loses in each type: every mix is made in memory and measured beside the
-/// original by a text. Prints a table; with -o writes a page to look at, and the figures beside it.
+/// Say what a model costs and loses in each type.
+///
+/// Every mix is made in memory and measured beside the original by a text. Prints a table; with -o writes
+/// a page to look at, and the figures beside it.
 #[derive(clap::Args)]
 #[command(
     after_help = "The page needs nothing but itself; report.json and report.csv have the same figures.\n\n\

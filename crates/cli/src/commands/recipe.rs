@@ -7,9 +7,12 @@ use gguf_quantize::recipe::write_type_file;
 use gguf_store::Model;
 use serde_json::{Value as Json, json};
 
+use crate::document;
 use crate::failure::Failure;
 
-/// Print the types of a model's quantized tensors, as a file for `quantize --tensor-type-file`.
+/// Print which tensor of a model has which type.
+///
+/// The types of quantized tensors, as a file for `gguf quantize --tensor-type-file`.
 #[derive(clap::Args)]
 #[command(after_help = "Examples:\n  \
     gguf recipe hf:org/model-GGUF:model-Q4_K_XL.gguf > recipe.txt\n  \
@@ -17,7 +20,7 @@ use crate::failure::Failure;
 pub struct Args {
     /// The model: file, directory, any shard, or far location.
     source: String,
-    /// As JSON: an object from tensor name to type.
+    /// As JSON.
     #[arg(long)]
     json: bool,
 }
@@ -27,7 +30,7 @@ pub fn run(args: &Args) -> Result<(), Failure> {
     let model = opened.model();
     let mut out = std::io::stdout().lock();
     if args.json {
-        writeln!(out, "{:#}", as_json(model))?;
+        document::print(&mut out, "recipe/1", as_json(model))?;
         return Ok(());
     }
     write!(out, "{}", write_type_file(types(model)))?;
@@ -41,5 +44,6 @@ fn types(model: &Model) -> impl Iterator<Item = (&str, gguf::TensorType)> {
 }
 
 fn as_json(model: &Model) -> Json {
-    types(model).map(|(name, ty)| (name.to_owned(), json!(ty.name()))).collect()
+    let tensors = types(model).map(|(name, ty)| json!({ "name": name, "type": ty.name() }));
+    json!({ "tensors": tensors.collect::<Vec<_>>() })
 }

@@ -18,8 +18,9 @@ use crate::judging::JudgeArgs;
 use crate::listing;
 use crate::progress::Progress;
 
-/// Say what each type of each tensor does alone to the predictions of a model. `gguf quantize` takes the
-/// file as what a size target goes by.
+/// Say what types of single tensors do to predictions.
+///
+/// Each type of each tensor is tried alone. `gguf quantize` takes the file as what a size target goes by.
 #[derive(clap::Args)]
 #[command(
     after_help = "Each tensor is measured in one type, and the others follow from the errors of the weights: as \

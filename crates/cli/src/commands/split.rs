@@ -8,6 +8,7 @@ use gguf_kit::open;
 use gguf_store::{SplitLimit, SplitOptions, SplitPlan};
 use serde_json::json;
 
+use crate::document;
 use crate::failure::Failure;
 use crate::force::Force;
 use crate::listing;
@@ -58,13 +59,13 @@ pub fn run(args: &Args) -> Result<(), Failure> {
             .zip(&paths)
             .map(|(shard, path)| {
                 json!({
-                    "path": path.display().to_string(),
+                    "file": path.display().to_string(),
                     "tensors": shard.tensors.len(),
-                    "bytes": shard.file_len,
+                    "file_bytes": shard.file_len,
                 })
             })
             .collect();
-        writeln!(out, "{:#}", json!({ "shards": shards }))?;
+        document::print(&mut out, "split/1", json!({ "shards": shards }))?;
     } else {
         writeln!(out, "n_split: {}", plan.shards().len())?;
         for (i, shard) in plan.shards().iter().enumerate() {

@@ -10,10 +10,11 @@ use serde_json::json;
 
 use crate::commands;
 use crate::commands::quantize::importance;
+use crate::document;
 use crate::failure::Failure;
 use crate::progress::Progress;
 
-/// Derive the tensors of a model again from what it was made from, and compare.
+/// Derive a model again from its source, and compare.
 #[derive(clap::Args)]
 #[command(after_help = "Exit code 1 if a tensor differs or is missing.\n\nExamples:\n  \
     gguf verify llama-q4.gguf --source Llama-3.2-1B\n  \
@@ -53,7 +54,7 @@ pub fn run(args: &Args) -> Result<(), Failure> {
     if args.json {
         let tensors: Vec<_> = verified.iter().map(as_json).collect();
         let report = json!({ "same": same, "tensors": tensors, "missing": missing });
-        writeln!(out, "{report:#}")?;
+        document::print(&mut out, "verify/1", report)?;
     } else {
         for one in &verified {
             if let Some(fault) = fault(one) {
@@ -92,5 +93,5 @@ fn as_json(one: &Verified) -> serde_json::Value {
         Outcome::Underivable(_) => ("underivable", None),
         Outcome::NotInSource => ("not in source", None),
     };
-    json!({ "name": one.name, "outcome": outcome, "by_way_of": way, "fault": fault(one) })
+    json!({ "name": one.name, "outcome": outcome, "by_way_of": way, "message": fault(one) })
 }

@@ -170,7 +170,7 @@ fn the_other_byte_order_and_back() {
 fn names_by_the_convention() {
     let dir = Dir::new();
     let parts = json(&succeeds(&["name", "Mixtral-8x7B-v0.1-KQ2.gguf", "--json"]));
-    assert_eq!(parts[0]["parts"]["size_label"], "8x7B");
+    assert_eq!(parts["parts"]["size_label"], "8x7B");
     assert_eq!(gguf(&["name", "model.gguf"]).status.code(), Some(1));
     let f16 = dir.f16();
     succeeds(&["name", &f16, "--rename"]);

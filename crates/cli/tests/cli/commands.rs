@@ -41,11 +41,11 @@ fn dry_run_writes_nothing() {
     let out = dir.path("out.gguf");
     let args = ["convert", MODEL, "-o", &out, "--outtype", "q4_k_m", "--dry-run", "--json"];
     let plan = json(&succeeds(&args));
-    assert_eq!(plan["tensors"].as_array().unwrap().len(), 39);
+    assert_eq!(plan["outputs"][0]["tensors"].as_array().unwrap().len(), 39);
     assert!(!PathBuf::from(&out).exists());
     let f16 = dir.f16();
     let plan = json(&succeeds(&["quantize", "--dry-run", "--json", &f16, &out, "q4_k_m"]));
-    let first = &plan["tensors"][0];
+    let first = &plan["outputs"][0]["tensors"][0];
     assert_eq!(first["name"], "output.weight");
     assert_eq!((&first["from"], &first["to"]), (&"F16".into(), &"Q6_K".into()));
     assert_eq!(first["shape"], serde_json::json!([256, 2048]));
@@ -205,13 +205,17 @@ fn exit_codes() {
 }
 
 /// The words of every command, such as `lora merge`, that do not lead to others.
-fn commands() -> Vec<String> {
+pub fn commands() -> Vec<String> {
     fn add(words: &str, all: &mut Vec<String>) {
         let help = help(words);
-        let Some((_, list)) = help.split_once("\nCommands:\n") else {
+        let Some((_, list)) = help.split_once("\nCommands:\n").or_else(|| {
+            // The first page has them in groups.
+            help.split_once("\nMake:\n").filter(|_| words.is_empty())
+        }) else {
             return all.push(words.trim().to_owned());
         };
-        let lines = list.lines().take_while(|line| !line.is_empty());
+        let list = list.split("\nOptions:").next().unwrap();
+        let lines = list.lines().filter(|line| line.starts_with("  "));
         let names = lines.filter_map(|line| line.strip_prefix("  ")?.split(' ').next());
         for name in names.filter(|name| !matches!(*name, "" | "help")) {
             add(&format!("{words}{name} "), all);
@@ -223,7 +227,7 @@ fn commands() -> Vec<String> {
     all
 }
 
-fn help(words: &str) -> String {
+pub fn help(words: &str) -> String {
     let args: Vec<&str> = words.split_whitespace().chain(["--help"]).collect();
     succeeds(&args)
 }
@@ -235,7 +239,7 @@ fn every_help_has_an_example() {
         let (_, examples) = help.split_once("Example").unwrap_or_default();
         assert!(examples.contains(&format!("gguf {command}")), "gguf {command} --help");
     }
-    assert!(succeeds(&["--help"]).contains("Exit codes"));
+    assert!(succeeds(&["--help"]).contains("types, mixes, exit-codes"));
 }
 
 #[test]
@@ -253,8 +257,11 @@ fn every_command_has_its_row_in_the_readme() {
 #[test]
 fn every_command_that_writes_is_a_writer_of_the_tests() {
     let writers = include_str!("../outputs/writers.rs");
-    // A demonstration is one conversion after another: what it wrote before a fault stays.
-    let held = |command: &&String| *command != "demo" && help(command).contains("--force");
+    // A demonstration is one conversion after another: what it wrote before a fault stays. Manual pages
+    // are tried where the other helps are.
+    let held = |command: &&String| {
+        !matches!(command.as_str(), "demo" | "man") && help(command).contains("--force")
+    };
     for command in commands().iter().filter(held) {
         let is_named = writers.contains(&format!("\"{command} "));
         assert!(is_named, "gguf {command} is not in tests/outputs/writers.rs");

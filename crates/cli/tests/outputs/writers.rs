@@ -48,6 +48,24 @@ pub const WRITERS: &[Writer] = &[
         &["out.gguf"],
         &["w.safetensors"],
     ),
+    writer(
+        "convert, resumable",
+        "convert checkpoint --resume --outtype q8_0 -o out.gguf",
+        &["out.gguf"],
+        &["checkpoint/model.safetensors", "checkpoint/config.json"],
+    ),
+    writer(
+        "convert to several in shards",
+        "convert w.safetensors --architecture llama --out q8_0=out.gguf --out f16=half.gguf \
+         --split-max-tensors 2",
+        &[
+            "out-00001-of-00002.gguf",
+            "out-00002-of-00002.gguf",
+            "half-00001-of-00002.gguf",
+            "half-00002-of-00002.gguf",
+        ],
+        &["w.safetensors"],
+    ),
     writer("quantize", "quantize model.gguf out.gguf q8_0", &["out.gguf"], &["model.gguf"]),
     writer(
         "quantize with a recipe",

@@ -7,6 +7,16 @@ pub(super) const REQUESTS: Area = Area {
     about: "What was asked for and cannot be done.",
     codes: &[
         row(
+            "usage",
+            "The command line cannot be understood, or asks for what does not go together.",
+            "The message says what; `gguf help COMMAND` shows what the command takes.",
+        ),
+        row(
+            "input",
+            "A file is at fault in a way that has no code of its own.",
+            "The message says what.",
+        ),
+        row(
             "model-missing",
             "There is no GGUF file at the place that was named.",
             "Name a file, or a directory with a model.",

@@ -2,18 +2,20 @@
 
 mod options;
 
+use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 
 use gguf_checkpoint::Checkpoint;
 use gguf_convert::lora::peft;
 use gguf_convert::{bare, hf, provenance};
 use gguf_legacy::{Change, Legacy, is_legacy, parts};
-use gguf_pipeline::Job;
+use gguf_pipeline::{Interruption, Job, write_all};
 use gguf_remote::Location;
-use gguf_store::LocalFile;
 use gguf_store::edit::reserve;
-pub use options::Options;
+use gguf_store::{LocalFile, Overwrite, Progress, Source, SplitOptions};
+pub use options::{Options, Wanted};
 
+use crate::quantize::{resume_unsure, within};
 use crate::{Error, checkpoint};
 
 /// What a conversion begins with.
@@ -31,19 +33,28 @@ pub enum Kind {
 
 /// A conversion that is ready to run.
 pub struct Plan {
-    /// What to write.
-    pub job: Job,
-    /// Where to write it if nobody says: a name by the naming convention, beside a source that is
-    /// on this machine.
-    pub output: PathBuf,
+    /// What to write: the outputs in the order in which they were asked for.
+    pub outputs: Vec<Planned>,
     /// What the user should know.
     pub notes: Vec<String>,
-    /// Of an old file what becomes of each tensor.
-    pub changes: Vec<Change>,
     /// Files and directories that are read: they are not to be replaced.
     pub inputs: Vec<PathBuf>,
-    /// The small files of a far checkpoint, until the job is written.
+    /// What tells the inputs and the settings from others, if anybody can tell.
+    identity: Option<String>,
+    split: Option<SplitOptions>,
+    resume: bool,
+    /// The small files of a far checkpoint, until the outputs are written.
     _files: Option<checkpoint::Opened>,
+}
+
+/// An output of a conversion.
+pub struct Planned {
+    /// What to write.
+    pub job: Job,
+    /// Where to write it; of several shards the name that theirs are made of.
+    pub path: PathBuf,
+    /// Of an old file what becomes of each tensor.
+    pub changes: Vec<Change>,
 }
 
 /// What kind of source a word names; `architecture` is what a lone file is for.
@@ -92,40 +103,118 @@ impl Plan {
             Kind::Lone => of_lone_file(source, options),
             Kind::Legacy => of_legacy(source, options),
         }?;
-        reserve(&mut plan.job.metadata, options.reserve);
+        for Planned { job, .. } in &mut plan.outputs {
+            reserve(&mut job.metadata, options.reserve);
+            job.order = options.order;
+        }
+        if options.resume && plan.identity.is_none() {
+            return Err(resume_unsure(source));
+        }
         plan.inputs.push(source.into());
         plan.inputs.extend(options.metadata.clone());
+        // Outputs of one source have most of their notes in common.
+        let mut seen = HashSet::new();
+        plan.notes.retain(|note| seen.insert(note.clone()));
         Ok(plan)
     }
 
-    fn of(conversion: hf::Conversion, dir: &Path) -> Self {
+    /// A plan without outputs yet.
+    fn empty(options: &Options, inputs: Vec<PathBuf>, identity: Option<String>) -> Self {
+        let Options { split, resume, .. } = *options;
+        let (outputs, notes) = (Vec::new(), Vec::new());
+        Self { outputs, notes, inputs, identity, split, resume, _files: None }
+    }
+
+    /// Adds an output; `dir` is where it goes if nobody says.
+    fn add(&mut self, conversion: hf::Conversion, wanted: &Wanted, dir: &Path) {
         let hf::Conversion { job, file_name, notes } = conversion;
-        let (changes, inputs) = (Vec::new(), Vec::new());
-        Self { job, output: dir.join(file_name), notes, changes, inputs, _files: None }
+        let path = wanted.place(dir, &file_name);
+        self.notes.extend(notes);
+        self.outputs.push(Planned { job, path, changes: Vec::new() });
+    }
+
+    /// What goes to which file.
+    ///
+    /// # Errors
+    /// If there were more shards than keys can count.
+    pub fn files(&self) -> Result<Vec<(Job, PathBuf)>, Error> {
+        let files = self.outputs.iter().map(|Planned { job, path, .. }| match self.split {
+            None => Ok(vec![(job.clone(), path.clone())]),
+            Some(split) => within(job.clone(), path, split),
+        });
+        Ok(files.collect::<Result<Vec<_>, Error>>()?.concat())
+    }
+
+    /// Writes all outputs in one pass over the source. `anew` is called if an earlier run left other
+    /// work, which is thrown away. Returns the files, with the bytes of their tensors.
+    ///
+    /// # Errors
+    /// As [`write_all`].
+    pub fn write(
+        &self,
+        overwrite: &Overwrite,
+        anew: &(dyn Fn() + Sync),
+        progress: &dyn Progress,
+    ) -> Result<Vec<(PathBuf, u64)>, Error> {
+        let files = self.files()?;
+        let jobs: Vec<_> = files.iter().map(|(job, path)| (job, path.as_path())).collect();
+        let interruption = match &self.identity {
+            Some(input) => Interruption::Journal { input, resume: self.resume, anew },
+            None => Interruption::StartAnew,
+        };
+        write_all(&jobs, interruption, overwrite, progress)?;
+        files.iter().map(|(job, path)| Ok((path.clone(), job.header()?.data_len()))).collect()
+    }
+}
+
+impl Wanted {
+    /// Where the output goes.
+    fn place(&self, dir: &Path, file_name: &str) -> PathBuf {
+        match &self.path {
+            Some(path) if path.is_dir() => path.join(file_name),
+            Some(path) => path.clone(),
+            None => dir.join(file_name),
+        }
     }
 }
 
 impl Options {
+    /// The outputs: at least one.
+    fn wanted(&self) -> Vec<Wanted> {
+        if self.outputs.is_empty() { vec![Wanted::default()] } else { self.outputs.clone() }
+    }
+
     fn of_hf(&self) -> Result<hf::Options, Error> {
         Ok(hf::Options {
-            outtype: self.outtype,
+            outtype: None,
             pre: self.pre.clone(),
             model_name: self.model_name.clone(),
             metadata: self.metadata.clone(),
             quantization: self.quantization()?,
             like: self.like.clone(),
+            vocab_only: self.vocab_only,
         })
     }
 }
 
 fn of_checkpoint(source: &str, options: &Options) -> Result<Plan, Error> {
-    let opened = checkpoint::Opened::open(source)?;
-    let mut conversion = hf::plan(&opened.dir, &opened.checkpoint, &options.of_hf()?)?;
-    if options.provenance {
-        let metadata = &mut conversion.job.metadata;
-        provenance::write(metadata, &opened.dir, &opened.checkpoint, &options.settings())?;
+    let opened = match options.vocab_only {
+        true => checkpoint::Opened::open_for_vocabulary(source),
+        false => checkpoint::Opened::open(source),
+    }?;
+    let weights = opened.checkpoint.identity();
+    let mut plan = Plan::empty(options, Vec::new(), identity(weights, &[&opened.dir], options)?);
+    let of_hf = options.of_hf()?;
+    for wanted in options.wanted() {
+        let of_hf = hf::Options { outtype: wanted.outtype, ..of_hf.clone() };
+        let mut conversion = hf::plan(&opened.dir, &opened.checkpoint, &of_hf)?;
+        if options.provenance {
+            let (metadata, settings) =
+                (&mut conversion.job.metadata, options.settings(wanted.outtype));
+            provenance::write(metadata, &opened.dir, &opened.checkpoint, &settings)?;
+        }
+        plan.add(conversion, &wanted, opened.output_dir());
     }
-    let plan = Plan::of(conversion, opened.output_dir());
     Ok(Plan { _files: Some(opened), ..plan })
 }
 
@@ -135,27 +224,40 @@ fn of_adapter(source: &str, options: &Options) -> Result<Plan, Error> {
     let base = peft::base_dir(dir, options.base.as_deref())?;
     // Adapters are often converted beside a configuration alone.
     let weights = Checkpoint::open(&base).ok();
-    let conversion = peft::plan(dir, &checkpoint, &base, weights.as_ref(), &options.of_hf()?)?;
-    Ok(Plan { inputs: vec![base], ..Plan::of(conversion, dir) })
+    let identity = identity(checkpoint.identity(), &[dir, &base], options)?;
+    let mut plan = Plan::empty(options, vec![base.clone()], identity);
+    let of_hf = options.of_hf()?;
+    for wanted in options.wanted() {
+        let of_hf = hf::Options { outtype: wanted.outtype, ..of_hf.clone() };
+        let conversion = peft::plan(dir, &checkpoint, &base, weights.as_ref(), &of_hf)?;
+        plan.add(conversion, &wanted, dir);
+    }
+    Ok(plan)
 }
 
 fn of_lone_file(source: &str, options: &Options) -> Result<Plan, Error> {
     let path = Path::new(source);
     let checkpoint = Checkpoint::open_file(path)?;
     let stem = path.file_stem().map(|stem| stem.to_string_lossy().into_owned());
-    let options = bare::Options {
+    let mut bare = bare::Options {
         architecture: options.architecture.clone().unwrap_or_default(),
         name: options.model_name.clone().or(stem).unwrap_or_default(),
-        outtype: options.outtype,
+        outtype: None,
         quantization: options.quantization()?,
     };
-    Ok(Plan::of(bare::plan(&checkpoint, &options)?, path.parent().unwrap_or(path)))
+    let identity = identity(checkpoint.identity(), &[], options)?;
+    let mut plan = Plan::empty(options, Vec::new(), identity);
+    for wanted in options.wanted() {
+        bare.outtype = wanted.outtype;
+        plan.add(bare::plan(&checkpoint, &bare)?, &wanted, path.parent().unwrap_or(path));
+    }
+    Ok(plan)
 }
 
 fn of_legacy(source: &str, options: &Options) -> Result<Plan, Error> {
     let path = Path::new(source);
-    let options = gguf_legacy::Options {
-        outtype: options.outtype,
+    let mut of_legacy = gguf_legacy::Options {
+        outtype: None,
         architecture: options.architecture.clone(),
         given: options.overrides.clone(),
         metadata_dir: options.metadata_dir.clone(),
@@ -163,10 +265,40 @@ fn of_legacy(source: &str, options: &Options) -> Result<Plan, Error> {
         model_name: options.model_name.clone(),
         quantization: options.quantization()?,
     };
-    let gguf_legacy::Conversion { job, file_name, notes, changes } =
-        Legacy::open(path, &options)?.plan(&options)?;
-    let inputs = options.metadata_dir.into_iter().chain(parts(path)).collect();
-    Ok(Plan { job, output: path.with_file_name(file_name), notes, changes, inputs, _files: None })
+    let legacy = Legacy::open(path, &of_legacy)?;
+    let files: Vec<PathBuf> = parts(path).filter(|part| part.is_file()).collect();
+    let weights: Result<Vec<_>, Error> =
+        files.iter().map(|part| Ok(LocalFile::open(part)?.identity())).collect();
+    let weights: Option<String> = weights?.into_iter().collect();
+    let small: Vec<&Path> = options.metadata_dir.as_deref().into_iter().collect();
+    let identity = identity(weights.as_deref(), &small, options)?;
+    let inputs = options.metadata_dir.iter().cloned().chain(parts(path)).collect();
+    let mut plan = Plan::empty(options, inputs, identity);
+    for wanted in options.wanted() {
+        of_legacy.outtype = wanted.outtype;
+        let gguf_legacy::Conversion { job, file_name, notes, changes } = legacy.plan(&of_legacy)?;
+        let path = wanted.place(path.parent().unwrap_or(path), &file_name);
+        plan.notes.extend(notes);
+        plan.outputs.push(Planned { job, path, changes });
+    }
+    Ok(plan)
+}
+
+/// What tells a conversion from others: which weights these are, all small files beside them, and
+/// the settings. Headers have not all of it: how rows are arranged follows from the class alone.
+fn identity(
+    weights: Option<&str>,
+    dirs: &[&Path],
+    options: &Options,
+) -> Result<Option<String>, Error> {
+    let Some(weights) = weights else { return Ok(None) };
+    let mut text = format!("{weights}{}\n", options.settings(None));
+    for dir in dirs {
+        for (name, digest) in checkpoint::digests_of_small_files(dir)? {
+            text += &format!("{name} {digest}\n");
+        }
+    }
+    Ok(Some(text))
 }
 
 /// Whether a file begins as a GGUF does.

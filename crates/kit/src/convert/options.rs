@@ -2,20 +2,39 @@
 
 use std::path::PathBuf;
 
-use gguf::Value;
+use gguf::{ByteOrder, Value};
 use gguf_legacy::Overrides;
 use gguf_quantize::importance::Missing;
 use gguf_quantize::recipe::Target;
+use gguf_store::SplitOptions;
 
 use crate::Error;
 use crate::quantize::Choice;
+
+/// An output that is asked for.
+#[derive(Clone, Debug, Default)]
+pub struct Wanted {
+    /// Its mix or type; `None` for what the source has.
+    pub outtype: Option<Target>,
+    /// The file, or a directory in which it is named by the naming convention; without it, that of
+    /// the source is the directory.
+    pub path: Option<PathBuf>,
+}
 
 /// What is asked for. Not everything goes with every [`Kind`](super::Kind): what does not is passed
 /// over here.
 #[derive(Clone, Debug, Default)]
 pub struct Options {
-    /// The mix or type of the output; `None` for what the source has.
-    pub outtype: Option<Target>,
+    /// The outputs, all made in one pass; if none is named, one with the types of the source.
+    pub outputs: Vec<Wanted>,
+    /// How each is divided among files; `None` for one file.
+    pub split: Option<SplitOptions>,
+    /// Leave out all tensors of a checkpoint.
+    pub vocab_only: bool,
+    /// The order of bytes in the outputs.
+    pub order: ByteOrder,
+    /// Go on where an earlier run was interrupted, and keep what is done if this one is.
+    pub resume: bool,
     /// Which tensor gets which type, and keys to set.
     pub quantization: gguf_quantize::Options,
     /// The importance matrix, which is read into `quantization`.
@@ -54,9 +73,9 @@ impl Options {
 
     /// The flags of `gguf convert` that decide the content of the output, quoted as shells read them:
     /// with them the same source gives the same file.
-    pub(super) fn settings(&self) -> String {
+    pub(super) fn settings(&self, outtype: Option<Target>) -> String {
         let recipe = &self.quantization.recipe;
-        let outtype = self.outtype.map_or("auto".to_owned(), |target| target.to_string());
+        let outtype = outtype.map_or("auto".to_owned(), |target| target.to_string());
         let path = |path: &Option<PathBuf>| path.as_ref().map(|path| path.display().to_string());
         let imatrix = self.imatrix.as_ref();
         let missing = match self.quantization.missing {
@@ -65,9 +84,12 @@ impl Options {
             Missing::Uniform => Some("uniform".to_owned()),
         };
         let mut words = vec!["--outtype".to_owned(), outtype];
-        for (flag, is_given) in
-            [("--pure", recipe.pure), ("--leave-output-tensor", recipe.leave_output_tensor)]
-        {
+        for (flag, is_given) in [
+            ("--pure", recipe.pure),
+            ("--leave-output-tensor", recipe.leave_output_tensor),
+            ("--vocab-only", self.vocab_only),
+            ("--bigendian", self.order == ByteOrder::Big),
+        ] {
             words.extend(is_given.then(|| flag.to_owned()));
         }
         let with_one = [

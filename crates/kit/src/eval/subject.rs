@@ -145,7 +145,7 @@ fn convert(word: &str, progress: &dyn Progress) -> Result<(Model, Option<TempDir
         return Err(Error::request("source-unclear", what, "name the directory of a model"));
     }
     let plan = Plan::new(word, kind, &convert::Options::default())?;
-    written(&plan.job, progress)
+    written(&plan.outputs[0].job, progress)
 }
 
 /// A model in a scratch directory.

@@ -11,6 +11,7 @@ use gguf_quantize::{budget, estimate};
 use gguf_store::edit::reserve;
 use gguf_store::{AtomicFile, Overwrite, Progress};
 pub use importance::Choice;
+pub(crate) use outputs::within;
 pub use outputs::{Goal, Named, Part, Split};
 
 use crate::{Error, Opened};
@@ -30,6 +31,18 @@ pub struct Options {
     pub save_recipe: Option<PathBuf>,
     /// Go on where an earlier run was interrupted, and keep what is done if this one is.
     pub resume: bool,
+}
+
+/// Nobody can tell whether a far source is the one of an earlier run.
+pub(crate) fn resume_unsure(source: &str) -> Error {
+    Error::request(
+        "resume-unsure",
+        format!(
+            "--resume: the server of {source} gives neither ETag nor date by which anybody could tell \
+             whether it is the same file the next time"
+        ),
+        "leave --resume out, or download the file",
+    )
 }
 
 /// Outputs that are ready to be written.
@@ -60,14 +73,7 @@ impl Plan {
         let model = opened.model();
         let input = model.identity();
         if options.resume && input.is_none() {
-            return Err(Error::request(
-                "resume-unsure",
-                format!(
-                    "--resume: the server of {source} gives neither ETag nor date by which anybody \
-                     could tell whether it is the same file the next time"
-                ),
-                "leave --resume out, or download the file",
-            ));
+            return Err(resume_unsure(source));
         }
         if options.save_recipe.is_some() && options.outputs.len() > 1 {
             return Err(Error::request(

@@ -5,10 +5,10 @@ use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
 use gguf::shard_keys::PART_FINGERPRINT;
-use gguf_pipeline::{Job, shard_paths};
+use gguf_pipeline::{Item, Job, shard_paths};
 use gguf_quantize::budget::Budget;
 use gguf_quantize::recipe::Target;
-use gguf_store::Model;
+use gguf_store::{Model, SplitOptions};
 
 use crate::Error;
 
@@ -38,6 +38,8 @@ pub enum Split {
     None,
     /// As those of the model.
     AsModel,
+    /// So much to each.
+    Within(SplitOptions),
     /// Evenly, and only one part is made: for several machines.
     Part(Part),
 }
@@ -89,6 +91,7 @@ impl Split {
         Ok(match self {
             Self::None => vec![(job, path.to_owned())],
             Self::AsModel => as_model(job, path, model),
+            Self::Within(options) => within(job, path, options)?,
             Self::Part(part) => vec![one_part(job, path, part)?],
         })
     }
@@ -121,4 +124,21 @@ fn as_model(job: Job, path: &Path, model: &Model) -> Vec<(Job, PathBuf)> {
         .collect();
     let jobs = job.in_shards(count, |i| shards[i]);
     jobs.into_iter().zip(shard_paths(path, count)).collect()
+}
+
+/// So much to each shard; what fits into one keeps its name, as with llama.cpp's converter.
+pub(crate) fn within(
+    job: Job,
+    path: &Path,
+    options: SplitOptions,
+) -> Result<Vec<(Job, PathBuf)>, Error> {
+    let len = |item: &Item| item.target.byte_len(&item.tensor.shape).unwrap_or(0);
+    let (runs, count) = options.runs(job.items.iter().map(len))?;
+    if count == 1 {
+        return Ok(vec![(job, path.to_owned())]);
+    }
+    let numbered = runs.into_iter().zip(0..count);
+    let shards: Vec<u16> = numbered.flat_map(|(run, number)| run.map(move |_| number)).collect();
+    let jobs = job.in_shards(count, |i| shards[i]);
+    Ok(jobs.into_iter().zip(shard_paths(path, count)).collect())
 }

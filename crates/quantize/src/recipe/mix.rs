@@ -143,17 +143,12 @@ impl fmt::Display for Mix {
 
 /// A word that is not the name, alias or number of a mix.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("`{0}` is not a mix; known are {known}", known = known_names())]
+#[error("`{0}` is not a mix; known are {known}", known = known_names().collect::<Vec<_>>().join(" "))]
 pub struct UnknownMix(pub String);
 
 /// The names that [`Mix`] parses, aliases last.
-pub(super) fn known_names() -> String {
-    let names: Vec<_> = Mix::ALL
-        .iter()
-        .map(|mix| mix.name())
-        .chain(ALIASES.iter().map(|(alias, _)| *alias))
-        .collect();
-    names.join(" ")
+pub(super) fn known_names() -> impl Iterator<Item = &'static str> {
+    Mix::ALL.iter().map(|mix| mix.name()).chain(ALIASES.iter().map(|(alias, _)| *alias))
 }
 
 impl std::str::FromStr for Mix {

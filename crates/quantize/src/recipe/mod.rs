@@ -22,11 +22,12 @@ mod mix;
 mod model;
 mod rules;
 mod type_file;
+mod unmatched;
 
 use std::fmt;
 
 pub use category::Category;
-use gguf::{Error, Status, TensorType};
+use gguf::{Error, Status, TensorType, spelling};
 pub use mix::{Mix, UnknownMix};
 pub use model::Model;
 use regex::Regex;
@@ -78,8 +79,27 @@ impl fmt::Display for Target {
 
 /// A word that names no [`Target`].
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("`{0}` names no mix and no tensor type; known are {known} COPY", known = mix::known_names())]
+#[error("`{0}` names no mix and no tensor type; {hint}", hint = hint(.0))]
 pub struct UnknownTarget(pub String);
+
+impl UnknownTarget {
+    /// The targets that are spelt most like the word; none if it is like none.
+    pub fn nearest(&self) -> Vec<&'static str> {
+        nearest(&self.0)
+    }
+}
+
+fn nearest(word: &str) -> Vec<&'static str> {
+    spelling::nearest(word, mix::known_names().chain(["COPY"]))
+}
+
+/// Which target may have been meant, or else all that there are.
+fn hint(word: &str) -> String {
+    match &nearest(word)[..] {
+        [] => format!("known are {} COPY", mix::known_names().collect::<Vec<_>>().join(" ")),
+        near => spelling::question(near),
+    }
+}
 
 impl std::str::FromStr for Target {
     type Err = UnknownTarget;
@@ -165,6 +185,14 @@ impl Options {
             Category::Output => self.output_tensor_type.or(named),
             _ => named,
         }
+    }
+}
+
+impl Options {
+    /// Of patterns for types that are found in the name of no tensor, a warning that says which names
+    /// are near.
+    pub fn unmatched<'n>(&self, names: impl Iterator<Item = &'n str> + Clone) -> Option<String> {
+        unmatched::warning(self.tensor_types.iter().map(|(pattern, _)| pattern), names)
     }
 }
 

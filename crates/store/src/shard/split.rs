@@ -2,6 +2,7 @@
 
 use std::ffi::OsString;
 use std::num::NonZeroU64;
+use std::ops::Range;
 use std::path::{Path, PathBuf};
 
 use gguf::{Alignment, Error, Header, NameShard, RawHeader, shard_keys, write_header};
@@ -21,6 +22,32 @@ pub enum SplitLimit {
     Bytes(u64),
 }
 
+impl SplitLimit {
+    /// Runs of tensors with so many bytes of data each, none of the runs empty: one for each shard.
+    fn runs(self, lens: impl IntoIterator<Item = u64>) -> Vec<Range<usize>> {
+        let mut runs = Vec::new();
+        let (mut start, mut end, mut bytes) = (0, 0, 0u64);
+        for len in lens {
+            // llama.cpp's tool counts with this alignment whatever the file's is.
+            let len = Alignment::default().align_up(len).unwrap_or(u64::MAX);
+            bytes = bytes.saturating_add(len);
+            let full = match self {
+                Self::Tensors(n) => (end - start) as u64 == n.get(),
+                Self::Bytes(max) => bytes > max,
+            };
+            if full && end > start {
+                runs.push(start..end);
+                (start, bytes) = (end, len);
+            }
+            end += 1;
+        }
+        if start < end {
+            runs.push(start..end);
+        }
+        runs
+    }
+}
+
 /// How to split a model.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SplitOptions {
@@ -29,6 +56,31 @@ pub struct SplitOptions {
     /// The first shard has the keys only: small, so that they can be replaced or looked at
     /// without the data.
     pub no_tensor_first_split: bool,
+}
+
+impl SplitOptions {
+    /// The tensors of each shard, of tensors with so many bytes of data each, and how many shards
+    /// there are: at least one, which may have none.
+    ///
+    /// # Errors
+    /// [`Error::Caller`] if there were more than the 65535 shards that the keys can count.
+    pub fn runs(
+        self,
+        lens: impl IntoIterator<Item = u64>,
+    ) -> Result<(Vec<Range<usize>>, u16), Error> {
+        let mut runs = self.limit.runs(lens);
+        if runs.is_empty() {
+            runs.push(0..0);
+        }
+        if self.no_tensor_first_split {
+            runs.insert(0, 0..0);
+        }
+        let count = u16::try_from(runs.len()).map_err(|_| {
+            let what = format!("{} shards are more than 65535: choose a larger limit", runs.len());
+            Error::request("shards-too-many", what, "")
+        })?;
+        Ok((runs, count))
+    }
 }
 
 impl Default for SplitOptions {
@@ -73,19 +125,11 @@ impl<'m> SplitPlan<'m> {
     /// [`Error::Caller`] if there were more than the 65535 shards that the keys can count;
     /// [`Error::File`] if the size of a tensor is not known.
     pub fn new(model: &'m Model, options: SplitOptions) -> Result<Self, Error> {
-        let mut groups = cut(model.tensors(), options.limit);
-        if groups.is_empty() {
-            groups.push(&[]);
-        }
-        if options.no_tensor_first_split {
-            groups.insert(0, &[]);
-        }
-        let count = u16::try_from(groups.len()).map_err(|_| {
-            let what =
-                format!("{} shards are more than 65535: choose a larger limit", groups.len());
-            Error::request("shards-too-many", what, "")
-        })?;
-        let shards = groups.into_iter().zip(0..count).map(|(tensors, no)| {
+        // A tensor of unknown size is an error when the header is laid out.
+        let lens = model.tensors().iter().map(|tensor| tensor.info.byte_len().unwrap_or(0));
+        let (runs, count) = options.runs(lens)?;
+        let shards = runs.into_iter().zip(0..count).map(|(run, no)| {
+            let tensors = &model.tensors()[run];
             let header = shard_header(model, tensors, no, count)?;
             let file_len = header.file_len(write_header(&header)?.len())?;
             Ok(PlannedShard { header, tensors, file_len })
@@ -141,31 +185,6 @@ impl<'m> SplitPlan<'m> {
         complete.into_iter().rev().try_for_each(Complete::commit)?;
         Ok(paths)
     }
-}
-
-/// Runs of tensors, none of them empty.
-fn cut(tensors: &[ModelTensor], limit: SplitLimit) -> Vec<&[ModelTensor]> {
-    let mut groups = Vec::new();
-    let (mut start, mut bytes) = (0, 0u64);
-    for (i, tensor) in tensors.iter().enumerate() {
-        // llama.cpp's tool counts with this alignment whatever the file's is. An unknown size
-        // is an error when the header is laid out.
-        let len = tensor.info.byte_len().and_then(|len| Alignment::default().align_up(len));
-        bytes = bytes.saturating_add(len.unwrap_or(0));
-        let full = match limit {
-            SplitLimit::Tensors(n) => (i - start) as u64 == n.get(),
-            SplitLimit::Bytes(max) => bytes > max,
-        };
-        if full && i > start {
-            groups.push(&tensors[start..i]);
-            start = i;
-            bytes = len.unwrap_or(0);
-        }
-    }
-    if start < tensors.len() {
-        groups.push(&tensors[start..]);
-    }
-    groups
 }
 
 /// All keys in the first shard; the three of a shard last.

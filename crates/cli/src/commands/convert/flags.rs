@@ -2,6 +2,7 @@
 
 use Kind::{Adapter, Checkpoint, Legacy, Lone};
 pub use gguf_kit::convert::Kind;
+use gguf_kit::convert::Wanted;
 use gguf_quantize::recipe::Target;
 
 use crate::commands::given::Given;
@@ -25,6 +26,7 @@ const SOME: &[(&[&str], &[Kind], &str)] = &[
     (&["--provenance"], &[Checkpoint], "set a key of your own with --override-kv"),
     (&["--like"], &[Checkpoint, Adapter], "name the program with --architecture"),
     (&["--base"], &[Adapter], "leave it out"),
+    (&["--vocab-only"], &[Checkpoint], "there is no tokenizer to convert alone"),
     (
         &["--metadata-dir", "--context-length", "--eps", "--rope-base", "--gqa", "--head-count"],
         &[Legacy],
@@ -33,8 +35,8 @@ const SOME: &[(&[&str], &[Kind], &str)] = &[
     (types::FLAGS, &[Checkpoint, Lone, Legacy], "an adapter has one type: name it by --outtype"),
 ];
 
-/// Refuses flags that do nothing for a source of this kind, or for an output of this type.
-pub fn check(given: &Given, kind: Kind, outtype: Option<Target>) -> Result<(), Failure> {
+/// Refuses flags that do nothing for a source of this kind, or for outputs of these types.
+pub fn check(given: &Given, kind: Kind, outputs: &[Wanted]) -> Result<(), Failure> {
     for flag in given.flags() {
         let row = SOME.iter().find(|(flags, ..)| flags.contains(&flag));
         if let Some((_, kinds, help)) = row.filter(|(_, kinds, _)| !kinds.contains(&kind)) {
@@ -46,10 +48,12 @@ pub fn check(given: &Given, kind: Kind, outtype: Option<Target>) -> Result<(), F
         }
     }
     match given.find(types::FLAGS) {
-        Some(flag) if !makes_blocks(outtype) => Err(Failure::Usage(format!(
-            "{flag} says how weights become blocks, and here they do not: name a type with blocks \
+        Some(flag) if !outputs.iter().any(|output| makes_blocks(output.outtype)) => {
+            Err(Failure::Usage(format!(
+                "{flag} says how weights become blocks, and here they do not: name a type with blocks \
              by --outtype, such as q8_0"
-        ))),
+            )))
+        }
         _ => Ok(()),
     }
 }

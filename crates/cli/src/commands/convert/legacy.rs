@@ -47,5 +47,5 @@ impl Flags {
 
 /// What becomes of a tensor.
 pub fn change_json(Change { name, from, to, how }: &Change) -> serde_json::Value {
-    json!({ "tensor": name, "from": from, "to": to.to_string(), "how": how.to_string() })
+    json!({ "name": name, "from": from, "to": to.to_string(), "how": how.to_string() })
 }

@@ -5,6 +5,8 @@ use std::io::Write;
 use gguf_kit::eval::{Candidate, Compared, Divergence, Mean, Miss, Spread};
 use serde_json::{Map, Value, json};
 
+use crate::document;
+
 /// Shares of numbers that are told, in percent.
 const SHARES: [f64; 9] = [99.9, 99.0, 95.0, 90.0, 50.0, 10.0, 5.0, 1.0, 0.1];
 
@@ -22,7 +24,11 @@ pub fn tell(
     let all = models.iter().zip(&found.models);
     if as_json {
         let models: Vec<_> = all.map(|(file, model)| to_json(file, model, found)).collect();
-        return writeln!(out, "{:#}", json!({ "reference": reference, "models": models }));
+        return document::print(
+            out,
+            "divergence/1",
+            json!({ "reference": reference, "models": models }),
+        );
     }
     for (number, (file, model)) in all.enumerate() {
         if number > 0 {

@@ -14,6 +14,7 @@ use gguf_runtime::{Context, ContextOptions, Sampling};
 use gguf_tokenizer::{Encode, Options, Tokenizer};
 use serde_json::json;
 
+use crate::document;
 use crate::failure::Failure;
 use crate::progress::Progress;
 use crate::running::{RunArgs, Sums, trained_context, warn_of_length};
@@ -202,7 +203,7 @@ fn one(
             "text": text, "ids": made, "ended": ended, "prompt_tokens": ids.len(),
             "seconds": seconds,
         });
-        writeln!(out, "{shown}")?;
+        document::print_line(&mut out, "generate/1", shown)?;
     } else {
         writeln!(out)?;
     }

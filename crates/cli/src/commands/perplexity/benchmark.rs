@@ -7,6 +7,7 @@ use gguf_kit::on_threads;
 use serde_json::{Value, json};
 
 use super::Args;
+use crate::document;
 use crate::failure::Failure;
 use crate::progress::Progress;
 
@@ -87,7 +88,7 @@ pub fn run(args: &Args, benchmark: Benchmark, count: Option<usize>) -> Result<()
         }
     }
     if judge.json {
-        writeln!(out, "{:#}", json!({ "models": listed }))?;
+        document::print(&mut out, "benchmark/1", json!({ "models": listed }))?;
     }
     Ok(())
 }

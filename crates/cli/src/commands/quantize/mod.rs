@@ -19,13 +19,17 @@ use crate::commands::given::Given;
 use crate::failure::Failure;
 use crate::force::Force;
 use crate::progress::Progress;
-use crate::{commands, listing, target};
+use crate::sharding::ShardArgs;
+use crate::{commands, document, listing, target};
 
 const EXAMPLES: &str = "Examples:\n  \
      gguf quantize model-f16.gguf model-q4.gguf q4_k_m\n  \
      gguf quantize --tensor-type 'ffn_down=q6_k' model-f16.gguf out.gguf Q4_K_M 8\n  \
      gguf quantize model-f16.gguf --out Q4_K_M=small.gguf --out Q8_0=large.gguf\n  \
      gguf quantize --part 2/4 model-f16.gguf model-q4.gguf Q4_K_M";
+
+/// Flags that say how much goes to one shard.
+const SHARDS: [&str; 3] = ["split_max_tensors", "split_max_size", "no_tensor_first_split"];
 
 /// Quantize a GGUF to a mix or a single type.
 #[derive(clap::Args)]
@@ -69,12 +73,14 @@ pub struct Args {
     /// Leave out these blocks, by number from 0; those that stay are numbered anew.
     #[arg(long, value_name = "L0,L1,L2...", value_delimiter = ',')]
     prune_layers: Vec<u64>,
+    #[command(flatten)]
+    shards: ShardArgs,
     /// Write the same shards as the input has.
-    #[arg(long, conflicts_with = "part")]
+    #[arg(long, conflicts_with = "part", conflicts_with_all = SHARDS)]
     keep_split: bool,
     /// Write the I-th of N shards of the output only, with about an N-th of the work: for several
     /// machines. The shards together are the model; `gguf merge` makes one file of them.
-    #[arg(long, value_name = "I/N")]
+    #[arg(long, value_name = "I/N", conflicts_with_all = SHARDS)]
     part: Option<Part>,
     /// Go on where an earlier run was interrupted, and keep what is done if this one is.
     #[arg(long)]
@@ -90,8 +96,8 @@ pub struct Args {
     /// --save-recipe.
     #[arg(long)]
     dry_run: bool,
-    /// With --dry-run, the plan as JSON.
-    #[arg(long, requires = "dry_run")]
+    /// The plan, or what was written, as JSON.
+    #[arg(long)]
     json: bool,
     #[command(flatten)]
     force: Force,
@@ -122,7 +128,7 @@ impl Args {
         let split = match self.part {
             Some(part) => Split::Part(part),
             None if self.keep_split => Split::AsModel,
-            None => Split::None,
+            None => self.shards.options().map_or(Split::None, Split::Within),
         };
         Ok(Options {
             outputs: words.outputs.clone(),
@@ -166,21 +172,14 @@ fn quantize(args: &Args, words: &Words) -> Result<(), Failure> {
         show(args, &plan)?;
         return Ok(plan.write_recipe(&overwrite)?);
     }
-    let anew = || {
-        eprintln!(
-            "begins anew: what an earlier run left is of other inputs, options or another version"
-        );
-    };
-    match plan.write(&overwrite, &anew, &progress) {
+    match plan.write(&overwrite, &commands::say_anew, &progress) {
         Err(gguf::Error::Interrupted) if args.resume => return Err(Failure::Paused),
         written => written?,
     }
-    let elapsed = progress.finish().as_secs_f64();
-    for (_, path) in plan.files() {
-        eprintln!("wrote {}", path.display());
-    }
-    eprintln!("{} in {elapsed:.1} s", listing::bytes(plan.data_len()?));
-    Ok(())
+    let elapsed = progress.finish();
+    let written = plan.files().map(|(job, path)| Ok((path.to_owned(), job.header()?.data_len())));
+    let written = written.collect::<Result<Vec<_>, gguf::Error>>()?;
+    commands::say_written("quantize/1", &written, elapsed, args.json)
 }
 
 /// The plan, and how long it would take.
@@ -190,20 +189,9 @@ fn show(args: &Args, plan: &Plan) -> Result<(), Failure> {
     let (jobs, seconds): (Vec<_>, _) = (plan.files().collect(), plan.seconds());
     let mut out = std::io::stdout().lock();
     if args.json {
-        let plans = jobs.iter().map(|(job, path)| {
-            let mut plan = listing::plan_json(job);
-            plan["path"] = json!(path.display().to_string());
-            plan
-        });
-        let plans: Vec<_> = plans.collect();
-        let whole = match <[_; 1]>::try_from(plans) {
-            Ok([mut plan]) => {
-                plan["seconds"] = json!(seconds);
-                plan
-            }
-            Err(plans) => json!({ "outputs": plans, "seconds": seconds }),
-        };
-        writeln!(out, "{whole:#}")?;
+        let outputs = jobs.iter().map(|(job, path)| listing::plan_json(job, path));
+        let whole = json!({ "outputs": outputs.collect::<Vec<_>>(), "seconds": seconds });
+        document::print(&mut out, "quantize/1", whole)?;
     } else {
         for (job, path) in &jobs {
             if jobs.len() > 1 {

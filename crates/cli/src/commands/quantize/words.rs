@@ -53,23 +53,61 @@ impl Words {
             _ if !named.is_empty() => {
                 return Err(Failure::Usage("with --out expected IN [THREADS]".into()));
             }
+            [] => return Err(type_missing()),
             [types] => (of_types(&input, None, types)?, None),
             [types, threads] if parse_types(types).is_ok() => {
                 (of_types(&input, None, types)?, Some(threads))
+            }
+            // A number can be a type, and the number of threads.
+            [slip, number] if number.parse::<u32>().is_ok() && is_slip(slip) => {
+                return Err(unknown_types(slip, number));
             }
             [output, types] => (of_types(&input, Some(output), types)?, None),
             [output, types, threads] => (of_types(&input, Some(output), types)?, Some(threads)),
             _ => return Err(Failure::Usage("expected IN [OUT] TYPE [THREADS]".into())),
         };
-        let threads = match threads {
-            Some(text) => Some(
-                text.parse()
-                    .map_err(|_| Failure::Usage(format!("`{text}` is no number of threads")))?,
-            ),
-            None => None,
-        };
+        let threads = threads.map(|text| parse_threads(text)).transpose()?;
         Ok(Self { input, outputs, threads })
     }
+}
+
+fn parse_threads(text: &str) -> Result<NonZeroUsize, Failure> {
+    text.parse().map_err(|_| {
+        let order = match is_file(text) {
+            true => ": the output comes before TYPE, expected IN [OUT] TYPE [THREADS]",
+            false => "",
+        };
+        Failure::Usage(format!("`{text}` is no number of threads{order}"))
+    })
+}
+
+fn type_missing() -> Failure {
+    let what = "TYPE is missing: expected IN [OUT] TYPE [THREADS], such as \
+                `gguf quantize IN Q4_K_M`; `gguf help mixes` lists the types";
+    Failure::Usage(what.into())
+}
+
+/// Whether a word can only be the name of a file.
+fn is_file(word: &str) -> bool {
+    word.contains(['/', '\\']) || word.ends_with(".gguf") || Path::new(word).exists()
+}
+
+/// Whether a word is spelt much like types, and is no name of a file.
+fn is_slip(word: &str) -> bool {
+    let is_near = |word: &str| match word.parse::<Target>() {
+        Ok(_) => true,
+        Err(unknown) => !unknown.nearest().is_empty(),
+    };
+    !is_file(word) && word.split(',').all(is_near)
+}
+
+/// What is wrong with a word before a number that should have been types.
+fn unknown_types(slip: &str, number: &str) -> Failure {
+    let what = parse_types(slip).err().and_then(|fault| Some(fault.message()?.into_owned()));
+    Failure::Usage(format!(
+        "{} If `{slip}` is the name of the output, write `./{slip}` before `{number}`",
+        what.unwrap_or_default()
+    ))
 }
 
 fn parse_types(text: &str) -> Result<Vec<Target>, Failure> {
@@ -81,7 +119,10 @@ fn parse_types(text: &str) -> Result<Vec<Target>, Failure> {
 /// One output per type: `output` itself if there is one type, and files named by type in the
 /// directory `output`, or beside the input, otherwise.
 fn of_types(input: &str, output: Option<&String>, types: &str) -> Result<Vec<Named>, Failure> {
-    let targets = parse_types(types)?;
+    let targets = match parse_types(types) {
+        Err(_) if is_file(types) => return Err(type_missing()),
+        targets => targets?,
+    };
     let named = |target: &Target| format!("ggml-model-{target}.gguf");
     let path = |target: &Target| match output {
         None => Ok(Path::new(input).with_file_name(named(target))),

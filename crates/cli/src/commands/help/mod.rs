@@ -1,0 +1,65 @@
+//! `gguf help`: the help of a command, or a topic.
+
+mod topics;
+
+use std::io::Write;
+
+use gguf::spelling;
+use topics::TOPICS;
+
+use crate::failure::Failure;
+
+/// Show the help of a command, or of a topic.
+#[derive(clap::Args)]
+#[command(after_help = format!(
+    "Topics: {}.\n\nExamples:\n  gguf help convert\n  gguf help lora merge\n  gguf help mixes",
+    topic_names().join(", ")
+))]
+pub struct Args {
+    /// A command, or a topic.
+    #[arg(value_name = "COMMAND|TOPIC")]
+    words: Vec<String>,
+}
+
+/// What there is help of beside commands.
+pub fn topic_names() -> Vec<&'static str> {
+    TOPICS.iter().map(|(name, _)| *name).collect()
+}
+
+pub fn run(args: &Args) -> Result<(), Failure> {
+    let mut command = crate::command();
+    command.build();
+    let mut found = &command;
+    for (depth, word) in args.words.iter().enumerate() {
+        if let (0, Some(text)) = (depth, topic(word)) {
+            return Ok(std::io::stdout().lock().write_all(text.as_bytes())?);
+        }
+        let below = found.find_subcommand(word);
+        found = below.ok_or_else(|| unknown(found, word, depth == 0))?;
+    }
+    // As the command itself says it.
+    let words = args.words.iter().map(String::as_str);
+    let asked = ["gguf"].into_iter().chain(words).chain(["--help"]);
+    match crate::command().try_get_matches_from(asked) {
+        Err(help) => Ok(help.print()?),
+        Ok(_) => Ok(()),
+    }
+}
+
+fn topic(word: &str) -> Option<String> {
+    let found = TOPICS.iter().find(|(name, _)| *name == word);
+    found.map(|(_, text)| text())
+}
+
+/// There is no such command, nor such a topic.
+fn unknown(command: &clap::Command, word: &str, with_topics: bool) -> Failure {
+    let topics = TOPICS.iter().map(|(name, _)| *name).filter(|_| with_topics);
+    let shown = command.get_subcommands().filter(|command| !command.is_hide_set());
+    let names: Vec<&str> = shown.map(clap::Command::get_name).chain(topics).collect();
+    let hint = match &spelling::nearest(word, names.iter().copied())[..] {
+        [] if names.is_empty() => format!("`{command}` has no commands of its own"),
+        [] => format!("there are {}", names.join(", ")),
+        near => spelling::question(near),
+    };
+    Failure::Usage(format!("there is no command or topic `{word}`; {hint}"))
+}

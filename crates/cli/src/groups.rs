@@ -1,0 +1,68 @@
+//! The commands by what they are for, as `gguf --help` lists them.
+
+use std::fmt::Write;
+
+use clap::Command;
+
+/// A heading, and the commands below it.
+pub const GROUPS: &[(&str, &[&str])] = &[
+    ("Make", &["convert", "quantize", "imatrix", "recipe", "lora", "export"]),
+    ("Look", &["inspect", "check", "graph", "name"]),
+    ("Change", &["edit", "split", "merge", "convert-endian"]),
+    ("Compare", &["diff", "hash", "verify"]),
+    ("Run", &["generate", "transcribe", "embed", "logits"]),
+    ("Measure", &["perplexity", "divergence", "quality", "sensitivity", "eval-merge", "bench"]),
+    ("Text", &["tokenize", "detokenize", "chat-template"]),
+    ("Help", &["help", "demo", "completions", "man"]),
+];
+
+/// Gives the command a help text with its sub-commands in groups, a line each: clap has one list.
+pub fn in_groups(command: Command) -> Command {
+    let header = *command.get_styles().get_header();
+    let literal = *command.get_styles().get_literal();
+    let width = GROUPS.iter().flat_map(|(_, names)| *names).map(|name| name.len()).max();
+    let width = width.unwrap_or_default();
+    let mut list = String::new();
+    for (heading, names) in GROUPS {
+        // Writing to a string does not fail.
+        let _ = writeln!(list, "{header}{heading}:{header:#}");
+        for name in *names {
+            let about = command.find_subcommand(name).and_then(Command::get_about);
+            let about = about.map(ToString::to_string).unwrap_or_default();
+            let _ = writeln!(list, "  {literal}{name:<width$}{literal:#}  {about}");
+        }
+        list.push('\n');
+    }
+    let template = format!(
+        "{{about-with-newline}}\n{{usage-heading}} {{usage}}\n\n{list}{header}Options:{header:#}\n\
+         {{options}}\n\n`gguf help COMMAND` says more; so does `gguf help TOPIC`, with for a topic\n{}.\n",
+        crate::commands::help::topic_names().join(", ")
+    );
+    command.help_template(template)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use super::*;
+
+    #[test]
+    fn every_command_is_in_exactly_one_group() {
+        let command = crate::command();
+        let shown = command.get_subcommands().filter(|command| !command.is_hide_set());
+        let shown: BTreeSet<_> = shown.map(Command::get_name).collect();
+        let grouped: Vec<_> = GROUPS.iter().flat_map(|(_, names)| names.iter().copied()).collect();
+        assert_eq!(grouped.iter().copied().collect::<BTreeSet<_>>(), shown);
+        assert_eq!(grouped.len(), shown.len(), "a command is in two groups: {grouped:?}");
+    }
+
+    #[test]
+    fn every_command_has_one_line() {
+        let mut command = crate::command();
+        let help = command.render_help().to_string();
+        let long: Vec<_> = help.lines().filter(|line| line.chars().count() > 80).collect();
+        assert!(long.is_empty(), "{long:#?}");
+        assert!(help.contains("\nMeasure:\n  perplexity      Say how well"), "{help}");
+    }
+}

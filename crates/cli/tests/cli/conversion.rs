@@ -1,0 +1,167 @@
+//! What `gguf convert` has in common with `gguf quantize`: several outputs, shards, resumed work.
+
+use std::fs::{self, read};
+use std::path::Path;
+
+use crate::support::{Dir, MODEL, fails, gguf, json, succeeds};
+
+fn names(dir: &str) -> Vec<String> {
+    let mut names: Vec<_> = fs::read_dir(dir)
+        .unwrap()
+        .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+        .collect();
+    names.sort_unstable();
+    names
+}
+
+#[test]
+fn several_outputs_are_those_of_single_runs() {
+    let dir = Dir::new();
+    let (one, two, all) = (dir.path("one.gguf"), dir.path("two.gguf"), dir.path("all"));
+    succeeds(&["convert", MODEL, "-o", &one, "--outtype", "q8_0"]);
+    succeeds(&["convert", MODEL, "-o", &two, "--outtype", "q4_k_m", "--threads", "1"]);
+    fs::create_dir(&all).unwrap();
+    let both = ["convert", MODEL, "-o", &all, "--outtype", "q8_0,q4_k_m"];
+    succeeds(&both);
+    let [q4, q8] = ["Q4_K_M", "Q8_0"].map(|ty| format!("Tiny-KJV-Llama-4M-{ty}.gguf"));
+    assert_eq!(names(&all), [q4.as_str(), q8.as_str()]);
+    assert!(read(format!("{all}/{q8}")).unwrap() == read(&one).unwrap());
+    assert!(read(format!("{all}/{q4}")).unwrap() == read(&two).unwrap());
+    // Names that exist are not taken.
+    fails(&both, 2, &["Q8_0.gguf exists already"]);
+    let (a, b) = (dir.path("a.gguf"), dir.path("b.gguf"));
+    let out = [format!("q8_0={a}"), format!("q4_k_m={b}")];
+    succeeds(&["convert", MODEL, "--out", &out[0], "--out", &out[1]]);
+    assert!(read(&a).unwrap() == read(&one).unwrap() && read(&b).unwrap() == read(&two).unwrap());
+    fails(
+        &["convert", MODEL, "-o", &one, "--outtype", "q8_0,f16", "--force"],
+        2,
+        &["no directory"],
+    );
+    fails(&["convert", MODEL, "--out", &out[0], "--out", &out[0], "--force"], 2, &["named twice"]);
+    fails(&["convert", MODEL, "--out", &out[0], "-o", &one], 2, &["--out"]);
+    fails(&["convert", MODEL, "-o", &all, "--outtype", "f16,F16"], 2, &["named twice"]);
+    assert_eq!(names(&all).len(), 2);
+}
+
+/// `ggml-model-f16.bin` in several types: the names differ.
+#[test]
+fn names_of_old_files_follow_their_types() {
+    let dir = Dir::new();
+    let old = crate::old_files::llama(crate::old_files::GGJT, Some(3), 64, crate::old_files::plain);
+    let source = dir.path("model-f32.bin");
+    fs::write(&source, old.bytes).unwrap();
+    succeeds(&["convert", &source, "--outtype", "auto,q8_0,f16"]);
+    let expected = ["model-F16.gguf", "model-Q8_0.gguf", "model-f32.bin", "model-f32.gguf"];
+    assert_eq!(names(&dir.path("")), expected);
+}
+
+#[test]
+fn shards_are_the_whole() {
+    let dir = Dir::new();
+    let (whole, merged) = (dir.path("whole.gguf"), dir.path("merged.gguf"));
+    succeeds(&["convert", MODEL, "-o", &whole, "--outtype", "q8_0"]);
+    for (number, flags) in [
+        &["--split-max-tensors", "20"][..],
+        &["--split-max-size", "3M"],
+        &["--split-max-tensors", "20", "--no-tensor-first-split"],
+        &["--no-tensor-first-split"],
+    ]
+    .iter()
+    .enumerate()
+    {
+        let made = dir.path(&format!("made-{number}"));
+        fs::create_dir(&made).unwrap();
+        let out = format!("{made}/m.gguf");
+        succeeds(&[&["convert", MODEL, "-o", &out, "--outtype", "q8_0"], *flags].concat());
+        let shards = names(&made);
+        assert_eq!(shards.len(), if number == 2 { 3 } else { 2 }, "{flags:?}: {shards:?}");
+        let first = format!("{made}/{}", shards[0]);
+        let shown = json(&succeeds(&["inspect", &first, "--json"]));
+        let in_first = shown["tensors"].as_array().unwrap().iter().filter(|t| t["shard"] == 1);
+        assert_eq!(in_first.count() == 0, flags.contains(&"--no-tensor-first-split"), "{flags:?}");
+        succeeds(&["merge", &first, &merged, "--force"]);
+        assert!(read(&merged).unwrap() == read(&whole).unwrap(), "{flags:?}");
+    }
+    // The shards are those of `gguf split`, and of `gguf quantize`.
+    let f16 = dir.f16();
+    succeeds(&["split", &whole, &dir.path("split"), "--split-max-size", "3M"]);
+    let size = ["--split-max-size", "3M"];
+    succeeds(&[&["quantize", &f16, &dir.path("quantized.gguf"), "q8_0"], &size[..]].concat());
+    for number in ["00001", "00002"] {
+        let name = format!("-{number}-of-00002.gguf");
+        let of_convert = read(dir.path(&format!("made-1/m{name}"))).unwrap();
+        assert!(read(dir.path(&format!("split{name}"))).unwrap() == of_convert);
+        // Tensors are in another order there.
+        assert!(Path::new(&dir.path(&format!("quantized{name}"))).is_file());
+    }
+    // What fits into one shard keeps its name.
+    let one = dir.path("one.gguf");
+    succeeds(&["convert", MODEL, "-o", &one, "--outtype", "q8_0", "--split-max-size", "1G"]);
+    assert!(read(&one).unwrap() == read(&whole).unwrap());
+    let words = ["quantize", &f16, &one, "q8_0", "--part", "1/2", "--split-max-tensors", "3"];
+    fails(&words, 2, &["--part", "--split-max-tensors"]);
+}
+
+#[test]
+fn the_other_byte_order_is_that_of_convert_endian() {
+    let dir = Dir::new();
+    let (little, big, swapped) = (dir.path("l.gguf"), dir.path("b.gguf"), dir.path("s.gguf"));
+    for outtype in ["f16", "q4_k_m"] {
+        let common = ["convert", MODEL, "--force", "--outtype", outtype, "-o"];
+        succeeds(&[&common[..], &[&little]].concat());
+        succeeds(&[&common[..], &[&big, "--bigendian"]].concat());
+        succeeds(&["convert-endian", &little, "big", "-o", &swapped, "--force"]);
+        assert!(read(&big).unwrap() == read(&swapped).unwrap(), "{outtype}");
+    }
+}
+
+#[test]
+fn a_vocabulary_needs_no_weights() {
+    let dir = Dir::new();
+    let (small, named, out) = (dir.path("small"), dir.path("named"), dir.path("out.gguf"));
+    fs::create_dir(&small).unwrap();
+    fs::create_dir(&named).unwrap();
+    for entry in fs::read_dir(MODEL).unwrap() {
+        let path = entry.unwrap().path();
+        if path.extension().is_none_or(|end| end != "safetensors") {
+            fs::copy(&path, Path::new(&small).join(path.file_name().unwrap())).unwrap();
+        }
+    }
+    succeeds(&["convert", &small, "--vocab-only", "-o", &out, "--model-name", "Tiny"]);
+    let shown = json(&succeeds(&["inspect", &out, "--json"]));
+    assert_eq!((&shown["tensor_count"], &shown["tokenizer"]["tokens"]), (&0.into(), &2048.into()));
+    let ids = |model: &str| succeeds(&["tokenize", model, "-p", "In the beginning", "--ids"]);
+    assert_eq!(ids(&out), ids(MODEL));
+    succeeds(&["convert", &small, "--vocab-only", "-o", &named, "--model-name", "Tiny"]);
+    assert_eq!(names(&named), ["Tiny-vocab.gguf"]);
+    fails(&["convert", &small, "-o", &out, "--force"], 1, &["small: holds neither safetensors"]);
+}
+
+#[test]
+fn supported_models_are_listed_without_a_source() {
+    let listed = succeeds(&["convert", "--print-supported-models"]);
+    let classes: Vec<&str> = listed.lines().collect();
+    assert!(classes.len() > 80 && classes.contains(&"LlamaForCausalLM"), "{listed}");
+    assert!(classes.is_sorted());
+    fails(&["convert", MODEL, "--print-supported-models"], 2, &["--print-supported-models"]);
+    fails(&["convert"], 2, &["<SOURCE>"]);
+}
+
+/// Work of another conversion under the name is not gone on with.
+#[test]
+fn resumed_work_is_that_of_the_same_command() {
+    let dir = Dir::new();
+    let (out, whole) = (dir.path("out.gguf"), dir.path("whole.gguf"));
+    let work = |out: &str, more: &[&str]| {
+        gguf(&[&["convert", MODEL, "-o", out, "--outtype", "q8_0", "--resume"], more].concat())
+    };
+    assert!(work(&whole, &[]).status.success());
+    let unfinished = dir.path(".out.gguf.unfinished.gguf-kit-part");
+    fs::write(&unfinished, b"the work of something else").unwrap();
+    let done = work(&out, &[]);
+    let said = String::from_utf8(done.stderr).unwrap();
+    assert!(done.status.success() && said.contains("begins anew"), "{said}");
+    assert!(read(&out).unwrap() == read(&whole).unwrap());
+    assert!(!Path::new(&unfinished).exists());
+}

@@ -1,0 +1,227 @@
+//! What `--json` prints, held against the schemas in `docs/json/`.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::path::Path;
+
+use jsonschema::Validator;
+use serde_json::Value;
+
+use crate::quantize::imatrix;
+use crate::support::{Dir, MODEL, gguf, json, succeeds};
+
+const SCHEMAS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/json");
+
+/// All schemas by the name that documents give, such as `gguf-kit/inspect/1`.
+fn schemas() -> BTreeMap<String, Validator> {
+    let files = fs::read_dir(SCHEMAS).unwrap().map(|entry| entry.unwrap().path());
+    let schema = |path: std::path::PathBuf| {
+        let text = json(&fs::read_to_string(&path).unwrap());
+        let stem = path.file_stem().unwrap().to_str().unwrap().to_owned();
+        let (name, version) = stem.rsplit_once('-').unwrap();
+        assert_eq!(text["properties"]["schema"]["const"], format!("gguf-kit/{name}/{version}"));
+        (format!("gguf-kit/{name}/{version}"), jsonschema::validator_for(&text).unwrap())
+    };
+    files.map(schema).collect()
+}
+
+/// The documents of an output: one, or one per line.
+fn documents(stdout: &[u8]) -> Vec<Value> {
+    let text = std::str::from_utf8(stdout).unwrap();
+    let stream = serde_json::Deserializer::from_str(text).into_iter();
+    stream.map(|document| document.unwrap_or_else(|fault| panic!("{fault}: {text}"))).collect()
+}
+
+/// Words of commands that print JSON. Upper-case words are files.
+const COMMANDS: &[&str] = &[
+    "inspect F16 --json",
+    "inspect F16 --json --keys",
+    "inspect F16 --json --tensors --arrays",
+    "inspect SHARD --json",
+    "check F16 --json",
+    "check F16 --json --data --strict",
+    "check BAD --json",
+    "name m-7B-v1.0-F16.gguf odd --json",
+    "name m-7B-v1.0-F16.gguf --json",
+    "name F16 --proper --json",
+    "hash F16 --json",
+    "hash F16 --json --check MANIFEST",
+    "hash F16 --json --check TEXT",
+    "diff F16 Q4 --json",
+    "diff F16 EDITED --json",
+    "diff F16 F16 --json",
+    "verify Q4 --source CHECKPOINT --json",
+    "verify Q4 --source Q8 --json",
+    "recipe Q4 --json",
+    "graph F16 --json",
+    "graph F16 --json --measure",
+    "edit F16 --dry-run --json --set a=b --remove general.name --set llama.block_count=4",
+    "convert-endian F16 big --dry-run --json",
+    "split F16 OUT --dry-run --json",
+    "convert CHECKPOINT --outtype q8_0,q4_0 -o DIR --dry-run --json",
+    "convert CHECKPOINT --outtype q8_0 -o OUT1 --json",
+    "convert OLD -o OUT --dry-run --json",
+    "quantize F16 OUT q4_0 --dry-run --json",
+    "quantize F16 --out q4_0=OUT2 --out q8_0=OUT3 --json",
+    "imatrix --in-file IMATRIX --json",
+    "lora check F16 ADAPTER --json",
+    "lora extract F16 OTHER --rank 2 -o ADAPTER2 --json",
+    "perplexity F16 Q4 -f TEXT -c 32 --chunks 2 --json",
+    "perplexity F16 -f QUESTIONS --hellaswag --json",
+    "divergence -r F16 Q4 -f TEXT -c 32 --chunks 2 --worst 2 --json",
+    "bench F16 -p 8 -n 4 -r 1 --json",
+    "generate F16 -p In -n 3 --json",
+    "demo CHECKPOINT --json",
+    // Errors: of a library, of the command line, of clap, of the machine.
+    "inspect BAD --json",
+    "inspect MISSING --json",
+    "inspect F16 --json --no-such-flag",
+    "diff F16 --json",
+    "quantize F16 Q4 q4_0 --json",
+    "quantize F16 q4km --json",
+    "quantize Q4 OUT q6_k --json",
+    "merge F16 --json",
+];
+
+fn files(dir: &Dir) -> BTreeMap<&'static str, String> {
+    let f16 = dir.f16();
+    let path = |name: &str| dir.path(name);
+    succeeds(&["quantize", &f16, &path("q4.gguf"), "q4_k_m"]);
+    succeeds(&["quantize", &f16, &path("q8.gguf"), "q8_0"]);
+    succeeds(&["edit", &f16, "--set", "general.name=x", "--drop", "attn_q", "-o", &path("e.gguf")]);
+    succeeds(&["split", &f16, &path("s"), "--split-max-tensors", "30"]);
+    fs::write(path("bad.gguf"), b"not a model at all").unwrap();
+    fs::write(path("manifest"), succeeds(&["hash", &f16])).unwrap();
+    fs::write(path("text"), include_str!("../../../../ARCHITECTURE.md")).unwrap();
+    let question = "A person reads\n0\nsome\nwords\nof\nit\n".repeat(2);
+    fs::write(path("questions"), question).unwrap();
+    let old = crate::old_files::llama(crate::old_files::GGJT, Some(3), 64, crate::old_files::plain);
+    fs::write(path("old.bin"), old.bytes).unwrap();
+    fs::create_dir(path("dir")).unwrap();
+    let other = crate::support::other_weights(dir);
+    succeeds(&["lora", "extract", &f16, &other, "--rank", "1", "-o", &path("adapter.gguf")]);
+    BTreeMap::from([
+        ("F16", f16),
+        ("Q4", path("q4.gguf")),
+        ("Q8", path("q8.gguf")),
+        ("EDITED", path("e.gguf")),
+        ("SHARD", path("s-00001-of-00002.gguf")),
+        ("BAD", path("bad.gguf")),
+        ("MANIFEST", path("manifest")),
+        ("TEXT", path("text")),
+        ("QUESTIONS", path("questions")),
+        ("OLD", path("old.bin")),
+        ("DIR", path("dir")),
+        ("OTHER", other),
+        ("ADAPTER", path("adapter.gguf")),
+        ("ADAPTER2", path("adapter2.gguf")),
+        ("IMATRIX", imatrix(dir)),
+        ("CHECKPOINT", MODEL.to_owned()),
+        ("MISSING", path("missing.gguf")),
+        ("OUT", path("out.gguf")),
+        ("OUT1", path("out1.gguf")),
+        ("OUT2", path("out2.gguf")),
+        ("OUT3", path("out3.gguf")),
+    ])
+}
+
+/// The words of a command with its files in place.
+fn words(command: &str, files: &BTreeMap<&str, String>) -> Vec<String> {
+    let place = |word: &str| match word.split_once('=') {
+        Some((name, file)) if files.contains_key(file) => format!("{name}={}", files[file]),
+        _ => files.get(word).cloned().unwrap_or_else(|| word.to_owned()),
+    };
+    command.split(' ').map(place).collect()
+}
+
+#[test]
+fn every_document_is_by_its_schema() {
+    let dir = Dir::new();
+    let (files, schemas) = (files(&dir), schemas());
+    let (mut wrong, mut seen) = (Vec::new(), BTreeSet::new());
+    for command in COMMANDS {
+        let words = words(command, &files);
+        let output = gguf(&words.iter().map(String::as_str).collect::<Vec<_>>());
+        let documents = documents(&output.stdout);
+        if documents.is_empty() {
+            let said = String::from_utf8_lossy(&output.stderr);
+            wrong.push(format!("{command}: prints nothing: {said}"));
+        }
+        if let Some(dump) = std::env::var_os("GGUF_DUMP_DOCUMENTS") {
+            let name = command.replace([' ', '/'], "_");
+            fs::write(Path::new(&dump).join(name), &output.stdout).unwrap();
+        }
+        for document in &documents {
+            let name = document["schema"].as_str().unwrap_or("no schema");
+            seen.insert(name.to_owned());
+            let Some(schema) = schemas.get(name) else {
+                wrong.push(format!("{command}: {name} is no file in docs/json/"));
+                continue;
+            };
+            for fault in schema.iter_errors(document) {
+                wrong.push(format!("{command}: {} {fault}", fault.instance_path()));
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+    // And each schema has been tried.
+    let untried: Vec<_> = schemas.keys().filter(|name| !seen.contains(*name)).collect();
+    assert!(untried.is_empty(), "{untried:?}");
+}
+
+#[test]
+fn every_command_that_prints_json_is_tried_and_described() {
+    let page = fs::read_to_string(Path::new(SCHEMAS).with_extension("md")).unwrap();
+    for command in crate::commands::commands() {
+        let help = crate::commands::help(&command);
+        if !help.lines().any(|line| line.split_whitespace().next() == Some("--json")) {
+            continue;
+        }
+        // They print files that have a form of their own.
+        let is_own = ["quality", "sensitivity", "eval-merge"].contains(&command.as_str());
+        let is_tried = COMMANDS.iter().any(|words| words.starts_with(&format!("{command} ")));
+        assert!(is_own || is_tried, "gguf {command} --json is not tried");
+        assert!(page.contains(&format!("| `{command}`")), "docs/json.md has no row for {command}");
+    }
+    for name in schemas().keys() {
+        let file = name.trim_start_matches("gguf-kit/").replace('/', "-");
+        assert!(
+            page.contains(&format!("(json/{file}.json)")),
+            "docs/json.md has no link to {file}"
+        );
+    }
+}
+
+/// An error is a document, too: for a program it says what people read, in parts.
+#[test]
+fn errors_are_documents() {
+    let dir = Dir::new();
+    let f16 = dir.f16();
+    let error = |words: &[&str]| {
+        let output = gguf(words);
+        let [document] = &documents(&output.stdout)[..] else { panic!("{words:?}") };
+        assert_eq!(document["error"]["exit_code"], output.status.code().unwrap());
+        assert!(!output.stderr.is_empty(), "people read nothing: {words:?}");
+        document["error"].clone()
+    };
+    let exists = error(&["quantize", &f16, &f16, "q8_0", "--json"]);
+    assert_eq!((&exists["fault"], &exists["exit_code"]), (&"caller".into(), &2.into()));
+    let missing = dir.path("missing.gguf");
+    let gone = error(&["inspect", &missing, "--json"]);
+    assert_eq!(gone["code"], "environment");
+    assert_eq!(gone["file"], missing.as_str());
+    let bad = dir.path("bad.gguf");
+    fs::write(&bad, b"not a model at all").unwrap();
+    let bad_one = error(&["inspect", &bad, "--json"]);
+    assert_eq!((&bad_one["code"], &bad_one["fault"]), (&"magic".into(), &"input".into()));
+    assert_eq!((&bad_one["file"], &bad_one["offset"]), (&bad.as_str().into(), &0.into()));
+    assert!(!bad_one["help"].as_str().unwrap().is_empty());
+    let usage = error(&["inspect", "--json"]);
+    assert_eq!(usage["code"], "usage");
+    let message = usage["message"].as_str().unwrap();
+    assert_eq!(message, "the following required arguments were not provided: <SOURCE>");
+    let unknown = error(&["quantize", &f16, "q4km", "--json"]);
+    assert!(unknown["message"].as_str().unwrap().ends_with("did you mean Q4_K_M?"));
+    let twice = error(&["convert", MODEL, "--outtype", "q9", "--json"]);
+    assert_eq!((&twice["code"], &twice["key"]), (&"usage".into(), &Value::Null));
+}

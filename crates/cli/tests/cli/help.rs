@@ -1,0 +1,108 @@
+//! Help, completions, manual pages and the version.
+
+use std::io::Write;
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+use regex::Regex;
+
+use crate::support::{Dir, fails, succeeds};
+
+#[test]
+fn help_is_of_commands_and_topics() {
+    assert_eq!(succeeds(&["help"]), succeeds(&["--help"]));
+    assert_eq!(succeeds(&["help", "convert"]), succeeds(&["convert", "--help"]));
+    assert_eq!(succeeds(&["help", "lora", "merge"]), succeeds(&["lora", "merge", "--help"]));
+    let types = succeeds(&["help", "types"]);
+    assert!(
+        types.contains("\nQ4_K                 4.5000   256 weights in 144 bytes\n"),
+        "{types}"
+    );
+    let mixes = succeeds(&["help", "mixes"]);
+    assert!(mixes.contains("  15  Q4_K_M    4.58 GB at 8B"), "{mixes}");
+    let codes = succeeds(&["help", "exit-codes"]);
+    assert!(codes.contains("    2  wrong usage (also an output that exists)\n"), "{codes}");
+    assert!(succeeds(&["help", "locations"]).contains("hf:org/repo@revision"));
+    assert!(succeeds(&["help", "environment"]).contains("HF_TOKEN"));
+    fails(&["help", "mixs"], 2, &["no command or topic `mixs`; did you mean mixes?"]);
+    fails(&["help", "quantise"], 2, &["did you mean quantize?"]);
+    fails(&["help", "lora", "merg"], 2, &["did you mean merge?"]);
+    fails(&["help", "inspect", "x"], 2, &["no commands of its own"]);
+}
+
+#[test]
+fn completions_are_scripts_of_their_shells() {
+    for (shell, begins) in [
+        ("bash", "_gguf() {"),
+        ("zsh", "#compdef gguf"),
+        ("fish", "# Print an optspec for argparse"),
+        ("powershell", "\nusing namespace System.Management.Automation"),
+    ] {
+        let script = succeeds(&["completions", shell]);
+        assert!(script.starts_with(begins), "{shell}: {}", &script[..100]);
+        for word in ["convert-endian", "chat-template", "split-max-size"] {
+            assert!(script.contains(word), "{shell} has no {word}");
+        }
+    }
+    // What bash makes of it; the others are not everywhere.
+    let script = succeeds(&["completions", "bash"]) + "\ncomplete -p gguf\n";
+    let Ok(mut bash) = Command::new("bash").stdin(Stdio::piped()).stdout(Stdio::piped()).spawn()
+    else {
+        return;
+    };
+    bash.stdin.take().unwrap().write_all(script.as_bytes()).unwrap();
+    let output = bash.wait_with_output().unwrap();
+    assert!(String::from_utf8_lossy(&output.stdout).contains("-F _gguf"), "{output:?}");
+}
+
+#[test]
+fn every_command_has_a_manual_page() {
+    let dir = Dir::new();
+    let pages = dir.path("man/man1");
+    succeeds(&["man", &pages]);
+    let page = |name: &str| std::fs::read_to_string(format!("{pages}/{name}")).unwrap();
+    assert!(page("gguf.1").contains(".TH gguf 1"));
+    assert!(page("gguf-convert.1").contains("split\\-max\\-size"));
+    assert!(page("gguf-lora-merge.1").contains("ADAPTER"));
+    assert!(!Path::new(&format!("{pages}/gguf-render-template.1")).exists());
+    std::fs::remove_file(format!("{pages}/gguf.1")).unwrap();
+    fails(&["man", &pages], 2, &["exists already", "--force"]);
+    assert!(!Path::new(&format!("{pages}/gguf.1")).exists());
+    succeeds(&["man", &pages, "--force"]);
+    assert!(page("gguf.1").contains(".TH gguf 1"));
+}
+
+/// With the commit where the program was built in a git tree.
+#[test]
+fn the_version_names_the_commit() {
+    let version = succeeds(&["--version"]);
+    let form = r"^gguf \d+\.\d+\.\d+(?: \(([0-9a-f]{7,}) \d{4}-\d\d-\d\d\))?\n$";
+    let found = Regex::new(form).unwrap().captures(&version);
+    let commit = found.unwrap_or_else(|| panic!("{version}")).get(1);
+    let git = |words: &[&str]| {
+        let mut git = Command::new("git");
+        let output = git.args(words).current_dir(env!("CARGO_MANIFEST_DIR")).output().ok()?;
+        output.status.success().then(|| String::from_utf8(output.stdout).unwrap())
+    };
+    let tracked = git(&["ls-files", "--error-unmatch", "Cargo.toml"]).is_some();
+    assert_eq!(commit.is_some(), tracked, "{version}");
+    if let (Some(commit), Some(head)) = (commit, git(&["rev-parse", "HEAD"])) {
+        assert!(head.starts_with(commit.as_str()), "{version}: {head}");
+    }
+}
+
+#[test]
+fn quiet_leaves_out_all_but_errors() {
+    let dir = Dir::new();
+    let (f16, out) = (dir.f16(), dir.path("out.gguf"));
+    let run = |words: &[&str]| {
+        let output = crate::support::gguf(words);
+        (output.status.code(), String::from_utf8(output.stderr).unwrap())
+    };
+    let words = ["quantize", &f16, &out, "q8_0", "--tensor-type", "q_proj=q4_0"];
+    let (_, said) = run(&words);
+    assert!(said.contains("wrote ") && said.contains("is found in no tensor name"), "{said}");
+    assert_eq!(run(&[&words[..], &["--force", "--quiet"]].concat()), (Some(0), String::new()));
+    let (code, said) = run(&[&["-q"], &words[..]].concat());
+    assert!(code == Some(2) && said.contains("exists already"), "{said}");
+}

@@ -1,0 +1,72 @@
+//! Patterns that are found in no name: most often a name that another program has, or a slip.
+
+use std::collections::BTreeSet;
+
+use gguf::spelling;
+use regex::Regex;
+
+/// Says which patterns are found in none of the names, and which names are spelt most like the first
+/// of them.
+pub(super) fn warning<'p, 'n>(
+    patterns: impl Iterator<Item = &'p Regex>,
+    names: impl Iterator<Item = &'n str> + Clone,
+) -> Option<String> {
+    let unmatched: Vec<&str> = patterns
+        .filter(|pattern| !names.clone().any(|name| pattern.is_match(name)))
+        .map(Regex::as_str)
+        .collect();
+    let (first, others) = unmatched.split_first()?;
+    let more = match others.len() {
+        0 => String::new(),
+        1 => ", nor is 1 more".to_owned(),
+        more => format!(", nor are {more} more"),
+    };
+    let parts: BTreeSet<&str> = names.map(part).collect();
+    let near = spelling::nearest(longest_word(first), parts.iter().copied());
+    let help = match near.is_empty() {
+        false => spelling::question(&near),
+        true => format!("parts of names are {}", parts.into_iter().collect::<Vec<_>>().join(", ")),
+    };
+    Some(format!("the pattern `{first}` is found in no tensor name{more}; {help}"))
+}
+
+/// What a tensor is within its block: `attn_q` of `blk.0.attn_q.weight`.
+fn part(name: &str) -> &str {
+    let name = name.strip_suffix(".weight").or_else(|| name.strip_suffix(".bias")).unwrap_or(name);
+    let within = name.strip_prefix("blk.").and_then(|rest| rest.split_once('.'));
+    within.map_or(name, |(_, within)| within)
+}
+
+/// The longest run of a pattern that can be part of a name, without what most names have.
+fn longest_word(pattern: &str) -> &str {
+    let words = pattern.split(|c: char| !c.is_ascii_alphanumeric() && c != '_');
+    let telling = words.filter(|word| !matches!(*word, "blk" | "weight" | "bias"));
+    telling.max_by_key(|word| word.len()).unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const NAMES: [&str; 4] =
+        ["token_embd.weight", "blk.0.attn_q.weight", "blk.0.ffn_down.weight", "output.weight"];
+
+    fn warn(patterns: &[&str]) -> Option<String> {
+        let patterns: Vec<_> = patterns.iter().map(|text| Regex::new(text).unwrap()).collect();
+        warning(patterns.iter(), NAMES.iter().copied())
+    }
+
+    #[test]
+    fn patterns_without_a_tensor_are_told_with_the_nearest_names() {
+        assert_eq!(warn(&["attn_q", r"blk\.\d+\.ffn_down", "^output.weight$"]), None);
+        let slip = warn(&["attn_q", r"blk\.\d+\.fnn_down\.weight"]).unwrap();
+        assert!(
+            slip.starts_with(r"the pattern `blk\.\d+\.fnn_down\.weight` is found in no"),
+            "{slip}"
+        );
+        assert!(slip.ends_with("; did you mean ffn_down?"), "{slip}");
+        let foreign = warn(&["self_attention", "x1", "x2"]).unwrap();
+        assert!(foreign.contains("no tensor name, nor are 2 more"), "{foreign}");
+        assert!(foreign.ends_with("are attn_q, ffn_down, output, token_embd"), "{foreign}");
+    }
+}
