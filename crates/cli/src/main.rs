@@ -9,6 +9,7 @@ mod failure;
 mod force;
 mod judging;
 mod listing;
+mod old;
 mod progress;
 mod running;
 mod sarif;
@@ -66,14 +67,19 @@ enum Command {
     Embed(commands::embed::Args),
     Bench(commands::bench::Args),
     Demo(commands::demo::Args),
+    Links(commands::links::Args),
     #[command(hide = true)]
     RenderTemplate(commands::render_template::Args),
 }
 
 fn main() -> ExitCode {
     progress::survive_limits();
+    let words = match old::start(std::env::args_os()) {
+        old::Started::Old(code) => return code,
+        old::Started::Ours(words) => words,
+    };
     // Wrong usage ends in clap with exit code 2.
-    let result = match Cli::parse().command {
+    let result = match Cli::parse_from(words).command {
         Command::Convert(args) => commands::convert::run(&args),
         Command::Export(args) => commands::export::run(&args),
         Command::Quantize(args) => commands::quantize::run(&args),
@@ -105,6 +111,7 @@ fn main() -> ExitCode {
         Command::Embed(args) => commands::embed::run(&args),
         Command::Bench(args) => commands::bench::run(&args),
         Command::Demo(args) => commands::demo::run(&args),
+        Command::Links(args) => commands::links::run(&args),
         Command::RenderTemplate(args) => commands::render_template::run(&args),
     };
     match result {

@@ -20,6 +20,7 @@ pub mod hash;
 pub mod imatrix;
 pub mod inspect;
 pub mod logits;
+pub mod links;
 pub mod lora;
 pub mod merge;
 pub mod name;
