@@ -11,9 +11,11 @@ use crate::old::{PROGRAMS, page};
 ///
 /// A file that is there and is no link to gguf stays as it is, and then no link is made.
 #[derive(clap::Args)]
-#[command(after_help = "`NAME --help` lists the flags of each, with what becomes of them; without \
+#[command(
+    after_help = "`NAME --help` lists the flags of each, with what becomes of them; without \
                   links, `gguf NAME` does the same.\n\n\
-                  Example:\n  gguf links ~/.local/bin && llama-quantize --help")]
+                  Example:\n  gguf links ~/.local/bin && llama-quantize --help"
+)]
 pub struct Args {
     /// The directory, best one of those in PATH.
     #[arg(required_unless_present = "page")]

@@ -4,8 +4,8 @@ use super::flag::{Flag, nothing, read, refused};
 use super::given::Given;
 use crate::failure::Failure;
 
-const NO_DEVICES: &str = "models run on the processor, weights stay where they are mapped";
-const OWN_THREADS: &str = "threads are placed by the system";
+pub const NO_DEVICES: &str = "models run on the processor, weights stay where they are mapped";
+pub const OWN_THREADS: &str = "threads are placed by the system";
 const NO_SAMPLING: &str = "no token is chosen";
 const NO_LOG: &str = "there is no log; messages go to the standard error";
 const SAME_RESULT: &str = "results do not depend on it";
@@ -28,7 +28,11 @@ pub const MODEL: &[Flag] = &[
     read("-hf -hfr --hf-repo", 1, "the model as `hf:USER/MODEL[:TYPE]`, read where it is"),
     read("-hff --hf-file", 1, "the file in the repository of `-hf`"),
     refused("-hft --hf-token", 1, "others can see it there: put it in the environment as HF_TOKEN"),
-    refused("-dr --docker-repo", 1, "models are not read from Docker's registry: download the file"),
+    refused(
+        "-dr --docker-repo",
+        1,
+        "models are not read from Docker's registry: download the file",
+    ),
     nothing("--offline", 0, "nothing is downloaded to a cache"),
 ];
 

@@ -16,7 +16,8 @@ pub fn sure(logger: &str, warnings: &[String]) -> Result<bool, Failure> {
     out.flush()?;
     let mut answer = String::new();
     let read = std::io::stdin().read_line(&mut answer);
-    if read.map_err(|fault| Failure::Environment(format!("cannot read the answer: {fault}")))? == 0 {
+    if read.map_err(|fault| Failure::Environment(format!("cannot read the answer: {fault}")))? == 0
+    {
         let what = "nobody answers on the standard input: answer YES there";
         return Err(Failure::Environment(what.to_owned()));
     }

@@ -57,7 +57,11 @@ const CHECKPOINT_FLAGS: &[Flag] = &[
     refused("--no-nextn --no-mtp", 0, NOT_YET),
     refused("--dspark", 0, NOT_YET),
     refused("--mistral-format", 0, "name a checkpoint in the form of Hugging Face"),
-    refused("--disable-mistral-community-chat-template", 0, "`gguf edit --chat-template-file` sets one"),
+    refused(
+        "--disable-mistral-community-chat-template",
+        0,
+        "`gguf edit --chat-template-file` sets one",
+    ),
     refused("--sentence-transformers-dense-modules", 0, NOT_YET),
     refused("--fuse-gate-up-exps", 0, NOT_YET),
     refused("--fp8-as-q8", 0, "`--tensor-type` of `gguf convert` gives tensors their types"),

@@ -50,7 +50,10 @@ impl Given {
             let mut values: Vec<String> = joined.into_iter().collect();
             while values.len() < flag.values {
                 let value = args.next().ok_or_else(|| {
-                    Failure::Usage(format!("{typed} wants a value{}", if flag.values > 1 { "s" } else { "" }))
+                    Failure::Usage(format!(
+                        "{typed} wants a value{}",
+                        if flag.values > 1 { "s" } else { "" }
+                    ))
                 })?;
                 values.push(text(value)?);
             }
@@ -77,7 +80,8 @@ impl Given {
     /// Which of these flags was given last.
     pub fn last<'n>(&self, names: &[&'n str]) -> Option<&'n str> {
         let mut given = self.flags.iter().rev();
-        given.find_map(|(flag, ..)| names.iter().find(|name| flag.names().any(|n| n == **name)))
+        given
+            .find_map(|(flag, ..)| names.iter().find(|name| flag.names().any(|n| n == **name)))
             .copied()
     }
 

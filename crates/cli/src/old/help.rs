@@ -8,7 +8,12 @@ use super::{PROGRAMS, Program};
 impl Program {
     /// How the program is called.
     pub fn usage(&self) -> String {
-        format!("{} [flags]{}{}", self.name, if self.words.is_empty() { "" } else { " " }, self.words)
+        format!(
+            "{} [flags]{}{}",
+            self.name,
+            if self.words.is_empty() { "" } else { " " },
+            self.words
+        )
     }
 
     /// All flags, with what becomes of them.
@@ -21,7 +26,8 @@ impl Program {
         );
         for flag in self.rows() {
             // Writing to a string does not fail.
-            let _ = writeln!(text, "  {:<44} {}", flag.names.replace(' ', ", "), said(flag.becomes));
+            let _ =
+                writeln!(text, "  {:<44} {}", flag.names.replace(' ', ", "), said(flag.becomes));
         }
         let name = self.name;
         let _ = write!(text, "\nExample:\n  {name} {}\n", self.example);

@@ -21,7 +21,11 @@ const FLAGS: &[Flag] = &[
     read("--chunks", 1, "`--chunks`; all if it is not above 0"),
     read("--chunk --from-chunk", 1, "`--chunk`"),
     read("--in-file", 1, "`--in-file`, once for each of the names between commas"),
-    read("-o --output --output-file", 1, "`--output-file`, which is `imatrix.gguf` if there is none"),
+    read(
+        "-o --output --output-file",
+        1,
+        "`--output-file`, which is `imatrix.gguf` if there is none",
+    ),
     read("--output-format", 1, "`--output-format`, which is gguf if there is none"),
     read("-ofreq --output-frequency", 1, "`--output-frequency`"),
     read("--save-frequency", 1, "`--save-frequency`; 0 is never"),

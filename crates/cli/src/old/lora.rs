@@ -30,7 +30,11 @@ pub const PROGRAM: Program = Program {
 const FLAGS: &[Flag] = &[
     read("--lora", 1, "the adapters, with commas between them"),
     read("--lora-scaled", 1, "the same with how strongly each counts: `FILE:SCALE`"),
-    read("-o --output --output-file", 1, "`-o`, which is `ggml-lora-merged-f16.gguf` if there is none"),
+    read(
+        "-o --output --output-file",
+        1,
+        "`-o`, which is `ggml-lora-merged-f16.gguf` if there is none",
+    ),
     read("-t --threads", 1, "threads; all if it is not above 0"),
     nothing("-p --prompt", 1, "no model is run"),
     nothing("-f --file", 1, "no model is run"),

@@ -43,8 +43,23 @@ const TEMPLATE: &str = "tokenizer.chat_template";
 
 /// The names of the original for special tokens; the key has `_token_id` after it.
 const ROLES: [&str; 17] = [
-    "bos", "eos", "eot", "eom", "unknown", "seperator", "padding", "mask", "fim_pre", "fim_suf",
-    "fim_mid", "fim_pad", "fim_rep", "fim_sep", "prefix", "suffix", "middle",
+    "bos",
+    "eos",
+    "eot",
+    "eom",
+    "unknown",
+    "seperator",
+    "padding",
+    "mask",
+    "fim_pre",
+    "fim_suf",
+    "fim_mid",
+    "fim_pad",
+    "fim_rep",
+    "fim_sep",
+    "prefix",
+    "suffix",
+    "middle",
 ];
 
 fn run(given: &Given) -> Result<u8, Failure> {
@@ -92,11 +107,7 @@ fn run(given: &Given) -> Result<u8, Failure> {
 }
 
 /// The new templates instead of all old ones, if there are new ones.
-fn templates(
-    given: &Given,
-    metadata: &Metadata,
-    removed: &[&str],
-) -> Result<Vec<String>, Failure> {
+fn templates(given: &Given, metadata: &Metadata, removed: &[&str]) -> Result<Vec<String>, Failure> {
     let mut new = given.value("--chat-template").map(|text| match text.starts_with('[') {
         true => serde_json::from_str(text)
             .map_err(|fault| Failure::Usage(format!("--chat-template is no JSON: {fault}"))),
@@ -165,8 +176,10 @@ fn special_tokens(given: &Given, metadata: &Metadata) -> Result<Vec<String>, Fai
             return Err(Failure::Input(format!("there is no token `{text}` for --special-token")));
         };
         if ids.next().is_some() {
-            let what = format!("Multiple \"{text}\" tokens found, choosing ID {id}, use \
-                                --special-token-by-id if you want another");
+            let what = format!(
+                "Multiple \"{text}\" tokens found, choosing ID {id}, use \
+                                --special-token-by-id if you want another"
+            );
             log("WARNING", LOGGER, &what);
         }
         set(name, id);

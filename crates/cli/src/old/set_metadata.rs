@@ -60,7 +60,8 @@ fn run(given: &Given) -> Result<u8, Failure> {
         return Ok(0);
     }
     if !dry_run && !given.has("--force") {
-        let what = "* Changing fields in a GGUF file can make it unusable. Proceed at your own risk.";
+        let what =
+            "* Changing fields in a GGUF file can make it unusable. Proceed at your own risk.";
         if !sure(LOGGER, &[what.to_owned()])? {
             return Ok(0);
         }

@@ -31,10 +31,11 @@ const NOT_LISTED: &[(&str, &str)] = &[
     ("--mmap", "older versions had it"),
     ("--no-mmap", "older versions had it"),
     ("-mmp", "older versions had it"),
+    ("-dio", "older versions had it"),
+    ("--direct-io", "older versions had it"),
+    ("-rpc", "builds with that backend have it"),
+    ("--rpc", "builds with that backend have it"),
 ];
-
-/// Flags of llama.cpp's library that `llama-bench` shares with other programs here.
-const BENCH: &str = "llama-bench";
 
 #[test]
 fn every_flag_of_every_help_is_known() {
@@ -50,13 +51,23 @@ fn every_flag_of_every_help_is_known() {
 
 #[test]
 fn every_flag_of_ours_is_one_of_theirs() {
-    for program in PROGRAMS.iter().filter(|program| program.name != BENCH) {
+    for program in PROGRAMS {
         let listed = listed(program);
         for name in program.rows().flat_map(|flag| flag.names()) {
             let known = listed.contains_key(name);
             let excepted = NOT_LISTED.iter().any(|(flag, _)| *flag == name);
             assert!(known || excepted, "{}: {name} is no flag of the original", program.name);
         }
+    }
+}
+
+#[test]
+fn no_flag_is_in_two_rows() {
+    for program in PROGRAMS {
+        let mut names: Vec<_> = program.rows().flat_map(|flag| flag.names()).collect();
+        names.sort_unstable();
+        let twice = names.windows(2).find(|pair| pair[0] == pair[1]);
+        assert_eq!(twice, None, "{}", program.name);
     }
 }
 

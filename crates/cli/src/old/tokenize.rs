@@ -26,7 +26,11 @@ const FLAGS: &[Flag] = &[
     read("-f --file", 1, "`--file`"),
     read("-bf --binary-file", 1, "`--file`, without escapes"),
     read("--stdin", 0, "`--stdin`"),
-    read("-e --escape", 0, "replaces `\\n`, `\\t`, `\\\"` and the like in the text, which is usual"),
+    read(
+        "-e --escape",
+        0,
+        "replaces `\\n`, `\\t`, `\\\"` and the like in the text, which is usual",
+    ),
     read("--no-escape", 0, "leaves the text as it is, as `gguf tokenize` does"),
     ours("--ids", 0, "--ids"),
     ours("--no-bos", 0, "--no-bos"),

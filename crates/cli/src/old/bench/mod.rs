@@ -12,7 +12,7 @@ use gguf_kit::{on_threads, open};
 use gguf_runtime::{Arithmetic, CacheType};
 use print::{Form, Printer, Test};
 
-use super::common::{self, LOG, MACHINE, MODEL};
+use super::common::{self, NO_DEVICES, OWN_THREADS};
 use super::flag::{Flag, help, nothing, read, refused, version};
 use super::given::Given;
 use super::{Family, Program};
@@ -25,17 +25,16 @@ pub const PROGRAM: Program = Program {
     words: "",
     family: Family::LlamaCpp,
     example: "-m model-q4_k_m.gguf -p 512 -n 128 -o json",
-    flags: &[FLAGS, MODEL, MACHINE, LOG],
+    flags: &[FLAGS],
     run,
 };
-
-const NO_DEVICES: &str = "models run on the processor, weights stay where they are mapped";
 
 const FLAGS: &[Flag] = &[
     help("-h --help"),
     version("--version"),
-    read("-m --model", 1, "the models, with commas between them"),
+    nothing("--numa", 1, OWN_THREADS),
     read("-r --repetitions", 1, "`--repetitions`"),
+    nothing("--prio", 1, OWN_THREADS),
     read("--delay", 1, "waits so many seconds before each test"),
     read("-o --output", 1, "csv, json, jsonl, md or sql: the form on the standard output"),
     read("-oe --output-err", 1, "the same on the standard error"),
@@ -43,21 +42,43 @@ const FLAGS: &[Flag] = &[
     nothing("-v --verbose", 0, "there is no log"),
     nothing("--progress", 0, "it shows itself on terminals"),
     nothing("--no-warmup", 0, "one run that does not count comes first, always"),
+    nothing("-fitt --fit-target", 1, NO_DEVICES),
+    nothing("-fitc --fit-ctx", 1, NO_DEVICES),
+    refused("-rpc --rpc", 1, "models run on this machine"),
+    read("-m --model", 1, "the models, with commas between them"),
+    read("-hf -hfr --hf-repo", 1, "the model as `hf:USER/MODEL[:TYPE]`, read where it is"),
+    read("-hff --hf-file", 1, "the file in the repository of `-hf`"),
+    refused("-hft --hf-token", 1, "others can see it there: put it in the environment as HF_TOKEN"),
+    nothing("--offline", 0, "nothing is downloaded to a cache"),
     read("-p --n-prompt", 1, "`--prompt`; numbers and ranges, as in the original"),
     read("-n --n-gen", 1, "`--tokens`; numbers and ranges, as in the original"),
     refused("-pg", 1, "prompts and tokens are measured apart: give -p and -n"),
     read("-d --n-depth", 1, "0 only: speeds are those of an empty context"),
     nothing("-b --batch-size", 1, "a prompt is read at once"),
-    read("-t --threads", 1, "`--threads`; numbers and ranges, as in the original"),
+    nothing("-ub --ubatch-size", 1, "a prompt is read at once"),
     read("-ctk --cache-type-k", 1, "`--cache-type`, with -ctv: f32, f16 or q8_0"),
     read("-ctv --cache-type-v", 1, "`--cache-type`, with -ctk: f32, f16 or q8_0"),
+    read("-t --threads", 1, "`--threads`; numbers and ranges, as in the original"),
+    nothing("-C --cpu-mask", 1, OWN_THREADS),
+    nothing("--cpu-strict", 1, OWN_THREADS),
+    nothing("--poll", 1, OWN_THREADS),
     nothing("-ngl --n-gpu-layers", 1, NO_DEVICES),
+    nothing("-ncmoe --n-cpu-moe", 1, NO_DEVICES),
+    nothing("-sm --split-mode", 1, NO_DEVICES),
+    nothing("-mg --main-gpu", 1, NO_DEVICES),
     nothing("-nkvo --no-kv-offload", 1, NO_DEVICES),
+    nothing("-fa --flash-attn", 1, "there is one way to compute attention"),
+    nothing("-dev --device", 1, NO_DEVICES),
+    nothing("-lm --load-mode", 1, NO_DEVICES),
+    nothing("-mmp --mmap", 1, NO_DEVICES),
+    nothing("-dio --direct-io", 1, NO_DEVICES),
+    nothing("-lzm --lazy-mode", 1, NO_DEVICES),
     refused("-embd --embeddings", 1, "what is measured are logits"),
+    nothing("-ts --tensor-split", 1, NO_DEVICES),
+    nothing("-ot --override-tensor", 1, NO_DEVICES),
     nothing("-nopo --no-op-offload", 1, NO_DEVICES),
     nothing("--no-host", 1, NO_DEVICES),
     nothing("--repack", 1, NO_DEVICES),
-    nothing("-mmp --mmap", 1, NO_DEVICES),
 ];
 
 fn run(given: &Given) -> Result<u8, Failure> {
@@ -129,8 +150,7 @@ fn measure(
     for threads in numbers(given, "--threads", &[all])? {
         for (prompt, generated) in &tests {
             std::thread::sleep(delay);
-            let trial =
-                Trial { prompt: *prompt, generated: *generated, repetitions, cache_type };
+            let trial = Trial { prompt: *prompt, generated: *generated, repetitions, cache_type };
             let rates = on_threads(NonZeroUsize::new(threads), || -> Result<_, Failure> {
                 let progress = Progress::new();
                 let rates = rates(&running.executor, &trial, &progress)?;

@@ -170,9 +170,8 @@ impl Printer {
     pub fn test(&mut self, test: &Test<'_>) -> std::io::Result<()> {
         let (fields, out) = (test.fields(), &mut self.out);
         let names: Vec<_> = fields.iter().map(|(name, ..)| *name).collect();
-        let list = |numbers: &mut dyn Iterator<Item = String>| {
-            numbers.collect::<Vec<_>>().join(", ")
-        };
+        let list =
+            |numbers: &mut dyn Iterator<Item = String>| numbers.collect::<Vec<_>>().join(", ");
         let ns = list(&mut test.nanoseconds().map(|time| format!("{time:.0}")));
         let ts = list(&mut test.rates.iter().map(|rate| format!("{rate:.6}")));
         match self.form {
@@ -196,18 +195,16 @@ impl Printer {
                 if self.tests == 0 {
                     writeln!(out, "{}", names.join(","))?;
                 }
-                let quoted = fields.iter().map(|(.., value)| {
-                    format!("\"{}\"", value.replace('"', "\"\""))
-                });
+                let quoted =
+                    fields.iter().map(|(.., value)| format!("\"{}\"", value.replace('"', "\"\"")));
                 writeln!(out, "{}", quoted.collect::<Vec<_>>().join(","))?;
             }
             Form::Sql => {
                 if self.tests == 0 {
                     writeln!(out, "{}", table(&fields))?;
                 }
-                let quoted = fields.iter().map(|(.., value)| {
-                    format!("'{}'", value.replace('\'', "''"))
-                });
+                let quoted =
+                    fields.iter().map(|(.., value)| format!("'{}'", value.replace('\'', "''")));
                 let values = quoted.collect::<Vec<_>>().join(", ");
                 let names = names.join(", ");
                 writeln!(out, "INSERT INTO llama_bench ({names}) VALUES ({values});")?;

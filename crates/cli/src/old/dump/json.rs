@@ -54,7 +54,11 @@ fn json(value: &Value) -> String {
             // As Python says them, though no JSON has them.
             Some(number) if number.is_nan() => "NaN".to_owned(),
             Some(number) if number.is_infinite() => {
-                if number > 0.0 { "Infinity".to_owned() } else { "-Infinity".to_owned() }
+                if number > 0.0 {
+                    "Infinity".to_owned()
+                } else {
+                    "-Infinity".to_owned()
+                }
             }
             _ => python::value(value),
         },

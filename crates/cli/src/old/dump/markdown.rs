@@ -18,13 +18,8 @@ pub fn print(out: &mut impl Write, dump: &Dump<'_>, tensors: bool) -> std::io::R
         let (ty, len) = (field.shown_type(), field.len().to_string());
         vec![number.to_string(), ty, len, field.name.to_owned(), shown(field)]
     });
-    let columns = [
-        ("POS", Right),
-        ("TYPE", Left),
-        ("Count", Right),
-        ("Key", Left),
-        ("Value", Left),
-    ];
+    let columns =
+        [("POS", Right), ("TYPE", Left), ("Count", Right), ("Key", Left), ("Value", Left)];
     table(out, &columns, &rows.collect::<Vec<_>>())?;
     writeln!(out)?;
     let (mut bytes, mut count) = (0, 0);
@@ -270,14 +265,8 @@ const WORDS: &[(&str, &str)] = &[
         "ffn_gate_inp",
         "Expert-Routing Layer For The Feed-Forward Network In Mixture Of Expert Models",
     ),
-    (
-        "ffn_gate_exp",
-        "Feed-Forward Network \"Gate\" Layer Per Expert In Mixture Of Expert Models",
-    ),
-    (
-        "ffn_down_exp",
-        "Feed-Forward Network \"Down\" Layer Per Expert In Mixture Of Expert Models",
-    ),
+    ("ffn_gate_exp", "Feed-Forward Network \"Gate\" Layer Per Expert In Mixture Of Expert Models"),
+    ("ffn_down_exp", "Feed-Forward Network \"Down\" Layer Per Expert In Mixture Of Expert Models"),
     ("ffn_up_exp", "Feed-Forward Network \"Up\" Layer Per Expert In Mixture Of Expert Models"),
     ("ssm_in", "State Space Model Input Projections"),
     ("ssm_conv1d", "State Space Model Rolling/Shift"),

@@ -7,7 +7,7 @@ pub mod python;
 use std::io::Write;
 use std::path::Path;
 
-use gguf::{Array, Bytes, ByteOrder, Gguf, TensorInfo, Value, ValueType};
+use gguf::{Array, ByteOrder, Bytes, Gguf, TensorInfo, Value, ValueType};
 use gguf_remote::Location;
 use gguf_store::fetch_header;
 

@@ -20,7 +20,11 @@ pub fn value(value: &Value) -> String {
 pub fn numpy(of: &Value) -> String {
     match of {
         Value::F32(number) => {
-            let whole = if *number == 0.0 || (1e-4..1e6).contains(&f64::from(number.abs())) { 16 } else { 0 };
+            let whole = if *number == 0.0 || (1e-4..1e6).contains(&f64::from(number.abs())) {
+                16
+            } else {
+                0
+            };
             digits(&format!("{number:e}"), whole)
         }
         of => value(of),

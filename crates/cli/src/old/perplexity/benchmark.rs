@@ -44,7 +44,8 @@ pub fn run(args: &Args, benchmark: Benchmark, count: Option<usize>) -> Result<()
         writeln!(out)?;
         Ok(found)
     })?;
-    let (count, share, error) = (found.questions.len(), 100.0 * found.share(), 100.0 * found.error());
+    let (count, share, error) =
+        (found.questions.len(), 100.0 * found.share(), 100.0 * found.error());
     match benchmark {
         Benchmark::Winogrande if count >= ENOUGH => {
             eprintln!("Final Winogrande score({count} tasks): {share:.4} +/- {error:.4}");

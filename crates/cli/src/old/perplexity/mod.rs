@@ -31,8 +31,16 @@ const FLAGS: &[Flag] = &[
     read("--chunks", 1, "`--chunks`; all if it is not above 0"),
     read("--ppl-stride", 1, "`--stride`; 0 is none"),
     read("--ppl-output-type", 1, "1 prints a line for each chunk"),
-    read("--kl-divergence", 0, "`gguf divergence --reference-logits`, with the file of the next flag"),
-    read("--save-all-logits --kl-divergence-base", 1, "`--save-logits`, or what --kl-divergence reads"),
+    read(
+        "--kl-divergence",
+        0,
+        "`gguf divergence --reference-logits`, with the file of the next flag",
+    ),
+    read(
+        "--save-all-logits --kl-divergence-base",
+        1,
+        "`--save-logits`, or what --kl-divergence reads",
+    ),
     ours("--hellaswag", 0, "--hellaswag"),
     ours("--hellaswag-tasks", 1, "--hellaswag-tasks"),
     ours("--winogrande", 0, "--winogrande"),
