@@ -230,6 +230,10 @@ def split(pair):
             pair.same_output("llama-gguf-split", "--merge", names[0][0], "merged.gguf")
             pair.same_file("llama-gguf-split --merge", "merged.gguf")
             pair.run("llama-gguf-split", "--merge", names[0][0], "merged.gguf", code=1)
+        if words == ["--split-max-tensors", "10"]:
+            for out, prefix in [(["kept.gguf"], "kept"), ([], "ggml-model-Q4_0")]:
+                pair.run("llama-quantize", "--keep-split", names[0][0], *out, "q4_0")
+                pair.same_tensors("llama-quantize --keep-split", f"{prefix}-00002-of-00004.gguf")
         for path in [path for folder in pair.folders for path in folder.glob("shard-*")]:
             path.unlink()
     pair.same_output("llama-gguf-split", "--dry-run", "--split-max-size", "2M", "model.gguf", "shard")

@@ -6,7 +6,7 @@ use crate::failure::Failure;
 
 pub const NO_DEVICES: &str = "models run on the processor, weights stay where they are mapped";
 pub const OWN_THREADS: &str = "threads are placed by the system";
-const NO_SAMPLING: &str = "no token is chosen";
+pub const NO_SAMPLING: &str = "no token is chosen";
 const NO_LOG: &str = "there is no log; messages go to the standard error";
 const SAME_RESULT: &str = "results do not depend on it";
 const EDIT: &str = "change a copy: `gguf edit MODEL --set KEY=VALUE -o COPY`";
@@ -131,7 +131,6 @@ pub const SAMPLING: &[Flag] = &[
     nothing("-j --json-schema", 1, NO_SAMPLING),
     nothing("-jf --json-schema-file", 1, NO_SAMPLING),
     nothing("-bs --backend-sampling", 0, NO_SAMPLING),
-    nothing("--context-shift --no-context-shift", 0, NO_SAMPLING),
 ];
 
 /// A model that reads a text.

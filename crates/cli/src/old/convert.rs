@@ -33,24 +33,26 @@ pub const ADAPTERS: Program = Program {
 
 const ONE_PASS: &str = "rows are read, changed and written as they come";
 const NOT_YET: &str = "`gguf convert` does not do that";
-const AFTERWARDS: &str = "`gguf split` does that afterwards";
+
+/// Flags by which there are several files.
+const SPLITS: [&str; 2] = ["--split-max-tensors", "--split-max-size"];
 
 const CHECKPOINT_FLAGS: &[Flag] = &[
     help("-h --help"),
-    refused("--vocab-only", 0, NOT_YET),
+    ours("--vocab-only", 0, "--vocab-only"),
     read("--outfile", 1, "`--output`; `{ftype}` is replaced by the type"),
     read("--outtype", 1, "`--outtype`"),
-    refused("--bigendian", 0, "`gguf convert-endian` does that afterwards"),
+    ours("--bigendian", 0, "--bigendian"),
     nothing("--use-temp-file", 0, ONE_PASS),
     nothing("--no-lazy", 0, ONE_PASS),
     ours("--model-name", 1, "--model-name"),
     nothing("--verbose", 0, "`--dry-run` shows every tensor"),
-    refused("--split-max-tensors", 1, AFTERWARDS),
-    refused("--split-max-size", 1, AFTERWARDS),
+    read("--split-max-tensors", 1, "`--split-max-tensors`; 0 is one file"),
+    read("--split-max-size", 1, "`--split-max-size`; 0 is one file"),
     ours("--dry-run", 0, "--dry-run"),
-    refused("--no-tensor-first-split", 0, AFTERWARDS),
+    ours("--no-tensor-first-split", 0, "--no-tensor-first-split"),
     ours("--metadata", 1, "--metadata"),
-    refused("--print-supported-models", 0, "docs/conversion.md lists them"),
+    read("--print-supported-models", 0, "`--print-supported-models`"),
     read("--remote", 0, "the model is `hf:USER/MODEL`, read where it is"),
     refused("--mmproj", 0, NOT_YET),
     refused("--mtp", 0, NOT_YET),
@@ -73,7 +75,7 @@ const ADAPTER_FLAGS: &[Flag] = &[
     help("-h --help"),
     read("--outfile", 1, "`--output`; `{ftype}` is replaced by the type"),
     read("--outtype", 1, "`--outtype`, which is f32 if there is none"),
-    refused("--bigendian", 0, "`gguf convert-endian` does that afterwards"),
+    ours("--bigendian", 0, "--bigendian"),
     nothing("--no-lazy", 0, ONE_PASS),
     nothing("--verbose", 0, "`--dry-run` shows every tensor"),
     ours("--dry-run", 0, "--dry-run"),
@@ -83,6 +85,10 @@ const ADAPTER_FLAGS: &[Flag] = &[
 ];
 
 fn run_checkpoints(given: &Given) -> Result<u8, Failure> {
+    if given.has("--print-supported-models") {
+        convert::run(&args_of(vec!["--print-supported-models".to_owned()])?)?;
+        return Ok(0);
+    }
     let [model] = given.positions(["model"])?;
     let model = if given.has("--remote") { format!("hf:{model}") } else { model.to_owned() };
     run(given, "hf-to-gguf", &model, "auto")
@@ -99,10 +105,16 @@ fn run(given: &Given, logger: &str, source: &str, usual: &str) -> Result<u8, Fai
     let named = given.value("--outfile");
     let written = named.map(|path| filled(path, outtype));
     flags.extend(written.as_ref().map(|path| format!("--output={path}")));
+    for flag in SPLITS {
+        let most = given.value(flag).filter(|most| *most != "0");
+        flags.extend(most.map(|most| format!("{flag}={most}")));
+    }
     convert::run(&args_of(given.ours(flags, [source]))?)?;
     let (Some(named), Some(written)) = (named, written) else { return Ok(0) };
     if !given.has("--dry-run") {
-        let path = if outtype == "auto" { by_type(named, written, source)? } else { written };
+        let whole = !SPLITS.iter().any(|flag| given.has(flag));
+        let path =
+            if outtype == "auto" && whole { by_type(named, written, source)? } else { written };
         log("INFO", logger, &format!("Model successfully exported to {path}"));
     }
     Ok(0)

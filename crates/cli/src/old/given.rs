@@ -20,7 +20,7 @@ pub enum Asked {
 /// Flags with their values, in the order in which they were given, and the other words.
 pub struct Given {
     program: &'static Program,
-    flags: Vec<(&'static Flag, String, Vec<String>)>,
+    flags: Vec<(&'static Flag, Vec<String>)>,
     /// The words that are no flags.
     pub words: Vec<String>,
 }
@@ -46,15 +46,11 @@ impl Given {
                 continue;
             }
             let (typed, joined) = program.family.cut(&word);
-            let (flag, name) = program.flag(&typed)?;
+            let flag = program.flag(&typed)?;
             let mut values: Vec<String> = joined.into_iter().collect();
             while values.len() < flag.values {
-                let value = args.next().ok_or_else(|| {
-                    Failure::Usage(format!(
-                        "{typed} wants a value{}",
-                        if flag.values > 1 { "s" } else { "" }
-                    ))
-                })?;
+                let wants = || Failure::Usage(format!("{typed} wants a value"));
+                let value = args.next().ok_or_else(wants)?;
                 values.push(text(value)?);
             }
             if values.len() > flag.values {
@@ -67,7 +63,7 @@ impl Given {
                 Becomes::Nothing(why) => eprintln!("note: {typed} does nothing: {why}"),
                 Becomes::Ours(_) | Becomes::Read(_) => {}
             }
-            given.flags.push((flag, name, values));
+            given.flags.push((flag, values));
         }
         Ok(Asked::Work(given))
     }
@@ -81,7 +77,7 @@ impl Given {
     pub fn last<'n>(&self, names: &[&'n str]) -> Option<&'n str> {
         let mut given = self.flags.iter().rev();
         given
-            .find_map(|(flag, ..)| names.iter().find(|name| flag.names().any(|n| n == **name)))
+            .find_map(|(flag, _)| names.iter().find(|name| flag.names().any(|n| n == **name)))
             .copied()
     }
 
@@ -102,7 +98,7 @@ impl Given {
         name: &'n str,
     ) -> impl Iterator<Item = &'g [String]> + use<'g, 'n> {
         let named = move |flag: &Flag| flag.names().any(|own| own == name);
-        self.flags.iter().filter(move |(flag, ..)| named(flag)).map(|(.., values)| &values[..])
+        self.flags.iter().filter(move |(flag, _)| named(flag)).map(|(_, values)| &values[..])
     }
 
     /// The words of our command: the flags that are ours under another name, these others, and the
@@ -112,7 +108,7 @@ impl Given {
         others: impl IntoIterator<Item = O>,
         positions: impl IntoIterator<Item = P>,
     ) -> Vec<String> {
-        let translated = self.flags.iter().filter_map(|(flag, _, values)| match flag.becomes {
+        let translated = self.flags.iter().filter_map(|(flag, values)| match flag.becomes {
             Becomes::Ours(ours) => Some(match values.first() {
                 Some(value) => format!("{ours}={value}"),
                 None => ours.to_owned(),
@@ -140,22 +136,17 @@ impl Given {
 }
 
 impl Program {
-    /// The row of a flag, and the name under which it is there.
-    fn flag(&self, typed: &str) -> Result<(&'static Flag, String), Failure> {
+    /// The row of a flag.
+    fn flag(&self, typed: &str) -> Result<&'static Flag, Failure> {
         let spelled = self.family.spelled(typed);
-        let exact = self.rows().find(|flag| flag.names().any(|name| name == spelled));
-        if let Some(flag) = exact {
-            return Ok((flag, spelled));
+        if let Some(flag) = self.rows().find(|flag| flag.names().any(|name| name == spelled)) {
+            return Ok(flag);
         }
-        let begins = |flag: &Flag| {
-            flag.names().find(|name| name.starts_with(&spelled) && spelled.starts_with("--"))
-        };
-        let mut likely = self.rows().filter_map(|flag| Some((flag, begins(flag)?)));
+        let begins = |flag: &&Flag| flag.names().any(|name| name.starts_with(&spelled));
+        let mut likely = self.rows().filter(begins).take_while(|_| spelled.starts_with("--"));
         match (self.family, likely.next(), likely.next()) {
             // As `argparse` has it.
-            (Family::Package | Family::Converter, Some((flag, name)), None) => {
-                Ok((flag, name.to_owned()))
-            }
+            (Family::Package | Family::Converter, Some(flag), None) => Ok(flag),
             _ => Err(Failure::Usage(format!(
                 "unknown argument {typed}: `{} --help` lists those that are known",
                 self.name

@@ -32,6 +32,7 @@ const FLAGS: &[Flag] = &[
     ours("--process-output", 0, "--process-output"),
     nothing("--no-ppl", 0, "perplexities are never computed with an importance matrix"),
     read("--ppl", 0, "says that `gguf perplexity` computes it"),
+    nothing("--context-shift --no-context-shift", 0, common::NO_SAMPLING),
     read("--show-statistics", 0, "`--show-statistics`, of one file of `--in-file`"),
     ours("--parse-special", 0, "--parse-special"),
 ];

@@ -149,7 +149,7 @@ fn llama_gguf_split() {
     let at = Linked::new();
     let split = ["--split-max-size", "2M", "model.gguf", "part"];
     let (out, err) = at.does("llama-gguf-split", &split);
-    let first = "n_split: 5\nsplit 00001: n_tensors = 3, total_size = 1M\n";
+    let first = "n_split: 5\nsplit 00001: n_tensors = 1, total_size = 1M\n";
     assert!(out.starts_with(first), "{out}");
     assert!(out.contains("Writing file part-00005-of-00005.gguf ... done\n"), "{out}");
     assert_eq!(err, "gguf_split: 5 gguf split written with a total of 39 tensors.\n");
@@ -359,7 +359,7 @@ fn llama_export_lora() {
     let (model, tuned, adapter) = (at.path("model.gguf"), at.path("tuned.gguf"), at.path("a.gguf"));
     let mut bytes = at.read("model.gguf");
     let len = bytes.len();
-    bytes[len - 1000..].iter_mut().step_by(2).for_each(|byte| *byte ^= 1);
+    bytes[len - 400_000..].iter_mut().step_by(64).for_each(|byte| *byte ^= 1);
     std::fs::write(&tuned, bytes).unwrap();
     succeeds(&["lora", "extract", &model, &tuned, "--rank", "2", "-o", &adapter]);
     for (words, file) in [
@@ -394,7 +394,7 @@ fn gguf_dump() {
     assert_eq!(lines.next(), Some("      1: UINT32     |        1 | GGUF.version = 3"));
     for line in [
         "     19: FLOAT32    |        1 | llama.attention.layer_norm_rms_epsilon = 9.999999747378752e-06",
-        "     28: [STRING]   |     2048 | tokenizer.ggml.tokens = ['<unk>', '<s>', '</s>', '<0x00>', \
+        "     29: [STRING]   |     2048 | tokenizer.ggml.tokens = ['<unk>', '<s>', '</s>', '<0x00>', \
          '<0x01>', '<0x02>', ...]",
         "     34: BOOL       |        1 | tokenizer.ggml.add_bos_token = True",
         "* Dumping 39 tensor(s)",
@@ -420,7 +420,7 @@ fn gguf_dump() {
     assert!(shown["tensors"].as_object().unwrap().is_empty());
     let (out, _) = at.does("gguf-dump", &["--markdown", "model.gguf"]);
     assert!(out.starts_with("# model.gguf - GGUF Internal File Dump\n"), "{out}");
-    assert!(out.contains("\n- Total elements in blk.0: ( ~787K) 786944\n"), "{out}");
+    assert!(out.contains("\n- Total elements in blk.0: (~787K) 786944\n"), "{out}");
     assert!(out.ends_with("Total BPW for model.gguf: 16.0088 bits\n"), "{out}");
     let (out, _) = at.does("gguf-dump", &["--data-alignment", "model.gguf"]);
     assert_eq!(out, "32\n");
@@ -566,7 +566,7 @@ fn converters() {
     let (model, tuned) = (named("model.gguf"), named("tuned.gguf"));
     let mut bytes = at.read("model.gguf");
     let len = bytes.len();
-    bytes[len - 1000..].iter_mut().step_by(2).for_each(|byte| *byte ^= 1);
+    bytes[len - 400_000..].iter_mut().step_by(64).for_each(|byte| *byte ^= 1);
     std::fs::write(&tuned, bytes).unwrap();
     succeeds(&["lora", "extract", &model, &tuned, "--rank", "2", "-o", &named("a.gguf")]);
     succeeds(&["export", &named("a.gguf"), &adapter]);

@@ -92,8 +92,7 @@ pub fn repr(text: &str) -> String {
 /// characters, but for those that join the one before.
 fn is_printable(c: char) -> bool {
     match c {
-        '\'' | '"' => true,
-        ' ' => true,
+        '\'' | '"' | ' ' => true,
         c if c.is_whitespace() || c.is_control() => false,
         // A letter before it keeps a joining mark from being escaped for that alone.
         c => !format!("a{c}").escape_debug().collect::<String>().contains('\\'),

@@ -47,6 +47,7 @@ const FLAGS: &[Flag] = &[
     ours("--winogrande-tasks", 1, "--winogrande-tasks"),
     ours("--multiple-choice", 0, "--multiple-choice"),
     ours("--multiple-choice-tasks", 1, "--multiple-choice-tasks"),
+    nothing("--context-shift --no-context-shift", 0, common::NO_SAMPLING),
     nothing("--warmup --no-warmup", 0, "nothing runs before the text is read"),
     nothing("-kvu --kv-unified -no-kvu --no-kv-unified", 0, "results do not depend on it"),
 ];
