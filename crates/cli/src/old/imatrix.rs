@@ -60,8 +60,8 @@ fn run(given: &Given) -> Result<u8, Failure> {
     flags.push("--force".to_owned());
     flags.push(format!("--output-file={}", given.value("--output").unwrap_or("imatrix.gguf")));
     flags.push(format!("--output-format={}", given.value("--output-format").unwrap_or("gguf")));
-    let context = given.number::<u32>("--ctx-size")?;
-    flags.extend(context.filter(|n| *n > 0).map(|n| format!("--ctx-size={n}")));
+    // Also where files say other numbers, as in the original.
+    flags.push(format!("--ctx-size={}", given.number::<u32>("--ctx-size")?.unwrap_or(512)));
     let model = common::text(given).map(|text| Ok::<_, Failure>((common::model(given)?, text)));
     let model = model.transpose()?;
     if let Some((_, text)) = &model {
