@@ -185,6 +185,17 @@ pub const IDLE: &[Flag] = &[
     refused("--override-kv", 1, EDIT),
 ];
 
+/// The groups above, with headings: programs have some of them.
+pub const GROUPS: &[(&str, &[Flag])] = &[
+    ("The program itself", PROGRAM),
+    ("Where the model is", MODEL),
+    ("A model that reads a text", RUN),
+    ("Where no model is run", IDLE),
+    ("Devices, processors and memory", MACHINE),
+    ("How tokens are chosen", SAMPLING),
+    ("Messages", LOG),
+];
+
 /// The word for the model, by which `gguf` opens it.
 pub fn model(given: &Given) -> Result<String, Failure> {
     let hub = |repository: &str| {

@@ -2,7 +2,8 @@
 
 use std::fmt::Write;
 
-use super::flag::Becomes;
+use super::common::GROUPS;
+use super::flag::{Becomes, Flag};
 use super::{PROGRAMS, Program};
 
 impl Program {
@@ -46,27 +47,51 @@ fn said(becomes: Becomes) -> String {
     }
 }
 
-/// The tables of all programs, as a page.
+/// The tables of all programs, as a page: what programs share is there once.
 pub fn page() -> String {
     let mut text = String::new();
     for program in PROGRAMS {
         let _ = write!(
             text,
-            "## {}\n\nDoes what `{}` does. `{}`\n\n| flag | here |\n|---|---|\n",
+            "## {}\n\nDoes what `{}` does. `{}`\n\n",
             program.name,
             program.ours,
             program.usage()
         );
-        for flag in program.rows() {
-            let names: Vec<_> = flag.names().map(|name| format!("`{name}`")).collect();
-            let becomes = match flag.becomes {
-                Becomes::Ours(name) => format!("`{name}`"),
-                other => said(other).replace('|', "\\|"),
-            };
-            let _ = writeln!(text, "| {} | {becomes} |", names.join(" "));
+        let (shared, own): (Vec<_>, Vec<_>) = program
+            .flags
+            .iter()
+            .map(|flags| (heading(flags), *flags))
+            .partition(|(heading, _)| heading.is_some());
+        text += &table(own.into_iter().flat_map(|(_, flags)| flags));
+        let headings: Vec<_> = shared.into_iter().filter_map(|(heading, _)| heading).collect();
+        if !headings.is_empty() {
+            let _ = writeln!(text, "Beside these, the shared flags of: {}.\n", headings.join("; "));
         }
-        text.push('\n');
+    }
+    text += "## Flags that programs of llama.cpp share\n\n";
+    for (heading, flags) in GROUPS {
+        let _ = write!(text, "### {heading}\n\n{}", table(flags.iter()));
     }
     text.truncate(text.trim_end().len());
+    text + "\n"
+}
+
+/// The heading of a group that programs share.
+fn heading(flags: &[Flag]) -> Option<&'static str> {
+    let same = |group: &[Flag]| group[0].names == flags[0].names && group.len() == flags.len();
+    GROUPS.iter().find(|(_, group)| same(group)).map(|(heading, _)| *heading)
+}
+
+fn table<'f>(flags: impl Iterator<Item = &'f Flag>) -> String {
+    let mut text = "| flag | here |\n|---|---|\n".to_owned();
+    for flag in flags {
+        let names: Vec<_> = flag.names().map(|name| format!("`{name}`")).collect();
+        let becomes = match flag.becomes {
+            Becomes::Ours(name) => format!("`{name}`"),
+            other => said(other).replace('|', "\\|"),
+        };
+        let _ = writeln!(text, "| {} | {becomes} |", names.join(" "));
+    }
     text + "\n"
 }
