@@ -283,7 +283,11 @@ def near(one, two, share):
 
 def perplexity(pair):
     words = ["-m", "model.gguf", "-f", "text.txt", "-c", "128", "--chunks", "8", "-ngl", "99"]
-    said = pair.run("llama-perplexity", *words)
+    # The original sometimes ends before it has printed all.
+    for _ in range(9):
+        said = pair.run("llama-perplexity", *words)
+        if "Final estimate" in said[0][1] and "[8]" in said[0][0]:
+            break
     chunks = [re.findall(r"\[(\d+)\](\d+\.\d{4}),", out) for out, _ in said]
     check("llama-perplexity: chunks", len(chunks[0]) == 8 and [n for n, _ in chunks[0]] == [n for n, _ in chunks[1]])
     fine = all(near(float(a), float(b), 0.03) for (_, a), (_, b) in zip(*chunks))
@@ -298,7 +302,6 @@ def perplexity(pair):
     check("llama-perplexity --kl-divergence-base: same size", sizes[0] == sizes[1], sizes)
     # Ours reads theirs.
     shutil.copy(*pair.both("base.kld"))
-    # The original sometimes ends before it has printed all.
     for _ in range(9):
         said = pair.run("llama-perplexity", "-m", "small.gguf", "--kl-divergence-base", "base.kld", "--kl-divergence", "-c", "128")
         if "Same top p:" in said[0][0]:
