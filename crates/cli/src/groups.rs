@@ -13,7 +13,7 @@ pub const GROUPS: &[(&str, &[&str])] = &[
     ("Run", &["generate", "transcribe", "embed", "logits"]),
     ("Measure", &["perplexity", "divergence", "quality", "sensitivity", "eval-merge", "bench"]),
     ("Text", &["tokenize", "detokenize", "chat-template"]),
-    ("Help", &["help", "demo", "completions", "man"]),
+    ("Help", &["help", "demo", "completions", "man", "links"]),
 ];
 
 /// Gives the command a help text with its sub-commands in groups, a line each: clap has one list.

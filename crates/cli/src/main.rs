@@ -21,6 +21,7 @@ mod force;
 mod groups;
 mod judging;
 mod listing;
+mod old;
 mod progress;
 mod quiet;
 mod running;
@@ -29,6 +30,7 @@ mod sharding;
 mod target;
 mod words;
 
+use std::ffi::OsString;
 use std::process::ExitCode;
 
 use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
@@ -81,6 +83,7 @@ enum Command {
     Help(commands::help::Args),
     Completions(commands::completions::Args),
     Man(commands::man::Args),
+    Links(commands::links::Args),
     #[command(hide = true)]
     RenderTemplate(commands::render_template::Args),
 }
@@ -90,15 +93,19 @@ fn command() -> clap::Command {
     groups::in_groups(Cli::command())
 }
 
-fn parse() -> Result<Cli, clap::Error> {
+fn parse(words: Vec<OsString>) -> Result<Cli, clap::Error> {
     let mut command = command();
-    let mut matches = command.try_get_matches_from_mut(std::env::args_os())?;
+    let mut matches = command.try_get_matches_from_mut(words)?;
     Cli::from_arg_matches_mut(&mut matches).map_err(|error| error.format(&mut command))
 }
 
 fn main() -> ExitCode {
     progress::survive_limits();
-    let cli = match parse() {
+    let words = match old::start(std::env::args_os()) {
+        old::Started::Old(code) => return code,
+        old::Started::Ours(words) => words,
+    };
+    let cli = match parse(words) {
         Ok(cli) => cli,
         Err(error) => {
             if error.use_stderr() {
@@ -146,6 +153,7 @@ fn main() -> ExitCode {
         Command::Help(args) => commands::help::run(&args),
         Command::Completions(args) => commands::completions::run(&args),
         Command::Man(args) => commands::man::run(&args),
+        Command::Links(args) => commands::links::run(&args),
         Command::RenderTemplate(args) => commands::render_template::run(&args),
     };
     match result {

@@ -60,7 +60,7 @@ impl FromStr for Manifest {
 
 impl Manifest {
     /// The algorithms it has digests of.
-    pub(crate) fn algorithms(&self) -> BTreeSet<Algorithm> {
+    pub fn algorithms(&self) -> BTreeSet<Algorithm> {
         self.digests.keys().map(|&(algorithm, _)| algorithm).collect()
     }
 

@@ -32,12 +32,12 @@ pub struct Args {
     /// which has the text in it.
     #[arg(long, value_name = "FILE", alias = "kl-divergence-base")]
     #[arg(conflicts_with_all = ["reference", "file", "ctx_size", "stride", "save_logits"])]
-    reference_logits: Option<PathBuf>,
+    pub reference_logits: Option<PathBuf>,
     /// Files, directories (of checkpoints, too), shards or far locations of the models.
     #[arg(required = true, value_name = "MODEL")]
-    models: Vec<String>,
+    pub models: Vec<String>,
     #[command(flatten)]
-    judge: JudgeArgs,
+    pub judge: JudgeArgs,
     /// How many of the predictions to show that a model is farthest off.
     #[arg(long, value_name = "N", default_value_t = 5)]
     worst: usize,

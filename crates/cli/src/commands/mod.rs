@@ -21,6 +21,7 @@ pub mod hash;
 pub mod help;
 pub mod imatrix;
 pub mod inspect;
+pub mod links;
 pub mod logits;
 pub mod lora;
 pub mod man;

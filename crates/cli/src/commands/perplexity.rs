@@ -1,6 +1,6 @@
 //! `gguf perplexity`: how well models predict a text, and how many questions they answer.
 
-mod benchmark;
+pub mod benchmark;
 
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -29,18 +29,18 @@ use crate::progress::Progress;
 pub struct Args {
     /// Files, directories (of checkpoints, too), shards or far locations of models.
     #[arg(required = true, value_name = "MODEL")]
-    models: Vec<String>,
+    pub models: Vec<String>,
     #[command(flatten)]
-    judge: JudgeArgs,
+    pub judge: JudgeArgs,
     /// Write what the model predicts to a file of logits, as `llama-perplexity` does: two bytes for
     /// each token of the vocabulary, at each place.
     #[arg(long, value_name = "FILE", conflicts_with_all = ["stride", "output"])]
     #[arg(aliases = ["save-all-logits", "kl-divergence-base"])]
-    save_logits: Option<PathBuf>,
+    pub save_logits: Option<PathBuf>,
     #[command(flatten)]
     keep: KeepArgs,
     #[command(flatten)]
-    benchmark: benchmark::BenchmarkArgs,
+    pub benchmark: benchmark::BenchmarkArgs,
 }
 
 pub fn run(args: &Args) -> Result<(), Failure> {

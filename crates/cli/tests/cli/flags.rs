@@ -7,7 +7,7 @@ use gguf_quantize::imatrix::{Entry, Imatrix};
 use serde_json::json;
 
 use crate::old_files;
-use crate::support::{Dir, fails, gguf, succeeds};
+use crate::support::{Dir, adapter, fails, gguf, succeeds};
 
 /// What a conversion begins with; the letters of `honours`.
 const KINDS: [(char, &str); 4] =
@@ -82,20 +82,7 @@ fn sources(dir: &Dir) {
     let old = old_files::llama(old_files::GGJT, Some(3), 64, old_files::plain);
     std::fs::write(dir.path("old.bin"), old.bytes).unwrap();
 
-    let adapter = dir.path("adapter");
-    std::fs::create_dir(&adapter).unwrap();
-    let config =
-        json!({ "peft_type": "LORA", "r": 4, "lora_alpha": 8, "target_modules": ["q_proj"] });
-    std::fs::write(format!("{adapter}/adapter_config.json"), config.to_string()).unwrap();
-    let name =
-        |side| format!("base_model.model.model.layers.0.self_attn.q_proj.lora_{side}.weight");
-    let entry = |shape: [u32; 2], from: u32| json!({ "dtype": "F32", "shape": shape, "data_offsets": [from, from + 4096] });
-    let header = json!({ name("A"): entry([4, 256], 0), name("B"): entry([256, 4], 4096) });
-    let header = header.to_string();
-    let data: Vec<u8> = (0..2048).flat_map(|i| (i as f32 / 2048.0).to_le_bytes()).collect();
-    let file = [&(header.len() as u64).to_le_bytes()[..], header.as_bytes(), &data].concat();
-    std::fs::write(format!("{adapter}/adapter_model.safetensors"), file).unwrap();
-
+    adapter(dir);
     std::fs::write(dir.path("types.txt"), "attn_v=q8_0\n").unwrap();
     std::fs::write(dir.path("meta.json"), r#"{"general.author": "Somebody"}"#).unwrap();
     std::fs::create_dir(dir.path("config")).unwrap();

@@ -21,6 +21,7 @@ mod lora;
 #[allow(dead_code)] // Other tests want more of it.
 #[path = "../../../legacy/tests/legacy/build.rs"]
 mod old_files;
+mod old_names;
 mod one_writer;
 mod parts;
 mod quality;

@@ -63,3 +63,21 @@ pub fn other_weights(dir: &Dir) -> String {
     std::fs::write(&path, bytes).unwrap();
     path
 }
+
+/// An adapter of rank 4 for a matrix of [`MODEL`], as Hugging Face has it.
+pub fn adapter(dir: &Dir) -> String {
+    let adapter = dir.path("adapter");
+    std::fs::create_dir(&adapter).unwrap();
+    let config = serde_json::json!({ "peft_type": "LORA", "r": 4, "lora_alpha": 8, "target_modules": ["q_proj"] });
+    std::fs::write(format!("{adapter}/adapter_config.json"), config.to_string()).unwrap();
+    let name =
+        |side| format!("base_model.model.model.layers.0.self_attn.q_proj.lora_{side}.weight");
+    let entry = |shape: [u32; 2], from: u32| serde_json::json!({ "dtype": "F32", "shape": shape, "data_offsets": [from, from + 4096] });
+    let header =
+        serde_json::json!({ name("A"): entry([4, 256], 0), name("B"): entry([256, 4], 4096) });
+    let header = header.to_string();
+    let data: Vec<u8> = (0..2048).flat_map(|i| (i as f32 / 2048.0).to_le_bytes()).collect();
+    let file = [&(header.len() as u64).to_le_bytes()[..], header.as_bytes(), &data].concat();
+    std::fs::write(format!("{adapter}/adapter_model.safetensors"), file).unwrap();
+    adapter
+}

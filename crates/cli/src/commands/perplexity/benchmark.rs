@@ -53,7 +53,7 @@ impl BenchmarkArgs {
 }
 
 /// A question has as much room as in llama.cpp: that of four windows.
-const WINDOWS: usize = 4;
+pub const WINDOWS: usize = 4;
 
 pub fn run(args: &Args, benchmark: Benchmark, count: Option<usize>) -> Result<(), Failure> {
     let judge = &args.judge;

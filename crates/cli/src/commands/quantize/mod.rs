@@ -142,6 +142,14 @@ impl Args {
 }
 
 pub fn run(args: &Args) -> Result<(), Failure> {
+    run_and_tell(args, None)
+}
+
+/// Says what is planned, before it is done.
+pub type Tell<'t> = &'t (dyn Fn(&Plan) -> Result<(), Failure> + Sync);
+
+/// The same, with other words about what is done.
+pub fn run_and_tell(args: &Args, tell: Option<Tell<'_>>) -> Result<(), Failure> {
     let words = Words::parse(&args.words, &args.out, args.budget())?;
     if args.sensitivity.is_some() && args.budget().is_none() {
         let what = "--sensitivity says what to choose: give --target-size or --target-bpw too";
@@ -154,10 +162,10 @@ pub fn run(args: &Args) -> Result<(), Failure> {
              type"
         )));
     }
-    on_threads(words.threads, || quantize(args, &words))
+    on_threads(words.threads, || quantize(args, &words, tell))
 }
 
-fn quantize(args: &Args, words: &Words) -> Result<(), Failure> {
+fn quantize(args: &Args, words: &Words, tell: Option<Tell<'_>>) -> Result<(), Failure> {
     let opened = open(&words.input)?;
     let options = args.options(words)?;
     let overwrite = args.force.sparing(args.inputs().chain(opened.files()));
@@ -168,8 +176,11 @@ fn quantize(args: &Args, words: &Words) -> Result<(), Failure> {
     let plan = Plan::new(&opened, &words.input, &options, &progress)?;
     progress.finish();
     commands::print_notes(&plan.notes);
+    tell.map_or(Ok(()), |tell| tell(&plan))?;
     if args.dry_run {
-        show(args, &plan)?;
+        if tell.is_none() {
+            show(args, &plan)?;
+        }
         return Ok(plan.write_recipe(&overwrite)?);
     }
     match plan.write(&overwrite, &commands::say_anew, &progress) {
@@ -177,6 +188,9 @@ fn quantize(args: &Args, words: &Words) -> Result<(), Failure> {
         written => written?,
     }
     let elapsed = progress.finish();
+    if tell.is_some() {
+        return Ok(());
+    }
     let written = plan.files().map(|(job, path)| Ok((path.to_owned(), job.header()?.data_len())));
     let written = written.collect::<Result<Vec<_>, gguf::Error>>()?;
     commands::say_written("quantize/1", &written, elapsed, args.json)

@@ -1,0 +1,34 @@
+//! The question that scripts of the Python package ask before they change a file.
+
+use std::io::Write;
+
+use crate::failure::Failure;
+
+/// Prints these warnings in the form of Python's logger, and reads whether the user is sure.
+pub fn sure(logger: &str, warnings: &[String]) -> Result<bool, Failure> {
+    log("WARNING", logger, "*** Warning *** Warning *** Warning **");
+    for warning in warnings {
+        log("WARNING", logger, warning);
+    }
+    log("WARNING", logger, "* Enter exactly YES if you are positive you want to proceed:");
+    let mut out = std::io::stdout().lock();
+    write!(out, "YES, I am sure> ")?;
+    out.flush()?;
+    let mut answer = String::new();
+    let read = std::io::stdin().read_line(&mut answer);
+    if read.map_err(|fault| Failure::Environment(format!("cannot read the answer: {fault}")))? == 0
+    {
+        let what = "nobody answers on the standard input: answer YES there";
+        return Err(Failure::Environment(what.to_owned()));
+    }
+    let sure = answer.trim_end_matches(['\r', '\n']) == "YES";
+    if !sure {
+        log("INFO", logger, "You didn't enter YES. Okay then, see ya!");
+    }
+    Ok(sure)
+}
+
+/// A line of Python's logger.
+pub fn log(level: &str, logger: &str, what: &str) {
+    eprintln!("{level}:{logger}:{what}");
+}
