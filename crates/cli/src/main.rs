@@ -13,6 +13,7 @@ mod progress;
 mod running;
 mod sarif;
 mod target;
+mod terminal;
 mod words;
 
 use std::process::ExitCode;
@@ -31,6 +32,8 @@ use failure::Failure;
 struct Cli {
     #[command(subcommand)]
     command: Command,
+    #[command(flatten)]
+    terminal: terminal::Flags,
 }
 
 #[derive(Subcommand)]
@@ -73,7 +76,9 @@ enum Command {
 fn main() -> ExitCode {
     progress::survive_limits();
     // Wrong usage ends in clap with exit code 2.
-    let result = match Cli::parse().command {
+    let cli = Cli::parse();
+    cli.terminal.obey();
+    let result = match cli.command {
         Command::Convert(args) => commands::convert::run(&args),
         Command::Export(args) => commands::export::run(&args),
         Command::Quantize(args) => commands::quantize::run(&args),
@@ -112,7 +117,7 @@ fn main() -> ExitCode {
         Ok(()) | Err(Failure::ClosedPipe) => ExitCode::SUCCESS,
         Err(failure) => {
             if let Some(message) = failure.message() {
-                eprintln!("gguf: {message}");
+                terminal::error(message);
             }
             ExitCode::from(failure.exit_code())
         }

@@ -41,6 +41,7 @@ use gguf_store::Overwrite;
 
 use crate::failure::Failure;
 use crate::progress::Progress;
+use crate::terminal;
 
 /// Runs a job with a progress bar, and says what came of it.
 fn write(job: &Job, out: &Path, overwrite: &Overwrite) -> Result<(), Failure> {
@@ -61,6 +62,6 @@ fn write(job: &Job, out: &Path, overwrite: &Overwrite) -> Result<(), Failure> {
 /// Tells the user what is worth knowing, beside the output of the command.
 pub fn print_notes(notes: &[String]) {
     for note in notes {
-        eprintln!("note: {note}");
+        terminal::note(note);
     }
 }
