@@ -10,6 +10,8 @@ pub enum Failure {
     Input(String),
     /// The input has findings of severity error, which are printed already.
     Findings,
+    /// Of several sources some failed, as was said of each; the exit code is that of the first.
+    Said(u8),
     /// The request is at fault.
     Usage(String),
     /// Something cannot be read or written.
@@ -31,7 +33,7 @@ impl Failure {
             }
             Self::Interrupted => Some("interrupted; nothing was left behind"),
             Self::Paused => Some("interrupted; what is done stays: go on with --resume"),
-            Self::Findings | Self::ClosedPipe => None,
+            Self::Findings | Self::Said(_) | Self::ClosedPipe => None,
         }
     }
 
@@ -39,6 +41,7 @@ impl Failure {
     pub fn exit_code(&self) -> u8 {
         match self {
             Self::Input(_) | Self::Findings => 1,
+            Self::Said(code) => *code,
             Self::Usage(_) => 2,
             Self::Environment(_) => 3,
             Self::Interrupted | Self::Paused => 130,

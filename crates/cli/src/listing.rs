@@ -1,5 +1,6 @@
 //! How numbers, values and plans are shown: in tables for people, in JSON for programs.
 
+use std::io::Write;
 use std::str::FromStr;
 
 use gguf::{Array, Value};
@@ -7,6 +8,8 @@ pub use gguf_kit::units::{bytes, count};
 use gguf_pipeline::Job;
 use gguf_store::edit::MAX_RESERVE;
 use serde_json::{Value as Json, json};
+
+use crate::failure::Failure;
 
 /// A size as users of llama.cpp write it: `2G`, `2.2G`, `500M`, `64K`, decimal.
 pub fn parse_size(text: &str) -> Result<u64, String> {
@@ -46,6 +49,32 @@ pub fn parse_above_0<T: FromStr + Copy + Into<f64>>(text: &str) -> Result<T, Str
         x.is_finite() && x > 0.0
     });
     number.ok_or_else(|| format!("`{text}` is no number above 0"))
+}
+
+/// A count with its word, in the number that goes with it: `1 tensor`, `39 tensors`.
+pub fn plural(count: usize, word: &str) -> String {
+    match count {
+        1 => format!("1 {word}"),
+        _ => format!("{count} {word}s"),
+    }
+}
+
+/// One line of text, at most so long: templates and licences fill pages.
+pub fn shortened(text: &str) -> String {
+    const SHOWN: usize = 100;
+    match text.char_indices().nth(SHOWN) {
+        Some((end, _)) => format!("{}... {} characters", &text[..end], text.chars().count()),
+        None => text.to_owned(),
+    }
+}
+
+/// Prints JSON: alone on lines of its own, one of several in one line.
+pub fn print_json(out: &mut impl Write, json: &Json, is_one: bool) -> Result<(), Failure> {
+    match is_one {
+        true => writeln!(out, "{json:#}")?,
+        false => writeln!(out, "{json}")?,
+    }
+    Ok(())
 }
 
 /// A value as JSON. Bytes that are no text are replaced; arrays longer than `longest` become an

@@ -10,6 +10,7 @@ use gguf::Severity;
 /// How every command speaks.
 #[derive(clap::Args)]
 #[command(next_help_heading = "Every command")]
+#[group(skip)]
 pub struct Flags {
     /// When to use colours; `auto` does on a terminal, unless NO_COLOR is set.
     #[arg(long, value_enum, global = true, value_name = "WHEN", default_value_t = When::Auto)]
@@ -83,6 +84,16 @@ pub fn wrap(text: &str, indent: &str) -> String {
     lines.join("\n")
 }
 
+/// Text of a file as it can be shown: control characters, which could be commands to the terminal, are
+/// written out.
+pub fn plain(text: &str) -> String {
+    let shown = |c: char| match c.is_control() {
+        true => c.escape_default().to_string(),
+        false => c.to_string(),
+    };
+    text.chars().map(shown).collect()
+}
+
 /// What stands out in a list: a name, a verdict.
 pub fn strong(text: impl Display) -> String {
     Style::new().bold().apply_to(text).to_string()
@@ -153,6 +164,12 @@ fn say(severity: Severity, message: impl Display) {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn control_characters_are_written_out() {
+        assert_eq!(plain("a\u{1b}[31mb\n"), r"a\u{1b}[31mb\n");
+        assert_eq!(plain("Grüße"), "Grüße");
+    }
 
     #[test]
     fn lines_are_whole_where_there_is_no_terminal() {

@@ -1,10 +1,12 @@
 //! Checkpoints from wherever the user says: a directory, a lone file, a repository on the hub.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use gguf::{Shape, TensorType, is_gguf as has_gguf_name};
 use gguf_checkpoint::Checkpoint;
+use gguf_checkpoint::config::Config;
 use gguf_remote::{Files, Location, Options};
 use gguf_store::Source;
 use tempfile::TempDir;
@@ -62,5 +64,68 @@ impl Opened {
             Ok(Arc::<dyn Source>::from(files.open(name).map_err(failed)?))
         })?;
         Ok(Self { checkpoint, dir, temporary: Some(temporary) })
+    }
+}
+
+/// Weights of other programs in a few facts.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Weights {
+    /// The class of the model, as its configuration names it.
+    pub class: Option<String>,
+    /// Files of weights.
+    pub files: usize,
+    /// Tensors.
+    pub tensors: u64,
+    /// Elements of all tensors.
+    pub parameters: u64,
+    /// Per type: tensors and bytes.
+    pub types: BTreeMap<TensorType, (u64, u64)>,
+}
+
+impl Weights {
+    /// The facts of the checkpoint directory, or the file of weights, at a path on this machine; `None` if
+    /// it is neither. Nothing but headers is read.
+    ///
+    /// # Errors
+    /// If it is one, and cannot be read.
+    pub fn at(path: &Path) -> Result<Option<Self>, Error> {
+        /// What a lone file of weights may end in.
+        const LONE: [&str; 5] = ["safetensors", "bin", "pth", "pt", "ckpt"];
+        let ending = path.extension().and_then(|ending| ending.to_str()).unwrap_or_default();
+        let mut class = None;
+        let checkpoint = if path.is_dir() {
+            let names = path.read_dir().map_err(|source| Error::read(path, source))?;
+            let mut names = names.flatten().map(|entry| entry.file_name());
+            if names.any(|name| name.to_str().is_some_and(has_gguf_name)) {
+                return Ok(None);
+            }
+            if path.join("config.json").is_file() {
+                class = Config::read(path)?.class().ok().map(str::to_owned);
+            } else if Checkpoint::open(path).is_err() {
+                return Ok(None);
+            }
+            Checkpoint::open(path)?
+        } else if LONE.contains(&ending) && path.is_file() {
+            Checkpoint::open_file(path)?
+        } else {
+            return Ok(None);
+        };
+        let files: BTreeSet<_> = checkpoint.files.iter().map(|file| &file.path).collect();
+        let mut weights = Self { class, files: files.len(), ..Self::default() };
+        for entry in checkpoint.entries {
+            let elements = entry.shape.iter().fold(1, |all: u64, len| all.saturating_mul(*len));
+            let shape = Shape::new(&[elements]);
+            let of_type = weights.types.entry(entry.tensor_type).or_default();
+            of_type.0 += 1;
+            of_type.1 += shape.and_then(|shape| entry.tensor_type.byte_len(&shape)).unwrap_or(0);
+            weights.tensors += 1;
+            weights.parameters = weights.parameters.saturating_add(elements);
+        }
+        Ok(Some(weights))
+    }
+
+    /// Bytes of all tensors.
+    pub fn bytes(&self) -> u64 {
+        self.types.values().map(|(_, bytes)| *bytes).fold(0, u64::saturating_add)
     }
 }

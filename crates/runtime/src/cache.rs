@@ -17,6 +17,15 @@ pub enum CacheType {
 }
 
 impl CacheType {
+    /// How heads of so many numbers are stored: one that is no whole number of blocks stays in half
+    /// precision.
+    pub(crate) fn of_heads(self, len: usize) -> Self {
+        match self {
+            Self::Q8_0 if !len.is_multiple_of(32) => Self::F16,
+            ty => ty,
+        }
+    }
+
     /// Bytes of so many numbers.
     pub fn byte_len(self, numbers: u64) -> u64 {
         match self {
@@ -59,11 +68,10 @@ impl Cache {
 
     /// Empty, for values: rows of `heads` times `len` numbers.
     pub fn of_values(ty: CacheType, heads: usize, len: usize) -> Self {
-        let data = match ty {
+        let data = match ty.of_heads(len) {
             CacheType::F32 => Data::F32(vec![Vec::new(); heads]),
-            // A head that is no whole number of blocks stays in half precision.
-            CacheType::Q8_0 if len.is_multiple_of(32) => Data::Q8_0(vec![Vec::new(); heads]),
-            CacheType::F16 | CacheType::Q8_0 => Data::F16(vec![Vec::new(); heads]),
+            CacheType::F16 => Data::F16(vec![Vec::new(); heads]),
+            CacheType::Q8_0 => Data::Q8_0(vec![Vec::new(); heads]),
         };
         Self { heads, len, rows: 0, columns: false, data }
     }

@@ -4,12 +4,13 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use gguf::{Error, Finding};
-use gguf_graph::{Graph, OutputKind, State};
+use gguf_graph::OutputKind;
 use gguf_store::Progress;
 
 use crate::batch::Batch;
 use crate::cache::CacheType;
 use crate::executor::Executor;
+use crate::memory;
 use crate::observer::Observer;
 use crate::run::{Inputs, run, sees_whole_batch};
 use crate::state::Sequence;
@@ -57,7 +58,7 @@ impl Context {
     /// # Errors
     /// `memory-budget` if full caches would take more than allowed; nothing is allocated then.
     pub fn new(executor: Arc<Executor>, options: ContextOptions) -> Result<Self, Error> {
-        let needed = memory(executor.graph(), options);
+        let needed = memory::states(executor.graph(), options).into_iter().fold(0, u64::saturating_add);
         if needed > options.memory {
             let what = format!(
                 "{} sequences of {} tokens need {needed} bytes for caches and states, {} are allowed",
@@ -297,19 +298,4 @@ fn no_sequence(sequence: usize) -> Error {
     Error::Caller(Box::new(
         Finding::error("context-full", what).help("make room for more sequences"),
     ))
-}
-
-/// Bytes of full caches and of all states.
-fn memory(graph: &Graph, options: ContextOptions) -> u64 {
-    let of_state = |state: &State| match *state {
-        State::Cache { keys, values } => {
-            let numbers = u64::from(keys) + u64::from(values);
-            options.cache_type.byte_len(numbers).saturating_mul(options.tokens as u64)
-        }
-        State::Stored { .. } => 0,
-        State::Rows { width, rows } => 4 * u64::from(width) * u64::from(rows),
-        State::Floats { len } => 4 * u64::from(len),
-    };
-    let one = graph.raw().states.iter().map(of_state).fold(0, u64::saturating_add);
-    one.saturating_mul(options.sequences as u64)
 }

@@ -70,7 +70,7 @@ impl Sequence {
 }
 
 /// Heads of the keys and values of a state.
-fn heads(graph: &Graph, id: u32) -> usize {
+pub(crate) fn heads(graph: &Graph, id: u32) -> usize {
     let programs = [Some(graph.main()), graph.encoder()].into_iter().flatten();
     let heads = programs.flat_map(|(program, _)| &program.ops).find_map(|op| match op {
         Op::Attention(Attention {

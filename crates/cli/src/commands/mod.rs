@@ -59,6 +59,31 @@ fn write(job: &Job, out: &Path, overwrite: &Overwrite) -> Result<(), Failure> {
     Ok(())
 }
 
+/// Does the same with each of several sources; where it fails with one, says why and goes on with the next.
+fn each(
+    sources: &[String],
+    mut work: impl FnMut(&str) -> Result<(), Failure>,
+) -> Result<(), Failure> {
+    let mut failed = None;
+    for source in sources {
+        match work(source) {
+            Ok(()) => {}
+            // Of one, whoever called says it; these end all the work.
+            Err(failure) if sources.len() == 1 => return Err(failure),
+            Err(end @ (Failure::ClosedPipe | Failure::Interrupted | Failure::Paused)) => {
+                return Err(end);
+            }
+            Err(failure) => {
+                if let Some(message) = failure.message() {
+                    terminal::error(message);
+                }
+                failed.get_or_insert(failure.exit_code());
+            }
+        }
+    }
+    failed.map_or(Ok(()), |code| Err(Failure::Said(code)))
+}
+
 /// Tells the user what is worth knowing, beside the output of the command.
 pub fn print_notes(notes: &[String]) {
     for note in notes {

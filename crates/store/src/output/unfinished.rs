@@ -56,7 +56,8 @@ pub(super) fn create(target: &Path, mode: u32) -> std::io::Result<NamedTempFile>
     #[cfg(not(unix))]
     let _ = mode;
     loop {
-        let file = builder.tempfile_in(directory(target))?;
+        // The reason without the name of the unfinished file, which says nothing to the user.
+        let file = builder.tempfile_in(directory(target)).map_err(|fault| fault.kind())?;
         // The lock tells others that somebody is still writing. Where there are no locks, nobody
         // can hold one, and nothing is removed.
         if file.as_file().lock().is_err() || file.path().exists() {
