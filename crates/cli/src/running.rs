@@ -144,7 +144,7 @@ pub fn trained_context(metadata: &Metadata) -> Option<usize> {
 /// Says that a context is longer than the model was trained on.
 pub fn warn_of_length(metadata: &Metadata, tokens: usize) {
     if let Some(trained) = trained_context(metadata).filter(|trained| tokens > *trained) {
-        terminal::note(format!(
+        terminal::warning(format!(
             "{tokens} tokens are more than the {trained} that the model was trained on"
         ));
     }

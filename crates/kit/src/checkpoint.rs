@@ -22,6 +22,8 @@ pub struct Opened {
     pub checkpoint: Checkpoint,
     /// The directory with its small files.
     pub dir: PathBuf,
+    /// What the user called it.
+    word: String,
     /// That directory, if it is not the user's.
     temporary: Option<TempDir>,
 }
@@ -35,9 +37,10 @@ impl Opened {
     pub fn open(word: &str) -> Result<Self, Error> {
         match Location::parse(word)? {
             Location::Path(dir) => {
-                Ok(Self { checkpoint: Checkpoint::open(&dir)?, dir, temporary: None })
+                let (checkpoint, word) = (Checkpoint::open(&dir)?, word.to_owned());
+                Ok(Self { checkpoint, dir, word, temporary: None })
             }
-            _ => Self::fetch(&Files::list(word, Options::from_env())?),
+            _ => Self::fetch(word, &Files::list(word, Options::from_env())?),
         }
     }
 
@@ -46,7 +49,7 @@ impl Opened {
         if self.temporary.is_some() { Path::new(".") } else { &self.dir }
     }
 
-    fn fetch(files: &Files) -> Result<Self, Error> {
+    fn fetch(word: &str, files: &Files) -> Result<Self, Error> {
         let failed = |source| Error::environment("write", Path::new("a temporary"), source);
         let temporary = tempfile::tempdir().map_err(failed)?;
         // The name of the model is taken from that of its directory where no card says it.
@@ -62,8 +65,33 @@ impl Opened {
             let failed =
                 |error| Error::environment("open", Path::new(name), std::io::Error::other(error));
             Ok(Arc::<dyn Source>::from(files.open(name).map_err(failed)?))
-        })?;
-        Ok(Self { checkpoint, dir, temporary: Some(temporary) })
+        });
+        let checkpoint = checkpoint.map_err(|error| called(error, &dir, word))?;
+        Ok(Self { checkpoint, dir, word: word.to_owned(), temporary: Some(temporary) })
+    }
+
+    /// An error of work on this checkpoint, by the name that the user gave it.
+    pub(crate) fn called(&self, error: Error) -> Error {
+        match self.temporary {
+            Some(_) => called(error, &self.dir, &self.word),
+            None => error,
+        }
+    }
+}
+
+/// An error in which a directory of ours has the name that the user gave what is in it.
+fn called(error: Error, dir: &Path, word: &str) -> Error {
+    let user = |path: PathBuf| match path.strip_prefix(dir) {
+        Ok(rest) if rest.as_os_str().is_empty() => PathBuf::from(word),
+        Ok(rest) => PathBuf::from(format!("{word}/{}", rest.display())),
+        Err(_) => path,
+    };
+    match error {
+        Error::InFile { path, finding } => Error::InFile { path: user(path), finding },
+        Error::Environment { action, path, source } => {
+            Error::Environment { action, path: user(path), source }
+        }
+        other => other,
     }
 }
 

@@ -62,7 +62,7 @@ fn print(out: &mut impl Write, args: &Args, diff: &Diff) -> Result<(), Failure> 
     };
     writeln!(out, "  {keys}, {tensors}")?;
     if diff.total.elements > 0 {
-        writeln!(out, "  together: {}", shown(Some(&diff.total)))?;
+        writeln!(out, "  together: {}", shown(&diff.total))?;
     }
     if !diff.keys.is_empty() {
         writeln!(out, "\n{}", terminal::strong("Keys"))?;
@@ -80,8 +80,15 @@ fn print(out: &mut impl Write, args: &Args, diff: &Diff) -> Result<(), Failure> 
     };
     let title = if rest > 0 { "Tensors that differ most" } else { "Tensors" };
     writeln!(out, "\n{}", terminal::strong(title))?;
+    let widest = shown.iter().map(|tensor| console::measure_text_width(&tensor.name)).max();
+    let widest = widest.unwrap_or(0).min(40);
+    if shown.iter().any(|tensor| matches!(tensor.change, Change::Data { .. })) {
+        let figures = format!("{:>8} {:>9} {:>8} {:>8}", "relative", "cosine", "rmse", "max");
+        let head = format!("    {:widest$}  {:<15} {figures}", "", "types");
+        writeln!(out, "{}", terminal::fit(&terminal::faint(head)))?;
+    }
     for tensor in shown {
-        print_tensor(out, tensor)?;
+        print_tensor(out, tensor, widest)?;
     }
     if rest > 0 {
         writeln!(out, "{}", terminal::faint(format!("  and {rest} more (-v shows them)")))?;
@@ -105,7 +112,11 @@ fn worst(tensors: &[TensorChange]) -> Vec<&TensorChange> {
     worst
 }
 
-fn print_tensor(out: &mut impl Write, tensor: &TensorChange) -> Result<(), Failure> {
+fn print_tensor(
+    out: &mut impl Write,
+    tensor: &TensorChange,
+    widest: usize,
+) -> Result<(), Failure> {
     let name = terminal::plain(&tensor.name);
     let line = match &tensor.change {
         Change::Added(ty, shape) => terminal::added(format!("+ {name} {ty} {shape}")),
@@ -115,8 +126,11 @@ fn print_tensor(out: &mut impl Write, tensor: &TensorChange) -> Result<(), Failu
         }
         Change::Data { a, b, figures } => {
             let types = if a == b { a.to_string() } else { format!("{a} -> {b}") };
-            let (sign, figures) = (terminal::changed("~"), shown(figures.as_ref()));
-            format!("{sign} {name:<26} {types:<14} {figures}")
+            let figures = figures.as_ref().map_or("cannot be decoded".into(), |figures| {
+                let (relative, cosine) = (figures.relative() * 100.0, figures.cosine());
+                format!("{relative:>7.3}% {cosine:>9.6} {:>8.1e} {:>8.1e}", figures.rmse(), figures.max)
+            });
+            format!("{} {name:<widest$}  {types:<15} {figures}", terminal::changed("~"))
         }
     };
     writeln!(out, "  {}", terminal::fit(&line))?;
@@ -162,17 +176,14 @@ fn print_key(out: &mut impl Write, change: &KeyChange) -> Result<(), Failure> {
     Ok(())
 }
 
-fn shown(figures: Option<&Difference>) -> String {
-    match figures {
-        None => "cannot be decoded".into(),
-        Some(figures) => format!(
-            "rmse {:.2e}, relative {:.3}%, cosine {:.6}, max {:.2e}",
-            figures.rmse(),
-            figures.relative() * 100.0,
-            figures.cosine(),
-            figures.max
-        ),
-    }
+fn shown(figures: &Difference) -> String {
+    format!(
+        "rmse {:.2e}, relative {:.3}%, cosine {:.6}, max {:.2e}",
+        figures.rmse(),
+        figures.relative() * 100.0,
+        figures.cosine(),
+        figures.max
+    )
 }
 
 fn to_json(diff: &Diff) -> Json {

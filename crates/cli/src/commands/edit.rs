@@ -2,6 +2,7 @@
 
 mod graft;
 
+use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use gguf_kit::edit::{Changes, Rewritten, Token, in_place, rewrite};
@@ -17,7 +18,7 @@ use crate::commands::render_template;
 use crate::failure::Failure;
 use crate::force::Force;
 use crate::progress::Progress;
-use crate::{commands, listing};
+use crate::{commands, listing, terminal};
 
 /// Change keys and tensors of a GGUF. A change of keys takes an instant where the new header fits
 /// before the data; otherwise the file is rebuilt beside the old one and leaves room for the next.
@@ -182,15 +183,28 @@ fn end_interrupted(path: &Path, how: How) -> Result<(), Failure> {
 fn dry_run(changes: &Changes, model: &Model, renderer: &Renderer) -> Result<(), Failure> {
     let mut metadata = model.metadata().clone();
     changes.edit_metadata(&mut metadata, renderer)?;
+    let mut lines = Vec::new();
     for (key, value) in metadata.iter() {
+        let (name, new) = (terminal::plain(key), listing::shortened(&value.to_string()));
         match model.metadata().get(key) {
             Some(old) if old == value => {}
-            Some(old) => println!("~ {key} = {value} (was {old})"),
-            None => println!("+ {key} = {value}"),
+            Some(old) => {
+                let old = listing::shortened(&old.to_string());
+                lines.push(format!("{} {name} = {new} (was {old})", terminal::changed("~")));
+            }
+            None => lines.push(terminal::added(format!("+ {name} = {new}"))),
         }
     }
     for (key, _) in model.metadata().iter().filter(|(key, _)| metadata.get(key).is_none()) {
-        println!("- {key}");
+        lines.push(terminal::removed(format!("- {}", terminal::plain(key))));
+    }
+    let mut out = std::io::stdout().lock();
+    match lines.len() {
+        0 => writeln!(out, "no key would change")?,
+        count => writeln!(out, "{} would change", listing::plural(count, "key"))?,
+    }
+    for line in lines {
+        writeln!(out, "{}", terminal::fit(&line))?;
     }
     Ok(())
 }

@@ -1,5 +1,6 @@
 //! `gguf convert-endian`: a model in the other byte order.
 
+use std::io::Write;
 use std::path::PathBuf;
 
 use gguf::ByteOrder;
@@ -9,8 +10,8 @@ use gguf_remote::Location;
 
 use crate::failure::Failure;
 use crate::force::Force;
-use crate::listing;
 use crate::progress::Progress;
+use crate::{commands, listing};
 
 /// Write a GGUF in another byte order: header and data of every tensor type.
 #[derive(clap::Args)]
@@ -64,8 +65,7 @@ pub fn run(args: &Args) -> Result<(), Failure> {
         };
         let progress = Progress::new();
         endian::in_place(&path, options, &progress)?;
-        progress.finish();
-        eprintln!("wrote {}", path.display());
+        commands::wrote(&path, None, None, Some(progress.finish()));
         return Ok(());
     }
     let opened = open(&args.source)?;
@@ -73,12 +73,12 @@ pub fn run(args: &Args) -> Result<(), Failure> {
     let Some(target) = args.output.as_ref().filter(|_| !args.dry_run) else {
         let what = if plan.swaps() { "swap the bytes of" } else { "copy" };
         let (count, bytes) = (plan.header().tensors().len(), plan.header().data_len());
-        println!("would {what} {count} tensors, {}", listing::bytes(bytes));
+        let (count, size) = (listing::plural(count, "tensor"), listing::bytes(bytes));
+        writeln!(std::io::stdout().lock(), "would {what} {count}, {size}")?;
         return Ok(());
     };
     let progress = Progress::new();
     plan.write(target, &args.force.sparing(opened.files()), &progress)?;
-    progress.finish();
-    eprintln!("wrote {}", target.display());
+    commands::wrote(target, None, None, Some(progress.finish()));
     Ok(())
 }

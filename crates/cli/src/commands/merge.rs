@@ -7,8 +7,8 @@ use gguf_store::{MergeOptions, delete_merged, merge};
 
 use crate::failure::Failure;
 use crate::force::Force;
-use crate::listing;
 use crate::progress::Progress;
+use crate::{commands, listing};
 
 /// Merge the shards of a model into one file.
 #[derive(clap::Args)]
@@ -34,17 +34,17 @@ pub fn run(args: &Args) -> Result<(), Failure> {
         return Err(Failure::Usage("far shards cannot be deleted".into()));
     }
     let model = opened.model();
-    let total = model.byte_len();
     let progress = Progress::new();
     let options = MergeOptions { keep_split_keys: args.keep_split_keys };
     let overwrite = args.force.sparing(opened.files());
     merge(model, &args.output, options, &overwrite, &progress)?;
-    progress.finish();
+    let time = progress.finish();
     let shards = model.parts().len();
     // Far ones are not ours to delete.
     if args.delete_shards && opened.transferred().is_none() {
         delete_merged(opened.into_model(), &args.output)?;
     }
-    eprintln!("wrote {} ({}) from {shards} files", args.output.display(), listing::bytes(total));
+    commands::wrote(&args.output, None, None, Some(time));
+    eprintln!("merged {}", listing::plural(shards, "file"));
     Ok(())
 }

@@ -35,28 +35,48 @@ pub mod transcribe;
 pub mod verify;
 
 use std::path::Path;
+use std::time::Duration;
 
 use gguf_pipeline::Job;
 use gguf_store::Overwrite;
 
 use crate::failure::Failure;
 use crate::progress::Progress;
-use crate::terminal;
+use crate::{listing, terminal};
 
 /// Runs a job with a progress bar, and says what came of it.
 fn write(job: &Job, out: &Path, overwrite: &Overwrite) -> Result<(), Failure> {
-    let header = job.header()?;
-    let total = header.data_len();
+    // As strict as the real thing, and before it.
+    job.header()?;
     let progress = Progress::new();
     job.write(out, overwrite, &progress)?;
-    let elapsed = progress.finish();
-    eprintln!(
-        "wrote {} ({}) in {:.1} s",
-        out.display(),
-        crate::listing::bytes(total),
-        elapsed.as_secs_f64()
-    );
+    wrote_job(job, out, Some(progress.finish()));
     Ok(())
+}
+
+/// Says that a job is written: how large its tensors were, how large the file is, and how long it took, if
+/// that is to be said of it alone.
+fn wrote_job(job: &Job, out: &Path, time: Option<Duration>) {
+    let totals = listing::Totals::of(job);
+    let bits = listing::bits_per_weight(totals.bytes, totals.elements);
+    let from = (totals.stored != totals.bytes).then_some(totals.stored);
+    wrote(out, from, Some(bits), time);
+}
+
+/// Says that a file is written.
+fn wrote(out: &Path, from: Option<u64>, bits: Option<f64>, time: Option<Duration>) {
+    let mut line = format!("wrote {}", out.display());
+    if let Ok(written) = out.metadata() {
+        let from = from.map_or(String::new(), |from| format!("{} -> ", listing::bytes(from)));
+        line += &format!(": {from}{}", listing::bytes(written.len()));
+    }
+    if let Some(bits) = bits.filter(|bits| *bits > 0.0) {
+        line += &format!(" ({bits:.2} bits per weight)");
+    }
+    if let Some(time) = time {
+        line += &format!(" in {:.1} s", time.as_secs_f64());
+    }
+    eprintln!("{line}");
 }
 
 /// Does the same with each of several sources; where it fails with one, says why and goes on with the next.

@@ -3,4 +3,7 @@
 //! transcripts` writes them anew; read the difference.
 
 mod look;
+mod make;
+#[cfg(target_os = "linux")]
+mod narrow;
 mod session;

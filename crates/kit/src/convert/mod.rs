@@ -120,7 +120,8 @@ impl Options {
 
 fn of_checkpoint(source: &str, options: &Options) -> Result<Plan, Error> {
     let opened = checkpoint::Opened::open(source)?;
-    let mut conversion = hf::plan(&opened.dir, &opened.checkpoint, &options.of_hf()?)?;
+    let conversion = hf::plan(&opened.dir, &opened.checkpoint, &options.of_hf()?);
+    let mut conversion = conversion.map_err(|error| opened.called(error))?;
     if options.provenance {
         let metadata = &mut conversion.job.metadata;
         provenance::write(metadata, &opened.dir, &opened.checkpoint, &options.settings())?;

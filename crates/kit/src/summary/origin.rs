@@ -10,6 +10,8 @@ pub struct Origin {
     pub licence: Option<String>,
     /// Address of the licence.
     pub licence_link: Option<String>,
+    /// What its maker says of it.
+    pub description: Option<String>,
     /// Who made it: author or organization.
     pub maker: Option<String>,
     /// Who quantized it.
@@ -90,6 +92,7 @@ impl Origin {
         Self {
             licence: licence.map(str::to_owned),
             licence_link: first(&["general.license.link"]),
+            description: first(&["general.description"]),
             maker: first(&["general.organization", "general.author"]),
             quantized_by: first(&["general.quantized_by"]),
             page: first(&[

@@ -65,9 +65,11 @@ fn front(summary: &Summary) -> String {
     });
     front += &list("base_model", bases.collect());
     front += &list("language", origin.languages.clone());
-    let mut tags = origin.tags.clone();
-    if !tags.iter().any(|tag| tag == "gguf") {
-        tags.push("gguf".into());
+    let mut tags: Vec<String> = Vec::new();
+    for tag in origin.tags.iter().map(String::as_str).chain(["gguf"]) {
+        if !tags.iter().any(|known| known == tag) {
+            tags.push(tag.to_owned());
+        }
     }
     front + &list("tags", tags) + "---\n"
 }

@@ -90,13 +90,13 @@ fn devices_text(report: &Report) -> String {
 
 fn layers(device: &Device) -> String {
     let (first, end) = device.layers;
-    let output = if device.has_output { "output" } else { "" };
-    match end - first {
-        0 if device.has_output => output.into(),
-        0 => "none".into(),
-        _ if device.has_output => format!("{first}-{} and {output}", end - 1),
-        _ => format!("{first}-{}", end - 1),
-    }
+    let layers = match end - first {
+        0 => None,
+        1 => Some(first.to_string()),
+        _ => Some(format!("{first} to {}", end - 1)),
+    };
+    let parts = [layers, device.has_output.then(|| "output".to_owned())];
+    parts.into_iter().flatten().collect::<Vec<_>>().join(", ")
 }
 
 fn total(device: &Device) -> u64 {

@@ -128,6 +128,7 @@ fn template_text(vocabulary: &Vocabulary) -> String {
 
 fn origin_text(facts: &mut Facts, origin: &Origin) {
     let shown = |text: &Option<String>| text.as_deref().map(listing::shortened);
+    facts.say("description", shown(&origin.description));
     facts.say("licence", shown(&origin.licence));
     facts.say("made by", shown(&origin.maker));
     for base in &origin.base_models {
@@ -251,6 +252,7 @@ fn origin_json(origin: &Origin) -> Json {
         json!({ "name": base.name, "organization": base.organization, "address": base.address })
     });
     json!({
+        "description": origin.description,
         "licence": origin.licence,
         "licence_link": origin.licence_link,
         "made_by": origin.maker,

@@ -19,7 +19,7 @@ use crate::commands::given::Given;
 use crate::failure::Failure;
 use crate::force::Force;
 use crate::progress::Progress;
-use crate::{commands, listing, target};
+use crate::{commands, listing, target, terminal};
 
 const EXAMPLES: &str = "Examples:\n  \
      gguf quantize model-f16.gguf model-q4.gguf q4_k_m\n  \
@@ -167,19 +167,24 @@ fn quantize(args: &Args, words: &Words) -> Result<(), Failure> {
         return Ok(plan.write_recipe(&overwrite)?);
     }
     let anew = || {
-        eprintln!(
-            "begins anew: what an earlier run left is of other inputs, options or another version"
+        terminal::note(
+            "begins anew: what an earlier run left is of other inputs, options or another version",
         );
     };
     match plan.write(&overwrite, &anew, &progress) {
         Err(gguf::Error::Interrupted) if args.resume => return Err(Failure::Paused),
         written => written?,
     }
-    let elapsed = progress.finish().as_secs_f64();
-    for (_, path) in plan.files() {
-        eprintln!("wrote {}", path.display());
+    let time = progress.finish();
+    let files: Vec<_> = plan.files().collect();
+    let is_one = files.len() == 1;
+    for (job, path) in &files {
+        commands::wrote_job(job, path, is_one.then_some(time));
     }
-    eprintln!("{} in {elapsed:.1} s", listing::bytes(plan.data_len()?));
+    if !is_one {
+        let size = listing::bytes(plan.data_len()?);
+        eprintln!("{} files, {size} in {:.1} s", files.len(), time.as_secs_f64());
+    }
     Ok(())
 }
 
@@ -206,16 +211,10 @@ fn show(args: &Args, plan: &Plan) -> Result<(), Failure> {
         writeln!(out, "{whole:#}")?;
     } else {
         for (job, path) in &jobs {
-            if jobs.len() > 1 {
-                writeln!(out, "{}:", path.display())?;
-            }
-            write!(out, "{}", listing::plan_text(job))?;
+            writeln!(out, "would write {}: {}", path.display(), listing::plan_text(job))?;
         }
-        writeln!(
-            out,
-            "about {seconds:.0} s of encoding on {} threads",
-            rayon::current_num_threads()
-        )?;
+        let threads = listing::plural(rayon::current_num_threads(), "thread");
+        writeln!(out, "about {seconds:.0} s of encoding on {threads}")?;
     }
     Ok(())
 }
