@@ -1,6 +1,7 @@
 //! How numbers, values and plans are shown: in tables for people, in JSON for programs.
 
 use std::io::Write;
+use std::path::Path;
 use std::str::FromStr;
 
 use gguf::{Array, TensorType, Value};
@@ -126,17 +127,19 @@ pub fn plan_json(job: &Job) -> Json {
     })
 }
 
-/// The same for people: all together, by types, then one line per tensor.
-pub fn plan_text(job: &Job) -> String {
+/// The same for people: what would be written, all together, by types, then one line per tensor.
+pub fn plan_text(job: &Job, output: &Path) -> String {
     let Totals { elements, stored, bytes: total } = Totals::of(job);
     let from = if stored == total { String::new() } else { format!("{} -> ", bytes(stored)) };
-    let mut text = format!(
-        "{}, {} parameters: {from}{}, {:.2} bits per weight\n\n",
+    let all = format!(
+        "would write {}: {}, {} parameters: {from}{}, {:.2} bits per weight",
+        output.display(),
         plural(job.items.len(), "tensor"),
         count(elements),
         bytes(total),
         bits_per_weight(total, elements),
     );
+    let mut text = terminal::wrap(&all, "") + "\n\n";
     let size = |item: &Item| item.target.byte_len(&item.tensor.shape);
     let mut types: Vec<(TensorType, TensorType, usize, u64)> = Vec::new();
     for item in &job.items {
@@ -148,7 +151,8 @@ pub fn plan_text(job: &Job) -> String {
     }
     for (from, to, count, size) in types {
         let count = plural(count, "tensor");
-        text += &format!("  {from:>7} -> {to:<7} {count:>12} {:>10}\n", bytes(size));
+        let line = format!("  {from:>5} -> {to:<7} {count:>11} {:>9}", bytes(size));
+        text += &(terminal::fit(&line) + "\n");
     }
     text += "\n";
     let names = job.items.iter().map(|item| console::measure_text_width(&item.tensor.name));

@@ -173,7 +173,8 @@ mod tests {
 
     #[test]
     fn the_environment_speaks_plainly() {
-        let said = |action, source| Error::environment(action, Path::new("a/b"), source).to_string();
+        let said =
+            |action, source| Error::environment(action, Path::new("a/b"), source).to_string();
         let of = |kind: io::ErrorKind| io::Error::from(kind);
         assert_eq!(said("open", of(io::ErrorKind::NotFound)), "cannot open a/b: no such file");
         assert_eq!(said("open", io::Error::from_raw_os_error(2)), "cannot open a/b: no such file");
@@ -185,7 +186,13 @@ mod tests {
             said("read", of(io::ErrorKind::PermissionDenied)),
             "cannot read a/b: permission denied"
         );
-        assert_eq!(said("open", of(io::ErrorKind::IsADirectory)), "cannot open a/b: it is a directory");
-        assert_eq!(said("open", io::Error::other("the cable is cut")), "cannot open a/b: the cable is cut");
+        assert_eq!(
+            said("open", of(io::ErrorKind::IsADirectory)),
+            "cannot open a/b: it is a directory"
+        );
+        assert_eq!(
+            said("open", io::Error::other("the cable is cut")),
+            "cannot open a/b: the cable is cut"
+        );
     }
 }

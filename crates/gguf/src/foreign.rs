@@ -18,7 +18,10 @@ fn seems(start: &[u8]) -> (String, &'static str) {
         return is("the file has less than four bytes", "copy or download it again");
     }
     if start.get(8) == Some(&b'{') && start[3..8] == [0; 5] {
-        return is("this is a safetensors file", "convert it, or its directory, with `gguf convert`");
+        return is(
+            "this is a safetensors file",
+            "convert it, or its directory, with `gguf convert`",
+        );
     }
     match &start[..4] {
         b"lmgg" | b"fmgg" | b"tjgg" | b"algg" | b"ccgg" => {
@@ -65,7 +68,10 @@ fn seems(start: &[u8]) -> (String, &'static str) {
     if is_text(start) {
         return (format!("this is a text, not a model: {}", line(text)), DOWNLOAD);
     }
-    is("the file does not begin with GGUF", "it is another kind of file, or its start was overwritten")
+    is(
+        "the file does not begin with GGUF",
+        "it is another kind of file, or its start was overwritten",
+    )
 }
 
 /// Whether bytes are UTF-8 without control characters, perhaps cut in a character.
@@ -103,7 +109,10 @@ mod tests {
             (b"<!DOCTYPE html>\n<html>", "HTML page"),
             (b"\xef\xbb\xbf\n <HTML lang=en>", "HTML page"),
             (b"<?xml version=\"1.0\"?><Error/>", "XML document"),
-            (b"{\"error\":\"Repository\n  not found\"}", "of a server: {\"error\":\"Repository not found\"}"),
+            (
+                b"{\"error\":\"Repository\n  not found\"}",
+                "of a server: {\"error\":\"Repository not found\"}",
+            ),
             (b"{\"a\": 1}", "JSON file"),
             (b"Entry not found", "this is a text, not a model: Entry not found"),
             (b"version https://git-lfs.github.com/spec/v1\n", "Git LFS pointer"),
@@ -121,6 +130,10 @@ mod tests {
             assert!(message.contains(expected), "{message}, not {expected}");
         }
         // A text that is cut in a character is a text.
-        assert!(finding("Zugriff verweigert: ü".as_bytes().split_last().unwrap().1).message.contains("text"));
+        assert!(
+            finding("Zugriff verweigert: ü".as_bytes().split_last().unwrap().1)
+                .message
+                .contains("text")
+        );
     }
 }

@@ -8,7 +8,7 @@ use gguf::{Shape, TensorType, is_gguf as has_gguf_name};
 use gguf_checkpoint::Checkpoint;
 use gguf_checkpoint::config::Config;
 use gguf_remote::{Files, Location, Options};
-use gguf_store::Source;
+use gguf_store::{LocalFile, Source};
 use tempfile::TempDir;
 
 use crate::Error;
@@ -134,7 +134,14 @@ impl Weights {
             }
             Checkpoint::open(path)?
         } else if LONE.contains(&ending) && path.is_file() {
-            Checkpoint::open_file(path)?
+            // Models of any time have such names too.
+            if LocalFile::open(path)?.mapped().starts_with(&gguf::MAGIC) {
+                return Ok(None);
+            }
+            match Checkpoint::open_file(path) {
+                Err(_) if ending != LONE[0] => return Ok(None),
+                opened => opened?,
+            }
         } else {
             return Ok(None);
         };

@@ -79,7 +79,8 @@ pub fn values(
     let count = shape.elements().unwrap_or(0).checked_div(row_len).unwrap_or(0);
     let chosen = rows.clone().unwrap_or(0..count);
     if chosen.end > count || chosen.start >= chosen.end {
-        let what = format!("`{name}` has the rows 0..{count}, not {}..{}", chosen.start, chosen.end);
+        let what =
+            format!("`{name}` has the rows 0..{count}, not {}..{}", chosen.start, chosen.end);
         return Err(Error::request("name-not-found", what, "name rows that it has"));
     }
     let reader = Reader::new(tensor)?;

@@ -10,6 +10,7 @@ use gguf_kit::memory::{Device, Devices, Options, Report};
 use gguf_kit::open;
 use gguf_kit::run::{self, open_to_run};
 use gguf_runtime::{Arithmetic, Batch, CacheType, Context, ContextOptions};
+use rayon::{ThreadPool, ThreadPoolBuilder};
 
 /// Tokens of a batch.
 const BATCH: u64 = 128;
@@ -27,11 +28,10 @@ fn said(word: &str, context: u64, cache_type: CacheType, devices: Devices) -> Re
     Report::of(open(word).unwrap().model(), &options).unwrap()
 }
 
-/// Bytes that stay, and bytes at most at a time, of a context that is filled.
-fn taken(word: &str, context: u64, cache_type: CacheType) -> (u64, u64) {
+/// Bytes that stay, and bytes at most at a time, of a context that is filled by one thread, this one.
+fn taken(one: &ThreadPool, word: &str, context: u64, cache_type: CacheType) -> (u64, u64) {
     let options = run::Options { arithmetic: Arithmetic::Exact, ..run::Options::default() };
     let executor = open_to_run(word, &options).unwrap().executor;
-    let one = rayon::ThreadPoolBuilder::new().num_threads(1).use_current_thread().build().unwrap();
     let fill = || {
         let tokens = context as usize;
         let options =
@@ -54,10 +54,11 @@ fn taken(word: &str, context: u64, cache_type: CacheType) -> (u64, u64) {
 fn caches_and_values_take_what_was_said() {
     let dir = tempfile::tempdir().unwrap();
     let word = model(dir.path());
+    let one = ThreadPoolBuilder::new().num_threads(1).use_current_thread().build().unwrap();
     for cache_type in [CacheType::F32, CacheType::F16, CacheType::Q8_0] {
         for context in [256, 512] {
             let report = said(&word, context, cache_type, Devices::default());
-            let (stays, most) = taken(&word, context, cache_type);
+            let (stays, most) = taken(&one, &word, context, cache_type);
             let shown = format!("{cache_type:?} {context}: {stays} and {most} beside {report:?}");
             // Full caches, to the byte but for lists and names.
             assert!((report.caches..report.caches + 20_000).contains(&stays), "{shown}");
@@ -78,7 +79,10 @@ fn figures_are_those_of_llama_cpp() {
     assert_eq!(caches(2048, CacheType::F16), 4 << 20);
     assert_eq!(caches(512, CacheType::Q8_0), (1 << 20) * 34 / 64);
     let report = said(&word, 512, CacheType::F16, Devices::default());
-    assert_eq!((report.per_token, report.total()), (2048, report.weights + report.caches + report.scratch));
+    assert_eq!(
+        (report.per_token, report.total()),
+        (2048, report.weights + report.caches + report.scratch)
+    );
 }
 
 #[test]

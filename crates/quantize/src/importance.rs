@@ -72,11 +72,10 @@ pub(crate) fn cover(
     let mut refused = Vec::new();
     // What is said, and of which tensors: one note for all that have the same.
     let mut told: Vec<(String, Vec<String>)> = Vec::new();
-    let mut tell = |name: &str, what: String| {
-        match told.iter_mut().find(|(told, _)| *told == what) {
-            Some((_, names)) => names.push(name.to_owned()),
-            None => told.push((what, vec![name.to_owned()])),
-        }
+    let mut tell = |name: &str, what: String| match told.iter_mut().find(|(told, _)| *told == what)
+    {
+        Some((_, names)) => names.push(name.to_owned()),
+        None => told.push((what, vec![name.to_owned()])),
     };
     for (item, decision) in items.iter_mut().zip(decisions) {
         item.target = decision.target;

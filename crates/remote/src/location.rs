@@ -39,7 +39,9 @@ impl Location {
     pub fn parse(word: &str) -> Result<Self, Error> {
         let wrong = |why: &str| Error::Location { word: shown_word(word), why: why.into() };
         if word == "-" {
-            return Err(wrong("models are read at many places, which a stream cannot do: name a file"));
+            return Err(wrong(
+                "models are read at many places, which a stream cannot do: name a file",
+            ));
         }
         if let Some(rest) = word.strip_prefix("hf:") {
             return Repository::parse(rest).map(Self::Hub).map_err(wrong);

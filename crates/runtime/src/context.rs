@@ -58,7 +58,8 @@ impl Context {
     /// # Errors
     /// `memory-budget` if full caches would take more than allowed; nothing is allocated then.
     pub fn new(executor: Arc<Executor>, options: ContextOptions) -> Result<Self, Error> {
-        let needed = memory::states(executor.graph(), options).into_iter().fold(0, u64::saturating_add);
+        let needed =
+            memory::states(executor.graph(), options).into_iter().fold(0, u64::saturating_add);
         if needed > options.memory {
             let what = format!(
                 "{} sequences of {} tokens need {needed} bytes for caches and states, {} are allowed",

@@ -137,7 +137,7 @@ fn show(args: &Args, kind: Kind, plan: &Plan, output: &Path) -> Result<(), Failu
         }
         writeln!(out, "{json:#}")?;
     } else {
-        write!(out, "would write {}: {}", output.display(), listing::plan_text(&plan.job))?;
+        write!(out, "{}", listing::plan_text(&plan.job, output))?;
         for Change { name, from, to, how } in &plan.changes {
             writeln!(out, "{name:<44} {from:<28} -> {to:<7} {how}")?;
         }

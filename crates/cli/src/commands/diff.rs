@@ -47,7 +47,8 @@ const WORST: usize = 10;
 
 fn print(out: &mut impl Write, args: &Args, diff: &Diff) -> Result<(), Failure> {
     let (a, b) = (terminal::plain(&args.a), terminal::plain(&args.b));
-    writeln!(out, "{}", terminal::strong(&diff.verdict))?;
+    let wrapped = |line: &str| terminal::wrap(line, "  ");
+    writeln!(out, "{}", terminal::wrap(&terminal::strong(&diff.verdict), ""))?;
     writeln!(out, "  A  {a}\n  B  {b}")?;
     let (same, differ) = (diff.same, diff.tensors.len());
     let keys = match diff.keys.len() {
@@ -60,9 +61,9 @@ fn print(out: &mut impl Write, args: &Args, diff: &Diff) -> Result<(), Failure> 
         (0, differ) => format!("{} other", are(differ)),
         (same, differ) => format!("{} the same, {differ} differ", are(same)),
     };
-    writeln!(out, "  {keys}, {tensors}")?;
+    writeln!(out, "{}", wrapped(&format!("{keys}, {tensors}")))?;
     if diff.total.elements > 0 {
-        writeln!(out, "  together: {}", shown(&diff.total))?;
+        writeln!(out, "{}", wrapped(&format!("together: {}", shown(&diff.total))))?;
     }
     if !diff.keys.is_empty() {
         writeln!(out, "\n{}", terminal::strong("Keys"))?;
@@ -76,7 +77,10 @@ fn print(out: &mut impl Write, args: &Args, diff: &Diff) -> Result<(), Failure> 
     let worst = worst(&diff.tensors);
     let (shown, rest) = match terminal::is_verbose() {
         true => (diff.tensors.iter().collect(), 0),
-        false => (worst.iter().take(WORST).copied().collect::<Vec<_>>(), worst.len().saturating_sub(WORST)),
+        false => (
+            worst.iter().take(WORST).copied().collect::<Vec<_>>(),
+            worst.len().saturating_sub(WORST),
+        ),
     };
     let title = if rest > 0 { "Tensors that differ most" } else { "Tensors" };
     writeln!(out, "\n{}", terminal::strong(title))?;
@@ -112,11 +116,7 @@ fn worst(tensors: &[TensorChange]) -> Vec<&TensorChange> {
     worst
 }
 
-fn print_tensor(
-    out: &mut impl Write,
-    tensor: &TensorChange,
-    widest: usize,
-) -> Result<(), Failure> {
+fn print_tensor(out: &mut impl Write, tensor: &TensorChange, widest: usize) -> Result<(), Failure> {
     let name = terminal::plain(&tensor.name);
     let line = match &tensor.change {
         Change::Added(ty, shape) => terminal::added(format!("+ {name} {ty} {shape}")),
@@ -128,12 +128,16 @@ fn print_tensor(
             let types = if a == b { a.to_string() } else { format!("{a} -> {b}") };
             let figures = figures.as_ref().map_or("cannot be decoded".into(), |figures| {
                 let (relative, cosine) = (figures.relative() * 100.0, figures.cosine());
-                format!("{relative:>7.3}% {cosine:>9.6} {:>8.1e} {:>8.1e}", figures.rmse(), figures.max)
+                format!(
+                    "{relative:>7.3}% {cosine:>9.6} {:>8.1e} {:>8.1e}",
+                    figures.rmse(),
+                    figures.max
+                )
             });
             format!("{} {name:<widest$}  {types:<15} {figures}", terminal::changed("~"))
         }
     };
-    writeln!(out, "  {}", terminal::fit(&line))?;
+    writeln!(out, "{}", terminal::fit(&format!("  {line}")))?;
     Ok(())
 }
 
@@ -143,7 +147,7 @@ fn print_key(out: &mut impl Write, change: &KeyChange) -> Result<(), Failure> {
         ("general.file_type", Some(known)) => known.name.to_owned(),
         _ => terminal::plain(value),
     };
-    let mut line = |line: String| writeln!(out, "  {}", terminal::fit(&line));
+    let mut line = |line: String| writeln!(out, "{}", terminal::fit(&format!("  {line}")));
     match (&change.detail, &change.a, &change.b) {
         (Detail::None, Some(a), Some(b)) => {
             line(format!("{} {key}: {} -> {}", terminal::changed("~"), value(a), value(b)))?;

@@ -126,8 +126,9 @@ fn hash_one(args: &Args, source: &str, manifest: Option<&Manifest>) -> Result<()
 
 fn read_manifest(path: &std::path::Path) -> Result<Manifest, Failure> {
     let text = match path == std::path::Path::new("-") {
-        true => std::io::read_to_string(std::io::stdin())
-            .map_err(|fault| Failure::Environment(format!("cannot read the standard input: {fault}")))?,
+        true => std::io::read_to_string(std::io::stdin()).map_err(|fault| {
+            Failure::Environment(format!("cannot read the standard input: {fault}"))
+        })?,
         false => read_text(path)?,
     };
     // Every text parses: lines that are no digests are passed over.

@@ -7,8 +7,8 @@ use gguf_store::{MergeOptions, delete_merged, merge};
 
 use crate::failure::Failure;
 use crate::force::Force;
+use crate::listing;
 use crate::progress::Progress;
-use crate::{commands, listing};
 
 /// Merge the shards of a model into one file.
 #[derive(clap::Args)]
@@ -44,7 +44,13 @@ pub fn run(args: &Args) -> Result<(), Failure> {
     if args.delete_shards && opened.transferred().is_none() {
         delete_merged(opened.into_model(), &args.output)?;
     }
-    commands::wrote(&args.output, None, None, Some(time));
-    eprintln!("merged {}", listing::plural(shards, "file"));
+    let size = args.output.metadata().map_or(0, |written| written.len());
+    eprintln!(
+        "wrote {} of {}: {} in {:.1} s",
+        args.output.display(),
+        listing::plural(shards, "file"),
+        listing::bytes(size),
+        time.as_secs_f64()
+    );
     Ok(())
 }

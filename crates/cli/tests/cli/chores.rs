@@ -5,7 +5,9 @@ use std::io::{BufRead, BufReader, Write};
 use std::net::TcpListener;
 use std::path::Path;
 
-use crate::support::{Dir, fails, gguf, json, succeeds};
+use serde_json::Value;
+
+use crate::support::{Dir, MODEL, fails, gguf, json, succeeds};
 
 fn metadata(path: &str) -> serde_json::Value {
     json(&succeeds(&["inspect", path, "--json", "--keys"]))["metadata"].take()
@@ -177,6 +179,53 @@ fn names_by_the_convention() {
     assert!(Path::new(&dir.path("Tiny-KJV-Llama-4M-F16.gguf")).is_file());
     let again = dir.f16();
     fails(&["name", &again, "--rename"], 2, &["Tiny-KJV-Llama-4M-F16.gguf"]);
+}
+
+/// Names that nobody asked for are those of this program, and it has nothing against them.
+#[test]
+fn names_of_our_own_are_no_fault() {
+    let dir = Dir::new();
+    let (f16, here) = (dir.f16(), dir.path(""));
+    for ty in ["f32", "bf16", "q8_0", "q4_k_m", "mxfp4_moe"] {
+        succeeds(&["convert", MODEL, "-o", &here, "--outtype", ty]);
+        succeeds(&["quantize", &f16, ty]);
+    }
+    succeeds(&["quantize", &f16, "copy"]);
+    let whole = dir.path("Tiny-KJV-Llama-4M-Q8_0.gguf");
+    succeeds(&["split", &whole, &dir.path("Tiny-KJV-Llama-4M-Q8_0")]);
+    let prefix = dir.path("Tiny-KJV-Llama-4M-Q4_K_M");
+    succeeds(&[
+        "split",
+        &dir.path("Tiny-KJV-Llama-4M-Q4_K_M.gguf"),
+        &prefix,
+        "--split-max-size",
+        "1M",
+    ]);
+    // This one has a name of the user.
+    std::fs::remove_file(&f16).unwrap();
+    // A model whose name has points and underscores.
+    let odd = dir.path("Qwen2.5_x-0.5B");
+    std::fs::create_dir(&odd).unwrap();
+    for entry in std::fs::read_dir(MODEL).unwrap().map(Result::unwrap) {
+        if entry.file_name() != "README.md" {
+            std::fs::copy(entry.path(), Path::new(&odd).join(entry.file_name())).unwrap();
+        }
+    }
+    succeeds(&["convert", &odd, "-o", &here]);
+    let mut seen = 0;
+    for entry in std::fs::read_dir(&here).unwrap().map(Result::unwrap) {
+        let path = entry.path().to_str().unwrap().to_owned();
+        if !path.ends_with(".gguf") {
+            continue;
+        }
+        succeeds(&["name", &path]);
+        let found = json(&succeeds(&["check", &path, "--json"]));
+        let codes = found["findings"].as_array().unwrap().iter();
+        let of_names = codes.filter(|found| found["code"].as_str().unwrap().starts_with("name-"));
+        assert_eq!(of_names.collect::<Vec<_>>(), Vec::<&Value>::new(), "{path}");
+        seen += 1;
+    }
+    assert!(seen >= 14, "{seen}");
 }
 
 #[test]

@@ -17,8 +17,27 @@ fn inspect() {
         .run("inspect q4.gguf --memory")
         .run("inspect q4.gguf --memory --context 256 --kv-type q8_0 --batch 64 --devices 2")
         .run("inspect m.gguf missing.gguf q4.gguf --memory")
+        .run("inspect --json --keys general.type --tensors output_norm --memory q4.gguf")
         .run("inspect")
         .is("inspect");
+}
+
+/// In another byte order and in shards a model is the same one.
+#[test]
+fn the_same_content_is_the_same_text() {
+    let mut session = Session::new();
+    session
+        .run("convert-endian m.gguf big -o big.gguf")
+        .run("split m.gguf part --split-max-tensors 20");
+    let mut shown =
+        |name: &str, form: &str| session.output(&format!("inspect {name} --all --diffable {form}"));
+    for form in ["", "--arrays", "--json"] {
+        let text = shown("m.gguf", form);
+        assert!(text.contains("blk.3.ffn_up.weight") && !text.contains("m.gguf"), "{text}");
+        assert_eq!(text, shown("big.gguf", form));
+        assert_eq!(text, shown("part-00002-of-00002.gguf", form));
+        assert_ne!(text, shown("q4.gguf", form));
+    }
 }
 
 #[test]

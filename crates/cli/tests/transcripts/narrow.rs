@@ -82,8 +82,7 @@ fn readers_may_go_away() {
     for words in commands {
         let mut command = Command::new(env!("CARGO_BIN_EXE_gguf"));
         command.args(words).current_dir(session.path(""));
-        let mut child =
-            command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+        let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
         let mut line = String::new();
         BufReader::with_capacity(16, child.stdout.take().unwrap()).read_line(&mut line).unwrap();
         let done = child.wait_with_output().unwrap();

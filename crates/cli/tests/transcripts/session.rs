@@ -55,6 +55,14 @@ impl Session {
         self
     }
 
+    /// What a command prints to its standard output; it is not part of the transcript.
+    pub fn output(&mut self, line: &str) -> String {
+        let before = std::mem::take(&mut self.text);
+        self.run(line);
+        let text = std::mem::replace(&mut self.text, before);
+        text.split_once('\n').unwrap().1.to_owned()
+    }
+
     /// Holds all that was seen against the transcript of this name.
     #[track_caller]
     pub fn is(&self, name: &str) {

@@ -58,17 +58,16 @@ impl Vocabulary {
             })
         });
         const TEMPLATE: &str = "tokenizer.chat_template";
-        let others = metadata.iter().filter_map(|(key, _)| {
-            Some(key.strip_prefix(TEMPLATE)?.strip_prefix('.')?.to_owned())
-        });
+        let others = metadata
+            .iter()
+            .filter_map(|(key, _)| Some(key.strip_prefix(TEMPLATE)?.strip_prefix('.')?.to_owned()));
         let template = metadata.str(TEMPLATE);
         Self {
             model: text("tokenizer.ggml.model"),
             pre: text("tokenizer.ggml.pre"),
             tokens: tokens.map(|tokens| tokens.len()),
             special: special.collect(),
-            template: template
-                .map(|text| Template { bytes: text.len(), others: others.collect() }),
+            template: template.map(|text| Template { bytes: text.len(), others: others.collect() }),
         }
     }
 }

@@ -73,7 +73,8 @@ impl Overwrite {
         let shown = target.display();
         let caller = |what: String| Err(Error::request("output-refused", what, ""));
         if target.as_os_str() == "-" {
-            let what = "files are not written to a stream: they get their name when they are complete";
+            let what =
+                "files are not written to a stream: they get their name when they are complete";
             return Err(Error::request("output-refused", what, "name a file, such as ./-"));
         }
         if target.as_os_str().as_encoded_bytes().last().is_some_and(|&end| end == b'/') {

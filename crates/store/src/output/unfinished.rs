@@ -45,6 +45,12 @@ pub(super) fn resumable(target: &Path) -> OsString {
     name
 }
 
+/// Which name a message says where a hidden file of ours cannot be made: its own if something is in its way,
+/// else that of the file that the user knows of.
+pub fn blamed<'p>(hidden: &'p Path, users: &'p Path) -> &'p Path {
+    if hidden.symlink_metadata().is_ok() { hidden } else { users }
+}
+
 /// Creates an unfinished file with these permissions, less what the process's umask takes away,
 /// and locks it.
 pub(super) fn create(target: &Path, mode: u32) -> std::io::Result<NamedTempFile> {

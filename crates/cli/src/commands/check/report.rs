@@ -56,7 +56,8 @@ fn verdict(source: &str, findings: &[Finding]) -> String {
         let hint = if notes > 1 { hint.replace("it", "them") } else { hint.to_owned() };
         parts.push(listing::plural(notes, "note") + &terminal::faint(hint));
     }
-    format!("{}: {}", terminal::strong(terminal::plain(source)), parts.join(", "))
+    let source = terminal::strong(terminal::plain(source));
+    terminal::wrap(&format!("{source}: {}", parts.join(", ")), "")
 }
 
 /// What is found under one code, and what to do about it.
@@ -96,7 +97,9 @@ fn group(severity: Severity, code: &str, findings: &[&Finding]) -> String {
         }
     }
     let helps = helps.iter().take(ALIKE);
-    lines.extend(helps.map(|help| terminal::wrap(&format!("help: {}", terminal::plain(help)), "  ")));
+    lines.extend(
+        helps.map(|help| terminal::wrap(&format!("help: {}", terminal::plain(help)), "  ")),
+    );
     lines.join("\n") + "\n"
 }
 
@@ -111,7 +114,8 @@ fn together(findings: &[&Finding]) -> String {
         findings.iter().filter_map(|finding| of(finding)).collect::<Vec<_>>()
     };
     let (tensors, keys) = (names(|one| one.tensor.as_deref()), names(|one| one.key.as_deref()));
-    let (names, what) = if keys.len() > tensors.len() { (keys, "key") } else { (tensors, "tensor") };
+    let (names, what) =
+        if keys.len() > tensors.len() { (keys, "key") } else { (tensors, "tensor") };
     let message = &findings[0].message;
     if names.len() < findings.len() {
         return format!("{} times: {message}", findings.len());

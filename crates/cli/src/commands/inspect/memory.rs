@@ -32,7 +32,8 @@ pub struct Flags {
 
 fn devices(text: &str) -> Result<Devices, String> {
     let numbers = text.split(',').map(str::parse).collect::<Result<Vec<u64>, _>>();
-    match numbers.map_err(|_| format!("`{text}` is neither a number of devices nor layers of each"))?[..]
+    match numbers
+        .map_err(|_| format!("`{text}` is neither a number of devices nor layers of each"))?[..]
     {
         [0] => Err("there is at least one device".into()),
         [count] => Ok(Devices::Equal(count)),
@@ -55,7 +56,8 @@ impl Flags {
 pub fn text(report: &Report) -> String {
     let Report { context, batch, .. } = report;
     let title = terminal::strong(format!("{} to run", listing::bytes(report.total())));
-    let mut text = format!("{title}, with a context of {context} tokens\n\n");
+    let title = terminal::wrap(&format!("{title}, with a context of {context} tokens"), "");
+    let mut text = title + "\n\n";
     let per_token = listing::bytes(report.per_token);
     let parts = [
         ("weights", report.weights, "mapped from the file".to_owned()),
@@ -74,10 +76,10 @@ pub fn text(report: &Report) -> String {
 
 fn devices_text(report: &Report) -> String {
     let head = format!(
-        "\n  {:<9} {:<16} {:>9} {:>9} {:>9} {:>9}",
+        "  {:<9} {:<16} {:>9} {:>9} {:>9} {:>9}",
         "device", "layers", "weights", "cache", "scratch", "together"
     );
-    let mut text = terminal::faint(head) + "\n";
+    let mut text = format!("\n{}\n", terminal::fit(&terminal::faint(head)));
     for (number, device) in report.devices.iter().enumerate() {
         let bytes = [device.weights, device.caches, device.scratch, total(device)];
         let bytes = bytes.map(|bytes| format!(" {:>9}", listing::bytes(bytes))).concat();

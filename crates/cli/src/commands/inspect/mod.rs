@@ -99,20 +99,23 @@ pub fn run(args: &Args) -> Result<(), Failure> {
     };
     let (keys, tensors) = (pattern(&args.keys), pattern(&args.tensors));
     if sources.is_empty() {
-        return Err(Failure::Usage("SOURCE is missing: name a model, as in gguf inspect m.gguf".into()));
+        return Err(Failure::Usage(
+            "SOURCE is missing: name a model, as in gguf inspect m.gguf".into(),
+        ));
     }
     let view = args.view(&keys, &tensors);
     let mut out = std::io::BufWriter::new(std::io::stdout().lock());
     let mut is_first = true;
     let is_one = sources.len() == 1;
     each(&sources, |source| {
+        let mut text = Vec::new();
+        inspect(args, &view, source, is_one, &mut text)?;
         if !is_first && !args.json {
             writeln!(out)?;
         }
         is_first = false;
-        let shown = inspect(args, &view, source, is_one, &mut out);
-        out.flush()?;
-        shown
+        out.write_all(&text)?;
+        Ok(out.flush()?)
     })
 }
 
@@ -173,7 +176,6 @@ fn inspect(
         out.write_all(parts.join("\n").as_bytes())?;
     }
     if let Some(bytes) = opened.transferred() {
-        out.flush()?;
         eprintln!("{} transferred", listing::bytes(bytes));
     }
     Ok(())

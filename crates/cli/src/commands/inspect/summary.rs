@@ -13,8 +13,10 @@ struct Facts(String);
 impl Facts {
     fn say(&mut self, label: &str, fact: impl Into<Option<String>>) {
         if let Some(fact) = fact.into() {
-            let line = format!("  {label:<14} {}", terminal::plain(&fact));
-            self.0 += &(terminal::fit(&line) + "\n");
+            let label = format!("  {label:<14} ");
+            let lines = terminal::wrap(&terminal::plain(&fact), &" ".repeat(label.len()));
+            // The first line has the label where the others have room.
+            self.0 += &(label.clone() + &lines[label.len()..] + "\n");
         }
     }
 }
@@ -26,10 +28,17 @@ pub fn text(summary: &Summary, diffable: bool) -> String {
     facts.say("name", shown(&summary.name));
     facts.say("architecture", architecture(summary));
     let parameters = listing::count(summary.parameters);
-    facts.say("parameters", format!("{parameters} in {}", listing::plural(summary.tensors, "tensor")));
+    facts.say(
+        "parameters",
+        format!("{parameters} in {}", listing::plural(summary.tensors, "tensor")),
+    );
     facts.say("size", size(summary, diffable));
-    facts.say("context", layers.context_length.map(|tokens| context(tokens, layers.sliding_window)));
-    facts.say("heads", layers.heads.map(|heads| heads_text(heads, layers.heads_kv, layers.key_length)));
+    facts
+        .say("context", layers.context_length.map(|tokens| context(tokens, layers.sliding_window)));
+    facts.say(
+        "heads",
+        layers.heads.map(|heads| heads_text(heads, layers.heads_kv, layers.key_length)),
+    );
     facts.say("experts", layers.experts.as_ref().map(experts_text));
     facts.say("rope", layers.rope.as_ref().and_then(rope_text));
     facts.say("vocabulary", vocabulary_text(vocabulary));
@@ -80,14 +89,17 @@ fn context(tokens: u64, window: Option<u64>) -> String {
 }
 
 fn heads_text(heads: PerLayer, kv: Option<PerLayer>, len: Option<u64>) -> String {
-    let kv = kv.filter(|kv| *kv != heads).map_or(String::new(), |kv| format!(", {kv} of keys and values"));
+    let kv = kv
+        .filter(|kv| *kv != heads)
+        .map_or(String::new(), |kv| format!(", {kv} of keys and values"));
     let len = len.map_or(String::new(), |len| format!(", of {len} dimensions"));
     format!("{heads}{kv}{len}")
 }
 
 fn experts_text(experts: &Experts) -> String {
     let used = experts.used.map_or(String::new(), |used| format!(", {used} used for a token"));
-    let shared = experts.shared.map_or(String::new(), |shared| format!(", {shared} for every token"));
+    let shared =
+        experts.shared.map_or(String::new(), |shared| format!(", {shared} for every token"));
     format!("{}{used}{shared}", experts.count)
 }
 
@@ -97,7 +109,10 @@ fn rope_text(rope: &Rope) -> Option<String> {
         let factor = rope.factor.map_or(String::new(), |factor| format!(" by {factor}"));
         let from = rope.original_context_length;
         let from = from.map_or(String::new(), |from| format!(" from {from} tokens"));
-        format!("stretched {}{factor}{from}", if scaling == "linear" { "linearly" } else { scaling })
+        format!(
+            "stretched {}{factor}{from}",
+            if scaling == "linear" { "linearly" } else { scaling }
+        )
     });
     let dimensions = rope.dimensions.map(|n| format!("{n} dimensions"));
     let parts: Vec<_> = [base, dimensions, scaling].into_iter().flatten().collect();

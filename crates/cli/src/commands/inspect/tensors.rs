@@ -24,8 +24,7 @@ pub fn text(model: &Model, pattern: &str, diffable: bool) -> Result<String, Fail
     let lines = tensors.iter().map(|ModelTensor { info: tensor, shard, .. }| {
         let bytes = tensor.byte_len().map_or("?".into(), listing::bytes);
         let (name, shape) = (terminal::plain(&tensor.name), tensor.shape.to_string());
-        let line =
-            format!("  {name:<widest$}  {:<8} {shape:<16} {bytes:>9}", tensor.tensor_type);
+        let line = format!("  {name:<widest$}  {:<8} {shape:<16} {bytes:>9}", tensor.tensor_type);
         let place = match (diffable, model.parts().len()) {
             (true, _) => String::new(),
             (false, 1) => format!("  at {}", tensor.offset),

@@ -50,7 +50,8 @@ impl Wanted {
 pub fn text(values: &Values) -> String {
     let figures = &values.figures;
     let title = terminal::strong(terminal::plain(&values.name));
-    let mut text = format!("{title}  {} {}\n\n", values.tensor_type, values.shape);
+    let title = format!("{title}  {} {}", values.tensor_type, values.shape);
+    let mut text = terminal::fit(&title) + "\n\n";
     for (row, numbers) in values.shown.clone().zip(&values.data) {
         text += &(terminal::fit(&format!("  row {row:<6} {}", row_text(numbers))) + "\n");
     }
@@ -161,6 +162,9 @@ mod tests {
         for (number, expected) in cases {
             assert_eq!(significant(number), expected);
         }
-        assert_eq!((significant(f64::NAN), significant(-f64::INFINITY)), ("NaN".into(), "-inf".into()));
+        assert_eq!(
+            (significant(f64::NAN), significant(-f64::INFINITY)),
+            ("NaN".into(), "-inf".into())
+        );
     }
 }

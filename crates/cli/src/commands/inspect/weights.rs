@@ -14,7 +14,9 @@ pub fn text(weights: &Weights, source: &str) -> String {
     let (parameters, size) = (listing::count(weights.parameters), listing::bytes(weights.bytes()));
     let tensors = listing::plural(weights.tensors as usize, "tensor");
     let files = listing::plural(weights.files, "file");
-    text += &format!("  parameters     {parameters} in {tensors}\n  size           {size} in {files}\n");
+    text += &format!(
+        "  parameters     {parameters} in {tensors}\n  size           {size} in {files}\n"
+    );
     let types = weights.types.iter().map(|(ty, (tensors, bytes))| {
         let tensors = listing::plural(*tensors as usize, "tensor");
         format!("{ty}: {tensors}, {}", listing::bytes(*bytes))

@@ -211,7 +211,7 @@ fn show(args: &Args, plan: &Plan) -> Result<(), Failure> {
         writeln!(out, "{whole:#}")?;
     } else {
         for (job, path) in &jobs {
-            writeln!(out, "would write {}: {}", path.display(), listing::plan_text(job))?;
+            writeln!(out, "{}", listing::plan_text(job, path))?;
         }
         let threads = listing::plural(rayon::current_num_threads(), "thread");
         writeln!(out, "about {seconds:.0} s of encoding on {threads}")?;
