@@ -9,7 +9,7 @@ use serde_json::Value;
 
 use crate::support::{Dir, MODEL, fails, gguf, json, succeeds};
 
-fn metadata(path: &str) -> serde_json::Value {
+fn metadata(path: &str) -> Value {
     json(&succeeds(&["inspect", path, "--json", "--keys"]))["metadata"].take()
 }
 
@@ -60,7 +60,7 @@ fn a_reserve_makes_the_first_edit_instant() {
     let out = dir.path("out.gguf");
     succeeds(&[
         "convert",
-        crate::support::MODEL,
+        MODEL,
         "-o",
         &out,
         "--outtype",
