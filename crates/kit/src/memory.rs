@@ -107,11 +107,11 @@ impl Report {
         let mut layer = 0;
         let mut states: BTreeMap<u64, u64> = BTreeMap::new();
         for op in &graph.main().0.ops {
-            let named = op
+            let mut named = op
                 .weights()
                 .into_iter()
                 .filter_map(|id| layer_of(&graph.raw().weights.get(id.0 as usize)?.name));
-            layer = named.last().unwrap_or(layer);
+            layer = named.next_back().unwrap_or(layer);
             if let Some(state) = op.state() {
                 let bytes = memory.states.get(state.0 as usize).copied().unwrap_or(0);
                 let sum = states.entry(layer).or_default();

@@ -58,16 +58,7 @@ fn keys_are_edited_in_place_where_they_fit() {
 fn a_reserve_makes_the_first_edit_instant() {
     let dir = Dir::new();
     let out = dir.path("out.gguf");
-    succeeds(&[
-        "convert",
-        MODEL,
-        "-o",
-        &out,
-        "--outtype",
-        "q8_0",
-        "--reserve",
-        "16K",
-    ]);
+    succeeds(&["convert", MODEL, "-o", &out, "--outtype", "q8_0", "--reserve", "16K"]);
     let template = dir.path("chat.jinja");
     std::fs::write(&template, "{{ messages[0].content }}".repeat(100)).unwrap();
     let output = gguf(&["edit", &out, "--chat-template-file", &template]);
