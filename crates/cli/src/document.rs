@@ -65,3 +65,10 @@ pub fn print_error(failure: &Failure) {
         let _ = print(&mut io::stdout().lock(), "error/1", json!({ "error": error }));
     }
 }
+
+/// Prints the error of one of several files among the documents of the others.
+pub fn print_error_line(failure: &Failure) {
+    if let Some(error) = failure.to_json().filter(|_| is_wanted()) {
+        let _ = print_line(&mut io::stdout().lock(), "error/1", json!({ "error": error }));
+    }
+}

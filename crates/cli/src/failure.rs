@@ -24,6 +24,8 @@ pub enum Failure {
     Input(String),
     /// The input has findings of severity error, which are printed already.
     Findings,
+    /// Of several sources some failed, as was said of each; the exit code is that of the first.
+    Said(u8),
     /// The request is at fault.
     Usage(String),
     /// Something cannot be read or written.
@@ -49,7 +51,7 @@ impl Failure {
             }
             Self::Interrupted => Some("interrupted; nothing was left behind".into()),
             Self::Paused => Some("interrupted; what is done stays: go on with --resume".into()),
-            Self::Findings | Self::ClosedPipe => None,
+            Self::Findings | Self::Said(_) | Self::ClosedPipe => None,
         }
     }
 
@@ -61,13 +63,14 @@ impl Failure {
             Self::Usage(_) => Some(Fault::Caller),
             Self::Environment(_) => Some(Fault::Environment),
             Self::Interrupted | Self::Paused => Some(Fault::Interrupted),
-            Self::Findings | Self::ClosedPipe => None,
+            Self::Findings | Self::Said(_) | Self::ClosedPipe => None,
         }
     }
 
     /// 1 the input, 2 the request, 3 the environment, 130 interrupted, as shells have it.
     pub fn exit_code(&self) -> u8 {
         match (self, self.fault()) {
+            (Self::Said(code), _) => *code,
             (Self::Findings, _) | (_, Some(Fault::Input)) => 1,
             (_, Some(Fault::Caller)) => 2,
             (_, Some(Fault::Environment)) => 3,

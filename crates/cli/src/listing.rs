@@ -3,11 +3,13 @@
 use std::path::Path;
 use std::str::FromStr;
 
-use gguf::{Array, Value};
+use gguf::{Array, TensorType, Value};
 pub use gguf_kit::units::{bytes, count};
-use gguf_pipeline::Job;
+use gguf_pipeline::{Item, Job};
 use gguf_store::edit::MAX_RESERVE;
 use serde_json::{Value as Json, json};
+
+use crate::terminal;
 
 /// A size as users of llama.cpp write it: `2G`, `2.2G`, `500M`, `64K`, decimal.
 pub fn parse_size(text: &str) -> Result<u64, String> {
@@ -49,6 +51,23 @@ pub fn parse_above_0<T: FromStr + Copy + Into<f64>>(text: &str) -> Result<T, Str
     number.ok_or_else(|| format!("`{text}` is no number above 0"))
 }
 
+/// A count with its word, in the number that goes with it: `1 tensor`, `39 tensors`.
+pub fn plural(count: usize, word: &str) -> String {
+    match count {
+        1 => format!("1 {word}"),
+        _ => format!("{count} {word}s"),
+    }
+}
+
+/// One line of text, at most so long: templates and licences fill pages.
+pub fn shortened(text: &str) -> String {
+    const SHOWN: usize = 100;
+    match text.char_indices().nth(SHOWN) {
+        Some((end, _)) => format!("{}... {} characters", &text[..end], text.chars().count()),
+        None => text.to_owned(),
+    }
+}
+
 /// A value as JSON. Bytes that are no text are replaced; arrays longer than `longest` become an
 /// object with their length and first elements.
 pub fn value_json(value: &Value, longest: u64) -> Json {
@@ -88,7 +107,7 @@ pub fn plan_json(job: &Job, path: &Path) -> Json {
             })
         })
         .collect();
-    let Totals { elements, bytes } = Totals::of(job);
+    let Totals { elements, bytes, .. } = Totals::of(job);
     json!({
         "file": path.display().to_string(),
         "tensors": tensors,
@@ -98,39 +117,69 @@ pub fn plan_json(job: &Job, path: &Path) -> Json {
     })
 }
 
-/// The same for people, one line per tensor.
-pub fn plan_text(job: &Job) -> String {
-    let mut text = String::new();
-    for item in &job.items {
-        text += &format!(
-            "{:<44} {:<22} {:>7} -> {:<7} {:>10}\n",
-            item.tensor.name,
-            item.tensor.shape,
-            item.tensor.stored_type,
-            item.target,
-            item.target.byte_len(&item.tensor.shape).map_or("?".into(), bytes),
-        );
-    }
-    let Totals { elements, bytes: total } = Totals::of(job);
-    text + &format!(
-        "{} tensors, {} parameters, {}, {:.2} bits per weight\n",
-        job.items.len(),
+/// The same for people: what would be written, all together, by types, then one line per tensor.
+pub fn plan_text(job: &Job, output: &Path) -> String {
+    let Totals { elements, stored, bytes: total } = Totals::of(job);
+    let from = if stored == total { String::new() } else { format!("{} -> ", bytes(stored)) };
+    let all = format!(
+        "would write {}: {}, {} parameters: {from}{}, {:.2} bits per weight",
+        output.display(),
+        plural(job.items.len(), "tensor"),
         count(elements),
         bytes(total),
         bits_per_weight(total, elements),
-    )
+    );
+    let mut text = terminal::wrap(&all, "") + "\n\n";
+    let size = |item: &Item| item.target.byte_len(&item.tensor.shape);
+    let mut types: Vec<(TensorType, TensorType, usize, u64)> = Vec::new();
+    for item in &job.items {
+        let (from, to, size) = (item.tensor.stored_type, item.target, size(item).unwrap_or(0));
+        match types.iter_mut().find(|known| (known.0, known.1) == (from, to)) {
+            Some((.., count, sum)) => (*count, *sum) = (*count + 1, sum.saturating_add(size)),
+            None => types.push((from, to, 1, size)),
+        }
+    }
+    for (from, to, count, size) in types {
+        let count = plural(count, "tensor");
+        let line = format!("  {from:>5} -> {to:<7} {count:>11} {:>9}", bytes(size));
+        text += &(terminal::fit(&line) + "\n");
+    }
+    text += "\n";
+    let names = job.items.iter().map(|item| console::measure_text_width(&item.tensor.name));
+    let widest = names.max().unwrap_or(0).min(44);
+    for item in &job.items {
+        let (name, shape) = (terminal::plain(&item.tensor.name), item.tensor.shape.to_string());
+        let line = format!(
+            "{name:<widest$} {shape:<16} {:>5} -> {:<7} {:>9}",
+            item.tensor.stored_type,
+            item.target,
+            size(item).map_or("?".into(), bytes),
+        );
+        text += &(terminal::fit(&line) + "\n");
+    }
+    text
 }
 
-struct Totals {
-    elements: u64,
-    bytes: u64,
+/// What the tensors of a job are together.
+pub struct Totals {
+    /// Elements.
+    pub elements: u64,
+    /// Bytes as they are stored now.
+    pub stored: u64,
+    /// Bytes of the output.
+    pub bytes: u64,
 }
 
 impl Totals {
-    fn of(job: &Job) -> Self {
-        job.items.iter().fold(Self { elements: 0, bytes: 0 }, |sum, item| Self {
-            elements: sum.elements + item.tensor.shape.elements().unwrap_or(0),
-            bytes: sum.bytes + item.target.byte_len(&item.tensor.shape).unwrap_or(0),
+    /// Of all its tensors.
+    pub fn of(job: &Job) -> Self {
+        job.items.iter().fold(Self { elements: 0, stored: 0, bytes: 0 }, |sum, item| {
+            let len = |ty: TensorType| ty.byte_len(&item.tensor.shape).unwrap_or(0);
+            Self {
+                elements: sum.elements + item.tensor.shape.elements().unwrap_or(0),
+                stored: sum.stored + len(item.tensor.stored_type),
+                bytes: sum.bytes + len(item.target),
+            }
         })
     }
 }

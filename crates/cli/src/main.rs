@@ -28,6 +28,7 @@ mod running;
 mod sarif;
 mod sharding;
 mod target;
+mod terminal;
 mod words;
 
 use std::ffi::OsString;
@@ -45,6 +46,8 @@ struct Cli {
     /// Say nothing but what was asked for, and errors.
     #[arg(short, long, global = true)]
     quiet: bool,
+    #[command(flatten)]
+    terminal: terminal::Flags,
 }
 
 #[derive(Subcommand)]
@@ -118,6 +121,7 @@ fn main() -> ExitCode {
     if cli.quiet {
         quiet::begin();
     }
+    cli.terminal.obey();
     let result = match cli.command {
         Command::Convert(args) => commands::convert::run(&args),
         Command::Export(args) => commands::export::run(&args),
@@ -161,7 +165,7 @@ fn main() -> ExitCode {
         Ok(()) | Err(Failure::ClosedPipe) => ExitCode::SUCCESS,
         Err(failure) => {
             if let Some(message) = failure.message() {
-                std::eprintln!("gguf: {message}");
+                terminal::error(&message);
             }
             document::print_error(&failure);
             ExitCode::from(failure.exit_code())

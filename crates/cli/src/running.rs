@@ -9,6 +9,7 @@ use gguf_kit::run::{GraphSource, Options, Running, open_to_run};
 use gguf_runtime::{Arithmetic, CacheType, Instructions};
 
 use crate::failure::Failure;
+use crate::terminal;
 
 /// How a model is run.
 #[derive(clap::Args)]
@@ -42,8 +43,9 @@ pub enum Graph {
     Stored,
 }
 
+/// How caches store keys and values.
 #[derive(Clone, Copy, Debug, clap::ValueEnum)]
-enum Cache {
+pub enum Cache {
     F32,
     F16,
     #[value(name = "q8_0")]
@@ -119,11 +121,16 @@ impl RunArgs {
 
     /// The same, with another default.
     pub fn cache_type_or(&self, default: CacheType) -> CacheType {
-        match self.cache_type {
-            None => default,
-            Some(Cache::F32) => CacheType::F32,
-            Some(Cache::F16) => CacheType::F16,
-            Some(Cache::Q8_0) => CacheType::Q8_0,
+        self.cache_type.map_or(default, CacheType::from)
+    }
+}
+
+impl From<Cache> for CacheType {
+    fn from(cache: Cache) -> Self {
+        match cache {
+            Cache::F32 => Self::F32,
+            Cache::F16 => Self::F16,
+            Cache::Q8_0 => Self::Q8_0,
         }
     }
 }
@@ -137,8 +144,8 @@ pub fn trained_context(metadata: &Metadata) -> Option<usize> {
 /// Says that a context is longer than the model was trained on.
 pub fn warn_of_length(metadata: &Metadata, tokens: usize) {
     if let Some(trained) = trained_context(metadata).filter(|trained| tokens > *trained) {
-        eprintln!(
-            "note: {tokens} tokens are more than the {trained} that the model was trained on"
-        );
+        terminal::warning(format!(
+            "{tokens} tokens are more than the {trained} that the model was trained on"
+        ));
     }
 }

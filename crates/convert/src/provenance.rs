@@ -7,16 +7,16 @@ use gguf_checkpoint::Checkpoint;
 use sha2::{Digest, Sha256};
 
 /// What made the file, and its version.
-const TOOL: &str = "gguf_kit.provenance.tool";
+pub const TOOL: &str = "gguf_kit.provenance.tool";
 
 /// What it was made from, as the user named it, without its directory.
-const SOURCE: &str = "gguf_kit.provenance.source";
+pub const SOURCE: &str = "gguf_kit.provenance.source";
 
 /// A digest of what it was made from: see [`digest`].
 pub const DIGEST: &str = "gguf_kit.provenance.source_digest";
 
 /// What was asked for.
-const SETTINGS: &str = "gguf_kit.provenance.settings";
+pub const SETTINGS: &str = "gguf_kit.provenance.settings";
 
 /// Writes the keys: `settings` is what was asked for, in words that make the same file again.
 ///

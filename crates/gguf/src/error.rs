@@ -14,7 +14,7 @@ use crate::finding::Finding;
 #[non_exhaustive]
 pub enum Error {
     /// The environment: a file that cannot be read or written, a full disk, a far server.
-    #[error("cannot {action} {path}: {source}", path = path.display())]
+    #[error("cannot {action} {path}: {reason}", path = path.display(), reason = reason(action, source))]
     Environment {
         /// What was attempted, as a verb: `open`, `map`, `write`.
         action: &'static str,
@@ -143,5 +143,56 @@ impl Error {
 impl From<Finding> for Error {
     fn from(finding: Finding) -> Self {
         Self::File(Box::new(finding))
+    }
+}
+
+/// What the operating system said, in plain words; what another part of a program said, as it is.
+fn reason(action: &str, source: &io::Error) -> Cow<'static, str> {
+    if source.get_ref().is_some() {
+        return source.to_string().into();
+    }
+    let makes = ["create", "write", "rename to"].contains(&action);
+    let words = match source.kind() {
+        io::ErrorKind::NotFound if makes => "there is no such directory",
+        io::ErrorKind::NotFound if action == "list" => "no such directory",
+        io::ErrorKind::NotFound => "no such file",
+        io::ErrorKind::PermissionDenied => "permission denied",
+        io::ErrorKind::IsADirectory => "it is a directory",
+        io::ErrorKind::NotADirectory => "a part of the path is no directory",
+        io::ErrorKind::StorageFull => "the disk is full",
+        io::ErrorKind::ReadOnlyFilesystem => "the file system can only be read",
+        io::ErrorKind::InvalidFilename => "the name is too long, or not allowed there",
+        _ => return source.to_string().into(),
+    };
+    words.into()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_environment_speaks_plainly() {
+        let said =
+            |action, source| Error::environment(action, Path::new("a/b"), source).to_string();
+        let of = |kind: io::ErrorKind| io::Error::from(kind);
+        assert_eq!(said("open", of(io::ErrorKind::NotFound)), "cannot open a/b: no such file");
+        assert_eq!(said("open", io::Error::from_raw_os_error(2)), "cannot open a/b: no such file");
+        assert_eq!(
+            said("create", of(io::ErrorKind::NotFound)),
+            "cannot create a/b: there is no such directory"
+        );
+        assert_eq!(
+            said("read", of(io::ErrorKind::PermissionDenied)),
+            "cannot read a/b: permission denied"
+        );
+        assert_eq!(
+            said("open", of(io::ErrorKind::IsADirectory)),
+            "cannot open a/b: it is a directory"
+        );
+        assert_eq!(
+            said("open", io::Error::other("the cable is cut")),
+            "cannot open a/b: the cable is cut"
+        );
     }
 }

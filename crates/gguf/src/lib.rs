@@ -42,6 +42,7 @@ pub mod endian;
 mod error;
 mod finding;
 mod fix;
+mod foreign;
 mod header;
 mod metadata;
 mod name;

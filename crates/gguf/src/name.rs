@@ -7,7 +7,8 @@
 use std::fmt;
 use std::str::FromStr;
 
-use crate::Metadata;
+use crate::tensor_type::TensorType;
+use crate::{Metadata, schema};
 
 /// The components of a conventional file name.
 ///
@@ -176,30 +177,77 @@ impl FromStr for ModelName {
     /// # Errors
     /// The first component that does not fit.
     fn from_str(file_name: &str) -> Result<Self, NameError> {
-        let stem = file_name.strip_suffix(".gguf").ok_or(NameError::Extension)?;
-        let mut parts: Vec<&str> = stem.split('-').collect();
-        let shard = parse_shard(&parts);
-        if let Some(NameShard { number, count }) = shard {
-            if number == 0 || number > count {
-                return Err(NameError::Shard { number, count });
-            }
-            parts.truncate(parts.len() - 3);
-        }
-        let kind = NameKind::ALL.into_iter().find(|kind| parts.last() == Some(&kind.name()));
-        if kind.is_some() {
-            parts.pop();
-        }
-        let sidecar =
-            Sidecar::ALL.into_iter().find(|sidecar| parts.first() == Some(&sidecar.name()));
-        let name = match sidecar {
-            // The same word may be a base name: `mtp-7B-v1.0.gguf`.
-            Some(_) => parse_tail(&parts[1..])
-                .map(|name| Self { sidecar, ..name })
-                .or_else(|_| parse_tail(&parts)),
-            None => parse_tail(&parts),
-        }?;
-        Ok(Self { kind, shard, ..name })
+        parse_with(file_name, |parts, _| parse_tail(parts))
     }
+}
+
+/// A name whose middle, from the base name to the encoding, `middle` parses.
+fn parse_with(
+    file_name: &str,
+    middle: impl Fn(&[&str], Option<NameKind>) -> Result<ModelName, NameError>,
+) -> Result<ModelName, NameError> {
+    let stem = file_name.strip_suffix(".gguf").ok_or(NameError::Extension)?;
+    let mut parts: Vec<&str> = stem.split('-').collect();
+    let shard = parse_shard(&parts);
+    if let Some(NameShard { number, count }) = shard {
+        if number == 0 || number > count {
+            return Err(NameError::Shard { number, count });
+        }
+        parts.truncate(parts.len() - 3);
+    }
+    let kind = NameKind::ALL.into_iter().find(|kind| parts.last() == Some(&kind.name()));
+    if kind.is_some() {
+        parts.pop();
+    }
+    let sidecar = Sidecar::ALL.into_iter().find(|sidecar| parts.first() == Some(&sidecar.name()));
+    let name = match sidecar {
+        // The same word may be a base name: `mtp-7B-v1.0.gguf`.
+        Some(_) => middle(&parts[1..], kind)
+            .map(|name| ModelName { sidecar, ..name })
+            .or_else(|_| middle(&parts, kind)),
+        None => middle(&parts, kind),
+    }?;
+    Ok(ModelName { kind, shard, ..name })
+}
+
+/// What stands for the base name of a model without one.
+const NAMELESS: &str = "ggml-model";
+
+/// A middle as programs make it of what they know: see [`ModelName::parse_usual`].
+fn parse_usual_middle(parts: &[&str], kind: Option<NameKind>) -> Result<ModelName, NameError> {
+    let is_known = |part: &&&str| {
+        schema::file_type_named(part).is_some()
+            || part.parse::<TensorType>().is_ok()
+            || part.eq_ignore_ascii_case("COPY")
+    };
+    let encoding = parts.last().filter(is_known).map(|part| (*part).to_owned());
+    let parts = &parts[..parts.len() - usize::from(encoding.is_some())];
+    let version = parts.last().filter(|part| is_version(part)).map(|part| (*part).to_owned());
+    let parts = &parts[..parts.len() - usize::from(version.is_some())];
+    let size = parts.iter().skip(1).position(|part| is_size(part)).map(|at| at + 1);
+    // Vocabularies have no weights to count.
+    let needs_size = parts.join("-") != NAMELESS && kind != Some(NameKind::Vocab);
+    if size.is_none() && needs_size {
+        return Err(NameError::SizeLabel);
+    }
+    let (base, rest) = parts.split_at(size.unwrap_or(parts.len()));
+    if let Some(empty) = parts.iter().find(|part| part.is_empty()) {
+        return Err(NameError::BaseName((*empty).to_owned()));
+    }
+    let sized = match rest {
+        [_, next, ..] if is_attribute(next) => 2,
+        _ => rest.len().min(1),
+    };
+    let (size, fine_tune) = rest.split_at(sized);
+    let joined = |parts: &[&str]| (!parts.is_empty()).then(|| parts.join("-"));
+    Ok(ModelName {
+        base_name: base.join("-"),
+        size_label: joined(size),
+        fine_tune: joined(fine_tune),
+        version,
+        encoding,
+        ..ModelName::default()
+    })
 }
 
 /// `-00001-of-00003` at the end of a name.
@@ -305,6 +353,24 @@ fn is_encoding(part: &str) -> bool {
 }
 
 impl ModelName {
+    /// Parses a file name as programs make it, llama.cpp's converter and this toolkit among them: by the
+    /// convention, but without a version where none is known, and with any characters in base name and
+    /// fine-tune. Without a version, an encoding is one that is known.
+    ///
+    /// ```
+    /// use gguf::ModelName;
+    /// let name = ModelName::parse_usual("Qwen2.5-7B-Instruct-Q4_K_M.gguf")?;
+    /// assert_eq!((&*name.base_name, name.encoding.as_deref()), ("Qwen2.5", Some("Q4_K_M")));
+    /// assert!(ModelName::parse_usual("model.gguf").is_err());
+    /// # Ok::<(), gguf::NameError>(())
+    /// ```
+    ///
+    /// # Errors
+    /// If there is no size label either, but for the name of a nameless model, `ggml-model`.
+    pub fn parse_usual(file_name: &str) -> Result<Self, NameError> {
+        file_name.parse().or_else(|_| parse_with(file_name, parse_usual_middle))
+    }
+
     /// The name that the `general.*` keys of a file ask for, with the given encoding.
     ///
     /// A missing base name falls back to `general.name`, then to `ggml-model`, as llama.cpp's
@@ -326,7 +392,7 @@ impl ModelName {
             sidecar: (general_type == Some("mmproj")).then_some(Sidecar::Mmproj),
             base_name: text("general.basename")
                 .or_else(|| text("general.name"))
-                .unwrap_or_else(|| "ggml-model".into()),
+                .unwrap_or_else(|| NAMELESS.into()),
             size_label: text("general.size_label"),
             fine_tune: text("general.finetune"),
             version: text("general.version"),
@@ -448,6 +514,29 @@ mod tests {
             assert_eq!(text.parse(), Ok(expected.clone()), "{text}");
             assert_eq!(expected.to_string(), text);
         }
+    }
+
+    #[test]
+    fn names_that_programs_make_parse() {
+        let usual = |text: &str| ModelName::parse_usual(text);
+        for text in [
+            "Tiny-KJV-Llama-4M-Q4_K_M.gguf",
+            "Qwen2.5-0.5B-Instruct-BF16.gguf",
+            "my_model.v2-4M-F16-00001-of-00002.gguf",
+            "ggml-model-MXFP4_MOE.gguf",
+            "ggml-model-COPY.gguf",
+            "Tiny-2.3M-F32-LoRA.gguf",
+            "Tiny-vocab.gguf",
+            "mmproj-Tiny-4M-F16.gguf",
+        ] {
+            assert!(text.parse::<ModelName>().is_err(), "{text}");
+            assert_eq!(usual(text).unwrap().to_string(), text);
+        }
+        assert_eq!(usual("A-7B-Chat-Q9.gguf").unwrap().fine_tune, some("Chat-Q9"));
+        assert_eq!(usual("A-7B-v1.0-KQ2.gguf"), "A-7B-v1.0-KQ2.gguf".parse());
+        assert_eq!(usual("model.gguf"), Err(NameError::SizeLabel));
+        assert_eq!(usual("A--7B.gguf"), Err(NameError::BaseName(String::new())));
+        assert_eq!(usual(".gguf"), Err(NameError::SizeLabel));
     }
 
     #[test]

@@ -10,6 +10,7 @@ use crate::array::{ScanFault, ScanFaultKind, read_value};
 use crate::encoding::{ByteOrder, Encoding};
 use crate::error::Error;
 use crate::finding::{Collector, Finding, Sink, Strict};
+use crate::foreign;
 use crate::header::Header;
 use crate::metadata::Metadata;
 use crate::raw_header::{EntrySpan, RawHeader, Spans};
@@ -303,40 +304,10 @@ fn parse(bytes: &Bytes, file_len: u64, limits: Limits) -> Result<(RawHeader, Spa
 
 /// Version and byte order, told from the first eight bytes.
 fn magic(bytes: &[u8], file_len: u64) -> Result<(u32, ByteOrder), Stop> {
-    let not_gguf =
-        |message: &str, help| Err(Finding::error("magic", message).at(0).help(help).into());
-    let Some(magic) = bytes.first_chunk::<4>() else {
-        if file_len >= 4 {
-            return Err(Stop::Short(4));
-        }
-        return not_gguf("the file has less than four bytes", "copy or download it again");
-    };
-    match magic {
-        _ if *magic == MAGIC => {}
-        b"lmgg" | b"fmgg" | b"tjgg" | b"algg" | b"ccgg" => {
-            return not_gguf(
-                "this is a GGML file from before GGUF",
-                "convert it with `gguf convert`",
-            );
-        }
-        b"vers" => {
-            return not_gguf(
-                "this is a Git LFS pointer, not the file it stands for",
-                "fetch the real file with `git lfs pull`",
-            );
-        }
-        b"PK\x03\x04" => {
-            return not_gguf(
-                "this is a zip archive, perhaps a PyTorch checkpoint",
-                "convert its directory with `gguf convert`",
-            );
-        }
-        _ => {
-            return not_gguf(
-                "the file does not begin with GGUF",
-                "it is another kind of file, or its start was overwritten",
-            );
-        }
+    match bytes.first_chunk::<4>() {
+        Some(magic) if *magic == MAGIC => {}
+        None if file_len >= 4 => return Err(Stop::Short(4)),
+        _ => return Err(foreign::finding(bytes).into()),
     }
     let Some(raw) = bytes[4..].first_chunk::<4>() else {
         if file_len >= 8 {

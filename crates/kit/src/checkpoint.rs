@@ -1,13 +1,15 @@
 //! Checkpoints from wherever the user says: a directory, a lone file, a repository on the hub.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use gguf::{Shape, TensorType, is_gguf as has_gguf_name};
 use gguf_checkpoint::Checkpoint;
+use gguf_checkpoint::config::Config;
 use gguf_checkpoint::modules::Module;
 use gguf_remote::{Files, Location, Options};
-use gguf_store::Source;
+use gguf_store::{LocalFile, Source};
 use sha2::{Digest, Sha256};
 use tempfile::TempDir;
 
@@ -22,6 +24,8 @@ pub struct Opened {
     pub checkpoint: Checkpoint,
     /// The directory with its small files.
     pub dir: PathBuf,
+    /// What the user called it.
+    word: String,
     /// That directory, if it is not the user's.
     temporary: Option<TempDir>,
 }
@@ -35,12 +39,14 @@ impl Opened {
     pub fn open(word: &str) -> Result<Self, Error> {
         match Location::parse(word)? {
             Location::Path(dir) => {
-                Ok(Self { checkpoint: Checkpoint::open(&dir)?, dir, temporary: None })
+                let (checkpoint, word) = (Checkpoint::open(&dir)?, word.to_owned());
+                Ok(Self { checkpoint, dir, word, temporary: None })
             }
             _ => {
                 let files = Files::list(word, Options::from_env())?;
-                let mut opened = Self::fetch(&files)?;
-                opened.checkpoint = open_far(&files, &opened.dir)?;
+                let mut opened = Self::fetch(word, &files)?;
+                let checkpoint = open_far(&files, &opened.dir);
+                opened.checkpoint = checkpoint.map_err(|error| opened.called(error))?;
                 Ok(opened)
             }
         }
@@ -53,9 +59,10 @@ impl Opened {
     pub(crate) fn open_for_vocabulary(word: &str) -> Result<Self, Error> {
         match Location::parse(word)? {
             Location::Path(dir) => {
-                Ok(Self { checkpoint: Checkpoint::without_weights(), dir, temporary: None })
+                let (checkpoint, word) = (Checkpoint::without_weights(), word.to_owned());
+                Ok(Self { checkpoint, dir, word, temporary: None })
             }
-            _ => Self::fetch(&Files::list(word, Options::from_env())?),
+            _ => Self::fetch(word, &Files::list(word, Options::from_env())?),
         }
     }
 
@@ -65,7 +72,7 @@ impl Opened {
     }
 
     /// Fetches the small files.
-    fn fetch(files: &Files) -> Result<Self, Error> {
+    fn fetch(word: &str, files: &Files) -> Result<Self, Error> {
         let failed = |source| Error::environment("write", Path::new("a temporary"), source);
         let temporary = tempfile::tempdir().map_err(failed)?;
         // The name of the model is taken from that of its directory where no card says it.
@@ -81,7 +88,102 @@ impl Opened {
             let name = format!("{folder}/config.json");
             std::fs::write(dir.join(&name), files.fetch(&name)?).map_err(failed)?;
         }
-        Ok(Self { checkpoint: Checkpoint::without_weights(), dir, temporary: Some(temporary) })
+        let (checkpoint, word) = (Checkpoint::without_weights(), word.to_owned());
+        Ok(Self { checkpoint, dir, word, temporary: Some(temporary) })
+    }
+
+    /// An error of work on this checkpoint, by the name that the user gave it.
+    pub(crate) fn called(&self, error: Error) -> Error {
+        match self.temporary {
+            Some(_) => called(error, &self.dir, &self.word),
+            None => error,
+        }
+    }
+}
+
+/// An error in which a directory of ours has the name that the user gave what is in it.
+fn called(error: Error, dir: &Path, word: &str) -> Error {
+    let user = |path: PathBuf| match path.strip_prefix(dir) {
+        Ok(rest) if rest.as_os_str().is_empty() => PathBuf::from(word),
+        Ok(rest) => PathBuf::from(format!("{word}/{}", rest.display())),
+        Err(_) => path,
+    };
+    match error {
+        Error::InFile { path, finding } => Error::InFile { path: user(path), finding },
+        Error::Environment { action, path, source } => {
+            Error::Environment { action, path: user(path), source }
+        }
+        other => other,
+    }
+}
+
+/// Weights of other programs in a few facts.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Weights {
+    /// The class of the model, as its configuration names it.
+    pub class: Option<String>,
+    /// Files of weights.
+    pub files: usize,
+    /// Tensors.
+    pub tensors: u64,
+    /// Elements of all tensors.
+    pub parameters: u64,
+    /// Per type: tensors and bytes.
+    pub types: BTreeMap<TensorType, (u64, u64)>,
+}
+
+impl Weights {
+    /// The facts of the checkpoint directory, or the file of weights, at a path on this machine; `None` if
+    /// it is neither. Nothing but headers is read.
+    ///
+    /// # Errors
+    /// If it is one, and cannot be read.
+    pub fn at(path: &Path) -> Result<Option<Self>, Error> {
+        /// What a lone file of weights may end in.
+        const LONE: [&str; 5] = ["safetensors", "bin", "pth", "pt", "ckpt"];
+        let ending = path.extension().and_then(|ending| ending.to_str()).unwrap_or_default();
+        let mut class = None;
+        let checkpoint = if path.is_dir() {
+            let names = path.read_dir().map_err(|source| Error::read(path, source))?;
+            let mut names = names.flatten().map(|entry| entry.file_name());
+            if names.any(|name| name.to_str().is_some_and(has_gguf_name)) {
+                return Ok(None);
+            }
+            if path.join("config.json").is_file() {
+                class = Config::read(path)?.class().ok().map(str::to_owned);
+            } else if Checkpoint::open(path).is_err() {
+                return Ok(None);
+            }
+            Checkpoint::open(path)?
+        } else if LONE.contains(&ending) && path.is_file() {
+            // Models of any time have such names too.
+            if LocalFile::open(path)?.mapped().starts_with(&gguf::MAGIC) {
+                return Ok(None);
+            }
+            match Checkpoint::open_file(path) {
+                Err(_) if ending != LONE[0] => return Ok(None),
+                opened => opened?,
+            }
+        } else {
+            return Ok(None);
+        };
+        let files: BTreeSet<_> = checkpoint.files.iter().map(|file| &file.path).collect();
+        let mut weights = Self { class, files: files.len(), ..Self::default() };
+        for entry in checkpoint.entries {
+            let elements = entry.shape.iter().fold(1, |all: u64, len| all.saturating_mul(*len));
+            let shape = Shape::new(&[elements]);
+            let of_type = weights.types.entry(entry.tensor_type).or_default();
+            of_type.0 += 1;
+            of_type.1 += shape.and_then(|shape| entry.tensor_type.byte_len(&shape)).unwrap_or(0);
+            weights.tensors += 1;
+            weights.parameters = weights.parameters.saturating_add(elements);
+        }
+        Ok(Some(weights))
+    }
+
+    /// Bytes of all tensors.
+    pub fn bytes(&self) -> u64 {
+        self.types.values().map(|(_, bytes)| *bytes).fold(0, u64::saturating_add)
     }
 }
 

@@ -7,7 +7,7 @@
 //!
 //! | to | see |
 //! |----|-----|
-//! | look at a model | [`open`], [`summary`], [`name`], [`tokens`] |
+//! | look at a model | [`open`], [`summary`], [`memory`], [`values`], [`name`], [`tokens`] |
 //! | find and repair what is wrong | [`check`], [`verify`] |
 //! | change keys, or the order of bytes | [`edit`], [`key_value`], [`endian`] |
 //! | run a model | [`run`] |
@@ -36,6 +36,7 @@ pub mod edit;
 pub mod endian;
 pub mod eval;
 pub mod key_value;
+pub mod memory;
 mod model;
 pub mod name;
 pub mod npy;
@@ -48,6 +49,7 @@ mod text;
 mod threads;
 pub mod tokens;
 pub mod units;
+pub mod values;
 pub mod verify;
 
 pub use gguf::Error;

@@ -70,7 +70,13 @@ pub(crate) fn cover(
     missing: Missing,
 ) -> Result<Vec<String>, Error> {
     let mut refused = Vec::new();
-    let mut notes = Vec::new();
+    // What is said, and of which tensors: one note for all that have the same.
+    let mut told: Vec<(String, Vec<String>)> = Vec::new();
+    let mut tell = |name: &str, what: String| match told.iter_mut().find(|(told, _)| *told == what)
+    {
+        Some((_, names)) => names.push(name.to_owned()),
+        None => told.push((what, vec![name.to_owned()])),
+    };
     for (item, decision) in items.iter_mut().zip(decisions) {
         item.target = decision.target;
         let must = item.target != item.tensor.stored_type
@@ -84,19 +90,21 @@ pub(crate) fn cover(
             Missing::Fallback => {
                 item.target = without_weights(wanted);
                 let target = item.target;
-                notes.push(format!(
-                    "`{name}` becomes {target} instead of {wanted}: it has no weights"
-                ));
+                tell(name, format!("{target} instead of {wanted}, without weights"));
             }
             Missing::Uniform => {
                 let shape = &item.tensor.shape;
                 item.importance = Some(vec![1.0; shape.row_len() as usize].into());
-                notes.push(format!("`{name}` becomes {wanted} with uniform weights"));
+                tell(name, format!("{wanted}, uniform weights"));
             }
         }
     }
     if refused.is_empty() {
-        return Ok(notes);
+        let note = |(what, names): (String, Vec<String>)| match &names[..] {
+            [name] => format!("`{name}`: {what}"),
+            names => format!("{} tensors: {what}", names.len()),
+        };
+        return Ok(told.into_iter().map(note).collect());
     }
     let all: String = refused.iter().map(|(name, ty)| format!("\n  {name} as {ty}")).collect();
     let what = MissingImatrix { tensors: refused }.to_string();

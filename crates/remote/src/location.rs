@@ -38,6 +38,11 @@ impl Location {
     /// [`Error::Location`] for a scheme that is not known or a word that does not fit its scheme.
     pub fn parse(word: &str) -> Result<Self, Error> {
         let wrong = |why: &str| Error::Location { word: shown_word(word), why: why.into() };
+        if word == "-" {
+            return Err(wrong(
+                "models are read at many places, which a stream cannot do: name a file",
+            ));
+        }
         if let Some(rest) = word.strip_prefix("hf:") {
             return Repository::parse(rest).map(Self::Hub).map_err(wrong);
         }

@@ -17,6 +17,15 @@ pub enum CacheType {
 }
 
 impl CacheType {
+    /// How heads of so many numbers are stored: one that is no whole number of blocks stays in half
+    /// precision.
+    fn of_heads(self, len: usize) -> Self {
+        match self {
+            Self::Q8_0 if !len.is_multiple_of(32) => Self::F16,
+            ty => ty,
+        }
+    }
+
     /// Bytes of so many numbers.
     fn byte_len(self, numbers: u64) -> u64 {
         match self {
@@ -24,11 +33,6 @@ impl CacheType {
             Self::F16 => numbers.saturating_mul(2),
             Self::Q8_0 => numbers.div_ceil(32).saturating_mul(34),
         }
-    }
-
-    /// How heads of so many numbers are stored: what is no whole number of blocks stays in half precision.
-    fn of_heads(self, len: usize) -> Self {
-        if self == Self::Q8_0 && !len.is_multiple_of(32) { Self::F16 } else { self }
     }
 }
 

@@ -10,9 +10,10 @@ use gguf_store::Progress;
 use crate::batch::Batch;
 use crate::cache::CacheType;
 use crate::executor::Executor;
+use crate::memory;
 use crate::observer::Observer;
 use crate::run::{Inputs, run, sees_whole_batch};
-use crate::state::{Sequence, full_len};
+use crate::state::Sequence;
 use crate::value::Value;
 use crate::watch::Watch;
 
@@ -48,8 +49,7 @@ impl ContextOptions {
     /// Bytes that full caches and all states take for a model of this graph; but for what an encoder
     /// stores, whose length nobody knows before.
     pub fn byte_len(&self, graph: &Graph) -> u64 {
-        let one = full_len(graph, self.cache_type, self.tokens);
-        one.saturating_mul(self.sequences as u64)
+        memory::states(graph, *self).into_iter().fold(0, u64::saturating_add)
     }
 }
 

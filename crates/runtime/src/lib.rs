@@ -34,6 +34,7 @@ mod exp;
 mod instructions;
 mod lora;
 pub mod machine;
+mod memory;
 #[cfg(target_arch = "aarch64")]
 mod neon;
 mod observer;
@@ -56,6 +57,7 @@ pub use context::{Context, ContextOptions};
 pub use executor::Executor;
 pub use instructions::Instructions;
 pub use lora::Adapter;
+pub use memory::Memory;
 pub use observer::Observer;
 pub use product::Arithmetic;
 pub use sample::{Sampler, Sampling};

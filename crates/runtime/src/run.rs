@@ -9,6 +9,7 @@ use gguf_graph::{Op, Program, Rows, Shape, ValueId};
 use crate::batch::Token;
 use crate::context::ContextOptions;
 use crate::executor::Executor;
+use crate::memory;
 use crate::ops;
 use crate::product::How;
 use crate::state::Sequence;
@@ -52,7 +53,7 @@ pub(crate) fn run(
 ) -> Result<Vec<Value>, Error> {
     let mut run = Run::new(executor, inputs, sequences, options.tokens, program.ops.len(), watch);
     let last_use = last_use(program, wanted);
-    let needed = run.peak(program, shapes, &last_use);
+    let needed = memory::values(program, shapes, &last_use, |rows| run.rows(rows) as u64);
     if needed > options.memory {
         let allowed = options.memory;
         let what = format!("a batch needs {needed} bytes for its values, {allowed} are allowed");
@@ -167,26 +168,6 @@ impl<'r> Run<'r> {
         best.map(|place| self.free.swap_remove(place)).unwrap_or_default()
     }
 
-    /// Bytes that values take at most at a time.
-    fn peak(&self, program: &Program, shapes: &[Shape], last_use: &[Option<usize>]) -> u64 {
-        let size = |value: usize| {
-            let shape = shapes[value];
-            4 * u64::from(shape.width).saturating_mul(self.rows(shape.rows) as u64)
-        };
-        let (mut live, mut peak) = (0u64, 0);
-        for (number, op) in program.ops.iter().enumerate().filter(|(n, _)| last_use[*n].is_some()) {
-            live = live.saturating_add(size(number));
-            peak = peak.max(live);
-            let mut ended: Vec<usize> = op.values().iter().map(|value| value.0 as usize).collect();
-            ended.push(number);
-            ended.sort_unstable();
-            ended.dedup();
-            let ended = ended.into_iter().filter(|value| last_use[*value] == Some(number));
-            live = live.saturating_sub(ended.map(size).sum());
-        }
-        peak
-    }
-
     fn rows(&self, rows: Rows) -> usize {
         match (rows, self.inputs) {
             (Rows::Tokens, Inputs::Tokens(tokens)) => tokens.len(),
@@ -208,7 +189,7 @@ pub(crate) fn sees_whole_batch(program: &Program, wanted: ValueId) -> bool {
 
 /// Of each operation the number of the last one that reads its value: its own if it is only done for
 /// its state, beyond all if it is wanted, `None` if nobody needs it.
-fn last_use(program: &Program, wanted: &[ValueId]) -> Vec<Option<usize>> {
+pub(crate) fn last_use(program: &Program, wanted: &[ValueId]) -> Vec<Option<usize>> {
     let mut last: Vec<Option<usize>> = vec![None; program.ops.len()];
     for id in wanted {
         last[id.0 as usize] = Some(usize::MAX);

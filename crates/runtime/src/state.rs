@@ -66,9 +66,9 @@ impl Sequence {
     }
 }
 
-/// Bytes of the states of a sequence that is full: all but what an encoder stores, whose length nobody
+/// Bytes of each state of a sequence that is full; nothing for what an encoder stores, whose length nobody
 /// knows before.
-pub(crate) fn full_len(graph: &Graph, cache_type: CacheType, tokens: usize) -> u64 {
+pub(crate) fn full_lens(graph: &Graph, cache_type: CacheType, tokens: usize) -> Vec<u64> {
     let of_state = |(state, id): (&State, u32)| match *state {
         State::Cache { keys, values } => layouts(graph, id, keys, values, state, cache_type)
             .map(|layout| layout.byte_len(tokens))
@@ -78,7 +78,7 @@ pub(crate) fn full_len(graph: &Graph, cache_type: CacheType, tokens: usize) -> u
         State::Rows { width, rows } => 4 * u64::from(width) * u64::from(rows),
         State::Floats { len } => 4 * u64::from(len),
     };
-    graph.raw().states.iter().zip(0..).map(of_state).fold(0, u64::saturating_add)
+    graph.raw().states.iter().zip(0..).map(of_state).collect()
 }
 
 /// How keys and values of a state are laid out.

@@ -72,7 +72,7 @@ pub fn run(args: &Args) -> Result<(), Failure> {
     out.flush()?;
     let others = variants(metadata);
     if name.is_none() && !others.is_empty() {
-        eprintln!("note: further templates (--name): {}", others.join(", "));
+        crate::terminal::note(format!("further templates (--name): {}", others.join(", ")));
     }
     Ok(())
 }

@@ -1,9 +1,11 @@
 //! `gguf check`: everything that is wrong or odd about a model, and its repair.
 
+mod report;
+
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
-use gguf::{Finding, Severity, codes};
+use gguf::{Finding, codes};
 use gguf_kit::Opened;
 use gguf_kit::check::{Options, Repaired, check, readable, repair_in_place, repaired};
 use serde_json::{Value as Json, json};
@@ -20,15 +22,15 @@ use crate::{commands, sarif};
 #[command(
     after_help = "Exit code 1 if there is a finding of severity error, which after --fix is still \
                         there.\n\n\
-                        Examples:\n  gguf check model.gguf --data\n  gguf check model.gguf --json --strict\n  \
+                        Examples:\n  gguf check *.gguf\n  gguf check model.gguf --data\n  gguf check model.gguf --json --strict\n  \
                         gguf check model.gguf --fix -o fixed.gguf\n  \
                         gguf check model.gguf --tokenizer-against tokenizer.json\n  \
                         gguf check --explain tensor-offset-misaligned"
 )]
 pub struct Args {
-    /// File, directory, shard or far location to check.
-    #[arg(required_unless_present = "explain")]
-    source: Option<String>,
+    /// Files, directories, shards or far locations to check.
+    #[arg(required_unless_present = "explain", value_name = "SOURCE")]
+    sources: Vec<String>,
     /// Look at all tensor data too: values that are no numbers, absurd or all zero.
     #[arg(long)]
     data: bool,
@@ -65,17 +67,22 @@ pub struct Args {
     force: Force,
 }
 
-impl Args {
-    /// What is checked; not asked for where a code is explained.
-    fn source(&self) -> &str {
-        self.source.as_deref().unwrap_or_default()
-    }
-}
-
 pub fn run(args: &Args) -> Result<(), Failure> {
     if let Some(name) = &args.explain {
         return explain(name);
     }
+    if args.output.as_ref().is_some_and(|output| !output.is_dir()) && args.sources.len() > 1 {
+        let what = "-o names one file, and several are to be repaired: name a directory";
+        return Err(Failure::Usage(what.into()));
+    }
+    // Of SARIF and of JSON alone there is one document.
+    if args.sarif && args.sources.len() > 1 {
+        return Err(Failure::Usage("--sarif is of one file: check each by itself".into()));
+    }
+    commands::each(&args.sources, |source| check_one(args, source))
+}
+
+fn check_one(args: &Args, source: &str) -> Result<(), Failure> {
     let options = Options {
         data: args.data,
         strict: args.strict,
@@ -89,14 +96,14 @@ pub fn run(args: &Args) -> Result<(), Failure> {
         progress.finish();
         report
     };
-    let mut report = look(args.source(), &options)?;
-    print(args, &report.findings())?;
+    let mut report = look(source, &options)?;
+    print(args, source, &report.findings())?;
     let opened = match report.opened.take() {
-        None if args.fix => readable(args.source(), &report.header)?,
+        None if args.fix => readable(source, &report.header)?,
         opened => opened.filter(|_| args.fix),
     };
     if let Some(opened) = opened {
-        let fixed = fix(args, opened)?;
+        let fixed = fix(args, source, opened)?;
         let headers = Options { strict: args.strict, ..Options::default() };
         report.header = look(&fixed, &headers)?.header;
     }
@@ -117,29 +124,16 @@ fn explain(name: &str) -> Result<(), Failure> {
     Ok(())
 }
 
-fn print(args: &Args, findings: &[Finding]) -> Result<(), Failure> {
+fn print(args: &Args, source: &str, findings: &[Finding]) -> Result<(), Failure> {
     let mut out = std::io::BufWriter::new(std::io::stdout().lock());
     if args.sarif {
-        writeln!(out, "{:#}", sarif::log(args.source(), findings))?;
+        writeln!(out, "{:#}", sarif::log(source, findings))?;
     } else if args.json {
         let findings: Vec<_> = findings.iter().map(finding_json).collect();
-        let document = json!({ "file": args.source(), "findings": findings });
-        document::print(&mut out, "check/1", document)?;
+        let document = json!({ "file": source, "findings": findings });
+        document::print_one(&mut out, "check/1", document, args.sources.len() > 1)?;
     } else {
-        for finding in findings {
-            writeln!(out, "{:<7} {:<28} {finding}", finding.severity, finding.code)?;
-        }
-        let count = |severity| findings.iter().filter(|f| f.severity == severity).count();
-        let (errors, warnings) = (count(Severity::Error), count(Severity::Warning));
-        match findings.len() {
-            0 => writeln!(out, "{}: no findings", args.source())?,
-            all => writeln!(
-                out,
-                "{}: {errors} errors, {warnings} warnings, {} notes",
-                args.source(),
-                all - errors - warnings
-            )?,
-        }
+        out.write_all(report::text(source, findings).as_bytes())?;
     }
     out.flush()?;
     Ok(())
@@ -158,7 +152,7 @@ fn finding_json(finding: &Finding) -> Json {
 }
 
 /// Writes the repaired model, and says where.
-fn fix(args: &Args, opened: Opened) -> Result<String, Failure> {
+fn fix(args: &Args, source: &str, opened: Opened) -> Result<String, Failure> {
     let (done, fixed) = match &args.output {
         Some(output) => {
             let Repaired { job, name, done } = repaired(opened.model())?;
@@ -172,7 +166,7 @@ fn fix(args: &Args, opened: Opened) -> Result<String, Failure> {
         None => {
             // Nothing of ours may have the file open while it changes.
             drop(opened);
-            (repair_in_place(Path::new(args.source()))?, args.source().to_owned())
+            (repair_in_place(Path::new(source))?, source.to_owned())
         }
     };
     for what in &done {

@@ -123,11 +123,14 @@ fn convert(args: &Args, source: &str, kind: Kind, outputs: Vec<Wanted>) -> Resul
     let inputs = plan.inputs.iter().map(PathBuf::as_path).chain(args.types.inputs());
     let progress = Progress::new();
     let overwrite = args.force.sparing(inputs);
-    let written = match plan.write(&overwrite, &commands::say_anew, &progress) {
+    match plan.write(&overwrite, &commands::say_anew, &progress) {
         Err(gguf::Error::Interrupted) if args.resume => return Err(Failure::Paused),
-        written => written?,
-    };
-    commands::say_written("convert/1", &written, progress.finish(), args.json)
+        written => written.map(drop)?,
+    }
+    let time = progress.finish();
+    let files = plan.files()?;
+    let files = files.iter().map(|(job, path)| (job, path.as_path()));
+    commands::say_written("convert/1", files, time, args.json)
 }
 
 impl Args {
@@ -169,16 +172,13 @@ fn show(args: &Args, kind: Kind, plan: &Plan) -> Result<(), Failure> {
         document::print(&mut out, "convert/1", json)?;
         return Ok(());
     }
-    for (job, _) in &files {
-        write!(out, "{}", listing::plan_text(job))?;
+    for (job, path) in &files {
+        write!(out, "{}", listing::plan_text(job, path))?;
     }
     for Planned { changes, .. } in &plan.outputs {
         for Change { name, from, to, how } in changes {
             writeln!(out, "{name:<44} {from:<28} -> {to:<7} {how}")?;
         }
-    }
-    for (_, path) in &files {
-        writeln!(out, "would write {}", path.display())?;
     }
     Ok(())
 }

@@ -2,7 +2,8 @@
 
 use std::io::Write;
 
-use gguf_compare::{Change, Detail, Diff, KeyChange, Verdict, diff};
+use gguf::schema::file_type;
+use gguf_compare::{Change, Detail, Diff, KeyChange, TensorChange, Verdict, diff};
 use gguf_kit::open;
 use gguf_quant::Difference;
 use serde_json::{Value as Json, json};
@@ -10,6 +11,7 @@ use serde_json::{Value as Json, json};
 use crate::document;
 use crate::failure::Failure;
 use crate::progress::Progress;
+use crate::{listing, terminal};
 
 /// Compare two models: keys, tensors, and a verdict in words.
 ///
@@ -38,83 +40,157 @@ pub fn run(args: &Args) -> Result<(), Failure> {
     if args.json {
         document::print(&mut out, "diff/1", to_json(&diff))?;
     } else {
-        print(&mut out, &diff)?;
+        print(&mut out, args, &diff)?;
     }
     if diff.verdict == Verdict::Same { Ok(()) } else { Err(Failure::Findings) }
 }
 
-fn print(out: &mut impl Write, diff: &Diff) -> Result<(), Failure> {
+/// Tensors that are shown without --verbose: those that lost most.
+const WORST: usize = 10;
+
+fn print(out: &mut impl Write, args: &Args, diff: &Diff) -> Result<(), Failure> {
+    let (a, b) = (terminal::plain(&args.a), terminal::plain(&args.b));
+    let wrapped = |line: &str| terminal::wrap(line, "  ");
+    writeln!(out, "{}", terminal::wrap(&terminal::strong(&diff.verdict), ""))?;
+    writeln!(out, "  A  {a}\n  B  {b}")?;
+    let (same, differ) = (diff.same, diff.tensors.len());
+    let keys = match diff.keys.len() {
+        0 => "all keys are the same".into(),
+        1 => "1 key differs".into(),
+        keys => format!("{keys} keys differ"),
+    };
+    let tensors = match (same, differ) {
+        (same, 0) => format!("{} the same", are(same)),
+        (0, differ) => format!("{} other", are(differ)),
+        (same, differ) => format!("{} the same, {differ} differ", are(same)),
+    };
+    writeln!(out, "{}", wrapped(&format!("{keys}, {tensors}")))?;
+    if diff.total.elements > 0 {
+        writeln!(out, "{}", wrapped(&format!("together: {}", shown(&diff.total))))?;
+    }
+    if !diff.keys.is_empty() {
+        writeln!(out, "\n{}", terminal::strong("Keys"))?;
+    }
     for change in &diff.keys {
-        let sign = match (&change.a, &change.b) {
-            (None, _) => '+',
-            (_, None) => '-',
-            _ => '~',
-        };
-        writeln!(out, "{sign} {}", change.key)?;
         print_key(out, change)?;
     }
-    for tensor in &diff.tensors {
-        let name = &tensor.name;
-        match &tensor.change {
-            Change::Added(ty, shape) => writeln!(out, "+ {name} {ty} {shape}")?,
-            Change::Removed(ty, shape) => writeln!(out, "- {name} {ty} {shape}")?,
-            Change::Reshaped { a, b } => {
-                writeln!(out, "~ {name} {} {} -> {} {}", a.0, a.1, b.0, b.1)?;
-            }
-            Change::Data { a, b, figures } => {
-                let types = if a == b { a.to_string() } else { format!("{a} -> {b}") };
-                writeln!(out, "~ {name:<36} {types:<16} {}", shown(figures.as_ref()))?;
-            }
+    if diff.tensors.is_empty() {
+        return Ok(());
+    }
+    let worst = worst(&diff.tensors);
+    let (shown, rest) = match terminal::is_verbose() {
+        true => (diff.tensors.iter().collect(), 0),
+        false => (
+            worst.iter().take(WORST).copied().collect::<Vec<_>>(),
+            worst.len().saturating_sub(WORST),
+        ),
+    };
+    let title = if rest > 0 { "Tensors that differ most" } else { "Tensors" };
+    writeln!(out, "\n{}", terminal::strong(title))?;
+    let widest = shown.iter().map(|tensor| console::measure_text_width(&tensor.name)).max();
+    let widest = widest.unwrap_or(0).min(40);
+    if shown.iter().any(|tensor| matches!(tensor.change, Change::Data { .. })) {
+        let figures = format!("{:>8} {:>9} {:>8} {:>8}", "relative", "cosine", "rmse", "max");
+        let head = format!("    {:widest$}  {:<15} {figures}", "", "types");
+        writeln!(out, "{}", terminal::fit(&terminal::faint(head)))?;
+    }
+    for tensor in shown {
+        print_tensor(out, tensor, widest)?;
+    }
+    if rest > 0 {
+        writeln!(out, "{}", terminal::faint(format!("  and {rest} more (-v shows them)")))?;
+    }
+    Ok(())
+}
+
+/// A number of tensors, and what they are.
+fn are(count: usize) -> String {
+    format!("{} {}", listing::plural(count, "tensor"), if count == 1 { "is" } else { "are" })
+}
+
+/// Those that only one side has first, then by what is lost.
+fn worst(tensors: &[TensorChange]) -> Vec<&TensorChange> {
+    let lost = |tensor: &TensorChange| match &tensor.change {
+        Change::Data { figures: Some(figures), .. } => figures.relative(),
+        _ => f64::INFINITY,
+    };
+    let mut worst: Vec<_> = tensors.iter().collect();
+    worst.sort_by(|a, b| lost(b).total_cmp(&lost(a)));
+    worst
+}
+
+fn print_tensor(out: &mut impl Write, tensor: &TensorChange, widest: usize) -> Result<(), Failure> {
+    let name = terminal::plain(&tensor.name);
+    let line = match &tensor.change {
+        Change::Added(ty, shape) => terminal::added(format!("+ {name} {ty} {shape}")),
+        Change::Removed(ty, shape) => terminal::removed(format!("- {name} {ty} {shape}")),
+        Change::Reshaped { a, b } => {
+            terminal::changed(format!("~ {name} {} {} -> {} {}", a.0, a.1, b.0, b.1))
         }
-    }
-    writeln!(out, "{} tensors are the same, {} differ", diff.same, diff.tensors.len())?;
-    if diff.total.elements > 0 {
-        writeln!(out, "together: {}", shown(Some(&diff.total)))?;
-    }
-    writeln!(out, "{}", diff.verdict)?;
+        Change::Data { a, b, figures } => {
+            let types = if a == b { a.to_string() } else { format!("{a} -> {b}") };
+            let figures = figures.as_ref().map_or("cannot be decoded".into(), |figures| {
+                let (relative, cosine) = (figures.relative() * 100.0, figures.cosine());
+                format!(
+                    "{relative:>7.3}% {cosine:>9.6} {:>8.1e} {:>8.1e}",
+                    figures.rmse(),
+                    figures.max
+                )
+            });
+            format!("{} {name:<widest$}  {types:<15} {figures}", terminal::changed("~"))
+        }
+    };
+    writeln!(out, "{}", terminal::fit(&format!("  {line}")))?;
     Ok(())
 }
 
 fn print_key(out: &mut impl Write, change: &KeyChange) -> Result<(), Failure> {
-    match &change.detail {
-        Detail::None => {
-            for (side, value) in [("a", &change.a), ("b", &change.b)] {
-                if let Some(value) = value {
-                    writeln!(out, "    {side}: {value}")?;
-                }
-            }
+    let key = terminal::plain(&change.key);
+    let value = |value: &str| match (&*change.key, value.parse().ok().and_then(file_type)) {
+        ("general.file_type", Some(known)) => known.name.to_owned(),
+        _ => terminal::plain(value),
+    };
+    let mut line = |line: String| writeln!(out, "{}", terminal::fit(&format!("  {line}")));
+    match (&change.detail, &change.a, &change.b) {
+        (Detail::None, Some(a), Some(b)) => {
+            line(format!("{} {key}: {} -> {}", terminal::changed("~"), value(a), value(b)))?;
         }
-        Detail::Elements { lengths, differing, first } => {
-            writeln!(out, "    {differing} elements differ, of {} and {}", lengths.0, lengths.1)?;
+        (Detail::None, Some(a), None) => {
+            line(terminal::removed(format!("- {key}: {}", value(a))))?;
+        }
+        (Detail::None, _, b) => {
+            let b = b.as_deref().unwrap_or_default();
+            line(terminal::added(format!("+ {key}: {}", value(b))))?;
+        }
+        (Detail::Elements { lengths, differing, first }, ..) => {
+            let (a, b) = lengths;
+            let of = if a == b { a.to_string() } else { format!("{a} and {b}") };
+            let sign = terminal::changed("~");
+            let elements = listing::plural(*differing as usize, "element");
+            line(format!("{sign} {key}: {elements} of {of} changed"))?;
+            let shown = |side: &Option<String>| side.clone().unwrap_or_else(|| "(none)".into());
             for element in first {
-                let shown = |side: &Option<String>| side.clone().unwrap_or_else(|| "(none)".into());
-                writeln!(
-                    out,
-                    "    [{}] {} -> {}",
-                    element.index,
-                    shown(&element.a),
-                    shown(&element.b)
-                )?;
+                let (a, b) = (shown(&element.a), shown(&element.b));
+                line(format!("    [{}] {a} -> {b}", element.index))?;
             }
         }
-        Detail::Line { number, a, b } => {
-            writeln!(out, "    line {number}\n    a: {a}\n    b: {b}")?;
+        (Detail::Line { number, a, b }, ..) => {
+            line(format!("{} {key}: line {number}", terminal::changed("~")))?;
+            line(terminal::removed(format!("    - {}", terminal::plain(a))))?;
+            line(terminal::added(format!("    + {}", terminal::plain(b))))?;
         }
     }
     Ok(())
 }
 
-fn shown(figures: Option<&Difference>) -> String {
-    match figures {
-        None => "cannot be decoded".into(),
-        Some(figures) => format!(
-            "rmse {:.3e}  relative {:.4}%  cosine {:.8}  max {:.3e}",
-            figures.rmse(),
-            figures.relative() * 100.0,
-            figures.cosine(),
-            figures.max
-        ),
-    }
+fn shown(figures: &Difference) -> String {
+    format!(
+        "rmse {:.2e}, relative {:.3}%, cosine {:.6}, max {:.2e}",
+        figures.rmse(),
+        figures.relative() * 100.0,
+        figures.cosine(),
+        figures.max
+    )
 }
 
 fn to_json(diff: &Diff) -> Json {

@@ -20,7 +20,7 @@ use crate::commands::render_template;
 use crate::failure::Failure;
 use crate::force::Force;
 use crate::progress::Progress;
-use crate::{commands, document, listing};
+use crate::{commands, document, listing, terminal};
 
 /// Change keys and tensors of a GGUF.
 ///
@@ -206,12 +206,22 @@ fn dry_run(
         let keys: Vec<_> = changed.iter().map(change).collect();
         return Ok(document::print(&mut out, "edit/1", json!({ "keys": keys }))?);
     }
+    match changed.len() {
+        0 => writeln!(out, "no key would change")?,
+        count => writeln!(out, "{} would change", listing::plural(count, "key"))?,
+    }
     for (key, before, after) in changed {
-        match (before, after) {
-            (Some(old), Some(value)) => writeln!(out, "~ {key} = {value} (was {old})")?,
-            (None, Some(value)) => writeln!(out, "+ {key} = {value}")?,
-            (_, None) => writeln!(out, "- {key}")?,
-        }
+        let name = terminal::plain(key);
+        let shown = |value: &Value| listing::shortened(&value.to_string());
+        let line = match (before, after) {
+            (Some(old), Some(new)) => {
+                let (old, new) = (shown(old), shown(new));
+                format!("{} {name} = {new} (was {old})", terminal::changed("~"))
+            }
+            (None, Some(new)) => terminal::added(format!("+ {name} = {}", shown(new))),
+            (_, None) => terminal::removed(format!("- {name}")),
+        };
+        writeln!(out, "{}", terminal::fit(&line))?;
     }
     Ok(())
 }

@@ -12,8 +12,8 @@ use serde_json::json;
 use crate::document;
 use crate::failure::Failure;
 use crate::force::Force;
-use crate::listing;
 use crate::progress::Progress;
+use crate::{commands, listing};
 
 /// Write a GGUF in another byte order.
 ///
@@ -72,8 +72,7 @@ pub fn run(args: &Args) -> Result<(), Failure> {
         };
         let progress = Progress::new();
         endian::in_place(&path, options, &progress)?;
-        progress.finish();
-        eprintln!("wrote {}", path.display());
+        commands::wrote(&path, None, None, Some(progress.finish()));
         return Ok(());
     }
     let opened = open(&args.source)?;
@@ -87,12 +86,12 @@ pub fn run(args: &Args) -> Result<(), Failure> {
             return Ok(());
         }
         let what = if plan.swaps() { "swap the bytes of" } else { "copy" };
-        writeln!(out, "would {what} {count} tensors, {}", listing::bytes(bytes))?;
+        let (count, size) = (listing::plural(count, "tensor"), listing::bytes(bytes));
+        writeln!(out, "would {what} {count}, {size}")?;
         return Ok(());
     };
     let progress = Progress::new();
     plan.write(target, &args.force.sparing(opened.files()), &progress)?;
-    progress.finish();
-    eprintln!("wrote {}", target.display());
+    commands::wrote(target, None, None, Some(progress.finish()));
     Ok(())
 }

@@ -88,8 +88,8 @@ pub fn run(args: &Args) -> Result<(), Failure> {
     let total = bytes(args, &plan.tensors);
     let progress = Progress::new();
     directory.write(&plan, args.max_shard_size.unwrap_or(SHARD_SIZE), &progress)?;
-    progress.finish();
-    eprintln!("wrote {} ({})", args.output.display(), listing::bytes(total));
+    let time = progress.finish().as_secs_f64();
+    eprintln!("wrote {}: {} in {time:.1} s", args.output.display(), listing::bytes(total));
     Ok(())
 }
 
@@ -104,12 +104,10 @@ fn bytes(args: &Args, tensors: &[(Tensor, TensorType)]) -> u64 {
 
 /// Writes one file of tensors.
 fn write(args: &Args, opened: &Opened, tensors: &[(Tensor, TensorType)]) -> Result<(), Failure> {
-    let total = bytes(args, tensors);
     let progress = Progress::new();
     let overwrite = args.force.sparing(opened.files());
     let path = &args.output;
     safetensors::write(path, tensors, args.raw, &overwrite, &progress)?;
-    progress.finish();
-    eprintln!("wrote {} ({})", path.display(), listing::bytes(total));
+    commands::wrote(path, None, None, Some(progress.finish()));
     Ok(())
 }

@@ -8,6 +8,7 @@ use gguf_compare::{Algorithm, Entry, HashOptions, Manifest, Outcome, Tally, hash
 use gguf_kit::{open, read_text};
 use serde_json::json;
 
+use crate::commands;
 use crate::document;
 use crate::failure::Failure;
 use crate::progress::Progress;
@@ -22,8 +23,9 @@ use crate::progress::Progress;
                         gguf hash --check model.sha256 model.gguf"
 )]
 pub struct Args {
-    /// The model.
-    source: String,
+    /// The models.
+    #[arg(required = true, value_name = "SOURCE")]
+    sources: Vec<String>,
     /// XXH64, the default.
     #[arg(long)]
     xxh64: bool,
@@ -42,7 +44,7 @@ pub struct Args {
     /// Only the whole model, not its tensors.
     #[arg(long)]
     no_layer: bool,
-    /// Check against the digests in this file.
+    /// Check against the digests in this file; - reads them from the standard input.
     #[arg(short, long, value_name = "MANIFEST")]
     check: Option<PathBuf>,
     /// Digests as JSON.
@@ -68,10 +70,14 @@ impl Args {
 }
 
 pub fn run(args: &Args) -> Result<(), Failure> {
-    let opened = open(&args.source)?;
-    let model = opened.model();
     let manifest = args.check.as_deref().map(read_manifest).transpose()?;
-    let algorithms = args.algorithms(manifest.as_ref());
+    commands::each(&args.sources, |source| hash_one(args, source, manifest.as_ref()))
+}
+
+fn hash_one(args: &Args, source: &str, manifest: Option<&Manifest>) -> Result<(), Failure> {
+    let opened = open(source)?;
+    let model = opened.model();
+    let algorithms = args.algorithms(manifest);
     if algorithms.is_empty() {
         return Err(Failure::Input("the manifest holds no digests".into()));
     }
@@ -82,7 +88,7 @@ pub fn run(args: &Args) -> Result<(), Failure> {
     let mut tally = Tally::default();
     let mut written = Ok(());
     let mut take = |entry: Entry| {
-        let found = manifest.as_ref().map(|manifest| manifest.check(&entry));
+        let found = manifest.map(|manifest| manifest.check(&entry));
         if let Some(found) = found {
             tally.add(found);
         }
@@ -101,11 +107,12 @@ pub fn run(args: &Args) -> Result<(), Failure> {
         };
         if written.is_err() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
     };
-    hash(model, &args.source, &options, &progress, &mut take)?;
+    hash(model, source, &options, &progress, &mut take)?;
     progress.finish();
     written?;
     if args.json {
-        document::print(&mut out, "hash/1", json!({ "digests": entries }))?;
+        let document = json!({ "file": source, "digests": entries });
+        document::print_one(&mut out, "hash/1", document, args.sources.len() > 1)?;
     }
     match (manifest, tally.outcome()) {
         (None, _) | (_, Outcome::Success) => Ok(()),
@@ -119,7 +126,12 @@ pub fn run(args: &Args) -> Result<(), Failure> {
 }
 
 fn read_manifest(path: &std::path::Path) -> Result<Manifest, Failure> {
-    let text = read_text(path)?;
+    let text = match path == std::path::Path::new("-") {
+        true => std::io::read_to_string(std::io::stdin()).map_err(|fault| {
+            Failure::Environment(format!("cannot read the standard input: {fault}"))
+        })?,
+        false => read_text(path)?,
+    };
     // Every text parses: lines that are no digests are passed over.
     Ok(text.parse().unwrap_or_default())
 }

@@ -34,17 +34,23 @@ pub fn run(args: &Args) -> Result<(), Failure> {
         return Err(Failure::Usage("far shards cannot be deleted".into()));
     }
     let model = opened.model();
-    let total = model.byte_len();
     let progress = Progress::new();
     let options = MergeOptions { keep_split_keys: args.keep_split_keys };
     let overwrite = args.force.sparing(opened.files());
     merge(model, &args.output, options, &overwrite, &progress)?;
-    progress.finish();
+    let time = progress.finish();
     let shards = model.parts().len();
     // Far ones are not ours to delete.
     if args.delete_shards && opened.transferred().is_none() {
         delete_merged(opened.into_model(), &args.output)?;
     }
-    eprintln!("wrote {} ({}) from {shards} files", args.output.display(), listing::bytes(total));
+    let size = args.output.metadata().map_or(0, |written| written.len());
+    eprintln!(
+        "wrote {} of {}: {} in {:.1} s",
+        args.output.display(),
+        listing::plural(shards, "file"),
+        listing::bytes(size),
+        time.as_secs_f64()
+    );
     Ok(())
 }

@@ -38,7 +38,7 @@ pub mod tokenize;
 pub mod transcribe;
 pub mod verify;
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::time::Duration;
 
 use gguf_pipeline::Job;
@@ -48,51 +48,110 @@ use serde_json::json;
 use crate::document;
 use crate::failure::Failure;
 use crate::progress::Progress;
+use crate::{listing, terminal};
 
 /// Says that `--resume` finds other work.
 fn say_anew() {
-    eprintln!(
-        "begins anew: what an earlier run left is of other inputs, options or another version"
+    terminal::note(
+        "begins anew: what an earlier run left is of other inputs, options or another version",
     );
 }
 
-/// Says what was written: files, and bytes of tensors in each.
-fn say_written(
+/// Says what jobs have written.
+fn say_written<'j>(
     schema: &str,
-    files: &[(PathBuf, u64)],
+    files: impl Iterator<Item = (&'j Job, &'j Path)>,
     elapsed: Duration,
     as_json: bool,
 ) -> Result<(), Failure> {
+    let files: Vec<_> = files.collect();
+    let lens = files.iter().map(|(job, _)| Ok(job.header()?.data_len()));
+    let lens = lens.collect::<Result<Vec<_>, Failure>>()?;
     let seconds = elapsed.as_secs_f64();
     if as_json {
-        let file = |(path, bytes): &(PathBuf, u64)| json!({ "file": path.display().to_string(), "bytes": bytes });
-        let files: Vec<_> = files.iter().map(file).collect();
+        let file = |((_, path), bytes): (&(&Job, &Path), &u64)| json!({ "file": path.display().to_string(), "bytes": bytes });
+        let files: Vec<_> = files.iter().zip(&lens).map(file).collect();
         let written = json!({ "written": files, "seconds": seconds });
         return Ok(document::print(&mut std::io::stdout().lock(), schema, written)?);
     }
-    for (path, bytes) in files {
-        let size = crate::listing::bytes(*bytes);
-        eprintln!("wrote {} ({size}) in {seconds:.1} s", path.display());
+    let is_one = files.len() == 1;
+    for (job, path) in &files {
+        wrote_job(job, path, is_one.then_some(elapsed));
+    }
+    if !is_one {
+        let size = listing::bytes(lens.iter().sum());
+        eprintln!("{} files, {size} in {seconds:.1} s", files.len());
     }
     Ok(())
 }
 
 /// Runs a job with a progress bar, and says what came of it.
 fn write(job: &Job, out: &Path, overwrite: &Overwrite) -> Result<(), Failure> {
-    let header = job.header()?;
-    let total = header.data_len();
+    // As strict as the real thing, and before it.
+    job.header()?;
     let progress = Progress::new();
     job.write(out, overwrite, &progress)?;
-    let elapsed = progress.finish();
-    say_written("", &[(out.to_owned(), total)], elapsed, false)
+    wrote_job(job, out, Some(progress.finish()));
+    Ok(())
+}
+
+/// Says that a job is written: how large its tensors were, how large the file is, and how long it took, if
+/// that is to be said of it alone.
+fn wrote_job(job: &Job, out: &Path, time: Option<Duration>) {
+    let totals = listing::Totals::of(job);
+    let bits = listing::bits_per_weight(totals.bytes, totals.elements);
+    let from = (totals.stored != totals.bytes).then_some(totals.stored);
+    wrote(out, from, Some(bits), time);
+}
+
+/// Says that a file is written.
+fn wrote(out: &Path, from: Option<u64>, bits: Option<f64>, time: Option<Duration>) {
+    let mut line = format!("wrote {}", out.display());
+    if let Ok(written) = out.metadata() {
+        let from = from.map_or(String::new(), |from| format!("{} -> ", listing::bytes(from)));
+        line += &format!(": {from}{}", listing::bytes(written.len()));
+    }
+    if let Some(bits) = bits.filter(|bits| *bits > 0.0) {
+        line += &format!(" ({bits:.2} bits per weight)");
+    }
+    if let Some(time) = time {
+        line += &format!(" in {:.1} s", time.as_secs_f64());
+    }
+    eprintln!("{line}");
+}
+
+/// Does the same with each of several sources; where it fails with one, says why and goes on with the next.
+fn each(
+    sources: &[String],
+    mut work: impl FnMut(&str) -> Result<(), Failure>,
+) -> Result<(), Failure> {
+    let mut failed = None;
+    for source in sources {
+        match work(source) {
+            Ok(()) => {}
+            // Of one, whoever called says it; these end all the work.
+            Err(failure) if sources.len() == 1 => return Err(failure),
+            Err(end @ (Failure::ClosedPipe | Failure::Interrupted | Failure::Paused)) => {
+                return Err(end);
+            }
+            Err(failure) => {
+                if let Some(message) = failure.message() {
+                    terminal::error(&message);
+                }
+                document::print_error_line(&failure);
+                failed.get_or_insert(failure.exit_code());
+            }
+        }
+    }
+    failed.map_or(Ok(()), |code| Err(Failure::Said(code)))
 }
 
 /// Tells the user what is worth knowing, beside the output of the command. What warns says so itself.
 pub fn print_notes(notes: &[String]) {
     for note in notes {
-        match note.starts_with("warning: ") {
-            true => eprintln!("{note}"),
-            false => eprintln!("note: {note}"),
+        match note.strip_prefix("warning: ") {
+            Some(warning) => terminal::warning(warning),
+            None => terminal::note(note),
         }
     }
 }

@@ -8,14 +8,16 @@ use serde_json::{Value as Json, json};
 
 use crate::document;
 use crate::failure::Failure;
+use crate::terminal;
 
 /// Show the parts of file names, or the names files should have.
 ///
 /// Names follow the naming convention of GGUF files.
 #[derive(clap::Args)]
 #[command(
-    after_help = "Exit code 1 if a name does not follow the convention (without --proper).\n\n\
-                        Examples:\n  gguf name Mixtral-8x7B-v0.1-KQ2.gguf\n  gguf name --rename *.gguf"
+    after_help = "Exit code 1 if a name does not follow the convention (without --proper). Names as \
+                  programs make them, which have no version where none is known, do.\n\n\
+                  Examples:\n  gguf name Mixtral-8x7B-v0.1-KQ2.gguf\n  gguf name --rename *.gguf"
 )]
 pub struct Args {
     /// File names; the files need not exist unless the proper name is asked for.
@@ -38,10 +40,16 @@ pub fn run(args: &Args) -> Result<(), Failure> {
     let mut unconventional = false;
     for file in &args.files {
         let name = file.file_name().unwrap_or_default().to_string_lossy();
-        let parsed = name.parse::<ModelName>();
+        // What programs make of what they know is no fault; what the convention misses is said.
+        let parsed = ModelName::parse_usual(&name);
         let mut entry = json!({ "file": file.display().to_string() });
         match &parsed {
-            Ok(name) => entry["parts"] = parts(name),
+            Ok(parsed) => {
+                entry["parts"] = parts(parsed);
+                if let Err(misses) = name.parse::<ModelName>() {
+                    entry["misses"] = misses.to_string().into();
+                }
+            }
             Err(fault) => entry["message"] = fault.to_string().into(),
         }
         if args.proper || args.rename {
@@ -74,6 +82,9 @@ fn print(out: &mut impl Write, entry: &Json) -> Result<(), Failure> {
     }
     if let Some(fault) = entry["message"].as_str() {
         writeln!(out, "  not by the convention: {fault}")?;
+    }
+    if let Some(misses) = entry["misses"].as_str().filter(|_| terminal::is_verbose()) {
+        writeln!(out, "  the convention misses: {misses}")?;
     }
     for (part, value) in entry["parts"].as_object().into_iter().flatten() {
         match value {

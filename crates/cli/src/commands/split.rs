@@ -84,7 +84,17 @@ pub fn run(args: &Args) -> Result<(), Failure> {
     let overwrite = args.force.sparing(opened.files());
     let progress = Progress::new();
     plan.write(&args.prefix, &overwrite, &progress)?;
-    progress.finish();
-    eprintln!("wrote {} shards", paths.len());
+    let time = progress.finish().as_secs_f64();
+    let (shards, size) = (listing::plural(paths.len(), "shard"), listing::bytes(model.byte_len()));
+    match &paths[..] {
+        [first, .., last] => {
+            let (first, last) = (first.display(), last.display());
+            eprintln!("wrote {shards}, {first} to {last}: {size} in {time:.1} s");
+        }
+        only => {
+            let names: String = only.iter().map(|path| path.display().to_string()).collect();
+            eprintln!("wrote {shards}, {names}: {size} in {time:.1} s");
+        }
+    }
     Ok(())
 }

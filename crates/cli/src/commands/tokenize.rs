@@ -96,7 +96,7 @@ impl Text {
         Ok(match String::from_utf8(bytes) {
             Ok(text) => text,
             Err(fault) => {
-                eprintln!("note: the text is not all UTF-8: what is not becomes U+FFFD");
+                crate::terminal::note("the text is not all UTF-8: what is not becomes U+FFFD");
                 String::from_utf8_lossy(fault.as_bytes()).into_owned()
             }
         })

@@ -5,9 +5,11 @@ use std::io::{BufRead, BufReader, Write};
 use std::net::TcpListener;
 use std::path::Path;
 
-use crate::support::{Dir, fails, gguf, json, succeeds};
+use serde_json::Value;
 
-fn metadata(path: &str) -> serde_json::Value {
+use crate::support::{Dir, MODEL, fails, gguf, json, succeeds};
+
+fn metadata(path: &str) -> Value {
     json(&succeeds(&["inspect", path, "--json", "--keys"]))["metadata"].take()
 }
 
@@ -56,16 +58,7 @@ fn keys_are_edited_in_place_where_they_fit() {
 fn a_reserve_makes_the_first_edit_instant() {
     let dir = Dir::new();
     let out = dir.path("out.gguf");
-    succeeds(&[
-        "convert",
-        crate::support::MODEL,
-        "-o",
-        &out,
-        "--outtype",
-        "q8_0",
-        "--reserve",
-        "16K",
-    ]);
+    succeeds(&["convert", MODEL, "-o", &out, "--outtype", "q8_0", "--reserve", "16K"]);
     let template = dir.path("chat.jinja");
     std::fs::write(&template, "{{ messages[0].content }}".repeat(100)).unwrap();
     let output = gguf(&["edit", &out, "--chat-template-file", &template]);
@@ -179,6 +172,53 @@ fn names_by_the_convention() {
     fails(&["name", &again, "--rename"], 2, &["Tiny-KJV-Llama-4M-F16.gguf"]);
 }
 
+/// Names that nobody asked for are those of this program, and it has nothing against them.
+#[test]
+fn names_of_our_own_are_no_fault() {
+    let dir = Dir::new();
+    let (f16, here) = (dir.f16(), dir.path(""));
+    for ty in ["f32", "bf16", "q8_0", "q4_k_m", "mxfp4_moe"] {
+        succeeds(&["convert", MODEL, "-o", &here, "--outtype", ty]);
+        succeeds(&["quantize", &f16, ty]);
+    }
+    succeeds(&["quantize", &f16, "copy"]);
+    let whole = dir.path("Tiny-KJV-Llama-4M-Q8_0.gguf");
+    succeeds(&["split", &whole, &dir.path("Tiny-KJV-Llama-4M-Q8_0")]);
+    let prefix = dir.path("Tiny-KJV-Llama-4M-Q4_K_M");
+    succeeds(&[
+        "split",
+        &dir.path("Tiny-KJV-Llama-4M-Q4_K_M.gguf"),
+        &prefix,
+        "--split-max-size",
+        "1M",
+    ]);
+    // This one has a name of the user.
+    std::fs::remove_file(&f16).unwrap();
+    // A model whose name has points and underscores.
+    let odd = dir.path("Qwen2.5_x-0.5B");
+    std::fs::create_dir(&odd).unwrap();
+    for entry in std::fs::read_dir(MODEL).unwrap().map(Result::unwrap) {
+        if entry.file_name() != "README.md" {
+            std::fs::copy(entry.path(), Path::new(&odd).join(entry.file_name())).unwrap();
+        }
+    }
+    succeeds(&["convert", &odd, "-o", &here]);
+    let mut seen = 0;
+    for entry in std::fs::read_dir(&here).unwrap().map(Result::unwrap) {
+        let path = entry.path().to_str().unwrap().to_owned();
+        if !path.ends_with(".gguf") {
+            continue;
+        }
+        succeeds(&["name", &path]);
+        let found = json(&succeeds(&["check", &path, "--json"]));
+        let codes = found["findings"].as_array().unwrap().iter();
+        let of_names = codes.filter(|found| found["code"].as_str().unwrap().starts_with("name-"));
+        assert_eq!(of_names.collect::<Vec<_>>(), Vec::<&Value>::new(), "{path}");
+        seen += 1;
+    }
+    assert!(seen >= 14, "{seen}");
+}
+
 #[test]
 fn what_has_one_right_answer_is_repaired() {
     let dir = Dir::new();
@@ -286,7 +326,7 @@ fn far_files_are_read_in_part() {
     (far["file"], near["file"]) = (Default::default(), Default::default());
     assert_eq!(far, near);
     assert!(String::from_utf8_lossy(&output.stderr).contains("262.1 kB transferred"));
-    assert!(succeeds(&["check", &url]).contains("0 errors"));
+    assert!(succeeds(&["check", &url]).contains("no errors"));
     assert!(succeeds(&["diff", &f16, &url]).contains("same tensors and metadata"));
     fails(&["edit", &url, "--set", "a=b"], 2, &["far file"]);
     fails(&["inspect", "http://127.0.0.1:1/x.gguf"], 3, &["127.0.0.1"]);

@@ -20,7 +20,8 @@ fn convert_inspect_check() {
     assert_eq!(shown["metadata"]["tokenizer.ggml.tokens"]["value"]["length"], 2048);
     assert_eq!(shown["tensors"].as_array().unwrap().len(), 39);
     let text = succeeds(&["inspect", &out]);
-    assert!(text.contains("architecture   llama") && text.contains("blk.3.ffn_down.weight"));
+    assert!(text.contains("architecture   llama") && !text.contains("blk.3.ffn_down.weight"));
+    assert!(succeeds(&["inspect", &out, "--all"]).contains("blk.3.ffn_down.weight"));
     let findings = json(&succeeds(&["check", &out, "--json"]));
     let severities = findings["findings"].as_array().unwrap().iter().map(|f| &f["severity"]);
     assert_eq!(severities.filter(|severity| *severity == "error").count(), 0);
@@ -183,7 +184,7 @@ fn exit_codes() {
     let dir = Dir::new();
     let bad = dir.path("bad.gguf");
     std::fs::write(&bad, b"not a model at all").unwrap();
-    fails(&["inspect", &bad], 1, &["bad.gguf", "does not begin with GGUF"]);
+    fails(&["inspect", &bad], 1, &["bad.gguf", "this is a text, not a model: not a model at all"]);
     fails(&["quantize", &bad, &dir.path("out.gguf"), "q8_0"], 1, &["bad.gguf"]);
     let output = gguf(&["check", &bad, "--json"]);
     assert_eq!(output.status.code(), Some(1));
@@ -196,7 +197,7 @@ fn exit_codes() {
     fails(&["convert", MODEL, "--outtype", "q9"], 2, &["q9", "Q4_K_M"]);
     fails(&["convert", MODEL, "--like", "camel"], 2, &["camel", "LlamaForCausalLM"]);
     fails(&["quantize", &bad, "q9"], 2, &["q9"]);
-    fails(&["inspect", "--json"], 2, &["Usage"]);
+    fails(&["inspect", "--json"], 2, &["SOURCE is missing"]);
 
     fails(&["inspect", &dir.path("missing.gguf")], 3, &["missing.gguf"]);
     fails(&["check", &dir.path("missing.gguf")], 3, &["missing.gguf"]);

@@ -388,3 +388,31 @@ fn far_originals_of_mixes_are_read_once() {
     let served = served.load(Ordering::Relaxed);
     assert!((len..2 * len).contains(&served), "{served} bytes of {len}");
 }
+
+/// The small files of a far checkpoint lie in a directory of ours for as long as they are needed, which the
+/// user knows nothing of.
+#[test]
+fn far_checkpoints_are_called_what_the_user_calls_them() {
+    let names: Vec<_> = std::fs::read_dir(MODEL).unwrap().map(|e| e.unwrap().file_name()).collect();
+    let names: Vec<_> = names.iter().map(|name| name.to_str().unwrap().to_owned()).collect();
+    let entry = |name: &String| format!(r#"{{"type":"file","path":"{name}"}}"#);
+    let listing = names.iter().map(entry).collect::<Vec<_>>().join(",");
+    let hub = Server::start(move |request| {
+        if request.path.starts_with("/api/") {
+            return Reply::whole(format!("[{listing}]").as_bytes());
+        }
+        let name = request.path.rsplit('/').next().unwrap();
+        let file = match name {
+            "config.json" => b"{ \"architectures\": oops }".to_vec(),
+            name => std::fs::read(Path::new(MODEL).join(name)).unwrap_or_default(),
+        };
+        Reply::part(request, &file)
+    });
+    let dir = Dir::new();
+    let mut command = Command::new(env!("CARGO_BIN_EXE_gguf"));
+    command.args(["convert", "hf:org/repo", "-o", &dir.path("out.gguf")]);
+    let output = command.env("HF_ENDPOINT", hub.url("")).output().unwrap();
+    let said = stderr(&output);
+    assert_eq!(output.status.code(), Some(1), "{said}");
+    assert!(said.starts_with("error: hf:org/repo/config.json: not valid JSON"), "{said}");
+}

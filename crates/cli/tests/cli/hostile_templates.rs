@@ -100,7 +100,7 @@ fn limits_are_told_by_both_commands() {
                 .map(|limit| format!("{before} more than {limit}{after}"))
                 .collect::<Vec<_>>()
         };
-        let messages = expected("gguf: chat template: the template needs", "\n");
+        let messages = expected("error: chat template: the template needs", "\n");
         assert!(messages.contains(&stderr), "{name}: {stderr}");
 
         let found = json(&succeeds_or_finds(&["check", &model, "--json"]));
@@ -134,7 +134,7 @@ fn panics_of_the_engine_are_errors() {
     let output = gguf(&["chat-template", &model, "--messages", &messages]);
     assert_eq!(output.status.code(), Some(1));
     let stderr = String::from_utf8(output.stderr).unwrap();
-    assert_eq!(stderr, "gguf: chat template: the template engine panicked\n");
+    assert_eq!(stderr, "error: chat template: the template engine panicked\n");
 }
 
 #[test]

@@ -27,6 +27,11 @@ pub(super) const REQUESTS: Area = Area {
             "Name one of them.",
         ),
         row(
+            "name-not-found",
+            "A tensor, or a row of one, that was asked for is not in the model.",
+            "`gguf inspect --tensors` lists the tensors.",
+        ),
+        row(
             "location-invalid",
             "What was named is no location.",
             "Name a file, a URL or a repository; `docs/far.md` lists the forms.",

@@ -23,6 +23,11 @@ fn check(file_name: &str, draft: &RawHeader, sink: &mut dyn Sink) -> ControlFlow
     let name: ModelName = match file_name.parse() {
         Ok(name) => name,
         Err(err) => {
+            // As programs make it of what they know: less is promised, and less can be wrong.
+            if let Ok(name) = ModelName::parse_usual(file_name) {
+                encoding(&name, draft, sink)?;
+                return shard(&name, draft, sink);
+            }
             return sink.report(
                 Finding::info("name-convention", format!("the file name: {err}"))
                     .help("Name-Size-v1.0-Encoding.gguf is the usual order"),
@@ -107,6 +112,8 @@ fn shard(name: &ModelName, draft: &RawHeader, sink: &mut dyn Sink) -> ControlFlo
     let stated = value("split.no").zip(value("split.count")).filter(|(_, count)| *count > 1);
     let stated = stated.map(|(no, count)| (no.saturating_add(1), count));
     let found = name.shard.map(|shard| (u64::from(shard.number), u64::from(shard.count)));
+    // One shard of one is a whole model.
+    let found = found.filter(|(_, count)| *count > 1);
     if stated == found {
         return ControlFlow::Continue(());
     }

@@ -207,7 +207,8 @@ fn of_checkpoint(source: &str, options: &Options) -> Result<Plan, Error> {
     let of_hf = options.of_hf()?;
     for wanted in options.wanted() {
         let of_hf = hf::Options { outtype: wanted.outtype, ..of_hf.clone() };
-        let mut conversion = hf::plan(&opened.dir, &opened.checkpoint, &of_hf)?;
+        let conversion = hf::plan(&opened.dir, &opened.checkpoint, &of_hf);
+        let mut conversion = conversion.map_err(|error| opened.called(error))?;
         if options.provenance {
             let (metadata, settings) =
                 (&mut conversion.job.metadata, options.settings(wanted.outtype));

@@ -80,7 +80,7 @@ pub fn measure(
     let opened = Opened::fetch(word, &options.run, progress)?;
     let (mut plans, left_out) = plan::plans(&opened, options)?;
     let windows = opened.windows(&options.task)?;
-    let trained = Summary::of(opened.model()).context_length;
+    let trained = Summary::of(opened.model()).layers.context_length;
     let memory_tokens = trained.map_or(4096, |len| len.min(4096)) as usize;
     let bench = Bench { opened: &opened, options, windows: &windows, memory_tokens, progress };
     let mut report = bench.empty()?;

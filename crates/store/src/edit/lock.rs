@@ -17,7 +17,7 @@ use std::time::{Duration, Instant};
 
 use gguf::Error;
 
-use crate::output::is_at;
+use crate::output::{blamed, is_at};
 
 /// How long an editor waits for another one, and a reader for a header that is being overwritten.
 const PATIENCE: Duration = Duration::from_secs(10);
@@ -55,7 +55,7 @@ impl EditLock {
         let at = hidden(&model, ".lock");
         match patiently(PATIENCE, || try_take(&at).transpose()) {
             Some(Ok(file)) => Ok(Self { file, at, name: path.to_owned(), model }),
-            Some(Err(source)) => Err(Error::environment("lock", &at, source)),
+            Some(Err(source)) => Err(Error::environment("lock", blamed(&at, path), source)),
             None => Err(busy("edit", path)),
         }
     }

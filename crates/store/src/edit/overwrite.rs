@@ -13,7 +13,7 @@ use gguf::{Error, Finding};
 
 use super::journal::{Journal, Standing, is_journal};
 use super::lock::{EditLock, exclude_readers, hidden};
-use crate::output::sync_directory;
+use crate::output::{blamed, sync_directory};
 use crate::position::{read_exact_at, write_all_at};
 
 const SUFFIX: &str = ".journal";
@@ -49,9 +49,12 @@ pub(super) fn overwrite(lock: &EditLock, old: &[u8], new: &[u8]) -> Result<bool,
         new: new.to_vec(),
     };
     let at = hidden(model, SUFFIX);
-    clear_way(lock)
-        .and_then(|()| create(&at, &metadata, &journal.encode()))
-        .map_err(|source| Error::environment("create", &at, source))?;
+    clear_way(lock).and_then(|()| create(&at, &metadata, &journal.encode())).map_err(|source| {
+        match blamed(&at, model) == at {
+            true => Error::environment("create", &at, source),
+            false => fail(source),
+        }
+    })?;
     sync_directory(model)?;
     if let Err(fault) = put(&file, new) {
         // Back at once where that is possible. Where it is not, the journal stays.

@@ -12,8 +12,8 @@ use gguf::Error;
 pub use overwrite::{Existing, Overwrite};
 pub use space::require_space;
 use tempfile::{NamedTempFile, TempPath};
-pub(crate) use unfinished::is_at;
 pub use unfinished::is_unfinished;
+pub(crate) use unfinished::{blamed, is_at};
 
 use crate::position::write_all_at;
 
@@ -65,7 +65,7 @@ impl AtomicFile {
     pub fn resumable(target: &Path, resume: bool, overwrite: &Overwrite) -> Result<Self, Error> {
         let resolved = overwrite.resolve(target)?;
         let path = unfinished::directory(&resolved).join(unfinished::resumable(&resolved));
-        let failed = |source| Error::environment("create", &path, source);
+        let failed = |source| Error::environment("create", blamed(&path, target), source);
         let file = loop {
             let file = open_resumable(&path, first_mode(&resolved)).map_err(failed)?;
             if let Err(TryLockError::WouldBlock) = file.try_lock() {

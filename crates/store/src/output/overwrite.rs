@@ -72,6 +72,11 @@ impl Overwrite {
     pub(super) fn resolve(&self, target: &Path) -> Result<PathBuf, Error> {
         let shown = target.display();
         let caller = |what: String| Err(Error::request("output-refused", what, ""));
+        if target.as_os_str() == "-" {
+            let what =
+                "files are not written to a stream: they get their name when they are complete";
+            return Err(Error::request("output-refused", what, "name a file, such as ./-"));
+        }
         if target.as_os_str().as_encoded_bytes().last().is_some_and(|&end| end == b'/') {
             return caller(format!("{shown} is the name of a directory: name a file"));
         }

@@ -45,6 +45,12 @@ pub(super) fn resumable(target: &Path) -> OsString {
     name
 }
 
+/// Which name a message says where a hidden file of ours cannot be made: its own if something is in its way,
+/// else that of the file that the user knows of.
+pub fn blamed<'p>(hidden: &'p Path, users: &'p Path) -> &'p Path {
+    if hidden.symlink_metadata().is_ok() { hidden } else { users }
+}
+
 /// Creates an unfinished file with these permissions, less what the process's umask takes away,
 /// and locks it.
 pub(super) fn create(target: &Path, mode: u32) -> std::io::Result<NamedTempFile> {
@@ -56,7 +62,8 @@ pub(super) fn create(target: &Path, mode: u32) -> std::io::Result<NamedTempFile>
     #[cfg(not(unix))]
     let _ = mode;
     loop {
-        let file = builder.tempfile_in(directory(target))?;
+        // The reason without the name of the unfinished file, which says nothing to the user.
+        let file = builder.tempfile_in(directory(target)).map_err(|fault| fault.kind())?;
         // The lock tells others that somebody is still writing. Where there are no locks, nobody
         // can hold one, and nothing is removed.
         if file.as_file().lock().is_err() || file.path().exists() {

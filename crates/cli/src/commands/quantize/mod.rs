@@ -187,13 +187,11 @@ fn quantize(args: &Args, words: &Words, tell: Option<Tell<'_>>) -> Result<(), Fa
         Err(gguf::Error::Interrupted) if args.resume => return Err(Failure::Paused),
         written => written?,
     }
-    let elapsed = progress.finish();
+    let time = progress.finish();
     if tell.is_some() {
         return Ok(());
     }
-    let written = plan.files().map(|(job, path)| Ok((path.to_owned(), job.header()?.data_len())));
-    let written = written.collect::<Result<Vec<_>, gguf::Error>>()?;
-    commands::say_written("quantize/1", &written, elapsed, args.json)
+    commands::say_written("quantize/1", plan.files(), time, args.json)
 }
 
 /// The plan, and how long it would take.
@@ -208,16 +206,10 @@ fn show(args: &Args, plan: &Plan) -> Result<(), Failure> {
         document::print(&mut out, "quantize/1", whole)?;
     } else {
         for (job, path) in &jobs {
-            if jobs.len() > 1 {
-                writeln!(out, "{}:", path.display())?;
-            }
-            write!(out, "{}", listing::plan_text(job))?;
+            writeln!(out, "{}", listing::plan_text(job, path))?;
         }
-        writeln!(
-            out,
-            "about {seconds:.0} s of encoding on {} threads",
-            rayon::current_num_threads()
-        )?;
+        let threads = listing::plural(rayon::current_num_threads(), "thread");
+        writeln!(out, "about {seconds:.0} s of encoding on {threads}")?;
     }
     Ok(())
 }

@@ -1,9 +1,16 @@
 //! What a person wants to know of a model first.
 
+mod layers;
+mod origin;
+mod vocabulary;
+
 use std::collections::BTreeMap;
 
-use gguf::{Metadata, TensorType, ValueType, schema};
+use gguf::{TensorType, schema};
 use gguf_store::Model;
+pub use layers::{Experts, Layers, PerLayer, Rope};
+pub use origin::{BaseModel, Imatrix, Origin, Provenance};
+pub use vocabulary::{SpecialToken, Template, Vocabulary};
 
 /// A model in a few facts.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -28,18 +35,14 @@ pub struct Summary {
     pub types: BTreeMap<TensorType, (u64, u64)>,
     /// The name that `general.file_type` stands for.
     pub file_type: Option<&'static str>,
-    /// Longest context, in tokens.
-    pub context_length: Option<u64>,
-    /// Blocks, which some call layers.
-    pub block_count: Option<u64>,
-    /// Elements of a token's embedding.
-    pub embedding_length: Option<u64>,
-    /// `tokenizer.ggml.model`.
-    pub tokenizer: Option<String>,
-    /// `tokenizer.ggml.pre`.
-    pub pre_tokenizer: Option<String>,
-    /// Tokens of the vocabulary.
-    pub tokens: Option<u64>,
+    /// `general.type`: model if missing, adapter, imatrix or mmproj.
+    pub kind: Option<String>,
+    /// Layers, and what they look at.
+    pub layers: Layers,
+    /// The vocabulary and the chat template.
+    pub vocabulary: Vocabulary,
+    /// Where it comes from, and what may be done with it.
+    pub origin: Origin,
 }
 
 impl Summary {
@@ -47,8 +50,6 @@ impl Summary {
     pub fn of(model: &Model) -> Self {
         let metadata = model.metadata();
         let text = |key: &str| metadata.str(key).map(str::to_owned);
-        let of_architecture =
-            |key: &str| metadata.u64(&format!("{}.{key}", metadata.architecture()?));
         let file_type = metadata.u64("general.file_type").and_then(schema::file_type);
         let mut summary = Self {
             name: text("general.name"),
@@ -58,12 +59,10 @@ impl Summary {
             file_bytes: model.byte_len(),
             tensors: model.tensors().len(),
             file_type: file_type.map(|file_type| file_type.name),
-            context_length: of_architecture("context_length"),
-            block_count: of_architecture("block_count"),
-            embedding_length: of_architecture("embedding_length"),
-            tokenizer: text("tokenizer.ggml.model"),
-            pre_tokenizer: text("tokenizer.ggml.pre"),
-            tokens: tokens(metadata),
+            kind: text("general.type"),
+            layers: Layers::of(metadata),
+            vocabulary: Vocabulary::of(metadata),
+            origin: Origin::of(metadata),
             ..Self::default()
         };
         for tensor in model.tensors().iter().map(|tensor| &tensor.info) {
@@ -87,9 +86,4 @@ impl Summary {
 /// Bits per element of `bytes` that hold `elements`; 0 if there are none.
 pub fn bits_per_weight(bytes: u64, elements: u64) -> f64 {
     if elements == 0 { 0.0 } else { bytes as f64 * 8.0 / elements as f64 }
-}
-
-fn tokens(metadata: &Metadata) -> Option<u64> {
-    let tokens = metadata.array("tokenizer.ggml.tokens")?;
-    (tokens.element_type() == ValueType::String).then_some(tokens.len())
 }

@@ -1,0 +1,125 @@
+//! Findings for people: the verdict, then by severity and code.
+
+use std::collections::BTreeMap;
+
+use gguf::{Finding, Severity};
+
+use crate::{listing, terminal};
+
+/// Lines of one code that are shown without --verbose.
+const SHOWN: usize = 10;
+
+/// Findings with the same words, of more keys or tensors than that, are one line.
+const ALIKE: usize = 3;
+
+pub fn text(source: &str, findings: &[Finding]) -> String {
+    let mut text = verdict(source, findings) + "\n";
+    for severity in [Severity::Error, Severity::Warning, Severity::Info] {
+        if severity == Severity::Info && !terminal::is_verbose() {
+            continue;
+        }
+        let mut codes: Vec<&str> = Vec::new();
+        for finding in findings.iter().filter(|finding| finding.severity == severity) {
+            if !codes.contains(&finding.code) {
+                codes.push(finding.code);
+            }
+        }
+        for code in codes {
+            let is_of = |finding: &&Finding| finding.severity == severity && finding.code == code;
+            text += &group(severity, code, &findings.iter().filter(is_of).collect::<Vec<_>>());
+        }
+    }
+    text
+}
+
+/// The file, and how many findings it has.
+fn verdict(source: &str, findings: &[Finding]) -> String {
+    let count = |severity| findings.iter().filter(|one| one.severity == severity).count();
+    let (errors, warnings) = (count(Severity::Error), count(Severity::Warning));
+    let counted = |severity, count: usize| match count {
+        0 => None,
+        _ => Some(terminal::severe(severity, listing::plural(count, terminal::word(severity)))),
+    };
+    let mut parts: Vec<_> =
+        [counted(Severity::Error, errors), counted(Severity::Warning, warnings)]
+            .into_iter()
+            .flatten()
+            .collect();
+    if parts.is_empty() {
+        parts.push(terminal::added("no errors, no warnings"));
+    } else if errors == 0 {
+        parts.insert(0, "no errors".into());
+    }
+    let notes = count(Severity::Info);
+    if notes > 0 {
+        let hint = if terminal::is_verbose() { "" } else { " (-v shows it)" };
+        let hint = if notes > 1 { hint.replace("it", "them") } else { hint.to_owned() };
+        parts.push(listing::plural(notes, "note") + &terminal::faint(hint));
+    }
+    let source = terminal::strong(terminal::plain(source));
+    terminal::wrap(&format!("{source}: {}", parts.join(", ")), "")
+}
+
+/// What is found under one code, and what to do about it.
+fn group(severity: Severity, code: &str, findings: &[&Finding]) -> String {
+    let word = terminal::severe(severity, terminal::word(severity));
+    let times = match findings.len() {
+        1 => String::new(),
+        count => format!(" ({count})"),
+    };
+    let mut lines = vec![format!("\n{word}: {}{times}", terminal::strong(code))];
+    let mut alike: BTreeMap<&str, Vec<&Finding>> = BTreeMap::new();
+    for finding in findings {
+        alike.entry(&finding.message).or_default().push(finding);
+    }
+    let mut found = Vec::new();
+    for finding in findings {
+        match alike.get(&*finding.message) {
+            Some(same) if same.len() > ALIKE => {
+                // In the place of the first of them.
+                if std::ptr::eq(same[0], *finding) {
+                    found.push(together(same));
+                }
+            }
+            _ => found.push(one(finding)),
+        }
+    }
+    let shown = if terminal::is_verbose() { found.len() } else { SHOWN.min(found.len()) };
+    lines.extend(found[..shown].iter().map(|line| terminal::wrap(&terminal::plain(line), "  ")));
+    if shown < found.len() {
+        let more = format!("  and {} more (-v shows them)", found.len() - shown);
+        lines.push(terminal::faint(more));
+    }
+    let mut helps: Vec<&str> = Vec::new();
+    for finding in findings {
+        if !finding.help.is_empty() && !helps.contains(&&*finding.help) {
+            helps.push(&finding.help);
+        }
+    }
+    let helps = helps.iter().take(ALIKE);
+    lines.extend(
+        helps.map(|help| terminal::wrap(&format!("help: {}", terminal::plain(help)), "  ")),
+    );
+    lines.join("\n") + "\n"
+}
+
+/// A finding without its help.
+fn one(finding: &Finding) -> String {
+    Finding { help: "".into(), ..finding.clone() }.to_string()
+}
+
+/// Findings with the same words: how many, of what, and the first names.
+fn together(findings: &[&Finding]) -> String {
+    let names = |of: fn(&Finding) -> Option<&str>| {
+        findings.iter().filter_map(|finding| of(finding)).collect::<Vec<_>>()
+    };
+    let (tensors, keys) = (names(|one| one.tensor.as_deref()), names(|one| one.key.as_deref()));
+    let (names, what) =
+        if keys.len() > tensors.len() { (keys, "key") } else { (tensors, "tensor") };
+    let message = &findings[0].message;
+    if names.len() < findings.len() {
+        return format!("{} times: {message}", findings.len());
+    }
+    let first = names[..ALIKE.min(names.len())].join(", ");
+    format!("{}: {message} ({first} ...)", listing::plural(names.len(), what))
+}

@@ -1,0 +1,58 @@
+//! The keys of a model.
+
+use gguf::{Metadata, Value};
+use serde_json::{Value as Json, json};
+
+use super::glob::{Glob, nothing_fits};
+use crate::failure::Failure;
+use crate::{listing, terminal};
+
+/// Arrays up to this length are shown in full.
+const SHORT: u64 = 16;
+
+fn fitting<'m>(
+    metadata: &'m Metadata,
+    pattern: &str,
+) -> Result<Vec<(&'m str, &'m Value)>, Failure> {
+    let glob = Glob::new(pattern)?;
+    let keys: Vec<_> = metadata.iter().filter(|(key, _)| glob.fits(key)).collect();
+    match keys.is_empty() && pattern != "*" {
+        true => Err(nothing_fits("key", pattern)),
+        false => Ok(keys),
+    }
+}
+
+pub fn text(metadata: &Metadata, pattern: &str, in_full: bool) -> Result<String, Failure> {
+    let keys = fitting(metadata, pattern)?;
+    let widest = keys.iter().map(|(key, _)| console::measure_text_width(key)).max().unwrap_or(0);
+    let widest = widest.min(44);
+    let lines = keys.iter().map(|(key, value)| {
+        let kind = match value.as_array() {
+            Some(array) => format!("{}[{}]", array.element_type(), array.len()),
+            None => value.value_type().to_string(),
+        };
+        let key = terminal::plain(key);
+        let line = match value {
+            Value::Array(_) if in_full => listing::value_json(value, u64::MAX).to_string(),
+            value if in_full => value.to_string(),
+            value => listing::shortened(&value.to_string()),
+        };
+        let line = format!("  {key:<widest$}  {:<12} {line}", kind.to_lowercase());
+        if in_full { line } else { terminal::fit(&line) }
+    });
+    let lines: Vec<_> = lines.collect();
+    Ok(format!("{}\n{}\n", terminal::strong(listing::plural(keys.len(), "key")), lines.join("\n")))
+}
+
+pub fn to_json(metadata: &Metadata, pattern: &str, in_full: bool) -> Result<Json, Failure> {
+    let longest = if in_full { u64::MAX } else { SHORT };
+    let entry = |(key, value): &(&str, &Value)| {
+        let mut entry = json!({ "type": value.value_type().name() });
+        if let Some(array) = value.as_array() {
+            entry["element_type"] = array.element_type().name().into();
+        }
+        entry["value"] = listing::value_json(value, longest);
+        ((*key).to_owned(), entry)
+    };
+    Ok(Json::Object(fitting(metadata, pattern)?.iter().map(entry).collect()))
+}

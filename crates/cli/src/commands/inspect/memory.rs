@@ -1,0 +1,131 @@
+//! The memory that a model takes when it is run.
+
+use gguf_kit::memory::{Device, Devices, Options, Report};
+use gguf_store::Model;
+use serde_json::{Value as Json, json};
+
+use crate::failure::Failure;
+use crate::running::Cache;
+use crate::{listing, terminal};
+
+/// How the model would be run.
+#[derive(clap::Args)]
+// Its group would bear the name of the one that it is part of.
+#[group(skip)]
+pub struct Flags {
+    /// The memory that running it takes: weights, caches, values of a batch (docs/inspect.md).
+    #[arg(id = "memory", long)]
+    pub asked: bool,
+    /// Tokens of the context [default: what the model was trained on].
+    #[arg(long, value_name = "N", requires = "memory", value_parser = clap::value_parser!(u64).range(1..))]
+    context: Option<u64>,
+    /// How the cache stores keys and values.
+    #[arg(long, value_enum, value_name = "TYPE", requires = "memory", default_value_t = Cache::F16)]
+    kv_type: Cache,
+    /// Tokens that are computed together.
+    #[arg(long, value_name = "N", requires = "memory", default_value = "512", value_parser = clap::value_parser!(u64).range(1..))]
+    batch: u64,
+    /// Devices that layers are divided over: how many that are alike, or the layers of each, as in 20,12.
+    #[arg(long, value_name = "N|LAYERS", requires = "memory", value_parser = devices, default_value = "1")]
+    devices: Devices,
+}
+
+fn devices(text: &str) -> Result<Devices, String> {
+    let numbers = text.split(',').map(str::parse).collect::<Result<Vec<u64>, _>>();
+    match numbers
+        .map_err(|_| format!("`{text}` is neither a number of devices nor layers of each"))?[..]
+    {
+        [0] => Err("there is at least one device".into()),
+        [count] => Ok(Devices::Equal(count)),
+        ref layers => Ok(Devices::Layers(layers.to_vec())),
+    }
+}
+
+impl Flags {
+    pub fn of(&self, model: &Model) -> Result<Report, Failure> {
+        let options = Options {
+            context: self.context,
+            cache_type: self.kv_type.into(),
+            batch: self.batch,
+            devices: self.devices.clone(),
+        };
+        Ok(Report::of(model, &options)?)
+    }
+}
+
+pub fn text(report: &Report) -> String {
+    let Report { context, batch, .. } = report;
+    let title = terminal::strong(format!("{} to run", listing::bytes(report.total())));
+    let title = terminal::wrap(&format!("{title}, with a context of {context} tokens"), "");
+    let mut text = title + "\n\n";
+    let per_token = listing::bytes(report.per_token);
+    let parts = [
+        ("weights", report.weights, "mapped from the file".to_owned()),
+        ("cache", report.caches, format!("{per_token} for a token")),
+        ("scratch", report.scratch, format!("values of a batch of {batch}")),
+    ];
+    for (name, bytes, about) in parts {
+        let line = format!("  {name:<8} {:>9}  {}", listing::bytes(bytes), terminal::faint(about));
+        text += &(terminal::fit(&line) + "\n");
+    }
+    if let [_, _, ..] = &report.devices[..] {
+        text += &devices_text(report);
+    }
+    text
+}
+
+fn devices_text(report: &Report) -> String {
+    let head = format!(
+        "  {:<9} {:<16} {:>9} {:>9} {:>9} {:>9}",
+        "device", "layers", "weights", "cache", "scratch", "together"
+    );
+    let mut text = format!("\n{}\n", terminal::fit(&terminal::faint(head)));
+    for (number, device) in report.devices.iter().enumerate() {
+        let bytes = [device.weights, device.caches, device.scratch, total(device)];
+        let bytes = bytes.map(|bytes| format!(" {:>9}", listing::bytes(bytes))).concat();
+        let line = format!("  {number:<9} {:<16}{bytes}", layers(device));
+        text += &(terminal::fit(&line) + "\n");
+    }
+    let input = listing::bytes(report.input);
+    text + &terminal::fit(&format!("  {:<9} {:<16} {input:>9}", "host", "embedding")) + "\n"
+}
+
+fn layers(device: &Device) -> String {
+    let (first, end) = device.layers;
+    let layers = match end - first {
+        0 => None,
+        1 => Some(first.to_string()),
+        _ => Some(format!("{first} to {}", end - 1)),
+    };
+    let parts = [layers, device.has_output.then(|| "output".to_owned())];
+    parts.into_iter().flatten().collect::<Vec<_>>().join(", ")
+}
+
+fn total(device: &Device) -> u64 {
+    device.weights.saturating_add(device.caches).saturating_add(device.scratch)
+}
+
+pub fn to_json(report: &Report) -> Json {
+    let devices = report.devices.iter().map(|device| {
+        json!({
+            "first_layer": device.layers.0,
+            "layers": device.layers.1 - device.layers.0,
+            "output": device.has_output,
+            "weights": device.weights,
+            "cache": device.caches,
+            "scratch": device.scratch,
+            "total": total(device),
+        })
+    });
+    json!({
+        "context": report.context,
+        "batch": report.batch,
+        "weights": report.weights,
+        "cache": report.caches,
+        "cache_per_token": report.per_token,
+        "scratch": report.scratch,
+        "total": report.total(),
+        "host": report.input,
+        "devices": devices.collect::<Json>(),
+    })
+}

@@ -1,0 +1,186 @@
+//! `gguf inspect`: what is in a file. One file per view.
+
+mod card;
+mod glob;
+mod keys;
+mod memory;
+mod sources;
+mod summary;
+mod tensors;
+mod values;
+mod weights;
+
+use std::io::Write;
+use std::path::Path;
+
+use gguf_kit::checkpoint::Weights;
+use gguf_kit::open;
+use gguf_kit::summary::Summary;
+
+use crate::commands::each;
+use crate::document;
+use crate::failure::Failure;
+use crate::{listing, terminal};
+
+/// Show what is in a model: what it is, its keys, its tensors, their values, the memory it takes.
+#[derive(clap::Args)]
+#[command(after_help = "Examples:\n  gguf inspect model.gguf\n  \
+                        gguf inspect model.gguf --keys 'tokenizer.*'\n  \
+                        gguf inspect model.gguf --values blk.0.attn_q.weight:0..2\n  \
+                        gguf inspect model.gguf --memory --context 8192 --kv-type q8_0\n  \
+                        gguf inspect a.gguf --all --diffable > a.txt")]
+pub struct Args {
+    /// Files, directories, shards or far locations (https://, hf:org/repo:file, s3://, gs://, az://); also
+    /// safetensors files and checkpoint directories, in short.
+    #[arg(value_name = "SOURCE")]
+    sources: Vec<String>,
+    /// As JSON: all keys and tensors, unless one of the flags below asks for less. Of several sources one
+    /// line for each.
+    #[arg(long)]
+    json: bool,
+    /// The keys, or those that the pattern fits: `*` and `?`, or a part of the name.
+    #[arg(long, value_name = "GLOB", num_args = 0..=1)]
+    keys: Option<Option<String>>,
+    /// The tensors, or those that the pattern fits.
+    #[arg(long, value_name = "GLOB", num_args = 0..=1)]
+    tensors: Option<Option<String>>,
+    /// Keys and tensors.
+    #[arg(long, conflicts_with_all = ["keys", "tensors"])]
+    all: bool,
+    /// Show arrays and long texts in full.
+    #[arg(long)]
+    arrays: bool,
+    /// Values of a tensor, with figures and a histogram: of one row, of the rows A..B without B, or of
+    /// all, of which the first three are shown.
+    #[arg(long, value_name = "TENSOR[:ROWS]")]
+    values: Option<values::Wanted>,
+    #[command(flatten)]
+    memory: memory::Flags,
+    /// A model card in Markdown.
+    #[arg(long, conflicts_with_all = ["json", "keys", "tensors", "all", "values", "memory"])]
+    markdown: bool,
+    /// Without names of files, offsets and sizes of files: the same for all files of the same content.
+    #[arg(long)]
+    diffable: bool,
+}
+
+/// What of a file is shown.
+struct View<'a> {
+    /// A pattern for keys; `None` if they are not shown.
+    keys: Option<&'a str>,
+    tensors: Option<&'a str>,
+    /// Whether the facts are shown: what asks for a part of the file gets that part alone.
+    summary: bool,
+}
+
+impl Args {
+    fn view<'a>(&'a self, keys: &'a Option<String>, tensors: &'a Option<String>) -> View<'a> {
+        let all = self.all || self.json && !self.has_part();
+        let pattern = |given: bool, pattern: &'a Option<String>| {
+            (all || given).then_some(pattern.as_deref().unwrap_or("*"))
+        };
+        View {
+            keys: pattern(self.keys.is_some(), keys),
+            tensors: pattern(self.tensors.is_some(), tensors),
+            summary: self.all || self.json || !self.has_part(),
+        }
+    }
+
+    /// Whether a part of the file is asked for.
+    fn has_part(&self) -> bool {
+        self.keys.is_some() || self.tensors.is_some() || self.values.is_some() || self.memory.asked
+    }
+}
+
+pub fn run(args: &Args) -> Result<(), Failure> {
+    // `--keys m.gguf` means the file.
+    let mut sources = args.sources.clone();
+    let mut pattern = |given: &Option<Option<String>>| {
+        sources::pattern_or_source(given.clone().flatten(), &mut sources)
+    };
+    let (keys, tensors) = (pattern(&args.keys), pattern(&args.tensors));
+    if sources.is_empty() {
+        return Err(Failure::Usage(
+            "SOURCE is missing: name a model, as in gguf inspect m.gguf".into(),
+        ));
+    }
+    let view = args.view(&keys, &tensors);
+    let mut out = std::io::BufWriter::new(std::io::stdout().lock());
+    let mut is_first = true;
+    let is_one = sources.len() == 1;
+    each(&sources, |source| {
+        let mut text = Vec::new();
+        inspect(args, &view, source, is_one, &mut text)?;
+        if !is_first && !args.json {
+            writeln!(out)?;
+        }
+        is_first = false;
+        out.write_all(&text)?;
+        Ok(out.flush()?)
+    })
+}
+
+fn inspect(
+    args: &Args,
+    view: &View,
+    source: &str,
+    is_one: bool,
+    out: &mut impl Write,
+) -> Result<(), Failure> {
+    if let Some(weights) = Weights::at(Path::new(source))? {
+        return match args.json {
+            true => {
+                let json = weights::to_json(&weights, source);
+                Ok(document::print_one(out, "inspect/1", json, !is_one)?)
+            }
+            false => Ok(out.write_all(weights::text(&weights, source).as_bytes())?),
+        };
+    }
+    let opened = open(source)?;
+    let model = opened.model();
+    let summary = Summary::of(model);
+    if args.markdown {
+        out.write_all(card::text(&summary, source).as_bytes())?;
+    } else if args.json {
+        let mut json = summary::to_json(&summary, source, args.diffable);
+        if let Some(pattern) = view.keys {
+            json["metadata"] = keys::to_json(model.metadata(), pattern, args.arrays)?;
+        }
+        if let Some(pattern) = view.tensors {
+            json["tensors"] = tensors::to_json(model, pattern, args.diffable)?;
+        }
+        if let Some(wanted) = &args.values {
+            json["values"] = values::to_json(&wanted.of(model)?);
+        }
+        if args.memory.asked {
+            json["memory"] = memory::to_json(&args.memory.of(model)?);
+        }
+        document::print_one(out, "inspect/1", json, !is_one)?;
+    } else {
+        // Parts of one file are shown without its name, as other filters do.
+        if !args.diffable && (view.summary || !is_one) {
+            writeln!(out, "{}\n", terminal::strong(terminal::plain(source)))?;
+        }
+        let mut parts = Vec::new();
+        if view.summary {
+            parts.push(summary::text(&summary, args.diffable));
+        }
+        if let Some(pattern) = view.keys {
+            parts.push(keys::text(model.metadata(), pattern, args.arrays)?);
+        }
+        if let Some(pattern) = view.tensors {
+            parts.push(tensors::text(model, pattern, args.diffable)?);
+        }
+        if let Some(wanted) = &args.values {
+            parts.push(values::text(&wanted.of(model)?));
+        }
+        if args.memory.asked {
+            parts.push(memory::text(&args.memory.of(model)?));
+        }
+        out.write_all(parts.join("\n").as_bytes())?;
+    }
+    if let Some(bytes) = opened.transferred() {
+        eprintln!("{} transferred", listing::bytes(bytes));
+    }
+    Ok(())
+}

@@ -1,0 +1,291 @@
+//! What a model is, in a few lines.
+
+use gguf_kit::summary::{
+    Experts, Imatrix, Origin, PerLayer, Provenance, Rope, SpecialToken, Summary, Vocabulary,
+};
+use serde_json::{Map as JsonMap, Value as Json, json};
+
+use crate::{listing, terminal};
+
+/// Facts by label, one a line.
+struct Facts(String);
+
+impl Facts {
+    fn say(&mut self, label: &str, fact: impl Into<Option<String>>) {
+        if let Some(fact) = fact.into() {
+            let label = format!("  {label:<14} ");
+            let lines = terminal::wrap(&terminal::plain(&fact), &" ".repeat(label.len()));
+            // The first line has the label where the others have room.
+            self.0 += &(label.clone() + &lines[label.len()..] + "\n");
+        }
+    }
+}
+
+pub fn text(summary: &Summary, diffable: bool) -> String {
+    let mut facts = Facts(String::new());
+    let (layers, vocabulary) = (&summary.layers, &summary.vocabulary);
+    let shown = |text: &Option<String>| text.as_deref().map(listing::shortened);
+    facts.say("name", shown(&summary.name));
+    facts.say("architecture", architecture(summary));
+    let parameters = listing::count(summary.parameters);
+    facts.say(
+        "parameters",
+        format!("{parameters} in {}", listing::plural(summary.tensors, "tensor")),
+    );
+    facts.say("size", size(summary, diffable));
+    facts
+        .say("context", layers.context_length.map(|tokens| context(tokens, layers.sliding_window)));
+    facts.say(
+        "heads",
+        layers.heads.map(|heads| heads_text(heads, layers.heads_kv, layers.key_length)),
+    );
+    facts.say("experts", layers.experts.as_ref().map(experts_text));
+    facts.say("rope", layers.rope.as_ref().and_then(rope_text));
+    facts.say("vocabulary", vocabulary_text(vocabulary));
+    // Three in a line: vocabularies have up to fifteen.
+    for (number, tokens) in vocabulary.special.chunks(3).enumerate() {
+        let tokens: Vec<_> = tokens.iter().map(token_text).collect();
+        facts.say(if number == 0 { "special" } else { "" }, tokens.join(", "));
+    }
+    if vocabulary.model.is_some() {
+        facts.say("chat template", template_text(vocabulary));
+    }
+    origin_text(&mut facts, &summary.origin);
+    facts.0 + "\n" + &types(summary)
+}
+
+fn architecture(summary: &Summary) -> String {
+    let name = summary.architecture.as_deref().map_or("not stated".into(), listing::shortened);
+    let kind = summary.kind.as_deref().filter(|kind| *kind != "model");
+    let kind = kind.map_or(String::new(), |kind| format!(" ({})", listing::shortened(kind)));
+    let blocks = summary.layers.block_count.map(|n| listing::plural(n as usize, "block"));
+    let width = summary.layers.embedding_length.map(|n| format!("width {n}"));
+    let inner = summary.layers.feed_forward_length.map(|n| format!("feed-forward {n}"));
+    let parts: Vec<_> = [blocks, width, inner].into_iter().flatten().collect();
+    match parts.is_empty() {
+        true => format!("{name}{kind}"),
+        false => format!("{name}{kind}: {}", parts.join(", ")),
+    }
+}
+
+fn size(summary: &Summary, diffable: bool) -> String {
+    let bits = format!("{:.2} bits per weight", summary.bits_per_weight());
+    let file_type = summary.file_type.map_or(String::new(), |name| format!(", {name}"));
+    let version = format!("GGUF version {}", summary.version);
+    // How a model is cut into files is not what it holds.
+    if diffable {
+        return format!("{} of data, {bits}{file_type}", listing::bytes(summary.data_bytes));
+    }
+    let files = match summary.files {
+        1 => String::new(),
+        files => format!(" in {files} files"),
+    };
+    format!("{}{files}, {bits}{file_type}, {version}", listing::bytes(summary.file_bytes))
+}
+
+fn context(tokens: u64, window: Option<u64>) -> String {
+    let window = window.map_or(String::new(), |n| format!(", of which windowed layers see {n}"));
+    format!("{tokens} tokens{window}")
+}
+
+fn heads_text(heads: PerLayer, kv: Option<PerLayer>, len: Option<u64>) -> String {
+    let kv = kv
+        .filter(|kv| *kv != heads)
+        .map_or(String::new(), |kv| format!(", {kv} of keys and values"));
+    let len = len.map_or(String::new(), |len| format!(", of {len} dimensions"));
+    format!("{heads}{kv}{len}")
+}
+
+fn experts_text(experts: &Experts) -> String {
+    let used = experts.used.map_or(String::new(), |used| format!(", {used} used for a token"));
+    let shared =
+        experts.shared.map_or(String::new(), |shared| format!(", {shared} for every token"));
+    format!("{}{used}{shared}", experts.count)
+}
+
+fn rope_text(rope: &Rope) -> Option<String> {
+    let base = rope.base.map(|base| format!("base {base}"));
+    let scaling = rope.scaling.as_ref().map(|scaling| {
+        let factor = rope.factor.map_or(String::new(), |factor| format!(" by {factor}"));
+        let from = rope.original_context_length;
+        let from = from.map_or(String::new(), |from| format!(" from {from} tokens"));
+        format!(
+            "stretched {}{factor}{from}",
+            if scaling == "linear" { "linearly" } else { scaling }
+        )
+    });
+    let dimensions = rope.dimensions.map(|n| format!("{n} dimensions"));
+    let parts: Vec<_> = [base, dimensions, scaling].into_iter().flatten().collect();
+    (!parts.is_empty()).then(|| parts.join(", "))
+}
+
+fn vocabulary_text(vocabulary: &Vocabulary) -> Option<String> {
+    let model = listing::shortened(vocabulary.model.as_ref()?);
+    let pre = vocabulary.pre.as_deref().map_or(String::new(), |pre| format!(" ({pre})"));
+    let tokens = vocabulary.tokens.map_or(String::new(), |n| format!("{n} tokens, "));
+    Some(format!("{tokens}{model}{pre}"))
+}
+
+fn token_text(token: &SpecialToken) -> String {
+    let text = token.text.as_deref().map_or("not there".into(), |text| format!("{text:?}"));
+    let added = if token.added == Some(true) { " (added)" } else { "" };
+    format!("{} {} {text}{added}", token.role, token.id)
+}
+
+fn template_text(vocabulary: &Vocabulary) -> String {
+    let Some(template) = &vocabulary.template else { return "none".into() };
+    let size = listing::bytes(template.bytes as u64);
+    match &template.others[..] {
+        [] => format!("yes, {size}"),
+        others => format!("yes, {size}; also {}", others.join(", ")),
+    }
+}
+
+fn origin_text(facts: &mut Facts, origin: &Origin) {
+    let shown = |text: &Option<String>| text.as_deref().map(listing::shortened);
+    facts.say("description", shown(&origin.description));
+    facts.say("licence", shown(&origin.licence));
+    facts.say("made by", shown(&origin.maker));
+    for base in &origin.base_models {
+        facts.say("base model", shown(&base.name.clone().or(base.address.clone())));
+    }
+    facts.say("quantized by", shown(&origin.quantized_by));
+    facts.say("imatrix", origin.imatrix.as_ref().map(imatrix_text));
+    facts.say("written by", origin.provenance.as_ref().map(provenance_text));
+}
+
+fn imatrix_text(imatrix: &Imatrix) -> String {
+    let of = |text: &Option<String>| text.as_deref().map(listing::shortened);
+    let chunks = imatrix.chunks.map(|n| listing::plural(n as usize, "chunk"));
+    let entries = imatrix.entries.map(|n| listing::plural(n as usize, "tensor"));
+    let dataset = of(&imatrix.dataset).map(|dataset| format!("of {dataset}"));
+    let parts = [of(&imatrix.file), dataset, chunks, entries];
+    parts.into_iter().flatten().collect::<Vec<_>>().join(", ")
+}
+
+fn provenance_text(provenance: &Provenance) -> String {
+    let of = |text: &Option<String>| text.as_deref().map(listing::shortened);
+    let source = of(&provenance.source).map(|source| format!("from {source}"));
+    let parts = [of(&provenance.tool), source, of(&provenance.settings)];
+    parts.into_iter().flatten().collect::<Vec<_>>().join(", ")
+}
+
+/// Types of tensors, the one with most bytes first.
+fn types(summary: &Summary) -> String {
+    let mut types: Vec<_> = summary.types.iter().collect();
+    types.sort_by_key(|(_, (_, bytes))| std::cmp::Reverse(*bytes));
+    let head = format!("  {:<8} {:>7} {:>10} {:>7}", "type", "tensors", "size", "share");
+    let mut text = terminal::faint(head) + "\n";
+    for (ty, (tensors, bytes)) in types {
+        let share = *bytes as f64 / summary.data_bytes.max(1) as f64 * 100.0;
+        let size = listing::bytes(*bytes);
+        text += &format!("  {:<8} {tensors:>7} {size:>10} {share:>6.1}%\n", ty.to_string());
+    }
+    text
+}
+
+pub fn to_json(summary: &Summary, file: &str, diffable: bool) -> Json {
+    let (layers, vocabulary) = (&summary.layers, &summary.vocabulary);
+    let types: JsonMap<_, _> = summary
+        .types
+        .iter()
+        .map(|(ty, (n, bytes))| (ty.to_string(), json!({ "tensors": n, "bytes": bytes })))
+        .collect();
+    let special: JsonMap<_, _> = vocabulary
+        .special
+        .iter()
+        .map(|token| {
+            let json = json!({ "id": token.id, "text": token.text, "added": token.added });
+            (token.role.to_owned(), json)
+        })
+        .collect();
+    let mut json = json!({
+        "file": file,
+        "version": summary.version,
+        "files": summary.files,
+        "file_bytes": summary.file_bytes,
+        "architecture": summary.architecture,
+        "kind": summary.kind.as_deref().unwrap_or("model"),
+        "name": summary.name,
+        "parameters": summary.parameters,
+        "data_bytes": summary.data_bytes,
+        "file_type": summary.file_type,
+        "bits_per_weight": summary.bits_per_weight(),
+        "context_length": layers.context_length,
+        "block_count": layers.block_count,
+        "embedding_length": layers.embedding_length,
+        "feed_forward_length": per_layer(layers.feed_forward_length),
+        "head_count": per_layer(layers.heads),
+        "head_count_kv": per_layer(layers.heads_kv),
+        "key_length": layers.key_length,
+        "value_length": layers.value_length,
+        "sliding_window": layers.sliding_window,
+        "experts": layers.experts.as_ref().map(|experts| json!({
+            "count": experts.count,
+            "used": per_layer(experts.used),
+            "shared": experts.shared,
+        })),
+        "rope": layers.rope.as_ref().map(|rope| json!({
+            "base": rope.base,
+            "dimensions": rope.dimensions,
+            "scaling": rope.scaling,
+            "factor": rope.factor,
+            "original_context_length": rope.original_context_length,
+        })),
+        "tokenizer": {
+            "model": vocabulary.model,
+            "pre": vocabulary.pre,
+            "tokens": vocabulary.tokens,
+            "special": special,
+        },
+        "chat_template": vocabulary.template.as_ref().map(|template| json!({
+            "bytes": template.bytes,
+            "others": template.others,
+        })),
+        "origin": origin_json(&summary.origin),
+        "tensor_count": summary.tensors,
+        "tensor_types": types,
+    });
+    if diffable && let Some(json) = json.as_object_mut() {
+        for name in ["file", "files", "file_bytes", "version"] {
+            json.shift_remove(name);
+        }
+    }
+    json
+}
+
+fn per_layer(number: Option<PerLayer>) -> Json {
+    match number {
+        None => Json::Null,
+        Some(PerLayer { least, most }) if least == most => json!(most),
+        Some(PerLayer { least, most }) => json!({ "least": least, "most": most }),
+    }
+}
+
+fn origin_json(origin: &Origin) -> Json {
+    let base_models = origin.base_models.iter().map(|base| {
+        json!({ "name": base.name, "organization": base.organization, "address": base.address })
+    });
+    json!({
+        "description": origin.description,
+        "licence": origin.licence,
+        "licence_link": origin.licence_link,
+        "made_by": origin.maker,
+        "quantized_by": origin.quantized_by,
+        "page": origin.page,
+        "base_models": base_models.collect::<Json>(),
+        "languages": origin.languages,
+        "tags": origin.tags,
+        "imatrix": origin.imatrix.as_ref().map(|imatrix| json!({
+            "file": imatrix.file,
+            "dataset": imatrix.dataset,
+            "tensors": imatrix.entries,
+            "chunks": imatrix.chunks,
+        })),
+        "provenance": origin.provenance.as_ref().map(|provenance| json!({
+            "tool": provenance.tool,
+            "source": provenance.source,
+            "settings": provenance.settings,
+        })),
+    })
+}
