@@ -92,6 +92,11 @@ fn array_json(array: &Array, longest: u64) -> Json {
     json!({ "length": array.len(), "first": elements(FIRST) })
 }
 
+/// Plans as JSON: one by itself, several as a list.
+pub fn plans_json(mut plans: Vec<Json>) -> Json {
+    if plans.len() == 1 { plans.remove(0) } else { json!({ "outputs": plans }) }
+}
+
 /// What a job would write to a file, tensor by tensor.
 pub fn plan_json(job: &Job, path: &Path) -> Json {
     let tensors: Vec<_> = job

@@ -12,10 +12,13 @@ use gguf::Severity;
 #[command(next_help_heading = "Every command")]
 #[group(skip)]
 pub struct Flags {
-    /// When to use colours; `auto` does on a terminal, unless NO_COLOR is set.
-    #[arg(long, value_enum, global = true, value_name = "WHEN", default_value_t = When::Auto)]
+    /// When to use colours.
+    ///
+    /// With `auto` on a terminal; NO_COLOR and CLICOLOR_FORCE are obeyed then.
+    #[arg(long, value_enum, global = true, value_name = "auto|always|never", default_value_t = When::Auto)]
+    #[arg(hide_possible_values = true)]
     color: When,
-    /// Say more: what is worth knowing and needs nothing to be done.
+    /// Say also what needs nothing to be done.
     #[arg(short, long, global = true)]
     verbose: bool,
 }

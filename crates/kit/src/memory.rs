@@ -39,6 +39,9 @@ impl Default for Devices {
     }
 }
 
+/// Tokens for which caches grow at a time.
+const BLOCK: u64 = 64;
+
 /// What a model takes, in bytes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Report {
@@ -50,7 +53,7 @@ pub struct Report {
     pub weights: u64,
     /// Full caches and states of one sequence.
     pub caches: u64,
-    /// What one more token of context adds to them.
+    /// What a token of context adds to them.
     pub per_token: u64,
     /// Values of a batch, at most at a time.
     pub scratch: u64,
@@ -102,7 +105,7 @@ impl Report {
         let memory = Memory::of(&graph, in_context(context), kind);
         let sum = |states: &[u64]| states.iter().copied().fold(0, u64::saturating_add);
         let caches = sum(&memory.states);
-        let one_less = Memory::of(&graph, in_context(context.saturating_sub(1)), kind);
+        let longer = Memory::of(&graph, in_context(context.saturating_add(BLOCK)), kind);
         // States belong to the layer whose weights were used last before them.
         let mut layer = 0;
         let mut states: BTreeMap<u64, u64> = BTreeMap::new();
@@ -123,7 +126,7 @@ impl Report {
             batch: options.batch.min(context),
             weights: summary.data_bytes,
             caches,
-            per_token: caches.saturating_sub(sum(&one_less.states)),
+            per_token: sum(&longer.states).saturating_sub(caches) / BLOCK,
             scratch: memory.values,
             input: 0,
             devices: Vec::new(),

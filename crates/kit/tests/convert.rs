@@ -8,7 +8,7 @@ use gguf_kit::convert::{Kind, Options, Plan, Wanted};
 use gguf_kit::{Error, Progress};
 use gguf_store::{Existing, Overwrite};
 
-const MODEL: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../testdata/Tiny-KJV-Llama-4M");
+const MODEL: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../demo/Tiny-KJV-Llama-4M");
 
 /// Ends the work after so many bytes.
 struct Until(AtomicU64, u64);

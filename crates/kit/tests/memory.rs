@@ -16,7 +16,7 @@ use rayon::{ThreadPool, ThreadPoolBuilder};
 const BATCH: u64 = 128;
 
 fn model(dir: &Path) -> String {
-    let source = concat!(env!("CARGO_MANIFEST_DIR"), "/../../testdata/Tiny-KJV-Llama-4M");
+    let source = concat!(env!("CARGO_MANIFEST_DIR"), "/../demo/Tiny-KJV-Llama-4M");
     let plan = Plan::new(source, Kind::Checkpoint, &convert::Options::default()).unwrap();
     let path = dir.join("m.gguf");
     plan.job.write(&path, &gguf_store::Overwrite::default(), &()).unwrap();

@@ -13,7 +13,6 @@ use gguf::ByteOrder;
 use gguf_kit::convert::{Options, Plan, Planned, Wanted, kind};
 use gguf_kit::on_threads;
 use gguf_legacy::Change;
-use serde_json::json;
 
 use crate::commands::given::Given;
 use crate::commands::quantize::types;
@@ -164,7 +163,7 @@ fn show(args: &Args, kind: Kind, plan: &Plan) -> Result<(), Failure> {
     let mut out = std::io::stdout().lock();
     if args.json {
         let outputs = files.iter().map(|(job, path)| listing::plan_json(job, path));
-        let mut json = json!({ "outputs": outputs.collect::<Vec<_>>() });
+        let mut json = listing::plans_json(outputs.collect());
         if kind == Kind::Legacy {
             let changes = plan.outputs.iter().flat_map(|output| &output.changes);
             json["changes"] = changes.map(legacy::change_json).collect();

@@ -56,6 +56,9 @@ pub fn run(args: &Args) -> Result<(), Failure> {
         None => unpack(temporary.path())?,
     };
     let dir = args.keep.as_deref().unwrap_or(temporary.path());
+    std::fs::create_dir_all(dir).map_err(|fault| {
+        Failure::Environment(format!("cannot create {}: {fault}", dir.display()))
+    })?;
     let files = OUTPUTS
         .iter()
         .map(|mix| convert(&source, dir, *mix, &args.force))
@@ -82,10 +85,7 @@ pub fn run(args: &Args) -> Result<(), Failure> {
         for row in &rows {
             writeln!(out, "{}", row.text())?;
         }
-        writeln!(
-            out,
-            "\nerror: root mean square of what the weights are off, in parts of their own."
-        )?;
+        writeln!(out, "\nThe error is the root mean square, relative to the checkpoint.")?;
         let last = &files[files.len() - 1];
         if own {
             let text = goes_on(&last.path)?;

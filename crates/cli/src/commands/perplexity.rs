@@ -90,8 +90,8 @@ pub fn print_json(out: &mut impl Write, all: &[(String, Perplexity)]) -> std::io
     let listed = all.iter().map(|(model, found)| {
         json!({
             "file": model,
-            "ppl": found.value(),
-            "ppl_error": found.error(),
+            "perplexity": found.value(),
+            "perplexity_error": found.error(),
             "mean_nll": found.surprise.value(),
             "tokens": found.surprise.count,
             "windows": found.windows,

@@ -38,6 +38,9 @@ const COMMANDS: &[&str] = &[
     "inspect F16 --json --keys",
     "inspect F16 --json --tensors --arrays",
     "inspect SHARD --json",
+    "inspect F16 --json --memory --values token_embd.weight:2",
+    "inspect F16 --json --tensors --diffable",
+    "inspect CHECKPOINT --json",
     "check F16 --json",
     "check F16 --json --data --strict",
     "check BAD --json",
@@ -219,7 +222,7 @@ fn errors_are_documents() {
     let usage = error(&["inspect", "--json"]);
     assert_eq!(usage["code"], "usage");
     let message = usage["message"].as_str().unwrap();
-    assert_eq!(message, "the following required arguments were not provided: <SOURCE>");
+    assert_eq!(message, "SOURCE is missing: name a model, as in gguf inspect m.gguf");
     let unknown = error(&["quantize", &f16, "q4km", "--json"]);
     assert!(unknown["message"].as_str().unwrap().ends_with("did you mean Q4_K_M?"));
     let twice = error(&["convert", MODEL, "--outtype", "q9", "--json"]);

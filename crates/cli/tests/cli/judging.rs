@@ -27,7 +27,7 @@ fn a_model_and_what_was_made_of_it() {
     let judged = |command: &[&str], more: &[&str]| json(&succeeds(&[command, &how, more].concat()));
     let found = judged(&["perplexity", &model, &small], &[])["models"].clone();
     assert_eq!((&found[0]["windows"], &found[0]["tokens"]), (&5.into(), &160.into()));
-    let (of_model, of_small) = (number(&found[0], "ppl"), number(&found[1], "ppl"));
+    let (of_model, of_small) = (number(&found[0], "perplexity"), number(&found[1], "perplexity"));
     assert!((number(&found[0], "mean_nll").exp() - of_model).abs() < 1e-9);
     assert!(of_model > 1.0 && of_small != of_model);
     // Neither threads nor batches change a bit.

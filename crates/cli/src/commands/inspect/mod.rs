@@ -22,7 +22,9 @@ use crate::document;
 use crate::failure::Failure;
 use crate::{listing, terminal};
 
-/// Show what is in a model: what it is, its keys, its tensors, their values, the memory it takes.
+/// Show what is in a model.
+///
+/// What it is, its keys, its tensors, their values, the memory it takes.
 #[derive(clap::Args)]
 #[command(after_help = "Examples:\n  gguf inspect model.gguf\n  \
                         gguf inspect model.gguf --keys 'tokenizer.*'\n  \
@@ -131,7 +133,7 @@ fn inspect(
         return match args.json {
             true => {
                 let json = weights::to_json(&weights, source);
-                Ok(document::print_one(out, "inspect/1", json, !is_one)?)
+                Ok(document::print_one(out, "weights/1", json, !is_one)?)
             }
             false => Ok(out.write_all(weights::text(&weights, source).as_bytes())?),
         };

@@ -12,7 +12,6 @@ use gguf_kit::{on_threads, open};
 use gguf_quantize::budget::Budget;
 use gguf_quantize::recipe::Target;
 use gguf_quantize::sensitivity::Sensitivity;
-use serde_json::json;
 use words::Words;
 
 use crate::commands::given::Given;
@@ -202,7 +201,8 @@ fn show(args: &Args, plan: &Plan) -> Result<(), Failure> {
     let mut out = std::io::stdout().lock();
     if args.json {
         let outputs = jobs.iter().map(|(job, path)| listing::plan_json(job, path));
-        let whole = json!({ "outputs": outputs.collect::<Vec<_>>(), "seconds": seconds });
+        let mut whole = listing::plans_json(outputs.collect());
+        whole["seconds"] = seconds.into();
         document::print(&mut out, "quantize/1", whole)?;
     } else {
         for (job, path) in &jobs {
