@@ -43,7 +43,7 @@ use failure::Failure;
 struct Cli {
     #[command(subcommand)]
     command: Command,
-    /// Say nothing but what was asked for, and errors.
+    /// Print only what was asked for, and errors.
     #[arg(short, long, global = true)]
     quiet: bool,
     #[command(flatten)]

@@ -19,7 +19,7 @@ fn model(dir: &Path) -> String {
     let source = concat!(env!("CARGO_MANIFEST_DIR"), "/../demo/Tiny-KJV-Llama-4M");
     let plan = Plan::new(source, Kind::Checkpoint, &convert::Options::default()).unwrap();
     let path = dir.join("m.gguf");
-    plan.job.write(&path, &gguf_store::Overwrite::default(), &()).unwrap();
+    plan.outputs[0].job.write(&path, &gguf_store::Overwrite::default(), &()).unwrap();
     path.to_str().unwrap().to_owned()
 }
 
