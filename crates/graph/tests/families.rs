@@ -122,7 +122,7 @@ fn encoders_see_half_a_window_on_both_sides() {
     let pattern = ("attention.sliding_window_pattern", Value::from(2u32));
     let (around, all) = (Mask::Around(16), Mask::All);
     assert_eq!(of(&[]), [around; 4], "of six layers the last sees all");
-    assert_eq!(of(&[pattern.clone()]), [around, all, around, all]);
+    assert_eq!(of(std::slice::from_ref(&pattern)), [around, all, around, all]);
     let window = Mask::Window(16);
     let causal = of(&[pattern, ("attention.causal", true.into())]);
     assert_eq!(causal, [window, Mask::Causal, window, Mask::Causal], "if the model is none");

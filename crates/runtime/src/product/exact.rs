@@ -293,7 +293,7 @@ fn multiply_rows<S: Simd, const R: usize, const T: usize>(
                 }
             }
         }
-        if width % 16 != 0 {
+        if !width.is_multiple_of(16) {
             for r in 0..R {
                 for t in 0..T {
                     add(simd, &filled(of_rows[r].1), &filled(xs[t].1), &mut sums[r][t]);

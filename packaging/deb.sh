@@ -1,0 +1,56 @@
+#!/usr/bin/env bash
+# Makes dist/gguf-kit_VERSION_ARCHITECTURE.deb of an archive that archive.sh made.
+#
+# Usage: packaging/deb.sh dist/gguf-VERSION-TARGET.tar.gz
+#
+# Needs dpkg-deb. A static binary depends on nothing; else libc6 of the machine that built it is asked for.
+set -euo pipefail
+
+archive="$(realpath "$1")"
+cd "$(dirname "$0")/.."
+name="$(basename "$archive" .tar.gz)"
+version="$(echo "$name" | cut -d- -f2)"
+case "$name" in
+    *-x86_64-*) architecture=amd64 ;;
+    *-aarch64-*) architecture=arm64 ;;
+    *) echo "no Debian architecture is known for $name" >&2; exit 2 ;;
+esac
+
+stage="$(mktemp -d)"
+trap 'rm -rf "$stage"' EXIT
+tar -C "$stage" -xzf "$archive"
+from="$stage/$name"
+root="$stage/root"
+doc="$root/usr/share/doc/gguf-kit"
+mkdir -p "$root/DEBIAN" "$doc"
+install -D -m 755 "$from/gguf" "$root/usr/bin/gguf"
+install -m 644 "$from/README.md" "$from/LICENSE-APACHE" "$from/LICENSE-MIT" "$doc"
+for page in "$from"/man/*.1; do
+    install -D -m 644 "$page" "$root/usr/share/man/man1/$(basename "$page")"
+    gzip -9n "$root/usr/share/man/man1/$(basename "$page")"
+done
+install -D -m 644 "$from/completions/gguf.bash" "$root/usr/share/bash-completion/completions/gguf"
+install -D -m 644 "$from/completions/gguf.zsh" "$root/usr/share/zsh/vendor-completions/_gguf"
+install -D -m 644 "$from/completions/gguf.fish" "$root/usr/share/fish/vendor_completions.d/gguf.fish"
+
+depends=""
+if readelf -d "$from/gguf" | grep -q NEEDED; then
+    needed="$(readelf --version-info "$from/gguf" | grep -o 'GLIBC_[0-9.]*' | sort -V | tail -1)"
+    depends="Depends: libc6 (>= ${needed#GLIBC_}), libgcc-s1"
+fi
+cat > "$root/DEBIAN/control" <<CONTROL
+Package: gguf-kit
+Version: $version
+Architecture: $architecture
+Maintainer: ${MAINTAINER:-The gguf-kit founders <nobody@localhost>}
+Section: science
+Priority: optional
+Installed-Size: $(du -sk "$root" | cut -f1)
+${depends:+$depends
+}Description: toolkit for GGUF model files
+ Makes, quantizes, checks, shows, changes, compares, runs and judges GGUF files of language models, with the
+ bytes of llama.cpp's tools.
+CONTROL
+package="dist/gguf-kit_${version}_$architecture.deb"
+dpkg-deb --root-owner-group --build "$root" "$package" > /dev/null
+echo "$package"
