@@ -148,8 +148,3 @@ pub(super) fn dispatch<W: WithSimd>(ty: TensorType, work: W) -> W::Output {
     let _ = ty;
     Arch::new().dispatch(work)
 }
-
-/// Columns of a piece: whole blocks of every type.
-pub(super) fn piece(matrix: &Matrix, about: usize) -> usize {
-    (about / matrix.block_len).max(1) * matrix.block_len
-}

@@ -8,7 +8,7 @@ use super::{Job, ROWS, STEP};
 use crate::amx::SIDE;
 use crate::amx::brain::{AmxBrain, Step, Sums, Tile};
 use crate::avx512::V4Products;
-use crate::product::floats::{decode, piece};
+use crate::product::floats::decode;
 use crate::scratch::Scratch;
 use crate::value::Value;
 use crate::weight::Matrix;
@@ -195,4 +195,9 @@ fn list<'t, const W: usize, const X: usize, const T: usize>(
             }
         }
     }
+}
+
+/// Columns of a piece: whole blocks of every type.
+fn piece(matrix: &Matrix, about: usize) -> usize {
+    (about / matrix.block_len).max(1) * matrix.block_len
 }
