@@ -10,10 +10,10 @@ use gguf_checkpoint::config::Config;
 use gguf_checkpoint::modules::Module;
 use gguf_remote::{Files, Location, Options};
 use gguf_store::{LocalFile, Source};
-use sha2::{Digest, Sha256};
 use tempfile::TempDir;
 
 use crate::Error;
+use crate::digest::sha256;
 
 /// What the small files of a checkpoint end in: configurations, tokenizers, the model card.
 const SMALL: [&str; 6] = [".json", ".jinja", ".md", ".model", ".tiktoken", ".txt"];
@@ -151,10 +151,13 @@ impl Weights {
             }
             if path.join("config.json").is_file() {
                 class = Config::read(path)?.class().ok().map(str::to_owned);
-            } else if Checkpoint::open(path).is_err() {
-                return Ok(None);
+                Checkpoint::open(path)?
+            } else {
+                match Checkpoint::open(path) {
+                    Err(_) => return Ok(None),
+                    Ok(opened) => opened,
+                }
             }
-            Checkpoint::open(path)?
         } else if LONE.contains(&ending) && path.is_file() {
             // Models of any time have such names too.
             if LocalFile::open(path)?.mapped().starts_with(&gguf::MAGIC) {
@@ -213,8 +216,7 @@ pub(crate) fn digests_of_small_files(dir: &Path) -> Result<Vec<(String, String)>
         let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
         if is_small(&name) && path.is_file() {
             let bytes = std::fs::read(&path).map_err(|source| Error::read(&path, source))?;
-            let digest = Sha256::digest(bytes).iter().map(|byte| format!("{byte:02x}")).collect();
-            digests.push((name, digest));
+            digests.push((name, sha256(&bytes)));
         }
     }
     digests.sort_unstable();

@@ -32,6 +32,7 @@
 pub mod check;
 pub mod checkpoint;
 pub mod convert;
+mod digest;
 pub mod edit;
 pub mod endian;
 pub mod eval;

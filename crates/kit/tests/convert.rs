@@ -39,7 +39,8 @@ fn write(plan: &Plan, most: u64, anew: &AtomicU64) -> Result<Vec<(PathBuf, u64)>
     let count = || {
         anew.fetch_add(1, Ordering::Relaxed);
     };
-    plan.write(&overwrite, &count, &Until(AtomicU64::new(0), most))
+    plan.write(&overwrite, &count, &Until(AtomicU64::new(0), most))?;
+    plan.files()?.into_iter().map(|(job, path)| Ok((path, job.header()?.data_len()))).collect()
 }
 
 #[test]

@@ -124,7 +124,7 @@ fn convert(args: &Args, source: &str, kind: Kind, outputs: Vec<Wanted>) -> Resul
     let overwrite = args.force.sparing(inputs);
     match plan.write(&overwrite, &commands::say_anew, &progress) {
         Err(gguf::Error::Interrupted) if args.resume => return Err(Failure::Paused),
-        written => written.map(drop)?,
+        written => written?,
     }
     let time = progress.finish();
     let files = plan.files()?;

@@ -146,7 +146,7 @@ impl Plan {
     }
 
     /// Writes all outputs in one pass over the source. `anew` is called if an earlier run left other
-    /// work, which is thrown away. Returns the files, with the bytes of their tensors.
+    /// work, which is thrown away.
     ///
     /// # Errors
     /// As [`write_all`].
@@ -155,15 +155,14 @@ impl Plan {
         overwrite: &Overwrite,
         anew: &(dyn Fn() + Sync),
         progress: &dyn Progress,
-    ) -> Result<Vec<(PathBuf, u64)>, Error> {
+    ) -> Result<(), Error> {
         let files = self.files()?;
         let jobs: Vec<_> = files.iter().map(|(job, path)| (job, path.as_path())).collect();
         let interruption = match &self.identity {
             Some(input) => Interruption::Journal { input, resume: self.resume, anew },
             None => Interruption::StartAnew,
         };
-        write_all(&jobs, interruption, overwrite, progress)?;
-        files.iter().map(|(job, path)| Ok((path.clone(), job.header()?.data_len()))).collect()
+        write_all(&jobs, interruption, overwrite, progress)
     }
 }
 

@@ -7,12 +7,12 @@ use gguf_eval::part::{Divergences, Part, Tally};
 use gguf_eval::{Comparison, Divergence, LogitsFile, LogitsWriter, Reference, Subject, Windows};
 use gguf_store::Progress;
 use gguf_tokenizer::Tokenizer;
-use sha2::{Digest, Sha256};
 
-use super::keep::{asked, digest_of_text, hex};
+use super::keep::{asked, digest_of_text};
 use super::subject::Opened;
 use super::{Keeper, Save, Task};
 use crate::Error;
+use crate::digest::sha256;
 use crate::run::Options;
 
 /// What models are compared with.
@@ -205,7 +205,7 @@ impl Original {
     fn digest(&self) -> Result<String, Error> {
         match self {
             Self::Model(model, _) => model.digest(),
-            Self::Logits(file) => Ok(hex(&Sha256::digest(file.sample()?))),
+            Self::Logits(file) => Ok(sha256(&file.sample()?)),
         }
     }
 }

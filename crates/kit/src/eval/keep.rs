@@ -11,6 +11,7 @@ use sha2::{Digest, Sha256};
 
 use super::{Opened, Task};
 use crate::Error;
+use crate::digest::hex;
 use crate::quantize::Part as Share;
 use crate::run::Options;
 
@@ -168,8 +169,4 @@ pub(super) fn digest_of_text(task: &Task) -> String {
     hasher.update([u8::from(task.special)]);
     hasher.update(&task.text);
     hex(&hasher.finalize())
-}
-
-pub(super) fn hex(bytes: &[u8]) -> String {
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }

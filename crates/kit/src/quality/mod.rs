@@ -20,6 +20,7 @@ use gguf_store::Progress;
 pub use plan::Types;
 pub use report::{Conditions, Cost, LeftOut, Mix, Original, Purpose, Report, Run, TensorError};
 
+use crate::digest::sha256;
 use crate::eval::{Opened, Task};
 use crate::quantize::Choice;
 use crate::run::bench::{Trial, rates};
@@ -130,7 +131,7 @@ impl Bench<'_> {
         let digest_of = |path: &Path| {
             let bytes = std::fs::read(path);
             bytes
-                .map(|bytes| digest(&bytes))
+                .map(|bytes| sha256(&bytes))
                 .map_err(|fault| Error::environment("read", path, fault))
         };
         let threads = rayon::current_num_threads();
@@ -139,7 +140,7 @@ impl Bench<'_> {
             program: concat!("gguf ", env!("CARGO_PKG_VERSION")).to_owned(),
             original_digest: self.opened.digest()?,
             text: options.text.clone(),
-            text_digest: digest(options.task.text.as_bytes()),
+            text_digest: sha256(options.task.text.as_bytes()),
             window_tokens: self.windows.window_len(),
             stride: options.task.cut.stride,
             windows: self.windows.count(),
@@ -290,12 +291,6 @@ fn require_same(before: &Conditions, now: &Conditions) -> Result<(), Error> {
         before[field], now[field]
     );
     Err(Error::request("report-other", what, "write to another file, or begin anew with --force"))
-}
-
-/// The SHA-256 of bytes, in hexadecimal digits.
-fn digest(bytes: &[u8]) -> String {
-    use sha2::{Digest, Sha256};
-    Sha256::digest(bytes).iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
 /// Work that does not count, but may be ended.
