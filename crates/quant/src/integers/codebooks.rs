@@ -7,13 +7,13 @@ use super::{Integers, Lookup, Unpacked, half, half_at, part};
 use crate::bits;
 use crate::grids;
 
-format!(IQ1S: IQ1_S, 50 bytes, groups of 32, top None, zero 0, minimums false, halves false, iq1_s);
-format!(IQ1M: IQ1_M, 56 bytes, groups of 16, top None, zero 0, minimums false, halves false, iq1_m);
-format!(IQ2XXS: IQ2_XXS, 66 bytes, groups of 32, top None, zero 0, minimums false, halves false, iq2_xxs);
-format!(IQ2XS: IQ2_XS, 74 bytes, groups of 16, top None, zero 0, minimums false, halves false, iq2_xs);
-format!(IQ2S: IQ2_S, 82 bytes, groups of 16, top None, zero 0, minimums false, halves false, iq2_s);
-format!(IQ3XXS: IQ3_XXS, 98 bytes, groups of 32, top None, zero 0, minimums false, halves false, iq3_xxs);
-format!(IQ3S: IQ3_S, 110 bytes, groups of 32, top None, zero 0, minimums false, halves false, iq3_s);
+format!(IQ1S: IQ1_S, 50 bytes, groups of 32, top None, zero 0, minimums false, halves None, iq1_s);
+format!(IQ1M: IQ1_M, 56 bytes, groups of 16, top None, zero 0, minimums false, halves None, iq1_m);
+format!(IQ2XXS: IQ2_XXS, 66 bytes, groups of 32, top None, zero 0, minimums false, halves None, iq2_xxs);
+format!(IQ2XS: IQ2_XS, 74 bytes, groups of 16, top None, zero 0, minimums false, halves None, iq2_xs);
+format!(IQ2S: IQ2_S, 82 bytes, groups of 16, top None, zero 0, minimums false, halves None, iq2_s);
+format!(IQ3XXS: IQ3_XXS, 98 bytes, groups of 32, top None, zero 0, minimums false, halves None, iq3_xxs);
+format!(IQ3S: IQ3_S, 110 bytes, groups of 32, top None, zero 0, minimums false, halves None, iq3_s);
 
 /// Four times seven signs, with an eighth each that makes their number even.
 #[inline(always)]

@@ -7,7 +7,7 @@ use crate::bits;
 use crate::blocks::tables;
 
 macro_rules! format {
-    ($name:ident: $ty:ident, $bytes:literal bytes, groups of $group:literal, top $top:expr, zero $zero:literal, minimums $minimums:literal, halves $halves:literal, $unpack:expr) => {
+    ($name:ident: $ty:ident, $bytes:literal bytes, groups of $group:literal, top $top:expr, zero $zero:literal, minimums $minimums:literal, halves $halves:expr, $unpack:expr) => {
         pub(super) struct $name;
 
         impl Integers for $name {
@@ -19,7 +19,7 @@ macro_rules! format {
             const TOP: Option<u8> = $top;
             const ZERO: u8 = $zero;
             const MINIMUMS: bool = $minimums;
-            const HALVES: bool = $halves;
+            const HALVES: Option<usize> = $halves;
 
             #[inline(always)]
             fn unpack<L: Lookup>(lookup: L, block: &Self::Block, out: &mut Unpacked) {
@@ -30,12 +30,12 @@ macro_rules! format {
 }
 pub(super) use format;
 
-format!(Q2K: Q2_K, 84 bytes, groups of 16, top Some(3), zero 0, minimums true, halves true, q2_k);
-format!(Q3K: Q3_K, 110 bytes, groups of 16, top Some(7), zero 4, minimums false, halves true, q3_k);
-format!(Q4K: Q4_K, 144 bytes, groups of 32, top Some(15), zero 0, minimums true, halves true, q4_k);
-format!(Q5K: Q5_K, 176 bytes, groups of 32, top Some(31), zero 0, minimums true, halves true, q5_k);
-format!(Q6K: Q6_K, 210 bytes, groups of 16, top Some(63), zero 32, minimums false, halves true, q6_k);
-format!(IQ4XS: IQ4_XS, 136 bytes, groups of 32, top None, zero 0, minimums false, halves true, iq4_xs);
+format!(Q2K: Q2_K, 84 bytes, groups of 16, top Some(3), zero 0, minimums true, halves Some(80), q2_k);
+format!(Q3K: Q3_K, 110 bytes, groups of 16, top Some(7), zero 4, minimums false, halves Some(108), q3_k);
+format!(Q4K: Q4_K, 144 bytes, groups of 32, top Some(15), zero 0, minimums true, halves Some(0), q4_k);
+format!(Q5K: Q5_K, 176 bytes, groups of 32, top Some(31), zero 0, minimums true, halves Some(0), q5_k);
+format!(Q6K: Q6_K, 210 bytes, groups of 16, top Some(63), zero 32, minimums false, halves Some(208), q6_k);
+format!(IQ4XS: IQ4_XS, 136 bytes, groups of 32, top None, zero 0, minimums false, halves Some(0), iq4_xs);
 
 #[inline(always)]
 fn q2_k<L: Lookup>(lookup: L, block: &[u8; 84], out: &mut Unpacked) {

@@ -26,7 +26,7 @@ pub struct Unpacked {
     pub scales: [i16; 16],
     /// The minima `m` of the groups, 0 to 255; 1 where a type has only `dmin`.
     pub minimums: [i16; 16],
-    /// `d` and `dmin` as they are stored, of types with [`Integers::HALVES`].
+    /// `d` and `dmin` as halves, of types with [`Integers::HALVES`].
     pub halves: [u16; 2],
     /// The scale of the block.
     pub d: f32,
@@ -57,12 +57,20 @@ impl Unpacked {
 pub trait Block: Copy + 'static {
     /// The blocks that bytes are, without what is left over.
     fn all(bytes: &[u8]) -> &[Self];
+
+    /// The bytes of a block.
+    fn bytes(&self) -> &[u8];
 }
 
 impl<const N: usize> Block for [u8; N] {
     #[inline(always)]
     fn all(bytes: &[u8]) -> &[Self] {
         bytes.as_chunks().0
+    }
+
+    #[inline(always)]
+    fn bytes(&self) -> &[u8] {
+        self
     }
 }
 
@@ -84,12 +92,36 @@ pub trait Integers: 'static {
     const ZERO: u8;
     /// Whether there are minima.
     const MINIMUMS: bool;
-    /// Whether [`Unpacked::halves`] are given: those of several blocks are decoded together faster
-    /// than one by one.
-    const HALVES: bool = false;
+    /// The byte of a block where `d` stands as a half, and `dmin` after it if there are minima; then
+    /// [`Unpacked::halves`] are given. Halves of several blocks are decoded together faster than one
+    /// by one.
+    const HALVES: Option<usize> = None;
+    /// Whether the half of the minima is `-dmin`, because the type adds them.
+    const ADDED: bool = false;
 
     /// Unpacks a block. `out` is [`Unpacked::EMPTY`] or what the same type left there.
     fn unpack<L: Lookup>(lookup: L, block: &Self::Block, out: &mut Unpacked);
+
+    /// The levels of two blocks of 32: the first 16 of both, and the last 16 of both. So vectors with
+    /// something of each block come out where one block would have to be turned first.
+    #[inline(always)]
+    fn unpack_two<L: Lookup>(lookup: L, two: [&Self::Block; 2]) -> [[u8; 32]; 2] {
+        let [a, b] = two.map(
+            #[inline(always)]
+            |block| {
+                let mut out = Unpacked::EMPTY;
+                Self::unpack(lookup, block, &mut out);
+                out.levels
+            },
+        );
+        [0, 16].map(
+            #[inline(always)]
+            |at| {
+                let half = |levels: &[u8; 256]| std::array::from_fn(|i| levels[at + i]);
+                side_by_side(&half(&a), &half(&b))
+            },
+        )
+    }
 }
 
 /// What is done with a format.
@@ -135,6 +167,12 @@ pub fn visit<V: Visitor>(ty: TensorType, visitor: V) -> Option<V::Output> {
 fn part<const AT: usize, const N: usize, const BYTES: usize>(block: &[u8; BYTES]) -> &[u8; N] {
     const { assert!(AT + N <= BYTES) }
     block[AT..].first_chunk().expect("the field was checked to fit when this was compiled")
+}
+
+/// Two halves of a vector.
+#[inline(always)]
+fn side_by_side(a: &[u8; 16], b: &[u8; 16]) -> [u8; 32] {
+    pulp::cast([*a, *b])
 }
 
 /// The 16 bits at `AT`.
@@ -183,6 +221,25 @@ mod tests {
         assert_eq!((found.scales, found.minimums), (other.scales, other.minimums));
     }
 
+    /// Unpacks a block beside itself with its bytes turned round.
+    fn same_two<F: Integers>(block: &F::Block) {
+        let mut other = F::Block::bytes(block).to_vec();
+        other.reverse();
+        let two = [block, &F::Block::all(&other)[0]];
+        let found = F::unpack_two(pulp::Scalar, two);
+        #[cfg(target_arch = "x86_64")]
+        if let Some(simd) = pulp::x86::V3::try_new() {
+            assert_eq!(F::unpack_two(simd, two), found);
+        }
+        for (at, block) in two.into_iter().enumerate() {
+            let mut alone = Unpacked::EMPTY;
+            F::unpack(pulp::Scalar, block, &mut alone);
+            for (half, found) in found.iter().enumerate() {
+                assert_eq!(found[16 * at..][..16], alone.levels[16 * half..][..16], "{}", F::TYPE);
+            }
+        }
+    }
+
     /// Every weight of random blocks, beside that of the decoder.
     struct Compare;
 
@@ -223,8 +280,11 @@ mod tests {
                 if let Some(simd) = pulp::aarch64::Neon::try_new() {
                     same::<F, _>(simd, block, &found);
                 }
-                if F::HALVES {
+                if F::HALVES.is_some() {
                     assert_eq!(found.halves.map(half), [found.d, found.dmin]);
+                }
+                if F::LEN == 32 {
+                    same_two::<F>(block);
                 }
                 for (i, x) in weights.iter().enumerate() {
                     let (level, g) = (found.levels[i], i / F::GROUP);

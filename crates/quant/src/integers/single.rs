@@ -2,12 +2,14 @@
 
 use gguf::TensorType;
 
-use super::{Integers, Lookup, Unpacked, bits_at, part};
+use super::{Integers, Lookup, Unpacked, bits_at, part, side_by_side};
 use crate::bits;
 use crate::blocks::tables;
 
-macro_rules! format {
-    ($name:ident: $ty:ident, $bytes:literal bytes, top $top:expr, zero $zero:literal, minimums $minimums:literal, $unpack:expr) => {
+/// Blocks whose first 16 weights are the low nibbles of 16 bytes, and the others the high ones; of 32
+/// nibbles, and a bit for each, `$levels` makes levels.
+macro_rules! nibbles {
+    ($name:ident: $ty:ident, $bytes:literal bytes, nibbles at $at:literal, bits $bits:expr, top $top:expr, zero $zero:literal, minimums $minimums:literal, $levels:expr, $scales:expr) => {
         pub(super) struct $name;
 
         impl Integers for $name {
@@ -19,91 +21,114 @@ macro_rules! format {
             const TOP: Option<u8> = $top;
             const ZERO: u8 = $zero;
             const MINIMUMS: bool = $minimums;
-            const HALVES: bool = true;
+            const HALVES: Option<usize> = if $bytes % 2 == 0 { Some(0) } else { None };
+            const ADDED: bool = $minimums;
 
             #[inline(always)]
             fn unpack<L: Lookup>(lookup: L, block: &Self::Block, out: &mut Unpacked) {
+                let q = bits::unpack::<4, 16, _, 32>(part::<$at, 16, _>(block));
                 let levels = out.levels.first_chunk_mut().expect("32 are fewer than 256");
-                let halves = $unpack(lookup, block, levels);
-                out.put_halves(halves);
+                *levels = $levels(lookup, q, $bits(block));
+                $scales(block, out);
+            }
+
+            #[inline(always)]
+            fn unpack_two<L: Lookup>(lookup: L, two: [&Self::Block; 2]) -> [[u8; 32]; 2] {
+                let [a, b] = two.map(part::<$at, 16, _>);
+                let q = bits::unpack::<4, 32, _, 64>(&side_by_side(a, b));
+                let [low, high]: [[u8; 32]; 2] = pulp::cast(q);
+                let [a, b]: [u32; 2] = two.map($bits);
+                [
+                    $levels(lookup, low, a & 0xffff | b << 16),
+                    $levels(lookup, high, a >> 16 | b & 0xffff_0000),
+                ]
             }
         }
     };
 }
 
-format!(Q4_0: Q4_0, 18 bytes, top Some(15), zero 8, minimums false, q4_0);
-format!(Q4_1: Q4_1, 20 bytes, top Some(15), zero 0, minimums true, q4_1);
-format!(Q5_0: Q5_0, 22 bytes, top Some(31), zero 16, minimums false, q5_0);
-format!(Q5_1: Q5_1, 24 bytes, top Some(31), zero 0, minimums true, q5_1);
-format!(Q8_0: Q8_0, 34 bytes, top None, zero 0, minimums false, q8_0);
-format!(IQ4NL: IQ4_NL, 18 bytes, top None, zero 0, minimums false, iq4_nl);
+nibbles!(Q4_0: Q4_0, 18 bytes, nibbles at 2, bits none, top Some(15), zero 8, minimums false, as_they_are, scale);
+nibbles!(Q4_1: Q4_1, 20 bytes, nibbles at 4, bits none, top Some(15), zero 0, minimums true, as_they_are, two_scales);
+nibbles!(Q5_0: Q5_0, 22 bytes, nibbles at 6, bits bits_of::<2, _>, top Some(31), zero 16, minimums false, five, scale);
+nibbles!(Q5_1: Q5_1, 24 bytes, nibbles at 8, bits bits_of::<4, _>, top Some(31), zero 0, minimums true, five, two_scales);
+nibbles!(IQ4NL: IQ4_NL, 18 bytes, nibbles at 2, bits none, top None, zero 0, minimums false, iq4_nl, scale);
+nibbles!(MXFP4: MXFP4, 17 bytes, nibbles at 1, bits none, top None, zero 0, minimums false, e2m1, exponent);
 
-pub(super) struct MXFP4;
+#[inline(always)]
+fn none<const BYTES: usize>(_: &[u8; BYTES]) -> u32 {
+    0
+}
 
-impl Integers for MXFP4 {
-    type Block = [u8; 17];
-
-    const TYPE: TensorType = TensorType::MXFP4;
-    const LEN: usize = 32;
-    const GROUP: usize = 32;
-    const TOP: Option<u8> = None;
-    const ZERO: u8 = 0;
-    const MINIMUMS: bool = false;
-
-    #[inline(always)]
-    fn unpack<L: Lookup>(lookup: L, block: &[u8; 17], out: &mut Unpacked) {
-        let q = bits::unpack::<4, 16, _, 32>(part::<1, 16, _>(block));
-        let levels = out.levels.first_chunk_mut().expect("32 are fewer than 256");
-        *levels = lookup.lookup(&tables::E2M1_DOUBLED, &q);
-        out.d = tables::mxfp4_half_scale(block[0]);
-    }
+#[inline(always)]
+fn bits_of<const AT: usize, const BYTES: usize>(block: &[u8; BYTES]) -> u32 {
+    u32::from_le_bytes(*part::<AT, 4, _>(block))
 }
 
 type Levels = [u8; 32];
 
 #[inline(always)]
-fn q4_0<L>(_: L, block: &[u8; 18], levels: &mut Levels) -> [u16; 2] {
-    *levels = bits::unpack::<4, 16, _, 32>(part::<2, 16, _>(block));
-    [bits_at::<0, _>(block), 0]
+fn as_they_are<L>(_: L, levels: Levels, _: u32) -> Levels {
+    levels
 }
 
 #[inline(always)]
-fn q4_1<L>(_: L, block: &[u8; 20], levels: &mut Levels) -> [u16; 2] {
-    *levels = bits::unpack::<4, 16, _, 32>(part::<4, 16, _>(block));
-    [bits_at::<0, _>(block), bits_at::<2, _>(block) ^ 0x8000]
-}
-
-#[inline(always)]
-fn q5_0<L: Lookup>(lookup: L, block: &[u8; 22], levels: &mut Levels) -> [u16; 2] {
-    *levels = five(lookup, part::<2, 4, _>(block), part::<6, 16, _>(block));
-    [bits_at::<0, _>(block), 0]
-}
-
-#[inline(always)]
-fn q5_1<L: Lookup>(lookup: L, block: &[u8; 24], levels: &mut Levels) -> [u16; 2] {
-    *levels = five(lookup, part::<4, 4, _>(block), part::<8, 16, _>(block));
-    [bits_at::<0, _>(block), bits_at::<2, _>(block) ^ 0x8000]
-}
-
-#[inline(always)]
-fn five<L: Lookup>(lookup: L, high: &[u8; 4], low: &[u8; 16]) -> Levels {
-    let mut levels = bits::unpack::<4, 16, _, 32>(low);
-    let high = lookup.spread(u32::from_le_bytes(*high));
-    for (level, high) in levels.iter_mut().zip(high) {
+fn five<L: Lookup>(lookup: L, mut levels: Levels, high: u32) -> Levels {
+    for (level, high) in levels.iter_mut().zip(lookup.spread(high)) {
         *level |= high & 16;
     }
     levels
 }
 
 #[inline(always)]
-fn q8_0<L>(_: L, block: &[u8; 34], levels: &mut Levels) -> [u16; 2] {
-    *levels = *part::<2, 32, _>(block);
-    [bits_at::<0, _>(block), 0]
+fn iq4_nl<L: Lookup>(lookup: L, levels: Levels, _: u32) -> Levels {
+    lookup.lookup(&tables::IQ4, &levels)
 }
 
 #[inline(always)]
-fn iq4_nl<L: Lookup>(lookup: L, block: &[u8; 18], levels: &mut Levels) -> [u16; 2] {
-    let q = bits::unpack::<4, 16, _, 32>(part::<2, 16, _>(block));
-    *levels = lookup.lookup(&tables::IQ4, &q);
-    [bits_at::<0, _>(block), 0]
+fn e2m1<L: Lookup>(lookup: L, levels: Levels, _: u32) -> Levels {
+    lookup.lookup(&tables::E2M1_DOUBLED, &levels)
+}
+
+#[inline(always)]
+fn scale<const BYTES: usize>(block: &[u8; BYTES], out: &mut Unpacked) {
+    out.put_halves([bits_at::<0, _>(block), 0]);
+}
+
+#[inline(always)]
+fn two_scales<const BYTES: usize>(block: &[u8; BYTES], out: &mut Unpacked) {
+    out.put_halves([bits_at::<0, _>(block), bits_at::<2, _>(block) ^ 0x8000]);
+}
+
+#[inline(always)]
+fn exponent(block: &[u8; 17], out: &mut Unpacked) {
+    out.d = tables::mxfp4_half_scale(block[0]);
+}
+
+pub(super) struct Q8_0;
+
+impl Integers for Q8_0 {
+    type Block = [u8; 34];
+
+    const TYPE: TensorType = TensorType::Q8_0;
+    const LEN: usize = 32;
+    const GROUP: usize = 32;
+    const TOP: Option<u8> = None;
+    const ZERO: u8 = 0;
+    const MINIMUMS: bool = false;
+    const HALVES: Option<usize> = Some(0);
+
+    #[inline(always)]
+    fn unpack<L: Lookup>(_: L, block: &[u8; 34], out: &mut Unpacked) {
+        let levels = out.levels.first_chunk_mut().expect("32 are fewer than 256");
+        *levels = *part::<2, 32, _>(block);
+        scale(block, out);
+    }
+
+    #[inline(always)]
+    fn unpack_two<L: Lookup>(_: L, [a, b]: [&[u8; 34]; 2]) -> [[u8; 32]; 2] {
+        [
+            side_by_side(part::<2, 16, _>(a), part::<2, 16, _>(b)),
+            side_by_side(part::<18, 16, _>(a), part::<18, 16, _>(b)),
+        ]
+    }
 }

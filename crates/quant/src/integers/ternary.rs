@@ -6,8 +6,8 @@ use super::k::format;
 use super::{Integers, Lookup, Unpacked, bits_at, part};
 use crate::bits;
 
-format!(TQ1_0: TQ1_0, 54 bytes, groups of 32, top Some(2), zero 1, minimums false, halves true, tq1_0);
-format!(TQ2_0: TQ2_0, 66 bytes, groups of 32, top Some(3), zero 1, minimums false, halves true, tq2_0);
+format!(TQ1_0: TQ1_0, 54 bytes, groups of 32, top Some(2), zero 1, minimums false, halves Some(52), tq1_0);
+format!(TQ2_0: TQ2_0, 66 bytes, groups of 32, top Some(3), zero 1, minimums false, halves Some(64), tq2_0);
 
 #[inline(always)]
 fn tq1_0<L>(_: L, block: &[u8; 54], out: &mut Unpacked) {

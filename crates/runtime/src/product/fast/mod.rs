@@ -45,7 +45,7 @@ const ROWS: usize = 16;
 const FEW: usize = 4;
 
 /// Rows that [`Kernels::rows`] takes together where there are so many.
-const LANES: usize = 8;
+const LANES: usize = 16;
 
 /// Bytes of weights that one task reads: enough to make its start cheap.
 const TASK: usize = 1 << 15;

@@ -3,6 +3,7 @@
 use pulp::{Arch, Simd, WithSimd};
 use rayon::prelude::*;
 
+use super::FEW;
 use crate::value::Value;
 
 /// Columns whose numbers stand together: those of all rows, then those of the next columns, so that
@@ -21,6 +22,19 @@ pub(super) struct Rounded {
     wide: Vec<i16>,
     scales: Vec<f32>,
     sums: Vec<i16>,
+    #[cfg(target_arch = "x86_64")]
+    eights: Vec<Eight>,
+}
+
+#[cfg(target_arch = "x86_64")]
+/// Eight blocks of 32 numbers, for [`gguf_quant::integers::Integers::unpack_two`]. Where a row has no more blocks, all are 0.
+#[derive(Default)]
+#[repr(align(32))]
+pub(super) struct Eight {
+    /// Halves of the first block and the fifth side by side, then of the second and the sixth, and so on.
+    pub levels: [[[i8; 32]; 2]; 4],
+    pub scales: [f32; 8],
+    pub sums: [i16; 8],
 }
 
 impl Rounded {
@@ -35,7 +49,9 @@ impl Rounded {
             levels: vec![0; rows * width],
             wide: vec![0; if wide { rows * width } else { 0 }],
             scales: vec![0.0; rows * (width / len) + 8],
-            sums: vec![0; rows * (width / group) + 8],
+            sums: vec![0; rows * (width / group)],
+            #[cfg(target_arch = "x86_64")]
+            eights: Vec::new(),
         };
         let arch = Arch::new();
         let pieces = made.levels.par_chunks_mut(rows * PIECE);
@@ -53,6 +69,14 @@ impl Rounded {
                 arch.dispatch(Round { x, levels, scales, sums, len, group });
             }
         });
+        #[cfg(target_arch = "x86_64")]
+        if len == 32 && rows <= FEW {
+            let columns = (0..width).step_by(PIECE);
+            made.eights = columns
+                .flat_map(|column| (0..rows).map(move |row| (row, column)))
+                .map(|(row, column)| made.eight_of(row, column))
+                .collect();
+        }
         if wide {
             let pieces = made.wide.par_chunks_mut(PIECE * rows);
             pieces.zip(made.levels.par_chunks(PIECE * rows)).for_each(|(wide, levels)| {
@@ -60,6 +84,20 @@ impl Rounded {
             });
         }
         made
+    }
+
+    #[cfg(target_arch = "x86_64")]
+    /// The eight blocks from a column on.
+    fn eight_of(&self, row: usize, column: usize) -> Eight {
+        let mut eight = Eight::default();
+        let len = PIECE.min(self.width - column);
+        for (b, levels) in self.levels(row, column, len).as_chunks::<16>().0.iter().enumerate() {
+            let (block, half) = (b / 2, b % 2);
+            eight.levels[block % 4][half].as_chunks_mut().0[block / 4] = *levels;
+        }
+        eight.scales[..len / 32].copy_from_slice(self.scales(row, column, len));
+        eight.sums[..len / 32].copy_from_slice(self.sums(row, column, len));
+        eight
     }
 
     /// Where a column of a row stands among things of which there is one for `1 << shift` columns.
@@ -124,12 +162,10 @@ impl Rounded {
     }
 
     #[cfg(target_arch = "x86_64")]
-    /// Scales and sums of eight blocks of 32 numbers. Those behind the end of a row are of others.
+    /// The first eight blocks of 32 numbers of each row, then the next ones; of a few rows only.
     #[inline(always)]
-    pub fn eight(&self, row: usize, column: usize) -> (&[f32; 8], &[i16; 8]) {
-        let place = self.place(row, column, 5);
-        let scales = self.scales[place..].first_chunk().expect("eight more are kept");
-        (scales, self.sums[place..].first_chunk().expect("eight more are kept"))
+    pub fn eights(&self) -> &[Eight] {
+        &self.eights
     }
 
     /// The sums of the groups of the same numbers.

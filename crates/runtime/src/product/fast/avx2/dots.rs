@@ -63,9 +63,18 @@ impl Dots for V3Halves {
     }
 
     #[inline(always)]
-    fn eighths<F: Integers>(self, weights: &[u8; 32], x: &[i8; 32]) -> __m256i {
-        let products = multiply::<F>(self, weights, x);
-        self.avx2._mm256_madd_epi16(products, self.avx._mm256_set1_epi16(1))
+    fn quarters<F: Integers>(self, weights: &[[u8; 32]; 2], x: &[[i8; 32]; 2]) -> __m256i {
+        let ones = self.avx._mm256_set1_epi16(1);
+        let [a, b] = [0, 1].map(
+            #[inline(always)]
+            |half| multiply::<F>(self, &weights[half], &x[half]),
+        );
+        if F::TOP.is_some_and(|top| top < 64) {
+            // Four products fit into 16 bits.
+            return self.avx2._mm256_madd_epi16(self.avx2._mm256_add_epi16(a, b), ones);
+        }
+        let (a, b) = (self.avx2._mm256_madd_epi16(a, ones), self.avx2._mm256_madd_epi16(b, ones));
+        self.avx2._mm256_add_epi32(a, b)
     }
 
     #[inline(always)]

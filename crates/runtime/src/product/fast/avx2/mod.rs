@@ -2,6 +2,7 @@
 
 mod dots;
 pub(super) mod rows;
+mod scales;
 mod sums;
 mod tiles;
 

@@ -1,4 +1,4 @@
-//! Row by row of weights, eight of which are summed together: for few tokens.
+//! Row by row of weights, sixteen of which are summed together: for few tokens.
 #![expect(clippy::needless_range_loop, reason = "tokens and rows count through several arrays")]
 
 use std::arch::x86_64::{__m128i, __m256, __m256i};
@@ -7,9 +7,10 @@ use std::marker::PhantomData;
 use gguf_quant::integers::{Block, Integers, Lookup, Unpacked};
 use pulp::{NullaryFnOnce, cast};
 
-use super::super::rounded::{PIECE, Rounded};
+use super::super::rounded::Rounded;
 use super::super::{FEW, LANES, blocks};
-use super::sums::{sum_eight, sum_eight_halves, turn};
+use super::scales::scales_of;
+use super::sums::{sum_eight, sum_eight_halves, sum_halves, turn};
 use crate::simd::V3Halves;
 
 /// Sums of products, of which an instruction set that has more than AVX2 makes its own.
@@ -38,8 +39,9 @@ pub(in super::super) trait Dots: Copy {
         x: [&[i8; 256]; T],
     ) -> [Self::Parts; T];
 
-    /// The products of 32 weights, in eight parts.
-    fn eighths<F: Integers>(self, weights: &[u8; 32], x: &[i8; 32]) -> __m256i;
+    /// The products of two blocks of 32, halves of both together: each in four parts, in a half of the
+    /// vector.
+    fn quarters<F: Integers>(self, weights: &[[u8; 32]; 2], x: &[[i8; 32]; 2]) -> __m256i;
 
     /// A sum less another.
     fn less(self, sum: Self::Parts, other: __m256i) -> Self::Parts;
@@ -110,7 +112,8 @@ struct Eight<D: Dots, const T: usize> {
     of_minimums: [[__m256i; 8]; T],
     /// Of groups of 32, which are half as many.
     of_few_minimums: [[__m128i; 8]; T],
-    scales: Scales,
+    /// Of types that have no halves.
+    scales: [f32; 8],
 }
 
 impl<D: Dots, const T: usize> Eight<D, T> {
@@ -121,7 +124,7 @@ impl<D: Dots, const T: usize> Eight<D, T> {
             of_levels: [[dots.zero(); 8]; T],
             of_minimums: [[simd.avx._mm256_setzero_si256(); 8]; T],
             of_few_minimums: [[simd.sse2._mm_setzero_si128(); 8]; T],
-            scales: Scales::EMPTY,
+            scales: [0.0; 8],
         }
     }
 }
@@ -144,9 +147,7 @@ fn large<F: Integers, D: Dots, const T: usize>(
             prefetch(simd, std::slice::from_ref(block));
             let mut unpacked = Unpacked::EMPTY;
             F::unpack(dots.lookup(), block, &mut unpacked);
-            if !F::HALVES {
-                eight.scales.put::<F>(b, &unpacked);
-            }
+            eight.scales[b] = unpacked.d;
             let mut levels = [&[0; 256]; T];
             for t in 0..T {
                 levels[t] = &of_32.levels[(8 * n + b) * tokens + t.min(tokens - 1)];
@@ -174,10 +175,15 @@ fn large<F: Integers, D: Dots, const T: usize>(
                 eight.of_levels[t][b] = sum;
             }
         }
-        let [d, dmin] = if F::HALVES {
-            halves_of::<F, D>(dots, blocks)
-        } else {
-            eight.scales.floats::<F>(simd)
+        let [d, dmin] = match (F::HALVES, blocks.as_array()) {
+            (Some(at), Some(blocks)) => scales_of::<F>(simd, blocks, at),
+            (Some(at), None) => {
+                // The last one stands in for those that are not there.
+                let mut more = [blocks[blocks.len() - 1]; 8];
+                more[..blocks.len()].copy_from_slice(blocks);
+                scales_of::<F>(simd, &more, at)
+            }
+            (None, _) => [cast(eight.scales), simd.avx._mm256_setzero_ps()],
         };
         for t in 0..T {
             let x_d = x.eight_scales(t.min(x.rows - 1), 8 * n);
@@ -190,24 +196,6 @@ fn large<F: Integers, D: Dots, const T: usize>(
             made[t] = parts::<F>(simd, of_levels, of_minimums, d, dmin, cast(x_d));
         }
     }
-}
-
-/// `d` and `dmin` of up to eight blocks, read once more: what is written one by one cannot be read
-/// together soon after.
-#[inline(always)]
-fn halves_of<F: Integers, D: Dots>(dots: D, blocks: &[F::Block]) -> [__m256; 2] {
-    let mut scales = Scales::EMPTY;
-    if let Some(eight) = blocks.as_array::<8>() {
-        each(
-            #[inline(always)]
-            |b| scales.read::<F, D>(dots, b, &eight[b]),
-        );
-        return scales.floats::<F>(dots.simd());
-    }
-    for (b, block) in blocks.iter().enumerate() {
-        scales.read::<F, D>(dots, b, block);
-    }
-    scales.floats::<F>(dots.simd())
 }
 
 /// The first eight numbers times others.
@@ -234,105 +222,62 @@ fn small<F: Integers, D: Dots, const T: usize>(
 ) {
     let (eights, rest) = weights.as_chunks::<8>();
     for (n, (weights, made)) in eights.iter().zip(&mut *made).enumerate() {
-        *made = few::<F, D, T>(dots, weights, x, PIECE * n);
+        prefetch(dots.simd(), weights);
+        *made = few::<F, D, T>(dots, weights, x, n);
     }
-    if let (false, Some(made)) = (rest.is_empty(), made.last_mut()) {
-        *made = few::<F, D, T>(dots, rest, x, PIECE * eights.len());
+    if let (Some(last), Some(made)) = (rest.last(), made.last_mut()) {
+        // The last one stands in for those that are not there: no activation counts there.
+        let mut eight = [*last; 8];
+        eight[..rest.len()].copy_from_slice(rest);
+        *made = few::<F, D, T>(dots, &eight, x, eights.len());
     }
 }
 
-/// What up to eight blocks from a column on add.
+/// What eight blocks add.
 #[inline(always)]
 fn few<F: Integers, D: Dots, const T: usize>(
     dots: D,
-    weights: &[F::Block],
+    weights: &[F::Block; 8],
     x: &Rounded,
-    column: usize,
+    n: usize,
 ) -> [__m256; T] {
     let simd = dots.simd();
-    prefetch(simd, weights);
-    let mut levels: [&[[i8; 32]]; T] = [&[]; T];
-    for t in 0..T {
-        levels[t] = x.levels(t.min(x.rows - 1), column, 32 * weights.len()).as_chunks().0;
-    }
-    let mut products = [[simd.avx._mm256_setzero_si256(); 8]; T];
-    let mut scales = Scales::EMPTY;
-    each(
+    let tokens = if T == 1 { 1 } else { x.rows };
+    let eights = x.eights();
+    let of_x: [_; T] = std::array::from_fn(
         #[inline(always)]
-        |b| {
-            let Some(block) = weights.get(b) else { return };
-            let mut unpacked = Unpacked::EMPTY;
-            F::unpack(dots.lookup(), block, &mut unpacked);
-            scales.put::<F>(b, &unpacked);
-            let weights = unpacked.levels.first_chunk().expect("32 are fewer than 256");
-            for t in 0..T {
-                products[t][b] = dots.eighths::<F>(weights, &levels[t][b]);
-            }
-        },
+        |t| &eights[n * tokens + t.min(tokens - 1)],
     );
-    let [d, dmin] = scales.floats::<F>(simd);
+    let mut products = [[simd.avx._mm256_setzero_si256(); 4]; T];
+    for pair in 0..4 {
+        let levels = F::unpack_two(dots.lookup(), [&weights[pair], &weights[pair + 4]]);
+        for t in 0..T {
+            products[t][pair] = dots.quarters::<F>(&levels, &of_x[t].levels[pair]);
+        }
+    }
+    let [d, dmin] = match F::HALVES {
+        Some(at) => scales_of::<F>(simd, weights, at),
+        None => {
+            let mut scales = [0.0; 8];
+            for (scale, block) in scales.iter_mut().zip(weights) {
+                let mut unpacked = Unpacked::EMPTY;
+                F::unpack(dots.lookup(), block, &mut unpacked);
+                *scale = unpacked.d;
+            }
+            [cast(scales), simd.avx._mm256_setzero_ps()]
+        }
+    };
     let mut made = [simd.avx._mm256_setzero_ps(); T];
     for t in 0..T {
-        let mut of_levels = sum_eight(simd, &products[t]);
-        let (x_d, sums) = x.eight(t.min(x.rows - 1), column);
-        let of_minimums = simd.avx2._mm256_cvtepi16_epi32(cast(*sums));
+        let mut of_levels = sum_halves(simd, &products[t]);
+        let of_minimums = simd.avx2._mm256_cvtepi16_epi32(cast(of_x[t].sums));
         if !F::MINIMUMS && F::ZERO != 0 {
             let of_zeros = times_zero::<F>(simd, of_minimums);
             of_levels = simd.avx2._mm256_sub_epi32(of_levels, of_zeros);
         }
-        made[t] = parts::<F>(simd, of_levels, of_minimums, d, dmin, cast(*x_d));
+        made[t] = parts::<F>(simd, of_levels, of_minimums, d, dmin, cast(of_x[t].scales));
     }
     made
-}
-
-/// Does something for each of eight blocks. Not as a loop: then all of it stays in registers.
-#[inline(always)]
-fn each(mut work: impl FnMut(usize)) {
-    work(0);
-    work(1);
-    work(2);
-    work(3);
-    work(4);
-    work(5);
-    work(6);
-    work(7);
-}
-
-/// The scales of eight blocks.
-struct Scales {
-    halves: [[u16; 8]; 2],
-    floats: [[f32; 8]; 2],
-}
-
-impl Scales {
-    const EMPTY: Self = Self { halves: [[0; 8]; 2], floats: [[0.0; 8]; 2] };
-
-    #[inline(always)]
-    fn put<F: Integers>(&mut self, b: usize, block: &Unpacked) {
-        if F::HALVES {
-            (self.halves[0][b], self.halves[1][b]) = (block.halves[0], block.halves[1]);
-        } else {
-            (self.floats[0][b], self.floats[1][b]) = (block.d, block.dmin);
-        }
-    }
-
-    #[inline(always)]
-    fn read<F: Integers, D: Dots>(&mut self, dots: D, b: usize, block: &F::Block) {
-        let mut unpacked = Unpacked::EMPTY;
-        F::unpack(dots.lookup(), block, &mut unpacked);
-        self.put::<F>(b, &unpacked);
-    }
-
-    /// `d` and `dmin` of the blocks.
-    #[inline(always)]
-    fn floats<F: Integers>(&self, simd: V3Halves) -> [__m256; 2] {
-        let [d, dmin] = self.halves;
-        if F::HALVES {
-            [simd.floats(cast(d)), simd.floats(cast(dmin))]
-        } else {
-            [cast(self.floats[0]), cast(self.floats[1])]
-        }
-    }
 }
 
 /// What each of eight blocks adds.
@@ -355,27 +300,37 @@ fn parts<F: Integers>(
     simd.avx._mm256_sub_ps(parts, less)
 }
 
-/// What the blocks of eight rows add with a row of activations, one after the other: `parts` are those
-/// of a row, by eights, then of the next.
+/// What the blocks of rows add with a row of activations, one after the other: `parts` are those
+/// of a row, by eights, then of the next. Eight rows are a vector; two of those are summed at a time, since
+/// each sum waits for the one before.
 #[inline(always)]
 fn sum_rows<const T: usize>(
     simd: V3Halves,
     parts: &[[__m256; T]],
     t: usize,
     blocks: usize,
-) -> __m256 {
+) -> [__m256; 2] {
     let eights = parts.len() / LANES;
-    let mut sum = simd.avx._mm256_setzero_ps();
+    let mut sums = [simd.avx._mm256_setzero_ps(); 2];
     for n in 0..eights {
-        let mut of_rows = [sum; LANES];
-        for (r, of_row) in of_rows.iter_mut().enumerate() {
-            *of_row = parts[r * eights + n][t];
-        }
-        for part in &turn(simd, of_rows)[..(blocks - 8 * n).min(8)] {
-            sum = simd.avx._mm256_add_ps(sum, *part);
+        for (h, sum) in sums.iter_mut().enumerate() {
+            let mut of_rows = [*sum; 8];
+            for (r, of_row) in of_rows.iter_mut().enumerate() {
+                *of_row = parts[(8 * h + r) * eights + n][t];
+            }
+            let parts = turn(simd, of_rows);
+            if blocks - 8 * n >= 8 {
+                for part in parts {
+                    *sum = simd.avx._mm256_add_ps(*sum, part);
+                }
+            } else {
+                for part in &parts[..blocks - 8 * n] {
+                    *sum = simd.avx._mm256_add_ps(*sum, *part);
+                }
+            }
         }
     }
-    sum
+    sums
 }
 
 /// Brings what comes a few blocks later nearer.

@@ -30,6 +30,14 @@ pub fn sum_eight_halves(simd: V3Halves, v: &[__m128i; 8]) -> __m256i {
     simd.avx2._mm256_hadd_epi32(low, high)
 }
 
+/// The sum of each half of four vectors: of their first halves, then of their second ones.
+#[inline(always)]
+pub fn sum_halves(simd: V3Halves, v: &[__m256i; 4]) -> __m256i {
+    let low = simd.avx2._mm256_hadd_epi32(v[0], v[1]);
+    let high = simd.avx2._mm256_hadd_epi32(v[2], v[3]);
+    simd.avx2._mm256_hadd_epi32(low, high)
+}
+
 /// Rows as columns.
 #[inline(always)]
 pub fn turn(simd: V3Halves, rows: [__m256; 8]) -> [__m256; 8] {

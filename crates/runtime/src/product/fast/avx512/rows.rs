@@ -66,14 +66,19 @@ impl Dots for V4Products {
     }
 
     #[inline(always)]
-    fn eighths<F: Integers>(self, weights: &[u8; 32], x: &[i8; 32]) -> __m256i {
-        let (weights, x): (__m256i, __m256i) = (cast(*weights), cast(*x));
-        let zero = self.avx._mm256_setzero_si256();
-        if F::TOP.is_some() {
-            return self.add_bytes_to_eight(zero, weights, x);
+    fn quarters<F: Integers>(self, weights: &[[u8; 32]; 2], x: &[[i8; 32]; 2]) -> __m256i {
+        let mut sums = self.avx._mm256_setzero_si256();
+        for (weights, x) in weights.iter().zip(x) {
+            let (weights, x): (__m256i, __m256i) = (cast(*weights), cast(*x));
+            sums = if F::TOP.is_some() {
+                self.add_bytes_to_eight(sums, weights, x)
+            } else {
+                let magnitudes = self.avx2._mm256_abs_epi8(weights);
+                let x = self.avx2._mm256_sign_epi8(x, weights);
+                self.add_bytes_to_eight(sums, magnitudes, x)
+            };
         }
-        let magnitudes = self.avx2._mm256_abs_epi8(weights);
-        self.add_bytes_to_eight(zero, magnitudes, self.avx2._mm256_sign_epi8(x, weights))
+        sums
     }
 
     #[inline(always)]

@@ -18,7 +18,8 @@ impl<F: Integers> Integers for Unsigned<F> {
     const TOP: Option<u8> = if F::TOP.is_some() { F::TOP } else { Some(255) };
     const ZERO: u8 = if F::TOP.is_some() { F::ZERO } else { 128 };
     const MINIMUMS: bool = F::MINIMUMS;
-    const HALVES: bool = F::HALVES;
+    const HALVES: Option<usize> = F::HALVES;
+    const ADDED: bool = F::ADDED;
 
     #[inline(always)]
     fn unpack<L: Lookup>(lookup: L, block: &F::Block, out: &mut Unpacked) {

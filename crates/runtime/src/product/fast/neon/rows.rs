@@ -84,7 +84,7 @@ fn large<F: Integers, const T: usize>(simd: NeonDot, weights: &[u8], x: &Rounded
 /// `d` and `dmin` of a block.
 #[inline(always)]
 fn scales_of<F: Integers>(simd: NeonDot, block: &Unpacked) -> [f32; 2] {
-    if !F::HALVES {
+    if F::HALVES.is_none() {
         return [block.d, block.dmin];
     }
     let [d, dmin] = block.halves;
@@ -148,7 +148,7 @@ fn four<F: Integers, const T: usize>(
         let Some(block) = blocks.get(b) else { continue };
         let mut unpacked = Unpacked::EMPTY;
         F::unpack(simd.base(), block, &mut unpacked);
-        if F::HALVES {
+        if F::HALVES.is_some() {
             (halves[0][b], halves[1][b]) = (unpacked.halves[0], unpacked.halves[1]);
         } else {
             (floats[0][b], floats[1][b]) = (unpacked.d, unpacked.dmin);
@@ -161,7 +161,7 @@ fn four<F: Integers, const T: usize>(
             products[t][b] = simd.dot(product, cast(weights[1]), cast(high));
         }
     }
-    let [d, dmin] = if F::HALVES {
+    let [d, dmin] = if F::HALVES.is_some() {
         halves.map(
             #[inline(always)]
             |halves| simd.floats(cast(halves)),
