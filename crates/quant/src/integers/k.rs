@@ -2,7 +2,7 @@
 
 use gguf::TensorType;
 
-use super::{Integers, Lookup, Unpacked, bits_at, part};
+use super::{Integers, Lookup, Unpacked, bits_at, part, side_by_side};
 use crate::bits;
 use crate::blocks::tables;
 
@@ -35,7 +35,6 @@ format!(Q3K: Q3_K, 110 bytes, groups of 16, top Some(7), zero 4, minimums false,
 format!(Q4K: Q4_K, 144 bytes, groups of 32, top Some(15), zero 0, minimums true, halves Some(0), q4_k);
 format!(Q5K: Q5_K, 176 bytes, groups of 32, top Some(31), zero 0, minimums true, halves Some(0), q5_k);
 format!(Q6K: Q6_K, 210 bytes, groups of 16, top Some(63), zero 32, minimums false, halves Some(208), q6_k);
-format!(IQ4XS: IQ4_XS, 136 bytes, groups of 32, top None, zero 0, minimums false, halves Some(0), iq4_xs);
 
 #[inline(always)]
 fn q2_k<L: Lookup>(lookup: L, block: &[u8; 84], out: &mut Unpacked) {
@@ -113,26 +112,50 @@ fn q6_k<L: Lookup>(lookup: L, block: &[u8; 210], out: &mut Unpacked) {
     out.put_halves([bits_at::<208, _>(block), 0]);
 }
 
-#[inline(always)]
-fn iq4_xs<L: Lookup>(lookup: L, block: &[u8; 136], out: &mut Unpacked) {
-    let q = bits::unpack::<4, 16, _, 256>(part::<8, 128, _>(block));
-    let groups = out.levels.as_chunks_mut::<32>().0.iter_mut().zip(q.as_chunks::<32>().0);
-    for (levels, q) in groups {
-        *levels = lookup.lookup(&tables::IQ4, q);
+pub(super) struct IQ4XS;
+
+impl Integers for IQ4XS {
+    type Block = [u8; 136];
+
+    const TYPE: TensorType = TensorType::IQ4_XS;
+    const LEN: usize = 256;
+    const GROUP: usize = 32;
+    const TOP: Option<u8> = None;
+    const ZERO: u8 = 0;
+    const MINIMUMS: bool = false;
+    const HALVES: Option<usize> = Some(0);
+    const PAIRED: bool = true;
+
+    #[inline(always)]
+    fn unpack<L: Lookup>(lookup: L, block: &[u8; 136], out: &mut Unpacked) {
+        let q = bits::unpack::<4, 16, _, 256>(part::<8, 128, _>(block));
+        let groups = out.levels.as_chunks_mut::<32>().0.iter_mut().zip(q.as_chunks::<32>().0);
+        for (levels, q) in groups {
+            *levels = lookup.lookup(&tables::IQ4, q);
+        }
+        iq4_xs_scales(lookup, block, out);
     }
-    // The fields of a word, moved apart to a byte each.
-    let low = u64::from(u32::from_le_bytes(*part::<4, 4, _>(block)));
-    let low = (low | low << 16) & 0x0000_ffff_0000_ffff;
-    let low = (low | low << 8) & 0x00ff_00ff_00ff_00ff;
-    let low = (low | low << 4) & 0x0f0f_0f0f_0f0f_0f0f;
-    let high = u64::from(u16::from_le_bytes(*part::<2, 2, _>(block)));
-    let high = (high | high << 24) & 0x0000_00ff_0000_00ff;
-    let high = (high | high << 12) & 0x000f_000f_000f_000f;
-    let high = (high | high << 6) & 0x0303_0303_0303_0303;
-    // Less 32, without a carry from byte to byte.
-    let scales = ((low | high << 4) + 0x6060_6060_6060_6060) ^ 0x8080_8080_8080_8080;
-    let mut bytes = [0; 16];
-    bytes[..8].copy_from_slice(&scales.to_le_bytes());
-    out.scales = lookup.widen(bytes);
+
+    #[inline(always)]
+    fn unpack_paired<L: Lookup>(lookup: L, block: &[u8; 136], out: &mut Unpacked) {
+        let (groups, _) = part::<8, 128, _>(block).as_chunks::<16>();
+        for (pair, levels) in out.levels.as_chunks_mut::<64>().0.iter_mut().enumerate() {
+            let q = bits::unpack::<4, 32, _, 64>(&side_by_side(&groups[pair], &groups[pair + 4]));
+            let [low, high]: [[u8; 32]; 2] = pulp::cast(q);
+            let (low, high) =
+                (lookup.lookup(&tables::IQ4, &low), lookup.lookup(&tables::IQ4, &high));
+            *levels = pulp::cast([low, high]);
+        }
+        iq4_xs_scales(lookup, block, out);
+    }
+}
+
+#[inline(always)]
+fn iq4_xs_scales<L: Lookup>(lookup: L, block: &[u8; 136], out: &mut Unpacked) {
+    let low = u32::from_le_bytes(*part::<4, 4, _>(block));
+    let high = u32::from(bits_at::<2, _>(block));
+    for (scale, s) in out.scales.iter_mut().zip(lookup.sixes(low, high)) {
+        *scale = s - 32;
+    }
     out.put_halves([bits_at::<0, _>(block), 0]);
 }

@@ -21,6 +21,21 @@ pub trait Lookup: Copy {
     /// Bytes with a sign, of which those are negated whose bit is 1.
     fn negate(self, bytes: [u8; 32], bits: u32) -> [u8; 32];
 
+    /// Eight numbers of 6 bits: 4 bits of each from the lowest on, and the 2 above them.
+    #[inline(always)]
+    fn sixes(self, low: u32, high: u32) -> [i16; 8] {
+        // The fields of a word, moved apart to a byte each.
+        let low = u64::from(low);
+        let low = (low | low << 16) & 0x0000_ffff_0000_ffff;
+        let low = (low | low << 8) & 0x00ff_00ff_00ff_00ff;
+        let low = (low | low << 4) & 0x0f0f_0f0f_0f0f_0f0f;
+        let high = u64::from(high);
+        let high = (high | high << 24) & 0x0000_00ff_0000_00ff;
+        let high = (high | high << 12) & 0x000f_000f_000f_000f;
+        let high = (high | high << 6) & 0x0303_0303_0303_0303;
+        (low | high << 4).to_le_bytes().map(i16::from)
+    }
+
     /// Adds high bits to the low `BITS` of levels.
     #[inline(always)]
     fn join<const BITS: usize>(self, low: &mut [u8; 256], high: &[u8; 256]) {
@@ -81,6 +96,19 @@ impl Lookup for pulp::x86::V3 {
         let flipped = self.avx2._mm256_xor_si256(pulp::cast(bytes), ones);
         pulp::cast(self.avx2._mm256_sub_epi8(flipped, ones))
     }
+
+    #[inline(always)]
+    fn sixes(self, low: u32, high: u32) -> [i16; 8] {
+        let (low, high) =
+            (self.avx._mm256_set1_epi32(low as i32), self.avx._mm256_set1_epi32(high as i32));
+        let low = self.avx2._mm256_srlv_epi32(low, pulp::cast([0, 4, 8, 12, 16, 20, 24, 28]));
+        let high = self.avx2._mm256_srlv_epi32(high, pulp::cast([0, 2, 4, 6, 8, 10, 12, 14]));
+        let low = self.avx2._mm256_and_si256(low, self.avx._mm256_set1_epi32(15));
+        let high = self.avx2._mm256_and_si256(high, self.avx._mm256_set1_epi32(3));
+        let all = self.avx2._mm256_or_si256(low, self.avx2._mm256_slli_epi32::<4>(high));
+        let [low, high]: [std::arch::x86_64::__m128i; 2] = pulp::cast(all);
+        pulp::cast(self.sse4_1._mm_packus_epi32(low, high))
+    }
 }
 
 #[cfg(target_arch = "x86_64")]
@@ -103,6 +131,11 @@ impl Lookup for pulp::x86::V4 {
     #[inline(always)]
     fn negate(self, bytes: [u8; 32], bits: u32) -> [u8; 32] {
         (*self).negate(bytes, bits)
+    }
+
+    #[inline(always)]
+    fn sixes(self, low: u32, high: u32) -> [i16; 8] {
+        (*self).sixes(low, high)
     }
 
     #[inline(always)]

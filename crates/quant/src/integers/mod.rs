@@ -88,6 +88,8 @@ pub trait Integers: 'static {
     const GROUP: usize;
     /// The greatest level; `None` if levels are bytes with a sign.
     const TOP: Option<u8>;
+    /// Whether a byte with a sign may be -128, which has no magnitude in a byte.
+    const FULL: bool = false;
     /// The level of weight 0, where there are no minima.
     const ZERO: u8;
     /// Whether there are minima.
@@ -99,8 +101,18 @@ pub trait Integers: 'static {
     /// Whether the half of the minima is `-dmin`, because the type adds them.
     const ADDED: bool = false;
 
+    /// Whether [`Integers::unpack_paired`] takes less work than [`Integers::unpack`].
+    const PAIRED: bool = false;
+
     /// Unpacks a block. `out` is [`Unpacked::EMPTY`] or what the same type left there.
     fn unpack<L: Lookup>(lookup: L, block: &Self::Block, out: &mut Unpacked);
+
+    /// Unpacks a block of eight groups of 32 whose levels come as those of [`Integers::unpack_two`]: of the
+    /// first group and the fifth, the second and the sixth, and so on.
+    #[inline(always)]
+    fn unpack_paired<L: Lookup>(lookup: L, block: &Self::Block, out: &mut Unpacked) {
+        Self::unpack(lookup, block, out);
+    }
 
     /// The levels of two blocks of 32: the first 16 of both, and the last 16 of both. So vectors with
     /// something of each block come out where one block would have to be turned first.
@@ -221,6 +233,23 @@ mod tests {
         assert_eq!((found.scales, found.minimums), (other.scales, other.minimums));
     }
 
+    /// Unpacks the same levels in the order of pairs.
+    fn same_paired<F: Integers>(block: &F::Block, levels: &[u8; 256]) {
+        let mut found = Unpacked::EMPTY;
+        F::unpack_paired(pulp::Scalar, block, &mut found);
+        #[cfg(target_arch = "x86_64")]
+        if let Some(simd) = pulp::x86::V3::try_new() {
+            let mut other = Unpacked::EMPTY;
+            F::unpack_paired(simd, block, &mut other);
+            assert_eq!((found.levels, found.scales), (other.levels, other.scales));
+        }
+        for (n, found) in found.levels.as_chunks::<16>().0.iter().enumerate() {
+            let (pair, half, second) = (n / 4, n / 2 % 2, n % 2);
+            let from = 32 * (pair + 4 * second) + 16 * half;
+            assert_eq!(*found, levels[from..][..16], "{}", F::TYPE);
+        }
+    }
+
     /// Unpacks a block beside itself with its bytes turned round.
     fn same_two<F: Integers>(block: &F::Block) {
         let mut other = F::Block::bytes(block).to_vec();
@@ -285,6 +314,9 @@ mod tests {
                 }
                 if F::LEN == 32 {
                     same_two::<F>(block);
+                }
+                if F::PAIRED {
+                    same_paired::<F>(block, &found.levels);
                 }
                 for (i, x) in weights.iter().enumerate() {
                     let (level, g) = (found.levels[i], i / F::GROUP);

@@ -113,6 +113,7 @@ impl Integers for Q8_0 {
     const LEN: usize = 32;
     const GROUP: usize = 32;
     const TOP: Option<u8> = None;
+    const FULL: bool = true;
     const ZERO: u8 = 0;
     const MINIMUMS: bool = false;
     const HALVES: Option<usize> = Some(0);

@@ -36,7 +36,7 @@ use crate::instructions::Proof;
 use crate::scratch::Scratch;
 use crate::value::Value;
 use crate::weight::Matrix;
-use rounded::Rounded;
+use rounded::{Also, Rounded};
 
 /// Rows of a tile.
 const ROWS: usize = 16;
@@ -61,9 +61,9 @@ trait Kernels: Send + Sync {
     /// Weights whose activations are summed.
     fn group(&self) -> usize;
 
-    /// Whether [`Kernels::tile`] reads activations in 16 bits.
-    fn wide(&self) -> bool {
-        false
+    /// What [`Kernels::rows`] or, for more than [`FEW`] rows, [`Kernels::tile`] reads besides.
+    fn also(&self, _rows: usize) -> Also {
+        Also::Nothing
     }
 
     /// The products of rows of weights with up to [`FEW`] rows of activations: `out` has a row for
@@ -102,7 +102,7 @@ pub(super) fn multiply(
         return true;
     }
     let outputs = out.width;
-    let rounded = Rounded::new(x, kernels.len(), kernels.group(), kernels.wide() && x.rows > FEW);
+    let rounded = Rounded::new(x, kernels.len(), kernels.group(), kernels.also(x.rows));
     let weights = matrix.rows(first, outputs);
     let row_bytes = matrix.row_bytes;
     if x.rows == 1 {

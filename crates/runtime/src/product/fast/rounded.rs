@@ -3,7 +3,6 @@
 use pulp::{Arch, Simd, WithSimd};
 use rayon::prelude::*;
 
-use super::FEW;
 use crate::value::Value;
 
 /// Columns whose numbers stand together: those of all rows, then those of the next columns, so that
@@ -23,23 +22,40 @@ pub(super) struct Rounded {
     scales: Vec<f32>,
     sums: Vec<i16>,
     #[cfg(target_arch = "x86_64")]
-    eights: Vec<Eight>,
+    pairs: Vec<Pairs>,
 }
 
 #[cfg(target_arch = "x86_64")]
-/// Eight blocks of 32 numbers, for [`gguf_quant::integers::Integers::unpack_two`]. Where a row has no more blocks, all are 0.
-#[derive(Default)]
+/// Eight blocks or groups of 32 numbers. Where a row has no more blocks, all are 0.
 #[repr(align(32))]
-pub(super) struct Eight {
-    /// Halves of the first block and the fifth side by side, then of the second and the sixth, and so on.
-    pub levels: [[[i8; 32]; 2]; 4],
+pub(super) struct Pairs {
+    /// In the order of [`gguf_quant::integers::Integers::unpack_paired`].
+    pub levels: [i8; 256],
+    /// Without their signs.
+    pub magnitudes: [u8; 256],
     pub scales: [f32; 8],
     pub sums: [i16; 8],
 }
 
+/// What kernels read of activations besides levels, scales and sums.
+#[derive(Clone, Copy, PartialEq)]
+pub(super) enum Also {
+    Nothing,
+    /// Levels in 16 bits.
+    #[cfg_attr(
+        not(target_arch = "x86_64"),
+        expect(dead_code, reason = "kernels of x86 ask for it")
+    )]
+    Wide,
+    /// [`Rounded::pairs`].
+    #[cfg(target_arch = "x86_64")]
+    Pairs,
+}
+
 impl Rounded {
     /// Rounds rows by blocks of `len`, and sums groups of `group`.
-    pub fn new(x: &Value, len: usize, group: usize, wide: bool) -> Self {
+    pub fn new(x: &Value, len: usize, group: usize, also: Also) -> Self {
+        let wide = also == Also::Wide;
         let (rows, width) = (x.rows, x.width);
         let mut made = Self {
             rows,
@@ -51,7 +67,7 @@ impl Rounded {
             scales: vec![0.0; rows * (width / len) + 8],
             sums: vec![0; rows * (width / group)],
             #[cfg(target_arch = "x86_64")]
-            eights: Vec::new(),
+            pairs: Vec::new(),
         };
         let arch = Arch::new();
         let pieces = made.levels.par_chunks_mut(rows * PIECE);
@@ -70,11 +86,11 @@ impl Rounded {
             }
         });
         #[cfg(target_arch = "x86_64")]
-        if len == 32 && rows <= FEW {
+        if also == Also::Pairs {
             let columns = (0..width).step_by(PIECE);
-            made.eights = columns
+            made.pairs = columns
                 .flat_map(|column| (0..rows).map(move |row| (row, column)))
-                .map(|(row, column)| made.eight_of(row, column))
+                .map(|(row, column)| made.pairs_of(row, column))
                 .collect();
         }
         if wide {
@@ -87,17 +103,21 @@ impl Rounded {
     }
 
     #[cfg(target_arch = "x86_64")]
-    /// The eight blocks from a column on.
-    fn eight_of(&self, row: usize, column: usize) -> Eight {
-        let mut eight = Eight::default();
+    /// Eight blocks or groups from a column on.
+    fn pairs_of(&self, row: usize, column: usize) -> Pairs {
+        let mut pairs =
+            Pairs { levels: [0; 256], magnitudes: [0; 256], scales: [0.0; 8], sums: [0; 8] };
         let len = PIECE.min(self.width - column);
-        for (b, levels) in self.levels(row, column, len).as_chunks::<16>().0.iter().enumerate() {
-            let (block, half) = (b / 2, b % 2);
-            eight.levels[block % 4][half].as_chunks_mut().0[block / 4] = *levels;
+        let halves = pairs.levels.as_chunks_mut::<16>().0;
+        for (n, levels) in self.levels(row, column, len).as_chunks().0.iter().enumerate() {
+            let (group, half) = (n / 2, n % 2);
+            halves[group % 4 * 4 + half * 2 + group / 4] = *levels;
         }
-        eight.scales[..len / 32].copy_from_slice(self.scales(row, column, len));
-        eight.sums[..len / 32].copy_from_slice(self.sums(row, column, len));
-        eight
+        pairs.magnitudes = pairs.levels.map(i8::unsigned_abs);
+        let (scales, sums) = (self.scales(row, column, len), self.sums(row, column, len));
+        pairs.scales[..scales.len()].copy_from_slice(scales);
+        pairs.sums[..sums.len()].copy_from_slice(sums);
+        pairs
     }
 
     /// Where a column of a row stands among things of which there is one for `1 << shift` columns.
@@ -162,10 +182,10 @@ impl Rounded {
     }
 
     #[cfg(target_arch = "x86_64")]
-    /// The first eight blocks of 32 numbers of each row, then the next ones; of a few rows only.
+    /// The first eight blocks or groups of 32 numbers of each row, then the next ones, if they were asked for.
     #[inline(always)]
-    pub fn eights(&self) -> &[Eight] {
-        &self.eights
+    pub fn pairs(&self) -> &[Pairs] {
+        &self.pairs
     }
 
     /// The sums of the groups of the same numbers.

@@ -81,7 +81,8 @@ fn compare(
         }
     }
     let scalar = integers::visit(ty, scalar::Find).unwrap();
-    let x = Rounded::new(&x, scalar.len(), scalar.group(), true);
+    let rounded = |rows| Rounded::new(&x, scalar.len(), scalar.group(), other.also(rows));
+    let (few, x) = (rounded(1), rounded(FEW + 1));
     let mut wanted = vec![[0.0; ROWS]; tokens];
     scalar.tile(&weights, &x, &mut wanted);
     let mut found = vec![[0.0; ROWS]; tokens];
@@ -91,7 +92,7 @@ fn compare(
     }
     if tokens <= FEW {
         let mut found = vec![0.0; rows * tokens];
-        other.rows(&weights, &x, &mut found);
+        other.rows(&weights, &few, &mut found);
         for (r, found) in found.chunks_exact(tokens).enumerate() {
             let wanted: Vec<f32> = wanted.iter().map(|row| row[r]).collect();
             assert!(same_bits(found, &wanted), "{ty} row {r}: {found:?} {wanted:?}");
@@ -169,7 +170,7 @@ fn sums_are_near_to_those_of_weights() {
         let x = activations(random, 1, width, 1.0);
         let pairs = decoded.iter().zip(&x.data).map(|(a, b)| f64::from(*a) * f64::from(*b));
         let wanted: f64 = pairs.sum();
-        let rounded = Rounded::new(&x, kernels.len(), kernels.group(), false);
+        let rounded = Rounded::new(&x, kernels.len(), kernels.group(), Also::Nothing);
         let mut found = [0.0];
         kernels.rows(&bytes, &rounded, &mut found);
         // Each of 512 products is off by half a 127th of 0.3 or so at most, and they cancel out.
@@ -183,7 +184,7 @@ fn what_is_no_number_stays_so() {
     for wrong in [f32::NAN, f32::INFINITY, -f32::NAN] {
         let mut x = activations(&mut Random(1), 1, 64, 1.0);
         x.data[40] = wrong;
-        let rounded = Rounded::new(&x, kernels.len(), kernels.group(), false);
+        let rounded = Rounded::new(&x, kernels.len(), kernels.group(), Also::Nothing);
         let mut found = [0.0];
         kernels.rows(
             &weights(&mut Random(1), TensorType::Q4_0, 1, 64, Some(0x11)),

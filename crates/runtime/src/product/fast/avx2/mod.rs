@@ -11,8 +11,8 @@ use std::marker::PhantomData;
 use gguf_quant::integers::{Integers, Visitor};
 use pulp::NullaryFnOnce;
 
-use super::rounded::Rounded;
-use super::{Kernels, ROWS};
+use super::rounded::{Also, Rounded};
+use super::{FEW, Kernels, ROWS};
 use crate::simd::V3Halves;
 use rows::Rows;
 
@@ -38,8 +38,12 @@ impl<F: Integers> Kernels for Avx2<F> {
         F::GROUP
     }
 
-    fn wide(&self) -> bool {
-        F::TOP.is_none()
+    fn also(&self, rows: usize) -> Also {
+        match F::TOP {
+            _ if rows <= FEW => rows::also::<F>(),
+            None => Also::Wide,
+            Some(_) => Also::Nothing,
+        }
     }
 
     fn rows(&self, weights: &[u8], x: &Rounded, out: &mut [f32]) {

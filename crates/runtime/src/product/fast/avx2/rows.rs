@@ -7,7 +7,7 @@ use std::marker::PhantomData;
 use gguf_quant::integers::{Block, Integers, Lookup, Unpacked};
 use pulp::{NullaryFnOnce, cast};
 
-use super::super::rounded::Rounded;
+use super::super::rounded::{Also, Pairs, Rounded};
 use super::super::{FEW, LANES, blocks};
 use super::scales::scales_of;
 use super::sums::{sum_eight, sum_eight_halves, sum_halves, turn};
@@ -36,18 +36,31 @@ pub(in super::super) trait Dots: Copy {
         self,
         places: Self::Places,
         weights: &Unpacked,
-        x: [&[i8; 256]; T],
+        x: [Of<'_>; T],
     ) -> [Self::Parts; T];
 
-    /// The products of two blocks of 32, halves of both together: each in four parts, in a half of the
-    /// vector.
-    fn quarters<F: Integers>(self, weights: &[[u8; 32]; 2], x: &[[i8; 32]; 2]) -> __m256i;
+    /// The products of pair `p` of eight blocks of 32: each in four parts, in a half of the vector.
+    fn quarters<F: Integers>(self, weights: &[[u8; 32]; 2], x: &Pairs, p: usize) -> __m256i;
 
     /// A sum less another.
     fn less(self, sum: Self::Parts, other: __m256i) -> Self::Parts;
 
     /// Eight sums.
     fn sum_eight(self, sums: &[Self::Parts; 8]) -> __m256i;
+}
+
+/// What kernels of rows read.
+pub(in super::super) fn also<F: Integers>() -> Also {
+    if F::LEN == 32 || F::PAIRED { Also::Pairs } else { Also::Nothing }
+}
+
+/// Activations of a block.
+#[derive(Clone, Copy)]
+pub(in super::super) struct Of<'x> {
+    /// In the order of the weights.
+    pub levels: &'x [i8; 256],
+    /// The same without signs, for formats that are [`Integers::PAIRED`].
+    pub magnitudes: &'x [u8; 256],
 }
 
 /// Rows of weights with a few rows of activations. No closure: what is not inlined into `vectorize` would
@@ -146,13 +159,25 @@ fn large<F: Integers, D: Dots, const T: usize>(
         for (b, block) in blocks.iter().enumerate() {
             prefetch(simd, std::slice::from_ref(block));
             let mut unpacked = Unpacked::EMPTY;
-            F::unpack(dots.lookup(), block, &mut unpacked);
-            eight.scales[b] = unpacked.d;
-            let mut levels = [&[0; 256]; T];
-            for t in 0..T {
-                levels[t] = &of_32.levels[(8 * n + b) * tokens + t.min(tokens - 1)];
+            if F::PAIRED {
+                F::unpack_paired(dots.lookup(), block, &mut unpacked);
+            } else {
+                F::unpack(dots.lookup(), block, &mut unpacked);
             }
-            let sums = dots.scaled::<F, T>(places, &unpacked, levels);
+            if F::HALVES.is_none() {
+                eight.scales[b] = unpacked.d;
+            }
+            let mut of_x = [Of { levels: &[0; 256], magnitudes: &[0; 256] }; T];
+            for t in 0..T {
+                let at = (8 * n + b) * tokens + t.min(tokens - 1);
+                if F::PAIRED {
+                    let Pairs { levels, magnitudes, .. } = &x.pairs()[at];
+                    of_x[t] = Of { levels, magnitudes };
+                } else {
+                    of_x[t].levels = &of_32.levels[at];
+                }
+            }
+            let sums = dots.scaled::<F, T>(places, &unpacked, of_x);
             for t in 0..T {
                 let at = (8 * n + b) * tokens + t.min(tokens - 1);
                 let mut sum = sums[t];
@@ -243,16 +268,16 @@ fn few<F: Integers, D: Dots, const T: usize>(
 ) -> [__m256; T] {
     let simd = dots.simd();
     let tokens = if T == 1 { 1 } else { x.rows };
-    let eights = x.eights();
+    let pairs = x.pairs();
     let of_x: [_; T] = std::array::from_fn(
         #[inline(always)]
-        |t| &eights[n * tokens + t.min(tokens - 1)],
+        |t| &pairs[n * tokens + t.min(tokens - 1)],
     );
     let mut products = [[simd.avx._mm256_setzero_si256(); 4]; T];
     for pair in 0..4 {
         let levels = F::unpack_two(dots.lookup(), [&weights[pair], &weights[pair + 4]]);
         for t in 0..T {
-            products[t][pair] = dots.quarters::<F>(&levels, &of_x[t].levels[pair]);
+            products[t][pair] = dots.quarters::<F>(&levels, of_x[t], pair);
         }
     }
     let [d, dmin] = match F::HALVES {

@@ -11,8 +11,8 @@ use gguf_quant::integers::{Integers, Visitor};
 use pulp::NullaryFnOnce;
 
 use super::avx2::rows::Rows;
-use super::rounded::Rounded;
-use super::{Kernels, ROWS};
+use super::rounded::{Also, Rounded};
+use super::{FEW, Kernels, ROWS, avx2};
 use crate::amx::Amx;
 use crate::avx512::V4Products;
 use unsigned::Unsigned;
@@ -41,6 +41,10 @@ impl<F: Integers> Kernels for Avx512<F> {
 
     fn group(&self) -> usize {
         F::GROUP
+    }
+
+    fn also(&self, rows: usize) -> Also {
+        if rows <= FEW { avx2::rows::also::<F>() } else { Also::Nothing }
     }
 
     fn rows(&self, weights: &[u8], x: &Rounded, out: &mut [f32]) {

@@ -6,7 +6,8 @@ use gguf_quant::integers::{Integers, Unpacked};
 use pulp::cast;
 use pulp::x86::V4;
 
-use super::super::avx2::rows::Dots;
+use super::super::avx2::rows::{Dots, Of};
+use super::super::rounded::Pairs;
 use crate::avx512::V4Products;
 use crate::simd::V3Halves;
 
@@ -32,7 +33,11 @@ impl Dots for V4Products {
 
     #[inline(always)]
     fn places<F: Integers>(self) -> Self::Places {
-        let [a, b, c, d] = if F::GROUP == 32 { const { places(32) } } else { const { places(16) } };
+        let [a, b, c, d] = match (F::GROUP, F::PAIRED) {
+            (32, true) => const { places(32, true) },
+            (32, false) => const { places(32, false) },
+            _ => const { places(16, false) },
+        };
         [cast(a), cast(b), cast(c), cast(d)]
     }
 
@@ -41,7 +46,7 @@ impl Dots for V4Products {
         self,
         places: Self::Places,
         weights: &Unpacked,
-        x: [&[i8; 256]; T],
+        x: [Of<'_>; T],
     ) -> [__m512i; T] {
         let scales = self.avx512f._mm512_castsi256_si512(cast(weights.scales));
         let mut sums = [self.zero(); T];
@@ -52,7 +57,7 @@ impl Dots for V4Products {
             let magnitudes = self.avx512bw._mm512_abs_epi8(levels);
             let negative = self.avx512bw._mm512_movepi8_mask(levels);
             for t in 0..T {
-                let x: __m512i = cast(x[t].as_chunks::<64>().0[n]);
+                let x: __m512i = cast(x[t].levels.as_chunks::<64>().0[n]);
                 let products = if F::TOP.is_some() {
                     self.avx512bw._mm512_maddubs_epi16(levels, x)
                 } else {
@@ -66,9 +71,9 @@ impl Dots for V4Products {
     }
 
     #[inline(always)]
-    fn quarters<F: Integers>(self, weights: &[[u8; 32]; 2], x: &[[i8; 32]; 2]) -> __m256i {
+    fn quarters<F: Integers>(self, weights: &[[u8; 32]; 2], x: &Pairs, p: usize) -> __m256i {
         let mut sums = self.avx._mm256_setzero_si256();
-        for (weights, x) in weights.iter().zip(x) {
+        for (weights, x) in weights.iter().zip(&x.levels.as_chunks::<32>().0[2 * p..]) {
             let (weights, x): (__m256i, __m256i) = (cast(*weights), cast(*x));
             sums = if F::TOP.is_some() {
                 self.add_bytes_to_eight(sums, weights, x)
@@ -120,11 +125,12 @@ fn two(simd: V4Products, a: __m512i, b: __m512i) -> __m512i {
 }
 
 /// Which scale is that of each pair of weights, 64 at a time.
-const fn places(group: usize) -> [[u16; 32]; 4] {
+const fn places(group: usize, paired: bool) -> [[u16; 32]; 4] {
     let mut places = [[0; 32]; 4];
     let mut i = 0;
     while i < 128 {
-        places[i / 32][i % 32] = (2 * i / group) as u16;
+        let scale = if paired { i / 32 + 4 * (i / 8 % 2) } else { 2 * i / group };
+        places[i / 32][i % 32] = scale as u16;
         i += 1;
     }
     places
