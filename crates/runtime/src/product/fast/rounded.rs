@@ -42,10 +42,6 @@ pub(super) struct Pairs {
 pub(super) enum Also {
     Nothing,
     /// Levels in 16 bits.
-    #[cfg_attr(
-        not(target_arch = "x86_64"),
-        expect(dead_code, reason = "kernels of x86 ask for it")
-    )]
     Wide,
     /// [`Rounded::pairs`].
     #[cfg(target_arch = "x86_64")]

@@ -38,7 +38,10 @@ pub fn scales_of<F: Integers>(simd: V3Halves, blocks: &[F::Block; 8], at: usize)
     let even = simd.sse2._mm_unpacklo_epi64(four[0], four[1]);
     let odd = simd.sse2._mm_unpackhi_epi64(four[0], four[1]);
     if !F::MINIMUMS {
-        return [simd.floats(if word % 2 == 0 { even } else { odd }), simd.avx._mm256_setzero_ps()];
+        return [
+            simd.floats(if word.is_multiple_of(2) { even } else { odd }),
+            simd.avx._mm256_setzero_ps(),
+        ];
     }
     let signs = simd.sse2._mm_set1_epi16(if F::ADDED { i16::MIN } else { 0 });
     [simd.floats(even), simd.floats(simd.sse2._mm_xor_si128(odd, signs))]
