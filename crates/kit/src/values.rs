@@ -2,6 +2,7 @@
 
 use std::ops::Range;
 
+use gguf::spelling::{nearest, question};
 use gguf::{Finding, Shape, TensorType};
 use gguf_quant::decode_row;
 use gguf_store::{Model, ModelTensor, Progress};
@@ -68,11 +69,11 @@ pub fn values(
     let index = model.index();
     let Some(tensor) = index.get(name) else {
         let names = model.tensors().iter().map(|tensor| &*tensor.info.name);
-        let near = names
-            .filter_map(|other| Some((gguf::spelling::distance(name, other, 8)?, other)))
-            .min()
-            .map_or("`--tensors` lists them".to_owned(), |(_, near)| format!("is {near} meant?"));
-        return Err(Error::request("name-not-found", format!("there is no tensor `{name}`"), near));
+        let help = match &nearest(name, names)[..] {
+            [] => "`--tensors` lists them".to_owned(),
+            near => question(near),
+        };
+        return Err(Error::request("name-not-found", format!("there is no tensor `{name}`"), help));
     };
     let (shape, tensor_type) = (tensor.info.shape, tensor.info.tensor_type);
     let row_len = shape.row_len();
