@@ -10,6 +10,7 @@ mod confirm;
 mod convert;
 mod dump;
 mod endian;
+mod environment;
 mod flag;
 mod given;
 mod hash;
