@@ -68,10 +68,13 @@ pub fn values(
     const SHOWN: u64 = 3;
     let index = model.index();
     let Some(tensor) = index.get(name) else {
-        let names = model.tensors().iter().map(|tensor| &*tensor.info.name);
-        let help = match &nearest(name, names)[..] {
-            [] => "`--tensors` lists them".to_owned(),
-            near => question(near),
+        let names = || model.tensors().iter().map(|tensor| &*tensor.info.name);
+        // Most begin with the same words: what is left out at the end is more than a slip.
+        let longer: Vec<&str> = names().filter(|other| other.starts_with(name)).take(4).collect();
+        let near = if longer.is_empty() { nearest(name, names()) } else { longer };
+        let help = match &near[..] {
+            [_] | [_, _] | [_, _, _] => question(&near),
+            _ => "`--tensors` lists them".to_owned(),
         };
         return Err(Error::request("name-not-found", format!("there is no tensor `{name}`"), help));
     };

@@ -70,7 +70,7 @@ fn sarif_of_several_files_is_one_log() {
     assert_eq!(output.status.code(), Some(1));
     let log = json(&String::from_utf8(output.stdout).unwrap());
     assert_eq!(log["runs"].as_array().unwrap().len(), 1);
-    let uri = |one: &Value| {
+    let uri = |one: &serde_json::Value| {
         let place = &one["locations"][0]["physicalLocation"]["artifactLocation"];
         place["uri"].as_str().unwrap().to_owned()
     };

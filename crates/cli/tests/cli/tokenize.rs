@@ -155,7 +155,7 @@ fn a_dash_is_a_stream_where_a_stream_makes_sense() {
         assert!(output.status.success(), "{words:?}");
         String::from_utf8(output.stdout).unwrap()
     };
-    for words in [&["tokenize", &model][..], &["generate", &model, "-n", "3"]] {
+    for words in [&["tokenize", &model][..], &["generate", &model, "-n", "3", "--temp", "0"]] {
         let wanted = succeeds(&[words, &["-p", text]].concat());
         assert_eq!(with(&[words, &["-f", "-"]].concat()), wanted, "{words:?}");
     }
