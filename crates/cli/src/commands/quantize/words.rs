@@ -23,18 +23,14 @@ impl Wanted {
     pub fn named(&self, opened: &Opened, input: &str) -> Result<Named, Failure> {
         let goal = self.goal;
         let path = match (&self.path, goal) {
-            (Some(path), Goal::Target(target)) if path.is_dir() && target != Target::Copy => {
+            (Some(path), Goal::Target(target)) if path.is_dir() => {
                 let name = default_path(opened, input, target)?;
                 path.join(name.file_name().unwrap_or_default())
             }
             (Some(path), _) => path.clone(),
-            (None, Goal::Target(target)) if target != Target::Copy => {
-                default_path(opened, input, target)?
-            }
-            (None, _) => {
-                let what = "`copy` keeps the types, and with them the name of the input: name OUT";
-                return Err(Failure::Usage(what.into()));
-            }
+            (None, Goal::Target(target)) => default_path(opened, input, target)?,
+            // A budget is of one output, which has a name.
+            (None, Goal::Budget(_)) => return Err(Failure::Usage("name OUT".into())),
         };
         Ok(Named { goal, path })
     }
