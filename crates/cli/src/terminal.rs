@@ -50,11 +50,11 @@ impl Flags {
 pub fn color_of(words: &[OsString]) -> ColorChoice {
     let words: Vec<_> = words.iter().filter_map(|word| word.to_str()).collect();
     let before = words.split(|word| *word == "--").next().unwrap_or_default();
-    let values = before.iter().enumerate().filter_map(|(at, word)| match *word {
+    let mut values = before.iter().enumerate().filter_map(|(at, word)| match *word {
         "--color" => before.get(at + 1).copied(),
         word => word.strip_prefix("--color="),
     });
-    match values.last() {
+    match values.next_back() {
         Some("always") => ColorChoice::Always,
         Some("never") => ColorChoice::Never,
         _ => ColorChoice::Auto,
