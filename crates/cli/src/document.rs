@@ -34,7 +34,12 @@ pub fn print_one(
 
 /// Prints one of several documents, each on a line.
 pub fn print_line(out: &mut impl Write, schema: &str, document: Json) -> io::Result<()> {
-    writeln!(out, "{}", with_schema(schema, document))
+    write!(out, "{}", line(schema, document))
+}
+
+/// One of several documents as a line.
+pub fn line(schema: &str, document: Json) -> String {
+    format!("{}\n", with_schema(schema, document))
 }
 
 /// The schema comes first, for people and for readers of streams.

@@ -7,6 +7,8 @@ use std::path::Path;
 use gguf::{Error, Fault, codes};
 use serde_json::{Value as Json, json};
 
+use crate::terminal;
+
 /// The exit codes, and what each says.
 pub const EXIT_CODES: &[(u8, &str)] = &[
     (0, "done"),
@@ -39,12 +41,30 @@ pub enum Failure {
 }
 
 impl Failure {
-    /// What to print, in one line.
+    /// Says it to people.
+    pub fn say(&self) {
+        if let Some(message) = self.message() {
+            terminal::error(&message, self.help());
+        }
+    }
+
+    /// The same in one line, as old programs say it.
+    pub fn in_one_line(&self) -> Option<String> {
+        let message = self.message()?;
+        Some(self.help().map_or(message.to_string(), |help| format!("{message}; {help}")))
+    }
+
+    /// What is wrong, in one line without what to do about it.
     pub fn message(&self) -> Option<Cow<'_, str>> {
         match self {
             Self::Failed(error) => Some(match &**error {
-                Error::Exists(_) => format!("{error}: {REPLACE}").into(),
-                _ => error.to_string().into(),
+                Error::InFile { path, finding } => {
+                    format!("{}: {}", path.display(), finding.without_help()).into()
+                }
+                error => match error.finding() {
+                    Some(finding) => finding.without_help().to_string().into(),
+                    None => error.to_string().into(),
+                },
             }),
             Self::Input(message) | Self::Usage(message) | Self::Environment(message) => {
                 Some(message.into())
@@ -52,6 +72,16 @@ impl Failure {
             Self::Interrupted => Some("interrupted; nothing was left behind".into()),
             Self::Paused => Some("interrupted; what is done stays: go on with --resume".into()),
             Self::Findings | Self::Said(_) | Self::ClosedPipe => None,
+        }
+    }
+
+    /// What to do about it, where that is known.
+    fn help(&self) -> Option<&str> {
+        let Self::Failed(error) = self else { return None };
+        match (&**error, error.finding()) {
+            (Error::Exists(_), _) => Some(REPLACE),
+            (_, Some(finding)) => Some(&*finding.help).filter(|help| !help.is_empty()),
+            _ => None,
         }
     }
 
@@ -94,11 +124,7 @@ impl Failure {
         let code = error.map_or(code, Error::code);
         let finding = error.and_then(Error::finding);
         let advice = codes::code(code).map_or("", |row| row.advice);
-        let help = match (error, finding) {
-            (Some(Error::Exists(_)), _) => REPLACE,
-            (_, Some(finding)) if !finding.help.is_empty() => &finding.help,
-            _ => advice,
-        };
+        let help = self.help().unwrap_or(advice);
         let message = match (error, finding) {
             (_, Some(finding)) => finding.message.to_string(),
             (Some(error), None) => error.to_string(),

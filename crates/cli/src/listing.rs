@@ -1,10 +1,11 @@
 //! How numbers, values and plans are shown: in tables for people, in JSON for programs.
 
+use std::io::{self, Write};
 use std::path::Path;
 use std::str::FromStr;
 
+pub use gguf::units::{bytes, count};
 use gguf::{Array, TensorType, Value};
-pub use gguf_kit::units::{bytes, count};
 use gguf_pipeline::{Item, Job};
 use gguf_store::edit::MAX_RESERVE;
 use serde_json::{Value as Json, json};
@@ -163,6 +164,36 @@ pub fn plan_text(job: &Job, output: &Path) -> String {
         text += &(terminal::fit(&line) + "\n");
     }
     text
+}
+
+/// Files of a model in a table: how many tensors each has, and how long it is.
+pub fn parts<'p>(
+    out: &mut impl Write,
+    files: impl Iterator<Item = (&'p Path, usize, u64)>,
+) -> io::Result<()> {
+    let files: Vec<_> = files.map(|(path, n, len)| (path.display().to_string(), n, len)).collect();
+    let widest = files.iter().map(|(name, ..)| name.chars().count()).max().unwrap_or(0);
+    files.iter().try_for_each(|(name, tensors, len)| {
+        let (tensors, len) = (plural(*tensors, "tensor"), bytes(*len));
+        writeln!(out, "{}", terminal::fit(&format!("  {name:<widest$} {tensors:>11} {len:>9}")))
+    })
+}
+
+/// Plans for people: all outputs together if there are several, how long it takes, and each by itself.
+pub fn plans_text(plans: &[(&Job, &Path)], time: &str) -> String {
+    let texts = plans.iter().map(|(job, path)| plan_text(job, path));
+    let texts: Vec<String> = texts.collect();
+    match &texts[..] {
+        [only] => match only.split_once("\n\n") {
+            Some((all, rest)) => format!("{all}\n{time}\n\n{rest}"),
+            None => format!("{only}{time}\n"),
+        },
+        _ => {
+            let sum = plans.iter().map(|(job, _)| Totals::of(job).bytes).sum();
+            let files = plural(plans.len(), "file");
+            format!("would write {files}: {}\n{time}\n\n{}", bytes(sum), texts.join("\n"))
+        }
+    }
 }
 
 /// What the tensors of a job are together.

@@ -89,8 +89,6 @@ enum Command {
     Completions(commands::completions::Args),
     Man(commands::man::Args),
     Links(commands::links::Args),
-    #[command(hide = true)]
-    RenderTemplate(commands::render_template::Args),
 }
 
 /// The command line: what help, completions and manual pages are made of.
@@ -99,7 +97,7 @@ fn command() -> clap::Command {
 }
 
 fn parse(words: Vec<OsString>) -> Result<Cli, clap::Error> {
-    let mut command = command();
+    let mut command = command().color(terminal::color_of(&words));
     let mut matches = command.try_get_matches_from_mut(words)?;
     Cli::from_arg_matches_mut(&mut matches).map_err(|error| error.format(&mut command))
 }
@@ -110,6 +108,9 @@ fn main() -> ExitCode {
         old::Started::Old(code) => return code,
         old::Started::Ours(words) => words,
     };
+    if words.get(1).is_some_and(|word| word == commands::render_template::WORD) {
+        return ended(commands::render_template::run());
+    }
     let cli = match parse(words) {
         Ok(cli) => cli,
         Err(error) => {
@@ -160,15 +161,17 @@ fn main() -> ExitCode {
         Command::Completions(args) => commands::completions::run(&args),
         Command::Man(args) => commands::man::run(&args),
         Command::Links(args) => commands::links::run(&args),
-        Command::RenderTemplate(args) => commands::render_template::run(&args),
     };
+    ended(result)
+}
+
+/// Says why a command failed, if it did, and to whoever started it by the exit code.
+fn ended(result: Result<(), Failure>) -> ExitCode {
     match result {
         // Whoever reads our output may stop when it has enough: `gguf inspect x | head`.
         Ok(()) | Err(Failure::ClosedPipe) => ExitCode::SUCCESS,
         Err(failure) => {
-            if let Some(message) = failure.message() {
-                terminal::error(&message);
-            }
+            failure.say();
             document::print_error(&failure);
             ExitCode::from(failure.exit_code())
         }

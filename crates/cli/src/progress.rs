@@ -20,7 +20,9 @@ pub struct Progress {
 impl Progress {
     /// Nothing to do yet.
     pub fn new() -> Self {
-        Self::with("{msg} {wide_bar} {bytes}/{total_bytes} {bytes_per_sec} {eta}")
+        Self::with(
+            "{msg} {wide_bar} {decimal_bytes}/{decimal_total_bytes} {decimal_bytes_per_sec} {eta}",
+        )
     }
 
     /// Tokens are counted; or bytes, as long as a checkpoint is converted.

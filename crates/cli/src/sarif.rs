@@ -1,28 +1,55 @@
 //! Findings in the Static Analysis Results Interchange Format, version 2.1.0 (OASIS), which code
 //! hosts and editors show.
 
+use std::collections::BTreeSet;
+
 use gguf::{Finding, Severity, codes};
 use serde_json::{Value as Json, json};
 
-/// One run over one file.
-pub fn log(file: &str, findings: &[Finding]) -> Json {
-    let mut found: Vec<_> = findings.iter().map(|finding| finding.code).collect();
-    found.sort_unstable();
-    found.dedup();
-    let rules: Vec<_> = found.into_iter().map(rule).collect();
-    let results: Vec<_> = findings.iter().map(|finding| result(file, finding)).collect();
-    json!({
-        "$schema": "https://json.schemastore.org/sarif-2.1.0.json",
-        "version": "2.1.0",
-        "runs": [{
-            "tool": { "driver": {
-                "name": "gguf check",
-                "version": env!("CARGO_PKG_VERSION"),
-                "rules": rules,
-            } },
-            "results": results,
-        }],
-    })
+/// What a run over files found, file by file.
+#[derive(Default)]
+pub struct Log {
+    found: BTreeSet<&'static str>,
+    results: Vec<Json>,
+    notifications: Vec<Json>,
+}
+
+impl Log {
+    /// Adds the findings of a file.
+    pub fn add(&mut self, file: &str, findings: &[Finding]) {
+        self.found.extend(findings.iter().map(|finding| finding.code));
+        self.results.extend(findings.iter().map(|finding| result(file, finding)));
+    }
+
+    /// Adds a file that could not be looked at, and why.
+    pub fn add_failed(&mut self, file: &str, why: &str) {
+        self.notifications.push(json!({
+            "level": "error",
+            "message": { "text": why },
+            "locations": [{ "physicalLocation": { "artifactLocation": { "uri": file } } }],
+        }));
+    }
+
+    /// The log, with one run over all files.
+    pub fn to_json(&self) -> Json {
+        let rules: Vec<_> = self.found.iter().map(|code| rule(code)).collect();
+        json!({
+            "$schema": "https://json.schemastore.org/sarif-2.1.0.json",
+            "version": "2.1.0",
+            "runs": [{
+                "tool": { "driver": {
+                    "name": "gguf check",
+                    "version": env!("CARGO_PKG_VERSION"),
+                    "rules": rules,
+                } },
+                "invocations": [{
+                    "executionSuccessful": self.notifications.is_empty(),
+                    "toolExecutionNotifications": self.notifications,
+                }],
+                "results": self.results,
+            }],
+        })
+    }
 }
 
 /// What the table says of a code.

@@ -1,9 +1,11 @@
 //! How the command speaks to people: colours, the width of their terminal, and what it says beside the
 //! output of a command.
 
+use std::ffi::OsString;
 use std::fmt::Display;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use clap::ColorChoice;
 use console::{Style, Term};
 use gguf::Severity;
 
@@ -41,6 +43,21 @@ impl Flags {
             console::set_colors_enabled(self.color == When::Always);
             console::set_colors_enabled_stderr(self.color == When::Always);
         }
+    }
+}
+
+/// When what is wrong with these words themselves is said in colours: `--color` is not understood yet then.
+pub fn color_of(words: &[OsString]) -> ColorChoice {
+    let words: Vec<_> = words.iter().filter_map(|word| word.to_str()).collect();
+    let before = words.split(|word| *word == "--").next().unwrap_or_default();
+    let mut values = before.iter().enumerate().filter_map(|(at, word)| match *word {
+        "--color" => before.get(at + 1).copied(),
+        word => word.strip_prefix("--color="),
+    });
+    match values.next_back() {
+        Some("always") => ColorChoice::Always,
+        Some("never") => ColorChoice::Never,
+        _ => ColorChoice::Auto,
     }
 }
 
@@ -144,9 +161,12 @@ fn of_severity(severity: Severity) -> Style {
     }
 }
 
-/// Says why the command failed.
-pub fn error(message: impl Display) {
+/// Says why the command failed, and on a line of its own what to do.
+pub fn error(message: impl Display, help: Option<impl Display>) {
     say(Severity::Error, message);
+    if let Some(help) = help {
+        std::eprintln!("  help: {help}");
+    }
 }
 
 /// Says what is probably not meant.

@@ -72,7 +72,7 @@ fn a_budget_that_is_too_small_says_what_is_possible() {
     assert!(fault.contains("the smallest possible are 2.65;"), "{fault}");
     assert!(plan(Budget::BitsPerWeight(2.65)).is_ok(), "what is said to be possible is");
     let fault = plan(Budget::FileBytes(1000)).err().unwrap().to_string();
-    assert!(fault.contains("a file of 1000 bytes is too small: the smallest"), "{fault}");
+    assert!(fault.contains("a file of 1.00 kB is too small: the smallest"), "{fault}");
     for bits in [-1.0, 0.0, f64::NAN, f64::INFINITY] {
         let fault = plan(Budget::BitsPerWeight(bits)).err().unwrap().to_string();
         assert!(fault.contains("bits per weight cannot be had"), "{fault}");

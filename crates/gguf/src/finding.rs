@@ -102,8 +102,13 @@ impl Finding {
     }
 }
 
-impl fmt::Display for Finding {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+impl Finding {
+    /// The finding without its help, which can then be shown on a line of its own.
+    pub fn without_help(&self) -> impl fmt::Display {
+        fmt::from_fn(|f| self.write(f))
+    }
+
+    fn write(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if let Some(key) = &self.key {
             write!(f, "key `{}`: ", shortened(key))?;
         }
@@ -114,6 +119,13 @@ impl fmt::Display for Finding {
         if let Some(offset) = self.offset {
             write!(f, " (byte {offset})")?;
         }
+        Ok(())
+    }
+}
+
+impl fmt::Display for Finding {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.write(f)?;
         if !self.help.is_empty() {
             write!(f, "; {}", self.help)?;
         }

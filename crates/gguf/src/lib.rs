@@ -58,6 +58,7 @@ pub mod spelling;
 mod tensor;
 mod tensor_type;
 pub mod token;
+pub mod units;
 mod value;
 mod write;
 

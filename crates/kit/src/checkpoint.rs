@@ -14,6 +14,7 @@ use tempfile::TempDir;
 
 use crate::Error;
 use crate::digest::sha256;
+use crate::scratch::{self, outside};
 
 /// What the small files of a checkpoint end in: configurations, tokenizers, the model card.
 const SMALL: [&str; 6] = [".json", ".jinja", ".md", ".model", ".tiktoken", ".txt"];
@@ -73,8 +74,9 @@ impl Opened {
 
     /// Fetches the small files.
     fn fetch(word: &str, files: &Files) -> Result<Self, Error> {
-        let failed = |source| Error::environment("write", Path::new("a temporary"), source);
-        let temporary = tempfile::tempdir().map_err(failed)?;
+        let temporary = scratch::directory()?;
+        let place = temporary.path().to_owned();
+        let failed = |source| outside(Error::environment("write", &place, source), &place);
         // The name of the model is taken from that of its directory where no card says it.
         let name = files.repository().rsplit('/').next().unwrap_or_default();
         let dir = temporary.path().join(name);

@@ -44,12 +44,12 @@ pub mod npy;
 pub mod quality;
 pub mod quantize;
 pub mod run;
+pub mod scratch;
 pub mod sensitivity;
 pub mod summary;
 mod text;
 mod threads;
 pub mod tokens;
-pub mod units;
 pub mod values;
 pub mod verify;
 

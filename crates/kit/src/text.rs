@@ -1,18 +1,23 @@
 //! Text files that a user names.
 
-use std::io::ErrorKind;
+use std::io::{ErrorKind, Read};
 use std::path::Path;
 
 use gguf::Finding;
 
 use crate::Error;
 
-/// The content of a text file.
+/// The content of a text file; of the standard input if its name is `-`.
 ///
 /// # Errors
 /// If it cannot be read, or is not UTF-8.
 pub fn read_text(path: &Path) -> Result<String, Error> {
-    std::fs::read_to_string(path).map_err(|fault| match fault.kind() {
+    let mut text = String::new();
+    let read = match path == Path::new("-") {
+        true => std::io::stdin().lock().read_to_string(&mut text).map(|_| text),
+        false => std::fs::read_to_string(path),
+    };
+    read.map_err(|fault| match fault.kind() {
         ErrorKind::InvalidData => {
             let finding = Finding::error("file-not-text", "is not valid UTF-8");
             Error::from(finding).in_file(path)

@@ -2,6 +2,7 @@
 
 use std::ops::Range;
 
+use gguf::spelling::{nearest, question};
 use gguf::{Finding, Shape, TensorType};
 use gguf_quant::decode_row;
 use gguf_store::{Model, ModelTensor, Progress};
@@ -67,12 +68,15 @@ pub fn values(
     const SHOWN: u64 = 3;
     let index = model.index();
     let Some(tensor) = index.get(name) else {
-        let names = model.tensors().iter().map(|tensor| &*tensor.info.name);
-        let near = names
-            .filter_map(|other| Some((gguf::spelling::distance(name, other, 8)?, other)))
-            .min()
-            .map_or("`--tensors` lists them".to_owned(), |(_, near)| format!("is {near} meant?"));
-        return Err(Error::request("name-not-found", format!("there is no tensor `{name}`"), near));
+        let names = || model.tensors().iter().map(|tensor| &*tensor.info.name);
+        // Most begin with the same words: what is left out at the end is more than a slip.
+        let longer: Vec<&str> = names().filter(|other| other.starts_with(name)).take(4).collect();
+        let near = if longer.is_empty() { nearest(name, names()) } else { longer };
+        let help = match &near[..] {
+            [_] | [_, _] | [_, _, _] => question(&near),
+            _ => "`--tensors` lists them".to_owned(),
+        };
+        return Err(Error::request("name-not-found", format!("there is no tensor `{name}`"), help));
     };
     let (shape, tensor_type) = (tensor.info.shape, tensor.info.tensor_type);
     let row_len = shape.row_len();

@@ -10,6 +10,7 @@
 //! Where a [`Sensitivity`] says how far each type of each tensor takes predictions from those of the
 //! original, that counts instead, and nothing is measured here.
 
+use gguf::units::bytes;
 use gguf::{Error, TensorType};
 use gguf_pipeline::{Item, Job, parallel};
 use gguf_store::{Model, Progress};
@@ -114,10 +115,14 @@ pub fn plan(
         .collect();
     let chosen = allocate(&choices, available).map_err(|fault| {
         let what = match budget {
-            Budget::FileBytes(bytes) => format!(
-                "a file of {bytes} bytes is too small: the smallest possible has {}",
-                header_len + fault.least
-            ),
+            Budget::FileBytes(len) => {
+                let least = header_len + fault.least;
+                let (len, size) = (bytes(len), bytes(least));
+                // By the byte too, so that what is said can be asked for.
+                format!(
+                    "a file of {len} is too small: the smallest possible has {size} ({least} bytes)"
+                )
+            }
             Budget::BitsPerWeight(bits) => format!(
                 "{bits} bits per weight are too few: the smallest possible are {:.2}",
                 // Rounded up, so that what is said can be asked for.

@@ -2,6 +2,7 @@
 
 use std::sync::{Arc, OnceLock};
 
+use gguf::units::bytes_apart;
 use gguf_store::Source;
 use url::Url;
 
@@ -84,7 +85,8 @@ impl Files {
     pub fn fetch(&self, name: &str) -> Result<Vec<u8>, Error> {
         let file = self.file(name)?;
         if file.byte_len() > MAX_FETCHED {
-            let what = format!("`{name}` has {} bytes, too many to fetch", file.byte_len());
+            let [len, most] = bytes_apart(file.byte_len(), MAX_FETCHED);
+            let what = format!("`{name}` has {len}, at most {most} are fetched");
             return Err(self.client.error(&self.url(name), Fault::Answer(what)));
         }
         self.fetched

@@ -3,6 +3,7 @@
 use std::ops::Range;
 use std::sync::Arc;
 
+use gguf::units::bytes_apart;
 use gguf::{Error, Finding};
 use gguf_graph::{Graph, OutputKind};
 use gguf_store::Progress;
@@ -68,9 +69,10 @@ impl Context {
     pub fn new(executor: Arc<Executor>, options: ContextOptions) -> Result<Self, Error> {
         let needed = options.byte_len(executor.graph());
         if needed > options.memory {
+            let [needed, allowed] = bytes_apart(needed, options.memory);
             let what = format!(
-                "{} sequences of {} tokens need {needed} bytes for caches and states, {} are allowed",
-                options.sequences, options.tokens, options.memory
+                "{} sequences of {} tokens need {needed} for caches and states, {allowed} are allowed",
+                options.sequences, options.tokens
             );
             let help = "make the context shorter, or the cache type smaller";
             return Err(Error::request("memory-budget", what, help));

@@ -4,6 +4,7 @@ use std::borrow::Cow;
 use std::collections::HashMap;
 
 use gguf::Error;
+use gguf::units::bytes_apart;
 use gguf_graph::{Op, Program, Rows, Shape, ValueId};
 
 use crate::batch::Token;
@@ -55,8 +56,8 @@ pub(crate) fn run(
     let last_use = last_use(program, wanted);
     let needed = memory::values(program, shapes, &last_use, |rows| run.rows(rows) as u64);
     if needed > options.memory {
-        let allowed = options.memory;
-        let what = format!("a batch needs {needed} bytes for its values, {allowed} are allowed");
+        let [needed, allowed] = bytes_apart(needed, options.memory);
+        let what = format!("a batch needs {needed} for its values, {allowed} are allowed");
         return Err(Error::request("memory-budget", what, "make the batch smaller"));
     }
     for (number, (op, shape)) in program.ops.iter().zip(shapes).enumerate() {

@@ -1,5 +1,6 @@
 //! The header of a file that is far away: as few reads, and as few bytes, as it takes.
 
+use gguf::units::bytes_apart;
 use gguf::{Bytes, Error, Finding, HeaderExtent, Limits, header_extent};
 
 use crate::source::Source;
@@ -47,10 +48,8 @@ pub fn fetch_header(source: &dyn Source, limits: Limits) -> Result<Bytes, Error>
         // Nobody else holds them: they are not copied.
         bytes = window.into();
         if needed > bound {
-            let message = format!(
-                "the header has {needed} bytes or more, the limit is {}",
-                limits.header_bytes
-            );
+            let [needed, limit] = bytes_apart(needed, limits.header_bytes);
+            let message = format!("the header has {needed} or more, the limit is {limit}");
             let finding = Finding::error("limit-header", message)
                 .at(bytes.len() as u64)
                 .help("raise the limit if you trust the file");

@@ -109,9 +109,7 @@ fn context(args: &Args, messages: &Path) -> Result<Context, Failure> {
 }
 
 fn read(path: &Path) -> Result<Json, Failure> {
-    let bytes = std::fs::read(path).map_err(|fault| {
-        Failure::Environment(format!("cannot read {}: {fault}", path.display()))
-    })?;
+    let bytes = std::fs::read(path).map_err(|fault| gguf::Error::read(path, fault))?;
     serde_json::from_slice(&bytes)
         .map_err(|fault| Failure::Input(format!("{} is no JSON: {fault}", path.display())))
 }

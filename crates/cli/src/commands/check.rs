@@ -47,7 +47,7 @@ pub struct Args {
     /// Findings as JSON.
     #[arg(long, conflicts_with = "sarif")]
     json: bool,
-    /// Findings as SARIF 2.1.0.
+    /// Findings as SARIF 2.1.0: one log, of all files.
     #[arg(long)]
     sarif: bool,
     /// Say what the code of a finding or an error means, and what to do about it.
@@ -75,14 +75,24 @@ pub fn run(args: &Args) -> Result<(), Failure> {
         let what = "-o names one file, and several are to be repaired: name a directory";
         return Err(Failure::Usage(what.into()));
     }
-    // Of SARIF and of JSON alone there is one document.
-    if args.sarif && args.sources.len() > 1 {
-        return Err(Failure::Usage("--sarif is of one file: check each by itself".into()));
+    let mut log = sarif::Log::default();
+    let done = commands::each(&args.sources, |source| {
+        let checked = check_one(args, source, &mut log);
+        if let Err(why) = checked.as_ref().map_err(Failure::in_one_line)
+            && let Some(why) = why
+        {
+            log.add_failed(source, &why);
+        }
+        checked
+    });
+    // Of all files there is one log, also of those that cannot be looked at.
+    if args.sarif && !matches!(done, Err(Failure::Interrupted | Failure::ClosedPipe)) {
+        writeln!(std::io::stdout().lock(), "{:#}", log.to_json())?;
     }
-    commands::each(&args.sources, |source| check_one(args, source))
+    done
 }
 
-fn check_one(args: &Args, source: &str) -> Result<(), Failure> {
+fn check_one(args: &Args, source: &str, log: &mut sarif::Log) -> Result<(), Failure> {
     let options = Options {
         data: args.data,
         strict: args.strict,
@@ -97,7 +107,10 @@ fn check_one(args: &Args, source: &str) -> Result<(), Failure> {
         report
     };
     let mut report = look(source, &options)?;
-    print(args, source, &report.findings())?;
+    match args.sarif {
+        true => log.add(source, &report.findings()),
+        false => print(args, source, &report.findings())?,
+    }
     let opened = match report.opened.take() {
         None if args.fix => readable(source, &report.header)?,
         opened => opened.filter(|_| args.fix),
@@ -126,9 +139,7 @@ fn explain(name: &str) -> Result<(), Failure> {
 
 fn print(args: &Args, source: &str, findings: &[Finding]) -> Result<(), Failure> {
     let mut out = std::io::BufWriter::new(std::io::stdout().lock());
-    if args.sarif {
-        writeln!(out, "{:#}", sarif::log(source, findings))?;
-    } else if args.json {
+    if args.json {
         let findings: Vec<_> = findings.iter().map(finding_json).collect();
         let document = json!({ "file": source, "findings": findings });
         document::print_one(&mut out, "check/1", document, args.sources.len() > 1)?;

@@ -11,6 +11,7 @@ use gguf_checkpoint::Checkpoint;
 use gguf_convert::hf;
 use gguf_kit::run::generate::{Generation, generate};
 use gguf_kit::run::{Options, open_to_run};
+use gguf_kit::{Error, scratch};
 use gguf_quant::{Difference, difference};
 use gguf_quantize::recipe::{Category, Mix, Target};
 use gguf_runtime::{Arithmetic, Context, ContextOptions, Sampling};
@@ -48,17 +49,21 @@ const OUTPUTS: [Option<Mix>; 3] = [None, Some(Mix::Q8_0), Some(Mix::Q4_K_M)];
 const PROMPT: &str = "In the beginning";
 
 pub fn run(args: &Args) -> Result<(), Failure> {
-    let temporary = tempfile::tempdir()
-        .map_err(|fault| Failure::Environment(format!("cannot create a directory: {fault}")))?;
+    let temporary = scratch::directory()?;
+    show(args, temporary.path()).map_err(|failure| match failure {
+        Failure::Failed(error) => scratch::outside(*error, temporary.path()).into(),
+        failure => failure,
+    })
+}
+
+fn show(args: &Args, temporary: &Path) -> Result<(), Failure> {
     let own = args.checkpoint.is_none();
     let source = match &args.checkpoint {
         Some(source) => source.clone(),
-        None => unpack(temporary.path())?,
+        None => unpack(temporary)?,
     };
-    let dir = args.keep.as_deref().unwrap_or(temporary.path());
-    std::fs::create_dir_all(dir).map_err(|fault| {
-        Failure::Environment(format!("cannot create {}: {fault}", dir.display()))
-    })?;
+    let dir = args.keep.as_deref().unwrap_or(temporary);
+    std::fs::create_dir_all(dir).map_err(|fault| Error::environment("create", dir, fault))?;
     let files = OUTPUTS
         .iter()
         .map(|mix| convert(&source, dir, *mix, &args.force))
@@ -105,9 +110,7 @@ fn unpack(dir: &Path) -> Result<PathBuf, Failure> {
     let written = std::fs::create_dir(&dir).and_then(|()| {
         gguf_demo::FILES.iter().try_for_each(|(name, bytes)| std::fs::write(dir.join(name), bytes))
     });
-    written.map_err(|fault| {
-        Failure::Environment(format!("cannot write the model of the demonstration: {fault}"))
-    })?;
+    written.map_err(|fault| Error::environment("write", &dir, fault))?;
     Ok(dir)
 }
 

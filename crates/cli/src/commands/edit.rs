@@ -79,8 +79,8 @@ pub struct Args {
     /// Only say what would change.
     #[arg(long)]
     dry_run: bool,
-    /// With --dry-run, the changes of keys as JSON.
-    #[arg(long, requires = "dry_run")]
+    /// What was written as JSON; with --dry-run, the changes of keys.
+    #[arg(long, conflicts_with = "recover")]
     json: bool,
     /// End an edit that was interrupted while it overwrote the header of this file: give it the
     /// header from before the edit, or the one that the edit was to write.
@@ -149,13 +149,19 @@ pub fn run(args: &Args) -> Result<(), Failure> {
             let opened = open(&args.source)?;
             let Rewritten { job, files } = rewrite(opened.model(), &changes, &renderer)?;
             let inputs = opened.files().chain(changes.inputs()).chain(files.iter().map(|f| &**f));
-            commands::write(&job, output, &args.force.sparing(inputs))
+            let overwrite = args.force.sparing(inputs);
+            commands::write_and_say("edit/1", &job, output, &overwrite, args.json)
         }
         None => {
             let progress = Progress::new();
             let path = near(&args.source)?;
             let (path, saved) = in_place(&path, &changes, &renderer, &progress)?;
-            progress.finish();
+            let time = progress.finish();
+            if args.json {
+                let bytes = commands::tensor_bytes(open(&args.source)?.model());
+                let file = (saved != Saved::Unchanged).then_some((path.as_path(), bytes));
+                return commands::print_written("edit/1", file, time);
+            }
             let saved = match saved {
                 Saved::Unchanged => "nothing to change",
                 Saved::InPlace => "changed in place",

@@ -120,7 +120,7 @@ fn print(running: &Running, wanted: Wanted, made: &[Value]) -> io::Result<()> {
             }
             Wanted::Classes => ("classes", classes(&labels, &value.data)?),
         };
-        writeln!(out, "{{\"{name}\":{text}}}")?;
+        writeln!(out, "{{\"schema\":\"gguf-kit/embed/1\",\"{name}\":{text}}}")?;
     }
     out.flush()
 }

@@ -38,8 +38,8 @@ pub struct Args {
     /// Only say what would be done.
     #[arg(long)]
     dry_run: bool,
-    /// With --dry-run, as JSON.
-    #[arg(long, requires = "dry_run")]
+    /// What was written, or with --dry-run would be done, as JSON.
+    #[arg(long)]
     json: bool,
     #[command(flatten)]
     force: Force,
@@ -72,7 +72,12 @@ pub fn run(args: &Args) -> Result<(), Failure> {
         };
         let progress = Progress::new();
         endian::in_place(&path, options, &progress)?;
-        commands::wrote(&path, None, None, Some(progress.finish()));
+        let time = progress.finish();
+        if args.json {
+            let bytes = commands::tensor_bytes(open(&args.source)?.model());
+            return commands::print_written("convert-endian/1", [(path.as_path(), bytes)], time);
+        }
+        commands::wrote(&path, None, None, Some(time));
         return Ok(());
     }
     let opened = open(&args.source)?;
@@ -92,6 +97,11 @@ pub fn run(args: &Args) -> Result<(), Failure> {
     };
     let progress = Progress::new();
     plan.write(target, &args.force.sparing(opened.files()), &progress)?;
-    commands::wrote(target, None, None, Some(progress.finish()));
+    let time = progress.finish();
+    if args.json {
+        let file = (target.as_path(), plan.header().data_len());
+        return commands::print_written("convert-endian/1", [file], time);
+    }
+    commands::wrote(target, None, None, Some(time));
     Ok(())
 }

@@ -1,6 +1,6 @@
 //! `gguf export`: a GGUF back to what other programs read.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use gguf::TensorType;
 use gguf_convert::export::{self, Directory, safetensors};
@@ -41,6 +41,9 @@ pub struct Args {
     /// The most bytes of tensors in one file of a directory, N(K|M|G) [default: 5G].
     #[arg(long, value_name = "SIZE", value_parser = listing::parse_size)]
     max_shard_size: Option<u64>,
+    /// What was written, as JSON.
+    #[arg(long)]
+    json: bool,
     #[command(flatten)]
     force: Force,
 }
@@ -70,6 +73,10 @@ pub fn run(args: &Args) -> Result<(), Failure> {
             "--max-shard-size goes with --to hf: a safetensors file is written in one piece".into(),
         ));
     }
+    // A directory or several files go to no stream either.
+    if args.output.as_os_str() == "-" {
+        args.force.sparing::<&Path>([]).check(&args.output)?;
+    }
     let options = export::Options { dtype };
     let opened = open(&args.source)?;
     let model = opened.model();
@@ -88,7 +95,11 @@ pub fn run(args: &Args) -> Result<(), Failure> {
     let total = bytes(args, &plan.tensors);
     let progress = Progress::new();
     directory.write(&plan, args.max_shard_size.unwrap_or(SHARD_SIZE), &progress)?;
-    let time = progress.finish().as_secs_f64();
+    let time = progress.finish();
+    if args.json {
+        return commands::print_written("export/1", [(args.output.as_path(), total)], time);
+    }
+    let time = time.as_secs_f64();
     eprintln!("wrote {}: {} in {time:.1} s", args.output.display(), listing::bytes(total));
     Ok(())
 }
@@ -108,6 +119,10 @@ fn write(args: &Args, opened: &Opened, tensors: &[(Tensor, TensorType)]) -> Resu
     let overwrite = args.force.sparing(opened.files());
     let path = &args.output;
     safetensors::write(path, tensors, args.raw, &overwrite, &progress)?;
-    commands::wrote(path, None, None, Some(progress.finish()));
+    let time = progress.finish();
+    if args.json {
+        return commands::print_written("export/1", [(path.as_path(), bytes(args, tensors))], time);
+    }
+    commands::wrote(path, None, None, Some(time));
     Ok(())
 }

@@ -67,6 +67,9 @@ struct MergeArgs {
     /// Quantize again what is quantized already.
     #[arg(long)]
     allow_requantize: bool,
+    /// What was written, as JSON.
+    #[arg(long)]
+    json: bool,
     #[command(flatten)]
     force: Force,
 }
@@ -164,7 +167,7 @@ fn merge(args: &MergeArgs) -> Result<(), Failure> {
     commands::print_notes(&planned.notes);
     let adapters = opened.iter().flat_map(|(adapter, _)| adapter.files());
     let overwrite = args.force.sparing(opened_base.files().chain(adapters));
-    commands::write(&planned.job, &args.output, &overwrite)
+    commands::write_and_say("lora-merge/1", &planned.job, &args.output, &overwrite, args.json)
 }
 
 fn extract(args: &ExtractArgs) -> Result<(), Failure> {

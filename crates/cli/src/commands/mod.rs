@@ -42,7 +42,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use gguf_pipeline::Job;
-use gguf_store::Overwrite;
+use gguf_store::{Model, Overwrite};
 use serde_json::json;
 
 use crate::document;
@@ -69,10 +69,8 @@ fn say_written<'j>(
     let lens = lens.collect::<Result<Vec<_>, Failure>>()?;
     let seconds = elapsed.as_secs_f64();
     if as_json {
-        let file = |((_, path), bytes): (&(&Job, &Path), &u64)| json!({ "file": path.display().to_string(), "bytes": bytes });
-        let files: Vec<_> = files.iter().zip(&lens).map(file).collect();
-        let written = json!({ "written": files, "seconds": seconds });
-        return Ok(document::print(&mut std::io::stdout().lock(), schema, written)?);
+        let files = files.iter().zip(lens).map(|((_, path), bytes)| (*path, bytes));
+        return print_written(schema, files, elapsed);
     }
     let is_one = files.len() == 1;
     for (job, path) in &files {
@@ -85,14 +83,48 @@ fn say_written<'j>(
     Ok(())
 }
 
+/// Tells a program what was written: bytes of tensors in each file, and the time.
+fn print_written<'p>(
+    schema: &str,
+    files: impl IntoIterator<Item = (&'p Path, u64)>,
+    elapsed: Duration,
+) -> Result<(), Failure> {
+    let file =
+        |(path, bytes): (&Path, u64)| json!({ "file": path.display().to_string(), "bytes": bytes });
+    let files: Vec<_> = files.into_iter().map(file).collect();
+    let written = json!({ "written": files, "seconds": elapsed.as_secs_f64() });
+    Ok(document::print(&mut std::io::stdout().lock(), schema, written)?)
+}
+
+/// Bytes of all tensors of a model.
+fn tensor_bytes(model: &Model) -> u64 {
+    model.tensors().iter().filter_map(|tensor| tensor.info.byte_len()).sum()
+}
+
 /// Runs a job with a progress bar, and says what came of it.
 fn write(job: &Job, out: &Path, overwrite: &Overwrite) -> Result<(), Failure> {
+    wrote_job(job, out, Some(write_silently(job, out, overwrite)?));
+    Ok(())
+}
+
+/// The same, and says it to people or to a program.
+fn write_and_say(
+    schema: &str,
+    job: &Job,
+    out: &Path,
+    overwrite: &Overwrite,
+    as_json: bool,
+) -> Result<(), Failure> {
+    let time = write_silently(job, out, overwrite)?;
+    say_written(schema, [(job, out)].into_iter(), time, as_json)
+}
+
+fn write_silently(job: &Job, out: &Path, overwrite: &Overwrite) -> Result<Duration, Failure> {
     // As strict as the real thing, and before it.
     job.header()?;
     let progress = Progress::new();
     job.write(out, overwrite, &progress)?;
-    wrote_job(job, out, Some(progress.finish()));
-    Ok(())
+    Ok(progress.finish())
 }
 
 /// Says that a job is written: how large its tensors were, how large the file is, and how long it took, if
@@ -135,9 +167,7 @@ fn each(
                 return Err(end);
             }
             Err(failure) => {
-                if let Some(message) = failure.message() {
-                    terminal::error(&message);
-                }
+                failure.say();
                 document::print_error_line(&failure);
                 failed.get_or_insert(failure.exit_code());
             }

@@ -1,19 +1,14 @@
-//! `gguf render-template`: the process in which other commands render chat templates.
+//! The process in which other commands render chat templates.
 
 use gguf_tokenizer::template::Renderer;
 
 use crate::failure::Failure;
 
-/// The word by which the command is started.
-const WORD: &str = "render-template";
+/// The word by which the process is started: no command, since only `gguf` itself says it.
+pub const WORD: &str = "render-template";
 
-/// Answer a request for a rendering, within its limits; `gguf` starts this itself.
-#[derive(clap::Args)]
-#[command(after_help = "Example: gguf chat-template model.gguf --messages conversation.json \
-                        starts one of these.")]
-pub struct Args {}
-
-pub fn run(_: &Args) -> Result<(), Failure> {
+/// Answers a request for a rendering, within its limits.
+pub fn run() -> Result<(), Failure> {
     Renderer::serve(std::io::stdin(), std::io::stdout())
         .map_err(|fault| Failure::Input(format!("the request cannot be answered: {fault}")))
 }

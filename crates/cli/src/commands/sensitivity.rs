@@ -12,6 +12,7 @@ use gguf_kit::sensitivity::{By, Options, measure};
 use gguf_quantize::sensitivity::Sensitivity;
 use gguf_store::AtomicFile;
 
+use crate::document;
 use crate::failure::Failure;
 use crate::force::Force;
 use crate::judging::JudgeArgs;
@@ -101,7 +102,9 @@ pub fn run(args: &Args) -> Result<(), Failure> {
     }
     let mut out = std::io::stdout().lock();
     if args.judge.json {
-        out.write_all(found.to_json().as_bytes())?;
+        // The file that `-o` writes, with its `version`, which says how it is read back.
+        let file = serde_json::to_value(&found).map_err(std::io::Error::from)?;
+        document::print(&mut out, "sensitivity/1", file)?;
     } else {
         print(&mut out, &found)?;
     }

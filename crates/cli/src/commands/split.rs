@@ -2,10 +2,10 @@
 
 use std::io::Write;
 use std::num::NonZeroU64;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use gguf_kit::open;
-use gguf_store::{SplitLimit, SplitOptions, SplitPlan};
+use gguf_store::{PlannedShard, SplitLimit, SplitOptions, SplitPlan};
 use serde_json::json;
 
 use crate::document;
@@ -14,7 +14,7 @@ use crate::force::Force;
 use crate::listing;
 use crate::progress::Progress;
 
-/// Split a model into shards, as `llama-gguf-split` does.
+/// Split a model into shards.
 #[derive(clap::Args)]
 #[command(after_help = "Example:\n  gguf split model.gguf parts/model --split-max-size 2G")]
 pub struct Args {
@@ -34,7 +34,7 @@ pub struct Args {
     /// Show the plan and write nothing.
     #[arg(long)]
     dry_run: bool,
-    /// The plan as JSON.
+    /// The plan, or what was written, as JSON.
     #[arg(long)]
     json: bool,
     #[command(flatten)]
@@ -42,6 +42,10 @@ pub struct Args {
 }
 
 pub fn run(args: &Args) -> Result<(), Failure> {
+    // A directory or several files go to no stream either.
+    if args.prefix.as_os_str() == "-" {
+        args.force.sparing::<&Path>([]).check(&args.prefix)?;
+    }
     let opened = open(&args.source)?;
     let model = opened.model();
     let limit = match args.split_max_size {
@@ -51,50 +55,43 @@ pub fn run(args: &Args) -> Result<(), Failure> {
     let options = SplitOptions { limit, no_tensor_first_split: args.no_tensor_first_split };
     let plan = SplitPlan::new(model, options)?;
     let paths = plan.paths(&args.prefix);
-    let mut out = std::io::stdout().lock();
+    let time = match args.dry_run {
+        true => None,
+        false => {
+            let overwrite = args.force.sparing(opened.files());
+            let progress = Progress::new();
+            plan.write(&args.prefix, &overwrite, &progress)?;
+            Some(progress.finish().as_secs_f64())
+        }
+    };
+    let shards: Vec<(&Path, &PlannedShard)> =
+        paths.iter().map(PathBuf::as_path).zip(plan.shards()).collect();
     if args.json {
-        let shards: Vec<_> = plan
-            .shards()
-            .iter()
-            .zip(&paths)
-            .map(|(shard, path)| {
-                json!({
-                    "file": path.display().to_string(),
-                    "tensors": shard.tensors.len(),
-                    "file_bytes": shard.file_len,
-                })
+        let shard = |(path, shard): &(&Path, &PlannedShard)| {
+            json!({
+                "file": path.display().to_string(),
+                "tensors": shard.tensors.len(),
+                "file_bytes": shard.file_len,
             })
-            .collect();
-        document::print(&mut out, "split/1", json!({ "shards": shards }))?;
-    } else {
-        writeln!(out, "n_split: {}", plan.shards().len())?;
-        for (i, shard) in plan.shards().iter().enumerate() {
-            let size = listing::bytes(shard.file_len);
-            writeln!(
-                out,
-                "split {:05}: n_tensors = {}, total_size = {size}",
-                i + 1,
-                shard.tensors.len()
-            )?;
-        }
+        };
+        let shards: Vec<_> = shards.iter().map(shard).collect();
+        let document = json!({ "shards": shards, "seconds": time });
+        return Ok(document::print(&mut std::io::stdout().lock(), "split/1", document)?);
     }
-    if args.dry_run {
-        return Ok(());
+    let files = listing::plural(shards.len(), "file");
+    let all = listing::bytes(shards.iter().map(|(_, shard)| shard.file_len).sum());
+    let Some(time) = time else {
+        let tensors = listing::plural(model.tensors().len(), "tensor");
+        let mut out = std::io::stdout().lock();
+        writeln!(out, "would write {files}: {tensors}, {all}\n")?;
+        return Ok(listing::parts(
+            &mut out,
+            shards.iter().map(|(path, shard)| (*path, shard.tensors.len(), shard.file_len)),
+        )?);
+    };
+    for (path, shard) in &shards {
+        eprintln!("wrote {}: {}", path.display(), listing::bytes(shard.file_len));
     }
-    let overwrite = args.force.sparing(opened.files());
-    let progress = Progress::new();
-    plan.write(&args.prefix, &overwrite, &progress)?;
-    let time = progress.finish().as_secs_f64();
-    let (shards, size) = (listing::plural(paths.len(), "shard"), listing::bytes(model.byte_len()));
-    match &paths[..] {
-        [first, .., last] => {
-            let (first, last) = (first.display(), last.display());
-            eprintln!("wrote {shards}, {first} to {last}: {size} in {time:.1} s");
-        }
-        only => {
-            let names: String = only.iter().map(|path| path.display().to_string()).collect();
-            eprintln!("wrote {shards}, {names}: {size} in {time:.1} s");
-        }
-    }
+    eprintln!("{files}, {all} in {time:.1} s");
     Ok(())
 }

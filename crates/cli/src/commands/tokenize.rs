@@ -3,6 +3,7 @@
 use std::io::{BufRead, Read, Write};
 use std::path::{Path, PathBuf};
 
+use gguf_kit::Error;
 use gguf_kit::tokens::Encoder;
 use gguf_tokenizer::Encode;
 
@@ -50,7 +51,7 @@ struct Text {
     /// The text.
     #[arg(short, long, value_name = "TEXT")]
     prompt: Option<String>,
-    /// A file with the text.
+    /// A file with the text; `-` for the standard input.
     #[arg(short, long, value_name = "FILE")]
     file: Option<PathBuf>,
     /// Read the text from the standard input.
@@ -92,7 +93,7 @@ impl Text {
             return Ok(prompt.clone());
         }
         let mut bytes = Vec::new();
-        self.lines()?.read_to_end(&mut bytes).map_err(|fault| self.cannot_read(&fault))?;
+        self.lines()?.read_to_end(&mut bytes).map_err(|fault| self.cannot_read(fault))?;
         Ok(match String::from_utf8(bytes) {
             Ok(text) => text,
             Err(fault) => {
@@ -106,17 +107,17 @@ impl Text {
     fn lines(&self) -> Result<Box<dyn BufRead + '_>, Failure> {
         Ok(match (&self.prompt, &self.file) {
             (Some(prompt), _) => Box::new(prompt.as_bytes()),
-            (_, Some(file)) => {
-                let file = std::fs::File::open(file).map_err(|fault| self.cannot_read(&fault))?;
+            (_, Some(file)) if file != Path::new("-") => {
+                let file = std::fs::File::open(file).map_err(|fault| self.cannot_read(fault))?;
                 Box::new(std::io::BufReader::new(file))
             }
             _ => Box::new(std::io::stdin().lock()),
         })
     }
 
-    fn cannot_read(&self, fault: &std::io::Error) -> Failure {
+    fn cannot_read(&self, fault: std::io::Error) -> Failure {
         let name = self.file.as_deref().unwrap_or(Path::new("the standard input"));
-        Failure::Environment(format!("cannot read {}: {fault}", name.display()))
+        Error::read(name, fault).into()
     }
 }
 

@@ -8,6 +8,7 @@ use gguf_kit::run::transcribe::{Options, Segment, Transcriber, Transcript, srt, 
 use gguf_store::AtomicFile;
 use serde_json::{Value, json};
 
+use crate::document;
 use crate::failure::Failure;
 use crate::force::Force;
 use crate::progress::Progress;
@@ -106,7 +107,7 @@ impl Args {
             Format::Text => format!("{}\n", transcript.text),
             Format::Srt => srt(&transcript.segments),
             Format::Vtt => vtt(&transcript.segments),
-            Format::Json => format!("{}\n", object(file, transcript)),
+            Format::Json => document::line("transcribe/1", object(file, transcript)),
         }
     }
 }

@@ -12,6 +12,9 @@ const SAME_RESULT: &str = "results do not depend on it";
 const EDIT: &str = "change a copy: `gguf edit MODEL --set KEY=VALUE -o COPY`";
 const NOT_RUN: &str = "no model is run";
 
+/// A flag of [`PROGRAM`]: who has it reads arguments as llama.cpp's programs do together.
+pub const SHARED: &str = "--cache-list";
+
 /// Help and version, and what belongs to the program itself.
 pub const PROGRAM: &[Flag] = &[
     super::flag::help("-h --help --usage"),

@@ -4,7 +4,7 @@ use clap::Parser;
 use std::ffi::OsString;
 
 use super::flag::{Becomes, Flag};
-use super::{Family, Program};
+use super::{Family, Program, environment};
 use crate::failure::Failure;
 
 /// What is asked of a program.
@@ -65,6 +65,8 @@ impl Given {
             }
             given.flags.push((flag, values));
         }
+        let of_environment = environment::flags(program, &given.flags)?;
+        given.flags.splice(0..0, of_environment);
         Ok(Asked::Work(given))
     }
 

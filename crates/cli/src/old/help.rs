@@ -4,7 +4,7 @@ use std::fmt::Write;
 
 use super::common::GROUPS;
 use super::flag::{Becomes, Flag};
-use super::{PROGRAMS, Program};
+use super::{PROGRAMS, Program, environment};
 
 impl Program {
     /// How the program is called.
@@ -73,6 +73,9 @@ pub fn page() -> String {
     for (heading, flags) in GROUPS {
         let _ = write!(text, "### {heading}\n\n{}", table(flags.iter()));
     }
+    text += "## Variables of the environment\n\nRead by those that have the flags of \"The program itself\", \
+             where the flag is not given; of flags that do nothing here they are not read.\n\n";
+    text += &environment::page();
     text.truncate(text.trim_end().len());
     text + "\n"
 }

@@ -10,6 +10,7 @@ mod confirm;
 mod convert;
 mod dump;
 mod endian;
+mod environment;
 mod flag;
 mod given;
 mod hash;
@@ -34,6 +35,7 @@ use flag::Flag;
 use given::{Asked, Given};
 pub use help::page;
 
+use crate::commands::render_template;
 use crate::failure::Failure;
 
 /// A program that this one does the work of.
@@ -112,7 +114,7 @@ pub fn start(args: impl IntoIterator<Item = OsString>) -> Started {
     let mut args: Vec<_> = args.into_iter().collect();
     let word = |at: usize| args.get(at).and_then(|word| word.to_str()).unwrap_or_default();
     // A process of ours, whatever name it has inherited.
-    if word(1) == "render-template" {
+    if word(1) == render_template::WORD {
         return Started::Ours(args);
     }
     let named = Path::new(word(0)).file_name().and_then(|name| name.to_str()).unwrap_or_default();
@@ -167,7 +169,7 @@ impl Program {
             Ok(code) => ExitCode::from(code),
             Err(Failure::ClosedPipe) => ExitCode::SUCCESS,
             Err(failure) => {
-                if let Some(message) = failure.message() {
+                if let Some(message) = failure.in_one_line() {
                     eprintln!("{}: {message}", self.name);
                 }
                 ExitCode::from(match failure {

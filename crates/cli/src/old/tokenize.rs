@@ -65,15 +65,13 @@ fn adds_first(model: &str) -> Result<bool, Failure> {
 
 /// The standard input, else the file, else the text of `-p`.
 fn text(given: &Given) -> Result<String, Failure> {
-    let cannot = |name: &str, fault: &std::io::Error| {
-        Failure::Environment(format!("cannot read {name}: {fault}"))
-    };
+    let cannot = |name: &str, fault| gguf::Error::read(name.as_ref(), fault);
     let mut bytes = Vec::new();
     if given.has("--stdin") {
         let read = std::io::stdin().lock().read_to_end(&mut bytes);
-        read.map_err(|fault| cannot("the standard input", &fault))?;
+        read.map_err(|fault| cannot("the standard input", fault))?;
     } else if let Some(file) = common::text(given) {
-        bytes = std::fs::read(file).map_err(|fault| cannot(file, &fault))?;
+        bytes = std::fs::read(file).map_err(|fault| cannot(file, fault))?;
     } else if let Some(prompt) = given.value("--prompt") {
         return Ok(prompt.to_owned());
     } else {

@@ -60,6 +60,32 @@ fn warnings_are_errors_if_strict() {
     assert_eq!(result["level"], "error");
 }
 
+/// Several files were refused with `--sarif`.
+#[test]
+fn sarif_of_several_files_is_one_log() {
+    let dir = Dir::new();
+    let (a, b, missing) = (dir.f16(), dir.path("b.gguf"), dir.path("missing.gguf"));
+    fs::write(&b, b"no model").unwrap();
+    let output = gguf(&["check", &a, &b, &missing, "--sarif"]);
+    assert_eq!(output.status.code(), Some(1));
+    let log = json(&String::from_utf8(output.stdout).unwrap());
+    assert_eq!(log["runs"].as_array().unwrap().len(), 1);
+    let uri = |one: &serde_json::Value| {
+        let place = &one["locations"][0]["physicalLocation"]["artifactLocation"];
+        place["uri"].as_str().unwrap().to_owned()
+    };
+    let results = log["runs"][0]["results"].as_array().unwrap();
+    let files: std::collections::BTreeSet<_> = results.iter().map(uri).collect();
+    assert_eq!(files.into_iter().collect::<Vec<_>>(), [b.clone(), a.clone()]);
+    let invocation = &log["runs"][0]["invocations"][0];
+    assert_eq!(invocation["executionSuccessful"], false);
+    let failed = invocation["toolExecutionNotifications"].as_array().unwrap();
+    assert_eq!(failed.iter().map(uri).collect::<Vec<_>>(), [missing]);
+    // One file that is fine.
+    let fine = json(&succeeds(&["check", &a, "--sarif"]));
+    assert_eq!(fine["runs"][0]["invocations"][0]["executionSuccessful"], true);
+}
+
 #[test]
 fn a_cut_file_is_one_finding() {
     let dir = Dir::new();
@@ -159,7 +185,7 @@ fn sizes_and_counts_that_make_no_sense_are_refused() {
     fails(
         &["quantize", &f16, &out, "--target-size=1"],
         2,
-        &["a file of 1 bytes is too small: the smallest possible has"],
+        &["a file of 1 B is too small: the smallest possible has 1.43 MB (14"],
     );
     fails(&[&quantize[..], &["0"]].concat(), 2, &["`0` is no number of threads"]);
     for (option, value) in

@@ -61,7 +61,7 @@ fn quantize_takes_the_official_forms() {
     let f16 = dir.f16();
     // Without an output name, options after the files, threads, alias, number.
     succeeds(&["quantize", &f16, "Q4_K", "2", "--leave-output-tensor"]);
-    let named = dir.path("ggml-model-Q4_K_M.gguf");
+    let named = dir.path("f16-4.2M-Q4_K_M.gguf");
     let types = |path: &str| {
         let shown = json(&succeeds(&["inspect", path, "--json"]));
         shown["tensors"]

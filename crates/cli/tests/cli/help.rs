@@ -72,6 +72,73 @@ fn every_command_has_a_manual_page() {
     assert!(page("gguf.1").contains(".TH gguf 1"));
 }
 
+/// A process that only `gguf` itself starts was among the words of zsh, bash and PowerShell.
+#[test]
+fn completions_have_no_hidden_words() {
+    for shell in ["bash", "zsh", "fish", "powershell", "elvish"] {
+        let script = succeeds(&["completions", shell]);
+        assert!(script.contains("chat-template") && !script.contains("render-template"), "{shell}");
+    }
+}
+
+/// What is wrong with the words themselves was in the colours of a terminal or in none, whatever was asked for.
+#[test]
+fn colours_are_obeyed_by_wrong_words_too() {
+    let said = |words: &[&str], variable: &str| {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_gguf"));
+        for name in ["NO_COLOR", "CLICOLOR", "CLICOLOR_FORCE"] {
+            command.env_remove(name);
+        }
+        let output = command.args(words).env(variable, "1").output().unwrap();
+        assert_eq!(output.status.code(), Some(2));
+        String::from_utf8(output.stderr).unwrap()
+    };
+    for words in [&["quantise"][..], &["inspect", "--no-such-flag"], &["inspect"]] {
+        let with = |flag: &str, variable| said(&[&[flag], words].concat(), variable);
+        assert!(with("--color=always", "NO_COLOR").contains("\u{1b}["), "{words:?}");
+        assert!(with("--color=always", "X").contains("\u{1b}["), "{words:?}");
+        assert!(!with("--color=never", "CLICOLOR_FORCE").contains('\u{1b}'), "{words:?}");
+        assert!(!with("--color=auto", "X").contains('\u{1b}'), "{words:?}");
+        assert!(!said(words, "NO_COLOR").contains('\u{1b}'), "{words:?}");
+    }
+}
+
+/// What to do next stood behind a semicolon.
+#[test]
+fn errors_have_their_help_on_a_line_of_its_own() {
+    let dir = Dir::new();
+    let (f16, bad) = (dir.f16(), dir.path("bad.gguf"));
+    std::fs::write(&bad, "<!DOCTYPE html><html>").unwrap();
+    fails(&["quantize", &f16, &bad, "q8_0"], 2, &["exists already\n  help: name another output"]);
+    fails(&["inspect", &bad], 1, &["\n  help: "]);
+    fails(&["hash", &bad, &f16], 1, &["\n  help: "]);
+}
+
+/// Messages named files in a temporary directory that nobody ever sees.
+#[cfg(unix)]
+#[test]
+fn a_temporary_directory_is_named_by_its_place() {
+    let run = |words: &str, place: &str| {
+        let program = env!("CARGO_BIN_EXE_gguf");
+        let mut shell = Command::new("sh");
+        let output = shell.args(["-c", &words.replace("gguf", program)]).env("TMPDIR", place);
+        let output = output.output().unwrap();
+        assert_eq!(output.status.code(), Some(3), "{output:?}");
+        String::from_utf8(output.stderr).unwrap()
+    };
+    let missing = "error: cannot use a temporary directory in /missing/there: there is no such directory; \
+                   TMPDIR names another\n";
+    assert_eq!(run("gguf demo", "/missing/there"), missing);
+    let dir = Dir::new();
+    let place = dir.path("");
+    // Files over 5 kB, and over 4 MB: the checkpoint that is unpacked, and a model made of it.
+    for blocks in ["10", "10000"] {
+        let said = run(&format!("ulimit -f {blocks}; gguf demo"), &place);
+        let (before, after) = said.split_once(&format!("in {place}: ")).expect(&said);
+        assert!(!before.contains(".tmp") && !after.contains(".tmp"), "{said}");
+    }
+}
+
 /// With the commit where the program was built in a git tree.
 #[test]
 fn the_version_names_the_commit() {

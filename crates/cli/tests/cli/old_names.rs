@@ -603,6 +603,40 @@ fn old_words_are_commands_of_gguf() {
 }
 
 /// The page in the documentation is made of the tables; `UPDATE=1` writes it anew.
+/// llama.cpp's own programs take variables of the environment for flags.
+#[test]
+fn variables_stand_for_flags() {
+    let at = Linked::new();
+    let run = |name: &str, variables: &[(&str, &str)], args: &[&str]| {
+        let mut command = Command::new(at.path(&format!("bin/{name}")));
+        command.args(args).current_dir(at.path("")).envs(variables.iter().copied());
+        let output = command.output().unwrap();
+        let said = |bytes| String::from_utf8(bytes).unwrap();
+        (output.status.code(), said(output.stdout), said(output.stderr))
+    };
+    let ids = ["-p", "In", "--ids"];
+    let (model, other) = (("LLAMA_ARG_MODEL", "model.gguf"), ("LLAMA_ARG_MODEL", "other.gguf"));
+    let (wanted, _) = at.does("llama-tokenize", &[&["-m", "model.gguf"], &ids[..]].concat());
+    let (code, out, said) = run("llama-tokenize", &[model], &ids);
+    assert_eq!((code, out), (Some(0), wanted.clone()), "{said}");
+    // A flag says it better, also another one that says where the model is.
+    let (_, out, _) = run("llama-tokenize", &[other], &[&["-m", "model.gguf"], &ids[..]].concat());
+    assert_eq!(out, wanted);
+    let (code, _, said) =
+        run("llama-tokenize", &[model], &[&["-mu", "ftp://x"], &ids[..]].concat());
+    assert!(code == Some(1) && said.contains("ftp://x"), "{said}");
+    let rope = ("LLAMA_ARG_ROPE_SCALE", "2");
+    let (code, _, said) = run("llama-imatrix", &[model, rope], &["-f", "text"]);
+    assert!(code == Some(1) && said.contains("LLAMA_ARG_ROPE_SCALE: change a copy"), "{said}");
+    // No model is run, so it means nothing.
+    assert_eq!(run("llama-tokenize", &[model, rope], &ids).1, wanted);
+    let (_, _, said) = run("llama-imatrix", &[model, ("LLAMA_ARG_THREADS", "x")], &["-f", "text"]);
+    assert!(said.contains("--threads: `x` is no such number"), "{said}");
+    // This one has a reader of its own.
+    let (code, _, said) = run("llama-quantize", &[model], &["q8_0"]);
+    assert!(code == Some(1) && said.contains("TYPE is missing"), "{said}");
+}
+
 #[test]
 fn the_page_has_the_tables() {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/old-names.md");

@@ -35,7 +35,9 @@ fn figures_are_those_of_files() {
     let dir = Dir::new();
     let (model, page, text) = (dir.f16(), dir.path("report.html"), text());
     let types = ["q8_0", "q4_k_m", "mxfp4_moe", "q5_0"];
-    let report = json(&measured(&model, &["--types", &types.join(","), "-o", &page, "--json"]));
+    let mut report = json(&measured(&model, &["--types", &types.join(","), "-o", &page, "--json"]));
+    // The document says by which schema it is one; the file says by which form it is read.
+    assert_eq!(report.as_object_mut().unwrap().remove("schema").unwrap(), "gguf-kit/quality/1");
     for name in types {
         let file = dir.path(&format!("{name}.gguf"));
         succeeds(&["quantize", &model, &file, name]);

@@ -44,7 +44,7 @@ fn parts_and_several_outputs_equal_the_whole() {
     succeeds(&["quantize", &f16, "--out", &named[0], "--out", &named[1], "2"]);
     assert_eq!(read(&a), read(&whole));
     succeeds(&["quantize", &f16, &dir.path(""), "Q8_0,Q4_K_M"]);
-    assert_eq!(read(&dir.path("ggml-model-Q8_0.gguf")), read(&b));
+    assert_eq!(read(&dir.path("f16-4.2M-Q8_0.gguf")), read(&b));
     succeeds(&["quantize", "--keep-split", &first, &dir.path("kept.gguf"), "COPY"]);
     for i in 1..=3 {
         assert!(Path::new(&dir.path(&format!("kept-0000{i}-of-00003.gguf"))).is_file());

@@ -127,7 +127,11 @@ fn requests_that_cannot_be_met() {
     fails(&["logits", &model, "--ids", "2048", "-o", &out], 2, &["id 2048", "0 to 2047"]);
     fails(&["logits", &model, "--ids", "x", "-o", &out], 2, &["no token id"]);
     fails(&["logits", &model, "--ids", "", "-o", &out], 2, &["no token"]);
-    fails(&["generate", &model, "-p", "a", "-c", "1000000000000"], 2, &["bytes for caches"]);
+    fails(
+        &["generate", &model, "-p", "a", "-c", "1000000000000"],
+        2,
+        &["need 2048.0 TB for caches and states, 68.7 GB are allowed\n  help: make the context"],
+    );
     fails(&["generate", &model, "-p", BEGINNING, "-c", "2"], 2, &["room for 2 tokens"]);
     fails(&["generate", &model, "--chat"], 1, &["has no chat template", "--chat-template-file"]);
     let adapter = ["generate", &model, "-p", "a", "--lora", &model];

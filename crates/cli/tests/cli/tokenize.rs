@@ -140,3 +140,37 @@ fn of_lines<'a>(
     let lines = String::from_utf8(output.stdout).unwrap();
     lines.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
 }
+
+/// `-` was looked for in the directory, and written there.
+#[test]
+fn a_dash_is_a_stream_where_a_stream_makes_sense() {
+    let dir = Dir::new();
+    let (model, text) = (dir.f16(), "In the beginning");
+    let with = |words: &[&str]| {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_gguf"));
+        command.args(words).current_dir(dir.path(""));
+        let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
+        child.stdin.take().unwrap().write_all(text.as_bytes()).unwrap();
+        let output = child.wait_with_output().unwrap();
+        assert!(output.status.success(), "{words:?}");
+        String::from_utf8(output.stdout).unwrap()
+    };
+    for words in [&["tokenize", &model][..], &["generate", &model, "-n", "3", "--temp", "0"]] {
+        let wanted = succeeds(&[words, &["-p", text]].concat());
+        assert_eq!(with(&[words, &["-f", "-"]].concat()), wanted, "{words:?}");
+    }
+    let embed = ["embed", &model, "--pooling", "mean"];
+    assert_eq!(
+        with(&[&embed[..], &["-f", "-"]].concat()),
+        succeeds(&[&embed[..], &["-p", text]].concat())
+    );
+    for words in [&["split", &model, "-"][..], &["export", &model, "-"], &["merge", &model, "-"]] {
+        fails(words, 2, &["files are not written to a stream", "help: name a file, such as ./-"]);
+    }
+    let missing = dir.path("missing");
+    fails(
+        &["tokenize", &model, "-f", &missing],
+        3,
+        &[&format!("cannot read {missing}: no such file\n")],
+    );
+}

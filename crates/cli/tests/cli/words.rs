@@ -64,3 +64,47 @@ fn patterns_without_a_tensor_are_warned_of() {
             .contains("warning")
     );
 }
+
+/// Two models of one directory were written to one name, `ggml-model-Q8_0.gguf`.
+#[test]
+fn outputs_without_a_name_have_that_of_their_input() {
+    let dir = Dir::new();
+    std::fs::rename(dir.f16(), dir.path("a.gguf")).unwrap();
+    std::fs::rename(dir.f16(), dir.path("b-f32.gguf")).unwrap();
+    std::fs::create_dir(dir.path("to")).unwrap();
+    for (input, output) in [
+        ("a.gguf", "a-4.2M-Q8_0.gguf"),
+        ("b-f32.gguf", "b-4.2M-Q8_0.gguf"),
+        ("a-4.2M-Q8_0.gguf", "a-4.2M-Q4_0.gguf"),
+    ] {
+        let ty = if output.contains("Q8_0") { "q8_0" } else { "q4_0" };
+        let words = ["quantize", "--allow-requantize", &dir.path(input), ty];
+        succeeds(&words);
+        let made = dir.path(output);
+        assert!(Path::new(&made).is_file(), "{output}");
+        // What we named ourselves is by the convention.
+        succeeds(&["name", &made]);
+        fails(&words, 2, &[output, "exists already", "--force"]);
+        succeeds(&[&words[..], &["--force"]].concat());
+    }
+    let (input, to) = (dir.path("b-f32.gguf"), dir.path("to"));
+    succeeds(&["quantize", &input, &to, "q4_0,q8_0"]);
+    succeeds(&["quantize", &input, "--out", &format!("q5_0={to}")]);
+    for ty in ["Q4_0", "Q8_0", "Q5_0"] {
+        assert!(Path::new(&format!("{to}/b-4.2M-{ty}.gguf")).is_file(), "{ty}");
+    }
+    succeeds(&["quantize", &input, "copy"]);
+    assert!(Path::new(&dir.path("b-4.2M-COPY.gguf")).is_file());
+}
+
+/// The list of tensors was searched by rules of its own.
+#[test]
+fn tensors_are_asked_for_as_all_words_are() {
+    let dir = Dir::new();
+    let f16 = dir.f16();
+    let values = |name| ["inspect", &f16, "--values", name];
+    let asked =
+        "there is no tensor `blk.0.atn_q.weight`\n  help: did you mean blk.0.attn_q.weight?";
+    fails(&values("blk.0.atn_q.weight"), 2, &[asked]);
+    fails(&values("nothing of the kind"), 2, &["help: `--tensors` lists them"]);
+}

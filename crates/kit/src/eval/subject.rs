@@ -13,6 +13,7 @@ use tempfile::TempDir;
 use super::Task;
 use crate::convert::{self, Kind, Plan};
 use crate::run::{Options, Running, run_model};
+use crate::scratch::{self, outside};
 use crate::{Error, open};
 
 /// A model that is ready to be judged.
@@ -150,10 +151,8 @@ fn convert(word: &str, progress: &dyn Progress) -> Result<(Model, Option<TempDir
 
 /// A model in a scratch directory.
 fn written(job: &Job, progress: &dyn Progress) -> Result<(Model, Option<TempDir>), Error> {
-    let scratch = std::env::temp_dir();
-    let failed = |source| Error::environment("create a directory in", &scratch, source);
-    let scratch = tempfile::tempdir().map_err(failed)?;
+    let scratch = scratch::directory()?;
     let path = scratch.path().join(MODEL);
-    job.write(&path, &Overwrite::default(), progress)?;
-    Ok((Model::open(&path)?, Some(scratch)))
+    let model = job.write(&path, &Overwrite::default(), progress).and_then(|()| Model::open(&path));
+    Ok((model.map_err(|error| outside(error, scratch.path()))?, Some(scratch)))
 }

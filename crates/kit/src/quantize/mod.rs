@@ -6,8 +6,9 @@ mod outputs;
 use std::path::{Path, PathBuf};
 
 use gguf_pipeline::{Interruption, Job, write_all};
-use gguf_quantize::recipe::write_type_file;
+use gguf_quantize::recipe::{Target, write_type_file};
 use gguf_quantize::{budget, estimate};
+use gguf_remote::Location;
 use gguf_store::edit::reserve;
 use gguf_store::{AtomicFile, Overwrite, Progress};
 pub use importance::Choice;
@@ -31,6 +32,19 @@ pub struct Options {
     pub save_recipe: Option<PathBuf>,
     /// Go on where an earlier run was interrupted, and keep what is done if this one is.
     pub resume: bool,
+}
+
+/// Where an output goes that nobody has named: beside the model that `source` names, and beside its directory
+/// if it is one; of a far model, to the current directory.
+///
+/// # Errors
+/// If `source` names no place.
+pub fn default_path(opened: &Opened, source: &str, target: Target) -> Result<PathBuf, Error> {
+    let name = crate::name::of_output(opened.model(), target);
+    Ok(match Location::parse(source)? {
+        Location::Path(path) => path.with_file_name(name),
+        _ => name.into(),
+    })
 }
 
 /// Nobody can tell whether a far source is the one of an earlier run.

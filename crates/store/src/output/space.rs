@@ -5,6 +5,7 @@ use std::io;
 use std::path::Path;
 
 use gguf::Error;
+use gguf::units::bytes_apart;
 
 use super::unfinished::directory;
 
@@ -32,7 +33,8 @@ pub fn require_space<'p>(outputs: impl IntoIterator<Item = (&'p Path, u64)>) -> 
 }
 
 fn too_little(needed: u64, free: u64) -> io::Error {
-    let message = format!("it takes {needed} bytes more on the disk, and {free} are free");
+    let [needed, free] = bytes_apart(needed, free);
+    let message = format!("it takes {needed} more on the disk, and {free} are free");
     io::Error::new(io::ErrorKind::StorageFull, message)
 }
 

@@ -30,8 +30,8 @@ impl Default for Limits {
     fn default() -> Self {
         Self {
             steps: 2_000_000,
-            text_len: 64 << 20,
-            memory: 256 << 20,
+            text_len: 64_000_000,
+            memory: 256_000_000,
             cpu: Duration::from_secs(2),
             time: Duration::from_secs(5),
         }
@@ -40,5 +40,5 @@ impl Default for Limits {
 
 /// A number of bytes as messages have it.
 pub(super) fn megabytes(len: u64) -> String {
-    format!("{} MB", len >> 20)
+    format!("{} MB", len / 1_000_000)
 }

@@ -14,7 +14,7 @@ const NAMES: &str = "tokenizer.chat_templates";
 /// Steps that a template may take for a sample, which has three messages.
 const STEPS: u64 = 200_000;
 /// Bytes of text of a sample.
-const TEXT_LEN: usize = 1 << 20;
+const TEXT_LEN: usize = 1_000_000;
 /// Time for all templates, of which those that are good take some milliseconds each.
 const TIME: Duration = Duration::from_secs(10);
 

@@ -7,12 +7,12 @@ mod words;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
-use gguf_kit::quantize::{Goal, Named, Options, Part, Plan, Split};
-use gguf_kit::{on_threads, open};
+use gguf_kit::quantize::{Goal, Options, Part, Plan, Split};
+use gguf_kit::{Opened, on_threads, open};
 use gguf_quantize::budget::Budget;
 use gguf_quantize::recipe::Target;
 use gguf_quantize::sensitivity::Sensitivity;
-use words::Words;
+use words::{Wanted, Words};
 
 use crate::commands::given::Given;
 use crate::failure::Failure;
@@ -42,13 +42,14 @@ pub struct Args {
     // First: values are taken away as they are read.
     #[command(flatten)]
     given: Given,
-    /// Input file, output file (may be left out: ggml-model-TYPE.gguf beside the input), type or
-    /// types with commas between them, and number of threads (may be left out: one per core).
+    /// Input file, output file or directory (may be left out: the name of the input with TYPE,
+    /// beside it), type or types with commas between them, and number of threads (may be left out:
+    /// one per core).
     #[arg(required = true, num_args = 1..=4, value_names = ["IN", "OUT"])]
     words: Vec<String>,
     /// Another output of the same pass over the input; may be repeated.
     #[arg(long, value_name = "TYPE=PATH", value_parser = words::parse_out)]
-    out: Vec<Named>,
+    out: Vec<Wanted>,
     #[command(flatten)]
     types: types::Args,
     /// Quantize again what is quantized already.
@@ -113,7 +114,7 @@ impl Args {
         self.types.inputs().chain(self.sensitivity.as_deref())
     }
 
-    fn options(&self, words: &Words) -> Result<Options, Failure> {
+    fn options(&self, words: &Words, opened: &Opened) -> Result<Options, Failure> {
         let mut quantization = self.types.options()?;
         if let Some(imatrix) = self.types.imatrix() {
             imatrix.add_to(&mut quantization)?;
@@ -130,7 +131,11 @@ impl Args {
             None => self.shards.options().map_or(Split::None, Split::Within),
         };
         Ok(Options {
-            outputs: words.outputs.clone(),
+            outputs: words
+                .outputs
+                .iter()
+                .map(|wanted| wanted.named(opened, &words.input))
+                .collect::<Result<_, _>>()?,
             quantization,
             split,
             reserve: self.reserve,
@@ -154,7 +159,7 @@ pub fn run_and_tell(args: &Args, tell: Option<Tell<'_>>) -> Result<(), Failure> 
         let what = "--sensitivity says what to choose: give --target-size or --target-bpw too";
         return Err(Failure::Usage(what.into()));
     }
-    let copies = |named: &Named| matches!(named.goal, Goal::Target(Target::Copy));
+    let copies = |wanted: &Wanted| matches!(wanted.goal, Goal::Target(Target::Copy));
     if let Some(flag) = args.given.find(types::FLAGS).filter(|_| words.outputs.iter().all(copies)) {
         return Err(Failure::Usage(format!(
             "{flag} says how weights become blocks, and `copy` leaves them as they are: name another \
@@ -166,7 +171,7 @@ pub fn run_and_tell(args: &Args, tell: Option<Tell<'_>>) -> Result<(), Failure> 
 
 fn quantize(args: &Args, words: &Words, tell: Option<Tell<'_>>) -> Result<(), Failure> {
     let opened = open(&words.input)?;
-    let options = args.options(words)?;
+    let options = args.options(words, &opened)?;
     let overwrite = args.force.sparing(args.inputs().chain(opened.files()));
     if !args.dry_run {
         options.check_outputs(&overwrite)?;
@@ -205,11 +210,9 @@ fn show(args: &Args, plan: &Plan) -> Result<(), Failure> {
         whole["seconds"] = seconds.into();
         document::print(&mut out, "quantize/1", whole)?;
     } else {
-        for (job, path) in &jobs {
-            writeln!(out, "{}", listing::plan_text(job, path))?;
-        }
         let threads = listing::plural(rayon::current_num_threads(), "thread");
-        writeln!(out, "about {seconds:.0} s of encoding on {threads}")?;
+        let time = format!("about {seconds:.0} s of encoding on {threads}");
+        write!(out, "{}", listing::plans_text(&jobs, &time))?;
     }
     Ok(())
 }

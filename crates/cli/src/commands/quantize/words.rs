@@ -3,22 +3,49 @@
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 
-use gguf_kit::quantize::{Goal, Named};
+use gguf_kit::Opened;
+use gguf_kit::quantize::{Goal, Named, default_path};
 use gguf_quantize::budget::Budget;
 use gguf_quantize::recipe::{Target, UnknownTarget};
 
 use crate::failure::Failure;
 
-pub fn parse_out(text: &str) -> Result<Named, String> {
+/// An output, and where it goes: to a file, to a directory under a name of ours, or beside the input under
+/// that name.
+#[derive(Clone, Debug)]
+pub struct Wanted {
+    pub goal: Goal,
+    path: Option<PathBuf>,
+}
+
+impl Wanted {
+    /// The output under its name, which for those without one is made of the name of the input.
+    pub fn named(&self, opened: &Opened, input: &str) -> Result<Named, Failure> {
+        let goal = self.goal;
+        let path = match (&self.path, goal) {
+            (Some(path), Goal::Target(target)) if path.is_dir() => {
+                let name = default_path(opened, input, target)?;
+                path.join(name.file_name().unwrap_or_default())
+            }
+            (Some(path), _) => path.clone(),
+            (None, Goal::Target(target)) => default_path(opened, input, target)?,
+            // A budget is of one output, which has a name.
+            (None, Goal::Budget(_)) => return Err(Failure::Usage("name OUT".into())),
+        };
+        Ok(Named { goal, path })
+    }
+}
+
+pub fn parse_out(text: &str) -> Result<Wanted, String> {
     let (target, path) = text.split_once('=').ok_or("expected TYPE=PATH")?;
     let target = target.parse().map_err(|fault: UnknownTarget| fault.to_string())?;
-    Ok(Named { goal: Goal::Target(target), path: path.into() })
+    Ok(Wanted { goal: Goal::Target(target), path: Some(path.into()) })
 }
 
 /// The positional words, told apart.
 pub struct Words {
     pub input: String,
-    pub outputs: Vec<Named>,
+    pub outputs: Vec<Wanted>,
     /// One per core if there is none.
     pub threads: Option<NonZeroUsize>,
 }
@@ -31,15 +58,16 @@ impl Words {
     /// With a budget there is no type: `IN OUT` or `IN OUT THREADS`.
     pub fn parse(
         words: &[String],
-        named: &[Named],
+        named: &[Wanted],
         budget: Option<Budget>,
     ) -> Result<Self, Failure> {
         let [input, rest @ ..] = words else {
             return Err(Failure::Usage("name an input file and a type".into()));
         };
         let input = input.clone();
-        let within =
-            |budget, path: &String| vec![Named { goal: Goal::Budget(budget), path: path.into() }];
+        let within = |budget, path: &String| {
+            vec![Wanted { goal: Goal::Budget(budget), path: Some(path.into()) }]
+        };
         let (outputs, threads) = match rest {
             [output] if let Some(budget) = budget => (within(budget, output), None),
             [output, threads] if let Some(budget) = budget => {
@@ -54,16 +82,16 @@ impl Words {
                 return Err(Failure::Usage("with --out expected IN [THREADS]".into()));
             }
             [] => return Err(type_missing()),
-            [types] => (of_types(&input, None, types)?, None),
+            [types] => (of_types(None, types)?, None),
             [types, threads] if parse_types(types).is_ok() => {
-                (of_types(&input, None, types)?, Some(threads))
+                (of_types(None, types)?, Some(threads))
             }
             // A number can be a type, and the number of threads.
             [slip, number] if number.parse::<u32>().is_ok() && is_slip(slip) => {
                 return Err(unknown_types(slip, number));
             }
-            [output, types] => (of_types(&input, Some(output), types)?, None),
-            [output, types, threads] => (of_types(&input, Some(output), types)?, Some(threads)),
+            [output, types] => (of_types(Some(output), types)?, None),
+            [output, types, threads] => (of_types(Some(output), types)?, Some(threads)),
             _ => return Err(Failure::Usage("expected IN [OUT] TYPE [THREADS]".into())),
         };
         let threads = threads.map(|text| parse_threads(text)).transpose()?;
@@ -116,24 +144,18 @@ fn parse_types(text: &str) -> Result<Vec<Target>, Failure> {
     text.split(',').map(target).collect()
 }
 
-/// One output per type: `output` itself if there is one type, and files named by type in the
+/// One output per type: `output` itself if there is one type, and files with names of ours in the
 /// directory `output`, or beside the input, otherwise.
-fn of_types(input: &str, output: Option<&String>, types: &str) -> Result<Vec<Named>, Failure> {
+fn of_types(output: Option<&String>, types: &str) -> Result<Vec<Wanted>, Failure> {
     let targets = match parse_types(types) {
         Err(_) if is_file(types) => return Err(type_missing()),
         targets => targets?,
     };
-    let named = |target: &Target| format!("ggml-model-{target}.gguf");
-    let path = |target: &Target| match output {
-        None => Ok(Path::new(input).with_file_name(named(target))),
-        Some(output) if Path::new(output).is_dir() => Ok(Path::new(output).join(named(target))),
-        Some(output) if targets.len() == 1 => Ok(PathBuf::from(output)),
-        Some(output) => Err(Failure::Usage(format!(
+    if let Some(output) = output.filter(|output| targets.len() > 1 && !Path::new(output).is_dir()) {
+        return Err(Failure::Usage(format!(
             "`{output}` is no directory: several types need one, or a name each with --out TYPE=PATH"
-        ))),
-    };
-    targets
-        .iter()
-        .map(|target| Ok(Named { goal: Goal::Target(*target), path: path(target)? }))
-        .collect()
+        )));
+    }
+    let wanted = |target| Wanted { goal: Goal::Target(target), path: output.map(PathBuf::from) };
+    Ok(targets.into_iter().map(wanted).collect())
 }

@@ -86,7 +86,7 @@ impl Test<'_> {
 
     fn model_type(&self) -> String {
         let architecture = self.summary.architecture.as_deref().unwrap_or("?");
-        let size = gguf_kit::units::count(self.summary.parameters);
+        let size = gguf::units::count(self.summary.parameters);
         format!("{architecture} {size} {}", self.summary.file_type.unwrap_or("?"))
     }
 

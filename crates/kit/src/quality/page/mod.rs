@@ -5,6 +5,7 @@ mod numbers;
 mod plots;
 mod scale;
 
+use gguf::units::{bytes, count};
 use minijinja::Environment;
 use minijinja::value::Serde;
 use numbers::significant;
@@ -12,7 +13,6 @@ use serde::Serialize;
 use serde_json::json;
 
 use super::report::{Cost, Mix, Purpose, Report};
-use crate::units::{bytes, count};
 
 /// The page, to be filled in: words, colours, and the sorting of the table.
 const TEMPLATE: &str = include_str!("report.html");

@@ -8,7 +8,7 @@ use svg::node::element::{Circle, Group, Line, Path, Text, Title, path::Data};
 use super::numbers::{significant, tidy};
 use super::scale::Scale;
 use crate::quality::report::{Mix, Report};
-use crate::units::bytes;
+use gguf::units::bytes;
 
 /// Width of a letter of a label, about: bold ones are the widest.
 const LETTER: f64 = 7.6;
