@@ -28,7 +28,7 @@ fn on_terminal(session: &Session, columns: u16, words: &[&str]) -> String {
 #[test]
 fn lines_fit_the_terminal() {
     let session = Session::new();
-    let commands: [&[&str]; 11] = [
+    let commands: [&[&str]; 12] = [
         &["inspect", "q4.gguf"],
         &["inspect", "q4.gguf", "--all"],
         &["inspect", "q4.gguf", "--values", "blk.0.attn_q.weight"],
@@ -40,6 +40,7 @@ fn lines_fit_the_terminal() {
         &["edit", "m.gguf", "--set", "general.name=Another name", "--dry-run"],
         &["bench", "q4.gguf", "-p", "8", "-n", "2", "-r", "1"],
         &["help", "mixes"],
+        &["name", "q4.gguf"],
     ];
     for columns in [40, 80, 140] {
         for words in commands {
