@@ -9,16 +9,19 @@
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
+# Without a target, what `cargo build` made before is used.
+given=("$@")
 target="${1:-$(rustc --version --verbose | sed -n 's/^host: //p')}"
-version="$(sed -n 's/^version = "\(.*\)"/\1/p' Cargo.toml | head -1)"
-name="gguf-$version-$target"
-made="${CARGO_TARGET_DIR:-target}"
 if [ "${STATIC:-0}" = 1 ]; then
+    # With a target, flags are for the program, and not for what runs while it is built.
+    given=("$target")
     export RUSTFLAGS="${RUSTFLAGS:-} -C target-feature=+crt-static"
 fi
+version="$(sed -n 's/^version = "\(.*\)"/\1/p' Cargo.toml | head -1)"
+name="gguf-$version-$target"
 
-cargo build --release --locked --target "$target" -p gguf-kit-cli
-binary="$made/$target/release/gguf"
+cargo build --release --locked ${given:+--target "$target"} -p gguf-kit-cli
+binary="${CARGO_TARGET_DIR:-target}/${given:+$target/}release/gguf"
 
 stage="$(mktemp -d)"
 trap 'rm -rf "$stage"' EXIT
@@ -27,10 +30,14 @@ mkdir -p "$root/man" "$root/completions" dist
 install -m 755 "$binary" "$root/gguf"
 install -m 644 README.md CHANGELOG.md LICENSE-APACHE LICENSE-MIT "$root"
 # Made by the binary itself, so it has to run here.
-"$root/gguf" man "$root/man"
-for shell in bash zsh fish powershell; do
-    "$root/gguf" completions "$shell" > "$root/completions/gguf.$shell"
+"$root/gguf" man --quiet "$root/man"
+# Named as each shell looks for them.
+for file in bash:gguf.bash zsh:_gguf fish:gguf.fish powershell:_gguf.ps1; do
+    "$root/gguf" completions "${file%%:*}" > "$root/completions/${file#*:}"
 done
-tar -C "$stage" --owner=0 --group=0 --sort=name -czf "dist/$name.tar.gz" "$name"
+# The same bytes for the same commit.
+time="$(git log -1 --format=@%ct 2> /dev/null || echo @0)"
+tar -C "$stage" --owner=0 --group=0 --numeric-owner --mode=go-w --sort=name --mtime="$time" -c "$name" \
+    | gzip -9n > "dist/$name.tar.gz"
 (cd dist && sha256sum "$name.tar.gz" > "$name.tar.gz.sha256")
 echo "dist/$name.tar.gz"

@@ -9,12 +9,15 @@ set -euo pipefail
 archive="$(realpath "$1")"
 cd "$(dirname "$0")/.."
 name="$(basename "$archive" .tar.gz)"
-version="$(echo "$name" | cut -d- -f2)"
 case "$name" in
-    *-x86_64-*) architecture=amd64 ;;
-    *-aarch64-*) architecture=arm64 ;;
+    *-x86_64-*) processor=x86_64 architecture=amd64 ;;
+    *-aarch64-*) processor=aarch64 architecture=arm64 ;;
     *) echo "no Debian architecture is known for $name" >&2; exit 2 ;;
 esac
+version="${name#gguf-}"
+version="${version%%-"$processor"-*}"
+# Debian sorts 1.0~rc.1 before 1.0.
+version="${version/-/\~}"
 
 stage="$(mktemp -d)"
 trap 'rm -rf "$stage"' EXIT
@@ -24,13 +27,18 @@ root="$stage/root"
 doc="$root/usr/share/doc/gguf-kit"
 mkdir -p "$root/DEBIAN" "$doc"
 install -D -m 755 "$from/gguf" "$root/usr/bin/gguf"
-install -m 644 "$from/README.md" "$from/LICENSE-APACHE" "$from/LICENSE-MIT" "$doc"
+install -m 644 "$from/README.md" "$doc"
+gzip -9nc "$from/CHANGELOG.md" > "$doc/changelog.gz"
+{
+    echo "Licensed under either of the two licences below, at your option."
+    cat "$from/LICENSE-APACHE" "$from/LICENSE-MIT"
+} > "$doc/copyright"
 for page in "$from"/man/*.1; do
     install -D -m 644 "$page" "$root/usr/share/man/man1/$(basename "$page")"
     gzip -9n "$root/usr/share/man/man1/$(basename "$page")"
 done
 install -D -m 644 "$from/completions/gguf.bash" "$root/usr/share/bash-completion/completions/gguf"
-install -D -m 644 "$from/completions/gguf.zsh" "$root/usr/share/zsh/vendor-completions/_gguf"
+install -D -m 644 "$from/completions/_gguf" "$root/usr/share/zsh/vendor-completions/_gguf"
 install -D -m 644 "$from/completions/gguf.fish" "$root/usr/share/fish/vendor_completions.d/gguf.fish"
 
 depends=""

@@ -16,8 +16,6 @@ macro_rules! eprintln {
 mod commands;
 mod compat;
 mod document;
-#[cfg(test)]
-mod examples;
 mod failure;
 mod force;
 mod groups;

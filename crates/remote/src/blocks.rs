@@ -65,6 +65,10 @@ impl<S: Source> Source for Blocks<S> {
         self.source.file()
     }
 
+    fn identity(&self) -> Option<String> {
+        self.source.identity()
+    }
+
     fn read_at(&self, mut buffer: &mut [u8], mut offset: u64) -> Result<(), gguf::Error> {
         let end = offset.checked_add(buffer.len() as u64);
         if end.is_none_or(|end| end > self.byte_len()) {

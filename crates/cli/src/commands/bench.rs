@@ -12,6 +12,7 @@ use crate::failure::Failure;
 use crate::listing;
 use crate::progress::Progress;
 use crate::running::{RunArgs, Sums};
+use crate::terminal;
 
 /// Measure how fast a model runs here.
 ///
@@ -73,32 +74,38 @@ pub fn run(args: &Args) -> Result<(), Failure> {
 
 fn print(out: &mut impl Write, report: &Report) -> std::io::Result<()> {
     let Report { machine, prompt, generation, model_bytes, peak_memory, instructions } = report;
-    writeln!(
-        out,
-        "machine:    {} threads by {} read {:.1} GB/s, multiply and add {:.1} billion F32 pairs/s",
-        machine.threads,
-        instructions.name(),
-        machine.bytes_per_second / 1e9,
-        machine.multiply_adds_per_second / 1e9
+    // What does not fit the terminal goes on below what it is about.
+    let mut line = |name: &str, text: String| {
+        let text = terminal::wrap(&text, &" ".repeat(12));
+        writeln!(out, "{:<12}{}", format!("{name}:"), text.trim_start())
+    };
+    line(
+        "machine",
+        format!(
+            "{} threads by {} read {:.1} GB/s, multiply and add {:.1} billion F32 pairs/s",
+            machine.threads,
+            instructions.name(),
+            machine.bytes_per_second / 1e9,
+            machine.multiply_adds_per_second / 1e9
+        ),
     )?;
     for (name, speed) in [("prompt", prompt), ("generation", generation)] {
         let Some(speed) = speed else { continue };
         let (mean, deviation) = (speed.mean(), speed.deviation());
         let share = |limit: f64| 100.0 * mean / limit;
-        writeln!(
-            out,
-            "{:<12}{mean:.2} ± {deviation:.2} tokens/s: {:.0}% of what memory allows, {:.0}% of what \
-             F32 arithmetic allows",
-            format!("{name}:"),
+        let text = format!(
+            "{mean:.2} ± {deviation:.2} tokens/s: {:.0}% of what memory allows, {:.0}% of what F32 \
+             arithmetic allows",
             share(speed.limit_of_memory(*machine)),
             share(speed.limit_of_floats(*machine)),
-        )?;
+        );
+        line(name, text)?;
     }
     let peak = match peak_memory {
         Some(peak) => format!(", at most {} in memory with the mapped file", listing::bytes(*peak)),
         None => String::new(),
     };
-    writeln!(out, "memory:     {} of tensors{peak}", listing::bytes(*model_bytes))
+    line("memory", format!("{} of tensors{peak}", listing::bytes(*model_bytes)))
 }
 
 fn as_json(report: &Report) -> Value {

@@ -24,7 +24,7 @@ use crate::{commands, document, listing, target};
 
 const EXAMPLES: &str = "Examples:\n  \
      gguf convert Llama-3.2-1B -o llama.gguf --outtype q4_k_m\n  \
-     gguf convert Qwen3-0.6B --outtype q8_0,q4_k_m -o models/\n  \
+     gguf convert Qwen3-0.6B --outtype q8_0,q4_k_m\n  \
      gguf convert hf:org/repo --out q8_0=large.gguf --out q4_k_m=small.gguf --resume\n  \
      gguf convert Qwen3-0.6B --outtype auto --dry-run";
 

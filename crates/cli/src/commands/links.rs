@@ -19,7 +19,7 @@ use crate::old::{PROGRAMS, page};
                   Example:\n  gguf links ~/.local/bin && llama-quantize --help"
 )]
 pub struct Args {
-    /// The directory, best one of those in PATH.
+    /// The directory, best one of those in PATH; made if it is not there.
     #[arg(required_unless_present = "page")]
     directory: Option<PathBuf>,
     /// Print the table of every program's flags, as Markdown.
@@ -38,9 +38,8 @@ pub fn run(args: &Args) -> Result<(), Failure> {
     let cannot = |path: &Path, fault: &std::io::Error| {
         Failure::Environment(format!("cannot make a link at {}: {fault}", path.display()))
     };
-    if !directory.is_dir() {
-        return Err(Failure::Environment(format!("{} is no directory", directory.display())));
-    }
+    let failed = |source| gguf::Error::environment("create", directory, source);
+    std::fs::create_dir_all(directory).map_err(failed)?;
     let links: Vec<_> = PROGRAMS
         .iter()
         .map(|old| directory.join(format!("{}{}", old.name, std::env::consts::EXE_SUFFIX)))

@@ -81,10 +81,12 @@ fn print(out: &mut impl Write, entry: &Json) -> Result<(), Failure> {
         writeln!(out, "  proper name   {proper}")?;
     }
     if let Some(fault) = entry["message"].as_str() {
-        writeln!(out, "  not by the convention: {fault}")?;
+        let text = format!("not by the convention: {fault}");
+        writeln!(out, "{}", terminal::wrap(&text, "  "))?;
     }
     if let Some(misses) = entry["misses"].as_str().filter(|_| terminal::is_verbose()) {
-        writeln!(out, "  the convention misses: {misses}")?;
+        let text = format!("the convention misses: {misses}");
+        writeln!(out, "{}", terminal::wrap(&text, "  "))?;
     }
     for (part, value) in entry["parts"].as_object().into_iter().flatten() {
         match value {

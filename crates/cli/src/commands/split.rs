@@ -16,7 +16,7 @@ use crate::progress::Progress;
 
 /// Split a model into shards.
 #[derive(clap::Args)]
-#[command(after_help = "Example:\n  gguf split model.gguf parts/model --split-max-size 2G")]
+#[command(after_help = "Example:\n  gguf split model.gguf model --split-max-size 2G")]
 pub struct Args {
     /// The model.
     source: String,

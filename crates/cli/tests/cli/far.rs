@@ -389,6 +389,47 @@ fn far_originals_of_mixes_are_read_once() {
     assert!((len..2 * len).contains(&served), "{served} bytes of {len}");
 }
 
+/// Its weights say which version they are, so work on them can go on.
+#[test]
+fn conversions_of_far_checkpoints_go_on() {
+    let names: Vec<_> = std::fs::read_dir(MODEL).unwrap().map(|e| e.unwrap().file_name()).collect();
+    let names: Vec<_> = names.iter().map(|name| name.to_str().unwrap().to_owned()).collect();
+    let entry = |name: &String| format!(r#"{{"type":"file","path":"{name}"}}"#);
+    let listing = names.iter().map(entry).collect::<Vec<_>>().join(",");
+    let whole = Arc::new(AtomicUsize::new(0));
+    let is_whole = whole.clone();
+    let hub = Server::start(move |request| {
+        if request.path.starts_with("/api/") {
+            return Reply::whole(format!("[{listing}]").as_bytes());
+        }
+        let name = request.path.rsplit('/').next().unwrap();
+        let file = std::fs::read(Path::new(MODEL).join(name)).unwrap_or_default();
+        // The first run does not get the end of the weights.
+        let is_missing = request.range().is_some_and(|(start, _)| start > 8_000_000);
+        if file.is_empty() || (is_missing && is_whole.load(Ordering::Relaxed) == 0) {
+            return Reply::status(404);
+        }
+        Reply::part(request, &file).header("ETag", "\"a\"")
+    });
+    let dir = Dir::new();
+    let [out, at_once] = ["out.gguf", "at-once.gguf"].map(|name| dir.path(name));
+    let convert = |out: &str| {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_gguf"));
+        command.args(["convert", "hf:org/repo", "--resume", "-o", out, "--outtype", "f16"]);
+        command.env("HF_ENDPOINT", hub.url("")).output().unwrap()
+    };
+    let output = convert(&out);
+    assert_eq!(output.status.code(), Some(3), "{}", stderr(&output));
+    assert!(Path::new(&dir.path(".out.gguf.unfinished.gguf-kit-part")).is_file());
+    whole.store(1, Ordering::Relaxed);
+    for out in [&out, &at_once] {
+        let output = convert(out);
+        assert!(output.status.success(), "{}", stderr(&output));
+        assert!(!stderr(&output).contains("anew"), "{}", stderr(&output));
+    }
+    assert!(std::fs::read(out).unwrap() == std::fs::read(at_once).unwrap());
+}
+
 /// The small files of a far checkpoint lie in a directory of ours for as long as they are needed, which the
 /// user knows nothing of.
 #[test]

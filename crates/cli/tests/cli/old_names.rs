@@ -99,7 +99,10 @@ fn links_replace_nothing_but_links_to_gguf() {
     fails(&["links", &into], 2, &["llama-quantize", "no link to gguf"]);
     assert_eq!(std::fs::read(&quantize).unwrap(), b"mine");
     assert!(!Path::new(&dir.path("gguf-dump")).exists());
-    fails(&["links", &dir.path("nothing")], 3, &["nothing is no directory"]);
+    // A directory that is not there is made; what is a file is none.
+    succeeds(&["links", &dir.path("new/bin")]);
+    assert!(Path::new(&dir.path("new/bin/llama-bench")).exists());
+    fails(&["links", &dir.path("llama-quantize")], 3, &["cannot create", "llama-quantize"]);
 }
 
 #[test]

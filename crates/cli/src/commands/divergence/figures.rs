@@ -6,6 +6,7 @@ use gguf_kit::eval::{Candidate, Compared, Divergence, Mean, Miss, Spread};
 use serde_json::{Map, Value, json};
 
 use crate::document;
+use crate::terminal;
 
 /// Shares of numbers that are told, in percent.
 const SHARES: [f64; 9] = [99.9, 99.0, 95.0, 90.0, 50.0, 10.0, 5.0, 1.0, 0.1];
@@ -116,10 +117,13 @@ fn print_worst(out: &mut impl Write, model: &Divergence, found: &Compared) -> st
             let what = same.map(|(what, _)| *what).collect::<Vec<_>>().join(", ");
             let (reference, model) = (100.0 * one.reference.exp(), 100.0 * one.model.exp());
             let text = format!("{:?}", found.text(&[one.id]));
-            writeln!(
-                out,
-                "    {text:<16} {reference:7.3}% by the reference, {model:7.3}% by the model: {what}"
-            )?;
+            let figures = format!(
+                "    {text:<16} {reference:7.3}% by the reference, {model:7.3}% by the model:"
+            );
+            let len = console::measure_text_width(&figures) + 1 + what.len();
+            // What does not fit the terminal stands below.
+            let apart = terminal::width().is_some_and(|columns| len > columns);
+            writeln!(out, "{figures}{}{what}", if apart { "\n      " } else { " " })?;
         }
     }
     Ok(())

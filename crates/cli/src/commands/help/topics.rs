@@ -41,9 +41,9 @@ fn types() -> String {
 /// Every mix, and which to take.
 fn mixes() -> String {
     format!(
-        "{}\nQ4_K_M is what most people take: a good deal smaller, little worse. Q8_0 loses next to \
-         nothing,\nQ6_K little; below 4 bits an importance matrix helps (gguf imatrix), and the \
-         smallest need one.\nWhat each costs a model of yours: gguf quality MODEL -f TEXT\n\n\
+        "{}\nQ4_K_M is what most people take: a good deal smaller, little worse. Q8_0 loses\nnext to \
+         nothing, Q6_K little; below 4 bits an importance matrix helps\n(gguf imatrix), and the smallest \
+         need one.\nWhat each costs a model of yours: gguf quality MODEL -f TEXT\n\n\
          `auto` (convert) keeps what a checkpoint has, `COPY` (quantize) what a GGUF has.\n",
         target::table()
     )

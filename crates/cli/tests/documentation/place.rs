@@ -1,0 +1,53 @@
+//! A directory in which commands are run as somebody would type them.
+
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output, Stdio};
+
+use crate::{hub, stand_ins};
+
+const GGUF: &str = env!("CARGO_BIN_EXE_gguf");
+
+/// `gguf` and these words, wide enough that help is not wrapped.
+pub fn gguf(words: &str) -> Output {
+    Command::new(GGUF).args(words.split_whitespace()).env("COLUMNS", "1000").output().unwrap()
+}
+
+/// Runs a script of a shell in a directory, which is the home too.
+pub fn shell(script: &str, directory: &Path, variables: &[(&str, &str)]) -> Output {
+    let ours = Path::new(GGUF).parent().unwrap().display();
+    // Links of `gguf links` come first; the rest is what `cmp` and the like need.
+    let path = format!("{0}/.local/bin:{ours}:/usr/local/bin:/usr/bin:/bin", directory.display());
+    let mut command = Command::new("bash");
+    command.args(["-euo", "pipefail", "-c", script]).current_dir(directory).env_clear();
+    command.env("PATH", path).env("HOME", directory).envs(variables.iter().copied());
+    command.env("HF_ENDPOINT", hub::address());
+    // The second of two tasks of an array.
+    command.env("SLURM_ARRAY_TASK_ID", "2").env("SLURM_ARRAY_TASK_COUNT", "2");
+    command.env("PROFILE", "profile.ps1");
+    // What is asked is answered, and read as a message by who chats.
+    command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let mut child = command.spawn().unwrap();
+    // Who asks nothing may have gone already.
+    let _ = child.stdin.take().unwrap().write_all(b"YES\n");
+    child.wait_with_output().unwrap()
+}
+
+/// A directory that goes with its value.
+pub struct Place(tempfile::TempDir);
+
+impl Place {
+    /// With a stand-in for each file that the script reads.
+    pub fn new(script: &str) -> Result<Self, String> {
+        let place = Self(tempfile::tempdir().unwrap());
+        stand_ins::lay(script, place.0.path()).map(|()| place)
+    }
+
+    pub fn path(&self, name: &str) -> PathBuf {
+        self.0.path().join(name)
+    }
+
+    pub fn run(&self, script: &str) -> Output {
+        shell(script, self.0.path(), &[])
+    }
+}
