@@ -12,6 +12,7 @@
 //! | change keys, or the order of bytes | [`edit`], [`key_value`], [`endian`] |
 //! | run a model | [`run`] |
 //! | judge a model | [`eval`], [`quality`], [`sensitivity`] |
+//! | put a report into JSON | [`json`] |
 //! | make a model | [`convert`], [`checkpoint`], [`quantize`] |
 //!
 //! ```
@@ -36,6 +37,8 @@ mod digest;
 pub mod edit;
 pub mod endian;
 pub mod eval;
+mod files;
+pub mod json;
 pub mod key_value;
 pub mod memory;
 mod model;
@@ -53,6 +56,7 @@ pub mod units;
 pub mod values;
 pub mod verify;
 
+pub use files::{Files, HeldFile};
 pub use gguf::Error;
 pub use gguf_store::Progress;
 pub use model::{Opened, open};
