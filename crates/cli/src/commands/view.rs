@@ -1,0 +1,76 @@
+//! `gguf view`: a page in the browser that shows what is in models.
+
+use std::io::Write;
+use std::net::{IpAddr, Ipv4Addr};
+
+use gguf_viewer::{Options, Server};
+use signal_hook::consts::TERM_SIGNALS;
+use signal_hook::iterator::Signals;
+
+use crate::commands::render_template;
+use crate::failure::Failure;
+use crate::terminal;
+
+/// Look inside models in the browser.
+///
+/// A page on this machine shows everything that they hold, and reads only what is looked at. Its address is the first
+/// line that is printed; it has a secret, and answers until Ctrl-C.
+#[derive(clap::Args)]
+#[command(after_help = "Examples:\n  gguf view model.gguf\n  \
+                        gguf view model-q4_k_m.gguf --original model-f16.gguf\n  \
+                        gguf view hf:org/repo:Q4_K_M --no-open")]
+pub struct Args {
+    /// Files, directories, shards or far locations (https://, hf:org/repo:file, s3://, gs://, az://).
+    #[arg(required = true, value_name = "MODEL")]
+    models: Vec<String>,
+    /// What the models were made from: the page shows what quantization did.
+    #[arg(long, value_name = "MODEL")]
+    original: Option<String>,
+    /// Do not open the browser.
+    #[arg(long)]
+    no_open: bool,
+    /// The port; a free one without.
+    #[arg(long, value_name = "N", default_value_t = 0, hide_default_value = true)]
+    port: u16,
+    /// The address to listen at. Others than this machine can then read the models if they know the secret, which
+    /// goes over the network as it is.
+    #[arg(long, value_name = "ADDRESS", default_value_t = Ipv4Addr::LOCALHOST.into())]
+    listen: IpAddr,
+}
+
+pub fn run(args: &Args) -> Result<(), Failure> {
+    let options = Options {
+        original: args.original.clone(),
+        listen: args.listen,
+        port: args.port,
+        version: env!("GGUF_VERSION"),
+        ..Options::new(args.models.clone(), render_template::renderer()?)
+    };
+    let server = Server::bind(options)?;
+    let url = server.url();
+    // Whoever waits for the address finds it at once, and a closed pipe is no reason to stop.
+    let mut out = std::io::stdout().lock();
+    writeln!(out, "{url}").and_then(|()| out.flush())?;
+    drop(out);
+    if !args.listen.is_loopback() {
+        terminal::warning(format!(
+            "whoever reaches {} and learns the secret can read the models; nothing is encrypted",
+            args.listen
+        ));
+    }
+    if !args.no_open && open::that_detached(&url).is_err() {
+        terminal::note("no browser could be opened: open the address above");
+    }
+    let (stop, stopped) = Server::stop();
+    if let Ok(mut signals) = Signals::new(TERM_SIGNALS) {
+        std::thread::spawn(move || {
+            signals.forever().next();
+            drop(stop);
+            // Whoever asks again does not want to wait for what is unfinished.
+            signals.forever().next();
+            std::process::exit(130);
+        });
+        server.run(stopped)?;
+    }
+    Ok(())
+}
