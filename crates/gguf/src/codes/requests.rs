@@ -41,11 +41,7 @@ pub(super) const REQUESTS: Area = Area {
             "A request to the viewer cannot be understood.",
             "The message says what; `docs/viewer-api.md` says how requests look.",
         ),
-        row(
-            "file-changed",
-            "A file is not what it was when it was opened.",
-            "Open it anew.",
-        ),
+        row("file-changed", "A file is not what it was when it was opened.", "Open it anew."),
         row(
             "location-invalid",
             "What was named is no location.",
