@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use gguf::{Bytes, Finding, Gguf, Limits, NameShard};
-use gguf_remote::{Location, Options, Transferred};
+use gguf_remote::{Cache, Location, Options, Transferred};
 use gguf_store::{FileState, Model, Part, ReadFile, ShardSet, Source};
 use gguf_tokenizer::template::Renderer;
 
@@ -22,6 +22,15 @@ pub struct Files {
     of_set: Option<Finding>,
 }
 
+/// What came over the network.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Traffic {
+    /// Bytes of bodies.
+    pub bytes: u64,
+    /// Requests.
+    pub requests: u64,
+}
+
 /// A file whose header is in memory.
 pub struct HeldFile {
     name: PathBuf,
@@ -34,21 +43,21 @@ pub struct HeldFile {
 }
 
 impl Files {
-    /// Opens all files of the model that `word` names, as [`open`](crate::open()) does.
+    /// Opens all files of the model that `word` names, as [`open`](crate::open()) does; far ones through `cache`.
     ///
     /// # Errors
     /// If they cannot be had. What is wrong with their headers is no error here.
-    pub fn open(word: &str) -> Result<Self, Error> {
-        Self::at(Location::parse(word)?)
+    pub fn open(word: &str, cache: Option<&Arc<Cache>>) -> Result<Self, Error> {
+        Self::at(Location::parse(word)?, cache)
     }
 
     /// The same, of a location.
     ///
     /// # Errors
     /// As [`Files::open`].
-    pub fn at(location: Location) -> Result<Self, Error> {
+    pub fn at(location: Location, cache: Option<&Arc<Cache>>) -> Result<Self, Error> {
         let Location::Path(path) = &location else {
-            let files = HeldFile::open_far(&location)?;
+            let files = HeldFile::open_far(&location, cache)?;
             return Ok(Self { location, files, of_set: None });
         };
         let (paths, of_set) = match ShardSet::find(path) {
@@ -98,6 +107,15 @@ impl Files {
         Ok(findings)
     }
 
+    /// What reading far files has cost so far.
+    pub fn traffic(&self) -> Traffic {
+        let far = self.files.iter().filter_map(|file| Some(&file.far.as_ref()?.1));
+        far.fold(Traffic::default(), |sum, of| Traffic {
+            bytes: sum.bytes + of.bytes(),
+            requests: sum.requests + of.requests(),
+        })
+    }
+
     /// The counters of far files.
     pub(crate) fn transferred(&self) -> Option<Vec<Transferred>> {
         let of = |file: &HeldFile| Some(file.far.as_ref()?.1.clone());
@@ -143,21 +161,27 @@ impl HeldFile {
     }
 
     /// All files of the model at a location that is no path.
-    fn open_far(location: &Location) -> Result<Vec<Self>, Error> {
-        let first = Self::open_one(location)?;
+    fn open_far(location: &Location, cache: Option<&Arc<Cache>>) -> Result<Vec<Self>, Error> {
+        let first = Self::open_one(location, cache)?;
         let name = first.name.to_string_lossy().into_owned();
         let Some((prefix, shard)) = NameShard::strip(&name) else { return Ok(vec![first]) };
         let of_set = |number| NameShard { number, count: shard.count }.file_name(prefix);
         let found = first.far.as_ref().map_or(location, |(found, _)| found);
-        (1..=shard.count).map(|number| Self::open_one(&beside(found, &of_set(number)))).collect()
+        (1..=shard.count)
+            .map(|number| Self::open_one(&beside(found, &of_set(number)), cache))
+            .collect()
     }
 
-    fn open_one(location: &Location) -> Result<Self, Error> {
+    fn open_one(location: &Location, cache: Option<&Arc<Cache>>) -> Result<Self, Error> {
         let opened = gguf_remote::open_with(location, Options::from_env())?;
-        let header = gguf_store::fetch_header(&*opened.source, Limits::default())?;
+        let source = match cache {
+            Some(cache) => cache.source(opened.source),
+            None => opened.source,
+        };
+        let header = gguf_store::fetch_header(&*source, Limits::default())?;
         Ok(Self {
             name: opened.name.into(),
-            source: opened.source,
+            source,
             header,
             near: None,
             far: Some((opened.location, opened.transferred)),

@@ -37,6 +37,7 @@ mod digest;
 pub mod edit;
 pub mod endian;
 pub mod eval;
+pub mod file_map;
 mod files;
 pub mod json;
 pub mod key_value;
@@ -56,7 +57,7 @@ pub mod units;
 pub mod values;
 pub mod verify;
 
-pub use files::{Files, HeldFile};
+pub use files::{Files, HeldFile, Traffic};
 pub use gguf::Error;
 pub use gguf_store::Progress;
 pub use model::{Opened, open};

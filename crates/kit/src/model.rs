@@ -29,7 +29,7 @@ impl Opened {
         if let Location::Path(path) = &location {
             return Ok(Self { model: Model::open(path)?, transferred: None });
         }
-        let files = Files::at(location)?;
+        let files = Files::at(location, None)?;
         Ok(Self { model: files.model()?, transferred: files.transferred() })
     }
 

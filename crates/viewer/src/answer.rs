@@ -121,7 +121,9 @@ pub fn cut(bytes: &[u8], most: usize) -> String {
     let text = String::from_utf8_lossy(start);
     match text.char_indices().nth(most) {
         Some((end, _)) => text[..end].to_owned(),
-        None if start.len() < bytes.len() => text.trim_end_matches(char::REPLACEMENT_CHARACTER).to_owned(),
+        None if start.len() < bytes.len() => {
+            text.trim_end_matches(char::REPLACEMENT_CHARACTER).to_owned()
+        }
         None => text.into_owned(),
     }
 }

@@ -120,7 +120,8 @@ mod tests {
     fn allowed(guard: &Guard, path: &str, pairs: &[(&str, &str)]) -> u16 {
         let mut headers = HeaderMap::new();
         for (name, value) in pairs {
-            headers.append(HeaderName::from_bytes(name.as_bytes()).unwrap(), value.parse().unwrap());
+            headers
+                .append(HeaderName::from_bytes(name.as_bytes()).unwrap(), value.parse().unwrap());
         }
         guard.allows(path, &headers).map_or_else(|status| status.as_u16(), |()| 200)
     }
@@ -132,22 +133,36 @@ mod tests {
         let host = ("host", "127.0.0.1:4000");
         assert_eq!(guard.secret.len(), 32);
         assert_eq!(allowed(&guard, &path, &[host]), 200);
-        for secret in ["", "/", "/api/1/models", "/00000000000000000000000000000000/", &path[..20]] {
+        for secret in ["", "/", "/api/1/models", "/00000000000000000000000000000000/", &path[..20]]
+        {
             assert_eq!(allowed(&guard, secret, &[host]), 404, "{secret}");
         }
         for good in ["localhost:4000", "LOCALHOST:4000", "127.0.0.2:4000", "[::1]:4000"] {
             assert_eq!(allowed(&guard, &path, &[("host", good)]), 200, "{good}");
         }
         for bad in [
-            "example.org:4000", "127.0.0.1", "127.0.0.1:80", "127.0.0.1.example.org:4000", "192.168.1.2:4000",
-            "localhost.:4000", "", "localhost:4000@x", "0.0.0.0:4000",
+            "example.org:4000",
+            "127.0.0.1",
+            "127.0.0.1:80",
+            "127.0.0.1.example.org:4000",
+            "192.168.1.2:4000",
+            "localhost.:4000",
+            "",
+            "localhost:4000@x",
+            "0.0.0.0:4000",
         ] {
             assert_eq!(allowed(&guard, &path, &[("host", bad)]), 403, "{bad}");
         }
         assert_eq!(allowed(&guard, &path, &[]), 403);
         assert_eq!(allowed(&guard, &path, &[host, host]), 403);
         assert_eq!(allowed(&guard, &path, &[host, ("origin", "http://127.0.0.1:4000")]), 200);
-        for bad in ["null", "https://127.0.0.1:4000", "http://localhost:4000", "http://127.0.0.1", "http://evil"] {
+        for bad in [
+            "null",
+            "https://127.0.0.1:4000",
+            "http://localhost:4000",
+            "http://127.0.0.1",
+            "http://evil",
+        ] {
             assert_eq!(allowed(&guard, &path, &[host, ("origin", bad)]), 403, "{bad}");
         }
     }

@@ -17,13 +17,14 @@ use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::sync::Arc;
 
 use gguf_kit::Error;
+use gguf_remote::Cache;
 use gguf_tokenizer::template::Renderer;
 use tokio::net::TcpListener;
 use tokio::runtime::Runtime;
 use tokio::sync::oneshot;
 
 use crate::guard::Guard;
-use crate::shown::{Shelf, Shown};
+use crate::shown::Shelf;
 use crate::work::Work;
 
 /// What is shown, and where.
@@ -38,6 +39,8 @@ pub struct Options {
     pub port: u16,
     /// Whoever renders chat templates.
     pub renderer: Renderer,
+    /// Where parts of far files are kept; `None` to fetch them each time.
+    pub cache: Option<Arc<Cache>>,
     /// What the program says of its version.
     pub version: &'static str,
 }
@@ -51,6 +54,7 @@ impl Options {
             listen: Ipv4Addr::LOCALHOST.into(),
             port: 0,
             renderer,
+            cache: None,
             version: env!("CARGO_PKG_VERSION"),
         }
     }
@@ -74,6 +78,7 @@ pub(crate) struct Session {
     pub original: Option<usize>,
     pub renderer: Renderer,
     pub version: &'static str,
+    pub cache: Option<Arc<Cache>>,
     pub work: Work,
 }
 
@@ -86,8 +91,10 @@ impl Server {
         let address = SocketAddr::new(options.listen, options.port);
         let failed = |source| Error::environment("listen at", address.to_string().as_ref(), source);
         let sources = options.models.iter().chain(&options.original);
-        let models = sources.map(|source| Shown::open(source)).collect::<Result<Vec<_>, _>>()?;
+        let models = Shelf::open(sources, options.cache.clone())?;
         let original = options.original.as_ref().map(|_| models.len() - 1);
+        let is_far = |id| models.model(id).is_ok_and(|model| model.files.is_far());
+        let work = Work::new((0..models.len()).any(is_far));
         let runtime = tokio::runtime::Builder::new_multi_thread()
             .worker_threads(2)
             .max_blocking_threads(work::AT_ONCE)
@@ -97,11 +104,12 @@ impl Server {
         let listener = runtime.block_on(TcpListener::bind(address)).map_err(failed)?;
         let guard = listener.local_addr().and_then(Guard::new).map_err(failed)?;
         let session = Session {
-            models: Shelf::new(models),
+            models,
             original,
             renderer: options.renderer,
             version: options.version,
-            work: Work::new(),
+            cache: options.cache,
+            work,
         };
         Ok(Self { runtime, listener, guard, session: Arc::new(session) })
     }
@@ -124,7 +132,8 @@ impl Server {
     pub fn run(self, stop: impl Future<Output = ()> + Send + 'static) -> Result<(), Error> {
         let url = self.url();
         let router = api::router(self.session, self.guard);
-        let served = async { axum::serve(self.listener, router).with_graceful_shutdown(stop).await };
+        let served =
+            async { axum::serve(self.listener, router).with_graceful_shutdown(stop).await };
         let served = self.runtime.block_on(served);
         served.map_err(|source| Error::environment("serve", url.as_ref(), source))
     }

@@ -1,9 +1,10 @@
 //! A model that is shown: its files, what they hold, and what was made of them once.
 
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, OnceLock, PoisonError, RwLock};
 
 use gguf::Gguf;
 use gguf_kit::{Error, Files, HeldFile};
+use gguf_remote::Cache;
 use gguf_store::{FileState, Model, ModelTensor};
 use gguf_tokenizer::Tokenizer;
 use serde_json::Value as Json;
@@ -27,7 +28,7 @@ pub struct Shown {
     headers: Vec<Option<Gguf>>,
     model: Result<Model, Failure>,
     /// Made when it is asked for first.
-    pub tokenizer: OnceLock<Result<Tokenizer, Failure>>,
+    tokenizer: OnceLock<Result<Tokenizer, Failure>>,
     /// The same.
     pub findings: OnceLock<Json>,
 }
@@ -37,8 +38,8 @@ impl Shown {
     ///
     /// # Errors
     /// If it cannot be had; one that breaks the format can be shown.
-    pub fn open(source: &str) -> Result<Self, Error> {
-        let files = Files::open(source)?;
+    pub fn open(source: &str, cache: Option<&Arc<Cache>>) -> Result<Self, Error> {
+        let files = Files::open(source, cache)?;
         let model = files.model().map_err(Failure::from);
         let headers = files.files().iter().map(|file| file.gguf().ok()).collect();
         Ok(Self {
@@ -71,7 +72,9 @@ impl Shown {
             match file.state() {
                 FileState::Same => {}
                 FileState::Changed => {
-                    return Err(Failure::changed(format!("{name} has changed since it was opened")));
+                    return Err(Failure::changed(format!(
+                        "{name} has changed since it was opened"
+                    )));
                 }
                 FileState::Gone => return Err(Failure::changed(format!("{name} is gone"))),
             }
@@ -126,38 +129,78 @@ impl Shown {
 }
 
 /// Models by their numbers; each can be opened anew.
-pub struct Shelf(Vec<std::sync::RwLock<Arc<Shown>>>);
+pub struct Shelf {
+    slots: Vec<Slot>,
+    cache: Option<Arc<Cache>>,
+}
+
+/// The place of a model.
+struct Slot {
+    source: String,
+    /// `None` if it could not be opened again.
+    shown: RwLock<Option<Arc<Shown>>>,
+}
 
 impl Shelf {
-    /// These models.
-    pub fn new(models: Vec<Shown>) -> Self {
-        Self(models.into_iter().map(|model| std::sync::RwLock::new(Arc::new(model))).collect())
+    /// Opens models.
+    ///
+    /// # Errors
+    /// As [`Shown::open`].
+    pub fn open<'s>(
+        sources: impl Iterator<Item = &'s String>,
+        cache: Option<Arc<Cache>>,
+    ) -> Result<Self, Error> {
+        let slot = |source: &String| {
+            let shown = Arc::new(Shown::open(source, cache.as_ref())?);
+            Ok(Slot { source: source.clone(), shown: RwLock::new(Some(shown)) })
+        };
+        Ok(Self { slots: sources.map(slot).collect::<Result<_, Error>>()?, cache })
     }
 
     /// How many there are.
     pub fn len(&self) -> usize {
-        self.0.len()
+        self.slots.len()
     }
 
-    /// The model with this number.
-    pub fn get(&self, id: &str) -> Result<Arc<Shown>, Failure> {
-        Ok(self.slot(id)?.read().unwrap_or_else(std::sync::PoisonError::into_inner).clone())
+    /// The model whose number stands in an address.
+    pub fn get(&self, id: &str) -> Result<(usize, Arc<Shown>), Failure> {
+        let number = id.parse().ok().filter(|id| *id < self.len()).ok_or_else(|| {
+            let what = format!("there is no such model: there are {}", self.len());
+            Failure::from(Error::request("name-not-found", what, ""))
+        })?;
+        Ok((number, self.model(number)?))
+    }
+
+    /// The model with this number, of those that there are.
+    pub fn model(&self, id: usize) -> Result<Arc<Shown>, Failure> {
+        let slot = &self.slots[id];
+        let shown = slot.shown.read().unwrap_or_else(PoisonError::into_inner).clone();
+        match shown {
+            Some(shown) => Ok(shown),
+            // It may be there again.
+            None => self.reopen(id),
+        }
     }
 
     /// Opens the files of a model anew.
-    pub fn reopen(&self, id: &str) -> Result<Arc<Shown>, Failure> {
-        let slot = self.slot(id)?;
-        let source = self.get(id)?.source.clone();
-        let model = Arc::new(Shown::open(&source)?);
-        *slot.write().unwrap_or_else(std::sync::PoisonError::into_inner) = model.clone();
+    pub fn reopen(&self, id: usize) -> Result<Arc<Shown>, Failure> {
+        let slot = &self.slots[id];
+        let model = Arc::new(Shown::open(&slot.source, self.cache.as_ref())?);
+        *slot.shown.write().unwrap_or_else(PoisonError::into_inner) = Some(model.clone());
         Ok(model)
     }
 
-    fn slot(&self, id: &str) -> Result<&std::sync::RwLock<Arc<Shown>>, Failure> {
-        let found = id.parse().ok().and_then(|id: usize| self.0.get(id));
-        found.ok_or_else(|| {
-            let what = format!("there is no such model: there are {}", self.len());
-            Error::request("name-not-found", what, "").into()
-        })
+    /// Changes the files of a model while nobody here has them open, and opens them anew.
+    pub fn edit<T>(
+        &self,
+        id: usize,
+        edit: impl FnOnce() -> Result<T, Error>,
+    ) -> Result<T, Failure> {
+        let slot = &self.slots[id];
+        let mut shown = slot.shown.write().unwrap_or_else(PoisonError::into_inner);
+        *shown = None;
+        let done = edit();
+        *shown = Shown::open(&slot.source, self.cache.as_ref()).ok().map(Arc::new);
+        Ok(done?)
     }
 }

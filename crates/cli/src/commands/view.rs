@@ -2,14 +2,16 @@
 
 use std::io::Write;
 use std::net::{IpAddr, Ipv4Addr};
+use std::sync::Arc;
 
+use gguf_remote::Cache;
 use gguf_viewer::{Options, Server};
 use signal_hook::consts::TERM_SIGNALS;
 use signal_hook::iterator::Signals;
 
 use crate::commands::render_template;
 use crate::failure::Failure;
-use crate::terminal;
+use crate::{listing, terminal};
 
 /// Look inside models in the browser.
 ///
@@ -36,6 +38,13 @@ pub struct Args {
     /// goes over the network as it is.
     #[arg(long, value_name = "ADDRESS", default_value_t = Ipv4Addr::LOCALHOST.into())]
     listen: IpAddr,
+    /// Bytes of far files that are kept on disk for another time, in the cache folder of the user; 0 for none.
+    #[arg(long, value_name = "SIZE", default_value = "1G", value_parser = cache_limit)]
+    cache_limit: u64,
+}
+
+fn cache_limit(text: &str) -> Result<u64, String> {
+    if text == "0" { Ok(0) } else { listing::parse_size(text) }
 }
 
 pub fn run(args: &Args) -> Result<(), Failure> {
@@ -43,6 +52,7 @@ pub fn run(args: &Args) -> Result<(), Failure> {
         original: args.original.clone(),
         listen: args.listen,
         port: args.port,
+        cache: Some(Arc::new(Cache::new(Cache::directory(), args.cache_limit))),
         version: env!("GGUF_VERSION"),
         ..Options::new(args.models.clone(), render_template::renderer()?)
     };

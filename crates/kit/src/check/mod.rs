@@ -101,7 +101,7 @@ pub fn readable(source: &str, findings: &[Finding]) -> Result<Option<Opened>, Er
 fn headers(source: &str, renderer: &Renderer) -> Result<Vec<Finding>, Error> {
     let location = Location::parse(source)?;
     let Location::Path(path) = &location else {
-        return Files::at(location)?.findings(renderer);
+        return Files::at(location, None)?.findings(renderer);
     };
     let (paths, mut findings) = match ShardSet::find(path) {
         Ok(set) => (set.paths().to_vec(), Vec::new()),

@@ -7,7 +7,7 @@ mod graph;
 mod summary;
 mod value;
 
-use gguf::Finding;
+use gguf::{Finding, Value};
 use serde_json::{Map, Value as Json, json};
 
 pub use diff::{diff, figures, key_change};
@@ -16,6 +16,7 @@ pub use graph::graph;
 pub use summary::{special_tokens, summary};
 pub use value::value;
 
+use crate::edit::KeyChange;
 use crate::memory;
 
 /// A document that says first by which schema it is written, such as `inspect/1`: for people, and for readers of
@@ -41,6 +42,13 @@ pub fn finding(finding: &Finding) -> Json {
         "message": finding.message,
         "help": finding.help,
     })
+}
+
+/// Keys that an edit would change: `keys` of `edit/1`.
+pub fn edited_keys(changes: &[KeyChange]) -> Json {
+    let shown = |value: &Option<Value>| value.as_ref().map(ToString::to_string);
+    let change = |change: &KeyChange| json!({ "key": change.key, "a": shown(&change.before), "b": shown(&change.after) });
+    changes.iter().map(change).collect()
 }
 
 /// What a model takes when it is run: `memory` of `inspect/1`.

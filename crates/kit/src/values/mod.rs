@@ -1,17 +1,21 @@
 //! Values of a tensor: decoded rows, what all of them are like, a picture of any size.
 
+mod errors;
 mod numbers;
 mod pieces;
+mod scales;
 mod statistics;
 mod sums;
 mod tile;
 
 use std::ops::Range;
 
+pub use errors::error_figures;
 use gguf::{Shape, TensorType};
 use gguf_store::{Model, Progress};
 pub use numbers::{Differences, Matrix, Numbers};
 use pieces::Pieces;
+pub use scales::Scales;
 pub use statistics::{Entry, Outlier, Profile, Statistics, statistics};
 pub use sums::Figures;
 use sums::{Sums, count};

@@ -46,7 +46,8 @@ impl<'t> Matrix<'t> {
         let info = &tensor.info;
         let columns = info.shape.row_len();
         let row_bytes = Shape::new(&[columns]).and_then(|row| info.tensor_type.byte_len(&row));
-        let block = info.tensor_type.block().filter(|_| gguf_quant::codec(info.tensor_type).is_some());
+        let block =
+            info.tensor_type.block().filter(|_| gguf_quant::codec(info.tensor_type).is_some());
         let Some((row_bytes, block)) = row_bytes.zip(block) else {
             let what = format!("{} data cannot be decoded", info.tensor_type);
             let finding = Finding::error("codec-missing", what).tensor(&*info.name);

@@ -57,7 +57,10 @@ impl Pieces {
         // In the middle of its share.
         let number = match self.is_all() {
             true => i,
-            false => ((2 * u128::from(i) + 1) * u128::from(self.there) / (2 * u128::from(self.read))) as u64,
+            false => {
+                ((2 * u128::from(i) + 1) * u128::from(self.there) / (2 * u128::from(self.read)))
+                    as u64
+            }
         };
         let of_row = self.columns.div_ceil(self.len).max(1);
         let start = number % of_row * self.len;
@@ -65,7 +68,7 @@ impl Pieces {
         Place { row: self.rows.start + number / of_row, columns }
     }
 
-    /// Goes over all pieces, each part of them with a value of its own, and gives these in order.
+    /// Goes over all numbers, each part of the pieces with a value of its own, and gives these in order.
     pub fn fold<T: Send>(
         &self,
         numbers: &dyn Numbers,
@@ -73,15 +76,31 @@ impl Pieces {
         start: impl Fn() -> T + Sync,
         add: impl Fn(&mut T, &Place, &[f32]) + Sync,
     ) -> Result<Vec<T>, Error> {
+        let start = || (start(), Vec::new());
+        let parts = self.visit(progress, start, |(sum, buffer), place| {
+            numbers.read(place.row, place.columns.clone(), buffer)?;
+            add(sum, place, buffer);
+            Ok(buffer.len() as u64)
+        })?;
+        Ok(parts.into_iter().map(|(sum, _)| sum).collect())
+    }
+
+    /// Goes over the places of all pieces; `add` says how many numbers it read there.
+    pub fn visit<T: Send>(
+        &self,
+        progress: &dyn Progress,
+        start: impl Fn() -> T + Sync,
+        add: impl Fn(&mut T, &Place) -> Result<u64, Error> + Sync,
+    ) -> Result<Vec<T>, Error> {
         let parts = self.read.min(PARTS);
-        let bound = |part: u64| (u128::from(part) * u128::from(self.read) / u128::from(parts.max(1))) as u64;
+        let bound = |part: u64| {
+            (u128::from(part) * u128::from(self.read) / u128::from(parts.max(1))) as u64
+        };
         let part = |part: u64| {
-            let (mut sum, mut buffer) = (start(), Vec::new());
+            let mut sum = start();
             for i in bound(part)..bound(part + 1) {
-                let place = self.place(i);
-                numbers.read(place.row, place.columns.clone(), &mut buffer)?;
-                progress.step(4 * buffer.len() as u64)?;
-                add(&mut sum, &place, &buffer);
+                let read = add(&mut sum, &self.place(i))?;
+                progress.step(4 * read)?;
             }
             Ok(sum)
         };

@@ -82,7 +82,13 @@ pub fn statistics(
     let first = pieces.fold(
         numbers,
         progress,
-        || (Sums::default(), vec![Sums::default(); by_row.len()], vec![Sums::default(); by_column.len()]),
+        || {
+            (
+                Sums::default(),
+                vec![Sums::default(); by_row.len()],
+                vec![Sums::default(); by_column.len()],
+            )
+        },
         |(all, of_rows, of_columns), place, read| {
             let sums = Sums::of(read);
             *all = all.and(sums);

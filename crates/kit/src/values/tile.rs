@@ -172,7 +172,8 @@ impl Line {
                 None => {
                     numbers.read(row, columns.clone(), &mut buffer)?;
                     line.read += buffer.len() as u64;
-                    for (pixel, numbers) in line.pixels.iter_mut().zip(buffer.chunks(step as usize)) {
+                    for (pixel, numbers) in line.pixels.iter_mut().zip(buffer.chunks(step as usize))
+                    {
                         pixel.add(numbers);
                     }
                 }
@@ -347,6 +348,9 @@ mod tests {
             let error = tile(&table, Place { level, x, y }, BUDGET).unwrap_err();
             assert_eq!(error.code(), "name-not-found");
         }
-        assert!(tile(&Table { rows: 0, columns: 4, block: 1 }, Place { level: 0, x: 0, y: 0 }, 9).is_err());
+        assert!(
+            tile(&Table { rows: 0, columns: 4, block: 1 }, Place { level: 0, x: 0, y: 0 }, 9)
+                .is_err()
+        );
     }
 }

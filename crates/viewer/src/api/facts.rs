@@ -16,14 +16,14 @@ use crate::shown::Shown;
 
 /// `GET summary`.
 pub fn summary(question: &Question) -> Answered {
-    let model = question.model;
+    let model = &question.model;
     let facts = json::summary(&Summary::of(model.model()?), &model.source, false);
     Ok(Answer::Json(json::with_schema("inspect/1", facts)))
 }
 
 /// `GET findings`.
 pub fn findings(question: &Question) -> Answered {
-    let model = question.model;
+    let model = &question.model;
     let headers = match model.findings.get() {
         Some(known) => known.clone(),
         None => {
@@ -56,7 +56,8 @@ pub fn findings_json(model: &Shown, findings: &[Finding]) -> Json {
         json["meaning"] = code.map(|code| code.meaning).into();
         json["advice"] = code.map(|code| code.advice).into();
         json["key_n"] = finding.key.as_deref().and_then(key_n).into();
-        json["tensor_n"] = finding.tensor.as_deref().and_then(|name| tensors.get(name).copied()).into();
+        json["tensor_n"] =
+            finding.tensor.as_deref().and_then(|name| tensors.get(name).copied()).into();
         // Of several files, messages name theirs.
         let mut files = model.files.files().iter();
         json["file_n"] = match files.len() {

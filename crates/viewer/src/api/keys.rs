@@ -20,7 +20,7 @@ const INEXACT: u64 = 1 << 53;
 
 /// `GET keys`.
 pub fn keys(question: &Question) -> Answered {
-    let (model, page) = (question.model, question.ask.page()?);
+    let (model, page) = (&question.model, question.ask.page()?);
     let metadata = model.model()?.metadata();
     let search = question.ask.search();
     let fits = |(_, (key, value)): &(usize, (&str, &Value))| {
@@ -37,7 +37,7 @@ pub fn keys(question: &Question) -> Answered {
 
 /// `GET key`.
 pub fn key(question: &Question) -> Answered {
-    let model = question.model;
+    let model = &question.model;
     let named = question.ask.named()?;
     let mut all = model.model()?.metadata().iter().enumerate();
     let found = match &named {
@@ -52,7 +52,9 @@ pub fn key(question: &Question) -> Answered {
         Value::Array(array) => {
             let (page, search) = (question.ask.page()?, question.ask.search());
             let fits = |(_, value): &(u64, Value)| {
-                search.as_deref().is_none_or(|search| shown(value).0.to_lowercase().contains(search))
+                search
+                    .as_deref()
+                    .is_none_or(|search| shown(value).0.to_lowercase().contains(search))
             };
             let (elements, found) = match &search {
                 // Those before and after are not looked at.
@@ -113,7 +115,9 @@ fn entry(model: &Shown, n: usize, key: &str, value: &Value) -> Result<Json, Fail
     if let (file, Some(gguf)) = model.file(0)? {
         let place = gguf.metadata().iter().position(|(other, _)| other == key);
         let spans = gguf.spans();
-        if let Some((place, span)) = place.and_then(|place| Some((place, spans.entries.get(place)?))) {
+        if let Some((place, span)) =
+            place.and_then(|place| Some((place, spans.entries.get(place)?)))
+        {
             let next = spans.entries.get(place + 1).map(|next| next.start);
             let end = next.or(spans.tensors.first().copied()).unwrap_or(spans.end);
             json["span"] = json!([span.start, end]);
@@ -148,4 +152,3 @@ fn scalar(value: &Value) -> Json {
         other => gguf_kit::json::value(other, 0),
     }
 }
-

@@ -9,23 +9,26 @@ use serde_json::{Value as Json, json};
 use crate::Session;
 use crate::answer::{Answer, Answered, Failure};
 use crate::shown::Shown;
+use crate::work::Waiting;
 
 /// All of them.
 pub async fn models(State(session): State<Arc<Session>>) -> Answered {
-    let all = (0..session.models.len()).map(|id| {
-        let model = session.models.get(&id.to_string())?;
-        Ok(entry(&session, id, &model))
-    });
-    let all = all.collect::<Result<Json, Failure>>()?;
-    Ok(Answer::Json(json!({ "api": 1, "version": session.version, "models": all })))
+    let working = session.clone();
+    let work = move |_: &Waiting| {
+        let all = (0..working.models.len()).map(|id| {
+            let model = working.models.model(id)?;
+            Ok(entry(&working, id, &model))
+        });
+        let all = all.collect::<Result<Json, Failure>>()?;
+        Ok(Answer::Json(json!({ "api": 1, "version": working.version, "models": all })))
+    };
+    session.work.run(work).await
 }
 
 /// One of them.
 pub fn entry(session: &Session, id: usize, model: &Shown) -> Json {
     let files = model.files.files();
-    let file = |file: &gguf_kit::HeldFile| {
-        json!({ "name": file.name().display().to_string(), "bytes": file.source().byte_len() })
-    };
+    let file = |file: &gguf_kit::HeldFile| json!({ "name": file.name().display().to_string(), "bytes": file.source().byte_len() });
     let far = model.files.is_far();
     let read = model.model().ok();
     let name = read.and_then(|read| Summary::of(read).name);

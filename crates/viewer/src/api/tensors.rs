@@ -1,14 +1,17 @@
 //! Tensors: which there are, and their numbers.
 
 use gguf_kit::values::{
-    Entry, Matrix, Numbers, Place, Profile, Statistics, levels, statistics as statistics_of, tile as tile_of,
+    Entry, Matrix, Numbers, Place, Profile, Scales, Statistics, levels,
+    statistics as statistics_of, tile as tile_of,
 };
 use gguf_store::ModelTensor;
 use serde_json::{Value as Json, json};
 
 use super::Question;
+use super::blocks::layout_json;
 use super::keys::SHOWN;
 use crate::answer::{Answer, Answered, Failure, cut};
+use crate::ask::Ask;
 
 /// Numbers of one answer at most.
 const MOST: u64 = 64 << 10;
@@ -66,21 +69,25 @@ pub fn tensor(question: &Question) -> Answered {
     json["block_bytes"] = block.map(|(_, bytes)| bytes).into();
     json["blocks_per_row"] = matrix.map(|matrix| matrix.blocks_per_row()).into();
     json["blocks"] = matrix.map(|matrix| matrix.blocks_per_row().saturating_mul(rows)).into();
-    json["layout"] = Json::Null;
+    let layout = matrix.and_then(|_| gguf_quant::layout(tensor.info.tensor_type));
+    json["layout"] = layout.map(layout_json).into();
     Ok(Answer::Json(json))
 }
 
 /// `GET tensor/tile`.
 pub fn tile(question: &Question) -> Answered {
     let (_, tensor) = question.model.tensor(&question.ask.named()?)?;
-    tile_bytes(&Matrix::of(tensor)?, question)
+    let (matrix, budget) = (Matrix::of(tensor)?, question.model.budget().tile);
+    match question.ask.text("of") {
+        None => tile_of_numbers(&matrix, question.ask, budget),
+        Some(field) => tile_of_numbers(&Scales::of(matrix, field)?, question.ask, budget),
+    }
 }
 
 /// The tile of any numbers that a request asks for.
-pub fn tile_bytes(numbers: &dyn Numbers, question: &Question) -> Answered {
-    let ask = question.ask;
+pub fn tile_of_numbers(numbers: &dyn Numbers, ask: &Ask, budget: u64) -> Answered {
     let place = Place { level: ask.or("level", 0)?, x: ask.or("x", 0)?, y: ask.or("y", 0)? };
-    let tile = tile_of(numbers, place, question.model.budget().tile)?;
+    let tile = tile_of(numbers, place, budget)?;
     let planes = 1 + usize::from(!tile.extreme.is_empty());
     let headers = vec![
         ("tile-width", tile.width.to_string()),
@@ -101,9 +108,8 @@ pub fn rows(question: &Question) -> Answered {
     let column: u64 = ask.or("column", 0)?;
     let room = matrix.columns().saturating_sub(column).min(MOST / count.max(1));
     let columns: u64 = ask.or("columns", room)?;
-    let within = |start: u64, count: u64, len: u64| {
-        start.checked_add(count).is_some_and(|end| end <= len)
-    };
+    let within =
+        |start: u64, count: u64, len: u64| start.checked_add(count).is_some_and(|end| end <= len);
     if !within(start, count, matrix.rows()) || !within(column, columns, matrix.columns()) {
         let shape = format!("{} rows of {}", matrix.rows(), matrix.columns());
         return Err(Failure::request(format!("there are {shape}, not all that was asked for")));
