@@ -47,6 +47,7 @@ pub mod name;
 pub mod npy;
 pub mod quality;
 pub mod quantize;
+pub mod report;
 pub mod run;
 pub mod sensitivity;
 pub mod summary;

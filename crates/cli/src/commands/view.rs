@@ -2,15 +2,20 @@
 
 use std::io::Write;
 use std::net::{IpAddr, Ipv4Addr};
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use gguf_kit::Files;
 use gguf_remote::Cache;
+use gguf_store::AtomicFile;
 use gguf_viewer::{Options, Server};
 use signal_hook::consts::TERM_SIGNALS;
 use signal_hook::iterator::Signals;
 
 use crate::commands::render_template;
 use crate::failure::Failure;
+use crate::force::Force;
+use crate::progress::Progress;
 use crate::{listing, terminal};
 
 /// Look inside models in the browser.
@@ -20,7 +25,8 @@ use crate::{listing, terminal};
 #[derive(clap::Args)]
 #[command(after_help = "Examples:\n  gguf view model.gguf\n  \
                         gguf view model-q4_k_m.gguf --original model-f16.gguf\n  \
-                        gguf view hf:org/repo:Q4_K_M --no-open")]
+                        gguf view hf:org/repo:Q4_K_M --no-open\n  \
+                        gguf view model.gguf --export report.html")]
 pub struct Args {
     /// Files, directories, shards or far locations (https://, hf:org/repo:file, s3://, gs://, az://).
     #[arg(required = true, value_name = "MODEL")]
@@ -41,6 +47,12 @@ pub struct Args {
     /// Bytes of far files that are kept on disk for another time, in the cache folder of the user; 0 for none.
     #[arg(long, value_name = "SIZE", default_value = "1G", value_parser = cache_limit)]
     cache_limit: u64,
+    /// Write a page that needs nothing but itself, and open nothing: what the model is, findings, keys, tensors
+    /// with figures of their weights.
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["original", "no_open", "port", "listen"])]
+    export: Option<PathBuf>,
+    #[command(flatten)]
+    force: Force,
 }
 
 fn cache_limit(text: &str) -> Result<u64, String> {
@@ -48,11 +60,15 @@ fn cache_limit(text: &str) -> Result<u64, String> {
 }
 
 pub fn run(args: &Args) -> Result<(), Failure> {
+    let cache = Arc::new(Cache::new(Cache::directory(), args.cache_limit));
+    if let Some(path) = &args.export {
+        return export(args, path, &cache);
+    }
     let options = Options {
         original: args.original.clone(),
         listen: args.listen,
         port: args.port,
-        cache: Some(Arc::new(Cache::new(Cache::directory(), args.cache_limit))),
+        cache: Some(cache),
         version: env!("GGUF_VERSION"),
         ..Options::new(args.models.clone(), render_template::renderer()?)
     };
@@ -82,5 +98,23 @@ pub fn run(args: &Args) -> Result<(), Failure> {
         });
         server.run(stopped)?;
     }
+    Ok(())
+}
+
+/// Writes the page of one model.
+fn export(args: &Args, path: &Path, cache: &Arc<Cache>) -> Result<(), Failure> {
+    let [source] = &args.models[..] else {
+        return Err(Failure::Usage("--export writes the page of one model: name one".into()));
+    };
+    let files = Files::open(source, Some(cache))?;
+    let (renderer, progress) = (render_template::renderer()?, Progress::new());
+    let version = format!("gguf {}", env!("GGUF_VERSION"));
+    let page = gguf_kit::report::html(source, &files, &renderer, &version, &progress)?;
+    progress.finish();
+    // Far ones have names, but no file of that name here is one of them.
+    let near = files.files().iter().filter(|_| !files.is_far());
+    let overwrite = args.force.sparing(near.map(|file| file.name()));
+    AtomicFile::write(path, page.as_bytes(), &overwrite)?;
+    eprintln!("wrote {}: {}", path.display(), listing::bytes(page.len() as u64));
     Ok(())
 }

@@ -38,49 +38,52 @@ const LONGEST_BODY: usize = 1 << 20;
 
 /// Everything that is answered.
 pub fn router(session: Arc<Session>, guarding: Guard) -> Router {
-    let of_one = Router::new()
-        .route("/summary", of_model(facts::summary))
-        .route("/findings", of_files(facts::findings))
-        .route("/memory", of_model(facts::memory))
-        .route("/graph", of_model(graphs::graph))
-        .route("/graph.svg", of_model(graphs::picture))
-        .route("/traffic", whatever(state::traffic))
-        .route("/state", whatever(state::state))
-        .route("/reload", sent(Needs::Nothing, state::reload))
-        .route("/keys", of_model(keys::keys))
-        .route("/key", of_model(keys::key))
-        .route("/tensors", of_model(tensors::tensors))
-        .route("/tensor", of_model(tensors::tensor))
-        .route("/tensor/tile", of_model(tensors::tile))
-        .route("/tensor/rows", of_model(tensors::rows))
-        .route("/tensor/statistics", of_model(tensors::statistics))
-        .route("/tensor/block", of_model(blocks::block))
-        .route("/map", of_files(bytes::map))
-        .route("/bytes", of_files(bytes::bytes))
-        .route("/spans", of_files(bytes::spans))
-        .route("/tokenizer", of_model(tokens::tokenizer))
-        .route("/tokens", of_model(tokens::tokens))
-        .route("/merges", of_model(tokens::merges))
-        .route("/tokenize", sent(Needs::Model, |question, text| tokens::tokenize(&question, text)))
-        .route("/templates", of_model(templates::templates))
-        .route(
-            "/template",
-            sent(Needs::Model, |question, sent| templates::template(&question, sent)),
-        )
-        .route("/edit", sent(Needs::Model, edits::edit));
-    let of_two = Router::new()
-        .route("/keys", of_both(compare::keys))
-        .route("/tensors", of_both(compare::tensors))
-        .route("/tensor", of_both(compare::tensor))
-        .route("/tile", of_both(compare::tile));
-    let api = Router::new()
-        .route("/models", get(models::models))
-        .nest("/models/{id}", of_one)
-        .nest("/compare/{a}/{b}", of_two);
-    Router::new()
-        .nest("/{secret}/api/1", api)
+    let of_one = [
+        ("summary", of_model(facts::summary)),
+        ("findings", of_files(facts::findings)),
+        ("memory", of_model(facts::memory)),
+        ("graph", of_model(graphs::graph)),
+        ("graph.svg", of_model(graphs::picture)),
+        ("traffic", whatever(state::traffic)),
+        ("state", whatever(state::state)),
+        ("reload", sent(Needs::Nothing, state::reload)),
+        ("keys", of_model(keys::keys)),
+        ("key", of_model(keys::key)),
+        ("tensors", of_model(tensors::tensors)),
+        ("tensor", of_model(tensors::tensor)),
+        ("tensor/tile", of_model(tensors::tile)),
+        ("tensor/rows", of_model(tensors::rows)),
+        ("tensor/statistics", of_model(tensors::statistics)),
+        ("tensor/block", of_model(blocks::block)),
+        ("map", of_files(bytes::map)),
+        ("bytes", of_files(bytes::bytes)),
+        ("spans", of_files(bytes::spans)),
+        ("tokenizer", of_model(tokens::tokenizer)),
+        ("tokens", of_model(tokens::tokens)),
+        ("merges", of_model(tokens::merges)),
+        ("tokenize", sent(Needs::Model, tokens::tokenize)),
+        ("templates", of_model(templates::templates)),
+        ("template", sent(Needs::Model, templates::template)),
+        ("edit", sent(Needs::Model, edits::edit)),
+    ];
+    let of_two = [
+        ("keys", of_both(compare::keys)),
+        ("tensors", of_both(compare::tensors)),
+        ("tensor", of_both(compare::tensor)),
+        ("tile", of_both(compare::tile)),
+    ];
+    // The guard has looked at the secret; here it stands for any word.
+    let mut router = Router::new()
         .route("/{secret}/", get(page_file))
         .route("/{secret}/{*file}", get(page_file))
+        .route("/{secret}/api/1/models", get(models::models));
+    for (name, answering) in of_one {
+        router = router.route(&format!("/{{secret}}/api/1/models/{{id}}/{name}"), answering);
+    }
+    for (name, answering) in of_two {
+        router = router.route(&format!("/{{secret}}/api/1/compare/{{a}}/{{b}}/{name}"), answering);
+    }
+    router
         .with_state(session)
         .layer(DefaultBodyLimit::max(LONGEST_BODY))
         .layer(middleware::from_fn_with_state(guarding, guard))

@@ -47,7 +47,7 @@ pub struct Conversation {
 }
 
 /// `POST template`.
-pub fn template(question: &Question, sent: Conversation) -> Answered {
+pub fn template(question: Question, sent: Conversation) -> Answered {
     let metadata = question.model.model()?.metadata();
     if !sent.messages.is_array() {
         return Err(Failure::request("`messages` is a list"));

@@ -184,7 +184,7 @@ pub fn yes() -> bool {
 }
 
 /// `POST tokenize`.
-pub fn tokenize(question: &Question, sent: Text) -> Answered {
+pub fn tokenize(question: Question, sent: Text) -> Answered {
     if sent.text.len() > LONGEST {
         return Err(Failure::request(format!("the text has more than {LONGEST} bytes")));
     }
