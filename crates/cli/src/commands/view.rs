@@ -4,13 +4,15 @@ use std::io::Write;
 use std::net::{IpAddr, Ipv4Addr};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
 
 use gguf_kit::Files;
 use gguf_remote::Cache;
 use gguf_store::AtomicFile;
 use gguf_viewer::{Options, Server};
 use signal_hook::consts::TERM_SIGNALS;
-use signal_hook::iterator::Signals;
+use signal_hook::flag;
 
 use crate::commands::render_template;
 use crate::failure::Failure;
@@ -88,17 +90,19 @@ pub fn run(args: &Args) -> Result<(), Failure> {
         terminal::note("no browser could be opened: open the address above");
     }
     let (stop, stopped) = Server::stop();
-    if let Ok(mut signals) = Signals::new(TERM_SIGNALS) {
-        std::thread::spawn(move || {
-            signals.forever().next();
-            drop(stop);
-            // Whoever asks again does not want to wait for what is unfinished.
-            signals.forever().next();
-            std::process::exit(130);
-        });
-        server.run(stopped)?;
+    let asked = Arc::new(AtomicBool::new(false));
+    for signal in TERM_SIGNALS {
+        // A second one ends the process at once.
+        let _ = flag::register_conditional_default(*signal, asked.clone());
+        let _ = flag::register(*signal, asked.clone());
     }
-    Ok(())
+    std::thread::spawn(move || {
+        while !asked.load(Ordering::Relaxed) {
+            std::thread::sleep(Duration::from_millis(50));
+        }
+        drop(stop);
+    });
+    Ok(server.run(stopped)?)
 }
 
 /// Writes the page of one model.

@@ -272,6 +272,37 @@ fn bars(counts: &[u64]) -> Option<String> {
 mod tests {
     use super::*;
 
+    /// Whatever keys and tensors are called, the page shows it as text, and asks nobody for anything.
+    #[test]
+    fn names_of_strangers_are_text() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("m.gguf");
+        let evil = "<script>alert(1)</script><img src=http://example.org onerror=alert(1)>\"'";
+        let mut draft = gguf::RawHeader::default();
+        draft.metadata.set("general.architecture", evil);
+        draft.metadata.set("general.name", evil);
+        draft.metadata.set(evil, evil.repeat(1000));
+        for (name, tensor_type) in [(evil, gguf::TensorType::F32), ("b", gguf::TensorType::F32)] {
+            let shape = gguf::Shape::new(&[8]).unwrap();
+            let name = name.to_owned();
+            draft.tensors.push(gguf::TensorInfo { name, shape, tensor_type, offset: 0 });
+        }
+        draft.lay_out().unwrap();
+        let mut bytes = gguf::write_header(&gguf::Header::new(draft).unwrap()).unwrap();
+        bytes.extend((0..16).flat_map(|i| (i as f32).to_le_bytes()));
+        std::fs::write(&path, bytes).unwrap();
+        let word = path.to_str().unwrap();
+        let files = Files::open(word, None).unwrap();
+        let page = html(word, &files, &Renderer::here(), "gguf <1>", &()).unwrap();
+        for tag in ["<script", "<img", "<link", "<iframe", "href=", " src=\"", "url("] {
+            assert!(!page.contains(tag), "{tag}");
+        }
+        assert!(page.contains("&lt;script&gt;alert(1)") && page.contains("gguf &lt;1&gt;"));
+        // 0 to 7: mean and deviation.
+        assert!(page.contains(">3.50<") && page.contains(">2.29<"), "{page}");
+        assert!(page.len() < 100_000);
+    }
+
     #[test]
     fn digits() {
         for (number, said) in [

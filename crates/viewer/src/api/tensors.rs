@@ -1,7 +1,7 @@
 //! Tensors: which there are, and their numbers.
 
 use gguf_kit::values::{
-    Entry, Matrix, Numbers, Place, Profile, Scales, Statistics, levels,
+    Entry, Matrix, Numbers, Place, Profile, Scales, Statistics, TILE, levels,
     statistics as statistics_of, tile as tile_of,
 };
 use gguf_store::ModelTensor;
@@ -78,10 +78,28 @@ pub fn tensor(question: &Question) -> Answered {
 pub fn tile(question: &Question) -> Answered {
     let (_, tensor) = question.model.tensor(&question.ask.named()?)?;
     let (matrix, budget) = (Matrix::of(tensor)?, question.model.budget().tile);
+    if question.model.files.is_far() {
+        fetch_ahead(&matrix, question.ask)?;
+    }
     match question.ask.text("of") {
         None => tile_of_numbers(&matrix, question.ask, budget),
         Some(field) => tile_of_numbers(&Scales::of(matrix, field)?, question.ask, budget),
     }
+}
+
+/// Fetches the rows of a tile in one request, where that costs little: one by one they would be many.
+fn fetch_ahead(matrix: &Matrix, ask: &Ask) -> Result<(), Failure> {
+    const MOST: u64 = 4 << 20;
+    let (level, y): (u32, u64) = (ask.or("level", 0)?, ask.or("y", 0)?);
+    let rows = TILE.checked_shl(level).unwrap_or(u64::MAX);
+    let first = y.saturating_mul(rows).min(matrix.rows());
+    let count = rows.min(matrix.rows() - first);
+    let (_, bytes) = matrix.block();
+    let blocks = count.saturating_mul(matrix.blocks_per_row());
+    if blocks.saturating_mul(bytes) <= MOST {
+        matrix.blocks(first, 0..blocks)?;
+    }
+    Ok(())
 }
 
 /// The tile of any numbers that a request asks for.
