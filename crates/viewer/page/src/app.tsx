@@ -14,6 +14,7 @@ import { Overview } from "./overview/overview";
 import { go, link, model, view } from "./route";
 import { Tensors } from "./tensors/tensors";
 import { TokenizerView } from "./tokenizer/tokenizer";
+import { modelName } from "./ui/model-name";
 import { Waiting } from "./ui/notice";
 import type { ViewProps } from "./ui/view";
 
@@ -33,7 +34,7 @@ export function App() {
   const title = view.value === "compare" ? "Compare" : (VIEWS.find(({ name }) => name === view.value)?.title ?? "Overview");
   const first = useRef(true);
   useEffect(() => {
-    document.title = current ? `${title} – ${current.name}` : "gguf view";
+    document.title = current ? `${title} – ${modelName(current)}` : "gguf view";
     // Who went to another view by keyboard goes on in it.
     if (!first.current) main.current?.focus({ preventScroll: true });
     if (!first.current) scrollTo(0, 0);
@@ -81,7 +82,7 @@ function Models({ all, current }: { all: Model[]; current: Model }) {
         >
           {all.map((entry) => (
             <option key={entry.id} value={entry.id}>
-              {entry.name}
+              {modelName(entry)}
             </option>
           ))}
         </select>

@@ -1,6 +1,7 @@
 // Two models beside each other: keys that differ, tensors with their errors, where they are apart.
 import type { Model } from "../api/types";
 import { go, link, place } from "../route";
+import { modelName } from "../ui/model-name";
 import { Nothing } from "../ui/notice";
 import { Tabs } from "../ui/tabs";
 import { ComparedKeyList } from "./keys";
@@ -19,7 +20,7 @@ export function Compare({ all }: { all: Model[] }) {
       <select value={chosen.id} onChange={(event) => change(event.currentTarget.value)}>
         {readable.map((model) => (
           <option key={model.id} value={model.id}>
-            {model.name}
+            {modelName(model)}
           </option>
         ))}
       </select>

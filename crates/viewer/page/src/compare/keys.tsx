@@ -4,6 +4,7 @@ import { useDocument } from "../api/resource";
 import type { ComparedKeys } from "../api/tensor-types";
 import type { Model } from "../api/types";
 import { plural, visible } from "../format";
+import { modelName } from "../ui/model-name";
 import { Shown } from "../ui/notice";
 
 export function ComparedKeyList({ a, b }: { a: Model; b: Model }) {
@@ -22,8 +23,8 @@ export function ComparedKeyList({ a, b }: { a: Model; b: Model }) {
                 <thead>
                   <tr>
                     <th scope="col">key</th>
-                    <th scope="col">{a.name}</th>
-                    <th scope="col">{b.name}</th>
+                    <th scope="col">{modelName(a)}</th>
+                    <th scope="col">{modelName(b)}</th>
                   </tr>
                 </thead>
                 <tbody>

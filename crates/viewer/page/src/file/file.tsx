@@ -55,7 +55,7 @@ function Mapped({ files, model, tensors }: { files: MapFile[]; model: Model; ten
         {file.order && <span>{file.order}-endian</span>}
         {file.alignment !== null && <span>aligned to {file.alignment}</span>}
         {file.data_start !== null && <span>data from {hex(file.data_start)}</span>}
-        {gaps > 0 && <span class="warning">{bytes(gaps)} that nothing claims</span>}
+        {gaps > 0 && <span class="oddity">{bytes(gaps)} that nothing claims</span>}
       </p>
       {file.bytes === 0 ? (
         <p class="nothing">The file is empty.</p>

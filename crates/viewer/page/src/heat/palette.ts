@@ -11,11 +11,12 @@ interface Ends {
   end: number;
   chroma: number;
 }
-const LIGHT: Ends = { middle: 0.965, end: 0.42, chroma: 0.17 };
-const DARK: Ends = { middle: 0.2, end: 0.83, chroma: 0.15 };
+// As strong as sRGB can show: beyond, colours would be cut and steps would be uneven.
+const LIGHT: Ends = { middle: 0.965, end: 0.45, chroma: 0.16 };
+const DARK: Ends = { middle: 0.2, end: 0.76, chroma: 0.13 };
 /** Hues of negative and of positive weights, degrees. */
-const NEGATIVE = 252;
-const POSITIVE = 38;
+const NEGATIVE = 260;
+const POSITIVE = 34;
 
 /** One 0xAABBGGRR for each step, as a Uint32Array over ImageData wants it on a little-endian machine. */
 export function palette(dark: boolean): Uint32Array {

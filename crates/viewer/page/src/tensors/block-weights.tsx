@@ -7,7 +7,7 @@ import type { Mark } from "./block";
 
 export function BlockWeights({ block, mark, onMark }: { block: Block; mark: Mark; onMark: (mark: Mark) => void }) {
   const id = useId();
-  const across = useNarrow() ? 4 : 16;
+  const across = useNarrow() ? 4 : 8;
   const at = mark !== null && "weight" in mark ? mark.weight : null;
   const uses = (weight: Block["weights"][number]) => mark !== null && "field" in mark && weight.items.some(([field, item]) => field === mark.field && item === mark.item);
   function key(event: KeyboardEvent): void {

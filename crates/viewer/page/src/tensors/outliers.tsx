@@ -33,7 +33,7 @@ export function Outliers({ model, n, of }: { model: Model; n: number; of: Outlie
                 <td class="number">{whole(row)}</td>
                 <td class="number">{whole(column)}</td>
                 <td class="number">
-                  <a href={link([model.id, "tensors", n], { row, column, at: `${column + 0.5},${row + 0.5},24` })} aria-label={`Show row ${row}, column ${column}`}>
+                  <a href={link([model.id, "tensors", n], { row, column, at: `${column + 0.5},${row + 0.5},24` })}>
                     {significant(value)}
                   </a>
                 </td>

@@ -1,11 +1,12 @@
 // The tokens of a text in one model: pieces, ids, bytes, and the merges that led there.
 import { useSignal } from "@preact/signals";
-import { useMemo } from "preact/hooks";
+import { useId, useMemo } from "preact/hooks";
 import { post } from "../api/request";
 import { useAnswer } from "../api/resource";
 import type { Tokenized } from "../api/token-types";
 import type { Model } from "../api/types";
 import { plural, whole } from "../format";
+import { modelName } from "../ui/model-name";
 import { Shown } from "../ui/notice";
 import { wordOf } from "./history";
 import { MergeTree } from "./merge-tree";
@@ -25,14 +26,15 @@ export function Encoded({ model, request, named }: Props) {
   const question = JSON.stringify(request);
   const answer = useAnswer<Tokenized>(`${model.id} ${question}`, (stop) => post<Tokenized>(`${model.id}/tokenize`, request, stop));
   return (
-    <section class="encoded" aria-label={`Tokens of ${model.name}`}>
-      {named && <h2>{model.name}</h2>}
+    <section class="encoded" aria-label={`Tokens of ${modelName(model)}`}>
+      {named && <h2>{modelName(model)}</h2>}
       <Shown of={answer} show={(value) => <Pieces value={value} request={request} />} waiting={<div class="pieces-room" />} />
     </section>
   );
 }
 
 function Pieces({ value, request }: { value: Tokenized; request: Props["request"] }) {
+  const id = useId();
   const chosen = useSignal(0);
   const all = useSignal(false);
   const at = Math.min(chosen.value, value.tokens.length - 1);
@@ -54,14 +56,13 @@ function Pieces({ value, request }: { value: Tokenized; request: Props["request"
           of {whole(bytes)} B{value.ids.length > 0 && `, ${(bytes / value.ids.length).toFixed(2)} B each`}
         </span>
       </p>
-      <div class="pieces" role="listbox" aria-label="Tokens" aria-orientation="horizontal" tabIndex={0} aria-activedescendant={token ? `piece-${at}` : undefined} onKeyDown={key}>
+      <div class="pieces" role="listbox" aria-label="Tokens" aria-orientation="horizontal" tabIndex={0} aria-activedescendant={token ? `${id}-${at}` : undefined} onKeyDown={key}>
         {shown.map((piece, i) => (
           <span
             key={i}
-            id={`piece-${i}`}
+            id={`${id}-${i}`}
             role="option"
             aria-selected={i === at}
-            aria-label={`${piece.text}, ${piece.id}`}
             class={`piece-box tint-${i % 4}${piece.type === "control" ? " control" : ""}${i === at ? " chosen" : ""}`}
             onClick={() => (chosen.value = i)}
           >

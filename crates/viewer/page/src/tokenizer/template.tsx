@@ -46,7 +46,10 @@ function Editor({ model, templates }: { model: Model; templates: Templates["temp
         <h2 id="messages">Messages</h2>
         <Messages messages={messages.value} onChange={(to) => (messages.value = to)} />
         <label class="check">
-          <input type="checkbox" checked={prompt.value} onChange={(event) => (prompt.value = event.currentTarget.checked)} /> Begin the answer (<code>add_generation_prompt</code>)
+          <input type="checkbox" checked={prompt.value} onChange={(event) => (prompt.value = event.currentTarget.checked)} />{" "}
+          <span>
+            Begin the answer (<code>add_generation_prompt</code>)
+          </span>
         </label>
         <details>
           <summary>Tools</summary>

@@ -4,6 +4,7 @@ import { useEffect } from "preact/hooks";
 import { models } from "../api/health";
 import type { Model } from "../api/types";
 import { choose } from "../route";
+import { modelName } from "../ui/model-name";
 import { chosen, chosenNumber } from "../ui/view";
 import { Encoded } from "./encoded";
 
@@ -45,7 +46,7 @@ export function Try({ model }: { model: Model }) {
               <option value="">nothing</option>
               {others.map((entry) => (
                 <option key={entry.id} value={entry.id}>
-                  {entry.name}
+                  {modelName(entry)}
                 </option>
               ))}
             </select>

@@ -53,7 +53,7 @@ export function Plot(props: Props) {
       plot.destroy();
     };
   }, [props.x, props.lines, props.logarithmic, edition]);
-  return <div ref={box} class="plot" role="img" aria-label={props.label} style={{ height: `${(props.height ?? 180) + 30}px` }} />;
+  return <div ref={box} class="plot" role="img" aria-label={props.label} style={{ minHeight: `${(props.height ?? 180) + 30}px` }} />;
 }
 
 function data({ x, lines }: Props): uPlot.AlignedData {
@@ -61,7 +61,7 @@ function data({ x, lines }: Props): uPlot.AlignedData {
 }
 
 function options(props: Props, width: number, height: number): uPlot.Options {
-  const axis = { stroke: colour("soft"), grid: { stroke: colour("grid"), width: 1 }, ticks: { stroke: colour("grid"), width: 1 }, font: "11.5px system-ui, sans-serif" };
+  const axis = { stroke: colour("soft"), grid: { stroke: colour("grid"), width: 1 }, ticks: { stroke: colour("grid"), width: 1 }, font: "12px system-ui, sans-serif" };
   const number = (is: boolean | undefined) => (value: number | null) => (value === null ? "" : is ? whole(value) : significant(value));
   const label = (is: boolean | undefined) => (_: uPlot, values: (number | null)[]) => values.map((value) => (value === null ? "" : is ? whole(value) : short(value)));
   return {
