@@ -1,5 +1,5 @@
 // Makes ../dist of src: what the binary embeds. The same sources give the same bytes.
-//   node scripts/build.mjs [--watch] [--out FOLDER]
+//   node scripts/build.mjs [--out FOLDER]
 import { context } from "esbuild";
 import { cp, mkdir, readFile, readdir, rm, writeFile } from "node:fs/promises";
 import path from "node:path";
@@ -59,5 +59,5 @@ async function licences(metafile) {
 if (process.argv[1] === fileURLToPath(import.meta.url)) {
   const at = process.argv.indexOf("--out");
   const out = at < 0 ? path.join(page, "../dist") : path.resolve(process.argv[at + 1]);
-  await build(out, process.argv.includes("--watch"));
+  await build(out);
 }

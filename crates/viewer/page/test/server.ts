@@ -3,6 +3,7 @@ import { execFileSync, spawn } from "node:child_process";
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import path from "node:path";
+import { proxy } from "../scripts/proxy.mjs";
 
 const repository = path.resolve("../../..");
 export const gguf = path.resolve(process.env.GGUF ?? path.join(repository, "target/debug/gguf"));
@@ -51,13 +52,16 @@ export async function serve(...words: string[]): Promise<Server> {
     });
     void ended.then(() => reject(new Error("gguf view ended before it printed an address")));
   });
+  // With DIST=FOLDER the page comes from there, and not from what the program embeds.
+  const other = process.env.DIST ? await proxy(base, path.resolve(process.env.DIST)) : null;
   return {
-    base,
+    base: other?.base ?? base,
     api: async (path) => {
       const answer = await fetch(`${base}api/1/${path}`);
       return answer.json();
     },
     stop: async () => {
+      other?.stop();
       child.kill("SIGINT");
       await ended;
     },

@@ -1,0 +1,3 @@
+declare module "*/proxy.mjs" {
+  export function proxy(base: string, folder: string): Promise<{ base: string; stop: () => void }>;
+}
