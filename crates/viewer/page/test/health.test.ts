@@ -50,7 +50,7 @@ test("a key is changed after its preview, in the file too", async () => {
   copyFileSync(made.q4, copy);
   const server = await serve(copy);
   const { page, faults } = await open(browser, server.base);
-  const key = ((await server.api("0/keys?search=general.name")) as { keys: { n: number }[] }).keys[0];
+  const key = ((await server.api("models/0/keys?search=general.name")) as { keys: { n: number }[] }).keys[0];
   assert.ok(key);
   await visit(page, `${server.base}#/0/metadata?key=${key.n}`);
   await page.getByRole("button", { name: "Change…" }).click();
@@ -72,7 +72,7 @@ test("a key is changed after its preview, in the file too", async () => {
 test("a wrong value is said, and can be forgotten", async () => {
   const server = await serve(made.q4);
   const { page } = await open(browser, server.base, "desktop", "light", [400, 422]);
-  const key = ((await server.api("0/keys?search=block_count")) as { keys: { n: number }[] }).keys[0];
+  const key = ((await server.api("models/0/keys?search=block_count")) as { keys: { n: number }[] }).keys[0];
   await visit(page, `${server.base}#/0/metadata?key=${key?.n}`);
   await page.getByRole("button", { name: "Change…" }).click();
   await page.getByLabel("New value").fill("many");

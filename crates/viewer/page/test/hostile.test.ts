@@ -33,7 +33,7 @@ test("scripts in names, values, and texts are shown and not run", async () => {
   assert.equal(await page.locator("main h1").innerText(), SCRIPT);
   assert.equal(await page.locator("main script, main img, a[href^='javascript:']").count(), 0);
   await page.getByRole("navigation").getByRole("link", { name: "Metadata" }).click();
-  const found = ((await server.api("0/keys?search=general.description")) as { keys: { n: number }[] }).keys[0];
+  const found = ((await server.api("models/0/keys?search=general.description")) as { keys: { n: number }[] }).keys[0];
   await visit(page, `${server.base}#/0/metadata?key=${found?.n}`);
   assert.ok((await page.locator(".value-text").innerText()).startsWith(SCRIPT));
   assert.deepEqual(faults, []);

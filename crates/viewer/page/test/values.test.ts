@@ -66,7 +66,7 @@ test("figures are those of `gguf inspect --values`", async () => {
 test("the weights of a block are those of its row", async () => {
   const { values } = JSON.parse(run("inspect", made.q4, "--values", `${NAME}:1`, "--json")) as Inspected;
   const { page } = await open(browser, server.base);
-  const tensor = (await server.api(`0/tensor?name=${NAME}`)) as { blocks_per_row: number; block_weights: number };
+  const tensor = (await server.api(`models/0/tensor?name=${NAME}`)) as { blocks_per_row: number; block_weights: number };
   await visit(page, `${server.base}#/0/tensors/${NAME}?tab=block&index=${tensor.blocks_per_row}`);
   const shown = await page.locator(".weights .weight").evaluateAll((cells) => cells.map((cell) => (cell as HTMLElement).title));
   assert.deepEqual(shown, values.rows[0]?.slice(0, tensor.block_weights).map(String));

@@ -35,7 +35,7 @@ async function look(): Promise<void> {
   // A server that came back at the same address may have other models.
   if (models.value === null || lost.value) await ask();
   for (const model of models.value?.models ?? []) {
-    const state = await get<State>(`${model.id}/state`);
+    const state = await get<State>(`models/${model.id}/state`);
     if (state.changed !== model.id in changed.value) {
       const { [model.id]: _, ...others } = changed.value;
       changed.value = state.changed ? { ...others, [model.id]: state } : others;
@@ -45,7 +45,7 @@ async function look(): Promise<void> {
 }
 
 async function count(id: number): Promise<void> {
-  const now = await get<Traffic>(`${id}/traffic`);
+  const now = await get<Traffic>(`models/${id}/traffic`);
   const before = traffic.value[id];
   if (before?.fetched_bytes === now.fetched_bytes && before.requests === now.requests) return;
   traffic.value = { ...traffic.value, [id]: now };
@@ -53,7 +53,7 @@ async function count(id: number): Promise<void> {
 
 /** Opens the files of a model anew; all views ask again. */
 export async function reload(id: number): Promise<void> {
-  await post<Model>(`${id}/reload`, {});
+  await post<Model>(`models/${id}/reload`, {});
   const { [id]: _, ...others } = changed.value;
   changed.value = others;
   await ask();

@@ -13,8 +13,8 @@ import { SpanList } from "./span-list";
 import { Strip } from "./strip";
 
 export function FileView({ model }: ViewProps) {
-  const map = useDocument<FileMap>(`${model.id}/map`);
-  const tensors = useDocument<{ tensors: Tensor[] }>(model.readable ? `${model.id}/tensors` : null);
+  const map = useDocument<FileMap>(`models/${model.id}/map`);
+  const tensors = useDocument<{ tensors: Tensor[] }>(model.readable ? `models/${model.id}/tensors` : null);
   return (
     <>
       <div class="view-head">

@@ -17,8 +17,8 @@ const BATCHES = [1, 8, 64, 512];
 
 export function GraphView({ model }: ViewProps) {
   const tokens = chosenNumber("tokens") ?? 1;
-  const graph = useDocument<GraphDocument>(address([model.id, "graph"], { tokens }));
-  const tensors = useDocument<{ tensors: Tensor[] }>(`${model.id}/tensors`);
+  const graph = useDocument<GraphDocument>(address(["models", model.id, "graph"], { tokens }));
+  const tensors = useDocument<{ tensors: Tensor[] }>(`models/${model.id}/tensors`);
   return (
     <>
       <div class="view-head">

@@ -18,7 +18,7 @@ export function tensorSource(model: number, tensor: { n: number; rows: number; c
     rows: tensor.rows,
     levels: levels(columns, tensor.rows),
     block: of ? 1 : tensor.block,
-    load: (level, x, y, stop) => load(address([model, "tensor", "tile"], { n: tensor.n, level, x, y, of }), stop),
+    load: (level, x, y, stop) => load(address(["models", model, "tensor", "tile"], { n: tensor.n, level, x, y, of }), stop),
   };
 }
 

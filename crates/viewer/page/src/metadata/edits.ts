@@ -45,12 +45,12 @@ export function forget(): void {
 
 /** What the changes would do; nothing is written. */
 export function preview(model: number, stop: AbortSignal): Promise<EditAnswer> {
-  return post<EditAnswer>(`${model}/edit`, { preview: true, ...edits.value }, stop);
+  return post<EditAnswer>(`models/${model}/edit`, { preview: true, ...edits.value }, stop);
 }
 
 /** Writes the changes into the file. */
 export async function save(model: number): Promise<EditAnswer> {
-  const answer = await post<EditAnswer>(`${model}/edit`, { preview: false, ...edits.value });
+  const answer = await post<EditAnswer>(`models/${model}/edit`, { preview: false, ...edits.value });
   forget();
   await reload(model).catch(() => {
     opened.value += 1;

@@ -14,7 +14,7 @@ import { EditKey } from "./edit-key";
 const PART = 65_536;
 
 export function KeyDetail({ model, n }: { model: Model; n: number }) {
-  const key = useDocument<KeyValue>(address([model.id, "key"], { n }));
+  const key = useDocument<KeyValue>(address(["models", model.id, "key"], { n }));
   return <Shown of={key} show={(value) => <Detail model={model} value={value} />} />;
 }
 
@@ -58,7 +58,7 @@ function Detail({ model, value }: { model: Model; value: KeyValue }) {
 /** Texts may be megabytes: they are shown part by part. */
 function StringValue({ model, value }: { model: Model; value: KeyValue }) {
   const offset = useSignal(0);
-  const other = useDocument<KeyValue>(offset.value > 0 ? address([model.id, "key"], { n: value.n, offset: offset.value }) : null);
+  const other = useDocument<KeyValue>(offset.value > 0 ? address(["models", model.id, "key"], { n: value.n, offset: offset.value }) : null);
   const string = (offset.value > 0 ? other.value : value)?.string ?? value.string;
   if (!string) return null;
   return (

@@ -17,7 +17,7 @@ export function Metadata({ model }: ViewProps) {
   const key = chosenNumber("key");
   const load = useCallback(
     async (offset: number, limit: number, stop: AbortSignal) => {
-      const { total, found, keys } = await get<Keys>(address([model.id, "keys"], { search, offset, limit }), stop);
+      const { total, found, keys } = await get<Keys>(address(["models", model.id, "keys"], { search, offset, limit }), stop);
       return { total, found, entries: keys };
     },
     [model.id, search],

@@ -8,7 +8,7 @@ import { Section, Shown } from "../ui/notice";
 
 export function Findings({ model }: { model: Model }) {
   const data = useSignal(false);
-  const findings = useDocument<{ findings: Finding[] }>(`${model.id}/findings${data.value ? "?data=true" : ""}`);
+  const findings = useDocument<{ findings: Finding[] }>(`models/${model.id}/findings${data.value ? "?data=true" : ""}`);
   const aside = !data.value && model.readable && (
     <button type="button" onClick={() => (data.value = true)}>
       Look at all tensor data too

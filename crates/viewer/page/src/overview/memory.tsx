@@ -18,7 +18,7 @@ export function MemoryEstimate({ model, trained }: { model: Model; trained: numb
   const batch = useSignal(BATCHES.indexOf(512));
   const cache = useSignal("f16");
   const chosen = { context: contexts[context.value] ?? trained, batch: BATCHES[batch.value] ?? 512, kv_type: cache.value };
-  const memory = useDocument<Memory>(address([model.id, "memory"], chosen));
+  const memory = useDocument<Memory>(address(["models", model.id, "memory"], chosen));
   return (
     <Section title="Memory to run it" id="memory">
       <div class="memory-choices">

@@ -9,7 +9,7 @@ import { MemoryEstimate } from "./memory";
 import { Sizes } from "./sizes";
 
 export function Overview({ model }: ViewProps) {
-  const summary = useDocument<Summary>(model.readable ? `${model.id}/summary` : null);
+  const summary = useDocument<Summary>(model.readable ? `models/${model.id}/summary` : null);
   return (
     <>
       <div class="view-head">

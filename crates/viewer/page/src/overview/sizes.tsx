@@ -10,7 +10,7 @@ import { typeColour } from "../ui/type-colour";
 import { type Group, groups, type Part, parts } from "./groups";
 
 export function Sizes({ model }: { model: Model }) {
-  const tensors = useDocument<{ tensors: Tensor[] }>(`${model.id}/tensors`);
+  const tensors = useDocument<{ tensors: Tensor[] }>(`models/${model.id}/tensors`);
   return (
     <Section title="Size" id="size">
       <Shown of={tensors} show={({ tensors }) => <Pictures tensors={tensors} model={model} />} waiting={<div class="sizes-room" />} />

@@ -17,7 +17,7 @@ export type Mark = { weight: number } | { field: number; item: number } | null;
 
 export function BlockView({ model, tensor }: { model: Model; tensor: TensorFacts }) {
   const index = Math.min(tensor.blocks - 1, chosenNumber("index") ?? 0);
-  const block = useDocument<Block>(address([model.id, "tensor", "block"], { n: tensor.n, index }));
+  const block = useDocument<Block>(address(["models", model.id, "tensor", "block"], { n: tensor.n, index }));
   const to = (index: number) => choose({ index: Math.max(0, Math.min(tensor.blocks - 1, index)) });
   return (
     <>

@@ -16,7 +16,7 @@ import { StatisticsView } from "./statistics";
 import { Values } from "./values";
 
 export function TensorDetail({ model, tensor }: { model: Model; tensor: Tensor }) {
-  const facts = useDocument<TensorFacts>(address([model.id, "tensor"], { n: tensor.n }));
+  const facts = useDocument<TensorFacts>(address(["models", model.id, "tensor"], { n: tensor.n }));
   return (
     <article aria-labelledby="tensor-title">
       <h2 id="tensor-title" class="detail-title">

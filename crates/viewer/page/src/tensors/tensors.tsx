@@ -10,7 +10,7 @@ import { TensorDetail } from "./detail";
 import { TensorList } from "./list";
 
 export function Tensors({ model }: ViewProps) {
-  const tensors = useDocument<{ tensors: Tensor[] }>(`${model.id}/tensors`);
+  const tensors = useDocument<{ tensors: Tensor[] }>(`models/${model.id}/tensors`);
   return (
     <>
       <div class="view-head">

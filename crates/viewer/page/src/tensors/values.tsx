@@ -51,7 +51,7 @@ function Around({ model, tensor, row, column }: { model: Model; tensor: TensorFa
   const start = Math.max(0, Math.min(row, tensor.rows - ROWS));
   const first = Math.max(0, Math.min(column, tensor.columns - COLUMNS));
   const query = { n: tensor.n, start, count: Math.min(ROWS, tensor.rows), column: first, columns: Math.min(COLUMNS, tensor.columns) };
-  const rows = useDocument<Rows>(address([model.id, "tensor", "rows"], query));
+  const rows = useDocument<Rows>(address(["models", model.id, "tensor", "rows"], query));
   const block = row * tensor.blocks_per_row + Math.floor(column / Math.max(1, tensor.block_weights));
   return (
     <section aria-labelledby="around">

@@ -24,7 +24,7 @@ interface Props {
 
 export function Encoded({ model, request, named }: Props) {
   const question = JSON.stringify(request);
-  const answer = useAnswer<Tokenized>(`${model.id} ${question}`, (stop) => post<Tokenized>(`${model.id}/tokenize`, request, stop));
+  const answer = useAnswer<Tokenized>(`${model.id} ${question}`, (stop) => post<Tokenized>(`models/${model.id}/tokenize`, request, stop));
   return (
     <section class="encoded" aria-label={`Tokens of ${modelName(model)}`}>
       {named && <h2>{modelName(model)}</h2>}

@@ -16,7 +16,7 @@ export function Merges({ model }: { model: Model }) {
   const search = chosen("search");
   const load = useCallback(
     async (offset: number, limit: number, stop: AbortSignal) => {
-      const { total, found, merges } = await get<MergesPage>(address([model.id, "merges"], { search, offset, limit }), stop);
+      const { total, found, merges } = await get<MergesPage>(address(["models", model.id, "merges"], { search, offset, limit }), stop);
       return { total, found, entries: merges };
     },
     [model.id, search],

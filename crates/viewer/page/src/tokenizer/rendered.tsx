@@ -8,7 +8,7 @@ import { plural } from "../format";
 export function Rendered({ model, text }: { model: Model; text: string }) {
   const tokens = useAnswer<Tokenized | null>(`${model.id} ${text}`, (stop) =>
     // A model whose tokenizer does not work still has a template.
-    post<Tokenized>(`${model.id}/tokenize`, { text, add_special: false, parse_special: true }, stop).catch((error: unknown) => {
+    post<Tokenized>(`models/${model.id}/tokenize`, { text, add_special: false, parse_special: true }, stop).catch((error: unknown) => {
       if (stop.aborted) throw error;
       return null;
     }),

@@ -17,7 +17,7 @@ const SAMPLE: Message[] = [
 ];
 
 export function TemplateView({ model }: { model: Model }) {
-  const templates = useDocument<Templates>(`${model.id}/templates`);
+  const templates = useDocument<Templates>(`models/${model.id}/templates`);
   return <Shown of={templates} show={({ templates }) => <Editor model={model} templates={templates} />} />;
 }
 
@@ -37,7 +37,7 @@ function Editor({ model, templates }: { model: Model; templates: Templates["temp
   const parsed = parse(tools.value);
   const request = { name: template?.name ?? null, source: source.value, messages: messages.value, tools: parsed.value, add_generation_prompt: prompt.value };
   const ready = (template !== undefined || source.value !== null) && parsed.error === null;
-  const answer = useAnswer<{ text: string }>(ready ? `${model.id} ${asked.value} ${number.value} ${prompt.value}` : null, (stop) => post<{ text: string }>(`${model.id}/template`, request, stop));
+  const answer = useAnswer<{ text: string }>(ready ? `${model.id} ${asked.value} ${number.value} ${prompt.value}` : null, (stop) => post<{ text: string }>(`models/${model.id}/template`, request, stop));
   const fault = answer.failure;
   const line = fault && typeof fault.detail.line === "number" ? fault.detail.line : null;
   return (

@@ -13,7 +13,7 @@ import { Tokens } from "./tokens";
 import { Try } from "./try";
 
 export function TokenizerView({ model }: ViewProps) {
-  const facts = useDocument<TokenizerFacts>(`${model.id}/tokenizer`);
+  const facts = useDocument<TokenizerFacts>(`models/${model.id}/tokenizer`);
   return (
     <>
       <div class="view-head">

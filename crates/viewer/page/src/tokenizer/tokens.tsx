@@ -19,7 +19,7 @@ export function Tokens({ model, facts }: { model: Model; facts: TokenizerFacts }
   const type = chosen("type");
   const load = useCallback(
     async (offset: number, limit: number, stop: AbortSignal) => {
-      const { total, found, tokens } = await get<TokensPage>(address([model.id, "tokens"], { search, type, offset, limit }), stop);
+      const { total, found, tokens } = await get<TokensPage>(address(["models", model.id, "tokens"], { search, type, offset, limit }), stop);
       return { total, found, entries: tokens };
     },
     [model.id, search, type],

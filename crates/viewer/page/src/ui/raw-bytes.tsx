@@ -16,11 +16,11 @@ export interface Piece {
 /** Bytes and what they are, both at once. */
 export function usePiece(model: number, file: number, start: number, length: number) {
   const query = { file, offset: start, length };
-  return useAnswer<Piece>(length > 0 ? address([model, "bytes"], query) : null, async (stop) => {
+  return useAnswer<Piece>(length > 0 ? address(["models", model, "bytes"], query) : null, async (stop) => {
     const [bytes, named] = await Promise.all([
-      request(address([model, "bytes"], query), { signal: stop }).then((answer) => answer.arrayBuffer()),
+      request(address(["models", model, "bytes"], query), { signal: stop }).then((answer) => answer.arrayBuffer()),
       // A file that cannot be read as a model has bytes, but no names for them.
-      get<{ spans: Span[] }>(address([model, "spans"], query), stop).catch(() => ({ spans: [] })),
+      get<{ spans: Span[] }>(address(["models", model, "spans"], query), stop).catch(() => ({ spans: [] })),
     ]);
     return { bytes: new Uint8Array(bytes), spans: named.spans };
   });
