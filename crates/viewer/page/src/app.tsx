@@ -77,6 +77,7 @@ function Models({ all, current }: { all: Model[]; current: Model }) {
       {all.length > 1 ? (
         <select
           aria-label="Model"
+          title={current.source}
           value={current.id}
           onChange={(event) => go(link([event.currentTarget.value, view.value === "compare" ? "overview" : view.value]))}
         >

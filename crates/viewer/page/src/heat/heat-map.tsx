@@ -259,8 +259,8 @@ export function HeatMap({ source, label, range, at, onMove, onPick }: Props) {
         </div>
       </div>
       <figcaption class="heat-caption">
-        <Legend colours={look.colours} range={end} usual={range ?? 1} onRange={(to) => (chosenRange.value = to)} />
         <p class="heat-reading">{mark ? reading(mark) : failure ? `${failure.message}` : "Point at a weight; drag to move, turn the wheel to enlarge"}</p>
+        <Legend colours={look.colours} range={end} usual={range ?? 1} onRange={(to) => (chosenRange.value = to)} />
         <p class="heat-level faint">
           {now && (now.level === 0 ? "each weight" : `${2 ** now.level} x ${2 ** now.level} weights a pixel`)}
           {now?.sampled && ", sampled"}
