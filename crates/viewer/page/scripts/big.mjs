@@ -4,6 +4,7 @@ import { execFileSync } from "node:child_process";
 import { closeSync, mkdtempSync, openSync, rmSync, writeSync } from "node:fs";
 import { tmpdir } from "node:os";
 import path from "node:path";
+import { header } from "./gguf.mjs";
 
 export function big(gguf, output, columns = 4096, rows = 14336) {
   const folder = mkdtempSync(path.join(tmpdir(), "gguf-big-"));
@@ -18,17 +19,13 @@ export function big(gguf, output, columns = 4096, rows = 14336) {
 
 /** A matrix in BF16 in which one can see where one is: waves, and noise that is the same each time. */
 function write(file, columns, rows) {
-  const text = (words) => [number(words.length, 8), Buffer.from(words)];
-  const header = Buffer.concat([
-    ...[Buffer.from("GGUF"), number(3, 4), number(1, 8), number(1, 8)],
-    // One key, a string.
-    ...[...text("general.architecture"), number(8, 4), ...text("llama")],
-    // One tensor of two dimensions, BF16, at the beginning of the data.
-    ...[...text("blk.0.ffn_up.weight"), number(2, 4), number(columns, 8), number(rows, 8), number(30, 4), number(0, 8)],
-  ]);
   const out = openSync(file, "w");
-  writeSync(out, header);
-  writeSync(out, Buffer.alloc((32 - (header.length % 32)) % 32));
+  writeSync(
+    out,
+    header({ "general.architecture": "llama" }, [
+      { name: "blk.0.ffn_up.weight", shape: [columns, rows], type: "BF16" },
+    ]),
+  );
   const numbers = new Float32Array(columns);
   const bits = new Uint32Array(numbers.buffer);
   const row = new Uint16Array(columns);
@@ -42,12 +39,6 @@ function write(file, columns, rows) {
     writeSync(out, row);
   }
   closeSync(out);
-}
-
-function number(value, bytes) {
-  const buffer = Buffer.alloc(8);
-  buffer.writeBigUInt64LE(BigInt(value));
-  return buffer.subarray(0, bytes);
 }
 
 if (process.argv[1]?.endsWith("big.mjs")) big(process.argv[2], process.argv[3]);

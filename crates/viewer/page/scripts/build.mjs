@@ -41,7 +41,9 @@ async function licences(metafile) {
     if (!name) continue;
     packages.add(name);
     // What a package depends on may be inside of its own bundle.
-    const { dependencies = {} } = JSON.parse(await readFile(path.join(page, "node_modules", name, "package.json"), "utf8"));
+    const { dependencies = {} } = JSON.parse(
+      await readFile(path.join(page, "node_modules", name, "package.json"), "utf8"),
+    );
     for (const inner of Object.keys(dependencies)) packages.add(inner);
   }
   let text = "The page of `gguf view` contains these packages.\n";

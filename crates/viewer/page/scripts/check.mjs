@@ -1,4 +1,4 @@
-// Types, and that ../dist is what the sources make, byte by byte. Needs `npm ci` before.
+// Format, types, and that ../dist is what the sources make, byte by byte. Needs `npm ci` before.
 import { execFileSync } from "node:child_process";
 import { mkdtemp, readFile, readdir, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
@@ -7,6 +7,10 @@ import { fileURLToPath } from "node:url";
 import { build } from "./build.mjs";
 
 const page = path.join(path.dirname(fileURLToPath(import.meta.url)), "..");
+execFileSync(path.join(page, "node_modules/.bin/prettier"), ["--check", "--log-level", "warn", "."], {
+  cwd: page,
+  stdio: "inherit",
+});
 execFileSync(path.join(page, "node_modules/.bin/tsc"), ["--noEmit"], { cwd: page, stdio: "inherit" });
 
 const fresh = await mkdtemp(path.join(tmpdir(), "gguf-page-"));
@@ -16,7 +20,9 @@ try {
   const names = new Set([...(await readdir(fresh)), ...(await readdir(dist))]);
   const other = [];
   for (const name of names) {
-    const [a, b] = await Promise.all([fresh, dist].map((folder) => readFile(path.join(folder, name)).catch(() => null)));
+    const [a, b] = await Promise.all(
+      [fresh, dist].map((folder) => readFile(path.join(folder, name)).catch(() => null)),
+    );
     if (!a || !b || !a.equals(b)) other.push(name);
   }
   if (other.length) {

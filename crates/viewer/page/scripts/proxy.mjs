@@ -4,7 +4,13 @@ import { readFile } from "node:fs/promises";
 import http from "node:http";
 import path from "node:path";
 
-const TYPES = { ".html": "text/html; charset=utf-8", ".js": "text/javascript; charset=utf-8", ".css": "text/css; charset=utf-8", ".svg": "image/svg+xml", ".txt": "text/plain; charset=utf-8" };
+const TYPES = {
+  ".html": "text/html; charset=utf-8",
+  ".js": "text/javascript; charset=utf-8",
+  ".css": "text/css; charset=utf-8",
+  ".svg": "image/svg+xml",
+  ".txt": "text/plain; charset=utf-8",
+};
 
 /** Serves `folder` in place of the page of the server at `base`; gives the new address, and a function that ends it. */
 export async function proxy(base, folder) {
@@ -17,7 +23,12 @@ export async function proxy(base, folder) {
       const bytes = await readFile(path.join(folder, path.basename(name)));
       // The policy is that of the server.
       const policy = (await fetch(base)).headers.get("content-security-policy");
-      answer.writeHead(200, { "content-type": TYPES[path.extname(name)] ?? "application/octet-stream", ...(policy ? { "content-security-policy": policy } : {}) }).end(bytes);
+      answer
+        .writeHead(200, {
+          "content-type": TYPES[path.extname(name)] ?? "application/octet-stream",
+          ...(policy ? { "content-security-policy": policy } : {}),
+        })
+        .end(bytes);
     } catch {
       answer.writeHead(404).end();
     }
@@ -36,10 +47,13 @@ export async function proxy(base, folder) {
 function forward(request, answer, target) {
   const headers = { ...request.headers, host: target.host };
   if (headers.origin) headers.origin = target.origin;
-  const further = http.request({ host: target.hostname, port: target.port, path: request.url, method: request.method, headers }, (given) => {
-    answer.writeHead(given.statusCode, given.headers);
-    given.pipe(answer);
-  });
+  const further = http.request(
+    { host: target.hostname, port: target.port, path: request.url, method: request.method, headers },
+    (given) => {
+      answer.writeHead(given.statusCode, given.headers);
+      given.pipe(answer);
+    },
+  );
   further.on("error", () => answer.destroy());
   answer.on("close", () => further.destroy());
   request.pipe(further);

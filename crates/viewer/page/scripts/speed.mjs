@@ -11,7 +11,10 @@ import { big } from "./big.mjs";
 import { proxy } from "./proxy.mjs";
 
 const gguf = path.resolve(process.env.GGUF ?? "../../../target/debug/gguf");
-const browser = await chromium.launch({ executablePath: process.env.CHROMIUM ?? "/usr/bin/chromium", args: ["--no-sandbox"] });
+const browser = await chromium.launch({
+  executablePath: process.env.CHROMIUM ?? "/usr/bin/chromium",
+  args: ["--no-sandbox"],
+});
 
 async function start(model) {
   const begun = performance.now();
@@ -43,7 +46,8 @@ async function firstView(model) {
   const page = await context.newPage();
   await page.addInitScript(() => {
     const look = () => {
-      if (document.querySelector(".card-value")) requestAnimationFrame(() => requestAnimationFrame(() => (globalThis.firstView = performance.now())));
+      if (document.querySelector(".card-value"))
+        requestAnimationFrame(() => requestAnimationFrame(() => (globalThis.firstView = performance.now())));
       else requestAnimationFrame(look);
     };
     look();
@@ -64,7 +68,9 @@ async function pan(model, seconds = 5) {
   await page.waitForSelector('.heat-canvas[data-missing="0"]');
   const box = await page.locator(".heat-canvas").boundingBox();
   const at = { x: box.x + box.width / 2, y: box.y + box.height / 2 };
-  await browser.startTracing(page, { categories: ["devtools.timeline", "disabled-by-default-devtools.timeline", "benchmark", "toplevel"] });
+  await browser.startTracing(page, {
+    categories: ["devtools.timeline", "disabled-by-default-devtools.timeline", "benchmark", "toplevel"],
+  });
   await page.evaluate(() => {
     globalThis.frames = [];
     const note = (time) => {
@@ -96,9 +102,13 @@ async function pan(model, seconds = 5) {
   server.stop();
   const gaps = frames.slice(1).map((time, i) => time - frames[i]);
   gaps.sort((a, b) => a - b);
-  const reports = trace.traceEvents.filter((event) => event.name === "PipelineReporter" && event.ph === "b").map((event) => (event.args.frame_reporter ?? event.args.chrome_frame_reporter)?.state);
+  const reports = trace.traceEvents
+    .filter((event) => event.name === "PipelineReporter" && event.ph === "b")
+    .map((event) => (event.args.frame_reporter ?? event.args.chrome_frame_reporter)?.state);
   const state = (name) => reports.filter((report) => report === name).length;
-  const tasks = trace.traceEvents.filter((event) => event.name === "RunTask" && event.dur && event.pid === renderer(trace)).map((event) => event.dur / 1000);
+  const tasks = trace.traceEvents
+    .filter((event) => event.name === "RunTask" && event.dur && event.pid === renderer(trace))
+    .map((event) => event.dur / 1000);
   return {
     "frames a second": round((1000 * gaps.length) / (frames[frames.length - 1] - frames[0])),
     "median gap, ms": round(gaps[gaps.length >> 1]),
@@ -127,7 +137,9 @@ try {
     for (let i = 0; i < 7; i += 1) times.push(await firstView(model));
     times.sort((a, b) => a.together - b.together);
     const median = times[3];
-    console.log(`first view of ${path.basename(model)}, median of 7: ${round(median.together)} ms (server ${round(median.server)}, page ${round(median.page)}); slowest ${round(times[6].together)} ms`);
+    console.log(
+      `first view of ${path.basename(model)}, median of 7: ${round(median.together)} ms (server ${round(median.server)}, page ${round(median.page)}); slowest ${round(times[6].together)} ms`,
+    );
   }
   const folder = mkdtempSync(path.join(tmpdir(), "gguf-speed-"));
   const large = process.env.BIG ?? path.join(folder, "big.gguf");

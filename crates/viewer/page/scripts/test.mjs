@@ -9,7 +9,9 @@ import { build } from "esbuild";
 
 const page = path.join(path.dirname(fileURLToPath(import.meta.url)), "..");
 const wanted = process.argv[2] ?? "";
-const names = (await readdir(path.join(page, "test"))).filter((name) => name.endsWith(".test.ts") && name.includes(wanted));
+const names = (await readdir(path.join(page, "test"))).filter(
+  (name) => name.endsWith(".test.ts") && name.includes(wanted),
+);
 // Below node_modules, so that packages are found from there.
 const out = path.join(page, "node_modules/.test");
 await rm(out, { recursive: true, force: true });
@@ -27,5 +29,8 @@ await build({
   logLevel: "warning",
 });
 const files = names.map((name) => path.join(out, name.replace(/ts$/, "mjs")));
-const { status } = spawnSync(process.execPath, ["--test", "--test-concurrency=1", ...files], { stdio: "inherit", cwd: page });
+const { status } = spawnSync(process.execPath, ["--test", "--test-concurrency=1", ...files], {
+  stdio: "inherit",
+  cwd: page,
+});
 process.exitCode = status ?? 1;

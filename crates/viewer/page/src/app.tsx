@@ -31,7 +31,8 @@ export function App() {
   const main = useRef<HTMLElement>(null);
   const all = models.value?.models;
   const current = all?.find((entry) => entry.id === model.value) ?? all?.[0];
-  const title = view.value === "compare" ? "Compare" : (VIEWS.find(({ name }) => name === view.value)?.title ?? "Overview");
+  const title =
+    view.value === "compare" ? "Compare" : (VIEWS.find(({ name }) => name === view.value)?.title ?? "Overview");
   const first = useRef(true);
   useEffect(() => {
     document.title = current ? `${title} – ${modelName(current)}` : "gguf view";
@@ -79,7 +80,9 @@ function Models({ all, current }: { all: Model[]; current: Model }) {
           aria-label="Model"
           title={current.source}
           value={current.id}
-          onChange={(event) => go(link([event.currentTarget.value, view.value === "compare" ? "overview" : view.value]))}
+          onChange={(event) =>
+            go(link([event.currentTarget.value, view.value === "compare" ? "overview" : view.value]))
+          }
         >
           {all.map((entry) => (
             <option key={entry.id} value={entry.id}>
@@ -129,8 +132,16 @@ function Foot({ current }: { current: Model }) {
   return (
     <div class="foot faint">
       {current.far && (
-        <p class="traffic" title={fetched?.cache ? `cache on disk: ${bytes(fetched.cache.disk_bytes)} of ${bytes(fetched.cache.disk_limit)}` : undefined}>
-          <span class="traffic-bytes">{fetched ? bytes(fetched.fetched_bytes) : "…"}</span> fetched of {bytes(current.bytes)}
+        <p
+          class="traffic"
+          title={
+            fetched?.cache
+              ? `cache on disk: ${bytes(fetched.cache.disk_bytes)} of ${bytes(fetched.cache.disk_limit)}`
+              : undefined
+          }
+        >
+          <span class="traffic-bytes">{fetched ? bytes(fetched.fetched_bytes) : "…"}</span> fetched of{" "}
+          {bytes(current.bytes)}
           {fetched && <span class="traffic-requests"> in {plural(fetched.requests, "request")}</span>}
           {fetched?.cache && <span class="traffic-cache">, {bytes(fetched.cache.disk_bytes)} cached</span>}
         </p>
@@ -154,8 +165,8 @@ function Notices({ current }: { current: Model | undefined }) {
       {lost.value && (
         <div class="notice">
           <p>
-            <strong>The server has ended or cannot be reached.</strong> What is shown was read before. Start <code>gguf view</code> again and open the address that
-            it prints.
+            <strong>The server has ended or cannot be reached.</strong> What is shown was read before. Start{" "}
+            <code>gguf view</code> again and open the address that it prints.
           </p>
         </div>
       )}

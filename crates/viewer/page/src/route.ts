@@ -37,7 +37,10 @@ function decoded(part: string): string {
 }
 
 /** The address of a place. Empty choices are left out. */
-export function link(path: (string | number)[], query: Record<string, string | number | null | undefined> = {}): string {
+export function link(
+  path: (string | number)[],
+  query: Record<string, string | number | null | undefined> = {},
+): string {
   const chosen = new URLSearchParams();
   for (const [name, value] of Object.entries(query)) {
     if (value !== null && value !== undefined && value !== "") chosen.set(name, String(value));

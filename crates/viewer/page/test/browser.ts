@@ -21,7 +21,13 @@ export interface Tab {
 }
 
 /** A page at an address of the server. Statuses from `allowed` are no fault. */
-export async function open(browser: Browser, base: string, size: Size = "desktop", scheme: "light" | "dark" = "light", allowed: number[] = []): Promise<Tab> {
+export async function open(
+  browser: Browser,
+  base: string,
+  size: Size = "desktop",
+  scheme: "light" | "dark" = "light",
+  allowed: number[] = [],
+): Promise<Tab> {
   const context = await browser.newContext({ viewport: sizes[size], colorScheme: scheme, hasTouch: size === "phone" });
   const page = await context.newPage();
   const faults: string[] = [];
@@ -37,10 +43,13 @@ export async function open(browser: Browser, base: string, size: Size = "desktop
     void dialog.dismiss();
   });
   page.on("request", (request) => {
-    if (!request.url().startsWith(base) && !request.url().startsWith("data:") && !request.url().startsWith("blob:")) faults.push(`request: ${request.url()}`);
+    if (!request.url().startsWith(base) && !request.url().startsWith("data:") && !request.url().startsWith("blob:"))
+      faults.push(`request: ${request.url()}`);
   });
   await page.addInitScript(() => {
-    document.addEventListener("securitypolicyviolation", (event) => console.error(`policy: ${event.violatedDirective} ${event.blockedURI}`));
+    document.addEventListener("securitypolicyviolation", (event) =>
+      console.error(`policy: ${event.violatedDirective} ${event.blockedURI}`),
+    );
   });
   return { page, faults };
 }
@@ -53,7 +62,11 @@ export async function visit(page: Page, address: string): Promise<void> {
 
 export async function settled(page: Page): Promise<void> {
   await page.waitForSelector("main h1");
-  await page.waitForFunction(() => !document.querySelector('[aria-busy="true"], .waiting') && !document.querySelector('.heat-canvas:not([data-missing="0"])'));
+  await page.waitForFunction(
+    () =>
+      !document.querySelector('[aria-busy="true"], .waiting') &&
+      !document.querySelector('.heat-canvas:not([data-missing="0"])'),
+  );
   // Two frames: effects, then what they changed.
   await page.evaluate(() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done))));
 }
@@ -62,8 +75,14 @@ export async function settled(page: Page): Promise<void> {
 export async function accessible(page: Page, where: string): Promise<void> {
   await page.evaluate(axe);
   const found = await page.evaluate(async () => {
-    const { violations } = await (window as unknown as { axe: { run: () => Promise<{ violations: { id: string; help: string; nodes: { html: string }[] }[] }> } }).axe.run();
-    return violations.map(({ id, help, nodes }) => `${id}: ${help}: ${nodes.map(({ html }) => html.slice(0, 160)).join(" | ")}`);
+    const { violations } = await (
+      window as unknown as {
+        axe: { run: () => Promise<{ violations: { id: string; help: string; nodes: { html: string }[] }[] }> };
+      }
+    ).axe.run();
+    return violations.map(
+      ({ id, help, nodes }) => `${id}: ${help}: ${nodes.map(({ html }) => html.slice(0, 160)).join(" | ")}`,
+    );
   });
   assert.deepEqual(found, [], `axe at ${where}`);
 }

@@ -31,8 +31,14 @@ test("the tree of tensors opens, closes, and is chosen from", async () => {
   await visit(page, `${server.base}#/0/tensors`);
   const tree = page.getByRole("treegrid");
   await tree.focus();
-  const active = () => tree.evaluate((element) => document.getElementById(element.getAttribute("aria-activedescendant") ?? "")?.textContent ?? "");
-  const expanded = () => tree.evaluate((element) => document.getElementById(element.getAttribute("aria-activedescendant") ?? "")?.getAttribute("aria-expanded"));
+  const active = () =>
+    tree.evaluate(
+      (element) => document.getElementById(element.getAttribute("aria-activedescendant") ?? "")?.textContent ?? "",
+    );
+  const expanded = () =>
+    tree.evaluate((element) =>
+      document.getElementById(element.getAttribute("aria-activedescendant") ?? "")?.getAttribute("aria-expanded"),
+    );
   await page.keyboard.press("Home");
   while (!(await active()).startsWith("blk.0")) await page.keyboard.press("ArrowDown");
   assert.equal(await expanded(), "true");
@@ -79,6 +85,9 @@ test("the strip of the file goes from part to part", async () => {
   await page.getByRole("slider", { name: /Place in the file/ }).focus();
   await page.keyboard.press("ArrowRight");
   await page.waitForFunction(() => location.hash.includes("offset=24"));
-  assert.match((await page.getByRole("slider", { name: /Place in the file/ }).getAttribute("aria-valuetext")) ?? "", /^metadata, byte 0x18$/);
+  assert.match(
+    (await page.getByRole("slider", { name: /Place in the file/ }).getAttribute("aria-valuetext")) ?? "",
+    /^metadata, byte 0x18$/,
+  );
   await page.context().close();
 });

@@ -22,14 +22,25 @@ after(async () => {
 const NAME = "blk.0.ffn_down.weight";
 
 interface Inspected {
-  values: { rows: number[][]; count: number; mean: number; deviation: number; min: number; max: number; least?: number; most?: number };
+  values: {
+    rows: number[][];
+    count: number;
+    mean: number;
+    deviation: number;
+    min: number;
+    max: number;
+    least?: number;
+    most?: number;
+  };
 }
 
 test("weights beside the one that was chosen are those of `gguf inspect --values`", async () => {
   const { values } = JSON.parse(run("inspect", made.q4, "--values", `${NAME}:3..7`, "--json")) as Inspected;
   const { page, faults } = await open(browser, server.base);
   await visit(page, `${server.base}#/0/tensors/${NAME}?row=3&column=5`);
-  const shown = await page.locator("table.numbers td").evaluateAll((cells) => cells.map((cell) => (cell as HTMLElement).dataset.value));
+  const shown = await page
+    .locator("table.numbers td")
+    .evaluateAll((cells) => cells.map((cell) => (cell as HTMLElement).dataset.value));
   const wanted = values.rows.flatMap((row) => row.slice(5, 13).map(String));
   assert.deepEqual(shown, wanted);
   assert.deepEqual(faults, []);
@@ -50,7 +61,9 @@ test("the picture reads the same weight under the pointer", async () => {
 });
 
 test("figures are those of `gguf inspect --values`", async () => {
-  const { values } = JSON.parse(run("inspect", made.q4, "--values", NAME, "--json")) as { values: Record<string, number> };
+  const { values } = JSON.parse(run("inspect", made.q4, "--values", NAME, "--json")) as {
+    values: Record<string, number>;
+  };
   const { page } = await open(browser, server.base);
   await visit(page, `${server.base}#/0/tensors/${NAME}?tab=statistics`);
   const figure = (name: string) => page.locator(`[data-figure="${name}"] dd`).innerText();
@@ -66,15 +79,24 @@ test("figures are those of `gguf inspect --values`", async () => {
 test("the weights of a block are those of its row", async () => {
   const { values } = JSON.parse(run("inspect", made.q4, "--values", `${NAME}:1`, "--json")) as Inspected;
   const { page } = await open(browser, server.base);
-  const tensor = (await server.api(`models/0/tensor?name=${NAME}`)) as { blocks_per_row: number; block_weights: number };
+  const tensor = (await server.api(`models/0/tensor?name=${NAME}`)) as {
+    blocks_per_row: number;
+    block_weights: number;
+  };
   await visit(page, `${server.base}#/0/tensors/${NAME}?tab=block&index=${tensor.blocks_per_row}`);
-  const shown = await page.locator(".weights .weight").evaluateAll((cells) => cells.map((cell) => (cell as HTMLElement).title));
+  const shown = await page
+    .locator(".weights .weight")
+    .evaluateAll((cells) => cells.map((cell) => (cell as HTMLElement).title));
   assert.deepEqual(shown, values.rows[0]?.slice(0, tensor.block_weights).map(String));
   await page.context().close();
 });
 
 test("the overview says what `gguf inspect --json` says", async () => {
-  const summary = JSON.parse(run("inspect", made.q4, "--json")) as { file_bytes: number; tensor_count: number; tensor_types: Record<string, { tensors: number; bytes: number }> };
+  const summary = JSON.parse(run("inspect", made.q4, "--json")) as {
+    file_bytes: number;
+    tensor_count: number;
+    tensor_types: Record<string, { tensors: number; bytes: number }>;
+  };
   const { page } = await open(browser, server.base);
   await visit(page, server.base);
   assert.match(await page.locator(".cards").innerText(), new RegExp(`${bytes(summary.file_bytes)}[^]*`));
@@ -93,8 +115,13 @@ test("sliders ask for another estimate", async () => {
   await visit(page, server.base);
   await page.getByRole("button", { name: "q8_0" }).click();
   await settled(page);
-  const { memory } = JSON.parse(run("inspect", made.q4, "--memory", "--kv-type", "q8_0", "--json")) as { memory: { cache: number } };
-  await page.waitForFunction((text) => document.querySelector(".memory-parts")?.textContent?.includes(text), bytes(memory.cache));
+  const { memory } = JSON.parse(run("inspect", made.q4, "--memory", "--kv-type", "q8_0", "--json")) as {
+    memory: { cache: number };
+  };
+  await page.waitForFunction(
+    (text) => document.querySelector(".memory-parts")?.textContent?.includes(text),
+    bytes(memory.cache),
+  );
   await page.context().close();
 });
 
@@ -155,6 +182,9 @@ test("a long list has few rows in the document", async () => {
   assert.ok((await inDocument(page)) < 60);
   await page.locator(".token-rows .virtual-box").focus();
   await page.keyboard.press("End");
-  await page.waitForFunction((last) => document.querySelector(".token-rows .row:last-child .token-id")?.textContent === last, whole(total - 1));
+  await page.waitForFunction(
+    (last) => document.querySelector(".token-rows .row:last-child .token-id")?.textContent === last,
+    whole(total - 1),
+  );
   await page.context().close();
 });

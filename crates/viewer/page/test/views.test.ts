@@ -44,7 +44,8 @@ for (const size of ["desktop", "phone"] as Size[]) {
     test(`${name} at ${size} width`, async () => {
       // A template that the model does not have is no fault of the page.
       const { page, faults } = await open(browser, server.base, size, "light", []);
-      const array = ((await server.api("models/0/keys?search=tokenizer.ggml.tokens")) as { keys: { n: number }[] }).keys[0]?.n;
+      const array = ((await server.api("models/0/keys?search=tokenizer.ggml.tokens")) as { keys: { n: number }[] })
+        .keys[0]?.n;
       await visit(page, server.base + hash.replace("ARRAY", String(array)));
       await shot(page, `${name}-${size}`);
       await fits(page, name);

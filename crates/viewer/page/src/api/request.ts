@@ -26,11 +26,16 @@ export async function get<T>(path: string, stop?: AbortSignal): Promise<T> {
 /** Sends a document, gives the answer. */
 export async function post<T>(path: string, body: unknown, stop?: AbortSignal): Promise<T> {
   const headers = { "content-type": "application/json" };
-  return (await (await request(path, { method: "POST", headers, body: JSON.stringify(body), signal: stop })).json()) as T;
+  return (await (
+    await request(path, { method: "POST", headers, body: JSON.stringify(body), signal: stop })
+  ).json()) as T;
 }
 
 /** The answer to a request; its body has not been read. */
-export async function request(path: string, init: Omit<RequestInit, "signal"> & { signal?: AbortSignal | undefined } = {}): Promise<Response> {
+export async function request(
+  path: string,
+  init: Omit<RequestInit, "signal"> & { signal?: AbortSignal | undefined } = {},
+): Promise<Response> {
   const { signal: stop, ...rest } = init;
   let answer: Response;
   try {
@@ -54,7 +59,10 @@ async function failed(answer: Response): Promise<Failure> {
 }
 
 /** An address below `api/1/` with its parts and choices escaped. */
-export function address(parts: (string | number)[], query: Record<string, string | number | boolean | null | undefined> = {}): string {
+export function address(
+  parts: (string | number)[],
+  query: Record<string, string | number | boolean | null | undefined> = {},
+): string {
   const chosen = new URLSearchParams();
   for (const [name, value] of Object.entries(query)) {
     if (value !== null && value !== undefined && value !== "") chosen.set(name, String(value));

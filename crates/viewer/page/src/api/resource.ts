@@ -18,7 +18,12 @@ export function useDocument<T>(path: string | null): Resource<T> {
 
 /** What `ask` gives, asked again whenever `question` is another; nothing for null. */
 export function useAnswer<T>(question: string | null, ask: (signal: AbortSignal) => Promise<T>): Resource<T> {
-  const state = useSignal<Resource<T> & { question: string | null }>({ value: null, failure: null, loading: question !== null, question: null });
+  const state = useSignal<Resource<T> & { question: string | null }>({
+    value: null,
+    failure: null,
+    loading: question !== null,
+    question: null,
+  });
   const edition = opened.value;
   useEffect(() => {
     if (question === null) {

@@ -45,7 +45,12 @@ export function Compare({ all }: { all: Model[] }) {
       {a.id === b.id ? (
         <Nothing>Choose two models.</Nothing>
       ) : (
-        <Tabs label="What is compared" tabs={tabs} chosen={query.get("tab") ?? "tensors"} onChoose={(tab) => go(link(path, { tab }), true)} />
+        <Tabs
+          label="What is compared"
+          tabs={tabs}
+          chosen={query.get("tab") ?? "tensors"}
+          onChoose={(tab) => go(link(path, { tab }), true)}
+        />
       )}
     </>
   );

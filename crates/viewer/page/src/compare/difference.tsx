@@ -44,7 +44,13 @@ export function Difference({ a, b, name, columns, rows, link }: Props) {
           </>
         )}
       />
-      <HeatMap source={source} label={`Differences of ${name}`} range={range} at={chosen("at") || null} onMove={(at) => choose({ at })} />
+      <HeatMap
+        source={source}
+        label={`Differences of ${name}`}
+        range={range}
+        at={chosen("at") || null}
+        onMove={(at) => choose({ at })}
+      />
       {errors.value && !errors.value.same && (
         <>
           <HistogramPlot of={errors.value.histogram} title="Differences" />

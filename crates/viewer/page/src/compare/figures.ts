@@ -45,7 +45,10 @@ export class Figures {
   async #fetch(name: string): Promise<void> {
     this.#asked.add(name);
     try {
-      this.#known.set(name, await get<Errors>(address(["compare", this.a, this.b, "tensor"], { name }), this.#stop.signal));
+      this.#known.set(
+        name,
+        await get<Errors>(address(["compare", this.a, this.b, "tensor"], { name }), this.#stop.signal),
+      );
     } catch {
       // Its row stays without figures; the detail says why.
       this.#known.set(name, null);

@@ -15,7 +15,10 @@ export function ComparedKeyList({ a, b }: { a: Model; b: Model }) {
       show={({ keys, same }) => (
         <>
           <p class="list-about">
-            {keys.length === 0 ? "No key differs" : `${plural(keys.length, "key")} ${keys.length === 1 ? "differs" : "differ"}`}, <span class="faint">{same} the same</span>
+            {keys.length === 0
+              ? "No key differs"
+              : `${plural(keys.length, "key")} ${keys.length === 1 ? "differs" : "differ"}`}
+            , <span class="faint">{same} the same</span>
           </p>
           {keys.length > 0 && (
             <div class="scroll" tabIndex={0} role="group" aria-label="Keys that differ">

@@ -95,7 +95,14 @@ function Row({ tensor, figures }: { tensor: ComparedTensor | undefined; figures:
         <span class="faint">{types[0] === types[1] ? types[0] : types.join(" → ")}</span>
       </span>
       <span role="gridcell" class="number compare-error">
-        {CHANGES[tensor.change] || (error ? (error.same ? "the same" : error.relative === null ? "NaN" : `${fixed(100 * error.relative, 3)}%`) : "…")}
+        {CHANGES[tensor.change] ||
+          (error
+            ? error.same
+              ? "the same"
+              : error.relative === null
+                ? "NaN"
+                : `${fixed(100 * error.relative, 3)}%`
+            : "…")}
         {error && !error.same && <span class="faint">RMSE {significant(error.rmse)}</span>}
       </span>
     </>
@@ -117,7 +124,14 @@ function Detail({ a, b, tensor }: { a: Model; b: Model; tensor: ComparedTensor }
         {tensor.change === "reshaped" && tensor.b && <span>{shape(tensor.b.shape)}</span>}
       </p>
       {tensor.change === "data" && tensor.b ? (
-        <Difference a={a.id} b={b.id} name={tensor.name} columns={columns} rows={rows} link={{ model: b, n: tensor.b.n }} />
+        <Difference
+          a={a.id}
+          b={b.id}
+          name={tensor.name}
+          columns={columns}
+          rows={rows}
+          link={{ model: b, n: tensor.b.n }}
+        />
       ) : (
         <Nothing>There is nothing to compare: {CHANGES[tensor.change]}.</Nothing>
       )}

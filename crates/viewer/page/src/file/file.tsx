@@ -20,7 +20,11 @@ export function FileView({ model }: ViewProps) {
       <div class="view-head">
         <h1>File</h1>
       </div>
-      <Shown of={map} show={({ files }) => <Mapped files={files} model={model} tensors={tensors.value?.tensors ?? []} />} waiting={<div class="split-room" role="status" aria-label="Loading" />} />
+      <Shown
+        of={map}
+        show={({ files }) => <Mapped files={files} model={model} tensors={tensors.value?.tensors ?? []} />}
+        waiting={<div class="split-room" role="status" aria-label="Loading" />}
+      />
     </>
   );
 }
@@ -30,7 +34,15 @@ function Mapped({ files, model, tensors }: { files: MapFile[]; model: Model; ten
   const file = files[number];
   const offset = Math.max(0, Math.min((file?.bytes ?? 1) - 1, chosenNumber("offset") ?? 0));
   const go = (offset: number) => choose({ file: number || null, offset: Math.max(0, Math.floor(offset)) });
-  const gaps = useMemo(() => (file ? file.spans.filter(({ kind }) => kind === "gap" || kind === "beyond").reduce((sum, span) => sum + span.end - span.start, 0) : 0), [file]);
+  const gaps = useMemo(
+    () =>
+      file
+        ? file.spans
+            .filter(({ kind }) => kind === "gap" || kind === "beyond")
+            .reduce((sum, span) => sum + span.end - span.start, 0)
+        : 0,
+    [file],
+  );
   if (!file) return <p class="nothing">There is no file.</p>;
   return (
     <>

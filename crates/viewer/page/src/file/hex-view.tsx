@@ -66,7 +66,14 @@ export function HexView({ model, number, file, offset, onGo, tensors }: Props) {
           const at = here ?? spans.findIndex((span) => span.start <= offset && offset < span.end);
           return (
             <>
-              <HexLines bytes={bytes} start={start} spans={spans} across={across} marked={at} onMark={(span) => (marked.value = span === null ? null : { start, span })} />
+              <HexLines
+                bytes={bytes}
+                start={start}
+                spans={spans}
+                across={across}
+                marked={at}
+                onMark={(span) => (marked.value = span === null ? null : { start, span })}
+              />
               <Named span={spans[at]} model={model} tensors={tensors} />
               <Spans spans={spans} marked={at} onMark={(span) => (marked.value = { start, span })} />
             </>
@@ -87,7 +94,12 @@ function Named({ span, model, tensors }: { span: Span | undefined; model: Model;
       </span>
       {span.key_n !== null && <a href={link([model.id, "metadata"], { key: span.key_n })}>key</a>}
       {span.tensor_n !== null && (
-        <a href={link([model.id, "tensors", span.tensor_n], span.block === null ? {} : { tab: "block", index: span.block })}>
+        <a
+          href={link(
+            [model.id, "tensors", span.tensor_n],
+            span.block === null ? {} : { tab: "block", index: span.block },
+          )}
+        >
           {tensors[span.tensor_n]?.name ?? "tensor"}
           {span.block !== null && `, block ${span.block}`}
         </a>

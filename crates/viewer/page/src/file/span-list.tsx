@@ -5,7 +5,17 @@ import { bytes, hex } from "../format";
 import { VirtualRows } from "../ui/virtual";
 import { partAt, partColour, partName } from "./parts";
 
-export function SpanList({ file, tensors, offset, onGo }: { file: MapFile; tensors: Tensor[]; offset: number; onGo: (offset: number) => void }) {
+export function SpanList({
+  file,
+  tensors,
+  offset,
+  onGo,
+}: {
+  file: MapFile;
+  tensors: Tensor[];
+  offset: number;
+  onGo: (offset: number) => void;
+}) {
   const at = partAt(file.spans, offset);
   return (
     <VirtualRows

@@ -73,7 +73,8 @@ export function Strip({ file, tensors, offset, onGo }: Props) {
     const part = partAt(file.spans, offset);
     const steps: Record<string, () => void> = {
       ArrowRight: () => onGo(file.spans[part + 1]?.start ?? offset),
-      ArrowLeft: () => onGo((offset > (file.spans[part]?.start ?? 0) ? file.spans[part]?.start : file.spans[part - 1]?.start) ?? 0),
+      ArrowLeft: () =>
+        onGo((offset > (file.spans[part]?.start ?? 0) ? file.spans[part]?.start : file.spans[part - 1]?.start) ?? 0),
       Home: () => onGo(0),
       End: () => onGo(file.spans[file.spans.length - 1]?.start ?? 0),
       "+": () => zoom(0.5, offset),
@@ -131,9 +132,15 @@ export function Strip({ file, tensors, offset, onGo }: Props) {
         <span>{hex(Math.ceil(to))}</span>
       </p>
       <figcaption class="strip-reading">
-        <span>{part ? `${partName(part, tensors)}: ${hex(part.start)}, ${whole(part.end - part.start)} B` : "\u00a0"}</span>
+        <span>
+          {part ? `${partName(part, tensors)}: ${hex(part.start)}, ${whole(part.end - part.start)} B` : "\u00a0"}
+        </span>
         <span class="buttons">
-          <button type="button" aria-label="Larger" onClick={() => zoom(0.5, offset >= from && offset < to ? offset : (from + to) / 2)}>
+          <button
+            type="button"
+            aria-label="Larger"
+            onClick={() => zoom(0.5, offset >= from && offset < to ? offset : (from + to) / 2)}
+          >
             +
           </button>
           <button type="button" aria-label="Smaller" onClick={() => zoom(2, (from + to) / 2)}>
@@ -148,7 +155,13 @@ export function Strip({ file, tensors, offset, onGo }: Props) {
   );
 }
 
-function paint(element: HTMLCanvasElement, file: MapFile, tensors: Tensor[], { from, to }: { from: number; to: number }, offset: number): void {
+function paint(
+  element: HTMLCanvasElement,
+  file: MapFile,
+  tensors: Tensor[],
+  { from, to }: { from: number; to: number },
+  offset: number,
+): void {
   const density = devicePixelRatio || 1;
   const width = element.clientWidth;
   element.width = Math.round(width * density);
@@ -178,7 +191,8 @@ function paint(element: HTMLCanvasElement, file: MapFile, tensors: Tensor[], { f
     canvas.fillRect(left, low ? 18 : 6, Math.max(0.5, right - left - gap), low ? HIGH - 36 : HIGH - 12);
     drawn = right;
     const room = right - left;
-    if (room > 70) label(canvas, partName(span, tensors), left + 6, room - 12, span.kind === "tensor" || span.kind === "keys");
+    if (room > 70)
+      label(canvas, partName(span, tensors), left + 6, room - 12, span.kind === "tensor" || span.kind === "keys");
   }
   canvas.fillStyle = style.getPropertyValue("--ink");
   const mark = (offset - from) * scale;

@@ -17,7 +17,10 @@ interface Props {
 export function Drawing({ graph, segment, total, chosen, onChoose }: Props) {
   const svg = useRef<SVGSVGElement>(null);
   const drawn = useMemo(() => layout(graph, segment), [graph, segment]);
-  const operations = useMemo(() => new Map(segment.operations.map((operation) => [operation.number, operation])), [segment]);
+  const operations = useMemo(
+    () => new Map(segment.operations.map((operation) => [operation.number, operation])),
+    [segment],
+  );
   const sight = useSignal({ x: 0, y: 0, width: drawn.width, height: Math.min(drawn.height, drawn.width) });
   const drag = useRef<{ x: number; y: number } | null>(null);
 
@@ -55,7 +58,10 @@ export function Drawing({ graph, segment, total, chosen, onChoose }: Props) {
     const box = svg.current?.getBoundingClientRect();
     const now = sight.value;
     if (!box) return { x: 0, y: 0 };
-    return { x: now.x + ((x - box.left) / box.width) * now.width, y: now.y + ((y - box.top) / box.height) * now.height };
+    return {
+      x: now.x + ((x - box.left) / box.width) * now.width,
+      y: now.y + ((y - box.top) / box.height) * now.height,
+    };
   }
   function move(x: number, y: number): void {
     const now = sight.value;
@@ -136,7 +142,12 @@ export function Drawing({ graph, segment, total, chosen, onChoose }: Props) {
             );
           }
           return (
-            <g key={box.id} transform={at} class={`operation${box.number === chosen ? " chosen" : ""}`} onClick={() => onChoose(operation.number)}>
+            <g
+              key={box.id}
+              transform={at}
+              class={`operation${box.number === chosen ? " chosen" : ""}`}
+              onClick={() => onChoose(operation.number)}
+            >
               <Operation operation={operation} width={box.width} height={box.height} total={total} />
             </g>
           );
@@ -146,7 +157,17 @@ export function Drawing({ graph, segment, total, chosen, onChoose }: Props) {
   );
 }
 
-function Operation({ operation, width, height, total }: { operation: Operation; width: number; height: number; total: Props["total"] }) {
+function Operation({
+  operation,
+  width,
+  height,
+  total,
+}: {
+  operation: Operation;
+  width: number;
+  height: number;
+  total: Props["total"];
+}) {
   const weight = operation.weights[0]?.replace(/^.*blk\.\d+\./, "").replace(/\.weight$/, "");
   const room = width - 24;
   const bar = (part: number, of: number) => (of > 0 && part > 0 ? Math.max(1.5, (room * part) / of) : 0);
@@ -178,6 +199,8 @@ function cut(text: string): string {
 
 /** Where a value from outside of a piece is made. */
 function source(graph: GraphDocument, segment: Segment, value: number): string {
-  const made = graph.operations.find((operation) => operation.program === segment.program && operation.number === value);
+  const made = graph.operations.find(
+    (operation) => operation.program === segment.program && operation.number === value,
+  );
   return made ? `${made.op} ${value}` : `value ${value}`;
 }

@@ -24,12 +24,26 @@ export function GraphView({ model }: ViewProps) {
       <div class="view-head">
         <h1>Graph</h1>
       </div>
-      <Shown of={graph} show={(value) => <Pieces graph={value} model={model} tokens={tokens} tensors={tensors.value?.tensors ?? []} />} waiting={<div class="split-room" role="status" aria-label="Loading" />} />
+      <Shown
+        of={graph}
+        show={(value) => <Pieces graph={value} model={model} tokens={tokens} tensors={tensors.value?.tensors ?? []} />}
+        waiting={<div class="split-room" role="status" aria-label="Loading" />}
+      />
     </>
   );
 }
 
-function Pieces({ graph, model, tokens, tensors }: { graph: GraphDocument; model: Model; tokens: number; tensors: Tensor[] }) {
+function Pieces({
+  graph,
+  model,
+  tokens,
+  tensors,
+}: {
+  graph: GraphDocument;
+  model: Model;
+  tokens: number;
+  tensors: Tensor[];
+}) {
   const pieces = useMemo(() => segments(graph), [graph]);
   const numbers = useMemo(() => new Map(tensors.map((tensor) => [tensor.name, tensor.n])), [tensors]);
   const number = Math.min(pieces.length - 1, chosenNumber("piece") ?? Math.min(1, pieces.length - 1));
@@ -48,7 +62,12 @@ function Pieces({ graph, model, tokens, tensors }: { graph: GraphDocument; model
       <fieldset class="segments">
         <legend>For a batch of</legend>
         {BATCHES.map((n) => (
-          <button key={n} type="button" aria-pressed={tokens === n} onClick={() => choose({ tokens: n === 1 ? null : n })}>
+          <button
+            key={n}
+            type="button"
+            aria-pressed={tokens === n}
+            onClick={() => choose({ tokens: n === 1 ? null : n })}
+          >
             {plural(n, "token")}
           </button>
         ))}
@@ -76,8 +95,17 @@ function Pieces({ graph, model, tokens, tensors }: { graph: GraphDocument; model
         </div>
         {piece && (
           <div class="graph-main">
-            <Drawing key={`${piece.program} ${piece.first}`} graph={graph} segment={piece} total={total} chosen={op} onChoose={(op) => choose({ op })} />
-            {operation && <OperationDetail graph={graph} operation={operation} total={total} model={model} numbers={numbers} />}
+            <Drawing
+              key={`${piece.program} ${piece.first}`}
+              graph={graph}
+              segment={piece}
+              total={total}
+              chosen={op}
+              onChoose={(op) => choose({ op })}
+            />
+            {operation && (
+              <OperationDetail graph={graph} operation={operation} total={total} model={model} numbers={numbers} />
+            )}
             <OperationTable segment={piece} total={total} chosen={op} onChoose={(op) => choose({ op })} />
           </div>
         )}
@@ -86,10 +114,21 @@ function Pieces({ graph, model, tokens, tensors }: { graph: GraphDocument; model
   );
 }
 
-function Piece({ piece, total, most }: { piece: Segment | undefined; total: { bytes: number; arithmetic: number }; most: Segment[] }) {
+function Piece({
+  piece,
+  total,
+  most,
+}: {
+  piece: Segment | undefined;
+  total: { bytes: number; arithmetic: number };
+  most: Segment[];
+}) {
   if (!piece) return null;
-  const widest = Math.max(...most.map((entry) => Math.max(entry.bytes / (total.bytes || 1), entry.arithmetic / (total.arithmetic || 1))));
-  const width = (part: number, of: number) => `${of > 0 && widest > 0 ? Math.max(part > 0 ? 0.5 : 0, (100 * part) / of / widest) : 0}%`;
+  const widest = Math.max(
+    ...most.map((entry) => Math.max(entry.bytes / (total.bytes || 1), entry.arithmetic / (total.arithmetic || 1))),
+  );
+  const width = (part: number, of: number) =>
+    `${of > 0 && widest > 0 ? Math.max(part > 0 ? 0.5 : 0, (100 * part) / of / widest) : 0}%`;
   return (
     <>
       <span class="piece-name">{piece.name}</span>

@@ -10,7 +10,19 @@ interface Totals {
   arithmetic: number;
 }
 
-export function OperationDetail({ graph, operation, total, model, numbers }: { graph: GraphDocument; operation: Operation; total: Totals; model: Model; numbers: Map<string, number> }) {
+export function OperationDetail({
+  graph,
+  operation,
+  total,
+  model,
+  numbers,
+}: {
+  graph: GraphDocument;
+  operation: Operation;
+  total: Totals;
+  model: Model;
+  numbers: Map<string, number>;
+}) {
   const ops = (operation.program === "encoder" ? graph.graph.encoder?.ops : graph.graph.main.ops) ?? [];
   const { op: _, ...fields } = ops[operation.number] ?? {};
   return (
@@ -51,7 +63,17 @@ export function OperationDetail({ graph, operation, total, model, numbers }: { g
   );
 }
 
-export function OperationTable({ segment, total, chosen, onChoose }: { segment: Segment; total: Totals; chosen: number | null; onChoose: (op: number) => void }) {
+export function OperationTable({
+  segment,
+  total,
+  chosen,
+  onChoose,
+}: {
+  segment: Segment;
+  total: Totals;
+  chosen: number | null;
+  onChoose: (op: number) => void;
+}) {
   return (
     <div class="scroll operations" tabIndex={0} role="group" aria-label={`Operations of ${segment.name}`}>
       <table>
@@ -82,7 +104,12 @@ export function OperationTable({ segment, total, chosen, onChoose }: { segment: 
             <tr key={operation.number} class={operation.number === chosen ? "chosen" : ""}>
               <td class="number">{operation.number}</td>
               <th scope="row">
-                <button type="button" class="link" aria-pressed={operation.number === chosen} onClick={() => onChoose(operation.number)}>
+                <button
+                  type="button"
+                  class="link"
+                  aria-pressed={operation.number === chosen}
+                  onClick={() => onChoose(operation.number)}
+                >
                   {operation.op.replaceAll("_", " ")}
                 </button>
               </th>
@@ -91,7 +118,9 @@ export function OperationTable({ segment, total, chosen, onChoose }: { segment: 
               <td class="number">{operation.bytes_read > 0 ? bytes(operation.bytes_read) : ""}</td>
               <td class="number">{operation.bytes_read > 0 ? share(operation.bytes_read, total.bytes) : ""}</td>
               <td class="number">{operation.multiply_adds > 0 ? count(operation.multiply_adds) : ""}</td>
-              <td class="number">{operation.multiply_adds > 0 ? share(operation.multiply_adds, total.arithmetic) : ""}</td>
+              <td class="number">
+                {operation.multiply_adds > 0 ? share(operation.multiply_adds, total.arithmetic) : ""}
+              </td>
             </tr>
           ))}
         </tbody>

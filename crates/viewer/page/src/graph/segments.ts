@@ -29,7 +29,15 @@ export function segments(graph: GraphDocument): Segment[] {
     else if (operation.weights.length > 0 && name.startsWith("block")) name = "output";
     const title = several ? `${operation.program}: ${name}` : name;
     if (!last || last.name !== title || fresh || last.operations.length >= MOST) {
-      found.push({ name: title, program: operation.program, first: operation.number, end: operation.number + 1, operations: [operation], bytes: operation.bytes_read, arithmetic: operation.multiply_adds });
+      found.push({
+        name: title,
+        program: operation.program,
+        first: operation.number,
+        end: operation.number + 1,
+        operations: [operation],
+        bytes: operation.bytes_read,
+        arithmetic: operation.multiply_adds,
+      });
     } else {
       last.operations.push(operation);
       last.end = operation.number + 1;
@@ -71,7 +79,8 @@ export function inputs(op: Record<string, unknown>): { name: string; value: numb
   // Attention has keys and values one level deeper.
   const memory = op.memory;
   if (op.op === "attention" && memory && typeof memory === "object") {
-    for (const where of Object.values(memory)) if (where && typeof where === "object") take(where as Record<string, unknown>, ["key", "value"]);
+    for (const where of Object.values(memory))
+      if (where && typeof where === "object") take(where as Record<string, unknown>, ["key", "value"]);
   }
   return found;
 }

@@ -59,7 +59,13 @@ export function zoomed(camera: Camera, factor: number, x: number, y: number, sou
 }
 
 /** The weight below a point of the room, or null beside the matrix. */
-export function below(camera: Camera, x: number, y: number, source: Source, room: Room): { column: number; row: number } | null {
+export function below(
+  camera: Camera,
+  x: number,
+  y: number,
+  source: Source,
+  room: Room,
+): { column: number; row: number } | null {
   const column = Math.floor(camera.column + (x - room.width / 2) / camera.scale);
   const row = Math.floor(camera.row + (y - room.height / 2) / camera.scale);
   return column >= 0 && row >= 0 && column < source.columns && row < source.rows ? { column, row } : null;
@@ -82,14 +88,18 @@ export function seen(camera: Camera, at: number, source: Source, room: Room): Pl
   const xs = range(camera.column, room.width / 2 / camera.scale, source.columns);
   const ys = range(camera.row, room.height / 2 / camera.scale, source.rows);
   const places: Place[] = [];
-  for (let y = ys.first; y <= ys.last; y += 1) for (let x = xs.first; x <= xs.last; x += 1) places.push({ level: at, x, y });
+  for (let y = ys.first; y <= ys.last; y += 1)
+    for (let x = xs.first; x <= xs.last; x += 1) places.push({ level: at, x, y });
   const far = (place: Place) => Math.hypot((place.x + 0.5) * size - camera.column, (place.y + 0.5) * size - camera.row);
   return places.sort((a, b) => far(a) - far(b));
 }
 
 /** A part of the address, and back. */
 export function written(camera: Camera): string {
-  return [camera.column, camera.row].map((n) => String(Math.round(n * 10) / 10)).join(",") + `,${Number(camera.scale.toPrecision(4))}`;
+  return (
+    [camera.column, camera.row].map((n) => String(Math.round(n * 10) / 10)).join(",") +
+    `,${Number(camera.scale.toPrecision(4))}`
+  );
 }
 
 export function read(text: string | null): Camera | null {

@@ -37,7 +37,15 @@ function paint(look: Look): (tile: Tile, into: Uint32Array) => void {
 }
 
 /** Draws what is there, coarser where the right level is missing; gives the places that are needed. */
-export function draw(canvas: CanvasRenderingContext2D, density: number, room: Room, camera: Camera, source: Source, tiles: Tiles, look: Look): Place[] {
+export function draw(
+  canvas: CanvasRenderingContext2D,
+  density: number,
+  room: Room,
+  camera: Camera,
+  source: Source,
+  tiles: Tiles,
+  look: Look,
+): Place[] {
   canvas.setTransform(density, 0, 0, density, 0, 0);
   canvas.clearRect(0, 0, room.width, room.height);
   const at = level(camera, source, density);
@@ -52,7 +60,16 @@ export function draw(canvas: CanvasRenderingContext2D, density: number, room: Ro
   return at === top.level ? places : [...(tiles.get(top) ? [] : [top]), ...places];
 }
 
-function tile(canvas: CanvasRenderingContext2D, room: Room, camera: Camera, place: Place, source: Source, tiles: Tiles, look: Look, colouring: ReturnType<typeof paint>): void {
+function tile(
+  canvas: CanvasRenderingContext2D,
+  room: Room,
+  camera: Camera,
+  place: Place,
+  source: Source,
+  tiles: Tiles,
+  look: Look,
+  colouring: ReturnType<typeof paint>,
+): void {
   const size = SIDE * 2 ** place.level;
   const left = place.x * size;
   const top = place.y * size;
@@ -89,7 +106,14 @@ export function screen(at: number, middle: number, camera: Camera, length: numbe
   return (at - middle) * camera.scale + length / 2;
 }
 
-function lines(canvas: CanvasRenderingContext2D, room: Room, camera: Camera, source: Source, every: number, look: Look): void {
+function lines(
+  canvas: CanvasRenderingContext2D,
+  room: Room,
+  camera: Camera,
+  source: Source,
+  every: number,
+  look: Look,
+): void {
   canvas.strokeStyle = look.dark ? "rgb(255 255 255 / .14)" : "rgb(0 0 0 / .12)";
   if (every > 1) canvas.strokeStyle = look.dark ? "rgb(255 255 255 / .4)" : "rgb(0 0 0 / .35)";
   canvas.lineWidth = 1;
@@ -120,7 +144,14 @@ function lines(canvas: CanvasRenderingContext2D, room: Room, camera: Camera, sou
   canvas.stroke();
 }
 
-function numbers(canvas: CanvasRenderingContext2D, room: Room, camera: Camera, source: Source, tiles: Tiles, look: Look): void {
+function numbers(
+  canvas: CanvasRenderingContext2D,
+  room: Room,
+  camera: Camera,
+  source: Source,
+  tiles: Tiles,
+  look: Look,
+): void {
   canvas.font = "11px ui-monospace, monospace";
   canvas.textAlign = "center";
   canvas.textBaseline = "middle";

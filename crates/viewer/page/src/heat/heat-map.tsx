@@ -32,7 +32,14 @@ export function HeatMap({ source, label, range, at, onMove, onPick }: Props) {
   const frame = useRef(0);
   const camera = useRef<Camera | null>(null);
   const room = useRef<Room>({ width: 0, height: 0 });
-  const view = useSignal<{ camera: Camera; room: Room; missing: number; level: number; sampled: boolean; failure: unknown } | null>(null);
+  const view = useSignal<{
+    camera: Camera;
+    room: Room;
+    missing: number;
+    level: number;
+    sampled: boolean;
+    failure: unknown;
+  } | null>(null);
   const cursor = useSignal<{ column: number; row: number } | null>(null);
   const spoken = useSignal("");
   const chosenRange = useSignal<number | null>(null);
@@ -45,7 +52,13 @@ export function HeatMap({ source, label, range, at, onMove, onPick }: Props) {
   const end = chosenRange.value ?? range ?? 1;
   const look = useMemo<Look>(() => {
     const dark = matchMedia("(prefers-color-scheme: dark)").matches;
-    return { colours: palette(dark), name: `${dark} ${end} ${extreme.value}`, range: end, extreme: extreme.value, dark };
+    return {
+      colours: palette(dark),
+      name: `${dark} ${end} ${extreme.value}`,
+      range: end,
+      extreme: extreme.value,
+      dark,
+    };
   }, [end, extreme.value, edition]);
   const drawn = useRef<() => void>(() => undefined);
   drawn.current = () => {
@@ -58,7 +71,14 @@ export function HeatMap({ source, label, range, at, onMove, onPick }: Props) {
     tiles.want(places);
     const now = level(camera.current, source, density);
     const sampled = places.some((place) => place.level === now && tiles.get(place)?.exact === false);
-    view.value = { camera: camera.current, room: room.current, missing: tiles.missing(), level: now, sampled, failure: tiles.failure };
+    view.value = {
+      camera: camera.current,
+      room: room.current,
+      missing: tiles.missing(),
+      level: now,
+      sampled,
+      failure: tiles.failure,
+    };
   };
 
   /** Draws once before the screen is next shown, however often it is called. */
@@ -159,7 +179,12 @@ export function HeatMap({ source, label, range, at, onMove, onPick }: Props) {
 
   function key(event: KeyboardEvent): void {
     if (event.ctrlKey || event.metaKey || event.altKey || !camera.current) return;
-    const arrows: Record<string, [number, number]> = { ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, -1], ArrowDown: [0, 1] };
+    const arrows: Record<string, [number, number]> = {
+      ArrowLeft: [-1, 0],
+      ArrowRight: [1, 0],
+      ArrowUp: [0, -1],
+      ArrowDown: [0, 1],
+    };
     const arrow = arrows[event.key];
     if (arrow && camera.current.scale >= 8) step(arrow);
     else if (arrow) pan(-arrow[0] * STEP, -arrow[1] * STEP);
@@ -179,8 +204,10 @@ export function HeatMap({ source, label, range, at, onMove, onPick }: Props) {
       row: Math.min(source.rows - 1, Math.max(0, from.row + down)),
     };
     cursor.value = to;
-    const beside = (at: number, middle: number, length: number) => Math.abs(at + 0.5 - middle) * now.scale > length / 2 - now.scale;
-    if (beside(to.column, now.column, room.current.width) || beside(to.row, now.row, room.current.height)) set({ ...now, column: to.column, row: to.row });
+    const beside = (at: number, middle: number, length: number) =>
+      Math.abs(at + 0.5 - middle) * now.scale > length / 2 - now.scale;
+    if (beside(to.column, now.column, room.current.width) || beside(to.row, now.row, room.current.height))
+      set({ ...now, column: to.column, row: to.row });
     spoken.value = reading(to);
   }
 
@@ -190,7 +217,11 @@ export function HeatMap({ source, label, range, at, onMove, onPick }: Props) {
     if (exact !== null) return `${where}: ${significant(exact)}`;
     for (let up = Math.max(1, view.value?.level ?? 1); up < source.levels; up += 1) {
       const pixel = 2 ** up;
-      const tile = tiles.get({ level: up, x: Math.floor(place.column / (SIDE * pixel)), y: Math.floor(place.row / (SIDE * pixel)) });
+      const tile = tiles.get({
+        level: up,
+        x: Math.floor(place.column / (SIDE * pixel)),
+        y: Math.floor(place.row / (SIDE * pixel)),
+      });
       if (!tile) continue;
       const index = Math.floor((place.row / pixel) % SIDE) * tile.width + Math.floor((place.column / pixel) % SIDE);
       const values = [plane(tile, false)[index], plane(tile, true)[index]].map((value) => significant(value ?? null));
@@ -259,7 +290,13 @@ export function HeatMap({ source, label, range, at, onMove, onPick }: Props) {
         </div>
       </div>
       <figcaption class="heat-caption">
-        <p class="heat-reading">{mark ? reading(mark) : failure ? `${failure.message}` : "Point at a weight; drag to move, turn the wheel to enlarge"}</p>
+        <p class="heat-reading">
+          {mark
+            ? reading(mark)
+            : failure
+              ? `${failure.message}`
+              : "Point at a weight; drag to move, turn the wheel to enlarge"}
+        </p>
         <Legend colours={look.colours} range={end} usual={range ?? 1} onRange={(to) => (chosenRange.value = to)} />
         <p class="heat-level faint">
           {now && (now.level === 0 ? "each weight" : `${2 ** now.level} x ${2 ** now.level} weights a pixel`)}

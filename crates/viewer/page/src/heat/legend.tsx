@@ -7,7 +7,17 @@ import { STEPS } from "./palette";
 const LEAST = -2;
 const MOST = 1;
 
-export function Legend({ colours, range, usual, onRange }: { colours: Uint32Array; range: number; usual: number; onRange: (range: number) => void }) {
+export function Legend({
+  colours,
+  range,
+  usual,
+  onRange,
+}: {
+  colours: Uint32Array;
+  range: number;
+  usual: number;
+  onRange: (range: number) => void;
+}) {
   const canvas = useRef<HTMLCanvasElement>(null);
   useEffect(() => {
     const context = canvas.current?.getContext("2d");
@@ -18,7 +28,14 @@ export function Legend({ colours, range, usual, onRange }: { colours: Uint32Arra
   }, [colours]);
   return (
     <div class="legend">
-      <canvas ref={canvas} class="legend-bar" width={STEPS + 1} height={1} role="img" aria-label={`Colours from ${significant(-range)} by 0 to ${significant(range)}`} />
+      <canvas
+        ref={canvas}
+        class="legend-bar"
+        width={STEPS + 1}
+        height={1}
+        role="img"
+        aria-label={`Colours from ${significant(-range)} by 0 to ${significant(range)}`}
+      />
       <div class="legend-ticks" aria-hidden="true">
         <span>{significant(-range)}</span>
         <span>0</span>

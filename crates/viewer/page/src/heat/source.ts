@@ -10,7 +10,11 @@ export function levels(columns: number, rows: number): number {
 }
 
 /** The weights of a tensor, or with `of` one of the fields of its blocks. */
-export function tensorSource(model: number, tensor: { n: number; rows: number; columns: number; block: number; blocks_per_row: number }, of: string): Source {
+export function tensorSource(
+  model: number,
+  tensor: { n: number; rows: number; columns: number; block: number; blocks_per_row: number },
+  of: string,
+): Source {
   const columns = of ? tensor.blocks_per_row : tensor.columns;
   return {
     name: `${model}/${tensor.n}/${of}`,
@@ -18,7 +22,8 @@ export function tensorSource(model: number, tensor: { n: number; rows: number; c
     rows: tensor.rows,
     levels: levels(columns, tensor.rows),
     block: of ? 1 : tensor.block,
-    load: (level, x, y, stop) => load(address(["models", model, "tensor", "tile"], { n: tensor.n, level, x, y, of }), stop),
+    load: (level, x, y, stop) =>
+      load(address(["models", model, "tensor", "tile"], { n: tensor.n, level, x, y, of }), stop),
   };
 }
 
@@ -41,7 +46,13 @@ async function load(path: string, stop: AbortSignal): Promise<Tile> {
   const height = number("tile-height");
   const body = await answer.arrayBuffer();
   const planes = number("tile-planes");
-  if (width * height * planes * 4 !== body.byteLength) throw new Failure(0, "page", "a tile has another size than it says", null);
+  if (width * height * planes * 4 !== body.byteLength)
+    throw new Failure(0, "page", "a tile has another size than it says", null);
   const plane = (n: number) => new Float32Array(body, n * width * height * 4, width * height);
-  return { width, height, planes: Array.from({ length: planes }, (_, n) => plane(n)), exact: answer.headers.get("tile-exact") === "true" };
+  return {
+    width,
+    height,
+    planes: Array.from({ length: planes }, (_, n) => plane(n)),
+    exact: answer.headers.get("tile-exact") === "true",
+  };
 }

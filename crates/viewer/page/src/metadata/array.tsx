@@ -16,7 +16,10 @@ export function ArrayValue({ model, value }: { model: Model; value: KeyValue }) 
   const search = chosen("find");
   const load = useCallback(
     async (offset: number, limit: number, stop: AbortSignal) => {
-      const { array } = await get<KeyValue>(address(["models", model.id, "key"], { n: value.n, search, offset, limit }), stop);
+      const { array } = await get<KeyValue>(
+        address(["models", model.id, "key"], { n: value.n, search, offset, limit }),
+        stop,
+      );
       return { total: array?.total ?? 0, found: array?.found ?? 0, entries: array?.elements ?? [] };
     },
     [model.id, value.n, search],

@@ -19,7 +19,9 @@ export function Changes({ model }: { model: Model }) {
   const saved = useSignal("");
   const failure = useSignal<Failure | null>(null);
   const count = waiting();
-  const answer = useAnswer<EditAnswer>(count > 0 ? `${model.id} ${JSON.stringify(edits.value)}` : null, (stop) => preview(model.id, stop));
+  const answer = useAnswer<EditAnswer>(count > 0 ? `${model.id} ${JSON.stringify(edits.value)}` : null, (stop) =>
+    preview(model.id, stop),
+  );
   const write = async () => {
     saving.value = true;
     failure.value = null;
@@ -31,14 +33,24 @@ export function Changes({ model }: { model: Model }) {
     }
     saving.value = false;
   };
-  if (count === 0) return saved.value ? <p class="fine" role="status">{saved.value}</p> : null;
+  if (count === 0)
+    return saved.value ? (
+      <p class="fine" role="status">
+        {saved.value}
+      </p>
+    ) : null;
   return (
     <section class="changes" aria-label="Changes">
       <h2>{plural(count, "change")}, not yet written</h2>
       <Shown of={answer} show={(value) => <Preview answer={value} model={model} />} />
       {failure.value && <Problem failure={failure.value} />}
       <div class="buttons">
-        <button type="button" class="primary" disabled={saving.value || !answer.value || answer.loading} onClick={() => void write()}>
+        <button
+          type="button"
+          class="primary"
+          disabled={saving.value || !answer.value || answer.loading}
+          onClick={() => void write()}
+        >
           Write into {model.files[0]?.name}
         </button>
         <button type="button" onClick={forget}>

@@ -30,11 +30,22 @@ export function EditKey({ value }: { value: KeyValue }) {
       {whole && (
         <>
           <label for={`${field}-value`}>New value</label>
-          <textarea id={`${field}-value`} rows={text.value.length > 80 ? 8 : 2} spellcheck={false} value={text.value} onInput={(event) => (text.value = event.currentTarget.value)} />
+          <textarea
+            id={`${field}-value`}
+            rows={text.value.length > 80 ? 8 : 2}
+            spellcheck={false}
+            value={text.value}
+            onInput={(event) => (text.value = event.currentTarget.value)}
+          />
         </>
       )}
       <label for={`${field}-name`}>Name</label>
-      <input id={`${field}-name`} value={name.value} spellcheck={false} onInput={(event) => (name.value = event.currentTarget.value)} />
+      <input
+        id={`${field}-name`}
+        value={name.value}
+        spellcheck={false}
+        onInput={(event) => (name.value = event.currentTarget.value)}
+      />
       <div class="buttons">
         <button type="submit" class="primary">
           Note this change

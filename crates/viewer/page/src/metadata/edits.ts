@@ -36,7 +36,11 @@ export function renameKey(key: string, to: string): void {
 
 export function without(key: string): Edits {
   const { set, remove, rename } = edits.value;
-  return { set: set.filter((entry) => entry.key !== key), remove: remove.filter((entry) => entry !== key), rename: rename.filter(([from]) => from !== key) };
+  return {
+    set: set.filter((entry) => entry.key !== key),
+    remove: remove.filter((entry) => entry !== key),
+    rename: rename.filter(([from]) => from !== key),
+  };
 }
 
 export function forget(): void {

@@ -27,7 +27,11 @@ function Detail({ model, value }: { model: Model; value: KeyValue }) {
         {value.name_bytes > 1000 && <span class="faint"> … {bytes(value.name_bytes)} in all</span>}
       </h2>
       <p class="detail-about">
-        <span class="chip">{value.element_type ? `${value.type.toLowerCase()} of ${value.element_type.toLowerCase()}` : value.type.toLowerCase()}</span>
+        <span class="chip">
+          {value.element_type
+            ? `${value.type.toLowerCase()} of ${value.element_type.toLowerCase()}`
+            : value.type.toLowerCase()}
+        </span>
         {value.count !== null && <span>{plural(value.count, "element")}</span>}
         {value.unit && <span>in {value.unit}</span>}
         <a href={link([model.id, "file"], { file: value.file, offset: start })}>
@@ -37,7 +41,11 @@ function Detail({ model, value }: { model: Model; value: KeyValue }) {
       {value.documentation ? (
         <p class="documentation">{value.documentation}</p>
       ) : (
-        <p class="faint">{value.standard ? "No documentation." : "Not a key of the standard: only the program that wrote it knows what it means."}</p>
+        <p class="faint">
+          {value.standard
+            ? "No documentation."
+            : "Not a key of the standard: only the program that wrote it knows what it means."}
+        </p>
       )}
       {value.default !== null && <p class="faint">Where it is absent: {value.default}</p>}
       <h3>Value</h3>
@@ -58,7 +66,9 @@ function Detail({ model, value }: { model: Model; value: KeyValue }) {
 /** Texts may be megabytes: they are shown part by part. */
 function StringValue({ model, value }: { model: Model; value: KeyValue }) {
   const offset = useSignal(0);
-  const other = useDocument<KeyValue>(offset.value > 0 ? address(["models", model.id, "key"], { n: value.n, offset: offset.value }) : null);
+  const other = useDocument<KeyValue>(
+    offset.value > 0 ? address(["models", model.id, "key"], { n: value.n, offset: offset.value }) : null,
+  );
   const string = (offset.value > 0 ? other.value : value)?.string ?? value.string;
   if (!string) return null;
   return (
@@ -67,7 +77,9 @@ function StringValue({ model, value }: { model: Model; value: KeyValue }) {
         {string.text}
       </pre>
       <p class="faint">
-        {string.bytes > PART ? `bytes ${whole(string.offset)} to ${whole(Math.min(string.bytes, string.offset + PART))} of ${whole(string.bytes)}` : `${whole(string.bytes)} B`}
+        {string.bytes > PART
+          ? `bytes ${whole(string.offset)} to ${whole(Math.min(string.bytes, string.offset + PART))} of ${whole(string.bytes)}`
+          : `${whole(string.bytes)} B`}
       </p>
       {string.bytes > PART && (
         <div class="buttons">

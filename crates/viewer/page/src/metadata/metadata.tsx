@@ -17,7 +17,10 @@ export function Metadata({ model }: ViewProps) {
   const key = chosenNumber("key");
   const load = useCallback(
     async (offset: number, limit: number, stop: AbortSignal) => {
-      const { total, found, keys } = await get<Keys>(address(["models", model.id, "keys"], { search, offset, limit }), stop);
+      const { total, found, keys } = await get<Keys>(
+        address(["models", model.id, "keys"], { search, offset, limit }),
+        stop,
+      );
       return { total, found, entries: keys };
     },
     [model.id, search],
@@ -33,7 +36,8 @@ export function Metadata({ model }: ViewProps) {
         <div class="split-list">
           <Search label="Search keys and values" value={search} onSearch={(search) => choose({ search })} />
           <p class="list-about faint" role="status">
-            {pages.known && (search ? `${whole(pages.found)} of ${plural(pages.total, "key")}` : plural(pages.total, "key"))}
+            {pages.known &&
+              (search ? `${whole(pages.found)} of ${plural(pages.total, "key")}` : plural(pages.total, "key"))}
           </p>
           {pages.failure.value && <Problem failure={pages.failure.value} />}
           <List pages={pages} selected={key} />
@@ -94,7 +98,8 @@ function rowOf(pages: Pages<Key>, n: number): number | null {
 
 /** A value on a line. */
 export function brief(key: Key): string {
-  if (key.count !== null) return `${plural(key.count, "element")} of ${key.element_type?.toLowerCase() ?? "mixed types"}`;
+  if (key.count !== null)
+    return `${plural(key.count, "element")} of ${key.element_type?.toLowerCase() ?? "mixed types"}`;
   const text = visible(key.text);
   return key.text_bytes > 200 ? `${text.slice(0, 160)}… ${bytes(key.text_bytes)}` : text;
 }

@@ -9,13 +9,19 @@ export function Facts({ summary, model }: { summary: Summary; model: Model }) {
   return (
     <section aria-label="Summary">
       <dl class="cards">
-        <Card name="parameters" value={count(summary.parameters)} about={`in ${plural(summary.tensor_count, "tensor")}`} />
+        <Card
+          name="parameters"
+          value={count(summary.parameters)}
+          about={`in ${plural(summary.tensor_count, "tensor")}`}
+        />
         <Card
           name="size"
           value={bytes(summary.file_bytes)}
           about={`${fixed(summary.bits_per_weight ?? 0, 2)} bits per weight${summary.file_type ? `, ${summary.file_type}` : ""}`}
         />
-        {summary.context_length !== null && <Card name="context" value={whole(summary.context_length)} about="tokens" />}
+        {summary.context_length !== null && (
+          <Card name="context" value={whole(summary.context_length)} about="tokens" />
+        )}
         {summary.tokenizer?.tokens && (
           <Card
             name="vocabulary"
@@ -51,7 +57,8 @@ type Fact = [string, ComponentChildren];
 
 function architecture(summary: Summary): Fact[] {
   const facts: Fact[] = [];
-  const list = (value: number | number[] | null) => (Array.isArray(value) ? [...new Set(value)].map(whole).join(" / ") : value === null ? null : whole(value));
+  const list = (value: number | number[] | null) =>
+    Array.isArray(value) ? [...new Set(value)].map(whole).join(" / ") : value === null ? null : whole(value);
   const parts = [
     summary.block_count !== null && plural(summary.block_count, "block"),
     summary.embedding_length !== null && `width ${whole(summary.embedding_length)}`,
@@ -61,14 +68,21 @@ function architecture(summary: Summary): Fact[] {
   const heads = list(summary.head_count);
   if (heads !== null) {
     const kv = list(summary.head_count_kv);
-    facts.push(["heads", `${heads}${kv !== null ? `, ${kv} of keys and values` : ""}${summary.key_length ? `, of ${summary.key_length} dimensions` : ""}`]);
+    facts.push([
+      "heads",
+      `${heads}${kv !== null ? `, ${kv} of keys and values` : ""}${summary.key_length ? `, of ${summary.key_length} dimensions` : ""}`,
+    ]);
   }
   if (summary.sliding_window) facts.push(["window", `${whole(summary.sliding_window)} tokens`]);
-  if (summary.experts?.count) facts.push(["experts", `${summary.experts.count}${summary.experts.used ? `, ${summary.experts.used} used` : ""}`]);
+  if (summary.experts?.count)
+    facts.push(["experts", `${summary.experts.count}${summary.experts.used ? `, ${summary.experts.used} used` : ""}`]);
   const rope = summary.rope;
   if (rope && rope.base !== null) {
     const scaling = rope.scaling ? `, ${rope.scaling}${rope.factor !== null ? ` by ${rope.factor}` : ""}` : "";
-    facts.push(["rope", `base ${whole(rope.base)}${rope.dimensions !== null ? `, ${rope.dimensions} dimensions` : ""}${scaling}`]);
+    facts.push([
+      "rope",
+      `base ${whole(rope.base)}${rope.dimensions !== null ? `, ${rope.dimensions} dimensions` : ""}${scaling}`,
+    ]);
   }
   return facts;
 }
@@ -88,7 +102,10 @@ function text(summary: Summary, model: Model): Fact[] {
     const address = link([model.id, "tokenizer"], { tab: "template" });
     facts.push(["chat template", <a href={address}>{bytes(summary.chat_template.bytes)}</a>]);
   }
-  facts.push(["format", `GGUF version ${summary.version}${summary.files > 1 ? `, ${plural(summary.files, "file")}` : ""}`]);
+  facts.push([
+    "format",
+    `GGUF version ${summary.version}${summary.files > 1 ? `, ${plural(summary.files, "file")}` : ""}`,
+  ]);
   return facts;
 }
 

@@ -28,7 +28,8 @@ const FIRST = 50;
 
 export function List({ findings, model, data = false }: { findings: Finding[]; model: Model; data?: boolean }) {
   const more = useSignal(false);
-  if (findings.length === 0) return <p class="fine">Nothing is wrong{data ? ", in header and data" : " with the header"}.</p>;
+  if (findings.length === 0)
+    return <p class="fine">Nothing is wrong{data ? ", in header and data" : " with the header"}.</p>;
   const sorted = [...findings].sort((a, b) => ORDER[a.severity] - ORDER[b.severity]);
   return (
     <>
@@ -40,7 +41,8 @@ export function List({ findings, model, data = false }: { findings: Finding[]; m
               <p class="finding-what">{finding.message}</p>
               {finding.help && <p class="finding-help">{finding.help}</p>}
               <p class="finding-place faint">
-                <code title={finding.meaning ?? undefined}>{finding.code}</code> <Jumps finding={finding} model={model} />
+                <code title={finding.meaning ?? undefined}>{finding.code}</code>{" "}
+                <Jumps finding={finding} model={model} />
               </p>
             </div>
           </li>
@@ -63,7 +65,9 @@ function Jumps({ finding, model }: { finding: Finding; model: Model }) {
       {key !== null && key_n === null && <span>{key}</span>}
       {tensor !== null && tensor_n !== null && <a href={link([model.id, "tensors", tensor_n])}>{tensor}</a>}
       {tensor !== null && tensor_n === null && <span>{tensor}</span>}
-      {offset !== null && <a href={link([model.id, "file"], { file: finding.file_n ?? 0, offset })}>byte {hex(offset)}</a>}
+      {offset !== null && (
+        <a href={link([model.id, "file"], { file: finding.file_n ?? 0, offset })}>byte {hex(offset)}</a>
+      )}
     </>
   );
 }

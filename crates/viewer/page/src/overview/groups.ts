@@ -45,7 +45,12 @@ export function groups(tensors: Tensor[]): Group[] {
   }
   const list = [...found].map(([name, members]) => {
     const types = parts(members);
-    return { name, search: GROUPS.find((entry) => entry.name === name)?.search ?? "", bytes: types.reduce((sum, part) => sum + part.bytes, 0), parts: types };
+    return {
+      name,
+      search: GROUPS.find((entry) => entry.name === name)?.search ?? "",
+      bytes: types.reduce((sum, part) => sum + part.bytes, 0),
+      parts: types,
+    };
   });
   return list.sort((a, b) => b.bytes - a.bytes);
 }

@@ -17,7 +17,11 @@ export function MemoryEstimate({ model, trained }: { model: Model; trained: numb
   const context = useSignal(steps.length);
   const batch = useSignal(BATCHES.indexOf(512));
   const cache = useSignal("f16");
-  const chosen = { context: contexts[context.value] ?? trained, batch: BATCHES[batch.value] ?? 512, kv_type: cache.value };
+  const chosen = {
+    context: contexts[context.value] ?? trained,
+    batch: BATCHES[batch.value] ?? 512,
+    kv_type: cache.value,
+  };
   const memory = useDocument<Memory>(address(["models", model.id, "memory"], chosen));
   return (
     <Section title="Memory to run it" id="memory">
@@ -34,7 +38,13 @@ export function MemoryEstimate({ model, trained }: { model: Model; trained: numb
             aria-valuetext={`${chosen.context} tokens`}
             onInput={(event) => (context.value = Number(event.currentTarget.value))}
           />
-          <span class="faint">{chosen.context > trained ? "more than it was trained on" : chosen.context === trained ? "what it was trained on" : "\u00a0"}</span>
+          <span class="faint">
+            {chosen.context > trained
+              ? "more than it was trained on"
+              : chosen.context === trained
+                ? "what it was trained on"
+                : "\u00a0"}
+          </span>
         </label>
         <label>
           <span>

@@ -18,10 +18,17 @@ export function Overview({ model }: ViewProps) {
       </div>
       {!model.readable && (
         <p class="problem" role="alert">
-          This file cannot be read as a model: {model.error?.message}. What is known of it is below and in the view of the file.
+          This file cannot be read as a model: {model.error?.message}. What is known of it is below and in the view of
+          the file.
         </p>
       )}
-      {model.readable && <Shown of={summary} show={(value) => <Facts summary={value} model={model} />} waiting={<div class="facts-room" role="status" aria-label="Loading" />} />}
+      {model.readable && (
+        <Shown
+          of={summary}
+          show={(value) => <Facts summary={value} model={model} />}
+          waiting={<div class="facts-room" role="status" aria-label="Loading" />}
+        />
+      )}
       <Findings model={model} />
       {model.readable && <Sizes model={model} />}
       {summary.value?.context_length && <MemoryEstimate model={model} trained={summary.value.context_length} />}

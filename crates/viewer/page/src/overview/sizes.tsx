@@ -13,7 +13,11 @@ export function Sizes({ model }: { model: Model }) {
   const tensors = useDocument<{ tensors: Tensor[] }>(`models/${model.id}/tensors`);
   return (
     <Section title="Size" id="size">
-      <Shown of={tensors} show={({ tensors }) => <Pictures tensors={tensors} model={model} />} waiting={<div class="sizes-room" />} />
+      <Shown
+        of={tensors}
+        show={({ tensors }) => <Pictures tensors={tensors} model={model} />}
+        waiting={<div class="sizes-room" />}
+      />
     </Section>
   );
 }
@@ -119,7 +123,8 @@ function Types({ types, total, model }: { types: Part[]; total: number; model: M
 function Blocks({ tensors, model }: { tensors: Tensor[]; model: Model }) {
   const blocks = useMemo(() => {
     const found = new Map<number, Tensor[]>();
-    for (const tensor of tensors) if (tensor.block !== null) found.set(tensor.block, [...(found.get(tensor.block) ?? []), tensor]);
+    for (const tensor of tensors)
+      if (tensor.block !== null) found.set(tensor.block, [...(found.get(tensor.block) ?? []), tensor]);
     return [...found].sort(([a], [b]) => a - b).map(([number, members]) => ({ number, parts: parts(members) }));
   }, [tensors]);
   // Many files have no blocks, and hostile ones may have thousands.

@@ -29,7 +29,11 @@ export function BlockBits({ block, mark, onMark }: { block: Block; mark: Mark; o
   const width = 8;
   return (
     <figure class="bits">
-      <svg viewBox={`0 0 ${across * width} ${lines * (HIGH + GAP)}`} role="img" aria-label={`${total / 8} bytes: ${block.fields.map((field) => `${field.items.length} times ${field.name}`).join(", ")}`}>
+      <svg
+        viewBox={`0 0 ${across * width} ${lines * (HIGH + GAP)}`}
+        role="img"
+        aria-label={`${total / 8} bytes: ${block.fields.map((field) => `${field.items.length} times ${field.name}`).join(", ")}`}
+      >
         {runs.map((run) => (
           <rect
             key={`${run.field}/${run.item}/${run.line}/${run.from}`}
@@ -43,13 +47,18 @@ export function BlockBits({ block, mark, onMark }: { block: Block; mark: Mark; o
         ))}
         {Array.from({ length: lines }, (_, line) =>
           Array.from({ length: Math.min(across / 8, Math.ceil((total - line * across) / 8)) + 1 }, (_, byte) => (
-            <line key={`${line}/${byte}`} class="byte" x1={byte * 8 * width} x2={byte * 8 * width} y1={line * (HIGH + GAP) + HIGH} y2={line * (HIGH + GAP) + HIGH + 4} />
+            <line
+              key={`${line}/${byte}`}
+              class="byte"
+              x1={byte * 8 * width}
+              x2={byte * 8 * width}
+              y1={line * (HIGH + GAP) + HIGH}
+              y2={line * (HIGH + GAP) + HIGH + 4}
+            />
           )),
         )}
       </svg>
-      <figcaption class="faint">
-        {across / 8} bytes a line; of each byte the least significant bit first
-      </figcaption>
+      <figcaption class="faint">{across / 8} bytes a line; of each byte the least significant bit first</figcaption>
     </figure>
   );
 }
@@ -60,7 +69,7 @@ function cut(block: Block, across: number): Run[] {
   block.fields.forEach((entry, field) => {
     entry.items.forEach(({ bits }, item) => {
       for (const [first, count] of bits) {
-        for (let at = first; at < first + count; ) {
+        for (let at = first; at < first + count;) {
           const line = Math.floor(at / across);
           const end = Math.min(first + count, (line + 1) * across);
           runs.push({ field, item, line, from: at % across, bits: end - at });

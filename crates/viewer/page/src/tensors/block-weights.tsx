@@ -9,9 +9,19 @@ export function BlockWeights({ block, mark, onMark }: { block: Block; mark: Mark
   const id = useId();
   const across = useNarrow() ? 4 : 8;
   const at = mark !== null && "weight" in mark ? mark.weight : null;
-  const uses = (weight: Block["weights"][number]) => mark !== null && "field" in mark && weight.items.some(([field, item]) => field === mark.field && item === mark.item);
+  const uses = (weight: Block["weights"][number]) =>
+    mark !== null &&
+    "field" in mark &&
+    weight.items.some(([field, item]) => field === mark.field && item === mark.item);
   function key(event: KeyboardEvent): void {
-    const step = { ArrowRight: 1, ArrowLeft: -1, ArrowDown: across, ArrowUp: -across, Home: -block.weights.length, End: block.weights.length }[event.key];
+    const step = {
+      ArrowRight: 1,
+      ArrowLeft: -1,
+      ArrowDown: across,
+      ArrowUp: -across,
+      Home: -block.weights.length,
+      End: block.weights.length,
+    }[event.key];
     if (step === undefined) return;
     event.preventDefault();
     onMark({ weight: Math.max(0, Math.min(block.weights.length - 1, (at ?? 0) + step)) });
@@ -66,7 +76,8 @@ function Made({ block, at }: { block: Block; at: number | null }) {
                 <li key={`${field}/${item}`}>
                   <span class={`dot field-${field % 8}`} aria-hidden="true" />
                   {entry?.name}
-                  {(entry?.items.length ?? 0) > 1 && `[${item}]`} = {part?.value === null ? part.raw : significant(part?.value ?? null)}
+                  {(entry?.items.length ?? 0) > 1 && `[${item}]`} ={" "}
+                  {part?.value === null ? part.raw : significant(part?.value ?? null)}
                 </li>
               );
             })}

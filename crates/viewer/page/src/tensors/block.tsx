@@ -35,7 +35,12 @@ export function BlockView({ model, tensor }: { model: Model; tensor: TensorFacts
             onChange={(event) => to(Math.floor(Number(event.currentTarget.value)) || 0)}
           />
         </label>
-        <button type="button" disabled={index >= tensor.blocks - 1} onClick={() => to(index + 1)} aria-label="Block after">
+        <button
+          type="button"
+          disabled={index >= tensor.blocks - 1}
+          onClick={() => to(index + 1)}
+          aria-label="Block after"
+        >
           ›
         </button>
         <span class="faint">
@@ -60,7 +65,15 @@ function Drawn({ block, model, tensor }: { block: Block; model: Model; tensor: T
           row {whole(block.row)}, columns {whole(block.column)} to {whole(last)}
         </span>
         <a href={link([model.id, "file"], { file: block.file, offset: block.offset })}>byte {hex(block.offset)}</a>
-        <a href={link([model.id, "tensors", tensor.n], { row: block.row, column: block.column, at: `${block.column + block.weights.length / 2},${block.row + 0.5},20` })}>in the picture</a>
+        <a
+          href={link([model.id, "tensors", tensor.n], {
+            row: block.row,
+            column: block.column,
+            at: `${block.column + block.weights.length / 2},${block.row + 0.5},20`,
+          })}
+        >
+          in the picture
+        </a>
       </p>
       {block.formula && <p class="formula">{block.formula}</p>}
       <BlockBits block={block} mark={mark.value} onMark={on} />

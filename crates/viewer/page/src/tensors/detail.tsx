@@ -55,11 +55,25 @@ function Sides({ model, tensor }: { model: Model; tensor: TensorFacts }) {
     { name: "values", title: "Values", show: () => <Values model={model} tensor={tensor} /> },
     { name: "statistics", title: "Statistics", show: () => <StatisticsView model={model} tensor={tensor} /> },
     { name: "block", title: "Blocks", show: () => <BlockView model={model} tensor={tensor} /> },
-    ...(original ? [{ name: "error", title: "Error", show: () => <ErrorView model={model} original={original} tensor={tensor} /> }] : []),
+    ...(original
+      ? [{ name: "error", title: "Error", show: () => <ErrorView model={model} original={original} tensor={tensor} /> }]
+      : []),
   ];
   if (!tensor.decodable) {
-    return <p class="nothing">Values of the type {tensor.type} cannot be decoded here. {tensor.rows > 0 && `${whole(tensor.rows)} rows of ${whole(tensor.columns)}.`}</p>;
+    return (
+      <p class="nothing">
+        Values of the type {tensor.type} cannot be decoded here.{" "}
+        {tensor.rows > 0 && `${whole(tensor.rows)} rows of ${whole(tensor.columns)}.`}
+      </p>
+    );
   }
   if (tensor.rows === 0 || tensor.columns === 0) return <p class="nothing">This tensor has no weights.</p>;
-  return <Tabs label="Sides of the tensor" tabs={tabs} chosen={chosen("tab") || "values"} onChoose={(tab) => choose({ tab, at: null, of: null, index: null })} />;
+  return (
+    <Tabs
+      label="Sides of the tensor"
+      tabs={tabs}
+      chosen={chosen("tab") || "values"}
+      onChoose={(tab) => choose({ tab, at: null, of: null, index: null })}
+    />
+  );
 }

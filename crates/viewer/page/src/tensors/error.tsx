@@ -9,7 +9,14 @@ export function ErrorView({ model, original, tensor }: { model: Model; original:
   return (
     <>
       <p class="faint">This model minus {visible(modelName(original))}.</p>
-      <Difference a={original.id} b={model.id} name={tensor.name} columns={tensor.columns} rows={tensor.rows} link={{ model, n: tensor.n }} />
+      <Difference
+        a={original.id}
+        b={model.id}
+        name={tensor.name}
+        columns={tensor.columns}
+        rows={tensor.rows}
+        link={{ model, n: tensor.n }}
+      />
     </>
   );
 }

@@ -4,7 +4,17 @@ import type { Lines } from "../api/tensor-types";
 import { whole } from "../format";
 import { type Line, Plot } from "../ui/plot";
 
-export function LinePlot({ title, of, name, onPick }: { title: string; of: Lines; name: string; onPick?: (at: number) => void }) {
+export function LinePlot({
+  title,
+  of,
+  name,
+  onPick,
+}: {
+  title: string;
+  of: Lines;
+  name: string;
+  onPick?: (at: number) => void;
+}) {
   const { x, lines } = useMemo(() => {
     const lines: Line[] = [
       { name: "least", values: of.min, colour: "cold", kind: "band" },

@@ -30,7 +30,8 @@ export function TensorList({ tensors, model, selected }: { tensors: Tensor[]; mo
   }
   function pick(index: number): void {
     const row = list[index];
-    if (row?.tensor) go(link([model.id, "tensors", row.tensor.n], { search, type, sort: query.get("sort"), tab: query.get("tab") }));
+    if (row?.tensor)
+      go(link([model.id, "tensors", row.tensor.n], { search, type, sort: query.get("sort"), tab: query.get("tab") }));
     else if (row && !searching) toggle(row);
   }
   function key(name: string, index: number): boolean {
@@ -53,7 +54,13 @@ export function TensorList({ tensors, model, selected }: { tensors: Tensor[]; mo
             <option key={name}>{name}</option>
           ))}
         </select>
-        <select aria-label="Order" value={order} onChange={(event) => choose({ sort: event.currentTarget.value === "tree" ? null : event.currentTarget.value })}>
+        <select
+          aria-label="Order"
+          value={order}
+          onChange={(event) =>
+            choose({ sort: event.currentTarget.value === "tree" ? null : event.currentTarget.value })
+          }
+        >
           {ORDERS.map(({ name, title }) => (
             <option key={name} value={name}>
               {title}
@@ -62,7 +69,8 @@ export function TensorList({ tensors, model, selected }: { tensors: Tensor[]; mo
         </select>
       </div>
       <p class="list-about faint" role="status">
-        {searching ? `${found.length} of ${plural(tensors.length, "tensor")}` : plural(tensors.length, "tensor")}, {bytes(found.reduce((sum, tensor) => sum + (tensor.bytes ?? 0), 0))}
+        {searching ? `${found.length} of ${plural(tensors.length, "tensor")}` : plural(tensors.length, "tensor")},{" "}
+        {bytes(found.reduce((sum, tensor) => sum + (tensor.bytes ?? 0), 0))}
       </p>
       <VirtualRows
         class="tensor-rows"
@@ -98,7 +106,11 @@ function RowCells({ row }: { row: Row | undefined }) {
   const { tensor } = row;
   return (
     <>
-      <span role="gridcell" class={`tensor-name level-${row.level}${tensor ? "" : " branch"}`} title={tensor ? `${tensor.name} ${shape(tensor.shape)}` : undefined}>
+      <span
+        role="gridcell"
+        class={`tensor-name level-${row.level}${tensor ? "" : " branch"}`}
+        title={tensor ? `${tensor.name} ${shape(tensor.shape)}` : undefined}
+      >
         {!tensor && <span class={`twist${row.open ? " open" : ""}`} aria-hidden="true" />}
         <span class="tensor-text">{visible(row.name)}</span>
         {!tensor && <span class="faint"> {row.tensors}</span>}

@@ -14,7 +14,10 @@ export function useRange(source: Source): number | null {
     // extremes together are between.
     const sizes = tile.planes.flatMap((plane) => sizesOf(plane));
     sizes.sort((a, b) => a - b);
-    return { name: source.name, range: sizes[Math.floor((sizes.length - 1) * WITHIN)] || (sizes[sizes.length - 1] ?? 0) || 1 };
+    return {
+      name: source.name,
+      range: sizes[Math.floor((sizes.length - 1) * WITHIN)] || (sizes[sizes.length - 1] ?? 0) || 1,
+    };
   });
   if (failure) return 1;
   return value?.name === source.name ? value.range : null;

@@ -1,7 +1,17 @@
 // How much was read for figures, and the way to read all.
 import { share, whole } from "../format";
 
-export function Read({ of, count, loading, onAll }: { of: { exact: boolean; read: number }; count: number; loading: boolean; onAll: () => void }) {
+export function Read({
+  of,
+  count,
+  loading,
+  onAll,
+}: {
+  of: { exact: boolean; read: number };
+  count: number;
+  loading: boolean;
+  onAll: () => void;
+}) {
   if (of.exact) return <p class="faint read">Of all {whole(count)} weights.</p>;
   return (
     <p class="read">

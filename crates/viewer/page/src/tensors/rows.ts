@@ -31,7 +31,9 @@ const names = new Intl.Collator("en", { numeric: true });
 /** Tensors whose name has all words, of a type. */
 export function filtered(tensors: Tensor[], search: string, type: string): Tensor[] {
   const words = search.toLowerCase().split(/\s+/).filter(Boolean);
-  return tensors.filter((tensor) => (type === "" || tensor.type === type) && words.every((word) => fits(tensor.name.toLowerCase(), word)));
+  return tensors.filter(
+    (tensor) => (type === "" || tensor.type === type) && words.every((word) => fits(tensor.name.toLowerCase(), word)),
+  );
 }
 
 /** A word is a part of the name; with `*` a pattern for all of it, as for `gguf inspect --tensors`. */
@@ -51,7 +53,8 @@ export function rows(tensors: Tensor[], order: Order, opened: ReadonlySet<string
   if (order !== "tree") return sorted(tensors, order).map((tensor) => leaf(tensor, tensor.name, 1));
   const blocks = new Map<string, Tensor[]>();
   for (const tensor of tensors) {
-    const branch = tensor.block === null ? "" : tensor.name.slice(0, tensor.name.length - tensor.kind.length).replace(/\.$/, "");
+    const branch =
+      tensor.block === null ? "" : tensor.name.slice(0, tensor.name.length - tensor.kind.length).replace(/\.$/, "");
     const members = blocks.get(branch);
     if (members) members.push(tensor);
     else blocks.set(branch, [tensor]);

@@ -13,7 +13,9 @@ import { Read } from "./read";
 
 export function StatisticsView({ model, tensor }: { model: Model; tensor: TensorFacts }) {
   const exact = useSignal(false);
-  const statistics = useDocument<Statistics>(address(["models", model.id, "tensor", "statistics"], { n: tensor.n, exact: exact.value || null }));
+  const statistics = useDocument<Statistics>(
+    address(["models", model.id, "tensor", "statistics"], { n: tensor.n, exact: exact.value || null }),
+  );
   return (
     <Shown
       of={statistics}

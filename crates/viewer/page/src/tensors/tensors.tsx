@@ -16,7 +16,11 @@ export function Tensors({ model }: ViewProps) {
       <div class="view-head">
         <h1>Tensors</h1>
       </div>
-      <Shown of={tensors} show={({ tensors }) => <Both tensors={tensors} model={model} />} waiting={<div class="split-room" role="status" aria-label="Loading" />} />
+      <Shown
+        of={tensors}
+        show={({ tensors }) => <Both tensors={tensors} model={model} />}
+        waiting={<div class="split-room" role="status" aria-label="Loading" />}
+      />
     </>
   );
 }
@@ -40,7 +44,9 @@ function Both({ tensors, model }: { tensors: Tensor[]; model: Model }) {
         {tensor ? (
           <TensorDetail key={`${model.id}/${tensor.n}`} model={model} tensor={tensor} />
         ) : (
-          <p class="nothing">{wanted === undefined ? "Choose a tensor to see its values." : `There is no tensor ${wanted}.`}</p>
+          <p class="nothing">
+            {wanted === undefined ? "Choose a tensor to see its values." : `There is no tensor ${wanted}.`}
+          </p>
         )}
       </div>
     </div>

@@ -18,7 +18,10 @@ const ROWS = 4;
 
 export function Values({ model, tensor }: { model: Model; tensor: TensorFacts }) {
   const of = tensor.layout?.scales.includes(chosen("of")) ? chosen("of") : "";
-  const source = useMemo(() => tensorSource(model.id, { ...tensor, block: tensor.block_weights }, of), [model.id, tensor.n, of]);
+  const source = useMemo(
+    () => tensorSource(model.id, { ...tensor, block: tensor.block_weights }, of),
+    [model.id, tensor.n, of],
+  );
   const range = useRange(source);
   const row = chosenNumber("row");
   const column = chosenNumber("column");
@@ -41,7 +44,9 @@ export function Values({ model, tensor }: { model: Model; tensor: TensorFacts })
         onMove={(at) => choose({ at })}
         onPick={(row, column) => choose(of ? { row, column: column * tensor.block_weights } : { row, column })}
       />
-      {row !== null && column !== null && row < tensor.rows && column < tensor.columns && <Around model={model} tensor={tensor} row={row} column={column} />}
+      {row !== null && column !== null && row < tensor.rows && column < tensor.columns && (
+        <Around model={model} tensor={tensor} row={row} column={column} />
+      )}
     </>
   );
 }
@@ -50,7 +55,13 @@ export function Values({ model, tensor }: { model: Model; tensor: TensorFacts })
 function Around({ model, tensor, row, column }: { model: Model; tensor: TensorFacts; row: number; column: number }) {
   const start = Math.max(0, Math.min(row, tensor.rows - ROWS));
   const first = Math.max(0, Math.min(column, tensor.columns - COLUMNS));
-  const query = { n: tensor.n, start, count: Math.min(ROWS, tensor.rows), column: first, columns: Math.min(COLUMNS, tensor.columns) };
+  const query = {
+    n: tensor.n,
+    start,
+    count: Math.min(ROWS, tensor.rows),
+    column: first,
+    columns: Math.min(COLUMNS, tensor.columns),
+  };
   const rows = useDocument<Rows>(address(["models", model.id, "tensor", "rows"], query));
   const block = row * tensor.blocks_per_row + Math.floor(column / Math.max(1, tensor.block_weights));
   return (
@@ -78,7 +89,12 @@ function Around({ model, tensor, row, column }: { model: Model; tensor: TensorFa
                   <tr key={r}>
                     <th scope="row">{whole(value.start + r)}</th>
                     {numbers.map((number, c) => (
-                      <td key={c} class={`number${value.start + r === row && value.column + c === column ? " here" : ""}`} title={String(number)} data-value={String(number)}>
+                      <td
+                        key={c}
+                        class={`number${value.start + r === row && value.column + c === column ? " here" : ""}`}
+                        title={String(number)}
+                        data-value={String(number)}
+                      >
                         {significant(number)}
                       </td>
                     ))}
@@ -90,7 +106,9 @@ function Around({ model, tensor, row, column }: { model: Model; tensor: TensorFa
         )}
       />
       <p>
-        <a href={link([model.id, "tensors", tensor.n], { tab: "block", index: block })}>Block {whole(block)}, bit by bit</a>
+        <a href={link([model.id, "tensors", tensor.n], { tab: "block", index: block })}>
+          Block {whole(block)}, bit by bit
+        </a>
       </p>
     </section>
   );

@@ -24,11 +24,17 @@ interface Props {
 
 export function Encoded({ model, request, named }: Props) {
   const question = JSON.stringify(request);
-  const answer = useAnswer<Tokenized>(`${model.id} ${question}`, (stop) => post<Tokenized>(`models/${model.id}/tokenize`, request, stop));
+  const answer = useAnswer<Tokenized>(`${model.id} ${question}`, (stop) =>
+    post<Tokenized>(`models/${model.id}/tokenize`, request, stop),
+  );
   return (
     <section class="encoded" aria-label={`Tokens of ${modelName(model)}`}>
       {named && <h2>{modelName(model)}</h2>}
-      <Shown of={answer} show={(value) => <Pieces value={value} request={request} />} waiting={<div class="pieces-room" />} />
+      <Shown
+        of={answer}
+        show={(value) => <Pieces value={value} request={request} />}
+        waiting={<div class="pieces-room" />}
+      />
     </section>
   );
 }
@@ -43,7 +49,9 @@ function Pieces({ value, request }: { value: Tokenized; request: Props["request"
   const shown = all.value ? value.tokens : value.tokens.slice(0, FIRST);
   const bytes = new TextEncoder().encode(request.text).length;
   function key(event: KeyboardEvent): void {
-    const step = { ArrowRight: 1, ArrowDown: 1, ArrowLeft: -1, ArrowUp: -1, Home: -shown.length, End: shown.length }[event.key];
+    const step = { ArrowRight: 1, ArrowDown: 1, ArrowLeft: -1, ArrowUp: -1, Home: -shown.length, End: shown.length }[
+      event.key
+    ];
     if (step === undefined) return;
     event.preventDefault();
     chosen.value = Math.max(0, Math.min(shown.length - 1, at + step));
@@ -56,7 +64,15 @@ function Pieces({ value, request }: { value: Tokenized; request: Props["request"
           of {whole(bytes)} B{value.ids.length > 0 && `, ${(bytes / value.ids.length).toFixed(2)} B each`}
         </span>
       </p>
-      <div class="pieces" role="listbox" aria-label="Tokens" aria-orientation="horizontal" tabIndex={0} aria-activedescendant={token ? `${id}-${at}` : undefined} onKeyDown={key}>
+      <div
+        class="pieces"
+        role="listbox"
+        aria-label="Tokens"
+        aria-orientation="horizontal"
+        tabIndex={0}
+        aria-activedescendant={token ? `${id}-${at}` : undefined}
+        onKeyDown={key}
+      >
         {shown.map((piece, i) => (
           <span
             key={i}
@@ -79,8 +95,8 @@ function Pieces({ value, request }: { value: Tokenized; request: Props["request"
       {token && (
         <div class="piece-about">
           <p>
-            <Piece text={token.text} /> <span class="faint">id</span> {whole(token.id)} <span class="faint">bytes</span> <code>{spaced(token.hex)}</code>{" "}
-            {token.type !== "normal" && <span class="chip">{token.type}</span>}
+            <Piece text={token.text} /> <span class="faint">id</span> {whole(token.id)} <span class="faint">bytes</span>{" "}
+            <code>{spaced(token.hex)}</code> {token.type !== "normal" && <span class="chip">{token.type}</span>}
           </p>
           {word ? <MergeTree word={word} /> : <p class="faint">No merges led to this token.</p>}
         </div>

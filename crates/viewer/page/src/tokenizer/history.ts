@@ -32,7 +32,15 @@ export interface Node {
 
 /** The trees that a word's merges make: one for each of its tokens. */
 export function trees(word: Word): Node[] {
-  const nodes: Node[] = word.symbols.map((text, x) => ({ text, x, height: 0, parts: null, step: 0, rank: null, score: null }));
+  const nodes: Node[] = word.symbols.map((text, x) => ({
+    text,
+    x,
+    height: 0,
+    parts: null,
+    step: 0,
+    rank: null,
+    score: null,
+  }));
   word.merges.forEach(({ at, rank, score }, i) => {
     const [left, right] = [nodes[at], nodes[at + 1]];
     if (!left || !right) return;

@@ -17,7 +17,14 @@ export function MergeTree({ word }: { word: Word }) {
   return (
     <>
       <div class="tree-scroll" tabIndex={0} role="group" aria-label="Drawing of the merges">
-        <svg class="tree" width={width} height={height} viewBox={`0 0 ${width} ${height}`} role="img" aria-label={`${word.symbols.length} symbols become ${roots.length} tokens by ${word.merges.length} merges`}>
+        <svg
+          class="tree"
+          width={width}
+          height={height}
+          viewBox={`0 0 ${width} ${height}`}
+          role="img"
+          aria-label={`${word.symbols.length} symbols become ${roots.length} tokens by ${word.merges.length} merges`}
+        >
           {roots.map((node) => (
             <Branch key={node.x} node={node} highest={highest} root />
           ))}
@@ -28,7 +35,13 @@ export function MergeTree({ word }: { word: Word }) {
           {word.merges.map((merge, i) => (
             <li key={i}>
               <code>{visible(merge.left)}</code> + <code>{visible(merge.right)}</code>{" "}
-              <span class="faint">{merge.rank !== null ? `rank ${whole(merge.rank)}` : merge.score !== null ? `score ${significant(merge.score)}` : ""}</span>
+              <span class="faint">
+                {merge.rank !== null
+                  ? `rank ${whole(merge.rank)}`
+                  : merge.score !== null
+                    ? `score ${significant(merge.score)}`
+                    : ""}
+              </span>
             </li>
           ))}
         </ol>

@@ -16,7 +16,10 @@ export function Merges({ model }: { model: Model }) {
   const search = chosen("search");
   const load = useCallback(
     async (offset: number, limit: number, stop: AbortSignal) => {
-      const { total, found, merges } = await get<MergesPage>(address(["models", model.id, "merges"], { search, offset, limit }), stop);
+      const { total, found, merges } = await get<MergesPage>(
+        address(["models", model.id, "merges"], { search, offset, limit }),
+        stop,
+      );
       return { total, found, entries: merges };
     },
     [model.id, search],
@@ -27,7 +30,11 @@ export function Merges({ model }: { model: Model }) {
     <>
       <Search label="Search merges" value={search} onSearch={(search) => choose({ search })} />
       <p class="list-about faint" role="status">
-        {pages.known ? (search ? `${whole(pages.found)} of ${whole(pages.total)} merges` : `${whole(pages.total)} merges`) : "\u00a0"}
+        {pages.known
+          ? search
+            ? `${whole(pages.found)} of ${whole(pages.total)} merges`
+            : `${whole(pages.total)} merges`
+          : "\u00a0"}
       </p>
       {pages.failure.value && <Problem failure={pages.failure.value} />}
       <VirtualRows
@@ -39,7 +46,12 @@ export function Merges({ model }: { model: Model }) {
         onSeen={seen}
         render={(index) => {
           const merge = pages.at(index);
-          if (!merge) return <span role="gridcell" class="faint">…</span>;
+          if (!merge)
+            return (
+              <span role="gridcell" class="faint">
+                …
+              </span>
+            );
           return (
             <>
               <span role="gridcell" class="token-id">

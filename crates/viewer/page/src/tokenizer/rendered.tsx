@@ -8,10 +8,12 @@ import { plural } from "../format";
 export function Rendered({ model, text }: { model: Model; text: string }) {
   const tokens = useAnswer<Tokenized | null>(`${model.id} ${text}`, (stop) =>
     // A model whose tokenizer does not work still has a template.
-    post<Tokenized>(`models/${model.id}/tokenize`, { text, add_special: false, parse_special: true }, stop).catch((error: unknown) => {
-      if (stop.aborted) throw error;
-      return null;
-    }),
+    post<Tokenized>(`models/${model.id}/tokenize`, { text, add_special: false, parse_special: true }, stop).catch(
+      (error: unknown) => {
+        if (stop.aborted) throw error;
+        return null;
+      },
+    ),
   );
   const steps = tokens.value?.steps ?? [];
   // Only while the pieces are those of this text.

@@ -3,11 +3,20 @@ import { useEffect, useRef } from "preact/hooks";
 
 const LINE = 20;
 
-export function Source({ text, fault, onChange }: { text: string; fault: number | null; onChange: (text: string) => void }) {
+export function Source({
+  text,
+  fault,
+  onChange,
+}: {
+  text: string;
+  fault: number | null;
+  onChange: (text: string) => void;
+}) {
   const field = useRef<HTMLTextAreaElement>(null);
   const lines = text.split("\n").length;
   useEffect(() => {
-    if (fault !== null && field.current && document.activeElement !== field.current) field.current.scrollTop = (fault - 4) * LINE;
+    if (fault !== null && field.current && document.activeElement !== field.current)
+      field.current.scrollTop = (fault - 4) * LINE;
   }, [fault]);
   const shown = Math.min(28, Math.max(6, lines + 1));
   return (

@@ -35,9 +35,18 @@ function Editor({ model, templates }: { model: Model; templates: Templates["temp
     return () => clearTimeout(timer);
   }, [source.value, messages.value, tools.value]);
   const parsed = parse(tools.value);
-  const request = { name: template?.name ?? null, source: source.value, messages: messages.value, tools: parsed.value, add_generation_prompt: prompt.value };
+  const request = {
+    name: template?.name ?? null,
+    source: source.value,
+    messages: messages.value,
+    tools: parsed.value,
+    add_generation_prompt: prompt.value,
+  };
   const ready = (template !== undefined || source.value !== null) && parsed.error === null;
-  const answer = useAnswer<{ text: string }>(ready ? `${model.id} ${asked.value} ${number.value} ${prompt.value}` : null, (stop) => post<{ text: string }>(`models/${model.id}/template`, request, stop));
+  const answer = useAnswer<{ text: string }>(
+    ready ? `${model.id} ${asked.value} ${number.value} ${prompt.value}` : null,
+    (stop) => post<{ text: string }>(`models/${model.id}/template`, request, stop),
+  );
   const fault = answer.failure;
   const line = fault && typeof fault.detail.line === "number" ? fault.detail.line : null;
   return (
@@ -46,7 +55,11 @@ function Editor({ model, templates }: { model: Model; templates: Templates["temp
         <h2 id="messages">Messages</h2>
         <Messages messages={messages.value} onChange={(to) => (messages.value = to)} />
         <label class="check">
-          <input type="checkbox" checked={prompt.value} onChange={(event) => (prompt.value = event.currentTarget.checked)} />{" "}
+          <input
+            type="checkbox"
+            checked={prompt.value}
+            onChange={(event) => (prompt.value = event.currentTarget.checked)}
+          />{" "}
           <span>
             Begin the answer (<code>add_generation_prompt</code>)
           </span>
@@ -55,16 +68,29 @@ function Editor({ model, templates }: { model: Model; templates: Templates["temp
           <summary>Tools</summary>
           <label class="field">
             A list, as JSON
-            <textarea rows={4} spellcheck={false} value={tools.value} onInput={(event) => (tools.value = event.currentTarget.value)} />
+            <textarea
+              rows={4}
+              spellcheck={false}
+              value={tools.value}
+              onInput={(event) => (tools.value = event.currentTarget.value)}
+            />
           </label>
           {parsed.error && <p class="problem">{parsed.error}</p>}
         </details>
       </section>
       <section aria-labelledby="rendered" class="template-text">
         <h2 id="rendered">What the model reads</h2>
-        {!ready && parsed.error === null && <Nothing>The model has no chat template. Write one below to try it.</Nothing>}
+        {!ready && parsed.error === null && (
+          <Nothing>The model has no chat template. Write one below to try it.</Nothing>
+        )}
         {fault && <Problem failure={fault} />}
-        {ready && !fault && <Shown of={answer} show={({ text }) => <Rendered model={model} text={text} />} waiting={<div class="rendered-room" />} />}
+        {ready && !fault && (
+          <Shown
+            of={answer}
+            show={({ text }) => <Rendered model={model} text={text} />}
+            waiting={<div class="rendered-room" />}
+          />
+        )}
       </section>
       <section aria-labelledby="source" class="template-source">
         <div class="section-head">

@@ -19,7 +19,11 @@ export function TokenizerView({ model }: ViewProps) {
       <div class="view-head">
         <h1>Tokenizer</h1>
       </div>
-      <Shown of={facts} show={(value) => <Known model={model} facts={value} />} waiting={<div class="split-room" role="status" aria-label="Loading" />} />
+      <Shown
+        of={facts}
+        show={(value) => <Known model={model} facts={value} />}
+        waiting={<div class="split-room" role="status" aria-label="Loading" />}
+      />
     </>
   );
 }
@@ -46,7 +50,12 @@ function Known({ model, facts }: { model: Model; facts: TokenizerFacts }) {
           This tokenizer does not work: {error}
         </p>
       )}
-      <Tabs label="Sides of the tokenizer" tabs={tabs} chosen={chosen("tab") || "tokens"} onChoose={(tab) => choose({ tab, search: null })} />
+      <Tabs
+        label="Sides of the tokenizer"
+        tabs={tabs}
+        chosen={chosen("tab") || "tokens"}
+        onChoose={(tab) => choose({ tab, search: null })}
+      />
     </>
   );
 }

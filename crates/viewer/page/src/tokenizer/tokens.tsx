@@ -19,7 +19,10 @@ export function Tokens({ model, facts }: { model: Model; facts: TokenizerFacts }
   const type = chosen("type");
   const load = useCallback(
     async (offset: number, limit: number, stop: AbortSignal) => {
-      const { total, found, tokens } = await get<TokensPage>(address(["models", model.id, "tokens"], { search, type, offset, limit }), stop);
+      const { total, found, tokens } = await get<TokensPage>(
+        address(["models", model.id, "tokens"], { search, type, offset, limit }),
+        stop,
+      );
       return { total, found, entries: tokens };
     },
     [model.id, search, type],
@@ -38,7 +41,11 @@ export function Tokens({ model, facts }: { model: Model; facts: TokenizerFacts }
         </select>
       </div>
       <p class="list-about faint" role="status">
-        {pages.known ? (search || type ? `${whole(pages.found)} of ${whole(pages.total)} tokens` : `${whole(pages.total)} tokens`) : "\u00a0"}
+        {pages.known
+          ? search || type
+            ? `${whole(pages.found)} of ${whole(pages.total)} tokens`
+            : `${whole(pages.total)} tokens`
+          : "\u00a0"}
       </p>
       {pages.failure.value && <Problem failure={pages.failure.value} />}
       <VirtualRows
@@ -65,7 +72,12 @@ export function Tokens({ model, facts }: { model: Model; facts: TokenizerFacts }
 }
 
 function Row({ token, scores }: { token: Token | undefined; scores: boolean }) {
-  if (!token) return <span role="gridcell" class="faint">…</span>;
+  if (!token)
+    return (
+      <span role="gridcell" class="faint">
+        …
+      </span>
+    );
   return (
     <>
       <span role="gridcell" class="token-id">

@@ -30,14 +30,29 @@ export function Try({ model }: { model: Model }) {
     <>
       <label class="field">
         Text
-        <textarea rows={4} spellcheck={false} value={text.value} onInput={(event) => (text.value = event.currentTarget.value)} />
+        <textarea
+          rows={4}
+          spellcheck={false}
+          value={text.value}
+          onInput={(event) => (text.value = event.currentTarget.value)}
+        />
       </label>
       <div class="try-choices">
         <label class="check">
-          <input type="checkbox" checked={ends.value} onChange={(event) => (ends.value = event.currentTarget.checked)} /> Add tokens at the ends
+          <input
+            type="checkbox"
+            checked={ends.value}
+            onChange={(event) => (ends.value = event.currentTarget.checked)}
+          />{" "}
+          Add tokens at the ends
         </label>
         <label class="check">
-          <input type="checkbox" checked={special.value} onChange={(event) => (special.value = event.currentTarget.checked)} /> Texts of control tokens are control tokens
+          <input
+            type="checkbox"
+            checked={special.value}
+            onChange={(event) => (special.value = event.currentTarget.checked)}
+          />{" "}
+          Texts of control tokens are control tokens
         </label>
         {others.length > 0 && (
           <label class="check">

@@ -28,13 +28,27 @@ export function HexLines({ bytes, start, spans, across, marked, onMark }: Props)
         <span class="hex-bytes">
           {before > 0 && <span class="hex-empty">{"   ".repeat(before)}</span>}
           {runs.map((run) => (
-            <Run key={run.from} run={run} text={numbers(bytes.subarray(run.from - start, run.to - start))} marked={marked} onMark={onMark} spans={spans} />
+            <Run
+              key={run.from}
+              run={run}
+              text={numbers(bytes.subarray(run.from - start, run.to - start))}
+              marked={marked}
+              onMark={onMark}
+              spans={spans}
+            />
           ))}
         </span>
         <span class="hex-signs">
           {before > 0 && " ".repeat(before)}
           {runs.map((run) => (
-            <Run key={run.from} run={run} text={signs(bytes.subarray(run.from - start, run.to - start))} marked={marked} onMark={onMark} spans={spans} />
+            <Run
+              key={run.from}
+              run={run}
+              text={signs(bytes.subarray(run.from - start, run.to - start))}
+              marked={marked}
+              onMark={onMark}
+              spans={spans}
+            />
           ))}
         </span>
       </div>,
@@ -49,11 +63,27 @@ interface RunOf {
   span: number | null;
 }
 
-function Run({ run, text, marked, onMark, spans }: { run: RunOf; text: string; marked: number | null; onMark: Props["onMark"]; spans: Span[] }) {
+function Run({
+  run,
+  text,
+  marked,
+  onMark,
+  spans,
+}: {
+  run: RunOf;
+  text: string;
+  marked: number | null;
+  onMark: Props["onMark"];
+  spans: Span[];
+}) {
   const span = run.span === null ? null : spans[run.span];
   if (!span) return <span>{text}</span>;
   return (
-    <span class={`run ${tone(span.kind)} ${(run.span ?? 0) % 2 ? "odd" : "even"}${marked === run.span ? " marked" : ""}`} onPointerEnter={() => onMark(run.span)} onClick={() => onMark(run.span)}>
+    <span
+      class={`run ${tone(span.kind)} ${(run.span ?? 0) % 2 ? "odd" : "even"}${marked === run.span ? " marked" : ""}`}
+      onPointerEnter={() => onMark(run.span)}
+      onClick={() => onMark(run.span)}
+    >
       {text}
     </span>
   );

@@ -17,7 +17,15 @@ export function Problem({ failure }: { failure: Failure }) {
 }
 
 /** What `show` makes of a document, or what is known instead. An older one stays until the next is there. */
-export function Shown<T>({ of, show, waiting }: { of: Resource<T>; show: (value: T) => ComponentChildren; waiting?: ComponentChildren }) {
+export function Shown<T>({
+  of,
+  show,
+  waiting,
+}: {
+  of: Resource<T>;
+  show: (value: T) => ComponentChildren;
+  waiting?: ComponentChildren;
+}) {
   if (of.failure) return <Problem failure={of.failure} />;
   if (of.value === null) return <>{waiting ?? <Waiting />}</>;
   return (
@@ -43,7 +51,17 @@ export function Nothing({ children }: { children: ComponentChildren }) {
 }
 
 /** A part of a view with its heading. */
-export function Section({ title, aside, id, children }: { title: string; aside?: ComponentChildren; id: string; children: ComponentChildren }) {
+export function Section({
+  title,
+  aside,
+  id,
+  children,
+}: {
+  title: string;
+  aside?: ComponentChildren;
+  id: string;
+  children: ComponentChildren;
+}) {
   return (
     <section class="section" aria-labelledby={id}>
       <div class="section-head">

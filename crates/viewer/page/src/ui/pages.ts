@@ -34,7 +34,8 @@ export class Pages<T> {
   /** Fetches what is missing of these entries; what is on its way for others is called off. */
   want(first: number, end: number): void {
     const pages = new Set<number>();
-    for (let page = Math.floor(first / SIZE); page <= Math.floor(Math.max(first, end - 1) / SIZE); page += 1) pages.add(page);
+    for (let page = Math.floor(first / SIZE); page <= Math.floor(Math.max(first, end - 1) / SIZE); page += 1)
+      pages.add(page);
     for (const [page, stop] of this.#asked) {
       if (pages.has(page)) continue;
       stop.abort();
@@ -60,7 +61,8 @@ export class Pages<T> {
       this.#pages.set(page, entries);
       this.edition.value += 1;
     } catch (error) {
-      if (!stop.signal.aborted) this.failure.value = error instanceof Failure ? error : new Failure(0, "page", String(error), null);
+      if (!stop.signal.aborted)
+        this.failure.value = error instanceof Failure ? error : new Failure(0, "page", String(error), null);
     } finally {
       if (this.#asked.get(page) === stop) this.#asked.delete(page);
     }

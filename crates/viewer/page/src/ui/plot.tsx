@@ -53,7 +53,15 @@ export function Plot(props: Props) {
       plot.destroy();
     };
   }, [props.x, props.lines, props.logarithmic, edition]);
-  return <div ref={box} class="plot" role="img" aria-label={props.label} style={{ minHeight: `${(props.height ?? 180) + 30}px` }} />;
+  return (
+    <div
+      ref={box}
+      class="plot"
+      role="img"
+      aria-label={props.label}
+      style={{ minHeight: `${(props.height ?? 180) + 30}px` }}
+    />
+  );
 }
 
 function data({ x, lines }: Props): uPlot.AlignedData {
@@ -61,9 +69,16 @@ function data({ x, lines }: Props): uPlot.AlignedData {
 }
 
 function options(props: Props, width: number, height: number): uPlot.Options {
-  const axis = { stroke: colour("soft"), grid: { stroke: colour("grid"), width: 1 }, ticks: { stroke: colour("grid"), width: 1 }, font: "12px system-ui, sans-serif" };
-  const number = (is: boolean | undefined) => (value: number | null) => (value === null ? "" : is ? whole(value) : significant(value));
-  const label = (is: boolean | undefined) => (_: uPlot, values: (number | null)[]) => values.map((value) => (value === null ? "" : is ? whole(value) : short(value)));
+  const axis = {
+    stroke: colour("soft"),
+    grid: { stroke: colour("grid"), width: 1 },
+    ticks: { stroke: colour("grid"), width: 1 },
+    font: "12px system-ui, sans-serif",
+  };
+  const number = (is: boolean | undefined) => (value: number | null) =>
+    value === null ? "" : is ? whole(value) : significant(value);
+  const label = (is: boolean | undefined) => (_: uPlot, values: (number | null)[]) =>
+    values.map((value) => (value === null ? "" : is ? whole(value) : short(value)));
   return {
     width,
     height,
@@ -94,7 +109,13 @@ function options(props: Props, width: number, height: number): uPlot.Options {
 
 function series(line: Line, text: (value: number | null) => string): uPlot.Series {
   const stroke = colour(line.colour);
-  const common: uPlot.Series = { label: line.name, stroke, width: 1, value: (_, value) => text(value), points: { show: false } };
+  const common: uPlot.Series = {
+    label: line.name,
+    stroke,
+    width: 1,
+    value: (_, value) => text(value),
+    points: { show: false },
+  };
   if (line.kind !== "bars") return line.kind === "band" ? { ...common, width: 0.75 } : { ...common, width: 1.5 };
   const bars = uPlot.paths.bars?.({ size: [1, Number.POSITIVE_INFINITY], gap: 1 });
   return { ...common, fill: stroke, width: 0, ...(bars ? { paths: bars } : {}) };

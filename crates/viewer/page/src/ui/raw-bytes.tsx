@@ -26,7 +26,19 @@ export function usePiece(model: number, file: number, start: number, length: num
   });
 }
 
-export function RawBytes({ model, file, start, length, of }: { model: Model; file: number; start: number; length: number; of: number }) {
+export function RawBytes({
+  model,
+  file,
+  start,
+  length,
+  of,
+}: {
+  model: Model;
+  file: number;
+  start: number;
+  length: number;
+  of: number;
+}) {
   const marked = useSignal<number | null>(null);
   const piece = usePiece(model.id, file, start, length);
   const narrow = useNarrow();
@@ -37,11 +49,21 @@ export function RawBytes({ model, file, start, length, of }: { model: Model; fil
         const span = marked.value === null ? null : spans[marked.value];
         return (
           <>
-            <HexLines bytes={bytes} start={start} spans={spans} across={narrow ? 8 : 16} marked={marked.value} onMark={(at) => (marked.value = at)} />
-            <p class="span-name">{span ? `${spanText(span)} (${spanPlace(span)})` : "Point at bytes for what they are"}</p>
+            <HexLines
+              bytes={bytes}
+              start={start}
+              spans={spans}
+              across={narrow ? 8 : 16}
+              marked={marked.value}
+              onMark={(at) => (marked.value = at)}
+            />
+            <p class="span-name">
+              {span ? `${spanText(span)} (${spanPlace(span)})` : "Point at bytes for what they are"}
+            </p>
             {of > length && (
               <p class="faint">
-                the first {length} of {of} B; <a href={link([model.id, "file"], { file, offset: start })}>all in the file</a>
+                the first {length} of {of} B;{" "}
+                <a href={link([model.id, "file"], { file, offset: start })}>all in the file</a>
               </p>
             )}
           </>

@@ -81,7 +81,14 @@ export function VirtualRows(props: Props) {
   function key(event: KeyboardEvent): void {
     if (event.target !== box.current || event.ctrlKey || event.metaKey || event.altKey || count === 0) return;
     const page = Math.max(1, Math.floor(room.value / height) - 1);
-    const steps: Record<string, number> = { ArrowDown: 1, ArrowUp: -1, PageDown: page, PageUp: -page, Home: -count, End: count };
+    const steps: Record<string, number> = {
+      ArrowDown: 1,
+      ArrowUp: -1,
+      PageDown: page,
+      PageUp: -page,
+      Home: -count,
+      End: count,
+    };
     const step = steps[event.key];
     if (step !== undefined) move(active.value + step);
     else if ((event.key === "Enter" || event.key === " ") && props.onChoose) props.onChoose(active.value);
@@ -99,7 +106,9 @@ export function VirtualRows(props: Props) {
         class={`row${index === active.value ? " active" : ""}${index === props.selected ? " selected" : ""}`}
         role={role === "listbox" ? "option" : "row"}
         aria-selected={props.selected === undefined ? undefined : index === props.selected}
-        {...(role === "listbox" ? { "aria-posinset": index + 1, "aria-setsize": count } : { "aria-rowindex": index + 1 })}
+        {...(role === "listbox"
+          ? { "aria-posinset": index + 1, "aria-setsize": count }
+          : { "aria-rowindex": index + 1 })}
         {...props.attributes?.(index)}
         style={{ top: `${place}px`, height: `${height}px` }}
         onClick={() => {
