@@ -1,6 +1,6 @@
 // Changes that were asked for and not yet written.
 import { signal } from "@preact/signals";
-import { opened, reload } from "../api/health";
+import { ask, opened } from "../api/health";
 import { post } from "../api/request";
 import type { EditAnswer } from "../api/types";
 
@@ -56,8 +56,8 @@ export function preview(model: number, stop: AbortSignal): Promise<EditAnswer> {
 export async function save(model: number): Promise<EditAnswer> {
   const answer = await post<EditAnswer>(`models/${model}/edit`, { preview: false, ...edits.value });
   forget();
-  await reload(model).catch(() => {
-    opened.value += 1;
-  });
+  // The server has opened the file anew by itself.
+  await ask().catch(() => undefined);
+  opened.value += 1;
   return answer;
 }
