@@ -9,7 +9,7 @@ const TYPES = { F32: { number: 0, bytes: 4 }, BF16: { number: 30, bytes: 2 } };
  */
 export function header(keys, tensors) {
   const parts = [Buffer.from("GGUF"), u32(3), u64(tensors.length), u64(Object.keys(keys).length)];
-  for (const [name, value] of Object.entries(keys)) parts.push(text(name), ...typed(value));
+  for (const [name, value] of Object.entries(keys)) parts.push(text(name), typed(value));
   let offset = 0;
   for (const { name, shape, type } of tensors) {
     parts.push(text(name), u32(shape.length), ...shape.map(u64), u32(TYPES[type].number), u64(offset));
@@ -30,10 +30,10 @@ export function aligned(length) {
 }
 
 function typed(value) {
-  if (typeof value === "string") return [u32(8), text(value)];
-  if (typeof value === "number") return [u32(4), u32(value)];
+  if (typeof value === "string") return Buffer.concat([u32(8), text(value)]);
+  if (typeof value === "number") return Buffer.concat([u32(4), u32(value)]);
   const texts = typeof value[0] === "string";
-  return [u32(9), u32(texts ? 8 : 5), u64(value.length), ...value.map(texts ? text : u32)];
+  return Buffer.concat([u32(9), u32(texts ? 8 : 5), u64(value.length), ...value.map(texts ? text : u32)]);
 }
 
 function text(words) {

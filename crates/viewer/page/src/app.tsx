@@ -14,7 +14,7 @@ import { Overview } from "./overview/overview";
 import { go, link, model, view } from "./route";
 import { Tensors } from "./tensors/tensors";
 import { TokenizerView } from "./tokenizer/tokenizer";
-import { modelName } from "./ui/model-name";
+import { fileName, modelName } from "./ui/model-name";
 import { Waiting } from "./ui/notice";
 import type { ViewProps } from "./ui/view";
 
@@ -72,7 +72,7 @@ function View({ all, current }: { all: Model[]; current: Model }) {
 }
 
 function Models({ all, current }: { all: Model[]; current: Model }) {
-  const about = `${bytes(current.bytes)}, ${plural(current.tensor_count, "tensor")}${current.files.length > 1 ? `, ${plural(current.files.length, "file")}` : ""}`;
+  const about = `${bytes(current.bytes)}, ${plural(current.tensor_count ?? 0, "tensor")}${current.files.length > 1 ? `, ${plural(current.files.length, "file")}` : ""}`;
   return (
     <div class="models">
       {all.length > 1 ? (
@@ -92,7 +92,7 @@ function Models({ all, current }: { all: Model[]; current: Model }) {
         </select>
       ) : (
         <p class="models-name" title={current.source}>
-          {current.name}
+          {modelName(current)}
         </p>
       )}
       <p class="models-about faint">{about}</p>
@@ -176,7 +176,7 @@ function Notices({ current }: { current: Model | undefined }) {
             <strong>
               {state.files
                 .filter((file) => file.state !== "same")
-                .map((file) => `${file.name} ${file.state === "gone" ? "is gone" : "has changed"}`)
+                .map((file) => `${fileName(file.name)} ${file.state === "gone" ? "is gone" : "has changed"}`)
                 .join(", ")}
             </strong>{" "}
             since it was opened. What is shown may be wrong.

@@ -146,11 +146,10 @@ test("error figures are those of `gguf diff`", async () => {
   }
   interface Entry {
     name: string;
-    error?: Record<string, number> | null;
-    errors?: Record<string, number> | null;
+    figures: { rmse: number } | null;
   }
-  const entry = (JSON.parse(printed) as { tensors: Entry[] }).tensors.find(({ name }) => name === NAME);
-  const rmse = (entry?.error ?? entry?.errors ?? (entry as unknown as Record<string, number>)).rmse;
+  const { tensors } = JSON.parse(printed) as { tensors: Entry[] };
+  const rmse = tensors.find(({ name }) => name === NAME)?.figures?.rmse;
   assert.ok(rmse && rmse > 0);
   const { page } = await open(browser, server.base);
   await visit(page, `${server.base}#/0/tensors/${NAME}?tab=error`);

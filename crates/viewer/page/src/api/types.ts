@@ -8,11 +8,12 @@ export interface Models {
 
 export interface Model {
   id: number;
-  name: string;
+  /** Null where no key says it. */
+  name: string | null;
   source: string;
   far: boolean;
   bytes: number;
-  tensor_count: number;
+  tensor_count: number | null;
   files: { name: string; bytes: number }[];
   readable: boolean;
   error: ErrorBody | null;

@@ -5,6 +5,7 @@ import type { Tensor } from "../api/tensor-types";
 import type { FileMap, MapFile, Model } from "../api/types";
 import { bytes, hex, plural, whole } from "../format";
 import { choose } from "../route";
+import { fileName } from "../ui/model-name";
 import { Shown } from "../ui/notice";
 import { chosenNumber, type ViewProps } from "../ui/view";
 import { HexView } from "./hex-view";
@@ -52,14 +53,14 @@ function Mapped({ files, model, tensors }: { files: MapFile[]; model: Model; ten
           <select value={number} onChange={(event) => choose({ file: event.currentTarget.value, offset: 0 })}>
             {files.map((entry, i) => (
               <option key={i} value={i}>
-                {entry.name} ({bytes(entry.bytes)})
+                {fileName(entry.name)} ({bytes(entry.bytes)})
               </option>
             ))}
           </select>
         </label>
       )}
       <p class="detail-about">
-        <span>{file.name}</span>
+        <span title={file.name}>{fileName(file.name)}</span>
         <span>
           {bytes(file.bytes)} ({whole(file.bytes)} B)
         </span>

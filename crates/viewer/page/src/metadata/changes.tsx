@@ -5,6 +5,7 @@ import { useAnswer } from "../api/resource";
 import type { EditAnswer, Model } from "../api/types";
 import { plural, visible } from "../format";
 import { List } from "../overview/findings";
+import { fileName } from "../ui/model-name";
 import { Problem, Shown } from "../ui/notice";
 import { edits, forget, preview, save, waiting } from "./edits";
 
@@ -51,7 +52,7 @@ export function Changes({ model }: { model: Model }) {
           disabled={saving.value || !answer.value || answer.loading}
           onClick={() => void write()}
         >
-          Write into {model.files[0]?.name}
+          Write into {fileName(model.files[0]?.name ?? model.source)}
         </button>
         <button type="button" onClick={forget}>
           Forget all

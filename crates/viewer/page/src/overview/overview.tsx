@@ -2,6 +2,7 @@
 import { useDocument } from "../api/resource";
 import type { Summary } from "../api/types";
 import { Shown } from "../ui/notice";
+import { modelName } from "../ui/model-name";
 import type { ViewProps } from "../ui/view";
 import { Facts } from "./facts";
 import { Findings } from "./findings";
@@ -13,7 +14,7 @@ export function Overview({ model }: ViewProps) {
   return (
     <>
       <div class="view-head">
-        <h1>{summary.value?.name ?? model.name}</h1>
+        <h1>{summary.value?.name || modelName(model)}</h1>
         <p class="source">{model.source}</p>
       </div>
       {!model.readable && (
