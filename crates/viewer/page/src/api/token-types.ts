@@ -15,8 +15,9 @@ export interface Token {
   text: string;
   text_bytes: number;
   hex: string;
-  stands_for: string;
-  stands_for_hex: string;
+  /** Null where the tokenizer does not work. */
+  stands_for: string | null;
+  stands_for_hex: string | null;
   type: string;
   score: number | null;
   roles: string[];

@@ -88,10 +88,10 @@ function Row({ token, scores }: { token: Token | undefined; scores: boolean }) {
         {token.text_bytes > 200 && <span class="faint"> … {whole(token.text_bytes)} B</span>}
       </span>
       <span role="gridcell" class="token-stands">
-        {token.stands_for !== token.text && <Piece text={token.stands_for} />}
+        {token.stands_for !== null && token.stands_for !== token.text && <Piece text={token.stands_for} />}
       </span>
       <span role="gridcell" class="token-hex">
-        {spaced(token.stands_for_hex)}
+        {spaced(token.stands_for_hex ?? token.hex)}
       </span>
       <span role="gridcell" class="token-type">
         {token.type !== "normal" && <span class="chip">{token.type}</span>}
