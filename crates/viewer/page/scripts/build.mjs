@@ -17,6 +17,8 @@ export async function build(out, watch = false) {
     outdir: out,
     bundle: true,
     format: "esm",
+    // What is not needed for the first view is fetched when it is.
+    splitting: true,
     target: ["es2022"],
     minify: true,
     metafile: true,

@@ -39,6 +39,11 @@ export function significant(value: number | null): string {
   return fixed(value, size >= 1000 ? 0 : size >= 1 ? 3 : 5);
 }
 
+/** A decoded number of a block: levels are whole numbers, scales are not. */
+export function exact(value: number | null): string {
+  return value !== null && Number.isInteger(value) && Math.abs(value) < 1e5 ? String(value) : significant(value);
+}
+
 /** A whole number with thin spaces between thousands: `262 144`. */
 export function whole(n: number): string {
   return String(n).replace(/\B(?=(\d{3})+(?!\d))/g, "\u202f");

@@ -1,6 +1,6 @@
 // Every field of a block, decoded.
 import type { Block } from "../api/tensor-types";
-import { significant } from "../format";
+import { exact } from "../format";
 import type { Mark } from "./block";
 
 export function BlockFields({ block, mark, onMark }: { block: Block; mark: Mark; onMark: (mark: Mark) => void }) {
@@ -31,7 +31,7 @@ export function BlockFields({ block, mark, onMark }: { block: Block; mark: Mark;
                     onPointerEnter={() => onMark({ field: f, item: i })}
                     title={`${field.name}[${i}]: bits ${item.bits.map(([first, count]) => (count === 1 ? first : `${first} to ${first + count - 1}`)).join(", ")}`}
                   >
-                    {item.value === null || item.value === item.raw ? item.raw : significant(item.value)}
+                    {item.value === null ? item.raw : exact(item.value)}
                   </span>
                 );
               })}

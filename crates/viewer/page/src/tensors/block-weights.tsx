@@ -1,7 +1,7 @@
 // The weights of a block, and how the chosen one is made.
 import { useId } from "preact/hooks";
 import type { Block } from "../api/tensor-types";
-import { significant, whole } from "../format";
+import { exact, significant, whole } from "../format";
 import { useNarrow } from "../ui/narrow";
 import type { Mark } from "./block";
 
@@ -77,7 +77,7 @@ function Made({ block, at }: { block: Block; at: number | null }) {
                   <span class={`dot field-${field % 8}`} aria-hidden="true" />
                   {entry?.name}
                   {(entry?.items.length ?? 0) > 1 && `[${item}]`} ={" "}
-                  {part?.value === null ? part.raw : significant(part?.value ?? null)}
+                  {part?.value === null ? part.raw : exact(part?.value ?? null)}
                 </li>
               );
             })}

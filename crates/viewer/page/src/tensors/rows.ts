@@ -26,7 +26,12 @@ export const ORDERS: { name: Order; title: string }[] = [
   { name: "type", title: "by type" },
 ];
 
-const names = new Intl.Collator("en", { numeric: true });
+let collator: Intl.Collator | null = null;
+/** By the numbers in names; made when it is first needed, since browsers take milliseconds for it. */
+function compareNames(a: string, b: string): number {
+  collator ??= new Intl.Collator("en", { numeric: true });
+  return collator.compare(a, b);
+}
 
 /** Tensors whose name has all words, of a type. */
 export function filtered(tensors: Tensor[], search: string, type: string): Tensor[] {
@@ -60,7 +65,7 @@ export function rows(tensors: Tensor[], order: Order, opened: ReadonlySet<string
     else blocks.set(branch, [tensor]);
   }
   const list: Row[] = (blocks.get("") ?? []).map((tensor) => leaf(tensor, tensor.name, 1));
-  for (const [name, members] of [...blocks].filter(([name]) => name !== "").sort(([a], [b]) => names.compare(a, b))) {
+  for (const [name, members] of [...blocks].filter(([name]) => name !== "").sort(([a], [b]) => compareNames(a, b))) {
     const row = branch(name, name, 1, members, all || opened.has(name));
     list.push(row);
     if (row.open) list.push(...kinds(name, members, opened, all));
@@ -102,10 +107,10 @@ function sorted(tensors: Tensor[], order: Order): Tensor[] {
   const compare: Record<Order, (a: Tensor, b: Tensor) => number> = {
     tree: () => 0,
     file: (a, b) => a.file - b.file || a.offset - b.offset,
-    name: (a, b) => names.compare(a.name, b.name),
+    name: (a, b) => compareNames(a.name, b.name),
     size: (a, b) => (b.bytes ?? 0) - (a.bytes ?? 0),
     bits: (a, b) => bits(b) - bits(a),
-    type: (a, b) => names.compare(a.type, b.type),
+    type: (a, b) => compareNames(a.type, b.type),
   };
   return list.sort(compare[order]);
 }

@@ -1,7 +1,7 @@
 // Figures over a line, drawn by uPlot. What a drawing shows is said in words too: `label`.
 import { signal } from "@preact/signals";
 import { useEffect, useRef } from "preact/hooks";
-import uPlot from "uplot";
+import type uPlot from "uplot";
 import { significant, whole } from "../format";
 
 /** Grows when the page becomes dark or light: canvases are drawn anew. */
@@ -45,12 +45,19 @@ export function Plot(props: Props) {
     const element = box.current;
     if (!element) return;
     const height = props.height ?? 180;
-    const plot = new uPlot(options(props, element.clientWidth, height), data(props), element);
-    const observer = new ResizeObserver(() => plot.setSize({ width: element.clientWidth, height }));
-    observer.observe(element);
+    let plot: uPlot | null = null;
+    let gone = false;
+    const observer = new ResizeObserver(() => plot?.setSize({ width: element.clientWidth, height }));
+    // The library is fetched with the first plot: the first view does without.
+    void import("uplot").then(({ default: Plotter }) => {
+      if (gone) return;
+      plot = new Plotter(options(props, element.clientWidth, height, Plotter), data(props), element);
+      observer.observe(element);
+    });
     return () => {
+      gone = true;
       observer.disconnect();
-      plot.destroy();
+      plot?.destroy();
     };
   }, [props.x, props.lines, props.logarithmic, edition]);
   return (
@@ -68,7 +75,7 @@ function data({ x, lines }: Props): uPlot.AlignedData {
   return [x, ...lines.map((line) => line.values)] as uPlot.AlignedData;
 }
 
-function options(props: Props, width: number, height: number): uPlot.Options {
+function options(props: Props, width: number, height: number, plotter: typeof uPlot): uPlot.Options {
   const axis = {
     stroke: colour("soft"),
     grid: { stroke: colour("grid"), width: 1 },
@@ -91,7 +98,7 @@ function options(props: Props, width: number, height: number): uPlot.Options {
     ],
     series: [
       { label: props.xName, value: (_, value) => number(props.xWhole)(value) },
-      ...props.lines.map((line) => series(line, number(props.yWhole))),
+      ...props.lines.map((line) => series(line, number(props.yWhole), plotter)),
     ],
     hooks: props.onPick
       ? {
@@ -107,7 +114,7 @@ function options(props: Props, width: number, height: number): uPlot.Options {
   };
 }
 
-function series(line: Line, text: (value: number | null) => string): uPlot.Series {
+function series(line: Line, text: (value: number | null) => string, plotter: typeof uPlot): uPlot.Series {
   const stroke = colour(line.colour);
   const common: uPlot.Series = {
     label: line.name,
@@ -117,7 +124,7 @@ function series(line: Line, text: (value: number | null) => string): uPlot.Serie
     points: { show: false },
   };
   if (line.kind !== "bars") return line.kind === "band" ? { ...common, width: 0.75 } : { ...common, width: 1.5 };
-  const bars = uPlot.paths.bars?.({ size: [1, Number.POSITIVE_INFINITY], gap: 1 });
+  const bars = plotter.paths.bars?.({ size: [1, Number.POSITIVE_INFINITY], gap: 1 });
   return { ...common, fill: stroke, width: 0, ...(bars ? { paths: bars } : {}) };
 }
 
