@@ -6,7 +6,8 @@ use std::ffi::OsStr;
 use std::io::{self, Write};
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use serde_json::{Map, Value as Json, json};
+use gguf_kit::json::with_schema;
+use serde_json::{Value as Json, json};
 
 use crate::failure::Failure;
 
@@ -35,17 +36,6 @@ pub fn print_one(
 /// Prints one of several documents, each on a line.
 pub fn print_line(out: &mut impl Write, schema: &str, document: Json) -> io::Result<()> {
     writeln!(out, "{}", with_schema(schema, document))
-}
-
-/// The schema comes first, for people and for readers of streams.
-fn with_schema(schema: &str, document: Json) -> Json {
-    let mut all = Map::new();
-    all.insert("schema".to_owned(), format!("gguf-kit/{schema}").into());
-    match document {
-        Json::Object(fields) => all.extend(fields),
-        other => drop(all.insert("value".to_owned(), other)),
-    }
-    Json::Object(all)
 }
 
 /// Whether the command line asks for JSON, also if it cannot be understood.

@@ -2,9 +2,9 @@
 
 use std::borrow::Cow;
 use std::io;
-use std::path::Path;
 
 use gguf::{Error, Fault, codes};
+use gguf_kit::json::REPLACE;
 use serde_json::{Value as Json, json};
 
 /// The exit codes, and what each says.
@@ -82,7 +82,7 @@ impl Failure {
     /// The error for programs: what, whose fault, where, which, and what to do next.
     pub fn to_json(&self) -> Option<Json> {
         let error = match self {
-            Self::Failed(error) => Some(&**error),
+            Self::Failed(error) => Some(gguf_kit::json::error(error)),
             _ => None,
         };
         let (fault, code) = match self.fault()? {
@@ -91,42 +91,21 @@ impl Failure {
             Fault::Caller => ("caller", "usage"),
             Fault::Interrupted => ("interrupted", "interrupted"),
         };
-        let code = error.map_or(code, Error::code);
-        let finding = error.and_then(Error::finding);
-        let advice = codes::code(code).map_or("", |row| row.advice);
-        let help = match (error, finding) {
-            (Some(Error::Exists(_)), _) => REPLACE,
-            (_, Some(finding)) if !finding.help.is_empty() => &finding.help,
-            _ => advice,
+        let mut error = match error {
+            Some(error) => error,
+            None => json!({
+                "code": code,
+                "fault": fault,
+                "message": self.message()?,
+                "file": null,
+                "offset": null,
+                "key": null,
+                "tensor": null,
+                "help": codes::code(code).map_or("", |row| row.advice),
+            }),
         };
-        let message = match (error, finding) {
-            (_, Some(finding)) => finding.message.to_string(),
-            (Some(error), None) => error.to_string(),
-            (None, None) => self.message()?.into_owned(),
-        };
-        Some(json!({
-            "code": code,
-            "fault": fault,
-            "message": message,
-            "file": error.and_then(file_of).map(|path| path.display().to_string()),
-            "offset": finding.and_then(|finding| finding.offset),
-            "key": finding.and_then(|finding| finding.key.as_deref()),
-            "tensor": finding.and_then(|finding| finding.tensor.as_deref()),
-            "help": help,
-            "exit_code": self.exit_code(),
-        }))
-    }
-}
-
-const REPLACE: &str = "name another output, or replace it with --force";
-
-/// The file that an error is about.
-fn file_of(error: &Error) -> Option<&Path> {
-    match error {
-        Error::Environment { path, .. } | Error::InFile { path, .. } | Error::Exists(path) => {
-            Some(path)
-        }
-        _ => None,
+        error["exit_code"] = self.exit_code().into();
+        Some(error)
     }
 }
 

@@ -7,7 +7,7 @@ use clap::Command;
 /// A heading, and the commands below it.
 pub const GROUPS: &[(&str, &[&str])] = &[
     ("Make", &["convert", "quantize", "imatrix", "recipe", "lora", "export"]),
-    ("Look", &["inspect", "check", "graph", "name"]),
+    ("Look", &["inspect", "view", "check", "graph", "name"]),
     ("Change", &["edit", "split", "merge", "convert-endian"]),
     ("Compare", &["diff", "hash", "verify"]),
     ("Run", &["generate", "transcribe", "embed", "logits"]),

@@ -3,7 +3,8 @@
 use std::path::Path;
 use std::str::FromStr;
 
-use gguf::{Array, TensorType, Value};
+use gguf::TensorType;
+pub use gguf_kit::json::value as value_json;
 pub use gguf_kit::units::{bytes, count};
 use gguf_pipeline::{Item, Job};
 use gguf_store::edit::MAX_RESERVE;
@@ -66,30 +67,6 @@ pub fn shortened(text: &str) -> String {
         Some((end, _)) => format!("{}... {} characters", &text[..end], text.chars().count()),
         None => text.to_owned(),
     }
-}
-
-/// A value as JSON. Bytes that are no text are replaced; arrays longer than `longest` become an
-/// object with their length and first elements.
-pub fn value_json(value: &Value, longest: u64) -> Json {
-    match value {
-        Value::String(bytes) => json!(String::from_utf8_lossy(bytes)),
-        Value::Array(array) => array_json(array, longest),
-        Value::Bool(v) => json!(v),
-        // JSON has no NaN and no infinities: they become null.
-        Value::F32(v) => json!(v),
-        Value::F64(v) => json!(v),
-        Value::U64(v) => json!(v),
-        integer => json!(integer.to_i64()),
-    }
-}
-
-fn array_json(array: &Array, longest: u64) -> Json {
-    const FIRST: usize = 8;
-    let elements = |n| array.iter().take(n).map(|v| value_json(&v, longest)).collect::<Json>();
-    if array.len() <= longest {
-        return elements(usize::MAX);
-    }
-    json!({ "length": array.len(), "first": elements(FIRST) })
 }
 
 /// Plans as JSON: one by itself, several as a list.

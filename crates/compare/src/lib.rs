@@ -50,7 +50,9 @@ mod hash;
 mod manifest;
 mod scan;
 
-pub use diff::{Change, Detail, Diff, ElementChange, KeyChange, TensorChange, Verdict, diff};
+pub use diff::{
+    Change, Detail, Diff, ElementChange, KeyChange, TensorChange, Verdict, diff, diff_keys,
+};
 pub use hash::{Algorithm, Entry, HashOptions, UnknownAlgorithm, hash};
 pub use manifest::{Manifest, Match, Outcome, Tally};
 pub use scan::scan;

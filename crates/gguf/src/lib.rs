@@ -46,6 +46,7 @@ mod foreign;
 mod header;
 mod metadata;
 mod name;
+mod parts;
 mod pick;
 pub mod pre_tokenizer;
 mod raw_header;
@@ -71,6 +72,7 @@ pub use fix::fix;
 pub use header::Header;
 pub use metadata::Metadata;
 pub use name::{ModelName, NameError, NameKind, NameShard, Sidecar};
+pub use parts::{HeaderPart, PartKind};
 pub use pick::{Choice, is_gguf, pick_model};
 pub use raw_header::{EntrySpan, RawHeader, Spans};
 pub use read::{

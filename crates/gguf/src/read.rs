@@ -151,6 +151,11 @@ impl Gguf {
         Some(start..start.checked_add(tensor.byte_len()?)?)
     }
 
+    /// The bytes at hand.
+    pub(crate) fn bytes(&self) -> &Bytes {
+        &self.bytes
+    }
+
     /// The header alone.
     pub fn into_header(self) -> Header {
         self.header

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use gguf::{Metadata, RawHeader, Value, token};
+use gguf::{Finding, Metadata, RawHeader, Value, token};
 use gguf_pipeline::{Item, Job, Tensor};
 use gguf_store::edit::{EditLock, RESERVE_KEY, Saved, edit_header, reserve};
 use gguf_store::{Existing, Model, Overwrite, Progress, ShardSet};
@@ -131,6 +131,58 @@ impl Changes {
     }
 }
 
+/// A key that changes.
+#[derive(Clone, Debug, PartialEq)]
+pub struct KeyChange {
+    /// The key.
+    pub key: String,
+    /// Its value now; `None` if it is not there.
+    pub before: Option<Value>,
+    /// Its value then; `None` if it goes.
+    pub after: Option<Value>,
+}
+
+/// What changes would do to the keys of a model; nothing is written.
+///
+/// # Errors
+/// As [`Changes::edit_metadata`].
+pub fn preview(
+    model: &Model,
+    changes: &Changes,
+    renderer: &Renderer,
+) -> Result<Vec<KeyChange>, Error> {
+    let (before, mut after) = (model.metadata(), model.metadata().clone());
+    changes.edit_metadata(&mut after, renderer)?;
+    let set = after.iter().map(|(key, value)| (key, before.get(key), Some(value)));
+    let removed = before.iter().filter(|(key, _)| after.get(key).is_none());
+    let all = set.chain(removed.map(|(key, value)| (key, Some(value), None)));
+    let changed = all.filter(|(_, before, after)| before != after);
+    let change = |(key, before, after): (&str, Option<&Value>, Option<&Value>)| KeyChange {
+        key: key.to_owned(),
+        before: before.cloned(),
+        after: after.cloned(),
+    };
+    Ok(changed.map(change).collect())
+}
+
+/// What would be wrong with the changed header that is not wrong with the present one; nothing is written.
+///
+/// # Errors
+/// As [`preview`]; if a tensor that is to be renamed is not there.
+pub fn new_findings(
+    model: &Model,
+    changes: &Changes,
+    renderer: &Renderer,
+) -> Result<Vec<Finding>, Error> {
+    let mut draft = model.to_raw_header()?;
+    let known = gguf::check_raw_header(&draft);
+    changes.edit_metadata(&mut draft.metadata, renderer)?;
+    changes.rename_tensors(&mut draft)?;
+    let mut found = gguf::check_raw_header(&draft);
+    found.retain(|finding| !known.contains(finding));
+    Ok(found)
+}
+
 /// A new file with the changes.
 pub struct Rewritten {
     /// What it holds.
@@ -253,8 +305,7 @@ fn token_id(metadata: &Metadata, token: &Token) -> Result<u32, Error> {
             id.ok_or_else(|| refused(format!("ids go from 0 to {last}")))
         }
         Token::Text(text) => {
-            let missing =
-                || gguf::Finding::error("tokenizer-missing", "the file has no vocabulary");
+            let missing = || Finding::error("tokenizer-missing", "the file has no vocabulary");
             let mut tokens = tokens.and_then(|tokens| tokens.strings()).ok_or_else(missing)?;
             let id = tokens.position(|token| token == text.as_bytes());
             id.and_then(|id| id.try_into().ok())

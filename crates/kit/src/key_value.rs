@@ -49,14 +49,10 @@ impl std::str::FromStr for KeyValue {
 
     fn from_str(text: &str) -> Result<Self, BadValue> {
         let (key, text) = text.split_once('=').ok_or("expected KEY=VALUE or KEY:TYPE=VALUE")?;
-        let (key, ty) = match key.rsplit_once(':') {
-            Some((key, ty)) => (key, Some(ty.parse()?)),
-            None => (key, None),
-        };
-        if key.is_empty() {
-            return Err("the key is empty".into());
+        match key.rsplit_once(':') {
+            Some((key, ty)) => Self::new(key, Some(ty), text),
+            None => Self::new(key, None, text),
         }
-        Ok(Self { key: key.to_owned(), ty, text: text.to_owned() })
     }
 }
 
@@ -93,6 +89,18 @@ impl std::str::FromStr for Type {
 }
 
 impl KeyValue {
+    /// A key, the name of its type if it is given, and its value as one would type it.
+    ///
+    /// # Errors
+    /// If the key is empty, or there is no such type.
+    pub fn new(key: &str, ty: Option<&str>, text: &str) -> Result<Self, BadValue> {
+        if key.is_empty() {
+            return Err("the key is empty".into());
+        }
+        let ty = ty.map(str::parse).transpose()?;
+        Ok(Self { key: key.to_owned(), ty, text: text.to_owned() })
+    }
+
     /// The value: in the type that was typed, else in the one that the key has, else in the one
     /// that the specification gives it, else in the one that the text looks like. Refused if it is
     /// a number that a standard key cannot hold; other keys hold anything.

@@ -12,6 +12,7 @@
 //! | change keys, or the order of bytes | [`edit`], [`key_value`], [`endian`] |
 //! | run a model | [`run`] |
 //! | judge a model | [`eval`], [`quality`], [`sensitivity`] |
+//! | put a report into JSON | [`json`] |
 //! | make a model | [`convert`], [`checkpoint`], [`quantize`] |
 //!
 //! ```
@@ -36,6 +37,9 @@ mod digest;
 pub mod edit;
 pub mod endian;
 pub mod eval;
+pub mod file_map;
+mod files;
+pub mod json;
 pub mod key_value;
 pub mod memory;
 mod model;
@@ -43,6 +47,7 @@ pub mod name;
 pub mod npy;
 pub mod quality;
 pub mod quantize;
+pub mod report;
 pub mod run;
 pub mod sensitivity;
 pub mod summary;
@@ -53,6 +58,7 @@ pub mod units;
 pub mod values;
 pub mod verify;
 
+pub use files::{Files, HeldFile, Traffic};
 pub use gguf::Error;
 pub use gguf_store::Progress;
 pub use model::{Opened, open};

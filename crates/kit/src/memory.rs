@@ -78,6 +78,13 @@ pub struct Device {
     pub scratch: u64,
 }
 
+impl Device {
+    /// Weights, caches and values together.
+    pub fn total(&self) -> u64 {
+        self.weights.saturating_add(self.caches).saturating_add(self.scratch)
+    }
+}
+
 impl Report {
     /// Weights, caches and values together.
     pub fn total(&self) -> u64 {

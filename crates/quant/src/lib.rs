@@ -22,7 +22,7 @@
 //!
 //! The bytes are those that llama.cpp's encoder writes, on every machine. [`Codec`] does the same
 //! for many rows at once. [`find_bad_block`] looks for data that cannot be decoded to numbers,
-//! [`difference()`] says how far two encodings are apart, and [`lossless`] goes from one type to
+//! [`difference()`] says how far two encodings are apart, [`layout()`] what the bits of a block mean, and [`lossless`] goes from one type to
 //! another where no weight changes.
 
 mod bits;
@@ -37,6 +37,7 @@ mod grids;
 mod halves;
 pub mod integers;
 mod lanes;
+mod layout;
 pub mod lossless;
 mod search;
 
@@ -44,3 +45,4 @@ pub use by_type::{codec, decode_row, encode_row, find_bad_block};
 pub use codec::{BadBlock, Codec, CodecError};
 pub use difference::{Difference, difference};
 pub use dispatch::InstructionSet;
+pub use layout::{Field, Item, Kind, Layout, layout};

@@ -276,7 +276,7 @@ impl HttpService for Service {
             .build();
         let response = self.client.agent.run(request).map_err(http_error)?;
         let (parts, body) = response.into_parts();
-        let reader = Counted { body: body.into_reader(), transferred: &self.client.transferred };
+        let reader = Counted::new(body, &self.client.transferred);
         let mut bytes = Vec::new();
         let taken = reader.take(LONGEST_BODY).read_to_end(&mut bytes);
         taken.map_err(|error| http_error(error.into()))?;

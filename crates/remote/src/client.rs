@@ -19,18 +19,29 @@ use crate::retry::retry_after;
 /// Redirects followed for one request; browsers allow 20, a download needs one or two.
 const MAX_REDIRECTS: u32 = 10;
 
-/// How many bytes of bodies have come over the network so far.
+/// What has come over the network so far.
 #[derive(Clone, Debug, Default)]
-pub struct Transferred(Arc<AtomicU64>);
+pub struct Transferred(Arc<Counts>);
+
+#[derive(Debug, Default)]
+struct Counts {
+    bytes: AtomicU64,
+    requests: AtomicU64,
+}
 
 impl Transferred {
-    /// The count; headers of HTTP and encryption are not in it.
+    /// Bytes of bodies; headers of HTTP and encryption are not among them.
     pub fn bytes(&self) -> u64 {
-        self.0.load(Ordering::Relaxed)
+        self.0.bytes.load(Ordering::Relaxed)
+    }
+
+    /// Requests that were answered with a body; those that were sent on are not among them.
+    pub fn requests(&self) -> u64 {
+        self.0.requests.load(Ordering::Relaxed)
     }
 
     pub(crate) fn add(&self, bytes: usize) {
-        self.0.fetch_add(bytes as u64, Ordering::Relaxed);
+        self.0.bytes.fetch_add(bytes as u64, Ordering::Relaxed);
     }
 }
 
@@ -198,8 +209,16 @@ pub(crate) fn fault(error: ureq::Error) -> Fault {
 
 /// A body whose bytes are counted.
 pub(crate) struct Counted<'c> {
-    pub body: ureq::BodyReader<'static>,
-    pub transferred: &'c Transferred,
+    body: ureq::BodyReader<'static>,
+    transferred: &'c Transferred,
+}
+
+impl<'c> Counted<'c> {
+    /// The body of one more answer.
+    pub fn new(body: ureq::Body, transferred: &'c Transferred) -> Self {
+        transferred.0.requests.fetch_add(1, Ordering::Relaxed);
+        Self { body: body.into_reader(), transferred }
+    }
 }
 
 impl Read for Counted<'_> {

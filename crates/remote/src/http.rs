@@ -187,7 +187,7 @@ impl RangeReader {
             return Ok(());
         }
 
-        let mut body = Counted { body: body.into_reader(), transferred: &self.client.transferred };
+        let mut body = Counted::new(body, &self.client.transferred);
         let broken = |error: std::io::Error| Fault::Connection(error.to_string());
         if status == 206 {
             let stated = format!("bytes {start}-{}/{len}", end - 1);

@@ -97,7 +97,7 @@ fn page(
     let next = text(&parts.headers, "Link").and_then(next_link);
     let next = next.map(|link| redirect::allowed(&landed, link)).transpose()?;
     let mut json = Vec::new();
-    Counted { body: body.into_reader(), transferred: &client.transferred }
+    Counted::new(body, &client.transferred)
         .take(LONGEST_PAGE + 1)
         .read_to_end(&mut json)
         .map_err(|error| Fault::Connection(error.to_string()))?;

@@ -25,6 +25,7 @@ mod allowance;
 mod blocks;
 #[cfg(feature = "buckets")]
 mod bucket;
+mod cache;
 mod client;
 #[cfg(feature = "buckets")]
 mod credentials;
@@ -45,6 +46,7 @@ use std::sync::Arc;
 use gguf_store::{LocalFile, ShardSet, Source};
 use url::Url;
 
+pub use crate::cache::{Cache, Kept};
 use crate::client::Client;
 pub use crate::client::Transferred;
 pub use crate::error::{Error, Fault};

@@ -34,6 +34,7 @@ mod model;
 mod output;
 mod position;
 mod progress;
+mod read_file;
 mod shard;
 mod source;
 
@@ -43,6 +44,7 @@ pub use output::{
     AtomicFile, Complete, Existing, Overwrite, is_unfinished, rename_new, require_space,
 };
 pub use progress::Progress;
+pub use read_file::{FileState, ReadFile};
 pub use shard::{
     MergeOptions, PlannedShard, ShardSet, SplitLimit, SplitOptions, SplitPlan, delete_merged, merge,
 };

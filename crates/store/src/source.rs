@@ -1,6 +1,6 @@
 //! Bytes that can be read at any position: the place where tensor data come from.
 
-use std::fs::File;
+use std::fs::{File, Metadata};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -88,24 +88,8 @@ impl Source for LocalFile {
             .map_err(|source| Error::environment("read", &self.path, source))
     }
 
-    /// Length, time of the last change of the content and, where the system has them, number of the
-    /// file and time of the last change of any kind, which nobody can set back. The number of the
-    /// device is not in it: network file systems have another one on every machine and after every
-    /// restart.
     fn identity(&self) -> Option<String> {
-        let metadata = self.file.metadata().ok()?;
-        let path = self.path.canonicalize().ok()?;
-        let len = metadata.len();
-        #[cfg(unix)]
-        let version = {
-            use std::os::unix::fs::MetadataExt;
-            let (changed, touched) = (metadata.mtime_nsec(), metadata.ctime_nsec());
-            let (mtime, ctime) = (metadata.mtime(), metadata.ctime());
-            format!("{} {mtime}.{changed} {ctime}.{touched}", metadata.ino())
-        };
-        #[cfg(not(unix))]
-        let version = format!("{:?}", metadata.modified().ok()?);
-        Some(format!("{} {len} {version}", path.display()))
+        identity(&self.file.metadata().ok()?, &self.path)
     }
 
     fn file(&self) -> Option<&Path> {
@@ -115,6 +99,25 @@ impl Source for LocalFile {
     fn as_slice(&self) -> Option<&[u8]> {
         Some(&self.mapped)
     }
+}
+
+/// Length, time of the last change of the content and, where the system has them, number of the
+/// file and time of the last change of any kind, which nobody can set back. The number of the
+/// device is not in it: network file systems have another one on every machine and after every
+/// restart.
+pub(crate) fn identity(metadata: &Metadata, path: &Path) -> Option<String> {
+    let path = path.canonicalize().ok()?;
+    let len = metadata.len();
+    #[cfg(unix)]
+    let version = {
+        use std::os::unix::fs::MetadataExt;
+        let (changed, touched) = (metadata.mtime_nsec(), metadata.ctime_nsec());
+        let (mtime, ctime) = (metadata.mtime(), metadata.ctime());
+        format!("{} {mtime}.{changed} {ctime}.{touched}", metadata.ino())
+    };
+    #[cfg(not(unix))]
+    let version = format!("{:?}", metadata.modified().ok()?);
+    Some(format!("{} {len} {version}", path.display()))
 }
 
 macro_rules! in_memory {

@@ -38,6 +38,7 @@ mod special;
 pub mod template;
 mod token_table;
 mod tokenizer;
+mod trace;
 mod trie;
 mod vocabulary;
 
@@ -46,3 +47,4 @@ pub use decoder::Decoder;
 pub use huggingface::HuggingFace;
 pub use options::{Compat, Decode, Encode, Options};
 pub use tokenizer::Tokenizer;
+pub use trace::{Merge, Piece, Trace, Word};

@@ -8,6 +8,7 @@ use crate::model::{self, Model, rwkv};
 use crate::options::{Decode, Encode, Options};
 use crate::special::{BosEos, Fragment, Splitter, is_run_of_spaces};
 use crate::token_table::TokenTable;
+use crate::trace::{Piece, Trace};
 use crate::vocabulary::Vocabulary;
 
 /// Turns text into the token ids of a model, and back.
@@ -85,6 +86,36 @@ impl Tokenizer {
         ids
     }
 
+    /// The ids of a text, and how they came about. For short texts: it takes many times as long as
+    /// [`Tokenizer::encode`], and more memory than the text.
+    pub fn trace(&self, text: &str, how: Encode) -> Trace {
+        let mut trace = Trace::default();
+        let special = |id: u32, trace: &mut Trace| {
+            let text = String::from_utf8_lossy(self.texts.get(id).unwrap_or_default()).into_owned();
+            let at = trace.ids.len();
+            trace.ids.push(id);
+            trace.pieces.push(Piece { text, special: true, ids: at..at + 1, words: None });
+        };
+        if let Some(id) = self.ends.first.filter(|_| how.add_special) {
+            special(id, &mut trace);
+        }
+        let mut at_start = true;
+        self.splitter.split(text, how.parse_special, &mut |fragment| match fragment {
+            Fragment::Text(text) => {
+                let before = trace.ids.len();
+                self.model.encode(text, at_start, &mut trace.ids);
+                let (ids, words) = (before..trace.ids.len(), self.model.trace(text));
+                trace.pieces.push(Piece { text: text.to_owned(), special: false, ids, words });
+                at_start = false;
+            }
+            Fragment::Token(id) => special(id, &mut trace),
+        });
+        if let Some(id) = self.ends.last.filter(|_| how.add_special) {
+            special(id, &mut trace);
+        }
+        trace
+    }
+
     /// The ids of each text, on all cores.
     pub fn encode_batch<S: AsRef<str> + Sync>(&self, texts: &[S], how: Encode) -> Vec<Vec<u32>> {
         texts.par_iter().map(|text| self.encode(text.as_ref(), how)).collect()
@@ -98,6 +129,11 @@ impl Tokenizer {
             self.append(id, false, &mut bytes);
             bytes
         })
+    }
+
+    /// The type of a token; `None` if there is no such token.
+    pub fn token_type(&self, id: u32) -> Option<TokenType> {
+        self.types.get(id as usize).copied()
     }
 
     /// The text of a token as the file has it; `None` if there is no such token.

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use gguf::{Finding, codes};
 use gguf_kit::Opened;
 use gguf_kit::check::{Options, Repaired, check, readable, repair_in_place, repaired};
-use serde_json::{Value as Json, json};
+use serde_json::json;
 
 use crate::commands::render_template;
 use crate::document;
@@ -129,7 +129,7 @@ fn print(args: &Args, source: &str, findings: &[Finding]) -> Result<(), Failure>
     if args.sarif {
         writeln!(out, "{:#}", sarif::log(source, findings))?;
     } else if args.json {
-        let findings: Vec<_> = findings.iter().map(finding_json).collect();
+        let findings: Vec<_> = findings.iter().map(gguf_kit::json::finding).collect();
         let document = json!({ "file": source, "findings": findings });
         document::print_one(&mut out, "check/1", document, args.sources.len() > 1)?;
     } else {
@@ -137,18 +137,6 @@ fn print(args: &Args, source: &str, findings: &[Finding]) -> Result<(), Failure>
     }
     out.flush()?;
     Ok(())
-}
-
-fn finding_json(finding: &Finding) -> Json {
-    json!({
-        "code": finding.code,
-        "severity": finding.severity.to_string(),
-        "offset": finding.offset,
-        "key": finding.key,
-        "tensor": finding.tensor,
-        "message": finding.message,
-        "help": finding.help,
-    })
 }
 
 /// Writes the repaired model, and says where.

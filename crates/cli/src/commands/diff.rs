@@ -6,7 +6,6 @@ use gguf::schema::file_type;
 use gguf_compare::{Change, Detail, Diff, KeyChange, TensorChange, Verdict, diff};
 use gguf_kit::open;
 use gguf_quant::Difference;
-use serde_json::{Value as Json, json};
 
 use crate::document;
 use crate::failure::Failure;
@@ -38,7 +37,7 @@ pub fn run(args: &Args) -> Result<(), Failure> {
     progress.finish();
     let mut out = std::io::stdout().lock();
     if args.json {
-        document::print(&mut out, "diff/1", to_json(&diff))?;
+        document::print(&mut out, "diff/1", gguf_kit::json::diff(&diff))?;
     } else {
         print(&mut out, args, &diff)?;
     }
@@ -191,63 +190,4 @@ fn shown(figures: &Difference) -> String {
         figures.cosine(),
         figures.max
     )
-}
-
-fn to_json(diff: &Diff) -> Json {
-    let keys: Vec<_> = diff
-        .keys
-        .iter()
-        .map(|change| {
-            let detail = match &change.detail {
-                Detail::None => Json::Null,
-                Detail::Elements { lengths, differing, first } => json!({
-                    "lengths": [lengths.0, lengths.1],
-                    "differing": differing,
-                    "first": first.iter().map(|e| json!([e.index, e.a, e.b])).collect::<Json>(),
-                }),
-                Detail::Line { number, a, b } => json!({ "line": number, "a": a, "b": b }),
-            };
-            json!({ "key": change.key, "a": change.a, "b": change.b, "detail": detail })
-        })
-        .collect();
-    let tensors: Vec<_> = diff
-        .tensors
-        .iter()
-        .map(|tensor| {
-            let side = |ty: gguf::TensorType, shape: Option<gguf::Shape>| {
-                json!({ "type": ty.name(), "shape": shape.map(|shape| shape.to_vec()) })
-            };
-            let (change, a, b, figures) = match tensor.change {
-                Change::Added(ty, shape) => ("added", None, Some(side(ty, Some(shape))), None),
-                Change::Removed(ty, shape) => ("removed", Some(side(ty, Some(shape))), None, None),
-                Change::Reshaped { a, b } => {
-                    ("reshaped", Some(side(a.0, Some(a.1))), Some(side(b.0, Some(b.1))), None)
-                }
-                Change::Data { a, b, figures } => {
-                    ("data", Some(side(a, None)), Some(side(b, None)), figures)
-                }
-            };
-            json!({
-                "name": tensor.name, "change": change, "a": a, "b": b,
-                "figures": figures.as_ref().map(figures_json),
-            })
-        })
-        .collect();
-    json!({
-        "keys": keys,
-        "tensors": tensors,
-        "same_tensors": diff.same,
-        "total": (diff.total.elements > 0).then(|| figures_json(&diff.total)),
-        "verdict": diff.verdict.to_string(),
-    })
-}
-
-fn figures_json(figures: &Difference) -> Json {
-    json!({
-        "elements": figures.elements,
-        "rmse": figures.rmse(),
-        "relative": figures.relative(),
-        "cosine": figures.cosine(),
-        "max": figures.max,
-    })
 }

@@ -6,7 +6,7 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use gguf::Value;
-use gguf_kit::edit::{Changes, Rewritten, Token, in_place, rewrite};
+use gguf_kit::edit::{Changes, KeyChange, Rewritten, Token, in_place, preview, rewrite};
 use gguf_kit::key_value::KeyValue;
 use gguf_kit::open;
 use gguf_remote::Location;
@@ -193,24 +193,17 @@ fn dry_run(
     model: &Model,
     renderer: &Renderer,
 ) -> Result<(), Failure> {
-    let mut metadata = model.metadata().clone();
-    changes.edit_metadata(&mut metadata, renderer)?;
-    let set = metadata.iter().map(|(key, value)| (key, model.metadata().get(key), Some(value)));
-    let removed = model.metadata().iter().filter(|(key, _)| metadata.get(key).is_none());
-    let all = set.chain(removed.map(|(key, value)| (key, Some(value), None)));
-    let changed: Vec<_> = all.filter(|(_, before, after)| before != after).collect();
+    let changed = preview(model, changes, renderer)?;
     let mut out = std::io::stdout().lock();
     if args.json {
-        let shown = |value: Option<&Value>| value.map(ToString::to_string);
-        let change = |(key, a, b): &(&str, Option<&Value>, Option<&Value>)| json!({ "key": key, "a": shown(*a), "b": shown(*b) });
-        let keys: Vec<_> = changed.iter().map(change).collect();
+        let keys = gguf_kit::json::edited_keys(&changed);
         return Ok(document::print(&mut out, "edit/1", json!({ "keys": keys }))?);
     }
     match changed.len() {
         0 => writeln!(out, "no key would change")?,
         count => writeln!(out, "{} would change", listing::plural(count, "key"))?,
     }
-    for (key, before, after) in changed {
+    for KeyChange { key, before, after } in &changed {
         let name = terminal::plain(key);
         let shown = |value: &Value| listing::shortened(&value.to_string());
         let line = match (before, after) {

@@ -12,7 +12,6 @@ use gguf_kit::run::graph::{Report, Row, report};
 use gguf_kit::run::graph_of;
 use gguf_remote::Location;
 use gguf_store::{AtomicFile, Model};
-use serde_json::json;
 
 use crate::commands::{self, render_template};
 use crate::document;
@@ -195,35 +194,6 @@ fn print_json(
     machine: Option<Machine>,
     out: &mut impl Write,
 ) -> Result<(), Failure> {
-    let row = |row: &Row| {
-        json!({
-            "program": if row.encoder { "encoder" } else { "main" },
-            "number": row.number,
-            "op": row.op,
-            "shape": row.shape.to_string(),
-            "weights": row.weights,
-            "bytes_read": row.bytes,
-            "multiply_adds": row.multiply_adds,
-        })
-    };
-    let machine = machine.map(|machine| {
-        let (memory, arithmetic) = report.limits(machine);
-        json!({
-            "threads": machine.threads,
-            "memory_bytes_per_second": machine.bytes_per_second,
-            "float_multiply_adds_per_second": machine.multiply_adds_per_second,
-            "runs_per_second_by_memory": memory,
-            "runs_per_second_by_arithmetic": arithmetic,
-        })
-    });
-    let shown = json!({
-        "machine": machine,
-        "architecture": graph.raw().architecture,
-        "graph": stored::to_json(graph),
-        "operations": report.rows.iter().map(row).collect::<Vec<_>>(),
-        "bytes_read": report.bytes,
-        "multiply_adds": report.multiply_adds,
-        "cache_numbers_per_token": report.cache_width,
-    });
+    let shown = gguf_kit::json::graph(graph, report, machine);
     Ok(document::print(out, "graph/1", shown)?)
 }

@@ -37,6 +37,7 @@ pub mod split;
 pub mod tokenize;
 pub mod transcribe;
 pub mod verify;
+pub mod view;
 
 use std::path::Path;
 use std::time::Duration;

@@ -37,6 +37,7 @@ mod tokenize;
 mod transcribe;
 mod unsafe_code;
 mod verify;
+mod view;
 #[path = "../whisper/mod.rs"]
 mod whisper;
 mod words;

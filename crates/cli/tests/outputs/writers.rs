@@ -188,6 +188,7 @@ pub const WRITERS: &[Writer] = &[
         &["whole.gguf", "chat.jinja"],
     ),
     writer("eval-merge", "eval-merge i.part -o out.gguf", &["out.gguf"], &["i.part"]),
+    writer("view", "view model.gguf --export out.html", &["out.html"], &["model.gguf"]),
     writer(
         "quality",
         "quality whole.gguf -f types.txt -c 4 --types q8_0 --no-speed -o out.html",

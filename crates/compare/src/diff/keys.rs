@@ -51,7 +51,8 @@ pub struct ElementChange {
     pub b: Option<String>,
 }
 
-pub(super) fn compare(a: &Metadata, b: &Metadata) -> Vec<KeyChange> {
+/// Keys with other values, those of A in its order, then those that only B has.
+pub fn compare(a: &Metadata, b: &Metadata) -> Vec<KeyChange> {
     let changed = a.iter().filter_map(|(key, value)| {
         let other = b.get(key);
         (other != Some(value)).then(|| KeyChange {

@@ -9,7 +9,7 @@ use std::collections::HashSet;
 use gguf::{Error, Shape, TensorType};
 use gguf_quant::Difference;
 use gguf_store::{Model, Progress};
-pub use keys::{Detail, ElementChange, KeyChange};
+pub use keys::{Detail, ElementChange, KeyChange, compare as diff_keys};
 use rayon::prelude::*;
 pub use verdict::Verdict;
 

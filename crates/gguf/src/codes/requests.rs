@@ -32,6 +32,17 @@ pub(super) const REQUESTS: Area = Area {
             "`gguf inspect --tensors` lists the tensors.",
         ),
         row(
+            "shapes-differ",
+            "Two tensors that were to be compared have other shapes.",
+            "Compare tensors of the same shape.",
+        ),
+        row(
+            "request-invalid",
+            "A request to the viewer cannot be understood.",
+            "The message says what; `docs/viewer-api.md` says how requests look.",
+        ),
+        row("file-changed", "A file is not what it was when it was opened.", "Open it anew."),
+        row(
             "location-invalid",
             "What was named is no location.",
             "Name a file, a URL or a repository; `docs/far.md` lists the forms.",

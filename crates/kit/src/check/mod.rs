@@ -1,19 +1,21 @@
 //! Everything that is wrong or odd about a model, and its repair.
 
+pub(crate) mod headers;
 mod tokenizer;
 
 use std::path::{Path, PathBuf};
 
-use gguf::{Fault, Finding, ModelName, Severity, check_shards};
+use gguf::{Fault, Finding, ModelName, Severity};
 use gguf_compare::scan;
 use gguf_pipeline::Job;
 use gguf_remote::Location;
 use gguf_store::edit::edit_header;
 use gguf_store::{LocalFile, Model, Progress, ShardSet};
-use gguf_tokenizer::template::{Linter, Renderer};
+use gguf_tokenizer::template::Renderer;
+use headers::{Checkable, findings_of};
 
-use crate::model::{Checkable, Far, single_file};
-use crate::{Error, Opened, name, open};
+use crate::model::single_file;
+use crate::{Error, Files, Opened, name, open};
 
 /// How closely to look.
 #[derive(Clone, Debug, Default)]
@@ -99,8 +101,7 @@ pub fn readable(source: &str, findings: &[Finding]) -> Result<Option<Opened>, Er
 fn headers(source: &str, renderer: &Renderer) -> Result<Vec<Finding>, Error> {
     let location = Location::parse(source)?;
     let Location::Path(path) = &location else {
-        let files = Far::open_all(&location)?;
-        return of_files(&files.iter().map(Far::checkable).collect::<Vec<_>>(), renderer);
+        return Files::at(location, None)?.findings(renderer);
     };
     let (paths, mut findings) = match ShardSet::find(path) {
         Ok(set) => (set.paths().to_vec(), Vec::new()),
@@ -121,38 +122,8 @@ fn headers(source: &str, renderer: &Renderer) -> Result<Vec<Finding>, Error> {
         header: file.mapped(),
         file_len: file.mapped().len() as u64,
     });
-    findings.extend(of_files(&files.collect::<Vec<_>>(), renderer)?);
+    findings.extend(findings_of(&files.collect::<Vec<_>>(), renderer)?);
     Ok(findings)
-}
-
-/// What the rules find in each file, and in all of them together.
-fn of_files(files: &[Checkable], renderer: &Renderer) -> Result<Vec<Finding>, Error> {
-    let mut findings = Vec::new();
-    let mut templates = Linter::new(renderer.clone());
-    let mut drafts = Vec::new();
-    for file in files {
-        let (found, draft) = file.check();
-        let metadata = draft.as_ref().map(|draft| &draft.metadata);
-        let of_templates = metadata.map(|metadata| templates.lint(metadata)).transpose()?;
-        let found = found.into_iter().chain(of_templates.unwrap_or_default());
-        findings.extend(found.map(|finding| match files.len() {
-            1 => finding,
-            _ => in_file(finding, file.name),
-        }));
-        drafts.extend(draft.map(|draft| (file.name, draft)));
-    }
-    // With one of them unreadable, the others would be blamed for it.
-    if drafts.len() == files.len() {
-        let drafts: Vec<_> = drafts.iter().map(|(path, draft)| (*path, draft)).collect();
-        findings.extend(check_shards(&drafts));
-    }
-    Ok(findings)
-}
-
-/// Of several files, which one.
-fn in_file(finding: Finding, path: &Path) -> Finding {
-    let message = format!("{}: {}", path.display(), finding.message).into();
-    Finding { message, ..finding }
 }
 
 /// A repaired model, to be written.

@@ -19,6 +19,8 @@ use pulp::Simd;
 
 use super::ternary::{self, Best, LANES, Shift, Sums, Trials};
 use super::{Block, Importance, first_bad, importance, part, put};
+use crate::layout::Place::{Every, Of, Run};
+use crate::layout::{Field, Kind, Layout};
 use crate::{bits, halves, search};
 
 pub(super) struct IQ1M;
@@ -33,6 +35,40 @@ const SHIFTS: [[Shift; 2]; 4] = [
     [Shift::Down, Shift::Up],
     [Shift::Down, Shift::Down],
 ];
+
+pub(super) const LAYOUT: Layout = Layout {
+    formula: "x = d * (2 * s + 1) * (value + 1/8, or - 1/8 if down)",
+    fields: &[
+        Field {
+            name: "point",
+            about: "point of the codebook for 8 weights",
+            kind: Kind::Point,
+            count: 32,
+            bits: &[Every { first: 0, len: 8, step: 8 }, Every { first: 256, len: 3, step: 4 }],
+            of: Some(|w| w / 8),
+        },
+        Field {
+            name: "down",
+            about: "shift of the values: 0 up by 1/8, 1 down",
+            kind: Kind::Unsigned,
+            count: 32,
+            bits: &[Every { first: 259, len: 1, step: 4 }],
+            of: Some(|w| w / 8),
+        },
+        Field {
+            name: "s",
+            about: "scale of 16 weights",
+            kind: Kind::Unsigned,
+            count: 16,
+            bits: &[Run(|g| (8 * 48 + g / 4 * 16 + 3 * (g % 4), 3))],
+            of: Some(|w| w / 16),
+        },
+        Field::scale(&[Of(|_| &[(396, 4), (412, 4), (428, 4), (444, 4)])]),
+    ],
+    weight: |of| {
+        ternary::weight(of.value(3) * (2.0 * of.value(2) + 1.0), of.raw(0), of.raw(1), of.w)
+    },
+};
 
 impl Block<256, 56> for IQ1M {
     const TYPE: TensorType = TensorType::IQ1_M;

@@ -17,12 +17,51 @@ use pulp::Simd;
 
 use super::ternary::{self, Best, LANES, Shift, Trials};
 use super::{Block, Importance, first_bad, half_at, importance, part, put};
+use crate::layout::Place::{Every, Run};
+use crate::layout::{Field, Kind, Layout};
 use crate::search;
 
 pub(super) struct IQ1S;
 
 /// Groups whose largest magnitude is below this are stored as zeros (`GROUP_MAX_EPS_IQ1_S`).
 const ZERO_GROUP: f32 = 1e-12;
+
+pub(super) const LAYOUT: Layout = Layout {
+    formula: "x = d * (2 * s + 1) * (value + 1/8, or - 1/8 if down)",
+    fields: &[
+        Field::scale(&[Every { first: 0, len: 16, step: 0 }]),
+        Field {
+            name: "point",
+            about: "point of the codebook for 8 weights",
+            kind: Kind::Point,
+            count: 32,
+            bits: &[
+                Every { first: 16, len: 8, step: 8 },
+                Run(|o| (8 * 34 + o / 4 * 16 + 3 * (o % 4), 3)),
+            ],
+            of: Some(|w| w / 8),
+        },
+        Field {
+            name: "s",
+            about: "scale of 32 weights",
+            kind: Kind::Unsigned,
+            count: 8,
+            bits: &[Every { first: 284, len: 3, step: 16 }],
+            of: Some(|w| w / 32),
+        },
+        Field {
+            name: "down",
+            about: "shift of the values: 0 up by 1/8, 1 down",
+            kind: Kind::Unsigned,
+            count: 8,
+            bits: &[Every { first: 287, len: 1, step: 16 }],
+            of: Some(|w| w / 32),
+        },
+    ],
+    weight: |of| {
+        ternary::weight(of.value(0) * (2.0 * of.value(2) + 1.0), of.raw(1), of.raw(3), of.w)
+    },
+};
 
 impl Block<256, 50> for IQ1S {
     const TYPE: TensorType = TensorType::IQ1_S;

@@ -19,6 +19,8 @@ use pulp::Simd;
 
 use super::magnitudes::{self, Format, Refit, SuperBlock};
 use super::{Block, Importance, first_bad, half_at, importance, part, put};
+use crate::layout::Place::Every;
+use crate::layout::{Field, Kind, Layout};
 use crate::{bits, grids, search};
 
 pub(super) struct IQ2S;
@@ -31,6 +33,41 @@ const FORMAT: Format<8, 3, 1024> = Format {
     step: 0.1,
     refit: Refit::OffGrid,
     correction: 0.9875,
+};
+
+pub(super) const LAYOUT: Layout = Layout {
+    formula: "x = d * (0.5 + s) / 4 * value * sign",
+    fields: &[
+        Field::scale(&[Every { first: 0, len: 16, step: 0 }]),
+        Field {
+            name: "point",
+            about: "point of the codebook for 8 weights",
+            kind: Kind::Point,
+            count: 32,
+            bits: &[Every { first: 16, len: 8, step: 8 }, Every { first: 528, len: 2, step: 2 }],
+            of: Some(|w| w / 8),
+        },
+        Field {
+            name: "signs",
+            about: "signs of 8 weights",
+            kind: Kind::Signs,
+            count: 32,
+            bits: &[Every { first: 272, len: 8, step: 8 }],
+            of: Some(|w| w / 8),
+        },
+        Field {
+            name: "s",
+            about: "scale of 16 weights",
+            kind: Kind::Unsigned,
+            count: 16,
+            bits: &[Every { first: 592, len: 4, step: 4 }],
+            of: Some(|w| w / 16),
+        },
+    ],
+    weight: |of| {
+        let d = of.value(0) * (0.5 + of.value(3)) * 0.25;
+        magnitudes::weight(d, &grids::IQ2_S.values[of.raw(1)], of.raw(2) as u8, of.w)
+    },
 };
 
 impl Block<256, 82> for IQ2S {

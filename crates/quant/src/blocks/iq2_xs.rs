@@ -17,6 +17,8 @@ use pulp::Simd;
 
 use super::magnitudes::{self, Format, Refit, SuperBlock};
 use super::{Block, Importance, first_bad, half_at, importance, part, put};
+use crate::layout::Place::Every;
+use crate::layout::{Field, Kind, Layout};
 use crate::{bits, grids, search};
 
 pub(super) struct IQ2XS;
@@ -29,6 +31,46 @@ const FORMAT: Format<8, 3, 512> = Format {
     step: 0.1,
     refit: Refit::OffGrid,
     correction: 1.0,
+};
+
+pub(super) const LAYOUT: Layout = Layout {
+    formula: "x = d * (0.5 + s) / 4 * value * sign",
+    fields: &[
+        Field::scale(&[Every { first: 0, len: 16, step: 0 }]),
+        Field {
+            name: "point",
+            about: "point of the codebook for 8 weights",
+            kind: Kind::Point,
+            count: 32,
+            bits: &[Every { first: 16, len: 9, step: 16 }],
+            of: Some(|w| w / 8),
+        },
+        Field {
+            name: "signs",
+            about: "signs of 8 weights; the eighth follows from the others",
+            kind: Kind::Signs,
+            count: 32,
+            bits: &[Every { first: 25, len: 7, step: 16 }],
+            of: Some(|w| w / 8),
+        },
+        Field {
+            name: "s",
+            about: "scale of 16 weights",
+            kind: Kind::Unsigned,
+            count: 16,
+            bits: &[Every { first: 528, len: 4, step: 4 }],
+            of: Some(|w| w / 16),
+        },
+    ],
+    weight: |of| {
+        let d = of.value(0) * (0.5 + of.value(3)) * 0.25;
+        magnitudes::weight(
+            d,
+            &grids::IQ2_XS.values[of.raw(1)],
+            magnitudes::even_signs(of.raw(2) as u8),
+            of.w,
+        )
+    },
 };
 
 impl Block<256, 74> for IQ2XS {

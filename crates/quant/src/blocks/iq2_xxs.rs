@@ -15,6 +15,8 @@ use pulp::Simd;
 
 use super::magnitudes::{self, Format, Refit, SuperBlock};
 use super::{Block, Importance, first_bad, half_at, importance, part, put};
+use crate::layout::Place::{Every, Run};
+use crate::layout::{Field, Kind, Layout};
 use crate::{grids, search};
 
 pub(super) struct IQ2XXS;
@@ -27,6 +29,46 @@ const FORMAT: Format<8, 3, 256> = Format {
     step: 0.1,
     refit: Refit::All,
     correction: 1.0,
+};
+
+pub(super) const LAYOUT: Layout = Layout {
+    formula: "x = d * (0.5 + s) / 4 * value * sign",
+    fields: &[
+        Field::scale(&[Every { first: 0, len: 16, step: 0 }]),
+        Field {
+            name: "point",
+            about: "point of the codebook for 8 weights",
+            kind: Kind::Point,
+            count: 32,
+            bits: &[Run(|o| (8 * (2 + o / 4 * 8 + o % 4), 8))],
+            of: Some(|w| w / 8),
+        },
+        Field {
+            name: "signs",
+            about: "signs of 8 weights; the eighth follows from the others",
+            kind: Kind::Signs,
+            count: 32,
+            bits: &[Run(|o| (8 * (6 + o / 4 * 8) + 7 * (o % 4), 7))],
+            of: Some(|w| w / 8),
+        },
+        Field {
+            name: "s",
+            about: "scale of 32 weights",
+            kind: Kind::Unsigned,
+            count: 8,
+            bits: &[Every { first: 76, len: 4, step: 64 }],
+            of: Some(|w| w / 32),
+        },
+    ],
+    weight: |of| {
+        let d = of.value(0) * (0.5 + of.value(3)) * 0.25;
+        magnitudes::weight(
+            d,
+            &grids::IQ2_XXS.values[of.raw(1)],
+            magnitudes::even_signs(of.raw(2) as u8),
+            of.w,
+        )
+    },
 };
 
 impl Block<256, 66> for IQ2XXS {

@@ -18,6 +18,8 @@ use pulp::Simd;
 
 use super::magnitudes::{self, Format, Refit, SuperBlock};
 use super::{Block, Importance, first_bad, half_at, importance, part, put};
+use crate::layout::Place::Every;
+use crate::layout::{Field, Kind, Layout};
 use crate::{bits, grids, search};
 
 pub(super) struct IQ3S;
@@ -31,6 +33,41 @@ const FORMAT: Format<4, 8, 512> = Format {
     step: 0.2,
     refit: Refit::AllIfAnyOffGrid,
     correction: 1.033,
+};
+
+pub(super) const LAYOUT: Layout = Layout {
+    formula: "x = d * (1 + 2 * s) * value * sign",
+    fields: &[
+        Field::scale(&[Every { first: 0, len: 16, step: 0 }]),
+        Field {
+            name: "point",
+            about: "point of the codebook for 4 weights",
+            kind: Kind::Point,
+            count: 64,
+            bits: &[Every { first: 16, len: 8, step: 8 }, Every { first: 528, len: 1, step: 1 }],
+            of: Some(|w| w / 4),
+        },
+        Field {
+            name: "signs",
+            about: "signs of 8 weights",
+            kind: Kind::Signs,
+            count: 32,
+            bits: &[Every { first: 592, len: 8, step: 8 }],
+            of: Some(|w| w / 8),
+        },
+        Field {
+            name: "s",
+            about: "scale of 32 weights",
+            kind: Kind::Unsigned,
+            count: 8,
+            bits: &[Every { first: 848, len: 4, step: 4 }],
+            of: Some(|w| w / 32),
+        },
+    ],
+    weight: |of| {
+        let d = of.value(0) * (1.0 + 2.0 * of.value(3));
+        magnitudes::weight(d, &grids::IQ3_S.values[of.raw(1)], of.raw(2) as u8, of.w)
+    },
 };
 
 impl Block<256, 110> for IQ3S {

@@ -16,6 +16,8 @@ use pulp::Simd;
 
 use super::magnitudes::{self, Format, Refit, SuperBlock};
 use super::{Block, Importance, first_bad, half_at, importance, part, put};
+use crate::layout::Place::{Every, Run};
+use crate::layout::{Field, Kind, Layout};
 use crate::{grids, search};
 
 pub(super) struct IQ3XXS;
@@ -28,6 +30,46 @@ const FORMAT: Format<4, 8, 256> = Format {
     step: 0.2,
     refit: Refit::OffGrid,
     correction: 1.0125,
+};
+
+pub(super) const LAYOUT: Layout = Layout {
+    formula: "x = d * (0.5 + s) / 2 * value * sign",
+    fields: &[
+        Field::scale(&[Every { first: 0, len: 16, step: 0 }]),
+        Field {
+            name: "point",
+            about: "point of the codebook for 4 weights",
+            kind: Kind::Point,
+            count: 64,
+            bits: &[Every { first: 16, len: 8, step: 8 }],
+            of: Some(|w| w / 4),
+        },
+        Field {
+            name: "signs",
+            about: "signs of 8 weights; the eighth follows from the others",
+            kind: Kind::Signs,
+            count: 32,
+            bits: &[Run(|o| (8 * (66 + o / 4 * 4) + 7 * (o % 4), 7))],
+            of: Some(|w| w / 8),
+        },
+        Field {
+            name: "s",
+            about: "scale of 32 weights",
+            kind: Kind::Unsigned,
+            count: 8,
+            bits: &[Every { first: 556, len: 4, step: 32 }],
+            of: Some(|w| w / 32),
+        },
+    ],
+    weight: |of| {
+        let d = of.value(0) * (0.5 + of.value(3)) * 0.5;
+        magnitudes::weight(
+            d,
+            &grids::IQ3_XXS.values[of.raw(1)],
+            magnitudes::even_signs(of.raw(2) as u8),
+            of.w,
+        )
+    },
 };
 
 impl Block<256, 98> for IQ3XXS {

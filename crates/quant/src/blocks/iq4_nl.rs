@@ -13,12 +13,27 @@ use pulp::Simd;
 
 use super::{Block, Row, first_bad, half_at, iq4, part, put};
 use crate::lanes::{self, Lanes};
+use crate::layout::Place::{Every, Packed};
+use crate::layout::{Field, Kind, Layout};
 use crate::{bits, search};
 
 pub(super) struct IQ4NL;
 
 /// Blocks to work on at once: no less than the lanes of the widest vectors.
 const CHUNK: usize = 16;
+
+pub(super) const LAYOUT: Layout = Layout {
+    formula: "x = d * table[q]",
+    fields: &[
+        Field::scale(&[Every { first: 0, len: 16, step: 0 }]),
+        Field {
+            kind: Kind::Iq4,
+            about: "number in the table of IQ4",
+            ..Field::levels(32, &[Packed { at: 2, len: 4, stride: 16 }])
+        },
+    ],
+    weight: |of| of.value(0) * of.value(1),
+};
 
 impl Block<32, 18> for IQ4NL {
     const TYPE: TensorType = TensorType::IQ4_NL;

@@ -18,12 +18,35 @@ use half::f16;
 use pulp::Simd;
 
 use super::{Block, Row, first_bad, half_at, iq4, part, put};
+use crate::layout::Place::{Every, Packed};
+use crate::layout::{Field, Kind, Layout};
 use crate::{bits, lanes, search};
 
 pub(super) struct IQ4XS;
 
 /// Super-blocks to work on at once: no less than the lanes of the widest vectors.
 const CHUNK: usize = 16;
+
+pub(super) const LAYOUT: Layout = Layout {
+    formula: "x = d * (s - 32) * table[q]",
+    fields: &[
+        Field::scale(&[Every { first: 0, len: 16, step: 0 }]),
+        Field {
+            name: "s",
+            about: "scale of 32 weights",
+            kind: Kind::Unsigned,
+            count: 8,
+            bits: &[Every { first: 32, len: 4, step: 4 }, Every { first: 16, len: 2, step: 2 }],
+            of: Some(|w| w / 32),
+        },
+        Field {
+            kind: Kind::Iq4,
+            about: "number in the table of IQ4",
+            ..Field::levels(256, &[Packed { at: 8, len: 4, stride: 16 }])
+        },
+    ],
+    weight: |of| of.value(0) * (of.value(1) - 32.0) * of.value(2),
+};
 
 impl Block<256, 136> for IQ4XS {
     const TYPE: TensorType = TensorType::IQ4_XS;

@@ -18,7 +18,56 @@ use pulp::Simd;
 
 use super::Row;
 use crate::lanes::{self, Lanes};
+use crate::layout::Place::Of;
+use crate::layout::{Field, Kind, Parts};
 use crate::search::{self, Fits, Trials};
+
+/// The scales of the groups.
+pub(super) const SCALES: Field = Field {
+    name: "s",
+    about: "scale of 32 weights",
+    kind: Kind::Unsigned,
+    count: 8,
+    bits: &[Of(|g| {
+        const RUNS: [&[(usize, usize)]; 8] = [
+            &[(32, 6)],
+            &[(40, 6)],
+            &[(48, 6)],
+            &[(56, 6)],
+            &[(96, 4), (38, 2)],
+            &[(104, 4), (46, 2)],
+            &[(112, 4), (54, 2)],
+            &[(120, 4), (62, 2)],
+        ];
+        RUNS[g % 8]
+    })],
+    of: Some(|w| w / 32),
+};
+
+/// The minima of the groups.
+pub(super) const MINIMA: Field = Field {
+    name: "m",
+    about: "minimum of 32 weights",
+    bits: &[Of(|g| {
+        const RUNS: [&[(usize, usize)]; 8] = [
+            &[(64, 6)],
+            &[(72, 6)],
+            &[(80, 6)],
+            &[(88, 6)],
+            &[(100, 4), (70, 2)],
+            &[(108, 4), (78, 2)],
+            &[(116, 4), (86, 2)],
+            &[(124, 4), (94, 2)],
+        ];
+        RUNS[g % 8]
+    })],
+    ..SCALES
+};
+
+/// A weight of fields d, dmin, scales, minima, levels.
+pub(super) fn weight(of: Parts) -> f32 {
+    of.value(0) * of.value(2) * of.value(4) - of.value(1) * of.value(3)
+}
 
 /// A super-block before its levels are packed.
 pub(super) struct SuperBlock {

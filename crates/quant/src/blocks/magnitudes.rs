@@ -303,6 +303,12 @@ pub(super) fn decode<const DIM: usize>(d: f32, values: &[i8; DIM], signs: u8) ->
     weights
 }
 
+/// Weight `w` of a block, of the point and the signs that it is made of.
+pub(super) fn weight<const DIM: usize>(d: f32, values: &[i8; DIM], signs: u8, w: usize) -> f32 {
+    let x = d * f32::from(values[w % DIM]);
+    if signs >> (w % 8) & 1 == 1 { -x } else { x }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

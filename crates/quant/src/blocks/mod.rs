@@ -5,9 +5,12 @@
 
 pub(crate) use iq4::VALUES as IQ4_VALUES;
 
+use gguf::TensorType;
+
 use crate::block::{Block, Importance, Row};
 use crate::codec::Codec;
 use crate::halves;
+use crate::layout::Layout;
 
 mod bf16;
 mod e2m1;
@@ -31,6 +34,7 @@ mod k_affine;
 mod magnitudes;
 mod mxfp4;
 mod nvfp4;
+mod plain;
 mod q1_0;
 mod q2_0;
 mod q2_k;
@@ -87,6 +91,45 @@ pub(crate) static CODECS: &[Codec] = &[
     integers::I16,
     integers::I32,
     integers::I64,
+];
+
+/// What the bits of blocks mean, of every type that has a codec.
+pub(crate) static LAYOUTS: &[(TensorType, &Layout)] = &[
+    (TensorType::F32, &plain::F32),
+    (TensorType::F16, &plain::F16),
+    (TensorType::BF16, &plain::BF16),
+    (TensorType::Q4_0, &q4_0::LAYOUT),
+    (TensorType::Q4_1, &q4_1::LAYOUT),
+    (TensorType::Q5_0, &q5_0::LAYOUT),
+    (TensorType::Q5_1, &q5_1::LAYOUT),
+    (TensorType::Q8_0, &q8_0::LAYOUT),
+    (TensorType::Q2_K, &q2_k::LAYOUT),
+    (TensorType::Q3_K, &q3_k::LAYOUT),
+    (TensorType::Q4_K, &q4_k::LAYOUT),
+    (TensorType::Q5_K, &q5_k::LAYOUT),
+    (TensorType::Q6_K, &q6_k::LAYOUT),
+    (TensorType::IQ1_S, &iq1_s::LAYOUT),
+    (TensorType::IQ1_M, &iq1_m::LAYOUT),
+    (TensorType::IQ2_XXS, &iq2_xxs::LAYOUT),
+    (TensorType::IQ2_XS, &iq2_xs::LAYOUT),
+    (TensorType::IQ2_S, &iq2_s::LAYOUT),
+    (TensorType::IQ3_XXS, &iq3_xxs::LAYOUT),
+    (TensorType::IQ3_S, &iq3_s::LAYOUT),
+    (TensorType::IQ4_NL, &iq4_nl::LAYOUT),
+    (TensorType::IQ4_XS, &iq4_xs::LAYOUT),
+    (TensorType::TQ1_0, &tq1_0::LAYOUT),
+    (TensorType::TQ2_0, &tq2_0::LAYOUT),
+    (TensorType::MXFP4, &mxfp4::LAYOUT),
+    (TensorType::NVFP4, &nvfp4::LAYOUT),
+    (TensorType::Q1_0, &q1_0::LAYOUT),
+    (TensorType::Q2_0, &q2_0::LAYOUT),
+    (TensorType::Q8_1, &q8_1::LAYOUT),
+    (TensorType::Q8_K, &q8_k::LAYOUT),
+    (TensorType::F64, &plain::F64),
+    (TensorType::I8, &plain::I8),
+    (TensorType::I16, &plain::I16),
+    (TensorType::I32, &plain::I32),
+    (TensorType::I64, &plain::I64),
 ];
 
 /// The `N` bytes at `AT`. A field that reaches beyond its block does not compile.

@@ -12,9 +12,24 @@ use gguf::TensorType;
 use pulp::Simd;
 
 use super::{Block, Importance, e2m1, part, put};
+use crate::layout::Place::{Every, Packed};
+use crate::layout::{Field, Kind, Layout};
 use crate::{bits, search};
 
 pub(super) struct MXFP4;
+
+pub(super) const LAYOUT: Layout = Layout {
+    formula: "x = 2^(e - 127) * q",
+    fields: &[
+        Field::one("e", "scale of the block", Kind::E8M0, &[Every { first: 0, len: 8, step: 0 }]),
+        Field {
+            kind: Kind::E2M1,
+            about: "weight before scaling",
+            ..Field::levels(32, &[Packed { at: 1, len: 4, stride: 16 }])
+        },
+    ],
+    weight: |of| half_scale(of.raw(0) as u8) * (2.0 * of.value(1)),
+};
 
 impl Block<32, 17> for MXFP4 {
     const TYPE: TensorType = TensorType::MXFP4;

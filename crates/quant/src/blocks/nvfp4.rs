@@ -14,9 +14,31 @@ use gguf::TensorType;
 use pulp::Simd;
 
 use super::{Block, Importance, e2m1, part, put};
+use crate::layout::Place::{Every, Packed};
+use crate::layout::{Field, Kind, Layout};
 use crate::{bits, search};
 
 pub(super) struct NVFP4;
+
+pub(super) const LAYOUT: Layout = Layout {
+    formula: "x = d * q",
+    fields: &[
+        Field {
+            name: "d",
+            about: "scale of 16 weights",
+            kind: Kind::E4M3,
+            count: 4,
+            bits: &[Every { first: 0, len: 8, step: 8 }],
+            of: Some(|w| w / 16),
+        },
+        Field {
+            kind: Kind::E2M1,
+            about: "weight before scaling",
+            ..Field::levels(64, &[Packed { at: 4, len: 4, stride: 8 }])
+        },
+    ],
+    weight: |of| half_scale(of.raw(0) as u8) * (2.0 * of.value(1)),
+};
 
 impl Block<64, 36> for NVFP4 {
     const TYPE: TensorType = TensorType::NVFP4;
@@ -58,7 +80,7 @@ impl Block<64, 36> for NVFP4 {
 
 /// Half the scale of its byte.
 #[inline]
-fn half_scale(d: u8) -> f32 {
+pub(crate) fn half_scale(d: u8) -> f32 {
     if d == 0x7f {
         return 0.0;
     }

@@ -13,8 +13,19 @@ use pulp::Simd;
 
 use super::{Block, Importance, first_bad, half_at, part, put};
 use crate::bits;
+use crate::layout::Place::{Every, Packed};
+use crate::layout::{Field, Layout};
 
 pub(super) struct Q1_0;
+
+pub(super) const LAYOUT: Layout = Layout {
+    formula: "x = d if q is 1, else -d",
+    fields: &[
+        Field::scale(&[Every { first: 0, len: 16, step: 0 }]),
+        Field::levels(128, &[Packed { at: 2, len: 1, stride: 1 }]),
+    ],
+    weight: |of| if of.raw(1) == 1 { of.value(0) } else { -of.value(0) },
+};
 
 impl Block<128, 18> for Q1_0 {
     const TYPE: TensorType = TensorType::Q1_0;

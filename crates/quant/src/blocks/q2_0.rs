@@ -12,9 +12,20 @@ use half::f16;
 use pulp::Simd;
 
 use super::{Block, Importance, first_bad, half_at, part, put};
+use crate::layout::Place::{Every, Packed};
+use crate::layout::{Field, Layout};
 use crate::{bits, lanes, search};
 
 pub(super) struct Q2_0;
+
+pub(super) const LAYOUT: Layout = Layout {
+    formula: "x = d * (q - 1)",
+    fields: &[
+        Field::scale(&[Every { first: 0, len: 16, step: 0 }]),
+        Field::levels(64, &[Packed { at: 2, len: 2, stride: 1 }]),
+    ],
+    weight: |of| (of.value(1) - 1.0) * of.value(0),
+};
 
 impl Block<64, 18> for Q2_0 {
     const TYPE: TensorType = TensorType::Q2_0;

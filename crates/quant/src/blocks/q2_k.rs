@@ -17,6 +17,8 @@ use pulp::Simd;
 
 use super::{Block, Row, first_bad, half_at, part, put};
 use crate::lanes::{self, Lanes};
+use crate::layout::Place::{Every, Packed};
+use crate::layout::{Field, Kind, Layout};
 use crate::search::{Fits, Trials};
 use crate::{bits, search};
 
@@ -29,6 +31,37 @@ const CHUNK: usize = 16;
 type Scales = ([f32; CHUNK], [[u8; 16]; CHUNK]);
 
 const TRIALS: Trials = Trials { first: -0.5, step: 0.1, count: 15, absolute: true };
+
+pub(super) const LAYOUT: Layout = Layout {
+    formula: "x = d * s * q - dmin * m",
+    fields: &[
+        Field {
+            name: "s",
+            about: "scale of 16 weights",
+            kind: Kind::Unsigned,
+            count: 16,
+            bits: &[Every { first: 0, len: 4, step: 8 }],
+            of: Some(|w| w / 16),
+        },
+        Field {
+            name: "m",
+            about: "minimum of 16 weights",
+            kind: Kind::Unsigned,
+            count: 16,
+            bits: &[Every { first: 4, len: 4, step: 8 }],
+            of: Some(|w| w / 16),
+        },
+        Field::levels(256, &[Packed { at: 16, len: 2, stride: 32 }]),
+        Field::scale(&[Every { first: 640, len: 16, step: 0 }]),
+        Field::one(
+            "dmin",
+            "scale of the minima",
+            Kind::F16,
+            &[Every { first: 656, len: 16, step: 0 }],
+        ),
+    ],
+    weight: |of| of.value(3) * of.value(0) * of.value(2) - of.value(4) * of.value(1),
+};
 
 impl Block<256, 84> for Q2K {
     const TYPE: TensorType = TensorType::Q2_K;

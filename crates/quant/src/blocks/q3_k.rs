@@ -20,6 +20,8 @@ use pulp::Simd;
 
 use super::{Block, Row, first_bad, half_at, part, put};
 use crate::lanes::{self, Lanes};
+use crate::layout::Place::{Every, Packed};
+use crate::layout::{Field, Kind, Layout};
 use crate::search::Fits;
 use crate::{bits, search};
 
@@ -30,6 +32,26 @@ const CHUNK: usize = search::MOST / 16;
 type Scales = ([f32; CHUNK], [[u8; 16]; CHUNK]);
 
 pub(super) struct Q3K;
+
+pub(super) const LAYOUT: Layout = Layout {
+    formula: "x = d * (s - 32) * (q - 4)",
+    fields: &[
+        Field::levels(
+            256,
+            &[Packed { at: 32, len: 2, stride: 32 }, Packed { at: 0, len: 1, stride: 32 }],
+        ),
+        Field {
+            name: "s",
+            about: "scale of 16 weights",
+            kind: Kind::Unsigned,
+            count: 16,
+            bits: &[Packed { at: 96, len: 4, stride: 8 }, Packed { at: 104, len: 2, stride: 4 }],
+            of: Some(|w| w / 16),
+        },
+        Field::scale(&[Every { first: 864, len: 16, step: 0 }]),
+    ],
+    weight: |of| of.value(2) * (of.value(1) - 32.0) * (of.value(0) - 4.0),
+};
 
 impl Block<256, 110> for Q3K {
     const TYPE: TensorType = TensorType::Q3_K;

@@ -12,10 +12,21 @@ use half::f16;
 use pulp::Simd;
 
 use super::{Block, Row, first_bad, half_at, part, put};
+use crate::layout::Place::{Every, Packed};
+use crate::layout::{Field, Layout};
 use crate::search::{self, Fits};
 use crate::{bits, lanes};
 
 pub(super) struct Q4_0;
+
+pub(super) const LAYOUT: Layout = Layout {
+    formula: "x = d * (q - 8)",
+    fields: &[
+        Field::scale(&[Every { first: 0, len: 16, step: 0 }]),
+        Field::levels(32, &[Packed { at: 2, len: 4, stride: 16 }]),
+    ],
+    weight: |of| (of.value(1) - 8.0) * of.value(0),
+};
 
 impl Block<32, 18> for Q4_0 {
     const TYPE: TensorType = TensorType::Q4_0;

@@ -12,10 +12,27 @@ use half::f16;
 use pulp::Simd;
 
 use super::{Block, Row, first_bad, half_at, part, put};
+use crate::layout::Place::{Every, Packed};
+use crate::layout::{Field, Kind, Layout};
 use crate::search::{self, Fits};
 use crate::{bits, lanes};
 
 pub(super) struct Q4_1;
+
+pub(super) const LAYOUT: Layout = Layout {
+    formula: "x = d * q + m",
+    fields: &[
+        Field::scale(&[Every { first: 0, len: 16, step: 0 }]),
+        Field::one(
+            "m",
+            "minimum of the block",
+            Kind::F16,
+            &[Every { first: 16, len: 16, step: 0 }],
+        ),
+        Field::levels(32, &[Packed { at: 4, len: 4, stride: 16 }]),
+    ],
+    weight: |of| of.value(0) * of.value(2) + of.value(1),
+};
 
 impl Block<32, 20> for Q4_1 {
     const TYPE: TensorType = TensorType::Q4_1;

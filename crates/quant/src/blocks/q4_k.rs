@@ -16,6 +16,8 @@ use pulp::Simd;
 use super::k_affine::{self, Format};
 use super::{Block, Row, first_bad, half_at, part, put};
 use crate::bits;
+use crate::layout::Place::{Every, Packed};
+use crate::layout::{Field, Kind, Layout};
 use crate::search::Trials;
 
 pub(super) struct Q4K;
@@ -24,6 +26,23 @@ const FORMAT: Format = Format {
     top: 15,
     trials: Trials { first: -1.0, step: 0.1, count: 20, absolute: false },
     limit: u8::MAX,
+};
+
+pub(super) const LAYOUT: Layout = Layout {
+    formula: "x = d * s * q - dmin * m",
+    fields: &[
+        Field::scale(&[Every { first: 0, len: 16, step: 0 }]),
+        Field::one(
+            "dmin",
+            "scale of the minima",
+            Kind::F16,
+            &[Every { first: 16, len: 16, step: 0 }],
+        ),
+        k_affine::SCALES,
+        k_affine::MINIMA,
+        Field::levels(256, &[Packed { at: 16, len: 4, stride: 32 }]),
+    ],
+    weight: k_affine::weight,
 };
 
 impl Block<256, 144> for Q4K {

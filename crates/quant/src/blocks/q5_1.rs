@@ -13,10 +13,30 @@ use half::f16;
 use pulp::Simd;
 
 use super::{Block, Row, first_bad, half_at, part, put};
+use crate::layout::Place::{Every, Packed};
+use crate::layout::{Field, Kind, Layout};
 use crate::search::{self, Fits};
 use crate::{bits, lanes};
 
 pub(super) struct Q5_1;
+
+pub(super) const LAYOUT: Layout = Layout {
+    formula: "x = d * q + m",
+    fields: &[
+        Field::scale(&[Every { first: 0, len: 16, step: 0 }]),
+        Field::one(
+            "m",
+            "minimum of the block",
+            Kind::F16,
+            &[Every { first: 16, len: 16, step: 0 }],
+        ),
+        Field::levels(
+            32,
+            &[Packed { at: 8, len: 4, stride: 16 }, Packed { at: 4, len: 1, stride: 1 }],
+        ),
+    ],
+    weight: |of| of.value(0) * of.value(2) + of.value(1),
+};
 
 impl Block<32, 24> for Q5_1 {
     const TYPE: TensorType = TensorType::Q5_1;

@@ -17,6 +17,8 @@ use pulp::Simd;
 use super::k_affine::{self, Format};
 use super::{Block, Row, first_bad, half_at, part, put};
 use crate::bits;
+use crate::layout::Place::{Every, Packed};
+use crate::layout::{Field, Kind, Layout};
 use crate::search::Trials;
 
 pub(super) struct Q5K;
@@ -25,6 +27,26 @@ const FORMAT: Format = Format {
     top: 31,
     trials: Trials { first: -0.5, step: 0.1, count: 15, absolute: false },
     limit: 63,
+};
+
+pub(super) const LAYOUT: Layout = Layout {
+    formula: "x = d * s * q - dmin * m",
+    fields: &[
+        Field::scale(&[Every { first: 0, len: 16, step: 0 }]),
+        Field::one(
+            "dmin",
+            "scale of the minima",
+            Kind::F16,
+            &[Every { first: 16, len: 16, step: 0 }],
+        ),
+        k_affine::SCALES,
+        k_affine::MINIMA,
+        Field::levels(
+            256,
+            &[Packed { at: 48, len: 4, stride: 32 }, Packed { at: 16, len: 1, stride: 32 }],
+        ),
+    ],
+    weight: k_affine::weight,
 };
 
 impl Block<256, 176> for Q5K {

@@ -18,6 +18,8 @@ use pulp::Simd;
 
 use super::{Block, Row, first_bad, half_at, part, put};
 use crate::lanes::{self, Lanes};
+use crate::layout::Place::{Every, Packed};
+use crate::layout::{Field, Kind, Layout};
 use crate::search::Fits;
 use crate::{bits, search};
 
@@ -25,6 +27,26 @@ use crate::{bits, search};
 const CHUNK: usize = search::MOST / 16;
 
 pub(super) struct Q6K;
+
+pub(super) const LAYOUT: Layout = Layout {
+    formula: "x = d * s * (q - 32)",
+    fields: &[
+        Field::levels(
+            256,
+            &[Packed { at: 0, len: 4, stride: 64 }, Packed { at: 128, len: 2, stride: 32 }],
+        ),
+        Field {
+            name: "s",
+            about: "scale of 16 weights",
+            kind: Kind::Signed,
+            count: 16,
+            bits: &[Every { first: 1536, len: 8, step: 8 }],
+            of: Some(|w| w / 16),
+        },
+        Field::scale(&[Every { first: 1664, len: 16, step: 0 }]),
+    ],
+    weight: |of| of.value(2) * of.value(1) * (of.value(0) - 32.0),
+};
 
 impl Block<256, 210> for Q6K {
     const TYPE: TensorType = TensorType::Q6_K;

@@ -10,9 +10,27 @@ use gguf::TensorType;
 use pulp::Simd;
 
 use super::{Block, Row, first_bad, half_at, part, put};
+use crate::layout::Place::Every;
+use crate::layout::{Field, Kind, Layout};
 use crate::{lanes, search};
 
 pub(super) struct Q8_0;
+
+pub(super) const LAYOUT: Layout = Layout {
+    formula: "x = d * q",
+    fields: &[
+        Field::scale(&[Every { first: 0, len: 16, step: 0 }]),
+        Field {
+            name: "q",
+            about: "level of a weight",
+            kind: Kind::Signed,
+            count: 32,
+            bits: &[Every { first: 16, len: 8, step: 8 }],
+            of: Some(|w| w),
+        },
+    ],
+    weight: |of| of.value(0) * of.value(1),
+};
 
 impl Block<32, 34> for Q8_0 {
     const TYPE: TensorType = TensorType::Q8_0;

@@ -13,9 +13,36 @@ use half::f16;
 use pulp::Simd;
 
 use super::{Block, Importance, first_bad, half_at, part, put};
+use crate::layout::Place::Every;
+use crate::layout::{Field, Kind, Layout};
 use crate::{lanes, search};
 
 pub(super) struct Q8_1;
+
+pub(super) const LAYOUT: Layout = Layout {
+    formula: "x = d * q",
+    fields: &[
+        Field::scale(&[Every { first: 0, len: 16, step: 0 }]),
+        Field {
+            of: None,
+            ..Field::one(
+                "s",
+                "d times the sum of q, not needed to decode",
+                Kind::F16,
+                &[Every { first: 16, len: 16, step: 0 }],
+            )
+        },
+        Field {
+            name: "q",
+            about: "level of a weight",
+            kind: Kind::Signed,
+            count: 32,
+            bits: &[Every { first: 32, len: 8, step: 8 }],
+            of: Some(|w| w),
+        },
+    ],
+    weight: |of| of.value(0) * of.value(2),
+};
 
 impl Block<32, 36> for Q8_1 {
     const TYPE: TensorType = TensorType::Q8_1;

@@ -13,9 +13,35 @@ use gguf::TensorType;
 use pulp::Simd;
 
 use super::{Block, Importance, part, put};
+use crate::layout::Place::Every;
+use crate::layout::{Field, Kind, Layout};
 use crate::search;
 
 pub(super) struct Q8K;
+
+pub(super) const LAYOUT: Layout = Layout {
+    formula: "x = d * q",
+    fields: &[
+        Field::one("d", "scale of the block", Kind::F32, &[Every { first: 0, len: 32, step: 0 }]),
+        Field {
+            name: "q",
+            about: "level of a weight",
+            kind: Kind::Signed,
+            count: 256,
+            bits: &[Every { first: 32, len: 8, step: 8 }],
+            of: Some(|w| w),
+        },
+        Field {
+            name: "bsums",
+            about: "sum of q of 16 weights, not needed to decode",
+            kind: Kind::Signed,
+            count: 16,
+            bits: &[Every { first: 2080, len: 16, step: 16 }],
+            of: None,
+        },
+    ],
+    weight: |of| of.value(0) * of.value(1),
+};
 
 impl Block<256, 292> for Q8K {
     const TYPE: TensorType = TensorType::Q8_K;

@@ -241,6 +241,12 @@ pub(super) fn decode(d: f32, point: u16, shift: Shift) -> [f32; 8] {
     weights
 }
 
+/// Weight `w` of a block, of the point and the shift that it is made of.
+pub(super) fn weight(d: f32, point: usize, down: usize, w: usize) -> f32 {
+    let shift = if down == 1 { Shift::Down } else { Shift::Up };
+    decode(d, point as u16, shift)[w % 8]
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

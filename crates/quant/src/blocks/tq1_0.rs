@@ -18,9 +18,43 @@ use half::f16;
 use pulp::Simd;
 
 use super::{Block, Importance, first_bad, half_at, part, put};
+use crate::layout::Place::Every;
+use crate::layout::{Field, Kind, Layout};
 use crate::search;
 
 pub(super) struct TQ1_0;
+
+pub(super) const LAYOUT: Layout = Layout {
+    formula: "x = d * (digit of q - 1)",
+    fields: &[
+        Field {
+            name: "q",
+            about: "digits of five weights, of four in the last bytes",
+            kind: Kind::Digits,
+            count: 52,
+            bits: &[Every { first: 0, len: 8, step: 8 }],
+            of: Some(|w| place(w).0),
+        },
+        Field::scale(&[Every { first: 416, len: 16, step: 0 }]),
+    ],
+    weight: |of| (digit(of.raw(0), place(of.w).1) - 1.0) * of.value(1),
+};
+
+/// Which byte has the digit of a weight, and which one it is there.
+const fn place(w: usize) -> (usize, u32) {
+    let (before, first, bytes) = match w {
+        0..160 => (0, 0, 32),
+        160..240 => (160, 32, 16),
+        _ => (240, 48, 4),
+    };
+    (first + (w - before) % bytes, ((w - before) / bytes) as u32)
+}
+
+/// A digit of a byte, the first being 0.
+fn digit(byte: usize, n: u32) -> f32 {
+    let fraction = byte * 3usize.pow(n) % 256;
+    (fraction * 3 / 256) as f32
+}
 
 impl Block<256, 54> for TQ1_0 {
     const TYPE: TensorType = TensorType::TQ1_0;

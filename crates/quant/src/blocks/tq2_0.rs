@@ -14,9 +14,20 @@ use half::f16;
 use pulp::Simd;
 
 use super::{Block, Importance, first_bad, half_at, part, put};
+use crate::layout::Place::{Every, Packed};
+use crate::layout::{Field, Layout};
 use crate::{bits, lanes, search};
 
 pub(super) struct TQ2_0;
+
+pub(super) const LAYOUT: Layout = Layout {
+    formula: "x = d * (q - 1)",
+    fields: &[
+        Field::levels(256, &[Packed { at: 0, len: 2, stride: 32 }]),
+        Field::scale(&[Every { first: 512, len: 16, step: 0 }]),
+    ],
+    weight: |of| (of.value(0) - 1.0) * of.value(1),
+};
 
 impl Block<256, 66> for TQ2_0 {
     const TYPE: TensorType = TensorType::TQ2_0;

@@ -15,6 +15,8 @@ pub(crate) mod wordpiece;
 
 pub(crate) use read::read;
 
+use crate::trace::Word;
+
 /// What every kind of tokenizer does: text to ids and back.
 ///
 /// Special and user-defined tokens are cut out of the text before (see [`crate::special`]).
@@ -23,6 +25,11 @@ pub(crate) trait Model: Send + Sync {
     ///
     /// `at_start`: nothing but special tokens stands before it.
     fn encode(&self, text: &str, at_start: bool, out: &mut Vec<u32>);
+
+    /// How a piece of text becomes ids, word by word; `None` for models that do not merge.
+    fn trace(&self, _text: &str) -> Option<Vec<Word>> {
+        None
+    }
 
     /// Appends the bytes that a token which is not special stands for.
     ///

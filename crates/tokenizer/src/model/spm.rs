@@ -5,13 +5,14 @@ use gguf::Error;
 use gguf::token::{TokenType, byte_of_token};
 
 use crate::model::Model;
-use crate::model::merge::{Join, NO_TOKEN, Symbol, characters, merge_word};
+use crate::model::merge::{Join, NO_TOKEN, Symbol, characters, merge_word, trace_merges};
 use crate::model::spaces::{has_space, to_spaces, with_spaces};
 use crate::model::split_points::SplitPoints;
 use crate::model::word_cache::CachePool;
 use crate::options::{Compat, Options};
 use crate::special::is_run_of_spaces;
 use crate::token_table::{Index, TokenTable};
+use crate::trace::Word;
 use crate::vocabulary::Vocabulary;
 
 pub(crate) struct Spm {
@@ -77,12 +78,28 @@ impl Spm {
         })
     }
 
+    /// What two neighbours of a word become.
+    fn join(&self, word: &[u8], left: Symbol, right: Symbol) -> Option<Join> {
+        let id = self.index.find(&self.pieces, &word[left.start..right.start + right.len])?;
+        Some(Join { rank: *self.ranks.get(id as usize)?, id })
+    }
+
+    /// As [`Spm::encode_word`], without its short cuts.
+    fn trace_word(&self, word: &[u8]) -> Word {
+        let mut ids = Vec::new();
+        self.encode_word(word, &mut Vec::new(), &mut ids);
+        let find = |char: &[u8]| self.index.find(&self.pieces, char);
+        let mut symbols: Vec<Symbol> = characters(word, 0, find).collect();
+        let of = |symbol: &Symbol| word[symbol.start..symbol.start + symbol.len].to_vec();
+        let texts = symbols.iter().map(of).collect();
+        let join = |left: Symbol, right: Symbol| self.join(word, left, right);
+        let merges = trace_merges(word, &mut symbols, false, join);
+        Word { symbols: texts, merges, ids: ids.len() }
+    }
+
     fn encode_word(&self, word: &[u8], symbols: &mut Vec<Symbol>, out: &mut Vec<u32>) {
         let find = |text: &[u8]| self.index.find(&self.pieces, text);
-        let join = |left: Symbol, right: Symbol| {
-            let id = find(&word[left.start..right.start + right.len])?;
-            Some(Join { rank: *self.ranks.get(id as usize)?, id })
-        };
+        let join = |left: Symbol, right: Symbol| self.join(word, left, right);
         let initial = |start| characters(word, start, find);
         merge_word(word, (&self.index, &self.pieces), symbols, initial, join, |symbol| {
             if symbol.id != NO_TOKEN {
@@ -117,6 +134,14 @@ impl Model for Spm {
         {
             fuse(out, before, unknown);
         }
+    }
+
+    fn trace(&self, text: &str) -> Option<Vec<Word>> {
+        let text = with_spaces(text, self.prefix);
+        let text = text.as_bytes();
+        let mut words = Vec::new();
+        self.split_points.cut(text, |start, end| words.push(self.trace_word(&text[start..end])));
+        Some(words)
     }
 
     fn decode(&self, id: u32, at_start: bool, out: &mut Vec<u8>) {

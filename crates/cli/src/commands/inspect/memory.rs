@@ -2,7 +2,6 @@
 
 use gguf_kit::memory::{Device, Devices, Options, Report};
 use gguf_store::Model;
-use serde_json::{Value as Json, json};
 
 use crate::failure::Failure;
 use crate::running::Cache;
@@ -81,7 +80,7 @@ fn devices_text(report: &Report) -> String {
     );
     let mut text = format!("\n{}\n", terminal::fit(&terminal::faint(head)));
     for (number, device) in report.devices.iter().enumerate() {
-        let bytes = [device.weights, device.caches, device.scratch, total(device)];
+        let bytes = [device.weights, device.caches, device.scratch, device.total()];
         let bytes = bytes.map(|bytes| format!(" {:>9}", listing::bytes(bytes))).concat();
         let line = format!("  {number:<9} {:<16}{bytes}", layers(device));
         text += &(terminal::fit(&line) + "\n");
@@ -99,33 +98,4 @@ fn layers(device: &Device) -> String {
     };
     let parts = [layers, device.has_output.then(|| "output".to_owned())];
     parts.into_iter().flatten().collect::<Vec<_>>().join(", ")
-}
-
-fn total(device: &Device) -> u64 {
-    device.weights.saturating_add(device.caches).saturating_add(device.scratch)
-}
-
-pub fn to_json(report: &Report) -> Json {
-    let devices = report.devices.iter().map(|device| {
-        json!({
-            "first_layer": device.layers.0,
-            "layers": device.layers.1 - device.layers.0,
-            "output": device.has_output,
-            "weights": device.weights,
-            "cache": device.caches,
-            "scratch": device.scratch,
-            "total": total(device),
-        })
-    });
-    json!({
-        "context": report.context,
-        "batch": report.batch,
-        "weights": report.weights,
-        "cache": report.caches,
-        "cache_per_token": report.per_token,
-        "scratch": report.scratch,
-        "total": report.total(),
-        "host": report.input,
-        "devices": devices.collect::<Json>(),
-    })
 }

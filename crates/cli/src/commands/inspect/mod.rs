@@ -144,7 +144,7 @@ fn inspect(
     if args.markdown {
         out.write_all(card::text(&summary, source).as_bytes())?;
     } else if args.json {
-        let mut json = summary::to_json(&summary, source, args.diffable);
+        let mut json = gguf_kit::json::summary(&summary, source, args.diffable);
         if let Some(pattern) = view.keys {
             json["metadata"] = keys::to_json(model.metadata(), pattern, args.arrays)?;
         }
@@ -155,7 +155,7 @@ fn inspect(
             json["values"] = values::to_json(&wanted.of(model)?);
         }
         if args.memory.asked {
-            json["memory"] = memory::to_json(&args.memory.of(model)?);
+            json["memory"] = gguf_kit::json::memory(&args.memory.of(model)?);
         }
         document::print_one(out, "inspect/1", json, !is_one)?;
     } else {

@@ -16,12 +16,13 @@ use pre::{Pre, Spelling};
 use unicode_normalization::{IsNormalized, UnicodeNormalization, is_nfc_quick};
 
 use crate::model::Model;
-use crate::model::merge::{NO_TOKEN, Symbol, characters, merge_word};
+use crate::model::merge::{NO_TOKEN, Symbol, characters, merge_word, trace_merges};
 use crate::model::spaces::{has_space, to_spaces, with_spaces};
 use crate::model::split_points::SplitPoints;
 use crate::model::word_cache::{CachePool, WordCache};
 use crate::options::{Compat, Options};
 use crate::token_table::{Index, TokenTable};
+use crate::trace::Word;
 use crate::vocabulary::Vocabulary;
 
 pub(crate) struct Bpe {
@@ -79,10 +80,7 @@ impl Bpe {
         {
             return out.push(id);
         }
-        let mut kept = Cow::Borrowed(word);
-        if self.drops_early {
-            kept.to_mut().retain(|byte| self.bytes[usize::from(*byte)] != NO_TOKEN);
-        }
+        let kept = self.kept(word);
         let word = &*kept;
         let join = |left: Symbol, right: Symbol| self.merges.find(left.id, right.id);
         let tokens = (&self.index, &self.pieces);
@@ -97,12 +95,7 @@ impl Bpe {
         };
         match self.pre.spelling {
             Spelling::Bytes => {
-                let byte = |start: usize| Symbol {
-                    start,
-                    len: 1,
-                    id: self.bytes[usize::from(word[start])],
-                };
-                let initial = |start| (start..word.len()).map(byte);
+                let initial = |start| (start..word.len()).map(|start| self.byte(word, start));
                 merge_word(word, tokens, symbols, initial, join, out);
             }
             Spelling::Characters { .. } => {
@@ -120,28 +113,85 @@ impl Bpe {
                 self.encode_word(word, &mut symbols, out);
             });
         };
+        self.cut(text, &mut encode);
+    }
+
+    /// Hands out the words of a text, from where to where.
+    fn cut(&self, text: &[u8], out: &mut impl FnMut(usize, usize)) {
         self.pre.cut(text, &mut |start, end| match &self.split_points {
             Some(split_points) if !self.pre.takes_whole(&text[start..end]) => {
-                split_points.cut(&text[start..end], |from, to| encode(start + from, start + to));
+                split_points.cut(&text[start..end], |from, to| out(start + from, start + to));
             }
-            _ => encode(start, end),
+            _ => out(start, end),
         });
     }
-}
 
-impl Model for Bpe {
-    fn encode(&self, text: &str, _at_start: bool, out: &mut Vec<u32>) {
+    /// The text as its words are cut.
+    fn prepared<'t>(&self, text: &'t str) -> Cow<'t, str> {
         let mut text = Cow::Borrowed(text);
         // ASCII is normalized, and keeps what is on its sides apart.
         let others = || text.chars().filter(|c| !c.is_ascii());
         if self.normalize && is_nfc_quick(others()) != IsNormalized::Yes {
             text = text.nfc().collect::<String>().into();
         }
-        let text = match self.pre.spelling {
-            Spelling::Characters { visible_spaces: true } => with_spaces(&text, false),
-            _ => Cow::Borrowed(&*text),
+        match self.pre.spelling {
+            Spelling::Characters { visible_spaces: true } => {
+                with_spaces(&text, false).into_owned().into()
+            }
+            _ => text,
+        }
+    }
+
+    /// As [`Bpe::encode_word`], without its short cuts.
+    fn trace_word(&self, word: &[u8]) -> Word {
+        let mut ids = Vec::new();
+        self.encode_word(word, &mut Vec::new(), &mut ids);
+        let whole = Word { symbols: vec![word.to_vec()], merges: Vec::new(), ids: ids.len() };
+        if self.pre.takes_whole(word) && self.index.find(&self.pieces, word).is_some() {
+            return whole;
+        }
+        let kept = self.kept(word);
+        let word = &*kept;
+        let mut symbols: Vec<Symbol> = match self.pre.spelling {
+            Spelling::Bytes => (0..word.len()).map(|start| self.byte(word, start)).collect(),
+            Spelling::Characters { .. } => {
+                characters(word, 0, |char| self.index.find(&self.pieces, char)).collect()
+            }
         };
+        let of = |symbol: &Symbol| word[symbol.start..symbol.start + symbol.len].to_vec();
+        let texts = symbols.iter().map(of).collect();
+        let join = |left: Symbol, right: Symbol| self.merges.find(left.id, right.id);
+        let merges = trace_merges(word, &mut symbols, true, join);
+        Word { symbols: texts, merges, ids: ids.len() }
+    }
+
+    /// A word without the bytes that are dropped early.
+    fn kept<'w>(&self, word: &'w [u8]) -> Cow<'w, [u8]> {
+        let mut kept = Cow::Borrowed(word);
+        if self.drops_early {
+            kept.to_mut().retain(|byte| self.bytes[usize::from(*byte)] != NO_TOKEN);
+        }
+        kept
+    }
+
+    fn byte(&self, word: &[u8], start: usize) -> Symbol {
+        Symbol { start, len: 1, id: self.bytes[usize::from(word[start])] }
+    }
+}
+
+impl Model for Bpe {
+    fn encode(&self, text: &str, _at_start: bool, out: &mut Vec<u32>) {
+        let text = self.prepared(text);
         self.words.with(|words| self.encode_words(text.as_bytes(), words, out));
+    }
+
+    fn trace(&self, text: &str) -> Option<Vec<Word>> {
+        let text = self.prepared(text);
+        let mut words = Vec::new();
+        self.cut(text.as_bytes(), &mut |start, end| {
+            words.push(self.trace_word(&text.as_bytes()[start..end]));
+        });
+        Some(words)
     }
 
     fn decode(&self, id: u32, _at_start: bool, out: &mut Vec<u8>) {

@@ -3,8 +3,10 @@
 
 mod queue;
 mod symbol;
+mod trace;
 mod whole;
 mod windows;
 
 pub(crate) use symbol::{Join, NO_TOKEN, Symbol, char_len, characters};
+pub(crate) use trace::trace_merges;
 pub(crate) use windows::merge_word;

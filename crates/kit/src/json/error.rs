@@ -1,0 +1,47 @@
+//! An error for programs: `error` of `error/1`.
+
+use std::path::Path;
+
+use gguf::{Error, Fault, codes};
+use serde_json::{Value as Json, json};
+
+/// What to do where an output exists.
+pub const REPLACE: &str = "name another output, or replace it with --force";
+
+/// What, whose fault, where, which, and what to do next.
+pub fn error(error: &Error) -> Json {
+    let fault = match error.fault() {
+        Fault::Environment => "environment",
+        Fault::Input => "input",
+        Fault::Caller => "caller",
+        Fault::Interrupted => "interrupted",
+    };
+    let (code, finding) = (error.code(), error.finding());
+    let advice = codes::code(code).map_or("", |row| row.advice);
+    let help = match (error, finding) {
+        (Error::Exists(_), _) => REPLACE,
+        (_, Some(finding)) if !finding.help.is_empty() => &finding.help,
+        _ => advice,
+    };
+    let message = finding.map_or_else(|| error.to_string(), |finding| finding.message.to_string());
+    json!({
+        "code": code,
+        "fault": fault,
+        "message": message,
+        "file": file_of(error).map(|path| path.display().to_string()),
+        "offset": finding.and_then(|finding| finding.offset),
+        "key": finding.and_then(|finding| finding.key.as_deref()),
+        "tensor": finding.and_then(|finding| finding.tensor.as_deref()),
+        "help": help,
+    })
+}
+
+/// The file that an error is about.
+fn file_of(error: &Error) -> Option<&Path> {
+    match error {
+        Error::Environment { path, .. } | Error::InFile { path, .. } | Error::Exists(path) => {
+            Some(path)
+        }
+        _ => None,
+    }
+}

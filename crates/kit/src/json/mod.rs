@@ -1,0 +1,78 @@
+//! Reports as JSON, in the shapes that `docs/json/` describes: what the command line prints with `--json`, and
+//! the viewer answers.
+
+mod diff;
+mod error;
+mod graph;
+mod summary;
+mod value;
+
+use gguf::{Finding, Value};
+use serde_json::{Map, Value as Json, json};
+
+pub use diff::{diff, figures, key_change};
+pub use error::{REPLACE, error};
+pub use graph::graph;
+pub use summary::{special_tokens, summary};
+pub use value::value;
+
+use crate::edit::KeyChange;
+use crate::memory;
+
+/// A document that says first by which schema it is written, such as `inspect/1`: for people, and for readers of
+/// streams.
+pub fn with_schema(schema: &str, document: Json) -> Json {
+    let mut all = Map::new();
+    all.insert("schema".to_owned(), format!("gguf-kit/{schema}").into());
+    match document {
+        Json::Object(fields) => all.extend(fields),
+        other => drop(all.insert("value".to_owned(), other)),
+    }
+    Json::Object(all)
+}
+
+/// A finding, as in `check/1`.
+pub fn finding(finding: &Finding) -> Json {
+    json!({
+        "code": finding.code,
+        "severity": finding.severity.to_string(),
+        "offset": finding.offset,
+        "key": finding.key,
+        "tensor": finding.tensor,
+        "message": finding.message,
+        "help": finding.help,
+    })
+}
+
+/// Keys that an edit would change: `keys` of `edit/1`.
+pub fn edited_keys(changes: &[KeyChange]) -> Json {
+    let shown = |value: &Option<Value>| value.as_ref().map(ToString::to_string);
+    let change = |change: &KeyChange| json!({ "key": change.key, "a": shown(&change.before), "b": shown(&change.after) });
+    changes.iter().map(change).collect()
+}
+
+/// What a model takes when it is run: `memory` of `inspect/1`.
+pub fn memory(report: &memory::Report) -> Json {
+    let devices = report.devices.iter().map(|device| {
+        json!({
+            "first_layer": device.layers.0,
+            "layers": device.layers.1 - device.layers.0,
+            "output": device.has_output,
+            "weights": device.weights,
+            "cache": device.caches,
+            "scratch": device.scratch,
+            "total": device.total(),
+        })
+    });
+    json!({
+        "context": report.context,
+        "batch": report.batch,
+        "weights": report.weights,
+        "cache": report.caches,
+        "cache_per_token": report.per_token,
+        "scratch": report.scratch,
+        "total": report.total(),
+        "host": report.input,
+        "devices": devices.collect::<Json>(),
+    })
+}

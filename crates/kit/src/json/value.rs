@@ -1,0 +1,28 @@
+//! Values of keys.
+
+use gguf::{Array, Value};
+use serde_json::{Value as Json, json};
+
+/// A value as JSON. Bytes that are no text are replaced; arrays longer than `longest` become an
+/// object with their length and first elements.
+pub fn value(value: &Value, longest: u64) -> Json {
+    match value {
+        Value::String(bytes) => json!(String::from_utf8_lossy(bytes)),
+        Value::Array(array) => array_json(array, longest),
+        Value::Bool(v) => json!(v),
+        // JSON has no NaN and no infinities: they become null.
+        Value::F32(v) => json!(v),
+        Value::F64(v) => json!(v),
+        Value::U64(v) => json!(v),
+        integer => json!(integer.to_i64()),
+    }
+}
+
+fn array_json(array: &Array, longest: u64) -> Json {
+    const FIRST: usize = 8;
+    let elements = |n| array.iter().take(n).map(|v| value(&v, longest)).collect::<Json>();
+    if array.len() <= longest {
+        return elements(usize::MAX);
+    }
+    json!({ "length": array.len(), "first": elements(FIRST) })
+}

@@ -1,0 +1,119 @@
+//! Changes of keys and names: by the rules of `gguf edit`, in the same ways.
+
+use gguf_kit::edit::{Changes, Token, in_place, new_findings, preview};
+use gguf_kit::key_value::KeyValue;
+use gguf_kit::{Error, json};
+use gguf_remote::Location;
+use gguf_store::edit::Saved;
+use gguf_tokenizer::template;
+use serde::Deserialize;
+
+use super::Question;
+use super::facts::findings_json;
+use super::tokens::yes;
+use crate::answer::{Answer, Answered, Failure};
+
+/// What `POST edit` is sent.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Edit {
+    #[serde(default = "yes")]
+    preview: bool,
+    #[serde(default)]
+    set: Vec<Set>,
+    #[serde(default)]
+    remove: Vec<String>,
+    #[serde(default)]
+    rename: Vec<(String, String)>,
+    #[serde(default)]
+    special_tokens: Vec<Special>,
+    #[serde(default)]
+    chat_template: Option<String>,
+    #[serde(default)]
+    rename_tensors: Vec<(String, String)>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Set {
+    key: String,
+    #[serde(default, rename = "type")]
+    ty: Option<String>,
+    value: String,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Special {
+    role: String,
+    #[serde(default)]
+    text: Option<String>,
+    #[serde(default)]
+    id: Option<u32>,
+}
+
+impl Edit {
+    fn changes(&self) -> Result<Changes, Error> {
+        let set = self.set.iter().map(|set| KeyValue::new(&set.key, set.ty.as_deref(), &set.value));
+        let mut set = set.collect::<Result<Vec<_>, _>>()?;
+        if let Some(text) = &self.chat_template {
+            set.push(KeyValue::new(template::Source::KEY, Some("str"), text)?);
+        }
+        let special = self.special_tokens.iter().map(|special| {
+            let token = match (&special.text, special.id) {
+                (Some(text), None) => Token::Text(text.clone()),
+                (None, Some(id)) => Token::Id(id.to_string()),
+                _ => {
+                    let what = "a special token is named by its text or its id";
+                    return Err(Error::request("request-invalid", what, ""));
+                }
+            };
+            Ok((special.role.clone(), token))
+        });
+        Ok(Changes {
+            remove: self.remove.clone(),
+            rename: self.rename.clone(),
+            set,
+            special_tokens: special.collect::<Result<_, _>>()?,
+            rename_tensor: self.rename_tensors.clone(),
+            ..Changes::default()
+        })
+    }
+}
+
+/// `POST edit`.
+pub fn edit(question: Question, sent: Edit) -> Answered {
+    let Question { session, id, model, waiting, .. } = question;
+    let renderer = &session.renderer;
+    let Location::Path(path) = model.files.location() else {
+        return Err(refused("a far file cannot be changed"));
+    };
+    if model.files.files().len() != 1 {
+        return Err(refused("a model in several files is changed with `gguf edit`"));
+    }
+    let changes = sent.changes()?;
+    let keys = preview(model.model()?, &changes, renderer)?;
+    let findings = new_findings(model.model()?, &changes, renderer)?;
+    let mut document = json::with_schema(
+        "edit/1",
+        serde_json::json!({ "keys": json::edited_keys(&keys), "findings": findings_json(&model, &findings) }),
+    );
+    if !sent.preview {
+        let path = path.clone();
+        // While it is open here, the header cannot be overwritten in place.
+        drop(model);
+        let saved =
+            session.models.edit(id, || Ok(in_place(&path, &changes, renderer, waiting)?.1))?;
+        document["saved"] = match saved {
+            Saved::Unchanged => "unchanged",
+            Saved::InPlace => "in-place",
+            Saved::Rebuilt => "rebuilt",
+        }
+        .into();
+    }
+    Ok(Answer::Json(document))
+}
+
+fn refused(what: &str) -> Failure {
+    Error::request("edit-refused", what, "use `gguf edit -o`").into()
+}
