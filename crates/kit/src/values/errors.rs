@@ -22,11 +22,14 @@ pub fn error_figures(
     for part in pieces.visit(progress, Difference::default, |sum: &mut Difference, place| {
         let bytes = |matrix: &super::Matrix| {
             let (len, _) = matrix.block();
-            matrix.blocks(place.row, place.columns.start / len..place.columns.end.div_ceil(len))
+            let further = (place.rows.end - place.rows.start - 1) * matrix.blocks_per_row();
+            let end = place.columns.end.div_ceil(len) + further;
+            matrix.blocks(place.rows.start, place.columns.start / len..end)
         };
         let types = (original.tensor().info.tensor_type, other.tensor().info.tensor_type);
         let (a, b) = (bytes(original)?, bytes(other)?);
-        let count = place.columns.end - place.columns.start;
+        let rows = place.rows.end - place.rows.start;
+        let count = rows * (place.columns.end - place.columns.start);
         let found = gguf_quant::difference(count, (types.0, &a), (types.1, &b));
         let unusable = |fault: gguf_quant::CodecError| {
             Error::weights(&original.tensor().info.name, fault.to_string())

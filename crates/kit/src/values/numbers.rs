@@ -25,7 +25,25 @@ pub trait Numbers: Sync {
     /// # Errors
     /// If the data cannot be read.
     fn read(&self, row: u64, columns: Range<u64>, out: &mut Vec<f32>) -> Result<(), Error>;
+
+    /// The same of all numbers of several rows, row by row.
+    ///
+    /// # Errors
+    /// As [`Numbers::read`].
+    fn read_rows(&self, rows: Range<u64>, out: &mut Vec<f32>) -> Result<(), Error> {
+        let mut all = Vec::new();
+        for row in rows {
+            self.read(row, 0..self.columns(), out)?;
+            all.append(out);
+        }
+        *out = all;
+        Ok(())
+    }
 }
+
+/// Short rows are read together until they are so many numbers: a call to the system for each would take longer
+/// than what is read.
+pub(super) const TOGETHER: u64 = 4096;
 
 /// A tensor as a matrix: its first dimension is a row.
 #[derive(Clone, Copy)]
@@ -110,6 +128,11 @@ impl Numbers for Matrix<'_> {
         out.drain(..(columns.start - blocks.start * len) as usize);
         Ok(())
     }
+
+    /// Rows lie behind each other: several are as one.
+    fn read_rows(&self, rows: Range<u64>, out: &mut Vec<f32>) -> Result<(), Error> {
+        self.read(rows.start, 0..(rows.end - rows.start) * self.columns, out)
+    }
 }
 
 /// What two tensors of the same shape differ by: the second less the first.
@@ -155,6 +178,14 @@ impl Numbers for Differences<'_> {
         let mut original = Vec::new();
         self.a.read(row, columns.clone(), &mut original)?;
         self.b.read(row, columns, out)?;
+        out.iter_mut().zip(&original).for_each(|(b, a)| *b -= a);
+        Ok(())
+    }
+
+    fn read_rows(&self, rows: Range<u64>, out: &mut Vec<f32>) -> Result<(), Error> {
+        let mut original = Vec::new();
+        self.a.read_rows(rows.clone(), &mut original)?;
+        self.b.read_rows(rows, out)?;
         out.iter_mut().zip(&original).for_each(|(b, a)| *b -= a);
         Ok(())
     }

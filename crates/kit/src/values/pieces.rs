@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use rayon::prelude::*;
 
-use super::numbers::Numbers;
+use super::numbers::{Numbers, TOGETHER};
 use crate::{Error, Progress};
 
 /// The longest piece: what a thread reads at a time.
@@ -20,15 +20,17 @@ pub(super) struct Pieces {
     columns: u64,
     /// Numbers of a piece; the last one of a row may be shorter.
     len: u64,
+    /// Rows of a piece, if it has whole ones; the last piece may have fewer.
+    together: u64,
     /// How many there are, and how many of these are read.
     there: u64,
     read: u64,
 }
 
-/// Where a piece stands.
+/// Where a piece stands: some columns of a row, or several rows with all their columns.
 #[derive(Clone, Debug)]
 pub(super) struct Place {
-    pub row: u64,
+    pub rows: Range<u64>,
     pub columns: Range<u64>,
 }
 
@@ -37,9 +39,11 @@ impl Pieces {
     pub fn of(numbers: &dyn Numbers, rows: Range<u64>, budget: u64) -> Self {
         let (columns, block) = (numbers.columns(), numbers.block_len().max(1));
         let len = columns.min((LONGEST / block).max(1) * block).max(1);
-        let there = (rows.end - rows.start).saturating_mul(columns.div_ceil(len));
-        let read = (budget / len).clamp(1, there.max(1)).min(there);
-        Self { rows, columns, len, there, read }
+        let together = (TOGETHER / columns.max(1)).max(1);
+        let count = rows.end - rows.start;
+        let there = count.div_ceil(together).saturating_mul(columns.div_ceil(len));
+        let read = (budget / (len * together)).clamp(1, there.max(1)).min(there);
+        Self { rows, columns, len, together, there, read }
     }
 
     /// Whether all of them are read.
@@ -49,7 +53,7 @@ impl Pieces {
 
     /// Bytes of the numbers that are read, as progress counts them.
     pub fn bytes(&self) -> u64 {
-        self.read.saturating_mul(self.len).saturating_mul(4)
+        self.read.saturating_mul(self.len * self.together).saturating_mul(4)
     }
 
     /// The piece with the number `i` of those that are read.
@@ -58,14 +62,17 @@ impl Pieces {
         let number = match self.is_all() {
             true => i,
             false => {
-                ((2 * u128::from(i) + 1) * u128::from(self.there) / (2 * u128::from(self.read)))
-                    as u64
+                let middle = (2 * u128::from(i) + 1) * u128::from(self.there);
+                (middle / (2 * u128::from(self.read))) as u64
             }
         };
         let of_row = self.columns.div_ceil(self.len).max(1);
         let start = number % of_row * self.len;
-        let columns = start..(start + self.len).min(self.columns);
-        Place { row: self.rows.start + number / of_row, columns }
+        let row = self.rows.start + number / of_row * self.together;
+        Place {
+            rows: row..(row + self.together).min(self.rows.end),
+            columns: start..(start + self.len).min(self.columns),
+        }
     }
 
     /// Goes over all numbers, each part of the pieces with a value of its own, and gives these in order.
@@ -78,7 +85,10 @@ impl Pieces {
     ) -> Result<Vec<T>, Error> {
         let start = || (start(), Vec::new());
         let parts = self.visit(progress, start, |(sum, buffer), place| {
-            numbers.read(place.row, place.columns.clone(), buffer)?;
+            match place.rows.end - place.rows.start {
+                1 => numbers.read(place.rows.start, place.columns.clone(), buffer)?,
+                _ => numbers.read_rows(place.rows.clone(), buffer)?,
+            }
             add(sum, place, buffer);
             Ok(buffer.len() as u64)
         })?;
@@ -141,21 +151,24 @@ mod tests {
 
     #[test]
     fn all_is_read_once_or_a_sample_of_it() {
-        assert_eq!(sums(&Of(3, 64), u64::MAX), (true, vec![64, 64, 64]));
+        assert_eq!(sums(&Of(3, 4096), u64::MAX), (true, vec![4096; 3]));
         // A row of several pieces, the last of them short.
         assert_eq!(sums(&Of(1, LONGEST + 32), u64::MAX), (true, vec![LONGEST, 32]));
-        let (exact, read) = sums(&Of(1000, 64), 640);
-        assert_eq!((exact, read.iter().sum()), (false, 640));
+        // Short rows in one piece, the last of them with fewer.
+        assert_eq!(sums(&Of(5000, 1), u64::MAX), (true, vec![4096, 904]));
+        assert_eq!(sums(&Of(130, 64), u64::MAX), (true, vec![4096, 4096, 128]));
+        let (exact, read) = sums(&Of(1000, 4096), 40_960);
+        assert_eq!((exact, read.iter().sum()), (false, 40_960));
         assert_eq!(sums(&Of(0, 64), 640), (true, vec![]));
         // At least one piece.
-        assert_eq!(sums(&Of(9, 64), 0), (false, vec![64]));
+        assert_eq!(sums(&Of(9, 4096), 0), (false, vec![4096]));
     }
 
     #[test]
     fn a_sample_is_evenly_spread() {
-        let numbers = Of(1000, 64);
-        let pieces = Pieces::of(&numbers, 0..1000, 640);
-        let rows: Vec<_> = (0..10).map(|i| pieces.place(i).row).collect();
+        let numbers = Of(1000, 4096);
+        let pieces = Pieces::of(&numbers, 0..1000, 40_960);
+        let rows: Vec<_> = (0..10).map(|i| pieces.place(i).rows.start).collect();
         assert_eq!(rows, [50, 150, 250, 350, 450, 550, 650, 750, 850, 950]);
     }
 }

@@ -90,11 +90,13 @@ pub fn statistics(
             )
         },
         |(all, of_rows, of_columns), place, read| {
-            let sums = Sums::of(read);
-            *all = all.and(sums);
-            let row = &mut of_rows[by_row.entry(place.row)];
-            *row = row.and(sums);
-            by_column.add(of_columns, place, read);
+            // By pieces, as `values` does: its figures are these to the last digit.
+            *all = all.and(Sums::of(read));
+            for (row, line) in lines(place, read) {
+                let entry = &mut of_rows[by_row.entry(row)];
+                *entry = entry.and(Sums::of(line));
+                by_column.add(of_columns, place.columns.start, line);
+            }
         },
     )?;
     let mut all = Sums::default();
@@ -136,6 +138,12 @@ pub fn statistics(
     })
 }
 
+/// The rows of a piece, or its part of one.
+fn lines<'r>(place: &Place, read: &'r [f32]) -> impl Iterator<Item = (u64, &'r [f32])> {
+    let len = (place.columns.end - place.columns.start).max(1) as usize;
+    place.rows.clone().zip(read.chunks(len))
+}
+
 fn add_each(sums: &mut [Sums], more: &[Sums]) {
     sums.iter_mut().zip(more).for_each(|(sum, more)| *sum = sum.and(*more));
 }
@@ -160,9 +168,8 @@ impl Sharing {
     }
 
     /// Adds numbers to the entries of their columns.
-    fn add(&self, sums: &mut [Sums], place: &Place, read: &[f32]) {
-        let mut rest = read;
-        let mut column = place.columns.start;
+    fn add(&self, sums: &mut [Sums], mut column: u64, line: &[f32]) {
+        let mut rest = line;
         while !rest.is_empty() {
             let of_entry = (self.per - column % self.per).min(rest.len() as u64);
             let (these, others) = rest.split_at(of_entry as usize);
@@ -193,13 +200,15 @@ struct Farthest {
 
 impl Farthest {
     fn see(&mut self, place: &Place, read: &[f32], mean: f64) {
-        for (column, &x) in place.columns.clone().zip(read) {
-            let distance = (f64::from(x) - mean).abs();
-            if distance > self.least && x.is_finite() {
-                self.found.push((distance, place.row, column, x));
-                if self.found.len() >= 4 * OUTLIERS {
-                    self.sort_out();
-                    self.least = self.found.last().map_or(0.0, |last| last.0);
+        for (row, line) in lines(place, read) {
+            for (column, &x) in place.columns.clone().zip(line) {
+                let distance = (f64::from(x) - mean).abs();
+                if distance > self.least && x.is_finite() {
+                    self.found.push((distance, row, column, x));
+                    if self.found.len() >= 4 * OUTLIERS {
+                        self.sort_out();
+                        self.least = self.found.last().map_or(0.0, |last| last.0);
+                    }
                 }
             }
         }

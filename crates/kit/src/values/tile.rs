@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use rayon::prelude::*;
 
-use super::numbers::Numbers;
+use super::numbers::{Numbers, TOGETHER};
 use crate::Error;
 
 /// Pixels of a tile, in each direction.
@@ -164,37 +164,74 @@ impl Line {
         let mut buffer = Vec::new();
         let there = rows.end - rows.start;
         let wanted = sample.rows.min(there);
-        for i in 0..wanted {
-            // In the middle of its share.
-            let middle = (2 * u128::from(i) + 1) * u128::from(there) / (2 * u128::from(wanted));
-            let row = rows.start + middle as u64;
-            match sample.runs {
-                None => {
-                    numbers.read(row, columns.clone(), &mut buffer)?;
-                    line.read += buffer.len() as u64;
-                    for (pixel, numbers) in line.pixels.iter_mut().zip(buffer.chunks(step as usize))
-                    {
-                        pixel.add(numbers);
-                    }
-                }
-                Some((runs, len)) => {
-                    for (at, pixel) in line.pixels.iter_mut().enumerate() {
-                        let start = columns.start + at as u64 * step;
-                        let share = (columns.end - start).min(step) / runs;
-                        for run in 0..runs {
-                            // Where pixels begin, blocks do: both are powers of two.
-                            let first = start + run * share / len.max(1) * len;
-                            let end = (first + len).min(columns.end);
-                            numbers.read(row, first..end, &mut buffer)?;
-                            line.read += buffer.len() as u64;
-                            pixel.add(&buffer);
-                        }
-                    }
+        if let Some((runs, len)) = sample.runs {
+            for i in 0..wanted {
+                let row = rows.start + share(there, wanted, i, 1);
+                line.read_runs(numbers, row, columns, step, (runs, len))?;
+            }
+            return Ok(line);
+        }
+        let span = columns.end - columns.start;
+        let together = match span == numbers.columns() {
+            true => (TOGETHER / span).clamp(1, wanted),
+            false => 1,
+        };
+        // All of them, or evenly spread groups.
+        let groups = match wanted == there {
+            true => there.div_ceil(together),
+            false => (wanted / together).max(1),
+        };
+        for i in 0..groups {
+            let start = match wanted == there {
+                true => rows.start + i * together,
+                false => rows.start + share(there, groups, i, together),
+            };
+            match (start + together).min(rows.end) - start {
+                1 => numbers.read(start, columns.clone(), &mut buffer)?,
+                count => numbers.read_rows(start..start + count, &mut buffer)?,
+            }
+            line.read += buffer.len() as u64;
+            for row in buffer.chunks(span as usize) {
+                for (pixel, numbers) in line.pixels.iter_mut().zip(row.chunks(step as usize)) {
+                    pixel.add(numbers);
                 }
             }
         }
         Ok(line)
     }
+
+    /// Some runs of each pixel of a row.
+    fn read_runs(
+        &mut self,
+        numbers: &dyn Numbers,
+        row: u64,
+        columns: &Range<u64>,
+        step: u64,
+        (runs, len): (u64, u64),
+    ) -> Result<(), Error> {
+        let mut buffer = Vec::new();
+        for (at, pixel) in self.pixels.iter_mut().enumerate() {
+            let start = columns.start + at as u64 * step;
+            let share = (columns.end - start).min(step) / runs;
+            for run in 0..runs {
+                // Where pixels begin, blocks do: both are powers of two.
+                let first = start + run * share / len.max(1) * len;
+                let end = (first + len).min(columns.end);
+                numbers.read(row, first..end, &mut buffer)?;
+                self.read += buffer.len() as u64;
+                pixel.add(&buffer);
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Where the group with the number `i` begins, of so many that are spread over `there` rows: each of `together` in the
+/// middle of its share.
+fn share(there: u64, groups: u64, i: u64, together: u64) -> u64 {
+    let bound = |i: u64| (u128::from(there) * u128::from(i) / u128::from(groups.max(1))) as u64;
+    let (start, end) = (bound(i), bound(i + 1));
+    start + (end - start).saturating_sub(together) / 2
 }
 
 /// What was seen of the numbers of a pixel.

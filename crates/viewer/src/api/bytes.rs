@@ -5,6 +5,7 @@ use gguf_kit::file_map::{Named, Region, named, regions};
 use serde_json::{Value as Json, json};
 
 use super::Question;
+use super::tensors::LISTED;
 use crate::answer::{Answer, Answered, Failure};
 
 /// Bytes of one answer at most.
@@ -27,7 +28,13 @@ pub fn map(question: &Question) -> Answered {
                 "n": region.tensor.map(|n| before + n),
             })
         };
-        let spans = regions(gguf, file.source().byte_len()).iter().map(span).collect::<Json>();
+        let regions = regions(gguf, file.source().byte_len());
+        let mut spans: Vec<Json> = regions.iter().take(LISTED as usize).map(span).collect();
+        if let Some(rest) = regions.get(LISTED as usize) {
+            let end = file.source().byte_len();
+            let rest = json!({ "start": rest.span.start, "end": end, "kind": "more", "n": null });
+            spans.push(rest);
+        }
         before += gguf.map_or(0, |gguf| gguf.tensors().len());
         let order = gguf.map(|gguf| match gguf.header().order() {
             ByteOrder::Little => "little",

@@ -9,7 +9,7 @@ use gguf_kit::values::{Differences, error_figures, statistics};
 use gguf_store::ModelTensor;
 use serde_json::{Value as Json, json};
 
-use super::tensors::{statistics_json, tile_of_numbers};
+use super::tensors::{LISTED, statistics_json, tile_of_numbers};
 use crate::answer::{Answer, Answered, Failure};
 use crate::ask::Ask;
 use crate::shown::Shown;
@@ -58,8 +58,10 @@ pub fn tensors(question: &Question) -> Answered {
     };
     let names = a.iter().map(|tensor| &*tensor.info.name);
     let only_b = b.iter().map(|tensor| &*tensor.info.name).filter(|name| !in_a.contains_key(name));
-    let all = names.chain(only_b).map(entry).collect::<Json>();
-    Ok(Answer::Json(json!({ "tensors": all })))
+    let page = question.ask.page_of(LISTED, LISTED)?;
+    let (listed, total) = page.of(names.chain(only_b));
+    let listed = listed.into_iter().map(entry).collect::<Json>();
+    Ok(Answer::Json(json!({ "total": total, "offset": page.offset, "tensors": listed })))
 }
 
 /// The tensor that is asked for, on both sides: by its name, or by its number in the first model.

@@ -1,6 +1,6 @@
 //! What a model is, what is wrong with it, what it takes.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use gguf::{Finding, codes};
 use gguf_compare::scan;
@@ -8,6 +8,7 @@ use gguf_kit::json;
 use gguf_kit::memory::{Options, Report};
 use gguf_kit::summary::Summary;
 use gguf_runtime::CacheType;
+use gguf_store::Model;
 use serde_json::{Value as Json, json};
 
 use super::Question;
@@ -43,21 +44,35 @@ pub fn findings(question: &Question) -> Answered {
     Ok(Answer::Json(json::with_schema("check/1", document)))
 }
 
+/// Where those that are wanted stand in a list, each the first of its name.
+fn places<'a>(
+    all: impl Iterator<Item = &'a str>,
+    wanted: &HashSet<&str>,
+) -> HashMap<&'a str, usize> {
+    let mut places = HashMap::new();
+    for (n, name) in all.enumerate().filter(|(_, name)| wanted.contains(name)) {
+        places.entry(name).or_insert(n);
+    }
+    places
+}
+
 /// Findings with what leads to their places.
 pub fn findings_json(model: &Shown, findings: &[Finding]) -> Json {
     let read = model.model().ok();
-    let tensors = read.map(|read| read.tensors()).unwrap_or_default();
-    let tensors: HashMap<&str, usize> =
-        tensors.iter().enumerate().map(|(n, tensor)| (&*tensor.info.name, n)).collect();
-    let key_n = |key: &str| read?.metadata().iter().position(|(other, _)| other == key);
+    // What is found in files of millions of names is about a few.
+    let wanted_keys: HashSet<&str> = findings.iter().filter_map(|one| one.key.as_deref()).collect();
+    let keys = read.into_iter().flat_map(|read| read.metadata().iter().map(|(key, _)| key));
+    let names: HashSet<&str> = findings.iter().filter_map(|one| one.tensor.as_deref()).collect();
+    let tensors = read.into_iter().flat_map(Model::tensors).map(|tensor| &*tensor.info.name);
+    let (keys, tensors) = (places(keys, &wanted_keys), places(tensors, &names));
     let finding = |finding: &Finding| {
         let mut json = json::finding(finding);
         let code = codes::code(finding.code);
         json["meaning"] = code.map(|code| code.meaning).into();
         json["advice"] = code.map(|code| code.advice).into();
-        json["key_n"] = finding.key.as_deref().and_then(key_n).into();
-        json["tensor_n"] =
-            finding.tensor.as_deref().and_then(|name| tensors.get(name).copied()).into();
+        json["key_n"] = finding.key.as_deref().and_then(|key| keys.get(key)).copied().into();
+        let tensor_n = finding.tensor.as_deref().and_then(|name| tensors.get(name)).copied();
+        json["tensor_n"] = tensor_n.into();
         // Of several files, messages name theirs.
         let mut files = model.files.files().iter();
         json["file_n"] = match files.len() {

@@ -111,19 +111,17 @@ fn entry(model: &Shown, n: usize, key: &str, value: &Value) -> Result<Json, Fail
         "span": null,
         "value_start": null,
     });
-    // Keys are those of the first file, some of which are about the files and not shown.
-    if let (file, Some(gguf)) = model.file(0)? {
-        let place = gguf.metadata().iter().position(|(other, _)| other == key);
-        let spans = gguf.spans();
-        if let Some((place, span)) =
-            place.and_then(|place| Some((place, spans.entries.get(place)?)))
-        {
+    // Keys are those of the first file, without some that place it among others: its entry is at the same place, or
+    // a few later.
+    if let (_, Some(gguf)) = model.file(0)? {
+        let mut entries = gguf.metadata().iter().zip(&gguf.spans().entries).enumerate().skip(n);
+        if let Some((place, (_, span))) = entries.find(|(_, ((other, _), _))| *other == key) {
+            let spans = gguf.spans();
             let next = spans.entries.get(place + 1).map(|next| next.start);
             let end = next.or(spans.tensors.first().copied()).unwrap_or(spans.end);
             json["span"] = json!([span.start, end]);
             json["value_start"] = span.value.into();
         }
-        let _ = file;
     }
     Ok(json)
 }

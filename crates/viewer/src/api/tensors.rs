@@ -16,11 +16,16 @@ use crate::ask::Ask;
 /// Numbers of one answer at most.
 const MOST: u64 = 64 << 10;
 
+/// Tensors that are listed at a time: many times what models have, and less than what a file may say.
+pub const LISTED: u64 = 64 << 10;
+
 /// `GET tensors`.
 pub fn tensors(question: &Question) -> Answered {
-    let tensors = question.model.model()?.tensors().iter().enumerate();
-    let tensors = tensors.map(|(n, tensor)| entry(n, tensor)).collect::<Json>();
-    Ok(Answer::Json(json!({ "tensors": tensors })))
+    let tensors = question.model.model()?.tensors();
+    let page = question.ask.page_of(LISTED, LISTED)?;
+    let (listed, total) = page.of(tensors.iter().enumerate());
+    let listed = listed.into_iter().map(|(n, tensor)| entry(n, tensor)).collect::<Json>();
+    Ok(Answer::Json(json!({ "total": total, "offset": page.offset, "tensors": listed })))
 }
 
 /// An entry of the list.
@@ -64,7 +69,6 @@ pub fn tensor(question: &Question) -> Answered {
     json["columns"] = columns.into();
     json["decodable"] = matrix.is_some().into();
     json["levels"] = matrix.map(|matrix| levels(&matrix)).into();
-    json["documentation"] = Json::Null;
     json["block_weights"] = block.map(|(weights, _)| weights).into();
     json["block_bytes"] = block.map(|(_, bytes)| bytes).into();
     json["blocks_per_row"] = matrix.map(|matrix| matrix.blocks_per_row()).into();

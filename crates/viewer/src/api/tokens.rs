@@ -1,5 +1,7 @@
 //! The vocabulary, and how texts become tokens.
 
+use std::collections::HashMap;
+
 use gguf::token::TokenType;
 use gguf::{Array, Metadata, ValueType};
 use gguf_kit::json::special_tokens;
@@ -135,13 +137,13 @@ pub fn merges(question: &Question) -> Answered {
     let (found, count) = page.of((0..).zip(strings).filter(fits));
     // The numbers of what this page joins to, in one go over the vocabulary.
     let results: Vec<Vec<u8>> = found.iter().map(|(_, text)| joined(text).concat()).collect();
-    let mut ids = vec![None; results.len()];
-    if let Ok(tokens) = texts(metadata) {
-        for (id, token) in (0u64..).zip(tokens.strings().into_iter().flatten()) {
-            let of_token = results.iter().zip(&mut ids).filter(|(result, _)| *result == token);
-            of_token.for_each(|(_, slot)| *slot = slot.or(Some(id)));
+    let mut ids: HashMap<&[u8], Option<u64>> = results.iter().map(|of| (&of[..], None)).collect();
+    for (id, token) in (0..).zip(texts(metadata)?.strings().into_iter().flatten()) {
+        if let Some(slot) = ids.get_mut(token) {
+            slot.get_or_insert(id);
         }
     }
+    let ids: Vec<_> = results.iter().map(|of| ids[&of[..]]).collect();
     let merge = |((rank, text), id): ((u64, &[u8]), Option<u64>)| {
         let [left, right] = joined(text);
         json!({

@@ -149,7 +149,7 @@ fn a_file_is_told_byte_by_byte() {
     assert_eq!((part.status, &part.body[..]), (200, &bytes[10..60]));
     let last = format!("models/0/bytes?offset={}&length=65536", bytes.len() - 7);
     assert_eq!(site.get(&last).body, bytes[bytes.len() - 7..]);
-    assert_eq!(site.get(&format!("models/0/bytes?offset={}", bytes.len())).body, b"");
+    assert!(site.get(&format!("models/0/bytes?offset={}", bytes.len())).body.is_empty());
     site.fails(&format!("models/0/bytes?offset={}", bytes.len() + 1), 400, "request-invalid");
     site.fails("models/0/bytes?length=65537", 400, "request-invalid");
     site.fails("models/0/bytes?file=1", 400, "request-invalid");

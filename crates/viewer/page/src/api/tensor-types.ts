@@ -1,0 +1,148 @@
+// The documents of docs/viewer-api.md, for tensors, graphs and comparisons.
+
+export interface Tensor {
+  n: number;
+  name: string;
+  name_bytes: number;
+  type: string;
+  shape: number[];
+  parameters: number;
+  bytes: number | null;
+  file: number;
+  offset: number;
+  block: number | null;
+  kind: string;
+}
+
+export interface TensorFacts extends Tensor {
+  rows: number;
+  columns: number;
+  decodable: boolean;
+  levels: number;
+  documentation: string | null;
+  block_weights: number;
+  block_bytes: number;
+  blocks_per_row: number;
+  blocks: number;
+  layout: {
+    formula: string | null;
+    scales: string[];
+    fields: { name: string; about: string; count: number; kind: string }[];
+  } | null;
+}
+
+/** Figures of rows or columns, each entry of `per` of them; null where nothing was read. */
+export interface Lines {
+  per: number;
+  min: (number | null)[];
+  max: (number | null)[];
+  mean: (number | null)[];
+  deviation: (number | null)[];
+}
+
+export interface Histogram {
+  from: number;
+  to: number;
+  counts: number[];
+}
+
+export interface Outlier {
+  row: number;
+  column: number;
+  value: number | null;
+  deviations: number | null;
+}
+
+export interface Statistics {
+  exact: boolean;
+  read: number;
+  count: number;
+  zeros: number;
+  nan: number;
+  infinite: number;
+  min: number | null;
+  max: number | null;
+  mean: number | null;
+  deviation: number | null;
+  histogram: Histogram;
+  rows: Lines;
+  columns: Lines;
+  outliers: Outlier[];
+}
+
+export interface Block {
+  index: number;
+  row: number;
+  column: number;
+  file: number;
+  offset: number;
+  hex: string;
+  formula: string | null;
+  fields: { name: string; about: string; kind: string; items: BlockItem[] }[];
+  weights: { value: number | null; items: [number, number][] }[];
+}
+
+export interface BlockItem {
+  bits: [number, number][];
+  raw: number;
+  value: number | null;
+}
+
+export interface Rows {
+  start: number;
+  count: number;
+  column: number;
+  columns: number;
+  rows: (number | null)[][];
+}
+
+export interface GraphDocument {
+  architecture: string | null;
+  graph: { main: Program; encoder?: Program | null };
+  operations: Operation[];
+  bytes_read: number;
+  multiply_adds: number;
+}
+
+export interface Program {
+  ops: Record<string, unknown>[];
+  outputs: { kind: string; value: number }[];
+}
+
+export interface Operation {
+  program: string;
+  number: number;
+  op: string;
+  shape: string;
+  weights: string[];
+  bytes_read: number;
+  multiply_adds: number;
+}
+
+export interface ComparedKeys {
+  keys: { key: string; a: string | null; b: string | null; detail: unknown }[];
+  same: number;
+}
+
+export interface ComparedTensor {
+  name: string;
+  change: "added" | "removed" | "reshaped" | "data";
+  a: { n: number; type: string; shape: number[] } | null;
+  b: { n: number; type: string; shape: number[] } | null;
+}
+
+export interface Errors {
+  exact: boolean;
+  read: number;
+  elements: number;
+  same: boolean;
+  rmse: number | null;
+  relative: number | null;
+  cosine: number | null;
+  max: number | null;
+  mean: number | null;
+  histogram: Histogram;
+  rows: Lines;
+  columns: Lines;
+  outliers: Outlier[];
+}

@@ -1,0 +1,192 @@
+// The frame around every view: models, views, notices, and what was fetched.
+import { useSignal } from "@preact/signals";
+import type { ComponentType } from "preact";
+import { useEffect, useRef } from "preact/hooks";
+import { changed, models, reload, traffic } from "./api/health";
+import { lost } from "./api/request";
+import type { Model } from "./api/types";
+import { Compare } from "./compare/compare";
+import { FileView } from "./file/file";
+import { bytes, plural } from "./format";
+import { GraphView } from "./graph/graph";
+import { Metadata } from "./metadata/metadata";
+import { Overview } from "./overview/overview";
+import { go, link, model, view } from "./route";
+import { Tensors } from "./tensors/tensors";
+import { TokenizerView } from "./tokenizer/tokenizer";
+import { fileName, modelName } from "./ui/model-name";
+import { Waiting } from "./ui/notice";
+import type { ViewProps } from "./ui/view";
+
+const VIEWS: { name: string; title: string; show: ComponentType<ViewProps>; broken?: boolean }[] = [
+  { name: "overview", title: "Overview", show: Overview, broken: true },
+  { name: "metadata", title: "Metadata", show: Metadata },
+  { name: "tensors", title: "Tensors", show: Tensors },
+  { name: "file", title: "File", show: FileView, broken: true },
+  { name: "tokenizer", title: "Tokenizer", show: TokenizerView },
+  { name: "graph", title: "Graph", show: GraphView },
+];
+
+export function App() {
+  const main = useRef<HTMLElement>(null);
+  const all = models.value?.models;
+  const current = all?.find((entry) => entry.id === model.value) ?? all?.[0];
+  const title =
+    view.value === "compare" ? "Compare" : (VIEWS.find(({ name }) => name === view.value)?.title ?? "Overview");
+  const first = useRef(true);
+  useEffect(() => {
+    document.title = current ? `${title} – ${modelName(current)}` : "gguf view";
+    // Who went to another view by keyboard goes on in it.
+    if (!first.current) main.current?.focus({ preventScroll: true });
+    if (!first.current) scrollTo(0, 0);
+    if (current) first.current = false;
+  }, [title, current?.id]);
+  return (
+    <>
+      <button type="button" class="skip" onClick={() => main.current?.focus()}>
+        Skip to the content
+      </button>
+      <header class="top">
+        <p class="brand">
+          <img src="icon.svg" alt="" width="20" height="20" />
+          gguf view
+        </p>
+        {all && current && <Models all={all} current={current} />}
+        {all && current && <Views all={all} current={current} />}
+        {current && <Foot current={current} />}
+      </header>
+      <main ref={main} id="main" tabIndex={-1} aria-label={title}>
+        <Notices current={current} />
+        {!all && !lost.value && <Waiting />}
+        {all && current && <View all={all} current={current} />}
+      </main>
+    </>
+  );
+}
+
+function View({ all, current }: { all: Model[]; current: Model }) {
+  if (view.value === "compare") return <Compare all={all} />;
+  const found = VIEWS.find(({ name }) => name === view.value) ?? VIEWS[0];
+  const Show = (current.readable || found?.broken ? found : VIEWS[0])?.show ?? Overview;
+  return <Show key={current.id} model={current} />;
+}
+
+function Models({ all, current }: { all: Model[]; current: Model }) {
+  const about = `${bytes(current.bytes)}, ${plural(current.tensor_count ?? 0, "tensor")}${current.files.length > 1 ? `, ${plural(current.files.length, "file")}` : ""}`;
+  return (
+    <div class="models">
+      {all.length > 1 ? (
+        <select
+          aria-label="Model"
+          title={current.source}
+          value={current.id}
+          onChange={(event) =>
+            go(link([event.currentTarget.value, view.value === "compare" ? "overview" : view.value]))
+          }
+        >
+          {all.map((entry) => (
+            <option key={entry.id} value={entry.id}>
+              {modelName(entry)}
+            </option>
+          ))}
+        </select>
+      ) : (
+        <p class="models-name" title={current.source}>
+          {modelName(current)}
+        </p>
+      )}
+      <p class="models-about faint">{about}</p>
+    </div>
+  );
+}
+
+function Views({ all, current }: { all: Model[]; current: Model }) {
+  const shown = VIEWS.filter((entry) => current.readable || entry.broken);
+  const here = VIEWS.some(({ name }) => name === view.value) || view.value === "compare" ? view.value : "overview";
+  const other = all.find((entry) => entry.id !== current.id && entry.readable);
+  const pair = current.original !== null ? [current.original, current.id] : [current.id, other?.id ?? 0];
+  return (
+    <nav aria-label="Views">
+      <ul class="views">
+        {shown.map(({ name, title }) => (
+          <li key={name}>
+            <a href={link([current.id, name])} aria-current={here === name ? "page" : undefined}>
+              {title}
+            </a>
+          </li>
+        ))}
+        {other && current.readable && (
+          <li>
+            <a href={link(["compare", ...pair])} aria-current={here === "compare" ? "page" : undefined}>
+              Compare
+            </a>
+          </li>
+        )}
+      </ul>
+    </nav>
+  );
+}
+
+function Foot({ current }: { current: Model }) {
+  const fetched = traffic.value[current.id];
+  return (
+    <div class="foot faint">
+      {current.far && (
+        <p
+          class="traffic"
+          title={
+            fetched?.cache
+              ? `cache on disk: ${bytes(fetched.cache.disk_bytes)} of ${bytes(fetched.cache.disk_limit)}`
+              : undefined
+          }
+        >
+          <span class="traffic-bytes">{fetched ? bytes(fetched.fetched_bytes) : "…"}</span> fetched of{" "}
+          {bytes(current.bytes)}
+          {fetched && <span class="traffic-requests"> in {plural(fetched.requests, "request")}</span>}
+          {fetched?.cache && <span class="traffic-cache">, {bytes(fetched.cache.disk_bytes)} cached</span>}
+        </p>
+      )}
+      {!current.far && <p class="traffic">read from this machine</p>}
+    </div>
+  );
+}
+
+function Notices({ current }: { current: Model | undefined }) {
+  const failed = useSignal("");
+  const state = current ? changed.value[current.id] : undefined;
+  const anew = (id: number) => {
+    failed.value = "";
+    reload(id).catch((error: unknown) => {
+      failed.value = String(error instanceof Error ? error.message : error);
+    });
+  };
+  return (
+    <div aria-live="assertive">
+      {lost.value && (
+        <div class="notice">
+          <p>
+            <strong>The server has ended or cannot be reached.</strong> What is shown was read before. Start{" "}
+            <code>gguf view</code> again and open the address that it prints.
+          </p>
+        </div>
+      )}
+      {!lost.value && current && state && (
+        <div class="notice">
+          <p>
+            <strong>
+              {state.files
+                .filter((file) => file.state !== "same")
+                .map((file) => `${fileName(file.name)} ${file.state === "gone" ? "is gone" : "has changed"}`)
+                .join(", ")}
+            </strong>{" "}
+            since it was opened. What is shown may be wrong.
+          </p>
+          <button type="button" onClick={() => anew(current.id)}>
+            Open it anew
+          </button>
+          {failed.value && <p>{failed.value}</p>}
+        </div>
+      )}
+    </div>
+  );
+}

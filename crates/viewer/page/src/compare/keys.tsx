@@ -1,0 +1,52 @@
+// Keys that differ.
+import { address } from "../api/request";
+import { useDocument } from "../api/resource";
+import type { ComparedKeys } from "../api/tensor-types";
+import type { Model } from "../api/types";
+import { plural, visible } from "../format";
+import { modelName } from "../ui/model-name";
+import { Shown } from "../ui/notice";
+
+export function ComparedKeyList({ a, b }: { a: Model; b: Model }) {
+  const keys = useDocument<ComparedKeys>(address(["compare", a.id, b.id, "keys"]));
+  return (
+    <Shown
+      of={keys}
+      show={({ keys, same }) => (
+        <>
+          <p class="list-about">
+            {keys.length === 0
+              ? "No key differs"
+              : `${plural(keys.length, "key")} ${keys.length === 1 ? "differs" : "differ"}`}
+            , <span class="faint">{same} the same</span>
+          </p>
+          {keys.length > 0 && (
+            <div class="scroll" tabIndex={0} role="group" aria-label="Keys that differ">
+              <table class="preview">
+                <thead>
+                  <tr>
+                    <th scope="col">key</th>
+                    <th scope="col">{modelName(a)}</th>
+                    <th scope="col">{modelName(b)}</th>
+                  </tr>
+                </thead>
+                <tbody>
+                  {keys.map((entry) => (
+                    <tr key={entry.key}>
+                      <th scope="row">{visible(entry.key)}</th>
+                      <td class="before">{entry.a === null ? "absent" : visible(entry.a)}</td>
+                      <td class="after">
+                        {entry.b === null ? "absent" : visible(entry.b)}
+                        {typeof entry.detail === "string" && <p class="faint">{visible(entry.detail)}</p>}
+                      </td>
+                    </tr>
+                  ))}
+                </tbody>
+              </table>
+            </div>
+          )}
+        </>
+      )}
+    />
+  );
+}

@@ -1,0 +1,212 @@
+// The file as a strip from its first byte to its last; drag to move, turn the wheel to enlarge.
+import { useSignal } from "@preact/signals";
+import { useEffect, useLayoutEffect, useRef } from "preact/hooks";
+import type { Tensor } from "../api/tensor-types";
+import type { MapFile } from "../api/types";
+import { bytes, hex, whole } from "../format";
+import { scheme } from "../ui/plot";
+import { partAt, partColour, partName } from "./parts";
+
+/** Bytes that are seen at least. */
+const LEAST = 64;
+const HIGH = 56;
+
+interface Props {
+  file: MapFile;
+  tensors: Tensor[];
+  offset: number;
+  onGo: (offset: number) => void;
+}
+
+export function Strip({ file, tensors, offset, onGo }: Props) {
+  const canvas = useRef<HTMLCanvasElement>(null);
+  const width = useSignal(0);
+  const sight = useSignal({ from: 0, to: file.bytes });
+  const hover = useSignal<number | null>(null);
+  const drag = useRef<{ x: number; moved: number } | null>(null);
+  const edition = scheme.value;
+  const { from, to } = sight.value;
+  const pixel = (to - from) / Math.max(1, width.value);
+
+  useLayoutEffect(() => {
+    const element = canvas.current;
+    if (!element) return;
+    const measure = () => {
+      width.value = element.clientWidth;
+    };
+    measure();
+    const observer = new ResizeObserver(measure);
+    observer.observe(element);
+    const wheel = (event: WheelEvent) => {
+      event.preventDefault();
+      const { from, to } = sight.value;
+      const at = from + ((to - from) * event.offsetX) / Math.max(1, element.clientWidth);
+      zoom(Math.exp(event.deltaY * 0.002), at);
+    };
+    element.addEventListener("wheel", wheel, { passive: false });
+    return () => {
+      observer.disconnect();
+      element.removeEventListener("wheel", wheel);
+    };
+  }, [file]);
+  useEffect(() => {
+    const element = canvas.current;
+    if (element && width.value > 0) paint(element, file, tensors, sight.value, offset);
+  }, [file, tensors, sight.value, width.value, offset, edition]);
+  // What was chosen elsewhere comes into sight.
+  useEffect(() => {
+    const { from, to } = sight.value;
+    if (offset < from || offset >= to) set(offset - (to - from) / 2, to - from);
+  }, [offset]);
+
+  function set(from: number, length: number): void {
+    const size = Math.min(file.bytes, Math.max(LEAST, length));
+    const start = Math.max(0, Math.min(file.bytes - size, from));
+    sight.value = { from: start, to: start + size };
+  }
+  function zoom(factor: number, at: number): void {
+    const { from, to } = sight.value;
+    const length = Math.min(file.bytes, Math.max(LEAST, (to - from) * factor));
+    set(at - ((at - from) / (to - from)) * length, length);
+  }
+  function key(event: KeyboardEvent): void {
+    const part = partAt(file.spans, offset);
+    const steps: Record<string, () => void> = {
+      ArrowRight: () => onGo(file.spans[part + 1]?.start ?? offset),
+      ArrowLeft: () =>
+        onGo((offset > (file.spans[part]?.start ?? 0) ? file.spans[part]?.start : file.spans[part - 1]?.start) ?? 0),
+      Home: () => onGo(0),
+      End: () => onGo(file.spans[file.spans.length - 1]?.start ?? 0),
+      "+": () => zoom(0.5, offset),
+      "=": () => zoom(0.5, offset),
+      "-": () => zoom(2, offset),
+      0: () => set(0, file.bytes),
+    };
+    const step = steps[event.key];
+    if (!step || event.ctrlKey || event.metaKey || event.altKey) return;
+    event.preventDefault();
+    step();
+  }
+  const at = hover.value ?? offset;
+  const part = file.spans[partAt(file.spans, at)];
+  const chosen = file.spans[partAt(file.spans, offset)];
+  return (
+    <figure class="strip">
+      <canvas
+        ref={canvas}
+        class="strip-canvas"
+        height={HIGH}
+        tabIndex={0}
+        role="slider"
+        aria-label="Place in the file. Arrow keys go from part to part, plus and minus change the size."
+        aria-valuemin={0}
+        aria-valuemax={file.bytes}
+        aria-valuenow={offset}
+        aria-valuetext={chosen ? `${partName(chosen, tensors)}, byte ${hex(offset)}` : undefined}
+        onKeyDown={key}
+        onPointerDown={(event) => {
+          event.currentTarget.setPointerCapture(event.pointerId);
+          drag.current = { x: event.offsetX, moved: 0 };
+        }}
+        onPointerMove={(event) => {
+          const start = drag.current;
+          hover.value = Math.min(file.bytes - 1, Math.max(0, from + event.offsetX * pixel));
+          if (!start) return;
+          set(from - (event.offsetX - start.x) * pixel, to - from);
+          drag.current = { x: event.offsetX, moved: start.moved + Math.abs(event.offsetX - start.x) };
+        }}
+        onPointerUp={(event) => {
+          if (drag.current && drag.current.moved < 4) {
+            const place = Math.floor(from + event.offsetX * pixel);
+            const picked = file.spans[partAt(file.spans, place)];
+            // Where a pixel is many bytes, its part is meant.
+            onGo(picked && pixel > 64 ? picked.start : place);
+          }
+          drag.current = null;
+        }}
+        onPointerLeave={() => (hover.value = null)}
+      />
+      <p class="strip-ends faint" aria-hidden="true">
+        <span>{hex(Math.floor(from))}</span>
+        <span>{bytes(Math.ceil(to - from))}</span>
+        <span>{hex(Math.ceil(to))}</span>
+      </p>
+      <figcaption class="strip-reading">
+        <span>
+          {part ? `${partName(part, tensors)}: ${hex(part.start)}, ${whole(part.end - part.start)} B` : "\u00a0"}
+        </span>
+        <span class="buttons">
+          <button
+            type="button"
+            aria-label="Larger"
+            onClick={() => zoom(0.5, offset >= from && offset < to ? offset : (from + to) / 2)}
+          >
+            +
+          </button>
+          <button type="button" aria-label="Smaller" onClick={() => zoom(2, (from + to) / 2)}>
+            −
+          </button>
+          <button type="button" onClick={() => set(0, file.bytes)}>
+            All
+          </button>
+        </span>
+      </figcaption>
+    </figure>
+  );
+}
+
+function paint(
+  element: HTMLCanvasElement,
+  file: MapFile,
+  tensors: Tensor[],
+  { from, to }: { from: number; to: number },
+  offset: number,
+): void {
+  const density = devicePixelRatio || 1;
+  const width = element.clientWidth;
+  element.width = Math.round(width * density);
+  element.height = HIGH * density;
+  const canvas = element.getContext("2d");
+  if (!canvas) return;
+  canvas.scale(density, density);
+  const style = getComputedStyle(document.documentElement);
+  const known = new Map<string, string>();
+  const colour = (text: string) => {
+    const found = known.get(text) ?? style.getPropertyValue(text.slice(4, -1)).trim();
+    known.set(text, found);
+    return found;
+  };
+  const scale = width / (to - from);
+  // Parts much narrower than a pixel are drawn once for each.
+  let drawn = -1;
+  for (let i = partAt(file.spans, from); i < file.spans.length; i += 1) {
+    const span = file.spans[i];
+    if (!span || span.start >= to) break;
+    const left = Math.max(0, (span.start - from) * scale);
+    const right = Math.min(width, (span.end - from) * scale);
+    if (right - drawn < 0.25) continue;
+    canvas.fillStyle = colour(partColour(span, tensors));
+    const gap = right - left > 4 ? 1 : 0;
+    const low = span.kind === "padding";
+    canvas.fillRect(left, low ? 18 : 6, Math.max(0.5, right - left - gap), low ? HIGH - 36 : HIGH - 12);
+    drawn = right;
+    const room = right - left;
+    if (room > 70)
+      label(canvas, partName(span, tensors), left + 6, room - 12, span.kind === "tensor" || span.kind === "keys");
+  }
+  canvas.fillStyle = style.getPropertyValue("--ink");
+  const mark = (offset - from) * scale;
+  canvas.fillRect(Math.round(mark) - 1, 0, 2, HIGH);
+}
+
+function label(canvas: CanvasRenderingContext2D, text: string, x: number, room: number, light: boolean): void {
+  canvas.save();
+  canvas.beginPath();
+  canvas.rect(x, 0, room, HIGH);
+  canvas.clip();
+  canvas.font = "12px system-ui, sans-serif";
+  canvas.textBaseline = "middle";
+  canvas.fillStyle = light ? "rgb(255 255 255)" : getComputedStyle(document.documentElement).getPropertyValue("--ink");
+  canvas.fillText(text, x, HIGH / 2);
+  canvas.restore();
+}

@@ -1,0 +1,206 @@
+// A piece of the graph as a drawing that can be moved and enlarged.
+import { useSignal } from "@preact/signals";
+import { useEffect, useMemo, useRef } from "preact/hooks";
+import type { GraphDocument, Operation } from "../api/tensor-types";
+import { share, visible } from "../format";
+import { layout, path } from "./layout";
+import type { Segment } from "./segments";
+
+interface Props {
+  graph: GraphDocument;
+  segment: Segment;
+  total: { bytes: number; arithmetic: number };
+  chosen: number | null;
+  onChoose: (op: number) => void;
+}
+
+export function Drawing({ graph, segment, total, chosen, onChoose }: Props) {
+  const svg = useRef<SVGSVGElement>(null);
+  const drawn = useMemo(() => layout(graph, segment), [graph, segment]);
+  const operations = useMemo(
+    () => new Map(segment.operations.map((operation) => [operation.number, operation])),
+    [segment],
+  );
+  const sight = useSignal({ x: 0, y: 0, width: drawn.width, height: Math.min(drawn.height, drawn.width) });
+  const drag = useRef<{ x: number; y: number } | null>(null);
+
+  function zoom(factor: number, x: number, y: number): void {
+    const now = sight.value;
+    const width = Math.min(drawn.width * 2, Math.max(160, now.width * factor));
+    const by = width / now.width;
+    sight.value = { x: x - (x - now.x) * by, y: y - (y - now.y) * by, width, height: now.height * by };
+  }
+  function all(): void {
+    const box = svg.current?.getBoundingClientRect();
+    if (!box || box.width === 0) return;
+    // From the top, in its natural size where it is narrower than the room.
+    const width = Math.max(drawn.width, box.width * 0.8);
+    sight.value = { x: (drawn.width - width) / 2, y: 0, width, height: (width * box.height) / box.width };
+  }
+  useEffect(() => {
+    all();
+    const element = svg.current;
+    if (!element) return;
+    const observer = new ResizeObserver(all);
+    observer.observe(element);
+    const wheel = (event: WheelEvent) => {
+      event.preventDefault();
+      const { x, y } = place(event.clientX, event.clientY);
+      zoom(Math.exp(event.deltaY * 0.0015), x, y);
+    };
+    element.addEventListener("wheel", wheel, { passive: false });
+    return () => {
+      observer.disconnect();
+      element.removeEventListener("wheel", wheel);
+    };
+  }, [drawn]);
+  function place(x: number, y: number): { x: number; y: number } {
+    const box = svg.current?.getBoundingClientRect();
+    const now = sight.value;
+    if (!box) return { x: 0, y: 0 };
+    return {
+      x: now.x + ((x - box.left) / box.width) * now.width,
+      y: now.y + ((y - box.top) / box.height) * now.height,
+    };
+  }
+  function move(x: number, y: number): void {
+    const now = sight.value;
+    sight.value = { ...now, x: now.x + x, y: now.y + y };
+  }
+  function key(event: KeyboardEvent): void {
+    const { x, y, width, height } = sight.value;
+    const middle = [x + width / 2, y + height / 2] as const;
+    const steps: Record<string, () => void> = {
+      ArrowLeft: () => move(-width / 10, 0),
+      ArrowRight: () => move(width / 10, 0),
+      ArrowUp: () => move(0, -height / 10),
+      ArrowDown: () => move(0, height / 10),
+      "+": () => zoom(0.8, ...middle),
+      "=": () => zoom(0.8, ...middle),
+      "-": () => zoom(1.25, ...middle),
+      0: all,
+    };
+    const step = steps[event.key];
+    if (!step || event.ctrlKey || event.metaKey || event.altKey) return;
+    event.preventDefault();
+    step();
+  }
+  const { x, y, width, height } = sight.value;
+  return (
+    <figure class="drawing">
+      <div class="drawing-tools buttons" role="group" aria-label="Drawing">
+        <button type="button" aria-label="Larger" onClick={() => zoom(0.8, x + width / 2, y + height / 2)}>
+          +
+        </button>
+        <button type="button" aria-label="Smaller" onClick={() => zoom(1.25, x + width / 2, y + height / 2)}>
+          −
+        </button>
+        <button type="button" onClick={all}>
+          All
+        </button>
+      </div>
+      <svg
+        ref={svg}
+        class="graph-svg"
+        viewBox={`${x} ${y} ${width} ${height}`}
+        preserveAspectRatio="xMidYMin meet"
+        role="group"
+        aria-label={`Drawing of ${segment.name}: ${segment.operations.length} operations. The table below says the same.`}
+        tabIndex={0}
+        onKeyDown={key}
+        onPointerDown={(event) => {
+          drag.current = { x: event.clientX, y: event.clientY };
+        }}
+        onPointerMove={(event) => {
+          const from = drag.current;
+          const box = svg.current?.getBoundingClientRect();
+          if (!from || !box || event.buttons === 0) return;
+          move(((from.x - event.clientX) / box.width) * width, ((from.y - event.clientY) / box.height) * height);
+          drag.current = { x: event.clientX, y: event.clientY };
+        }}
+        onPointerUp={() => (drag.current = null)}
+      >
+        <defs>
+          <marker id="arrow" viewBox="0 0 8 8" refX="7" refY="4" markerWidth="7" markerHeight="7" orient="auto">
+            <path d="M0 0L8 4L0 8z" class="arrow" />
+          </marker>
+        </defs>
+        {drawn.edges.map((edge) => (
+          <path key={edge.id} class="edge" d={path(edge.points)} marker-end="url(#arrow)" />
+        ))}
+        {drawn.boxes.map((box) => {
+          const operation = box.number === null ? undefined : operations.get(box.number);
+          const at = `translate(${box.x - box.width / 2} ${box.y - box.height / 2})`;
+          if (!operation) {
+            return (
+              <g key={box.id} transform={at} class="outside">
+                <rect width={box.width} height={box.height} rx={13} />
+                <text x={box.width / 2} y={17}>
+                  {source(graph, segment, Number(box.id.slice(1)))}
+                </text>
+              </g>
+            );
+          }
+          return (
+            <g
+              key={box.id}
+              transform={at}
+              class={`operation${box.number === chosen ? " chosen" : ""}`}
+              onClick={() => onChoose(operation.number)}
+            >
+              <Operation operation={operation} width={box.width} height={box.height} total={total} />
+            </g>
+          );
+        })}
+      </svg>
+    </figure>
+  );
+}
+
+function Operation({
+  operation,
+  width,
+  height,
+  total,
+}: {
+  operation: Operation;
+  width: number;
+  height: number;
+  total: Props["total"];
+}) {
+  const weight = operation.weights[0]?.replace(/^.*blk\.\d+\./, "").replace(/\.weight$/, "");
+  const room = width - 24;
+  const bar = (part: number, of: number) => (of > 0 && part > 0 ? Math.max(1.5, (room * part) / of) : 0);
+  // Single operations are a small share of all: bars are of a tenth, and full above it.
+  const bytes = Math.min(room, 10 * bar(operation.bytes_read, total.bytes));
+  const arithmetic = Math.min(room, 10 * bar(operation.multiply_adds, total.arithmetic));
+  return (
+    <>
+      <title>{`${operation.number} ${operation.op}, ${operation.shape}: ${share(operation.bytes_read, total.bytes)} of bytes, ${share(operation.multiply_adds, total.arithmetic)} of arithmetic`}</title>
+      <rect class="operation-box" width={width} height={height} rx={9} />
+      <text x={12} y={20} class="operation-name">
+        {operation.op.replaceAll("_", " ")}
+      </text>
+      <text x={width - 12} y={20} class="operation-shape">
+        {operation.shape.replace("tokens x ", "× ")}
+      </text>
+      <text x={12} y={38} class="operation-weight">
+        {weight ? cut(visible(weight)) : ""}
+      </text>
+      <rect class="cost-bytes" x={12} y={height - 16} width={bytes} height={4} rx={2} />
+      <rect class="cost-arithmetic" x={12} y={height - 10} width={arithmetic} height={4} rx={2} />
+    </>
+  );
+}
+
+function cut(text: string): string {
+  return text.length > 26 ? `${text.slice(0, 25)}…` : text;
+}
+
+/** Where a value from outside of a piece is made. */
+function source(graph: GraphDocument, segment: Segment, value: number): string {
+  const made = graph.operations.find(
+    (operation) => operation.program === segment.program && operation.number === value,
+  );
+  return made ? `${made.op} ${value}` : `value ${value}`;
+}

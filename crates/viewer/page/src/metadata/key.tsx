@@ -1,0 +1,96 @@
+// All about one key: value, meaning, place in the file, bytes; and how to change it.
+import { useSignal } from "@preact/signals";
+import { address } from "../api/request";
+import { useDocument } from "../api/resource";
+import type { KeyValue, Model } from "../api/types";
+import { bytes, hex, plural, visible, whole } from "../format";
+import { link } from "../route";
+import { Shown } from "../ui/notice";
+import { RawBytes } from "../ui/raw-bytes";
+import { ArrayValue } from "./array";
+import { EditKey } from "./edit-key";
+
+/** Bytes of a text that are fetched at a time (docs/viewer-api.md). */
+const PART = 65_536;
+
+export function KeyDetail({ model, n }: { model: Model; n: number }) {
+  const key = useDocument<KeyValue>(address(["models", model.id, "key"], { n }));
+  return <Shown of={key} show={(value) => <Detail model={model} value={value} />} />;
+}
+
+function Detail({ model, value }: { model: Model; value: KeyValue }) {
+  const [start, end] = value.span;
+  return (
+    <article aria-labelledby="key-title">
+      <h2 id="key-title" class="detail-title">
+        {visible(value.name)}
+        {value.name_bytes > 1000 && <span class="faint"> … {bytes(value.name_bytes)} in all</span>}
+      </h2>
+      <p class="detail-about">
+        <span class="chip">
+          {value.element_type
+            ? `${value.type.toLowerCase()} of ${value.element_type.toLowerCase()}`
+            : value.type.toLowerCase()}
+        </span>
+        {value.count !== null && <span>{plural(value.count, "element")}</span>}
+        {value.unit && <span>in {value.unit}</span>}
+        <a href={link([model.id, "file"], { file: value.file, offset: start })}>
+          bytes {hex(start)} to {hex(end)}
+        </a>
+      </p>
+      {value.documentation ? (
+        <p class="documentation">{value.documentation}</p>
+      ) : (
+        <p class="faint">
+          {value.standard
+            ? "No documentation."
+            : "Not a key of the standard: only the program that wrote it knows what it means."}
+        </p>
+      )}
+      {value.default !== null && <p class="faint">Where it is absent: {value.default}</p>}
+      <h3>Value</h3>
+      {value.array ? (
+        <ArrayValue model={model} value={value} />
+      ) : value.string ? (
+        <StringValue model={model} value={value} />
+      ) : (
+        <p class="value-single">{value.text}</p>
+      )}
+      {model.editable && <EditKey key={value.text} value={value} />}
+      <h3>Bytes</h3>
+      <RawBytes model={model} file={value.file} start={start} length={Math.min(end - start, 512)} of={end - start} />
+    </article>
+  );
+}
+
+/** Texts may be megabytes: they are shown part by part. */
+function StringValue({ model, value }: { model: Model; value: KeyValue }) {
+  const offset = useSignal(0);
+  const other = useDocument<KeyValue>(
+    offset.value > 0 ? address(["models", model.id, "key"], { n: value.n, offset: offset.value }) : null,
+  );
+  const string = (offset.value > 0 ? other.value : value)?.string ?? value.string;
+  if (!string) return null;
+  return (
+    <>
+      <pre class="value-text" tabIndex={0} aria-label="Text">
+        {string.text}
+      </pre>
+      <p class="faint">
+        {string.bytes > PART
+          ? `bytes ${whole(string.offset)} to ${whole(Math.min(string.bytes, string.offset + PART))} of ${whole(string.bytes)}`
+          : `${whole(string.bytes)} B`}
+      </p>
+      {string.bytes > PART && (
+        <div class="buttons">
+          <button type="button" disabled={offset.value === 0} onClick={() => (offset.value -= PART)}>
+            Before
+          </button>
+          <button type="button" disabled={offset.value + PART >= string.bytes} onClick={() => (offset.value += PART)}>
+            After
+          </button>
+        </div>
+      )}
+    </>
+  );
+}

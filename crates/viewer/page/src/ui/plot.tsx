@@ -1,0 +1,135 @@
+// Figures over a line, drawn by uPlot. What a drawing shows is said in words too: `label`.
+import { signal } from "@preact/signals";
+import { useEffect, useRef } from "preact/hooks";
+import type uPlot from "uplot";
+import { significant, whole } from "../format";
+
+/** Grows when the page becomes dark or light: canvases are drawn anew. */
+export const scheme = signal(0);
+matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => {
+  scheme.value += 1;
+});
+
+/** A colour of the page by the name of its variable. */
+export function colour(name: string): string {
+  return getComputedStyle(document.documentElement).getPropertyValue(`--${name}`).trim();
+}
+
+export interface Line {
+  name: string;
+  values: (number | null)[];
+  /** The variable of its colour. */
+  colour: string;
+  kind: "line" | "bars" | "band";
+}
+
+interface Props {
+  label: string;
+  /** Where each entry stands: the same length as the values. */
+  x: number[];
+  xName: string;
+  /** As it was made last: another list is drawn anew. */
+  lines: Line[];
+  height?: number;
+  /** A scale for counts that differ by orders of magnitude. */
+  logarithmic?: boolean;
+  xWhole?: boolean;
+  yWhole?: boolean;
+  onPick?: (index: number) => void;
+}
+
+export function Plot(props: Props) {
+  const box = useRef<HTMLDivElement>(null);
+  const edition = scheme.value;
+  useEffect(() => {
+    const element = box.current;
+    if (!element) return;
+    const height = props.height ?? 180;
+    let plot: uPlot | null = null;
+    let gone = false;
+    const observer = new ResizeObserver(() => plot?.setSize({ width: element.clientWidth, height }));
+    // The library is fetched with the first plot: the first view does without.
+    void import("uplot").then(({ default: Plotter }) => {
+      if (gone) return;
+      plot = new Plotter(options(props, element.clientWidth, height, Plotter), data(props), element);
+      observer.observe(element);
+    });
+    return () => {
+      gone = true;
+      observer.disconnect();
+      plot?.destroy();
+    };
+  }, [props.x, props.lines, props.logarithmic, edition]);
+  return (
+    <div
+      ref={box}
+      class="plot"
+      role="img"
+      aria-label={props.label}
+      style={{ minHeight: `${(props.height ?? 180) + 30}px` }}
+    />
+  );
+}
+
+function data({ x, lines }: Props): uPlot.AlignedData {
+  return [x, ...lines.map((line) => line.values)] as uPlot.AlignedData;
+}
+
+function options(props: Props, width: number, height: number, plotter: typeof uPlot): uPlot.Options {
+  const axis = {
+    stroke: colour("soft"),
+    grid: { stroke: colour("grid"), width: 1 },
+    ticks: { stroke: colour("grid"), width: 1 },
+    font: "12px system-ui, sans-serif",
+  };
+  const number = (is: boolean | undefined) => (value: number | null) =>
+    value === null ? "" : is ? whole(value) : significant(value);
+  const label = (is: boolean | undefined) => (_: uPlot, values: (number | null)[]) =>
+    values.map((value) => (value === null ? "" : is ? whole(value) : short(value)));
+  return {
+    width,
+    height,
+    cursor: { y: false, drag: { x: true, y: false }, points: { size: 5 } },
+    legend: { live: true },
+    scales: { x: { time: false }, y: { distr: props.logarithmic ? 3 : 1 } },
+    axes: [
+      { ...axis, values: label(props.xWhole) as uPlot.Axis.Values },
+      { ...axis, size: 58, values: label(props.yWhole) as uPlot.Axis.Values },
+    ],
+    series: [
+      { label: props.xName, value: (_, value) => number(props.xWhole)(value) },
+      ...props.lines.map((line) => series(line, number(props.yWhole), plotter)),
+    ],
+    hooks: props.onPick
+      ? {
+          ready: [
+            (plot) => {
+              plot.over.addEventListener("click", () => {
+                if (typeof plot.cursor.idx === "number") props.onPick?.(plot.cursor.idx);
+              });
+            },
+          ],
+        }
+      : {},
+  };
+}
+
+function series(line: Line, text: (value: number | null) => string, plotter: typeof uPlot): uPlot.Series {
+  const stroke = colour(line.colour);
+  const common: uPlot.Series = {
+    label: line.name,
+    stroke,
+    width: 1,
+    value: (_, value) => text(value),
+    points: { show: false },
+  };
+  if (line.kind !== "bars") return line.kind === "band" ? { ...common, width: 0.75 } : { ...common, width: 1.5 };
+  const bars = plotter.paths.bars?.({ size: [1, Number.POSITIVE_INFINITY], gap: 1 });
+  return { ...common, fill: stroke, width: 0, ...(bars ? { paths: bars } : {}) };
+}
+
+function short(value: number): string {
+  const size = Math.abs(value);
+  if (size === 0) return "0";
+  return size < 1e-3 || size >= 1e5 ? value.toExponential(0).replace("e+", "e") : String(Number(value.toPrecision(4)));
+}

@@ -1,0 +1,28 @@
+// A field to search a list with. What is typed counts after a moment.
+import { useEffect, useRef } from "preact/hooks";
+
+export function Search({ label, value, onSearch }: { label: string; value: string; onSearch: (text: string) => void }) {
+  const field = useRef<HTMLInputElement>(null);
+  const timer = useRef<ReturnType<typeof setTimeout> | null>(null);
+  // The address may change by itself; what is being typed is left alone.
+  useEffect(() => {
+    if (field.current && document.activeElement !== field.current) field.current.value = value;
+  }, [value]);
+  return (
+    <input
+      ref={field}
+      class="search"
+      type="search"
+      aria-label={label}
+      placeholder={label}
+      defaultValue={value}
+      spellcheck={false}
+      autocomplete="off"
+      onInput={(event) => {
+        const text = event.currentTarget.value;
+        if (timer.current) clearTimeout(timer.current);
+        timer.current = setTimeout(() => onSearch(text), 150);
+      }}
+    />
+  );
+}
