@@ -236,3 +236,45 @@ fn long_words_take_linear_time() {
     // Some seconds where tests are not optimized; hours if it were quadratic.
     assert!(start.elapsed() < Duration::from_secs(60), "{:?}", start.elapsed());
 }
+
+/// The ids are those of `encode`, the merges lead from symbols to them, in the order of their ranks.
+#[test]
+fn a_trace_tells_merges_in_order() {
+    let byte_level = || {
+        let tokens = ["h", "e", "l", "o", "Ġ", "he", "ll", "hell", "hello", "Ġh", "<x>"];
+        let rows: Vec<_> = tokens.iter().map(|token| (*token, 0.0, NORMAL)).collect();
+        let mut metadata = metadata("gpt2", &rows);
+        let mut types = [NORMAL; 11];
+        types[10] = CONTROL;
+        metadata.set("tokenizer.ggml.token_type", Array::from(&types[..]));
+        let merges = ["h e", "l l", "he ll", "hell o", "Ġ h"];
+        metadata.set("tokenizer.ggml.merges", Array::from_strings(merges));
+        metadata.set("tokenizer.ggml.pre", "gpt-2");
+        metadata
+    };
+    let tokenizer = Tokenizer::from_metadata(&byte_level(), Options::default()).unwrap();
+    let how = Encode { add_special: false, parse_special: true };
+    let trace = tokenizer.trace("hello<x> he", how);
+    assert_eq!(trace.ids, tokenizer.encode("hello<x> he", how));
+    let pieces: Vec<_> = trace.pieces.iter().map(|piece| (&*piece.text, piece.special)).collect();
+    assert_eq!(pieces, [("hello", false), ("<x>", true), (" he", false)]);
+    let words = trace.pieces[0].words.as_ref().unwrap();
+    let merges: Vec<_> = words[0]
+        .merges
+        .iter()
+        .map(|merge| (merge.at, merge.rank, String::from_utf8_lossy(&merge.right).into_owned()))
+        .collect();
+    let expected = [(0, Some(0), "e"), (1, Some(1), "l"), (0, Some(2), "ll"), (0, Some(3), "o")];
+    assert_eq!(merges, expected.map(|(at, rank, right)| (at, rank, right.to_owned())));
+    assert_eq!((words[0].symbols.len(), words[0].ids), (5, 1));
+    // The space goes with nothing else, since `h e` comes first.
+    assert_eq!(trace.pieces[2].words.as_ref().unwrap()[0].merges.len(), 1);
+
+    let scores = Tokenizer::from_metadata(&sentencepiece(), Options::default()).unwrap();
+    for text in ["ab a", "", "aé b", &"ab".repeat(300)] {
+        let trace = scores.trace(text, Encode::default());
+        assert_eq!(trace.ids, scores.encode(text, Encode::default()), "{text}");
+        let merges = trace.pieces.iter().filter_map(|piece| piece.words.as_ref()).flatten();
+        assert!(merges.flat_map(|word| &word.merges).all(|merge| merge.rank.is_none()));
+    }
+}

@@ -1,27 +1,24 @@
 //! Parts of far files that are kept: in memory and, within a limit, on disk, so that what was looked at once is not
 //! fetched again, also in another run.
 
-use std::collections::{BTreeMap, HashMap, HashSet};
-use std::fs;
+mod disk;
+mod memory;
+
+use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
-use std::time::SystemTime;
 
+use disk::Disk;
 use gguf_store::Source;
+use memory::Memory;
 use sha2::{Digest, Sha256};
 
 /// Bytes that are kept together: some rows of a matrix.
 const BLOCK: u64 = 64 << 10;
 
-/// Blocks in memory at most: 64 MiB.
-const IN_MEMORY: usize = 1024;
-
 /// Blocks of one request at most.
 const AT_ONCE: u64 = 64;
-
-/// Bytes of a checksum, behind those of a block on disk.
-const CHECKSUM: usize = 4;
 
 /// Parts of far files, kept.
 ///
@@ -52,11 +49,8 @@ impl Cache {
     /// A cache that keeps at most `disk_limit` bytes in `directory`, which is made when something is to be kept;
     /// in memory only if there is none or the limit is 0.
     pub fn new(directory: Option<PathBuf>, disk_limit: u64) -> Self {
-        let disk = directory.filter(|_| disk_limit > 0).map(|directory| Disk {
-            directory,
-            limit: disk_limit,
-            used: Mutex::new(None),
-        });
+        let disk = directory.filter(|_| disk_limit > 0);
+        let disk = disk.map(|directory| Disk::new(directory, disk_limit));
         Self { memory: Mutex::default(), disk, sources: AtomicU64::new(0) }
     }
 
@@ -107,143 +101,6 @@ impl Cache {
 /// No thread leaves half a change behind.
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
-/// The number of a source, and of a block of it.
-type Key = (u64, u64);
-
-/// Blocks in memory, by when they were used last.
-#[derive(Debug, Default)]
-struct Memory {
-    blocks: HashMap<Key, (u64, Arc<[u8]>)>,
-    order: BTreeMap<u64, Key>,
-    time: u64,
-    bytes: u64,
-}
-
-impl Memory {
-    fn get(&mut self, key: Key) -> Option<Arc<[u8]>> {
-        let (time, block) = self.blocks.get_mut(&key)?;
-        self.order.remove(time);
-        self.time += 1;
-        *time = self.time;
-        self.order.insert(self.time, key);
-        Some(block.clone())
-    }
-
-    fn put(&mut self, key: Key, block: Arc<[u8]>) {
-        self.time += 1;
-        self.bytes += block.len() as u64;
-        if let Some((time, old)) = self.blocks.insert(key, (self.time, block)) {
-            self.order.remove(&time);
-            self.bytes -= old.len() as u64;
-        }
-        self.order.insert(self.time, key);
-        while self.blocks.len() > IN_MEMORY {
-            let Some((_, oldest)) = self.order.pop_first() else { break };
-            if let Some((_, block)) = self.blocks.remove(&oldest) {
-                self.bytes -= block.len() as u64;
-            }
-        }
-    }
-}
-
-/// Blocks on disk: a folder for each far file, a file for each block of it.
-#[derive(Debug)]
-struct Disk {
-    directory: PathBuf,
-    limit: u64,
-    /// Bytes of all blocks, once they were counted.
-    used: Mutex<Option<u64>>,
-}
-
-/// A block on disk.
-struct Stored {
-    path: PathBuf,
-    bytes: u64,
-    written: SystemTime,
-}
-
-impl Disk {
-    fn path(&self, name: &str, block: u64) -> PathBuf {
-        self.directory.join(name).join(block.to_string())
-    }
-
-    fn read(&self, name: &str, block: u64, len: u64) -> Option<Arc<[u8]>> {
-        let mut bytes = fs::read(self.path(name, block)).ok()?;
-        if bytes.len() as u64 != len + CHECKSUM as u64 {
-            return None;
-        }
-        let stated = bytes.split_off(bytes.len() - CHECKSUM);
-        (crc32fast::hash(&bytes).to_le_bytes()[..] == stated[..]).then(|| bytes.into())
-    }
-
-    /// Writes a block under another name first, so that nobody reads half of it.
-    fn write(&self, name: &str, block: u64, bytes: &[u8]) -> std::io::Result<()> {
-        let path = self.path(name, block);
-        if let Some(folder) = path.parent() {
-            private_folder(folder)?;
-        }
-        let unfinished = path.with_extension(format!("{}", std::process::id()));
-        let all = [bytes, &crc32fast::hash(bytes).to_le_bytes()].concat();
-        fs::write(&unfinished, &all).and_then(|()| fs::rename(&unfinished, &path)).inspect_err(
-            |_| {
-                // It is only in the way.
-                let _ = fs::remove_file(&unfinished);
-            },
-        )?;
-        let mut used = lock(&self.used);
-        let sum = used.map_or_else(
-            || self.stored().iter().map(|one| one.bytes).sum(),
-            |used| used + all.len() as u64,
-        );
-        *used = Some(if sum > self.limit { self.make_room() } else { sum });
-        Ok(())
-    }
-
-    fn used(&self) -> u64 {
-        let mut used = lock(&self.used);
-        *used.get_or_insert_with(|| self.stored().iter().map(|one| one.bytes).sum())
-    }
-
-    /// Removes the oldest blocks, a tenth more than needed; gives what is left.
-    fn make_room(&self) -> u64 {
-        let mut stored = self.stored();
-        stored.sort_by_key(|one| one.written);
-        let mut sum = stored.iter().map(|one| one.bytes).sum();
-        let target = self.limit - self.limit / 10;
-        for one in stored {
-            if sum <= target {
-                break;
-            }
-            if fs::remove_file(&one.path).is_ok() {
-                sum -= one.bytes;
-                // Goes if it is empty.
-                let _ = one.path.parent().map(fs::remove_dir);
-            }
-        }
-        sum
-    }
-
-    fn stored(&self) -> Vec<Stored> {
-        let entries = |path: &Path| fs::read_dir(path).into_iter().flatten().flatten();
-        let blocks = entries(&self.directory).flat_map(|folder| entries(&folder.path()));
-        let stored = blocks.filter_map(|entry| {
-            let metadata = entry.metadata().ok()?;
-            let written = metadata.modified().ok()?;
-            Some(Stored { path: entry.path(), bytes: metadata.len(), written })
-        });
-        stored.collect()
-    }
-}
-
-/// What is kept may be of models that are not for everybody.
-fn private_folder(path: &Path) -> std::io::Result<()> {
-    let mut builder = fs::DirBuilder::new();
-    builder.recursive(true);
-    #[cfg(unix)]
-    std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
-    builder.create(path)
 }
 
 /// A source that is read through a cache.
@@ -372,6 +229,7 @@ impl Source for Cached {
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
     use std::sync::atomic::AtomicUsize;
 
     use super::*;
