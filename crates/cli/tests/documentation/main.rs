@@ -40,6 +40,9 @@ const TAKEN: &[(&str, &str)] = &[
     ("<|im_end|>", "</s>"),
     ("KEY VALUE", "general.file_type 1"),
     ("KEY=VALUE", "general.name=VALUE"),
+    // The hub of these tests has checkpoints only, and shards stand in the directory itself.
+    ("view hf:org/repo:Q4_K_M", "view model-q4_k_m.gguf"),
+    ("merge parts/ ", "merge model-00001-of-00003.gguf "),
 ];
 
 /// Commands that say by their exit code what they found.

@@ -13,13 +13,26 @@ pub fn gguf(words: &str) -> Output {
     Command::new(GGUF).args(words.split_whitespace()).env("COLUMNS", "1000").output().unwrap()
 }
 
+/// The viewer shows its page until it is stopped: it gets some seconds, and opens no browser.
+const SHOWN_FOR_A_WHILE: &str = r#"
+gguf() {
+    case " $* " in
+        *" --export "*) command gguf "$@" ;;
+        " view "*" --no-open "*) timeout 10 gguf "$@" || [ $? = 124 ] ;;
+        " view "*) timeout 3 gguf "$@" --no-open || [ $? = 124 ] ;;
+        *) command gguf "$@" ;;
+    esac
+}
+"#;
+
 /// Runs a script of a shell in a directory, which is the home too.
 pub fn shell(script: &str, directory: &Path, variables: &[(&str, &str)]) -> Output {
     let ours = Path::new(GGUF).parent().unwrap().display();
     // Links of `gguf links` come first; the rest is what `cmp` and the like need.
     let path = format!("{0}/.local/bin:{ours}:/usr/local/bin:/usr/bin:/bin", directory.display());
     let mut command = Command::new("bash");
-    command.args(["-euo", "pipefail", "-c", script]).current_dir(directory).env_clear();
+    let script = format!("{SHOWN_FOR_A_WHILE}{script}");
+    command.args(["-euo", "pipefail", "-c", &script]).current_dir(directory).env_clear();
     command.env("PATH", path).env("HOME", directory).envs(variables.iter().copied());
     command.env("HF_ENDPOINT", hub::address());
     // The second of two tasks of an array.
