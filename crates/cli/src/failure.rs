@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::io;
 
 use gguf::{Error, Fault, codes};
-use gguf_kit::json::REPLACE;
+use gguf_kit::json::{REPLACE, whose};
 use serde_json::{Value as Json, json};
 
 use crate::terminal;
@@ -115,17 +115,16 @@ impl Failure {
             Self::Failed(error) => Some(gguf_kit::json::error(error)),
             _ => None,
         };
-        let (fault, code) = match self.fault()? {
-            Fault::Environment => ("environment", "environment"),
-            Fault::Input => ("input", "input"),
-            Fault::Caller => ("caller", "usage"),
-            Fault::Interrupted => ("interrupted", "interrupted"),
+        let fault = self.fault()?;
+        let code = match fault {
+            Fault::Caller => "usage",
+            other => whose(other),
         };
         let mut error = match error {
             Some(error) => error,
             None => json!({
                 "code": code,
-                "fault": fault,
+                "fault": whose(fault),
                 "message": self.message()?,
                 "file": null,
                 "offset": null,

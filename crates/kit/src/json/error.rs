@@ -8,14 +8,18 @@ use serde_json::{Value as Json, json};
 /// What to do where an output exists.
 pub const REPLACE: &str = "name another output, or replace it with --force";
 
-/// What, whose fault, where, which, and what to do next.
-pub fn error(error: &Error) -> Json {
-    let fault = match error.fault() {
+/// Whose fault it is, in a word.
+pub fn whose(fault: Fault) -> &'static str {
+    match fault {
         Fault::Environment => "environment",
         Fault::Input => "input",
         Fault::Caller => "caller",
         Fault::Interrupted => "interrupted",
-    };
+    }
+}
+
+/// What, whose fault, where, which, and what to do next.
+pub fn error(error: &Error) -> Json {
     let (code, finding) = (error.code(), error.finding());
     let advice = codes::code(code).map_or("", |row| row.advice);
     let help = match (error, finding) {
@@ -26,7 +30,7 @@ pub fn error(error: &Error) -> Json {
     let message = finding.map_or_else(|| error.to_string(), |finding| finding.message.to_string());
     json!({
         "code": code,
-        "fault": fault,
+        "fault": whose(error.fault()),
         "message": message,
         "file": file_of(error).map(|path| path.display().to_string()),
         "offset": finding.and_then(|finding| finding.offset),

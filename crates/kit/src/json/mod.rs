@@ -11,7 +11,7 @@ use gguf::{Finding, Value};
 use serde_json::{Map, Value as Json, json};
 
 pub use diff::{diff, figures, key_change};
-pub use error::{REPLACE, error};
+pub use error::{REPLACE, error, whose};
 pub use graph::graph;
 pub use summary::{special_tokens, summary};
 pub use value::value;

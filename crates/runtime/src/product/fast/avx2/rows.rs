@@ -202,12 +202,7 @@ fn large<F: Integers, D: Dots, const T: usize>(
         }
         let [d, dmin] = match (F::HALVES, blocks.as_array()) {
             (Some(at), Some(blocks)) => scales_of::<F>(simd, blocks, at),
-            (Some(at), None) => {
-                // The last one stands in for those that are not there.
-                let mut more = [blocks[blocks.len() - 1]; 8];
-                more[..blocks.len()].copy_from_slice(blocks);
-                scales_of::<F>(simd, &more, at)
-            }
+            (Some(at), None) => scales_of::<F>(simd, &filled(blocks), at),
             (None, _) => [cast(eight.scales), simd.avx._mm256_setzero_ps()],
         };
         for t in 0..T {
@@ -250,12 +245,19 @@ fn small<F: Integers, D: Dots, const T: usize>(
         prefetch(dots.simd(), weights);
         *made = few::<F, D, T>(dots, weights, x, n);
     }
-    if let (Some(last), Some(made)) = (rest.last(), made.last_mut()) {
-        // The last one stands in for those that are not there: no activation counts there.
-        let mut eight = [*last; 8];
-        eight[..rest.len()].copy_from_slice(rest);
-        *made = few::<F, D, T>(dots, &eight, x, eights.len());
+    if let (false, Some(made)) = (rest.is_empty(), made.last_mut()) {
+        *made = few::<F, D, T>(dots, &filled(rest), x, eights.len());
     }
+}
+
+/// Eight blocks of one to eight: the last stands in for those that are not there, where no activation
+/// counts.
+#[inline(always)]
+fn filled<B: Copy>(blocks: &[B]) -> [B; 8] {
+    std::array::from_fn(
+        #[inline(always)]
+        |b| blocks[b.min(blocks.len() - 1)],
+    )
 }
 
 /// What eight blocks add.
