@@ -62,12 +62,18 @@ export async function visit(page: Page, address: string): Promise<void> {
 
 export async function settled(page: Page): Promise<void> {
   await page.waitForSelector("main h1");
+  // Another place of the same page is shown after the address has changed, not with it.
+  await frames(page);
   await page.waitForFunction(
     () =>
       !document.querySelector('[aria-busy="true"], .waiting') &&
       !document.querySelector('.heat-canvas:not([data-missing="0"])'),
   );
-  // Two frames: effects, then what they changed.
+  await frames(page);
+}
+
+/** Two frames: effects, then what they changed. */
+async function frames(page: Page): Promise<void> {
   await page.evaluate(() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done))));
 }
 
