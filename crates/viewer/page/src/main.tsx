@@ -13,9 +13,17 @@ import "./style/tokenizer.css";
 import "./style/graph.css";
 import "./style/compare.css";
 import { ask, watch } from "./api/health";
+import { begin } from "./api/request";
 import { App } from "./app";
+import { model, view } from "./route";
 
+/** For so long nothing is drawn while the server is asked what to draw, milliseconds. */
+const PATIENCE = 100;
+
+// A first picture without content would take as long as the one that counts.
+const first = [ask().catch(() => undefined)];
+if (view.value === "overview") first.push(begin(`models/${model.value}/summary`));
+await Promise.race([Promise.all(first), new Promise((done) => setTimeout(done, PATIENCE))]);
 const root = document.getElementById("app");
 if (root) render(<App />, root);
-void ask().catch(() => undefined);
 watch();

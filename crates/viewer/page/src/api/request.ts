@@ -18,8 +18,22 @@ export class Failure extends Error {
   }
 }
 
+/** Documents that a page which just starts has asked for, each for the first who asks the same. */
+const begun = new Map<string, Promise<unknown>>();
+
+/** Asks for a document before a view wants it. Ends when it is there, or is not to be had. */
+export async function begin(path: string): Promise<void> {
+  const document = get(path);
+  begun.set(path, document);
+  // Who takes it sees how it ended.
+  await document.catch(() => undefined);
+}
+
 /** The document at an address below `api/1/`. */
 export async function get<T>(path: string, stop?: AbortSignal): Promise<T> {
+  const early = begun.get(path);
+  begun.delete(path);
+  if (early) return (await early) as T;
   return (await (await request(path, { signal: stop })).json()) as T;
 }
 

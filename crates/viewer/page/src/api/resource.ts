@@ -1,6 +1,6 @@
 // What a view shows of the server: asked for when the address changes, cancelled when nobody looks any more.
 import { useSignal } from "@preact/signals";
-import { useEffect } from "preact/hooks";
+import { useLayoutEffect } from "preact/hooks";
 import { opened } from "./health";
 import { Failure, get } from "./request";
 
@@ -25,7 +25,8 @@ export function useAnswer<T>(question: string | null, ask: (signal: AbortSignal)
     question: null,
   });
   const edition = opened.value;
-  useEffect(() => {
+  // Asked before the browser draws what is waiting for the answer.
+  useLayoutEffect(() => {
     if (question === null) {
       state.value = { value: null, failure: null, loading: false, question };
       return;
