@@ -3,9 +3,7 @@
 
 pub(crate) mod brain;
 
-use std::arch::x86_64::{
-    __m256i, __m512i, _mm256_dpbusd_epi32, _mm512_dpbusd_epi32, _mm512_dpwssd_epi32,
-};
+use std::arch::x86_64::{__m512i, _mm512_dpbusd_epi32, _mm512_dpwssd_epi32};
 use std::ops::Deref;
 
 use pulp::NullaryFnOnce;
@@ -75,13 +73,6 @@ impl V4Products {
     pub fn add_bytes(self, sums: __m512i, unsigned: __m512i, signed: __m512i) -> __m512i {
         // SAFETY: `features` is only made where the processor has AVX-512 and VNNI.
         unsafe { _mm512_dpbusd_epi32(sums, unsigned, signed) }
-    }
-
-    /// The same with eight sums.
-    #[inline(always)]
-    pub fn add_bytes_to_eight(self, sums: __m256i, unsigned: __m256i, signed: __m256i) -> __m256i {
-        // SAFETY: `features` is only made where the processor has AVX-512 (VL) and VNNI.
-        unsafe { _mm256_dpbusd_epi32(sums, unsigned, signed) }
     }
 
     /// Adds to each of 16 sums two products of 16 bits.

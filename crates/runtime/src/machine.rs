@@ -13,8 +13,7 @@ pub fn read_bandwidth(len: usize) -> f64 {
     let memory = vec![1u64; len.max(8) / 8];
     let scan = || {
         let start = Instant::now();
-        let sum: u64 = memory.par_chunks(TASK).map(|part| Arch::new().dispatch(Scan(part))).sum();
-        black_box(sum);
+        memory.par_chunks(TASK).for_each(|part| Arch::new().dispatch(Scan(part)));
         start.elapsed()
     };
     let best = (0..6).map(|_| scan()).min().unwrap_or_default();
@@ -24,17 +23,18 @@ pub fn read_bandwidth(len: usize) -> f64 {
 struct Scan<'m>(&'m [u64]);
 
 impl WithSimd for Scan<'_> {
-    type Output = u64;
+    type Output = ();
 
     #[inline(always)]
-    fn with_simd<S: Simd>(self, _: S) -> u64 {
-        let mut sums = [0u64; 32];
-        for numbers in self.0.as_chunks::<32>().0 {
-            for (sum, number) in sums.iter_mut().zip(numbers) {
-                *sum = sum.wrapping_add(*number);
+    fn with_simd<S: Simd>(self, simd: S) {
+        let mut sums = [simd.splat_u64s(0); 4];
+        let (vectors, _) = S::as_simd_u64s(self.0);
+        for vectors in vectors.as_chunks().0 {
+            for (sum, numbers) in sums.iter_mut().zip::<&[_; 4]>(vectors) {
+                *sum = simd.add_u64s(*sum, *numbers);
             }
         }
-        sums.into_iter().fold(0, u64::wrapping_add)
+        black_box(sums);
     }
 }
 

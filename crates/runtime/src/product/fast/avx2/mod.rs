@@ -47,7 +47,7 @@ impl<F: Integers> Kernels for Avx2<F> {
     }
 
     fn rows(&self, weights: &[u8], x: &Rounded, out: &mut [f32]) {
-        self.0.vectorize(Rows::<F, _> { dots: self.0, weights, x, out, of: PhantomData });
+        self.0.vectorize(Rows::<F> { simd: self.0, weights, x, out, of: PhantomData });
     }
 
     fn tile(&self, weights: &[u8], x: &Rounded, out: &mut [[f32; ROWS]]) {

@@ -4,50 +4,15 @@
 use std::arch::x86_64::{__m128i, __m256, __m256i};
 use std::marker::PhantomData;
 
-use gguf_quant::integers::{Block, Integers, Lookup, Unpacked};
+use gguf_quant::integers::{Block, Integers, Unpacked};
 use pulp::{NullaryFnOnce, cast};
 
 use super::super::rounded::{Also, Pairs, Rounded};
 use super::super::{FEW, LANES, blocks};
+use super::dots;
 use super::scales::scales_of;
 use super::sums::{sum_eight, sum_eight_halves, sum_halves, turn};
 use crate::simd::V3Halves;
-
-/// Sums of products, of which an instruction set that has more than AVX2 makes its own.
-pub(in super::super) trait Dots: Copy {
-    /// What blocks are unpacked by.
-    type Lookup: Lookup;
-    /// Where the scale of each weight is found.
-    type Places: Copy;
-    /// A sum in parts.
-    type Parts: Copy;
-
-    /// The instructions of AVX2.
-    fn simd(self) -> V3Halves;
-
-    fn lookup(self) -> Self::Lookup;
-
-    fn zero(self) -> Self::Parts;
-
-    fn places<F: Integers>(self) -> Self::Places;
-
-    /// The products of a block of 256 with `T` rows of activations, times the scales of their groups.
-    fn scaled<F: Integers, const T: usize>(
-        self,
-        places: Self::Places,
-        weights: &Unpacked,
-        x: [Of<'_>; T],
-    ) -> [Self::Parts; T];
-
-    /// The products of pair `p` of eight blocks of 32: each in four parts, in a half of the vector.
-    fn quarters<F: Integers>(self, weights: &[[u8; 32]; 2], x: &Pairs, p: usize) -> __m256i;
-
-    /// A sum less another.
-    fn less(self, sum: Self::Parts, other: __m256i) -> Self::Parts;
-
-    /// Eight sums.
-    fn sum_eight(self, sums: &[Self::Parts; 8]) -> __m256i;
-}
 
 /// What kernels of rows read.
 pub(in super::super) fn also<F: Integers>() -> Also {
@@ -56,7 +21,7 @@ pub(in super::super) fn also<F: Integers>() -> Also {
 
 /// Activations of a block.
 #[derive(Clone, Copy)]
-pub(in super::super) struct Of<'x> {
+pub(super) struct Of<'x> {
     /// In the order of the weights.
     pub levels: &'x [i8; 256],
     /// The same without signs, for formats that are [`Integers::PAIRED`].
@@ -65,48 +30,42 @@ pub(in super::super) struct Of<'x> {
 
 /// Rows of weights with a few rows of activations. No closure: what is not inlined into `vectorize` would
 /// not be compiled for its instructions.
-pub(in super::super) struct Rows<'r, F, D> {
-    pub dots: D,
+pub(in super::super) struct Rows<'r, F> {
+    pub simd: V3Halves,
     pub weights: &'r [u8],
     pub x: &'r Rounded,
     pub out: &'r mut [f32],
     pub of: PhantomData<fn() -> F>,
 }
 
-impl<F: Integers, D: Dots> NullaryFnOnce for Rows<'_, F, D> {
+impl<F: Integers> NullaryFnOnce for Rows<'_, F> {
     type Output = ();
 
     #[inline(always)]
     fn call(self) {
-        let Self { dots, weights, x, out, .. } = self;
+        let Self { simd, weights, x, out, .. } = self;
         match x.rows {
-            1 => rows::<F, D, 1>(dots, weights, x, out),
-            _ => rows::<F, D, FEW>(dots, weights, x, out),
+            1 => rows::<F, 1>(simd, weights, x, out),
+            _ => rows::<F, FEW>(simd, weights, x, out),
         }
     }
 }
 
 /// Rows of weights with up to `T` rows of activations: of fewer, the last stands in for the others.
 #[inline(always)]
-fn rows<F: Integers, D: Dots, const T: usize>(
-    dots: D,
-    weights: &[u8],
-    x: &Rounded,
-    out: &mut [f32],
-) {
-    let simd = dots.simd();
+fn rows<F: Integers, const T: usize>(simd: V3Halves, weights: &[u8], x: &Rounded, out: &mut [f32]) {
     let tokens = if T == 1 { 1 } else { x.rows };
     let row_bytes = blocks::<F>(x) * F::BYTES;
     let eights = blocks::<F>(x).div_ceil(8);
     let mut parts = vec![[simd.avx._mm256_setzero_ps(); T]; LANES * eights];
-    let mut eight = Eight::<D, T>::new(dots);
+    let mut eight = Eight::<T>::new(simd);
     for (weights, out) in weights.chunks(LANES * row_bytes).zip(out.chunks_mut(LANES * tokens)) {
         let rows = weights.chunks_exact(row_bytes).zip(parts.chunks_exact_mut(eights));
         for (row, parts) in rows {
             if F::LEN == 256 {
-                large::<F, D, T>(dots, F::Block::all(row), x, &mut eight, parts);
+                large::<F, T>(simd, F::Block::all(row), x, &mut eight, parts);
             } else {
-                small::<F, D, T>(dots, F::Block::all(row), x, parts);
+                small::<F, T>(simd, F::Block::all(row), x, parts);
             }
         }
         for t in 0..tokens {
@@ -119,8 +78,8 @@ fn rows<F: Integers, D: Dots, const T: usize>(
 }
 
 /// Sums of eight blocks of 256 with `T` rows of activations, still spread over vectors.
-struct Eight<D: Dots, const T: usize> {
-    of_levels: [[D::Parts; 8]; T],
+struct Eight<const T: usize> {
+    of_levels: [[__m256i; 8]; T],
     /// Of groups of 16.
     of_minimums: [[__m256i; 8]; T],
     /// Of groups of 32, which are half as many.
@@ -129,12 +88,11 @@ struct Eight<D: Dots, const T: usize> {
     scales: [f32; 8],
 }
 
-impl<D: Dots, const T: usize> Eight<D, T> {
+impl<const T: usize> Eight<T> {
     #[inline(always)]
-    fn new(dots: D) -> Self {
-        let simd = dots.simd();
+    fn new(simd: V3Halves) -> Self {
         Self {
-            of_levels: [[dots.zero(); 8]; T],
+            of_levels: [[simd.avx._mm256_setzero_si256(); 8]; T],
             of_minimums: [[simd.avx._mm256_setzero_si256(); 8]; T],
             of_few_minimums: [[simd.sse2._mm_setzero_si128(); 8]; T],
             scales: [0.0; 8],
@@ -144,25 +102,24 @@ impl<D: Dots, const T: usize> Eight<D, T> {
 
 /// What the blocks of 256 of a row add, eight at a time.
 #[inline(always)]
-fn large<F: Integers, D: Dots, const T: usize>(
-    dots: D,
+fn large<F: Integers, const T: usize>(
+    simd: V3Halves,
     weights: &[F::Block],
     x: &Rounded,
-    eight: &mut Eight<D, T>,
+    eight: &mut Eight<T>,
     made: &mut [[__m256; T]],
 ) {
-    let simd = dots.simd();
     let (of_32, of_16) = (x.blocks::<8>(), x.blocks::<16>());
     let tokens = if T == 1 { 1 } else { x.rows };
-    let places = dots.places::<F>();
+    let places = dots::places_of::<F>();
     for (n, (blocks, made)) in weights.chunks(8).zip(made).enumerate() {
         for (b, block) in blocks.iter().enumerate() {
             prefetch(simd, std::slice::from_ref(block));
             let mut unpacked = Unpacked::EMPTY;
             if F::PAIRED {
-                F::unpack_paired(dots.lookup(), block, &mut unpacked);
+                F::unpack_paired(*simd, block, &mut unpacked);
             } else {
-                F::unpack(dots.lookup(), block, &mut unpacked);
+                F::unpack(*simd, block, &mut unpacked);
             }
             if F::HALVES.is_none() {
                 eight.scales[b] = unpacked.d;
@@ -177,7 +134,7 @@ fn large<F: Integers, D: Dots, const T: usize>(
                     of_x[t].levels = &of_32.levels[at];
                 }
             }
-            let sums = dots.scaled::<F, T>(places, &unpacked, of_x);
+            let sums = dots::scaled::<F, T>(simd, places, &unpacked, of_x);
             for t in 0..T {
                 let at = (8 * n + b) * tokens + t.min(tokens - 1);
                 let mut sum = sums[t];
@@ -195,7 +152,7 @@ fn large<F: Integers, D: Dots, const T: usize>(
                         let (s, sums) = (cast(unpacked.scales), cast(of_16.sums[at]));
                         simd.avx2._mm256_madd_epi16(s, sums)
                     };
-                    sum = dots.less(sum, times_zero::<F>(simd, of_zeros));
+                    sum = simd.avx2._mm256_sub_epi32(sum, times_zero::<F>(simd, of_zeros));
                 }
                 eight.of_levels[t][b] = sum;
             }
@@ -207,7 +164,7 @@ fn large<F: Integers, D: Dots, const T: usize>(
         };
         for t in 0..T {
             let x_d = x.eight_scales(t.min(x.rows - 1), 8 * n);
-            let of_levels = dots.sum_eight(&eight.of_levels[t]);
+            let of_levels = sum_eight(simd, &eight.of_levels[t]);
             let of_minimums = match (F::MINIMUMS, F::GROUP) {
                 (false, _) => simd.avx._mm256_setzero_si256(),
                 (true, 32) => sum_eight_halves(simd, &eight.of_few_minimums[t]),
@@ -234,19 +191,19 @@ fn times_zero<F: Integers>(simd: V3Halves, sums: __m256i) -> __m256i {
 
 /// What the blocks of 32 of a row add, eight at a time.
 #[inline(always)]
-fn small<F: Integers, D: Dots, const T: usize>(
-    dots: D,
+fn small<F: Integers, const T: usize>(
+    simd: V3Halves,
     weights: &[F::Block],
     x: &Rounded,
     made: &mut [[__m256; T]],
 ) {
     let (eights, rest) = weights.as_chunks::<8>();
     for (n, (weights, made)) in eights.iter().zip(&mut *made).enumerate() {
-        prefetch(dots.simd(), weights);
-        *made = few::<F, D, T>(dots, weights, x, n);
+        prefetch(simd, weights);
+        *made = few::<F, T>(simd, weights, x, n);
     }
     if let (false, Some(made)) = (rest.is_empty(), made.last_mut()) {
-        *made = few::<F, D, T>(dots, &filled(rest), x, eights.len());
+        *made = few::<F, T>(simd, &filled(rest), x, eights.len());
     }
 }
 
@@ -262,13 +219,12 @@ fn filled<B: Copy>(blocks: &[B]) -> [B; 8] {
 
 /// What eight blocks add.
 #[inline(always)]
-fn few<F: Integers, D: Dots, const T: usize>(
-    dots: D,
+fn few<F: Integers, const T: usize>(
+    simd: V3Halves,
     weights: &[F::Block; 8],
     x: &Rounded,
     n: usize,
 ) -> [__m256; T] {
-    let simd = dots.simd();
     let tokens = if T == 1 { 1 } else { x.rows };
     let pairs = x.pairs();
     let of_x: [_; T] = std::array::from_fn(
@@ -277,9 +233,9 @@ fn few<F: Integers, D: Dots, const T: usize>(
     );
     let mut products = [[simd.avx._mm256_setzero_si256(); 4]; T];
     for pair in 0..4 {
-        let levels = F::unpack_two(dots.lookup(), [&weights[pair], &weights[pair + 4]]);
+        let levels = F::unpack_two(*simd, [&weights[pair], &weights[pair + 4]]);
         for t in 0..T {
-            products[t][pair] = dots.quarters::<F>(&levels, of_x[t], pair);
+            products[t][pair] = dots::quarters::<F>(simd, &levels, of_x[t], pair);
         }
     }
     let [d, dmin] = match F::HALVES {
@@ -288,7 +244,7 @@ fn few<F: Integers, D: Dots, const T: usize>(
             let mut scales = [0.0; 8];
             for (scale, block) in scales.iter_mut().zip(weights) {
                 let mut unpacked = Unpacked::EMPTY;
-                F::unpack(dots.lookup(), block, &mut unpacked);
+                F::unpack(*simd, block, &mut unpacked);
                 *scale = unpacked.d;
             }
             [cast(scales), simd.avx._mm256_setzero_ps()]

@@ -1,7 +1,6 @@
 //! Kernels for AVX-512 with VNNI, and with AMX.
 
 mod groups;
-mod rows;
 mod tiles;
 mod unsigned;
 
@@ -47,8 +46,11 @@ impl<F: Integers> Kernels for Avx512<F> {
         if rows <= FEW { avx2::rows::also::<F>() } else { Also::Nothing }
     }
 
+    // By the instructions of AVX2: a compiler that may use vectors of 64 bytes loads parts of blocks under masks
+    // and joins levels by words on the stack, which takes up to twice as long.
     fn rows(&self, weights: &[u8], x: &Rounded, out: &mut [f32]) {
-        self.simd.vectorize(Rows::<F, _> { dots: self.simd, weights, x, out, of: PhantomData });
+        let simd = self.simd.halves();
+        simd.vectorize(Rows::<F> { simd, weights, x, out, of: PhantomData });
     }
 
     fn tile(&self, weights: &[u8], x: &Rounded, out: &mut [[f32; ROWS]]) {
