@@ -122,6 +122,60 @@ impl Changes {
         Ok(())
     }
 
+    /// Drops, takes and renames tensors, in this order. What became of each is in the answer.
+    ///
+    /// # Errors
+    /// If a pattern finds nothing; if a tensor that is to be renamed is not there.
+    fn edit_tensors(
+        &self,
+        items: &mut Vec<Item>,
+        others: &[Opened],
+    ) -> Result<Vec<TensorChange>, Error> {
+        let mut changed = Vec::new();
+        for pattern in &self.drop {
+            let dropped = items.extract_if(.., |item| pattern.is_match(&item.tensor.name));
+            let before = changed.len();
+            changed.extend(dropped.map(|item| TensorChange::Dropped(item.tensor.name)));
+            if changed.len() == before {
+                return Err(refused(format!("--drop {pattern}: no tensor has such a name")));
+            }
+        }
+        for ((word, pattern), other) in self.graft.iter().zip(others) {
+            let tensors = other.model().tensors().iter();
+            let mut named = tensors.filter(|tensor| pattern.is_match(&tensor.info.name)).peekable();
+            if named.peek().is_none() {
+                return Err(refused(format!(
+                    "--graft {word}:{pattern}: no tensor has such a name"
+                )));
+            }
+            for tensor in named {
+                let item = Item::new(Tensor::of_model(tensor), tensor.info.tensor_type);
+                let name = item.tensor.name.clone();
+                match items.iter_mut().find(|old| old.tensor.name == name) {
+                    Some(old) => {
+                        *old = item;
+                        changed.push(TensorChange::Replaced(name));
+                    }
+                    None => {
+                        items.push(item);
+                        changed.push(TensorChange::Added(name));
+                    }
+                }
+            }
+        }
+        for (old, new) in &self.rename_tensor {
+            let item = items.iter_mut().find(|item| item.tensor.name == *old);
+            item.ok_or_else(|| no_tensor(old))?.tensor.name.clone_from(new);
+            changed.push(TensorChange::Renamed(old.clone(), new.clone()));
+        }
+        Ok(changed)
+    }
+
+    /// The models of which tensors are taken.
+    fn others(&self) -> Result<Vec<Opened>, Error> {
+        self.graft.iter().map(|(word, _)| open(word)).collect()
+    }
+
     fn rename_tensors(&self, draft: &mut RawHeader) -> Result<(), Error> {
         for (old, new) in &self.rename_tensor {
             let tensor = draft.tensors.iter_mut().find(|tensor| tensor.name == *old);
@@ -140,6 +194,27 @@ pub struct KeyChange {
     pub before: Option<Value>,
     /// Its value then; `None` if it goes.
     pub after: Option<Value>,
+}
+
+/// What becomes of a tensor, by its name.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum TensorChange {
+    /// It is left out.
+    Dropped(String),
+    /// That of another model stands in its place.
+    Replaced(String),
+    /// It comes from another model.
+    Added(String),
+    /// It gets another name: the one before, and the one after.
+    Renamed(String, String),
+}
+
+/// What changes would do to the tensors of a model, one after the other; nothing is written.
+///
+/// # Errors
+/// As [`rewrite`], but for what keys are at fault for.
+pub fn preview_tensors(model: &Model, changes: &Changes) -> Result<Vec<TensorChange>, Error> {
+    changes.edit_tensors(&mut Job::copy(model).items, &changes.others()?)
 }
 
 /// What changes would do to the keys of a model; nothing is written.
@@ -196,35 +271,10 @@ pub struct Rewritten {
 /// # Errors
 /// As [`Changes::edit_metadata`]; if a pattern finds no tensor, or another model cannot be opened.
 pub fn rewrite(model: &Model, changes: &Changes, renderer: &Renderer) -> Result<Rewritten, Error> {
-    let others = changes.graft.iter().map(|(word, _)| open(word)).collect::<Result<Vec<_>, _>>()?;
+    let others = changes.others()?;
     let mut job = Job::copy(model);
     changes.edit_metadata(&mut job.metadata, renderer)?;
-    for pattern in &changes.drop {
-        let before = job.items.len();
-        job.items.retain(|item| !pattern.is_match(&item.tensor.name));
-        if job.items.len() == before {
-            return Err(refused(format!("--drop {pattern}: no tensor has such a name")));
-        }
-    }
-    for ((word, pattern), other) in changes.graft.iter().zip(&others) {
-        let other = other.model();
-        let named = |tensor: &&gguf_store::ModelTensor| pattern.is_match(&tensor.info.name);
-        let tensors: Vec<_> = other.tensors().iter().filter(named).collect();
-        if tensors.is_empty() {
-            return Err(refused(format!("--graft {word}:{pattern}: no tensor has such a name")));
-        }
-        for tensor in tensors {
-            let item = Item::new(Tensor::of_model(tensor), tensor.info.tensor_type);
-            match job.items.iter_mut().find(|old| old.tensor.name == item.tensor.name) {
-                Some(old) => *old = item,
-                None => job.items.push(item),
-            }
-        }
-    }
-    for (old, new) in &changes.rename_tensor {
-        let item = job.items.iter_mut().find(|item| item.tensor.name == *old);
-        item.ok_or_else(|| no_tensor(old))?.tensor.name.clone_from(new);
-    }
+    changes.edit_tensors(&mut job.items, &others)?;
     if let Some(room) = changes.reserve {
         reserve(&mut job.metadata, room);
     }

@@ -6,7 +6,9 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use gguf::Value;
-use gguf_kit::edit::{Changes, KeyChange, Rewritten, Token, in_place, preview, rewrite};
+use gguf_kit::edit::{
+    Changes, KeyChange, Rewritten, TensorChange, Token, in_place, preview, preview_tensors, rewrite,
+};
 use gguf_kit::key_value::KeyValue;
 use gguf_kit::open;
 use gguf_remote::Location;
@@ -79,7 +81,7 @@ pub struct Args {
     /// Only say what would change.
     #[arg(long)]
     dry_run: bool,
-    /// What was written as JSON; with --dry-run, the changes of keys.
+    /// What was written as JSON; with --dry-run, the changes of keys and tensors.
     #[arg(long, conflicts_with = "recover")]
     json: bool,
     /// End an edit that was interrupted while it overwrote the header of this file: give it the
@@ -200,14 +202,25 @@ fn dry_run(
     renderer: &Renderer,
 ) -> Result<(), Failure> {
     let changed = preview(model, changes, renderer)?;
+    let tensors = preview_tensors(model, changes)?;
     let mut out = std::io::stdout().lock();
     if args.json {
         let keys = gguf_kit::json::edited_keys(&changed);
-        return Ok(document::print(&mut out, "edit/1", json!({ "keys": keys }))?);
+        return Ok(document::print(
+            &mut out,
+            "edit/1",
+            json!({
+                "keys": keys,
+                "tensors": gguf_kit::json::edited_tensors(&tensors),
+            }),
+        )?);
     }
-    match changed.len() {
-        0 => writeln!(out, "no key would change")?,
-        count => writeln!(out, "{} would change", listing::plural(count, "key"))?,
+    let counts = [(changed.len(), "key"), (tensors.len(), "tensor")];
+    let counts = counts.iter().filter(|(count, _)| *count > 0);
+    let counts: Vec<_> = counts.map(|(count, what)| listing::plural(*count, what)).collect();
+    match &*counts {
+        [] => writeln!(out, "nothing would change")?,
+        counts => writeln!(out, "{} would change", counts.join(" and "))?,
     }
     for KeyChange { key, before, after } in &changed {
         let name = terminal::plain(key);
@@ -219,6 +232,23 @@ fn dry_run(
             }
             (None, Some(new)) => terminal::added(format!("+ {name} = {}", shown(new))),
             (_, None) => terminal::removed(format!("- {name}")),
+        };
+        writeln!(out, "{}", terminal::fit(&line))?;
+    }
+    for tensor in &tensors {
+        let line = match tensor {
+            TensorChange::Dropped(name) => {
+                terminal::removed(format!("- {}", terminal::plain(name)))
+            }
+            TensorChange::Added(name) => terminal::added(format!("+ {}", terminal::plain(name))),
+            TensorChange::Replaced(name) => {
+                let name = terminal::plain(name);
+                format!("{} {name}: that of the other model", terminal::changed("~"))
+            }
+            TensorChange::Renamed(old, new) => {
+                let (old, new) = (terminal::plain(old), terminal::plain(new));
+                format!("{} {old} -> {new}", terminal::changed("~"))
+            }
         };
         writeln!(out, "{}", terminal::fit(&line))?;
     }

@@ -79,6 +79,20 @@ fn tensors_are_dropped_renamed_and_grafted() {
         (&diff["verdict"], diff["tensors"].as_array().unwrap().len()),
         (&"same tensors and metadata".into(), 0)
     );
+    let graft = format!("{f16}:^(blk\\.2\\.attn_q|output)\\.weight");
+    let words = ["--drop", "^output", "--graft", &graft, "--rename-tensor", "blk.0.attn_q.weight=q"];
+    let plan = [&["edit", &small, "--dry-run", "--json"], &words[..]].concat();
+    assert_eq!(
+        json(&succeeds(&plan))["tensors"],
+        serde_json::json!([
+            { "tensor": "output.weight", "change": "dropped" },
+            { "tensor": "output_norm.weight", "change": "dropped" },
+            { "tensor": "output.weight", "change": "added" },
+            { "tensor": "blk.2.attn_q.weight", "change": "added" },
+            { "tensor": "blk.0.attn_q.weight", "change": "renamed", "to": "q" },
+        ])
+    );
+    fails(&["edit", &small, "--dry-run", "--drop", "nothing"], 2, &["nothing"]);
     succeeds(&["edit", &f16, "--rename-tensor", "output.weight=other.weight"]);
     let shown = json(&succeeds(&["inspect", &f16, "--json"]));
     assert_eq!(shown["tensors"][0]["name"], "other.weight");

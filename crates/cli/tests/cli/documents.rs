@@ -66,6 +66,7 @@ const COMMANDS: &[&str] = &[
     "graph F16 --json",
     "graph F16 --json --measure",
     "edit F16 --dry-run --json --set a=b --remove general.name --set llama.block_count=4",
+    "edit F16 --dry-run --json --drop blk.1 --graft F16:blk.2 --rename-tensor output.weight=other",
     "convert-endian F16 big --dry-run --json",
     "edit F16 --set general.name=b -o OUT4 --json",
     "edit EDITED --set general.name=c --json",

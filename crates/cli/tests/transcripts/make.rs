@@ -29,5 +29,6 @@ fn dry_runs() {
         .run("quantize m.gguf Q8_0,Q4_0 --pure --prune-layers 1,2,3 --dry-run")
         .run("split m.gguf part --split-max-size 3M --dry-run")
         .run("edit m.gguf --set general.name=Other --remove general.tags --set my.key=1 --dry-run")
+        .run("edit m.gguf --drop ^blk.1.ffn --graft m.gguf:^output_norm --rename-tensor output_norm.weight=norm --dry-run")
         .is("dry_runs");
 }

@@ -16,7 +16,7 @@ pub use graph::graph;
 pub use summary::{special_tokens, summary};
 pub use value::value;
 
-use crate::edit::KeyChange;
+use crate::edit::{KeyChange, TensorChange};
 use crate::memory;
 
 /// A document that says first by which schema it is written, such as `inspect/1`: for people, and for readers of
@@ -48,6 +48,19 @@ pub fn finding(finding: &Finding) -> Json {
 pub fn edited_keys(changes: &[KeyChange]) -> Json {
     let shown = |value: &Option<Value>| value.as_ref().map(ToString::to_string);
     let change = |change: &KeyChange| json!({ "key": change.key, "a": shown(&change.before), "b": shown(&change.after) });
+    changes.iter().map(change).collect()
+}
+
+/// What would become of tensors: `tensors` of `edit/1`.
+pub fn edited_tensors(changes: &[TensorChange]) -> Json {
+    let change = |change: &TensorChange| match change {
+        TensorChange::Dropped(name) => json!({ "tensor": name, "change": "dropped" }),
+        TensorChange::Replaced(name) => json!({ "tensor": name, "change": "replaced" }),
+        TensorChange::Added(name) => json!({ "tensor": name, "change": "added" }),
+        TensorChange::Renamed(old, new) => {
+            json!({ "tensor": old, "change": "renamed", "to": new })
+        }
+    };
     changes.iter().map(change).collect()
 }
 
