@@ -8,7 +8,7 @@ use std::fmt;
 use std::str::FromStr;
 
 use crate::tensor_type::TensorType;
-use crate::{Metadata, schema};
+use crate::{Metadata, ParameterCount, schema};
 
 /// The components of a conventional file name.
 ///
@@ -92,6 +92,43 @@ impl NameShard {
     pub fn suffix(self) -> String {
         format!("-{:05}-of-{:05}.gguf", self.number, self.count)
     }
+}
+
+impl ModelName {
+    /// The name of an output that nobody has named: that of its source without the ending, with the encoding of
+    /// the output, so that outputs of two files have two names; with a size label, counted from the tensors
+    /// (names and shapes), where the name has none.
+    ///
+    /// ```
+    /// use gguf::ModelName;
+    /// let tensors = [("token_embd.weight", &[4096, 32000][..])];
+    /// let name = |stem| ModelName::of_output(stem, tensors, "Q4_K_M").to_string();
+    /// assert_eq!(name("model-f16"), "model-130M-Q4_K_M.gguf");
+    /// assert_eq!(name("Llama-7B-v1.0.F16"), "Llama-7B-v1.0-Q4_K_M.gguf");
+    /// ```
+    pub fn of_output<'a>(
+        stem: &str,
+        tensors: impl IntoIterator<Item = (&'a str, &'a [u64])>,
+        encoding: &str,
+    ) -> Self {
+        // Before the encoding there is a point in many names.
+        let stem = match stem.rsplit_once(['-', '.']) {
+            Some((start, end)) if !start.is_empty() && is_named_encoding(end) => start,
+            _ => stem,
+        };
+        let base = stem.split('-').filter(|part| !part.is_empty()).collect::<Vec<_>>().join("-");
+        let name = Self::parse_usual(&format!("{base}.gguf")).unwrap_or_else(|_| {
+            let size_label = ParameterCount::from_tensors(tensors).size_label();
+            Self { base_name: base, size_label, ..Self::default() }
+        });
+        Self { encoding: Some(encoding.to_owned()), ..name }
+    }
+}
+
+/// Whether a part of a name is that of an encoding, and no number.
+fn is_named_encoding(part: &str) -> bool {
+    let is_named = schema::file_type_named(part).is_some() || part.parse::<TensorType>().is_ok();
+    is_named && part.starts_with(|c: char| c.is_ascii_alphabetic())
 }
 
 impl Sidecar {

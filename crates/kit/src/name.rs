@@ -2,10 +2,7 @@
 
 use std::path::Path;
 
-use gguf::{
-    Gguf, Metadata, ModelName, NameShard, ParameterCount, TensorInfo, TensorType, schema,
-    shard_keys,
-};
+use gguf::{Gguf, Metadata, ModelName, NameShard, ParameterCount, TensorInfo, schema, shard_keys};
 use gguf_quantize::recipe::Target;
 use gguf_store::{LocalFile, Model};
 
@@ -37,36 +34,17 @@ pub fn proper(file: &Path) -> Result<ModelName, Error> {
     Ok(ModelName { shard: shard(metadata), ..of(metadata, model.tensors().iter()) })
 }
 
-/// The name of an output of this model that nobody has named: that of its file with the encoding of the
-/// output, so that outputs of two files have two names; with a size label, counted from the tensors, where the
-/// name has none.
-///
-/// `model-f16.gguf` becomes `model-7B-Q4_K_M.gguf`, `ggml-model-f16.gguf` `ggml-model-Q4_K_M.gguf`.
+/// The name of an output of this model that nobody has named: `model-f16.gguf` becomes
+/// `model-7B-Q4_K_M.gguf` (see [`ModelName::of_output`]).
 pub fn of_output(model: &Model, target: Target) -> String {
     let file = model.paths().next().and_then(Path::file_name).unwrap_or_default().to_string_lossy();
     let stem = match NameShard::strip(&file) {
         Some((prefix, _)) => prefix,
         None => file.strip_suffix(".gguf").unwrap_or(&file),
     };
-    // Before the encoding there is a point in many names.
-    let stem = match stem.rsplit_once(['-', '.']) {
-        Some((start, end)) if !start.is_empty() && is_encoding(end) => start,
-        _ => stem,
-    };
-    let base = stem.split('-').filter(|part| !part.is_empty()).collect::<Vec<_>>().join("-");
-    let name = ModelName::parse_usual(&format!("{base}.gguf")).unwrap_or_else(|_| {
-        let tensors = model.tensors().iter().map(|tensor| &tensor.info);
-        let tensors = tensors.map(|tensor| (&*tensor.name, &tensor.shape[..]));
-        let size_label = ParameterCount::from_tensors(tensors).size_label();
-        ModelName { base_name: base, size_label, ..ModelName::default() }
-    });
-    ModelName { encoding: Some(target.to_string()), ..name }.to_string()
-}
-
-/// Whether a part of a name is that of an encoding, and no number.
-fn is_encoding(part: &str) -> bool {
-    let is_named = schema::file_type_named(part).is_some() || part.parse::<TensorType>().is_ok();
-    is_named && part.starts_with(|c: char| c.is_ascii_alphabetic())
+    let tensors = model.tensors().iter().map(|tensor| &tensor.info);
+    let tensors = tensors.map(|tensor| (&*tensor.name, &tensor.shape[..]));
+    ModelName::of_output(stem, tensors, &target.to_string()).to_string()
 }
 
 /// Gives the file another name in its directory; nothing is replaced.

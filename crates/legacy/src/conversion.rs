@@ -1,6 +1,6 @@
 //! A job for the pipeline from an old model.
 
-use gguf::{ByteOrder, Error, Shape, TensorType};
+use gguf::{ByteOrder, Error, ModelName, Shape, TensorType, schema};
 use gguf_pipeline::{Content, Item, Job, Tensor};
 use gguf_quantize::recipe::Target;
 
@@ -47,18 +47,19 @@ impl Legacy {
         gguf_quantize::set_overrides(&mut metadata, &options.quantization);
         let job = Job { metadata, items, check_finite: true, order: ByteOrder::Little };
         self.check_architecture(&job)?;
-        Ok(Conversion { job, file_name: self.file_name(target), notes, changes })
+        let file_name = self.file_name(file_type, &job.items);
+        Ok(Conversion { job, file_name, notes, changes })
     }
 
-    /// The name of the old file with the type that was asked for: `model-f16.bin` becomes
-    /// `model-Q4_K_M.gguf`.
-    fn file_name(&self, target: Option<Target>) -> String {
+    /// The name of the old file by the naming convention, with the type of the new one: `model-f16.bin`
+    /// becomes `model-7B-Q4_K_M.gguf`.
+    fn file_name(&self, file_type: u32, items: &[Item]) -> String {
         let stem = self.old.path.file_stem().unwrap_or_default().to_string_lossy();
-        let Some(target) = target else { return format!("{stem}.gguf") };
-        let is_type = |word: &str| word.parse::<u32>().is_err() && word.parse::<Target>().is_ok();
-        let (base, _) =
-            stem.rsplit_once('-').filter(|(_, end)| is_type(end)).unwrap_or((&stem, ""));
-        format!("{base}-{target}.gguf")
+        let Some(known) = schema::file_type(file_type.into()) else {
+            return format!("{stem}.gguf");
+        };
+        let tensors = items.iter().map(|item| (&*item.tensor.name, &item.tensor.shape[..]));
+        ModelName::of_output(&stem, tensors, known.name).to_string()
     }
 
     /// Whisper's filter bank, which other files do not hold.

@@ -80,7 +80,8 @@ fn tensors_are_dropped_renamed_and_grafted() {
         (&"same tensors and metadata".into(), 0)
     );
     let graft = format!("{f16}:^(blk\\.2\\.attn_q|output)\\.weight");
-    let words = ["--drop", "^output", "--graft", &graft, "--rename-tensor", "blk.0.attn_q.weight=q"];
+    let words =
+        ["--drop", "^output", "--graft", &graft, "--rename-tensor", "blk.0.attn_q.weight=q"];
     let plan = [&["edit", &small, "--dry-run", "--json"], &words[..]].concat();
     assert_eq!(
         json(&succeeds(&plan))["tensors"],
