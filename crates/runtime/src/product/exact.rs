@@ -234,6 +234,10 @@ fn multiply_floats<S: Simd, F: Floats<N>, const N: usize, const R: usize, const 
         let mut sums = [[simd.splat_f32s(0.0); T]; R];
         for at in start..end {
             for r in 0..R {
+                // The same columns of the rows that come next: a processor itself looks no further than a page.
+                floats.prefetch(
+                    whole[r][at].as_ptr().cast::<u8>().wrapping_add(R * matrix.row_bytes),
+                );
                 let weights = floats.sixteen(&whole[r][at]);
                 for t in 0..T {
                     add(simd, &weights, &xs[t][at], &mut sums[r][t]);

@@ -80,6 +80,10 @@ pub(super) fn visit(ty: TensorType, visitor: impl Visitor) {
 pub(super) trait Floats<const N: usize>: Copy {
     fn one(self, bytes: [u8; N]) -> f32;
 
+    /// Brings what stands at an address nearer, if anything is there.
+    #[inline(always)]
+    fn prefetch(self, _: *const u8) {}
+
     /// Made as a whole, not put in place one by one: so it becomes instructions of vectors.
     #[inline(always)]
     fn sixteen(self, bytes: &[[u8; N]; 16]) -> [f32; 16] {
@@ -127,6 +131,11 @@ impl Floats<2> for V3Halves {
     #[inline(always)]
     fn one(self, bytes: [u8; 2]) -> f32 {
         Half.one(bytes)
+    }
+
+    #[inline(always)]
+    fn prefetch(self, at: *const u8) {
+        self.sse._mm_prefetch::<{ std::arch::x86_64::_MM_HINT_T0 }>(at.cast());
     }
 
     #[inline(always)]
