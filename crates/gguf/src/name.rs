@@ -103,7 +103,7 @@ impl ModelName {
     /// use gguf::ModelName;
     /// let tensors = [("token_embd.weight", &[4096, 32000][..])];
     /// let name = |stem| ModelName::of_output(stem, tensors, "Q4_K_M").to_string();
-    /// assert_eq!(name("model-f16"), "model-130M-Q4_K_M.gguf");
+    /// assert_eq!(name("model-f16"), "model-131M-Q4_K_M.gguf");
     /// assert_eq!(name("Llama-7B-v1.0.F16"), "Llama-7B-v1.0-Q4_K_M.gguf");
     /// ```
     pub fn of_output<'a>(
