@@ -52,7 +52,7 @@ fn names_of_old_files_follow_their_types() {
     let source = dir.path("model-f32.bin");
     fs::write(&source, old.bytes).unwrap();
     succeeds(&["convert", &source, "--outtype", "auto,q8_0,f16"]);
-    let made = ["model-30K-F16.gguf", "model-30K-F32.gguf", "model-30K-Q8_0.gguf"];
+    let made = ["model-66K-F16.gguf", "model-66K-Q4_0.gguf", "model-66K-Q8_0.gguf"];
     assert_eq!(names(&dir.path("")), [&made[..], &["model-f32.bin"]].concat());
     for name in made {
         succeeds(&["name", name]);

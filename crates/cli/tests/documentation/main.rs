@@ -31,6 +31,7 @@ const NOT_RUN: &[(&str, &str, &str)] = &[
     ("docs/performance.md", "cargo bench", "a build, and minutes of measuring"),
     ("docs/performance.md", "pip install", "wants a package registry"),
     ("docs/performance.md", "python interop/", "wants those packages"),
+    ("docs/performance.md", "npm ", "wants a browser, and a trained model"),
 ];
 
 /// What means nothing to the small models that stand in, and what is taken instead.
