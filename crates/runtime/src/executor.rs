@@ -9,6 +9,7 @@ use gguf_store::Model;
 use crate::instructions::{Instructions, Proof};
 use crate::lora::{Adapter, Adapters};
 use crate::product::Arithmetic;
+use crate::repacking::Repacking;
 use crate::weight::Weights;
 
 /// A graph, and the weights it names. Nothing in it changes: any number of contexts may share it.
@@ -21,6 +22,7 @@ pub struct Executor {
     pub(crate) arithmetic: Arithmetic,
     instructions: Instructions,
     pub(crate) proof: Proof,
+    pub(crate) repacking: Arc<Repacking>,
 }
 
 impl Executor {
@@ -35,7 +37,8 @@ impl Executor {
         let (graph, adapters) = (Arc::new(graph), Arc::default());
         let instructions = Instructions::best();
         let proof = instructions.require()?;
-        Ok(Self { graph, weights, adapters, arithmetic, instructions, proof })
+        let repacking = Arc::default();
+        Ok(Self { graph, weights, adapters, arithmetic, instructions, proof, repacking })
     }
 
     /// With a set of instructions for products, instead of the best that is there.
@@ -49,6 +52,19 @@ impl Executor {
     /// What products are computed by.
     pub fn instructions(&self) -> Instructions {
         self.instructions
+    }
+
+    /// With a limit in bytes on weights that are kept in memory once more, in the order in which generating
+    /// reads them; 0 forbids it. Without this, up to half of the memory that is available when the executor
+    /// is made. Only [`Arithmetic::Fast`] does so, where the processor gains from it, with matrices that were
+    /// multiplied with one to four tokens several times. Results are the same.
+    pub fn with_repacking(self, limit: u64) -> Self {
+        Self { repacking: Arc::new(Repacking::of(limit)), ..self }
+    }
+
+    /// Bytes of weights that are in memory once more by now.
+    pub fn repacked(&self) -> u64 {
+        self.repacking.taken()
     }
 
     /// With low-rank adapters, which are added to the products of their matrices.

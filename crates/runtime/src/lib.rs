@@ -40,6 +40,7 @@ mod neon;
 mod observer;
 mod ops;
 mod product;
+mod repacking;
 mod run;
 mod sample;
 mod scratch;

@@ -154,7 +154,8 @@ impl<'r> Run<'r> {
     /// How products are computed.
     pub fn how(&self) -> How<'r> {
         let Executor { arithmetic, proof, .. } = *self.executor;
-        How { arithmetic, instructions: proof, watch: self.watch }
+        let repacking = &*self.executor.repacking;
+        How { arithmetic, instructions: proof, repacking, watch: self.watch }
     }
 
     /// A value that was made before.

@@ -8,6 +8,9 @@ use gguf_graph::{Graph, Op, WeightId};
 use gguf_quant::Codec;
 use gguf_store::{Model, ModelTensor};
 
+#[cfg(target_arch = "x86_64")]
+use crate::product::Lazily;
+
 /// A tensor as rows of blocks, mapped or in memory.
 pub(crate) struct Matrix {
     pub name: Box<str>,
@@ -23,6 +26,9 @@ pub(crate) struct Matrix {
     /// Extent of the second dimension: rows of one matrix.
     pub rows_of_one: usize,
     data: Data,
+    /// The same once more, for generating.
+    #[cfg(target_arch = "x86_64")]
+    pub packed: Lazily,
 }
 
 enum Data {
@@ -70,6 +76,8 @@ impl Matrix {
             rows,
             rows_of_one: size(info.shape.get(1).copied().unwrap_or(1))?,
             data,
+            #[cfg(target_arch = "x86_64")]
+            packed: Lazily::default(),
         })
     }
 
@@ -100,6 +108,8 @@ impl Matrix {
             rows,
             rows_of_one: shape.get(1).map_or(1, |extent| *extent as usize),
             data: Data::Owned(bytes.clone()),
+            #[cfg(target_arch = "x86_64")]
+            packed: Lazily::default(),
         })
     }
 
@@ -115,6 +125,8 @@ impl Matrix {
             rows,
             rows_of_one: rows,
             data: Data::Owned(Arc::new(data)),
+            #[cfg(target_arch = "x86_64")]
+            packed: Lazily::default(),
         }
     }
 

@@ -6,8 +6,12 @@ mod exact;
 mod fast;
 mod floats;
 
+#[cfg(target_arch = "x86_64")]
+pub(crate) use fast::Lazily;
+
 use crate::instructions::Proof;
 use crate::lora::LowRank;
+use crate::repacking::Repacking;
 use crate::value::Value;
 use crate::watch::Watch;
 use crate::weight::Matrix;
@@ -32,6 +36,8 @@ pub(crate) struct How<'r> {
     pub arithmetic: Arithmetic,
     /// What they are computed by.
     pub instructions: Proof,
+    /// What memory there is for weights once more.
+    pub repacking: &'r Repacking,
     /// Whether they are still wanted.
     pub watch: &'r Watch<'r>,
 }

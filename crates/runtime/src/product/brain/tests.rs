@@ -12,6 +12,7 @@ use crate::amx::brain::{AmxBrain, Step, Sums, Tile};
 use crate::avx512::brain::V4Brain;
 use crate::instructions::{Instructions, Proof};
 use crate::product::{Arithmetic, How};
+use crate::repacking::Repacking;
 use crate::value::Value;
 use crate::watch::Watch;
 use crate::weight::Matrix;
@@ -185,7 +186,7 @@ fn compare(
         return;
     };
     let watch = Watch::new(&());
-    let how = How { arithmetic, instructions, watch: &watch };
+    let how = How { arithmetic, instructions, repacking: &Repacking::of(0), watch: &watch };
     let random = &mut Random(3);
     for ty in types {
         let (block, _) = ty.block().unwrap();

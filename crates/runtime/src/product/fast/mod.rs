@@ -20,12 +20,16 @@ mod avx2;
 mod avx512;
 #[cfg(target_arch = "aarch64")]
 mod neon;
+#[cfg(target_arch = "x86_64")]
+mod packed;
 mod rounded;
 mod scalar;
 #[cfg(test)]
 mod tests;
 #[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
 mod tile;
+#[cfg(target_arch = "x86_64")]
+mod unsigned;
 
 use gguf::TensorType;
 use gguf_quant::integers::{self, Integers};
@@ -36,6 +40,10 @@ use crate::instructions::Proof;
 use crate::scratch::Scratch;
 use crate::value::Value;
 use crate::weight::Matrix;
+#[cfg(target_arch = "x86_64")]
+pub(crate) use packed::Lazily;
+#[cfg(target_arch = "x86_64")]
+use packed::{Form, Packed};
 use rounded::{Also, Rounded};
 
 /// Rows of a tile.
@@ -70,6 +78,16 @@ trait Kernels: Send + Sync {
     /// each row of weights.
     fn rows(&self, weights: &[u8], x: &Rounded, out: &mut [f32]);
 
+    /// Packs rows for [`Kernels::packed`]; `None` if there is none of it here, or no memory.
+    #[cfg(target_arch = "x86_64")]
+    fn pack(&self, _weights: &[u8], _row_bytes: usize) -> Option<Packed> {
+        None
+    }
+
+    /// The same as [`Kernels::rows`] with strips of packed rows.
+    #[cfg(target_arch = "x86_64")]
+    fn packed(&self, _form: &Form, _strips: &[u8], _x: &Rounded, _out: &mut [f32]) {}
+
     /// The products of up to [`ROWS`] rows of weights with all activations: `out` has [`ROWS`]
     /// numbers, all 0, for each row of activations.
     fn tile(&self, weights: &[u8], x: &Rounded, out: &mut [[f32; ROWS]]);
@@ -102,29 +120,13 @@ pub(super) fn multiply(
         return true;
     }
     let outputs = out.width;
+    if x.rows <= FEW {
+        multiply_few(how, &*kernels, matrix, first, x, out);
+        return true;
+    }
     let rounded = Rounded::new(x, kernels.len(), kernels.group(), kernels.also(x.rows));
     let weights = matrix.rows(first, outputs);
     let row_bytes = matrix.row_bytes;
-    if x.rows == 1 {
-        // Too soon done to ask in between whether it is still wanted.
-        let rows = (TASK / row_bytes).max(1).next_multiple_of(LANES);
-        let tasks = out.data.par_chunks_mut(rows).zip(weights.par_chunks(rows * row_bytes));
-        tasks.for_each(|(out, weights)| kernels.rows(weights, &rounded, out));
-        return true;
-    }
-    if x.rows <= FEW {
-        let rows = (TASK / row_bytes).max(1).next_multiple_of(LANES);
-        let mut turned = vec![0.0; x.rows * outputs];
-        let tasks = turned.par_chunks_mut(rows * x.rows).zip(weights.par_chunks(rows * row_bytes));
-        let tasks = tasks.filter(|_| !how.watch.ended());
-        tasks.for_each(|(out, weights)| kernels.rows(weights, &rounded, out));
-        for (row, out) in out.data.chunks_exact_mut(outputs).enumerate() {
-            for (out, column) in out.iter_mut().zip(turned.chunks_exact(x.rows)) {
-                *out = column[row];
-            }
-        }
-        return true;
-    }
     // By tiles first, so that every thread writes to a place of its own.
     let slab = (SLAB / x.rows).max(1).next_multiple_of(ROWS).min(outputs.next_multiple_of(ROWS));
     let mut tiles = Scratch::new(slab * x.rows);
@@ -144,6 +146,58 @@ pub(super) fn multiply(
         });
     }
     true
+}
+
+/// The same with up to [`FEW`] rows of activations.
+fn multiply_few(
+    how: How<'_>,
+    kernels: &dyn Kernels,
+    matrix: &Matrix,
+    first: usize,
+    x: &Value,
+    out: &mut Value,
+) {
+    let (tokens, outputs) = (x.rows, out.width);
+    let mut turned = Vec::new();
+    // Of one token columns are rows.
+    let columns = if tokens == 1 {
+        &mut out.data
+    } else {
+        turned.resize(tokens * outputs, 0.0);
+        &mut turned
+    };
+    #[cfg(target_arch = "x86_64")]
+    if first.is_multiple_of(ROWS)
+        && (outputs.is_multiple_of(ROWS) || first + outputs == matrix.rows)
+        && let Some(packed) = matrix.packed.get(kernels, matrix, how.repacking)
+    {
+        let rounded = Rounded::new(x, kernels.len(), kernels.group(), Also::Nothing);
+        let strips = (TASK / packed.strip_bytes()).max(1);
+        let tasks = columns.par_chunks_mut(strips * ROWS * tokens);
+        let tasks = tasks
+            .zip(packed.strips(first, outputs).par_chunks(strips * packed.strip_bytes()))
+            .filter(|_| !how.watch.ended());
+        tasks.for_each(|(out, strips)| kernels.packed(&packed.form, strips, &rounded, out));
+        return turn(tokens, &turned, out);
+    }
+    let rounded = Rounded::new(x, kernels.len(), kernels.group(), kernels.also(tokens));
+    let rows = (TASK / matrix.row_bytes).max(1).next_multiple_of(LANES);
+    let tasks = columns.par_chunks_mut(rows * tokens);
+    let tasks = tasks
+        .zip(matrix.rows(first, outputs).par_chunks(rows * matrix.row_bytes))
+        .filter(|_| !how.watch.ended());
+    tasks.for_each(|(out, weights)| kernels.rows(weights, &rounded, out));
+    turn(tokens, &turned, out);
+}
+
+/// Puts columns of several tokens where their rows are.
+fn turn(tokens: usize, columns: &[f32], out: &mut Value) {
+    let width = out.width;
+    for (row, out) in out.data.chunks_exact_mut(width).enumerate().take(columns.len()) {
+        for (out, column) in out.iter_mut().zip(columns.chunks_exact(tokens)) {
+            *out = column[row];
+        }
+    }
 }
 
 /// Blocks of a row.

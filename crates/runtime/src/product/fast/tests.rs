@@ -82,11 +82,11 @@ fn compare(
     }
     let scalar = integers::visit(ty, scalar::Find).unwrap();
     let rounded = |rows| Rounded::new(&x, scalar.len(), scalar.group(), other.also(rows));
-    let (few, x) = (rounded(1), rounded(FEW + 1));
+    let (few, many) = (rounded(1), rounded(FEW + 1));
     let mut wanted = vec![[0.0; ROWS]; tokens];
-    scalar.tile(&weights, &x, &mut wanted);
+    scalar.tile(&weights, &many, &mut wanted);
     let mut found = vec![[0.0; ROWS]; tokens];
-    other.tile(&weights, &x, &mut found);
+    other.tile(&weights, &many, &mut found);
     for (wanted, found) in wanted.iter().zip(&found) {
         assert!(same_bits(&found[..rows], &wanted[..rows]), "{ty}: {found:?} {wanted:?}");
     }
@@ -96,6 +96,16 @@ fn compare(
         for (r, found) in found.chunks_exact(tokens).enumerate() {
             let wanted: Vec<f32> = wanted.iter().map(|row| row[r]).collect();
             assert!(same_bits(found, &wanted), "{ty} row {r}: {found:?} {wanted:?}");
+        }
+        #[cfg(target_arch = "x86_64")]
+        if let Some(packed) = other.pack(&weights, weights.len() / rows) {
+            let plain = Rounded::new(&x, scalar.len(), scalar.group(), Also::Nothing);
+            let mut found = vec![0.0; rows * tokens];
+            other.packed(&packed.form, packed.strips(0, rows), &plain, &mut found);
+            for (r, found) in found.chunks_exact(tokens).enumerate() {
+                let wanted: Vec<f32> = wanted.iter().map(|row| row[r]).collect();
+                assert!(same_bits(found, &wanted), "{ty} packed {r}: {found:?} {wanted:?}");
+            }
         }
     }
 }

@@ -1,8 +1,8 @@
 //! Kernels for AVX-512 with VNNI, and with AMX.
 
 mod groups;
+mod packed;
 mod tiles;
-mod unsigned;
 
 use std::marker::PhantomData;
 
@@ -10,11 +10,14 @@ use gguf_quant::integers::{Integers, Visitor};
 use pulp::NullaryFnOnce;
 
 use super::avx2::rows::Rows;
+use super::packed::{Form, Packed, fill};
 use super::rounded::{Also, Rounded};
+use super::unsigned::Unsigned;
 use super::{FEW, Kernels, ROWS, avx2};
 use crate::amx::Amx;
 use crate::avx512::V4Products;
-use unsigned::Unsigned;
+use crate::simd::V3Halves;
+use packed::Strips;
 
 /// Finds the kernels of a type.
 pub(super) struct Find(pub V4Products, pub Option<Amx>);
@@ -53,6 +56,18 @@ impl<F: Integers> Kernels for Avx512<F> {
         simd.vectorize(Rows::<F> { simd, weights, x, out, of: PhantomData });
     }
 
+    fn pack(&self, weights: &[u8], row_bytes: usize) -> Option<Packed> {
+        let simd = self.simd.halves();
+        Packed::of::<F, _>(*simd, weights, row_bytes, |form, weights, strip| {
+            simd.vectorize(Fill::<F> { simd, form, weights, strip, of: PhantomData });
+        })
+    }
+
+    fn packed(&self, form: &Form, strips: &[u8], x: &Rounded, out: &mut [f32]) {
+        let simd = self.simd;
+        simd.vectorize(Strips { simd, form, strips, x, out });
+    }
+
     fn tile(&self, weights: &[u8], x: &Rounded, out: &mut [[f32; ROWS]]) {
         let Self { simd, amx, of } = *self;
         simd.vectorize(Tiles::<F> { simd, amx, weights, x, out, of });
@@ -75,5 +90,23 @@ impl<F: Integers> NullaryFnOnce for Tiles<'_, F> {
     fn call(self) {
         let Self { simd, amx, weights, x, out, .. } = self;
         tiles::tile::<Unsigned<F>>(simd, amx, weights, x, out);
+    }
+}
+
+struct Fill<'r, F> {
+    simd: V3Halves,
+    form: &'r Form,
+    weights: &'r [u8],
+    strip: &'r mut [u8],
+    of: PhantomData<fn() -> F>,
+}
+
+impl<F: Integers> NullaryFnOnce for Fill<'_, F> {
+    type Output = ();
+
+    #[inline(always)]
+    fn call(self) {
+        let Self { simd, form, weights, strip, .. } = self;
+        fill::<F, _>(*simd, form, weights, strip);
     }
 }
