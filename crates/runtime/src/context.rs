@@ -146,7 +146,8 @@ impl Context {
         kind: OutputKind,
         progress: &dyn Progress,
     ) -> Result<Value, Error> {
-        self.run_watched(batch, kind, &Watch::new(progress))
+        // Begun among the threads that do the work: else each operation would wake them, and be waited for.
+        rayon::scope(|_| self.run_watched(batch, kind, &Watch::new(progress)))
     }
 
     /// The same, while `observer` looks on.
@@ -160,7 +161,7 @@ impl Context {
         observer: &dyn Observer,
         progress: &dyn Progress,
     ) -> Result<Value, Error> {
-        self.run_watched(batch, kind, &Watch::new(progress).observed(observer))
+        rayon::scope(|_| self.run_watched(batch, kind, &Watch::new(progress).observed(observer)))
     }
 
     fn run_watched(

@@ -12,6 +12,9 @@ use super::super::{FEW, ROWS};
 use super::tiles::Sums;
 use crate::avx512::V4Products;
 
+/// Bytes from what is read to what is asked for.
+const AHEAD: usize = 4096;
+
 /// Strips with up to [`FEW`] rows of activations: `out` has a row for each row of weights.
 pub(super) struct Strips<'r> {
     pub simd: V4Products,
@@ -60,7 +63,18 @@ impl Strips<'_> {
             for (p, (columns, bytes)) in form.pieces().enumerate() {
                 let (piece, rest) = strips.split_at(bytes);
                 strips = rest;
-                let part = Part { simd, form, x, table, column: p * DEPTH, columns, tokens };
+                let share = bytes / (columns / form.group);
+                let part = Part {
+                    bytes: piece,
+                    share,
+                    simd,
+                    form,
+                    x,
+                    table,
+                    column: p * DEPTH,
+                    columns,
+                    tokens,
+                };
                 let piece = form.piece(columns, piece);
                 if form.len == 256 {
                     part.large::<BITS, UNITS, T>(&piece, &mut sums);
@@ -87,6 +101,10 @@ struct Part<'r> {
     /// The first column.
     column: usize,
     columns: usize,
+    /// What stands there.
+    bytes: &'r [u8],
+    /// Bytes for each group.
+    share: usize,
     tokens: usize,
 }
 
@@ -102,9 +120,11 @@ impl Part<'_> {
         let f = simd.avx512f;
         let mut levels: [&[[i8; 4]]; T] = [&[]; T];
         let mut sums: [&[[i16; 2]]; T] = [&[]; T];
+        let mut x_d: [&[f32]; T] = [&[]; T];
         for t in 0..T {
             levels[t] = self.x.levels(self.token(t), self.column, DEPTH).as_chunks().0;
             sums[t] = self.x.sums(self.token(t), self.column, DEPTH).as_chunks().0;
+            x_d[t] = self.x.scales(self.token(t), self.column, DEPTH);
         }
         let mut of_levels = [f._mm512_setzero_si512(); T];
         let mut of_scales = [f._mm512_setzero_si512(); T];
@@ -143,7 +163,7 @@ impl Part<'_> {
                 of_levels[t] = f._mm512_sub_epi32(of_levels[t], less);
             }
         }
-        self.add::<T>(piece, 0, of_levels, of_minimums, out);
+        self.add::<T>(piece, 0, of_levels, of_minimums, &x_d, out);
     }
 
     /// Adds the products of blocks of 32.
@@ -153,9 +173,11 @@ impl Part<'_> {
         let f = simd.avx512f;
         let mut levels: [&[[i8; 4]]; T] = [&[]; T];
         let mut sums: [&[i16]; T] = [&[]; T];
+        let mut x_d: [&[f32]; T] = [&[]; T];
         for t in 0..T {
             levels[t] = self.x.levels(self.token(t), self.column, columns).as_chunks().0;
             sums[t] = self.x.sums(self.token(t), self.column, columns);
+            x_d[t] = self.x.scales(self.token(t), self.column, columns);
         }
         for block in 0..columns / 32 {
             let mut of_levels = self.group::<BITS, 2, T>(piece, block, &levels);
@@ -166,7 +188,7 @@ impl Part<'_> {
                 let less = f._mm512_set1_epi32(sum * i32::from(form.zero));
                 of_levels[t] = f._mm512_sub_epi32(of_levels[t], less);
             }
-            self.add::<T>(piece, block, of_levels, of_minimums, out);
+            self.add::<T>(piece, block, of_levels, of_minimums, &x_d, out);
         }
     }
 
@@ -174,6 +196,16 @@ impl Part<'_> {
     #[inline(always)]
     fn token(&self, t: usize) -> usize {
         t.min(self.tokens - 1)
+    }
+
+    /// Brings what is some pieces further nearer, a part of it with each group.
+    #[inline(always)]
+    fn prefetch(&self, group: usize) {
+        let lines = self.bytes.as_ptr().cast::<i8>().wrapping_add(AHEAD + group * self.share);
+        for line in (0..self.share).step_by(64) {
+            let line = lines.wrapping_add(line);
+            self.simd.sse._mm_prefetch::<{ std::arch::x86_64::_MM_HINT_T0 }>(line);
+        }
     }
 
     /// The products of a group.
@@ -186,6 +218,7 @@ impl Part<'_> {
     ) -> Sums<T> {
         let simd = self.simd;
         let mut sums = [simd.avx512f._mm512_setzero_si512(); T];
+        self.prefetch(group);
         for unit in UNITS * group..UNITS * (group + 1) {
             let weights = self.levels::<BITS>(piece, unit);
             for t in 0..T {
@@ -265,14 +298,14 @@ impl Part<'_> {
         block: usize,
         of_levels: Sums<T>,
         of_minimums: Sums<T>,
+        x_d: &[&[f32]; T],
         out: &mut [__m512; T],
     ) {
         let Self { simd, form, .. } = *self;
         let f = simd.avx512f;
         let d = self.scales(piece.d, block);
         for t in 0..T {
-            let x_d =
-                f._mm512_set1_ps(self.x.scales(self.token(t), self.column, self.columns)[block]);
+            let x_d = f._mm512_set1_ps(x_d[t][block]);
             let mut part =
                 f._mm512_mul_ps(f._mm512_mul_ps(d, x_d), f._mm512_cvtepi32_ps(of_levels[t]));
             if form.minimums {
