@@ -108,6 +108,14 @@ impl Form {
         [a, b, c, e, large, large * of_minimums, d, d * of_minimums]
     }
 
+    /// Whether an index is the level itself.
+    pub fn plain(&self) -> bool {
+        (0..)
+            .zip(&self.table)
+            .take(1 << self.bits.min(4))
+            .all(|(i, level)| i == *level || *level == 0)
+    }
+
     /// Columns and bytes of the pieces of a strip.
     #[inline(always)]
     pub fn pieces(&self) -> impl Iterator<Item = (usize, usize)> {
