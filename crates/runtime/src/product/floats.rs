@@ -135,7 +135,7 @@ impl Floats<2> for V3Halves {
 
     #[inline(always)]
     fn prefetch(self, at: *const u8) {
-        self.sse._mm_prefetch::<{ std::arch::x86_64::_MM_HINT_T0 }>(at.cast());
+        self.sse._mm_prefetch::<{ std::arch::x86_64::_MM_HINT_T1 }>(at.cast());
     }
 
     #[inline(always)]

@@ -13,7 +13,7 @@ use super::tiles::Sums;
 use crate::avx512::V4Products;
 
 /// Bytes from what is read to what is asked for.
-const AHEAD: usize = 4096;
+const AHEAD: usize = 12288;
 
 /// Strips with up to [`FEW`] rows of activations: `out` has a row for each row of weights.
 pub(super) struct Strips<'r> {
@@ -196,14 +196,14 @@ impl Part<'_> {
         t.min(self.tokens - 1)
     }
 
-    /// Brings what is some pieces further nearer, a part of it with each group: what it takes with its scales.
+    /// Brings what is some pieces further into the second-level cache, a part of it with each group: what it takes with its scales.
     #[inline(always)]
     fn prefetch<const BITS: usize, const UNITS: usize>(&self, group: usize) {
         let share = UNITS * BITS * QUAD / 2 + 48;
         let lines = self.bytes.as_ptr().cast::<i8>().wrapping_add(AHEAD + group * share);
         for line in (0..share).step_by(64) {
             let line = lines.wrapping_add(line);
-            self.simd.sse._mm_prefetch::<{ std::arch::x86_64::_MM_HINT_T0 }>(line);
+            self.simd.sse._mm_prefetch::<{ std::arch::x86_64::_MM_HINT_T1 }>(line);
         }
     }
 
