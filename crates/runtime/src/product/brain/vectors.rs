@@ -24,18 +24,19 @@ pub(super) fn multiply(simd: V4Brain, job: Job<'_>, out: &mut Value) {
     let mut rounded = vec![[0; STEP]; x.rows * steps];
     // A single row is not worth waking other threads.
     let least = if x.rows == 1 { usize::MAX } else { 1 };
-    let rows = rounded.par_chunks_mut(steps.max(1)).with_min_len(least);
-    rows.zip(x.data.par_chunks(x.width.max(1))).for_each(|(rounded, x)| {
-        simd.vectorize(Round { x, rounded });
+    let sixes = rounded.par_chunks_mut((TOKENS * steps).max(1)).with_min_len(least);
+    sixes.zip(x.data.par_chunks((TOKENS * x.width).max(1))).for_each(|(rounded, x)| {
+        simd.vectorize(Round { x, steps, rounded });
     });
     job.share(out, |first, out| {
         simd.vectorize(Task { simd, matrix, first, x: &rounded, tokens: x.rows, steps, out });
     });
 }
 
-/// A row of activations that is rounded.
+/// Up to [`TOKENS`] rows of activations that are rounded.
 struct Round<'r> {
     x: &'r [f32],
+    steps: usize,
     rounded: &'r mut [[u16; STEP]],
 }
 
@@ -44,9 +45,29 @@ impl NullaryFnOnce for Round<'_> {
 
     #[inline(always)]
     fn call(self) {
-        for (x, rounded) in self.x.chunks(STEP).zip(self.rounded) {
-            [*rounded] = split(&step(x));
+        let Self { x, steps, mut rounded } = self;
+        let (mut rows, width) = (x, x.len() / (rounded.len() / steps));
+        while !rows.is_empty() {
+            let tokens = together(rows.len() / width);
+            let (group, rest) = rounded.split_at_mut(tokens * steps);
+            rounded = rest;
+            let (of_group, rest) = rows.split_at(tokens * width);
+            rows = rest;
+            for (t, x) in of_group.chunks_exact(width).enumerate() {
+                for (x, rounded) in x.chunks(STEP).zip(group.iter_mut().skip(t).step_by(tokens)) {
+                    [*rounded] = split(&step(x));
+                }
+            }
         }
+    }
+}
+
+/// How many of the tokens that are left are multiplied together.
+fn together(left: usize) -> usize {
+    match left {
+        TOKENS.. => TOKENS,
+        2.. => 2,
+        left => left,
     }
 }
 
@@ -55,7 +76,8 @@ struct Task<'t> {
     simd: V4Brain,
     matrix: &'t Matrix,
     first: usize,
-    /// `[token][step]`.
+    /// `[step][token]` of the tokens that are multiplied together, then of the next. Side by side, since rows
+    /// that begin at the same place of a page take each other's places in the first-level cache.
     x: &'t [[u16; STEP]],
     tokens: usize,
     steps: usize,
@@ -68,16 +90,14 @@ impl NullaryFnOnce for Task<'_> {
     #[inline(always)]
     fn call(mut self) {
         let mut token = 0;
-        while token + TOKENS <= self.tokens {
-            self.tokens::<TOKENS>(token);
-            token += TOKENS;
-        }
-        while token + 2 <= self.tokens {
-            self.tokens::<2>(token);
-            token += 2;
-        }
-        if token < self.tokens {
-            self.tokens::<1>(token);
+        while token < self.tokens {
+            let tokens = together(self.tokens - token);
+            match tokens {
+                TOKENS => self.tokens::<TOKENS>(token),
+                2 => self.tokens::<2>(token),
+                _ => self.tokens::<1>(token),
+            }
+            token += tokens;
         }
     }
 }
@@ -104,25 +124,22 @@ impl Task<'_> {
         let Self { simd, matrix, first, x, steps, .. } = *self;
         let mut weights: [&[[u8; 2 * STEP]]; R] = [&[]; R];
         let mut rests = [[0; 2 * STEP]; R];
-        let mut xs: [&[[u16; STEP]]; T] = [&[]; T];
+        let xs = x[token * steps..][..T * steps].as_chunks().0;
         for r in 0..R {
             let rest;
             (weights[r], rest) = matrix.rows(first + row + r, 1).as_chunks();
             rests[r] = step(rest);
         }
-        for t in 0..T {
-            xs[t] = &x[(token + t) * steps..][..steps];
-        }
         let whole = weights[0].len();
-        let mut sums = add(simd, weights, xs, [[cast([0.0_f32; STEP / 2]); T]; R]);
+        let mut sums = [[cast([0.0_f32; STEP / 2]); T]; R];
+        // What comes next, of which a processor itself looks no further than a page.
+        let ahead = if T == 1 { R * matrix.row_bytes } else { 0 };
+        add(simd, weights, &xs[..whole], ahead, &mut sums);
         if whole < steps {
             for r in 0..R {
                 weights[r] = slice::from_ref(&rests[r]);
             }
-            for t in 0..T {
-                xs[t] = &xs[t][whole..];
-            }
-            sums = add(simd, weights, xs, sums);
+            add(simd, weights, &xs[whole..], 0, &mut sums);
         }
         for r in 0..R {
             for t in 0..T {
@@ -132,30 +149,32 @@ impl Task<'_> {
     }
 }
 
-/// Adds the products of rows of weights with tokens, step by step.
+/// Adds the products of rows of weights with tokens, step by step. Asks for what stands `ahead` bytes behind
+/// weights, if that is not 0.
 #[inline(always)]
 fn add<const R: usize, const T: usize>(
     simd: V4Brain,
     mut weights: [&[[u8; 2 * STEP]]; R],
-    mut xs: [&[[u16; STEP]]; T],
-    mut sums: [[__m512; T]; R],
-) -> [[__m512; T]; R] {
-    let steps = weights[0].len();
+    xs: &[[[u16; STEP]; T]],
+    ahead: usize,
+    sums: &mut [[__m512; T]; R],
+) {
     for r in 0..R {
-        weights[r] = &weights[r][..steps];
+        weights[r] = &weights[r][..xs.len()];
     }
-    for t in 0..T {
-        xs[t] = &xs[t][..steps];
-    }
-    for at in 0..steps {
+    let mut made = *sums;
+    for (at, x) in xs.iter().enumerate() {
         for r in 0..R {
+            if ahead != 0 {
+                simd.prefetch(weights[r][at].as_ptr().wrapping_add(ahead));
+            }
             let weights = cast(weights[r][at]);
             for t in 0..T {
-                sums[r][t] = simd.add_pairs(sums[r][t], weights, cast(xs[t][at]));
+                made[r][t] = simd.add_pairs(made[r][t], weights, cast(x[t]));
             }
         }
     }
-    sums
+    *sums = made;
 }
 
 /// The sum of 16 numbers: the upper half is added to the lower one until one is left.
