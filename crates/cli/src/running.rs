@@ -30,6 +30,10 @@ pub struct RunArgs {
     /// same bits by all [default: the best that this processor has].
     #[arg(long, value_parser = instructions())]
     instructions: Option<Instructions>,
+    /// Do not keep weights in memory once more in the order in which generating reads them. Slower, with
+    /// less memory; the results are the same.
+    #[arg(long)]
+    no_repack: bool,
     /// Threads [default: one per core].
     #[arg(short, long, value_name = "N")]
     pub threads: Option<NonZeroUsize>,
@@ -111,7 +115,8 @@ impl RunArgs {
             Sums::Fast => Arithmetic::Fast,
         };
         let (adapters, instructions) = (self.lora.clone(), self.instructions);
-        Options { graph, arithmetic, instructions, adapters, pooling: None }
+        let no_repacking = self.no_repack;
+        Options { graph, arithmetic, instructions, no_repacking, adapters, pooling: None }
     }
 
     /// How caches store numbers.

@@ -1,4 +1,8 @@
 //! Memory for weights in another order.
+#![cfg_attr(
+    not(target_arch = "x86_64"),
+    allow(dead_code, reason = "other kernels pack nothing yet")
+)]
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -17,14 +21,12 @@ impl Repacking {
     }
 
     /// Asks for memory for so many bytes of weights; false if it is not left.
-    #[cfg(target_arch = "x86_64")]
     pub fn take(&self, bytes: usize) -> bool {
         let less = |left: u64| left.checked_sub(bytes as u64);
         self.left.fetch_update(Ordering::Relaxed, Ordering::Relaxed, less).is_ok()
     }
 
     /// So many bytes are taken.
-    #[cfg(target_arch = "x86_64")]
     pub fn add(&self, bytes: usize) {
         self.taken.fetch_add(bytes as u64, Ordering::Relaxed);
     }

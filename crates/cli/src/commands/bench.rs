@@ -73,7 +73,15 @@ pub fn run(args: &Args) -> Result<(), Failure> {
 }
 
 fn print(out: &mut impl Write, report: &Report) -> std::io::Result<()> {
-    let Report { machine, prompt, generation, model_bytes, peak_memory, instructions } = report;
+    let Report {
+        machine,
+        prompt,
+        generation,
+        model_bytes,
+        repacked_bytes,
+        peak_memory,
+        instructions,
+    } = report;
     // What does not fit the terminal goes on below what it is about.
     let mut line = |name: &str, text: String| {
         let text = terminal::wrap(&text, &" ".repeat(12));
@@ -105,11 +113,23 @@ fn print(out: &mut impl Write, report: &Report) -> std::io::Result<()> {
         Some(peak) => format!(", at most {} in memory with the mapped file", listing::bytes(*peak)),
         None => String::new(),
     };
-    line("memory", format!("{} of tensors{peak}", listing::bytes(*model_bytes)))
+    let repacked = match repacked_bytes {
+        0 => String::new(),
+        bytes => format!(", {} of them once more for generating", listing::bytes(*bytes)),
+    };
+    line("memory", format!("{} of tensors{repacked}{peak}", listing::bytes(*model_bytes)))
 }
 
 fn as_json(report: &Report) -> Value {
-    let Report { machine, prompt, generation, model_bytes, peak_memory, instructions } = report;
+    let Report {
+        machine,
+        prompt,
+        generation,
+        model_bytes,
+        repacked_bytes,
+        peak_memory,
+        instructions,
+    } = report;
     let speed = |speed: &Option<Speed>| speed.as_ref().map(|speed| of_speed(speed, *machine));
     json!({
         "prompt_tokens_per_second": prompt.as_ref().map(Speed::mean),
@@ -117,6 +137,7 @@ fn as_json(report: &Report) -> Value {
         "prompt": speed(prompt),
         "generation": speed(generation),
         "model_bytes": model_bytes,
+        "repacked_bytes": repacked_bytes,
         "peak_memory_bytes": peak_memory,
         "threads": machine.threads,
         "instructions": instructions.name(),

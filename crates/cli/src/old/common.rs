@@ -57,7 +57,7 @@ pub const MACHINE: &[Flag] = &[
     nothing("--swa-full", 0, SAME_RESULT),
     nothing("-fa --flash-attn", 1, SAME_RESULT),
     nothing("-kvo --kv-offload -nkvo --no-kv-offload", 0, NO_DEVICES),
-    nothing("--repack -nr --no-repack", 0, NO_DEVICES),
+    nothing("--repack -nr --no-repack", 0, SAME_RESULT),
     nothing("--no-host", 0, NO_DEVICES),
     nothing("-dt --defrag-thold", 1, SAME_RESULT),
     nothing("-np --parallel", 1, SAME_RESULT),

@@ -118,6 +118,12 @@ fn sets_of_instructions_give_the_same_bits() {
     fails(&asked, 2, &[&format!("no {of_others}"), "it has scalar"]);
     let bench = ["bench", &small, "-p", "0", "-n", "1", "-r", "1", "--instructions", "scalar"];
     assert!(succeeds(&bench).contains("threads by scalar"));
+    // Weights that generating reads in another order.
+    let text = goes_on(&small, &[]);
+    assert_eq!(goes_on(&small, &["--no-repack"]), text);
+    assert_eq!(goes_on(&small, &["--instructions", "scalar"]), text);
+    let bench = ["bench", &small, "-p", "0", "-n", "8", "-r", "1", "--json", "--no-repack"];
+    assert_eq!(json(&succeeds(&bench))["repacked_bytes"], 0);
 }
 
 #[test]

@@ -96,6 +96,8 @@ pub struct Report {
     pub generation: Option<Speed>,
     /// Bytes of all tensors.
     pub model_bytes: u64,
+    /// Bytes of weights that were in memory once more, in the order in which generating reads them.
+    pub repacked_bytes: u64,
     /// The most memory that this process had, in bytes, mapped files included; `None` where the
     /// system does not say.
     pub peak_memory: Option<u64>,
@@ -142,7 +144,16 @@ pub fn bench(
     // Before the machine is measured, which takes memory of its own.
     let peak_memory = peak_memory();
     let (machine, instructions) = (Machine::measure(), executor.instructions());
-    Ok(Report { machine, instructions, prompt, generation, model_bytes, peak_memory })
+    let repacked_bytes = executor.repacked();
+    Ok(Report {
+        machine,
+        instructions,
+        prompt,
+        generation,
+        model_bytes,
+        repacked_bytes,
+        peak_memory,
+    })
 }
 
 /// Tokens per second of each repetition.

@@ -38,6 +38,9 @@ pub struct Options {
     pub arithmetic: Arithmetic,
     /// What products in 8 bits are computed by, instead of the best that this processor has.
     pub instructions: Option<Instructions>,
+    /// No weights in memory once more, in the order in which generating reads them: slower, and with less
+    /// memory; results are the same.
+    pub no_repacking: bool,
     /// Words for low-rank adapters, and by how much each counts.
     pub adapters: Vec<(String, f32)>,
     /// How the tokens of a text become one row, instead of the model's own way.
@@ -95,6 +98,9 @@ fn executor_of(
     let mut executor = executor.map_err(|error| error.in_file(word.as_ref()))?;
     if let Some(instructions) = options.instructions {
         executor = executor.with_instructions(instructions)?;
+    }
+    if options.no_repacking {
+        executor = executor.with_repacking(0);
     }
     Ok(Arc::new(executor.with_adapters(&adapters)?))
 }

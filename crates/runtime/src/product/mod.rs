@@ -37,6 +37,10 @@ pub(crate) struct How<'r> {
     /// What they are computed by.
     pub instructions: Proof,
     /// What memory there is for weights once more.
+    #[cfg_attr(
+        not(target_arch = "x86_64"),
+        allow(dead_code, reason = "other kernels pack nothing yet")
+    )]
     pub repacking: &'r Repacking,
     /// Whether they are still wanted.
     pub watch: &'r Watch<'r>,

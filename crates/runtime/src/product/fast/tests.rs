@@ -204,3 +204,47 @@ fn what_is_no_number_stays_so() {
         assert!(found[0].is_nan());
     }
 }
+
+/// What a matrix of `rows` rows in each of `shape`'s matrices gives with the same tokens again and again, and
+/// how many bytes were packed for it.
+#[cfg(target_arch = "x86_64")]
+fn again_and_again(by: Proof, shape: &[u64], tokens: usize, limit: u64) -> (Vec<Vec<f32>>, u64) {
+    let random = &mut Random(3);
+    let rows = shape[1..].iter().product::<u64>() as usize;
+    let width = shape[0] as usize;
+    let bytes = std::sync::Arc::new(weights(random, TensorType::Q4_K, rows, width, None));
+    let matrix = Matrix::of_bytes("m", shape, TensorType::Q4_K, &bytes).unwrap();
+    let x = activations(random, tokens, width, 1.0);
+    let repacking = crate::repacking::Repacking::of(limit);
+    let watch = crate::watch::Watch::new(&());
+    let arithmetic = crate::product::Arithmetic::Fast;
+    let how = How { arithmetic, instructions: by, repacking: &repacking, watch: &watch };
+    let one = shape[1] as usize;
+    let results = (0..8).map(|_| {
+        let experts = (0..rows / one).flat_map(|expert| {
+            let mut out = Value::zeros(tokens, one, Vec::new());
+            assert!(multiply(how, &matrix, expert * one, &x, &mut out));
+            out.data
+        });
+        experts.collect()
+    });
+    (results.collect(), repacking.taken())
+}
+
+#[cfg(target_arch = "x86_64")]
+#[test]
+fn a_matrix_is_packed_in_time_and_gives_the_same() {
+    let Ok(by) = Instructions::Avx512.require() else {
+        eprintln!("SKIPPED: this processor or system has no avx512");
+        return;
+    };
+    let same = |results: &[Vec<f32>]| results.iter().all(|result| same_bits(result, &results[0]));
+    for (shape, packs) in [([512, 40, 1], true), ([512, 32, 3], true), ([512, 24, 3], false)] {
+        for tokens in [1, 3] {
+            let (plain, none) = again_and_again(by, &shape, tokens, 0);
+            let (packed, taken) = again_and_again(by, &shape, tokens, 1 << 20);
+            assert_eq!((none, taken > 0), (0, packs), "{shape:?}");
+            assert!(same(&plain) && same(&packed) && same_bits(&plain[0], &packed[0]));
+        }
+    }
+}

@@ -68,7 +68,10 @@ impl<const T: usize> Groups<T> for Vectors {
             levels[t] = &x[t][from / 4..][..F::GROUP / 4];
         }
         let mut sums = [simd.avx512f._mm512_setzero_si512(); T];
-        for (k, column) in weights[..F::GROUP / 4].iter().enumerate() {
+        // A compiler that sees how many there are takes one token after the other, and each sum waits for the
+        // one before.
+        let columns = if F::GROUP == 32 { std::hint::black_box(8) } else { F::GROUP / 4 };
+        for (k, column) in weights[..columns].iter().enumerate() {
             let weights = cast(*column);
             for t in 0..T {
                 let x = simd.avx512f._mm512_set1_epi32(cast(levels[t][k]));
