@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use gguf_kit::edit::{self, Changes};
+use gguf_kit::edit::{self as edits, Changes};
 use gguf_kit::key_value::KeyValue;
 use gguf_kit::{json, open};
 use gguf_store::edit::Saved;
@@ -39,13 +39,13 @@ pub fn edit<'py>(
     let renderer = renderer(py)?;
     let (path, how, changed) = run(py, &How { progress, threads: None }, |progress| {
         let opened = open(&path.to_string_lossy())?;
-        let changed = json::edited_keys(&edit::preview(opened.model(), &changes, &renderer)?);
+        let changed = json::edited_keys(&edits::preview(opened.model(), &changes, &renderer)?);
         if dry_run {
             return Ok((path, "unchanged", changed));
         }
         let Some(output) = output else {
             drop(opened);
-            let (path, saved) = edit::in_place(&path, &changes, &renderer, progress)?;
+            let (path, saved) = edits::in_place(&path, &changes, &renderer, progress)?;
             let how = match saved {
                 Saved::Unchanged => "unchanged",
                 Saved::InPlace => "in place",
@@ -53,7 +53,7 @@ pub fn edit<'py>(
             };
             return Ok((path, how, changed));
         };
-        let rewritten = edit::rewrite(opened.model(), &changes, &renderer)?;
+        let rewritten = edits::rewrite(opened.model(), &changes, &renderer)?;
         let inputs = opened.files().map(PathBuf::from).chain(rewritten.files);
         let overwrite = overwrite(force).sparing(inputs.collect::<Vec<_>>());
         rewritten.job.write(&output, &overwrite, progress)?;

@@ -6,6 +6,7 @@ mod codec;
 mod command;
 mod edit;
 mod error;
+mod header;
 mod imatrix;
 mod inspect;
 mod json;
@@ -28,6 +29,8 @@ mod _native {
     use crate::command::command;
     #[pymodule_export]
     use crate::edit::edit;
+    #[pymodule_export]
+    use crate::header::{Header, pack_strings};
     #[pymodule_export]
     use crate::imatrix::Imatrix;
     #[pymodule_export]

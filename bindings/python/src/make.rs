@@ -4,8 +4,8 @@ use std::num::NonZeroUsize;
 use std::path::PathBuf;
 
 use gguf::{ByteOrder, Error};
-use gguf_kit::convert::{self, Wanted};
-use gguf_kit::quantize::{self, Choice, Goal, Named, Part, Split};
+use gguf_kit::convert::{self as conversion, Wanted};
+use gguf_kit::quantize::{self as quantization, Choice, Goal, Named, Part, Split};
 use gguf_quantize::recipe::{Target, parse_entry, parse_type_file};
 use gguf_store::{Existing, Overwrite};
 use pyo3::prelude::*;
@@ -27,7 +27,7 @@ fn target(name: &str) -> PyResult<Target> {
 /// What decides the types of tensors, as Python gives it.
 #[derive(FromPyObject)]
 #[pyo3(from_item_all)]
-struct Recipe {
+pub struct Recipe {
     pure: bool,
     leave_output_tensor: bool,
     output_tensor_type: Option<String>,
@@ -85,7 +85,7 @@ pub fn quantize(
         let target = target(&name)?;
         let path = match path {
             Some(path) => path,
-            None => quantize::default_path(&opened, &word, target).map_err(raise)?,
+            None => quantization::default_path(&opened, &word, target).map_err(raise)?,
         };
         Ok(Named { goal: Goal::Target(target), path })
     });
@@ -94,12 +94,12 @@ pub fn quantize(
         Some(part) => Split::Part(part),
         None => Split::None,
     };
-    let options = quantize::Options {
+    let options = quantization::Options {
         outputs: named.collect::<PyResult<_>>()?,
         quantization: recipe.options()?,
         split,
         resume,
-        ..quantize::Options::default()
+        ..quantization::Options::default()
     };
     let choice = recipe.choice();
     run(py, &How { progress, threads }, |progress| {
@@ -112,7 +112,7 @@ pub fn quantize(
         }
         let overwrite = overwrite(force).sparing(inputs);
         options.check_outputs(&overwrite)?;
-        let plan = quantize::Plan::new(&opened, &word, &options, progress)?;
+        let plan = quantization::Plan::new(&opened, &word, &options, progress)?;
         if !dry_run {
             plan.write(&overwrite, &|| (), progress)?;
         }
@@ -153,7 +153,7 @@ pub fn convert(
     let wanted = outputs.into_iter().map(|(name, path)| {
         Ok(Wanted { outtype: name.map(|name| target(&name)).transpose()?, path })
     });
-    let options = convert::Options {
+    let options = conversion::Options {
         outputs: wanted.collect::<PyResult<_>>()?,
         quantization: recipe.options()?,
         imatrix: recipe.choice(),
@@ -164,11 +164,11 @@ pub fn convert(
         metadata,
         base,
         resume,
-        ..convert::Options::default()
+        ..conversion::Options::default()
     };
     run(py, &How { progress, threads }, |progress| {
-        let kind = convert::kind(&word, options.architecture.as_deref())?;
-        let plan = convert::Plan::new(&word, kind, &options)?;
+        let kind = conversion::kind(&word, options.architecture.as_deref())?;
+        let plan = conversion::Plan::new(&word, kind, &options)?;
         let overwrite = overwrite(force).sparing(&plan.inputs);
         let files: Vec<PathBuf> = plan.files()?.into_iter().map(|(_, path)| path).collect();
         files.iter().try_for_each(|path| overwrite.check(path))?;

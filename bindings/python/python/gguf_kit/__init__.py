@@ -20,7 +20,18 @@ from __future__ import annotations
 from collections.abc import Mapping as _Mapping
 
 from . import errors
-from ._native import Metadata, Model, Tensor, __version__, open
+from ._native import (
+    Imatrix,
+    Metadata,
+    Model,
+    Runner,
+    Tensor,
+    Tokenizer,
+    __version__,
+    open,
+)
+from .change import Edited, Made, Recipe, convert, edit, quantize
+from .codecs import TYPES, TensorType, decode, encode, tensor_type
 from .errors import (
     Cancelled,
     ClosedError,
@@ -32,5 +43,51 @@ from .errors import (
     OutputExistsError,
     RequestError,
 )
+from .judge import Divergence, Perplexity, divergence, imatrix, perplexity
+from .look import Digest, Finding, check, diff, hash
+from .templates import apply_chat_template
+
+__all__ = [
+    "TYPES",
+    "Cancelled",
+    "ClosedError",
+    "Digest",
+    "Divergence",
+    "Edited",
+    "FileMissingError",
+    "Finding",
+    "GgufError",
+    "Imatrix",
+    "InputError",
+    "MachineError",
+    "Made",
+    "Metadata",
+    "Model",
+    "NotFoundError",
+    "OutputExistsError",
+    "Perplexity",
+    "Recipe",
+    "RequestError",
+    "Runner",
+    "Tensor",
+    "TensorType",
+    "Tokenizer",
+    "__version__",
+    "apply_chat_template",
+    "check",
+    "convert",
+    "decode",
+    "diff",
+    "divergence",
+    "edit",
+    "encode",
+    "errors",
+    "hash",
+    "imatrix",
+    "open",
+    "perplexity",
+    "quantize",
+    "tensor_type",
+]
 
 _Mapping.register(Metadata)

@@ -11,19 +11,18 @@ True
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Callable, Dict, NamedTuple, Optional, Union
+from typing import TYPE_CHECKING, Any, Dict, NamedTuple, Optional, Union
 
 import numpy as np
 
 from . import _native
+from ._types import Progress
 from .errors import exception_of
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
 
 __all__ = ["TYPES", "TensorType", "decode", "encode", "tensor_type"]
-
-Progress = Callable[[str, int, int], Optional[bool]]
 
 
 class TensorType(NamedTuple):
