@@ -7,8 +7,8 @@
 ...     norm = model["output_norm.weight"]
 ...     print(norm.type, norm.shape, norm.data.dtype)
 ...     print(model["token_embd.weight"].decode(rows=3).shape)
-llama 21
-256
+llama 39
+512
 F32 (256,) float32
 (256,)
 

@@ -91,7 +91,7 @@ class GGUFReader:
 
     >>> reader = GGUFReader("tiny.gguf")
     >>> reader.fields["llama.context_length"].contents(), reader.tensors[0].name
-    (256, 'token_embd.weight')
+    (512, 'output.weight')
     """
 
     byte_order: str
@@ -192,6 +192,6 @@ class GGUFReader:
 
 def _as_official(fault: InputError) -> ValueError:
     """The same fault in the words that programs look for."""
-    if fault.code == "tensor-dims":
+    if fault.code == "tensor-dimensions":
         return ValueError(f"{fault}: the count of dimensions exceeds GGML_MAX_DIMS (4)")
     return fault

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Callable, Dict, Sequence, Tuple
+from typing import Any, Dict, Sequence, Tuple
 
 import numpy as np
 
@@ -11,7 +11,7 @@ from ..errors import RequestError
 from .constants import GGML_QUANT_SIZES, GGMLQuantizationType
 from .lazy import LazyNumpyTensor
 
-__all__ = [
+__all__ = [  # noqa: RUF022
     "QuantError",
     "dequantize",
     "quant_shape_from_byte_shape",
@@ -46,13 +46,6 @@ def quant_shape_from_byte_shape(shape: Sequence[int], quant_type: Any) -> Tuple[
     return (*shape[:-1], shape[-1] // size * elements)
 
 
-def _codec(qtype: Any) -> str:
-    row = codecs.TYPES.get(qtype.name)
-    if row is None or not row.codec:
-        raise NotImplementedError(f"Quantization for {qtype.name} is not yet implemented")
-    return row.name
-
-
 def _encode(data: Any, name: str) -> Any:
     try:
         return codecs.encode(data, name)
@@ -60,24 +53,52 @@ def _encode(data: Any, name: str) -> Any:
         raise QuantError(str(fault)) from fault
 
 
-#: One pair of functions for each type, which lazy arrays remember.
-_FUNCTIONS: Dict[str, Tuple[Callable[..., Any], Callable[..., Any]]] = {}
+class _Quant:
+    """A type that is encoded and decoded; lazy arrays remember that they are."""
 
-
-def _functions(qtype: Any) -> Tuple[Callable[..., Any], Callable[..., Any]]:
-    name = _codec(qtype)
-    if name not in _FUNCTIONS:
-        _FUNCTIONS[name] = (
-            LazyNumpyTensor._wrap_fn(
-                lambda data: _encode(data, name),
-                meta_noop=(np.uint8, lambda shape: quant_shape_to_byte_shape(shape, qtype)),
-            ),
-            LazyNumpyTensor._wrap_fn(
-                lambda data: codecs.decode(data, name),
-                meta_noop=(np.float32, lambda shape: quant_shape_from_byte_shape(shape, qtype)),
-            ),
+    def __init__(self, qtype: Any) -> None:
+        self.qtype = qtype
+        self.block_size, self.type_size = GGML_QUANT_SIZES[qtype]
+        self._encode_lazy = LazyNumpyTensor._wrap_fn(
+            lambda data: _encode(data, qtype.name),
+            meta_noop=(np.uint8, lambda shape: quant_shape_to_byte_shape(shape, qtype)),
         )
-    return _FUNCTIONS[name]
+        self._decode_lazy = LazyNumpyTensor._wrap_fn(
+            lambda data: codecs.decode(data, qtype.name),
+            meta_noop=(np.float32, lambda shape: quant_shape_from_byte_shape(shape, qtype)),
+        )
+
+    def quantize(self, data: Any) -> Any:
+        """Numbers to bytes."""
+        if not isinstance(data, LazyNumpyTensor):
+            return _encode(data, self.qtype.name)
+        try:
+            return self._encode_lazy(data)
+        except ValueError as fault:
+            raise QuantError(str(fault)) from fault
+
+    def dequantize(self, data: Any) -> Any:
+        """Bytes to numbers."""
+        if isinstance(data, LazyNumpyTensor):
+            return self._decode_lazy(data)
+        return codecs.decode(data, self.qtype.name)
+
+
+#: Every type with blocks, and BF16.
+_type_traits: Dict[Any, _Quant] = {
+    qtype: _Quant(qtype)
+    for qtype in GGMLQuantizationType
+    if codecs.TYPES[qtype.name].codec and (GGML_QUANT_SIZES[qtype][0] > 1 or qtype.name == "BF16")
+}
+#: By their names, as the official package has them.
+globals().update({qtype.name: of for qtype, of in _type_traits.items()})
+
+
+def _traits(qtype: Any, what: str) -> _Quant:
+    found = _type_traits.get(qtype)
+    if found is None:
+        raise NotImplementedError(f"{what} for {qtype.name} is not yet implemented")
+    return found
 
 
 def quantize(data: Any, qtype: Any) -> Any:
@@ -90,13 +111,7 @@ def quantize(data: Any, qtype: Any) -> Any:
         return data.astype(np.float32, copy=False)
     if qtype == GGMLQuantizationType.F16:
         return data.astype(np.float16, copy=False)
-    name = _codec(qtype)
-    if isinstance(data, LazyNumpyTensor):
-        try:
-            return _functions(qtype)[0](data)
-        except ValueError as fault:
-            raise QuantError(str(fault)) from fault
-    return _encode(data, name)
+    return _traits(qtype, "Quantization").quantize(data)
 
 
 def dequantize(data: Any, qtype: Any) -> Any:
@@ -105,5 +120,4 @@ def dequantize(data: Any, qtype: Any) -> Any:
         return data.view(np.float32)
     if qtype == GGMLQuantizationType.F16:
         return data.view(np.float16).astype(np.float32)
-    name = _codec(qtype)
-    return _functions(qtype)[1](data) if isinstance(data, LazyNumpyTensor) else codecs.decode(data, name)
+    return _traits(qtype, "Dequantization").dequantize(data)
