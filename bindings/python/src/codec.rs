@@ -24,7 +24,7 @@ impl TypeName {
         match self {
             Self::Id(id) => Ok(TensorType::from_id(*id)),
             Self::Name(name) => name.parse().map_err(|fault: gguf::UnknownTypeName| {
-                request("option-invalid", fault.to_string())
+                request("request-invalid", fault.to_string())
             }),
         }
     }

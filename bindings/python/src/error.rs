@@ -1,9 +1,14 @@
 //! Errors of the crates as exceptions of Python: the classes stand in `gguf_kit/errors.py`.
 
+use std::io::ErrorKind;
+
 use gguf::{Error, Fault};
 use pyo3::exceptions::PyRuntimeError;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
+
+/// The number of "no such file", on every system that Python is on.
+const ENOENT: i32 = 2;
 
 /// The exception for an error. What says which class it has is its fault and its code.
 pub fn raise(error: impl Into<Error>) -> PyErr {
@@ -28,7 +33,9 @@ fn exception(py: Python<'_>, error: &Error) -> PyResult<PyErr> {
         Error::InFile { path, .. } | Error::Exists(path) => fields.set_item("file", path)?,
         Error::Environment { path, source, .. } => {
             fields.set_item("file", path)?;
-            fields.set_item("errno", source.raw_os_error())?;
+            // The library may have looked before the system did.
+            let missing = (source.kind() == ErrorKind::NotFound).then_some(ENOENT);
+            fields.set_item("errno", source.raw_os_error().or(missing))?;
         }
         _ => {}
     }

@@ -48,7 +48,7 @@ pub fn hash(
     let opened = source.open(py)?;
     let parsed = algorithms.iter().map(|name| {
         let parsed = name.parse::<Algorithm>();
-        parsed.map_err(|unknown| request("option-invalid", unknown.to_string()))
+        parsed.map_err(|unknown| request("request-invalid", unknown.to_string()))
     });
     let options = HashOptions { algorithms: parsed.collect::<PyResult<_>>()?, per_tensor: tensors };
     run(py, &How { progress, threads: None }, |progress| {

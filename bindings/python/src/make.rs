@@ -21,7 +21,7 @@ pub fn overwrite(force: bool) -> Overwrite {
 
 fn target(name: &str) -> PyResult<Target> {
     let parsed = name.parse::<Target>();
-    parsed.map_err(|unknown| request("option-invalid", unknown.to_string()))
+    parsed.map_err(|unknown| request("request-invalid", unknown.to_string()))
 }
 
 /// What decides the types of tensors, as Python gives it.
@@ -90,7 +90,7 @@ pub fn quantize(
         Ok(Named { goal: Goal::Target(target), path })
     });
     let part = part.map(|part| part.parse::<Part>());
-    let split = match part.transpose().map_err(|fault| request("option-invalid", fault.to_string()))? {
+    let split = match part.transpose().map_err(|fault| request("request-invalid", fault.to_string()))? {
         Some(part) => Split::Part(part),
         None => Split::None,
     };

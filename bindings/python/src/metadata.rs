@@ -61,7 +61,7 @@ impl Metadata {
         entries.map(|(key, value)| Ok((key.to_owned(), to_python(py, value)?))).collect()
     }
 
-    /// The type of a value in the file, such as `u32` or `[str]`.
+    /// The type of a value in the file, such as `u32` or `str[]`.
     fn type_of(&self, key: &str) -> PyResult<String> {
         let opened = self.0.get()?;
         let value = opened.model().metadata().get(key);

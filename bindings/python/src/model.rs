@@ -186,7 +186,7 @@ impl Source {
 
 fn word(path: &std::path::Path) -> PyResult<String> {
     let text = path.to_str().map(str::to_owned);
-    text.ok_or_else(|| request("name-invalid", "a location is no Unicode text"))
+    text.ok_or_else(|| request("request-invalid", "a location is no Unicode text"))
 }
 
 fn opened(py: Python<'_>, location: &str) -> PyResult<Opened> {

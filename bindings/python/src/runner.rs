@@ -33,7 +33,7 @@ pub fn cache(name: &str) -> PyResult<CacheType> {
         "f16" => CacheType::F16,
         "q8_0" => CacheType::Q8_0,
         other => {
-            return Err(request("option-invalid", format!("`{other}` is none of f32, f16, q8_0")));
+            return Err(request("request-invalid", format!("`{other}` is none of f32, f16, q8_0")));
         }
     })
 }

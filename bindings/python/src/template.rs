@@ -29,7 +29,7 @@ pub fn apply_chat_template(
 ) -> PyResult<String> {
     let json = |text: &str| {
         let parsed = serde_json::from_str::<Json>(text);
-        parsed.map_err(|fault| request("option-invalid", fault.to_string()))
+        parsed.map_err(|fault| request("request-invalid", fault.to_string()))
     };
     let mut context = Context::new(json(messages)?);
     context.tools = json(tools)?;

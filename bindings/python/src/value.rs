@@ -60,10 +60,10 @@ fn array_to_python<'py>(py: Python<'py>, array: &Array) -> PyResult<Bound<'py, P
     numbers!(U8 I8 U16 I16 U32 I32 U64 I64 F32 F64 Bool)
 }
 
-/// The type by the word that `gguf edit` takes, such as `u32` or `[str]`.
+/// The type by the word that `gguf edit` takes, such as `u32` or `str[]`.
 pub fn type_name(value: &Value) -> String {
     match value {
-        Value::Array(array) => format!("[{}]", word(array.element_type())),
+        Value::Array(array) => format!("{}[]", word(array.element_type())),
         other => word(other.value_type()).to_owned(),
     }
 }

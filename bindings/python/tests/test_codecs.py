@@ -19,8 +19,8 @@ def test_every_type_there_and_back(name):
     assert data.shape == (6, 512 // row.block_len * row.block_bytes) and data.dtype == np.uint8
     back = gguf_kit.decode(data, name)
     error = np.sqrt(((back - values) ** 2).mean() / (values**2).mean())
-    # One bit keeps the sign and a mean: 1 - 2/pi of the square is lost.
-    assert error < 0.65 and back.dtype == np.float32
+    # Three steps for the range of a row of normal numbers lose most; one bit loses 1 - 2/pi of the square.
+    assert error < 0.85 and back.dtype == np.float32
     # Rows by themselves, in another order in memory, by other threads: the same bytes.
     turned = np.asfortranarray(values)
     assert (gguf_kit.encode(turned, name, importance, threads=1) == data).all()

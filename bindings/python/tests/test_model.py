@@ -42,7 +42,7 @@ def test_metadata_is_a_mapping():
     assert list(metadata) == metadata.keys() and len(metadata) == len(list(metadata.values()))
     assert metadata.get("nothing") is None and metadata.get("nothing", 3) == 3 and 7 not in metadata
     assert metadata.type_of("llama.context_length") == "u32"
-    assert metadata.type_of("tokenizer.ggml.tokens") == "[str]"
+    assert metadata.type_of("tokenizer.ggml.tokens") == "str[]"
     assert metadata["tokenizer.ggml.token_type"].dtype == np.int32
     with pytest.raises(KeyError):
         metadata["nothing"]

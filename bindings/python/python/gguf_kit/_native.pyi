@@ -38,7 +38,7 @@ class Metadata(Mapping[str, Any]):
     def __iter__(self, /) -> Iterator[str]: ...
     def __len__(self, /) -> int: ...
     def type_of(self, key: str) -> str:
-        """The type of a value in the file, such as ``u32`` or ``[str]``."""
+        """The type of a value in the file, such as ``u32`` or ``str[]``."""
 
 class Tensor:
     """A tensor of an open model."""

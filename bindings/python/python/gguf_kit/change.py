@@ -77,7 +77,7 @@ def edit(
     """Changes keys and names of a file itself, or in a new one (``output``).
 
     A value has the type that its key has in the file or by the standard; ``(type, value)`` says another, such as
-    ``("u64", 3)`` or ``("[f32]", [1, 2])``.
+    ``("u64", 3)`` or ``("f32[]", [1, 2])``.
 
     >>> edit("tiny.gguf", set={"general.name": "Tiny"}, dry_run=True).how
     'unchanged'

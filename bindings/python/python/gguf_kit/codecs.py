@@ -99,7 +99,7 @@ def encode(
     """
     row = tensor_type(type)
     floats = _floats(values, "the values")
-    if floats.ndim == 0:
+    if np.ndim(values) == 0:
         raise _refused("a single number is no row")
     weights = None if importance is None else _floats(importance, "importance weights").reshape(-1)
     data = _native.encode(floats.reshape(-1), floats.shape[-1], row.name, weights, progress, threads)
