@@ -6,7 +6,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-CHECKPOINT = Path(__file__).parent.parent.parent / "crates" / "demo" / "Tiny-KJV-Llama-4M"
+#: `gguf demo` has it.
+CHECKPOINT = Path(
+    os.environ.get("GGUF_DEMO") or Path(__file__).parent.parent.parent / "crates" / "demo" / "Tiny-KJV-Llama-4M"
+)
 
 
 @pytest.fixture(scope="session")

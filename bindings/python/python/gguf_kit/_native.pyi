@@ -12,13 +12,10 @@ from typing import (
     Optional,
     Sequence,
     Tuple,
-    Type,
-    TypeVar,
     Union,
-    overload,
+    final,
 )
 from pathlib import Path
-from types import TracebackType
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,19 +24,48 @@ _Path = Union[str, "os.PathLike[str]"]
 _Source = Union[str, "os.PathLike[str]", "Model"]
 _Progress = Callable[[str, int, int], Optional[bool]]
 _Text = Union[str, Sequence[int]]
-_T = TypeVar("_T")
+
+__all__ = [
+    "Header",
+    "Imatrix",
+    "Metadata",
+    "Model",
+    "Runner",
+    "Tensor",
+    "Tokenizer",
+    "__version__",
+    "apply_chat_template",
+    "check",
+    "collect_imatrix",
+    "command",
+    "convert",
+    "decode",
+    "diff",
+    "divergence",
+    "edit",
+    "encode",
+    "hash",
+    "open",
+    "pack_strings",
+    "perplexity",
+    "quantize",
+    "tensor_types",
+]
 
 __version__: str
 
+@final
 class Metadata(Mapping[str, Any]):
     """The keys and values of a model. Arrays of numbers are arrays of numpy, all others are lists."""
 
     def __getitem__(self, key: str, /) -> Any: ...
     def __iter__(self, /) -> Iterator[str]: ...
     def __len__(self, /) -> int: ...
+    def get(self, key: str, default: Any = None) -> Any: ...  # type: ignore[override]
     def type_of(self, key: str) -> str:
         """The type of a value in the file, such as ``u32`` or ``str[]``."""
 
+@final
 class Tensor:
     """A tensor of an open model."""
 
@@ -77,6 +103,7 @@ class Tensor:
         """The numbers; all of them in the shape of the tensor, or some rows. Rows are counted over all dimensions but
         the last."""
 
+@final
 class Model:
     """An open model, in however many files: its tensors by name, and its ``metadata``."""
 
@@ -112,6 +139,7 @@ class Model:
     def close(self) -> None:
         """Lets go of the files. Views of tensors stay valid, and keep theirs mapped."""
 
+@final
 class Tokenizer:
     """The tokenizer of a model, or of a folder of Hugging Face."""
 
@@ -133,6 +161,7 @@ class Tokenizer:
     def decode_bytes(self, ids: Sequence[int], *, special: bool = False) -> bytes: ...
     def token_bytes(self, id: int) -> Optional[bytes]: ...
 
+@final
 class Runner:
     """A model that is run. ``exact`` computes in F32, for measuring; else activations are rounded to 8 bits."""
 
@@ -180,6 +209,7 @@ class Runner:
     def classify(self, texts: Sequence[_Text]) -> List[List[Tuple[str, float]]]:
         """Per text the probability of each class."""
 
+@final
 class Imatrix:
     """An importance matrix: how much the columns of each matrix matter."""
 
@@ -196,6 +226,7 @@ class Imatrix:
         """The weights for :func:`gguf_kit.encode`: one per column."""
     def save(self, path: _Path, *, legacy: bool = False, force: bool = False) -> None: ...
 
+@final
 class Header:
     """Where everything stands in one file."""
 

@@ -130,6 +130,6 @@ def exception_of(
     error.code, error.fault, error.message, error.help = code, fault, message, help
     error.key, error.tensor, error.offset = key, tensor, offset
     error.file = None if file is None else os.fspath(file)
-    if isinstance(error, OSError):
+    if isinstance(error, (MachineError, OutputExistsError)):
         error.errno, error.filename = errno, error.file
     return error

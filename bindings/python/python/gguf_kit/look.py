@@ -74,7 +74,7 @@ def diff(a: Source, b: Source, *, progress: Optional[Progress] = None) -> Dict[s
     """What two models differ by, in the shape of ``gguf diff --json`` (``docs/json.md``).
 
     >>> diff("tiny.gguf", "tiny.gguf")["verdict"]
-    'same'
+    'same tensors and metadata'
     """
     found: Dict[str, Any] = _native.diff(a, b, progress)
     return found

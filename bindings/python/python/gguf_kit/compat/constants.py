@@ -26,8 +26,8 @@ def _constants(name: str, fields: Dict[str, Any]) -> type:
 
 def _enum(name: str) -> Any:
     row = _TABLE["enums"][name]
-    made: Any = (IntEnum if row["numbers"] else Enum)(name, row["members"], module=__name__)  # type: ignore[operator]
-    return made
+    kind: Any = IntEnum if row["numbers"] else Enum
+    return kind(name, row["members"], module=__name__)
 
 
 Keys: Any = _constants("Keys", _TABLE["keys"])
@@ -86,7 +86,8 @@ _OF_PYTHON: List[Tuple[Tuple[type, ...], GGUFValueType]] = [
 ]
 
 #: Those that stand in files of today, or did in memory: as the official package has them.
-GGMLQuantizationType: Any = IntEnum(  # type: ignore[misc]
+_Numbers: Any = IntEnum
+GGMLQuantizationType: Any = _Numbers(
     "GGMLQuantizationType",
     {row.name: row.id for row in codecs.TYPES.values() if row.block_len > 0},
     module=__name__,

@@ -45,7 +45,7 @@ class ReaderField:
         """Views of the file: the length of the key, the key, its type, and what the value has."""
         if callable(self._parts):
             self._parts, self._data = self._parts()
-        return list(self._parts) if isinstance(self._parts, tuple) else self._parts  # type: ignore[no-any-return]
+        return list(self._parts) if isinstance(self._parts, tuple) else self._parts
 
     @property
     def data(self) -> List[int]:
@@ -130,7 +130,7 @@ class GGUFReader:
         return self.tensors[idx]
 
     def _get(self, offset: int, dtype: Any, count: int = 1, override_order: Optional[str] = None) -> Any:
-        kind = np.dtype(dtype).newbyteorder(override_order or self._order)  # type: ignore[arg-type]
+        kind = np.dtype(dtype).newbyteorder(override_order or self._order)
         return self.data[offset : offset + kind.itemsize * int(count)].view(kind)
 
     def _string(self, offset: int) -> List[Any]:

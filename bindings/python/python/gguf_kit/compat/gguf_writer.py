@@ -518,12 +518,12 @@ def _method(name: str, row: Dict[str, Any]) -> Callable[..., None]:
         if len(args) > len(parameters) or set(kwargs) != set(parameters[len(args) :]):
             raise TypeError(f"{name}() takes {', '.join(parameters)}")
         given.update(kwargs)
-        value = given[parameters[-1]]
+        value: Any = given[parameters[-1]]
         key = row["key"].replace("{arch}", self.arch).replace("{id}", str(given[parameters[0]]))
         if isinstance(value, Enum):
             value = value.value
-        number = isinstance(value, (bool, int, float, np.number)) or scalar == GGUFValueType.STRING
-        if scalar is None or (row["array"] and not number):
+        is_number = issubclass(type(value), (bool, int, float, np.number))
+        if scalar is None or (row["array"] and not is_number):
             if elements is None:
                 self.add_array(key, value)
             else:

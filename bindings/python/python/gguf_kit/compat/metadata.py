@@ -280,8 +280,8 @@ def _annotate(parts: List[str], total_params: int) -> List[Set[str]]:
             kinds[i].add("type")
             parts[i] = part.upper()
         elif i > 0 and _SIZE.fullmatch(part):
-            parts[i], kind = _size(part, total_params)
-            kinds[i].add(kind)
+            parts[i], meaning = _size(part, total_params)
+            kinds[i].add(meaning)
         elif i > 0 and _TUNED.fullmatch(part):
             is_lora = total_params < 0 and part.lower() == "lora"
             kinds[i].add("type" if is_lora else "finetune")
@@ -291,18 +291,18 @@ def _annotate(parts: List[str], total_params: int) -> List[Set[str]]:
             if part.isalpha():
                 kind.remove("size_label")
     at_start = True
-    for part, kind in zip(parts, kinds):
-        if at_start and ((not kind and part[0].isalpha()) or "version" in kind):
-            kind.add("basename")
+    for part, of_part in zip(parts, kinds):
+        if at_start and ((not of_part and part[0].isalpha()) or "version" in of_part):
+            of_part.add("basename")
             continue
         at_start = False
-        if not kind:
-            kind.add("finetune")
+        if not of_part:
+            of_part.add("finetune")
     # A version at the end of the base name is none of it.
-    for kind in reversed(kinds):
-        if "basename" not in kind or len(kind) == 1:
+    for of_part in reversed(kinds):
+        if "basename" not in of_part or len(of_part) == 1:
             break
-        kind.remove("basename")
+        of_part.remove("basename")
     return kinds
 
 
