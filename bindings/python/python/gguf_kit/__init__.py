@@ -17,7 +17,8 @@ A view (:attr:`Tensor.data`) keeps the file mapped, also when the model is close
 
 from __future__ import annotations
 
-from collections.abc import Mapping as _Mapping
+import collections.abc as _abc
+from typing import Any as _Any
 
 from . import errors
 from ._native import (
@@ -90,4 +91,5 @@ __all__ = [
     "tensor_type",
 ]
 
-_Mapping.register(Metadata)
+_mapping: _Any = _abc.Mapping
+_mapping.register(Metadata)

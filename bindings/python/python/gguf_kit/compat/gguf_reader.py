@@ -38,21 +38,26 @@ class ReaderField:
         contents: Any = None,
     ) -> None:
         self.offset, self.name, self.types = offset, name, list(types)
-        self._parts, self._data, self._contents = parts, data, contents
+        self._make: Any = parts if callable(parts) else None
+        self._parts: Any = None if callable(parts) else list(parts)
+        self._data: Any = list(data)
+        self._contents = contents
 
     @property
     def parts(self) -> List[Any]:
         """Views of the file: the length of the key, the key, its type, and what the value has."""
-        if callable(self._parts):
-            self._parts, self._data = self._parts()
-        return list(self._parts) if isinstance(self._parts, tuple) else self._parts
+        if self._parts is None:
+            self._parts, self._data = self._make()
+        made: List[Any] = self._parts
+        return made
 
     @property
     def data(self) -> List[int]:
         """Which parts are the value."""
-        if callable(self._parts):
-            self._parts, self._data = self._parts()
-        return list(self._data)
+        if self._parts is None:
+            self._parts, self._data = self._make()
+        which: List[int] = self._data
+        return which
 
     def contents(self, index_or_slice: Union[int, slice] = slice(None)) -> Any:
         """The value, or elements of an array."""
@@ -130,7 +135,8 @@ class GGUFReader:
         return self.tensors[idx]
 
     def _get(self, offset: int, dtype: Any, count: int = 1, override_order: Optional[str] = None) -> Any:
-        kind = np.dtype(dtype).newbyteorder(override_order or self._order)
+        order: Any = override_order or self._order
+        kind = np.dtype(dtype).newbyteorder(order)
         return self.data[offset : offset + kind.itemsize * int(count)].view(kind)
 
     def _string(self, offset: int) -> List[Any]:
