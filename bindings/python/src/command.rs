@@ -10,6 +10,7 @@ use pyo3::prelude::*;
 #[pyfunction]
 pub fn command(py: Python<'_>, words: Vec<OsString>, again: Vec<OsString>) -> u8 {
     let mut again = again.into_iter();
-    let launch = again.next().map(|file| Launch { file: PathBuf::from(file), words: again.collect() });
+    let launch =
+        again.next().map(|file| Launch { file: PathBuf::from(file), words: again.collect() });
     py.detach(|| gguf_cli::run(words, launch))
 }

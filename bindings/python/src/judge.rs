@@ -2,7 +2,9 @@
 
 use std::num::NonZeroUsize;
 
-use gguf_kit::eval::{Against, Collect, Collection, Compare, Cut, Keeper, Perplexity, RunOptions, Spread, Task};
+use gguf_kit::eval::{
+    Against, Collect, Collection, Compare, Cut, Keeper, Perplexity, RunOptions, Spread, Task,
+};
 use gguf_kit::run::Options;
 use gguf_runtime::CacheType;
 use pyo3::prelude::*;
@@ -49,7 +51,15 @@ pub fn perplexity<'py>(
     let (word, task) = (source.word()?, task(text, context, windows, stride));
     let found = run(py, &How { progress, threads }, |progress| {
         let (mut keeper, mut each) = (Keeper::default(), |_: &Perplexity| ());
-        gguf_kit::eval::perplexity(&word, &options(exact), &task, None, &mut keeper, &mut each, progress)
+        gguf_kit::eval::perplexity(
+            &word,
+            &options(exact),
+            &task,
+            None,
+            &mut keeper,
+            &mut each,
+            progress,
+        )
     })?;
     let fields = PyDict::new(py);
     fill(&found, &fields)?;
@@ -85,18 +95,22 @@ pub fn divergence<'py>(
         };
         gguf_kit::eval::divergence(&compare, &mut Keeper::default(), &mut |_| (), progress)
     })?;
-    found.models.iter().map(|one| {
-        let fields = PyDict::new(py);
-        fill(&one.model, &fields)?;
-        let spread = Spread::new(&one.divergences);
-        fields.set_item("divergence", one.divergence.value())?;
-        fields.set_item("divergence_error", one.divergence.error())?;
-        fields.set_item("divergence_median", spread.at(0.5))?;
-        fields.set_item("divergence_max", spread.at(1.0))?;
-        fields.set_item("same_top", one.same_top().0)?;
-        fields.set_item("reference_perplexity", one.reference.value())?;
-        Ok(fields)
-    }).collect()
+    found
+        .models
+        .iter()
+        .map(|one| {
+            let fields = PyDict::new(py);
+            fill(&one.model, &fields)?;
+            let spread = Spread::new(&one.divergences);
+            fields.set_item("divergence", one.divergence.value())?;
+            fields.set_item("divergence_error", one.divergence.error())?;
+            fields.set_item("divergence_median", spread.at(0.5))?;
+            fields.set_item("divergence_max", spread.at(1.0))?;
+            fields.set_item("same_top", one.same_top().0)?;
+            fields.set_item("reference_perplexity", one.reference.value())?;
+            Ok(fields)
+        })
+        .collect()
 }
 
 /// How much the columns of each matrix matter for a text.
@@ -115,7 +129,8 @@ pub fn collect_imatrix(
     threads: Option<NonZeroUsize>,
 ) -> PyResult<Imatrix> {
     let (word, task) = (source.word()?, task(text, context, windows, None));
-    let collect = Collect { collection: Collection { dataset, output, ..Default::default() }, skip: 0 };
+    let collect =
+        Collect { collection: Collection { dataset, output, ..Default::default() }, skip: 0 };
     let made = run(py, &How { progress, threads }, |progress| {
         let mut keeper = Keeper::default();
         let each = &mut |_: usize, _: &dyn Fn() -> gguf_quantize::imatrix::Imatrix| Ok(());

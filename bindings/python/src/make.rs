@@ -90,10 +90,11 @@ pub fn quantize(
         Ok(Named { goal: Goal::Target(target), path })
     });
     let part = part.map(|part| part.parse::<Part>());
-    let split = match part.transpose().map_err(|fault| request("request-invalid", fault.to_string()))? {
-        Some(part) => Split::Part(part),
-        None => Split::None,
-    };
+    let split =
+        match part.transpose().map_err(|fault| request("request-invalid", fault.to_string()))? {
+            Some(part) => Split::Part(part),
+            None => Split::None,
+        };
     let options = quantization::Options {
         outputs: named.collect::<PyResult<_>>()?,
         quantization: recipe.options()?,

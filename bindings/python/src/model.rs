@@ -107,7 +107,9 @@ impl Model {
     /// What a person wants to know of it first.
     fn summary<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         let opened = self.held.get()?;
-        let summary = quick(py, || Ok(gguf_kit::json::summary(&Summary::of(opened.model()), &self.location, true)))?;
+        let summary = quick(py, || {
+            Ok(gguf_kit::json::summary(&Summary::of(opened.model()), &self.location, true))
+        })?;
         crate::json::to_python(py, &summary)
     }
 
@@ -132,7 +134,11 @@ impl Model {
     fn __repr__(&self) -> String {
         match self.held.get() {
             Ok(opened) => {
-                format!("<gguf_kit.Model {:?}, {} tensors>", self.location, opened.model().tensors().len())
+                format!(
+                    "<gguf_kit.Model {:?}, {} tensors>",
+                    self.location,
+                    opened.model().tensors().len()
+                )
             }
             Err(_) => format!("<gguf_kit.Model {:?}, closed>", self.location),
         }
@@ -216,7 +222,8 @@ pub fn tensor_types<'py>(py: Python<'py>) -> PyResult<Vec<Bound<'py, PyDict>>> {
             fields.set_item("block_bytes", row.block_bytes)?;
             fields.set_item("current", row.status == gguf::Status::Current)?;
             fields.set_item("codec", codec.is_some())?;
-            fields.set_item("requires_importance", codec.is_some_and(|c| c.requires_importance()))?;
+            fields
+                .set_item("requires_importance", codec.is_some_and(|c| c.requires_importance()))?;
             Ok(fields)
         })
         .collect()

@@ -75,16 +75,17 @@ enum Text {
 #[pymethods]
 impl Runner {
     #[new]
-    #[pyo3(signature = (source, *, exact = false, adapters = Vec::new(), cache_type = "f16", threads = None))]
+    #[pyo3(signature = (source, *, exact = false, adapters = Vec::new(), cache_type = None, threads = None))]
     fn new(
         py: Python<'_>,
         source: Source,
         exact: bool,
         adapters: Vec<(String, f32)>,
-        cache_type: &str,
+        cache_type: Option<&str>,
         threads: Option<NonZeroUsize>,
     ) -> PyResult<Self> {
-        let (word, cache) = (source.word()?, cache(cache_type)?);
+        let (word, cache) =
+            (source.word()?, cache(cache_type.unwrap_or(if exact { "f32" } else { "f16" }))?);
         let options = Options { arithmetic: arithmetic(exact), adapters, ..Options::default() };
         let running = run(py, &How { progress: None, threads }, |_| open_to_run(&word, &options))?;
         let tokenizer = Tokenizer::from_metadata(&running.metadata, Default::default()).ok();

@@ -56,7 +56,9 @@ impl Rows {
         let number = |row: i64| {
             let from_end = if row < 0 { all as i64 } else { 0 };
             let number = u64::try_from(row + from_end).ok().filter(|number| *number < all);
-            number.ok_or_else(|| request("name-not-found", format!("there are the rows 0..{all}, not {row}")))
+            number.ok_or_else(|| {
+                request("name-not-found", format!("there are the rows 0..{all}, not {row}"))
+            })
         };
         match self {
             Self::One(row) => Ok(vec![number(*row)?]),
@@ -117,7 +119,12 @@ impl Tensor {
                 tensor.read_at(&mut bytes, 0)?;
                 Ok(bytes.into())
             })?,
-            (None, None) => return Err(request("tensor-size-unknown", format!("the size of {ty} data is not known"))),
+            (None, None) => {
+                return Err(request(
+                    "tensor-size-unknown",
+                    format!("the size of {ty} data is not known"),
+                ));
+            }
         };
         shaped(view(py, bytes)?, ty, &shape)
     }
@@ -139,7 +146,8 @@ impl Tensor {
         let opened = self.held.get()?;
         let tensor = &opened.model().tensors()[self.at];
         let Some(rows) = rows else { return whole(py, tensor, progress) };
-        let count = tensor.info.shape.elements().unwrap_or(0).checked_div(tensor.info.shape.row_len());
+        let count =
+            tensor.info.shape.elements().unwrap_or(0).checked_div(tensor.info.shape.row_len());
         let numbers = rows.numbers(py, count.unwrap_or(0))?;
         let columns = tensor.info.shape.row_len() as usize;
         let how = How { progress, threads: None };

@@ -31,7 +31,8 @@ impl Tokenizer {
         let (tokenizer, notes) = match &source {
             Source::Open(_) => {
                 let opened = source.open(py)?;
-                let read = || gguf_tokenizer::Tokenizer::from_metadata(opened.model().metadata(), options);
+                let read =
+                    || gguf_tokenizer::Tokenizer::from_metadata(opened.model().metadata(), options);
                 (quick(py, read)?, Vec::new())
             }
             Source::Word(_) => {

@@ -118,7 +118,10 @@ pub fn run<T: Send>(
 }
 
 /// Does short work, that nobody looks at, without the lock.
-pub fn quick<T: Send>(py: Python<'_>, work: impl FnOnce() -> Result<T, Error> + Send) -> PyResult<T> {
+pub fn quick<T: Send>(
+    py: Python<'_>,
+    work: impl FnOnce() -> Result<T, Error> + Send,
+) -> PyResult<T> {
     py.detach(|| on_threads(None, work)).map_err(raise)
 }
 
@@ -141,7 +144,9 @@ fn pool() -> Result<&'static ThreadPool, Error> {
     match *pool {
         Some((of, pool)) if of == process => Ok(pool),
         _ => {
-            let failed = |fault| Error::environment("start", "threads".as_ref(), std::io::Error::other(fault));
+            let failed = |fault| {
+                Error::environment("start", "threads".as_ref(), std::io::Error::other(fault))
+            };
             let made = &*Box::leak(Box::new(ThreadPoolBuilder::new().build().map_err(failed)?));
             *pool = Some((process, made));
             Ok(made)

@@ -122,7 +122,8 @@ mod tests {
 
     #[test]
     fn what_does_not_fit_is_refused() {
-        let refused = |result: Result<(), Error>| assert_eq!(result.unwrap_err().code(), "array-refused");
+        let refused =
+            |result: Result<(), Error>| assert_eq!(result.unwrap_err().code(), "array-refused");
         let (row, ty) = ([1.0; 64], TensorType::Q8_0);
         refused(encode(ty, &row, 33, None, &()).map(drop));
         refused(encode(ty, &row[..33], 32, None, &()).map(drop));

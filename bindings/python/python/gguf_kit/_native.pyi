@@ -163,7 +163,8 @@ class Tokenizer:
 
 @final
 class Runner:
-    """A model that is run. ``exact`` computes in F32, for measuring; else activations are rounded to 8 bits."""
+    """A model that is run. ``exact`` computes in F32, for measuring; else activations are rounded to 8 bits. Caches
+    (``cache_type`` ``f32``, ``f16``, ``q8_0``) are F32 where it is exact, else F16."""
 
     def __new__(
         cls,
@@ -171,7 +172,7 @@ class Runner:
         *,
         exact: bool = False,
         adapters: Sequence[Tuple[str, float]] = ...,
-        cache_type: str = "f16",
+        cache_type: Optional[str] = None,
         threads: Optional[int] = None,
     ) -> "Runner": ...
     @property

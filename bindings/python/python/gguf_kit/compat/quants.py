@@ -12,6 +12,7 @@ from .constants import GGML_QUANT_SIZES, GGMLQuantizationType
 from .lazy import LazyNumpyTensor
 
 __all__ = [  # noqa: RUF022
+    "ImportanceNeededError",
     "QuantError",
     "dequantize",
     "quant_shape_from_byte_shape",
@@ -46,7 +47,13 @@ def quant_shape_from_byte_shape(shape: Sequence[int], quant_type: Any) -> Tuple[
     return (*shape[:-1], shape[-1] // size * elements)
 
 
+class ImportanceNeededError(QuantError, NotImplementedError):
+    """The type cannot be made without importance weights: ``gguf_kit.encode`` takes them."""
+
+
 def _encode(data: Any, name: str) -> Any:
+    if codecs.TYPES[name].requires_importance:
+        raise ImportanceNeededError(f"Quantization for {name} needs importance weights: use gguf_kit.encode")
     try:
         return codecs.encode(data, name)
     except RequestError as fault:
@@ -84,11 +91,13 @@ class _Quant:
         return codecs.decode(data, self.qtype.name)
 
 
-#: Every type with blocks, and BF16.
+#: Every type of files with blocks, and BF16.
 _type_traits: Dict[Any, _Quant] = {
     qtype: _Quant(qtype)
     for qtype in GGMLQuantizationType
-    if codecs.TYPES[qtype.name].codec and (GGML_QUANT_SIZES[qtype][0] > 1 or qtype.name == "BF16")
+    if codecs.TYPES[qtype.name].codec
+    and codecs.TYPES[qtype.name].current
+    and (GGML_QUANT_SIZES[qtype][0] > 1 or qtype.name == "BF16")
 }
 #: By their names, as the official package has them.
 globals().update({qtype.name: of for qtype, of in _type_traits.items()})
