@@ -110,7 +110,7 @@ fn parse(words: Vec<OsString>) -> Result<Cli, clap::Error> {
 pub fn run(words: Vec<OsString>, launch: Option<Launch>) -> u8 {
     progress::survive_limits();
     launch::begin(&words, launch);
-    let words = match old::start(words.into_iter()) {
+    let words = match old::start(words) {
         old::Started::Old(code) => return code,
         old::Started::Ours(words) => words,
     };
