@@ -129,8 +129,7 @@ pub fn collect_imatrix(
     threads: Option<NonZeroUsize>,
 ) -> PyResult<Imatrix> {
     let (word, task) = (source.word()?, task(text, context, windows, None));
-    let collect =
-        Collect { collection: Collection { dataset, output, ..Default::default() }, skip: 0 };
+    let collect = Collect { collection: Collection { dataset, output }, skip: 0 };
     let made = run(py, &How { progress, threads }, |progress| {
         let mut keeper = Keeper::default();
         let each = &mut |_: usize, _: &dyn Fn() -> gguf_quantize::imatrix::Imatrix| Ok(());

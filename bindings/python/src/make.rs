@@ -44,8 +44,9 @@ impl Recipe {
             Some(name) => crate::codec::TypeName::Name(name.clone()).get().map(Some),
             None => Ok(None),
         };
-        let mut options = gguf_quantize::Options::default();
-        options.allow_requantize = self.allow_requantize;
+        let allow_requantize = self.allow_requantize;
+        let mut options =
+            gguf_quantize::Options { allow_requantize, ..gguf_quantize::Options::default() };
         options.recipe.pure = self.pure;
         options.recipe.leave_output_tensor = self.leave_output_tensor;
         options.recipe.output_tensor_type = ty(&self.output_tensor_type)?;
