@@ -10,6 +10,7 @@ use gguf_kit::json::with_schema;
 use serde_json::{Value as Json, json};
 
 use crate::failure::Failure;
+use crate::launch;
 
 /// Whether the document of this run is printed.
 static PRINTED: AtomicBool = AtomicBool::new(false);
@@ -45,7 +46,7 @@ pub fn line(schema: &str, document: Json) -> String {
 
 /// Whether the command line asks for JSON, also if it cannot be understood.
 pub fn is_wanted() -> bool {
-    let mut words = std::env::args_os().skip(1).take_while(|word| word != "--");
+    let mut words = launch::words().iter().take_while(|word| *word != "--");
     words.any(|word| word == OsStr::new("--json"))
 }
 

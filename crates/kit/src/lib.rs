@@ -10,6 +10,7 @@
 //! | look at a model | [`open`], [`summary`], [`memory`], [`values`], [`name`], [`tokens`] |
 //! | find and repair what is wrong | [`check`], [`verify`] |
 //! | change keys, or the order of bytes | [`edit`], [`key_value`], [`endian`] |
+//! | encode and decode arrays | [`codec`] |
 //! | run a model | [`run`] |
 //! | judge a model | [`eval`], [`quality`], [`sensitivity`] |
 //! | put a report into JSON | [`json`] |
@@ -32,6 +33,7 @@
 
 pub mod check;
 pub mod checkpoint;
+pub mod codec;
 pub mod convert;
 mod digest;
 pub mod edit;

@@ -4,6 +4,7 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use crate::failure::Failure;
+use crate::launch;
 use crate::old::{PROGRAMS, page};
 
 /// Make links under the names of llama.cpp's programs.
@@ -32,9 +33,7 @@ pub fn run(args: &Args) -> Result<(), Failure> {
     let Some(directory) = args.directory.as_deref().filter(|_| !args.page) else {
         return Ok(out.write_all(page().as_bytes())?);
     };
-    let program = std::env::current_exe().and_then(std::fs::canonicalize).map_err(|fault| {
-        Failure::Environment(format!("cannot find the program itself: {fault}"))
-    })?;
+    let program = launch::file()?;
     let cannot = |path: &Path, fault: &std::io::Error| {
         Failure::Environment(format!("cannot make a link at {}: {fault}", path.display()))
     };

@@ -3,6 +3,7 @@
 use gguf_tokenizer::template::Renderer;
 
 use crate::failure::Failure;
+use crate::launch;
 
 /// The word by which the process is started: no command, since only `gguf` itself says it.
 pub const WORD: &str = "render-template";
@@ -16,8 +17,7 @@ pub fn run() -> Result<(), Failure> {
 /// Whoever renders templates of models, which are programs of somebody else: this command, in a
 /// process of its own.
 pub fn renderer() -> Result<Renderer, Failure> {
-    let program = std::env::current_exe().map_err(|fault| {
-        Failure::Environment(format!("cannot find the program itself: {fault}"))
-    })?;
-    Ok(Renderer::process(program, [WORD]))
+    let launch = launch::again()?;
+    let words = launch.words.iter().cloned().chain([WORD.into()]);
+    Ok(Renderer::process(&launch.file, words))
 }

@@ -29,7 +29,6 @@ mod tokenize;
 use std::ffi::OsString;
 use std::io::Write;
 use std::path::Path;
-use std::process::ExitCode;
 
 use flag::Flag;
 use given::{Asked, Given};
@@ -104,7 +103,7 @@ const WORDS: &[(&str, &str)] = &[
 /// What the process was started for.
 pub enum Started {
     /// The work of an old program, which is done.
-    Old(ExitCode),
+    Old(u8),
     /// A command of ours, by these words.
     Ours(Vec<OsString>),
 }
@@ -147,7 +146,7 @@ impl Program {
         self.flags.iter().copied().flatten()
     }
 
-    fn main(&'static self, args: Vec<OsString>) -> ExitCode {
+    fn main(&'static self, args: Vec<OsString>) -> u8 {
         if args.is_empty() && self.family == Family::Package {
             return self.code(self.print(&self.help()));
         }
@@ -164,19 +163,19 @@ impl Program {
     }
 
     /// The exit codes of old programs: 0 and 1, and 2 for wrong usage of those in Python.
-    fn code(&self, done: Result<u8, Failure>) -> ExitCode {
+    fn code(&self, done: Result<u8, Failure>) -> u8 {
         match done {
-            Ok(code) => ExitCode::from(code),
-            Err(Failure::ClosedPipe) => ExitCode::SUCCESS,
+            Ok(code) => code,
+            Err(Failure::ClosedPipe) => 0,
             Err(failure) => {
                 if let Some(message) = failure.in_one_line() {
                     eprintln!("{}: {message}", self.name);
                 }
-                ExitCode::from(match failure {
+                match failure {
                     Failure::Interrupted | Failure::Paused => failure.exit_code(),
                     failure if failure.exit_code() == 2 && self.family != Family::LlamaCpp => 2,
                     _ => 1,
-                })
+                }
             }
         }
     }

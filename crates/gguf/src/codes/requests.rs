@@ -125,6 +125,16 @@ pub(super) const REQUESTS: Area = Area {
             "Keep its type with --tensor-type, or choose another target.",
         ),
         row(
+            "array-refused",
+            "An array is not of the shape, length or numbers that its new type needs.",
+            "Rows are whole numbers of blocks, with finite numbers; importance has one number per column.",
+        ),
+        row(
+            "closed",
+            "A program goes on with a model, tensor or writer that it has closed.",
+            "Open it again, or close it later.",
+        ),
+        row(
             "requantize",
             "A tensor is quantized already, and would lose quality once more.",
             "Start from an F16 or F32 file, or allow it with --allow-requantize.",

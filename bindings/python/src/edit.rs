@@ -1,0 +1,63 @@
+//! Keys and tensors of a file, changed.
+
+use std::path::PathBuf;
+
+use gguf_kit::edit::{self as edits, Changes};
+use gguf_kit::key_value::KeyValue;
+use gguf_kit::{json, open};
+use gguf_store::edit::Saved;
+use pyo3::prelude::*;
+
+use crate::error::request;
+use crate::json::to_python;
+use crate::make::overwrite;
+use crate::template::renderer;
+use crate::work::{How, run};
+
+/// Changes a file, or makes another: where it is, how it was done, and what changed.
+#[pyfunction]
+#[pyo3(signature = (path, set, remove, rename, rename_tensor, output, force, dry_run, progress))]
+#[allow(clippy::too_many_arguments)]
+pub fn edit<'py>(
+    py: Python<'py>,
+    path: PathBuf,
+    set: Vec<(String, Option<String>, String)>,
+    remove: Vec<String>,
+    rename: Vec<(String, String)>,
+    rename_tensor: Vec<(String, String)>,
+    output: Option<PathBuf>,
+    force: bool,
+    dry_run: bool,
+    progress: Option<Py<PyAny>>,
+) -> PyResult<(PathBuf, &'static str, Bound<'py, PyAny>)> {
+    let set = set.iter().map(|(key, ty, text)| {
+        let parsed = KeyValue::new(key, ty.as_deref(), text);
+        parsed.map_err(|fault| request("edit-refused", format!("{key}: {fault}")))
+    });
+    let set = set.collect::<PyResult<_>>()?;
+    let changes = Changes { set, remove, rename, rename_tensor, ..Changes::default() };
+    let renderer = renderer(py)?;
+    let (path, how, changed) = run(py, &How { progress, threads: None }, |progress| {
+        let opened = open(&path.to_string_lossy())?;
+        let changed = json::edited_keys(&edits::preview(opened.model(), &changes, &renderer)?);
+        if dry_run {
+            return Ok((path, "unchanged", changed));
+        }
+        let Some(output) = output else {
+            drop(opened);
+            let (path, saved) = edits::in_place(&path, &changes, &renderer, progress)?;
+            let how = match saved {
+                Saved::Unchanged => "unchanged",
+                Saved::InPlace => "in place",
+                Saved::Rebuilt => "rebuilt",
+            };
+            return Ok((path, how, changed));
+        };
+        let rewritten = edits::rewrite(opened.model(), &changes, &renderer)?;
+        let inputs = opened.files().map(PathBuf::from).chain(rewritten.files);
+        let overwrite = overwrite(force).sparing(inputs.collect::<Vec<_>>());
+        rewritten.job.write(&output, &overwrite, progress)?;
+        Ok((output, "rebuilt", changed))
+    })?;
+    Ok((path, how, to_python(py, &changed)?))
+}

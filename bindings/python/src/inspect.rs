@@ -1,0 +1,81 @@
+//! What a model is like: findings, digests, differences.
+
+use std::ops::ControlFlow;
+use std::path::PathBuf;
+
+use gguf_compare::{Algorithm, HashOptions};
+use gguf_kit::check::Options;
+use gguf_kit::json;
+use pyo3::prelude::*;
+use serde_json::Value as Json;
+
+use crate::error::request;
+use crate::json::to_python;
+use crate::model::Source;
+use crate::template::renderer;
+use crate::work::{How, run};
+
+/// Everything that is wrong or odd, finding by finding.
+#[pyfunction]
+#[pyo3(signature = (source, data, strict, tokenizer_against, progress))]
+pub fn check<'py>(
+    py: Python<'py>,
+    source: Source,
+    data: bool,
+    strict: bool,
+    tokenizer_against: Option<PathBuf>,
+    progress: Option<Py<PyAny>>,
+) -> PyResult<Bound<'py, PyAny>> {
+    let (word, renderer) = (source.word()?, renderer(py)?);
+    let options = Options { data, strict, tokenizer_against, corpus: None };
+    let found = run(py, &How { progress, threads: None }, |progress| {
+        let report = gguf_kit::check::check(&word, &options, &renderer, progress)?;
+        Ok(Json::Array(report.findings().iter().map(json::finding).collect()))
+    })?;
+    to_python(py, &found)
+}
+
+/// Digests: algorithm, digest, name of the tensor or of the model.
+#[pyfunction]
+#[pyo3(signature = (source, algorithms, tensors, progress))]
+pub fn hash(
+    py: Python<'_>,
+    source: Source,
+    algorithms: Vec<String>,
+    tensors: bool,
+    progress: Option<Py<PyAny>>,
+) -> PyResult<Vec<(String, Option<String>, String)>> {
+    let opened = source.open(py)?;
+    let parsed = algorithms.iter().map(|name| {
+        let parsed = name.parse::<Algorithm>();
+        parsed.map_err(|unknown| request("request-invalid", unknown.to_string()))
+    });
+    let options = HashOptions { algorithms: parsed.collect::<PyResult<_>>()?, per_tensor: tensors };
+    run(py, &How { progress, threads: None }, |progress| {
+        let mut found = Vec::new();
+        let mut sink = |entry: gguf_compare::Entry| {
+            // The label is empty: what follows the colon is the name of a tensor.
+            let tensor = entry.name.strip_prefix(':').map(str::to_owned);
+            found.push((entry.algorithm.to_string(), tensor, entry.digest));
+            ControlFlow::Continue(())
+        };
+        gguf_compare::hash(opened.model(), "", &options, progress, &mut sink)?;
+        Ok(found)
+    })
+}
+
+/// What two models differ by.
+#[pyfunction]
+#[pyo3(signature = (a, b, progress))]
+pub fn diff<'py>(
+    py: Python<'py>,
+    a: Source,
+    b: Source,
+    progress: Option<Py<PyAny>>,
+) -> PyResult<Bound<'py, PyAny>> {
+    let (a, b) = (a.open(py)?, b.open(py)?);
+    let found = run(py, &How { progress, threads: None }, |progress| {
+        Ok(json::diff(&gguf_compare::diff(a.model(), b.model(), progress)?))
+    })?;
+    to_python(py, &found)
+}

@@ -1,0 +1,30 @@
+//! Reports, whose shape is that of the JSON of the command line, as objects of Python.
+
+use pyo3::IntoPyObjectExt;
+use pyo3::prelude::*;
+use pyo3::types::{PyDict, PyList};
+use serde_json::Value as Json;
+
+/// The same as dictionaries, lists, texts and numbers.
+pub fn to_python<'py>(py: Python<'py>, json: &Json) -> PyResult<Bound<'py, PyAny>> {
+    match json {
+        Json::Null => Ok(py.None().into_bound(py)),
+        Json::Bool(truth) => truth.into_bound_py_any(py),
+        Json::String(text) => text.into_bound_py_any(py),
+        Json::Number(number) => match (number.as_u64(), number.as_i64()) {
+            (Some(number), _) => number.into_bound_py_any(py),
+            (_, Some(number)) => number.into_bound_py_any(py),
+            _ => number.as_f64().into_bound_py_any(py),
+        },
+        Json::Array(all) => {
+            let list = PyList::empty(py);
+            all.iter().try_for_each(|one| list.append(to_python(py, one)?))?;
+            Ok(list.into_any())
+        }
+        Json::Object(fields) => {
+            let dict = PyDict::new(py);
+            fields.iter().try_for_each(|(name, one)| dict.set_item(name, to_python(py, one)?))?;
+            Ok(dict.into_any())
+        }
+    }
+}

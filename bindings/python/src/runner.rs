@@ -1,0 +1,233 @@
+//! `Runner`: a model that is run.
+
+use std::num::NonZeroUsize;
+use std::ops::ControlFlow;
+use std::sync::Arc;
+
+use gguf_kit::run::embed::{Wanted, embed, labels, normalize, probabilities};
+use gguf_kit::run::generate::{Ended, Generation, generate};
+use gguf_kit::run::logits::{ForEncoder, logits};
+use gguf_kit::run::{Options, Running, open_to_run};
+use gguf_runtime::{Arithmetic, CacheType, Context, ContextOptions, Sampling, Value};
+use gguf_tokenizer::{Encode, Tokenizer};
+use numpy::{IntoPyArray, PyArray2, PyArrayMethods, PyReadonlyArray2, PyUntypedArrayMethods};
+use pyo3::prelude::*;
+
+use crate::error::request;
+use crate::model::Source;
+use crate::work::{How, quick, run};
+
+/// A model that is run.
+#[pyclass(frozen, module = "gguf_kit._native")]
+pub struct Runner {
+    running: Arc<Running>,
+    tokenizer: Option<Arc<Tokenizer>>,
+    cache: CacheType,
+    threads: Option<NonZeroUsize>,
+}
+
+/// How caches store numbers.
+pub fn cache(name: &str) -> PyResult<CacheType> {
+    Ok(match name {
+        "f32" => CacheType::F32,
+        "f16" => CacheType::F16,
+        "q8_0" => CacheType::Q8_0,
+        other => {
+            return Err(request("request-invalid", format!("`{other}` is none of f32, f16, q8_0")));
+        }
+    })
+}
+
+/// How products are computed.
+pub fn arithmetic(exact: bool) -> Arithmetic {
+    if exact { Arithmetic::Exact } else { Arithmetic::Fast }
+}
+
+fn matrix(py: Python<'_>, value: Value) -> PyResult<Bound<'_, PyArray2<f32>>> {
+    value.data.into_pyarray(py).reshape([value.rows, value.width])
+}
+
+impl Runner {
+    fn how(&self) -> How {
+        How { progress: None, threads: self.threads }
+    }
+
+    fn tokenizer(&self) -> PyResult<&Tokenizer> {
+        let missing = || request("tokenizer-missing", "the model has no vocabulary: give it ids");
+        self.tokenizer.as_deref().ok_or_else(missing)
+    }
+
+    fn ids(&self, text: Text) -> PyResult<Vec<u32>> {
+        match text {
+            Text::Text(text) => Ok(self.tokenizer()?.encode(&text, Encode::default())),
+            Text::Ids(ids) => Ok(ids),
+        }
+    }
+}
+
+/// A text, or its ids.
+#[derive(FromPyObject)]
+enum Text {
+    Text(String),
+    Ids(Vec<u32>),
+}
+
+#[pymethods]
+impl Runner {
+    #[new]
+    #[pyo3(signature = (source, *, exact = false, adapters = Vec::new(), cache_type = None, threads = None))]
+    fn new(
+        py: Python<'_>,
+        source: Source,
+        exact: bool,
+        adapters: Vec<(String, f32)>,
+        cache_type: Option<&str>,
+        threads: Option<NonZeroUsize>,
+    ) -> PyResult<Self> {
+        let (word, cache) =
+            (source.word()?, cache(cache_type.unwrap_or(if exact { "f32" } else { "f16" }))?);
+        let options = Options { arithmetic: arithmetic(exact), adapters, ..Options::default() };
+        let running = run(py, &How { progress: None, threads }, |_| open_to_run(&word, &options))?;
+        let tokenizer = Tokenizer::from_metadata(&running.metadata, Default::default()).ok();
+        Ok(Self { running: Arc::new(running), tokenizer: tokenizer.map(Arc::new), cache, threads })
+    }
+
+    /// One row per token.
+    #[pyo3(signature = (text, *, features = None, encoder_ids = None))]
+    fn logits<'py>(
+        &self,
+        py: Python<'py>,
+        text: Text,
+        features: Option<PyReadonlyArray2<'py, f32>>,
+        encoder_ids: Option<Vec<u32>>,
+    ) -> PyResult<Bound<'py, PyArray2<f32>>> {
+        let ids = self.ids(text)?;
+        let features = match &features {
+            Some(array) => {
+                let (rows, width) = (array.shape()[0], array.shape()[1]);
+                let data = array.as_array().iter().copied().collect();
+                Some(Value { rows, width, data })
+            }
+            None => None,
+        };
+        let made = run(py, &self.how(), |progress| {
+            let for_encoder = match (&features, &encoder_ids) {
+                (Some(features), _) => ForEncoder::Features(features),
+                (None, Some(ids)) => ForEncoder::Ids(ids),
+                (None, None) => ForEncoder::Nothing,
+            };
+            logits(&self.running, &ids, for_encoder, self.cache, progress)
+        })?;
+        matrix(py, made)
+    }
+
+    /// Text that goes on: the text, its ids, and why it ends.
+    #[pyo3(signature = (prompt, *, tokens = None, temperature = 0.8, top_k = 40, top_p = 0.95, min_p = 0.05,
+        repeat_penalty = 1.0, seed = 0, stop = Vec::new(), ignore_end = false, context = 4096, on_text = None))]
+    #[allow(clippy::too_many_arguments)]
+    fn generate(
+        &self,
+        py: Python<'_>,
+        prompt: Text,
+        tokens: Option<usize>,
+        temperature: f32,
+        top_k: usize,
+        top_p: f32,
+        min_p: f32,
+        repeat_penalty: f32,
+        seed: u64,
+        stop: Vec<String>,
+        ignore_end: bool,
+        context: usize,
+        on_text: Option<Py<PyAny>>,
+    ) -> PyResult<(String, Vec<u32>, &'static str)> {
+        let tokenizer = self.tokenizer()?;
+        let ids = self.ids(prompt)?;
+        let sampling = Sampling {
+            temperature,
+            top_k,
+            top_p,
+            min_p,
+            repeat_penalty,
+            seed,
+            ..Sampling::default()
+        };
+        let generation = Generation { sampling, tokens, stop, ignore_end };
+        let options =
+            ContextOptions { tokens: context, cache_type: self.cache, ..ContextOptions::default() };
+        let mut raised = None;
+        let result = run(py, &self.how(), |progress| {
+            let mut context = Context::new(self.running.executor.clone(), options)?;
+            let mut read = |text: &str| {
+                let Some(told) = &on_text else { return ControlFlow::Continue(()) };
+                // A text is read when it is there: the lock is taken for that long.
+                let answer = Python::attach(|py| {
+                    let answer = told.call1(py, (text,))?;
+                    Ok(answer.bind(py).is(&*pyo3::types::PyBool::new(py, false)))
+                });
+                match answer {
+                    Ok(false) => ControlFlow::Continue(()),
+                    Ok(true) => ControlFlow::Break(()),
+                    Err(fault) => {
+                        raised = Some(fault);
+                        ControlFlow::Break(())
+                    }
+                }
+            };
+            let metadata = &self.running.metadata;
+            generate(&mut context, tokenizer, metadata, &ids, &generation, &mut read, progress)
+        });
+        if let Some(raised) = raised {
+            return Err(raised);
+        }
+        let answer = result?;
+        let ended = match answer.ended {
+            Ended::Stop => "stop",
+            Ended::Length => "length",
+            Ended::Reader => "reader",
+        };
+        Ok((answer.text, answer.ids, ended))
+    }
+
+    /// A vector per text; of the tokens of each, a matrix.
+    #[pyo3(signature = (texts, *, tokens = false, normalized = true))]
+    fn embed<'py>(
+        &self,
+        py: Python<'py>,
+        texts: Vec<Text>,
+        tokens: bool,
+        normalized: bool,
+    ) -> PyResult<Vec<Bound<'py, PyArray2<f32>>>> {
+        let ids: Vec<_> = texts.into_iter().map(|text| self.ids(text)).collect::<PyResult<_>>()?;
+        let wanted = if tokens { Wanted::Tokens } else { Wanted::Vector };
+        let made = run(py, &self.how(), |progress| {
+            let mut made = embed(&self.running, &ids, wanted, self.cache, progress)?;
+            if normalized {
+                made.iter_mut().for_each(normalize);
+            }
+            Ok(made)
+        })?;
+        made.into_iter().map(|value| matrix(py, value)).collect()
+    }
+
+    /// Per text the probability of each class.
+    fn classify(&self, py: Python<'_>, texts: Vec<Text>) -> PyResult<Vec<Vec<(String, f32)>>> {
+        let ids: Vec<_> = texts.into_iter().map(|text| self.ids(text)).collect::<PyResult<_>>()?;
+        let made = run(py, &self.how(), |progress| {
+            embed(&self.running, &ids, Wanted::Classes, self.cache, progress)
+        })?;
+        let names = labels(&self.running);
+        let named = |value: &Value| {
+            let name = |at: usize| names.get(at).cloned().unwrap_or_else(|| at.to_string());
+            let all = probabilities(&value.data).into_iter().enumerate();
+            all.map(|(at, probability)| (name(at), probability)).collect()
+        };
+        Ok(made.iter().map(named).collect())
+    }
+
+    /// Width of the logits; none if the model has no logits.
+    #[getter]
+    fn vocabulary_len(&self, py: Python<'_>) -> PyResult<Option<usize>> {
+        quick(py, || Ok(self.running.executor.vocabulary_len()))
+    }
+}
