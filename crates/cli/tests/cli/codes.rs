@@ -29,13 +29,14 @@ fn sources() -> Vec<(PathBuf, String)> {
     for entry in fs::read_dir(crates).unwrap() {
         add(&entry.unwrap().path().join("src"), &mut files);
     }
+    add(&crates.join("../bindings/python/src"), &mut files);
     assert!(files.len() > 300, "{}", files.len());
     files
 }
 
 /// What follows in quotes on the beginning of a finding or an error.
 fn given(source: &str) -> Vec<&str> {
-    let call = r"(?:Finding::(?:error|warning|info|new)|Error::(?:input|request))";
+    let call = r"(?:Finding::(?:error|warning|info|new)|Error::(?:input|request)|request)";
     let call = Regex::new(&format!(r#"\b(?:{call}|Self::(?:input|request))\(\s*"([a-z0-9-]+)""#));
     let call = call.unwrap();
     call.captures_iter(source).map(|found| found.get(1).unwrap().as_str()).collect()
