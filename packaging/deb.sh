@@ -28,10 +28,12 @@ doc="$root/usr/share/doc/gguf-kit"
 mkdir -p "$root/DEBIAN" "$doc"
 install -D -m 755 "$from/gguf" "$root/usr/bin/gguf"
 install -m 644 "$from/README.md" "$doc"
-gzip -9nc "$from/CHANGELOG.md" > "$doc/changelog.gz"
+gzip -9nc "$from/CHANGELOG.md" > "$doc/NEWS.md.gz"
 {
-    echo "Licensed under either of the two licences below, at your option."
-    cat "$from/LICENSE-APACHE" "$from/LICENSE-MIT"
+    echo "Licensed under the Apache License 2.0 (/usr/share/common-licenses/Apache-2.0) or the licence below,"
+    echo "at your option."
+    echo
+    cat "$from/LICENSE-MIT"
 } > "$doc/copyright"
 for page in "$from"/man/*.1; do
     install -D -m 644 "$page" "$root/usr/share/man/man1/$(basename "$page")"
@@ -56,8 +58,8 @@ Priority: optional
 Installed-Size: $(du -sk "$root" | cut -f1)
 ${depends:+$depends
 }Description: toolkit for GGUF model files
- Makes, quantizes, checks, shows, changes, compares, runs and judges GGUF files of language models, with the
- bytes of llama.cpp's tools.
+ Makes, quantizes, checks, shows, changes, compares, runs and judges
+ GGUF files of language models, with the bytes of llama.cpp's tools.
 CONTROL
 package="dist/gguf-kit_${version}_$architecture.deb"
 dpkg-deb --root-owner-group --build "$root" "$package" > /dev/null
