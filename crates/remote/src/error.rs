@@ -1,5 +1,6 @@
 //! What can go wrong with a file that is far away.
 
+use std::io::ErrorKind;
 use std::time::Duration;
 
 /// A location that cannot be opened.
@@ -74,6 +75,9 @@ pub enum Fault {
     /// The body is something else than the file.
     #[error("{0}")]
     NotTheFile(&'static str),
+    /// The store has no object of this name.
+    #[error("there is no such object")]
+    Missing,
     /// An object store's client gave up.
     #[error("{0}")]
     Store(String),
@@ -83,6 +87,11 @@ impl Fault {
     /// True if the same request may succeed later.
     pub(crate) fn is_passing(&self) -> bool {
         matches!(self, Self::Connection(_) | Self::Busy { .. })
+    }
+
+    /// True if there is nothing of this name.
+    fn is_missing(&self) -> bool {
+        matches!(self, Self::Missing | Self::Status { status: 404 | 410, .. })
     }
 }
 
@@ -95,7 +104,8 @@ impl From<Error> for gguf::Error {
             Error::Location { .. } => Self::request("location-invalid", what, ""),
             Error::Choice(choice) => choice.into(),
             Error::Remote { place, fault } => {
-                Self::environment("read", place.as_ref(), std::io::Error::other(fault))
+                let kind = if fault.is_missing() { ErrorKind::NotFound } else { ErrorKind::Other };
+                Self::environment("read", place.as_ref(), std::io::Error::new(kind, fault))
             }
         }
     }

@@ -1,4 +1,5 @@
-//! GGUF files wherever they are: on disk, behind HTTP, on the Hugging Face hub, in object stores.
+//! GGUF files wherever they are: on disk, behind HTTP, on the Hugging Face hub, in object stores; to the
+//! last they can be written too.
 //!
 //! [`open`] takes a user's word and gives a [`gguf_store::Source`]. Nothing is downloaded but what is
 //! asked for, nothing is kept on disk; requests that fail in passing are tried again.
@@ -46,6 +47,9 @@ use std::sync::Arc;
 use gguf_store::{LocalFile, ShardSet, Source};
 use url::Url;
 
+pub use crate::blocks::LastBlocks;
+#[cfg(feature = "buckets")]
+pub use crate::bucket::Buckets;
 pub use crate::cache::{Cache, Kept};
 use crate::client::Client;
 pub use crate::client::Transferred;

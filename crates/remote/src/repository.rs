@@ -7,7 +7,7 @@ use gguf_store::Source;
 use url::Url;
 
 use crate::allowance::Allowance;
-use crate::blocks::Blocks;
+use crate::blocks::LastBlocks;
 use crate::client::{Client, Transferred};
 use crate::error::{Error, Fault};
 use crate::http::HttpFile;
@@ -30,6 +30,7 @@ pub struct Files {
     /// move on in between.
     commit: OnceLock<String>,
     fetched: Allowance,
+    last: Arc<LastBlocks>,
 }
 
 impl Files {
@@ -55,7 +56,8 @@ impl Files {
         names.retain(|name| !name.contains('/'));
         let fetched =
             Allowance::new(MAX_FETCHED_IN_ALL, "its small files are too many or too large");
-        Ok(Self { client: client.into(), repository, names, commit: OnceLock::new(), fetched })
+        let (commit, last) = (OnceLock::new(), Arc::default());
+        Ok(Self { client: client.into(), repository, names, commit, fetched, last })
     }
 
     /// `organisation/name`.
@@ -73,8 +75,8 @@ impl Files {
     ///
     /// # Errors
     /// [`Error::Remote`] if the server does not have it or cannot serve parts.
-    pub fn open(&self, name: &str) -> Result<Box<dyn Source>, Error> {
-        Ok(Box::new(Blocks::new(self.file(name)?)))
+    pub fn open(&self, name: &str) -> Result<Arc<dyn Source>, Error> {
+        Ok(self.last.source(Arc::new(self.file(name)?)))
     }
 
     /// A whole file, of those that are small.

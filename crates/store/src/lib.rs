@@ -41,7 +41,8 @@ mod source;
 pub use fetch::{FIRST_WINDOW, fetch_header};
 pub use model::{Model, ModelTensor, Part};
 pub use output::{
-    AtomicFile, Complete, Existing, Overwrite, is_unfinished, rename_new, require_space,
+    AtomicFile, Complete, Existing, FarOutput, FarPlace, Layout, Output, Overwrite, Unfinished,
+    is_unfinished, rename_new, require_space, unfinished_name,
 };
 pub use progress::Progress;
 pub use read_file::{FileState, ReadFile};

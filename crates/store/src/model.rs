@@ -199,10 +199,17 @@ impl Model {
         Ok(draft)
     }
 
-    /// What an output of this model may replace: none of its files. Far ones have names, but no
-    /// file of that name here is one of them.
+    /// Its files as an output would be named that is one of them: paths, and addresses of far ones. A far file's
+    /// name is that of no file here.
+    pub fn files(&self) -> impl Iterator<Item = &Path> {
+        self.parts.iter().filter_map(|part| match part.source.as_slice() {
+            Some(_) => Some(part.path.as_path()),
+            None => part.source.file(),
+        })
+    }
+
+    /// What an output of this model may replace: none of its files.
     pub(crate) fn spared(&self, overwrite: &Overwrite) -> Overwrite {
-        let near = self.parts.iter().filter(|part| part.source.as_slice().is_some());
-        overwrite.clone().sparing(near.map(|part| &part.path))
+        overwrite.clone().sparing(self.files())
     }
 }

@@ -347,7 +347,10 @@ fn inputs_are_never_overwritten() {
     let refused = |result: Result<(), Error>| {
         assert!(matches!(result, Err(Error::Caller(_))), "{result:?}");
     };
-    refused(merge(&model, &last, MergeOptions::default(), &Overwrite::new(Existing::Replace), &()));
+    refused(
+        merge(&model, &last, MergeOptions::default(), &Overwrite::new(Existing::Replace), &())
+            .map(drop),
+    );
     let plan = SplitPlan::new(&model, by_tensors(1, false)).unwrap();
     refused(
         plan.write(&directory.path().join("m"), &Overwrite::new(Existing::Replace), &()).map(drop),

@@ -1,6 +1,8 @@
 //! Files that appear under their name only when they are complete.
 
+mod far;
 mod overwrite;
+mod place;
 mod space;
 mod unfinished;
 
@@ -8,12 +10,14 @@ use std::fs::{File, TryLockError};
 use std::io::{Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
 
+pub use far::{FarOutput, FarPlace, Layout, Unfinished};
 use gguf::Error;
 pub use overwrite::{Existing, Overwrite};
+pub use place::Output;
 pub use space::require_space;
 use tempfile::{NamedTempFile, TempPath};
-pub use unfinished::is_unfinished;
 pub(crate) use unfinished::{blamed, is_at};
+pub use unfinished::{is_unfinished, unfinished_name};
 
 use crate::position::write_all_at;
 
@@ -64,7 +68,7 @@ impl AtomicFile {
     /// or if the unfinished file is not one that we have made.
     pub fn resumable(target: &Path, resume: bool, overwrite: &Overwrite) -> Result<Self, Error> {
         let resolved = overwrite.resolve(target)?;
-        let path = unfinished::directory(&resolved).join(unfinished::resumable(&resolved));
+        let path = unfinished::directory(&resolved).join(unfinished_name(&resolved));
         let failed = |source| Error::environment("create", blamed(&path, target), source);
         let file = loop {
             let file = open_resumable(&path, first_mode(&resolved)).map_err(failed)?;
@@ -204,7 +208,7 @@ impl AtomicFile {
         }
         file.sync_all().map_err(|source| self.failed(source))?;
         let Self { file, target, existing } = self;
-        Ok(Complete { file: file.into_temp_path(), target, existing })
+        Ok(Complete(Named::Near { file: file.into_temp_path(), target, existing }))
     }
 
     fn failed(&self, source: std::io::Error) -> Error {
@@ -291,26 +295,38 @@ fn inherit(_: &File, _: &std::fs::Metadata) -> std::io::Result<()> {
     Ok(())
 }
 
-/// A complete file that lacks its name. Dropped, it is gone.
+/// A complete output that lacks its name. Dropped, it is gone.
 #[derive(Debug)]
-pub struct Complete {
-    file: TempPath,
-    target: PathBuf,
-    existing: Existing,
+pub struct Complete(Named);
+
+#[derive(Debug)]
+enum Named {
+    Near { file: TempPath, target: PathBuf, existing: Existing },
+    Far(Box<dyn FarOutput>),
 }
 
 impl Complete {
-    /// The name that it is to get.
-    pub fn target(&self) -> &Path {
-        &self.target
+    fn far(output: Box<dyn FarOutput>) -> Self {
+        Self(Named::Far(output))
     }
 
-    /// Gives the file its name.
+    /// The name that it is to get.
+    pub fn target(&self) -> &Path {
+        match &self.0 {
+            Named::Near { target, .. } => target,
+            Named::Far(output) => output.target(),
+        }
+    }
+
+    /// Gives the output its name.
     ///
     /// # Errors
-    /// As [`AtomicFile::commit`].
+    /// As [`AtomicFile::commit`] and [`FarOutput::commit`].
     pub fn commit(self) -> Result<(), Error> {
-        let Self { file, target, existing } = self;
+        let (file, target, existing) = match self.0 {
+            Named::Near { file, target, existing } => (file, target, existing),
+            Named::Far(output) => return output.commit(),
+        };
         let named = match existing {
             Existing::Replace => file.persist(&target),
             Existing::Refuse => file.persist_noclobber(&target),

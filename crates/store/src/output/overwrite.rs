@@ -1,8 +1,11 @@
 //! What an output may replace.
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use gguf::Error;
+
+use super::far::{FarOutput, FarPlace, Layout, Unfinished};
 
 /// What becomes of a file that has the name of an output already.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -22,21 +25,33 @@ pub enum Existing {
 pub struct Overwrite {
     existing: Existing,
     inputs: Vec<FileId>,
+    /// Inputs that are on no machine of ours, as they were named.
+    far_inputs: Vec<PathBuf>,
+    far: Option<Arc<dyn FarPlace>>,
 }
 
 impl Overwrite {
     /// For an output of no inputs, or of inputs that it is to replace: an edit in place.
     pub fn new(existing: Existing) -> Self {
-        Self { existing, inputs: Vec::new() }
+        Self { existing, ..Self::default() }
+    }
+
+    /// Lets outputs go to another place too.
+    #[must_use]
+    pub fn reaching(mut self, far: Arc<dyn FarPlace>) -> Self {
+        self.far = Some(far);
+        self
     }
 
     /// Keeps these files from being replaced. A directory stands for the files in it and in the
-    /// directories in it: it is a checkpoint, and a GGUF there is none of its files. Names of
-    /// nothing, such as those of far files, are passed over.
+    /// directories in it: it is a checkpoint, and a GGUF there is none of its files. A far file is
+    /// known by its name. Names of nothing are passed over.
     #[must_use]
     pub fn sparing<P: AsRef<Path>>(mut self, inputs: impl IntoIterator<Item = P>) -> Self {
         for input in inputs {
-            if input.as_ref().is_dir() {
+            if is_address(input.as_ref()) {
+                self.far_inputs.push(input.as_ref().to_owned());
+            } else if input.as_ref().is_dir() {
                 self.add_directory(input.as_ref(), 1);
             } else {
                 self.inputs.extend(FileId::of(input.as_ref()));
@@ -65,7 +80,40 @@ impl Overwrite {
     /// would not be what the user meant. [`Error::Environment`] if it must not be written, for
     /// root too.
     pub fn check(&self, target: &Path) -> Result<(), Error> {
-        self.resolve(target).map(drop)
+        match self.place_of(target) {
+            Some(far) => {
+                self.refuse_input(target)?;
+                far.check(target, self.existing)
+            }
+            None => self.resolve(target).map(drop),
+        }
+    }
+
+    /// Whether an output of this name goes elsewhere.
+    pub fn is_far(&self, target: &Path) -> bool {
+        self.place_of(target).is_some()
+    }
+
+    /// Begins an output elsewhere.
+    ///
+    /// # Errors
+    /// As [`Overwrite::check`]; [`Error::Caller`] if the name is that of no place that is known.
+    pub fn create_far(
+        &self,
+        target: &Path,
+        layout: Layout,
+        unfinished: &Unfinished,
+    ) -> Result<Box<dyn FarOutput>, Error> {
+        self.refuse_input(target)?;
+        match self.place_of(target) {
+            Some(far) => far.create(target, self.existing, layout, unfinished),
+            None => Err(unreachable_place(target)),
+        }
+    }
+
+    /// The place elsewhere that a name belongs to.
+    fn place_of(&self, target: &Path) -> Option<&dyn FarPlace> {
+        self.far.as_deref().filter(|far| far.has(target))
     }
 
     /// As [`Overwrite::check`]; the file to write, where `target` is a link to it.
@@ -76,6 +124,9 @@ impl Overwrite {
             let what =
                 "files are not written to a stream: they get their name when they are complete";
             return Err(Error::request("output-refused", what, "name a file, such as ./-"));
+        }
+        if is_address(target) {
+            return Err(unreachable_place(target));
         }
         if target.as_os_str().as_encoded_bytes().last().is_some_and(|&end| end == b'/') {
             return caller(format!("{shown} is the name of a directory: name a file"));
@@ -115,7 +166,8 @@ impl Overwrite {
 
     /// Refuses one of the inputs.
     pub(crate) fn refuse_input(&self, target: &Path) -> Result<(), Error> {
-        if FileId::of(target).is_some_and(|id| self.inputs.contains(&id)) {
+        let is_near = FileId::of(target).is_some_and(|id| self.inputs.contains(&id));
+        if is_near || self.far_inputs.iter().any(|input| input == target) {
             let what = format!("{} is an input: name another output", target.display());
             return Err(Error::request("output-is-input", what, ""));
         }
@@ -125,6 +177,22 @@ impl Overwrite {
     pub(super) fn existing(&self) -> Existing {
         self.existing
     }
+}
+
+/// Whether a name has a scheme, such as `s3://`.
+fn is_address(name: &Path) -> bool {
+    let scheme = name.to_str().and_then(|name| Some(name.split_once("://")?.0));
+    scheme.is_some_and(|scheme| {
+        !scheme.is_empty()
+            && scheme.bytes().all(|b| b.is_ascii_alphanumeric() || b"+-.".contains(&b))
+    })
+}
+
+fn unreachable_place(target: &Path) -> Error {
+    let what = format!("{} cannot be written: it is no path on this machine", target.display());
+    let help = "models can be written to s3://, gs:// and az:// by quantize, convert, split and merge; \
+                all else to paths";
+    Error::request("output-refused", what, help)
 }
 
 #[cfg(unix)]

@@ -37,8 +37,8 @@ fn prefix(target: &Path) -> OsString {
     prefix
 }
 
-/// The name of work on a target that can be gone on with.
-pub(super) fn resumable(target: &Path) -> OsString {
+/// The name, without directory, of work on a target that can be gone on with.
+pub fn unfinished_name(target: &Path) -> OsString {
     let mut name = prefix(target);
     name.push(RESUMABLE);
     name.push(SUFFIX);

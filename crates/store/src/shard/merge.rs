@@ -3,12 +3,12 @@
 use std::path::Path;
 
 use gguf::shard_keys::{COUNT, PART_FINGERPRINT};
-use gguf::{Error, Finding, Header};
+use gguf::{Error, Finding, Header, write_header};
 
 use crate::model::{Model, ModelTensor};
-use crate::output::{self, AtomicFile, Overwrite};
+use crate::output::{self, Overwrite};
 use crate::progress::Progress;
-use crate::shard::write::{CHUNK, fill};
+use crate::shard::write::{CHUNK, write};
 
 /// How to merge shards.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -18,7 +18,7 @@ pub struct MergeOptions {
     pub keep_split_keys: bool,
 }
 
-/// Writes a model as one file, which appears at `target` only when it is complete. It replaces
+/// Writes a model as one file, and returns how many bytes that has. It appears at `target` only when it is complete. It replaces
 /// what `overwrite` lets it, and no file of the model.
 ///
 /// `progress` is called with the number of bytes just written; `Break` from it ends the work.
@@ -32,12 +32,11 @@ pub fn merge(
     options: MergeOptions,
     overwrite: &Overwrite,
     progress: &dyn Progress,
-) -> Result<(), Error> {
+) -> Result<u64, Error> {
     let header = merged_header(model, options)?;
-    let output = AtomicFile::create(target, &model.spared(overwrite))?;
     progress.begin("merging", header.data_len());
-    fill(&output, &header, model.tensors(), progress)?;
-    output.commit()
+    write(target, &header, model.tensors(), &model.spared(overwrite), progress)?.commit()?;
+    header.file_len(write_header(&header)?.len())
 }
 
 fn merged_header(model: &Model, options: MergeOptions) -> Result<Header, Error> {

@@ -8,9 +8,9 @@ use std::path::{Path, PathBuf};
 use gguf::{Alignment, Error, Header, NameShard, RawHeader, shard_keys, write_header};
 
 use crate::model::{Model, ModelTensor};
-use crate::output::{AtomicFile, Complete, Overwrite, require_space};
+use crate::output::{Complete, Overwrite, require_space};
 use crate::progress::Progress;
-use crate::shard::write::fill;
+use crate::shard::write::write;
 
 /// How much goes into one shard.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -173,14 +173,13 @@ impl<'m> SplitPlan<'m> {
         let overwrite = self.model.spared(overwrite);
         paths.iter().try_for_each(|path| overwrite.check(path))?;
         let lens = self.shards.iter().map(|shard| shard.file_len);
-        require_space(paths.iter().map(PathBuf::as_path).zip(lens))?;
+        let near = paths.iter().map(PathBuf::as_path).zip(lens);
+        require_space(near.filter(|(path, _)| !overwrite.is_far(path)))?;
         progress.begin("splitting", self.shards.iter().map(|shard| shard.file_len).sum());
         let mut complete = Vec::with_capacity(paths.len());
         for (shard, path) in self.shards.iter().zip(&paths) {
-            let output = AtomicFile::create(path, &overwrite)?;
-            fill(&output, &shard.header, shard.tensors, progress)?;
             // Closed: there may be more shards than a process can have open files.
-            complete.push(output.close()?);
+            complete.push(write(path, &shard.header, shard.tensors, &overwrite, progress)?);
         }
         complete.into_iter().rev().try_for_each(Complete::commit)?;
         Ok(paths)

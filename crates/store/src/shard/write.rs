@@ -1,25 +1,28 @@
 //! Header and tensor data of a file, as they are stored in others.
 
+use std::path::Path;
+
 use gguf::{Error, Header, write_header};
 
 use crate::model::ModelTensor;
-use crate::output::AtomicFile;
+use crate::output::{Complete, Layout, Output, Overwrite};
 use crate::progress::Progress;
 
 /// Bytes read at a time.
 pub(super) const CHUNK: u64 = 4 << 20;
 
-/// Fills an output with a header and the data of its tensors, which `tensors` gives in the same
-/// order. `progress` is told the bytes just written, and may end the work.
-pub(super) fn fill(
-    output: &AtomicFile,
+/// Writes an output with a header and the data of its tensors, which `tensors` gives in the same
+/// order; it lacks its name then. `progress` is told the bytes just written, and may end the work.
+pub(super) fn write(
+    target: &Path,
     header: &Header,
     tensors: &[ModelTensor],
+    overwrite: &Overwrite,
     progress: &dyn Progress,
-) -> Result<(), Error> {
+) -> Result<Complete, Error> {
     let start = write_header(header)?;
     let data_start = start.len() as u64;
-    output.set_len(header.file_len(start.len())?)?;
+    let output = Output::create(target, Layout::new(header, start.len())?, overwrite)?;
     output.write_at(&start, 0)?;
     let mut buffer = Vec::new();
     for (info, tensor) in header.tensors().iter().zip(tensors) {
@@ -34,5 +37,5 @@ pub(super) fn fill(
             done += n;
         }
     }
-    Ok(())
+    output.close(progress)
 }
