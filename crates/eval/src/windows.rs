@@ -111,7 +111,7 @@ impl Windows {
     }
 
     /// The ids of a window as a model gets them.
-    pub(crate) fn inputs(&self, window: usize) -> Vec<u32> {
+    pub fn inputs(&self, window: usize) -> Vec<u32> {
         let mut ids = self.of(window).to_vec();
         if let (Some(id), Some(first)) = (ids.first_mut(), self.first) {
             *id = first;

@@ -154,9 +154,14 @@ impl Field {
         Self { name, about, kind, count, bits, of: Some(|w| w) }
     }
 
+    /// Runs of bits of item `i`.
+    pub(crate) fn runs(&self, i: usize) -> Vec<(usize, usize)> {
+        self.bits.iter().flat_map(|place| place.runs(i)).collect()
+    }
+
     /// What field item `i` is made of.
     fn item(&self, block: &[u8], i: usize) -> Item {
-        let bits: Vec<_> = self.bits.iter().flat_map(|place| place.runs(i)).collect();
+        let bits = self.runs(i);
         let raw = number(block, &bits);
         let len = bits.iter().map(|(_, len)| len).sum();
         Item { value: self.kind.value(raw, len), bits, raw }

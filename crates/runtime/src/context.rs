@@ -13,7 +13,7 @@ use crate::cache::CacheType;
 use crate::executor::Executor;
 use crate::memory;
 use crate::observer::Observer;
-use crate::run::{Inputs, run, sees_whole_batch};
+use crate::run::{Between, Inputs, run, run_some, sees_whole_batch};
 use crate::state::Sequence;
 use crate::value::Value;
 use crate::watch::Watch;
@@ -164,6 +164,54 @@ impl Context {
         rayon::scope(|_| self.run_watched(batch, kind, &Watch::new(progress).observed(observer)))
     }
 
+    /// Computes some operations of the main program, by their numbers, for a batch that is not cut, given what
+    /// those before them made: for those who look at a model operation by operation. Returns what later
+    /// operations read on the way to `kind`, and at the end that itself; `observer` looks on. Its sequences are to be
+    /// empty, and stay so; a state that operations on both sides of a border use does not cross it.
+    ///
+    /// # Errors
+    /// `request-invalid` if the graph has no such operations; as [`Context::run`].
+    pub fn run_between(
+        &mut self,
+        batch: &Batch,
+        ops: Range<usize>,
+        before: Between,
+        kind: OutputKind,
+        observer: Option<&dyn Observer>,
+        progress: &dyn Progress,
+    ) -> Result<Between, Error> {
+        let executor = self.executor.clone();
+        let (program, shapes) = executor.graph().main();
+        let Some((wanted, _)) = executor.graph().output(kind) else { return Err(no_result(kind)) };
+        if ops.start > ops.end || ops.end > program.ops.len() {
+            let what = format!("the graph has {} operations, no {ops:?}", program.ops.len());
+            return Err(Error::request("request-invalid", what, "ask for those it has"));
+        }
+        self.accept(batch, false)?;
+        let mut watch = Watch::new(progress);
+        watch.observer = observer;
+        let inputs = Inputs::Tokens(&batch.tokens);
+        let (sequences, options) = (&mut self.sequences, &self.options);
+        let between = rayon::scope(|_| {
+            let main = (program, shapes);
+            run_some(
+                &executor,
+                main,
+                &[wanted],
+                ops.clone(),
+                before,
+                inputs,
+                sequences,
+                options,
+                &watch,
+            )
+        });
+        if program.ops[ops].iter().any(|op| op.state().is_some()) {
+            batch.tokens.iter().for_each(|token| self.clear(token.sequence));
+        }
+        between
+    }
+
     fn run_watched(
         &mut self,
         batch: &Batch,
@@ -172,8 +220,7 @@ impl Context {
     ) -> Result<Value, Error> {
         let executor = self.executor.clone();
         let Some((value, shape)) = executor.graph().output(kind) else {
-            let what = format!("the model does not compute {kind:?}");
-            return Err(Error::request("result-missing", what, "`gguf graph` lists what it does"));
+            return Err(no_result(kind));
         };
         self.accept(batch, false)?;
         let width = shape.width as usize;
@@ -303,6 +350,11 @@ impl Context {
         }
         Ok(())
     }
+}
+
+fn no_result(kind: OutputKind) -> Error {
+    let what = format!("the model does not compute {kind:?}");
+    Error::request("result-missing", what, "`gguf graph` lists what it does")
 }
 
 fn no_sequence(sequence: usize) -> Error {

@@ -61,6 +61,7 @@ pub use lora::Adapter;
 pub use memory::Memory;
 pub use observer::Observer;
 pub use product::Arithmetic;
+pub use run::Between;
 pub use sample::{Sampler, Sampling};
 pub use softmax::log_sum_exp;
 pub use value::Value;

@@ -1,7 +1,8 @@
 //! One run of a program.
 
 use std::borrow::Cow;
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
+use std::ops::Range;
 
 use gguf::Error;
 use gguf::units::bytes_apart;
@@ -45,13 +46,36 @@ pub(crate) struct Run<'r> {
 /// Runs the operations that `wanted` needs, and those that change states.
 pub(crate) fn run(
     executor: &Executor,
-    (program, shapes): (&Program, &[Shape]),
+    program: (&Program, &[Shape]),
     wanted: &[ValueId],
     inputs: Inputs<'_>,
     sequences: &mut [Sequence],
     options: &ContextOptions,
     watch: &Watch<'_>,
 ) -> Result<Vec<Value>, Error> {
+    let all = 0..program.0.ops.len();
+    let nothing = Between::new();
+    let mut made =
+        run_some(executor, program, wanted, all, nothing, inputs, sequences, options, watch)?;
+    Ok(wanted.iter().map(|id| made.remove(id).unwrap_or_default()).collect())
+}
+
+/// The values that operations made and later ones read, where a run stops between them.
+pub type Between = BTreeMap<ValueId, Value>;
+
+/// The same of some operations, given what those before them made: what is read after them.
+#[expect(clippy::too_many_arguments, reason = "what a run is made of")]
+pub(crate) fn run_some(
+    executor: &Executor,
+    (program, shapes): (&Program, &[Shape]),
+    wanted: &[ValueId],
+    ops: Range<usize>,
+    before: Between,
+    inputs: Inputs<'_>,
+    sequences: &mut [Sequence],
+    options: &ContextOptions,
+    watch: &Watch<'_>,
+) -> Result<Between, Error> {
     let mut run = Run::new(executor, inputs, sequences, options.tokens, program.ops.len(), watch);
     let last_use = last_use(program, wanted);
     let needed = memory::values(program, shapes, &last_use, |rows| run.rows(rows) as u64);
@@ -60,7 +84,11 @@ pub(crate) fn run(
         let what = format!("a batch needs {needed} for its values, {allowed} are allowed");
         return Err(Error::request("memory-budget", what, "make the batch smaller"));
     }
-    for (number, (op, shape)) in program.ops.iter().zip(shapes).enumerate() {
+    for (id, value) in before {
+        run.values[id.0 as usize] = Some(value);
+    }
+    for number in ops {
+        let (op, shape) = (&program.ops[number], &shapes[number]);
         if last_use[number].is_none() {
             continue;
         }
@@ -90,7 +118,8 @@ pub(crate) fn run(
             run.free.extend(run.values[number].take().map(|value| value.data));
         }
     }
-    Ok(wanted.iter().map(|id| run.values[id.0 as usize].take().unwrap_or_default()).collect())
+    let left = run.values.into_iter().zip(0..);
+    Ok(left.filter_map(|(value, id)| Some((ValueId(id), value?))).collect())
 }
 
 impl<'r> Run<'r> {

@@ -1,0 +1,226 @@
+//! `--calibrate`, as a user meets it.
+
+use std::fs;
+use std::path::Path;
+
+use crate::support::{Dir, MODEL, fails, json, succeeds};
+
+/// The two halves of a text that is always there: to calibrate with, and to judge by.
+fn texts(dir: &Dir) -> [String; 2] {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../LICENSE-APACHE");
+    let text = fs::read_to_string(path).unwrap();
+    let (first, second) = text.split_at(text.len() / 2);
+    [("first.txt", first), ("second.txt", second)].map(|(name, text)| {
+        let path = dir.path(name);
+        fs::write(&path, text).unwrap();
+        path
+    })
+}
+
+/// A few windows.
+const HOW: [&str; 4] = ["--calibrate-ctx", "64", "--calibrate-tokens", "1024"];
+
+fn divergence(model: &str, out: &str, text: &str) -> f64 {
+    let words = ["divergence", "-r", model, out, "-f", text, "-c", "64", "--chunks", "8", "--json"];
+    json(&succeeds(&words))["models"][0]["mean_kld"].as_f64().unwrap()
+}
+
+/// The same size, closer to the original in a text that nobody saw, and the same bytes on any number of threads.
+#[test]
+fn the_same_size_is_closer_to_the_original() {
+    let dir = Dir::new();
+    let (model, plain, out) = (dir.f16(), dir.path("plain.gguf"), dir.path("out.gguf"));
+    let [read, judging] = texts(&dir);
+    succeeds(&["quantize", &model, &plain, "Q3_K_M"]);
+    let quantize = |threads: &str| {
+        let words = ["quantize", "--calibrate", &read, &model, &out, "Q3_K_M", "--force"];
+        succeeds(&[&words[..], &HOW, &["--threads", threads]].concat())
+    };
+    quantize("1");
+    let bytes = fs::read(&out).unwrap();
+    quantize("3");
+    assert!(bytes == fs::read(&out).unwrap(), "other bytes on three threads");
+    let data = |path: &str| gguf_store::Model::open(path.as_ref()).unwrap().parts()[0].data_start;
+    assert_eq!(
+        fs::metadata(&out).unwrap().len() - data(&out),
+        fs::metadata(&plain).unwrap().len() - data(&plain)
+    );
+    let (ours, official) =
+        (divergence(&model, &out, &judging), divergence(&model, &plain, &judging));
+    // A thousand tokens are few; half with a good text.
+    assert!(ours < 0.9 * official, "{ours} of {official}");
+    let written = gguf_store::Model::open(out.as_ref()).unwrap();
+    let key = |name: &str| written.metadata().get(&format!("gguf_kit.calibration.{name}")).cloned();
+    assert_eq!(key("method"), Some("moments-2".to_owned().into()));
+    assert_eq!((key("tokens"), key("window")), (Some(896u32.into()), Some(64u32.into())));
+    assert!(key("text_sha256").is_some() && key("version").is_some());
+    succeeds(&["check", &out]);
+}
+
+#[test]
+fn both_stand_side_by_side_in_a_report() {
+    let dir = Dir::new();
+    let (model, [other, text]) = (dir.f16(), texts(&dir));
+    let judged =
+        ["quality", &model, "-f", &text, "-c", "64", "--chunks", "3", "--no-speed", "--json"];
+    let more = ["--types", "q4_0,iq2_xxs", "--calibrate", &other];
+    let report = json(&succeeds(&[&judged[..], &more, &HOW].concat()));
+    let names: Vec<_> = report["mixes"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|mix| mix["type"].as_str().unwrap())
+        .collect();
+    assert_eq!(names, ["Q4_0", "Q4_0 calibrated", "IQ2_XXS calibrated"]);
+    assert_eq!(report["left_out"][0]["type"], "IQ2_XXS");
+    let same = [&judged[..], &["--calibrate", &text]].concat();
+    fails(&same, 2, &["is the text that weights are fitted to"]);
+}
+
+#[test]
+fn what_does_not_go_with_it_is_refused() {
+    let dir = Dir::new();
+    let (model, out, [text, _]) = (dir.f16(), dir.path("out.gguf"), texts(&dir));
+    let words = ["quantize", "--calibrate", &text, &model, &out, "Q4_0"];
+    let refused = |more: &[&str], what: &str| fails(&[&words[..], more].concat(), 2, &[what]);
+    refused(&["--part", "1/2"], "--part does not go with --calibrate");
+    refused(&["--calibration-data", &model], "cannot be used with");
+    refused(&["--calibrate-ctx", "50000"], "the text has");
+    refused(&["--calibrate-tokens", "0"], "no number above 0");
+    fails(&["quantize", "--calibrate-ctx", "64", &model, &out, "Q4_0"], 2, &["--calibrate"]);
+    fails(&["quantize", "--calibrate", &dir.path("no.txt"), &model, &out, "Q4_0"], 3, &["no.txt"]);
+    fails(&["quantize", "--calibrate", &model, &model, &out, "Q4_0"], 1, &["not valid UTF-8"]);
+    let data = ["quantize", "--calibration-data", &model, &model, &out, "Q4_0"];
+    fails(&data, 2, &["holds no moments of a model", "imatrix"]);
+    assert!(!Path::new(&out).exists());
+}
+
+/// What was saved of a text makes parts on any machine, and they are the file of one run.
+#[test]
+fn saved_moments_make_the_same_in_parts() {
+    let dir = Dir::new();
+    let (model, [text, judging]) = (dir.f16(), texts(&dir));
+    let [data, whole, out, merged] =
+        ["moments.gguf", "whole.gguf", "p.gguf", "m.gguf"].map(|name| dir.path(name));
+    let collect = ["imatrix", &model, "-f", &text, "--moments", "-o", &data];
+    succeeds(&[&collect[..], &["-c", "64", "--chunks", "16"]].concat());
+    fails(&collect, 2, &["moments.gguf"]);
+    let with = ["quantize", "--calibration-data", &data, &model];
+    succeeds(&[&with[..], &[&whole, "Q3_K_M"]].concat());
+    for part in ["2/2", "1/2"] {
+        succeeds(&[&with[..], &[&out, "Q3_K_M", "--part", part]].concat());
+    }
+    succeeds(&["merge", &dir.path("p-00001-of-00002.gguf"), &merged]);
+    assert!(fs::read(&merged).unwrap() == fs::read(&whole).unwrap());
+    let plain = dir.path("plain.gguf");
+    succeeds(&["quantize", &model, &plain, "Q3_K_M"]);
+    let (ours, official) =
+        (divergence(&model, &whole, &judging), divergence(&model, &plain, &judging));
+    assert!(ours < official, "{ours} of {official}");
+    succeeds(&["verify", &whole, "--source", &model, "--calibration-data", &data]);
+    // Its text is the same as the one that judges.
+    let judged = ["quality", &model, "-f", &text, "--no-speed", "--calibration-data", &data];
+    fails(&judged, 2, &["is the text that weights are fitted to"]);
+}
+
+/// No text, and yet closer to the weights.
+#[test]
+fn a_longer_search_is_closer_to_the_weights() {
+    let dir = Dir::new();
+    let (model, out, plain) = (dir.f16(), dir.path("out.gguf"), dir.path("plain.gguf"));
+    for mix in ["Q4_0", "Q4_K_S"] {
+        succeeds(&["quantize", "--force", &model, &plain, mix]);
+        succeeds(&["quantize", "--force", "--effort", &model, &out, mix]);
+        let [ours, official] = [&out, &plain].map(|file| squared_error(&model, file));
+        assert!(ours < 0.99 * official, "{mix}: {ours} of {official}");
+        succeeds(&["verify", &out, "--source", &model, "--effort"]);
+    }
+}
+
+/// The sum of squared differences of one matrix.
+fn squared_error(a: &str, b: &str) -> f64 {
+    let weights = |file: &str| {
+        let model = gguf_store::Model::open(file.as_ref()).unwrap();
+        let tensor = gguf_pipeline::Tensor::of_model(model.index()["blk.1.ffn_up.weight"]);
+        tensor.decode_rows(0, tensor.rows()).unwrap()
+    };
+    let pairs = weights(a).into_iter().zip(weights(b));
+    pairs.map(|(a, b)| f64::from(a - b) * f64::from(a - b)).sum()
+}
+
+/// The text and the keys of a file are enough to make it again.
+#[test]
+fn a_calibrated_file_is_derived_again() {
+    let dir = Dir::new();
+    let (model, out, [text, other]) = (dir.f16(), dir.path("out.gguf"), texts(&dir));
+    let words = ["quantize", "--calibrate", &text, &model, &out, "IQ4_XS"];
+    succeeds(&[&words[..], &HOW].concat());
+    let verify = ["verify", &out, "--source", &model];
+    let report = succeeds(&[&verify[..], &["--calibrate", &text]].concat());
+    assert!(report.contains("tensors are what the source gives"), "{report}");
+    fails(&[&verify[..], &["--calibrate", &other]].concat(), 2, &["by another text"]);
+    fails(&verify, 1, &["give it with --calibrate"]);
+    // One that a byte was changed in is not the same.
+    let mut bytes = fs::read(&out).unwrap();
+    let len = bytes.len();
+    bytes[len / 2] ^= 1;
+    fs::write(&out, bytes).unwrap();
+    let output = crate::support::gguf(&[&verify[..], &["--calibrate", &text]].concat());
+    assert_eq!(output.status.code(), Some(1));
+}
+
+/// A checkpoint becomes what its GGUF becomes.
+#[test]
+fn a_conversion_does_the_same() {
+    let dir = Dir::new();
+    let ([text, _], all) = (texts(&dir), dir.path("auto.gguf"));
+    let (once, twice) = (dir.path("once.gguf"), dir.path("twice.gguf"));
+    succeeds(&["convert", MODEL, "-o", &all]);
+    let convert = ["convert", MODEL, "--outtype", "q4_k_m", "-o", &once, "--calibrate", &text];
+    succeeds(&[&convert[..], &HOW].concat());
+    let quantize = ["quantize", "--calibrate", &text, &all, &twice, "Q4_K_M"];
+    succeeds(&[&quantize[..], &HOW].concat());
+    let data = |path: &str| {
+        let start = gguf_store::Model::open(path.as_ref()).unwrap().parts()[0].data_start;
+        fs::read(path).unwrap().split_off(start as usize)
+    };
+    assert!(data(&once) == data(&twice));
+    let part = [&convert[..], &["--part", "1/2", "--force"]].concat();
+    fails(&part, 2, &["--part", "--calibration-data"]);
+}
+
+/// Experts have moments of their own; those that no token of a short text reaches are named.
+#[test]
+fn experts_are_fitted_each_for_itself() {
+    let Ok(data) = std::env::var("GGUF_TEST_DATA") else {
+        eprintln!("SKIPPED: GGUF_TEST_DATA is not set");
+        return;
+    };
+    let dir = Dir::new();
+    let (f16, out, [text, judging]) = (dir.path("f16.gguf"), dir.path("out.gguf"), texts(&dir));
+    let plain = dir.path("plain.gguf");
+    let model = Path::new(&data).join("zoo/mixtral");
+    succeeds(&["convert", model.to_str().unwrap(), "-o", &f16, "--outtype", "f16"]);
+    succeeds(&["quantize", "--pure", &f16, &plain, "Q4_0"]);
+    let words = ["quantize", "--pure", "--calibrate", &text, &f16, &out, "Q4_0"];
+    succeeds(&[&words[..], &HOW, &["--force"]].concat());
+    let (ours, official) = (divergence(&f16, &out, &judging), divergence(&f16, &plain, &judging));
+    assert!(ours < official, "{ours} of {official}");
+    let bytes = |path: &str, name: &str| {
+        let model = gguf_store::Model::open(path.as_ref()).unwrap();
+        let tensor = model.index()[name];
+        let mut bytes = vec![0; tensor.info.byte_len().unwrap() as usize];
+        tensor.read_at(&mut bytes, 0).unwrap();
+        bytes
+    };
+    for name in ["ffn_gate_exps", "ffn_up_exps", "ffn_down_exps"] {
+        let name = format!("blk.0.{name}.weight");
+        assert!(bytes(&out, &name) != bytes(&plain, &name), "{name} was not calibrated");
+    }
+    // Two tokens reach few of them.
+    let few = ["--calibrate-ctx", "2", "--calibrate-tokens", "2", "--force"];
+    let output = crate::support::gguf(&[&words[..], &few].concat());
+    assert!(output.status.success());
+    let notes = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(notes.contains("their weights count alike"), "{notes}");
+}
