@@ -685,6 +685,13 @@ def mend_baichuan():
     BaichuanModel.modify_tensors = modify
 
 
+def mend_deepseek():
+    """That of DeepSeek 3.2 insists on a tokenizer's attribute, which those of newer versions of `transformers` lack."""
+    from conversion import deepseek
+
+    deepseek.DeepseekV32Model.set_vocab = lambda self: self._set_vocab_gpt2()
+
+
 def mend_stablelm():
     """llama.cpp's class loses the norms of heads, notices, and stops."""
     from conversion.stablelm import StableLMModel

@@ -56,6 +56,8 @@ pub fn plan(dir: &Path, checkpoint: &Checkpoint, options: &Options) -> Result<Co
     let mut config = Config::read(dir)?;
     let family = find_family(&mut config, checkpoint, options)?;
     family.complete(&mut config)?;
+    let family = family.of_model(&config);
+    family.survey(&mut config, checkpoint.entries.iter().map(|entry| entry.name.as_str()));
     let mut notes = Vec::new();
     let mut tensors = match options.vocab_only {
         true => Vec::new(),
@@ -336,7 +338,21 @@ pub(crate) fn tensors(
         let what = format!("has {found} of the {} parts of `{name}`", parts.len());
         return Err(Error::input("checkpoint-misfit", config.path(), what, CONFIG_OF_ANOTHER));
     }
+    if family.gates_first {
+        put_gates_first(&mut tensors);
+    }
     Ok(tensors)
+}
+
+/// Experts' matrices that stand as output, gate, input become gate, input, output.
+fn put_gates_first(tensors: &mut [Tensor]) {
+    const ORDER: [&str; 3] = ["ffn_down_exps.weight", "ffn_gate_exps.weight", "ffn_up_exps.weight"];
+    for start in 0..tensors.len().saturating_sub(2) {
+        let three = &mut tensors[start..start + 3];
+        if three.iter().zip(ORDER).all(|(tensor, end)| tensor.name.ends_with(end)) {
+            three.rotate_left(1);
+        }
+    }
 }
 
 /// How masks and tables are stored, but no weights.

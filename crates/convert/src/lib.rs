@@ -37,7 +37,7 @@ pub mod lora;
 pub mod provenance;
 pub mod vocab;
 
-pub use family::classes;
+pub use family::{architectures_of_classes, classes};
 /// Patterns of tensor names, in which `{}` stands for a number.
 pub mod names {
     pub use crate::family::names::{captures, filled};

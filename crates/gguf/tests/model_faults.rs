@@ -3,7 +3,7 @@
 
 use gguf::{
     Array, ByteOrder, Finding, Header, RawHeader, Severity, Shape, TensorInfo, TensorType, Value,
-    check, check_name, check_shards, write_header,
+    check, check_name, check_shards, shard_keys, write_header,
 };
 
 const ARCH: &str = "llama";
@@ -292,6 +292,15 @@ fn cases() -> Vec<(&'static str, &'static str, Severity, Change)> {
 #[test]
 fn a_whole_model_has_no_findings() {
     assert_eq!(findings(model()), []);
+}
+
+#[test]
+fn a_later_shard_has_its_keys_in_the_first() {
+    let mut draft = RawHeader::default();
+    shard_keys::push(&mut draft.metadata, 1, 2, 40);
+    tensor(&mut draft, "output.weight", &[32, 1]);
+    draft.tensors[0].tensor_type = TensorType::Q8_0;
+    assert_eq!(findings(draft), []);
 }
 
 #[test]

@@ -81,7 +81,8 @@ pub(super) static ROBERTA: Family = Family {
     ..Family::DEFAULT
 };
 
-fn keys_of(config: &Config, keys: &mut Keys, first: u32) -> Result<(), Error> {
+/// The keys of all encoders like BERT. The first position is that of so many rows behind the first.
+pub(super) fn keys_of(config: &Config, keys: &mut Keys, first: u32) -> Result<(), Error> {
     let positions = hyper::context_length(config)?;
     let context = positions.saturating_sub(first);
     keys.set("block_count", hyper::block_count(config)?);
@@ -134,6 +135,10 @@ fn export(model: &Model, is_roberta: bool) -> Option<Exported> {
     // Positions are stored alike. What is called XLM-RoBERTa computes as BERT does with other
     // positions, so that the vocabulary may decide.
     let vocabulary = metadata.str("tokenizer.ggml.model").unwrap_or("bert");
+    // DistilBERT tells no kinds of segments apart.
+    if !is_roberta && !index.is_empty() && !index.contains_key("token_types.weight") {
+        return None;
+    }
     let (prefix, model_type, classes) = match (is_roberta, vocabulary) {
         (false, "bert") => ("bert.", "bert", ["BertModel", "BertForSequenceClassification"]),
         (true, "gpt2") => {
@@ -170,17 +175,21 @@ fn export(model: &Model, is_roberta: bool) -> Option<Exported> {
             exported = exported.set("pad_token_id", padding);
         }
     }
-    let labels = metadata.array("bert.classifier.output_labels").and_then(Array::strings);
-    if let Some(labels) = labels {
-        let labels: Vec<_> = labels.map(|name| String::from_utf8_lossy(name)).collect();
-        let ids = labels.iter().enumerate();
-        let by_id: Map<String, Value> =
-            ids.clone().map(|(id, name)| (id.to_string(), name.as_ref().into())).collect();
-        let by_name: Map<String, Value> =
-            ids.map(|(id, name)| (name.to_string(), id.into())).collect();
-        exported = exported.set("id2label", by_id).set("label2id", by_name);
-    }
-    Some(exported)
+    Some(export_of_labels(model, exported))
+}
+
+/// The fields that name the classes.
+pub(super) fn export_of_labels(model: &Model, exported: Exported) -> Exported {
+    let metadata = model.metadata();
+    let architecture = metadata.architecture().unwrap_or_default();
+    let labels = metadata.array(&format!("{architecture}.classifier.output_labels"));
+    let Some(labels) = labels.and_then(Array::strings) else { return exported };
+    let labels: Vec<_> = labels.map(|name| String::from_utf8_lossy(name)).collect();
+    let ids = labels.iter().enumerate();
+    let by_id: Map<String, Value> =
+        ids.clone().map(|(id, name)| (id.to_string(), name.as_ref().into())).collect();
+    let by_name: Map<String, Value> = ids.map(|(id, name)| (name.to_string(), id.into())).collect();
+    exported.set("id2label", by_id).set("label2id", by_name)
 }
 
 /// The row of RoBERTa's position embedding that belongs to the first token: behind that of the
@@ -189,7 +198,8 @@ fn first_position(config: &Config) -> Result<u32, Error> {
     Ok(config.u32(&["pad_token_id"])?.unwrap_or(1).saturating_add(1))
 }
 
-fn is_classifier(config: &Config) -> Result<bool, Error> {
+/// Whether the class has one score for each kind of text.
+pub(super) fn is_classifier(config: &Config) -> Result<bool, Error> {
     Ok(config.class()?.ends_with("ForSequenceClassification"))
 }
 
@@ -212,7 +222,7 @@ pub(super) fn token_types(model: &Model) -> u64 {
 ///
 /// Two that nobody named are what `transformers` fills in for any model: they count only where
 /// there is a classifier.
-fn labels(config: &Config) -> Vec<String> {
+pub(super) fn labels(config: &Config) -> Vec<String> {
     let is_classifier = is_classifier(config).unwrap_or(false);
     let map = config.find(&["id2label"]).and_then(|(_, map)| map.as_object());
     let mut labels: Vec<(u64, String)> = map

@@ -1,18 +1,19 @@
-//! DeepSeek 2 and 3: compressed attention, experts after some dense layers.
+//! DeepSeek: experts after some dense layers; compressed attention since the second generation.
 
-use gguf::{Error, Shape};
+use gguf::{Array, Error, Shape};
 use gguf_checkpoint::config::Config;
 use gguf_pipeline::Step;
 use gguf_store::Model;
 
 use super::hyper::{self, Keys, Rope};
 use super::names::{LLAMA_LIKE, Table, block_of, captures};
-use super::{Exported, Family, MappedTensor, Mapping, experts, exported};
+use super::{Exported, Family, MappedTensor, Mapping, experts, exported, further};
+use crate::vocab;
 
 const DEEPSEEK2_CLASS: &str = "DeepseekV2ForCausalLM";
 const DEEPSEEK3_CLASS: &str = "DeepseekV3ForCausalLM";
 
-const ATTENTION: Table = &[
+pub(super) const ATTENTION: Table = &[
     ("model.layers.{}.self_attn.q_a_proj", "blk.{}.attn_q_a"),
     ("model.layers.{}.self_attn.q_a_layernorm", "blk.{}.attn_q_a_norm"),
     ("model.layers.{}.self_attn.q_b_proj", "blk.{}.attn_q_b"),
@@ -20,15 +21,7 @@ const ATTENTION: Table = &[
     ("model.layers.{}.self_attn.kv_a_layernorm", "blk.{}.attn_kv_a_norm"),
 ];
 
-const EXPERT_NAMES: Table = &[
-    ("model.layers.{}.mlp.gate", "blk.{}.ffn_gate_inp"),
-    ("model.layers.{}.mlp.shared_experts.gate_proj", "blk.{}.ffn_gate_shexp"),
-    ("model.layers.{}.mlp.shared_experts.up_proj", "blk.{}.ffn_up_shexp"),
-    ("model.layers.{}.mlp.shared_experts.down_proj", "blk.{}.ffn_down_shexp"),
-];
-
-const ROUTER_BIAS: &str = "model.layers.{}.mlp.gate.e_score_correction_bias";
-const KEYS_AND_VALUES: &str = "model.layers.{}.self_attn.kv_b_proj.weight";
+pub(super) const KEYS_AND_VALUES: &str = "model.layers.{}.self_attn.kv_b_proj.weight";
 
 /// The number of the function by which routers of the third generation weigh.
 const SIGMOID: u64 = 2;
@@ -59,29 +52,204 @@ impl Widths {
     }
 }
 
-pub(super) static DEEPSEEK2: Family = Family {
-    classes: &[DEEPSEEK2_CLASS, DEEPSEEK3_CLASS],
-    architecture: "deepseek2",
-    model_type: "deepseek_v2",
-    pre_tokenizers: &["deepseek-v3", "deepseek-llm", "kimi-k2"],
-    names: &[ATTENTION, EXPERT_NAMES, LLAMA_LIKE],
+/// The first generation: attention as in llama.
+pub(super) static DEEPSEEK: Family = Family {
+    classes: &["DeepseekForCausalLM"],
+    architecture: "deepseek",
+    model_type: "deepseek",
+    vocabulary: vocab::Kind::SentencePieceElseBpe,
+    pre_tokenizers: &["deepseek-llm"],
+    names: &[experts::BESIDE_SHARED, LLAMA_LIKE],
     fields: &[
         ("expert_count", "n_routed_experts"),
         ("expert_shared_count", "n_shared_experts"),
-        ("expert_group_count", "n_group"),
-        ("expert_group_used_count", "topk_group"),
-        ("expert_weights_scale", "routed_scaling_factor"),
         ("leading_dense_block_count", "first_k_dense_replace"),
-        ("attention.kv_lora_rank", "kv_lora_rank"),
-        ("attention.value_length_mla", "v_head_dim"),
-        ("rope.dimension_count", "qk_rope_head_dim"),
     ],
+    // Programs do not make the weights of experts sum to 1.
+    expects: &[("norm_topk_prob", false)],
+    keys: first_keys,
+    special: |config, name| {
+        let width = || config.require_u32(EXPERT_WIDTH, "the feed-forward width of an expert");
+        experts::mapping(config, name, width)
+    },
+    steps: hyper::llama_order,
+    export: |model, exported| {
+        let exported = exported.patterns(experts::one_by_one()).set("norm_topk_prob", false);
+        Some(match exported::count(model, "expert_gating_func") {
+            Some(_) => exported.set("scoring_func", "softmax"),
+            None => exported,
+        })
+    },
+    ..Family::DEFAULT
+};
+
+fn first_keys(config: &Config, keys: &mut Keys) -> Result<(), Error> {
+    keys.stated(config)?;
+    keys.set("rope.dimension_count", hyper::head_dim(config)?);
+    keys.else_not_stretched();
+    keys.set_u32("leading_dense_block_count", config.u32(&["first_k_dense_replace"])?);
+    keys.vocab_size(config)?;
+    keys.set_u32("expert_feed_forward_length", config.u32(EXPERT_WIDTH)?);
+    keys.set("expert_weights_scale", 1.0f32);
+    keys.set_u32("expert_shared_count", config.u32(&["n_shared_experts"])?);
+    Ok(())
+}
+
+pub(super) static DEEPSEEK2: Family = Family {
+    classes: &[
+        DEEPSEEK2_CLASS,
+        DEEPSEEK3_CLASS,
+        "KimiVLForConditionalGeneration",
+        "KimiK25ForConditionalGeneration",
+        "YoutuForCausalLM",
+        "YoutuVLForConditionalGeneration",
+    ],
+    architecture: "deepseek2",
+    model_type: "deepseek_v2",
+    pre_tokenizers: &["deepseek-v3", "deepseek-llm", "kimi-k2"],
+    names: &[ATTENTION, experts::BESIDE_SHARED, LLAMA_LIKE],
+    fields: COMPRESSED_FIELDS,
     complete,
     keys,
     special,
-    export,
+    export: |model, exported| (!is_glm(model)).then(|| export(model, exported)).flatten(),
     ..Family::DEFAULT
 };
+
+/// Whether the model is GLM 4.7 Flash: others have no layers that guess further tokens.
+fn is_glm(model: &Model) -> bool {
+    exported::count(model, "nextn_predict_layers").is_some()
+}
+
+const COMPRESSED_FIELDS: &[(&str, &str)] = &[
+    ("expert_count", "n_routed_experts"),
+    ("expert_shared_count", "n_shared_experts"),
+    ("expert_group_count", "n_group"),
+    ("expert_group_used_count", "topk_group"),
+    ("expert_weights_scale", "routed_scaling_factor"),
+    ("leading_dense_block_count", "first_k_dense_replace"),
+    ("attention.kv_lora_rank", "kv_lora_rank"),
+    ("attention.value_length_mla", "v_head_dim"),
+    ("rope.dimension_count", "qk_rope_head_dim"),
+    ("attention.indexer.head_count", "index_n_heads"),
+    ("attention.indexer.key_length", "index_head_dim"),
+    ("attention.indexer.top_k", "index_topk"),
+];
+
+/// GLM 4.7 Flash, whose layers that guess further tokens come along.
+pub(super) static GLM4_MOE_LITE: Family = Family {
+    classes: &["Glm4MoeLiteForCausalLM"],
+    model_type: "glm4_moe_lite",
+    vocabulary: vocab::Kind::Glm4Moe,
+    pre_tokenizers: &["glm4", "chatglm-bpe"],
+    names: &[ATTENTION, further::NAMES, experts::BESIDE_SHARED, LLAMA_LIKE],
+    complete: complete_with_gate,
+    keys: |config, keys| {
+        self::keys(config, keys)?;
+        further_keys(config, keys, true)
+    },
+    special: special_with_further,
+    export: |model, exported| is_glm(model).then(|| export_with_further(model, exported)).flatten(),
+    ..DEEPSEEK2
+};
+
+/// DeepSeek 3.2: an indexer chooses the tokens that are attended to.
+pub(super) static DEEPSEEK32: Family = Family {
+    classes: &["DeepseekV32ForCausalLM"],
+    architecture: "deepseek32",
+    model_type: "deepseek_v32",
+    names: &[ATTENTION, INDEXER, further::NAMES, experts::BESIDE_SHARED, LLAMA_LIKE],
+    complete: complete_with_gate,
+    keys: |config, keys| {
+        self::keys(config, keys)?;
+        further_keys(config, keys, false)?;
+        indexer_keys(config, keys)
+    },
+    special: special_with_further,
+    export: export_with_further,
+    ..DEEPSEEK2
+};
+
+/// GLM 5, with the same indexer in some layers or all.
+pub(super) static GLM_DSA: Family = Family {
+    classes: &["GlmMoeDsaForCausalLM"],
+    architecture: "glm-dsa",
+    model_type: "glm_moe_dsa",
+    vocabulary: vocab::Kind::Glm4Moe,
+    pre_tokenizers: &["glm4", "chatglm-bpe"],
+    complete: complete_third,
+    keys: |config, keys| {
+        self::keys(config, keys)?;
+        let rotated = config.require_u32(&["qk_rope_head_dim"], "dimensions that rotate")?;
+        keys.set("rope.dimension_count", hyper::rotated_dims(config, rotated, 1.0)?);
+        further_keys(config, keys, false)?;
+        indexer_keys(config, keys)?;
+        if let Some((_, kinds)) = config.find(&[INDEXER_KINDS]) {
+            let kinds = kinds.as_array().into_iter().flatten();
+            let is_full: Vec<bool> = kinds.map(|kind| kind == "full").collect();
+            keys.set("attention.indexer.types", Array::from(&is_full[..]));
+        }
+        Ok(())
+    },
+    export: |model, exported| {
+        let kinds = model.metadata().array("glm-dsa.attention.indexer.types");
+        let kind = |is_full: gguf::Value| match is_full.to_bool() {
+            Some(true) => "full",
+            _ => "shared",
+        };
+        let kinds = kinds.map(|kinds| kinds.iter().map(kind).collect::<Vec<_>>());
+        Some(export_with_further(model, exported)?.set_some(INDEXER_KINDS, kinds))
+    },
+    ..DEEPSEEK32
+};
+
+const INDEXER_KINDS: &str = "indexer_types";
+const FURTHER: &[&str] = &["num_nextn_predict_layers"];
+
+const INDEXER: Table = &[
+    ("model.layers.{}.self_attn.indexer.wq_b", "blk.{}.indexer.attn_q_b"),
+    ("model.layers.{}.self_attn.indexer.wk", "blk.{}.indexer.attn_k"),
+    ("model.layers.{}.self_attn.indexer.k_norm", "blk.{}.indexer.k_norm"),
+    ("model.layers.{}.self_attn.indexer.weights_proj", "blk.{}.indexer.proj"),
+];
+
+/// Layers behind the last count, as they guess further tokens; said of each model, or of those that have
+/// some.
+fn further_keys(config: &Config, keys: &mut Keys, only_some: bool) -> Result<(), Error> {
+    let further = config.u32(FURTHER)?;
+    let blocks = hyper::block_count(config)?.saturating_add(further.unwrap_or(0));
+    keys.set("block_count", blocks);
+    keys.set_u32("nextn_predict_layers", further.filter(|&further| further > 0 || !only_some));
+    Ok(())
+}
+
+fn indexer_keys(config: &Config, keys: &mut Keys) -> Result<(), Error> {
+    let number = |field| config.require_u32(&[field], "the indexer's size");
+    keys.set("attention.indexer.head_count", number("index_n_heads")?);
+    keys.set("attention.indexer.key_length", number("index_head_dim")?);
+    keys.set("attention.indexer.top_k", number("index_topk")?);
+    Ok(())
+}
+
+fn special_with_further(config: &Config, name: &str) -> Result<Option<Mapping>, Error> {
+    let blocks = hyper::block_count(config)?;
+    let further = config.u32(FURTHER)?.unwrap_or(0);
+    let mut all = config.clone();
+    all.set("num_hidden_layers", blocks.saturating_add(further));
+    special(&all, name)
+}
+
+fn export_with_further(model: &Model, exported: Exported) -> Option<Exported> {
+    let further = exported::count(model, "nextn_predict_layers");
+    let blocks = exported::count(model, "block_count")?.checked_sub(further.unwrap_or(0))?;
+    let (class, model_type) = (exported.class, exported.model_type);
+    let exported = export(model, exported)?
+        .class(class, model_type)
+        .without(&["block_count"])
+        .set("num_hidden_layers", blocks)
+        .set_some(FURTHER[0], further);
+    Some(exported)
+}
 
 fn complete(config: &mut Config) -> Result<(), Error> {
     // Not the rank of queries: without one they are not compressed.
@@ -91,21 +259,43 @@ fn complete(config: &mut Config) -> Result<(), Error> {
     config.default("qk_rope_head_dim", 64);
     config.default("qk_nope_head_dim", 128);
     config.default("v_head_dim", 128);
-    if config.class()? == DEEPSEEK3_CLASS {
-        config.default("n_shared_experts", 1);
-        config.default("n_group", 8);
-        config.default("topk_group", 4);
-        config.default("num_experts_per_tok", 8);
-        config.default("routed_scaling_factor", 2.5);
-        config.default("norm_topk_prob", true);
-        config.default("first_k_dense_replace", 3);
-        // `transformers` writes it no more: the class knows no other function.
-        config.default("scoring_func", "sigmoid");
-    } else {
-        config.default("n_shared_experts", 2);
-        config.default("routed_scaling_factor", 1.0);
+    match config.class()? {
+        DEEPSEEK3_CLASS => {
+            config.default("n_group", 8);
+            config.default("topk_group", 4);
+            config.default("num_experts_per_tok", 8);
+            config.default("routed_scaling_factor", 2.5);
+            config.default("first_k_dense_replace", 3);
+            complete_with_gate(config)?;
+        }
+        DEEPSEEK2_CLASS => {
+            config.default("n_shared_experts", 2);
+            config.default("routed_scaling_factor", 1.0);
+        }
+        _ => {}
     }
     Ok(())
+}
+
+/// The same of those whose gate programs do not know.
+fn complete_with_gate(config: &mut Config) -> Result<(), Error> {
+    // `transformers` writes it no more: the classes know no other function.
+    config.default("scoring_func", "sigmoid");
+    complete_third(config)
+}
+
+/// Of the third generation, and of models after it.
+fn complete_third(config: &mut Config) -> Result<(), Error> {
+    config.default("rms_norm_eps", 1e-5);
+    // Newer configurations list the kinds of layers.
+    let kinds = config.find(&["mlp_layer_types"]).and_then(|(_, kinds)| kinds.as_array());
+    if let Some(dense) = kinds.map(|kinds| kinds.iter().take_while(|kind| *kind == "dense").count())
+    {
+        config.default("first_k_dense_replace", dense);
+    }
+    config.default("n_shared_experts", 1);
+    config.default("norm_topk_prob", true);
+    hyper::default_attention(config)
 }
 
 fn keys(config: &Config, keys: &mut Keys) -> Result<(), Error> {
@@ -153,7 +343,7 @@ fn special(config: &Config, name: &str) -> Result<Option<Mapping>, Error> {
     if tied && matches!(name, "lm_head.weight" | "model.lm_head.weight") {
         return Ok(Some(Mapping::Dropped));
     }
-    if let Some(&[block]) = captures(ROUTER_BIAS, name).as_deref() {
+    if let Some(&[block]) = captures(experts::ROUTER_BIAS, name).as_deref() {
         return Ok(Some(Mapping::one(format!("blk.{block}.exp_probs_b.bias"), [])));
     }
     if let Some(&[block]) = captures(KEYS_AND_VALUES, name).as_deref() {
@@ -165,6 +355,8 @@ fn special(config: &Config, name: &str) -> Result<Option<Mapping>, Error> {
 
 fn export(model: &Model, exported: Exported) -> Option<Exported> {
     let metadata = model.metadata();
+    let architecture = metadata.architecture().unwrap_or_default();
+    let key = |name: &str| format!("{architecture}.{name}");
     let number = |key| exported::count(model, key);
     let gating = number("expert_gating_func");
     let is_third = gating == Some(SIGMOID);
@@ -177,7 +369,7 @@ fn export(model: &Model, exported: Exported) -> Option<Exported> {
     let rotated = number("rope.dimension_count")?;
     let mut exported = exported
         .class(class, model_type)
-        .patterns([ROUTER_BIAS, KEYS_AND_VALUES])
+        .patterns([experts::ROUTER_BIAS, KEYS_AND_VALUES])
         .patterns(experts::one_by_one())
         // One head that all share, as wide as what is compressed.
         .without(&["attention.head_count_kv", "attention.key_length"])
@@ -186,14 +378,12 @@ fn export(model: &Model, exported: Exported) -> Option<Exported> {
         // Without one, queries are not compressed; the class has a default.
         .set("q_lora_rank", number("attention.q_lora_rank"))
         .set("topk_method", method)
-        .set("norm_topk_prob", metadata.bool("deepseek2.expert_weights_norm") == Some(true));
+        .set("norm_topk_prob", metadata.bool(&key("expert_weights_norm")) == Some(true));
     if let Some(gating) = gating {
         let function = if gating == SIGMOID { "sigmoid" } else { "softmax" };
         exported = exported.set("scoring_func", function);
     }
-    if let Some(gguf::Value::F32(tenth)) =
-        metadata.get("deepseek2.rope.scaling.yarn_log_multiplier")
-    {
+    if let Some(gguf::Value::F32(tenth)) = metadata.get(&key("rope.scaling.yarn_log_multiplier")) {
         // In decimal, where a tenth is exact. Both are the same in all models so far.
         let scale = tenth.to_string().parse::<f64>().ok()? * 10.0;
         let scale = (scale * 1e6).round() / 1e6;
@@ -204,7 +394,7 @@ fn export(model: &Model, exported: Exported) -> Option<Exported> {
 
 /// The matrix that unpacks keys and values, head by head. That of keys is transposed: programs
 /// apply it to queries instead.
-fn keys_and_values(config: &Config, block: u32) -> Result<Mapping, Error> {
+pub(super) fn keys_and_values(config: &Config, block: u32) -> Result<Mapping, Error> {
     let Widths { rank, fixed, value, .. } = Widths::of(config)?;
     let heads = hyper::head_count_kv(config)?;
     let part = |start: u32, len: u32| {
@@ -237,7 +427,8 @@ mod tests {
     #[test]
     fn the_third_generation_weighs_by_the_sigmoid_where_nothing_is_said() {
         let gate = |class: &str| {
-            let mut config = Config::of(json!({"architectures": [class]}));
+            let mut config =
+                Config::of(json!({"architectures": [class], "num_attention_heads": 4}));
             complete(&mut config).unwrap();
             config.find(&["scoring_func"]).map(|(_, value)| value.clone())
         };

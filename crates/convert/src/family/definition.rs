@@ -1,11 +1,14 @@
 //! What a family is: a table with functions for what differs.
 
+use std::borrow::Cow;
+
 use gguf::{Error, Metadata};
 use gguf_checkpoint::config::Config;
 use gguf_pipeline::Step;
 use gguf_store::Model;
 
 use super::exported::Exported;
+use super::foreign;
 use super::hyper::{self, Keys};
 use super::names::{self, LLAMA_LIKE, Table, renamed};
 use crate::vocab;
@@ -37,6 +40,11 @@ pub(crate) struct Family {
     /// Sets fields that a configuration may leave out, because the class in `transformers`
     /// completes them.
     pub(super) complete: fn(&mut Config) -> Result<(), Error>,
+    /// The family that a model is of although its class is of this one: whose architecture depends on its
+    /// configuration.
+    pub(super) instead: fn(&Config) -> Option<&'static Family>,
+    /// Sets fields that only the names of the checkpoint's tensors tell.
+    pub(super) survey: fn(&mut Config, &mut dyn Iterator<Item = Cow<'_, str>>),
     /// Keys that stand before all others in a file of llama.cpp's converter, which writes them
     /// while it computes tensors.
     pub(super) first_keys: fn(&Config, &mut Keys) -> Result<(), Error>,
@@ -47,6 +55,9 @@ pub(crate) struct Family {
     pub(super) special: fn(&Config, &str) -> Result<Option<Mapping>, Error>,
     /// What is done to a tensor that `names` have, by our name.
     pub(super) steps: fn(&Config, &str) -> Result<Vec<Step>, Error>,
+    /// Whether llama.cpp's converter writes experts' matrices in the order gate, input, output; of most
+    /// families it writes the output first.
+    pub gates_first: bool,
     /// Tensors that no file holds.
     pub(super) computed: fn(&Config) -> Result<Computed, Error>,
     /// What leads back from a GGUF beside the data above; `None` if the model is not of this
@@ -67,10 +78,13 @@ impl Family {
         fields: &[],
         expects: &[],
         complete: |_| Ok(()),
+        instead: |_| None,
+        survey: |_, _| (),
         first_keys: |_, _| Ok(()),
         keys: |config, keys| keys.stated(config),
         special: |_, _| Ok(None),
         steps: |_, _| Ok(Vec::new()),
+        gates_first: false,
         computed: |_| Ok(Vec::new()),
         export: |_, exported| Some(exported),
     };
@@ -78,6 +92,16 @@ impl Family {
     /// Sets fields that a configuration may leave out.
     pub(crate) fn complete(&self, config: &mut Config) -> Result<(), Error> {
         (self.complete)(config)
+    }
+
+    /// The family of the model, whose class is of this one.
+    pub(crate) fn of_model(&'static self, config: &Config) -> &'static Self {
+        (self.instead)(config).unwrap_or(self)
+    }
+
+    /// Sets fields that only the names of the checkpoint's tensors tell.
+    pub(crate) fn survey<'n>(&self, config: &mut Config, names: impl Iterator<Item = &'n str>) {
+        (self.survey)(config, &mut names.map(foreign::text_name));
     }
 
     /// Keys that stand before all others.

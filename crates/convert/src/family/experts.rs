@@ -4,8 +4,33 @@ use gguf::Error;
 use gguf_checkpoint::config::Config;
 use gguf_pipeline::Step;
 
-use super::names::captures;
+use super::names::{Table, captures};
 use super::{ExpertSlot, MappedTensor, Mapping, hyper};
+
+/// The router, and the expert that is always asked, as DeepSeek's classes and those after them name
+/// them.
+pub(super) const BESIDE_SHARED: Table = &[
+    ("model.layers.{}.mlp.gate", "blk.{}.ffn_gate_inp"),
+    ("model.layers.{}.mlp.shared_experts.gate_proj", "blk.{}.ffn_gate_shexp"),
+    ("model.layers.{}.mlp.shared_experts.up_proj", "blk.{}.ffn_up_shexp"),
+    ("model.layers.{}.mlp.shared_experts.down_proj", "blk.{}.ffn_down_shexp"),
+];
+
+/// What is added to scores only to choose experts.
+pub(super) const ROUTER_BIAS: &str = "model.layers.{}.mlp.gate.e_score_correction_bias";
+
+/// The feed-forward width of one expert.
+pub(super) const WIDTH: &[&str] = &["moe_intermediate_size"];
+
+/// Keys of these classes, and the fields they come from.
+pub(super) const ROUTED_FIELDS: &[(&str, &str)] = &[
+    ("expert_count", "n_routed_experts"),
+    ("expert_shared_count", "n_shared_experts"),
+    ("expert_group_count", "n_group"),
+    ("expert_group_used_count", "topk_group"),
+    ("expert_weights_scale", "routed_scaling_factor"),
+    ("leading_dense_block_count", "first_k_dense_replace"),
+];
 
 /// Each expert's matrices as most families name them: foreign name of one, our name of all.
 const ONE_BY_ONE: [(&str, &str); 3] = [
@@ -45,6 +70,15 @@ pub(super) fn mapping(
     Ok(None)
 }
 
+/// The same of these classes, with the bias of the router.
+pub(super) fn routed(config: &Config, name: &str) -> Result<Option<Mapping>, Error> {
+    if let Some(&[block]) = captures(ROUTER_BIAS, name).as_deref() {
+        return Ok(Some(Mapping::one(format!("blk.{block}.exp_probs_b.bias"), [])));
+    }
+    let width = || config.require_u32(WIDTH, "the feed-forward width of an expert");
+    mapping(config, name, width)
+}
+
 /// A matrix of gates above one of what they gate, `width` rows each, in one tensor: for each of
 /// `count` experts.
 pub(super) fn halves([gate, up]: [String; 2], count: u32, width: u32) -> Mapping {
@@ -55,6 +89,30 @@ pub(super) fn halves([gate, up]: [String; 2], count: u32, width: u32) -> Mapping
         slot: None,
     };
     Mapping::Made(vec![half(gate, 0), half(up, len)])
+}
+
+/// All experts of a layer in two tensors with rows and columns exchanged: the matrices of the way down, and gates beside
+/// what they gate. The patterns of both names, and where the width of an expert stands.
+pub(super) fn turned(
+    config: &Config,
+    name: &str,
+    [down, gate_and_up]: [&str; 2],
+    width: &[&str],
+) -> Result<Option<Mapping>, Error> {
+    if let Some(&[block]) = captures(down, name).as_deref() {
+        let name = format!("blk.{block}.ffn_down_exps.weight");
+        return Ok(Some(Mapping::one(name, [Step::Transpose])));
+    }
+    let found = captures(gate_and_up, name);
+    let Some(&[block]) = found.as_deref() else { return Ok(None) };
+    let names = ["gate", "up"].map(|part| format!("blk.{block}.ffn_{part}_exps"));
+    let width = config.require_u32(width, "the width of an expert")?;
+    let mapping = halves(names, hyper::expert_count(config)?, width);
+    let Mapping::Made(made) = mapping else { return Ok(Some(mapping)) };
+    let turned = made
+        .into_iter()
+        .map(|made| MappedTensor { steps: [vec![Step::Transpose], made.steps].concat(), ..made });
+    Ok(Some(Mapping::Made(turned.collect())))
 }
 
 #[cfg(test)]

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 /// The name without the prefixes that a text model has inside a multimodal one.
 pub(crate) fn text_name(name: &str) -> Cow<'_, str> {
-    const PREFIXES: [&str; 2] = ["language_model.", "text_model."];
+    const PREFIXES: [&str; 3] = ["thinker.", "language_model.", "text_model."];
     let mut name = Cow::Borrowed(name);
     for prefix in PREFIXES {
         if name.contains(prefix) {
@@ -32,7 +32,10 @@ pub(crate) fn is_buffer(name: &str) -> bool {
 
 /// True for the weights that see and hear, in a multimodal checkpoint.
 pub(crate) fn is_other_modality(name: &str) -> bool {
-    const STARTS: [&str; 8] = [
+    const STARTS: [&str; 11] = [
+        "model.aligner.",
+        "model.generation_",
+        "model.vqmodel.",
         "vit.",
         "vpm.",
         "siglip",

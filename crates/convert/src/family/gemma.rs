@@ -15,7 +15,7 @@ use super::{Exported, Family, Mapping, windows};
 use crate::vocab;
 
 /// Since the second generation, norms stand before and after attention and feed-forward.
-const NORMS: Table = &[
+pub(super) const NORMS: Table = &[
     ("model.layers.{}.post_attention_layernorm", "blk.{}.post_attention_norm"),
     ("model.layers.{}.pre_feedforward_layernorm", "blk.{}.ffn_norm"),
     ("model.layers.{}.post_feedforward_layernorm", "blk.{}.post_ffw_norm"),

@@ -11,7 +11,7 @@ use super::{Exported, Family, Mapping, exported};
 use crate::vocab;
 
 /// The experts, all in one tensor.
-const EXPERT_NAMES: Table = &[
+pub(super) const EXPERT_NAMES: Table = &[
     ("model.layers.{}.block_sparse_moe.router.layer", "blk.{}.ffn_gate_inp"),
     ("model.layers.{}.block_sparse_moe.output_linear", "blk.{}.ffn_down_exps"),
 ];
@@ -22,7 +22,7 @@ const SHARED: &str = "model.layers.{}.shared_mlp.input_linear.weight";
 const SHARED_DOWN: &str = "model.layers.{}.shared_mlp.output_linear.weight";
 
 /// By how much parts of the model scale: key and field.
-const SCALES: [(&str, &str); 4] = [
+pub(super) const SCALES: [(&str, &str); 4] = [
     ("attention.scale", "attention_multiplier"),
     ("embedding_scale", "embedding_multiplier"),
     ("residual_scale", "residual_multiplier"),
@@ -37,7 +37,7 @@ pub(super) static GRANITE: Family = Family {
     pre_tokenizers: PRE_TOKENIZERS,
     fields: &SCALES,
     complete,
-    keys,
+    keys: granite_keys,
     steps: hyper::llama_order,
     computed: hyper::rope_freqs,
     ..Family::DEFAULT
@@ -52,7 +52,7 @@ pub(super) static GRANITE_MOE: Family = Family {
     names: &[EXPERT_NAMES, LLAMA_LIKE],
     fields: &SCALES,
     complete: complete_experts,
-    keys,
+    keys: granite_keys,
     special,
     steps: hyper::llama_order,
     computed: hyper::rope_freqs,
@@ -88,7 +88,8 @@ fn has_experts(config: &Config) -> Result<bool, Error> {
     Ok(config.u32(&["num_local_experts"])?.is_some_and(|count| count > 0))
 }
 
-fn keys(config: &Config, keys: &mut Keys) -> Result<(), Error> {
+/// The keys of all Granites.
+pub(super) fn granite_keys(config: &Config, keys: &mut Keys) -> Result<(), Error> {
     keys.decoder(config, None)?;
     keys.set("vocab_size", config.require_u32(&["vocab_size"], "the number of tokens")?);
     let head_dim = hyper::width(config)? / hyper::head_count(config)?;

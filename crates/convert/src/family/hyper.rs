@@ -3,7 +3,7 @@
 use std::fmt::Display;
 
 use gguf::schema::Hyper;
-use gguf::{Error, Finding, Metadata};
+use gguf::{Array, Error, Finding, Metadata, Shape};
 use gguf_checkpoint::config::Config;
 use gguf_pipeline::Step;
 use serde_json::Value;
@@ -87,6 +87,27 @@ impl<'m> Keys<'m> {
         self.common(config, head_count_kv, &rope, rope.base, head_dim)
     }
 
+    /// Those of llama and of what is derived from it: with the number of tokens, and how much of a
+    /// head rotates.
+    ///
+    /// `head_dim` is the width of a head where the family states it.
+    pub(super) fn llama_like(
+        &mut self,
+        config: &Config,
+        head_dim: Option<u32>,
+    ) -> Result<(), Error> {
+        self.decoder(config, head_dim)?;
+        self.vocab_size(config)?;
+        self.set("rope.dimension_count", self::head_dim(config)?);
+        Ok(())
+    }
+
+    /// The number of tokens.
+    pub(super) fn vocab_size(&mut self, config: &Config) -> Result<(), Error> {
+        self.set("vocab_size", config.require_u32(&["vocab_size"], "the number of tokens")?);
+        Ok(())
+    }
+
     fn common(
         &mut self,
         config: &Config,
@@ -98,21 +119,28 @@ impl<'m> Keys<'m> {
         let blocks = block_count(config)?;
         let context = context_length(config)?;
         let width = width(config)?;
-        let feed_forward = config.require_u32(FEED_FORWARD, "the feed-forward width")?;
+        // A model of experts alone may have no other.
+        let feed_forward = match config.u32(FEED_FORWARD)? {
+            None if config.find(EXPERT_WIDTH).is_none() => Some(feed_forward(config)?),
+            width => width,
+        };
         let heads = head_count(config)?;
         self.set("block_count", blocks);
         self.set("context_length", context);
         self.set("embedding_length", width);
-        self.set("feed_forward_length", feed_forward);
+        self.set_u32("feed_forward_length", feed_forward);
         self.set("attention.head_count", heads);
         self.set_u32("attention.head_count_kv", head_count_kv);
         self.rope(config, rope)?;
+        if let Some(sections) = rope.sections()? {
+            self.set("rope.dimension_sections", Array::from(&sections[..]));
+        }
         self.set_f32("rope.freq_base", rope_base);
         self.set_f32("rope.freq_base_swa", rope.window_base(config)?);
         self.set_f32("attention.layer_norm_rms_epsilon", config.f32(RMS_EPSILON)?);
         self.set_f32("attention.layer_norm_epsilon", config.f32(EPSILON)?);
         self.set_u32("expert_count", config.u32(EXPERT_COUNT)?);
-        self.set_u32("expert_used_count", config.u32(&["num_experts_per_tok"])?);
+        self.set_u32("expert_used_count", config.u32(EXPERT_USED)?);
         self.set_u32("expert_group_count", config.u32(&["n_group"])?);
         self.set_u32("expert_group_used_count", config.u32(&["topk_group"])?);
         self.set_u32("expert_gating_func", gating_function(config)?);
@@ -128,7 +156,7 @@ impl<'m> Keys<'m> {
     }
 
     /// A key of the tokenizer that stands among those of the model.
-    pub(super) fn before_vocabulary(&mut self, key: &'static str, value: bool) {
+    pub(super) fn before_vocabulary(&mut self, key: &'static str, value: impl Into<gguf::Value>) {
         self.metadata.set(key, value);
     }
 
@@ -174,9 +202,9 @@ impl<'m> Keys<'m> {
                 }
             }
             (Some("su" | "longrope"), _) => self.set("rope.scaling.type", "longrope"),
-            // `llama3` is written as factors per frequency, see `llama3_factors`; the rest has no
+            // `llama3` and `proportional` are written as factors per frequency; the rest has no
             // key, and programs take the frequencies as they are.
-            (None | Some("default" | "llama3" | "dynamic"), _) => {}
+            (None | Some("default" | "llama3" | "proportional" | "dynamic"), _) => {}
             (Some(other), _) => {
                 let what = format!("the rotary embedding is scaled by `{other}`");
                 let help =
@@ -189,17 +217,31 @@ impl<'m> Keys<'m> {
 }
 
 /// The base frequency where nothing is said, as in `transformers`.
-const DEFAULT_BASE: f32 = 10000.0;
+pub(super) const DEFAULT_BASE: f32 = 10000.0;
 
-const FEED_FORWARD: &[&str] =
-    &["intermediate_size", "prefix_dense_intermediate_size", "dense_intermediate_size", "n_inner"];
+const FEED_FORWARD: &[&str] = &[
+    "intermediate_size",
+    "prefix_dense_intermediate_size",
+    "dense_intermediate_size",
+    "n_inner",
+    "hidden_dim",
+];
+const EXPERT_WIDTH: &[&str] = &["moe_intermediate_size", "moe_ffn_hidden_size"];
+const BASE: &[&str] = &["global_rope_theta", "rope_theta", "rotary_emb_base"];
 const HEAD_COUNT_KV: &[&str] = &["num_key_value_heads", "n_kv_heads"];
 const RMS_EPSILON: &[&str] = &["rms_norm_eps", "norm_eps"];
 const EPSILON: &[&str] = &["layer_norm_eps", "layer_norm_epsilon", "norm_epsilon"];
 const EXPERT_COUNT: &[&str] = &["num_local_experts", "num_experts", "n_routed_experts"];
+const EXPERT_USED: &[&str] = &["num_experts_per_tok", "num_experts_per_token", "top_k_experts"];
 const BLOCK_COUNT: &[&str] = &["num_hidden_layers", "n_layers", "n_layer", "num_layers"];
-const CONTEXT_LENGTH: &[&str] =
-    &["max_position_embeddings", "n_ctx", "n_positions", "max_sequence_length", "model_max_length"];
+const CONTEXT_LENGTH: &[&str] = &[
+    "max_position_embeddings",
+    "n_ctx",
+    "n_positions",
+    "max_length",
+    "max_sequence_length",
+    "model_max_length",
+];
 const EMBEDDING_LENGTH: &[&str] = &["hidden_size", "n_embd", "n_embed", "dim"];
 
 /// Layers.
@@ -208,7 +250,7 @@ pub(super) fn block_count(config: &Config) -> Result<u32, Error> {
 }
 
 /// Refuses a number that no model comes near, before as many values are computed.
-fn possible(config: &Config, of: &str, number: u32) -> Result<u32, Error> {
+pub(super) fn possible(config: &Config, of: &str, number: u32) -> Result<u32, Error> {
     const LIMIT: u32 = 1 << 16;
     if number <= LIMIT {
         return Ok(number);
@@ -253,6 +295,16 @@ pub(super) fn sort_heads(config: &Config) -> Result<Step, Error> {
     Ok(Step::Regroup { groups: head_count(config)?.into(), kinds: [head_dim; 3] })
 }
 
+/// Convolutions of `kernel` weights, each of a channel of its own, without the dimension of the one input
+/// that each has.
+pub(super) fn channels(kernel: u32, channels: u64) -> Step {
+    let shape = |dims: &[u64]| {
+        Shape::new(dims).unwrap_or_else(|| unreachable!("three dimensions are no more than four"))
+    };
+    let kernel = kernel.into();
+    Step::Reshape { from: shape(&[kernel, 1, channels]), to: shape(&[kernel, channels]) }
+}
+
 /// Fails if a field asks for what no program computes with this architecture.
 pub(super) fn expect(config: &Config, field: &str, expected: bool) -> Result<(), Error> {
     match config.bool(field)? {
@@ -275,7 +327,14 @@ pub(super) fn expert_count(config: &Config) -> Result<u32, Error> {
 
 /// How routers turn scores into weights: the number of the function in the format.
 fn gating_function(config: &Config) -> Result<Option<u32>, Error> {
-    const FIELDS: &[&str] = &["score_function", "scoring_func", "score_func"];
+    const FIELDS: &[&str] = &[
+        "score_function",
+        "scoring_func",
+        "score_func",
+        "moe_router_activation",
+        "moe_router_activation_func",
+        "expert_selection_fn",
+    ];
     let Some((field, value)) = config.find(FIELDS) else { return Ok(None) };
     match value.as_str() {
         Some("softmax") => Ok(Some(1)),
@@ -371,18 +430,24 @@ impl<'c> Rope<'c> {
         let kind = kind.and_then(Value::as_str).map(str::to_lowercase);
         let mut rope = Self { config, all, fields, kind, base: None };
         let base = rope.number("rope_theta")?;
-        rope.base = base.or(config.f32(&["rope_theta", "rotary_emb_base"])?);
+        rope.base = base.or(config.f32(BASE)?);
         Ok(rope)
     }
 
     /// The base frequency of layers with a window, if it is stated.
     fn window_base(&self, config: &Config) -> Result<Option<f32>, Error> {
-        const FIELDS: &[&str] = &["rope_local_base_freq", "local_rope_theta", "swa_rope_theta"];
+        const FIELDS: &[&str] =
+            &["rope_local_base_freq", "local_rope_theta", "rope_local_theta", "swa_rope_theta"];
         let window = self.all.and_then(|all| all.get("sliding_attention"));
         match window.and_then(|window| window.get("rope_theta")).and_then(Value::as_f64) {
             Some(base) => Ok(Some(base as f32)),
             None => config.f32(FIELDS),
         }
+    }
+
+    /// Whether the embedding is scaled in this way.
+    pub(super) fn is(&self, kind: &str) -> bool {
+        self.kind.as_deref() == Some(kind)
     }
 
     pub(super) fn f64(&self, field: &str) -> Result<Option<f64>, Error> {
@@ -393,6 +458,24 @@ impl<'c> Rope<'c> {
                 Error::input("config-field", self.config.path(), what, "give a number")
             }),
         }
+    }
+
+    /// The dimensions that rotate for time, height, width and one more, of models that see.
+    pub(super) fn sections(&self) -> Result<Option<[i32; 4]>, Error> {
+        const FIELD: &str = "mrope_section";
+        let Some(value) = self.all.and_then(|all| all.get(FIELD)) else { return Ok(None) };
+        let mut sections = [0; 4];
+        let numbers = value.as_array().and_then(|list| {
+            let numbers = list.iter().map(|number| i32::try_from(number.as_i64()?).ok());
+            numbers.collect::<Option<Vec<_>>>()
+        });
+        let Some(numbers) = numbers else {
+            let what = format!("`{FIELD}` of the rotary embedding is {value}");
+            let help = "give a list of up to four numbers";
+            return Err(Error::input("config-field", self.config.path(), what, help));
+        };
+        sections.iter_mut().zip(numbers).for_each(|(section, number)| *section = number);
+        Ok(Some(sections))
     }
 
     fn number(&self, field: &str) -> Result<Option<f32>, Error> {

@@ -1,4 +1,4 @@
-//! InternLM2.
+//! InternLM2, and InternLM3, which is as llama.
 
 use gguf::Error;
 use gguf_checkpoint::config::Config;
@@ -62,3 +62,19 @@ fn special(config: &Config, name: &str) -> Result<Option<Mapping>, Error> {
         made("attn_v", vec![pick(queries + head_dim, head_dim)]),
     ])))
 }
+
+pub(super) static INTERNLM3: Family = Family {
+    classes: &["InternLM3ForCausalLM"],
+    architecture: "llama",
+    model_type: "internlm3",
+    vocabulary: vocab::Kind::InternLm3,
+    complete: |config| {
+        config.default("rms_norm_eps", 1e-6);
+        hyper::default_attention(config)
+    },
+    keys: |config, keys| keys.llama_like(config, hyper::stated_head_dim(config)?),
+    steps: hyper::llama_order,
+    // It comes back as llama.
+    export: |_, _| None,
+    ..Family::DEFAULT
+};

@@ -10,10 +10,12 @@ use super::{ExpertSlot, Exported, Family, Mapping, experts, windows};
 use crate::vocab;
 
 const MIXTRAL: &str = "MixtralForCausalLM";
+const SMOL_VLM: &str = "VLlama3ForCausalLM";
+const VOXTRAL: &str = "VoxtralForConditionalGeneration";
 
 /// What Mixtral has in place of a single feed-forward network; the second name is that of newer
 /// versions of `transformers`.
-const EXPERT_NAMES: Table = &[
+pub(super) const EXPERT_NAMES: Table = &[
     ("model.layers.{}.block_sparse_moe.gate", "blk.{}.ffn_gate_inp"),
     ("model.layers.{}.mlp.gate", "blk.{}.ffn_gate_inp"),
 ];
@@ -34,6 +36,11 @@ pub(super) static LLAMA: Family = Family {
         "MistralModel",
         MIXTRAL,
         "MixtralModel",
+        "IQuestCoderForCausalLM",
+        "JanusForConditionalGeneration",
+        "LlavaForConditionalGeneration",
+        SMOL_VLM,
+        VOXTRAL,
     ],
     architecture: "llama",
     model_type: "llama",
@@ -41,6 +48,15 @@ pub(super) static LLAMA: Family = Family {
     pre_tokenizers: &["llama-bpe", "smaug-bpe", "smollm"],
     names: &[LLAMA_LIKE, EXPERT_NAMES],
     fields: &[("expert_count", "num_local_experts")],
+    complete: |config| {
+        // Configurations of these leave it out.
+        match config.class()? {
+            SMOL_VLM => config.default("num_attention_heads", 32),
+            VOXTRAL => config.default("head_dim", 128),
+            _ => {}
+        }
+        Ok(())
+    },
     keys,
     special,
     steps: hyper::llama_order,
@@ -53,14 +69,32 @@ fn keys(config: &Config, keys: &mut Keys) -> Result<(), Error> {
     // `transformers` completes the configuration of Llama and Mistral with the width of a
     // head, so llama.cpp's converter writes it; for Mixtral it only writes what is stated.
     let head_dim = match config.class()? {
-        MIXTRAL | "MixtralModel" => hyper::stated_head_dim(config)?,
+        MIXTRAL | "MixtralModel" | "IQuestCoderForCausalLM" | SMOL_VLM => {
+            hyper::stated_head_dim(config)?
+        }
         _ => Some(hyper::head_dim(config)?),
     };
-    keys.decoder(config, head_dim)?;
-    keys.set("vocab_size", config.require_u32(&["vocab_size"], "the number of tokens")?);
-    keys.set("rope.dimension_count", hyper::head_dim(config)?);
+    keys.llama_like(config, head_dim)?;
     windows::unexpected(keys, config, window(config)?)
 }
+
+/// Llama without a mask, as an encoder.
+pub(super) static LLAMA_EMBED: Family = Family {
+    classes: &["LlamaBidirectionalModel"],
+    architecture: "llama-embed",
+    model_type: "llama_bidirec",
+    vocabulary: vocab::Kind::Llama,
+    pre_tokenizers: &["llama-bpe"],
+    keys: |config, keys| {
+        keys.stated(config)?;
+        keys.vocab_size(config)?;
+        keys.set("rope.dimension_count", hyper::head_dim(config)?);
+        Ok(())
+    },
+    steps: hyper::llama_order,
+    computed: hyper::rope_freqs,
+    ..Family::DEFAULT
+};
 
 /// The window of a class that has one: all layers of the first Mistral do.
 fn window(config: &Config) -> Result<Option<u32>, Error> {
@@ -73,6 +107,14 @@ fn window(config: &Config) -> Result<Option<u32>, Error> {
 }
 
 fn special(config: &Config, name: &str) -> Result<Option<Mapping>, Error> {
+    match experts_of_mixtral(config, name)? {
+        Some(mapping) => Ok(Some(mapping)),
+        None => experts::mapping(config, name, || hyper::feed_forward(config)),
+    }
+}
+
+/// What becomes of an expert's matrix as Mixtral names it.
+pub(super) fn experts_of_mixtral(config: &Config, name: &str) -> Result<Option<Mapping>, Error> {
     for (foreign, ours) in EXPERTS {
         if let Some(&[block, index]) = captures(foreign, name).as_deref() {
             let count = config.require_u32(&["num_local_experts"], "the number of experts")?;
@@ -80,12 +122,17 @@ fn special(config: &Config, name: &str) -> Result<Option<Mapping>, Error> {
             return Ok(Some(Mapping::slot(name, ExpertSlot { index, count })));
         }
     }
-    experts::mapping(config, name, || hyper::feed_forward(config))
+    Ok(None)
+}
+
+/// How Mixtral names the matrices of experts.
+pub(super) fn patterns_of_mixtral() -> [&'static str; 3] {
+    EXPERTS.map(|(name, _)| name)
 }
 
 fn export(model: &Model, exported: Exported) -> Option<Exported> {
     let states = |key| model.metadata().get(key).is_some();
-    let exported = exported.patterns(EXPERTS.map(|(name, _)| name));
+    let exported = exported.patterns(patterns_of_mixtral());
     Some(if states("llama.expert_count") {
         exported.class(MIXTRAL, "mixtral")
     } else if states("llama.attention.sliding_window") {

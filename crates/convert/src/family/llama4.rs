@@ -2,13 +2,12 @@
 
 use gguf::Error;
 use gguf_checkpoint::config::Config;
-use gguf_pipeline::Step;
 use gguf_store::Model;
 
-use super::experts::halves;
+use super::experts::turned;
 use super::hyper::{self, Keys};
-use super::names::{LLAMA_LIKE, Table, captures};
-use super::{Exported, Family, MappedTensor, Mapping, exported};
+use super::names::{LLAMA_LIKE, Table};
+use super::{Exported, Family, Mapping, exported};
 
 const FEED_FORWARD: Table = &[
     ("model.layers.{}.feed_forward.router", "blk.{}.ffn_gate_inp"),
@@ -78,22 +77,7 @@ fn keys(config: &Config, keys: &mut Keys) -> Result<(), Error> {
 
 /// The matrices of experts are stored with rows and columns exchanged.
 fn special(config: &Config, name: &str) -> Result<Option<Mapping>, Error> {
-    if let Some(&[block]) = captures(DOWN, name).as_deref() {
-        let name = format!("blk.{block}.ffn_down_exps.weight");
-        return Ok(Some(Mapping::one(name, [Step::Transpose])));
-    }
-    if let Some(&[block]) = captures(GATE_AND_UP, name).as_deref() {
-        let names = ["gate", "up"].map(|part| format!("blk.{block}.ffn_{part}_exps"));
-        let width = config.require_u32(EXPERT_WIDTH, "the width of an expert")?;
-        let mapping = halves(names, hyper::expert_count(config)?, width);
-        let Mapping::Made(made) = mapping else { return Ok(Some(mapping)) };
-        let turned = made.into_iter().map(|made| MappedTensor {
-            steps: [vec![Step::Transpose], made.steps].concat(),
-            ..made
-        });
-        return Ok(Some(Mapping::Made(turned.collect())));
-    }
-    Ok(None)
+    turned(config, name, [DOWN, GATE_AND_UP], EXPERT_WIDTH)
 }
 
 fn export(model: &Model, exported: Exported) -> Option<Exported> {

@@ -3,42 +3,86 @@
 //! A family says which hyper-parameters become which metadata, which foreign tensor becomes which
 //! of ours, and what happens to its rows on the way.
 
+mod afmoe;
+mod arcee;
 mod baichuan;
+mod bailing;
 mod bert;
 mod bloom;
 mod chatglm;
+mod codeshell;
 mod cohere;
+mod cohere_moe;
+mod compressed;
+mod dbrx;
 mod deepseek;
 mod definition;
+mod diffusion;
+mod distilbert;
+mod dots;
+mod ernie;
+mod eurobert;
+mod exaone;
 mod experts;
 mod exported;
 mod falcon;
 pub(crate) mod foreign;
+mod further;
 mod gemma;
+mod gemma4;
 mod glm;
+mod glm_moe;
 mod gpt2;
 mod gpt_oss;
 mod gptj;
 mod gptneox;
 mod granite;
+mod granite_hybrid;
+mod granite_swa;
+mod hunyuan;
+mod hy;
 mod hyper;
 mod internlm2;
+mod jais;
+mod jamba;
+mod kimi_linear;
+mod lfm2;
 mod llama;
 mod llama4;
+mod maincoder;
 mod mamba;
+mod mellum;
 mod minicpm;
+mod minimax;
+mod ministral;
+mod modern_bert;
 mod modules;
 mod mpt;
 pub mod names;
+mod nanbeige;
+mod nemotron;
+mod nemotron_h;
 mod nomic_bert;
 mod olmo;
+mod olmoe;
+mod openelm;
+mod orion;
+mod pangu;
 mod phi;
+mod phimoe;
 mod qwen;
 mod qwen_moe;
+mod qwen_next;
+mod qwen_vl;
+mod refact;
 mod rwkv;
+mod seed_oss;
+mod smallthinker;
 mod smollm3;
+mod spark;
 mod stablelm;
 mod starcoder;
+mod state_space;
 mod t5;
 mod whisper;
 mod windows;
@@ -94,6 +138,69 @@ const FAMILIES: &[&Family] = &[
     &chatglm::CHATGLM,
     &llama4::LLAMA4,
     &gpt_oss::GPT_OSS,
+    &llama::LLAMA_EMBED,
+    &arcee::ARCEE,
+    &diffusion::DREAM,
+    &diffusion::RND1,
+    &dots::DOTS1,
+    &exaone::EXAONE4,
+    &glm_moe::GLM4_MOE,
+    &hunyuan::HUNYUAN_DENSE,
+    &jais::JAIS2,
+    &lfm2::LFM2,
+    &lfm2::LFM2_MOE,
+    &maincoder::MAINCODER,
+    &minimax::MINIMAX_M2,
+    &ministral::MISTRAL3,
+    &olmoe::OLMOE,
+    &qwen_vl::QWEN2VL,
+    &qwen_vl::QWEN3VL,
+    &qwen_vl::QWEN3VLMOE,
+    &seed_oss::SEED_OSS,
+    &deepseek::DEEPSEEK,
+    &diffusion::LLADA_MOE,
+    &afmoe::AFMOE,
+    &bailing::BAILING_MOE,
+    &bailing::BAILING_MOE2,
+    &codeshell::CODESHELL,
+    &ernie::ERNIE4_5,
+    &ernie::ERNIE4_5_MOE,
+    &orion::ORION,
+    &phimoe::PHIMOE,
+    &glm_moe::SOLAR_OPEN,
+    &deepseek::GLM4_MOE_LITE,
+    &deepseek::DEEPSEEK32,
+    &deepseek::GLM_DSA,
+    &internlm2::INTERNLM3,
+    &qwen_next::QWEN3NEXT,
+    &qwen_next::QWEN35,
+    &qwen_next::QWEN35MOE,
+    &exaone::EXAONE,
+    &exaone::EXAONE_MOE,
+    &hy::HY_V3,
+    &distilbert::DISTILBERT,
+    &eurobert::EUROBERT,
+    &modern_bert::MODERN_BERT,
+    &gemma4::GEMMA4,
+    &jamba::JAMBA,
+    &granite_hybrid::GRANITE_HYBRID,
+    &mellum::MELLUM,
+    &mellum::MAPLE,
+    &smallthinker::SMALLTHINKER,
+    &spark::SPARK2_5,
+    &nemotron::NEMOTRON,
+    &nemotron_h::NEMOTRON_H,
+    &nemotron_h::NEMOTRON_H_MOE,
+    &granite_swa::GRANITE_SWA,
+    &cohere_moe::COHERE2_MOE,
+    &kimi_linear::KIMI_LINEAR,
+    &openelm::OPENELM,
+    &dbrx::DBRX,
+    &refact::REFACT,
+    &compressed::MINICPM3,
+    &compressed::PLM,
+    &nanbeige::NANBEIGE,
+    &pangu::PANGU_EMBEDDED,
 ];
 
 /// The family that converts this class.
@@ -172,7 +279,17 @@ fn is_listed(schema: &'static gguf::schema::Architecture, name: &str) -> bool {
 
 /// All class names that can be converted, in alphabetical order.
 pub fn classes() -> Vec<&'static str> {
-    let mut classes: Vec<_> = FAMILIES.iter().flat_map(|family| family.classes).copied().collect();
+    let mut classes: Vec<_> =
+        architectures_of_classes().into_iter().map(|(class, _)| class).collect();
+    classes.dedup();
+    classes
+}
+
+/// The same, each with the architecture that it becomes; twice where that depends on the configuration.
+pub fn architectures_of_classes() -> Vec<(&'static str, &'static str)> {
+    let of_family =
+        |family: &&'static Family| family.classes.iter().map(|class| (*class, family.architecture));
+    let mut classes: Vec<_> = FAMILIES.iter().flat_map(of_family).collect();
     classes.sort_unstable();
     classes
 }
@@ -199,8 +316,9 @@ mod tests {
 
     #[test]
     fn stretched_positions_are_written() {
-        // Their classes do not stretch so: GPT-J and Nomic's not at all, Phi 3 by factors of its own.
-        const OTHERS: [&str; 3] = ["gptj", "nomic-bert", "phi3"];
+        // Their classes do not stretch so: GPT-J, Nomic's and CodeShell not at all, Phi 3 and MiniCPM 3 by
+        // factors of their own.
+        const OTHERS: [&str; 6] = ["codeshell", "gptj", "minicpm3", "nomic-bert", "phi3", "phimoe"];
         let stretches = |family: &&&Family| {
             let schema = gguf::schema::architecture(family.architecture).unwrap();
             let stretches = schema.optional.concat().contains(&"rope.scaling.factor");
@@ -213,6 +331,12 @@ mod tests {
                 "max_position_embeddings": 64, "rms_norm_eps": 1e-5, "layer_norm_eps": 1e-5,
                 "norm_epsilon": 1e-5, "layer_norm_epsilon": 1e-5, "sliding_window": 8,
                 "head_dim": 16, "num_local_experts": 4, "scale_emb": 1, "scale_depth": 1,
+                "index_n_heads": 2, "index_head_dim": 16, "index_topk": 8, "num_shared_experts": 1,
+                "hybrid_override_pattern": "M*-M", "routed_scaling_factor": 1.0,
+                "linear_attn_config": {"full_attn_layers": [1]}, "first_k_dense_replace": 0, "moe_ffn_hidden_size": 32, "kv_lora_rank": 16, "qk_nope_head_dim": 8,
+                "qk_rope_head_dim": 8, "v_head_dim": 16, "global_head_dim": 16,
+                "moe_intermediate_size": 32, "n_positions": 64, "num_query_groups": 4,
+                "layer_types": ["full_attention", "full_attention", "full_attention", "full_attention"],
                 "dim_model_base": 64, "rope_theta": 10000.0, "rope_scaling": {"rope_type": "linear", "factor": 3.0},
             }));
             family.complete(&mut config).unwrap();

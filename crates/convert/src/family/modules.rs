@@ -18,6 +18,19 @@ pub(super) fn pooling_key(keys: &mut Keys, config: &Config) -> Result<(), Error>
     Ok(())
 }
 
+/// How one vector is made of all before a classifier, if the configuration says so.
+pub(super) fn classifier_pooling_key(keys: &mut Keys, config: &Config) {
+    let stated = config.find(&["classifier_pooling"]).and_then(|(_, kind)| kind.as_str());
+    let kind = KINDS.iter().find(|(_, mode, _)| stated == Some(mode));
+    keys.set_u32("classifier.pooling_type", kind.map(|(_, _, number)| *number));
+}
+
+/// The field that leads to that key.
+pub(super) fn classifier_pooling(model: &Model) -> Option<&'static str> {
+    let stated = count(model, "classifier.pooling_type")?;
+    KINDS.iter().find(|(_, _, number)| u64::from(*number) == stated).map(|(_, mode, _)| *mode)
+}
+
 /// Kinds of pooling: the field, its value in newer files, the number in the key.
 const KINDS: [(&str, &str, u32); 3] = [
     ("pooling_mode_mean_tokens", "mean", 1),

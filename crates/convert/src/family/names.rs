@@ -29,7 +29,7 @@ pub(super) const LLAMA_LIKE: Table = &[
 /// The name with the prefix `model.` that a decoder's tensors have, and lack in checkpoints of a
 /// class without a head.
 pub(super) fn with_model(name: &str) -> Cow<'_, str> {
-    const BARE: [&str; 3] = ["layers.", "embed_tokens.", "norm."];
+    const BARE: [&str; 4] = ["layers.", "embed_tokens.", "embedding_norm.", "norm."];
     match BARE.iter().any(|start| name.starts_with(start)) {
         true => format!("model.{name}").into(),
         false => name.into(),

@@ -30,7 +30,7 @@ fn first_keys(config: &Config, keys: &mut Keys) -> Result<(), Error> {
 }
 
 /// The later generations, whose norms follow what they normalize.
-const NORMS: Table = &[
+pub(super) const NORMS: Table = &[
     ("model.layers.{}.post_attention_layernorm", "blk.{}.post_attention_norm"),
     ("model.layers.{}.post_feedforward_layernorm", "blk.{}.post_ffw_norm"),
 ];

@@ -67,7 +67,7 @@ fn rotated(config: &Config) -> Result<u32, Error> {
 }
 
 pub(super) static PHI3: Family = Family {
-    classes: &["Phi3ForCausalLM"],
+    classes: &["Phi3ForCausalLM", "Phi4ForCausalLMV"],
     architecture: "phi3",
     model_type: "phi3",
     vocabulary: vocab::Kind::Phi3,

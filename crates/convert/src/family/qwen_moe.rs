@@ -11,7 +11,7 @@ use super::names::{LLAMA_LIKE, Table};
 use super::{Exported, Family, Mapping, experts, windows};
 
 /// What stands beside the experts. Only Qwen2 has one that is always asked.
-const EXPERT_NAMES: Table = &[
+pub(super) const EXPERT_NAMES: Table = &[
     ("model.layers.{}.mlp.gate", "blk.{}.ffn_gate_inp"),
     ("model.layers.{}.mlp.shared_expert_gate", "blk.{}.ffn_gate_inp_shexp"),
     ("model.layers.{}.mlp.shared_expert.gate_proj", "blk.{}.ffn_gate_shexp"),

@@ -369,7 +369,10 @@ fn stepped(pair: [Tensor; 2], step: Step) -> Result<[Tensor; 2], Misfit> {
     match step {
         Step::Transpose => transposed(pair),
         // The rows of the product are those of the second matrix.
-        Step::InterleaveHalves { .. } | Step::Regroup { .. } | Step::Pick { .. } => {
+        Step::InterleaveHalves { .. }
+        | Step::Regroup { .. }
+        | Step::Exchange { .. }
+        | Step::Pick { .. } => {
             let [a, b] = pair;
             Ok([a, b.changed(step)?])
         }

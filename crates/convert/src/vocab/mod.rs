@@ -63,6 +63,10 @@ pub enum Kind {
     /// Whatever there is: pieces of words (BERT), byte-level (RoBERTa), or the most probable
     /// pieces (XLM-RoBERTa).
     Encoder,
+    /// As [`Kind::Bpe`], where nothing begins a text unless a file says so: EuroBERT.
+    EuroBert,
+    /// As [`Kind::Bpe`], with tokens around texts unless a file says otherwise: ModernBERT.
+    ModernBert,
     /// A SentencePiece model of most probable pieces: `spiece.model`, `tokenizer.model` or
     /// `tokenizer.json`.
     T5,
@@ -70,21 +74,38 @@ pub enum Kind {
     Rwkv,
     /// `tokenizer.model`: MiniCPM, Baichuan.
     SentencePiece,
+    /// The same, with whether texts get a space in front as `tokenizer_config.json` says: Ernie 4.5.
+    SentencePieceThenPrefix,
     /// `tokenizer.model`, else a `tokenizer.json` of SentencePiece style or a byte-level one, and
     /// no space in front of texts: Gemma.
     Gemma {
         /// The first generation, whose end of a turn the configuration does not tell.
         first: bool,
     },
+    /// A `tokenizer.json` of SentencePiece style with its merges: Gemma 4.
+    Gemma4,
     /// `tokenizer.model` with what `tokenizer.json` adds, as it is flagged there: Phi 3. Byte-level
     /// for Phi 4.
     Phi3,
     /// As Phi 3, with the changes that chat models make.
     InternLm2,
+    /// `tokenizer.model`, with whether texts get a space in front, and the token that ends turns: InternLM3.
+    InternLm3,
     /// A byte-level `tokenizer.json` with special tokens that no file names by their role: GLM 4.
     Glm4,
+    /// The same, with the tokens of GLM 4.5.
+    Glm4Moe,
+    /// The same, with those of Solar Open.
+    SolarOpen,
     /// The same, without a token that begins texts.
     ChatGlm,
+    /// `tokenizer.model`, else a `tokenizer.json` of SentencePiece style without a space in front of texts:
+    /// Jamba.
+    Jamba,
+    /// `tokenizer.model`, where the first two tokens are for padding and for what cannot be spelled.
+    Nemotron,
+    /// As [`Kind::Bpe`], where the configuration names the token that ends texts: Hunyuan.
+    Hunyuan,
 }
 
 /// What a reader makes of a token that was added to a vocabulary with scores.
@@ -160,15 +181,33 @@ pub(crate) fn load_from(
         Kind::BpeElseSentencePiece => out.bpe()?,
         Kind::Llama => out.llama()?,
         Kind::Encoder => out.encoder()?,
+        Kind::EuroBert => {
+            out.metadata.set("tokenizer.ggml.add_bos_token", false);
+            out.bpe()?;
+        }
+        Kind::ModernBert => {
+            for role in ["bos", "eos", "sep"] {
+                out.metadata.set(format!("tokenizer.ggml.add_{role}_token"), true);
+            }
+            out.bpe()?;
+        }
         Kind::T5 => out.t5()?,
         Kind::Rwkv if out.files.has(rwkv_world::FILE) => out.rwkv_world()?,
         Kind::Rwkv => out.bpe()?,
         Kind::SentencePiece => out.sentencepiece()?,
+        Kind::SentencePieceThenPrefix => out.sentencepiece_then_prefix()?,
         Kind::Gemma { first } => out.gemma(first)?,
+        Kind::Gemma4 => out.gemma4()?,
         Kind::Phi3 => out.phi3()?,
+        Kind::InternLm3 => out.internlm3()?,
         Kind::InternLm2 => out.internlm2()?,
         Kind::Glm4 => out.glm(&variants::GLM4)?,
+        Kind::Glm4Moe => out.glm(&variants::GLM4_MOE)?,
+        Kind::SolarOpen => out.glm(&variants::SOLAR_OPEN)?,
         Kind::ChatGlm => out.glm(&variants::CHATGLM)?,
+        Kind::Jamba => out.jamba()?,
+        Kind::Nemotron => out.nemotron()?,
+        Kind::Hunyuan => out.hunyuan()?,
     }
     let Builder { metadata, notes, len, .. } = out;
     Ok(Vocabulary { metadata, len, notes })

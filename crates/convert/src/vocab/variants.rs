@@ -2,8 +2,8 @@
 
 use std::collections::HashMap;
 
-use gguf::Error;
 use gguf::token::TokenType;
+use gguf::{Array, Error};
 
 use super::files::{AddedToken, SENTENCEPIECE};
 use super::token::Token;
@@ -12,6 +12,14 @@ use super::{Builder, llama_hf, merges, sentencepiece};
 const ADD_SPACE_PREFIX: &str = "tokenizer.ggml.add_space_prefix";
 
 impl Builder<'_> {
+    pub(super) fn sentencepiece_then_prefix(&mut self) -> Result<(), Error> {
+        self.sentencepiece()?;
+        if let Some(prefix) = self.files.tokenizer_config_bool("add_prefix_space") {
+            self.metadata.set(ADD_SPACE_PREFIX, prefix);
+        }
+        Ok(())
+    }
+
     pub(super) fn gemma(&mut self, first: bool) -> Result<(), Error> {
         if self.files.has_sentencepiece() {
             self.sentencepiece()?;
@@ -27,6 +35,31 @@ impl Builder<'_> {
             self.metadata.set("tokenizer.ggml.eot_token_id", GEMMA_END_OF_TURN);
         }
         self.metadata.set(ADD_SPACE_PREFIX, false);
+        Ok(())
+    }
+
+    /// Merges stand beside the tokens; those around thoughts and tools are ordinary text for programs.
+    pub(super) fn gemma4(&mut self) -> Result<(), Error> {
+        const SHOWN: [&str; 7] = [
+            "<|channel>",
+            "<channel|>",
+            "<|tool_call>",
+            "<tool_call|>",
+            "<|tool_response>",
+            "<tool_response|>",
+            "<|\"|>",
+        ];
+        let mut tokens = llama_hf::tokens(&self.files)?;
+        for token in tokens.iter_mut().filter(|token| SHOWN.contains(&&*token.text)) {
+            token.kind = TokenType::UserDefined;
+        }
+        self.tokens("gemma4", String::new(), &tokens, true);
+        self.metadata.remove("tokenizer.ggml.pre");
+        let merges = merges::read(&self.files, &mut self.notes)?;
+        self.metadata.set("tokenizer.ggml.merges", Array::from_strings(&merges));
+        self.special_tokens(tokens.len())?.write(&mut self.metadata);
+        self.metadata.set(ADD_SPACE_PREFIX, false);
+        self.metadata.set("tokenizer.ggml.add_bos_token", true);
         Ok(())
     }
 
@@ -98,6 +131,57 @@ impl Builder<'_> {
         Ok(())
     }
 
+    pub(super) fn jamba(&mut self) -> Result<(), Error> {
+        if self.files.has_sentencepiece() {
+            return self.sentencepiece();
+        }
+        self.llama_hf()?;
+        self.metadata.set(ADD_SPACE_PREFIX, false);
+        Ok(())
+    }
+
+    pub(super) fn nemotron(&mut self) -> Result<(), Error> {
+        self.sentencepiece()?;
+        self.metadata.set("tokenizer.ggml.padding_token_id", 0u32);
+        self.metadata.set("tokenizer.ggml.unknown_token_id", 1u32);
+        Ok(())
+    }
+
+    pub(super) fn internlm3(&mut self) -> Result<(), Error> {
+        let model = sentencepiece::read(&self.files, SENTENCEPIECE)?;
+        self.notes.extend(model.notes(self.files.tokenizer_config_bool("add_prefix_space")));
+        let (files, rows) = (&self.files, self.options.vocab_size);
+        let tokens = sentencepiece::tokens(model, files, rows, &mut self.notes)?;
+        let mut special = self.scored_tokens(&tokens)?;
+        if let Some(prefix) = self.files.tokenizer_config_bool("add_prefix_space") {
+            self.metadata.set(ADD_SPACE_PREFIX, prefix);
+        }
+        let mut added = self.files.added_tokens();
+        let end = added.find(|token| token["content"] == "<|im_end|>" && token["special"] == true);
+        let id = end.and_then(|token| token["id"].as_u64());
+        if let Some(id) = id.and_then(|id| u32::try_from(id).ok()) {
+            special.replace_id("eos", id);
+        }
+        special.write(&mut self.metadata);
+        Ok(())
+    }
+
+    pub(super) fn hunyuan(&mut self) -> Result<(), Error> {
+        self.bpe()?;
+        let id = |id: i64| u32::try_from(id).ok();
+        if let Some(end) = self.files.config_integer("eod_token_id").and_then(id) {
+            self.metadata.set("tokenizer.ggml.eos_token_id", end);
+        }
+        // Of several that end a generation the first ends a turn.
+        let generation = self.files.object("generation_config.json")?.unwrap_or_default();
+        let ends = generation.get("eos_token_id").and_then(|ends| ends.as_array());
+        let turn = ends.filter(|ends| ends.len() > 1).and_then(|ends| ends[0].as_i64());
+        if let Some(turn) = turn.and_then(id) {
+            self.metadata.set("tokenizer.ggml.eot_token_id", turn);
+        }
+        Ok(())
+    }
+
     /// `roles` are the tokens that have them, unless a file names others.
     pub(super) fn glm(&mut self, roles: &[(&'static str, &str)]) -> Result<(), Error> {
         let mut special = self.byte_level_tokens()?;
@@ -128,3 +212,9 @@ pub(super) const CHATGLM: [(&str, &str); 3] =
 
 pub(super) const GLM4: [(&str, &str); 4] =
     [("eos", END_OF_TEXT), ("eot", USER), ("unk", END_OF_TEXT), ("bos", END_OF_TEXT)];
+
+pub(super) const GLM4_MOE: [(&str, &str); 4] =
+    [("bos", "[gMASK]"), ("eot", USER), ("unk", END_OF_TEXT), ("eom", "<|observation|>")];
+
+pub(super) const SOLAR_OPEN: [(&str, &str); 4] =
+    [("eos", END_OF_TEXT), ("eot", END_OF_TEXT), ("unk", "<unk>"), ("bos", "<|startoftext|>")];

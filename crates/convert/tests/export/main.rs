@@ -3,8 +3,12 @@
 #[path = "../tiny/decoder.rs"]
 mod decoder;
 mod encoders;
+mod experts;
 mod first;
 mod fused;
+mod hybrids;
+mod later;
+mod llama_like;
 mod models;
 #[path = "../tiny/modules.rs"]
 mod modules;

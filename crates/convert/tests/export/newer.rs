@@ -19,7 +19,7 @@ fn biases() -> Vec<Listed> {
 
 /// It goes there and back, and what is exported has the very tensors and fields of the checkpoint.
 #[track_caller]
-fn check(config: Value, layer: Vec<Vec<Listed>>, top: &[&str]) {
+pub fn check(config: Value, layer: Vec<Vec<Listed>>, top: &[&str]) {
     let tiny = checkpoint(config, layer, top);
     assert_fields(&exported_as_it_was(&tiny).config, &json_in(tiny.path()));
 }
@@ -67,8 +67,8 @@ fn assert_fields(exported: &Value, of_checkpoint: &Value) {
     }
 }
 
-const TIED: &[&str] = &["model.norm"];
-const UNTIED: &[&str] = &["model.norm", "lm_head"];
+pub const TIED: &[&str] = &["model.norm"];
+pub const UNTIED: &[&str] = &["model.norm", "lm_head"];
 
 /// Fields that no key of a GGUF holds, and which have the values here that the classes in
 /// `transformers` complete, or none that counts.

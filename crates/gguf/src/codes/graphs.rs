@@ -52,6 +52,16 @@ pub(super) const GRAPHS: Area = Area {
             "Take a longer text, or another length.",
         ),
         row(
+            "text-same",
+            "The text that judges a model is the one that its weights were fitted to: that says nothing of other texts.",
+            "Judge by another text.",
+        ),
+        row(
+            "calibration-impossible",
+            "A model cannot be read operation by operation for calibration, such as one with an encoder of its own.",
+            "Leave out `--calibrate`; an importance matrix may do.",
+        ),
+        row(
             "benchmark-invalid",
             "A file of questions is not in the form of the benchmark that it was given for, or ends too early.",
             "Look at the line or the byte that is named; `docs/evaluation.md` describes the forms.",

@@ -104,6 +104,16 @@ pub(super) const REQUESTS: Area = Area {
             "Write `REGEX=TYPE`, one on a line.",
         ),
         row(
+            "calibration-data",
+            "A file holds no moments of what enters the matrices of this model.",
+            "Make one with `gguf imatrix MODEL -f TEXT --moments -o FILE`.",
+        ),
+        row(
+            "calibration-other",
+            "The weights of a model were rounded by another text than the one that is given.",
+            "Give the text that it was made with: the model has its SHA-256.",
+        ),
+        row(
             "sensitivity-invalid",
             "A file holds no sensitivities of tensors, or in another form.",
             "Make one with `gguf sensitivity`.",

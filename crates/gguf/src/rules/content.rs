@@ -3,6 +3,7 @@
 use std::ops::ControlFlow;
 
 use crate::finding::{Finding, Sink};
+use crate::rules::kind::FileKind;
 use crate::rules::subject::Subject;
 use crate::tensor_type::QUANTIZATION_VERSION;
 use crate::value::{Value, ValueType};
@@ -35,6 +36,10 @@ fn quantization_version(subject: &Subject, sink: &mut dyn Sink) -> ControlFlow<(
     let mut tensors = subject.draft.tensors.iter();
     let quantized = tensors.find(|tensor| tensor.tensor_type.is_quantized());
     match (quantized, subject.draft.metadata.get(KEY)) {
+        // It has the keys of the model in the first one.
+        (Some(_), None) if FileKind::of(subject.draft) == FileKind::OtherShard => {
+            ControlFlow::Continue(())
+        }
         (Some(tensor), None) => sink.report(
             Finding::warning(
                 "quantization-version-missing",

@@ -18,7 +18,8 @@ pub(super) fn check(
     sink: &mut dyn Sink,
 ) -> ControlFlow<()> {
     let name = architecture.name;
-    if let Some(layers) = scope.value("n_layer", None) {
+    // Layers that guess further tokens need no value of their own.
+    if let Some(layers) = scope.value("n_trunk", None) {
         per_layer(subject, name, layers, sink)?;
     }
     let mut report = |suffix: &str, severity: Severity, message: String| {

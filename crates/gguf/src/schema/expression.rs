@@ -33,7 +33,9 @@ impl Scope {
                 (Source::Length(..), Value::Array(array)) => Some(Known::One(array.len())),
                 (Source::Length(..), _) => None,
                 (_, Value::Array(array)) => {
-                    let values = array.iter().map(|value| value.to_u64());
+                    // A flag counts as 1 or 0.
+                    let number = |value: Value| value.to_u64().or(value.to_bool().map(u64::from));
+                    let values = array.iter().map(number);
                     values.collect::<Option<_>>().map(Known::PerLayer)
                 }
                 (_, value) => value.to_u64().map(Known::One),

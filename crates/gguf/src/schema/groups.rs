@@ -149,6 +149,31 @@ pub(super) const EXPERTS: &[Item] = &[
     Required("ffn_down_exps.weight", "n_ff_exp, n_embd, n_expert"),
 ];
 
+/// Experts of a width of their own, chosen with a bias, beside those that are always asked.
+pub(super) const ROUTED_EXPERTS: &[Item] = &[
+    All(EXPERTS),
+    Optional("exp_probs_b.bias", "n_expert"),
+    When(
+        "n_expert_shared",
+        &[
+            Required("ffn_gate_shexp.weight", "n_embd, n_ff_exp*n_expert_shared"),
+            Required("ffn_up_shexp.weight", "n_embd, n_ff_exp*n_expert_shared"),
+            Required("ffn_down_shexp.weight", "n_ff_exp*n_expert_shared, n_embd"),
+        ],
+    ),
+];
+/// Optional keys of such experts.
+pub(super) const ROUTED_KEYS: &[&str] = &[
+    "leading_dense_block_count",
+    "expert_shared_count",
+    "expert_feed_forward_length",
+    "expert_weights_scale",
+    "expert_weights_norm",
+    "expert_gating_func",
+    "expert_group_count",
+    "expert_group_used_count",
+];
+
 /// A layer as in llama.
 pub(super) const LLAMA_LAYER: &[Item] = &[
     All(ATTN_NORM),

@@ -72,6 +72,9 @@ symbols! {
     n_head_kv         Key("{arch}.attention.head_count_kv");
     head_k            Key("{arch}.attention.key_length");
     head_v            Key("{arch}.attention.value_length");
+    head_k_swa        Key("{arch}.attention.key_length_swa");
+    windowed          KeyOr("{arch}.attention.sliding_window_pattern", "0");
+    n_embd_layer      KeyOr("{arch}.embedding_length_per_layer_input", "0");
     n_q               Formula("n_head*head_k");
     n_k               Formula("n_head_kv*head_k");
     n_v               Formula("n_head_kv*head_v");
@@ -89,11 +92,15 @@ symbols! {
     mla               KeyOr("{arch}.attention.key_length_mla", "0");
     mla_k             KeyOr("{arch}.attention.key_length_mla", "head_k");
     mla_v             KeyOr("{arch}.attention.value_length_mla", "head_v");
+    index_heads       Key("{arch}.attention.indexer.head_count");
+    index_dim         Key("{arch}.attention.indexer.key_length");
+    kda_head          Key("{arch}.kda.head_dim");
     d_conv            Key("{arch}.ssm.conv_kernel");
     d_inner           Key("{arch}.ssm.inner_size");
     d_state           Key("{arch}.ssm.state_size");
     dt_rank           Key("{arch}.ssm.time_step_rank");
     n_group           Key("{arch}.ssm.group_count");
+    l_cache           Key("{arch}.shortconv.l_cache");
     wkv_head          Key("{arch}.wkv.head_size");
     mix_rank          Key("{arch}.time_mix_extra_dim");
     decay_dim         Key("{arch}.time_decay_extra_dim");

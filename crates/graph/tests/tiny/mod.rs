@@ -5,10 +5,11 @@ use std::collections::BTreeSet;
 use gguf::schema::{ARCHITECTURES, Architecture, Expected, Need};
 use gguf::{Metadata, Shape, TensorInfo, TensorType, Value};
 
-/// The architectures of text models whose tensors a list of the schema tells. Those of Jina's second
-/// encoder are of two kinds, which the same names mean.
+/// The architectures of text models with a graph whose tensors a list of the schema tells. Those of
+/// Jina's second encoder are of two kinds, which the same names mean.
 pub fn text_models() -> impl Iterator<Item = &'static Architecture> {
-    ARCHITECTURES.iter().copied().filter(|of| !["clip", "jina-bert-v2"].contains(&of.name))
+    let has_graph = |of: &&Architecture| gguf_graph::architectures().any(|name| name == of.name);
+    ARCHITECTURES.iter().copied().filter(|of| of.name != "jina-bert-v2").filter(has_graph)
 }
 
 /// A value for a key of a model of four layers.

@@ -126,3 +126,57 @@ pub(super) static JINA_BERT_V3: Architecture = Architecture {
     blocks: &[layers(&[All(ATTENTION), All(FEED_FORWARD)])],
     open: false,
 };
+
+pub(super) static MODERN_BERT: Architecture = Architecture {
+    name: "modern-bert",
+    note: "Rotary positions; of three layers all but the first have a window, unless a key says otherwise. The first layer has no norm before attention.",
+    required: &[SIZES, TRANSFORMER],
+    optional: &[
+        NORM,
+        RMS,
+        HEADS,
+        ROPE,
+        WINDOW,
+        &[
+            "attention.causal",
+            "pooling_type",
+            "classifier.output_labels",
+            "classifier.pooling_type",
+            "vocab_size",
+            "hidden_activation",
+        ],
+    ],
+    defaults: &[],
+    tensors: &[
+        All(EMBEDDING),
+        Required("token_embd_norm.weight", "n_embd"),
+        All(OUTPUT_NORM),
+        Optional("cls.weight", "n_embd, n_embd"),
+        Optional("cls.norm.weight", "n_embd"),
+        Optional("cls.output.weight", "n_embd, n_classes"),
+        Optional("cls.output.bias", "n_classes"),
+    ],
+    blocks: &[layers(&[
+        Optional("attn_norm.weight", "n_embd"),
+        All(FUSED_QKV),
+        All(ATTN_OUTPUT),
+        All(FFN_NORM),
+        All(FUSED_GATED_FFN),
+    ])],
+    open: false,
+};
+
+pub(super) static EUROBERT: Architecture = Architecture {
+    name: "eurobert",
+    note: "As llama, every token sees all others.",
+    required: &[SIZES, TRANSFORMER, RMS],
+    optional: &[
+        HEADS,
+        ROPE,
+        &["attention.causal", "pooling_type", "classifier.pooling_type", "vocab_size"],
+    ],
+    defaults: &[],
+    tensors: &[All(EMBEDDING), All(OUTPUT_NORM)],
+    blocks: &[layers(&[All(ATTN_NORM), All(QKV), All(ATTN_OUTPUT), All(FFN_NORM), All(GATED_FFN)])],
+    open: false,
+};

@@ -1,4 +1,4 @@
-//! DeepSeek 2 and 3: compressed attention, experts after some dense layers.
+//! DeepSeek, and Bailing's models after it: experts after some dense layers.
 
 use crate::schema::architecture::Item::{
     self, All, Maybe, OneOf, Optional, Required, Unless, When,
@@ -50,6 +50,106 @@ const EXPERT_FFN: &[Item] = &[
     Required("ffn_down_shexp.weight", "n_ff_exp*n_expert_shared, n_embd"),
 ];
 
+const FIRST_ATTENTION: &[Item] = &[All(ATTN_NORM), All(QKV), All(ATTN_OUTPUT), All(FFN_NORM)];
+
+pub(super) static DEEPSEEK: Architecture = Architecture {
+    name: "deepseek",
+    note: "The first generation, with attention as in llama.",
+    required: &[SIZES, TRANSFORMER, RMS, EXPERT_KEYS, &["expert_shared_count"]],
+    optional: &[HEADS, ROPE, ROUTED_KEYS, &["vocab_size"]],
+    defaults: &[],
+    tensors: &[All(EMBEDDING), All(OUTPUT_NORM), All(TIED_OUTPUT)],
+    blocks: &[
+        Block {
+            prefix: "blk.",
+            from: "0",
+            to: "n_dense",
+            items: &[All(FIRST_ATTENTION), All(GATED_FFN)],
+        },
+        Block {
+            prefix: "blk.",
+            from: "n_dense",
+            to: "n_layer",
+            items: &[All(FIRST_ATTENTION), All(ROUTED_EXPERTS)],
+        },
+    ],
+    open: false,
+};
+
+pub(super) static BAILING_MOE: Architecture = Architecture {
+    name: "bailingmoe",
+    note: "Ling and Ring, the first generation.",
+    required: &[SIZES, TRANSFORMER, RMS, EXPERT_KEYS, &["expert_shared_count"]],
+    optional: &[HEADS, ROPE, ROUTED_KEYS, &["vocab_size"]],
+    defaults: &[],
+    tensors: &[All(EMBEDDING), All(OUTPUT_NORM), All(OUTPUT)],
+    blocks: &[Block {
+        prefix: "blk.",
+        from: "0",
+        to: "n_layer",
+        items: &[All(FIRST_ATTENTION), All(ROUTED_EXPERTS)],
+    }],
+    open: false,
+};
+
+const BAILING_ATTENTION: &[Item] =
+    &[All(ATTN_NORM), All(FUSED_QKV), All(ATTN_OUTPUT), All(HEAD_NORMS), All(FFN_NORM)];
+
+pub(super) static BAILING_MOE2: Architecture = Architecture {
+    name: "bailingmoe2",
+    note: "Ling and Ring, the second generation.",
+    required: &[
+        SIZES,
+        TRANSFORMER,
+        RMS,
+        EXPERT_KEYS,
+        &["expert_shared_count", "expert_gating_func"],
+    ],
+    optional: &[
+        HEADS,
+        ROPE,
+        ROUTED_KEYS,
+        &["vocab_size", "expert_shared_feed_forward_length", "nextn_predict_layers"],
+    ],
+    defaults: &[],
+    tensors: &[All(EMBEDDING), All(OUTPUT_NORM), All(OUTPUT)],
+    blocks: &[
+        Block {
+            prefix: "blk.",
+            from: "0",
+            to: "n_dense",
+            items: &[All(BAILING_ATTENTION), All(GATED_FFN)],
+        },
+        Block {
+            prefix: "blk.",
+            from: "n_dense",
+            to: "n_trunk",
+            items: &[All(BAILING_ATTENTION), All(SHARED_WIDTH_EXPERTS)],
+        },
+        Block {
+            prefix: "blk.",
+            from: "n_trunk",
+            to: "n_layer",
+            items: &[
+                Maybe(BAILING_ATTENTION),
+                Maybe(SHARED_WIDTH_EXPERTS),
+                Maybe(NEXT_TOKENS),
+                Optional("layer_output_norm.weight", "n_embd"),
+            ],
+        },
+    ],
+    open: false,
+};
+
+/// Experts beside those that are always asked, which have a width of their own.
+const SHARED_WIDTH_EXPERTS: &[Item] = &[
+    All(EXPERTS),
+    Optional("exp_probs_b.bias", "n_expert"),
+    Required("ffn_gate_shexp.weight", "n_embd, n_ff_shared"),
+    Required("ffn_up_shexp.weight", "n_embd, n_ff_shared"),
+    Required("ffn_down_shexp.weight", "n_ff_shared, n_embd"),
+];
+
 pub(super) static DEEPSEEK2: Architecture = Architecture {
     name: "deepseek2",
     note: "Also DeepSeek 3, Kimi K2 and GLM 4.7 Flash.",
@@ -99,6 +199,159 @@ pub(super) static DEEPSEEK2: Architecture = Architecture {
             from: "n_trunk",
             to: "n_layer",
             items: &[Maybe(ATTENTION), Maybe(EXPERT_FFN), Maybe(NEXT_TOKENS)],
+        },
+    ],
+    open: false,
+};
+
+const INDEXER: &[Item] = &[
+    Required("indexer.attn_q_b.weight", "q_rank, index_heads*index_dim"),
+    Required("indexer.attn_k.weight", "n_embd, index_dim"),
+    Required("indexer.k_norm.weight", "index_dim"),
+    Required("indexer.k_norm.bias", "index_dim"),
+    Required("indexer.proj.weight", "n_embd, index_heads"),
+];
+const INDEXER_KEYS: &[&str] = &[
+    "attention.indexer.head_count",
+    "attention.indexer.key_length",
+    "attention.indexer.top_k",
+    "attention.q_lora_rank",
+];
+
+pub(super) static DEEPSEEK32: Architecture = Architecture {
+    name: "deepseek32",
+    note: "DeepSeek 3.2: as deepseek2, with an indexer that chooses the tokens to attend to.",
+    required: &[
+        SIZES,
+        TRANSFORMER,
+        RMS,
+        EXPERT_KEYS,
+        &["attention.kv_lora_rank", "expert_feed_forward_length", "expert_shared_count"],
+        INDEXER_KEYS,
+    ],
+    optional: DEEPSEEK2.optional,
+    defaults: &[],
+    tensors: DEEPSEEK2.tensors,
+    blocks: &[
+        Block {
+            prefix: "blk.",
+            from: "0",
+            to: "n_dense",
+            items: &[All(ATTENTION), All(INDEXER), All(GATED_FFN)],
+        },
+        Block {
+            prefix: "blk.",
+            from: "n_dense",
+            to: "n_trunk",
+            items: &[All(ATTENTION), All(INDEXER), All(EXPERT_FFN)],
+        },
+        Block {
+            prefix: "blk.",
+            from: "n_trunk",
+            to: "n_layer",
+            items: &[Maybe(ATTENTION), Maybe(INDEXER), Maybe(EXPERT_FFN), Maybe(NEXT_TOKENS)],
+        },
+    ],
+    open: false,
+};
+
+pub(super) static GLM_DSA: Architecture = Architecture {
+    name: "glm-dsa",
+    note: "GLM 5: as deepseek32, where some layers may share the tokens that one before them has chosen.",
+    required: DEEPSEEK32.required,
+    optional: &[
+        HEADS,
+        ROPE,
+        ROUTED_KEYS,
+        &[
+            "vocab_size",
+            "attention.key_length_mla",
+            "attention.value_length_mla",
+            "nextn_predict_layers",
+            "attention.indexer.types",
+        ],
+    ],
+    defaults: &[],
+    tensors: DEEPSEEK2.tensors,
+    blocks: &[
+        Block {
+            prefix: "blk.",
+            from: "0",
+            to: "n_dense",
+            items: &[All(ATTENTION), Maybe(INDEXER), All(GATED_FFN)],
+        },
+        Block {
+            prefix: "blk.",
+            from: "n_dense",
+            to: "n_trunk",
+            items: &[All(ATTENTION), Maybe(INDEXER), All(EXPERT_FFN)],
+        },
+        Block {
+            prefix: "blk.",
+            from: "n_trunk",
+            to: "n_layer",
+            items: &[Maybe(ATTENTION), Maybe(INDEXER), Maybe(EXPERT_FFN), Maybe(NEXT_TOKENS)],
+        },
+    ],
+    open: false,
+};
+
+/// Delta attention, whose queries, keys and values pass convolutions of their own.
+const DELTA: &[Item] = &[
+    Required("attn_q.weight", "n_embd, n_head*kda_head"),
+    Required("attn_k.weight", "n_embd, n_head*kda_head"),
+    Required("attn_v.weight", "n_embd, n_head*kda_head"),
+    Required("attn_output.weight", "n_head*kda_head, n_embd"),
+    Required("ssm_conv1d_q.weight", "d_conv, 1, n_head*kda_head"),
+    Required("ssm_conv1d_k.weight", "d_conv, 1, n_head*kda_head"),
+    Required("ssm_conv1d_v.weight", "d_conv, 1, n_head*kda_head"),
+    Required("ssm_f_a.weight", "n_embd, kda_head"),
+    Required("ssm_f_b.weight", "kda_head, n_head*kda_head"),
+    Required("ssm_g_a.weight", "n_embd, kda_head"),
+    Required("ssm_g_b.weight", "kda_head, n_head*kda_head"),
+    Required("ssm_beta.weight", "n_embd, n_head"),
+    Required("ssm_a", "1, n_head"),
+    Required("ssm_dt.bias", "n_head*kda_head"),
+    Required("ssm_norm.weight", "kda_head"),
+    All(ATTN_NORM),
+    All(FFN_NORM),
+];
+
+pub(super) static KIMI_LINEAR: Architecture = Architecture {
+    name: "kimi-linear",
+    note: "Layers without heads of keys and values have delta attention.",
+    required: &[
+        SIZES,
+        TRANSFORMER,
+        RMS,
+        EXPERT_KEYS,
+        &["attention.kv_lora_rank", "ssm.conv_kernel", "kda.head_dim"],
+    ],
+    optional: &[
+        HEADS,
+        ROPE,
+        ROUTED_KEYS,
+        &[
+            "vocab_size",
+            "attention.q_lora_rank",
+            "attention.key_length_mla",
+            "attention.value_length_mla",
+        ],
+    ],
+    defaults: &[],
+    tensors: &[All(EMBEDDING), All(OUTPUT_NORM), All(OUTPUT)],
+    blocks: &[
+        Block {
+            prefix: "blk.",
+            from: "0",
+            to: "n_dense",
+            items: &[When("n_head_kv", ATTENTION), Unless("n_head_kv", DELTA), All(GATED_FFN)],
+        },
+        Block {
+            prefix: "blk.",
+            from: "n_dense",
+            to: "n_layer",
+            items: &[When("n_head_kv", ATTENTION), Unless("n_head_kv", DELTA), All(ROUTED_EXPERTS)],
         },
     ],
     open: false,

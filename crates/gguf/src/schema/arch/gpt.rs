@@ -108,6 +108,17 @@ pub(super) static STARCODER: Architecture = Architecture {
     open: false,
 };
 
+pub(super) static CODESHELL: Architecture = Architecture {
+    name: "codeshell",
+    note: "gpt2 with rotary positions and shared heads of keys and values.",
+    required: &[SIZES, TRANSFORMER, NORM],
+    optional: &[HEADS, ROPE],
+    defaults: &[],
+    tensors: &[All(EMBEDDING), All(OUTPUT_NORM_BIAS), All(OUTPUT)],
+    blocks: &[layers(GPT_LAYER)],
+    open: false,
+};
+
 pub(super) static STARCODER2: Architecture = Architecture {
     name: "starcoder2",
     note: "",

@@ -1,8 +1,8 @@
 //! Llama, and models that differ from it in keys only.
 
 use super::layers;
-use crate::schema::architecture::Architecture;
-use crate::schema::architecture::Item::{All, OneOf, Optional, Required};
+use crate::schema::architecture::Item::{self, All, OneOf, Optional, Required};
+use crate::schema::architecture::{Architecture, Block};
 use crate::schema::groups::*;
 use crate::schema::key::Absent;
 
@@ -26,6 +26,155 @@ pub(super) static LLAMA: Architecture = Architecture {
     blocks: &[layers(LLAMA_LAYER)],
     open: false,
 };
+
+pub(super) static LLAMA_EMBED: Architecture = Architecture {
+    name: "llama-embed",
+    note: "Llama without a mask, as an encoder.",
+    required: &[SIZES, TRANSFORMER, RMS],
+    optional: &[HEADS, ROPE, EXPERT_KEYS, &["vocab_size", "pooling_type"]],
+    defaults: &[],
+    tensors: LLAMA_TENSORS,
+    blocks: &[layers(LLAMA_LAYER)],
+    open: false,
+};
+
+pub(super) static MISTRAL3: Architecture = Architecture {
+    name: "mistral3",
+    note: "Attention sharpens beyond the original context where `attention.temperature_scale` is there.",
+    required: &[SIZES, TRANSFORMER, RMS],
+    optional: &[HEADS, ROPE, WINDOW, EXPERT_KEYS, &["vocab_size", "attention.temperature_scale"]],
+    defaults: &[],
+    tensors: LLAMA_TENSORS,
+    blocks: &[layers(LLAMA_LAYER)],
+    open: false,
+};
+
+pub(super) static ARCEE: Architecture = Architecture {
+    name: "arcee",
+    note: "Feed-forward layers have no gate: their activation is the square of what is positive.",
+    required: &[SIZES, TRANSFORMER, RMS],
+    optional: &[HEADS, ROPE, &["vocab_size", "pooling_type"]],
+    defaults: &[],
+    tensors: LLAMA_TENSORS,
+    blocks: &[layers(&[All(ATTN_NORM), All(QKV), All(ATTN_OUTPUT), All(FFN_NORM), All(FFN)])],
+    open: false,
+};
+
+pub(super) static SEED_OSS: Architecture = Architecture {
+    name: "seed_oss",
+    note: "The norm before feed-forward is `post_attention_norm`.",
+    required: &[SIZES, TRANSFORMER, RMS],
+    optional: &[HEADS, ROPE],
+    defaults: &[],
+    tensors: &[All(EMBEDDING), All(OUTPUT_NORM), All(TIED_OUTPUT)],
+    blocks: &[layers(&[
+        All(ATTN_NORM),
+        All(QKV),
+        All(ATTN_OUTPUT),
+        Required("post_attention_norm.weight", "n_embd"),
+        All(GATED_FFN),
+    ])],
+    open: false,
+};
+
+pub(super) static MAINCODER: Architecture = Architecture {
+    name: "maincoder",
+    note: "",
+    required: &[SIZES, TRANSFORMER, RMS],
+    optional: &[HEADS, ROPE],
+    defaults: &[],
+    tensors: &[All(EMBEDDING), All(OUTPUT_NORM), All(TIED_OUTPUT)],
+    blocks: &[layers(NORMED_HEADS)],
+    open: false,
+};
+
+pub(super) static HUNYUAN_DENSE: Architecture = Architecture {
+    name: "hunyuan-dense",
+    note: "",
+    required: &[SIZES, TRANSFORMER, RMS],
+    optional: &[HEADS, ROPE],
+    defaults: &[],
+    tensors: &[All(EMBEDDING), All(OUTPUT_NORM), All(TIED_OUTPUT)],
+    blocks: &[layers(NORMED_HEADS)],
+    open: false,
+};
+
+pub(super) static JAIS2: Architecture = Architecture {
+    name: "jais2",
+    note: "Feed-forward layers have no gate: their activation is the square of what is positive.",
+    required: &[SIZES, TRANSFORMER, NORM],
+    optional: &[HEADS, ROPE],
+    defaults: &[],
+    tensors: &[All(EMBEDDING), All(OUTPUT_NORM_BIAS), All(TIED_OUTPUT)],
+    blocks: &[layers(&[
+        All(ATTN_NORM_BIAS),
+        All(QKV),
+        All(ATTN_OUTPUT_BIAS),
+        All(FFN_NORM_BIAS),
+        All(FFN_BIAS),
+    ])],
+    open: false,
+};
+
+pub(super) static ORION: Architecture = Architecture {
+    name: "orion",
+    note: "As llama, with norms that take away the mean.",
+    required: &[SIZES, TRANSFORMER, NORM],
+    optional: &[HEADS, ROPE, &["tensor_data_layout"]],
+    defaults: &[],
+    tensors: &[All(EMBEDDING), All(OUTPUT_NORM_BIAS), All(OUTPUT)],
+    blocks: &[layers(&[
+        All(ATTN_NORM_BIAS),
+        All(QKV),
+        All(ATTN_OUTPUT),
+        All(FFN_NORM_BIAS),
+        All(GATED_FFN),
+    ])],
+    open: false,
+};
+
+pub(super) static ERNIE4_5: Architecture = Architecture {
+    name: "ernie4_5",
+    note: "",
+    required: &[SIZES, TRANSFORMER, RMS],
+    optional: &[HEADS, ROPE, &["rope.dimension_sections"]],
+    defaults: &[],
+    tensors: &[All(EMBEDDING), All(OUTPUT_NORM), All(TIED_OUTPUT)],
+    blocks: &[layers(ERNIE_LAYER)],
+    open: false,
+};
+
+const ERNIE_ATTENTION: &[Item] = &[
+    All(ATTN_NORM),
+    All(QKV),
+    All(ATTN_OUTPUT),
+    Optional("attn_output.bias", "n_embd"),
+    All(FFN_NORM),
+];
+const ERNIE_LAYER: &[Item] = &[All(ERNIE_ATTENTION), All(GATED_FFN)];
+
+pub(super) static ERNIE4_5_MOE: Architecture = Architecture {
+    name: "ernie4_5-moe",
+    note: "",
+    required: &[SIZES, TRANSFORMER, RMS, EXPERT_KEYS, &["interleave_moe_layer_step"]],
+    optional: &[HEADS, ROPE, ROUTED_KEYS, &["expert_shared_feed_forward_length"]],
+    defaults: &[],
+    tensors: &[All(EMBEDDING), All(OUTPUT_NORM), All(TIED_OUTPUT)],
+    blocks: &[
+        Block { prefix: "blk.", from: "0", to: "n_dense", items: ERNIE_LAYER },
+        Block {
+            prefix: "blk.",
+            from: "n_dense",
+            to: "n_layer",
+            items: &[All(ERNIE_ATTENTION), All(ROUTED_EXPERTS)],
+        },
+    ],
+    open: false,
+};
+
+/// A layer with norms of each head's queries and keys.
+const NORMED_HEADS: &[Item] =
+    &[All(ATTN_NORM), All(QKV), All(ATTN_OUTPUT), All(HEAD_NORMS), All(FFN_NORM), All(GATED_FFN)];
 
 pub(super) static GRANITE: Architecture = Architecture {
     name: "granite",
@@ -127,6 +276,35 @@ pub(super) static LLAMA4: Architecture = Architecture {
                 Required("ffn_down_shexp.weight", "n_ff_exp, n_embd"),
             ],
         ]),
+    ])],
+    open: false,
+};
+
+pub(super) static NANBEIGE: Architecture = Architecture {
+    name: "nanbeige",
+    note: "As llama, the layers run through several times.",
+    required: &[SIZES, TRANSFORMER, RMS],
+    optional: &[HEADS, ROPE, &["vocab_size", "num_loops", "skip_loop_final_norm"]],
+    defaults: &[],
+    tensors: LLAMA_TENSORS,
+    blocks: &[layers(LLAMA_LAYER)],
+    open: false,
+};
+
+pub(super) static PANGU_EMBEDDED: Architecture = Architecture {
+    name: "pangu-embedded",
+    note: "",
+    required: &[SIZES, TRANSFORMER, RMS],
+    optional: &[HEADS, ROPE, &["vocab_size"]],
+    defaults: &[],
+    tensors: LLAMA_TENSORS,
+    blocks: &[layers(&[
+        All(ATTN_NORM),
+        All(QKV),
+        All(ATTN_OUTPUT),
+        Optional("attn_output.bias", "n_embd"),
+        All(FFN_NORM),
+        All(GATED_FFN),
     ])],
     open: false,
 };

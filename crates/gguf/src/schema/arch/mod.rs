@@ -4,17 +4,25 @@ mod baichuan;
 mod bert;
 mod clip;
 mod command_r;
+mod compressed;
 mod deepseek;
+mod dots;
+mod exaone;
 mod falcon;
 mod gemma;
 mod glm;
 mod gpt;
 mod gpt_oss;
+mod hybrid;
+mod lfm2;
 mod llama;
 mod mamba;
+mod mellum;
+mod nemotron;
 mod olmo;
 mod phi;
 mod qwen;
+mod qwen_next;
 mod rwkv;
 mod stablelm;
 mod t5;
@@ -25,6 +33,16 @@ use crate::schema::architecture::{Architecture, Block, Item};
 /// All architectures that the tables know.
 pub static ARCHITECTURES: &[&Architecture] = &[
     &llama::LLAMA,
+    &llama::LLAMA_EMBED,
+    &llama::MISTRAL3,
+    &llama::ARCEE,
+    &llama::SEED_OSS,
+    &llama::MAINCODER,
+    &llama::HUNYUAN_DENSE,
+    &llama::JAIS2,
+    &llama::ORION,
+    &llama::ERNIE4_5,
+    &llama::ERNIE4_5_MOE,
     &llama::LLAMA4,
     &llama::SMOLLM3,
     &llama::GRANITE,
@@ -38,27 +56,74 @@ pub static ARCHITECTURES: &[&Architecture] = &[
     &gpt::BLOOM,
     &gpt::MPT,
     &gpt::STARCODER,
+    &gpt::CODESHELL,
     &gpt::STARCODER2,
     &gpt_oss::GPT_OSS,
     &falcon::FALCON,
     &stablelm::STABLELM,
     &phi::PHI2,
     &phi::PHI3,
+    &phi::PHIMOE,
     &qwen::QWEN2,
     &qwen::QWEN2MOE,
     &qwen::QWEN3,
     &qwen::QWEN3MOE,
+    &qwen::QWEN2VL,
+    &qwen::QWEN3VL,
+    &qwen::QWEN3VLMOE,
+    &qwen::DREAM,
+    &qwen::RND1,
+    &qwen::LLADA_MOE,
     &gemma::GEMMA,
     &gemma::GEMMA2,
     &gemma::GEMMA3,
     &gemma::GEMMA_EMBEDDING,
     &olmo::OLMO,
     &olmo::OLMO2,
+    &olmo::OLMOE,
+    &olmo::EXAONE4,
     &command_r::COMMAND_R,
     &command_r::COHERE2,
     &glm::CHATGLM,
     &glm::GLM4,
+    &glm::GLM4_MOE,
+    &deepseek::DEEPSEEK,
     &deepseek::DEEPSEEK2,
+    &deepseek::BAILING_MOE,
+    &deepseek::BAILING_MOE2,
+    &dots::DOTS1,
+    &dots::MINIMAX_M2,
+    &dots::AFMOE,
+    &lfm2::LFM2,
+    &lfm2::LFM2_MOE,
+    &deepseek::DEEPSEEK32,
+    &deepseek::GLM_DSA,
+    &deepseek::KIMI_LINEAR,
+    &qwen_next::QWEN3NEXT,
+    &qwen_next::QWEN35,
+    &qwen_next::QWEN35MOE,
+    &exaone::EXAONE,
+    &exaone::EXAONE_MOE,
+    &exaone::HY_V3,
+    &gemma::GEMMA4,
+    &hybrid::JAMBA,
+    &hybrid::GRANITE_HYBRID,
+    &hybrid::NEMOTRON_H,
+    &hybrid::NEMOTRON_H_MOE,
+    &mellum::MELLUM,
+    &mellum::MAPLE,
+    &mellum::SMALLTHINKER,
+    &mellum::SPARK2_5,
+    &mellum::GRANITE_SWA,
+    &mellum::COHERE2_MOE,
+    &nemotron::NEMOTRON,
+    &nemotron::OPENELM,
+    &nemotron::DBRX,
+    &nemotron::REFACT,
+    &compressed::MINICPM3,
+    &compressed::PLM,
+    &llama::NANBEIGE,
+    &llama::PANGU_EMBEDDED,
     &mamba::MAMBA,
     &mamba::MAMBA2,
     &rwkv::RWKV,
@@ -69,6 +134,8 @@ pub static ARCHITECTURES: &[&Architecture] = &[
     &bert::NOMIC_BERT_MOE,
     &bert::JINA_BERT_V2,
     &bert::JINA_BERT_V3,
+    &bert::MODERN_BERT,
+    &bert::EUROBERT,
     &t5::T5,
     &t5::T5ENCODER,
     &whisper::WHISPER,

@@ -37,3 +37,26 @@ pub(super) static PHI3: Architecture = Architecture {
     ])],
     open: false,
 };
+
+pub(super) static PHIMOE: Architecture = Architecture {
+    name: "phimoe",
+    note: "Phi 3.5 with experts.",
+    required: &[SIZES, TRANSFORMER, RMS, EXPERT_KEYS],
+    optional: &[HEADS, ROPE, WINDOW],
+    defaults: &[],
+    tensors: &[
+        All(EMBEDDING),
+        All(OUTPUT_NORM_BIAS),
+        All(OUTPUT),
+        Required("output.bias", "n_vocab"),
+        All(LONG_ROPE),
+    ],
+    blocks: &[layers(&[
+        All(ATTN_NORM_BIAS),
+        All(QKV),
+        All(ATTN_OUTPUT_BIAS),
+        All(FFN_NORM_BIAS),
+        All(LLAMA_EXPERTS),
+    ])],
+    open: false,
+};

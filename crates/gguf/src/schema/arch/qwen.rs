@@ -93,3 +93,69 @@ pub(super) static QWEN3MOE: Architecture = Architecture {
     ])],
     open: false,
 };
+
+pub(super) static QWEN2VL: Architecture = Architecture {
+    name: "qwen2vl",
+    note: "The text model of Qwen 2 and 2.5 VL.",
+    required: &[SIZES, TRANSFORMER, RMS, &["rope.dimension_sections"]],
+    optional: &[HEADS, ROPE, WINDOW, &["vocab_size"]],
+    defaults: QWEN2.defaults,
+    tensors: QWEN2.tensors,
+    blocks: QWEN2.blocks,
+    open: false,
+};
+
+pub(super) static QWEN3VL: Architecture = Architecture {
+    name: "qwen3vl",
+    note: "The text model of Qwen 3 VL.",
+    required: &[SIZES, TRANSFORMER, RMS, &["rope.dimension_sections"]],
+    optional: &[HEADS, ROPE, &["vocab_size", "n_deepstack_layers", "pooling_type"]],
+    defaults: QWEN3.defaults,
+    tensors: QWEN3.tensors,
+    blocks: QWEN3.blocks,
+    open: false,
+};
+
+pub(super) static QWEN3VLMOE: Architecture = Architecture {
+    name: "qwen3vlmoe",
+    note: "The text model of Qwen 3 VL with experts.",
+    required: &[SIZES, TRANSFORMER, RMS, EXPERT_KEYS, &["rope.dimension_sections"]],
+    optional: &[HEADS, ROPE, &["vocab_size", "n_deepstack_layers", "expert_feed_forward_length"]],
+    defaults: QWEN3MOE.defaults,
+    tensors: QWEN3MOE.tensors,
+    blocks: QWEN3MOE.blocks,
+    open: false,
+};
+
+pub(super) static DREAM: Architecture = Architecture {
+    name: "dream",
+    note: "Unmasks tokens in any order.",
+    required: &[SIZES, TRANSFORMER, RMS],
+    optional: &[HEADS, ROPE, &["vocab_size", "pooling_type", "attention.causal"]],
+    defaults: QWEN2.defaults,
+    tensors: QWEN2.tensors,
+    blocks: QWEN2.blocks,
+    open: false,
+};
+
+pub(super) static RND1: Architecture = Architecture {
+    name: "rnd1",
+    note: "Unmasks tokens in any order.",
+    required: &[SIZES, TRANSFORMER, RMS, EXPERT_KEYS],
+    optional: &[HEADS, ROPE, &["expert_feed_forward_length", "attention.causal"]],
+    defaults: QWEN3MOE.defaults,
+    tensors: QWEN3MOE.tensors,
+    blocks: QWEN3MOE.blocks,
+    open: false,
+};
+
+pub(super) static LLADA_MOE: Architecture = Architecture {
+    name: "llada-moe",
+    note: "Unmasks tokens in any order.",
+    required: &[SIZES, TRANSFORMER, RMS, EXPERT_KEYS],
+    optional: &[HEADS, ROPE, &["expert_feed_forward_length", "attention.causal"]],
+    defaults: QWEN3MOE.defaults,
+    tensors: &[All(EMBEDDING), All(OUTPUT_NORM), All(OUTPUT)],
+    blocks: QWEN3MOE.blocks,
+    open: false,
+};

@@ -1,0 +1,151 @@
+//! Ling and Ring (Bailing), the first and the second generation: experts beside those always asked.
+
+use gguf::Error;
+use gguf_checkpoint::config::Config;
+use gguf_pipeline::Step;
+use gguf_store::Model;
+
+use super::exported::{count, has, rotated_share};
+use super::hyper::{self, Keys};
+use super::names::{LLAMA_LIKE, Table, captures};
+use super::{Exported, Family, MappedTensor, Mapping, experts};
+
+const NAMES: Table = &[
+    ("model.word_embeddings", "token_embd"),
+    ("model.layers.{}.attention.dense", "blk.{}.attn_output"),
+    ("model.layers.{}.attention.query_layernorm", "blk.{}.attn_q_norm"),
+    ("model.layers.{}.attention.key_layernorm", "blk.{}.attn_k_norm"),
+];
+
+const FIELDS: &[(&str, &str)] = &[
+    ("leading_dense_block_count", "first_k_dense_replace"),
+    ("expert_shared_count", "num_shared_experts"),
+    ("expert_weights_norm", "norm_topk_prob"),
+    ("expert_group_count", "n_group"),
+    ("expert_group_used_count", "topk_group"),
+];
+
+const FUSED: &str = "model.layers.{}.attention.query_key_value.weight";
+const ROUTER_BIAS: &str = "model.layers.{}.mlp.gate.expert_bias";
+
+pub(super) static BAILING_MOE: Family = Family {
+    classes: &["BailingMoeForCausalLM"],
+    architecture: "bailingmoe",
+    model_type: "bailing_moe",
+    pre_tokenizers: &["bailingmoe"],
+    names: &[NAMES, experts::BESIDE_SHARED, LLAMA_LIKE],
+    fields: FIELDS,
+    expects: &[("norm_head", false), ("use_bias", false), ("use_qkv_bias", false)],
+    keys: first_keys,
+    special: first_special,
+    export: |_, exported| {
+        Some(exported.first([FUSED]).patterns(experts::one_by_one()).set("norm_head", false))
+    },
+    ..Family::DEFAULT
+};
+
+fn first_keys(config: &Config, keys: &mut Keys) -> Result<(), Error> {
+    keys.stated(config)?;
+    keys.set("rope.dimension_count", hyper::head_dim(config)?);
+    keys.set_u32("leading_dense_block_count", config.u32(&["first_k_dense_replace"])?);
+    keys.vocab_size(config)?;
+    keys.set_u32("expert_feed_forward_length", config.u32(experts::WIDTH)?);
+    keys.set("expert_weights_scale", 1.0f32);
+    keys.set_u32("expert_shared_count", config.u32(&["num_shared_experts"])?);
+    keys.set("expert_weights_norm", config.bool("norm_topk_prob")?.unwrap_or(false));
+    Ok(())
+}
+
+/// Queries, keys and values are one matrix, one after the other.
+fn first_special(config: &Config, name: &str) -> Result<Option<Mapping>, Error> {
+    let Some(&[block]) = captures(FUSED, name).as_deref() else {
+        let width = || config.require_u32(experts::WIDTH, "the width of an expert");
+        return experts::mapping(config, name, width);
+    };
+    let (heads, heads_kv) = (hyper::head_count(config)?, hyper::head_count_kv(config)?);
+    let head_dim = u64::from(hyper::head_dim(config)?);
+    let (queries, keys) = (u64::from(heads) * head_dim, u64::from(heads_kv) * head_dim);
+    let made = |part: &str, start, len, heads: Option<u32>| {
+        let mut steps = vec![Step::Pick { groups: 1, start, len }];
+        steps.extend(heads.map(|heads| Step::InterleaveHalves { heads: heads.into() }));
+        MappedTensor { name: format!("blk.{block}.{part}.weight"), steps, slot: None }
+    };
+    Ok(Some(Mapping::Made(vec![
+        made("attn_q", 0, queries, Some(heads)),
+        made("attn_k", queries, keys, Some(heads_kv)),
+        made("attn_v", queries + keys, keys, None),
+    ])))
+}
+
+/// What the second generation has besides: one matrix for queries, keys and values, and layers behind
+/// the last that guess further tokens.
+const SECOND_NAMES: Table = &[
+    ("model.layers.{}.attention.query_key_value", "blk.{}.attn_qkv"),
+    ("model.layers.{}.final_layernorm", "blk.{}.layer_output_norm"),
+    ("model.layers.{}.eh_proj", "blk.{}.nextn.eh_proj"),
+    ("model.layers.{}.enorm", "blk.{}.nextn.enorm"),
+    ("model.layers.{}.hnorm", "blk.{}.nextn.hnorm"),
+];
+const FURTHER: &[&str] = &["num_nextn_predict_layers"];
+
+pub(super) static BAILING_MOE2: Family = Family {
+    classes: &["BailingMoeV2ForCausalLM"],
+    architecture: "bailingmoe2",
+    model_type: "bailing_moe_v2",
+    pre_tokenizers: &["bailingmoe2"],
+    names: &[NAMES, SECOND_NAMES, experts::BESIDE_SHARED, LLAMA_LIKE],
+    fields: FIELDS,
+    expects: &[("use_bias", false), ("use_qkv_bias", false)],
+    keys: second_keys,
+    special: second_special,
+    export: second_export,
+    ..Family::DEFAULT
+};
+
+fn second_keys(config: &Config, keys: &mut Keys) -> Result<(), Error> {
+    let further = config.u32(FURTHER)?;
+    keys.stated(config)?;
+    keys.set("block_count", hyper::block_count(config)?.saturating_add(further.unwrap_or(0)));
+    let rotated = hyper::rotated_dims(config, hyper::head_dim(config)?, 0.5)?;
+    keys.set("rope.dimension_count", rotated);
+    keys.set_u32("leading_dense_block_count", config.u32(&["first_k_dense_replace"])?);
+    keys.vocab_size(config)?;
+    let width = config.require_u32(experts::WIDTH, "the width of an expert")?;
+    let shared = config.u32(&["num_shared_experts"])?.unwrap_or(0);
+    let stated = config.u32(&["moe_shared_expert_intermediate_size"])?;
+    keys.set("expert_feed_forward_length", width);
+    keys.set("expert_shared_feed_forward_length", stated.unwrap_or(width.saturating_mul(shared)));
+    keys.set_f32("expert_weights_scale", config.f32(&["routed_scaling_factor"])?);
+    keys.set("expert_shared_count", shared);
+    keys.set("expert_weights_norm", config.bool("norm_topk_prob")?.unwrap_or(false));
+    keys.set_u32("nextn_predict_layers", further);
+    Ok(())
+}
+
+fn second_special(config: &Config, name: &str) -> Result<Option<Mapping>, Error> {
+    if let Some(&[block]) = captures(ROUTER_BIAS, name).as_deref() {
+        return Ok(Some(Mapping::one(format!("blk.{block}.exp_probs_b.bias"), [])));
+    }
+    let width = || config.require_u32(experts::WIDTH, "the width of an expert");
+    experts::mapping(config, name, width)
+}
+
+fn second_export(model: &Model, exported: Exported) -> Option<Exported> {
+    let further = count(model, "nextn_predict_layers");
+    let blocks = count(model, "block_count")?.checked_sub(further.unwrap_or(0))?;
+    let function = (count(model, "expert_gating_func") == Some(2)).then_some("sigmoid");
+    let exported = exported
+        .patterns([ROUTER_BIAS])
+        .patterns(experts::one_by_one())
+        .fields(&[
+            ("expert_weights_scale", "routed_scaling_factor"),
+            ("expert_shared_feed_forward_length", "moe_shared_expert_intermediate_size"),
+        ])
+        .without(&["block_count"])
+        .set("num_hidden_layers", blocks)
+        .set("use_qk_norm", has(model, "blk.0.attn_q_norm.weight"))
+        .set_some(FURTHER[0], further)
+        .set_some("score_function", function)
+        .set_some("partial_rotary_factor", rotated_share(model));
+    Some(exported)
+}

@@ -1,0 +1,80 @@
+//! Hunyuan, dense: norms of queries and keys, positions stretched by their base.
+
+use gguf::Error;
+use gguf_checkpoint::config::Config;
+use gguf_store::Model;
+use serde_json::{Value, json};
+
+use super::exported::{head_dim, number, shortest};
+use super::hyper::{self, Keys, Rope};
+use super::names::{LLAMA_LIKE, Table};
+use super::{Exported, Family, Mapping};
+use crate::vocab;
+
+const NORMS: Table = &[
+    ("model.layers.{}.self_attn.query_layernorm", "blk.{}.attn_q_norm"),
+    ("model.layers.{}.self_attn.key_layernorm", "blk.{}.attn_k_norm"),
+];
+
+/// What the models are for, whatever their configuration says.
+const CONTEXT: u32 = 1 << 18;
+
+pub(super) static HUNYUAN_DENSE: Family = Family {
+    classes: &["HunYuanDenseV1ForCausalLM"],
+    architecture: "hunyuan-dense",
+    model_type: "hunyuan_v1_dense",
+    vocabulary: vocab::Kind::Hunyuan,
+    pre_tokenizers: &["hunyuan-dense"],
+    names: &[NORMS, LLAMA_LIKE],
+    expects: &[("attention_bias", false)],
+    complete: |config| {
+        config.default("rms_norm_eps", 1e-5);
+        let head_dim = hyper::head_dim(config)?;
+        config.default("head_dim", head_dim);
+        hyper::default_attention(config)
+    },
+    keys,
+    special: |config, name| {
+        let tied = config.bool("tie_word_embeddings")?.unwrap_or(false);
+        Ok((tied && name == "lm_head.weight").then_some(Mapping::Dropped))
+    },
+    export,
+    ..Family::DEFAULT
+};
+
+fn keys(config: &Config, keys: &mut Keys) -> Result<(), Error> {
+    let mut dense = config.clone();
+    // Dense models state one expert.
+    if config.u32(&["num_experts"])?.is_some_and(|count| count <= 1) {
+        dense.set("num_experts", Value::Null);
+    }
+    keys.stated(&dense)?;
+    let rope = Rope::of(config)?;
+    if rope.is("dynamic") {
+        let alpha = rope.f64("alpha")?.unwrap_or(50.0);
+        let base = f64::from(rope.base.unwrap_or(hyper::DEFAULT_BASE));
+        let dims = f64::from(hyper::head_dim(config)?);
+        keys.set("rope.freq_base", (base * alpha.powf(dims / (dims - 2.0))) as f32);
+        keys.set("rope.scaling.type", "none");
+        keys.set("rope.scaling.factor", 1.0f32);
+        keys.set("rope.scaling.original_context_length", CONTEXT);
+        keys.set("context_length", CONTEXT);
+    }
+    Ok(())
+}
+
+/// The factor of the base is what leads to the base that was stretched.
+fn export(model: &Model, exported: Exported) -> Option<Exported> {
+    let exported = exported.set("use_qk_norm", true);
+    if number(model, "rope.scaling.original_context_length").is_none() {
+        return Some(exported);
+    }
+    let stretched = number(model, "rope.freq_base")?;
+    let dims = head_dim(model)? as f64;
+    let power = dims / (dims - 2.0);
+    let base = f64::from(hyper::DEFAULT_BASE);
+    let leads_back = |alpha: f64| (base * alpha.powf(power)) as f32 == stretched as f32;
+    let alpha = shortest((stretched / base).powf(1.0 / power), leads_back);
+    let scaling = json!({"rope_type": "dynamic", "alpha": alpha, "factor": 1.0});
+    Some(exported.without(&["rope.freq_base"]).set("rope_theta", base).set("rope_scaling", scaling))
+}

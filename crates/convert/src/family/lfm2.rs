@@ -1,0 +1,232 @@
+//! LFM2: short convolutions in most layers, attention in some; dense, and with experts.
+
+use gguf::schema::Hyper;
+use gguf::{Array, Error};
+use gguf_checkpoint::config::Config;
+use gguf_pipeline::Step;
+use gguf_store::Model;
+use serde_json::Value;
+
+use super::hyper::{self, Keys};
+use super::names::{Table, captures};
+use super::{ExpertSlot, Exported, Family, Mapping, exported, modules};
+
+const NAMES: Table = &[
+    ("model.embed_tokens", "token_embd"),
+    // As llama.cpp calls it in this architecture.
+    ("model.embedding_norm", "token_embd_norm"),
+    ("lm_head", "output"),
+    ("model.layers.{}.operator_norm", "blk.{}.attn_norm"),
+    ("model.layers.{}.ffn_norm", "blk.{}.ffn_norm"),
+    ("model.layers.{}.self_attn.q_proj", "blk.{}.attn_q"),
+    ("model.layers.{}.self_attn.k_proj", "blk.{}.attn_k"),
+    ("model.layers.{}.self_attn.v_proj", "blk.{}.attn_v"),
+    ("model.layers.{}.self_attn.out_proj", "blk.{}.attn_output"),
+    ("model.layers.{}.self_attn.q_layernorm", "blk.{}.attn_q_norm"),
+    ("model.layers.{}.self_attn.k_layernorm", "blk.{}.attn_k_norm"),
+    ("model.layers.{}.conv.conv", "blk.{}.shortconv.conv"),
+    ("model.layers.{}.conv.in_proj", "blk.{}.shortconv.in_proj"),
+    ("model.layers.{}.conv.out_proj", "blk.{}.shortconv.out_proj"),
+    ("model.layers.{}.feed_forward.w1", "blk.{}.ffn_gate"),
+    ("model.layers.{}.feed_forward.w2", "blk.{}.ffn_down"),
+    ("model.layers.{}.feed_forward.w3", "blk.{}.ffn_up"),
+    ("model.layers.{}.feed_forward.gate", "blk.{}.ffn_gate_inp"),
+];
+
+/// Each expert's matrices: foreign name of one, our name of all.
+const EXPERTS: [(&str, &str); 3] = [
+    ("model.layers.{}.feed_forward.experts.{}.w1.weight", "ffn_gate_exps"),
+    ("model.layers.{}.feed_forward.experts.{}.w2.weight", "ffn_down_exps"),
+    ("model.layers.{}.feed_forward.experts.{}.w3.weight", "ffn_up_exps"),
+];
+const ROUTER_BIAS: &str = "model.layers.{}.feed_forward.expert_bias";
+
+/// The number of the function by which routers weigh.
+const SIGMOID: u32 = 2;
+const KERNEL: &str = "conv_L_cache";
+
+const FIELDS: &[(&str, &str)] =
+    &[("attention.layer_norm_rms_epsilon", "norm_eps"), ("shortconv.l_cache", KERNEL)];
+
+pub(super) static LFM2: Family = Family {
+    classes: &["Lfm2ForCausalLM", "LFM2ForCausalLM", "Lfm2Model", BIDIRECTIONAL],
+    architecture: "lfm2",
+    model_type: "lfm2",
+    pre_tokenizers: &["lfm2", "llama-bpe"],
+    names: &[NAMES],
+    fields: FIELDS,
+    expects: &[("conv_bias", false)],
+    complete,
+    keys: |config, keys| {
+        dense_keys(config, keys)?;
+        if modules::modules(config)?.iter().any(|module| module.is("Dense")) {
+            return Err(hyper::not_computed(config, "modules.json", "a matrix behind the pooling"));
+        }
+        if config.class()? == BIDIRECTIONAL {
+            keys.set("attention.causal", false);
+        }
+        modules::pooling_key(keys, config)
+    },
+    steps,
+    export: |model, exported| {
+        let exported = exported.set("block_auto_adjust_ff_dim", false);
+        let is_encoder = model.metadata().bool("lfm2.attention.causal") == Some(false);
+        let exported = match is_encoder {
+            true => exported.class(BIDIRECTIONAL, "lfm2").files(modules::module_files(model)),
+            false => exported,
+        };
+        Some(layers_of(model, exported))
+    },
+    ..Family::DEFAULT
+};
+
+pub(super) static LFM2_MOE: Family = Family {
+    classes: &["Lfm2MoeForCausalLM"],
+    architecture: "lfm2moe",
+    model_type: "lfm2_moe",
+    pre_tokenizers: &["lfm2", "llama-bpe"],
+    names: &[NAMES],
+    fields: &[
+        ("attention.layer_norm_rms_epsilon", "norm_eps"),
+        ("shortconv.l_cache", KERNEL),
+        ("leading_dense_block_count", "num_dense_layers"),
+    ],
+    expects: &[("conv_bias", false), ("use_expert_bias", true), ("norm_topk_prob", true)],
+    complete,
+    keys: expert_keys,
+    special,
+    steps,
+    export: |model, exported| {
+        let patterns = EXPERTS.map(|(name, _)| name);
+        let exported = exported.patterns(patterns).patterns([ROUTER_BIAS]);
+        Some(layers_of(model, exported).set("use_expert_bias", true).set("norm_topk_prob", true))
+    },
+    ..Family::DEFAULT
+};
+
+/// An encoder, in which every token sees all others.
+const BIDIRECTIONAL: &str = "Lfm2BidirectionalModel";
+
+fn complete(config: &mut Config) -> Result<(), Error> {
+    config.default("norm_eps", 1e-5);
+    config.default(KERNEL, 3);
+    // Older configurations list the layers with attention.
+    if let Some((_, full)) = config.find(&["full_attn_idxs"]) {
+        let full: Vec<u64> =
+            full.as_array().into_iter().flatten().filter_map(Value::as_u64).collect();
+        let count = u64::from(hyper::block_count(config)?);
+        let kind = |i| if full.contains(&i) { "full_attention" } else { "conv" };
+        config.default("layer_types", (0..count).map(kind).collect::<Vec<_>>());
+    }
+    hyper::default_attention(config)
+}
+
+fn dense_keys(config: &Config, keys: &mut Keys) -> Result<(), Error> {
+    let mut config = config.clone();
+    config.set("intermediate_size", feed_forward(&config)?);
+    keys.stated(&config)?;
+    keys.set("attention.head_count_kv", Array::from(&heads(&config)?[..]));
+    keys.vocab_size(&config)?;
+    keys.set_u32("shortconv.l_cache", config.u32(&[KERNEL])?);
+    Ok(())
+}
+
+fn expert_keys(config: &Config, keys: &mut Keys) -> Result<(), Error> {
+    keys.stated(config)?;
+    keys.set("attention.head_count_kv", Array::from(&heads(config)?[..]));
+    keys.set_u32("expert_feed_forward_length", config.u32(&["moe_intermediate_size"])?);
+    keys.set_u32("leading_dense_block_count", config.u32(&["num_dense_layers"])?);
+    keys.set("expert_gating_func", SIGMOID);
+    keys.vocab_size(config)?;
+    keys.set_u32("shortconv.l_cache", config.u32(&[KERNEL])?);
+    Ok(())
+}
+
+/// Heads of keys and values of each layer: none where there is a convolution.
+fn heads(config: &Config) -> Result<Vec<i32>, Error> {
+    let heads = hyper::head_count_kv(config)?.try_into().unwrap_or(i32::MAX);
+    let kinds = config.find(&["layer_types"]).and_then(|(_, kinds)| kinds.as_array());
+    let Some(kinds) = kinds else {
+        let what = "has no field `layer_types` (which layers have attention)";
+        let help = "add the field or take the file from the model's repository";
+        return Err(Error::input("config-field-missing", config.path(), what, help));
+    };
+    Ok(kinds.iter().map(|kind| if kind == "full_attention" { heads } else { 0 }).collect())
+}
+
+/// The width of feed-forward layers: two thirds of what is stated, made larger and round, unless the
+/// configuration says that it is the width.
+fn feed_forward(config: &Config) -> Result<u32, Error> {
+    let fields = &["block_ff_dim", "intermediate_size"];
+    let stated = config.require_u32(fields, "the feed-forward width")?;
+    if config.bool("block_auto_adjust_ff_dim")? == Some(false) {
+        return Ok(stated);
+    }
+    let factor = config.f64(&["block_ffn_dim_multiplier"])?.unwrap_or(1.0);
+    let multiple = config.u32(&["block_multiple_of"])?.unwrap_or(256).max(1);
+    let width = (f64::from((u64::from(stated) * 2 / 3) as u32) * factor) as u32;
+    Ok(width.div_ceil(multiple).saturating_mul(multiple))
+}
+
+/// Every channel is a convolution of its own, over one input.
+fn steps(config: &Config, name: &str) -> Result<Vec<Step>, Error> {
+    if !name.ends_with(".shortconv.conv.weight") {
+        return Ok(Vec::new());
+    }
+    let kernel = config.require_u32(&[KERNEL], "the width of convolutions")?;
+    Ok(vec![hyper::channels(kernel, hyper::width(config)?.into())])
+}
+
+fn special(config: &Config, name: &str) -> Result<Option<Mapping>, Error> {
+    for (foreign, ours) in EXPERTS {
+        if let Some(&[block, index]) = captures(foreign, name).as_deref() {
+            let count = hyper::expert_count(config)?;
+            let name = format!("blk.{block}.{ours}.weight");
+            return Ok(Some(Mapping::slot(name, ExpertSlot { index, count })));
+        }
+    }
+    if let Some(&[block]) = captures(ROUTER_BIAS, name).as_deref() {
+        return Ok(Some(Mapping::one(format!("blk.{block}.exp_probs_b.bias"), [])));
+    }
+    Ok(None)
+}
+
+/// The kind of each layer, and the heads of those with attention.
+fn layers_of(model: &Model, exported: Exported) -> Exported {
+    let Ok(hyper) = Hyper::of(model.metadata()) else { return exported };
+    let blocks = exported::count(model, "block_count").unwrap_or(0).min(1 << 16);
+    let of_layer = |layer| hyper.u64_in("attention.head_count_kv", layer).unwrap_or(0);
+    let heads: Vec<u64> = (0..blocks).map(of_layer).collect();
+    let kind = |heads: &u64| if *heads > 0 { "full_attention" } else { "conv" };
+    exported
+        .without(&["attention.head_count_kv"])
+        .set("num_key_value_heads", heads.iter().copied().max().unwrap_or(0))
+        .set("layer_types", heads.iter().map(kind).collect::<Vec<_>>())
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn the_stated_width_is_adjusted_unless_it_is_the_width() {
+        let width = |fields| feed_forward(&Config::of(fields)).unwrap();
+        let stated = json!({"intermediate_size": 12288, "block_multiple_of": 256});
+        assert_eq!(width(stated), 8192);
+        let wider = json!({"block_ff_dim": 6656, "intermediate_size": 1, "block_multiple_of": 256,
+            "block_ffn_dim_multiplier": 1.3});
+        assert_eq!(width(wider), 5888);
+        let kept = json!({"intermediate_size": 7168, "block_auto_adjust_ff_dim": false});
+        assert_eq!(width(kept), 7168);
+    }
+
+    #[test]
+    fn older_configurations_list_the_layers_with_attention() {
+        let mut config = Config::of(json!({"num_hidden_layers": 3, "num_attention_heads": 4,
+            "num_key_value_heads": 2, "full_attn_idxs": [1]}));
+        complete(&mut config).unwrap();
+        assert_eq!(heads(&config).unwrap(), [0, 2, 0]);
+    }
+}

@@ -1,0 +1,326 @@
+"""Every class that llama.cpp's converter knows, and what ours does with it.
+
+Usage: python coverage.py GGUF_BINARY LLAMA_CPP_DIR ZOO_DIR [--only CLASS,...] [--limit N] [--list]
+                          [--results FILE] [--write PAGE] [--keep DIR]
+
+Reads the sources of llama.cpp's converter for the classes that it registers and their architectures, and
+asks ours what it takes. For every class tiny checkpoints with random weights are made: the cases of
+`converter.py`, `converter_older.py` and `coverage_cases.py` where they have the class, else by
+`transformers` where that has it (`tiny_checkpoints.py`). Both converters turn it into f32 and f16, and whole files are compared. Prints a
+table; `--list` stops before any checkpoint is made, `--limit` takes the first N classes of those asked for,
+`--results` keeps outcomes in a file, from which classes that are not named by `--only` are taken again,
+`--write` replaces the table between the marks of a page, `--keep` keeps checkpoints and files.
+
+LLAMA_CPP_DIR is `vendor/llama.cpp` of the source package of llama-cpp-python on PyPI; ZOO_DIR the folder
+with the tokenizers. Needs torch, transformers, sentencepiece, numpy.
+"""
+
+import argparse
+import ast
+import importlib
+import io
+import json
+import multiprocessing
+import os
+import queue
+import subprocess
+import sys
+import tempfile
+from contextlib import redirect_stderr, redirect_stdout
+from pathlib import Path
+
+import converter
+import tiny_checkpoints
+
+SECONDS = 120
+# Other names of classes, whose checkpoints are the same.
+SAME_AS = {
+    "BaiChuanForCausalLM": "BaichuanForCausalLM",
+    "BertModel": "BertForMaskedLM",
+    "CamembertModel": "XLMRobertaModel",
+    "ChatGLMForConditionalGeneration": "ChatGLMModel",
+    "Ernie4_5_ForCausalLM": "Ernie4_5ForCausalLM",
+    "ExaoneMoEForCausalLM": "ExaoneMoeForCausalLM",
+    "JinaEmbeddingsV5Model": "EuroBertModel",
+    "KimiK25ForConditionalGeneration": "DeepseekV3ForCausalLM",
+    "KimiVLForConditionalGeneration": "DeepseekV3ForCausalLM",
+    "KimiLinearModel": "KimiLinearForCausalLM",
+    "LFM2ForCausalLM": "Lfm2ForCausalLM",
+    "Lfm2BidirectionalModel": "Lfm2Model",
+    "Phi4ForCausalLMV": "Phi3ForCausalLM",
+    "StepVLForConditionalGeneration": "Qwen3ForCausalLM",
+    "LLaDAMoEModel": "LLaDAMoEModelLM",
+    "LLaMAForCausalLM": "LlamaForCausalLM",
+    "MT5ForConditionalGeneration": "T5ForConditionalGeneration",
+    "MambaLMHeadModel": "MambaForCausalLM",
+    "OLMoForCausalLM": "OlmoForCausalLM",
+    "RWForCausalLM": "FalconForCausalLM",
+    "StableLMEpochForCausalLM": "StableLmForCausalLM",
+    "T5WithLMHeadModel": "T5ForConditionalGeneration",
+    "UMT5Model": "UMT5ForConditionalGeneration",
+    "YoutuVLForConditionalGeneration": "YoutuForCausalLM",
+}
+MARKS = ("<!-- coverage: made by interop/coverage.py -->", "<!-- end of coverage -->")
+# Of those whose configuration `transformers` does not complete.
+MODEL_TYPES = {"StableLMEpochForCausalLM": "stablelm_epoch"}
+# Keys and tensors of single classes in which llama.cpp's converter is mistaken: docs/conversion.md says how.
+KNOWN = {
+    "CamembertModel": {"bert.context_length", "position_embd.weight"},
+    "DeepseekV32ForCausalLM": {"deepseek32.expert_gating_func"},
+    "ExaoneForCausalLM": {"exaone.attention.layer_norm_rms_epsilon"},
+    "Glm4MoeLiteForCausalLM": {"deepseek2.expert_gating_func"},
+    # The exponential of the machine, which is off by a last bit here and there.
+    "MambaForCausalLM": {"blk.0.ssm_a", "blk.1.ssm_a"},
+    "JambaForCausalLM": {"blk.0.ssm_a"},
+    "MambaLMHeadModel": {"blk.0.ssm_a", "blk.1.ssm_a"},
+    "Qwen3MoeForCausalLM": {"qwen3moe.expert_weights_norm"},
+}
+# The same of files in half precision: it stores matrices so that programs want in F32.
+KNOWN_IN_HALF = {"DbrxForCausalLM": {f"blk.{i}.ffn_gate_inp.weight" for i in range(2)}}
+# Why architectures are refused, where it is more than that nobody wrote them down.
+REASONS = {
+    "apertus": "keys hold values of tensors",
+    "dflash": "a draft model, which takes its vocabulary from another",
+    "hunyuan-moe": "its tokenizer is code",
+    "pockettts": "a decoder of speech",
+    "qwen3tts": "a decoder of speech",
+    "wavtokenizer-dec": "a decoder of speech",
+}
+
+
+# ---- what llama.cpp's converter registers
+
+
+def registered(llama_cpp):
+    """Class to architecture of the text model, and whether there is a vision or audio encoder."""
+    bodies, names = {}, []
+    for path in sorted((llama_cpp / "conversion").glob("*.py")):
+        for node in ast.walk(ast.parse(path.read_text())):
+            if isinstance(node, ast.ClassDef):
+                bodies.setdefault(node.name, node)
+                names += [(node, name) for name in registrations(node)]
+    sys.path.insert(1, str(llama_cpp / "gguf-py"))
+    import gguf
+
+    found = {}
+    for node, name in names:
+        arch = architecture(node, bodies)
+        row = found.setdefault(name, {"architecture": None, "encoder": False})
+        if arch == "MMPROJ":
+            row["encoder"] = True
+        else:
+            row["architecture"] = gguf.MODEL_ARCH_NAMES[gguf.MODEL_ARCH[arch]]
+    return dict(sorted(found.items()))
+
+
+def registrations(node):
+    for decorator in node.decorator_list:
+        if isinstance(decorator, ast.Call) and ast.unparse(decorator.func) == "ModelBase.register":
+            yield from (argument.value for argument in decorator.args)
+
+
+def architecture(node, bodies):
+    """`model_arch` of a class, or of the first class that it is derived from which has one."""
+    for line in node.body:
+        target = getattr(line, "targets", [getattr(line, "target", None)])[0]
+        if getattr(target, "id", None) == "model_arch" and line.value is not None:
+            return line.value.attr
+    for base in node.bases:
+        base = bodies.get(ast.unparse(base).split(".")[-1])
+        if base is not None and (arch := architecture(base, bodies)):
+            return arch
+    return "MMPROJ" if any("Mmproj" in ast.unparse(base) for base in node.bases) else None
+
+
+# ---- checkpoints
+
+
+def cases():
+    """Made by hand: class to the functions that make configuration and tensors."""
+    made, mistakes = {}, {}
+    for module in ("converter", "converter_older", "coverage_cases"):
+        if module != "converter":
+            importlib.import_module(module)
+        for label, function in converter.CASES.items():
+            name = function()[0]["architectures"][0]
+            made.setdefault(name, []).append((label, function))
+        mistakes |= converter.MISTAKES
+        converter.CASES.clear()
+    return made, mistakes
+
+
+def checkpoints(name, by_hand, zoo, work):
+    """Writes the checkpoints of a class; yields folder, pre-tokenizer, label."""
+    if not by_hand:
+        made_as = SAME_AS.get(name, name)
+        for folder in tiny_checkpoints.write(made_as, name, work, zoo):
+            yield folder, tiny_checkpoints.pre_tokenizer(made_as), folder.name
+    for label, function in by_hand:
+        made, tensors, tokenizer, pre = function()
+        made["architectures"] = [name]
+        made["model_type"] = MODEL_TYPES.get(name, made["model_type"])
+        tokenizer = tokenizer if callable(tokenizer) else zoo / tokenizer
+        converter.write_checkpoint(work / label, made, tensors, tokenizer, label in converter.STORED_AS_F16)
+        yield work / label, pre, label
+
+
+# ---- comparing
+
+
+def compare(binary, llama_cpp, folder, pre, mistakes, in_half):
+    """Differences of both files of one checkpoint, a line each; the first word says whose they are."""
+    for outtype in ("f32", "f16"):
+        theirs, ours = (folder.with_suffix(f".{whose}.gguf") for whose in ("theirs", "ours"))
+        told = io.StringIO()
+        try:
+            with redirect_stderr(told), redirect_stdout(told):
+                converter.official(llama_cpp, folder, theirs, outtype, pre)
+        except (Exception, SystemExit) as fault:
+            return [f"official {type(fault).__name__}: {fault}"]
+        command = [binary, "convert", "--force", str(folder), "-o", str(ours), "--outtype", outtype]
+        done = subprocess.run(command + (["--pre", pre] if pre else []), capture_output=True, text=True)
+        if done.returncode != 0:
+            return [f"refused {done.stderr.strip()}"]
+        mistakes = mistakes | (in_half if outtype == "f16" else set())
+        # The reader of the other side takes its time: it is asked only what differs.
+        if not mistakes and theirs.read_bytes() == ours.read_bytes():
+            continue
+        found = list(converter.differences(theirs, ours, mistakes))
+        if not found and not mistakes:
+            found = ["the layout differs"]
+        if found:
+            return [f"differs {outtype}: {line}" for line in found]
+    return []
+
+
+def work_on(name, options, by_hand, mistakes, results):
+    """All checkpoints of a class, in a process of its own: classes keep state from one to the next."""
+    # Progress and warnings of libraries.
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stderr.fileno())
+    sys.path.insert(0, str(options.llama_cpp))
+    sys.path.insert(1, str(options.llama_cpp / "gguf-py"))
+    converter.mend_baichuan()
+    converter.mend_deepseek()
+    converter.mend_stablelm()
+    made, known = 0, 0
+    with tempfile.TemporaryDirectory() as temporary:
+        work = Path(options.keep or temporary) / name
+        work.mkdir(parents=True)
+        try:
+            for folder, pre, label in checkpoints(name, by_hand, options.zoo, work):
+                made += 1
+                expected = mistakes.get(label, set()) | KNOWN.get(name, set())
+                in_half = KNOWN_IN_HALF.get(name, set())
+                found = compare(options.gguf, options.llama_cpp, folder, pre, expected, in_half)
+                if found:
+                    results.put([f"{line} ({label})" if label != name else line for line in found])
+                    return
+                known += bool(expected or in_half)
+        except Exception as fault:
+            results.put([f"checkpoint {type(fault).__name__}: {fault}"])
+            return
+    results.put(["none"] if made == 0 else ["known"] if known else ["equal"])
+
+
+def outcome(name, options, by_hand, mistakes):
+    context = multiprocessing.get_context("fork")
+    results = context.Queue()
+    process = context.Process(target=work_on, args=(name, options, by_hand, mistakes, results))
+    process.start()
+    try:
+        return results.get(timeout=SECONDS)
+    except queue.Empty:
+        return ["checkpoint took too long, or its process died"]
+    finally:
+        process.terminate()
+        process.join()
+
+
+# ---- the table
+
+
+def verdict(row, taken, found):
+    """What stands in the last column."""
+    if not taken:
+        architecture = row["architecture"]
+        return "refused: " + ("an encoder only" if architecture is None else REASONS.get(architecture, "no family yet"))
+    word, _, rest = (found or ["not run"])[0].partition(" ")
+    return {
+        "equal": "taken: whole files equal",
+        "known": "taken: whole files equal but for known mistakes of the other converter",
+        "none": "taken: no checkpoint made",
+        "not": "taken",
+        "official": f"taken: the other converter fails: {shorter(rest)}",
+        "checkpoint": f"taken: no checkpoint: {shorter(rest)}",
+    }.get(word, f"DIFFERS: {shorter(rest)}")
+
+
+def shorter(text):
+    line = text.splitlines()[0] if text else ""
+    return line if len(line) <= 90 else line[:87] + "..."
+
+
+def table(rows):
+    yield "| class | architecture | here |"
+    yield "|---|---|---|"
+    for name, row, said in rows:
+        parts = ([f"`{row['architecture']}`"] if row["architecture"] else []) + (["`clip`"] if row["encoder"] else [])
+        yield f"| `{name}` | {', '.join(parts)} | {said} |"
+
+
+def write_into(page, lines):
+    text = page.read_text()
+    head, rest = text.split(MARKS[0])
+    tail = rest.split(MARKS[1])[1]
+    page.write_text("\n".join([head + MARKS[0], "", *lines, "", MARKS[1] + tail]))
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("gguf")
+    parser.add_argument("llama_cpp", type=Path)
+    parser.add_argument("zoo", type=Path)
+    parser.add_argument("--only", type=lambda names: names.split(","))
+    parser.add_argument("--limit", type=int)
+    parser.add_argument("--list", action="store_true")
+    parser.add_argument("--results", type=Path)
+    parser.add_argument("--write", type=Path)
+    parser.add_argument("--keep", type=Path)
+    options = parser.parse_args()
+
+    classes = registered(options.llama_cpp)
+    listed = subprocess.run([options.gguf, "convert", "--print-supported-models"], capture_output=True, text=True)
+    ours = {line.split()[0] for line in listed.stdout.splitlines()}
+    by_hand, mistakes = cases()
+    wanted = [name for name in options.only or classes if options.only or name in ours][: options.limit]
+    results = json.loads(options.results.read_text()) if options.results and options.results.is_file() else {}
+    if not options.list:
+        import torch  # noqa: F401  before the processes, so that each starts fast
+        import transformers
+
+        transformers.utils.logging.set_verbosity_error()
+        transformers.utils.logging.disable_progress_bar()
+        for name in wanted:
+            if name in results and not options.only:
+                continue
+            results[name] = outcome(name, options, by_hand.get(SAME_AS.get(name, name), []), mistakes)
+            print(f"{name}: {results[name][0]}", flush=True)
+            for line in results[name][1:]:
+                print(f"  {line}")
+            if options.results:
+                options.results.write_text(json.dumps(results, indent=1))
+    rows = [(name, row, verdict(row, name in ours, results.get(name))) for name, row in classes.items()]
+    taken = [name for name in classes if name in ours]
+    equal = [name for name in taken if results.get(name, [""])[0] in ("equal", "known")]
+    count = f"{len(taken)} of {len(classes)} classes taken, {len(equal)} of them equal as whole files."
+    lines = [count, "", *table(rows)]
+    if options.write:
+        write_into(options.write, lines)
+    elif options.list:
+        print("\n".join(lines))
+    print(count)
+    sys.exit(any(found[0].split()[0] in ("differs", "refused") for found in results.values()))
+
+
+if __name__ == "__main__":
+    main()
