@@ -23,6 +23,26 @@ def tiny(tmp_path_factory):
     return path
 
 
+@pytest.fixture
+def checkpoint():
+    return CHECKPOINT
+
+
+@pytest.fixture
+def bucket(monkeypatch):
+    """A bucket named `models` of a server on this machine: a client of it."""
+    server = pytest.importorskip("moto.server").ThreadedMotoServer(ip_address="127.0.0.1", port=0, verbose=False)
+    server.start()
+    endpoint = "http://{}:{}".format(*server.get_host_and_port())
+    keys = {"aws_access_key_id": "test", "aws_secret_access_key": "test", "region_name": "us-east-1"}
+    for name, value in (*keys.items(), ("aws_endpoint_url", endpoint), ("aws_region", "us-east-1")):
+        monkeypatch.setenv(name.upper(), value)
+    client = pytest.importorskip("boto3").client("s3", endpoint_url=endpoint, **keys)
+    client.create_bucket(Bucket="models")
+    yield client
+    server.stop()
+
+
 @pytest.fixture(autouse=True)
 def folder(tmp_path, tiny, monkeypatch):
     """Everything is written where nothing is lost."""

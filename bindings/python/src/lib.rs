@@ -14,6 +14,7 @@ mod judge;
 mod make;
 mod metadata;
 mod model;
+mod part;
 mod runner;
 mod template;
 mod tensor;
@@ -43,6 +44,8 @@ mod _native {
     use crate::metadata::Metadata;
     #[pymodule_export]
     use crate::model::{Model, open, tensor_types};
+    #[pymodule_export]
+    use crate::part::{merge, merge_parts, part_fingerprint};
     #[pymodule_export]
     use crate::runner::Runner;
     #[pymodule_export]

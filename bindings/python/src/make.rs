@@ -1,22 +1,24 @@
 //! Models made of others, and of checkpoints.
 
+use std::ffi::OsString;
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
 
 use gguf::{ByteOrder, Error};
 use gguf_kit::convert::{self as conversion, Wanted};
-use gguf_kit::quantize::{self as quantization, Choice, Goal, Named, Part, Split};
+use gguf_kit::quantize::{self as quantization, Calibration, Choice, Goal, Named, Reading, Split};
 use gguf_quantize::recipe::{Target, parse_entry, parse_type_file};
 use gguf_store::{Existing, Overwrite};
 use pyo3::prelude::*;
 
 use crate::error::{raise, request};
 use crate::model::Source;
+use crate::part;
 use crate::work::{How, run};
 
 /// What an output may replace.
 pub fn overwrite(force: bool) -> Overwrite {
-    Overwrite::new(if force { Existing::Replace } else { Existing::Refuse })
+    gguf_kit::overwrite(if force { Existing::Replace } else { Existing::Refuse })
 }
 
 fn target(name: &str) -> PyResult<Target> {
@@ -36,6 +38,11 @@ pub struct Recipe {
     recipe: Option<String>,
     imatrix: Option<PathBuf>,
     allow_requantize: bool,
+    calibrate: Option<PathBuf>,
+    calibrate_ctx: NonZeroUsize,
+    calibrate_tokens: NonZeroUsize,
+    calibration_data: Option<PathBuf>,
+    effort: bool,
 }
 
 impl Recipe {
@@ -59,13 +66,31 @@ impl Recipe {
         Ok(options)
     }
 
+    fn calibration(&self) -> PyResult<Option<Calibration>> {
+        match (&self.calibrate, &self.calibration_data) {
+            (Some(_), Some(_)) => {
+                Err(request("request-invalid", "calibrate and calibration_data are both given"))
+            }
+            (Some(text), None) => {
+                let (window, tokens) = (self.calibrate_ctx.get(), self.calibrate_tokens.get());
+                Ok(Some(Calibration::Text(Reading { text: text.clone(), window, tokens })))
+            }
+            (None, Some(file)) => Ok(Some(Calibration::Data(file.clone()))),
+            (None, None) => Ok(self.effort.then_some(Calibration::Weights)),
+        }
+    }
+
     fn choice(&self) -> Option<Choice> {
         let file = self.imatrix.clone()?;
         Some(Choice { file, ..Choice::default() })
     }
 }
 
-/// Smaller models of a model, in one pass: the files written, and what one should know.
+/// Outputs that were written, what one should know, the types of matrices as a recipe, and of parts their
+/// fingerprint. Outputs are words: a path of Python's would spoil the address of an object.
+type Made = (Vec<OsString>, Vec<String>, String, Option<String>);
+
+/// Smaller models of a model, in one pass.
 #[pyfunction]
 #[pyo3(signature = (source, outputs, recipe, part, resume, force, dry_run, progress, threads))]
 #[allow(clippy::too_many_arguments)]
@@ -80,7 +105,7 @@ pub fn quantize(
     dry_run: bool,
     progress: Option<Py<PyAny>>,
     threads: Option<NonZeroUsize>,
-) -> PyResult<(Vec<PathBuf>, Vec<String>, String)> {
+) -> PyResult<Made> {
     let (opened, word) = (source.open(py)?, source.word()?);
     let named = outputs.into_iter().map(|(name, path)| {
         let target = target(&name)?;
@@ -90,17 +115,13 @@ pub fn quantize(
         };
         Ok(Named { goal: Goal::Target(target), path })
     });
-    let part = part.map(|part| part.parse::<Part>());
-    let split =
-        match part.transpose().map_err(|fault| request("request-invalid", fault.to_string()))? {
-            Some(part) => Split::Part(part),
-            None => Split::None,
-        };
+    let split = part::parse(part)?.map_or(Split::None, Split::Part);
     let options = quantization::Options {
         outputs: named.collect::<PyResult<_>>()?,
         quantization: recipe.options()?,
         split,
         resume,
+        calibration: recipe.calibration()?,
         ..quantization::Options::default()
     };
     let choice = recipe.choice();
@@ -112,14 +133,16 @@ pub fn quantize(
             options.quantization.recipe.has_imatrix = true;
             inputs.push(choice.file);
         }
+        inputs.extend(options.calibration.iter().filter_map(|by| Some(by.file()?.to_owned())));
         let overwrite = overwrite(force).sparing(inputs);
         options.check_outputs(&overwrite)?;
-        let plan = quantization::Plan::new(&opened, &word, &options, progress)?;
+        let mut plan = quantization::Plan::new(&opened, &word, &options, progress)?;
         if !dry_run {
             plan.write(&overwrite, &|| (), progress)?;
         }
-        let files = plan.files().map(|(_, path)| path.to_owned()).collect();
-        Ok((files, plan.notes.clone(), types(plan.files().map(|(job, _)| job))))
+        let files = plan.files().map(|(_, path)| path.into()).collect();
+        let jobs = || plan.files().map(|(job, _)| job);
+        Ok((files, plan.notes.clone(), types(jobs()), part::fingerprint_of(jobs())))
     })
 }
 
@@ -130,10 +153,10 @@ fn types<'j>(jobs: impl Iterator<Item = &'j gguf_pipeline::Job>) -> String {
     gguf_quantize::recipe::write_type_file(matrices.map(|i| (i.tensor.name.as_str(), i.target)))
 }
 
-/// Models of a checkpoint, an adapter, or a model from before GGUF: the files written, and notes.
+/// Models of a checkpoint, an adapter, or a model from before GGUF.
 #[pyfunction]
 #[pyo3(signature = (source, outputs, recipe, vocab_only, big_endian, architecture, model_name, metadata, base,
-    resume, force, progress, threads))]
+    part, resume, force, dry_run, progress, threads))]
 #[allow(clippy::too_many_arguments)]
 pub fn convert(
     py: Python<'_>,
@@ -146,11 +169,13 @@ pub fn convert(
     model_name: Option<String>,
     metadata: Option<PathBuf>,
     base: Option<PathBuf>,
+    part: Option<String>,
     resume: bool,
     force: bool,
+    dry_run: bool,
     progress: Option<Py<PyAny>>,
     threads: Option<NonZeroUsize>,
-) -> PyResult<(Vec<PathBuf>, Vec<String>)> {
+) -> PyResult<Made> {
     let word = Source::Word(source).word()?;
     let wanted = outputs.into_iter().map(|(name, path)| {
         Ok(Wanted { outtype: name.map(|name| target(&name)).transpose()?, path })
@@ -165,16 +190,23 @@ pub fn convert(
         model_name,
         metadata,
         base,
+        part: part::parse(part)?,
         resume,
+        calibration: recipe.calibration()?,
         ..conversion::Options::default()
     };
     run(py, &How { progress, threads }, |progress| {
         let kind = conversion::kind(&word, options.architecture.as_deref())?;
-        let plan = conversion::Plan::new(&word, kind, &options)?;
+        let mut plan = conversion::Plan::new(&word, kind, &options, progress)?;
         let overwrite = overwrite(force).sparing(&plan.inputs);
-        let files: Vec<PathBuf> = plan.files()?.into_iter().map(|(_, path)| path).collect();
-        files.iter().try_for_each(|path| overwrite.check(path))?;
-        plan.write(&overwrite, &|| (), progress)?;
-        Ok::<_, Error>((files, plan.notes.clone()))
+        let planned = plan.files()?;
+        let files: Vec<PathBuf> = planned.iter().map(|(_, path)| path.clone()).collect();
+        if !dry_run {
+            files.iter().try_for_each(|path| overwrite.check(path))?;
+            plan.write(&overwrite, &|| (), progress)?;
+        }
+        let jobs = || planned.iter().map(|(job, _)| job);
+        let files = files.into_iter().map(OsString::from).collect();
+        Ok::<_, Error>((files, plan.notes.clone(), types(jobs()), part::fingerprint_of(jobs())))
     })
 }

@@ -1,3 +1,9 @@
+import os
+import shutil
+import subprocess
+import sys
+
+import gguf_kit
 import gguf_kit.compat as gguf
 import numpy as np
 import pytest
@@ -73,3 +79,22 @@ def test_lazy_arrays_are_computed_when_written(folder):
     made.tofile(folder / "out")
     expected = gguf.quants.quantize(array * 2, gguf.GGMLQuantizationType.Q8_0)
     assert (folder / "out").read_bytes() == expected.tobytes()
+
+
+def test_scripts_answer_under_the_official_name(folder):
+    """As users call them, where the package has the name of the official one."""
+    install = [sys.executable, "-m", "gguf_kit.compat", "install", str(folder / "site")]
+    subprocess.run(install, check=True, capture_output=True)
+    environment = {**os.environ, "PYTHONPATH": str(folder / "site")}
+
+    def script(name, *words):
+        command = [sys.executable, "-m", f"gguf.scripts.{name}", *map(str, words)]
+        return subprocess.run(command, env=environment, capture_output=True, text=True)
+
+    dumped = script("gguf_dump", "tiny.gguf", "--no-tensors")
+    assert dumped.returncode == 0 and "general.architecture" in dumped.stdout, dumped.stderr
+    shutil.copy("tiny.gguf", "copy.gguf")
+    written = script("gguf_set_metadata", "copy.gguf", "llama.context_length", "77", "--force")
+    assert written.returncode == 0, written.stderr
+    assert gguf_kit.open("copy.gguf").metadata["llama.context_length"] == 77
+    assert script("gguf_hash", "tiny.gguf", "--no-such-flag").returncode == 2

@@ -45,6 +45,8 @@ def test_an_exception_comes_out():
 def test_control_c_ends_the_work(folder):
     script = textwrap.dedent("""
         import gguf_kit, numpy, os, threading, time, signal
+        # Whoever started this may have it ignored.
+        signal.signal(signal.SIGINT, signal.default_int_handler)
         threading.Timer(0.3, lambda: os.kill(os.getpid(), signal.SIGINT)).start()
         begin = time.monotonic()
         try:
@@ -181,3 +183,18 @@ def test_the_command_dies_of_control_c():
     time.sleep(2)
     process.send_signal(signal.SIGINT)
     assert process.wait(20) in (-signal.SIGINT, 130, 0)
+
+
+def test_outputs_go_to_object_stores(folder, bucket):
+    gguf_kit.quantize("tiny.gguf", {"Q8_0": "near.gguf"})
+    made = gguf_kit.quantize("tiny.gguf", {"Q8_0": "s3://models/a/far.gguf", "Q4_0": "four.gguf"})
+    assert list(made.objects) == ["s3://models/a/far.gguf"] and [path.name for path in made.files] == ["four.gguf"]
+    far = bucket.get_object(Bucket="models", Key="a/far.gguf")["Body"].read()
+    assert far == (folder / "near.gguf").read_bytes()
+    with pytest.raises(gguf_kit.OutputExistsError):
+        gguf_kit.quantize("tiny.gguf", {"Q4_0": "s3://models/a/far.gguf"})
+    listed = bucket.list_objects_v2(Bucket="models")["Contents"]
+    assert [found["Key"] for found in listed] == ["a/far.gguf"]
+    assert not bucket.list_multipart_uploads(Bucket="models").get("Uploads")
+    gguf_kit.merge("s3://models/a/far.gguf", "s3://models/merged.gguf")
+    assert bucket.get_object(Bucket="models", Key="merged.gguf")["Body"].read() == far

@@ -31,7 +31,7 @@ from ._native import (
     __version__,
     open,
 )
-from .change import Edited, Made, Recipe, convert, edit, quantize
+from .change import Edited, Made, Recipe, convert, edit, merge, part_fingerprint, quantize
 from .codecs import TYPES, TensorType, decode, encode, tensor_type
 from .errors import (
     Cancelled,
@@ -44,7 +44,7 @@ from .errors import (
     OutputExistsError,
     RequestError,
 )
-from .judge import Divergence, Perplexity, divergence, imatrix, perplexity
+from .judge import Divergence, Perplexity, divergence, imatrix, merge_parts, perplexity
 from .look import Digest, Finding, check, diff, hash
 from .templates import apply_chat_template
 
@@ -85,7 +85,10 @@ __all__ = [
     "errors",
     "hash",
     "imatrix",
+    "merge",
+    "merge_parts",
     "open",
+    "part_fingerprint",
     "perplexity",
     "quantize",
     "tensor_type",

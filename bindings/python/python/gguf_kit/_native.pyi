@@ -24,6 +24,7 @@ _Path = Union[str, "os.PathLike[str]"]
 _Source = Union[str, "os.PathLike[str]", "Model"]
 _Progress = Callable[[str, int, int], Optional[bool]]
 _Text = Union[str, Sequence[int]]
+_Made = Tuple[List[str], List[str], str, Optional[str]]
 
 __all__ = [
     "Header",
@@ -45,8 +46,11 @@ __all__ = [
     "edit",
     "encode",
     "hash",
+    "merge",
+    "merge_parts",
     "open",
     "pack_strings",
+    "part_fingerprint",
     "perplexity",
     "quantize",
     "tensor_types",
@@ -298,7 +302,7 @@ def quantize(
     dry_run: bool,
     progress: Optional[_Progress],
     threads: Optional[int],
-) -> Tuple[List[Path], List[str], str]: ...
+) -> _Made: ...
 def convert(
     source: _Path,
     outputs: Sequence[Tuple[Optional[str], Optional[_Path]]],
@@ -309,11 +313,22 @@ def convert(
     model_name: Optional[str],
     metadata: Optional[_Path],
     base: Optional[_Path],
+    part: Optional[str],
     resume: bool,
     force: bool,
+    dry_run: bool,
     progress: Optional[_Progress],
     threads: Optional[int],
-) -> Tuple[List[Path], List[str]]: ...
+) -> _Made: ...
+def part_fingerprint(location: _Source) -> Optional[str]: ...
+def merge(
+    source: _Source,
+    output: _Path,
+    delete_shards: bool,
+    force: bool,
+    progress: Optional[_Progress],
+) -> None: ...
+def merge_parts(paths: Sequence[_Path]) -> Union[Imatrix, Tuple[str, List[Tuple[str, Dict[str, Any]]]]]: ...
 def apply_chat_template(
     source: _Source,
     messages: str,
@@ -329,6 +344,7 @@ def perplexity(
     windows: Optional[int],
     stride: Optional[int],
     exact: bool,
+    kept: Dict[str, Any],
     progress: Optional[_Progress],
     threads: Optional[int],
 ) -> Dict[str, Any]: ...
@@ -339,6 +355,7 @@ def divergence(
     context: int,
     windows: Optional[int],
     exact: bool,
+    kept: Dict[str, Any],
     progress: Optional[_Progress],
     threads: Optional[int],
 ) -> List[Dict[str, Any]]: ...
@@ -349,6 +366,7 @@ def collect_imatrix(
     windows: Optional[int],
     dataset: str,
     output: bool,
+    kept: Dict[str, Any],
     progress: Optional[_Progress],
     threads: Optional[int],
 ) -> Imatrix: ...

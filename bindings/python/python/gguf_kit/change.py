@@ -10,7 +10,7 @@ from typing import Any, Dict, List, Mapping, NamedTuple, Optional, Sequence, Tup
 from . import _native
 from ._types import Progress, Source
 
-__all__ = ["Edited", "Made", "Recipe", "convert", "edit", "quantize"]
+__all__ = ["Edited", "Made", "Recipe", "convert", "edit", "merge", "part_fingerprint", "quantize"]
 
 _Path = Union[str, "os.PathLike[str]"]
 
@@ -36,6 +36,16 @@ class Recipe(NamedTuple):
     imatrix: Optional[_Path] = None
     #: Quantize again what is quantized already.
     allow_requantize: bool = False
+    #: Round weights by what this text shows of the model: the same size, closer to the original, and slower.
+    calibrate: Optional[_Path] = None
+    #: Tokens of a window of that text.
+    calibrate_ctx: int = 256
+    #: Tokens of that text that are read at most.
+    calibrate_tokens: int = 100_000
+    #: The same by what ``gguf imatrix --moments`` has saved of a text.
+    calibration_data: Optional[_Path] = None
+    #: Without a text: search longer for scales and values of each block.
+    effort: bool = False
 
 
 class Made(NamedTuple):
@@ -46,6 +56,16 @@ class Made(NamedTuple):
     notes: List[str]
     #: The types of all matrices of the last output, as the text of a recipe.
     recipe: str
+    #: What all parts of one piece of work have in common (:func:`part_fingerprint`); ``None`` if no part was made.
+    fingerprint: Optional[str] = None
+    #: What was written to object stores: ``s3://bucket/key`` and the like.
+    objects: Sequence[str] = ()
+
+
+def _made(outputs: List[str], notes: List[str], recipe: str, fingerprint: Optional[str]) -> Made:
+    near = [Path(output) for output in outputs if "://" not in output]
+    far = [output for output in outputs if "://" in output]
+    return Made(near, notes, recipe, fingerprint, far)
 
 
 class Edited(NamedTuple):
@@ -126,7 +146,7 @@ def quantize(
     """Smaller models of a model, all in one pass over it.
 
     ``outputs`` is the name of a mix or type, or names with the files that they go to (``None`` for the name by the
-    naming convention, beside the model). ``part`` such as ``2/4`` makes one of several even parts, for several
+    naming convention, beside the model), or the objects: ``s3://bucket/key`` and the like. ``part`` such as ``2/4`` makes one of several even parts, for several
     machines. Nothing is replaced without ``force``; outputs get their names when they are complete.
 
     >>> made = quantize("tiny.gguf", {"Q8_0": "small.gguf"}, force=True)
@@ -138,7 +158,7 @@ def quantize(
     made = _native.quantize(
         source, named, _given(recipe), part, resume, force, dry_run, progress, threads
     )
-    return Made(*made)
+    return _made(*made)
 
 
 def convert(
@@ -152,18 +172,20 @@ def convert(
     model_name: Optional[str] = None,
     metadata: Optional[_Path] = None,
     base: Optional[_Path] = None,
+    part: Optional[str] = None,
     resume: bool = False,
     force: bool = False,
+    dry_run: bool = False,
     progress: Optional[Progress] = None,
     threads: Optional[int] = None,
 ) -> Made:
     """Models of a checkpoint, an adapter, a lone file of weights, or a model from before GGUF.
 
-    ``outputs`` is as for :func:`quantize`; ``None`` for the types of the source.
+    ``outputs`` and ``part`` are as for :func:`quantize`; ``None`` for the types of the source.
     """
     wanted: Mapping[Any, Any]
     wanted = {outputs: None} if outputs is None or isinstance(outputs, str) else outputs
-    files, notes = _native.convert(
+    made = _native.convert(
         source,
         list(wanted.items()),
         _given(recipe),
@@ -173,9 +195,42 @@ def convert(
         model_name,
         metadata,
         base,
+        part,
         resume,
         force,
+        dry_run,
         progress,
         threads,
     )
-    return Made(files, notes, "")
+    return _made(*made)
+
+
+def part_fingerprint(location: Source) -> Optional[str]:
+    """What a file, near or far, has in common with the other parts of the same work; ``None`` if it is no part.
+
+    >>> made = quantize("tiny.gguf", {"Q8_0": "eight.gguf"}, part="2/3", force=True)
+    >>> part_fingerprint("eight-00002-of-00003.gguf") == made.fingerprint
+    True
+    """
+    return _native.part_fingerprint(location)
+
+
+def merge(
+    source: Source,
+    output: _Path,
+    *,
+    delete_shards: bool = False,
+    force: bool = False,
+    progress: Optional[Progress] = None,
+) -> None:
+    """One file of the shards of a model: of parts the bytes that one run would have written.
+
+    ``delete_shards`` deletes them once every byte of them is found in the output on disk.
+
+    >>> for part in ["1/2", "2/2"]:
+    ...     made = quantize("tiny.gguf", {"Q8_0": "eight.gguf"}, part=part, force=True)
+    >>> merge("eight-00001-of-00002.gguf", "eight.gguf")
+    >>> Path("eight.gguf").exists()
+    True
+    """
+    _native.merge(source, output, delete_shards, force, progress)

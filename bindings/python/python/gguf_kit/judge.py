@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from typing import List, NamedTuple, Optional, Sequence
+import os
+from typing import Any, Dict, List, NamedTuple, Optional, Sequence, Tuple, Union
 
 from . import _native
 from ._native import Imatrix
 from ._types import Progress, Source
 
-__all__ = ["Divergence", "Perplexity", "divergence", "imatrix", "perplexity"]
+__all__ = ["Divergence", "Merged", "Perplexity", "divergence", "imatrix", "merge_parts", "perplexity"]
 
 
 class Perplexity(NamedTuple):
@@ -39,6 +40,16 @@ class Divergence(NamedTuple):
     reference_perplexity: float
 
 
+_Path = Union[str, "os.PathLike[str]"]
+
+#: Figures with the names of their models, or an importance matrix.
+Merged = Union[List[Tuple[str, Perplexity]], List[Tuple[str, Divergence]], Imatrix]
+
+
+def _kept(part: Optional[str], keep: Optional[_Path], resume: bool, force: bool) -> Dict[str, Any]:
+    return {"part": part, "keep": keep, "resume": resume, "force": force}
+
+
 def perplexity(
     source: Source,
     text: str,
@@ -47,15 +58,26 @@ def perplexity(
     windows: Optional[int] = None,
     stride: Optional[int] = None,
     exact: bool = True,
+    part: Optional[str] = None,
+    keep: Optional[_Path] = None,
+    resume: bool = False,
+    force: bool = False,
     progress: Optional[Progress] = None,
     threads: Optional[int] = None,
 ) -> Perplexity:
     """How well a model predicts a text, cut into windows of ``context`` tokens.
 
+    ``part`` such as ``2/4`` reads one of several even shares of the windows, for several machines; what each
+    window gave is kept in the file ``keep``, for :func:`merge_parts`. ``resume`` goes on where that file ends,
+    ``force`` replaces it.
+
     >>> perplexity("tiny.gguf", "In the beginning " * 90, context=64, windows=1).windows
     1
     """
-    found = _native.perplexity(source, text, context, windows, stride, exact, progress, threads)
+    kept = _kept(part, keep, resume, force)
+    found = _native.perplexity(
+        source, text, context, windows, stride, exact, kept, progress, threads
+    )
     return Perplexity(**found)
 
 
@@ -67,12 +89,17 @@ def divergence(
     context: int = 512,
     windows: Optional[int] = None,
     exact: bool = True,
+    part: Optional[str] = None,
+    keep: Optional[_Path] = None,
+    resume: bool = False,
+    force: bool = False,
     progress: Optional[Progress] = None,
     threads: Optional[int] = None,
 ) -> List[Divergence]:
-    """How far models are from the one that they were made of."""
+    """How far models are from the one that they were made of. Parts are as for :func:`perplexity`."""
+    kept = _kept(part, keep, resume, force)
     found = _native.divergence(
-        reference, list(models), text, context, windows, exact, progress, threads
+        reference, list(models), text, context, windows, exact, kept, progress, threads
     )
     return [Divergence(**one) for one in found]
 
@@ -85,10 +112,35 @@ def imatrix(
     windows: Optional[int] = None,
     dataset: str = "",
     output: bool = False,
+    part: Optional[str] = None,
+    keep: Optional[_Path] = None,
+    resume: bool = False,
+    force: bool = False,
     progress: Optional[Progress] = None,
     threads: Optional[int] = None,
 ) -> Imatrix:
-    """An importance matrix of a model for a text; with ``output`` of its last matrix too."""
+    """An importance matrix of a model for a text; with ``output`` of its last matrix too. Parts are as for
+    :func:`perplexity`."""
+    kept = _kept(part, keep, resume, force)
     return _native.collect_imatrix(
-        source, text, context, windows, dataset, output, progress, threads
+        source, text, context, windows, dataset, output, kept, progress, threads
     )
+
+
+def merge_parts(paths: Sequence[_Path]) -> Merged:
+    """What all parts of an evaluation make together, in whichever order: to the bit what one run gives.
+
+    >>> text = "In the beginning " * 90
+    >>> for part in ["1/2", "2/2"]:
+    ...     found = perplexity("tiny.gguf", text, context=64, windows=2, part=part, keep=part[0] + ".part")
+    >>> [(model, together)] = merge_parts(["2.part", "1.part"])
+    >>> together == perplexity("tiny.gguf", text, context=64, windows=2)
+    True
+    """
+    merged = _native.merge_parts([os.fspath(path) for path in paths])
+    if isinstance(merged, Imatrix):
+        return merged
+    kind, models = merged
+    if kind == "perplexity":
+        return [(name, Perplexity(**found)) for name, found in models]
+    return [(name, Divergence(**found)) for name, found in models]

@@ -21,7 +21,7 @@ for _name in {modules!r}:
     setattr(_ours, _name, sys.modules[f"gguf.{{_name}}"])
 sys.modules[__name__] = _ours
 '''
-_MODULES = "constants gguf_reader gguf_writer lazy metadata quants tensor_mapping utility vocab".split()
+_MODULES = "constants gguf_reader gguf_writer lazy metadata quants scripts tensor_mapping utility vocab".split()
 _MARK = "gguf-kit in the place of the official package"
 
 

@@ -1,0 +1,16 @@
+"""``gguf-convert-endian``."""
+
+from __future__ import annotations
+
+import sys
+
+from gguf_kit.compat.scripts import run
+
+
+def main() -> int:
+    """Does what the command line says, and answers with the exit code."""
+    return run("gguf-convert-endian")
+
+
+if __name__ == "__main__":
+    sys.exit(main())

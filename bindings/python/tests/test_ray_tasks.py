@@ -1,0 +1,158 @@
+"""What workers do, and what is said where there is no Ray: without a cluster."""
+
+import os
+import subprocess
+import sys
+import textwrap
+
+import gguf_kit
+import pytest
+from gguf_kit.ray import tasks
+
+
+def tell(*_):
+    return True
+
+
+def work(folder, kind="Q8_0", source="tiny.gguf"):
+    return {
+        "function": "quantize",
+        "source": str(folder / source),
+        "out": str(folder / "out.gguf"),
+        "type": kind,
+        "recipe": {**gguf_kit.Recipe()._asdict(), "tensor_types": []},
+        "options": {},
+    }
+
+
+def plan(folder, **how):
+    given = {"parts": 2, "merged": True, "resume": True, "force": False, **how}
+    return tasks.plan(work(folder), tell=tell, **given)
+
+
+def part(folder, number, fingerprint, **how):
+    given = {"parts": 2, "anew": False, "force": False, "threads": 1, **how}
+    tasks.part(work(folder), number, fingerprint=fingerprint, tell=tell, **given)
+
+
+def test_without_ray_it_is_said_how_to_get_it(folder):
+    script = textwrap.dedent("""
+        import sys
+        sys.modules["ray"] = None
+        import gguf_kit.ray
+        try:
+            gguf_kit.ray.quantize("tiny.gguf", "out.gguf", "Q8_0")
+        except gguf_kit.ray.ClusterError as error:
+            print(error.code, error)
+    """)
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True)
+    assert done.stdout == 'environment Ray is not installed here: pip install "gguf-kit[ray]"\n', done.stderr
+    assert os.listdir(folder) == ["tiny.gguf"]
+
+
+@pytest.mark.parametrize("command", ["quantize", "convert", "evaluate", "sweep"])
+def test_help_has_an_example(command):
+    words = [sys.executable, "-m", "gguf_kit.ray", command, "--help"]
+    done = subprocess.run(words, capture_output=True, text=True)
+    assert done.returncode == 0 and f"example:\n  python -m gguf_kit.ray {command} " in done.stdout
+
+
+def test_a_part_of_another_model_is_not_made(folder):
+    fingerprint = plan(folder)["fingerprint"]
+    # On this node the same name is another model.
+    gguf_kit.edit("tiny.gguf", set={"general.name": "Other"}, output="other.gguf")
+    os.replace("other.gguf", "tiny.gguf")
+    with pytest.raises(gguf_kit.RequestError, match="is not the same on all nodes") as caught:
+        part(folder, 1, fingerprint)
+    assert caught.value.code == "part-other-run" and os.listdir(folder) == ["tiny.gguf"]
+
+
+def test_a_part_is_made_once(folder):
+    fingerprint = plan(folder)["fingerprint"]
+    part(folder, 1, fingerprint)
+    made = (folder / "out-00001-of-00002.gguf").stat()
+    part(folder, 1, fingerprint)
+    assert (folder / "out-00001-of-00002.gguf").stat() == made
+    assert plan(folder)["there"] == [1]
+    with pytest.raises(gguf_kit.OutputExistsError):
+        plan(folder, resume=False)
+    part(folder, 1, fingerprint, anew=True, force=True)
+    assert (folder / "out-00001-of-00002.gguf").stat().st_ino != made.st_ino
+
+
+def test_parts_that_are_not_seen_are_not_merged(folder):
+    part(folder, 1, plan(folder)["fingerprint"])
+    with pytest.raises(gguf_kit.RequestError, match="out-00002-of-00002.gguf was written by another node") as caught:
+        tasks.merge(str(folder / "out.gguf"), 2, False, tell)
+    assert caught.value.code == "part-missing" and not (folder / "out.gguf").exists()
+
+
+def test_parts_of_two_mixes_are_not_merged(folder):
+    for number, kind in ((1, "Q8_0"), (2, "Q5_0")):
+        gguf_kit.quantize("tiny.gguf", {kind: "out.gguf"}, part=f"{number}/2")
+    with pytest.raises(gguf_kit.InputError):
+        tasks.merge(str(folder / "out.gguf"), 2, False, tell)
+    assert not (folder / "out.gguf").exists()
+
+
+def test_a_link_to_nothing_is_not_replaced(folder):
+    os.symlink("nowhere", "out.gguf")
+    with pytest.raises(gguf_kit.OutputExistsError):
+        plan(folder)
+
+
+def test_parts_in_an_object_store_are_known(folder, bucket):
+    bucket.upload_file("tiny.gguf", "models", "tiny.gguf")
+    given = {**work(folder), "source": "s3://models/tiny.gguf", "out": "s3://models/out.gguf"}
+    how = {"parts": 2, "merged": False, "force": False, "tell": tell}
+    planned = tasks.plan(given, resume=True, **how)
+    assert planned["there"] == [] and planned["bytes"] == os.path.getsize("tiny.gguf")
+    gguf_kit.quantize("tiny.gguf", {"Q8_0": "out.gguf"}, part="2/2")
+    bucket.upload_file("out-00002-of-00002.gguf", "models", "out-00002-of-00002.gguf")
+    again = tasks.plan(given, resume=True, **how)
+    # A far model has the fingerprint of a near one.
+    assert again == {**planned, "there": [2]}
+    with pytest.raises(gguf_kit.OutputExistsError, match="s3://models/out-00002-of-00002.gguf exists"):
+        tasks.plan(given, resume=False, **how)
+    with pytest.raises(gguf_kit.OutputExistsError):
+        tasks.plan({**given, "type": "Q4_0"}, resume=True, **how)
+    with pytest.raises(gguf_kit.FileMissingError, match="there is no such object"):
+        gguf_kit.part_fingerprint("s3://models/none.gguf")
+
+
+def test_what_killed_workers_left_is_removed(folder, monkeypatch):
+    monkeypatch.setattr("tempfile.tempdir", str(folder))
+    ended = subprocess.run([sys.executable, "-c", "import os; print(os.getpid())"], capture_output=True, text=True)
+    left, other = folder / f"gguf-kit-ray-{int(ended.stdout)}-x", folder / f"gguf-kit-ray-{os.getpid()}-x"
+    for one in (left, other):
+        one.mkdir()
+        (one / "made.gguf").write_bytes(b"half")
+    with tasks._scratch() as mine:
+        assert mine.is_dir() and not left.exists() and other.exists()
+    assert not mine.exists()
+
+
+def test_parts_of_evaluations_and_conversions(folder, checkpoint):
+    text = "In the beginning God created the heaven and the earth. " * 60
+    matrices = []
+    for part in ("1/2", "2/2"):
+        matrices.append(f"{part[0]}.part")
+        gguf_kit.imatrix("tiny.gguf", text, context=64, windows=4, part=part, keep=matrices[-1])
+    gguf_kit.merge_parts(matrices).save("merged.gguf")
+    gguf_kit.imatrix("tiny.gguf", text, context=64, windows=4).save("whole.gguf")
+    assert (folder / "merged.gguf").read_bytes() == (folder / "whole.gguf").read_bytes()
+    with pytest.raises(gguf_kit.RequestError, match="exists"):
+        gguf_kit.imatrix("tiny.gguf", text, context=64, windows=4, part="1/2", keep="1.part")
+    with pytest.raises(gguf_kit.RequestError, match="give `keep`"):
+        gguf_kit.perplexity("tiny.gguf", text, part="1/2")
+    with pytest.raises(gguf_kit.RequestError):
+        gguf_kit.merge_parts(matrices[:1])
+    for number in (1, 2, 3):
+        made = gguf_kit.convert(checkpoint, {"q8_0": "c.gguf"}, part=f"{number}/3")
+        assert gguf_kit.part_fingerprint(made.files[0]) == made.fingerprint
+    gguf_kit.merge("c-00001-of-00003.gguf", "c.gguf", delete_shards=True)
+    gguf_kit.convert(checkpoint, {"q8_0": "d.gguf"})
+    assert (folder / "c.gguf").read_bytes() == (folder / "d.gguf").read_bytes() and not list(folder.glob("c-*"))
+    with pytest.raises(gguf_kit.OutputExistsError):
+        gguf_kit.merge("d.gguf", "c.gguf")
+    assert gguf_kit.part_fingerprint("c.gguf") is None

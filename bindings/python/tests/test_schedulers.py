@@ -1,0 +1,118 @@
+"""The commands in `examples/slurm` and `examples/kubernetes`, as schedulers start them: here as processes.
+
+`interop/slurm.py` gives them to a real Slurm.
+"""
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+import textwrap
+from pathlib import Path
+
+import gguf_kit
+import pytest
+
+
+@pytest.fixture
+def examples(checkpoint):
+    return checkpoint.parent.parent.parent / "examples"
+
+
+@pytest.fixture
+def environment(folder):
+    """The command of the package comes first."""
+    (folder / "bin").mkdir()
+    command = folder / "bin" / "gguf"
+    command.write_text(f'#!/bin/sh\nexec "{sys.executable}" -m gguf_kit "$@"\n')
+    command.chmod(0o755)
+    path = f"{folder / 'bin'}:{os.environ['PATH']}"
+    return {**os.environ, "PATH": path, "PYTHONSAFEPATH": "1"}
+
+
+def run(words, environment, **more):
+    done = subprocess.run(list(map(str, words)), env={**environment, **more}, capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout
+
+
+def same_as_one_run(folder, out):
+    gguf_kit.quantize("tiny.gguf", {"Q4_K_M": "whole.gguf"})
+    return (folder / out).read_bytes() == (folder / "whole.gguf").read_bytes()
+
+
+#: Does what `sbatch` does, at once: each task of an array is a process, and what depends on it comes after it.
+SBATCH = """
+    #!{python}
+    import os, re, subprocess, sys
+    *flags, script = sys.argv[1:]
+    given = dict(flag[2:].partition("=")[::2] for flag in flags)
+    lines = re.findall(r"^#SBATCH --([a-z-]+)(?:=(.*))?$", open(script).read(), re.M)
+    given = {{**dict(lines), **given}}
+    with open("sbatch.log", "a") as log:
+        print(os.path.basename(script), given.get("array"), given.get("dependency"), file=log)
+    array = given.get("array")
+    first, last = map(int, array.split("-")) if array else (1, 1)
+    for task in reversed(range(first, last + 1)):
+        own = {{"SLURM_CPUS_PER_TASK": given["cpus-per-task"]}}
+        if array:
+            own.update(SLURM_ARRAY_TASK_ID=str(task), SLURM_ARRAY_TASK_COUNT=str(last))
+        subprocess.run(["bash", script], env={{**os.environ, **own}}, check=True, stdout=2)
+    print("4711" if "parsable" in given else "Submitted batch job 4712")
+"""
+
+
+def test_slurm(folder, environment, examples):
+    sbatch = folder / "bin" / "sbatch"
+    sbatch.write_text(textwrap.dedent(SBATCH).lstrip().format(python=sys.executable))
+    sbatch.chmod(0o755)
+    run([examples / "slurm" / "submit.sh", "tiny.gguf", "out.gguf", "Q4_K_M", "3"], environment)
+    assert same_as_one_run(folder, "out.gguf") and not list(folder.glob("out-*"))
+    log = (folder / "sbatch.log").read_text()
+    assert log == "quantize.sbatch 1-3 None\nmerge.sbatch None afterok:4711\n"
+
+
+def test_a_task_of_slurm_that_is_done_again(folder, environment, examples):
+    environment.update(SOURCE="tiny.gguf", OUT="out.gguf", TYPE="Q4_K_M", SLURM_ARRAY_TASK_COUNT="2")
+    script = ["bash", examples / "slurm" / "quantize.sbatch"]
+    run(script, environment, SLURM_ARRAY_TASK_ID="2")
+    made = (folder / "out-00002-of-00002.gguf").stat()
+    assert "is there" in run(script, environment, SLURM_ARRAY_TASK_ID="2")
+    assert (folder / "out-00002-of-00002.gguf").stat() == made
+
+
+def test_kubernetes(folder, environment, examples):
+    yaml = pytest.importorskip("yaml")
+    text = (examples / "kubernetes" / "quantize-job.yaml").read_text()
+    # The volume is this folder.
+    keys, quantize, merge = yaml.safe_load_all(text.replace("/models/f16.gguf", "tiny.gguf").replace("/models/", ""))
+    environment.update(keys["data"])
+    spec = quantize["spec"]
+    assert spec["completionMode"] == "Indexed" and spec["completions"] == int(environment["PARTS"])
+    [part] = spec["template"]["spec"]["containers"]
+    pod = merge["spec"]["template"]["spec"]
+    [wait], [merging] = pod["initContainers"], pod["containers"]
+    assert part["resources"]["requests"]["cpu"] == environment["THREADS"]
+    waiting = subprocess.Popen(wait["command"], env=environment)
+    for index in reversed(range(spec["completions"])):
+        assert waiting.poll() is None
+        run(part["command"], environment, JOB_COMPLETION_INDEX=str(index))
+    assert waiting.wait(timeout=60) == 0
+    assert "is there" in run(part["command"], environment, JOB_COMPLETION_INDEX="0")
+    run(merging["command"], environment)
+    assert same_as_one_run(folder, "q4.gguf")
+    # A pod that is started again finds its work done.
+    run(wait["command"], environment)
+    run(merging["command"], environment)
+
+
+@pytest.mark.skipif(shutil.which("bash") is None, reason="bash is not installed")
+def test_scripts_are_scripts(examples):
+    scripts = sorted((examples / "slurm").iterdir())
+    assert [script.name for script in scripts] == ["merge.sbatch", "quantize.sbatch", "submit.sh"]
+    for script in scripts:
+        subprocess.run(["bash", "-n", script], check=True)
+        # What comes after the first command is no direction for `sbatch`.
+        head, _, body = script.read_text().partition("\nset -euo pipefail\n")
+        assert body and not re.search("^#SBATCH", body, re.M), script

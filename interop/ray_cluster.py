@@ -1,0 +1,216 @@
+"""Workers, nodes and drivers of a real Ray cluster are killed: are the bytes those of one machine?
+
+Usage: python ray_cluster.py CHECKPOINT_DIR [RUNS [PARTS]]
+
+The interpreter has `gguf-kit[ray]`. A cluster of two nodes is started on this machine. A model of many blocks is made
+of the checkpoint (that of `gguf demo`), so that a part takes some time. Each run quantizes it to Q4_K_M on the cluster
+while somebody kills, at random times (SIGKILL), workers of both nodes, and the whole second node, which then comes back.
+In every third run the driver is killed as well, and the same command is given again until it ends well. The merged file
+must have the bytes of `gguf_kit.quantize`, and no part and no unfinished file may be left. Then divergences are measured,
+five times, under the same killing: the figures must be those of `gguf_kit.divergence`.
+"""
+
+import os
+import random
+import secrets
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from collections import Counter
+from pathlib import Path
+
+import gguf_kit
+import gguf_kit.ray
+import numpy as np
+from gguf_kit import compat
+
+# Nodes listen to the network, and do what they are told: only those who know this may tell them.
+os.environ.update(RAY_AUTH_MODE="token", RAY_AUTH_TOKEN=secrets.token_hex(32))
+
+
+class Node:
+    """A node of the cluster, with all of its processes in one group."""
+
+    def __init__(self, *words):
+        command = [sys.executable, "-m", "ray.scripts.scripts", "start", "--block", "--num-cpus=2", *words]
+        command += ["--disable-usage-stats", "--object-store-memory=80000000", "--node-ip-address=127.0.0.1"]
+        quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL, "start_new_session": True}
+        self.process = subprocess.Popen(command, **quiet)
+
+    def kill(self):
+        os.killpg(self.process.pid, signal.SIGKILL)
+        self.process.wait()
+
+    def workers(self):
+        """Processes that do tasks, or wait for some."""
+        listed = subprocess.run(
+            ["ps", "-o", "pid=,args=", "-s", str(self.process.pid)], capture_output=True, text=True
+        ).stdout
+        lines = [line.split(None, 1) for line in listed.splitlines()]
+        return [(int(pid), args) for pid, args in lines if args.startswith("ray::") and "Agent" not in args]
+
+
+def larger(tiny, path, blocks):
+    """The model with its blocks many times over."""
+    reader = compat.GGUFReader(tiny)
+    model = gguf_kit.open(tiny)
+    writer = compat.GGUFWriter(path, "llama")
+    for name, field in reader.fields.items():
+        if name.startswith("GGUF.") or name in ("general.architecture", "llama.block_count"):
+            continue
+        kind = field.types[0]
+        inner = field.types[-1] if len(field.types) > 1 else None
+        writer.add_key_value(name, field.contents(), kind, inner)
+    writer.add_block_count(blocks)
+    own = model.metadata["llama.block_count"]
+    for tensor in model.tensors:
+        if not tensor.name.startswith("blk."):
+            writer.add_tensor(tensor.name, np.ascontiguousarray(tensor.data))
+    for block in range(blocks):
+        prefix = f"blk.{block % own}."
+        for tensor in model.tensors:
+            if tensor.name.startswith(prefix):
+                name = f"blk.{block}." + tensor.name[len(prefix) :]
+                writer.add_tensor(name, np.ascontiguousarray(tensor.data))
+    writer.write_header_to_file()
+    writer.write_kv_data_to_file()
+    writer.write_tensors_to_file()
+    writer.close()
+
+
+class Killer(threading.Thread):
+    """Kills at random until it is told to stop."""
+
+    def __init__(self, cluster, killed, seed):
+        super().__init__()
+        self.cluster, self.killed = cluster, killed
+        self.random, self.stopped = random.Random(seed), threading.Event()
+
+    def run(self):
+        while not self.stopped.wait(self.random.uniform(0.3, 2)):
+            if self.random.random() < 0.15:
+                self.cluster.replace_second()
+                self.killed["nodes"] += 1
+                continue
+            workers = self.cluster.head.workers() + self.cluster.second.workers()
+            if workers:
+                process, title = self.random.choice(workers)
+                try:
+                    os.kill(process, signal.SIGKILL)
+                    self.killed["idle workers" if "IDLE" in title else "workers at work"] += 1
+                except ProcessLookupError:
+                    pass
+
+    def stop(self):
+        self.stopped.set()
+        self.join()
+
+
+class Cluster:
+    def __init__(self):
+        # Names of sockets may not be long.
+        self.folder = tempfile.mkdtemp(prefix="ray-", dir="/tmp")
+        with socket.socket() as free:
+            free.bind(("127.0.0.1", 0))
+            port = free.getsockname()[1]
+        self.address = f"127.0.0.1:{port}"
+        self.head = Node("--head", f"--port={port}", "--include-dashboard=false", f"--temp-dir={self.folder}")
+        time.sleep(15)
+        self.second = Node(f"--address={self.address}")
+        time.sleep(10)
+
+    def replace_second(self):
+        self.second.kill()
+        self.second = Node(f"--address={self.address}")
+
+    def end(self):
+        self.second.kill()
+        self.head.kill()
+        shutil.rmtree(self.folder, ignore_errors=True)
+
+
+def run(number, cluster, folder, source, wanted, parts, killed):
+    """Whether one run gives the bytes of one machine, and leaves nothing else."""
+    out = folder / f"out-{number}.gguf"
+    words = [sys.executable, "-m", "gguf_kit.ray", "quantize", source, out, "Q4_K_M"]
+    words += ["--parts", str(parts), "--address", cluster.address, "--retries", "30", "--cpus", "1"]
+    chance, killer = random.Random(-number), Killer(cluster, killed, number)
+    driver_dies = number % 3 == 0
+    killer.start()
+    kept = []
+    try:
+        while True:
+            driver = subprocess.Popen(list(map(str, words)), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+            try:
+                said = driver.communicate(timeout=chance.uniform(4, 14) if driver_dies else 600)[1]
+            except subprocess.TimeoutExpired:
+                driver.kill()
+                driver.communicate()
+                killed["drivers"] += 1
+                # One that is killed over and over at the start would never end.
+                driver_dies = chance.random() < 0.5
+                continue
+            kept.append(said.strip().splitlines()[-1] if said.strip() else "")
+            break
+    finally:
+        killer.stop()
+    ended = driver.returncode == 0
+    # The driver may have been killed when the file had its name already.
+    ended = ended or f"error: {out} exists" in said
+    same = ended and out.read_bytes() == wanted
+    left = sorted(file.name for file in folder.iterdir() if f"out-{number}" in file.name and file != out)
+    print(f"run {number}: {'same' if same else 'OTHER'}, left {left}, {kept[-1]}", flush=True)
+    if not ended:
+        print(said, flush=True)
+    out.unlink(missing_ok=True)
+    return same and not left
+
+
+def judged(number, cluster, folder, models, killed):
+    """Whether figures of one machine come out."""
+    text = "In the beginning God created the heaven and the earth. " * 400
+    given = {"context": 128, "windows": 24}
+    killer = Killer(cluster, killed, 1000 + number)
+    killer.start()
+    try:
+        found = gguf_kit.ray.evaluate(
+            models, text, reference=folder / "tiny.gguf", parts=6, address=cluster.address, cpus=1, retries=30, **given
+        )
+    finally:
+        killer.stop()
+    same = found == gguf_kit.divergence(folder / "tiny.gguf", models, text, **given)
+    print(f"judged {number}: {'same' if same else 'OTHER'}", flush=True)
+    return same
+
+
+def main():
+    checkpoint, *rest = sys.argv[1:]
+    runs, parts = int(rest[0]) if rest else 50, int(rest[1]) if rest[1:] else 8
+    killed, begun = Counter(), time.monotonic()
+    with tempfile.TemporaryDirectory() as scratch:
+        folder = Path(scratch)
+        tiny, source = folder / "tiny.gguf", folder / "source.gguf"
+        gguf_kit.convert(checkpoint, {"f32": tiny})
+        larger(tiny, source, 96)
+        gguf_kit.quantize(source, {"Q4_K_M": folder / "whole.gguf"})
+        wanted = (folder / "whole.gguf").read_bytes()
+        print(f"{source.stat().st_size / 1e6:.0f} MB to {len(wanted) / 1e6:.0f} MB in {parts} parts", flush=True)
+        cluster = Cluster()
+        try:
+            good = sum(run(n, cluster, folder, source, wanted, parts, killed) for n in range(1, runs + 1))
+            made = gguf_kit.quantize(tiny, {kind: folder / f"{kind}.gguf" for kind in ("Q4_0", "Q8_0")})
+            alike = sum(judged(n, cluster, folder, made.files, killed) for n in range(5))
+        finally:
+            cluster.end()
+    seconds = time.monotonic() - begun
+    print(f"{good} of {runs} the same, figures {alike} of 5; killed: {dict(killed)}; {seconds:.0f} s")
+    sys.exit(0 if good == runs and alike == 5 else 1)
+
+
+if __name__ == "__main__":
+    main()
