@@ -17,7 +17,7 @@ pub struct Force {
 impl Force {
     /// What outputs may replace if these are the inputs: files, or directories with checkpoints.
     pub fn sparing<P: AsRef<Path>>(&self, inputs: impl IntoIterator<Item = P>) -> Overwrite {
-        Overwrite::new(self.existing()).sparing(inputs)
+        gguf_kit::overwrite(self.existing()).sparing(inputs)
     }
 
     /// What becomes of them.

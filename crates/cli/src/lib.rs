@@ -19,6 +19,7 @@ mod document;
 mod failure;
 mod force;
 mod groups;
+mod habits;
 mod judging;
 mod launch;
 mod listing;
@@ -98,7 +99,8 @@ fn command() -> clap::Command {
 
 fn parse(words: Vec<OsString>) -> Result<Cli, clap::Error> {
     let mut command = command().color(terminal::color_of(&words));
-    let mut matches = command.try_get_matches_from_mut(words)?;
+    let matches = command.try_get_matches_from_mut(&words);
+    let mut matches = matches.map_err(|error| habits::explain(error, &words))?;
     Cli::from_arg_matches_mut(&mut matches).map_err(|error| error.format(&mut command))
 }
 

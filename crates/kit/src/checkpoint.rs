@@ -2,14 +2,13 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 
 use gguf::{Shape, TensorType, is_gguf as has_gguf_name};
 use gguf_checkpoint::Checkpoint;
 use gguf_checkpoint::config::Config;
 use gguf_checkpoint::modules::Module;
 use gguf_remote::{Files, Location, Options};
-use gguf_store::{LocalFile, Source};
+use gguf_store::LocalFile;
 use tempfile::TempDir;
 
 use crate::Error;
@@ -198,7 +197,7 @@ fn open_far(files: &Files, dir: &Path) -> Result<Checkpoint, Error> {
     Checkpoint::open_with(dir, &present, &|name| {
         let failed =
             |error| Error::environment("open", Path::new(name), std::io::Error::other(error));
-        Ok(Arc::<dyn Source>::from(files.open(name).map_err(failed)?))
+        files.open(name).map_err(failed)
     })
 }
 

@@ -21,7 +21,7 @@ use gguf_quantize::imatrix::Imatrix;
 use gguf_store::{Overwrite, Progress};
 pub use keep::Keeper;
 pub use merge::{Merged, merge};
-pub(crate) use subject::Opened;
+pub(crate) use subject::{Opened, written};
 
 use crate::Error;
 use crate::run::Options;

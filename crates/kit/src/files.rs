@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use gguf::{Bytes, Finding, Gguf, Limits, NameShard};
-use gguf_remote::{Cache, Location, Options, Transferred};
+use gguf_remote::{Cache, LastBlocks, Location, Options, Transferred};
 use gguf_store::{FileState, Model, Part, ReadFile, ShardSet, Source};
 use gguf_tokenizer::template::Renderer;
 
@@ -162,23 +162,31 @@ impl HeldFile {
 
     /// All files of the model at a location that is no path.
     fn open_far(location: &Location, cache: Option<&Arc<Cache>>) -> Result<Vec<Self>, Error> {
-        let first = Self::open_one(location, cache)?;
+        let last = Arc::default();
+        let open = |location: &Location| Self::open_one(location, cache, &last);
+        let first = open(location)?;
         let name = first.name.to_string_lossy().into_owned();
         let Some((prefix, shard)) = NameShard::strip(&name) else { return Ok(vec![first]) };
         let of_set = |number| NameShard { number, count: shard.count }.file_name(prefix);
         let found = first.far.as_ref().map_or(location, |(found, _)| found);
-        (1..=shard.count)
-            .map(|number| Self::open_one(&beside(found, &of_set(number)), cache))
-            .collect()
+        (1..=shard.count).map(|number| open(&beside(found, &of_set(number)))).collect()
     }
 
-    fn open_one(location: &Location, cache: Option<&Arc<Cache>>) -> Result<Self, Error> {
+    /// Tensors are read through a cache, or by blocks where they are read as a whole, so that a chunk of rows is no
+    /// request of its own.
+    fn open_one(
+        location: &Location,
+        cache: Option<&Arc<Cache>>,
+        last: &Arc<LastBlocks>,
+    ) -> Result<Self, Error> {
         let opened = gguf_remote::open_with(location, Options::from_env())?;
         let source = match cache {
             Some(cache) => cache.source(opened.source),
             None => opened.source,
         };
+        // Of a header no more is read than has to be.
         let header = gguf_store::fetch_header(&*source, Limits::default())?;
+        let source = if cache.is_some() { source } else { last.ahead(source) };
         Ok(Self {
             name: opened.name.into(),
             source,

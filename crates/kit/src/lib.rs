@@ -31,6 +31,7 @@
 //! # }
 //! ```
 
+mod calibration;
 pub mod check;
 pub mod checkpoint;
 pub mod codec;
@@ -47,6 +48,7 @@ pub mod memory;
 mod model;
 pub mod name;
 pub mod npy;
+mod outputs;
 pub mod quality;
 pub mod quantize;
 pub mod report;
@@ -64,5 +66,6 @@ pub use files::{Files, HeldFile, Traffic};
 pub use gguf::Error;
 pub use gguf_store::Progress;
 pub use model::{Opened, open};
+pub use outputs::overwrite;
 pub use text::read_text;
 pub use threads::on_threads;

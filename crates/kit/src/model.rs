@@ -43,9 +43,9 @@ impl Opened {
         self.model
     }
 
-    /// The files on this machine: none of a far model.
+    /// Its files, which no output may replace: paths, and addresses of far ones.
     pub fn files(&self) -> impl Iterator<Item = &Path> {
-        self.model.paths().filter(|_| self.transferred.is_none())
+        self.model.files()
     }
 
     /// Bytes that came over the network so far; `None` for files on this machine.

@@ -9,6 +9,16 @@ use serde_json::Value as Json;
 
 use crate::{Error, open as open_model};
 
+/// The ids of a text, with what the model wants around it; `parse_special`: the texts of control tokens are these tokens.
+pub(crate) fn encode(tokenizer: &Tokenizer, text: &str, parse_special: bool) -> Vec<u32> {
+    tokenizer.encode(text, Encode { add_special: true, parse_special })
+}
+
+/// The token that a model wants at the beginning.
+pub(crate) fn first(tokenizer: &Tokenizer) -> Option<u32> {
+    if tokenizer.adds_first() { encode(tokenizer, "", false).first().copied() } else { None }
+}
+
 /// What turns text into ids.
 pub enum Encoder {
     /// The tokenizer of the `tokenizer.ggml` keys.

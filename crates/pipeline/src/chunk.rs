@@ -1,8 +1,10 @@
 //! Some rows of a tensor: what a worker does at a time.
 
+use std::ops::Range;
+
 use gguf::endian::swap_blocks;
 use gguf::{ByteOrder, Error, Finding, TensorType};
-use gguf_store::AtomicFile;
+use gguf_store::Output;
 
 use crate::task::{Destination, Task};
 
@@ -39,7 +41,20 @@ impl<'t, 'j> Chunk<'t, 'j> {
 
     /// Bytes that it has in all outputs together.
     pub fn byte_len(&self) -> u64 {
-        self.task.destinations.iter().map(|to| self.rows * self.row_bytes(to)).sum()
+        let ranges = self.task.destinations.iter().map(|to| self.range(to));
+        ranges.map(|range| range.end - range.start).sum()
+    }
+
+    /// Whether an earlier run has brought it to every output that is elsewhere.
+    pub fn is_there(&self, outputs: &[Output]) -> bool {
+        self.task.destinations.iter().all(|to| outputs[to.output].is_there(self.range(to)))
+    }
+
+    /// Where it stands in an output.
+    fn range(&self, to: &Destination) -> Range<u64> {
+        let row_bytes = self.row_bytes(to);
+        let first = to.offset + self.first_row * row_bytes;
+        first..first + self.rows * row_bytes
     }
 
     /// Bytes of a row in an output. The headers have been checked: rows are whole blocks.
@@ -49,11 +64,11 @@ impl<'t, 'j> Chunk<'t, 'j> {
 
     /// Reads the rows, converts and writes them for every output, and returns the number of bytes
     /// written. Faults in the rows name the file that they are in.
-    pub fn process(&self, buffers: &mut Buffers, outputs: &[AtomicFile]) -> Result<u64, Error> {
+    pub fn process(&self, buffers: &mut Buffers, outputs: &[Output]) -> Result<u64, Error> {
         self.pass_on(buffers, outputs).map_err(|error| self.task.tensor.at_fault(error))
     }
 
-    fn pass_on(&self, buffers: &mut Buffers, outputs: &[AtomicFile]) -> Result<u64, Error> {
+    fn pass_on(&self, buffers: &mut Buffers, outputs: &[Output]) -> Result<u64, Error> {
         let Task { tensor, check_finite, destinations } = self.task;
         let Buffers { stored, floats, encoded } = buffers;
         tensor.read_rows(self.first_row, self.rows, stored)?;
@@ -89,7 +104,7 @@ impl<'t, 'j> Chunk<'t, 'j> {
                 self.encode(to, floats, encoded).or_else(|fault| check_stored().and(Err(fault)))?;
                 &*encoded
             };
-            let offset = to.offset + self.first_row * self.row_bytes(to);
+            let offset = self.range(to).start;
             if to.order == ByteOrder::Big {
                 let mut turned = bytes.to_vec();
                 if !swap_blocks(to.item.target, &mut turned) {

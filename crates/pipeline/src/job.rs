@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use gguf::{ByteOrder, Error, Header, Metadata, RawHeader, TensorInfo, TensorType};
+use gguf::{ByteOrder, Error, Header, Metadata, RawHeader, TensorInfo, TensorType, write_header};
 use gguf_quant::CodecError;
 use gguf_store::{Model, Progress};
 
@@ -84,10 +84,7 @@ impl Item {
             progress.step(0)?;
             let first = chunk as u64 * step;
             let count = step.min(rows - first);
-            let mut stored = Vec::new();
-            tensor.read_rows(first, count, &mut stored)?;
-            let mut values = vec![0.0; (count * row_len) as usize];
-            gguf_quant::decode_row(tensor.stored_type, &stored, &mut values).map_err(failed)?;
+            let values = tensor.decode_rows(first, count)?;
             let row_bytes = target.byte_len(&[row_len]).unwrap_or(0);
             let mut bytes = vec![0; (count * row_bytes) as usize];
             self.encode(target, first, &values, &mut bytes).map_err(failed)?;
@@ -145,5 +142,14 @@ impl Job {
         };
         draft.lay_out()?;
         Header::new(draft)
+    }
+
+    /// Bytes of the whole file.
+    ///
+    /// # Errors
+    /// As [`Job::header`].
+    pub fn file_len(&self) -> Result<u64, Error> {
+        let header = self.header()?;
+        header.file_len(write_header(&header)?.len())
     }
 }

@@ -39,7 +39,7 @@ const INTERVAL: Duration = Duration::from_secs(3);
 
 /// The journal of a set of outputs.
 pub(super) struct Journal<'o> {
-    outputs: &'o [AtomicFile],
+    outputs: &'o [&'o AtomicFile],
     /// Where the outputs will end; in the first of them the journal begins there.
     ends: &'o [u64],
     /// Changes with everything that the bytes depend on.
@@ -58,16 +58,16 @@ struct State {
 }
 
 impl<'o> Journal<'o> {
-    /// Reads the journal of an earlier run if it was about the same work; begins a new one
+    /// Reads the journal of an earlier run if it was about the same work, as its fingerprint says; begins a new one
     /// otherwise, and calls `anew` if other work is thrown away for it. The outputs have their
     /// final sizes afterwards, and more: see the top of this file.
     pub fn open(
-        outputs: &'o [AtomicFile],
+        outputs: &'o [&'o AtomicFile],
         ends: &'o [u64],
-        work: &Work,
+        fingerprint: u64,
+        chunks: usize,
         anew: &dyn Fn(),
     ) -> Result<Self, Error> {
-        let (fingerprint, chunks) = (work.fingerprint(), work.chunks);
         let end = ends.first().copied().unwrap_or(0) + HEAD;
         let state = State { pending: Vec::new(), end, saved: Instant::now() };
         let mut journal = Self {
@@ -206,7 +206,8 @@ pub(super) struct Work<'w> {
 }
 
 impl Work<'_> {
-    fn fingerprint(&self) -> u64 {
+    /// Changes with each of them.
+    pub fn fingerprint(&self) -> u64 {
         let mut hasher = Sha256::new();
         hasher.update((self.input.len() as u64).to_le_bytes());
         hasher.update(self.input);

@@ -43,6 +43,21 @@ pub enum Step {
         /// Rows of each kind in a group.
         kinds: [u64; 3],
     },
+    /// Within each group of rows, some of them as a matrix of blocks whose rows become columns: heads of
+    /// values that are stored for one head of keys after the other become the first of each, then the
+    /// second of each. The rows around them stay.
+    Exchange {
+        /// Groups: the rows are divided evenly among them.
+        groups: u64,
+        /// The first row of the matrix within a group.
+        start: u64,
+        /// Rows of the matrix before, and columns after.
+        outer: u64,
+        /// Columns of the matrix before, and rows after.
+        inner: u64,
+        /// Rows of the tensor in a block.
+        len: u64,
+    },
     /// Of each group of rows only some: one kind of those that [`Step::Regroup`] sorts.
     Pick {
         /// Groups: the rows are divided evenly among them.
@@ -104,6 +119,9 @@ impl Step {
             Self::SeparatePairs { heads } => Self::InterleaveHalves { heads },
             Self::Regroup { groups, kinds } => Self::Ungroup { groups, kinds },
             Self::Ungroup { groups, kinds } => Self::Regroup { groups, kinds },
+            Self::Exchange { groups, start, outer, inner, len } => {
+                Self::Exchange { groups, start, outer: inner, inner: outer, len }
+            }
             Self::Transpose => Self::Transpose,
             Self::Reshape { from, to } => Self::Reshape { from: to, to: from },
             Self::Map(function) => Self::Map(function.inverse()?),
@@ -128,6 +146,18 @@ impl Step {
                 let group = divides(rows, groups, 1, "groups")?;
                 if kinds.iter().sum::<u64>() != group {
                     return Err(format!("has groups of {group} rows, not of {kinds:?}").into());
+                }
+                Ok(shape)
+            }
+            Self::Exchange { groups, start, outer, inner, len } => {
+                let group = divides(rows, groups, 1, "groups")?;
+                let blocks = outer.checked_mul(inner).and_then(|blocks| blocks.checked_mul(len));
+                let end = blocks.and_then(|moved| moved.checked_add(start));
+                if end.is_none_or(|end| end > group) || blocks == Some(0) {
+                    let what = format!(
+                        "has groups of {group} rows, not {outer} by {inner} blocks of {len} from {start} on"
+                    );
+                    return Err(what.into());
                 }
                 Ok(shape)
             }
@@ -174,6 +204,7 @@ impl Step {
             | Self::SeparatePairs { .. }
             | Self::Regroup { .. }
             | Self::Ungroup { .. }
+            | Self::Exchange { .. }
             | Self::Pick { .. } => true,
             Self::Transpose | Self::Reshape { .. } | Self::Map(_) | Self::Decode => false,
         }
@@ -213,6 +244,16 @@ impl Step {
                     kind += 1;
                 }
                 start + group * kinds[kind] + within
+            }
+            Self::Exchange { groups, start, outer, inner, len } => {
+                let size = rows_before / groups;
+                let (group, within) = (row / size, row % size);
+                if !(start..start + outer * inner * len).contains(&within) {
+                    return row;
+                }
+                let (block, rest) = ((within - start) / len, (within - start) % len);
+                let before = block % outer * inner + block / outer;
+                group * size + start + before * len + rest
             }
             Self::Pick { groups, start, len } => {
                 row / len * (rows_before / groups) + start + row % len
@@ -387,6 +428,18 @@ mod tests {
     }
 
     #[test]
+    fn blocks_of_rows_change_places() {
+        // Behind two rows, three blocks of one for each of two.
+        let step = Step::Exchange { groups: 1, start: 2, outer: 2, inner: 3, len: 1 };
+        assert_eq!(changed(&[8], step), Ok((vec![8], vec![0, 1, 2, 5, 3, 6, 4, 7])));
+        // In each of two groups, pairs come apart and the last row stays.
+        let step = Step::Exchange { groups: 2, start: 0, outer: 2, inner: 2, len: 1 };
+        assert_eq!(changed(&[10], step), Ok((vec![10], vec![0, 2, 1, 3, 4, 5, 7, 6, 8, 9])));
+        let beyond = Step::Exchange { groups: 2, start: 2, outer: 2, inner: 2, len: 1 };
+        assert!(changed(&[10], beyond).unwrap_err().to_string().contains("groups of 5 rows"));
+    }
+
+    #[test]
     fn one_kind_of_rows_is_picked() {
         let step = Step::Pick { groups: 2, start: 2, len: 1 };
         assert_eq!(changed(&[8], step), Ok((vec![2], vec![2, 6])));
@@ -402,6 +455,7 @@ mod tests {
         for step in [
             Step::InterleaveHalves { heads: 2 },
             Step::Regroup { groups: 2, kinds: [2, 4, 6] },
+            Step::Exchange { groups: 2, start: 1, outer: 2, inner: 5, len: 1 },
             Step::Transpose,
         ] {
             let undone = step.inverse().unwrap();

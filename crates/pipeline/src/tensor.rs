@@ -187,6 +187,19 @@ impl Tensor {
         self.read_at(out, first * row_bytes)
     }
 
+    /// The values of `n` rows from `first` on.
+    ///
+    /// # Errors
+    /// As [`Tensor::read_rows`], and if they cannot be decoded.
+    pub fn decode_rows(&self, first: u64, n: u64) -> Result<Vec<f32>, Error> {
+        let mut stored = Vec::new();
+        self.read_rows(first, n, &mut stored)?;
+        let mut values = vec![0.0; (n * self.shape.row_len()) as usize];
+        gguf_quant::decode_row(self.stored_type, &stored, &mut values)
+            .map_err(|fault| Error::weights(&self.name, fault.to_string()))?;
+        Ok(values)
+    }
+
     /// Fills `buffer` with the bytes from `offset` on, in the stored type.
     ///
     /// # Errors

@@ -5,7 +5,9 @@ use std::sync::mpsc::{self, RecvTimeoutError};
 use std::time::Duration;
 
 use gguf::{Error, Header, write_header};
-use gguf_store::{AtomicFile, Overwrite, Progress, require_space};
+use gguf_store::{
+    AtomicFile, Complete, Layout, Output, Overwrite, Progress, Unfinished, require_space,
+};
 
 use crate::chunk::{Buffers, Chunk};
 use crate::job::Job;
@@ -72,48 +74,56 @@ pub fn write_all(
 ) -> Result<(), Error> {
     let headers = jobs.iter().map(|(job, _)| job.header()).collect::<Result<Vec<_>, _>>()?;
     let starts = headers.iter().map(write_header).collect::<Result<Vec<_>, _>>()?;
-    let sizes = headers.iter().zip(&starts).map(|(header, start)| header.file_len(start.len()));
-    let sizes = sizes.collect::<Result<Vec<u64>, _>>()?;
     let tasks = tasks(jobs, &headers, &starts);
     let chunks: Vec<Chunk> = tasks.iter().flat_map(Chunk::all_of).collect();
+    let unfinished = match interruption {
+        Interruption::StartAnew => Unfinished::LOST,
+        Interruption::Journal { input, resume, anew } => {
+            let work = Work { starts: &starts, jobs, input, chunks: chunks.len() };
+            Unfinished { work: Some(work.fingerprint()), resume, anew }
+        }
+    };
 
-    let mut outputs: Vec<AtomicFile> = Vec::with_capacity(jobs.len());
-    for (_, path) in jobs {
+    let mut outputs: Vec<Output> = Vec::with_capacity(jobs.len());
+    let mut sizes = Vec::with_capacity(jobs.len());
+    for (((_, path), header), start) in jobs.iter().zip(&headers).zip(&starts) {
         // Before it is asked for its lock, which the first of two has.
         if outputs.iter().any(|output| output.is_for(path)) {
             let what = format!("{} is named twice", path.display());
             return Err(Error::request("output-twice", what, "name each output once"));
         }
-        outputs.push(match interruption {
-            Interruption::StartAnew => AtomicFile::create(path, overwrite)?,
-            Interruption::Journal { resume, .. } => AtomicFile::resumable(path, resume, overwrite)?,
-        });
+        let layout = Layout::new(header, start.len())?;
+        sizes.push(layout.len);
+        outputs.push(Output::begin(path, layout, &unfinished, overwrite)?);
     }
-    let mut missing = Vec::with_capacity(jobs.len());
-    for (output, size) in outputs.iter().zip(&sizes) {
-        missing.push((output.target(), size.saturating_sub(output.byte_len()?)));
+    let near = outputs.iter().zip(sizes).filter_map(|(output, size)| Some((output.near()?, size)));
+    let (near, ends): (Vec<&AtomicFile>, Vec<u64>) = near.unzip();
+    let mut missing = Vec::with_capacity(near.len());
+    for (file, end) in near.iter().zip(&ends) {
+        missing.push((file.target(), end.saturating_sub(file.byte_len()?)));
     }
     require_space(missing)?;
-    let journal = match interruption {
-        Interruption::StartAnew => None,
-        Interruption::Journal { input, anew, .. } => {
-            let work = Work { starts: &starts, jobs, input, chunks: chunks.len() };
-            Some(Journal::open(&outputs, &sizes, &work, anew)?)
+    let journal = match unfinished.work {
+        Some(work) if !near.is_empty() => {
+            Some(Journal::open(&near, &ends, work, chunks.len(), unfinished.anew)?)
+        }
+        _ => {
+            near.iter().zip(&ends).try_for_each(|(file, end)| file.set_len(*end))?;
+            None
         }
     };
-    let is_done = |i| journal.as_ref().is_some_and(|journal| journal.is_done(i));
-    for ((output, size), start) in outputs.iter().zip(&sizes).zip(&starts) {
-        if journal.is_none() {
-            output.set_len(*size)?;
-        }
-        output.write_at(start, 0)?;
-    }
+    // Without files here only the other places tell what is done.
+    let is_here = |i| match &journal {
+        Some(journal) => journal.is_done(i),
+        None => near.is_empty(),
+    };
+    outputs.iter().zip(&starts).try_for_each(|(output, start)| output.write_at(start, 0))?;
     progress.begin("writing", headers.iter().map(Header::data_len).sum());
-    let result = flushing(&outputs, || {
+    let result = flushing(&near, || {
         parallel::map_with(chunks.len(), Buffers::default, |buffers, i| {
             let chunk = &chunks[i];
-            let written =
-                if is_done(i) { chunk.byte_len() } else { chunk.process(buffers, &outputs)? };
+            let done = is_here(i) && chunk.is_there(&outputs);
+            let written = if done { chunk.byte_len() } else { chunk.process(buffers, &outputs)? };
             if let Some(journal) = &journal {
                 journal.done(i)?;
             }
@@ -128,10 +138,10 @@ pub fn write_all(
     if let Some(journal) = journal {
         journal.remove()?;
     }
-    for output in outputs.into_iter().rev() {
-        output.commit()?;
-    }
-    Ok(())
+    drop(near);
+    let complete = outputs.into_iter().map(|output| output.close(progress));
+    let complete = complete.collect::<Result<Vec<_>, _>>()?;
+    complete.into_iter().rev().try_for_each(Complete::commit)
 }
 
 /// How long what is written may wait before it goes to the disk.
@@ -141,12 +151,15 @@ const FLUSH: Duration = Duration::from_millis(50);
 ///
 /// # Errors
 /// Of the work; if it succeeds, of the disk, which tells each of its errors only once.
-fn flushing(outputs: &[AtomicFile], work: impl FnOnce() -> Result<(), Error>) -> Result<(), Error> {
+fn flushing(
+    outputs: &[&AtomicFile],
+    work: impl FnOnce() -> Result<(), Error>,
+) -> Result<(), Error> {
     std::thread::scope(|scope| {
         let (end, ended) = mpsc::channel::<()>();
         let flusher = scope.spawn(move || {
             while ended.recv_timeout(FLUSH) == Err(RecvTimeoutError::Timeout) {
-                outputs.iter().try_for_each(AtomicFile::sync)?;
+                outputs.iter().try_for_each(|output| output.sync())?;
             }
             Ok::<_, Error>(())
         });

@@ -12,10 +12,11 @@ use flags::Kind;
 use gguf::ByteOrder;
 use gguf_kit::convert::{Options, Plan, Planned, Wanted, kind};
 use gguf_kit::on_threads;
+use gguf_kit::quantize::Part;
 use gguf_legacy::Change;
 
 use crate::commands::given::Given;
-use crate::commands::quantize::types;
+use crate::commands::quantize::{calibration, types};
 use crate::failure::Failure;
 use crate::force::Force;
 use crate::progress::Progress;
@@ -52,8 +53,15 @@ pub struct Args {
     outputs: outputs::Args,
     #[command(flatten)]
     shards: ShardArgs,
+    /// Write the I-th of N shards of each output only, with about an N-th of the work: for several
+    /// machines. The shards together are the model; `gguf merge` makes one file of them.
+    #[arg(long, value_name = "I/N", conflicts_with_all = ["split_max_tensors", "split_max_size",
+        "no_tensor_first_split"])]
+    part: Option<Part>,
     #[command(flatten)]
     types: types::Args,
+    #[command(flatten)]
+    calibration: calibration::Args,
     /// Name of the pre-tokenizer, instead of recognising it from tokenizer.json.
     #[arg(long, value_name = "NAME")]
     pre: Option<String>,
@@ -88,7 +96,7 @@ pub struct Args {
     /// Threads [default: one per core].
     #[arg(short, long, value_name = "N")]
     threads: Option<NonZeroUsize>,
-    /// List the classes of models that can be converted, as a config.json names them.
+    /// List the classes of models that can be converted, as a config.json names them, and their architectures.
     #[arg(long, exclusive = true)]
     print_supported_models: bool,
     /// Show the plan and write nothing.
@@ -114,19 +122,22 @@ pub fn run(args: &Args) -> Result<(), Failure> {
 }
 
 fn convert(args: &Args, source: &str, kind: Kind, outputs: Vec<Wanted>) -> Result<(), Failure> {
-    let plan = Plan::new(source, kind, &args.options(outputs)?)?;
+    let progress = Progress::new();
+    let mut plan = Plan::new(source, kind, &args.options(outputs)?, &progress)?;
+    progress.finish();
     commands::print_notes(&plan.notes);
+    let told = plan.notes.len();
     if args.dry_run {
         return show(args, kind, &plan);
     }
     let inputs = plan.inputs.iter().map(PathBuf::as_path).chain(args.types.inputs());
-    let progress = Progress::new();
-    let overwrite = args.force.sparing(inputs);
+    let overwrite = args.force.sparing(inputs.chain(args.calibration.input()));
     match plan.write(&overwrite, &commands::say_anew, &progress) {
         Err(gguf::Error::Interrupted) if args.resume => return Err(Failure::Paused),
         written => written?,
     }
     let time = progress.finish();
+    commands::print_notes(&plan.notes[told..]);
     let files = plan.files()?;
     let files = files.iter().map(|(job, path)| (job, path.as_path()));
     commands::say_written("convert/1", files, time, args.json)
@@ -137,6 +148,7 @@ impl Args {
         Ok(Options {
             outputs,
             split: self.shards.options(),
+            part: self.part,
             vocab_only: self.vocab_only,
             order: if self.bigendian { ByteOrder::Big } else { ByteOrder::Little },
             resume: self.resume,
@@ -152,6 +164,7 @@ impl Args {
             overrides: self.legacy.overrides(),
             metadata_dir: self.legacy.metadata_dir.clone(),
             reserve: self.reserve,
+            calibration: self.calibration.choice(),
         })
     }
 }
@@ -182,11 +195,11 @@ fn show(args: &Args, kind: Kind, plan: &Plan) -> Result<(), Failure> {
     Ok(())
 }
 
-/// One class a line, as scripts read it.
+/// One class a line with its architecture, as scripts read it.
 fn print_supported_models() -> Result<(), Failure> {
-    let mut classes = gguf_convert::classes();
-    classes.sort_unstable();
     let mut out = std::io::stdout().lock();
-    classes.iter().try_for_each(|class| writeln!(out, "{class}"))?;
+    for (class, architecture) in gguf_convert::architectures_of_classes() {
+        writeln!(out, "{class:<40} {architecture}")?;
+    }
     Ok(())
 }

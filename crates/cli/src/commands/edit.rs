@@ -195,6 +195,19 @@ fn end_interrupted(path: &Path, how: How) -> Result<(), Failure> {
     Ok(())
 }
 
+/// How many tensors change: one that is taken from another model and renamed is one.
+fn touched(changes: &[TensorChange]) -> usize {
+    let again = |(i, change): &(usize, &TensorChange)| {
+        match change {
+        TensorChange::Renamed(old, _) => changes[..*i].iter().any(|earlier| {
+            matches!(earlier, TensorChange::Added(name) | TensorChange::Replaced(name) if name == old)
+        }),
+        _ => false,
+    }
+    };
+    changes.len() - changes.iter().enumerate().filter(again).count()
+}
+
 fn dry_run(
     args: &Args,
     changes: &Changes,
@@ -215,7 +228,7 @@ fn dry_run(
             }),
         )?);
     }
-    let counts = [(changed.len(), "key"), (tensors.len(), "tensor")];
+    let counts = [(changed.len(), "key"), (touched(&tensors), "tensor")];
     let counts = counts.iter().filter(|(count, _)| *count > 0);
     let counts: Vec<_> = counts.map(|(count, what)| listing::plural(*count, what)).collect();
     match &*counts {

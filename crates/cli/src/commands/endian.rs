@@ -77,7 +77,7 @@ pub fn run(args: &Args) -> Result<(), Failure> {
             let bytes = commands::tensor_bytes(open(&args.source)?.model());
             return commands::print_written("convert-endian/1", [(path.as_path(), bytes)], time);
         }
-        commands::wrote(&path, None, None, Some(time));
+        commands::wrote(&path, Some(time));
         return Ok(());
     }
     let opened = open(&args.source)?;
@@ -102,6 +102,6 @@ pub fn run(args: &Args) -> Result<(), Failure> {
         let file = (target.as_path(), plan.header().data_len());
         return commands::print_written("convert-endian/1", [file], time);
     }
-    commands::wrote(target, None, None, Some(time));
+    commands::wrote(target, Some(time));
     Ok(())
 }

@@ -123,6 +123,6 @@ fn write(args: &Args, opened: &Opened, tensors: &[(Tensor, TensorType)]) -> Resu
     if args.json {
         return commands::print_written("export/1", [(path.as_path(), bytes(args, tensors))], time);
     }
-    commands::wrote(path, None, None, Some(time));
+    commands::wrote(path, Some(time));
     Ok(())
 }

@@ -5,7 +5,7 @@ use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 
 use gguf_kit::eval::{self, Collect, Collection, Cut, Keeper, RunOptions, Task};
-use gguf_kit::quantize::Part;
+use gguf_kit::quantize::{Part, Reading, save};
 use gguf_kit::{Error, on_threads};
 use gguf_quantize::imatrix::{Imatrix, Statistics, statistics};
 use gguf_runtime::CacheType;
@@ -25,6 +25,7 @@ use crate::running::{RunArgs, Sums};
 #[command(after_help = "Examples:\n  \
     gguf imatrix f16.gguf -f calibration.txt -o imatrix.gguf\n  \
     gguf imatrix f16.gguf -f calibration.txt --part 1/4 -o imatrix-1.part\n  \
+    gguf imatrix f16.gguf -f calibration.txt --moments -c 256 -o moments.gguf\n  \
     gguf imatrix --in-file a.gguf --in-file b.dat -o both.gguf\n  \
     gguf imatrix --in-file imatrix.gguf --show-statistics")]
 pub struct Args {
@@ -47,6 +48,11 @@ pub struct Args {
     /// GGUF, or 512. Chunks are counted anew by it.
     #[arg(short, long, value_name = "N")]
     ctx_size: Option<std::num::NonZeroU32>,
+    /// All second moments of what enters each matrix, for `gguf quantize --calibration-data`, and not an importance
+    /// matrix: many times as large.
+    #[arg(long, requires = "model", conflicts_with_all = ["in_file", "output_format", "show_statistics", "chunk",
+        "parse_special", "process_output", "output_frequency", "save_frequency", "resume", "part", "json"])]
+    moments: bool,
     #[command(flatten)]
     collect: CollectArgs,
     /// Show figures per weight matrix.
@@ -120,6 +126,9 @@ pub fn write_as_named(all: &Imatrix, path: &Path, overwrite: &Overwrite) -> Resu
 }
 
 pub fn run(args: &Args) -> Result<(), Failure> {
+    if args.moments {
+        return save_moments(args);
+    }
     let read = args.in_file.iter().map(|path| Imatrix::open(path));
     let mut read = read.collect::<Result<Vec<_>, _>>()?;
     let known = read.iter().find_map(|one| one.chunk_size);
@@ -163,6 +172,29 @@ pub fn tell(out: &mut impl Write, whole: &Imatrix, json: bool) -> Result<(), Fai
             whole.datasets.join(", "),
         )?;
     }
+    Ok(())
+}
+
+/// Writes all moments of what a model makes of a text.
+fn save_moments(args: &Args) -> Result<(), Failure> {
+    let (Some(model), Some(text), Some(path)) = (&args.model, &args.file, &args.output_file) else {
+        return Ok(());
+    };
+    let mut reading = Reading::new(text);
+    if let Some(tokens) = args.ctx_size {
+        reading.window = tokens.get() as usize;
+    }
+    if let Some(chunks) = args.collect.chunks {
+        reading.tokens = reading.window.saturating_mul(chunks.get());
+    }
+    let overwrite = args.force.sparing([text.clone(), PathBuf::from(model)]);
+    on_threads(args.run.threads, || {
+        let progress = Progress::new();
+        save(model, &reading, path, &overwrite, &progress)?;
+        progress.finish();
+        Ok::<_, Failure>(())
+    })?;
+    eprintln!("wrote {}", path.display());
     Ok(())
 }
 

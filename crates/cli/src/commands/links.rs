@@ -3,6 +3,9 @@
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
+use serde_json::json;
+
+use crate::document;
 use crate::failure::Failure;
 use crate::launch;
 use crate::old::{PROGRAMS, page};
@@ -23,6 +26,9 @@ pub struct Args {
     /// The directory, best one of those in PATH; made if it is not there.
     #[arg(required_unless_present = "page")]
     directory: Option<PathBuf>,
+    /// Print JSON.
+    #[arg(long)]
+    json: bool,
     /// Print the table of every program's flags, as Markdown.
     #[arg(long, hide = true)]
     page: bool,
@@ -51,17 +57,22 @@ pub fn run(args: &Args) -> Result<(), Failure> {
             link.display()
         )));
     }
+    let mut listed = Vec::new();
     for (link, found) in links.iter().zip(&found) {
-        match found {
-            Found::Ours => writeln!(out, "is there  {}", link.display())?,
-            Found::Stale | Found::Nothing | Found::Other => {
-                if *found == Found::Stale {
-                    std::fs::remove_file(link).map_err(|fault| cannot(link, &fault))?;
-                }
-                make(&program, link).map_err(|fault| cannot(link, &fault))?;
-                writeln!(out, "made      {}", link.display())?;
-            }
+        if *found == Found::Stale {
+            std::fs::remove_file(link).map_err(|fault| cannot(link, &fault))?;
         }
+        let made = *found != Found::Ours;
+        if made {
+            make(&program, link).map_err(|fault| cannot(link, &fault))?;
+        }
+        if !args.json {
+            writeln!(out, "{}  {}", if made { "made    " } else { "is there" }, link.display())?;
+        }
+        listed.push(json!({ "file": link.display().to_string(), "made": made }));
+    }
+    if args.json {
+        document::print(&mut out, "links/1", json!({ "links": listed }))?;
     }
     Ok(())
 }

@@ -49,7 +49,7 @@ pub fn run(args: &Args) -> Result<(), Failure> {
     let progress = Progress::new();
     let options = MergeOptions { keep_split_keys: args.keep_split_keys };
     let overwrite = args.force.sparing(opened.files());
-    merge(model, &args.output, options, &overwrite, &progress)?;
+    let size = merge(model, &args.output, options, &overwrite, &progress)?;
     let time = progress.finish();
     let (shards, bytes) = (model.parts().len(), commands::tensor_bytes(model));
     // Far ones are not ours to delete.
@@ -59,7 +59,6 @@ pub fn run(args: &Args) -> Result<(), Failure> {
     if args.json {
         return commands::print_written("merge/1", [(args.output.as_path(), bytes)], time);
     }
-    let size = args.output.metadata().map_or(0, |written| written.len());
     eprintln!(
         "wrote {} of {}: {} in {:.1} s",
         args.output.display(),

@@ -134,15 +134,25 @@ fn wrote_job(job: &Job, out: &Path, time: Option<Duration>) {
     let totals = listing::Totals::of(job);
     let bits = listing::bits_per_weight(totals.bytes, totals.elements);
     let from = (totals.stored != totals.bytes).then_some(totals.stored);
-    wrote(out, from, Some(bits), time);
+    say_wrote(out, job.file_len().ok(), from, Some(bits), time);
 }
 
 /// Says that a file is written.
-fn wrote(out: &Path, from: Option<u64>, bits: Option<f64>, time: Option<Duration>) {
+fn wrote(out: &Path, time: Option<Duration>) {
+    say_wrote(out, out.metadata().ok().map(|written| written.len()), None, None, time);
+}
+
+fn say_wrote(
+    out: &Path,
+    size: Option<u64>,
+    from: Option<u64>,
+    bits: Option<f64>,
+    time: Option<Duration>,
+) {
     let mut line = format!("wrote {}", out.display());
-    if let Ok(written) = out.metadata() {
+    if let Some(size) = size {
         let from = from.map_or(String::new(), |from| format!("{} -> ", listing::bytes(from)));
-        line += &format!(": {from}{}", listing::bytes(written.len()));
+        line += &format!(": {from}{}", listing::bytes(size));
     }
     if let Some(bits) = bits.filter(|bits| *bits > 0.0) {
         line += &format!(" ({bits:.2} bits per weight)");

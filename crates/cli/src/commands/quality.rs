@@ -12,6 +12,7 @@ use gguf_quantize::recipe::{Target, UnknownTarget};
 use gguf_runtime::CacheType;
 use gguf_store::{AtomicFile, Existing, Overwrite};
 
+use crate::commands::quantize::calibration;
 use crate::document;
 use crate::failure::Failure;
 use crate::force::Force;
@@ -43,6 +44,8 @@ pub struct Args {
     /// Importance matrix, GGUF or legacy `.dat`, for the mixes; the smallest ones need it.
     #[arg(long, value_name = "FILE")]
     imatrix: Option<PathBuf>,
+    #[command(flatten)]
+    calibration: calibration::Args,
     /// Take an original that is quantized already.
     #[arg(long)]
     allow_requantize: bool,
@@ -110,7 +113,10 @@ pub fn run(args: &Args) -> Result<(), Failure> {
     let outputs = args.output.as_deref().map(Outputs::of);
     let inputs = || {
         let source = Path::new(&args.source);
-        std::iter::once(source).chain(args.judge.inputs()).chain(args.imatrix.as_deref())
+        std::iter::once(source)
+            .chain(args.judge.inputs())
+            .chain(args.imatrix.as_deref())
+            .chain(args.calibration.input())
     };
     let mut before = None;
     if let Some(outputs) = &outputs {
@@ -174,6 +180,7 @@ impl Args {
             text: self.judge.text(),
             run: self.judge.run.options(self.judge.arithmetic),
             imatrix: self.imatrix.clone().map(|file| Choice { file, ..Choice::default() }),
+            calibration: self.calibration.choice(),
             allow_requantize: self.allow_requantize,
             trial: (!self.no_speed).then(|| Trial {
                 prompt: 512,

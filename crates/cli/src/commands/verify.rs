@@ -1,8 +1,10 @@
 //! `gguf verify`: a file held against what it was made from.
 
 use std::io::Write;
+use std::path::PathBuf;
 
 use gguf_kit::open;
+use gguf_kit::quantize::{Calibration, Reading};
 use gguf_kit::verify::against;
 use gguf_quantize::verify::{Outcome, Verified, Way};
 use regex::Regex;
@@ -18,7 +20,8 @@ use crate::progress::Progress;
 #[derive(clap::Args)]
 #[command(after_help = "Exit code 1 if a tensor differs or is missing.\n\nExamples:\n  \
     gguf verify llama-q4.gguf --source Llama-3.2-1B\n  \
-    gguf verify llama-q4.gguf --source llama-f16.gguf --imatrix imatrix.gguf --tensor 'blk\\.0\\.'")]
+    gguf verify llama-q4.gguf --source llama-f16.gguf --imatrix imatrix.gguf --tensor 'blk\\.0\\.'\n  \
+    gguf verify llama-q4.gguf --source llama-f16.gguf --calibrate text.txt")]
 pub struct Args {
     /// The model to verify.
     model: String,
@@ -30,6 +33,15 @@ pub struct Args {
     tensor: Vec<Regex>,
     #[command(flatten)]
     importance: importance::Args,
+    /// The text that its weights were rounded by with `gguf quantize --calibrate`.
+    #[arg(long, value_name = "TEXT")]
+    calibrate: Option<PathBuf>,
+    /// What was saved of such a text, if they were rounded by that.
+    #[arg(long, value_name = "FILE", conflicts_with = "calibrate")]
+    calibration_data: Option<PathBuf>,
+    /// It was made with `gguf quantize --effort`.
+    #[arg(long, conflicts_with_all = ["calibrate", "calibration_data"])]
+    effort: bool,
     /// What came of each tensor, as JSON.
     #[arg(long)]
     json: bool,
@@ -42,7 +54,12 @@ pub fn run(args: &Args) -> Result<(), Failure> {
     let is_chosen =
         |name: &str| args.tensor.is_empty() || args.tensor.iter().any(|re| re.is_match(name));
     let progress = Progress::new();
-    let report = against(opened.model(), &args.source, importance, &is_chosen, &progress)?;
+    let text = args.calibrate.as_ref().map(|text| Calibration::Text(Reading::new(text)));
+    let data = args.calibration_data.clone().map(Calibration::Data);
+    let calibration = text.or(data).or(args.effort.then_some(Calibration::Weights));
+    let calibration = calibration.as_ref();
+    let (model, source) = (opened.model(), &args.source);
+    let report = against(model, source, importance, calibration, &is_chosen, &progress)?;
     progress.finish();
     commands::print_notes(&report.notes);
     let (verified, missing) = (report.tensors, report.missing);

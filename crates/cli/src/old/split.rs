@@ -5,7 +5,7 @@ use std::num::NonZeroU64;
 use std::path::Path;
 
 use gguf_kit::open;
-use gguf_store::{Existing, Overwrite, SplitLimit, SplitOptions, SplitPlan};
+use gguf_store::{Existing, SplitLimit, SplitOptions, SplitPlan};
 
 use super::flag::{Flag, help, read, version};
 use super::given::{Given, args_of};
@@ -73,7 +73,7 @@ fn split(given: &Given, input: &str, prefix: &str) -> Result<(), Failure> {
         writeln!(out, "split {number:05}: n_tensors = {count}, total_size = {size}M")?;
     }
     if !given.has("--dry-run") {
-        let overwrite = Overwrite::new(Existing::Replace).sparing(opened.files());
+        let overwrite = gguf_kit::overwrite(Existing::Replace).sparing(opened.files());
         let progress = Progress::new();
         plan.write(Path::new(prefix), &overwrite, &progress)?;
         progress.finish();

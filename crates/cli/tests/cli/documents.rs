@@ -97,6 +97,7 @@ const COMMANDS: &[&str] = &[
     "tokenize F16 -f LINES --jsonl",
     "quality F16 --types q8_0 -f TEXT -c 32 --chunks 1 --no-speed --json",
     "sensitivity F16 --types q8_0 --by block -f TEXT -c 32 --chunks 1 --json",
+    "links DIR --json",
     "demo CHECKPOINT --json",
     "transcribe WHISPER SOUND --format json --no-fallback",
     // Errors: of a library, of the command line, of clap, of the machine.

@@ -37,6 +37,7 @@ const FLAGS: &[Flag] = &[
     flag("split-max-tensors", "calo", &["--force"], &["1"]),
     flag("split-max-size", "calo", &["--force"], &["1K"]),
     flag("no-tensor-first-split", "calo", &["--force"], &[]),
+    flag("part", "calo", &["--force"], &["2/2"]),
     flag("vocab-only", "c", &[], &[]),
     flag("bigendian", "calo", &[], &[]),
     flag("pure", "clo", &[], &[]),
@@ -49,6 +50,11 @@ const FLAGS: &[Flag] = &[
     flag("include-weights", "clo", &["--imatrix", "{imatrix.gguf}"], &["attn_q"]),
     flag("exclude-weights", "clo", &["--imatrix", "{imatrix.gguf}"], &["attn_q"]),
     flag("imatrix-missing", "clo", &["--tensor-type", "ffn_down=iq2_xxs"], &["uniform"]),
+    flag("calibrate", "c", &[], &["{text.txt}"]),
+    flag("calibrate-ctx", "c", &["--calibrate", "{text.txt}"], &["64"]),
+    flag("calibrate-tokens", "c", &["--calibrate", "{text.txt}"], &["512"]),
+    flag("effort", "c", &[], &[]),
+    flag("calibration-data", "c", &[], &["{moments.gguf}"]),
     flag("override-kv", "calo", &[], &["mine=int:7"]),
     flag("pre", "", &[], &["llama-bpe"]),
     flag("model-name", "calo", &[], &["Another"]),
@@ -81,6 +87,12 @@ fn sources(dir: &Dir) {
     succeeds(&["export", &short, "--to", "safetensors", "--keep-names", &lone]);
     let old = old_files::llama(old_files::GGJT, Some(3), 64, old_files::plain);
     std::fs::write(dir.path("old.bin"), old.bytes).unwrap();
+
+    let text = dir.path("text.txt");
+    let licence = concat!(env!("CARGO_MANIFEST_DIR"), "/../../LICENSE-APACHE");
+    std::fs::copy(licence, &text).unwrap();
+    let moments = dir.path("moments.gguf");
+    succeeds(&["imatrix", &short, "-f", &text, "--moments", "-c", "64", "-o", &moments]);
 
     adapter(dir);
     std::fs::write(dir.path("types.txt"), "attn_v=q8_0\n").unwrap();

@@ -2,6 +2,7 @@
 
 mod benchmark;
 mod byte_order;
+mod calibration;
 mod chat_template;
 mod check;
 mod chores;
@@ -14,6 +15,7 @@ mod embed;
 mod far;
 mod files;
 mod flags;
+mod habits;
 mod help;
 mod hostile_templates;
 mod judging;

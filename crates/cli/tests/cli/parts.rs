@@ -1,4 +1,4 @@
-//! Evaluations in parts, and of checkpoints.
+//! Conversions and evaluations in parts, and evaluations of checkpoints.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -21,6 +21,23 @@ fn in_parts(dir: &Dir, words: &[&str], count: usize, name: &str) -> Vec<String> 
 fn merged(parts: &[String], more: &[&str]) -> String {
     let parts: Vec<&str> = parts.iter().map(String::as_str).collect();
     succeeds(&[&["eval-merge"], &parts[..], more].concat())
+}
+
+#[test]
+fn parts_of_a_conversion_make_the_file_of_one_run() {
+    let dir = Dir::new();
+    let (whole, out, merged) = (dir.path("whole.gguf"), dir.path("p.gguf"), dir.path("m.gguf"));
+    succeeds(&["convert", MODEL, "--outtype", "q4_k_m", "-o", &whole]);
+    for part in ["3/3", "1/3", "2/3"] {
+        succeeds(&["convert", MODEL, "--outtype", "q4_k_m", "-o", &out, "--part", part]);
+    }
+    let first = dir.path("p-00001-of-00003.gguf");
+    succeeds(&["merge", &first, &merged]);
+    assert!(fs::read(&merged).unwrap() == fs::read(&whole).unwrap());
+    // A part of another conversion is none of this one.
+    let other = ["convert", MODEL, "--outtype", "q8_0", "-o", &out, "--part", "2/3", "--force"];
+    succeeds(&other);
+    fails(&["merge", &first, &dir.path("x.gguf")], 1, &["part"]);
 }
 
 #[test]

@@ -9,7 +9,7 @@ use crate::support::{Dir, fails, gguf, json, succeeds};
 
 /// A text that is always there.
 fn text() -> String {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../CHANGELOG.md");
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../LICENSE-APACHE");
     path.to_str().unwrap().to_owned()
 }
 

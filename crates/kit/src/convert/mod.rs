@@ -5,6 +5,7 @@ mod options;
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 
+use gguf::ByteOrder;
 use gguf_checkpoint::Checkpoint;
 use gguf_convert::lora::peft;
 use gguf_convert::{bare, hf, provenance};
@@ -15,7 +16,9 @@ use gguf_store::edit::reserve;
 use gguf_store::{LocalFile, Overwrite, Progress, Source, SplitOptions};
 pub use options::{Options, Wanted};
 
-use crate::quantize::{resume_unsure, within};
+use crate::calibration::{Calibration, Keep, MadeFile, Ready};
+use crate::eval::written;
+use crate::quantize::{Part, one_part, resume_unsure, within};
 use crate::{Error, checkpoint};
 
 /// What a conversion begins with.
@@ -42,7 +45,9 @@ pub struct Plan {
     /// What tells the inputs and the settings from others, if anybody can tell.
     identity: Option<String>,
     split: Option<SplitOptions>,
+    part: Option<Part>,
     resume: bool,
+    calibration: Option<Ready>,
     /// The small files of a far checkpoint, until the outputs are written.
     _files: Option<checkpoint::Opened>,
 }
@@ -96,13 +101,36 @@ impl Plan {
     ///
     /// # Errors
     /// If it cannot be read, is at fault, or does not go with the options.
-    pub fn new(source: &str, kind: Kind, options: &Options) -> Result<Self, Error> {
+    pub fn new(
+        source: &str,
+        kind: Kind,
+        options: &Options,
+        progress: &dyn Progress,
+    ) -> Result<Self, Error> {
+        let (mut told, mut ready) = (None, None);
+        if let Some(calibration) = &options.calibration {
+            let opened = read(source, kind, options, calibration, progress)?;
+            let mut options = options.clone();
+            // What is known of columns goes before what planning is told of them.
+            options.quantization = options.quantization()?;
+            options.imatrix = None;
+            opened.tell(&mut options.quantization);
+            (told, ready) = (Some(options), Some(opened));
+        }
+        let given = options.quantization()?.importance;
+        let options = told.as_ref().unwrap_or(options);
         let mut plan = match kind {
             Kind::Checkpoint => of_checkpoint(source, options),
             Kind::Adapter => of_adapter(source, options),
             Kind::Lone => of_lone_file(source, options),
             Kind::Legacy => of_legacy(source, options),
         }?;
+        if let Some(ready) = &ready {
+            for Planned { job, .. } in &mut plan.outputs {
+                ready.restore(job, given.as_ref());
+            }
+        }
+        plan.calibration = ready;
         for Planned { job, .. } in &mut plan.outputs {
             reserve(&mut job.metadata, options.reserve);
             job.order = options.order;
@@ -120,9 +148,10 @@ impl Plan {
 
     /// A plan without outputs yet.
     fn empty(options: &Options, inputs: Vec<PathBuf>, identity: Option<String>) -> Self {
-        let Options { split, resume, .. } = *options;
+        let Options { split, part, resume, .. } = *options;
         let (outputs, notes) = (Vec::new(), Vec::new());
-        Self { outputs, notes, inputs, identity, split, resume, _files: None }
+        let calibration = None;
+        Self { outputs, notes, inputs, identity, split, part, resume, calibration, _files: None }
     }
 
     /// Adds an output; `dir` is where it goes if nobody says.
@@ -136,13 +165,23 @@ impl Plan {
     /// What goes to which file.
     ///
     /// # Errors
-    /// If there were more shards than keys can count.
+    /// If there were more shards than keys can count; of a part, if there are fewer tensors than parts, or one
+    /// cannot be read.
     pub fn files(&self) -> Result<Vec<(Job, PathBuf)>, Error> {
-        let files = self.outputs.iter().map(|Planned { job, path, .. }| match self.split {
-            None => Ok(vec![(job.clone(), path.clone())]),
-            Some(split) => within(job.clone(), path, split),
+        Ok(self.by_output()?.concat())
+    }
+
+    /// The files of each output.
+    fn by_output(&self) -> Result<Vec<Vec<(Job, PathBuf)>>, Error> {
+        let files = self.outputs.iter().map(|Planned { job, path, .. }| {
+            let (job, path) = (job.clone(), path.clone());
+            match (self.part, self.split) {
+                (Some(part), _) => Ok(vec![one_part(job, &path, part)?]),
+                (None, Some(split)) => within(job, &path, split),
+                (None, None) => Ok(vec![(job, path)]),
+            }
         });
-        Ok(files.collect::<Result<Vec<_>, Error>>()?.concat())
+        files.collect()
     }
 
     /// Writes all outputs in one pass over the source. `anew` is called if an earlier run left other
@@ -151,19 +190,76 @@ impl Plan {
     /// # Errors
     /// As [`write_all`].
     pub fn write(
-        &self,
+        &mut self,
         overwrite: &Overwrite,
         anew: &(dyn Fn() + Sync),
         progress: &dyn Progress,
     ) -> Result<(), Error> {
-        let files = self.files()?;
-        let jobs: Vec<_> = files.iter().map(|(job, path)| (job, path.as_path())).collect();
+        let mut outputs = self.by_output()?;
+        let mut made = Vec::new();
+        if let Some(ready) = &self.calibration {
+            for files in &mut outputs {
+                let output = files.first().map_or_else(PathBuf::new, |(_, path)| path.clone());
+                let mut jobs: Vec<_> = files.iter_mut().map(|(job, _)| job).collect();
+                let keep = Keep::At { output: &output, anew };
+                let keep = if self.resume { keep } else { Keep::Nothing };
+                let (file, notes) = ready.encode(&mut jobs, keep, progress)?;
+                made.push(file);
+                self.notes.extend(notes);
+            }
+        }
+        let jobs: Vec<_> =
+            outputs.iter().flatten().map(|(job, path)| (job, path.as_path())).collect();
         let interruption = match &self.identity {
             Some(input) => Interruption::Journal { input, resume: self.resume, anew },
             None => Interruption::StartAnew,
         };
-        write_all(&jobs, interruption, overwrite, progress)
+        write_all(&jobs, interruption, overwrite, progress)?;
+        made.into_iter().try_for_each(MadeFile::remove)
     }
+}
+
+/// Makes the model that is to read the text, in the types of the source, for the time of that.
+fn read(
+    source: &str,
+    kind: Kind,
+    options: &Options,
+    calibration: &Calibration,
+    progress: &dyn Progress,
+) -> Result<Ready, Error> {
+    if !matches!(calibration, Calibration::Text(_)) {
+        return Ready::without_model(calibration);
+    }
+    let refused = |what: &str, help: &str| {
+        let what = format!("--calibrate does not go with {what}");
+        Err(Error::request("option-contradicts", what, help.to_owned()))
+    };
+    if matches!(kind, Kind::Adapter | Kind::Lone) || options.vocab_only {
+        return refused("what is no whole model", "leave --calibrate out");
+    }
+    if options.part.is_some() {
+        let help =
+            "save what the text shows with `gguf imatrix --moments`, and give --calibration-data";
+        return refused("--part: each block is fitted to those before it", help);
+    }
+    let original = Options {
+        outputs: Vec::new(),
+        calibration: None,
+        imatrix: None,
+        quantization: gguf_quantize::Options {
+            overrides: options.quantization.overrides.clone(),
+            ..gguf_quantize::Options::default()
+        },
+        provenance: false,
+        resume: false,
+        reserve: 0,
+        order: ByteOrder::default(),
+        ..options.clone()
+    };
+    let plan = Plan::new(source, kind, &original, progress)?;
+    // The file stays mapped when its name goes.
+    let (model, _scratch) = written(&plan.outputs[0].job, progress)?;
+    Ready::open(&model, source, calibration)
 }
 
 impl Wanted {

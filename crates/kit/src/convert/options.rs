@@ -9,7 +9,8 @@ use gguf_quantize::recipe::Target;
 use gguf_store::SplitOptions;
 
 use crate::Error;
-use crate::quantize::Choice;
+use crate::calibration::Calibration;
+use crate::quantize::{Choice, Part};
 
 /// An output that is asked for.
 #[derive(Clone, Debug, Default)]
@@ -29,6 +30,8 @@ pub struct Options {
     pub outputs: Vec<Wanted>,
     /// How each is divided among files; `None` for one file.
     pub split: Option<SplitOptions>,
+    /// Make this one of several even parts of each only, for several machines.
+    pub part: Option<Part>,
     /// Leave out all tensors of a checkpoint.
     pub vocab_only: bool,
     /// The order of bytes in the outputs.
@@ -59,6 +62,8 @@ pub struct Options {
     pub metadata_dir: Option<PathBuf>,
     /// Bytes of room for later edits of the header.
     pub reserve: u64,
+    /// Round weights by what a text shows, instead of each for itself: of checkpoints and old models.
+    pub calibration: Option<Calibration>,
 }
 
 impl Options {

@@ -7,14 +7,14 @@ use gguf_pipeline::Job;
 use gguf_remote::{Files, Location};
 use gguf_runtime::Executor;
 use gguf_store::{Model, Overwrite, Progress, ShardSet};
-use gguf_tokenizer::{Encode, Tokenizer};
+use gguf_tokenizer::Tokenizer;
 use tempfile::TempDir;
 
 use super::Task;
 use crate::convert::{self, Kind, Plan};
 use crate::run::{Options, Running, run_model};
 use crate::scratch::{self, outside};
-use crate::{Error, open};
+use crate::{Error, open, tokens};
 
 /// A model that is ready to be judged.
 pub(crate) struct Opened {
@@ -94,12 +94,12 @@ impl Opened {
 
     /// The token that the model wants at the beginning.
     pub fn first(&self) -> Option<u32> {
-        if self.tokenizer.adds_first() { self.encode("", false).first().copied() } else { None }
+        tokens::first(&self.tokenizer)
     }
 
     /// The tokens of a text, with what the model wants around it.
     pub fn encode(&self, text: &str, parse_special: bool) -> Vec<u32> {
-        self.tokenizer.encode(text, Encode { add_special: true, parse_special })
+        tokens::encode(&self.tokenizer, text, parse_special)
     }
 
     /// That a model has the tokens of this one: then ids mean the same.
@@ -145,12 +145,15 @@ fn convert(word: &str, progress: &dyn Progress) -> Result<(Model, Option<TempDir
         let what = format!("{word} holds no whole model");
         return Err(Error::request("source-unclear", what, "name the directory of a model"));
     }
-    let plan = Plan::new(word, kind, &convert::Options::default())?;
+    let plan = Plan::new(word, kind, &convert::Options::default(), progress)?;
     written(&plan.outputs[0].job, progress)
 }
 
 /// A model in a scratch directory.
-fn written(job: &Job, progress: &dyn Progress) -> Result<(Model, Option<TempDir>), Error> {
+pub(crate) fn written(
+    job: &Job,
+    progress: &dyn Progress,
+) -> Result<(Model, Option<TempDir>), Error> {
     let scratch = scratch::directory()?;
     let path = scratch.path().join(MODEL);
     let model = job.write(&path, &Overwrite::default(), progress).and_then(|()| Model::open(&path));

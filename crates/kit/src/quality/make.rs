@@ -1,13 +1,17 @@
 //! A mix in memory.
 
+use std::collections::HashMap;
 use std::sync::Arc;
 
 use gguf::Error;
+use gguf_calibrate::Calibrated;
 use gguf_pipeline::{Item, Job};
 use gguf_runtime::Executor;
 use gguf_store::Progress;
 
 use super::report::TensorError;
+use crate::calibration::Ready;
+use crate::scratch;
 
 /// Elements of a tensor whose errors are looked at, at most: rows spread evenly over it.
 const SAMPLE: u64 = 512 * 1024;
@@ -19,8 +23,12 @@ const SAMPLE: u64 = 512 * 1024;
 pub(super) fn made(
     original: &Arc<Executor>,
     job: &Job,
+    ready: Option<&Ready>,
     progress: &dyn Progress,
 ) -> Result<(Arc<Executor>, Vec<TensorError>), Error> {
+    if let Some(ready) = ready {
+        return calibrated(original, ready, job, progress);
+    }
     let is_used = |name: &str| original.graph().raw().weights.iter().any(|w| w.name == name);
     let (mut executor, mut errors) = (original.clone(), Vec::new());
     for item in &job.items {
@@ -34,6 +42,47 @@ pub(super) fn made(
         if is_used(name) {
             executor = Arc::new(executor.with_tensor(name, ty, bytes)?);
         }
+    }
+    Ok((executor, errors))
+}
+
+/// The same, with weights rounded by what a text shows.
+fn calibrated(
+    original: &Arc<Executor>,
+    ready: &Ready,
+    job: &Job,
+    progress: &dyn Progress,
+) -> Result<(Arc<Executor>, Vec<TensorError>), Error> {
+    let scratch = scratch::directory()?;
+    let changed = |item: &&Item| item.target != item.tensor.stored_type;
+    let items: Vec<&Item> = job.items.iter().filter(changed).collect();
+    let mut of_matrices = HashMap::new();
+    let mut executor = original.clone();
+    let mut each = |made: Calibrated| {
+        if let Some(item) = items.iter().find(|item| item.tensor.name == made.name) {
+            of_matrices.insert(made.name.clone(), error(item, &made.bytes)?);
+            executor = Arc::new(executor.with_tensor(&made.name, item.target, made.bytes)?);
+        }
+        Ok(())
+    };
+    let nothing = &|_: &str| Ok(None);
+    ready.calibrate(&items, scratch.path(), nothing, &mut each, progress)?;
+    let is_used = |name: &str| original.graph().raw().weights.iter().any(|w| w.name == name);
+    let mut errors = Vec::with_capacity(items.len());
+    for item in items {
+        let (name, ty) = (&item.tensor.name, item.target);
+        let error = match of_matrices.get(name) {
+            Some(error) => *error,
+            None => {
+                let bytes = item.encoded(ty, progress)?;
+                let error = error(item, &bytes)?;
+                if is_used(name) {
+                    executor = Arc::new(executor.with_tensor(name, ty, bytes)?);
+                }
+                error
+            }
+        };
+        errors.push(TensorError { name: name.clone(), tensor_type: ty.to_string(), error });
     }
     Ok((executor, errors))
 }

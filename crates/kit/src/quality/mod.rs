@@ -20,6 +20,7 @@ use gguf_store::Progress;
 pub use plan::Types;
 pub use report::{Conditions, Cost, LeftOut, Mix, Original, Purpose, Report, Run, TensorError};
 
+use crate::calibration::{Calibration, Ready};
 use crate::digest::sha256;
 use crate::eval::{Opened, Task};
 use crate::quantize::Choice;
@@ -40,6 +41,8 @@ pub struct Options {
     pub run: run::Options,
     /// What guides the encoders.
     pub imatrix: Option<Choice>,
+    /// A text, other than the one that judges: mixes are also made with weights that are rounded by what it shows.
+    pub calibration: Option<Calibration>,
     /// Whether an original that is quantized already will do.
     pub allow_requantize: bool,
     /// How speeds are measured; not at all without.
@@ -79,18 +82,25 @@ pub fn measure(
     progress: &dyn Progress,
 ) -> Result<Report, Error> {
     let opened = Opened::fetch(word, &options.run, progress)?;
-    let (mut plans, left_out) = plan::plans(&opened, options)?;
+    let calibration = options.calibration.as_ref();
+    if let Some(calibration) = calibration {
+        calibration.require_other(&options.task.text, &options.text)?;
+    }
+    let ready = |choice| Ready::of(opened.executor(), &opened.tokenizer, choice);
+    let ready = calibration.map(ready).transpose()?;
+    let (mut plans, left_out) = plan::plans(&opened, options, ready.as_ref())?;
     let windows = opened.windows(&options.task)?;
     let trained = Summary::of(opened.model()).layers.context_length;
     let memory_tokens = trained.map_or(4096, |len| len.min(4096)) as usize;
-    let bench = Bench { opened: &opened, options, windows: &windows, memory_tokens, progress };
+    let (opened, ready, windows) = (&opened, ready.as_ref(), &windows);
+    let bench = Bench { opened, options, ready, windows, memory_tokens, progress };
     let mut report = bench.empty()?;
     if let Some(before) = before {
         require_same(&before.conditions, &report.conditions)?;
         report = before;
     }
     report.left_out = left_out;
-    plans.retain(|(name, _)| report.mixes.iter().all(|mix| mix.name != *name));
+    plans.retain(|plan| report.mixes.iter().all(|mix| mix.name != plan.name));
     let groups: Vec<_> = plans.chunks(options.together.max(1)).collect();
     let read = windows.count() * (windows.window_len() - 1) * (plans.len() + groups.len());
     progress.begin("reading", read as u64);
@@ -101,7 +111,7 @@ pub fn measure(
         report.original.cost.file_bytes = opened.model().byte_len();
     }
     for group in groups {
-        let names = group.iter().map(|(name, _)| name.as_str()).collect();
+        let names = group.iter().map(|plan| plan.name.as_str()).collect();
         let (done, all) = (report.mixes.len(), report.mixes.len() + plans.len());
         each(Event::Begins { names, done, all })?;
         bench.add(group, &mut report)?;
@@ -116,6 +126,7 @@ pub fn measure(
 struct Bench<'b> {
     opened: &'b Opened,
     options: &'b Options,
+    ready: Option<&'b Ready>,
     windows: &'b Windows,
     /// Tokens whose caches count as memory.
     memory_tokens: usize,
@@ -158,6 +169,7 @@ impl Bench<'_> {
                 .collect(),
             imatrix: imatrix.map(|path| path.display().to_string()),
             imatrix_digest: imatrix.map(digest_of).transpose()?,
+            calibration: options.calibration.as_ref().map(Calibration::describe).transpose()?,
             trial: trial.map(|trial| [trial.prompt, trial.generated, threads]),
             memory_tokens: self.memory_tokens,
         };
@@ -183,8 +195,9 @@ impl Bench<'_> {
         let quiet = Quiet(self.progress);
         let mut executors = Vec::with_capacity(group.len());
         let mut errors = Vec::with_capacity(group.len());
-        for (_, job) in group {
-            let (executor, of_mix) = make::made(self.opened.executor(), job, &quiet)?;
+        for plan::Planned { job, calibrated, .. } in group {
+            let ready = self.ready.filter(|_| *calibrated);
+            let (executor, of_mix) = make::made(self.opened.executor(), job, ready, &quiet)?;
             executors.push(executor);
             errors.push(of_mix);
         }
@@ -200,7 +213,7 @@ impl Bench<'_> {
             report.original.ppl_error = first.reference.error();
         }
         let made = group.iter().zip(errors).zip(found.iter().zip(&executors));
-        for (((name, job), errors), (found, executor)) in made {
+        for ((plan::Planned { name, job, .. }, errors), (found, executor)) in made {
             let cost = self.cost(&job.header()?, executor)?;
             report.mixes.push(mix(name.clone(), cost, found, windows, errors));
         }

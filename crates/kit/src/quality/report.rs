@@ -54,6 +54,9 @@ pub struct Conditions {
     pub imatrix: Option<String>,
     /// The SHA-256 of that file.
     pub imatrix_digest: Option<String>,
+    /// The method and the text by which weights of some mixes were rounded.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub calibration: Option<String>,
     /// How speeds were measured, if they were: tokens of a prompt, tokens made, threads.
     pub trial: Option<[usize; 3]>,
     /// Tokens whose caches, in F16, count as memory.

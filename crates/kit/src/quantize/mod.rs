@@ -3,8 +3,11 @@
 mod importance;
 mod outputs;
 
+use std::ops::Range;
 use std::path::{Path, PathBuf};
 
+use gguf::shard_keys::PART_FINGERPRINT;
+use gguf::{Gguf, Limits};
 use gguf_pipeline::{Interruption, Job, write_all};
 use gguf_quantize::recipe::{Target, write_type_file};
 use gguf_quantize::{budget, estimate};
@@ -12,9 +15,11 @@ use gguf_remote::Location;
 use gguf_store::edit::reserve;
 use gguf_store::{AtomicFile, Overwrite, Progress};
 pub use importance::Choice;
-pub(crate) use outputs::within;
 pub use outputs::{Goal, Named, Part, Split};
+pub(crate) use outputs::{one_part, within};
 
+pub use crate::calibration::{Calibration, Reading, save};
+use crate::calibration::{Keep, MadeFile, Ready};
 use crate::{Error, Opened};
 
 /// What is asked for.
@@ -32,6 +37,8 @@ pub struct Options {
     pub save_recipe: Option<PathBuf>,
     /// Go on where an earlier run was interrupted, and keep what is done if this one is.
     pub resume: bool,
+    /// Round weights by what a text shows, instead of each for itself.
+    pub calibration: Option<Calibration>,
 }
 
 /// Where an output goes that nobody has named: beside the model that `source` names, and beside its directory
@@ -45,6 +52,19 @@ pub fn default_path(opened: &Opened, source: &str, target: Target) -> Result<Pat
         Location::Path(path) => path.with_file_name(name),
         _ => name.into(),
     })
+}
+
+/// The digest by which a part of a piece of work, near or far, knows the other parts; `None` of a file that is
+/// no part.
+///
+/// # Errors
+/// If the file cannot be read, or breaks the format.
+pub fn fingerprint(word: &str) -> Result<Option<String>, Error> {
+    let file = gguf_remote::open(word)?.source;
+    let start = gguf_store::fetch_header(&*file, Limits::default())?;
+    let read = Gguf::read_header(&start, file.byte_len(), Limits::default());
+    let gguf = read.map_err(|error| error.in_file(word.as_ref()))?;
+    Ok(gguf.metadata().str(PART_FINGERPRINT).map(str::to_owned))
 }
 
 /// Nobody can tell whether a far source is the one of an earlier run.
@@ -62,6 +82,9 @@ pub(crate) fn resume_unsure(source: &str) -> Error {
 /// Outputs that are ready to be written.
 pub struct Plan {
     files: Vec<(Job, PathBuf)>,
+    /// Of each output its files.
+    outputs: Vec<Range<usize>>,
+    calibration: Option<Ready>,
     /// What the user should know.
     pub notes: Vec<String>,
     /// The types of all matrices, as a file for `recipe`; no recipe touches vectors.
@@ -96,10 +119,20 @@ impl Plan {
                 "",
             ));
         }
+        require_calibrated(options)?;
+        let calibration = options.calibration.as_ref();
+        let calibration =
+            calibration.map(|choice| Ready::open(model, source, choice)).transpose()?;
+        let mut quantization = options.quantization.clone();
+        if let Some(ready) = &calibration {
+            ready.tell(&mut quantization);
+        }
         // Which blocks are left out shows neither in the input nor always in the header.
         let pruned = &options.quantization.prune_layers;
         let mut plan = Self {
             files: Vec::new(),
+            outputs: Vec::new(),
+            calibration,
             notes: Vec::new(),
             recipe: String::new(),
             save_recipe: options.save_recipe.clone(),
@@ -107,11 +140,13 @@ impl Plan {
             input: input.map(|input| format!("{input}{:?}", pruned.iter().collect::<Vec<_>>())),
         };
         for named in &options.outputs {
-            let quantization = &options.quantization;
             let mut planned = match named.goal {
-                Goal::Target(target) => gguf_quantize::plan(model, target, quantization)?,
-                Goal::Budget(budget) => budget::plan(model, budget, quantization, progress)?,
+                Goal::Target(target) => gguf_quantize::plan(model, target, &quantization)?,
+                Goal::Budget(budget) => budget::plan(model, budget, &quantization, progress)?,
             };
+            if let Some(ready) = &plan.calibration {
+                ready.restore(&mut planned.job, options.quantization.importance.as_ref());
+            }
             if options.reserve > 0 {
                 reserve(&mut planned.job.metadata, options.reserve);
             }
@@ -119,7 +154,9 @@ impl Plan {
             let job = planned.job;
             let matrices = job.items.iter().filter(|item| item.tensor.shape.len() > 1);
             plan.recipe = write_type_file(matrices.map(|i| (i.tensor.name.as_str(), i.target)));
+            let first = plan.files.len();
             plan.files.extend(options.split.files(job, &named.path, model)?);
+            plan.outputs.push(first..plan.files.len());
         }
         Ok(plan)
     }
@@ -156,11 +193,24 @@ impl Plan {
     /// # Errors
     /// As [`write_all`].
     pub fn write(
-        &self,
+        &mut self,
         overwrite: &Overwrite,
         anew: &(dyn Fn() + Sync),
         progress: &dyn Progress,
     ) -> Result<(), Error> {
+        let mut made = Vec::new();
+        if let Some(ready) = &self.calibration {
+            for output in &self.outputs {
+                let files = &mut self.files[output.clone()];
+                let output = files.first().map_or_else(PathBuf::new, |(_, path)| path.clone());
+                let mut jobs: Vec<_> = files.iter_mut().map(|(job, _)| job).collect();
+                let keep = Keep::At { output: &output, anew };
+                let keep = if self.resume { keep } else { Keep::Nothing };
+                let (file, notes) = ready.encode(&mut jobs, keep, progress)?;
+                made.push(file);
+                self.notes.extend(notes);
+            }
+        }
         let recipe = self.recipe_file(overwrite)?;
         let interruption = match &self.input {
             Some(input) => Interruption::Journal { input, resume: self.resume, anew },
@@ -168,6 +218,7 @@ impl Plan {
         };
         let jobs: Vec<_> = self.files().collect();
         write_all(&jobs, interruption, overwrite, progress)?;
+        made.into_iter().try_for_each(MadeFile::remove)?;
         recipe.map_or(Ok(()), AtomicFile::commit)
     }
 
@@ -182,6 +233,31 @@ impl Plan {
         output.write_at(self.recipe.as_bytes(), 0)?;
         Ok(Some(output))
     }
+}
+
+/// Refuses what does not go with calibrating.
+fn require_calibrated(options: &Options) -> Result<(), Error> {
+    let Some(calibration) = &options.calibration else { return Ok(()) };
+    let refused = |flag: &str, why: &str, help: &str| {
+        let what = format!("{flag} does not go with --calibrate: {why}");
+        Err(Error::request("option-contradicts", what, help.to_owned()))
+    };
+    let is_of_text = matches!(calibration, Calibration::Text(_));
+    if matches!(options.split, Split::Part(_)) && is_of_text {
+        return refused(
+            "--part",
+            "each block is fitted to those before it",
+            "save what the text shows with `gguf imatrix --moments`, and give --calibration-data",
+        );
+    }
+    if !options.quantization.prune_layers.is_empty() {
+        return refused(
+            "--prune-layers",
+            "the model that is read has all blocks",
+            "leave --prune-layers out",
+        );
+    }
+    Ok(())
 }
 
 impl Options {

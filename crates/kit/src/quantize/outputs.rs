@@ -98,7 +98,7 @@ impl Split {
 }
 
 /// One of several even parts, with the key by which they know each other.
-fn one_part(job: Job, path: &Path, part: Part) -> Result<(Job, PathBuf), Error> {
+pub(crate) fn one_part(job: Job, path: &Path, part: Part) -> Result<(Job, PathBuf), Error> {
     let ranges = job.even_parts(part.count)?;
     let fingerprint = job.fingerprint()?;
     let shard_of = |i| ranges.iter().position(|range| range.contains(&i)).unwrap_or(0) as u16;

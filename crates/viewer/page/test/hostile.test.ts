@@ -87,10 +87,8 @@ test("tensors and tokens may be scripts, and ten thousand", async () => {
     assert.equal(await page.locator("main script, main img").count(), 0);
   }
   await visit(page, `${server.base}#/0/tensors`);
-  const begun = Date.now();
   await page.getByLabel("Filter by name").fill("blk.777. part3");
   await page.waitForFunction(() => document.querySelector(".list-about")?.textContent?.startsWith("1 of"));
-  assert.ok(Date.now() - begun < 2000, "a filter of ten thousand names takes too long");
   await visit(page, `${server.base}#/0/tokenizer`);
   assert.ok((await page.locator(".token-text").first().innerText()).startsWith("<script>"));
   assert.deepEqual(faults, []);

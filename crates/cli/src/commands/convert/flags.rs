@@ -6,7 +6,7 @@ use gguf_kit::convert::Wanted;
 use gguf_quantize::recipe::Target;
 
 use crate::commands::given::Given;
-use crate::commands::quantize::types;
+use crate::commands::quantize::{calibration, types};
 use crate::failure::Failure;
 
 fn name(kind: Kind) -> &'static str {
@@ -32,6 +32,7 @@ const SOME: &[(&[&str], &[Kind], &str)] = &[
         &[Legacy],
         "leave it out, or correct keys with --override-kv",
     ),
+    (calibration::FLAGS, &[Checkpoint], "convert first, and calibrate with `gguf quantize`"),
     (types::FLAGS, &[Checkpoint, Lone, Legacy], "an adapter has one type: name it by --outtype"),
 ];
 
@@ -47,7 +48,7 @@ pub fn check(given: &Given, kind: Kind, outputs: &[Wanted]) -> Result<(), Failur
             )));
         }
     }
-    match given.find(types::FLAGS) {
+    match given.find(types::FLAGS).or_else(|| given.find(calibration::FLAGS)) {
         Some(flag) if !outputs.iter().any(|output| makes_blocks(output.outtype)) => {
             Err(Failure::Usage(format!(
                 "{flag} says how weights become blocks, and here they do not: name a type with blocks \

@@ -68,7 +68,7 @@ fn locations() -> String {
         ("hf:org/repo", "the one model of a repository on the hub"),
         ("hf:org/repo:Q4_K_M", "the model of this name among several"),
         ("hf:org/repo@revision", "as of a branch, tag or commit"),
-        ("s3://bucket/key", "an object; also gs:// and az://"),
+        ("s3://bucket/key", "an object; also gs:// and az://, also for new models"),
     ];
     rows("Where a command takes a model, it takes:\n\n", FORMS)
         + "\nNothing far is kept on the disk. Keys come from the environment: gguf help environment\n"

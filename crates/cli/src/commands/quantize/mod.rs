@@ -1,10 +1,12 @@
 //! `gguf quantize`: a GGUF to a smaller one.
 
+pub mod calibration;
 pub mod importance;
 pub mod types;
 mod words;
 
 use std::io::Write;
+use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 
 use gguf_kit::quantize::{Goal, Options, Part, Plan, Split};
@@ -25,6 +27,7 @@ const EXAMPLES: &str = "Examples:\n  \
      gguf quantize model-f16.gguf model-q4.gguf q4_k_m\n  \
      gguf quantize --tensor-type 'ffn_down=q6_k' model-f16.gguf out.gguf Q4_K_M 8\n  \
      gguf quantize model-f16.gguf --out Q4_K_M=small.gguf --out Q8_0=large.gguf\n  \
+     gguf quantize --calibrate text.txt model-f16.gguf model-q4.gguf Q4_K_M\n  \
      gguf quantize --part 2/4 model-f16.gguf model-q4.gguf Q4_K_M";
 
 /// Flags that say how much goes to one shard.
@@ -52,6 +55,8 @@ pub struct Args {
     out: Vec<Wanted>,
     #[command(flatten)]
     types: types::Args,
+    #[command(flatten)]
+    calibration: calibration::Args,
     /// Quantize again what is quantized already.
     #[arg(long)]
     allow_requantize: bool,
@@ -92,6 +97,9 @@ pub struct Args {
     /// Room for later edits of the header, so that they take an instant: N(K|M), at most 128M.
     #[arg(long, value_name = "SIZE", default_value = "0", value_parser = listing::parse_reserve)]
     reserve: u64,
+    /// Number of threads, as the last word is too; one per core without either.
+    #[arg(short, long, value_name = "N")]
+    threads: Option<NonZeroUsize>,
     /// Show the plan, with sizes and an estimate of the time, and write nothing but the file of
     /// --save-recipe.
     #[arg(long)]
@@ -111,7 +119,7 @@ impl Args {
 
     /// The files that are read beside the model.
     fn inputs(&self) -> impl Iterator<Item = &Path> {
-        self.types.inputs().chain(self.sensitivity.as_deref())
+        self.types.inputs().chain(self.sensitivity.as_deref()).chain(self.calibration.input())
     }
 
     fn options(&self, words: &Words, opened: &Opened) -> Result<Options, Failure> {
@@ -141,6 +149,7 @@ impl Args {
             reserve: self.reserve,
             save_recipe: self.save_recipe.clone(),
             resume: self.resume,
+            calibration: self.calibration.choice(),
         })
     }
 }
@@ -160,13 +169,17 @@ pub fn run_and_tell(args: &Args, tell: Option<Tell<'_>>) -> Result<(), Failure> 
         return Err(Failure::Usage(what.into()));
     }
     let copies = |wanted: &Wanted| matches!(wanted.goal, Goal::Target(Target::Copy));
-    if let Some(flag) = args.given.find(types::FLAGS).filter(|_| words.outputs.iter().all(copies)) {
+    let says_how = args.given.find(types::FLAGS).or_else(|| args.given.find(calibration::FLAGS));
+    if let Some(flag) = says_how.filter(|_| words.outputs.iter().all(copies)) {
         return Err(Failure::Usage(format!(
             "{flag} says how weights become blocks, and `copy` leaves them as they are: name another \
              type"
         )));
     }
-    on_threads(words.threads, || quantize(args, &words, tell))
+    if words.threads.is_some() && args.threads.is_some() {
+        return Err(Failure::Usage("the number of threads is given twice".into()));
+    }
+    on_threads(words.threads.or(args.threads), || quantize(args, &words, tell))
 }
 
 fn quantize(args: &Args, words: &Words, tell: Option<Tell<'_>>) -> Result<(), Failure> {
@@ -177,9 +190,10 @@ fn quantize(args: &Args, words: &Words, tell: Option<Tell<'_>>) -> Result<(), Fa
         options.check_outputs(&overwrite)?;
     }
     let progress = Progress::new();
-    let plan = Plan::new(&opened, &words.input, &options, &progress)?;
+    let mut plan = Plan::new(&opened, &words.input, &options, &progress)?;
     progress.finish();
     commands::print_notes(&plan.notes);
+    let told = plan.notes.len();
     tell.map_or(Ok(()), |tell| tell(&plan))?;
     if args.dry_run {
         if tell.is_none() {
@@ -192,6 +206,7 @@ fn quantize(args: &Args, words: &Words, tell: Option<Tell<'_>>) -> Result<(), Fa
         written => written?,
     }
     let time = progress.finish();
+    commands::print_notes(&plan.notes[told..]);
     if tell.is_some() {
         return Ok(());
     }
