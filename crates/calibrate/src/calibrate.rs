@@ -63,6 +63,9 @@ pub type Made<'m> = dyn Fn(&str) -> Result<Option<Vec<u8>>, Error> + 'm;
 /// Who gets what is made, one after the other.
 pub type Each<'e> = dyn FnMut(Calibrated) -> Result<(), Error> + 'e;
 
+/// Who gets the names of tensors that are multiplied with the same, and the moments of each of their matrices.
+pub type EachSeen<'e> = dyn FnMut(&[String], &[Moments]) -> Result<(), Error> + 'e;
+
 /// Encodes the matrices of a model that products are made with, one after the other: `each` gets them, but for those
 /// that `made` has already. `items` are all tensors that change their type; others than those matrices are encoded as
 /// always, and `each` does not get them. `windows` are the texts that the model reads, token ids, each for itself;
@@ -135,7 +138,7 @@ pub fn collect(
     original: &Arc<Executor>,
     windows: &[Vec<u32>],
     directory: &Path,
-    each: &mut dyn FnMut(&[String], &[Moments]) -> Result<(), Error>,
+    each: &mut EachSeen<'_>,
     progress: &dyn Progress,
 ) -> Result<(), Error> {
     let mut walk = Walk::new(original, windows, 0, directory)?;

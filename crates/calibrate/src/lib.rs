@@ -25,7 +25,7 @@ mod stage;
 mod tensor;
 mod walk;
 
-pub use calibrate::{Calibrated, Each, Made, Options, calibrate, collect, is_calibrated};
+pub use calibrate::{Calibrated, Each, EachSeen, Made, Options, calibrate, collect, is_calibrated};
 pub use encode::{Encoder, Target};
 pub use factor::Factor;
 pub use moments::Moments;

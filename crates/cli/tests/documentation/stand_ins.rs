@@ -30,8 +30,8 @@ const STAND_INS: &[(&[&str], &str)] = &[
             "MODEL",
             "all-MiniLM-L6-v2.gguf",
         ],
-        // What measures many types or every tensor gets a smaller one.
-        "case $SCRIPT in *quality*|*sensitivity*|*bench*) cp $BASE/small.gguf $NAME ;; *) cp $BASE/f16.gguf $NAME ;; esac",
+        // What measures many types or every tensor gets a smaller one, and what rounds by a text twice.
+        "case $SCRIPT in *quality*|*sensitivity*|*bench*|*verify*--calibrate*) cp $BASE/small.gguf $NAME ;; *) cp $BASE/f16.gguf $NAME ;; esac",
     ),
     (&["tuned-f16.gguf", "other.gguf"], "cp $BASE/tuned.gguf $NAME"),
     (
@@ -45,10 +45,14 @@ const STAND_INS: &[(&[&str], &str)] = &[
         ],
         "cp $BASE/q4.gguf $NAME",
     ),
-    // With the importance that it is verified with.
+    // With the importance, or the text, that it is verified with.
     (
         &["llama-q4.gguf"],
-        "case $SCRIPT in *--imatrix*) with=imatrix ;; *) with= ;; esac; gguf quantize ${with:+--imatrix $BASE/imatrix.gguf} $BASE/f16.gguf $NAME Q4_K_M",
+        "case $SCRIPT in
+            *--imatrix*) gguf quantize --imatrix $BASE/imatrix.gguf $BASE/f16.gguf $NAME Q4_K_M ;;
+            *--calibrate*) head -c 1500 $BASE/text.txt > read.txt; gguf quantize --calibrate read.txt $BASE/small.gguf $NAME Q4_K_M ;;
+            *) gguf quantize $BASE/f16.gguf $NAME Q4_K_M ;;
+        esac",
     ),
     (&["q8_0.gguf", "llama-q8.gguf"], "cp $BASE/q8.gguf $NAME"),
     // Also a matrix of importance.
