@@ -1,5 +1,6 @@
 //! Weights rounded by what a text shows of a model: [`gguf_calibrate`] for the items of jobs.
 
+mod judging;
 mod made;
 mod reading;
 mod saved;

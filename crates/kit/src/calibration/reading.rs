@@ -6,14 +6,14 @@ use std::sync::Arc;
 
 use gguf::Value;
 use gguf_calibrate::{Each, METHOD, Made, calibrate, matrices};
-use gguf_eval::{Cut, RunOptions, Subject, Windows, divergence};
-use gguf_graph::OutputKind;
+use gguf_eval::{Cut, Windows};
 use gguf_pipeline::Item;
 use gguf_runtime::{Arithmetic, Executor};
 use gguf_store::{Model, Progress};
 use gguf_tokenizer::Tokenizer;
 
 use super::PREFIX;
+use super::judging::By;
 use crate::run::run_model;
 use crate::{Error, digest, read_text, run, tokens};
 
@@ -140,30 +140,18 @@ impl Reader {
     ) -> Result<Vec<String>, Error> {
         let (all, fitted) = (self.windows.count(), self.ids.len());
         let kept = (all - fitted).min(JUDGED);
-        if self.executor.width(OutputKind::Logits).is_none() {
-            return Ok(Vec::new());
-        }
+        let Some(by) = By::of(&self.executor) else { return Ok(Vec::new()) };
         if kept == 0 {
             return Ok(vec![format!(
                 "the text is too short to keep a part of it back: {all} windows, {KEPT} would do"
             )]);
         }
-        let subject = |name: &str, executor: &Arc<Executor>| Subject {
-            name: name.to_owned(),
-            executor: executor.clone(),
-        };
-        let (original, model) =
-            (subject("the original", &self.executor), subject("the output", quantized));
-        let of = |numbers| -> Result<f64, Error> {
-            let windows = self.windows.clone().only(numbers);
-            let models = std::slice::from_ref(&model);
-            let found = divergence(&original, models, &windows, RunOptions::default(), progress)?;
-            Ok(found[0].divergence.value())
-        };
-        progress.begin("judging", (4 * kept * (self.windows.window_len() - 1)) as u64);
+        progress.begin("judging", 2 * by.tokens(&self.windows, kept));
+        let of = |numbers| by.apart(&self.executor, quantized, &self.windows, numbers, progress);
         let (kept_back, read) = (of(fitted..fitted + kept)?, of(0..kept)?);
         let mut notes = vec![format!(
-            "divergence from the original: {kept_back:.6} in {kept} windows that were kept back, {read:.6} in as many that were read"
+            "{}: {kept_back:.6} in {kept} windows that were kept back, {read:.6} in as many that were read",
+            by.name()
         )];
         if kept_back > OVER_FITTED * read {
             notes.push("the weights fit that text more than others: take a longer one".to_owned());
