@@ -182,11 +182,7 @@ impl Walk {
         }
         for moments in &mut seen.moments {
             moments.complete();
-            if let Some(column) = moments.fault() {
-                let what =
-                    format!("what is multiplied with column {column} is no number, or too large");
-                return Err(Error::weights(&stage.tensors[0], what));
-            }
+            moments.require_numbers(&stage.tensors[0])?;
         }
         Ok(seen)
     }
