@@ -6,8 +6,9 @@ use std::sync::Arc;
 
 use gguf::Value;
 use gguf_calibrate::{Each, METHOD, Made, calibrate, matrices};
-use gguf_eval::{Cut, Windows};
+use gguf_eval::{Cut, RunOptions, Subject, Windows};
 use gguf_pipeline::Item;
+use gguf_quantize::sensitivity::Sensitivity;
 use gguf_runtime::{Arithmetic, Executor};
 use gguf_store::{Model, Progress};
 use gguf_tokenizer::Tokenizer;
@@ -15,6 +16,7 @@ use gguf_tokenizer::Tokenizer;
 use super::PREFIX;
 use super::judging::By;
 use crate::run::run_model;
+use crate::sensitivity::{By as Together, How, of_windows};
 use crate::{Error, digest, read_text, run, tokens};
 
 /// A text, and how much of it is read.
@@ -40,6 +42,9 @@ const KEPT: usize = 8;
 
 /// So many of those are read at most, and as many of the others.
 const JUDGED: usize = 16;
+
+/// So many windows say what types of tensors do to predictions, where a size is to be kept.
+const MEASURED: usize = 8;
 
 /// How much worse the model may do there before that is said.
 const OVER_FITTED: f64 = 1.5;
@@ -69,9 +74,16 @@ impl Reader {
         tokenizer: &Tokenizer,
         reading: &Reading,
     ) -> Result<Self, Error> {
-        if executor.graph().encoder().is_some() {
-            let what = "models with an encoder of their own cannot be calibrated";
-            return Err(Error::request("calibration-impossible", what, "leave --calibrate out"));
+        if let Some((encoder, _)) = executor.graph().encoder() {
+            let what = "a model with an encoder of its own cannot be calibrated by a text";
+            let help = match encoder.features_width() {
+                Some(_) => {
+                    "save what a recording shows with `gguf imatrix MODEL -f RECORDING --moments`, and give \
+                     --calibration-data"
+                }
+                None => "leave --calibrate out",
+            };
+            return Err(Error::request("calibration-impossible", what, help));
         }
         let text = read_text(&reading.text)?;
         let mut ids = tokens::encode(tokenizer, &text, false);
@@ -130,6 +142,21 @@ impl Reader {
         let (windows, options) = (&self.ids, Default::default());
         let made = calibrate(&fast, items, windows, options, directory, made, each, progress)?;
         Ok(Arc::new(made.with_arithmetic(Arithmetic::Exact)))
+    }
+
+    /// What types do to predictions of the first windows, tensors that do the same in each block taken together: for
+    /// the types of `model` within a size.
+    pub fn sensitivity(
+        &self,
+        model: &Model,
+        quantization: &gguf_quantize::Options,
+        progress: &dyn Progress,
+    ) -> Result<Sensitivity, Error> {
+        let windows = self.windows.clone().only(0..MEASURED.min(self.ids.len()));
+        let run = RunOptions::default();
+        let how = How { types: &[], by: Together::Role, exact: false, together: 8, run };
+        let subject = Subject { name: "the model".to_owned(), executor: self.executor.clone() };
+        of_windows(model, quantization, &subject, &windows, &how, progress)
     }
 
     /// How far the model is from the original, in what it was fitted to and in what was kept back.
