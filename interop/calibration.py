@@ -1,11 +1,11 @@
 """Official mixes with an importance matrix beside the same mixes calibrated: sizes, and divergence from the original.
 
-usage: calibration.py GGUF DATA [--sizes] [MIX ...]
+usage: calibration.py GGUF DATA [--sizes | --effort] [MIX ...]
 
 GGUF is our binary, DATA the reference data with the test model. Prints a table of docs/calibration.md: mean divergence over
 64 windows of 256 tokens of heldout.txt, in exact arithmetic, of the mix as llama.cpp makes it with its importance matrix of
 calibration.txt, and of ours, calibrated with the same text. With --sizes the types of ours are chosen by `gguf sensitivity`
-for the size of the official file.
+for the size of the official file; with --effort ours reads no text, and searches longer, by the same importance matrix.
 """
 
 import json
@@ -30,11 +30,11 @@ SIZES = "Q6_K Q5_K_M Q4_K_M IQ4_XS Q3_K_M IQ3_S Q2_K IQ2_S".split()
 
 
 def main():
-    sizes = "--sizes" in sys.argv
-    words = [word for word in sys.argv[1:] if word != "--sizes"]
+    sizes, effort = "--sizes" in sys.argv, "--effort" in sys.argv
+    words = [word for word in sys.argv[1:] if not word.startswith("--")]
     gguf, data = words[0], Path(words[1]) / "tiny-kjv-llama"
     mixes = words[2:] or (SIZES if sizes else MIXES)
-    print("| mix | bytes | official, with imatrix | calibrated | ratio | seconds |")
+    print(f"| mix | bytes | official, with imatrix | {'--effort' if effort else 'calibrated'} | ratio | seconds |")
     print("|---|---:|---:|---:|---:|---:|", flush=True)
     with tempfile.TemporaryDirectory() as scratch:
         original, official, ours = (Path(scratch) / f"{name}.gguf" for name in ("f16", "official", "ours"))
@@ -48,7 +48,8 @@ def main():
             run(gguf, "quantize", "--force", *imatrix, original, official, mix)
             how = ("--target-size", official.stat().st_size, "--sensitivity", types) if sizes else (mix,)
             began = time.time()
-            run(gguf, "quantize", "--force", "--calibrate", text, original, ours, *how)
+            by = ("--effort", *imatrix) if effort else ("--calibrate", text)
+            run(gguf, "quantize", "--force", *by, original, ours, *how)
             seconds = time.time() - began
             models = json.loads(run(gguf, "divergence", "-r", original, official, ours, *judge))["models"]
             a, b = (model["mean_kld"] for model in models)
