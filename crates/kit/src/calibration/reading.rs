@@ -44,7 +44,7 @@ const KEPT: usize = 8;
 const JUDGED: usize = 16;
 
 /// So many windows say what types of tensors do to predictions, where a size is to be kept.
-const MEASURED: usize = 8;
+const MEASURED: usize = 4;
 
 /// How much worse the model may do there before that is said.
 const OVER_FITTED: f64 = 1.5;
@@ -144,8 +144,7 @@ impl Reader {
         Ok(Arc::new(made.with_arithmetic(Arithmetic::Exact)))
     }
 
-    /// What types do to predictions of the first windows, tensors that do the same in each block taken together: for
-    /// the types of `model` within a size.
+    /// What types of each tensor do to predictions of the first windows: for the types of `model` within a size.
     pub fn sensitivity(
         &self,
         model: &Model,
@@ -154,7 +153,7 @@ impl Reader {
     ) -> Result<Sensitivity, Error> {
         let windows = self.windows.clone().only(0..MEASURED.min(self.ids.len()));
         let run = RunOptions::default();
-        let how = How { types: &[], by: Together::Role, exact: false, together: 8, run };
+        let how = How { types: &[], by: Together::Tensor, exact: false, together: 8, run };
         let subject = Subject { name: "the model".to_owned(), executor: self.executor.clone() };
         of_windows(model, quantization, &subject, &windows, &how, progress)
     }
