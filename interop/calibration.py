@@ -1,10 +1,11 @@
 """Official mixes with an importance matrix beside the same mixes calibrated: sizes, and divergence from the original.
 
-usage: calibration.py GGUF DATA [MIX ...]
+usage: calibration.py GGUF DATA [--sizes | --effort] [MIX ...]
 
-GGUF is our binary, DATA the reference data with the test model. Prints the table of docs/calibration.md: mean divergence over
+GGUF is our binary, DATA the reference data with the test model. Prints a table of docs/calibration.md: mean divergence over
 64 windows of 256 tokens of heldout.txt, in exact arithmetic, of the mix as llama.cpp makes it with its importance matrix of
-calibration.txt, and of ours, calibrated with the same text.
+calibration.txt, and of ours, calibrated with the same text. With --sizes the types of ours are chosen by `gguf sensitivity`
+for the size of the official file; with --effort ours reads no text, and searches longer, by the same importance matrix.
 """
 
 import json
@@ -25,21 +26,32 @@ def run(*words):
     return done.stdout
 
 
+SIZES = "Q6_K Q5_K_M Q4_K_M IQ4_XS Q3_K_M IQ3_S Q2_K IQ2_S".split()
+
+
 def main():
-    gguf, data = sys.argv[1], Path(sys.argv[2]) / "tiny-kjv-llama"
-    mixes = sys.argv[3:] or MIXES
-    print("| mix | bytes | official, with imatrix | calibrated | ratio | seconds |")
+    sizes, effort = "--sizes" in sys.argv, "--effort" in sys.argv
+    words = [word for word in sys.argv[1:] if not word.startswith("--")]
+    gguf, data = words[0], Path(words[1]) / "tiny-kjv-llama"
+    mixes = words[2:] or (SIZES if sizes else MIXES)
+    print(f"| mix | bytes | official, with imatrix | {'--effort' if effort else 'calibrated'} | ratio | seconds |")
     print("|---|---:|---:|---:|---:|---:|", flush=True)
     with tempfile.TemporaryDirectory() as scratch:
         original, official, ours = (Path(scratch) / f"{name}.gguf" for name in ("f16", "official", "ours"))
         run(gguf, "convert", data / "Tiny-KJV-Llama-4M", "-o", original, "--outtype", "f16")
-        text = ("-f", data / "heldout.txt", "-c", 256, "--chunks", 64, "--json")
+        text, imatrix = data / "calibration.txt", ("--imatrix", data / "imatrix.gguf")
+        types = Path(scratch) / "sensitivity.json"
+        if sizes:
+            run(gguf, "sensitivity", original, "-f", text, "-c", 256, "--chunks", 8, *imatrix, "-o", types)
+        judge = ("-f", data / "heldout.txt", "-c", 256, "--chunks", 64, "--json")
         for mix in mixes:
-            run(gguf, "quantize", "--force", "--imatrix", data / "imatrix.gguf", original, official, mix)
+            run(gguf, "quantize", "--force", *imatrix, original, official, mix)
+            how = ("--target-size", official.stat().st_size, "--sensitivity", types) if sizes else (mix,)
             began = time.time()
-            run(gguf, "quantize", "--force", "--calibrate", data / "calibration.txt", original, ours, mix)
+            by = ("--effort", *imatrix) if effort else ("--calibrate", text)
+            run(gguf, "quantize", "--force", *by, original, ours, *how)
             seconds = time.time() - began
-            models = json.loads(run(gguf, "divergence", "-r", original, official, ours, *text))["models"]
+            models = json.loads(run(gguf, "divergence", "-r", original, official, ours, *judge))["models"]
             a, b = (model["mean_kld"] for model in models)
             size = ours.stat().st_size
             print(f"| {mix} | {size:,} | {a:.6f} | {b:.6f} | {b / a:.2f} | {seconds:.0f} |", flush=True)

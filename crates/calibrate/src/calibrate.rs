@@ -118,7 +118,6 @@ pub fn calibrate(
         if rest.is_empty() {
             continue;
         }
-        walk.go_to(&quantized, stage.op, progress)?;
         let Seen { moments, missing } = walk.see(stage, &quantized, progress)?;
         for made in encoders.encode(&rest, moments, missing, options.damping, progress)? {
             let ty = by_name[made.name.as_str()].target;
@@ -143,7 +142,6 @@ pub fn collect(
 ) -> Result<(), Error> {
     let mut walk = Walk::new(original, windows, 0, directory)?;
     for stage in stages(original.graph().raw(), |_| true) {
-        walk.go_to(original, stage.op, progress)?;
         let seen = walk.see(&stage, original, progress)?;
         each(&stage.tensors, &seen.moments)?;
     }

@@ -14,36 +14,39 @@ pub(crate) struct Kept {
     writer: BufWriter<File>,
     /// Of each window which values there are: rows, and numbers of a row.
     shapes: Vec<Vec<(ValueId, usize, usize)>>,
+    /// Memory for numbers as bytes.
+    bytes: Vec<u8>,
 }
 
 impl Kept {
     /// An empty file in a directory; nobody else finds it.
     pub fn new(directory: &Path) -> Result<Self, Error> {
         let file = tempfile::tempfile_in(directory).map_err(|fault| failed(directory, fault))?;
-        Ok(Self { path: directory.to_owned(), writer: BufWriter::new(file), shapes: Vec::new() })
+        let (path, writer) = (directory.to_owned(), BufWriter::new(file));
+        Ok(Self { path, writer, shapes: Vec::new(), bytes: Vec::new() })
     }
 
     /// Adds the values of the next window.
     pub fn write(&mut self, values: &Between) -> Result<(), Error> {
         let shape = |(id, value): (&ValueId, &Value)| (*id, value.rows, value.width);
         self.shapes.push(values.iter().map(shape).collect());
-        let Self { path, writer, .. } = self;
-        let mut bytes = Vec::new();
+        let Self { path, writer, bytes, .. } = self;
         for value in values.values() {
             bytes.resize(4 * value.data.len(), 0);
             let places = bytes.as_chunks_mut().0;
             places.iter_mut().zip(&value.data).for_each(|(place, x)| *place = x.to_le_bytes());
-            writer.write_all(&bytes).map_err(|fault| failed(path, fault))?;
+            writer.write_all(bytes).map_err(|fault| failed(path, fault))?;
         }
         Ok(())
     }
 
     /// All windows, from the first on.
     pub fn read(&mut self) -> Result<Reader<'_>, Error> {
-        let Self { path, writer, shapes } = self;
+        let Self { path, writer, shapes, bytes } = self;
         let rewound = writer.flush().and_then(|()| writer.get_mut().rewind());
         rewound.map_err(|fault| failed(path, fault))?;
-        Ok(Reader { path, file: BufReader::new(writer.get_mut()), shapes: shapes.iter() })
+        let file = BufReader::new(writer.get_mut());
+        Ok(Reader { path, file, shapes: shapes.iter(), bytes })
     }
 }
 
@@ -52,6 +55,7 @@ pub(crate) struct Reader<'k> {
     path: &'k Path,
     file: BufReader<&'k mut File>,
     shapes: std::slice::Iter<'k, Vec<(ValueId, usize, usize)>>,
+    bytes: &'k mut Vec<u8>,
 }
 
 impl Reader<'_> {
@@ -59,11 +63,11 @@ impl Reader<'_> {
     pub fn next(&mut self) -> Result<Between, Error> {
         let shapes =
             self.shapes.next().ok_or_else(|| failed(self.path, ErrorKind::UnexpectedEof.into()))?;
+        let Self { bytes, .. } = self;
         let mut values = Between::new();
-        let mut bytes = Vec::new();
         for (id, rows, width) in shapes {
             bytes.resize(4 * rows * width, 0);
-            self.file.read_exact(&mut bytes).map_err(|fault| failed(self.path, fault))?;
+            self.file.read_exact(bytes).map_err(|fault| failed(self.path, fault))?;
             let data = bytes.as_chunks().0.iter().map(|x| f32::from_le_bytes(*x)).collect();
             values.insert(*id, Value { rows: *rows, width: *width, data });
         }

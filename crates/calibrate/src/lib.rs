@@ -13,6 +13,7 @@
 //! "QuIP" (2023), for the types of ggml.
 
 mod calibrate;
+mod collector;
 mod encode;
 mod factor;
 mod kept;
@@ -26,6 +27,7 @@ mod tensor;
 mod walk;
 
 pub use calibrate::{Calibrated, Each, EachSeen, Made, Options, calibrate, collect, is_calibrated};
+pub use collector::Collector;
 pub use encode::{Encoder, Target};
 pub use factor::Factor;
 pub use moments::Moments;

@@ -1,5 +1,6 @@
 //! Second moments of what enters a product.
 
+use gguf::Error;
 use pulp::{Arch, Simd, WithSimd};
 use rayon::prelude::*;
 
@@ -59,6 +60,20 @@ impl Moments {
     /// Columns whose input is always 0.
     pub fn dead(&self) -> usize {
         (0..self.n).filter(|i| self.squares[i * self.n + i] == 0.0).count()
+    }
+
+    /// Whether the sums are numbers; `tensor` is what is multiplied.
+    ///
+    /// # Errors
+    /// `weights-unusable`, with the first column whose sums are not.
+    pub fn require_numbers(&self, tensor: &str) -> Result<(), Error> {
+        match self.fault() {
+            None => Ok(()),
+            Some(column) => Err(Error::weights(
+                tensor,
+                format!("what is multiplied with column {column} is no number, or too large"),
+            )),
+        }
     }
 
     /// The first column whose sums are no numbers.

@@ -33,11 +33,20 @@ pub fn matrices(raw: &RawGraph) -> Vec<&str> {
     found.flat_map(|(_, weights)| weights).map(|weight| name(raw, weight)).collect()
 }
 
-/// The stages of the main program, in its order, for tensors that are `wanted`. A tensor that is multiplied twice
-/// counts where it is first.
+/// The stages of the main program, as [`stages_of`].
 pub(crate) fn stages(raw: &RawGraph, wanted: impl Fn(&str) -> bool) -> Vec<Stage> {
+    stages_of(&raw.main, raw, wanted)
+}
+
+/// The stages of a program, in its order, for tensors that are `wanted`. A tensor that is multiplied twice counts
+/// where it is first.
+pub(crate) fn stages_of(
+    program: &Program,
+    raw: &RawGraph,
+    wanted: impl Fn(&str) -> bool,
+) -> Vec<Stage> {
     let mut stages: Vec<Stage> = Vec::new();
-    for (op, operation) in raw.main.ops.iter().enumerate() {
+    for (op, operation) in program.ops.iter().enumerate() {
         for (mut entering, weights) in places(operation, raw) {
             let names = weights.into_iter().map(|weight| name(raw, weight));
             let is_new = |name: &&str| !stages.iter().any(|s| s.tensors.iter().any(|t| t == name));
@@ -54,7 +63,7 @@ pub(crate) fn stages(raw: &RawGraph, wanted: impl Fn(&str) -> bool) -> Vec<Stage
                     stage.entering = Entering::Value { x: *x, parts: 1, added_to: None };
                     continue;
                 }
-                *added_to = other_summand(&raw.main, op);
+                *added_to = other_summand(program, op);
             }
             stages.push(Stage { op, tensors, entering });
         }

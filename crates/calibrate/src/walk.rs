@@ -14,12 +14,47 @@ use crate::moments::{Moments, add_cross};
 use crate::stage::{Entering, Stage};
 
 /// What is known of what enters a stage.
+#[derive(Default)]
 pub(crate) struct Seen {
     /// Of each matrix of its tensors.
     pub moments: Vec<Moments>,
     /// Sums of `r[i] y[j]`: what is missing from the values that the product is added to, and what is multiplied;
     /// may be empty.
     pub missing: Vec<f32>,
+}
+
+impl Seen {
+    /// Adds a window of a value that is cut into parts, each for a matrix of its own.
+    fn add(
+        &mut self,
+        (x, parts, with_drift): (ValueId, usize, bool),
+        original: &Between,
+        quantized: &Between,
+    ) {
+        let Some(y) = quantized.get(&x) else { return };
+        if self.moments.is_empty() {
+            self.moments = vec![Moments::new(y.width / parts.max(1), with_drift); parts];
+        }
+        for (part, moments) in self.moments.iter_mut().enumerate() {
+            let x = original.get(&x).map(|x| part_of(x, part, moments.n));
+            moments.add(&part_of(y, part, moments.n), x.as_deref());
+        }
+    }
+
+    /// Adds what is missing in a window from the value that the product with `x` is added to.
+    fn add_missing(
+        &mut self,
+        (x, added_to): (ValueId, ValueId),
+        original: &Between,
+        quantized: &Between,
+    ) {
+        let values = (quantized.get(&x), original.get(&added_to), quantized.get(&added_to));
+        let (Some(y), Some(wanted), Some(there)) = values else { return };
+        let apart: Vec<f32> =
+            wanted.data.iter().zip(&there.data).map(|(wanted, there)| wanted - there).collect();
+        self.missing.resize(wanted.width * y.width, 0.0);
+        add_cross((&apart, wanted.width), &y.data, y.width, &mut self.missing);
+    }
 }
 
 /// Where both models stand.
@@ -78,14 +113,22 @@ impl Walk {
         Context::new(model.clone(), options)
     }
 
-    /// Computes what is before an operation.
-    pub fn go_to(
+    /// Computes what is before an operation. `each` gets what later ones read of that, window by window: what the
+    /// original has made if it reads the window, and what the quantized model has.
+    fn go_to(
         &mut self,
         quantized: &Arc<Executor>,
         op: usize,
+        each: &mut dyn FnMut(&Between, &Between),
         progress: &dyn Progress,
     ) -> Result<(), Error> {
+        let nothing = Between::new();
         if op == self.at {
+            let mut kept = self.kept.read()?;
+            for number in 0..self.batches.len() {
+                let original = if number < self.compared { kept.next()? } else { Between::new() };
+                each(&original, &kept.next()?);
+            }
             return Ok(());
         }
         let ops: Range<usize> = self.at..op;
@@ -94,17 +137,21 @@ impl Walk {
         let mut kept = Kept::new(&self.directory)?;
         let mut before = self.kept.read()?;
         for (number, batch) in self.batches.iter().enumerate() {
-            let original = (number < self.compared).then_some(&mut original);
-            for model in original.into_iter().chain([&mut quantized]) {
+            let mut advance = |model: &mut Context| -> Result<Between, Error> {
                 let (ops, before) = (ops.clone(), before.next()?);
-                kept.write(&model.run_between(batch, ops, before, self.kind, None, progress)?)?;
-            }
+                let after = model.run_between(batch, ops, before, self.kind, None, progress)?;
+                kept.write(&after)?;
+                Ok(after)
+            };
+            let is_compared = number < self.compared;
+            let wanted = is_compared.then(|| advance(&mut original)).transpose()?;
+            each(wanted.as_ref().unwrap_or(&nothing), &advance(&mut quantized)?);
         }
         (self.kept, self.at) = (kept, op);
         Ok(())
     }
 
-    /// What enters a stage, before which both models stand.
+    /// Goes to a stage, and says what enters it.
     ///
     /// # Errors
     /// `weights-unusable` if a sum is no number; as [`Context::run`].
@@ -114,49 +161,28 @@ impl Walk {
         quantized: &Arc<Executor>,
         progress: &dyn Progress,
     ) -> Result<Seen, Error> {
-        let mut seen = match stage.entering {
-            Entering::Value { x, parts, added_to } => self.see_value(x, parts, added_to)?,
-            Entering::Routed => self.see_routed(stage, quantized, progress)?,
-        };
-        for moments in &mut seen.moments {
-            moments.complete();
-            if let Some(column) = moments.fault() {
-                let what =
-                    format!("what is multiplied with column {column} is no number, or too large");
-                return Err(Error::weights(&stage.tensors[0], what));
+        let mut seen = Seen::default();
+        match stage.entering {
+            Entering::Value { x, parts, added_to } => {
+                let with_drift = self.compared > 0;
+                let mut each = |original: &Between, quantized: &Between| {
+                    seen.add((x, parts, with_drift), original, quantized);
+                    if let Some(value) = added_to {
+                        seen.add_missing((x, value), original, quantized);
+                    }
+                };
+                self.go_to(quantized, stage.op, &mut each, progress)?;
+            }
+            Entering::Routed => {
+                if self.at != stage.op {
+                    self.go_to(quantized, stage.op, &mut |_, _| (), progress)?;
+                }
+                seen.moments = self.see_routed(stage, quantized, progress)?;
             }
         }
-        Ok(seen)
-    }
-
-    fn see_value(
-        &mut self,
-        x: ValueId,
-        parts: usize,
-        added_to: Option<ValueId>,
-    ) -> Result<Seen, Error> {
-        let mut seen = Seen { moments: Vec::new(), missing: Vec::new() };
-        let mut kept = self.kept.read()?;
-        for number in 0..self.batches.len() {
-            let original = if number < self.compared { kept.next()? } else { Between::new() };
-            let quantized = kept.next()?;
-            let Some(y) = quantized.get(&x) else { continue };
-            if seen.moments.is_empty() {
-                let moments = Moments::new(y.width / parts.max(1), self.compared > 0);
-                seen.moments = vec![moments; parts];
-            }
-            for (part, moments) in seen.moments.iter_mut().enumerate() {
-                let x = original.get(&x).map(|x| part_of(x, part, moments.n));
-                moments.add(&part_of(y, part, moments.n), x.as_deref());
-            }
-            let Some(value) = added_to else { continue };
-            let (Some(wanted), Some(there)) = (original.get(&value), quantized.get(&value)) else {
-                continue;
-            };
-            let apart: Vec<f32> =
-                wanted.data.iter().zip(&there.data).map(|(wanted, there)| wanted - there).collect();
-            seen.missing.resize(wanted.width * y.width, 0.0);
-            add_cross((&apart, wanted.width), &y.data, y.width, &mut seen.missing);
+        for moments in &mut seen.moments {
+            moments.complete();
+            moments.require_numbers(&stage.tensors[0])?;
         }
         Ok(seen)
     }
@@ -167,7 +193,7 @@ impl Walk {
         stage: &Stage,
         quantized: &Arc<Executor>,
         progress: &dyn Progress,
-    ) -> Result<Seen, Error> {
+    ) -> Result<Vec<Moments>, Error> {
         let mut moments: Vec<Moments> = Vec::new();
         let mut model = self.context(quantized)?;
         let mut before = self.kept.read()?;
@@ -189,7 +215,7 @@ impl Walk {
                 }
             }
         }
-        Ok(Seen { moments, missing: Vec::new() })
+        Ok(moments)
     }
 }
 

@@ -35,8 +35,10 @@ fn a_size_target_loses_less_than_the_mix_of_that_size() {
     let imatrix = Imatrix::open(&data.join("tiny-kjv-llama/imatrix.gguf")).unwrap();
     let weights = |name: &String| (name.clone(), imatrix.importance(name).unwrap().into());
     let weights = imatrix.entries.keys().map(weights).collect();
-    let with =
-        gguf_quantize::Options { importance: Some(Importance { weights }), ..Default::default() };
+    let with = gguf_quantize::Options {
+        importance: Some(Importance { weights, ..Default::default() }),
+        ..Default::default()
+    };
     for options in [&with, &Default::default()] {
         for mix in ["Q2_K", "Q3_K_M", "Q4_K_M"] {
             let official = gguf_quantize::plan(&model, mix.parse().unwrap(), options).unwrap().job;

@@ -378,7 +378,7 @@ fn both_forms_of_an_imatrix_give_about_the_same_weights() {
 fn importance(path: &Path) -> Importance {
     let imatrix = Imatrix::open(path).unwrap();
     let weights = |name: &String| (name.clone(), imatrix.importance(name).unwrap().into());
-    Importance { weights: imatrix.entries.keys().map(weights).collect() }
+    Importance { weights: imatrix.entries.keys().map(weights).collect(), is_partial: false }
 }
 
 fn check_digests(bytes: &Bytes, expected: &Json, mix: &str) {

@@ -8,10 +8,10 @@
 use std::collections::BTreeMap;
 
 use gguf::TensorType;
-use gguf_eval::{Variant, sensitivity};
+use gguf_eval::{RunOptions, Subject, Variant, Windows, sensitivity};
 use gguf_quantize::budget::{Free, free};
 use gguf_quantize::sensitivity::{Group, Sensitivity, Tensor, VERSION};
-use gguf_store::Progress;
+use gguf_store::{Model, Progress};
 
 use crate::eval::{Opened, Task};
 use crate::quantize::Choice;
@@ -84,32 +84,66 @@ pub fn measure(
         imatrix.add_to(&mut quantization)?;
     }
     let windows = opened.windows(&options.task)?;
-    progress.begin("measuring weights", opened.model().byte_len());
-    let mut tensors = free(opened.model(), &quantization, progress)?;
+    let how = How {
+        types: &options.types,
+        by: options.by,
+        exact: options.exact,
+        together: options.together,
+        run: options.task.run,
+    };
+    let (model, subject) = (opened.model(), opened.subject());
+    let found = of_windows(model, &quantization, &subject, &windows, &how, progress)?;
+    Ok(Sensitivity {
+        model: word.to_owned(),
+        text: options.text.clone(),
+        imatrix: options.imatrix.as_ref().map(|imatrix| imatrix.file.display().to_string()),
+        ..found
+    })
+}
+
+/// What is measured in windows.
+pub(crate) struct How<'h> {
+    pub types: &'h [TensorType],
+    pub by: By,
+    pub exact: bool,
+    pub together: usize,
+    pub run: RunOptions,
+}
+
+/// The same of a model that is open, which `subject` computes; the names of files are left out.
+pub(crate) fn of_windows(
+    model: &Model,
+    quantization: &gguf_quantize::Options,
+    subject: &Subject,
+    windows: &Windows,
+    how: &How<'_>,
+    progress: &dyn Progress,
+) -> Result<Sensitivity, Error> {
+    progress.begin("measuring weights", model.byte_len());
+    let mut tensors = free(model, quantization, progress)?;
     for tensor in &mut tensors {
         let stored = tensor.item.tensor.stored_type;
-        let wanted = |ty: TensorType| options.types.is_empty() || options.types.contains(&ty);
+        let wanted = |ty: TensorType| how.types.is_empty() || how.types.contains(&ty);
         tensor.losses.retain(|(ty, _)| *ty != stored && wanted(*ty));
     }
     tensors.retain(|tensor| !tensor.losses.is_empty());
-    let used = &opened.executor().graph().raw().weights;
+    let used = &subject.executor.graph().raw().weights;
     let is_used = |tensor: &Free| used.iter().any(|w| w.name == tensor.item.tensor.name);
     let (tensors, unused): (Vec<Free>, Vec<Free>) = tensors.into_iter().partition(is_used);
     if tensors.is_empty() {
-        let what = format!("no tensor of {word} can have any of the types");
+        let what = format!("no tensor of {} can have any of the types", subject.name);
         return Err(Error::request("sensitivity-lacks", what, "name other types"));
     }
-    let groups = groups(&tensors, options.by);
+    let groups = groups(&tensors, how.by);
     let mut probes: Vec<Vec<Probe>> =
-        groups.iter().map(|(_, members)| probes(&tensors, members, options.exact)).collect();
+        groups.iter().map(|(_, members)| probes(&tensors, members, how.exact)).collect();
     let variant = |probe: &Probe| -> Variant<'_> {
         probe.members.iter().map(|(tensor, ty)| (&tensors[*tensor].item, *ty)).collect()
     };
     let variants: Vec<_> = probes.iter().flatten().map(variant).collect();
-    let runs = variants.len() + variants.len().div_ceil(options.together.max(1));
+    let runs = variants.len() + variants.len().div_ceil(how.together.max(1));
     progress.begin("reading", (runs * windows.count() * (windows.window_len() - 1)) as u64);
-    let (subject, run, together) = (&opened.subject(), options.task.run, options.together);
-    let found = sensitivity(subject, &variants, together, &windows, run, progress)?;
+    let found = sensitivity(subject, &variants, how.together, windows, how.run, progress)?;
     for (probe, divergence) in probes.iter_mut().flatten().zip(found) {
         // Sums of nearly nothing may come out below 0.
         probe.divergence = divergence.max(0.0);
@@ -135,12 +169,12 @@ pub fn measure(
     Ok(Sensitivity {
         version: VERSION,
         program: concat!("gguf ", env!("CARGO_PKG_VERSION")).to_owned(),
-        model: word.to_owned(),
-        text: options.text.clone(),
+        model: String::new(),
+        text: String::new(),
         window_tokens: windows.window_len(),
         windows: windows.count(),
         predictions: windows.predicted(),
-        imatrix: options.imatrix.as_ref().map(|imatrix| imatrix.file.display().to_string()),
+        imatrix: None,
         groups: groups.collect(),
         tensors: by_name,
     })

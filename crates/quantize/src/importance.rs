@@ -15,6 +15,8 @@ pub struct Importance {
     /// By the name of the tensor in the source: one finite weight per column, for tensors of experts
     /// (the third dimension) one per column of each.
     pub weights: HashMap<String, Arc<[f32]>>,
+    /// Whether tensors that it says nothing of need no mention.
+    pub is_partial: bool,
 }
 
 /// What to do about tensors that would be garbage without importance weights and have none.

@@ -86,9 +86,7 @@ pub fn give_types(job: &mut Job, target: Target, options: &Options) -> Result<Ve
     let descriptions: Vec<_> = items.collect();
     let (decisions, mut notes) = decide(&descriptions, &job.metadata, target, &recipe)?;
     notes.extend(importance::cover(&mut job.items, &decisions, options.missing)?);
-    if options.importance.is_some() {
-        notes.extend(importance::uncovered(&job.items));
-    }
+    notes.extend(uncovered(job, options));
     Ok(notes)
 }
 
@@ -105,8 +103,13 @@ pub fn finish(job: &mut Job, target: Target, options: &Options) -> Result<Vec<St
     for item in &job.items {
         check_change(&item.tensor, item.target, options.allow_requantize)?;
     }
-    let uncovered = options.importance.as_ref().and_then(|_| importance::uncovered(&job.items));
-    Ok(uncovered.into_iter().collect())
+    Ok(uncovered(job, options).into_iter().collect())
+}
+
+/// Names the tensors for which an importance matrix should have weights, and has none.
+fn uncovered(job: &Job, options: &Options) -> Option<String> {
+    let given = options.importance.as_ref().filter(|given| !given.is_partial);
+    given.and_then(|_| importance::uncovered(&job.items))
 }
 
 /// Sets the keys that the options override.

@@ -268,7 +268,23 @@ impl Context {
         features: &Value,
         progress: &dyn Progress,
     ) -> Result<Value, Error> {
-        self.run_encoder(sequence, Some(features.width), Inputs::Features(features), progress)
+        let watch = Watch::new(progress);
+        self.run_encoder(sequence, Some(features.width), Inputs::Features(features), &watch)
+    }
+
+    /// The same, while `observer` looks on.
+    ///
+    /// # Errors
+    /// As [`Context::encode`].
+    pub fn observe_encoder(
+        &mut self,
+        sequence: usize,
+        features: &Value,
+        observer: &dyn Observer,
+        progress: &dyn Progress,
+    ) -> Result<Value, Error> {
+        let watch = Watch::new(progress).observed(observer);
+        self.run_encoder(sequence, Some(features.width), Inputs::Features(features), &watch)
     }
 
     /// The same of an encoder that reads tokens.
@@ -285,7 +301,7 @@ impl Context {
         self.accept(&Batch::of_sequence(ids, sequence), true)?;
         // The encoder sees one sequence, which is then the first.
         let tokens = Batch::of_all(ids).tokens;
-        self.run_encoder(sequence, None, Inputs::Tokens(&tokens), progress)
+        self.run_encoder(sequence, None, Inputs::Tokens(&tokens), &Watch::new(progress))
     }
 
     /// Runs the encoder on frames of a width, or on tokens.
@@ -294,7 +310,7 @@ impl Context {
         sequence: usize,
         width: Option<usize>,
         inputs: Inputs<'_>,
-        progress: &dyn Progress,
+        watch: &Watch<'_>,
     ) -> Result<Value, Error> {
         let executor = self.executor.clone();
         let Some(program) = executor.graph().encoder() else {
@@ -316,8 +332,7 @@ impl Context {
         let Some(of) = self.sequences.get_mut(sequence..=sequence) else {
             return Err(no_sequence(sequence));
         };
-        let watch = Watch::new(progress);
-        let mut made = run(&executor, program, &outputs, inputs, of, &self.options, &watch)?;
+        let mut made = run(&executor, program, &outputs, inputs, of, &self.options, watch)?;
         Ok(made.pop().unwrap_or_default())
     }
 

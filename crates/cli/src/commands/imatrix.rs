@@ -49,7 +49,7 @@ pub struct Args {
     #[arg(short, long, value_name = "N")]
     ctx_size: Option<std::num::NonZeroU32>,
     /// All second moments of what enters each matrix, for `gguf quantize --calibration-data`, and not an importance
-    /// matrix: many times as large.
+    /// matrix: many times as large. Of a model that hears, TEXT is a recording.
     #[arg(long, requires = "model", conflicts_with_all = ["in_file", "output_format", "show_statistics", "chunk",
         "parse_special", "process_output", "output_frequency", "save_frequency", "resume", "part", "json"])]
     moments: bool,

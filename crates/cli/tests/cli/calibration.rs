@@ -3,7 +3,8 @@
 use std::fs;
 use std::path::Path;
 
-use crate::support::{Dir, MODEL, fails, json, succeeds};
+use crate::support::{Dir, MODEL, fails, gguf, json, succeeds};
+use crate::whisper;
 
 /// The two halves of a text that is always there: to calibrate with, and to judge by.
 fn texts(dir: &Dir) -> [String; 2] {
@@ -34,9 +35,13 @@ fn the_same_size_is_closer_to_the_original() {
     succeeds(&["quantize", &model, &plain, "Q3_K_M"]);
     let quantize = |threads: &str| {
         let words = ["quantize", "--calibrate", &read, &model, &out, "Q3_K_M", "--force"];
-        succeeds(&[&words[..], &HOW, &["--threads", threads]].concat())
+        notes(&[&words[..], &HOW, &["--threads", threads]].concat())
     };
-    quantize("1");
+    let told = quantize("1");
+    for what in ["fewer than 4 tokens per column", "in 2 windows that were kept back"] {
+        assert!(told.contains(what), "{told}");
+    }
+    assert!(!told.contains("importance matrix"), "nobody gave one: {told}");
     let bytes = fs::read(&out).unwrap();
     quantize("3");
     assert!(bytes == fs::read(&out).unwrap(), "other bytes on three threads");
@@ -55,6 +60,102 @@ fn the_same_size_is_closer_to_the_original() {
     assert_eq!((key("tokens"), key("window")), (Some(896u32.into()), Some(64u32.into())));
     assert!(key("text_sha256").is_some() && key("version").is_some());
     succeeds(&["check", &out]);
+}
+
+/// What a command that succeeds says beside its result.
+#[track_caller]
+fn notes(words: &[&str]) -> String {
+    let output = gguf(words);
+    let told = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(output.status.success(), "{told}");
+    told
+}
+
+/// Types are chosen for a size by what they do to the predictions of the text.
+#[test]
+fn types_within_a_size_go_by_the_text() {
+    let dir = Dir::new();
+    let (model, [text, judging]) = (dir.f16(), texts(&dir));
+    let [plain, out] = ["plain.gguf", "out.gguf"].map(|name| dir.path(name));
+    succeeds(&["quantize", &model, &plain, "Q3_K_M"]);
+    let size = fs::metadata(&plain).unwrap().len();
+    let calibrate = ["quantize", "--calibrate", &text, &model];
+    let told = notes(&[&calibrate[..], &[&out, "--target-size", &size.to_string()], &HOW].concat());
+    assert!(told.contains("expected divergence"), "{told}");
+    let made = fs::metadata(&out).unwrap().len();
+    assert!(made <= size && made > size - size / 20, "{made} of {size}");
+    let (chosen, official) =
+        (divergence(&model, &out, &judging), divergence(&model, &plain, &judging));
+    assert!(chosen < official, "{chosen} of {official}");
+    succeeds(&["verify", &out, "--source", &model, "--calibrate", &text]);
+    // What was measured before is taken as it is: here no type costs anything.
+    let file = dir.path("s.json");
+    let measure = ["sensitivity", &model, "-f", &text, "-c", "64", "--chunks", "2", "--by", "role"];
+    succeeds(&[&measure[..], &["-o", &file]].concat());
+    let mut changed = json(&fs::read_to_string(&file).unwrap());
+    for (_, tensor) in changed["tensors"].as_object_mut().unwrap() {
+        let types = tensor["divergence"].as_object_mut().unwrap();
+        types.values_mut().for_each(|does| *does = 0.0.into());
+    }
+    fs::write(&file, changed.to_string()).unwrap();
+    let given = ["--target-size", &size.to_string(), "--sensitivity", &file, "--dry-run"];
+    let told = notes(&[&calibrate[..], &[&out, "--force"], &given, &HOW].concat());
+    assert!(told.contains("expected divergence 0.000000"), "{told}");
+}
+
+/// The model with another number in a tensor of F32.
+fn with_number(dir: &Dir, name: &str, at: u64, number: f32) -> String {
+    let (model, path) = (dir.f16(), dir.path("changed.gguf"));
+    let place = gguf_store::Model::open(model.as_ref()).unwrap().index()[name].offset + 4 * at;
+    let mut bytes = fs::read(&model).unwrap();
+    bytes[place as usize..][..4].copy_from_slice(&number.to_le_bytes());
+    fs::write(&path, bytes).unwrap();
+    path
+}
+
+/// A column that is always 0 is told of, and no failure; what is no number is one.
+#[test]
+fn columns_that_say_nothing_are_told_of() {
+    let dir = Dir::new();
+    let ([text, _], out) = (texts(&dir), dir.path("out.gguf"));
+    let norm = "blk.1.ffn_norm.weight";
+    let model = with_number(&dir, norm, 7, 0.0);
+    let words = ["quantize", "--calibrate", &text, &model, &out, "Q4_0"];
+    let told = notes(&[&words[..], &HOW].concat());
+    assert!(told.contains("2 tensors have columns that nothing of the text reaches"), "{told}");
+    succeeds(&["check", &out]);
+    with_number(&dir, norm, 7, f32::NAN);
+    let what = "what is multiplied with column 7 is no number";
+    fails(&[&words[..], &HOW, &["--force"]].concat(), 1, &["blk.1.ffn_", what]);
+}
+
+/// A model that hears is fitted to what it heard, encoder and decoder.
+#[test]
+fn a_recording_calibrates_what_hears() {
+    let dir = Dir::new();
+    let [model, sound, data, plain, out] =
+        ["w.gguf", "s.wav", "m.gguf", "plain.gguf", "out.gguf"].map(|name| dir.path(name));
+    fs::write(&model, whisper::model()).unwrap();
+    fs::write(&sound, whisper::sound(7.5)).unwrap();
+    let words = ["quantize", "--pure", "--calibrate", &sound, &model, &out, "Q4_0"];
+    fails(&words, 2, &["an encoder of its own", "--moments"]);
+    succeeds(&["imatrix", &model, "-f", &sound, "--moments", "-o", &data]);
+    succeeds(&["quantize", "--pure", &model, &plain, "Q4_0"]);
+    succeeds(&["quantize", "--pure", "--calibration-data", &data, &model, &out, "Q4_0"]);
+    for name in ["enc.blk.0.attn_q", "enc.blk.0.ffn_down", "dec.blk.0.ffn_up"] {
+        let name = format!("{name}.weight");
+        assert!(bytes_of(&out, &name) != bytes_of(&plain, &name), "{name} was not calibrated");
+    }
+    succeeds(&["verify", &out, "--source", &model, "--calibration-data", &data]);
+}
+
+/// The data of a tensor.
+fn bytes_of(path: &str, name: &str) -> Vec<u8> {
+    let model = gguf_store::Model::open(path.as_ref()).unwrap();
+    let tensor = model.index()[name];
+    let mut bytes = vec![0; tensor.info.byte_len().unwrap() as usize];
+    tensor.read_at(&mut bytes, 0).unwrap();
+    bytes
 }
 
 #[test]
@@ -165,7 +266,7 @@ fn a_calibrated_file_is_derived_again() {
     let len = bytes.len();
     bytes[len / 2] ^= 1;
     fs::write(&out, bytes).unwrap();
-    let output = crate::support::gguf(&[&verify[..], &["--calibrate", &text]].concat());
+    let output = gguf(&[&verify[..], &["--calibrate", &text]].concat());
     assert_eq!(output.status.code(), Some(1));
 }
 
@@ -206,21 +307,12 @@ fn experts_are_fitted_each_for_itself() {
     succeeds(&[&words[..], &HOW, &["--force"]].concat());
     let (ours, official) = (divergence(&f16, &out, &judging), divergence(&f16, &plain, &judging));
     assert!(ours < official, "{ours} of {official}");
-    let bytes = |path: &str, name: &str| {
-        let model = gguf_store::Model::open(path.as_ref()).unwrap();
-        let tensor = model.index()[name];
-        let mut bytes = vec![0; tensor.info.byte_len().unwrap() as usize];
-        tensor.read_at(&mut bytes, 0).unwrap();
-        bytes
-    };
     for name in ["ffn_gate_exps", "ffn_up_exps", "ffn_down_exps"] {
         let name = format!("blk.0.{name}.weight");
-        assert!(bytes(&out, &name) != bytes(&plain, &name), "{name} was not calibrated");
+        assert!(bytes_of(&out, &name) != bytes_of(&plain, &name), "{name} was not calibrated");
     }
     // Two tokens reach few of them.
     let few = ["--calibrate-ctx", "2", "--calibrate-tokens", "2", "--force"];
-    let output = crate::support::gguf(&[&words[..], &few].concat());
-    assert!(output.status.success());
-    let notes = String::from_utf8_lossy(&output.stderr).into_owned();
-    assert!(notes.contains("their weights count alike"), "{notes}");
+    let told = notes(&[&words[..], &few].concat());
+    assert!(told.contains("their weights count alike"), "{told}");
 }

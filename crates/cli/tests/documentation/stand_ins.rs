@@ -121,7 +121,10 @@ const STAND_INS: &[(&[&str], &str)] = &[
     (&["tokenizer.json"], "gguf export $BASE/f16.gguf hf; cp hf/tokenizer.json $NAME"),
     (&["whisper-base.gguf", "whisper.gguf"], "cp $BASE/whisper.gguf $NAME"),
     // The kind of a recording is in its bytes.
-    (&["talk.mp3", "film.flac", "talk.ogg", "a.wav", "b.wav"], "cp $BASE/sound.wav $NAME"),
+    (
+        &["talk.mp3", "film.flac", "talk.ogg", "a.wav", "b.wav", "speech.wav"],
+        "cp $BASE/sound.wav $NAME",
+    ),
     (&["mel.npy"], "cp $BASE/mel.npy $NAME"),
     // The directories of a home; the file is the user's.
     (

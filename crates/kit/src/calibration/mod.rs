@@ -1,5 +1,7 @@
 //! Weights rounded by what a text shows of a model: [`gguf_calibrate`] for the items of jobs.
 
+mod hearing;
+mod judging;
 mod made;
 mod reading;
 mod saved;
@@ -148,12 +150,27 @@ impl Ready {
     /// What planning is to know: that there are weights for columns, whatever they are.
     pub fn tell(&self, options: &mut gguf_quantize::Options) {
         if !self.matrices.is_empty() {
-            let given = options.importance.get_or_insert_default();
+            let nothing = || Importance { is_partial: true, ..Importance::default() };
+            let given = options.importance.get_or_insert_with(nothing);
             for (name, len) in &self.matrices {
                 given.weights.entry(name.clone()).or_insert_with(|| vec![1.0; *len].into());
             }
         }
         options.overrides.extend(self.keys.iter().cloned());
+    }
+
+    /// What types do to predictions of the text, if it is read: what a size target then goes by, unless another
+    /// measurement is given.
+    pub fn measure(
+        &self,
+        model: &Model,
+        options: &mut gguf_quantize::Options,
+        progress: &dyn Progress,
+    ) -> Result<(), Error> {
+        if let (By::Text(reader), None) = (&self.by, &options.sensitivity) {
+            options.sensitivity = Some(reader.sensitivity(model, options, progress)?);
+        }
+        Ok(())
     }
 
     /// Takes from items what [`Ready::tell`] gave them, where they are not to be calibrated.

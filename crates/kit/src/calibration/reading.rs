@@ -6,15 +6,17 @@ use std::sync::Arc;
 
 use gguf::Value;
 use gguf_calibrate::{Each, METHOD, Made, calibrate, matrices};
-use gguf_eval::{Cut, RunOptions, Subject, Windows, divergence};
-use gguf_graph::OutputKind;
+use gguf_eval::{Cut, RunOptions, Subject, Windows};
 use gguf_pipeline::Item;
+use gguf_quantize::sensitivity::Sensitivity;
 use gguf_runtime::{Arithmetic, Executor};
 use gguf_store::{Model, Progress};
 use gguf_tokenizer::Tokenizer;
 
 use super::PREFIX;
+use super::judging::By;
 use crate::run::run_model;
+use crate::sensitivity::{By as Together, How, of_windows};
 use crate::{Error, digest, read_text, run, tokens};
 
 /// A text, and how much of it is read.
@@ -40,6 +42,9 @@ const KEPT: usize = 8;
 
 /// So many of those are read at most, and as many of the others.
 const JUDGED: usize = 16;
+
+/// So many windows say what types of tensors do to predictions, where a size is to be kept.
+const MEASURED: usize = 4;
 
 /// How much worse the model may do there before that is said.
 const OVER_FITTED: f64 = 1.5;
@@ -69,9 +74,16 @@ impl Reader {
         tokenizer: &Tokenizer,
         reading: &Reading,
     ) -> Result<Self, Error> {
-        if executor.graph().encoder().is_some() {
-            let what = "models with an encoder of their own cannot be calibrated";
-            return Err(Error::request("calibration-impossible", what, "leave --calibrate out"));
+        if let Some((encoder, _)) = executor.graph().encoder() {
+            let what = "a model with an encoder of its own cannot be calibrated by a text";
+            let help = match encoder.features_width() {
+                Some(_) => {
+                    "save what a recording shows with `gguf imatrix MODEL -f RECORDING --moments`, and give \
+                     --calibration-data"
+                }
+                None => "leave --calibrate out",
+            };
+            return Err(Error::request("calibration-impossible", what, help));
         }
         let text = read_text(&reading.text)?;
         let mut ids = tokens::encode(tokenizer, &text, false);
@@ -132,6 +144,20 @@ impl Reader {
         Ok(Arc::new(made.with_arithmetic(Arithmetic::Exact)))
     }
 
+    /// What types of each tensor do to predictions of the first windows: for the types of `model` within a size.
+    pub fn sensitivity(
+        &self,
+        model: &Model,
+        quantization: &gguf_quantize::Options,
+        progress: &dyn Progress,
+    ) -> Result<Sensitivity, Error> {
+        let windows = self.windows.clone().only(0..MEASURED.min(self.ids.len()));
+        let run = RunOptions::default();
+        let how = How { types: &[], by: Together::Tensor, exact: false, together: 8, run };
+        let subject = Subject { name: "the model".to_owned(), executor: self.executor.clone() };
+        of_windows(model, quantization, &subject, &windows, &how, progress)
+    }
+
     /// How far the model is from the original, in what it was fitted to and in what was kept back.
     pub fn judge(
         &self,
@@ -140,30 +166,18 @@ impl Reader {
     ) -> Result<Vec<String>, Error> {
         let (all, fitted) = (self.windows.count(), self.ids.len());
         let kept = (all - fitted).min(JUDGED);
-        if self.executor.width(OutputKind::Logits).is_none() {
-            return Ok(Vec::new());
-        }
+        let Some(by) = By::of(&self.executor) else { return Ok(Vec::new()) };
         if kept == 0 {
             return Ok(vec![format!(
                 "the text is too short to keep a part of it back: {all} windows, {KEPT} would do"
             )]);
         }
-        let subject = |name: &str, executor: &Arc<Executor>| Subject {
-            name: name.to_owned(),
-            executor: executor.clone(),
-        };
-        let (original, model) =
-            (subject("the original", &self.executor), subject("the output", quantized));
-        let of = |numbers| -> Result<f64, Error> {
-            let windows = self.windows.clone().only(numbers);
-            let models = std::slice::from_ref(&model);
-            let found = divergence(&original, models, &windows, RunOptions::default(), progress)?;
-            Ok(found[0].divergence.value())
-        };
-        progress.begin("judging", (4 * kept * (self.windows.window_len() - 1)) as u64);
+        progress.begin("judging", 2 * by.tokens(&self.windows, kept));
+        let of = |numbers| by.apart(&self.executor, quantized, &self.windows, numbers, progress);
         let (kept_back, read) = (of(fitted..fitted + kept)?, of(0..kept)?);
         let mut notes = vec![format!(
-            "divergence from the original: {kept_back:.6} in {kept} windows that were kept back, {read:.6} in as many that were read"
+            "{}: {kept_back:.6} in {kept} windows that were kept back, {read:.6} in as many that were read",
+            by.name()
         )];
         if kept_back > OVER_FITTED * read {
             notes.push("the weights fit that text more than others: take a longer one".to_owned());

@@ -18,15 +18,17 @@ use gguf::{Array, Metadata, Shape, TensorType, Value};
 use gguf_calibrate::{Calibrated, Each, Encoders, METHOD, Made, Moments, Options, collect};
 use gguf_pipeline::{Content, Item, Job, Stored, Tensor};
 use gguf_store::{Model, Overwrite, Progress};
+use gguf_tokenizer::Tokenizer;
 
-use super::PREFIX;
 use super::made::{Keep, MadeFile};
 use super::reading::{Reader, Reading};
-use crate::{Error, open};
+use super::{PREFIX, hearing};
+use crate::run::run_model;
+use crate::{Error, open, run};
 
 const KIND: &str = "calibration";
 
-/// Saves what a model shows while it reads a text.
+/// Saves what a model shows while it reads a text, or, if it is one that hears, while it writes down a recording.
 ///
 /// # Errors
 /// If the model or the text cannot be read, the model cannot read it, or the file cannot be written.
@@ -39,12 +41,10 @@ pub fn save(
 ) -> Result<(), Error> {
     overwrite.check(output)?;
     let opened = open(source)?;
-    let reader = Reader::open(opened.model(), source, reading)?;
+    let running = run_model(opened.model(), Vec::new(), source, &run::Options::default())?;
     let mut file = MadeFile::open(Keep::Nothing, "")?;
     let directory = file.directory().to_owned();
     let (mut names, mut inputs, mut stages) = (Vec::new(), Vec::new(), Vec::new());
-    let total = reader.matrices().len() as u64;
-    progress.begin("collecting", total);
     let mut each = |tensors: &[String], moments: &[Moments]| {
         let n = moments.first().map_or(0, |moments| moments.n);
         let mut sums = Vec::with_capacity(4 * moments.len() * n * (n + 1) / 2);
@@ -64,10 +64,20 @@ pub fn save(
         stages.push((first.clone(), n as u64 * (n as u64 + 1) / 2, counts));
         progress.step(tensors.len() as u64)
     };
-    collect(reader.executor(), &reader.ids, &directory, &mut each, progress)?;
+    let encoder = running.executor.graph().encoder();
+    let keys = if encoder.is_some_and(|(program, _)| program.features_width().is_some()) {
+        hearing::collect(&running, reading, &mut each, progress)?
+    } else {
+        let tokenizer = Tokenizer::from_metadata(&running.metadata, Default::default())
+            .map_err(|error| error.in_file(source.as_ref()))?;
+        let reader = Reader::new(running.executor, &tokenizer, reading)?;
+        progress.begin("collecting", reader.matrices().len() as u64);
+        collect(reader.executor(), &reader.ids, &directory, &mut each, progress)?;
+        reader.keys()
+    };
     let mut metadata = Metadata::default();
     metadata.set("general.type", KIND);
-    for (key, value) in reader.keys() {
+    for (key, value) in keys {
         metadata.set(key, value);
     }
     metadata.set(format!("{PREFIX}tensors"), Value::Array(Array::from_strings(names)));

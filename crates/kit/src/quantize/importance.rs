@@ -64,6 +64,6 @@ impl Choice {
         if imatrix.chunk_count > 0 {
             keys.push((key("chunks_count"), Value::U32(imatrix.chunk_count)));
         }
-        Ok((Importance { weights }, keys))
+        Ok((Importance { weights, is_partial: false }, keys))
     }
 }

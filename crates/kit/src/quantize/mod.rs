@@ -126,6 +126,9 @@ impl Plan {
         let mut quantization = options.quantization.clone();
         if let Some(ready) = &calibration {
             ready.tell(&mut quantization);
+            if options.outputs.iter().any(|named| matches!(named.goal, Goal::Budget(_))) {
+                ready.measure(model, &mut quantization, progress)?;
+            }
         }
         // Which blocks are left out shows neither in the input nor always in the header.
         let pruned = &options.quantization.prune_layers;

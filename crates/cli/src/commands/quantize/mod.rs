@@ -69,7 +69,7 @@ pub struct Args {
         allow_negative_numbers = true, value_parser = listing::parse_above_0::<f64>)]
     target_bpw: Option<f64>,
     /// With a size target: go by what types of tensors do to predictions, which `gguf sensitivity` has
-    /// measured, and not by what the weights lose.
+    /// measured, and not by what the weights lose. With --calibrate that is measured if it is not given.
     #[arg(long, value_name = "FILE")]
     sensitivity: Option<PathBuf>,
     /// Save which tensor gets which type, as a file for --tensor-type-file.

@@ -12,7 +12,7 @@ use std::path::Path;
 
 use gguf_audio::{FRAMES_PER_SECOND, HOP, Spectrogram};
 use gguf_graph::OutputKind;
-use gguf_runtime::{Batch, CacheType, Context, ContextOptions, Value};
+use gguf_runtime::{Batch, CacheType, Context, ContextOptions, Observer, Value};
 use gguf_store::Progress;
 use gguf_tokenizer::Tokenizer;
 
@@ -201,6 +201,43 @@ impl Transcriber {
         let text = text(&self.tokenizer, &ids, self.vocabulary.end);
         transcript.text = text.trim().to_owned();
         Ok(transcript)
+    }
+
+    /// Hears a recording window by window, and reads at once what it writes down of each, while `observer` looks on
+    /// at both, and not at the writing. Returns how many tokens the decoder read.
+    ///
+    /// # Errors
+    /// As [`Transcriber::transcribe`].
+    pub fn observe(
+        &mut self,
+        path: &Path,
+        observer: &dyn Observer,
+        progress: &dyn Progress,
+    ) -> Result<u64, Error> {
+        progress.begin("listening", 0);
+        let mut heard = |samples: usize| progress.step(2 * samples as u64);
+        let mut sound = Spectrogram::open(path, self.bands, &mut heard)?;
+        let frames = sound.frames();
+        progress.begin("collecting", (2 * HOP * frames) as u64);
+        let quiet = |_: u64| progress.advance(0);
+        let (mut told, mut tokens) = (Vec::new(), 0);
+        for at in (0..frames).step_by(self.frames.max(1)) {
+            let data = sound.window(at, self.frames)?;
+            let features = Value { rows: self.frames, width: self.bands, data };
+            self.context.observe_encoder(0, &features, observer, &quiet)?;
+            if told.is_empty() {
+                let (language, _) = self.language(&quiet)?;
+                told = self.told(&language)?;
+            }
+            let written = self.write(&told, &[], false, at as u64, &quiet)?;
+            let no_times = [self.vocabulary.no_timestamps];
+            let ids = [&told[..], &no_times, &written.ids].concat();
+            self.context.truncate(0, 0);
+            self.context.observe(&Batch::of_all(&ids), OutputKind::Logits, observer, &quiet)?;
+            tokens += ids.len() as u64;
+            progress.step((2 * HOP * self.frames.min(frames - at)) as u64)?;
+        }
+        Ok(tokens)
     }
 
     /// Lets the encoder hear the window from a frame on.
