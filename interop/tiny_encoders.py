@@ -1,0 +1,389 @@
+"""Tiny checkpoints with random weights, of classes with an encoder of images or sound.
+
+Used by coverage.py. Where `transformers` has the class it makes them, as `tiny_checkpoints.py` has it; `CASES`
+are the others, by the names and shapes that llama.cpp's converter asks for. `PREPARATION` is what stands beside
+them of how images are prepared.
+"""
+
+import json
+
+import tiny_checkpoints
+from converter import linear, norm, write_checkpoint
+
+TEXT, WIDTH, FF, PATCH, SIDE, MELS = 64, 32, 48, 14, 28, 16
+# llama.cpp's converter knows as many layers of a projector as the encoder has.
+LAYERS = 4
+
+PREPARATION = {
+    "image_mean": [0.48145466, 0.4578275, 0.40821073],
+    "image_std": [0.26862954, 0.26130258, 0.27577711],
+    "min_pixels": 784,
+    "max_pixels": 50176,
+    "image_seq_length": 4,
+    "size": {"longest_edge": 56, "shortest_edge": 28, "height": 28, "width": 28},
+}
+# What a class needs besides, or otherwise, in the configuration that `transformers` gives it.
+FIELDS = {}
+# Tokens that the converter of a class looks for.
+TOKENS = {
+    "LlavaForConditionalGeneration": ["[IMG_BREAK]"],
+    "Mistral3ForConditionalGeneration": ["[IMG_BREAK]"],
+}
+# How names of tensors begin in published checkpoints, where `transformers` writes them otherwise.
+PUBLISHED = {
+    "Gemma3ForConditionalGeneration": {"vision_tower.": "vision_tower.vision_model."},
+}
+CASES = {}
+
+
+def case(function):
+    made = function()[0]
+    own = made.get("vision_config", {}).get("architectures") or made["architectures"]
+    CASES[own[0]] = function
+    return function
+
+
+def write(name, zoo, work):
+    """Writes the checkpoints of a class; yields their folders."""
+    if name in CASES:
+        folder = work / name
+        made, tensors = CASES[name]()
+        write_checkpoint(folder, {"model_type": "remote", **made}, tensors, zoo / "qwen2", False)
+        folders = [folder]
+    else:
+        folders = list(made_by_transformers(name, zoo, work))
+    for folder in folders:
+        (folder / "preprocessor_config.json").write_text(json.dumps(PREPARATION))
+        yield folder
+
+
+def made_by_transformers(name, zoo, work):
+    tiny_checkpoints.ENCODER |= dict.fromkeys(("num_hidden_layers", "depth", "encoder_layers", "num_layers"), LAYERS)
+    for table, own in ((tiny_checkpoints.FIELDS, FIELDS), (tiny_checkpoints.TOKENS, TOKENS)):
+        if name in own:
+            table[name] = {**table.get(name, {}), **own[name]} if isinstance(own[name], dict) else own[name]
+    folders = tiny_checkpoints.write(name, name, work, zoo)
+    # Those that leave out what the text model does not need are the same here.
+    for folder in list(folders)[:1]:
+        rename(folder / "model.safetensors", PUBLISHED.get(name, {}))
+        yield folder
+
+
+def rename(path, beginnings):
+    from safetensors.torch import load_file, save_file
+
+    def renamed(name):
+        for written, published in beginnings.items():
+            if name.startswith(written):
+                return name.replace(written, published, 1)
+        return name
+
+    if beginnings:
+        save_file({renamed(name): tensor for name, tensor in load_file(path).items()}, path)
+
+
+# ---- by hand
+
+
+def config(name, **fields):
+    made = {"architectures": [name], "hidden_size": TEXT, "num_hidden_layers": 2, "vocab_size": 640}
+    return made | fields
+
+
+def vision(**fields):
+    made = {"hidden_size": WIDTH, "intermediate_size": FF, "num_hidden_layers": LAYERS, "num_attention_heads": 2}
+    return made | {"image_size": SIDE, "patch_size": PATCH} | fields
+
+
+def both(name, *shape):
+    return linear(name, *shape, True)
+
+
+def norms(name, width=WIDTH):
+    return norm(name, width) | {f"{name}.bias": (width,)}
+
+
+def clip(p, patches=4):
+    """The encoder of CLIP and SigLIP as `transformers` has it."""
+    tensors = {f"{p}.embeddings.patch_embedding.weight": (WIDTH, 3, PATCH, PATCH)}
+    tensors |= {f"{p}.embeddings.patch_embedding.bias": (WIDTH,)}
+    tensors |= {f"{p}.embeddings.position_embedding.weight": (patches, WIDTH)}
+    for i in range(LAYERS):
+        q = f"{p}.encoder.layers.{i}"
+        tensors |= norms(f"{q}.layer_norm1") | norms(f"{q}.layer_norm2")
+        for x in ("q", "k", "v", "out"):
+            tensors |= both(f"{q}.self_attn.{x}_proj", WIDTH, WIDTH)
+        tensors |= both(f"{q}.mlp.fc1", FF, WIDTH) | both(f"{q}.mlp.fc2", WIDTH, FF)
+    return tensors | norms(f"{p}.post_layernorm")
+
+
+def whisper(p, width=WIDTH):
+    tensors = both(f"{p}.conv1", width, MELS) | both(f"{p}.conv2", width, width)
+    for i in (1, 2):
+        tensors[f"{p}.conv{i}.weight"] += (3,)
+    tensors |= {f"{p}.embed_positions.weight": (30, width)} | norms(f"{p}.layer_norm", width)
+    for i in range(LAYERS):
+        q = f"{p}.layers.{i}"
+        tensors |= norms(f"{q}.self_attn_layer_norm", width) | norms(f"{q}.final_layer_norm", width)
+        for x in ("q", "v", "out"):
+            tensors |= both(f"{q}.self_attn.{x}_proj", width, width)
+        tensors |= linear(f"{q}.self_attn.k_proj", width, width)
+        tensors |= both(f"{q}.fc1", FF, width) | both(f"{q}.fc2", width, FF)
+    return tensors
+
+
+def of_whisper(**fields):
+    made = {"d_model": WIDTH, "encoder_ffn_dim": FF, "encoder_attention_heads": 2, "encoder_layers": LAYERS}
+    return made | {"num_mel_bins": MELS, "model_type": "whisper"} | fields
+
+
+def of_text(prefix=""):
+    """A tensor of the text model, which is left out."""
+    return {f"{prefix}model.layers.0.self_attn.q_proj.weight": (TEXT, TEXT)}
+
+
+@case
+def internvl():
+    made = config("InternVLChatModel", downsample_ratio=0.5, min_dynamic_patch=1, max_dynamic_patch=12)
+    made["llm_config"] = {"hidden_size": TEXT, "architectures": ["Qwen2ForCausalLM"]}
+    made["vision_config"] = vision(architectures=["InternVisionModel"], hidden_act="gelu", layer_norm_eps=1e-6)
+    p = "vision_model"
+    tensors = {f"{p}.embeddings.class_embedding": (1, 1, WIDTH), f"{p}.embeddings.position_embedding": (1, 5, WIDTH)}
+    tensors |= {f"{p}.embeddings.patch_embedding.weight": (WIDTH, 3, PATCH, PATCH)}
+    tensors |= {f"{p}.embeddings.patch_embedding.bias": (WIDTH,)}
+    for i in range(LAYERS):
+        q = f"{p}.encoder.layers.{i}"
+        tensors |= norms(f"{q}.norm1") | norms(f"{q}.norm2") | {f"{q}.ls1": (WIDTH,), f"{q}.ls2": (WIDTH,)}
+        tensors |= both(f"{q}.attn.qkv", 3 * WIDTH, WIDTH) | both(f"{q}.attn.proj", WIDTH, WIDTH)
+        tensors |= norm(f"{q}.attn.q_norm", WIDTH) | norm(f"{q}.attn.k_norm", WIDTH)
+        tensors |= both(f"{q}.mlp.fc1", FF, WIDTH) | both(f"{q}.mlp.fc2", WIDTH, FF)
+    tensors |= norms("mlp1.0", 4 * WIDTH) | both("mlp1.1", TEXT, 4 * WIDTH) | both("mlp1.3", TEXT, TEXT)
+    return made, tensors | of_text("language_model.")
+
+
+def moon_vit(p):
+    tensors = both(f"{p}.patch_embed.proj", WIDTH, 3) | {f"{p}.patch_embed.pos_emb.weight": (4, 4, WIDTH)}
+    tensors[f"{p}.patch_embed.proj.weight"] += (PATCH, PATCH)
+    for i in range(LAYERS):
+        q = f"{p}.encoder.blocks.{i}"
+        tensors |= norms(f"{q}.norm0") | norms(f"{q}.norm1")
+        tensors |= both(f"{q}.wqkv", 3 * WIDTH, WIDTH) | both(f"{q}.wo", WIDTH, WIDTH)
+        tensors |= both(f"{q}.mlp.fc0", FF, WIDTH) | both(f"{q}.mlp.fc1", WIDTH, FF)
+    return tensors | norms(f"{p}.encoder.final_layernorm")
+
+
+@case
+def kimi_vl():
+    made = config("KimiVLForConditionalGeneration", text_config={"hidden_size": TEXT}, vision_config=vision())
+    p = "multi_modal_projector"
+    tensors = moon_vit("vision_tower") | norms(f"{p}.pre_norm")
+    tensors |= both(f"{p}.linear_1", TEXT, 4 * WIDTH) | both(f"{p}.linear_2", TEXT, TEXT)
+    return made, tensors | of_text("language_model.")
+
+
+def kimi_k25(name, projector):
+    fields = {f"vt_{name}": value for name, value in vision().items() if name not in ("image_size", "patch_size")}
+    fields |= {"patch_size": PATCH, "init_pos_emb_height": 4, "init_pos_emb_width": 4, "num_attention_heads": 2}
+    fields |= {"merge_kernel_size": [2, 2], "projector_hidden_act": "gelu", "projector_ln_eps": 1e-5}
+    made = config(name, text_config={"hidden_size": TEXT}, vision_config=fields)
+    tensors = moon_vit("vision_tower") | norms("mm_projector.pre_norm")
+    for place, shape in zip(projector, ((TEXT, 4 * WIDTH), (TEXT, TEXT))):
+        tensors |= both(f"mm_projector.{place}", *shape)
+    return made, tensors | of_text("language_model.")
+
+
+@case
+def kimi_k2_5():
+    return kimi_k25("KimiK25ForConditionalGeneration", ("proj.0", "proj.2"))
+
+
+@case
+def glm5v():
+    return kimi_k25("Glm5vForConditionalGeneration", ("linear_1", "linear_2"))
+
+
+@case
+def sarashina2():
+    made = config("Sarashina2VisionForCausalLM", rms_norm_eps=1e-6, text_config={"hidden_size": TEXT})
+    made["vision_config"] = {"depth": LAYERS, "embed_dim": WIDTH, "hidden_size": TEXT, "num_heads": 2, "patch_size": PATCH}
+    tensors = {"visual.patch_embed.proj.weight": (WIDTH, 3, 2, PATCH, PATCH)}
+    for i in range(LAYERS):
+        p = f"visual.blocks.{i}"
+        tensors |= norms(f"{p}.norm1") | norms(f"{p}.norm2")
+        tensors |= both(f"{p}.attn.qkv", 3 * WIDTH, WIDTH) | both(f"{p}.attn.proj", WIDTH, WIDTH)
+        tensors |= both(f"{p}.mlp.fc1", 4 * WIDTH, WIDTH) | both(f"{p}.mlp.fc2", WIDTH, 4 * WIDTH)
+    tensors |= norms("visual.merger.ln_q") | both("visual.merger.mlp.0", 4 * WIDTH, 4 * WIDTH)
+    return made, tensors | both("visual.merger.mlp.2", TEXT, 4 * WIDTH) | of_text("llm.")
+
+
+@case
+def dots_ocr():
+    made = config("DotsOCRForCausalLM")
+    made["vision_config"] = vision(rms_norm_eps=1e-5, spatial_merge_size=2, embed_dim=WIDTH)
+    p = "vision_tower"
+    tensors = both(f"{p}.patch_embed.patchifier.proj", WIDTH, 3) | norm(f"{p}.patch_embed.patchifier.norm", WIDTH)
+    tensors[f"{p}.patch_embed.patchifier.proj.weight"] += (PATCH, PATCH)
+    for i in range(LAYERS):
+        q = f"{p}.blocks.{i}"
+        tensors |= norm(f"{q}.norm1", WIDTH) | norm(f"{q}.norm2", WIDTH)
+        tensors |= linear(f"{q}.attn.qkv", 3 * WIDTH, WIDTH) | linear(f"{q}.attn.proj", WIDTH, WIDTH)
+        tensors |= linear(f"{q}.mlp.fc1", FF, WIDTH) | linear(f"{q}.mlp.fc2", WIDTH, FF)
+        tensors |= linear(f"{q}.mlp.fc3", FF, WIDTH)
+    tensors |= norm(f"{p}.post_trunk_norm", WIDTH) | norms(f"{p}.merger.ln_q")
+    tensors |= both(f"{p}.merger.mlp.0", 4 * WIDTH, 4 * WIDTH) | both(f"{p}.merger.mlp.2", TEXT, 4 * WIDTH)
+    return made, tensors | of_text()
+
+
+@case
+def cogvlm():
+    made = config("CogVLMForCausalLM")
+    made["vision_config"] = vision(num_heads=2, layer_norm_eps=1e-6)
+    p = "model.vision"
+    tensors = {f"{p}.boi": (1, 1, TEXT), f"{p}.eoi": (1, 1, TEXT)}
+    tensors |= {f"{p}.patch_embedding.cls_embedding": (1, WIDTH), f"{p}.patch_embedding.position_embedding.weight": (5, WIDTH)}
+    tensors |= both(f"{p}.patch_embedding.proj", WIDTH, 3)
+    tensors[f"{p}.patch_embedding.proj.weight"] += (PATCH, PATCH)
+    for i in range(LAYERS):
+        q = f"{p}.transformer.layers.{i}"
+        tensors |= norms(f"{q}.input_layernorm") | norms(f"{q}.post_attention_layernorm")
+        tensors |= both(f"{q}.attention.query_key_value", 3 * WIDTH, WIDTH) | both(f"{q}.attention.dense", WIDTH, WIDTH)
+        tensors |= both(f"{q}.mlp.fc1", FF, WIDTH) | both(f"{q}.mlp.fc2", WIDTH, FF)
+    q = f"{p}.linear_proj"
+    tensors |= linear(f"{q}.linear_proj", TEXT, WIDTH) | norms(f"{q}.norm1", TEXT)
+    tensors |= linear(f"{q}.gate_proj", FF, TEXT) | linear(f"{q}.dense_h_to_4h", FF, TEXT)
+    return made, tensors | linear(f"{q}.dense_4h_to_h", TEXT, FF) | of_text()
+
+
+@case
+def ultravox():
+    made = config("UltravoxModel", stack_factor=8, text_config={"hidden_size": TEXT}, audio_config=of_whisper())
+    p = "multi_modal_projector"
+    tensors = whisper("audio_tower") | norm(f"{p}.ln_pre", 8 * WIDTH) | norm(f"{p}.ln_mid", FF)
+    return made, tensors | linear(f"{p}.linear_1", 2 * FF, 8 * WIDTH) | linear(f"{p}.linear_2", TEXT, FF)
+
+
+@case
+def glm_asr():
+    made = config("GlmasrModel", merge_factor=4, lm_config={"hidden_size": TEXT}, whisper_config=of_whisper())
+    p = "audio_encoder"
+    tensors = whisper(f"{p}.whisper") | norms(f"{p}.layer_norm") | {f"{p}.audio_bos_eos_token.weight": (2, TEXT)}
+    tensors |= both(f"{p}.adapting.0", FF, 4 * WIDTH) | both(f"{p}.adapting.2", TEXT, FF)
+    return made, tensors | of_text()
+
+
+@case
+def meralion():
+    made = config("MERaLiON2ForConditionalGeneration", text_config={"hidden_size": TEXT}, speech_config=of_whisper())
+    made["speech_mlp_scale_factor"] = 5
+    p = "speech_audio_adapter"
+    tensors = whisper("speech_encoder") | norms("ln_speech") | both(f"{p}.mlp_adapter.0", FF, 5 * WIDTH)
+    for x, shape in (("gate", (FF, FF)), ("pool", (FF, FF)), ("out", (TEXT, FF))):
+        tensors |= both(f"{p}.{x}_proj", *shape)
+    return made, tensors | of_text("text_decoder.")
+
+
+@case
+def light_on_ocr():
+    made = config("LightOnOCRForConditionalGeneration", text_config={"hidden_size": TEXT}, spatial_merge_size=2)
+    made["vision_config"] = vision(model_type="pixtral", hidden_act="silu", head_dim=16)
+    p = "model.vision_encoder"
+    tensors = {f"{p}.patch_conv.weight": (WIDTH, 3, PATCH, PATCH)} | norm(f"{p}.ln_pre", WIDTH)
+    for i in range(LAYERS):
+        q = f"{p}.transformer.layers.{i}"
+        tensors |= norm(f"{q}.attention_norm", WIDTH) | norm(f"{q}.ffn_norm", WIDTH)
+        for x in "qkvo":
+            tensors |= linear(f"{q}.attention.{x}_proj", WIDTH, WIDTH)
+        tensors |= linear(f"{q}.feed_forward.gate_proj", FF, WIDTH) | linear(f"{q}.feed_forward.up_proj", FF, WIDTH)
+        tensors |= linear(f"{q}.feed_forward.down_proj", WIDTH, FF)
+    q = "model.vision_projection"
+    tensors |= norm(f"{q}.norm", WIDTH) | linear(f"{q}.patch_merger.merging_layer", WIDTH, 4 * WIDTH)
+    return made, tensors | linear(f"{q}.linear_1", TEXT, WIDTH) | linear(f"{q}.linear_2", TEXT, TEXT) | of_text("language_model.")
+
+
+@case
+def youtu():
+    made = config("YoutuVLForConditionalGeneration")
+    made["vision_config"] = vision(hidden_act="gelu_pytorch_tanh", window_size=112, fullatt_block_indexes=[1])
+    tensors = clip("siglip2.vision_model") | norms("merger.ln_q")
+    tensors |= both("merger.mlp.0", 4 * WIDTH, 4 * WIDTH) | both("merger.mlp.2", TEXT, 4 * WIDTH)
+    return made, tensors | of_text()
+
+
+def sam():
+    p = "model.sam_model"
+    tensors = {f"{p}.pos_embed": (1, 4, 4, WIDTH), f"{p}.patch_embed.proj.weight": (WIDTH, 3, 16, 16)}
+    tensors |= {f"{p}.patch_embed.proj.bias": (WIDTH,)}
+    for i in range(LAYERS):
+        q = f"{p}.blocks.{i}"
+        tensors |= norms(f"{q}.norm1") | norms(f"{q}.norm2")
+        tensors |= {f"{q}.attn.rel_pos_h": (7, 16), f"{q}.attn.rel_pos_w": (7, 16)}
+        tensors |= both(f"{q}.attn.qkv", 3 * WIDTH, WIDTH) | both(f"{q}.attn.proj", WIDTH, WIDTH)
+        tensors |= both(f"{q}.mlp.lin1", FF, WIDTH) | both(f"{q}.mlp.lin2", WIDTH, FF)
+    tensors |= {f"{p}.neck.0.weight": (WIDTH, WIDTH, 1, 1), f"{p}.neck.2.weight": (WIDTH, WIDTH, 3, 3)}
+    tensors |= norms(f"{p}.neck.1") | norms(f"{p}.neck.3")
+    tensors |= {f"{p}.net_2.weight": (WIDTH, WIDTH, 3, 3), f"{p}.net_3.weight": (WIDTH, WIDTH, 3, 3)}
+    return tensors | both("model.projector.layers", TEXT, WIDTH) | {"model.view_seperator": (TEXT,)}
+
+
+def deepseek_ocr_of(name):
+    made = config(name, language_config={"hidden_size": TEXT})
+    widths = {"clip-l-14-224": {"heads": 2, "image_size": 224, "layers": LAYERS, "patch_size": PATCH, "width": WIDTH}}
+    widths |= {"sam_vit_b": {"heads": 2, "layers": LAYERS, "width": WIDTH, "global_attn_indexes": [1]}}
+    made["vision_config"] = {"image_size": 1024, "mlp_ratio": 3.7, "width": widths}
+    p = "model.vision_model"
+    tensors = sam() | {"model.image_newline": (TEXT,), f"{p}.embeddings.class_embedding": (WIDTH,)}
+    tensors |= {f"{p}.embeddings.patch_embedding.weight": (WIDTH, 3, PATCH, PATCH)}
+    tensors |= {f"{p}.embeddings.position_embedding.weight": (5, WIDTH)} | norms(f"{p}.pre_layrnorm")
+    for i in range(LAYERS):
+        q = f"{p}.transformer.layers.{i}"
+        tensors |= norms(f"{q}.layer_norm1") | norms(f"{q}.layer_norm2")
+        tensors |= both(f"{q}.self_attn.qkv_proj", 3 * WIDTH, WIDTH) | both(f"{q}.self_attn.out_proj", WIDTH, WIDTH)
+        tensors |= both(f"{q}.mlp.fc1", FF, WIDTH) | both(f"{q}.mlp.fc2", WIDTH, FF)
+    return made, tensors | of_text()
+
+
+@case
+def deepseek_ocr():
+    return deepseek_ocr_of("DeepseekOCRForCausalLM")
+
+
+@case
+def unlimited_ocr():
+    return deepseek_ocr_of("UnlimitedOCRForCausalLM")
+
+
+@case
+def deepseek_ocr_2():
+    made = config("DeepseekOCR2ForCausalLM", language_config={"hidden_size": TEXT})
+    widths = {"qwen2-0-5b": {"dim": WIDTH}, "sam_vit_b": {"heads": 2, "layers": LAYERS, "width": WIDTH}}
+    made["vision_config"] = {"image_size": 1024, "mlp_ratio": 3.7, "width": widths}
+    p = "model.qwen2_model"
+    tensors = sam() | {f"{p}.query_768.weight": (4, WIDTH), f"{p}.query_1024.weight": (6, WIDTH)}
+    p = f"{p}.model.model"
+    tensors |= norm(f"{p}.norm", WIDTH)
+    for i in range(LAYERS):
+        q = f"{p}.layers.{i}"
+        tensors |= norm(f"{q}.input_layernorm", WIDTH) | norm(f"{q}.post_attention_layernorm", WIDTH)
+        for x in "qkv":
+            tensors |= both(f"{q}.self_attn.{x}_proj", WIDTH, WIDTH)
+        tensors |= linear(f"{q}.self_attn.o_proj", WIDTH, WIDTH) | linear(f"{q}.mlp.gate_proj", FF, WIDTH)
+        tensors |= linear(f"{q}.mlp.up_proj", FF, WIDTH) | linear(f"{q}.mlp.down_proj", WIDTH, FF)
+    return made, tensors | of_text()
+
+
+@case
+def deepseek4v():
+    made = config("DeepseekV4ForCausalLM", vision_n_layers=LAYERS, vision_dim=WIDTH, vision_n_heads=2, vision_inter_dim=FF)
+    made |= {"vision_patch_size": PATCH, "vision_downsample_ratio": 3, "vision_min_pixels": 4096}
+    made |= {"vision_max_n_token": 384, "vision_max_wh_ratio": 8}
+    tensors = both("vision.patch_embed.proj", WIDTH, 3 * PATCH * PATCH) | norm("vision.norm", WIDTH)
+    for i in range(LAYERS):
+        p = f"vision.blocks.{i}"
+        tensors |= norm(f"{p}.norm1", WIDTH) | norm(f"{p}.norm2", WIDTH)
+        tensors |= linear(f"{p}.attn.wqkv", 3 * WIDTH, WIDTH) | linear(f"{p}.attn.wo", WIDTH, WIDTH)
+        tensors |= linear(f"{p}.mlp.w1", 2 * FF, WIDTH) | linear(f"{p}.mlp.w2", WIDTH, FF)
+    tensors |= linear("aligner.w1", FF, 9 * WIDTH) | linear("aligner.w2", TEXT, FF)
+    for x in ("newline", "start", "end", "pad"):
+        tensors[f"image_{x}"] = (TEXT,)
+    return made, tensors | {"layers.0.attn.wq_a.weight": (TEXT, TEXT)}
+
