@@ -20,10 +20,30 @@ PREPARATION = {
     "min_pixels": 784,
     "max_pixels": 50176,
     "image_seq_length": 4,
+    "patch_size": PATCH,
     "size": {"longest_edge": 56, "shortest_edge": 28, "height": 28, "width": 28},
 }
 # What a class needs besides, or otherwise, in the configuration that `transformers` gives it.
-FIELDS = {}
+GEMMA4 = {
+    "model_type": "gemma4_vision", "hidden_size": WIDTH, "intermediate_size": FF, "num_hidden_layers": LAYERS,
+    "num_attention_heads": 2, "num_key_value_heads": 2, "head_dim": 16, "position_embedding_size": 32,
+    "use_clipped_linears": True, "standardize": True,
+}
+GEMMA4_SOUND = {
+    "model_type": "gemma4_audio", "hidden_size": WIDTH, "num_hidden_layers": LAYERS, "num_attention_heads": 2,
+    "subsampling_conv_channels": [8, 4], "output_proj_dims": 48,
+}
+FIELDS = {
+    "Gemma4ForConditionalGeneration": {"vision_config": GEMMA4, "audio_config": GEMMA4_SOUND},
+    "Gemma4UnifiedForConditionalGeneration": {
+        "vision_config": {
+            "model_type": "gemma4_unified_vision", "mm_embed_dim": 64, "mm_posemb_size": 8, "output_proj_dims": 64,
+            "patch_size": 2, "pooling_kernel_size": 3,
+        },
+        "audio_config": {"model_type": "gemma4_unified_audio", "audio_embed_dim": 40},
+    },
+    "Glm5NextForConditionalGeneration": {"text_config": {"num_key_value_heads": 4}},
+}
 # Tokens that the converter of a class looks for.
 TOKENS = {
     "LlavaForConditionalGeneration": ["[IMG_BREAK]"],
@@ -387,3 +407,145 @@ def deepseek4v():
         tensors[f"image_{x}"] = (TEXT,)
     return made, tensors | {"layers.0.attn.wq_a.weight": (TEXT, TEXT)}
 
+
+@case
+def hunyuan_vl():
+    made = config("HunYuanVLForConditionalGeneration", text_config={"hidden_size": TEXT})
+    made["vision_config"] = vision(rms_norm_eps=1e-5, spatial_merge_size=2, max_image_size=56)
+    del made["vision_config"]["image_size"]
+    p = "vit"
+    tensors = both(f"{p}.embeddings.patch_embedding", WIDTH, 3) | {f"{p}.embeddings.position_embedding.weight": (17, WIDTH)}
+    tensors[f"{p}.embeddings.patch_embedding.weight"] += (PATCH, PATCH)
+    for i in range(LAYERS):
+        q = f"{p}.layers.{i}"
+        tensors |= norms(f"{q}.input_layernorm") | norms(f"{q}.post_attention_layernorm")
+        for x in "qkvo":
+            tensors |= both(f"{q}.self_attn.{x}_proj", WIDTH, WIDTH)
+        tensors |= both(f"{q}.mlp.dense_h_to_4h", FF, WIDTH) | both(f"{q}.mlp.dense_4h_to_h", WIDTH, FF)
+    q = f"{p}.perceive"
+    tensors |= norm(f"{q}.before_rms", WIDTH) | norm(f"{q}.after_rms", TEXT) | both(f"{q}.mlp", TEXT, FF)
+    tensors |= both(f"{q}.proj.0", FF, WIDTH) | both(f"{q}.proj.2", FF, FF)
+    tensors[f"{q}.proj.0.weight"] += (2, 2)
+    tensors[f"{q}.proj.2.weight"] += (1, 1)
+    for x in ("begin", "end", "newline", "sep"):
+        tensors[f"{q}.image_{x}"] = (TEXT,)
+    return made, tensors | of_text()
+
+
+@case
+def paddle_ocr():
+    made = config("PaddleOCRVLForConditionalGeneration", text_config={"hidden_size": TEXT})
+    made["vision_config"] = vision(architectures=["PaddleOCRVisionModel"], spatial_merge_size=2)
+    tensors = clip("visual.vision_model") | norms("mlp_AR.pre_norm")
+    tensors |= {"visual.vision_model.embeddings.packing_position_embedding.weight": (8, WIDTH)}
+    tensors |= both("mlp_AR.linear_1", 4 * WIDTH, 4 * WIDTH) | both("mlp_AR.linear_2", TEXT, 4 * WIDTH)
+    return made, tensors | of_text()
+
+
+@case
+def phi4():
+    made = config("Phi4ForCausalLMV", min_num_patches=16, max_num_patches=64)
+    made["vision_config"] = vision(layer_norm_eps=1e-6, num_hidden_layers=LAYERS + 1)
+    p = "model.vision_tower.vision_tower.vision_model"
+    tensors = clip(p) | {f"{p}.embeddings.patch_embedding.weight": (WIDTH, PATCH * PATCH * 3)}
+    last = f"{p}.encoder.layers.{LAYERS}.mlp.fc1"
+    tensors |= both(last, FF, WIDTH) | both("model.mm_projector.0", TEXT, WIDTH) | both("model.mm_projector.2", TEXT, TEXT)
+    return made, tensors | of_text()
+
+
+def step3(name):
+    made = config(name, understand_projector_stride=2, text_config={"hidden_size": TEXT})
+    made["vision_config"] = {"image_size": 728, "width": 1536, "layers": 47, "heads": 16, "patch_size": PATCH}
+    p = "vision_model"
+    tensors = {f"{p}.conv1.weight": (WIDTH, 3, PATCH, PATCH), f"{p}.positional_embedding": (4, WIDTH)}
+    tensors |= norms(f"{p}.ln_pre")
+    for i in range(LAYERS):
+        q = f"{p}.transformer.resblocks.{i}"
+        tensors |= norms(f"{q}.ln_1") | norms(f"{q}.ln_2") | both(f"{q}.attn.out_proj", WIDTH, WIDTH)
+        tensors |= {f"{q}.attn.in_proj_weight": (3 * WIDTH, WIDTH), f"{q}.attn.in_proj_bias": (3 * WIDTH,)}
+        tensors |= {f"{q}.ls_1.gamma": (WIDTH,), f"{q}.ls_2.gamma": (WIDTH,)}
+        tensors |= both(f"{q}.mlp.c_fc", FF, WIDTH) | both(f"{q}.mlp.c_proj", WIDTH, FF)
+    for i, shape in ((1, (FF, WIDTH)), (2, (FF, FF))):
+        tensors |= both(f"{p}.vit_downsampler{i}", *shape)
+        tensors[f"{p}.vit_downsampler{i}.weight"] += (3, 3)
+    return made, tensors | linear("vit_large_projector", TEXT, FF) | of_text()
+
+
+@case
+def step_vl():
+    return step3("StepVLForConditionalGeneration")
+
+
+@case
+def step3_7():
+    return step3("Step3p7ForConditionalGeneration")
+
+
+@case
+def lfm2_audio():
+    made = config("Lfm2AudioForConditionalGeneration", lfm={"hidden_size": TEXT})
+    made["encoder"] = {"d_model": WIDTH, "n_heads": 2, "n_layers": LAYERS, "feat_in": MELS}
+    p = "conformer"
+    tensors = both(f"{p}.pre_encode.conv.0", WIDTH, 1) | both(f"{p}.pre_encode.conv.2", WIDTH, WIDTH)
+    for i in (0, 2):
+        tensors[f"{p}.pre_encode.conv.{i}.weight"] += (3, 3)
+    tensors |= both(f"{p}.pre_encode.out", WIDTH, WIDTH)
+    for i in range(LAYERS):
+        q = f"{p}.layers.{i}"
+        for x in ("norm_feed_forward1", "norm_feed_forward2", "norm_self_att", "norm_conv", "norm_out"):
+            tensors |= norms(f"{q}.{x}")
+        for x in (1, 2):
+            tensors |= both(f"{q}.feed_forward{x}.linear1", FF, WIDTH) | both(f"{q}.feed_forward{x}.linear2", WIDTH, FF)
+        for x in ("q", "k", "v", "out"):
+            tensors |= both(f"{q}.self_attn.linear_{x}", WIDTH, WIDTH)
+        tensors |= linear(f"{q}.self_attn.linear_pos", WIDTH, WIDTH)
+        tensors |= {f"{q}.self_attn.pos_bias_u": (2, 16), f"{q}.self_attn.pos_bias_v": (2, 16)}
+        tensors |= both(f"{q}.conv.pointwise_conv1", 2 * WIDTH, WIDTH) | both(f"{q}.conv.pointwise_conv2", WIDTH, WIDTH)
+        tensors |= both(f"{q}.conv.depthwise_conv", WIDTH, 1) | norms(f"{q}.conv.batch_norm")
+        for x, size in (("pointwise_conv1", 1), ("pointwise_conv2", 1), ("depthwise_conv", 9)):
+            tensors[f"{q}.conv.{x}.weight"] += (size,)
+        tensors |= {f"{q}.conv.batch_norm.{x}": (WIDTH,) for x in ("running_mean", "running_var")}
+        tensors |= {f"{q}.conv.batch_norm.num_batches_tracked": (1,)}
+    tensors |= norms("audio_adapter.model.0") | both("audio_adapter.model.1", TEXT, WIDTH)
+    return made, tensors | both("audio_adapter.model.3", TEXT, TEXT) | {"lfm.embed_tokens.weight": (64, TEXT)}
+
+
+@case
+def ling3_vl():
+    made = config("BailingMoeV3VLForConditionalGeneration", text_config={"hidden_size": TEXT, "rms_norm_eps": 1e-5})
+    made["vision_config"] = {"depth": LAYERS, "hidden_size": WIDTH, "num_heads": 2, "intermediate_size": FF}
+    made["vision_config"] |= {"patch_size": PATCH, "spatial_merge_size": 2, "num_position_embeddings": 16}
+    made["vision_config"] |= {"disable_merger_proj": True, "out_hidden_size": 4 * WIDTH}
+    tensors = {"model.visual.patch_embed.proj.weight": (WIDTH, 3, 2, PATCH, PATCH)}
+    tensors |= {"model.visual.pos_embed.weight": (16, WIDTH)} | norms("model.visual.merger.norm")
+    for i in range(LAYERS):
+        p = f"model.visual.blocks.{i}"
+        tensors |= norms(f"{p}.norm1") | norms(f"{p}.norm2")
+        tensors |= both(f"{p}.attn.qkv", 3 * WIDTH, WIDTH) | both(f"{p}.attn.proj", WIDTH, WIDTH)
+        tensors |= both(f"{p}.mlp.linear_fc1", FF, WIDTH) | both(f"{p}.mlp.linear_fc2", WIDTH, FF)
+    return made, tensors | both("linear_proj.0", TEXT, 4 * WIDTH) | both("linear_proj.2", TEXT, TEXT) | of_text()
+
+
+@case
+def minimax_m3():
+    made = config("MiniMaxM3SparseForConditionalGeneration", text_config={"hidden_size": TEXT})
+    width, p = 160, "vision_tower.vision_model"
+    made["vision_config"] = vision(hidden_size=width, layer_norm_eps=1e-5)
+    tensors = {f"{p}.embeddings.patch_embedding.weight": (width, 3, 2, PATCH, PATCH)} | norms(f"{p}.pre_layrnorm", width)
+    for i in range(LAYERS):
+        q = f"{p}.encoder.layers.{i}"
+        tensors |= norms(f"{q}.layer_norm1", width) | norms(f"{q}.layer_norm2", width)
+        for x in ("q", "k", "v", "out"):
+            tensors |= both(f"{q}.self_attn.{x}_proj", width, width)
+        tensors |= both(f"{q}.mlp.fc1", FF, width) | both(f"{q}.mlp.fc2", width, FF)
+    for q, wide in (("multi_modal_projector", width), ("patch_merge_mlp", 4 * TEXT)):
+        tensors |= both(f"{q}.linear_1", TEXT, wide) | both(f"{q}.linear_2", TEXT, TEXT)
+    return made, tensors | of_text("language_model.")
+
+
+# That of another class is the same.
+CASES["MiniMaxM3VLForConditionalGeneration"] = lambda: renamed("MiniMaxM3VLForConditionalGeneration", minimax_m3())
+
+
+def renamed(name, made):
+    return made[0] | {"architectures": [name]}, made[1]

@@ -21,7 +21,7 @@ use crate::hf::{self, Conversion, Options};
 pub fn plan(dir: &Path, checkpoint: &Checkpoint, options: &Options) -> Result<Conversion, Error> {
     let mut model = Config::read_whole(dir)?;
     let encoder = find(&mut model, options)?;
-    let parts = Parts::read(model, encoder)?;
+    let parts = Parts::read(model, encoder, checkpoint)?;
     let tensors = tensors(&parts, encoder, checkpoint)?;
 
     let matrices = hf::matrix_type(&tensors);

@@ -1,7 +1,7 @@
 //! What an encoder is: a table with functions for what differs.
 
 use gguf::{Array, Error, Metadata, Shape, TensorType};
-use gguf_checkpoint::Checkpoint;
+use gguf_checkpoint::{Checkpoint, Entry};
 use gguf_pipeline::{Step, Tensor};
 
 use super::super::definition::{Mapping, MappedTensor};
@@ -9,6 +9,7 @@ use super::super::hyper::Keys;
 use super::names::{Places, renamed};
 use super::parts::{LAYERS, Parts};
 use super::types::{Kept, float_type};
+use crate::assembly::{self, CONFIG_OF_ANOTHER};
 
 /// What an encoder is: data, and functions for what differs from most.
 pub(crate) struct Encoder {
@@ -20,6 +21,8 @@ pub(crate) struct Encoder {
     pub audio: &'static [&'static str],
     /// Sets fields that a configuration may leave out, or calls otherwise.
     pub(super) complete: fn(&mut Parts) -> Result<(), Error>,
+    /// Sets fields that only the tensors of the checkpoint tell.
+    pub(super) survey: fn(&mut Parts, &Checkpoint) -> Result<(), Error>,
     /// The hyper-parameters.
     pub(super) keys: fn(&Parts, &mut Keys) -> Result<(), Error>,
     /// What foreign tensor names of the encoder begin with, without `model.`, and names behind that with
@@ -45,6 +48,29 @@ pub(super) struct Foreign<'a> {
     pub shape: &'a [u64],
     /// Where other tensors are.
     pub checkpoint: &'a Checkpoint,
+}
+
+impl Foreign<'_> {
+    /// The elements of a vector of the checkpoint, by its name without `model.`
+    pub(super) fn vector(&self, name: &str) -> Result<Vec<f32>, Error> {
+        let bare = |entry: &&Entry| entry.name.strip_prefix("model.").unwrap_or(&entry.name) == name;
+        let path = || self.checkpoint.files.first().map(|file| file.path.clone()).unwrap_or_default();
+        let entry = self.checkpoint.entries.iter().find(bare).ok_or_else(|| {
+            let what = format!("has no tensor `{name}`, which belongs to `{}`", self.name);
+            Error::input("checkpoint-misfit", &path(), what, CONFIG_OF_ANOTHER)
+        })?;
+        let shape = Shape::new(&[entry.shape.iter().product()])
+            .unwrap_or_else(|| unreachable!("one dimension is no more than four"));
+        let tensor = assembly::stored(self.checkpoint, entry, shape).changed(Step::Decode);
+        let tensor = tensor.map_err(|misfit| {
+            let what = format!("tensor `{name}` {misfit}");
+            Error::input("checkpoint-misfit", &self.checkpoint.path_of(entry), what, CONFIG_OF_ANOTHER)
+        })?;
+        let mut bytes = Vec::new();
+        tensor.read_rows(0, 1, &mut bytes)?;
+        let (numbers, _) = bytes.as_chunks();
+        Ok(numbers.iter().map(|number| f32::from_le_bytes(*number)).collect())
+    }
 }
 
 /// What becomes of a tensor of the checkpoint.
@@ -80,6 +106,7 @@ impl Encoder {
         vision: &["vision_config"],
         audio: &[],
         complete: |_| Ok(()),
+        survey: |_, _| Ok(()),
         keys: common,
         places: &[],
         ignored: &[],

@@ -4,6 +4,8 @@
 //! with [families](super) of text models, each kind is a table with functions for what differs.
 
 mod cogvlm;
+mod deepseek4v;
+mod deepseek_ocr;
 mod definition;
 mod dots_ocr;
 mod gemma3;
@@ -15,14 +17,20 @@ mod internvl;
 mod janus;
 mod kimi;
 mod lfm2;
+mod lfm2_audio;
+mod ling;
 mod llama4;
+mod minicpm_v;
+mod minimax;
 mod names;
 mod paddle_ocr;
 mod parts;
+mod phi4;
 mod pixtral;
 mod qwen2_vl;
 mod qwen3_vl;
 mod sound;
+mod step3;
 mod types;
 mod whisper;
 mod youtu;
@@ -67,6 +75,16 @@ static ENCODERS: &[&Encoder] = &[
     &youtu::YOUTU,
     &paddle_ocr::PADDLE_OCR,
     &hunyuan_vl::HUNYUAN_VL,
+    &minimax::MINIMAX_M3,
+    &deepseek_ocr::DEEPSEEK_OCR,
+    &deepseek_ocr::UNLIMITED_OCR,
+    &deepseek_ocr::DEEPSEEK_OCR_2,
+    &deepseek4v::DEEPSEEK4V,
+    &phi4::PHI4,
+    &step3::STEP3_VL,
+    &minicpm_v::MINICPM_V,
+    &ling::LING3_VL,
+    &lfm2_audio::LFM2_AUDIO,
 ];
 
 /// The encoder of models of this class.

@@ -1,6 +1,7 @@
 //! The configuration of a model that sees or hears, taken apart.
 
 use gguf::Error;
+use gguf_checkpoint::Checkpoint;
 use gguf_checkpoint::config::Config;
 use serde_json::{Map, Value};
 
@@ -30,7 +31,11 @@ impl Parts {
     ///
     /// # Errors
     /// If a file beside it is no JSON, or if the configuration has no part for the encoder.
-    pub(crate) fn read(model: Config, encoder: &Encoder) -> Result<Self, Error> {
+    pub(crate) fn read(
+        model: Config,
+        encoder: &Encoder,
+        checkpoint: &Checkpoint,
+    ) -> Result<Self, Error> {
         let part = |path: &[&str]| path.iter().fold(model.clone(), |config, name| config.part(name));
         let mut parts = Self {
             text: model.text(),
@@ -50,6 +55,7 @@ impl Parts {
                 return Err(parts.model.missing(&path.join("."), "the configuration of the encoder"));
             }
         }
+        (encoder.survey)(&mut parts, checkpoint)?;
         Ok(parts)
     }
 

@@ -107,7 +107,7 @@ fn between_rows(parts: &Parts, tensor: &Foreign) -> Result<Option<Made>, Error> 
     let Some(token) = token(parts, TOKEN)? else {
         let what = format!("has no token `{TOKEN}`, which stands between rows of an image");
         let help = "take the tokenizer's files from the model's repository";
-        return Err(Error::input("tokenizer-token-missing", parts.model.path(), what, help));
+        return Err(Error::input("vocabulary-other-model", parts.model.path(), what, help));
     };
     let width = tensor.shape.first().copied().unwrap_or(0);
     let mut steps = vec![Step::Pick { groups: 1, start: token, len: 1 }];

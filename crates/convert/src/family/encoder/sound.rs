@@ -4,6 +4,8 @@ use gguf::{Error, Shape, TensorType};
 use gguf_pipeline::{Content, Tensor};
 
 use super::super::hyper::Keys;
+use super::definition::Foreign;
+use super::names::layer_of;
 use super::parts::Parts;
 use super::types::Kept;
 
@@ -63,4 +65,26 @@ pub(super) fn positions(parts: &Parts) -> Result<Vec<Tensor>, Error> {
         stored_type: TensorType::F32,
         content: Content::Values(values),
     }])
+}
+
+/// A norm by running means, as what to multiply with and to add: of the tensors under `pattern` those of the
+/// layer come at its weight, and the others are part of them. `None` if the tensor is not of such a norm.
+pub(super) fn folded_norm(
+    tensor: &Foreign,
+    pattern: &str,
+) -> Result<Option<(Option<u32>, Vec<f32>, Vec<f32>)>, Error> {
+    const EPSILON: f32 = 1e-5;
+    let Some((layer, end)) = layer_of(tensor.name, pattern) else { return Ok(None) };
+    if end != "weight" {
+        return Ok(Some((None, Vec::new(), Vec::new())));
+    }
+    let stem = tensor.name.trim_end_matches("weight");
+    let vector = |end: &str| tensor.vector(&format!("{stem}{end}"));
+    let (weight, bias) = (vector("weight")?, vector("bias")?);
+    let (mean, variance) = (vector("running_mean")?, vector("running_var")?);
+    let scale: Vec<f32> =
+        weight.iter().zip(&variance).map(|(weight, var)| weight / (var + EPSILON).sqrt()).collect();
+    let shift = bias.iter().zip(&mean).zip(&scale).map(|((bias, mean), scale)| bias - mean * scale);
+    let shift = shift.collect();
+    Ok(Some((Some(layer), scale, shift)))
 }

@@ -36,7 +36,8 @@ pub(super) fn float_type(
     if shape.len() <= 1 || name.ends_with("_norm.weight") {
         return TensorType::F32;
     }
-    if let Some((_, kept)) = kept.iter().chain(CONVOLUTIONS).find(|(part, _)| name.contains(part)) {
+    let mut kept = kept.iter().chain(CONVOLUTIONS).filter(|_| name.contains(".weight"));
+    if let Some((_, kept)) = kept.find(|(part, _)| name.contains(part)) {
         return kept.among(matrices);
     }
     let is_position = matches!(name, "v.position_embd.weight" | "a.position_embd.weight");
