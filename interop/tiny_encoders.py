@@ -42,7 +42,14 @@ FIELDS = {
         },
         "audio_config": {"model_type": "gemma4_unified_audio", "audio_embed_dim": 40},
     },
-    "Glm5NextForConditionalGeneration": {"text_config": {"num_key_value_heads": 4}},
+    "Glm5NextForConditionalGeneration": {"text_config": {"num_key_value_heads": 4, "index_topk": 16}},
+    "Granite4VisionForConditionalGeneration": {
+        "downsample_rate": "4/8", "deepstack_layer_map": [[-2, 0], [1, 1]], "spatial_target_layers": [0, 1],
+        "vision_config": {"image_size": 224, "patch_size": PATCH},
+    },
+    "LlavaForConditionalGeneration": {
+        "vision_config": {"model_type": "pixtral", "hidden_act": "silu", "head_dim": 16, "intermediate_size": FF},
+    },
 }
 # Tokens that the converter of a class looks for.
 TOKENS = {
@@ -52,7 +59,10 @@ TOKENS = {
 # How names of tensors begin in published checkpoints, where `transformers` writes them otherwise.
 PUBLISHED = {
     "Gemma3ForConditionalGeneration": {"vision_tower.": "vision_tower.vision_model."},
+    "Lfm2VlForConditionalGeneration": {"model.vision_tower.": "model.vision_tower.vision_model."},
 }
+# Other names of classes, whose checkpoints are the same.
+SAME_AS = {"Qwen2_5OmniModel": "Qwen2_5OmniThinkerForConditionalGeneration"}
 CASES = {}
 
 
@@ -78,11 +88,12 @@ def write(name, zoo, work):
 
 
 def made_by_transformers(name, zoo, work):
+    made_as = SAME_AS.get(name, name)
     tiny_checkpoints.ENCODER |= dict.fromkeys(("num_hidden_layers", "depth", "encoder_layers", "num_layers"), LAYERS)
     for table, own in ((tiny_checkpoints.FIELDS, FIELDS), (tiny_checkpoints.TOKENS, TOKENS)):
         if name in own:
             table[name] = {**table.get(name, {}), **own[name]} if isinstance(own[name], dict) else own[name]
-    folders = tiny_checkpoints.write(name, name, work, zoo)
+    folders = tiny_checkpoints.write(made_as, name, work, zoo)
     # Those that leave out what the text model does not need are the same here.
     for folder in list(folders)[:1]:
         rename(folder / "model.safetensors", PUBLISHED.get(name, {}))

@@ -252,8 +252,7 @@ impl Config {
 
 /// The configuration of the text model inside that of a larger one.
 fn text_fields(fields: &mut Map<String, Value>) -> Option<Map<String, Value>> {
-    const NAMES: [&str; 5] =
-        ["text_config", "llm_config", "lm_config", "language_config", "lfm"];
+    const NAMES: [&str; 5] = ["text_config", "llm_config", "lm_config", "language_config", "lfm"];
     if let Some(Value::Object(mut thinker)) = fields.remove("thinker_config") {
         return text_fields(&mut thinker);
     }

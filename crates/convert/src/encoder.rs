@@ -72,8 +72,9 @@ fn find(model: &mut Config, options: &Options) -> Result<&'static Encoder, Error
     }
     encoder::class(model).and_then(encoder::find).ok_or_else(|| {
         let class = model.class().unwrap_or("?");
-        let (what, help) =
-            unknown(format!("the class `{class}` is not known to have an encoder of images or sound"));
+        let (what, help) = unknown(format!(
+            "the class `{class}` is not known to have an encoder of images or sound"
+        ));
         Error::input("class-unknown", model.path(), what, help)
     })
 }

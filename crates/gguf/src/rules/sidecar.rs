@@ -13,7 +13,9 @@ pub fn check_sidecar(model: &Metadata, sidecar: &Metadata) -> Vec<Finding> {
         let stated = sidecar.architecture().unwrap_or("none");
         let finding = Finding::error(
             "sidecar-kind",
-            format!("is of the architecture {stated}, and not clip: it encodes nothing for a model"),
+            format!(
+                "is of the architecture {stated}, and not clip: it encodes nothing for a model"
+            ),
         );
         return vec![finding.key("general.architecture")];
     }
@@ -47,7 +49,8 @@ fn wrong_layers(model: &Metadata, sidecar: &Metadata) -> Option<Finding> {
     let architecture = model.architecture()?;
     let wanted = model.u64(&format!("{architecture}.n_deepstack_layers"))?;
     let flags = sidecar.get(KEY).and_then(|value| value.as_array());
-    let made = flags.map_or(0, |flags| flags.iter().filter(|flag| flag.to_bool() == Some(true)).count());
+    let made =
+        flags.map_or(0, |flags| flags.iter().filter(|flag| flag.to_bool() == Some(true)).count());
     let what = format!(
         "has {made} outputs for layers of the model, and {architecture}.n_deepstack_layers is {wanted}"
     );

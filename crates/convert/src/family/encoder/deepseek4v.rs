@@ -9,6 +9,7 @@ use super::parts::Parts;
 
 pub(super) static DEEPSEEK4V: Encoder = Encoder {
     classes: &["DeepseekV4ForCausalLM"],
+    vision: &[],
     complete,
     keys,
     places: &[
@@ -51,6 +52,7 @@ pub(super) static DEEPSEEK4V: Encoder = Encoder {
 };
 
 fn complete(parts: &mut Parts) -> Result<(), Error> {
+    parts.sees = true;
     for (field, stated) in [
         ("num_hidden_layers", "vision_n_layers"),
         ("hidden_size", "vision_dim"),

@@ -4,7 +4,7 @@ use gguf::{Array, Error, Metadata, Shape, TensorType};
 use gguf_checkpoint::{Checkpoint, Entry};
 use gguf_pipeline::{Step, Tensor};
 
-use super::super::definition::{Mapping, MappedTensor};
+use super::super::definition::{MappedTensor, Mapping};
 use super::super::hyper::Keys;
 use super::names::{Places, renamed};
 use super::parts::{LAYERS, Parts};
@@ -53,8 +53,10 @@ pub(super) struct Foreign<'a> {
 impl Foreign<'_> {
     /// The elements of a vector of the checkpoint, by its name without `model.`
     pub(super) fn vector(&self, name: &str) -> Result<Vec<f32>, Error> {
-        let bare = |entry: &&Entry| entry.name.strip_prefix("model.").unwrap_or(&entry.name) == name;
-        let path = || self.checkpoint.files.first().map(|file| file.path.clone()).unwrap_or_default();
+        let bare =
+            |entry: &&Entry| entry.name.strip_prefix("model.").unwrap_or(&entry.name) == name;
+        let path =
+            || self.checkpoint.files.first().map(|file| file.path.clone()).unwrap_or_default();
         let entry = self.checkpoint.entries.iter().find(bare).ok_or_else(|| {
             let what = format!("has no tensor `{name}`, which belongs to `{}`", self.name);
             Error::input("checkpoint-misfit", &path(), what, CONFIG_OF_ANOTHER)
@@ -64,7 +66,12 @@ impl Foreign<'_> {
         let tensor = assembly::stored(self.checkpoint, entry, shape).changed(Step::Decode);
         let tensor = tensor.map_err(|misfit| {
             let what = format!("tensor `{name}` {misfit}");
-            Error::input("checkpoint-misfit", &self.checkpoint.path_of(entry), what, CONFIG_OF_ANOTHER)
+            Error::input(
+                "checkpoint-misfit",
+                &self.checkpoint.path_of(entry),
+                what,
+                CONFIG_OF_ANOTHER,
+            )
         })?;
         let mut bytes = Vec::new();
         tensor.read_rows(0, 1, &mut bytes)?;
@@ -192,8 +199,7 @@ pub(super) fn common(parts: &Parts, keys: &mut Keys) -> Result<(), Error> {
         keys.set("vision.block_count", Parts::layers(vision)?);
         let heads = &["num_attention_heads", "num_heads", "heads", "vt_num_attention_heads"];
         keys.set("vision.attention.head_count", number(heads, HEADS)?);
-        for (key, field) in
-            [("vision.image_mean", "image_mean"), ("vision.image_std", "image_std")]
+        for (key, field) in [("vision.image_mean", "image_mean"), ("vision.image_std", "image_std")]
         {
             let values = parts.image.f32s(field)?;
             let values = values.ok_or_else(|| parts.image.missing(field, "of each colour"))?;
@@ -226,9 +232,12 @@ pub(super) fn reshaped(from: &[u64], to: &[u64]) -> Vec<Step> {
 pub(super) fn divided<const N: usize>(names: [String; N], shape: &[u64]) -> Made {
     let rows = if shape.len() > 1 { shape[1] } else { shape.first().copied().unwrap_or(0) };
     let len = rows / N as u64;
-    Made::several(names.into_iter().zip(0..).map(|(name, part)| {
-        (name, vec![Step::Pick { groups: 1, start: part * len, len }])
-    }))
+    Made::several(
+        names
+            .into_iter()
+            .zip(0..)
+            .map(|(name, part)| (name, vec![Step::Pick { groups: 1, start: part * len, len }])),
+    )
 }
 
 /// A convolution over two images one after the other, as one over each: `v.patch_embd.weight` and

@@ -23,28 +23,12 @@ pub(super) static GEMMA4: Encoder = Encoder {
         }
         Ok(())
     },
-    keys,
+    keys: keys_of,
     places: &[
         ("vision_tower.", TOWER),
-        (
-            "embed_vision.",
-            &[
-                ("embedding", "mm.embedding"),
-                ("embedding_projection", "mm.input_projection"),
-                ("hard_embedding_norm", "mm.hard_emb_norm"),
-                ("soft_embedding_norm", "mm.soft_emb_norm"),
-            ],
-        ),
+        ("embed_vision.", IMAGES),
         ("audio_tower.", CONFORMER),
-        (
-            "embed_audio.",
-            &[
-                ("embedding", "mm.a.embedding"),
-                ("embedding_projection", "mm.a.input_projection"),
-                ("hard_embedding_norm", "mm.a.hard_emb_norm"),
-                ("soft_embedding_norm", "mm.a.soft_emb_norm"),
-            ],
-        ),
+        ("embed_audio.", SOUND),
     ],
     steps: |_, name, shape| {
         Ok(match (name, shape) {
@@ -65,6 +49,20 @@ pub(super) static GEMMA4: Encoder = Encoder {
     ],
     ..Encoder::DEFAULT
 };
+
+const IMAGES: Table = &[
+    ("embedding", "mm.embedding"),
+    ("embedding_projection", "mm.input_projection"),
+    ("hard_embedding_norm", "mm.hard_emb_norm"),
+    ("soft_embedding_norm", "mm.soft_emb_norm"),
+];
+
+const SOUND: Table = &[
+    ("embedding", "mm.a.embedding"),
+    ("embedding_projection", "mm.a.input_projection"),
+    ("hard_embedding_norm", "mm.a.hard_emb_norm"),
+    ("soft_embedding_norm", "mm.a.soft_emb_norm"),
+];
 
 const TOWER: Table = &[
     ("patch_embedder.input_proj", "v.patch_embd"),
@@ -133,7 +131,7 @@ const CONFORMER: Table = &[
     ("layers.{}.lconv1d.linear_end.linear", "a.blk.{}.conv_pw2"),
 ];
 
-fn keys(parts: &Parts, keys: &mut Keys) -> Result<(), Error> {
+fn keys_of(parts: &Parts, keys: &mut Keys) -> Result<(), Error> {
     common(parts, keys)?;
     keys.set("vision.projector_type", "gemma4v");
     let epsilon = parts.vision.f32(&["layer_norm_eps"])?.unwrap_or(1e-6);
@@ -145,4 +143,69 @@ fn keys(parts: &Parts, keys: &mut Keys) -> Result<(), Error> {
         keys.set("audio.attention.layer_norm_epsilon", epsilon);
     }
     Ok(())
+}
+
+/// The same without layers: patches and sound go into the text model as they are.
+pub(super) static GEMMA4_UNIFIED: Encoder = Encoder {
+    classes: &["Gemma4UnifiedForConditionalGeneration"],
+    complete: |parts| {
+        parts.vision.set("image_size", 224);
+        for (config, width) in
+            [(&mut parts.vision, "mm_embed_dim"), (&mut parts.audio, "audio_embed_dim")]
+        {
+            let width = Parts::number(config, &[width], "the width of what is projected")?;
+            config.set("hidden_size", width);
+            for field in ["intermediate_size", "num_layers", "num_attention_heads"] {
+                config.set(field, 0);
+            }
+        }
+        let bins = parts.audio.u32(&["input_feat_size"])?.unwrap_or(128);
+        parts.audio.set("num_mel_bins", bins);
+        Ok(())
+    },
+    keys: |parts, keys| {
+        keys_of(parts, keys)?;
+        keys.set("vision.projector_type", "gemma4uv");
+        keys.set("audio.projector_type", "gemma4ua");
+        Ok(())
+    },
+    places: &[
+        (
+            "vision_embedder.",
+            &[
+                ("patch_dense", "v.patch_embd"),
+                ("patch_ln{}", "v.patch_norm.{}"),
+                ("pos_norm", "v.patch_norm.3"),
+                ("pos_embedding", "v.position_embd.weight"),
+            ],
+        ),
+        ("embed_vision.", IMAGES),
+        ("embed_audio.", SOUND),
+    ],
+    steps: |_, name, shape| {
+        Ok(match (name, shape) {
+            // Colours of each pixel become pixels of each colour.
+            ("v.patch_embd.weight", &[len, rows]) => by_colour(shape, len / 3, rows),
+            ("v.patch_norm.1.weight" | "v.patch_norm.1.bias", &[len]) => {
+                by_colour(shape, len / 3, 1)
+            }
+            ("v.position_embd.weight", &[width, axes, positions]) => {
+                let moved =
+                    Step::Exchange { groups: 1, start: 0, outer: positions, inner: axes, len: 1 };
+                let turned = reshaped(shape, &[width, positions, axes]);
+                [vec![moved], turned].concat()
+            }
+            _ => Vec::new(),
+        })
+    },
+    kept: &[],
+    ..GEMMA4
+};
+
+/// Rows of three numbers for each of `pixels`, as three times as many as there are pixels.
+fn by_colour(shape: &[u64], pixels: u64, rows: u64) -> Vec<Step> {
+    let mut steps = reshaped(shape, &[3, pixels, rows]);
+    steps.push(Step::Transpose);
+    steps.extend(reshaped(&[pixels, 3, rows], shape));
+    steps
 }

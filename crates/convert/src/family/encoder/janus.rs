@@ -37,9 +37,8 @@ pub(super) static JANUS: Encoder = Encoder {
         let found = captured(tensor.name, &[("aligner.hidden_layers.{}", "mm")]);
         // The first layer stands before them.
         let layer = |numbers: &[u32]| numbers.first().map_or(1, |layer| layer.saturating_add(1));
-        Ok(found.map(|(numbers, end, ours)| {
-            Made::one(format!("{ours}.{}.{end}", layer(&numbers)), [])
-        }))
+        Ok(found
+            .map(|(numbers, end, ours)| Made::one(format!("{ours}.{}.{end}", layer(&numbers)), [])))
     },
     ..Encoder::DEFAULT
 };

@@ -24,10 +24,7 @@ pub(super) static LLAMA4: Encoder = Encoder {
         Ok(())
     },
     keys,
-    places: &[
-        ("vision_model.", TOWER),
-        ("multi_modal_projector.", &[("linear_1", "mm.model.fc")]),
-    ],
+    places: &[("vision_model.", TOWER), ("multi_modal_projector.", &[("linear_1", "mm.model.fc")])],
     ..Encoder::DEFAULT
 };
 

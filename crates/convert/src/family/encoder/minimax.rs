@@ -43,7 +43,8 @@ fn rotated(parts: &Parts, name: &str, shape: &[u64]) -> Result<Vec<Step>, Error>
     if !(name.contains(".attn_q.") || name.contains(".attn_k.")) {
         return Ok(Vec::new());
     }
-    let heads = parts.vision.require_u32(&["num_attention_heads"], "the number of attention heads")?;
+    let heads =
+        parts.vision.require_u32(&["num_attention_heads"], "the number of attention heads")?;
     let rows = shape.get(usize::from(shape.len() > 1)).copied().unwrap_or(0);
     let head = rows / u64::from(heads);
     // Of each axis: a third of the head, as pairs.

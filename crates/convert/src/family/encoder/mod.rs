@@ -11,6 +11,8 @@ mod dots_ocr;
 mod gemma3;
 mod gemma4;
 mod glm4v;
+mod granite;
+mod granite_speech;
 mod hunyuan_vl;
 mod idefics3;
 mod internvl;
@@ -43,6 +45,7 @@ pub(crate) use parts::Parts;
 static ENCODERS: &[&Encoder] = &[
     &gemma3::GEMMA3,
     &gemma4::GEMMA4,
+    &gemma4::GEMMA4_UNIFIED,
     &qwen2_vl::QWEN2_VL,
     &qwen2_vl::SARASHINA2,
     &qwen2_vl::QWEN2_5_VL,
@@ -85,6 +88,9 @@ static ENCODERS: &[&Encoder] = &[
     &minicpm_v::MINICPM_V,
     &ling::LING3_VL,
     &lfm2_audio::LFM2_AUDIO,
+    &granite::GRANITE4_VISION,
+    &granite_speech::GRANITE_SPEECH,
+    &granite_speech::GRANITE_SPEECH_PLUS,
 ];
 
 /// The encoder of models of this class.

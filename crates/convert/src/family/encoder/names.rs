@@ -17,9 +17,8 @@ pub(super) fn renamed(name: &str, places: Places) -> Option<String> {
     places.iter().find_map(|(prefix, table)| {
         let whole = name.strip_prefix(prefix)?;
         let found = |name: &str| {
-            let found = |(foreign, ours): &(&str, &str)| {
-                Some(filled(ours, &captures(foreign, name)?))
-            };
+            let found =
+                |(foreign, ours): &(&str, &str)| Some(filled(ours, &captures(foreign, name)?));
             table.iter().find_map(found)
         };
         found(whole).or_else(|| {
@@ -146,4 +145,14 @@ pub(super) fn captured<'n>(
 ) -> Option<(Vec<u32>, &'n str, &'static str)> {
     let (stem, end) = name.rsplit_once('.')?;
     table.iter().find_map(|(pattern, ours)| Some((captures(pattern, stem)?, end, *ours)))
+}
+
+/// What the table has for a name: as a whole, or before its last dot.
+pub(super) fn captured_whole(name: &str, table: Table) -> Option<String> {
+    let find = |name: &str| table.iter().find(|(foreign, _)| *foreign == name);
+    let whole = find(name).map(|(_, ours)| (*ours).to_owned());
+    whole.or_else(|| {
+        let (stem, end) = name.rsplit_once('.')?;
+        Some(format!("{}.{end}", find(stem)?.1))
+    })
 }

@@ -36,7 +36,8 @@ impl Parts {
         encoder: &Encoder,
         checkpoint: &Checkpoint,
     ) -> Result<Self, Error> {
-        let part = |path: &[&str]| path.iter().fold(model.clone(), |config, name| config.part(name));
+        let part =
+            |path: &[&str]| path.iter().fold(model.clone(), |config, name| config.part(name));
         let mut parts = Self {
             text: model.text(),
             vision: part(encoder.vision),
@@ -46,17 +47,19 @@ impl Parts {
             hears: !encoder.audio.is_empty(),
             model,
         };
+        parts.require(&parts.vision, encoder.vision, parts.sees)?;
         (encoder.complete)(&mut parts)?;
-        for (config, path, is_wanted) in [
-            (&parts.vision, encoder.vision, parts.sees),
-            (&parts.audio, encoder.audio, parts.hears),
-        ] {
-            if is_wanted && config.json().as_object().is_none_or(Map::is_empty) {
-                return Err(parts.model.missing(&path.join("."), "the configuration of the encoder"));
-            }
-        }
+        parts.require(&parts.audio, encoder.audio, parts.hears)?;
         (encoder.survey)(&mut parts, checkpoint)?;
         Ok(parts)
+    }
+
+    /// That the configuration of an encoder, which stands under these names, is there.
+    fn require(&self, config: &Config, path: &[&str], is_wanted: bool) -> Result<(), Error> {
+        match is_wanted && config.json().as_object().is_none_or(Map::is_empty) {
+            true => Err(self.model.missing(&path.join("."), "the configuration of the encoder")),
+            false => Ok(()),
+        }
     }
 
     /// A number that must be there, and may be 0.
@@ -71,7 +74,8 @@ impl Parts {
 
     /// How many pixels an image has at least and at most.
     pub(super) fn pixels(&self, keys: &mut Keys, least: &str, most: &str) -> Result<(), Error> {
-        for (key, field) in [("vision.image_min_pixels", least), ("vision.image_max_pixels", most)] {
+        for (key, field) in [("vision.image_min_pixels", least), ("vision.image_max_pixels", most)]
+        {
             keys.set(key, Self::number(&self.image, &[field], "the pixels of an image")?);
         }
         Ok(())

@@ -60,7 +60,11 @@ fn complete(parts: &mut Parts) -> Result<(), Error> {
     let kind = parts.vision.find(&["model_type"]).and_then(|(_, kind)| kind.as_str());
     if kind != Some("pixtral") {
         let stated = kind.map_or(Value::Null, Value::from);
-        return Err(parts.vision.wrong("model_type", &stated, "pixtral, the encoder that programs have"));
+        return Err(parts.vision.wrong(
+            "model_type",
+            &stated,
+            "pixtral, the encoder that programs have",
+        ));
     }
     for (field, value) in [
         ("hidden_size", 1024),
@@ -94,7 +98,8 @@ fn rotated(parts: &Parts, name: &str) -> Result<Vec<Step>, Error> {
     if !(name.contains(".attn_q.") || name.contains(".attn_k.")) {
         return Ok(Vec::new());
     }
-    let heads = parts.vision.require_u32(&["num_attention_heads"], "the number of attention heads")?;
+    let heads =
+        parts.vision.require_u32(&["num_attention_heads"], "the number of attention heads")?;
     Ok(vec![Step::InterleaveHalves { heads: heads.into() }])
 }
 

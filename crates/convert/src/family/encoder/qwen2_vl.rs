@@ -57,9 +57,7 @@ pub(super) static QWEN2_5_OMNI: Encoder = Encoder {
     ignored: &["audio_bos_eos_token"],
     steps: |_, name, shape| {
         Ok(match name {
-            "a.conv1d.1.bias" | "a.conv1d.2.bias" => {
-                reshaped(shape, &[1, shape.iter().product()])
-            }
+            "a.conv1d.1.bias" | "a.conv1d.2.bias" => reshaped(shape, &[1, shape.iter().product()]),
             _ => Vec::new(),
         })
     },

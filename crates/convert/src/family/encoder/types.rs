@@ -23,7 +23,8 @@ impl Kept {
     }
 }
 
-/// The type of a tensor where matrices have type `matrices`; `kept` are the exceptions of an encoder.
+/// The type of a tensor where matrices have type `matrices`; `kept` are the exceptions of an encoder: how
+/// names begin, or what is in them where it begins with a dot.
 pub(super) fn float_type(
     name: &str,
     shape: &Shape,
@@ -36,8 +37,12 @@ pub(super) fn float_type(
     if shape.len() <= 1 || name.ends_with("_norm.weight") {
         return TensorType::F32;
     }
+    let of_name = |(part, _): &&(&str, Kept)| match part.starts_with('.') {
+        true => name.contains(part),
+        false => name.starts_with(part),
+    };
     let mut kept = kept.iter().chain(CONVOLUTIONS).filter(|_| name.contains(".weight"));
-    if let Some((_, kept)) = kept.find(|(part, _)| name.contains(part)) {
+    if let Some((_, kept)) = kept.find(of_name) {
         return kept.among(matrices);
     }
     let is_position = matches!(name, "v.position_embd.weight" | "a.position_embd.weight");

@@ -19,9 +19,7 @@ pub(super) static QWEN2_AUDIO: Encoder = Encoder {
     places: &[("audio_tower.", WHISPER), ("multi_modal_projector.", SOUND_PROJECTOR)],
     steps: |_, name, shape| {
         Ok(match name {
-            "a.conv1d.1.bias" | "a.conv1d.2.bias" => {
-                reshaped(shape, &[1, shape.iter().product()])
-            }
+            "a.conv1d.1.bias" | "a.conv1d.2.bias" => reshaped(shape, &[1, shape.iter().product()]),
             _ => Vec::new(),
         })
     },

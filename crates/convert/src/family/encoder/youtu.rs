@@ -44,7 +44,8 @@ fn keys(parts: &Parts, keys: &mut Keys) -> Result<(), Error> {
     keys.set_u32("vision.window_size", vision.u32(&["window_size"])?);
     const WHOLE: &str = "fullatt_block_indexes";
     let layers = vision.u32s(WHOLE)?;
-    let layers = layers.ok_or_else(|| vision.missing(WHOLE, "the layers that see the whole image"))?;
+    let layers =
+        layers.ok_or_else(|| vision.missing(WHOLE, "the layers that see the whole image"))?;
     let layers: Vec<i32> = layers.into_iter().map(|layer| layer as i32).collect();
     keys.set("vision.wa_layer_indexes", Array::from(&layers[..]));
     Ok(())
