@@ -45,8 +45,10 @@ FIELDS = {
     "Glm5NextForConditionalGeneration": {"text_config": {"num_key_value_heads": 4, "index_topk": 16}},
     "Granite4VisionForConditionalGeneration": {
         "downsample_rate": "4/8", "deepstack_layer_map": [[-2, 0], [1, 1]], "spatial_target_layers": [0, 1],
-        "vision_config": {"image_size": 224, "patch_size": PATCH},
+        "vision_config": {"image_size": 224, "patch_size": PATCH, "hidden_size": 64},
     },
+    "Qwen3VLForConditionalGeneration": {"vision_config": {"deepstack_visual_indexes": [1, 3]}},
+    "Qwen3VLMoeForConditionalGeneration": {"vision_config": {"deepstack_visual_indexes": [1, 3]}},
     "LlavaForConditionalGeneration": {
         "vision_config": {"model_type": "pixtral", "hidden_act": "silu", "head_dim": 16, "intermediate_size": FF},
     },
@@ -56,13 +58,14 @@ TOKENS = {
     "LlavaForConditionalGeneration": ["[IMG_BREAK]"],
     "Mistral3ForConditionalGeneration": ["[IMG_BREAK]"],
 }
-# How names of tensors begin in published checkpoints, where `transformers` writes them otherwise.
+# How names of tensors begin in published checkpoints, where `transformers` writes them otherwise; `None` where
+# those have none.
 PUBLISHED = {
     "Gemma3ForConditionalGeneration": {"vision_tower.": "vision_tower.vision_model."},
-    "Lfm2VlForConditionalGeneration": {"model.vision_tower.": "model.vision_tower.vision_model."},
+    "Lfm2VlForConditionalGeneration": {
+        "model.vision_tower.head.": None, "model.vision_tower.": "model.vision_tower.vision_model.",
+    },
 }
-# Other names of classes, whose checkpoints are the same.
-SAME_AS = {"Qwen2_5OmniModel": "Qwen2_5OmniThinkerForConditionalGeneration"}
 CASES = {}
 
 
@@ -88,12 +91,11 @@ def write(name, zoo, work):
 
 
 def made_by_transformers(name, zoo, work):
-    made_as = SAME_AS.get(name, name)
     tiny_checkpoints.ENCODER |= dict.fromkeys(("num_hidden_layers", "depth", "encoder_layers", "num_layers"), LAYERS)
     for table, own in ((tiny_checkpoints.FIELDS, FIELDS), (tiny_checkpoints.TOKENS, TOKENS)):
         if name in own:
             table[name] = {**table.get(name, {}), **own[name]} if isinstance(own[name], dict) else own[name]
-    folders = tiny_checkpoints.write(made_as, name, work, zoo)
+    folders = tiny_checkpoints.write(name, name, work, zoo)
     # Those that leave out what the text model does not need are the same here.
     for folder in list(folders)[:1]:
         rename(folder / "model.safetensors", PUBLISHED.get(name, {}))
@@ -106,11 +108,12 @@ def rename(path, beginnings):
     def renamed(name):
         for written, published in beginnings.items():
             if name.startswith(written):
-                return name.replace(written, published, 1)
+                return published and name.replace(written, published, 1)
         return name
 
     if beginnings:
-        save_file({renamed(name): tensor for name, tensor in load_file(path).items()}, path)
+        tensors = {renamed(name): tensor for name, tensor in load_file(path).items()}
+        save_file({name: tensor for name, tensor in tensors.items() if name}, path)
 
 
 # ---- by hand
@@ -336,6 +339,7 @@ def youtu():
     made = config("YoutuVLForConditionalGeneration")
     made["vision_config"] = vision(hidden_act="gelu_pytorch_tanh", window_size=112, fullatt_block_indexes=[1])
     tensors = clip("siglip2.vision_model") | norms("merger.ln_q")
+    del tensors["siglip2.vision_model.embeddings.position_embedding.weight"]
     tensors |= both("merger.mlp.0", 4 * WIDTH, 4 * WIDTH) | both("merger.mlp.2", TEXT, 4 * WIDTH)
     return made, tensors | of_text()
 
@@ -554,9 +558,72 @@ def minimax_m3():
     return made, tensors | of_text("language_model.")
 
 
-# That of another class is the same.
-CASES["MiniMaxM3VLForConditionalGeneration"] = lambda: renamed("MiniMaxM3VLForConditionalGeneration", minimax_m3())
+
+def qwen_sound(p, convolutions):
+    tensors = norms(f"{p}.ln_post") | convolutions
+    for i in range(LAYERS):
+        q = f"{p}.layers.{i}"
+        tensors |= norms(f"{q}.self_attn_layer_norm") | norms(f"{q}.final_layer_norm")
+        for x in ("q", "v", "out"):
+            tensors |= both(f"{q}.self_attn.{x}_proj", WIDTH, WIDTH)
+        tensors |= linear(f"{q}.self_attn.k_proj", WIDTH, WIDTH)
+        tensors |= both(f"{q}.fc1", FF, WIDTH) | both(f"{q}.fc2", WIDTH, FF)
+    return tensors
 
 
-def renamed(name, made):
-    return made[0] | {"architectures": [name]}, made[1]
+def images_of_sound(p):
+    """Convolutions over time and pitch."""
+    tensors = linear(f"{p}.conv_out", WIDTH, 16) | both(f"{p}.proj1", WIDTH, WIDTH) | both(f"{p}.proj2", TEXT, WIDTH)
+    for i, inputs in ((1, 1), (2, 8), (3, 8)):
+        tensors |= {f"{p}.conv2d{i}.weight": (8, inputs, 3, 3), f"{p}.conv2d{i}.bias": (8,)}
+    return tensors
+
+
+@case
+def qwen3_asr():
+    made = config("Qwen3ASRForConditionalGeneration")
+    made["thinker_config"] = {"text_config": {"hidden_size": TEXT}, "audio_config": of_whisper()}
+    p = "thinker.audio_tower"
+    return made, qwen_sound(p, images_of_sound(p)) | of_text("thinker.")
+
+
+@case
+def qwen3_omni():
+    made = config("Qwen3OmniMoeForConditionalGeneration")
+    see = {"depth": LAYERS, "hidden_size": WIDTH, "intermediate_size": FF, "num_heads": 2, "patch_size": PATCH}
+    see |= {"num_position_embeddings": 16, "spatial_merge_size": 2, "deepstack_visual_indexes": [1, 2]}
+    made["thinker_config"] = {"text_config": {"hidden_size": TEXT}, "audio_config": of_whisper(), "vision_config": see}
+    p, v = "thinker.audio_tower", "thinker.visual"
+    tensors = qwen_sound(p, images_of_sound(p)) | {f"{v}.patch_embed.proj.weight": (WIDTH, 3, 2, PATCH, PATCH)}
+    tensors |= {f"{v}.patch_embed.proj.bias": (WIDTH,), f"{v}.pos_embed.weight": (16, WIDTH)}
+    for i in range(LAYERS):
+        q = f"{v}.blocks.{i}"
+        tensors |= norms(f"{q}.norm1") | norms(f"{q}.norm2")
+        tensors |= both(f"{q}.attn.qkv", 3 * WIDTH, WIDTH) | both(f"{q}.attn.proj", WIDTH, WIDTH)
+        tensors |= both(f"{q}.mlp.linear_fc1", FF, WIDTH) | both(f"{q}.mlp.linear_fc2", WIDTH, FF)
+    for q in (f"{v}.merger", f"{v}.merger_list.0", f"{v}.merger_list.1"):
+        tensors |= norms(f"{q}.ln_q", 4 * WIDTH) | both(f"{q}.mlp.0", FF, 4 * WIDTH) | both(f"{q}.mlp.2", TEXT, FF)
+    return made, tensors | of_text("thinker.")
+
+
+@case
+def qwen2_5_omni():
+    made = config("Qwen2_5OmniModel", model_type="qwen2_5_omni")
+    see = {"depth": LAYERS, "hidden_size": WIDTH, "intermediate_size": FF, "num_heads": 2, "patch_size": PATCH}
+    see |= {"fullatt_block_indexes": [1, 3], "out_hidden_size": TEXT}
+    made["thinker_config"] = {"text_config": {"hidden_size": TEXT}, "audio_config": of_whisper(), "vision_config": see}
+    p, v = "thinker.audio_tower", "thinker.visual"
+    convolutions = both(f"{p}.conv1", WIDTH, MELS) | both(f"{p}.conv2", WIDTH, WIDTH) | both(f"{p}.proj", TEXT, WIDTH)
+    for i in (1, 2):
+        convolutions[f"{p}.conv{i}.weight"] += (3,)
+    tensors = qwen_sound(p, convolutions) | {f"{v}.patch_embed.proj.weight": (WIDTH, 3, 2, PATCH, PATCH)}
+    for i in range(LAYERS):
+        q = f"{v}.blocks.{i}"
+        tensors |= norm(f"{q}.norm1", WIDTH) | norm(f"{q}.norm2", WIDTH)
+        for x in ("q", "k", "v", "proj"):
+            tensors |= both(f"{q}.attn.{x}", WIDTH, WIDTH)
+        tensors |= both(f"{q}.mlp.gate_proj", FF, WIDTH) | both(f"{q}.mlp.up_proj", FF, WIDTH)
+        tensors |= both(f"{q}.mlp.down_proj", WIDTH, FF)
+    tensors |= norm(f"{v}.merger.ln_q", WIDTH) | both(f"{v}.merger.mlp.0", 4 * WIDTH, 4 * WIDTH)
+    tensors |= {"thinker.audio_tower.audio_bos_eos_token.weight": (2, TEXT)}
+    return made, tensors | both(f"{v}.merger.mlp.2", TEXT, 4 * WIDTH) | of_text("thinker.")

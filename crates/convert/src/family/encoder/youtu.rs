@@ -18,7 +18,7 @@ pub(super) static YOUTU: Encoder = Encoder {
         ("siglip2.vision_model.", CLIP),
         ("merger.", &[("ln_q", "mm.input_norm"), ("mlp.{}", "mm.{}")]),
     ],
-    ignored: &["siglip2.vision_model.head."],
+    ignored: &["siglip2.vision_model.head.", "embeddings.position_embedding"],
     ..Encoder::DEFAULT
 };
 
