@@ -42,10 +42,14 @@ FIELDS = {
         },
         "audio_config": {"model_type": "gemma4_unified_audio", "audio_embed_dim": 40},
     },
-    "Glm5NextForConditionalGeneration": {"text_config": {"num_key_value_heads": 4, "index_topk": 16}},
+    "Glm5NextForConditionalGeneration": {"text_config": {"num_key_value_heads": 4, "index_topk": 16, "qk_rope_head_dim": 0}},
     "Granite4VisionForConditionalGeneration": {
-        "downsample_rate": "4/8", "deepstack_layer_map": [[-2, 0], [1, 1]], "spatial_target_layers": [0, 1],
-        "vision_config": {"image_size": 224, "patch_size": PATCH, "hidden_size": 64},
+        "downsample_rate": "4/8", "deepstack_layer_map": [[-2, 0], [1, 1]], "spatial_target_layers": [0, 1, 0, 1],
+        "vision_config": {
+            "model_type": "siglip_vision_model", "image_size": 224, "patch_size": PATCH, "hidden_size": 64,
+            "num_hidden_layers": 8,
+        },
+        "qformer_config": {"model_type": "blip_2_qformer", "num_hidden_layers": 1},
     },
     "Qwen3VLForConditionalGeneration": {"vision_config": {"deepstack_visual_indexes": [1, 3]}},
     "Qwen3VLMoeForConditionalGeneration": {"vision_config": {"deepstack_visual_indexes": [1, 3]}},
@@ -61,6 +65,7 @@ TOKENS = {
 # How names of tensors begin in published checkpoints, where `transformers` writes them otherwise; `None` where
 # those have none.
 PUBLISHED = {
+    "Granite4VisionForConditionalGeneration": {"model.vision_tower.head.": None},
     "Gemma3ForConditionalGeneration": {"vision_tower.": "vision_tower.vision_model."},
     "Lfm2VlForConditionalGeneration": {
         "model.vision_tower.head.": None, "model.vision_tower.": "model.vision_tower.vision_model.",
