@@ -711,14 +711,14 @@ def mend_stablelm():
     StableLMModel.modify_tensors = modify
 
 
-def official(llama_cpp, folder, out, outtype, pre):
+def official(llama_cpp, folder, out, outtype, pre, flags=()):
     """Runs llama.cpp's converter in this process; `pre` in place of its table of hashes."""
     from conversion import base
 
     recognise = base.TextModel.get_vocab_base_pre
     if pre is not None:
         base.TextModel.get_vocab_base_pre = lambda self, tokenizer: pre
-    sys.argv = ["convert", str(folder), "--outfile", str(out), "--outtype", outtype]
+    sys.argv = ["convert", str(folder), "--outfile", str(out), "--outtype", outtype, *flags]
     try:
         runpy.run_path(str(llama_cpp / "convert_hf_to_gguf.py"), run_name="__main__")
     finally:

@@ -6,8 +6,8 @@ Usage: python coverage.py GGUF_BINARY LLAMA_CPP_DIR ZOO_DIR [--only CLASS,...] [
 Reads the sources of llama.cpp's converter for the classes that it registers and their architectures, and
 asks ours what it takes. For every class tiny checkpoints with random weights are made: the cases of
 `converter.py`, `converter_older.py` and `coverage_cases.py` where they have the class, else by
-`transformers` where that has it (`tiny_checkpoints.py`). Both converters turn it into f32 and f16, and whole files are compared. Prints a
-table; `--list` stops before any checkpoint is made, `--limit` takes the first N classes of those asked for,
+`transformers` where that has it (`tiny_checkpoints.py`). Both converters turn it into f32 and f16, and whole files are compared; of
+classes with an encoder of images or sound also what `--mmproj` makes (`tiny_encoders.py`). Prints a table; `--list` stops before any checkpoint is made, `--limit` takes the first N classes of those asked for,
 `--results` keeps outcomes in a file, from which classes that are not named by `--only` are taken again,
 `--write` replaces the table between the marks of a page, `--keep` keeps checkpoints and files.
 
@@ -31,6 +31,7 @@ from pathlib import Path
 
 import converter
 import tiny_checkpoints
+import tiny_encoders
 
 SECONDS = 120
 # Other names of classes, whose checkpoints are the same.
@@ -77,6 +78,30 @@ KNOWN = {
 }
 # The same of files in half precision: it stores matrices so that programs want in F32.
 KNOWN_IN_HALF = {"DbrxForCausalLM": {f"blk.{i}.ffn_gate_inp.weight" for i in range(2)}}
+# Of encoders. Square roots, logarithms, sines and cosines of the machine are off by a last bit here and there.
+LAYERS = range(tiny_encoders.LAYERS)
+NORMS = {f"a.blk.{i}.conv_norm.{end}" for i in LAYERS for end in ("weight", "bias")}
+POSITIONS = {"a.position_embd.weight"}
+KNOWN_ENCODERS = {
+    # Tokens of the text model that stand between rows of an image: it looks for them among tensors that it has
+    # left out, and programs refuse the file.
+    "LlavaForConditionalGeneration": {"v.token_embd.img_break"},
+    "Mistral3ForConditionalGeneration": {"v.token_embd.img_break"},
+    "Gemma4ForConditionalGeneration": {f"a.blk.{i}.per_dim_scale.weight" for i in LAYERS},
+    "Lfm2AudioForConditionalGeneration": NORMS,
+    # It gives these the name of a norm that Gemma 4 has and Llama 4 has not.
+    "Llama4ForConditionalGeneration": {
+        f"v.blk.{i}.{norm}.{end}" for i in LAYERS for norm in ("ln2", "attn_post_norm") for end in ("weight", "bias")
+    },
+    "Qwen2_5OmniModel": POSITIONS,
+    "Qwen3ASRForConditionalGeneration": POSITIONS,
+    "Qwen3OmniMoeForConditionalGeneration": POSITIONS,
+    # It gives these a name under which its own program does not look for them.
+    **dict.fromkeys(
+        ("GraniteSpeechForConditionalGeneration", "GraniteSpeechPlusForConditionalGeneration"),
+        NORMS | {name.replace("conv_norm", "conv_norm_var") for name in NORMS},
+    ),
+}
 # Why architectures are refused, where it is more than that nobody wrote them down.
 REASONS = {
     "apertus": "keys hold values of tensors",
@@ -167,17 +192,17 @@ def checkpoints(name, by_hand, zoo, work):
 # ---- comparing
 
 
-def compare(binary, llama_cpp, folder, pre, mistakes, in_half):
+def compare(binary, llama_cpp, folder, pre, mistakes, in_half, flags=(), outtypes=("f32", "f16")):
     """Differences of both files of one checkpoint, a line each; the first word says whose they are."""
-    for outtype in ("f32", "f16"):
+    for outtype in outtypes:
         theirs, ours = (folder.with_suffix(f".{whose}.gguf") for whose in ("theirs", "ours"))
         told = io.StringIO()
         try:
             with redirect_stderr(told), redirect_stdout(told):
-                converter.official(llama_cpp, folder, theirs, outtype, pre)
+                converter.official(llama_cpp, folder, theirs, outtype, pre, flags)
         except (Exception, SystemExit) as fault:
             return [f"official {type(fault).__name__}: {fault}"]
-        command = [binary, "convert", "--force", str(folder), "-o", str(ours), "--outtype", outtype]
+        command = [binary, "convert", "--force", str(folder), "-o", str(ours), "--outtype", outtype, *flags]
         done = subprocess.run(command + (["--pre", pre] if pre else []), capture_output=True, text=True)
         if done.returncode != 0:
             return [f"refused {done.stderr.strip()}"]
@@ -193,12 +218,39 @@ def compare(binary, llama_cpp, folder, pre, mistakes, in_half):
     return []
 
 
-def work_on(name, options, by_hand, mistakes, results):
-    """All checkpoints of a class, in a process of its own: classes keep state from one to the next."""
+def work_on_encoder(name, options, results):
+    """The same for what sees or hears in a class."""
+    import_official(options)
+    with tempfile.TemporaryDirectory() as temporary:
+        work = Path(options.keep or temporary) / f"{name}.encoder"
+        work.mkdir(parents=True)
+        try:
+            folders = list(tiny_encoders.write(name, options.zoo, work))
+        except Exception as fault:
+            results.put([f"checkpoint {type(fault).__name__}: {fault}"])
+            return
+        expected = KNOWN_ENCODERS.get(name, set())
+        types = ("f32", "f16", "q8_0", "auto")
+        for folder in folders:
+            found = compare(
+                options.gguf, options.llama_cpp, folder, None, expected, set(), flags=["--mmproj"], outtypes=types
+            )
+            if found:
+                results.put(found)
+                return
+    results.put(["none"] if not folders else ["known"] if expected else ["equal"])
+
+
+def import_official(options):
     # Progress and warnings of libraries.
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stderr.fileno())
     sys.path.insert(0, str(options.llama_cpp))
     sys.path.insert(1, str(options.llama_cpp / "gguf-py"))
+
+
+def work_on(name, options, by_hand, mistakes, results):
+    """All checkpoints of a class, in a process of its own: classes keep state from one to the next."""
+    import_official(options)
     converter.mend_baichuan()
     converter.mend_deepseek()
     converter.mend_stablelm()
@@ -222,10 +274,10 @@ def work_on(name, options, by_hand, mistakes, results):
     results.put(["none"] if made == 0 else ["known"] if known else ["equal"])
 
 
-def outcome(name, options, by_hand, mistakes):
+def outcome(work, *arguments):
     context = multiprocessing.get_context("fork")
     results = context.Queue()
-    process = context.Process(target=work_on, args=(name, options, by_hand, mistakes, results))
+    process = context.Process(target=work, args=(*arguments, results))
     process.start()
     try:
         return results.get(timeout=SECONDS)
@@ -239,11 +291,21 @@ def outcome(name, options, by_hand, mistakes):
 # ---- the table
 
 
-def verdict(row, taken, found):
+def verdict(row, taken, found, encodes, seen):
     """What stands in the last column."""
+    said = [] if row["architecture"] is None else [of_text(row["architecture"], taken, found)]
+    if row["encoder"]:
+        said.append("`clip`: " + (of_outcome(seen) if encodes else "refused: not written down yet"))
+    return "; ".join(said)
+
+
+def of_text(architecture, taken, found):
     if not taken:
-        architecture = row["architecture"]
-        return "refused: " + ("an encoder only" if architecture is None else REASONS.get(architecture, "no family yet"))
+        return "refused: " + REASONS.get(architecture, "no family yet")
+    return of_outcome(found)
+
+
+def of_outcome(found):
     word, _, rest = (found or ["not run"])[0].partition(" ")
     return {
         "equal": "taken: whole files equal",
@@ -290,9 +352,11 @@ def main():
 
     classes = registered(options.llama_cpp)
     listed = subprocess.run([options.gguf, "convert", "--print-supported-models"], capture_output=True, text=True)
-    ours = {line.split()[0] for line in listed.stdout.splitlines()}
+    rows = [line.split() for line in listed.stdout.splitlines()]
+    ours = {name for name, architecture in rows if architecture != "clip"}
+    encoders = {name for name, architecture in rows if architecture == "clip"}
     by_hand, mistakes = cases()
-    wanted = [name for name in options.only or classes if options.only or name in ours][: options.limit]
+    wanted = [name for name in options.only or classes if options.only or name in ours | encoders][: options.limit]
     results = json.loads(options.results.read_text()) if options.results and options.results.is_file() else {}
     if not options.list:
         import torch  # noqa: F401  before the processes, so that each starts fast
@@ -301,18 +365,32 @@ def main():
         transformers.utils.logging.set_verbosity_error()
         transformers.utils.logging.disable_progress_bar()
         for name in wanted:
-            if name in results and not options.only:
-                continue
-            results[name] = outcome(name, options, by_hand.get(SAME_AS.get(name, name), []), mistakes)
-            print(f"{name}: {results[name][0]}", flush=True)
-            for line in results[name][1:]:
-                print(f"  {line}")
-            if options.results:
-                options.results.write_text(json.dumps(results, indent=1))
-    rows = [(name, row, verdict(row, name in ours, results.get(name))) for name, row in classes.items()]
+            cases_of = by_hand.get(SAME_AS.get(name, name), [])
+            tasks = {name: (work_on, name, options, cases_of, mistakes)} if name in ours else {}
+            if name in encoders:
+                tasks[f"{name} --mmproj"] = (work_on_encoder, name, options)
+            for task, (work, *arguments) in tasks.items():
+                if task in results and not options.only:
+                    continue
+                results[task] = outcome(work, *arguments)
+                print(f"{task}: {results[task][0]}", flush=True)
+                for line in results[task][1:]:
+                    print(f"  {line}")
+                if options.results:
+                    options.results.write_text(json.dumps(results, indent=1))
+    rows = [
+        (name, row, verdict(row, name in ours, results.get(name), name in encoders, results.get(f"{name} --mmproj")))
+        for name, row in classes.items()
+    ]
     taken = [name for name in classes if name in ours]
     equal = [name for name in taken if results.get(name, [""])[0] in ("equal", "known")]
-    count = f"{len(taken)} of {len(classes)} classes taken, {len(equal)} of them equal as whole files."
+    seeing = [name for name, row in classes.items() if row["encoder"]]
+    seen = [name for name in seeing if results.get(f"{name} --mmproj", [""])[0] in ("equal", "known")]
+    count = (
+        f"{len(taken)} of {sum(row['architecture'] is not None for row in classes.values())} classes of text models "
+        f"taken, {len(equal)} of them equal as whole files; {len(encoders & classes.keys())} of {len(seeing)} classes "
+        f"with an encoder taken, {len(seen)} of them equal as whole files."
+    )
     lines = [count, "", *table(rows)]
     if options.write:
         write_into(options.write, lines)

@@ -26,6 +26,14 @@ impl Config {
     /// # Errors
     /// If it is missing, or is not a JSON object.
     pub fn read(dir: &Path) -> Result<Self, Error> {
+        Ok(Self::read_whole(dir)?.text())
+    }
+
+    /// Reads `config.json` in `dir`, with each part where it stands.
+    ///
+    /// # Errors
+    /// If it is missing, or is not a JSON object.
+    pub fn read_whole(dir: &Path) -> Result<Self, Error> {
         let path = dir.join("config.json");
         if !path.is_file() {
             return Err(Error::input(
@@ -35,15 +43,29 @@ impl Config {
                 "name a directory with a Hugging Face checkpoint",
             ));
         }
-        let mut root = json::read(&path)?;
-        let Some(fields) = root.as_object_mut() else {
+        let root = json::read(&path)?;
+        if !root.is_object() {
             let help = "download the file again";
             return Err(Error::input("json-shape", &path, "is not a JSON object", help));
-        };
-        if let Some(text) = text_fields(fields) {
-            fields.extend(text.into_iter().filter(|(_, value)| !value.is_null()));
         }
         Ok(Self { path, root, beside: None })
+    }
+
+    /// The same with the fields of the text model at the top.
+    pub fn text(&self) -> Self {
+        let mut config = self.clone();
+        if let Some(fields) = config.root.as_object_mut()
+            && let Some(text) = text_fields(fields)
+        {
+            fields.extend(text.into_iter().filter(|(_, value)| !value.is_null()));
+        }
+        config
+    }
+
+    /// Fields of the JSON file `name` beside the configuration, as a configuration of its own.
+    pub fn of_file(&self, name: &str, fields: Map<String, Value>) -> Self {
+        let path = self.path.with_file_name(name);
+        Self { path, root: Value::Object(fields), beside: self.beside.clone() }
     }
 
     /// The configuration as JSON.
@@ -157,6 +179,28 @@ impl Config {
         value.as_bool().map(Some).ok_or_else(|| self.wrong(name, value, "true or false"))
     }
 
+    /// As [`Config::u32`], for numbers of a list.
+    ///
+    /// # Errors
+    /// If the field is something else.
+    pub fn u32s(&self, name: &str) -> Result<Option<Vec<u32>>, Error> {
+        let Some((name, value)) = self.find(&[name]) else { return Ok(None) };
+        let number = |value: &Value| value.as_u64().and_then(|number| u32::try_from(number).ok());
+        let numbers = value.as_array().and_then(|list| list.iter().map(number).collect());
+        numbers.map(Some).ok_or_else(|| self.wrong(name, value, "a list of numbers"))
+    }
+
+    /// As [`Config::f32`], for numbers of a list.
+    ///
+    /// # Errors
+    /// If the field is something else.
+    pub fn f32s(&self, name: &str) -> Result<Option<Vec<f32>>, Error> {
+        let Some((name, value)) = self.find(&[name]) else { return Ok(None) };
+        let number = |value: &Value| value.as_f64().map(|number| number as f32);
+        let numbers = value.as_array().and_then(|list| list.iter().map(number).collect());
+        numbers.map(Some).ok_or_else(|| self.wrong(name, value, "a list of numbers"))
+    }
+
     /// As [`Config::f32`], for a field that must be there.
     ///
     /// # Errors
@@ -185,7 +229,8 @@ impl Config {
         }
     }
 
-    fn missing(&self, name: &str, meaning: &str) -> Error {
+    /// That a field is missing which must be there.
+    pub fn missing(&self, name: &str, meaning: &str) -> Error {
         Error::input(
             "config-field-missing",
             &self.path,
@@ -194,7 +239,8 @@ impl Config {
         )
     }
 
-    fn wrong(&self, name: &str, value: &Value, expected: &str) -> Error {
+    /// That a field has a value that cannot be.
+    pub fn wrong(&self, name: &str, value: &Value, expected: &str) -> Error {
         let mut shown = value.to_string();
         if shown.len() > 40 {
             shown = format!("{}...", shown.chars().take(40).collect::<String>());
@@ -206,7 +252,7 @@ impl Config {
 
 /// The configuration of the text model inside that of a larger one.
 fn text_fields(fields: &mut Map<String, Value>) -> Option<Map<String, Value>> {
-    const NAMES: [&str; 4] = ["text_config", "llm_config", "lm_config", "language_config"];
+    const NAMES: [&str; 5] = ["text_config", "llm_config", "lm_config", "language_config", "lfm"];
     if let Some(Value::Object(mut thinker)) = fields.remove("thinker_config") {
         return text_fields(&mut thinker);
     }

@@ -6,6 +6,7 @@ use gguf_checkpoint::{Checkpoint, Entry};
 use gguf_pipeline::{Item, Job, Tensor};
 use gguf_quantize::recipe::Target;
 
+use crate::assembly;
 use crate::hf::{self, Conversion};
 
 /// What the conversion of a lone file can be asked for.
@@ -81,7 +82,7 @@ fn tensor(checkpoint: &Checkpoint, entry: &Entry, metadata: &mut Metadata) -> Te
             [kept, &[folded.iter().fold(1u64, |all, dim| all.saturating_mul(*dim))]].concat();
         Shape::new(&folded).unwrap_or_else(|| unreachable!("four dimensions are no more than four"))
     });
-    hf::stored(checkpoint, entry, shape)
+    assembly::stored(checkpoint, entry, shape)
 }
 
 /// The type of most weights.

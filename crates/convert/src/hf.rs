@@ -7,13 +7,14 @@ use gguf::schema::Need;
 use gguf::{ByteOrder, Error, Metadata, ModelName, NameKind, ParameterCount, Shape, TensorType};
 use gguf_checkpoint::config::Config;
 use gguf_checkpoint::{Checkpoint, Entry, json};
-use gguf_pipeline::{Content, Item, Job, Stored, Tensor};
+use gguf_pipeline::{Item, Job, Tensor};
 use gguf_quantize::float_type;
 use gguf_quantize::recipe::{Mix, Target as Recipe};
 
-use crate::family::{self, ExpertSlot, Family, MappedTensor, Mapping, foreign};
+use crate::assembly::{self, Assembly, CONFIG_OF_ANOTHER, refuse_unknown};
+use crate::family::{self, Family, MappedTensor, Mapping, foreign};
 use crate::general::General;
-use crate::vocab;
+use crate::{encoder, vocab};
 
 /// What a conversion can be asked for.
 #[derive(Clone, Debug, Default)]
@@ -33,6 +34,8 @@ pub struct Options {
     pub like: Option<String>,
     /// Leave out all tensors: a file for those that only tokenize.
     pub vocab_only: bool,
+    /// Convert what sees and hears instead of the text model.
+    pub mmproj: bool,
 }
 
 /// A conversion that is ready to run.
@@ -53,6 +56,9 @@ pub struct Conversion {
 /// If a file is missing or wrong, if the class is not known, or if the tensors do not make up the
 /// model that the configuration describes.
 pub fn plan(dir: &Path, checkpoint: &Checkpoint, options: &Options) -> Result<Conversion, Error> {
+    if options.mmproj {
+        return encoder::plan(dir, checkpoint, options);
+    }
     let mut config = Config::read(dir)?;
     let family = find_family(&mut config, checkpoint, options)?;
     family.complete(&mut config)?;
@@ -176,6 +182,11 @@ pub(crate) fn find_family(
             let help = format!("save the model in `transformers` as `{body}`, and convert that");
             return Error::input("checkpoint-misfit", config.path(), what, help);
         }
+        if family::encoder::find(class).is_some() {
+            let what = format!("of the class `{class}` no text model is known");
+            let help = "`--mmproj` converts what sees or hears; the text model may have a checkpoint of its own";
+            return Error::input("class-unknown", config.path(), what, help);
+        }
         let names = checkpoint.entries.iter().map(|entry| entry.name.as_str());
         let help = match &family::classes_with_tensors(config, names)[..] {
             [] => format!("known classes are {}", family::classes().join(", ")),
@@ -239,25 +250,16 @@ pub(crate) fn tensors(
     checkpoint: &Checkpoint,
     notes: &mut Vec<String>,
 ) -> Result<Vec<Tensor>, Error> {
-    let mut tensors: Vec<_> = family
-        .computed(config)?
-        .into_iter()
-        .map(|(name, values)| Tensor {
-            name,
-            shape: vector(values.len() as u64),
-            stored_type: TensorType::F32,
-            content: Content::Values(values),
-        })
-        .collect();
-    // Name of a whole to its parts so far.
-    let mut partial: BTreeMap<String, Vec<Option<Tensor>>> = BTreeMap::new();
+    let computed = family.computed(config)?.into_iter();
+    let computed = computed.map(|(name, values)| assembly::computed(name, values)).collect();
+    let mut assembly = Assembly::new(checkpoint, computed);
     let mut unknown = Vec::new();
     let mut other_modalities = 0;
     for entry in &checkpoint.entries {
         let name = foreign::text_name(&entry.name);
         let made = match family.mapping(config, &name)? {
             Mapping::Made(made) => made,
-            Mapping::Shared(name) if tensors.iter().any(|tensor| tensor.name == name) => continue,
+            Mapping::Shared(name) if assembly.has(name) => continue,
             Mapping::Shared(name) => {
                 vec![MappedTensor { name: name.to_owned(), steps: vec![], slot: None }]
             }
@@ -283,61 +285,15 @@ pub(crate) fn tensors(
                 continue;
             }
         };
-        for MappedTensor { name, steps, slot } in made {
-            let fault = |what: String| {
-                let what = format!("tensor `{}` {what}", entry.name);
-                Error::input(
-                    "checkpoint-misfit",
-                    &checkpoint.path_of(entry),
-                    what,
-                    CONFIG_OF_ANOTHER,
-                )
-            };
-            if INTEGERS.contains(&entry.tensor_type) {
-                return Err(fault(format!("is stored as {}, as no weight is", entry.tensor_type)));
-            }
-            let changed = |stored: Tensor| {
-                let stored = Tensor { name: name.clone(), ..stored };
-                steps.iter().copied().try_fold(stored, Tensor::changed)
-            };
-            let tensor = match (changed(whole(checkpoint, entry)?), entry.floats) {
-                // Columns cannot become rows in blocks.
-                (Err(_), Some(_)) => changed(decoded(checkpoint, entry)?),
-                (result, _) => result,
-            };
-            let tensor = tensor.map_err(|misfit| fault(misfit.to_string()))?;
-            let Some(ExpertSlot { index, count }) = slot else {
-                tensors.push(tensor);
-                continue;
-            };
-            // Also keeps a forged count from costing memory.
-            if count as usize > checkpoint.entries.len() {
-                let entries = checkpoint.entries.len();
-                return Err(fault(format!("is one of {count}, of {entries} tensors in all")));
-            }
-            let parts = partial.entry(name.clone()).or_insert_with(|| vec![None; count as usize]);
-            let slot = parts.get_mut(index as usize).ok_or_else(|| {
-                fault(format!("is beyond the {count} that the configuration states"))
-            })?;
-            *slot = Some(tensor);
-            if let Some(parts) = parts.iter().cloned().collect::<Option<Vec<_>>>() {
-                partial.remove(&name);
-                tensors
-                    .push(Tensor::joined(name, parts).map_err(|misfit| fault(misfit.to_string()))?);
-            }
-        }
+        assembly.add(entry, shape(checkpoint, entry)?, made)?;
     }
-    refuse_unknown(&unknown, family, checkpoint)?;
+    refuse_unknown(&unknown, family.architecture, checkpoint)?;
     if other_modalities > 0 {
         notes.push(format!(
             "left out {other_modalities} tensors that see or hear: this is the text model only"
         ));
     }
-    if let Some((name, parts)) = partial.first_key_value() {
-        let found = parts.iter().flatten().count();
-        let what = format!("has {found} of the {} parts of `{name}`", parts.len());
-        return Err(Error::input("checkpoint-misfit", config.path(), what, CONFIG_OF_ANOTHER));
-    }
+    let mut tensors = assembly.finish(config)?;
     if family.gates_first {
         put_gates_first(&mut tensors);
     }
@@ -353,30 +309,6 @@ fn put_gates_first(tensors: &mut [Tensor]) {
             three.rotate_left(1);
         }
     }
-}
-
-/// How masks and tables are stored, but no weights.
-const INTEGERS: [TensorType; 4] =
-    [TensorType::I8, TensorType::I16, TensorType::I32, TensorType::I64];
-
-/// Tensors that the family has no place for end the conversion: they are named, up to a screenful.
-fn refuse_unknown(
-    unknown: &[&Entry],
-    family: &Family,
-    checkpoint: &Checkpoint,
-) -> Result<(), Error> {
-    const LISTED: usize = 20;
-    let [first, others @ ..] = unknown else { return Ok(()) };
-    let mut what = format!("tensor `{}` belongs to no {} model", first.name, family.architecture);
-    if !others.is_empty() {
-        let names: Vec<_> = others.iter().take(LISTED).map(|other| &*other.name).collect();
-        what += &format!(", and {} more do not: {}", others.len(), names.join(", "));
-        if others.len() > LISTED {
-            what += ", ...";
-        }
-    }
-    let help = "check that the weights go with `config.json`";
-    Err(Error::input("checkpoint-tensor-unexpected", &checkpoint.path_of(first), what, help))
 }
 
 /// A tensor that programs have no place for can only be left out if it does nothing.
@@ -406,34 +338,13 @@ fn require_zeros(checkpoint: &Checkpoint, entry: &Entry) -> Result<(), Error> {
     Ok(())
 }
 
-const CONFIG_OF_ANOTHER: &str = "check that the weights are complete and go with `config.json`";
-
-fn vector(len: u64) -> Shape {
-    Shape::new(&[len]).unwrap_or_else(|| unreachable!("one dimension is no more than four"))
-}
-
 /// A tensor of the checkpoint as it is, under its foreign name.
 pub(crate) fn whole(checkpoint: &Checkpoint, entry: &Entry) -> Result<Tensor, Error> {
-    Ok(stored(checkpoint, entry, shape(checkpoint, entry)?))
-}
-
-/// The same in a shape that holds as many elements.
-pub(crate) fn stored(checkpoint: &Checkpoint, entry: &Entry, shape: Shape) -> Tensor {
-    let source = checkpoint.files[entry.file].source.clone();
-    let at = Stored { source, offset: entry.offset };
-    Tensor::stored(&*entry.name, shape, entry.tensor_type, at)
-}
-
-/// A tensor of blocks as floats.
-fn decoded(checkpoint: &Checkpoint, entry: &Entry) -> Result<Tensor, Error> {
-    let blocks = whole(checkpoint, entry)?;
-    let Some(file) = entry.floats else { return Ok(blocks) };
-    let stored = Stored { source: checkpoint.files[file].source.clone(), offset: 0 };
-    Ok(Tensor::stored(blocks.name, blocks.shape, TensorType::F32, stored))
+    Ok(assembly::stored(checkpoint, entry, shape(checkpoint, entry)?))
 }
 
 /// Our order of dimensions is the reverse of the checkpoint's.
-fn shape(checkpoint: &Checkpoint, entry: &Entry) -> Result<Shape, Error> {
+pub(crate) fn shape(checkpoint: &Checkpoint, entry: &Entry) -> Result<Shape, Error> {
     let dims: Vec<u64> = entry.shape.iter().rev().copied().collect();
     Shape::new(&dims).ok_or_else(|| {
         let what = format!("tensor `{}` has {} dimensions", entry.name, dims.len());
@@ -471,7 +382,7 @@ fn check_architecture(config: &Config, job: &Job) -> Result<(), Error> {
 }
 
 /// The 16-bit type of the first matrix that has one; F16 if none does.
-fn matrix_type(tensors: &[Tensor]) -> TensorType {
+pub(crate) fn matrix_type(tensors: &[Tensor]) -> TensorType {
     let is_half = |ty: &TensorType| matches!(*ty, TensorType::F16 | TensorType::BF16);
     tensors
         .iter()

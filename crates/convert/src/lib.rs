@@ -3,6 +3,7 @@
 //! - [`hf`] plans the conversion of a Hugging Face checkpoint: a family says what each foreign tensor
 //!   becomes, [`vocab`] does the tokenizer, [`general`] the model card. [`bare`] plans that of a lone
 //!   file of weights.
+//! - [`encoder`] plans that of what sees and hears, which goes into a file beside the model.
 //! - [`lora`] converts, merges and extracts adapters; [`export`] writes a checkpoint again.
 //! - [`provenance`] says in a file what it was made from.
 //!
@@ -28,7 +29,9 @@
 //! # Ok::<(), gguf::Error>(())
 //! ```
 
+mod assembly;
 pub mod bare;
+pub mod encoder;
 pub mod export;
 mod family;
 pub mod general;
@@ -37,7 +40,7 @@ pub mod lora;
 pub mod provenance;
 pub mod vocab;
 
-pub use family::{architectures_of_classes, classes};
+pub use family::{architectures_of_classes, classes, encoder_classes};
 /// Patterns of tensor names, in which `{}` stands for a number.
 pub mod names {
     pub use crate::family::names::{captures, filled};

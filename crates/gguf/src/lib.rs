@@ -81,6 +81,7 @@ pub use read::{
 };
 pub use rules::naming::check_name;
 pub use rules::shards::{check_shards, require_shards};
+pub use rules::sidecar::check_sidecar;
 pub use size_label::ParameterCount;
 pub use tensor::{MAX_DIMS, Shape, TensorInfo};
 pub use tensor_type::{QUANTIZATION_VERSION, Status, TensorType, TypeTraits, UnknownTypeName};

@@ -25,6 +25,7 @@ use crate::{commands, sarif};
                         Examples:\n  gguf check *.gguf\n  gguf check model.gguf --data\n  gguf check model.gguf --json --strict\n  \
                         gguf check model.gguf --fix -o fixed.gguf\n  \
                         gguf check model.gguf --tokenizer-against tokenizer.json\n  \
+                        gguf check model.gguf --with mmproj-model.gguf\n  \
                         gguf check --explain tensor-offset-misaligned"
 )]
 pub struct Args {
@@ -37,6 +38,10 @@ pub struct Args {
     /// Take warnings for errors.
     #[arg(long)]
     strict: bool,
+    /// A file that programs are to load beside the model, to encode images or sound for it: whether the two
+    /// fit.
+    #[arg(long, value_name = "SIDECAR")]
+    with: Option<String>,
     /// Encode a corpus with the model's tokenizer and with this tokenizer.json (or the one in this
     /// directory), and show the first texts with other ids and the rule that makes them so.
     #[arg(long, value_name = "FILE")]
@@ -96,6 +101,7 @@ fn check_one(args: &Args, source: &str, log: &mut sarif::Log) -> Result<(), Fail
     let options = Options {
         data: args.data,
         strict: args.strict,
+        with: args.with.clone(),
         tokenizer_against: args.tokenizer_against.clone(),
         corpus: args.corpus.clone(),
     };

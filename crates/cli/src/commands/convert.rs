@@ -26,6 +26,7 @@ use crate::{commands, document, listing, target};
 const EXAMPLES: &str = "Examples:\n  \
      gguf convert Llama-3.2-1B -o llama.gguf --outtype q4_k_m\n  \
      gguf convert Qwen3-0.6B --outtype q8_0,q4_k_m\n  \
+     gguf convert Qwen3-VL-2B --mmproj --outtype f16\n  \
      gguf convert hf:org/repo --out q8_0=large.gguf --out q4_k_m=small.gguf --resume\n  \
      gguf convert Qwen3-0.6B --outtype auto --dry-run";
 
@@ -84,6 +85,10 @@ pub struct Args {
     /// Leave out the tensors, and do without weights: a file for those that only tokenize.
     #[arg(long)]
     vocab_only: bool,
+    /// Convert what sees and hears instead of the text model: encoders and their projector, as a file that
+    /// programs load beside that of the text model. Its name begins with `mmproj-`.
+    #[arg(long, conflicts_with_all = ["vocab_only", "pre"])]
+    mmproj: bool,
     /// Write header and data in big-endian order, for machines that have it.
     #[arg(long)]
     bigendian: bool,
@@ -150,6 +155,7 @@ impl Args {
             split: self.shards.options(),
             part: self.part,
             vocab_only: self.vocab_only,
+            mmproj: self.mmproj,
             order: if self.bigendian { ByteOrder::Big } else { ByteOrder::Little },
             resume: self.resume,
             quantization: self.types.options()?,
@@ -195,10 +201,13 @@ fn show(args: &Args, kind: Kind, plan: &Plan) -> Result<(), Failure> {
     Ok(())
 }
 
-/// One class a line with its architecture, as scripts read it.
+/// One class a line with its architecture, `clip` if it has an encoder, as scripts read it.
 fn print_supported_models() -> Result<(), Failure> {
     let mut out = std::io::stdout().lock();
-    for (class, architecture) in gguf_convert::architectures_of_classes() {
+    let mut classes = gguf_convert::architectures_of_classes();
+    classes.extend(gguf_convert::encoder_classes().into_iter().map(|class| (class, "clip")));
+    classes.sort_unstable();
+    for (class, architecture) in classes {
         writeln!(out, "{class:<40} {architecture}")?;
     }
     Ok(())

@@ -54,7 +54,7 @@ const CHECKPOINT_FLAGS: &[Flag] = &[
     ours("--metadata", 1, "--metadata"),
     read("--print-supported-models", 0, "`--print-supported-models`"),
     read("--remote", 0, "the model is `hf:USER/MODEL`, read where it is"),
-    refused("--mmproj", 0, NOT_YET),
+    ours("--mmproj", 0, "--mmproj"),
     refused("--mtp", 0, NOT_YET),
     refused("--no-nextn --no-mtp", 0, NOT_YET),
     refused("--dspark", 0, NOT_YET),

@@ -154,6 +154,46 @@ fn supported_models_are_listed_without_a_source() {
     fails(&["convert"], 2, &["<SOURCE>"]);
 }
 
+/// A model with an encoder of images, as far as it takes: of the layers there is one norm.
+fn seeing(dir: &Dir) -> String {
+    let path = dir.path("seeing");
+    fs::create_dir(&path).unwrap();
+    let config = r#"{"architectures": ["Unknown"], "text_config": {"hidden_size": 64},
+        "vision_config": {"architectures": ["KimiVLForConditionalGeneration"], "hidden_size": 4,
+            "intermediate_size": 8, "num_hidden_layers": 1, "num_attention_heads": 2, "patch_size": 2}}"#;
+    fs::write(format!("{path}/config.json"), config).unwrap();
+    let prepared = r#"{"image_mean": [0.5, 0.5, 0.5], "image_std": [0.5, 0.5, 0.5]}"#;
+    fs::write(format!("{path}/preprocessor_config.json"), prepared).unwrap();
+    let header = r#"{"vision_tower.encoder.blocks.0.norm0.weight":
+        {"dtype": "F32", "shape": [4], "data_offsets": [0, 16]}}"#;
+    let mut weights = (header.len() as u64).to_le_bytes().to_vec();
+    weights.extend(header.bytes());
+    weights.extend([0; 16]);
+    fs::write(format!("{path}/model.safetensors"), weights).unwrap();
+    path
+}
+
+#[test]
+fn encoders_become_files_that_are_held_against_models() {
+    let dir = Dir::new();
+    let (source, out) = (seeing(&dir), dir.path("mmproj-seeing.gguf"));
+    succeeds(&["convert", &source, "--mmproj", "-o", &out, "--outtype", "f16"]);
+    let shown = json(&succeeds(&["inspect", &out, "--json"]));
+    assert_eq!(shown["tensor_count"], 1);
+    fails(&["convert", MODEL, "--mmproj", "--dry-run"], 1, &["not known to have an encoder"]);
+    fails(&["convert", &source, "--mmproj", "--vocab-only"], 2, &["--mmproj"]);
+    let with = |model: &str, sidecar: &str| {
+        let output = gguf(&["check", model, "--with", sidecar, "--json"]);
+        assert_eq!(output.status.code(), Some(1));
+        let shown = json(&String::from_utf8(output.stdout).unwrap());
+        let findings = shown["findings"].as_array().unwrap().iter();
+        findings.map(|one| one["code"].as_str().unwrap().to_owned()).collect::<Vec<_>>()
+    };
+    // The model of the tests is 256 wide, and the encoder of one of 64.
+    assert_eq!(with(&dir.f16(), &out), ["sidecar-width"]);
+    assert_eq!(with(&dir.f16(), &dir.f16()), ["sidecar-kind"]);
+}
+
 /// Work of another conversion under the name is not gone on with.
 #[test]
 fn resumed_work_is_that_of_the_same_command() {

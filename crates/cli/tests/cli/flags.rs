@@ -74,9 +74,10 @@ const FLAGS: &[Flag] = &[
     flag("head-count", "o", &[], &["2"]),
 ];
 
-/// Flags that stand for others, or change neither files nor what is said; they have tests of their own
+/// Flags that stand for others, change neither files nor what is said, or are for other models; they have tests of their own
 /// (`conversion.rs`, `help.rs`).
-const ELSEWHERE: [&str; 5] = ["out", "resume", "threads", "print-supported-models", "quiet"];
+const ELSEWHERE: [&str; 6] =
+    ["mmproj", "out", "resume", "threads", "print-supported-models", "quiet"];
 
 /// Sources of every kind, of one block each.
 fn sources(dir: &Dir) {

@@ -69,6 +69,8 @@ const STAND_INS: &[(&[&str], &str)] = &[
     (&["ggml-vocab-qwen2.gguf"], "gguf convert $BASE/checkpoint -o $NAME --vocab-only"),
     (&["adapter.gguf", "one.gguf", "two.gguf", "l.gguf"], "cp $BASE/adapter.gguf $NAME"),
     (&["Llama-3.2-1B", "Qwen3-0.6B", "SmolLM2-135M/", "BASE"], "cp -r $BASE/checkpoint $NAME"),
+    (&["Qwen3-VL-2B"], "cp -r $BASE/seeing $NAME"),
+    (&["mmproj-model.gguf", "MMPROJ"], "cp $BASE/mmproj.gguf $NAME"),
     // An adapter where there is a base.
     (
         &["DIR"],
@@ -161,6 +163,7 @@ const STAND_INS: &[(&[&str], &str)] = &[
 /// What all are made of.
 const BASE: &str = "
 gguf convert checkpoint -o f16.gguf --outtype f16
+gguf convert seeing -o mmproj.gguf --mmproj
 gguf edit f16.gguf --set general.url=https://localhost --set llama.pooling_type=1
 gguf quantize f16.gguf small.gguf copy --prune-layers 1,2,3
 gguf quantize f16.gguf q4.gguf Q4_K_M
@@ -231,8 +234,26 @@ pub fn base() -> &'static Path {
     })
 }
 
+/// A checkpoint with an encoder of images for the small model, as far as one takes: a norm.
+fn see(directory: &Path) {
+    let vision = json!({"hidden_size": 4, "intermediate_size": 8, "num_hidden_layers": 1,
+        "num_attention_heads": 2, "patch_size": 2});
+    let config = json!({"architectures": ["KimiVLForConditionalGeneration"],
+        "text_config": {"hidden_size": 256}, "vision_config": vision});
+    let prepared = json!({"image_mean": [0.5, 0.5, 0.5], "image_std": [0.5, 0.5, 0.5]});
+    let header = json!({"vision_tower.encoder.blocks.0.norm0.weight":
+        {"dtype": "F32", "shape": [4], "data_offsets": [0, 16]}});
+    let header = header.to_string();
+    let weights = [&(header.len() as u64).to_le_bytes()[..], header.as_bytes(), &[0; 16]].concat();
+    fs::create_dir(directory).unwrap();
+    fs::write(directory.join("config.json"), config.to_string()).unwrap();
+    fs::write(directory.join("preprocessor_config.json"), prepared.to_string()).unwrap();
+    fs::write(directory.join("model.safetensors"), weights).unwrap();
+}
+
 fn make(base: &Path) {
     let at = |name: &str| base.join(name);
+    see(&at("seeing"));
     for name in ["Tiny-KJV-Llama-4M", "checkpoint"] {
         fs::create_dir(at(name)).unwrap();
         for file in fs::read_dir(MODEL).unwrap() {

@@ -155,9 +155,14 @@ impl<'m> Keys<'m> {
         self.metadata.set("general.file_type", self.file_type);
     }
 
+    /// Sets a key that has no architecture in its name, though it is of one.
+    pub(super) fn set_whole(&mut self, key: &'static str, value: impl Into<gguf::Value>) {
+        self.metadata.set(key, value);
+    }
+
     /// A key of the tokenizer that stands among those of the model.
     pub(super) fn before_vocabulary(&mut self, key: &'static str, value: impl Into<gguf::Value>) {
-        self.metadata.set(key, value);
+        self.set_whole(key, value);
     }
 
     /// The base frequency and how it is stretched, for families where programs take 10000 and

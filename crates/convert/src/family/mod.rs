@@ -20,6 +20,7 @@ mod definition;
 mod diffusion;
 mod distilbert;
 mod dots;
+pub(crate) mod encoder;
 mod ernie;
 mod eurobert;
 mod exaone;
@@ -88,6 +89,8 @@ mod whisper;
 mod windows;
 
 pub(crate) use definition::{ExpertSlot, Family, MappedTensor, Mapping};
+pub use encoder::encoder_classes;
+pub(crate) use encoder::{Encoder, Made, Parts};
 pub(crate) use exported::Exported;
 use gguf_checkpoint::config::Config;
 use gguf_store::Model;

@@ -9,6 +9,7 @@ mod gpt;
 #[path = "../tiny/modules.rs"]
 mod modules;
 mod refused;
+mod sidecars;
 mod states;
 #[path = "../tiny/mod.rs"]
 mod tiny;

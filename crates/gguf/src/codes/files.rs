@@ -107,6 +107,28 @@ pub(super) const NAMES: Area = Area {
     ],
 };
 
+pub(super) const SIDECARS: Area = Area {
+    title: "Sidecars",
+    about: "Whether a file that programs load beside a model, to encode images or sound, goes with it.",
+    codes: &[
+        row(
+            "sidecar-kind",
+            "The file that is to go with the model is no encoder, or the model is one itself.",
+            "Name the model first, and after `--with` the file whose name begins with `mmproj-`.",
+        ),
+        row(
+            "sidecar-width",
+            "What the encoder yields is not as wide as the embeddings of the model.",
+            "The two are of different models: take the encoder of this one.",
+        ),
+        row(
+            "sidecar-layers",
+            "The encoder yields something for another number of layers than the model takes.",
+            "The two are of different models, or of different versions of the converter: convert both anew.",
+        ),
+    ],
+};
+
 pub(super) const DATA: Area = Area {
     title: "Tensor data",
     about: "What stands in the weights themselves.",

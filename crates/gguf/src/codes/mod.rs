@@ -61,6 +61,7 @@ pub const CODES: &[Area] = &[
     text::TEMPLATES,
     files::SHARDS,
     files::NAMES,
+    files::SIDECARS,
     files::DATA,
     files::EDITS,
     sources::CHECKPOINTS,

@@ -15,6 +15,7 @@ pub(crate) mod layout;
 pub(crate) mod naming;
 pub(crate) mod quantization;
 pub(crate) mod shards;
+pub(crate) mod sidecar;
 pub(crate) mod sizes;
 pub(crate) mod standard;
 mod subject;

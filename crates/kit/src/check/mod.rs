@@ -24,6 +24,8 @@ pub struct Options {
     pub data: bool,
     /// Take warnings for errors.
     pub strict: bool,
+    /// A file that programs are to load beside the model, to encode images or sound for it.
+    pub with: Option<String>,
     /// A `tokenizer.json`, or the directory with it, to hold the model's tokenizer against.
     pub tokenizer_against: Option<PathBuf>,
     /// A text to compare tokenizers on, besides the short ones that are built in.
@@ -75,6 +77,11 @@ pub fn check(
     let opened = if options.data { readable(source, &header)? } else { None };
     if let Some(opened) = &opened {
         beyond.extend(judged(scan(opened.model(), progress)?));
+    }
+    if let Some(sidecar) = &options.with {
+        let (model, sidecar) = (open(source)?, open(sidecar)?);
+        let found = gguf::check_sidecar(model.model().metadata(), sidecar.model().metadata());
+        beyond.extend(judged(found));
     }
     if let Some(other) = &options.tokenizer_against {
         beyond.extend(judged(tokenizer::compare(source, other, options.corpus.as_deref())?));

@@ -234,7 +234,7 @@ fn read(
         let what = format!("--calibrate does not go with {what}");
         Err(Error::request("option-contradicts", what, help.to_owned()))
     };
-    if matches!(kind, Kind::Adapter | Kind::Lone) || options.vocab_only {
+    if matches!(kind, Kind::Adapter | Kind::Lone) || options.vocab_only || options.mmproj {
         return refused("what is no whole model", "leave --calibrate out");
     }
     if options.part.is_some() {
@@ -288,6 +288,7 @@ impl Options {
             quantization: self.quantization()?,
             like: self.like.clone(),
             vocab_only: self.vocab_only,
+            mmproj: self.mmproj,
         })
     }
 }

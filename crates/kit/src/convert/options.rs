@@ -34,6 +34,8 @@ pub struct Options {
     pub part: Option<Part>,
     /// Leave out all tensors of a checkpoint.
     pub vocab_only: bool,
+    /// Convert what sees and hears instead of the text model: a file that goes with that of the text model.
+    pub mmproj: bool,
     /// The order of bytes in the outputs.
     pub order: ByteOrder,
     /// Go on where an earlier run was interrupted, and keep what is done if this one is.
@@ -93,6 +95,7 @@ impl Options {
             ("--pure", recipe.pure),
             ("--leave-output-tensor", recipe.leave_output_tensor),
             ("--vocab-only", self.vocab_only),
+            ("--mmproj", self.mmproj),
             ("--bigendian", self.order == ByteOrder::Big),
         ] {
             words.extend(is_given.then(|| flag.to_owned()));

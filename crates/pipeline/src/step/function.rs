@@ -9,6 +9,8 @@ pub enum Function {
     MinusExp,
     /// `x * c`.
     Times(f32),
+    /// `ln(1 + exp(x))`: what makes a scale of any number (Gemma 4).
+    Softplus,
     /// `x - 1`, which undoes [`Function::PlusOne`].
     MinusOne,
     /// `ln(-x)`, which undoes [`Function::MinusExp`].
@@ -28,6 +30,9 @@ impl Function {
             // In double precision, as that of single precision differs from machine to machine.
             Self::MinusExp => -(f64::from(x).exp() as f32),
             Self::Times(c) => x * c,
+            // In double precision for the same reason; beyond 20 the sum is `exp(x)` in single precision.
+            Self::Softplus if x > 20.0 => x,
+            Self::Softplus => f64::from(x).exp().ln_1p() as f32,
             // Exact wherever `x` was made by adding 1 to a number.
             Self::MinusOne => x - 1.0,
             Self::LnOfMinus => before(Self::MinusExp, x, (-f64::from(x)).ln() as f32),
@@ -44,7 +49,7 @@ impl Function {
             Self::LnOfMinus => Self::MinusExp,
             Self::Times(c) if c.is_normal() => Self::Over(c),
             Self::Over(c) if c.is_normal() => Self::Times(c),
-            Self::Times(_) | Self::Over(_) => return None,
+            Self::Times(_) | Self::Over(_) | Self::Softplus => return None,
         })
     }
 }
@@ -76,6 +81,14 @@ mod tests {
             let sign = if i % 2 == 0 { 1.0 } else { -1.0 };
             sign * mantissa * 2f32.powi(power)
         })
+    }
+
+    #[test]
+    fn softplus_is_a_sum_of_logarithms() {
+        assert_eq!(Function::Softplus.of(0.0), std::f32::consts::LN_2);
+        assert_eq!(Function::Softplus.of(30.0), 30.0);
+        assert_eq!(Function::Softplus.of(-200.0), 0.0);
+        assert_eq!(Function::Softplus.inverse(), None);
     }
 
     #[test]

@@ -27,6 +27,7 @@ const SOME: &[(&[&str], &[Kind], &str)] = &[
     (&["--like"], &[Checkpoint, Adapter], "name the program with --architecture"),
     (&["--base"], &[Adapter], "leave it out"),
     (&["--vocab-only"], &[Checkpoint], "there is no tokenizer to convert alone"),
+    (&["--mmproj"], &[Checkpoint], "there is nothing that sees or hears"),
     (
         &["--metadata-dir", "--context-length", "--eps", "--rope-base", "--gqa", "--head-count"],
         &[Legacy],

@@ -1,0 +1,177 @@
+//! Tensors of an output, put together from those of a checkpoint.
+
+use std::collections::BTreeMap;
+
+use gguf::{Error, Shape, TensorType};
+use gguf_checkpoint::config::Config;
+use gguf_checkpoint::{Checkpoint, Entry};
+use gguf_pipeline::{Content, Step, Stored, Tensor};
+
+use crate::family::{ExpertSlot, MappedTensor};
+
+/// What is done about a fault of a checkpoint.
+pub(crate) const CONFIG_OF_ANOTHER: &str =
+    "check that the weights are complete and go with `config.json`";
+
+/// How masks and tables are stored, but no weights.
+const INTEGERS: [TensorType; 4] =
+    [TensorType::I8, TensorType::I16, TensorType::I32, TensorType::I64];
+
+/// The tensors of an output so far, in the order in which the checkpoint completes them.
+pub(crate) struct Assembly<'c> {
+    checkpoint: &'c Checkpoint,
+    tensors: Vec<Tensor>,
+    /// Name of a whole to its parts so far.
+    partial: BTreeMap<String, Vec<Option<Tensor>>>,
+}
+
+impl<'c> Assembly<'c> {
+    /// Begins with tensors that no file holds.
+    pub(crate) fn new(checkpoint: &'c Checkpoint, computed: Vec<Tensor>) -> Self {
+        Self { checkpoint, tensors: computed, partial: BTreeMap::new() }
+    }
+
+    /// Whether there is a tensor of this name.
+    pub(crate) fn has(&self, name: &str) -> bool {
+        self.tensors.iter().any(|tensor| tensor.name == name)
+    }
+
+    /// Adds a tensor that is computed.
+    pub(crate) fn push(&mut self, tensor: Tensor) {
+        self.tensors.push(tensor);
+    }
+
+    /// Adds what is made of a tensor of the checkpoint, which is taken in this shape.
+    pub(crate) fn add(
+        &mut self,
+        entry: &Entry,
+        shape: Shape,
+        made: Vec<MappedTensor>,
+    ) -> Result<(), Error> {
+        for MappedTensor { name, steps, slot } in made {
+            let tensor = self.changed(entry, shape, &name, &steps)?;
+            let Some(ExpertSlot { index, count }) = slot else {
+                self.tensors.push(tensor);
+                continue;
+            };
+            let fault = |what: String| self.fault(entry, &what);
+            // Also keeps a forged count from costing memory.
+            if count as usize > self.checkpoint.entries.len() {
+                let entries = self.checkpoint.entries.len();
+                return Err(fault(format!("is one of {count}, of {entries} tensors in all")));
+            }
+            let missing = || fault(format!("is beyond the {count} that the configuration states"));
+            if index >= count {
+                return Err(missing());
+            }
+            let parts =
+                self.partial.entry(name.clone()).or_insert_with(|| vec![None; count as usize]);
+            parts[index as usize] = Some(tensor);
+            if let Some(parts) = parts.iter().cloned().collect::<Option<Vec<_>>>() {
+                self.partial.remove(&name);
+                let joined = Tensor::joined(name, parts);
+                let joined = joined.map_err(|misfit| self.fault(entry, &misfit.to_string()))?;
+                self.tensors.push(joined);
+            }
+        }
+        Ok(())
+    }
+
+    /// Adds one tensor of several parts of one of the checkpoint, one after the other.
+    pub(crate) fn rejoin(
+        &mut self,
+        entry: &Entry,
+        shape: Shape,
+        name: String,
+        parts: &[Vec<Step>],
+    ) -> Result<(), Error> {
+        let parts = parts.iter().map(|steps| self.changed(entry, shape, &name, steps));
+        let parts = parts.collect::<Result<Vec<_>, _>>()?;
+        let joined = Tensor::joined(name, parts)
+            .and_then(|joined| joined.changed(Step::Reshape { from: shape, to: shape }));
+        self.tensors.push(joined.map_err(|misfit| self.fault(entry, &misfit.to_string()))?);
+        Ok(())
+    }
+
+    /// A tensor of the checkpoint after these steps.
+    fn changed(
+        &self,
+        entry: &Entry,
+        shape: Shape,
+        name: &str,
+        steps: &[Step],
+    ) -> Result<Tensor, Error> {
+        if INTEGERS.contains(&entry.tensor_type) {
+            let what = format!("is stored as {}, as no weight is", entry.tensor_type);
+            return Err(self.fault(entry, &what));
+        }
+        let changed = |stored: Tensor| {
+            let stored = Tensor { name: name.to_owned(), ..stored };
+            steps.iter().copied().try_fold(stored, Tensor::changed)
+        };
+        let tensor = match (changed(stored(self.checkpoint, entry, shape)), entry.floats) {
+            // Columns cannot become rows in blocks.
+            (Err(_), Some(_)) => changed(decoded(self.checkpoint, entry, shape)),
+            (result, _) => result,
+        };
+        tensor.map_err(|misfit| self.fault(entry, &misfit.to_string()))
+    }
+
+    fn fault(&self, entry: &Entry, what: &str) -> Error {
+        let what = format!("tensor `{}` {what}", entry.name);
+        let path = self.checkpoint.path_of(entry);
+        Error::input("checkpoint-misfit", &path, what, CONFIG_OF_ANOTHER)
+    }
+
+    /// All tensors, unless parts of one are missing.
+    pub(crate) fn finish(self, config: &Config) -> Result<Vec<Tensor>, Error> {
+        if let Some((name, parts)) = self.partial.first_key_value() {
+            let found = parts.iter().flatten().count();
+            let what = format!("has {found} of the {} parts of `{name}`", parts.len());
+            return Err(Error::input("checkpoint-misfit", config.path(), what, CONFIG_OF_ANOTHER));
+        }
+        Ok(self.tensors)
+    }
+}
+
+/// Tensors that no place is known for end a conversion: they are named, up to a screenful.
+pub(crate) fn refuse_unknown(
+    unknown: &[&Entry],
+    architecture: &str,
+    checkpoint: &Checkpoint,
+) -> Result<(), Error> {
+    const LISTED: usize = 20;
+    let [first, others @ ..] = unknown else { return Ok(()) };
+    let mut what = format!("tensor `{}` belongs to no {architecture} model", first.name);
+    if !others.is_empty() {
+        let names: Vec<_> = others.iter().take(LISTED).map(|other| &*other.name).collect();
+        what += &format!(", and {} more do not: {}", others.len(), names.join(", "));
+        if others.len() > LISTED {
+            what += ", ...";
+        }
+    }
+    let help = "check that the weights go with `config.json`";
+    Err(Error::input("checkpoint-tensor-unexpected", &checkpoint.path_of(first), what, help))
+}
+
+/// A tensor of the checkpoint under its foreign name, in a shape that holds as many elements.
+pub(crate) fn stored(checkpoint: &Checkpoint, entry: &Entry, shape: Shape) -> Tensor {
+    let source = checkpoint.files[entry.file].source.clone();
+    let at = Stored { source, offset: entry.offset };
+    Tensor::stored(&*entry.name, shape, entry.tensor_type, at)
+}
+
+/// A tensor of blocks as floats.
+fn decoded(checkpoint: &Checkpoint, entry: &Entry, shape: Shape) -> Tensor {
+    let blocks = stored(checkpoint, entry, shape);
+    let Some(file) = entry.floats else { return blocks };
+    let stored = Stored { source: checkpoint.files[file].source.clone(), offset: 0 };
+    Tensor::stored(blocks.name, blocks.shape, TensorType::F32, stored)
+}
+
+/// A vector that no file holds.
+pub(crate) fn computed(name: String, values: Vec<f32>) -> Tensor {
+    let shape = Shape::new(&[values.len() as u64])
+        .unwrap_or_else(|| unreachable!("one dimension is no more than four"));
+    Tensor { name, shape, stored_type: TensorType::F32, content: Content::Values(values) }
+}

@@ -1,0 +1,137 @@
+//! What of a checkpoint sees and hears, as a file that goes with the text model.
+
+use std::path::Path;
+
+use gguf::{ByteOrder, Error, Metadata, ModelName, ParameterCount, Shape, Sidecar, TensorType};
+use gguf_checkpoint::config::Config;
+use gguf_checkpoint::{Checkpoint, Entry};
+use gguf_pipeline::{Item, Job, Tensor};
+use gguf_quantize::recipe::{Mix, Target as Recipe};
+
+use crate::assembly::{self, Assembly, refuse_unknown};
+use crate::family::{Encoder, Made, Mapping, Parts, encoder, encoder_classes};
+use crate::general::General;
+use crate::hf::{self, Conversion, Options};
+
+/// Plans the conversion of the encoder in `dir`, whose tensors are `checkpoint`'s.
+///
+/// # Errors
+/// If a file is missing or wrong, if the model has no encoder of a known class, or if the tensors do not
+/// make up what the configuration describes.
+pub fn plan(dir: &Path, checkpoint: &Checkpoint, options: &Options) -> Result<Conversion, Error> {
+    let mut model = Config::read_whole(dir)?;
+    let encoder = find(&mut model, options)?;
+    let parts = Parts::read(model, encoder, checkpoint)?;
+    let tensors = tensors(&parts, encoder, checkpoint)?;
+
+    let matrices = hf::matrix_type(&tensors);
+    let matrices = match options.outtype {
+        None => matrices,
+        Some(target) => plain(target)?,
+    };
+    let file_type = Recipe::Type(matrices).file_type().unwrap_or(Mix::F16);
+    let general = General::load(
+        dir,
+        Some(parts.text.json()),
+        &ParameterCount::from_tensors(tensors.iter().map(|t| (t.name.as_str(), &t.shape[..]))),
+        options.metadata.as_deref(),
+        options.model_name.as_deref(),
+    )?;
+    let mut metadata = Metadata::new();
+    metadata.set("general.architecture", "clip");
+    metadata.set("general.type", "mmproj");
+    general.write_to(&mut metadata);
+    encoder.metadata(&parts, file_type.number(), &mut metadata)?;
+    metadata.set("general.quantization_version", gguf::QUANTIZATION_VERSION);
+
+    let mut job = Job { metadata, items: Vec::new(), check_finite: true, order: ByteOrder::Little };
+    let name = ModelName::from_metadata(&job.metadata, Some(file_type.name()));
+    let name = ModelName { sidecar: Some(Sidecar::Mmproj), size_label: None, ..name };
+    let item = |tensor: Tensor| {
+        let ty = encoder.float_type(&tensor.name, &tensor.shape, matrices);
+        Item::new(tensor, ty)
+    };
+    job.items = tensors.into_iter().map(item).collect();
+    gguf_quantize::set_overrides(&mut job.metadata, &options.quantization);
+    hf::require_tensors(dir, &job)?;
+    Ok(Conversion { job, file_name: name.to_string(), notes: checkpoint.notes.clone() })
+}
+
+/// The encoder of the model.
+fn find(model: &mut Config, options: &Options) -> Result<&'static Encoder, Error> {
+    let unknown = |what: String| {
+        let help = format!("encoders that convert are those of {}", encoder_classes().join(", "));
+        (what, help)
+    };
+    if let Some(like) = &options.like {
+        let class = encoder_classes().into_iter().find(|class| class.eq_ignore_ascii_case(like));
+        return class.and_then(encoder::find).ok_or_else(|| {
+            let (what, help) = unknown(format!("`{like}` is no known class with an encoder"));
+            Error::request("class-unknown", what, help)
+        });
+    }
+    encoder::class(model).and_then(encoder::find).ok_or_else(|| {
+        let class = model.class().unwrap_or("?");
+        let (what, help) = unknown(format!(
+            "the class `{class}` is not known to have an encoder of images or sound"
+        ));
+        Error::input("class-unknown", model.path(), what, help)
+    })
+}
+
+/// The type of matrices that is asked for.
+fn plain(target: Recipe) -> Result<TensorType, Error> {
+    let ty = match target {
+        Recipe::Mix(mix) => Some(mix.default_type()),
+        Recipe::Type(ty) => Some(ty),
+        Recipe::Copy => None,
+    };
+    const TYPES: [TensorType; 4] =
+        [TensorType::F32, TensorType::F16, TensorType::BF16, TensorType::Q8_0];
+    ty.filter(|ty| TYPES.contains(ty)).ok_or_else(|| {
+        let what = format!("encoders are not written as {target}");
+        Error::request("target-file-type", what, "ask for f32, f16, bf16 or q8_0")
+    })
+}
+
+/// The tensors of the output, in the order in which the checkpoint completes them.
+fn tensors(
+    parts: &Parts,
+    encoder: &Encoder,
+    checkpoint: &Checkpoint,
+) -> Result<Vec<Tensor>, Error> {
+    let mut assembly = Assembly::new(checkpoint, encoder.computed(parts)?);
+    let mut unknown = Vec::new();
+    for entry in &checkpoint.entries {
+        let dims: Vec<u64> = entry.shape.iter().rev().copied().collect();
+        match encoder.made(parts, checkpoint, &entry.name, &dims)? {
+            Made::Mapped(Mapping::Made(made)) => {
+                assembly.add(entry, shape(checkpoint, entry, &dims)?, made)?;
+            }
+            Made::Mapped(Mapping::Unknown) => unknown.push(entry),
+            Made::Mapped(_) => {}
+            Made::Rejoined(name, steps) => {
+                assembly.rejoin(entry, shape(checkpoint, entry, &dims)?, name, &steps)?;
+            }
+            Made::Computed(made) => {
+                made.into_iter().for_each(|(name, values)| {
+                    assembly.push(assembly::computed(name, values));
+                });
+            }
+        }
+    }
+    refuse_unknown(&unknown, "clip", checkpoint)?;
+    assembly.finish(&parts.model)
+}
+
+/// The shape that a tensor is taken in: of convolutions over time, width and height are one dimension.
+fn shape(checkpoint: &Checkpoint, entry: &Entry, dims: &[u64]) -> Result<Shape, Error> {
+    let merged = match *dims {
+        [width, height, time, inputs, outputs] => {
+            width.checked_mul(height).and_then(|area| Shape::new(&[area, time, inputs, outputs]))
+        }
+        [] => Shape::new(&[1]),
+        _ => None,
+    };
+    merged.map_or_else(|| hf::shape(checkpoint, entry), Ok)
+}

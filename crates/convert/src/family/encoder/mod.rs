@@ -1,0 +1,118 @@
+//! What sees and hears: encoders of images and sound, with what projects them into a text model.
+//!
+//! They go into a file of their own, of the architecture `clip`, which programs load beside the model. As
+//! with [families](super) of text models, each kind is a table with functions for what differs.
+
+mod cogvlm;
+mod deepseek4v;
+mod deepseek_ocr;
+mod definition;
+mod dots_ocr;
+mod gemma3;
+mod gemma4;
+mod glm4v;
+mod granite;
+mod granite_speech;
+mod hunyuan_vl;
+mod idefics3;
+mod internvl;
+mod janus;
+mod kimi;
+mod lfm2;
+mod lfm2_audio;
+mod ling;
+mod llama4;
+mod minicpm_v;
+mod minimax;
+mod names;
+mod paddle_ocr;
+mod parts;
+mod phi4;
+mod pixtral;
+mod qwen2_vl;
+mod qwen3_vl;
+mod sound;
+mod step3;
+mod types;
+mod whisper;
+mod youtu;
+
+pub(crate) use definition::{Encoder, Made};
+use gguf_checkpoint::config::Config;
+pub(crate) use parts::Parts;
+
+/// All kinds.
+static ENCODERS: &[&Encoder] = &[
+    &gemma3::GEMMA3,
+    &gemma4::GEMMA4,
+    &gemma4::GEMMA4_UNIFIED,
+    &qwen2_vl::QWEN2_VL,
+    &qwen2_vl::SARASHINA2,
+    &qwen2_vl::QWEN2_5_VL,
+    &qwen2_vl::QWEN2_5_OMNI,
+    &qwen2_vl::EXAONE4_5,
+    &qwen3_vl::QWEN3_VL,
+    &qwen3_vl::QWEN3_5,
+    &qwen3_vl::QWEN3_OMNI,
+    &qwen3_vl::QWEN3_ASR,
+    &glm4v::GLM4V,
+    &glm4v::GLM5_NEXT,
+    &idefics3::IDEFICS3,
+    &pixtral::PIXTRAL,
+    &pixtral::LIGHT_ON_OCR,
+    &internvl::INTERNVL,
+    &kimi::KIMI_VL,
+    &kimi::KIMI_K2_5,
+    &kimi::GLM5_V,
+    &lfm2::LFM2_VL,
+    &llama4::LLAMA4,
+    &whisper::QWEN2_AUDIO,
+    &whisper::ULTRAVOX,
+    &whisper::VOXTRAL,
+    &whisper::AUDIO_FLAMINGO,
+    &whisper::MERALION,
+    &whisper::GLM_ASR,
+    &cogvlm::COGVLM,
+    &dots_ocr::DOTS_OCR,
+    &janus::JANUS,
+    &youtu::YOUTU,
+    &paddle_ocr::PADDLE_OCR,
+    &hunyuan_vl::HUNYUAN_VL,
+    &minimax::MINIMAX_M3,
+    &deepseek_ocr::DEEPSEEK_OCR,
+    &deepseek_ocr::UNLIMITED_OCR,
+    &deepseek_ocr::DEEPSEEK_OCR_2,
+    &deepseek4v::DEEPSEEK4V,
+    &phi4::PHI4,
+    &step3::STEP3_VL,
+    &minicpm_v::MINICPM_V,
+    &ling::LING3_VL,
+    &lfm2_audio::LFM2_AUDIO,
+    &granite::GRANITE4_VISION,
+    &granite_speech::GRANITE_SPEECH,
+    &granite_speech::GRANITE_SPEECH_PLUS,
+];
+
+/// The encoder of models of this class.
+pub(crate) fn find(class: &str) -> Option<&'static Encoder> {
+    ENCODERS.iter().copied().find(|encoder| encoder.classes.contains(&class))
+}
+
+/// The class that decides about the encoder: that of the encoder, where it has one of its own.
+pub(crate) fn class(config: &Config) -> Option<&str> {
+    let own = config.json().get("vision_config").and_then(|part| part.get("architectures"));
+    let stated = config.json().get("architectures");
+    [own, stated]
+        .into_iter()
+        .flatten()
+        .filter_map(|names| names.get(0)?.as_str())
+        .find(|class| find(class).is_some())
+}
+
+/// All classes whose encoders convert, in alphabetical order.
+pub fn encoder_classes() -> Vec<&'static str> {
+    let mut classes: Vec<_> =
+        ENCODERS.iter().flat_map(|encoder| encoder.classes).copied().collect();
+    classes.sort_unstable();
+    classes
+}
