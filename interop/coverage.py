@@ -5,7 +5,7 @@ Usage: python coverage.py GGUF_BINARY LLAMA_CPP_DIR ZOO_DIR [--only CLASS,...] [
 
 Reads the sources of llama.cpp's converter for the classes that it registers and their architectures, and
 asks ours what it takes. For every class tiny checkpoints with random weights are made: the cases of
-`converter.py`, `converter_older.py` and `coverage_cases.py` where they have the class, else by
+`converter.py`, `converter_older.py`, `coverage_cases.py` and `coverage_mixed.py` where they have the class, else by
 `transformers` where that has it (`tiny_checkpoints.py`). Both converters turn it into f32 and f16, and whole files are compared. Prints a
 table; `--list` stops before any checkpoint is made, `--limit` takes the first N classes of those asked for,
 `--results` keeps outcomes in a file, from which classes that are not named by `--only` are taken again,
@@ -32,15 +32,18 @@ from pathlib import Path
 import converter
 import tiny_checkpoints
 
-SECONDS = 120
+SECONDS = 400
 # Other names of classes, whose checkpoints are the same.
 SAME_AS = {
     "BaiChuanForCausalLM": "BaichuanForCausalLM",
     "BertModel": "BertForMaskedLM",
+    "BitnetForCausalLM": "BitNetForCausalLM",
     "CamembertModel": "XLMRobertaModel",
+    "ChameleonForCausalLM": "ChameleonForConditionalGeneration",
     "ChatGLMForConditionalGeneration": "ChatGLMModel",
     "Ernie4_5_ForCausalLM": "Ernie4_5ForCausalLM",
     "ExaoneMoEForCausalLM": "ExaoneMoeForCausalLM",
+    "JinaBertForMaskedLM": "JinaBertModel",
     "JinaEmbeddingsV5Model": "EuroBertModel",
     "KimiK25ForConditionalGeneration": "DeepseekV3ForCausalLM",
     "KimiVLForConditionalGeneration": "DeepseekV3ForCausalLM",
@@ -51,6 +54,7 @@ SAME_AS = {
     "StepVLForConditionalGeneration": "Qwen3ForCausalLM",
     "LLaDAMoEModel": "LLaDAMoEModelLM",
     "LLaMAForCausalLM": "LlamaForCausalLM",
+    "LlavaStableLMEpochForCausalLM": "StableLmForCausalLM",
     "MT5ForConditionalGeneration": "T5ForConditionalGeneration",
     "MambaLMHeadModel": "MambaForCausalLM",
     "OLMoForCausalLM": "OlmoForCausalLM",
@@ -59,10 +63,11 @@ SAME_AS = {
     "T5WithLMHeadModel": "T5ForConditionalGeneration",
     "UMT5Model": "UMT5ForConditionalGeneration",
     "YoutuVLForConditionalGeneration": "YoutuForCausalLM",
+    "modeling_grove_moe.GroveMoeForCausalLM": "GroveMoeForCausalLM",
 }
 MARKS = ("<!-- coverage: made by interop/coverage.py -->", "<!-- end of coverage -->")
 # Of those whose configuration `transformers` does not complete.
-MODEL_TYPES = {"StableLMEpochForCausalLM": "stablelm_epoch"}
+MODEL_TYPES = {"LlavaStableLMEpochForCausalLM": "llava_stablelm", "StableLMEpochForCausalLM": "stablelm_epoch"}
 # Keys and tensors of single classes in which llama.cpp's converter is mistaken: docs/conversion.md says how.
 KNOWN = {
     "CamembertModel": {"bert.context_length", "position_embd.weight"},
@@ -80,11 +85,22 @@ KNOWN_IN_HALF = {"DbrxForCausalLM": {f"blk.{i}.ffn_gate_inp.weight" for i in ran
 # Why architectures are refused, where it is more than that nobody wrote them down.
 REASONS = {
     "apertus": "keys hold values of tensors",
+    "jais": "keys hold values of tensors",
+    "minimax-01": "keys hold values of tensors",
+    "talkie": "keys hold values of tensors",
     "dflash": "a draft model, which takes its vocabulary from another",
     "hunyuan-moe": "its tokenizer is code",
     "pockettts": "a decoder of speech",
     "qwen3tts": "a decoder of speech",
     "wavtokenizer-dec": "a decoder of speech",
+}
+# The same of single classes: the text model of this one is another checkpoint.
+REASONS_OF_CLASSES = {
+    "Eagle3DraftModel": REASONS["dflash"],
+    "Eagle3LlamaForCausalLM": REASONS["dflash"],
+    "Eagle3Speculator": REASONS["dflash"],
+    "LlamaForCausalLMEagle3": REASONS["dflash"],
+    "UltravoxModel": "an encoder only",
 }
 
 
@@ -138,7 +154,7 @@ def architecture(node, bodies):
 def cases():
     """Made by hand: class to the functions that make configuration and tensors."""
     made, mistakes = {}, {}
-    for module in ("converter", "converter_older", "coverage_cases"):
+    for module in ("converter", "converter_older", "coverage_cases", "coverage_mixed"):
         if module != "converter":
             importlib.import_module(module)
         for label, function in converter.CASES.items():
@@ -201,6 +217,7 @@ def work_on(name, options, by_hand, mistakes, results):
     sys.path.insert(1, str(options.llama_cpp / "gguf-py"))
     converter.mend_baichuan()
     converter.mend_deepseek()
+    converter.mend_minicpm()
     converter.mend_stablelm()
     made, known = 0, 0
     with tempfile.TemporaryDirectory() as temporary:
@@ -239,11 +256,12 @@ def outcome(name, options, by_hand, mistakes):
 # ---- the table
 
 
-def verdict(row, taken, found):
+def verdict(name, row, taken, found):
     """What stands in the last column."""
     if not taken:
         architecture = row["architecture"]
-        return "refused: " + ("an encoder only" if architecture is None else REASONS.get(architecture, "no family yet"))
+        reason = "an encoder only" if architecture is None else REASONS.get(architecture, "no family yet")
+        return "refused: " + REASONS_OF_CLASSES.get(name, reason)
     word, _, rest = (found or ["not run"])[0].partition(" ")
     return {
         "equal": "taken: whole files equal",
@@ -309,7 +327,7 @@ def main():
                 print(f"  {line}")
             if options.results:
                 options.results.write_text(json.dumps(results, indent=1))
-    rows = [(name, row, verdict(row, name in ours, results.get(name))) for name, row in classes.items()]
+    rows = [(name, row, verdict(name, row, name in ours, results.get(name))) for name, row in classes.items()]
     taken = [name for name in classes if name in ours]
     equal = [name for name in taken if results.get(name, [""])[0] in ("equal", "known")]
     count = f"{len(taken)} of {len(classes)} classes taken, {len(equal)} of them equal as whole files."
