@@ -692,6 +692,13 @@ def mend_deepseek():
     deepseek.DeepseekV32Model.set_vocab = lambda self: self._set_vocab_gpt2()
 
 
+def mend_minicpm():
+    """That of MiniCPM-V 4.6 leaves out layers that guess further tokens, and stops where there are none."""
+    from conversion.minicpm import MiniCPMV4_6TextModel
+
+    MiniCPMV4_6TextModel.no_mtp = True
+
+
 def mend_stablelm():
     """llama.cpp's class loses the norms of heads, notices, and stops."""
     from conversion.stablelm import StableLMModel

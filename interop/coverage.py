@@ -5,9 +5,10 @@ Usage: python coverage.py GGUF_BINARY LLAMA_CPP_DIR ZOO_DIR [--only CLASS,...] [
 
 Reads the sources of llama.cpp's converter for the classes that it registers and their architectures, and
 asks ours what it takes. For every class tiny checkpoints with random weights are made: the cases of
-`converter.py`, `converter_older.py` and `coverage_cases.py` where they have the class, else by
+`converter.py`, `converter_older.py`, `coverage_cases.py` and `coverage_mixed.py` where they have the class, else by
 `transformers` where that has it (`tiny_checkpoints.py`). Both converters turn it into f32 and f16, and whole files are compared; of
-classes with an encoder of images or sound also what `--mmproj` makes (`tiny_encoders.py`). Prints a table; `--list` stops before any checkpoint is made, `--limit` takes the first N classes of those asked for,
+classes with an encoder of images or sound also what `--mmproj` makes (`tiny_encoders.py`). Prints a table; `--list` stops
+before any checkpoint is made, `--limit` takes the first N classes of those asked for,
 `--results` keeps outcomes in a file, from which classes that are not named by `--only` are taken again,
 `--write` replaces the table between the marks of a page, `--keep` keeps checkpoints and files.
 
@@ -33,15 +34,18 @@ import converter
 import tiny_checkpoints
 import tiny_encoders
 
-SECONDS = 120
+SECONDS = 400
 # Other names of classes, whose checkpoints are the same.
 SAME_AS = {
     "BaiChuanForCausalLM": "BaichuanForCausalLM",
     "BertModel": "BertForMaskedLM",
+    "BitnetForCausalLM": "BitNetForCausalLM",
     "CamembertModel": "XLMRobertaModel",
+    "ChameleonForCausalLM": "ChameleonForConditionalGeneration",
     "ChatGLMForConditionalGeneration": "ChatGLMModel",
     "Ernie4_5_ForCausalLM": "Ernie4_5ForCausalLM",
     "ExaoneMoEForCausalLM": "ExaoneMoeForCausalLM",
+    "JinaBertForMaskedLM": "JinaBertModel",
     "JinaEmbeddingsV5Model": "EuroBertModel",
     "KimiK25ForConditionalGeneration": "DeepseekV3ForCausalLM",
     "KimiVLForConditionalGeneration": "DeepseekV3ForCausalLM",
@@ -52,6 +56,7 @@ SAME_AS = {
     "StepVLForConditionalGeneration": "Qwen3ForCausalLM",
     "LLaDAMoEModel": "LLaDAMoEModelLM",
     "LLaMAForCausalLM": "LlamaForCausalLM",
+    "LlavaStableLMEpochForCausalLM": "StableLmForCausalLM",
     "MT5ForConditionalGeneration": "T5ForConditionalGeneration",
     "MambaLMHeadModel": "MambaForCausalLM",
     "OLMoForCausalLM": "OlmoForCausalLM",
@@ -60,10 +65,11 @@ SAME_AS = {
     "T5WithLMHeadModel": "T5ForConditionalGeneration",
     "UMT5Model": "UMT5ForConditionalGeneration",
     "YoutuVLForConditionalGeneration": "YoutuForCausalLM",
+    "modeling_grove_moe.GroveMoeForCausalLM": "GroveMoeForCausalLM",
 }
 MARKS = ("<!-- coverage: made by interop/coverage.py -->", "<!-- end of coverage -->")
 # Of those whose configuration `transformers` does not complete.
-MODEL_TYPES = {"StableLMEpochForCausalLM": "stablelm_epoch"}
+MODEL_TYPES = {"LlavaStableLMEpochForCausalLM": "llava_stablelm", "StableLMEpochForCausalLM": "stablelm_epoch"}
 # Keys and tensors of single classes in which llama.cpp's converter is mistaken: docs/conversion.md says how.
 KNOWN = {
     "CamembertModel": {"bert.context_length", "position_embd.weight"},
@@ -105,11 +111,22 @@ KNOWN_ENCODERS = {
 # Why architectures are refused, where it is more than that nobody wrote them down.
 REASONS = {
     "apertus": "keys hold values of tensors",
+    "jais": "keys hold values of tensors",
+    "minimax-01": "keys hold values of tensors",
+    "talkie": "keys hold values of tensors",
     "dflash": "a draft model, which takes its vocabulary from another",
     "hunyuan-moe": "its tokenizer is code",
     "pockettts": "a decoder of speech",
     "qwen3tts": "a decoder of speech",
     "wavtokenizer-dec": "a decoder of speech",
+}
+# The same of single classes: the text model of this one is another checkpoint.
+REASONS_OF_CLASSES = {
+    "Eagle3DraftModel": REASONS["dflash"],
+    "Eagle3LlamaForCausalLM": REASONS["dflash"],
+    "Eagle3Speculator": REASONS["dflash"],
+    "LlamaForCausalLMEagle3": REASONS["dflash"],
+    "UltravoxModel": "an encoder only",
 }
 
 
@@ -163,7 +180,7 @@ def architecture(node, bodies):
 def cases():
     """Made by hand: class to the functions that make configuration and tensors."""
     made, mistakes = {}, {}
-    for module in ("converter", "converter_older", "coverage_cases"):
+    for module in ("converter", "converter_older", "coverage_cases", "coverage_mixed"):
         if module != "converter":
             importlib.import_module(module)
         for label, function in converter.CASES.items():
@@ -253,6 +270,7 @@ def work_on(name, options, by_hand, mistakes, results):
     import_official(options)
     converter.mend_baichuan()
     converter.mend_deepseek()
+    converter.mend_minicpm()
     converter.mend_stablelm()
     made, known = 0, 0
     with tempfile.TemporaryDirectory() as temporary:
@@ -291,17 +309,17 @@ def outcome(work, *arguments):
 # ---- the table
 
 
-def verdict(row, taken, found, encodes, seen):
+def verdict(name, row, taken, found, encodes, seen):
     """What stands in the last column."""
-    said = [] if row["architecture"] is None else [of_text(row["architecture"], taken, found)]
+    said = [] if row["architecture"] is None else [of_text(name, row["architecture"], taken, found)]
     if row["encoder"]:
         said.append("`clip`: " + (of_outcome(seen) if encodes else "refused: not written down yet"))
     return "; ".join(said)
 
 
-def of_text(architecture, taken, found):
+def of_text(name, architecture, taken, found):
     if not taken:
-        return "refused: " + REASONS.get(architecture, "no family yet")
+        return "refused: " + REASONS_OF_CLASSES.get(name, REASONS.get(architecture, "no family yet"))
     return of_outcome(found)
 
 
@@ -379,7 +397,7 @@ def main():
                 if options.results:
                     options.results.write_text(json.dumps(results, indent=1))
     rows = [
-        (name, row, verdict(row, name in ours, results.get(name), name in encoders, results.get(f"{name} --mmproj")))
+        (name, row, verdict(name, row, name in ours, results.get(name), name in encoders, results.get(f"{name} --mmproj")))
         for name, row in classes.items()
     ]
     taken = [name for name in classes if name in ours]

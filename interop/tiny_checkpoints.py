@@ -72,6 +72,11 @@ GEMMA4 = {
     "layer_types": ["sliding_attention", "full_attention"], "global_head_dim": 24, "num_global_key_value_heads": 1,
     "hidden_size_per_layer_input": 8, "vocab_size_per_layer_input": VOCAB, "attention_k_eq_v": True,
 }
+GEMMA3N = {
+    "num_hidden_layers": 4, "num_kv_shared_layers": 2, "activation_sparsity_pattern": [0.95, 0.95, 0.0, 0.0],
+    "layer_types": ["sliding_attention", "full_attention"] * 2, "hidden_size_per_layer_input": 8, "laurel_rank": 8,
+    "vocab_size_per_layer_input": VOCAB - 16,
+}
 GEMMA4_EXPERTS = {"enable_moe_block": True, "num_experts": 4, "top_k_experts": 2, "moe_intermediate_size": 48}
 LINEAR = {"layer_types": ["linear_attention", "full_attention"]}
 MROPE = {"rope_type": "default", "rope_theta": 10000.0, "partial_rotary_factor": 0.5, "mrope_section": [2, 1, 1]}
@@ -84,6 +89,8 @@ FIELDS = {
     "DistilBertModel": DISTILLED,
     "EuroBertModel": {"classifier_pooling": "mean"},
     "ExaoneMoeForCausalLM": {"num_nextn_predict_layers": 0, "first_k_dense_replace": 1, "mlp_layer_types": ["dense", "sparse"]},
+    "Gemma3nForCausalLM": GEMMA3N,
+    "Gemma3nForConditionalGeneration": {"text_config": GEMMA3N},
     "Gemma4ForCausalLM": GEMMA4,
     "Gemma4ForConditionalGeneration": {"text_config": {**GEMMA4, **GEMMA4_EXPERTS}},
     "Gemma4UnifiedForConditionalGeneration": {
@@ -95,6 +102,13 @@ FIELDS = {
     "Glm4vForConditionalGeneration": {"text_config": {"rope_parameters": MROPE}},
     "GlmMoeDsaForCausalLM": {
         **COMPRESSED, "head_dim": 8, "first_k_dense_replace": 1, "mlp_layer_types": ["dense", "sparse"],
+    },
+    "FalconH1ForCausalLM": {
+        "mamba_d_ssm": 128, "mamba_n_heads": 8, "mamba_d_head": 16, "mamba_d_state": 16, "mamba_n_groups": 2,
+        "mlp_multipliers": [0.88, 0.11], "key_multiplier": 0.39, "attention_in_multiplier": 1.5,
+        "attention_out_multiplier": 0.94, "ssm_multipliers": [0.35, 0.25, 0.18, 0.5, 0.35], "ssm_in_multiplier": 1.25,
+        "ssm_out_multiplier": 0.24, "lm_head_multiplier": 0.02, "embedding_multiplier": 5.66, "mamba_rms_norm": True,
+        "time_step_limit": [0.0, 1000.0],
     },
     "GraniteMoeHybridForCausalLM": {"layer_types": ["mamba", "attention"], **SMALL_STATES},
     "JambaForCausalLM": {"attn_layer_period": 2, "attn_layer_offset": 1, "mamba_d_state": 8, "use_mamba_kernels": False},
@@ -112,6 +126,7 @@ FIELDS = {
     },
     "GraniteMoeSWAForCausalLM": {"shared_intermediate_size": 40, "num_key_value_heads": 2},
     "GraniteSWAForCausalLM": {"num_key_value_heads": 2},
+    "MiniCPMV4_6ForConditionalGeneration": {"text_config": LINEAR},
     "Qwen3NextForCausalLM": LINEAR,
     "Qwen3_5ForCausalLM": LINEAR,
     "Qwen3_5ForConditionalGeneration": {"text_config": LINEAR},
@@ -142,10 +157,13 @@ FOLDERS = {
     "DistilBertForMaskedLM": "bert",
     "DistilBertForSequenceClassification": "bert",
     "DistilBertModel": "bert",
+    "Gemma3nForCausalLM": "gemma3",
+    "Gemma3nForConditionalGeneration": "gemma3",
     "Gemma4ForCausalLM": "gemma3",
     "Gemma4ForConditionalGeneration": "gemma3",
     "Gemma4UnifiedForConditionalGeneration": "gemma3",
     "InternLM3ForCausalLM": "phi3",
+    "PaddleOCRVLForConditionalGeneration": "phi3",
     "JambaForCausalLM": "phi3",
     "MiniCPM3ForCausalLM": "phi3",
     "NemotronForCausalLM": "phi3",
@@ -171,7 +189,10 @@ TOKENIZER_FIELDS = {
     "Gemma4UnifiedForConditionalGeneration": {"mask_token": "<mask>"},
 }
 # Fields as published configurations have them, which `transformers` writes otherwise.
-PUBLISHED = {"GraniteMoeHybridForCausalLM": {"layer_types": ["mamba", "attention"]}}
+PUBLISHED = {
+    "FalconH1ForCausalLM": {"head_dim": 16},
+    "GraniteMoeHybridForCausalLM": {"layer_types": ["mamba", "attention"]},
+}
 # Classes of which published checkpoints have a layer that guesses further tokens, which `transformers` leaves out.
 FURTHER = ("Qwen3Next", "Qwen3_5")
 # Tensors whose last two dimensions `transformers` exchanges when it reads what is published.
@@ -244,7 +265,7 @@ def write(name, stated, work, zoo):
     yield folder
     for part in (written, written.get("text_config", {})):
         part.pop("head_dim", None)
-    if head_dim(type(config)(**written)) == head_dim(config):
+    if head_dim(config) is not None and head_dim(type(config)(**written)) == head_dim(config):
         sparse = work / f"{name} without head_dim"
         shutil.copytree(folder, sparse)
         (sparse / "config.json").write_text(json.dumps(written, indent=2))

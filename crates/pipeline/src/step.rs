@@ -79,8 +79,22 @@ pub enum Step {
     },
     /// Every element through a function, in F32.
     Map(Function),
+    /// Every element of some rows through a function, in F32; the others as they are.
+    MapRows {
+        /// The first of these rows.
+        start: u64,
+        /// How many there are.
+        len: u64,
+        /// What is done to their elements.
+        function: Function,
+    },
     /// Every element as F32, whatever it is stored as.
     Decode,
+    /// Rows of zeros behind the others, where there are fewer.
+    Pad {
+        /// How many rows there are afterwards, if there were not as many before.
+        rows: u64,
+    },
 }
 
 impl Tensor {
@@ -94,7 +108,7 @@ impl Tensor {
             name: self.name.clone(),
             shape,
             stored_type: match step {
-                Step::Map(_) | Step::Decode => TensorType::F32,
+                Step::Map(_) | Step::MapRows { .. } | Step::Decode => TensorType::F32,
                 _ => self.stored_type,
             },
             content: Content::Changed { from: Box::new(self), step },
@@ -125,6 +139,11 @@ impl Step {
             Self::Transpose => Self::Transpose,
             Self::Reshape { from, to } => Self::Reshape { from: to, to: from },
             Self::Map(function) => Self::Map(function.inverse()?),
+            Self::MapRows { start, len, function } => {
+                Self::MapRows { start, len, function: function.inverse()? }
+            }
+            // Programs read no further than the rows that they have tokens for.
+            Self::Pad { .. } => self,
             Self::Pick { .. } | Self::Decode => return None,
         })
     }
@@ -190,7 +209,16 @@ impl Step {
                 from.stored_type.byte_len(&to).map(|_| to).ok_or_else(blocks)
             }
             Self::Decode => Ok(shape),
-            Self::Map(_) => match from.stored_type {
+            Self::Pad { rows } => match (&shape[..], from.stored_type.is_quantized()) {
+                (&[width, before], false) => Ok(with_dims(&[width, before.max(rows)])),
+                _ => Err("is no matrix of floats, to which rows can be added".into()),
+            },
+            Self::MapRows { start, len, .. }
+                if start.checked_add(len).is_none_or(|end| end > rows) =>
+            {
+                Err(format!("has {rows} rows, no {len} from {start} on").into())
+            }
+            Self::Map(_) | Self::MapRows { .. } => match from.stored_type {
                 TensorType::F32 | TensorType::F16 | TensorType::BF16 | TensorType::F64 => Ok(shape),
                 other => Err(format!("is stored as {other}, not as floats").into()),
             },
@@ -206,7 +234,12 @@ impl Step {
             | Self::Ungroup { .. }
             | Self::Exchange { .. }
             | Self::Pick { .. } => true,
-            Self::Transpose | Self::Reshape { .. } | Self::Map(_) | Self::Decode => false,
+            Self::Transpose
+            | Self::Reshape { .. }
+            | Self::Map(_)
+            | Self::MapRows { .. }
+            | Self::Pad { .. }
+            | Self::Decode => false,
         }
     }
 
@@ -258,7 +291,12 @@ impl Step {
             Self::Pick { groups, start, len } => {
                 row / len * (rows_before / groups) + start + row % len
             }
-            Self::Transpose | Self::Reshape { .. } | Self::Map(_) | Self::Decode => row,
+            Self::Transpose
+            | Self::Reshape { .. }
+            | Self::Map(_)
+            | Self::MapRows { .. }
+            | Self::Pad { .. }
+            | Self::Decode => row,
         }
     }
 
@@ -273,8 +311,21 @@ impl Step {
         match self {
             Self::Transpose => read_transposed(from, to, buffer, offset),
             Self::Reshape { .. } => from.read_at(buffer, offset),
-            Self::Map(function) => read_mapped(|x| function.of(x), from, buffer, offset),
-            Self::Decode => read_mapped(|x| x, from, buffer, offset),
+            Self::Map(function) => read_mapped(|_, x| function.of(x), from, buffer, offset),
+            Self::MapRows { start, len, function } => {
+                let (_, unit) = from.units();
+                let rows = start * unit..(start + len) * unit;
+                let of = |at, x| if rows.contains(&at) { function.of(x) } else { x };
+                read_mapped(of, from, buffer, offset)
+            }
+            Self::Decode => read_mapped(|_, x| x, from, buffer, offset),
+            Self::Pad { .. } => {
+                let end = from.bytes_of(from.shape.iter().product());
+                let stored = end.saturating_sub(offset).min(buffer.len() as u64);
+                let (stored, zeros) = buffer.split_at_mut(stored as usize);
+                zeros.fill(0);
+                if stored.is_empty() { Ok(()) } else { from.read_at(stored, offset) }
+            }
             _ => self.read_moved(from, buffer, offset),
         }
     }
@@ -337,9 +388,9 @@ fn read_transposed(
     Ok(())
 }
 
-/// Decodes elements, changes each and leaves them as F32.
+/// Decodes elements, changes each, by its number in the tensor too, and leaves them as F32.
 fn read_mapped(
-    function: impl Fn(f32) -> f32,
+    function: impl Fn(u64, f32) -> f32,
     from: &Tensor,
     buffer: &mut [u8],
     offset: u64,
@@ -356,8 +407,8 @@ fn read_mapped(
     gguf_quant::decode_row(from.stored_type, &stored, &mut values)
         .map_err(|fault| gguf::Error::weights(&from.name, fault.to_string()))?;
     let values = &values[(first - start) as usize..];
-    for (out, x) in buffer.chunks_exact_mut(size_of::<f32>()).zip(values) {
-        out.copy_from_slice(&function(*x).to_le_bytes());
+    for ((out, x), at) in buffer.chunks_exact_mut(size_of::<f32>()).zip(values).zip(first..) {
+        out.copy_from_slice(&function(at, *x).to_le_bytes());
     }
     Ok(())
 }
@@ -529,5 +580,38 @@ mod tests {
         assert_eq!(f32::from_le_bytes(out), 0.0);
         mapped.read_at(&mut out, 0).unwrap();
         assert_eq!(f32::from_le_bytes(out), 1.5);
+    }
+
+    #[test]
+    fn some_rows_are_changed() {
+        let file: Vec<u8> = (0..6u8).flat_map(|x| f32::from(x).to_le_bytes()).collect();
+        let at = Stored { source: Arc::new(file), offset: 0 };
+        let tensor = Tensor::stored("t", Shape::new(&[2, 3]).unwrap(), TensorType::F32, at);
+        let step = |start, len| Step::MapRows { start, len, function: Function::Times(10.0) };
+        let changed = tensor.clone().changed(step(1, 1)).unwrap();
+        let mut out = [0; 16];
+        changed.read_at(&mut out, 4).unwrap();
+        let floats = out.chunks_exact(4).map(|x| f32::from_le_bytes(x.try_into().unwrap()));
+        assert_eq!(floats.collect::<Vec<_>>(), [1.0, 20.0, 30.0, 4.0]);
+        assert!(tensor.changed(step(2, 2)).unwrap_err().to_string().contains("no 2 from 2 on"));
+    }
+
+    #[test]
+    fn rows_are_added() {
+        assert_eq!(changed_floats(3), [1.0, 2.0, 3.0, 4.0, 0.0, 0.0]);
+        assert_eq!(changed_floats(1), [1.0, 2.0, 3.0, 4.0]);
+    }
+
+    /// Two rows of two, padded to so many; read in two pieces.
+    fn changed_floats(rows: u64) -> Vec<f32> {
+        let file: Vec<u8> = (1..5u8).flat_map(|x| f32::from(x).to_le_bytes()).collect();
+        let at = Stored { source: Arc::new(file), offset: 0 };
+        let tensor = Tensor::stored("t", Shape::new(&[2, 2]).unwrap(), TensorType::F32, at);
+        let padded = tensor.changed(Step::Pad { rows }).unwrap();
+        let mut out = vec![0; padded.shape.iter().product::<u64>() as usize * 4];
+        let (first, second) = out.split_at_mut(12);
+        padded.read_at(first, 0).unwrap();
+        padded.read_at(second, 12).unwrap();
+        out.chunks_exact(4).map(|x| f32::from_le_bytes(x.try_into().unwrap())).collect()
     }
 }

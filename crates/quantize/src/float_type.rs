@@ -16,12 +16,16 @@ const F32_NAMES: &[&str] = &[
     "ssm_conv1d_v.weight",
     "shortconv.conv.weight",
     "indexer.proj.weight",
+    "indexer.q_proj.weight",
+    "indexer.k_proj.weight",
+    "altup_correct_coef.weight",
+    "altup_predict_coef.weight",
     "time_mix_first.weight",
     "time_mix_w1.weight",
     "time_mix_w2.weight",
     "time_mix_decay_w1.weight",
     "time_mix_decay_w2.weight",
-    "time_mix_lerp_interleaved.weight",
+    "time_mix_lerp_fused.weight",
 ];
 
 /// The type of a tensor where matrices have type `matrices`.

@@ -39,6 +39,11 @@ const CLASSIFIER: Table = &[
 const TRAINING: [&str; 4] =
     ["embeddings.position_ids", "cls.predictions", "cls.seq_relationship", "lm_head."];
 
+/// Whether a tensor is only used in training.
+pub(super) fn is_of_training(name: &str) -> bool {
+    TRAINING.iter().any(|start| name.starts_with(start))
+}
+
 pub(super) static BERT: Family = Family {
     classes: &[
         "BertModel",
@@ -102,7 +107,7 @@ pub(super) fn keys_of(config: &Config, keys: &mut Keys, first: u32) -> Result<()
 
 fn special(config: &Config, name: &str, first: u32) -> Result<Option<Mapping>, Error> {
     let name = ["bert.", "roberta."].iter().find_map(|p| name.strip_prefix(p)).unwrap_or(name);
-    if TRAINING.iter().any(|start| name.starts_with(start)) {
+    if is_of_training(name) {
         return Ok(Some(Mapping::Dropped));
     }
     // TensorFlow's names, which the first uploads kept.

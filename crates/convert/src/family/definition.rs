@@ -50,6 +50,8 @@ pub(crate) struct Family {
     pub(super) first_keys: fn(&Config, &mut Keys) -> Result<(), Error>,
     /// The hyper-parameters, as keys under the architecture's name.
     pub(super) keys: fn(&Config, &mut Keys) -> Result<(), Error>,
+    /// Whether a foreign tensor is left out, by its name in the checkpoint.
+    pub(super) leaves_out: fn(&Config, &str) -> bool,
     /// What becomes of a foreign tensor behind the prefix if `names` do not tell; asked before
     /// them.
     pub(super) special: fn(&Config, &str) -> Result<Option<Mapping>, Error>,
@@ -82,6 +84,7 @@ impl Family {
         survey: |_, _| (),
         first_keys: |_, _| Ok(()),
         keys: |config, keys| keys.stated(config),
+        leaves_out: |_, _| false,
         special: |_, _| Ok(None),
         steps: |_, _| Ok(Vec::new()),
         gates_first: false,
@@ -134,6 +137,9 @@ impl Family {
 
     /// What becomes of a foreign tensor.
     pub(crate) fn mapping(&self, config: &Config, name: &str) -> Result<Mapping, Error> {
+        if (self.leaves_out)(config, name) {
+            return Ok(Mapping::Dropped);
+        }
         let name = &*names::with_model(name);
         let name = name.strip_prefix(self.prefix).unwrap_or(name);
         if let Some(mapping) = (self.special)(config, name)? {

@@ -1,4 +1,4 @@
-//! Ernie 4.5, dense and with experts.
+//! Ernie 4.5, dense and with experts, and what reads with it.
 
 use gguf::Error;
 use gguf_checkpoint::config::Config;
@@ -6,7 +6,7 @@ use gguf_store::Model;
 
 use super::hyper::{self, Keys};
 use super::names::{LLAMA_LIKE, captures};
-use super::{Exported, Family, Mapping, experts};
+use super::{Exported, Family, Mapping, experts, qwen_vl};
 use crate::vocab;
 
 pub(super) static ERNIE4_5: Family = Family {
@@ -37,6 +37,15 @@ pub(super) static ERNIE4_5_MOE: Family = Family {
     gates_first: true,
     export,
     ..Family::DEFAULT
+};
+
+/// PaddleOCR, whose positions have three dimensions.
+pub(super) static PADDLEOCR: Family = Family {
+    classes: &["PaddleOCRVLForConditionalGeneration"],
+    architecture: "paddleocr",
+    model_type: "paddleocr_vl",
+    export: |model, exported| Some(qwen_vl::sections(model, exported)),
+    ..ERNIE4_5
 };
 
 /// What is added to scores only to choose experts, in one row.

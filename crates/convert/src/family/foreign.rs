@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 /// The name without the prefixes that a text model has inside a multimodal one.
 pub(crate) fn text_name(name: &str) -> Cow<'_, str> {
-    const PREFIXES: [&str; 3] = ["thinker.", "language_model.", "text_model."];
+    const PREFIXES: [&str; 4] = ["thinker.", "language_model.", "text_model.", "llm."];
     let mut name = Cow::Borrowed(name);
     for prefix in PREFIXES {
         if name.contains(prefix) {
@@ -32,7 +32,7 @@ pub(crate) fn is_buffer(name: &str) -> bool {
 
 /// True for the weights that see and hear, in a multimodal checkpoint.
 pub(crate) fn is_other_modality(name: &str) -> bool {
-    const STARTS: [&str; 11] = [
+    const STARTS: [&str; 13] = [
         "model.aligner.",
         "model.generation_",
         "model.vqmodel.",
@@ -41,11 +41,13 @@ pub(crate) fn is_other_modality(name: &str) -> bool {
         "siglip",
         "conformer.",
         "merger.",
+        "model.merger.",
+        "mlp_AR.",
         "resampler.",
         "sound_encoder.",
         "speech_embeddings.",
     ];
-    const PARTS: [&str; 13] = [
+    const PARTS: [&str; 15] = [
         "visual.",
         "vision.",
         "vision_",
@@ -54,6 +56,8 @@ pub(crate) fn is_other_modality(name: &str) -> bool {
         "talker.",
         "token2wav.",
         "projector.",
+        "qwen2_model.",
+        "sam_model.",
         "image_newline",
         "view_seperator", // spelled so in checkpoints
         "patch_embed",

@@ -550,7 +550,8 @@ pub(super) fn rope_freqs(config: &Config) -> Result<Vec<(String, Vec<f32>)>, Err
     Ok(factors.map(|factors| (ROPE_FREQS.to_owned(), factors)).into_iter().collect())
 }
 
-const ROPE_FREQS: &str = "rope_freqs.weight";
+/// The tensor of factors by which frequencies are divided.
+pub(super) const ROPE_FREQS: &str = "rope_freqs.weight";
 
 /// Fails if the frequencies are scaled as `llama3` does it and no tensor says so: programs do not
 /// read the tensor of every architecture, and some refuse a file that has it (llama.cpp that of a
@@ -574,20 +575,54 @@ pub(super) fn require_rope_freqs(
 /// element as its reciprocal times the number. The values are a unit in the last place off
 /// otherwise.
 pub(crate) fn llama3_factors(config: &Config) -> Result<Option<Vec<f32>>, Error> {
+    if !Rope::of(config)?.is("llama3") {
+        return Ok(None);
+    }
+    llama3_factors_of(config, head_dim(config)?, Precision::Single)
+}
+
+/// In which precision llama.cpp's converter computes factors.
+#[derive(Clone, Copy, PartialEq)]
+pub(super) enum Precision {
+    /// Of most families: as torch does it.
+    Single,
+    /// Of Step 3.5: as Python does it, once frequencies are known.
+    Double,
+}
+
+/// The same where `dim` dimensions of a head rotate.
+pub(super) fn llama3_factors_of(
+    config: &Config,
+    dim: u32,
+    precision: Precision,
+) -> Result<Option<Vec<f32>>, Error> {
     let rope = Rope::of(config)?;
-    if rope.kind.as_deref() != Some("llama3") {
+    if !rope.is("llama3") {
         return Ok(None);
     }
     let factor = rope.number("factor")?.unwrap_or(8.0);
     let low = rope.number("low_freq_factor")?.unwrap_or(1.0);
     let high = rope.number("high_freq_factor")?.unwrap_or(4.0);
     let original = rope.original_context()?;
-    let dim = possible(config, "dimensions of a head", head_dim(config)?)?;
+    let dim = possible(config, "dimensions of a head", dim)?;
     let base = rope.base.unwrap_or(DEFAULT_BASE);
     let turn = 2.0 * std::f32::consts::PI;
     let factors = (0..dim).step_by(2).map(|i| {
         let exponent = i as f32 / dim as f32;
         let frequency = 1.0 / f64::from(base).powf(f64::from(exponent)) as f32;
+        if precision == Precision::Double {
+            let [factor, low, high] = [factor, low, high].map(f64::from);
+            let original = f64::from(original);
+            let wavelength = 2.0 * std::f64::consts::PI / f64::from(frequency);
+            return if wavelength < original / high {
+                1.0
+            } else if wavelength > original / low {
+                factor as f32
+            } else {
+                let smooth = (original / wavelength - low) / (high - low);
+                (1.0 / ((1.0 - smooth) / factor + smooth)) as f32
+            };
+        }
         let wavelength = (1.0 / frequency) * turn;
         if wavelength < original / high {
             1.0

@@ -11,6 +11,7 @@ use crate::vocab;
 
 const MIXTRAL: &str = "MixtralForCausalLM";
 const SMOL_VLM: &str = "VLlama3ForCausalLM";
+const SARASHINA: &str = "Sarashina2VisionForCausalLM";
 const VOXTRAL: &str = "VoxtralForConditionalGeneration";
 
 /// What Mixtral has in place of a single feed-forward network; the second name is that of newer
@@ -39,6 +40,7 @@ pub(super) static LLAMA: Family = Family {
         "IQuestCoderForCausalLM",
         "JanusForConditionalGeneration",
         "LlavaForConditionalGeneration",
+        SARASHINA,
         SMOL_VLM,
         VOXTRAL,
     ],
@@ -58,6 +60,10 @@ pub(super) static LLAMA: Family = Family {
         Ok(())
     },
     keys,
+    // A norm of the encoder of images, without a prefix.
+    leaves_out: |config, name| {
+        name.starts_with("norm.") && config.class().is_ok_and(|class| class == SARASHINA)
+    },
     special,
     steps: hyper::llama_order,
     computed: hyper::rope_freqs,
@@ -69,7 +75,7 @@ fn keys(config: &Config, keys: &mut Keys) -> Result<(), Error> {
     // `transformers` completes the configuration of Llama and Mistral with the width of a
     // head, so llama.cpp's converter writes it; for Mixtral it only writes what is stated.
     let head_dim = match config.class()? {
-        MIXTRAL | "MixtralModel" | "IQuestCoderForCausalLM" | SMOL_VLM => {
+        MIXTRAL | "MixtralModel" | "IQuestCoderForCausalLM" | SARASHINA | SMOL_VLM => {
             hyper::stated_head_dim(config)?
         }
         _ => Some(hyper::head_dim(config)?),

@@ -9,13 +9,17 @@ mod baichuan;
 mod bailing;
 mod bert;
 mod bloom;
+mod chameleon;
 mod chatglm;
 mod codeshell;
+mod cogvlm;
 mod cohere;
 mod cohere_moe;
 mod compressed;
 mod dbrx;
+mod deci;
 mod deepseek;
+mod deepseek_ocr;
 mod definition;
 mod diffusion;
 mod distilbert;
@@ -27,9 +31,11 @@ mod exaone;
 mod experts;
 mod exported;
 mod falcon;
+mod falcon_h1;
 pub(crate) mod foreign;
 mod further;
 mod gemma;
+mod gemma3n;
 mod gemma4;
 mod glm;
 mod glm_moe;
@@ -40,19 +46,26 @@ mod gptneox;
 mod granite;
 mod granite_hybrid;
 mod granite_swa;
+mod grok;
+mod grove_moe;
+mod hrm_text;
 mod hunyuan;
 mod hy;
 mod hyper;
 mod internlm2;
 mod jais;
 mod jamba;
+mod jina_bert;
 mod kimi_linear;
+mod laguna;
 mod lfm2;
+mod llada;
 mod llama;
 mod llama4;
 mod maincoder;
 mod mamba;
 mod mellum;
+mod mimo;
 mod minicpm;
 mod minimax;
 mod ministral;
@@ -63,6 +76,7 @@ pub mod names;
 mod nanbeige;
 mod nemotron;
 mod nemotron_h;
+mod neo_bert;
 mod nomic_bert;
 mod olmo;
 mod olmoe;
@@ -84,6 +98,7 @@ mod spark;
 mod stablelm;
 mod starcoder;
 mod state_space;
+mod step;
 mod t5;
 mod whisper;
 mod windows;
@@ -184,6 +199,7 @@ const FAMILIES: &[&Family] = &[
     &distilbert::DISTILBERT,
     &eurobert::EUROBERT,
     &modern_bert::MODERN_BERT,
+    &gemma3n::GEMMA3N,
     &gemma4::GEMMA4,
     &jamba::JAMBA,
     &granite_hybrid::GRANITE_HYBRID,
@@ -204,6 +220,25 @@ const FAMILIES: &[&Family] = &[
     &compressed::PLM,
     &nanbeige::NANBEIGE,
     &pangu::PANGU_EMBEDDED,
+    &falcon_h1::FALCON_H1,
+    &ernie::PADDLEOCR,
+    &hunyuan::HUNYUAN_VL,
+    &deepseek_ocr::DEEPSEEK2_OCR,
+    &qwen_vl::QWEN3ASR,
+    &qwen_vl::QWEN3OMNI,
+    &grove_moe::GROVE_MOE,
+    &grok::GROK,
+    &deci::DECI,
+    &llada::LLADA,
+    &chameleon::CHAMELEON,
+    &cogvlm::COGVLM,
+    &neo_bert::NEO_BERT,
+    &jina_bert::JINA_BERT,
+    &hrm_text::HRM_TEXT,
+    &step::STEP35,
+    &mimo::MIMO2,
+    &laguna::LAGUNA,
+    &minimax::MINIMAX_M3,
 ];
 
 /// The family that converts this class.
@@ -321,13 +356,23 @@ mod tests {
     fn stretched_positions_are_written() {
         // Their classes do not stretch so: GPT-J, Nomic's and CodeShell not at all, Phi 3 and MiniCPM 3 by
         // factors of their own.
-        const OTHERS: [&str; 6] = ["codeshell", "gptj", "minicpm3", "nomic-bert", "phi3", "phimoe"];
+        const OTHERS: [&str; 7] =
+            ["codeshell", "gptj", "minicpm3", "neo-bert", "nomic-bert", "phi3", "phimoe"];
         let stretches = |family: &&&Family| {
             let schema = gguf::schema::architecture(family.architecture).unwrap();
             let stretches = schema.optional.concat().contains(&"rope.scaling.factor");
             stretches && !OTHERS.contains(&family.architecture)
         };
         let without = FAMILIES.iter().filter(stretches).filter(|family| {
+            let further = json!({
+                "embedding_multiplier_scale": 1.0, "output_multiplier_scale": 1.0,
+                "max_sequence_length": 64, "mlp_hidden_size": 96, "H_cycles": 1, "L_cycles": 1, "mamba_n_heads": 8,
+                "embedding_scale": 1.0, "num_attention_groups": 4, "moe_num_experts": 4,
+                "moe_top_k": 2, "share_expert_dim": 32, "hybrid_layer_pattern": [0, 1, 0, 1],
+                "shared_expert_intermediate_size": 32, "moe_routed_scaling_factor": 1.0,
+                "sparse_attention_config": {"sparse_num_index_heads": 2, "sparse_index_dim": 16,
+                    "sparse_topk_blocks": 8, "sparse_block_size": 8, "sparse_local_block": 1},
+            });
             let mut config = Config::of(json!({
                 "architectures": [family.classes[0]], "hidden_size": 64, "intermediate_size": 96,
                 "num_hidden_layers": 4, "num_attention_heads": 4, "vocab_size": 8,
@@ -342,6 +387,9 @@ mod tests {
                 "layer_types": ["full_attention", "full_attention", "full_attention", "full_attention"],
                 "dim_model_base": 64, "rope_theta": 10000.0, "rope_scaling": {"rope_type": "linear", "factor": 3.0},
             }));
+            for (field, value) in further.as_object().unwrap() {
+                config.set(field, value.clone());
+            }
             family.complete(&mut config).unwrap();
             let mut metadata = Metadata::new();
             family.metadata(&config, 0, &mut metadata).unwrap();

@@ -61,12 +61,26 @@ pub(super) static QWEN3NEXT: Family = Family {
     ..Family::DEFAULT
 };
 
+/// MiniCPM-V 4.6, whose text model is that of Qwen 3.5.
+const MINICPM_V: &str = "MiniCPMV4_6ForConditionalGeneration";
+
+/// Whether layers that guess further tokens are left out.
+fn is_minicpm(config: &Config) -> bool {
+    config.class().is_ok_and(|class| class == MINICPM_V)
+}
+
 pub(super) static QWEN35: Family = Family {
-    classes: &["Qwen3_5ForCausalLM", "Qwen3_5ForConditionalGeneration"],
+    classes: &["Qwen3_5ForCausalLM", "Qwen3_5ForConditionalGeneration", MINICPM_V],
     architecture: "qwen35",
     model_type: "qwen3_5_text",
     pre_tokenizers: &["qwen35", "qwen2"],
+    survey: |config, names| {
+        if !is_minicpm(config) {
+            further::survey(config, names, FURTHER);
+        }
+    },
     keys: keys_with_sections,
+    leaves_out: |config, name| is_minicpm(config) && name.starts_with("mtp"),
     export,
     ..QWEN3NEXT
 };

@@ -76,10 +76,41 @@ const EXPERT_WIDTH: &[&str] = &["moe_intermediate_size"];
 const DOWN: &str = "model.layers.{}.mlp.experts.down_proj";
 const GATE_AND_UP: &str = "model.layers.{}.mlp.experts.gate_up_proj";
 
+/// Qwen 3 that hears speech: its text model.
+pub(super) static QWEN3ASR: Family = Family {
+    classes: &["Qwen3ASRForConditionalGeneration"],
+    model_type: "qwen3_asr",
+    vocabulary: vocab::Kind::QwenTurns { chatml: true },
+    keys: |config, keys| {
+        (QWEN3VL.keys)(config, keys)?;
+        keys.set("n_deepstack_layers", 0u32);
+        Ok(())
+    },
+    export: |_, _| None,
+    ..QWEN3VL
+};
+
+/// Qwen 3 Omni: its text model, whose experts stand one by one in what is published.
+pub(super) static QWEN3OMNI: Family = Family {
+    classes: &["Qwen3OmniMoeForConditionalGeneration"],
+    model_type: "qwen3_omni_moe",
+    vocabulary: vocab::Kind::QwenTurns { chatml: false },
+    keys: |config, keys| {
+        (QWEN3VLMOE.keys)(config, keys)?;
+        keys.set("n_deepstack_layers", 0u32);
+        Ok(())
+    },
+    export: |_, _| None,
+    ..QWEN3VLMOE
+};
+
 /// The matrices of experts are stored with rows and columns exchanged.
 fn special(config: &Config, name: &str) -> Result<Option<Mapping>, Error> {
-    let name = name.strip_suffix(".weight").unwrap_or(name);
-    turned(config, name, [DOWN, GATE_AND_UP], EXPERT_WIDTH)
+    let stem = name.strip_suffix(".weight").unwrap_or(name);
+    match turned(config, stem, [DOWN, GATE_AND_UP], EXPERT_WIDTH)? {
+        None => (QWEN3MOE.special)(config, name),
+        found => Ok(found),
+    }
 }
 
 /// The layers that get features of their own from the encoder of images.

@@ -22,7 +22,7 @@ const MOST_HEADS: u64 = 1024;
 const CLASS: &str = "StableLmForCausalLM";
 
 pub(super) static STABLELM: Family = Family {
-    classes: &[CLASS, "StableLMEpochForCausalLM"],
+    classes: &[CLASS, "StableLMEpochForCausalLM", "LlavaStableLMEpochForCausalLM"],
     architecture: "stablelm",
     model_type: "stablelm",
     pre_tokenizers: &["stablelm2", "gpt-2"],

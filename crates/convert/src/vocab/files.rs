@@ -126,6 +126,16 @@ impl<'a> Files<'a> {
         }
     }
 
+    /// A list of integers of `config.json`: of its root, or else of the text model inside.
+    pub fn config_list(&self, key: &str) -> Vec<i64> {
+        let root = self.config.as_ref();
+        let list = root.and_then(|root| match root.get(key) {
+            None | Some(Value::Null) => root.get("text_config")?.get(key)?.as_array(),
+            Some(value) => value.as_array(),
+        });
+        list.into_iter().flatten().filter_map(Value::as_i64).collect()
+    }
+
     /// The object in another JSON file of the directory, if there is one.
     pub fn object(&self, name: &str) -> Result<Option<Map<String, Value>>, Error> {
         read_object(&self.folder, name)

@@ -106,6 +106,17 @@ pub enum Kind {
     Nemotron,
     /// As [`Kind::Bpe`], where the configuration names the token that ends texts: Hunyuan.
     Hunyuan,
+    /// A `tokenizer.json` of SentencePiece style, else a byte-level one: DeciLM.
+    LlamaHf,
+    /// As [`Kind::Bpe`], where every text begins with a token whatever the files say: LLaDA.
+    BpeWithBos,
+    /// As [`Kind::Bpe`], where the end of a turn also begins and ends texts: Qwen that hears.
+    QwenTurns {
+        /// The chat template is the usual one of Qwen, whatever the files say.
+        chatml: bool,
+    },
+    /// As [`Kind::Bpe`], where the second of the tokens that end texts ends a turn: Laguna.
+    Laguna,
 }
 
 /// What a reader makes of a token that was added to a vocabulary with scores.
@@ -208,6 +219,16 @@ pub(crate) fn load_from(
         Kind::Jamba => out.jamba()?,
         Kind::Nemotron => out.nemotron()?,
         Kind::Hunyuan => out.hunyuan()?,
+        Kind::LlamaHf if out.files.tokenizer().is_some_and(llama_hf::is_sentencepiece_style) => {
+            out.llama_hf()?;
+        }
+        Kind::LlamaHf => out.bpe()?,
+        Kind::BpeWithBos => {
+            out.bpe()?;
+            out.metadata.set("tokenizer.ggml.add_bos_token", true);
+        }
+        Kind::QwenTurns { chatml } => out.qwen_turns(chatml)?,
+        Kind::Laguna => out.laguna()?,
     }
     let Builder { metadata, notes, len, .. } = out;
     Ok(Vocabulary { metadata, len, notes })
@@ -342,8 +363,12 @@ impl Builder<'_> {
         assembled::assemble(&mut self.files, &mut self.notes)?;
         let pre = self.pre()?;
         let tokens = bpe::tokens(&self.files, "BPE", self.options.vocab_size, &mut self.notes)?;
+        self.byte_level(pre, &tokens)
+    }
+
+    fn byte_level(&mut self, pre: String, tokens: &[Token]) -> Result<SpecialTokens, Error> {
         let merges = merges::read(&self.files, &mut self.notes)?;
-        self.tokens("gpt2", pre, &tokens, false);
+        self.tokens("gpt2", pre, tokens, false);
         // Also where there are none: programs refuse a file that does not say.
         self.metadata.set("tokenizer.ggml.merges", Array::from_strings(&merges));
         SpecialTokens::read(&self.files, &ROLES, None, &mut self.notes)

@@ -7,8 +7,11 @@ use gguf::{Array, Error};
 
 use super::files::{AddedToken, SENTENCEPIECE};
 use super::token::Token;
-use super::{Builder, llama_hf, merges, sentencepiece};
+use super::{Builder, assembled, bpe, llama_hf, merges, sentencepiece};
 
+const TEMPLATE: &str = "tokenizer.chat_template";
+/// How Qwen's chat models take a conversation.
+const CHATML: &str = "{% for message in messages %}{{'<|im_start|>' + message['role'] + '\\n' + message['content'] + '<|im_end|>' + '\\n'}}{% endfor %}{% if add_generation_prompt %}{{ '<|im_start|>assistant\\n' }}{% endif %}";
 const ADD_SPACE_PREFIX: &str = "tokenizer.ggml.add_space_prefix";
 
 impl Builder<'_> {
@@ -177,6 +180,41 @@ impl Builder<'_> {
         let ends = generation.get("eos_token_id").and_then(|ends| ends.as_array());
         let turn = ends.filter(|ends| ends.len() > 1).and_then(|ends| ends[0].as_i64());
         if let Some(turn) = turn.and_then(id) {
+            self.metadata.set("tokenizer.ggml.eot_token_id", turn);
+        }
+        Ok(())
+    }
+
+    pub(super) fn qwen_turns(&mut self, chatml: bool) -> Result<(), Error> {
+        self.bpe()?;
+        if chatml {
+            self.metadata.set(TEMPLATE, CHATML);
+        }
+        let mut added = self.files.added_tokens();
+        let end = added.find(|token| token["content"] == "<|im_end|>");
+        let id = end.and_then(|token| u32::try_from(token["id"].as_u64()?).ok());
+        if let Some(id) = id {
+            self.metadata.set("tokenizer.ggml.bos_token_id", id);
+            self.metadata.set("tokenizer.ggml.eos_token_id", id);
+        }
+        Ok(())
+    }
+
+    pub(super) fn laguna(&mut self) -> Result<(), Error> {
+        const TURN: &str = "</assistant>";
+        assembled::assemble(&mut self.files, &mut self.notes)?;
+        let pre = self.pre()?;
+        let rows = self.options.vocab_size;
+        let mut tokens = bpe::tokens(&self.files, "BPE", rows, &mut self.notes)?;
+        // Shown as text otherwise.
+        for token in tokens.iter_mut().filter(|token| token.text == TURN) {
+            token.kind = TokenType::Control;
+        }
+        self.byte_level(pre, &tokens)?.write(&mut self.metadata);
+        let ends = self.files.config_list("eos_token_id");
+        let begins = self.files.config_integer("bos_token_id");
+        let turn = ends.into_iter().find(|&end| Some(end) != begins);
+        if let Some(turn) = turn.and_then(|turn| u32::try_from(turn).ok()) {
             self.metadata.set("tokenizer.ggml.eot_token_id", turn);
         }
         Ok(())

@@ -25,7 +25,7 @@ fn two_norms() -> Vec<Listed> {
 }
 
 /// Adds to every other layer the first list, to those between the second.
-fn by_turns(mut tiny: Tiny, kinds: [&[Listed]; 2]) -> Tiny {
+pub fn by_turns(mut tiny: Tiny, kinds: [&[Listed]; 2]) -> Tiny {
     for layer in 0..LAYERS {
         for (name, shape) in kinds[layer % 2] {
             tiny = tiny.tensors(&[(&name.replace("{}", &layer.to_string()), shape)]);
@@ -109,7 +109,7 @@ fn linear_attention_stands_between_layers_of_the_usual_kind() {
     linear("Qwen3_5MoeForCausalLM", "qwen3_5_moe_text", false, shared_expert(), experts);
 }
 
-fn state_space(inner: usize, others: &[(&str, &[usize])]) -> Vec<Listed> {
+pub fn state_space(inner: usize, others: &[(&str, &[usize])]) -> Vec<Listed> {
     let mut all = vec![
         raw("mamba.conv1d.bias", others[0].1),
         listed("mamba.conv1d", &[others[0].1[0], 1, 4]),

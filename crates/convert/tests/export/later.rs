@@ -8,31 +8,31 @@ use crate::there_and_back::{exported_as_it_was, exported_but_for};
 use crate::tiny::Tiny;
 use crate::tokenizer_files::piece;
 
-const EXPERTS: usize = 4;
-const EXPERT_FF: usize = 32;
+pub const EXPERTS: usize = 4;
+pub const EXPERT_FF: usize = 32;
 const RANK: usize = 24;
 const FIXED: usize = 12;
 const ROTATED: usize = 8;
 const VALUE: usize = 20;
 
-fn with(mut all: Value, fields: Value) -> Value {
+pub fn with(mut all: Value, fields: Value) -> Value {
     all.as_object_mut().unwrap().extend(fields.as_object().unwrap().clone());
     all
 }
 
-fn rms(fields: Value) -> Value {
+pub fn rms(fields: Value) -> Value {
     with(json!({"rms_norm_eps": 1e-5, "rope_theta": 1e6}), fields)
 }
 
-fn two_norms() -> Vec<Listed> {
+pub fn two_norms() -> Vec<Listed> {
     norms(&["input_layernorm", "post_attention_layernorm"])
 }
 
-fn head_norms() -> Vec<Listed> {
+pub fn head_norms() -> Vec<Listed> {
     vec![listed("self_attn.q_norm", &[HEAD]), listed("self_attn.k_norm", &[HEAD])]
 }
 
-fn one_by_one(stem: &str, parts: [&str; 3]) -> Vec<Listed> {
+pub fn one_by_one(stem: &str, parts: [&str; 3]) -> Vec<Listed> {
     let of_expert = |e: usize| {
         let name = move |part: &str| format!("{stem}.experts.{e}.{part}");
         let [gate, down, up] = parts;
@@ -45,14 +45,14 @@ fn one_by_one(stem: &str, parts: [&str; 3]) -> Vec<Listed> {
     (0..EXPERTS).flat_map(of_expert).collect()
 }
 
-const PROJECTIONS: [&str; 3] = ["gate_proj", "down_proj", "up_proj"];
+pub const PROJECTIONS: [&str; 3] = ["gate_proj", "down_proj", "up_proj"];
 
-fn raw(name: &str, shape: &[usize]) -> Listed {
+pub fn raw(name: &str, shape: &[usize]) -> Listed {
     (format!("model.layers.{{}}.{name}"), shape.to_vec())
 }
 
 /// A router with what helps it to choose, experts, and one that is always asked.
-fn beside_shared() -> Vec<Listed> {
+pub fn beside_shared() -> Vec<Listed> {
     let router = vec![
         listed("mlp.gate", &[EXPERTS, WIDTH]),
         raw("mlp.gate.e_score_correction_bias", &[EXPERTS]),
@@ -61,7 +61,7 @@ fn beside_shared() -> Vec<Listed> {
 }
 
 /// The last layer guesses further tokens, and has what joins it to the model.
-fn further(mut tiny: Tiny) -> Tiny {
+pub fn further(mut tiny: Tiny) -> Tiny {
     let last = format!("model.layers.{}", LAYERS - 1);
     for (name, shape) in [
         ("eh_proj", &[WIDTH, 2 * WIDTH][..]),
@@ -74,7 +74,7 @@ fn further(mut tiny: Tiny) -> Tiny {
     tiny
 }
 
-fn sentencepiece(tiny: &Tiny) {
+pub fn sentencepiece(tiny: &Tiny) {
     let kind = |i| if i == 0 { 2 } else { 1 };
     let pieces: Vec<u8> = (0..VOCAB).flat_map(|i| piece(&format!("c{i}"), 0.0, kind(i))).collect();
     tiny.file("tokenizer.model", pieces);
@@ -199,7 +199,7 @@ fn exaone_began_with_other_names() {
 }
 
 /// A checkpoint with these tensors outside of layers, and these in each.
-fn named(config: Value, top: &[(&str, &[usize])], layer: &[Listed]) -> Tiny {
+pub fn named(config: Value, top: &[(&str, &[usize])], layer: &[Listed]) -> Tiny {
     let mut tiny = Tiny::new(config).byte_level(VOCAB);
     for (name, shape) in top.iter().chain(&[("lm_head", &[VOCAB, WIDTH][..])]) {
         tiny = tiny.tensors(&[(&format!("{name}.weight"), shape)]);

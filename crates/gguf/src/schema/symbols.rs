@@ -87,6 +87,13 @@ symbols! {
     n_ff_exp          KeyOr("{arch}.expert_feed_forward_length", "n_ff/n_expert_used");
     n_ff_shared       KeyOr("{arch}.expert_shared_feed_forward_length", "n_ff");
     n_ff_shared_or_0  KeyOr("{arch}.expert_shared_feed_forward_length", "0");
+    n_ff_grok         KeyOr("{arch}.expert_feed_forward_length", "n_ff");
+    n_ff_chunk        Key("{arch}.expert_chunk_feed_forward_length");
+    n_grove           Key("{arch}.experts_per_group");
+    n_stream          Key("{arch}.altup.num_inputs");
+    // Of what no key of the architectures that use it tells.
+    untold            Key("{arch}.attention.gate_lora_rank");
+    n_stack           Key("{arch}.hrm.layers_per_stack");
     q_rank            Key("{arch}.attention.q_lora_rank");
     kv_rank           Key("{arch}.attention.kv_lora_rank");
     mla               KeyOr("{arch}.attention.key_length_mla", "0");

@@ -109,8 +109,10 @@ pub(super) static JINA_BERT_V2: Architecture = Architecture {
         Optional("attn_k_norm.bias", "n_embd"),
         Optional("attn_norm_2.weight", "n_embd"),
         Optional("attn_norm_2.bias", "n_embd"),
+        // In older files gates stand apart, in newer ones above what they gate.
         Optional("ffn_gate.weight", "n_embd, n_ff"),
-        OneOf(&[FFN, FUSED_GATED_FFN]),
+        Required("ffn_up.weight", "n_embd, untold"),
+        Required("ffn_down.weight", "n_ff, n_embd"),
         All(BIASES_AND_NORM),
     ])],
     open: false,
@@ -178,5 +180,33 @@ pub(super) static EUROBERT: Architecture = Architecture {
     defaults: &[],
     tensors: &[All(EMBEDDING), All(OUTPUT_NORM)],
     blocks: &[layers(&[All(ATTN_NORM), All(QKV), All(ATTN_OUTPUT), All(FFN_NORM), All(GATED_FFN)])],
+    open: false,
+};
+
+pub(super) static NEO_BERT: Architecture = Architecture {
+    name: "neo-bert",
+    note: "Rotary positions, norms in front, feed-forward with a gate in one matrix.",
+    required: &[SIZES, TRANSFORMER, RMS],
+    optional: &[
+        HEADS,
+        ROPE,
+        &["attention.causal", "pooling_type", "classifier.output_labels", "vocab_size"],
+    ],
+    defaults: &[],
+    tensors: &[
+        All(EMBEDDING),
+        Required("enc.output_norm.weight", "n_embd"),
+        Optional("cls.weight", "n_embd, n_embd"),
+        Optional("cls.bias", "n_embd"),
+        Optional("cls.output.weight", "n_embd, n_classes"),
+        Optional("cls.output.bias", "n_classes"),
+    ],
+    blocks: &[layers(&[
+        All(ATTN_NORM),
+        All(FUSED_QKV),
+        All(ATTN_OUTPUT),
+        All(FFN_NORM),
+        All(FUSED_GATED_FFN),
+    ])],
     open: false,
 };

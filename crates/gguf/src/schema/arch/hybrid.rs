@@ -1,4 +1,4 @@
-//! State spaces in most layers, attention in some: Jamba, Granite 4, Bamba.
+//! State spaces beside attention or in place of it: Jamba, Granite 4, Bamba, Falcon H1.
 
 use super::layers;
 use crate::schema::architecture::Architecture;
@@ -24,14 +24,15 @@ const FIRST: &[Item] = &[
 ];
 
 /// One of the second generation.
-const SECOND: &[Item] = &[
+const SECOND: &[Item] =
+    &[All(SECOND_WITHOUT_NORM), Required("ssm_norm.weight", "d_inner/n_group, n_group")];
+const SECOND_WITHOUT_NORM: &[Item] = &[
     Required("ssm_in.weight", "n_embd, 2*d_inner + 2*n_group*d_state + dt_rank"),
     Required("ssm_conv1d.weight", "d_conv, d_inner + 2*n_group*d_state"),
     Optional("ssm_conv1d.bias", "d_inner + 2*n_group*d_state"),
     Required("ssm_dt.bias", "dt_rank"),
     Required("ssm_a", "1, dt_rank"),
     Required("ssm_d", "1, dt_rank"),
-    Required("ssm_norm.weight", "d_inner/n_group, n_group"),
     Required("ssm_out.weight", "d_inner, n_embd"),
 ];
 
@@ -127,5 +128,24 @@ pub(super) static NEMOTRON_H_MOE: Architecture = Architecture {
     defaults: &[],
     tensors: NEMOTRON_H.tensors,
     blocks: &[layers(&[All(ATTN_NORM), OneOf(&[SECOND, ATTENTION, FFN, UNGATED_EXPERTS])])],
+    open: false,
+};
+
+pub(super) static FALCON_H1: Architecture = Architecture {
+    name: "falcon-h1",
+    note: "Every layer has a state space and attention. The factors of the configuration are in the weights.",
+    required: &[SIZES, TRANSFORMER, RMS, STATE_SPACE, HYBRID_KEYS],
+    optional: &[HEADS, ROPE, &["vocab_size"]],
+    defaults: &[],
+    tensors: &[All(EMBEDDING), All(OUTPUT_NORM), All(TIED_OUTPUT)],
+    blocks: &[layers(&[
+        All(ATTN_NORM),
+        All(ATTENTION),
+        All(SECOND_WITHOUT_NORM),
+        Optional("ssm_norm.weight", "d_inner/n_group, n_group"),
+        // Without an end, which programs do not expect of it.
+        Required("ffn_norm", "n_embd"),
+        All(GATED_FFN),
+    ])],
     open: false,
 };

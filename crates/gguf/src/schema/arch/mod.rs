@@ -5,6 +5,7 @@ mod bert;
 mod clip;
 mod command_r;
 mod compressed;
+mod deci;
 mod deepseek;
 mod dots;
 mod exaone;
@@ -13,6 +14,7 @@ mod gemma;
 mod glm;
 mod gpt;
 mod gpt_oss;
+mod grok;
 mod hybrid;
 mod lfm2;
 mod llama;
@@ -24,9 +26,11 @@ mod phi;
 mod qwen;
 mod qwen_next;
 mod rwkv;
+mod seeing;
 mod stablelm;
 mod t5;
 mod whisper;
+mod windowed;
 
 use crate::schema::architecture::{Architecture, Block, Item};
 
@@ -105,6 +109,7 @@ pub static ARCHITECTURES: &[&Architecture] = &[
     &exaone::EXAONE,
     &exaone::EXAONE_MOE,
     &exaone::HY_V3,
+    &gemma::GEMMA3N,
     &gemma::GEMMA4,
     &hybrid::JAMBA,
     &hybrid::GRANITE_HYBRID,
@@ -124,6 +129,21 @@ pub static ARCHITECTURES: &[&Architecture] = &[
     &compressed::PLM,
     &llama::NANBEIGE,
     &llama::PANGU_EMBEDDED,
+    &hybrid::FALCON_H1,
+    &seeing::PADDLEOCR,
+    &seeing::HUNYUAN_VL,
+    &seeing::CHAMELEON,
+    &seeing::COGVLM,
+    &seeing::DEEPSEEK2_OCR,
+    &grok::GROK,
+    &grok::GROVEMOE,
+    &deci::DECI,
+    &deci::LLADA,
+    &deci::HRM_TEXT,
+    &dots::MINIMAX_M3,
+    &windowed::STEP35,
+    &windowed::MIMO2,
+    &windowed::LAGUNA,
     &mamba::MAMBA,
     &mamba::MAMBA2,
     &rwkv::RWKV,
@@ -136,6 +156,7 @@ pub static ARCHITECTURES: &[&Architecture] = &[
     &bert::JINA_BERT_V3,
     &bert::MODERN_BERT,
     &bert::EUROBERT,
+    &bert::NEO_BERT,
     &t5::T5,
     &t5::T5ENCODER,
     &whisper::WHISPER,

@@ -1,0 +1,55 @@
+//! Jina's BERT of the second generation: ALiBi of both sides, feed-forward layers with a gate.
+
+use super::bert::{self, export_of_labels, token_types};
+use super::modules::module_files;
+use super::names::{Table, renamed};
+use super::{Family, Mapping};
+use crate::vocab;
+
+const NAMES: Table = &[
+    ("embeddings.word_embeddings", "token_embd"),
+    ("embeddings.token_type_embeddings", "token_types"),
+    ("embeddings.LayerNorm", "token_embd_norm"),
+    ("encoder.layer.{}.attention.self.query", "blk.{}.attn_q"),
+    ("encoder.layer.{}.attention.self.key", "blk.{}.attn_k"),
+    ("encoder.layer.{}.attention.self.value", "blk.{}.attn_v"),
+    ("encoder.layer.{}.attention.self.layer_norm_q", "blk.{}.attn_q_norm"),
+    ("encoder.layer.{}.attention.self.layer_norm_k", "blk.{}.attn_k_norm"),
+    ("encoder.layer.{}.attention.output.dense", "blk.{}.attn_output"),
+    ("encoder.layer.{}.attention.output.LayerNorm", "blk.{}.attn_output_norm"),
+    ("encoder.layer.{}.mlp.gated_layers", "blk.{}.ffn_up"),
+    ("encoder.layer.{}.mlp.wo", "blk.{}.ffn_down"),
+    ("encoder.layer.{}.mlp.layernorm", "blk.{}.layer_output_norm"),
+    // The model for code.
+    ("encoder.layer.{}.layer_norm_1", "blk.{}.attn_norm_2"),
+    ("encoder.layer.{}.mlp.up_gated_layer", "blk.{}.ffn_up"),
+    ("encoder.layer.{}.mlp.down_layer", "blk.{}.ffn_down"),
+    ("encoder.layer.{}.layer_norm_2", "blk.{}.layer_output_norm"),
+];
+
+pub(super) static JINA_BERT: Family = Family {
+    classes: &["JinaBertModel", "JinaBertForMaskedLM"],
+    architecture: "jina-bert-v2",
+    model_type: "bert",
+    vocabulary: vocab::Kind::Encoder,
+    pre_tokenizers: &["jina-v2-en"],
+    names: &[NAMES],
+    fields: &[("attention.layer_norm_epsilon", "layer_norm_eps")],
+    keys: |config, keys| bert::keys_of(config, keys, 0),
+    special: |_, name| {
+        let name = name.strip_prefix("bert.").unwrap_or(name);
+        if bert::is_of_training(name) || name.starts_with("pooler.dense.") {
+            return Ok(Some(Mapping::Dropped));
+        }
+        Ok(renamed(name, &[NAMES]).map(|ours| Mapping::one(ours, [])))
+    },
+    export: |model, exported| {
+        let exported = exported
+            .set("type_vocab_size", token_types(model))
+            .set("position_embedding_type", "alibi")
+            .set("feed_forward_type", "geglu")
+            .files(module_files(model));
+        Some(export_of_labels(model, exported))
+    },
+    ..Family::DEFAULT
+};

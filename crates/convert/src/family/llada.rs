@@ -1,0 +1,75 @@
+//! LLaDA: as llama, tokens are unmasked in any order.
+
+use gguf::Error;
+use gguf_checkpoint::config::Config;
+
+use super::hyper::{self, Keys};
+use super::modules::{module_files, pooling_key};
+use super::names::Table;
+use super::{Family, exported};
+use crate::vocab;
+
+const NAMES: Table = &[
+    ("model.transformer.wte", "token_embd"),
+    ("model.transformer.ln_f", "output_norm"),
+    ("model.transformer.ff_out", "output"),
+    ("model.transformer.blocks.{}.attn_norm", "blk.{}.attn_norm"),
+    ("model.transformer.blocks.{}.q_proj", "blk.{}.attn_q"),
+    ("model.transformer.blocks.{}.k_proj", "blk.{}.attn_k"),
+    ("model.transformer.blocks.{}.v_proj", "blk.{}.attn_v"),
+    ("model.transformer.blocks.{}.attn_out", "blk.{}.attn_output"),
+    ("model.transformer.blocks.{}.ff_norm", "blk.{}.ffn_norm"),
+    ("model.transformer.blocks.{}.ff_proj", "blk.{}.ffn_gate"),
+    ("model.transformer.blocks.{}.up_proj", "blk.{}.ffn_up"),
+    ("model.transformer.blocks.{}.ff_out", "blk.{}.ffn_down"),
+];
+
+const WIDTH: &[&str] = &["hidden_size", "d_model"];
+
+pub(super) static LLADA: Family = Family {
+    classes: &["LLaDAModelLM"],
+    architecture: "llada",
+    model_type: "llada",
+    vocabulary: vocab::Kind::BpeWithBos,
+    pre_tokenizers: &["llada", "llama-bpe"],
+    names: &[NAMES],
+    fields: &[
+        ("block_count", "n_layers"),
+        ("context_length", "max_sequence_length"),
+        ("embedding_length", "d_model"),
+        ("feed_forward_length", "mlp_hidden_size"),
+        ("attention.head_count", "n_heads"),
+        ("attention.head_count_kv", "n_kv_heads"),
+    ],
+    keys,
+    steps: hyper::llama_order,
+    export: |model, exported| {
+        let is_tied = !exported::has(model, "output.weight");
+        Some(exported.set("weight_tying", is_tied).files(module_files(model)))
+    },
+    ..Family::DEFAULT
+};
+
+fn keys(config: &Config, keys: &mut Keys) -> Result<(), Error> {
+    let context = config.require_u32(&["max_sequence_length"], "the longest context")?;
+    let heads = hyper::head_count(config)?;
+    let width = config.require_u32(WIDTH, "the width of the model")?;
+    keys.set("block_count", hyper::block_count(config)?);
+    keys.set("context_length", context);
+    keys.set("attention.head_count", heads);
+    keys.set_u32("attention.head_count_kv", config.u32(&["num_key_value_heads", "n_kv_heads"])?);
+    keys.unusual_rope(config)?;
+    keys.set_f32("rope.freq_base", hyper::Rope::of(config)?.base);
+    keys.set_f32("attention.layer_norm_rms_epsilon", config.f32(&["rms_norm_eps"])?);
+    keys.file_type();
+    pooling_key(keys, config)?;
+    keys.vocab_size(config)?;
+    let head_dim = hyper::stated_head_dim(config)?.unwrap_or(width / heads.max(1));
+    keys.set("rope.dimension_count", head_dim);
+    keys.set("embedding_length", width);
+    let inner = config.require_u32(&["mlp_hidden_size"], "the feed-forward width")?;
+    keys.set("feed_forward_length", inner);
+    keys.set("attention.causal", false);
+    keys.before_vocabulary("diffusion.shift_logits", false);
+    Ok(())
+}
