@@ -11,6 +11,9 @@ use super::parts::{LAYERS, Parts};
 use super::types::{Kept, float_type};
 use crate::assembly::{self, CONFIG_OF_ANOTHER};
 
+/// What is done to a tensor, by our name and the shape that it is stored in.
+type Change = fn(&Parts, &str, &[u64]) -> Result<Vec<Step>, Error>;
+
 /// What an encoder is: data, and functions for what differs from most.
 pub(crate) struct Encoder {
     /// The class names in `architectures` of the model, or of its `vision_config`.
@@ -33,7 +36,7 @@ pub(crate) struct Encoder {
     /// What becomes of a tensor if `places` do not tell; asked before them.
     pub(super) special: fn(&Parts, &Foreign) -> Result<Option<Made>, Error>,
     /// What is done to a tensor that `places` have, by our name and the shape that it is stored in.
-    pub(super) steps: fn(&Parts, &str, &[u64]) -> Result<Vec<Step>, Error>,
+    pub(super) steps: Change,
     /// Parts of our names of tensors, and which type these have instead of that of matrices.
     pub(super) kept: &'static [(&'static str, Kept)],
     /// Tensors that no file holds.

@@ -128,12 +128,12 @@ fn special(parts: &Parts, tensor: &Foreign) -> Result<Option<Made>, Error> {
         ("output_query.LayerNorm", "ffn_norm"),
     ];
     let kinds = ["layerwise", "spatial"].into_iter();
-    let found = kinds.filter_map(|kind| {
+    let mut found = kinds.filter_map(|kind| {
         let rest = tensor.name.strip_prefix(kind)?.strip_prefix("_projectors.")?;
         let (place, rest) = rest.split_once('.')?;
         Some((kind, place.parse::<u32>().ok()?, rest))
     });
-    let Some((kind, place, rest)) = found.last() else { return Ok(None) };
+    let Some((kind, place, rest)) = found.next() else { return Ok(None) };
     // Each has one layer.
     let rest = rest
         .strip_prefix("qformer.")

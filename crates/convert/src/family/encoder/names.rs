@@ -139,10 +139,7 @@ pub(super) fn layer_of<'n>(name: &'n str, pattern: &str) -> Option<(u32, &'n str
 }
 
 /// The numbers in a name, what follows its last dot, and what the table has for it.
-pub(super) fn captured<'n>(
-    name: &'n str,
-    table: Table,
-) -> Option<(Vec<u32>, &'n str, &'static str)> {
+pub(super) fn captured(name: &str, table: Table) -> Option<(Vec<u32>, &str, &'static str)> {
     let (stem, end) = name.rsplit_once('.')?;
     table.iter().find_map(|(pattern, ours)| Some((captures(pattern, stem)?, end, *ours)))
 }

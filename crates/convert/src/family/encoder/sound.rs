@@ -67,12 +67,12 @@ pub(super) fn positions(parts: &Parts) -> Result<Vec<Tensor>, Error> {
     }])
 }
 
+/// The layer of a norm, what to multiply with, and what to add.
+pub(super) type Folded = (Option<u32>, Vec<f32>, Vec<f32>);
+
 /// A norm by running means, as what to multiply with and to add: of the tensors under `pattern` those of the
 /// layer come at its weight, and the others are part of them. `None` if the tensor is not of such a norm.
-pub(super) fn folded_norm(
-    tensor: &Foreign,
-    pattern: &str,
-) -> Result<Option<(Option<u32>, Vec<f32>, Vec<f32>)>, Error> {
+pub(super) fn folded_norm(tensor: &Foreign, pattern: &str) -> Result<Option<Folded>, Error> {
     const EPSILON: f32 = 1e-5;
     let Some((layer, end)) = layer_of(tensor.name, pattern) else { return Ok(None) };
     if end != "weight" {
