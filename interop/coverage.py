@@ -34,7 +34,7 @@ import converter
 import tiny_checkpoints
 import tiny_encoders
 
-SECONDS = 400
+SECONDS = 120
 # Other names of classes, whose checkpoints are the same.
 SAME_AS = {
     "BaiChuanForCausalLM": "BaichuanForCausalLM",
@@ -45,6 +45,7 @@ SAME_AS = {
     "ChatGLMForConditionalGeneration": "ChatGLMModel",
     "Ernie4_5_ForCausalLM": "Ernie4_5ForCausalLM",
     "ExaoneMoEForCausalLM": "ExaoneMoeForCausalLM",
+    "Gemma3nForConditionalGeneration": "Gemma3nForCausalLM",
     "JinaBertForMaskedLM": "JinaBertModel",
     "JinaEmbeddingsV5Model": "EuroBertModel",
     "KimiK25ForConditionalGeneration": "DeepseekV3ForCausalLM",

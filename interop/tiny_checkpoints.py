@@ -90,7 +90,6 @@ FIELDS = {
     "EuroBertModel": {"classifier_pooling": "mean"},
     "ExaoneMoeForCausalLM": {"num_nextn_predict_layers": 0, "first_k_dense_replace": 1, "mlp_layer_types": ["dense", "sparse"]},
     "Gemma3nForCausalLM": GEMMA3N,
-    "Gemma3nForConditionalGeneration": {"text_config": GEMMA3N},
     "Gemma4ForCausalLM": GEMMA4,
     "Gemma4ForConditionalGeneration": {"text_config": {**GEMMA4, **GEMMA4_EXPERTS}},
     "Gemma4UnifiedForConditionalGeneration": {
@@ -158,7 +157,6 @@ FOLDERS = {
     "DistilBertForSequenceClassification": "bert",
     "DistilBertModel": "bert",
     "Gemma3nForCausalLM": "gemma3",
-    "Gemma3nForConditionalGeneration": "gemma3",
     "Gemma4ForCausalLM": "gemma3",
     "Gemma4ForConditionalGeneration": "gemma3",
     "Gemma4UnifiedForConditionalGeneration": "gemma3",

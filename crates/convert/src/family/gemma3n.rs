@@ -86,7 +86,8 @@ fn keys(config: &Config, keys: &mut Keys) -> Result<(), Error> {
     let cap = config.f32(&["final_logit_softcapping"])?;
     keys.set_f32("final_logit_softcapping", cap.filter(|&cap| cap != 0.0));
     keys.set_u32("attention.sliding_window", config.u32(&["sliding_window"])?);
-    let number = |field: &str| config.require_u32(&[field], "of its streams or layers");
+    // Some may be 0.
+    let number = |field: &str| config.u32(&[field]).map(Option::unwrap_or_default);
     let streams = number("altup_num_inputs")?;
     if streams != COUNT {
         return Err(hyper::not_computed(config, "altup_num_inputs", streams));

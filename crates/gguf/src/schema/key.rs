@@ -289,6 +289,8 @@ pub(super) mod types {
     pub const f32: ValueSchema = one(ValueType::F32);
     pub const f32s: ValueSchema = many(ValueType::F32);
     pub const f32_per_layer: ValueSchema = per_layer(ValueType::F32);
+    pub const bounds_per_layer: ValueSchema =
+        ValueSchema { range: Range::Ordered, ..f32_per_layer };
     pub const bytes: ValueSchema = many(ValueType::U8);
     pub const scores: ValueSchema = ValueSchema { range: Range::Ordered, ..f32s };
     pub const epsilon: ValueSchema = ValueSchema { range: Range::NotNegative, ..f32 };

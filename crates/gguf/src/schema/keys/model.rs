@@ -168,7 +168,7 @@ keys! {
 keys! {
     /// What one or two architectures have to say.
     SPECIAL;
-    optional "{arch}.activation_sparsity_scale" f32_per_layer "Gemma 3n: how sparse activations are."
+    optional "{arch}.activation_sparsity_scale" bounds_per_layer "Gemma 3n: how sparse activations are."
     optional "{arch}.altup.active_idx" u32 "Gemma 3n: which of the parallel streams is computed."
     optional "{arch}.altup.num_inputs" u32 "Gemma 3n: number of parallel streams."
     optional "{arch}.activation.situ_beta" f32 "Kimi K3: beta of the activation."
