@@ -464,6 +464,43 @@ rewritten("glm4, sections", "glm4", "sections", "laid out for images and text")
 rewritten("glm4, guessing layer", "glm4", "guessing_layer", "a layer behind the last is left out")
 
 
+# ---- families that came later
+
+BESIDE = {"moe_intermediate_size": 40, "n_routed_experts": 8, "num_experts_per_tok": 3, "n_shared_experts": 1,
+          "first_k_dense_replace": 1, "n_group": 1, "topk_group": 1, "norm_topk_prob": True, "routed_scaling_factor": 1.5}  # fmt: skip
+PERIODS = ["sliding_attention", "sliding_attention", "sliding_attention", "full_attention"]
+SPARSE_LAYERS = ["dense", "sparse", "sparse", "sparse"]
+case("ministral3", "Ministral3", sizes(head_dim=16, sliding_window=None, rope_parameters={
+    **yarn(), "llama_4_scaling_beta": 0.1, "mscale": 1.0, "mscale_all_dim": 1.0}),
+     note="sharper with the position")  # fmt: skip
+case("ernie4_5", "Ernie4_5", sizes(head_dim=16), **LLAMA)
+case("ernie4_5-moe", "Ernie4_5_Moe", sizes(moe_num_experts=6, moe_k=2, moe_num_shared_experts=1, moe_layer_start_index=1,
+                                           moe_intermediate_size=40), **LLAMA)  # fmt: skip
+case("arcee", "Arcee", sizes(head_dim=16))
+case("jais2", "Jais2", sizes(head_dim=8))
+case("nemotron", "Nemotron", sizes(head_dim=8, partial_rotary_factor=0.5), **LLAMA)
+case("hunyuan-dense", "HunYuanDenseV1", sizes(head_dim=16))
+case("seed_oss", "SeedOss", sizes(head_dim=16, attention_bias=True))
+case("olmoe", "Olmoe", sizes(num_experts=8, num_experts_per_tok=3, norm_topk_prob=False, rms_norm_eps=1e-5))
+case("dots1", "Dots1", sizes(head_dim=16, sliding_window=None, **BESIDE))
+case("minimax-m2", "MiniMaxM2", sizes(head_dim=16, rotary_dim=8, num_local_experts=8, num_experts_per_tok=3))
+case("exaone4", "Exaone4", sizes(head_dim=16, sliding_window=11, layer_types=PERIODS))
+case("exaone4, no window", "Exaone4", sizes(head_dim=16, sliding_window=None, layer_types=["full_attention"] * LAYERS))
+case("exaone-moe", "ExaoneMoe", sizes(head_dim=16, sliding_window=11, layer_types=PERIODS, num_experts=8,
+                                      num_experts_per_tok=3, moe_intermediate_size=40, num_shared_experts=1,
+                                      first_k_dense_replace=1, num_nextn_predict_layers=0,
+                                      mlp_layer_types=SPARSE_LAYERS))  # fmt: skip
+case("glm4moe", "Glm4Moe", sizes(head_dim=16, partial_rotary_factor=0.5, use_qk_norm=True, attention_bias=True, **BESIDE))
+case("dbrx", "Dbrx", {"d_model": WIDTH, "n_heads": HEADS, "n_layers": LAYERS, "vocab_size": VOCAB, "max_seq_len": 256,
+                      "attn_config": {"kv_n_heads": KV, "clip_qkv": 0.5, "rope_theta": 1e4},
+                      "ffn_config": {"ffn_hidden_size": 40, "moe_num_experts": 6, "moe_top_k": 2}},
+     pre="dbrx")  # fmt: skip
+SHORT = {"conv_L_cache": 3, "layer_types": ["conv", "full_attention", "conv", "full_attention"]}
+case("lfm2", "Lfm2", sizes(**SHORT, block_auto_adjust_ff_dim=False))
+case("lfm2moe", "Lfm2Moe", sizes(**SHORT, num_dense_layers=1, num_experts=8, num_experts_per_tok=3,
+                                 moe_intermediate_size=40))  # fmt: skip
+
+
 # ---- making, converting, running
 
 

@@ -4,7 +4,7 @@ use gguf::Finding;
 
 use crate::build::Builder;
 use crate::layers::{Attend, Decoder, Heads, attend_to, decoder, sharper};
-use crate::op::{Gating, Op};
+use crate::op::{Function, Gating, Op};
 use crate::raw::ValueId;
 use crate::rotation::{Pairs, Rotation, Stretch};
 
@@ -22,6 +22,18 @@ pub(super) fn deepseek2(builder: &mut Builder<'_>) -> Result<(), Finding> {
     if has_sigmoid(builder)? {
         family.routing.gating = Gating::Sigmoid;
     }
+    decoder(builder, &family)
+}
+
+/// PLM: compressed keys and values, and a feed-forward network without a gate.
+pub(super) fn plm(builder: &mut Builder<'_>) -> Result<(), Finding> {
+    let scale = 1.0 / (Widths::of(builder)?.key as f32).sqrt();
+    let family = Decoder {
+        attention,
+        function: Function::ReluSquared,
+        attention_scale: Some(scale),
+        ..Decoder::gated(builder, Pairs::Neighbours)?
+    };
     decoder(builder, &family)
 }
 

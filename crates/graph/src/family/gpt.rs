@@ -42,3 +42,18 @@ pub(super) fn starcoder2(builder: &mut Builder<'_>) -> Result<(), Finding> {
     let family = family.rotating(builder, Pairs::Halves)?;
     decoder(builder, &family)
 }
+
+/// As llama, but for norms with a mean.
+pub(super) fn orion(builder: &mut Builder<'_>) -> Result<(), Finding> {
+    let norm = Norm::variance(builder)?;
+    let family = Decoder { function: Function::Silu, ..Decoder::plain(norm) };
+    let family = family.rotating(builder, Pairs::Halves)?;
+    decoder(builder, &family)
+}
+
+pub(super) fn codeshell(builder: &mut Builder<'_>) -> Result<(), Finding> {
+    let norm = Norm::variance(builder)?;
+    let family = Decoder { function: Function::GeluTanh, ..Decoder::plain(norm) };
+    let family = family.rotating(builder, Pairs::Halves)?;
+    decoder(builder, &family)
+}

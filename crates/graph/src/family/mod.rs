@@ -3,23 +3,29 @@
 mod baichuan;
 mod bert;
 mod command_r;
+mod dbrx;
 mod deepseek;
+mod exaone;
 mod falcon;
 mod gemma;
 mod glm;
 mod gpt;
 mod gpt_oss;
 mod granite;
+mod lfm2;
 mod llama;
 mod llama4;
 mod mamba;
+mod mistral;
 mod olmo;
 mod phi;
 mod qwen;
 mod rwkv;
 mod smollm3;
+mod squared;
 mod stablelm;
 mod t5;
+mod turned_first;
 mod whisper;
 
 use gguf::Finding;
@@ -77,6 +83,41 @@ const FAMILIES: &[(&str, Family)] = &[
     ("nomic-bert-moe", bert::plain_rotated),
     ("jina-bert-v2", bert::jina2),
     ("jina-bert-v3", bert::plain_rotated),
+    ("llama-embed", llama::embed),
+    ("mistral3", mistral::mistral3),
+    ("ernie4_5", llama::llama),
+    ("ernie4_5-moe", llama::llama),
+    ("deepseek", llama::deepseek),
+    ("bailingmoe", llama::llama),
+    ("bailingmoe2", qwen::qwen),
+    ("arcee", squared::arcee),
+    ("jais2", squared::with_variance),
+    ("nemotron", squared::with_variance),
+    ("plm", deepseek::plm),
+    ("maincoder", turned_first::maincoder),
+    ("hunyuan-dense", turned_first::hunyuan),
+    ("orion", gpt::orion),
+    ("codeshell", gpt::codeshell),
+    ("seed_oss", qwen::norm_after_attention),
+    ("qwen2vl", qwen::qwen),
+    ("qwen3vl", qwen::qwen),
+    ("qwen3vlmoe", qwen::qwen),
+    ("dream", qwen::qwen),
+    ("rnd1", qwen::qwen),
+    ("llada-moe", qwen::qwen2moe),
+    ("olmoe", qwen::qwen2moe),
+    ("dots1", qwen::sigmoid_experts),
+    ("minimax-m2", qwen::sigmoid_experts),
+    ("exaone", qwen::qwen),
+    ("exaone4", exaone::exaone4),
+    ("exaone-moe", exaone::exaone4),
+    ("glm4moe", qwen::norm_after_attention),
+    ("openelm", qwen::qwen),
+    ("pangu-embedded", qwen::qwen),
+    ("dbrx", dbrx::dbrx),
+    ("lfm2", lfm2::lfm2),
+    ("lfm2moe", lfm2::lfm2),
+    ("eurobert", qwen::qwen),
     ("t5", t5::t5),
     ("t5encoder", t5::encoder),
 ];

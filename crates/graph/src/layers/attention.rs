@@ -44,6 +44,8 @@ pub(crate) struct Attend {
     pub rotation: Option<Rotation>,
     /// The norm of queries and keys, where the layer has weights for it.
     pub norm: Norm,
+    /// Whether that norm follows the rotation.
+    pub turned_first: bool,
     pub bias: PositionBias,
     pub soft_cap: Option<f32>,
     /// Bound of queries, keys and values.
@@ -61,6 +63,7 @@ impl Attend {
             mask: Mask::Causal,
             rotation: None,
             norm,
+            turned_first: false,
             bias: PositionBias::None,
             soft_cap: None,
             clamp: None,
@@ -78,11 +81,18 @@ pub(crate) fn attention(
 ) -> Result<ValueId, Finding> {
     let Heads { heads, heads_kv, key_len, .. } = attend.heads;
     let [mut query, mut key, value] = queries_keys_values(builder, x, attend)?;
+    let rotate = |builder: &mut Builder<'_>, [query, key]: [ValueId; 2]| match &attend.rotation {
+        Some(rotation) => [(query, heads), (key, heads_kv)]
+            .map(|(x, heads)| builder.op(Op::Rotate { x, heads, rotation: rotation.clone() })),
+        None => [query, key],
+    };
+    if attend.turned_first {
+        [query, key] = rotate(builder, [query, key]);
+    }
     query = head_norm(builder, query, "attn_q_norm", attend.norm, heads, key_len);
     key = head_norm(builder, key, "attn_k_norm", attend.norm, heads_kv, key_len);
-    if let Some(rotation) = &attend.rotation {
-        query = builder.op(Op::Rotate { x: query, heads, rotation: rotation.clone() });
-        key = builder.op(Op::Rotate { x: key, heads: heads_kv, rotation: rotation.clone() });
+    if !attend.turned_first {
+        [query, key] = rotate(builder, [query, key]);
     }
     let attended = attend_to(builder, [query, key, value], attend);
     // Models of two halves call it otherwise.

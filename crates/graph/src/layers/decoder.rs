@@ -18,6 +18,8 @@ pub(crate) struct Decoder {
     pub weightless_norms: bool,
     /// The norm before the feed-forward network.
     pub network_norm: &'static str,
+    /// The norm before the output matrix.
+    pub output_norm: &'static str,
     /// What is in the middle of feed-forward networks.
     pub function: Function,
     /// How layers rotate queries and keys.
@@ -55,8 +57,8 @@ pub(crate) fn decoder(builder: &mut Builder<'_>, decoder: &Decoder) -> Result<()
         let positions = builder.op(Op::Embed { table, index: Index::Position });
         x = builder.add(x, positions);
     }
-    if builder.has("token_embd_norm.weight") {
-        x = builder.norm(x, "token_embd_norm", decoder.norm);
+    if decoder.output_norm != EMBEDDING_NORM && has_norm(builder, EMBEDDING_NORM) {
+        x = builder.norm(x, EMBEDDING_NORM, decoder.norm);
     }
     for layer in 0..layers(builder)? {
         builder.at("blk.", Some(layer));
@@ -109,6 +111,7 @@ fn layer(
     Ok(builder.add(x, fed))
 }
 
+const EMBEDDING_NORM: &str = "token_embd_norm";
 const POST_NORM: &str = "post_attention_norm";
 
 /// How a layer attends.
@@ -138,6 +141,7 @@ fn attend(builder: &Builder<'_>, layer: u64, decoder: &Decoder) -> Result<Attend
             None => decoder.rotation.clone(),
         },
         norm: decoder.norm,
+        turned_first: false,
         bias: slopes.map_or(decoder.bias, |max| PositionBias::Slopes { max }),
         soft_cap: builder.known("attn_logit_softcapping")?.filter(|cap| *cap > 0.0),
         clamp,
@@ -175,7 +179,7 @@ pub(crate) fn finish(
     decoder: &Decoder,
 ) -> Result<(), Finding> {
     let x = builder.op(Op::Select { x });
-    let hidden = normed(builder, x, "output_norm", decoder);
+    let hidden = normed(builder, x, decoder.output_norm, decoder);
     builder.output(OutputKind::Hidden, hidden);
     pooled(builder, hidden)?;
     let name = if builder.has("output.weight") { "output" } else { "token_embd" };
@@ -218,6 +222,7 @@ impl Decoder {
             norm,
             weightless_norms: false,
             network_norm: "ffn_norm",
+            output_norm: "output_norm",
             function: Function::Gelu,
             rotation: None,
             window_rotation: None,

@@ -1,0 +1,14 @@
+//! DBRX: the norm before the experts has the name of one behind attention.
+
+use gguf::Finding;
+
+use crate::build::{Builder, Norm};
+use crate::layers::{Decoder, decoder};
+use crate::rotation::Pairs;
+
+pub(super) fn dbrx(builder: &mut Builder<'_>) -> Result<(), Finding> {
+    let norm = Norm::variance(builder)?;
+    let family = Decoder { network_norm: "attn_output_norm", ..Decoder::plain(norm) };
+    let family = family.rotating(builder, Pairs::Halves)?;
+    decoder(builder, &family)
+}
