@@ -39,6 +39,7 @@ mod memory;
 mod neon;
 mod observer;
 mod ops;
+mod prefetch;
 mod product;
 mod repacking;
 mod run;

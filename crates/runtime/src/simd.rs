@@ -5,7 +5,7 @@ use std::arch::x86_64::{__m128i, __m256, _mm256_cvtph_ps};
 use std::ops::Deref;
 
 use pulp::x86::V3;
-use pulp::{NullaryFnOnce, WithSimd};
+use pulp::{NullaryFnOnce, Simd, WithSimd};
 
 pulp::simd_type!({
     /// What [`V3`] has, and F16C.
@@ -70,17 +70,18 @@ impl Deref for V3Halves {
     }
 }
 
-struct With<F> {
-    simd: V3,
-    work: F,
+/// Work with vectors of one kind.
+pub(crate) struct With<S, F> {
+    pub simd: S,
+    pub work: F,
 }
 
-impl<F: WithSimd> NullaryFnOnce for With<F> {
+impl<S: Simd, F: WithSimd> NullaryFnOnce for With<S, F> {
     type Output = F::Output;
 
     #[inline(always)]
     fn call(self) -> F::Output {
-        self.work.with_simd::<V3>(self.simd)
+        self.work.with_simd(self.simd)
     }
 }
 

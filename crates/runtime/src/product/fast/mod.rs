@@ -142,7 +142,11 @@ pub(super) fn multiply(
         let columns = out.data.par_chunks_exact_mut(outputs).with_min_len(8).enumerate();
         columns.for_each(|(row, out)| {
             let out = out[n * slab..].chunks_mut(ROWS).zip(tiles.chunks_exact(x.rows));
-            out.for_each(|(out, tile)| out.copy_from_slice(&tile[row][..out.len()]));
+            out.for_each(|(out, tile)| match out.as_mut_array() {
+                // No call where a tile is whole.
+                Some(out) => *out = tile[row],
+                None => out.copy_from_slice(&tile[row][..out.len()]),
+            });
         });
     }
     true

@@ -19,6 +19,8 @@ pub(super) struct Rounded {
     group: usize,
     levels: Vec<i8>,
     wide: Vec<i16>,
+    #[cfg(target_arch = "x86_64")]
+    raised: Vec<u8>,
     scales: Vec<f32>,
     sums: Vec<i16>,
     #[cfg(target_arch = "x86_64")]
@@ -43,6 +45,9 @@ pub(super) enum Also {
     Nothing,
     /// Levels in 16 bits.
     Wide,
+    /// Levels greater by 128.
+    #[cfg(target_arch = "x86_64")]
+    Raised,
     /// [`Rounded::pairs`].
     #[cfg(target_arch = "x86_64")]
     Pairs,
@@ -60,6 +65,8 @@ impl Rounded {
             group,
             levels: vec![0; rows * width],
             wide: vec![0; if wide { rows * width } else { 0 }],
+            #[cfg(target_arch = "x86_64")]
+            raised: Vec::new(),
             scales: vec![0.0; rows * (width / len) + 8],
             sums: vec![0; rows * (width / group)],
             #[cfg(target_arch = "x86_64")]
@@ -88,6 +95,10 @@ impl Rounded {
                 .flat_map(|column| (0..rows).map(move |row| (row, column)))
                 .map(|(row, column)| made.pairs_of(row, column))
                 .collect();
+        }
+        #[cfg(target_arch = "x86_64")]
+        if also == Also::Raised {
+            made.raised = made.levels.par_iter().map(|level| *level as u8 ^ 0x80).collect();
         }
         if wide {
             let pieces = made.wide.par_chunks_mut(PIECE * rows);
@@ -137,6 +148,13 @@ impl Rounded {
     pub fn rows_from(&self, row: usize, column: usize) -> (&[i8], usize) {
         let stride = PIECE.min(self.width - column / PIECE * PIECE);
         (&self.levels[self.place(row, column, 0)..], stride)
+    }
+
+    #[cfg(target_arch = "x86_64")]
+    /// Numbers of a row, greater by 128, if they were asked for.
+    #[inline(always)]
+    pub fn raised(&self, row: usize, column: usize, len: usize) -> &[u8] {
+        &self.raised[self.place(row, column, 0)..][..len]
     }
 
     #[cfg(target_arch = "x86_64")]

@@ -2,6 +2,7 @@
 #![expect(clippy::needless_range_loop, reason = "tokens count through several arrays")]
 
 use gguf_quant::integers::Integers;
+use pulp::bytemuck::cast_slice;
 use pulp::cast;
 
 use super::super::ROWS;
@@ -12,6 +13,9 @@ use crate::avx512::V4Products;
 
 /// What multiplies groups with `T` tokens.
 pub(super) trait Groups<const T: usize> {
+    /// Whether activations are raised by 128, and weights have their signs.
+    const RAISED: bool = false;
+
     /// The levels of tokens.
     type Tokens<'x>;
 
@@ -34,11 +38,14 @@ pub(super) trait Groups<const T: usize> {
     ) -> Sums<T>;
 }
 
-/// Vectors, with a number of each row in them.
-pub(super) struct Vectors;
+/// Vectors, with a number of each row in them. One factor of a product of bytes has no sign: the weights, or
+/// else the activations, `RAISED` by 128.
+pub(super) struct Vectors<const RAISED: bool>;
 
-impl<const T: usize> Groups<T> for Vectors {
-    type Tokens<'x> = [&'x [[i8; 4]]; T];
+impl<const RAISED: bool, const T: usize> Groups<T> for Vectors<RAISED> {
+    const RAISED: bool = RAISED;
+
+    type Tokens<'x> = [&'x [[u8; 4]]; T];
 
     #[inline(always)]
     fn tokens<'x>(
@@ -50,7 +57,12 @@ impl<const T: usize> Groups<T> for Vectors {
     ) -> Self::Tokens<'x> {
         let mut levels: Self::Tokens<'x> = [&[]; T];
         for t in 0..T {
-            levels[t] = x.levels(token + t, column, len).as_chunks().0;
+            let bytes = if RAISED {
+                x.raised(token + t, column, len)
+            } else {
+                cast_slice(x.levels(token + t, column, len))
+            };
+            levels[t] = bytes.as_chunks().0;
         }
         levels
     }
@@ -63,7 +75,7 @@ impl<const T: usize> Groups<T> for Vectors {
         x: &mut Self::Tokens<'_>,
         from: usize,
     ) -> Sums<T> {
-        let mut levels: [&[[i8; 4]]; T] = [&[]; T];
+        let mut levels: [&[[u8; 4]]; T] = [&[]; T];
         for t in 0..T {
             levels[t] = &x[t][from / 4..][..F::GROUP / 4];
         }
@@ -75,7 +87,11 @@ impl<const T: usize> Groups<T> for Vectors {
             let weights = cast(*column);
             for t in 0..T {
                 let x = simd.avx512f._mm512_set1_epi32(cast(levels[t][k]));
-                sums[t] = simd.add_bytes(sums[t], weights, x);
+                sums[t] = if RAISED {
+                    simd.add_bytes(sums[t], x, weights)
+                } else {
+                    simd.add_bytes(sums[t], weights, x)
+                };
             }
         }
         sums

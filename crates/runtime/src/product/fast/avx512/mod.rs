@@ -46,7 +46,11 @@ impl<F: Integers> Kernels for Avx512<F> {
     }
 
     fn also(&self, rows: usize) -> Also {
-        if rows <= FEW { avx2::rows::also::<F>() } else { Also::Nothing }
+        match rows {
+            ..=FEW => avx2::rows::also::<F>(),
+            _ if tiles::raised::<F>(self.amx) => Also::Raised,
+            _ => Also::Nothing,
+        }
     }
 
     // By the instructions of AVX2: a compiler that may use vectors of 64 bytes loads parts of blocks under masks

@@ -2,6 +2,7 @@
 #![expect(clippy::needless_range_loop, reason = "tokens and blocks count through several arrays")]
 
 use std::arch::x86_64::{__m512, __m512i};
+use std::ops::Range;
 
 use gguf_quant::integers::Integers;
 use pulp::cast;
@@ -12,6 +13,12 @@ use super::super::{ROWS, blocks};
 use super::groups::{Groups, Vectors};
 use crate::amx::{Amx, SIDE};
 use crate::avx512::V4Products;
+use crate::prefetch::prefetch;
+
+/// Whether activations are raised: where there are no minima, weights with their signs need nothing in place of them.
+pub(super) fn raised<F: Integers>(amx: Option<Amx>) -> bool {
+    !F::MINIMUMS && amx.is_none()
+}
 
 /// The products of a tile with all tokens. Levels of `F` have no sign.
 #[inline(always)]
@@ -24,19 +31,67 @@ pub(super) fn tile<F: Integers>(
 ) {
     let tiles = amx.filter(|_| out.len() >= SIDE).and_then(|amx| amx.tiles(F::GROUP));
     let blocks = blocks::<F>(x);
+    let row_bytes = blocks * F::BYTES;
     let at_once = DEPTH / F::LEN;
     let mut tile = Box::new(Tile::EMPTY);
+    let mut lowered = [[0; ROWS]; 8];
     for first in (0..blocks).step_by(at_once) {
         let count = at_once.min(blocks - first);
-        tile.unpack::<F, _>(*simd, weights, blocks * F::BYTES, first, count);
-        let part = Part { simd, x, tile: &tile, first, count };
+        tile.unpack::<F, _>(*simd, weights, row_bytes, first, count);
+        ask_for(weights, row_bytes, F::BYTES, first + at_once..blocks.min(first + 2 * at_once));
+        if raised::<F>(amx) {
+            lower::<F>(simd, &mut tile, &mut lowered);
+        }
+        let part = Part { simd, x, tile: &tile, lowered: &lowered, first, count };
         let mut done = 0;
+        if raised::<F>(amx) {
+            done = part.by::<F, _, 8>(&Vectors::<true>, done, out);
+            done = part.by::<F, _, 2>(&Vectors::<true>, done, out);
+            part.by::<F, _, 1>(&Vectors::<true>, done, out);
+            continue;
+        }
         if let Some(tiles) = &tiles {
             done = part.by::<F, _, SIDE>(tiles, done, out);
         }
-        done = part.by::<F, _, 8>(&Vectors, done, out);
-        done = part.by::<F, _, 2>(&Vectors, done, out);
-        part.by::<F, _, 1>(&Vectors, done, out);
+        done = part.by::<F, _, 8>(&Vectors::<false>, done, out);
+        done = part.by::<F, _, 2>(&Vectors::<false>, done, out);
+        part.by::<F, _, 1>(&Vectors::<false>, done, out);
+    }
+}
+
+/// Brings blocks of all rows nearer, while others are multiplied.
+#[inline(always)]
+fn ask_for(weights: &[u8], row_bytes: usize, bytes: usize, blocks: Range<usize>) {
+    for row in weights.chunks_exact(row_bytes) {
+        for line in row[blocks.start.min(blocks.end) * bytes..blocks.end * bytes].chunks(64) {
+            prefetch(line.as_ptr());
+        }
+    }
+}
+
+/// Gives levels their signs. What activations raised by 128 add to the sums of each block and row is `lowered`.
+#[inline(always)]
+fn lower<F: Integers>(simd: V4Products, tile: &mut Tile, lowered: &mut [[i32; ROWS]; 8]) {
+    let f = simd.avx512f;
+    let zero = f._mm512_set1_epi8(F::ZERO as i8);
+    let raise = f._mm512_set1_epi8(-128);
+    let mut of_block = f._mm512_setzero_si512();
+    for (g, columns) in tile.narrow.chunks_exact_mut(F::GROUP / 4).enumerate() {
+        let mut sums = f._mm512_setzero_si512();
+        for column in columns {
+            let levels = simd.avx512bw._mm512_sub_epi8(cast(*column), zero);
+            sums = simd.add_bytes(sums, raise, levels);
+            *column = cast(levels);
+        }
+        if F::LEN == 32 {
+            lowered[g] = cast(sums);
+            continue;
+        }
+        let scales = f._mm512_srai_epi32::<16>(cast(tile.scales[g]));
+        of_block = f._mm512_add_epi32(of_block, f._mm512_mullo_epi32(sums, scales));
+    }
+    if F::LEN == 256 {
+        lowered[0] = cast(of_block);
     }
 }
 
@@ -45,6 +100,8 @@ struct Part<'t> {
     simd: V4Products,
     x: &'t Rounded,
     tile: &'t Tile,
+    /// `[block][row]`: what is taken off if activations are raised.
+    lowered: &'t [[i32; ROWS]; 8],
     /// The first block.
     first: usize,
     /// Blocks.
@@ -90,13 +147,13 @@ impl Part<'_> {
             let mut of_levels = [simd.avx512f._mm512_setzero_si512(); T];
             for g in 0..256 / F::GROUP {
                 let made = groups.multiply::<F>(simd, self.columns::<F>(g), &mut x, F::GROUP * g);
-                self.add_scaled::<F, T>(g, made, &mut of_levels);
+                self.add_scaled::<F, T>(G::RAISED, g, made, &mut of_levels);
             }
-            self.put::<F, T>(0, of_levels, of, out);
+            self.put::<F, T>(G::RAISED, 0, of_levels, of, out);
         } else {
             for n in 0..self.count {
                 let made = groups.multiply::<F>(simd, self.columns::<F>(n), &mut x, 32 * n);
-                self.put::<F, T>(n, made, of, out);
+                self.put::<F, T>(G::RAISED, n, made, of, out);
             }
         }
     }
@@ -109,12 +166,19 @@ impl Part<'_> {
 
     /// Adds the products of a group times its scales.
     #[inline(always)]
-    fn add_scaled<F: Integers, const T: usize>(&self, g: usize, made: Sums<T>, sums: &mut Sums<T>) {
+    fn add_scaled<F: Integers, const T: usize>(
+        &self,
+        raised: bool,
+        g: usize,
+        made: Sums<T>,
+        sums: &mut Sums<T>,
+    ) {
         let simd = self.simd;
         let scales = cast(self.tile.scales[g]);
+        let (top, zero) = (F::TOP.map_or(255, usize::from), usize::from(F::ZERO));
+        let most = if raised { 255 * zero.max(top - zero) } else { 127 * top };
         // Sums of 16 bits are multiplied and added at once.
-        let top = F::TOP.map_or(255, usize::from);
-        if F::GROUP * 127 * top <= i16::MAX as usize {
+        if F::GROUP * most <= i16::MAX as usize {
             let scales = simd.avx512f._mm512_srli_epi32::<16>(scales);
             for t in 0..T {
                 sums[t] = simd.add_pairs(sums[t], made[t], scales);
@@ -132,6 +196,7 @@ impl Part<'_> {
     #[inline(always)]
     fn put<F: Integers, const T: usize>(
         &self,
+        raised: bool,
         block: usize,
         of_levels: Sums<T>,
         of: [Token<'_>; T],
@@ -145,11 +210,11 @@ impl Part<'_> {
             let part = if F::MINIMUMS {
                 let less = self.scaled(dmin, x_d, self.minimums::<F>(block, of[t].sums));
                 f._mm512_sub_ps(self.scaled(d, x_d, of_levels[t]), less)
-            } else if F::ZERO != 0 {
+            } else if raised {
+                self.scaled(d, x_d, f._mm512_sub_epi32(of_levels[t], cast(self.lowered[block])))
+            } else {
                 let less = self.minimums::<F>(block, of[t].sums);
                 self.scaled(d, x_d, f._mm512_sub_epi32(of_levels[t], less))
-            } else {
-                self.scaled(d, x_d, of_levels[t])
             };
             out[t] = cast(f._mm512_add_ps(cast(out[t]), part));
         }
