@@ -1,6 +1,7 @@
 """Tests and examples run in a folder of their own, beside a small model that they make."""
 
 import os
+import urllib.request
 from pathlib import Path
 
 import numpy as np
@@ -38,6 +39,8 @@ def bucket(monkeypatch):
     for name, value in (*keys.items(), ("aws_endpoint_url", endpoint), ("aws_region", "us-east-1")):
         monkeypatch.setenv(name.upper(), value)
     client = pytest.importorskip("boto3").client("s3", endpoint_url=endpoint, **keys)
+    # Servers of one process have one memory.
+    urllib.request.urlopen(urllib.request.Request(endpoint + "/moto-api/reset", method="POST")).close()
     client.create_bucket(Bucket="models")
     yield client
     server.stop()

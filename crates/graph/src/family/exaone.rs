@@ -7,8 +7,7 @@ use crate::layers::{Decoder, decoder};
 use crate::rotation::Pairs;
 
 pub(super) fn exaone4(builder: &mut Builder<'_>) -> Result<(), Finding> {
-    let mut family =
-        Decoder { window_period: 4, ..Decoder::gated(builder, Pairs::Halves)? };
+    let mut family = Decoder { window_period: 4, ..Decoder::gated(builder, Pairs::Halves)? };
     let has_window = builder.hyper.stated("attention.sliding_window").is_some();
     if has_window && builder.size("attention.sliding_window")? > 0 {
         family.rotation = None;

@@ -22,10 +22,8 @@ pub(super) fn qwen2moe(builder: &mut Builder<'_>) -> Result<(), Finding> {
 
 /// The norm before the feed-forward network has the name of one after attention.
 pub(super) fn norm_after_attention(builder: &mut Builder<'_>) -> Result<(), Finding> {
-    let family = Decoder {
-        network_norm: "post_attention_norm",
-        ..Decoder::gated(builder, Pairs::Halves)?
-    };
+    let family =
+        Decoder { network_norm: "post_attention_norm", ..Decoder::gated(builder, Pairs::Halves)? };
     decoder(builder, &family)
 }
 

@@ -8,10 +8,8 @@ use crate::op::Function;
 use crate::rotation::Pairs;
 
 pub(super) fn arcee(builder: &mut Builder<'_>) -> Result<(), Finding> {
-    let family = Decoder {
-        function: Function::ReluSquared,
-        ..Decoder::gated(builder, Pairs::Neighbours)?
-    };
+    let family =
+        Decoder { function: Function::ReluSquared, ..Decoder::gated(builder, Pairs::Neighbours)? };
     decoder(builder, &family)
 }
 
