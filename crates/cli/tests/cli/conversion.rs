@@ -187,7 +187,8 @@ fn encoders_become_files_that_are_held_against_models() {
         assert_eq!(output.status.code(), Some(1));
         let shown = json(&String::from_utf8(output.stdout).unwrap());
         let findings = shown["findings"].as_array().unwrap().iter();
-        findings.map(|one| one["code"].as_str().unwrap().to_owned()).collect::<Vec<_>>()
+        let codes = findings.map(|one| one["code"].as_str().unwrap().to_owned());
+        codes.filter(|code| code.starts_with("sidecar-")).collect::<Vec<_>>()
     };
     // The model of the tests is 256 wide, and the encoder of one of 64.
     assert_eq!(with(&dir.f16(), &out), ["sidecar-width"]);

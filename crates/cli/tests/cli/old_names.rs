@@ -563,8 +563,8 @@ fn converters() {
     assert!(at.has("x-f16.gguf") && !at.has("x-auto.gguf"));
     let (out, _) = at.does("convert_hf_to_gguf.py", &[MODEL, "--dry-run", "--outfile", "dry.gguf"]);
     assert!(out.contains("would write dry.gguf") && !at.has("dry.gguf"), "{out}");
-    let (_, err) = at.ends(2, "convert_hf_to_gguf.py", &[MODEL, "--mmproj"]);
-    assert!(err.contains("convert_hf_to_gguf.py: --mmproj: "), "{err}");
+    let (_, err) = at.ends(2, "convert_hf_to_gguf.py", &[MODEL, "--dspark"]);
+    assert!(err.contains("convert_hf_to_gguf.py: --dspark: "), "{err}");
     let (_, err) = at.ends(2, "convert_hf_to_gguf.py", &[]);
     assert!(err.contains("model is missing"), "{err}");
     at.ends(1, "convert_hf_to_gguf.py", &["nothing"]);

@@ -110,7 +110,7 @@ const FAMILIES: &[(&str, Family)] = &[
     ("minimax-m2", qwen::sigmoid_experts),
     ("exaone", qwen::qwen),
     ("exaone4", exaone::exaone4),
-    ("exaone-moe", exaone::exaone4),
+    ("exaone-moe", exaone::k_exaone),
     ("glm4moe", qwen::norm_after_attention),
     ("openelm", qwen::qwen),
     ("pangu-embedded", qwen::qwen),
