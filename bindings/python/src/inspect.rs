@@ -27,7 +27,7 @@ pub fn check<'py>(
     progress: Option<Py<PyAny>>,
 ) -> PyResult<Bound<'py, PyAny>> {
     let (word, renderer) = (source.word()?, renderer(py)?);
-    let options = Options { data, strict, tokenizer_against, corpus: None };
+    let options = Options { data, strict, tokenizer_against, corpus: None, with: None };
     let found = run(py, &How { progress, threads: None }, |progress| {
         let report = gguf_kit::check::check(&word, &options, &renderer, progress)?;
         Ok(Json::Array(report.findings().iter().map(json::finding).collect()))

@@ -3,14 +3,13 @@
 
 pub(crate) mod brain;
 
-use std::arch::x86_64::{__m512, __m512i, _mm512_dpbusd_epi32, _mm512_dpwssd_epi32};
+use std::arch::x86_64::{__m512i, _mm512_dpbusd_epi32, _mm512_dpwssd_epi32};
 use std::ops::Deref;
 
-use pulp::core_arch::x86::Avx512f;
+use pulp::NullaryFnOnce;
 use pulp::x86::V4;
-use pulp::{NullaryFnOnce, WithSimd, cast};
 
-use crate::simd::{V3Halves, With};
+use crate::simd::V3Halves;
 
 pulp::simd_type!({
     /// What [`V4`] and [`V3Halves`] have, and VNNI.
@@ -69,12 +68,6 @@ impl V4Products {
         self.features.vectorize(work)
     }
 
-    /// The same for what works with any vectors.
-    #[inline(always)]
-    pub fn dispatch<F: WithSimd>(self, work: F) -> F::Output {
-        self.vectorize(With { simd: self.v4, work })
-    }
-
     /// Adds to each of 16 sums four products of bytes, the first of which have no sign.
     #[inline(always)]
     pub fn add_bytes(self, sums: __m512i, unsigned: __m512i, signed: __m512i) -> __m512i {
@@ -97,23 +90,4 @@ impl Deref for V4Products {
     fn deref(&self) -> &V4 {
         &self.v4
     }
-}
-
-/// The sums of four vectors: of each the upper half is added to the lower one until one number is left.
-#[inline(always)]
-pub(crate) fn totals(f: Avx512f, [a, b, c, d]: [__m512; 4]) -> [f32; 4] {
-    // Halves of two vectors side by side, then quarters of four.
-    let lower = f._mm512_shuffle_f32x4::<0b01_00_01_00>(a, b);
-    let ab = f._mm512_add_ps(lower, f._mm512_shuffle_f32x4::<0b11_10_11_10>(a, b));
-    let lower = f._mm512_shuffle_f32x4::<0b01_00_01_00>(c, d);
-    let cd = f._mm512_add_ps(lower, f._mm512_shuffle_f32x4::<0b11_10_11_10>(c, d));
-    let lower = f._mm512_shuffle_f32x4::<0b10_00_10_00>(ab, cd);
-    let fours = f._mm512_add_ps(lower, f._mm512_shuffle_f32x4::<0b11_01_11_01>(ab, cd));
-    let twos = f._mm512_add_ps(fours, f._mm512_permute_ps::<0b01_00_11_10>(fours));
-    let ones = f._mm512_add_ps(twos, f._mm512_permute_ps::<0b10_11_00_01>(twos));
-    let ones: [[f32; 4]; 4] = cast(ones);
-    ones.map(
-        #[inline(always)]
-        |[one, ..]| one,
-    )
 }

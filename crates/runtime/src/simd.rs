@@ -5,7 +5,7 @@ use std::arch::x86_64::{__m128i, __m256, _mm256_cvtph_ps};
 use std::ops::Deref;
 
 use pulp::x86::V3;
-use pulp::{NullaryFnOnce, Simd, WithSimd};
+use pulp::{NullaryFnOnce, WithSimd};
 
 pulp::simd_type!({
     /// What [`V3`] has, and F16C.
@@ -70,18 +70,17 @@ impl Deref for V3Halves {
     }
 }
 
-/// Work with vectors of one kind.
-pub(crate) struct With<S, F> {
-    pub simd: S,
-    pub work: F,
+struct With<F> {
+    simd: V3,
+    work: F,
 }
 
-impl<S: Simd, F: WithSimd> NullaryFnOnce for With<S, F> {
+impl<F: WithSimd> NullaryFnOnce for With<F> {
     type Output = F::Output;
 
     #[inline(always)]
     fn call(self) -> F::Output {
-        self.work.with_simd(self.simd)
+        self.work.with_simd::<V3>(self.simd)
     }
 }
 

@@ -1,7 +1,7 @@
 //! A recording that a model hears and writes down, while what enters its matrices is summed.
 
 use gguf::{Error, Value};
-use gguf_calibrate::{Collector, METHOD, Moments};
+use gguf_calibrate::{Collector, EachSeen, METHOD};
 use gguf_store::Progress;
 
 use super::PREFIX;
@@ -15,7 +15,7 @@ use crate::run::transcribe::{Options, Transcriber};
 pub(super) fn collect(
     running: &Running,
     reading: &Reading,
-    each: &mut dyn FnMut(&[String], &[Moments]) -> Result<(), Error>,
+    each: &mut EachSeen<'_>,
     progress: &dyn Progress,
 ) -> Result<Vec<(String, Value)>, Error> {
     let path = &reading.text;

@@ -1,26 +1,35 @@
 //! Products in F32: weights are decoded piece by piece, and each piece is multiplied with all
 //! activations.
 //!
-//! The order of a sum depends on nothing but its length and the type: of a row, filled up with zeros to a
-//! multiple of 16 columns, there are as many partial sums as a vector has numbers, then their sum.
+//! The order of a sum depends on nothing but its length and the type. A row is cut into pieces of
+//! [`depth`] columns, the last one filled up with zeros to a multiple of 16. Of each piece there are as
+//! many partial sums as a vector has numbers, then their sum; the sums of pieces are added one after the
+//! other.
 
-#[cfg(target_arch = "x86_64")]
-use pulp::NullaryFnOnce;
-use pulp::bytemuck::cast_slice_mut;
 use pulp::{Simd, WithSimd};
 use rayon::prelude::*;
 
 use super::floats::{Floats, Visitor, decode, dispatch, visit};
-use super::panels::{self, Adder, ROWS, Tokens, filled, lay};
-#[cfg(target_arch = "x86_64")]
-use crate::avx512::V4Products;
 use crate::scratch::Scratch;
 use crate::value::Value;
 use crate::watch::Watch;
 use crate::weight::Matrix;
 
-/// Columns of a few rows that are decoded together.
+/// Rows of weights that are decoded together.
+const TILE: usize = 16;
+
+/// Rows of them that stay in the first-level cache, with all columns of a piece.
+const NEAR: usize = 8;
+
+/// Columns of a piece at most.
 const DEPTH: usize = 640;
+
+/// Tokens whose columns of a piece stay in the second-level cache.
+const BLOCK: usize = 48;
+
+/// Rows and tokens whose sums fit into registers.
+const ROWS: usize = 4;
+const TOKENS: usize = 3;
 
 /// Numbers that are made tile by tile before they are put where they belong: they stay in a cache.
 const SLAB: usize = 1 << 20;
@@ -45,12 +54,7 @@ pub(crate) fn multiply(
     }
     let ty = matrix.codec.tensor_type();
     let few = tokens <= FEW;
-    let rows = if few {
-        (TASK / matrix.row_len).max(1).next_multiple_of(ROWS)
-    } else {
-        let fair = outputs.div_ceil(rayon::current_num_threads()).next_multiple_of(ROWS);
-        panels::rows_of(matrix.row_len.div_ceil(16)).min(fair)
-    };
+    let rows = if few { (TASK / matrix.row_len).max(1).next_multiple_of(ROWS) } else { TILE };
     if tokens == 1 {
         let tasks = out.data.par_chunks_mut(rows).enumerate();
         tasks.filter(|_| !watch.ended()).for_each(|(task, out)| {
@@ -59,7 +63,13 @@ pub(crate) fn multiply(
         return;
     }
     let slab = (SLAB / tokens).max(1).next_multiple_of(rows).min(outputs);
-    let panels = if few { None } else { Some(Tokens::new(x, matrix.row_len.div_ceil(16), lay)) };
+    let depth = depth(matrix);
+    let padded = matrix.row_len.next_multiple_of(16) * tokens.next_multiple_of(TOKENS);
+    let mut by_pieces = Scratch::new(if few { 0 } else { padded });
+    if !few {
+        cut(x, depth, &mut by_pieces);
+    }
+    let by_pieces = &*by_pieces;
     // By tiles first, with a row for each token, so that every thread writes to a place of its own.
     let mut tiles = Scratch::new(slab * tokens);
     for start in (0..outputs).step_by(slab) {
@@ -68,9 +78,10 @@ pub(crate) fn multiply(
         let tasks = tiles.par_chunks_mut(rows * tokens).enumerate();
         tasks.filter(|_| !watch.ended()).for_each(|(task, out)| {
             let first = first + start + task * rows;
-            match &panels {
-                None => dispatch(ty, Rows { matrix, first, x, out }),
-                Some(x) => Tile { matrix, first, x, out }.multiply(),
+            if few {
+                dispatch(ty, Rows { matrix, first, x, out });
+            } else {
+                dispatch(ty, Tile { matrix, first, x: by_pieces, tokens, out });
             }
         });
         let columns = out.data.par_chunks_exact_mut(outputs).with_min_len(8).enumerate();
@@ -86,6 +97,45 @@ pub(crate) fn multiply(
             }
         });
     }
+}
+
+/// Columns of a piece: all pieces but the last are as long, and none is much shorter. They end
+/// with whole blocks and whole vectors.
+fn depth(matrix: &Matrix) -> usize {
+    let unit = matrix.block_len.next_multiple_of(16);
+    let units = matrix.row_len.div_ceil(unit).max(1);
+    let pieces = units.div_ceil((DEPTH / unit).max(1));
+    units.div_ceil(pieces) * unit
+}
+
+/// The columns of all tokens piece by piece, in each by groups of tokens, in these sixteen columns of
+/// each token in turn, so that a product reads from one place on. There are zeros beyond the last.
+fn cut(x: &Value, depth: usize, pieces: &mut [f32]) {
+    let tokens = x.rows.next_multiple_of(TOKENS);
+    pieces.par_chunks_mut(depth * tokens).enumerate().for_each(|(number, piece)| {
+        let width = piece.len() / tokens;
+        for (group, piece) in piece.chunks_exact_mut(TOKENS * width).enumerate() {
+            for t in 0..TOKENS {
+                let row = x.row(group * TOKENS + t).get(number * depth..).unwrap_or_default();
+                spread::<TOKENS>(&row[..row.len().min(width)], t, piece);
+            }
+        }
+    });
+}
+
+/// Puts a row where it belongs among `N` that stand sixteen by sixteen in turn.
+#[inline(always)]
+fn spread<const N: usize>(row: &[f32], number: usize, out: &mut [f32]) {
+    let (whole, rest) = row.as_chunks();
+    let mut outs = out.as_chunks_mut::<16>().0.iter_mut().skip(number).step_by(N);
+    for (row, out) in whole.iter().zip(&mut outs) {
+        *out = *row;
+    }
+    if let Some(out) = outs.next() {
+        out.fill(0.0);
+        out[..rest.len()].copy_from_slice(rest);
+    }
+    outs.for_each(|out| out.fill(0.0));
 }
 
 /// Rows of weights with at most [`FEW`] tokens; of each row `out` has a number for each token.
@@ -126,15 +176,13 @@ impl<S: Simd, const T: usize> Visitor for OfTokens<'_, S, T> {
     #[inline(always)]
     fn floats<F: Floats<N>, const N: usize>(self, floats: F) {
         let Self { simd, rows: Rows { matrix, first, x, out } } = self;
-        // Where one row has enough to do, memory is read fastest from one place on.
-        let together = if T == 1 && S::F32_LANES == 16 { 0 } else { out.len() / (ROWS * T) };
-        let (fours, rest) = out.split_at_mut(together * ROWS * T);
+        let mut rows = out.chunks_exact_mut(ROWS * T);
         let mut row = first;
-        for out in fours.chunks_exact_mut(ROWS * T) {
+        for out in &mut rows {
             multiply_floats::<S, F, N, ROWS, T>(simd, floats, matrix, row, x, out);
             row += ROWS;
         }
-        for out in rest.chunks_exact_mut(T) {
+        for out in rows.into_remainder().chunks_exact_mut(T) {
             multiply_floats::<S, F, N, 1, T>(simd, floats, matrix, row, x, out);
             row += 1;
         }
@@ -178,33 +226,41 @@ fn multiply_floats<S: Simd, F: Floats<N>, const N: usize, const R: usize, const 
         (xs[t], xs_rest[t]) = x.row(t).as_chunks();
         xs[t] = &xs[t][..sixteens];
     }
-    let mut sums = [[simd.splat_f32s(0.0); T]; R];
-    for at in 0..sixteens {
-        for r in 0..R {
-            // The same columns of the rows that come next: a processor itself looks no further than a page,
-            // but from one row to the next.
-            if R > 1 {
-                let at = whole[r][at].as_ptr().cast::<u8>();
-                floats.prefetch(at.wrapping_add(R * matrix.row_bytes));
-            }
-            let weights = floats.sixteen(&whole[r][at]);
-            for t in 0..T {
-                add(simd, &weights, &xs[t][at], &mut sums[r][t]);
-            }
-        }
-    }
-    if !matrix.row_len.is_multiple_of(16) {
-        for r in 0..R {
-            let mut weights = [0.0; 16];
-            for (weight, bytes) in weights.iter_mut().zip(rest[r]) {
-                *weight = floats.one(*bytes);
-            }
-            for t in 0..T {
-                add(simd, &weights, &filled(xs_rest[t]), &mut sums[r][t]);
+    out.fill(0.0);
+    let depth = depth(matrix) / 16;
+    let mut start = 0;
+    loop {
+        let end = sixteens.min(start + depth);
+        let mut sums = [[simd.splat_f32s(0.0); T]; R];
+        for at in start..end {
+            for r in 0..R {
+                // The same columns of the rows that come next: a processor itself looks no further than a page.
+                floats.prefetch(
+                    whole[r][at].as_ptr().cast::<u8>().wrapping_add(R * matrix.row_bytes),
+                );
+                let weights = floats.sixteen(&whole[r][at]);
+                for t in 0..T {
+                    add(simd, &weights, &xs[t][at], &mut sums[r][t]);
+                }
             }
         }
+        if end == sixteens {
+            for r in 0..R {
+                let mut weights = [0.0; 16];
+                for (weight, bytes) in weights.iter_mut().zip(rest[r]) {
+                    *weight = floats.one(*bytes);
+                }
+                for t in 0..T {
+                    add(simd, &weights, &filled(xs_rest[t]), &mut sums[r][t]);
+                }
+            }
+        }
+        add_sums(simd, &sums, out);
+        start = end;
+        if end == sixteens {
+            break;
+        }
     }
-    put_sums(simd, &sums, out);
 }
 
 /// `R` rows of weights with `T` tokens.
@@ -217,15 +273,15 @@ fn multiply_rows<S: Simd, const R: usize, const T: usize>(
     out: &mut [f32],
 ) {
     let len = matrix.row_len;
-    // Whole blocks and whole vectors.
-    let depth = DEPTH.next_multiple_of(matrix.block_len);
+    let depth = depth(matrix);
     let mut weights = Scratch::new(R * depth);
-    let mut sums = [[simd.splat_f32s(0.0); T]; R];
+    out.fill(0.0);
     for start in (0..len).step_by(depth) {
         let width = depth.min(len - start);
         for (r, weights) in weights.chunks_exact_mut(depth).enumerate() {
             decode(matrix, first + r, start, &mut weights[..width]);
         }
+        let mut sums = [[simd.splat_f32s(0.0); T]; R];
         let mut of_rows: [(&[[f32; 16]], &[f32]); R] = [Default::default(); R];
         for (of_row, weights) in of_rows.iter_mut().zip(weights.chunks_exact(depth)) {
             *of_row = weights[..width].as_chunks();
@@ -248,8 +304,15 @@ fn multiply_rows<S: Simd, const R: usize, const T: usize>(
                 }
             }
         }
+        add_sums(simd, &sums, out);
     }
-    put_sums(simd, &sums, out);
+}
+
+/// What is left of a row, and zeros.
+fn filled(rest: &[f32]) -> [f32; 16] {
+    let mut made = [0.0; 16];
+    made[..rest.len()].copy_from_slice(rest);
+    made
 }
 
 /// Adds the products of sixteen weights with a token's numbers to the partial sums.
@@ -260,53 +323,26 @@ fn add<S: Simd>(simd: S, weights: &[f32; 16], x: &[f32; 16], sums: &mut S::f32s)
     }
 }
 
-/// Puts the sums of partial sums where they belong.
+/// Adds the sums of a piece.
 #[inline(always)]
-fn put_sums<S: Simd, const R: usize, const T: usize>(
+fn add_sums<S: Simd, const R: usize, const T: usize>(
     simd: S,
     sums: &[[S::f32s; T]; R],
     out: &mut [f32],
 ) {
     for (out, sums) in out.iter_mut().zip(sums.as_flattened()) {
-        *out = simd.reduce_sum_f32s(*sums);
+        *out += simd.reduce_sum_f32s(*sums);
     }
 }
 
-/// Some rows with all tokens; of each token `out` has a number for each row.
+/// At most [`TILE`] rows with all tokens; of each token `out` has a number for each row.
 struct Tile<'t> {
     matrix: &'t Matrix,
     first: usize,
-    x: &'t Tokens,
+    /// As [`cut`] makes them.
+    x: &'t [f32],
+    tokens: usize,
     out: &'t mut [f32],
-}
-
-impl Tile<'_> {
-    fn multiply(self) {
-        #[cfg(target_arch = "x86_64")]
-        if let Some(simd) = V4Products::try_new() {
-            return simd.vectorize(By { adder: simd, tile: self });
-        }
-        dispatch(self.matrix.codec.tensor_type(), self);
-    }
-
-    #[inline(always)]
-    fn by(self, adder: impl Adder) {
-        let Self { matrix, first, x, out } = self;
-        let rows = out.len() / x.count;
-        let mut row = Scratch::new(matrix.row_len);
-        let mut weights = Scratch::new(rows.next_multiple_of(ROWS) * x.steps * 16);
-        let weights = cast_slice_mut(&mut weights);
-        for (number, panel) in weights.chunks_exact_mut(x.steps).enumerate() {
-            for r in 0..ROWS {
-                // The last stands in for those that are not there.
-                if ROWS * number + r < rows {
-                    decode(matrix, first + ROWS * number + r, 0, &mut row);
-                }
-                lay(&row, r, panel);
-            }
-        }
-        panels::multiply(adder, weights, x, out);
-    }
 }
 
 impl WithSimd for Tile<'_> {
@@ -314,24 +350,87 @@ impl WithSimd for Tile<'_> {
 
     #[inline(always)]
     fn with_simd<S: Simd>(self, simd: S) {
-        self.by(panels::Floats(simd));
+        let Self { matrix, first, x, tokens, out } = self;
+        let rows = out.len() / tokens;
+        let depth = depth(matrix);
+        let tokens = tokens.next_multiple_of(TOKENS);
+        let mut row_weights = Scratch::new(depth);
+        let mut weights = Scratch::new(TILE * depth);
+        out.fill(0.0);
+        for (number, x) in x.chunks(depth * tokens).enumerate() {
+            let start = number * depth;
+            let padded = x.len() / tokens;
+            let row_weights = &mut row_weights[..depth.min(matrix.row_len - start)];
+            let weights = &mut weights[..rows.next_multiple_of(ROWS) * padded];
+            for (quarter, weights) in weights.chunks_exact_mut(ROWS * padded).enumerate() {
+                for r in 0..ROWS {
+                    let row = ROWS * quarter + r;
+                    if row < rows {
+                        decode(matrix, first + row, start, row_weights);
+                    }
+                    spread::<ROWS>(row_weights, r, weights);
+                }
+            }
+            let blocks = x.chunks(BLOCK * padded).zip(out.chunks_mut(BLOCK * rows));
+            for (x, out) in blocks {
+                for (near, weights) in weights.chunks(NEAR * padded).enumerate() {
+                    let groups = x.chunks_exact(TOKENS * padded).zip(out.chunks_mut(TOKENS * rows));
+                    for (x, out) in groups {
+                        for (four, weights) in weights.chunks_exact(ROWS * padded).enumerate() {
+                            let weights = weights.as_chunks().0.as_chunks().0;
+                            let sums = multiply_piece(simd, weights, x.as_chunks().0.as_chunks().0);
+                            let row = NEAR * near + ROWS * four;
+                            for (out, sums) in out.chunks_exact_mut(rows).zip(sums) {
+                                let out = &mut out[row..];
+                                // Four together where there are four.
+                                if let Some(out) = out.first_chunk_mut() {
+                                    *out = plus(*out, sums);
+                                } else {
+                                    out.iter_mut().zip(sums).for_each(|(out, sum)| *out += sum);
+                                }
+                            }
+                        }
+                    }
+                }
+            }
+        }
     }
 }
 
-#[cfg(target_arch = "x86_64")]
-struct By<'t> {
-    adder: V4Products,
-    tile: Tile<'t>,
+#[inline(always)]
+fn plus(a: [f32; ROWS], b: [f32; ROWS]) -> [f32; ROWS] {
+    [a[0] + b[0], a[1] + b[1], a[2] + b[2], a[3] + b[3]]
 }
 
-#[cfg(target_arch = "x86_64")]
-impl NullaryFnOnce for By<'_> {
-    type Output = ();
-
-    #[inline(always)]
-    fn call(self) {
-        self.tile.by(self.adder);
+/// The products of a piece of some rows with some tokens.
+#[inline(always)]
+fn multiply_piece<S: Simd>(
+    simd: S,
+    weights: &[[[f32; 16]; ROWS]],
+    xs: &[[[f32; 16]; TOKENS]],
+) -> [[f32; ROWS]; TOKENS] {
+    let mut sums = [[simd.splat_f32s(0.0); ROWS]; TOKENS];
+    for (weights, xs) in weights.iter().zip(xs) {
+        for at in 0..16 / S::F32_LANES {
+            let mut x = [simd.splat_f32s(0.0); TOKENS];
+            for (x, xs) in x.iter_mut().zip(xs) {
+                *x = S::as_simd_f32s(xs).0[at];
+            }
+            for (r, weights) in weights.iter().enumerate() {
+                let weights = S::as_simd_f32s(weights).0[at];
+                for (sums, x) in sums.iter_mut().zip(x) {
+                    sums[r] = simd.mul_add_f32s(weights, x, sums[r]);
+                }
+            }
+        }
     }
+    let mut made = [[0.0; ROWS]; TOKENS];
+    for (made, sums) in made.iter_mut().zip(sums) {
+        for (made, sum) in made.iter_mut().zip(sums) {
+            *made = simd.reduce_sum_f32s(sum);
+        }
+    }
+    made
 }
 
 #[cfg(test)]

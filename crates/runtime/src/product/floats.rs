@@ -4,9 +4,9 @@ use gguf::TensorType;
 use gguf_quant::integers::half;
 use pulp::{Arch, WithSimd};
 
-use crate::weight::Matrix;
 #[cfg(target_arch = "x86_64")]
-use crate::{avx512::V4Products, simd::V3Halves};
+use crate::simd::V3Halves;
+use crate::weight::Matrix;
 
 /// Decodes the weights of a row from column `first` on, as many as `out` holds: whole blocks.
 /// Plain floats are decoded right here, where the caller's instruction set is used.
@@ -67,10 +67,8 @@ pub(super) fn visit(ty: TensorType, visitor: impl Visitor) {
         TensorType::BF16 => visitor.floats(Brain),
         TensorType::F16 => {
             #[cfg(target_arch = "x86_64")]
-            match (V4Products::try_new(), V3Halves::try_new()) {
-                (Some(simd), _) => return visitor.floats(simd),
-                (None, Some(simd)) => return visitor.floats(simd),
-                (None, None) => {}
+            if let Some(simd) = V3Halves::try_new() {
+                return visitor.floats(simd);
             }
             visitor.floats(Half);
         }
@@ -147,33 +145,13 @@ impl Floats<2> for V3Halves {
     }
 }
 
-#[cfg(target_arch = "x86_64")]
-impl Floats<2> for V4Products {
-    #[inline(always)]
-    fn one(self, bytes: [u8; 2]) -> f32 {
-        Half.one(bytes)
-    }
-
-    #[inline(always)]
-    fn prefetch(self, at: *const u8) {
-        self.halves().prefetch(at);
-    }
-
-    #[inline(always)]
-    fn sixteen(self, bytes: &[[u8; 2]; 16]) -> [f32; 16] {
-        pulp::cast(self.avx512f._mm512_cvtph_ps(pulp::cast(*bytes)))
-    }
-}
-
 /// Calls work on the weights of a type with the best instructions of this processor.
 pub(super) fn dispatch<W: WithSimd>(ty: TensorType, work: W) -> W::Output {
     #[cfg(target_arch = "x86_64")]
-    if ty == TensorType::F16 {
-        match (V4Products::try_new(), V3Halves::try_new()) {
-            (Some(simd), _) => return simd.dispatch(work),
-            (None, Some(simd)) => return simd.dispatch(work),
-            (None, None) => {}
-        }
+    if ty == TensorType::F16
+        && let Some(simd) = V3Halves::try_new()
+    {
+        return simd.dispatch(work);
     }
     #[cfg(not(target_arch = "x86_64"))]
     let _ = ty;

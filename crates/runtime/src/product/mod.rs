@@ -5,7 +5,6 @@ mod brain;
 mod exact;
 mod fast;
 mod floats;
-mod panels;
 
 #[cfg(target_arch = "x86_64")]
 pub(crate) use fast::Lazily;

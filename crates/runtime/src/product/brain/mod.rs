@@ -60,6 +60,9 @@ const STEP: usize = 32;
 /// Rows of which a task has a multiple.
 const ROWS: usize = 32;
 
+/// Rows that a task has at most: weights of some columns, split, stay in the second-level cache.
+const MOST: usize = 128;
+
 /// Weights that a task has at least, about: enough to make its start cheap.
 const TASK: usize = 1 << 17;
 
@@ -102,14 +105,14 @@ struct Job<'j> {
 }
 
 impl Job<'_> {
-    /// Makes `out` of what `task` makes of some rows, `most` at most: from the given one on, with a row of
-    /// numbers for each token.
-    fn share(self, most: usize, out: &mut Value, task: impl Fn(usize, &mut [f32]) + Sync) {
+    /// Makes `out` of what `task` makes of some rows: from the given one on, with a row of numbers
+    /// for each token.
+    fn share(self, out: &mut Value, task: impl Fn(usize, &mut [f32]) + Sync) {
         let Self { watch, matrix, first, x } = self;
         let (tokens, outputs) = (x.rows, out.width);
         let fair = outputs.div_ceil(rayon::current_num_threads());
         let rows = if tokens > 16 { fair } else { fair.min(TASK / matrix.row_len.max(1)) };
-        let rows = rows.clamp(1, most).next_multiple_of(ROWS);
+        let rows = rows.clamp(1, MOST).next_multiple_of(ROWS);
         let task = |(n, (start, made)): (usize, (usize, &mut [f32]))| {
             if !watch.ended() {
                 task(first + start + n * rows, made);

@@ -13,9 +13,6 @@ use crate::scratch::Scratch;
 use crate::value::Value;
 use crate::weight::Matrix;
 
-/// Rows that a task has at most: weights of some columns, split, stay in the second-level cache.
-const MOST: usize = 128;
-
 /// Columns of a piece, about: split weights of a task and activations of 32 tokens stay in caches.
 const PIECE: usize = 256;
 
@@ -33,7 +30,7 @@ pub(super) fn multiply<const W: usize, const X: usize>(
     out: &mut Value,
 ) {
     let x = Activations::<X>::new(simd, job.x);
-    job.share(MOST, out, |first, out| {
+    job.share(out, |first, out| {
         simd.vectorize(Task::<W, X> { amx, matrix: job.matrix, first, x: &x, out });
     });
 }
