@@ -39,6 +39,7 @@ mod memory;
 mod neon;
 mod observer;
 mod ops;
+#[cfg(target_arch = "x86_64")]
 mod prefetch;
 mod product;
 mod repacking;
