@@ -5,7 +5,7 @@ use gguf_checkpoint::config::Config;
 use gguf_store::Model;
 
 use super::hyper::{self, Keys};
-use super::names::{LLAMA_LIKE, Table, captures};
+use super::names::{LLAMA_LIKE, Table};
 use super::{Exported, Family, Mapping, experts, exported, windows};
 use crate::vocab;
 
@@ -67,8 +67,8 @@ fn keys(config: &Config, keys: &mut Keys) -> Result<(), Error> {
 }
 
 fn special(config: &Config, name: &str) -> Result<Option<Mapping>, Error> {
-    if let Some(&[block]) = captures(ROUTER_BIAS, name).as_deref() {
-        return Ok(Some(Mapping::one(format!("blk.{block}.exp_probs_b.bias"), [])));
+    if let Some(bias) = experts::router_bias(ROUTER_BIAS, name) {
+        return Ok(Some(bias));
     }
     let width = || config.require_u32(experts::WIDTH, "the width of an expert");
     experts::mapping(config, name, width)

@@ -123,8 +123,8 @@ fn second_keys(config: &Config, keys: &mut Keys) -> Result<(), Error> {
 }
 
 fn second_special(config: &Config, name: &str) -> Result<Option<Mapping>, Error> {
-    if let Some(&[block]) = captures(ROUTER_BIAS, name).as_deref() {
-        return Ok(Some(Mapping::one(format!("blk.{block}.exp_probs_b.bias"), [])));
+    if let Some(bias) = experts::router_bias(ROUTER_BIAS, name) {
+        return Ok(Some(bias));
     }
     let width = || config.require_u32(experts::WIDTH, "the width of an expert");
     experts::mapping(config, name, width)

@@ -343,8 +343,8 @@ fn special(config: &Config, name: &str) -> Result<Option<Mapping>, Error> {
     if tied && matches!(name, "lm_head.weight" | "model.lm_head.weight") {
         return Ok(Some(Mapping::Dropped));
     }
-    if let Some(&[block]) = captures(experts::ROUTER_BIAS, name).as_deref() {
-        return Ok(Some(Mapping::one(format!("blk.{block}.exp_probs_b.bias"), [])));
+    if let Some(bias) = experts::router_bias(experts::ROUTER_BIAS, name) {
+        return Ok(Some(bias));
     }
     if let Some(&[block]) = captures(KEYS_AND_VALUES, name).as_deref() {
         return keys_and_values(config, block).map(Some);

@@ -5,7 +5,7 @@ use gguf_checkpoint::config::Config;
 use gguf_store::Model;
 
 use super::hyper::{self, Keys};
-use super::names::{LLAMA_LIKE, captures};
+use super::names::LLAMA_LIKE;
 use super::{Exported, Family, Mapping, experts, qwen_vl};
 use crate::vocab;
 
@@ -77,8 +77,8 @@ fn special(config: &Config, name: &str) -> Result<Option<Mapping>, Error> {
     if name.starts_with("model.mtp_") {
         return Ok(Some(Mapping::Dropped));
     }
-    if let Some(&[block]) = captures(ROUTER_BIAS, name).as_deref() {
-        return Ok(Some(Mapping::one(format!("blk.{block}.exp_probs_b.bias"), [])));
+    if let Some(bias) = experts::router_bias(ROUTER_BIAS, name) {
+        return Ok(Some(bias));
     }
     let mut counted = config.clone();
     if let Some(count) = config.u32(&["moe_num_experts"])? {

@@ -7,7 +7,7 @@ use gguf_store::Model;
 use super::dots::export_of_routed;
 use super::exported::count;
 use super::hyper::{self, Keys};
-use super::names::{LLAMA_LIKE, Table, block_of, captures, renamed};
+use super::names::{LLAMA_LIKE, Table, block_of, renamed};
 use super::olmo::NORMS;
 use super::{Exported, Family, Mapping, experts, further, windows};
 
@@ -139,8 +139,8 @@ const DENSE: &[&str] = &["first_k_dense_replace", "first_last_k_dense_replace"];
 /// What becomes of experts and of what helps to choose them, which newer checkpoints have under a name of
 /// its own.
 fn routed(config: &Config, name: &str) -> Result<Option<Mapping>, Error> {
-    if let Some(&[block]) = captures(ROUTER_BIAS, name).as_deref() {
-        return Ok(Some(Mapping::one(format!("blk.{block}.exp_probs_b.bias"), [])));
+    if let Some(bias) = experts::router_bias(ROUTER_BIAS, name) {
+        return Ok(Some(bias));
     }
     experts::routed(config, name)
 }

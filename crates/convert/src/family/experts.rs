@@ -44,6 +44,30 @@ pub(super) fn one_by_one() -> [&'static str; 3] {
     ONE_BY_ONE.map(|(name, _)| name)
 }
 
+/// What becomes of a matrix of one expert: patterns of its foreign name, with block and expert, and our names of all.
+/// `count` says how many experts there are.
+pub(super) fn one_of(
+    names: &[(&str, &str)],
+    name: &str,
+    count: impl FnOnce() -> Result<u32, Error>,
+) -> Result<Option<Mapping>, Error> {
+    for (foreign, ours) in names {
+        if let Some(&[block, index]) = captures(foreign, name).as_deref() {
+            let slot = ExpertSlot { index, count: count()? };
+            return Ok(Some(Mapping::slot(format!("blk.{block}.{ours}.weight"), slot)));
+        }
+    }
+    Ok(None)
+}
+
+/// What becomes of the tensor that is added to scores only to choose experts, `foreign` being its name.
+pub(super) fn router_bias(foreign: &str, name: &str) -> Option<Mapping> {
+    match captures(foreign, name).as_deref() {
+        Some(&[block]) => Some(Mapping::one(format!("blk.{block}.exp_probs_b.bias"), [])),
+        _ => None,
+    }
+}
+
 /// What becomes of an expert's matrix, or of all experts' matrices in one tensor as newer versions
 /// of `transformers` write them; `None` if it is neither. `width` is the feed-forward width of one
 /// expert.
@@ -52,12 +76,8 @@ pub(super) fn mapping(
     name: &str,
     width: impl FnOnce() -> Result<u32, Error>,
 ) -> Result<Option<Mapping>, Error> {
-    for (foreign, ours) in ONE_BY_ONE {
-        if let Some(&[block, index]) = captures(foreign, name).as_deref() {
-            let count = hyper::expert_count(config)?;
-            let name = format!("blk.{block}.{ours}.weight");
-            return Ok(Some(Mapping::slot(name, ExpertSlot { index, count })));
-        }
+    if let Some(one) = one_of(&ONE_BY_ONE, name, || hyper::expert_count(config))? {
+        return Ok(Some(one));
     }
     let stem = name.strip_suffix(".weight").unwrap_or(name);
     if let Some(&[block]) = captures("model.layers.{}.mlp.experts.down_proj", stem).as_deref() {
@@ -72,8 +92,8 @@ pub(super) fn mapping(
 
 /// The same of these classes, with the bias of the router.
 pub(super) fn routed(config: &Config, name: &str) -> Result<Option<Mapping>, Error> {
-    if let Some(&[block]) = captures(ROUTER_BIAS, name).as_deref() {
-        return Ok(Some(Mapping::one(format!("blk.{block}.exp_probs_b.bias"), [])));
+    if let Some(bias) = router_bias(ROUTER_BIAS, name) {
+        return Ok(Some(bias));
     }
     let width = || config.require_u32(WIDTH, "the feed-forward width of an expert");
     mapping(config, name, width)

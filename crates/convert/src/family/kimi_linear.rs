@@ -11,7 +11,7 @@ use super::deepseek::{ATTENTION, KEYS_AND_VALUES, keys_and_values};
 use super::exported::count;
 use super::hyper::{self, Keys};
 use super::names::{LLAMA_LIKE, Table, captures};
-use super::{ExpertSlot, Exported, Family, Mapping};
+use super::{Exported, Family, Mapping, experts};
 
 const NAMES: Table = &[
     ("model.layers.{}.self_attn.q_conv1d", "blk.{}.ssm_conv1d_q"),
@@ -112,12 +112,8 @@ fn keys(config: &Config, keys: &mut Keys) -> Result<(), Error> {
 }
 
 fn special(config: &Config, name: &str) -> Result<Option<Mapping>, Error> {
-    for (foreign, ours) in EXPERTS {
-        if let Some(&[block, index]) = captures(foreign, name).as_deref() {
-            let count = hyper::expert_count(config)?;
-            let name = format!("blk.{block}.{ours}.weight");
-            return Ok(Some(Mapping::slot(name, ExpertSlot { index, count })));
-        }
+    if let Some(one) = experts::one_of(&EXPERTS, name, || hyper::expert_count(config))? {
+        return Ok(Some(one));
     }
     let of_block = |pattern| match captures(pattern, name).as_deref() {
         Some(&[block]) => Some(block),
@@ -129,8 +125,7 @@ fn special(config: &Config, name: &str) -> Result<Option<Mapping>, Error> {
     let made = of_block(DECAY)
         .map(|block| Mapping::one(format!("blk.{block}.ssm_a"), [Step::Map(Function::MinusExp)]))
         .or(of_block(RATE).map(|block| Mapping::one(format!("blk.{block}.ssm_dt.bias"), [])))
-        .or(of_block(ROUTER_BIAS)
-            .map(|block| Mapping::one(format!("blk.{block}.exp_probs_b.bias"), [])));
+        .or(experts::router_bias(ROUTER_BIAS, name));
     Ok(made)
 }
 

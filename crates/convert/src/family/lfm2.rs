@@ -8,8 +8,8 @@ use gguf_store::Model;
 use serde_json::Value;
 
 use super::hyper::{self, Keys};
-use super::names::{Table, captures};
-use super::{ExpertSlot, Exported, Family, Mapping, exported, modules};
+use super::names::Table;
+use super::{Exported, Family, Mapping, experts, exported, modules};
 
 const NAMES: Table = &[
     ("model.embed_tokens", "token_embd"),
@@ -178,15 +178,11 @@ fn steps(config: &Config, name: &str) -> Result<Vec<Step>, Error> {
 }
 
 fn special(config: &Config, name: &str) -> Result<Option<Mapping>, Error> {
-    for (foreign, ours) in EXPERTS {
-        if let Some(&[block, index]) = captures(foreign, name).as_deref() {
-            let count = hyper::expert_count(config)?;
-            let name = format!("blk.{block}.{ours}.weight");
-            return Ok(Some(Mapping::slot(name, ExpertSlot { index, count })));
-        }
+    if let Some(one) = experts::one_of(&EXPERTS, name, || hyper::expert_count(config))? {
+        return Ok(Some(one));
     }
-    if let Some(&[block]) = captures(ROUTER_BIAS, name).as_deref() {
-        return Ok(Some(Mapping::one(format!("blk.{block}.exp_probs_b.bias"), [])));
+    if let Some(bias) = experts::router_bias(ROUTER_BIAS, name) {
+        return Ok(Some(bias));
     }
     Ok(None)
 }

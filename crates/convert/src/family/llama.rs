@@ -5,8 +5,8 @@ use gguf_checkpoint::config::Config;
 use gguf_store::Model;
 
 use super::hyper::{self, Keys};
-use super::names::{LLAMA_LIKE, Table, captures};
-use super::{ExpertSlot, Exported, Family, Mapping, experts, windows};
+use super::names::{LLAMA_LIKE, Table};
+use super::{Exported, Family, Mapping, experts, windows};
 use crate::vocab;
 
 const MIXTRAL: &str = "MixtralForCausalLM";
@@ -121,14 +121,9 @@ fn special(config: &Config, name: &str) -> Result<Option<Mapping>, Error> {
 
 /// What becomes of an expert's matrix as Mixtral names it.
 pub(super) fn experts_of_mixtral(config: &Config, name: &str) -> Result<Option<Mapping>, Error> {
-    for (foreign, ours) in EXPERTS {
-        if let Some(&[block, index]) = captures(foreign, name).as_deref() {
-            let count = config.require_u32(&["num_local_experts"], "the number of experts")?;
-            let name = format!("blk.{block}.{ours}.weight");
-            return Ok(Some(Mapping::slot(name, ExpertSlot { index, count })));
-        }
-    }
-    Ok(None)
+    experts::one_of(&EXPERTS, name, || {
+        config.require_u32(&["num_local_experts"], "the number of experts")
+    })
 }
 
 /// How Mixtral names the matrices of experts.
@@ -153,6 +148,7 @@ mod tests {
     use serde_json::json;
 
     use super::*;
+    use crate::family::ExpertSlot;
 
     #[test]
     fn experts_are_parts_of_one_tensor() {

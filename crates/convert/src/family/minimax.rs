@@ -9,8 +9,8 @@ use serde_json::json;
 use super::exported::count;
 use super::hyper::{self, Keys};
 use super::llama::{EXPERT_NAMES, experts_of_mixtral, patterns_of_mixtral};
-use super::names::{LLAMA_LIKE, Table, captures};
-use super::{Exported, Family, Mapping};
+use super::names::{LLAMA_LIKE, Table};
+use super::{Exported, Family, Mapping, experts};
 
 const ROUTER_BIAS: &str = "model.layers.{}.block_sparse_moe.e_score_correction_bias";
 
@@ -52,8 +52,8 @@ fn keys(config: &Config, keys: &mut Keys) -> Result<(), Error> {
 }
 
 fn special(config: &Config, name: &str) -> Result<Option<Mapping>, Error> {
-    if let Some(&[block]) = captures(ROUTER_BIAS, name).as_deref() {
-        return Ok(Some(Mapping::one(format!("blk.{block}.exp_probs_b.bias"), [])));
+    if let Some(bias) = experts::router_bias(ROUTER_BIAS, name) {
+        return Ok(Some(bias));
     }
     experts_of_mixtral(config, name)
 }

@@ -8,9 +8,9 @@ use serde_json::Value;
 
 use super::exported::{count, has};
 use super::hyper::{self, Keys};
-use super::names::{Table, captures};
+use super::names::Table;
 use super::state_space::Sizes;
-use super::{ExpertSlot, Exported, Family, Mapping};
+use super::{Exported, Family, Mapping, experts};
 
 const NAMES: Table = &[
     ("backbone.embeddings", "token_embd"),
@@ -201,15 +201,11 @@ fn expert_keys(config: &Config, keys: &mut Keys) -> Result<(), Error> {
 }
 
 fn special(config: &Config, name: &str) -> Result<Option<Mapping>, Error> {
-    for (foreign, ours) in EXPERTS {
-        if let Some(&[block, index]) = captures(foreign, name).as_deref() {
-            let count = hyper::expert_count(config)?;
-            let name = format!("blk.{block}.{ours}.weight");
-            return Ok(Some(Mapping::slot(name, ExpertSlot { index, count })));
-        }
+    if let Some(one) = experts::one_of(&EXPERTS, name, || hyper::expert_count(config))? {
+        return Ok(Some(one));
     }
-    if let Some(&[block]) = captures(ROUTER_BIAS, name).as_deref() {
-        return Ok(Some(Mapping::one(format!("blk.{block}.exp_probs_b.bias"), [])));
+    if let Some(bias) = experts::router_bias(ROUTER_BIAS, name) {
+        return Ok(Some(bias));
     }
     // As state spaces are called elsewhere.
     let name = name.replace("backbone.layers.", "model.layers.").replace(".mixer.", ".mamba.");

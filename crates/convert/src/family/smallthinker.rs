@@ -6,8 +6,8 @@ use gguf_store::Model;
 use serde_json::Value;
 
 use super::hyper::{self, Keys};
-use super::names::{LLAMA_LIKE, Table, captures};
-use super::{ExpertSlot, Exported, Family, Mapping, exported};
+use super::names::{LLAMA_LIKE, Table};
+use super::{Exported, Family, Mapping, experts, exported};
 
 const NAMES: Table = &[("model.layers.{}.block_sparse_moe.primary_router", "blk.{}.ffn_gate_inp")];
 /// Each expert's matrices: foreign name of one, our name of all.
@@ -61,14 +61,7 @@ fn keys(config: &Config, keys: &mut Keys) -> Result<(), Error> {
 }
 
 fn special(config: &Config, name: &str) -> Result<Option<Mapping>, Error> {
-    for (foreign, ours) in EXPERTS {
-        if let Some(&[block, index]) = captures(foreign, name).as_deref() {
-            let count = config.require_u32(COUNT, "the number of experts")?;
-            let name = format!("blk.{block}.{ours}.weight");
-            return Ok(Some(Mapping::slot(name, ExpertSlot { index, count })));
-        }
-    }
-    Ok(None)
+    experts::one_of(&EXPERTS, name, || config.require_u32(COUNT, "the number of experts"))
 }
 
 fn export(model: &Model, exported: Exported) -> Option<Exported> {

@@ -9,8 +9,8 @@ use serde_json::{Value, json};
 
 use super::exported::{self, count};
 use super::hyper::{self, Keys};
-use super::names::{LLAMA_LIKE, Table, block_of, captures};
-use super::{Exported, Family, Mapping, further};
+use super::names::{LLAMA_LIKE, Table, block_of};
+use super::{Exported, Family, Mapping, experts, further};
 
 const NAMES: Table = &[
     ("model.layers.{}.self_attn.g_proj", "blk.{}.attn_gate"),
@@ -151,8 +151,8 @@ fn first_with_experts(config: &Config) -> u32 {
 }
 
 fn special(config: &Config, name: &str) -> Result<Option<Mapping>, Error> {
-    if let Some(&[block]) = captures(ROUTER_BIAS, name).as_deref() {
-        return Ok(Some(Mapping::one(format!("blk.{block}.exp_probs_b.bias"), [])));
+    if let Some(bias) = experts::router_bias(ROUTER_BIAS, name) {
+        return Ok(Some(bias));
     }
     let further = config.u32(FURTHER)?.unwrap_or(0);
     let blocks = hyper::block_count(config)?.saturating_add(further);

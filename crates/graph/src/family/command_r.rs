@@ -2,7 +2,7 @@
 
 use gguf::Finding;
 
-use crate::build::{Builder, Norm};
+use crate::build::Builder;
 use crate::layers::{Decoder, decoder};
 use crate::op::Function;
 use crate::rotation::Pairs;
@@ -19,11 +19,10 @@ pub(super) fn cohere2(builder: &mut Builder<'_>) -> Result<(), Finding> {
 }
 
 fn usual(builder: &mut Builder<'_>) -> Result<Decoder, Finding> {
-    let family = Decoder {
+    Ok(Decoder {
         function: Function::Silu,
         parallel: true,
         logit_scale: builder.factor("logit_scale")?,
-        ..Decoder::plain(Norm::variance(builder)?)
-    };
-    family.rotating(builder, Pairs::Neighbours)
+        ..Decoder::rotated(builder, Pairs::Neighbours)?
+    })
 }

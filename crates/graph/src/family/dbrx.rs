@@ -2,13 +2,12 @@
 
 use gguf::Finding;
 
-use crate::build::{Builder, Norm};
+use crate::build::Builder;
 use crate::layers::{Decoder, decoder};
 use crate::rotation::Pairs;
 
 pub(super) fn dbrx(builder: &mut Builder<'_>) -> Result<(), Finding> {
-    let norm = Norm::variance(builder)?;
-    let family = Decoder { network_norm: "attn_output_norm", ..Decoder::plain(norm) };
-    let family = family.rotating(builder, Pairs::Halves)?;
+    let family =
+        Decoder { network_norm: "attn_output_norm", ..Decoder::rotated(builder, Pairs::Halves)? };
     decoder(builder, &family)
 }

@@ -2,13 +2,11 @@
 
 use gguf::Finding;
 
-use crate::build::{Builder, Norm};
+use crate::build::Builder;
 use crate::layers::{Decoder, decoder};
 use crate::rotation::Pairs;
 
 pub(super) fn falcon(builder: &mut Builder<'_>) -> Result<(), Finding> {
-    let norm = Norm::variance(builder)?;
-    let family = Decoder { parallel: true, ..Decoder::plain(norm) };
-    let family = family.rotating(builder, Pairs::Halves)?;
+    let family = Decoder { parallel: true, ..Decoder::rotated(builder, Pairs::Halves)? };
     decoder(builder, &family)
 }

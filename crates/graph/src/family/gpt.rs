@@ -16,17 +16,17 @@ pub(super) fn gpt2(builder: &mut Builder<'_>) -> Result<(), Finding> {
 
 /// Attention and feed-forward share one norm.
 pub(super) fn gptj(builder: &mut Builder<'_>) -> Result<(), Finding> {
-    let norm = Norm::variance(builder)?;
-    let family = Decoder { function: Function::GeluTanh, parallel: true, ..Decoder::plain(norm) };
-    let family = family.rotating(builder, Pairs::Neighbours)?;
+    let family = Decoder {
+        function: Function::GeluTanh,
+        parallel: true,
+        ..Decoder::rotated(builder, Pairs::Neighbours)?
+    };
     decoder(builder, &family)
 }
 
 pub(super) fn gptneox(builder: &mut Builder<'_>) -> Result<(), Finding> {
-    let norm = Norm::variance(builder)?;
     let parallel = builder.hyper.bool("use_parallel_residual")?;
-    let family = Decoder { parallel, ..Decoder::plain(norm) };
-    let family = family.rotating(builder, Pairs::Halves)?;
+    let family = Decoder { parallel, ..Decoder::rotated(builder, Pairs::Halves)? };
     decoder(builder, &family)
 }
 
@@ -36,24 +36,15 @@ pub(super) fn mpt(builder: &mut Builder<'_>) -> Result<(), Finding> {
     decoder(builder, &Decoder::plain(norm))
 }
 
+/// StarCoder 2 and CodeShell.
 pub(super) fn starcoder2(builder: &mut Builder<'_>) -> Result<(), Finding> {
-    let norm = Norm::variance(builder)?;
-    let family = Decoder { function: Function::GeluTanh, ..Decoder::plain(norm) };
-    let family = family.rotating(builder, Pairs::Halves)?;
+    let family =
+        Decoder { function: Function::GeluTanh, ..Decoder::rotated(builder, Pairs::Halves)? };
     decoder(builder, &family)
 }
 
 /// As llama, but for norms with a mean.
 pub(super) fn orion(builder: &mut Builder<'_>) -> Result<(), Finding> {
-    let norm = Norm::variance(builder)?;
-    let family = Decoder { function: Function::Silu, ..Decoder::plain(norm) };
-    let family = family.rotating(builder, Pairs::Halves)?;
-    decoder(builder, &family)
-}
-
-pub(super) fn codeshell(builder: &mut Builder<'_>) -> Result<(), Finding> {
-    let norm = Norm::variance(builder)?;
-    let family = Decoder { function: Function::GeluTanh, ..Decoder::plain(norm) };
-    let family = family.rotating(builder, Pairs::Halves)?;
+    let family = Decoder { function: Function::Silu, ..Decoder::rotated(builder, Pairs::Halves)? };
     decoder(builder, &family)
 }

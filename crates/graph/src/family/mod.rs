@@ -97,7 +97,7 @@ const FAMILIES: &[(&str, Family)] = &[
     ("maincoder", turned_first::maincoder),
     ("hunyuan-dense", turned_first::hunyuan),
     ("orion", gpt::orion),
-    ("codeshell", gpt::codeshell),
+    ("codeshell", gpt::starcoder2),
     ("seed_oss", qwen::norm_after_attention),
     ("qwen2vl", qwen::qwen),
     ("qwen3vl", qwen::qwen),

@@ -2,17 +2,18 @@
 
 use gguf::Finding;
 
-use crate::build::{Builder, Norm};
+use crate::build::Builder;
 use crate::layers::{Decoder, decoder};
 use crate::op::Function;
 use crate::rotation::{Pairs, Rotation};
 
 /// The norms have no weights.
 pub(super) fn olmo(builder: &mut Builder<'_>) -> Result<(), Finding> {
-    let norm = Norm::variance(builder)?;
-    let family =
-        Decoder { function: Function::Silu, weightless_norms: true, ..Decoder::plain(norm) };
-    let family = family.rotating(builder, Pairs::Neighbours)?;
+    let family = Decoder {
+        function: Function::Silu,
+        weightless_norms: true,
+        ..Decoder::rotated(builder, Pairs::Neighbours)?
+    };
     decoder(builder, &family)
 }
 

@@ -2,16 +2,18 @@
 
 use gguf::Finding;
 
-use crate::build::{Builder, Norm};
+use crate::build::Builder;
 use crate::layers::{Decoder, decoder};
 use crate::op::Function;
 use crate::rotation::Pairs;
 
 /// Attention and feed-forward share one norm.
 pub(super) fn phi2(builder: &mut Builder<'_>) -> Result<(), Finding> {
-    let norm = Norm::variance(builder)?;
-    let family = Decoder { function: Function::GeluTanh, parallel: true, ..Decoder::plain(norm) };
-    let family = family.rotating(builder, Pairs::Halves)?;
+    let family = Decoder {
+        function: Function::GeluTanh,
+        parallel: true,
+        ..Decoder::rotated(builder, Pairs::Halves)?
+    };
     decoder(builder, &family)
 }
 

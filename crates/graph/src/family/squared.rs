@@ -2,7 +2,7 @@
 
 use gguf::Finding;
 
-use crate::build::{Builder, Norm};
+use crate::build::Builder;
 use crate::layers::{Decoder, decoder};
 use crate::op::Function;
 use crate::rotation::Pairs;
@@ -15,8 +15,7 @@ pub(super) fn arcee(builder: &mut Builder<'_>) -> Result<(), Finding> {
 
 /// Jais 2 and Nemotron. The weights of Nemotron's norms, differences from 1 in a checkpoint, stand whole in the file.
 pub(super) fn with_variance(builder: &mut Builder<'_>) -> Result<(), Finding> {
-    let norm = Norm::variance(builder)?;
-    let family = Decoder { function: Function::ReluSquared, ..Decoder::plain(norm) };
-    let family = family.rotating(builder, Pairs::Halves)?;
+    let family =
+        Decoder { function: Function::ReluSquared, ..Decoder::rotated(builder, Pairs::Halves)? };
     decoder(builder, &family)
 }

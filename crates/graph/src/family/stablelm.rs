@@ -2,7 +2,7 @@
 
 use gguf::Finding;
 
-use crate::build::{Builder, Norm};
+use crate::build::Builder;
 use crate::layers::{Decoder, decoder};
 use crate::op::Function;
 use crate::rotation::Pairs;
@@ -10,9 +10,8 @@ use crate::rotation::Pairs;
 /// Models without a norm before feed-forward have it beside attention. The key for it does not count:
 /// the first files state it of models that have one after the other.
 pub(super) fn stablelm(builder: &mut Builder<'_>) -> Result<(), Finding> {
-    let norm = Norm::variance(builder)?;
     let parallel = !builder.has("blk.0.ffn_norm.weight");
-    let family = Decoder { function: Function::Silu, parallel, ..Decoder::plain(norm) };
-    let family = family.rotating(builder, Pairs::Halves)?;
+    let family =
+        Decoder { function: Function::Silu, parallel, ..Decoder::rotated(builder, Pairs::Halves)? };
     decoder(builder, &family)
 }

@@ -35,6 +35,13 @@ impl Heads {
     }
 }
 
+/// By how much queries sharpen each `length` positions.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Sharpening {
+    pub length: u32,
+    pub scale: f32,
+}
+
 /// How a layer attends.
 #[derive(Clone, Debug)]
 pub(crate) struct Attend {
@@ -46,6 +53,8 @@ pub(crate) struct Attend {
     pub norm: Norm,
     /// Whether that norm follows the rotation.
     pub turned_first: bool,
+    /// How queries sharpen with the position.
+    pub sharpening: Option<Sharpening>,
     pub bias: PositionBias,
     pub soft_cap: Option<f32>,
     /// Bound of queries, keys and values.
@@ -64,6 +73,7 @@ impl Attend {
             rotation: None,
             norm,
             turned_first: false,
+            sharpening: None,
             bias: PositionBias::None,
             soft_cap: None,
             clamp: None,
@@ -93,6 +103,9 @@ pub(crate) fn attention(
     key = head_norm(builder, key, "attn_k_norm", attend.norm, heads_kv, key_len);
     if !attend.turned_first {
         [query, key] = rotate(builder, [query, key]);
+    }
+    if let Some(Sharpening { length, scale }) = attend.sharpening {
+        query = builder.op(Op::ScaleByPosition { x: query, offset: 0, length, scale });
     }
     let attended = attend_to(builder, [query, key, value], attend);
     // Models of two halves call it otherwise.

@@ -142,6 +142,7 @@ fn attend(builder: &Builder<'_>, layer: u64, decoder: &Decoder) -> Result<Attend
         },
         norm: decoder.norm,
         turned_first: false,
+        sharpening: None,
         bias: slopes.map_or(decoder.bias, |max| PositionBias::Slopes { max }),
         soft_cap: builder.known("attn_logit_softcapping")?.filter(|cap| *cap > 0.0),
         clamp,
@@ -208,6 +209,12 @@ impl Decoder {
     pub fn gated(builder: &mut Builder<'_>, pairs: Pairs) -> Result<Self, Finding> {
         let norm = Norm::mean_square(builder)?;
         Self { function: Function::Silu, ..Self::plain(norm) }.rotating(builder, pairs)
+    }
+
+    /// Norms with a mean, rotation, no gates.
+    pub fn rotated(builder: &mut Builder<'_>, pairs: Pairs) -> Result<Self, Finding> {
+        let norm = Norm::variance(builder)?;
+        Self::plain(norm).rotating(builder, pairs)
     }
 
     /// The same, but queries and keys are rotated.

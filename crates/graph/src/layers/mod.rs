@@ -9,7 +9,7 @@ mod pooling;
 mod rotation;
 mod window;
 
-pub(crate) use attention::{Attend, Heads, attend_to, attention, queries_keys_values};
+pub(crate) use attention::{Attend, Heads, Sharpening, attend_to, attention, queries_keys_values};
 pub(crate) use cross::{cross_attention, store_cross};
 pub(crate) use decoder::{Decoder, decoder, finish};
 pub(crate) use experts::{Routing, experts};

@@ -191,6 +191,27 @@ impl Ready {
             && (matches!(self.by, By::Weights) || self.matrices.contains_key(&item.tensor.name))
     }
 
+    /// Encodes the items of several outputs, each the files that it consists of, with what `resume` and `anew` say of
+    /// earlier runs. Returns as [`Ready::encode`] for each.
+    pub fn encode_all<'f>(
+        &self,
+        outputs: impl Iterator<Item = &'f mut [(Job, PathBuf)]>,
+        resume: bool,
+        anew: &(dyn Fn() + Sync),
+        progress: &dyn Progress,
+    ) -> Result<(Vec<MadeFile>, Vec<String>), Error> {
+        let (mut made, mut told) = (Vec::new(), Vec::new());
+        for files in outputs {
+            let output = files.first().map_or_else(PathBuf::new, |(_, path)| path.clone());
+            let mut jobs: Vec<_> = files.iter_mut().map(|(job, _)| job).collect();
+            let keep = if resume { Keep::At { output: &output, anew } } else { Keep::Nothing };
+            let (file, notes) = self.encode(&mut jobs, keep, progress)?;
+            made.push(file);
+            told.extend(notes);
+        }
+        Ok((made, told))
+    }
+
     /// Encodes the items of the files of one output, which then are what stands in a file of its own. Returns that,
     /// and what the user should know.
     pub fn encode(

@@ -16,7 +16,7 @@ use gguf_store::edit::reserve;
 use gguf_store::{LocalFile, Overwrite, Progress, Source, SplitOptions};
 pub use options::{Options, Wanted};
 
-use crate::calibration::{Calibration, Keep, MadeFile, Ready};
+use crate::calibration::{Calibration, MadeFile, Ready};
 use crate::eval::written;
 use crate::quantize::{Part, one_part, resume_unsure, within};
 use crate::{Error, checkpoint};
@@ -198,15 +198,10 @@ impl Plan {
         let mut outputs = self.by_output()?;
         let mut made = Vec::new();
         if let Some(ready) = &self.calibration {
-            for files in &mut outputs {
-                let output = files.first().map_or_else(PathBuf::new, |(_, path)| path.clone());
-                let mut jobs: Vec<_> = files.iter_mut().map(|(job, _)| job).collect();
-                let keep = Keep::At { output: &output, anew };
-                let keep = if self.resume { keep } else { Keep::Nothing };
-                let (file, notes) = ready.encode(&mut jobs, keep, progress)?;
-                made.push(file);
-                self.notes.extend(notes);
-            }
+            let files = outputs.iter_mut().map(Vec::as_mut_slice);
+            let (encoded, notes) = ready.encode_all(files, self.resume, anew, progress)?;
+            made = encoded;
+            self.notes.extend(notes);
         }
         let jobs: Vec<_> =
             outputs.iter().flatten().map(|(job, path)| (job, path.as_path())).collect();

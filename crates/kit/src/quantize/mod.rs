@@ -19,7 +19,7 @@ pub use outputs::{Goal, Named, Part, Split};
 pub(crate) use outputs::{one_part, within};
 
 pub use crate::calibration::{Calibration, Reading, save};
-use crate::calibration::{Keep, MadeFile, Ready};
+use crate::calibration::{MadeFile, Ready};
 use crate::{Error, Opened};
 
 /// What is asked for.
@@ -203,16 +203,12 @@ impl Plan {
     ) -> Result<(), Error> {
         let mut made = Vec::new();
         if let Some(ready) = &self.calibration {
-            for output in &self.outputs {
-                let files = &mut self.files[output.clone()];
-                let output = files.first().map_or_else(PathBuf::new, |(_, path)| path.clone());
-                let mut jobs: Vec<_> = files.iter_mut().map(|(job, _)| job).collect();
-                let keep = Keep::At { output: &output, anew };
-                let keep = if self.resume { keep } else { Keep::Nothing };
-                let (file, notes) = ready.encode(&mut jobs, keep, progress)?;
-                made.push(file);
-                self.notes.extend(notes);
-            }
+            let mut rest = &mut self.files[..];
+            let files = self.outputs.iter().map(|range| range.len());
+            let files = files.map(|n| rest.split_off_mut(..n).unwrap_or_default());
+            let (encoded, notes) = ready.encode_all(files, self.resume, anew, progress)?;
+            made = encoded;
+            self.notes.extend(notes);
         }
         let recipe = self.recipe_file(overwrite)?;
         let interruption = match &self.input {

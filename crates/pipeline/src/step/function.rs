@@ -11,16 +11,12 @@ pub enum Function {
     Times(f32),
     /// `ln(1 + exp(x))`: what makes a scale of any number (Gemma 4).
     Softplus,
-    /// `x + c`: norms that are stored as the difference from another number (PLaMo).
-    Plus(f32),
     /// `x - 1`, which undoes [`Function::PlusOne`].
     MinusOne,
     /// `ln(-x)`, which undoes [`Function::MinusExp`].
     LnOfMinus,
     /// `x / c`, which undoes [`Function::Times`].
     Over(f32),
-    /// `x - c`, which undoes [`Function::Plus`].
-    Minus(f32),
 }
 
 impl Function {
@@ -41,8 +37,6 @@ impl Function {
             Self::MinusOne => x - 1.0,
             Self::LnOfMinus => before(Self::MinusExp, x, (-f64::from(x)).ln() as f32),
             Self::Over(c) => before(Self::Times(c), x, x / c),
-            Self::Plus(c) => x + c,
-            Self::Minus(c) => before(Self::Plus(c), x, x - c),
         }
     }
 
@@ -56,8 +50,6 @@ impl Function {
             Self::Times(c) if c.is_normal() => Self::Over(c),
             Self::Over(c) if c.is_normal() => Self::Times(c),
             Self::Times(_) | Self::Over(_) | Self::Softplus => return None,
-            Self::Plus(c) => Self::Minus(c),
-            Self::Minus(c) => Self::Plus(c),
         })
     }
 }
@@ -108,7 +100,6 @@ mod tests {
             (Function::Times(0.7), 20),
             (Function::Times(-3.3e4), 20),
             (Function::Times(0.22), 20),
-            (Function::Plus(0.2), 20),
         ];
         for (function, most) in cases {
             let inverse = function.inverse().unwrap();
