@@ -18,18 +18,16 @@ use crate::weight::Matrix;
 /// Rows of weights that are decoded together.
 const TILE: usize = 16;
 
-/// Rows of them that stay in the first-level cache, with all columns of a piece.
-const NEAR: usize = 8;
-
-/// Columns of a piece at most.
-const DEPTH: usize = 640;
+/// Columns of a piece at most: so many of [`ROWS`] rows and [`TOKENS`] tokens are about as much as a first-level
+/// cache holds.
+const DEPTH: usize = 1024;
 
 /// Tokens whose columns of a piece stay in the second-level cache.
 const BLOCK: usize = 48;
 
-/// Rows and tokens whose sums fit into registers.
+/// Rows and tokens whose sums fit into 32 registers; into 16 those of half of the tokens.
 const ROWS: usize = 4;
-const TOKENS: usize = 3;
+const TOKENS: usize = 6;
 
 /// Numbers that are made tile by tile before they are put where they belong: they stay in a cache.
 const SLAB: usize = 1 << 20;
@@ -373,21 +371,18 @@ impl WithSimd for Tile<'_> {
             }
             let blocks = x.chunks(BLOCK * padded).zip(out.chunks_mut(BLOCK * rows));
             for (x, out) in blocks {
-                for (near, weights) in weights.chunks(NEAR * padded).enumerate() {
+                for (four, weights) in weights.chunks_exact(ROWS * padded).enumerate() {
+                    let weights = weights.as_chunks().0.as_chunks().0;
                     let groups = x.chunks_exact(TOKENS * padded).zip(out.chunks_mut(TOKENS * rows));
                     for (x, out) in groups {
-                        for (four, weights) in weights.chunks_exact(ROWS * padded).enumerate() {
-                            let weights = weights.as_chunks().0.as_chunks().0;
-                            let sums = multiply_piece(simd, weights, x.as_chunks().0.as_chunks().0);
-                            let row = NEAR * near + ROWS * four;
-                            for (out, sums) in out.chunks_exact_mut(rows).zip(sums) {
-                                let out = &mut out[row..];
-                                // Four together where there are four.
-                                if let Some(out) = out.first_chunk_mut() {
-                                    *out = plus(*out, sums);
-                                } else {
-                                    out.iter_mut().zip(sums).for_each(|(out, sum)| *out += sum);
-                                }
+                        let sums = multiply_piece(simd, weights, x.as_chunks().0.as_chunks().0);
+                        for (out, sums) in out.chunks_exact_mut(rows).zip(sums) {
+                            let out = &mut out[ROWS * four..];
+                            // Four together where there are four.
+                            if let Some(out) = out.first_chunk_mut() {
+                                *out = plus(*out, sums);
+                            } else {
+                                out.iter_mut().zip(sums).for_each(|(out, sum)| *out += sum);
                             }
                         }
                     }
@@ -409,10 +404,31 @@ fn multiply_piece<S: Simd>(
     weights: &[[[f32; 16]; ROWS]],
     xs: &[[[f32; 16]; TOKENS]],
 ) -> [[f32; ROWS]; TOKENS] {
-    let mut sums = [[simd.splat_f32s(0.0); ROWS]; TOKENS];
+    let mut made = [[0.0; ROWS]; TOKENS];
+    if S::REGISTER_COUNT >= 32 {
+        multiply_tokens::<S, TOKENS>(simd, weights, xs, 0, &mut made);
+    } else {
+        for (half, made) in made.as_chunks_mut().0.iter_mut().enumerate() {
+            multiply_tokens::<S, { TOKENS / 2 }>(simd, weights, xs, half, made);
+        }
+    }
+    made
+}
+
+/// The same with part of the tokens, `T` of them.
+#[inline(always)]
+fn multiply_tokens<S: Simd, const T: usize>(
+    simd: S,
+    weights: &[[[f32; 16]; ROWS]],
+    xs: &[[[f32; 16]; TOKENS]],
+    part: usize,
+    made: &mut [[f32; ROWS]; T],
+) {
+    let mut sums = [[simd.splat_f32s(0.0); ROWS]; T];
     for (weights, xs) in weights.iter().zip(xs) {
+        let xs: &[[f32; 16]; T] = &xs.as_chunks().0[part];
         for at in 0..16 / S::F32_LANES {
-            let mut x = [simd.splat_f32s(0.0); TOKENS];
+            let mut x = [simd.splat_f32s(0.0); T];
             for (x, xs) in x.iter_mut().zip(xs) {
                 *x = S::as_simd_f32s(xs).0[at];
             }
@@ -424,13 +440,11 @@ fn multiply_piece<S: Simd>(
             }
         }
     }
-    let mut made = [[0.0; ROWS]; TOKENS];
     for (made, sums) in made.iter_mut().zip(sums) {
         for (made, sum) in made.iter_mut().zip(sums) {
             *made = simd.reduce_sum_f32s(sum);
         }
     }
-    made
 }
 
 #[cfg(test)]

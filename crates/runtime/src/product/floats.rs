@@ -2,6 +2,8 @@
 
 use gguf::TensorType;
 use gguf_quant::integers::half;
+#[cfg(target_arch = "x86_64")]
+use pulp::x86::V4;
 use pulp::{Arch, WithSimd};
 
 #[cfg(target_arch = "x86_64")]
@@ -66,6 +68,10 @@ pub(super) fn visit(ty: TensorType, visitor: impl Visitor) {
         TensorType::F32 => visitor.floats(Single),
         TensorType::BF16 => visitor.floats(Brain),
         TensorType::F16 => {
+            #[cfg(target_arch = "x86_64")]
+            if let Some(simd) = V4::try_new() {
+                return visitor.floats(simd);
+            }
             #[cfg(target_arch = "x86_64")]
             if let Some(simd) = V3Halves::try_new() {
                 return visitor.floats(simd);
@@ -145,10 +151,30 @@ impl Floats<2> for V3Halves {
     }
 }
 
+#[cfg(target_arch = "x86_64")]
+impl Floats<2> for V4 {
+    #[inline(always)]
+    fn one(self, bytes: [u8; 2]) -> f32 {
+        Half.one(bytes)
+    }
+
+    #[inline(always)]
+    fn prefetch(self, at: *const u8) {
+        self.sse._mm_prefetch::<{ std::arch::x86_64::_MM_HINT_T1 }>(at.cast());
+    }
+
+    #[inline(always)]
+    fn sixteen(self, bytes: &[[u8; 2]; 16]) -> [f32; 16] {
+        pulp::cast(self.avx512f._mm512_cvtph_ps(pulp::cast(*bytes)))
+    }
+}
+
 /// Calls work on the weights of a type with the best instructions of this processor.
 pub(super) fn dispatch<W: WithSimd>(ty: TensorType, work: W) -> W::Output {
+    // What has AVX-512 decodes halves as well.
     #[cfg(target_arch = "x86_64")]
     if ty == TensorType::F16
+        && V4::try_new().is_none()
         && let Some(simd) = V3Halves::try_new()
     {
         return simd.dispatch(work);

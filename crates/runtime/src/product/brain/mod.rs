@@ -64,7 +64,7 @@ const ROWS: usize = 32;
 const MOST: usize = 128;
 
 /// Weights that a task has at least, about: enough to make its start cheap.
-const TASK: usize = 1 << 17;
+const TASK: usize = 1 << 15;
 
 /// Numbers that are made by tasks before they are put where they belong: they stay in a cache.
 const SLAB: usize = 1 << 20;

@@ -1,21 +1,28 @@
 //! AVX-512: weights stored in BF16 with activations rounded to it, as llama.cpp does it.
 #![expect(clippy::needless_range_loop, reason = "rows and tokens count through several arrays")]
 
-use std::arch::x86_64::__m512;
-use std::slice;
+use std::arch::x86_64::{__m512, __m512i};
 
+use pulp::bytemuck::cast_slice_mut;
 use pulp::{NullaryFnOnce, cast};
 use rayon::prelude::*;
 
 use super::parts::{split, step};
 use super::{Job, STEP};
 use crate::avx512::brain::V4Brain;
+use crate::scratch::Scratch;
 use crate::value::Value;
 use crate::weight::Matrix;
 
 /// Rows and tokens whose sums fit into registers.
 const ROWS: usize = 4;
 const TOKENS: usize = 6;
+
+/// Rows of weights that are put side by side for many tokens: they stay in the second-level cache.
+const TILE: usize = 32;
+
+/// The numbers of a row or a token of a step.
+type Step = [u16; STEP];
 
 /// `out = x W`.
 pub(super) fn multiply(simd: V4Brain, job: Job<'_>, out: &mut Value) {
@@ -29,7 +36,7 @@ pub(super) fn multiply(simd: V4Brain, job: Job<'_>, out: &mut Value) {
         simd.vectorize(Round { x, steps, rounded });
     });
     job.share(out, |first, out| {
-        simd.vectorize(Task { simd, matrix, first, x: &rounded, tokens: x.rows, steps, out });
+        Task { simd, matrix, first, x: &rounded, tokens: x.rows, steps, out }.run();
     });
 }
 
@@ -37,7 +44,7 @@ pub(super) fn multiply(simd: V4Brain, job: Job<'_>, out: &mut Value) {
 struct Round<'r> {
     x: &'r [f32],
     steps: usize,
-    rounded: &'r mut [[u16; STEP]],
+    rounded: &'r mut [Step],
 }
 
 impl NullaryFnOnce for Round<'_> {
@@ -78,50 +85,136 @@ struct Task<'t> {
     first: usize,
     /// `[step][token]` of the tokens that are multiplied together, then of the next. Side by side, since rows
     /// that begin at the same place of a page take each other's places in the first-level cache.
-    x: &'t [[u16; STEP]],
+    x: &'t [Step],
     tokens: usize,
     steps: usize,
     out: &'t mut [f32],
 }
 
-impl NullaryFnOnce for Task<'_> {
-    type Output = ();
+impl Task<'_> {
+    fn run(mut self) {
+        let simd = self.simd;
+        if self.tokens < TOKENS {
+            return self.groups(|task, tokens, token| match tokens {
+                2 => simd.vectorize(InPlace::<2> { task, token }),
+                _ => simd.vectorize(InPlace::<1> { task, token }),
+            });
+        }
+        let mut panels = Scratch::new(TILE * self.steps * (STEP / 2));
+        let panels: &mut [[Step; ROWS]] = cast_slice_mut(&mut panels);
+        let rows = self.rows();
+        for start in (0..rows).step_by(TILE) {
+            let count = TILE.min(rows - start).div_ceil(ROWS);
+            let panels = &mut panels[..count * self.steps];
+            self.lay(start, panels);
+            self.groups(|task, tokens, token| match tokens {
+                TOKENS => simd.vectorize(Panels::<TOKENS> { task, token, start, panels }),
+                2 => simd.vectorize(Panels::<2> { task, token, start, panels }),
+                _ => simd.vectorize(Panels::<1> { task, token, start, panels }),
+            });
+        }
+    }
 
-    #[inline(always)]
-    fn call(mut self) {
+    /// How many rows of weights there are.
+    fn rows(&self) -> usize {
+        self.out.len() / self.tokens
+    }
+
+    /// Calls work for all tokens that are multiplied together: how many, and the first of them.
+    fn groups(&mut self, work: impl Fn(&mut Self, usize, usize)) {
         let mut token = 0;
         while token < self.tokens {
             let tokens = together(self.tokens - token);
-            match tokens {
-                TOKENS => self.tokens::<TOKENS>(token),
-                2 => self.tokens::<2>(token),
-                _ => self.tokens::<1>(token),
-            }
+            work(self, tokens, token);
             token += tokens;
+        }
+    }
+
+    /// Puts [`ROWS`] rows side by side, step by step, from one on, then the next ones. Where they stand they often
+    /// begin at the same place of a page, so that they take each other's places in the first-level cache.
+    fn lay(&self, start: usize, panels: &mut [[Step; ROWS]]) {
+        let rows = self.rows();
+        for (four, panel) in panels.chunks_exact_mut(self.steps).enumerate() {
+            for r in 0..ROWS.min(rows - start - ROWS * four) {
+                let bytes = self.matrix.rows(self.first + start + ROWS * four + r, 1);
+                for (bytes, laid) in bytes.chunks(2 * STEP).zip(panel.iter_mut()) {
+                    laid[r] = cast(step::<u8, { 2 * STEP }>(bytes));
+                }
+            }
         }
     }
 }
 
-impl Task<'_> {
-    /// All rows with `T` tokens from one on.
+/// The products of panels of rows from one on with `T` tokens from one on.
+struct Panels<'p, 't, const T: usize> {
+    task: &'p mut Task<'t>,
+    token: usize,
+    start: usize,
+    panels: &'p [[Step; ROWS]],
+}
+
+impl<const T: usize> NullaryFnOnce for Panels<'_, '_, T> {
+    type Output = ();
+
     #[inline(always)]
-    fn tokens<const T: usize>(&mut self, token: usize) {
-        let rows = self.out.len() / self.tokens;
+    fn call(self) {
+        let Self { task, token, start, panels } = self;
+        let rows = task.rows();
+        let Task { simd, x, steps, .. } = *task;
+        let xs = x[token * steps..][..T * steps].as_chunks().0;
+        for (four, panel) in panels.chunks_exact(steps).enumerate() {
+            let mut sums = [[cast([0.0_f32; STEP / 2]); T]; ROWS];
+            for (laid, x) in panel.iter().zip(xs) {
+                let mut weights = [cast([0_u16; STEP]); ROWS];
+                for r in 0..ROWS {
+                    weights[r] = cast(laid[r]);
+                }
+                add(simd, weights, x, &mut sums);
+            }
+            for t in 0..T {
+                let totals = simd.totals([sums[0][t], sums[1][t], sums[2][t], sums[3][t]]);
+                let out = &mut task.out[(token + t) * rows..][start + ROWS * four..rows];
+                // Four together where there are four.
+                if let Some(out) = out.first_chunk_mut() {
+                    *out = totals;
+                } else {
+                    out.iter_mut().zip(totals).for_each(|(out, total)| *out = total);
+                }
+            }
+        }
+    }
+}
+
+/// The products of all rows where they stand with `T` tokens from one on.
+struct InPlace<'p, 't, const T: usize> {
+    task: &'p mut Task<'t>,
+    token: usize,
+}
+
+impl<const T: usize> NullaryFnOnce for InPlace<'_, '_, T> {
+    type Output = ();
+
+    #[inline(always)]
+    fn call(mut self) {
+        let rows = self.task.rows();
         let mut row = 0;
         while row + ROWS <= rows {
-            self.rows::<ROWS, T>(row, token, rows);
+            self.rows::<ROWS>(row);
             row += ROWS;
         }
         while row < rows {
-            self.rows::<1, T>(row, token, rows);
+            self.rows::<1>(row);
             row += 1;
         }
     }
+}
 
-    /// `R` of the rows from one on with `T` tokens.
+impl<const T: usize> InPlace<'_, '_, T> {
+    /// `R` of the rows from one on.
     #[inline(always)]
-    fn rows<const R: usize, const T: usize>(&mut self, row: usize, token: usize, rows: usize) {
-        let Self { simd, matrix, first, x, steps, .. } = *self;
+    fn rows<const R: usize>(&mut self, row: usize) {
+        let (rows, token) = (self.task.rows(), self.token);
+        let Task { simd, matrix, first, x, steps, .. } = *self.task;
         let mut weights: [&[[u8; 2 * STEP]]; R] = [&[]; R];
         let mut rests = [[0; 2 * STEP]; R];
         let xs = x[token * steps..][..T * steps].as_chunks().0;
@@ -131,50 +224,50 @@ impl Task<'_> {
             rests[r] = step(rest);
         }
         let whole = weights[0].len();
-        let mut sums = [[cast([0.0_f32; STEP / 2]); T]; R];
+        for r in 0..R {
+            weights[r] = &weights[r][..whole];
+        }
         // What comes next, of which a processor itself looks no further than a page.
-        let ahead = if T == 1 { R * matrix.row_bytes } else { 0 };
-        add(simd, weights, &xs[..whole], ahead, &mut sums);
-        if whole < steps {
+        let ahead = R * matrix.row_bytes;
+        let mut sums = [[cast([0.0_f32; STEP / 2]); T]; R];
+        let of_whole = &xs[..whole];
+        for at in 0..whole {
+            let mut of_rows = [cast([0_u16; STEP]); R];
             for r in 0..R {
-                weights[r] = slice::from_ref(&rests[r]);
+                simd.prefetch(weights[r][at].as_ptr().wrapping_add(ahead));
+                of_rows[r] = cast(weights[r][at]);
             }
-            add(simd, weights, &xs[whole..], 0, &mut sums);
+            add(simd, of_rows, &of_whole[at], &mut sums);
+        }
+        if let Some(x) = xs.get(whole) {
+            let mut of_rows = [cast([0_u16; STEP]); R];
+            for r in 0..R {
+                of_rows[r] = cast(rests[r]);
+            }
+            add(simd, of_rows, x, &mut sums);
         }
         for r in 0..R {
             for t in 0..T {
-                self.out[(token + t) * rows + row + r] = sum(cast(sums[r][t]));
+                self.task.out[(token + t) * rows + row + r] = sum(cast(sums[r][t]));
             }
         }
     }
 }
 
-/// Adds the products of rows of weights with tokens, step by step. Asks for what stands `ahead` bytes behind
-/// weights, if that is not 0.
+/// Adds the products of a step of some rows with one of some tokens.
 #[inline(always)]
 fn add<const R: usize, const T: usize>(
     simd: V4Brain,
-    mut weights: [&[[u8; 2 * STEP]]; R],
-    xs: &[[[u16; STEP]; T]],
-    ahead: usize,
+    weights: [__m512i; R],
+    x: &[Step; T],
     sums: &mut [[__m512; T]; R],
 ) {
-    for r in 0..R {
-        weights[r] = &weights[r][..xs.len()];
-    }
-    let mut made = *sums;
-    for (at, x) in xs.iter().enumerate() {
+    for t in 0..T {
+        let x = cast(x[t]);
         for r in 0..R {
-            if ahead != 0 {
-                simd.prefetch(weights[r][at].as_ptr().wrapping_add(ahead));
-            }
-            let weights = cast(weights[r][at]);
-            for t in 0..T {
-                made[r][t] = simd.add_pairs(made[r][t], weights, cast(x[t]));
-            }
+            sums[r][t] = simd.add_pairs(sums[r][t], weights[r], x);
         }
     }
-    *sums = made;
 }
 
 /// The sum of 16 numbers: the upper half is added to the lower one until one is left.
