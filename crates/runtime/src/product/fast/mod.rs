@@ -69,7 +69,7 @@ trait Kernels: Send + Sync {
     /// Weights whose activations are summed.
     fn group(&self) -> usize;
 
-    /// What [`Kernels::rows`] or, for more than [`FEW`] rows, [`Kernels::tile`] reads besides.
+    /// What [`Kernels::rows`] or, for more than [`FEW`] rows, [`Kernels::tiles`] reads besides.
     fn also(&self, _rows: usize) -> Also {
         Also::Nothing
     }
@@ -88,9 +88,14 @@ trait Kernels: Send + Sync {
     #[cfg(target_arch = "x86_64")]
     fn packed(&self, _form: &Form, _strips: &[u8], _x: &Rounded, _out: &mut [f32]) {}
 
-    /// The products of up to [`ROWS`] rows of weights with all activations: `out` has [`ROWS`]
-    /// numbers, all 0, for each row of activations.
-    fn tile(&self, weights: &[u8], x: &Rounded, out: &mut [[f32; ROWS]]);
+    /// Tiles that are multiplied together at most.
+    fn together(&self) -> usize {
+        1
+    }
+
+    /// The products of up to [`Kernels::together`] tiles of [`ROWS`] rows of weights, the last of which may have
+    /// fewer, with all activations: `out` has [`ROWS`] numbers, all 0, for each row of activations, tile by tile.
+    fn tiles(&self, weights: &[u8], x: &Rounded, out: &mut [[f32; ROWS]]);
 }
 
 /// The kernels for a type; `None` if its weights are not integers.
@@ -128,15 +133,19 @@ pub(super) fn multiply(
     let weights = matrix.rows(first, outputs);
     let row_bytes = matrix.row_bytes;
     // By tiles first, so that every thread writes to a place of its own.
-    let slab = (SLAB / x.rows).max(1).next_multiple_of(ROWS).min(outputs.next_multiple_of(ROWS));
+    let fair = outputs.div_ceil(ROWS * rayon::current_num_threads());
+    let rows = ROWS * kernels.together().min(fair);
+    let slab = (SLAB / x.rows).max(1).next_multiple_of(rows).min(outputs.next_multiple_of(ROWS));
     let mut tiles = Scratch::new(slab * x.rows);
     let tiles = tiles.as_chunks_mut::<ROWS>().0;
     for (n, weights) in weights.chunks(slab * row_bytes).enumerate() {
-        let tasks = tiles.par_chunks_mut(x.rows).zip(weights.par_chunks(ROWS * row_bytes));
+        let tasks = tiles.par_chunks_mut(rows / ROWS * x.rows);
+        let tasks = tasks.zip(weights.par_chunks(rows * row_bytes));
         let tasks = tasks.filter(|_| !how.watch.ended());
         tasks.for_each(|(out, weights)| {
+            let out = &mut out[..weights.len().div_ceil(ROWS * row_bytes) * x.rows];
             out.as_flattened_mut().fill(0.0);
-            kernels.tile(weights, &rounded, out);
+            kernels.tiles(weights, &rounded, out);
         });
         let tiles = &*tiles;
         let columns = out.data.par_chunks_exact_mut(outputs).with_min_len(8).enumerate();

@@ -39,7 +39,7 @@ impl<F: Integers> Kernels for Scalar<F> {
         }
     }
 
-    fn tile(&self, weights: &[u8], x: &Rounded, out: &mut [[f32; ROWS]]) {
+    fn tiles(&self, weights: &[u8], x: &Rounded, out: &mut [[f32; ROWS]]) {
         let row_bytes = blocks::<F>(x) * F::BYTES;
         for (r, weights) in weights.chunks_exact(row_bytes).enumerate() {
             for (row, out) in out.iter_mut().enumerate() {

@@ -62,6 +62,12 @@ fn same_bits(found: &[f32], wanted: &[f32]) -> bool {
     found.iter().zip(wanted).all(|(a, b)| a.to_bits() == b.to_bits() || a.is_nan() && b.is_nan())
 }
 
+/// [`ROWS`] rows, the first of which are given, and then the first one again.
+fn whole(weights: &[u8], rows: usize) -> Vec<u8> {
+    let row = &weights[..weights.len() / rows];
+    [weights, &row.repeat(ROWS - rows)].concat()
+}
+
 fn compare(
     ty: TensorType,
     other: &dyn Kernels,
@@ -84,11 +90,23 @@ fn compare(
     let rounded = |rows| Rounded::new(&x, scalar.len(), scalar.group(), other.also(rows));
     let (few, many) = (rounded(1), rounded(FEW + 1));
     let mut wanted = vec![[0.0; ROWS]; tokens];
-    scalar.tile(&weights, &many, &mut wanted);
+    scalar.tiles(&weights, &many, &mut wanted);
     let mut found = vec![[0.0; ROWS]; tokens];
-    other.tile(&weights, &many, &mut found);
+    other.tiles(&weights, &many, &mut found);
     for (wanted, found) in wanted.iter().zip(&found) {
         assert!(same_bits(&found[..rows], &wanted[..rows]), "{ty}: {found:?} {wanted:?}");
+    }
+    // Several tiles together, the last of which has fewer rows.
+    let together = other.together();
+    let strips = match together {
+        1 => weights.clone(),
+        _ => [whole(&weights, rows), weights.clone()].concat(),
+    };
+    let mut found = vec![[0.0; ROWS]; together.min(2) * tokens];
+    other.tiles(&strips, &many, &mut found);
+    let last = &found[found.len() - tokens..];
+    for (found, wanted) in found.iter().zip(&wanted).chain(last.iter().zip(&wanted)) {
+        assert!(same_bits(&found[..rows], &wanted[..rows]), "{ty} together: {found:?} {wanted:?}");
     }
     if tokens <= FEW {
         let mut found = vec![0.0; rows * tokens];

@@ -50,7 +50,7 @@ impl<F: Integers> Kernels for Avx2<F> {
         self.0.vectorize(Rows::<F> { simd: self.0, weights, x, out, of: PhantomData });
     }
 
-    fn tile(&self, weights: &[u8], x: &Rounded, out: &mut [[f32; ROWS]]) {
+    fn tiles(&self, weights: &[u8], x: &Rounded, out: &mut [[f32; ROWS]]) {
         self.0.vectorize(Tiles::<F> { simd: self.0, weights, x, out, of: PhantomData });
     }
 }

@@ -72,7 +72,11 @@ impl<F: Integers> Kernels for Avx512<F> {
         simd.vectorize(Strips { simd, form, strips, x, out });
     }
 
-    fn tile(&self, weights: &[u8], x: &Rounded, out: &mut [[f32; ROWS]]) {
+    fn together(&self) -> usize {
+        tiles::TOGETHER
+    }
+
+    fn tiles(&self, weights: &[u8], x: &Rounded, out: &mut [[f32; ROWS]]) {
         let Self { simd, amx, of } = *self;
         simd.vectorize(Tiles::<F> { simd, amx, weights, x, out, of });
     }
@@ -93,7 +97,7 @@ impl<F: Integers> NullaryFnOnce for Tiles<'_, F> {
     #[inline(always)]
     fn call(self) {
         let Self { simd, amx, weights, x, out, .. } = self;
-        tiles::tile::<Unsigned<F>>(simd, amx, weights, x, out);
+        tiles::tiles::<Unsigned<F>>(simd, amx, weights, x, out);
     }
 }
 

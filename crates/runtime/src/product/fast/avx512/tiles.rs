@@ -20,29 +20,34 @@ pub(super) fn raised<F: Integers>(amx: Option<Amx>) -> bool {
     !F::MINIMUMS && amx.is_none()
 }
 
-/// The products of a tile with all tokens. Levels of `F` have no sign.
+/// Tiles that are multiplied with tokens while these are in the first-level cache.
+pub(super) const TOGETHER: usize = 2;
+
+/// The products of up to [`TOGETHER`] tiles with all tokens: `out` has a row for each token of the first tile, then
+/// those of the next. Levels of `F` have no sign.
 #[inline(always)]
-pub(super) fn tile<F: Integers>(
+pub(super) fn tiles<F: Integers>(
     simd: V4Products,
     amx: Option<Amx>,
     weights: &[u8],
     x: &Rounded,
     out: &mut [[f32; ROWS]],
 ) {
-    let tiles = amx.filter(|_| out.len() >= SIDE).and_then(|amx| amx.tiles(F::GROUP));
+    let by_amx = amx.filter(|_| x.rows >= SIDE).and_then(|amx| amx.tiles(F::GROUP));
     let blocks = blocks::<F>(x);
     let row_bytes = blocks * F::BYTES;
     let at_once = DEPTH / F::LEN;
-    let mut tile = Box::new(Tile::EMPTY);
-    let mut lowered = [[0; ROWS]; 8];
+    let mut unpacked: Vec<_> = out.chunks(x.rows).map(|_| Unpacked::EMPTY).collect();
     for first in (0..blocks).step_by(at_once) {
         let count = at_once.min(blocks - first);
-        tile.unpack::<F, _>(*simd, weights, row_bytes, first, count);
-        ask_for(weights, row_bytes, F::BYTES, first + at_once..blocks.min(first + 2 * at_once));
-        if raised::<F>(amx) {
-            lower::<F>(simd, &mut tile, &mut lowered);
+        for (weights, unpacked) in weights.chunks(ROWS * row_bytes).zip(&mut unpacked) {
+            unpacked.tile.unpack::<F, _>(*simd, weights, row_bytes, first, count);
+            ask_for(weights, row_bytes, F::BYTES, first + at_once..blocks.min(first + 2 * at_once));
+            if raised::<F>(amx) {
+                lower::<F>(simd, unpacked);
+            }
         }
-        let part = Part { simd, x, tile: &tile, lowered: &lowered, first, count };
+        let part = Part { simd, x, tiles: &unpacked, first, count };
         let mut done = 0;
         if raised::<F>(amx) {
             done = part.by::<F, _, 8>(&Vectors::<true>, done, out);
@@ -50,7 +55,7 @@ pub(super) fn tile<F: Integers>(
             part.by::<F, _, 1>(&Vectors::<true>, done, out);
             continue;
         }
-        if let Some(tiles) = &tiles {
+        if let Some(tiles) = &by_amx {
             done = part.by::<F, _, SIDE>(tiles, done, out);
         }
         done = part.by::<F, _, 8>(&Vectors::<false>, done, out);
@@ -69,9 +74,20 @@ fn ask_for(weights: &[u8], row_bytes: usize, bytes: usize, blocks: Range<usize>)
     }
 }
 
-/// Gives levels their signs. What activations raised by 128 add to the sums of each block and row is `lowered`.
+/// Some blocks of the rows of a tile.
+struct Unpacked {
+    tile: Tile,
+    /// `[block][row]`: what activations raised by 128 add to the sums.
+    lowered: [[i32; ROWS]; 8],
+}
+
+impl Unpacked {
+    const EMPTY: Self = Self { tile: Tile::EMPTY, lowered: [[0; ROWS]; 8] };
+}
+
+/// Gives levels their signs, so that activations have to be raised.
 #[inline(always)]
-fn lower<F: Integers>(simd: V4Products, tile: &mut Tile, lowered: &mut [[i32; ROWS]; 8]) {
+fn lower<F: Integers>(simd: V4Products, Unpacked { tile, lowered }: &mut Unpacked) {
     let f = simd.avx512f;
     let zero = f._mm512_set1_epi8(F::ZERO as i8);
     let raise = f._mm512_set1_epi8(-128);
@@ -95,20 +111,18 @@ fn lower<F: Integers>(simd: V4Products, tile: &mut Tile, lowered: &mut [[i32; RO
     }
 }
 
-/// Some blocks of all rows, unpacked.
+/// Some blocks of all rows.
 struct Part<'t> {
     simd: V4Products,
     x: &'t Rounded,
-    tile: &'t Tile,
-    /// `[block][row]`: what is taken off if activations are raised.
-    lowered: &'t [[i32; ROWS]; 8],
+    tiles: &'t [Unpacked],
     /// The first block.
     first: usize,
     /// Blocks.
     count: usize,
 }
 
-/// Numbers of all rows, of `T` tokens.
+/// Numbers of all rows of a tile, of `T` tokens.
 pub(super) type Sums<const T: usize> = [__m512i; T];
 
 impl Part<'_> {
@@ -118,41 +132,59 @@ impl Part<'_> {
     fn by<F: Integers, G: Groups<T>, const T: usize>(
         &self,
         groups: &G,
-        done: usize,
+        mut done: usize,
         out: &mut [[f32; ROWS]],
     ) -> usize {
-        let all = out[done..].as_chunks_mut::<T>().0;
-        for (i, out) in all.iter_mut().enumerate() {
-            self.multiply::<F, G, T>(groups, done + T * i, out);
+        let Self { simd, x, first, count, .. } = *self;
+        let (from, len) = (first * F::LEN, count * F::LEN);
+        while done + T <= x.rows {
+            let mut of = [Token::EMPTY; T];
+            for t in 0..T {
+                of[t] =
+                    Token { d: x.scales(done + t, from, len), sums: x.sums(done + t, from, len) };
+            }
+            let mut levels = groups.tokens(x, done, from, len);
+            for (tile, out) in self.tiles.iter().zip(out.chunks_exact_mut(x.rows)) {
+                if let Some(out) = out[done..].first_chunk_mut() {
+                    Product { simd, tile, count }.add::<F, G, T>(groups, of, &mut levels, out);
+                }
+            }
+            done += T;
         }
-        done + T * all.len()
+        done
     }
+}
 
-    /// Adds the products with the tokens from `token` on.
+/// Some blocks of the rows of a tile, to be multiplied.
+#[derive(Clone, Copy)]
+struct Product<'t> {
+    simd: V4Products,
+    tile: &'t Unpacked,
+    /// Blocks.
+    count: usize,
+}
+
+impl Product<'_> {
+    /// Adds the products with tokens.
     #[inline(always)]
-    fn multiply<F: Integers, G: Groups<T>, const T: usize>(
-        &self,
+    fn add<F: Integers, G: Groups<T>, const T: usize>(
+        self,
         groups: &G,
-        token: usize,
+        of: [Token<'_>; T],
+        x: &mut G::Tokens<'_>,
         out: &mut [[f32; ROWS]; T],
     ) {
-        let Self { simd, x, .. } = *self;
-        let (from, len) = (self.first * F::LEN, self.count * F::LEN);
-        let mut of = [Token::EMPTY; T];
-        for t in 0..T {
-            of[t] = Token { d: x.scales(token + t, from, len), sums: x.sums(token + t, from, len) };
-        }
-        let mut x = groups.tokens(x, token, from, len);
+        let Self { simd, count, .. } = self;
         if F::LEN == 256 {
             let mut of_levels = [simd.avx512f._mm512_setzero_si512(); T];
             for g in 0..256 / F::GROUP {
-                let made = groups.multiply::<F>(simd, self.columns::<F>(g), &mut x, F::GROUP * g);
+                let made = groups.multiply::<F>(simd, self.columns::<F>(g), x, F::GROUP * g);
                 self.add_scaled::<F, T>(G::RAISED, g, made, &mut of_levels);
             }
             self.put::<F, T>(G::RAISED, 0, of_levels, of, out);
         } else {
-            for n in 0..self.count {
-                let made = groups.multiply::<F>(simd, self.columns::<F>(n), &mut x, 32 * n);
+            for n in 0..count {
+                let made = groups.multiply::<F>(simd, self.columns::<F>(n), x, 32 * n);
                 self.put::<F, T>(G::RAISED, n, made, of, out);
             }
         }
@@ -161,7 +193,7 @@ impl Part<'_> {
     /// The weights of a group.
     #[inline(always)]
     fn columns<F: Integers>(&self, g: usize) -> &[[[u8; 4]; ROWS]] {
-        &self.tile.narrow[F::GROUP / 4 * g..][..F::GROUP / 4]
+        &self.tile.tile.narrow[F::GROUP / 4 * g..][..F::GROUP / 4]
     }
 
     /// Adds the products of a group times its scales.
@@ -174,7 +206,7 @@ impl Part<'_> {
         sums: &mut Sums<T>,
     ) {
         let simd = self.simd;
-        let scales = cast(self.tile.scales[g]);
+        let scales = cast(self.tile.tile.scales[g]);
         let (top, zero) = (F::TOP.map_or(255, usize::from), usize::from(F::ZERO));
         let most = if raised { 255 * zero.max(top - zero) } else { 127 * top };
         // Sums of 16 bits are multiplied and added at once.
@@ -203,15 +235,19 @@ impl Part<'_> {
         out: &mut [[f32; ROWS]; T],
     ) {
         let f = self.simd.avx512f;
-        let d = cast(self.tile.d[block]);
-        let dmin = cast(self.tile.dmin[block]);
+        let d = cast(self.tile.tile.d[block]);
+        let dmin = cast(self.tile.tile.dmin[block]);
         for t in 0..T {
             let x_d = f._mm512_set1_ps(of[t].d[block]);
             let part = if F::MINIMUMS {
                 let less = self.scaled(dmin, x_d, self.minimums::<F>(block, of[t].sums));
                 f._mm512_sub_ps(self.scaled(d, x_d, of_levels[t]), less)
             } else if raised {
-                self.scaled(d, x_d, f._mm512_sub_epi32(of_levels[t], cast(self.lowered[block])))
+                self.scaled(
+                    d,
+                    x_d,
+                    f._mm512_sub_epi32(of_levels[t], cast(self.tile.lowered[block])),
+                )
             } else {
                 let less = self.minimums::<F>(block, of[t].sums);
                 self.scaled(d, x_d, f._mm512_sub_epi32(of_levels[t], less))
@@ -236,7 +272,7 @@ impl Part<'_> {
             return simd.avx512f._mm512_set1_epi32(factor * i32::from(sums[block]));
         }
         let mut made = simd.avx512f._mm512_setzero_si512();
-        let pairs = self.tile.minimums.iter().zip(sums.as_chunks::<2>().0);
+        let pairs = self.tile.tile.minimums.iter().zip(sums.as_chunks::<2>().0);
         for (minimums, sums) in pairs.take(128 / F::GROUP) {
             let sums = simd.avx512f._mm512_set1_epi32(cast(*sums));
             made = simd.add_pairs(made, cast(*minimums), sums);

@@ -43,7 +43,7 @@ impl<F: Integers> Kernels for Neon<F> {
         simd.vectorize(Rows::<F> { simd, weights, x, out, of: PhantomData });
     }
 
-    fn tile(&self, weights: &[u8], x: &Rounded, out: &mut [[f32; ROWS]]) {
+    fn tiles(&self, weights: &[u8], x: &Rounded, out: &mut [[f32; ROWS]]) {
         match self.0.matrices {
             Some(simd) => {
                 simd.vectorize(Tiles::<F, _, 8> { simd, weights, x, out, of: PhantomData });
