@@ -57,7 +57,7 @@ COMMANDS = [
 ]
 
 # Digests and names that are to be copied whole, text that flows, and a table that is wider than 80 columns.
-LONG = {"hash", "split", "generate", "quality"}
+LONG = {"hash", "split", "generate"}
 
 # Named colours that both backgrounds show: not black and white, plain or bright, nor bright yellow and cyan.
 READABLE = {31, 32, 33, 34, 35, 36, 90, 91, 92, 94, 95}

@@ -30,7 +30,9 @@ pub fn words() -> &'static [OsString] {
 /// What starts this program again.
 pub fn again() -> Result<&'static Launch, Failure> {
     let launch = STARTED.get().and_then(|(_, launch)| launch.as_ref());
-    launch.ok_or_else(|| Failure::Environment("cannot find the program itself".into()))
+    launch.ok_or_else(|| {
+        Failure::Environment("cannot find the program itself: call it by its whole path".into())
+    })
 }
 
 /// The program as one file, to which links can be made.
@@ -40,5 +42,7 @@ pub fn file() -> Result<PathBuf, Failure> {
     // A script that starts it was called by its name.
     let script = || STARTED.get()?.0.first().map(PathBuf::from)?.canonicalize().ok();
     let file = alone.or_else(script);
-    file.ok_or_else(|| Failure::Environment("cannot find the program itself".into()))
+    file.ok_or_else(|| {
+        Failure::Environment("cannot find the program itself: call it by its whole path".into())
+    })
 }

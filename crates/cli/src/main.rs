@@ -1,10 +1,24 @@
 //! The program `gguf`.
 
+use std::env;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use gguf_cli::Launch;
 
 fn main() -> ExitCode {
-    let launch = std::env::current_exe().ok().map(|file| Launch { file, words: Vec::new() });
-    gguf_cli::run(std::env::args_os().collect(), launch).into()
+    let launch = itself().map(|file| Launch { file, words: Vec::new() });
+    gguf_cli::run(env::args_os().collect(), launch).into()
+}
+
+/// The file of this program. Where there is no `/proc`, as in a bare root, it is the one that was called.
+fn itself() -> Option<PathBuf> {
+    env::current_exe().ok().or_else(|| {
+        let called = PathBuf::from(env::args_os().next()?);
+        if called.parent() != Some(Path::new("")) {
+            return std::path::absolute(called).ok();
+        }
+        let path = env::var_os("PATH")?;
+        env::split_paths(&path).map(|folder| folder.join(&called)).find(|file| file.is_file())
+    })
 }

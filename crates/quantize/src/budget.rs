@@ -91,7 +91,7 @@ pub fn plan(
         }
     };
 
-    let header_len = gguf::write_header(&job.header()?)?.len() as u64;
+    let header_len = header_len(&job, options)?;
     let alignment = job.header()?.alignment();
     let elements: u64 =
         job.items.iter().map(|item| item.tensor.shape.elements().unwrap_or(0)).sum();
@@ -145,6 +145,13 @@ pub fn plan(
     let file_type = Target::Type(commonest(&job.items));
     notes.extend(plan::finish(&mut job, file_type, options)?);
     Ok(Quantization { job, notes })
+}
+
+/// Bytes of the header, with the keys that are set at the end.
+fn header_len(job: &Job, options: &Options) -> Result<u64, Error> {
+    let mut job = job.clone();
+    plan::set_keys(&mut job.metadata, Target::Type(TensorType::Q8_0), options);
+    Ok(gguf::write_header(&job.header()?)?.len() as u64)
 }
 
 /// A tensor whose type can be chosen.

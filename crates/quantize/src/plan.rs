@@ -93,13 +93,7 @@ pub fn give_types(job: &mut Job, target: Target, options: &Options) -> Result<Ve
 /// Checks that every item can become what it is to be, and says in the keys what they are now.
 /// Returns what the user should know.
 pub fn finish(job: &mut Job, target: Target, options: &Options) -> Result<Vec<String>, Error> {
-    if target != Target::Copy {
-        job.metadata.set("general.quantization_version", QUANTIZATION_VERSION);
-    }
-    if let Some(mix) = target.file_type() {
-        job.metadata.set("general.file_type", mix.number());
-    }
-    set_overrides(&mut job.metadata, options);
+    set_keys(&mut job.metadata, target, options);
     for item in &job.items {
         check_change(&item.tensor, item.target, options.allow_requantize)?;
     }
@@ -110,6 +104,17 @@ pub fn finish(job: &mut Job, target: Target, options: &Options) -> Result<Vec<St
 fn uncovered(job: &Job, options: &Options) -> Option<String> {
     let given = options.importance.as_ref().filter(|given| !given.is_partial);
     given.and_then(|_| importance::uncovered(&job.items))
+}
+
+/// Sets the keys that say what the items are, and those that the options override.
+pub fn set_keys(metadata: &mut Metadata, target: Target, options: &Options) {
+    if target != Target::Copy {
+        metadata.set("general.quantization_version", QUANTIZATION_VERSION);
+    }
+    if let Some(mix) = target.file_type() {
+        metadata.set("general.file_type", mix.number());
+    }
+    set_overrides(metadata, options);
 }
 
 /// Sets the keys that the options override.

@@ -7,6 +7,7 @@ mod outputs;
 use std::io::Write;
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
+use std::time::Instant;
 
 use flags::Kind;
 use gguf::ByteOrder;
@@ -137,15 +138,18 @@ fn convert(args: &Args, source: &str, kind: Kind, outputs: Vec<Wanted>) -> Resul
     }
     let inputs = plan.inputs.iter().map(PathBuf::as_path).chain(args.types.inputs());
     let overwrite = args.force.sparing(inputs.chain(args.calibration.input()));
+    let started = Instant::now();
     match plan.write(&overwrite, &commands::say_anew, &progress) {
         Err(gguf::Error::Interrupted) if args.resume => return Err(Failure::Paused),
         written => written?,
     }
-    let time = progress.finish();
+    progress.finish();
+    let time = started.elapsed();
     commands::print_notes(&plan.notes[told..]);
     let files = plan.files()?;
+    let before: Vec<_> = files.iter().map(|(job, _)| commands::stored_bytes(job)).collect();
     let files = files.iter().map(|(job, path)| (job, path.as_path()));
-    commands::say_written("convert/1", files, time, args.json)
+    commands::say_written("convert/1", files, &before, time, args.json)
 }
 
 impl Args {

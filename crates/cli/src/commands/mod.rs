@@ -58,10 +58,11 @@ fn say_anew() {
     );
 }
 
-/// Says what jobs have written.
+/// Says what jobs have written, of tensors that had so many bytes before.
 fn say_written<'j>(
     schema: &str,
     files: impl Iterator<Item = (&'j Job, &'j Path)>,
+    before: &[u64],
     elapsed: Duration,
     as_json: bool,
 ) -> Result<(), Failure> {
@@ -74,8 +75,8 @@ fn say_written<'j>(
         return print_written(schema, files, elapsed);
     }
     let is_one = files.len() == 1;
-    for (job, path) in &files {
-        wrote_job(job, path, is_one.then_some(elapsed));
+    for ((job, path), before) in files.iter().zip(before) {
+        wrote_job(job, path, *before, is_one.then_some(elapsed));
     }
     if !is_one {
         let size = listing::bytes(lens.iter().sum());
@@ -97,6 +98,11 @@ fn print_written<'p>(
     Ok(document::print(&mut std::io::stdout().lock(), schema, written)?)
 }
 
+/// Bytes of the tensors of a job as they are stored: to be asked before they are calibrated.
+fn stored_bytes(job: &Job) -> u64 {
+    listing::Totals::of(job).stored
+}
+
 /// Bytes of all tensors of a model.
 fn tensor_bytes(model: &Model) -> u64 {
     model.tensors().iter().filter_map(|tensor| tensor.info.byte_len()).sum()
@@ -104,7 +110,8 @@ fn tensor_bytes(model: &Model) -> u64 {
 
 /// Runs a job with a progress bar, and says what came of it.
 fn write(job: &Job, out: &Path, overwrite: &Overwrite) -> Result<(), Failure> {
-    wrote_job(job, out, Some(write_silently(job, out, overwrite)?));
+    let before = stored_bytes(job);
+    wrote_job(job, out, before, Some(write_silently(job, out, overwrite)?));
     Ok(())
 }
 
@@ -117,7 +124,7 @@ fn write_and_say(
     as_json: bool,
 ) -> Result<(), Failure> {
     let time = write_silently(job, out, overwrite)?;
-    say_written(schema, [(job, out)].into_iter(), time, as_json)
+    say_written(schema, [(job, out)].into_iter(), &[stored_bytes(job)], time, as_json)
 }
 
 fn write_silently(job: &Job, out: &Path, overwrite: &Overwrite) -> Result<Duration, Failure> {
@@ -130,10 +137,10 @@ fn write_silently(job: &Job, out: &Path, overwrite: &Overwrite) -> Result<Durati
 
 /// Says that a job is written: how large its tensors were, how large the file is, and how long it took, if
 /// that is to be said of it alone.
-fn wrote_job(job: &Job, out: &Path, time: Option<Duration>) {
+fn wrote_job(job: &Job, out: &Path, before: u64, time: Option<Duration>) {
     let totals = listing::Totals::of(job);
     let bits = listing::bits_per_weight(totals.bytes, totals.elements);
-    let from = (totals.stored != totals.bytes).then_some(totals.stored);
+    let from = (before != totals.bytes).then_some(before);
     say_wrote(out, job.file_len().ok(), from, Some(bits), time);
 }
 

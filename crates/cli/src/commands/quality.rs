@@ -204,7 +204,8 @@ fn print(out: &mut impl Write, report: &Report) -> std::io::Result<()> {
         "{} predictions in {} windows of {}",
         conditions.predictions, conditions.windows, conditions.text
     )?;
-    let mut line = |name: &str, cells: [&str; 8], speeds: [&str; 2], end: &str| {
+    // 80 columns, but for speeds.
+    let mut line = |name: &str, cells: [&str; 8], speeds: [&str; 2]| {
         let [size, bits, mean, median, max, same, ppl, memory] = cells;
         let [prompt, generation] = speeds;
         let speeds = match has_speed {
@@ -212,14 +213,14 @@ fn print(out: &mut impl Write, report: &Report) -> std::io::Result<()> {
             false => String::new(),
         };
         let line = format!(
-            "{name:<width$} {size:>8} {bits:>6} {mean:>11} {median:>11} {max:>10} {same:>7} {ppl:>9}{speeds} {memory:>8}  {end}"
+            "{name:<width$} {size:>8} {bits:>5} {mean:>10} {median:>9} {max:>9} {same:>6} {ppl:>9}{speeds} {memory:>8}"
         );
         writeln!(out, "{}", line.trim_end())
     };
     let group = ["", "", "divergence", "", "", "same", "", ""];
-    line("", group, ["prompt", "generated"], "")?;
+    line("", group, ["prompt", "generated"])?;
     let names = ["size", "bits", "mean", "median", "greatest", "top, %", "ppl", "memory"];
-    line("type", names, ["tokens/s", "tokens/s"], "")?;
+    line("type", names, ["tokens/s", "tokens/s"])?;
     let costs = |cost: &Cost| {
         let speed = |speed: Option<f64>| speed.map_or(String::new(), |speed| format!("{speed:.1}"));
         (
@@ -232,16 +233,19 @@ fn print(out: &mut impl Write, report: &Report) -> std::io::Result<()> {
     let (size, bits, memory, [prompt, generation]) = costs(&original.cost);
     let ppl = format!("{:.4}", original.ppl);
     let cells = [&*size, &*bits, "0", "0", "0", "100", &*ppl, &*memory];
-    line("original", cells, [&*prompt, &*generation], "")?;
-    for mix in mixes {
+    line("original", cells, [&*prompt, &*generation])?;
+    for mix in &mixes {
         let (size, bits, memory, [prompt, generation]) = costs(&mix.cost);
         let [mean, median] = [mix.mean_kld, mix.median_kld].map(|x| format!("{x:.7}"));
         let max = format!("{:.6}", mix.max_kld);
         let (same, ppl) = (format!("{:.2}", mix.same_top), format!("{:.4}", mix.ppl_q));
         let cells = [&*size, &*bits, &*mean, &*median, &*max, &*same, &*ppl, &*memory];
-        let end = mix.dominated_by.as_ref().map(|other| format!("rather {other}"));
-        let end = end.unwrap_or_default();
-        line(&mix.name, cells, [&*prompt, &*generation], &end)?;
+        line(&mix.name, cells, [&*prompt, &*generation])?;
+    }
+    for mix in mixes {
+        if let Some(other) = &mix.dominated_by {
+            writeln!(out, "{}: rather {other}, which is as small and nearer", mix.name)?;
+        }
     }
     for one in &report.left_out {
         writeln!(out, "{:<width$} left out: {}", one.name, one.why)?;

@@ -141,6 +141,20 @@ fn a_recipe_makes_another_like_it() {
     fails(&["quantize", "--target-size", "1M", &f16, &out, "2", "Q4_0"], 2, &["IN OUT [THREADS]"]);
 }
 
+/// Keys that come with the options are part of the file.
+#[test]
+fn a_size_holds_with_keys_that_are_set() {
+    let dir = Dir::new();
+    let (f16, out) = (dir.f16(), dir.path("out.gguf"));
+    let key = format!("general.description=str:{}", "of no importance ".repeat(1000));
+    for size in [2_000_000, 2_001_000] {
+        let words = ["quantize", "--force", "--override-kv", &key, "--target-size"];
+        succeeds(&[&words[..], &[&size.to_string(), &f16, &out]].concat());
+        let made = std::fs::metadata(&out).unwrap().len();
+        assert!(made <= size && made > size - 60_000, "{made} of {size}");
+    }
+}
+
 #[test]
 fn what_loses_nothing_needs_no_leave() {
     let dir = Dir::new();

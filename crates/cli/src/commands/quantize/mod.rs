@@ -8,6 +8,7 @@ mod words;
 use std::io::Write;
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
+use std::time::Instant;
 
 use gguf_kit::quantize::{Goal, Options, Part, Plan, Split};
 use gguf_kit::{Opened, on_threads, open};
@@ -201,16 +202,19 @@ fn quantize(args: &Args, words: &Words, tell: Option<Tell<'_>>) -> Result<(), Fa
         }
         return Ok(plan.write_recipe(&overwrite)?);
     }
+    let before: Vec<_> = plan.files().map(|(job, _)| commands::stored_bytes(job)).collect();
+    let started = Instant::now();
     match plan.write(&overwrite, &commands::say_anew, &progress) {
         Err(gguf::Error::Interrupted) if args.resume => return Err(Failure::Paused),
         written => written?,
     }
-    let time = progress.finish();
+    progress.finish();
+    let time = started.elapsed();
     commands::print_notes(&plan.notes[told..]);
     if tell.is_some() {
         return Ok(());
     }
-    commands::say_written("quantize/1", plan.files(), time, args.json)
+    commands::say_written("quantize/1", plan.files(), &before, time, args.json)
 }
 
 /// The plan, and how long it would take.
