@@ -385,7 +385,7 @@ mod tests {
                 "embedding_multiplier_scale": 1.0, "output_multiplier_scale": 1.0,
                 "max_sequence_length": 64, "mlp_hidden_size": 96, "H_cycles": 1, "L_cycles": 1, "mamba_n_heads": 8,
                 "embedding_scale": 1.0, "num_attention_groups": 4, "moe_num_experts": 4,
-                "moe_topk": 2, "num_shared_expert": 1,
+                "moe_topk": 2, "num_shared_expert": 1, "sliding_window_pattern": 2,
                 "moe_top_k": 2, "share_expert_dim": 32, "hybrid_layer_pattern": [0, 1, 0, 1],
                 "shared_expert_intermediate_size": 32, "moe_routed_scaling_factor": 1.0,
                 "sparse_attention_config": {"sparse_num_index_heads": 2, "sparse_index_dim": 16,
