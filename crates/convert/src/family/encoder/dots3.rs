@@ -67,14 +67,13 @@ pub(super) static DOTS3: Encoder = Encoder {
                 ("layers.{}.fc2", "a.blk.{}.ffn_down"),
             ],
         ),
-        ("audio_encoder.audio_adapter.", &[("proj.0", "mm.a.norm_pre"), ("proj.{}", "mm.a.mlp.{}")]),
+        (
+            "audio_encoder.audio_adapter.",
+            &[("proj.0", "mm.a.norm_pre"), ("proj.{}", "mm.a.mlp.{}")],
+        ),
     ],
     special,
-    kept: &[
-        (".ffn_gate_inp.", Kept::F32),
-        ("a.conv2d", Kept::F32),
-        ("a.conv_out", Kept::F32),
-    ],
+    kept: &[(".ffn_gate_inp.", Kept::F32), ("a.conv2d", Kept::F32), ("a.conv_out", Kept::F32)],
     ..Encoder::DEFAULT
 };
 

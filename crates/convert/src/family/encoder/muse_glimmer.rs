@@ -78,8 +78,8 @@ fn patches(parts: &Parts, tensor: &Foreign) -> Result<Option<Made>, Error> {
     };
     let values = tensor.vector(PATCHES)?;
     let len = len as usize;
-    let summed = values.chunks_exact(len * times as usize).flat_map(|patch| {
-        (0..len).map(move |i| patch.iter().skip(i).step_by(len).sum::<f32>())
-    });
+    let summed = values
+        .chunks_exact(len * times as usize)
+        .flat_map(|patch| (0..len).map(move |i| patch.iter().skip(i).step_by(len).sum::<f32>()));
     Ok(Some(Made::Whole("v.patch_embd.weight".to_owned(), shape, summed.collect())))
 }

@@ -163,7 +163,8 @@ fn special(parts: &Parts, tensor: &Foreign) -> Result<Option<Made>, Error> {
 /// Positions of a square of `stored` patches as those of `side`, the corners in the same places: between four
 /// of them by their distances.
 ///
-/// As `interpolate` of torch with `align_corners`, in single precision.
+/// As `interpolate` of torch with `align_corners`: in single precision, each product added without rounding it,
+/// in that order.
 fn shrunk(values: &[f32], width: usize, stored: usize, side: usize) -> Vec<f32> {
     let scale = if side > 1 { (stored - 1) as f32 / (side - 1) as f32 } else { 0.0 };
     let between = |i: usize| {
@@ -177,14 +178,35 @@ fn shrunk(values: &[f32], width: usize, stored: usize, side: usize) -> Vec<f32> 
         let (top, bottom, of_top, of_bottom) = between(y);
         for x in 0..side {
             let (left, right, of_left, of_right) = between(x);
-            let place = |row: usize, column: usize| &values[(row * stored + column) * width..][..width];
-            let corners =
-                [place(top, left), place(top, right), place(bottom, left), place(bottom, right)];
-            let shares = [of_top * of_left, of_top * of_right, of_bottom * of_left, of_bottom * of_right];
+            let place =
+                |row: usize, column: usize| &values[(row * stored + column) * width..][..width];
+            let first = place(bottom, left);
+            let others = [
+                (place(bottom, right), of_bottom * of_right),
+                (place(top, right), of_top * of_right),
+                (place(top, left), of_top * of_left),
+            ];
             made.extend((0..width).map(|i| {
-                corners.iter().zip(shares).map(|(corner, share)| corner[i] * share).sum::<f32>()
+                let sum = first[i] * (of_bottom * of_left);
+                others.iter().fold(sum, |sum, (corner, share)| corner[i].mul_add(*share, sum))
             }));
         }
     }
     made
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn corners_stay_where_they_are() {
+        // Three by three positions of one number each, as two by two.
+        let values: Vec<f32> = (0..9).map(|i| i as f32).collect();
+        assert_eq!(shrunk(&values, 1, 3, 2), [0.0, 2.0, 6.0, 8.0]);
+        assert_eq!(shrunk(&values, 1, 3, 1), [0.0]);
+        // In the middle of four.
+        let values: Vec<f32> = (0..16).map(|i| i as f32).collect();
+        assert_eq!(shrunk(&values, 1, 4, 3)[4], 7.5);
+    }
 }
