@@ -8,6 +8,8 @@ values, their order, tensors and the whole file must be equal, except for the kn
 llama.cpp's converter, which must show. Needs torch (any version), transformers, sentencepiece, numpy.
 """
 
+import base64
+import functools
 import json
 import runpy
 import shutil
@@ -697,6 +699,56 @@ def mend_minicpm():
     from conversion.minicpm import MiniCPMV4_6TextModel
 
     MiniCPMV4_6TextModel.no_mtp = True
+
+
+# Files of ranked tokens whose special tokens are code beside them, which follow the others.
+RANKED = {
+    "qwen.tiktoken": ["<|endoftext|>", "<|im_start|>", "<|im_end|>"],
+    "hy.tiktoken": ["<|endoftext|>", "<|startoftext|>", "<|bos|>", "<|eos|>", "<|pad|>"],
+}
+
+
+class Ranked:
+    """What llama.cpp's converter asks of a tokenizer that is code."""
+
+    def __init__(self, path):
+        lines = [line.split() for line in path.read_text().splitlines()]
+        self.mergeable_ranks = {base64.b64decode(token): int(rank) for token, rank in lines}
+        special = RANKED[path.name] + [f"<|extra_{i}|>" for i in range(205)]
+        self.special_tokens = {text: len(lines) + i for i, text in enumerate(special)}
+        self.vocab_size = len(lines) + len(special)
+
+    def get_vocab(self):
+        return self.mergeable_ranks | self.special_tokens
+
+
+def mend_tiktoken():
+    """The code of these tokenizers is not at hand; and for every token anew a table is made, which takes minutes."""
+    from transformers import AutoTokenizer, convert_slow_tokenizer
+
+    convert_slow_tokenizer.bytes_to_unicode = functools.cache(convert_slow_tokenizer.bytes_to_unicode)
+
+    others = AutoTokenizer.from_pretrained
+
+    def load(folder, *arguments, **options):
+        files = [Path(folder) / name for name in RANKED]
+        found = [Ranked(file) for file in files if file.is_file()]
+        return found[0] if found else others(folder, *arguments, **options)
+
+    AutoTokenizer.from_pretrained = load
+
+
+def mend_rwkv():
+    """These keep parts of tensors from one model to the next."""
+    from conversion.rwkv import Rwkv6Model, Rwkv7Model
+
+    for made in (Rwkv6Model, Rwkv7Model):
+
+        def fresh(self, *arguments, others=made.__init__, **options):
+            self.lerp_weights = {}
+            others(self, *arguments, **options)
+
+        made.__init__ = fresh
 
 
 def mend_stablelm():

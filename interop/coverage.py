@@ -5,7 +5,7 @@ Usage: python coverage.py GGUF_BINARY LLAMA_CPP_DIR ZOO_DIR [--only CLASS,...] [
 
 Reads the sources of llama.cpp's converter for the classes that it registers and their architectures, and
 asks ours what it takes. For every class tiny checkpoints with random weights are made: the cases of
-`converter.py`, `converter_older.py`, `coverage_cases.py` and `coverage_mixed.py` where they have the class, else by
+`converter.py`, `converter_older.py` and `coverage_*.py` where they have the class, else by
 `transformers` where that has it (`tiny_checkpoints.py`). Both converters turn it into f32 and f16, and whole files are compared; of
 classes with an encoder of images or sound also what `--mmproj` makes (`tiny_encoders.py`). Prints a table; `--list` stops
 before any checkpoint is made, `--limit` takes the first N classes of those asked for,
@@ -61,6 +61,8 @@ SAME_AS = {
     "MT5ForConditionalGeneration": "T5ForConditionalGeneration",
     "MambaLMHeadModel": "MambaForCausalLM",
     "OLMoForCausalLM": "OlmoForCausalLM",
+    "PLaMo2ForCausalLM": "Plamo2ForCausalLM",
+    "PLaMo3ForCausalLM": "Plamo3ForCausalLM",
     "RWForCausalLM": "FalconForCausalLM",
     "StableLMEpochForCausalLM": "StableLmForCausalLM",
     "T5WithLMHeadModel": "T5ForConditionalGeneration",
@@ -77,9 +79,13 @@ KNOWN = {
     "DeepseekV32ForCausalLM": {"deepseek32.expert_gating_func"},
     "ExaoneForCausalLM": {"exaone.attention.layer_norm_rms_epsilon"},
     "Glm4MoeLiteForCausalLM": {"deepseek2.expert_gating_func"},
+    # Programs want the epsilon under another name.
+    "QWenLMHeadModel": {"qwen.attention.layer_norm_rms_epsilon"},
     # The exponential of the machine, which is off by a last bit here and there.
     "MambaForCausalLM": {"blk.0.ssm_a", "blk.1.ssm_a"},
     "JambaForCausalLM": {"blk.0.ssm_a"},
+    "Plamo2ForCausalLM": {"blk.0.ssm_a"},
+    "PLaMo2ForCausalLM": {"blk.0.ssm_a"},
     "MambaLMHeadModel": {"blk.0.ssm_a", "blk.1.ssm_a"},
     "Qwen3MoeForCausalLM": {"qwen3moe.expert_weights_norm"},
 }
@@ -116,7 +122,6 @@ REASONS = {
     "minimax-01": "keys hold values of tensors",
     "talkie": "keys hold values of tensors",
     "dflash": "a draft model, which takes its vocabulary from another",
-    "hunyuan-moe": "its tokenizer is code",
     "pockettts": "a decoder of speech",
     "qwen3tts": "a decoder of speech",
     "wavtokenizer-dec": "a decoder of speech",
@@ -181,7 +186,7 @@ def architecture(node, bodies):
 def cases():
     """Made by hand: class to the functions that make configuration and tensors."""
     made, mistakes = {}, {}
-    for module in ("converter", "converter_older", "coverage_cases", "coverage_mixed"):
+    for module in ("converter", "converter_older", "coverage_cases", "coverage_mixed", "coverage_states"):
         if module != "converter":
             importlib.import_module(module)
         for label, function in converter.CASES.items():
@@ -272,7 +277,9 @@ def work_on(name, options, by_hand, mistakes, results):
     converter.mend_baichuan()
     converter.mend_deepseek()
     converter.mend_minicpm()
+    converter.mend_rwkv()
     converter.mend_stablelm()
+    converter.mend_tiktoken()
     made, known = 0, 0
     with tempfile.TemporaryDirectory() as temporary:
         work = Path(options.keep or temporary) / name

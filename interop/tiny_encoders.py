@@ -632,3 +632,120 @@ def qwen2_5_omni():
     tensors |= norm(f"{v}.merger.ln_q", WIDTH) | both(f"{v}.merger.mlp.0", 4 * WIDTH, 4 * WIDTH)
     tensors |= {"thinker.audio_tower.audio_bos_eos_token.weight": (2, TEXT)}
     return made, tensors | both(f"{v}.merger.mlp.2", TEXT, 4 * WIDTH) | of_text("thinker.")
+
+
+@case
+def dots3():
+    made = config("Dots3NoteForCausalLM", text_config={"hidden_size": TEXT})
+    pyramid = [-1, 2, 0, 3]
+    made["vision_config"] = vision(
+        embed_dim=WIDTH, rms_norm_eps=1e-5, spatial_merge_size=2, adapter_type="patch_merger", pre_pixel_shuffle=True,
+        use_qk_norm=True, use_bias=False, pyramid_num_routed=pyramid, capacity_factor=2.0,
+    )
+    whisper = {"d_model": WIDTH, "encoder_ffn_dim": FF, "encoder_attention_heads": 2, "encoder_layers": LAYERS}
+    whisper |= {"num_mel_bins": MELS, "activation_function": "swiglu"}
+    made["audio_config"] = {
+        "whisper_config": whisper, "use_conv2d_stem": True, "use_rope": True, "use_rms_norm": True, "chunk_seconds": 60,
+        "rope_parameters": {"partial_rotary_factor": 0.5, "rope_theta": 10000.0},
+    }
+    v, a = "vision_encoder", "audio_encoder.dots_encoder.speech_encoder"
+    tensors = both(f"{v}.patch_embed.proj", WIDTH, 3) | norm(f"{v}.patch_embed.norm", WIDTH)
+    tensors[f"{v}.patch_embed.proj.weight"] += (PATCH, PATCH)
+    for i, experts in enumerate(pyramid):
+        p = f"{v}.blocks.{i}"
+        tensors |= norm(f"{p}.norm_1", WIDTH) | norm(f"{p}.norm_2", WIDTH) | linear(f"{p}.attn.qkv", 3 * WIDTH, WIDTH)
+        tensors |= norm(f"{p}.attn.q_norm", 16) | norm(f"{p}.attn.k_norm", 16) | linear(f"{p}.attn.proj", WIDTH, WIDTH)
+        for q in [f"{p}.mlp.experts.{e}" for e in range(experts)] or [f"{p}.mlp"]:
+            tensors |= linear(f"{q}.fc1", FF, WIDTH) | linear(f"{q}.fc2", WIDTH, FF) | linear(f"{q}.fc3", FF, WIDTH)
+        if experts > 0:
+            tensors |= {f"{p}.mlp.gate_weight": (experts, WIDTH), f"{p}.mlp.router_bias": (experts,)}
+    tensors |= norm(f"{v}.post_trunk_norm", WIDTH) | norms(f"{v}.adapter.ln_q")
+    tensors |= both(f"{v}.adapter.mlp.0", 4 * WIDTH, 4 * WIDTH) | both(f"{v}.adapter.mlp.2", TEXT, 4 * WIDTH)
+    for i in (1, 2, 3):
+        tensors |= both(f"{a}.conv2d{i}", WIDTH, 1 if i == 1 else WIDTH)
+        tensors[f"{a}.conv2d{i}.weight"] += (3, 3)
+    tensors |= linear(f"{a}.conv_out", WIDTH, 2 * WIDTH) | norm(f"{a}.layer_norm", WIDTH)
+    for i in range(LAYERS):
+        p = f"{a}.layers.{i}"
+        tensors |= norm(f"{p}.self_attn_layer_norm", WIDTH) | norm(f"{p}.final_layer_norm", WIDTH)
+        for part in ("q_proj", "k_proj", "v_proj", "out_proj"):
+            tensors |= linear(f"{p}.self_attn.{part}", WIDTH, WIDTH, part != "k_proj")
+        tensors |= both(f"{p}.fc1", 2 * FF, WIDTH) | both(f"{p}.fc2", WIDTH, FF)
+    p = "audio_encoder.audio_adapter.proj"
+    tensors |= norms(f"{p}.0") | both(f"{p}.1", TEXT, WIDTH) | both(f"{p}.3", TEXT, TEXT)
+    return made, tensors | of_text()
+
+
+@case
+def dots3_seeing():
+    made, tensors = dots3()
+    return made | {"architectures": ["Dots3NoteForConditionalGeneration"]}, tensors
+
+
+@case
+def muse_glimmer():
+    made = config("MuseGlimmerForConditionalGeneration", text_config={"hidden_size": TEXT})
+    made["vision_config"] = vision(layer_norm_eps=1e-5, merge_size=2, pos_emb_height=4, patch_temporal=2)
+    p = "model.vision_tower"
+    tensors = linear(f"{p}.patch_embedder.patch_embedding", WIDTH, 2 * 3 * PATCH * PATCH)
+    tensors |= {f"{p}.patch_embedder.position_embedding_table.weight": (16, WIDTH)} | norms(f"{p}.ln_pre") | norms(f"{p}.ln_post")
+    for i in range(LAYERS):
+        q = f"{p}.layers.{i}"
+        tensors |= norms(f"{q}.norm1") | norms(f"{q}.norm2")
+        for part in ("q_proj", "k_proj", "v_proj", "proj"):
+            tensors |= both(f"{q}.attn.{part}", WIDTH, WIDTH)
+        tensors |= both(f"{q}.mlp.fc1", FF, WIDTH) | both(f"{q}.mlp.fc2", WIDTH, FF)
+    tensors |= both("model.vision_adapter.fc1", 4 * WIDTH, 4 * WIDTH) | both("model.vision_adapter.fc2", FF, 4 * WIDTH)
+    return made, tensors | linear("model.vision_projection", TEXT, FF) | of_text("model.language_model.")
+
+
+def radio(name, sound):
+    """The width is that of the published model, which the other converter does not ask for."""
+    wide, side = 1280, 6
+    made = config(name, llm_config={"hidden_size": TEXT}, force_image_size=4 * PATCH, downsample_ratio=0.5)
+    made["vision_config"] = {"patch_size": PATCH}
+    r = "vision_model.radio_model.model"
+    tensors = linear(f"{r}.patch_generator.embedder", wide, 3 * PATCH * PATCH)
+    tensors |= {f"{r}.patch_generator.pos_embed": (1, side * side, wide), f"{r}.patch_generator.cls_token.token": (2, wide)}
+    tensors |= {"vision_model.radio_model.input_conditioner.norm_mean": (3, 1, 1)}
+    for i in range(LAYERS):
+        p = f"{r}.blocks.{i}"
+        tensors |= norms(f"{p}.norm1") | norms(f"{p}.norm2") | both(f"{p}.attn.qkv", 3 * WIDTH, WIDTH)
+        tensors |= both(f"{p}.attn.proj", WIDTH, WIDTH) | both(f"{p}.mlp.fc1", FF, WIDTH) | both(f"{p}.mlp.fc2", WIDTH, FF)
+    tensors |= norm("mlp1.0", 64) | linear("mlp1.1", 96, 64) | linear("mlp1.3", TEXT, 96)
+    if not sound:
+        return made, tensors | of_text("language_model.")
+    made["sound_config"] = {"num_mel_bins": MELS, "subsampling_factor": 8, "conv_kernel_size": 9, "hidden_size": WIDTH}
+    made["sound_config"] |= {"intermediate_size": FF, "num_hidden_layers": LAYERS, "num_attention_heads": 2}
+    e = "sound_encoder.encoder"
+    for i in (0, 2, 3):
+        tensors |= both(f"{e}.subsampling.layers.{i}", 8, 1)
+        tensors[f"{e}.subsampling.layers.{i}.weight"] += (1, 1) if i == 3 else (3, 3)
+    tensors |= both(f"{e}.subsampling.linear", WIDTH, 64)
+    tensors |= {f"{e}.feature_extractor.featurizer.fb": (1, MELS, 257), f"{e}.feature_extractor.featurizer.window": (400,)}
+    for i in range(LAYERS):
+        p = f"{e}.layers.{i}"
+        for part in ("self_att", "out", "conv", "feed_forward1", "feed_forward2"):
+            tensors |= norms(f"{p}.norm_{part}")
+        for part in ("feed_forward1", "feed_forward2"):
+            tensors |= linear(f"{p}.{part}.linear1", FF, WIDTH) | linear(f"{p}.{part}.linear2", WIDTH, FF)
+        for part in ("q_proj", "k_proj", "v_proj", "o_proj", "relative_k_proj"):
+            tensors |= linear(f"{p}.self_attn.{part}", WIDTH, WIDTH)
+        tensors |= {f"{p}.self_attn.bias_{part}": (2, WIDTH // 2) for part in "uv"}
+        tensors |= both(f"{p}.conv.pointwise_conv1", 2 * WIDTH, WIDTH) | both(f"{p}.conv.pointwise_conv2", WIDTH, WIDTH)
+        for part in (1, 2):
+            tensors[f"{p}.conv.pointwise_conv{part}.weight"] += (1,)
+        tensors |= {f"{p}.conv.depthwise_conv.weight": (WIDTH, 1, 9)} | norms(f"{p}.conv.norm")
+        tensors |= {f"{p}.conv.norm.running_{part}": (WIDTH,) for part in ("mean", "var")}
+    tensors |= norm("sound_projection.norm", WIDTH) | linear("sound_projection.linear1", FF, WIDTH)
+    return made, tensors | linear("sound_projection.linear2", TEXT, FF) | of_text("language_model.")
+
+
+@case
+def nemotron_nano():
+    return radio("NemotronH_Nano_VL_V2", True)
+
+
+@case
+def radio_alone():
+    return radio("RADIOModel", False)

@@ -113,6 +113,9 @@ fn tensors(
             Made::Rejoined(name, steps) => {
                 assembly.rejoin(entry, shape(checkpoint, entry, &dims)?, name, &steps)?;
             }
+            Made::Whole(name, shape, values) => {
+                assembly.push(Tensor { shape, ..assembly::computed(name, values) });
+            }
             Made::Computed(made) => {
                 made.into_iter().for_each(|(name, values)| {
                     assembly.push(assembly::computed(name, values));

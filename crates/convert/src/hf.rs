@@ -7,7 +7,7 @@ use gguf::schema::Need;
 use gguf::{ByteOrder, Error, Metadata, ModelName, NameKind, ParameterCount, Shape, TensorType};
 use gguf_checkpoint::config::Config;
 use gguf_checkpoint::{Checkpoint, Entry, json};
-use gguf_pipeline::{Item, Job, Tensor};
+use gguf_pipeline::{Content, Item, Job, Misfit, Step, Tensor};
 use gguf_quantize::float_type;
 use gguf_quantize::recipe::{Mix, Target as Recipe};
 
@@ -297,7 +297,27 @@ pub(crate) fn tensors(
     if family.gates_first {
         put_gates_first(&mut tensors);
     }
-    Ok(tensors)
+    tensors.into_iter().map(|tensor| with_rows_of_parts(family, config, tensor)).collect()
+}
+
+/// A tensor whose parts stand along a dimension of their own, as a matrix if its family has it so.
+fn with_rows_of_parts(family: &Family, config: &Config, tensor: Tensor) -> Result<Tensor, Error> {
+    let (Content::Joined(_), true) = (&tensor.content, family.has_rows_of_parts(&tensor.name))
+    else {
+        return Ok(tensor);
+    };
+    let fault = |misfit: Misfit| {
+        let what = format!("tensor `{}` {misfit}", tensor.name);
+        Error::input("checkpoint-misfit", config.path(), what, CONFIG_OF_ANOTHER)
+    };
+    let from = tensor.shape;
+    let rows = |dims: &[u64]| match dims {
+        [row, parts] => Shape::new(&[row * parts]),
+        [row, rows, parts] => Shape::new(&[*row, rows * parts]),
+        _ => None,
+    };
+    let to = rows(&from).ok_or_else(|| fault("has no rows that follow one another".into()))?;
+    tensor.clone().changed(Step::Reshape { from, to }).map_err(fault)
 }
 
 /// Experts' matrices that stand as output, gate, input become gate, input, output.

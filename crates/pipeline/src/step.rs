@@ -58,6 +58,15 @@ pub enum Step {
         /// Rows of the tensor in a block.
         len: u64,
     },
+    /// The same with the columns of every row, all of which are such blocks.
+    ExchangeColumns {
+        /// Rows of the matrix of blocks before, and columns after.
+        outer: u64,
+        /// Columns of the matrix of blocks before, and rows after.
+        inner: u64,
+        /// Columns of the tensor in a block.
+        len: u64,
+    },
     /// Of each group of rows only some: one kind of those that [`Step::Regroup`] sorts.
     Pick {
         /// Groups: the rows are divided evenly among them.
@@ -136,6 +145,9 @@ impl Step {
             Self::Exchange { groups, start, outer, inner, len } => {
                 Self::Exchange { groups, start, outer: inner, inner: outer, len }
             }
+            Self::ExchangeColumns { outer, inner, len } => {
+                Self::ExchangeColumns { outer: inner, inner: outer, len }
+            }
             Self::Transpose => Self::Transpose,
             Self::Reshape { from, to } => Self::Reshape { from: to, to: from },
             Self::Map(function) => Self::Map(function.inverse()?),
@@ -179,6 +191,17 @@ impl Step {
                     return Err(what.into());
                 }
                 Ok(shape)
+            }
+            Self::ExchangeColumns { outer, inner, len } => {
+                let columns = shape.row_len();
+                let blocks_of = outer.checked_mul(inner).and_then(|blocks| blocks.checked_mul(len));
+                if blocks_of != Some(columns) || columns == 0 {
+                    let what = format!("has {columns} columns, not {outer} by {inner} times {len}");
+                    return Err(what.into());
+                }
+                let cuts_blocks =
+                    from.stored_type.block().is_some_and(|(block, _)| len % block != 0);
+                if cuts_blocks { Err(blocks()) } else { Ok(shape) }
             }
             Self::Pick { groups, start, len } => {
                 let group = divides(rows, groups, 1, "groups")?;
@@ -234,7 +257,8 @@ impl Step {
             | Self::Ungroup { .. }
             | Self::Exchange { .. }
             | Self::Pick { .. } => true,
-            Self::Transpose
+            Self::ExchangeColumns { .. }
+            | Self::Transpose
             | Self::Reshape { .. }
             | Self::Map(_)
             | Self::MapRows { .. }
@@ -288,6 +312,10 @@ impl Step {
                 let before = block % outer * inner + block / outer;
                 group * size + start + before * len + rest
             }
+            Self::ExchangeColumns { outer, inner, .. } => {
+                let (whole, block) = (row / (outer * inner), row % (outer * inner));
+                whole * outer * inner + block % outer * inner + block / outer
+            }
             Self::Pick { groups, start, len } => {
                 row / len * (rows_before / groups) + start + row % len
             }
@@ -330,14 +358,17 @@ impl Step {
         }
     }
 
-    /// Reads rows that stand elsewhere before the step, in runs as long as they make.
+    /// Reads rows, or blocks of columns, that stand elsewhere before the step, in runs as long as they make.
     fn read_moved(
         self,
         from: &Tensor,
         mut buffer: &mut [u8],
         mut offset: u64,
     ) -> Result<(), gguf::Error> {
-        let (rows_before, unit_len) = from.units();
+        let (rows_before, unit_len) = match self {
+            Self::ExchangeColumns { len, .. } => (from.shape.iter().product::<u64>() / len, len),
+            _ => from.units(),
+        };
         let unit_bytes = from.bytes_of(unit_len);
         while !buffer.is_empty() {
             let (unit, within) = (offset / unit_bytes, offset % unit_bytes);
@@ -491,6 +522,17 @@ mod tests {
     }
 
     #[test]
+    fn blocks_of_columns_change_places() {
+        let step = Step::ExchangeColumns { outer: 2, inner: 3, len: 1 };
+        let (shape, moved) = changed(&[6, 2], step).unwrap();
+        assert_eq!(shape, [6, 2]);
+        assert_eq!(moved, [0, 3, 1, 4, 2, 5, 6, 9, 7, 10, 8, 11]);
+        let step = Step::ExchangeColumns { outer: 2, inner: 2, len: 2 };
+        assert_eq!(changed(&[8, 1], step).unwrap().1, [0, 1, 4, 5, 2, 3, 6, 7]);
+        assert!(changed(&[6, 2], step).is_err());
+    }
+
+    #[test]
     fn one_kind_of_rows_is_picked() {
         let step = Step::Pick { groups: 2, start: 2, len: 1 };
         assert_eq!(changed(&[8], step), Ok((vec![2], vec![2, 6])));
@@ -507,6 +549,7 @@ mod tests {
             Step::InterleaveHalves { heads: 2 },
             Step::Regroup { groups: 2, kinds: [2, 4, 6] },
             Step::Exchange { groups: 2, start: 1, outer: 2, inner: 5, len: 1 },
+            Step::ExchangeColumns { outer: 2, inner: 1, len: 1 },
             Step::Transpose,
         ] {
             let undone = step.inverse().unwrap();

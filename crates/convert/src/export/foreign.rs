@@ -75,7 +75,7 @@ pub(super) fn tensors(
             let whole = |made: &MappedTensor| {
                 by_name.get(&*made.name).map(|tensor| Tensor::of_model(tensor))
             };
-            let undone = undone(&maker.made, &whole).map_err(|what| {
+            let undone = undone(family, &maker.made, &whole).map_err(|what| {
                 refused(format!("tensor `{name}` cannot become `{}`: it {what}", maker.name))
             })?;
             let types = maker.made.iter().filter_map(whole).map(|tensor| tensor.stored_type);
@@ -163,6 +163,7 @@ fn makers(
 
 /// The foreign tensor that `made` is made of, which `whole` finds.
 fn undone(
+    family: &Family,
     made: &[MappedTensor],
     whole: &impl Fn(&MappedTensor) -> Option<Tensor>,
 ) -> Result<Tensor, Misfit> {
@@ -171,22 +172,25 @@ fn undone(
         made.iter().map(tensor).collect::<Result<Vec<_>, _>>()
     };
     let is_float = |tensor: &Tensor| tensor.stored_type == TensorType::F32;
-    match undo(made, tensors()?) {
+    match undo(family, made, tensors()?) {
         // Of blocks columns cannot become rows, and tensors of different types none.
         Err(_) if !tensors()?.iter().all(is_float) => {
             let decoded = tensors()?.into_iter().map(|tensor| tensor.changed(Step::Decode));
-            undo(made, decoded.collect::<Result<_, _>>()?)
+            undo(family, made, decoded.collect::<Result<_, _>>()?)
         }
         result => result,
     }
 }
 
 /// The foreign tensor that these are made of, each as `made` says.
-fn undo(made: &[MappedTensor], tensors: Vec<Tensor>) -> Result<Tensor, Misfit> {
+fn undo(family: &Family, made: &[MappedTensor], tensors: Vec<Tensor>) -> Result<Tensor, Misfit> {
     let is_pick = |step: &Step| matches!(step, Step::Pick { .. });
     let mut pieces = made.iter().zip(tensors).map(|(made, whole)| {
         let tensor = match made.slot {
             None => whole,
+            Some(part) if family.has_rows_of_parts(&made.name) => {
+                part_of(with_parts(whole, part.count)?, part)?
+            }
             Some(part) => part_of(whole, part)?,
         };
         Ok::<_, Misfit>((tensor, &made.steps[..]))
@@ -197,6 +201,10 @@ fn undo(made: &[MappedTensor], tensors: Vec<Tensor>) -> Result<Tensor, Misfit> {
     let Some(at) = steps.iter().position(is_pick) else {
         return match pieces.next() {
             None => undo_steps(tensor, steps),
+            // One tensor that is stored twice.
+            Some(copy) if copy.as_ref().is_ok_and(|(_, others)| *others == steps) => {
+                undo_steps(copy?.0, steps)
+            }
             Some(_) => Err("is one of several that do not divide a tensor among them".into()),
         };
     };
@@ -226,6 +234,17 @@ fn undo_steps(mut tensor: Tensor, steps: &[Step]) -> Result<Tensor, Misfit> {
         tensor = tensor.changed(inverse)?;
     }
     Ok(tensor)
+}
+
+/// A tensor whose parts follow one another as rows, with a dimension of the parts.
+fn with_parts(whole: Tensor, count: u32) -> Result<Tensor, Misfit> {
+    let (from, count) = (whole.shape, u64::from(count.max(1)));
+    let dims = match from.split_last() {
+        Some((last, dims)) if last % count == 0 => [dims, &[last / count, count]].concat(),
+        _ => return Err(format!("has no {count} parts").into()),
+    };
+    let to = Shape::new(&dims).ok_or("has too many dimensions")?;
+    whole.changed(Step::Reshape { from, to })
 }
 
 /// One of the tensors that were joined along the slowest dimension.

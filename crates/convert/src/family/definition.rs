@@ -60,6 +60,8 @@ pub(crate) struct Family {
     /// Whether llama.cpp's converter writes experts' matrices in the order gate, input, output; of most
     /// families it writes the output first.
     pub gates_first: bool,
+    /// How names end of tensors whose parts follow one another as rows, not along a new dimension.
+    pub(super) rows_of_parts: &'static [&'static str],
     /// Tensors that no file holds.
     pub(super) computed: fn(&Config) -> Result<Computed, Error>,
     /// What leads back from a GGUF beside the data above; `None` if the model is not of this
@@ -88,6 +90,7 @@ impl Family {
         special: |_, _| Ok(None),
         steps: |_, _| Ok(Vec::new()),
         gates_first: false,
+        rows_of_parts: &[],
         computed: |_| Ok(Vec::new()),
         export: |_, exported| Some(exported),
     };
@@ -152,6 +155,11 @@ impl Family {
             }
             None => Ok(Mapping::Unknown),
         }
+    }
+
+    /// Whether the parts of a tensor follow one another as rows.
+    pub(crate) fn has_rows_of_parts(&self, name: &str) -> bool {
+        self.rows_of_parts.iter().any(|end| name.ends_with(end))
     }
 
     /// Tensors that no file holds.

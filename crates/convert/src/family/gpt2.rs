@@ -4,9 +4,9 @@ use gguf::Error;
 use gguf_checkpoint::config::Config;
 use gguf_pipeline::Step;
 
-use super::Family;
 use super::hyper::{self, Keys};
-use super::names::Table;
+use super::names::{Table, captures};
+use super::{ExpertSlot, Family, Mapping};
 
 /// Without the prefix `transformer.`, which the first uploads do not have.
 pub(super) const NAMES: Table = &[
@@ -67,3 +67,36 @@ pub(super) const FIELDS: [(&str, &str); 6] = [
     ("attention.head_count", "n_head"),
     ("attention.layer_norm_epsilon", "layer_norm_epsilon"),
 ];
+
+/// ruGPT 3 XL: the same under other names, with queries, keys and values apart. It comes back as GPT-2.
+pub(super) static RUGPT3XL: Family = Family {
+    classes: &["RuGPT3XLForCausalLM"],
+    architecture: "gpt2",
+    model_type: "rugpt3xl",
+    pre_tokenizers: &["gpt-2"],
+    names: &[&[
+        ("model.embed_tokens", "token_embd"),
+        ("model.embed_positions", "position_embd"),
+        ("model.norm", "output_norm"),
+        ("lm_head", "output"),
+        ("model.layers.{}.input_layernorm", "blk.{}.attn_norm"),
+        ("model.layers.{}.self_attn.o_proj", "blk.{}.attn_output"),
+        ("model.layers.{}.post_attention_layernorm", "blk.{}.ffn_norm"),
+        ("model.layers.{}.mlp.up_proj", "blk.{}.ffn_up"),
+        ("model.layers.{}.mlp.down_proj", "blk.{}.ffn_down"),
+    ]],
+    special: |_, name| {
+        for (index, part) in (0..).zip("qkv".chars()) {
+            for end in ["weight", "bias"] {
+                let pattern = format!("model.layers.{{}}.self_attn.{part}_proj.{end}");
+                if let Some(&[block]) = captures(&pattern, name).as_deref() {
+                    let slot = ExpertSlot { index, count: 3 };
+                    return Ok(Some(Mapping::slot(format!("blk.{block}.attn_qkv.{end}"), slot)));
+                }
+            }
+        }
+        Ok(None)
+    },
+    rows_of_parts: &[".attn_qkv.weight", ".attn_qkv.bias"],
+    ..Family::DEFAULT
+};

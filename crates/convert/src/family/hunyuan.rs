@@ -5,10 +5,10 @@ use gguf_checkpoint::config::Config;
 use gguf_store::Model;
 use serde_json::{Value, json};
 
-use super::exported::{head_dim, number, shortest};
+use super::exported::{count, head_dim, number, shortest};
 use super::hyper::{self, Keys, Rope};
 use super::names::{LLAMA_LIKE, Table};
-use super::{Exported, Family, Mapping};
+use super::{Exported, Family, Mapping, experts};
 use crate::vocab;
 
 const NORMS: Table = &[
@@ -49,9 +49,14 @@ fn keys(config: &Config, keys: &mut Keys) -> Result<(), Error> {
         dense.set("num_experts", Value::Null);
     }
     keys.stated(&dense)?;
+    stretched(config, keys, 50.0)
+}
+
+/// Positions are stretched by their base. `usual` is the factor where none is stated.
+fn stretched(config: &Config, keys: &mut Keys, usual: f64) -> Result<(), Error> {
     let rope = Rope::of(config)?;
     if rope.is("dynamic") {
-        let alpha = rope.f64("alpha")?.unwrap_or(50.0);
+        let alpha = rope.f64("alpha")?.unwrap_or(usual);
         let base = f64::from(rope.base.unwrap_or(hyper::DEFAULT_BASE));
         let dims = f64::from(hyper::head_dim(config)?);
         keys.set("rope.freq_base", (base * alpha.powf(dims / (dims - 2.0))) as f32);
@@ -122,4 +127,69 @@ fn export_seeing(model: &Model, exported: Exported) -> Option<Exported> {
     let scaling = json!({"type": "xdrope", "alpha": number(model, "rope.scaling.alpha"),
         "factor": number(model, "rope.scaling.factor"), SECTIONS[0]: sections});
     Some(exported.set("use_qk_norm", true).set("rope_scaling", scaling))
+}
+
+const ROUTED: Table = &[
+    ("model.layers.{}.mlp.gate.wg", "blk.{}.ffn_gate_inp"),
+    ("model.layers.{}.mlp.shared_mlp.gate_proj", "blk.{}.ffn_gate_shexp"),
+    ("model.layers.{}.mlp.shared_mlp.up_proj", "blk.{}.ffn_up_shexp"),
+    ("model.layers.{}.mlp.shared_mlp.down_proj", "blk.{}.ffn_down_shexp"),
+];
+
+/// Keys of experts, and the fields that say it for every layer.
+const OF_LAYERS: [(&str, &str); 3] = [
+    ("expert_feed_forward_length", "moe_intermediate_size"),
+    ("expert_used_count", "moe_topk"),
+    ("expert_shared_count", "num_shared_expert"),
+];
+
+/// Hunyuan with experts, the first: beside those that a router chooses there is one of full width.
+pub(super) static HUNYUAN_MOE: Family = Family {
+    classes: &["HunYuanMoEV1ForCausalLM"],
+    architecture: "hunyuan-moe",
+    model_type: "hunyuan_v1_moe",
+    vocabulary: vocab::Kind::HunyuanMoe,
+    pre_tokenizers: &["hunyuan"],
+    names: &[NORMS, ROUTED, LLAMA_LIKE],
+    expects: &[("attention_bias", false)],
+    keys: |config, keys| {
+        keys.stated(config)?;
+        keys.set("expert_shared_feed_forward_length", hyper::feed_forward(config)?);
+        for (key, field) in OF_LAYERS {
+            keys.set(key, of_all_layers(config, field)?);
+        }
+        stretched(config, keys, 1000.0)
+    },
+    special: |config, name| {
+        let tied = config.bool("tie_word_embeddings")?.unwrap_or(false);
+        if tied && name == "lm_head.weight" {
+            return Ok(Some(Mapping::Dropped));
+        }
+        experts::mapping(config, name, || of_all_layers(config, OF_LAYERS[0].1))
+    },
+    export: |model, exported| {
+        let blocks = count(model, "block_count")?.min(1 << 16) as usize;
+        let mut exported = export(model, exported)?.patterns(experts::one_by_one()).without(&[
+            "expert_feed_forward_length",
+            "expert_used_count",
+            "expert_shared_count",
+        ]);
+        for (key, field) in OF_LAYERS {
+            exported = exported.set_some(field, count(model, key).map(|of| vec![of; blocks]));
+        }
+        Some(exported)
+    },
+    ..Family::DEFAULT
+};
+
+/// The number in a list of one for each layer, which must be the same for all.
+fn of_all_layers(config: &Config, field: &str) -> Result<u32, Error> {
+    let numbers = match config.find(&[field]) {
+        Some((_, Value::Array(_))) => config.u32s(field)?.unwrap_or_default(),
+        _ => vec![config.require_u32(&[field], "a number of every layer")?],
+    };
+    match numbers[..] {
+        [first, ref others @ ..] if others.iter().all(|other| *other == first) => Ok(first),
+        _ => Err(hyper::not_computed(config, field, format!("{numbers:?}"))),
+    }
 }

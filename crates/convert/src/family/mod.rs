@@ -5,6 +5,7 @@
 
 mod afmoe;
 mod arcee;
+mod arctic;
 mod baichuan;
 mod bailing;
 mod bert;
@@ -85,12 +86,15 @@ mod orion;
 mod pangu;
 mod phi;
 mod phimoe;
+mod plamo;
 mod qwen;
 mod qwen_moe;
 mod qwen_next;
 mod qwen_vl;
 mod refact;
 mod rwkv;
+mod rwkv6;
+mod rwkv7;
 mod seed_oss;
 mod smallthinker;
 mod smollm3;
@@ -102,6 +106,7 @@ mod step;
 mod t5;
 mod whisper;
 mod windows;
+mod xverse;
 
 pub(crate) use definition::{ExpertSlot, Family, MappedTensor, Mapping};
 pub use encoder::encoder_classes;
@@ -239,6 +244,18 @@ const FAMILIES: &[&Family] = &[
     &mimo::MIMO2,
     &laguna::LAGUNA,
     &minimax::MINIMAX_M3,
+    &gpt2::RUGPT3XL,
+    &rwkv6::RWKV6,
+    &rwkv6::RWKV6_QWEN2,
+    &rwkv7::RWKV7,
+    &rwkv7::ARWKV7,
+    &xverse::XVERSE,
+    &arctic::ARCTIC,
+    &qwen::QWEN,
+    &plamo::PLAMO,
+    &plamo::PLAMO2,
+    &plamo::PLAMO3,
+    &hunyuan::HUNYUAN_MOE,
 ];
 
 /// The family that converts this class.
@@ -368,6 +385,7 @@ mod tests {
                 "embedding_multiplier_scale": 1.0, "output_multiplier_scale": 1.0,
                 "max_sequence_length": 64, "mlp_hidden_size": 96, "H_cycles": 1, "L_cycles": 1, "mamba_n_heads": 8,
                 "embedding_scale": 1.0, "num_attention_groups": 4, "moe_num_experts": 4,
+                "moe_topk": 2, "num_shared_expert": 1, "sliding_window_pattern": 2,
                 "moe_top_k": 2, "share_expert_dim": 32, "hybrid_layer_pattern": [0, 1, 0, 1],
                 "shared_expert_intermediate_size": 32, "moe_routed_scaling_factor": 1.0,
                 "sparse_attention_config": {"sparse_num_index_heads": 2, "sparse_index_dim": 16,

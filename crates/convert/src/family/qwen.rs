@@ -50,3 +50,37 @@ pub(super) static QWEN3: Family = Family {
     export: |model, exported| Some(windows::export_of_qwen(model, exported)),
     ..Family::DEFAULT
 };
+
+/// The first Qwen.
+pub(super) static QWEN: Family = Family {
+    classes: &["QWenLMHeadModel"],
+    architecture: "qwen",
+    model_type: "qwen",
+    pre_tokenizers: &["qwen2"],
+    prefix: "transformer.",
+    names: &[&[
+        ("wte", "token_embd"),
+        ("ln_f", "output_norm"),
+        ("lm_head", "output"),
+        ("h.{}.ln_1", "blk.{}.attn_norm"),
+        ("h.{}.attn.c_attn", "blk.{}.attn_qkv"),
+        ("h.{}.attn.c_proj", "blk.{}.attn_output"),
+        ("h.{}.ln_2", "blk.{}.ffn_norm"),
+        ("h.{}.mlp.w2", "blk.{}.ffn_gate"),
+        ("h.{}.mlp.w1", "blk.{}.ffn_up"),
+        ("h.{}.mlp.c_proj", "blk.{}.ffn_down"),
+    ]],
+    fields: &[
+        ("attention.layer_norm_epsilon", "layer_norm_epsilon"),
+        ("rope.freq_base", "rotary_emb_base"),
+    ],
+    expects: &[("no_bias", true)],
+    keys: |config, keys| {
+        keys.stated(config)?;
+        // Programs want the epsilon under the name of its norms.
+        keys.set("attention.layer_norm_rms_epsilon", hyper::layer_norm_epsilon(config)?);
+        Ok(())
+    },
+    export: |_, exported| Some(exported.without(&["attention.layer_norm_rms_epsilon"])),
+    ..Family::DEFAULT
+};

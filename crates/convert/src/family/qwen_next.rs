@@ -224,8 +224,10 @@ fn special(config: &Config, name: &str) -> Result<Option<Mapping>, Error> {
             "ssm_alpha" | "ssm_beta" => heads.sorted(0, 1),
             _ => None,
         });
-        if let Some(step) = heads.sorted(0, heads.value_dim).filter(|_| part == "ssm_out") {
-            steps.extend([Step::Transpose, step, Step::Transpose]);
+        if let Some(Step::Exchange { outer, inner, len, .. }) =
+            heads.sorted(0, heads.value_dim).filter(|_| part == "ssm_out")
+        {
+            steps.push(Step::ExchangeColumns { outer, inner, len });
         }
     }
     Ok(Some(Mapping::one(ours, steps)))

@@ -14,7 +14,8 @@ use super::names::{Table, captures};
 use super::{Family, Mapping};
 use crate::vocab;
 
-const NAMES: Table = &[
+/// What versions 4 and 6 have.
+pub(super) const NAMES: Table = &[
     ("rwkv.embeddings", "token_embd"),
     ("rwkv.blocks.0.pre_ln", "token_embd_norm"),
     ("rwkv.ln_out", "output_norm"),

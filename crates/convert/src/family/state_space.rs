@@ -75,10 +75,11 @@ impl Sizes {
     }
 }
 
-fn reshape(from: &[u32], to: &[u32]) -> Step {
+/// The same elements in another shape.
+pub(super) fn reshape(from: &[u32], to: &[u32]) -> Step {
     let shape = |dims: &[u32]| {
         let dims: Vec<u64> = dims.iter().copied().map(u64::from).collect();
-        Shape::new(&dims).unwrap_or_else(|| unreachable!("two are no more than four"))
+        Shape::new(&dims).unwrap_or_else(|| unreachable!("no caller has more than four"))
     };
     Step::Reshape { from: shape(from), to: shape(to) }
 }

@@ -316,6 +316,10 @@ fn tensors(
                 tensors.extend(named(&name, pair));
                 continue;
             };
+            if family.has_rows_of_parts(&name) {
+                let what = format!("is for a part of `{name}`, to which no adapter of a GGUF adds");
+                return Err(fault(what));
+            }
             let position = experts.iter().position(|(known, _)| *known == name);
             let position = position.unwrap_or_else(|| {
                 experts.push((name.clone(), vec![None; count as usize]));
@@ -375,6 +379,11 @@ fn stepped(pair: [Tensor; 2], step: Step) -> Result<[Tensor; 2], Misfit> {
         | Step::Pick { .. } => {
             let [a, b] = pair;
             Ok([a, b.changed(step)?])
+        }
+        // Its columns are those of the first.
+        Step::ExchangeColumns { .. } => {
+            let [a, b] = pair;
+            Ok([a.changed(step)?, b])
         }
         Step::Map(Function::Times(_)) => {
             let [a, b] = pair;

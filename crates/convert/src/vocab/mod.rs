@@ -10,6 +10,7 @@ mod files;
 mod folder;
 mod llama_hf;
 mod merges;
+mod plamo;
 mod post_processor;
 mod pre;
 mod pre_table;
@@ -25,6 +26,7 @@ pub(crate) mod token;
 mod unigram;
 mod variants;
 mod word_piece;
+mod xverse;
 
 use std::path::Path;
 
@@ -35,6 +37,7 @@ pub(crate) use files::SENTENCEPIECE;
 pub(crate) use folder::Folder;
 use gguf::token::TokenType;
 use gguf::{Array, Error, Metadata};
+pub(crate) use plamo::{FILE as PLAMO, MODEL as PLAMO_MODEL};
 pub(crate) use post_processor::read_alone as read_post_processor;
 pub(crate) use roles::FLAGS;
 use roles::ROLES;
@@ -46,6 +49,7 @@ pub(crate) use token::ADDED_SCORE;
 pub use token::Token;
 pub(crate) use unigram::{T5_MODEL, XLM_ROBERTA_MODEL};
 pub(crate) use variants::INTERNLM2_ZERO;
+pub(crate) use xverse::ZERO as XVERSE_ZERO;
 
 /// Which tokenizer files a model family reads, and in which order it tries them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -115,6 +119,17 @@ pub enum Kind {
         /// The chat template is the usual one of Qwen, whatever the files say.
         chatml: bool,
     },
+    /// `tokenizer.model`, with tokens that `tokenizer_config.json` puts in the place of others: Arctic.
+    Arctic,
+    /// A `tokenizer.json` of SentencePiece style, without scores: Xverse.
+    Xverse,
+    /// `tokenizer.jsonl`: PLaMo 2 and 3.
+    Plamo {
+        /// The chat template comes along.
+        template: bool,
+    },
+    /// As [`Kind::Bpe`], where texts begin with `<|bos|>` whatever the configuration says: Hunyuan with experts.
+    HunyuanMoe,
     /// As [`Kind::Bpe`], where the second of the tokens that end texts ends a turn: Laguna.
     Laguna,
 }
@@ -229,6 +244,10 @@ pub(crate) fn load_from(
         }
         Kind::QwenTurns { chatml } => out.qwen_turns(chatml)?,
         Kind::Laguna => out.laguna()?,
+        Kind::Arctic => out.arctic()?,
+        Kind::Xverse => out.xverse()?,
+        Kind::Plamo { template } => out.plamo(template)?,
+        Kind::HunyuanMoe => out.hunyuan_moe()?,
     }
     let Builder { metadata, notes, len, .. } = out;
     Ok(Vocabulary { metadata, len, notes })

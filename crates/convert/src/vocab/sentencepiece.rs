@@ -250,7 +250,7 @@ pub(super) fn pieces(
 }
 
 /// Puts a token at its id, with a note if there is another one.
-fn replace(tokens: &mut [Token], id: u64, token: Token, notes: &mut Vec<String>) {
+pub(super) fn replace(tokens: &mut [Token], id: u64, token: Token, notes: &mut Vec<String>) {
     if let Some(old) = usize::try_from(id).ok().and_then(|id| tokens.get(id))
         && old.kind != TokenType::Unused
         && old.text != token.text

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use gguf::token::TokenType;
 use gguf::{Array, Error};
 
-use super::files::{AddedToken, SENTENCEPIECE};
+use super::files::{AddedToken, SENTENCEPIECE, special_token_text};
 use super::token::Token;
 use super::{Builder, assembled, bpe, llama_hf, merges, sentencepiece};
 
@@ -182,6 +182,37 @@ impl Builder<'_> {
         if let Some(turn) = turn.and_then(id) {
             self.metadata.set("tokenizer.ggml.eot_token_id", turn);
         }
+        Ok(())
+    }
+
+    pub(super) fn hunyuan_moe(&mut self) -> Result<(), Error> {
+        self.bpe()?;
+        let mut added = self.files.added_tokens();
+        let begin = added.find(|token| token["content"] == "<|bos|>");
+        let id = begin.and_then(|token| u32::try_from(token["id"].as_u64()?).ok());
+        if let Some(id) = id {
+            self.metadata.set("tokenizer.ggml.bos_token_id", id);
+        }
+        Ok(())
+    }
+
+    pub(super) fn arctic(&mut self) -> Result<(), Error> {
+        let model = sentencepiece::read(&self.files, SENTENCEPIECE)?;
+        self.notes.extend(model.notes(None));
+        let (files, rows) = (&self.files, self.options.vocab_size);
+        let mut tokens = sentencepiece::pieces(model, files, rows, &mut self.notes)?;
+        let unknown = files.tokenizer_config().and_then(|config| config.get("unk_token"));
+        let unknown = unknown.and_then(special_token_text);
+        for (id, AddedToken { content, special, .. }) in files.added_tokens_decoder()? {
+            let (kind, score) = match special {
+                true if Some(&*content) == unknown => (TokenType::Unknown, 0.0),
+                true => (TokenType::Control, 0.0),
+                false => (TokenType::UserDefined, sentencepiece::UNUSED_SCORE),
+            };
+            let token = Token { text: content, score, kind };
+            sentencepiece::replace(&mut tokens, id, token, &mut self.notes);
+        }
+        self.scored_tokens(&tokens)?.write(&mut self.metadata);
         Ok(())
     }
 

@@ -2,6 +2,7 @@
 
 #[path = "../tiny/decoder.rs"]
 mod decoder;
+mod early;
 mod encoders;
 mod experts;
 mod first;
@@ -15,6 +16,7 @@ mod models;
 mod modules;
 mod newer;
 mod quantized;
+mod recurrent;
 mod seeing;
 mod small;
 mod states;

@@ -129,8 +129,9 @@ pub fn exported_but_for(tiny: &Tiny, is_left_out: impl Fn(&str) -> bool) -> Back
     for (name, tensor) in back.iter() {
         let stored = there.tensor(name).unwrap();
         assert_eq!(tensor.shape(), stored.shape(), "{name}");
-        if name.ends_with(".A_log") {
-            // Several logarithms round to one decay, which is off by half a last bit at most.
+        if name.ends_with(".A_log") || name.contains("post_m") {
+            // Several logarithms round to one decay, which is off by half a last bit at most; and several
+            // numbers to the same sum with another.
             let (exported, stored) = (floats(tensor.data()), floats(stored.data()));
             assert!(exported.iter().zip(&stored).all(|(x, y)| (x - y).abs() <= f32::EPSILON));
         } else {

@@ -221,3 +221,33 @@ fn what_is_missing_or_contradicts_is_named() {
     let error = failed(&tiny);
     assert!(error.to_string().contains("deepstack_visual_indexes"), "{error}");
 }
+
+fn muse_glimmer(times: u32) -> Tiny {
+    let vision = json!({"hidden_size": 4, "intermediate_size": 8, "num_hidden_layers": 1,
+        "num_attention_heads": 1, "patch_size": 2, "patch_temporal": times, "merge_size": 2,
+        "pos_emb_height": 3, "layer_norm_eps": 1e-5});
+    let config = json!({"architectures": ["MuseGlimmerForConditionalGeneration"],
+        "model_type": "muse_glimmer", "hidden_size": 8, "vision_config": vision});
+    prepared(Tiny::new(config)).tensors(&[
+        ("model.vision_tower.patch_embedder.patch_embedding.weight", &[4, 24]),
+        ("model.vision_tower.layers.0.attn.q_proj.weight", &[4, 4]),
+        ("model.vision_projection.weight", &[8, 4]),
+    ])
+}
+
+#[test]
+fn patches_one_after_the_other_are_summed() {
+    let tiny = muse_glimmer(2);
+    let (bytes, _) = sidecar(&tiny, "f32").unwrap();
+    let model = Gguf::read(&bytes).unwrap();
+    assert_eq!(model.metadata().u64("clip.vision.image_size"), Some(12));
+    let stored = tiny.values("model.vision_tower.patch_embedder.patch_embedding.weight");
+    let both = stored.chunks(24).flat_map(|row| (0..12).map(move |i| row[i] + row[12 + i]));
+    assert_eq!(elements(&bytes, "v.patch_embd.weight"), both.collect::<Vec<f32>>());
+    // Halves of a head that rotate against each other become pairs.
+    let stored = tiny.values("model.vision_tower.layers.0.attn.q_proj.weight");
+    let rows = [0, 2, 1, 3].map(|row| &stored[row * 4..][..4]).concat();
+    assert_eq!(elements(&bytes, "v.blk.0.attn_q.weight"), rows);
+    let error = sidecar(&muse_glimmer(3), "f32").unwrap_err().to_string();
+    assert!(error.contains("patch_temporal"), "{error}");
+}

@@ -214,6 +214,15 @@ fn a_tiktoken_file_becomes_merges() {
     assert_eq!(integer(&found, "bos_token_id"), Some(5));
     assert_eq!(integer(&found, "unknown_token_id"), Some(5));
 
+    // That of Hunyuan tells which tokens are special, and not how text is cut.
+    let files = [("hy.tiktoken", &ranks[..]), ("config.json", br#"{"bos_token_id": 1}"#)];
+    let of_family = Options { hints: &["hunyuan"], ..rows(215) };
+    let found = convert(&files, Kind::HunyuanMoe, &of_family).unwrap();
+    assert_eq!(texts(&found)[5..9], ["<|endoftext|>", "<|startoftext|>", "<|bos|>", "<|eos|>"]);
+    assert_eq!(texts(&found)[214], "<|extra_204|>");
+    assert_eq!(found.metadata.str("tokenizer.ggml.pre"), Some("hunyuan"));
+    assert_eq!(integer(&found, "bos_token_id"), Some(7));
+
     // Under another name it does not tell how text is cut: the family does, or the user.
     let files = [("tokenizer.model", &ranks[..])];
     let message = failure(&files, Kind::Bpe, &rows(5));

@@ -7,6 +7,8 @@ pub enum Function {
     PlusOne,
     /// `-exp(x)`: the logarithm of a decay (Mamba, RWKV).
     MinusExp,
+    /// `x + c`: norms that are stored as the difference from `c` (PLaMo 2).
+    Plus(f32),
     /// `x * c`.
     Times(f32),
     /// `ln(1 + exp(x))`: what makes a scale of any number (Gemma 4).
@@ -15,6 +17,8 @@ pub enum Function {
     MinusOne,
     /// `ln(-x)`, which undoes [`Function::MinusExp`].
     LnOfMinus,
+    /// `x - c`, which undoes [`Function::Plus`].
+    Minus(f32),
     /// `x / c`, which undoes [`Function::Times`].
     Over(f32),
 }
@@ -29,6 +33,7 @@ impl Function {
             Self::PlusOne => x + 1.0,
             // In double precision, as that of single precision differs from machine to machine.
             Self::MinusExp => -(f64::from(x).exp() as f32),
+            Self::Plus(c) => x + c,
             Self::Times(c) => x * c,
             // In double precision for the same reason; beyond 20 the sum is `exp(x)` in single precision.
             Self::Softplus if x > 20.0 => x,
@@ -36,6 +41,7 @@ impl Function {
             // Exact wherever `x` was made by adding 1 to a number.
             Self::MinusOne => x - 1.0,
             Self::LnOfMinus => before(Self::MinusExp, x, (-f64::from(x)).ln() as f32),
+            Self::Minus(c) => before(Self::Plus(c), x, x - c),
             Self::Over(c) => before(Self::Times(c), x, x / c),
         }
     }
@@ -47,6 +53,8 @@ impl Function {
             Self::MinusOne => Self::PlusOne,
             Self::MinusExp => Self::LnOfMinus,
             Self::LnOfMinus => Self::MinusExp,
+            Self::Plus(c) => Self::Minus(c),
+            Self::Minus(c) => Self::Plus(c),
             Self::Times(c) if c.is_normal() => Self::Over(c),
             Self::Over(c) if c.is_normal() => Self::Times(c),
             Self::Times(_) | Self::Over(_) | Self::Softplus => return None,
@@ -97,6 +105,7 @@ mod tests {
             (Function::PlusOne, 20),
             // Beyond 88 the exponential is infinite.
             (Function::MinusExp, 6),
+            (Function::Plus(0.2), 20),
             (Function::Times(0.7), 20),
             (Function::Times(-3.3e4), 20),
             (Function::Times(0.22), 20),

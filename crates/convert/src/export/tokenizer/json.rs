@@ -6,7 +6,7 @@ use gguf::token::TokenType;
 use serde_json::{Map, Value, json};
 
 use super::{Token, Vocabulary, is_padding};
-use crate::vocab::Kind;
+use crate::vocab::{Kind, XVERSE_ZERO};
 
 /// The file with a model, and without anything around it.
 pub(super) fn file(model: Value) -> Value {
@@ -53,11 +53,13 @@ pub(super) fn added(
     })
 }
 
-/// An added token as other files have it: Gemma's list runs of spaces as its model has them.
+/// A token as other files have it: Gemma's list runs of spaces as its model has them.
 pub(super) fn spelled(vocabulary: &Vocabulary, token: &Token) -> String {
     let is_gemma = matches!(vocabulary.kind, Kind::Gemma { .. });
     let is_spaces = token.kind == TokenType::UserDefined && token.text.chars().all(|c| c == ' ');
+    let is_zero = vocabulary.kind == Kind::Xverse && token.text == XVERSE_ZERO;
     match is_gemma && is_spaces {
+        _ if is_zero => "\0".to_owned(),
         true => token.text.replace(' ', "\u{2581}"),
         false => token.text.to_owned(),
     }

@@ -6,6 +6,7 @@ mod json;
 mod loader;
 mod merges;
 mod pairs;
+mod plamo;
 mod post_processor;
 mod protobuf;
 mod rwkv_world;
@@ -80,6 +81,7 @@ pub fn tokenizer(
         (out, count)
     };
     let writer: Writer = match model {
+        "llama" if kind == Kind::Xverse => sentencepiece::write_json,
         "llama" => {
             let (out, lost) = written(sentencepiece::write_with_json);
             if lost == 0 {
@@ -93,6 +95,7 @@ pub fn tokenizer(
         "bert" => word_piece::write,
         "t5" => unigram::write,
         "rwkv" => rwkv_world::write,
+        vocab::PLAMO_MODEL => plamo::write,
         other => {
             return Ok(Tokenizer::noting(format!(
                 "left out the tokenizer: its kind `{other}` is not known"

@@ -38,6 +38,17 @@ pub(super) fn write(vocabulary: &Vocabulary, out: &mut Tokenizer, config: &mut M
     files(vocabulary, false, out, config);
 }
 
+/// `tokenizer.json` alone, of tokens without scores.
+pub(super) fn write_json(
+    vocabulary: &Vocabulary,
+    out: &mut Tokenizer,
+    config: &mut Map<String, Value>,
+) {
+    config.insert("tokenizer_class".into(), "PreTrainedTokenizerFast".into());
+    pairs::write(vocabulary, vocabulary.without_padding(0.0), true, out, config);
+    vocabulary.set_flags(config);
+}
+
 fn files(
     vocabulary: &Vocabulary,
     with_json: bool,

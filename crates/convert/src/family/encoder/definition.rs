@@ -91,6 +91,8 @@ pub(crate) enum Made {
     Rejoined(String, Vec<Vec<Step>>),
     /// Vectors that are computed of it and others.
     Computed(Vec<(String, Vec<f32>)>),
+    /// One tensor of this shape that is computed of it.
+    Whole(String, Shape, Vec<f32>),
 }
 
 impl Made {

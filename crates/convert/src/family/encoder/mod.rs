@@ -7,6 +7,7 @@ mod cogvlm;
 mod deepseek4v;
 mod deepseek_ocr;
 mod definition;
+mod dots3;
 mod dots_ocr;
 mod gemma3;
 mod gemma4;
@@ -24,6 +25,7 @@ mod ling;
 mod llama4;
 mod minicpm_v;
 mod minimax;
+mod muse_glimmer;
 mod names;
 mod paddle_ocr;
 mod parts;
@@ -31,6 +33,7 @@ mod phi4;
 mod pixtral;
 mod qwen2_vl;
 mod qwen3_vl;
+mod radio;
 mod sound;
 mod step3;
 mod types;
@@ -74,6 +77,9 @@ static ENCODERS: &[&Encoder] = &[
     &whisper::GLM_ASR,
     &cogvlm::COGVLM,
     &dots_ocr::DOTS_OCR,
+    &dots3::DOTS3,
+    &muse_glimmer::MUSE_GLIMMER,
+    &radio::RADIO,
     &janus::JANUS,
     &youtu::YOUTU,
     &paddle_ocr::PADDLE_OCR,

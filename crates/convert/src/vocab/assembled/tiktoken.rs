@@ -15,10 +15,40 @@ use crate::vocab::files::{Files, SENTENCEPIECE};
 use crate::vocab::tiktoken_line::{entry, is_tiktoken};
 use crate::vocab::token::MAX_TOKENS;
 
-/// The first of Qwen, whose special tokens stand only in a program beside the file.
-const QWEN: &str = "qwen.tiktoken";
-const QWEN_SPECIAL: [&str; 3] = ["<|endoftext|>", "<|im_start|>", "<|im_end|>"];
-const QWEN_EXTRA: u64 = 205;
+/// A file whose special tokens stand only in a program beside it.
+struct Known {
+    name: &'static str,
+    /// They follow the others, in this order.
+    special: &'static [&'static str],
+    /// And so many, which are numbered.
+    extra: u64,
+    /// How text is cut, if that is known to be the usual way.
+    states_cuts: bool,
+    /// Fields of `tokenizer_config.json`, and the tokens that have the role.
+    roles: &'static [(&'static str, &'static str)],
+}
+
+/// The first of Qwen, and Hunyuan.
+const KNOWN: [Known; 2] = [
+    Known {
+        name: "qwen.tiktoken",
+        special: &["<|endoftext|>", "<|im_start|>", "<|im_end|>"],
+        extra: 205,
+        states_cuts: true,
+        roles: &[
+            ("bos_token", "<|endoftext|>"),
+            ("eos_token", "<|endoftext|>"),
+            ("unk_token", "<|endoftext|>"),
+        ],
+    },
+    Known {
+        name: "hy.tiktoken",
+        special: &["<|endoftext|>", "<|startoftext|>", "<|bos|>", "<|eos|>", "<|pad|>"],
+        extra: 205,
+        states_cuts: false,
+        roles: &[],
+    },
+];
 
 /// The longest token that is believed: finding its merge takes the square of its length.
 const MAX_LEN: usize = 1024;
@@ -66,16 +96,16 @@ pub(super) fn assemble(
         notes.push(format!("{odd} tokens are no merge of two others: no text will have them"));
     }
 
-    let is_qwen = name == QWEN;
-    let mut added = added_tokens(files, &vocab, &[])?;
-    if is_qwen {
-        let first = tokens.last().map_or(0, |&(_, rank)| rank + 1);
-        added = qwen_special(first);
-    }
+    let known = KNOWN.iter().find(|known| known.name == name);
+    let added = match known {
+        Some(known) => known.added(tokens.last().map_or(0, |&(_, rank)| rank + 1)),
+        None => added_tokens(files, &vocab, &[])?,
+    };
+    let states_cuts = known.is_some_and(|known| known.states_cuts);
     let bytes = json!({ "type": "ByteLevel", "add_prefix_space": false, "use_regex": false });
     let cut = json!({ "type": "Split", "pattern": { "Regex": CL100K_DIGITS },
         "behavior": "Isolated", "invert": false });
-    let pre_tokenizer = match is_qwen {
+    let pre_tokenizer = match states_cuts {
         true => json!({ "type": "Sequence", "pretokenizers": [cut, bytes] }),
         false => bytes,
     };
@@ -85,20 +115,19 @@ pub(super) fn assemble(
         "decoder": { "type": "ByteLevel" },
         "model": { "type": "BPE", "vocab": vocab, "merges": merges },
     });
-    let [end, ..] = QWEN_SPECIAL;
-    let roles = match is_qwen {
-        true => vec![("bos_token", end), ("eos_token", end), ("unk_token", end)],
-        false => vec![],
-    };
-    Ok(Assembled { tokenizer, path, states_cuts: is_qwen, roles })
+    let roles = known.map_or(vec![], |known| known.roles.to_vec());
+    Ok(Assembled { tokenizer, path, states_cuts, roles })
 }
 
-fn qwen_special(first: u64) -> Vec<Value> {
-    let extra = (0..QWEN_EXTRA).map(|number| format!("<|extra_{number}|>"));
-    let texts = QWEN_SPECIAL.iter().map(|text| (*text).to_owned()).chain(extra);
-    let entry =
-        |(text, id)| json!({ "id": id, "content": text, "special": true, "normalized": false });
-    texts.zip(first..).map(entry).collect()
+impl Known {
+    /// The special tokens, from the id `first` on.
+    fn added(&self, first: u64) -> Vec<Value> {
+        let extra = (0..self.extra).map(|number| format!("<|extra_{number}|>"));
+        let texts = self.special.iter().map(|text| (*text).to_owned()).chain(extra);
+        let entry =
+            |(text, id)| json!({ "id": id, "content": text, "special": true, "normalized": false });
+        texts.zip(first..).map(entry).collect()
+    }
 }
 
 /// The pieces of a token after all merges whose rank is better than its own.

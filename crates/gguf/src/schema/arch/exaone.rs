@@ -114,3 +114,28 @@ const HY_EXPERTS: &[Item] = &[
     Required("ffn_up_shexp.weight", "n_embd, n_ff_shared"),
     Required("ffn_down_shexp.weight", "n_ff_shared, n_embd"),
 ];
+
+pub(super) static HUNYUAN_MOE: Architecture = Architecture {
+    name: "hunyuan-moe",
+    note: "Experts beside one of full width, which is always asked.",
+    required: &[SIZES, TRANSFORMER, RMS, EXPERT_KEYS],
+    optional: &[
+        HEADS,
+        ROPE,
+        &["expert_feed_forward_length", "expert_shared_feed_forward_length", "expert_shared_count"],
+    ],
+    defaults: &[],
+    tensors: &[All(EMBEDDING), All(OUTPUT_NORM), All(TIED_OUTPUT)],
+    blocks: &[layers(&[
+        All(ATTN_NORM),
+        All(QKV),
+        All(HEAD_NORMS),
+        All(ATTN_OUTPUT),
+        All(FFN_NORM),
+        All(EXPERTS),
+        Required("ffn_gate_shexp.weight", "n_embd, n_ff_shared"),
+        Required("ffn_up_shexp.weight", "n_embd, n_ff_shared"),
+        Required("ffn_down_shexp.weight", "n_ff_shared, n_embd"),
+    ])],
+    open: false,
+};

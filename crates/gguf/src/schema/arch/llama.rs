@@ -308,3 +308,14 @@ pub(super) static PANGU_EMBEDDED: Architecture = Architecture {
     ])],
     open: false,
 };
+
+pub(super) static XVERSE: Architecture = Architecture {
+    name: "xverse",
+    note: "Queries and keys are laid out for rotation of neighbours.",
+    required: &[SIZES, TRANSFORMER, RMS],
+    optional: &[HEADS, ROPE, &["tensor_data_layout"]],
+    defaults: &[],
+    tensors: &[All(EMBEDDING), All(OUTPUT_NORM), All(OUTPUT)],
+    blocks: &[layers(&[All(ATTN_NORM), All(QKV), All(ATTN_OUTPUT), All(FFN_NORM), All(GATED_FFN)])],
+    open: false,
+};

@@ -23,6 +23,7 @@ mod mellum;
 mod nemotron;
 mod olmo;
 mod phi;
+mod plamo;
 mod qwen;
 mod qwen_next;
 mod rwkv;
@@ -144,6 +145,15 @@ pub static ARCHITECTURES: &[&Architecture] = &[
     &windowed::STEP35,
     &windowed::MIMO2,
     &windowed::LAGUNA,
+    &llama::XVERSE,
+    &grok::ARCTIC,
+    &qwen::QWEN,
+    &plamo::PLAMO,
+    &plamo::PLAMO2,
+    &plamo::PLAMO3,
+    &exaone::HUNYUAN_MOE,
+    &rwkv::RWKV6_QWEN2,
+    &rwkv::ARWKV7,
     &mamba::MAMBA,
     &mamba::MAMBA2,
     &rwkv::RWKV,

@@ -159,3 +159,22 @@ pub(super) static LLADA_MOE: Architecture = Architecture {
     blocks: QWEN3MOE.blocks,
     open: false,
 };
+
+pub(super) static QWEN: Architecture = Architecture {
+    name: "qwen",
+    note: "The first. `feed_forward_length` counts gate and input together.",
+    required: &[SIZES, TRANSFORMER, RMS],
+    optional: &[HEADS, ROPE, NORM],
+    defaults: &[],
+    tensors: &[All(EMBEDDING), All(OUTPUT_NORM), All(OUTPUT)],
+    blocks: &[layers(&[
+        All(ATTN_NORM),
+        All(FUSED_QKV_BIAS),
+        All(ATTN_OUTPUT),
+        All(FFN_NORM),
+        Required("ffn_gate.weight", "n_embd, n_ff/2"),
+        Required("ffn_up.weight", "n_embd, n_ff/2"),
+        Required("ffn_down.weight", "n_ff/2, n_embd"),
+    ])],
+    open: false,
+};

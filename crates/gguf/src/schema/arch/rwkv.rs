@@ -1,7 +1,9 @@
 //! RWKV.
 
 use super::layers;
-use crate::schema::architecture::Item::{self, All, OneOf, Required};
+use crate::schema::architecture::Item::{
+    self, All, Maybe, OneOf, Optional, Required, Unless, When,
+};
 use crate::schema::architecture::{Architecture, Block};
 use crate::schema::groups::*;
 use crate::schema::key::Absent;
@@ -151,6 +153,114 @@ pub(super) static RWKV7: Architecture = Architecture {
             to: "n_layer",
             items: &[
                 All(RWKV7_LAYER),
+                Required("time_mix_v1.weight", "n_embd, value_rank"),
+                Required("time_mix_v2.weight", "value_rank, n_embd"),
+            ],
+        },
+    ],
+    open: false,
+};
+
+const QWEN_NETWORK: &[Item] = &[All(FFN_NORM), All(GATED_FFN)];
+
+pub(super) static RWKV6_QWEN2: Architecture = Architecture {
+    name: "rwkv6qwen2",
+    note: "Qwen 2 with its attention replaced by RWKV 6, with fewer heads of keys and values.",
+    required: &[
+        SIZES,
+        RMS,
+        &["feed_forward_length", "wkv.head_size", "time_mix_extra_dim", "time_decay_extra_dim"],
+    ],
+    optional: &[&["attention.head_count", "attention.head_count_kv", "token_shift_count"]],
+    defaults: &[],
+    tensors: &[All(EMBEDDING), All(OUTPUT_NORM), All(OUTPUT)],
+    blocks: &[layers(&[
+        All(ATTN_NORM),
+        Required("time_mix_w1.weight", "n_embd, 5*mix_rank"),
+        Required("time_mix_w2.weight", "mix_rank, n_embd, 5"),
+        Required("time_mix_lerp_x.weight", "n_embd"),
+        Required("time_mix_lerp_fused.weight", "n_embd, 1, 1, 5"),
+        Optional("time_mix_first.weight", "wkv_head, n_embd/wkv_head"),
+        Required("time_mix_decay.weight", "n_embd"),
+        Required("time_mix_decay_w1.weight", "n_embd, decay_dim"),
+        Required("time_mix_decay_w2.weight", "decay_dim, n_embd"),
+        Required("time_mix_key.weight", "n_embd, n_head_kv*wkv_head"),
+        Required("time_mix_value.weight", "n_embd, n_head_kv*wkv_head"),
+        Required("time_mix_receptance.weight", "n_embd, n_embd"),
+        Required("time_mix_gate.weight", "n_embd, n_embd"),
+        Optional("time_mix_key.bias", "n_head_kv*wkv_head"),
+        Optional("time_mix_value.bias", "n_head_kv*wkv_head"),
+        Optional("time_mix_receptance.bias", "n_embd"),
+        Required("time_mix_output.weight", "n_embd, n_embd"),
+        All(QWEN_NETWORK),
+    ])],
+    open: false,
+};
+
+const ARWKV7_LAYER: &[Item] = &[
+    All(ATTN_NORM),
+    Required("time_mix_w0.weight", "n_embd"),
+    Required("time_mix_w1.weight", "n_embd, decay_rank"),
+    Required("time_mix_w2.weight", "decay_rank, n_embd"),
+    Required("time_mix_a0.weight", "n_embd"),
+    Required("time_mix_a1.weight", "n_embd, iclr_rank"),
+    Required("time_mix_a2.weight", "iclr_rank, n_embd"),
+    Required("time_mix_v0.weight", "n_embd"),
+    When(
+        "gate_rank",
+        &[
+            Required("time_mix_g1.weight", "n_embd, gate_rank"),
+            Required("time_mix_g2.weight", "gate_rank, n_embd"),
+            Required("time_mix_lerp_fused.weight", "n_embd, 1, 1, 6"),
+        ],
+    ),
+    Unless("gate_rank", &[Required("time_mix_lerp_fused.weight", "n_embd, 1, 1, 5")]),
+    Required("time_mix_k_k.weight", "n_embd"),
+    Required("time_mix_k_a.weight", "n_embd"),
+    Required("time_mix_r_k.weight", "n_embd"),
+    All(TIME_MIX),
+    Optional("time_mix_receptance.bias", "n_embd"),
+    Optional("time_mix_key.bias", "n_embd"),
+    Optional("time_mix_value.bias", "n_embd"),
+    Maybe(TIME_MIX_NORM),
+    All(QWEN_NETWORK),
+];
+
+pub(super) static ARWKV7: Architecture = Architecture {
+    name: "arwkv7",
+    note: "Qwen 2 with its attention replaced by RWKV 7. A rank of 0 is no gate.",
+    required: &[
+        SIZES,
+        RMS,
+        &[
+            "feed_forward_length",
+            "wkv.head_size",
+            "attention.decay_lora_rank",
+            "attention.iclr_lora_rank",
+            "attention.value_residual_mix_lora_rank",
+            "attention.gate_lora_rank",
+        ],
+    ],
+    optional: &[&["attention.head_count", "token_shift_count"]],
+    defaults: &[],
+    tensors: &[All(EMBEDDING), All(OUTPUT_NORM), All(OUTPUT)],
+    blocks: &[
+        Block {
+            prefix: "blk.",
+            from: "0",
+            to: "1",
+            items: &[
+                All(ARWKV7_LAYER),
+                Required("time_mix_v1.weight", "n_embd, iclr_rank"),
+                Required("time_mix_v2.weight", "iclr_rank, n_embd"),
+            ],
+        },
+        Block {
+            prefix: "blk.",
+            from: "1",
+            to: "n_layer",
+            items: &[
+                All(ARWKV7_LAYER),
                 Required("time_mix_v1.weight", "n_embd, value_rank"),
                 Required("time_mix_v2.weight", "value_rank, n_embd"),
             ],
