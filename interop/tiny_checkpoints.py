@@ -185,6 +185,8 @@ TOKENIZER_FIELDS = {
     "Gemma4ForCausalLM": {"mask_token": "<mask>"},
     "Gemma4ForConditionalGeneration": {"mask_token": "<mask>"},
     "Gemma4UnifiedForConditionalGeneration": {"mask_token": "<mask>"},
+    "Gemma4AssistantForCausalLM": {"mask_token": "<mask>"},
+    "Gemma4UnifiedAssistantForCausalLM": {"mask_token": "<mask>"},
 }
 # Fields as published configurations have them, which `transformers` writes otherwise.
 PUBLISHED = {

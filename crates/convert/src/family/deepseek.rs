@@ -203,10 +203,10 @@ pub(super) static GLM_DSA: Family = Family {
     ..DEEPSEEK32
 };
 
-const INDEXER_KINDS: &str = "indexer_types";
+pub(super) const INDEXER_KINDS: &str = "indexer_types";
 const FURTHER: &[&str] = &["num_nextn_predict_layers"];
 
-const INDEXER: Table = &[
+pub(super) const INDEXER: Table = &[
     ("model.layers.{}.self_attn.indexer.wq_b", "blk.{}.indexer.attn_q_b"),
     ("model.layers.{}.self_attn.indexer.wk", "blk.{}.indexer.attn_k"),
     ("model.layers.{}.self_attn.indexer.k_norm", "blk.{}.indexer.k_norm"),
@@ -223,7 +223,7 @@ fn further_keys(config: &Config, keys: &mut Keys, only_some: bool) -> Result<(),
     Ok(())
 }
 
-fn indexer_keys(config: &Config, keys: &mut Keys) -> Result<(), Error> {
+pub(super) fn indexer_keys(config: &Config, keys: &mut Keys) -> Result<(), Error> {
     let number = |field| config.require_u32(&[field], "the indexer's size");
     keys.set("attention.indexer.head_count", number("index_n_heads")?);
     keys.set("attention.indexer.key_length", number("index_head_dim")?);
@@ -285,7 +285,7 @@ fn complete_with_gate(config: &mut Config) -> Result<(), Error> {
 }
 
 /// Of the third generation, and of models after it.
-fn complete_third(config: &mut Config) -> Result<(), Error> {
+pub(super) fn complete_third(config: &mut Config) -> Result<(), Error> {
     config.default("rms_norm_eps", 1e-5);
     // Newer configurations list the kinds of layers.
     let kinds = config.find(&["mlp_layer_types"]).and_then(|(_, kinds)| kinds.as_array());
@@ -298,7 +298,7 @@ fn complete_third(config: &mut Config) -> Result<(), Error> {
     hyper::default_attention(config)
 }
 
-fn keys(config: &Config, keys: &mut Keys) -> Result<(), Error> {
+pub(super) fn keys(config: &Config, keys: &mut Keys) -> Result<(), Error> {
     let widths = Widths::of(config)?;
     // To programs, this is one key head that all query heads share.
     let mut shared = config.clone();
@@ -333,7 +333,7 @@ fn keys(config: &Config, keys: &mut Keys) -> Result<(), Error> {
     Ok(())
 }
 
-fn special(config: &Config, name: &str) -> Result<Option<Mapping>, Error> {
+pub(super) fn special(config: &Config, name: &str) -> Result<Option<Mapping>, Error> {
     // Layers behind the last predict further tokens; programs do not use them yet.
     let blocks = hyper::block_count(config)?;
     if block_of(name).is_some_and(|block| block >= blocks) {
@@ -353,7 +353,7 @@ fn special(config: &Config, name: &str) -> Result<Option<Mapping>, Error> {
     experts::mapping(config, name, width)
 }
 
-fn export(model: &Model, exported: Exported) -> Option<Exported> {
+pub(super) fn export(model: &Model, exported: Exported) -> Option<Exported> {
     let metadata = model.metadata();
     let architecture = metadata.architecture().unwrap_or_default();
     let key = |name: &str| format!("{architecture}.{name}");

@@ -131,6 +131,9 @@ impl<'m> Keys<'m> {
         self.set_u32("feed_forward_length", feed_forward);
         self.set("attention.head_count", heads);
         self.set_u32("attention.head_count_kv", head_count_kv);
+        if config.bool("is_causal")? == Some(false) {
+            self.set("attention.causal", false);
+        }
         self.rope(config, rope)?;
         if let Some(sections) = rope.sections()? {
             self.set("rope.dimension_sections", Array::from(&sections[..]));
@@ -394,6 +397,20 @@ pub(super) fn stated_head_dim(config: &Config) -> Result<Option<u32>, Error> {
     config.u32(&["head_dim"])
 }
 
+/// The same, or what `transformers` completes it with where the configuration is of Llama's type, whatever its
+/// class.
+pub(super) fn completed_head_dim(config: &Config) -> Result<Option<u32>, Error> {
+    match is_of_llama(config) {
+        true => head_dim(config).map(Some),
+        false => stated_head_dim(config),
+    }
+}
+
+/// Whether `transformers` completes the configuration as that of a Llama.
+pub(super) fn is_of_llama(config: &Config) -> bool {
+    config.json()["model_type"] == "llama"
+}
+
 /// `head_dim`, or the width of the model divided among its heads.
 pub(super) fn head_dim(config: &Config) -> Result<u32, Error> {
     if let Some(dim) = stated_head_dim(config)? {
@@ -407,11 +424,21 @@ pub(super) fn rotated_dims(config: &Config, head_dim: u32, default: f64) -> Resu
     Ok((rotated_share(config, default)? * f64::from(head_dim)) as u32)
 }
 
+/// The same, if a share is stated.
+pub(super) fn stated_rotated_dims(config: &Config) -> Result<Option<u32>, Error> {
+    let Some(share) = stated_share(config)? else { return Ok(None) };
+    Ok(Some((share * f64::from(head_dim(config)?)) as u32))
+}
+
 /// The share of a head's dimensions that rotate.
 pub(super) fn rotated_share(config: &Config, default: f64) -> Result<f64, Error> {
+    Ok(stated_share(config)?.unwrap_or(default))
+}
+
+fn stated_share(config: &Config) -> Result<Option<f64>, Error> {
     const FIELDS: &[&str] = &["partial_rotary_factor", "rope_pct", "rope_percent", "rotary_pct"];
     let nested = Rope::of(config)?.f64(FIELDS[0])?;
-    Ok(nested.or(config.f64(FIELDS)?).unwrap_or(default))
+    Ok(nested.or(config.f64(FIELDS)?))
 }
 
 /// The rotary embedding of a configuration, in its old form (`rope_theta`, `rope_scaling`) or its

@@ -4,10 +4,13 @@
 //! of ours, and what happens to its rows on the way.
 
 mod afmoe;
+mod apertus;
 mod arcee;
 mod baichuan;
 mod bailing;
+mod bailing_v3;
 mod bert;
+mod bitnet;
 mod bloom;
 mod chameleon;
 mod chatglm;
@@ -21,9 +24,12 @@ mod deci;
 mod deepseek;
 mod deepseek_ocr;
 mod definition;
+mod dflash;
 mod diffusion;
 mod distilbert;
 mod dots;
+mod drafts;
+mod eagle3;
 pub(crate) mod encoder;
 mod ernie;
 mod eurobert;
@@ -37,6 +43,7 @@ mod further;
 mod gemma;
 mod gemma3n;
 mod gemma4;
+mod gemma4_draft;
 mod glm;
 mod glm_moe;
 mod gpt2;
@@ -51,6 +58,7 @@ mod grove_moe;
 mod hrm_text;
 mod hunyuan;
 mod hy;
+mod hy_v4;
 mod hyper;
 mod internlm2;
 mod jais;
@@ -68,10 +76,12 @@ mod mellum;
 mod mimo;
 mod minicpm;
 mod minimax;
+mod minimax_01;
 mod ministral;
 mod modern_bert;
 mod modules;
 mod mpt;
+mod muse_glimmer;
 pub mod names;
 mod nanbeige;
 mod nemotron;
@@ -100,16 +110,19 @@ mod starcoder;
 mod state_space;
 mod step;
 mod t5;
+mod talkie;
+mod values;
 mod whisper;
 mod windows;
 
-pub(crate) use definition::{ExpertSlot, Family, MappedTensor, Mapping};
+pub(crate) use definition::{Draft, ExpertSlot, Family, MappedTensor, Mapping};
 pub use encoder::encoder_classes;
 pub(crate) use encoder::{Encoder, Made, Parts};
 pub(crate) use exported::Exported;
 use gguf_checkpoint::config::Config;
 use gguf_store::Model;
 pub(crate) use hyper::llama3_factors;
+pub(crate) use values::Values;
 
 const FAMILIES: &[&Family] = &[
     &llama::LLAMA,
@@ -239,6 +252,22 @@ const FAMILIES: &[&Family] = &[
     &mimo::MIMO2,
     &laguna::LAGUNA,
     &minimax::MINIMAX_M3,
+    &eagle3::EAGLE3,
+    &dflash::DFLASH,
+    &dflash::DSPARK,
+    &apertus::APERTUS,
+    &jais::JAIS,
+    &talkie::TALKIE,
+    &minimax_01::MINIMAX_01,
+    &bitnet::BITNET,
+    &bailing::SARVAM,
+    &muse_glimmer::MUSE_GLIMMER,
+    &muse_glimmer::ASSISTANT,
+    &gemma4_draft::DSPARK,
+    &gemma4_draft::ASSISTANT,
+    &nemotron_h::NEMOTRON_H_PUZZLE,
+    &hy_v4::HY_V4,
+    &bailing_v3::BAILING_MOE3,
 ];
 
 /// The family that converts this class.
@@ -296,7 +325,7 @@ pub(crate) fn classes_with_tensors<'n>(
 
 fn has_place(family: &Family, config: &Config, name: &str) -> bool {
     match family.mapping(config, name) {
-        Ok(Mapping::Made(made)) => {
+        Ok(Mapping::Made(made) | Mapping::Behind(_, made)) => {
             let schema = gguf::schema::architecture(family.architecture);
             made.iter().all(|made| schema.is_none_or(|schema| is_listed(schema, &made.name)))
         }

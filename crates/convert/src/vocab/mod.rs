@@ -115,6 +115,11 @@ pub enum Kind {
         /// The chat template is the usual one of Qwen, whatever the files say.
         chatml: bool,
     },
+    /// As [`Kind::Bpe`], where the chat template in a file of its own counts before that in
+    /// `tokenizer_config.json`: MiniMax Text 01.
+    BpeWithTemplateFile,
+    /// As [`Kind::Bpe`], where the token of this text ends a turn, whatever the files say: Muse Glimmer.
+    BpeWithTurnEnd(&'static str),
     /// As [`Kind::Bpe`], where the second of the tokens that end texts ends a turn: Laguna.
     Laguna,
 }
@@ -228,6 +233,18 @@ pub(crate) fn load_from(
             out.metadata.set("tokenizer.ggml.add_bos_token", true);
         }
         Kind::QwenTurns { chatml } => out.qwen_turns(chatml)?,
+        Kind::BpeWithTemplateFile => {
+            out.bpe()?;
+            if let Some(template) = chat_template::of_file(&out.files)? {
+                out.metadata.set("tokenizer.chat_template", template);
+            }
+        }
+        Kind::BpeWithTurnEnd(text) => {
+            out.bpe()?;
+            if let Some(id) = out.files.added_id(text) {
+                out.metadata.set("tokenizer.ggml.eot_token_id", id);
+            }
+        }
         Kind::Laguna => out.laguna()?,
     }
     let Builder { metadata, notes, len, .. } = out;

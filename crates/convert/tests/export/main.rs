@@ -2,6 +2,7 @@
 
 #[path = "../tiny/decoder.rs"]
 mod decoder;
+mod drafts;
 mod encoders;
 mod experts;
 mod first;
@@ -23,6 +24,7 @@ mod there_and_back;
 mod tiny;
 #[path = "../tokenizer_files/mod.rs"]
 mod tokenizer_files;
+mod valued;
 mod vocab;
 mod zoo;
 

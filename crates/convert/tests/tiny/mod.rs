@@ -12,12 +12,19 @@ use serde_json::{Map, Value, json};
 pub struct Tiny {
     dir: tempfile::TempDir,
     tensors: Vec<(String, Vec<usize>)>,
+    lists: Vec<(String, Vec<i64>)>,
+}
+
+/// The model that the checkpoint in `dir` is a draft for, if there is one.
+pub fn target_of(dir: &Path) -> Option<PathBuf> {
+    Some(dir.join("target")).filter(|target| target.is_dir())
 }
 
 impl Tiny {
     /// A directory with this `config.json`.
     pub fn new(config: Value) -> Self {
-        let tiny = Self { dir: tempfile::tempdir().unwrap(), tensors: Vec::new() };
+        let tiny =
+            Self { dir: tempfile::tempdir().unwrap(), tensors: Vec::new(), lists: Vec::new() };
         tiny.file("config.json", config.to_string());
         tiny
     }
@@ -41,6 +48,22 @@ impl Tiny {
             "model": { "type": "BPE", "vocab": vocab, "merges": [] },
         });
         self.file("tokenizer.json", tokenizer.to_string());
+        self
+    }
+
+    /// Makes the checkpoint a draft for a model of this configuration, which has the tokenizer that it had.
+    pub fn target(self, config: Value) -> Self {
+        let target = self.path().join("target");
+        std::fs::create_dir(&target).unwrap();
+        std::fs::write(target.join("config.json"), config.to_string()).unwrap();
+        let tokenizer = "tokenizer.json";
+        std::fs::rename(self.path().join(tokenizer), target.join(tokenizer)).unwrap();
+        self
+    }
+
+    /// Adds a tensor of whole numbers.
+    pub fn list(mut self, name: &str, numbers: &[i64]) -> Self {
+        self.lists.push((name.into(), numbers.to_vec()));
         self
     }
 
@@ -72,7 +95,9 @@ impl Tiny {
     pub fn convert(&self) -> Result<Bytes, Error> {
         self.write_weights();
         let checkpoint = Checkpoint::open(self.path())?;
-        let options = Options { outtype: Some("f32".parse().unwrap()), ..Options::default() };
+        let target_model_dir = target_of(self.path());
+        let outtype = Some("f32".parse().unwrap());
+        let options = Options { outtype, target_model_dir, ..Options::default() };
         let job = hf::plan(self.path(), &checkpoint, &options)?.job;
         let out: PathBuf = self.path().join("out.gguf");
         job.write(&out, &Overwrite::new(Existing::Replace), &())?;
@@ -88,6 +113,13 @@ impl Tiny {
             data.extend(self.values(name).iter().flat_map(|value| value.to_le_bytes()));
             let entry =
                 json!({ "dtype": "F32", "shape": shape, "data_offsets": [start, data.len()] });
+            header.insert(name.clone(), entry);
+        }
+        for (name, numbers) in &self.lists {
+            let start = data.len();
+            data.extend(numbers.iter().flat_map(|number| number.to_le_bytes()));
+            let (shape, end) = ([numbers.len()], data.len());
+            let entry = json!({ "dtype": "I64", "shape": shape, "data_offsets": [start, end] });
             header.insert(name.clone(), entry);
         }
         let header = Value::from(header).to_string();

@@ -8,6 +8,7 @@ mod compressed;
 mod deci;
 mod deepseek;
 mod dots;
+mod drafts;
 mod exaone;
 mod falcon;
 mod gemma;
@@ -29,6 +30,7 @@ mod rwkv;
 mod seeing;
 mod stablelm;
 mod t5;
+mod valued;
 mod whisper;
 mod windowed;
 
@@ -144,6 +146,17 @@ pub static ARCHITECTURES: &[&Architecture] = &[
     &windowed::STEP35,
     &windowed::MIMO2,
     &windowed::LAGUNA,
+    &drafts::EAGLE3,
+    &drafts::DFLASH,
+    &valued::APERTUS,
+    &valued::TALKIE,
+    &valued::BITNET,
+    &gpt::JAIS,
+    &dots::MINIMAX_01,
+    &gemma::MUSE_GLIMMER,
+    &gemma::GEMMA4_ASSISTANT,
+    &deepseek::HY_V4,
+    &deepseek::BAILING_MOE3,
     &mamba::MAMBA,
     &mamba::MAMBA2,
     &rwkv::RWKV,
