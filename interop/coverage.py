@@ -45,6 +45,8 @@ SAME_AS = {
     "CamembertModel": "XLMRobertaModel",
     "ChameleonForCausalLM": "ChameleonForConditionalGeneration",
     "ChatGLMForConditionalGeneration": "ChatGLMModel",
+    "Dots3NoteForCausalLM": "Dots3NoteTextForCausalLM",
+    "Dots3NoteForConditionalGeneration": "Dots3NoteTextForCausalLM",
     "Ernie4_5_ForCausalLM": "Ernie4_5ForCausalLM",
     "ExaoneMoEForCausalLM": "ExaoneMoeForCausalLM",
     "Gemma3nForConditionalGeneration": "Gemma3nForCausalLM",
@@ -205,6 +207,7 @@ def checkpoints(name, by_hand, zoo, work):
         target, files = made.pop("target_model", None), made.pop("files", {})
         own = tokenizer if target is None else lambda folder: None
         converter.write_checkpoint(work / label, made, tensors, own, label in converter.STORED_AS_F16)
+        tiny_checkpoints.add_tokens(work / label, tiny_checkpoints.TOKENS.get(name, []))
         fields = tiny_checkpoints.TOKENIZER_FIELDS.get(name, {})
         tiny_checkpoints.set_fields(work / label / "tokenizer_config.json", fields)
         for file, text in files.items():

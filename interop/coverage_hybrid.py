@@ -213,3 +213,116 @@ def gemma4_assistant():
         return tensors
 
     return made, tensors | model(layer, head=False), "gemma3", None
+
+
+@case
+def glm5_next():
+    streams, kpool = 2, 4
+    made = config("Glm5NextForConditionalGeneration", "glm5_next_remote", rms_norm_eps=1e-5, rope_theta=1e6)
+    made |= {**COMPRESSED, "qk_rope_head_dim": 0, "q_lora_rank": RANK, "mla_use_nope": True, "head_dim": HEAD}
+    made |= {"n_routed_experts": EXPERTS, "n_shared_experts": 1, "num_experts_per_tok": 2, "norm_topk_prob": True}
+    made |= {"moe_intermediate_size": EXPERT_FF, "first_k_dense_replace": 1, "routed_scaling_factor": 2.5}
+    made |= {"n_group": 1, "topk_group": 1, "scoring_func": "sigmoid", "swiglu_limit": 10.0, "index_kpool": kpool}
+    made |= {"index_n_heads": 2, "index_head_dim": HEAD, "index_topk": 8, "indexer_types": ["full", "full"]}
+    made |= {"hc_mult": streams, "hc_eps": 1e-6, "hc_sinkhorn_iters": 20, "num_nextn_predict_layers": 1}
+    made["layer_types"] = ["linear_attention", "indexed_attention"]
+    made["linear_attn_config"] = {
+        "num_heads": HEADS, "head_dim": HEAD, "short_conv_kernel_size": 4, "gate_lower_bound": -5.0,
+    }  # fmt: skip
+
+    def layer(p):
+        q, number = f"{p}.self_attn", int(p.rsplit(".", 1)[1])
+        tensors = routed_block(p, number == 0, "e_score_correction_bias")
+        if number == 0:
+            tensors |= delta(q) | {f"{q}.A_log": (1, 1, HEADS, 1)} | linear(f"{q}.o_proj", WIDTH, INNER)
+            for part in "fg":
+                tensors |= linear(f"{q}.{part}_a_proj", HEAD, WIDTH) | linear(f"{q}.{part}_b_proj", INNER, HEAD)
+        else:
+            tensors |= compressed(q) | linear(f"{q}.o_proj", WIDTH, HEADS * VALUE)
+            tensors |= linear(f"{q}.q_b_proj", HEADS * FIXED, RANK) | linear(f"{q}.kv_a_proj_with_mqa", RANK, WIDTH)
+            tensors |= linear(f"{q}.indexer.wq_b", 2 * HEAD, RANK) | linear(f"{q}.indexer.wk", HEAD, WIDTH)
+            tensors |= norm(f"{q}.indexer.k_norm", HEAD, bias=True) | linear(f"{q}.indexer.weights_proj", 2, WIDTH)
+            pool = f"{q}.indexer.index_kpool_compress"
+            tensors |= {f"{pool}_ape": (kpool, HEAD), f"{pool}_gate": (HEAD, WIDTH)}
+        if number == 2:
+            tensors |= linear(f"{p}.eh_proj", WIDTH, 2 * WIDTH) | norm(f"{p}.shared_head.norm")
+            return tensors | norm(f"{p}.enorm") | norm(f"{p}.hnorm")
+        for part in ("attn", "ffn"):
+            count = (2 + streams) * streams
+            mix = f"{p}.hc_{part}"
+            tensors |= {f"{mix}_fn": (count, streams * WIDTH), f"{mix}_base": (count,), f"{mix}_scale": (3,)}
+        return tensors
+
+    return made, model(layer, layers=3), "qwen2", "glm4"
+
+
+@case
+def dots3_note():
+    heads, rank, fixed, value = 2, 24, 16, 28
+    made = config("Dots3NoteTextForCausalLM", "dots3_note_remote", rms_norm_eps=1e-5, rope_theta=8e6, **COMPRESSED)
+    made |= {"swa_num_attention_heads": heads, "swa_kv_lora_rank": rank, "swa_qk_nope_head_dim": fixed}
+    made |= {"swa_qk_rope_head_dim": ROTATED, "swa_v_head_dim": value, "swa_head_dim": fixed + ROTATED}
+    made |= {"q_lora_rank": RANK, "swa_q_lora_rank": RANK, "swa_rope_theta": 1e4, "sliding_window_size": 32}
+    made |= {"layer_types": ["sliding_attention", "full_attention"], "apply_mla_qkv_lora_rescale": True}
+    made |= {"n_routed_experts": EXPERTS, "n_shared_experts": 1, "num_experts_per_tok": 2, "norm_topk_prob": True}
+    made |= {"moe_intermediate_size": EXPERT_FF, "first_k_dense_replace": 1, "routed_scaling_factor": 2.5}
+    made |= {"scoring_func": "sigmoid", "index_n_heads": 2, "index_head_dim": HEAD, "index_topk": 8}
+    made["num_key_value_heads"] = HEADS
+
+    def layer(p):
+        q, number = f"{p}.self_attn", int(p.rsplit(".", 1)[1])
+        tensors = routed_block(p, number != 1, "e_score_correction_bias") | norm(f"{q}.k_rope_only_layernorm", ROTATED)
+        if number == 1:
+            tensors |= compressed(q) | linear(f"{q}.o_proj", WIDTH, HEADS * VALUE) | linear(f"{q}.linear_gate", HEADS, WIDTH)
+            tensors |= linear(f"{q}.indexer.wq_b", 2 * HEAD, RANK) | linear(f"{q}.indexer.wk", HEAD, WIDTH)
+            return tensors | norm(f"{q}.indexer.k_norm", HEAD, bias=True) | linear(f"{q}.indexer.weights_proj", 2, WIDTH)
+        tensors |= linear(f"{q}.q_a_proj", RANK, WIDTH) | norm(f"{q}.q_a_layernorm", RANK)
+        tensors |= linear(f"{q}.q_b_proj", heads * (fixed + ROTATED), RANK) | linear(f"{q}.linear_gate", heads, WIDTH)
+        tensors |= linear(f"{q}.kv_a_proj_with_mqa", rank + ROTATED, WIDTH) | norm(f"{q}.kv_a_layernorm", rank)
+        tensors |= linear(f"{q}.kv_b_proj", heads * (fixed + value), rank) | linear(f"{q}.o_proj", WIDTH, heads * value)
+        if number == 2:
+            tensors |= linear(f"{p}.eh_proj", WIDTH, 2 * WIDTH) | norm(f"{p}.shared_head.norm")
+            tensors |= norm(f"{p}.enorm") | norm(f"{p}.hnorm")
+        return tensors
+
+    tensors = model(layer, layers=3) | {"model.mtp.embed_tokens.weight": (VOCAB, WIDTH)}
+    return made, tensors | linear("vision_encoder.blocks.0.attn", 32, 32), "qwen2", "qwen2"
+
+
+@case
+def kimi_k3():
+    latent = 40
+    made = config("KimiK3ForConditionalGeneration", "kimi_k3_remote", rms_norm_eps=1e-5, rope_theta=1e4, **COMPRESSED)
+    made |= {"num_key_value_heads": HEADS, "q_lora_rank": RANK, "mla_use_nope": True, "num_experts": EXPERTS}
+    made |= {"num_experts_per_token": 2, "num_shared_experts": 1, "moe_intermediate_size": EXPERT_FF}
+    made |= {"first_k_dense_replace": 1, "routed_scaling_factor": 2.4, "moe_renormalize": True, "hidden_act": "situ"}
+    made |= {"moe_router_activation_func": "sigmoid", "routed_expert_hidden_size": latent, "attn_res_block_size": 4}
+    made |= {"activation_situ_beta": 1.5, "activation_situ_linear_beta": 0.5, "eos_token_id": 9}
+    made["linear_attn_config"] = {
+        "full_attn_layers": [2], "kda_layers": [1], "head_dim": HEAD, "num_heads": HEADS, "short_conv_kernel_size": 4,
+        "gate_lower_bound": -5.0,
+    }  # fmt: skip
+
+    def layer(p):
+        q = f"{p}.self_attn"
+        tensors = norm(f"{p}.input_layernorm") | norm(f"{p}.post_attention_layernorm")
+        for part in ("self_attention_res", "mlp_res"):
+            tensors |= norm(f"{p}.{part}_norm") | linear(f"{p}.{part}_proj", 1, WIDTH)
+        if p.endswith(".0"):
+            tensors |= delta(q) | {f"{q}.A_log": (HEADS,)} | linear(f"{q}.o_proj", WIDTH, INNER) | gated(f"{p}.mlp")
+            tensors |= linear(f"{q}.f_a_proj", HEAD, WIDTH) | linear(f"{q}.f_b_proj", INNER, HEAD)
+            return tensors | linear(f"{q}.g_proj", INNER, WIDTH)
+        tensors |= compressed(q, gate=HEADS * VALUE) | linear(f"{q}.o_proj", WIDTH, HEADS * VALUE)
+        moe = f"{p}.block_sparse_moe"
+        tensors |= linear(f"{moe}.gate", EXPERTS, WIDTH) | {f"{moe}.gate.e_score_correction_bias": (EXPERTS,)}
+        tensors |= gated(f"{moe}.shared_experts", EXPERT_FF) | norm(f"{moe}.routed_expert_norm", latent)
+        tensors |= linear(f"{moe}.routed_expert_down_proj", latent, WIDTH)
+        tensors |= linear(f"{moe}.routed_expert_up_proj", WIDTH, latent)
+        for e in range(EXPERTS):
+            for part, shape in (("w1", (EXPERT_FF, latent)), ("w2", (latent, EXPERT_FF)), ("w3", (EXPERT_FF, latent))):
+                tensors[f"{moe}.experts.{e}.{part}.weight"] = shape
+        return tensors
+
+    tensors = model(layer) | norm("model.output_attn_res_norm") | linear("model.output_attn_res_proj", 1, WIDTH)
+    tensors = {f"language_model.{name}": shape for name, shape in tensors.items()}
+    return made, tensors | linear("vision_tower.blocks.0.attn", 32, 32), "qwen2", "kimi-k2"

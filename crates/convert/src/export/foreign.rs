@@ -56,7 +56,7 @@ pub(super) fn tensors(
     let mut tensors = Vec::new();
     for tensor in model.tensors() {
         let name = &*tensor.info.name;
-        if computed.contains(name) || exported.replaced.contains(&name) {
+        if computed.contains(name) || exported.replaced.iter().any(|ours| ours == name) {
             continue;
         }
         let Some((found, count)) = parts.get(name) else {

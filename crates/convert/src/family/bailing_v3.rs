@@ -12,7 +12,7 @@ use super::deepseek::keys_and_values;
 use super::exported::count;
 use super::hyper::{self, Keys};
 use super::names::{LLAMA_LIKE, Table, block_of, captures};
-use super::{Exported, Family, Mapping, experts, further};
+use super::{Exported, Family, Mapping, experts, further, kimi_linear};
 
 const NAMES: Table = &[
     ("model.word_embeddings", "token_embd"),
@@ -77,7 +77,9 @@ pub(super) static BAILING_MOE3: Family = Family {
     keys,
     leaves_out: |_, name| name.starts_with("linear_proj"),
     special,
-    steps,
+    steps: |config, name| {
+        kimi_linear::steps_of(config, name, config.u32(&["head_dim"])?.unwrap_or(0))
+    },
     export,
     ..Family::DEFAULT
 };
@@ -191,18 +193,6 @@ fn special(config: &Config, name: &str) -> Result<Option<Mapping>, Error> {
 
 fn shape(dims: &[u64]) -> Shape {
     Shape::new(dims).unwrap_or_else(|| unreachable!("no more than four dimensions"))
-}
-
-/// Every channel is a convolution of its own, in four dimensions.
-fn steps(config: &Config, name: &str) -> Result<Vec<Step>, Error> {
-    if !name.contains(".ssm_conv1d_") {
-        return Ok(Vec::new());
-    }
-    let number = |field: &str| config.require_u32(&[field], "a size of linear attention");
-    let kernel = u64::from(number("short_conv_kernel_size")?);
-    let channels = u64::from(number("head_dim")?) * u64::from(hyper::head_count(config)?);
-    let (from, to) = (shape(&[kernel, 1, channels]), shape(&[kernel, 1, channels, 1]));
-    Ok(vec![Step::Reshape { from, to }])
 }
 
 fn export(model: &Model, exported: Exported) -> Option<Exported> {

@@ -38,8 +38,8 @@ pub(super) static BITNET: Family = Family {
         let mut of_model = config.clone();
         of_model.set("head_dim", hyper::completed_head_dim(config)?);
         keys.stated(&of_model)?;
-        keys.set("rope.scaling.type", "linear");
-        keys.set("rope.scaling.factor", 1.0f32);
+        keys.set_if_absent("rope.scaling.type", "linear");
+        keys.set_if_absent("rope.scaling.factor", 1.0f32);
         Ok(())
     },
     steps: |config, name| {

@@ -43,14 +43,20 @@ struct Widths {
 impl Widths {
     fn of(config: &Config) -> Result<Self, Error> {
         let width = |field, meaning| config.require_u32(&[field], meaning);
+        // None at all in GLM's newest.
+        let rotated = config.u32(&[ROTATED])?;
+        let rotated =
+            rotated.ok_or_else(|| config.missing(ROTATED, "dimensions of a key that rotate"))?;
         Ok(Self {
             rank: width("kv_lora_rank", "what keys and values are compressed to")?,
-            rotated: width("qk_rope_head_dim", "dimensions of a key that rotate")?,
+            rotated,
             fixed: width("qk_nope_head_dim", "dimensions of a key that do not rotate")?,
             value: width("v_head_dim", "dimensions of a value")?,
         })
     }
 }
+
+const ROTATED: &str = "qk_rope_head_dim";
 
 /// The first generation: attention as in llama.
 pub(super) static DEEPSEEK: Family = Family {
@@ -180,7 +186,7 @@ pub(super) static GLM_DSA: Family = Family {
     complete: complete_third,
     keys: |config, keys| {
         self::keys(config, keys)?;
-        let rotated = config.require_u32(&["qk_rope_head_dim"], "dimensions that rotate")?;
+        let rotated = config.require_u32(&[ROTATED], "dimensions that rotate")?;
         keys.set("rope.dimension_count", hyper::rotated_dims(config, rotated, 1.0)?);
         further_keys(config, keys, false)?;
         indexer_keys(config, keys)?;
@@ -299,11 +305,20 @@ pub(super) fn complete_third(config: &mut Config) -> Result<(), Error> {
 }
 
 pub(super) fn keys(config: &Config, keys: &mut Keys) -> Result<(), Error> {
+    keys_of_width(config, keys, Some(Widths::of(config)?.rotated))
+}
+
+/// The same, where the width of a head is this before others are known; llama.cpp's converter writes it of most.
+pub(super) fn keys_of_width(
+    config: &Config,
+    keys: &mut Keys,
+    head_dim: Option<u32>,
+) -> Result<(), Error> {
     let widths = Widths::of(config)?;
     // To programs, this is one key head that all query heads share.
     let mut shared = config.clone();
     shared.set("num_key_value_heads", 1);
-    shared.set("head_dim", widths.rotated);
+    shared.set("head_dim", head_dim);
     keys.stated(&shared)?;
 
     let has_experts = config.u32(&["n_routed_experts"])?.is_some();

@@ -1,5 +1,6 @@
 //! What leads back from a GGUF to a checkpoint, apart from what conversion itself says.
 
+use gguf::Shape;
 use gguf::schema::Hyper;
 use gguf_pipeline::Tensor;
 use gguf_store::Model;
@@ -35,7 +36,7 @@ pub(crate) struct Exported {
     /// Tensors that are not made of those of the model as the family says.
     pub tensors: Vec<Tensor>,
     /// Tensors of the model that such stand for.
-    pub replaced: Vec<&'static str>,
+    pub replaced: Vec<String>,
 }
 
 impl Exported {
@@ -133,9 +134,16 @@ impl Exported {
         self
     }
 
+    /// Adds a matrix of one row of ones.
+    pub(super) fn row_of_ones(mut self, name: String, shape: Shape) -> Self {
+        let ones = vec![1.0; shape.row_len() as usize];
+        self.tensors.push(Tensor { shape, ..assembly::computed(name, ones) });
+        self
+    }
+
     /// Adds a tensor that stands for one of the model.
-    pub(super) fn in_place_of(mut self, ours: &'static str, tensor: Tensor) -> Self {
-        self.replaced.push(ours);
+    pub(super) fn in_place_of(mut self, ours: &str, tensor: Tensor) -> Self {
+        self.replaced.push(ours.to_owned());
         self.tensors.push(tensor);
         self
     }

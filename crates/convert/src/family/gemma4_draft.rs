@@ -54,19 +54,19 @@ fn complete(config: &mut Config) -> Result<(), Error> {
     if let Some(cap) = config.f32(&["final_logit_softcapping"])?.filter(|&cap| cap != 0.0) {
         return Err(hyper::not_computed(config, "final_logit_softcapping", cap));
     }
-    let rope = config.part(ROPE);
-    let mut rope = rope
-        .part("full_attention")
-        .json()
-        .as_object()
-        .filter(|of| !of.is_empty())
-        .cloned()
-        .or(rope.json().as_object().filter(|of| !of.is_empty()).cloned())
-        .unwrap_or_default();
-    if rope.is_empty() {
-        rope.insert("rope_type".into(), "proportional".into());
-        rope.insert("partial_rotary_factor".into(), SHARE.into());
-        rope.insert("rope_theta".into(), 1e6.into());
+    let all = config.part(ROPE);
+    let stated = |of: &Config| of.json().as_object().filter(|fields| !fields.is_empty()).cloned();
+    let rope = stated(&all.part("full_attention")).or(stated(&all)).unwrap_or_else(|| {
+        let usual = [
+            ("rope_type", Value::from("proportional")),
+            ("partial_rotary_factor", SHARE.into()),
+            ("rope_theta", 1e6.into()),
+        ];
+        usual.map(|(field, value)| (field.to_owned(), value)).into_iter().collect()
+    });
+    let kind = rope.get("rope_type").cloned().unwrap_or_default();
+    if kind != "proportional" && kind != "default" {
+        return Err(hyper::not_computed(config, "rope_type", kind));
     }
     config.set(ROPE, rope);
     Ok(())

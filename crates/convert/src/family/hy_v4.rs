@@ -92,14 +92,18 @@ fn with_indexer(config: &Config) -> Option<Vec<bool>> {
 }
 
 fn special(config: &Config, name: &str) -> Result<Option<Mapping>, Error> {
-    let stem = name.strip_suffix(".weight").unwrap_or(name);
-    let parameter = PARAMETERS.iter().find_map(|(foreign, ours)| {
-        Some(Mapping::one(filled(ours, &captures(foreign, stem)?), []))
-    });
-    match parameter {
+    match parameter(&PARAMETERS, name) {
         Some(mapping) => Ok(Some(mapping)),
         None => deepseek::special(config, name),
     }
+}
+
+/// What becomes of a tensor that these name, without an end or with one, and call ours.
+pub(super) fn parameter(named: &[(&str, &str)], name: &str) -> Option<Mapping> {
+    let stem = name.strip_suffix(".weight").unwrap_or(name);
+    named
+        .iter()
+        .find_map(|(foreign, ours)| Some(Mapping::one(filled(ours, &captures(foreign, stem)?), [])))
 }
 
 fn export(model: &Model, exported: Exported) -> Option<Exported> {

@@ -49,6 +49,13 @@ impl<'m> Keys<'m> {
         }
     }
 
+    /// Sets a key that may have been set before, which then counts.
+    pub(super) fn set_if_absent(&mut self, key: &str, value: impl Into<gguf::Value>) {
+        if self.metadata.get(&format!("{}.{key}", self.architecture)).is_none() {
+            self.set(key, value);
+        }
+    }
+
     pub(super) fn set_u32(&mut self, key: &str, value: Option<u32>) {
         if let Some(value) = value {
             self.set(key, value);
@@ -180,10 +187,7 @@ impl<'m> Keys<'m> {
     /// That positions are not stretched, unless they are: of some families llama.cpp's converter
     /// writes so.
     pub(super) fn else_not_stretched(&mut self) {
-        const NAME: &str = "rope.scaling.type";
-        if self.metadata.get(&format!("{}.{NAME}", self.architecture)).is_none() {
-            self.set(NAME, "none");
-        }
+        self.set_if_absent("rope.scaling.type", "none");
     }
 
     /// How rotary embedding is scaled.

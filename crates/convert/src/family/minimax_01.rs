@@ -9,7 +9,7 @@ use super::exported::{count, number};
 use super::hyper::{self, Keys};
 use super::llama::{EXPERT_NAMES, experts_of_mixtral, patterns_of_mixtral};
 use super::names::{LLAMA_LIKE, Table};
-use super::{Exported, Family, Values};
+use super::{Exported, Family, Mapping, Values};
 use crate::vocab;
 
 const NAMES: Table = &[
@@ -46,14 +46,30 @@ pub(super) static MINIMAX_01: Family = Family {
     complete,
     values,
     keys,
-    special: experts_of_mixtral,
+    special,
     export,
     ..Family::DEFAULT
 };
 
+fn special(config: &Config, name: &str) -> Result<Option<Mapping>, Error> {
+    // What the other layers call `o_proj`.
+    let numbered = name.strip_prefix("model.layers.").and_then(|rest| rest.split_once('.'));
+    if let Some((layer, "self_attn.out_proj.weight")) = numbered
+        && layer.parse::<u64>().is_ok_and(is_full)
+    {
+        return Ok(Some(Mapping::Unknown));
+    }
+    experts_of_mixtral(config, name)
+}
+
+/// Whether this layer is not linear.
+const fn is_full(layer: u64) -> bool {
+    layer % PERIOD == PERIOD - 1
+}
+
 fn complete(config: &mut Config) -> Result<(), Error> {
     let kinds = config.u32s(KINDS)?.unwrap_or_default();
-    let usual = |(layer, kind): (u64, &u32)| u32::from(layer % PERIOD == PERIOD - 1) == *kind;
+    let usual = |(layer, kind): (u64, &u32)| u32::from(is_full(layer)) == *kind;
     match (0..).zip(&kinds).all(usual) {
         true => Ok(()),
         false => Err(hyper::not_computed(config, KINDS, Value::from(kinds))),
@@ -96,7 +112,7 @@ fn keys(config: &Config, keys: &mut Keys) -> Result<(), Error> {
 
 fn export(model: &Model, exported: Exported) -> Option<Exported> {
     let blocks = count(model, "block_count")?.min(1 << 16);
-    let kinds = (0..blocks).map(|layer| u32::from(layer % PERIOD == PERIOD - 1));
+    let kinds = (0..blocks).map(|layer| u32::from(is_full(layer)));
     let alpha = number(model, "residual_scale")?;
     let mut exported =
         exported.patterns(patterns_of_mixtral()).set(KINDS, kinds.collect::<Vec<_>>());

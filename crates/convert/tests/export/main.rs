@@ -15,6 +15,7 @@ mod models;
 #[path = "../tiny/modules.rs"]
 mod modules;
 mod newer;
+mod newest;
 mod quantized;
 mod seeing;
 mod small;

@@ -11,8 +11,10 @@ use serde_json::{Map, Value, json};
 /// A checkpoint directory in the making.
 pub struct Tiny {
     dir: tempfile::TempDir,
-    tensors: Vec<(String, Vec<usize>)>,
-    lists: Vec<(String, Vec<i64>)>,
+    /// Names and shapes.
+    pub tensors: Vec<(String, Vec<usize>)>,
+    /// Tensors of whole numbers.
+    pub lists: Vec<(String, Vec<i64>)>,
 }
 
 /// The model that the checkpoint in `dir` is a draft for, if there is one.
@@ -48,22 +50,6 @@ impl Tiny {
             "model": { "type": "BPE", "vocab": vocab, "merges": [] },
         });
         self.file("tokenizer.json", tokenizer.to_string());
-        self
-    }
-
-    /// Makes the checkpoint a draft for a model of this configuration, which has the tokenizer that it had.
-    pub fn target(self, config: Value) -> Self {
-        let target = self.path().join("target");
-        std::fs::create_dir(&target).unwrap();
-        std::fs::write(target.join("config.json"), config.to_string()).unwrap();
-        let tokenizer = "tokenizer.json";
-        std::fs::rename(self.path().join(tokenizer), target.join(tokenizer)).unwrap();
-        self
-    }
-
-    /// Adds a tensor of whole numbers.
-    pub fn list(mut self, name: &str, numbers: &[i64]) -> Self {
-        self.lists.push((name.into(), numbers.to_vec()));
         self
     }
 

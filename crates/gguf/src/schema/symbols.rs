@@ -90,6 +90,7 @@ symbols! {
     n_ff_shared_or_0  KeyOr("{arch}.expert_shared_feed_forward_length", "0");
     n_ff_grok         KeyOr("{arch}.expert_feed_forward_length", "n_ff");
     n_latent          KeyOr("{arch}.moe_latent_size", "n_embd");
+    n_latent_exp      KeyOr("{arch}.expert_latent_length", "n_embd");
     n_ff_chunk        Key("{arch}.expert_chunk_feed_forward_length");
     n_grove           Key("{arch}.experts_per_group");
     n_stream          Key("{arch}.altup.num_inputs");
@@ -106,6 +107,9 @@ symbols! {
     mla               KeyOr("{arch}.attention.key_length_mla", "0");
     mla_k             KeyOr("{arch}.attention.key_length_mla", "head_k");
     mla_v             KeyOr("{arch}.attention.value_length_mla", "head_v");
+    kv_rank_swa       Key("{arch}.attention.kv_lora_rank_swa");
+    mla_k_swa         Key("{arch}.attention.key_length_mla_swa");
+    mla_v_swa         Key("{arch}.attention.value_length_mla_swa");
     index_heads       Key("{arch}.attention.indexer.head_count");
     index_dim         Key("{arch}.attention.indexer.key_length");
     kda_head          Key("{arch}.kda.head_dim");
