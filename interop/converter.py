@@ -46,7 +46,7 @@ def case(function):
     return function
 
 
-# ---- tensors: name to shape, slowest dimension first
+# ---- tensors: name to shape, slowest dimension first, or to values where those matter
 
 
 def linear(name, out, inside, bias=False):
@@ -651,8 +651,14 @@ def write_checkpoint(folder, made, tensors, tokenizer, half):
         replace_text(folder, "<|im_start|>", "<|user|>")
     random = np.random.default_rng(7)
     header, data = {}, bytearray()
-    for name, shape in sorted(tensors.items()):
-        values = random.normal(0, 0.1, shape) + ("norm" in name)
+    for name, shape in sorted(tensors.items(), key=lambda entry: entry[0]):
+        values = shape if isinstance(shape, np.ndarray) else random.normal(0, 0.1, shape) + ("norm" in name)
+        shape = values.shape
+        if values.dtype == np.int64:
+            start = len(data)
+            data += values.astype("<i8").tobytes()
+            header[name] = {"dtype": "I64", "shape": list(shape), "data_offsets": [start, len(data)]}
+            continue
         if half:
             words = values.astype("<f2")
         else:
@@ -692,6 +698,19 @@ def mend_deepseek():
     from conversion import deepseek
 
     deepseek.DeepseekV32Model.set_vocab = lambda self: self._set_vocab_gpt2()
+
+
+def mend_jais():
+    """That of Jais 1 looks at a slope before tensors are read, and stops."""
+    from conversion.base import LazyTorchTensor
+    from conversion.jais import JaisModel
+
+    others = JaisModel.modify_tensors
+
+    def modify(self, data, name, bid):
+        yield from others(self, LazyTorchTensor.to_eager(data) if name.endswith("slopes") else data, name, bid)
+
+    JaisModel.modify_tensors = modify
 
 
 def mend_minicpm():

@@ -5,7 +5,7 @@ Usage: python coverage.py GGUF_BINARY LLAMA_CPP_DIR ZOO_DIR [--only CLASS,...] [
 
 Reads the sources of llama.cpp's converter for the classes that it registers and their architectures, and
 asks ours what it takes. For every class tiny checkpoints with random weights are made: the cases of
-`converter.py`, `converter_older.py` and `coverage_*.py` where they have the class, else by
+`converter.py`, `converter_older.py` and of the modules `coverage_*.py` where they have the class, else by
 `transformers` where that has it (`tiny_checkpoints.py`). Both converters turn it into f32 and f16, and whole files are compared; of
 classes with an encoder of images or sound also what `--mmproj` makes (`tiny_encoders.py`). Prints a table; `--list` stops
 before any checkpoint is made, `--limit` takes the first N classes of those asked for,
@@ -35,6 +35,8 @@ import tiny_checkpoints
 import tiny_encoders
 
 SECONDS = 120
+# Where the model that a draft is for stands beside it.
+TARGET = "target"
 # Other names of classes, whose checkpoints are the same.
 SAME_AS = {
     "BaiChuanForCausalLM": "BaichuanForCausalLM",
@@ -43,9 +45,12 @@ SAME_AS = {
     "CamembertModel": "XLMRobertaModel",
     "ChameleonForCausalLM": "ChameleonForConditionalGeneration",
     "ChatGLMForConditionalGeneration": "ChatGLMModel",
+    "Dots3NoteForCausalLM": "Dots3NoteTextForCausalLM",
+    "Dots3NoteForConditionalGeneration": "Dots3NoteTextForCausalLM",
     "Ernie4_5_ForCausalLM": "Ernie4_5ForCausalLM",
     "ExaoneMoEForCausalLM": "ExaoneMoeForCausalLM",
     "Gemma3nForConditionalGeneration": "Gemma3nForCausalLM",
+    "Gemma4UnifiedAssistantForCausalLM": "Gemma4AssistantForCausalLM",
     "JinaBertForMaskedLM": "JinaBertModel",
     "JinaEmbeddingsV5Model": "EuroBertModel",
     "KimiK25ForConditionalGeneration": "DeepseekV3ForCausalLM",
@@ -69,6 +74,7 @@ SAME_AS = {
     "UMT5Model": "UMT5ForConditionalGeneration",
     "YoutuVLForConditionalGeneration": "YoutuForCausalLM",
     "modeling_grove_moe.GroveMoeForCausalLM": "GroveMoeForCausalLM",
+    "modeling_sarvam_moe.SarvamMoEForCausalLM": "SarvamMoEForCausalLM",
 }
 MARKS = ("<!-- coverage: made by interop/coverage.py -->", "<!-- end of coverage -->")
 # Of those whose configuration `transformers` does not complete.
@@ -86,6 +92,9 @@ KNOWN = {
     "JambaForCausalLM": {"blk.0.ssm_a"},
     "Plamo2ForCausalLM": {"blk.0.ssm_a"},
     "PLaMo2ForCausalLM": {"blk.0.ssm_a"},
+    # It takes the mean in the 16 bits that it is stored in.
+    "SarvamMoEForCausalLM": {"blk.1.exp_probs_b.bias"},
+    "modeling_sarvam_moe.SarvamMoEForCausalLM": {"blk.1.exp_probs_b.bias"},
     "MambaLMHeadModel": {"blk.0.ssm_a", "blk.1.ssm_a"},
     "Qwen3MoeForCausalLM": {"qwen3moe.expert_weights_norm"},
 }
@@ -117,21 +126,12 @@ KNOWN_ENCODERS = {
 }
 # Why architectures are refused, where it is more than that nobody wrote them down.
 REASONS = {
-    "apertus": "keys hold values of tensors",
-    "jais": "keys hold values of tensors",
-    "minimax-01": "keys hold values of tensors",
-    "talkie": "keys hold values of tensors",
-    "dflash": "a draft model, which takes its vocabulary from another",
     "pockettts": "a decoder of speech",
     "qwen3tts": "a decoder of speech",
     "wavtokenizer-dec": "a decoder of speech",
 }
 # The same of single classes: the text model of this one is another checkpoint.
 REASONS_OF_CLASSES = {
-    "Eagle3DraftModel": REASONS["dflash"],
-    "Eagle3LlamaForCausalLM": REASONS["dflash"],
-    "Eagle3Speculator": REASONS["dflash"],
-    "LlamaForCausalLMEagle3": REASONS["dflash"],
     "UltravoxModel": "an encoder only",
 }
 
@@ -186,7 +186,8 @@ def architecture(node, bodies):
 def cases():
     """Made by hand: class to the functions that make configuration and tensors."""
     made, mistakes = {}, {}
-    for module in ("converter", "converter_older", "coverage_cases", "coverage_mixed", "coverage_states"):
+    kinds = ("cases", "mixed", "drafts", "valued", "hybrid", "states")
+    for module in ("converter", "converter_older", *(f"coverage_{kind}" for kind in kinds)):
         if module != "converter":
             importlib.import_module(module)
         for label, function in converter.CASES.items():
@@ -208,7 +209,16 @@ def checkpoints(name, by_hand, zoo, work):
         made["architectures"] = [name]
         made["model_type"] = MODEL_TYPES.get(name, made["model_type"])
         tokenizer = tokenizer if callable(tokenizer) else zoo / tokenizer
-        converter.write_checkpoint(work / label, made, tensors, tokenizer, label in converter.STORED_AS_F16)
+        target, files = made.pop("target_model", None), made.pop("files", {})
+        own = tokenizer if target is None else lambda folder: None
+        converter.write_checkpoint(work / label, made, tensors, own, label in converter.STORED_AS_F16)
+        tiny_checkpoints.add_tokens(work / label, tiny_checkpoints.TOKENS.get(name, []))
+        fields = tiny_checkpoints.TOKENIZER_FIELDS.get(name, {})
+        tiny_checkpoints.set_fields(work / label / "tokenizer_config.json", fields)
+        for file, text in files.items():
+            (work / label / file).write_text(text)
+        if target is not None:
+            converter.write_checkpoint(work / label / TARGET, target, {}, tokenizer, False)
         yield work / label, pre, label
 
 
@@ -265,6 +275,10 @@ def work_on_encoder(name, options, results):
 
 
 def import_official(options):
+    import torch
+
+    # Those of the process that this one was forked from are not here.
+    torch.set_num_threads(1)
     # Progress and warnings of libraries.
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stderr.fileno())
     sys.path.insert(0, str(options.llama_cpp))
@@ -276,6 +290,7 @@ def work_on(name, options, by_hand, mistakes, results):
     import_official(options)
     converter.mend_baichuan()
     converter.mend_deepseek()
+    converter.mend_jais()
     converter.mend_minicpm()
     converter.mend_rwkv()
     converter.mend_stablelm()
@@ -289,7 +304,8 @@ def work_on(name, options, by_hand, mistakes, results):
                 made += 1
                 expected = mistakes.get(label, set()) | KNOWN.get(name, set())
                 in_half = KNOWN_IN_HALF.get(name, set())
-                found = compare(options.gguf, options.llama_cpp, folder, pre, expected, in_half)
+                draft = ["--target-model-dir", str(folder / TARGET)] if (folder / TARGET).is_dir() else []
+                found = compare(options.gguf, options.llama_cpp, folder, pre, expected, in_half, draft)
                 if found:
                     results.put([f"{line} ({label})" if label != name else line for line in found])
                     return

@@ -175,6 +175,11 @@ TOKENS = {
     "Glm4MoeForCausalLM": GLM_TOKENS,
     "Glm4MoeLiteForCausalLM": GLM_TOKENS,
     "Glm4vForConditionalGeneration": GLM_TOKENS,
+    "Glm5NextForConditionalGeneration": GLM_TOKENS,
+    **dict.fromkeys(
+        ("Dots3NoteForCausalLM", "Dots3NoteForConditionalGeneration", "Dots3NoteTextForCausalLM"),
+        ["<|endofassistant|>"],
+    ),
     "Glm4vMoeForConditionalGeneration": GLM_TOKENS,
     "GlmMoeDsaForCausalLM": GLM_TOKENS,
     "GlmOcrForConditionalGeneration": GLM_TOKENS,
@@ -185,6 +190,8 @@ TOKENIZER_FIELDS = {
     "Gemma4ForCausalLM": {"mask_token": "<mask>"},
     "Gemma4ForConditionalGeneration": {"mask_token": "<mask>"},
     "Gemma4UnifiedForConditionalGeneration": {"mask_token": "<mask>"},
+    "Gemma4AssistantForCausalLM": {"mask_token": "<mask>"},
+    "Gemma4UnifiedAssistantForCausalLM": {"mask_token": "<mask>"},
 }
 # Fields as published configurations have them, which `transformers` writes otherwise.
 PUBLISHED = {

@@ -1,6 +1,7 @@
 //! Tensors of an output, put together from those of a checkpoint.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use gguf::{Error, Shape, TensorType};
 use gguf_checkpoint::config::Config;
@@ -161,12 +162,35 @@ pub(crate) fn stored(checkpoint: &Checkpoint, entry: &Entry, shape: Shape) -> Te
     Tensor::stored(&*entry.name, shape, entry.tensor_type, at)
 }
 
+/// The elements of a tensor of the checkpoint.
+pub(crate) fn elements(checkpoint: &Checkpoint, entry: &Entry) -> Result<Vec<f32>, Error> {
+    let shape = Shape::new(&[entry.shape.iter().product()])
+        .unwrap_or_else(|| unreachable!("one dimension is no more than four"));
+    let tensor = stored(checkpoint, entry, shape).changed(Step::Decode);
+    let tensor = tensor.map_err(|misfit| {
+        let what = format!("tensor `{}` {misfit}", entry.name);
+        Error::input("checkpoint-misfit", &checkpoint.path_of(entry), what, CONFIG_OF_ANOTHER)
+    })?;
+    let mut bytes = Vec::new();
+    tensor.read_rows(0, 1, &mut bytes)?;
+    let (numbers, _) = bytes.as_chunks();
+    Ok(numbers.iter().map(|number| f32::from_le_bytes(*number)).collect())
+}
+
 /// A tensor of blocks as floats.
 fn decoded(checkpoint: &Checkpoint, entry: &Entry, shape: Shape) -> Tensor {
     let blocks = stored(checkpoint, entry, shape);
     let Some(file) = entry.floats else { return blocks };
     let stored = Stored { source: checkpoint.files[file].source.clone(), offset: 0 };
     Tensor::stored(blocks.name, blocks.shape, TensorType::F32, stored)
+}
+
+/// A list of whole numbers that no file holds.
+pub(crate) fn whole(name: &str, numbers: &[i64]) -> Tensor {
+    let shape = Shape::new(&[numbers.len() as u64])
+        .unwrap_or_else(|| unreachable!("one dimension is no more than four"));
+    let bytes: Vec<u8> = numbers.iter().flat_map(|number| number.to_le_bytes()).collect();
+    Tensor::stored(name, shape, TensorType::I64, Stored { source: Arc::new(bytes), offset: 0 })
 }
 
 /// A vector that no file holds.

@@ -12,8 +12,9 @@ use gguf_quantize::float_type;
 use gguf_quantize::recipe::{Mix, Target as Recipe};
 
 use crate::assembly::{self, Assembly, CONFIG_OF_ANOTHER, refuse_unknown};
-use crate::family::{self, Family, MappedTensor, Mapping, foreign};
+use crate::family::{self, Family, MappedTensor, Mapping, Values, foreign};
 use crate::general::General;
+use crate::target::Target;
 use crate::{encoder, vocab};
 
 /// What a conversion can be asked for.
@@ -36,6 +37,8 @@ pub struct Options {
     pub vocab_only: bool,
     /// Convert what sees and hears instead of the text model.
     pub mmproj: bool,
+    /// Of a draft the directory of the model that it is for.
+    pub target_model_dir: Option<PathBuf>,
 }
 
 /// A conversion that is ready to run.
@@ -63,7 +66,11 @@ pub fn plan(dir: &Path, checkpoint: &Checkpoint, options: &Options) -> Result<Co
     let family = find_family(&mut config, checkpoint, options)?;
     family.complete(&mut config)?;
     let family = family.of_model(&config);
+    let drafted = Target::of(&mut config, family, dir, options.target_model_dir.as_deref())?;
     family.survey(&mut config, checkpoint.entries.iter().map(|entry| entry.name.as_str()));
+    if !options.vocab_only {
+        family.values(&mut config, &Values::of(checkpoint))?;
+    }
     let mut notes = Vec::new();
     let mut tensors = match options.vocab_only {
         true => Vec::new(),
@@ -94,12 +101,14 @@ pub fn plan(dir: &Path, checkpoint: &Checkpoint, options: &Options) -> Result<Co
     general.write_to(&mut metadata);
     family.metadata(&config, file_type.number(), &mut metadata)?;
     metadata.set("general.quantization_version", gguf::QUANTIZATION_VERSION);
+    let own = (family.vocabulary, family.pre_tokenizers);
+    let (kind, hints) = drafted.as_ref().map_or(own, |target| target.vocabulary(family));
     let vocabulary = vocab::load(
-        dir,
-        family.vocabulary,
+        drafted.as_ref().map_or(dir, Target::dir),
+        kind,
         &vocab::Options {
             pre: options.pre.as_deref(),
-            hints: family.pre_tokenizers,
+            hints,
             vocab_size: config.u32(&["vocab_size"])?.map(u64::from),
         },
     )?;
@@ -110,6 +119,7 @@ pub fn plan(dir: &Path, checkpoint: &Checkpoint, options: &Options) -> Result<Co
         // Some families state one of these among their hyper-parameters.
         metadata.set(key.to_owned(), value.clone());
     }
+    family.last_metadata(&config, &mut metadata)?;
 
     let mut job = Job { metadata, items: Vec::new(), check_finite: true, order: ByteOrder::Little };
     if options.vocab_only {
@@ -119,11 +129,18 @@ pub fn plan(dir: &Path, checkpoint: &Checkpoint, options: &Options) -> Result<Co
         return Ok(Conversion { job, file_name, notes });
     }
     let file_name = ModelName::from_metadata(&job.metadata, Some(file_type.name())).to_string();
+    let float = |tensor: &Tensor, matrices| match tensor.stored_type {
+        TensorType::I64 => TensorType::I64,
+        _ if (family.kept)(&config, &tensor.name) => TensorType::F32,
+        _ => float_type(&tensor.name, &tensor.shape, matrices),
+    };
     match options.outtype {
-        None => job.items = as_stored(tensors, matrices),
+        None => job.items = as_stored(tensors, |tensor| float(tensor, matrices)),
         Some(target) => {
             let quantization = &options.quantization;
-            notes.extend(choose_types(&mut job, tensors, target, matrices, quantization)?);
+            let matrices = plain(target).unwrap_or(matrices);
+            let float = |tensor: &Tensor| float(tensor, matrices);
+            notes.extend(choose_types(&mut job, tensors, target, float, quantization)?);
         }
     }
     gguf_quantize::set_overrides(&mut job.metadata, &options.quantization);
@@ -259,6 +276,12 @@ pub(crate) fn tensors(
         let name = foreign::text_name(&entry.name);
         let made = match family.mapping(config, &name)? {
             Mapping::Made(made) => made,
+            Mapping::Behind(vectors, made) => {
+                for (name, values) in vectors {
+                    assembly.push(assembly::computed(name, values));
+                }
+                made
+            }
             Mapping::Shared(name) if assembly.has(name) => continue,
             Mapping::Shared(name) => {
                 vec![MappedTensor { name: name.to_owned(), steps: vec![], slot: None }]
@@ -297,7 +320,15 @@ pub(crate) fn tensors(
     if family.gates_first {
         put_gates_first(&mut tensors);
     }
-    tensors.into_iter().map(|tensor| with_rows_of_parts(family, config, tensor)).collect()
+    let made = tensors.into_iter().map(|tensor| with_rows_of_parts(family, config, tensor));
+    let mut tensors = made.collect::<Result<Vec<_>, Error>>()?;
+    if let Some(list) = family.list
+        && let Some(numbers) = config.json().get(list).and_then(|numbers| numbers.as_array())
+    {
+        let numbers: Vec<i64> = numbers.iter().filter_map(|number| number.as_i64()).collect();
+        tensors.push(assembly::whole(list, &numbers));
+    }
+    Ok(tensors)
 }
 
 /// A tensor whose parts stand along a dimension of their own, as a matrix if its family has it so.
@@ -422,16 +453,26 @@ fn kept_type(tensors: &[Tensor]) -> Option<TensorType> {
     elements.into_iter().max_by_key(|(_, elements)| *elements).map(|(ty, _)| ty)
 }
 
-/// Blocks as they are, all else as floats.
-fn as_stored(tensors: Vec<Tensor>, matrices: TensorType) -> Vec<Item> {
+/// Blocks as they are, all else as floats of these types.
+fn as_stored(tensors: Vec<Tensor>, float: impl Fn(&Tensor) -> TensorType) -> Vec<Item> {
     let item = |tensor: Tensor| {
         let target = match tensor.stored_type {
             blocks if blocks.is_quantized() => blocks,
-            _ => float_type(&tensor.name, &tensor.shape, matrices),
+            _ => float(&tensor),
         };
         Item::new(tensor, target)
     };
     tensors.into_iter().map(item).collect()
+}
+
+/// The type of matrices in a file of plain floats; `None` for other targets.
+fn plain(target: Recipe) -> Option<TensorType> {
+    match target {
+        Recipe::Mix(Mix::F32) | Recipe::Type(TensorType::F32) => Some(TensorType::F32),
+        Recipe::Mix(Mix::F16) | Recipe::Type(TensorType::F16) => Some(TensorType::F16),
+        Recipe::Mix(Mix::BF16) | Recipe::Type(TensorType::BF16) => Some(TensorType::BF16),
+        _ => None,
+    }
 }
 
 /// Gives every tensor its type: first as floats, then as the recipe wants it. Returns what the user
@@ -440,21 +481,13 @@ fn choose_types(
     job: &mut Job,
     tensors: Vec<Tensor>,
     target: Recipe,
-    matrices: TensorType,
+    float: impl Fn(&Tensor) -> TensorType,
     options: &gguf_quantize::Options,
 ) -> Result<Vec<String>, Error> {
-    let plain = match target {
-        Recipe::Mix(Mix::F32) | Recipe::Type(TensorType::F32) => Some(TensorType::F32),
-        Recipe::Mix(Mix::F16) | Recipe::Type(TensorType::F16) => Some(TensorType::F16),
-        Recipe::Mix(Mix::BF16) | Recipe::Type(TensorType::BF16) => Some(TensorType::BF16),
-        _ => None,
-    };
-    let float =
-        |tensor: &Tensor| float_type(&tensor.name, &tensor.shape, plain.unwrap_or(matrices));
     let types: Vec<_> = tensors.iter().map(float).collect();
     job.items =
         tensors.into_iter().zip(&types).map(|(tensor, ty)| Item::new(tensor, *ty)).collect();
-    if plain.is_some() {
+    if plain(target).is_some() {
         return Ok(Vec::new());
     }
     gguf_quantize::give_types(job, target, options)

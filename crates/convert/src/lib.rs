@@ -38,6 +38,7 @@ pub mod general;
 pub mod hf;
 pub mod lora;
 pub mod provenance;
+mod target;
 pub mod vocab;
 
 pub use family::{architectures_of_classes, classes, encoder_classes};

@@ -88,11 +88,13 @@ pub enum Step {
     },
     /// Every element through a function, in F32.
     Map(Function),
-    /// Every element of some rows through a function, in F32; the others as they are.
+    /// Every element of some rows of each group through a function, in F32; the others as they are.
     MapRows {
-        /// The first of these rows.
+        /// Groups: the rows are divided evenly among them.
+        groups: u64,
+        /// The first of these rows within a group.
         start: u64,
-        /// How many there are.
+        /// How many there are in a group.
         len: u64,
         /// What is done to their elements.
         function: Function,
@@ -151,8 +153,8 @@ impl Step {
             Self::Transpose => Self::Transpose,
             Self::Reshape { from, to } => Self::Reshape { from: to, to: from },
             Self::Map(function) => Self::Map(function.inverse()?),
-            Self::MapRows { start, len, function } => {
-                Self::MapRows { start, len, function: function.inverse()? }
+            Self::MapRows { groups, start, len, function } => {
+                Self::MapRows { groups, start, len, function: function.inverse()? }
             }
             // Programs read no further than the rows that they have tokens for.
             Self::Pad { .. } => self,
@@ -236,15 +238,15 @@ impl Step {
                 (&[width, before], false) => Ok(with_dims(&[width, before.max(rows)])),
                 _ => Err("is no matrix of floats, to which rows can be added".into()),
             },
-            Self::MapRows { start, len, .. }
-                if start.checked_add(len).is_none_or(|end| end > rows) =>
-            {
-                Err(format!("has {rows} rows, no {len} from {start} on").into())
+            Self::Map(_) => floats(from).map(|()| shape),
+            Self::MapRows { groups, start, len, .. } => {
+                let group = divides(rows, groups, 1, "groups")?;
+                if start.checked_add(len).is_none_or(|end| end > group) {
+                    let what = format!("has groups of {group} rows, no {len} from {start} on");
+                    return Err(what.into());
+                }
+                floats(from).map(|()| shape)
             }
-            Self::Map(_) | Self::MapRows { .. } => match from.stored_type {
-                TensorType::F32 | TensorType::F16 | TensorType::BF16 | TensorType::F64 => Ok(shape),
-                other => Err(format!("is stored as {other}, not as floats").into()),
-            },
         }
     }
 
@@ -340,10 +342,11 @@ impl Step {
             Self::Transpose => read_transposed(from, to, buffer, offset),
             Self::Reshape { .. } => from.read_at(buffer, offset),
             Self::Map(function) => read_mapped(|_, x| function.of(x), from, buffer, offset),
-            Self::MapRows { start, len, function } => {
-                let (_, unit) = from.units();
-                let rows = start * unit..(start + len) * unit;
-                let of = |at, x| if rows.contains(&at) { function.of(x) } else { x };
+            Self::MapRows { groups, start, len, function } => {
+                let (rows, unit) = from.units();
+                let (group, changed) = (rows / groups, start..start + len);
+                let is_changed = |at| changed.contains(&(at / unit % group));
+                let of = |at, x| if is_changed(at) { function.of(x) } else { x };
                 read_mapped(of, from, buffer, offset)
             }
             Self::Decode => read_mapped(|_, x| x, from, buffer, offset),
@@ -442,6 +445,14 @@ fn read_mapped(
         out.copy_from_slice(&function(at, *x).to_le_bytes());
     }
     Ok(())
+}
+
+/// Fails if the elements are no floats.
+fn floats(tensor: &Tensor) -> Result<(), Misfit> {
+    match tensor.stored_type {
+        TensorType::F32 | TensorType::F16 | TensorType::BF16 | TensorType::F64 => Ok(()),
+        other => Err(format!("is stored as {other}, not as floats").into()),
+    }
 }
 
 /// `total` divided evenly among `groups`, whose size is a multiple of `multiple`.
@@ -630,7 +641,8 @@ mod tests {
         let file: Vec<u8> = (0..6u8).flat_map(|x| f32::from(x).to_le_bytes()).collect();
         let at = Stored { source: Arc::new(file), offset: 0 };
         let tensor = Tensor::stored("t", Shape::new(&[2, 3]).unwrap(), TensorType::F32, at);
-        let step = |start, len| Step::MapRows { start, len, function: Function::Times(10.0) };
+        let step =
+            |start, len| Step::MapRows { groups: 1, start, len, function: Function::Times(10.0) };
         let changed = tensor.clone().changed(step(1, 1)).unwrap();
         let mut out = [0; 16];
         changed.read_at(&mut out, 4).unwrap();

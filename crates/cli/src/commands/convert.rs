@@ -73,6 +73,9 @@ pub struct Args {
     /// For an adapter: directory of the model that it is for, instead of the one it names.
     #[arg(long, value_name = "DIR")]
     base: Option<PathBuf>,
+    /// For a draft (EAGLE 3, DFlash, DSpark): directory of the model that it is for, whose tokenizer it has.
+    #[arg(long, value_name = "DIR")]
+    target_model_dir: Option<PathBuf>,
     /// JSON file with general metadata that override those found.
     #[arg(long, value_name = "FILE")]
     metadata: Option<PathBuf>,
@@ -170,6 +173,7 @@ impl Args {
             like: self.like.clone(),
             metadata: self.metadata.clone(),
             base: self.base.clone(),
+            target_model_dir: self.target_model_dir.clone(),
             provenance: self.provenance,
             overrides: self.legacy.overrides(),
             metadata_dir: self.legacy.metadata_dir.clone(),

@@ -68,7 +68,7 @@ const CHECKPOINT_FLAGS: &[Flag] = &[
     refused("--fuse-gate-up-exps", 0, NOT_YET),
     refused("--fp8-as-q8", 0, "`--tensor-type` of `gguf convert` gives tensors their types"),
     refused("--fuse-qkv", 0, NOT_YET),
-    refused("--target-model-dir", 1, NOT_YET),
+    ours("--target-model-dir", 1, "--target-model-dir"),
 ];
 
 const ADAPTER_FLAGS: &[Flag] = &[

@@ -174,6 +174,25 @@ fn seeing(dir: &Dir) -> String {
 }
 
 #[test]
+fn drafts_have_the_vocabulary_of_their_target() {
+    let dir = Dir::new();
+    let (draft, out) = (dir.path("draft"), dir.path("draft.gguf"));
+    fs::create_dir(&draft).unwrap();
+    let config = r#"{"architectures": ["LlamaForCausalLMEagle3"], "model_type": "llama", "hidden_size": 64,
+        "intermediate_size": 96, "num_hidden_layers": 1, "num_attention_heads": 4, "vocab_size": 2048,
+        "draft_vocab_size": 2048, "max_position_embeddings": 64, "rms_norm_eps": 1e-5,
+        "eagle_aux_hidden_state_layer_ids": [0, 1, 2], "target_hidden_size": 64}"#;
+    fs::write(format!("{draft}/config.json"), config).unwrap();
+    let alone = ["convert", &draft, "--vocab-only", "-o", &out];
+    fails(&alone, 1, &["`LlamaForCausalLMEagle3` is a draft", "--target-model-dir"]);
+    succeeds(&[&alone[..], &["--target-model-dir", MODEL]].concat());
+    let shown = json(&succeeds(&["inspect", &out, "--json"]));
+    assert_eq!(shown["architecture"], "eagle3");
+    let other = ["convert", MODEL, "--dry-run", "--target-model-dir", MODEL];
+    fails(&other, 1, &["is none of drafts", "leave --target-model-dir out"]);
+}
+
+#[test]
 fn encoders_become_files_that_are_held_against_models() {
     let dir = Dir::new();
     let (source, out) = (seeing(&dir), dir.path("mmproj-seeing.gguf"));

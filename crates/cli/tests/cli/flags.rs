@@ -76,8 +76,8 @@ const FLAGS: &[Flag] = &[
 
 /// Flags that stand for others, change neither files nor what is said, or are for other models; they have tests of their own
 /// (`conversion.rs`, `help.rs`).
-const ELSEWHERE: [&str; 6] =
-    ["mmproj", "out", "resume", "threads", "print-supported-models", "quiet"];
+const ELSEWHERE: [&str; 7] =
+    ["mmproj", "target-model-dir", "out", "resume", "threads", "print-supported-models", "quiet"];
 
 /// Sources of every kind, of one block each.
 fn sources(dir: &Dir) {

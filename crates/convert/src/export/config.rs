@@ -101,6 +101,7 @@ pub(super) fn not_restored(
     let file_type = metadata.u64("general.file_type").unwrap_or_default() as u32;
     family.first_metadata(config, &mut restored)?;
     family.metadata(config, file_type, &mut restored)?;
+    family.last_metadata(config, &mut restored)?;
     let prefix = format!("{}.", family.architecture);
     let of_family = |key: &str| key.starts_with(&prefix);
     let lost =

@@ -38,7 +38,7 @@ pub(super) fn tensors(
         let help = "export the tensors under their GGUF names: --to safetensors --keep-names";
         Error::request("export-unsupported", what, help)
     };
-    let makers = makers(model, family, exported, config, &by_name)?;
+    let (makers, vectors) = makers(model, family, exported, config, &by_name)?;
     // Our name to how many parts of how many have makers, and to the makers that it comes first of.
     let mut parts: BTreeMap<&str, (u32, u32)> = BTreeMap::new();
     let mut first_of: BTreeMap<&str, Vec<&SourceTensor>> = BTreeMap::new();
@@ -51,12 +51,12 @@ pub(super) fn tensors(
             first_of.entry(&first.name).or_default().push(maker);
         }
     }
-    let computed: BTreeSet<String> =
-        family.computed(config)?.into_iter().map(|(name, _)| name).collect();
+    let computed = family.computed(config)?.into_iter().map(|(name, _)| name);
+    let computed: BTreeSet<String> = computed.chain(vectors).collect();
     let mut tensors = Vec::new();
     for tensor in model.tensors() {
         let name = &*tensor.info.name;
-        if computed.contains(name) {
+        if computed.contains(name) || exported.replaced.iter().any(|ours| ours == name) {
             continue;
         }
         let Some((found, count)) = parts.get(name) else {
@@ -84,18 +84,21 @@ pub(super) fn tensors(
             tensors.push((Tensor { name: maker.name.clone(), ..undone }, ty));
         }
     }
+    let others = exported.tensors.iter().map(|tensor| (tensor.clone(), tensor.stored_type));
+    tensors.extend(others);
     Ok(tensors)
 }
 
 /// The foreign tensors that the model's tensors are made of: of several spellings the first, and
-/// only those of which the model has everything that is made of them.
+/// only those of which the model has everything that is made of them. And the names of vectors that come with
+/// these and are of no foreign tensor.
 fn makers(
     model: &Model,
     family: &Family,
     exported: &Exported,
     config: &Config,
     by_name: &BTreeMap<&str, &ModelTensor>,
-) -> Result<Vec<SourceTensor>, Error> {
+) -> Result<(Vec<SourceTensor>, Vec<String>), Error> {
     let prefix = format!("{}.", family.architecture);
     let count = |is_counter: &dyn Fn(&str) -> bool| {
         let counters = model.metadata().iter().filter_map(|(key, value)| {
@@ -106,13 +109,17 @@ fn makers(
     // Encoders and decoders count their blocks apart: names beyond the shorter one fit nothing.
     let blocks = count(&|key| key.ends_with("block_count")).min(by_name.len() as u64);
     let experts = count(&|key| key == "expert_count").min(MOST);
-    let mut makers = Vec::new();
+    let (mut makers, mut vectors) = (Vec::new(), Vec::new());
     // The parts of each that something before makes already, and `None` for all of it.
     let mut taken: BTreeMap<String, BTreeSet<Option<u32>>> = BTreeMap::new();
     // Whether the tensor of this name makes what nothing before it makes.
     let mut take = |name: String| {
         let made = match family.mapping(config, &name)? {
             Mapping::Made(made) => made,
+            Mapping::Behind(beside, made) => {
+                vectors.extend(beside.into_iter().map(|(name, _)| name));
+                made
+            }
             Mapping::Shared(ours) => {
                 vec![MappedTensor { name: ours.into(), steps: vec![], slot: None }]
             }
@@ -158,7 +165,7 @@ fn makers(
             }
         }
     }
-    Ok(makers)
+    Ok((makers, vectors))
 }
 
 /// The foreign tensor that `made` is made of, which `whole` finds.

@@ -75,6 +75,9 @@ pub fn plan(model: &Model, options: Options) -> Result<Export, Error> {
     let of_config = as_config.path().to_owned();
     let of_model = |error| config::of_model(error, &of_config, model);
     family.complete(&mut as_config).map_err(of_model)?;
+    for (field, value) in &exported.unwritten {
+        as_config.set(field, value.clone());
+    }
     let of_keys = config::not_restored(metadata, family, &as_config).map_err(of_model)?;
     notes.extend(of_keys);
     let tensors = foreign::tensors(model, family, &exported, &as_config, &mut notes);

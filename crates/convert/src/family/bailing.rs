@@ -2,12 +2,12 @@
 
 use gguf::Error;
 use gguf_checkpoint::config::Config;
-use gguf_pipeline::Step;
+use gguf_pipeline::{Function, Step};
 use gguf_store::Model;
 
 use super::exported::{count, has, rotated_share};
 use super::hyper::{self, Keys};
-use super::names::{LLAMA_LIKE, Table, captures};
+use super::names::{LLAMA_LIKE, Table, captures, filled};
 use super::{Exported, Family, MappedTensor, Mapping, experts};
 
 const NAMES: Table = &[
@@ -26,7 +26,7 @@ const FIELDS: &[(&str, &str)] = &[
 ];
 
 const FUSED: &str = "model.layers.{}.attention.query_key_value.weight";
-const ROUTER_BIAS: &str = "model.layers.{}.mlp.gate.expert_bias";
+pub(super) const ROUTER_BIAS: &str = "model.layers.{}.mlp.gate.expert_bias";
 
 pub(super) static BAILING_MOE: Family = Family {
     classes: &["BailingMoeForCausalLM"],
@@ -149,3 +149,40 @@ fn second_export(model: &Model, exported: Exported) -> Option<Exported> {
         .set_some("partial_rotary_factor", rotated_share(model));
     Some(exported)
 }
+
+/// Set by the biases of routers: by how much each is more than nothing on average.
+const MEANS: &str = "expert_bias_means";
+
+/// Sarvam: the second generation, where all of a head rotates, and biases of routers are nothing on average.
+pub(super) static SARVAM: Family = Family {
+    classes: &["SarvamMoEForCausalLM", "modeling_sarvam_moe.SarvamMoEForCausalLM"],
+    model_type: "sarvam_moe",
+    pre_tokenizers: &["sarvam-moe"],
+    values: |config, values| {
+        let blocks = hyper::possible(config, "layers", hyper::block_count(config)?)?;
+        let mut means = Vec::new();
+        for block in 0..blocks {
+            let bias = values.find(&filled(ROUTER_BIAS, &[block]))?.unwrap_or_default();
+            let sum: f64 = bias.iter().copied().map(f64::from).sum();
+            means.push((sum / bias.len().max(1) as f64) as f32);
+        }
+        config.set(MEANS, means);
+        Ok(())
+    },
+    keys: |config, keys| {
+        second_keys(config, keys)?;
+        keys.set("rope.dimension_count", hyper::head_dim(config)?);
+        Ok(())
+    },
+    special: |config, name| {
+        let mapping = second_special(config, name)?;
+        let means = config.f32s(MEANS)?.unwrap_or_default();
+        let Some(&[block]) = captures(ROUTER_BIAS, name).as_deref() else { return Ok(mapping) };
+        let Some(mean) = means.get(block as usize) else { return Ok(mapping) };
+        let steps = [Step::Map(Function::Plus(-mean))];
+        Ok(Some(Mapping::one(format!("blk.{block}.exp_probs_b.bias"), steps)))
+    },
+    // They come back as models of the family above.
+    export: |_, _| None,
+    ..BAILING_MOE2
+};

@@ -43,14 +43,20 @@ struct Widths {
 impl Widths {
     fn of(config: &Config) -> Result<Self, Error> {
         let width = |field, meaning| config.require_u32(&[field], meaning);
+        // None at all in GLM's newest.
+        let rotated = config.u32(&[ROTATED])?;
+        let rotated =
+            rotated.ok_or_else(|| config.missing(ROTATED, "dimensions of a key that rotate"))?;
         Ok(Self {
             rank: width("kv_lora_rank", "what keys and values are compressed to")?,
-            rotated: width("qk_rope_head_dim", "dimensions of a key that rotate")?,
+            rotated,
             fixed: width("qk_nope_head_dim", "dimensions of a key that do not rotate")?,
             value: width("v_head_dim", "dimensions of a value")?,
         })
     }
 }
+
+const ROTATED: &str = "qk_rope_head_dim";
 
 /// The first generation: attention as in llama.
 pub(super) static DEEPSEEK: Family = Family {
@@ -180,7 +186,7 @@ pub(super) static GLM_DSA: Family = Family {
     complete: complete_third,
     keys: |config, keys| {
         self::keys(config, keys)?;
-        let rotated = config.require_u32(&["qk_rope_head_dim"], "dimensions that rotate")?;
+        let rotated = config.require_u32(&[ROTATED], "dimensions that rotate")?;
         keys.set("rope.dimension_count", hyper::rotated_dims(config, rotated, 1.0)?);
         further_keys(config, keys, false)?;
         indexer_keys(config, keys)?;
@@ -203,10 +209,10 @@ pub(super) static GLM_DSA: Family = Family {
     ..DEEPSEEK32
 };
 
-const INDEXER_KINDS: &str = "indexer_types";
+pub(super) const INDEXER_KINDS: &str = "indexer_types";
 const FURTHER: &[&str] = &["num_nextn_predict_layers"];
 
-const INDEXER: Table = &[
+pub(super) const INDEXER: Table = &[
     ("model.layers.{}.self_attn.indexer.wq_b", "blk.{}.indexer.attn_q_b"),
     ("model.layers.{}.self_attn.indexer.wk", "blk.{}.indexer.attn_k"),
     ("model.layers.{}.self_attn.indexer.k_norm", "blk.{}.indexer.k_norm"),
@@ -223,7 +229,7 @@ fn further_keys(config: &Config, keys: &mut Keys, only_some: bool) -> Result<(),
     Ok(())
 }
 
-fn indexer_keys(config: &Config, keys: &mut Keys) -> Result<(), Error> {
+pub(super) fn indexer_keys(config: &Config, keys: &mut Keys) -> Result<(), Error> {
     let number = |field| config.require_u32(&[field], "the indexer's size");
     keys.set("attention.indexer.head_count", number("index_n_heads")?);
     keys.set("attention.indexer.key_length", number("index_head_dim")?);
@@ -285,7 +291,7 @@ fn complete_with_gate(config: &mut Config) -> Result<(), Error> {
 }
 
 /// Of the third generation, and of models after it.
-fn complete_third(config: &mut Config) -> Result<(), Error> {
+pub(super) fn complete_third(config: &mut Config) -> Result<(), Error> {
     config.default("rms_norm_eps", 1e-5);
     // Newer configurations list the kinds of layers.
     let kinds = config.find(&["mlp_layer_types"]).and_then(|(_, kinds)| kinds.as_array());
@@ -298,12 +304,21 @@ fn complete_third(config: &mut Config) -> Result<(), Error> {
     hyper::default_attention(config)
 }
 
-fn keys(config: &Config, keys: &mut Keys) -> Result<(), Error> {
+pub(super) fn keys(config: &Config, keys: &mut Keys) -> Result<(), Error> {
+    keys_of_width(config, keys, Some(Widths::of(config)?.rotated))
+}
+
+/// The same, where the width of a head is this before others are known; llama.cpp's converter writes it of most.
+pub(super) fn keys_of_width(
+    config: &Config,
+    keys: &mut Keys,
+    head_dim: Option<u32>,
+) -> Result<(), Error> {
     let widths = Widths::of(config)?;
     // To programs, this is one key head that all query heads share.
     let mut shared = config.clone();
     shared.set("num_key_value_heads", 1);
-    shared.set("head_dim", widths.rotated);
+    shared.set("head_dim", head_dim);
     keys.stated(&shared)?;
 
     let has_experts = config.u32(&["n_routed_experts"])?.is_some();
@@ -333,7 +348,7 @@ fn keys(config: &Config, keys: &mut Keys) -> Result<(), Error> {
     Ok(())
 }
 
-fn special(config: &Config, name: &str) -> Result<Option<Mapping>, Error> {
+pub(super) fn special(config: &Config, name: &str) -> Result<Option<Mapping>, Error> {
     // Layers behind the last predict further tokens; programs do not use them yet.
     let blocks = hyper::block_count(config)?;
     if block_of(name).is_some_and(|block| block >= blocks) {
@@ -353,7 +368,7 @@ fn special(config: &Config, name: &str) -> Result<Option<Mapping>, Error> {
     experts::mapping(config, name, width)
 }
 
-fn export(model: &Model, exported: Exported) -> Option<Exported> {
+pub(super) fn export(model: &Model, exported: Exported) -> Option<Exported> {
     let metadata = model.metadata();
     let architecture = metadata.architecture().unwrap_or_default();
     let key = |name: &str| format!("{architecture}.{name}");

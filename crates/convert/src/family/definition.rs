@@ -11,10 +11,20 @@ use super::exported::Exported;
 use super::foreign;
 use super::hyper::{self, Keys};
 use super::names::{self, LLAMA_LIKE, Table, renamed};
+use super::values::Values;
 use crate::vocab;
 
 /// Tensors that no file holds: names, and values of one dimension.
 type Computed = Vec<(String, Vec<f32>)>;
+
+/// A draft guesses tokens of another model, whose vocabulary it has: of which kind that is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Draft {
+    /// That of its family.
+    OfFamily,
+    /// That of the other model's family.
+    OfTarget,
+}
 
 /// What a family is: data, and functions for what differs from most families.
 pub(crate) struct Family {
@@ -45,11 +55,17 @@ pub(crate) struct Family {
     pub(super) instead: fn(&Config) -> Option<&'static Family>,
     /// Sets fields that only the names of the checkpoint's tensors tell.
     pub(super) survey: fn(&mut Config, &mut dyn Iterator<Item = Cow<'_, str>>),
+    /// Sets fields that only values of the checkpoint's tensors tell.
+    pub(super) values: fn(&mut Config, &Values) -> Result<(), Error>,
+    /// Whether its models are drafts.
+    pub draft: Option<Draft>,
     /// Keys that stand before all others in a file of llama.cpp's converter, which writes them
     /// while it computes tensors.
     pub(super) first_keys: fn(&Config, &mut Keys) -> Result<(), Error>,
     /// The hyper-parameters, as keys under the architecture's name.
     pub(super) keys: fn(&Config, &mut Keys) -> Result<(), Error>,
+    /// Keys that stand behind the vocabulary.
+    pub(super) last_keys: fn(&Config, &mut Keys) -> Result<(), Error>,
     /// Whether a foreign tensor is left out, by its name in the checkpoint.
     pub(super) leaves_out: fn(&Config, &str) -> bool,
     /// What becomes of a foreign tensor behind the prefix if `names` do not tell; asked before
@@ -62,8 +78,13 @@ pub(crate) struct Family {
     pub gates_first: bool,
     /// How names end of tensors whose parts follow one another as rows, not along a new dimension.
     pub(super) rows_of_parts: &'static [&'static str],
+    /// Whether a matrix is F32 where others are F16 or BF16, by our name, beside those that are so in all families.
+    pub kept: fn(&Config, &str) -> bool,
     /// Tensors that no file holds.
     pub(super) computed: fn(&Config) -> Result<Computed, Error>,
+    /// A list of whole numbers that stands behind all tensors: its name, which is also that of the field that
+    /// holds it.
+    pub list: Option<&'static str>,
     /// What leads back from a GGUF beside the data above; `None` if the model is not of this
     /// family but of another of the same architecture.
     pub(super) export: fn(&Model, Exported) -> Option<Exported>,
@@ -84,14 +105,19 @@ impl Family {
         complete: |_| Ok(()),
         instead: |_| None,
         survey: |_, _| (),
+        values: |_, _| Ok(()),
+        draft: None,
         first_keys: |_, _| Ok(()),
         keys: |config, keys| keys.stated(config),
+        last_keys: |_, _| Ok(()),
         leaves_out: |_, _| false,
         special: |_, _| Ok(None),
         steps: |_, _| Ok(Vec::new()),
         gates_first: false,
         rows_of_parts: &[],
+        kept: |_, _| false,
         computed: |_| Ok(Vec::new()),
+        list: None,
         export: |_, exported| Some(exported),
     };
 
@@ -108,6 +134,22 @@ impl Family {
     /// Sets fields that only the names of the checkpoint's tensors tell.
     pub(crate) fn survey<'n>(&self, config: &mut Config, names: impl Iterator<Item = &'n str>) {
         (self.survey)(config, &mut names.map(foreign::text_name));
+    }
+
+    /// Sets fields that only values of the checkpoint's tensors tell.
+    pub(crate) fn values(&self, config: &mut Config, values: &Values) -> Result<(), Error> {
+        (self.values)(config, values)
+    }
+
+    /// Keys that stand behind the vocabulary.
+    pub(crate) fn last_metadata(
+        &self,
+        config: &Config,
+        metadata: &mut Metadata,
+    ) -> Result<(), Error> {
+        let mut keys = Keys::new(self.architecture, 0, metadata);
+        (self.last_keys)(config, &mut keys)?;
+        keys.finish(config)
     }
 
     /// Keys that stand before all others.
@@ -184,6 +226,8 @@ impl Family {
 pub(crate) enum Mapping {
     /// What is made of it: mostly one tensor; several where it is stored interleaved.
     Made(Vec<MappedTensor>),
+    /// The same behind vectors that are no tensors of the checkpoint: names and values.
+    Behind(Vec<(String, Vec<f32>)>, Vec<MappedTensor>),
     /// The tensor of this name, unless another foreign tensor has become it already: what a
     /// checkpoint may store more than once.
     Shared(&'static str),

@@ -1,13 +1,16 @@
 //! What leads back from a GGUF to a checkpoint, apart from what conversion itself says.
 
+use gguf::Shape;
 use gguf::schema::Hyper;
+use gguf_pipeline::Tensor;
 use gguf_store::Model;
 use serde_json::{Map, Value};
 
 use super::names::{Table, foreign};
+use crate::assembly;
 
 /// What the exporter must know of a family beside its conversion.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub(crate) struct Exported {
     /// The class name of the model.
     pub class: &'static str,
@@ -27,6 +30,13 @@ pub(crate) struct Exported {
     pub without: Vec<&'static str>,
     /// JSON files beside the configuration: names within the directory, contents.
     pub files: Vec<(&'static str, Value)>,
+    /// Fields that conversion takes from elsewhere than the configuration: from values of tensors, from
+    /// another model.
+    pub unwritten: Map<String, Value>,
+    /// Tensors that are not made of those of the model as the family says.
+    pub tensors: Vec<Tensor>,
+    /// Tensors of the model that such stand for.
+    pub replaced: Vec<String>,
 }
 
 impl Exported {
@@ -42,6 +52,9 @@ impl Exported {
             scaling: Map::new(),
             without: Vec::new(),
             files: Vec::new(),
+            unwritten: Map::new(),
+            tensors: Vec::new(),
+            replaced: Vec::new(),
         }
     }
 
@@ -106,6 +119,32 @@ impl Exported {
     /// Leaves out the usual fields of these keys.
     pub(super) fn without(mut self, keys: &[&'static str]) -> Self {
         self.without.extend(keys);
+        self
+    }
+
+    /// Sets a field that is in no configuration.
+    pub(super) fn unwritten(mut self, field: &str, value: Value) -> Self {
+        self.unwritten.insert(field.to_owned(), value);
+        self
+    }
+
+    /// Adds a vector that keys tell of.
+    pub(super) fn vector(mut self, name: String, values: Vec<f32>) -> Self {
+        self.tensors.push(assembly::computed(name, values));
+        self
+    }
+
+    /// Adds a matrix of one row of ones.
+    pub(super) fn row_of_ones(mut self, name: String, shape: Shape) -> Self {
+        let ones = vec![1.0; shape.row_len() as usize];
+        self.tensors.push(Tensor { shape, ..assembly::computed(name, ones) });
+        self
+    }
+
+    /// Adds a tensor that stands for one of the model.
+    pub(super) fn in_place_of(mut self, ours: &str, tensor: Tensor) -> Self {
+        self.replaced.push(ours.to_owned());
+        self.tensors.push(tensor);
         self
     }
 

@@ -146,7 +146,12 @@ fn multipliers(config: &Config, name: &str) -> Result<Vec<Step>, Error> {
         for (at, len) in [inner, inner, states, states, heads.into()].into_iter().enumerate() {
             let factor = listed("ssm_multipliers", at);
             if factor != 1.0 {
-                steps.push(Step::MapRows { start, len, function: Function::Times(factor) });
+                steps.push(Step::MapRows {
+                    groups: 1,
+                    start,
+                    len,
+                    function: Function::Times(factor),
+                });
             }
             start += len;
         }

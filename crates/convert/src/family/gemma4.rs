@@ -41,7 +41,7 @@ const WIDE: &str = "global_head_dim";
 const WIDE_HEADS: &str = "num_global_key_value_heads";
 const SHARED: &str = "num_kv_shared_layers";
 const DOUBLED: &str = "use_double_wide_mlp";
-const PARAMETERS_OF_ROPE: &str = "rope_parameters";
+pub(super) const PARAMETERS_OF_ROPE: &str = "rope_parameters";
 /// Names tokens that must never be drawn.
 const UNIFIED: &str = "Gemma4UnifiedForConditionalGeneration";
 /// What keeps a dimension from rotating.
@@ -97,7 +97,7 @@ fn wide_head(config: &Config) -> Result<u32, Error> {
     config.require_u32(&[WIDE], "the width of a head in layers without a window")
 }
 
-fn keys(config: &Config, keys: &mut Keys) -> Result<(), Error> {
+pub(super) fn keys(config: &Config, keys: &mut Keys) -> Result<(), Error> {
     let wide = wide_head(config)?;
     let narrow = config.require_u32(&["head_dim"], "the width of a head")?;
     keys.stated(config)?;
@@ -159,15 +159,20 @@ fn computed(config: &Config) -> Result<Vec<(String, Vec<f32>)>, Error> {
     let parameters = config.part(PARAMETERS_OF_ROPE).part("full_attention");
     let share = parameters.f64(&["partial_rotary_factor"])?.unwrap_or(1.0);
     let wide = hyper::possible(config, "dimensions of a head", wide_head(config)?)?;
-    let rotated = (f64::from(wide) * share / 2.0) as usize;
-    let factor = |i| if i < rotated { 1.0 } else { NEVER };
-    Ok(vec![("rope_freqs.weight".to_owned(), (0..wide as usize / 2).map(factor).collect())])
+    Ok(vec![factors(wide, share)])
 }
 
-fn export(model: &Model, exported: Exported) -> Option<Exported> {
+/// The factors of frequencies in a head of which a share rotates.
+pub(super) fn factors(width: u32, share: f64) -> (String, Vec<f32>) {
+    let rotated = (f64::from(width) * share / 2.0) as usize;
+    let factor = |i| if i < rotated { 1.0 } else { NEVER };
+    (hyper::ROPE_FREQS.to_owned(), (0..width as usize / 2).map(factor).collect())
+}
+
+pub(super) fn export(model: &Model, exported: Exported) -> Option<Exported> {
     let metadata = model.metadata();
     let list = |key: &str| {
-        let list = metadata.array(&format!("gemma4.{key}"))?;
+        let list = metadata.array(&format!("{}.{key}", metadata.architecture()?))?;
         Some(list.iter().map(|value| value.to_u64().unwrap_or(0)).collect::<Vec<_>>())
     };
     let wide = count(model, "attention.key_length").filter(|&wide| wide > 0)?;
@@ -189,7 +194,9 @@ fn export(model: &Model, exported: Exported) -> Option<Exported> {
         exported = exported.set(DOUBLED, true);
     }
     if let Some(heads) = list("attention.head_count_kv") {
-        let windows = metadata.array("gemma4.attention.sliding_window_pattern")?;
+        let architecture = metadata.architecture()?;
+        let pattern = format!("{architecture}.attention.sliding_window_pattern");
+        let windows = metadata.array(&pattern)?;
         let of_kind = |wanted: bool| {
             let mut layers = heads.iter().zip(windows.iter());
             layers

@@ -49,6 +49,13 @@ impl<'m> Keys<'m> {
         }
     }
 
+    /// Sets a key that may have been set before, which then counts.
+    pub(super) fn set_if_absent(&mut self, key: &str, value: impl Into<gguf::Value>) {
+        if self.metadata.get(&format!("{}.{key}", self.architecture)).is_none() {
+            self.set(key, value);
+        }
+    }
+
     pub(super) fn set_u32(&mut self, key: &str, value: Option<u32>) {
         if let Some(value) = value {
             self.set(key, value);
@@ -131,6 +138,9 @@ impl<'m> Keys<'m> {
         self.set_u32("feed_forward_length", feed_forward);
         self.set("attention.head_count", heads);
         self.set_u32("attention.head_count_kv", head_count_kv);
+        if config.bool("is_causal")? == Some(false) {
+            self.set("attention.causal", false);
+        }
         self.rope(config, rope)?;
         if let Some(sections) = rope.sections()? {
             self.set("rope.dimension_sections", Array::from(&sections[..]));
@@ -177,10 +187,7 @@ impl<'m> Keys<'m> {
     /// That positions are not stretched, unless they are: of some families llama.cpp's converter
     /// writes so.
     pub(super) fn else_not_stretched(&mut self) {
-        const NAME: &str = "rope.scaling.type";
-        if self.metadata.get(&format!("{}.{NAME}", self.architecture)).is_none() {
-            self.set(NAME, "none");
-        }
+        self.set_if_absent("rope.scaling.type", "none");
     }
 
     /// How rotary embedding is scaled.
@@ -394,6 +401,20 @@ pub(super) fn stated_head_dim(config: &Config) -> Result<Option<u32>, Error> {
     config.u32(&["head_dim"])
 }
 
+/// The same, or what `transformers` completes it with where the configuration is of Llama's type, whatever its
+/// class.
+pub(super) fn completed_head_dim(config: &Config) -> Result<Option<u32>, Error> {
+    match is_of_llama(config) {
+        true => head_dim(config).map(Some),
+        false => stated_head_dim(config),
+    }
+}
+
+/// Whether `transformers` completes the configuration as that of a Llama.
+pub(super) fn is_of_llama(config: &Config) -> bool {
+    config.json()["model_type"] == "llama"
+}
+
 /// `head_dim`, or the width of the model divided among its heads.
 pub(super) fn head_dim(config: &Config) -> Result<u32, Error> {
     if let Some(dim) = stated_head_dim(config)? {
@@ -407,11 +428,21 @@ pub(super) fn rotated_dims(config: &Config, head_dim: u32, default: f64) -> Resu
     Ok((rotated_share(config, default)? * f64::from(head_dim)) as u32)
 }
 
+/// The same, if a share is stated.
+pub(super) fn stated_rotated_dims(config: &Config) -> Result<Option<u32>, Error> {
+    let Some(share) = stated_share(config)? else { return Ok(None) };
+    Ok(Some((share * f64::from(head_dim(config)?)) as u32))
+}
+
 /// The share of a head's dimensions that rotate.
 pub(super) fn rotated_share(config: &Config, default: f64) -> Result<f64, Error> {
+    Ok(stated_share(config)?.unwrap_or(default))
+}
+
+fn stated_share(config: &Config) -> Result<Option<f64>, Error> {
     const FIELDS: &[&str] = &["partial_rotary_factor", "rope_pct", "rope_percent", "rotary_pct"];
     let nested = Rope::of(config)?.f64(FIELDS[0])?;
-    Ok(nested.or(config.f64(FIELDS)?).unwrap_or(default))
+    Ok(nested.or(config.f64(FIELDS)?))
 }
 
 /// The rotary embedding of a configuration, in its old form (`rope_theta`, `rope_scaling`) or its

@@ -13,7 +13,7 @@ use super::hyper::{self, Keys};
 use super::names::{LLAMA_LIKE, Table, captures};
 use super::{Exported, Family, Mapping, experts};
 
-const NAMES: Table = &[
+pub(super) const NAMES: Table = &[
     ("model.layers.{}.self_attn.q_conv1d", "blk.{}.ssm_conv1d_q"),
     ("model.layers.{}.self_attn.k_conv1d", "blk.{}.ssm_conv1d_k"),
     ("model.layers.{}.self_attn.v_conv1d", "blk.{}.ssm_conv1d_v"),
@@ -28,8 +28,8 @@ const NAMES: Table = &[
     ("model.layers.{}.block_sparse_moe.shared_experts.up_proj", "blk.{}.ffn_up_shexp"),
     ("model.layers.{}.block_sparse_moe.shared_experts.down_proj", "blk.{}.ffn_down_shexp"),
 ];
-const DECAY: &str = "model.layers.{}.self_attn.A_log";
-const RATE: &str = "model.layers.{}.self_attn.dt_bias";
+pub(super) const DECAY: &str = "model.layers.{}.self_attn.A_log";
+pub(super) const RATE: &str = "model.layers.{}.self_attn.dt_bias";
 const ROUTER_BIAS: &str = "model.layers.{}.block_sparse_moe.gate.e_score_correction_bias";
 /// Each expert's matrices: foreign name of one, our name of all.
 const EXPERTS: [(&str, &str); 3] = [
@@ -37,7 +37,7 @@ const EXPERTS: [(&str, &str); 3] = [
     ("model.layers.{}.block_sparse_moe.experts.{}.w2.weight", "ffn_down_exps"),
     ("model.layers.{}.block_sparse_moe.experts.{}.w3.weight", "ffn_up_exps"),
 ];
-const LINEAR: &str = "linear_attn_config";
+pub(super) const LINEAR: &str = "linear_attn_config";
 const FULL: &str = "full_attn_layers";
 const SIGMOID: u64 = 2;
 
@@ -69,12 +69,12 @@ pub(super) static KIMI_LINEAR: Family = Family {
 };
 
 /// What is said of linear attention.
-fn linear(config: &Config) -> Config {
+pub(super) fn linear(config: &Config) -> Config {
     config.part(LINEAR)
 }
 
 /// Heads of keys and values of each layer: none where attention is linear.
-fn heads(config: &Config) -> Result<Vec<i32>, Error> {
+pub(super) fn heads(config: &Config) -> Result<Vec<i32>, Error> {
     let linear = linear(config);
     let full = linear.find(&[FULL]).and_then(|(_, layers)| layers.as_array());
     let Some(full) = full else {
@@ -111,7 +111,7 @@ fn keys(config: &Config, keys: &mut Keys) -> Result<(), Error> {
     Ok(())
 }
 
-fn special(config: &Config, name: &str) -> Result<Option<Mapping>, Error> {
+pub(super) fn special(config: &Config, name: &str) -> Result<Option<Mapping>, Error> {
     if let Some(one) = experts::one_of(&EXPERTS, name, || hyper::expert_count(config))? {
         return Ok(Some(one));
     }
@@ -129,15 +129,21 @@ fn special(config: &Config, name: &str) -> Result<Option<Mapping>, Error> {
     Ok(made)
 }
 
-/// Every channel is a convolution of its own, in four dimensions.
 fn steps(config: &Config, name: &str) -> Result<Vec<Step>, Error> {
+    steps_of(config, name, linear(config).u32(&["head_dim"])?.unwrap_or(0))
+}
+
+/// Every channel is a convolution of its own, in four dimensions; heads have so many channels.
+pub(super) fn steps_of(config: &Config, name: &str, width: u32) -> Result<Vec<Step>, Error> {
     if !name.contains(".ssm_conv1d_") {
         return Ok(Vec::new());
     }
-    let linear = linear(config);
-    let number = |field: &str| linear.require_u32(&[field], "a size of linear attention");
-    let kernel = u64::from(number("short_conv_kernel_size")?);
-    let channels = u64::from(number("head_dim")?) * u64::from(hyper::head_count(config)?);
+    const KERNEL: &[&str] = &["short_conv_kernel_size"];
+    let kernel = match linear(config).u32(KERNEL)? {
+        Some(kernel) => u64::from(kernel),
+        None => config.require_u32(KERNEL, "a size of linear attention")?.into(),
+    };
+    let channels = u64::from(width) * u64::from(hyper::head_count(config)?);
     let shape = |dims: &[u64]| {
         Shape::new(dims).unwrap_or_else(|| unreachable!("four dimensions are no more than four"))
     };
@@ -145,7 +151,7 @@ fn steps(config: &Config, name: &str) -> Result<Vec<Step>, Error> {
     Ok(vec![Step::Reshape { from, to }])
 }
 
-fn export(model: &Model, exported: Exported) -> Option<Exported> {
+pub(super) fn export(model: &Model, exported: Exported) -> Option<Exported> {
     let hyper = Hyper::of(model.metadata()).ok()?;
     let number = |key| count(model, key);
     let blocks = number("block_count")?.min(1 << 16);

@@ -6,7 +6,7 @@ use gguf_store::Model;
 
 use super::hyper::{self, Keys};
 use super::names::{LLAMA_LIKE, Table};
-use super::{Exported, Family, Mapping, experts, windows};
+use super::{Exported, Family, Mapping, eagle3, experts, windows};
 use crate::vocab;
 
 const MIXTRAL: &str = "MixtralForCausalLM";
@@ -59,6 +59,7 @@ pub(super) static LLAMA: Family = Family {
         }
         Ok(())
     },
+    instead: |config| eagle3::is_meant(config).then_some(&eagle3::EAGLE3),
     keys,
     // A norm of the encoder of images, without a prefix.
     leaves_out: |config, name| {

@@ -4,11 +4,11 @@ use gguf::schema::Hyper;
 use gguf::{Array, Error};
 use gguf_checkpoint::config::Config;
 use gguf_store::Model;
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use super::exported::{count, has};
 use super::hyper::{self, Keys};
-use super::names::Table;
+use super::names::{Table, renamed};
 use super::state_space::Sizes;
 use super::{Exported, Family, Mapping, experts};
 
@@ -26,6 +26,8 @@ const NAMES: Table = &[
     ("backbone.layers.{}.mixer.gate", "blk.{}.ffn_gate_inp"),
     ("backbone.layers.{}.mixer.shared_experts.up_proj", "blk.{}.ffn_up_shexp"),
     ("backbone.layers.{}.mixer.shared_experts.down_proj", "blk.{}.ffn_down_shexp"),
+    ("backbone.layers.{}.mixer.fc1_latent_proj", "blk.{}.ffn_latent_down"),
+    ("backbone.layers.{}.mixer.fc2_latent_proj", "blk.{}.ffn_latent_up"),
     ("backbone.layers.{}.mixer.in_proj", "blk.{}.ssm_in"),
     ("backbone.layers.{}.mixer.conv1d", "blk.{}.ssm_conv1d"),
     ("backbone.layers.{}.mixer.norm", "blk.{}.ssm_norm"),
@@ -46,6 +48,9 @@ const EXPERTS: [(&str, &str); 2] = [
 const EXPERT_WIDTH: &str = "moe_intermediate_size";
 const SHARED_WIDTH: &str = "moe_shared_expert_intermediate_size";
 const ASKED: &str = "num_experts_per_tok";
+/// The width of what experts read, where it is another than the model's.
+const LATENT: &str = "moe_latent_size";
+const FURTHER: &str = "num_nextn_predict_layers";
 const PATTERN: &str = "hybrid_override_pattern";
 /// A state space has no longest context; programs want a number.
 const CONTEXT: u32 = 1 << 20;
@@ -68,6 +73,7 @@ pub(super) static NEMOTRON_H: Family = Family {
         ("expert_group_count", "n_group"),
         ("expert_group_used_count", "topk_group"),
         ("attention.layer_norm_epsilon", "layer_norm_epsilon"),
+        ("moe_latent_size", LATENT),
     ],
     expects: &[("use_bias", false), ("mlp_bias", false), ("use_conv_bias", true)],
     complete,
@@ -180,15 +186,18 @@ fn keys(config: &Config, keys: &mut Keys, width: u32) -> Result<(), Error> {
 }
 
 fn expert_keys(config: &Config, keys: &mut Keys) -> Result<(), Error> {
-    for field in ["moe_latent_size", "num_nextn_predict_layers"] {
-        if let Some(number) = config.u32(&[field])?.filter(|&number| number > 0) {
-            return Err(hyper::not_computed(config, field, number));
-        }
+    if let Some(number) = config.u32(&[FURTHER])?.filter(|&number| number > 0) {
+        return Err(hyper::not_computed(config, FURTHER, number));
     }
     let width = config.require_u32(&[EXPERT_WIDTH], "the feed-forward width of an expert")?;
     self::keys(config, keys, width)?;
     keys.set_u32("expert_used_count", config.u32(&[ASKED])?);
     keys.set("expert_feed_forward_length", width);
+    beside_experts(config, keys)
+}
+
+/// What all layers with experts have in common.
+fn beside_experts(config: &Config, keys: &mut Keys) -> Result<(), Error> {
     keys.set_u32("expert_shared_feed_forward_length", config.u32(&[SHARED_WIDTH])?);
     keys.set_u32("expert_count", config.u32(&["n_routed_experts"])?);
     keys.set_u32("expert_shared_count", config.u32(&["n_shared_experts"])?);
@@ -197,6 +206,7 @@ fn expert_keys(config: &Config, keys: &mut Keys) -> Result<(), Error> {
     }
     keys.set_f32("expert_weights_scale", config.f32(&["routed_scaling_factor"])?);
     keys.set_u32("expert_group_count", config.u32(&["n_group"])?);
+    keys.set_u32("moe_latent_size", config.u32(&[LATENT])?);
     Ok(())
 }
 
@@ -213,6 +223,11 @@ fn special(config: &Config, name: &str) -> Result<Option<Mapping>, Error> {
 }
 
 fn export(model: &Model, exported: Exported) -> Option<Exported> {
+    let asked = model.metadata().array("nemotron_h_moe.expert_used_count");
+    asked.is_none().then(|| export_any(model, exported))?
+}
+
+fn export_any(model: &Model, exported: Exported) -> Option<Exported> {
     let hyper = Hyper::of(model.metadata()).ok()?;
     let blocks = count(model, "block_count")?.min(1 << 16);
     let is_routed = count(model, "expert_count").is_some_and(|experts| experts > 0);
@@ -236,4 +251,80 @@ fn export(model: &Model, exported: Exported) -> Option<Exported> {
         .set("use_conv_bias", has(model, "blk.0.ssm_conv1d.bias"))
         .set(PATTERN, (0..blocks).map(letter).collect::<String>());
     Some(exported)
+}
+
+/// What each layer is, with what its experts have of their own.
+const BLOCKS: &str = "block_configs";
+const BLOCK_KIND: &str = "block_type";
+
+/// Puzzle: layers differ in the width of experts, and in how many of them are asked. Layers that guess further
+/// tokens are left out.
+pub(super) static NEMOTRON_H_PUZZLE: Family = Family {
+    classes: &["NemotronHPuzzleForCausalLM"],
+    architecture: "nemotron_h_moe",
+    model_type: "nemotron_h_puzzle",
+    complete: |config| {
+        let blocks = blocks(config)?;
+        let kinds: Vec<Value> = blocks.iter().map(|block| block[BLOCK_KIND].clone()).collect();
+        config.set("num_hidden_layers", kinds.len());
+        config.set("layers_block_type", kinds);
+        complete(config)
+    },
+    instead: |_| None,
+    keys: |config, keys| {
+        let blocks = blocks(config)?;
+        self::keys(config, keys, 0)?;
+        let of_blocks = |field: &str| -> Vec<i32> {
+            let number = |block: &Value| i32::try_from(block[field].as_u64().unwrap_or(0));
+            blocks.iter().map(|block| number(block).unwrap_or(i32::MAX)).collect()
+        };
+        let widths = of_blocks(EXPERT_WIDTH);
+        keys.set("feed_forward_length", Array::from(&widths[..]));
+        keys.set("expert_feed_forward_length", Array::from(&widths[..]));
+        keys.set("expert_used_count", Array::from(&of_blocks(ASKED)[..]));
+        beside_experts(config, keys)
+    },
+    leaves_out: |_, name| name.starts_with("mtp."),
+    special: |config, name| {
+        let name = match name.strip_prefix("model.") {
+            Some(rest) => format!("backbone.{rest}"),
+            None => name.to_owned(),
+        };
+        match special(config, &name)? {
+            None => match renamed(&name, &[NAMES]) {
+                Some(ours) => {
+                    let steps = hyper::llama_order(config, &ours)?;
+                    Ok(Some(Mapping::one(ours, steps)))
+                }
+                None => Ok(None),
+            },
+            mapping => Ok(mapping),
+        }
+    },
+    export: export_puzzle,
+    ..NEMOTRON_H
+};
+
+fn blocks(config: &Config) -> Result<Vec<Value>, Error> {
+    let blocks = config.find(&[BLOCKS]).and_then(|(_, blocks)| blocks.as_array());
+    blocks.cloned().ok_or_else(|| config.missing(BLOCKS, "what each layer is"))
+}
+
+fn export_puzzle(model: &Model, exported: Exported) -> Option<Exported> {
+    let hyper = Hyper::of(model.metadata()).ok()?;
+    let exported = export_any(model, exported)?;
+    let letters = exported.config.get(PATTERN)?.as_str()?;
+    let block = |(layer, letter): (u64, char)| match letter {
+        'M' => Some(json!({BLOCK_KIND: "mamba"})),
+        '*' => Some(json!({BLOCK_KIND: "attention"})),
+        _ => Some(json!({
+            BLOCK_KIND: "moe",
+            EXPERT_WIDTH: hyper.u64_in("expert_feed_forward_length", layer).ok()?,
+            ASKED: hyper.u64_in("expert_used_count", layer).ok()?,
+        })),
+    };
+    let blocks: Option<Vec<Value>> = (0..).zip(letters.chars()).map(block).collect();
+    Some(
+        exported.without(&["expert_feed_forward_length", "expert_used_count"]).set(BLOCKS, blocks?),
+    )
 }

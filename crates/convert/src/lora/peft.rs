@@ -288,7 +288,7 @@ fn tensors(
             return Err(fault(format!("has the shapes {:?} and {:?}", a.shape, b.shape)));
         }
         let made = match family.mapping(config, &format!("{module}.weight"))? {
-            Mapping::Made(made) => made,
+            Mapping::Made(made) | Mapping::Behind(_, made) => made,
             Mapping::Dropped | Mapping::DroppedIfZero | Mapping::Shared(_) | Mapping::Unknown => {
                 let what = format!("is for no tensor of a {} model", family.architecture);
                 return Err(fault(what));

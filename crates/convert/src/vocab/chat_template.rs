@@ -69,8 +69,8 @@ impl ChatTemplate {
     }
 
     fn beside(files: &Files) -> Result<Option<Self>, Error> {
-        if files.has("chat_template.jinja") {
-            let mut all = Self::single(read_text(files, "chat_template.jinja")?);
+        if let Some(template) = of_file(files)? {
+            let mut all = Self::single(template);
             for path in files.folder().with_extension("additional_chat_templates", "jinja")? {
                 let name = Path::new(&path).file_stem().unwrap_or_default().to_string_lossy();
                 all.add(&name, read_text(files, &path)?);
@@ -98,6 +98,12 @@ impl ChatTemplate {
             metadata.set("tokenizer.chat_template", template);
         }
     }
+}
+
+/// The template in a file of its own.
+pub(super) fn of_file(files: &Files) -> Result<Option<String>, Error> {
+    const FILE: &str = "chat_template.jinja";
+    files.has(FILE).then(|| read_text(files, FILE)).transpose()
 }
 
 /// A text file with line ends as Python reads them, whatever they are in the file.

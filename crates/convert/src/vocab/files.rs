@@ -165,6 +165,12 @@ impl<'a> Files<'a> {
         list.into_iter().flatten()
     }
 
+    /// The id of an added token.
+    pub fn added_id(&self, text: &str) -> Option<u32> {
+        let token = self.added_tokens().find(|token| token["content"] == text)?;
+        u32::try_from(token["id"].as_u64()?).ok()
+    }
+
     /// The entries of `added_tokens_decoder` in `tokenizer_config.json`: id, then description.
     ///
     /// # Errors

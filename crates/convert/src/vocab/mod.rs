@@ -99,6 +99,8 @@ pub enum Kind {
     Glm4,
     /// The same, with the tokens of GLM 4.5.
     Glm4Moe,
+    /// A byte-level `tokenizer.json` with the token that ends a turn, which no file names by its role: dots 3.
+    Dots3,
     /// The same, with those of Solar Open.
     SolarOpen,
     /// The same, without a token that begins texts.
@@ -130,6 +132,13 @@ pub enum Kind {
     },
     /// As [`Kind::Bpe`], where texts begin with `<|bos|>` whatever the configuration says: Hunyuan with experts.
     HunyuanMoe,
+    /// As [`Kind::Bpe`], where the chat template in a file of its own counts before that in
+    /// `tokenizer_config.json`: MiniMax Text 01.
+    BpeWithTemplateFile,
+    /// As [`Kind::Bpe`], where the configuration names the token that ends texts: Kimi K3.
+    BpeWithEnd,
+    /// As [`Kind::Bpe`], where the token of this text ends a turn, whatever the files say: Muse Glimmer.
+    BpeWithTurnEnd(&'static str),
     /// As [`Kind::Bpe`], where the second of the tokens that end texts ends a turn: Laguna.
     Laguna,
 }
@@ -229,6 +238,7 @@ pub(crate) fn load_from(
         Kind::InternLm2 => out.internlm2()?,
         Kind::Glm4 => out.glm(&variants::GLM4)?,
         Kind::Glm4Moe => out.glm(&variants::GLM4_MOE)?,
+        Kind::Dots3 => out.glm(&[("eot", "<|endofassistant|>")])?,
         Kind::SolarOpen => out.glm(&variants::SOLAR_OPEN)?,
         Kind::ChatGlm => out.glm(&variants::CHATGLM)?,
         Kind::Jamba => out.jamba()?,
@@ -243,6 +253,25 @@ pub(crate) fn load_from(
             out.metadata.set("tokenizer.ggml.add_bos_token", true);
         }
         Kind::QwenTurns { chatml } => out.qwen_turns(chatml)?,
+        Kind::BpeWithTemplateFile => {
+            out.bpe()?;
+            if let Some(template) = chat_template::of_file(&out.files)? {
+                out.metadata.set("tokenizer.chat_template", template);
+            }
+        }
+        Kind::BpeWithEnd => {
+            out.bpe()?;
+            let end = out.files.config_integer("eos_token_id");
+            if let Some(end) = end.and_then(|end| u32::try_from(end).ok()) {
+                out.metadata.set("tokenizer.ggml.eos_token_id", end);
+            }
+        }
+        Kind::BpeWithTurnEnd(text) => {
+            out.bpe()?;
+            if let Some(id) = out.files.added_id(text) {
+                out.metadata.set("tokenizer.ggml.eot_token_id", id);
+            }
+        }
         Kind::Laguna => out.laguna()?,
         Kind::Arctic => out.arctic()?,
         Kind::Xverse => out.xverse()?,

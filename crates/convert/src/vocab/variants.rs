@@ -221,10 +221,7 @@ impl Builder<'_> {
         if chatml {
             self.metadata.set(TEMPLATE, CHATML);
         }
-        let mut added = self.files.added_tokens();
-        let end = added.find(|token| token["content"] == "<|im_end|>");
-        let id = end.and_then(|token| u32::try_from(token["id"].as_u64()?).ok());
-        if let Some(id) = id {
+        if let Some(id) = self.files.added_id("<|im_end|>") {
             self.metadata.set("tokenizer.ggml.bos_token_id", id);
             self.metadata.set("tokenizer.ggml.eos_token_id", id);
         }

@@ -147,6 +147,37 @@ fn layers_that_guess_further_tokens_come_along_with_compressed_attention() {
 }
 
 #[test]
+fn streams_of_the_residual_are_mixed() {
+    const STREAMS: usize = 2;
+    let mut fields = routed(
+        json!({"num_nextn_predict_layers": 0, "n_group": null, "topk_group": null,
+        "hc_mult": STREAMS, "hc_eps": 1e-6, "hc_magnitude": 2.0, "swiglu_limit": 7.0, "index_n_heads": 2,
+        "index_head_dim": HEAD, "index_topk": 8, "indexer_types": vec!["full"; LAYERS]}),
+    );
+    for (field, value) in COMPRESSED.iter().filter(|(field, _)| !field.starts_with("num_")) {
+        fields[*field] = json!(value);
+    }
+    let mut mixed = vec![listed("self_attn.gate_proj", &[HEADS * VALUE, WIDTH])];
+    mixed.push(raw("self_attn.learnable_sink_param", &[HEADS]));
+    for part in ["attn", "mlp"] {
+        let name = |end: &str| format!("hc_{part}_layer.hc_pre.hc_{end}");
+        mixed.push(raw(&name("fn"), &[2 * STREAMS, STREAMS * WIDTH]));
+        mixed.push(raw(&name("base"), &[2 * STREAMS]));
+        mixed.push(raw(&name("scale"), &[2]));
+    }
+    let layer = vec![two_norms(), compressed(), indexer(), beside_shared(), mixed];
+    let tiny = checkpoint(config("HYV4ForCausalLM", "hy_v4", fields), layer, UNTIED).tensors(&[
+        ("model.hc_head.hc_head_fn", &[STREAMS, STREAMS * WIDTH]),
+        ("model.hc_head.hc_head_base", &[STREAMS]),
+        ("model.hc_head.hc_head_scale", &[1]),
+    ]);
+    let back = exported_as_it_was(&tiny).config;
+    assert_eq!(back["hc_magnitude"], 2.0);
+    assert_eq!(back["swiglu_limit"], 7.0);
+    assert_eq!(back["architectures"], json!(["HYV4ForCausalLM"]));
+}
+
+#[test]
 fn solar_comes_back_as_its_sibling() {
     let layer = vec![two_norms(), attention(), beside_shared()];
     let fields = routed(json!({"head_dim": HEAD, "partial_rotary_factor": 1.0}));

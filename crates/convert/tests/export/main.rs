@@ -2,6 +2,7 @@
 
 #[path = "../tiny/decoder.rs"]
 mod decoder;
+mod drafts;
 mod early;
 mod encoders;
 mod experts;
@@ -15,6 +16,7 @@ mod models;
 #[path = "../tiny/modules.rs"]
 mod modules;
 mod newer;
+mod newest;
 mod quantized;
 mod recurrent;
 mod seeing;
@@ -25,6 +27,7 @@ mod there_and_back;
 mod tiny;
 #[path = "../tokenizer_files/mod.rs"]
 mod tokenizer_files;
+mod valued;
 mod vocab;
 mod zoo;
 

@@ -1,7 +1,7 @@
 //! Converts a checkpoint, exports it and converts that again: shared by the tests of exports.
 
 use std::ops::ControlFlow;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use ::safetensors::SafeTensors;
 use gguf::TensorType;
@@ -11,7 +11,7 @@ use gguf_quantize::recipe::Target;
 use gguf_store::{Existing, Model, ModelTensor, Overwrite};
 use serde_json::Value;
 
-use crate::tiny::{Tiny, assert_sound};
+use crate::tiny::{Tiny, assert_sound, target_of};
 
 /// Replaces what is there.
 pub fn anew() -> Overwrite {
@@ -25,8 +25,18 @@ pub fn go_on(_: u64) -> ControlFlow<()> {
 
 /// Converts as `gguf convert` does, without quantizing unless asked to.
 pub fn convert(dir: &Path, out: &Path, outtype: Option<Target>) {
+    convert_draft(dir, out, outtype, None);
+}
+
+/// The same of a draft for the model in `target_model_dir`.
+fn convert_draft(
+    dir: &Path,
+    out: &Path,
+    outtype: Option<Target>,
+    target_model_dir: Option<PathBuf>,
+) {
     let checkpoint = Checkpoint::open(dir).unwrap();
-    let options = hf::Options { outtype, ..hf::Options::default() };
+    let options = hf::Options { outtype, target_model_dir, ..hf::Options::default() };
     hf::plan(dir, &checkpoint, &options).unwrap().job.write(out, &anew(), &go_on).unwrap();
 }
 
@@ -75,11 +85,11 @@ pub fn there_and_back(checkpoint: &Path, most: u64) {
     let dir = tempfile::tempdir().unwrap();
     let name = checkpoint.file_name().unwrap();
     let (first, second) = (dir.path().join("first.gguf"), dir.path().join("second.gguf"));
-    convert(checkpoint, &first, None);
+    convert_draft(checkpoint, &first, None, target_of(checkpoint));
     // Under the same name: a converter takes names of models from those of directories.
     let exported = dir.path().join(name);
     assert_eq!(export(&first, &exported, most), [] as [String; 0]);
-    convert(&exported, &second, None);
+    convert_draft(&exported, &second, None, target_of(checkpoint));
     let ((keys, tensors), (keys_back, tensors_back)) = (content(&first), content(&second));
     assert_eq!(only_in(&keys, &keys_back), [] as [String; 0], "lost: {}", name.display());
     assert_eq!(only_in(&keys_back, &keys), [] as [String; 0], "added: {}", name.display());

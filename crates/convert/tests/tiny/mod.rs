@@ -11,13 +11,22 @@ use serde_json::{Map, Value, json};
 /// A checkpoint directory in the making.
 pub struct Tiny {
     dir: tempfile::TempDir,
-    tensors: Vec<(String, Vec<usize>)>,
+    /// Names and shapes.
+    pub tensors: Vec<(String, Vec<usize>)>,
+    /// Tensors of whole numbers.
+    pub lists: Vec<(String, Vec<i64>)>,
+}
+
+/// The model that the checkpoint in `dir` is a draft for, if there is one.
+pub fn target_of(dir: &Path) -> Option<PathBuf> {
+    Some(dir.join("target")).filter(|target| target.is_dir())
 }
 
 impl Tiny {
     /// A directory with this `config.json`.
     pub fn new(config: Value) -> Self {
-        let tiny = Self { dir: tempfile::tempdir().unwrap(), tensors: Vec::new() };
+        let tiny =
+            Self { dir: tempfile::tempdir().unwrap(), tensors: Vec::new(), lists: Vec::new() };
         tiny.file("config.json", config.to_string());
         tiny
     }
@@ -72,7 +81,9 @@ impl Tiny {
     pub fn convert(&self) -> Result<Bytes, Error> {
         self.write_weights();
         let checkpoint = Checkpoint::open(self.path())?;
-        let options = Options { outtype: Some("f32".parse().unwrap()), ..Options::default() };
+        let target_model_dir = target_of(self.path());
+        let outtype = Some("f32".parse().unwrap());
+        let options = Options { outtype, target_model_dir, ..Options::default() };
         let job = hf::plan(self.path(), &checkpoint, &options)?.job;
         let out: PathBuf = self.path().join("out.gguf");
         job.write(&out, &Overwrite::new(Existing::Replace), &())?;
@@ -88,6 +99,13 @@ impl Tiny {
             data.extend(self.values(name).iter().flat_map(|value| value.to_le_bytes()));
             let entry =
                 json!({ "dtype": "F32", "shape": shape, "data_offsets": [start, data.len()] });
+            header.insert(name.clone(), entry);
+        }
+        for (name, numbers) in &self.lists {
+            let start = data.len();
+            data.extend(numbers.iter().flat_map(|number| number.to_le_bytes()));
+            let (shape, end) = ([numbers.len()], data.len());
+            let entry = json!({ "dtype": "I64", "shape": shape, "data_offsets": [start, end] });
             header.insert(name.clone(), entry);
         }
         let header = Value::from(header).to_string();

@@ -139,6 +139,11 @@ pub(super) const CONFIGURATION: Area = Area {
             "Choose a class of the same structure with --like.",
         ),
         row(
+            "target-missing",
+            "A draft guesses tokens of another model, and nobody says which.",
+            "Name the directory of that model with --target-model-dir.",
+        ),
+        row(
             "card-invalid",
             "The head of the model card is not valid YAML.",
             "Correct the card, or move the file away.",

@@ -10,6 +10,8 @@ use crate::schema::{self, Architecture, Arity, Hyper, Scope};
 const ROPE_SCALINGS: &[&str] = &["none", "linear", "yarn", "longrope"];
 /// Architectures of which llama.cpp wants all dimensions of a head rotated.
 const ROTATED_WHOLE: &[&str] = &["llama", "falcon"];
+/// More than any model has, whatever a broken file says.
+const MAX_LAYERS: u64 = 1 << 16;
 
 pub(super) fn check(
     subject: &Subject,
@@ -91,7 +93,11 @@ fn wrong(
         let message = format!("is {kind:?}; programs know {}", ROPE_SCALINGS.join(", "));
         found.push(("rope.scaling.type", Error, message));
     }
-    match (value("n_expert"), value("n_expert_used")) {
+    // Layers without experts use none.
+    let layers = value("n_layer").unwrap_or(0).min(MAX_LAYERS);
+    let used = |layer| scope.value("n_expert_used", layer);
+    let most_used = (0..layers).filter_map(|layer| used(Some(layer))).max().or(used(None));
+    match (value("n_expert"), most_used) {
         (Some(experts), Some(used)) if used > experts => {
             let message = format!("{used} of {experts} experts cannot be used");
             found.push(("expert_used_count", Error, message));

@@ -74,6 +74,7 @@ symbols! {
     head_v            Key("{arch}.attention.value_length");
     head_k_swa        Key("{arch}.attention.key_length_swa");
     windowed          KeyOr("{arch}.attention.sliding_window_pattern", "0");
+    n_embd_out        Key("{arch}.embedding_length_out");
     n_embd_layer      KeyOr("{arch}.embedding_length_per_layer_input", "0");
     n_q               Formula("n_head*head_k");
     n_k               Formula("n_head_kv*head_k");
@@ -88,17 +89,27 @@ symbols! {
     n_ff_shared       KeyOr("{arch}.expert_shared_feed_forward_length", "n_ff");
     n_ff_shared_or_0  KeyOr("{arch}.expert_shared_feed_forward_length", "0");
     n_ff_grok         KeyOr("{arch}.expert_feed_forward_length", "n_ff");
+    n_latent          KeyOr("{arch}.moe_latent_size", "n_embd");
+    n_latent_exp      KeyOr("{arch}.expert_latent_length", "n_embd");
     n_ff_chunk        Key("{arch}.expert_chunk_feed_forward_length");
     n_grove           Key("{arch}.experts_per_group");
     n_stream          Key("{arch}.altup.num_inputs");
     // Of what no key of the architectures that use it tells.
     untold            Key("{arch}.attention.gate_lora_rank");
+    n_target          Length("{arch}.target_layers", "0");
+    target_embd       KeyOr("{arch}.target_hidden_size", "n_embd");
+    conv_kernel       Key("{arch}.conv_kernel_size");
+    selector_rank     Key("{arch}.selector_rank");
+    n_hyper           Key("{arch}.hyper_connection.count");
     n_stack           Key("{arch}.hrm.layers_per_stack");
     q_rank            Key("{arch}.attention.q_lora_rank");
     kv_rank           Key("{arch}.attention.kv_lora_rank");
     mla               KeyOr("{arch}.attention.key_length_mla", "0");
     mla_k             KeyOr("{arch}.attention.key_length_mla", "head_k");
     mla_v             KeyOr("{arch}.attention.value_length_mla", "head_v");
+    kv_rank_swa       Key("{arch}.attention.kv_lora_rank_swa");
+    mla_k_swa         Key("{arch}.attention.key_length_mla_swa");
+    mla_v_swa         Key("{arch}.attention.value_length_mla_swa");
     index_heads       Key("{arch}.attention.indexer.head_count");
     index_dim         Key("{arch}.attention.indexer.key_length");
     kda_head          Key("{arch}.kda.head_dim");

@@ -284,6 +284,7 @@ impl Options {
             like: self.like.clone(),
             vocab_only: self.vocab_only,
             mmproj: self.mmproj,
+            target_model_dir: self.target_model_dir.clone(),
         })
     }
 }
@@ -294,7 +295,10 @@ fn of_checkpoint(source: &str, options: &Options) -> Result<Plan, Error> {
         false => checkpoint::Opened::open(source),
     }?;
     let weights = opened.checkpoint.identity();
-    let mut plan = Plan::empty(options, Vec::new(), identity(weights, &[&opened.dir], options)?);
+    let target = options.target_model_dir.as_deref();
+    let small: Vec<&Path> = std::iter::once(&*opened.dir).chain(target).collect();
+    let inputs = target.map(Path::to_owned).into_iter().collect();
+    let mut plan = Plan::empty(options, inputs, identity(weights, &small, options)?);
     let of_hf = options.of_hf()?;
     for wanted in options.wanted() {
         let of_hf = hf::Options { outtype: wanted.outtype, ..of_hf.clone() };

@@ -56,6 +56,8 @@ pub struct Options {
     pub metadata: Option<PathBuf>,
     /// Directory of the model that an adapter is for, instead of the one it names.
     pub base: Option<PathBuf>,
+    /// Directory of the model that a draft is for.
+    pub target_model_dir: Option<PathBuf>,
     /// Write into the file what it was made from.
     pub provenance: bool,
     /// What an old file does not say.
@@ -105,6 +107,7 @@ impl Options {
             ("--model-name", self.model_name.clone()),
             ("--like", self.like.clone()),
             ("--metadata", path(&self.metadata)),
+            ("--target-model-dir", path(&self.target_model_dir)),
             ("--output-tensor-type", recipe.output_tensor_type.map(|ty| ty.to_string())),
             ("--token-embedding-type", recipe.token_embedding_type.map(|ty| ty.to_string())),
             ("--imatrix", imatrix.map(|choice| choice.file.display().to_string())),

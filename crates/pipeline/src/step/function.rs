@@ -9,8 +9,13 @@ pub enum Function {
     MinusExp,
     /// `x + c`: norms that are stored as the difference from `c` (PLaMo 2).
     Plus(f32),
+    /// `exp(x)`: the same of a decay that programs take as it is (Ling).
+    Exp,
     /// `x * c`.
     Times(f32),
+    /// The nearest of `-c`, 0 and `c`, computed as `x / c` rounded, and that over `1 / c`: matrices that hold
+    /// three values (BitNet).
+    Ternary(f32),
     /// `ln(1 + exp(x))`: what makes a scale of any number (Gemma 4).
     Softplus,
     /// `x - 1`, which undoes [`Function::PlusOne`].
@@ -19,6 +24,8 @@ pub enum Function {
     LnOfMinus,
     /// `x - c`, which undoes [`Function::Plus`].
     Minus(f32),
+    /// `ln(x)`, which undoes [`Function::Exp`].
+    Ln,
     /// `x / c`, which undoes [`Function::Times`].
     Over(f32),
 }
@@ -34,7 +41,12 @@ impl Function {
             // In double precision, as that of single precision differs from machine to machine.
             Self::MinusExp => -(f64::from(x).exp() as f32),
             Self::Plus(c) => x + c,
+            Self::Exp => f64::from(x).exp() as f32,
             Self::Times(c) => x * c,
+            Self::Ternary(c) => {
+                let inverse = 1.0 / c;
+                (x * inverse).round_ties_even().clamp(-1.0, 1.0) / inverse
+            }
             // In double precision for the same reason; beyond 20 the sum is `exp(x)` in single precision.
             Self::Softplus if x > 20.0 => x,
             Self::Softplus => f64::from(x).exp().ln_1p() as f32,
@@ -42,6 +54,7 @@ impl Function {
             Self::MinusOne => x - 1.0,
             Self::LnOfMinus => before(Self::MinusExp, x, (-f64::from(x)).ln() as f32),
             Self::Minus(c) => before(Self::Plus(c), x, x - c),
+            Self::Ln => before(Self::Exp, x, f64::from(x).ln() as f32),
             Self::Over(c) => before(Self::Times(c), x, x / c),
         }
     }
@@ -55,8 +68,12 @@ impl Function {
             Self::LnOfMinus => Self::MinusExp,
             Self::Plus(c) => Self::Minus(c),
             Self::Minus(c) => Self::Plus(c),
+            Self::Exp => Self::Ln,
+            Self::Ln => Self::Exp,
             Self::Times(c) if c.is_normal() => Self::Over(c),
             Self::Over(c) if c.is_normal() => Self::Times(c),
+            // What has three values keeps them.
+            Self::Ternary(c) => Self::Ternary(c),
             Self::Times(_) | Self::Over(_) | Self::Softplus => return None,
         })
     }
@@ -100,12 +117,27 @@ mod tests {
     }
 
     #[test]
+    fn three_values_are_left() {
+        let round = |x| Function::Ternary(0.5).of(x);
+        assert_eq!(
+            [-3.0, -0.5, -0.2, 0.0, 0.25, 0.3, 7.0].map(round),
+            [-0.5, -0.5, 0.0, 0.0, 0.0, 0.5, 0.5]
+        );
+        // Where the factor has no exact inverse, too, a second time changes nothing.
+        let function = Function::Ternary(0.3);
+        let once = [-1.0, 0.1, 0.2].map(|x| function.of(x));
+        assert_eq!(once.map(|x| function.of(x)), once);
+        assert_eq!(Function::Plus(-0.25).of(1.0), 0.75);
+    }
+
+    #[test]
     fn what_is_undone_leads_to_the_same_bits() {
         let cases = [
             (Function::PlusOne, 20),
             // Beyond 88 the exponential is infinite.
             (Function::MinusExp, 6),
             (Function::Plus(0.2), 20),
+            (Function::Exp, 6),
             (Function::Times(0.7), 20),
             (Function::Times(-3.3e4), 20),
             (Function::Times(0.22), 20),

@@ -26,6 +26,7 @@ const SOME: &[(&[&str], &[Kind], &str)] = &[
     (&["--provenance"], &[Checkpoint], "set a key of your own with --override-kv"),
     (&["--like"], &[Checkpoint, Adapter], "name the program with --architecture"),
     (&["--base"], &[Adapter], "leave it out"),
+    (&["--target-model-dir"], &[Checkpoint], "leave it out: only drafts are for another model"),
     (&["--vocab-only"], &[Checkpoint], "there is no tokenizer to convert alone"),
     (&["--mmproj"], &[Checkpoint], "there is nothing that sees or hears"),
     (

@@ -64,22 +64,7 @@ impl Foreign<'_> {
             let what = format!("has no tensor `{name}`, which belongs to `{}`", self.name);
             Error::input("checkpoint-misfit", &path(), what, CONFIG_OF_ANOTHER)
         })?;
-        let shape = Shape::new(&[entry.shape.iter().product()])
-            .unwrap_or_else(|| unreachable!("one dimension is no more than four"));
-        let tensor = assembly::stored(self.checkpoint, entry, shape).changed(Step::Decode);
-        let tensor = tensor.map_err(|misfit| {
-            let what = format!("tensor `{name}` {misfit}");
-            Error::input(
-                "checkpoint-misfit",
-                &self.checkpoint.path_of(entry),
-                what,
-                CONFIG_OF_ANOTHER,
-            )
-        })?;
-        let mut bytes = Vec::new();
-        tensor.read_rows(0, 1, &mut bytes)?;
-        let (numbers, _) = bytes.as_chunks();
-        Ok(numbers.iter().map(|number| f32::from_le_bytes(*number)).collect())
+        assembly::elements(self.checkpoint, entry)
     }
 }
 

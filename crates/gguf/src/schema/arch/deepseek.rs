@@ -356,3 +356,442 @@ pub(super) static KIMI_LINEAR: Architecture = Architecture {
     ],
     open: false,
 };
+
+/// What mixes the streams of the residual in front of a layer's part: twice as many numbers as there are streams.
+const STREAMS: &[Item] = &[
+    Required("hc_attn_fn.weight", "n_hyper*n_embd, 2*n_hyper"),
+    Required("hc_attn_base.weight", "2*n_hyper"),
+    Required("hc_attn_scale.weight", "2"),
+    Required("hc_ffn_fn.weight", "n_hyper*n_embd, 2*n_hyper"),
+    Required("hc_ffn_base.weight", "2*n_hyper"),
+    Required("hc_ffn_scale.weight", "2"),
+];
+const HY_V4_ATTENTION: &[Item] = &[
+    All(ATTENTION),
+    Required("attn_sinks.weight", "n_head"),
+    Required("attn_gate.weight", "n_embd, n_head*mla_v"),
+    Maybe(INDEXER),
+    All(STREAMS),
+];
+
+pub(super) static HY_V4: Architecture = Architecture {
+    name: "hy_v4",
+    note: "Hunyuan 4: as glm-dsa, with gates and sinks in attention and several streams of the residual.",
+    required: &[
+        SIZES,
+        TRANSFORMER,
+        RMS,
+        EXPERT_KEYS,
+        &[
+            "attention.kv_lora_rank",
+            "expert_feed_forward_length",
+            "expert_shared_count",
+            "hyper_connection.count",
+            "hyper_connection.epsilon",
+            "hyper_connection.magnitude",
+        ],
+    ],
+    optional: &[
+        HEADS,
+        ROPE,
+        ROUTED_KEYS,
+        INDEXER_KEYS,
+        &[
+            "vocab_size",
+            "attention.key_length_mla",
+            "attention.value_length_mla",
+            "attention.indexer.types",
+            "swiglu_clamp_exp",
+        ],
+    ],
+    defaults: &[],
+    tensors: &[
+        All(EMBEDDING),
+        All(OUTPUT_NORM),
+        All(OUTPUT),
+        Required("output_hc_fn.weight", "n_hyper*n_embd, n_hyper"),
+        Required("output_hc_base.weight", "n_hyper"),
+        Required("output_hc_scale.weight", "1"),
+    ],
+    blocks: &[
+        Block {
+            prefix: "blk.",
+            from: "0",
+            to: "n_dense",
+            items: &[All(HY_V4_ATTENTION), All(GATED_FFN)],
+        },
+        Block {
+            prefix: "blk.",
+            from: "n_dense",
+            to: "n_layer",
+            items: &[All(HY_V4_ATTENTION), All(EXPERT_FFN)],
+        },
+    ],
+    open: false,
+};
+
+/// Delta attention as in Kimi Linear, with gates and decays that are not compressed.
+const WIDE_DELTA: &[Item] = &[
+    All(ATTN_NORM),
+    Required("attn_q.weight", "n_embd, n_head*kda_head"),
+    Required("attn_k.weight", "n_embd, n_head*kda_head"),
+    Required("attn_v.weight", "n_embd, n_head*kda_head"),
+    Required("attn_output.weight", "n_head*kda_head, n_embd"),
+    Required("ssm_conv1d_q.weight", "d_conv, 1, n_head*kda_head"),
+    Required("ssm_conv1d_k.weight", "d_conv, 1, n_head*kda_head"),
+    Required("ssm_conv1d_v.weight", "d_conv, 1, n_head*kda_head"),
+    Required("ssm_f_a.weight", "n_embd, n_head*kda_head"),
+    Required("ssm_g_a.weight", "n_embd, n_head*kda_head"),
+    Required("ssm_beta.weight", "n_embd, n_head"),
+    Required("ssm_a", "1, n_head"),
+    Required("ssm_dt.bias", "n_head*kda_head"),
+    Required("ssm_norm.weight", "kda_head"),
+    All(FFN_NORM),
+];
+const BY_HEADS: &[Item] = &[
+    When("n_head_kv", &[All(ATTENTION), Required("attn_gate.weight", "n_embd, n_head")]),
+    Unless("n_head_kv", WIDE_DELTA),
+];
+const LING_EXPERTS: &[Item] = &[
+    All(EXPERTS),
+    Optional("exp_probs_b.bias", "n_expert"),
+    Required("ffn_gate_shexp.weight", "n_embd, n_ff_shared"),
+    Required("ffn_up_shexp.weight", "n_embd, n_ff_shared"),
+    Required("ffn_down_shexp.weight", "n_ff_shared, n_embd"),
+];
+
+pub(super) static BAILING_MOE3: Architecture = Architecture {
+    name: "bailingmoe3",
+    note: "Ling, the third generation. Layers without heads of keys and values have delta attention.",
+    required: &[
+        SIZES,
+        TRANSFORMER,
+        RMS,
+        EXPERT_KEYS,
+        &["attention.kv_lora_rank", "ssm.conv_kernel", "kda.head_dim", "kda.gate_lower_bound"],
+    ],
+    optional: &[
+        HEADS,
+        ROPE,
+        ROUTED_KEYS,
+        &[
+            "vocab_size",
+            "kda.safe_gate",
+            "attention.q_lora_rank",
+            "attention.key_length_mla",
+            "attention.value_length_mla",
+            "expert_shared_feed_forward_length",
+            "swiglu_clamp_exp",
+            "swiglu_clamp_shexp",
+            "nextn_predict_layers",
+            "rope.dimension_sections",
+        ],
+    ],
+    defaults: &[],
+    tensors: &[All(EMBEDDING), All(OUTPUT_NORM), All(TIED_OUTPUT)],
+    blocks: &[
+        Block { prefix: "blk.", from: "0", to: "n_dense", items: &[All(BY_HEADS), All(GATED_FFN)] },
+        Block {
+            prefix: "blk.",
+            from: "n_dense",
+            to: "n_trunk",
+            items: &[All(BY_HEADS), All(LING_EXPERTS)],
+        },
+        Block {
+            prefix: "blk.",
+            from: "n_trunk",
+            to: "n_layer",
+            items: &[
+                Maybe(BY_HEADS),
+                Maybe(LING_EXPERTS),
+                Maybe(NEXT_TOKENS),
+                Optional("layer_output_norm.weight", "n_embd"),
+            ],
+        },
+    ],
+    open: false,
+};
+
+const KPOOL_INDEXER: &[Item] = &[
+    All(INDEXER),
+    Required("indexer_compressor_gate.weight", "n_embd, index_dim"),
+    Required("indexer_compressor_ape.weight", "index_dim, untold"),
+];
+/// Delta attention as in Kimi Linear, where decays are no matrix.
+const FLAT_DELTA: &[Item] = &[
+    All(ATTN_NORM),
+    Required("attn_q.weight", "n_embd, n_head*kda_head"),
+    Required("attn_k.weight", "n_embd, n_head*kda_head"),
+    Required("attn_v.weight", "n_embd, n_head*kda_head"),
+    Required("attn_output.weight", "n_head*kda_head, n_embd"),
+    Required("ssm_conv1d_q.weight", "d_conv, 1, n_head*kda_head"),
+    Required("ssm_conv1d_k.weight", "d_conv, 1, n_head*kda_head"),
+    Required("ssm_conv1d_v.weight", "d_conv, 1, n_head*kda_head"),
+    Required("ssm_f_a.weight", "n_embd, kda_head"),
+    Required("ssm_f_b.weight", "kda_head, n_head*kda_head"),
+    Required("ssm_g_a.weight", "n_embd, kda_head"),
+    Required("ssm_g_b.weight", "kda_head, n_head*kda_head"),
+    Required("ssm_beta.weight", "n_embd, n_head"),
+    Required("ssm_a", "n_head"),
+    Required("ssm_dt.bias", "n_head*kda_head"),
+    Required("ssm_norm.weight", "kda_head"),
+    All(FFN_NORM),
+];
+/// What mixes streams and balances the mix: for each a number before, a number after, and one for each other.
+const BALANCED_STREAMS: &[Item] = &[
+    Required("hc_attn_fn.weight", "n_hyper*n_embd, 2*n_hyper + n_hyper*n_hyper"),
+    Required("hc_attn_base.weight", "2*n_hyper + n_hyper*n_hyper"),
+    Required("hc_attn_scale.weight", "3"),
+    Required("hc_ffn_fn.weight", "n_hyper*n_embd, 2*n_hyper + n_hyper*n_hyper"),
+    Required("hc_ffn_base.weight", "2*n_hyper + n_hyper*n_hyper"),
+    Required("hc_ffn_scale.weight", "3"),
+];
+const GLM5_ATTENTION: &[Item] = &[
+    When("n_head_kv", &[All(ATTENTION), Maybe(KPOOL_INDEXER)]),
+    Unless("n_head_kv", FLAT_DELTA),
+    All(BALANCED_STREAMS),
+];
+
+pub(super) static GLM5_NEXT: Architecture = Architecture {
+    name: "glm5-next",
+    note: "GLM 5.3. Layers without heads of keys and values have delta attention.",
+    required: &[
+        SIZES,
+        TRANSFORMER,
+        RMS,
+        EXPERT_KEYS,
+        INDEXER_KEYS,
+        &[
+            "attention.kv_lora_rank",
+            "ssm.conv_kernel",
+            "kda.head_dim",
+            "hyper_connection.count",
+            "hyper_connection.sinkhorn_iterations",
+            "hyper_connection.epsilon",
+        ],
+    ],
+    optional: &[
+        HEADS,
+        ROPE,
+        NORM,
+        ROUTED_KEYS,
+        &[
+            "vocab_size",
+            "kda.gate_lower_bound",
+            "attention.key_length_mla",
+            "attention.value_length_mla",
+            "attention.indexer.kpool",
+            "attention.indexer.kpool_select_tail",
+            "attention.indexer.types",
+            "swiglu_clamp_exp",
+            "swiglu_clamp_shexp",
+            "nextn_predict_layers",
+        ],
+    ],
+    defaults: &[],
+    tensors: &[All(EMBEDDING), All(OUTPUT_NORM), All(TIED_OUTPUT)],
+    blocks: &[
+        Block {
+            prefix: "blk.",
+            from: "0",
+            to: "n_dense",
+            items: &[All(GLM5_ATTENTION), All(GATED_FFN)],
+        },
+        Block {
+            prefix: "blk.",
+            from: "n_dense",
+            to: "n_trunk",
+            items: &[All(GLM5_ATTENTION), All(EXPERT_FFN)],
+        },
+        Block {
+            prefix: "blk.",
+            from: "n_trunk",
+            to: "n_layer",
+            items: &[Maybe(ATTENTION), Maybe(KPOOL_INDEXER), Maybe(EXPERT_FFN), Maybe(NEXT_TOKENS)],
+        },
+    ],
+    open: false,
+};
+
+const DOTS3_WINDOWED: &[Item] = &[
+    Required("attn_q_b.weight", "q_rank, n_head*mla_k_swa"),
+    Required("attn_kv_a_mqa.weight", "n_embd, kv_rank_swa + n_rot"),
+    Required("attn_kv_a_norm.weight", "kv_rank_swa"),
+    Required("attn_k_b.weight", "mla_k_swa - n_rot, kv_rank_swa, n_head"),
+    Required("attn_v_b.weight", "kv_rank_swa, mla_v_swa, n_head"),
+    Required("attn_output.weight", "n_head*mla_v_swa, n_embd"),
+];
+const DOTS3_INDEXED: &[Item] = &[
+    Required("attn_q_b.weight", "q_rank, n_head*mla_k"),
+    Required("attn_kv_a_mqa.weight", "n_embd, kv_rank + n_rot"),
+    Required("attn_kv_a_norm.weight", "kv_rank"),
+    Required("attn_k_b.weight", "mla_k - n_rot, kv_rank, n_head"),
+    Required("attn_v_b.weight", "kv_rank, mla_v, n_head"),
+    Required("attn_output.weight", "n_head*mla_v, n_embd"),
+    All(INDEXER),
+];
+const DOTS3_EVERY: &[Item] = &[
+    All(ATTN_NORM),
+    Required("attn_q_a.weight", "n_embd, q_rank"),
+    Required("attn_q_a_norm.weight", "q_rank"),
+    Required("attn_k_norm.weight", "n_rot"),
+    Required("attn_gate.weight", "n_embd, n_head"),
+    All(FFN_NORM),
+];
+const DOTS3_ATTENTION: &[Item] =
+    &[All(DOTS3_EVERY), When("windowed", DOTS3_WINDOWED), Unless("windowed", DOTS3_INDEXED)];
+
+pub(super) static DOTS3_NOTE: Architecture = Architecture {
+    name: "dots3note",
+    note: "dots 3. Layers have a window or an indexer, and compressed attention of other widths.",
+    required: &[
+        SIZES,
+        TRANSFORMER,
+        RMS,
+        EXPERT_KEYS,
+        INDEXER_KEYS,
+        &[
+            "attention.kv_lora_rank",
+            "attention.kv_lora_rank_swa",
+            "attention.key_length_mla_swa",
+            "attention.value_length_mla_swa",
+            "attention.sliding_window",
+            "attention.sliding_window_pattern",
+        ],
+    ],
+    optional: &[
+        HEADS,
+        ROPE,
+        ROUTED_KEYS,
+        &[
+            "vocab_size",
+            "rope.freq_base_swa",
+            "attention.key_length_mla",
+            "attention.value_length_mla",
+            "attention.key_length_swa",
+            "attention.value_length_swa",
+            "attention.indexer.types",
+            "nextn_predict_layers",
+        ],
+    ],
+    defaults: &[],
+    tensors: &[All(EMBEDDING), All(OUTPUT_NORM), All(TIED_OUTPUT)],
+    blocks: &[
+        Block {
+            prefix: "blk.",
+            from: "0",
+            to: "n_dense",
+            items: &[All(DOTS3_ATTENTION), All(GATED_FFN)],
+        },
+        Block {
+            prefix: "blk.",
+            from: "n_dense",
+            to: "n_trunk",
+            items: &[All(DOTS3_ATTENTION), All(EXPERT_FFN)],
+        },
+        Block {
+            prefix: "blk.",
+            from: "n_trunk",
+            to: "n_layer",
+            items: &[
+                Maybe(DOTS3_EVERY),
+                Maybe(DOTS3_WINDOWED),
+                Maybe(GATED_FFN),
+                Maybe(NEXT_TOKENS),
+            ],
+        },
+    ],
+    open: false,
+};
+
+const K3_DELTA: &[Item] = &[
+    All(ATTN_NORM),
+    Required("attn_q.weight", "n_embd, n_head*kda_head"),
+    Required("attn_k.weight", "n_embd, n_head*kda_head"),
+    Required("attn_v.weight", "n_embd, n_head*kda_head"),
+    Required("attn_output.weight", "n_head*kda_head, n_embd"),
+    Required("ssm_conv1d_q.weight", "d_conv, 1, n_head*kda_head"),
+    Required("ssm_conv1d_k.weight", "d_conv, 1, n_head*kda_head"),
+    Required("ssm_conv1d_v.weight", "d_conv, 1, n_head*kda_head"),
+    Required("ssm_f_a.weight", "n_embd, kda_head"),
+    Required("ssm_f_b.weight", "kda_head, n_head*kda_head"),
+    Required("ssm_g.weight", "n_embd, n_head*kda_head"),
+    Required("ssm_beta.weight", "n_embd, n_head"),
+    Required("ssm_a", "n_head"),
+    Required("ssm_dt.bias", "n_head*kda_head"),
+    Required("ssm_norm.weight", "kda_head"),
+    All(FFN_NORM),
+];
+const K3_ATTENTION: &[Item] = &[
+    When("n_head_kv", &[All(ATTENTION), Optional("attn_gate.weight", "n_embd, n_head*mla_v")]),
+    Unless("n_head_kv", K3_DELTA),
+    Required("attn_res_score.weight", "n_embd"),
+    Required("ffn_res_score.weight", "n_embd"),
+];
+const K3_EXPERTS: &[Item] = &[
+    Required("ffn_gate_inp.weight", "n_embd, n_expert"),
+    Optional("exp_probs_b.bias", "n_expert"),
+    Required("ffn_gate_exps.weight", "n_latent_exp, n_ff_exp, n_expert"),
+    Required("ffn_up_exps.weight", "n_latent_exp, n_ff_exp, n_expert"),
+    Required("ffn_down_exps.weight", "n_ff_exp, n_latent_exp, n_expert"),
+    Required("ffn_gate_shexp.weight", "n_embd, n_ff_exp*n_expert_shared"),
+    Required("ffn_up_shexp.weight", "n_embd, n_ff_exp*n_expert_shared"),
+    Required("ffn_down_shexp.weight", "n_ff_exp*n_expert_shared, n_embd"),
+    Optional("ffn_routed_down.weight", "n_embd, n_latent_exp"),
+    Optional("ffn_routed_up.weight", "n_latent_exp, n_embd"),
+    Optional("ffn_routed_norm.weight", "untold"),
+];
+
+pub(super) static KIMI_K3: Architecture = Architecture {
+    name: "kimi-k3",
+    note: "As kimi-linear; layers attend to what earlier ones gave, and experts may read less than the width.",
+    required: &[
+        SIZES,
+        TRANSFORMER,
+        RMS,
+        EXPERT_KEYS,
+        &[
+            "attention.kv_lora_rank",
+            "ssm.conv_kernel",
+            "kda.head_dim",
+            "activation.situ_beta",
+            "activation.situ_linear_beta",
+            "attn_res.block_size",
+        ],
+    ],
+    optional: &[
+        HEADS,
+        ROPE,
+        ROUTED_KEYS,
+        &[
+            "vocab_size",
+            "kda.gate_lower_bound",
+            "attention.q_lora_rank",
+            "attention.key_length_mla",
+            "attention.value_length_mla",
+            "expert_latent_length",
+        ],
+    ],
+    defaults: &[],
+    tensors: &[
+        All(EMBEDDING),
+        All(OUTPUT_NORM),
+        All(OUTPUT),
+        Required("output_res_score.weight", "n_embd"),
+    ],
+    blocks: &[
+        Block {
+            prefix: "blk.",
+            from: "0",
+            to: "n_dense",
+            items: &[All(K3_ATTENTION), All(GATED_FFN)],
+        },
+        Block {
+            prefix: "blk.",
+            from: "n_dense",
+            to: "n_layer",
+            items: &[All(K3_ATTENTION), All(K3_EXPERTS)],
+        },
+    ],
+    open: false,
+};

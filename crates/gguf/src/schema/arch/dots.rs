@@ -1,7 +1,7 @@
-//! dots.llm1, MiniMax M2 and M3, Trinity: experts that a bias helps to choose.
+//! dots.llm1, MiniMax, Trinity: experts that a bias helps to choose.
 
 use super::layers;
-use crate::schema::architecture::Item::{self, All, Optional, Required};
+use crate::schema::architecture::Item::{self, All, OneOf, Optional, Required};
 use crate::schema::architecture::{Architecture, Block};
 use crate::schema::groups::*;
 
@@ -93,6 +93,34 @@ pub(super) static MINIMAX_M3: Architecture = Architecture {
             ],
         },
     ],
+    open: false,
+};
+
+pub(super) static MINIMAX_01: Architecture = Architecture {
+    name: "minimax-01",
+    note: "MiniMax Text 01 and M1. Of eight layers the last attends as usual, the others linearly, with a gate.",
+    required: &[SIZES, TRANSFORMER, RMS, EXPERT_KEYS, &["residual_scale"]],
+    optional: &[HEADS, ROPE, &["full_attention_interval", "attention.recurrent_layers"]],
+    defaults: &[],
+    tensors: &[All(EMBEDDING), All(OUTPUT_NORM), All(TIED_OUTPUT)],
+    blocks: &[layers(&[
+        All(ATTN_NORM),
+        OneOf(&[
+            &[
+                Required("attn_qkv.weight", "n_embd, 3*n_q"),
+                Required("attn_gate.weight", "n_embd, n_q"),
+                Required("attn_norm_2.weight", "n_q"),
+            ],
+            &[
+                Required("attn_q.weight", "n_embd, n_q"),
+                Required("attn_k.weight", "n_embd, n_k"),
+                Required("attn_v.weight", "n_embd, n_v"),
+            ],
+        ]),
+        All(ATTN_OUTPUT),
+        All(FFN_NORM),
+        All(LLAMA_EXPERTS),
+    ])],
     open: false,
 };
 

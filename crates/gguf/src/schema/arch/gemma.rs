@@ -180,6 +180,78 @@ pub(super) static GEMMA4: Architecture = Architecture {
     open: false,
 };
 
+pub(super) static GEMMA4_ASSISTANT: Architecture = Architecture {
+    name: "gemma4-assistant",
+    note: "A draft of Gemma 4, which reads keys and values of its target.",
+    required: &[
+        SIZES,
+        TRANSFORMER,
+        RMS,
+        WINDOW,
+        &[
+            "attention.key_length_swa",
+            "attention.value_length_swa",
+            "embedding_length_out",
+            "nextn_predict_layers",
+        ],
+    ],
+    optional: GEMMA4.optional,
+    defaults: &[],
+    tensors: &[
+        All(EMBEDDING),
+        All(OUTPUT_NORM),
+        Required("rope_freqs.weight", "head_k/2"),
+        Required("nextn.pre_projection.weight", "2*n_embd_out, n_embd"),
+        Required("nextn.post_projection.weight", "n_embd, n_embd_out"),
+    ],
+    blocks: &[layers(&[
+        All(ATTN_NORM),
+        When(
+            "windowed",
+            &[
+                Required("attn_q.weight", "n_embd, n_head*head_k_swa"),
+                Required("attn_output.weight", "n_head*head_k_swa, n_embd"),
+                Required("attn_q_norm.weight", "head_k_swa"),
+            ],
+        ),
+        Unless(
+            "windowed",
+            &[
+                Required("attn_q.weight", "n_embd, n_q"),
+                Required("attn_output.weight", "n_q, n_embd"),
+                Required("attn_q_norm.weight", "head_k"),
+            ],
+        ),
+        All(FFN_NORM),
+        All(GATED_FFN),
+        All(POST_NORMS),
+        Required("layer_output_scale.weight", "1"),
+    ])],
+    open: false,
+};
+
+pub(super) static MUSE_GLIMMER: Architecture = Architecture {
+    name: "muse-glimmer",
+    note: "What attention gives has a gate. The norms of heads hold one factor.",
+    required: &[SIZES, TRANSFORMER, RMS, WINDOW_KEYS, &["final_logit_softcapping", "logit_scale"]],
+    optional: &[HEADS, ROPE, WINDOW],
+    defaults: &[],
+    tensors: &[All(EMBEDDING), All(OUTPUT_NORM), All(OUTPUT)],
+    blocks: &[layers(&[
+        All(ATTN_NORM),
+        All(QKV),
+        Required("attn_gate.weight", "n_embd, n_q"),
+        All(HEAD_NORMS),
+        All(ATTN_OUTPUT),
+        All(FFN_NORM),
+        All(GATED_FFN),
+        All(POST_NORMS),
+    ])],
+    open: false,
+};
+
+const WINDOW_KEYS: &[&str] = &["attention.sliding_window"];
+
 pub(super) static GEMMA3N: Architecture = Architecture {
     name: "gemma3n",
     note: "Several streams of the residual, of which one is computed. The last layers use keys and values of earlier ones.",

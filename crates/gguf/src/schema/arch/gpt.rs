@@ -136,3 +136,18 @@ pub(super) static STARCODER2: Architecture = Architecture {
     ])],
     open: false,
 };
+
+pub(super) static JAIS: Architecture = Architecture {
+    name: "jais",
+    note: "As GPT-2 with gates, and with ALiBi for positions.",
+    required: &[SIZES, TRANSFORMER, NORM],
+    optional: &[HEADS, &["attention.max_alibi_bias"]],
+    defaults: &[],
+    tensors: &[All(EMBEDDING), All(OUTPUT_NORM_BIAS), All(OUTPUT)],
+    blocks: &[layers(&[
+        All(GPT_LAYER),
+        Required("ffn_gate.weight", "n_embd, n_ff"),
+        Required("ffn_gate.bias", "n_ff"),
+    ])],
+    open: false,
+};

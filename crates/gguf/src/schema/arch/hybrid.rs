@@ -108,8 +108,10 @@ pub(super) static NEMOTRON_H: Architecture = Architecture {
 const UNGATED_EXPERTS: &[Item] = &[
     Required("ffn_gate_inp.weight", "n_embd, n_expert"),
     Optional("exp_probs_b.bias", "n_expert"),
-    Required("ffn_up_exps.weight", "n_embd, n_ff_exp, n_expert"),
-    Required("ffn_down_exps.weight", "n_ff_exp, n_embd, n_expert"),
+    Required("ffn_up_exps.weight", "n_latent, n_ff_exp, n_expert"),
+    Required("ffn_down_exps.weight", "n_ff_exp, n_latent, n_expert"),
+    Optional("ffn_latent_down.weight", "n_embd, n_latent"),
+    Optional("ffn_latent_up.weight", "n_latent, n_embd"),
     Required("ffn_up_shexp.weight", "n_embd, n_ff_shared"),
     Required("ffn_down_shexp.weight", "n_ff_shared, n_embd"),
 ];

@@ -8,6 +8,7 @@ mod compressed;
 mod deci;
 mod deepseek;
 mod dots;
+mod drafts;
 mod exaone;
 mod falcon;
 mod gemma;
@@ -30,6 +31,7 @@ mod rwkv;
 mod seeing;
 mod stablelm;
 mod t5;
+mod valued;
 mod whisper;
 mod windowed;
 
@@ -154,6 +156,20 @@ pub static ARCHITECTURES: &[&Architecture] = &[
     &exaone::HUNYUAN_MOE,
     &rwkv::RWKV6_QWEN2,
     &rwkv::ARWKV7,
+    &drafts::EAGLE3,
+    &drafts::DFLASH,
+    &valued::APERTUS,
+    &valued::TALKIE,
+    &valued::BITNET,
+    &gpt::JAIS,
+    &dots::MINIMAX_01,
+    &gemma::MUSE_GLIMMER,
+    &gemma::GEMMA4_ASSISTANT,
+    &deepseek::HY_V4,
+    &deepseek::BAILING_MOE3,
+    &deepseek::GLM5_NEXT,
+    &deepseek::DOTS3_NOTE,
+    &deepseek::KIMI_K3,
     &mamba::MAMBA,
     &mamba::MAMBA2,
     &rwkv::RWKV,

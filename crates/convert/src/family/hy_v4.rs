@@ -1,0 +1,127 @@
+//! Hunyuan 4: compressed attention with gates and sinks, and several streams of the residual.
+
+use gguf::{Array, Error};
+use gguf_checkpoint::config::Config;
+use gguf_store::Model;
+use serde_json::Value;
+
+use super::deepseek::{self, ATTENTION, INDEXER, INDEXER_KINDS};
+use super::exported::{count, number};
+use super::hyper::{self, Keys};
+use super::names::{LLAMA_LIKE, Table, captures, filled};
+use super::{Exported, Family, Mapping, experts};
+
+const NAMES: Table = &[("model.layers.{}.self_attn.gate_proj", "blk.{}.attn_gate")];
+/// Names without an end, and ours.
+const PARAMETERS: [(&str, &str); 10] = [
+    ("model.layers.{}.self_attn.learnable_sink_param", "blk.{}.attn_sinks.weight"),
+    ("model.layers.{}.hc_attn_layer.hc_pre.hc_fn", "blk.{}.hc_attn_fn.weight"),
+    ("model.layers.{}.hc_attn_layer.hc_pre.hc_base", "blk.{}.hc_attn_base.weight"),
+    ("model.layers.{}.hc_attn_layer.hc_pre.hc_scale", "blk.{}.hc_attn_scale.weight"),
+    ("model.layers.{}.hc_mlp_layer.hc_pre.hc_fn", "blk.{}.hc_ffn_fn.weight"),
+    ("model.layers.{}.hc_mlp_layer.hc_pre.hc_base", "blk.{}.hc_ffn_base.weight"),
+    ("model.layers.{}.hc_mlp_layer.hc_pre.hc_scale", "blk.{}.hc_ffn_scale.weight"),
+    ("model.hc_head.hc_head_fn", "output_hc_fn.weight"),
+    ("model.hc_head.hc_head_base", "output_hc_base.weight"),
+    ("model.hc_head.hc_head_scale", "output_hc_scale.weight"),
+];
+/// Streams: keys and fields.
+const STREAMS: [(&str, &str); 2] =
+    [("hyper_connection.epsilon", "hc_eps"), ("hyper_connection.magnitude", "hc_magnitude")];
+const STREAM_COUNT: &str = "hc_mult";
+const LIMIT: &str = "swiglu_limit";
+const KINDS: &str = "layer_types";
+const SIGMOID: u32 = 2;
+
+pub(super) static HY_V4: Family = Family {
+    classes: &["HYV4ForCausalLM"],
+    architecture: "hy_v4",
+    model_type: "hy_v4",
+    pre_tokenizers: &["hy_v4", "hunyuan"],
+    names: &[NAMES, ATTENTION, INDEXER, experts::BESIDE_SHARED, LLAMA_LIKE],
+    complete: |config| {
+        deepseek::complete_third(config)?;
+        config.set("num_key_value_heads", hyper::head_count(config)?);
+        for field in ["n_group", "topk_group"] {
+            if config.u32(&[field])? == Some(1) {
+                config.set(field, Value::Null);
+            }
+        }
+        Ok(())
+    },
+    keys,
+    leaves_out: |_, name| name.starts_with("model.mtp_layers."),
+    special,
+    kept: |config, name| name == "output.weight" && config.json()["enable_lm_head_fp32"] == true,
+    export,
+    ..deepseek::DEEPSEEK2
+};
+
+fn keys(config: &Config, keys: &mut Keys) -> Result<(), Error> {
+    deepseek::keys(config, keys)?;
+    keys.set("expert_gating_func", SIGMOID);
+    let blocks = hyper::possible(config, "layers", hyper::block_count(config)?)? as usize;
+    if let Some(limit) = config.f32(&[LIMIT])?.filter(|&limit| limit > 0.0) {
+        keys.set("swiglu_clamp_exp", Array::from(&vec![limit; blocks][..]));
+    }
+    keys.set(
+        "hyper_connection.count",
+        config.require_u32(&[STREAM_COUNT], "streams of the residual")?,
+    );
+    for (key, field) in STREAMS {
+        keys.set(key, config.require_f32(&[field], "a number of the streams")?);
+    }
+    if let Some(mut full) = with_indexer(config) {
+        deepseek::indexer_keys(config, keys)?;
+        full.truncate(blocks);
+        keys.set("attention.indexer.types", Array::from(&full[..]));
+    }
+    Ok(())
+}
+
+/// Which layers have an indexer of their own; `None` if none has.
+fn with_indexer(config: &Config) -> Option<Vec<bool>> {
+    let list = |field| config.find(&[field]).and_then(|(_, kinds)| kinds.as_array());
+    if let Some(kinds) = list(INDEXER_KINDS) {
+        return Some(kinds.iter().map(|kind| kind == "full").collect());
+    }
+    let is_sparse =
+        |kind: &Value| kind == "sparse_attention" || kind == "deepseek_sparse_attention";
+    let sparse: Vec<bool> = list(KINDS)?.iter().map(is_sparse).collect();
+    sparse.contains(&true).then_some(sparse)
+}
+
+fn special(config: &Config, name: &str) -> Result<Option<Mapping>, Error> {
+    match parameter(&PARAMETERS, name) {
+        Some(mapping) => Ok(Some(mapping)),
+        None => deepseek::special(config, name),
+    }
+}
+
+/// What becomes of a tensor that these name, without an end or with one, and call ours.
+pub(super) fn parameter(named: &[(&str, &str)], name: &str) -> Option<Mapping> {
+    let stem = name.strip_suffix(".weight").unwrap_or(name);
+    named
+        .iter()
+        .find_map(|(foreign, ours)| Some(Mapping::one(filled(ours, &captures(foreign, stem)?), [])))
+}
+
+fn export(model: &Model, exported: Exported) -> Option<Exported> {
+    let (class, model_type) = (exported.class, exported.model_type);
+    let mut exported = deepseek::export(model, exported)?
+        .class(class, model_type)
+        .patterns(PARAMETERS.map(|(name, _)| name))
+        .set(STREAM_COUNT, count(model, "hyper_connection.count")?);
+    for (key, field) in STREAMS {
+        exported = exported.set(field, number(model, key)?);
+    }
+    let metadata = model.metadata();
+    let limits = metadata.array("hy_v4.swiglu_clamp_exp");
+    let limit = limits.and_then(|limits| limits.iter().next()?.to_f64());
+    exported = exported.set_some(LIMIT, limit);
+    if let Some(kinds) = metadata.array("hy_v4.attention.indexer.types") {
+        let kind = |full: gguf::Value| if full.to_bool() == Some(true) { "full" } else { "shared" };
+        exported = exported.set(INDEXER_KINDS, kinds.iter().map(kind).collect::<Vec<_>>());
+    }
+    Some(exported)
+}

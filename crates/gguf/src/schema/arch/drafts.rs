@@ -1,0 +1,111 @@
+//! Drafts: small models that guess tokens of a target, whose vocabulary they have.
+
+use super::layers;
+use crate::schema::architecture::Architecture;
+use crate::schema::architecture::Item::{self, All, Maybe, OneOf, Optional, Required};
+use crate::schema::groups::*;
+
+/// Embedding and output, which may be those of the target; some drafts guess among fewer tokens, which a
+/// list names.
+const ENDS: &[Item] = &[
+    Optional("token_embd.weight", "n_embd, n_vocab"),
+    Optional("output.weight", "n_embd, untold"),
+    Optional("d2t", "untold"),
+    Required("fc.weight", "target_embd*n_target, n_embd"),
+    All(OUTPUT_NORM),
+    Optional("rope_freqs.weight", "untold"),
+];
+
+pub(super) static EAGLE3: Architecture = Architecture {
+    name: "eagle3",
+    note: "A draft of one layer, which reads what three layers of its target compute.",
+    required: &[SIZES, TRANSFORMER, RMS, &["target_layers", "target_hidden_size"]],
+    optional: &[HEADS, ROPE, &["vocab_size", "norm_before_residual", "norm_before_fc"]],
+    defaults: &[],
+    tensors: &[All(ENDS), Optional("enc.output_norm.weight", "target_embd*n_target")],
+    blocks: &[layers(&[
+        All(ATTN_NORM),
+        Required("attn_norm_2.weight", "n_embd"),
+        Required("attn_q.weight", "2*n_embd, n_q"),
+        Required("attn_k.weight", "2*n_embd, n_k"),
+        Required("attn_v.weight", "2*n_embd, n_v"),
+        Optional("attn_q.bias", "n_q"),
+        Optional("attn_k.bias", "n_k"),
+        Optional("attn_v.bias", "n_v"),
+        All(ATTN_OUTPUT),
+        All(FFN_NORM),
+        All(GATED_FFN),
+    ])],
+    open: false,
+};
+
+pub(super) static DFLASH: Architecture = Architecture {
+    name: "dflash",
+    note: "A draft that guesses a block of tokens at once; with `markov_w1` each from the one before, too.",
+    required: &[SIZES, TRANSFORMER, RMS, &["target_layers", "block_size"]],
+    optional: &[
+        HEADS,
+        ROPE,
+        WINDOW,
+        &[
+            "rope.dimension_sections",
+            "attention.causal",
+            "attention.scale",
+            "attention.value_scale",
+            "hidden_activation",
+            "embedding_scale",
+            "logit_scale",
+            "final_logit_softcapping",
+            "conv_kernel_size",
+            "conv_group_size",
+            "selector_rank",
+            "selector_top_k",
+            "sample_from_anchor",
+            "has_confidence_head",
+            "pooling_type",
+        ],
+    ],
+    defaults: &[],
+    tensors: &[
+        All(ENDS),
+        Required("enc.output_norm.weight", "n_embd"),
+        Maybe(&[
+            Required("markov_w1.weight", "untold, n_vocab"),
+            Required("markov_w2.weight", "untold, untold"),
+            Required("conf_proj.weight", "untold"),
+            Required("conf_proj.bias", "1"),
+        ]),
+        Maybe(&[
+            Required("selector_predecessor.weight", "selector_rank, n_vocab"),
+            Required("selector_successor.weight", "selector_rank, n_vocab"),
+            Required("selector_hidden.weight", "n_embd, selector_rank"),
+        ]),
+    ],
+    blocks: &[layers(&[
+        All(ATTN_NORM),
+        Required("attn_q.weight", "n_embd, n_q"),
+        Required("attn_k.weight", "n_embd, n_k"),
+        Optional("attn_v.weight", "n_embd, n_v"),
+        Optional("attn_q.bias", "n_q"),
+        Optional("attn_k.bias", "n_k"),
+        Optional("attn_v.bias", "n_v"),
+        All(ATTN_OUTPUT),
+        Optional("attn_output.bias", "n_embd"),
+        Optional("attn_q_norm.weight", "head_k"),
+        Optional("attn_k_norm.weight", "head_k"),
+        Optional("attn_sinks.weight", "n_head"),
+        // As most call the norm behind attention, or the one in front of what follows.
+        OneOf(&[FFN_NORM, &[Required("post_attention_norm.weight", "n_embd")]]),
+        Optional("post_attention_norm.weight", "n_embd"),
+        Optional("post_ffw_norm.weight", "n_embd"),
+        Optional("layer_output_scale.weight", "1"),
+        All(GATED_FFN),
+        Maybe(&[
+            Required("attn_conv_base", "n_embd, conv_kernel, 2"),
+            Required("attn_conv_proj.weight", "n_embd, untold"),
+            Required("ffn_conv_base", "n_embd, conv_kernel, 2"),
+            Required("ffn_conv_proj.weight", "n_embd, untold"),
+        ]),
+    ])],
+    open: false,
+};
