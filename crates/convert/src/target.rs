@@ -36,7 +36,7 @@ impl Target {
         let (target, draft) = match (given, family.draft) {
             (None, None) => return Ok(None),
             (Some(_), None) => {
-                let what = format!("the class `{}` is none of drafts", config.class()?);
+                let what = format!("the class `{}` is no draft", config.class()?);
                 let help = "leave --target-model-dir out";
                 return Err(Error::request("option-contradicts", what, help));
             }

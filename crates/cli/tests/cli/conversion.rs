@@ -189,7 +189,7 @@ fn drafts_have_the_vocabulary_of_their_target() {
     let shown = json(&succeeds(&["inspect", &out, "--json"]));
     assert_eq!(shown["architecture"], "eagle3");
     let other = ["convert", MODEL, "--dry-run", "--target-model-dir", MODEL];
-    fails(&other, 1, &["is none of drafts", "leave --target-model-dir out"]);
+    fails(&other, 2, &["is no draft", "leave --target-model-dir out"]);
 }
 
 #[test]

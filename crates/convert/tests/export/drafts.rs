@@ -118,7 +118,7 @@ fn drafts_want_their_target_and_others_none() {
     )
     .target(target());
     let fault = refused(&llama, true).to_string();
-    assert!(fault.contains("`LlamaForCausalLM` is none of drafts"), "{fault}");
+    assert!(fault.contains("`LlamaForCausalLM` is no draft"), "{fault}");
     let fault = refused(&eagle(json!({"draft_vocab_size": null})), true).to_string();
     assert!(fault.contains("`draft_vocab_size`"), "{fault}");
 }
