@@ -10,7 +10,7 @@ use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use gguf::Value;
+use gguf::{TensorType, Value};
 use gguf_calibrate::{Calibrated, Each, Encoders};
 use gguf_pipeline::{Content, Item, Job, Stored};
 use gguf_quantize::importance::Importance;
@@ -81,6 +81,17 @@ impl Calibration {
         }
     }
 }
+
+/// Types whose blocks, each fitted for itself, make worse models than the usual search, which counts large weights more:
+/// measured in `docs/calibration.md`.
+const WORSE_ALONE: [TensorType; 6] = [
+    TensorType::IQ1_S,
+    TensorType::IQ1_M,
+    TensorType::IQ2_XXS,
+    TensorType::IQ2_XS,
+    TensorType::IQ2_S,
+    TensorType::IQ3_XXS,
+];
 
 /// How many tokens for each column of a matrix are few.
 const FEW: usize = 4;
@@ -188,7 +199,10 @@ impl Ready {
         item.tensor.shape.len() >= 2
             && item.target != item.tensor.stored_type
             && gguf_quant::has_form(item.target)
-            && (matches!(self.by, By::Weights) || self.matrices.contains_key(&item.tensor.name))
+            && match self.by {
+                By::Weights => !WORSE_ALONE.contains(&item.target),
+                _ => self.matrices.contains_key(&item.tensor.name),
+            }
     }
 
     /// Encodes the items of several outputs, each the files that it consists of, with what `resume` and `anew` say of

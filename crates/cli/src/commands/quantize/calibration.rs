@@ -24,7 +24,7 @@ pub struct Args {
     #[arg(long, value_name = "FILE", conflicts_with = "calibrate")]
     calibration_data: Option<PathBuf>,
     /// Search longer for the scales and values of each block: closer to the weights, or by an importance matrix to what
-    /// it says that counts. No text is needed.
+    /// it says that counts. No text is needed. Types with small codebooks (IQ1, IQ2, IQ3_XXS) stay as they are without.
     #[arg(long, conflicts_with_all = ["calibrate", "calibration_data"])]
     effort: bool,
     /// Tokens of a window of that text; each is read for itself.
