@@ -14,7 +14,7 @@ use super::quantized::{Found, Made, Scheme};
 use super::raw::Raw;
 use super::rows::{Computed, TileCache};
 use super::weight_file::WeightFile;
-use super::{cast, pytorch, safetensors};
+use super::{cast, parts, pytorch, safetensors};
 
 /// A tensor of the checkpoint.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -97,11 +97,16 @@ impl Checkpoint {
             raws.extend(tensors(&file, files.len())?.into_iter().map(of_module));
             files.push(file);
         }
+        let mut of_files = Vec::new();
         for name in &layout.names {
             let file = WeightFile { path: dir.join(name), source: open(name)? };
-            raws.extend(tensors(&file, files.len())?);
+            of_files.push(tensors(&file, files.len())?);
             files.push(file);
         }
+        raws.extend(match layout.is_cut() {
+            true => parts::join(dir, of_files)?,
+            false => of_files.into_iter().flatten().collect(),
+        });
         check(dir, &layout, &files, &raws)?;
         let scheme = Scheme::find(dir)?;
         Self::assemble(files, raws, scheme.as_ref())

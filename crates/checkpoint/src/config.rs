@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use gguf::Error;
 use serde_json::{Map, Value};
 
-use crate::json;
+use crate::{json, params};
 
 /// The configuration of a checkpoint.
 #[derive(Clone, Debug)]
@@ -18,7 +18,19 @@ pub struct Config {
 }
 
 impl Config {
-    /// Reads `config.json` in `dir`.
+    /// The file in `dir` with the configuration, if there is one: `config.json`, or else the
+    /// `params.json` of Mistral's own form, whose fields are taken by their names in `config.json`.
+    pub fn file_in(dir: &Path) -> Option<PathBuf> {
+        let names = ["config.json", params::FILE];
+        names.iter().map(|name| dir.join(name)).find(|path| path.is_file())
+    }
+
+    /// Whether it was read from a `params.json`.
+    pub fn is_of_params(&self) -> bool {
+        self.path.ends_with(params::FILE)
+    }
+
+    /// Reads `config.json` in `dir`, or what is in its place ([`Config::file_in`]).
     ///
     /// Fields of a nested configuration of the text model (`text_config` or one of its other
     /// names) count as if they stood at the top, as they do for llama.cpp's converter.
@@ -34,21 +46,21 @@ impl Config {
     /// # Errors
     /// If it is missing, or is not a JSON object.
     pub fn read_whole(dir: &Path) -> Result<Self, Error> {
-        let path = dir.join("config.json");
-        if !path.is_file() {
+        let Some(path) = Self::file_in(dir) else {
             return Err(Error::input(
                 "config-missing",
                 dir,
                 "holds no `config.json`",
                 "name a directory with a Hugging Face checkpoint",
             ));
-        }
-        let root = json::read(&path)?;
-        if !root.is_object() {
+        };
+        let Value::Object(fields) = json::read(&path)? else {
             let help = "download the file again";
             return Err(Error::input("json-shape", &path, "is not a JSON object", help));
-        }
-        Ok(Self { path, root, beside: None })
+        };
+        let is_params = path.ends_with(params::FILE);
+        let fields = if is_params { params::as_config(fields) } else { fields };
+        Ok(Self { path, root: Value::Object(fields), beside: None })
     }
 
     /// The same with the fields of the text model at the top.

@@ -58,11 +58,6 @@ impl Layout {
                 let help = "download the missing shard";
                 return Err(Error::input("checkpoint-shard-missing", dir, what, help));
             }
-            if naming.suffix == ".pth" && names.len() > 1 {
-                let what = "holds the parts of a model that is split across devices";
-                let help = "convert its Hugging Face form, in which every matrix is whole";
-                return Err(Error::input("checkpoint-split-by-device", dir, what, help));
-            }
             if !names.is_empty() {
                 return Ok(Self { names: names.into_iter().cloned().collect(), index: None });
             }
@@ -88,6 +83,13 @@ impl Layout {
     }
 }
 
+impl Layout {
+    /// Whether each file has a part of each matrix.
+    pub fn is_cut(&self) -> bool {
+        self.index.is_none() && self.names.len() > 1 && self.names[0].ends_with(".pth")
+    }
+}
+
 impl Naming {
     fn fits(&self, name: &str) -> bool {
         name.starts_with(self.prefix) && name.ends_with(self.suffix)
@@ -95,6 +97,11 @@ impl Naming {
 
     /// The first absent file of a set named `model-00001-of-00003.safetensors`.
     fn missing_shard(&self, names: &[&String]) -> Option<String> {
+        if self.suffix == ".pth" {
+            // Parts of matrices, from 00 on.
+            let mut parts = (0..names.len()).map(|no| format!("{}.{no:02}.pth", self.prefix));
+            return parts.find(|part| names.len() > 1 && !names.contains(&part));
+        }
         let (stem, count) = names.iter().find_map(|name| {
             let (stem, count) = name.strip_suffix(self.suffix)?.rsplit_once("-of-")?;
             Some((stem.rsplit_once('-')?.0, count.parse::<u32>().ok()?))
@@ -162,7 +169,7 @@ mod tests {
         let cases: [(&[&str], &str); 5] = [
             (&["config.json"], "holds neither"),
             (&["a.pth", "b.pth"], "`a.pth`, `b.pth`"),
-            (&["consolidated.00.pth", "consolidated.01.pth"], "split across devices"),
+            (&["consolidated.00.pth", "consolidated.02.pth"], "`consolidated.01.pth`"),
             (&["model-00002-of-00002.safetensors"], "`model-00001-of-00002.safetensors`"),
             (&["pytorch_model-00001-of-00003.bin"], "`pytorch_model-00002-of-00003.bin`"),
         ];

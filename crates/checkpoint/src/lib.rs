@@ -38,6 +38,8 @@ pub mod json;
 mod layout;
 pub mod modules;
 mod named;
+mod params;
+mod parts;
 mod pytorch;
 mod quantized;
 mod raw;

@@ -110,6 +110,7 @@ pub fn plan(dir: &Path, checkpoint: &Checkpoint, options: &Options) -> Result<Co
             pre: options.pre.as_deref(),
             hints,
             vocab_size: config.u32(&["vocab_size"])?.map(u64::from),
+            architecture: Some(family.architecture),
         },
     )?;
     vocab::require_pre(options.pre.as_deref(), &vocabulary.metadata)?;
@@ -156,14 +157,16 @@ pub fn plan(dir: &Path, checkpoint: &Checkpoint, options: &Options) -> Result<Co
 /// # Errors
 /// As [`vocab::load`], and if `config.json` is broken.
 pub fn vocabulary(dir: &Path) -> Result<vocab::Vocabulary, Error> {
-    if dir.join("config.json").is_file() {
+    if Config::file_in(dir).is_some() {
         let mut config = Config::read(dir)?;
-        if let Some(family) = config.class().ok().and_then(family::find) {
+        let native = family::of_params(&config)?;
+        if let Some(family) = native.or_else(|| config.class().ok().and_then(family::find)) {
             family.complete(&mut config)?;
             let options = vocab::Options {
                 pre: None,
                 hints: family.pre_tokenizers,
                 vocab_size: config.u32(&["vocab_size"])?.map(u64::from),
+                architecture: None,
             };
             let mut vocabulary = vocab::load(dir, family.vocabulary, &options)?;
             vocabulary.metadata.set("general.architecture", family.architecture);
@@ -191,6 +194,9 @@ pub(crate) fn find_family(
             Error::request("class-unknown", what, help)
         })?;
         config.set_class(class);
+    }
+    if let Some(family) = family::of_params(config)? {
+        return Ok(family);
     }
     let class = config.class()?;
     family::find(class).ok_or_else(|| {

@@ -4,6 +4,7 @@ use std::path::Path;
 
 use gguf::{Error, Metadata};
 use gguf_checkpoint::Checkpoint;
+use gguf_checkpoint::config::Config;
 use sha2::{Digest, Sha256};
 
 /// What made the file, and its version.
@@ -39,13 +40,13 @@ pub fn write(
 
 /// A digest of a checkpoint that does not cost reading its weights, 64 hexadecimal digits.
 ///
-/// It is the SHA-256 of `config.json`, followed by a line `NAME TYPE SHAPE FILE OFFSET` per tensor in
+/// It is the SHA-256 of `config.json` (or `params.json`), followed by a line `NAME TYPE SHAPE FILE OFFSET` per tensor in
 /// order of name. The weights themselves are compared by [`verify`](gguf_quantize::verify).
 ///
 /// # Errors
 /// If `config.json` cannot be read.
 pub fn digest(dir: &Path, checkpoint: &Checkpoint) -> Result<String, Error> {
-    let path = dir.join("config.json");
+    let path = Config::file_in(dir).unwrap_or_else(|| dir.join("config.json"));
     let mut hasher = Sha256::new();
     hasher.update(std::fs::read(&path).map_err(|source| Error::read(&path, source))?);
     let mut lines: Vec<_> = checkpoint

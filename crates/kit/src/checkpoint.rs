@@ -150,7 +150,7 @@ impl Weights {
             if names.any(|name| name.to_str().is_some_and(has_gguf_name)) {
                 return Ok(None);
             }
-            if path.join("config.json").is_file() {
+            if Config::file_in(path).is_some() {
                 class = Config::read(path)?.class().ok().map(str::to_owned);
                 Checkpoint::open(path)?
             } else {

@@ -5,6 +5,7 @@ use std::path::Path;
 
 use gguf_calibrate::Calibrated;
 use gguf_checkpoint::Checkpoint;
+use gguf_checkpoint::config::Config;
 use gguf_convert::{hf, provenance};
 use gguf_pipeline::{Item, Job, Tensor};
 use gguf_quantize::importance::Importance;
@@ -43,7 +44,7 @@ pub fn against(
 ) -> Result<Report, Error> {
     let mut notes = Vec::new();
     let dir = Path::new(source);
-    let job = if dir.join("config.json").is_file() {
+    let job = if Config::file_in(dir).is_some() {
         let checkpoint = Checkpoint::open(dir)?;
         if let Some(recorded) = model.metadata().str(provenance::DIGEST)
             && recorded != provenance::digest(dir, &checkpoint)?

@@ -184,7 +184,8 @@ fn tokenizer(
         _ => (vocab::Kind::Bpe, &[usual]),
     };
     let vocab_size = old.header.get(Field::Vocabulary).map(u64::from);
-    let loaded = vocab::load(dir, kind, &vocab::Options { pre, hints, vocab_size })?;
+    let loaded =
+        vocab::load(dir, kind, &vocab::Options { pre, hints, vocab_size, architecture: None })?;
     for (key, value) in loaded.metadata.iter() {
         metadata.push(key.to_owned(), value.clone());
     }

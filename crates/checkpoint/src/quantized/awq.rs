@@ -12,7 +12,7 @@
 
 use std::sync::Arc;
 
-use super::levels::{Groups, Levels, Parameters};
+use super::levels::{Groups, Levels, Offsets, Parameters};
 use super::method::{Method, Unsupported, text};
 use super::{Content, Matrix, Set, Wrong};
 use crate::dtype::Dtype;
@@ -113,7 +113,7 @@ impl Levels for AwqLevels {
                 zeros[row * count + group] = zero.into();
             }
         }
-        Ok(Parameters { scales, zeros })
+        Ok(Parameters { scales, offsets: Offsets::Zeros(zeros) })
     }
 
     fn quants(&self, first: u64, n: u64) -> Result<Vec<u8>, gguf::Error> {

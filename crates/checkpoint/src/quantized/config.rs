@@ -7,11 +7,11 @@ use gguf::Error;
 use serde_json::Value;
 
 use super::method::{Method, Read, Unsupported, text};
-use super::{awq, bitsandbytes, compressed, gptq, modelopt, mxfp4, scaled};
+use super::{awq, bitsandbytes, compressed, gptq, mlx, modelopt, mxfp4, scaled};
 use crate::json;
 
 /// The ways that are known. Of several files the one of the first counts.
-const METHODS: [&Method; 7] = [
+const METHODS: [&Method; 8] = [
     &gptq::METHOD,
     &awq::METHOD,
     &scaled::METHOD,
@@ -19,6 +19,7 @@ const METHODS: [&Method; 7] = [
     &bitsandbytes::METHOD,
     &mxfp4::METHOD,
     &modelopt::METHOD,
+    &mlx::METHOD,
 ];
 
 /// A way to quantize, with what the configuration says about it.
@@ -37,7 +38,9 @@ pub(super) fn find(dir: &Path) -> Result<Option<(PathBuf, Kind)>, Error> {
         let found = ["quantization_config", "compression_config"]
             .iter()
             .find_map(|field| root.get(field).or_else(|| text.get(field)))
-            .filter(|fields| fields.is_object());
+            .filter(|fields| fields.is_object())
+            // MLX has a field of its own.
+            .or_else(|| root.get("quantization").filter(|fields| mlx::is_meant(fields)));
         if let Some(fields) = found {
             return Ok(Some((config.clone(), kind(&config, fields)?)));
         }
@@ -68,6 +71,7 @@ fn kind(path: &Path, fields: &Value) -> Result<Kind, Error> {
     let word = match text(fields, "quant_method") {
         // Older files of its program name no method.
         "" if fields.get("load_in_4bit").is_some() => "bitsandbytes",
+        "" if mlx::is_meant(fields) => "mlx",
         word => word,
     };
     let refused = |what: String, help: &str| {

@@ -15,7 +15,7 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
-use super::levels::{Groups, Levels, Parameters};
+use super::levels::{Groups, Levels, Offsets, Parameters};
 use super::method::{Method, Read, Unsupported, text};
 use super::{Content, Matrix, Set, Wrong};
 use crate::dtype::Dtype;
@@ -144,7 +144,7 @@ impl Levels for GptqLevels {
                 zeros[at] = i16::from(zero) + self.zero_offset;
             }
         }
-        Ok(Parameters { scales, zeros })
+        Ok(Parameters { scales, offsets: Offsets::Zeros(zeros) })
     }
 
     fn quants(&self, first: u64, n: u64) -> Result<Vec<u8>, gguf::Error> {

@@ -10,7 +10,7 @@
 
 use std::sync::Arc;
 
-use super::levels::{Groups, Levels, Parameters};
+use super::levels::{Groups, Levels, Offsets, Parameters};
 use super::{Content, Matrix, Set, Wrong, rows_and_columns};
 use crate::dtype::Dtype;
 use crate::raw::Raw;
@@ -88,7 +88,7 @@ impl Levels for IntegerLevels {
             scales.resize(n as usize, scales[0]);
             zeros.resize(n as usize, zeros[0]);
         }
-        Ok(Parameters { scales, zeros })
+        Ok(Parameters { scales, offsets: Offsets::Zeros(zeros) })
     }
 
     fn quants(&self, first: u64, n: u64) -> Result<Vec<u8>, gguf::Error> {

@@ -1,4 +1,5 @@
-//! Whole numbers under one scale for each group of columns: `w = scale * (q - zero)`.
+//! Whole numbers under one scale for each group of columns: `w = scale * (q - zero)`, or
+//! `w = scale * q + bias`.
 //!
 //! GGUF types with the same grid hold such weights without loss, at fewer bits than floats do.
 
@@ -27,17 +28,59 @@ pub(super) trait Levels: Send + Sync {
         false
     }
 
-    /// Scales and zeros of `n` rows from `first` on: row by row, group by group.
+    /// Scales and offsets of `n` rows from `first` on: row by row, group by group.
     fn parameters(&self, first: u64, n: u64) -> Result<Parameters, gguf::Error>;
 
     /// `q` of `n` rows from `first` on: row by row.
     fn quants(&self, first: u64, n: u64) -> Result<Vec<u8>, gguf::Error>;
 }
 
-/// Scales and zero points, one of each for each group of each row.
+/// Scales and offsets, one of each for each group of each row.
 pub(super) struct Parameters {
     pub scales: Vec<f32>,
-    pub zeros: Vec<i16>,
+    pub offsets: Offsets,
+}
+
+/// Where the grid of each group begins.
+pub(super) enum Offsets {
+    /// The number that stands for 0: `w = scale * (q - zero)`.
+    Zeros(Vec<i16>),
+    /// The value that 0 stands for: `w = scale * q + bias`.
+    Biases(Vec<f32>),
+}
+
+/// The offset of one group.
+#[derive(Clone, Copy)]
+enum Offset {
+    Zero(i16),
+    Bias(f32),
+}
+
+impl Offsets {
+    fn of(&self, at: usize) -> Offset {
+        match self {
+            Self::Zeros(zeros) => Offset::Zero(zeros[at]),
+            Self::Biases(biases) => Offset::Bias(biases[at]),
+        }
+    }
+}
+
+impl Offset {
+    /// The value of the number `q`.
+    fn value(self, scale: f32, q: u8) -> f32 {
+        match self {
+            Self::Zero(zero) => scale * f32::from(i16::from(q) - zero),
+            Self::Bias(bias) => scale * f32::from(q) + bias,
+        }
+    }
+
+    /// The value of the number 0.
+    fn minimum(self, scale: f32) -> f32 {
+        match self {
+            Self::Zero(zero) => -scale * f32::from(zero),
+            Self::Bias(bias) => bias,
+        }
+    }
 }
 
 /// Which group each column belongs to.
@@ -105,18 +148,18 @@ impl Groups {
 }
 
 /// The types in question, the smallest first.
-const TYPES: [TensorType; 4] =
-    [TensorType::Q4_0, TensorType::Q4_1, TensorType::Q5_0, TensorType::Q8_0];
+const TYPES: [TensorType; 5] =
+    [TensorType::Q4_0, TensorType::Q4_1, TensorType::Q5_0, TensorType::Q5_1, TensorType::Q8_0];
 
 /// The type that holds each matrix: the same for all whose names differ in numbers only, since
 /// these may become one tensor. A matrix that none holds is not in the result.
 pub(super) fn choose<'m>(
     matrices: impl Iterator<Item = (&'m str, &'m dyn Levels)>,
 ) -> Result<HashMap<String, TensorType>, gguf::Error> {
-    let mut kinds: BTreeMap<String, (Vec<&str>, [bool; 4])> = BTreeMap::new();
+    let mut kinds: BTreeMap<String, (Vec<&str>, [bool; 5])> = BTreeMap::new();
     for (name, levels) in matrices {
         let kind = name.replace(|c: char| c.is_ascii_digit(), "");
-        let (names, fit) = kinds.entry(kind).or_insert_with(|| (Vec::new(), [true; 4]));
+        let (names, fit) = kinds.entry(kind).or_insert_with(|| (Vec::new(), [true; 5]));
         names.push(name);
         if fit.contains(&true) {
             let fits = fitting(levels)?;
@@ -130,27 +173,34 @@ pub(super) fn choose<'m>(
     Ok(chosen.collect())
 }
 
-/// Which of the types hold exactly these weights. Looks at scales and zeros only.
-fn fitting(levels: &dyn Levels) -> Result<[bool; 4], gguf::Error> {
+/// Which of the types hold exactly these weights. Looks at scales and offsets only.
+fn fitting(levels: &dyn Levels) -> Result<[bool; 5], gguf::Error> {
     let (rows, columns) = levels.shape();
     if !levels.groups().fit_blocks(columns) || rows == 0 {
-        return Ok([false; 4]);
+        return Ok([false; 5]);
     }
-    let largest = (1i16 << levels.bits()) - 1;
-    let mut fits = [true, levels.bits() <= 4, true, true];
+    let bits = levels.bits();
+    let largest = (1i16 << bits) - 1;
+    let mut fits = [true, bits <= 4, true, bits <= 5, true];
     let step = (1 << 20) / levels.groups().count().max(1) + 1;
     for first in (0..rows).step_by(step as usize) {
-        let Parameters { scales, zeros } = levels.parameters(first, step.min(rows - first))?;
-        for (scale, zero) in scales.iter().zip(&zeros) {
+        let Parameters { scales, offsets } = levels.parameters(first, step.min(rows - first))?;
+        for (at, scale) in scales.iter().enumerate() {
             let is_half = |x: f32| f16::from_f32(x).to_f32() == x;
             if !is_half(*scale) {
-                return Ok([false; 4]);
+                return Ok([false; 5]);
             }
-            let within = |low: i16, high: i16| -zero >= low && largest - zero <= high;
+            let offset = offsets.of(at);
+            let within = |low: i16, high: i16| match offset {
+                Offset::Zero(zero) => -zero >= low && largest - zero <= high,
+                Offset::Bias(_) => false,
+            };
+            let has_minimum = is_half(offset.minimum(*scale));
             fits[0] &= within(-8, 7);
-            fits[1] &= is_half(-scale * f32::from(*zero));
+            fits[1] &= has_minimum;
             fits[2] &= within(-16, 15);
-            fits[3] &= within(-128, 127);
+            fits[3] &= has_minimum;
+            fits[4] &= within(-128, 127);
         }
         if !fits.contains(&true) {
             break;
@@ -190,19 +240,23 @@ impl Rows for Encoded {
 
     fn read(&self, first: u64, out: &mut [u8]) -> Result<(), gguf::Error> {
         let n = out.len() as u64 / self.row_bytes();
-        let Parameters { scales, zeros } = self.levels.parameters(first, n)?;
+        let Parameters { scales, offsets } = self.levels.parameters(first, n)?;
         let quants = self.levels.quants(first, n)?;
         let groups = self.levels.groups();
         let of_row = groups.count() as usize;
         let columns = self.levels.shape().1 as usize;
         let group_of: Vec<usize> = (0..columns).map(|column| groups.of(column)).collect();
-        let parameters = scales.chunks_exact(of_row).zip(zeros.chunks_exact(of_row));
         let rows =
             quants.chunks_exact(columns).zip(out.chunks_exact_mut(self.row_bytes() as usize));
-        for ((quants, out), (scales, zeros)) in rows.zip(parameters) {
+        for (row, (quants, out)) in rows.enumerate() {
+            let of_group = |group: usize| {
+                let at = row * of_row + group;
+                (scales[at], offsets.of(at))
+            };
             if self.ty == TensorType::F32 {
                 let value = |(q, group): (&u8, &usize)| {
-                    scales[*group] * f32::from(i16::from(*q) - zeros[*group])
+                    let (scale, offset) = of_group(*group);
+                    offset.value(scale, *q)
                 };
                 put_floats(out, quants.iter().zip(&group_of).map(value));
                 continue;
@@ -210,32 +264,37 @@ impl Rows for Encoded {
             let blocks = quants.as_chunks::<32>().0.iter().zip(group_of.iter().step_by(32));
             let block_bytes = out.len() / (columns / 32);
             for ((quants, group), out) in blocks.zip(out.chunks_exact_mut(block_bytes)) {
-                let (scale, zero) = (scales[*group], zeros[*group]);
-                let levels = quants.map(|q| i16::from(q) - zero);
-                put_block(self.ty, scale, zero, &levels, out);
+                let (scale, offset) = of_group(*group);
+                put_block(self.ty, scale, offset, quants, out);
             }
         }
         Ok(())
     }
 }
 
-/// Writes a block: the scale, the minimum of Q4_1, the fifth bits of Q5_0, and the numbers; see
-/// the drawings in the files of the block types.
-fn put_block(ty: TensorType, scale: f32, zero: i16, levels: &[i16; 32], out: &mut [u8]) {
+/// Writes a block: the scale, the minimum of Q4_1 and Q5_1, the fifth bits of Q5_0 and Q5_1, and
+/// the numbers; see the drawings in the files of the block types.
+fn put_block(ty: TensorType, scale: f32, offset: Offset, quants: &[u8; 32], out: &mut [u8]) {
     let mut block = f16::from_f32(scale).to_le_bytes().to_vec();
-    if ty == TensorType::Q8_0 {
-        block.extend(levels.map(|level| level as i8 as u8));
-    } else {
-        let up = match ty {
-            TensorType::Q4_0 => 8,
-            TensorType::Q4_1 => zero,
-            _ => 16,
-        };
-        let q = levels.map(|level| (level + up) as u8);
-        if ty == TensorType::Q4_1 {
-            block.extend(f16::from_f32(-scale * f32::from(zero)).to_le_bytes());
+    if matches!(ty, TensorType::Q4_1 | TensorType::Q5_1) {
+        block.extend(f16::from_f32(offset.minimum(scale)).to_le_bytes());
+    }
+    // What a type without minimum adds to the levels: its own zero point.
+    let own_zero = match ty {
+        TensorType::Q4_0 => 8,
+        TensorType::Q5_0 => 16,
+        _ => 0,
+    };
+    let q = match offset {
+        Offset::Zero(zero) if !matches!(ty, TensorType::Q4_1 | TensorType::Q5_1) => {
+            quants.map(|q| (i16::from(q) - zero + own_zero) as u8)
         }
-        if ty == TensorType::Q5_0 {
+        _ => *quants,
+    };
+    if ty == TensorType::Q8_0 {
+        block.extend(q);
+    } else {
+        if matches!(ty, TensorType::Q5_0 | TensorType::Q5_1) {
             let high = (0..32).fold(0u32, |bits, i| bits | u32::from(q[i] >> 4 & 1) << i);
             block.extend(high.to_le_bytes());
         }
@@ -279,7 +338,7 @@ mod tests {
         fn parameters(&self, first: u64, n: u64) -> Result<Parameters, gguf::Error> {
             let range = first as usize * 2..(first + n) as usize * 2;
             let (scales, zeros) = (&self.scales[range.clone()], &self.zeros[range]);
-            Ok(Parameters { scales: scales.to_vec(), zeros: zeros.to_vec() })
+            Ok(Parameters { scales: scales.to_vec(), offsets: Offsets::Zeros(zeros.to_vec()) })
         }
 
         fn quants(&self, first: u64, n: u64) -> Result<Vec<u8>, gguf::Error> {

@@ -12,6 +12,7 @@ mod gptq;
 mod integers;
 mod levels;
 mod method;
+mod mlx;
 mod modelopt;
 mod mxfp4;
 mod nvfp4;

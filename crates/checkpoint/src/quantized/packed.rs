@@ -16,7 +16,7 @@
 
 use std::sync::Arc;
 
-use super::levels::{Groups, Levels, Parameters};
+use super::levels::{Groups, Levels, Offsets, Parameters};
 use super::{Content, Matrix, Set, Wrong};
 use crate::dtype::Dtype;
 use crate::raw::Raw;
@@ -106,7 +106,8 @@ impl Levels for PackedLevels {
         let scales = self.scales.floats(first * count, n * count)?;
         let Some(packed) = &self.zeros else {
             let middle = 1 << (self.bits - 1);
-            return Ok(Parameters { zeros: vec![middle; scales.len()], scales });
+            let zeros = vec![middle; scales.len()];
+            return Ok(Parameters { scales, offsets: Offsets::Zeros(zeros) });
         };
         let per_word = u64::from(32 / self.bits);
         let (from, to) = (first / per_word, (first + n).div_ceil(per_word));
@@ -116,7 +117,8 @@ impl Levels for PackedLevels {
             let word = words[((row / per_word - from) * count + group) as usize];
             i16::from(self.number(word, row))
         };
-        Ok(Parameters { zeros: (0..n * count).map(zero).collect(), scales })
+        let zeros = (0..n * count).map(zero).collect();
+        Ok(Parameters { scales, offsets: Offsets::Zeros(zeros) })
     }
 
     fn quants(&self, first: u64, n: u64) -> Result<Vec<u8>, gguf::Error> {

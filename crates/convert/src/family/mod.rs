@@ -88,6 +88,7 @@ mod mpt;
 mod muse_glimmer;
 pub mod names;
 mod nanbeige;
+mod native;
 mod nemotron;
 mod nemotron_h;
 mod neo_bert;
@@ -297,6 +298,8 @@ const FAMILIES: &[&Family] = &[
 pub(crate) fn find(class: &str) -> Option<&'static Family> {
     FAMILIES.iter().copied().find(|family| family.classes.contains(&class))
 }
+
+pub(crate) use native::find as of_params;
 
 /// Whether there is a family that converts to this architecture.
 pub(crate) fn is_known(architecture: &str) -> bool {

@@ -146,19 +146,6 @@ impl<'a> Files<'a> {
         self.has(SENTENCEPIECE) && !is_tiktoken(&self.folder, SENTENCEPIECE)
     }
 
-    /// Mistral's own tokenizer format is read only through the `tokenizer.json` made from it.
-    pub fn refuse_tekken_alone(&self) -> Result<(), Error> {
-        if self.tokenizer.is_none() && self.has("tekken.json") {
-            return Err(Error::input(
-                "vocabulary-unsupported",
-                &self.path("tekken.json"),
-                "this tokenizer format is not supported",
-                "add the tokenizer.json that the model has in the Hugging Face format",
-            ));
-        }
-        Ok(())
-    }
-
     /// The entries of `added_tokens` in `tokenizer.json`.
     pub fn added_tokens(&self) -> impl Iterator<Item = &Value> {
         let list = self.tokenizer().and_then(|t| t.get("added_tokens")).and_then(Value::as_array);

@@ -21,6 +21,7 @@ mod sentencepiece;
 mod special;
 mod step;
 mod structure;
+mod tekken;
 mod tiktoken_line;
 pub(crate) mod token;
 mod unigram;
@@ -55,8 +56,8 @@ pub(crate) use xverse::ZERO as XVERSE_ZERO;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Kind {
-    /// `tokenizer.model`, else a `tokenizer.json` of SentencePiece style, else a byte-level one;
-    /// with the exceptions that the Llama family has collected (CodeLlama, Granite).
+    /// `tekken.json` where there is no `tokenizer.json`; else `tokenizer.model`, a
+    /// `tokenizer.json` of SentencePiece style, or a byte-level one; with the exceptions that the Llama family has collected (CodeLlama, Granite).
     Llama,
     /// `tokenizer.model`, else a byte-level `tokenizer.json`: Qwen2 and Qwen3.
     SentencePieceElseBpe,
@@ -172,6 +173,8 @@ pub struct Options<'a> {
     pub hints: &'a [&'a str],
     /// Rows of the embedding, from `config.json`: unused ids below it become padding tokens.
     pub vocab_size: Option<u64>,
+    /// Whose key of the number of tokens is to stand among those of a vocabulary that says it.
+    pub architecture: Option<&'a str>,
 }
 
 /// A converted vocabulary.
@@ -302,7 +305,9 @@ struct Builder<'a> {
 
 impl Builder<'_> {
     fn llama(&mut self) -> Result<(), Error> {
-        self.files.refuse_tekken_alone()?;
+        if self.files.tokenizer().is_none() && self.files.has(tekken::FILE) {
+            return self.tekken();
+        }
         if let Some(prefix) = self.files.tokenizer_config_bool("add_prefix_space") {
             self.metadata.set("tokenizer.ggml.add_space_prefix", prefix);
         }

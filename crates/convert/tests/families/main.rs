@@ -8,6 +8,7 @@ mod encoders;
 mod gpt;
 #[path = "../tiny/modules.rs"]
 mod modules;
+mod native;
 mod refused;
 mod sidecars;
 mod states;

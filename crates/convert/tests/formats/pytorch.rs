@@ -360,3 +360,69 @@ fn a_whole_model_is_what_python_reads() {
 }
 
 const RWKV: &str = "5cc57e56a12822567b5c0a90b861cdab80ef2778a0171bfd2921f4aecf4666da";
+
+/// A file of a model that is cut for several devices; its numbers count up from `first`.
+fn part(first: u16, tensors: &[(&'static str, &'static [i32], &'static [i32])]) -> Vec<u8> {
+    let mut storages = Vec::new();
+    let mut views = Vec::new();
+    for ((name, size, stride), key) in tensors.iter().zip(["0", "1", "2", "3", "4"]) {
+        let elements: i32 = size.iter().product();
+        let values = (0..elements).map(|i| f32::from(first + i as u16));
+        storages.push((key, values.flat_map(f32::to_le_bytes).collect()));
+        views.push(View { name, key, elements, size, stride, ..WHOLE });
+    }
+    archive(&state_dict(&views), &storages, stored())
+}
+
+const NORM: (&str, &[i32], &[i32]) = ("norm.weight", &[4], &[1]);
+const EMBEDDING: &str = "tok_embeddings.weight";
+const QUERY: (&str, &[i32], &[i32]) = ("layers.0.attention.wq.weight", &[1, 4], &[4, 1]);
+const OUT: (&str, &[i32], &[i32]) = ("layers.0.attention.wo.weight", &[2, 2], &[2, 1]);
+
+fn parts(files: &[Vec<u8>]) -> Result<Checkpoint, String> {
+    let dir = tempfile::tempdir().unwrap();
+    for (no, file) in files.iter().enumerate() {
+        std::fs::write(dir.path().join(format!("consolidated.{no:02}.pth")), file).unwrap();
+    }
+    Checkpoint::open(dir.path()).map_err(|error| error.to_string())
+}
+
+#[test]
+fn matrices_that_are_cut_for_devices_are_whole() {
+    let narrow = (EMBEDDING, &[3, 2][..], &[2, 1][..]);
+    let files = [0, 100].map(|first| part(first, &[NORM, narrow, QUERY, OUT]));
+    let found = parts(&files).unwrap();
+    let shapes: Vec<_> = found.entries.iter().map(|entry| &entry.shape[..]).collect();
+    assert_eq!(shapes, [&[4][..], &[3, 4], &[2, 4], &[2, 4]]);
+    assert_eq!(floats(&found, NORM.0), [0.0, 1.0, 2.0, 3.0]);
+    let expected =
+        [0.0, 1.0, 100.0, 101.0, 2.0, 3.0, 102.0, 103.0, 4.0, 5.0, 104.0, 105.0].as_slice();
+    assert_eq!(floats(&found, EMBEDDING), expected);
+    assert_eq!(floats(&found, QUERY.0), [0.0, 1.0, 2.0, 3.0, 100.0, 101.0, 102.0, 103.0]);
+    assert_eq!(floats(&found, OUT.0), [0.0, 1.0, 100.0, 101.0, 2.0, 3.0, 102.0, 103.0]);
+
+    // Rows as wide as the model: those of Llama 3, which are cut one from another.
+    let wide = (EMBEDDING, &[1, 4][..], &[4, 1][..]);
+    let found = parts(&[0, 100].map(|first| part(first, &[NORM, wide]))).unwrap();
+    let expected = [0.0, 1.0, 2.0, 3.0, 100.0, 101.0, 102.0, 103.0];
+    assert_eq!(floats(&found, EMBEDDING), expected);
+    assert_eq!(found.entries[1].shape, [2, 4]);
+}
+
+#[test]
+fn parts_of_different_models_are_named() {
+    let other = (QUERY.0, &[2, 2][..], &[2, 1][..]);
+    let unknown = ("layers.0.gate.weight", &[2, 2][..], &[2, 1][..]);
+    let cases = [
+        ([&[NORM, QUERY][..], &[NORM]], "`layers.0.attention.wq.weight` is not in all parts"),
+        ([&[NORM], &[NORM, QUERY]], "is not in the first of the parts"),
+        ([&[NORM, QUERY], &[NORM, other]], "has not one shape and type in all parts"),
+        ([&[unknown], &[unknown]], "nobody knows how it is cut"),
+    ];
+    for (files, what) in cases {
+        let message = parts(&files.map(|tensors| part(0, tensors))).unwrap_err();
+        for part in [what, "consolidated.NN.pth"] {
+            assert!(message.contains(part), "`{part}` is not in: {message}");
+        }
+    }
+}

@@ -437,6 +437,88 @@ fn nvfp4_of_both_makers() {
 }
 
 #[test]
+fn mlx_of_every_width() {
+    for bits in [2, 3, 4, 5, 6, 8] {
+        // `b` is a stack of matrices that has a width of its own.
+        let q = numbers(INPUTS * OUTPUTS, 1 << bits);
+        let (scales, biases) = (scales(GROUPS * OUTPUTS), scales(2 * GROUPS * OUTPUTS));
+        let biases: Vec<_> = biases[GROUPS * OUTPUTS..].iter().map(|x| -x * 8.0).collect();
+        let rows: Vec<_> =
+            q.chunks(INPUTS).flat_map(|row| stream(row.iter().copied(), bits)).collect();
+        let (outputs, packed) = (OUTPUTS as u64, (INPUTS * bits / 32) as u64);
+        let tensors = [
+            Tensor("a.biases".into(), "F16", vec![outputs, GROUPS as u64], f16s(&biases)),
+            Tensor("a.scales".into(), "F16", vec![outputs, GROUPS as u64], f16s(&scales)),
+            Tensor("a.weight".into(), "U32", vec![outputs, packed], words(&rows)),
+            Tensor("b.biases".into(), "F32", vec![1, 2, 1], f32s(&[0.1, -1.0])),
+            Tensor("b.scales".into(), "F32", vec![1, 2, 1], f32s(&[0.3, 2.0])),
+            // 0 to 7 of three bits, again and again: packed by hand.
+            Tensor("b.weight".into(), "U32", vec![1, 2, 3], [0x88, 0xc6, 0xfa].repeat(8)),
+            Tensor("c.weight".into(), "F16", vec![1], f16s(&[1.0])),
+        ];
+        let own = json!({ "bits": 3, "group_size": 32 });
+        let fields = json!({
+            "bits": bits, "group_size": INPUTS / GROUPS, "mode": "affine", "b": own, "c": false
+        });
+        let dir = checkpoint(&fields, &tensors);
+        // Newer files have the field of MLX alone.
+        let config = json!({ "quantization": fields }).to_string();
+        for rewritten in [false, true] {
+            if rewritten {
+                std::fs::write(dir.path().join("config.json"), &config).unwrap();
+            }
+            let checkpoint = Checkpoint::open(dir.path()).unwrap();
+            let found = |i: usize| {
+                let entry = &checkpoint.entries[i];
+                (entry.name.as_str(), &entry.shape[..], entry.tensor_type)
+            };
+            let ty = match bits {
+                2..=4 => TensorType::Q4_1,
+                5 => TensorType::Q5_1,
+                _ => TensorType::F32,
+            };
+            assert_eq!(found(0), ("a.weight", &[outputs, INPUTS as u64][..], ty), "{bits} bits");
+            assert_eq!(found(1), ("b.weight", &[1, 2, 32][..], TensorType::F32));
+            assert_eq!(found(2), ("c.weight", &[1][..], TensorType::F16));
+            let expected = q.iter().enumerate().map(|(at, q)| {
+                let group = at / (INPUTS / GROUPS);
+                scales[group] * *q as f32 + biases[group]
+            });
+            assert_eq!(floats(&checkpoint, "a.weight"), expected.collect::<Vec<_>>(), "{bits}");
+            let expected = (0..64).map(|at| match at / 32 {
+                0 => 0.3 * (at % 8) as f32 + 0.1,
+                _ => 2.0 * (at % 8) as f32 - 1.0,
+            });
+            assert_eq!(floats(&checkpoint, "b.weight"), expected.collect::<Vec<_>>());
+        }
+    }
+}
+
+#[test]
+fn mlx_that_does_not_fit_its_configuration() {
+    let part = |name: &str, dtype, columns: u64, bytes| {
+        Tensor(format!("a.{name}"), dtype, vec![2, columns], vec![0; 2 * columns as usize * bytes])
+    };
+    let weight = |words| part("weight", "U32", words, 4);
+    let f16 = |name, groups| part(name, "F16", groups, 2);
+    let cases = [
+        (vec![weight(8), f16("scales", 1)], "has no `a.biases`"),
+        (vec![weight(8), f16("biases", 1)], "has no `a.scales`"),
+        (vec![weight(8), f16("scales", 2), f16("biases", 1)], "`a.scales` of shape [2, 2]"),
+        (vec![weight(8), f16("scales", 1), f16("biases", 2)], "`a.biases` of shape [2, 2]"),
+        (vec![weight(7), f16("scales", 1), f16("biases", 1)], "no groups of 64 numbers of 4 bits"),
+        (vec![part("weight", "I32", 8, 4), f16("scales", 1)], "not packed into U32"),
+    ];
+    for (tensors, part) in cases {
+        let dir = checkpoint(&json!({ "bits": 4, "group_size": 64 }), &tensors);
+        let message = Checkpoint::open(dir.path()).unwrap_err().to_string();
+        for part in [part, "model.safetensors", "a.weight", "config.json"] {
+            assert!(message.contains(part), "`{part}` is not in: {message}");
+        }
+    }
+}
+
+#[test]
 fn parts_that_do_not_go_together() {
     let qweight = || Tensor("a.qweight".into(), "I32", vec![8, 32], vec![0; 1024]);
     let qzeros = || Tensor("a.qzeros".into(), "I32", vec![2, 4], vec![0; 32]);
@@ -464,6 +546,15 @@ fn unknown_ways_are_named() {
         (json!({ "quant_method": "awq", "version": "gemv" }), "AWQ `gemv`"),
         (json!({ "quant_method": "gptq", "checkpoint_format": "marlin" }), "`marlin`"),
         (json!({ "quant_method": "compressed-tensors", "format": "marlin-24" }), "`marlin-24`"),
+        (json!({ "group_size": 32, "bits": 4, "mode": "mxfp4" }), "MLX in the mode `mxfp4`"),
+        (json!({ "group_size": 32, "bits": 7 }), "numbers of 7 bits"),
+        (json!({ "group_size": 0, "bits": 4 }), "groups of no columns"),
+        (json!({ "group_size": 32 }), "no number `bits`"),
+        (json!({ "group_size": "x", "bits": 4 }), "`group_size` of \"x\""),
+        (
+            json!({ "group_size": 32, "bits": 4, "up": { "mode": "nvfp4" } }),
+            "module `up` is quantized by MLX in the mode `nvfp4`",
+        ),
     ];
     for (config, part) in cases {
         let dir = checkpoint(&config, &[]);

@@ -58,7 +58,8 @@ fn equals_llama_cpps_converter() {
     ] {
         let dir = zoo.join(folder);
         let vocab_size = read_json(&dir.join("config.json"))["vocab_size"].as_u64();
-        let found = load(&dir, kind, &Options { pre: None, hints, vocab_size }).unwrap();
+        let found = load(&dir, kind, &Options { pre: None, hints, vocab_size, architecture: None })
+            .unwrap();
         let manifest = read_json(&dir.join("official.f32.manifest.json"));
         let wanted: Vec<_> = manifest["kv"]
             .as_object()

@@ -58,6 +58,11 @@ pub(super) const CHECKPOINTS: Area = Area {
             "The configuration may be of another model: take both from one place.",
         ),
         row(
+            "checkpoint-parts",
+            "The files of a model that is cut for several devices do not go together.",
+            "Take all `consolidated.NN.pth` of one model, or its Hugging Face form.",
+        ),
+        row(
             "checkpoint-dtype",
             "Numbers are stored in a way that GGUF has no type for, or that cannot be converted \
              yet.",

@@ -1,0 +1,163 @@
+//! Mistral's own form: `params.json`, `tekken.json`, tensors under its own names.
+
+use base64::Engine;
+use base64::prelude::BASE64_STANDARD as BASE64;
+use gguf::pre_tokenizer::TEKKEN;
+use gguf::{Bytes, Gguf};
+use serde_json::{Value, json};
+
+use crate::key;
+use crate::tiny::{Tiny, assert_sound, elements};
+
+/// Longer tokens, each with two ways to merge it at most.
+const LONGER: [&str; 6] = ["ab", "bc", "abc", " a", "cd", "abcd"];
+
+fn tekken() -> Value {
+    let bytes = (0..=255u8).map(|byte| vec![byte]);
+    let all: Vec<Vec<u8>> = bytes.chain(LONGER.map(|text| text.as_bytes().to_vec())).collect();
+    let entry = |(rank, bytes): (usize, &Vec<u8>)| json!({ "rank": rank, "token_bytes": BASE64.encode(bytes), "token_str": null });
+    let special = ["<unk>", "<s>", "</s>", "<pad>"].iter().enumerate();
+    let special = special
+        .map(|(rank, text)| json!({ "rank": rank, "token_str": text, "is_control": true }))
+        .collect::<Vec<_>>();
+    json!({
+        "config": {
+            "pattern": TEKKEN, "num_vocab_tokens": all.len(), "version": "v7",
+            // The last entry has no room, and one special token no name.
+            "default_vocab_size": all.len() - 1 + 5, "default_num_special_tokens": 5,
+        },
+        "vocab": all.iter().enumerate().map(entry).collect::<Vec<_>>(),
+        "special_tokens": special,
+    })
+}
+
+/// Bytes, merges but the last, and special tokens.
+const TOKENS: usize = 256 + 5 + 5;
+
+fn params() -> Value {
+    json!({
+        "dim": 8, "n_layers": 1, "head_dim": 4, "hidden_dim": 12, "n_heads": 2, "n_kv_heads": 1,
+        "rope_theta": 1e6, "norm_eps": 1e-5, "vocab_size": TOKENS, "max_position_embeddings": 64,
+    })
+}
+
+fn checkpoint(params: &Value, tekken: &Value) -> Tiny {
+    let tiny = Tiny::new(json!({}));
+    std::fs::remove_file(tiny.path().join("config.json")).unwrap();
+    tiny.file("params.json", params.to_string());
+    tiny.file("tekken.json", tekken.to_string());
+    tiny.tensors(&[
+        ("tok_embeddings.weight", &[TOKENS, 8]),
+        ("norm.weight", &[8]),
+        ("output.weight", &[TOKENS, 8]),
+        ("vision_encoder.patch_conv.weight", &[2, 3, 2, 2]),
+    ])
+    .layers(
+        1,
+        &[
+            ("layers.{}.attention_norm.weight", &[8]),
+            ("layers.{}.attention.wq.weight", &[8, 8]),
+            ("layers.{}.attention.wk.weight", &[4, 8]),
+            ("layers.{}.attention.wv.weight", &[4, 8]),
+            ("layers.{}.attention.wo.weight", &[8, 8]),
+            ("layers.{}.ffn_norm.weight", &[8]),
+            ("layers.{}.feed_forward.w1.weight", &[12, 8]),
+            ("layers.{}.feed_forward.w2.weight", &[8, 12]),
+            ("layers.{}.feed_forward.w3.weight", &[12, 8]),
+        ],
+    )
+}
+
+fn texts(bytes: &Bytes, key: &str) -> Vec<String> {
+    let model = Gguf::read(bytes).unwrap();
+    let texts = model.metadata().array(key).unwrap().strings().unwrap();
+    texts.map(|text| String::from_utf8(text.to_owned()).unwrap()).collect()
+}
+
+#[test]
+fn rows_of_heads_stay_where_they_are() {
+    let tiny = checkpoint(&params(), &tekken());
+    let gguf = tiny.convert().unwrap();
+    assert_sound(&gguf);
+    assert_eq!(key(&gguf, "general.architecture"), "llama");
+    assert_eq!(key(&gguf, "llama.rope.dimension_count"), 4);
+    assert_eq!(key(&gguf, "llama.vocab_size"), TOKENS);
+    for (ours, theirs) in [
+        ("attn_q", "attention.wq"),
+        ("attn_k", "attention.wk"),
+        ("attn_output", "attention.wo"),
+        ("ffn_gate", "feed_forward.w1"),
+        ("ffn_down", "feed_forward.w2"),
+    ] {
+        let expected = tiny.values(&format!("layers.0.{theirs}.weight"));
+        assert_eq!(elements(&gguf, &format!("blk.0.{ours}.weight")), expected, "{ours}");
+    }
+    assert_eq!(elements(&gguf, "token_embd.weight"), tiny.values("tok_embeddings.weight"));
+}
+
+#[test]
+fn special_tokens_come_first() {
+    let gguf = checkpoint(&params(), &tekken()).convert().unwrap();
+    let tokens = texts(&gguf, "tokenizer.ggml.tokens");
+    assert_eq!(tokens.len(), TOKENS);
+    assert_eq!(tokens[..6], ["<unk>", "<s>", "</s>", "<pad>", "<SPECIAL_4>", "\u{100}"]);
+    assert_eq!(tokens[261..], ["ab", "bc", "abc", "\u{120}a", "cd"]);
+    let merges = texts(&gguf, "tokenizer.ggml.merges");
+    // A token of two merges has both, the one of the better ranks first.
+    assert_eq!(merges, ["a b", "b c", "a bc", "ab c", "\u{120} a", "c d"]);
+    assert_eq!(key(&gguf, "tokenizer.ggml.pre"), "tekken");
+    assert_eq!(key(&gguf, "tokenizer.ggml.unknown_token_id"), 0);
+    assert_eq!(key(&gguf, "tokenizer.ggml.padding_token_id"), 3);
+    assert_eq!(key(&gguf, "tokenizer.chat_template"), "mistral-v7-tekken");
+}
+
+#[test]
+fn the_last_generation_stretches_and_sharpens() {
+    let mut params = params();
+    params["llama_4_scaling"] = json!({ "beta": 0.5, "original_max_position_embeddings": 16 });
+    params["yarn"] = json!({ "original_max_position_embeddings": 16, "factor": 4, "beta": 32,
+        "alpha": 1, "apply_scale": false });
+    let gguf = checkpoint(&params, &tekken()).convert().unwrap();
+    assert_sound(&gguf);
+    let expected = [
+        ("rope.scaling.type", json!("yarn")),
+        ("rope.scaling.factor", json!(4.0)),
+        ("rope.scaling.original_context_length", json!(16)),
+        ("rope.scaling.yarn_beta_fast", json!(32.0)),
+        ("rope.scaling.yarn_beta_slow", json!(1.0)),
+        ("rope.scaling.yarn_log_multiplier", json!(1.0)),
+        ("attention.temperature_scale", json!(0.5)),
+    ];
+    for (name, value) in expected {
+        assert_eq!(key(&gguf, &format!("mistral3.{name}")), value, "{name}");
+    }
+}
+
+#[test]
+fn what_cannot_be_read_is_named() {
+    type Change = fn(&mut Value, &mut Value);
+    let cases: [(Change, &[&str]); 11] = [
+        (|params, _| params["moe"] = json!({}), &["params.json", "`moe`", "config.json"]),
+        (|params, _| params["use_scaled_rope"] = json!(true), &["params.json", "stretched"]),
+        (|params, _| params["yarn"] = json!({ "factor": 2 }), &["params.json", "`yarn`"]),
+        (
+            |params, _| drop(params.as_object_mut().unwrap().remove("max_position_embeddings")),
+            &["params.json", "`max_position_embeddings`"],
+        ),
+        (|_, tekken| tekken["vocab"][7]["rank"] = json!(8), &["tekken.json", "vocab[7]"]),
+        (|_, tekken| tekken["vocab"][7]["token_bytes"] = json!("?"), &["vocab[7]", "base64"]),
+        (|_, tekken| tekken["vocab"][7]["token_bytes"] = json!("AA=="), &["a token twice"]),
+        (|_, tekken| tekken["vocab"][258]["token_bytes"] = json!("AAEC"), &["vocab[258]", "merge"]),
+        (|_, tekken| tekken["config"]["default_vocab_size"] = json!(900), &["states 900 tokens"]),
+        (|_, tekken| tekken["special_tokens"][1]["token_str"] = json!("x"), &["token `<s>`"]),
+        (|_, tekken| tekken["config"]["pattern"] = json!("\\w+"), &["tekken.json", "--pre"]),
+    ];
+    for (change, parts) in cases {
+        let (mut params, mut tekken) = (params(), tekken());
+        change(&mut params, &mut tekken);
+        let message = checkpoint(&params, &tekken).convert().unwrap_err().to_string();
+        for part in parts {
+            assert!(message.contains(part), "`{part}` is not in: {message}");
+        }
+    }
+}
