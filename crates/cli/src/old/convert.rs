@@ -58,7 +58,11 @@ const CHECKPOINT_FLAGS: &[Flag] = &[
     refused("--mtp", 0, NOT_YET),
     refused("--no-nextn --no-mtp", 0, NOT_YET),
     refused("--dspark", 0, NOT_YET),
-    refused("--mistral-format", 0, "name a checkpoint in the form of Hugging Face"),
+    nothing(
+        "--mistral-format",
+        0,
+        "that form is known by its files, where no `config.json` is beside them",
+    ),
     refused(
         "--disable-mistral-community-chat-template",
         0,

@@ -100,7 +100,8 @@ fn the_zoo_goes_there_and_back() {
         let dir = data.join("zoo").join(folder);
         let vocab_size = read_json(&dir.join("config.json"))["vocab_size"].as_u64();
         let architecture = if folder == "gpt_neox" { "gptneox" } else { folder };
-        there_and_back(&dir, architecture, kind, &Options { pre: None, hints, vocab_size });
+        let options = Options { hints, vocab_size, ..Options::default() };
+        there_and_back(&dir, architecture, kind, &options);
     }
 }
 

@@ -22,11 +22,6 @@ pub(super) const CHECKPOINTS: Area = Area {
             "Download the missing shard.",
         ),
         row(
-            "checkpoint-split-by-device",
-            "The files hold the parts of a model that is split across devices.",
-            "Convert the Hugging Face form of the model, in which every matrix is whole.",
-        ),
-        row(
             "checkpoint-index",
             "The index of the weights does not say which tensor is in which file.",
             "Download the file again.",
