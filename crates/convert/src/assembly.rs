@@ -162,10 +162,14 @@ pub(crate) fn stored(checkpoint: &Checkpoint, entry: &Entry, shape: Shape) -> Te
     Tensor::stored(&*entry.name, shape, entry.tensor_type, at)
 }
 
+/// The shape of a vector.
+pub(crate) fn vector_shape(len: u64) -> Shape {
+    Shape::new(&[len]).unwrap_or_else(|| unreachable!("one dimension is no more than four"))
+}
+
 /// The elements of a tensor of the checkpoint.
 pub(crate) fn elements(checkpoint: &Checkpoint, entry: &Entry) -> Result<Vec<f32>, Error> {
-    let shape = Shape::new(&[entry.shape.iter().product()])
-        .unwrap_or_else(|| unreachable!("one dimension is no more than four"));
+    let shape = vector_shape(entry.shape.iter().product());
     let tensor = stored(checkpoint, entry, shape).changed(Step::Decode);
     let tensor = tensor.map_err(|misfit| {
         let what = format!("tensor `{}` {misfit}", entry.name);
@@ -187,15 +191,13 @@ fn decoded(checkpoint: &Checkpoint, entry: &Entry, shape: Shape) -> Tensor {
 
 /// A list of whole numbers that no file holds.
 pub(crate) fn whole(name: &str, numbers: &[i64]) -> Tensor {
-    let shape = Shape::new(&[numbers.len() as u64])
-        .unwrap_or_else(|| unreachable!("one dimension is no more than four"));
+    let shape = vector_shape(numbers.len() as u64);
     let bytes: Vec<u8> = numbers.iter().flat_map(|number| number.to_le_bytes()).collect();
     Tensor::stored(name, shape, TensorType::I64, Stored { source: Arc::new(bytes), offset: 0 })
 }
 
 /// A vector that no file holds.
 pub(crate) fn computed(name: String, values: Vec<f32>) -> Tensor {
-    let shape = Shape::new(&[values.len() as u64])
-        .unwrap_or_else(|| unreachable!("one dimension is no more than four"));
+    let shape = vector_shape(values.len() as u64);
     Tensor { name, shape, stored_type: TensorType::F32, content: Content::Values(values) }
 }

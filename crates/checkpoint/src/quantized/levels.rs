@@ -156,10 +156,10 @@ const TYPES: [TensorType; 5] =
 pub(super) fn choose<'m>(
     matrices: impl Iterator<Item = (&'m str, &'m dyn Levels)>,
 ) -> Result<HashMap<String, TensorType>, gguf::Error> {
-    let mut kinds: BTreeMap<String, (Vec<&str>, [bool; 5])> = BTreeMap::new();
+    let mut kinds: BTreeMap<String, (Vec<&str>, [bool; TYPES.len()])> = BTreeMap::new();
     for (name, levels) in matrices {
         let kind = name.replace(|c: char| c.is_ascii_digit(), "");
-        let (names, fit) = kinds.entry(kind).or_insert_with(|| (Vec::new(), [true; 5]));
+        let (names, fit) = kinds.entry(kind).or_insert_with(|| (Vec::new(), [true; TYPES.len()]));
         names.push(name);
         if fit.contains(&true) {
             let fits = fitting(levels)?;
@@ -174,10 +174,10 @@ pub(super) fn choose<'m>(
 }
 
 /// Which of the types hold exactly these weights. Looks at scales and offsets only.
-fn fitting(levels: &dyn Levels) -> Result<[bool; 5], gguf::Error> {
+fn fitting(levels: &dyn Levels) -> Result<[bool; TYPES.len()], gguf::Error> {
     let (rows, columns) = levels.shape();
     if !levels.groups().fit_blocks(columns) || rows == 0 {
-        return Ok([false; 5]);
+        return Ok([false; TYPES.len()]);
     }
     let bits = levels.bits();
     let largest = (1i16 << bits) - 1;
@@ -188,7 +188,7 @@ fn fitting(levels: &dyn Levels) -> Result<[bool; 5], gguf::Error> {
         for (at, scale) in scales.iter().enumerate() {
             let is_half = |x: f32| f16::from_f32(x).to_f32() == x;
             if !is_half(*scale) {
-                return Ok([false; 5]);
+                return Ok([false; TYPES.len()]);
             }
             let offset = offsets.of(at);
             let within = |low: i16, high: i16| match offset {
@@ -276,7 +276,8 @@ impl Rows for Encoded {
 /// the numbers; see the drawings in the files of the block types.
 fn put_block(ty: TensorType, scale: f32, offset: Offset, quants: &[u8; 32], out: &mut [u8]) {
     let mut block = f16::from_f32(scale).to_le_bytes().to_vec();
-    if matches!(ty, TensorType::Q4_1 | TensorType::Q5_1) {
+    let has_minimum = matches!(ty, TensorType::Q4_1 | TensorType::Q5_1);
+    if has_minimum {
         block.extend(f16::from_f32(offset.minimum(scale)).to_le_bytes());
     }
     // What a type without minimum adds to the levels: its own zero point.
@@ -286,7 +287,7 @@ fn put_block(ty: TensorType, scale: f32, offset: Offset, quants: &[u8; 32], out:
         _ => 0,
     };
     let q = match offset {
-        Offset::Zero(zero) if !matches!(ty, TensorType::Q4_1 | TensorType::Q5_1) => {
+        Offset::Zero(zero) if !has_minimum => {
             quants.map(|q| (i16::from(q) - zero + own_zero) as u8)
         }
         _ => *quants,

@@ -8,7 +8,7 @@ use gguf_store::Model;
 use super::exported::{count, has, rotated_share};
 use super::hyper::{self, Keys};
 use super::names::{LLAMA_LIKE, Table, captures, filled};
-use super::{Exported, Family, MappedTensor, Mapping, experts};
+use super::{Exported, Family, MappedTensor, Mapping, experts, further};
 
 const NAMES: Table = &[
     ("model.word_embeddings", "token_embd"),
@@ -86,7 +86,6 @@ const SECOND_NAMES: Table = &[
     ("model.layers.{}.enorm", "blk.{}.nextn.enorm"),
     ("model.layers.{}.hnorm", "blk.{}.nextn.hnorm"),
 ];
-const FURTHER: &[&str] = &["num_nextn_predict_layers"];
 
 pub(super) static BAILING_MOE2: Family = Family {
     classes: &["BailingMoeV2ForCausalLM"],
@@ -103,7 +102,7 @@ pub(super) static BAILING_MOE2: Family = Family {
 };
 
 fn second_keys(config: &Config, keys: &mut Keys) -> Result<(), Error> {
-    let further = config.u32(FURTHER)?;
+    let further = config.u32(&[further::COUNT])?;
     keys.stated(config)?;
     keys.set("block_count", hyper::block_count(config)?.saturating_add(further.unwrap_or(0)));
     let rotated = hyper::rotated_dims(config, hyper::head_dim(config)?, 0.5)?;
@@ -144,7 +143,7 @@ fn second_export(model: &Model, exported: Exported) -> Option<Exported> {
         .without(&["block_count"])
         .set("num_hidden_layers", blocks)
         .set("use_qk_norm", has(model, "blk.0.attn_q_norm.weight"))
-        .set_some(FURTHER[0], further)
+        .set_some(further::COUNT, further)
         .set_some("score_function", function)
         .set_some("partial_rotary_factor", rotated_share(model));
     Some(exported)

@@ -38,7 +38,6 @@ const GATE: &str = "model.layers.{}.attention.g_proj.weight";
 const DECAY: &str = "model.layers.{}.attention.A_log";
 const RATE: &str = "model.layers.{}.attention.dt_bias";
 const UNPACKED: &str = "model.layers.{}.attention.kv_b_proj.weight";
-const FURTHER: &str = "num_nextn_predict_layers";
 /// Of so many layers the last has compressed attention.
 const PERIOD: &str = "layer_group_size";
 const GRANULARITY: &str = "gated_attention_proj_granularity_type";
@@ -102,7 +101,7 @@ fn keys(config: &Config, keys: &mut Keys) -> Result<(), Error> {
     let mut shared = config.clone();
     shared.set("num_key_value_heads", 1);
     keys.stated(&shared)?;
-    let further = config.u32(&[FURTHER])?.filter(|&further| further > 0);
+    let further = config.u32(&[further::COUNT])?.filter(|&further| further > 0);
     let blocks = hyper::block_count(config)?.saturating_add(further.unwrap_or(0));
     let blocks = hyper::possible(config, "layers", blocks)?;
     keys.set("block_count", blocks);
@@ -157,7 +156,7 @@ fn keys(config: &Config, keys: &mut Keys) -> Result<(), Error> {
 }
 
 fn special(config: &Config, name: &str) -> Result<Option<Mapping>, Error> {
-    let further = config.u32(&[FURTHER])?.unwrap_or(0);
+    let further = config.u32(&[further::COUNT])?.unwrap_or(0);
     let blocks = hyper::block_count(config)?.saturating_add(further);
     if block_of(name).is_some_and(|block| block >= blocks) {
         return Ok(Some(Mapping::Unknown));
@@ -215,7 +214,7 @@ fn export(model: &Model, exported: Exported) -> Option<Exported> {
         .set("no_kda_lora", true)
         .set(GRANULARITY, BY_HEAD)
         .set(PERIOD, period)
-        .set_some(FURTHER, further);
+        .set_some(further::COUNT, further);
     if count(model, "expert_gating_func") == Some(2) {
         exported = exported.set("score_function", "sigmoid");
     }

@@ -12,7 +12,6 @@ use super::{Exported, Family, Mapping, experts, further, windows};
 const TABLES: &[Table] = &[experts::BESIDE_SHARED, further::NAMES, LLAMA_LIKE];
 const KINDS: &str = "mlp_layer_types";
 const DENSE: &str = "first_k_dense_replace";
-const FURTHER: &[&str] = &["num_nextn_predict_layers"];
 const STRATEGY: &str = "shared_expert_combination_strategy";
 
 pub(super) static COHERE2_MOE: Family = Family {
@@ -46,7 +45,7 @@ pub(super) static COHERE2_MOE: Family = Family {
 fn keys(config: &Config, keys: &mut Keys) -> Result<(), Error> {
     let width =
         config.require_u32(&["intermediate_size"], "the feed-forward width of an expert")?;
-    let further = config.u32(FURTHER)?.filter(|&further| further > 0);
+    let further = config.u32(&[further::COUNT])?.filter(|&further| further > 0);
     let mut dense_first = config.clone();
     let dense = config.u32(&["prefix_dense_intermediate_size", "dense_intermediate_size"])?;
     dense_first.set("intermediate_size", dense.unwrap_or(width));
@@ -104,6 +103,6 @@ fn export(model: &Model, exported: Exported) -> Option<Exported> {
         .without(&["block_count"])
         .set("num_hidden_layers", blocks)
         .set_some("expert_selection_fn", function)
-        .set_some(FURTHER[0], further);
+        .set_some(further::COUNT, further);
     Some(windows::export_of_pattern(model, exported))
 }

@@ -210,7 +210,6 @@ pub(super) static GLM_DSA: Family = Family {
 };
 
 pub(super) const INDEXER_KINDS: &str = "indexer_types";
-const FURTHER: &[&str] = &["num_nextn_predict_layers"];
 
 pub(super) const INDEXER: Table = &[
     ("model.layers.{}.self_attn.indexer.wq_b", "blk.{}.indexer.attn_q_b"),
@@ -222,7 +221,7 @@ pub(super) const INDEXER: Table = &[
 /// Layers behind the last count, as they guess further tokens; said of each model, or of those that have
 /// some.
 fn further_keys(config: &Config, keys: &mut Keys, only_some: bool) -> Result<(), Error> {
-    let further = config.u32(FURTHER)?;
+    let further = config.u32(&[further::COUNT])?;
     let blocks = hyper::block_count(config)?.saturating_add(further.unwrap_or(0));
     keys.set("block_count", blocks);
     keys.set_u32("nextn_predict_layers", further.filter(|&further| further > 0 || !only_some));
@@ -239,7 +238,7 @@ pub(super) fn indexer_keys(config: &Config, keys: &mut Keys) -> Result<(), Error
 
 fn special_with_further(config: &Config, name: &str) -> Result<Option<Mapping>, Error> {
     let blocks = hyper::block_count(config)?;
-    let further = config.u32(FURTHER)?.unwrap_or(0);
+    let further = config.u32(&[further::COUNT])?.unwrap_or(0);
     let mut all = config.clone();
     all.set("num_hidden_layers", blocks.saturating_add(further));
     special(&all, name)
@@ -253,7 +252,7 @@ fn export_with_further(model: &Model, exported: Exported) -> Option<Exported> {
         .class(class, model_type)
         .without(&["block_count"])
         .set("num_hidden_layers", blocks)
-        .set_some(FURTHER[0], further);
+        .set_some(further::COUNT, further);
     Some(exported)
 }
 

@@ -20,8 +20,6 @@ const NAMES: Table = &[
 ];
 /// The embedding of the layer that guesses further tokens, which only the checkpoint tells of.
 const FURTHER_EMBEDDING: &str = "model.mtp.embed_tokens.weight";
-/// Set by its name.
-const FURTHER: &str = "num_nextn_predict_layers";
 const KINDS: &str = "layer_types";
 const WINDOWED: &str = "sliding_attention";
 const HEADS: &str = "swa_num_attention_heads";
@@ -83,7 +81,7 @@ pub(super) static DOTS3_NOTE: Family = Family {
     },
     survey: |config, names| {
         let is_there = names.map(|name| name == FURTHER_EMBEDDING).max().unwrap_or(false);
-        config.set(FURTHER, u32::from(is_there));
+        config.set(further::COUNT, u32::from(is_there));
     },
     keys,
     leaves_out: |_, name| name.starts_with("vision_encoder.") || name.starts_with("audio_encoder."),
@@ -94,7 +92,7 @@ pub(super) static DOTS3_NOTE: Family = Family {
 };
 
 fn blocks(config: &Config) -> Result<u32, Error> {
-    let further = config.u32(&[FURTHER])?.unwrap_or(0);
+    let further = config.u32(&[further::COUNT])?.unwrap_or(0);
     hyper::possible(config, "layers", hyper::block_count(config)?.saturating_add(further))
 }
 
@@ -158,7 +156,7 @@ fn keys(config: &Config, keys: &mut Keys) -> Result<(), Error> {
     let width = number("swa_qk_nope_head_dim")?.saturating_add(rotated);
     keys.set("attention.key_length_mla_swa", width);
     keys.set("attention.value_length_mla_swa", number("swa_v_head_dim")?);
-    let further = config.u32(&[FURTHER])?.filter(|&further| further > 0);
+    let further = config.u32(&[further::COUNT])?.filter(|&further| further > 0);
     keys.set_u32("nextn_predict_layers", further);
     deepseek::indexer_keys(config, keys)?;
     let indexed: Vec<bool> = trunk.iter().map(|is| !is).collect();
@@ -243,7 +241,7 @@ fn export(model: &Model, exported: Exported) -> Option<Exported> {
         .set("norm_topk_prob", norm)
         .set_some("scoring_func", function)
         .set(KINDS, windowed.iter().map(kind).collect::<Vec<_>>())
-        .unwritten(FURTHER, Value::from(further));
+        .unwritten(further::COUNT, Value::from(further));
     let embedding = format!("blk.{blocks}.nextn.embed_tokens.weight");
     if has(model, &embedding) {
         exported = exported.first([FURTHER_EMBEDDING]);

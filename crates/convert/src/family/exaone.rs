@@ -20,7 +20,7 @@ pub(super) static EXAONE4: Family = Family {
     complete,
     keys: |config, keys| {
         self::keys(config, keys)?;
-        let further = config.u32(FURTHER)?.filter(|&further| further > 0);
+        let further = config.u32(&[further::COUNT])?.filter(|&further| further > 0);
         further_keys(config, keys, further)
     },
     special: |config, name| further_special(config, name, &[NORMS, further::NAMES, LLAMA_LIKE]),
@@ -30,7 +30,6 @@ pub(super) static EXAONE4: Family = Family {
 };
 
 const SEEING: &str = "Exaone4_5_ForConditionalGeneration";
-const FURTHER: &[&str] = &["num_nextn_predict_layers"];
 
 /// Layers behind the last, which guess further tokens.
 fn further_keys(config: &Config, keys: &mut Keys, further: Option<u32>) -> Result<(), Error> {
@@ -88,7 +87,7 @@ fn export(model: &Model, exported: Exported) -> Option<Exported> {
     if count(model, "nextn_predict_layers").is_none() {
         return Some(exported);
     }
-    further::export(model, exported.class(SEEING, "exaone4_5"), EXAONE4.names, &[], FURTHER[0])
+    further::export(model, exported.class(SEEING, "exaone4_5"), EXAONE4.names, &[], further::COUNT)
 }
 
 const FIRST_NAMES: Table = &[
@@ -162,7 +161,7 @@ pub(super) static EXAONE_MOE: Family = Family {
     complete,
     keys: |config, keys| {
         self::keys(config, keys)?;
-        let further = config.u32(FURTHER)?.unwrap_or(0);
+        let further = config.u32(&[further::COUNT])?.unwrap_or(0);
         let number = |field: &str| config.require_u32(&[field], "the size of the experts");
         let (width, shared) = (number(experts::WIDTH[0])?, number("num_shared_experts")?);
         keys.set("expert_feed_forward_length", width);
@@ -186,7 +185,7 @@ pub(super) static EXAONE_MOE: Family = Family {
         let exported = export_of_routed(model, exported.patterns([ROUTER_BIAS]));
         let exported = windows::export_of_pattern(model, exported);
         let patterns = [&experts::one_by_one()[..], &[ROUTER_BIAS]].concat();
-        further::export(model, exported, EXPERT_TABLES, &patterns, FURTHER[0])
+        further::export(model, exported, EXPERT_TABLES, &patterns, further::COUNT)
     },
     ..Family::DEFAULT
 };

@@ -8,6 +8,9 @@ use gguf_store::Model;
 use super::exported::{self, Exported};
 use super::names::Table;
 
+/// The field that counts them.
+pub(super) const COUNT: &str = "num_nextn_predict_layers";
+
 /// What such layers have beside those of any layer, by the names of other checkpoints.
 pub(super) const NAMES: Table = &[
     ("model.layers.{}.eh_proj", "blk.{}.nextn.eh_proj"),

@@ -38,7 +38,6 @@ const SEEING: &str = "Glm4vForConditionalGeneration";
 /// Has layers that guess further tokens besides.
 const READING: &str = "GlmOcrForConditionalGeneration";
 const FURTHER_KEY: &str = "nextn_predict_layers";
-const FURTHER: &[&str] = &["num_nextn_predict_layers"];
 
 fn complete(config: &mut Config) -> Result<(), Error> {
     if config.class()? == TEXT {
@@ -53,7 +52,7 @@ fn keys(config: &Config, keys: &mut Keys) -> Result<(), Error> {
     keys.stated(config)?;
     let rotated = hyper::rotated_dims(config, hyper::head_dim(config)?, 0.5)?;
     keys.set("rope.dimension_count", rotated);
-    if let Some(further) = config.u32(FURTHER)?.filter(|_| is_reading(config)) {
+    if let Some(further) = config.u32(&[further::COUNT])?.filter(|_| is_reading(config)) {
         keys.set("block_count", hyper::block_count(config)?.saturating_add(further));
         keys.set(FURTHER_KEY, further);
     }
@@ -86,7 +85,7 @@ fn export(model: &Model, exported: Exported) -> Option<Exported> {
         (Some(further), _) => {
             let blocks = count(model, "block_count")?.checked_sub(further)?;
             let exported = exported.class(READING, "glm_ocr").without(&["block_count"]);
-            exported.set("num_hidden_layers", blocks).set(FURTHER[0], further)
+            exported.set("num_hidden_layers", blocks).set(further::COUNT, further)
         }
         (None, Some(_)) => exported.class(SEEING, "glm4v"),
         (None, None) => exported,

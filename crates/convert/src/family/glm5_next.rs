@@ -1,9 +1,8 @@
 //! GLM 5.3: delta attention in most layers, compressed attention with an indexer in the others, and several
 //! streams of the residual.
 
-use gguf::{Array, Error, Shape};
+use gguf::{Array, Error};
 use gguf_checkpoint::config::Config;
-use gguf_pipeline::{Function, Step};
 use gguf_store::Model;
 use serde_json::{Value, json};
 
@@ -35,7 +34,6 @@ const PARAMETERS: [(&str, &str); 8] = [
 const KINDS: &str = "layer_types";
 const LINEAR_KIND: &str = "linear_attention";
 const LINEAR: &str = "linear_attn_config";
-const FURTHER: &str = "num_nextn_predict_layers";
 const LIMIT: &str = "swiglu_limit";
 const TAIL: &str = "index_kpool_always_select_tail";
 /// What norms with a mean add, which no field says.
@@ -90,7 +88,7 @@ pub(super) static GLM5_NEXT: Family = Family {
 };
 
 fn further(config: &Config) -> Result<u32, Error> {
-    Ok(config.u32(&[FURTHER])?.unwrap_or(0))
+    Ok(config.u32(&[further::COUNT])?.unwrap_or(0))
 }
 
 fn keys(config: &Config, keys: &mut Keys) -> Result<(), Error> {
@@ -175,11 +173,7 @@ fn special(config: &Config, name: &str) -> Result<Option<Mapping>, Error> {
         return keys_and_values(&every, block).map(Some);
     }
     if let Some(block) = of_block(DECAY) {
-        let heads = u64::from(hyper::head_count(config)?);
-        let flat = Shape::new(&[heads])
-            .unwrap_or_else(|| unreachable!("one dimension is no more than four"));
-        let steps = [Step::Map(Function::MinusExp), Step::Reshape { from: flat, to: flat }];
-        return Ok(Some(Mapping::one(format!("blk.{block}.ssm_a"), steps)));
+        return kimi_linear::flat_decay(config, block).map(Some);
     }
     if let Some(block) = of_block(RATE) {
         return Ok(Some(Mapping::one(format!("blk.{block}.ssm_dt.bias"), [])));
@@ -223,7 +217,7 @@ fn export(model: &Model, exported: Exported) -> Option<Exported> {
         .set("mla_use_nope", true)
         .set(KINDS, kinds)
         .set(LINEAR, linear)
-        .set_some(FURTHER, further)
+        .set_some(further::COUNT, further)
         .set_some("scoring_func", function)
         .set_some(LIMIT, limits.and_then(|limits| limits.iter().next()?.to_f64()))
         .set_some(

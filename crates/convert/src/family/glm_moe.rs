@@ -15,7 +15,6 @@ const NAMES: Table = &[("model.layers.{}.post_attention_layernorm", "blk.{}.post
 
 /// The number of the function by which routers weigh.
 const SIGMOID: u32 = 2;
-const FURTHER: &[&str] = &["num_nextn_predict_layers"];
 
 pub(super) static GLM4_MOE: Family = Family {
     classes: &["Glm4MoeForCausalLM", "Glm4vMoeForConditionalGeneration"],
@@ -52,7 +51,7 @@ pub(super) static SOLAR_OPEN: Family = Family {
 };
 
 fn keys(config: &Config, keys: &mut Keys) -> Result<(), Error> {
-    let further = config.u32(FURTHER)?;
+    let further = config.u32(&[further::COUNT])?;
     keys.stated(config)?;
     keys.set("block_count", hyper::block_count(config)?.saturating_add(further.unwrap_or(0)));
     let rotated = hyper::rotated_dims(config, hyper::head_dim(config)?, 0.5)?;
@@ -75,7 +74,7 @@ fn export(model: &Model, exported: Exported) -> Option<Exported> {
     let exported = export_of_routed(model, exported)
         .without(&["block_count"])
         .set("num_hidden_layers", blocks)
-        .set_some(FURTHER[0], further)
+        .set_some(further::COUNT, further)
         .set("use_qk_norm", has(model, "blk.0.attn_q_norm.weight"))
         .set("attention_bias", has(model, "blk.0.attn_q.bias"))
         .set_some("partial_rotary_factor", rotated_share(model));

@@ -17,7 +17,6 @@ const NAMES: Table = &[
     ("model.layers.{}.final_layernorm", "blk.{}.nextn.shared_head_norm"),
 ];
 const ROUTER_BIAS: &str = "model.layers.{}.mlp.expert_bias";
-const FURTHER: &[&str] = &["num_nextn_predict_layers"];
 const SIGMOID: u32 = 2;
 
 pub(super) static HY_V3: Family = Family {
@@ -41,7 +40,7 @@ pub(super) static HY_V3: Family = Family {
 };
 
 fn keys(config: &Config, keys: &mut Keys) -> Result<(), Error> {
-    let further = config.u32(FURTHER)?.filter(|&further| further > 0);
+    let further = config.u32(&[further::COUNT])?.filter(|&further| further > 0);
     keys.stated(config)?;
     keys.set("block_count", hyper::block_count(config)?.saturating_add(further.unwrap_or(0)));
     let width = config.require_u32(experts::WIDTH, "the feed-forward width of an expert")?;
@@ -57,7 +56,7 @@ fn keys(config: &Config, keys: &mut Keys) -> Result<(), Error> {
 
 fn special(config: &Config, name: &str) -> Result<Option<Mapping>, Error> {
     let blocks = hyper::block_count(config)?;
-    let further = config.u32(FURTHER)?.unwrap_or(0);
+    let further = config.u32(&[further::COUNT])?.unwrap_or(0);
     if block_of(name).is_some_and(|block| block >= blocks.saturating_add(further)) {
         return Ok(Some(Mapping::Unknown));
     }
@@ -80,6 +79,6 @@ fn export(model: &Model, exported: Exported) -> Option<Exported> {
         .set("num_hidden_layers", blocks)
         .set("num_shared_experts", shared)
         .set("qk_norm", has(model, "blk.0.attn_q_norm.weight"))
-        .set_some(FURTHER[0], further);
+        .set_some(further::COUNT, further);
     Some(exported)
 }

@@ -4,7 +4,6 @@
 use gguf::schema::Hyper;
 use gguf::{Array, Error, Shape};
 use gguf_checkpoint::config::Config;
-use gguf_pipeline::{Function, Step};
 use gguf_store::Model;
 use serde_json::{Map, Value};
 
@@ -142,11 +141,7 @@ fn special(config: &Config, name: &str) -> Result<Option<Mapping>, Error> {
         return Ok(Some(Mapping::one(format!("blk.{block}.{part}.weight"), [])));
     }
     if let Some(block) = of_block(DECAY) {
-        let heads = u64::from(hyper::head_count(config)?);
-        let flat = Shape::new(&[heads])
-            .unwrap_or_else(|| unreachable!("one dimension is no more than four"));
-        let steps = [Step::Map(Function::MinusExp), Step::Reshape { from: flat, to: flat }];
-        return Ok(Some(Mapping::one(format!("blk.{block}.ssm_a"), steps)));
+        return kimi_linear::flat_decay(config, block).map(Some);
     }
     kimi_linear::special(config, name)
 }

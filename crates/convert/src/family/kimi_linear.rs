@@ -12,6 +12,7 @@ use super::exported::count;
 use super::hyper::{self, Keys};
 use super::names::{LLAMA_LIKE, Table, captures};
 use super::{Exported, Family, Mapping, experts};
+use crate::assembly::vector_shape;
 
 pub(super) const NAMES: Table = &[
     ("model.layers.{}.self_attn.q_conv1d", "blk.{}.ssm_conv1d_q"),
@@ -109,6 +110,13 @@ fn keys(config: &Config, keys: &mut Keys) -> Result<(), Error> {
     keys.set_u32("leading_dense_block_count", config.u32(&["first_k_dense_replace"])?);
     keys.set_f32("expert_weights_scale", config.f32(&["routed_scaling_factor"])?);
     Ok(())
+}
+
+/// What becomes of [`DECAY`] where it has a row for all heads.
+pub(super) fn flat_decay(config: &Config, block: u32) -> Result<Mapping, Error> {
+    let flat = vector_shape(hyper::head_count(config)?.into());
+    let steps = [Step::Map(Function::MinusExp), Step::Reshape { from: flat, to: flat }];
+    Ok(Mapping::one(format!("blk.{block}.ssm_a"), steps))
 }
 
 pub(super) fn special(config: &Config, name: &str) -> Result<Option<Mapping>, Error> {

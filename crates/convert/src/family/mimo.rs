@@ -17,8 +17,6 @@ const NAMES: Table = &[
 const SINKS: &str = "model.layers.{}.self_attn.attention_sink_bias";
 /// Layers that guess further tokens, which stand behind the others in a GGUF.
 const FURTHER: &str = "model.mtp.layers.";
-/// How many there are: counted, as configurations do not say it.
-const COUNT: &str = "num_nextn_predict_layers";
 const PATTERN: &str = "hybrid_layer_pattern";
 /// Fields of layers with a window that must be as those of the others.
 const ALIKE: [(&str, &str); 3] = [
@@ -45,7 +43,7 @@ pub(super) static MIMO2: Family = Family {
     survey: |config, names| {
         let number = |name: &str| name.strip_prefix(FURTHER)?.split('.').next()?.parse().ok();
         let last: Option<u32> = names.filter_map(|name| number(&name)).max();
-        config.set(COUNT, last.map_or(0, |last| last.saturating_add(1)));
+        config.set(further::COUNT, last.map_or(0, |last| last.saturating_add(1)));
     },
     keys,
     special,
@@ -64,7 +62,8 @@ fn keys(config: &Config, keys: &mut Keys) -> Result<(), Error> {
         }
     }
     keys.stated(config)?;
-    let further = hyper::possible(config, "further layers", config.u32(&[COUNT])?.unwrap_or(0))?;
+    let further =
+        hyper::possible(config, "further layers", config.u32(&[further::COUNT])?.unwrap_or(0))?;
     keys.set("block_count", hyper::block_count(config)?.saturating_add(further));
     let mut windowed = pattern(config)?;
     windowed.resize(windowed.len() + further as usize, 1);
@@ -155,7 +154,7 @@ fn export(model: &Model, exported: Exported) -> Option<Exported> {
         .without(&["block_count", "attention.head_count_kv"])
         .set("num_hidden_layers", blocks)
         .set(PATTERN, windowed.get(..blocks as usize).unwrap_or_default())
-        .set(COUNT, further)
+        .set(further::COUNT, further)
         .set("topk_method", "noaux_tc")
         .set("add_swa_attention_sink_bias", has(model, "blk.1.attn_sinks.weight"))
         .set_some("partial_rotary_factor", rotated_share(model));

@@ -10,7 +10,7 @@ use super::exported::{count, has};
 use super::hyper::{self, Keys};
 use super::names::{Table, renamed};
 use super::state_space::Sizes;
-use super::{Exported, Family, Mapping, experts};
+use super::{Exported, Family, Mapping, experts, further};
 
 const NAMES: Table = &[
     ("backbone.embeddings", "token_embd"),
@@ -50,7 +50,6 @@ const SHARED_WIDTH: &str = "moe_shared_expert_intermediate_size";
 const ASKED: &str = "num_experts_per_tok";
 /// The width of what experts read, where it is another than the model's.
 const LATENT: &str = "moe_latent_size";
-const FURTHER: &str = "num_nextn_predict_layers";
 const PATTERN: &str = "hybrid_override_pattern";
 /// A state space has no longest context; programs want a number.
 const CONTEXT: u32 = 1 << 20;
@@ -186,8 +185,8 @@ fn keys(config: &Config, keys: &mut Keys, width: u32) -> Result<(), Error> {
 }
 
 fn expert_keys(config: &Config, keys: &mut Keys) -> Result<(), Error> {
-    if let Some(number) = config.u32(&[FURTHER])?.filter(|&number| number > 0) {
-        return Err(hyper::not_computed(config, FURTHER, number));
+    if let Some(number) = config.u32(&[further::COUNT])?.filter(|&number| number > 0) {
+        return Err(hyper::not_computed(config, further::COUNT, number));
     }
     let width = config.require_u32(&[EXPERT_WIDTH], "the feed-forward width of an expert")?;
     self::keys(config, keys, width)?;

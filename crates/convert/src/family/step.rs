@@ -30,7 +30,6 @@ const KINDS: &str = "layer_types";
 const WINDOWED: &str = "sliding_attention";
 const SHARES: &str = "partial_rotary_factors";
 const OTHERS: &str = "attention_other_setting";
-const FURTHER: &[&str] = &["num_nextn_predict_layers"];
 const BASE: &str = "rope_theta";
 const WINDOW_BASE: &str = "local_rope_theta";
 const EXPERT_LAYERS: &str = "moe_layers_enum";
@@ -52,7 +51,7 @@ pub(super) static STEP35: Family = Family {
         ("expert_weights_scale", "moe_router_scaling_factor"),
         ("expert_weights_norm", "norm_expert_weight"),
         ("moe_every_n_layers", "moe_every_n_layer"),
-        ("nextn_predict_layers", FURTHER[0]),
+        ("nextn_predict_layers", further::COUNT),
     ],
     complete,
     keys,
@@ -82,7 +81,7 @@ fn complete(config: &mut Config) -> Result<(), Error> {
 
 fn keys(config: &Config, keys: &mut Keys) -> Result<(), Error> {
     keys.stated(config)?;
-    let further = config.u32(FURTHER)?.unwrap_or(0);
+    let further = config.u32(&[further::COUNT])?.unwrap_or(0);
     let blocks = hyper::block_count(config)?.saturating_add(further);
     hyper::possible(config, "layers", blocks)?;
     keys.set("block_count", blocks);
@@ -154,7 +153,7 @@ fn special(config: &Config, name: &str) -> Result<Option<Mapping>, Error> {
     if let Some(bias) = experts::router_bias(ROUTER_BIAS, name) {
         return Ok(Some(bias));
     }
-    let further = config.u32(FURTHER)?.unwrap_or(0);
+    let further = config.u32(&[further::COUNT])?.unwrap_or(0);
     let blocks = hyper::block_count(config)?.saturating_add(further);
     let is_beyond = block_of(name).is_some_and(|block| block >= blocks);
     Ok(is_beyond.then_some(Mapping::Dropped))

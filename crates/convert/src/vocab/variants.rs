@@ -187,10 +187,7 @@ impl Builder<'_> {
 
     pub(super) fn hunyuan_moe(&mut self) -> Result<(), Error> {
         self.bpe()?;
-        let mut added = self.files.added_tokens();
-        let begin = added.find(|token| token["content"] == "<|bos|>");
-        let id = begin.and_then(|token| u32::try_from(token["id"].as_u64()?).ok());
-        if let Some(id) = id {
+        if let Some(id) = self.files.added_id("<|bos|>") {
             self.metadata.set("tokenizer.ggml.bos_token_id", id);
         }
         Ok(())
