@@ -16,8 +16,13 @@ fn main() -> io::Result<()> {
         let name = file.strip_prefix(&root).map_err(io::Error::other)?;
         let parts: Vec<_> = name.iter().map(|part| part.to_string_lossy()).collect();
         let name = parts.join("/");
+        // From where the crate is when it is compiled: a folder of builds may serve several copies of the sources.
+        let path = format!("/dist/{name}");
         // Writing to a string does not fail.
-        let _ = writeln!(table, "    ({name:?}, include_bytes!({:?}) as &[u8]),", file.display());
+        let _ = writeln!(
+            table,
+            "    ({name:?}, include_bytes!(concat!(env!(\"CARGO_MANIFEST_DIR\"), {path:?})) as &[u8]),"
+        );
     }
     table += "]\n";
     let out = env::var("OUT_DIR").map_err(io::Error::other)?;
