@@ -253,7 +253,7 @@ def compare(binary, llama_cpp, folder, pre, mistakes, in_half, flags=(), outtype
 
 def work_on_encoder(name, options, results):
     """The same for what sees or hears in a class."""
-    import_official(options)
+    import_official(options.llama_cpp)
     with tempfile.TemporaryDirectory() as temporary:
         work = Path(options.keep or temporary) / f"{name}.encoder"
         work.mkdir(parents=True)
@@ -274,20 +274,16 @@ def work_on_encoder(name, options, results):
     results.put(["none"] if not folders else ["known"] if expected else ["equal"])
 
 
-def import_official(options):
+def import_official(llama_cpp):
+    """The other converter, where it does not start or does not end mended."""
     import torch
 
     # Those of the process that this one was forked from are not here.
     torch.set_num_threads(1)
     # Progress and warnings of libraries.
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stderr.fileno())
-    sys.path.insert(0, str(options.llama_cpp))
-    sys.path.insert(1, str(options.llama_cpp / "gguf-py"))
-
-
-def work_on(name, options, by_hand, mistakes, results):
-    """All checkpoints of a class, in a process of its own: classes keep state from one to the next."""
-    import_official(options)
+    sys.path.insert(0, str(llama_cpp))
+    sys.path.insert(1, str(llama_cpp / "gguf-py"))
     converter.mend_baichuan()
     converter.mend_deepseek()
     converter.mend_jais()
@@ -295,6 +291,11 @@ def work_on(name, options, by_hand, mistakes, results):
     converter.mend_rwkv()
     converter.mend_stablelm()
     converter.mend_tiktoken()
+
+
+def work_on(name, options, by_hand, mistakes, results):
+    """All checkpoints of a class, in a process of its own: classes keep state from one to the next."""
+    import_official(options.llama_cpp)
     made, known = 0, 0
     with tempfile.TemporaryDirectory() as temporary:
         work = Path(options.keep or temporary) / name

@@ -65,6 +65,12 @@ impl Predictor {
         windows: &Windows,
         options: RunOptions,
     ) -> Result<Self, Error> {
+        if executor.graph().encoder().is_some() {
+            let what = "a model with an encoder of its own does not read a text alone";
+            let help = "take a model without one; of one that hears `gguf imatrix MODEL -f RECORDING --moments` \
+                        shows what enters its matrices";
+            return Err(Error::request("encoder-needed", what, help));
+        }
         let context = ContextOptions {
             tokens: windows.window_len(),
             batch: options.batch,

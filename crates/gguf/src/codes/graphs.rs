@@ -62,6 +62,11 @@ pub(super) const GRAPHS: Area = Area {
             "Leave out `--calibrate`; an importance matrix may do.",
         ),
         row(
+            "encoder-needed",
+            "A model has an encoder of its own, so that a text alone does not say what it would predict.",
+            "Of a model that hears `gguf imatrix MODEL -f RECORDING --moments` shows what enters its matrices, and `gguf logits --features` what it predicts.",
+        ),
+        row(
             "benchmark-invalid",
             "A file of questions is not in the form of the benchmark that it was given for, or ends too early.",
             "Look at the line or the byte that is named; `docs/evaluation.md` describes the forms.",
