@@ -14,7 +14,7 @@ use std::sync::Arc;
 
 use super::levels::{Groups, Levels, Offsets, Parameters};
 use super::method::{Method, Unsupported, text};
-use super::{Content, Matrix, Set, Wrong};
+use super::{Content, Matrix, Set, Wrong, awq_gemv};
 use crate::dtype::Dtype;
 use crate::raw::Raw;
 
@@ -27,9 +27,10 @@ pub(super) const METHOD: Method = Method {
     file: Some("quant_config.json"),
     read: |fields| match text(fields, "version").to_lowercase().as_str() {
         "" | "gemm" => Ok(Box::new(matrix)),
+        "gemv" => awq_gemv::read(fields),
         other => Err(Unsupported(
             format!("the weights are packed as AWQ `{other}`"),
-            "take the checkpoint in the version `gemm`",
+            "take the checkpoint in the version `gemm` or `gemv`",
         )),
     },
 };

@@ -7,11 +7,11 @@ use gguf::Error;
 use serde_json::Value;
 
 use super::method::{Method, Read, Unsupported, text};
-use super::{awq, bitsandbytes, compressed, gptq, mlx, modelopt, mxfp4, scaled};
+use super::{awq, bitsandbytes, compressed, gptq, hqq, mlx, modelopt, mxfp4, scaled};
 use crate::json;
 
 /// The ways that are known. Of several files the one of the first counts.
-const METHODS: [&Method; 8] = [
+const METHODS: [&Method; 9] = [
     &gptq::METHOD,
     &awq::METHOD,
     &scaled::METHOD,
@@ -20,6 +20,7 @@ const METHODS: [&Method; 8] = [
     &mxfp4::METHOD,
     &modelopt::METHOD,
     &mlx::METHOD,
+    &hqq::METHOD,
 ];
 
 /// A way to quantize, with what the configuration says about it.

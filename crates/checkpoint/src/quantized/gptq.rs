@@ -17,7 +17,7 @@ use serde_json::Value;
 
 use super::levels::{Groups, Levels, Offsets, Parameters};
 use super::method::{Method, Read, Unsupported, text};
-use super::{Content, Matrix, Set, Wrong};
+use super::{Content, Matrix, Set, Wrong, marlin};
 use crate::dtype::Dtype;
 use crate::raw::Raw;
 
@@ -27,13 +27,16 @@ pub(super) const METHOD: Method =
 fn read(fields: &Value) -> Result<Read, Unsupported> {
     // Older files name no format, and newer ones sometimes the same under `format`.
     let format = [text(fields, "checkpoint_format"), text(fields, "format")].concat();
+    let is_marlin = fields.get("is_marlin_format").and_then(Value::as_bool) == Some(true);
     let zero_offset = match format.as_str() {
+        "marlin" | "marlinmarlin" => return Ok(Box::new(marlin::matrix)),
+        "" if is_marlin => return Ok(Box::new(marlin::matrix)),
         "" | "gptq" | "gptqgptq" => 1,
         "gptq_v2" | "gptq_v2gptq_v2" => 0,
         other => {
             return Err(Unsupported(
                 format!("the weights are packed as `{other}`, for one kind of processor"),
-                "take the checkpoint in the format `gptq` or `gptq_v2`",
+                "take the checkpoint in the format `gptq`, `gptq_v2` or `marlin`",
             ));
         }
     };

@@ -5,12 +5,15 @@
 //! the scheme's own formula, or of a GGUF type that holds exactly the same values.
 
 mod awq;
+mod awq_gemv;
 mod bitsandbytes;
 mod compressed;
 mod config;
 mod gptq;
+mod hqq;
 mod integers;
 mod levels;
+mod marlin;
 mod method;
 mod mlx;
 mod modelopt;

@@ -143,7 +143,11 @@ fn a_recording_calibrates_what_hears() {
     fails(&words, 2, &["an encoder of its own", "--moments"]);
     let text = dir.path("text.txt");
     fs::write(&text, "In the beginning God created the heaven and the earth. ".repeat(9)).unwrap();
-    fails(&["perplexity", &model, "-f", &text, "-c", "8"], 2, &["an encoder of its own", "--moments"]);
+    fails(
+        &["perplexity", &model, "-f", &text, "-c", "8"],
+        2,
+        &["an encoder of its own", "--moments"],
+    );
     succeeds(&["imatrix", &model, "-f", &sound, "--moments", "-o", &data]);
     succeeds(&["quantize", "--pure", &model, &plain, "Q4_0"]);
     succeeds(&["quantize", "--pure", "--calibration-data", &data, &model, &out, "Q4_0"]);

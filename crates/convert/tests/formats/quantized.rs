@@ -152,6 +152,185 @@ fn awq_in_its_order() {
     assert_eq!(checkpoint.entries[0].tensor_type, TensorType::Q4_0);
 }
 
+/// Outputs are rows; zeros and scales have room for more groups than there are.
+#[test]
+fn awq_by_rows() {
+    const ROOM: usize = 8;
+    let q = numbers(OUTPUTS * INPUTS, 16);
+    let zeros: Vec<_> = numbers(OUTPUTS * ROOM, 16).into_iter().map(|zero| zero.min(8)).collect();
+    let scales = scales(OUTPUTS * ROOM);
+    let pack = |numbers: &[u32]| words(&stream(numbers.iter().copied(), 4));
+    let outputs = OUTPUTS as u64;
+    let tensors = [
+        Tensor("a.qweight".into(), "I32", vec![outputs, INPUTS as u64 / 8], pack(&q)),
+        Tensor("a.qzeros".into(), "I32", vec![outputs, 1], pack(&zeros)),
+        Tensor("a.scales".into(), "F16", vec![outputs, ROOM as u64], f16s(&scales)),
+    ];
+    let size = INPUTS / GROUPS;
+    let fields =
+        |size: i64| json!({ "quant_method": "awq", "version": "gemv", "group_size": size });
+    for (given, size) in [(size as i64, size), (-1, INPUTS)] {
+        let dir = checkpoint(&fields(given), &tensors);
+        let checkpoint = Checkpoint::open(dir.path()).unwrap();
+        let expected = q.iter().enumerate().map(|(at, q)| {
+            let group = at / INPUTS * ROOM + at % INPUTS / size;
+            scales[group] * (*q as i32 - zeros[group] as i32) as f32
+        });
+        assert_eq!(floats(&checkpoint, "a.weight"), expected.collect::<Vec<_>>(), "{given}");
+        assert_eq!(checkpoint.entries[0].tensor_type, TensorType::Q5_0);
+    }
+    for size in [0, -2, 7, 4] {
+        let dir = checkpoint(&fields(size), &tensors);
+        let message = Checkpoint::open(dir.path()).unwrap_err().to_string();
+        assert!(message.contains("64 inputs and room for 8 groups"), "{size}: {message}");
+    }
+}
+
+/// The order in which the kernel's own program packs four tiles.
+fn marlin_order() -> Vec<usize> {
+    let mut order = Vec::new();
+    for thread in 0..32 {
+        let (column, row) = (thread / 4, 2 * (thread % 4));
+        let rows = [row, row + 1, row + 8, row + 9];
+        let of_tile: Vec<_> =
+            [0, 8].iter().flat_map(|block| rows.map(|row| 16 * row + column + block)).collect();
+        for tile in 0..4 {
+            order.extend([0, 2, 4, 6, 1, 3, 5, 7].map(|i| of_tile[i] + 256 * tile));
+        }
+    }
+    order
+}
+
+#[test]
+fn gptq_for_marlin() {
+    let (inputs, outputs) = (64, 128);
+    let order = marlin_order();
+    for groups in [1, 2] {
+        let q = numbers(inputs * outputs, 16);
+        let scales = scales(groups * outputs);
+        let mut packed = Vec::new();
+        for rows in q.chunks(16 * outputs) {
+            // Tiles of 16 outputs, one after the other.
+            let tiles = (0..outputs / 16).flat_map(|tile| {
+                (0..16).flat_map(move |row| &rows[row * outputs + 16 * tile..][..16])
+            });
+            let tiles: Vec<_> = tiles.copied().collect();
+            let ordered = tiles.chunks(1024).flat_map(|four| order.iter().map(|at| four[*at]));
+            packed.extend(stream(ordered, 4));
+        }
+        let scale_order: Vec<usize> = match groups {
+            1 => (0..4).flat_map(|i| [0, 1, 8, 9, 16, 17, 24, 25].map(|j| 2 * i + j)).collect(),
+            _ => (0..8).flat_map(|i| (0..8).map(move |j| i + 8 * j)).collect(),
+        };
+        let ordered: Vec<_> = scales
+            .chunks(scale_order.len())
+            .flat_map(|part| scale_order.iter().map(|at| part[*at]))
+            .collect();
+        let shape = vec![inputs as u64 / 16, 2 * outputs as u64];
+        let tensors = [
+            Tensor("a.B".into(), "I32", shape, words(&packed)),
+            Tensor("a.s".into(), "F16", vec![groups as u64, outputs as u64], f16s(&ordered)),
+        ];
+        let named = json!({ "quant_method": "gptq", "checkpoint_format": "marlin" });
+        let older = json!({ "quant_method": "gptq", "is_marlin_format": true });
+        for config in [named, older] {
+            let dir = checkpoint(&config, &tensors);
+            let checkpoint = Checkpoint::open(dir.path()).unwrap();
+            let expected = (0..outputs).flat_map(|output| {
+                let (q, scales) = (&q, &scales);
+                (0..inputs).map(move |input| {
+                    let group = input / (inputs / groups);
+                    scales[group * outputs + output] * (q[input * outputs + output] as f32 - 8.0)
+                })
+            });
+            assert_eq!(floats(&checkpoint, "a.weight"), expected.collect::<Vec<_>>(), "{groups}");
+            assert_eq!(checkpoint.entries[0].tensor_type, TensorType::Q4_0);
+        }
+    }
+}
+
+#[test]
+fn hqq_of_every_packing() {
+    // Bits of a number and of a word, numbers of a word, whether groups are rows.
+    let cases = [8, 4, 2, 1].map(|bits| (bits, "U8", 8 / bits)).into_iter();
+    for (bits, dtype, parts) in cases.chain([(3, "I32", 10), (4, "I32", 8)]) {
+        for by_row in [true, false] {
+            let (rows, width) = (OUTPUTS * INPUTS / 16, 16);
+            let packed_rows = rows.div_ceil(parts);
+            let q = numbers(rows * width, 1 << bits);
+            let groups = if by_row { rows } else { width };
+            let (scale, zero) = (scales(groups), scales(2 * groups)[groups..].to_vec());
+            let word = |at: usize| {
+                (0..parts).fold(0u32, |word, part| {
+                    let q = q.get(part * packed_rows * width + at).copied().unwrap_or(0);
+                    word | q << ((parts - 1 - part) * bits)
+                })
+            };
+            let packed: Vec<_> = (0..packed_rows * width).map(word).collect();
+            let bytes = match dtype {
+                "U8" => packed.iter().map(|word| *word as u8).collect(),
+                _ => words(&packed),
+            };
+            let of_groups = if by_row { vec![rows as u64, 1] } else { vec![1, width as u64] };
+            let shape = [OUTPUTS as i64, INPUTS as i64].into_iter().flat_map(|n| n.to_le_bytes());
+            let tensors = [
+                Tensor("a.W_q".into(), dtype, vec![packed_rows as u64, width as u64], bytes),
+                Tensor("a.nbits".into(), "I32", vec![], words(&[bits as u32])),
+                Tensor("a.offload_meta".into(), "U8", vec![], vec![0]),
+                Tensor("a.packing".into(), "U8", vec![7], b"4bit_u8".to_vec()),
+                Tensor("a.scale".into(), "F16", of_groups.clone(), f16s(&scale)),
+                Tensor("a.shape".into(), "I64", vec![2], shape.collect()),
+                Tensor("a.zero".into(), "F16", of_groups, f16s(&zero)),
+            ];
+            let dir = checkpoint(&json!({ "quant_method": "hqq" }), &tensors);
+            let checkpoint = Checkpoint::open(dir.path()).unwrap();
+            assert_eq!(checkpoint.entries.len(), 1);
+            assert_eq!(checkpoint.entries[0].shape, [OUTPUTS as u64, INPUTS as u64]);
+            let expected = q.iter().enumerate().map(|(at, q)| {
+                let group = if by_row { at / width } else { at % width };
+                (*q as f32 - zero[group]) * scale[group]
+            });
+            let expected: Vec<_> = expected.collect();
+            assert_eq!(floats(&checkpoint, "a.weight"), expected, "{bits} {dtype} {by_row}");
+        }
+    }
+}
+
+#[test]
+fn hqq_that_does_not_fit() {
+    let packed =
+        |rows: u64| Tensor("a.W_q".into(), "U8", vec![rows, 8], vec![0; 8 * rows as usize]);
+    let float = |name: &str, n: u64| {
+        Tensor(format!("a.{name}"), "F16", vec![n, 1], vec![0; 2 * n as usize])
+    };
+    let shape = |n: [i64; 2]| {
+        let bytes = n.iter().flat_map(|n| n.to_le_bytes()).collect();
+        Tensor("a.shape".into(), "I64", vec![2], bytes)
+    };
+    let cases = [
+        (vec![packed(4), float("scale", 8), shape([8, 8])], "has no `a.zero`"),
+        (vec![packed(4), float("scale", 8), float("zero", 8)], "has no `a.shape`"),
+        (vec![packed(4), float("scale", 8), float("zero", 7), shape([8, 8])], "[8, 1] or [1, 8]"),
+        (
+            vec![packed(5), float("scale", 8), float("zero", 8), shape([8, 8])],
+            "does not hold 8 x 8",
+        ),
+        (vec![packed(4), float("scale", 8), float("zero", 8), shape([-8, 8])], "negative"),
+        (
+            vec![packed(4), float("scale", 8), float("zero", 8), shape([i64::MAX, 8])],
+            "does not hold",
+        ),
+    ];
+    let bits = |n: u32| json!({ "weight_quant_params": { "nbits": n } });
+    for (tensors, part) in cases {
+        let dir = checkpoint(&json!({ "quant_method": "hqq", "quant_config": bits(4) }), &tensors);
+        let message = Checkpoint::open(dir.path()).unwrap_err().to_string();
+        for part in [part, "model.safetensors", "a.W_q", "config.json"] {
+            assert!(message.contains(part), "`{part}` is not in: {message}");
+        }
+    }
+}
+
 /// The value of an E4M3 byte by its definition.
 fn e4m3(byte: u32) -> f32 {
     let (sign, exponent, mantissa) = (byte >> 7, (byte >> 3 & 15) as i32, (byte & 7) as f32);
@@ -542,9 +721,10 @@ fn parts_that_do_not_go_together() {
 #[test]
 fn unknown_ways_are_named() {
     let cases = [
-        (json!({ "quant_method": "hqq" }), "`hqq`"),
-        (json!({ "quant_method": "awq", "version": "gemv" }), "AWQ `gemv`"),
-        (json!({ "quant_method": "gptq", "checkpoint_format": "marlin" }), "`marlin`"),
+        (json!({ "quant_method": "quanto" }), "`quanto`"),
+        (json!({ "quant_method": "awq", "version": "gemv_fast" }), "AWQ `gemv_fast`"),
+        (json!({ "quant_method": "awq", "version": "gemv" }), "no `group_size`"),
+        (json!({ "quant_method": "gptq", "checkpoint_format": "bitblas" }), "`bitblas`"),
         (json!({ "quant_method": "compressed-tensors", "format": "marlin-24" }), "`marlin-24`"),
         (json!({ "group_size": 32, "bits": 4, "mode": "mxfp4" }), "MLX in the mode `mxfp4`"),
         (json!({ "group_size": 32, "bits": 7 }), "numbers of 7 bits"),
