@@ -17,17 +17,19 @@ use crate::work::{How, run};
 
 /// Everything that is wrong or odd, finding by finding.
 #[pyfunction]
-#[pyo3(signature = (source, data, strict, tokenizer_against, progress))]
+#[pyo3(signature = (source, data, strict, tokenizer_against, with_, progress))]
 pub fn check<'py>(
     py: Python<'py>,
     source: Source,
     data: bool,
     strict: bool,
     tokenizer_against: Option<PathBuf>,
+    with_: Option<PathBuf>,
     progress: Option<Py<PyAny>>,
 ) -> PyResult<Bound<'py, PyAny>> {
     let (word, renderer) = (source.word()?, renderer(py)?);
-    let options = Options { data, strict, tokenizer_against, corpus: None, with: None };
+    let with = with_.map(|path| Source::Word(path).word()).transpose()?;
+    let options = Options { data, strict, tokenizer_against, corpus: None, with };
     let found = run(py, &How { progress, threads: None }, |progress| {
         let report = gguf_kit::check::check(&word, &options, &renderer, progress)?;
         Ok(Json::Array(report.findings().iter().map(json::finding).collect()))

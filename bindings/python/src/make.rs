@@ -155,8 +155,8 @@ fn types<'j>(jobs: impl Iterator<Item = &'j gguf_pipeline::Job>) -> String {
 
 /// Models of a checkpoint, an adapter, or a model from before GGUF.
 #[pyfunction]
-#[pyo3(signature = (source, outputs, recipe, vocab_only, big_endian, architecture, model_name, metadata, base,
-    part, resume, force, dry_run, progress, threads))]
+#[pyo3(signature = (source, outputs, recipe, vocab_only, mmproj, big_endian, architecture, model_name, metadata,
+    base, target_model_dir, part, resume, force, dry_run, progress, threads))]
 #[allow(clippy::too_many_arguments)]
 pub fn convert(
     py: Python<'_>,
@@ -164,11 +164,13 @@ pub fn convert(
     outputs: Vec<(Option<String>, Option<PathBuf>)>,
     recipe: Recipe,
     vocab_only: bool,
+    mmproj: bool,
     big_endian: bool,
     architecture: Option<String>,
     model_name: Option<String>,
     metadata: Option<PathBuf>,
     base: Option<PathBuf>,
+    target_model_dir: Option<PathBuf>,
     part: Option<String>,
     resume: bool,
     force: bool,
@@ -185,11 +187,13 @@ pub fn convert(
         quantization: recipe.options()?,
         imatrix: recipe.choice(),
         vocab_only,
+        mmproj,
         order: if big_endian { ByteOrder::Big } else { ByteOrder::Little },
         architecture,
         model_name,
         metadata,
         base,
+        target_model_dir,
         part: part::parse(part)?,
         resume,
         calibration: recipe.calibration()?,

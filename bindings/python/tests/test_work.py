@@ -105,6 +105,14 @@ def test_check_hash_diff():
         file.seek(-2, os.SEEK_END)
         file.write(b"\xff\x7f")
     assert all(isinstance(one, gguf_kit.Finding) for one in gguf_kit.check("small.gguf", data=True, strict=True))
+    assert "sidecar-kind" in [one.code for one in gguf_kit.check("tiny.gguf", with_="small.gguf")]
+
+
+def test_what_goes_with_a_model(checkpoint):
+    with pytest.raises(gguf_kit.GgufError, match="encoder of images or sound"):
+        gguf_kit.convert(checkpoint, {"f16": "mmproj.gguf"}, mmproj=True)
+    with pytest.raises(gguf_kit.GgufError, match="no draft"):
+        gguf_kit.convert(checkpoint, {"f16": "draft.gguf"}, target_model_dir=checkpoint)
 
 
 def test_tokens_and_text():

@@ -275,6 +275,7 @@ def check(
     data: bool,
     strict: bool,
     tokenizer_against: Optional[_Path],
+    with_: Optional[_Path],
     progress: Optional[_Progress],
 ) -> List[Dict[str, Any]]: ...
 def hash(
@@ -308,11 +309,13 @@ def convert(
     outputs: Sequence[Tuple[Optional[str], Optional[_Path]]],
     recipe: Dict[str, Any],
     vocab_only: bool,
+    mmproj: bool,
     big_endian: bool,
     architecture: Optional[str],
     model_name: Optional[str],
     metadata: Optional[_Path],
     base: Optional[_Path],
+    target_model_dir: Optional[_Path],
     part: Optional[str],
     resume: bool,
     force: bool,

@@ -167,11 +167,13 @@ def convert(
     *,
     recipe: Recipe = Recipe(),
     vocab_only: bool = False,
+    mmproj: bool = False,
     big_endian: bool = False,
     architecture: Optional[str] = None,
     model_name: Optional[str] = None,
     metadata: Optional[_Path] = None,
     base: Optional[_Path] = None,
+    target_model_dir: Optional[_Path] = None,
     part: Optional[str] = None,
     resume: bool = False,
     force: bool = False,
@@ -181,7 +183,9 @@ def convert(
 ) -> Made:
     """Models of a checkpoint, an adapter, a lone file of weights, or a model from before GGUF.
 
-    ``outputs`` and ``part`` are as for :func:`quantize`; ``None`` for the types of the source.
+    ``outputs`` and ``part`` are as for :func:`quantize`; ``None`` for the types of the source. With ``mmproj`` what sees
+    or hears in the checkpoint, as a file that goes with the text model. ``base`` is the checkpoint of the model that an
+    adapter is for, ``target_model_dir`` that of the model that a draft is for.
     """
     wanted: Mapping[Any, Any]
     wanted = {outputs: None} if outputs is None or isinstance(outputs, str) else outputs
@@ -190,11 +194,13 @@ def convert(
         list(wanted.items()),
         _given(recipe),
         vocab_only,
+        mmproj,
         big_endian,
         architecture,
         model_name,
         metadata,
         base,
+        target_model_dir,
         part,
         resume,
         force,

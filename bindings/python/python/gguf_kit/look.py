@@ -41,17 +41,19 @@ def check(
     data: bool = False,
     strict: bool = False,
     tokenizer_against: Optional["os.PathLike[str]"] = None,
+    with_: Optional["os.PathLike[str]"] = None,
     progress: Optional[Progress] = None,
 ) -> List[Finding]:
     """Everything that is wrong or odd about a model.
 
-    With ``data`` all tensor data are looked at too; with ``strict`` warnings are errors. A model that is at fault is
+    With ``data`` all tensor data are looked at too; with ``strict`` warnings are errors; ``with_`` is the file that
+    goes with the model, such as what sees for it, and is looked at together with it. A model that is at fault is
     no exception here, one that cannot be read is.
 
     >>> [finding.code for finding in check("tiny.gguf") if finding.severity == "error"]
     []
     """
-    found = _native.check(source, data, strict, tokenizer_against, progress)
+    found = _native.check(source, data, strict, tokenizer_against, with_, progress)
     return [Finding(**{name: one[name] for name in Finding._fields}) for one in found]
 
 
