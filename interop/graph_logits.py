@@ -36,6 +36,10 @@ TABLE = (2e-2, "llama.cpp: GELU by a table in half precision")
 REASONS = {}
 # What checkpoints have besides, so that more shows: fields of the configuration of a class that `transformers` makes.
 FIELDS = {}
+# What `transformers` calls classes of others.
+NAMES = {"PhiMoEForCausalLM": "PhimoeForCausalLM"}
+# Tensors of a class that random numbers make no sense for: what their names end with, and what is in them.
+VALUES = {"ApertusForCausalLM": {"act_fn.eps": -1e-6}}
 # By how much matrices of a class grow, if not by 2.
 GAINS = {}
 
@@ -45,8 +49,8 @@ def ids(folder):
     return np.random.default_rng(11).integers(3, 600, TOKENS)
 
 
-def enlarge(folder, gain):
-    """Matrices times a power of 2, which is exact."""
+def enlarge(folder, gain, values):
+    """Matrices times a power of 2, which is exact; some tensors full of one number."""
     import torch
     from safetensors.torch import load_file, save_file
 
@@ -55,6 +59,9 @@ def enlarge(folder, gain):
         for name, tensor in tensors.items():
             if tensor.is_floating_point() and tensor.dim() > 1 and tensor.dtype in (torch.bfloat16, torch.float16, torch.float32):
                 tensors[name] = (tensor * gain).contiguous()
+            for end, value in values.items():
+                if name.endswith(end):
+                    tensors[name] = torch.full_like(tensor, value)
         save_file(tensors, path)
 
 
@@ -116,8 +123,11 @@ def of_transformers(name, folder, tokens, hidden):
     import torch
     import transformers
 
-    cls = getattr(transformers, name)
-    model = cls.from_pretrained(folder, dtype=torch.float32, attn_implementation="eager").eval()
+    cls = getattr(transformers, NAMES.get(name, name))
+    made, told = cls.from_pretrained(folder, dtype=torch.float32, attn_implementation="eager", output_loading_info=True)
+    lacking = [*told["missing_keys"], *told["mismatched_keys"]]
+    assert not lacking, f"has other names: {lacking[:3]}"
+    model = made.eval()
     with torch.no_grad():
         made = model(input_ids=torch.tensor(tokens)[None], use_cache=False, **({"output_hidden_states": True} if hidden else {}))
     if not hidden:
@@ -223,7 +233,7 @@ def work_on(name, options, by_hand, results):
             for folder, pre, label in coverage.checkpoints(name, by_hand, options.zoo, work):
                 if label.endswith("without head_dim"):
                     continue
-                enlarge(folder, GAINS.get(made_as, 2.0))
+                enlarge(folder, GAINS.get(made_as, 2.0), VALUES.get(made_as, {}))
                 rows[label] = compare(name, options, folder, pre)
         except Exception as fault:
             rows[name] = {"architecture": "", "fault": f"{type(fault).__name__}: {fault}"[-600:]}

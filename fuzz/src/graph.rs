@@ -155,9 +155,14 @@ pub fn tiny(name: &str) -> Result<Graph, Finding> {
         let value: gguf::Value = match key {
             "block_count" => 2u32.into(),
             "embedding_length" => 16u32.into(),
+            "attention.sliding_window_pattern" => {
+                gguf::Array::from(&[true, false][..]).into()
+            }
             key if key.contains("epsilon") => 1e-5f32.into(),
             key if key.contains("scale") || key.contains("clamp") => 2.0f32.into(),
             "expert_gating_func" => 2u32.into(),
+            key if key.contains("freq_base") || key.contains("softcapping") => 100.0f32.into(),
+            key if key.contains("magnitude") => 2.0f32.into(),
             key if key.contains("head_count") => 2u32.into(),
             key if key.contains("parallel") => true.into(),
             key if key.contains("lora_rank") || key.contains("dimension_count") => 4u32.into(),
@@ -166,6 +171,9 @@ pub fn tiny(name: &str) -> Result<Graph, Finding> {
         metadata.set(format!("{name}.{key}"), value);
     }
     metadata.set(format!("{name}.vocab_size"), 8u32);
+    for part in ["alpha_n", "alpha_p", "beta", "eps"] {
+        metadata.set(format!("xielu.{part}"), 0.5f32);
+    }
     metadata.set(format!("{name}.rope.dimension_count"), 4u32);
     metadata.set(format!("{name}.expert_used_count"), 2u32);
     let mut tensors = Vec::new();

@@ -3,7 +3,7 @@
 use gguf::Finding;
 
 use crate::build::Builder;
-use crate::layers::{Decoder, decoder};
+use crate::layers::{Decoder, Windows, decoder};
 use crate::op::{GateFunction, Gating};
 use crate::rotation::{Pairs, Stretch};
 
@@ -11,7 +11,7 @@ use crate::rotation::{Pairs, Stretch};
 /// attention is that of the experts. YaRN does not round (llama.cpp does).
 pub(super) fn gpt_oss(builder: &mut Builder<'_>) -> Result<(), Finding> {
     let mut family = Decoder {
-        window_period: 2,
+        windows: Windows::AllButLast(2),
         network_norm: "post_attention_norm",
         ..Decoder::gated(builder, Pairs::Halves)?
     };

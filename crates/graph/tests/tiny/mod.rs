@@ -22,9 +22,18 @@ fn value(key: &str) -> Value {
         "feed_forward_length" => 96u32.into(),
         "attention.layer_norm_epsilon" | "attention.layer_norm_rms_epsilon" => 1e-5f32.into(),
         "rope.dimension_count" => 8u64.into(),
-        "attention.key_length" | "attention.value_length" => 16u32.into(),
+        "attention.key_length" | "attention.value_length" | "attention.indexer.key_length" => {
+            16u32.into()
+        }
+        "rope.freq_base_swa" | "activation_sparsity_scale" => 100.0f32.into(),
+        key if key.starts_with("hyper_connection.") && !key.ends_with("count") => 0.5f32.into(),
+        key if key.ends_with("_softcapping") => 30.0f32.into(),
         "expert_feed_forward_length" => 24u32.into(),
         "attention.kv_lora_rank" => 12u32.into(),
+        // Every other layer has one.
+        "attention.sliding_window_pattern" => {
+            gguf::Array::from(&[true, false, true, false][..]).into()
+        }
         "logit_scale" | "attention.clamp_kqv" => 2.0f32.into(),
         "use_parallel_residual" => true.into(),
         "attention.sliding_window" => 16u32.into(),
@@ -38,6 +47,9 @@ pub fn metadata(of: &Architecture, others: &[(&str, Value)]) -> Metadata {
     let mut metadata = Metadata::new();
     metadata.set("general.architecture", of.name);
     metadata.set(format!("{}.vocab_size", of.name), 40u32);
+    for part in ["alpha_n", "alpha_p", "beta", "eps"] {
+        metadata.set(format!("xielu.{part}"), 0.5f32);
+    }
     if of.optional.concat().contains(&"rope.dimension_count") {
         metadata.set(format!("{}.rope.dimension_count", of.name), 8u64);
     }
