@@ -268,9 +268,16 @@ impl Norm {
         Ok(Self { kind: NormKind::MeanSquare, epsilon })
     }
 
-    /// The norm with mean, with its hyper-parameter.
+    /// The norm with mean, with its hyper-parameter; some files have it under the key of the other.
     pub fn variance(builder: &Builder<'_>) -> Result<Self, Finding> {
-        let epsilon = builder.hyper.f32("attention.layer_norm_epsilon")?;
+        let name = "attention.layer_norm_epsilon";
+        let epsilon = match builder.stated(name)? {
+            Some(epsilon) => epsilon,
+            None => match builder.stated("attention.layer_norm_rms_epsilon")? {
+                Some(epsilon) => epsilon,
+                None => builder.hyper.f32(name)?,
+            },
+        };
         Ok(Self { kind: NormKind::Variance, epsilon })
     }
 }

@@ -405,7 +405,10 @@ impl Place<'_> {
         let half = u64::from(count / 2);
         match factors {
             Factors::None => Ok(()),
-            Factors::One(weight) => self.vector(*weight, half),
+            Factors::One(weight) => {
+                let found = self.elements(*weight)?;
+                require(found >= half, &format!("numbers of the weight: {found} and {half}"))
+            }
             Factors::ByContext { short, long, .. } => {
                 self.vector(*short, half)?;
                 self.vector(*long, half)

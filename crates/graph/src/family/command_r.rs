@@ -45,16 +45,10 @@ pub(super) fn cohere2moe(builder: &mut Builder<'_>) -> Result<(), Finding> {
 }
 
 fn usual(builder: &mut Builder<'_>) -> Result<Decoder, Finding> {
-    // The latest may have the norm without mean, and no number for the one with it.
-    let norm = match Norm::variance(builder) {
-        Err(absent) if absent.code == "key-missing" => Norm::mean_square(builder)?,
-        found => found?,
-    };
-    let family = Decoder {
+    Ok(Decoder {
         function: Function::Silu,
         parallel: true,
         logit_scale: builder.factor("logit_scale")?,
-        ..Decoder::plain(norm)
-    };
-    family.rotating(builder, Pairs::Neighbours)
+        ..Decoder::rotated(builder, Pairs::Neighbours)?
+    })
 }

@@ -4,7 +4,7 @@ use gguf::Finding;
 
 use crate::build::{Builder, Norm};
 use crate::layers::{Decoder, decoder};
-use crate::op::{Function, Gating, NormKind};
+use crate::op::{Function, Gating};
 use crate::rotation::Pairs;
 
 /// Attention and feed-forward share one norm.
@@ -23,7 +23,7 @@ pub(super) fn phimoe(builder: &mut Builder<'_>) -> Result<(), Finding> {
     /// Twice the jitter that the models were trained with.
     const MARGIN: f32 = 0.02;
     let mut family = Decoder::gated(builder, Pairs::Halves)?;
-    family.norm = Norm { kind: NormKind::Variance, ..family.norm };
+    family.norm = Norm::variance(builder)?;
     family.routing.gating = Gating::SoftmaxOfClose { margin: MARGIN };
     family.routing.normalize = false;
     decoder(builder, &family)

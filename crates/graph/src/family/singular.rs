@@ -4,7 +4,7 @@ use gguf::Finding;
 
 use crate::build::{Builder, Norm};
 use crate::layers::{
-    Attend, Decoder, attend, attend_to, attention, attention_output, decoder, embedding, finish,
+    Attend, Decoder, Heads, attend, attend_to, attention, attention_output, decoder, embedding, finish,
     layer, layers, network, queries_keys_values,
 };
 use crate::op::{Function, NormKind, Op, PositionBias};
@@ -54,7 +54,7 @@ pub(super) fn refact(builder: &mut Builder<'_>) -> Result<(), Finding> {
 /// As GPT-2 with gates and ALiBi; scores are divided by the length of a head.
 pub(super) fn jais(builder: &mut Builder<'_>) -> Result<(), Finding> {
     let norm = Norm::variance(builder)?;
-    let len = builder.size("attention.key_length")?.max(1) as f32;
+    let len = Heads::of(builder, 0)?.key_len.max(1) as f32;
     let family = Decoder {
         function: Function::Silu,
         attention_scale: Some(1.0 / len),

@@ -9,7 +9,7 @@ use crate::layers::{
 };
 use crate::op::{Function, GateFunction, Gating, NormKind};
 use crate::raw::ValueId;
-use crate::rotation::{Pairs, Rotation};
+use crate::rotation::{Factors, Pairs, Rotation};
 
 /// Arcee's Trinity. Layers without a window do not rotate.
 pub(super) fn afmoe(builder: &mut Builder<'_>) -> Result<(), Finding> {
@@ -21,7 +21,6 @@ pub(super) fn afmoe(builder: &mut Builder<'_>) -> Result<(), Finding> {
         ..Decoder::gated(builder, Pairs::Halves)?
     };
     family.routing.gating = Gating::Sigmoid;
-    family.routing.normalize = false;
     decoder(builder, &family)
 }
 
@@ -56,9 +55,12 @@ pub(super) fn spark(builder: &mut Builder<'_>) -> Result<(), Finding> {
     decoder(builder, &family)
 }
 
+/// Layers with a window do not stretch positions, the others do it without rounding.
 pub(super) fn plamo3(builder: &mut Builder<'_>) -> Result<(), Finding> {
-    let family =
+    let mut family =
         Decoder { windows: Windows::AllButLast(8), ..Decoder::gated(builder, Pairs::Halves)? };
+    family.window_rotation = family.window_rotation.map(Rotation::plain);
+    family.rotation = family.rotation.map(Rotation::unrounded);
     decoder(builder, &family)
 }
 
@@ -84,7 +86,7 @@ pub(super) fn step35(builder: &mut Builder<'_>) -> Result<(), Finding> {
         rotation.count /= 2;
     }
     family.window_rotation = family.window_rotation.map(|rotation| Rotation {
-        factors: crate::rotation::Factors::None,
+        factors: Factors::None,
         ..rotation
     });
     family.routing.gating = Gating::Sigmoid;
