@@ -8,7 +8,7 @@ gate or window shows, converts them to F32 and runs them with nothing rounded. T
 models without an output matrix the last hidden states) are compared with what llama.cpp computes from the same file (the
 cache in F32, without flash attention) and with what `transformers` computes from the checkpoint, where that has the class.
 The greatest difference is told in standard deviations of the reference, and must be below `TOLERANCE`, if `REASONS` does not
-say why one side is off. Where neither can be had, `graph_references.py` may have the computation written down.
+say why the other side is off. Where neither can be had, `graph_references.py` may have the computation written down.
 
 LIBLLAMA_DIR has llama.cpp's libraries; the Python package llama_cpp (installed with CMAKE_ARGS=-DLLAMA_BUILD=OFF) talks to
 them. `--results` keeps outcomes in a file, from which classes that are not asked for are taken again; `--write` replaces the
@@ -29,12 +29,26 @@ from pathlib import Path
 import numpy as np
 
 TOKENS = 72
-TOLERANCE = 1e-4
+# llama.cpp rounds more: tables of angles and of functions.
+TOLERANCE = {"llama.cpp": 1e-3, "transformers": 1e-4, "written down": 1e-4}
 MARKS = ("<!-- logits: made by interop/graph_logits.py -->", "<!-- end of logits -->")
 # llama.cpp looks functions up in tables of half precision.
 TABLE = (2e-2, "llama.cpp: GELU by a table in half precision")
+SHARP = (2e-1, "llama.cpp: GELU by a table in half precision, and scores of attention that nothing makes smaller")
+ANYTHING = float("inf")
 # Architectures of which a reference is off, which one, by how much at most, and why.
-REASONS = {}
+REASONS = {
+    ("gemma3", "llama.cpp"): TABLE,
+    ("gemma4", "llama.cpp"): SHARP,
+    ("grok", "llama.cpp"): (ANYTHING, "llama.cpp: weights of experts sum to 1, their scores have no bound; GELU by a table"),
+    ("grovemoe", "llama.cpp"): (ANYTHING, "llama.cpp: small experts read what large ones give"),
+    ("mellum", "llama.cpp"): (ANYTHING, "llama.cpp: layers with a window rotate by the base of the others"),
+    ("minimax-m3", "llama.cpp"): (ANYTHING, "llama.cpp: all is looked at without flash attention"),
+    ("modern-bert", "llama.cpp"): TABLE,
+    ("phimoe", "llama.cpp"): (ANYTHING, "llama.cpp: norms and weights of experts as in other models"),
+    ("smallthinker", "llama.cpp"): (ANYTHING, "llama.cpp: a window of 4096, whatever the file says; compared with that below"),
+    ("spark2_5", "llama.cpp"): TABLE,
+}
 INDEXER = {"index_n_heads": 16, "index_head_dim": 64}
 # What checkpoints have besides, so that more shows: fields of the configuration of a class that `transformers` makes.
 # Indexers have enough heads that hardly ever none fits, when all tokens would be as good.
@@ -54,12 +68,12 @@ FIELDS = {
 # What the configuration of a class that is made by hand gets, for `transformers` alone or before it is converted.
 FOR_TRANSFORMERS = {
     "ChameleonForConditionalGeneration": {"vocabulary_map": {"<image>": 8}},
-    "PhiMoEForCausalLM": {},
+    "PhiMoEForCausalLM": {"model_type": "phimoe", "attention_bias": True, "lm_head_bias": True, "rope_scaling": dict.fromkeys(("short_mscale", "long_mscale"), 1.2535663410560174)},
     "Dots3NoteTextForCausalLM": {"num_key_value_heads": 4},
-    "HYV4ForCausalLM": {"pad_token_id": 0, "num_key_value_heads": 4},
+    "HYV4ForCausalLM": {"model_type": "hy_v4", "pad_token_id": 0},
 }
 # Parts of models that text does not go through.
-ELSEWHERE = ("vqmodel", "vision")
+ELSEWHERE = ("vqmodel", "vision", "visual", "projector")
 # What the configuration of a class that is made by hand has otherwise.
 CHANGED = {"JAISLMHeadModel": {"n_head": 4}}
 # More checkpoints of a class: fields that are another.
@@ -162,9 +176,11 @@ def of_transformers(name, folder, tokens, hidden):
     own = FOR_TRANSFORMERS.get(tiny_name(name))
     if own:
         change(folder, own)
-    made, told = cls.from_pretrained(folder, dtype=torch.float32, attn_implementation="eager", output_loading_info=True)
-    lacking = [*told["missing_keys"], *told["mismatched_keys"]]
+    how = {"dtype": torch.float32, "attn_implementation": "eager", "ignore_mismatched_sizes": True}
+    made, told = cls.from_pretrained(folder, output_loading_info=True, **how)
+    lacking = [*told["missing_keys"], *(name for name, *_ in told["mismatched_keys"])]
     lacking = [name for name in lacking if not any(part in name for part in ELSEWHERE)]
+    lacking += [name for name in told["unexpected_keys"] if name.endswith("bias")]
     assert not lacking, f"has other names: {lacking[:3]}"
     model = made.eval()
     with torch.no_grad():
@@ -251,7 +267,7 @@ def llama(options, path, listed):
     command = [sys.executable, here, "--as-llama", path, listed, out, *([] if has_logits(path) else ["hidden"])]
     done = subprocess.run(list(map(str, command)), capture_output=True, text=True, env=environment)
     if done.returncode != 0:
-        words = ("error", "ASSERT", "missing", "exceed", "not ")
+        words = ("error", "ASSERT", "missing")
         lines = [line for line in done.stderr.splitlines() if any(word in line for word in words)]
         raise RuntimeError((lines or done.stderr.splitlines() or ["nothing said"])[0])
     return np.load(out)
@@ -310,13 +326,13 @@ def judged(row):
     said, right = [], "fault" not in row
     compared = [whose for whose in ("llama.cpp", "transformers", "written down") if whose in row]
     for whose in compared:
-        limit, reason = REASONS.get((row["architecture"], whose), (TOLERANCE, ""))
+        limit, reason = REASONS.get((row["architecture"], whose), (TOLERANCE[whose], ""))
         if not row[whose] < limit:
             right = False
             said.append(f"WRONG beside {whose}")
-        elif reason and row[whose] >= TOLERANCE:
+        elif reason and row[whose] >= TOLERANCE[whose]:
             said.append(reason)
-    if right and not any(row[whose] < TOLERANCE for whose in compared):
+    if right and not any(row[whose] < TOLERANCE[whose] for whose in compared):
         return None, said + ["compared with nothing that is exact"]
     return right, said
 

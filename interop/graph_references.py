@@ -36,11 +36,11 @@ class File:
         return self.norm(x, self.tensors["output_norm.weight"]) @ output.T
 
 
-def rotated(x, base, count=None, neighbours=False):
+def rotated(x, base, count=None, neighbours=False, frequencies=None):
     """x: [tokens, heads, length]."""
     count = count or x.shape[-1]
     half = count // 2
-    angles = np.arange(len(x))[:, None] * base ** (-2.0 * np.arange(half) / count)
+    angles = np.arange(len(x))[:, None] * (base ** (-2.0 * np.arange(half) / count) if frequencies is None else frequencies)
     cos, sin = np.cos(angles)[:, None], np.sin(angles)[:, None]
     first, second = (slice(0, count, 2), slice(1, count, 2)) if neighbours else (slice(0, half), slice(half, count))
     out = x.copy()
@@ -117,6 +117,11 @@ def softmax(x):
 def queries_keys_values(file, layer, x, heads=None, kv=None):
     heads, kv = heads or file.heads, kv or file.kv
     parts = zip("qkv", (heads, kv, kv))
+    fused = file.of(layer, "attn_qkv.weight")
+    if fused is not None:
+        length = len(fused) // (heads + 2 * kv)
+        made = (x @ fused.T).reshape(len(x), -1, length)
+        return np.split(made, [heads, heads + kv], axis=1)
     return [(x @ file.of(layer, f"attn_{part}.weight").T).reshape(len(x), count, -1) for part, count in parts]
 
 
@@ -137,14 +142,28 @@ def deci(file, x):
     return file.logits(x)
 
 
+def stretched(file, base, count):
+    """Frequencies under YaRN, and what rotated numbers are multiplied with."""
+    factor, original = file.key("rope.scaling.factor"), file.key("rope.scaling.original_context_length")
+    bounds = [file.key(f"rope.scaling.yarn_beta_{name}") for name in ("fast", "slow")]
+    at = [count * math.log(original / (2 * math.pi * bound)) / (2 * math.log(base)) for bound in bounds]
+    low, high = max(math.floor(at[0]), 0), min(math.ceil(at[1]), count - 1)
+    pairs = np.arange(count // 2)
+    kept = 1 - np.clip((pairs - low) / max(high - low, 0.001), 0, 1)
+    return base ** (-2.0 * pairs / count) * (kept + (1 - kept) / factor), 0.1 * math.log(factor) + 1
+
+
 def grok(file, x):
     x = x * file.key("embedding_scale", 78.38367176906169)
     scale, cap = file.key("attention.output_scale", 0.08838834764831845), file.key("attn_logit_softcapping", 30.0)
-    router_cap = file.key("router_logit_softcapping")
+    router_cap, base = file.key("router_logit_softcapping"), file.key("rope.freq_base", 1e4)
+    frequencies, magnitude = None, 1.0
+    if file.key("rope.scaling.type") == "yarn":
+        frequencies, magnitude = stretched(file, base, file.key("attention.key_length"))
     for layer in range(file.layers):
         y = file.norm(x, file.of(layer, "attn_norm.weight"))
         q, k, v = queries_keys_values(file, layer, y)
-        q, k = (rotated(part, file.key("rope.freq_base", 1e4)) for part in (q, k))
+        q, k = (magnitude * rotated(part, base, frequencies=frequencies) for part in (q, k))
         y = attention(q, k, v, scale, causal(len(x)), cap) @ file.of(layer, "attn_output.weight").T
         x = x + file.norm(y, file.of(layer, "attn_output_norm.weight"))
         y = file.norm(x, file.of(layer, "ffn_norm.weight"))
