@@ -184,6 +184,9 @@ pub fn tiny(name: &str) -> Result<Graph, Finding> {
     }
     metadata.set(format!("{name}.rope.dimension_count"), 4u32);
     metadata.set(format!("{name}.expert_used_count"), 2u32);
+    if name == "dots3note" {
+        metadata.set("dots3note.expert_shared_count", 1u32);
+    }
     let mut tensors = Vec::new();
     add(&mut architecture.tensors(&metadata), &mut tensors);
     gguf_graph::build(&metadata, &tensors)
