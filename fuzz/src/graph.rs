@@ -155,9 +155,7 @@ pub fn tiny(name: &str) -> Result<Graph, Finding> {
         let value: gguf::Value = match key {
             "block_count" => 2u32.into(),
             "embedding_length" => 16u32.into(),
-            "attention.sliding_window_pattern" => {
-                gguf::Array::from(&[true, false][..]).into()
-            }
+            "attention.sliding_window_pattern" => gguf::Array::from(&[true, false][..]).into(),
             key if key.contains("epsilon") => 1e-5f32.into(),
             key if key.contains("scale") || key.contains("clamp") => 2.0f32.into(),
             "expert_gating_func" => 2u32.into(),
@@ -197,7 +195,9 @@ fn add(expected: &mut dyn Iterator<Item = Expected>, tensors: &mut Vec<TensorInf
         match one {
             Expected::Tensor { ref name, need: Need::Optional, .. }
                 if name.contains("indexer")
-                    || ![".attn_k.weight", ".attn_v.weight"].iter().any(|end| name.ends_with(end)) => {}
+                    || ![".attn_k.weight", ".attn_v.weight"]
+                        .iter()
+                        .any(|end| name.ends_with(end)) => {}
             Expected::Tensor { name, shape, .. } => {
                 let shape: Vec<u64> = shape.iter().map(|extent| extent.unwrap_or(8)).collect();
                 let Some(shape) = Shape::new(&shape) else { continue };

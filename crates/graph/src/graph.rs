@@ -265,9 +265,9 @@ impl Op {
     /// Keys and values that it keeps.
     fn kept(&self) -> Option<(ValueId, ValueId)> {
         match self {
-            Self::Attention(Attention {
-                memory: Memory::Cached { key, value, .. }, ..
-            }) => Some((*key, *value)),
+            Self::Attention(Attention { memory: Memory::Cached { key, value, .. }, .. }) => {
+                Some((*key, *value))
+            }
             _ => None,
         }
     }

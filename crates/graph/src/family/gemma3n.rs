@@ -66,9 +66,9 @@ fn products(
 ) -> Result<Vec<ValueId>, Finding> {
     let Some((first, others)) = streams.split_first() else { return Ok(Vec::new()) };
     let weight = builder.weight(name)?;
-    let x = others.iter().fold(*first, |a, b| {
-        builder.op(Op::Join { a, b: *b, groups: 1, shared: false })
-    });
+    let x = others
+        .iter()
+        .fold(*first, |a, b| builder.op(Op::Join { a, b: *b, groups: 1, shared: false }));
     let made = builder.op(Op::HeadProduct { x, weight });
     let len = builder.size("embedding_length")?;
     let starts = (0..streams.len() as u32).map(|stream| stream.saturating_mul(len));
@@ -76,11 +76,7 @@ fn products(
 }
 
 /// `x` with the root mean square of `like`, which has as many numbers.
-fn as_large(
-    builder: &mut Builder<'_>,
-    x: ValueId,
-    like: ValueId,
-) -> Result<ValueId, Finding> {
+fn as_large(builder: &mut Builder<'_>, x: ValueId, like: ValueId) -> Result<ValueId, Finding> {
     let norm = Norm { kind: NormKind::MeanSquare, epsilon: TINY };
     let width = builder.size("embedding_length")?;
     let size = divisor(builder, like, norm, width);

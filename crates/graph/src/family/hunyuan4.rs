@@ -101,9 +101,9 @@ impl Streams {
         decoder: &Decoder,
     ) -> Result<ValueId, Finding> {
         let (first, others) = streams.split_at(1);
-        let x = others.iter().fold(first[0], |a, b| {
-            builder.op(Op::Join { a, b: *b, groups: 1, shared: false })
-        });
+        let x = others
+            .iter()
+            .fold(first[0], |a, b| builder.op(Op::Join { a, b: *b, groups: 1, shared: false }));
         let x = builder.weightless_norm(x, decoder.norm, 1);
         let x = builder.product(x, &format!("{name}_fn"))?;
         let weight = builder.weight(&format!("{name}_scale.weight"))?;

@@ -3,7 +3,9 @@
 use gguf::Finding;
 
 use crate::build::Builder;
-use crate::layers::{Decoder, Windows, attend, decoder, experts, feed_forward, normed, scored_experts};
+use crate::layers::{
+    Decoder, Windows, attend, decoder, experts, feed_forward, normed, scored_experts,
+};
 use crate::op::{Function, GateFunction, Op};
 use crate::raw::ValueId;
 use crate::rotation::Pairs;

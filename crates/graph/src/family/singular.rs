@@ -4,8 +4,8 @@ use gguf::Finding;
 
 use crate::build::{Builder, Norm};
 use crate::layers::{
-    Attend, Decoder, Heads, attend, attend_to, attention, attention_output, decoder, embedding, finish,
-    layer, layers, network, queries_keys_values,
+    Attend, Decoder, Heads, attend, attend_to, attention, attention_output, decoder, embedding,
+    finish, layer, layers, network, queries_keys_values,
 };
 use crate::op::{Function, NormKind, Op, PositionBias};
 use crate::raw::ValueId;

@@ -85,10 +85,8 @@ pub(super) fn step35(builder: &mut Builder<'_>) -> Result<(), Finding> {
     if let Some(rotation) = &mut family.rotation {
         rotation.count /= 2;
     }
-    family.window_rotation = family.window_rotation.map(|rotation| Rotation {
-        factors: Factors::None,
-        ..rotation
-    });
+    family.window_rotation =
+        family.window_rotation.map(|rotation| Rotation { factors: Factors::None, ..rotation });
     family.routing.gating = Gating::Sigmoid;
     family.routing.normalize = false;
     decoder(builder, &family)

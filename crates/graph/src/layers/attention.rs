@@ -28,11 +28,7 @@ impl Heads {
     }
 
     /// The same in a layer that sees a window or not, which may have heads of another length.
-    pub fn within(
-        builder: &Builder<'_>,
-        layer: u64,
-        is_windowed: bool,
-    ) -> Result<Self, Finding> {
+    pub fn within(builder: &Builder<'_>, layer: u64, is_windowed: bool) -> Result<Self, Finding> {
         let of_layer = Self::of(builder, layer)?;
         if !is_windowed || builder.hyper.stated("attention.key_length_swa").is_none() {
             return Ok(of_layer);

@@ -77,10 +77,7 @@ pub(crate) fn decoder(builder: &mut Builder<'_>, decoder: &Decoder) -> Result<()
 }
 
 /// What goes into the first layer.
-pub(crate) fn embedding(
-    builder: &mut Builder<'_>,
-    decoder: &Decoder,
-) -> Result<ValueId, Finding> {
+pub(crate) fn embedding(builder: &mut Builder<'_>, decoder: &Decoder) -> Result<ValueId, Finding> {
     let embedded = builder.embedding()?;
     let mut x = builder.scale(embedded, decoder.embedding_scale);
     if let Some(table) = builder.find("position_embd.weight") {
@@ -168,7 +165,11 @@ const AFTER_ATTENTION: [&str; 2] = ["post_attention_norm", "attn_output_norm"];
 const AFTER_NETWORK: [&str; 2] = ["post_ffw_norm", "layer_output_norm"];
 
 /// How a layer attends.
-pub(crate) fn attend(builder: &Builder<'_>, layer: u64, decoder: &Decoder) -> Result<Attend, Finding> {
+pub(crate) fn attend(
+    builder: &Builder<'_>,
+    layer: u64,
+    decoder: &Decoder,
+) -> Result<Attend, Finding> {
     let cached = builder.hyper.bool("attention.causal")?;
     let window = window(builder, layer, decoder.windows)?;
     let heads = Heads::within(builder, layer, window.is_some())?;
@@ -286,7 +287,12 @@ fn silenced(
 }
 
 /// `x` normed by these weights, or as it is where the model does not have them.
-pub(crate) fn normed(builder: &mut Builder<'_>, x: ValueId, name: &str, decoder: &Decoder) -> ValueId {
+pub(crate) fn normed(
+    builder: &mut Builder<'_>,
+    x: ValueId,
+    name: &str,
+    decoder: &Decoder,
+) -> ValueId {
     let is_norm = decoder.weightless_norms || builder.has_norm(name);
     if is_norm { builder.norm(x, name, decoder.norm) } else { x }
 }

@@ -12,12 +12,12 @@ mod shared;
 mod window;
 
 pub(crate) use attention::{
-    Attend, Heads, Sharpening, attend_to, attention, attention_output,
-    queries_keys_values,
+    Attend, Heads, Sharpening, attend_to, attention, attention_output, queries_keys_values,
 };
 pub(crate) use cross::{cross_attention, store_cross};
 pub(crate) use decoder::{
-    Decoder, attend, beside_shared, decoder, embedding, finish, layer, layer_of, layers, network, normed,
+    Decoder, attend, beside_shared, decoder, embedding, finish, layer, layer_of, layers, network,
+    normed,
 };
 pub(crate) use experts::{Routing, experts, scored_experts};
 pub(crate) use feed_forward::feed_forward;

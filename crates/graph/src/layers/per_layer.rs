@@ -7,10 +7,7 @@ use crate::op::{Function, Index, Op};
 use crate::raw::ValueId;
 
 /// Of each token a part for each layer: of a table of tokens, and of the embedding `x`.
-pub(crate) fn inputs_of_layers(
-    builder: &mut Builder<'_>,
-    x: ValueId,
-) -> Result<ValueId, Finding> {
+pub(crate) fn inputs_of_layers(builder: &mut Builder<'_>, x: ValueId) -> Result<ValueId, Finding> {
     let norm = Norm::mean_square(builder)?;
     let layers = builder.size("block_count")?;
     let width = builder.size("embedding_length")? as f32;

@@ -3,8 +3,8 @@
 use gguf::Finding;
 
 use crate::build::Builder;
-use crate::layers::decoder::layers;
 use crate::layers::attention::{Attend, Heads, attend_in, attention_output, head_norm};
+use crate::layers::decoder::layers;
 use crate::op::{Memory, Op};
 use crate::raw::{State, ValueId};
 
@@ -53,8 +53,7 @@ pub(crate) fn shared_attention(
     let place = if is_windowed { &mut shared.windowed } else { &mut shared.whole };
     if is_own {
         let key = builder.product(x, "attn_k")?;
-        let value =
-            if builder.has("attn_v.weight") { builder.product(x, "attn_v")? } else { key };
+        let value = if builder.has("attn_v.weight") { builder.product(x, "attn_v")? } else { key };
         let key = turned(builder, key, "attn_k_norm", heads_kv);
         let value = builder.weightless_norm(value, attend.norm, heads_kv);
         let [_, keys, values] = attend.heads.widths();

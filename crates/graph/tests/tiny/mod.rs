@@ -112,8 +112,9 @@ fn add(expected: Expected, all: bool, tensors: &mut Vec<TensorInfo>) {
         Expected::Tensor { name, shape, need } => {
             let Some(dims) = shape.into_iter().collect::<Option<Vec<u64>>>() else { return };
             // Layers may share those of others, but not all of them.
-            let is_shared = [".attn_k.weight", ".attn_v.weight"].iter().any(|end| name.ends_with(end))
-                && !name.contains("indexer");
+            let is_shared =
+                [".attn_k.weight", ".attn_v.weight"].iter().any(|end| name.ends_with(end))
+                    && !name.contains("indexer");
             if all || need == Need::Required || is_shared {
                 let shape = Shape::new(&dims).unwrap();
                 tensors.push(TensorInfo { name, shape, tensor_type: TensorType::F32, offset: 0 });

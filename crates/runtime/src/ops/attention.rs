@@ -187,7 +187,9 @@ impl Task<'_> {
         let mut chosen = vec![false; self.keys.count() / block + 1];
         for number in &row[group * count..(group + 1) * count] {
             // Below 0 there is none.
-            if *number >= 0.0 && let Some(chosen) = chosen.get_mut(*number as usize) {
+            if *number >= 0.0
+                && let Some(chosen) = chosen.get_mut(*number as usize)
+            {
                 *chosen = true;
             }
         }

@@ -9,12 +9,7 @@ use crate::run::Run;
 use crate::state::{Kept, Sequence};
 use crate::value::Value;
 
-pub(super) fn choose(
-    run: &Run<'_>,
-    choose: &Choose,
-    sequences: &mut [Sequence],
-    out: &mut Value,
-) {
+pub(super) fn choose(run: &Run<'_>, choose: &Choose, sequences: &mut [Sequence], out: &mut Value) {
     let key = run.value(choose.key);
     for (sequence, rows) in &run.groups {
         push_keys(&mut sequences[*sequence], choose.state, key, rows);
