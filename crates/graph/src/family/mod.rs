@@ -4,29 +4,40 @@ mod baichuan;
 mod bert;
 mod command_r;
 mod dbrx;
+mod deci;
 mod deepseek;
 mod exaone;
 mod falcon;
 mod gemma;
+mod gemma3n;
+mod gemma4;
 mod glm;
 mod gpt;
 mod gpt_oss;
 mod granite;
+mod grok;
+mod grove;
+mod hunyuan4;
+mod indexed;
 mod lfm2;
 mod llama;
 mod llama4;
 mod mamba;
+mod minimax;
 mod mistral;
 mod olmo;
 mod phi;
 mod qwen;
+mod routed_before;
 mod rwkv;
+mod singular;
 mod smollm3;
 mod squared;
 mod stablelm;
 mod t5;
 mod turned_first;
 mod whisper;
+mod windowed;
 
 use gguf::Finding;
 
@@ -117,7 +128,52 @@ const FAMILIES: &[(&str, Family)] = &[
     ("dbrx", dbrx::dbrx),
     ("lfm2", lfm2::lfm2),
     ("lfm2moe", lfm2::lfm2),
-    ("eurobert", qwen::qwen),
+    ("eurobert", bert::euro),
+    ("modern-bert", bert::modern),
+    ("neo-bert", bert::neo),
+    ("gemma3n", gemma3n::gemma3n),
+    ("gemma4", gemma4::gemma4),
+    ("phimoe", phi::phimoe),
+    ("afmoe", windowed::afmoe),
+    ("mellum", windowed::mellum),
+    ("maple", windowed::maple),
+    ("spark2_5", windowed::spark),
+    ("plamo3", windowed::plamo3),
+    ("mimo2", windowed::mimo2),
+    ("step35", windowed::step35),
+    ("laguna", windowed::laguna),
+    ("muse-glimmer", windowed::muse_glimmer),
+    ("smallthinker", routed_before::smallthinker),
+    ("arctic", routed_before::arctic),
+    ("minicpm3", deepseek::minicpm3),
+    ("hunyuan-moe", turned_first::hunyuan),
+    ("hunyuan_vl", turned_first::hunyuan_seeing),
+    ("hy_v3", qwen::sigmoid_experts),
+    ("hy_v4", hunyuan4::hunyuan4),
+    ("deepseek32", indexed::deepseek32),
+    ("glm-dsa", indexed::glm_dsa),
+    ("dots3note", indexed::dots3),
+    ("minimax-m3", minimax::minimax_m3),
+    ("grok", grok::grok),
+    ("grovemoe", grove::grove),
+    ("deci", deci::deci),
+    ("llada", llama::embed),
+    ("cohere2moe", command_r::cohere2moe),
+    ("granite_swa", granite::windowed),
+    ("apertus", singular::apertus),
+    ("refact", singular::refact),
+    ("jais", singular::jais),
+    ("chameleon", singular::chameleon),
+    ("talkie", singular::talkie),
+    ("nanbeige", singular::nanbeige),
+    ("hrm_text", singular::hrm),
+    ("bitnet", qwen::qwen),
+    ("qwen", qwen::qwen),
+    ("paddleocr", qwen::qwen),
+    ("cogvlm", qwen::qwen),
+    ("xverse", llama::llama),
+    ("deepseek2-ocr", llama::deepseek_ocr),
+    ("plamo", gpt::plamo),
     ("t5", t5::t5),
     ("t5encoder", t5::encoder),
 ];

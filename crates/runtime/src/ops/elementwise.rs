@@ -78,8 +78,18 @@ pub(super) fn add_row(added: Option<&[f32]>, out: &mut Value) {
     each_row(out, |_, out| out.iter_mut().zip(added).for_each(|(out, added)| *out += added));
 }
 
-/// Multiplies each row by the same, as many times as there are factors for.
+/// Multiplies each row by the same, as many times as there are factors for; of fewer factors than numbers
+/// each multiplies one of as many parts.
 pub(super) fn with_row(x: &Value, factors: &[f32], out: &mut Value) {
+    if factors.len() < x.width {
+        let len = x.width / factors.len().max(1);
+        return each_row(out, |row, out| {
+            let parts = out.chunks_exact_mut(len).zip(x.row(row).chunks_exact(len));
+            for ((out, x), factor) in parts.zip(factors) {
+                out.iter_mut().zip(x).for_each(|(out, x)| *out = x * factor);
+            }
+        });
+    }
     each_row(out, |row, out| {
         for (out, factors) in out.chunks_exact_mut(x.width).zip(factors.chunks_exact(x.width)) {
             for ((out, x), factor) in out.iter_mut().zip(x.row(row)).zip(factors) {
@@ -132,6 +142,12 @@ pub(super) fn gated(function: GateFunction, gate: f32, up: f32) -> f32 {
             let up = up.clamp(-limit, limit);
             gate / (1.0 + exp(-alpha * gate)) * (up + 1.0)
         }
+        GateFunction::Bounded { function, limit } => {
+            apply(function, gate.min(limit)) * up.clamp(-limit, limit)
+        }
+        GateFunction::BoundedAfter { function, limit } => {
+            apply(function, gate).min(limit) * up.clamp(-limit, limit)
+        }
     }
 }
 
@@ -159,5 +175,12 @@ pub(super) fn apply(function: Function, x: f32) -> f32 {
         }
         Function::Exp => exp(x),
         Function::ExpNegExp => exp(-exp(x)),
+        Function::Elu => {
+            if x < 0.0 {
+                x.exp_m1()
+            } else {
+                x
+            }
+        }
     }
 }

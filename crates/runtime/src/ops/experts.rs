@@ -15,10 +15,12 @@ pub(super) fn experts(run: &Run<'_>, experts: &Experts, out: &mut Value) {
     let weights = &run.executor.weights;
     let (x, scores) = (run.value(experts.x), run.value(experts.scores));
     let bias = weights.optional(experts.selection_bias);
-    let mut assigned: Vec<Assigned> = vec![Vec::new(); scores.width];
+    let scales = weights.optional(experts.scales);
+    let share = experts.share.max(1) as usize;
+    let mut assigned: Vec<Assigned> = vec![Vec::new(); scores.width / share];
     for row in 0..scores.rows {
-        for (expert, weight) in choose(experts, scores.row(row), bias) {
-            assigned[expert].push((row, weight));
+        for (expert, weight) in choose(experts, scores.row(row), bias, scales) {
+            assigned[expert / share].push((row, weight));
         }
     }
     // Of each token the results are added in the order of its experts, however many there are.
@@ -78,10 +80,7 @@ fn network(
             up = made;
         }
         None => {
-            let function = match experts.function {
-                gguf_graph::GateFunction::Plain(function) => function,
-                gguf_graph::GateFunction::Clamped { .. } => gguf_graph::Function::Silu,
-            };
+            let function = experts.function.of_gate();
             up.data.iter_mut().for_each(|up| *up = apply(function, *up));
         }
     }
@@ -89,12 +88,17 @@ fn network(
 }
 
 /// The experts of a token with their weights, in the order of their numbers.
-fn choose(experts: &Experts, scores: &[f32], bias: Option<&[f32]>) -> Vec<(usize, f32)> {
+fn choose(
+    experts: &Experts,
+    scores: &[f32],
+    bias: Option<&[f32]>,
+    scales: Option<&[f32]>,
+) -> Vec<(usize, f32)> {
     let mut weights = scores.to_vec();
     match experts.gating {
         Gating::Softmax => softmax(&mut weights),
         Gating::Sigmoid => weights.iter_mut().for_each(|x| *x = 1.0 / (1.0 + (-*x).exp())),
-        Gating::SoftmaxOfUsed => {}
+        Gating::SoftmaxOfUsed | Gating::SoftmaxOfClose { .. } => {}
     }
     let mut merits = weights.clone();
     if let Some(bias) = bias {
@@ -106,6 +110,9 @@ fn choose(experts: &Experts, scores: &[f32], bias: Option<&[f32]>) -> Vec<(usize
     let mut order: Vec<usize> = (0..scores.len()).collect();
     // The first of equals, as everywhere.
     order.sort_by(|a, b| merits[*b].total_cmp(&merits[*a]));
+    if let Gating::SoftmaxOfClose { margin } = experts.gating {
+        weights = shares_of_close(scores, &order, experts.used as usize, margin);
+    }
     order.truncate(experts.used as usize);
     order.sort_unstable();
     let mut chosen: Vec<f32> = order.iter().map(|expert| weights[*expert]).collect();
@@ -115,8 +122,25 @@ fn choose(experts: &Experts, scores: &[f32], bias: Option<&[f32]>) -> Vec<(usize
     let sum: f32 = chosen.iter().sum();
     // Half the least normal half-precision number: where all weights are 0 they stay so.
     let divisor = if experts.normalize { sum.max(6.103_515_6e-5) } else { 1.0 };
-    let scaled = chosen.into_iter().map(|weight| weight / divisor * experts.scale);
-    order.into_iter().zip(scaled).collect()
+    let weighed = order.into_iter().zip(chosen);
+    let weighed = weighed.map(|(expert, weight)| {
+        let own = scales.map_or(1.0, |scales| scales[expert]);
+        (expert, weight / divisor * experts.scale * own)
+    });
+    weighed.collect()
+}
+
+/// Of the first experts in the order, the share of each among those behind it that are close.
+fn shares_of_close(scores: &[f32], order: &[usize], used: usize, margin: f32) -> Vec<f32> {
+    let mut shares = vec![0.0; scores.len()];
+    for (place, expert) in order.iter().enumerate().take(used) {
+        let best = scores[*expert];
+        let rest = order[place..].iter().map(|other| scores[*other]);
+        let close = rest.filter(|score| best - score <= margin * score.abs().max(best));
+        let sum: f32 = close.map(|score| (score - best).exp()).sum();
+        shares[*expert] = if sum > 0.0 { 1.0 / sum } else { 0.0 };
+    }
+    shares
 }
 
 /// Leaves no merit to the experts outside of the groups whose best are best.
@@ -141,4 +165,49 @@ fn softmax(x: &mut [f32]) {
     x.iter_mut().for_each(|x| *x = (*x - greatest).exp());
     let sum: f32 = x.iter().sum();
     x.iter_mut().for_each(|x| *x /= sum);
+}
+
+#[cfg(test)]
+mod tests {
+    use gguf_graph::{Function, GateFunction, ValueId, WeightId};
+
+    use super::*;
+
+    fn experts(gating: Gating) -> Experts {
+        Experts {
+            x: ValueId(0),
+            scores: ValueId(1),
+            used: 2,
+            gating,
+            selection_bias: None,
+            groups: 1,
+            groups_used: 1,
+            group_best: 1,
+            normalize: false,
+            scale: 2.0,
+            weigh_input: false,
+            gate: None,
+            up: WeightId(0),
+            down: WeightId(1),
+            gate_bias: None,
+            up_bias: None,
+            down_bias: None,
+            scales: None,
+            share: 1,
+            function: GateFunction::Plain(Function::Silu),
+        }
+    }
+
+    #[test]
+    fn those_that_are_close_share_the_weight() {
+        let experts = experts(Gating::SoftmaxOfClose { margin: 0.02 });
+        let share = 1.0 / (1.0 + (-0.01f32).exp());
+        let scores = [0.5, 2.0, 1.99];
+        let chosen = choose(&experts, &scores, None, None);
+        assert_eq!(chosen.iter().map(|(expert, _)| *expert).collect::<Vec<_>>(), [1, 2]);
+        // Behind the best the next has nobody close.
+        assert!((chosen[0].1 - 2.0 * share).abs() < 1e-6 && chosen[1].1 == 2.0, "{chosen:?}");
+        let scaled = choose(&experts, &scores, None, Some(&[1.0, 1.0, 3.0]));
+        assert_eq!(scaled[1].1, 6.0);
+    }
 }
