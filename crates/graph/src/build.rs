@@ -115,6 +115,11 @@ impl Builder<'_> {
         self.tensors.contains_key(&*format!("{}{name}", self.prefix))
     }
 
+    /// Whether the layer has weights for a norm. Some models call them without an end.
+    pub fn has_norm(&self, name: &str) -> bool {
+        self.has(&format!("{name}.weight")) || self.has(name)
+    }
+
     /// Extent of a dimension of a tensor of the layer; 0 if the model does not have it.
     pub fn extent(&self, name: &str, axis: usize) -> u64 {
         let info = self.tensors.get(&*format!("{}{name}", self.prefix));
@@ -169,7 +174,7 @@ impl Builder<'_> {
 
     /// The same of equal parts of each row.
     pub fn norm_parts(&mut self, x: ValueId, name: &str, norm: Norm, groups: u32) -> ValueId {
-        let weight = self.find(&format!("{name}.weight"));
+        let weight = self.find(&format!("{name}.weight")).or_else(|| self.find(name));
         let bias = self.find(&format!("{name}.bias"));
         let Norm { kind, epsilon } = norm;
         self.op(Op::Norm { x, kind, epsilon, groups, weight, bias })

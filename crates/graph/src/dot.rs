@@ -89,6 +89,7 @@ impl Op {
             Self::Shift { .. } => "shift",
             Self::Scan(_) => "scan",
             Self::Wkv(_) => "wkv",
+            Self::LinearAttention(_) => "linear_attention",
             Self::Select { .. } => "select",
             Self::Pool { .. } => "pool",
         }

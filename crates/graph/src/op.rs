@@ -88,7 +88,8 @@ pub enum Op {
         weight: WeightId,
     },
     /// Each row times a weight `[width]`; by a weight `[width, n]` it becomes `n` rows beside each
-    /// other, in one row of `n width` numbers.
+    /// other, in one row of `n width` numbers. A weight of fewer numbers multiplies by each of them one of
+    /// as many equal parts of the row.
     MultiplyWeight {
         /// What is multiplied.
         x: ValueId,
@@ -210,7 +211,7 @@ pub enum Op {
     /// A gated network for each of several experts; each token goes through those with the best scores.
     Experts(Box<Experts>),
     /// Each column with its last values before a token: `y[t] = bias + sum_i w[i] x[t - (kernel - 1) + i]`,
-    /// with 0 before the first token; a weight `[kernel, width]`.
+    /// with 0 before the first token; a weight `[kernel, width]`, or `[kernel, 1, width]`.
     CausalConvolution {
         /// What is convolved.
         x: ValueId,
@@ -247,6 +248,8 @@ pub enum Op {
     Scan(Scan),
     /// The recurrence of RWKV: see [`Wkv`].
     Wkv(Wkv),
+    /// Attention with a state in place of a cache: see [`LinearAttention`].
+    LinearAttention(LinearAttention),
     /// The rows that the caller wants to know the result of.
     Select {
         /// What they are taken from.
@@ -588,6 +591,46 @@ pub enum Wkv {
         head_len: u32,
         /// A [`State::Floats`](crate::State::Floats) of width times length of a head.
         state: StateId,
+    },
+}
+
+/// Attention with a state in place of a cache: the gated delta rule, and linear attention with a decay.
+///
+/// For each head with a matrix `S` as state: `S_ij = w_i S_ij`, then with a rate
+/// `S_ij = S_ij + rate k_i (v_j - sum_l k_l S_lj)`, without one `S_ij = S_ij + k_i v_j`, then
+/// `y_j = sum_i q_i S_ij`.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct LinearAttention {
+    /// Queries `q`, of heads.
+    pub query: ValueId,
+    /// Keys `k`, as long as queries.
+    pub key: ValueId,
+    /// Values `v`, of heads.
+    pub value: ValueId,
+    /// Heads of all of them.
+    pub heads: u32,
+    /// What stays of the state, `w`.
+    pub decay: Decay,
+    /// How much of a value replaces what the state has for its key: a number for each head.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rate: Option<ValueId>,
+    /// A [`State::Floats`](crate::State::Floats) of heads, length of a key, length of a value.
+    pub state: StateId,
+}
+
+/// What stays of the state of linear attention from one token to the next.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Decay {
+    /// A factor for each head, or for each number of the keys.
+    Value(ValueId),
+    /// `exp(-factor slope)`, with the slopes of [`PositionBias::Slopes`].
+    Slopes {
+        /// The `max` of the formula.
+        max: f32,
+        /// What slopes are multiplied by.
+        factor: f32,
     },
 }
 

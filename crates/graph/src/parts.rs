@@ -1,6 +1,6 @@
 //! What an operation is made of: the values it reads, its weights, its state.
 
-use crate::op::{Attention, Experts, Memory, Op, PositionBias, Scan, Wkv};
+use crate::op::{Attention, Decay, Experts, LinearAttention, Memory, Op, PositionBias, Scan, Wkv};
 use crate::raw::{StateId, ValueId, WeightId};
 use crate::rotation::Factors;
 
@@ -44,6 +44,13 @@ impl Op {
             Self::Wkv(Wkv::V4 { k, v, .. }) => vec![*k, *v],
             Self::Wkv(Wkv::V6 { r, w, k, v, .. }) => vec![*r, *w, *k, *v],
             Self::Wkv(Wkv::V7 { r, w, k, v, a, b, .. }) => vec![*r, *w, *k, *v, *a, *b],
+            Self::LinearAttention(LinearAttention { query, key, value, decay, rate, .. }) => {
+                let decay = match *decay {
+                    Decay::Value(decay) => Some(decay),
+                    Decay::Slopes { .. } => None,
+                };
+                [*query, *key, *value].into_iter().chain(decay).chain(*rate).collect()
+            }
         }
     }
 
@@ -94,6 +101,7 @@ impl Op {
             | Self::Store { .. }
             | Self::Shift { .. }
             | Self::Wkv(Wkv::V7 { .. })
+            | Self::LinearAttention(_)
             | Self::Select { .. }
             | Self::Pool { .. } => {}
         }
@@ -107,6 +115,7 @@ impl Op {
             | Self::CausalConvolution { state, .. }
             | Self::Shift { state, .. }
             | Self::Scan(Scan { state, .. })
+            | Self::LinearAttention(LinearAttention { state, .. })
             | Self::Wkv(Wkv::V4 { state, .. } | Wkv::V6 { state, .. } | Wkv::V7 { state, .. }) => {
                 Some(*state)
             }

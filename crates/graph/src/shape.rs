@@ -3,7 +3,10 @@
 use std::fmt;
 
 use crate::graph::{Rows, Shape};
-use crate::op::{Attention, Experts, GateFunction, Index, Memory, Op, PositionBias, Scan, Wkv};
+use crate::op::{
+    Attention, Decay, Experts, GateFunction, Index, LinearAttention, Memory, Op, PositionBias,
+    Scan, Wkv,
+};
 use crate::raw::{Program, RawGraph, State, StateId, ValueId, WeightId};
 use crate::rotation::{Factors, Rotation, Stretch};
 
@@ -92,6 +95,12 @@ impl Place<'_> {
             Op::MultiplyWeight { x, weight } => {
                 let x = self.value(*x)?;
                 let factors = self.elements(*weight)?;
+                if let Ok(parts) = u32::try_from(factors)
+                    && parts < x.width
+                {
+                    x.part(parts)?;
+                    return Ok(x);
+                }
                 let rows = factors / u64::from(x.width);
                 same("numbers of the weight", factors, product(rows, x.width.into())?)?;
                 Shape::new(x.rows, factors)
@@ -159,7 +168,8 @@ impl Place<'_> {
             Op::Experts(experts) => self.experts(experts),
             Op::CausalConvolution { x, weight, bias, state } => {
                 let x = self.tokens(*x)?;
-                let [kernel, width] = self.matrix(*weight)?;
+                let [kernel, one, width] = self.cube(*weight)?;
+                let width = product(one, width)?;
                 same("width of the value and of the kernels", x.width.into(), width)?;
                 self.optional(*bias, &[width])?;
                 self.rows_state(*state, x.width, kernel.saturating_sub(1))?;
@@ -185,6 +195,7 @@ impl Place<'_> {
             }
             Op::Scan(scan) => self.scan(scan),
             Op::Wkv(wkv) => self.wkv(wkv),
+            Op::LinearAttention(attention) => self.linear_attention(attention),
             Op::Select { x } => {
                 let x = self.tokens(*x)?;
                 Ok(Shape { rows: Rows::Outputs, ..x })
@@ -332,6 +343,31 @@ impl Place<'_> {
                 self.heads_alike(&[*r, *w, *k, *v, *a, *b], *head_len, *state)
             }
         }
+    }
+
+    fn linear_attention(&self, attention: &LinearAttention) -> Result<Shape> {
+        let LinearAttention { query, key, value, heads, decay, rate, state } = *attention;
+        let (query, key, value) = (self.tokens(query)?, self.tokens(key)?, self.tokens(value)?);
+        same("widths of queries and keys", query.width.into(), key.width.into())?;
+        key.part(heads)?;
+        let value_len = value.part(heads)?;
+        match decay {
+            Decay::Value(decay) => {
+                let decay = self.tokens(decay)?.width;
+                require(
+                    decay == heads || decay == key.width,
+                    "the decay is neither for heads nor for each number of their keys",
+                )?;
+            }
+            Decay::Slopes { max, factor } => {
+                require(max.is_finite() && factor.is_finite(), "the slopes are not finite")?;
+            }
+        }
+        if let Some(rate) = rate {
+            same("rates and heads", self.tokens(rate)?.width.into(), heads.into())?;
+        }
+        self.floats_state(state, product(key.width.into(), value_len.into())?)?;
+        Ok(value)
     }
 
     fn heads_alike(&self, values: &[ValueId], head_len: u32, state: StateId) -> Result<Shape> {

@@ -136,8 +136,13 @@ fn every_fault_is_named() {
         ),
         (
             "/main/ops/10",
-            json!({"op": "multiply_weight", "x": 9, "weight": 8}),
-            "operation 10: numbers of the weight: 2 and 0",
+            json!({"op": "multiply_weight", "x": 7, "weight": 1}),
+            "operation 10: numbers of the weight: 8 and 6",
+        ),
+        (
+            "/main/ops/10",
+            json!({"op": "multiply_weight", "x": 7, "weight": 8}),
+            "operation 10: 2 parts do not divide a row of 3",
         ),
         (
             "/states/1/rows",

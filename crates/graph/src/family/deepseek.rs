@@ -13,7 +13,7 @@ const GLM_VOCABULARY: u64 = 154_880;
 
 pub(super) fn deepseek2(builder: &mut Builder<'_>) -> Result<(), Finding> {
     let mut family = Decoder { attention, ..Decoder::gated(builder, Pairs::Neighbours)? };
-    let mut scale = 1.0 / (Widths::of(builder)?.key as f32).sqrt();
+    let mut scale = scale(builder)?;
     if let Some(rotation) = &mut family.rotation {
         scale *= sharpen(builder, rotation)?;
     }
@@ -27,14 +27,18 @@ pub(super) fn deepseek2(builder: &mut Builder<'_>) -> Result<(), Finding> {
 
 /// PLM: compressed keys and values, and a feed-forward network without a gate.
 pub(super) fn plm(builder: &mut Builder<'_>) -> Result<(), Finding> {
-    let scale = 1.0 / (Widths::of(builder)?.key as f32).sqrt();
     let family = Decoder {
         attention,
         function: Function::ReluSquared,
-        attention_scale: Some(scale),
+        attention_scale: Some(scale(builder)?),
         ..Decoder::gated(builder, Pairs::Neighbours)?
     };
     decoder(builder, &family)
+}
+
+/// Factor of the scores, by the length of keys as they are unpacked.
+pub(super) fn scale(builder: &Builder<'_>) -> Result<f32, Finding> {
+    Ok(1.0 / (Widths::of(builder)?.key as f32).sqrt())
 }
 
 /// Whether a model without a key for its gate has that of DeepSeek 3: if it has the bias of its
@@ -95,7 +99,8 @@ impl Widths {
     }
 }
 
-fn attention(
+/// Attention to what is compressed. Heads have gates in some models, or each of their numbers has.
+pub(super) fn attention(
     builder: &mut Builder<'_>,
     x: ValueId,
     _layer: u64,
@@ -110,11 +115,16 @@ fn attention(
     // The part of keys that rotates is one for all heads.
     let turned = builder.op(Op::Slice { x: both, groups: 1, start: rank, len: rotated });
     let turned = rotate(builder, turned, 1, 0, &attend);
-    let attended = if builder.has("attn_k_b.weight") {
+    let mut attended = if builder.has("attn_k_b.weight") {
         attend_compressed(builder, [query, compressed, turned], widths, &mut attend)?
     } else {
         attend_unpacked(builder, [query, compressed, turned], widths, &mut attend)?
     };
+    if builder.has("attn_gate.weight") {
+        let gate = builder.product(x, "attn_gate")?;
+        let gate = builder.op(Op::Activate { x: gate, function: Function::Sigmoid });
+        attended = builder.op(Op::Multiply { a: attended, b: gate });
+    }
     builder.product(attended, "attn_output")
 }
 

@@ -12,15 +12,21 @@ mod glm;
 mod gpt;
 mod gpt_oss;
 mod granite;
+mod hybrid;
+mod kimi;
 mod lfm2;
 mod llama;
 mod llama4;
 mod mamba;
+mod minimax_01;
 mod mistral;
 mod olmo;
 mod phi;
+mod plamo2;
 mod qwen;
+mod qwen_next;
 mod rwkv;
+mod rwkv_qwen;
 mod smollm3;
 mod squared;
 mod stablelm;
@@ -118,6 +124,20 @@ const FAMILIES: &[(&str, Family)] = &[
     ("lfm2", lfm2::lfm2),
     ("lfm2moe", lfm2::lfm2),
     ("eurobert", qwen::qwen),
+    ("qwen3next", qwen_next::qwen_next),
+    ("qwen35", qwen_next::qwen_next),
+    ("qwen35moe", qwen_next::qwen_next),
+    ("nemotron_h", hybrid::nemotron_h),
+    ("nemotron_h_moe", hybrid::nemotron_h),
+    ("granitehybrid", hybrid::granite),
+    ("jamba", hybrid::jamba),
+    ("falcon-h1", hybrid::falcon_h1),
+    ("plamo2", plamo2::plamo2),
+    ("kimi-linear", kimi::kimi_linear),
+    ("bailingmoe3", kimi::ling3),
+    ("rwkv6qwen2", rwkv_qwen::rwkv6),
+    ("arwkv7", rwkv_qwen::rwkv7),
+    ("minimax-01", minimax_01::minimax_01),
     ("t5", t5::t5),
     ("t5encoder", t5::encoder),
 ];

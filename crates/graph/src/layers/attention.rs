@@ -89,8 +89,20 @@ pub(crate) fn attention(
     x: ValueId,
     attend: &Attend,
 ) -> Result<ValueId, Finding> {
+    let given = queries_keys_values(builder, x, attend)?;
+    let attended = attended(builder, given, attend);
+    // Models of two halves call it otherwise.
+    let output = if builder.has("attn_o.weight") { "attn_o" } else { "attn_output" };
+    builder.product(attended, output)
+}
+
+/// The same of queries, keys and values, without the output matrix.
+pub(crate) fn attended(
+    builder: &mut Builder<'_>,
+    [mut query, mut key, value]: [ValueId; 3],
+    attend: &Attend,
+) -> ValueId {
     let Heads { heads, heads_kv, key_len, .. } = attend.heads;
-    let [mut query, mut key, value] = queries_keys_values(builder, x, attend)?;
     let rotate = |builder: &mut Builder<'_>, [query, key]: [ValueId; 2]| match &attend.rotation {
         Some(rotation) => [(query, heads), (key, heads_kv)]
             .map(|(x, heads)| builder.op(Op::Rotate { x, heads, rotation: rotation.clone() })),
@@ -107,10 +119,7 @@ pub(crate) fn attention(
     if let Some(Sharpening { length, scale }) = attend.sharpening {
         query = builder.op(Op::ScaleByPosition { x: query, offset: 0, length, scale });
     }
-    let attended = attend_to(builder, [query, key, value], attend);
-    // Models of two halves call it otherwise.
-    let output = if builder.has("attn_o.weight") { "attn_o" } else { "attn_output" };
-    builder.product(attended, output)
+    attend_to(builder, [query, key, value], attend)
 }
 
 /// The attention of queries to keys and values, which are kept for later runs if these look at them.

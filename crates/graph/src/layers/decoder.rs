@@ -57,7 +57,7 @@ pub(crate) fn decoder(builder: &mut Builder<'_>, decoder: &Decoder) -> Result<()
         let positions = builder.op(Op::Embed { table, index: Index::Position });
         x = builder.add(x, positions);
     }
-    if decoder.output_norm != EMBEDDING_NORM && has_norm(builder, EMBEDDING_NORM) {
+    if decoder.output_norm != EMBEDDING_NORM && builder.has_norm(EMBEDDING_NORM) {
         x = builder.norm(x, EMBEDDING_NORM, decoder.norm);
     }
     for layer in 0..layers(builder)? {
@@ -69,7 +69,7 @@ pub(crate) fn decoder(builder: &mut Builder<'_>, decoder: &Decoder) -> Result<()
 }
 
 /// Layers, without those behind the last that guess further tokens.
-fn layers(builder: &Builder<'_>) -> Result<u64, Finding> {
+pub(crate) fn layers(builder: &Builder<'_>) -> Result<u64, Finding> {
     let guessing = builder.hyper.u64("nextn_predict_layers")?;
     Ok(builder.hyper.u64("block_count")?.saturating_sub(guessing))
 }
@@ -81,18 +81,18 @@ fn layer(
     decoder: &Decoder,
 ) -> Result<ValueId, Finding> {
     // Where there are two norms before attention and feed-forward, the second is that of attention.
-    let has_two = has_norm(builder, "attn_norm_2");
+    let has_two = builder.has_norm("attn_norm_2");
     let attention_norm = if has_two { "attn_norm_2" } else { "attn_norm" };
     let normed = normed(builder, x, attention_norm, decoder);
     let attend = attend(builder, layer, decoder)?;
     let mut attended = (decoder.attention)(builder, normed, layer, attend)?;
-    if decoder.network_norm != POST_NORM && has_norm(builder, POST_NORM) {
+    if decoder.network_norm != POST_NORM && builder.has_norm(POST_NORM) {
         attended = builder.norm(attended, POST_NORM, decoder.norm);
     }
     let attended = builder.scale(attended, decoder.residual_scale);
     if decoder.parallel {
         let input = match ["ffn_norm", "attn_norm"] {
-            [own, _] if has_norm(builder, own) => builder.norm(x, own, decoder.norm),
+            [own, _] if builder.has_norm(own) => builder.norm(x, own, decoder.norm),
             [_, first] if has_two => builder.norm(x, first, decoder.norm),
             _ => normed,
         };
@@ -104,7 +104,7 @@ fn layer(
     let x = builder.add(x, attended);
     let normed = self::normed(builder, x, decoder.network_norm, decoder);
     let mut fed = network(builder, normed, layer, decoder)?;
-    if has_norm(builder, "post_ffw_norm") {
+    if builder.has_norm("post_ffw_norm") {
         fed = builder.norm(fed, "post_ffw_norm", decoder.norm);
     }
     let fed = builder.scale(fed, decoder.residual_scale);
@@ -115,7 +115,11 @@ const EMBEDDING_NORM: &str = "token_embd_norm";
 const POST_NORM: &str = "post_attention_norm";
 
 /// How a layer attends.
-fn attend(builder: &Builder<'_>, layer: u64, decoder: &Decoder) -> Result<Attend, Finding> {
+pub(crate) fn attend(
+    builder: &Builder<'_>,
+    layer: u64,
+    decoder: &Decoder,
+) -> Result<Attend, Finding> {
     let heads = Heads::of(builder, layer)?;
     let cached = builder.hyper.bool("attention.causal")?;
     let window = window(builder, layer, decoder.window_period)?;
@@ -151,7 +155,7 @@ fn attend(builder: &Builder<'_>, layer: u64, decoder: &Decoder) -> Result<Attend
 }
 
 /// The feed-forward network of a layer, or its experts.
-fn network(
+pub(crate) fn network(
     builder: &mut Builder<'_>,
     x: ValueId,
     layer: u64,
@@ -195,12 +199,8 @@ pub(crate) fn finish(
 
 /// `x` normed by these weights, or as it is where the model does not have them.
 fn normed(builder: &mut Builder<'_>, x: ValueId, name: &str, decoder: &Decoder) -> ValueId {
-    let is_norm = decoder.weightless_norms || has_norm(builder, name);
+    let is_norm = decoder.weightless_norms || builder.has_norm(name);
     if is_norm { builder.norm(x, name, decoder.norm) } else { x }
-}
-
-fn has_norm(builder: &Builder<'_>, name: &str) -> bool {
-    builder.has(&format!("{name}.weight"))
 }
 
 impl Decoder {

@@ -22,8 +22,19 @@ pub(crate) fn experts(
     layer: u64,
     routing: Routing,
 ) -> Result<ValueId, Finding> {
-    let used = builder.size_in("expert_used_count", layer)?;
     let scores = builder.product(x, "ffn_gate_inp")?;
+    routed(builder, x, scores, layer, routing)
+}
+
+/// The same by scores that were made of something else.
+pub(crate) fn routed(
+    builder: &mut Builder<'_>,
+    x: ValueId,
+    scores: ValueId,
+    layer: u64,
+    routing: Routing,
+) -> Result<ValueId, Finding> {
+    let used = builder.size_in("expert_used_count", layer)?;
     let gating = gating(builder, routing.gating)?;
     let normalize = match builder.hyper.stated("expert_weights_norm") {
         Some(_) => builder.hyper.bool("expert_weights_norm")?,

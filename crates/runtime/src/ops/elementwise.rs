@@ -64,12 +64,15 @@ pub(super) fn multiply(a: &Value, b: &Value, out: &mut Value) {
         return pairs(a, b, out, |a, b| a * b);
     }
     let len = a.width / b.width;
-    each_row(out, |row, out| {
-        let parts = out.chunks_exact_mut(len).zip(a.row(row).chunks_exact(len));
-        for ((out, a), factor) in parts.zip(b.row(row)) {
-            out.iter_mut().zip(a).for_each(|(out, a)| *out = a * factor);
-        }
-    });
+    each_row(out, |row, out| multiply_parts(a.row(row), b.row(row), len, out));
+}
+
+/// Multiplies parts of a row, so long, by a factor each.
+fn multiply_parts(x: &[f32], factors: &[f32], len: usize, out: &mut [f32]) {
+    let parts = out.chunks_exact_mut(len).zip(x.chunks_exact(len));
+    for ((out, x), factor) in parts.zip(factors) {
+        out.iter_mut().zip(x).for_each(|(out, x)| *out = x * factor);
+    }
 }
 
 /// Adds the same to each row.
@@ -78,8 +81,12 @@ pub(super) fn add_row(added: Option<&[f32]>, out: &mut Value) {
     each_row(out, |_, out| out.iter_mut().zip(added).for_each(|(out, added)| *out += added));
 }
 
-/// Multiplies each row by the same, as many times as there are factors for.
+/// Multiplies each row by the same, as many times as there are factors for; or each part of it by one.
 pub(super) fn with_row(x: &Value, factors: &[f32], out: &mut Value) {
+    if factors.len() < x.width {
+        let len = x.width / factors.len();
+        return each_row(out, |row, out| multiply_parts(x.row(row), factors, len, out));
+    }
     each_row(out, |row, out| {
         for (out, factors) in out.chunks_exact_mut(x.width).zip(factors.chunks_exact(x.width)) {
             for ((out, x), factor) in out.iter_mut().zip(x.row(row)).zip(factors) {

@@ -4,6 +4,7 @@ mod attention;
 mod elementwise;
 mod experts;
 mod frames;
+mod linear_attention;
 mod norm;
 mod recurrent;
 mod rotate;
@@ -97,6 +98,9 @@ pub(crate) fn compute(
         Op::Shift { x, state } => recurrent::shift(run, run.value(*x), *state, sequences, to),
         Op::Scan(scan) => recurrent::scan(run, scan, sequences, to),
         Op::Wkv(wkv) => wkv::wkv(run, wkv, sequences, to),
+        Op::LinearAttention(attention) => {
+            linear_attention::linear_attention(run, attention, sequences, to);
+        }
         Op::Select { x } => rows::select(run, run.value(*x), to),
         Op::Pool { x, kind } => rows::pool(run, run.value(*x), *kind, to),
     }
