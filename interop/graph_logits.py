@@ -1,0 +1,324 @@
+"""Logits of every class that `gguf convert` takes, beside llama.cpp and `transformers`.
+
+Usage: python graph_logits.py GGUF_BINARY LIBLLAMA_DIR LLAMA_CPP_DIR ZOO_DIR [--only CLASS,...] [--of ARCHITECTURE,...]
+                              [--results FILE] [--write PAGE] [--keep DIR]
+
+Takes the tiny random checkpoints that coverage.py makes for a class, makes their matrices twice as large, so that a wrong
+gate or window shows, converts them to F32 and runs them with nothing rounded. The logits of some dozens of tokens (of
+models without an output matrix the last hidden states) are compared with what llama.cpp computes from the same file (the
+cache in F32, without flash attention) and with what `transformers` computes from the checkpoint, where that has the class.
+The greatest difference is told in standard deviations of the reference, and must be below `TOLERANCE`, if `REASONS` does not
+say why one side is off. Where neither can be had, `graph_references.py` may have the computation written down.
+
+LIBLLAMA_DIR has llama.cpp's libraries; the Python package llama_cpp (installed with CMAKE_ARGS=-DLLAMA_BUILD=OFF) talks to
+them. `--results` keeps outcomes in a file, from which classes that are not asked for are taken again; `--write` replaces the
+table between the marks of a page. The rest is as in coverage.py.
+"""
+
+import argparse
+import ctypes
+import importlib.util
+import json
+import os
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+import numpy as np
+
+TOKENS = 72
+TOLERANCE = 1e-4
+MARKS = ("<!-- logits: made by interop/graph_logits.py -->", "<!-- end of logits -->")
+# llama.cpp looks functions up in tables of half precision.
+TABLE = (2e-2, "llama.cpp: GELU by a table in half precision")
+# Architectures of which a reference is off, which one, by how much at most, and why.
+REASONS = {}
+# What checkpoints have besides, so that more shows: fields of the configuration of a class that `transformers` makes.
+FIELDS = {}
+# By how much matrices of a class grow, if not by 2.
+GAINS = {}
+
+
+def ids(folder):
+    """Tokens of all kinds."""
+    return np.random.default_rng(11).integers(3, 600, TOKENS)
+
+
+def enlarge(folder, gain):
+    """Matrices times a power of 2, which is exact."""
+    import torch
+    from safetensors.torch import load_file, save_file
+
+    for path in folder.rglob("*.safetensors"):
+        tensors = load_file(path)
+        for name, tensor in tensors.items():
+            if tensor.is_floating_point() and tensor.dim() > 1 and tensor.dtype in (torch.bfloat16, torch.float16, torch.float32):
+                tensors[name] = (tensor * gain).contiguous()
+        save_file(tensors, path)
+
+
+# ---- the references
+
+
+def of_llama(path, tokens, out, hidden):
+    """What llama.cpp computes, in a process of its own: it may end it."""
+    import llama_cpp as lib
+
+    silent = lib.llama_log_callback(lambda _level, text, _data: os.write(2, text))
+    lib.llama_log_set(silent, ctypes.c_void_p(0))
+    lib.llama_backend_init()
+    params = lib.llama_model_default_params()
+    params.n_gpu_layers = 0
+    # Weights laid out for the processor need instructions that not every one has.
+    params.use_extra_bufts = False
+    model = lib.llama_model_load_from_file(str(path).encode(), params)
+    assert model, "not loaded"
+    params = lib.llama_context_default_params()
+    params.n_ctx = params.n_batch = params.n_ubatch = 512
+    params.type_k = params.type_v = 0
+    params.flash_attn_type = 0
+    params.n_threads = params.n_threads_batch = 1
+    if hidden:
+        params.embeddings, params.pooling_type = True, 0
+    context = lib.llama_init_from_model(model, params)
+    assert context, "no context"
+    batch = lib.llama_batch_init(len(tokens), 0, 1)
+    batch.n_tokens = len(tokens)
+    for i, token in enumerate(tokens):
+        batch.token[i], batch.pos[i], batch.logits[i] = token, i, 1
+        batch.n_seq_id[i], batch.seq_id[i][0] = 1, 0
+    assert lib.llama_decode(context, batch) == 0
+    if hidden:
+        size, get = lib.llama_model_n_embd(model), lib.llama_get_embeddings_ith
+    else:
+        size, get = lib.llama_vocab_n_tokens(lib.llama_model_get_vocab(model)), lib.llama_get_logits_ith
+    rows = [np.ctypeslib.as_array(get(context, i), shape=(size,)).copy() for i in range(len(tokens))]
+    np.save(out, np.array(rows))
+
+
+# Encoders of text: what comes out are hidden states.
+ENCODERS = {"bert", "nomic-bert", "nomic-bert-moe", "jina-bert-v2", "jina-bert-v3", "modern-bert", "neo-bert", "eurobert"}
+
+
+def has_logits(path):
+    return architecture(path) not in ENCODERS
+
+
+def architecture(path):
+    import gguf
+
+    return gguf.GGUFReader(path).fields["general.architecture"].contents()
+
+
+def of_transformers(name, folder, tokens, hidden):
+    """What `transformers` computes from the checkpoint."""
+    import torch
+    import transformers
+
+    cls = getattr(transformers, name)
+    model = cls.from_pretrained(folder, dtype=torch.float32, attn_implementation="eager").eval()
+    with torch.no_grad():
+        made = model(input_ids=torch.tensor(tokens)[None], use_cache=False, **({"output_hidden_states": True} if hidden else {}))
+    if not hidden:
+        return made.logits[0].float().numpy()
+    last = made.last_hidden_state if "last_hidden_state" in made else made.hidden_states[-1]
+    return last[0].float().numpy()
+
+
+def written_down(arch, path, tokens):
+    """What the computation that we wrote down makes of the file, if there is one."""
+    if importlib.util.find_spec("graph_references") is None:
+        return None
+    import graph_references
+
+    return graph_references.run(arch, path, tokens)
+
+
+# ---- comparing
+
+
+def compare(name, options, folder, pre):
+    """Architecture and differences of a checkpoint."""
+    path, out = folder.with_suffix(".gguf"), folder.with_suffix(".npy")
+    target = folder / "target"
+    draft = ["--target-model-dir", target] if target.is_dir() else []
+    ran(options.gguf, "convert", "--force", folder, "-o", path, "--outtype", "f32", *draft, *(["--pre", pre] if pre else []))
+    arch = architecture(path)
+    tokens = [int(token) for token in ids(folder)]
+    listed = " ".join(map(str, tokens))
+    row = {"architecture": arch}
+    try:
+        flags = ["--arithmetic", "exact", "--cache-type", "f32", "--force"]
+        ran(options.gguf, "logits", path, "--ids", listed, "-o", out, *flags)
+    except RuntimeError as fault:
+        return row | {"fault": str(fault)}
+    found = np.load(out)
+    row["reads"] = sensitivity(found)
+    references = {
+        "llama.cpp": lambda: llama(options, path, listed),
+        "transformers": lambda: of_transformers(name, folder, tokens, not has_logits(path)),
+        "written down": lambda: written_down(arch, path, tokens),
+    }
+    for whose, make in references.items():
+        try:
+            expected = make()
+            if expected is not None:
+                row[whose] = difference(found, expected)
+        except Exception as fault:
+            row[f"{whose}: fault"] = f"{type(fault).__name__}: {fault}"[-300:]
+    return row
+
+
+def sensitivity(found):
+    """By how much a row differs from the one before it: nothing would show in a model that says the same of all."""
+    return float(np.abs(np.diff(found, axis=0)).mean() / found.std())
+
+
+def difference(found, expected):
+    if found.shape != expected.shape:
+        # Rows of the vocabulary beyond its tokens.
+        assert found.shape[0] == expected.shape[0], f"{found.shape}, not {expected.shape}"
+        least = min(found.shape[1], expected.shape[1])
+        found, expected = found[:, :least], expected[:, :least]
+    return float(np.abs(found - expected).max() / expected.std())
+
+
+def llama(options, path, listed):
+    out = path.with_suffix(".llama.npy")
+    here = Path(__file__).resolve()
+    environment = os.environ | {"LLAMA_CPP_LIB_PATH": str(options.libllama)}
+    command = [sys.executable, here, "--as-llama", path, listed, out, *([] if has_logits(path) else ["hidden"])]
+    done = subprocess.run(list(map(str, command)), capture_output=True, text=True, env=environment)
+    if done.returncode != 0:
+        lines = [line for line in done.stderr.splitlines() if "rror" in line or "ASSERT" in line or "missing" in line]
+        raise RuntimeError((lines or done.stderr.splitlines() or ["nothing said"])[-1])
+    return np.load(out)
+
+
+def ran(*command):
+    done = subprocess.run([str(part) for part in command], capture_output=True, text=True)
+    if done.returncode != 0:
+        raise RuntimeError(done.stderr.strip())
+
+
+def work_on(name, options, by_hand, results):
+    """All checkpoints of a class, in a process of its own."""
+    import coverage
+    import tiny_checkpoints
+    import torch
+
+    torch.set_num_threads(1)
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stderr.fileno())
+    made_as = coverage.SAME_AS.get(name, name)
+    own = FIELDS.get(made_as)
+    if own:
+        old = tiny_checkpoints.FIELDS.get(made_as, {})
+        tiny_checkpoints.FIELDS[made_as] = merged(old, own)
+    rows = {}
+    with tempfile.TemporaryDirectory() as temporary:
+        work = Path(options.keep or temporary) / name
+        work.mkdir(parents=True)
+        try:
+            for folder, pre, label in coverage.checkpoints(name, by_hand, options.zoo, work):
+                if label.endswith("without head_dim"):
+                    continue
+                enlarge(folder, GAINS.get(made_as, 2.0))
+                rows[label] = compare(name, options, folder, pre)
+        except Exception as fault:
+            rows[name] = {"architecture": "", "fault": f"{type(fault).__name__}: {fault}"[-600:]}
+    results.put(rows)
+
+
+def merged(old, new):
+    inner = {key: old[key] | new[key] for key in old.keys() & new.keys() if isinstance(new[key], dict)}
+    return old | new | inner
+
+
+# ---- the table
+
+
+def judged(row):
+    """Whether a row is right, and what is to be said of it."""
+    said, right = [], "fault" not in row
+    compared = [whose for whose in ("llama.cpp", "transformers", "written down") if whose in row]
+    for whose in compared:
+        limit, reason = REASONS.get((row["architecture"], whose), (TOLERANCE, ""))
+        if not row[whose] < limit:
+            right = False
+            said.append(f"WRONG beside {whose}")
+        elif reason and row[whose] >= TOLERANCE:
+            said.append(reason)
+    if right and not any(row[whose] < TOLERANCE for whose in compared):
+        return None, said + ["compared with nothing that is exact"]
+    return right, said
+
+
+def lines(results):
+    yield "| class | architecture | llama.cpp | `transformers` | written down | |"
+    yield "|---|---|---|---|---|---|"
+    for name, rows in sorted(results.items()):
+        for label, row in rows.items():
+            if "fault" in row:
+                continue
+            _, said = judged(row)
+            numbers = [f"{row[whose]:.1e}" if whose in row else "" for whose in ("llama.cpp", "transformers", "written down")]
+            shown = f"`{name}`" + (f", {label.replace('_', ' ')}" if len(rows) > 1 else "")
+            yield f"| {shown} | `{row['architecture']}` | {' | '.join(numbers)} | {'; '.join(said)} |"
+
+
+def write_into(page, made):
+    head, rest = page.read_text().split(MARKS[0])
+    tail = rest.split(MARKS[1])[1]
+    page.write_text("\n".join([head + MARKS[0], "", *made, "", MARKS[1] + tail]))
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("gguf")
+    parser.add_argument("libllama", type=Path)
+    parser.add_argument("llama_cpp", type=Path)
+    parser.add_argument("zoo", type=Path)
+    for name in ("--only", "--of"):
+        parser.add_argument(name, type=lambda names: names.split(","))
+    for name in ("--results", "--write", "--keep"):
+        parser.add_argument(name, type=Path)
+    options = parser.parse_args()
+
+    import coverage
+    import torch  # noqa: F401  before the processes, so that each starts fast
+    import transformers
+
+    transformers.utils.logging.set_verbosity_error()
+    transformers.utils.logging.disable_progress_bar()
+    registered = coverage.registered(options.llama_cpp)
+    listed = subprocess.run([options.gguf, "convert", "--print-supported-models"], capture_output=True, text=True)
+    ours = dict(line.split() for line in listed.stdout.splitlines() if not line.endswith("clip"))
+    by_hand, _ = coverage.cases()
+    wanted = options.only or [
+        name for name in registered if name in ours and (options.of is None or ours[name] in options.of)
+    ]
+    results = json.loads(options.results.read_text()) if options.results and options.results.is_file() else {}
+    wrong = 0
+    for name in wanted:
+        if name in results and not (options.only or options.of):
+            continue
+        found = coverage.outcome(work_on, name, options, by_hand.get(coverage.SAME_AS.get(name, name), []))
+        results[name] = found if isinstance(found, dict) else {name: {"architecture": "", "fault": found[0]}}
+        for label, row in results[name].items():
+            right, said = judged(row)
+            wrong += right is not True
+            numbers = {key: f"{value:.1e}" if isinstance(value, float) else value for key, value in row.items()}
+            print(f"{'ok' if right else 'WRONG' if right is False else 'OPEN'} {label}: {numbers} {'; '.join(said)}", flush=True)
+        if options.results:
+            options.results.write_text(json.dumps(results, indent=1))
+    if options.write:
+        write_into(options.write, lines(results))
+    sys.exit(wrong > 0)
+
+
+if __name__ == "__main__":
+    if sys.argv[1] == "--as-llama":
+        of_llama(Path(sys.argv[2]), [int(token) for token in sys.argv[3].split()], sys.argv[4], "hidden" in sys.argv[5:])
+    else:
+        main()
