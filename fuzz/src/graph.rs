@@ -158,6 +158,7 @@ pub fn tiny(name: &str) -> Result<Graph, Finding> {
             key if key.contains("epsilon") => 1e-5f32.into(),
             key if key.contains("scale") || key.contains("clamp") => 2.0f32.into(),
             "expert_gating_func" => 2u32.into(),
+            "kda.gate_lower_bound" => (-2.0f32).into(),
             key if key.contains("head_count") => 2u32.into(),
             key if key.contains("parallel") => true.into(),
             key if key.contains("lora_rank") || key.contains("dimension_count") => 4u32.into(),
@@ -166,6 +167,15 @@ pub fn tiny(name: &str) -> Result<Graph, Finding> {
         metadata.set(format!("{name}.{key}"), value);
     }
     metadata.set(format!("{name}.vocab_size"), 8u32);
+    if name == "rwkv6qwen2" {
+        metadata.set("rwkv6qwen2.attention.head_count_kv", 1u32);
+    }
+    if matches!(name, "kimi-linear" | "jamba" | "granitehybrid" | "plamo2" | "bailingmoe3") {
+        // A layer without such heads keeps a state.
+        let heads = gguf::Array::from(&[0u32, 2][..]);
+        metadata.set(format!("{name}.attention.head_count"), 2u32);
+        metadata.set(format!("{name}.attention.head_count_kv"), heads);
+    }
     metadata.set(format!("{name}.rope.dimension_count"), 4u32);
     metadata.set(format!("{name}.expert_used_count"), 2u32);
     let mut tensors = Vec::new();
@@ -178,7 +188,9 @@ fn add(expected: &mut dyn Iterator<Item = Expected>, tensors: &mut Vec<TensorInf
         match one {
             Expected::Tensor { need: Need::Optional, .. } => {}
             Expected::Tensor { name, shape, .. } => {
-                let shape: Vec<u64> = shape.iter().map(|extent| extent.unwrap_or(8)).collect();
+                // What PLaMo 2 makes of its input: a rank, what goes into states, what comes out of them.
+                let untold = if name.ends_with("ssm_x.weight") { 24 } else { 8 };
+                let shape: Vec<u64> = shape.iter().map(|extent| extent.unwrap_or(untold)).collect();
                 let Some(shape) = Shape::new(&shape) else { continue };
                 let tensor_type = TensorType::F32;
                 tensors.push(TensorInfo { name, shape, tensor_type, offset: 0 });
