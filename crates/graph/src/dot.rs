@@ -76,6 +76,7 @@ impl Op {
             Self::Clamp { .. } => "clamp",
             Self::SoftCap { .. } => "soft_cap",
             Self::Activate { .. } => "activate",
+            Self::Softmax { .. } => "softmax",
             Self::Gate { .. } => "gate",
             Self::Slice { .. } => "slice",
             Self::Join { .. } => "join",

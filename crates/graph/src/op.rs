@@ -145,6 +145,14 @@ pub enum Op {
         /// Which.
         function: Function,
     },
+    /// The numbers of each of `groups` equal parts of a row as shares: `exp(x)` divided by the sum of all.
+    Softmax {
+        /// What becomes shares.
+        x: ValueId,
+        /// Equal parts of a row; 1 for a whole row.
+        #[serde(default = "one", skip_serializing_if = "is_one")]
+        groups: u32,
+    },
     /// `function(gate) up`, as the middle of a feed-forward network with a gate.
     Gate {
         /// What goes through the function.
@@ -332,6 +340,15 @@ pub enum GateFunction {
         alpha: f32,
         /// Bound.
         limit: f32,
+    },
+    /// As in Kimi K3: `beta tanh(gate / beta) / (1 + exp(-gate)) u`, where `u` is
+    /// `linear tanh(up / linear)`, or `up` without `linear`.
+    Situ {
+        /// Bound of the gate.
+        beta: f32,
+        /// Bound of what is multiplied.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        linear: Option<f32>,
     },
 }
 

@@ -19,6 +19,7 @@ impl Op {
             | Self::Clamp { x, .. }
             | Self::SoftCap { x, .. }
             | Self::Activate { x, .. }
+            | Self::Softmax { x, .. }
             | Self::Slice { x, .. }
             | Self::Sum { x, .. }
             | Self::Rotate { x, .. }
@@ -94,6 +95,7 @@ impl Op {
             | Self::Clamp { .. }
             | Self::SoftCap { .. }
             | Self::Activate { .. }
+            | Self::Softmax { .. }
             | Self::Gate { .. }
             | Self::Slice { .. }
             | Self::Sum { .. }

@@ -124,6 +124,11 @@ impl Place<'_> {
                 require(*cap > 0.0, "the cap is not above 0")?;
                 self.value(*x)
             }
+            Op::Softmax { x, groups } => {
+                let x = self.value(*x)?;
+                x.part(*groups)?;
+                Ok(x)
+            }
             Op::Gate { gate, up, function } => {
                 gate_function(*function)?;
                 self.alike(*gate, *up)
@@ -530,6 +535,10 @@ impl Shape {
 fn gate_function(function: GateFunction) -> Result<()> {
     match function {
         GateFunction::Clamped { limit, .. } => require(limit >= 0.0, "the limit is below 0"),
+        GateFunction::Situ { beta, linear } => {
+            let above = |bound: f32| bound > 0.0;
+            require(above(beta) && linear.is_none_or(above), "a bound is not above 0")
+        }
         GateFunction::Plain(_) => Ok(()),
     }
 }

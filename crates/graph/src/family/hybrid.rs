@@ -5,7 +5,7 @@ use gguf::Finding;
 use super::granite;
 use crate::build::{Builder, Norm};
 use crate::layers::{
-    Attend, Decoder, StateSpace, attend, attention, decoder, feed_forward, finish, layers, routed,
+    Decoder, StateSpace, attend, attention, decoder, feed_forward, finish, layers, routed,
 };
 use crate::op::{Function, GateFunction, Gating};
 use crate::raw::ValueId;
@@ -27,7 +27,13 @@ pub(super) fn jamba(builder: &mut Builder<'_>) -> Result<(), Finding> {
 
 /// As Granite, but positions rotate only where the model says so.
 pub(super) fn granite(builder: &mut Builder<'_>) -> Result<(), Finding> {
-    let mut family = Decoder { attention: second_or_attention, ..granite::scaled(builder)? };
+    let mut family = Decoder {
+        attention: |builder, x, _, attend| match is_state_space(builder) {
+            true => StateSpace::of(builder)?.second(builder, x, attend.norm),
+            false => attention(builder, x, &attend),
+        },
+        ..granite::scaled(builder)?
+    };
     if !builder.hyper.bool("rope.scaling.finetuned")? {
         (family.rotation, family.window_rotation) = (None, None);
     }
@@ -62,27 +68,16 @@ pub(super) fn nemotron_h(builder: &mut Builder<'_>) -> Result<(), Finding> {
             latent_experts(builder, normed, layer, &family)?
         } else if builder.has("ffn_up.weight") {
             feed_forward(builder, normed, family.function, "")?
+        } else if is_state_space(builder) {
+            StateSpace::of(builder)?.second(builder, normed, norm)?
         } else {
             let attend = attend(builder, layer, &family)?;
-            second_or_attention(builder, normed, layer, attend)?
+            attention(builder, normed, &attend)?
         };
         x = builder.add(x, made);
     }
     builder.at("", None);
     finish(builder, x, &family)
-}
-
-fn second_or_attention(
-    builder: &mut Builder<'_>,
-    x: ValueId,
-    _layer: u64,
-    attend: Attend,
-) -> Result<ValueId, Finding> {
-    if is_state_space(builder) {
-        StateSpace::of(builder)?.second(builder, x, attend.norm)
-    } else {
-        attention(builder, x, &attend)
-    }
 }
 
 fn is_state_space(builder: &Builder<'_>) -> bool {

@@ -104,6 +104,23 @@ pub(super) fn mix(a: &Value, b: &Value, shares: &[f32], out: &mut Value) {
     });
 }
 
+/// Makes shares of the numbers of each part of a row.
+pub(super) fn softmax_parts(x: &Value, groups: u32, out: &mut Value) {
+    let len = x.width / groups as usize;
+    each_row(out, |row, out| {
+        out.copy_from_slice(x.row(row));
+        out.chunks_exact_mut(len).for_each(softmax);
+    });
+}
+
+/// Makes shares of numbers.
+pub(super) fn softmax(x: &mut [f32]) {
+    let greatest = x.iter().copied().fold(f32::NEG_INFINITY, f32::max);
+    x.iter_mut().for_each(|x| *x = (*x - greatest).exp());
+    let sum: f32 = x.iter().sum();
+    x.iter_mut().for_each(|x| *x /= sum);
+}
+
 pub(super) fn activate(x: &Value, function: Function, out: &mut Value) {
     map(x, out, |x| apply(function, x));
 }
@@ -138,6 +155,10 @@ pub(super) fn gated(function: GateFunction, gate: f32, up: f32) -> f32 {
             let gate = gate.min(limit);
             let up = up.clamp(-limit, limit);
             gate / (1.0 + exp(-alpha * gate)) * (up + 1.0)
+        }
+        GateFunction::Situ { beta, linear } => {
+            let up = linear.map_or(up, |linear| linear * tanh(up / linear));
+            beta * tanh(gate / beta) * sigmoid(gate) * up
         }
     }
 }

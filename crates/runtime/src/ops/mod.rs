@@ -67,6 +67,7 @@ pub(crate) fn compute(
         }
         Op::SoftCap { x, cap } => elementwise::map(run.value(*x), to, |x| cap * (x / cap).tanh()),
         Op::Activate { x, function } => elementwise::activate(run.value(*x), *function, to),
+        Op::Softmax { x, groups } => elementwise::softmax_parts(run.value(*x), *groups, to),
         Op::Gate { gate, up, function } => {
             elementwise::gate(run.value(*gate), run.value(*up), *function, to);
         }
