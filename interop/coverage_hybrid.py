@@ -157,6 +157,10 @@ def muse_glimmer_assistant():
     return made, *rest
 
 
+# Enough heads that hardly ever none fits, when all tokens would be as good; as long as programs want them.
+INDEX_HEADS, INDEX = 16, 64
+
+
 @case
 def hy_v4():
     streams = 2
@@ -164,7 +168,7 @@ def hy_v4():
     made |= {"q_lora_rank": RANK, "num_key_value_heads": KV, "n_routed_experts": EXPERTS, "n_shared_experts": 1}
     made |= {"num_experts_per_tok": 2, "moe_intermediate_size": EXPERT_FF, "first_k_dense_replace": 1, "n_group": 1}
     made |= {"topk_group": 1, "norm_topk_prob": True, "routed_scaling_factor": 2.8, "swiglu_limit": 10.0}
-    made |= {"index_n_heads": 2, "index_head_dim": HEAD, "index_topk": 8, "indexer_types": ["full", "shared"]}
+    made |= {"index_n_heads": INDEX_HEADS, "index_head_dim": INDEX, "index_topk": 8, "indexer_types": ["full", "shared"]}
     made |= {"hc_mult": streams, "hc_eps": 1e-6, "hc_magnitude": 2.0, "enable_lm_head_fp32": True}
     made |= {"mlp_layer_types": ["dense", "sparse"], "num_nextn_predict_layers": 1}
 
@@ -177,8 +181,8 @@ def hy_v4():
             mix = f"{p}.hc_{part}_layer.hc_pre.hc"
             tensors |= {f"{mix}_fn": (2 * streams, streams * WIDTH), f"{mix}_base": (2 * streams,), f"{mix}_scale": (2,)}
         if p.endswith(".0"):
-            tensors |= linear(f"{q}.indexer.wq_b", 2 * HEAD, RANK) | linear(f"{q}.indexer.wk", HEAD, WIDTH)
-            tensors |= norm(f"{q}.indexer.k_norm", HEAD, bias=True) | linear(f"{q}.indexer.weights_proj", 2, WIDTH)
+            tensors |= linear(f"{q}.indexer.wq_b", INDEX_HEADS * INDEX, RANK) | linear(f"{q}.indexer.wk", INDEX, WIDTH)
+            tensors |= norm(f"{q}.indexer.k_norm", INDEX, bias=True) | linear(f"{q}.indexer.weights_proj", INDEX_HEADS, WIDTH)
             return tensors | gated(f"{p}.mlp")
         tensors |= linear(f"{p}.mlp.gate", EXPERTS, WIDTH) | {f"{p}.mlp.gate.e_score_correction_bias": (EXPERTS,)}
         return tensors | experts(f"{p}.mlp", True) | gated(f"{p}.mlp.shared_experts", EXPERT_FF)
@@ -223,7 +227,7 @@ def glm5_next():
     made |= {"n_routed_experts": EXPERTS, "n_shared_experts": 1, "num_experts_per_tok": 2, "norm_topk_prob": True}
     made |= {"moe_intermediate_size": EXPERT_FF, "first_k_dense_replace": 1, "routed_scaling_factor": 2.5}
     made |= {"n_group": 1, "topk_group": 1, "scoring_func": "sigmoid", "swiglu_limit": 10.0, "index_kpool": kpool}
-    made |= {"index_n_heads": 2, "index_head_dim": HEAD, "index_topk": 8, "indexer_types": ["full", "full"]}
+    made |= {"index_n_heads": INDEX_HEADS, "index_head_dim": INDEX, "index_topk": 8, "indexer_types": ["full", "full"]}
     made |= {"hc_mult": streams, "hc_eps": 1e-6, "hc_sinkhorn_iters": 20, "num_nextn_predict_layers": 1}
     made["layer_types"] = ["linear_attention", "indexed_attention"]
     made["linear_attn_config"] = {
@@ -240,8 +244,8 @@ def glm5_next():
         else:
             tensors |= compressed(q) | linear(f"{q}.o_proj", WIDTH, HEADS * VALUE)
             tensors |= linear(f"{q}.q_b_proj", HEADS * FIXED, RANK) | linear(f"{q}.kv_a_proj_with_mqa", RANK, WIDTH)
-            tensors |= linear(f"{q}.indexer.wq_b", 2 * HEAD, RANK) | linear(f"{q}.indexer.wk", HEAD, WIDTH)
-            tensors |= norm(f"{q}.indexer.k_norm", HEAD, bias=True) | linear(f"{q}.indexer.weights_proj", 2, WIDTH)
+            tensors |= linear(f"{q}.indexer.wq_b", INDEX_HEADS * INDEX, RANK) | linear(f"{q}.indexer.wk", INDEX, WIDTH)
+            tensors |= norm(f"{q}.indexer.k_norm", INDEX, bias=True) | linear(f"{q}.indexer.weights_proj", INDEX_HEADS, WIDTH)
             pool = f"{q}.indexer.index_kpool_compress"
             tensors |= {f"{pool}_ape": (kpool, HEAD), f"{pool}_gate": (HEAD, WIDTH)}
         if number == 2:
@@ -266,7 +270,7 @@ def dots3_note():
     made |= {"layer_types": ["sliding_attention", "full_attention"], "apply_mla_qkv_lora_rescale": True}
     made |= {"n_routed_experts": EXPERTS, "n_shared_experts": 1, "num_experts_per_tok": 2, "norm_topk_prob": True}
     made |= {"moe_intermediate_size": EXPERT_FF, "first_k_dense_replace": 1, "routed_scaling_factor": 2.5}
-    made |= {"scoring_func": "sigmoid", "index_n_heads": 2, "index_head_dim": HEAD, "index_topk": 8}
+    made |= {"scoring_func": "sigmoid", "index_n_heads": INDEX_HEADS, "index_head_dim": INDEX, "index_topk": 8}
     made["num_key_value_heads"] = HEADS
 
     def layer(p):
@@ -274,8 +278,8 @@ def dots3_note():
         tensors = routed_block(p, number != 1, "e_score_correction_bias") | norm(f"{q}.k_rope_only_layernorm", ROTATED)
         if number == 1:
             tensors |= compressed(q) | linear(f"{q}.o_proj", WIDTH, HEADS * VALUE) | linear(f"{q}.linear_gate", HEADS, WIDTH)
-            tensors |= linear(f"{q}.indexer.wq_b", 2 * HEAD, RANK) | linear(f"{q}.indexer.wk", HEAD, WIDTH)
-            return tensors | norm(f"{q}.indexer.k_norm", HEAD, bias=True) | linear(f"{q}.indexer.weights_proj", 2, WIDTH)
+            tensors |= linear(f"{q}.indexer.wq_b", INDEX_HEADS * INDEX, RANK) | linear(f"{q}.indexer.wk", INDEX, WIDTH)
+            return tensors | norm(f"{q}.indexer.k_norm", INDEX, bias=True) | linear(f"{q}.indexer.weights_proj", INDEX_HEADS, WIDTH)
         tensors |= linear(f"{q}.q_a_proj", RANK, WIDTH) | norm(f"{q}.q_a_layernorm", RANK)
         tensors |= linear(f"{q}.q_b_proj", heads * (fixed + ROTATED), RANK) | linear(f"{q}.linear_gate", heads, WIDTH)
         tensors |= linear(f"{q}.kv_a_proj_with_mqa", rank + ROTATED, WIDTH) | norm(f"{q}.kv_a_layernorm", rank)

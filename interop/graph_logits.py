@@ -20,6 +20,7 @@ import ctypes
 import importlib.util
 import json
 import os
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -34,8 +35,33 @@ MARKS = ("<!-- logits: made by interop/graph_logits.py -->", "<!-- end of logits
 TABLE = (2e-2, "llama.cpp: GELU by a table in half precision")
 # Architectures of which a reference is off, which one, by how much at most, and why.
 REASONS = {}
+INDEXER = {"index_n_heads": 16, "index_head_dim": 64}
 # What checkpoints have besides, so that more shows: fields of the configuration of a class that `transformers` makes.
-FIELDS = {}
+# Indexers have enough heads that hardly ever none fits, when all tokens would be as good.
+FIELDS = {
+    "AfmoeForCausalLM": {"route_norm": True},
+    "DeepseekV32ForCausalLM": INDEXER,
+    "GlmMoeDsaForCausalLM": INDEXER,
+    "LagunaForCausalLM": {"layer_types": ["full_attention", "sliding_attention"]},
+    "MellumForCausalLM": {"layer_types": ["sliding_attention", "full_attention"]},
+    "PaddleOCRVLForConditionalGeneration": {
+        "text_config": {"rope_parameters": {"rope_type": "default", "rope_theta": 1e4, "mrope_section": [2, 3, 3]}},
+    },
+}
+# What the configuration of a class that is made by hand gets, for `transformers` alone or before it is converted.
+FOR_TRANSFORMERS = {
+    "Dots3NoteTextForCausalLM": {"num_key_value_heads": 4},
+    "HYV4ForCausalLM": {"pad_token_id": 0, "num_key_value_heads": 4},
+}
+MSCALE = {"short_mscale": 1.190238, "long_mscale": 1.190238}
+# More checkpoints of a class: fields that are another.
+VARIANTS = {
+    "SmallThinkerForCausalLM": {"window as llama.cpp has it": {"sliding_window_size": 4096}},
+}
+# What `transformers` calls classes of others.
+NAMES = {"PhiMoEForCausalLM": "PhimoeForCausalLM"}
+# Tensors of a class that random numbers make no sense for: what their names end with, and what is in them.
+VALUES = {"ApertusForCausalLM": {"act_fn.eps": -1e-6}}
 # By how much matrices of a class grow, if not by 2.
 GAINS = {}
 
@@ -45,8 +71,8 @@ def ids(folder):
     return np.random.default_rng(11).integers(3, 600, TOKENS)
 
 
-def enlarge(folder, gain):
-    """Matrices times a power of 2, which is exact."""
+def enlarge(folder, gain, values):
+    """Matrices times a power of 2, which is exact; some tensors full of one number."""
     import torch
     from safetensors.torch import load_file, save_file
 
@@ -55,6 +81,9 @@ def enlarge(folder, gain):
         for name, tensor in tensors.items():
             if tensor.is_floating_point() and tensor.dim() > 1 and tensor.dtype in (torch.bfloat16, torch.float16, torch.float32):
                 tensors[name] = (tensor * gain).contiguous()
+            for end, value in values.items():
+                if name.endswith(end):
+                    tensors[name] = torch.full_like(tensor, value)
         save_file(tensors, path)
 
 
@@ -116,14 +145,28 @@ def of_transformers(name, folder, tokens, hidden):
     import torch
     import transformers
 
-    cls = getattr(transformers, name)
-    model = cls.from_pretrained(folder, dtype=torch.float32, attn_implementation="eager").eval()
+    cls = getattr(transformers, NAMES.get(name, name))
+    own = FOR_TRANSFORMERS.get(tiny_name(name))
+    if own:
+        path = folder / "config.json"
+        path.write_text(json.dumps(json.loads(path.read_text()) | own))
+    made, told = cls.from_pretrained(folder, dtype=torch.float32, attn_implementation="eager", output_loading_info=True)
+    lacking = [*told["missing_keys"], *told["mismatched_keys"]]
+    assert not lacking, f"has other names: {lacking[:3]}"
+    model = made.eval()
     with torch.no_grad():
         made = model(input_ids=torch.tensor(tokens)[None], use_cache=False, **({"output_hidden_states": True} if hidden else {}))
     if not hidden:
         return made.logits[0].float().numpy()
     last = made.last_hidden_state if "last_hidden_state" in made else made.hidden_states[-1]
     return last[0].float().numpy()
+
+
+def tiny_name(name):
+    """The class that the checkpoints of a class are made as."""
+    import coverage
+
+    return coverage.SAME_AS.get(name, name)
 
 
 def written_down(arch, path, tokens):
@@ -144,12 +187,16 @@ def compare(name, options, folder, pre):
     target = folder / "target"
     draft = ["--target-model-dir", target] if target.is_dir() else []
     ran(options.gguf, "convert", "--force", folder, "-o", path, "--outtype", "f32", *draft, *(["--pre", pre] if pre else []))
+    if os.environ.get("GRAPH_STORE"):
+        ran(os.environ["GRAPH_STORE"], path)
     arch = architecture(path)
     tokens = [int(token) for token in ids(folder)]
     listed = " ".join(map(str, tokens))
     row = {"architecture": arch}
     try:
         flags = ["--arithmetic", "exact", "--cache-type", "f32", "--force"]
+        if os.environ.get("GRAPH_STORE"):
+            flags += ["--graph", "stored"]
         ran(options.gguf, "logits", path, "--ids", listed, "-o", out, *flags)
     except RuntimeError as fault:
         return row | {"fault": str(fault)}
@@ -191,8 +238,9 @@ def llama(options, path, listed):
     command = [sys.executable, here, "--as-llama", path, listed, out, *([] if has_logits(path) else ["hidden"])]
     done = subprocess.run(list(map(str, command)), capture_output=True, text=True, env=environment)
     if done.returncode != 0:
-        lines = [line for line in done.stderr.splitlines() if "rror" in line or "ASSERT" in line or "missing" in line]
-        raise RuntimeError((lines or done.stderr.splitlines() or ["nothing said"])[-1])
+        words = ("error", "ASSERT", "missing", "exceed", "not ")
+        lines = [line for line in done.stderr.splitlines() if any(word in line for word in words)]
+        raise RuntimeError((lines or done.stderr.splitlines() or ["nothing said"])[0])
     return np.load(out)
 
 
@@ -223,7 +271,13 @@ def work_on(name, options, by_hand, results):
             for folder, pre, label in coverage.checkpoints(name, by_hand, options.zoo, work):
                 if label.endswith("without head_dim"):
                     continue
-                enlarge(folder, GAINS.get(made_as, 2.0))
+                enlarge(folder, GAINS.get(made_as, 2.0), VALUES.get(made_as, {}))
+                for variant, fields in VARIANTS.get(made_as, {}).items():
+                    other = folder.with_name(f"{folder.name} {variant}")
+                    shutil.copytree(folder, other)
+                    path = other / "config.json"
+                    path.write_text(json.dumps(json.loads(path.read_text()) | fields))
+                    rows[f"{label}, {variant}"] = compare(name, options, other, pre)
                 rows[label] = compare(name, options, folder, pre)
         except Exception as fault:
             rows[name] = {"architecture": "", "fault": f"{type(fault).__name__}: {fault}"[-600:]}

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use gguf::schema::Hyper;
-use gguf::{Finding, Metadata, TensorInfo};
+use gguf::{Finding, Metadata, TensorInfo, Value};
 
 use crate::family;
 use crate::graph::{Graph, Limits};
@@ -32,8 +32,8 @@ pub fn build<'t>(
     };
     let tensors = tensors.into_iter().map(|info| (&*info.name, info)).collect();
     let graph = RawGraph { architecture: name.to_owned(), ..RawGraph::default() };
-    let mut builder =
-        Builder { hyper, tensors, graph, index: HashMap::new(), prefix: String::new() };
+    let index = HashMap::new();
+    let mut builder = Builder { hyper, metadata, tensors, graph, index, prefix: String::new() };
     family(&mut builder)?;
     Graph::new(builder.graph, Limits::default())
 }
@@ -42,6 +42,7 @@ pub fn build<'t>(
 pub(crate) struct Builder<'m> {
     /// The hyper-parameters.
     pub hyper: Hyper<'m>,
+    metadata: &'m Metadata,
     tensors: HashMap<&'m str, &'m TensorInfo>,
     graph: RawGraph,
     index: HashMap<String, WeightId>,
@@ -115,11 +116,6 @@ impl Builder<'_> {
         self.tensors.contains_key(&*format!("{}{name}", self.prefix))
     }
 
-    /// Whether the layer has weights for a norm. Some models call them without an end.
-    pub fn has_norm(&self, name: &str) -> bool {
-        self.has(&format!("{name}.weight")) || self.has(name)
-    }
-
     /// Extent of a dimension of a tensor of the layer; 0 if the model does not have it.
     pub fn extent(&self, name: &str, axis: usize) -> u64 {
         let info = self.tensors.get(&*format!("{}{name}", self.prefix));
@@ -134,6 +130,43 @@ impl Builder<'_> {
     /// A size of a layer.
     pub fn size_in(&self, name: &str, layer: u64) -> Result<u32, Finding> {
         narrow(name, self.hyper.u64_in(name, layer)?)
+    }
+
+    /// A number of a layer, which the model states for all or for each.
+    pub fn number_in(&self, name: &str, layer: u64) -> Result<f32, Finding> {
+        match self.hyper.stated(name) {
+            Some(value) if value.as_array().is_some() => number_of(name, value, layer),
+            _ => self.hyper.f32(name),
+        }
+    }
+
+    /// A number of a layer under a key without the architecture in front.
+    pub fn bare_number_in(&self, name: &str, layer: u64) -> Result<f32, Finding> {
+        match self.metadata.get(name) {
+            Some(value) => number_of(name, value, layer),
+            None => Err(Finding::error("key-missing", "the model cannot run without this key")
+                .key(name)
+                .help("convert the model anew")),
+        }
+    }
+
+    /// A truth value of a layer, which the model states for all or for each.
+    pub fn flag_in(&self, name: &str, layer: u64) -> Result<bool, Finding> {
+        let all = self.hyper.stated(name).and_then(|value| value.as_array());
+        let Some(all) = all else { return self.hyper.bool(name) };
+        let at = usize::try_from(layer).ok().and_then(|layer| all.iter().nth(layer));
+        at.and_then(|value| value.to_bool()).ok_or_else(|| {
+            Finding::error("key-value", format!("{name} says nothing of layer {layer}"))
+                .help("convert the model anew")
+        })
+    }
+
+    /// A bound of a layer, if it has one: 0 stands for none.
+    pub fn limit(&self, name: &str, layer: u64) -> Result<Option<f32>, Finding> {
+        if self.hyper.stated(name).is_none() {
+            return Ok(None);
+        }
+        Ok(Some(self.number_in(name, layer)?).filter(|limit| *limit > 1e-6))
     }
 
     /// A number, if the model states it.
@@ -160,11 +193,19 @@ impl Builder<'_> {
         Ok(self.op(Op::Embed { table, index: Index::Token }))
     }
 
-    /// `x` times the matrix `name.weight`, plus `name.bias` if the model has one.
+    /// `x` times the matrix `name.weight`, times the number `name.scale` and plus `name.bias` if the model
+    /// has them.
     pub fn product(&mut self, x: ValueId, name: &str) -> Result<ValueId, Finding> {
         let weight = self.weight(&format!("{name}.weight"))?;
         let bias = self.find(&format!("{name}.bias"));
-        Ok(self.op(Op::Product { x, weight, bias }))
+        let made = self.op(Op::Product { x, weight, bias });
+        let scale = format!("{name}.scale");
+        // A scale of more numbers is one of what goes in.
+        if bias.is_none() && self.extent(&scale, 0) == 1 && self.extent(&scale, 1) == 1 {
+            let weight = self.weight(&scale)?;
+            return Ok(self.op(Op::MultiplyWeight { x: made, weight }));
+        }
+        Ok(made)
     }
 
     /// `x` normed, with `name.weight` and `name.bias` as far as the model has them.
@@ -174,10 +215,22 @@ impl Builder<'_> {
 
     /// The same of equal parts of each row.
     pub fn norm_parts(&mut self, x: ValueId, name: &str, norm: Norm, groups: u32) -> ValueId {
+        // Files of some models have the bare name.
         let weight = self.find(&format!("{name}.weight")).or_else(|| self.find(name));
         let bias = self.find(&format!("{name}.bias"));
         let Norm { kind, epsilon } = norm;
         self.op(Op::Norm { x, kind, epsilon, groups, weight, bias })
+    }
+
+    /// Equal parts of each row normed, and that is all.
+    pub fn weightless_norm(&mut self, x: ValueId, norm: Norm, groups: u32) -> ValueId {
+        let Norm { kind, epsilon } = norm;
+        self.op(Op::Norm { x, kind, epsilon, groups, weight: None, bias: None })
+    }
+
+    /// Whether the model has the weights of this norm in the layer.
+    pub fn has_norm(&self, name: &str) -> bool {
+        self.has(&format!("{name}.weight")) || self.has(name)
     }
 
     /// Rows cut into parts of these widths, as far as they go.
@@ -215,11 +268,33 @@ impl Norm {
         Ok(Self { kind: NormKind::MeanSquare, epsilon })
     }
 
-    /// The norm with mean, with its hyper-parameter.
+    /// The norm with mean, with its hyper-parameter; some files have it under the key of the other.
     pub fn variance(builder: &Builder<'_>) -> Result<Self, Finding> {
-        let epsilon = builder.hyper.f32("attention.layer_norm_epsilon")?;
+        let name = "attention.layer_norm_epsilon";
+        let epsilon = match builder.stated(name)? {
+            Some(epsilon) => epsilon,
+            None => match builder.stated("attention.layer_norm_rms_epsilon")? {
+                Some(epsilon) => epsilon,
+                None => builder.hyper.f32(name)?,
+            },
+        };
         Ok(Self { kind: NormKind::Variance, epsilon })
     }
+}
+
+/// A number, or that of a layer among several.
+fn number_of(name: &str, value: &Value, layer: u64) -> Result<f32, Finding> {
+    let number = match value.as_array() {
+        Some(all) => {
+            let at = usize::try_from(layer).ok().and_then(|layer| all.iter().nth(layer));
+            at.and_then(|value| value.to_f64())
+        }
+        None => value.to_f64(),
+    };
+    number.map(|number| number as f32).ok_or_else(|| {
+        Finding::error("key-value", format!("{name} has no number for layer {layer}"))
+            .help("convert the model anew")
+    })
 }
 
 fn narrow(name: &str, size: u64) -> Result<u32, Finding> {

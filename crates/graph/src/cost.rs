@@ -69,11 +69,20 @@ impl Graph {
             }
             Op::Attention(attention) => {
                 let numbers = u64::from(attention.key_len) + u64::from(attention.value_len);
-                let pairs = load.pairs(attention.mask, shape.rows, rows);
+                let mut pairs = load.pairs(attention.mask, shape.rows, rows);
+                if let Some(among) = attention.among {
+                    let most = width(among.chosen) / u64::from(among.groups.max(1));
+                    let most = most.saturating_mul(among.block.into());
+                    pairs = pairs.min(rows.saturating_mul(most));
+                }
                 pairs.saturating_mul(numbers).saturating_mul(attention.heads.into())
             }
+            Op::Choose(choose) => {
+                let pairs = load.pairs(Mask::Causal, shape.rows, rows);
+                pairs.saturating_mul(width(choose.query))
+            }
             Op::Experts(experts) => {
-                let count = width(experts.scores).max(1);
+                let count = (width(experts.scores) / u64::from(experts.share.max(1))).max(1);
                 let used = u64::from(experts.used);
                 share = (rows.saturating_mul(used) as f64 / count as f64).min(1.0);
                 let of_all: u64 = [experts.gate, Some(experts.up), Some(experts.down)]

@@ -5,7 +5,7 @@ use std::collections::{HashMap, HashSet};
 use gguf::Finding;
 
 use crate::cost::Load;
-use crate::op::{Op, Pooling};
+use crate::op::{Attention, Memory, Op, Pooling};
 use crate::raw::{Output, OutputKind, Program, RawGraph, State, StateId, ValueId, Weight};
 use crate::shape::Place;
 
@@ -88,7 +88,7 @@ impl Graph {
         if let Some(weight) = raw.weights.iter().find(|weight| !names.insert(&*weight.name)) {
             return Err(invalid(format!("the weight {} is named twice", weight.name)));
         }
-        let mut used = vec![false; raw.states.len()];
+        let mut used = vec![None; raw.states.len()];
         let encoder = match &raw.encoder {
             Some(program) => shapes(&raw, program, true, limits, &mut used)?,
             None => Vec::new(),
@@ -207,7 +207,7 @@ fn shapes(
     program: &Program,
     is_encoder: bool,
     limits: Limits,
-    used: &mut [bool],
+    used: &mut [Option<Change>],
 ) -> Result<Vec<Shape>, Finding> {
     let name = if is_encoder { "encoder" } else { "main program" };
     if program.ops.len() > limits.ops {
@@ -224,8 +224,10 @@ fn shapes(
             return Err(limit(format!("{name}: more than {} numbers per token", limits.width)));
         }
         if let Some(state) = op.changes() {
+            let change = Change { is_encoder, kept: op.kept() };
             let seen = used.get_mut(state.0 as usize);
-            if seen.is_none_or(|seen| std::mem::replace(seen, true)) {
+            let other = seen.map(|seen| seen.replace(change));
+            if other.is_none_or(|other| !other.is_none_or(|other| other.is_same(change))) {
                 return Err(at(format!("another operation changes state {} too", state.0)));
             }
         }
@@ -239,10 +241,35 @@ fn shapes(
     Ok(shapes)
 }
 
+/// How an operation changes a state.
+#[derive(Clone, Copy, PartialEq, Eq)]
+struct Change {
+    is_encoder: bool,
+    /// Keys and values that attention keeps there.
+    kept: Option<(ValueId, ValueId)>,
+}
+
+impl Change {
+    /// Whether it makes no difference that both do it.
+    fn is_same(self, other: Self) -> bool {
+        self.kept.is_some() && self == other
+    }
+}
+
 impl Op {
-    /// The state that it changes, which no other operation may.
+    /// The state that it changes, which no other operation may change in another way.
     fn changes(&self) -> Option<StateId> {
         self.state().filter(|_| !self.reads_only())
+    }
+
+    /// Keys and values that it keeps.
+    fn kept(&self) -> Option<(ValueId, ValueId)> {
+        match self {
+            Self::Attention(Attention { memory: Memory::Cached { key, value, .. }, .. }) => {
+                Some((*key, *value))
+            }
+            _ => None,
+        }
     }
 }
 

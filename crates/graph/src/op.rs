@@ -88,8 +88,8 @@ pub enum Op {
         weight: WeightId,
     },
     /// Each row times a weight `[width]`; by a weight `[width, n]` it becomes `n` rows beside each
-    /// other, in one row of `n width` numbers. A weight of fewer numbers multiplies by each of them one of
-    /// as many equal parts of the row.
+    /// other, in one row of `n width` numbers. Of a weight of fewer numbers each multiplies one of as
+    /// many equal parts of the row.
     MultiplyWeight {
         /// What is multiplied.
         x: ValueId,
@@ -111,6 +111,13 @@ pub enum Op {
         x: ValueId,
         /// The factor.
         factor: f32,
+    },
+    /// All numbers plus a number.
+    AddNumber {
+        /// What is added to.
+        x: ValueId,
+        /// What is added.
+        number: f32,
     },
     /// Each row times `scale ln(floor((position + offset) / length) + 1) + 1`: what sharpens attention
     /// over long contexts.
@@ -207,6 +214,8 @@ pub enum Op {
     },
     /// For each token and head, the mean of values, weighted by the softmax of query times keys.
     Attention(Attention),
+    /// Which tokens, or blocks of them, each token is to look at: see [`Choose`].
+    Choose(Choose),
     /// Puts keys and values of an encoder where a decoder finds them; the result is `key`.
     Store {
         /// Keys, of heads.
@@ -325,6 +334,8 @@ pub enum Function {
     Exp,
     /// `exp(-exp(x))`.
     ExpNegExp,
+    /// `x`, or below 0 `exp(x) - 1`.
+    Elu,
 }
 
 /// The function of a gate, and what it does to the other side.
@@ -350,6 +361,38 @@ pub enum GateFunction {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         linear: Option<f32>,
     },
+    /// `function(min(gate, limit)) u`, with `u` being `up` between `-limit` and `limit`.
+    Bounded {
+        /// The function.
+        function: Function,
+        /// Bound.
+        limit: f32,
+    },
+    /// `min(function(gate), limit) u`, with the same `u`.
+    BoundedAfter {
+        /// The function.
+        function: Function,
+        /// Bound.
+        limit: f32,
+    },
+}
+
+impl GateFunction {
+    /// What a number goes through where there is nothing to be multiplied.
+    pub fn of_gate(self) -> Function {
+        match self {
+            Self::Plain(function)
+            | Self::Bounded { function, .. }
+            | Self::BoundedAfter { function, .. } => function,
+            Self::Clamped { .. } | Self::Situ { .. } => Function::Silu,
+        }
+    }
+}
+
+impl From<Function> for GateFunction {
+    fn from(function: Function) -> Self {
+        Self::Plain(function)
+    }
 }
 
 /// Attention of every token to those that it may see.
@@ -381,9 +424,57 @@ pub struct Attention {
     /// Soft bound of the scores.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub soft_cap: Option<f32>,
+    /// Looks at no others than these.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub among: Option<Among>,
     /// Per head the score of a token without a value, which takes part in the softmax: `[heads]`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sinks: Option<WeightId>,
+}
+
+/// Which of the tokens that the mask lets one see it looks at.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Among {
+    /// Numbers of blocks of positions, as [`Choose`] makes them.
+    pub chosen: ValueId,
+    /// Equal parts of a row of these: head `h` of keys and values takes those of part
+    /// `h groups / heads_kv`.
+    #[serde(default = "one", skip_serializing_if = "is_one")]
+    pub groups: u32,
+    /// Positions of a block.
+    #[serde(default = "one", skip_serializing_if = "is_one")]
+    pub block: u32,
+}
+
+/// The blocks of positions whose keys fit the query of a token best, of those up to its own.
+///
+/// The score of a position is the sum of `weight max(q k, 0)` over the heads, or, without weights, `q k`
+/// of each head for itself; that of a block is the best of its positions. Of each head, or of all
+/// together, the result has the numbers of the best `count` blocks, the lower number first among equals,
+/// then -1 for as many as there are too few.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Choose {
+    /// Queries: `heads` of the width of a key.
+    pub query: ValueId,
+    /// One key for each token.
+    pub key: ValueId,
+    /// Weights of the heads: `heads` numbers.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub weights: Option<ValueId>,
+    /// Heads of the queries.
+    pub heads: u32,
+    /// Blocks that are chosen.
+    pub count: u32,
+    /// Positions of a block.
+    #[serde(default = "one", skip_serializing_if = "is_one")]
+    pub block: u32,
+    /// So many blocks up to the token's own are chosen whatever their score.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub local: u32,
+    /// A [`State::Cache`](crate::State::Cache) of keys without values.
+    pub state: StateId,
 }
 
 /// Where keys and values come from.
@@ -397,7 +488,8 @@ pub enum Memory {
         /// `heads_kv` of `value_len`.
         value: ValueId,
     },
-    /// From these tokens and those of earlier runs; these are kept for later ones.
+    /// From these tokens and those of earlier runs; these are kept for later ones. Operations with the
+    /// same keys and values may have one state, where they are kept once.
     Cached {
         /// `heads_kv` of `key_len`.
         key: ValueId,
@@ -427,6 +519,13 @@ pub enum Mask {
     Chunk(u32),
     /// Those whose distance is at most `n / 2`, on both sides.
     Around(u32),
+}
+
+impl Mask {
+    /// Whether it is a window.
+    pub(crate) fn is_window(self) -> bool {
+        matches!(self, Self::Window(_))
+    }
 }
 
 /// What is added to the score of a query at position `i` and a key at position `j`.
@@ -511,12 +610,18 @@ pub struct Experts {
     /// `[width of the result, experts]`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub down_bias: Option<WeightId>,
+    /// Factors of the weights, for each expert: `[experts]`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub scales: Option<WeightId>,
+    /// Experts in a row that have the same networks, of which there are the fewer.
+    #[serde(default = "one", skip_serializing_if = "is_one")]
+    pub share: u32,
     /// What is between.
     pub function: GateFunction,
 }
 
 /// How the scores of experts become weights.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Gating {
     /// Softmax over all experts.
@@ -525,6 +630,13 @@ pub enum Gating {
     Sigmoid,
     /// Softmax over those taken, which are taken by score.
     SoftmaxOfUsed,
+    /// Of those taken one after the other by score, each has its share in the softmax over those of
+    /// the rest with a score `s` that is close to its own, `b`: `b - s <= margin max(|s|, b)`
+    /// (SparseMixer, arXiv 2409.12136).
+    SoftmaxOfClose {
+        /// How close.
+        margin: f32,
+    },
 }
 
 /// State spaces: for each head `h`, number `i` of it and number `n` of the state,
@@ -669,4 +781,8 @@ const fn one() -> u32 {
 
 fn is_one(number: &u32) -> bool {
     *number == 1
+}
+
+fn is_zero(number: &u32) -> bool {
+    *number == 0
 }

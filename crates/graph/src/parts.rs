@@ -1,6 +1,8 @@
 //! What an operation is made of: the values it reads, its weights, its state.
 
-use crate::op::{Attention, Decay, Experts, LinearAttention, Memory, Op, PositionBias, Scan, Wkv};
+use crate::op::{
+    Attention, Choose, Decay, Experts, LinearAttention, Memory, Op, PositionBias, Scan, Wkv,
+};
 use crate::raw::{StateId, ValueId, WeightId};
 use crate::rotation::Factors;
 
@@ -15,6 +17,7 @@ impl Op {
             | Self::AddWeight { x, .. }
             | Self::MultiplyWeight { x, .. }
             | Self::Scale { x, .. }
+            | Self::AddNumber { x, .. }
             | Self::ScaleByPosition { x, .. }
             | Self::Clamp { x, .. }
             | Self::SoftCap { x, .. }
@@ -34,12 +37,19 @@ impl Op {
             | Self::Join { a, b, .. } => vec![*a, *b],
             Self::Gate { gate, up, .. } => vec![*gate, *up],
             Self::Store { key, value, .. } => vec![*key, *value],
-            Self::Attention(Attention { query, memory, .. }) => match *memory {
-                Memory::Given { key, value } | Memory::Cached { key, value, .. } => {
-                    vec![*query, key, value]
-                }
-                Memory::Stored { .. } => vec![*query],
-            },
+            Self::Attention(Attention { query, memory, among, .. }) => {
+                let mut values = match *memory {
+                    Memory::Given { key, value } | Memory::Cached { key, value, .. } => {
+                        vec![*query, key, value]
+                    }
+                    Memory::Stored { .. } => vec![*query],
+                };
+                values.extend(among.map(|among| among.chosen));
+                values
+            }
+            Self::Choose(Choose { query, key, weights, .. }) => {
+                [Some(*query), Some(*key), *weights].into_iter().flatten().collect()
+            }
             Self::Experts(experts) => vec![experts.x, experts.scores],
             Self::Scan(Scan { x, dt, b, c, .. }) => vec![*x, *dt, *b, *c],
             Self::Wkv(Wkv::V4 { k, v, .. }) => vec![*k, *v],
@@ -82,7 +92,8 @@ impl Op {
             Self::Experts(experts) => {
                 let Experts { gate, up, down, gate_bias, up_bias, down_bias, .. } = **experts;
                 weights.extend([gate, Some(up), Some(down)]);
-                weights.extend([gate_bias, up_bias, down_bias, experts.selection_bias]);
+                weights.extend([gate_bias, up_bias, down_bias]);
+                weights.extend([experts.selection_bias, experts.scales]);
             }
             Self::Scan(Scan { a, d, .. }) => weights.extend([Some(*a), Some(*d)]),
             Self::Wkv(Wkv::V4 { decay, first, .. }) => weights.extend([Some(*decay), Some(*first)]),
@@ -91,6 +102,7 @@ impl Op {
             | Self::Add { .. }
             | Self::Multiply { .. }
             | Self::Scale { .. }
+            | Self::AddNumber { .. }
             | Self::ScaleByPosition { .. }
             | Self::Clamp { .. }
             | Self::SoftCap { .. }
@@ -101,6 +113,7 @@ impl Op {
             | Self::Sum { .. }
             | Self::Join { .. }
             | Self::Store { .. }
+            | Self::Choose(_)
             | Self::Shift { .. }
             | Self::Wkv(Wkv::V7 { .. })
             | Self::LinearAttention(_)
@@ -116,6 +129,7 @@ impl Op {
             Self::Store { state, .. }
             | Self::CausalConvolution { state, .. }
             | Self::Shift { state, .. }
+            | Self::Choose(Choose { state, .. })
             | Self::Scan(Scan { state, .. })
             | Self::LinearAttention(LinearAttention { state, .. })
             | Self::Wkv(Wkv::V4 { state, .. } | Wkv::V6 { state, .. } | Wkv::V7 { state, .. }) => {

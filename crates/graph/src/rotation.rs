@@ -32,6 +32,14 @@ pub struct Rotation {
 }
 
 impl Rotation {
+    /// The same with the bounds of YaRN as they are.
+    pub(crate) fn unrounded(mut self) -> Self {
+        if let Stretch::Yarn { rounded, .. } = &mut self.stretch {
+            *rounded = false;
+        }
+        self
+    }
+
     /// The same with positions as they are.
     pub(crate) fn plain(self) -> Self {
         Self { stretch: Stretch::None, magnitude: 1.0, factors: Factors::None, ..self }
@@ -89,7 +97,7 @@ pub enum Factors {
     /// There are none.
     #[default]
     None,
-    /// The same for every context.
+    /// The same for every context. There may be more, of which the first count.
     One(WeightId),
     /// One or the other by the length that the context is made for.
     ByContext {

@@ -4,8 +4,8 @@ use std::fmt;
 
 use crate::graph::{Rows, Shape};
 use crate::op::{
-    Attention, Decay, Experts, GateFunction, Index, LinearAttention, Memory, Op, PositionBias,
-    Scan, Wkv,
+    Among, Attention, Choose, Decay, Experts, GateFunction, Gating, Index, LinearAttention, Memory,
+    Op, PositionBias, Scan, Wkv,
 };
 use crate::raw::{Program, RawGraph, State, StateId, ValueId, WeightId};
 use crate::rotation::{Factors, Rotation, Stretch};
@@ -95,10 +95,8 @@ impl Place<'_> {
             Op::MultiplyWeight { x, weight } => {
                 let x = self.value(*x)?;
                 let factors = self.elements(*weight)?;
-                if let Ok(parts) = u32::try_from(factors)
-                    && parts < x.width
-                {
-                    x.part(parts)?;
+                if factors < x.width.into() {
+                    x.part(u32::try_from(factors).unwrap_or(0))?;
                     return Ok(x);
                 }
                 let rows = factors / u64::from(x.width);
@@ -110,7 +108,9 @@ impl Place<'_> {
                 self.vector(*weight, shape.width.into())?;
                 Ok(shape)
             }
-            Op::Scale { x, .. } | Op::Activate { x, .. } => self.value(*x),
+            Op::Scale { x, .. } | Op::AddNumber { x, .. } | Op::Activate { x, .. } => {
+                self.value(*x)
+            }
             Op::ScaleByPosition { x, offset, length, .. } => {
                 require(*length > 0, "the length is 0")?;
                 require(*offset <= 1, "positions are counted from neither 0 nor 1")?;
@@ -157,6 +157,7 @@ impl Place<'_> {
                 Ok(x)
             }
             Op::Attention(attention) => self.attention(attention),
+            Op::Choose(choose) => self.choose(choose),
             Op::Store { key, value, state } => {
                 require(self.is_encoder, "only an encoder stores")?;
                 let (key, value) = (self.value(*key)?, self.value(*value)?);
@@ -263,6 +264,13 @@ impl Place<'_> {
         if let PositionBias::Slopes { max } = attention.bias {
             require(max.is_finite(), "the slopes are not finite")?;
         }
+        if let Some(Among { chosen, groups, block }) = attention.among {
+            let chosen = self.value(chosen)?;
+            require(chosen.rows == query.rows, "the values have other rows")?;
+            chosen.part(groups)?;
+            require(heads_kv % groups == 0, "the groups do not divide the heads")?;
+            require(block > 0, "a block has no positions")?;
+        }
         self.optional(attention.sinks, &[heads.into()])?;
         if let Some(cap) = attention.soft_cap {
             require(cap > 0.0, "the cap is not above 0")?;
@@ -270,26 +278,53 @@ impl Place<'_> {
         Shape::new(query.rows, width(heads, value_len)?)
     }
 
+    fn choose(&self, choose: &Choose) -> Result<Shape> {
+        let Choose { heads, count, block, .. } = *choose;
+        let (query, key) = (self.tokens(choose.query)?, self.tokens(choose.key)?);
+        require(heads > 0 && count > 0, "there are no heads, or nothing is chosen")?;
+        require(block > 0, "a block has no positions")?;
+        let wanted = product(key.width.into(), heads.into())?;
+        same("width of queries and of all heads", query.width.into(), wanted)?;
+        match self.state(choose.state)? {
+            State::Cache { keys, values: 0 } if keys == key.width => {}
+            other => return Err(format!("the state is {other}")),
+        }
+        let groups = match choose.weights {
+            Some(weights) => {
+                let weights = self.tokens(weights)?;
+                same("weights and heads", weights.width.into(), heads.into())?;
+                1
+            }
+            None => heads,
+        };
+        Shape::new(query.rows, product(count.into(), groups.into())?)
+    }
+
     fn experts(&self, experts: &Experts) -> Result<Shape> {
         let (x, scores) = (self.value(experts.x)?, self.value(experts.scores)?);
         gate_function(experts.function)?;
         require(x.rows == scores.rows, "the values have other rows")?;
-        let [input, up, count] = self.cube(experts.up)?;
+        let [input, up, networks] = self.cube(experts.up)?;
         same("width of the value and of the experts", x.width.into(), input)?;
+        let count = product(networks, experts.share.into())?;
         same("number of scores and experts", scores.width.into(), count)?;
         if let Some(gate) = experts.gate {
-            self.weight_is(gate, &[input, up, count])?;
+            self.weight_is(gate, &[input, up, networks])?;
         }
         let [inner, output, _] = self.cube(experts.down)?;
-        self.weight_is(experts.down, &[inner, output, count])?;
+        self.weight_is(experts.down, &[inner, output, networks])?;
         require(
             up == inner || (experts.gate.is_none() && up == 2 * inner),
             "what goes into the experts' last matrices is not as wide as what they are given",
         )?;
         self.optional(experts.selection_bias, &[count])?;
-        self.optional(experts.gate_bias, &[inner, count])?;
-        self.optional(experts.up_bias, &[up, count])?;
-        self.optional(experts.down_bias, &[output, count])?;
+        self.optional(experts.scales, &[count])?;
+        self.optional(experts.gate_bias, &[inner, networks])?;
+        self.optional(experts.up_bias, &[up, networks])?;
+        self.optional(experts.down_bias, &[output, networks])?;
+        if let Gating::SoftmaxOfClose { margin } = experts.gating {
+            require(margin >= 0.0, "the margin is below 0")?;
+        }
         let used = u64::from(experts.used);
         require((1..=count).contains(&used), "a token uses no expert, or more than there are")?;
         let (groups, groups_used) = (experts.groups, experts.groups_used);
@@ -402,7 +437,10 @@ impl Place<'_> {
         let half = u64::from(count / 2);
         match factors {
             Factors::None => Ok(()),
-            Factors::One(weight) => self.vector(*weight, half),
+            Factors::One(weight) => {
+                let found = self.elements(*weight)?;
+                require(found >= half, &format!("numbers of the weight: {found} and {half}"))
+            }
             Factors::ByContext { short, long, .. } => {
                 self.vector(*short, half)?;
                 self.vector(*long, half)
@@ -534,11 +572,13 @@ impl Shape {
 
 fn gate_function(function: GateFunction) -> Result<()> {
     match function {
-        GateFunction::Clamped { limit, .. } => require(limit >= 0.0, "the limit is below 0"),
         GateFunction::Situ { beta, linear } => {
             let above = |bound: f32| bound > 0.0;
             require(above(beta) && linear.is_none_or(above), "a bound is not above 0")
         }
+        GateFunction::Clamped { limit, .. }
+        | GateFunction::Bounded { limit, .. }
+        | GateFunction::BoundedAfter { limit, .. } => require(limit >= 0.0, "the limit is below 0"),
         GateFunction::Plain(_) => Ok(()),
     }
 }

@@ -14,9 +14,11 @@ fn sound() -> Json {
             {"name": "q", "shape": [8, 8]}, {"name": "k", "shape": [8, 4]},
             {"name": "up", "shape": [8, 6, 3]}, {"name": "down", "shape": [6, 8, 3]},
             {"name": "inp", "shape": [8, 3]}, {"name": "conv", "shape": [4, 8]},
-            {"name": "sinks", "shape": [2]},
+            {"name": "sinks", "shape": [2]}, {"name": "three", "shape": [3]},
+            {"name": "twelve", "shape": [12]},
         ],
-        "states": [{"kind": "cache", "keys": 4, "values": 4}, {"kind": "rows", "width": 8, "rows": 3}],
+        "states": [{"kind": "cache", "keys": 4, "values": 4}, {"kind": "rows", "width": 8, "rows": 3},
+                   {"kind": "cache", "keys": 4, "values": 0}],
         "main": {
             "ops": [
                 {"op": "embed", "table": 0, "index": "token"},
@@ -39,6 +41,12 @@ fn sound() -> Json {
             "outputs": [{"kind": "logits", "value": 12}],
         },
     })
+}
+
+/// An operation that chooses tokens.
+fn choose(heads: u32, count: u32, block: u32, state: Json) -> Json {
+    json!({"op": "choose", "query": 4, "key": 3, "heads": heads, "count": count, "block": block,
+           "state": state})
 }
 
 fn finding(graph: Json) -> (&'static str, String) {
@@ -136,13 +144,61 @@ fn every_fault_is_named() {
         ),
         (
             "/main/ops/10",
-            json!({"op": "multiply_weight", "x": 7, "weight": 1}),
-            "operation 10: numbers of the weight: 8 and 6",
+            json!({"op": "multiply_weight", "x": 9, "weight": 9}),
+            "operation 10: 3 parts do not divide a row of 8",
         ),
         (
             "/main/ops/10",
-            json!({"op": "multiply_weight", "x": 7, "weight": 8}),
-            "operation 10: 2 parts do not divide a row of 3",
+            json!({"op": "multiply_weight", "x": 9, "weight": 10}),
+            "operation 10: numbers of the weight: 12 and 8",
+        ),
+        ("/main/ops/8/share", json!(2), "operation 8: number of scores and experts: 3 and 6"),
+        ("/main/ops/8/share", json!(0), "operation 8: number of scores and experts: 3 and 0"),
+        ("/main/ops/8/scales", json!(8), "operation 8: the weight is [2] instead of [3]"),
+        (
+            "/main/ops/8/gating",
+            json!({"softmax_of_close": {"margin": -1.0}}),
+            "operation 8: the margin is below 0",
+        ),
+        (
+            "/main/ops/8/function",
+            json!({"bounded": {"function": "silu", "limit": -1.0}}),
+            "operation 8: the limit is below 0",
+        ),
+        ("/main/ops/10", choose(0, 2, 1, json!(2)), "operation 10: there are no heads"),
+        ("/main/ops/10", choose(2, 0, 1, json!(2)), "operation 10: there are no heads"),
+        ("/main/ops/10", choose(2, 2, 0, json!(2)), "operation 10: a block has no positions"),
+        (
+            "/main/ops/10",
+            choose(1, 2, 1, json!(2)),
+            "operation 10: width of queries and of all heads: 8 and 4",
+        ),
+        (
+            "/main/ops/10",
+            choose(2, 2, 1, json!(0)),
+            "operation 10: the state is a cache of 4 and 4 numbers",
+        ),
+        (
+            "/main/ops/10",
+            json!({"op": "choose", "query": 4, "key": 3, "weights": 7, "heads": 2, "count": 2,
+                   "state": 2}),
+            "operation 10: weights and heads: 3 and 2",
+        ),
+        ("/main/ops/5/among", json!({"chosen": 9}), "operation 5: value 9 is not made before"),
+        (
+            "/main/ops/5/among",
+            json!({"chosen": 0, "groups": 3}),
+            "operation 5: 3 parts do not divide a row of 8",
+        ),
+        (
+            "/main/ops/5/among",
+            json!({"chosen": 0, "groups": 2}),
+            "operation 5: the groups do not divide the heads",
+        ),
+        (
+            "/main/ops/5/among",
+            json!({"chosen": 0, "block": 0}),
+            "operation 5: a block has no positions",
         ),
         (
             "/states/1/rows",
@@ -184,11 +240,16 @@ fn every_fault_is_named() {
 #[test]
 fn an_operation_has_a_state_for_itself() {
     let mut graph = sound();
-    let again = graph["main"]["ops"][5].clone();
-    graph["main"]["ops"][6] = again;
+    let mut again = graph["main"]["ops"][5].clone();
+    graph["main"]["ops"][6] = again.clone();
+    assert_eq!(finding(graph.clone()).1, "", "the same keys and values are kept once");
+    again["memory"]["cached"]["value"] = json!(7);
+    again["heads_kv"] = json!(1);
+    graph["main"]["ops"][7] = json!({"op": "scale", "x": 3, "factor": 2.0});
+    graph["main"]["ops"][8] = again;
     let (code, message) = finding(graph);
     assert_eq!(code, "graph-invalid");
-    assert!(message.contains("operation 6: another operation changes state 0 too"), "{message}");
+    assert!(message.contains("operation 8: another operation changes state 0 too"), "{message}");
 }
 
 #[test]
@@ -198,7 +259,7 @@ fn too_much_is_refused() {
     let limits = Limits::default();
     assert_eq!(code(limits), None);
     assert_eq!(code(Limits { ops: 12, ..limits }), Some("graph-limit"));
-    assert_eq!(code(Limits { parts: 8, ..limits }), Some("graph-limit"));
+    assert_eq!(code(Limits { parts: 10, ..limits }), Some("graph-limit"));
     assert_eq!(code(Limits { width: 100, ..limits }), Some("graph-limit"));
 }
 

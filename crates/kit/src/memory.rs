@@ -1,6 +1,6 @@
 //! Memory that a model takes when it is run: weights, caches, and values of a batch.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 
 use gguf::Finding;
 use gguf_graph::OutputKind;
@@ -116,13 +116,14 @@ impl Report {
         // States belong to the layer whose weights were used last before them.
         let mut layer = 0;
         let mut states: BTreeMap<u64, u64> = BTreeMap::new();
+        let mut counted = HashSet::new();
         for op in &graph.main().0.ops {
             let mut named = op
                 .weights()
                 .into_iter()
                 .filter_map(|id| layer_of(&graph.raw().weights.get(id.0 as usize)?.name));
             layer = named.next_back().unwrap_or(layer);
-            if let Some(state) = op.state() {
+            if let Some(state) = op.state().filter(|state| counted.insert(*state)) {
                 let bytes = memory.states.get(state.0 as usize).copied().unwrap_or(0);
                 let sum = states.entry(layer).or_default();
                 *sum = sum.saturating_add(bytes);

@@ -1,6 +1,6 @@
 //! What is kept of a sequence between runs.
 
-use gguf_graph::{Attention, Graph, Memory, Op, State, Wkv};
+use gguf_graph::{Attention, Graph, Memory, Op, State, StateId, Wkv};
 
 use crate::cache::{Cache, CacheType, Layout, Role};
 
@@ -48,6 +48,14 @@ impl Sequence {
     pub fn lacks_encoder(&self) -> bool {
         let is_empty = |kept: &Kept| matches!(kept, Kept::Cache { keys, stored: true, .. } if keys.rows() == 0);
         self.kept.iter().any(is_empty)
+    }
+
+    /// Tokens whose keys and values stand in a state.
+    pub fn cached(&self, state: StateId) -> usize {
+        match &self.kept[state.0 as usize] {
+            Kept::Cache { keys, .. } => keys.rows(),
+            Kept::Floats(_) => 0,
+        }
     }
 
     /// Forgets the tokens from `len` on, if it only has caches.

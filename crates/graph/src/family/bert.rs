@@ -1,9 +1,13 @@
-//! BERT and what follows it: encoders of text, whose norms stand behind the sums.
+//! BERT and what follows it: encoders of text, whose norms stand behind the sums. The latest, ModernBERT,
+//! NeoBERT and EuroBERT, are decoders that see both sides.
 
 use gguf::Finding;
 
 use crate::build::{Builder, Norm};
-use crate::layers::{Attend, Heads, Routing, attention, experts, feed_forward, pooled, rotation};
+use crate::layers::{
+    Attend, Decoder, Heads, Routing, Windows, attention, decoder, experts, feed_forward, pooled,
+    rotation,
+};
 use crate::op::{Function, GateFunction, Gating, Index, Mask, Op, PositionBias};
 use crate::raw::{OutputKind, ValueId};
 use crate::rotation::{Pairs, Rotation};
@@ -22,6 +26,7 @@ const ROUTING: Routing = Routing {
     normalize: false,
     weigh_input: false,
     function: GateFunction::Plain(Function::Gelu),
+    soft_cap: None,
 };
 
 /// BERT itself, RoBERTa and XLM-RoBERTa: learned positions.
@@ -44,6 +49,50 @@ pub(super) fn plain_rotated(builder: &mut Builder<'_>) -> Result<(), Finding> {
 pub(super) fn jina2(builder: &mut Builder<'_>) -> Result<(), Finding> {
     let bias = PositionBias::Slopes { max: 8.0 };
     encoder(builder, &Encoder { function: Function::Gelu, rotation: None, bias })
+}
+
+/// Of three layers all but the first have a window.
+pub(super) fn modern(builder: &mut Builder<'_>) -> Result<(), Finding> {
+    let family = Decoder {
+        windows: Windows::AllButFirst(3),
+        ..on_both_sides(Decoder::rotated(builder, Pairs::Halves)?)
+    };
+    decoder(builder, &family)
+}
+
+/// EuroBERT is as llama, but for what its tokens see.
+pub(super) fn euro(builder: &mut Builder<'_>) -> Result<(), Finding> {
+    let family = on_both_sides(Decoder::gated(builder, Pairs::Halves)?);
+    decoder(builder, &family)
+}
+
+pub(super) fn neo(builder: &mut Builder<'_>) -> Result<(), Finding> {
+    let family = Decoder {
+        output_norm: "enc.output_norm",
+        ..on_both_sides(Decoder::gated(builder, Pairs::Neighbours)?)
+    };
+    decoder(builder, &family)
+}
+
+/// Tokens see those behind them too, unless the model says that they do not, and nothing is guessed.
+fn on_both_sides(family: Decoder) -> Decoder {
+    Decoder {
+        attention: |builder, x, _, mut attend| {
+            let key = "attention.causal";
+            let is_causal = builder.hyper.stated(key).is_some() && builder.hyper.bool(key)?;
+            if !is_causal {
+                attend.cached = false;
+                attend.mask = match attend.mask {
+                    Mask::Window(len) => Mask::Around(len),
+                    Mask::Causal => Mask::All,
+                    mask => mask,
+                };
+            }
+            attention(builder, x, &attend)
+        },
+        has_logits: false,
+        ..family
+    }
 }
 
 fn rotated(builder: &mut Builder<'_>, function: Function) -> Result<(), Finding> {

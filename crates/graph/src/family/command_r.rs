@@ -1,10 +1,10 @@
-//! Command R and Command R7B: attention and feed-forward share one norm.
+//! Command R, Command R7B and North Mini: attention and feed-forward share one norm.
 
 use gguf::Finding;
 
-use crate::build::Builder;
-use crate::layers::{Decoder, decoder};
-use crate::op::Function;
+use crate::build::{Builder, Norm};
+use crate::layers::{Decoder, Windows, attention, decoder, network, rotation};
+use crate::op::{Function, Gating};
 use crate::rotation::Pairs;
 
 pub(super) fn command_r(builder: &mut Builder<'_>) -> Result<(), Finding> {
@@ -14,7 +14,33 @@ pub(super) fn command_r(builder: &mut Builder<'_>) -> Result<(), Finding> {
 
 /// Of four layers the last has no window and does not rotate.
 pub(super) fn cohere2(builder: &mut Builder<'_>) -> Result<(), Finding> {
-    let family = Decoder { window_period: 4, rotation: None, ..usual(builder)? };
+    let family = Decoder { windows: Windows::AllButLast(4), rotation: None, ..usual(builder)? };
+    decoder(builder, &family)
+}
+
+/// With experts, and those that all tokens share count half. Dense layers rotate, whatever they see.
+pub(super) fn cohere2moe(builder: &mut Builder<'_>) -> Result<(), Finding> {
+    let mut family = Decoder {
+        windows: Windows::AllButFirst(4),
+        attention: |builder, x, layer, mut attend| {
+            if layer < builder.hyper.u64("leading_dense_block_count")? {
+                attend.rotation = rotation(builder, Pairs::Neighbours)?;
+            }
+            attention(builder, x, &attend)
+        },
+        network: |builder, x, layer, decoder| {
+            let made = network(builder, x, layer, decoder)?;
+            let has_shared = builder.has("ffn_up_shexp.weight");
+            Ok(builder.scale(made, if has_shared { 0.5 } else { 1.0 }))
+        },
+        rotation: None,
+        ..usual(builder)?
+    };
+    if builder.hyper.stated("attention.layer_norm_rms_epsilon").is_some() {
+        family.norm = Norm::mean_square(builder)?;
+    }
+    family.routing.gating = Gating::Sigmoid;
+    family.routing.normalize = false;
     decoder(builder, &family)
 }
 

@@ -1,9 +1,10 @@
-//! DeepSeek 2 and 3: keys and values are compressed, and experts follow some dense layers.
+//! DeepSeek 2 and 3, PLM and MiniCPM 3: keys and values are compressed, and experts follow some dense
+//! layers.
 
 use gguf::Finding;
 
 use crate::build::Builder;
-use crate::layers::{Attend, Decoder, Heads, attend_to, decoder, sharper};
+use crate::layers::{Attend, Decoder, Heads, attend_to, attention_output, decoder, sharper};
 use crate::op::{Function, Gating, Op};
 use crate::raw::ValueId;
 use crate::rotation::{Pairs, Rotation, Stretch};
@@ -36,6 +37,21 @@ pub(super) fn plm(builder: &mut Builder<'_>) -> Result<(), Finding> {
     decoder(builder, &family)
 }
 
+/// MiniCPM 3: scales that no key tells.
+pub(super) fn minicpm3(builder: &mut Builder<'_>) -> Result<(), Finding> {
+    let layers = builder.hyper.u64("block_count")? as f32;
+    let width = builder.size("embedding_length")? as f32;
+    let family = Decoder {
+        attention,
+        attention_scale: Some(scale(builder)?),
+        embedding_scale: 12.0,
+        residual_scale: 1.4 / layers.sqrt(),
+        logit_scale: 256.0 / width,
+        ..Decoder::gated(builder, Pairs::Halves)?
+    };
+    decoder(builder, &family)
+}
+
 /// Factor of the scores, by the length of keys as they are unpacked.
 pub(super) fn scale(builder: &Builder<'_>) -> Result<f32, Finding> {
     Ok(1.0 / (Widths::of(builder)?.key as f32).sqrt())
@@ -53,7 +69,7 @@ fn has_sigmoid(builder: &Builder<'_>) -> Result<bool, Finding> {
 
 /// By how much attention is sharper under YaRN. Where the model says by how much, all dimensions are
 /// sharpened by the scale of the scores, so that rotated ones need not be longer.
-fn sharpen(builder: &Builder<'_>, rotation: &mut Rotation) -> Result<f32, Finding> {
+pub(super) fn sharpen(builder: &Builder<'_>, rotation: &mut Rotation) -> Result<f32, Finding> {
     let Stretch::Yarn { factor, .. } = rotation.stretch else { return Ok(1.0) };
     // The key holds a tenth, for this architecture only.
     let by = 10.0 * builder.hyper.f32("rope.scaling.yarn_log_multiplier")?;
@@ -68,17 +84,19 @@ fn sharpen(builder: &Builder<'_>, rotation: &mut Rotation) -> Result<f32, Findin
 
 /// Lengths of heads as they are attended to by the definition, without what saves work.
 #[derive(Clone, Copy)]
-struct Widths {
+pub(super) struct Widths {
     /// What keys and values of all heads are compressed to.
     rank: u32,
-    key: u32,
+    /// Length of a head of queries and keys.
+    pub key: u32,
     /// Dimensions of a key that rotate: the last.
     rotated: u32,
     value: u32,
 }
 
 impl Widths {
-    fn of(builder: &Builder<'_>) -> Result<Self, Finding> {
+    /// Those of the hyper-parameters.
+    pub fn of(builder: &Builder<'_>) -> Result<Self, Finding> {
         // Files from before 2025 have the length of a head in the usual key.
         let either = |builder: &Builder<'_>, name: &str| {
             let own = format!("{name}_mla");
@@ -93,49 +111,73 @@ impl Widths {
         })
     }
 
+    /// Those of layers with a window, in models that have others there.
+    pub fn of_window(builder: &Builder<'_>) -> Result<Self, Finding> {
+        Ok(Self {
+            rank: builder.size("attention.kv_lora_rank_swa")?,
+            key: builder.size("attention.key_length_mla_swa")?,
+            rotated: builder.size("rope.dimension_count")?,
+            value: builder.size("attention.value_length_mla_swa")?,
+        })
+    }
+
     /// Dimensions of a key that do not rotate.
     fn still(self) -> u32 {
         self.key.saturating_sub(self.rotated)
     }
 }
 
-/// Attention to what is compressed. Heads have gates in some models, or each of their numbers has.
+/// Attention of a layer, without an indexer.
 pub(super) fn attention(
     builder: &mut Builder<'_>,
     x: ValueId,
     _layer: u64,
     mut attend: Attend,
 ) -> Result<ValueId, Finding> {
-    let widths = Widths::of(builder)?;
+    let compressed = compressed_queries(builder, x, &attend)?;
+    self::attend(builder, x, compressed, Widths::of(builder)?, &mut attend)
+}
+
+/// What the queries of a layer are made of: something narrower than its input, in models that compress
+/// them too.
+pub(super) fn compressed_queries(
+    builder: &mut Builder<'_>,
+    x: ValueId,
+    attend: &Attend,
+) -> Result<ValueId, Finding> {
+    if !builder.has("attn_q_a.weight") {
+        return Ok(x);
+    }
+    let compressed = builder.product(x, "attn_q_a")?;
+    Ok(builder.norm(compressed, "attn_q_a_norm", attend.norm))
+}
+
+/// Attention of a layer to its normed input.
+pub(super) fn attend(
+    builder: &mut Builder<'_>,
+    x: ValueId,
+    compressed: ValueId,
+    widths: Widths,
+    attend: &mut Attend,
+) -> Result<ValueId, Finding> {
     let Widths { rank, rotated, .. } = widths;
-    let query = queries(builder, x, &attend)?;
+    let matrix = if builder.has("attn_q_b.weight") { "attn_q_b" } else { "attn_q" };
+    let query = builder.product(compressed, matrix)?;
     let both = builder.product(x, "attn_kv_a_mqa")?;
     let compressed = builder.op(Op::Slice { x: both, groups: 1, start: 0, len: rank });
     let compressed = builder.norm(compressed, "attn_kv_a_norm", attend.norm);
     // The part of keys that rotates is one for all heads.
-    let turned = builder.op(Op::Slice { x: both, groups: 1, start: rank, len: rotated });
-    let turned = rotate(builder, turned, 1, 0, &attend);
-    let mut attended = if builder.has("attn_k_b.weight") {
-        attend_compressed(builder, [query, compressed, turned], widths, &mut attend)?
+    let mut turned = builder.op(Op::Slice { x: both, groups: 1, start: rank, len: rotated });
+    if builder.has_norm("attn_k_norm") {
+        turned = builder.norm(turned, "attn_k_norm", attend.norm);
+    }
+    let turned = rotate(builder, turned, 1, 0, attend);
+    let attended = if builder.has("attn_k_b.weight") {
+        attend_compressed(builder, [query, compressed, turned], widths, attend)?
     } else {
-        attend_unpacked(builder, [query, compressed, turned], widths, &mut attend)?
+        attend_unpacked(builder, [query, compressed, turned], widths, attend)?
     };
-    if builder.has("attn_gate.weight") {
-        let gate = builder.product(x, "attn_gate")?;
-        let gate = builder.op(Op::Activate { x: gate, function: Function::Sigmoid });
-        attended = builder.op(Op::Multiply { a: attended, b: gate });
-    }
-    builder.product(attended, "attn_output")
-}
-
-/// Queries, which may be compressed too.
-fn queries(builder: &mut Builder<'_>, x: ValueId, attend: &Attend) -> Result<ValueId, Finding> {
-    if !builder.has("attn_q_a.weight") {
-        return builder.product(x, "attn_q");
-    }
-    let compressed = builder.product(x, "attn_q_a")?;
-    let compressed = builder.norm(compressed, "attn_q_a_norm", attend.norm);
-    builder.product(compressed, "attn_q_b")
+    attention_output(builder, x, attended, attend)
 }
 
 /// What unpacks keys is applied to queries, and what unpacks values to the result: all heads attend

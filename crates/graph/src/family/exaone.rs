@@ -3,7 +3,7 @@
 use gguf::Finding;
 
 use crate::build::Builder;
-use crate::layers::{Decoder, decoder};
+use crate::layers::{Decoder, Windows, decoder};
 use crate::op::Gating;
 use crate::rotation::Pairs;
 
@@ -20,7 +20,8 @@ pub(super) fn k_exaone(builder: &mut Builder<'_>) -> Result<(), Finding> {
 }
 
 fn usual(builder: &mut Builder<'_>) -> Result<Decoder, Finding> {
-    let mut family = Decoder { window_period: 4, ..Decoder::gated(builder, Pairs::Halves)? };
+    let mut family =
+        Decoder { windows: Windows::AllButLast(4), ..Decoder::gated(builder, Pairs::Halves)? };
     let has_window = builder.hyper.stated("attention.sliding_window").is_some();
     if has_window && builder.size("attention.sliding_window")? > 0 {
         family.rotation = None;

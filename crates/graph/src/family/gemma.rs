@@ -3,7 +3,7 @@
 use gguf::Finding;
 
 use crate::build::Builder;
-use crate::layers::{Decoder, decoder};
+use crate::layers::{Decoder, Windows, decoder};
 use crate::op::Function;
 use crate::rotation::{Pairs, Rotation};
 
@@ -14,7 +14,7 @@ pub(super) fn gemma(builder: &mut Builder<'_>) -> Result<(), Finding> {
 
 /// Every other layer is windowed, beginning with the first.
 pub(super) fn gemma2(builder: &mut Builder<'_>) -> Result<(), Finding> {
-    let family = Decoder { window_period: 2, ..usual(builder, 46)? };
+    let family = Decoder { windows: Windows::AllButLast(2), ..usual(builder, 46)? };
     decoder(builder, &family)
 }
 
@@ -32,7 +32,7 @@ pub(super) fn embedding(builder: &mut Builder<'_>) -> Result<(), Finding> {
 
 fn third(family: Decoder) -> Decoder {
     let window_rotation = family.window_rotation.clone().map(Rotation::plain);
-    Decoder { window_period: 6, window_rotation, ..family }
+    Decoder { windows: Windows::AllButLast(6), window_rotation, ..family }
 }
 
 /// What all have. Models of `special` layers scale attention by another number than the length of a

@@ -43,6 +43,12 @@ pub(super) fn starcoder2(builder: &mut Builder<'_>) -> Result<(), Finding> {
     decoder(builder, &family)
 }
 
+/// PLaMo: as llama, but attention and feed-forward share one norm.
+pub(super) fn plamo(builder: &mut Builder<'_>) -> Result<(), Finding> {
+    let family = Decoder { parallel: true, ..Decoder::gated(builder, Pairs::Halves)? };
+    decoder(builder, &family)
+}
+
 /// As llama, but for norms with a mean.
 pub(super) fn orion(builder: &mut Builder<'_>) -> Result<(), Finding> {
     let family = Decoder { function: Function::Silu, ..Decoder::rotated(builder, Pairs::Halves)? };

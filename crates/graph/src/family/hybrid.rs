@@ -5,9 +5,10 @@ use gguf::Finding;
 use super::granite;
 use crate::build::{Builder, Norm};
 use crate::layers::{
-    Decoder, StateSpace, attend, attention, decoder, feed_forward, finish, layers, routed,
+    Attend, Decoder, Heads, StateSpace, attend, attended, attention, attention_output,
+    beside_shared, decoder, feed_forward, finish, layers, queries_keys_values, scored_experts,
 };
-use crate::op::{Function, GateFunction, Gating};
+use crate::op::{Function, Gating, Op};
 use crate::raw::ValueId;
 use crate::rotation::Pairs;
 
@@ -25,19 +26,38 @@ pub(super) fn jamba(builder: &mut Builder<'_>) -> Result<(), Finding> {
     decoder(builder, &family)
 }
 
-/// As Granite, but positions rotate only where the model says so.
+/// Granite 4, and Bamba, of whose heads a part rotates.
 pub(super) fn granite(builder: &mut Builder<'_>) -> Result<(), Finding> {
-    let mut family = Decoder {
+    let family = Decoder {
         attention: |builder, x, _, attend| match is_state_space(builder) {
             true => StateSpace::of(builder)?.second(builder, x, attend.norm),
-            false => attention(builder, x, &attend),
+            false => partly_rotated(builder, x, attend),
         },
-        ..granite::scaled(builder)?
+        ..granite::usual(builder)?
     };
-    if !builder.hyper.bool("rope.scaling.finetuned")? {
-        (family.rotation, family.window_rotation) = (None, None);
-    }
     decoder(builder, &family)
+}
+
+/// Attention by queries and keys whose heads stand in the order in which neighbours rotate together. Where
+/// only a part of a head rotates, these are no neighbours: heads get the order back that they had before. (There
+/// llama.cpp rotates neighbours all the same.)
+fn partly_rotated(
+    builder: &mut Builder<'_>,
+    x: ValueId,
+    mut attend: Attend,
+) -> Result<ValueId, Finding> {
+    let Heads { heads, heads_kv, key_len, .. } = attend.heads;
+    let [mut query, mut key, value] = queries_keys_values(builder, x, &attend)?;
+    if let Some(rotation) = attend.rotation.as_mut().filter(|rotation| rotation.count < key_len) {
+        rotation.pairs = Pairs::Halves;
+        [query, key] = [(query, heads), (key, heads_kv)].map(|(x, heads)| {
+            let groups = heads.saturating_mul(key_len / 2);
+            let [a, b] = [0, 1].map(|start| builder.op(Op::Slice { x, groups, start, len: 1 }));
+            builder.op(Op::Join { a, b, groups: heads, shared: false })
+        });
+    }
+    let made = attended(builder, [query, key, value], &attend);
+    attention_output(builder, x, made, &attend)
 }
 
 /// A layer has both, of the same input.
@@ -59,7 +79,7 @@ pub(super) fn nemotron_h(builder: &mut Builder<'_>) -> Result<(), Finding> {
     let norm = Norm::mean_square(builder)?;
     let mut family = Decoder { function: Function::ReluSquared, ..Decoder::plain(norm) };
     family.routing.gating = Gating::Sigmoid;
-    family.routing.function = GateFunction::Plain(Function::ReluSquared);
+    family.routing.function = family.function.into();
     let mut x = builder.embedding()?;
     for layer in 0..layers(builder)? {
         builder.at("blk.", Some(layer));
@@ -94,10 +114,10 @@ fn latent_experts(
     let scores = builder.product(x, "ffn_gate_inp")?;
     let is_narrow = builder.has("ffn_latent_down.weight");
     let read = if is_narrow { builder.product(x, "ffn_latent_down")? } else { x };
-    let mut made = routed(builder, read, scores, layer, family.routing)?;
+    let experts = scored_experts(builder, read, scores, layer, family.routing)?;
+    let mut made = builder.op(Op::Experts(Box::new(experts)));
     if is_narrow {
         made = builder.product(made, "ffn_latent_up")?;
     }
-    let shared = feed_forward(builder, x, family.function, "_shexp")?;
-    Ok(builder.add(made, shared))
+    beside_shared(builder, x, made, family.function)
 }

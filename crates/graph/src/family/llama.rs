@@ -1,4 +1,4 @@
-//! Llama, Mistral and Mixtral. InternLM2, ChatGLM, Ernie 4.5 and Ling are the same with other keys and tensors,
+//! Llama, Mistral and Mixtral. InternLM2, ChatGLM, Ernie 4.5, Ling and XVERSE are the same with other keys and tensors,
 //! the first DeepSeek with experts weighed otherwise.
 
 use gguf::Finding;
@@ -13,7 +13,8 @@ pub(super) fn llama(builder: &mut Builder<'_>) -> Result<(), Finding> {
     decoder(builder, &family)
 }
 
-/// Every token sees all, and no later run sees those of this one: the text is turned into a vector.
+/// Every token sees all, and no later run sees those of this one: the text is turned into a vector, or
+/// its masked tokens are guessed (LLaDA).
 pub(super) fn embed(builder: &mut Builder<'_>) -> Result<(), Finding> {
     let family = Decoder {
         attention: |builder, x, _, mut attend| {
@@ -25,7 +26,7 @@ pub(super) fn embed(builder: &mut Builder<'_>) -> Result<(), Finding> {
     decoder(builder, &family)
 }
 
-/// The weights of the experts stay what they are among all.
+/// The weights of the experts stay what they are among all. DeepSeek's OCR is the same.
 pub(super) fn deepseek(builder: &mut Builder<'_>) -> Result<(), Finding> {
     let mut family = Decoder::gated(builder, Pairs::Neighbours)?;
     family.routing.normalize = false;

@@ -4,20 +4,28 @@ mod baichuan;
 mod bert;
 mod command_r;
 mod dbrx;
+mod deci;
 mod deepseek;
 mod exaone;
 mod falcon;
 mod gemma;
+mod gemma3n;
+mod gemma4;
 mod glm;
 mod gpt;
 mod gpt_oss;
 mod granite;
+mod grok;
+mod grove;
+mod hunyuan4;
 mod hybrid;
+mod indexed;
 mod kimi;
 mod lfm2;
 mod llama;
 mod llama4;
 mod mamba;
+mod minimax;
 mod minimax_01;
 mod mistral;
 mod olmo;
@@ -25,14 +33,17 @@ mod phi;
 mod plamo2;
 mod qwen;
 mod qwen_next;
+mod routed_before;
 mod rwkv;
 mod rwkv_qwen;
+mod singular;
 mod smollm3;
 mod squared;
 mod stablelm;
 mod t5;
 mod turned_first;
 mod whisper;
+mod windowed;
 
 use gguf::Finding;
 
@@ -123,7 +134,6 @@ const FAMILIES: &[(&str, Family)] = &[
     ("dbrx", dbrx::dbrx),
     ("lfm2", lfm2::lfm2),
     ("lfm2moe", lfm2::lfm2),
-    ("eurobert", qwen::qwen),
     ("qwen3next", qwen_next::qwen_next),
     ("qwen35", qwen_next::qwen_next),
     ("qwen35moe", qwen_next::qwen_next),
@@ -134,10 +144,57 @@ const FAMILIES: &[(&str, Family)] = &[
     ("falcon-h1", hybrid::falcon_h1),
     ("plamo2", plamo2::plamo2),
     ("kimi-linear", kimi::kimi_linear),
+    ("kimi-k3", kimi::kimi_k3),
     ("bailingmoe3", kimi::ling3),
     ("rwkv6qwen2", rwkv_qwen::rwkv6),
     ("arwkv7", rwkv_qwen::rwkv7),
     ("minimax-01", minimax_01::minimax_01),
+    ("eurobert", bert::euro),
+    ("modern-bert", bert::modern),
+    ("neo-bert", bert::neo),
+    ("gemma3n", gemma3n::gemma3n),
+    ("gemma4", gemma4::gemma4),
+    ("phimoe", phi::phimoe),
+    ("afmoe", windowed::afmoe),
+    ("mellum", windowed::mellum),
+    ("maple", windowed::maple),
+    ("spark2_5", windowed::spark),
+    ("plamo3", windowed::plamo3),
+    ("mimo2", windowed::mimo2),
+    ("step35", windowed::step35),
+    ("laguna", windowed::laguna),
+    ("muse-glimmer", windowed::muse_glimmer),
+    ("smallthinker", routed_before::smallthinker),
+    ("arctic", routed_before::arctic),
+    ("minicpm3", deepseek::minicpm3),
+    ("hunyuan-moe", turned_first::hunyuan),
+    ("hunyuan_vl", turned_first::hunyuan_seeing),
+    ("hy_v3", qwen::sigmoid_experts),
+    ("hy_v4", hunyuan4::hunyuan4),
+    ("deepseek32", indexed::deepseek32),
+    ("glm-dsa", indexed::glm_dsa),
+    ("dots3note", indexed::dots3),
+    ("minimax-m3", minimax::minimax_m3),
+    ("grok", grok::grok),
+    ("grovemoe", grove::grove),
+    ("deci", deci::deci),
+    ("llada", llama::embed),
+    ("cohere2moe", command_r::cohere2moe),
+    ("granite_swa", granite::windowed),
+    ("apertus", singular::apertus),
+    ("refact", singular::refact),
+    ("jais", singular::jais),
+    ("chameleon", singular::chameleon),
+    ("talkie", singular::talkie),
+    ("nanbeige", singular::nanbeige),
+    ("hrm_text", singular::hrm),
+    ("bitnet", qwen::qwen),
+    ("qwen", qwen::qwen),
+    ("paddleocr", qwen::qwen),
+    ("cogvlm", qwen::qwen),
+    ("xverse", llama::llama),
+    ("deepseek2-ocr", llama::deepseek),
+    ("plamo", gpt::plamo),
     ("t5", t5::t5),
     ("t5encoder", t5::encoder),
 ];

@@ -3,7 +3,7 @@
 use gguf::Finding;
 
 use crate::build::Builder;
-use crate::layers::{Decoder, decoder};
+use crate::layers::{Decoder, Windows, decoder};
 use crate::op::Function;
 use crate::rotation::{Pairs, Rotation};
 
@@ -20,7 +20,8 @@ pub(super) fn olmo(builder: &mut Builder<'_>) -> Result<(), Finding> {
 /// Norms follow what they normalize. In the third generation three of four layers are windowed, and
 /// the others alone stretch positions.
 pub(super) fn olmo2(builder: &mut Builder<'_>) -> Result<(), Finding> {
-    let mut family = Decoder { window_period: 4, ..Decoder::gated(builder, Pairs::Halves)? };
+    let mut family =
+        Decoder { windows: Windows::AllButLast(4), ..Decoder::gated(builder, Pairs::Halves)? };
     family.window_rotation = family.window_rotation.map(Rotation::plain);
     decoder(builder, &family)
 }

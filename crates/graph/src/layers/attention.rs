@@ -3,7 +3,7 @@
 use gguf::Finding;
 
 use crate::build::{Builder, Norm};
-use crate::op::{Attention, Mask, Memory, Op, PositionBias};
+use crate::op::{Among, Attention, Function, Mask, Memory, Op, PositionBias};
 use crate::raw::{State, ValueId};
 use crate::rotation::Rotation;
 
@@ -25,6 +25,17 @@ impl Heads {
             key_len: builder.size_in("attention.key_length", layer)?,
             value_len: builder.size_in("attention.value_length", layer)?,
         })
+    }
+
+    /// The same in a layer that sees a window or not, which may have heads of another length.
+    pub fn within(builder: &Builder<'_>, layer: u64, is_windowed: bool) -> Result<Self, Finding> {
+        let of_layer = Self::of(builder, layer)?;
+        if !is_windowed || builder.hyper.stated("attention.key_length_swa").is_none() {
+            return Ok(of_layer);
+        }
+        let key_len = builder.size("attention.key_length_swa")?;
+        let value_len = builder.size("attention.value_length_swa")?;
+        Ok(Self { key_len, value_len, ..of_layer })
     }
 
     /// Widths of queries, keys and values.
@@ -57,8 +68,12 @@ pub(crate) struct Attend {
     pub sharpening: Option<Sharpening>,
     pub bias: PositionBias,
     pub soft_cap: Option<f32>,
+    /// Which tokens it looks at, if not at all that the mask lets it see.
+    pub among: Option<Among>,
     /// Bound of queries, keys and values.
     pub clamp: Option<f32>,
+    /// What the gate of the result goes through, where the layer has one.
+    pub gate: Function,
     /// Whether later runs see the tokens of this one.
     pub cached: bool,
 }
@@ -76,14 +91,16 @@ impl Attend {
             sharpening: None,
             bias: PositionBias::None,
             soft_cap: None,
+            among: None,
             clamp: None,
+            gate: Function::Sigmoid,
             cached: true,
         }
     }
 }
 
 /// Attention of a layer to its normed input: queries, keys and values, their norms, rotation,
-/// attention, output matrix.
+/// attention, gate, output matrix.
 pub(crate) fn attention(
     builder: &mut Builder<'_>,
     x: ValueId,
@@ -91,12 +108,10 @@ pub(crate) fn attention(
 ) -> Result<ValueId, Finding> {
     let given = queries_keys_values(builder, x, attend)?;
     let attended = attended(builder, given, attend);
-    // Models of two halves call it otherwise.
-    let output = if builder.has("attn_o.weight") { "attn_o" } else { "attn_output" };
-    builder.product(attended, output)
+    attention_output(builder, x, attended, attend)
 }
 
-/// The same of queries, keys and values, without the output matrix.
+/// The same of queries, keys and values, before the gate.
 pub(crate) fn attended(
     builder: &mut Builder<'_>,
     [mut query, mut key, value]: [ValueId; 3],
@@ -122,13 +137,33 @@ pub(crate) fn attended(
     attend_to(builder, [query, key, value], attend)
 }
 
+/// What attention to `x` gave, through its gate, its norm and the output matrix, as far as the layer has
+/// them. A gate is for each number, or for each head.
+pub(crate) fn attention_output(
+    builder: &mut Builder<'_>,
+    x: ValueId,
+    mut attended: ValueId,
+    attend: &Attend,
+) -> Result<ValueId, Finding> {
+    if builder.has("attn_gate.weight") {
+        let gate = builder.product(x, "attn_gate")?;
+        let gate = builder.op(Op::Activate { x: gate, function: attend.gate });
+        attended = builder.op(Op::Multiply { a: attended, b: gate });
+    }
+    if builder.has_norm("attn_sub_norm") {
+        attended = builder.norm(attended, "attn_sub_norm", attend.norm);
+    }
+    // Models of two halves call it otherwise.
+    let output = if builder.has("attn_o.weight") { "attn_o" } else { "attn_output" };
+    builder.product(attended, output)
+}
+
 /// The attention of queries to keys and values, which are kept for later runs if these look at them.
 pub(crate) fn attend_to(
     builder: &mut Builder<'_>,
     [query, key, value]: [ValueId; 3],
     attend: &Attend,
 ) -> ValueId {
-    let Heads { heads, heads_kv, key_len, value_len } = attend.heads;
     let memory = if attend.cached {
         let [_, keys, values] = attend.heads.widths();
         let state = builder.state(State::Cache { keys, values });
@@ -136,6 +171,17 @@ pub(crate) fn attend_to(
     } else {
         Memory::Given { key, value }
     };
+    attend_in(builder, query, memory, attend)
+}
+
+/// The attention of queries to keys and values that are there.
+pub(crate) fn attend_in(
+    builder: &mut Builder<'_>,
+    query: ValueId,
+    memory: Memory,
+    attend: &Attend,
+) -> ValueId {
+    let Heads { heads, heads_kv, key_len, value_len } = attend.heads;
     let sinks = builder.find("attn_sinks.weight");
     builder.op(Op::Attention(Attention {
         query,
@@ -148,6 +194,7 @@ pub(crate) fn attend_to(
         mask: attend.mask,
         bias: attend.bias,
         soft_cap: attend.soft_cap,
+        among: attend.among,
         sinks,
     }))
 }
@@ -182,7 +229,7 @@ pub(crate) fn queries_keys_values(
 
 /// Queries or keys normed: head by head, or the whole row, as the weight is long; as they are where
 /// the layer has no weight.
-fn head_norm(
+pub(crate) fn head_norm(
     builder: &mut Builder<'_>,
     x: ValueId,
     name: &str,

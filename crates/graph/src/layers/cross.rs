@@ -50,6 +50,7 @@ pub(crate) fn cross_attention(
         mask: Mask::All,
         bias: PositionBias::None,
         soft_cap: None,
+        among: None,
         sinks: None,
     }));
     builder.product(attended, "cross_attn_o")

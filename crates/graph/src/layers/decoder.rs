@@ -4,7 +4,7 @@ use gguf::Finding;
 
 use crate::build::{Builder, Norm};
 use crate::layers::{
-    Attend, Heads, Routing, attention, experts, feed_forward, pooled, rotation, window,
+    Attend, Heads, Routing, Windows, attention, experts, feed_forward, pooled, rotation, window,
     window_rotation,
 };
 use crate::op::{Function, GateFunction, Gating, Index, Mask, Op, PositionBias};
@@ -26,15 +26,23 @@ pub(crate) struct Decoder {
     pub rotation: Option<Rotation>,
     /// How those do that see a window only.
     pub window_rotation: Option<Rotation>,
-    /// Of so many layers all but the last see a window only, if the model has one; of 0 all do.
-    pub window_period: u64,
+    /// Which layers see a window only, if the model has one.
+    pub windows: Windows,
     pub bias: PositionBias,
+    /// A layer.
+    pub layer: Layering,
     /// The attention of a layer to its normed input.
     pub attention: Attending,
+    /// The feed-forward network of a layer, of its normed input.
+    pub network: Layering,
     /// Whether attention and feed-forward read the same input.
     pub parallel: bool,
     /// Factor of the embedding.
     pub embedding_scale: f32,
+    /// Whether the embedding is normed, without weights.
+    pub norms_embedding: bool,
+    /// The norm behind attention and feed-forward, if it is not that before them.
+    pub norm_behind: Option<Norm>,
     /// Factor of what attention and feed-forward add.
     pub residual_scale: f32,
     /// Factor of the attention scores, if it is not one over the root of the length of a key.
@@ -43,7 +51,15 @@ pub(crate) struct Decoder {
     pub logit_scale: f32,
     /// How experts are chosen, in layers that have some.
     pub routing: Routing,
+    /// Whether it says which token follows. Encoders do not.
+    pub has_logits: bool,
+    /// Tokens that it never says: the first of them, and the first behind them.
+    pub silent: Option<(u32, u32)>,
 }
+
+/// What makes a part of a layer of the whole, or of what that part reads.
+pub(crate) type Layering =
+    fn(&mut Builder<'_>, x: ValueId, layer: u64, decoder: &Decoder) -> Result<ValueId, Finding>;
 
 /// What makes the attention of a layer, as the layer usually attends.
 pub(crate) type Attending =
@@ -51,6 +67,17 @@ pub(crate) type Attending =
 
 /// A whole model: embedding, layers, output.
 pub(crate) fn decoder(builder: &mut Builder<'_>, decoder: &Decoder) -> Result<(), Finding> {
+    let mut x = embedding(builder, decoder)?;
+    for layer in 0..layers(builder)? {
+        builder.at("blk.", Some(layer));
+        x = (decoder.layer)(builder, x, layer, decoder)?;
+    }
+    builder.at("", None);
+    finish(builder, x, decoder)
+}
+
+/// What goes into the first layer.
+pub(crate) fn embedding(builder: &mut Builder<'_>, decoder: &Decoder) -> Result<ValueId, Finding> {
     let embedded = builder.embedding()?;
     let mut x = builder.scale(embedded, decoder.embedding_scale);
     if let Some(table) = builder.find("position_embd.weight") {
@@ -60,12 +87,10 @@ pub(crate) fn decoder(builder: &mut Builder<'_>, decoder: &Decoder) -> Result<()
     if decoder.output_norm != EMBEDDING_NORM && builder.has_norm(EMBEDDING_NORM) {
         x = builder.norm(x, EMBEDDING_NORM, decoder.norm);
     }
-    for layer in 0..layers(builder)? {
-        builder.at("blk.", Some(layer));
-        x = self::layer(builder, x, layer, decoder)?;
+    if decoder.norms_embedding {
+        x = builder.weightless_norm(x, decoder.norm, 1);
     }
-    builder.at("", None);
-    finish(builder, x, decoder)
+    Ok(x)
 }
 
 /// Layers, without those behind the last that guess further tokens.
@@ -74,20 +99,41 @@ pub(crate) fn layers(builder: &Builder<'_>) -> Result<u64, Finding> {
     Ok(builder.hyper.u64("block_count")?.saturating_sub(guessing))
 }
 
-fn layer(
+/// Attention, then the feed-forward network, or both beside each other.
+pub(crate) fn layer(
     builder: &mut Builder<'_>,
     x: ValueId,
     layer: u64,
     decoder: &Decoder,
 ) -> Result<ValueId, Finding> {
+    layer_of(builder, x, layer, decoder, &mut |builder, x, attend| {
+        (decoder.attention)(builder, x, layer, attend)
+    })
+}
+
+/// Attention to the normed input of a layer.
+pub(crate) type AttendTo<'a> =
+    dyn FnMut(&mut Builder<'_>, ValueId, Attend) -> Result<ValueId, Finding> + 'a;
+
+/// The same with this attention.
+pub(crate) fn layer_of(
+    builder: &mut Builder<'_>,
+    x: ValueId,
+    layer: u64,
+    decoder: &Decoder,
+    attention: &mut AttendTo<'_>,
+) -> Result<ValueId, Finding> {
+    let behind = decoder.norm_behind.unwrap_or(decoder.norm);
     // Where there are two norms before attention and feed-forward, the second is that of attention.
     let has_two = builder.has_norm("attn_norm_2");
     let attention_norm = if has_two { "attn_norm_2" } else { "attn_norm" };
     let normed = normed(builder, x, attention_norm, decoder);
     let attend = attend(builder, layer, decoder)?;
-    let mut attended = (decoder.attention)(builder, normed, layer, attend)?;
-    if decoder.network_norm != POST_NORM && builder.has_norm(POST_NORM) {
-        attended = builder.norm(attended, POST_NORM, decoder.norm);
+    let mut attended = attention(builder, normed, attend)?;
+    for name in AFTER_ATTENTION {
+        if name != decoder.network_norm && builder.has_norm(name) {
+            attended = builder.norm(attended, name, behind);
+        }
     }
     let attended = builder.scale(attended, decoder.residual_scale);
     if decoder.parallel {
@@ -96,23 +142,27 @@ fn layer(
             [_, first] if has_two => builder.norm(x, first, decoder.norm),
             _ => normed,
         };
-        let fed = network(builder, input, layer, decoder)?;
+        let fed = (decoder.network)(builder, input, layer, decoder)?;
         let fed = builder.scale(fed, decoder.residual_scale);
         let sum = builder.add(x, attended);
         return Ok(builder.add(sum, fed));
     }
     let x = builder.add(x, attended);
     let normed = self::normed(builder, x, decoder.network_norm, decoder);
-    let mut fed = network(builder, normed, layer, decoder)?;
-    if builder.has_norm("post_ffw_norm") {
-        fed = builder.norm(fed, "post_ffw_norm", decoder.norm);
+    let mut fed = (decoder.network)(builder, normed, layer, decoder)?;
+    for name in AFTER_NETWORK {
+        if builder.has_norm(name) {
+            fed = builder.norm(fed, name, behind);
+        }
     }
     let fed = builder.scale(fed, decoder.residual_scale);
     Ok(builder.add(x, fed))
 }
 
 const EMBEDDING_NORM: &str = "token_embd_norm";
-const POST_NORM: &str = "post_attention_norm";
+/// Names of a norm behind attention, and behind the feed-forward network.
+const AFTER_ATTENTION: [&str; 2] = ["post_attention_norm", "attn_output_norm"];
+const AFTER_NETWORK: [&str; 2] = ["post_ffw_norm", "layer_output_norm"];
 
 /// How a layer attends.
 pub(crate) fn attend(
@@ -120,9 +170,9 @@ pub(crate) fn attend(
     layer: u64,
     decoder: &Decoder,
 ) -> Result<Attend, Finding> {
-    let heads = Heads::of(builder, layer)?;
     let cached = builder.hyper.bool("attention.causal")?;
-    let window = window(builder, layer, decoder.window_period)?;
+    let window = window(builder, layer, decoder.windows)?;
+    let heads = Heads::within(builder, layer, window.is_some())?;
     let stated_scale = builder.known("attention.scale")?.filter(|scale| *scale != 0.0);
     let scale = stated_scale.or(decoder.attention_scale);
     // One section of the specification spells two of the keys in another way.
@@ -149,7 +199,9 @@ pub(crate) fn attend(
         sharpening: None,
         bias: slopes.map_or(decoder.bias, |max| PositionBias::Slopes { max }),
         soft_cap: builder.known("attn_logit_softcapping")?.filter(|cap| *cap > 0.0),
+        among: None,
         clamp,
+        gate: Function::Sigmoid,
         cached,
     })
 }
@@ -165,10 +217,20 @@ pub(crate) fn network(
         return feed_forward(builder, x, decoder.function, "");
     }
     let routed = experts(builder, x, layer, decoder.routing)?;
+    beside_shared(builder, x, routed, decoder.function)
+}
+
+/// What experts gave, with what those give that all tokens share, if there are some.
+pub(crate) fn beside_shared(
+    builder: &mut Builder<'_>,
+    x: ValueId,
+    routed: ValueId,
+    function: impl Into<GateFunction>,
+) -> Result<ValueId, Finding> {
     if !builder.has("ffn_up_shexp.weight") {
         return Ok(routed);
     }
-    let mut shared = feed_forward(builder, x, decoder.function, "_shexp")?;
+    let mut shared = feed_forward(builder, x, function, "_shexp")?;
     if builder.has("ffn_gate_inp_shexp.weight") {
         let gate = builder.product(x, "ffn_gate_inp_shexp")?;
         let gate = builder.op(Op::Activate { x: gate, function: Function::Sigmoid });
@@ -187,18 +249,50 @@ pub(crate) fn finish(
     let hidden = normed(builder, x, decoder.output_norm, decoder);
     builder.output(OutputKind::Hidden, hidden);
     pooled(builder, hidden)?;
+    if !decoder.has_logits {
+        return Ok(());
+    }
     let name = if builder.has("output.weight") { "output" } else { "token_embd" };
     let mut logits = builder.product(hidden, name)?;
     logits = builder.scale(logits, decoder.logit_scale);
     if let Some(cap) = builder.known("final_logit_softcapping")?.filter(|cap| *cap > 0.0) {
         logits = builder.op(Op::SoftCap { x: logits, cap });
     }
+    if let Some(silent) = decoder.silent {
+        logits = silenced(builder, logits, silent, name);
+    }
     builder.output(OutputKind::Logits, logits);
     Ok(())
 }
 
+/// Scores of tokens, of which some are as low as they can be, if there are all of these.
+fn silenced(
+    builder: &mut Builder<'_>,
+    x: ValueId,
+    (start, end): (u32, u32),
+    matrix: &str,
+) -> ValueId {
+    let count = builder.extent(&format!("{matrix}.weight"), 1);
+    let count = u32::try_from(count).unwrap_or(0);
+    if count <= end {
+        return x;
+    }
+    let [before, silent, behind] = [0..start, start..end, end..count].map(|part| {
+        builder.op(Op::Slice { x, groups: 1, start: part.start, len: part.end - part.start })
+    });
+    let none = builder.op(Op::Scale { x: silent, factor: 0.0 });
+    let least = builder.op(Op::AddNumber { x: none, number: f32::MIN });
+    let joined = builder.op(Op::Join { a: before, b: least, groups: 1, shared: false });
+    builder.op(Op::Join { a: joined, b: behind, groups: 1, shared: false })
+}
+
 /// `x` normed by these weights, or as it is where the model does not have them.
-fn normed(builder: &mut Builder<'_>, x: ValueId, name: &str, decoder: &Decoder) -> ValueId {
+pub(crate) fn normed(
+    builder: &mut Builder<'_>,
+    x: ValueId,
+    name: &str,
+    decoder: &Decoder,
+) -> ValueId {
     let is_norm = decoder.weightless_norms || builder.has_norm(name);
     if is_norm { builder.norm(x, name, decoder.norm) } else { x }
 }
@@ -233,11 +327,15 @@ impl Decoder {
             function: Function::Gelu,
             rotation: None,
             window_rotation: None,
-            window_period: 0,
+            windows: Windows::All,
             bias: PositionBias::None,
+            layer,
             attention: |builder, x, _, attend| attention(builder, x, &attend),
+            network,
             parallel: false,
             embedding_scale: 1.0,
+            norms_embedding: false,
+            norm_behind: None,
             residual_scale: 1.0,
             attention_scale: None,
             logit_scale: 1.0,
@@ -246,7 +344,10 @@ impl Decoder {
                 normalize: true,
                 weigh_input: false,
                 function: GateFunction::Plain(Function::Silu),
+                soft_cap: None,
             },
+            has_logits: true,
+            silent: None,
         }
     }
 }

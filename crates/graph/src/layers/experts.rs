@@ -13,6 +13,8 @@ pub(crate) struct Routing {
     pub normalize: bool,
     pub weigh_input: bool,
     pub function: GateFunction,
+    /// Soft bound of the scores.
+    pub soft_cap: Option<f32>,
 }
 
 /// The experts of a layer, without those that all tokens share.
@@ -22,30 +24,35 @@ pub(crate) fn experts(
     layer: u64,
     routing: Routing,
 ) -> Result<ValueId, Finding> {
-    let scores = builder.product(x, "ffn_gate_inp")?;
-    routed(builder, x, scores, layer, routing)
+    let mut scores = builder.product(x, "ffn_gate_inp")?;
+    if let Some(cap) = routing.soft_cap {
+        scores = builder.op(Op::SoftCap { x: scores, cap });
+    }
+    let experts = scored_experts(builder, x, scores, layer, routing)?;
+    Ok(builder.op(Op::Experts(Box::new(experts))))
 }
 
-/// The same by scores that were made of something else.
-pub(crate) fn routed(
+/// The experts of a layer that are chosen by these scores.
+pub(crate) fn scored_experts(
     builder: &mut Builder<'_>,
     x: ValueId,
     scores: ValueId,
     layer: u64,
     routing: Routing,
-) -> Result<ValueId, Finding> {
+) -> Result<Experts, Finding> {
     let used = builder.size_in("expert_used_count", layer)?;
     let gating = gating(builder, routing.gating)?;
     let normalize = match builder.hyper.stated("expert_weights_norm") {
         Some(_) => builder.hyper.bool("expert_weights_norm")?,
         None => routing.normalize,
     };
-    let experts = Experts {
+    let selection_bias = builder.find("exp_probs_b.bias");
+    Ok(Experts {
         x,
         scores,
         used,
         gating,
-        selection_bias: builder.find("exp_probs_b.bias"),
+        selection_bias: selection_bias.or_else(|| builder.find("exp_probs_b")),
         groups: builder.size("expert_group_count")?.max(1),
         groups_used: builder.size("expert_group_used_count")?.max(1),
         // DeepSeek 2 compares groups by their best expert, DeepSeek 3 by their two best.
@@ -62,9 +69,10 @@ pub(crate) fn routed(
         gate_bias: builder.find("ffn_gate_exps.bias"),
         up_bias: builder.find("ffn_up_exps.bias"),
         down_bias: builder.find("ffn_down_exps.bias"),
+        scales: builder.find("ffn_down_exps.scale"),
+        share: 1,
         function: routing.function,
-    };
-    Ok(builder.op(Op::Experts(Box::new(experts))))
+    })
 }
 
 /// How scores become weights: as the model says, or as its architecture has it.

@@ -2,7 +2,7 @@
 
 use gguf::Finding;
 
-use crate::build::Builder;
+use crate::build::{Builder, Norm};
 use crate::op::{Function, Op, Pooling};
 use crate::raw::{OutputKind, ValueId};
 
@@ -37,7 +37,14 @@ pub(crate) fn pooled(builder: &mut Builder<'_>, hidden: ValueId) -> Result<(), F
     let mut x = builder.op(Op::Pool { x: hidden, kind });
     if builder.has("cls.weight") {
         let made = builder.product(x, "cls")?;
-        x = builder.op(Op::Activate { x: made, function: Function::Tanh });
+        // ModernBERT has a norm there.
+        if builder.has_norm("cls.norm") {
+            let norm = Norm::variance(builder)?;
+            let made = builder.op(Op::Activate { x: made, function: Function::Gelu });
+            x = builder.norm(made, "cls.norm", norm);
+        } else {
+            x = builder.op(Op::Activate { x: made, function: Function::Tanh });
+        }
     }
     if builder.has("cls.output.weight") {
         x = builder.product(x, "cls.output")?;

@@ -14,10 +14,11 @@ pub(crate) fn rotation(
     pairs: Pairs,
 ) -> Result<Option<Rotation>, Finding> {
     let base = builder.hyper.f32("rope.freq_base")?;
-    rotation_of_base(builder, pairs, base)
+    let count = builder.size("rope.dimension_count")?;
+    rotation_of_base(builder, pairs, base, count)
 }
 
-/// That of windowed layers, which may have another base.
+/// That of windowed layers, which may have another base, and rotate another part of a head.
 pub(crate) fn window_rotation(
     builder: &mut Builder<'_>,
     pairs: Pairs,
@@ -26,15 +27,18 @@ pub(crate) fn window_rotation(
         Some(base) => base,
         None => builder.hyper.f32("rope.freq_base")?,
     };
-    rotation_of_base(builder, pairs, base)
+    let own = "rope.dimension_count_swa";
+    let is_own = builder.hyper.stated(own).is_some();
+    let count = builder.size(if is_own { own } else { "rope.dimension_count" })?;
+    rotation_of_base(builder, pairs, base, count)
 }
 
 fn rotation_of_base(
     builder: &mut Builder<'_>,
     pairs: Pairs,
     base: f32,
+    count: u32,
 ) -> Result<Option<Rotation>, Finding> {
-    let count = builder.size("rope.dimension_count")?;
     if count == 0 {
         return Ok(None);
     }

@@ -4,23 +4,32 @@ use gguf::Finding;
 
 use crate::build::Builder;
 
+/// Which layers see a window only, where the model has one and does not say which.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Windows {
+    /// All.
+    All,
+    /// Of so many layers all but the first.
+    AllButFirst(u64),
+    /// Of so many layers all but the last.
+    AllButLast(u64),
+}
+
 /// Tokens that those of a layer see; `None` for all.
-///
-/// Of `period` layers all but the last are windowed, of 0 all are, unless the model says which.
 pub(crate) fn window(
     builder: &Builder<'_>,
     layer: u64,
-    period: u64,
+    usual: Windows,
 ) -> Result<Option<u32>, Finding> {
     let len = match builder.size("attention.sliding_window") {
         Err(absent) if absent.code == "key-missing" => 0,
         found => found?,
     };
-    let is_windowed = len > 0 && is_windowed(builder, layer, period)?;
+    let is_windowed = len > 0 && is_windowed(builder, layer, usual)?;
     Ok(is_windowed.then_some(len))
 }
 
-fn is_windowed(builder: &Builder<'_>, layer: u64, period: u64) -> Result<bool, Finding> {
+fn is_windowed(builder: &Builder<'_>, layer: u64, usual: Windows) -> Result<bool, Finding> {
     const PATTERN: &str = "attention.sliding_window_pattern";
     let hyper = &builder.hyper;
     match hyper.stated(PATTERN) {
@@ -32,8 +41,13 @@ fn is_windowed(builder: &Builder<'_>, layer: u64, period: u64) -> Result<bool, F
             flags.map_or_else(|| Ok(hyper.u64_in(PATTERN, layer)? != 0), Ok)
         }
         stated => {
-            let period = if stated.is_some() { hyper.u64(PATTERN)? } else { period };
-            Ok(period == 0 || layer % period < period - 1)
+            let stated = stated.map(|_| hyper.u64(PATTERN)).transpose()?;
+            Ok(match (usual, stated) {
+                (_, Some(0)) | (Windows::All, None) => true,
+                (Windows::AllButFirst(usual), stated) => layer % stated.unwrap_or(usual) != 0,
+                (Windows::AllButLast(usual), None) => layer % usual != usual - 1,
+                (_, Some(stated)) => layer % stated != stated - 1,
+            })
         }
     }
 }

@@ -22,26 +22,50 @@ fn value(key: &str) -> Value {
         "feed_forward_length" => 96u32.into(),
         "attention.layer_norm_epsilon" | "attention.layer_norm_rms_epsilon" => 1e-5f32.into(),
         "rope.dimension_count" => 8u64.into(),
-        "attention.key_length" | "attention.value_length" => 16u32.into(),
+        "attention.key_length"
+        | "attention.value_length"
+        | "attention.key_length_swa"
+        | "attention.value_length_swa"
+        | "attention.indexer.key_length" => 16u32.into(),
+        "rope.freq_base_swa" | "activation_sparsity_scale" => 100.0f32.into(),
+        key if key.starts_with("hyper_connection.") && !key.ends_with("count") => 0.5f32.into(),
+        key if key.ends_with("_softcapping") => 30.0f32.into(),
         "expert_feed_forward_length" => 24u32.into(),
         "attention.kv_lora_rank" => 12u32.into(),
+        // Every other layer has one.
+        "attention.sliding_window_pattern" => {
+            gguf::Array::from(&[true, false, true, false][..]).into()
+        }
         "logit_scale" | "residual_scale" | "attention.clamp_kqv" => 2.0f32.into(),
         "use_parallel_residual" => true.into(),
         "attention.sliding_window" => 16u32.into(),
         "attention.relative_buckets_count" => 8u32.into(),
         "kda.gate_lower_bound" => (-2.0f32).into(),
+        "activation.situ_beta" | "activation.situ_linear_beta" => 4.0f32.into(),
         _ => 2u32.into(),
     }
 }
 
 /// Architectures of which layers without heads of keys and values have a state in place of a cache.
-const BY_HEADS: &[&str] = &["kimi-linear", "jamba", "granitehybrid", "plamo2", "bailingmoe3"];
+const BY_HEADS: &[&str] =
+    &["kimi-linear", "kimi-k3", "jamba", "granitehybrid", "plamo2", "bailingmoe3"];
 
 /// Metadata with all keys that the architecture needs, and others.
 pub fn metadata(of: &Architecture, others: &[(&str, Value)]) -> Metadata {
     let mut metadata = Metadata::new();
     metadata.set("general.architecture", of.name);
     metadata.set(format!("{}.vocab_size", of.name), 40u32);
+    if matches!(of.name, "cohere2moe" | "modern-bert") {
+        // One of two keys.
+        metadata.set(format!("{}.attention.layer_norm_epsilon", of.name), 1e-5f32);
+    }
+    if matches!(of.name, "gemma3n" | "laguna") {
+        // Widths that no key tells.
+        metadata.set(format!("{}.attention.gate_lora_rank", of.name), 4u32);
+    }
+    for part in ["alpha_n", "alpha_p", "beta", "eps"] {
+        metadata.set(format!("xielu.{part}"), 0.5f32);
+    }
     if of.optional.concat().contains(&"rope.dimension_count") {
         metadata.set(format!("{}.rope.dimension_count", of.name), 8u64);
     }
@@ -106,7 +130,11 @@ fn add(expected: Expected, all: bool, tensors: &mut Vec<TensorInfo>) {
         Expected::Tensor { name, shape, need } => {
             let dims = shape.into_iter().map(|extent| extent.or_else(|| untold(&name)));
             let Some(dims) = dims.collect::<Option<Vec<u64>>>() else { return };
-            if all || need == Need::Required {
+            // Layers may share those of others, but not all of them.
+            let is_shared =
+                [".attn_k.weight", ".attn_v.weight"].iter().any(|end| name.ends_with(end))
+                    && !name.contains("indexer");
+            if all || need == Need::Required || is_shared {
                 let shape = Shape::new(&dims).unwrap();
                 tensors.push(TensorInfo { name, shape, tensor_type: TensorType::F32, offset: 0 });
             }

@@ -70,6 +70,13 @@ pub(super) fn store(
     }
 }
 
+/// Adds keys to a state that has no values.
+pub(super) fn push_keys(sequence: &mut Sequence, state: StateId, key: &Value, rows: &[usize]) {
+    if let Kept::Cache { keys, .. } = &mut sequence.kept[state.0 as usize] {
+        rows.iter().for_each(|row| keys.push(key.row(*row)));
+    }
+}
+
 fn push(
     sequence: &mut Sequence,
     state: StateId,
@@ -94,7 +101,11 @@ pub(super) fn attention(
     if let Memory::Cached { key, value, state } = attention.memory {
         let (key, value) = (run.value(key), run.value(value));
         for (sequence, rows) in &run.groups {
-            push(&mut sequences[*sequence], state, key, value, rows.iter().copied());
+            let sequence = &mut sequences[*sequence];
+            // Another operation may have kept them already.
+            if sequence.cached(state) == sequence.len {
+                push(sequence, state, key, value, rows.iter().copied());
+            }
         }
     }
     let groups = run.groups_of(run.value(attention.query));
@@ -165,6 +176,26 @@ impl Task<'_> {
         }
     }
 
+    /// Positions of a block, and of each block whether a token of the task looks at it; `None` if it looks
+    /// at all.
+    fn chosen(&self, number: usize) -> Option<(usize, Vec<bool>)> {
+        let among = self.attention.among?;
+        let row = self.run.value(among.chosen).row(self.rows[number]);
+        let count = row.len() / among.groups as usize;
+        let group = self.head * among.groups as usize / self.attention.heads_kv as usize;
+        let block = among.block as usize;
+        let mut chosen = vec![false; self.keys.count() / block + 1];
+        for number in &row[group * count..(group + 1) * count] {
+            // Below 0 there is none.
+            if *number >= 0.0
+                && let Some(chosen) = chosen.get_mut(*number as usize)
+            {
+                *chosen = true;
+            }
+        }
+        Some((block, chosen))
+    }
+
     /// The positions that one at `position` sees.
     fn seen(&self, position: usize) -> Range<usize> {
         let count = self.keys.count();
@@ -193,6 +224,7 @@ impl WithSimd for &Task<'_> {
         let query = self.run.value(attention.query);
         let biases = self.run.executor.biases(attention);
         let sinks = self.run.executor.weights.optional(attention.sinks);
+        let chosen: Vec<_> = (0..self.rows.len()).map(|n| self.chosen(n)).collect();
         let seen: Vec<_> = (0..self.rows.len()).map(|n| self.seen(self.position(n))).collect();
         let from = seen.iter().map(|seen| seen.start).min().unwrap_or(0);
         let to = seen.iter().map(|seen| seen.end).max().unwrap_or(0);
@@ -231,9 +263,19 @@ impl WithSimd for &Task<'_> {
                 if low == high {
                     continue;
                 }
-                *weighed = low..high;
                 scores[..low].fill(f32::NEG_INFINITY);
                 scores[high..].fill(f32::NEG_INFINITY);
+                if let Some((block, chosen)) = &chosen[token] {
+                    for (score, position) in scores.iter_mut().zip(start..).take(high).skip(low) {
+                        if !chosen.get(position / block).is_some_and(|is| *is) {
+                            *score = f32::NEG_INFINITY;
+                        }
+                    }
+                    if scores[low..high].iter().all(|score| *score == f32::NEG_INFINITY) {
+                        continue;
+                    }
+                }
+                *weighed = low..high;
                 let seen = &mut scores[low..high];
                 seen.iter_mut().for_each(|score| *score *= attention.scale);
                 if let Some(cap) = attention.soft_cap {

@@ -81,10 +81,11 @@ pub(super) fn add_row(added: Option<&[f32]>, out: &mut Value) {
     each_row(out, |_, out| out.iter_mut().zip(added).for_each(|(out, added)| *out += added));
 }
 
-/// Multiplies each row by the same, as many times as there are factors for; or each part of it by one.
+/// Multiplies each row by the same, as many times as there are factors for; of fewer factors than numbers
+/// each multiplies one of as many parts.
 pub(super) fn with_row(x: &Value, factors: &[f32], out: &mut Value) {
     if factors.len() < x.width {
-        let len = x.width / factors.len();
+        let len = x.width / factors.len().max(1);
         return each_row(out, |row, out| multiply_parts(x.row(row), factors, len, out));
     }
     each_row(out, |row, out| {
@@ -156,6 +157,12 @@ pub(super) fn gated(function: GateFunction, gate: f32, up: f32) -> f32 {
             let up = up.clamp(-limit, limit);
             gate / (1.0 + exp(-alpha * gate)) * (up + 1.0)
         }
+        GateFunction::Bounded { function, limit } => {
+            apply(function, gate.min(limit)) * up.clamp(-limit, limit)
+        }
+        GateFunction::BoundedAfter { function, limit } => {
+            apply(function, gate).min(limit) * up.clamp(-limit, limit)
+        }
         GateFunction::Situ { beta, linear } => {
             let up = linear.map_or(up, |linear| linear * tanh(up / linear));
             beta * tanh(gate / beta) * sigmoid(gate) * up
@@ -187,5 +194,12 @@ pub(super) fn apply(function: Function, x: f32) -> f32 {
         }
         Function::Exp => exp(x),
         Function::ExpNegExp => exp(-exp(x)),
+        Function::Elu => {
+            if x < 0.0 {
+                x.exp_m1()
+            } else {
+                x
+            }
+        }
     }
 }

@@ -15,10 +15,12 @@ pub(super) fn experts(run: &Run<'_>, experts: &Experts, out: &mut Value) {
     let weights = &run.executor.weights;
     let (x, scores) = (run.value(experts.x), run.value(experts.scores));
     let bias = weights.optional(experts.selection_bias);
-    let mut assigned: Vec<Assigned> = vec![Vec::new(); scores.width];
+    let scales = weights.optional(experts.scales);
+    let share = experts.share.max(1) as usize;
+    let mut assigned: Vec<Assigned> = vec![Vec::new(); scores.width / share];
     for row in 0..scores.rows {
-        for (expert, weight) in choose(experts, scores.row(row), bias) {
-            assigned[expert].push((row, weight));
+        for (expert, weight) in choose(experts, scores.row(row), bias, scales) {
+            assigned[expert / share].push((row, weight));
         }
     }
     // Of each token the results are added in the order of its experts, however many there are.
@@ -78,11 +80,7 @@ fn network(
             up = made;
         }
         None => {
-            let function = match experts.function {
-                gguf_graph::GateFunction::Plain(function) => function,
-                gguf_graph::GateFunction::Clamped { .. }
-                | gguf_graph::GateFunction::Situ { .. } => gguf_graph::Function::Silu,
-            };
+            let function = experts.function.of_gate();
             up.data.iter_mut().for_each(|up| *up = apply(function, *up));
         }
     }
@@ -90,12 +88,17 @@ fn network(
 }
 
 /// The experts of a token with their weights, in the order of their numbers.
-fn choose(experts: &Experts, scores: &[f32], bias: Option<&[f32]>) -> Vec<(usize, f32)> {
+fn choose(
+    experts: &Experts,
+    scores: &[f32],
+    bias: Option<&[f32]>,
+    scales: Option<&[f32]>,
+) -> Vec<(usize, f32)> {
     let mut weights = scores.to_vec();
     match experts.gating {
         Gating::Softmax => softmax(&mut weights),
         Gating::Sigmoid => weights.iter_mut().for_each(|x| *x = 1.0 / (1.0 + (-*x).exp())),
-        Gating::SoftmaxOfUsed => {}
+        Gating::SoftmaxOfUsed | Gating::SoftmaxOfClose { .. } => {}
     }
     let mut merits = weights.clone();
     if let Some(bias) = bias {
@@ -107,6 +110,9 @@ fn choose(experts: &Experts, scores: &[f32], bias: Option<&[f32]>) -> Vec<(usize
     let mut order: Vec<usize> = (0..scores.len()).collect();
     // The first of equals, as everywhere.
     order.sort_by(|a, b| merits[*b].total_cmp(&merits[*a]));
+    if let Gating::SoftmaxOfClose { margin } = experts.gating {
+        weights = shares_of_close(scores, &order, experts.used as usize, margin);
+    }
     order.truncate(experts.used as usize);
     order.sort_unstable();
     let mut chosen: Vec<f32> = order.iter().map(|expert| weights[*expert]).collect();
@@ -116,8 +122,25 @@ fn choose(experts: &Experts, scores: &[f32], bias: Option<&[f32]>) -> Vec<(usize
     let sum: f32 = chosen.iter().sum();
     // Half the least normal half-precision number: where all weights are 0 they stay so.
     let divisor = if experts.normalize { sum.max(6.103_515_6e-5) } else { 1.0 };
-    let scaled = chosen.into_iter().map(|weight| weight / divisor * experts.scale);
-    order.into_iter().zip(scaled).collect()
+    let weighed = order.into_iter().zip(chosen);
+    let weighed = weighed.map(|(expert, weight)| {
+        let own = scales.map_or(1.0, |scales| scales[expert]);
+        (expert, weight / divisor * experts.scale * own)
+    });
+    weighed.collect()
+}
+
+/// Of the first experts in the order, the share of each among those behind it that are close.
+fn shares_of_close(scores: &[f32], order: &[usize], used: usize, margin: f32) -> Vec<f32> {
+    let mut shares = vec![0.0; scores.len()];
+    for (place, expert) in order.iter().enumerate().take(used) {
+        let best = scores[*expert];
+        let rest = order[place..].iter().map(|other| scores[*other]);
+        let close = rest.filter(|score| best - score <= margin * score.abs().max(best));
+        let sum: f32 = close.map(|score| (score - best).exp()).sum();
+        shares[*expert] = if sum > 0.0 { 1.0 / sum } else { 0.0 };
+    }
+    shares
 }
 
 /// Leaves no merit to the experts outside of the groups whose best are best.

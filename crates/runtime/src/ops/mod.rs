@@ -1,6 +1,7 @@
 //! What each operation does, one file per kind. The formulas stand at [`gguf_graph::Op`].
 
 mod attention;
+mod choose;
 mod elementwise;
 mod experts;
 mod frames;
@@ -59,6 +60,7 @@ pub(crate) fn compute(
             elementwise::mix(run.value(*a), run.value(*b), weights.floats(*weight), to);
         }
         Op::Scale { x, factor } => elementwise::map(run.value(*x), to, |x| x * factor),
+        Op::AddNumber { x, number } => elementwise::map(run.value(*x), to, |x| x + number),
         Op::ScaleByPosition { x, offset, length, scale } => {
             rows::scale_by_position(run, run.value(*x), *offset, *length, *scale, to);
         }
@@ -82,6 +84,7 @@ pub(crate) fn compute(
             rotate::rotate(run, run.value(*x), *heads, rotation, to)
         }
         Op::Attention(attention) => attention::attention(run, attention, sequences, to),
+        Op::Choose(choose) => choose::choose(run, choose, sequences, to),
         Op::Store { key, value, state } => {
             attention::store(run.value(*key), run.value(*value), *state, sequences, to);
         }

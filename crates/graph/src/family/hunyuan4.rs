@@ -1,0 +1,170 @@
+//! Hunyuan 4: compressed attention to the tokens that an indexer chooses, with gates and sinks, and
+//! several streams of the residual (hyper-connections, arXiv 2409.19606).
+
+use gguf::Finding;
+
+use crate::build::Builder;
+use crate::family::deepseek::{self, Widths};
+use crate::family::indexed::Indexer;
+use crate::layers::{
+    Decoder, attend, beside_shared, embedding, experts, feed_forward, finish, layers, normed,
+};
+use crate::op::{Among, Function, GateFunction, Gating, Op};
+use crate::raw::ValueId;
+use crate::rotation::Pairs;
+
+pub(super) fn hunyuan4(builder: &mut Builder<'_>) -> Result<(), Finding> {
+    let mut family = Decoder::gated(builder, Pairs::Neighbours)?;
+    let widths = Widths::of(builder)?;
+    family.attention_scale = Some(1.0 / (widths.key as f32).sqrt());
+    family.routing.gating = Gating::Sigmoid;
+    family.routing.normalize = false;
+    let streams = Streams::of(builder)?;
+    let embedded = embedding(builder, &family)?;
+    let mut x = vec![embedded; streams.count as usize];
+    let mut among = None;
+    for layer in 0..layers(builder)? {
+        builder.at("blk.", Some(layer));
+        let (input, shares) = streams.gather(builder, &x, "hc_attn", &family)?;
+        let input = normed(builder, input, "attn_norm", &family);
+        let attended = attention(builder, input, layer, &family, &mut among)?;
+        streams.spread(builder, &mut x, attended, shares);
+        let (input, shares) = streams.gather(builder, &x, "hc_ffn", &family)?;
+        let input = normed(builder, input, "ffn_norm", &family);
+        let fed = network(builder, input, layer, &family)?;
+        streams.spread(builder, &mut x, fed, shares);
+    }
+    builder.at("", None);
+    let x = streams.last(builder, &x, &family)?;
+    finish(builder, x, &family)
+}
+
+fn attention(
+    builder: &mut Builder<'_>,
+    x: ValueId,
+    layer: u64,
+    decoder: &Decoder,
+    among: &mut Option<Among>,
+) -> Result<ValueId, Finding> {
+    let mut attend = attend(builder, layer, decoder)?;
+    let compressed = deepseek::compressed_queries(builder, x, &attend)?;
+    if builder.has("indexer.attn_q_b.weight") {
+        let len = builder.size("attention.indexer.key_length")?;
+        let rotated = builder.size("rope.dimension_count")?;
+        let indexer = Indexer { pairs: Pairs::Neighbours, start: len.saturating_sub(rotated) };
+        *among = Some(indexer.choose(builder, x, compressed, &attend)?);
+    }
+    attend.among = *among;
+    deepseek::attend(builder, x, compressed, Widths::of(builder)?, &mut attend)
+}
+
+/// Gates of experts are bounded in some layers.
+fn network(
+    builder: &mut Builder<'_>,
+    x: ValueId,
+    layer: u64,
+    decoder: &Decoder,
+) -> Result<ValueId, Finding> {
+    if !builder.has("ffn_gate_inp.weight") {
+        return feed_forward(builder, x, decoder.function, "");
+    }
+    let mut routing = decoder.routing;
+    if let Some(limit) = builder.limit("swiglu_clamp_exp", layer)? {
+        routing.function = GateFunction::Bounded { function: Function::Silu, limit };
+    }
+    let routed = experts(builder, x, layer, routing)?;
+    beside_shared(builder, x, routed, decoder.function)
+}
+
+/// The streams of the residual.
+struct Streams {
+    count: u32,
+    epsilon: f32,
+    magnitude: f32,
+}
+
+impl Streams {
+    fn of(builder: &Builder<'_>) -> Result<Self, Finding> {
+        Ok(Self {
+            count: builder.size("hyper_connection.count")?.clamp(1, 64),
+            epsilon: builder.hyper.f32("hyper_connection.epsilon")?,
+            magnitude: builder.hyper.f32("hyper_connection.magnitude")?,
+        })
+    }
+
+    /// A number for each stream, or two, which all streams together say.
+    fn shares(
+        builder: &mut Builder<'_>,
+        streams: &[ValueId],
+        name: &str,
+        decoder: &Decoder,
+    ) -> Result<ValueId, Finding> {
+        let (first, others) = streams.split_at(1);
+        let x = others
+            .iter()
+            .fold(first[0], |a, b| builder.op(Op::Join { a, b: *b, groups: 1, shared: false }));
+        let x = builder.weightless_norm(x, decoder.norm, 1);
+        let x = builder.product(x, &format!("{name}_fn"))?;
+        let weight = builder.weight(&format!("{name}_scale.weight"))?;
+        let x = builder.op(Op::MultiplyWeight { x, weight });
+        let weight = builder.weight(&format!("{name}_base.weight"))?;
+        let x = builder.op(Op::AddWeight { x, weight });
+        Ok(builder.op(Op::Activate { x, function: Function::Sigmoid }))
+    }
+
+    /// The sum of all streams, each with its share.
+    fn sum(builder: &mut Builder<'_>, streams: &[ValueId], shares: ValueId) -> ValueId {
+        let parts: Vec<_> = (0..)
+            .zip(streams)
+            .map(|(start, stream)| {
+                let share = builder.op(Op::Slice { x: shares, groups: 1, start, len: 1 });
+                builder.op(Op::Multiply { a: *stream, b: share })
+            })
+            .collect();
+        let (first, others) = parts.split_at(1);
+        others.iter().fold(first[0], |a, b| builder.add(a, *b))
+    }
+
+    /// What a part of a layer reads, and the shares that the streams have in what it makes.
+    fn gather(
+        &self,
+        builder: &mut Builder<'_>,
+        streams: &[ValueId],
+        name: &str,
+        decoder: &Decoder,
+    ) -> Result<(ValueId, ValueId), Finding> {
+        let shares = Self::shares(builder, streams, name, decoder)?;
+        let [before, behind] = builder.split(shares, [self.count; 2]);
+        let before = builder.op(Op::AddNumber { x: before, number: self.epsilon });
+        let behind = builder.scale(behind, self.magnitude);
+        let behind = builder.op(Op::AddNumber { x: behind, number: self.epsilon });
+        Ok((Self::sum(builder, streams, before), behind))
+    }
+
+    /// Adds what a part of a layer makes to all streams.
+    fn spread(
+        &self,
+        builder: &mut Builder<'_>,
+        streams: &mut [ValueId],
+        made: ValueId,
+        shares: ValueId,
+    ) {
+        for (stream, start) in streams.iter_mut().zip(0..) {
+            let share = builder.op(Op::Slice { x: shares, groups: 1, start, len: 1 });
+            let part = builder.op(Op::Multiply { a: made, b: share });
+            *stream = builder.add(*stream, part);
+        }
+    }
+
+    /// What goes into the last norm.
+    fn last(
+        &self,
+        builder: &mut Builder<'_>,
+        streams: &[ValueId],
+        decoder: &Decoder,
+    ) -> Result<ValueId, Finding> {
+        let shares = Self::shares(builder, streams, "output_hc", decoder)?;
+        let shares = builder.op(Op::AddNumber { x: shares, number: self.epsilon });
+        Ok(Self::sum(builder, streams, shares))
+    }
+}

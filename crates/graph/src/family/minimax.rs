@@ -1,0 +1,59 @@
+//! MiniMax M3: in layers with experts, each head of keys is looked at in the blocks of tokens that one
+//! head of an indexer chooses for it.
+
+use gguf::Finding;
+
+use crate::build::Builder;
+use crate::layers::{Attend, Decoder, attention, beside_shared, decoder, experts, feed_forward};
+use crate::op::{Among, Choose, GateFunction, Gating, Op};
+use crate::raw::{State, ValueId};
+use crate::rotation::Pairs;
+
+/// What is in the middle of all networks.
+const FUNCTION: GateFunction = GateFunction::Clamped { alpha: 1.702, limit: 7.0 };
+
+pub(super) fn minimax_m3(builder: &mut Builder<'_>) -> Result<(), Finding> {
+    let mut family = Decoder {
+        attention: |builder, x, _, mut attend| {
+            if builder.has("indexer.q_proj.weight") {
+                attend.among = Some(choose(builder, x, &attend)?);
+            }
+            attention(builder, x, &attend)
+        },
+        network: |builder, x, layer, decoder| {
+            if !builder.has("ffn_gate_inp.weight") {
+                return feed_forward(builder, x, FUNCTION, "");
+            }
+            let routed = experts(builder, x, layer, decoder.routing)?;
+            beside_shared(builder, x, routed, FUNCTION)
+        },
+        ..Decoder::gated(builder, Pairs::Halves)?
+    };
+    family.routing.gating = Gating::Sigmoid;
+    family.routing.normalize = false;
+    family.routing.function = FUNCTION;
+    decoder(builder, &family)
+}
+
+fn choose(builder: &mut Builder<'_>, x: ValueId, attend: &Attend) -> Result<Among, Finding> {
+    let heads = builder.size("attention.indexer.head_count")?;
+    let len = builder.size("attention.indexer.key_length")?;
+    let block = builder.size("attention.indexer.block_size")?;
+    let parts = [("q", heads), ("k", 1)].map(|(part, heads)| {
+        let made = builder.product(x, &format!("indexer.{part}_proj"))?;
+        let x = builder.norm_parts(made, &format!("indexer.{part}_norm"), attend.norm, heads);
+        Ok(match attend.rotation.clone() {
+            Some(rotation) => builder.op(Op::Rotate { x, heads, rotation }),
+            None => x,
+        })
+    });
+    let [query, key]: [Result<ValueId, Finding>; 2] = parts;
+    let (query, key) = (query?, key?);
+    let count = builder.size("attention.indexer.top_k")?;
+    let local = builder.size("attention.indexer.local_blocks")?;
+    let state = builder.state(State::Cache { keys: len, values: 0 });
+    let weights = None;
+    let choose = Choose { query, key, weights, heads, count, block, local, state };
+    let chosen = builder.op(Op::Choose(choose));
+    Ok(Among { chosen, groups: heads, block })
+}

@@ -1,0 +1,74 @@
+//! SmallThinker and Arctic: experts are chosen by what goes into the layer.
+
+use gguf::Finding;
+
+use crate::build::Builder;
+use crate::layers::{
+    Decoder, Windows, attend, decoder, experts, feed_forward, normed, scored_experts,
+};
+use crate::op::{Function, GateFunction, Op};
+use crate::raw::ValueId;
+use crate::rotation::Pairs;
+
+/// SmallThinker. Of four layers the first sees all, and does not rotate, where there are windows.
+pub(super) fn smallthinker(builder: &mut Builder<'_>) -> Result<(), Finding> {
+    let mut family = Decoder {
+        windows: Windows::AllButFirst(4),
+        layer: before_attention,
+        ..Decoder::gated(builder, Pairs::Halves)?
+    };
+    let has_window = builder.hyper.stated("attention.sliding_window").is_some();
+    if has_window && builder.size("attention.sliding_window")? > 0 {
+        family.rotation = None;
+    }
+    family.routing.function = GateFunction::Plain(Function::Relu);
+    decoder(builder, &family)
+}
+
+fn before_attention(
+    builder: &mut Builder<'_>,
+    x: ValueId,
+    layer: u64,
+    decoder: &Decoder,
+) -> Result<ValueId, Finding> {
+    let scores = builder.product(x, "ffn_gate_inp")?;
+    let x = attended(builder, x, layer, decoder)?;
+    let input = normed(builder, x, decoder.network_norm, decoder);
+    let experts = scored_experts(builder, input, scores, layer, decoder.routing)?;
+    let routed = builder.op(Op::Experts(Box::new(experts)));
+    Ok(builder.add(x, routed))
+}
+
+/// Arctic: a dense network behind attention, and experts beside both.
+pub(super) fn arctic(builder: &mut Builder<'_>) -> Result<(), Finding> {
+    let family = Decoder { layer: beside_all, ..Decoder::gated(builder, Pairs::Neighbours)? };
+    decoder(builder, &family)
+}
+
+fn beside_all(
+    builder: &mut Builder<'_>,
+    x: ValueId,
+    layer: u64,
+    decoder: &Decoder,
+) -> Result<ValueId, Finding> {
+    let y = attended(builder, x, layer, decoder)?;
+    let input = normed(builder, y, decoder.network_norm, decoder);
+    let dense = feed_forward(builder, input, decoder.function, "")?;
+    let y = builder.add(y, dense);
+    let input = normed(builder, x, "ffn_norm_exps", decoder);
+    let routed = experts(builder, input, layer, decoder.routing)?;
+    Ok(builder.add(y, routed))
+}
+
+/// What goes into a layer, with what its attention adds.
+fn attended(
+    builder: &mut Builder<'_>,
+    x: ValueId,
+    layer: u64,
+    decoder: &Decoder,
+) -> Result<ValueId, Finding> {
+    let input = normed(builder, x, "attn_norm", decoder);
+    let attend = attend(builder, layer, decoder)?;
+    let attended = (decoder.attention)(builder, input, layer, attend)?;
+    Ok(builder.add(x, attended))
+}
