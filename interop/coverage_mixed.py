@@ -42,9 +42,13 @@ def deepseek_ocr():
     fields = {"first_k_dense_replace": 1, "moe_intermediate_size": EXPERT_FF, "n_routed_experts": EXPERTS}
     fields |= {"n_shared_experts": 1, "num_experts_per_tok": 2, "n_group": 1, "topk_group": 1, "kv_lora_rank": None}
     fields |= {"q_lora_rank": None, "qk_nope_head_dim": 0, "qk_rope_head_dim": 0, "v_head_dim": 0, "use_mla": False}
-    made = config("DeepseekOCRForCausalLM", "deepseek_vl_v2_remote", **fields)
+    made = config("DeepseekOCRForCausalLM", "deepseek_vl_v2_remote", **fields, num_key_value_heads=HEADS)
     made["language_config"] = {k: v for k, v in made.items() if k not in ("architectures", "model_type")}
-    layer = lambda p: attention(f"{p}.self_attn") | routed_block(p, p.endswith(".0"))  # noqa: E731
+
+    def layer(p):
+        tensors = attention(f"{p}.self_attn") | routed_block(p, p.endswith(".0"))
+        return tensors | linear(f"{p}.self_attn.k_proj", WIDTH, WIDTH) | linear(f"{p}.self_attn.v_proj", WIDTH, WIDTH)
+
     tensors = model(layer) | {"model.sam_model.neck.0.weight": (8, 8), "model.image_newline": (WIDTH,)}
     return made, tensors | linear("model.projector.layers", WIDTH, 32), "qwen2", "deepseek-v3"
 

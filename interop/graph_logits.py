@@ -8,7 +8,7 @@ gate or window shows, converts them to F32 and runs them with nothing rounded. T
 models without an output matrix the last hidden states) are compared with what llama.cpp computes from the same file (the
 cache in F32, without flash attention) and with what `transformers` computes from the checkpoint, where that has the class.
 The greatest difference is told in standard deviations of the reference, and must be below `TOLERANCE`, if `REASONS` does not
-say why one side is off. Where neither can be had, `graph_references.py` may have the computation written down.
+say why the other side is off. Where neither can be had, `graph_references.py` may have the computation written down.
 
 LIBLLAMA_DIR has llama.cpp's libraries; the Python package llama_cpp (installed with CMAKE_ARGS=-DLLAMA_BUILD=OFF) talks to
 them. `--results` keeps outcomes in a file, from which classes that are not asked for are taken again; `--write` replaces the
@@ -29,12 +29,26 @@ from pathlib import Path
 import numpy as np
 
 TOKENS = 72
-TOLERANCE = 1e-4
+# llama.cpp rounds more: tables of angles and of functions.
+TOLERANCE = {"llama.cpp": 1e-3, "transformers": 1e-4, "written down": 1e-4}
 MARKS = ("<!-- logits: made by interop/graph_logits.py -->", "<!-- end of logits -->")
 # llama.cpp looks functions up in tables of half precision.
 TABLE = (2e-2, "llama.cpp: GELU by a table in half precision")
+SHARP = (2e-1, "llama.cpp: GELU by a table in half precision, and scores of attention that nothing makes smaller")
+ANYTHING = float("inf")
 # Architectures of which a reference is off, which one, by how much at most, and why.
-REASONS = {}
+REASONS = {
+    ("gemma3", "llama.cpp"): TABLE,
+    ("gemma4", "llama.cpp"): SHARP,
+    ("grok", "llama.cpp"): (ANYTHING, "llama.cpp: weights of experts sum to 1, their scores have no bound; GELU by a table"),
+    ("grovemoe", "llama.cpp"): (ANYTHING, "llama.cpp: small experts read what large ones give"),
+    ("mellum", "llama.cpp"): (ANYTHING, "llama.cpp: layers with a window rotate by the base of the others"),
+    ("minimax-m3", "llama.cpp"): (ANYTHING, "llama.cpp: all is looked at without flash attention"),
+    ("modern-bert", "llama.cpp"): TABLE,
+    ("phimoe", "llama.cpp"): (ANYTHING, "llama.cpp: norms and weights of experts as in other models"),
+    ("smallthinker", "llama.cpp"): (ANYTHING, "llama.cpp: a window of 4096, whatever the file says; compared with that below"),
+    ("spark2_5", "llama.cpp"): TABLE,
+}
 INDEXER = {"index_n_heads": 16, "index_head_dim": 64}
 # What checkpoints have besides, so that more shows: fields of the configuration of a class that `transformers` makes.
 # Indexers have enough heads that hardly ever none fits, when all tokens would be as good.
@@ -42,6 +56,9 @@ FIELDS = {
     "AfmoeForCausalLM": {"route_norm": True},
     "DeepseekV32ForCausalLM": INDEXER,
     "GlmMoeDsaForCausalLM": INDEXER,
+    **dict.fromkeys(
+        ("ModernBertForMaskedLM", "ModernBertForSequenceClassification", "ModernBertModel"), {"layer_norm_eps": 1e-5}
+    ),
     "LagunaForCausalLM": {"layer_types": ["full_attention", "sliding_attention"]},
     "MellumForCausalLM": {"layer_types": ["sliding_attention", "full_attention"]},
     "PaddleOCRVLForConditionalGeneration": {
@@ -50,10 +67,15 @@ FIELDS = {
 }
 # What the configuration of a class that is made by hand gets, for `transformers` alone or before it is converted.
 FOR_TRANSFORMERS = {
+    "ChameleonForConditionalGeneration": {"vocabulary_map": {"<image>": 8}},
+    "PhiMoEForCausalLM": {"model_type": "phimoe", "attention_bias": True, "lm_head_bias": True, "rope_scaling": dict.fromkeys(("short_mscale", "long_mscale"), 1.2535663410560174)},
     "Dots3NoteTextForCausalLM": {"num_key_value_heads": 4},
-    "HYV4ForCausalLM": {"pad_token_id": 0, "num_key_value_heads": 4},
+    "HYV4ForCausalLM": {"model_type": "hy_v4", "pad_token_id": 0},
 }
-MSCALE = {"short_mscale": 1.190238, "long_mscale": 1.190238}
+# Parts of models that text does not go through.
+ELSEWHERE = ("vqmodel", "vision", "visual", "projector")
+# What the configuration of a class that is made by hand has otherwise.
+CHANGED = {"JAISLMHeadModel": {"n_head": 4}}
 # More checkpoints of a class: fields that are another.
 VARIANTS = {
     "SmallThinkerForCausalLM": {"window as llama.cpp has it": {"sliding_window_size": 4096}},
@@ -63,7 +85,7 @@ NAMES = {"PhiMoEForCausalLM": "PhimoeForCausalLM"}
 # Tensors of a class that random numbers make no sense for: what their names end with, and what is in them.
 VALUES = {"ApertusForCausalLM": {"act_fn.eps": -1e-6}}
 # By how much matrices of a class grow, if not by 2.
-GAINS = {}
+GAINS = {"PlamoForCausalLM": 0.25}
 
 
 def ids(folder):
@@ -85,6 +107,11 @@ def enlarge(folder, gain, values):
                 if name.endswith(end):
                     tensors[name] = torch.full_like(tensor, value)
         save_file(tensors, path)
+
+
+def change(folder, fields):
+    path = folder / "config.json"
+    path.write_text(json.dumps(merged(json.loads(path.read_text()), fields)))
 
 
 # ---- the references
@@ -148,10 +175,12 @@ def of_transformers(name, folder, tokens, hidden):
     cls = getattr(transformers, NAMES.get(name, name))
     own = FOR_TRANSFORMERS.get(tiny_name(name))
     if own:
-        path = folder / "config.json"
-        path.write_text(json.dumps(json.loads(path.read_text()) | own))
-    made, told = cls.from_pretrained(folder, dtype=torch.float32, attn_implementation="eager", output_loading_info=True)
-    lacking = [*told["missing_keys"], *told["mismatched_keys"]]
+        change(folder, own)
+    how = {"dtype": torch.float32, "attn_implementation": "eager", "ignore_mismatched_sizes": True}
+    made, told = cls.from_pretrained(folder, output_loading_info=True, **how)
+    lacking = [*told["missing_keys"], *(name for name, *_ in told["mismatched_keys"])]
+    lacking = [name for name in lacking if not any(part in name for part in ELSEWHERE)]
+    lacking += [name for name in told["unexpected_keys"] if name.endswith("bias")]
     assert not lacking, f"has other names: {lacking[:3]}"
     model = made.eval()
     with torch.no_grad():
@@ -238,7 +267,7 @@ def llama(options, path, listed):
     command = [sys.executable, here, "--as-llama", path, listed, out, *([] if has_logits(path) else ["hidden"])]
     done = subprocess.run(list(map(str, command)), capture_output=True, text=True, env=environment)
     if done.returncode != 0:
-        words = ("error", "ASSERT", "missing", "exceed", "not ")
+        words = ("error", "ASSERT", "missing")
         lines = [line for line in done.stderr.splitlines() if any(word in line for word in words)]
         raise RuntimeError((lines or done.stderr.splitlines() or ["nothing said"])[0])
     return np.load(out)
@@ -272,11 +301,11 @@ def work_on(name, options, by_hand, results):
                 if label.endswith("without head_dim"):
                     continue
                 enlarge(folder, GAINS.get(made_as, 2.0), VALUES.get(made_as, {}))
+                change(folder, CHANGED.get(made_as, {}))
                 for variant, fields in VARIANTS.get(made_as, {}).items():
                     other = folder.with_name(f"{folder.name} {variant}")
                     shutil.copytree(folder, other)
-                    path = other / "config.json"
-                    path.write_text(json.dumps(json.loads(path.read_text()) | fields))
+                    change(other, fields)
                     rows[f"{label}, {variant}"] = compare(name, options, other, pre)
                 rows[label] = compare(name, options, folder, pre)
         except Exception as fault:
@@ -297,13 +326,13 @@ def judged(row):
     said, right = [], "fault" not in row
     compared = [whose for whose in ("llama.cpp", "transformers", "written down") if whose in row]
     for whose in compared:
-        limit, reason = REASONS.get((row["architecture"], whose), (TOLERANCE, ""))
+        limit, reason = REASONS.get((row["architecture"], whose), (TOLERANCE[whose], ""))
         if not row[whose] < limit:
             right = False
             said.append(f"WRONG beside {whose}")
-        elif reason and row[whose] >= TOLERANCE:
+        elif reason and row[whose] >= TOLERANCE[whose]:
             said.append(reason)
-    if right and not any(row[whose] < TOLERANCE for whose in compared):
+    if right and not any(row[whose] < TOLERANCE[whose] for whose in compared):
         return None, said + ["compared with nothing that is exact"]
     return right, said
 

@@ -3,10 +3,10 @@
 use gguf::Finding;
 
 use crate::build::Builder;
-use crate::layers::{Decoder, attention, decoder, experts, feed_forward};
+use crate::layers::{Decoder, attention, decoder, experts, feed_forward, sharper};
 use crate::op::{Function, GateFunction};
 use crate::raw::ValueId;
-use crate::rotation::Pairs;
+use crate::rotation::{Pairs, Stretch};
 
 /// Numbers of the first model, whose files have no keys for them.
 const EMBEDDING_SCALE: f32 = 78.383_67;
@@ -15,7 +15,8 @@ const ATTENTION_SCALE: f32 = 0.088_388_35;
 const ATTENTION_CAP: f32 = 30.0;
 
 /// The weights of experts stay what they are among all, as its authors have it (llama.cpp makes them
-/// sum to 1, and does not bound the scores).
+/// sum to 1, and does not bound the scores). Contexts of more than 1024 tokens, where the second model
+/// sharpens attention, are attended to as shorter ones are, as llama.cpp does.
 pub(super) fn grok(builder: &mut Builder<'_>) -> Result<(), Finding> {
     let embedding_scale = builder.stated("embedding_scale")?.unwrap_or(EMBEDDING_SCALE);
     let logit_scale = builder.stated("logit_scale")?.unwrap_or(LOGIT_SCALE);
@@ -32,6 +33,13 @@ pub(super) fn grok(builder: &mut Builder<'_>) -> Result<(), Finding> {
         network,
         ..Decoder::gated(builder, Pairs::Halves)?
     };
+    // What the model states for YaRN multiplies what is usual there.
+    let factor = builder.stated("rope.scaling.yarn_attn_factor")?.unwrap_or(1.0);
+    for rotation in [&mut family.rotation, &mut family.window_rotation].into_iter().flatten() {
+        if let Stretch::Yarn { factor: by, .. } = rotation.stretch {
+            rotation.magnitude = factor * sharper(by, 1.0);
+        }
+    }
     family.routing.normalize = false;
     family.routing.function = GateFunction::Plain(Function::GeluTanh);
     let cap = builder.stated("router_logit_softcapping")?;

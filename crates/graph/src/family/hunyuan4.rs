@@ -51,7 +51,8 @@ fn attention(
     if builder.has("indexer.attn_q_b.weight") {
         let len = builder.size("attention.indexer.key_length")?;
         let rotated = builder.size("rope.dimension_count")?;
-        let indexer = Indexer { pairs: Pairs::Neighbours, start: len.saturating_sub(rotated) };
+        let (pairs, start) = (Pairs::Neighbours, len.saturating_sub(rotated));
+        let indexer = Indexer { pairs, start, epsilon: attend.norm.epsilon };
         *among = Some(indexer.choose(builder, x, compressed, &attend)?);
     }
     attend.among = *among;

@@ -28,7 +28,7 @@ fn indexed(builder: &mut Builder<'_>, pairs: Pairs) -> Result<(), Finding> {
         x = layer_of(builder, x, layer, &family, &mut |builder, x, mut attend| {
             let compressed = deepseek::compressed_queries(builder, x, &attend)?;
             if builder.has("indexer.attn_q_b.weight") {
-                let indexer = Indexer { pairs, start: 0 };
+                let indexer = Indexer { pairs, start: 0, epsilon: EPSILON };
                 among = Some(indexer.choose(builder, x, compressed, &attend)?);
             }
             attend.among = among;
@@ -71,19 +71,24 @@ fn dots3_attention(
     attend.scale = 1.0 / (widths.key as f32).sqrt();
     let compressed = deepseek::compressed_queries(builder, x, &attend)?;
     if !is_windowed {
-        let indexer = Indexer { pairs: Pairs::Halves, start: 0 };
+        let indexer = Indexer { pairs: Pairs::Halves, start: 0, epsilon: EPSILON };
         attend.among = Some(indexer.choose(builder, x, compressed, &attend)?);
     }
     deepseek::attend(builder, x, compressed, widths, &mut attend)
 }
 
-/// How the heads of an indexer rotate.
+/// How the heads of an indexer rotate, and its keys are normed.
 #[derive(Clone, Copy)]
 pub(super) struct Indexer {
     pub pairs: Pairs,
     /// The first number of a head that rotates.
     pub start: u32,
+    /// Of the norm of keys.
+    pub epsilon: f32,
 }
+
+/// Of the norm of an indexer's keys in most models, which no key of the file tells.
+const EPSILON: f32 = 1e-6;
 
 impl Indexer {
     /// The tokens that fit the compressed queries of a layer best.
@@ -94,17 +99,15 @@ impl Indexer {
         compressed: ValueId,
         attend: &Attend,
     ) -> Result<Among, Finding> {
-        /// Of the norm of keys, which no key of the file tells.
-        const EPSILON: f32 = 1e-6;
         let heads = builder.size("attention.indexer.head_count")?;
         let len = builder.size("attention.indexer.key_length")?;
         let query = builder.product(compressed, "indexer.attn_q_b")?;
         let key = builder.product(x, "indexer.attn_k")?;
-        let norm = Norm { kind: NormKind::Variance, epsilon: EPSILON };
+        let norm = Norm { kind: NormKind::Variance, epsilon: self.epsilon };
         let key = builder.norm(key, "indexer.k_norm", norm);
         let [query, key] = [(query, heads), (key, 1)].map(|(x, heads)| match &attend.rotation {
             Some(rotation) => {
-                let Self { pairs, start } = self;
+                let Self { pairs, start, .. } = self;
                 let rotation = Rotation { pairs, start, ..rotation.clone() };
                 builder.op(Op::Rotate { x, heads, rotation })
             }

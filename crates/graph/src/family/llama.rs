@@ -4,9 +4,9 @@
 use gguf::Finding;
 
 use crate::build::Builder;
-use crate::layers::{Decoder, attention, decoder};
+use crate::layers::{Decoder, Heads, attention, decoder};
 use crate::op::Mask;
-use crate::rotation::Pairs;
+use crate::rotation::{Factors, Pairs, Rotation, Stretch};
 
 pub(super) fn llama(builder: &mut Builder<'_>) -> Result<(), Finding> {
     let family = Decoder::gated(builder, Pairs::Neighbours)?;
@@ -26,9 +26,34 @@ pub(super) fn embed(builder: &mut Builder<'_>) -> Result<(), Finding> {
     decoder(builder, &family)
 }
 
-/// The weights of the experts stay what they are among all. DeepSeek's OCR is the same.
+/// The weights of the experts stay what they are among all.
 pub(super) fn deepseek(builder: &mut Builder<'_>) -> Result<(), Finding> {
     let mut family = Decoder::gated(builder, Pairs::Neighbours)?;
+    family.routing.normalize = false;
+    decoder(builder, &family)
+}
+
+/// DeepSeek's OCR: heads rotate whole, whatever the key says. The window of those that have one spares
+/// what is read first, which no mask here tells: all is looked at.
+pub(super) fn deepseek_ocr(builder: &mut Builder<'_>) -> Result<(), Finding> {
+    let rotation = Rotation {
+        pairs: Pairs::Halves,
+        start: 0,
+        count: Heads::of(builder, 0)?.key_len,
+        base: builder.hyper.f32("rope.freq_base")?,
+        stretch: Stretch::None,
+        magnitude: 1.0,
+        factors: Factors::None,
+    };
+    let mut family = Decoder {
+        attention: |builder, x, _, mut attend| {
+            attend.mask = Mask::Causal;
+            attention(builder, x, &attend)
+        },
+        window_rotation: Some(rotation.clone()),
+        rotation: Some(rotation),
+        ..Decoder::gated(builder, Pairs::Halves)?
+    };
     family.routing.normalize = false;
     decoder(builder, &family)
 }

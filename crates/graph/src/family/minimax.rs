@@ -30,7 +30,6 @@ pub(super) fn minimax_m3(builder: &mut Builder<'_>) -> Result<(), Finding> {
         ..Decoder::gated(builder, Pairs::Halves)?
     };
     family.routing.gating = Gating::Sigmoid;
-    family.routing.normalize = false;
     family.routing.function = FUNCTION;
     decoder(builder, &family)
 }

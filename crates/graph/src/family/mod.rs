@@ -193,7 +193,7 @@ const FAMILIES: &[(&str, Family)] = &[
     ("paddleocr", qwen::qwen),
     ("cogvlm", qwen::qwen),
     ("xverse", llama::llama),
-    ("deepseek2-ocr", llama::deepseek),
+    ("deepseek2-ocr", llama::deepseek_ocr),
     ("plamo", gpt::plamo),
     ("t5", t5::t5),
     ("t5encoder", t5::encoder),
