@@ -46,6 +46,7 @@ REASONS = {
     ("granitehybrid", "llama.cpp"): (ANYTHING, "llama.cpp: of Bamba's heads a part rotates, by other pairs"),
     ("grok", "llama.cpp"): (ANYTHING, "llama.cpp: weights of experts sum to 1, their scores have no bound; GELU by a table"),
     ("grovemoe", "llama.cpp"): (ANYTHING, "llama.cpp: small experts read what large ones give"),
+    ("hy_v4", "transformers"): (ANYTHING, "`transformers`: halves rotate together, in llama.cpp and here neighbours"),
     ("mellum", "llama.cpp"): (ANYTHING, "llama.cpp: layers with a window rotate by the base of the others"),
     ("minimax-m3", "llama.cpp"): (ANYTHING, "llama.cpp: all is looked at without flash attention"),
     ("modern-bert", "llama.cpp"): TABLE,

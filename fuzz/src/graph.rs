@@ -175,6 +175,9 @@ pub fn tiny(name: &str) -> Result<Graph, Finding> {
         metadata.set(format!("{name}.{key}"), value);
     }
     metadata.set(format!("{name}.vocab_size"), 8u32);
+    if name == "kimi-k3" {
+        metadata.set("kimi-k3.expert_shared_count", 1u32);
+    }
     if name == "rwkv6qwen2" {
         metadata.set("rwkv6qwen2.attention.head_count_kv", 1u32);
     }
@@ -196,6 +199,9 @@ pub fn tiny(name: &str) -> Result<Graph, Finding> {
     }
     metadata.set(format!("{name}.rope.dimension_count"), 4u32);
     metadata.set(format!("{name}.expert_used_count"), 2u32);
+    if name == "dots3note" {
+        metadata.set("dots3note.expert_shared_count", 1u32);
+    }
     let mut tensors = Vec::new();
     add(&mut architecture.tensors(&metadata), &mut tensors);
     gguf_graph::build(&metadata, &tensors)

@@ -68,7 +68,7 @@ fn the_sound_one_is_sound() {
     let shapes: Vec<_> = shapes.iter().map(ToString::to_string).collect();
     assert_eq!(shapes[4..6], ["tokens x 8", "tokens x 8"]);
     assert_eq!(shapes[10..], ["tokens x 4", "outputs x 8", "outputs x 20"]);
-    assert_eq!(graph.cache_width(), 8);
+    assert_eq!(graph.cache_width(), 12);
     let text = stored::to_text(&graph);
     assert_eq!(serde_json::from_str::<RawGraph>(&text).unwrap(), raw, "there and back");
 }

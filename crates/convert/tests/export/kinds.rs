@@ -40,7 +40,10 @@ fn falcon_has_a_state_space_beside_attention() {
     let back = exported_as_it_was(&falcon(json!({}))).config;
     assert_eq!(back["mamba_d_head"], 16);
     assert_eq!(back["mamba_rms_norm"], true);
-    assert_eq!(back["mamba_norm_before_gate"], false, "which is not what `transformers` takes without it");
+    assert_eq!(
+        back["mamba_norm_before_gate"], false,
+        "which is not what `transformers` takes without it"
+    );
     let message = falcon(json!({"mamba_rms_norm": true, "mamba_norm_before_gate": true})).convert();
     let message = message.unwrap_err().to_string();
     assert!(message.contains("`mamba_norm_before_gate` is true, which no program"), "{message}");

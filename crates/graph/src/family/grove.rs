@@ -22,8 +22,10 @@ fn network(
 ) -> Result<ValueId, Finding> {
     let scores = builder.product(x, "ffn_gate_inp")?;
     let large = scored_experts(builder, x, scores, layer, decoder.routing)?;
+    let count = builder.extent("ffn_gate_chexps.weight", 2).max(1);
+    let share = builder.extent("ffn_gate_exps.weight", 2) / count;
     let small = Experts {
-        share: builder.size("experts_per_group")?,
+        share: u32::try_from(share).unwrap_or(0),
         scale: large.scale * builder.factor("expert_group_scale")?,
         gate: Some(builder.weight("ffn_gate_chexps.weight")?),
         up: builder.weight("ffn_up_chexps.weight")?,

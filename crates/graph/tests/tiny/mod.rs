@@ -26,16 +26,19 @@ fn value(key: &str) -> Value {
         | "attention.value_length"
         | "attention.key_length_swa"
         | "attention.value_length_swa"
+        | "attention.key_length_mla_swa"
+        | "attention.value_length_mla_swa"
         | "attention.indexer.key_length" => 16u32.into(),
         "rope.freq_base_swa" | "activation_sparsity_scale" => 100.0f32.into(),
         key if key.starts_with("hyper_connection.") && !key.ends_with("count") => 0.5f32.into(),
         key if key.ends_with("_softcapping") => 30.0f32.into(),
         "expert_feed_forward_length" => 24u32.into(),
-        "attention.kv_lora_rank" => 12u32.into(),
+        "attention.kv_lora_rank" | "attention.kv_lora_rank_swa" => 12u32.into(),
         // Every other layer has one.
         "attention.sliding_window_pattern" => {
             gguf::Array::from(&[true, false, true, false][..]).into()
         }
+        "attention.shared_kv_layers" => 0u32.into(),
         "logit_scale" | "residual_scale" | "attention.clamp_kqv" => 2.0f32.into(),
         "use_parallel_residual" => true.into(),
         "attention.sliding_window" => 16u32.into(),
@@ -55,6 +58,13 @@ pub fn metadata(of: &Architecture, others: &[(&str, Value)]) -> Metadata {
     let mut metadata = Metadata::new();
     metadata.set("general.architecture", of.name);
     metadata.set(format!("{}.vocab_size", of.name), 40u32);
+    if of.name == "grovemoe" {
+        metadata.set("grovemoe.experts_per_group", 2u32);
+        metadata.set("grovemoe.expert_chunk_feed_forward_length", 8u32);
+    }
+    if of.name == "dots3note" {
+        metadata.set("dots3note.expert_shared_count", 1u32);
+    }
     if matches!(of.name, "cohere2moe" | "modern-bert") {
         // One of two keys.
         metadata.set(format!("{}.attention.layer_norm_epsilon", of.name), 1e-5f32);
@@ -87,6 +97,9 @@ pub fn metadata(of: &Architecture, others: &[(&str, Value)]) -> Metadata {
         let heads = Array::from(&[0u32, 2, 0, 2][..]);
         metadata.set(format!("{}.attention.head_count", of.name), 4u32);
         metadata.set(format!("{}.attention.head_count_kv", of.name), heads);
+    }
+    if of.name == "kimi-k3" {
+        metadata.set("kimi-k3.expert_shared_count", 1u32);
     }
     if of.name == "rwkv6qwen2" {
         metadata.set("rwkv6qwen2.attention.head_count_kv", 4u32);
