@@ -159,6 +159,7 @@ pub fn tiny(name: &str) -> Result<Graph, Finding> {
             key if key.contains("epsilon") => 1e-5f32.into(),
             key if key.contains("scale") || key.contains("clamp") => 2.0f32.into(),
             "expert_gating_func" => 2u32.into(),
+            "attention.shared_kv_layers" => 0u32.into(),
             "kda.gate_lower_bound" => (-2.0f32).into(),
             key if key.contains("situ_") => 4.0f32.into(),
             key if key.contains("num_inputs") || key.contains("hyper_connection.count") => {
