@@ -52,7 +52,7 @@ REASONS = {
     ("modern-bert", "llama.cpp"): TABLE,
     ("phimoe", "llama.cpp"): (ANYTHING, "llama.cpp: norms and weights of experts as in other models"),
     ("rwkv7", "llama.cpp"): (ANYTHING, "llama.cpp: heads that are no multiple of its vectors"),
-    ("smallthinker", "llama.cpp"): (ANYTHING, "llama.cpp: a window of 4096, whatever the file says; compared with that below"),
+    ("smallthinker", "llama.cpp"): (ANYTHING, "llama.cpp: a window of 4096, whatever the file says"),
     ("spark2_5", "llama.cpp"): TABLE,
 }
 INDEXER = {"index_n_heads": 16, "index_head_dim": 64}
@@ -95,7 +95,13 @@ VARIANTS = {
     "SmallThinkerForCausalLM": {"window as llama.cpp has it": {"sliding_window_size": 4096}},
 }
 # What `transformers` calls classes of others.
-NAMES = {"PhiMoEForCausalLM": "PhimoeForCausalLM", "MiniMaxText01ForCausalLM": "MiniMaxForCausalLM", "MiniMaxM1ForCausalLM": "MiniMaxForCausalLM"}
+NAMES = {
+    "ChameleonForCausalLM": "ChameleonForConditionalGeneration",
+    "Gemma3nForConditionalGeneration": "Gemma3nForCausalLM",
+    "MiniMaxM1ForCausalLM": "MiniMaxForCausalLM",
+    "MiniMaxText01ForCausalLM": "MiniMaxForCausalLM",
+    "PhiMoEForCausalLM": "PhimoeForCausalLM",
+}
 # Tensors of a class that random numbers make no sense for: what their names end with, and what is in them.
 VALUES = {"ApertusForCausalLM": {"act_fn.eps": -1e-6}}
 # By how much matrices of a class grow, if not by 2.
@@ -386,6 +392,7 @@ def main():
     import torch  # noqa: F401  before the processes, so that each starts fast
     import transformers
 
+    coverage.SECONDS = 900
     transformers.utils.logging.set_verbosity_error()
     transformers.utils.logging.disable_progress_bar()
     registered = coverage.registered(options.llama_cpp)

@@ -1,7 +1,7 @@
 """Models that neither llama.cpp nor `transformers` computes as their authors do, written down in numpy.
 
 Used by graph_logits.py. Each reads its own keys and tensors from the file, in F64. Sources: Grok's `model.py` and its second
-generation in SGLang, the code beside GroveMoE's and Spark's checkpoints, Nvidia's DeciLM, MiniMax M3 in `transformers`.
+generation in SGLang, the code beside the checkpoints of GroveMoE, Spark and SmallThinker, Nvidia's DeciLM, MiniMax M3 in `transformers`.
 """
 
 import math
@@ -216,6 +216,24 @@ def spark(file, x):
     return file.logits(x)
 
 
+def smallthinker(file, x):
+    window, base = file.key("attention.sliding_window"), file.key("rope.freq_base")
+    for layer in range(file.layers):
+        y = file.norm(x, file.of(layer, "attn_norm.weight"))
+        q, k, v = queries_keys_values(file, layer, y)
+        if layer % 4:
+            q, k = (rotated(part, base) for part in (q, k))
+        y = attention(q, k, v, q.shape[-1] ** -0.5, causal(len(x), window if layer % 4 else None))
+        scores = x @ file.of(layer, "ffn_gate_inp.weight").T
+        scores = sigmoid(scores) if file.key("expert_gating_func") == 2 else softmax(scores)
+        chosen = best(scores, file.key("expert_used_count"))
+        weights = np.take_along_axis(scores, chosen, -1)
+        x = x + y @ file.of(layer, "attn_output.weight").T
+        y = file.norm(x, file.of(layer, "ffn_norm.weight"))
+        x = x + routed(file, layer, y, weights / weights.sum(-1, keepdims=True), chosen, plain(lambda z: np.maximum(z, 0)))
+    return file.logits(x)
+
+
 def chosen_blocks(file, layer, y, base, count):
     """Which tokens each one sees, for each head of keys."""
     heads, block = file.key("attention.indexer.head_count"), file.key("attention.indexer.block_size")
@@ -259,7 +277,7 @@ def minimax(file, x):
     return file.logits(x)
 
 
-MODELS = {"deci": deci, "grok": grok, "grovemoe": grove, "spark2_5": spark, "minimax-m3": minimax}
+MODELS = {"deci": deci, "grok": grok, "grovemoe": grove, "spark2_5": spark, "minimax-m3": minimax, "smallthinker": smallthinker}
 
 
 def run(arch, path, tokens):

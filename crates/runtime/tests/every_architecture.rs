@@ -140,3 +140,52 @@ fn a_weight_may_be_multiplied_with_and_more() {
             {"op": "product", "x": 1, "weight": 1}]}}"#;
     assert!(tiny::run(graph.as_bytes()));
 }
+
+/// What `choose` makes of embeddings that are queries and keys at once, of tokens together or one by one.
+fn chosen(count: usize, block: usize, local: usize) -> Vec<Vec<f32>> {
+    let graph = format!(
+        r#"{{"architecture": "x", "weights": [{{"name": "table", "shape": [4, 9]}}],
+        "states": [{{"kind": "cache", "keys": 4, "values": 0}}],
+        "main": {{"outputs": [{{"kind": "hidden", "value": 1}}], "ops": [
+            {{"op": "embed", "table": 0, "index": "token"}},
+            {{"op": "choose", "query": 0, "key": 0, "heads": 1, "count": {count}, "block": {block},
+              "local": {local}, "state": 0}}]}}}}"#
+    );
+    let raw = serde_json::from_str(&graph).unwrap();
+    let graph = gguf_graph::Graph::new(raw, gguf_graph::Limits::default()).unwrap();
+    let model = tiny::model(&graph).unwrap();
+    let executor = Arc::new(Executor::new(&model, graph, Arithmetic::Exact).unwrap());
+    let all = run(&mut context(&executor, 512), of(0, &IDS));
+    let mut context = context(&executor, 512);
+    let steps = IDS.iter().flat_map(|id| run(&mut context, of(0, &[*id])).data);
+    assert!(steps.collect::<Vec<f32>>() == all.data, "token by token");
+    all.data.chunks_exact(count).map(<[f32]>::to_vec).collect()
+}
+
+#[test]
+fn the_best_tokens_up_to_ones_own_are_chosen() {
+    // As `tiny::model` fills the table.
+    let row =
+        |id: u32| -> Vec<f32> { (0..4).map(|j| ((id * 4 + j) % 17) as f32 / 16.0 - 0.5).collect() };
+    let score = |i: usize, j: usize| -> f32 {
+        row(IDS[i]).iter().zip(row(IDS[j])).map(|(q, k)| q * k).sum()
+    };
+    for (count, block, local) in [(3, 1, 0), (2, 2, 0), (2, 3, 1)] {
+        for (i, found) in chosen(count, block, local).iter().enumerate() {
+            let best = |b: usize| {
+                (b * block..i + 1)
+                    .take(block)
+                    .map(|j| score(i, j))
+                    .fold(f32::NEG_INFINITY, f32::max)
+            };
+            let mut blocks: Vec<usize> = (0..=i / block).collect();
+            let is_local = |b: usize| b + local > i / block;
+            blocks.sort_by(|a, b| {
+                is_local(*b).cmp(&is_local(*a)).then(best(*b).total_cmp(&best(*a)))
+            });
+            let mut wanted: Vec<f32> = blocks.iter().take(count).map(|b| *b as f32).collect();
+            wanted.resize(count, -1.0);
+            assert_eq!(*found, wanted, "token {i}, blocks of {block}, {local} local");
+        }
+    }
+}

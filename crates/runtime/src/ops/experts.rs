@@ -159,3 +159,48 @@ fn keep_best_groups(merits: &mut [f32], experts: &Experts) {
         merits[group * len..(group + 1) * len].fill(f32::NEG_INFINITY);
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use gguf_graph::{Function, GateFunction, ValueId, WeightId};
+
+    use super::*;
+
+    fn experts(gating: Gating) -> Experts {
+        Experts {
+            x: ValueId(0),
+            scores: ValueId(1),
+            used: 2,
+            gating,
+            selection_bias: None,
+            groups: 1,
+            groups_used: 1,
+            group_best: 1,
+            normalize: false,
+            scale: 2.0,
+            weigh_input: false,
+            gate: None,
+            up: WeightId(0),
+            down: WeightId(1),
+            gate_bias: None,
+            up_bias: None,
+            down_bias: None,
+            scales: None,
+            share: 1,
+            function: GateFunction::Plain(Function::Silu),
+        }
+    }
+
+    #[test]
+    fn those_that_are_close_share_the_weight() {
+        let experts = experts(Gating::SoftmaxOfClose { margin: 0.02 });
+        let share = 1.0 / (1.0 + (-0.01f32).exp());
+        let scores = [0.5, 2.0, 1.99];
+        let chosen = choose(&experts, &scores, None, None);
+        assert_eq!(chosen.iter().map(|(expert, _)| *expert).collect::<Vec<_>>(), [1, 2]);
+        // Behind the best the next has nobody close.
+        assert!((chosen[0].1 - 2.0 * share).abs() < 1e-6 && chosen[1].1 == 2.0, "{chosen:?}");
+        let scaled = choose(&experts, &scores, None, Some(&[1.0, 1.0, 3.0]));
+        assert_eq!(scaled[1].1, 6.0);
+    }
+}
