@@ -86,10 +86,10 @@ FOR_TRANSFORMERS = {
     "Dots3NoteTextForCausalLM": {"num_key_value_heads": 4},
     "HYV4ForCausalLM": {"model_type": "hy_v4", "pad_token_id": 0},
 }
-# Parts of models that text does not go through.
-ELSEWHERE = ("vqmodel", "vision", "visual", "projector")
+# Parts of models that text does not go through, or that are made by the program.
+ELSEWHERE = ("vqmodel", "vision", "visual", "projector", "slope_rate", "_decay")
 # What the configuration of a class that is made by hand has otherwise.
-CHANGED = {"JAISLMHeadModel": {"n_head": 4}}
+CHANGED = {"BambaForCausalLM": {"attn_rotary_emb": 8}, "JAISLMHeadModel": {"n_head": 4}}
 # More checkpoints of a class: fields that are another.
 VARIANTS = {
     "SmallThinkerForCausalLM": {"window as llama.cpp has it": {"sliding_window_size": 4096}},
