@@ -48,6 +48,7 @@ REASONS = {
     ("grovemoe", "llama.cpp"): (ANYTHING, "llama.cpp: small experts read what large ones give"),
     ("hy_v4", "transformers"): (ANYTHING, "`transformers`: halves rotate together, in llama.cpp and here neighbours"),
     ("mellum", "llama.cpp"): (ANYTHING, "llama.cpp: layers with a window rotate by the base of the others"),
+    ("minimax-01", "transformers"): (ANYTHING, "`transformers`: heads rotate whole"),
     ("minimax-m3", "llama.cpp"): (ANYTHING, "llama.cpp: all is looked at without flash attention"),
     ("modern-bert", "llama.cpp"): TABLE,
     ("phimoe", "llama.cpp"): (ANYTHING, "llama.cpp: norms and weights of experts as in other models"),
@@ -75,7 +76,7 @@ SCALE = 3.5565588200778455
 MINIMAX = {
     "model_type": "minimax", "layer_types": ["linear_attention"] * 7 + ["full_attention"], "mlp_alpha_factor": SCALE,
     "full_attn_alpha_factor": SCALE, "linear_attn_alpha_factor": SCALE,
-    "rope_parameters": {"rope_type": "default", "rope_theta": 1e7, "partial_rotary_factor": 0.5},
+    "rope_parameters": {"rope_type": "default", "rope_theta": 1e7},
 }
 # What the configuration of a class that is made by hand gets, for `transformers` alone or before it is converted.
 FOR_TRANSFORMERS = {
@@ -92,6 +93,7 @@ ELSEWHERE = ("vqmodel", "vision", "visual", "projector", "slope_rate", "_decay")
 CHANGED = {"BambaForCausalLM": {"attn_rotary_emb": 8}, "JAISLMHeadModel": {"n_head": 4}}
 # More checkpoints of a class: fields that are another.
 VARIANTS = {
+    "MiniMaxText01ForCausalLM": {"whole heads rotate": {"rotary_dim": 16}},
     "SmallThinkerForCausalLM": {"window as llama.cpp has it": {"sliding_window_size": 4096}},
 }
 # What `transformers` calls classes of others.
