@@ -155,11 +155,14 @@ pub fn tiny(name: &str) -> Result<Graph, Finding> {
         let value: gguf::Value = match key {
             "block_count" => 2u32.into(),
             "embedding_length" => 16u32.into(),
-            "attention.sliding_window_pattern" => gguf::Array::from(&[true, false][..]).into(),
+            "attention.sliding_window_pattern" => {
+                gguf::Array::from(&[true, name == "gemma3n"][..]).into()
+            }
             key if key.contains("epsilon") => 1e-5f32.into(),
             key if key.contains("scale") || key.contains("clamp") => 2.0f32.into(),
             "expert_gating_func" => 2u32.into(),
-            "attention.shared_kv_layers" => 0u32.into(),
+            // The last layer has a window as the first, whose keys and values it reads.
+            "attention.shared_kv_layers" => 1u32.into(),
             "kda.gate_lower_bound" => (-2.0f32).into(),
             key if key.contains("situ_") => 4.0f32.into(),
             key if key.contains("num_inputs") || key.contains("hyper_connection.count") => {

@@ -44,7 +44,9 @@ fn is_windowed(builder: &Builder<'_>, layer: u64, usual: Windows) -> Result<bool
             let stated = stated.map(|_| hyper.u64(PATTERN)).transpose()?;
             Ok(match (usual, stated) {
                 (_, Some(0)) | (Windows::All, None) => true,
-                (Windows::AllButFirst(usual), stated) => layer % stated.unwrap_or(usual) != 0,
+                (Windows::AllButFirst(usual), stated) => {
+                    !layer.is_multiple_of(stated.unwrap_or(usual))
+                }
                 (Windows::AllButLast(usual), None) => layer % usual != usual - 1,
                 (_, Some(stated)) => layer % stated != stated - 1,
             })
