@@ -35,9 +35,7 @@ fn value(key: &str) -> Value {
         "expert_feed_forward_length" => 24u32.into(),
         "attention.kv_lora_rank" | "attention.kv_lora_rank_swa" => 12u32.into(),
         // Every other layer has one.
-        "attention.sliding_window_pattern" => {
-            gguf::Array::from(&[true, false, true, false][..]).into()
-        }
+        "attention.sliding_window_pattern" => Array::from(&[true, false, true, false][..]).into(),
         "attention.shared_kv_layers" => 0u32.into(),
         "logit_scale" | "residual_scale" | "attention.clamp_kqv" => 2.0f32.into(),
         "use_parallel_residual" => true.into(),
