@@ -29,6 +29,8 @@ from pathlib import Path
 import numpy as np
 
 TOKENS = 72
+# llama.cpp does not come back from some models.
+SECONDS = 60
 # llama.cpp rounds more: tables of angles and of functions.
 TOLERANCE = {"llama.cpp": 1e-3, "transformers": 1e-4, "written down": 1e-4}
 MARKS = ("<!-- logits: made by interop/graph_logits.py -->", "<!-- end of logits -->")
@@ -38,15 +40,19 @@ SHARP = (2e-1, "llama.cpp: GELU by a table in half precision, and scores of atte
 ANYTHING = float("inf")
 # Architectures of which a reference is off, which one, by how much at most, and why.
 REASONS = {
+    ("arwkv7", "llama.cpp"): (ANYTHING, "llama.cpp: heads that are no multiple of its vectors"),
     ("gemma3", "llama.cpp"): TABLE,
     ("gemma4", "llama.cpp"): SHARP,
+    ("granitehybrid", "llama.cpp"): (ANYTHING, "llama.cpp: of Bamba's heads a part rotates, by other pairs"),
     ("grok", "llama.cpp"): (ANYTHING, "llama.cpp: weights of experts sum to 1, their scores have no bound; GELU by a table"),
     ("grovemoe", "llama.cpp"): (ANYTHING, "llama.cpp: small experts read what large ones give"),
     ("hy_v4", "transformers"): (ANYTHING, "`transformers`: halves rotate together, in llama.cpp and here neighbours"),
     ("mellum", "llama.cpp"): (ANYTHING, "llama.cpp: layers with a window rotate by the base of the others"),
+    ("minimax-01", "transformers"): (ANYTHING, "`transformers`: heads rotate whole"),
     ("minimax-m3", "llama.cpp"): (ANYTHING, "llama.cpp: all is looked at without flash attention"),
     ("modern-bert", "llama.cpp"): TABLE,
     ("phimoe", "llama.cpp"): (ANYTHING, "llama.cpp: norms and weights of experts as in other models"),
+    ("rwkv7", "llama.cpp"): (ANYTHING, "llama.cpp: heads that are no multiple of its vectors"),
     ("smallthinker", "llama.cpp"): (ANYTHING, "llama.cpp: a window of 4096, whatever the file says"),
     ("spark2_5", "llama.cpp"): TABLE,
 }
@@ -66,25 +72,36 @@ FIELDS = {
         "text_config": {"rope_parameters": {"rope_type": "default", "rope_theta": 1e4, "mrope_section": [2, 3, 3]}},
     },
 }
+SCALE = 3.5565588200778455
+MINIMAX = {
+    "model_type": "minimax", "layer_types": ["linear_attention"] * 7 + ["full_attention"], "mlp_alpha_factor": SCALE,
+    "full_attn_alpha_factor": SCALE, "linear_attn_alpha_factor": SCALE,
+    "rope_parameters": {"rope_type": "default", "rope_theta": 1e7},
+}
 # What the configuration of a class that is made by hand gets, for `transformers` alone or before it is converted.
 FOR_TRANSFORMERS = {
     "ChameleonForConditionalGeneration": {"vocabulary_map": {"<image>": 8}},
+    "KimiLinearForCausalLM": {"model_type": "kimi_linear", "pad_token_id": 0},
+    **dict.fromkeys(("MiniMaxText01ForCausalLM", "MiniMaxM1ForCausalLM"), MINIMAX),
     "PhiMoEForCausalLM": {"model_type": "phimoe", "attention_bias": True, "lm_head_bias": True, "rope_scaling": dict.fromkeys(("short_mscale", "long_mscale"), 1.2535663410560174)},
     "Dots3NoteTextForCausalLM": {"num_key_value_heads": 4},
     "HYV4ForCausalLM": {"model_type": "hy_v4", "pad_token_id": 0},
 }
-# Parts of models that text does not go through.
-ELSEWHERE = ("vqmodel", "vision", "visual", "projector")
+# Parts of models that text does not go through, or that are made by the program.
+ELSEWHERE = ("vqmodel", "vision", "visual", "projector", "slope_rate", "_decay")
 # What the configuration of a class that is made by hand has otherwise.
-CHANGED = {"JAISLMHeadModel": {"n_head": 4}}
+CHANGED = {"BambaForCausalLM": {"attn_rotary_emb": 8}, "JAISLMHeadModel": {"n_head": 4}}
 # More checkpoints of a class: fields that are another.
 VARIANTS = {
+    "MiniMaxText01ForCausalLM": {"whole heads rotate": {"rotary_dim": 16}},
     "SmallThinkerForCausalLM": {"window as llama.cpp has it": {"sliding_window_size": 4096}},
 }
 # What `transformers` calls classes of others.
 NAMES = {
     "ChameleonForCausalLM": "ChameleonForConditionalGeneration",
     "Gemma3nForConditionalGeneration": "Gemma3nForCausalLM",
+    "MiniMaxM1ForCausalLM": "MiniMaxForCausalLM",
+    "MiniMaxText01ForCausalLM": "MiniMaxForCausalLM",
     "PhiMoEForCausalLM": "PhimoeForCausalLM",
 }
 # Tensors of a class that random numbers make no sense for: what their names end with, and what is in them.
@@ -270,7 +287,7 @@ def llama(options, path, listed):
     here = Path(__file__).resolve()
     environment = os.environ | {"LLAMA_CPP_LIB_PATH": str(options.libllama)}
     command = [sys.executable, here, "--as-llama", path, listed, out, *([] if has_logits(path) else ["hidden"])]
-    done = subprocess.run(list(map(str, command)), capture_output=True, text=True, env=environment)
+    done = subprocess.run(list(map(str, command)), capture_output=True, text=True, env=environment, timeout=SECONDS)
     if done.returncode != 0:
         words = ("error", "ASSERT", "missing")
         lines = [line for line in done.stderr.splitlines() if any(word in line for word in words)]

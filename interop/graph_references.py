@@ -282,7 +282,10 @@ MODELS = {"deci": deci, "grok": grok, "grovemoe": grove, "spark2_5": spark, "min
 
 def run(arch, path, tokens):
     """Logits of the tokens; None of an architecture that is not written down."""
-    if arch not in MODELS:
+    import graph_state_references
+
+    models = MODELS | graph_state_references.MODELS
+    if arch not in models:
         return None
     file = File(path)
-    return MODELS[arch](file, file.tensors["token_embd.weight"][tokens])
+    return models[arch](file, file.tensors["token_embd.weight"][tokens])

@@ -107,7 +107,7 @@ FIELDS = {
         "mlp_multipliers": [0.88, 0.11], "key_multiplier": 0.39, "attention_in_multiplier": 1.5,
         "attention_out_multiplier": 0.94, "ssm_multipliers": [0.35, 0.25, 0.18, 0.5, 0.35], "ssm_in_multiplier": 1.25,
         "ssm_out_multiplier": 0.24, "lm_head_multiplier": 0.02, "embedding_multiplier": 5.66, "mamba_rms_norm": True,
-        "time_step_limit": [0.0, 1000.0],
+        "mamba_norm_before_gate": False, "time_step_limit": [0.0, 1000.0],
     },
     "GraniteMoeHybridForCausalLM": {"layer_types": ["mamba", "attention"], **SMALL_STATES},
     "JambaForCausalLM": {"attn_layer_period": 2, "attn_layer_offset": 1, "mamba_d_state": 8, "use_mamba_kernels": False},

@@ -163,6 +163,8 @@ pub fn tiny(name: &str) -> Result<Graph, Finding> {
             "expert_gating_func" => 2u32.into(),
             // The last layer has a window as the first, whose keys and values it reads.
             "attention.shared_kv_layers" => 1u32.into(),
+            "kda.gate_lower_bound" => (-2.0f32).into(),
+            key if key.contains("situ_") => 4.0f32.into(),
             key if key.contains("num_inputs") || key.contains("hyper_connection.count") => {
                 2u32.into()
             }
@@ -177,6 +179,21 @@ pub fn tiny(name: &str) -> Result<Graph, Finding> {
         metadata.set(format!("{name}.{key}"), value);
     }
     metadata.set(format!("{name}.vocab_size"), 8u32);
+    if name == "kimi-k3" {
+        metadata.set("kimi-k3.expert_shared_count", 1u32);
+    }
+    if name == "rwkv6qwen2" {
+        metadata.set("rwkv6qwen2.attention.head_count_kv", 1u32);
+    }
+    if matches!(
+        name,
+        "kimi-linear" | "kimi-k3" | "jamba" | "granitehybrid" | "plamo2" | "bailingmoe3"
+    ) {
+        // A layer without such heads keeps a state.
+        let heads = gguf::Array::from(&[0u32, 2][..]);
+        metadata.set(format!("{name}.attention.head_count"), 2u32);
+        metadata.set(format!("{name}.attention.head_count_kv"), heads);
+    }
     if matches!(name, "cohere2moe" | "modern-bert") {
         // One of two keys.
         metadata.set(format!("{name}.attention.layer_norm_epsilon"), 1e-5f32);
@@ -203,7 +220,9 @@ fn add(expected: &mut dyn Iterator<Item = Expected>, tensors: &mut Vec<TensorInf
                         .iter()
                         .any(|end| name.ends_with(end)) => {}
             Expected::Tensor { name, shape, .. } => {
-                let shape: Vec<u64> = shape.iter().map(|extent| extent.unwrap_or(8)).collect();
+                // What PLaMo 2 makes of its input: a rank, what goes into states, what comes out of them.
+                let untold = if name.ends_with("ssm_x.weight") { 24 } else { 8 };
+                let shape: Vec<u64> = shape.iter().map(|extent| extent.unwrap_or(untold)).collect();
                 let Some(shape) = Shape::new(&shape) else { continue };
                 let tensor_type = TensorType::F32;
                 tensors.push(TensorInfo { name, shape, tensor_type, offset: 0 });

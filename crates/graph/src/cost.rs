@@ -1,7 +1,7 @@
 //! What running an operation costs.
 
 use crate::graph::{Graph, Rows, Shape};
-use crate::op::{Mask, Op, Wkv};
+use crate::op::{LinearAttention, Mask, Op, Wkv};
 use crate::raw::{Program, WeightId};
 
 /// What a run is asked to do.
@@ -102,6 +102,11 @@ impl Graph {
             }
             Op::Wkv(Wkv::V7 { head_len, .. }) => {
                 one_by_one.saturating_mul(5 * u64::from(*head_len))
+            }
+            Op::LinearAttention(LinearAttention { key, heads, rate, .. }) => {
+                let key_len = width(*key) / u64::from(*heads).max(1);
+                let passes = if rate.is_some() { 4 } else { 3 };
+                one_by_one.saturating_mul(passes * key_len)
             }
             Op::Embed { table, .. } => {
                 let count = elements(*table) / u64::from(shape.width.max(1));

@@ -77,6 +77,7 @@ impl Op {
             Self::Clamp { .. } => "clamp",
             Self::SoftCap { .. } => "soft_cap",
             Self::Activate { .. } => "activate",
+            Self::Softmax { .. } => "softmax",
             Self::Gate { .. } => "gate",
             Self::Slice { .. } => "slice",
             Self::Join { .. } => "join",
@@ -91,6 +92,7 @@ impl Op {
             Self::Shift { .. } => "shift",
             Self::Scan(_) => "scan",
             Self::Wkv(_) => "wkv",
+            Self::LinearAttention(_) => "linear_attention",
             Self::Select { .. } => "select",
             Self::Pool { .. } => "pool",
         }

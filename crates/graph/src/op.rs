@@ -152,6 +152,14 @@ pub enum Op {
         /// Which.
         function: Function,
     },
+    /// The numbers of each of `groups` equal parts of a row as shares: `exp(x)` divided by the sum of all.
+    Softmax {
+        /// What becomes shares.
+        x: ValueId,
+        /// Equal parts of a row; 1 for a whole row.
+        #[serde(default = "one", skip_serializing_if = "is_one")]
+        groups: u32,
+    },
     /// `function(gate) up`, as the middle of a feed-forward network with a gate.
     Gate {
         /// What goes through the function.
@@ -220,7 +228,7 @@ pub enum Op {
     /// A gated network for each of several experts; each token goes through those with the best scores.
     Experts(Box<Experts>),
     /// Each column with its last values before a token: `y[t] = bias + sum_i w[i] x[t - (kernel - 1) + i]`,
-    /// with 0 before the first token; a weight `[kernel, width]`.
+    /// with 0 before the first token; a weight `[kernel, width]`, or `[kernel, 1, width]`.
     CausalConvolution {
         /// What is convolved.
         x: ValueId,
@@ -257,6 +265,8 @@ pub enum Op {
     Scan(Scan),
     /// The recurrence of RWKV: see [`Wkv`].
     Wkv(Wkv),
+    /// Attention with a state in place of a cache: see [`LinearAttention`].
+    LinearAttention(LinearAttention),
     /// The rows that the caller wants to know the result of.
     Select {
         /// What they are taken from.
@@ -342,6 +352,15 @@ pub enum GateFunction {
         /// Bound.
         limit: f32,
     },
+    /// As in Kimi K3: `beta tanh(gate / beta) / (1 + exp(-gate)) u`, where `u` is
+    /// `linear tanh(up / linear)`, or `up` without `linear`.
+    Situ {
+        /// Bound of the gate.
+        beta: f32,
+        /// Bound of what is multiplied.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        linear: Option<f32>,
+    },
     /// `function(min(gate, limit)) u`, with `u` being `up` between `-limit` and `limit`.
     Bounded {
         /// The function.
@@ -365,7 +384,7 @@ impl GateFunction {
             Self::Plain(function)
             | Self::Bounded { function, .. }
             | Self::BoundedAfter { function, .. } => function,
-            Self::Clamped { .. } => Function::Silu,
+            Self::Clamped { .. } | Self::Situ { .. } => Function::Silu,
         }
     }
 }
@@ -701,6 +720,46 @@ pub enum Wkv {
         head_len: u32,
         /// A [`State::Floats`](crate::State::Floats) of width times length of a head.
         state: StateId,
+    },
+}
+
+/// Attention with a state in place of a cache: the gated delta rule, and linear attention with a decay.
+///
+/// For each head with a matrix `S` as state: `S_ij = w_i S_ij`, then with a rate
+/// `S_ij = S_ij + rate k_i (v_j - sum_l k_l S_lj)`, without one `S_ij = S_ij + k_i v_j`, then
+/// `y_j = sum_i q_i S_ij`.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct LinearAttention {
+    /// Queries `q`, of heads.
+    pub query: ValueId,
+    /// Keys `k`, as long as queries.
+    pub key: ValueId,
+    /// Values `v`, of heads.
+    pub value: ValueId,
+    /// Heads of all of them.
+    pub heads: u32,
+    /// What stays of the state, `w`.
+    pub decay: Decay,
+    /// How much of a value replaces what the state has for its key: a number for each head.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rate: Option<ValueId>,
+    /// A [`State::Floats`](crate::State::Floats) of heads, length of a key, length of a value.
+    pub state: StateId,
+}
+
+/// What stays of the state of linear attention from one token to the next.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Decay {
+    /// A factor for each head, or for each number of the keys.
+    Value(ValueId),
+    /// `exp(-factor slope)`, with the slopes of [`PositionBias::Slopes`].
+    Slopes {
+        /// The `max` of the formula.
+        max: f32,
+        /// What slopes are multiplied by.
+        factor: f32,
     },
 }
 

@@ -1,6 +1,8 @@
 //! What an operation is made of: the values it reads, its weights, its state.
 
-use crate::op::{Attention, Choose, Experts, Memory, Op, PositionBias, Scan, Wkv};
+use crate::op::{
+    Attention, Choose, Decay, Experts, LinearAttention, Memory, Op, PositionBias, Scan, Wkv,
+};
 use crate::raw::{StateId, ValueId, WeightId};
 use crate::rotation::Factors;
 
@@ -20,6 +22,7 @@ impl Op {
             | Self::Clamp { x, .. }
             | Self::SoftCap { x, .. }
             | Self::Activate { x, .. }
+            | Self::Softmax { x, .. }
             | Self::Slice { x, .. }
             | Self::Sum { x, .. }
             | Self::Rotate { x, .. }
@@ -52,6 +55,13 @@ impl Op {
             Self::Wkv(Wkv::V4 { k, v, .. }) => vec![*k, *v],
             Self::Wkv(Wkv::V6 { r, w, k, v, .. }) => vec![*r, *w, *k, *v],
             Self::Wkv(Wkv::V7 { r, w, k, v, a, b, .. }) => vec![*r, *w, *k, *v, *a, *b],
+            Self::LinearAttention(LinearAttention { query, key, value, decay, rate, .. }) => {
+                let decay = match *decay {
+                    Decay::Value(decay) => Some(decay),
+                    Decay::Slopes { .. } => None,
+                };
+                [*query, *key, *value].into_iter().chain(decay).chain(*rate).collect()
+            }
         }
     }
 
@@ -97,6 +107,7 @@ impl Op {
             | Self::Clamp { .. }
             | Self::SoftCap { .. }
             | Self::Activate { .. }
+            | Self::Softmax { .. }
             | Self::Gate { .. }
             | Self::Slice { .. }
             | Self::Sum { .. }
@@ -105,6 +116,7 @@ impl Op {
             | Self::Choose(_)
             | Self::Shift { .. }
             | Self::Wkv(Wkv::V7 { .. })
+            | Self::LinearAttention(_)
             | Self::Select { .. }
             | Self::Pool { .. } => {}
         }
@@ -119,6 +131,7 @@ impl Op {
             | Self::Shift { state, .. }
             | Self::Choose(Choose { state, .. })
             | Self::Scan(Scan { state, .. })
+            | Self::LinearAttention(LinearAttention { state, .. })
             | Self::Wkv(Wkv::V4 { state, .. } | Wkv::V6 { state, .. } | Wkv::V7 { state, .. }) => {
                 Some(*state)
             }

@@ -4,8 +4,8 @@ use std::fmt;
 
 use crate::graph::{Rows, Shape};
 use crate::op::{
-    Among, Attention, Choose, Experts, GateFunction, Gating, Index, Memory, Op, PositionBias, Scan,
-    Wkv,
+    Among, Attention, Choose, Decay, Experts, GateFunction, Gating, Index, LinearAttention, Memory,
+    Op, PositionBias, Scan, Wkv,
 };
 use crate::raw::{Program, RawGraph, State, StateId, ValueId, WeightId};
 use crate::rotation::{Factors, Rotation, Stretch};
@@ -124,6 +124,11 @@ impl Place<'_> {
                 require(*cap > 0.0, "the cap is not above 0")?;
                 self.value(*x)
             }
+            Op::Softmax { x, groups } => {
+                let x = self.value(*x)?;
+                x.part(*groups)?;
+                Ok(x)
+            }
             Op::Gate { gate, up, function } => {
                 gate_function(*function)?;
                 self.alike(*gate, *up)
@@ -169,7 +174,8 @@ impl Place<'_> {
             Op::Experts(experts) => self.experts(experts),
             Op::CausalConvolution { x, weight, bias, state } => {
                 let x = self.tokens(*x)?;
-                let [kernel, width] = self.matrix(*weight)?;
+                let [kernel, one, width] = self.cube(*weight)?;
+                let width = product(one, width)?;
                 same("width of the value and of the kernels", x.width.into(), width)?;
                 self.optional(*bias, &[width])?;
                 self.rows_state(*state, x.width, kernel.saturating_sub(1))?;
@@ -195,6 +201,7 @@ impl Place<'_> {
             }
             Op::Scan(scan) => self.scan(scan),
             Op::Wkv(wkv) => self.wkv(wkv),
+            Op::LinearAttention(attention) => self.linear_attention(attention),
             Op::Select { x } => {
                 let x = self.tokens(*x)?;
                 Ok(Shape { rows: Rows::Outputs, ..x })
@@ -378,6 +385,31 @@ impl Place<'_> {
         }
     }
 
+    fn linear_attention(&self, attention: &LinearAttention) -> Result<Shape> {
+        let LinearAttention { query, key, value, heads, decay, rate, state } = *attention;
+        let (query, key, value) = (self.tokens(query)?, self.tokens(key)?, self.tokens(value)?);
+        same("widths of queries and keys", query.width.into(), key.width.into())?;
+        key.part(heads)?;
+        let value_len = value.part(heads)?;
+        match decay {
+            Decay::Value(decay) => {
+                let decay = self.tokens(decay)?.width;
+                require(
+                    decay == heads || decay == key.width,
+                    "the decay is neither for heads nor for each number of their keys",
+                )?;
+            }
+            Decay::Slopes { max, factor } => {
+                require(max.is_finite() && factor.is_finite(), "the slopes are not finite")?;
+            }
+        }
+        if let Some(rate) = rate {
+            same("rates and heads", self.tokens(rate)?.width.into(), heads.into())?;
+        }
+        self.floats_state(state, product(key.width.into(), value_len.into())?)?;
+        Ok(value)
+    }
+
     fn heads_alike(&self, values: &[ValueId], head_len: u32, state: StateId) -> Result<Shape> {
         let shape = self.tokens(values[0])?;
         for value in values {
@@ -540,6 +572,10 @@ impl Shape {
 
 fn gate_function(function: GateFunction) -> Result<()> {
     match function {
+        GateFunction::Situ { beta, linear } => {
+            let above = |bound: f32| bound > 0.0;
+            require(above(beta) && linear.is_none_or(above), "a bound is not above 0")
+        }
         GateFunction::Clamped { limit, .. }
         | GateFunction::Bounded { limit, .. }
         | GateFunction::BoundedAfter { limit, .. } => require(limit >= 0.0, "the limit is below 0"),

@@ -293,3 +293,43 @@ fn what_is_no_graph() {
     assert_eq!(of(Some(1), "[".repeat(100_000).as_str().into()), "graph-invalid");
     assert!(stored::stored(&Metadata::new(), Limits::default()).unwrap().is_none());
 }
+
+#[test]
+fn every_fault_of_linear_attention_is_named() {
+    let embed = |table: u32| json!({"op": "embed", "table": table, "index": "token"});
+    let sound = json!({
+        "architecture": "x",
+        "weights": [{"name": "keys", "shape": [8, 20]}, {"name": "values", "shape": [6, 20]},
+            {"name": "heads", "shape": [2, 20]}],
+        "states": [{"kind": "floats", "len": 24}],
+        "main": {"outputs": [{"kind": "hidden", "value": 3}], "ops": [
+            embed(0), embed(1), embed(2),
+            {"op": "linear_attention", "query": 0, "key": 0, "value": 1, "heads": 2,
+             "decay": {"value": 2}, "rate": 2, "state": 0}]},
+    });
+    assert_eq!(finding(sound.clone()).1, "");
+    let slopes = |max: Json, factor: Json| json!({"slopes": {"max": max, "factor": factor}});
+    let cases = [
+        ("query", json!(1), "widths of queries and keys: 6 and 8"),
+        ("value", json!(4), "value 4 is not made before"),
+        ("heads", json!(3), "3 parts do not divide a row of 8"),
+        ("heads", json!(0), "0 parts do not divide a row of 8"),
+        ("heads", json!(4), "4 parts do not divide a row of 6"),
+        ("decay", json!({"value": 1}), "the decay is neither for heads nor for each number"),
+        ("decay", slopes(json!(1e39), json!(1)), "the slopes are not finite"),
+        ("decay", slopes(json!(8), json!(1e39)), "the slopes are not finite"),
+        ("rate", json!(1), "rates and heads: 6 and 2"),
+        ("state", json!(1), "there is no state 1"),
+        ("more", json!(1), "unknown field `more`"),
+    ];
+    for (field, instead, said) in cases {
+        let mut graph = sound.clone();
+        graph["main"]["ops"][3][field] = instead;
+        let (code, message) = finding(graph);
+        assert!(message.contains(said), "{field}: {message}");
+        assert_eq!(code, "graph-invalid", "{field}");
+    }
+    let mut graph = sound;
+    graph["states"][0]["len"] = 25.into();
+    assert!(finding(graph).1.contains("the state is 25 floats instead of 24 floats"));
+}

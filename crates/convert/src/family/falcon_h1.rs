@@ -19,6 +19,10 @@ const NAMES: Table = &[
     ("model.layers.{}.feed_forward.down_proj", "blk.{}.ffn_down"),
 ];
 
+/// Whether there is a norm behind the state space, and whether it comes before the gate.
+const NORM: &str = "mamba_rms_norm";
+const NORM_FIRST: &str = "mamba_norm_before_gate";
+
 /// The norm before the feed-forward layer, whose name has no end in a GGUF.
 const FFN_NORM: &str = "model.layers.{}.pre_ff_layernorm.weight";
 
@@ -78,6 +82,11 @@ fn sizes(config: &Config) -> Result<Sizes, Error> {
 }
 
 fn keys(config: &Config, keys: &mut Keys) -> Result<(), Error> {
+    // Programs norm what is gated already.
+    let is = |field: &str| Ok::<_, Error>(config.bool(field)?.unwrap_or(false));
+    if is(NORM)? && is(NORM_FIRST)? {
+        return Err(hyper::not_computed(config, NORM_FIRST, true));
+    }
     let sizes = sizes(config)?;
     let (heads, groups) = sizes.heads.unwrap_or_default();
     keys.set("context_length", hyper::context_length(config)?);
@@ -167,7 +176,8 @@ fn export(model: &Model, exported: Exported) -> Option<Exported> {
             .first(state_space::parameters())
             .patterns([FFN_NORM])
             .set_some("mamba_d_head", width)
-            .set("mamba_rms_norm", has(model, "blk.0.ssm_norm.weight"))
+            .set(NORM, has(model, "blk.0.ssm_norm.weight"))
+            .set(NORM_FIRST, false)
             .set("mamba_conv_bias", exported::may_have(model, "blk.0.ssm_conv1d.bias")),
     )
 }

@@ -40,6 +40,13 @@ fn falcon_has_a_state_space_beside_attention() {
     let back = exported_as_it_was(&falcon(json!({}))).config;
     assert_eq!(back["mamba_d_head"], 16);
     assert_eq!(back["mamba_rms_norm"], true);
+    assert_eq!(
+        back["mamba_norm_before_gate"], false,
+        "which is not what `transformers` takes without it"
+    );
+    let message = falcon(json!({"mamba_rms_norm": true, "mamba_norm_before_gate": true})).convert();
+    let message = message.unwrap_err().to_string();
+    assert!(message.contains("`mamba_norm_before_gate` is true, which no program"), "{message}");
     // Factors become part of the weights.
     let factors = json!({"mlp_multipliers": [0.5, 0.25], "key_multiplier": 0.3,
         "attention_in_multiplier": 1.5, "ssm_in_multiplier": 0.7, "embedding_multiplier": 5.6,

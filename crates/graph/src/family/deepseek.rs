@@ -14,7 +14,7 @@ const GLM_VOCABULARY: u64 = 154_880;
 
 pub(super) fn deepseek2(builder: &mut Builder<'_>) -> Result<(), Finding> {
     let mut family = Decoder { attention, ..Decoder::gated(builder, Pairs::Neighbours)? };
-    let mut scale = 1.0 / (Widths::of(builder)?.key as f32).sqrt();
+    let mut scale = scale(builder)?;
     if let Some(rotation) = &mut family.rotation {
         scale *= sharpen(builder, rotation)?;
     }
@@ -28,11 +28,10 @@ pub(super) fn deepseek2(builder: &mut Builder<'_>) -> Result<(), Finding> {
 
 /// PLM: compressed keys and values, and a feed-forward network without a gate.
 pub(super) fn plm(builder: &mut Builder<'_>) -> Result<(), Finding> {
-    let scale = 1.0 / (Widths::of(builder)?.key as f32).sqrt();
     let family = Decoder {
         attention,
         function: Function::ReluSquared,
-        attention_scale: Some(scale),
+        attention_scale: Some(scale(builder)?),
         ..Decoder::gated(builder, Pairs::Neighbours)?
     };
     decoder(builder, &family)
@@ -42,16 +41,20 @@ pub(super) fn plm(builder: &mut Builder<'_>) -> Result<(), Finding> {
 pub(super) fn minicpm3(builder: &mut Builder<'_>) -> Result<(), Finding> {
     let layers = builder.hyper.u64("block_count")? as f32;
     let width = builder.size("embedding_length")? as f32;
-    let scale = 1.0 / (Widths::of(builder)?.key as f32).sqrt();
     let family = Decoder {
         attention,
-        attention_scale: Some(scale),
+        attention_scale: Some(scale(builder)?),
         embedding_scale: 12.0,
         residual_scale: 1.4 / layers.sqrt(),
         logit_scale: 256.0 / width,
         ..Decoder::gated(builder, Pairs::Halves)?
     };
     decoder(builder, &family)
+}
+
+/// Factor of the scores, by the length of keys as they are unpacked.
+pub(super) fn scale(builder: &Builder<'_>) -> Result<f32, Finding> {
+    Ok(1.0 / (Widths::of(builder)?.key as f32).sqrt())
 }
 
 /// Whether a model without a key for its gate has that of DeepSeek 3: if it has the bias of its
@@ -124,7 +127,8 @@ impl Widths {
     }
 }
 
-fn attention(
+/// Attention of a layer, without an indexer.
+pub(super) fn attention(
     builder: &mut Builder<'_>,
     x: ValueId,
     _layer: u64,

@@ -26,7 +26,8 @@ pub(super) fn windowed(builder: &mut Builder<'_>) -> Result<(), Finding> {
     decoder(builder, &family)
 }
 
-fn usual(builder: &mut Builder<'_>) -> Result<Decoder, Finding> {
+/// As llama, with scales.
+pub(super) fn usual(builder: &mut Builder<'_>) -> Result<Decoder, Finding> {
     let mut family = Decoder {
         embedding_scale: builder.factor("embedding_scale")?,
         residual_scale: builder.factor("residual_scale")?,

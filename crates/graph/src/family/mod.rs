@@ -18,18 +18,24 @@ mod granite;
 mod grok;
 mod grove;
 mod hunyuan4;
+mod hybrid;
 mod indexed;
+mod kimi;
 mod lfm2;
 mod llama;
 mod llama4;
 mod mamba;
 mod minimax;
+mod minimax_01;
 mod mistral;
 mod olmo;
 mod phi;
+mod plamo2;
 mod qwen;
+mod qwen_next;
 mod routed_before;
 mod rwkv;
+mod rwkv_qwen;
 mod singular;
 mod smollm3;
 mod squared;
@@ -128,6 +134,21 @@ const FAMILIES: &[(&str, Family)] = &[
     ("dbrx", dbrx::dbrx),
     ("lfm2", lfm2::lfm2),
     ("lfm2moe", lfm2::lfm2),
+    ("qwen3next", qwen_next::qwen_next),
+    ("qwen35", qwen_next::qwen_next),
+    ("qwen35moe", qwen_next::qwen_next),
+    ("nemotron_h", hybrid::nemotron_h),
+    ("nemotron_h_moe", hybrid::nemotron_h),
+    ("granitehybrid", hybrid::granite),
+    ("jamba", hybrid::jamba),
+    ("falcon-h1", hybrid::falcon_h1),
+    ("plamo2", plamo2::plamo2),
+    ("kimi-linear", kimi::kimi_linear),
+    ("kimi-k3", kimi::kimi_k3),
+    ("bailingmoe3", kimi::ling3),
+    ("rwkv6qwen2", rwkv_qwen::rwkv6),
+    ("arwkv7", rwkv_qwen::rwkv7),
+    ("minimax-01", minimax_01::minimax_01),
     ("eurobert", bert::euro),
     ("modern-bert", bert::modern),
     ("neo-bert", bert::neo),

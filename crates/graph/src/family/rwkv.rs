@@ -92,22 +92,22 @@ const HEAD_EPSILON: f32 = 64e-5;
 
 /// The extents of a layer.
 #[derive(Clone, Copy)]
-struct Sizes {
-    width: u32,
-    head_len: u32,
+pub(super) struct Sizes {
+    pub width: u32,
+    pub head_len: u32,
 }
 
 impl Sizes {
-    fn of(builder: &Builder<'_>) -> Result<Self, Finding> {
+    pub fn of(builder: &Builder<'_>) -> Result<Self, Finding> {
         let (width, head_len) = (builder.size("embedding_length")?, builder.size("wkv.head_size")?);
         Ok(Self { width, head_len })
     }
 
-    fn heads(self) -> u32 {
+    pub fn heads(self) -> u32 {
         self.width.checked_div(self.head_len).unwrap_or(0)
     }
 
-    fn state(self) -> State {
+    pub fn state(self) -> State {
         State::Floats { len: self.width.saturating_mul(self.head_len) }
     }
 }
@@ -132,6 +132,26 @@ fn time_mix4(builder: &mut Builder<'_>, x: ValueId, width: u32) -> Result<ValueI
 
 fn time_mix6(builder: &mut Builder<'_>, x: ValueId, sizes: Sizes) -> Result<ValueId, Finding> {
     let Sizes { width, head_len } = sizes;
+    let [w, k, v, r, g] = mixed_by_tokens(builder, x, width)?;
+    let r = builder.product(r, "time_mix_receptance")?;
+    let k = builder.product(k, "time_mix_key")?;
+    let v = builder.product(v, "time_mix_value")?;
+    let g = low_rank(builder, g, "time_mix_gate", Some(Function::Silu))?;
+    let w = decay6(builder, w)?;
+    let first = builder.weight("time_mix_first.weight")?;
+    let state = builder.state(sizes.state());
+    let made = builder.op(Op::Wkv(Wkv::V6 { r, w, k, v, first, head_len, state }));
+    let made = builder.norm_parts(made, "time_mix_ln", head_norm(), sizes.heads());
+    let gated = builder.op(Op::Multiply { a: made, b: g });
+    builder.product(gated, "time_mix_output")
+}
+
+/// What decays, keys, values, receptances and gates are made of in RWKV 6: a row mixed with the one before.
+pub(super) fn mixed_by_tokens(
+    builder: &mut Builder<'_>,
+    x: ValueId,
+    width: u32,
+) -> Result<[ValueId; 5], Finding> {
     let before = shifted(builder, x, width);
     let apart = subtracted(builder, before, x);
     let mixed = mixed_before(builder, x, before, "time_mix_lerp_x")?;
@@ -152,26 +172,20 @@ fn time_mix6(builder: &mut Builder<'_>, x: ValueId, sizes: Sizes) -> Result<Valu
             shares
         }
     };
-    let [w, k, v, r, g] = shares.map(|share| {
+    Ok(shares.map(|share| {
         let part = builder.op(Op::Multiply { a: share, b: apart });
         builder.add(x, part)
-    });
-    let r = builder.product(r, "time_mix_receptance")?;
-    let k = builder.product(k, "time_mix_key")?;
-    let v = builder.product(v, "time_mix_value")?;
-    let g = low_rank(builder, g, "time_mix_gate", Some(Function::Silu))?;
-    let w = low_rank(builder, w, "time_mix_decay_w1", Some(Function::Tanh))?;
-    let w = low_rank(builder, w, "time_mix_decay_w2", None)?;
-    let w = plus(builder, w, "time_mix_decay.weight", Function::ExpNegExp)?;
-    let first = builder.weight("time_mix_first.weight")?;
-    let state = builder.state(sizes.state());
-    let made = builder.op(Op::Wkv(Wkv::V6 { r, w, k, v, first, head_len, state }));
-    let made = builder.norm_parts(made, "time_mix_ln", head_norm(), sizes.heads());
-    let gated = builder.op(Op::Multiply { a: made, b: g });
-    builder.product(gated, "time_mix_output")
+    }))
 }
 
-fn time_mix7(
+/// The decays of RWKV 6.
+pub(super) fn decay6(builder: &mut Builder<'_>, w: ValueId) -> Result<ValueId, Finding> {
+    let w = low_rank(builder, w, "time_mix_decay_w1", Some(Function::Tanh))?;
+    let w = low_rank(builder, w, "time_mix_decay_w2", None)?;
+    plus(builder, w, "time_mix_decay.weight", Function::ExpNegExp)
+}
+
+pub(super) fn time_mix7(
     builder: &mut Builder<'_>,
     x: ValueId,
     sizes: Sizes,
@@ -233,7 +247,11 @@ fn time_mix7(
     let state = builder.state(sizes.state());
     let made =
         builder.op(Op::Wkv(Wkv::V7 { r, w, k, v: value, a: removed, b: put, head_len, state }));
-    let made = builder.norm_parts(made, "time_mix_ln", head_norm(), sizes.heads());
+    let is_normed = builder.has_norm("time_mix_ln");
+    let made = match is_normed {
+        true => builder.norm_parts(made, "time_mix_ln", head_norm(), sizes.heads()),
+        false => made,
+    };
     // What the token says of itself.
     let weight = builder.weight("time_mix_r_k.weight")?;
     let bonus = builder.op(Op::Multiply { a: k, b: r });
@@ -255,7 +273,7 @@ fn head_norm() -> Norm {
 }
 
 /// A product, and a function of it.
-fn low_rank(
+pub(super) fn low_rank(
     builder: &mut Builder<'_>,
     x: ValueId,
     name: &str,
@@ -278,7 +296,7 @@ fn plus(
 }
 
 /// `a - b`.
-fn subtracted(builder: &mut Builder<'_>, a: ValueId, b: ValueId) -> ValueId {
+pub(super) fn subtracted(builder: &mut Builder<'_>, a: ValueId, b: ValueId) -> ValueId {
     let negative = builder.scale(b, -1.0);
     builder.add(a, negative)
 }

@@ -106,8 +106,18 @@ pub(crate) fn attention(
     x: ValueId,
     attend: &Attend,
 ) -> Result<ValueId, Finding> {
+    let given = queries_keys_values(builder, x, attend)?;
+    let attended = attended(builder, given, attend);
+    attention_output(builder, x, attended, attend)
+}
+
+/// The same of queries, keys and values, before the gate.
+pub(crate) fn attended(
+    builder: &mut Builder<'_>,
+    [mut query, mut key, value]: [ValueId; 3],
+    attend: &Attend,
+) -> ValueId {
     let Heads { heads, heads_kv, key_len, .. } = attend.heads;
-    let [mut query, mut key, value] = queries_keys_values(builder, x, attend)?;
     let rotate = |builder: &mut Builder<'_>, [query, key]: [ValueId; 2]| match &attend.rotation {
         Some(rotation) => [(query, heads), (key, heads_kv)]
             .map(|(x, heads)| builder.op(Op::Rotate { x, heads, rotation: rotation.clone() })),
@@ -124,8 +134,7 @@ pub(crate) fn attention(
     if let Some(Sharpening { length, scale }) = attend.sharpening {
         query = builder.op(Op::ScaleByPosition { x: query, offset: 0, length, scale });
     }
-    let attended = attend_to(builder, [query, key, value], attend);
-    attention_output(builder, x, attended, attend)
+    attend_to(builder, [query, key, value], attend)
 }
 
 /// What attention to `x` gave, through its gate, its norm and the output matrix, as far as the layer has

@@ -3,26 +3,31 @@
 mod attention;
 mod cross;
 mod decoder;
+mod delta;
 mod experts;
 mod feed_forward;
 mod per_layer;
 mod pooling;
 mod rotation;
 mod shared;
+mod state_space;
 mod window;
 
 pub(crate) use attention::{
-    Attend, Heads, Sharpening, attend_to, attention, attention_output, queries_keys_values,
+    Attend, Heads, Sharpening, attend_to, attended, attention, attention_output,
+    queries_keys_values,
 };
 pub(crate) use cross::{cross_attention, store_cross};
 pub(crate) use decoder::{
     Decoder, attend, beside_shared, decoder, embedding, finish, layer, layer_of, layers, network,
     normed,
 };
+pub(crate) use delta::{Bound, delta_attention, repeated, short_convolution, unit_heads};
 pub(crate) use experts::{Routing, experts, scored_experts};
 pub(crate) use feed_forward::feed_forward;
 pub(crate) use per_layer::{inputs_of_layers, with_input};
 pub(crate) use pooling::pooled;
 pub(crate) use rotation::{rotation, sharper, window_rotation};
 pub(crate) use shared::{Shared, shared_attention};
+pub(crate) use state_space::StateSpace;
 pub(crate) use window::{Windows, window};

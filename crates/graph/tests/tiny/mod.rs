@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use gguf::schema::{ARCHITECTURES, Architecture, Expected, Need};
-use gguf::{Metadata, Shape, TensorInfo, TensorType, Value};
+use gguf::{Array, Metadata, Shape, TensorInfo, TensorType, Value};
 
 /// The architectures of text models with a graph whose tensors a list of the schema tells. Those of
 /// Jina's second encoder are of two kinds, which the same names mean.
@@ -35,17 +35,21 @@ fn value(key: &str) -> Value {
         "expert_feed_forward_length" => 24u32.into(),
         "attention.kv_lora_rank" | "attention.kv_lora_rank_swa" => 12u32.into(),
         // Every other layer has one.
-        "attention.sliding_window_pattern" => {
-            gguf::Array::from(&[true, false, true, false][..]).into()
-        }
+        "attention.sliding_window_pattern" => Array::from(&[true, false, true, false][..]).into(),
         "attention.shared_kv_layers" => 0u32.into(),
-        "logit_scale" | "attention.clamp_kqv" => 2.0f32.into(),
+        "logit_scale" | "residual_scale" | "attention.clamp_kqv" => 2.0f32.into(),
         "use_parallel_residual" => true.into(),
         "attention.sliding_window" => 16u32.into(),
         "attention.relative_buckets_count" => 8u32.into(),
+        "kda.gate_lower_bound" => (-2.0f32).into(),
+        "activation.situ_beta" | "activation.situ_linear_beta" => 4.0f32.into(),
         _ => 2u32.into(),
     }
 }
+
+/// Architectures of which layers without heads of keys and values have a state in place of a cache.
+const BY_HEADS: &[&str] =
+    &["kimi-linear", "kimi-k3", "jamba", "granitehybrid", "plamo2", "bailingmoe3"];
 
 /// Metadata with all keys that the architecture needs, and others.
 pub fn metadata(of: &Architecture, others: &[(&str, Value)]) -> Metadata {
@@ -80,6 +84,24 @@ pub fn metadata(of: &Architecture, others: &[(&str, Value)]) -> Metadata {
     for key in of.required.concat() {
         metadata.set(format!("{}.{key}", of.name), value(key));
     }
+    // Where nothing else tells how wide experts are.
+    let widths = ["expert_feed_forward_length", "expert_shared_feed_forward_length"];
+    if !of.required.concat().contains(&"feed_forward_length") {
+        for key in widths.into_iter().filter(|key| of.optional.concat().contains(key)) {
+            metadata.set(format!("{}.{key}", of.name), value(key));
+        }
+    }
+    if BY_HEADS.contains(&of.name) {
+        let heads = Array::from(&[0u32, 2, 0, 2][..]);
+        metadata.set(format!("{}.attention.head_count", of.name), 4u32);
+        metadata.set(format!("{}.attention.head_count_kv", of.name), heads);
+    }
+    if of.name == "kimi-k3" {
+        metadata.set("kimi-k3.expert_shared_count", 1u32);
+    }
+    if of.name == "rwkv6qwen2" {
+        metadata.set("rwkv6qwen2.attention.head_count_kv", 4u32);
+    }
     for (key, value) in others {
         metadata.set(format!("{}.{key}", of.name), value.clone());
     }
@@ -103,6 +125,13 @@ pub fn tensors(of: &'static Architecture, metadata: &Metadata, all: bool) -> Vec
     tensors
 }
 
+/// An extent that no key tells: PLaMo 2 has a rank besides what goes into states and out of them.
+fn untold(name: &str) -> Option<u64> {
+    const RANK: u64 = 6;
+    let is_rank = ["ssm_dt.weight", "ssm_dt_norm"].iter().any(|end| name.ends_with(end));
+    if name.ends_with("ssm_x.weight") { Some(RANK + 2 * 2) } else { is_rank.then_some(RANK) }
+}
+
 fn add(expected: Expected, all: bool, tensors: &mut Vec<TensorInfo>) {
     match expected {
         Expected::OneOf(mut options) => {
@@ -110,7 +139,8 @@ fn add(expected: Expected, all: bool, tensors: &mut Vec<TensorInfo>) {
             chosen.into_iter().flatten().for_each(|expected| add(expected, all, tensors));
         }
         Expected::Tensor { name, shape, need } => {
-            let Some(dims) = shape.into_iter().collect::<Option<Vec<u64>>>() else { return };
+            let dims = shape.into_iter().map(|extent| extent.or_else(|| untold(&name)));
+            let Some(dims) = dims.collect::<Option<Vec<u64>>>() else { return };
             // Layers may share those of others, but not all of them.
             let is_shared =
                 [".attn_k.weight", ".attn_v.weight"].iter().any(|end| name.ends_with(end))

@@ -490,7 +490,7 @@ impl Biases<'_> {
 }
 
 /// The slope of a head (ALiBi, arXiv 2108.12409, as its authors extend it to any number of heads).
-fn slope(head: u32, heads: u32, max: f32) -> f32 {
+pub(super) fn slope(head: u32, heads: u32, max: f32) -> f32 {
     let power = 1 << heads.ilog2();
     if head < power {
         (-max * (head + 1) as f32 / power as f32).exp2()

@@ -64,12 +64,15 @@ pub(super) fn multiply(a: &Value, b: &Value, out: &mut Value) {
         return pairs(a, b, out, |a, b| a * b);
     }
     let len = a.width / b.width;
-    each_row(out, |row, out| {
-        let parts = out.chunks_exact_mut(len).zip(a.row(row).chunks_exact(len));
-        for ((out, a), factor) in parts.zip(b.row(row)) {
-            out.iter_mut().zip(a).for_each(|(out, a)| *out = a * factor);
-        }
-    });
+    each_row(out, |row, out| multiply_parts(a.row(row), b.row(row), len, out));
+}
+
+/// Multiplies parts of a row, so long, by a factor each.
+fn multiply_parts(x: &[f32], factors: &[f32], len: usize, out: &mut [f32]) {
+    let parts = out.chunks_exact_mut(len).zip(x.chunks_exact(len));
+    for ((out, x), factor) in parts.zip(factors) {
+        out.iter_mut().zip(x).for_each(|(out, x)| *out = x * factor);
+    }
 }
 
 /// Adds the same to each row.
@@ -83,12 +86,7 @@ pub(super) fn add_row(added: Option<&[f32]>, out: &mut Value) {
 pub(super) fn with_row(x: &Value, factors: &[f32], out: &mut Value) {
     if factors.len() < x.width {
         let len = x.width / factors.len().max(1);
-        return each_row(out, |row, out| {
-            let parts = out.chunks_exact_mut(len).zip(x.row(row).chunks_exact(len));
-            for ((out, x), factor) in parts.zip(factors) {
-                out.iter_mut().zip(x).for_each(|(out, x)| *out = x * factor);
-            }
-        });
+        return each_row(out, |row, out| multiply_parts(x.row(row), factors, len, out));
     }
     each_row(out, |row, out| {
         for (out, factors) in out.chunks_exact_mut(x.width).zip(factors.chunks_exact(x.width)) {
@@ -105,6 +103,23 @@ pub(super) fn mix(a: &Value, b: &Value, shares: &[f32], out: &mut Value) {
             *out = a * share + b * (1.0 - share);
         }
     });
+}
+
+/// Makes shares of the numbers of each part of a row.
+pub(super) fn softmax_parts(x: &Value, groups: u32, out: &mut Value) {
+    let len = x.width / groups as usize;
+    each_row(out, |row, out| {
+        out.copy_from_slice(x.row(row));
+        out.chunks_exact_mut(len).for_each(softmax);
+    });
+}
+
+/// Makes shares of numbers.
+pub(super) fn softmax(x: &mut [f32]) {
+    let greatest = x.iter().copied().fold(f32::NEG_INFINITY, f32::max);
+    x.iter_mut().for_each(|x| *x = (*x - greatest).exp());
+    let sum: f32 = x.iter().sum();
+    x.iter_mut().for_each(|x| *x /= sum);
 }
 
 pub(super) fn activate(x: &Value, function: Function, out: &mut Value) {
@@ -147,6 +162,10 @@ pub(super) fn gated(function: GateFunction, gate: f32, up: f32) -> f32 {
         }
         GateFunction::BoundedAfter { function, limit } => {
             apply(function, gate).min(limit) * up.clamp(-limit, limit)
+        }
+        GateFunction::Situ { beta, linear } => {
+            let up = linear.map_or(up, |linear| linear * tanh(up / linear));
+            beta * tanh(gate / beta) * sigmoid(gate) * up
         }
     }
 }

@@ -3,7 +3,7 @@
 use gguf_graph::{Experts, Gating};
 use rayon::prelude::*;
 
-use super::elementwise::{apply, gated};
+use super::elementwise::{apply, gated, softmax};
 use crate::product;
 use crate::run::Run;
 use crate::value::Value;
@@ -158,13 +158,6 @@ fn keep_best_groups(merits: &mut [f32], experts: &Experts) {
     for group in &order[used..] {
         merits[group * len..(group + 1) * len].fill(f32::NEG_INFINITY);
     }
-}
-
-fn softmax(x: &mut [f32]) {
-    let greatest = x.iter().copied().fold(f32::NEG_INFINITY, f32::max);
-    x.iter_mut().for_each(|x| *x = (*x - greatest).exp());
-    let sum: f32 = x.iter().sum();
-    x.iter_mut().for_each(|x| *x /= sum);
 }
 
 #[cfg(test)]

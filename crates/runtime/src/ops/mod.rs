@@ -5,6 +5,7 @@ mod choose;
 mod elementwise;
 mod experts;
 mod frames;
+mod linear_attention;
 mod norm;
 mod recurrent;
 mod rotate;
@@ -68,6 +69,7 @@ pub(crate) fn compute(
         }
         Op::SoftCap { x, cap } => elementwise::map(run.value(*x), to, |x| cap * (x / cap).tanh()),
         Op::Activate { x, function } => elementwise::activate(run.value(*x), *function, to),
+        Op::Softmax { x, groups } => elementwise::softmax_parts(run.value(*x), *groups, to),
         Op::Gate { gate, up, function } => {
             elementwise::gate(run.value(*gate), run.value(*up), *function, to);
         }
@@ -100,6 +102,9 @@ pub(crate) fn compute(
         Op::Shift { x, state } => recurrent::shift(run, run.value(*x), *state, sequences, to),
         Op::Scan(scan) => recurrent::scan(run, scan, sequences, to),
         Op::Wkv(wkv) => wkv::wkv(run, wkv, sequences, to),
+        Op::LinearAttention(attention) => {
+            linear_attention::linear_attention(run, attention, sequences, to);
+        }
         Op::Select { x } => rows::select(run, run.value(*x), to),
         Op::Pool { x, kind } => rows::pool(run, run.value(*x), *kind, to),
     }

@@ -1,0 +1,179 @@
+//! Kimi Linear, Kimi K3 and Ling 3: delta attention in most layers, attention to what is compressed in the others.
+
+use gguf::Finding;
+
+use super::deepseek;
+use crate::build::{Builder, Norm};
+use crate::layers::{
+    Attend, Bound, Decoder, Routing, attend, beside_shared, decoder, delta_attention, experts,
+    feed_forward, finish, layers, scored_experts,
+};
+use crate::op::{GateFunction, Gating, Op};
+use crate::raw::ValueId;
+use crate::rotation::Pairs;
+
+/// Nothing rotates: states know the order.
+pub(super) fn kimi_linear(builder: &mut Builder<'_>) -> Result<(), Finding> {
+    let mut family = compressed(builder)?;
+    (family.rotation, family.window_rotation) = (None, None);
+    family.attention = |builder, x, layer, attend| mixer(builder, x, layer, attend, None);
+    decoder(builder, &family)
+}
+
+/// Decays are bounded, and heads of attention have gates. Models that see rotate other pairs.
+pub(super) fn ling3(builder: &mut Builder<'_>) -> Result<(), Finding> {
+    let sections = builder.hyper.stated("rope.dimension_sections");
+    let mut sections =
+        sections.and_then(|all| all.as_array()).into_iter().flat_map(|all| all.iter());
+    let sees = sections.any(|section| section.to_i64().is_some_and(|section| section != 0));
+    let mut family = compressed(builder)?;
+    if let Some(rotation) = family.rotation.as_mut().filter(|_| sees) {
+        rotation.pairs = Pairs::Halves;
+    }
+    family.routing.normalize = false;
+    family.network = bounded_network;
+    family.attention = |builder, x, layer, attend| {
+        let least = builder.hyper.f32("kda.gate_lower_bound")?;
+        mixer(builder, x, layer, attend, Some(Bound { least, sign: 1.0 }))
+    };
+    decoder(builder, &family)
+}
+
+/// Gates are bounded in some layers.
+fn bounded_network(
+    builder: &mut Builder<'_>,
+    x: ValueId,
+    layer: u64,
+    decoder: &Decoder,
+) -> Result<ValueId, Finding> {
+    let [routed, shared] = ["swiglu_clamp_exp", "swiglu_clamp_shexp"].map(|name| {
+        let limit = builder.limit(name, layer)?;
+        let function = decoder.function;
+        let plain = GateFunction::Plain(function);
+        Ok(limit.map_or(plain, |limit| GateFunction::BoundedAfter { function, limit }))
+    });
+    let shared = shared?;
+    if !builder.has("ffn_gate_inp.weight") {
+        return feed_forward(builder, x, shared, "");
+    }
+    let routing = Routing { function: routed?, ..decoder.routing };
+    let made = experts(builder, x, layer, routing)?;
+    beside_shared(builder, x, made, shared)
+}
+
+/// Kimi K3: parts of layers read a mix of what earlier ones gave, and experts may read less than the width.
+pub(super) fn kimi_k3(builder: &mut Builder<'_>) -> Result<(), Finding> {
+    let mut family = compressed(builder)?;
+    (family.rotation, family.window_rotation) = (None, None);
+    let beta = builder.hyper.f32("activation.situ_beta")?;
+    let linear = builder.known("activation.situ_linear_beta")?.filter(|beta| *beta > 0.0);
+    let situ = GateFunction::Situ { beta, linear };
+    family.routing.function = situ;
+    family.routing.normalize = false;
+    let bound = builder.known("kda.gate_lower_bound")?;
+    let bound = bound.map(|least| Bound { least, sign: -1.0 });
+    let every = builder.hyper.u64("attn_res.block_size")?;
+    let mut kept = Vec::new();
+    let mut x = builder.embedding()?;
+    for layer in 0..layers(builder)? {
+        builder.at("blk.", Some(layer));
+        let read = mixed(builder, x, &kept, "attn_res_score", family.norm)?;
+        let normed = builder.norm(read, "attn_norm", family.norm);
+        let attend = attend(builder, layer, &family)?;
+        let made = mixer(builder, normed, layer, attend, bound)?;
+        x = if layer.checked_rem(every) == Some(0) {
+            kept.push(x);
+            made
+        } else {
+            builder.add(x, made)
+        };
+        let read = mixed(builder, x, &kept, "ffn_res_score", family.norm)?;
+        let normed = builder.norm(read, "ffn_norm", family.norm);
+        let fed = latent_network(builder, normed, layer, &family)?;
+        x = builder.add(x, fed);
+    }
+    builder.at("", None);
+    let x = mixed(builder, x, &kept, "output_res_score", family.norm)?;
+    finish(builder, x, &family)
+}
+
+/// The sum of what is kept and of `x`, each with its share: a softmax over scores of the normed rows.
+fn mixed(
+    builder: &mut Builder<'_>,
+    x: ValueId,
+    kept: &[ValueId],
+    name: &str,
+    norm: Norm,
+) -> Result<ValueId, Finding> {
+    if kept.is_empty() {
+        return Ok(x);
+    }
+    builder.weight(&format!("{name}.weight"))?;
+    let all: Vec<ValueId> = kept.iter().copied().chain([x]).collect();
+    let scores: Vec<ValueId> = all
+        .iter()
+        .map(|x| {
+            let normed = builder.norm(*x, name, norm);
+            builder.op(Op::Sum { x: normed, groups: 1 })
+        })
+        .collect();
+    let joined =
+        scores.into_iter().reduce(|a, b| builder.op(Op::Join { a, b, groups: 1, shared: false }));
+    let shares = builder.op(Op::Softmax { x: joined.unwrap_or(x), groups: 1 });
+    let parts: Vec<ValueId> = (0..)
+        .zip(&all)
+        .map(|(start, x)| {
+            let share = builder.op(Op::Slice { x: shares, groups: 1, start, len: 1 });
+            builder.op(Op::Multiply { a: *x, b: share })
+        })
+        .collect();
+    Ok(parts.into_iter().reduce(|a, b| builder.add(a, b)).unwrap_or(x))
+}
+
+/// Experts that may read less than the width, beside one that reads all of it.
+fn latent_network(
+    builder: &mut Builder<'_>,
+    x: ValueId,
+    layer: u64,
+    decoder: &Decoder,
+) -> Result<ValueId, Finding> {
+    let function = decoder.routing.function;
+    if !builder.has("ffn_gate_inp.weight") {
+        return feed_forward(builder, x, function, "");
+    }
+    let scores = builder.product(x, "ffn_gate_inp")?;
+    let is_narrow = builder.has("ffn_routed_down.weight");
+    let read = if is_narrow { builder.product(x, "ffn_routed_down")? } else { x };
+    let experts = scored_experts(builder, read, scores, layer, decoder.routing)?;
+    let mut made = builder.op(Op::Experts(Box::new(experts)));
+    if builder.has_norm("ffn_routed_norm") {
+        made = builder.norm(made, "ffn_routed_norm", decoder.norm);
+    }
+    if builder.has("ffn_routed_up.weight") {
+        made = builder.product(made, "ffn_routed_up")?;
+    }
+    beside_shared(builder, x, made, function)
+}
+
+/// What all are but for their mixers.
+fn compressed(builder: &mut Builder<'_>) -> Result<Decoder, Finding> {
+    let mut family = Decoder {
+        attention_scale: Some(deepseek::scale(builder)?),
+        ..Decoder::gated(builder, Pairs::Neighbours)?
+    };
+    family.routing.gating = Gating::Sigmoid;
+    Ok(family)
+}
+
+fn mixer(
+    builder: &mut Builder<'_>,
+    x: ValueId,
+    layer: u64,
+    attend: Attend,
+    bound: Option<Bound>,
+) -> Result<ValueId, Finding> {
+    if builder.has("attn_kv_a_mqa.weight") {
+        return deepseek::attention(builder, x, layer, attend);
+    }
+    delta_attention(builder, x, attend.heads.heads, attend.norm, bound)
+}
