@@ -16,6 +16,7 @@ use serde_json::Value;
 
 use super::levels::{Groups, Levels, Offsets, Parameters};
 use super::method::{Read, Unsupported};
+use super::stream::unpacked;
 use super::{Content, Matrix, Set, Wrong};
 use crate::dtype::Dtype;
 use crate::raw::Raw;
@@ -95,7 +96,8 @@ impl Levels for GemvLevels {
         let room = 8 * words as usize;
         let stored = self.scales.floats(first * 8 * words, n * 8 * words)?;
         let scales = stored.chunks_exact(room).flat_map(|row| &row[..count]).copied().collect();
-        let stored = numbers(&self.zeros.words(first * words, n * words)?);
+        let stored: Vec<_> =
+            unpacked(self.zeros.words(first * words, n * words)?.into_iter(), 4).collect();
         let zeros = stored.chunks_exact(room).flat_map(|row| &row[..count]);
         let zeros = zeros.map(|zero| i16::from(*zero)).collect();
         Ok(Parameters { scales, offsets: Offsets::Zeros(zeros) })
@@ -103,11 +105,7 @@ impl Levels for GemvLevels {
 
     fn quants(&self, first: u64, n: u64) -> Result<Vec<u8>, gguf::Error> {
         let words = self.weight.shape[1];
-        Ok(numbers(&self.weight.words(first * words, n * words)?))
+        let words = self.weight.words(first * words, n * words)?;
+        Ok(unpacked(words.into_iter(), 4).collect())
     }
-}
-
-/// The eight numbers of each word.
-fn numbers(words: &[u32]) -> Vec<u8> {
-    words.iter().flat_map(|word| (0..8).map(move |i| (word >> (4 * i) & 15) as u8)).collect()
 }

@@ -19,6 +19,7 @@ use serde_json::Value;
 
 use super::levels::{Groups, Levels, Offsets, Parameters};
 use super::method::{Method, Read, Unsupported, text};
+use super::stream::unpacked;
 use super::{Content, Matrix, Set, Wrong, rows_and_columns};
 use crate::dtype::Dtype;
 use crate::raw::Raw;
@@ -162,19 +163,7 @@ impl Levels for MlxLevels {
         let columns = self.shape.1;
         let of_row = columns * u64::from(self.bits) / 32;
         let words = self.weight.words(first * of_row, n * of_row)?;
-        let mut quants = Vec::with_capacity((n * columns) as usize);
-        for row in words.chunks_exact(of_row as usize) {
-            let (mut held, mut len) = (0u64, 0);
-            for word in row {
-                held |= u64::from(*word) << len;
-                len += 32;
-                while len >= self.bits {
-                    quants.push((held & ((1 << self.bits) - 1)) as u8);
-                    held >>= self.bits;
-                    len -= self.bits;
-                }
-            }
-        }
-        Ok(quants)
+        // A row is a whole number of words.
+        Ok(unpacked(words.into_iter(), self.bits).collect())
     }
 }

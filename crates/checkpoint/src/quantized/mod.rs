@@ -21,6 +21,7 @@ mod mxfp4;
 mod nvfp4;
 mod packed;
 mod scaled;
+mod stream;
 
 use std::cell::RefCell;
 use std::collections::{BTreeMap, HashMap, HashSet};

@@ -4,7 +4,9 @@
 use gguf::Finding;
 
 use crate::build::Builder;
-use crate::layers::{Attend, Decoder, Heads, attend_to, attention_output, decoder, sharper};
+use crate::layers::{
+    Attend, Decoder, Heads, attend_to, attention_output, decoder, sharper, turned,
+};
 use crate::op::{Function, Gating, Op};
 use crate::raw::ValueId;
 use crate::rotation::{Pairs, Rotation, Stretch};
@@ -232,13 +234,8 @@ fn rotate(
     start: u32,
     attend: &Attend,
 ) -> ValueId {
-    match &attend.rotation {
-        Some(rotation) => {
-            let rotation = Rotation { start, ..rotation.clone() };
-            builder.op(Op::Rotate { x, heads, rotation })
-        }
-        None => x,
-    }
+    let rotation = attend.rotation.clone().map(|rotation| Rotation { start, ..rotation });
+    turned(builder, x, heads, &rotation)
 }
 
 /// Queries sharpened with the position, in models that do so.

@@ -6,8 +6,8 @@ use gguf::Finding;
 
 use crate::build::{Builder, Norm};
 use crate::layers::{
-    Decoder, Shared, attend, embedding, finish, inputs_of_layers, layers, normed, shared_attention,
-    with_input,
+    Decoder, Shared, attend, embedding, finish, inputs_of_layers, joined, layers, normed, share,
+    shared_attention, with_input,
 };
 use crate::op::{Function, GateFunction, NormKind, Op};
 use crate::raw::ValueId;
@@ -66,9 +66,7 @@ fn products(
 ) -> Result<Vec<ValueId>, Finding> {
     let Some((first, others)) = streams.split_first() else { return Ok(Vec::new()) };
     let weight = builder.weight(name)?;
-    let x = others
-        .iter()
-        .fold(*first, |a, b| builder.op(Op::Join { a, b: *b, groups: 1, shared: false }));
+    let x = joined(builder, *first, others);
     let made = builder.op(Op::HeadProduct { x, weight });
     let len = builder.size("embedding_length")?;
     let starts = (0..streams.len() as u32).map(|stream| stream.saturating_mul(len));
@@ -114,15 +112,14 @@ fn predict(
 ) -> Result<Vec<ValueId>, Finding> {
     let x = modalities(builder, streams[active], decoder)?;
     let shares = builder.product(x, "altup_predict_coef")?;
-    let mut start = 0;
+    let mut number = 0;
     let mut predicted = Vec::new();
     for stream in streams {
         let mut sum = *stream;
         for other in streams {
-            let share = builder.op(Op::Slice { x: shares, groups: 1, start, len: 1 });
-            let part = builder.op(Op::Multiply { a: *other, b: share });
+            let part = share(builder, *other, shares, number);
             sum = builder.add(sum, part);
-            start += 1;
+            number += 1;
         }
         predicted.push(sum);
     }
@@ -142,9 +139,8 @@ fn correct(
     let shares = builder.op(Op::AddNumber { x: shares, number: 1.0 });
     let less = builder.scale(predicted[active], -1.0);
     let wrong = builder.add(made, less);
-    let moved = predicted.iter().zip(0..).map(|(stream, start)| {
-        let share = builder.op(Op::Slice { x: shares, groups: 1, start, len: 1 });
-        let part = builder.op(Op::Multiply { a: wrong, b: share });
+    let moved = predicted.iter().zip(0..).map(|(stream, number)| {
+        let part = share(builder, wrong, shares, number);
         builder.add(*stream, part)
     });
     Ok(moved.collect())

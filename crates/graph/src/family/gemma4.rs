@@ -81,8 +81,7 @@ fn network(
     let scores = builder.op(Op::MultiplyWeight { x: scores, weight });
     let scores = builder.product(scores, "ffn_gate_inp")?;
     let input = normed(builder, x, "pre_ffw_norm_2", decoder);
-    let experts = scored_experts(builder, input, scores, layer, decoder.routing)?;
-    let routed = builder.op(Op::Experts(Box::new(experts)));
+    let routed = scored_experts(builder, input, scores, layer, decoder.routing)?;
     let routed = normed(builder, routed, "post_ffw_norm_2", decoder);
     Ok(builder.add(dense, routed))
 }

@@ -3,7 +3,7 @@
 use gguf::Finding;
 
 use crate::build::Builder;
-use crate::layers::{Decoder, decoder, scored_experts};
+use crate::layers::{Decoder, decoder, experts_by};
 use crate::op::{Experts, Op};
 use crate::raw::ValueId;
 use crate::rotation::Pairs;
@@ -21,7 +21,7 @@ fn network(
     decoder: &Decoder,
 ) -> Result<ValueId, Finding> {
     let scores = builder.product(x, "ffn_gate_inp")?;
-    let large = scored_experts(builder, x, scores, layer, decoder.routing)?;
+    let large = experts_by(builder, x, scores, layer, decoder.routing)?;
     let count = builder.extent("ffn_gate_chexps.weight", 2).max(1);
     let share = builder.extent("ffn_gate_exps.weight", 2) / count;
     let small = Experts {

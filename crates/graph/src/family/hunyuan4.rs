@@ -7,7 +7,7 @@ use crate::build::Builder;
 use crate::family::deepseek::{self, Widths};
 use crate::family::indexed::Indexer;
 use crate::layers::{
-    Decoder, attend, beside_shared, embedding, experts, feed_forward, finish, layers, normed,
+    Decoder, attend, embedding, finish, joined, layers, network_by, normed, share, sum_of_shares,
 };
 use crate::op::{Among, Function, GateFunction, Gating, Op};
 use crate::raw::ValueId;
@@ -66,15 +66,11 @@ fn network(
     layer: u64,
     decoder: &Decoder,
 ) -> Result<ValueId, Finding> {
-    if !builder.has("ffn_gate_inp.weight") {
-        return feed_forward(builder, x, decoder.function, "");
-    }
     let mut routing = decoder.routing;
     if let Some(limit) = builder.limit("swiglu_clamp_exp", layer)? {
         routing.function = GateFunction::Bounded { function: Function::Silu, limit };
     }
-    let routed = experts(builder, x, layer, routing)?;
-    beside_shared(builder, x, routed, decoder.function)
+    network_by(builder, x, layer, routing, decoder.function)
 }
 
 /// The streams of the residual.
@@ -100,10 +96,7 @@ impl Streams {
         name: &str,
         decoder: &Decoder,
     ) -> Result<ValueId, Finding> {
-        let (first, others) = streams.split_at(1);
-        let x = others
-            .iter()
-            .fold(first[0], |a, b| builder.op(Op::Join { a, b: *b, groups: 1, shared: false }));
+        let x = joined(builder, streams[0], &streams[1..]);
         let x = builder.weightless_norm(x, decoder.norm, 1);
         let x = builder.product(x, &format!("{name}_fn"))?;
         let weight = builder.weight(&format!("{name}_scale.weight"))?;
@@ -111,19 +104,6 @@ impl Streams {
         let weight = builder.weight(&format!("{name}_base.weight"))?;
         let x = builder.op(Op::AddWeight { x, weight });
         Ok(builder.op(Op::Activate { x, function: Function::Sigmoid }))
-    }
-
-    /// The sum of all streams, each with its share.
-    fn sum(builder: &mut Builder<'_>, streams: &[ValueId], shares: ValueId) -> ValueId {
-        let parts: Vec<_> = (0..)
-            .zip(streams)
-            .map(|(start, stream)| {
-                let share = builder.op(Op::Slice { x: shares, groups: 1, start, len: 1 });
-                builder.op(Op::Multiply { a: *stream, b: share })
-            })
-            .collect();
-        let (first, others) = parts.split_at(1);
-        others.iter().fold(first[0], |a, b| builder.add(a, *b))
     }
 
     /// What a part of a layer reads, and the shares that the streams have in what it makes.
@@ -139,7 +119,7 @@ impl Streams {
         let before = builder.op(Op::AddNumber { x: before, number: self.epsilon });
         let behind = builder.scale(behind, self.magnitude);
         let behind = builder.op(Op::AddNumber { x: behind, number: self.epsilon });
-        Ok((Self::sum(builder, streams, before), behind))
+        Ok((sum_of_shares(builder, streams[0], &streams[1..], before), behind))
     }
 
     /// Adds what a part of a layer makes to all streams.
@@ -150,9 +130,8 @@ impl Streams {
         made: ValueId,
         shares: ValueId,
     ) {
-        for (stream, start) in streams.iter_mut().zip(0..) {
-            let share = builder.op(Op::Slice { x: shares, groups: 1, start, len: 1 });
-            let part = builder.op(Op::Multiply { a: made, b: share });
+        for (stream, number) in streams.iter_mut().zip(0..) {
+            let part = share(builder, made, shares, number);
             *stream = builder.add(*stream, part);
         }
     }
@@ -166,6 +145,6 @@ impl Streams {
     ) -> Result<ValueId, Finding> {
         let shares = Self::shares(builder, streams, "output_hc", decoder)?;
         let shares = builder.op(Op::AddNumber { x: shares, number: self.epsilon });
-        Ok(Self::sum(builder, streams, shares))
+        Ok(sum_of_shares(builder, streams[0], &streams[1..], shares))
     }
 }

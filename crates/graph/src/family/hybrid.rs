@@ -114,8 +114,7 @@ fn latent_experts(
     let scores = builder.product(x, "ffn_gate_inp")?;
     let is_narrow = builder.has("ffn_latent_down.weight");
     let read = if is_narrow { builder.product(x, "ffn_latent_down")? } else { x };
-    let experts = scored_experts(builder, read, scores, layer, family.routing)?;
-    let mut made = builder.op(Op::Experts(Box::new(experts)));
+    let mut made = scored_experts(builder, read, scores, layer, family.routing)?;
     if is_narrow {
         made = builder.product(made, "ffn_latent_up")?;
     }

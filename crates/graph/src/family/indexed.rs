@@ -4,7 +4,7 @@ use gguf::Finding;
 
 use crate::build::{Builder, Norm};
 use crate::family::deepseek::{self, Widths};
-use crate::layers::{Attend, Decoder, decoder, embedding, finish, layer_of, layers};
+use crate::layers::{Attend, Decoder, decoder, embedding, finish, layer_of, layers, turned};
 use crate::op::{Among, Choose, Gating, NormKind, Op};
 use crate::raw::{State, ValueId};
 use crate::rotation::{Pairs, Rotation};
@@ -105,14 +105,11 @@ impl Indexer {
         let key = builder.product(x, "indexer.attn_k")?;
         let norm = Norm { kind: NormKind::Variance, epsilon: self.epsilon };
         let key = builder.norm(key, "indexer.k_norm", norm);
-        let [query, key] = [(query, heads), (key, 1)].map(|(x, heads)| match &attend.rotation {
-            Some(rotation) => {
-                let Self { pairs, start, .. } = self;
-                let rotation = Rotation { pairs, start, ..rotation.clone() };
-                builder.op(Op::Rotate { x, heads, rotation })
-            }
-            None => x,
-        });
+        let Self { pairs, start, .. } = self;
+        let rotation = attend.rotation.clone();
+        let rotation = rotation.map(|rotation| Rotation { pairs, start, ..rotation });
+        let [query, key] =
+            [(query, heads), (key, 1)].map(|(x, heads)| turned(builder, x, heads, &rotation));
         let weights = Some(builder.product(x, "indexer.proj")?);
         let count = builder.size("attention.indexer.top_k")?;
         let state = builder.state(State::Cache { keys: len, values: 0 });

@@ -5,8 +5,8 @@ use gguf::Finding;
 use super::deepseek;
 use crate::build::{Builder, Norm};
 use crate::layers::{
-    Attend, Bound, Decoder, Routing, attend, beside_shared, decoder, delta_attention, experts,
-    feed_forward, finish, layers, scored_experts,
+    Attend, Bound, Decoder, attend, beside_shared, bounded_network, decoder, delta_attention,
+    feed_forward, finish, joined, layers, scored_experts, sum_of_shares,
 };
 use crate::op::{GateFunction, Gating, Op};
 use crate::raw::ValueId;
@@ -37,28 +37,6 @@ pub(super) fn ling3(builder: &mut Builder<'_>) -> Result<(), Finding> {
         mixer(builder, x, layer, attend, Some(Bound { least, sign: 1.0 }))
     };
     decoder(builder, &family)
-}
-
-/// Gates are bounded in some layers.
-fn bounded_network(
-    builder: &mut Builder<'_>,
-    x: ValueId,
-    layer: u64,
-    decoder: &Decoder,
-) -> Result<ValueId, Finding> {
-    let [routed, shared] = ["swiglu_clamp_exp", "swiglu_clamp_shexp"].map(|name| {
-        let limit = builder.limit(name, layer)?;
-        let function = decoder.function;
-        let plain = GateFunction::Plain(function);
-        Ok(limit.map_or(plain, |limit| GateFunction::BoundedAfter { function, limit }))
-    });
-    let shared = shared?;
-    if !builder.has("ffn_gate_inp.weight") {
-        return feed_forward(builder, x, shared, "");
-    }
-    let routing = Routing { function: routed?, ..decoder.routing };
-    let made = experts(builder, x, layer, routing)?;
-    beside_shared(builder, x, made, shared)
 }
 
 /// Kimi K3: parts of layers read a mix of what earlier ones gave, and experts may read less than the width.
@@ -105,29 +83,18 @@ fn mixed(
     name: &str,
     norm: Norm,
 ) -> Result<ValueId, Finding> {
-    if kept.is_empty() {
-        return Ok(x);
-    }
+    let Some((first, others)) = kept.split_first() else { return Ok(x) };
+    let others = [others, &[x]].concat();
     builder.weight(&format!("{name}.weight"))?;
-    let all: Vec<ValueId> = kept.iter().copied().chain([x]).collect();
-    let scores: Vec<ValueId> = all
-        .iter()
-        .map(|x| {
-            let normed = builder.norm(*x, name, norm);
-            builder.op(Op::Sum { x: normed, groups: 1 })
-        })
-        .collect();
-    let joined =
-        scores.into_iter().reduce(|a, b| builder.op(Op::Join { a, b, groups: 1, shared: false }));
-    let shares = builder.op(Op::Softmax { x: joined.unwrap_or(x), groups: 1 });
-    let parts: Vec<ValueId> = (0..)
-        .zip(&all)
-        .map(|(start, x)| {
-            let share = builder.op(Op::Slice { x: shares, groups: 1, start, len: 1 });
-            builder.op(Op::Multiply { a: *x, b: share })
-        })
-        .collect();
-    Ok(parts.into_iter().reduce(|a, b| builder.add(a, b)).unwrap_or(x))
+    let mut score = |x| {
+        let normed = builder.norm(x, name, norm);
+        builder.op(Op::Sum { x: normed, groups: 1 })
+    };
+    let first_score = score(*first);
+    let scores: Vec<_> = others.iter().map(|x| score(*x)).collect();
+    let scores = joined(builder, first_score, &scores);
+    let shares = builder.op(Op::Softmax { x: scores, groups: 1 });
+    Ok(sum_of_shares(builder, *first, &others, shares))
 }
 
 /// Experts that may read less than the width, beside one that reads all of it.
@@ -144,8 +111,7 @@ fn latent_network(
     let scores = builder.product(x, "ffn_gate_inp")?;
     let is_narrow = builder.has("ffn_routed_down.weight");
     let read = if is_narrow { builder.product(x, "ffn_routed_down")? } else { x };
-    let experts = scored_experts(builder, read, scores, layer, decoder.routing)?;
-    let mut made = builder.op(Op::Experts(Box::new(experts)));
+    let mut made = scored_experts(builder, read, scores, layer, decoder.routing)?;
     if builder.has_norm("ffn_routed_norm") {
         made = builder.norm(made, "ffn_routed_norm", decoder.norm);
     }

@@ -4,7 +4,7 @@
 use gguf::Finding;
 
 use crate::build::Builder;
-use crate::layers::{Attend, Decoder, attention, beside_shared, decoder, experts, feed_forward};
+use crate::layers::{Attend, Decoder, attention, decoder, network_by, turned};
 use crate::op::{Among, Choose, GateFunction, Gating, Op};
 use crate::raw::{State, ValueId};
 use crate::rotation::Pairs;
@@ -21,11 +21,7 @@ pub(super) fn minimax_m3(builder: &mut Builder<'_>) -> Result<(), Finding> {
             attention(builder, x, &attend)
         },
         network: |builder, x, layer, decoder| {
-            if !builder.has("ffn_gate_inp.weight") {
-                return feed_forward(builder, x, FUNCTION, "");
-            }
-            let routed = experts(builder, x, layer, decoder.routing)?;
-            beside_shared(builder, x, routed, FUNCTION)
+            network_by(builder, x, layer, decoder.routing, FUNCTION)
         },
         ..Decoder::gated(builder, Pairs::Halves)?
     };
@@ -41,10 +37,7 @@ fn choose(builder: &mut Builder<'_>, x: ValueId, attend: &Attend) -> Result<Amon
     let parts = [("q", heads), ("k", 1)].map(|(part, heads)| {
         let made = builder.product(x, &format!("indexer.{part}_proj"))?;
         let x = builder.norm_parts(made, &format!("indexer.{part}_norm"), attend.norm, heads);
-        Ok(match attend.rotation.clone() {
-            Some(rotation) => builder.op(Op::Rotate { x, heads, rotation }),
-            None => x,
-        })
+        Ok(turned(builder, x, heads, &attend.rotation))
     });
     let [query, key]: [Result<ValueId, Finding>; 2] = parts;
     let (query, key) = (query?, key?);

@@ -6,7 +6,7 @@ use crate::build::Builder;
 use crate::layers::{
     Decoder, Windows, attend, decoder, experts, feed_forward, normed, scored_experts,
 };
-use crate::op::{Function, GateFunction, Op};
+use crate::op::{Function, GateFunction};
 use crate::raw::ValueId;
 use crate::rotation::Pairs;
 
@@ -34,8 +34,7 @@ fn before_attention(
     let scores = builder.product(x, "ffn_gate_inp")?;
     let x = attended(builder, x, layer, decoder)?;
     let input = normed(builder, x, decoder.network_norm, decoder);
-    let experts = scored_experts(builder, input, scores, layer, decoder.routing)?;
-    let routed = builder.op(Op::Experts(Box::new(experts)));
+    let routed = scored_experts(builder, input, scores, layer, decoder.routing)?;
     Ok(builder.add(x, routed))
 }
 

@@ -5,7 +5,7 @@ use gguf::Finding;
 use crate::build::{Builder, Norm};
 use crate::layers::{
     Attend, Decoder, Heads, attend, attend_to, attention, attention_output, decoder, embedding,
-    finish, layer, layers, network, queries_keys_values,
+    finish, layer, layers, network, queries_keys_values, turned,
 };
 use crate::op::{Function, NormKind, Op, PositionBias};
 use crate::raw::ValueId;
@@ -130,14 +130,10 @@ fn talkie_attention(
 ) -> Result<ValueId, Finding> {
     let [query, key, value] = queries_keys_values(builder, x, &attend)?;
     let heads = [attend.heads.heads, attend.heads.heads_kv];
-    let turned = [(query, heads[0]), (key, heads[1])].map(|(x, heads)| {
-        let x = match attend.rotation.clone() {
-            Some(rotation) => builder.op(Op::Rotate { x, heads, rotation }),
-            None => x,
-        };
+    let [query, key] = [(query, heads[0]), (key, heads[1])].map(|(x, heads)| {
+        let x = turned(builder, x, heads, &attend.rotation);
         builder.weightless_norm(x, attend.norm, heads)
     });
-    let [query, key] = turned;
     let weight = builder.weight("attn_q_norm.weight")?;
     let query = builder.op(Op::MultiplyWeight { x: query, weight });
     let attended = attend_to(builder, [query, key, value], &attend);

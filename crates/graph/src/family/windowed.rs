@@ -4,11 +4,8 @@
 use gguf::Finding;
 
 use crate::build::{Builder, Norm};
-use crate::layers::{
-    Attend, Decoder, Windows, attention, beside_shared, decoder, experts, feed_forward,
-};
+use crate::layers::{Attend, Decoder, Windows, attention, bounded_network, decoder, experts};
 use crate::op::{Function, GateFunction, Gating, NormKind};
-use crate::raw::ValueId;
 use crate::rotation::{Factors, Pairs, Rotation};
 
 /// Arcee's Trinity. Layers without a window do not rotate.
@@ -81,7 +78,8 @@ pub(super) fn mimo2(builder: &mut Builder<'_>) -> Result<(), Finding> {
 /// Of heads of layers without a window half of what the key says rotates. What comes out of gates is
 /// bounded in some layers.
 pub(super) fn step35(builder: &mut Builder<'_>) -> Result<(), Finding> {
-    let mut family = Decoder { network: bounded, ..Decoder::gated(builder, Pairs::Halves)? };
+    let mut family =
+        Decoder { network: bounded_network, ..Decoder::gated(builder, Pairs::Halves)? };
     if let Some(rotation) = &mut family.rotation {
         rotation.count /= 2;
     }
@@ -90,29 +88,6 @@ pub(super) fn step35(builder: &mut Builder<'_>) -> Result<(), Finding> {
     family.routing.gating = Gating::Sigmoid;
     family.routing.normalize = false;
     decoder(builder, &family)
-}
-
-fn bounded(
-    builder: &mut Builder<'_>,
-    x: ValueId,
-    layer: u64,
-    decoder: &Decoder,
-) -> Result<ValueId, Finding> {
-    let bounded = |builder: &Builder<'_>, key: &str| -> Result<GateFunction, Finding> {
-        let function = decoder.function;
-        Ok(match builder.limit(key, layer)? {
-            Some(limit) => GateFunction::BoundedAfter { function, limit },
-            None => GateFunction::Plain(function),
-        })
-    };
-    let shared = bounded(builder, "swiglu_clamp_shexp")?;
-    if !builder.has("ffn_gate_inp.weight") {
-        return feed_forward(builder, x, shared, "");
-    }
-    let mut routing = decoder.routing;
-    routing.function = bounded(builder, "swiglu_clamp_exp")?;
-    let routed = experts(builder, x, layer, routing)?;
-    beside_shared(builder, x, routed, shared)
 }
 
 /// Gates of attention by softplus. Layers with a window do not stretch positions.

@@ -3,6 +3,7 @@
 use gguf::Finding;
 
 use crate::build::{Builder, Norm};
+use crate::layers::turned;
 use crate::op::{Among, Attention, Function, Mask, Memory, Op, PositionBias};
 use crate::raw::{State, ValueId};
 use crate::rotation::Rotation;
@@ -118,10 +119,9 @@ pub(crate) fn attended(
     attend: &Attend,
 ) -> ValueId {
     let Heads { heads, heads_kv, key_len, .. } = attend.heads;
-    let rotate = |builder: &mut Builder<'_>, [query, key]: [ValueId; 2]| match &attend.rotation {
-        Some(rotation) => [(query, heads), (key, heads_kv)]
-            .map(|(x, heads)| builder.op(Op::Rotate { x, heads, rotation: rotation.clone() })),
-        None => [query, key],
+    let rotate = |builder: &mut Builder<'_>, [query, key]: [ValueId; 2]| {
+        [(query, heads), (key, heads_kv)]
+            .map(|(x, heads)| turned(builder, x, heads, &attend.rotation))
     };
     if attend.turned_first {
         [query, key] = rotate(builder, [query, key]);

@@ -213,11 +213,40 @@ pub(crate) fn network(
     layer: u64,
     decoder: &Decoder,
 ) -> Result<ValueId, Finding> {
+    network_by(builder, x, layer, decoder.routing, decoder.function)
+}
+
+/// The same with other experts, and with what is in the middle of the networks that all tokens go through.
+pub(crate) fn network_by(
+    builder: &mut Builder<'_>,
+    x: ValueId,
+    layer: u64,
+    routing: Routing,
+    function: impl Into<GateFunction>,
+) -> Result<ValueId, Finding> {
+    let function = function.into();
     if !builder.has("ffn_gate_inp.weight") {
-        return feed_forward(builder, x, decoder.function, "");
+        return feed_forward(builder, x, function, "");
     }
-    let routed = experts(builder, x, layer, decoder.routing)?;
-    beside_shared(builder, x, routed, decoder.function)
+    let routed = experts(builder, x, layer, routing)?;
+    beside_shared(builder, x, routed, function)
+}
+
+/// The same in models of which some layers bound what comes out of gates.
+pub(crate) fn bounded_network(
+    builder: &mut Builder<'_>,
+    x: ValueId,
+    layer: u64,
+    decoder: &Decoder,
+) -> Result<ValueId, Finding> {
+    let function = decoder.function;
+    let bounded = |limit| GateFunction::BoundedAfter { function, limit };
+    let [routed, shared] = ["swiglu_clamp_exp", "swiglu_clamp_shexp"].map(|name| {
+        let limit = builder.limit(name, layer)?;
+        Ok(limit.map_or(function.into(), bounded))
+    });
+    let routing = Routing { function: routed?, ..decoder.routing };
+    network_by(builder, x, layer, routing, shared?)
 }
 
 /// What experts gave, with what those give that all tokens share, if there are some.

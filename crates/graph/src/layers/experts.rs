@@ -28,12 +28,23 @@ pub(crate) fn experts(
     if let Some(cap) = routing.soft_cap {
         scores = builder.op(Op::SoftCap { x: scores, cap });
     }
-    let experts = scored_experts(builder, x, scores, layer, routing)?;
+    scored_experts(builder, x, scores, layer, routing)
+}
+
+/// The same, chosen by these scores.
+pub(crate) fn scored_experts(
+    builder: &mut Builder<'_>,
+    x: ValueId,
+    scores: ValueId,
+    layer: u64,
+    routing: Routing,
+) -> Result<ValueId, Finding> {
+    let experts = experts_by(builder, x, scores, layer, routing)?;
     Ok(builder.op(Op::Experts(Box::new(experts))))
 }
 
-/// The experts of a layer that are chosen by these scores.
-pub(crate) fn scored_experts(
+/// The operation that this is.
+pub(crate) fn experts_by(
     builder: &mut Builder<'_>,
     x: ValueId,
     scores: ValueId,

@@ -11,6 +11,7 @@ mod pooling;
 mod rotation;
 mod shared;
 mod state_space;
+mod streams;
 mod window;
 
 pub(crate) use attention::{
@@ -19,15 +20,16 @@ pub(crate) use attention::{
 };
 pub(crate) use cross::{cross_attention, store_cross};
 pub(crate) use decoder::{
-    Decoder, attend, beside_shared, decoder, embedding, finish, layer, layer_of, layers, network,
-    normed,
+    Decoder, attend, beside_shared, bounded_network, decoder, embedding, finish, layer, layer_of,
+    layers, network, network_by, normed,
 };
 pub(crate) use delta::{Bound, delta_attention, repeated, short_convolution, unit_heads};
-pub(crate) use experts::{Routing, experts, scored_experts};
+pub(crate) use experts::{Routing, experts, experts_by, scored_experts};
 pub(crate) use feed_forward::feed_forward;
 pub(crate) use per_layer::{inputs_of_layers, with_input};
 pub(crate) use pooling::pooled;
-pub(crate) use rotation::{rotation, sharper, window_rotation};
+pub(crate) use rotation::{rotation, sharper, turned, window_rotation};
 pub(crate) use shared::{Shared, shared_attention};
 pub(crate) use state_space::StateSpace;
+pub(crate) use streams::{joined, share, sum_of_shares};
 pub(crate) use window::{Windows, window};

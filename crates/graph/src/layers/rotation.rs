@@ -3,6 +3,8 @@
 use gguf::Finding;
 
 use crate::build::Builder;
+use crate::op::Op;
+use crate::raw::ValueId;
 use crate::rotation::{Factors, Pairs, Rotation, Stretch};
 
 /// The rotation of an architecture that turns these pairs; `None` if nothing is rotated.
@@ -94,4 +96,17 @@ fn factors(builder: &mut Builder<'_>) -> Result<Factors, Finding> {
         }
         _ => Factors::None,
     })
+}
+
+/// Heads rotated, if there is a rotation.
+pub(crate) fn turned(
+    builder: &mut Builder<'_>,
+    x: ValueId,
+    heads: u32,
+    rotation: &Option<Rotation>,
+) -> ValueId {
+    match rotation.clone() {
+        Some(rotation) => builder.op(Op::Rotate { x, heads, rotation }),
+        None => x,
+    }
 }

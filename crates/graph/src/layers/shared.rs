@@ -4,8 +4,8 @@ use gguf::Finding;
 
 use crate::build::Builder;
 use crate::layers::attention::{Attend, Heads, attend_in, attention_output, head_norm};
-use crate::layers::decoder::layers;
-use crate::op::{Memory, Op};
+use crate::layers::{layers, turned};
+use crate::op::Memory;
 use crate::raw::{State, ValueId};
 
 /// Keys and values of the last layer that has its own: of those with a window, and of those without.
@@ -39,22 +39,19 @@ pub(crate) fn shared_attention(
     shared: &mut Shared,
 ) -> Result<ValueId, Finding> {
     let Heads { heads, heads_kv, key_len, .. } = attend.heads;
-    let turned = |builder: &mut Builder<'_>, x, name: &str, heads| {
+    let normed = |builder: &mut Builder<'_>, x, name: &str, heads| {
         let x = head_norm(builder, x, name, attend.norm, heads, key_len);
-        match attend.rotation.clone() {
-            Some(rotation) => builder.op(Op::Rotate { x, heads, rotation }),
-            None => x,
-        }
+        turned(builder, x, heads, &attend.rotation)
     };
     let query = builder.product(x, "attn_q")?;
-    let query = turned(builder, query, "attn_q_norm", heads);
+    let query = normed(builder, query, "attn_q_norm", heads);
     let is_windowed = attend.mask.is_window();
     let is_own = layer < shared.own;
     let place = if is_windowed { &mut shared.windowed } else { &mut shared.whole };
     if is_own {
         let key = builder.product(x, "attn_k")?;
         let value = if builder.has("attn_v.weight") { builder.product(x, "attn_v")? } else { key };
-        let key = turned(builder, key, "attn_k_norm", heads_kv);
+        let key = normed(builder, key, "attn_k_norm", heads_kv);
         let value = builder.weightless_norm(value, attend.norm, heads_kv);
         let [_, keys, values] = attend.heads.widths();
         let state = builder.state(State::Cache { keys, values });

@@ -1,0 +1,35 @@
+//! Values beside each other, and their shares in something.
+
+use crate::build::Builder;
+use crate::op::Op;
+use crate::raw::ValueId;
+
+/// Rows of all, one beside the other.
+pub(crate) fn joined(builder: &mut Builder<'_>, first: ValueId, others: &[ValueId]) -> ValueId {
+    let join = |a, b: &ValueId| builder.op(Op::Join { a, b: *b, groups: 1, shared: false });
+    others.iter().fold(first, join)
+}
+
+/// `x` times one number of the rows of shares.
+pub(crate) fn share(
+    builder: &mut Builder<'_>,
+    x: ValueId,
+    shares: ValueId,
+    number: u32,
+) -> ValueId {
+    let share = builder.op(Op::Slice { x: shares, groups: 1, start: number, len: 1 });
+    builder.op(Op::Multiply { a: x, b: share })
+}
+
+/// The sum of all, each times its share.
+pub(crate) fn sum_of_shares(
+    builder: &mut Builder<'_>,
+    first: ValueId,
+    others: &[ValueId],
+    shares: ValueId,
+) -> ValueId {
+    let first = share(builder, first, shares, 0);
+    let parts: Vec<_> =
+        others.iter().zip(1..).map(|(x, number)| share(builder, *x, shares, number)).collect();
+    parts.into_iter().fold(first, |sum, part| builder.add(sum, part))
+}
