@@ -13,7 +13,7 @@ use crate::cache::CacheType;
 use crate::executor::Executor;
 use crate::memory;
 use crate::observer::Observer;
-use crate::run::{Between, Inputs, run, run_some, sees_whole_batch};
+use crate::run::{Between, Free, Inputs, run, run_some, sees_whole_batch};
 use crate::state::Sequence;
 use crate::value::Value;
 use crate::watch::Watch;
@@ -59,6 +59,8 @@ pub struct Context {
     executor: Arc<Executor>,
     options: ContextOptions,
     sequences: Vec<Sequence>,
+    /// Memory that the next run uses again: no more than the values of the last one took.
+    free: Free,
 }
 
 impl Context {
@@ -79,7 +81,7 @@ impl Context {
         }
         let sequence = |_| Sequence::new(executor.graph(), options.cache_type, options.tokens);
         let sequences = (0..options.sequences).map(sequence).collect();
-        Ok(Self { executor, options, sequences })
+        Ok(Self { executor, options, sequences, free: Free::default() })
     }
 
     /// The model.
@@ -191,7 +193,7 @@ impl Context {
         let mut watch = Watch::new(progress);
         watch.observer = observer;
         let inputs = Inputs::Tokens(&batch.tokens);
-        let (sequences, options) = (&mut self.sequences, &self.options);
+        let (sequences, options, free) = (&mut self.sequences, &self.options, &mut self.free);
         let between = rayon::scope(|_| {
             let main = (program, shapes);
             run_some(
@@ -203,6 +205,7 @@ impl Context {
                 inputs,
                 sequences,
                 options,
+                free,
                 &watch,
             )
         });
@@ -239,6 +242,7 @@ impl Context {
                 inputs,
                 &mut self.sequences,
                 &self.options,
+                &mut self.free,
                 watch,
             )?;
             if keeps {
@@ -332,7 +336,8 @@ impl Context {
         let Some(of) = self.sequences.get_mut(sequence..=sequence) else {
             return Err(no_sequence(sequence));
         };
-        let mut made = run(&executor, program, &outputs, inputs, of, &self.options, watch)?;
+        let mut made =
+            run(&executor, program, &outputs, inputs, of, &self.options, &mut self.free, watch)?;
         Ok(made.pop().unwrap_or_default())
     }
 

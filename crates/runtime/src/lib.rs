@@ -28,6 +28,7 @@ mod amx;
 mod avx512;
 mod batch;
 mod cache;
+mod columns;
 mod context;
 mod executor;
 mod exp;

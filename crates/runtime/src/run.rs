@@ -39,11 +39,39 @@ pub(crate) struct Run<'r> {
     /// Tokens that a sequence may have.
     pub context_len: usize,
     values: Vec<Option<Value>>,
-    /// Memory of values that nobody reads any more.
-    free: Vec<Vec<f32>>,
+}
+
+/// Memory of values that nobody reads any more.
+#[derive(Default)]
+pub(crate) struct Free(Vec<Vec<f32>>);
+
+impl Free {
+    /// The smallest that holds so many numbers; none if there is no such.
+    fn take(&mut self, len: usize) -> Vec<f32> {
+        let large = self.0.iter().enumerate().filter(|(_, memory)| memory.capacity() >= len);
+        let best = large.min_by_key(|(_, memory)| memory.capacity()).map(|(place, _)| place);
+        best.map(|place| self.0.swap_remove(place)).unwrap_or_default()
+    }
+
+    /// Keeps that of a value for another one.
+    fn give(&mut self, value: Option<Value>) {
+        self.0.extend(value.map(|value| value.data));
+    }
+
+    /// Keeps no more than so many bytes for the next run.
+    fn limit(&mut self, bytes: u64) {
+        self.0.sort_by_key(Vec::capacity);
+        let mut left = bytes;
+        self.0.retain(|memory| {
+            let rest = left.checked_sub(4 * memory.capacity() as u64);
+            left = rest.unwrap_or(left);
+            rest.is_some()
+        });
+    }
 }
 
 /// Runs the operations that `wanted` needs, and those that change states.
+#[expect(clippy::too_many_arguments, reason = "what a run is made of")]
 pub(crate) fn run(
     executor: &Executor,
     program: (&Program, &[Shape]),
@@ -51,12 +79,13 @@ pub(crate) fn run(
     inputs: Inputs<'_>,
     sequences: &mut [Sequence],
     options: &ContextOptions,
+    free: &mut Free,
     watch: &Watch<'_>,
 ) -> Result<Vec<Value>, Error> {
     let all = 0..program.0.ops.len();
     let nothing = Between::new();
     let mut made =
-        run_some(executor, program, wanted, all, nothing, inputs, sequences, options, watch)?;
+        run_some(executor, program, wanted, all, nothing, inputs, sequences, options, free, watch)?;
     Ok(wanted.iter().map(|id| made.remove(id).unwrap_or_default()).collect())
 }
 
@@ -74,6 +103,7 @@ pub(crate) fn run_some(
     inputs: Inputs<'_>,
     sequences: &mut [Sequence],
     options: &ContextOptions,
+    free: &mut Free,
     watch: &Watch<'_>,
 ) -> Result<Between, Error> {
     let mut run = Run::new(executor, inputs, sequences, options.tokens, program.ops.len(), watch);
@@ -94,12 +124,15 @@ pub(crate) fn run_some(
         }
         let rows = run.rows(shape.rows);
         let width = shape.width as usize;
-        let memory = run.memory(rows * width);
+        let memory = free.take(rows * width);
         let out = match op {
             // What is most of a run writes every number, and needs no zeros before.
-            Op::Product { .. } | Op::Norm { .. } | Op::Add { .. } | Op::Gate { .. } => {
-                Value::anything(rows, width, memory)
-            }
+            Op::Product { .. }
+            | Op::Norm { .. }
+            | Op::Add { .. }
+            | Op::Gate { .. }
+            | Op::Rotate { .. }
+            | Op::Attention(_) => Value::anything(rows, width, memory),
             _ => Value::zeros(rows, width, memory),
         };
         let made = ops::compute(&run, op, out, sequences)?;
@@ -111,13 +144,14 @@ pub(crate) fn run_some(
         for read in op.values() {
             let read = read.0 as usize;
             if last_use[read] == Some(number) {
-                run.free.extend(run.values[read].take().map(|value| value.data));
+                free.give(run.values[read].take());
             }
         }
         if last_use[number] == Some(number) {
-            run.free.extend(run.values[number].take().map(|value| value.data));
+            free.give(run.values[number].take());
         }
     }
+    free.limit(needed);
     let left = run.values.into_iter().zip(0..);
     Ok(left.filter_map(|(value, id)| Some((ValueId(id), value?))).collect())
 }
@@ -150,17 +184,7 @@ impl<'r> Run<'r> {
             }
         }
         let values = std::iter::repeat_with(|| None).take(values).collect();
-        Self {
-            executor,
-            watch,
-            inputs,
-            positions,
-            groups,
-            outputs,
-            context_len,
-            values,
-            free: Vec::new(),
-        }
+        Self { executor, watch, inputs, positions, groups, outputs, context_len, values }
     }
 
     /// The tokens; none in an encoder of features.
@@ -190,13 +214,6 @@ impl<'r> Run<'r> {
     /// A value that was made before.
     pub fn value(&self, id: ValueId) -> &Value {
         self.values[id.0 as usize].as_ref().expect("values live until their last use")
-    }
-
-    /// Memory of a value that is no more read: the smallest that holds so many numbers.
-    fn memory(&mut self, len: usize) -> Vec<f32> {
-        let large = self.free.iter().enumerate().filter(|(_, memory)| memory.capacity() >= len);
-        let best = large.min_by_key(|(_, memory)| memory.capacity()).map(|(place, _)| place);
-        best.map(|place| self.free.swap_remove(place)).unwrap_or_default()
     }
 
     fn rows(&self, rows: Rows) -> usize {
@@ -237,4 +254,23 @@ pub(crate) fn last_use(program: &Program, wanted: &[ValueId]) -> Vec<Option<usiz
         }
     }
     last
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn memory_of_values_is_used_again_within_its_limit() {
+        let mut free = Free::default();
+        for len in [10, 1000, 100] {
+            free.give(Some(Value::zeros(1, len, Vec::new())));
+        }
+        free.give(None);
+        assert_eq!(free.take(11).capacity(), 100);
+        assert_eq!(free.take(1001).capacity(), 0);
+        free.limit(4 * 1000);
+        assert_eq!(free.take(11).capacity(), 0);
+        assert_eq!(free.take(1).capacity(), 10);
+    }
 }

@@ -10,6 +10,7 @@ use pulp::{Simd, WithSimd};
 use rayon::prelude::*;
 
 use super::floats::{Floats, Visitor, decode, dispatch, visit};
+use crate::columns::columns;
 use crate::scratch::Scratch;
 use crate::value::Value;
 use crate::watch::Watch;
@@ -29,9 +30,6 @@ const BLOCK: usize = 48;
 const ROWS: usize = 4;
 const TOKENS: usize = 6;
 
-/// Numbers that are made tile by tile before they are put where they belong: they stay in a cache.
-const SLAB: usize = 1 << 20;
-
 /// Tokens for which rows are decoded one by one.
 const FEW: usize = 3;
 
@@ -46,7 +44,7 @@ pub(crate) fn multiply(
     x: &Value,
     out: &mut Value,
 ) {
-    let (tokens, outputs) = (x.rows, out.width);
+    let tokens = x.rows;
     if tokens == 0 {
         return;
     }
@@ -60,7 +58,6 @@ pub(crate) fn multiply(
         });
         return;
     }
-    let slab = (SLAB / tokens).max(1).next_multiple_of(rows).min(outputs);
     let depth = depth(matrix);
     let padded = matrix.row_len.next_multiple_of(16) * tokens.next_multiple_of(TOKENS);
     let mut by_pieces = Scratch::new(if few { 0 } else { padded });
@@ -68,33 +65,23 @@ pub(crate) fn multiply(
         cut(x, depth, &mut by_pieces);
     }
     let by_pieces = &*by_pieces;
-    // By tiles first, with a row for each token, so that every thread writes to a place of its own.
-    let mut tiles = Scratch::new(slab * tokens);
-    for start in (0..outputs).step_by(slab) {
-        let end = outputs.min(start + slab);
-        let tiles = &mut tiles[..(end - start) * tokens];
-        let tasks = tiles.par_chunks_mut(rows * tokens).enumerate();
-        tasks.filter(|_| !watch.ended()).for_each(|(task, out)| {
-            let first = first + start + task * rows;
-            if few {
-                dispatch(ty, Rows { matrix, first, x, out });
-            } else {
-                dispatch(ty, Tile { matrix, first, x: by_pieces, tokens, out });
+    let tasks = columns(out, rows).enumerate();
+    tasks.filter(|_| !watch.ended()).for_each(|(task, mut out)| {
+        let (first, len) = (first + task * rows, out.len());
+        let mut made = Scratch::new(len * tokens);
+        if few {
+            dispatch(ty, Rows { matrix, first, x, out: &mut made });
+            for token in 0..tokens {
+                let column = made.iter().skip(token).step_by(tokens);
+                out.row(token).iter_mut().zip(column).for_each(|(out, made)| *out = *made);
             }
-        });
-        let columns = out.data.par_chunks_exact_mut(outputs).with_min_len(8).enumerate();
-        columns.for_each(|(token, out)| {
-            let out = out[start..end].chunks_mut(rows);
-            for (out, tile) in out.zip(tiles.chunks(rows * tokens)) {
-                if few {
-                    let column = tile.iter().skip(token).step_by(tokens);
-                    out.iter_mut().zip(column).for_each(|(out, made)| *out = *made);
-                } else {
-                    out.copy_from_slice(&tile[token * out.len()..][..out.len()]);
-                }
+        } else {
+            dispatch(ty, Tile { matrix, first, x: by_pieces, tokens, out: &mut made });
+            for (token, made) in made.chunks_exact(len).enumerate() {
+                out.row(token).copy_from_slice(made);
             }
-        });
-    }
+        }
+    });
 }
 
 /// Columns of a piece: all pieces but the last are as long, and none is much shorter. They end

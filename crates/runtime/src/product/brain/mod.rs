@@ -48,6 +48,7 @@ use gguf::TensorType;
 use rayon::prelude::*;
 
 use super::{Arithmetic, How};
+use crate::columns::columns;
 use crate::instructions::{Brain, Proof};
 use crate::scratch::Scratch;
 use crate::value::Value;
@@ -65,9 +66,6 @@ const MOST: usize = 128;
 
 /// Weights that a task has at least, about: enough to make its start cheap.
 const TASK: usize = 1 << 15;
-
-/// Numbers that are made by tasks before they are put where they belong: they stay in a cache.
-const SLAB: usize = 1 << 20;
 
 /// `out = x W`, with the rows of the matrix from `first` on; false, and nothing done, if that is not how
 /// such weights are multiplied here.
@@ -113,30 +111,21 @@ impl Job<'_> {
         let fair = outputs.div_ceil(rayon::current_num_threads());
         let rows = if tokens > 16 { fair } else { fair.min(TASK / matrix.row_len.max(1)) };
         let rows = rows.clamp(1, MOST).next_multiple_of(ROWS);
-        let task = |(n, (start, made)): (usize, (usize, &mut [f32]))| {
+        let task = |(n, made): (usize, &mut [f32])| {
             if !watch.ended() {
-                task(first + start + n * rows, made);
+                task(first + n * rows, made);
             }
         };
         if tokens == 1 {
             let tasks = out.data.par_chunks_mut(rows).enumerate();
-            return tasks.for_each(|(n, out)| task((n, (0, out))));
+            return tasks.for_each(task);
         }
-        // By tasks first, so that every thread writes to a place of its own.
-        let slab = (SLAB / tokens).max(1).next_multiple_of(rows).min(outputs);
-        let mut made = Scratch::new(slab * tokens);
-        for start in (0..outputs).step_by(slab.max(1)) {
-            let width = slab.min(outputs - start);
-            let made = &mut made[..width * tokens];
-            let tasks = made.par_chunks_mut(rows * tokens).enumerate();
-            tasks.for_each(|(n, made)| task((n, (start, made))));
-            let columns = out.data.par_chunks_exact_mut(outputs).with_min_len(8).enumerate();
-            columns.for_each(|(token, out)| {
-                let out = out[start..start + width].chunks_mut(rows);
-                for (out, made) in out.zip(made.chunks(rows * tokens)) {
-                    out.copy_from_slice(&made[token * out.len()..][..out.len()]);
-                }
-            });
-        }
+        columns(out, rows).enumerate().for_each(|(n, mut out)| {
+            let mut made = Scratch::new(out.len() * tokens);
+            task((n, &mut made));
+            for (token, made) in made.chunks_exact(out.len()).enumerate() {
+                out.row(token).copy_from_slice(made);
+            }
+        });
     }
 }

@@ -36,6 +36,7 @@ use gguf_quant::integers::{self, Integers};
 use rayon::prelude::*;
 
 use super::How;
+use crate::columns::columns;
 use crate::instructions::Proof;
 use crate::scratch::Scratch;
 use crate::value::Value;
@@ -57,9 +58,6 @@ const LANES: usize = 16;
 
 /// Bytes of weights that one task reads: enough to make its start cheap.
 const TASK: usize = 1 << 15;
-
-/// Products of tiles that are kept at a time: so many stay in the cache.
-const SLAB: usize = 1 << 18;
 
 /// What an instruction set does with the rows of a type.
 trait Kernels: Send + Sync {
@@ -132,32 +130,25 @@ pub(super) fn multiply(
     let rounded = Rounded::new(x, kernels.len(), kernels.group(), kernels.also(x.rows));
     let weights = matrix.rows(first, outputs);
     let row_bytes = matrix.row_bytes;
-    // By tiles first, so that every thread writes to a place of its own.
     let fair = outputs.div_ceil(ROWS * rayon::current_num_threads());
     let rows = ROWS * kernels.together().min(fair);
-    let slab = (SLAB / x.rows).max(1).next_multiple_of(rows).min(outputs.next_multiple_of(ROWS));
-    let mut tiles = Scratch::new(slab * x.rows);
-    let tiles = tiles.as_chunks_mut::<ROWS>().0;
-    for (n, weights) in weights.chunks(slab * row_bytes).enumerate() {
-        let tasks = tiles.par_chunks_mut(rows / ROWS * x.rows);
-        let tasks = tasks.zip(weights.par_chunks(rows * row_bytes));
-        let tasks = tasks.filter(|_| !how.watch.ended());
-        tasks.for_each(|(out, weights)| {
-            let out = &mut out[..weights.len().div_ceil(ROWS * row_bytes) * x.rows];
-            out.as_flattened_mut().fill(0.0);
-            kernels.tiles(weights, &rounded, out);
-        });
-        let tiles = &*tiles;
-        let columns = out.data.par_chunks_exact_mut(outputs).with_min_len(8).enumerate();
-        columns.for_each(|(row, out)| {
-            let out = out[n * slab..].chunks_mut(ROWS).zip(tiles.chunks_exact(x.rows));
-            out.for_each(|(out, tile)| match out.as_mut_array() {
-                // No call where a tile is whole.
-                Some(out) => *out = tile[row],
-                None => out.copy_from_slice(&tile[row][..out.len()]),
-            });
-        });
-    }
+    let tasks = columns(out, rows).zip(weights.par_chunks(rows * row_bytes));
+    tasks.filter(|_| !how.watch.ended()).for_each(|(mut out, weights)| {
+        let mut tiles = Scratch::new(weights.len().div_ceil(ROWS * row_bytes) * ROWS * x.rows);
+        tiles.fill(0.0);
+        let tiles = tiles.as_chunks_mut::<ROWS>().0;
+        kernels.tiles(weights, &rounded, tiles);
+        for row in 0..x.rows {
+            let tiles = tiles.iter().skip(row).step_by(x.rows);
+            for (out, tile) in out.row(row).chunks_mut(ROWS).zip(tiles) {
+                match out.as_mut_array() {
+                    // No call where a tile is whole.
+                    Some(out) => *out = *tile,
+                    None => out.copy_from_slice(&tile[..out.len()]),
+                }
+            }
+        }
+    });
     true
 }
 

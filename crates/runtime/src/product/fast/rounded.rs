@@ -1,8 +1,10 @@
 //! Activations in 8 bits.
 
+use pulp::bytemuck::{cast_slice, cast_slice_mut};
 use pulp::{Arch, Simd, WithSimd};
 use rayon::prelude::*;
 
+use crate::scratch::Scratch;
 use crate::value::Value;
 
 /// Columns whose numbers stand together: those of all rows, then those of the next columns, so that
@@ -17,10 +19,9 @@ pub(super) struct Rounded {
     /// Numbers with a scale of their own.
     len: usize,
     group: usize,
-    levels: Vec<i8>,
+    /// Bytes: levels, or those greater by 128.
+    levels: Scratch,
     wide: Vec<i16>,
-    #[cfg(target_arch = "x86_64")]
-    raised: Vec<u8>,
     scales: Vec<f32>,
     sums: Vec<i16>,
     #[cfg(target_arch = "x86_64")]
@@ -45,12 +46,22 @@ pub(super) enum Also {
     Nothing,
     /// Levels in 16 bits.
     Wide,
-    /// Levels greater by 128.
+    /// Levels greater by 128, in place of levels.
     #[cfg(target_arch = "x86_64")]
     Raised,
     /// [`Rounded::pairs`].
     #[cfg(target_arch = "x86_64")]
     Pairs,
+}
+
+impl Also {
+    /// Whether levels are greater by 128.
+    fn raised(self) -> bool {
+        #[cfg(target_arch = "x86_64")]
+        return self == Self::Raised;
+        #[cfg(not(target_arch = "x86_64"))]
+        false
+    }
 }
 
 impl Rounded {
@@ -63,17 +74,17 @@ impl Rounded {
             width,
             len,
             group,
-            levels: vec![0; rows * width],
+            levels: Scratch::new((rows * width).div_ceil(4)),
             wide: vec![0; if wide { rows * width } else { 0 }],
-            #[cfg(target_arch = "x86_64")]
-            raised: Vec::new(),
             scales: vec![0.0; rows * (width / len) + 8],
             sums: vec![0; rows * (width / group)],
             #[cfg(target_arch = "x86_64")]
             pairs: Vec::new(),
         };
         let arch = Arch::new();
-        let pieces = made.levels.par_chunks_mut(rows * PIECE);
+        let raised = also.raised();
+        let levels: &mut [i8] = cast_slice_mut(&mut made.levels);
+        let pieces = levels[..rows * width].par_chunks_mut(rows * PIECE);
         let pieces = pieces.zip(made.scales.par_chunks_mut(rows * (PIECE / len)));
         let pieces = pieces.zip(made.sums.par_chunks_mut(rows * (PIECE / group)));
         // A single row is not worth waking other threads.
@@ -85,7 +96,7 @@ impl Rounded {
             let parts = parts.zip(sums.chunks_exact_mut(width / group));
             for (row, ((levels, scales), sums)) in parts.enumerate() {
                 let x = &x.row(row)[piece * PIECE..][..width];
-                arch.dispatch(Round { x, levels, scales, sums, len, group });
+                arch.dispatch(Round { x, levels, scales, sums, len, group, raised });
             }
         });
         #[cfg(target_arch = "x86_64")]
@@ -96,15 +107,13 @@ impl Rounded {
                 .map(|(row, column)| made.pairs_of(row, column))
                 .collect();
         }
-        #[cfg(target_arch = "x86_64")]
-        if also == Also::Raised {
-            made.raised = made.levels.par_iter().map(|level| *level as u8 ^ 0x80).collect();
-        }
         if wide {
-            let pieces = made.wide.par_chunks_mut(PIECE * rows);
-            pieces.zip(made.levels.par_chunks(PIECE * rows)).for_each(|(wide, levels)| {
+            let mut of_all = std::mem::take(&mut made.wide);
+            let pieces = of_all.par_chunks_mut(PIECE * rows);
+            pieces.zip(made.all().par_chunks(PIECE * rows)).for_each(|(wide, levels)| {
                 wide.iter_mut().zip(levels).for_each(|(wide, level)| *wide = i16::from(*level));
             });
+            made.wide = of_all;
         }
         made
     }
@@ -138,7 +147,13 @@ impl Rounded {
     /// Numbers of a row from a column on, all within 256 columns.
     #[inline(always)]
     pub fn levels(&self, row: usize, column: usize, len: usize) -> &[i8] {
-        &self.levels[self.place(row, column, 0)..][..len]
+        &self.all()[self.place(row, column, 0)..][..len]
+    }
+
+    /// Those of all rows.
+    #[inline(always)]
+    fn all(&self) -> &[i8] {
+        &cast_slice(&self.levels)[..self.rows * self.width]
     }
 
     #[cfg(target_arch = "x86_64")]
@@ -147,14 +162,14 @@ impl Rounded {
     #[inline(always)]
     pub fn rows_from(&self, row: usize, column: usize) -> (&[i8], usize) {
         let stride = PIECE.min(self.width - column / PIECE * PIECE);
-        (&self.levels[self.place(row, column, 0)..], stride)
+        (&self.all()[self.place(row, column, 0)..], stride)
     }
 
     #[cfg(target_arch = "x86_64")]
-    /// Numbers of a row, greater by 128, if they were asked for.
+    /// The same, greater by 128, if they were asked for.
     #[inline(always)]
     pub fn raised(&self, row: usize, column: usize, len: usize) -> &[u8] {
-        &self.raised[self.place(row, column, 0)..][..len]
+        cast_slice(self.levels(row, column, len))
     }
 
     #[cfg(target_arch = "x86_64")]
@@ -176,7 +191,7 @@ impl Rounded {
     #[inline(always)]
     pub fn blocks<const G: usize>(&self) -> Blocks<'_, G> {
         let sums = self.sums.as_chunks().0;
-        Blocks { levels: self.levels.as_chunks().0, sums }
+        Blocks { levels: self.all().as_chunks().0, sums }
     }
 
     #[cfg(target_arch = "x86_64")]
@@ -224,6 +239,7 @@ struct Round<'r> {
     sums: &'r mut [i16],
     len: usize,
     group: usize,
+    raised: bool,
 }
 
 impl WithSimd for Round<'_> {
@@ -231,7 +247,7 @@ impl WithSimd for Round<'_> {
 
     #[inline(always)]
     fn with_simd<S: Simd>(self, _: S) {
-        let Self { x, levels, scales, sums, len, group } = self;
+        let Self { x, levels, scales, sums, len, group, raised } = self;
         let blocks = x.chunks_exact(len).zip(levels.chunks_exact_mut(len)).zip(scales);
         for ((x, levels), scale) in blocks {
             // As integers, so that NaN is the greatest of all, and spoils the scale.
@@ -254,6 +270,9 @@ impl WithSimd for Round<'_> {
         }
         for (levels, sum) in levels.chunks_exact(group).zip(sums) {
             *sum = levels.as_chunks::<16>().0.iter().flatten().map(|level| i16::from(*level)).sum();
+        }
+        if raised {
+            levels.iter_mut().for_each(|level| *level ^= i8::MIN);
         }
     }
 }

@@ -87,10 +87,10 @@ fn compare(
         }
     }
     let scalar = integers::visit(ty, scalar::Find).unwrap();
-    let rounded = |rows| Rounded::new(&x, scalar.len(), scalar.group(), other.also(rows));
-    let (few, many) = (rounded(1), rounded(FEW + 1));
+    let rounded = |also| Rounded::new(&x, scalar.len(), scalar.group(), also);
+    let (few, many) = (rounded(other.also(1)), rounded(other.also(FEW + 1)));
     let mut wanted = vec![[0.0; ROWS]; tokens];
-    scalar.tiles(&weights, &many, &mut wanted);
+    scalar.tiles(&weights, &rounded(Also::Nothing), &mut wanted);
     let mut found = vec![[0.0; ROWS]; tokens];
     other.tiles(&weights, &many, &mut found);
     for (wanted, found) in wanted.iter().zip(&found) {
@@ -117,8 +117,8 @@ fn compare(
         }
         #[cfg(target_arch = "x86_64")]
         if let Some(packed) = other.pack(&weights, weights.len() / rows) {
-            let plain = Rounded::new(&x, scalar.len(), scalar.group(), Also::Nothing);
             let mut found = vec![0.0; rows * tokens];
+            let plain = rounded(Also::Nothing);
             other.packed(&packed.form, packed.strips(0, rows), &plain, &mut found);
             for (r, found) in found.chunks_exact(tokens).enumerate() {
                 let wanted: Vec<f32> = wanted.iter().map(|row| row[r]).collect();
