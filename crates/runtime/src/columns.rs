@@ -28,6 +28,15 @@ impl Columns<'_> {
         self.len
     }
 
+    /// Brings their numbers in a row nearer, if there is such a row.
+    #[inline(always)]
+    pub fn ask_for(&self, row: usize) {
+        #[cfg(target_arch = "x86_64")]
+        for line in (0..self.len).step_by(16) {
+            crate::prefetch::prefetch(self.start.wrapping_add(row * self.stride + line));
+        }
+    }
+
     /// Their numbers in a row.
     ///
     /// # Panics
@@ -54,7 +63,8 @@ pub(crate) fn columns(
         let (start, len) = (start.wrapping_add(first), len.min(stride - first));
         Columns { start, rows, stride, len, of: PhantomData }
     });
-    all.collect::<Vec<_>>().into_par_iter()
+    // Each may go to another thread: several that one thread had begun would keep the others waiting at the end.
+    all.collect::<Vec<_>>().into_par_iter().with_max_len(1)
 }
 
 #[cfg(test)]

@@ -104,11 +104,10 @@ impl Context {
         self.sequences.iter().all(|sequence| sequence.len == 0)
     }
 
-    /// Makes a sequence empty.
+    /// Makes a sequence empty. What its states took stays for its next tokens.
     pub fn clear(&mut self, sequence: usize) {
         if let Some(sequence) = self.sequences.get_mut(sequence) {
-            let ContextOptions { cache_type, tokens, .. } = self.options;
-            *sequence = Sequence::new(self.executor.graph(), cache_type, tokens);
+            sequence.clear(self.executor.graph());
         }
     }
 

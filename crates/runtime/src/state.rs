@@ -58,6 +58,23 @@ impl Sequence {
         }
     }
 
+    /// Forgets all, but keeps the memory of it.
+    pub fn clear(&mut self, graph: &Graph) {
+        for ((kept, state), id) in self.kept.iter_mut().zip(&graph.raw().states).zip(0..) {
+            match (kept, state) {
+                (Kept::Cache { keys, values, .. }, _) => {
+                    keys.truncate(0);
+                    values.truncate(0);
+                }
+                (Kept::Floats(numbers), State::Floats { len }) => {
+                    *numbers = initial(graph, id, *len as usize);
+                }
+                (Kept::Floats(numbers), _) => numbers.fill(0.0),
+            }
+        }
+        self.len = 0;
+    }
+
     /// Forgets the tokens from `len` on, if it only has caches.
     pub fn truncate(&mut self, len: usize) -> bool {
         if self.kept.iter().any(|kept| matches!(kept, Kept::Floats(_))) {

@@ -59,6 +59,9 @@ const LANES: usize = 16;
 /// Bytes of weights that one task reads: enough to make its start cheap.
 const TASK: usize = 1 << 15;
 
+/// Rows of results that are asked for ahead of the one that is written.
+const AHEAD: usize = 24;
+
 /// What an instruction set does with the rows of a type.
 trait Kernels: Send + Sync {
     /// Weights of a block, whose activations have a scale.
@@ -139,6 +142,7 @@ pub(super) fn multiply(
         let tiles = tiles.as_chunks_mut::<ROWS>().0;
         kernels.tiles(weights, &rounded, tiles);
         for row in 0..x.rows {
+            out.ask_for(row + AHEAD);
             let tiles = tiles.iter().skip(row).step_by(x.rows);
             for (out, tile) in out.row(row).chunks_mut(ROWS).zip(tiles) {
                 match out.as_mut_array() {
