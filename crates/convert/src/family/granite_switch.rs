@@ -35,8 +35,8 @@ const ADAPTED: [(&str, &str, &str, Part); 7] = [
 ];
 /// Fields that keys hold as they are.
 const FIELDS: &[(&str, &str)] = &[
-    ("adapters.count", "num_adapters"),
-    ("adapters.lora_rank", "max_lora_rank"),
+    ("adapters.count", ADAPTERS),
+    ("adapters.lora_rank", RANK),
     ("expert_shared_feed_forward_length", SHARED),
 ];
 /// Lists of tokens: those that switch adapters on, and those that stand in for them.
@@ -44,6 +44,9 @@ const LISTS: [(&str, &str); 2] = [
     ("adapters.token_ids_activate", "adapter_token_ids"),
     ("adapters.token_ids_substitute", "adapter_substitute_token_ids"),
 ];
+const ADAPTERS: &str = "num_adapters";
+const RANK: &str = "max_lora_rank";
+const OF_ADAPTERS: &str = "the size of built-in adapters";
 const SHARED: &str = "shared_intermediate_size";
 const GAIN: &str = "control_token_gain";
 const LAYERS: &str = "num_hidden_layers";
@@ -99,7 +102,7 @@ struct Sizes {
 
 impl Sizes {
     fn of(config: &Config) -> Result<Self, Error> {
-        let adapters = |field: &str| config.require_u32(&[field], "the size of built-in adapters");
+        let adapters = |field: &str| config.require_u32(&[field], OF_ADAPTERS);
         let head_dim = match config.u32(&["projection_head_dim"])? {
             Some(width) => width,
             None => hyper::head_dim(config)?,
@@ -111,8 +114,8 @@ impl Sizes {
             heads_kv: hyper::possible(config, "heads of keys", hyper::head_count_kv(config)?)?
                 .into(),
             head_dim: head_dim.into(),
-            rank: adapters("max_lora_rank")?.into(),
-            adapters: adapters("num_adapters")?.into(),
+            rank: adapters(RANK)?.into(),
+            adapters: adapters(ADAPTERS)?.into(),
         })
     }
 
@@ -168,11 +171,12 @@ fn keys(config: &Config, keys: &mut Keys) -> Result<(), Error> {
     layers.set(LAYERS, hyper::block_count(config)?.saturating_sub(1));
     granite_keys(&layers, keys)?;
     keys.set("expert_used_count", 0u32);
-    let sizes = Sizes::of(config)?;
-    keys.set("adapters.count", sizes.adapters);
-    keys.set("adapters.lora_rank", sizes.rank);
+    for (key, field) in [("adapters.count", ADAPTERS), ("adapters.lora_rank", RANK)] {
+        keys.set(key, config.require_u32(&[field], OF_ADAPTERS)?);
+    }
     for (key, field) in LISTS {
-        let tokens = config.u32s(field)?.ok_or_else(|| config.missing(field, "a token of each adapter"))?;
+        let tokens =
+            config.u32s(field)?.ok_or_else(|| config.missing(field, "a token of each adapter"))?;
         let tokens: Vec<i32> = tokens.into_iter().map(|token| token as i32).collect();
         keys.set(key, Array::from(&tokens[..]));
     }
@@ -210,7 +214,9 @@ fn special(config: &Config, name: &str) -> Result<Option<Mapping>, Error> {
 fn export(model: &Model, exported: Exported) -> Option<Exported> {
     let adapters: Vec<String> = ADAPTED
         .iter()
-        .flat_map(|(stem, slice, ..)| ["A", "B"].map(|letter| format!("{stem}.lora_{letter}{slice}")))
+        .flat_map(|(stem, slice, ..)| {
+            ["A", "B"].map(|letter| format!("{stem}.lora_{letter}{slice}"))
+        })
         .collect();
     let mut exported = exported
         .patterns([FUSED, GATES])

@@ -475,6 +475,7 @@ mod tests {
                     config.set("block_configs", json!([{"block_type": "attention"}]));
                 }
                 "glm5-next" => config.set("qk_rope_head_dim", 0),
+                "graniteswitch" => config.set("num_local_experts", 0),
                 "kimi-k3" => {
                     config.set("hidden_act", "situ");
                     config.set("moe_router_activation_func", "sigmoid");
