@@ -33,6 +33,8 @@ MISTAKES = {
         "chatglm.attention.layer_norm_rms_epsilon",
         "chatglm.rope.freq_base",
     },
+    # It leaves out that attention is sharpened on long texts.
+    "mistral4": {f"mistral4.attention.temperature_{part}" for part in ("scale", "length")},
     "stablelm_code": {"stablelm.rope.freq_base"},
     "gemma_half": {f"blk.{i}.{x}_norm.weight" for i in range(LAYERS) for x in ("attn", "ffn")}
     | {"output_norm.weight"},

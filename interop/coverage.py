@@ -76,6 +76,8 @@ SAME_AS = {
     "modeling_grove_moe.GroveMoeForCausalLM": "GroveMoeForCausalLM",
     "modeling_sarvam_moe.SarvamMoEForCausalLM": "SarvamMoEForCausalLM",
 }
+# Of which `transformers` makes one model, and another is made by hand.
+TWICE = {"Mistral3ForConditionalGeneration"}
 MARKS = ("<!-- coverage: made by interop/coverage.py -->", "<!-- end of coverage -->")
 # Of those whose configuration `transformers` does not complete.
 MODEL_TYPES = {"LlavaStableLMEpochForCausalLM": "llava_stablelm", "StableLMEpochForCausalLM": "stablelm_epoch"}
@@ -200,7 +202,7 @@ def cases():
 
 def checkpoints(name, by_hand, zoo, work):
     """Writes the checkpoints of a class; yields folder, pre-tokenizer, label."""
-    if not by_hand:
+    if not by_hand or name in TWICE:
         made_as = SAME_AS.get(name, name)
         for folder in tiny_checkpoints.write(made_as, name, work, zoo):
             yield folder, tiny_checkpoints.pre_tokenizer(made_as), folder.name

@@ -1,6 +1,6 @@
 """More tiny checkpoints for coverage.py, as coverage_cases.py: the newest models whose layers are of several kinds."""
 
-from converter import EXPERT_FF, EXPERTS, HEAD, HEADS, KV, LAYERS, VOCAB, WIDTH
+from converter import EXPERT_FF, EXPERTS, FF, HEAD, HEADS, KV, LAYERS, VOCAB, WIDTH
 from converter import case, config, experts, gated, linear, model, norm
 from coverage_cases import routed_block
 from coverage_drafts import flash
@@ -330,3 +330,61 @@ def kimi_k3():
     tensors = model(layer) | norm("model.output_attn_res_norm") | linear("model.output_attn_res_proj", 1, WIDTH)
     tensors = {f"language_model.{name}": shape for name, shape in tensors.items()}
     return made, tensors | linear("vision_tower.blocks.0.attn", 32, 32), "qwen2", "kimi-k2"
+
+
+@case
+def mistral4():
+    """Of a class whose other models `transformers` makes."""
+    made = config("Mistral3ForConditionalGeneration", "mistral3")
+    text = config("Mistral4ForCausalLM", "mistral4", **COMPRESSED) | {"num_key_value_heads": HEADS, "q_lora_rank": RANK}
+    text |= {"n_routed_experts": EXPERTS, "n_shared_experts": 1, "num_experts_per_tok": 2, "norm_topk_prob": True}
+    text |= {"moe_intermediate_size": EXPERT_FF, "first_k_dense_replace": 1, "routed_scaling_factor": 1.0}
+    text |= {"n_group": 1, "topk_group": 1, "rms_norm_eps": 1e-6}
+    text["rope_parameters"] = {
+        "rope_type": "yarn", "type": "yarn", "rope_theta": 10000.0, "factor": 4.0, "beta_fast": 32.0, "beta_slow": 1.0,
+        "mscale": 1.0, "mscale_all_dim": 1.0, "original_max_position_embeddings": 64, "llama_4_scaling_beta": 0.1,
+    }  # fmt: skip
+    del text["architectures"]
+    made["text_config"] = text
+
+    def layer(p):
+        q = f"{p}.self_attn"
+        tensors = norm(f"{p}.input_layernorm") | norm(f"{p}.post_attention_layernorm")
+        tensors |= compressed(q) | linear(f"{q}.o_proj", WIDTH, HEADS * VALUE)
+        if p.endswith(".0"):
+            return tensors | gated(f"{p}.mlp")
+        tensors |= linear(f"{p}.mlp.gate", EXPERTS, WIDTH) | experts(f"{p}.mlp", True, EXPERT_FF)
+        return tensors | gated(f"{p}.mlp.shared_experts", EXPERT_FF)
+
+    tensors = {f"language_model.{name}": shape for name, shape in model(layer).items()}
+    return made, tensors | linear("vision_tower.transformer.layers.0.attention.q_proj", 32, 32), "qwen2", "qwen2"
+
+
+@case
+def granite_switch():
+    adapters, rank = 3, 8
+    made = config("GraniteSwitchForCausalLM", "granite_switch_remote", rms_norm_eps=1e-5, rope_theta=1e7)
+    made |= {"num_hidden_layers": LAYERS + 1, "num_adapters": adapters, "max_lora_rank": rank, "num_local_experts": 0}
+    made |= {"num_experts_per_tok": 2, "shared_intermediate_size": FF, "tie_word_embeddings": True}
+    made |= {"adapter_token_ids": [300, 301, 302], "adapter_substitute_token_ids": [5, 6, 7], "control_token_gain": 12.5}
+    made |= {"attention_multiplier": 0.0625, "embedding_multiplier": 12.0, "residual_multiplier": 0.22}
+    made["logits_scaling"] = 8.0
+    keys = KV * HEAD
+
+    def adapted(stem, inside, outs):
+        tensors = linear(f"{stem}.base_layer", sum(outs), inside)
+        for i, out in enumerate(outs):
+            slice = f"_slices.{i}" if len(outs) > 1 else ""
+            tensors |= {f"{stem}.lora_A{slice}": (adapters, 1, rank, inside), f"{stem}.lora_B{slice}": (adapters, 1, out, rank)}
+        return tensors
+
+    def layer(p):
+        tensors = norm(f"{p}.input_layernorm") | norm(f"{p}.post_attention_layernorm")
+        tensors |= adapted(f"{p}.self_attn.qkv_proj", WIDTH, [INNER, keys, keys])
+        tensors |= adapted(f"{p}.self_attn.o_proj", INNER, [WIDTH])
+        tensors |= adapted(f"{p}.shared_mlp.input_linear", WIDTH, [FF, FF])
+        return tensors | adapted(f"{p}.shared_mlp.output_linear", FF, [WIDTH])
+
+    tensors = model(layer, head=False)
+    tensors |= {"model.switch.adapter_token_ids": (adapters,), "model.control_to_substitute_lut": (VOCAB,)}
+    return made, tensors, "qwen2", "qwen2"

@@ -2,7 +2,9 @@
 
 use std::path::Path;
 
-use gguf::{ByteOrder, Error, Metadata, ModelName, ParameterCount, Shape, Sidecar, TensorType};
+use gguf::{
+    ByteOrder, Error, Metadata, ModelName, ParameterCount, Shape, Sidecar, TensorType, spelling,
+};
 use gguf_checkpoint::config::Config;
 use gguf_checkpoint::{Checkpoint, Entry};
 use gguf_pipeline::{Item, Job, Tensor};
@@ -59,22 +61,25 @@ pub fn plan(dir: &Path, checkpoint: &Checkpoint, options: &Options) -> Result<Co
 
 /// The encoder of the model.
 fn find(model: &mut Config, options: &Options) -> Result<&'static Encoder, Error> {
-    let unknown = |what: String| {
-        let help = format!("encoders that convert are those of {}", encoder_classes().join(", "));
-        (what, help)
+    let unknown = |class: &str, what: String| {
+        let near = match &spelling::nearest(class, encoder_classes())[..] {
+            [] => String::new(),
+            near => format!("the nearest with one are {}; ", near.join(", ")),
+        };
+        (what, near + "`gguf convert --print-supported-models` lists those with one, with `clip`")
     };
     if let Some(like) = &options.like {
         let class = encoder_classes().into_iter().find(|class| class.eq_ignore_ascii_case(like));
         return class.and_then(encoder::find).ok_or_else(|| {
-            let (what, help) = unknown(format!("`{like}` is no known class with an encoder"));
+            let (what, help) = unknown(like, format!("`{like}` is no known class with an encoder"));
             Error::request("class-unknown", what, help)
         });
     }
     encoder::class(model).and_then(encoder::find).ok_or_else(|| {
         let class = model.class().unwrap_or("?");
-        let (what, help) = unknown(format!(
-            "the class `{class}` is not known to have an encoder of images or sound"
-        ));
+        let what =
+            format!("the class `{class}` is not known to have an encoder of images or sound");
+        let (what, help) = unknown(class, what);
         Error::input("class-unknown", model.path(), what, help)
     })
 }

@@ -101,6 +101,10 @@ pub enum Step {
     },
     /// Every element as F32, whatever it is stored as.
     Decode,
+    /// Along the slowest dimension, zeros in front of all that is there: one more of its parts.
+    ZeroFirst,
+    /// What undoes [`Step::ZeroFirst`]: the first part along the slowest dimension is left out.
+    WithoutFirst,
     /// Rows of zeros behind the others, where there are fewer.
     Pad {
         /// How many rows there are afterwards, if there were not as many before.
@@ -158,6 +162,8 @@ impl Step {
             }
             // Programs read no further than the rows that they have tokens for.
             Self::Pad { .. } => self,
+            Self::ZeroFirst => Self::WithoutFirst,
+            Self::WithoutFirst => Self::ZeroFirst,
             Self::Pick { .. } | Self::Decode => return None,
         })
     }
@@ -234,6 +240,18 @@ impl Step {
                 from.stored_type.byte_len(&to).map(|_| to).ok_or_else(blocks)
             }
             Self::Decode => Ok(shape),
+            Self::ZeroFirst | Self::WithoutFirst => {
+                let Some((parts, of_part)) = shape.split_last() else {
+                    return Err("has no dimensions".into());
+                };
+                let parts = match self {
+                    _ if from.stored_type.is_quantized() => return Err(blocks()),
+                    Self::ZeroFirst => parts.checked_add(1),
+                    _ => parts.checked_sub(1),
+                };
+                let dims = parts.map(|parts| [of_part, &[parts]].concat());
+                dims.and_then(|dims| Shape::new(&dims)).ok_or_else(|| "has no parts".into())
+            }
             Self::Pad { rows } => match (&shape[..], from.stored_type.is_quantized()) {
                 (&[width, before], false) => Ok(with_dims(&[width, before.max(rows)])),
                 _ => Err("is no matrix of floats, to which rows can be added".into()),
@@ -265,6 +283,8 @@ impl Step {
             | Self::Map(_)
             | Self::MapRows { .. }
             | Self::Pad { .. }
+            | Self::ZeroFirst
+            | Self::WithoutFirst
             | Self::Decode => false,
         }
     }
@@ -326,6 +346,8 @@ impl Step {
             | Self::Map(_)
             | Self::MapRows { .. }
             | Self::Pad { .. }
+            | Self::ZeroFirst
+            | Self::WithoutFirst
             | Self::Decode => row,
         }
     }
@@ -350,6 +372,15 @@ impl Step {
                 read_mapped(of, from, buffer, offset)
             }
             Self::Decode => read_mapped(|_, x| x, from, buffer, offset),
+            Self::ZeroFirst => {
+                let part = first_part(to);
+                let zeros = part.saturating_sub(offset).min(buffer.len() as u64);
+                let (zeros, stored) = buffer.split_at_mut(zeros as usize);
+                zeros.fill(0);
+                let behind = offset.saturating_sub(part);
+                if stored.is_empty() { Ok(()) } else { from.read_at(stored, behind) }
+            }
+            Self::WithoutFirst => from.read_at(buffer, first_part(from) + offset),
             Self::Pad { .. } => {
                 let end = from.bytes_of(from.shape.iter().product());
                 let stored = end.saturating_sub(offset).min(buffer.len() as u64);
@@ -390,6 +421,11 @@ impl Step {
         }
         Ok(())
     }
+}
+
+/// Bytes of the first part of a tensor along its slowest dimension.
+fn first_part(tensor: &Tensor) -> u64 {
+    tensor.bytes_of(tensor.shape.iter().rev().skip(1).product())
 }
 
 /// Rows of a transposed tensor are columns of `from`: a strip of them is read, then turned.
@@ -562,6 +598,7 @@ mod tests {
             Step::Exchange { groups: 2, start: 1, outer: 2, inner: 5, len: 1 },
             Step::ExchangeColumns { outer: 2, inner: 1, len: 1 },
             Step::Transpose,
+            Step::ZeroFirst,
         ] {
             let undone = step.inverse().unwrap();
             assert_eq!(undone.inverse(), Some(step));
@@ -578,6 +615,14 @@ mod tests {
         let turned = vec![0, 3, 1, 4, 2, 5, 6, 9, 7, 10, 8, 11];
         assert_eq!(changed(&[3, 2, 2], Step::Transpose), Ok((vec![2, 3, 2], turned)));
         assert!(changed(&[3], Step::Transpose).is_err());
+    }
+
+    #[test]
+    fn zeros_come_first() {
+        let rows = vec![0, 0, 0, 0, 0, 1, 2, 3, 4, 5, 6, 7];
+        assert_eq!(changed(&[2, 2, 2], Step::ZeroFirst), Ok((vec![2, 2, 3], rows)));
+        let (shape, rest) = changed(&[2, 2, 2], Step::WithoutFirst).unwrap();
+        assert_eq!((shape, rest), (vec![2, 2, 1], vec![4, 5, 6, 7]));
     }
 
     #[test]

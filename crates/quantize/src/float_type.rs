@@ -31,11 +31,14 @@ const F32_NAMES: &[&str] = &[
     "time_mix_lerp_fused.weight",
 ];
 
+/// How names of matrices end: of adapters built into a model, too.
+const MATRICES: [&str; 3] = [".weight", ".lora_a", ".lora_b"];
+
 /// The type of a tensor where matrices have type `matrices`.
 pub fn float_type(name: &str, shape: &Shape, matrices: TensorType) -> TensorType {
     let is_f32 = shape.len() <= 1
         || name.ends_with("_norm.weight")
-        || !name.ends_with(".weight")
+        || !MATRICES.iter().any(|end| name.ends_with(end))
         || F32_NAMES.iter().any(|part| name.ends_with(part));
     if is_f32 { TensorType::F32 } else { matrices }
 }

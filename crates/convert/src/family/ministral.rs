@@ -6,6 +6,7 @@ use gguf_store::Model;
 
 use super::exported::number;
 use super::hyper::{self, Keys, Rope};
+use super::mistral4::{MISTRAL4, MISTRAL4_TYPE};
 use super::{Exported, Family, windows};
 use crate::vocab;
 
@@ -18,12 +19,16 @@ pub(super) static MISTRAL3: Family = Family {
     vocabulary: vocab::Kind::Llama,
     pre_tokenizers: &["tekken"],
     complete: |config| {
+        if is_of(config, MISTRAL4_TYPE) {
+            return (MISTRAL4.complete)(config);
+        }
         config.default("rms_norm_eps", 1e-5);
-        if config.find(&["model_type"]).is_some_and(|(_, kind)| kind == MINISTRAL) {
+        if is_of(config, MINISTRAL) {
             config.default("head_dim", 128);
         }
         hyper::default_attention(config)
     },
+    instead: |config| is_of(config, MISTRAL4_TYPE).then_some(&MISTRAL4),
     keys,
     steps: hyper::llama_order,
     computed: hyper::rope_freqs,
@@ -31,17 +36,18 @@ pub(super) static MISTRAL3: Family = Family {
     ..Family::DEFAULT
 };
 
-/// Its text model may be of the first kind.
-const SEEING: &str = "Mistral3ForConditionalGeneration";
+/// Its text model may be of the first kind, or Mistral 4.
+pub(super) const SEEING: &str = "Mistral3ForConditionalGeneration";
+
+/// Whether the text model is of this `model_type`.
+fn is_of(config: &Config, kind: &str) -> bool {
+    config.find(&["model_type"]).is_some_and(|(_, stated)| stated == kind)
+}
 
 fn keys(config: &Config, keys: &mut Keys) -> Result<(), Error> {
-    let kind = config.find(&["model_type"]).and_then(|(_, kind)| kind.as_str());
-    if kind == Some("mistral4") {
-        return Err(hyper::not_computed(config, "model_type", "mistral4"));
-    }
     let head_dim = hyper::head_dim(config)?;
     keys.llama_like(config, Some(head_dim))?;
-    if kind == Some(MINISTRAL) {
+    if is_of(config, MINISTRAL) {
         let rope = Rope::of(config)?;
         keys.set("rope.scaling.yarn_log_multiplier", required(config, &rope, "mscale_all_dim")?);
         keys.set("attention.temperature_scale", required(config, &rope, "llama_4_scaling_beta")?);

@@ -56,6 +56,7 @@ mod gptneox;
 mod granite;
 mod granite_hybrid;
 mod granite_swa;
+mod granite_switch;
 mod grok;
 mod grove_moe;
 mod hrm_text;
@@ -82,6 +83,7 @@ mod minicpm;
 mod minimax;
 mod minimax_01;
 mod ministral;
+mod mistral4;
 mod modern_bert;
 mod modules;
 mod mpt;
@@ -192,6 +194,8 @@ const FAMILIES: &[&Family] = &[
     &maincoder::MAINCODER,
     &minimax::MINIMAX_M2,
     &ministral::MISTRAL3,
+    &mistral4::MISTRAL4,
+    &granite_switch::GRANITE_SWITCH,
     &olmoe::OLMOE,
     &qwen_vl::QWEN2VL,
     &qwen_vl::QWEN3VL,
@@ -442,6 +446,8 @@ mod tests {
                 "layernorm_full_attention_alpha": 1.0, "layernorm_full_attention_beta": 1.0,
                 "layernorm_linear_attention_alpha": 1.0, "layernorm_linear_attention_beta": 1.0,
                 "layernorm_mlp_alpha": 1.0, "layernorm_mlp_beta": 1.0,
+                "max_lora_rank": 8, "num_adapters": 1, "adapter_token_ids": [1],
+                "adapter_substitute_token_ids": [2], "shared_intermediate_size": 96,
                 "sparse_attention_config": {"sparse_num_index_heads": 2, "sparse_index_dim": 16,
                     "sparse_topk_blocks": 8, "sparse_block_size": 8, "sparse_local_block": 1},
             });
@@ -469,6 +475,7 @@ mod tests {
                     config.set("block_configs", json!([{"block_type": "attention"}]));
                 }
                 "glm5-next" => config.set("qk_rope_head_dim", 0),
+                "graniteswitch" => config.set("num_local_experts", 0),
                 "kimi-k3" => {
                     config.set("hidden_act", "situ");
                     config.set("moe_router_activation_func", "sigmoid");

@@ -228,3 +228,80 @@ fn kimi_scores_what_earlier_layers_gave() {
     // What counts is the product, which comes back as the norm.
     there_and_back(tiny.path(), u64::MAX);
 }
+
+#[test]
+fn mistral_keeps_gates_above_what_they_gate_and_sharpens_attention() {
+    let own = json!({"n_routed_experts": EXPERTS, "n_shared_experts": 1, "n_group": 1, "topk_group": 1,
+        "rope_parameters": {"rope_type": "yarn", "rope_theta": 1e6, "factor": 4.0,
+            "original_max_position_embeddings": 64, "mscale_all_dim": 1.0, "mscale": 1.0,
+            "llama_4_scaling_beta": 0.1}});
+    let mut every = norms(&["input_layernorm", "post_attention_layernorm"]);
+    every.extend(compressed("self_attn", HEADS, RANK, [FIXED, ROTATED, VALUE]));
+    every.push(listed("self_attn.o_proj", &[WIDTH, HEADS * VALUE]));
+    every.push(listed("mlp.gate", &[EXPERTS, WIDTH]));
+    every.push(raw("mlp.experts.gate_up_proj", &[EXPERTS, 2 * EXPERT_FF, WIDTH]));
+    every.push(raw("mlp.experts.down_proj", &[EXPERTS, WIDTH, EXPERT_FF]));
+    every.extend(gated("mlp.shared_experts", EXPERT_FF));
+    let config = config("Mistral3ForConditionalGeneration", "mistral4", fields(own));
+    let back = exported_as_it_was(&checkpoint(config, vec![every], UNTIED));
+    let model = gguf::Gguf::read(&back.gguf).unwrap();
+    assert_eq!(model.metadata().architecture(), Some("mistral4"));
+    let sharper = model.metadata().get("mistral4.attention.temperature_scale");
+    assert_eq!(sharper, Some(&gguf::Value::F32(0.1)));
+    assert_eq!(back.config["model_type"], "mistral4");
+}
+
+#[test]
+fn granite_has_adapters_behind_one_that_adds_nothing() {
+    const ADAPTERS: usize = 2;
+    const LORA: usize = 8;
+    let own = json!({"num_hidden_layers": LAYERS + 1, "num_adapters": ADAPTERS, "max_lora_rank": LORA,
+        "adapter_token_ids": [3, 4], "adapter_substitute_token_ids": [1, 2], "control_token_gain": 12.5,
+        "shared_intermediate_size": FF, "rms_norm_eps": 1e-5, "tie_word_embeddings": true, "logits_scaling": 8.0});
+    let adapted = |stem: &str, slice: &str, columns: usize, rows: usize| {
+        let name = |letter: &str| format!("{stem}.lora_{letter}{slice}");
+        [
+            raw(&name("A"), &[ADAPTERS, 1, LORA, columns]),
+            raw(&name("B"), &[ADAPTERS, 1, rows, LORA]),
+        ]
+    };
+    let mut every = norms(&["input_layernorm", "post_attention_layernorm"]);
+    let (q, k) = (INNER, KV * HEAD);
+    every.push(listed("self_attn.qkv_proj.base_layer", &[q + 2 * k, WIDTH]));
+    for (slice, rows) in [("_slices.0", q), ("_slices.1", k), ("_slices.2", k)] {
+        every.extend(adapted("self_attn.qkv_proj", slice, WIDTH, rows));
+    }
+    every.push(listed("self_attn.o_proj.base_layer", &[WIDTH, q]));
+    every.extend(adapted("self_attn.o_proj", "", q, WIDTH));
+    every.push(listed("shared_mlp.input_linear.base_layer", &[2 * FF, WIDTH]));
+    every.extend(adapted("shared_mlp.input_linear", "_slices.0", WIDTH, FF));
+    every.extend(adapted("shared_mlp.input_linear", "_slices.1", WIDTH, FF));
+    every.push(listed("shared_mlp.output_linear.base_layer", &[WIDTH, FF]));
+    every.extend(adapted("shared_mlp.output_linear", "", FF, WIDTH));
+    let made = config("GraniteSwitchForCausalLM", "granite_switch", own.clone());
+    let tiny = checkpoint(made, vec![every.clone()], &["model.norm"]);
+    let back = exported_as_it_was(&tiny);
+    assert_eq!(back.config["num_hidden_layers"], LAYERS + 1);
+    assert_eq!(back.config["adapter_substitute_token_ids"], json!([1, 2]));
+    assert_eq!(back.config["control_token_gain"], 12.5);
+
+    let stored = tiny.values("model.layers.1.self_attn.qkv_proj.lora_B_slices.1");
+    let ours = elements(&back.gguf, "blk.1.attn_k.lora_b");
+    let of_one = k * LORA;
+    assert_eq!(ours[..of_one], vec![0.0; of_one]);
+    // Row 1 of the first head is the first of its second half.
+    let half = HEAD / 2 * LORA;
+    assert_eq!(ours[of_one + LORA..of_one + 2 * LORA], stored[half..half + LORA]);
+    let (ours, stored) = (
+        elements(&back.gguf, "blk.1.attn_qkv.weight"),
+        tiny.values("model.layers.1.self_attn.qkv_proj.base_layer.weight"),
+    );
+    let half = HEAD / 2 * WIDTH;
+    assert_eq!(ours[WIDTH..2 * WIDTH], stored[half..half + WIDTH]);
+    assert_eq!(ours[(q + k) * WIDTH..], stored[(q + k) * WIDTH..], "values stay");
+
+    let routed = with(own, json!({"num_local_experts": EXPERTS}));
+    let made = config("GraniteSwitchForCausalLM", "granite_switch", routed);
+    let fault = checkpoint(made, vec![every], &["model.norm"]).convert().unwrap_err().to_string();
+    assert!(fault.contains("`num_local_experts` is 4"), "{fault}");
+}

@@ -251,3 +251,17 @@ fn patches_one_after_the_other_are_summed() {
     let error = sidecar(&muse_glimmer(3), "f32").unwrap_err().to_string();
     assert!(error.contains("patch_temporal"), "{error}");
 }
+
+#[test]
+fn a_class_without_an_encoder_is_told_the_nearest_that_have_one() {
+    let of = |class: &str| {
+        let fault = sidecar(&Tiny::new(json!({"architectures": [class]})), "f32").unwrap_err();
+        let finding = fault.finding().unwrap();
+        format!("{}; {}", finding.message, finding.help)
+    };
+    let told = of("Qwen3VLForConditionalGenerations");
+    assert!(told.contains("`Qwen3VLForConditionalGenerations` is not known"), "{told}");
+    assert!(told.contains("the nearest with one are Qwen3VLForConditionalGeneration"), "{told}");
+    let told = of("LlamaForCausalLM");
+    assert!(told.contains("--print-supported-models") && told.len() < 400, "{told}");
+}

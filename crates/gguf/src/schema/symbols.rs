@@ -101,6 +101,8 @@ symbols! {
     conv_kernel       Key("{arch}.conv_kernel_size");
     selector_rank     Key("{arch}.selector_rank");
     n_hyper           Key("{arch}.hyper_connection.count");
+    n_adapter         Key("{arch}.adapters.count");
+    adapter_rank      Key("{arch}.adapters.lora_rank");
     n_stack           Key("{arch}.hrm.layers_per_stack");
     q_rank            Key("{arch}.attention.q_lora_rank");
     kv_rank           Key("{arch}.attention.kv_lora_rank");

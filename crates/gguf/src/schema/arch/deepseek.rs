@@ -204,6 +204,12 @@ pub(super) static DEEPSEEK2: Architecture = Architecture {
     open: false,
 };
 
+pub(super) static MISTRAL4: Architecture = Architecture {
+    name: "mistral4",
+    note: "As deepseek2, with attention that sharpens on long texts.",
+    ..DEEPSEEK2
+};
+
 const INDEXER: &[Item] = &[
     Required("indexer.attn_q_b.weight", "q_rank, index_heads*index_dim"),
     Required("indexer.attn_k.weight", "n_embd, index_dim"),

@@ -170,6 +170,8 @@ pub static ARCHITECTURES: &[&Architecture] = &[
     &deepseek::GLM5_NEXT,
     &deepseek::DOTS3_NOTE,
     &deepseek::KIMI_K3,
+    &deepseek::MISTRAL4,
+    &llama::GRANITE_SWITCH,
     &mamba::MAMBA,
     &mamba::MAMBA2,
     &rwkv::RWKV,
