@@ -2,10 +2,11 @@
 #![expect(clippy::needless_range_loop, reason = "tokens and blocks count through several arrays")]
 
 use std::arch::x86_64::{__m512, __m512i};
+use std::marker::PhantomData;
 use std::ops::Range;
 
 use gguf_quant::integers::Integers;
-use pulp::cast;
+use pulp::{NullaryFnOnce, cast};
 
 use super::super::rounded::Rounded;
 use super::super::tile::{DEPTH, Tile};
@@ -14,6 +15,7 @@ use super::groups::{Groups, Vectors};
 use crate::amx::{Amx, SIDE};
 use crate::avx512::V4Products;
 use crate::prefetch::prefetch;
+use crate::simd::V3Halves;
 
 /// Whether activations are raised: where there are no minima, weights with their signs need nothing in place of them.
 pub(super) fn raised<F: Integers>(amx: Option<Amx>) -> bool {
@@ -37,11 +39,13 @@ pub(super) fn tiles<F: Integers>(
     let blocks = blocks::<F>(x);
     let row_bytes = blocks * F::BYTES;
     let at_once = DEPTH / F::LEN;
+    let of = PhantomData;
     let mut unpacked: Vec<_> = out.chunks(x.rows).map(|_| Unpacked::EMPTY).collect();
     for first in (0..blocks).step_by(at_once) {
         let count = at_once.min(blocks - first);
         for (weights, unpacked) in weights.chunks(ROWS * row_bytes).zip(&mut unpacked) {
-            unpacked.tile.unpack::<F, _>(*simd, weights, row_bytes, first, count);
+            let (halves, tile) = (simd.halves(), &mut unpacked.tile);
+            halves.vectorize(Unpack::<F> { halves, tile, weights, row_bytes, first, count, of });
             ask_for(weights, row_bytes, F::BYTES, first + at_once..blocks.min(first + 2 * at_once));
             if raised::<F>(amx) {
                 lower::<F>(simd, unpacked);
@@ -61,6 +65,27 @@ pub(super) fn tiles<F: Integers>(
         done = part.by::<F, _, 8>(&Vectors::<false>, done, out);
         done = part.by::<F, _, 2>(&Vectors::<false>, done, out);
         part.by::<F, _, 1>(&Vectors::<false>, done, out);
+    }
+}
+
+/// Blocks to unpack, by the instructions of AVX2: see [`super::Avx512`].
+struct Unpack<'t, F> {
+    halves: V3Halves,
+    tile: &'t mut Tile,
+    weights: &'t [u8],
+    row_bytes: usize,
+    first: usize,
+    count: usize,
+    of: PhantomData<fn() -> F>,
+}
+
+impl<F: Integers> NullaryFnOnce for Unpack<'_, F> {
+    type Output = ();
+
+    #[inline(always)]
+    fn call(self) {
+        let Self { halves, tile, weights, row_bytes, first, count, .. } = self;
+        tile.unpack::<F, _>(*halves, weights, row_bytes, first, count);
     }
 }
 
