@@ -206,7 +206,11 @@ impl Cache {
             Data::F32(heads) => out.copy_from_slice(&heads[head][start..end]),
             Data::F16(heads) if cfg!(target_endian = "little") => {
                 // In the order of a file, so that they are decoded as those of files are.
-                decode(TensorType::F16, cast_slice(heads[head][start..end].reinterpret_cast()), out);
+                decode(
+                    TensorType::F16,
+                    cast_slice(heads[head][start..end].reinterpret_cast()),
+                    out,
+                );
             }
             Data::F16(heads) => heads[head][start..end].convert_to_f32_slice(out),
             Data::Q8_0(heads) => {

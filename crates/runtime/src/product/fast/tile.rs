@@ -1,8 +1,14 @@
 //! Weights in the form that kernels of tiles multiply: rows in lanes.
 
 use gguf_quant::integers::{Block, Integers, Lookup, Unpacked};
+#[cfg(target_arch = "x86_64")]
+use pulp::cast;
 
 use super::ROWS;
+#[cfg(target_arch = "x86_64")]
+use super::avx2::sums::turn;
+#[cfg(target_arch = "x86_64")]
+use crate::simd::V3Halves;
 
 /// Weights of a row that are unpacked together.
 pub(super) const DEPTH: usize = 256;
@@ -40,17 +46,17 @@ impl Tile {
     /// there are not stay as they were.
     #[cfg(target_arch = "x86_64")]
     #[inline(always)]
-    pub fn unpack<F: Integers, L: Lookup>(
+    pub fn unpack<F: Integers>(
         &mut self,
-        lookup: L,
+        simd: V3Halves,
         weights: &[u8],
         row_bytes: usize,
         first: usize,
         blocks: usize,
     ) {
-        let rows = self.rows::<F, L>(lookup, weights, row_bytes, first, blocks);
+        let rows = self.rows::<F, _>(*simd, weights, row_bytes, first, blocks);
         if F::TOP.is_some() {
-            return self.put::<4>(&rows);
+            return self.put(simd, &rows);
         }
         for (r, row) in rows.iter().enumerate() {
             for (g, levels) in row.chunks_exact(F::GROUP).enumerate() {
@@ -76,7 +82,13 @@ impl Tile {
         blocks: usize,
     ) {
         let rows = self.rows::<F, L>(lookup, weights, row_bytes, first, blocks);
-        self.put::<SIDE>(&rows);
+        let narrow = self.narrow.as_flattened_mut().as_flattened_mut();
+        let narrow = narrow.as_chunks_mut::<SIDE>().0.as_chunks_mut::<ROWS>().0;
+        for (r, row) in rows.iter().enumerate() {
+            for (side, narrow) in row.as_chunks::<SIDE>().0.iter().zip(&mut *narrow) {
+                narrow[r] = *side;
+            }
+        }
     }
 
     /// Unpacks all but levels, which it returns.
@@ -111,14 +123,22 @@ impl Tile {
         rows
     }
 
-    /// Puts `SIDE` columns of a row side by side.
+    /// Puts four columns of a row side by side: for eight rows, eight times.
+    #[cfg(target_arch = "x86_64")]
     #[inline(always)]
-    fn put<const SIDE: usize>(&mut self, rows: &[[u8; DEPTH]; ROWS]) {
-        let narrow = self.narrow.as_flattened_mut().as_flattened_mut();
-        let narrow = narrow.as_chunks_mut::<SIDE>().0.as_chunks_mut::<ROWS>().0;
-        for (r, row) in rows.iter().enumerate() {
-            for (side, narrow) in row.as_chunks::<SIDE>().0.iter().zip(&mut *narrow) {
-                narrow[r] = *side;
+    fn put(&mut self, simd: V3Halves, rows: &[[u8; DEPTH]; ROWS]) {
+        for (half, rows) in rows.as_chunks::<8>().0.iter().enumerate() {
+            for (eight, narrow) in self.narrow.as_chunks_mut::<8>().0.iter_mut().enumerate() {
+                let columns = turn(
+                    simd,
+                    rows.each_ref().map(
+                        #[inline(always)]
+                        |row| cast(row.as_chunks::<32>().0[eight]),
+                    ),
+                );
+                for (column, narrow) in columns.into_iter().zip(narrow) {
+                    narrow.as_chunks_mut::<8>().0[half] = cast(column);
+                }
             }
         }
     }

@@ -85,7 +85,7 @@ impl<F: Integers> NullaryFnOnce for Unpack<'_, F> {
     #[inline(always)]
     fn call(self) {
         let Self { halves, tile, weights, row_bytes, first, count, .. } = self;
-        tile.unpack::<F, _>(*halves, weights, row_bytes, first, count);
+        tile.unpack::<F>(halves, weights, row_bytes, first, count);
     }
 }
 
