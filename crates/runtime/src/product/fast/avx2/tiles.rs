@@ -24,6 +24,7 @@ pub(super) fn tile<F: Integers>(
     let blocks = blocks::<F>(x);
     let at_once = DEPTH / F::LEN;
     let mut tile = Box::new(Tile::EMPTY);
+    out.fill([0.0; ROWS]);
     let mut first = 0;
     while first < blocks {
         let count = at_once.min(blocks - first);

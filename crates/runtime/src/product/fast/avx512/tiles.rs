@@ -164,7 +164,7 @@ impl Part<'_> {
                 F::LEN == 256 && (0..T).all(|t| short::<F>(G::RAISED, x.largest(done + t, from)));
             for (tile, out) in self.tiles.iter().zip(out.chunks_exact_mut(x.rows)) {
                 if let Some(out) = out[done..].first_chunk_mut() {
-                    Product { simd, tile, count, short }.add::<F, G, T>(
+                    Product { simd, tile, first, count, short }.add::<F, G, T>(
                         groups,
                         of,
                         &mut levels,
@@ -183,6 +183,8 @@ impl Part<'_> {
 struct Product<'t> {
     simd: V4Products,
     tile: &'t Unpacked,
+    /// The first block.
+    first: usize,
     /// Blocks.
     count: usize,
     /// Whether the sums of groups fit in 16 bits.
@@ -270,7 +272,7 @@ impl Product<'_> {
         }
     }
 
-    /// Scales the sums of a block, and adds them.
+    /// Scales the sums of a block, and adds them; those of the first block to 0.
     #[inline(always)]
     fn put<F: Integers, const T: usize>(
         &self,
@@ -281,6 +283,7 @@ impl Product<'_> {
         out: &mut [[f32; ROWS]; T],
     ) {
         let f = self.simd.avx512f;
+        let begins = self.first + block == 0;
         let d = cast(self.tile.tile.d[block]);
         let dmin = cast(self.tile.tile.dmin[block]);
         for t in 0..T {
@@ -294,7 +297,8 @@ impl Product<'_> {
                 let less = self.minimums::<F>(block, of[t].sums);
                 self.scaled(d, x_d, f._mm512_sub_epi32(of_levels[t], less))
             };
-            out[t] = cast(f._mm512_add_ps(cast(out[t]), part));
+            let before = if begins { f._mm512_setzero_ps() } else { cast(out[t]) };
+            out[t] = cast(f._mm512_add_ps(before, part));
         }
     }
 
