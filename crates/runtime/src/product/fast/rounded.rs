@@ -13,7 +13,7 @@ pub(super) const PIECE: usize = 256;
 
 /// Rows of a piece that are asked for ahead: a piece is too short for the processor to see the next one.
 #[cfg(target_arch = "x86_64")]
-const AHEAD: usize = 4;
+const AHEAD: usize = 16;
 
 /// Rows of activations, rounded by blocks: `x = d * a` with a between -127 and 127.
 pub(super) struct Rounded {
