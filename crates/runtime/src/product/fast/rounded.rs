@@ -4,6 +4,7 @@ use pulp::bytemuck::{cast_slice, cast_slice_mut};
 use pulp::{Arch, Simd, WithSimd};
 use rayon::prelude::*;
 
+use crate::prefetch::prefetch;
 use crate::scratch::Scratch;
 use crate::value::Value;
 
@@ -12,7 +13,6 @@ use crate::value::Value;
 pub(super) const PIECE: usize = 256;
 
 /// Rows of a piece that are asked for ahead: a piece is too short for the processor to see the next one.
-#[cfg(target_arch = "x86_64")]
 const AHEAD: usize = 16;
 
 /// Rows of activations, rounded by blocks: `x = d * a` with a between -127 and 127.
@@ -103,6 +103,10 @@ impl Rounded {
                 let parts = parts.zip(scales.chunks_exact_mut(width / len));
                 let parts = parts.zip(sums.chunks_exact_mut(width / group)).zip(largest);
                 for (row, (((levels, scales), sums), largest)) in parts.enumerate() {
+                    if row + AHEAD < rows {
+                        let ahead = &x.row(row + AHEAD)[piece * PIECE..][..width];
+                        ahead.chunks(16).for_each(|line| prefetch(line.as_ptr()));
+                    }
                     let x = &x.row(row)[piece * PIECE..][..width];
                     arch.dispatch(Round { x, levels, scales, sums, largest, len, group, raised });
                 }
