@@ -221,7 +221,8 @@ def gemma4_assistant():
 
 @case
 def glm5_next():
-    streams, kpool = 2, 4
+    # Programs have no other number of streams.
+    streams, kpool = 4, 4
     made = config("Glm5NextForConditionalGeneration", "glm5_next_remote", rms_norm_eps=1e-5, rope_theta=1e6)
     made |= {**COMPRESSED, "qk_rope_head_dim": 0, "q_lora_rank": RANK, "mla_use_nope": True, "head_dim": HEAD}
     made |= {"n_routed_experts": EXPERTS, "n_shared_experts": 1, "num_experts_per_tok": 2, "norm_topk_prob": True}
@@ -247,7 +248,7 @@ def glm5_next():
             tensors |= linear(f"{q}.indexer.wq_b", INDEX_HEADS * INDEX, RANK) | linear(f"{q}.indexer.wk", INDEX, WIDTH)
             tensors |= norm(f"{q}.indexer.k_norm", INDEX, bias=True) | linear(f"{q}.indexer.weights_proj", INDEX_HEADS, WIDTH)
             pool = f"{q}.indexer.index_kpool_compress"
-            tensors |= {f"{pool}_ape": (kpool, HEAD), f"{pool}_gate": (HEAD, WIDTH)}
+            tensors |= {f"{pool}_ape": (kpool, INDEX), f"{pool}_gate": (INDEX, WIDTH)}
         if number == 2:
             tensors |= linear(f"{p}.eh_proj", WIDTH, 2 * WIDTH) | norm(f"{p}.shared_head.norm")
             return tensors | norm(f"{p}.enorm") | norm(f"{p}.hnorm")

@@ -12,6 +12,7 @@ those of the file as it is, whose rows are too short for most types. Needs numpy
 
 import argparse
 import json
+import os
 import re
 import subprocess
 import sys
@@ -22,10 +23,17 @@ SUPER_BLOCK = 256
 LINE = re.compile(r"\[ *\d+/ *\d+\] +(\S+) +- \[.*?\], type = +(\S+), size = .*?(?:-> .*\((\S+)\))?$")
 MIX = re.compile(r"^ *\d+ +or +(\S+) +:")
 PLAIN = {"F32", "F16", "BF16", "COPY"}
+# Keys that tiny checkpoints do without and the other program does not.
+LACKING = {
+    "dots1": {"expert_used_count": 2},
+    "exaone-moe": {"expert_gating_func": 2},
+    "modern-bert": {"attention.layer_norm_epsilon": 1e-5},
+    "qwen3vl": {"rope.dimension_sections": [8, 8, 8, 0]},
+}
 
 
 def headers(folder):
-    """The files of each architecture."""
+    """The files of each architecture; of encoders, of each class."""
     files = sorted(folder.rglob("*.ours.gguf")) or sorted(folder.rglob("*.gguf"))
     found = {}
     for file in files:
@@ -34,9 +42,9 @@ def headers(folder):
         except Exception as fault:
             print(f"not read: {file.name}: {fault}", file=sys.stderr)
             continue
-        kind = reader.get_field("general.type")
-        if kind is None or kind.contents() == "model":
-            found.setdefault(reader.get_field("general.architecture").contents(), []).append(reader)
+        architecture = reader.get_field("general.architecture").contents()
+        name = f"{architecture} of {file.parent.stem}" if architecture == "clip" else architecture
+        found.setdefault(name, []).append(reader)
     return dict(sorted(found.items()))
 
 
@@ -59,6 +67,12 @@ def write(reader, architecture, layers, widen, path):
         elif inner is not None and len(value) == count and not name.endswith("sections"):
             value = list(value) * times
         writer.add_key_value(name, value, kind, sub_type=inner)
+    for name, value in LACKING.get(architecture, {}).items():
+        kind = gguf.GGUFValueType.FLOAT32 if isinstance(value, float) else gguf.GGUFValueType.UINT32
+        if isinstance(value, list):
+            writer.add_array(f"{architecture}.{name}", value)
+        elif f"{architecture}.{name}" not in keys:
+            writer.add_key_value(f"{architecture}.{name}", value, kind)
     size = 0
     for tensor in reader.tensors:
         shape = [int(n) for n in tensor.shape]
@@ -81,7 +95,11 @@ def write(reader, architecture, layers, widen, path):
 
 
 def theirs(program, path, mix):
-    done = subprocess.run([program, "--dry-run", path, mix], capture_output=True, text=True)
+    done = subprocess.run(
+        [program, "--dry-run", path, mix], capture_output=True, text=True, env={**os.environ, "GGML_NO_BACKTRACE": "1"}
+    )
+    if done.returncode < 0:
+        return None
     if done.returncode != 0:
         lines = [line for line in (done.stdout + done.stderr).splitlines() if "error" in line or "fail" in line]
         return lines[0].strip() if lines else f"exit code {done.returncode}"
@@ -106,12 +124,14 @@ def ours(program, path, mixes):
 
 
 def compare(options, path, mixes):
-    """Mixes that differ, and how. What both refuse is the same."""
+    """Mixes that differ, and how; nothing where the other program dies. What both refuse is the same."""
     for mix, mine in zip(mixes, ours(options.gguf, path, mixes), strict=True):
         other = theirs(options.llama_quantize, path, mix)
-        if isinstance(mine, str) and isinstance(other, str):
+        if other is None:
+            yield mix, None
+        elif isinstance(mine, str) and isinstance(other, str):
             continue
-        if isinstance(mine, str):
+        elif isinstance(mine, str):
             yield mix, f"ours refuses: {mine}"
         elif isinstance(other, str):
             yield mix, f"the other program fails: {other}"
@@ -139,29 +159,34 @@ def main():
     named = (MIX.match(line) for line in (helped.stdout + helped.stderr).splitlines())
     mixes = [match[1] for match in named if match and match[1] not in PLAIN]
     models = headers(options.folder)
-    different, compared, refused = 0, 0, 0
+    different, compared, refused, dies = 0, 0, 0, 0
     with tempfile.TemporaryDirectory() as temporary:
         path = Path(temporary) / "model.gguf"
-        for architecture, readers in models.items():
+        for name, readers in models.items():
+            architecture = name.split()[0]
             for widen in (True, False):
-                for reader in readers:
-                    write(reader, architecture, options.layers, widen, path)
+                # Where lists are longer or shorter than layers are many, no layer comes again.
+                for reader, layers in ((reader, layers) for reader in readers for layers in (options.layers, 1)):
+                    write(reader, architecture, layers, widen, path)
                     taken = theirs(options.llama_quantize, path, "Q8_0")
-                    if not isinstance(taken, str):
+                    if isinstance(taken, dict):
                         break
                 else:
                     refused += 1
-                    print(f"{architecture}: not compared, the other program fails: {taken}", flush=True)
+                    print(f"{name}: not compared, the other program fails: {taken}", flush=True)
                     continue
-                found = list(compare(options, path, mixes))
+                every = list(compare(options, path, mixes))
+                found = [(mix, what) for mix, what in every if what is not None]
                 different += len(found)
-                compared += len(mixes)
+                dies += len(every) - len(found)
+                compared += len(mixes) - len(every) + len(found)
                 said = {}
                 for mix, what in found:
                     said.setdefault(what, []).append(mix)
                 for what, of in said.items():
-                    print(f"{architecture}{'' if widen else ' (short rows)'}: {', '.join(of)}: {what}", flush=True)
-    print(f"{len(models)} architectures, {len(mixes)} mixes, {compared} plans: {different} differ, {refused} files refused")
+                    print(f"{name}{'' if widen else ' (short rows)'}: {', '.join(of)}: {what}", flush=True)
+    print(f"{len(models)} kinds of models, {len(mixes)} mixes, {compared} plans compared: {different} differ")
+    print(f"the other program refuses {refused} files, and dies of {dies} plans")
     return different > 0
 
 

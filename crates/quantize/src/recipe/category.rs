@@ -105,7 +105,7 @@ const NEVER_CONTAINING: &[&str] = &[
     "time_mix_g2.weight",
     "time_mix_decay_w1.weight",
     "time_mix_decay_w2.weight",
-    "time_mix_lerp_interleaved.weight",
+    "time_mix_lerp_fused.weight",
     // Relative position bias of T5
     "attn_rel_b.weight",
     // Image encoders
@@ -186,6 +186,7 @@ mod tests {
         assert!(!may("blk.0.ffn_up.bias", &[256, 512], TensorType::F16));
         assert!(!may("blk.0.attn_norm.weight", &[256, 8], TensorType::F32));
         assert!(!may("blk.0.ffn_gate_inp.weight", &[256, 8], TensorType::F32));
+        assert!(!may("blk.0.time_mix_lerp_fused.weight", &[2048, 1, 1, 5], TensorType::F32));
         assert!(!may("blk.0.table.weight", &[256, 8], TensorType::I32));
         assert!(may("blk.0.ssm_beta.weight", &[256, 512], TensorType::F16));
     }
