@@ -134,7 +134,7 @@ fn keys(config: &Config, keys: &mut Keys) -> Result<(), Error> {
     Ok(())
 }
 
-fn keys_with_sections(config: &Config, keys: &mut Keys) -> Result<(), Error> {
+pub(super) fn keys_with_sections(config: &Config, keys: &mut Keys) -> Result<(), Error> {
     self::keys(config, keys)?;
     if Rope::of(config)?.sections()?.is_none() {
         keys.set("rope.dimension_sections", Array::from(&SECTIONS[..]));
@@ -179,7 +179,7 @@ impl Heads {
     }
 }
 
-fn special(config: &Config, name: &str) -> Result<Option<Mapping>, Error> {
+pub(super) fn special(config: &Config, name: &str) -> Result<Option<Mapping>, Error> {
     let blocks = hyper::block_count(config)?;
     let in_layer = further::name_in_layer(name, blocks);
     if in_layer.is_none() && block_of(name).is_some_and(|block| block >= blocks) {
@@ -250,7 +250,7 @@ fn fused(heads: &Heads, block: u32) -> Mapping {
     ])
 }
 
-fn export(model: &Model, exported: Exported) -> Option<Exported> {
+pub(super) fn export(model: &Model, exported: Exported) -> Option<Exported> {
     let values = count(model, "ssm.time_step_rank").filter(|&values| values > 0)?;
     let metadata = model.metadata();
     let architecture = metadata.architecture().unwrap_or_default();
