@@ -82,7 +82,7 @@ LINEAR = {"layer_types": ["linear_attention", "full_attention"]}
 MROPE = {"rope_type": "default", "rope_theta": 10000.0, "partial_rotary_factor": 0.5, "mrope_section": [2, 1, 1]}
 STREAMS_AND_NGRAMS = {
     **LINEAR, "rope_parameters": MROPE, "hc_lowrank": 24, "output_gate_type": "sigmoid", "indexer_n_heads": 2,
-    "indexer_kv_heads": 1, "indexer_head_dim": 16, "indexer_budget": 8, "indexer_compress_ratio": 4, "ple_layer_ids": [1],
+    "indexer_kv_heads": 1, "indexer_head_dim": 128, "indexer_budget": 8, "indexer_compress_ratio": 4, "ple_layer_ids": [1],
     "heads_per_ngram": 2, "ngram_vocab_size_base": 100, "make_ngram_vocab_size_divisible_by": 8, "split_ngram_parts": 4,
     "eos_token_id": 2,
 }
