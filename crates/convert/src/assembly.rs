@@ -15,7 +15,7 @@ pub(crate) const CONFIG_OF_ANOTHER: &str =
     "check that the weights are complete and go with `config.json`";
 
 /// How masks and tables are stored, but no weights.
-const INTEGERS: [TensorType; 4] =
+pub(crate) const INTEGERS: [TensorType; 4] =
     [TensorType::I8, TensorType::I16, TensorType::I32, TensorType::I64];
 
 /// The tensors of an output so far, in the order in which the checkpoint completes them.

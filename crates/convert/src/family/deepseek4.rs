@@ -113,12 +113,13 @@ pub(super) static DEEPSEEK4: Family = Family {
         ("hyper_connection.epsilon", "hc_eps"),
         ("hash_layer_count", HASHED),
     ],
-    complete,
+    complete: |config| {
+        complete(config)?;
+        ratios(config)?;
+        hashed(config).map(drop)
+    },
     keys: |config, keys| {
-        let ratios = ratios(config)?;
-        let hashed = config.u32(&[HASHED])?;
-        let hashed = hashed.ok_or_else(|| config.missing(HASHED, "layers that hash tokens"))?;
-        keys_with(config, keys, &ratios, hashed)?;
+        keys_with(config, keys, &ratios(config)?, hashed(config)?)?;
         let streams = config.require_u32(&[STREAMS[0].1], "streams of the residual")?;
         keys.set("embedding_length_out", hyper::width(config)?.saturating_mul(streams));
         Ok(())
@@ -240,6 +241,11 @@ fn ratios(config: &Config) -> Result<Vec<i32>, Error> {
     }
 }
 
+/// How many of the first layers choose experts by the token.
+fn hashed(config: &Config) -> Result<u32, Error> {
+    config.u32(&[HASHED])?.ok_or_else(|| config.missing(HASHED, "layers that hash tokens"))
+}
+
 fn keys_with(config: &Config, keys: &mut Keys, ratios: &[i32], hashed: u32) -> Result<(), Error> {
     keys.stated(config)?;
     if config.json()["scoring_func"] != "sqrtsoftplus" {
@@ -349,6 +355,7 @@ const MASK: &str = "dspark_noise_token_id";
 pub(super) static DSPARK: Family = Family {
     classes: &["DeepseekV4DSparkModel"],
     architecture: "dflash",
+    complete,
     draft: Some(Draft::OfFamily),
     survey,
     keys: |config, keys| {

@@ -53,6 +53,7 @@ const HASH: [(&str, &str); 3] = [
 ];
 /// Set by the embedding of n-grams: how long its rows are.
 const ROW: &str = "ngram_row_length";
+const STREAMS: &str = "hc_count";
 const KINDS: &str = "layer_types";
 const LINEAR: &str = "linear_attention";
 /// Counted from 1.
@@ -68,7 +69,7 @@ const FIELDS: &[(&str, &str)] = &[
     ("ssm.time_step_rank", "linear_num_value_heads"),
     ("expert_shared_feed_forward_length", "shared_expert_intermediate_size"),
     ("full_attention_interval", "full_attention_interval"),
-    ("hyper_connection.count", "hc_count"),
+    ("hyper_connection.count", STREAMS),
     ("hyper_connection.low_rank", "hc_lowrank"),
     ("attention.indexer.head_count", "indexer_n_heads"),
     ("attention.indexer.key_length", "indexer_head_dim"),
@@ -76,7 +77,6 @@ const FIELDS: &[(&str, &str)] = &[
     ("ple.ngram_size", "ngram_size"),
     ("ple.heads_per_ngram", "heads_per_ngram"),
     ("ple.conv_kernel", "ple_conv_kernel_size"),
-    ("ple.eos_token_id", END),
     ("ple.image_token_id", IMAGE),
 ];
 
@@ -99,7 +99,7 @@ pub(super) static QWEN4_EXP: Family = Family {
 
 fn complete(config: &mut Config) -> Result<(), Error> {
     (QWEN35MOE.complete)(config)?;
-    config.default("hc_count", 4);
+    config.default(STREAMS, 4);
     config.default("hc_lowrank", 320);
     config.default(LAYERS, Vec::<u32>::new());
     config.default("ple_conv_kernel_size", 4);
@@ -111,6 +111,9 @@ fn complete(config: &mut Config) -> Result<(), Error> {
         let kind = |layer: u32| if (layer + 1) % interval == 0 { "full_attention" } else { LINEAR };
         let kinds: Vec<_> = (0..hyper::block_count(config)?).map(kind).collect();
         config.set(KINDS, kinds);
+    }
+    if let Some(streams) = config.u32(&[STREAMS])?.filter(|&streams| streams < 2) {
+        return Err(hyper::not_computed(config, STREAMS, streams));
     }
     // Programs know no other gate of linear attention.
     let gate = config.find(&[GATE, "hidden_act"]).map_or("silu".into(), |(_, gate)| gate.clone());
@@ -172,11 +175,7 @@ fn values(config: &mut Config, values: &Values) -> Result<(), Error> {
 fn keys(config: &Config, keys: &mut Keys) -> Result<(), Error> {
     qwen_next::keys_with_sections(config, keys)?;
     let number = |field: &str| config.require_u32(&[field], "streams, or the indexer");
-    let streams = number("hc_count")?;
-    if streams < 2 {
-        return Err(hyper::not_computed(config, "hc_count", streams));
-    }
-    keys.set("hyper_connection.count", streams);
+    keys.set("hyper_connection.count", number(STREAMS)?);
     keys.set("hyper_connection.low_rank", number("hc_lowrank")?);
     keys.set("attention.indexer.head_count", number("indexer_n_heads")?);
     keys.set("attention.indexer.key_length", number("indexer_head_dim")?);
@@ -262,7 +261,7 @@ fn special(config: &Config, name: &str) -> Result<Option<Mapping>, Error> {
     }
     if ours.ends_with(".ple_conv1d.weight") {
         let number = |field: &str| config.require_u32(&[field], "the convolution over n-grams");
-        let channels = u64::from(number("hc_count")?) * u64::from(hyper::width(config)?);
+        let channels = u64::from(number(STREAMS)?) * u64::from(hyper::width(config)?);
         steps.push(hyper::channels(number("ple_conv_kernel_size")?, channels));
     }
     Ok(Some(Mapping::one(ours, steps)))
@@ -318,6 +317,8 @@ fn export(model: &Model, exported: Exported) -> Option<Exported> {
         exported
             .patterns([&*format!("{begin}{SHARD}0.weight")])
             .set(LAYERS, vec![layer + 1])
+            // A list, which says nothing of the vocabulary.
+            .set(END, vec![count(model, "ple.eos_token_id")?])
             .set(PARTS, 1)
             .unwritten(ROW, count(model, "embedding_length_per_layer_input")?.into()),
     )

@@ -10,7 +10,7 @@ use super::exported::{self, count};
 use super::hyper::{self, Keys, Rope};
 use super::names::{LLAMA_LIKE, Table, block_of, captures, filled, renamed};
 use super::qwen_moe::EXPERT_NAMES;
-use super::{Exported, Family, MappedTensor, Mapping, experts, further};
+use super::{Exported, Family, MappedTensor, Mapping, experts, further, qwen_vl};
 
 const NAMES: Table = &[
     ("model.layers.{}.post_attention_layernorm", "blk.{}.post_attention_norm"),
@@ -262,6 +262,7 @@ pub(super) fn export(model: &Model, exported: Exported) -> Option<Exported> {
     let experts = experts::one_by_one();
     let exported = exported.patterns(PARAMETERS.map(|(name, _)| name)).patterns(experts);
     let exported = further::export(model, exported, TABLES, &experts, FURTHER)?;
+    let exported = qwen_vl::sections(model, exported);
     let blocks = exported.config.get("num_hidden_layers").and_then(Value::as_u64).unwrap_or(0);
     let kinds = kinds.map(|kinds| kinds.iter().take(blocks as usize).map(kind).collect::<Vec<_>>());
     Some(
