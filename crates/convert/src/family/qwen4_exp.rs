@@ -9,7 +9,8 @@ use serde_json::Value;
 
 use super::exported::count;
 use super::hyper::{self, Keys};
-use super::names::{Table, captures, renamed};
+use super::names::{LLAMA_LIKE, Table, captures, renamed};
+use super::qwen_moe::EXPERT_NAMES;
 use super::qwen_next::{self, QWEN35MOE};
 use super::{ExpertSlot, Exported, Family, MappedTensor, Mapping, Values};
 use crate::assembly;
@@ -56,19 +57,13 @@ const ROW: &str = "ngram_row_length";
 const STREAMS: &str = "hc_count";
 const KINDS: &str = "layer_types";
 const LINEAR: &str = "linear_attention";
-/// Counted from 1.
+/// The field of layers with n-grams, counted from 1.
 const LAYERS: &str = "ple_layer_ids";
 const GATE: &str = "output_gate_type";
 const RATIO: &str = "indexer_compress_ratio";
 const END: &str = "eos_token_id";
 const IMAGE: &str = "image_token_id";
 const FIELDS: &[(&str, &str)] = &[
-    ("ssm.conv_kernel", "linear_conv_kernel_dim"),
-    ("ssm.state_size", "linear_key_head_dim"),
-    ("ssm.group_count", "linear_num_key_heads"),
-    ("ssm.time_step_rank", "linear_num_value_heads"),
-    ("expert_shared_feed_forward_length", "shared_expert_intermediate_size"),
-    ("full_attention_interval", "full_attention_interval"),
     ("hyper_connection.count", STREAMS),
     ("hyper_connection.low_rank", "hc_lowrank"),
     ("attention.indexer.head_count", "indexer_n_heads"),
@@ -84,7 +79,7 @@ pub(super) static QWEN4_EXP: Family = Family {
     classes: &["Qwen4ExpForCausalLM", "Qwen4ExpForConditionalGeneration"],
     architecture: "qwen4exp",
     model_type: "qwen4_exp_text",
-    fields: FIELDS,
+    names: &[NAMES, qwen_next::NAMES, EXPERT_NAMES, LLAMA_LIKE],
     complete,
     survey: |_, _| (),
     values,
@@ -108,7 +103,9 @@ fn complete(config: &mut Config) -> Result<(), Error> {
     config.default(PARTS, 512);
     if config.find(&[KINDS]).is_none() {
         let interval = config.u32(&["full_attention_interval"])?.unwrap_or(4).max(1);
-        let kind = |layer: u32| if (layer + 1) % interval == 0 { "full_attention" } else { LINEAR };
+        let kind = |layer: u32| {
+            if (layer + 1).is_multiple_of(interval) { "full_attention" } else { LINEAR }
+        };
         let kinds: Vec<_> = (0..hyper::block_count(config)?).map(kind).collect();
         config.set(KINDS, kinds);
     }
@@ -291,14 +288,7 @@ fn export(model: &Model, exported: Exported) -> Option<Exported> {
     };
     let ratio = list("attention.compress_ratios")?.into_iter().find(|&ratio| ratio > 0);
     let mut exported = qwen_next::export(model, exported)?
-        .first(
-            NAMES
-                .iter()
-                .map(|(name, _)| format!("{name}.weight"))
-                .collect::<Vec<_>>()
-                .iter()
-                .map(String::as_str),
-        )
+        .fields(FIELDS)
         .patterns([INDEXER])
         .set_some(RATIO, ratio)
         .set("indexer_kv_heads", 1)

@@ -12,7 +12,7 @@ use super::names::{LLAMA_LIKE, Table, block_of, captures, filled, renamed};
 use super::qwen_moe::EXPERT_NAMES;
 use super::{Exported, Family, MappedTensor, Mapping, experts, further, qwen_vl};
 
-const NAMES: Table = &[
+pub(super) const NAMES: Table = &[
     ("model.layers.{}.post_attention_layernorm", "blk.{}.post_attention_norm"),
     ("model.layers.{}.linear_attn.in_proj_qkv", "blk.{}.attn_qkv"),
     ("model.layers.{}.linear_attn.in_proj_z", "blk.{}.attn_gate"),

@@ -441,7 +441,10 @@ mod deepseek {
                 "has 4 of the 8 parts of `blk.0.ffn_down_exps.weight`",
             ),
             (json!({"n_routed_experts": 3}), "is beyond the 3 that the configuration states"),
-            (json!({"num_hidden_layers": 5, "compress_ratios": [0, 4, 128, 4, 0]}), "claims 5 layers"),
+            (
+                json!({"num_hidden_layers": 5, "compress_ratios": [0, 4, 128, 4, 0]}),
+                "claims 5 layers",
+            ),
         ] {
             let fault = refused(&tiny(fields));
             assert!(fault.contains(expected), "{expected}: {fault}");
