@@ -35,6 +35,10 @@ MISTAKES = {
     },
     # It leaves out that attention is sharpened on long texts.
     "mistral4": {f"mistral4.attention.temperature_{part}" for part in ("scale", "length")},
+    # It knows layers with an indexer by a name that newer versions of `transformers` give another.
+    **dict.fromkeys(
+        ("Qwen4ExpForCausalLM", "Qwen4ExpForConditionalGeneration"), {"qwen4exp.attention.compress_ratios"}
+    ),
     "stablelm_code": {"stablelm.rope.freq_base"},
     "gemma_half": {f"blk.{i}.{x}_norm.weight" for i in range(LAYERS) for x in ("attn", "ffn")}
     | {"output_norm.weight"},
@@ -654,6 +658,13 @@ def write_checkpoint(folder, made, tensors, tokenizer, half):
     random = np.random.default_rng(7)
     header, data = {}, bytearray()
     for name, shape in sorted(tensors.items(), key=lambda entry: entry[0]):
+        if isinstance(shape, tuple) and shape and isinstance(shape[0], str):
+            # As it is stored: its type, and numbers of that size.
+            dtype, values = shape
+            start = len(data)
+            data += values.tobytes()
+            header[name] = {"dtype": dtype, "shape": list(values.shape), "data_offsets": [start, len(data)]}
+            continue
         values = shape if isinstance(shape, np.ndarray) else random.normal(0, 0.1, shape) + ("norm" in name)
         shape = values.shape
         if values.dtype == np.int64:

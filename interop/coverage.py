@@ -77,7 +77,9 @@ SAME_AS = {
     "modeling_sarvam_moe.SarvamMoEForCausalLM": "SarvamMoEForCausalLM",
 }
 # Of which `transformers` makes one model, and another is made by hand.
-TWICE = {"Mistral3ForConditionalGeneration"}
+TWICE = {"Mistral3ForConditionalGeneration", "Qwen4ExpForCausalLM", "Qwen4ExpForConditionalGeneration"}
+# Whose tensors keep their types, whatever the other converter is asked for.
+AS_STORED = {"DeepseekV4ForCausalLM", "DeepseekV4DSparkModel"}
 MARKS = ("<!-- coverage: made by interop/coverage.py -->", "<!-- end of coverage -->")
 # Of those whose configuration `transformers` does not complete.
 MODEL_TYPES = {"LlavaStableLMEpochForCausalLM": "llava_stablelm", "StableLMEpochForCausalLM": "stablelm_epoch"}
@@ -188,7 +190,7 @@ def architecture(node, bodies):
 def cases():
     """Made by hand: class to the functions that make configuration and tensors."""
     made, mistakes = {}, {}
-    kinds = ("cases", "mixed", "drafts", "valued", "hybrid", "states")
+    kinds = ("cases", "mixed", "drafts", "valued", "hybrid", "newest", "states")
     for module in ("converter", "converter_older", *(f"coverage_{kind}" for kind in kinds)):
         if module != "converter":
             importlib.import_module(module)
@@ -308,7 +310,8 @@ def work_on(name, options, by_hand, mistakes, results):
                 expected = mistakes.get(label, set()) | KNOWN.get(name, set())
                 in_half = KNOWN_IN_HALF.get(name, set())
                 draft = ["--target-model-dir", str(folder / TARGET)] if (folder / TARGET).is_dir() else []
-                found = compare(options.gguf, options.llama_cpp, folder, pre, expected, in_half, draft)
+                types = ("auto",) if name in AS_STORED else ("f32", "f16")
+                found = compare(options.gguf, options.llama_cpp, folder, pre, expected, in_half, draft, types)
                 if found:
                     results.put([f"{line} ({label})" if label != name else line for line in found])
                     return

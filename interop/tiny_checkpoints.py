@@ -80,6 +80,12 @@ GEMMA3N = {
 GEMMA4_EXPERTS = {"enable_moe_block": True, "num_experts": 4, "top_k_experts": 2, "moe_intermediate_size": 48}
 LINEAR = {"layer_types": ["linear_attention", "full_attention"]}
 MROPE = {"rope_type": "default", "rope_theta": 10000.0, "partial_rotary_factor": 0.5, "mrope_section": [2, 1, 1]}
+STREAMS_AND_NGRAMS = {
+    **LINEAR, "rope_parameters": MROPE, "hc_lowrank": 24, "output_gate_type": "sigmoid", "indexer_n_heads": 2,
+    "indexer_kv_heads": 1, "indexer_head_dim": 128, "indexer_budget": 8, "indexer_compress_ratio": 4, "ple_layer_ids": [1],
+    "heads_per_ngram": 2, "ngram_vocab_size_base": 100, "make_ngram_vocab_size_divisible_by": 8, "split_ngram_parts": 4,
+    "eos_token_id": 2,
+}
 # What a class needs besides, or otherwise.
 FIELDS = {
     "BambaForCausalLM": {"attn_layer_indices": [1], **SMALL_STATES},
@@ -131,6 +137,8 @@ FIELDS = {
     "Qwen3_5ForConditionalGeneration": {"text_config": LINEAR},
     "Qwen3_5MoeForCausalLM": LINEAR,
     "Qwen3_5MoeForConditionalGeneration": {"text_config": LINEAR},
+    "Qwen4ExpForCausalLM": STREAMS_AND_NGRAMS,
+    "Qwen4ExpForConditionalGeneration": {"text_config": STREAMS_AND_NGRAMS},
     "YoutuForCausalLM": COMPRESSED,
     "AfmoeForCausalLM": {"mup_enabled": True, "num_dense_layers": 1, "num_shared_experts": 1},
     "Ernie4_5_MoeForCausalLM": {

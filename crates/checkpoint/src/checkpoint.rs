@@ -31,6 +31,8 @@ pub struct Entry {
     pub offset: u64,
     /// Of blocks, where the same values are as F32: another index, to be read from its first byte.
     pub floats: Option<usize>,
+    /// Whether they are floats of eight bits under scales, which are read as F32.
+    pub is_eight_bits: bool,
 }
 
 /// What opens a file of weights by its name.
@@ -146,7 +148,7 @@ impl Checkpoint {
         for tensor in found {
             entries.push(match tensor {
                 Found::Plain(raw) => plain(raw, &mut files, &cache)?,
-                Found::Made(Made { name, shape, tensor_type, file, source }) => {
+                Found::Made(Made { name, shape, tensor_type, file, source, is_eight_bits }) => {
                     let path = files[file].path.clone();
                     let file = files.len();
                     let blocks = source.clone();
@@ -158,7 +160,7 @@ impl Checkpoint {
                         files.push(WeightFile::computed(path, source));
                         files.len() - 1
                     });
-                    Entry { name, shape, tensor_type, file, offset: 0, floats }
+                    Entry { name, shape, tensor_type, file, offset: 0, floats, is_eight_bits }
                 }
             });
         }
@@ -194,7 +196,9 @@ fn plain(raw: Raw, files: &mut Vec<WeightFile>, cache: &Arc<TileCache>) -> Resul
     let (name, shape) = (raw.name.clone(), raw.shape.clone());
     if let Some(tensor_type) = raw.dtype.stored_as() {
         let (file, offset) = place(&raw, files);
-        return Ok(Entry { name, shape, tensor_type, file, offset, floats: None });
+        let entry =
+            Entry { name, shape, tensor_type, file, offset, floats: None, is_eight_bits: false };
+        return Ok(entry);
     }
     let Some(tensor_type) = raw.dtype.widened() else {
         let what = format!("tensor `{name}` is stored as {:?}", raw.dtype);
@@ -203,7 +207,9 @@ fn plain(raw: Raw, files: &mut Vec<WeightFile>, cache: &Arc<TileCache>) -> Resul
     };
     let path = path.clone();
     let source = cast::source(raw, tensor_type, cache);
-    let entry = Entry { name, shape, tensor_type, file: files.len(), offset: 0, floats: None };
+    let file = files.len();
+    let entry =
+        Entry { name, shape, tensor_type, file, offset: 0, floats: None, is_eight_bits: false };
     files.push(WeightFile::computed(path, source));
     Ok(entry)
 }

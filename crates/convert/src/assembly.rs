@@ -15,12 +15,14 @@ pub(crate) const CONFIG_OF_ANOTHER: &str =
     "check that the weights are complete and go with `config.json`";
 
 /// How masks and tables are stored, but no weights.
-const INTEGERS: [TensorType; 4] =
+pub(crate) const INTEGERS: [TensorType; 4] =
     [TensorType::I8, TensorType::I16, TensorType::I32, TensorType::I64];
 
 /// The tensors of an output so far, in the order in which the checkpoint completes them.
 pub(crate) struct Assembly<'c> {
     checkpoint: &'c Checkpoint,
+    /// How names end of tensors whose parts follow one another as rows.
+    rows_of_parts: &'static [&'static str],
     tensors: Vec<Tensor>,
     /// Name of a whole to its parts so far.
     partial: BTreeMap<String, Vec<Option<Tensor>>>,
@@ -29,7 +31,13 @@ pub(crate) struct Assembly<'c> {
 impl<'c> Assembly<'c> {
     /// Begins with tensors that no file holds.
     pub(crate) fn new(checkpoint: &'c Checkpoint, computed: Vec<Tensor>) -> Self {
-        Self { checkpoint, tensors: computed, partial: BTreeMap::new() }
+        Self { checkpoint, rows_of_parts: &[], tensors: computed, partial: BTreeMap::new() }
+    }
+
+    /// The same, where parts of tensors whose names end so follow one another as rows, not along a new
+    /// dimension.
+    pub(crate) fn rows_of_parts(self, ends: &'static [&'static str]) -> Self {
+        Self { rows_of_parts: ends, ..self }
     }
 
     /// Whether there is a tensor of this name.
@@ -70,7 +78,10 @@ impl<'c> Assembly<'c> {
             parts[index as usize] = Some(tensor);
             if let Some(parts) = parts.iter().cloned().collect::<Option<Vec<_>>>() {
                 self.partial.remove(&name);
-                let joined = Tensor::joined(name, parts);
+                let joined = match self.rows_of_parts.iter().any(|end| name.ends_with(end)) {
+                    true => Tensor::stacked(name, parts),
+                    false => Tensor::joined(name, parts),
+                };
                 let joined = joined.map_err(|misfit| self.fault(entry, &misfit.to_string()))?;
                 self.tensors.push(joined);
             }
@@ -102,7 +113,7 @@ impl<'c> Assembly<'c> {
         name: &str,
         steps: &[Step],
     ) -> Result<Tensor, Error> {
-        if INTEGERS.contains(&entry.tensor_type) {
+        if INTEGERS.contains(&entry.tensor_type) && !steps.contains(&Step::Whole) {
             let what = format!("is stored as {}, as no weight is", entry.tensor_type);
             return Err(self.fault(entry, &what));
         }

@@ -1,13 +1,13 @@
 //! Hugging Face checkpoint directories.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 use gguf::schema::Need;
 use gguf::{ByteOrder, Error, Metadata, ModelName, NameKind, ParameterCount, Shape, TensorType};
 use gguf_checkpoint::config::Config;
 use gguf_checkpoint::{Checkpoint, Entry, json};
-use gguf_pipeline::{Content, Item, Job, Misfit, Step, Tensor};
+use gguf_pipeline::{Item, Job, Tensor};
 use gguf_quantize::float_type;
 use gguf_quantize::recipe::{Mix, Target as Recipe};
 
@@ -16,6 +16,8 @@ use crate::family::{self, Family, MappedTensor, Mapping, Values, foreign};
 use crate::general::General;
 use crate::target::Target;
 use crate::{encoder, vocab};
+
+const CHAT_TEMPLATE: &str = "tokenizer.chat_template";
 
 /// What a conversion can be asked for.
 #[derive(Clone, Debug, Default)]
@@ -80,8 +82,11 @@ pub fn plan(dir: &Path, checkpoint: &Checkpoint, options: &Options) -> Result<Co
     follow_embedding(&mut config, &tensors, &mut notes)?;
 
     let matrices = matrix_type(&tensors);
-    let kept = if options.outtype.is_none() { kept_type(&tensors) } else { None };
-    let target = options.outtype.unwrap_or(Recipe::Type(kept.unwrap_or(matrices)));
+    let target = match options.outtype {
+        Some(target) => target,
+        None if family.keeps_types => Recipe::Mix(Mix::MXFP4_MOE),
+        None => Recipe::Type(kept_type(&tensors).unwrap_or(matrices)),
+    };
     let file_type = target.file_type().ok_or_else(|| {
         let help = "ask for one of the mixes that `gguf convert --help` lists";
         Error::request("target-file-type", format!("{target} names no file type"), help)
@@ -96,6 +101,10 @@ pub fn plan(dir: &Path, checkpoint: &Checkpoint, options: &Options) -> Result<Co
     )?;
     let mut metadata = Metadata::new();
     metadata.set("general.architecture", family.architecture);
+    if family.template_first {
+        // Its place, until it is known.
+        metadata.set(CHAT_TEMPLATE, "");
+    }
     family.first_metadata(&config, &mut metadata)?;
     metadata.set("general.type", "model");
     general.write_to(&mut metadata);
@@ -116,6 +125,9 @@ pub fn plan(dir: &Path, checkpoint: &Checkpoint, options: &Options) -> Result<Co
     vocab::require_pre(options.pre.as_deref(), &vocabulary.metadata)?;
     notes.extend(checkpoint.notes.iter().cloned());
     notes.extend(vocabulary.notes);
+    if vocabulary.metadata.get(CHAT_TEMPLATE).is_none() {
+        metadata.remove(CHAT_TEMPLATE);
+    }
     for (key, value) in vocabulary.metadata.iter() {
         // Some families state one of these among their hyper-parameters.
         metadata.set(key.to_owned(), value.clone());
@@ -131,11 +143,18 @@ pub fn plan(dir: &Path, checkpoint: &Checkpoint, options: &Options) -> Result<Co
     }
     let file_name = ModelName::from_metadata(&job.metadata, Some(file_type.name())).to_string();
     let float = |tensor: &Tensor, matrices| match tensor.stored_type {
-        TensorType::I64 => TensorType::I64,
+        whole @ (TensorType::I32 | TensorType::I64) => whole,
         _ if (family.kept)(&config, &tensor.name) => TensorType::F32,
         _ => float_type(&tensor.name, &tensor.shape, matrices),
     };
     match options.outtype {
+        None if family.keeps_types => {
+            let of_eight_bits = made_of_eight_bits(&config, family, checkpoint)?;
+            job.items = as_stored(tensors, |tensor| match own_type(tensor, &of_eight_bits) {
+                Some(own) => own,
+                None => float(tensor, matrices),
+            });
+        }
         None => job.items = as_stored(tensors, |tensor| float(tensor, matrices)),
         Some(target) => {
             let quantization = &options.quantization;
@@ -162,6 +181,7 @@ pub fn vocabulary(dir: &Path) -> Result<vocab::Vocabulary, Error> {
         let native = family::of_params(&config)?;
         if let Some(family) = native.or_else(|| config.class().ok().and_then(family::find)) {
             family.complete(&mut config)?;
+            let family = family.of_model(&config);
             let options = vocab::Options {
                 pre: None,
                 hints: family.pre_tokenizers,
@@ -275,7 +295,7 @@ pub(crate) fn tensors(
 ) -> Result<Vec<Tensor>, Error> {
     let computed = family.computed(config)?.into_iter();
     let computed = computed.map(|(name, values)| assembly::computed(name, values)).collect();
-    let mut assembly = Assembly::new(checkpoint, computed);
+    let mut assembly = Assembly::new(checkpoint, computed).rows_of_parts(family.rows_of_parts);
     let mut unknown = Vec::new();
     let mut other_modalities = 0;
     for entry in &checkpoint.entries {
@@ -323,11 +343,7 @@ pub(crate) fn tensors(
         ));
     }
     let mut tensors = assembly.finish(config)?;
-    if family.gates_first {
-        put_gates_first(&mut tensors);
-    }
-    let made = tensors.into_iter().map(|tensor| with_rows_of_parts(family, config, tensor));
-    let mut tensors = made.collect::<Result<Vec<_>, Error>>()?;
+    (family.arranged)(&mut tensors);
     if let Some(list) = family.list
         && let Some(numbers) = config.json().get(list).and_then(|numbers| numbers.as_array())
     {
@@ -335,37 +351,6 @@ pub(crate) fn tensors(
         tensors.push(assembly::whole(list, &numbers));
     }
     Ok(tensors)
-}
-
-/// A tensor whose parts stand along a dimension of their own, as a matrix if its family has it so.
-fn with_rows_of_parts(family: &Family, config: &Config, tensor: Tensor) -> Result<Tensor, Error> {
-    let (Content::Joined(_), true) = (&tensor.content, family.has_rows_of_parts(&tensor.name))
-    else {
-        return Ok(tensor);
-    };
-    let fault = |misfit: Misfit| {
-        let what = format!("tensor `{}` {misfit}", tensor.name);
-        Error::input("checkpoint-misfit", config.path(), what, CONFIG_OF_ANOTHER)
-    };
-    let from = tensor.shape;
-    let rows = |dims: &[u64]| match dims {
-        [row, parts] => Shape::new(&[row * parts]),
-        [row, rows, parts] => Shape::new(&[*row, rows * parts]),
-        _ => None,
-    };
-    let to = rows(&from).ok_or_else(|| fault("has no rows that follow one another".into()))?;
-    tensor.clone().changed(Step::Reshape { from, to }).map_err(fault)
-}
-
-/// Experts' matrices that stand as output, gate, input become gate, input, output.
-fn put_gates_first(tensors: &mut [Tensor]) {
-    const ORDER: [&str; 3] = ["ffn_down_exps.weight", "ffn_gate_exps.weight", "ffn_up_exps.weight"];
-    for start in 0..tensors.len().saturating_sub(2) {
-        let three = &mut tensors[start..start + 3];
-        if three.iter().zip(ORDER).all(|(tensor, end)| tensor.name.ends_with(end)) {
-            three.rotate_left(1);
-        }
-    }
 }
 
 /// A tensor that programs have no place for can only be left out if it does nothing.
@@ -457,6 +442,38 @@ fn kept_type(tensors: &[Tensor]) -> Option<TensorType> {
         *elements.entry(tensor.stored_type).or_default() += tensor.shape.elements().unwrap_or(0);
     }
     elements.into_iter().max_by_key(|(_, elements)| *elements).map(|(ty, _)| ty)
+}
+
+/// The type of floats that a tensor keeps; `None` if it depends on others, or on its name.
+fn own_type(tensor: &Tensor, of_eight_bits: &BTreeSet<String>) -> Option<TensorType> {
+    const BLOCKS: TensorType = TensorType::Q8_0;
+    if tensor.shape.len() < 2 || tensor.name.ends_with("_norm.weight") {
+        return None;
+    }
+    match tensor.stored_type {
+        TensorType::F32 if of_eight_bits.contains(&tensor.name) => {
+            // Rows that are not whole blocks.
+            let fits = BLOCKS.byte_len(&tensor.shape).is_some();
+            Some(if fits { BLOCKS } else { TensorType::F16 })
+        }
+        own @ (TensorType::F32 | TensorType::BF16) => Some(own),
+        _ => None,
+    }
+}
+
+/// The names of tensors that are made of floats of eight bits.
+fn made_of_eight_bits(
+    config: &Config,
+    family: &Family,
+    checkpoint: &Checkpoint,
+) -> Result<BTreeSet<String>, Error> {
+    let mut names = BTreeSet::new();
+    for entry in checkpoint.entries.iter().filter(|entry| entry.is_eight_bits) {
+        if let Mapping::Made(made) = family.mapping(config, &foreign::text_name(&entry.name))? {
+            names.extend(made.into_iter().map(|made| made.name));
+        }
+    }
+    Ok(names)
 }
 
 /// Blocks as they are, all else as floats of these types.

@@ -59,6 +59,7 @@ impl Target {
         let of_target = Config::read(target)?;
         config.set(FIELD, of_target.json().clone());
         let family = of_target.class().ok().and_then(family::find);
+        let family = family.map(|family| family.of_model(&of_target));
         Ok(Some(Self { dir: target.to_owned(), family, draft }))
     }
 

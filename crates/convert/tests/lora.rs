@@ -172,3 +172,30 @@ fn adapters_of_other_models_are_refused() {
     job.metadata.set("general.type", "model");
     assert!(misfits(&job).unwrap_err().to_string().contains("no LoRA adapter"));
 }
+
+#[test]
+fn the_architecture_is_that_of_the_base_whose_class_has_several() {
+    let out = tempfile::tempdir().unwrap();
+    let (base, adapter) = (out.path().join("base"), out.path().join("adapter"));
+    std::fs::create_dir(&base).unwrap();
+    std::fs::create_dir(&adapter).unwrap();
+    let text = r#"{"model_type": "mistral4", "num_attention_heads": 4, "hidden_size": 64, "num_hidden_layers": 2}"#;
+    let config = format!(
+        r#"{{"architectures": ["Mistral3ForConditionalGeneration"], "text_config": {text}}}"#
+    );
+    std::fs::write(base.join("config.json"), config).unwrap();
+    let config = r#"{"peft_type": "LORA", "r": 2, "lora_alpha": 4}"#;
+    std::fs::write(adapter.join("adapter_config.json"), config).unwrap();
+    let name = "base_model.model.model.layers.0.self_attn.q_a_proj";
+    let header = format!(
+        r#"{{"{name}.lora_A.weight": {{"dtype": "F32", "shape": [2, 64], "data_offsets": [0, 512]}},
+            "{name}.lora_B.weight": {{"dtype": "F32", "shape": [32, 2], "data_offsets": [512, 768]}}}}"#
+    );
+    let length = (header.len() as u64).to_le_bytes();
+    let file = [&length[..], header.as_bytes(), &[0; 768]].concat();
+    std::fs::write(adapter.join("adapter_model.safetensors"), file).unwrap();
+    let checkpoint = Checkpoint::open_file(&peft::weights(&adapter)).unwrap();
+    let plan = peft::plan(&adapter, &checkpoint, &base, None, &Options::default()).unwrap();
+    assert_eq!(plan.job.metadata.architecture(), Some("mistral4"));
+    assert_eq!(plan.job.items[0].tensor.name, "blk.0.attn_q_a.weight.lora_a");
+}

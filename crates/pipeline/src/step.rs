@@ -5,6 +5,7 @@
 //! element counts as a row.
 
 mod function;
+mod whole;
 
 pub use function::Function;
 use gguf::{Shape, TensorType};
@@ -101,6 +102,8 @@ pub enum Step {
     },
     /// Every element as F32, whatever it is stored as.
     Decode,
+    /// Whole numbers of any size as those of 32 bits.
+    Whole,
     /// Along the slowest dimension, zeros in front of all that is there: one more of its parts.
     ZeroFirst,
     /// What undoes [`Step::ZeroFirst`]: the first part along the slowest dimension is left out.
@@ -124,6 +127,7 @@ impl Tensor {
             shape,
             stored_type: match step {
                 Step::Map(_) | Step::MapRows { .. } | Step::Decode => TensorType::F32,
+                Step::Whole => TensorType::I32,
                 _ => self.stored_type,
             },
             content: Content::Changed { from: Box::new(self), step },
@@ -162,6 +166,8 @@ impl Step {
             }
             // Programs read no further than the rows that they have tokens for.
             Self::Pad { .. } => self,
+            // In the type that nothing is lost in.
+            Self::Whole => self,
             Self::ZeroFirst => Self::WithoutFirst,
             Self::WithoutFirst => Self::ZeroFirst,
             Self::Pick { .. } | Self::Decode => return None,
@@ -240,6 +246,7 @@ impl Step {
                 from.stored_type.byte_len(&to).map(|_| to).ok_or_else(blocks)
             }
             Self::Decode => Ok(shape),
+            Self::Whole => whole::require(from).map(|()| shape),
             Self::ZeroFirst | Self::WithoutFirst => {
                 let Some((parts, of_part)) = shape.split_last() else {
                     return Err("has no dimensions".into());
@@ -285,6 +292,7 @@ impl Step {
             | Self::Pad { .. }
             | Self::ZeroFirst
             | Self::WithoutFirst
+            | Self::Whole
             | Self::Decode => false,
         }
     }
@@ -348,6 +356,7 @@ impl Step {
             | Self::Pad { .. }
             | Self::ZeroFirst
             | Self::WithoutFirst
+            | Self::Whole
             | Self::Decode => row,
         }
     }
@@ -372,6 +381,7 @@ impl Step {
                 read_mapped(of, from, buffer, offset)
             }
             Self::Decode => read_mapped(|_, x| x, from, buffer, offset),
+            Self::Whole => whole::read(from, buffer, offset),
             Self::ZeroFirst => {
                 let part = first_part(to);
                 let zeros = part.saturating_sub(offset).min(buffer.len() as u64);

@@ -31,7 +31,7 @@ pub enum Content {
     Stored(Stored),
     /// Values computed from the configuration.
     Values(Vec<f32>),
-    /// Tensors of equal size and type, one after the other along the slowest dimension.
+    /// Tensors of one type, one after the other along the slowest dimension.
     Joined(Vec<Tensor>),
     /// Tensors whose rows take turns: see [`Tensor::interleaved`].
     Interleaved(Interleaved),
@@ -83,6 +83,28 @@ impl Tensor {
         let shape = Shape::new(&dims).ok_or_else(|| {
             format!("has {} dimensions, with which no more can be joined", first.shape.len())
         })?;
+        let stored_type = first.stored_type;
+        Ok(Self { name: name.into(), shape, stored_type, content: Content::Joined(parts) })
+    }
+
+    /// Tensors one after the other along their slowest dimension, in which they may differ.
+    ///
+    /// # Errors
+    /// If they differ in other dimensions or in type, or have no dimension.
+    pub fn stacked(name: impl Into<String>, parts: Vec<Self>) -> Result<Self, Misfit> {
+        let first = parts.first().ok_or("has no parts")?;
+        let (_, row) = first.shape.split_last().ok_or("has no dimensions")?;
+        let mut rows = 0u64;
+        for part in &parts {
+            let more = part
+                .shape
+                .split_last()
+                .filter(|(_, of_part)| *of_part == row && part.stored_type == first.stored_type);
+            let more =
+                more.ok_or("differs from the tensors beside it in its rows or their type")?;
+            rows = rows.checked_add(*more.0).ok_or("has too many rows")?;
+        }
+        let shape = Shape::new(&[row, &[rows]].concat()).ok_or("has too many dimensions")?;
         let stored_type = first.stored_type;
         Ok(Self { name: name.into(), shape, stored_type, content: Content::Joined(parts) })
     }
@@ -207,7 +229,7 @@ impl Tensor {
     pub(crate) fn read_at(&self, buffer: &mut [u8], offset: u64) -> Result<(), Error> {
         match &self.content {
             Content::Stored(at) => at.source.read_at(buffer, at.offset + offset),
-            Content::Joined(parts) => self.read_parts(parts, buffer, offset),
+            Content::Joined(parts) => read_parts(parts, buffer, offset),
             Content::Interleaved(interleaved) => interleaved.read_at(buffer, offset),
             Content::Values(values) => {
                 // Elements are read whole: nothing asks for a part of one.
@@ -220,25 +242,6 @@ impl Tensor {
             }
             Content::Changed { from, step } => step.read_at(from, self, buffer, offset),
         }
-    }
-
-    /// Reads as few and as long runs as the parts allow.
-    fn read_parts(
-        &self,
-        parts: &[Tensor],
-        mut buffer: &mut [u8],
-        mut offset: u64,
-    ) -> Result<(), Error> {
-        let part_bytes = self.bytes_of(self.shape.iter().product::<u64>()) / parts.len() as u64;
-        while !buffer.is_empty() {
-            let (part, within) = (offset / part_bytes, offset % part_bytes);
-            let len = (part_bytes - within).min(buffer.len() as u64);
-            let (run, rest) = buffer.split_at_mut(len as usize);
-            parts[part as usize].read_at(run, within)?;
-            buffer = rest;
-            offset += len;
-        }
-        Ok(())
     }
 
     /// Fills `out` with the elements of columns `columns` in `n` rows from `first` on.
@@ -263,6 +266,25 @@ impl Tensor {
     pub fn bytes_of(&self, elements: u64) -> u64 {
         self.stored_type.byte_len(&[elements]).unwrap_or(0)
     }
+}
+
+/// Reads as few and as long runs as the parts allow.
+fn read_parts(parts: &[Tensor], mut buffer: &mut [u8], mut offset: u64) -> Result<(), Error> {
+    for part in parts {
+        let bytes = part.bytes_of(part.shape.iter().product());
+        if offset >= bytes {
+            offset -= bytes;
+            continue;
+        }
+        let len = (bytes - offset).min(buffer.len() as u64);
+        let (run, rest) = buffer.split_at_mut(len as usize);
+        part.read_at(run, offset)?;
+        if rest.is_empty() {
+            break;
+        }
+        (buffer, offset) = (rest, 0);
+    }
+    Ok(())
 }
 
 /// The file that tensors are in, if it is the same for all.
@@ -293,5 +315,26 @@ mod tests {
         assert_eq!(out, [2, 3, 4, 5, 6, 7, 8, 9]);
         tensor.read_columns(1..2, 1, 3, &mut out).unwrap();
         assert_eq!(out, [3, 5, 7]);
+    }
+
+    #[test]
+    fn parts_of_several_lengths_are_stacked() {
+        let part = |shape: &[u64], first: u8| {
+            let bytes: Vec<u8> = (first..).take(shape.iter().product::<u64>() as usize).collect();
+            let at = Stored { source: Arc::new(bytes), offset: 0 };
+            Tensor::stored("t", Shape::new(shape).unwrap(), TensorType::I8, at)
+        };
+        let parts = vec![part(&[2, 2], 0), part(&[2, 1], 4), part(&[2, 3], 6)];
+        let tensor = Tensor::stacked("all", parts.clone()).unwrap();
+        assert_eq!(&tensor.shape[..], [2, 6]);
+        let mut out = Vec::new();
+        for first in 0..6 {
+            for n in 1..=6 - first {
+                tensor.read_rows(first, n, &mut out).unwrap();
+                assert_eq!(out, (2 * first as u8..2 * (first + n) as u8).collect::<Vec<_>>());
+            }
+        }
+        let other = Tensor::stacked("all", vec![parts[0].clone(), part(&[3, 2], 4)]);
+        assert!(other.err().unwrap().to_string().contains("in its rows"));
     }
 }

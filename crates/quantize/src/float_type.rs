@@ -16,8 +16,6 @@ const F32_NAMES: &[&str] = &[
     "ssm_conv1d_v.weight",
     "shortconv.conv.weight",
     "indexer.proj.weight",
-    "indexer.q_proj.weight",
-    "indexer.k_proj.weight",
     "hc_attn_fn.weight",
     "hc_ffn_fn.weight",
     "output_hc_fn.weight",

@@ -33,6 +33,7 @@ use gguf::{Error, TensorType};
 use gguf_store::Source;
 use levels::Levels;
 
+use super::dtype::Dtype;
 use super::raw::Raw;
 use super::rows::{Computed, Rows, TileCache};
 use super::weight_file::WeightFile;
@@ -61,6 +62,8 @@ pub(super) struct Made {
     /// The file that holds its parts, for messages.
     pub file: usize,
     pub source: Arc<dyn Source>,
+    /// Whether it is made of floats of eight bits.
+    pub is_eight_bits: bool,
 }
 
 /// A quantized matrix that was recognised.
@@ -190,8 +193,9 @@ impl Scheme {
             };
             *counts.entry(tensor_type).or_default() += 1;
             let source = Computed::source(rows, cache);
-            let file = raws[place].file;
-            made.insert(place, Made { name, shape, tensor_type, file, source });
+            let Raw { file, dtype, .. } = raws[place];
+            let is_eight_bits = matches!(dtype, Dtype::F8E4M3 | Dtype::F8E5M2);
+            made.insert(place, Made { name, shape, tensor_type, file, source, is_eight_bits });
         }
         let scheme = self.kind.name;
         let note = |(tensor_type, count): (TensorType, usize)| match tensor_type {

@@ -1,5 +1,5 @@
-//! MXFP4: `X_blocks` and `X_scales`, as gpt-oss has its experts; and `X_packed` and `X_scale` of
-//! compressed-tensors.
+//! MXFP4: `X_blocks` and `X_scales`, as gpt-oss has its experts; `X_packed` and `X_scale` of
+//! compressed-tensors; `weight` and `scale`, as DeepSeek 4 has its experts.
 //!
 //! ```text
 //! X_blocks  U8 [..., rows, blocks, 16]    16 bytes: | x[2*j + 1] | x[2*j] |     j in 0..16
@@ -39,13 +39,29 @@ fn matrix(set: &Set, main: &Raw) -> Result<Option<Matrix>, Wrong> {
 /// The matrix whose numbers are `main`, as compressed-tensors stores it.
 pub(super) fn packed_matrix(set: &Set, main: &Raw) -> Result<Option<Matrix>, Wrong> {
     let Some(name) = main.name.strip_suffix("_packed") else { return Ok(None) };
-    let scale_name = format!("{name}_scale");
+    under_scale(set, main, name, &format!("{name}_scale"))
+}
+
+/// The matrix whose numbers are `main`, as DeepSeek stores it.
+pub(super) fn scaled_matrix(set: &Set, main: &Raw) -> Result<Option<Matrix>, Wrong> {
+    let Some(stem) = main.name.strip_suffix("weight") else { return Ok(None) };
+    under_scale(set, main, &main.name, &format!("{stem}scale"))
+}
+
+/// The matrix of this name, if its numbers are bytes and there are powers of two of that name.
+fn under_scale(
+    set: &Set,
+    main: &Raw,
+    name: &str,
+    scale_name: &str,
+) -> Result<Option<Matrix>, Wrong> {
     let is_exponent = |scales: &&Raw| matches!(scales.dtype, Dtype::U8 | Dtype::F8E8M0);
-    if main.dtype != Dtype::U8 || !set.by_name.get(&*scale_name).is_some_and(is_exponent) {
+    let is_byte = matches!(main.dtype, Dtype::U8 | Dtype::I8);
+    if !is_byte || !set.by_name.get(scale_name).is_some_and(is_exponent) {
         return Ok(None);
     }
     set.take(&main.name);
-    let scales = set.need(&scale_name)?;
+    let scales = set.need(scale_name)?;
     let [outer @ .., bytes] = &main.shape[..] else {
         return Err(Wrong::Parts("is no matrix".to_owned()));
     };

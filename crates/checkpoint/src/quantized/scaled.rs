@@ -7,14 +7,15 @@
 //! w[out][in] = X[out][in] * scale[out / block rows][in / block columns]
 //! ```
 //!
-//! Scales are `X_scale_inv` (DeepSeek), `X_scale` (compressed-tensors, ModelOpt) or `qscale_weight`
-//! (Mistral). Experts, the dimensions before the last two, have scales of their own.
+//! Scales are `X_scale_inv` (DeepSeek), `X_scale` (compressed-tensors, ModelOpt), `qscale_weight`
+//! (Mistral) or `scale` (DeepSeek 4, with experts in MXFP4). Experts, the dimensions before the last two, have
+//! scales of their own.
 
 use gguf::TensorType;
 use serde_json::Value;
 
 use super::method::Method;
-use super::{Content, Matrix, Set, Wrong, put_floats, rows_and_columns};
+use super::{Content, Matrix, Set, Wrong, mxfp4, put_floats, rows_and_columns};
 use crate::dtype::Dtype;
 use crate::raw::Raw;
 use crate::rows::Rows;
@@ -25,7 +26,10 @@ pub(super) const METHOD: Method = Method {
     file: None,
     read: |fields| {
         let blocks = Blocks::of(fields);
-        Ok(Box::new(move |set, main| blocks.matrix(set, main)))
+        Ok(Box::new(move |set, main| match blocks.matrix(set, main)? {
+            None => mxfp4::scaled_matrix(set, main),
+            found => Ok(found),
+        }))
     },
 };
 
@@ -50,8 +54,13 @@ impl Blocks {
             return Ok(None);
         }
         let name = &main.name;
-        let mistral = name.strip_suffix("weight").map(|stem| format!("{stem}qscale_weight"));
-        let names = [Some(format!("{name}_scale_inv")), Some(format!("{name}_scale")), mistral];
+        let beside = |end: &str| Some(format!("{}{end}", name.strip_suffix("weight")?));
+        let names = [
+            Some(format!("{name}_scale_inv")),
+            Some(format!("{name}_scale")),
+            beside("qscale_weight"),
+            beside("scale"),
+        ];
         let Some(scales) = names.into_iter().flatten().find_map(|name| set.take(&name)) else {
             return Ok(None);
         };

@@ -44,7 +44,7 @@ pub(super) static AFMOE: Family = Family {
     },
     keys,
     special,
-    gates_first: true,
+    arranged: experts::gates_first,
     computed: hyper::rope_freqs,
     export,
     ..Family::DEFAULT

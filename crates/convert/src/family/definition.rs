@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use gguf::{Error, Metadata};
 use gguf_checkpoint::config::Config;
-use gguf_pipeline::Step;
+use gguf_pipeline::{Step, Tensor};
 use gguf_store::Model;
 
 use super::exported::Exported;
@@ -73,13 +73,18 @@ pub(crate) struct Family {
     pub(super) special: fn(&Config, &str) -> Result<Option<Mapping>, Error>,
     /// What is done to a tensor that `names` have, by our name.
     pub(super) steps: fn(&Config, &str) -> Result<Vec<Step>, Error>,
-    /// Whether llama.cpp's converter writes experts' matrices in the order gate, input, output; of most
-    /// families it writes the output first.
-    pub gates_first: bool,
+    /// Puts tensors in the order in which llama.cpp's converter writes them, where that is not the one in which the
+    /// checkpoint completes them.
+    pub arranged: fn(&mut [Tensor]),
     /// How names end of tensors whose parts follow one another as rows, not along a new dimension.
-    pub(super) rows_of_parts: &'static [&'static str],
+    pub rows_of_parts: &'static [&'static str],
     /// Whether a matrix is F32 where others are F16 or BF16, by our name, beside those that are so in all families.
     pub kept: fn(&Config, &str) -> bool,
+    /// Whether tensors keep the types that checkpoints have, unless others are asked for: floats each their own, what
+    /// is in blocks these, and floats of eight bits Q8_0.
+    pub keeps_types: bool,
+    /// Whether the chat template stands in front of all keys but the architecture.
+    pub template_first: bool,
     /// Tensors that no file holds.
     pub(super) computed: fn(&Config) -> Result<Computed, Error>,
     /// A list of whole numbers that stands behind all tensors: its name, which is also that of the field that
@@ -113,9 +118,11 @@ impl Family {
         leaves_out: |_, _| false,
         special: |_, _| Ok(None),
         steps: |_, _| Ok(Vec::new()),
-        gates_first: false,
+        arranged: |_| (),
         rows_of_parts: &[],
         kept: |_, _| false,
+        keeps_types: false,
+        template_first: false,
         computed: |_| Ok(Vec::new()),
         list: None,
         export: |_, exported| Some(exported),

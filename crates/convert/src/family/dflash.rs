@@ -73,7 +73,9 @@ pub(super) static DFLASH: Family = Family {
     },
     special,
     export: |model, exported| {
-        let is_first = model.metadata().get("dflash.sample_from_anchor").is_none();
+        // Nor of drafts that have layers of another kind.
+        const OTHERS: [&str; 2] = ["dflash.sample_from_anchor", "dflash.hyper_connection.count"];
+        let is_first = OTHERS.iter().all(|key| model.metadata().get(key).is_none());
         is_first.then(|| export(model, exported))?
     },
     ..Family::DEFAULT

@@ -34,7 +34,7 @@ pub(super) static ERNIE4_5_MOE: Family = Family {
     complete,
     keys,
     special,
-    gates_first: true,
+    arranged: experts::gates_first,
     export,
     ..Family::DEFAULT
 };

@@ -2,7 +2,7 @@
 
 use gguf::Error;
 use gguf_checkpoint::config::Config;
-use gguf_pipeline::Step;
+use gguf_pipeline::{Step, Tensor};
 
 use super::names::{Table, captures};
 use super::{ExpertSlot, MappedTensor, Mapping, hyper};
@@ -133,6 +133,17 @@ pub(super) fn turned(
         .into_iter()
         .map(|made| MappedTensor { steps: [vec![Step::Transpose], made.steps].concat(), ..made });
     Ok(Some(Mapping::Made(turned.collect())))
+}
+
+/// Experts' matrices that stand as output, gate, input, as of most families, in the order gate, input, output.
+pub(super) fn gates_first(tensors: &mut [Tensor]) {
+    const ORDER: [&str; 3] = ["ffn_down_exps.weight", "ffn_gate_exps.weight", "ffn_up_exps.weight"];
+    for start in 0..tensors.len().saturating_sub(2) {
+        let three = &mut tensors[start..start + 3];
+        if three.iter().zip(ORDER).all(|(tensor, end)| tensor.name.ends_with(end)) {
+            three.rotate_left(1);
+        }
+    }
 }
 
 #[cfg(test)]

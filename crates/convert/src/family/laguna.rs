@@ -41,7 +41,7 @@ pub(super) static LAGUNA: Family = Family {
     },
     keys,
     special,
-    gates_first: true,
+    arranged: experts::gates_first,
     export,
     ..Family::DEFAULT
 };

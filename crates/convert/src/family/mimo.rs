@@ -47,7 +47,7 @@ pub(super) static MIMO2: Family = Family {
     },
     keys,
     special,
-    gates_first: true,
+    arranged: experts::gates_first,
     export,
     ..Family::DEFAULT
 };

@@ -94,6 +94,7 @@ pub(super) static MINIMAX_M3: Family = Family {
         ("expert_weights_scale", "routed_scaling_factor"),
     ],
     keys: m3_keys,
+    kept: |_, name| name.contains(".indexer."),
     steps: |_, name| {
         let is_norm = name.ends_with("norm.weight");
         Ok(if is_norm { vec![Step::Map(Function::PlusOne)] } else { Vec::new() })

@@ -23,6 +23,7 @@ mod compressed;
 mod dbrx;
 mod deci;
 mod deepseek;
+mod deepseek4;
 mod deepseek_ocr;
 mod definition;
 mod dflash;
@@ -104,6 +105,7 @@ mod phi;
 mod phimoe;
 mod plamo;
 mod qwen;
+mod qwen4_exp;
 mod qwen_moe;
 mod qwen_next;
 mod qwen_vl;
@@ -219,6 +221,8 @@ const FAMILIES: &[&Family] = &[
     &qwen_next::QWEN3NEXT,
     &qwen_next::QWEN35,
     &qwen_next::QWEN35MOE,
+    &qwen4_exp::QWEN4_EXP,
+    &deepseek4::DEEPSEEK4,
     &exaone::EXAONE,
     &exaone::EXAONE_MOE,
     &hy::HY_V3,
@@ -280,6 +284,7 @@ const FAMILIES: &[&Family] = &[
     &eagle3::EAGLE3,
     &dflash::DFLASH,
     &dflash::DSPARK,
+    &deepseek4::DSPARK,
     &apertus::APERTUS,
     &jais::JAIS,
     &talkie::TALKIE,
@@ -448,6 +453,9 @@ mod tests {
                 "layernorm_mlp_alpha": 1.0, "layernorm_mlp_beta": 1.0,
                 "max_lora_rank": 8, "num_adapters": 1, "adapter_token_ids": [1],
                 "adapter_substitute_token_ids": [2], "shared_intermediate_size": 96,
+                "output_gate_type": "sigmoid", "indexer_n_heads": 2, "indexer_head_dim": 16,
+                "indexer_budget": 8, "indexer_compress_ratio": 4, "compress_ratios": [0, 0, 0, 0],
+                "num_hash_layers": 0, "dspark_block_size": 4, "dspark_target_layer_ids": [1],
                 "sparse_attention_config": {"sparse_num_index_heads": 2, "sparse_index_dim": 16,
                     "sparse_topk_blocks": 8, "sparse_block_size": 8, "sparse_local_block": 1},
             });

@@ -10,9 +10,9 @@ use super::exported::{self, count};
 use super::hyper::{self, Keys, Rope};
 use super::names::{LLAMA_LIKE, Table, block_of, captures, filled, renamed};
 use super::qwen_moe::EXPERT_NAMES;
-use super::{Exported, Family, MappedTensor, Mapping, experts, further};
+use super::{Exported, Family, MappedTensor, Mapping, experts, further, qwen_vl};
 
-const NAMES: Table = &[
+pub(super) const NAMES: Table = &[
     ("model.layers.{}.post_attention_layernorm", "blk.{}.post_attention_norm"),
     ("model.layers.{}.linear_attn.in_proj_qkv", "blk.{}.attn_qkv"),
     ("model.layers.{}.linear_attn.in_proj_z", "blk.{}.attn_gate"),
@@ -134,7 +134,7 @@ fn keys(config: &Config, keys: &mut Keys) -> Result<(), Error> {
     Ok(())
 }
 
-fn keys_with_sections(config: &Config, keys: &mut Keys) -> Result<(), Error> {
+pub(super) fn keys_with_sections(config: &Config, keys: &mut Keys) -> Result<(), Error> {
     self::keys(config, keys)?;
     if Rope::of(config)?.sections()?.is_none() {
         keys.set("rope.dimension_sections", Array::from(&SECTIONS[..]));
@@ -179,7 +179,7 @@ impl Heads {
     }
 }
 
-fn special(config: &Config, name: &str) -> Result<Option<Mapping>, Error> {
+pub(super) fn special(config: &Config, name: &str) -> Result<Option<Mapping>, Error> {
     let blocks = hyper::block_count(config)?;
     let in_layer = further::name_in_layer(name, blocks);
     if in_layer.is_none() && block_of(name).is_some_and(|block| block >= blocks) {
@@ -250,7 +250,7 @@ fn fused(heads: &Heads, block: u32) -> Mapping {
     ])
 }
 
-fn export(model: &Model, exported: Exported) -> Option<Exported> {
+pub(super) fn export(model: &Model, exported: Exported) -> Option<Exported> {
     let values = count(model, "ssm.time_step_rank").filter(|&values| values > 0)?;
     let metadata = model.metadata();
     let architecture = metadata.architecture().unwrap_or_default();
@@ -262,6 +262,7 @@ fn export(model: &Model, exported: Exported) -> Option<Exported> {
     let experts = experts::one_by_one();
     let exported = exported.patterns(PARAMETERS.map(|(name, _)| name)).patterns(experts);
     let exported = further::export(model, exported, TABLES, &experts, FURTHER)?;
+    let exported = qwen_vl::sections(model, exported);
     let blocks = exported.config.get("num_hidden_layers").and_then(Value::as_u64).unwrap_or(0);
     let kinds = kinds.map(|kinds| kinds.iter().take(blocks as usize).map(kind).collect::<Vec<_>>());
     Some(

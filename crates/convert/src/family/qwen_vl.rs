@@ -135,5 +135,8 @@ pub(super) fn sections(model: &Model, exported: Exported) -> Exported {
     };
     let sections: Vec<Value> =
         sections.iter().take(3).filter_map(|value| value.to_u64()).map(Value::from).collect();
-    exported.set("rope_scaling", json!({"type": "default", "mrope_section": sections}))
+    match metadata.get(&format!("{architecture}.rope.scaling.type")) {
+        Some(_) => exported.scaling("mrope_section", sections),
+        None => exported.set("rope_scaling", json!({"type": "default", "mrope_section": sections})),
+    }
 }

@@ -62,6 +62,11 @@ impl<'c> Values<'c> {
         Ok(Some(numbers))
     }
 
+    /// How many elements a row of a tensor has; 0 if there is none of this name.
+    pub(super) fn row_len(&self, name: &str) -> u64 {
+        self.entry(name).and_then(|entry| entry.shape.last().copied()).unwrap_or(0)
+    }
+
     /// The numbers of rows from `first` on that are nothing but zeros, of a matrix that must be there.
     ///
     /// # Errors
@@ -121,7 +126,8 @@ impl<'c> Values<'c> {
         Error::input("checkpoint-misfit", &path, what, CONFIG_OF_ANOTHER)
     }
 
-    fn missing(&self, name: &str, meaning: &str) -> Error {
+    /// That there is no tensor of this name.
+    pub(super) fn missing(&self, name: &str, meaning: &str) -> Error {
         let path = self.checkpoint.files.first().map(|file| file.path.clone()).unwrap_or_default();
         let what = format!("has no tensor `{name}` ({meaning})");
         Error::input("checkpoint-misfit", &path, what, CONFIG_OF_ANOTHER)

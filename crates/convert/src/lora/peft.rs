@@ -75,6 +75,7 @@ pub fn plan(
     let mut config = Config::read(base)?;
     let family = hf::find_family(&mut config, checkpoint, options)?;
     family.complete(&mut config)?;
+    let family = family.of_model(&config);
     let adapter = AdapterConfig::read(dir)?;
     let tensors = tensors(&adapter, &config, family, checkpoint)?;
     if tensors.is_empty() {

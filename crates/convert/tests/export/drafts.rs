@@ -30,12 +30,19 @@ impl Tiny {
 
     /// Adds a tensor of whole numbers.
     pub fn list(mut self, name: &str, numbers: &[i64]) -> Self {
-        self.lists.push((name.into(), numbers.to_vec()));
+        self.lists.push((name.into(), vec![numbers.len()], numbers.to_vec(), 64));
+        self
+    }
+
+    /// Adds a matrix of whole numbers of 32 bits.
+    pub fn table(mut self, name: &str, columns: usize, numbers: &[i64]) -> Self {
+        let shape = vec![numbers.len() / columns, columns];
+        self.lists.push((name.into(), shape, numbers.to_vec(), 32));
         self
     }
 }
 
-fn target() -> Value {
+pub fn target() -> Value {
     config("Qwen3ForCausalLM", "qwen3", json!({"head_dim": HEAD, "num_hidden_layers": 12}))
 }
 

@@ -22,6 +22,7 @@ mod recurrent;
 mod seeing;
 mod small;
 mod states;
+mod streams;
 mod there_and_back;
 #[path = "../tiny/mod.rs"]
 mod tiny;

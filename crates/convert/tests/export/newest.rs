@@ -243,9 +243,12 @@ fn mistral_keeps_gates_above_what_they_gate_and_sharpens_attention() {
     every.push(raw("mlp.experts.down_proj", &[EXPERTS, WIDTH, EXPERT_FF]));
     every.extend(gated("mlp.shared_experts", EXPERT_FF));
     let config = config("Mistral3ForConditionalGeneration", "mistral4", fields(own));
-    let back = exported_as_it_was(&checkpoint(config, vec![every], UNTIED));
+    let tiny = checkpoint(config, vec![every], UNTIED);
+    let back = exported_as_it_was(&tiny);
     let model = gguf::Gguf::read(&back.gguf).unwrap();
     assert_eq!(model.metadata().architecture(), Some("mistral4"));
+    let vocabulary = gguf_convert::hf::vocabulary(tiny.path()).unwrap();
+    assert_eq!(vocabulary.metadata.architecture(), Some("mistral4"));
     let sharper = model.metadata().get("mistral4.attention.temperature_scale");
     assert_eq!(sharper, Some(&gguf::Value::F32(0.1)));
     assert_eq!(back.config["model_type"], "mistral4");

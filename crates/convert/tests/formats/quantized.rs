@@ -582,6 +582,44 @@ fn mxfp4_experts() {
 }
 
 #[test]
+fn deepseek_has_scales_beside_weights() {
+    let config = json!({ "quant_method": "fp8", "fmt": "e4m3", "scale_fmt": "ue8m0", "weight_block_size": [128, 128] });
+    let (rows, columns) = (160, 64);
+    let eights: Vec<u8> = numbers(rows * columns, 0x7f).iter().map(|code| *code as u8).collect();
+    let codes = numbers(8 * 64, 16);
+    let blocks: Vec<u8> = codes.chunks(2).map(|pair| (pair[0] | pair[1] << 4) as u8).collect();
+    let exponents: Vec<u8> = numbers(16, 40).iter().map(|e| (e + 100) as u8).collect();
+    let tensors = [
+        Tensor("a.weight".into(), "F8_E4M3", vec![rows as u64, columns as u64], eights.clone()),
+        Tensor("a.scale".into(), "F8_E8M0", vec![2, 1], vec![120, 125]),
+        Tensor("b.weight".into(), "I8", vec![8, 32], blocks),
+        Tensor("b.scale".into(), "F8_E8M0", vec![8, 2], exponents.clone()),
+        // No powers of two.
+        Tensor("c.weight".into(), "I8", vec![2, 2], vec![1; 4]),
+        Tensor("c.scale".into(), "F32", vec![1], f32s(&[2.0])),
+    ];
+    let dir = checkpoint(&config, &tensors);
+    let checkpoint = Checkpoint::open(dir.path()).unwrap();
+    let entries = checkpoint.entries.iter();
+    let found: Vec<_> = entries
+        .map(|entry| (entry.name.as_str(), entry.tensor_type, entry.is_eight_bits))
+        .collect();
+    let expected = [
+        ("a.weight", TensorType::F32, true),
+        ("b.weight", TensorType::MXFP4, false),
+        ("c.scale", TensorType::F32, false),
+        ("c.weight", TensorType::I8, false),
+    ];
+    assert_eq!(found, expected);
+    let scale = |at: usize| 2f32.powi(if at / columns < 128 { 120 - 127 } else { 125 - 127 });
+    let of_eights = (0..eights.len()).map(|at| e4m3(eights[at].into()) * scale(at));
+    assert_eq!(floats(&checkpoint, "a.weight"), of_eights.collect::<Vec<_>>());
+    let of_blocks = (0..codes.len())
+        .map(|at| E2M1[codes[at] as usize] * 2f32.powi(i32::from(exponents[at / 32]) - 127));
+    assert_eq!(floats(&checkpoint, "b.weight"), of_blocks.collect::<Vec<_>>());
+}
+
+#[test]
 fn nvfp4_of_both_makers() {
     let codes = numbers(4 * 64, 16);
     let scale_codes = numbers(16, 0x7f);

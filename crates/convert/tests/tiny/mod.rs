@@ -14,8 +14,11 @@ pub struct Tiny {
     /// Names and shapes.
     pub tensors: Vec<(String, Vec<usize>)>,
     /// Tensors of whole numbers.
-    pub lists: Vec<(String, Vec<i64>)>,
+    pub lists: Vec<List>,
 }
+
+/// A tensor of whole numbers: name, shape, numbers, bits that each is stored in.
+pub type List = (String, Vec<usize>, Vec<i64>, usize);
 
 /// The model that the checkpoint in `dir` is a draft for, if there is one.
 pub fn target_of(dir: &Path) -> Option<PathBuf> {
@@ -101,11 +104,12 @@ impl Tiny {
                 json!({ "dtype": "F32", "shape": shape, "data_offsets": [start, data.len()] });
             header.insert(name.clone(), entry);
         }
-        for (name, numbers) in &self.lists {
+        for (name, shape, numbers, bits) in &self.lists {
             let start = data.len();
-            data.extend(numbers.iter().flat_map(|number| number.to_le_bytes()));
-            let (shape, end) = ([numbers.len()], data.len());
-            let entry = json!({ "dtype": "I64", "shape": shape, "data_offsets": [start, end] });
+            let stored = |number: &i64| number.to_le_bytes()[..bits / 8].to_vec();
+            data.extend(numbers.iter().flat_map(stored));
+            let (dtype, offsets) = (format!("I{bits}"), [start, data.len()]);
+            let entry = json!({ "dtype": dtype, "shape": shape, "data_offsets": offsets });
             header.insert(name.clone(), entry);
         }
         let header = Value::from(header).to_string();

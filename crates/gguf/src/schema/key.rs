@@ -283,6 +283,7 @@ pub(super) mod types {
     pub const u32: ValueSchema = one(ValueType::U32);
     pub const u64: ValueSchema = one(ValueType::U64);
     pub const u32s: ValueSchema = many(ValueType::U32);
+    pub const u64s: ValueSchema = many(ValueType::U64);
     pub const u32_per_layer: ValueSchema = per_layer(ValueType::U32);
     pub const i32: ValueSchema = one(ValueType::I32);
     pub const i32s: ValueSchema = many(ValueType::I32);

@@ -101,6 +101,12 @@ symbols! {
     conv_kernel       Key("{arch}.conv_kernel_size");
     selector_rank     Key("{arch}.selector_rank");
     n_hyper           Key("{arch}.hyper_connection.count");
+    hyper_rank        Key("{arch}.hyper_connection.low_rank");
+    ple_kernel        Key("{arch}.ple.conv_kernel");
+    n_hash            KeyOr("{arch}.hash_layer_count", "0");
+    compress_ratio    KeyOr("{arch}.attention.compress_ratios", "0");
+    n_out_group       Key("{arch}.attention.output_group_count");
+    out_rank          Key("{arch}.attention.output_lora_rank");
     n_adapter         Key("{arch}.adapters.count");
     adapter_rank      Key("{arch}.adapters.lora_rank");
     n_stack           Key("{arch}.hrm.layers_per_stack");
