@@ -33,6 +33,8 @@ MISTAKES = {
         "chatglm.attention.layer_norm_rms_epsilon",
         "chatglm.rope.freq_base",
     },
+    # Sums in another order, and an exponential of the machine.
+    "qwen3_tts_silu": {"token_embd.weight"},
     # It leaves out that attention is sharpened on long texts.
     "mistral4": {f"mistral4.attention.temperature_{part}" for part in ("scale", "length")},
     "stablelm_code": {"stablelm.rope.freq_base"},
@@ -640,9 +642,10 @@ def gpt_oss():
 
 def write_checkpoint(folder, made, tensors, tokenizer, half):
     """config.json, the tokenizer's files (of a folder, or made by a function) and weights; norms around
-    one, the rest around zero."""
+    one, the rest around zero. `half` is whether these are F16, not BF16, or "F32"."""
     folder.mkdir()
-    (folder / "config.json").write_text(json.dumps(made))
+    if not made.get("has_no_file"):
+        (folder / "config.json").write_text(json.dumps(made))
     if callable(tokenizer):
         tokenizer(folder)
     for file in [] if callable(tokenizer) else tokenizer.iterdir():
@@ -661,13 +664,16 @@ def write_checkpoint(folder, made, tensors, tokenizer, half):
             data += values.astype("<i8").tobytes()
             header[name] = {"dtype": "I64", "shape": list(shape), "data_offsets": [start, len(data)]}
             continue
-        if half:
+        if half == "F32":
+            words = values.astype("<f4")
+        elif half:
             words = values.astype("<f2")
         else:
             words = (values.astype(np.float32).view(np.uint32) >> 16).astype("<u2")
         start = len(data)
         data += words.tobytes()
-        header[name] = {"dtype": "F16" if half else "BF16", "shape": list(shape), "data_offsets": [start, len(data)]}
+        dtype = half if half == "F32" else "F16" if half else "BF16"
+        header[name] = {"dtype": dtype, "shape": list(shape), "data_offsets": [start, len(data)]}
     head = json.dumps(header).encode()
     with open(folder / "model.safetensors", "wb") as file:
         file.write(len(head).to_bytes(8, "little") + head + data)

@@ -188,7 +188,7 @@ def architecture(node, bodies):
 def cases():
     """Made by hand: class to the functions that make configuration and tensors."""
     made, mistakes = {}, {}
-    kinds = ("cases", "mixed", "drafts", "valued", "hybrid", "states")
+    kinds = ("cases", "mixed", "drafts", "valued", "hybrid", "states", "speech")
     for module in ("converter", "converter_older", *(f"coverage_{kind}" for kind in kinds)):
         if module != "converter":
             importlib.import_module(module)

@@ -103,7 +103,9 @@ mod pangu;
 mod phi;
 mod phimoe;
 mod plamo;
+mod pocket_tts;
 mod qwen;
+mod qwen3_tts;
 mod qwen_moe;
 mod qwen_next;
 mod qwen_vl;
@@ -122,6 +124,7 @@ mod step;
 mod t5;
 mod talkie;
 mod values;
+mod wavtokenizer;
 mod whisper;
 mod windows;
 mod xverse;
@@ -296,6 +299,10 @@ const FAMILIES: &[&Family] = &[
     &glm5_next::GLM5_NEXT,
     &dots3_note::DOTS3_NOTE,
     &kimi_k3::KIMI_K3,
+    &wavtokenizer::WAVTOKENIZER,
+    &lfm2::LFM25_TOKENIZER,
+    &qwen3_tts::QWEN3_TTS,
+    &pocket_tts::POCKET_TTS,
 ];
 
 /// The family that converts this class.
@@ -304,10 +311,16 @@ pub(crate) fn find(class: &str) -> Option<&'static Family> {
 }
 
 pub(crate) use native::find as of_params;
+pub(crate) use pocket_tts::configuration;
 
 /// Whether there is a family that converts to this architecture.
 pub(crate) fn is_known(architecture: &str) -> bool {
     FAMILIES.iter().any(|family| family.architecture == architecture)
+}
+
+/// Why no checkpoint can be made of a model of this architecture, if that is so.
+pub(crate) fn one_way(architecture: &str) -> Option<&'static str> {
+    FAMILIES.iter().find(|family| family.architecture == architecture)?.one_way
 }
 
 /// The family of a model, and what leads back from it.

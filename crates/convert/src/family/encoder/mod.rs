@@ -10,6 +10,7 @@ mod definition;
 mod dots3;
 mod dots_ocr;
 mod gemma3;
+mod gemma3n;
 mod gemma4;
 mod glm4v;
 mod granite;
@@ -23,6 +24,7 @@ mod lfm2;
 mod lfm2_audio;
 mod ling;
 mod llama4;
+mod mimo;
 mod minicpm_v;
 mod minimax;
 mod muse_glimmer;
@@ -31,7 +33,9 @@ mod paddle_ocr;
 mod parts;
 mod phi4;
 mod pixtral;
+mod pocket_tts;
 mod qwen2_vl;
+mod qwen3_tts;
 mod qwen3_vl;
 mod radio;
 mod sound;
@@ -47,6 +51,7 @@ pub(crate) use parts::Parts;
 /// All kinds.
 static ENCODERS: &[&Encoder] = &[
     &gemma3::GEMMA3,
+    &gemma3n::GEMMA3N,
     &gemma4::GEMMA4,
     &gemma4::GEMMA4_UNIFIED,
     &qwen2_vl::QWEN2_VL,
@@ -85,6 +90,9 @@ static ENCODERS: &[&Encoder] = &[
     &paddle_ocr::PADDLE_OCR,
     &hunyuan_vl::HUNYUAN_VL,
     &minimax::MINIMAX_M3,
+    &mimo::MIMO,
+    &qwen3_tts::QWEN3_TTS,
+    &pocket_tts::POCKET_TTS,
     &deepseek_ocr::DEEPSEEK_OCR,
     &deepseek_ocr::UNLIMITED_OCR,
     &deepseek_ocr::DEEPSEEK_OCR_2,
