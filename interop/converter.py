@@ -11,6 +11,7 @@ llama.cpp's converter, which must show. Needs torch (any version), transformers,
 import base64
 import functools
 import json
+import re
 import runpy
 import shutil
 import subprocess
@@ -706,6 +707,20 @@ def mend_deepseek():
     from conversion import deepseek
 
     deepseek.DeepseekV32Model.set_vocab = lambda self: self._set_vocab_gpt2()
+
+
+def mend_gemma3n():
+    """That of what hears in Gemma 3n has no place for the norms behind convolutions, and stops."""
+    from conversion.gemma import Gemma3nVisionAudioModel
+
+    others = Gemma3nVisionAudioModel.modify_tensors
+
+    def modify(self, data, name, bid):
+        if found := re.fullmatch(r"model\.audio_tower\.subsample_conv_projection\.conv_(\d)\.norm\.weight", name):
+            return [(f"a.conv1d.{found[1]}.norm.weight", data)]
+        return others(self, data, name, bid)
+
+    Gemma3nVisionAudioModel.modify_tensors = modify
 
 
 def mend_jais():

@@ -288,6 +288,7 @@ def import_official(llama_cpp):
     sys.path.insert(1, str(llama_cpp / "gguf-py"))
     converter.mend_baichuan()
     converter.mend_deepseek()
+    converter.mend_gemma3n()
     converter.mend_jais()
     converter.mend_minicpm()
     converter.mend_rwkv()

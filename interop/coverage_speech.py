@@ -111,7 +111,7 @@ def qwen3_tts_silu():
     return qwen3_tts("silu")
 
 
-PIECES = 120
+PIECES = 100
 
 
 def pieces(folder):

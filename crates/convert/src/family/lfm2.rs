@@ -197,7 +197,7 @@ fn heads(config: &Config) -> Result<Vec<i32>, Error> {
         let help = "add the field or take the file from the model's repository";
         return Err(Error::input("config-field-missing", config.path(), what, help));
     };
-    Ok(kinds.iter().map(|kind| if kind == "full_attention" { heads } else { 0 }).collect())
+    Ok(kinds.iter().map(|kind| if kind == "conv" { 0 } else { heads }).collect())
 }
 
 /// The width of feed-forward layers: two thirds of what is stated, made larger and round, unless the

@@ -77,7 +77,9 @@ pub(crate) fn configuration(dir: &Path, checkpoint: &Checkpoint) -> Result<Optio
         let found = checkpoint.entries.iter().find(|entry| entry.name == name);
         let shape = found.map(|entry| &entry.shape[..]).filter(|shape| !shape.contains(&0));
         shape.filter(|shape| !shape.is_empty()).ok_or_else(|| {
-            let what = format!("has no tensor `{name}`, whose shape the configuration of {CLASS} is told by");
+            let what = format!(
+                "has no tensor `{name}`, whose shape the configuration of {CLASS} is told by"
+            );
             Error::input("checkpoint-misfit", &path(), what, CONFIG_OF_ANOTHER)
         })
     };
@@ -126,7 +128,9 @@ fn whole(_: &Config, checkpoint: &Checkpoint, name: &str) -> Result<Option<Tenso
     };
     let elements = |entry: Option<&Entry>, name: &str| match entry {
         Some(entry) => assembly::elements(checkpoint, entry),
-        None => Err(fault(format!("has no tensor `{name}`, which the embedding of {CLASS} is made of"))),
+        None => {
+            Err(fault(format!("has no tensor `{name}`, which the embedding of {CLASS} is made of")))
+        }
     };
     let width = match find(EMBEDDING).map(|entry| &entry.shape[..]) {
         Some([_, width]) if *width > 0 => *width as usize,

@@ -15,7 +15,8 @@ use crate::{hf, vocab};
 const TALKER: &str = "talker_config";
 const TEXT: &str = "talker.model.text_embedding.weight";
 const CODES: &str = "talker.model.codec_embedding.weight";
-const LAYERS: [&str; 2] = ["talker.text_projection.linear_fc1", "talker.text_projection.linear_fc2"];
+const LAYERS: [&str; 2] =
+    ["talker.text_projection.linear_fc1", "talker.text_projection.linear_fc2"];
 /// The last of the tensors of which the embedding is made, in whose place it stands.
 const LAST: &str = "talker.text_projection.linear_fc2.weight";
 /// As many tokens at the end of the vocabulary are never drawn, but for the one that ends speech.
@@ -92,13 +93,17 @@ fn whole(config: &Config, checkpoint: &Checkpoint, name: &str) -> Result<Option<
     let entry = |name: &str| -> Result<&Entry, Error> {
         let found = checkpoint.entries.iter().find(|entry| entry.name == name);
         found.ok_or_else(|| {
-            fault(format!("has no tensor `{name}`, of which the embedding of {} is made", QWEN3_TTS.classes[0]))
+            fault(format!(
+                "has no tensor `{name}`, of which the embedding of {} is made",
+                QWEN3_TTS.classes[0]
+            ))
         })
     };
     let layer = |name: &str| -> Result<Layer, Error> {
         let rows = assembly::elements(checkpoint, entry(&format!("{name}.weight"))?)?;
         let bias = assembly::elements(checkpoint, entry(&format!("{name}.bias"))?)?;
-        Layer::new(&rows, bias).ok_or_else(|| fault(format!("`{name}` has another bias than matrix")))
+        Layer::new(&rows, bias)
+            .ok_or_else(|| fault(format!("`{name}` has another bias than matrix")))
     };
     let activation = match config.find(&["hidden_act"]).and_then(|(_, name)| name.as_str()) {
         Some("silu") => Activation::Silu,

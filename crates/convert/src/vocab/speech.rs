@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use super::files::SENTENCEPIECE;
 use super::token::{ADDED_SCORE, MAX_TOKENS, Token};
-use super::{Array, Builder, bpe, sentencepiece, assembled};
+use super::{Array, Builder, assembled, bpe, sentencepiece};
 
 impl Builder<'_> {
     /// A byte-level vocabulary, then codes, each of a name; without a chat template.
@@ -32,8 +32,10 @@ impl Builder<'_> {
         let config = self.files.object("config.json")?.unwrap_or_default();
         let talker = config.get("talker_config").and_then(Value::as_object);
         let talker = talker.ok_or_else(|| fault("has no object `talker_config`".into()))?;
-        let count = talker.get("vocab_size").and_then(Value::as_u64).filter(|&count| count <= MAX_TOKENS);
-        let count = count.ok_or_else(|| fault("has no number of codes in `talker_config`".into()))?;
+        let count =
+            talker.get("vocab_size").and_then(Value::as_u64).filter(|&count| count <= MAX_TOKENS);
+        let count =
+            count.ok_or_else(|| fault("has no number of codes in `talker_config`".into()))?;
         let mut names: Vec<String> = (0..count).map(|code| format!("<|codec_{code}|>")).collect();
         let mut name = |field: &str, code: &Value, name: String| {
             let place = code.as_u64().and_then(|code| names.get_mut(usize::try_from(code).ok()?));

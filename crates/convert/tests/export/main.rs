@@ -21,6 +21,7 @@ mod quantized;
 mod recurrent;
 mod seeing;
 mod small;
+mod speaking;
 mod states;
 mod there_and_back;
 #[path = "../tiny/mod.rs"]

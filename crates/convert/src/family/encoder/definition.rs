@@ -167,7 +167,8 @@ impl Encoder {
             of_folder.into_iter().map(|entry| (&*entry.name, entry)).collect();
         let find = |name: &String| {
             by_name.get(&**name).copied().ok_or_else(|| {
-                let what = format!("has no tensor `{name}`, which the class {} needs", self.classes[0]);
+                let what =
+                    format!("has no tensor `{name}`, which the class {} needs", self.classes[0]);
                 let dir = parts.model.path().with_file_name(folder);
                 Error::input("checkpoint-misfit", &dir, what, CONFIG_OF_ANOTHER)
             })

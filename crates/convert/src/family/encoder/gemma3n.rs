@@ -94,10 +94,7 @@ const CONFORMER: Table = &[
     ("conformer.{}.attention.attn.k_proj", "a.blk.{}.attn_k"),
     ("conformer.{}.attention.attn.v_proj", "a.blk.{}.attn_v"),
     ("conformer.{}.attention.attn.per_dim_scale", "a.blk.{}.per_dim_scale"),
-    (
-        "conformer.{}.attention.attn.relative_position_embedding.pos_proj",
-        "a.blk.{}.linear_pos",
-    ),
+    ("conformer.{}.attention.attn.relative_position_embedding.pos_proj", "a.blk.{}.linear_pos"),
     ("conformer.{}.attention.post", "a.blk.{}.attn_out"),
     ("conformer.{}.attention.post_norm", "a.blk.{}.ln2"),
     ("conformer.{}.ffw_layer_start.pre_layer_norm", "a.blk.{}.ffn_norm"),

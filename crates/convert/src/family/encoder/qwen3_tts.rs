@@ -106,10 +106,7 @@ const DECODER: Table = &[
     ("pre_transformer.layers.{}.self_attn.k_proj", "a.gen.wav.tfm.blk.{}.attn_k"),
     ("pre_transformer.layers.{}.self_attn.v_proj", "a.gen.wav.tfm.blk.{}.attn_v"),
     ("pre_transformer.layers.{}.self_attn.o_proj", "a.gen.wav.tfm.blk.{}.attn_out"),
-    (
-        "pre_transformer.layers.{}.self_attn_layer_scale.scale",
-        "a.gen.wav.tfm.blk.{}.ls1.weight",
-    ),
+    ("pre_transformer.layers.{}.self_attn_layer_scale.scale", "a.gen.wav.tfm.blk.{}.ls1.weight"),
     ("pre_transformer.layers.{}.post_attention_layernorm", "a.gen.wav.tfm.blk.{}.ln2"),
     ("pre_transformer.layers.{}.mlp.gate_proj", "a.gen.wav.tfm.blk.{}.ffn_gate"),
     ("pre_transformer.layers.{}.mlp.up_proj", "a.gen.wav.tfm.blk.{}.ffn_up"),

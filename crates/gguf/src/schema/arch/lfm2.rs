@@ -42,8 +42,13 @@ pub(super) static LFM2: Architecture = Architecture {
     defaults: &[],
     tensors: &[
         All(TENSORS),
-        Optional("dense_2.weight", "n_embd, n_embd_out"),
-        Optional("dense_2.bias", "n_embd_out"),
+        When(
+            "n_frame",
+            &[
+                Required("dense_2.weight", "n_embd, n_frame"),
+                Optional("dense_2.bias", "n_frame"),
+            ],
+        ),
     ],
     blocks: &[layers(&[All(MIXER), All(GATED_FFN)])],
     open: false,
