@@ -102,6 +102,14 @@ fn models_of_the_schema_have_graphs_that_read_all_their_tensors() {
 }
 
 #[test]
+fn a_decoder_of_sound_is_no_model_of_texts() {
+    let of = architecture("lfm2").unwrap();
+    let metadata = metadata(of, &[("embedding_length_out", 64u64.into())]);
+    let fault = build(&metadata, &tensors(of, &metadata, false)).unwrap_err();
+    assert_eq!((fault.code, fault.key.as_deref()), ("key-value", Some("lfm2.embedding_length_out")));
+}
+
+#[test]
 fn a_stored_graph_is_the_one_that_was_built() {
     for of in text_models() {
         let mut metadata = metadata(of, &[]);

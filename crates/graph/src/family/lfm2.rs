@@ -10,6 +10,11 @@ use crate::rotation::Pairs;
 
 /// The last norm has the name of one behind the embedding.
 pub(super) fn lfm2(builder: &mut Builder<'_>) -> Result<(), Finding> {
+    const FRAME: &str = "embedding_length_out";
+    if builder.stated(FRAME)?.is_some() {
+        let what = "the model answers with frames of sound: such graphs are not built";
+        return Err(Finding::error("key-value", what).key(format!("lfm2.{FRAME}")));
+    }
     let mut family = Decoder {
         attention: mixer,
         output_norm: "token_embd_norm",
