@@ -126,14 +126,8 @@ KNOWN_ENCODERS = {
         NORMS | {name.replace("conv_norm", "conv_norm_var") for name in NORMS},
     ),
 }
-# Why architectures are refused, where it is more than that nobody wrote them down.
+# Why classes are refused, where it is more than that nobody wrote them down: the text model of this one is another checkpoint.
 REASONS = {
-    "pockettts": "a decoder of speech",
-    "qwen3tts": "a decoder of speech",
-    "wavtokenizer-dec": "a decoder of speech",
-}
-# The same of single classes: the text model of this one is another checkpoint.
-REASONS_OF_CLASSES = {
     "UltravoxModel": "an encoder only",
 }
 
@@ -339,15 +333,15 @@ def outcome(work, *arguments):
 
 def verdict(name, row, taken, found, encodes, seen):
     """What stands in the last column."""
-    said = [] if row["architecture"] is None else [of_text(name, row["architecture"], taken, found)]
+    said = [] if row["architecture"] is None else [of_text(name, taken, found)]
     if row["encoder"]:
         said.append("`clip`: " + (of_outcome(seen) if encodes else "refused: not written down yet"))
     return "; ".join(said)
 
 
-def of_text(name, architecture, taken, found):
+def of_text(name, taken, found):
     if not taken:
-        return "refused: " + REASONS_OF_CLASSES.get(name, REASONS.get(architecture, "no family yet"))
+        return "refused: " + REASONS.get(name, "no family yet")
     return of_outcome(found)
 
 

@@ -247,7 +247,7 @@ def glm5_next():
             tensors |= linear(f"{q}.indexer.wq_b", INDEX_HEADS * INDEX, RANK) | linear(f"{q}.indexer.wk", INDEX, WIDTH)
             tensors |= norm(f"{q}.indexer.k_norm", INDEX, bias=True) | linear(f"{q}.indexer.weights_proj", INDEX_HEADS, WIDTH)
             pool = f"{q}.indexer.index_kpool_compress"
-            tensors |= {f"{pool}_ape": (kpool, HEAD), f"{pool}_gate": (HEAD, WIDTH)}
+            tensors |= {f"{pool}_ape": (kpool, INDEX), f"{pool}_gate": (INDEX, WIDTH)}
         if number == 2:
             tensors |= linear(f"{p}.eh_proj", WIDTH, 2 * WIDTH) | norm(f"{p}.shared_head.norm")
             return tensors | norm(f"{p}.enorm") | norm(f"{p}.hnorm")

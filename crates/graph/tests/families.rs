@@ -106,7 +106,10 @@ fn a_decoder_of_sound_is_no_model_of_texts() {
     let of = architecture("lfm2").unwrap();
     let metadata = metadata(of, &[("embedding_length_out", 64u64.into())]);
     let fault = build(&metadata, &tensors(of, &metadata, false)).unwrap_err();
-    assert_eq!((fault.code, fault.key.as_deref()), ("key-value", Some("lfm2.embedding_length_out")));
+    assert_eq!(
+        (fault.code, fault.key.as_deref()),
+        ("key-value", Some("lfm2.embedding_length_out"))
+    );
 }
 
 #[test]

@@ -44,10 +44,7 @@ pub(super) static LFM2: Architecture = Architecture {
         All(TENSORS),
         When(
             "n_frame",
-            &[
-                Required("dense_2.weight", "n_embd, n_frame"),
-                Optional("dense_2.bias", "n_frame"),
-            ],
+            &[Required("dense_2.weight", "n_embd, n_frame"), Optional("dense_2.bias", "n_frame")],
         ),
     ],
     blocks: &[layers(&[All(MIXER), All(GATED_FFN)])],
