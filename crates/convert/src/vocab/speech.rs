@@ -39,10 +39,9 @@ impl Builder<'_> {
         let mut names: Vec<String> = (0..count).map(|code| format!("<|codec_{code}|>")).collect();
         let mut name = |field: &str, code: &Value, name: String| {
             let place = code.as_u64().and_then(|code| names.get_mut(usize::try_from(code).ok()?));
-            match place {
-                Some(place) => Ok(*place = name),
-                None => Err(fault(format!("field `{field}` is {code}, of {count} codes"))),
-            }
+            let fault = || fault(format!("field `{field}` is {code}, of {count} codes"));
+            *place.ok_or_else(fault)? = name;
+            Ok::<(), Error>(())
         };
         for (field, value) in talker {
             let Some(stem) = field.strip_suffix("_id") else { continue };
