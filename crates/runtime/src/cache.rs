@@ -3,6 +3,7 @@
 use gguf::TensorType;
 use half::f16;
 use half::slice::HalfFloatSliceExt;
+use pulp::bytemuck::cast_slice;
 
 /// How caches store numbers.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -203,14 +204,26 @@ impl Cache {
         let end = start + out.len();
         match &self.data {
             Data::F32(heads) => out.copy_from_slice(&heads[head][start..end]),
+            Data::F16(heads) if cfg!(target_endian = "little") => {
+                // In the order of a file, so that they are decoded as those of files are.
+                decode(
+                    TensorType::F16,
+                    cast_slice(heads[head][start..end].reinterpret_cast()),
+                    out,
+                );
+            }
             Data::F16(heads) => heads[head][start..end].convert_to_f32_slice(out),
             Data::Q8_0(heads) => {
-                let bytes = &heads[head][start / 32 * 34..end / 32 * 34];
-                let decoded = gguf_quant::decode_row(TensorType::Q8_0, bytes, out);
-                debug_assert!(decoded.is_ok(), "{decoded:?}");
+                decode(TensorType::Q8_0, &heads[head][start / 32 * 34..end / 32 * 34], out);
             }
         }
     }
+}
+
+/// Decodes as many blocks as `out` holds.
+fn decode(ty: TensorType, blocks: &[u8], out: &mut [f32]) {
+    let decoded = gguf_quant::decode_row(ty, blocks, out);
+    debug_assert!(decoded.is_ok(), "{decoded:?}");
 }
 
 /// Makes room for `wanted` elements, if there is none for `needed`.

@@ -6,6 +6,7 @@ use std::slice;
 
 use rayon::prelude::*;
 
+use crate::prefetch::prefetch;
 use crate::value::Value;
 
 /// Some columns of all rows of a matrix, which nobody else writes or reads meanwhile.
@@ -31,9 +32,8 @@ impl Columns<'_> {
     /// Brings their numbers in a row nearer, if there is such a row.
     #[inline(always)]
     pub fn ask_for(&self, row: usize) {
-        #[cfg(target_arch = "x86_64")]
         for line in (0..self.len).step_by(16) {
-            crate::prefetch::prefetch(self.start.wrapping_add(row * self.stride + line));
+            prefetch(self.start.wrapping_add(row * self.stride + line));
         }
     }
 

@@ -40,7 +40,6 @@ mod memory;
 mod neon;
 mod observer;
 mod ops;
-#[cfg(target_arch = "x86_64")]
 mod prefetch;
 mod product;
 mod repacking;

@@ -1,11 +1,16 @@
 //! Asking for memory before it is read.
 #![allow(unsafe_code)]
 
-use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
-
-/// Brings the line at an address into the first-level cache, if anything is there.
+/// Brings the line at an address into the first-level cache, if anything is there. Does nothing where there is no
+/// such instruction in stable Rust.
 #[inline(always)]
 pub(crate) fn prefetch<T>(at: *const T) {
+    #[cfg(target_arch = "x86_64")]
     // SAFETY: every x86-64 has SSE, and a hint reads nothing.
-    unsafe { _mm_prefetch::<_MM_HINT_T0>(at.cast()) }
+    unsafe {
+        use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
+        _mm_prefetch::<_MM_HINT_T0>(at.cast());
+    }
+    #[cfg(not(target_arch = "x86_64"))]
+    let _ = at;
 }

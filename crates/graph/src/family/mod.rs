@@ -89,6 +89,7 @@ const FAMILIES: &[(&str, Family)] = &[
     ("chatglm", llama::llama),
     ("glm4", glm::glm4),
     ("deepseek2", deepseek::deepseek2),
+    ("mistral4", deepseek::deepseek2),
     ("mamba", mamba::mamba),
     ("mamba2", mamba::mamba2),
     ("rwkv", rwkv::rwkv4),

@@ -95,7 +95,7 @@ trait Kernels: Send + Sync {
     }
 
     /// The products of up to [`Kernels::together`] tiles of [`ROWS`] rows of weights, the last of which may have
-    /// fewer, with all activations: `out` has [`ROWS`] numbers, all 0, for each row of activations, tile by tile.
+    /// fewer, with all activations: `out` gets [`ROWS`] numbers for each row of activations, tile by tile.
     fn tiles(&self, weights: &[u8], x: &Rounded, out: &mut [[f32; ROWS]]);
 }
 
@@ -138,7 +138,6 @@ pub(super) fn multiply(
     let tasks = columns(out, rows).zip(weights.par_chunks(rows * row_bytes));
     tasks.filter(|_| !how.watch.ended()).for_each(|(mut out, weights)| {
         let mut tiles = Scratch::new(weights.len().div_ceil(ROWS * row_bytes) * ROWS * x.rows);
-        tiles.fill(0.0);
         let tiles = tiles.as_chunks_mut::<ROWS>().0;
         kernels.tiles(weights, &rounded, tiles);
         for row in 0..x.rows {

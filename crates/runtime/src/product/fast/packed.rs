@@ -27,6 +27,7 @@ use super::tile::{DEPTH, Tile};
 use super::unsigned::Unsigned;
 use super::{Kernels, ROWS};
 use crate::repacking::Repacking;
+use crate::simd::V3Halves;
 use crate::weight::Matrix;
 
 /// Bytes of levels of [`ROWS`] rows and four columns, in 8 bits.
@@ -232,12 +233,7 @@ impl Lazily {
 
 /// Packs the rows of a strip.
 #[inline(always)]
-pub(super) fn fill<F: Integers, L: Lookup>(
-    lookup: L,
-    form: &Form,
-    weights: &[u8],
-    strip: &mut [u8],
-) {
+pub(super) fn fill<F: Integers>(simd: V3Halves, form: &Form, weights: &[u8], strip: &mut [u8]) {
     let mut index: [u8; 256] = std::array::from_fn(
         #[inline(always)]
         |level| level as u8,
@@ -252,7 +248,7 @@ pub(super) fn fill<F: Integers, L: Lookup>(
     let (mut first, mut rest) = (0, strip);
     for (columns, bytes) in form.pieces() {
         let blocks = columns / F::LEN;
-        tile.unpack::<Unsigned<F>, L>(lookup, weights, row_bytes, first, blocks);
+        tile.unpack::<Unsigned<F>>(simd, weights, row_bytes, first, blocks);
         first += blocks;
         let (piece, behind) = rest.split_at_mut(bytes);
         put(form, &index, &tile, columns, piece);

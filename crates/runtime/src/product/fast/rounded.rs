@@ -4,12 +4,16 @@ use pulp::bytemuck::{cast_slice, cast_slice_mut};
 use pulp::{Arch, Simd, WithSimd};
 use rayon::prelude::*;
 
+use crate::prefetch::prefetch;
 use crate::scratch::Scratch;
 use crate::value::Value;
 
 /// Columns whose numbers stand together: those of all rows, then those of the next columns, so that
 /// kernels of tiles read from one place on.
 pub(super) const PIECE: usize = 256;
+
+/// Rows of a piece that are asked for ahead: a piece is too short for the processor to see the next one.
+const AHEAD: usize = 16;
 
 /// Rows of activations, rounded by blocks: `x = d * a` with a between -127 and 127.
 pub(super) struct Rounded {
@@ -24,6 +28,7 @@ pub(super) struct Rounded {
     wide: Vec<i16>,
     scales: Vec<f32>,
     sums: Vec<i16>,
+    largest: Vec<u16>,
     #[cfg(target_arch = "x86_64")]
     pairs: Vec<Pairs>,
 }
@@ -78,6 +83,7 @@ impl Rounded {
             wide: vec![0; if wide { rows * width } else { 0 }],
             scales: vec![0.0; rows * (width / len) + 8],
             sums: vec![0; rows * (width / group)],
+            largest: vec![0; rows * width.div_ceil(PIECE)],
             #[cfg(target_arch = "x86_64")]
             pairs: Vec::new(),
         };
@@ -87,18 +93,25 @@ impl Rounded {
         let pieces = levels[..rows * width].par_chunks_mut(rows * PIECE);
         let pieces = pieces.zip(made.scales.par_chunks_mut(rows * (PIECE / len)));
         let pieces = pieces.zip(made.sums.par_chunks_mut(rows * (PIECE / group)));
+        let pieces = pieces.zip(made.largest.par_chunks_mut(rows));
         // A single row is not worth waking other threads.
         let least = if rows == 1 { usize::MAX } else { 1 };
-        pieces.enumerate().with_min_len(least).for_each(|(piece, ((levels, scales), sums))| {
-            let width = levels.len() / rows;
-            let parts = levels.chunks_exact_mut(width);
-            let parts = parts.zip(scales.chunks_exact_mut(width / len));
-            let parts = parts.zip(sums.chunks_exact_mut(width / group));
-            for (row, ((levels, scales), sums)) in parts.enumerate() {
-                let x = &x.row(row)[piece * PIECE..][..width];
-                arch.dispatch(Round { x, levels, scales, sums, len, group, raised });
-            }
-        });
+        pieces.enumerate().with_min_len(least).for_each(
+            |(piece, (((levels, scales), sums), largest))| {
+                let width = levels.len() / rows;
+                let parts = levels.chunks_exact_mut(width);
+                let parts = parts.zip(scales.chunks_exact_mut(width / len));
+                let parts = parts.zip(sums.chunks_exact_mut(width / group)).zip(largest);
+                for (row, (((levels, scales), sums), largest)) in parts.enumerate() {
+                    if row + AHEAD < rows {
+                        let ahead = &x.row(row + AHEAD)[piece * PIECE..][..width];
+                        ahead.chunks(16).for_each(|line| prefetch(line.as_ptr()));
+                    }
+                    let x = &x.row(row)[piece * PIECE..][..width];
+                    arch.dispatch(Round { x, levels, scales, sums, largest, len, group, raised });
+                }
+            },
+        );
         #[cfg(target_arch = "x86_64")]
         if also == Also::Pairs {
             let columns = (0..width).step_by(PIECE);
@@ -217,6 +230,13 @@ impl Rounded {
         &self.pairs
     }
 
+    #[cfg(target_arch = "x86_64")]
+    /// The greatest sum of the magnitudes of a group, of the 256 columns from one on.
+    #[inline(always)]
+    pub fn largest(&self, row: usize, column: usize) -> u16 {
+        self.largest[column / PIECE * self.rows + row]
+    }
+
     /// The sums of the groups of the same numbers.
     #[inline(always)]
     pub fn sums(&self, row: usize, column: usize, len: usize) -> &[i16] {
@@ -237,6 +257,7 @@ struct Round<'r> {
     levels: &'r mut [i8],
     scales: &'r mut [f32],
     sums: &'r mut [i16],
+    largest: &'r mut u16,
     len: usize,
     group: usize,
     raised: bool,
@@ -247,7 +268,7 @@ impl WithSimd for Round<'_> {
 
     #[inline(always)]
     fn with_simd<S: Simd>(self, _: S) {
-        let Self { x, levels, scales, sums, len, group, raised } = self;
+        let Self { x, levels, scales, sums, largest, len, group, raised } = self;
         let blocks = x.chunks_exact(len).zip(levels.chunks_exact_mut(len)).zip(scales);
         for ((x, levels), scale) in blocks {
             // As integers, so that NaN is the greatest of all, and spoils the scale.
@@ -269,7 +290,10 @@ impl WithSimd for Round<'_> {
             }
         }
         for (levels, sum) in levels.chunks_exact(group).zip(sums) {
-            *sum = levels.as_chunks::<16>().0.iter().flatten().map(|level| i16::from(*level)).sum();
+            let parts = levels.as_chunks::<16>().0;
+            *sum = parts.iter().flatten().map(|level| i16::from(*level)).sum();
+            let magnitudes = parts.iter().flatten().map(|level| u16::from(level.unsigned_abs()));
+            *largest = magnitudes.sum::<u16>().max(*largest);
         }
         if raised {
             levels.iter_mut().for_each(|level| *level ^= i8::MIN);

@@ -183,6 +183,38 @@ fn neon_with_matrices_gives_the_bits_of_the_specification() {
     compare_all_by(Instructions::NeonMatrix);
 }
 
+#[cfg(target_arch = "x86_64")]
+#[test]
+fn sums_of_sixteen_bits_are_not_taken_too_far() {
+    let Ok(by) = Instructions::Avx512.require() else {
+        eprintln!("SKIPPED: this processor or system has no avx512");
+        return;
+    };
+    let scalar = integers::visit(TensorType::Q6_K, scalar::Find).unwrap();
+    let kernels = kernels(TensorType::Q6_K, by).unwrap();
+    // All levels are -32: 1,023 is the greatest sum of magnitudes whose product fits.
+    let mut block = [0; 210];
+    block[192..208].fill(127);
+    block[208..].copy_from_slice(&ONES[..2]);
+    let weights = block.repeat(ROWS);
+    for sign in [1.0, -1.0] {
+        for magnitude in 60..68 {
+            let mut x = Value::zeros(8, 256, Vec::new());
+            x.data.fill(sign * magnitude as f32);
+            // The greatest is 127, in a group with less.
+            x.data.chunks_exact_mut(256).for_each(|x| x[..16].fill(sign));
+            x.data.chunks_exact_mut(256).for_each(|x| x[0] = sign * 127.0);
+            let rounded = |also| Rounded::new(&x, 256, 16, also);
+            let plain = rounded(Also::Nothing);
+            assert_eq!(plain.largest(3, 0), 16 * magnitude);
+            let (mut wanted, mut found) = (vec![[0.0; ROWS]; 8], vec![[0.0; ROWS]; 8]);
+            scalar.tiles(&weights, &plain, &mut wanted);
+            kernels.tiles(&weights, &rounded(kernels.also(8)), &mut found);
+            assert!(same_bits(found.as_flattened(), wanted.as_flattened()), "{magnitude}");
+        }
+    }
+}
+
 /// The product in F64 of decoded weights with activations as they are.
 #[test]
 fn sums_are_near_to_those_of_weights() {

@@ -1,8 +1,14 @@
 //! Weights in the form that kernels of tiles multiply: rows in lanes.
 
 use gguf_quant::integers::{Block, Integers, Lookup, Unpacked};
+#[cfg(target_arch = "x86_64")]
+use pulp::cast;
 
 use super::ROWS;
+#[cfg(target_arch = "x86_64")]
+use super::avx2::sums::turn;
+#[cfg(target_arch = "x86_64")]
+use crate::simd::V3Halves;
 
 /// Weights of a row that are unpacked together.
 pub(super) const DEPTH: usize = 256;
@@ -10,6 +16,8 @@ pub(super) const DEPTH: usize = 256;
 /// Some columns of [`ROWS`] rows.
 #[repr(align(64))]
 pub(super) struct Tile {
+    /// `[row][k]`: levels before they stand as kernels want them.
+    levels: [[u8; DEPTH]; ROWS],
     /// `[k / 4][row][k % 4]`: levels in 8 bits.
     pub narrow: [[[u8; 4]; ROWS]; DEPTH / 4],
     /// `[k / 2][row][k % 2]`: levels times their scales.
@@ -27,6 +35,7 @@ pub(super) struct Tile {
 
 impl Tile {
     pub const EMPTY: Self = Self {
+        levels: [[0; DEPTH]; ROWS],
         narrow: [[[0; 4]; ROWS]; DEPTH / 4],
         #[cfg(target_arch = "x86_64")]
         wide: [[[0; 2]; ROWS]; DEPTH / 2],
@@ -40,19 +49,19 @@ impl Tile {
     /// there are not stay as they were.
     #[cfg(target_arch = "x86_64")]
     #[inline(always)]
-    pub fn unpack<F: Integers, L: Lookup>(
+    pub fn unpack<F: Integers>(
         &mut self,
-        lookup: L,
+        simd: V3Halves,
         weights: &[u8],
         row_bytes: usize,
         first: usize,
         blocks: usize,
     ) {
-        let rows = self.rows::<F, L>(lookup, weights, row_bytes, first, blocks);
+        self.rows::<F, _>(*simd, weights, row_bytes, first, blocks);
         if F::TOP.is_some() {
-            return self.put::<4>(&rows);
+            return self.put(simd);
         }
-        for (r, row) in rows.iter().enumerate() {
+        for (r, row) in self.levels.iter().enumerate() {
             for (g, levels) in row.chunks_exact(F::GROUP).enumerate() {
                 // They are multiplied here, in 16 bits.
                 let s = if F::LEN == 32 { 1 } else { self.scales[g][r][0] };
@@ -75,11 +84,17 @@ impl Tile {
         first: usize,
         blocks: usize,
     ) {
-        let rows = self.rows::<F, L>(lookup, weights, row_bytes, first, blocks);
-        self.put::<SIDE>(&rows);
+        self.rows::<F, L>(lookup, weights, row_bytes, first, blocks);
+        let narrow = self.narrow.as_flattened_mut().as_flattened_mut();
+        let narrow = narrow.as_chunks_mut::<SIDE>().0.as_chunks_mut::<ROWS>().0;
+        for (r, row) in self.levels.iter().enumerate() {
+            for (side, narrow) in row.as_chunks::<SIDE>().0.iter().zip(&mut *narrow) {
+                narrow[r] = *side;
+            }
+        }
     }
 
-    /// Unpacks all but levels, which it returns.
+    /// Unpacks all, levels row by row.
     #[inline(always)]
     fn rows<F: Integers, L: Lookup>(
         &mut self,
@@ -88,10 +103,10 @@ impl Tile {
         row_bytes: usize,
         first: usize,
         blocks: usize,
-    ) -> [[u8; DEPTH]; ROWS] {
-        let mut rows = [[0; DEPTH]; ROWS];
+    ) {
         let mut unpacked = Unpacked::EMPTY;
-        for (r, (row, bytes)) in rows.iter_mut().zip(weights.chunks_exact(row_bytes)).enumerate() {
+        let rows = self.levels.iter_mut().zip(weights.chunks_exact(row_bytes));
+        for (r, (row, bytes)) in rows.enumerate() {
             let parts = row.chunks_exact_mut(F::LEN).take(blocks);
             for (b, (part, bytes)) in parts.zip(&F::Block::all(bytes)[first..]).enumerate() {
                 F::unpack(lookup, bytes, &mut unpacked);
@@ -108,17 +123,24 @@ impl Tile {
                 }
             }
         }
-        rows
     }
 
-    /// Puts `SIDE` columns of a row side by side.
+    /// Puts four columns of a row side by side: for eight rows, eight times.
+    #[cfg(target_arch = "x86_64")]
     #[inline(always)]
-    fn put<const SIDE: usize>(&mut self, rows: &[[u8; DEPTH]; ROWS]) {
-        let narrow = self.narrow.as_flattened_mut().as_flattened_mut();
-        let narrow = narrow.as_chunks_mut::<SIDE>().0.as_chunks_mut::<ROWS>().0;
-        for (r, row) in rows.iter().enumerate() {
-            for (side, narrow) in row.as_chunks::<SIDE>().0.iter().zip(&mut *narrow) {
-                narrow[r] = *side;
+    fn put(&mut self, simd: V3Halves) {
+        for (half, rows) in self.levels.as_chunks::<8>().0.iter().enumerate() {
+            for (eight, narrow) in self.narrow.as_chunks_mut::<8>().0.iter_mut().enumerate() {
+                let columns = turn(
+                    simd,
+                    rows.each_ref().map(
+                        #[inline(always)]
+                        |row| cast(row.as_chunks::<32>().0[eight]),
+                    ),
+                );
+                for (column, narrow) in columns.into_iter().zip(narrow) {
+                    narrow.as_chunks_mut::<8>().0[half] = cast(column);
+                }
             }
         }
     }

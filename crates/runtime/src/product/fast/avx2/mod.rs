@@ -3,7 +3,7 @@
 mod dots;
 pub(super) mod rows;
 mod scales;
-mod sums;
+pub(super) mod sums;
 mod tiles;
 
 use std::marker::PhantomData;

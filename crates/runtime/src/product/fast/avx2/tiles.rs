@@ -24,10 +24,11 @@ pub(super) fn tile<F: Integers>(
     let blocks = blocks::<F>(x);
     let at_once = DEPTH / F::LEN;
     let mut tile = Box::new(Tile::EMPTY);
+    out.fill([0.0; ROWS]);
     let mut first = 0;
     while first < blocks {
         let count = at_once.min(blocks - first);
-        tile.unpack::<F, _>(*simd, weights, blocks * F::BYTES, first, count);
+        tile.unpack::<F>(simd, weights, blocks * F::BYTES, first, count);
         let part = Part { x, tile: &tile, first, count };
         let (all, rest) = out.as_chunks_mut::<TOKENS>();
         for (i, out) in all.iter_mut().enumerate() {

@@ -1,6 +1,8 @@
 //! The products of a group of weights of all rows with tokens.
 #![expect(clippy::needless_range_loop, reason = "tokens count through several arrays")]
 
+use std::arch::x86_64::__m512i;
+
 use gguf_quant::integers::Integers;
 use pulp::bytemuck::cast_slice;
 use pulp::cast;
@@ -28,10 +30,11 @@ pub(super) trait Groups<const T: usize> {
         len: usize,
     ) -> Self::Tokens<'x>;
 
-    /// The products of a group of weights with tokens, from the column `from` of theirs on.
+    /// `start`, and the products of a group of weights with tokens, from the column `from` of theirs on.
     fn multiply<F: Integers>(
         &self,
         simd: V4Products,
+        start: __m512i,
         weights: &[[[u8; 4]; ROWS]],
         x: &mut Self::Tokens<'_>,
         from: usize,
@@ -71,6 +74,7 @@ impl<const RAISED: bool, const T: usize> Groups<T> for Vectors<RAISED> {
     fn multiply<F: Integers>(
         &self,
         simd: V4Products,
+        start: __m512i,
         weights: &[[[u8; 4]; ROWS]],
         x: &mut Self::Tokens<'_>,
         from: usize,
@@ -79,7 +83,7 @@ impl<const RAISED: bool, const T: usize> Groups<T> for Vectors<RAISED> {
         for t in 0..T {
             levels[t] = &x[t][from / 4..][..F::GROUP / 4];
         }
-        let mut sums = [simd.avx512f._mm512_setzero_si512(); T];
+        let mut sums = [start; T];
         // A compiler that sees how many there are takes one token after the other, and each sum waits for the
         // one before.
         let columns = if F::GROUP == 32 { std::hint::black_box(8) } else { F::GROUP / 4 };
@@ -120,14 +124,15 @@ impl Groups<SIDE> for Tiles {
     fn multiply<F: Integers>(
         &self,
         simd: V4Products,
+        start: __m512i,
         weights: &[[[u8; 4]; ROWS]],
         x: &mut Sixteen<'_>,
         from: usize,
     ) -> Sums<SIDE> {
         Tiles::multiply(self, &x.levels[from..], x.stride, weights, &mut x.sums);
-        let mut sums = [simd.avx512f._mm512_setzero_si512(); SIDE];
+        let mut sums = [start; SIDE];
         for t in 0..SIDE {
-            sums[t] = cast(x.sums.0[t]);
+            sums[t] = simd.avx512f._mm512_add_epi32(start, cast(x.sums.0[t]));
         }
         sums
     }

@@ -115,6 +115,6 @@ impl<F: Integers> NullaryFnOnce for Fill<'_, F> {
     #[inline(always)]
     fn call(self) {
         let Self { simd, form, weights, strip, .. } = self;
-        fill::<F, _>(*simd, form, weights, strip);
+        fill::<F>(simd, form, weights, strip);
     }
 }

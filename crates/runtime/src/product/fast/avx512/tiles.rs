@@ -2,10 +2,11 @@
 #![expect(clippy::needless_range_loop, reason = "tokens and blocks count through several arrays")]
 
 use std::arch::x86_64::{__m512, __m512i};
+use std::marker::PhantomData;
 use std::ops::Range;
 
 use gguf_quant::integers::Integers;
-use pulp::cast;
+use pulp::{NullaryFnOnce, cast};
 
 use super::super::rounded::Rounded;
 use super::super::tile::{DEPTH, Tile};
@@ -14,6 +15,7 @@ use super::groups::{Groups, Vectors};
 use crate::amx::{Amx, SIDE};
 use crate::avx512::V4Products;
 use crate::prefetch::prefetch;
+use crate::simd::V3Halves;
 
 /// Whether activations are raised: where there are no minima, weights with their signs need nothing in place of them.
 pub(super) fn raised<F: Integers>(amx: Option<Amx>) -> bool {
@@ -37,11 +39,13 @@ pub(super) fn tiles<F: Integers>(
     let blocks = blocks::<F>(x);
     let row_bytes = blocks * F::BYTES;
     let at_once = DEPTH / F::LEN;
+    let of = PhantomData;
     let mut unpacked: Vec<_> = out.chunks(x.rows).map(|_| Unpacked::EMPTY).collect();
     for first in (0..blocks).step_by(at_once) {
         let count = at_once.min(blocks - first);
         for (weights, unpacked) in weights.chunks(ROWS * row_bytes).zip(&mut unpacked) {
-            unpacked.tile.unpack::<F, _>(*simd, weights, row_bytes, first, count);
+            let (halves, tile) = (simd.halves(), &mut unpacked.tile);
+            halves.vectorize(Unpack::<F> { halves, tile, weights, row_bytes, first, count, of });
             ask_for(weights, row_bytes, F::BYTES, first + at_once..blocks.min(first + 2 * at_once));
             if raised::<F>(amx) {
                 lower::<F>(simd, unpacked);
@@ -64,6 +68,27 @@ pub(super) fn tiles<F: Integers>(
     }
 }
 
+/// Blocks to unpack, by the instructions of AVX2: see [`super::Avx512`].
+struct Unpack<'t, F> {
+    halves: V3Halves,
+    tile: &'t mut Tile,
+    weights: &'t [u8],
+    row_bytes: usize,
+    first: usize,
+    count: usize,
+    of: PhantomData<fn() -> F>,
+}
+
+impl<F: Integers> NullaryFnOnce for Unpack<'_, F> {
+    type Output = ();
+
+    #[inline(always)]
+    fn call(self) {
+        let Self { halves, tile, weights, row_bytes, first, count, .. } = self;
+        tile.unpack::<F>(halves, weights, row_bytes, first, count);
+    }
+}
+
 /// Brings blocks of all rows nearer, while others are multiplied.
 #[inline(always)]
 fn ask_for(weights: &[u8], row_bytes: usize, bytes: usize, blocks: Range<usize>) {
@@ -77,37 +102,28 @@ fn ask_for(weights: &[u8], row_bytes: usize, bytes: usize, blocks: Range<usize>)
 /// Some blocks of the rows of a tile.
 struct Unpacked {
     tile: Tile,
-    /// `[block][row]`: what activations raised by 128 add to the sums.
-    lowered: [[i32; ROWS]; 8],
+    /// `[group][row]`: what sums begin with, less than 0 by what activations raised by 128 add to them.
+    start: [[i32; ROWS]; 16],
 }
 
 impl Unpacked {
-    const EMPTY: Self = Self { tile: Tile::EMPTY, lowered: [[0; ROWS]; 8] };
+    const EMPTY: Self = Self { tile: Tile::EMPTY, start: [[0; ROWS]; 16] };
 }
 
 /// Gives levels their signs, so that activations have to be raised.
 #[inline(always)]
-fn lower<F: Integers>(simd: V4Products, Unpacked { tile, lowered }: &mut Unpacked) {
+fn lower<F: Integers>(simd: V4Products, Unpacked { tile, start }: &mut Unpacked) {
     let f = simd.avx512f;
     let zero = f._mm512_set1_epi8(F::ZERO as i8);
     let raise = f._mm512_set1_epi8(-128);
-    let mut of_block = f._mm512_setzero_si512();
-    for (g, columns) in tile.narrow.chunks_exact_mut(F::GROUP / 4).enumerate() {
+    for (columns, start) in tile.narrow.chunks_exact_mut(F::GROUP / 4).zip(start) {
         let mut sums = f._mm512_setzero_si512();
         for column in columns {
             let levels = simd.avx512bw._mm512_sub_epi8(cast(*column), zero);
             sums = simd.add_bytes(sums, raise, levels);
             *column = cast(levels);
         }
-        if F::LEN == 32 {
-            lowered[g] = cast(sums);
-            continue;
-        }
-        let scales = f._mm512_srai_epi32::<16>(cast(tile.scales[g]));
-        of_block = f._mm512_add_epi32(of_block, f._mm512_mullo_epi32(sums, scales));
-    }
-    if F::LEN == 256 {
-        lowered[0] = cast(of_block);
+        *start = cast(f._mm512_sub_epi32(f._mm512_setzero_si512(), sums));
     }
 }
 
@@ -144,9 +160,16 @@ impl Part<'_> {
                     Token { d: x.scales(done + t, from, len), sums: x.sums(done + t, from, len) };
             }
             let mut levels = groups.tokens(x, done, from, len);
+            let short =
+                F::LEN == 256 && (0..T).all(|t| short::<F>(G::RAISED, x.largest(done + t, from)));
             for (tile, out) in self.tiles.iter().zip(out.chunks_exact_mut(x.rows)) {
                 if let Some(out) = out[done..].first_chunk_mut() {
-                    Product { simd, tile, count }.add::<F, G, T>(groups, of, &mut levels, out);
+                    Product { simd, tile, first, count, short }.add::<F, G, T>(
+                        groups,
+                        of,
+                        &mut levels,
+                        out,
+                    );
                 }
             }
             done += T;
@@ -160,8 +183,21 @@ impl Part<'_> {
 struct Product<'t> {
     simd: V4Products,
     tile: &'t Unpacked,
+    /// The first block.
+    first: usize,
     /// Blocks.
     count: usize,
+    /// Whether the sums of groups fit in 16 bits.
+    short: bool,
+}
+
+/// Whether the sums of groups fit in 16 bits, if the magnitudes of activations have such a sum at most.
+#[inline(always)]
+fn short<F: Integers>(raised: bool, magnitudes: u16) -> bool {
+    let (top, zero) = (F::TOP.map_or(255, u32::from), u32::from(F::ZERO));
+    let most = if raised { zero.max(top - zero) } else { top };
+    // Where levels have more bits it hardly happens.
+    most < 64 && u32::from(magnitudes) * most <= i16::MAX as u32
 }
 
 impl Product<'_> {
@@ -174,57 +210,69 @@ impl Product<'_> {
         x: &mut G::Tokens<'_>,
         out: &mut [[f32; ROWS]; T],
     ) {
-        let Self { simd, count, .. } = self;
+        let Self { simd, count, short, .. } = self;
         if F::LEN == 256 {
             let mut of_levels = [simd.avx512f._mm512_setzero_si512(); T];
-            for g in 0..256 / F::GROUP {
-                let made = groups.multiply::<F>(simd, self.columns::<F>(g), x, F::GROUP * g);
-                self.add_scaled::<F, T>(G::RAISED, g, made, &mut of_levels);
+            if short {
+                for g in (0..256 / F::GROUP).step_by(2) {
+                    let first = self.group::<F, G, T>(groups, g, x);
+                    let next = self.group::<F, G, T>(groups, g + 1, x);
+                    self.add_two(g, [first, next], &mut of_levels);
+                }
+            } else {
+                for g in 0..256 / F::GROUP {
+                    self.add_scaled(g, self.group::<F, G, T>(groups, g, x), &mut of_levels);
+                }
             }
             self.put::<F, T>(G::RAISED, 0, of_levels, of, out);
         } else {
             for n in 0..count {
-                let made = groups.multiply::<F>(simd, self.columns::<F>(n), x, 32 * n);
+                let made = self.group::<F, G, T>(groups, n, x);
                 self.put::<F, T>(G::RAISED, n, made, of, out);
             }
         }
     }
 
-    /// The weights of a group.
+    /// The products of a group.
     #[inline(always)]
-    fn columns<F: Integers>(&self, g: usize) -> &[[[u8; 4]; ROWS]] {
-        &self.tile.tile.narrow[F::GROUP / 4 * g..][..F::GROUP / 4]
+    fn group<F: Integers, G: Groups<T>, const T: usize>(
+        &self,
+        groups: &G,
+        g: usize,
+        x: &mut G::Tokens<'_>,
+    ) -> Sums<T> {
+        let Unpacked { tile, start } = self.tile;
+        let weights = &tile.narrow[F::GROUP / 4 * g..][..F::GROUP / 4];
+        groups.multiply::<F>(self.simd, cast(start[g]), weights, x, F::GROUP * g)
     }
 
     /// Adds the products of a group times its scales.
     #[inline(always)]
-    fn add_scaled<F: Integers, const T: usize>(
-        &self,
-        raised: bool,
-        g: usize,
-        made: Sums<T>,
-        sums: &mut Sums<T>,
-    ) {
-        let simd = self.simd;
-        let scales = cast(self.tile.tile.scales[g]);
-        let (top, zero) = (F::TOP.map_or(255, usize::from), usize::from(F::ZERO));
-        let most = if raised { 255 * zero.max(top - zero) } else { 127 * top };
-        // Sums of 16 bits are multiplied and added at once.
-        if F::GROUP * most <= i16::MAX as usize {
-            let scales = simd.avx512f._mm512_srli_epi32::<16>(scales);
-            for t in 0..T {
-                sums[t] = simd.add_pairs(sums[t], made[t], scales);
-            }
-        } else {
-            let scales = simd.avx512f._mm512_srai_epi32::<16>(scales);
-            for t in 0..T {
-                let scaled = simd.avx512f._mm512_mullo_epi32(made[t], scales);
-                sums[t] = simd.avx512f._mm512_add_epi32(sums[t], scaled);
-            }
+    fn add_scaled<const T: usize>(&self, g: usize, made: Sums<T>, sums: &mut Sums<T>) {
+        let f = self.simd.avx512f;
+        let scales = f._mm512_srai_epi32::<16>(cast(self.tile.tile.scales[g]));
+        for t in 0..T {
+            let scaled = f._mm512_mullo_epi32(made[t], scales);
+            sums[t] = f._mm512_add_epi32(sums[t], scaled);
         }
     }
 
-    /// Scales the sums of a block, and adds them.
+    /// The same of two groups at once, whose products fit in 16 bits: side by side.
+    #[inline(always)]
+    fn add_two<const T: usize>(&self, g: usize, [first, next]: [Sums<T>; 2], sums: &mut Sums<T>) {
+        const SECONDS: u32 = 0xaaaa_aaaa;
+        let Self { simd, tile, .. } = self;
+        let (f, words) = (simd.avx512f, simd.avx512bw);
+        let [a, b] = [cast(tile.tile.scales[g]), cast(tile.tile.scales[g + 1])];
+        let scales = words._mm512_mask_blend_epi16(SECONDS, a, b);
+        for t in 0..T {
+            let next = f._mm512_slli_epi32::<16>(next[t]);
+            let two = words._mm512_mask_blend_epi16(SECONDS, first[t], next);
+            sums[t] = simd.add_pairs(sums[t], two, scales);
+        }
+    }
+
+    /// Scales the sums of a block, and adds them; those of the first block to 0.
     #[inline(always)]
     fn put<F: Integers, const T: usize>(
         &self,
@@ -235,6 +283,7 @@ impl Product<'_> {
         out: &mut [[f32; ROWS]; T],
     ) {
         let f = self.simd.avx512f;
+        let begins = self.first + block == 0;
         let d = cast(self.tile.tile.d[block]);
         let dmin = cast(self.tile.tile.dmin[block]);
         for t in 0..T {
@@ -243,16 +292,13 @@ impl Product<'_> {
                 let less = self.scaled(dmin, x_d, self.minimums::<F>(block, of[t].sums));
                 f._mm512_sub_ps(self.scaled(d, x_d, of_levels[t]), less)
             } else if raised {
-                self.scaled(
-                    d,
-                    x_d,
-                    f._mm512_sub_epi32(of_levels[t], cast(self.tile.lowered[block])),
-                )
+                self.scaled(d, x_d, of_levels[t])
             } else {
                 let less = self.minimums::<F>(block, of[t].sums);
                 self.scaled(d, x_d, f._mm512_sub_epi32(of_levels[t], less))
             };
-            out[t] = cast(f._mm512_add_ps(cast(out[t]), part));
+            let before = if begins { f._mm512_setzero_ps() } else { cast(out[t]) };
+            out[t] = cast(f._mm512_add_ps(before, part));
         }
     }
 

@@ -133,6 +133,7 @@ pub(super) fn tile<F: Integers, S: Products<SIDE>, const SIDE: usize>(
     let at_once = DEPTH / F::LEN;
     let row_bytes = blocks * F::BYTES;
     let mut tile = Box::new(Tile::EMPTY);
+    out.fill([0.0; ROWS]);
     let mut first = 0;
     while first < blocks {
         let count = at_once.min(blocks - first);
