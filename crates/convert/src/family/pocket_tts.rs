@@ -23,6 +23,8 @@ const INPUT: &str = "flow_lm.input_linear.weight";
 /// Heads are of this width in all models.
 const HEAD: u64 = 64;
 const CLASS: &str = "PocketTTSModel";
+/// Whether a vector stands in front of a voice.
+const WITH: &str = "has_voice";
 
 const NAMES: Table = &[
     ("out_norm", "output_norm"),
@@ -40,7 +42,13 @@ pub(super) static POCKET_TTS: Family = Family {
     vocabulary: vocab::Kind::TextThenVectors { voice: false },
     prefix: "flow_lm.",
     names: &[NAMES],
-    instead: |config| matches!(config.bool("has_voice"), Ok(Some(true))).then_some(&WITH_VOICE),
+    complete: |config| match config.bool(WITH)? {
+        Some(_) => Ok(()),
+        None => {
+            Err(config.missing(WITH, "checkpoints of such models have no such file: shapes tell"))
+        }
+    },
+    instead: |config| matches!(config.bool(WITH), Ok(Some(true))).then_some(&WITH_VOICE),
     leaves_out: |_, name| {
         let is_of_text = ["flow_lm.transformer.", "flow_lm.out_norm.", EMBEDDING];
         !is_of_text.iter().any(|start| name.starts_with(start))
@@ -103,7 +111,7 @@ pub(crate) fn configuration(dir: &Path, checkpoint: &Checkpoint) -> Result<Optio
         "vocab_size": rows + if has(VOICE) { 2 } else { 1 },
         "rope_theta": 10000.0,
         "layer_norm_eps": 1e-5,
-        "has_voice": has(VOICE),
+        WITH: has(VOICE),
         "audio_config": {
             "num_hidden_layers": layers("mimi.encoder_transformer.transformer.layers.{}.norm1.weight"),
             "hidden_size": hears,

@@ -32,7 +32,7 @@ pub(super) static QWEN3_TTS: Family = Family {
     complete,
     keys: |config, keys| {
         keys.stated(config)?;
-        let (text, all) = (text_tokens(config)?, hyper_vocabulary(config)?);
+        let (text, all) = (text_tokens(config)?, all_tokens(config)?);
         let end = config.require_u32(&["codec_eos_token_id"], "the code that ends speech")?;
         let end = text.saturating_add(end);
         let never = i64::from(all) - i64::from(NEVER_DRAWN)..i64::from(all);
@@ -77,7 +77,7 @@ fn text_tokens(config: &Config) -> Result<u32, Error> {
     config.require_u32(&["text_vocab_size"], "the number of tokens of texts")
 }
 
-fn hyper_vocabulary(config: &Config) -> Result<u32, Error> {
+fn all_tokens(config: &Config) -> Result<u32, Error> {
     config.require_u32(&["vocab_size"], "the number of tokens")
 }
 

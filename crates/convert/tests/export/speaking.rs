@@ -292,4 +292,15 @@ fn pocket_speaks_in_vectors() {
         fault.contains("`flow_lm.input_linear.weight`") && fault.contains("PocketTTSModel"),
         "{fault}"
     );
+    // What it leaves out makes it no likely family of others.
+    tiny.file("config.json", json!({"architectures": ["Unheard"]}).to_string());
+    let fault = tiny.convert().unwrap_err();
+    assert_eq!(fault.code(), "class-unknown");
+    assert!(!fault.to_string().contains("--like"), "{fault}");
+    let other = tiny.tensors(&[("abc.weight", &[2, 2])]);
+    let fault = other.convert().unwrap_err().to_string();
+    assert!(!fault.contains("--like"), "{fault}");
+    other.file("config.json", json!({"architectures": ["PocketTTSModel"]}).to_string());
+    let fault = other.convert().unwrap_err().to_string();
+    assert!(fault.contains("has no field `has_voice`"), "{fault}");
 }

@@ -130,3 +130,18 @@ pub fn encoder_classes() -> Vec<&'static str> {
     classes.sort_unstable();
     classes
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_check_knows_the_names_of_all_tensors() {
+        let tables = ENCODERS.iter().flat_map(|encoder| encoder.places.iter());
+        let names =
+            tables.flat_map(|(_, table)| table.iter().map(|(_, ours)| ours.replace("{}", "0")));
+        let unknown: Vec<_> =
+            names.filter(|name| !gguf::schema::projector::is_known(name)).collect();
+        assert_eq!(unknown, [""; 0], "add them to `schema/projector.rs` of the crate `gguf`");
+    }
+}
