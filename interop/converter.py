@@ -11,6 +11,7 @@ llama.cpp's converter, which must show. Needs torch (any version), transformers,
 import base64
 import functools
 import json
+import re
 import runpy
 import shutil
 import subprocess
@@ -33,6 +34,8 @@ MISTAKES = {
         "chatglm.attention.layer_norm_rms_epsilon",
         "chatglm.rope.freq_base",
     },
+    # Sums in another order, and an exponential of the machine.
+    "qwen3_tts_silu": {"token_embd.weight"},
     # It leaves out that attention is sharpened on long texts.
     "mistral4": {f"mistral4.attention.temperature_{part}" for part in ("scale", "length")},
     # It knows layers with an indexer by a name that newer versions of `transformers` give another.
@@ -644,9 +647,10 @@ def gpt_oss():
 
 def write_checkpoint(folder, made, tensors, tokenizer, half):
     """config.json, the tokenizer's files (of a folder, or made by a function) and weights; norms around
-    one, the rest around zero."""
+    one, the rest around zero. `half` is whether these are F16, not BF16, or "F32"."""
     folder.mkdir()
-    (folder / "config.json").write_text(json.dumps(made))
+    if not made.get("has_no_file"):
+        (folder / "config.json").write_text(json.dumps(made))
     if callable(tokenizer):
         tokenizer(folder)
     for file in [] if callable(tokenizer) else tokenizer.iterdir():
@@ -672,13 +676,16 @@ def write_checkpoint(folder, made, tensors, tokenizer, half):
             data += values.astype("<i8").tobytes()
             header[name] = {"dtype": "I64", "shape": list(shape), "data_offsets": [start, len(data)]}
             continue
-        if half:
+        if half == "F32":
+            words = values.astype("<f4")
+        elif half:
             words = values.astype("<f2")
         else:
             words = (values.astype(np.float32).view(np.uint32) >> 16).astype("<u2")
         start = len(data)
         data += words.tobytes()
-        header[name] = {"dtype": "F16" if half else "BF16", "shape": list(shape), "data_offsets": [start, len(data)]}
+        dtype = half if half == "F32" else "F16" if half else "BF16"
+        header[name] = {"dtype": dtype, "shape": list(shape), "data_offsets": [start, len(data)]}
     head = json.dumps(header).encode()
     with open(folder / "model.safetensors", "wb") as file:
         file.write(len(head).to_bytes(8, "little") + head + data)
@@ -711,6 +718,20 @@ def mend_deepseek():
     from conversion import deepseek
 
     deepseek.DeepseekV32Model.set_vocab = lambda self: self._set_vocab_gpt2()
+
+
+def mend_gemma3n():
+    """That of what hears in Gemma 3n has no place for the norms behind convolutions, and stops."""
+    from conversion.gemma import Gemma3nVisionAudioModel
+
+    others = Gemma3nVisionAudioModel.modify_tensors
+
+    def modify(self, data, name, bid):
+        if found := re.fullmatch(r"model\.audio_tower\.subsample_conv_projection\.conv_(\d)\.norm\.weight", name):
+            return [(f"a.conv1d.{found[1]}.norm.weight", data)]
+        return others(self, data, name, bid)
+
+    Gemma3nVisionAudioModel.modify_tensors = modify
 
 
 def mend_jais():

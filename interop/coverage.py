@@ -128,14 +128,8 @@ KNOWN_ENCODERS = {
         NORMS | {name.replace("conv_norm", "conv_norm_var") for name in NORMS},
     ),
 }
-# Why architectures are refused, where it is more than that nobody wrote them down.
+# Why classes are refused, where it is more than that nobody wrote them down: the text model of this one is another checkpoint.
 REASONS = {
-    "pockettts": "a decoder of speech",
-    "qwen3tts": "a decoder of speech",
-    "wavtokenizer-dec": "a decoder of speech",
-}
-# The same of single classes: the text model of this one is another checkpoint.
-REASONS_OF_CLASSES = {
     "UltravoxModel": "an encoder only",
 }
 
@@ -190,7 +184,7 @@ def architecture(node, bodies):
 def cases():
     """Made by hand: class to the functions that make configuration and tensors."""
     made, mistakes = {}, {}
-    kinds = ("cases", "mixed", "drafts", "valued", "hybrid", "newest", "states")
+    kinds = ("cases", "mixed", "drafts", "valued", "hybrid", "newest", "states", "speech")
     for module in ("converter", "converter_older", *(f"coverage_{kind}" for kind in kinds)):
         if module != "converter":
             importlib.import_module(module)
@@ -290,6 +284,7 @@ def import_official(llama_cpp):
     sys.path.insert(1, str(llama_cpp / "gguf-py"))
     converter.mend_baichuan()
     converter.mend_deepseek()
+    converter.mend_gemma3n()
     converter.mend_jais()
     converter.mend_minicpm()
     converter.mend_rwkv()
@@ -341,15 +336,15 @@ def outcome(work, *arguments):
 
 def verdict(name, row, taken, found, encodes, seen):
     """What stands in the last column."""
-    said = [] if row["architecture"] is None else [of_text(name, row["architecture"], taken, found)]
+    said = [] if row["architecture"] is None else [of_text(name, taken, found)]
     if row["encoder"]:
         said.append("`clip`: " + (of_outcome(seen) if encodes else "refused: not written down yet"))
     return "; ".join(said)
 
 
-def of_text(name, architecture, taken, found):
+def of_text(name, taken, found):
     if not taken:
-        return "refused: " + REASONS_OF_CLASSES.get(name, REASONS.get(architecture, "no family yet"))
+        return "refused: " + REASONS.get(name, "no family yet")
     return of_outcome(found)
 
 

@@ -85,8 +85,10 @@ def write(name, zoo, work):
     """Writes the checkpoints of a class; yields their folders."""
     if name in CASES:
         folder = work / name
-        made, tensors = CASES[name]()
+        made, tensors, *further = CASES[name]()
         write_checkpoint(folder, {"model_type": "remote", **made}, tensors, zoo / "qwen2", False)
+        for place, (fields, inside) in (further[0] if further else {}).items():
+            write_checkpoint(folder / place, {"model_type": "remote", **fields}, inside, lambda _: None, "F32")
         folders = [folder]
     else:
         folders = list(made_by_transformers(name, zoo, work))
@@ -749,3 +751,6 @@ def nemotron_nano():
 @case
 def radio_alone():
     return radio("RADIOModel", False)
+
+
+import tiny_speech  # noqa: E402, F401  whose cases are made of those above

@@ -167,6 +167,33 @@ impl Checkpoint {
         Ok(Self { files, entries, notes, identity })
     }
 
+    /// These tensors behind those in a folder of `dir`, whose names begin with the folder and a slash.
+    ///
+    /// # Errors
+    /// As [`Checkpoint::open`] of the folder, and if there is none.
+    pub fn behind(&self, dir: &Path, folder: &str) -> Result<Self, Error> {
+        let path = dir.join(folder);
+        if !path.is_dir() {
+            let what = format!("has no folder `{folder}`, in which a part of the weights is");
+            let help = "fetch all folders of the model's repository";
+            return Err(Error::input("checkpoint-weights-missing", dir, what, help));
+        }
+        let mut whole = Self::open(&path)?;
+        for entry in &mut whole.entries {
+            entry.name.insert_str(0, &format!("{folder}/"));
+        }
+        let before = whole.files.len();
+        whole.files.extend(self.files.iter().cloned());
+        whole.entries.extend(self.entries.iter().cloned().map(|entry| Entry {
+            file: entry.file + before,
+            floats: entry.floats.map(|file| file + before),
+            ..entry
+        }));
+        whole.notes.extend(self.notes.iter().cloned());
+        whole.identity = whole.identity.zip(self.identity.clone()).map(|(a, b)| a + &b);
+        Ok(whole)
+    }
+
     /// The file that holds a tensor, for messages.
     pub fn path_of(&self, entry: &Entry) -> PathBuf {
         self.files[entry.file].path.clone()

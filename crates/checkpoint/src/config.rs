@@ -63,6 +63,11 @@ impl Config {
         Ok(Self { path, root: Value::Object(fields), beside: None })
     }
 
+    /// A configuration that no file has, but that the weights at `path` tell.
+    pub fn told_by(path: PathBuf, root: Value) -> Self {
+        Self { path, root, beside: None }
+    }
+
     /// The same with the fields of the text model at the top.
     pub fn text(&self) -> Self {
         let mut config = self.clone();

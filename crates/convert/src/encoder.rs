@@ -11,7 +11,7 @@ use gguf_pipeline::{Item, Job, Tensor};
 use gguf_quantize::recipe::{Mix, Target as Recipe};
 
 use crate::assembly::{self, Assembly, refuse_unknown};
-use crate::family::{Encoder, Made, Mapping, Parts, encoder, encoder_classes};
+use crate::family::{self, Encoder, Made, Mapping, Parts, encoder, encoder_classes};
 use crate::general::General;
 use crate::hf::{self, Conversion, Options};
 
@@ -21,8 +21,13 @@ use crate::hf::{self, Conversion, Options};
 /// If a file is missing or wrong, if the model has no encoder of a known class, or if the tensors do not
 /// make up what the configuration describes.
 pub fn plan(dir: &Path, checkpoint: &Checkpoint, options: &Options) -> Result<Conversion, Error> {
-    let mut model = Config::read_whole(dir)?;
+    let mut model = match family::configuration(dir, checkpoint)? {
+        Some(model) => model,
+        None => Config::read_whole(dir)?,
+    };
     let encoder = find(&mut model, options)?;
+    let whole = encoder.folder.map(|folder| checkpoint.behind(dir, folder)).transpose()?;
+    let checkpoint = whole.as_ref().unwrap_or(checkpoint);
     let parts = Parts::read(model, encoder, checkpoint)?;
     let tensors = tensors(&parts, encoder, checkpoint)?;
 
@@ -107,7 +112,7 @@ fn tensors(
 ) -> Result<Vec<Tensor>, Error> {
     let mut assembly = Assembly::new(checkpoint, encoder.computed(parts)?);
     let mut unknown = Vec::new();
-    for entry in &checkpoint.entries {
+    for entry in encoder.entries(parts, checkpoint)? {
         let dims: Vec<u64> = entry.shape.iter().rev().copied().collect();
         match encoder.made(parts, checkpoint, &entry.name, &dims)? {
             Made::Mapped(Mapping::Made(made)) => {

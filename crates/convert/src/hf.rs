@@ -64,7 +64,10 @@ pub fn plan(dir: &Path, checkpoint: &Checkpoint, options: &Options) -> Result<Co
     if options.mmproj {
         return encoder::plan(dir, checkpoint, options);
     }
-    let mut config = Config::read(dir)?;
+    let mut config = match family::configuration(dir, checkpoint)? {
+        Some(config) => config,
+        None => Config::read(dir)?,
+    };
     let family = find_family(&mut config, checkpoint, options)?;
     family.complete(&mut config)?;
     let family = family.of_model(&config);
@@ -300,6 +303,10 @@ pub(crate) fn tensors(
     let mut other_modalities = 0;
     for entry in &checkpoint.entries {
         let name = foreign::text_name(&entry.name);
+        if let Some(tensor) = (family.whole)(config, checkpoint, &name)? {
+            assembly.push(tensor);
+            continue;
+        }
         let made = match family.mapping(config, &name)? {
             Mapping::Made(made) => made,
             Mapping::Behind(vectors, made) => {

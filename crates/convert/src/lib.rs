@@ -34,6 +34,7 @@ pub mod bare;
 pub mod encoder;
 pub mod export;
 mod family;
+mod folded;
 pub mod general;
 pub mod hf;
 pub mod lora;

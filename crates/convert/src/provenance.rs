@@ -46,9 +46,11 @@ pub fn write(
 /// # Errors
 /// If `config.json` cannot be read.
 pub fn digest(dir: &Path, checkpoint: &Checkpoint) -> Result<String, Error> {
-    let path = Config::file_in(dir).unwrap_or_else(|| dir.join("config.json"));
     let mut hasher = Sha256::new();
-    hasher.update(std::fs::read(&path).map_err(|source| Error::read(&path, source))?);
+    // Some checkpoints have no configuration.
+    if let Some(path) = Config::file_in(dir) {
+        hasher.update(std::fs::read(&path).map_err(|source| Error::read(&path, source))?);
+    }
     let mut lines: Vec<_> = checkpoint
         .entries
         .iter()

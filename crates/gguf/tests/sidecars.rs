@@ -1,6 +1,9 @@
 //! Whether encoders fit their models.
 
-use gguf::{Array, Metadata, check_sidecar};
+use gguf::{
+    Array, Metadata, RawHeader, Severity, Shape, TensorInfo, TensorType, check_raw_header,
+    check_sidecar,
+};
 
 fn codes(model: &Metadata, sidecar: &Metadata) -> Vec<(&'static str, Option<String>)> {
     let findings = check_sidecar(model, sidecar);
@@ -28,4 +31,31 @@ fn widths_and_layers_are_compared() {
     let kind = [("sidecar-kind", Some("general.architecture".to_owned()))];
     assert_eq!(codes(&model, &model), kind);
     assert_eq!(codes(&sidecar, &sidecar), kind);
+}
+
+#[test]
+fn tensors_that_no_encoder_has_are_found() {
+    let mut draft = RawHeader::default();
+    draft.metadata.set("general.architecture", "clip");
+    draft.metadata.set("general.type", "mmproj");
+    for (i, name) in
+        ["v.patch_embd.weight", "v.blk.0.attn_qq.weight", "v.blk.1.attn_qq.weight", "mm.0.bias"]
+            .into_iter()
+            .enumerate()
+    {
+        draft.tensors.push(TensorInfo {
+            name: name.into(),
+            shape: Shape::new(&[8]).unwrap(),
+            tensor_type: TensorType::F32,
+            offset: i as u64 * 32,
+        });
+    }
+    let findings = check_raw_header(&draft);
+    let unexpected: Vec<_> = findings.iter().filter(|one| one.severity != Severity::Info).collect();
+    let [one] = unexpected[..] else { panic!("{unexpected:?}") };
+    assert_eq!(
+        (one.code, one.tensor.as_deref()),
+        ("tensor-unexpected", Some("v.blk.0.attn_qq.weight"))
+    );
+    assert!(one.message.contains("`v.blk.1.attn_qq.weight`"), "{}", one.message);
 }

@@ -59,8 +59,9 @@ fn every_architecture_has_a_family() {
 
 /// Architectures that are converted and checked only. `clip` has projectors of images, which other
 /// models read; `eagle3`, `dflash` and `gemma4-assistant` are drafts, which read what another model computes;
-/// `glm5-next` pools the keys by which its indexer chooses; `graniteswitch` chooses adapters by tokens of the text; those of
-/// `qwen4exp` and `deepseek4` nobody has built yet.
+/// `glm5-next` pools the keys by which its indexer chooses; `graniteswitch` chooses adapters by tokens of the text;
+/// `wavtokenizer-dec`, `qwen3tts` and `pockettts` make sound, or what becomes sound; those of `qwen4exp` and `deepseek4`
+/// nobody has built yet.
 const WITHOUT_GRAPH: &[&str] = &[
     "qwen4exp",
     "eagle3",
@@ -69,6 +70,9 @@ const WITHOUT_GRAPH: &[&str] = &[
     "glm5-next",
     "deepseek4",
     "graniteswitch",
+    "wavtokenizer-dec",
+    "qwen3tts",
+    "pockettts",
     "clip",
 ];
 
@@ -96,6 +100,17 @@ fn models_of_the_schema_have_graphs_that_read_all_their_tensors() {
             assert!(unread.is_empty(), "{}, all: {all}: {unread:?}", of.name);
         }
     }
+}
+
+#[test]
+fn a_decoder_of_sound_is_no_model_of_texts() {
+    let of = architecture("lfm2").unwrap();
+    let metadata = metadata(of, &[("embedding_length_out", 64u64.into())]);
+    let fault = build(&metadata, &tensors(of, &metadata, false)).unwrap_err();
+    assert_eq!(
+        (fault.code, fault.key.as_deref()),
+        ("key-value", Some("lfm2.embedding_length_out"))
+    );
 }
 
 #[test]

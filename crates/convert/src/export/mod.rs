@@ -59,6 +59,11 @@ pub fn plan(model: &Model, options: Options) -> Result<Export, Error> {
     let metadata = model.metadata();
     let architecture = metadata.architecture().unwrap_or_default();
     let (family, exported) = family::exported(model).ok_or_else(|| {
+        if let Some(why) = family::one_way(architecture) {
+            let what = format!("no checkpoint can be made of {architecture} models: {why}");
+            let help = "export the tensors under their GGUF names: --to safetensors --keep-names";
+            return Error::request("export-architecture", what, help);
+        }
         let what = match (architecture, family::is_known(architecture)) {
             ("", _) => "the file does not say which architecture its model has".to_owned(),
             (_, false) => format!("no checkpoints of the architecture `{architecture}` are known"),

@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 
 use gguf::{Error, Metadata};
+use gguf_checkpoint::Checkpoint;
 use gguf_checkpoint::config::Config;
 use gguf_pipeline::{Step, Tensor};
 use gguf_store::Model;
@@ -71,6 +72,9 @@ pub(crate) struct Family {
     /// What becomes of a foreign tensor behind the prefix if `names` do not tell; asked before
     /// them.
     pub(super) special: fn(&Config, &str) -> Result<Option<Mapping>, Error>,
+    /// A tensor that is computed of several, by the name of the one in whose place it stands; asked before all
+    /// else.
+    pub whole: fn(&Config, &Checkpoint, &str) -> Result<Option<Tensor>, Error>,
     /// What is done to a tensor that `names` have, by our name.
     pub(super) steps: fn(&Config, &str) -> Result<Vec<Step>, Error>,
     /// Puts tensors in the order in which llama.cpp's converter writes them, where that is not the one in which the
@@ -90,6 +94,8 @@ pub(crate) struct Family {
     /// A list of whole numbers that stands behind all tensors: its name, which is also that of the field that
     /// holds it.
     pub list: Option<&'static str>,
+    /// Why nothing leads back from a GGUF, if that is so.
+    pub one_way: Option<&'static str>,
     /// What leads back from a GGUF beside the data above; `None` if the model is not of this
     /// family but of another of the same architecture.
     pub(super) export: fn(&Model, Exported) -> Option<Exported>,
@@ -117,6 +123,7 @@ impl Family {
         last_keys: |_, _| Ok(()),
         leaves_out: |_, _| false,
         special: |_, _| Ok(None),
+        whole: |_, _, _| Ok(None),
         steps: |_, _| Ok(Vec::new()),
         arranged: |_| (),
         rows_of_parts: &[],
@@ -125,6 +132,7 @@ impl Family {
         template_first: false,
         computed: |_| Ok(Vec::new()),
         list: None,
+        one_way: None,
         export: |_, exported| Some(exported),
     };
 

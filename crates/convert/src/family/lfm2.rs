@@ -9,7 +9,8 @@ use serde_json::Value;
 
 use super::hyper::{self, Keys};
 use super::names::Table;
-use super::{Exported, Family, Mapping, experts, exported, modules};
+use super::{Exported, Family, Mapping, experts, exported, modules, names};
+use crate::vocab;
 
 const NAMES: Table = &[
     ("model.embed_tokens", "token_embd"),
@@ -69,6 +70,9 @@ pub(super) static LFM2: Family = Family {
     },
     steps,
     export: |model, exported| {
+        if exported::has(model, "dense_2.weight") {
+            return None;
+        }
         let exported = exported.set("block_auto_adjust_ff_dim", false);
         let is_encoder = model.metadata().bool("lfm2.attention.causal") == Some(false);
         let exported = match is_encoder {
@@ -102,6 +106,48 @@ pub(super) static LFM2_MOE: Family = Family {
         Some(layers_of(model, exported).set("use_expert_bias", true).set("norm_topk_prob", true))
     },
     ..Family::DEFAULT
+};
+
+/// LFM 2.5's decoder of sound: codes become frames of a spectrum.
+pub(super) static LFM25_TOKENIZER: Family = Family {
+    classes: &["Lfm25AudioTokenizer"],
+    vocabulary: vocab::Kind::Codes,
+    keys: |config, keys| {
+        dense_keys(config, keys)?;
+        let window = config.require_u32(&["sliding_window"], "the tokens that attention sees")?;
+        keys.set("attention.sliding_window", window);
+        let width = config.require_u32(&["output_size"], "the width of a frame of the spectrum")?;
+        keys.set("embedding_length_out", width);
+        Ok(())
+    },
+    // What codes of single frames are looked up in, which no program needs; and a window.
+    leaves_out: |_, name| name == "istft.window" || name.starts_with("emb.emb"),
+    special: |config, name| {
+        let ours = match name.strip_prefix("lfm.") {
+            Some(name) => names::renamed(&format!("model.{name}"), &[NAMES]),
+            None => names::renamed(name, &[&[("lin", "dense_2")]]),
+        };
+        Ok(match ours {
+            Some(ours) => {
+                let steps = steps(config, &ours)?;
+                Some(Mapping::one(ours, steps))
+            }
+            None => None,
+        })
+    },
+    export: |model, mut exported| {
+        exported::has(model, "dense_2.weight").then_some(())?;
+        let stems = NAMES.iter().map(|(name, _)| name.replacen("model.", "lfm.", 1));
+        let stems = stems.chain(["lin".to_owned()]);
+        let names = stems.flat_map(|stem| [format!("{stem}.weight"), format!("{stem}.bias")]);
+        exported.patterns = names.collect();
+        let exported = exported.fields(&[("embedding_length_out", "output_size")]);
+        let exported = exported.set("block_auto_adjust_ff_dim", false);
+        Some(layers_of(model, exported))
+    },
+    names: &[],
+    model_type: "lfm25_audio_tokenizer",
+    ..LFM2
 };
 
 /// An encoder, in which every token sees all others.
@@ -151,7 +197,7 @@ fn heads(config: &Config) -> Result<Vec<i32>, Error> {
         let help = "add the field or take the file from the model's repository";
         return Err(Error::input("config-field-missing", config.path(), what, help));
     };
-    Ok(kinds.iter().map(|kind| if kind == "full_attention" { heads } else { 0 }).collect())
+    Ok(kinds.iter().map(|kind| if kind == "conv" { 0 } else { heads }).collect())
 }
 
 /// The width of feed-forward layers: two thirds of what is stated, made larger and round, unless the

@@ -104,7 +104,9 @@ mod pangu;
 mod phi;
 mod phimoe;
 mod plamo;
+mod pocket_tts;
 mod qwen;
+mod qwen3_tts;
 mod qwen4_exp;
 mod qwen_moe;
 mod qwen_next;
@@ -124,6 +126,7 @@ mod step;
 mod t5;
 mod talkie;
 mod values;
+mod wavtokenizer;
 mod whisper;
 mod windows;
 mod xverse;
@@ -301,6 +304,10 @@ const FAMILIES: &[&Family] = &[
     &glm5_next::GLM5_NEXT,
     &dots3_note::DOTS3_NOTE,
     &kimi_k3::KIMI_K3,
+    &wavtokenizer::WAVTOKENIZER,
+    &lfm2::LFM25_TOKENIZER,
+    &qwen3_tts::QWEN3_TTS,
+    &pocket_tts::POCKET_TTS,
 ];
 
 /// The family that converts this class.
@@ -309,10 +316,16 @@ pub(crate) fn find(class: &str) -> Option<&'static Family> {
 }
 
 pub(crate) use native::find as of_params;
+pub(crate) use pocket_tts::configuration;
 
 /// Whether there is a family that converts to this architecture.
 pub(crate) fn is_known(architecture: &str) -> bool {
     FAMILIES.iter().any(|family| family.architecture == architecture)
+}
+
+/// Why no checkpoint can be made of a model of this architecture, if that is so.
+pub(crate) fn one_way(architecture: &str) -> Option<&'static str> {
+    FAMILIES.iter().find(|family| family.architecture == architecture)?.one_way
 }
 
 /// The family of a model, and what leads back from it.
@@ -451,7 +464,8 @@ mod tests {
                 "layernorm_full_attention_alpha": 1.0, "layernorm_full_attention_beta": 1.0,
                 "layernorm_linear_attention_alpha": 1.0, "layernorm_linear_attention_beta": 1.0,
                 "layernorm_mlp_alpha": 1.0, "layernorm_mlp_beta": 1.0,
-                "max_lora_rank": 8, "num_adapters": 1, "adapter_token_ids": [1],
+                "output_size": 64, "talker_config": {"vocab_size": 8}, "text_vocab_size": 8,
+                "codec_eos_token_id": 1, "max_lora_rank": 8, "num_adapters": 1, "adapter_token_ids": [1],
                 "adapter_substitute_token_ids": [2], "shared_intermediate_size": 96,
                 "output_gate_type": "sigmoid", "indexer_n_heads": 2, "indexer_head_dim": 16,
                 "indexer_budget": 8, "indexer_compress_ratio": 4, "compress_ratios": [0, 0, 0, 0],

@@ -19,6 +19,7 @@ mod roles;
 mod rwkv_world;
 mod sentencepiece;
 mod special;
+mod speech;
 mod step;
 mod structure;
 mod tekken;
@@ -51,6 +52,9 @@ pub use token::Token;
 pub(crate) use unigram::{T5_MODEL, XLM_ROBERTA_MODEL};
 pub(crate) use variants::INTERNLM2_ZERO;
 pub(crate) use xverse::ZERO as XVERSE_ZERO;
+
+/// The name of a vocabulary that is none.
+pub(crate) const CODES: &str = "none";
 
 /// Which tokenizer files a model family reads, and in which order it tries them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -142,6 +146,15 @@ pub enum Kind {
     BpeWithTurnEnd(&'static str),
     /// As [`Kind::Bpe`], where the second of the tokens that end texts ends a turn: Laguna.
     Laguna,
+    /// None: what goes in are codes of sound.
+    Codes,
+    /// As [`Kind::Bpe`], then codes of sound, which the configuration of the talker names: Qwen 3 TTS.
+    TextThenCodes,
+    /// `tokenizer.model` of most probable pieces, then vectors that are looked up like tokens: Pocket TTS.
+    TextThenVectors {
+        /// There is one in front of the voice to speak with.
+        voice: bool,
+    },
 }
 
 /// What a reader makes of a token that was added to a vocabulary with scores.
@@ -280,6 +293,9 @@ pub(crate) fn load_from(
         Kind::Xverse => out.xverse()?,
         Kind::Plamo { template } => out.plamo(template)?,
         Kind::HunyuanMoe => out.hunyuan_moe()?,
+        Kind::TextThenCodes => out.text_then_codes()?,
+        Kind::TextThenVectors { voice } => out.text_then_vectors(voice)?,
+        Kind::Codes => out.metadata.set("tokenizer.ggml.model", CODES),
     }
     let Builder { metadata, notes, len, .. } = out;
     Ok(Vocabulary { metadata, len, notes })

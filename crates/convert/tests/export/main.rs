@@ -21,6 +21,7 @@ mod quantized;
 mod recurrent;
 mod seeing;
 mod small;
+mod speaking;
 mod states;
 mod streams;
 mod there_and_back;

@@ -5,6 +5,7 @@ mod classes;
 #[path = "../tiny/decoder.rs"]
 mod decoder;
 mod encoders;
+mod folders;
 mod gpt;
 #[path = "../tiny/modules.rs"]
 mod modules;

@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use crate::tiny::{Tiny, elements};
 
 /// The file of the encoder, and what it is to be called.
-fn sidecar(tiny: &Tiny, outtype: &str) -> Result<(Bytes, String), Error> {
+pub fn sidecar(tiny: &Tiny, outtype: &str) -> Result<(Bytes, String), Error> {
     tiny.write_weights();
     let checkpoint = Checkpoint::open(tiny.path())?;
     let outtype = (outtype != "auto").then(|| outtype.parse().unwrap());
@@ -23,7 +23,7 @@ fn sidecar(tiny: &Tiny, outtype: &str) -> Result<(Bytes, String), Error> {
 }
 
 /// How images are prepared.
-fn prepared(tiny: Tiny) -> Tiny {
+pub fn prepared(tiny: Tiny) -> Tiny {
     let stated = json!({"image_mean": [0.5, 0.5, 0.5], "image_std": [0.25, 0.25, 0.25],
         "min_num_patches": 4, "max_num_patches": 16, "patch_size": 2});
     tiny.file("preprocessor_config.json", stated.to_string());

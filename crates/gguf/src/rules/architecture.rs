@@ -7,7 +7,7 @@ use crate::finding::{Finding, Sink};
 use crate::rules::fit::Fit;
 use crate::rules::grouped::Grouped;
 use crate::rules::kind::FileKind;
-use crate::rules::{Subject, sizes};
+use crate::rules::{Subject, projector, sizes};
 use crate::schema::{self, Architecture, Block, Expected, Hyper, Need, SYMBOLS, Scope};
 use crate::tensor::TensorInfo;
 
@@ -23,6 +23,9 @@ pub(super) fn check(subject: &Subject, sink: &mut dyn Sink) -> ControlFlow<()> {
             ControlFlow::Continue(())
         };
     };
+    if name == "clip" {
+        return projector::check(subject, sink);
+    }
     if !matches!(kind, FileKind::Model | FileKind::FirstShard) {
         return ControlFlow::Continue(());
     }

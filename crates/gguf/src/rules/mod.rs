@@ -13,6 +13,7 @@ pub(crate) mod keys;
 pub(crate) mod kind;
 pub(crate) mod layout;
 pub(crate) mod naming;
+mod projector;
 pub(crate) mod quantization;
 pub(crate) mod shards;
 pub(crate) mod sidecar;

@@ -4,7 +4,7 @@ use std::fmt::Write;
 
 use crate::schema::architecture::{Architecture, Item};
 use crate::schema::symbols::{SYMBOLS, Source};
-use crate::schema::{ARCHITECTURES, FILE_TYPES, Range, Requirement, SECTIONS};
+use crate::schema::{ARCHITECTURES, FILE_TYPES, Range, Requirement, SECTIONS, projector};
 
 /// The tables in Markdown.
 pub fn document() -> String {
@@ -16,6 +16,7 @@ pub fn document() -> String {
     for architecture in ARCHITECTURES {
         one_architecture(&mut out, architecture);
     }
+    projectors(&mut out);
     out
 }
 
@@ -137,6 +138,24 @@ fn one_architecture(out: &mut String, architecture: &Architecture) {
     }
     if architecture.open {
         line!(out, "- and others");
+    }
+}
+
+fn projectors(out: &mut String) {
+    let ends: Vec<_> = projector::ENDS.iter().filter(|end| !end.is_empty()).collect();
+    let ends: Vec<_> = ends.iter().map(|end| format!("`{end}`")).collect();
+    line!(
+        out,
+        "\n## Names of tensors of encoders and projectors\n\nOf files of the architecture clip. `{{}}` stands \
+         for a number; behind a name may stand {}.\n\n| begins with | goes on with |\n|---|---|",
+        ends.join(", ")
+    );
+    for group in projector::NAMES {
+        let list = |names: &[&str]| {
+            let names = names.iter().filter(|name| !name.is_empty());
+            names.map(|name| format!("`{name}`")).collect::<Vec<_>>().join(", ")
+        };
+        line!(out, "| {} | {} |", list(group.places), list(group.names));
     }
 }
 

@@ -21,6 +21,7 @@ mod hyper;
 mod key;
 mod keys;
 mod lookup;
+pub mod projector;
 mod symbols;
 
 pub use arch::ARCHITECTURES;

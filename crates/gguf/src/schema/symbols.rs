@@ -145,6 +145,11 @@ symbols! {
     dec_embd          Key("{arch}.decoder.embedding_length");
     dec_ff            Key("{arch}.decoder.feed_forward_length");
     dec_layer         Key("{arch}.decoder.block_count");
+    n_frame           KeyOr("{arch}.embedding_length_out", "0");
+    n_features        Key("{arch}.features_length");
+    pos_embd          Key("{arch}.posnet.embedding_length");
+    convnext_embd     Key("{arch}.convnext.embedding_length");
+    convnext_layer    Key("{arch}.convnext.block_count");
     v_embd            Key("clip.vision.embedding_length");
     v_ff              Key("clip.vision.feed_forward_length");
     v_layer           KeyOr("clip.vision.block_count", "0");

@@ -10,6 +10,10 @@ use crate::rotation::Pairs;
 
 /// The last norm has the name of one behind the embedding.
 pub(super) fn lfm2(builder: &mut Builder<'_>) -> Result<(), Finding> {
+    if builder.has("dense_2.weight") {
+        let what = "the model answers with frames of sound: such graphs are not built";
+        return Err(Finding::error("key-value", what).key("lfm2.embedding_length_out"));
+    }
     let mut family = Decoder {
         attention: mixer,
         output_norm: "token_embd_norm",

@@ -72,6 +72,9 @@ pub fn tokenizer(
     let Some(model) = metadata.str("tokenizer.ggml.model") else {
         return Ok(Tokenizer::noting("the file has no tokenizer".to_owned()));
     };
+    if (model, kind) == (vocab::CODES, Kind::Codes) {
+        return Ok(Tokenizer { files: Vec::new(), config: Map::new(), notes: Vec::new() });
+    }
     let vocabulary = Vocabulary { metadata, tokens: tokens(metadata)?, kind };
     let written = |write: Writer| {
         let mut out = vocabulary.written(write);

@@ -1,5 +1,7 @@
 //! What an encoder is: a table with functions for what differs.
 
+use std::collections::BTreeMap;
+
 use gguf::{Array, Error, Metadata, Shape, TensorType};
 use gguf_checkpoint::{Checkpoint, Entry};
 use gguf_pipeline::{Step, Tensor};
@@ -22,6 +24,11 @@ pub(crate) struct Encoder {
     pub vision: &'static [&'static str],
     /// Where that of sound stands; empty if it hears none.
     pub audio: &'static [&'static str],
+    /// A folder of the checkpoint with further weights, which stand in front of the others in a file: their
+    /// names begin with it and a slash.
+    pub folder: Option<&'static str>,
+    /// The tensors of that folder in the order in which they are taken; all, by name, if this is empty.
+    pub(super) wanted: fn(&Parts) -> Result<Vec<String>, Error>,
     /// Sets fields that a configuration may leave out, or calls otherwise.
     pub(super) complete: fn(&mut Parts) -> Result<(), Error>,
     /// Sets fields that only the tensors of the checkpoint tell.
@@ -54,6 +61,13 @@ pub(super) struct Foreign<'a> {
 }
 
 impl Foreign<'_> {
+    /// That the tensor is not as it must be.
+    pub(super) fn misfit(&self, what: &str) -> Error {
+        let path = self.checkpoint.files.first().map(|file| file.path.clone()).unwrap_or_default();
+        let what = format!("tensor `{}` {what}", self.name);
+        Error::input("checkpoint-misfit", &path, what, CONFIG_OF_ANOTHER)
+    }
+
     /// The elements of a vector of the checkpoint, by its name without `model.`
     pub(super) fn vector(&self, name: &str) -> Result<Vec<f32>, Error> {
         let bare =
@@ -102,6 +116,8 @@ impl Encoder {
         classes: &[],
         vision: &["vision_config"],
         audio: &[],
+        folder: None,
+        wanted: |_| Ok(Vec::new()),
         complete: |_| Ok(()),
         survey: |_, _| Ok(()),
         keys: common,
@@ -127,6 +143,38 @@ impl Encoder {
         let mut keys = Keys::new("clip", file_type, metadata);
         (self.keys)(parts, &mut keys)?;
         keys.finish(&parts.model)
+    }
+
+    /// The tensors of a checkpoint in the order in which they are taken.
+    ///
+    /// # Errors
+    /// If one of those of the folder is missing.
+    pub(crate) fn entries<'c>(
+        &self,
+        parts: &Parts,
+        checkpoint: &'c Checkpoint,
+    ) -> Result<Vec<&'c Entry>, Error> {
+        let wanted = (self.wanted)(parts)?;
+        let (Some(folder), false) = (self.folder, wanted.is_empty()) else {
+            return Ok(checkpoint.entries.iter().collect());
+        };
+        let is_of_folder = |entry: &&Entry| {
+            entry.name.strip_prefix(folder).is_some_and(|name| name.starts_with('/'))
+        };
+        let (of_folder, others): (Vec<_>, Vec<_>) =
+            checkpoint.entries.iter().partition(is_of_folder);
+        let by_name: BTreeMap<&str, &Entry> =
+            of_folder.into_iter().map(|entry| (&*entry.name, entry)).collect();
+        let find = |name: &String| {
+            by_name.get(&**name).copied().ok_or_else(|| {
+                let what =
+                    format!("has no tensor `{name}`, which the class {} needs", self.classes[0]);
+                let dir = parts.model.path().with_file_name(folder);
+                Error::input("checkpoint-misfit", &dir, what, CONFIG_OF_ANOTHER)
+            })
+        };
+        let wanted = wanted.iter().map(find).collect::<Result<Vec<_>, _>>()?;
+        Ok(wanted.into_iter().chain(others).collect())
     }
 
     /// What becomes of a tensor of the checkpoint.

@@ -6,6 +6,7 @@ use gguf_pipeline::{Function, Step};
 use super::super::hyper::Keys;
 use super::super::names::Table;
 use super::definition::{Encoder, common, patches, reshaped};
+use super::gemma3n::{IMAGES, SOUND};
 use super::parts::Parts;
 use super::types::Kept;
 
@@ -49,20 +50,6 @@ pub(super) static GEMMA4: Encoder = Encoder {
     ],
     ..Encoder::DEFAULT
 };
-
-const IMAGES: Table = &[
-    ("embedding", "mm.embedding"),
-    ("embedding_projection", "mm.input_projection"),
-    ("hard_embedding_norm", "mm.hard_emb_norm"),
-    ("soft_embedding_norm", "mm.soft_emb_norm"),
-];
-
-const SOUND: Table = &[
-    ("embedding", "mm.a.embedding"),
-    ("embedding_projection", "mm.a.input_projection"),
-    ("hard_embedding_norm", "mm.a.hard_emb_norm"),
-    ("soft_embedding_norm", "mm.a.soft_emb_norm"),
-];
 
 const TOWER: Table = &[
     ("patch_embedder.input_proj", "v.patch_embd"),

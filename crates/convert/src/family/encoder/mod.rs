@@ -10,6 +10,7 @@ mod definition;
 mod dots3;
 mod dots_ocr;
 mod gemma3;
+mod gemma3n;
 mod gemma4;
 mod glm4v;
 mod granite;
@@ -23,6 +24,7 @@ mod lfm2;
 mod lfm2_audio;
 mod ling;
 mod llama4;
+mod mimo;
 mod minicpm_v;
 mod minimax;
 mod muse_glimmer;
@@ -31,7 +33,9 @@ mod paddle_ocr;
 mod parts;
 mod phi4;
 mod pixtral;
+mod pocket_tts;
 mod qwen2_vl;
+mod qwen3_tts;
 mod qwen3_vl;
 mod radio;
 mod sound;
@@ -47,6 +51,7 @@ pub(crate) use parts::Parts;
 /// All kinds.
 static ENCODERS: &[&Encoder] = &[
     &gemma3::GEMMA3,
+    &gemma3n::GEMMA3N,
     &gemma4::GEMMA4,
     &gemma4::GEMMA4_UNIFIED,
     &qwen2_vl::QWEN2_VL,
@@ -85,6 +90,9 @@ static ENCODERS: &[&Encoder] = &[
     &paddle_ocr::PADDLE_OCR,
     &hunyuan_vl::HUNYUAN_VL,
     &minimax::MINIMAX_M3,
+    &mimo::MIMO,
+    &qwen3_tts::QWEN3_TTS,
+    &pocket_tts::POCKET_TTS,
     &deepseek_ocr::DEEPSEEK_OCR,
     &deepseek_ocr::UNLIMITED_OCR,
     &deepseek_ocr::DEEPSEEK_OCR_2,
@@ -121,4 +129,19 @@ pub fn encoder_classes() -> Vec<&'static str> {
         ENCODERS.iter().flat_map(|encoder| encoder.classes).copied().collect();
     classes.sort_unstable();
     classes
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_check_knows_the_names_of_all_tensors() {
+        let tables = ENCODERS.iter().flat_map(|encoder| encoder.places.iter());
+        let names =
+            tables.flat_map(|(_, table)| table.iter().map(|(_, ours)| ours.replace("{}", "0")));
+        let unknown: Vec<_> =
+            names.filter(|name| !gguf::schema::projector::is_known(name)).collect();
+        assert_eq!(unknown, [""; 0], "add them to `schema/projector.rs` of the crate `gguf`");
+    }
 }

@@ -62,6 +62,20 @@ impl Parts {
         }
     }
 
+    /// The configuration in a folder beside that of the model.
+    pub(super) fn of_folder(&self, folder: &str) -> Result<Config, Error> {
+        let name = format!("{folder}/config.json");
+        match self.model.file(&name)? {
+            Some(Value::Object(fields)) => Ok(self.model.of_file(&name, fields)),
+            _ => {
+                let dir = self.model.path().with_file_name(folder);
+                let what = "holds no `config.json` of a part of the model";
+                let help = "fetch all folders of the model's repository";
+                Err(Error::input("config-missing", &dir, what, help))
+            }
+        }
+    }
+
     /// A number that must be there, and may be 0.
     pub(super) fn number(config: &Config, names: &[&str], meaning: &str) -> Result<u32, Error> {
         config.u32(names)?.ok_or_else(|| config.missing(names[0], meaning))

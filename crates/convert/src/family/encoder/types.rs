@@ -24,7 +24,7 @@ impl Kept {
 }
 
 /// The type of a tensor where matrices have type `matrices`; `kept` are the exceptions of an encoder: how
-/// names begin, or what is in them where it begins with a dot.
+/// names begin, or what is in them where it begins with a dot; a star stands between both.
 pub(super) fn float_type(
     name: &str,
     shape: &Shape,
@@ -37,9 +37,10 @@ pub(super) fn float_type(
     if shape.len() <= 1 || name.ends_with("_norm.weight") {
         return TensorType::F32;
     }
-    let of_name = |(part, _): &&(&str, Kept)| match part.starts_with('.') {
-        true => name.contains(part),
-        false => name.starts_with(part),
+    let of_name = |(part, _): &&(&str, Kept)| match part.split_once('*') {
+        Some((start, part)) => name.strip_prefix(start).is_some_and(|name| name.contains(part)),
+        None if part.starts_with('.') => name.contains(part),
+        None => name.starts_with(part),
     };
     let mut kept = kept.iter().chain(CONVOLUTIONS).filter(|_| name.contains(".weight"));
     if let Some((_, kept)) = kept.find(of_name) {

@@ -7,7 +7,7 @@ pub(super) static CLIP: Architecture = Architecture {
     name: "clip",
     note: "A file that goes with a language model. There are some dozens of encoders and \
            projectors; listed is the vision tower that most of them share, of which every tensor \
-           may be missing or shaped otherwise somewhere.",
+           may be missing or shaped otherwise somewhere. The names of all stand below.",
     required: &[],
     optional: &[&["projector_type", "has_vision_encoder", "has_audio_encoder"]],
     defaults: &[],

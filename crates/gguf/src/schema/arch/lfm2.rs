@@ -1,7 +1,7 @@
 //! LFM2: short convolutions in most layers, attention in some.
 
 use super::layers;
-use crate::schema::architecture::Item::{self, All, Required, Unless, When};
+use crate::schema::architecture::Item::{self, All, Optional, Required, Unless, When};
 use crate::schema::architecture::{Architecture, Block};
 use crate::schema::groups::*;
 
@@ -25,11 +25,28 @@ const OWN: &[&str] = &["shortconv.l_cache"];
 
 pub(super) static LFM2: Architecture = Architecture {
     name: "lfm2",
-    note: "`token_embd_norm` is the final norm. Layers without heads of keys and values have a convolution.",
+    note: "`token_embd_norm` is the final norm. Layers without heads of keys and values have a convolution. \
+           Decoders of sound end in a matrix.",
     required: &[SIZES, TRANSFORMER, RMS, OWN],
-    optional: &[HEADS, ROPE, &["vocab_size", "attention.causal", "pooling_type"]],
+    optional: &[
+        HEADS,
+        ROPE,
+        &[
+            "vocab_size",
+            "attention.causal",
+            "pooling_type",
+            "attention.sliding_window",
+            "embedding_length_out",
+        ],
+    ],
     defaults: &[],
-    tensors: TENSORS,
+    tensors: &[
+        All(TENSORS),
+        When(
+            "n_frame",
+            &[Required("dense_2.weight", "n_embd, n_frame"), Optional("dense_2.bias", "n_frame")],
+        ),
+    ],
     blocks: &[layers(&[All(MIXER), All(GATED_FFN)])],
     open: false,
 };

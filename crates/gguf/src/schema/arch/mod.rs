@@ -29,9 +29,11 @@ mod qwen;
 mod qwen_next;
 mod rwkv;
 mod seeing;
+mod speaking;
 mod stablelm;
 mod t5;
 mod valued;
+mod wavtokenizer;
 mod whisper;
 mod windowed;
 
@@ -190,6 +192,9 @@ pub static ARCHITECTURES: &[&Architecture] = &[
     &t5::T5,
     &t5::T5ENCODER,
     &whisper::WHISPER,
+    &wavtokenizer::WAVTOKENIZER,
+    &speaking::QWEN3_TTS,
+    &speaking::POCKET_TTS,
     &clip::CLIP,
 ];
 
