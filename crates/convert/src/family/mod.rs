@@ -415,7 +415,7 @@ mod tests {
     use std::path::Path;
 
     use gguf::Metadata;
-    use serde_json::json;
+    use serde_json::{Value, json};
 
     use super::*;
 
@@ -432,9 +432,17 @@ mod tests {
     #[test]
     fn stretched_positions_are_written() {
         // Their classes do not stretch so: GPT-J, Nomic's, CodeShell and drafts of Gemma not at all, Phi 3 and MiniCPM 3 by
-        // factors of their own.
-        const OTHERS: [&str; 7] =
-            ["codeshell", "gptj", "minicpm3", "neo-bert", "nomic-bert", "phi3", "phimoe"];
+        // factors of their own; Pocket TTS has no configuration.
+        const OTHERS: [&str; 8] = [
+            "codeshell",
+            "gptj",
+            "minicpm3",
+            "neo-bert",
+            "nomic-bert",
+            "phi3",
+            "phimoe",
+            "pockettts",
+        ];
         let stretches = |family: &&&Family| {
             let schema = gguf::schema::architecture(family.architecture).unwrap();
             let stretches = schema.optional.concat().contains(&"rope.scaling.factor");
@@ -442,7 +450,7 @@ mod tests {
             stretches && !others && family.classes[0] != gemma4_draft::DSPARK.classes[0]
         };
         let without = FAMILIES.iter().filter(stretches).filter(|family| {
-            let mut further = json!({
+            let further = json!({
                 "embedding_multiplier_scale": 1.0, "output_multiplier_scale": 1.0,
                 "max_sequence_length": 64, "mlp_hidden_size": 96, "H_cycles": 1, "L_cycles": 1, "mamba_n_heads": 8,
                 "embedding_scale": 1.0, "num_attention_groups": 4, "moe_num_experts": 4,
@@ -464,6 +472,8 @@ mod tests {
                 "layernorm_full_attention_alpha": 1.0, "layernorm_full_attention_beta": 1.0,
                 "layernorm_linear_attention_alpha": 1.0, "layernorm_linear_attention_beta": 1.0,
                 "layernorm_mlp_alpha": 1.0, "layernorm_mlp_beta": 1.0,
+            });
+            let last = json!({
                 "output_size": 64, "talker_config": {"vocab_size": 8}, "text_vocab_size": 8,
                 "codec_eos_token_id": 1, "max_lora_rank": 8, "num_adapters": 1, "adapter_token_ids": [1],
                 "adapter_substitute_token_ids": [2], "shared_intermediate_size": 96,
@@ -487,8 +497,7 @@ mod tests {
                 "layer_types": ["full_attention", "full_attention", "full_attention", "full_attention"],
                 "dim_model_base": 64, "rope_theta": 10000.0, "rope_scaling": {"rope_type": "linear", "factor": 3.0},
             }));
-            further.as_object_mut().unwrap().extend(newest.as_object().unwrap().clone());
-            for (field, value) in further.as_object().unwrap() {
+            for (field, value) in [further, newest, last].iter().filter_map(Value::as_object).flatten() {
                 config.set(field, value.clone());
             }
             match family.architecture {
