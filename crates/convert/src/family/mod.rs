@@ -358,27 +358,38 @@ pub(crate) fn class_with_body(class: &str) -> Option<&'static str> {
     classes.find(|known| body(known).is_some_and(|body| body == wanted))
 }
 
-/// The classes of families in which every one of these tensors has a place.
+/// The classes of families in which every one of these tensors has a place, and not all of them are left out.
 pub(crate) fn classes_with_tensors<'n>(
     config: &Config,
     names: impl Iterator<Item = &'n str> + Clone,
 ) -> Vec<&'static str> {
     let fitting = FAMILIES.iter().filter(|family| {
         let mut config = config.clone();
-        family.complete(&mut config).is_ok()
-            && names.clone().all(|name| has_place(family, &config, &foreign::text_name(name)))
+        let mut is_any_kept = false;
+        let have_places = family.complete(&mut config).is_ok()
+            && names.clone().all(|name| match mapped(family, &config, &foreign::text_name(name)) {
+                Some(is_kept) => {
+                    is_any_kept |= is_kept;
+                    true
+                }
+                None => false,
+            });
+        have_places && is_any_kept
     });
     fitting.filter_map(|family| family.classes.first().copied()).collect()
 }
 
-fn has_place(family: &Family, config: &Config, name: &str) -> bool {
+/// Whether a tensor becomes one of the family's, or is left out; `None` if it has no place.
+fn mapped(family: &Family, config: &Config, name: &str) -> Option<bool> {
     match family.mapping(config, name) {
         Ok(Mapping::Made(made) | Mapping::Behind(_, made)) => {
             let schema = gguf::schema::architecture(family.architecture);
-            made.iter().all(|made| schema.is_none_or(|schema| is_listed(schema, &made.name)))
+            let are_listed =
+                made.iter().all(|made| schema.is_none_or(|schema| is_listed(schema, &made.name)));
+            are_listed.then_some(true)
         }
-        Ok(Mapping::Unknown) | Err(_) => false,
-        Ok(_) => true,
+        Ok(Mapping::Unknown) | Err(_) => None,
+        Ok(_) => Some(false),
     }
 }
 
