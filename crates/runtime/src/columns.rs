@@ -48,6 +48,13 @@ impl Columns<'_> {
         // to nobody else; as long as the slice lives this is borrowed.
         unsafe { slice::from_raw_parts_mut(self.start.add(row * self.stride), self.len) }
     }
+
+    /// Puts numbers there that stand row by row.
+    pub fn put(&mut self, numbers: &[f32]) {
+        for (row, numbers) in numbers.chunks_exact(self.len).enumerate() {
+            self.row(row).copy_from_slice(numbers);
+        }
+    }
 }
 
 /// All columns of a matrix, `len` at a time; the last ones may be fewer.

@@ -77,9 +77,7 @@ pub(crate) fn multiply(
             }
         } else {
             dispatch(ty, Tile { matrix, first, x: by_pieces, tokens, out: &mut made });
-            for (token, made) in made.chunks_exact(len).enumerate() {
-                out.row(token).copy_from_slice(made);
-            }
+            out.put(&made);
         }
     });
 }

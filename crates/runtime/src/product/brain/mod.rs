@@ -123,9 +123,7 @@ impl Job<'_> {
         columns(out, rows).enumerate().for_each(|(n, mut out)| {
             let mut made = Scratch::new(out.len() * tokens);
             task((n, &mut made));
-            for (token, made) in made.chunks_exact(out.len()).enumerate() {
-                out.row(token).copy_from_slice(made);
-            }
+            out.put(&made);
         });
     }
 }

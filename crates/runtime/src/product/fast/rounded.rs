@@ -51,7 +51,10 @@ pub(super) enum Also {
     Nothing,
     /// Levels in 16 bits.
     Wide,
-    /// Levels greater by 128, in place of levels.
+    /// [`Rounded::largest`].
+    #[cfg(target_arch = "x86_64")]
+    Largest,
+    /// The same, and levels greater by 128 in place of levels.
     #[cfg(target_arch = "x86_64")]
     Raised,
     /// [`Rounded::pairs`].
@@ -60,6 +63,14 @@ pub(super) enum Also {
 }
 
 impl Also {
+    /// Whether there is the greatest sum of magnitudes.
+    fn sized(self) -> bool {
+        #[cfg(target_arch = "x86_64")]
+        return matches!(self, Self::Largest | Self::Raised);
+        #[cfg(not(target_arch = "x86_64"))]
+        false
+    }
+
     /// Whether levels are greater by 128.
     fn raised(self) -> bool {
         #[cfg(target_arch = "x86_64")]
@@ -88,7 +99,7 @@ impl Rounded {
             pairs: Vec::new(),
         };
         let arch = Arch::new();
-        let raised = also.raised();
+        let (sized, raised) = (also.sized(), also.raised());
         let levels: &mut [i8] = cast_slice_mut(&mut made.levels);
         let pieces = levels[..rows * width].par_chunks_mut(rows * PIECE);
         let pieces = pieces.zip(made.scales.par_chunks_mut(rows * (PIECE / len)));
@@ -108,7 +119,17 @@ impl Rounded {
                         ahead.chunks(16).for_each(|line| prefetch(line.as_ptr()));
                     }
                     let x = &x.row(row)[piece * PIECE..][..width];
-                    arch.dispatch(Round { x, levels, scales, sums, largest, len, group, raised });
+                    arch.dispatch(Round {
+                        x,
+                        levels,
+                        scales,
+                        sums,
+                        largest,
+                        len,
+                        group,
+                        sized,
+                        raised,
+                    });
                 }
             },
         );
@@ -231,7 +252,7 @@ impl Rounded {
     }
 
     #[cfg(target_arch = "x86_64")]
-    /// The greatest sum of the magnitudes of a group, of the 256 columns from one on.
+    /// The greatest sum of the magnitudes of a group, of the 256 columns from one on, if it was asked for.
     #[inline(always)]
     pub fn largest(&self, row: usize, column: usize) -> u16 {
         self.largest[column / PIECE * self.rows + row]
@@ -260,6 +281,7 @@ struct Round<'r> {
     largest: &'r mut u16,
     len: usize,
     group: usize,
+    sized: bool,
     raised: bool,
 }
 
@@ -268,7 +290,7 @@ impl WithSimd for Round<'_> {
 
     #[inline(always)]
     fn with_simd<S: Simd>(self, _: S) {
-        let Self { x, levels, scales, sums, largest, len, group, raised } = self;
+        let Self { x, levels, scales, sums, largest, len, group, sized, raised } = self;
         let blocks = x.chunks_exact(len).zip(levels.chunks_exact_mut(len)).zip(scales);
         for ((x, levels), scale) in blocks {
             // As integers, so that NaN is the greatest of all, and spoils the scale.
@@ -292,8 +314,11 @@ impl WithSimd for Round<'_> {
         for (levels, sum) in levels.chunks_exact(group).zip(sums) {
             let parts = levels.as_chunks::<16>().0;
             *sum = parts.iter().flatten().map(|level| i16::from(*level)).sum();
-            let magnitudes = parts.iter().flatten().map(|level| u16::from(level.unsigned_abs()));
-            *largest = magnitudes.sum::<u16>().max(*largest);
+            if sized {
+                let magnitudes =
+                    parts.iter().flatten().map(|level| u16::from(level.unsigned_abs()));
+                *largest = magnitudes.sum::<u16>().max(*largest);
+            }
         }
         if raised {
             levels.iter_mut().for_each(|level| *level ^= i8::MIN);

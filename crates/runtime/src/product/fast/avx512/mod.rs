@@ -49,6 +49,7 @@ impl<F: Integers> Kernels for Avx512<F> {
         match rows {
             ..=FEW => avx2::rows::also::<F>(),
             _ if tiles::raised::<F>(self.amx) => Also::Raised,
+            _ if F::LEN == 256 => Also::Largest,
             _ => Also::Nothing,
         }
     }
