@@ -6,7 +6,8 @@ use serde_json::Value;
 
 use super::files::SENTENCEPIECE;
 use super::token::{ADDED_SCORE, MAX_TOKENS, Token};
-use super::{Array, Builder, assembled, bpe, sentencepiece};
+use super::unigram::Unigram;
+use super::{Builder, assembled, bpe, sentencepiece};
 
 impl Builder<'_> {
     /// A byte-level vocabulary, then codes, each of a name; without a chat template.
@@ -67,7 +68,7 @@ impl Builder<'_> {
             let path = self.files.path(SENTENCEPIECE);
             return Err(Error::input("vocabulary-other-model", &path, what, help));
         }
-        let (space, fold) = (model.add_dummy_prefix, model.remove_extra_whitespaces);
+        let (space_prefix, fold_spaces) = (model.add_dummy_prefix, model.remove_extra_whitespaces);
         let charsmap = model.charsmap.clone();
         let rows = self.options.vocab_size;
         let mut tokens = sentencepiece::tokens(model, &self.files, rows, &mut self.notes)?;
@@ -76,12 +77,7 @@ impl Builder<'_> {
         for (token, text) in tokens.iter_mut().rev().zip(vectors.rev()) {
             *token = Token { text: text.into(), score: ADDED_SCORE, kind: TokenType::Control };
         }
-        self.tokens("t5", "default".to_owned(), &tokens, true);
-        self.metadata.set("tokenizer.ggml.add_space_prefix", space);
-        self.metadata.set("tokenizer.ggml.remove_extra_whitespaces", fold);
-        if !charsmap.is_empty() {
-            self.metadata.set("tokenizer.ggml.precompiled_charsmap", Array::from(&charsmap[..]));
-        }
+        self.pieces(&Unigram { tokens, space_prefix, fold_spaces, charsmap }, false);
         self.metadata.set("tokenizer.ggml.add_bos_token", false);
         self.metadata.set("tokenizer.ggml.add_eos_token", false);
         Ok(())

@@ -22,14 +22,14 @@ pub(crate) const XLM_ROBERTA_MODEL: &str = "sentencepiece.bpe.model";
 pub(crate) const T5_MODEL: &str = "spiece.model";
 
 /// Pieces and the preparation of text, from either kind of file.
-struct Unigram {
-    tokens: Vec<Token>,
+pub(super) struct Unigram {
+    pub tokens: Vec<Token>,
     /// Whether a space is put in front of a text.
-    space_prefix: bool,
+    pub space_prefix: bool,
     /// Whether runs of spaces are folded.
-    fold_spaces: bool,
+    pub fold_spaces: bool,
     /// What is written in place of what, as SentencePiece stores it; may be empty.
-    charsmap: Vec<u8>,
+    pub charsmap: Vec<u8>,
 }
 
 impl Builder<'_> {
@@ -78,18 +78,23 @@ impl Builder<'_> {
 
     /// Writes the keys; encoders say how many kinds of segments there are.
     fn unigram(&mut self, unigram: Unigram, is_encoder: bool) -> Result<(), Error> {
+        self.pieces(&unigram, is_encoder);
+        self.special_tokens(unigram.tokens.len())?.write(&mut self.metadata);
+        Ok(())
+    }
+
+    /// The same without special tokens.
+    pub(super) fn pieces(&mut self, unigram: &Unigram, is_encoder: bool) {
         let Unigram { tokens, space_prefix, fold_spaces, charsmap } = unigram;
-        self.tokens("t5", "default".to_owned(), &tokens, true);
-        self.metadata.set("tokenizer.ggml.add_space_prefix", space_prefix);
+        self.tokens("t5", "default".to_owned(), tokens, true);
+        self.metadata.set("tokenizer.ggml.add_space_prefix", *space_prefix);
         if is_encoder {
             self.token_type_count();
         }
-        self.metadata.set("tokenizer.ggml.remove_extra_whitespaces", fold_spaces);
+        self.metadata.set("tokenizer.ggml.remove_extra_whitespaces", *fold_spaces);
         if !charsmap.is_empty() {
             self.metadata.set("tokenizer.ggml.precompiled_charsmap", Array::from(&charsmap[..]));
         }
-        self.special_tokens(tokens.len())?.write(&mut self.metadata);
-        Ok(())
     }
 
     /// A SentencePiece model with ids as XLM-RoBERTa has them: four special tokens of its own

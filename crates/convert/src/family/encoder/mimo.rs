@@ -12,7 +12,7 @@ use super::super::definition::{ExpertSlot, MappedTensor, Mapping};
 use super::super::hyper::Keys;
 use super::super::names::{Table, captures};
 use super::definition::{Encoder, Foreign, Made, common, frames, reshaped};
-use super::names::QWEN;
+use super::names::{QWEN, WHISPER};
 use super::parts::Parts;
 use super::types::Kept;
 use crate::assembly::CONFIG_OF_ANOTHER;
@@ -33,6 +33,7 @@ pub(super) static MIMO: Encoder = Encoder {
     places: &[
         ("visual.", QWEN),
         ("audio_encoder.", LOCAL),
+        ("audio_tokenizer/encoder.", WHISPER),
         ("audio_tokenizer/encoder.", TOKENIZER),
         ("speech_embeddings.", &[]),
     ],
@@ -74,20 +75,9 @@ const LOCAL: Table = &[
     ("input_local_transformer.norm", "mm.a.local_norm"),
 ];
 
-const TOKENIZER: Table = &[
-    ("conv{}", "a.conv1d.{}"),
-    ("layer_norm", "a.post_ln"),
-    ("down_sample_layer.0", "a.downsample.conv"),
-    ("down_sample_norm", "a.downsample.norm"),
-    ("layers.{}.self_attn_layer_norm", "a.blk.{}.ln1"),
-    ("layers.{}.final_layer_norm", "a.blk.{}.ln2"),
-    ("layers.{}.self_attn.q_proj", "a.blk.{}.attn_q"),
-    ("layers.{}.self_attn.k_proj", "a.blk.{}.attn_k"),
-    ("layers.{}.self_attn.v_proj", "a.blk.{}.attn_v"),
-    ("layers.{}.self_attn.out_proj", "a.blk.{}.attn_out"),
-    ("layers.{}.fc1", "a.blk.{}.ffn_up"),
-    ("layers.{}.fc2", "a.blk.{}.ffn_down"),
-];
+/// Of the tokenizer, besides what Whisper's encoder has.
+const TOKENIZER: Table =
+    &[("down_sample_layer.0", "a.downsample.conv"), ("down_sample_norm", "a.downsample.norm")];
 
 fn complete(parts: &mut Parts) -> Result<(), Error> {
     let heads = Parts::number(&parts.vision, &["num_heads"], "the number of attention heads")?;
