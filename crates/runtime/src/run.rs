@@ -13,7 +13,7 @@ use crate::context::ContextOptions;
 use crate::executor::Executor;
 use crate::memory;
 use crate::ops;
-use crate::product::How;
+use crate::product::{How, Input, Kept};
 use crate::state::Sequence;
 use crate::value::Value;
 use crate::watch::Watch;
@@ -39,6 +39,8 @@ pub(crate) struct Run<'r> {
     /// Tokens that a sequence may have.
     pub context_len: usize,
     values: Vec<Option<Value>>,
+    /// Of each value what its products have in common.
+    kept: Vec<Kept>,
 }
 
 /// Memory of values that nobody reads any more.
@@ -144,6 +146,7 @@ pub(crate) fn run_some(
         for read in op.values() {
             let read = read.0 as usize;
             if last_use[read] == Some(number) {
+                run.kept[read].clear();
                 free.give(run.values[read].take());
             }
         }
@@ -183,8 +186,9 @@ impl<'r> Run<'r> {
                 }
             }
         }
+        let kept = std::iter::repeat_with(Kept::default).take(values).collect();
         let values = std::iter::repeat_with(|| None).take(values).collect();
-        Self { executor, watch, inputs, positions, groups, outputs, context_len, values }
+        Self { executor, watch, inputs, positions, groups, outputs, context_len, values, kept }
     }
 
     /// The tokens; none in an encoder of features.
@@ -214,6 +218,11 @@ impl<'r> Run<'r> {
     /// A value that was made before.
     pub fn value(&self, id: ValueId) -> &Value {
         self.values[id.0 as usize].as_ref().expect("values live until their last use")
+    }
+
+    /// The same, for a product.
+    pub fn input(&self, id: ValueId) -> Input<'_> {
+        Input { value: self.value(id), kept: Some(&self.kept[id.0 as usize]) }
     }
 
     fn rows(&self, rows: Rows) -> usize {

@@ -4,7 +4,7 @@ use gguf_graph::{Experts, Gating};
 use rayon::prelude::*;
 
 use super::elementwise::{apply, gated, softmax};
-use crate::product;
+use crate::product::{self, Input, Kept};
 use crate::run::Run;
 use crate::value::Value;
 
@@ -48,9 +48,9 @@ fn network(
         let factor = if experts.weigh_input { *weight } else { 1.0 };
         input.iter_mut().zip(x.row(*row)).for_each(|(input, x)| *input = x * factor);
     }
-    let multiply = |x: &Value, id, bias| {
+    let multiply = |x: Input<'_>, id, bias| {
         let matrix = weights.matrix(id);
-        let mut made = Value::zeros(x.rows, matrix.rows_of_one, Vec::new());
+        let mut made = Value::zeros(x.value.rows, matrix.rows_of_one, Vec::new());
         product::multiply_expert(run.how(), matrix, expert, x, &mut made);
         if let Some(bias) = weights.optional(bias) {
             let bias = &bias[expert * made.width..(expert + 1) * made.width];
@@ -58,11 +58,13 @@ fn network(
         }
         made
     };
-    let mut up = multiply(&input, experts.up, experts.up_bias);
+    let kept = Kept::default();
+    let input = Input { value: &input, kept: Some(&kept) };
+    let mut up = multiply(input, experts.up, experts.up_bias);
     let inner = weights.matrix(experts.down).row_len;
     match experts.gate {
         Some(gate) => {
-            let gate = multiply(&input, gate, experts.gate_bias);
+            let gate = multiply(input, gate, experts.gate_bias);
             up.data
                 .par_iter_mut()
                 .with_min_len(super::WORTHWHILE)
@@ -84,7 +86,7 @@ fn network(
             up.data.iter_mut().for_each(|up| *up = apply(function, *up));
         }
     }
-    multiply(&up, experts.down, experts.down_bias)
+    multiply((&up).into(), experts.down, experts.down_bias)
 }
 
 /// The experts of a token with their weights, in the order of their numbers.

@@ -35,8 +35,8 @@ pub(crate) fn compute(
         Op::Features { .. } => rows::features(run, to),
         Op::Embed { table, index } => rows::embed(run, weights.matrix(*table), *index, to)?,
         Op::Product { x, weight, bias } => {
+            product::multiply(run.how(), weights.matrix(*weight), run.input(*x), to);
             let x = run.value(*x);
-            product::multiply(run.how(), weights.matrix(*weight), x, to);
             product::add_adapters(run.how(), run.executor.adapters.of(*weight), x, to);
             elementwise::add_row(weights.optional(*bias), to);
         }

@@ -6,6 +6,7 @@ mod exact;
 mod fast;
 mod floats;
 
+pub(crate) use fast::Kept;
 #[cfg(target_arch = "x86_64")]
 pub(crate) use fast::Lazily;
 
@@ -46,10 +47,24 @@ pub(crate) struct How<'r> {
     pub watch: &'r Watch<'r>,
 }
 
+/// What is multiplied.
+#[derive(Clone, Copy)]
+pub(crate) struct Input<'r> {
+    pub value: &'r Value,
+    /// What is kept of this value between its products, if it has several.
+    pub kept: Option<&'r Kept>,
+}
+
+impl<'r> From<&'r Value> for Input<'r> {
+    fn from(value: &'r Value) -> Self {
+        Self { value, kept: None }
+    }
+}
+
 /// `out = x W`.
-pub(crate) fn multiply(how: How<'_>, matrix: &Matrix, x: &Value, out: &mut Value) {
+pub(crate) fn multiply(how: How<'_>, matrix: &Matrix, x: Input<'_>, out: &mut Value) {
     if let Some(observer) = how.watch.observer {
-        observer.product(&matrix.name, None, x);
+        observer.product(&matrix.name, None, x.value);
     }
     multiply_rows(how, matrix, 0, x, out);
 }
@@ -59,26 +74,26 @@ pub(crate) fn multiply_expert(
     how: How<'_>,
     matrix: &Matrix,
     expert: usize,
-    x: &Value,
+    x: Input<'_>,
     out: &mut Value,
 ) {
     if let Some(observer) = how.watch.observer {
         let experts = matrix.rows / matrix.rows_of_one.max(1);
-        observer.product(&matrix.name, Some((expert, experts)), x);
+        observer.product(&matrix.name, Some((expert, experts)), x.value);
     }
     multiply_rows(how, matrix, expert * matrix.rows_of_one, x, out);
 }
 
 /// `out = x W` with the matrix whose rows begin at `first` of a tensor, as many as `out` is wide.
-fn multiply_rows(how: How<'_>, matrix: &Matrix, first: usize, x: &Value, out: &mut Value) {
+fn multiply_rows(how: How<'_>, matrix: &Matrix, first: usize, x: Input<'_>, out: &mut Value) {
     if how.arithmetic == Arithmetic::Fast && fast::multiply(how, matrix, first, x, out) {
         return;
     }
     #[cfg(target_arch = "x86_64")]
-    if brain::multiply(how, matrix, first, x, out) {
+    if brain::multiply(how, matrix, first, x.value, out) {
         return;
     }
-    exact::multiply(how.watch, matrix, first, x, out);
+    exact::multiply(how.watch, matrix, first, x.value, out);
 }
 
 /// The product of each head with a matrix of its own.
@@ -94,7 +109,7 @@ pub(crate) fn multiply_heads(how: How<'_>, matrix: &Matrix, x: &Value, out: &mut
             part.copy_from_slice(&x.row(row)[head * input..(head + 1) * input]);
         }
         let mut made = Value::zeros(x.rows, output, Vec::new());
-        multiply_rows(how, matrix, head * output, &part, &mut made);
+        multiply_rows(how, matrix, head * output, (&part).into(), &mut made);
         let width = out.width;
         for (row, made) in made.data.chunks_exact(output).enumerate() {
             let start = row * width + head * output;

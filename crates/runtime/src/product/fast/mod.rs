@@ -31,11 +31,13 @@ mod tile;
 #[cfg(target_arch = "x86_64")]
 mod unsigned;
 
+use std::sync::Arc;
+
 use gguf::TensorType;
 use gguf_quant::integers::{self, Integers};
 use rayon::prelude::*;
 
-use super::How;
+use super::{How, Input};
 use crate::columns::columns;
 use crate::instructions::Proof;
 use crate::scratch::Scratch;
@@ -45,6 +47,7 @@ use crate::weight::Matrix;
 pub(crate) use packed::Lazily;
 #[cfg(target_arch = "x86_64")]
 use packed::{Form, Packed};
+pub(crate) use rounded::Kept;
 use rounded::{Also, Rounded};
 
 /// Rows of a tile.
@@ -118,24 +121,25 @@ pub(super) fn multiply(
     how: How<'_>,
     matrix: &Matrix,
     first: usize,
-    x: &Value,
+    input: Input<'_>,
     out: &mut Value,
 ) -> bool {
     let Some(kernels) = kernels(matrix.codec.tensor_type(), how.instructions) else { return false };
+    let x = input.value;
     if x.rows == 0 {
         return true;
     }
     let outputs = out.width;
     if x.rows <= FEW {
-        multiply_few(how, &*kernels, matrix, first, x, out);
+        multiply_few(how, &*kernels, matrix, first, input, out);
         return true;
     }
-    let rounded = Rounded::new(x, kernels.len(), kernels.group(), kernels.also(x.rows));
+    let rounded = rounded(&*kernels, input, kernels.also(x.rows));
     let weights = matrix.rows(first, outputs);
     let row_bytes = matrix.row_bytes;
     let fair = outputs.div_ceil(ROWS * rayon::current_num_threads());
     let rows = ROWS * kernels.together().min(fair);
-    let tasks = columns(out, rows).zip(weights.par_chunks(rows * row_bytes));
+    let tasks = columns(out, rows).zip(weights.par_chunks(rows * row_bytes)).with_max_len(1);
     tasks.filter(|_| !how.watch.ended()).for_each(|(mut out, weights)| {
         let mut tiles = Scratch::new(weights.len().div_ceil(ROWS * row_bytes) * ROWS * x.rows);
         let tiles = tiles.as_chunks_mut::<ROWS>().0;
@@ -155,15 +159,25 @@ pub(super) fn multiply(
     true
 }
 
+/// Activations as kernels read them: those that another product has rounded, if there are such.
+fn rounded(kernels: &dyn Kernels, input: Input<'_>, also: Also) -> Arc<Rounded> {
+    let (len, group) = (kernels.len(), kernels.group());
+    match input.kept {
+        Some(kept) => kept.rounded(input.value, len, group, also),
+        None => Arc::new(Rounded::new(input.value, len, group, also)),
+    }
+}
+
 /// The same with up to [`FEW`] rows of activations.
 fn multiply_few(
     how: How<'_>,
     kernels: &dyn Kernels,
     matrix: &Matrix,
     first: usize,
-    x: &Value,
+    input: Input<'_>,
     out: &mut Value,
 ) {
+    let x = input.value;
     let (tokens, outputs) = (x.rows, out.width);
     let mut turned = Vec::new();
     // Of one token columns are rows.
@@ -178,7 +192,7 @@ fn multiply_few(
         && (outputs.is_multiple_of(ROWS) || first + outputs == matrix.rows)
         && let Some(packed) = matrix.packed.get(kernels, matrix, how.repacking)
     {
-        let rounded = Rounded::new(x, kernels.len(), kernels.group(), Also::Nothing);
+        let rounded = rounded(kernels, input, Also::Nothing);
         let strips = (TASK / packed.strip_bytes()).max(1);
         let tasks = columns.par_chunks_mut(strips * ROWS * tokens);
         let tasks = tasks
@@ -187,7 +201,7 @@ fn multiply_few(
         tasks.for_each(|(out, strips)| kernels.packed(&packed.form, strips, &rounded, out));
         return turn(tokens, &turned, out);
     }
-    let rounded = Rounded::new(x, kernels.len(), kernels.group(), kernels.also(tokens));
+    let rounded = rounded(kernels, input, kernels.also(tokens));
     let rows = (TASK / matrix.row_bytes).max(1).next_multiple_of(LANES);
     let tasks = columns.par_chunks_mut(rows * tokens);
     let tasks = tasks

@@ -1,5 +1,7 @@
 //! Activations in 8 bits.
 
+use std::sync::{Arc, Mutex, PoisonError};
+
 use pulp::bytemuck::{cast_slice, cast_slice_mut};
 use pulp::{Arch, Simd, WithSimd};
 use rayon::prelude::*;
@@ -23,6 +25,7 @@ pub(super) struct Rounded {
     /// Numbers with a scale of their own.
     len: usize,
     group: usize,
+    also: Also,
     /// Bytes: levels, or those greater by 128.
     levels: Scratch,
     wide: Vec<i16>,
@@ -80,6 +83,30 @@ impl Also {
     }
 }
 
+/// The rounded rows of a value, kept for its further products: of most values there are several.
+#[derive(Default)]
+pub(crate) struct Kept(Mutex<Option<Arc<Rounded>>>);
+
+impl Kept {
+    /// [`Rounded::new`] of the rows that it is for.
+    pub(super) fn rounded(&self, x: &Value, len: usize, group: usize, also: Also) -> Arc<Rounded> {
+        let kept = || self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let before = kept().take_if(|x| (x.len, x.group, x.also) != (len, group, also));
+        drop(before);
+        if let Some(kept) = &*kept() {
+            return Arc::clone(kept);
+        }
+        let made = Arc::new(Rounded::new(x, len, group, also));
+        *kept() = Some(Arc::clone(&made));
+        made
+    }
+
+    /// Gives the memory back.
+    pub fn clear(&mut self) {
+        *self = Self::default();
+    }
+}
+
 impl Rounded {
     /// Rounds rows by blocks of `len`, and sums groups of `group`.
     pub fn new(x: &Value, len: usize, group: usize, also: Also) -> Self {
@@ -90,6 +117,7 @@ impl Rounded {
             width,
             len,
             group,
+            also,
             levels: Scratch::new((rows * width).div_ceil(4)),
             wide: vec![0; if wide { rows * width } else { 0 }],
             scales: vec![0.0; rows * (width / len) + 8],
@@ -191,19 +219,21 @@ impl Rounded {
     }
 
     #[cfg(target_arch = "x86_64")]
-    /// Numbers of a row from a column on and all that stand behind them, and how far it is to the same
-    /// column of the next row.
+    /// The columns of all rows from one on that stand together; `column` is a multiple of [`PIECE`].
     #[inline(always)]
-    pub fn rows_from(&self, row: usize, column: usize) -> (&[i8], usize) {
-        let stride = PIECE.min(self.width - column / PIECE * PIECE);
-        (&self.all()[self.place(row, column, 0)..], stride)
-    }
-
-    #[cfg(target_arch = "x86_64")]
-    /// The same, greater by 128, if they were asked for.
-    #[inline(always)]
-    pub fn raised(&self, row: usize, column: usize, len: usize) -> &[u8] {
-        cast_slice(self.levels(row, column, len))
+    pub fn piece(&self, column: usize) -> Piece<'_> {
+        let len = PIECE.min(self.width - column);
+        let of_all =
+            |shift: u32| (column * self.rows) >> shift..((column + len) * self.rows) >> shift;
+        let largest = column / PIECE * self.rows;
+        Piece {
+            len,
+            levels: cast_slice(&self.all()[of_all(0)]),
+            scales: &self.scales[of_all(self.len.ilog2())],
+            sums: &self.sums[of_all(self.group.ilog2())],
+            largest: &self.largest[largest..largest + self.rows],
+            shifts: [self.len.ilog2(), self.group.ilog2()],
+        }
     }
 
     #[cfg(target_arch = "x86_64")]
@@ -251,13 +281,6 @@ impl Rounded {
         &self.pairs
     }
 
-    #[cfg(target_arch = "x86_64")]
-    /// The greatest sum of the magnitudes of a group, of the 256 columns from one on, if it was asked for.
-    #[inline(always)]
-    pub fn largest(&self, row: usize, column: usize) -> u16 {
-        self.largest[column / PIECE * self.rows + row]
-    }
-
     /// The sums of the groups of the same numbers.
     #[inline(always)]
     pub fn sums(&self, row: usize, column: usize, len: usize) -> &[i16] {
@@ -270,6 +293,45 @@ impl Rounded {
 pub(super) struct Blocks<'r, const G: usize> {
     pub levels: &'r [[i8; 256]],
     pub sums: &'r [[i16; G]],
+}
+
+/// Columns of all rows that stand together.
+#[cfg(target_arch = "x86_64")]
+#[derive(Clone, Copy)]
+pub(super) struct Piece<'r> {
+    /// How many they are.
+    pub len: usize,
+    /// Of all rows one after the other, as bytes.
+    pub levels: &'r [u8],
+    scales: &'r [f32],
+    sums: &'r [i16],
+    /// Of each row the greatest sum of the magnitudes of a group, if it was asked for.
+    pub largest: &'r [u16],
+    /// Of the numbers with a scale, and with a sum.
+    shifts: [u32; 2],
+}
+
+#[cfg(target_arch = "x86_64")]
+impl<'r> Piece<'r> {
+    /// The levels of a row: without a sign if they are greater by 128.
+    #[inline(always)]
+    pub fn levels(&self, row: usize) -> &'r [u8] {
+        &self.levels[row * self.len..][..self.len]
+    }
+
+    /// The scales of its blocks.
+    #[inline(always)]
+    pub fn scales(&self, row: usize) -> &'r [f32] {
+        let count = self.len >> self.shifts[0];
+        &self.scales[row * count..][..count]
+    }
+
+    /// The sums of its groups.
+    #[inline(always)]
+    pub fn sums(&self, row: usize) -> &'r [i16] {
+        let count = self.len >> self.shifts[1];
+        &self.sums[row * count..][..count]
+    }
 }
 
 /// A piece of a row.

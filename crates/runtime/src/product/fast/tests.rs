@@ -206,7 +206,7 @@ fn sums_of_sixteen_bits_are_not_taken_too_far() {
             x.data.chunks_exact_mut(256).for_each(|x| x[0] = sign * 127.0);
             let rounded = |also| Rounded::new(&x, 256, 16, also);
             let many = rounded(kernels.also(8));
-            assert_eq!(many.largest(3, 0), 16 * magnitude);
+            assert_eq!(many.piece(0).largest[3], 16 * magnitude);
             let (mut wanted, mut found) = (vec![[0.0; ROWS]; 8], vec![[0.0; ROWS]; 8]);
             scalar.tiles(&weights, &rounded(Also::Nothing), &mut wanted);
             kernels.tiles(&weights, &many, &mut found);
@@ -262,7 +262,7 @@ fn again_and_again(by: Proof, shape: &[u64], tokens: usize, limit: u64) -> (Vec<
     let random = &mut Random(3);
     let rows = shape[1..].iter().product::<u64>() as usize;
     let width = shape[0] as usize;
-    let bytes = std::sync::Arc::new(weights(random, TensorType::Q4_K, rows, width, None));
+    let bytes = Arc::new(weights(random, TensorType::Q4_K, rows, width, None));
     let matrix = Matrix::of_bytes("m", shape, TensorType::Q4_K, &bytes).unwrap();
     let x = activations(random, tokens, width, 1.0);
     let repacking = crate::repacking::Repacking::of(limit);
@@ -273,7 +273,7 @@ fn again_and_again(by: Proof, shape: &[u64], tokens: usize, limit: u64) -> (Vec<
     let results = (0..8).map(|_| {
         let experts = (0..rows / one).flat_map(|expert| {
             let mut out = Value::zeros(tokens, one, Vec::new());
-            assert!(multiply(how, &matrix, expert * one, &x, &mut out));
+            assert!(multiply(how, &matrix, expert * one, (&x).into(), &mut out));
             out.data
         });
         experts.collect()

@@ -8,7 +8,7 @@ use pulp::bytemuck::cast_slice;
 use pulp::cast;
 
 use super::super::ROWS;
-use super::super::rounded::Rounded;
+use super::super::rounded::Piece;
 use super::tiles::Sums;
 use crate::amx::{self, SIDE, Tiles};
 use crate::avx512::V4Products;
@@ -21,14 +21,8 @@ pub(super) trait Groups<const T: usize> {
     /// The levels of tokens.
     type Tokens<'x>;
 
-    /// Those from `token` and `column` on, all within 256 columns.
-    fn tokens<'x>(
-        &self,
-        x: &'x Rounded,
-        token: usize,
-        column: usize,
-        len: usize,
-    ) -> Self::Tokens<'x>;
+    /// Those from `token` on.
+    fn tokens<'x>(&self, x: Piece<'x>, token: usize) -> Self::Tokens<'x>;
 
     /// `start`, and the products of a group of weights with tokens, from the column `from` of theirs on.
     fn multiply<F: Integers>(
@@ -51,21 +45,10 @@ impl<const RAISED: bool, const T: usize> Groups<T> for Vectors<RAISED> {
     type Tokens<'x> = [&'x [[u8; 4]]; T];
 
     #[inline(always)]
-    fn tokens<'x>(
-        &self,
-        x: &'x Rounded,
-        token: usize,
-        column: usize,
-        len: usize,
-    ) -> Self::Tokens<'x> {
+    fn tokens<'x>(&self, x: Piece<'x>, token: usize) -> Self::Tokens<'x> {
         let mut levels: Self::Tokens<'x> = [&[]; T];
         for t in 0..T {
-            let bytes = if RAISED {
-                x.raised(token + t, column, len)
-            } else {
-                cast_slice(x.levels(token + t, column, len))
-            };
-            levels[t] = bytes.as_chunks().0;
+            levels[t] = x.levels(token + t).as_chunks().0;
         }
         levels
     }
@@ -115,9 +98,9 @@ impl Groups<SIDE> for Tiles {
     type Tokens<'x> = Sixteen<'x>;
 
     #[inline(always)]
-    fn tokens<'x>(&self, x: &'x Rounded, token: usize, column: usize, _: usize) -> Sixteen<'x> {
-        let (levels, stride) = x.rows_from(token, column);
-        Sixteen { levels, stride, sums: amx::Sums([[0; ROWS]; SIDE]) }
+    fn tokens<'x>(&self, x: Piece<'x>, token: usize) -> Sixteen<'x> {
+        let levels = cast_slice(&x.levels[token * x.len..]);
+        Sixteen { levels, stride: x.len, sums: amx::Sums([[0; ROWS]; SIDE]) }
     }
 
     #[inline(always)]

@@ -8,7 +8,7 @@ use std::ops::Range;
 use gguf_quant::integers::Integers;
 use pulp::{NullaryFnOnce, cast};
 
-use super::super::rounded::Rounded;
+use super::super::rounded::{Piece, Rounded};
 use super::super::tile::{DEPTH, Tile};
 use super::super::{ROWS, blocks};
 use super::groups::{Groups, Vectors};
@@ -43,15 +43,31 @@ pub(super) fn tiles<F: Integers>(
     let mut unpacked: Vec<_> = out.chunks(x.rows).map(|_| Unpacked::EMPTY).collect();
     for first in (0..blocks).step_by(at_once) {
         let count = at_once.min(blocks - first);
-        for (weights, unpacked) in weights.chunks(ROWS * row_bytes).zip(&mut unpacked) {
+        // The blocks that come next, or the first ones of the rows behind these: the same thread mostly
+        // takes those, too.
+        let behind = first + count;
+        let (ahead, next) = match behind < blocks {
+            true => (0, behind..blocks.min(behind + at_once)),
+            false => (weights.len(), 0..at_once.min(blocks)),
+        };
+        for (rows, unpacked) in weights.chunks(ROWS * row_bytes).zip(&mut unpacked) {
             let (halves, tile) = (simd.halves(), &mut unpacked.tile);
-            halves.vectorize(Unpack::<F> { halves, tile, weights, row_bytes, first, count, of });
-            ask_for(weights, row_bytes, F::BYTES, first + at_once..blocks.min(first + 2 * at_once));
+            halves.vectorize(Unpack::<F> {
+                halves,
+                tile,
+                weights: rows,
+                row_bytes,
+                first,
+                count,
+                of,
+            });
+            ask_for(rows, row_bytes, ahead, next.start * F::BYTES..next.end * F::BYTES);
             if raised::<F>(amx) {
                 lower::<F>(simd, unpacked);
             }
         }
-        let part = Part { simd, x, tiles: &unpacked, first, count };
+        let part =
+            Part { simd, x: x.piece(first * F::LEN), rows: x.rows, tiles: &unpacked, first, count };
         let mut done = 0;
         if raised::<F>(amx) {
             done = part.by::<F, _, 8>(&Vectors::<true>, done, out);
@@ -89,12 +105,14 @@ impl<F: Integers> NullaryFnOnce for Unpack<'_, F> {
     }
 }
 
-/// Brings blocks of all rows nearer, while others are multiplied.
+/// Brings bytes of rows nearer, while others are multiplied: those of the rows that begin `ahead` bytes behind
+/// `rows`, if there are such.
 #[inline(always)]
-fn ask_for(weights: &[u8], row_bytes: usize, bytes: usize, blocks: Range<usize>) {
-    for row in weights.chunks_exact(row_bytes) {
-        for line in row[blocks.start.min(blocks.end) * bytes..blocks.end * bytes].chunks(64) {
-            prefetch(line.as_ptr());
+fn ask_for(rows: &[u8], row_bytes: usize, ahead: usize, bytes: Range<usize>) {
+    for row in rows.chunks_exact(row_bytes) {
+        let row = row.as_ptr().wrapping_add(ahead);
+        for at in bytes.clone().step_by(64).chain([bytes.end - 1]) {
+            prefetch(row.wrapping_add(at));
         }
     }
 }
@@ -130,7 +148,9 @@ fn lower<F: Integers>(simd: V4Products, Unpacked { tile, start }: &mut Unpacked)
 /// Some blocks of all rows.
 struct Part<'t> {
     simd: V4Products,
-    x: &'t Rounded,
+    x: Piece<'t>,
+    /// Tokens.
+    rows: usize,
     tiles: &'t [Unpacked],
     /// The first block.
     first: usize,
@@ -151,18 +171,15 @@ impl Part<'_> {
         mut done: usize,
         out: &mut [[f32; ROWS]],
     ) -> usize {
-        let Self { simd, x, first, count, .. } = *self;
-        let (from, len) = (first * F::LEN, count * F::LEN);
-        while done + T <= x.rows {
+        let Self { simd, x, rows, first, count, .. } = *self;
+        while done + T <= rows {
             let mut of = [Token::EMPTY; T];
             for t in 0..T {
-                of[t] =
-                    Token { d: x.scales(done + t, from, len), sums: x.sums(done + t, from, len) };
+                of[t] = Token { d: x.scales(done + t), sums: x.sums(done + t) };
             }
-            let mut levels = groups.tokens(x, done, from, len);
-            let short =
-                F::LEN == 256 && (0..T).all(|t| short::<F>(G::RAISED, x.largest(done + t, from)));
-            for (tile, out) in self.tiles.iter().zip(out.chunks_exact_mut(x.rows)) {
+            let mut levels = groups.tokens(x, done);
+            let short = F::LEN == 256 && (0..T).all(|t| short::<F>(G::RAISED, x.largest[done + t]));
+            for (tile, out) in self.tiles.iter().zip(out.chunks_exact_mut(rows)) {
                 if let Some(out) = out[done..].first_chunk_mut() {
                     Product { simd, tile, first, count, short }.add::<F, G, T>(
                         groups,
