@@ -139,7 +139,7 @@ pub(super) fn multiply(
     let row_bytes = matrix.row_bytes;
     let fair = outputs.div_ceil(ROWS * rayon::current_num_threads());
     let rows = ROWS * kernels.together().min(fair);
-    let tasks = columns(out, rows).zip(weights.par_chunks(rows * row_bytes)).with_max_len(1);
+    let tasks = columns(out, rows).zip(weights.par_chunks(rows * row_bytes));
     tasks.filter(|_| !how.watch.ended()).for_each(|(mut out, weights)| {
         let mut tiles = Scratch::new(weights.len().div_ceil(ROWS * row_bytes) * ROWS * x.rows);
         let tiles = tiles.as_chunks_mut::<ROWS>().0;
