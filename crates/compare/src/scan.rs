@@ -68,7 +68,7 @@ struct Seen {
 }
 
 fn scan_tensor(tensor: &ModelTensor, progress: &dyn Progress) -> Result<Vec<Finding>, Error> {
-    if is_integer(tensor.info.tensor_type) {
+    if tensor.info.tensor_type.is_integer() {
         return Ok(Vec::new());
     }
     let elements = tensor.info.shape.elements().unwrap_or(0);
@@ -78,10 +78,6 @@ fn scan_tensor(tensor: &ModelTensor, progress: &dyn Progress) -> Result<Vec<Find
     });
     let seen: Vec<Seen> = seen.collect::<Result<_, Error>>()?;
     Ok(findings(tensor, &seen))
-}
-
-fn is_integer(ty: TensorType) -> bool {
-    matches!(ty, TensorType::I8 | TensorType::I16 | TensorType::I32 | TensorType::I64)
 }
 
 fn scan_chunk(

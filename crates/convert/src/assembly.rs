@@ -14,10 +14,6 @@ use crate::family::{ExpertSlot, MappedTensor};
 pub(crate) const CONFIG_OF_ANOTHER: &str =
     "check that the weights are complete and go with `config.json`";
 
-/// How masks and tables are stored, but no weights.
-pub(crate) const INTEGERS: [TensorType; 4] =
-    [TensorType::I8, TensorType::I16, TensorType::I32, TensorType::I64];
-
 /// The tensors of an output so far, in the order in which the checkpoint completes them.
 pub(crate) struct Assembly<'c> {
     checkpoint: &'c Checkpoint,
@@ -113,7 +109,7 @@ impl<'c> Assembly<'c> {
         name: &str,
         steps: &[Step],
     ) -> Result<Tensor, Error> {
-        if INTEGERS.contains(&entry.tensor_type) && !steps.contains(&Step::Whole) {
+        if entry.tensor_type.is_integer() && !steps.contains(&Step::Whole) {
             let what = format!("is stored as {}, as no weight is", entry.tensor_type);
             return Err(self.fault(entry, &what));
         }

@@ -154,6 +154,11 @@ impl TensorType {
         }
     }
 
+    /// True for whole numbers of 8 to 64 bits: tables and masks are stored so, but no weights.
+    pub const fn is_integer(self) -> bool {
+        matches!(self, Self::I8 | Self::I16 | Self::I32 | Self::I64)
+    }
+
     /// True if several elements share a block, so that reading one needs a codec.
     pub fn is_quantized(self) -> bool {
         self.traits().is_some_and(|t| t.block_len > 1)

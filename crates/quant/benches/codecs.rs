@@ -56,8 +56,7 @@ fn main() {
     for ty in TensorType::all().filter(|ty| ty.name().contains(&wanted)) {
         let Some(codec) = codec(ty) else { continue };
         // Integer types refuse all else.
-        let is_integer = ty.name().starts_with('I') && !ty.is_quantized();
-        let row = if is_integer { &integers } else { &row };
+        let row = if ty.is_integer() { &integers } else { &row };
         let mut bytes = vec![0; ty.byte_len(&[COLUMNS as u64]).unwrap() as usize];
         let mut out = vec![0.0; COLUMNS];
         let weighted = speed(|| {

@@ -84,10 +84,6 @@ fn weights() -> Vec<f32> {
     (0..COLUMNS).map(|_| random.next() + 0.5).map(|w| w * w * 3.0 + 0.015625).collect()
 }
 
-fn is_integer(ty: TensorType) -> bool {
-    [TensorType::I8, TensorType::I16, TensorType::I32, TensorType::I64].contains(&ty)
-}
-
 /// FNV-1a, 64 bits.
 fn hash(hash: u64, bytes: &[u8]) -> u64 {
     bytes.iter().fold(hash, |h, &b| (h ^ u64::from(b)).wrapping_mul(0x0000_0100_0000_01b3))
@@ -101,7 +97,7 @@ fn bytes_do_not_change() {
         let (mut plain, mut weighted, mut decoded) = [0xcbf2_9ce4_8422_2325; 3].into();
         let requires_importance = codec(ty).is_some_and(|c| c.requires_importance());
         for row in &rows {
-            let row: Vec<f32> = match is_integer(ty) {
+            let row: Vec<f32> = match ty.is_integer() {
                 true => row.iter().map(|x| (x * 32.0).clamp(-128.0, 127.0).trunc()).collect(),
                 false => row.clone(),
             };

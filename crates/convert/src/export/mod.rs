@@ -20,7 +20,6 @@ use gguf_store::Model;
 use serde_json::Value;
 pub use tokenizer::{Tokenizer, tokenizer};
 
-use crate::assembly::INTEGERS;
 use crate::family;
 
 /// What an export can be asked for.
@@ -118,7 +117,7 @@ pub fn plain(model: &Model, options: Options) -> Vec<(Tensor, TensorType)> {
 /// The tensors, each with the type it is to have instead of that in the model.
 fn with_types(tensors: Vec<(Tensor, TensorType)>, options: Options) -> Vec<(Tensor, TensorType)> {
     let ty = |tensor: &Tensor, stored: TensorType| match (options.dtype, stored) {
-        (_, stored) if INTEGERS.contains(&stored) => stored,
+        (_, stored) if stored.is_integer() => stored,
         (Some(ty), stored) if tensor.shape.len() > 1 || stored.is_quantized() => ty,
         (_, stored) if stored.is_quantized() => TensorType::BF16,
         (_, stored) => stored,

@@ -1,6 +1,6 @@
 //! Whole numbers of any size as those of 32 bits.
 
-use gguf::{Error, TensorType};
+use gguf::Error;
 
 use crate::misfit::Misfit;
 use crate::tensor::Tensor;
@@ -8,7 +8,7 @@ use crate::tensor::Tensor;
 /// Fails if the elements are no whole numbers.
 pub(super) fn require(tensor: &Tensor) -> Result<(), Misfit> {
     match tensor.stored_type {
-        TensorType::I8 | TensorType::I16 | TensorType::I32 | TensorType::I64 => Ok(()),
+        ty if ty.is_integer() => Ok(()),
         other => Err(format!("is stored as {other}, not as whole numbers").into()),
     }
 }
@@ -36,7 +36,7 @@ pub(super) fn read(from: &Tensor, buffer: &mut [u8], offset: u64) -> Result<(), 
 mod tests {
     use std::sync::Arc;
 
-    use gguf::Shape;
+    use gguf::{Shape, TensorType};
 
     use super::super::Step;
     use super::*;

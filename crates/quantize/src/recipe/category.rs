@@ -1,7 +1,5 @@
 //! What a tensor is for, told from its name, and whether it may be quantized at all.
 
-use gguf::TensorType;
-
 use super::{Model, TensorDesc};
 
 /// The role of a tensor, as far as the mixes tell roles apart.
@@ -139,9 +137,6 @@ const NEVER_IN_GLM5_NEXT: &[&str] = &[
     "attn_v_b.weight",
 ];
 
-pub(super) const INTEGERS: &[TensorType] =
-    &[TensorType::I8, TensorType::I16, TensorType::I32, TensorType::I64];
-
 /// Whether a mix may change the type of a tensor: a matrix of weights that is not on the lists above.
 pub(super) fn is_quantizable(tensor: &TensorDesc<'_>, model: &Model) -> bool {
     let name = tensor.name;
@@ -151,11 +146,13 @@ pub(super) fn is_quantizable(tensor: &TensorDesc<'_>, model: &Model) -> bool {
     let is_delicate = NEVER_NAMED.contains(&name)
         || has(NEVER_CONTAINING)
         || (model.architecture == "glm5-next" && has(NEVER_IN_GLM5_NEXT));
-    is_matrix && name.ends_with("weight") && !INTEGERS.contains(&tensor.ty) && !is_delicate
+    is_matrix && name.ends_with("weight") && !tensor.ty.is_integer() && !is_delicate
 }
 
 #[cfg(test)]
 mod tests {
+    use gguf::TensorType;
+
     use super::*;
 
     #[test]

@@ -116,7 +116,7 @@ impl std::str::FromStr for Target {
 
 /// True for types that files hold weights in.
 fn is_for_weights(ty: &TensorType) -> bool {
-    ty.traits().is_some_and(|t| t.status == Status::Current) && !category::INTEGERS.contains(ty)
+    ty.traits().is_some_and(|t| t.status == Status::Current) && !ty.is_integer()
 }
 
 /// A tensor as it is in the source.
