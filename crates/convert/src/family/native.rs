@@ -4,9 +4,10 @@
 use gguf::Error;
 use gguf_checkpoint::config::Config;
 
-use super::Family;
+use super::deepseek::{self, DEEPSEEK2};
 use super::hyper::{self, Keys};
-use super::names::Table;
+use super::names::{Table, captures};
+use super::{Family, experts};
 use crate::vocab;
 
 const NAMES: Table = &[
@@ -46,23 +47,92 @@ static LLAMA: Family = Family { architecture: "llama", ..NATIVE };
 /// Whose attention sharpens on long texts.
 static MISTRAL3: Family = Family { architecture: "mistral3", ..NATIVE };
 
+/// With experts and compressed attention, as DeepSeek has them.
+static EXPERTS_OF_DEEPSEEK: Family = Family {
+    architecture: "deepseek2",
+    names: &[NAMES, OF_DEEPSEEK],
+    fields: DEEPSEEK2.fields,
+    complete: |config| {
+        let experts = config.part(EXPERTS);
+        let fields: Vec<_> = FIELDS_OF_EXPERTS
+            .iter()
+            .filter_map(|(theirs, ours)| Some((*ours, experts.find(&[theirs])?.1.clone())))
+            .collect();
+        fields.into_iter().for_each(|(field, value)| config.set(field, value));
+        config.set("norm_topk_prob", true);
+        config.set("scoring_func", "softmax");
+        Ok(())
+    },
+    keys: |config, keys| {
+        deepseek::keys(config, keys)?;
+        stretched(config, keys)?;
+        if config.find(&[YARN]).is_some() {
+            let original = config.part(YARN).require_u32(&[ORIGINAL], "in `yarn`")?;
+            keys.set("attention.temperature_length", original);
+            // A tenth of what the key says elsewhere: programs know this of the architecture.
+            keys.set("rope.scaling.yarn_log_multiplier", 0.1f32);
+        }
+        Ok(())
+    },
+    special: |config, name| {
+        if let Some(&[block]) = captures(KEYS_AND_VALUES, name).as_deref() {
+            return deepseek::keys_and_values(config, block).map(Some);
+        }
+        experts::one_of(&ONE_BY_ONE, name, || hyper::expert_count(config))
+    },
+    ..NATIVE
+};
+
+const KEYS_AND_VALUES: &str = "model.layers.{}.attention.wkv_b.weight";
+
+const ONE_BY_ONE: [(&str, &str); 3] = [
+    ("model.layers.{}.experts.{}.w1.weight", "ffn_gate_exps"),
+    ("model.layers.{}.experts.{}.w2.weight", "ffn_down_exps"),
+    ("model.layers.{}.experts.{}.w3.weight", "ffn_up_exps"),
+];
+
+const OF_DEEPSEEK: Table = &[
+    ("model.layers.{}.attention.wq_a", "blk.{}.attn_q_a"),
+    ("model.layers.{}.attention.q_a_norm", "blk.{}.attn_q_a_norm"),
+    ("model.layers.{}.attention.wq_b", "blk.{}.attn_q_b"),
+    ("model.layers.{}.attention.wkv_a_with_mqa", "blk.{}.attn_kv_a_mqa"),
+    ("model.layers.{}.attention.kv_a_norm", "blk.{}.attn_kv_a_norm"),
+    ("model.layers.{}.gate", "blk.{}.ffn_gate_inp"),
+    ("model.layers.{}.shared_experts.w1", "blk.{}.ffn_gate_shexp"),
+    ("model.layers.{}.shared_experts.w2", "blk.{}.ffn_down_shexp"),
+    ("model.layers.{}.shared_experts.w3", "blk.{}.ffn_up_shexp"),
+];
+
+/// What is said of experts, and the fields of DeepSeek that say it.
+const FIELDS_OF_EXPERTS: [(&str, &str); 8] = [
+    ("first_k_dense_replace", "first_k_dense_replace"),
+    ("num_experts_per_tok", "num_experts_per_tok"),
+    ("num_experts", "n_routed_experts"),
+    ("expert_hidden_dim", "moe_intermediate_size"),
+    ("routed_scale", "routed_scaling_factor"),
+    ("num_shared_experts", "n_shared_experts"),
+    ("num_expert_groups", "n_group"),
+    ("num_expert_groups_per_tok", "topk_group"),
+];
+
+const EXPERTS: &str = "moe";
+
 /// The family of a model in this form; none if its configuration is another.
 pub(crate) fn find(config: &Config) -> Result<Option<&'static Family>, Error> {
     if !config.is_of_params() {
         return Ok(None);
-    }
-    if config.find(&["moe"]).is_some() {
-        let what = "has a field `moe`: models of experts are not known in this form";
-        let help = "convert the model's form of Hugging Face, which has a `config.json`";
-        return Err(Error::input("config-unsupported", config.path(), what, help));
     }
     if config.bool("use_scaled_rope")? == Some(true) {
         let what = "has `use_scaled_rope`, and does not say by how much positions are stretched";
         let help = "convert the model's form of Hugging Face, which says it";
         return Err(Error::input("config-unsupported", config.path(), what, help));
     }
-    let sharpens = config.find(&[SHARPENING]).is_some();
-    Ok(Some(if sharpens { &MISTRAL3 } else { &LLAMA }))
+    let has = |field: &str| config.find(&[field]).is_some();
+    Ok(Some(match (has(EXPERTS), has(SHARPENING)) {
+        (true, _) => &EXPERTS_OF_DEEPSEEK,
+        (false, true) => &MISTRAL3,
+        (false, false) => &LLAMA,
+    }))
 }
 
 const SHARPENING: &str = "llama_4_scaling";
@@ -71,10 +141,18 @@ fn keys(config: &Config, keys: &mut Keys) -> Result<(), Error> {
     let head_dim = hyper::head_dim(config)?;
     keys.decoder(config, Some(head_dim))?;
     keys.set("rope.dimension_count", head_dim);
-    if config.find(&["yarn"]).is_some() {
-        let yarn = config.part("yarn");
+    stretched(config, keys)
+}
+
+const YARN: &str = "yarn";
+const ORIGINAL: &str = "original_max_position_embeddings";
+
+/// How positions are stretched, and attention sharpened.
+fn stretched(config: &Config, keys: &mut Keys) -> Result<(), Error> {
+    if config.find(&[YARN]).is_some() {
+        let yarn = config.part(YARN);
         let number = |field| yarn.require_f32(&[field], "how positions are stretched (`yarn`)");
-        let original = yarn.require_u32(&["original_max_position_embeddings"], "in `yarn`")?;
+        let original = yarn.require_u32(&[ORIGINAL], "in `yarn`")?;
         let applies = yarn.bool("apply_scale")?.unwrap_or(true);
         keys.set("rope.scaling.type", "yarn");
         keys.set("rope.scaling.factor", number("factor")?);

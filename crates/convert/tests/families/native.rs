@@ -134,10 +134,87 @@ fn the_last_generation_stretches_and_sharpens() {
 }
 
 #[test]
+fn experts_are_those_of_deepseek() {
+    let mut params = params();
+    let compressed = json!({ "q_lora_rank": 6, "kv_lora_rank": 4, "qk_rope_head_dim": 2,
+        "qk_nope_head_dim": 3, "v_head_dim": 5, "n_kv_heads": 2, "n_layers": 2 });
+    params.as_object_mut().unwrap().extend(compressed.as_object().unwrap().clone());
+    params["moe"] = json!({ "first_k_dense_replace": 1, "num_experts": 3, "num_experts_per_tok": 2,
+        "expert_hidden_dim": 7, "routed_scale": 1.5, "num_shared_experts": 1,
+        "num_expert_groups": 1, "num_expert_groups_per_tok": 1 });
+    params["llama_4_scaling"] = json!({ "beta": 0.5, "original_max_position_embeddings": 16 });
+    params["yarn"] = json!({ "original_max_position_embeddings": 16, "factor": 4, "beta": 32,
+        "alpha": 1, "apply_scale": false });
+    let tiny = Tiny::new(json!({}));
+    std::fs::remove_file(tiny.path().join("config.json")).unwrap();
+    tiny.file("params.json", params.to_string());
+    tiny.file("tekken.json", tekken().to_string());
+    let tiny = tiny
+        .tensors(&[
+            ("tok_embeddings.weight", &[TOKENS, 8]),
+            ("norm.weight", &[8]),
+            ("output.weight", &[TOKENS, 8]),
+            ("layers.0.feed_forward.w1.weight", &[12, 8]),
+            ("layers.0.feed_forward.w2.weight", &[8, 12]),
+            ("layers.0.feed_forward.w3.weight", &[12, 8]),
+            ("layers.1.gate.weight", &[3, 8]),
+            ("layers.1.shared_experts.w1.weight", &[7, 8]),
+            ("layers.1.shared_experts.w2.weight", &[8, 7]),
+            ("layers.1.shared_experts.w3.weight", &[7, 8]),
+        ])
+        .layers(
+            2,
+            &[
+                ("layers.{}.attention_norm.weight", &[8]),
+                ("layers.{}.attention.wq_a.weight", &[6, 8]),
+                ("layers.{}.attention.q_a_norm.weight", &[6]),
+                ("layers.{}.attention.wq_b.weight", &[2 * 5, 6]),
+                ("layers.{}.attention.wkv_a_with_mqa.weight", &[6, 8]),
+                ("layers.{}.attention.kv_a_norm.weight", &[4]),
+                ("layers.{}.attention.wkv_b.weight", &[2 * 8, 4]),
+                ("layers.{}.attention.wo.weight", &[8, 2 * 5]),
+                ("layers.{}.ffn_norm.weight", &[8]),
+            ],
+        )
+        .layers(
+            3,
+            &[
+                ("layers.1.experts.{}.w1.weight", &[7, 8]),
+                ("layers.1.experts.{}.w2.weight", &[8, 7]),
+                ("layers.1.experts.{}.w3.weight", &[7, 8]),
+            ],
+        );
+    let gguf = tiny.convert().unwrap();
+    assert_sound(&gguf);
+    let expected = [
+        ("leading_dense_block_count", json!(1)),
+        ("expert_count", json!(3)),
+        ("expert_used_count", json!(2)),
+        ("expert_feed_forward_length", json!(7)),
+        ("expert_weights_scale", json!(1.5)),
+        ("expert_weights_norm", json!(true)),
+        ("expert_gating_func", json!(1)),
+        ("attention.key_length", json!(6)),
+        ("attention.key_length_mla", json!(5)),
+        ("attention.temperature_scale", json!(0.5)),
+        ("attention.temperature_length", json!(16)),
+    ];
+    for (name, value) in expected {
+        assert_eq!(key(&gguf, &format!("deepseek2.{name}")), value, "{name}");
+    }
+    let experts = (0..3).flat_map(|n| tiny.values(&format!("layers.1.experts.{n}.w2.weight")));
+    assert_eq!(elements(&gguf, "blk.1.ffn_down_exps.weight"), experts.collect::<Vec<_>>());
+    let unpacked = tiny.values("layers.1.attention.wkv_b.weight");
+    // Of each head three rows of keys, then five of values.
+    let of_head = |head: usize| unpacked[(head * 8 + 3) * 4..(head + 1) * 8 * 4].to_vec();
+    assert_eq!(elements(&gguf, "blk.1.attn_v_b.weight"), [of_head(0), of_head(1)].concat());
+}
+
+#[test]
 fn what_cannot_be_read_is_named() {
     type Change = fn(&mut Value, &mut Value);
     let cases: [(Change, &[&str]); 11] = [
-        (|params, _| params["moe"] = json!({}), &["params.json", "`moe`", "config.json"]),
+        (|params, _| params["moe"] = json!({}), &["params.json", "`qk_rope_head_dim`"]),
         (|params, _| params["use_scaled_rope"] = json!(true), &["params.json", "stretched"]),
         (|params, _| params["yarn"] = json!({ "factor": 2 }), &["params.json", "`yarn`"]),
         (
