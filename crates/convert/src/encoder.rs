@@ -80,6 +80,9 @@ fn find(model: &mut Config, options: &Options) -> Result<&'static Encoder, Error
             Error::request("class-unknown", what, help)
         });
     }
+    if let Some(encoder) = encoder::of_params(model) {
+        return Ok(encoder);
+    }
     encoder::class(model).and_then(encoder::find).ok_or_else(|| {
         let class = model.class().unwrap_or("?");
         let what =

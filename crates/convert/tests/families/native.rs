@@ -7,6 +7,7 @@ use gguf::{Bytes, Gguf};
 use serde_json::{Value, json};
 
 use crate::key;
+use crate::sidecars::sidecar;
 use crate::tiny::{Tiny, assert_sound, elements};
 
 /// Longer tokens, each with two ways to merge it at most.
@@ -208,6 +209,55 @@ fn experts_are_those_of_deepseek() {
     // Of each head three rows of keys, then five of values.
     let of_head = |head: usize| unpacked[(head * 8 + 3) * 4..(head + 1) * 8 * 4].to_vec();
     assert_eq!(elements(&gguf, "blk.1.attn_v_b.weight"), [of_head(0), of_head(1)].concat());
+}
+
+/// A model that sees.
+fn seeing(token: i64) -> Tiny {
+    let mut params = params();
+    params["vision_encoder"] = json!({ "image_break_token_id": token, "intermediate_size": 6,
+        "num_hidden_layers": 1, "num_attention_heads": 2, "image_size": 8, "patch_size": 2,
+        "hidden_size": 4, "rope_theta": 1e4, "mm_projector_id": "patch_merge",
+        "spatial_merge_size": 2 });
+    let mut tekken = tekken();
+    tekken["special_tokens"][3]["token_str"] = json!("[IMG_BREAK]");
+    checkpoint(&params, &tekken).tensors(&[
+        ("vision_encoder.ln_pre.weight", &[4]),
+        ("vision_encoder.transformer.layers.0.attention.wq.weight", &[4, 4]),
+        ("vision_encoder.transformer.layers.0.feed_forward.w2.weight", &[4, 6]),
+        ("vision_language_adapter.w_in.weight", &[8, 4]),
+        ("patch_merger.merging_layer.weight", &[4, 16]),
+        ("pre_mm_projector_norm.weight", &[4]),
+    ])
+}
+
+#[test]
+fn what_sees_goes_into_a_file_of_its_own() {
+    // The id of the token between rows stands in the configuration, or is told by the tokenizer.
+    for (token, id) in [(2, 2), (-1, 3)] {
+        let tiny = seeing(token);
+        let (gguf, name) = sidecar(&tiny, "f32").unwrap();
+        assert!(name.starts_with("mmproj-"), "{name}");
+        assert_eq!(key(&gguf, "clip.projector_type"), "pixtral");
+        assert_eq!(key(&gguf, "clip.vision.spatial_merge_size"), 2);
+        assert_eq!(key(&gguf, "clip.vision.projection_dim"), 8);
+        for (ours, theirs) in [
+            ("v.patch_embd", "vision_encoder.patch_conv"),
+            ("v.pre_ln", "vision_encoder.ln_pre"),
+            ("v.blk.0.attn_q", "vision_encoder.transformer.layers.0.attention.wq"),
+            ("v.blk.0.ffn_down", "vision_encoder.transformer.layers.0.feed_forward.w2"),
+            ("mm.1", "vision_language_adapter.w_in"),
+            ("mm.patch_merger", "patch_merger.merging_layer"),
+            ("mm.input_norm", "pre_mm_projector_norm"),
+        ] {
+            let expected = tiny.values(&format!("{theirs}.weight"));
+            assert_eq!(elements(&gguf, &format!("{ours}.weight")), expected, "{ours}");
+        }
+        let row = &tiny.values("tok_embeddings.weight")[id * 8..(id + 1) * 8];
+        assert_eq!(elements(&gguf, "v.token_embd.img_break"), row);
+    }
+    let blind = checkpoint(&params(), &tekken());
+    let message = sidecar(&blind, "f32").unwrap_err().to_string();
+    assert!(message.contains("params.json") && message.contains("encoder"), "{message}");
 }
 
 #[test]

@@ -29,6 +29,7 @@ mod minicpm_v;
 mod minimax;
 mod muse_glimmer;
 mod names;
+mod native;
 mod paddle_ocr;
 mod parts;
 mod phi4;
@@ -107,6 +108,12 @@ static ENCODERS: &[&Encoder] = &[
     &granite_speech::GRANITE_SPEECH_PLUS,
 ];
 
+/// The encoder of a model in Mistral's own form; none if the configuration is another.
+pub(crate) fn of_params(config: &Config) -> Option<&'static Encoder> {
+    let has_one = config.is_of_params() && config.find(&["vision_encoder"]).is_some();
+    has_one.then_some(&native::NATIVE)
+}
+
 /// The encoder of models of this class.
 pub(crate) fn find(class: &str) -> Option<&'static Encoder> {
     ENCODERS.iter().copied().find(|encoder| encoder.classes.contains(&class))
@@ -137,7 +144,8 @@ mod tests {
 
     #[test]
     fn a_check_knows_the_names_of_all_tensors() {
-        let tables = ENCODERS.iter().flat_map(|encoder| encoder.places.iter());
+        let all = ENCODERS.iter().copied().chain([&native::NATIVE]);
+        let tables = all.flat_map(|encoder| encoder.places.iter());
         let names =
             tables.flat_map(|(_, table)| table.iter().map(|(_, ours)| ours.replace("{}", "0")));
         let unknown: Vec<_> =

@@ -13,6 +13,7 @@ keys! {
     deprecated("clip.projector_type") "clip.has_text_encoder" bool "Whether the file encodes text."
     optional "clip.use_gelu" bool "Whether the feed-forward layers use GELU."
     optional "clip.use_silu" bool "Whether the feed-forward layers use SiLU."
+    optional "clip.rope.freq_base" f32 "Base frequency of the positions of patches: Mistral's own form states it."
     optional "clip.minicpmv_version" i32 "Version of MiniCPM-V."
     optional "clip.minicpmv_query_num" i32 "Number of queries of MiniCPM-V."
     optional "clip.vision.projector_type" text "Kind of projector for images, if there is one for sound too."
