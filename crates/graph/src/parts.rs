@@ -23,6 +23,7 @@ impl Op {
             | Self::SoftCap { x, .. }
             | Self::Activate { x, .. }
             | Self::Softmax { x, .. }
+            | Self::Sinkhorn { x, .. }
             | Self::Slice { x, .. }
             | Self::Sum { x, .. }
             | Self::Rotate { x, .. }
@@ -35,6 +36,7 @@ impl Op {
             | Self::Multiply { a, b }
             | Self::Mix { a, b, .. }
             | Self::Join { a, b, .. } => vec![*a, *b],
+            Self::Combine { x, shares, .. } => vec![*x, *shares],
             Self::Gate { gate, up, .. } => vec![*gate, *up],
             Self::Store { key, value, .. } => vec![*key, *value],
             Self::Attention(Attention { query, memory, among, .. }) => {
@@ -108,6 +110,8 @@ impl Op {
             | Self::SoftCap { .. }
             | Self::Activate { .. }
             | Self::Softmax { .. }
+            | Self::Sinkhorn { .. }
+            | Self::Combine { .. }
             | Self::Gate { .. }
             | Self::Slice { .. }
             | Self::Sum { .. }
