@@ -87,6 +87,7 @@ impl Op {
             Self::Rotate { .. } => "rotate",
             Self::Attention(_) => "attention",
             Self::Choose(_) => "choose",
+            Self::Compress(_) => "compress",
             Self::Store { .. } => "store",
             Self::Experts(_) => "experts",
             Self::CausalConvolution { .. } => "causal_convolution",

@@ -5,10 +5,12 @@
 //! one after the other, each of the same length.
 
 mod attention;
+mod compress;
 mod experts;
 mod recurrent;
 
-pub use attention::{Among, Attention, Choose, Mask, Memory, PositionBias};
+pub use attention::{Among, Attention, Blocks, Choose, Mask, Memory, PositionBias};
+pub use compress::Compress;
 pub use experts::{Experts, Gating};
 pub use recurrent::{Decay, LinearAttention, Scan, Wkv};
 use serde::{Deserialize, Serialize};
@@ -45,7 +47,8 @@ pub enum Op {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         bias: Option<WeightId>,
     },
-    /// The same with a matrix for each head: `[length of a head of x, length in the result, heads]`.
+    /// The same with a matrix for each head: `[length of a head of x, length in the result, heads]`, or
+    /// all of them one below the other, `[length of a head of x, length in the result times heads]`.
     HeadProduct {
         /// What is multiplied, of heads.
         x: ValueId,
@@ -239,11 +242,19 @@ pub enum Op {
         heads: u32,
         /// By how much.
         rotation: Rotation,
+        /// Where this is not 1, the position is that of the first token of a block of so many.
+        #[serde(default = "one", skip_serializing_if = "is_one")]
+        block: u32,
+        /// Whether it rotates back.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        inverse: bool,
     },
     /// For each token and head, the mean of values, weighted by the softmax of query times keys.
     Attention(Attention),
     /// Which tokens, or blocks of them, each token is to look at: see [`Choose`].
     Choose(Choose),
+    /// Several tokens in one row: see [`Compress`].
+    Compress(Compress),
     /// Puts keys and values of an encoder where a decoder finds them; the result is `key`.
     Store {
         /// Keys, of heads.
@@ -435,11 +446,11 @@ pub enum Pooling {
     Last,
 }
 
-const fn one() -> u32 {
+pub(crate) const fn one() -> u32 {
     1
 }
 
-fn is_one(number: &u32) -> bool {
+pub(crate) fn is_one(number: &u32) -> bool {
     *number == 1
 }
 

@@ -4,8 +4,8 @@ use std::fmt;
 
 use crate::graph::{Rows, Shape};
 use crate::op::{
-    Among, Attention, Choose, Decay, Experts, GateFunction, Gating, Index, LinearAttention, Memory,
-    Op, PositionBias, Scan, Wkv,
+    Among, Attention, Blocks, Choose, Compress, Decay, Experts, GateFunction, Gating, Index,
+    LinearAttention, Memory, Op, PositionBias, Scan, Wkv,
 };
 use crate::raw::{Program, RawGraph, State, StateId, ValueId, WeightId};
 use crate::rotation::{Factors, Rotation, Stretch};
@@ -61,14 +61,15 @@ impl Place<'_> {
                 Shape::new(x.rows, output)
             }
             Op::HeadProduct { x, weight } => {
-                let [input, output, heads] = self.cube(*weight)?;
+                let [input, output, matrices] = self.cube(*weight)?;
                 let x = self.value(*x)?;
-                same(
-                    "width of the value and of all heads",
-                    x.width.into(),
-                    product(input, heads)?,
-                )?;
-                Shape::new(x.rows, product(output, heads)?)
+                let heads = u64::from(x.width) / input;
+                let width = product(output, matrices)?;
+                let folded = matrices == 1 && heads > 0 && width % heads == 0;
+                let heads = if folded { heads } else { matrices };
+                let found = u64::from(x.width);
+                same("width of the value and of all heads", found, product(input, heads)?)?;
+                Shape::new(x.rows, width)
             }
             Op::Norm { x, epsilon, groups, weight, bias, .. } => {
                 let x = self.value(*x)?;
@@ -170,13 +171,15 @@ impl Place<'_> {
                 x.part(*groups)?;
                 Shape::new(x.rows, u64::from(*groups))
             }
-            Op::Rotate { x, heads, rotation } => {
+            Op::Rotate { x, heads, rotation, block, .. } => {
                 let x = self.tokens(*x)?;
+                require(*block > 0, "a block has no positions")?;
                 self.rotation(rotation, x.part(*heads)?)?;
                 Ok(x)
             }
             Op::Attention(attention) => self.attention(attention),
             Op::Choose(choose) => self.choose(choose),
+            Op::Compress(compress) => self.compress(compress),
             Op::Store { key, value, state } => {
                 require(self.is_encoder, "only an encoder stores")?;
                 let (key, value) = (self.value(*key)?, self.value(*value)?);
@@ -260,7 +263,7 @@ impl Place<'_> {
         };
         match (attention.memory, found) {
             (Memory::Given { .. }, _) => {}
-            (Memory::Cached { .. }, Some(State::Cache { keys: k, values: v }))
+            (Memory::Cached { .. }, Some(State::Cache { keys: k, values: v, block: 1 }))
             | (Memory::Stored { .. }, Some(State::Stored { keys: k, values: v })) => {
                 same("keys of the state", k.into(), keys)?;
                 same("values of the state", v.into(), values)?;
@@ -290,6 +293,24 @@ impl Place<'_> {
             require(heads_kv % groups == 0, "the groups do not divide the heads")?;
             require(block > 0, "a block has no positions")?;
         }
+        if let Some(Blocks { key, value, state, chosen }) = attention.blocks {
+            require(
+                matches!(attention.memory, Memory::Cached { .. }),
+                "only what attends to a cache sees blocks besides",
+            )?;
+            require(attention.bias == PositionBias::None, "blocks have no single distance")?;
+            let (key, value) = (self.tokens(key)?, self.tokens(value)?);
+            same("width of keys", key.width.into(), keys)?;
+            same("width of values", value.width.into(), values)?;
+            match self.state(state)? {
+                State::Cache { keys: k, values: v, block: 2.. } => {
+                    same("keys of the state", k.into(), keys)?;
+                    same("values of the state", v.into(), values)?;
+                }
+                other => return Err(format!("the state is {other}")),
+            }
+            chosen.map(|chosen| self.tokens(chosen)).transpose()?;
+        }
         self.optional(attention.sinks, &[heads.into()])?;
         if let Some(cap) = attention.soft_cap {
             require(cap > 0.0, "the cap is not above 0")?;
@@ -305,7 +326,7 @@ impl Place<'_> {
         let wanted = product(key.width.into(), heads.into())?;
         same("width of queries and of all heads", query.width.into(), wanted)?;
         match self.state(choose.state)? {
-            State::Cache { keys, values: 0 } if keys == key.width => {}
+            State::Cache { keys, values: 0, block: 1.. } if keys == key.width => {}
             other => return Err(format!("the state is {other}")),
         }
         let groups = match choose.weights {
@@ -317,6 +338,16 @@ impl Place<'_> {
             None => heads,
         };
         Shape::new(query.rows, product(count.into(), groups.into())?)
+    }
+
+    fn compress(&self, compress: &Compress) -> Result<Shape> {
+        let Compress { x, gate, place, block, overlap, state } = *compress;
+        let (x, gate) = (self.tokens(x)?, self.tokens(gate)?);
+        same("widths of what is compressed and of its weights", x.width.into(), gate.width.into())?;
+        require(block > 0, "a block has no tokens")?;
+        self.optional(place, &[x.width.into(), block.into()])?;
+        self.rows_state(state, 2 * x.width, compress.rows())?;
+        Shape::new(x.rows, x.part(if overlap { 2 } else { 1 })?.into())
     }
 
     fn experts(&self, experts: &Experts) -> Result<Shape> {
@@ -346,6 +377,11 @@ impl Place<'_> {
         }
         let used = u64::from(experts.used);
         require((1..=count).contains(&used), "a token uses no expert, or more than there are")?;
+        if let Some(chosen) = experts.chosen {
+            let chosen = self.value(chosen)?;
+            require(chosen.rows == x.rows, "the values have other rows")?;
+            same("numbers of experts and experts of a token", chosen.width.into(), used)?;
+        }
         let (groups, groups_used) = (experts.groups, experts.groups_used);
         require(
             groups > 0 && count % u64::from(groups) == 0 && (1..=groups).contains(&groups_used),
@@ -564,7 +600,10 @@ impl Place<'_> {
 impl fmt::Display for State {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Cache { keys, values } => write!(f, "a cache of {keys} and {values} numbers"),
+            Self::Cache { keys, values, block } => {
+                write!(f, "a cache of {keys} and {values} numbers")?;
+                if *block == 1 { Ok(()) } else { write!(f, " for {block} tokens") }
+            }
             Self::Stored { keys, values } => write!(f, "a store of {keys} and {values} numbers"),
             Self::Rows { width, rows } => write!(f, "{rows} rows of {width}"),
             Self::Floats { len } => write!(f, "{len} floats"),

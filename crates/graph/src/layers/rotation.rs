@@ -106,7 +106,7 @@ pub(crate) fn turned(
     rotation: &Option<Rotation>,
 ) -> ValueId {
     match rotation.clone() {
-        Some(rotation) => builder.op(Op::Rotate { x, heads, rotation }),
+        Some(rotation) => builder.op(Op::Rotate { x, heads, rotation, block: 1, inverse: false }),
         None => x,
     }
 }

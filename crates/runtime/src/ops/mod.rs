@@ -2,6 +2,7 @@
 
 mod attention;
 mod choose;
+mod compress;
 mod elementwise;
 mod experts;
 mod frames;
@@ -87,14 +88,16 @@ pub(crate) fn compute(
             rows::join(run.value(*a), run.value(*b), *groups, *shared, to);
         }
         Op::Sum { x, .. } => rows::sum(run.value(*x), to),
-        Op::Rotate { x, heads, rotation } => {
-            rotate::rotate(run, run.value(*x), *heads, rotation, to)
+        Op::Rotate { x, heads, rotation, block, inverse } => {
+            let how = rotate::How { heads: *heads, rotation, block: *block, inverse: *inverse };
+            rotate::rotate(run, run.value(*x), how, to);
         }
         Op::Attention(attention) => attention::attention(run, attention, sequences, to),
         Op::Choose(choose) => choose::choose(run, choose, sequences, to),
         Op::Store { key, value, state } => {
-            attention::store(run.value(*key), run.value(*value), *state, sequences, to);
+            attention::store(run, run.value(*key), run.value(*value), *state, sequences, to);
         }
+        Op::Compress(compress) => compress::compress(run, compress, sequences, to),
         Op::Experts(experts) => experts::experts(run, experts, to),
         Op::CausalConvolution { x, weight, bias, state } => {
             let (weight, bias) = (weights.floats(*weight), weights.optional(*bias));

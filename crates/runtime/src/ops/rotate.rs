@@ -7,18 +7,31 @@ use crate::run::Run;
 use crate::value::Value;
 use crate::weight::Weights;
 
-pub(super) fn rotate(run: &Run<'_>, x: &Value, heads: u32, rotation: &Rotation, out: &mut Value) {
+/// How heads are rotated.
+pub(super) struct How<'r> {
+    pub heads: u32,
+    pub rotation: &'r Rotation,
+    /// Tokens that have the position of the first of them.
+    pub block: u32,
+    /// Whether it is backwards.
+    pub inverse: bool,
+}
+
+pub(super) fn rotate(run: &Run<'_>, x: &Value, how: How<'_>, out: &mut Value) {
+    let How { heads, rotation, block, inverse } = how;
+    let (block, sign) = (block as usize, if inverse { -1.0 } else { 1.0 });
     let frequencies = frequencies(rotation, &run.executor.weights, run.context_len);
     let len = x.width / heads as usize;
     let (start, half) = (rotation.start as usize, frequencies.len());
     each_row(out, |row, out| {
         out.copy_from_slice(x.row(row));
-        let position = run.positions[row] as f32;
+        let position = run.positions[row];
+        let position = (position - position % block) as f32;
         let turns: Vec<(f32, f32)> = frequencies
             .iter()
             .map(|frequency| {
                 let (sin, cos) = (position * frequency).sin_cos();
-                (sin * rotation.magnitude, cos * rotation.magnitude)
+                (sign * sin * rotation.magnitude, cos * rotation.magnitude)
             })
             .collect();
         for head in out.chunks_exact_mut(len) {
