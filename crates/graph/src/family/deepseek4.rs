@@ -44,7 +44,7 @@ fn attention(
     let mut attend = attend(builder, layer, decoder)?;
     let Heads { heads, key_len, .. } = attend.heads;
     attend.heads = Heads { heads_kv: 1, value_len: key_len, ..attend.heads };
-    let block = builder.size_in("attention.compress_ratios", layer)?;
+    let block = builder.listed("attention.compress_ratios", layer)?;
     attend.rotation = rotation(builder, block, decoder)?;
     let rotation = of_heads(&attend.rotation, key_len);
     let compressed = deepseek::compressed_queries(builder, x, &attend)?;

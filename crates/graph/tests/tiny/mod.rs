@@ -29,7 +29,9 @@ fn value(key: &str) -> Value {
         | "attention.key_length_mla_swa"
         | "attention.value_length_mla_swa"
         | "attention.indexer.key_length" => 16u32.into(),
-        "rope.freq_base_swa" | "activation_sparsity_scale" => 100.0f32.into(),
+        "rope.freq_base_swa"
+        | "activation_sparsity_scale"
+        | "attention.compress_rope_freq_base" => 100.0f32.into(),
         "hyper_connection.sinkhorn_iterations" => 3u32.into(),
         "attention.compress_ratios" => Array::from(&[0u32, 4, 8, 4][..]).into(),
         "expert_weights_norm" => true.into(),
@@ -40,7 +42,11 @@ fn value(key: &str) -> Value {
         // Every other layer has one.
         "attention.sliding_window_pattern" => Array::from(&[true, false, true, false][..]).into(),
         "attention.shared_kv_layers" => 0u32.into(),
-        "logit_scale" | "residual_scale" | "attention.clamp_kqv" => 2.0f32.into(),
+        "logit_scale"
+        | "residual_scale"
+        | "attention.clamp_kqv"
+        | "expert_weights_scale"
+        | "swiglu_clamp_exp" => 2.0f32.into(),
         "use_parallel_residual" => true.into(),
         "attention.sliding_window" => 16u32.into(),
         "attention.relative_buckets_count" => 8u32.into(),
