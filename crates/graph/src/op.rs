@@ -242,12 +242,6 @@ pub enum Op {
         heads: u32,
         /// By how much.
         rotation: Rotation,
-        /// Where this is not 1, the position is that of the first token of a block of so many.
-        #[serde(default = "one", skip_serializing_if = "is_one")]
-        block: u32,
-        /// Whether it rotates back.
-        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-        inverse: bool,
     },
     /// For each token and head, the mean of values, weighted by the softmax of query times keys.
     Attention(Attention),

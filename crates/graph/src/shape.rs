@@ -171,9 +171,8 @@ impl Place<'_> {
                 x.part(*groups)?;
                 Shape::new(x.rows, u64::from(*groups))
             }
-            Op::Rotate { x, heads, rotation, block, .. } => {
+            Op::Rotate { x, heads, rotation } => {
                 let x = self.tokens(*x)?;
-                require(*block > 0, "a block has no positions")?;
                 self.rotation(rotation, x.part(*heads)?)?;
                 Ok(x)
             }
@@ -476,11 +475,12 @@ impl Place<'_> {
     }
 
     fn rotation(&self, rotation: &Rotation, head_len: u32) -> Result<()> {
-        let Rotation { start, count, base, stretch, magnitude, factors, .. } = rotation;
+        let Rotation { start, count, base, stretch, magnitude, factors, block, .. } = rotation;
         let end = u64::from(*start) + u64::from(*count);
         require(*count > 0 && count % 2 == 0, "an odd number of numbers rotates, or none")?;
         require(end <= head_len.into(), "the rotation ends beyond the head")?;
         require(*base > 0.0 && magnitude.is_finite(), "the base is not above 0")?;
+        require(*block > 0, "a block has no positions")?;
         match stretch {
             Stretch::None => {}
             Stretch::Linear(factor) => require(*factor > 0.0, "the factor is not above 0")?,

@@ -57,12 +57,10 @@ fn attention(
     if block > 0 {
         attend.blocks = Some(blocks(builder, x, compressed, block, &attend)?);
     }
-    let mut attended = attend_to(builder, [query, key, key], &attend);
-    if let Some(rotation) = rotation {
-        // What was rotated as a key is not rotated as a value.
-        let x = attended;
-        attended = builder.op(Op::Rotate { x, heads, rotation, block: 1, inverse: true });
-    }
+    let attended = attend_to(builder, [query, key, key], &attend);
+    // What was rotated as a key is not rotated as a value.
+    let back = rotation.map(|rotation| Rotation { inverse: true, ..rotation });
+    let attended = turned(builder, attended, heads, &back);
     let weight = builder.weight("attn_output_a.weight")?;
     let grouped = builder.op(Op::HeadProduct { x: attended, weight });
     builder.product(grouped, "attn_output_b")
@@ -128,12 +126,9 @@ fn compress(
     let made = Op::Compress(Compress { x: values, gate, place, block, overlap, state });
     let made = builder.op(made);
     let made = builder.norm(made, &format!("{name}_norm"), attend.norm);
-    Ok(match of_heads(&attend.rotation, len) {
-        Some(rotation) => {
-            builder.op(Op::Rotate { x: made, heads: 1, rotation, block, inverse: false })
-        }
-        None => made,
-    })
+    let rotation = of_heads(&attend.rotation, len);
+    let rotation = rotation.map(|rotation| Rotation { block, ..rotation });
+    Ok(turned(builder, made, 1, &rotation))
 }
 
 /// The blocks that fit the compressed queries of a layer best.

@@ -58,7 +58,7 @@ fn rotated(
     attend: &Attend,
 ) -> Result<ValueId, Finding> {
     if let Some(rotation) = attend.rotation.clone() {
-        x = builder.op(Op::Rotate { x, heads, rotation, block: 1, inverse: false });
+        x = builder.op(Op::Rotate { x, heads, rotation });
     }
     if builder.hyper.u64("expert_count")? == EXPERTS_WITHOUT_NORM {
         return Ok(x);

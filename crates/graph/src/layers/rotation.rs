@@ -72,7 +72,8 @@ fn rotation_of_base(
         _ => Stretch::Linear(factor),
     };
     let factors = factors(builder)?;
-    Ok(Some(Rotation { pairs, start: 0, count, base, stretch, magnitude, factors }))
+    let (block, inverse) = (1, false);
+    Ok(Some(Rotation { pairs, start: 0, count, base, stretch, magnitude, factors, block, inverse }))
 }
 
 /// By how much YaRN lengthens queries and keys, so that attention to long contexts is as sharp as to
@@ -106,7 +107,7 @@ pub(crate) fn turned(
     rotation: &Option<Rotation>,
 ) -> ValueId {
     match rotation.clone() {
-        Some(rotation) => builder.op(Op::Rotate { x, heads, rotation, block: 1, inverse: false }),
+        Some(rotation) => builder.op(Op::Rotate { x, heads, rotation }),
         None => x,
     }
 }

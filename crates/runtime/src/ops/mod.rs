@@ -88,9 +88,8 @@ pub(crate) fn compute(
             rows::join(run.value(*a), run.value(*b), *groups, *shared, to);
         }
         Op::Sum { x, .. } => rows::sum(run.value(*x), to),
-        Op::Rotate { x, heads, rotation, block, inverse } => {
-            let how = rotate::How { heads: *heads, rotation, block: *block, inverse: *inverse };
-            rotate::rotate(run, run.value(*x), how, to);
+        Op::Rotate { x, heads, rotation } => {
+            rotate::rotate(run, run.value(*x), *heads, rotation, to)
         }
         Op::Attention(attention) => attention::attention(run, attention, sequences, to),
         Op::Choose(choose) => choose::choose(run, choose, sequences, to),

@@ -7,26 +7,15 @@ use crate::run::Run;
 use crate::value::Value;
 use crate::weight::Weights;
 
-/// How heads are rotated.
-pub(super) struct How<'r> {
-    pub heads: u32,
-    pub rotation: &'r Rotation,
-    /// Tokens that have the position of the first of them.
-    pub block: u32,
-    /// Whether it is backwards.
-    pub inverse: bool,
-}
-
-pub(super) fn rotate(run: &Run<'_>, x: &Value, how: How<'_>, out: &mut Value) {
-    let How { heads, rotation, block, inverse } = how;
-    let (block, sign) = (block as usize, if inverse { -1.0 } else { 1.0 });
+pub(super) fn rotate(run: &Run<'_>, x: &Value, heads: u32, rotation: &Rotation, out: &mut Value) {
     let frequencies = frequencies(rotation, &run.executor.weights, run.context_len);
     let len = x.width / heads as usize;
     let (start, half) = (rotation.start as usize, frequencies.len());
+    let block = rotation.block as usize;
+    let sign = if rotation.inverse { -1.0 } else { 1.0 };
     each_row(out, |row, out| {
         out.copy_from_slice(x.row(row));
-        let position = run.positions[row];
-        let position = (position - position % block) as f32;
+        let position = (run.positions[row] / block * block) as f32;
         let turns: Vec<(f32, f32)> = frequencies
             .iter()
             .map(|frequency| {
