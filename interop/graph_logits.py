@@ -29,6 +29,8 @@ from pathlib import Path
 import numpy as np
 
 TOKENS = 72
+# More of models of which layers compress so many tokens into one that fewer would show nothing.
+MORE_TOKENS = {"DeepseekV4ForCausalLM": 330}
 # llama.cpp does not come back from some models.
 SECONDS = 60
 # llama.cpp rounds more: tables of angles and of functions.
@@ -110,9 +112,9 @@ VALUES = {"ApertusForCausalLM": {"act_fn.eps": -1e-6}}
 GAINS = {"PlamoForCausalLM": 0.25}
 
 
-def ids(folder):
+def ids(name):
     """Tokens of all kinds."""
-    return np.random.default_rng(11).integers(3, 600, TOKENS)
+    return np.random.default_rng(11).integers(3, 600, MORE_TOKENS.get(name, TOKENS))
 
 
 def enlarge(folder, gain, values):
@@ -241,7 +243,7 @@ def compare(name, options, folder, pre):
     if os.environ.get("GRAPH_STORE"):
         ran(os.environ["GRAPH_STORE"], path)
     arch = architecture(path)
-    tokens = [int(token) for token in ids(folder)]
+    tokens = [int(token) for token in ids(name)]
     listed = " ".join(map(str, tokens))
     row = {"architecture": arch}
     try:

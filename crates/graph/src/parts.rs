@@ -1,7 +1,8 @@
 //! What an operation is made of: the values it reads, its weights, its state.
 
 use crate::op::{
-    Attention, Choose, Decay, Experts, LinearAttention, Memory, Op, PositionBias, Scan, Wkv,
+    Attention, Blocks, Choose, Compress, Decay, Experts, LinearAttention, Memory, Op, PositionBias,
+    Scan, Wkv,
 };
 use crate::raw::{StateId, ValueId, WeightId};
 use crate::rotation::Factors;
@@ -23,6 +24,7 @@ impl Op {
             | Self::SoftCap { x, .. }
             | Self::Activate { x, .. }
             | Self::Softmax { x, .. }
+            | Self::Sinkhorn { x, .. }
             | Self::Slice { x, .. }
             | Self::Sum { x, .. }
             | Self::Rotate { x, .. }
@@ -35,9 +37,10 @@ impl Op {
             | Self::Multiply { a, b }
             | Self::Mix { a, b, .. }
             | Self::Join { a, b, .. } => vec![*a, *b],
+            Self::Combine { x, shares, .. } => vec![*x, *shares],
             Self::Gate { gate, up, .. } => vec![*gate, *up],
             Self::Store { key, value, .. } => vec![*key, *value],
-            Self::Attention(Attention { query, memory, among, .. }) => {
+            Self::Attention(Attention { query, memory, among, blocks, .. }) => {
                 let mut values = match *memory {
                     Memory::Given { key, value } | Memory::Cached { key, value, .. } => {
                         vec![*query, key, value]
@@ -45,12 +48,18 @@ impl Op {
                     Memory::Stored { .. } => vec![*query],
                 };
                 values.extend(among.map(|among| among.chosen));
+                if let Some(Blocks { key, value, chosen, .. }) = *blocks {
+                    values.extend([Some(key), Some(value), chosen].into_iter().flatten());
+                }
                 values
             }
             Self::Choose(Choose { query, key, weights, .. }) => {
                 [Some(*query), Some(*key), *weights].into_iter().flatten().collect()
             }
-            Self::Experts(experts) => vec![experts.x, experts.scores],
+            Self::Compress(Compress { x, gate, .. }) => vec![*x, *gate],
+            Self::Experts(experts) => {
+                [experts.x, experts.scores].into_iter().chain(experts.chosen).collect()
+            }
             Self::Scan(Scan { x, dt, b, c, .. }) => vec![*x, *dt, *b, *c],
             Self::Wkv(Wkv::V4 { k, v, .. }) => vec![*k, *v],
             Self::Wkv(Wkv::V6 { r, w, k, v, .. }) => vec![*r, *w, *k, *v],
@@ -89,6 +98,7 @@ impl Op {
                 }
                 weights.push(*sinks);
             }
+            Self::Compress(Compress { place, .. }) => weights.push(*place),
             Self::Experts(experts) => {
                 let Experts { gate, up, down, gate_bias, up_bias, down_bias, .. } = **experts;
                 weights.extend([gate, Some(up), Some(down)]);
@@ -108,6 +118,8 @@ impl Op {
             | Self::SoftCap { .. }
             | Self::Activate { .. }
             | Self::Softmax { .. }
+            | Self::Sinkhorn { .. }
+            | Self::Combine { .. }
             | Self::Gate { .. }
             | Self::Slice { .. }
             | Self::Sum { .. }
@@ -123,23 +135,27 @@ impl Op {
         weights.into_iter().flatten().collect()
     }
 
-    /// The state that it reads or changes.
-    pub fn state(&self) -> Option<StateId> {
+    /// The states that it reads or changes.
+    pub fn states(&self) -> Vec<StateId> {
         match self {
             Self::Store { state, .. }
             | Self::CausalConvolution { state, .. }
             | Self::Shift { state, .. }
             | Self::Choose(Choose { state, .. })
+            | Self::Compress(Compress { state, .. })
             | Self::Scan(Scan { state, .. })
             | Self::LinearAttention(LinearAttention { state, .. })
             | Self::Wkv(Wkv::V4 { state, .. } | Wkv::V6 { state, .. } | Wkv::V7 { state, .. }) => {
-                Some(*state)
+                vec![*state]
             }
-            Self::Attention(attention) => match attention.memory {
-                Memory::Given { .. } => None,
-                Memory::Cached { state, .. } | Memory::Stored { state } => Some(state),
-            },
-            _ => None,
+            Self::Attention(Attention { memory, blocks, .. }) => {
+                let of_memory = match *memory {
+                    Memory::Given { .. } => None,
+                    Memory::Cached { state, .. } | Memory::Stored { state } => Some(state),
+                };
+                of_memory.into_iter().chain(blocks.map(|blocks| blocks.state)).collect()
+            }
+            _ => Vec::new(),
         }
     }
 
@@ -150,10 +166,5 @@ impl Op {
             Self::Attention(attention) => matches!(attention.memory, Memory::Given { .. }),
             _ => false,
         }
-    }
-
-    /// Whether it leaves its state as it is.
-    pub(crate) fn reads_only(&self) -> bool {
-        matches!(self, Self::Attention(Attention { memory: Memory::Stored { .. }, .. }))
     }
 }

@@ -1,17 +1,22 @@
 //! The shape of the value of an operation, and what the operation asks of its parts.
 
+mod compress;
+
 use std::fmt;
 
 use crate::graph::{Rows, Shape};
 use crate::op::{
-    Among, Attention, Choose, Decay, Experts, GateFunction, Gating, Index, LinearAttention, Memory,
-    Op, PositionBias, Scan, Wkv,
+    Among, Attention, Blocks, Choose, Decay, Experts, GateFunction, Gating, Index, LinearAttention,
+    Memory, Op, PositionBias, Scan, Wkv,
 };
 use crate::raw::{Program, RawGraph, State, StateId, ValueId, WeightId};
 use crate::rotation::{Factors, Rotation, Stretch};
 
 /// Widest row of a value: far beyond any model, and small enough that sums of a few do not overflow.
 const MAX_WIDTH: u64 = 1 << 24;
+
+/// More rounds than any matrix takes until its shares stay.
+const MAX_ITERATIONS: u32 = 1000;
 
 /// What is known where an operation stands.
 pub(crate) struct Place<'g> {
@@ -58,14 +63,15 @@ impl Place<'_> {
                 Shape::new(x.rows, output)
             }
             Op::HeadProduct { x, weight } => {
-                let [input, output, heads] = self.cube(*weight)?;
+                let [input, output, matrices] = self.cube(*weight)?;
                 let x = self.value(*x)?;
-                same(
-                    "width of the value and of all heads",
-                    x.width.into(),
-                    product(input, heads)?,
-                )?;
-                Shape::new(x.rows, product(output, heads)?)
+                let heads = u64::from(x.width) / input;
+                let width = product(output, matrices)?;
+                let folded = matrices == 1 && heads > 0 && width % heads == 0;
+                let heads = if folded { heads } else { matrices };
+                let found = u64::from(x.width);
+                same("width of the value and of all heads", found, product(input, heads)?)?;
+                Shape::new(x.rows, width)
             }
             Op::Norm { x, epsilon, groups, weight, bias, .. } => {
                 let x = self.value(*x)?;
@@ -129,6 +135,22 @@ impl Place<'_> {
                 x.part(*groups)?;
                 Ok(x)
             }
+            Op::Sinkhorn { x, iterations, epsilon } => {
+                let x = self.value(*x)?;
+                require(x.width.isqrt().pow(2) == x.width, "a row is no square matrix")?;
+                require(
+                    (1..=MAX_ITERATIONS).contains(iterations),
+                    "too few or too many iterations",
+                )?;
+                require(*epsilon >= 0.0, "epsilon is below 0")?;
+                Ok(x)
+            }
+            Op::Combine { x, shares, parts } => {
+                let (x, shares) = (self.value(*x)?, self.value(*shares)?);
+                require(x.rows == shares.rows, "the values have other rows")?;
+                let made = shares.part(*parts)?;
+                Shape::new(x.rows, product(x.part(*parts)?.into(), made.into())?)
+            }
             Op::Gate { gate, up, function } => {
                 gate_function(*function)?;
                 self.alike(*gate, *up)
@@ -158,6 +180,7 @@ impl Place<'_> {
             }
             Op::Attention(attention) => self.attention(attention),
             Op::Choose(choose) => self.choose(choose),
+            Op::Compress(compress) => self.compress(compress),
             Op::Store { key, value, state } => {
                 require(self.is_encoder, "only an encoder stores")?;
                 let (key, value) = (self.value(*key)?, self.value(*value)?);
@@ -241,7 +264,7 @@ impl Place<'_> {
         };
         match (attention.memory, found) {
             (Memory::Given { .. }, _) => {}
-            (Memory::Cached { .. }, Some(State::Cache { keys: k, values: v }))
+            (Memory::Cached { .. }, Some(State::Cache { keys: k, values: v, block: 1 }))
             | (Memory::Stored { .. }, Some(State::Stored { keys: k, values: v })) => {
                 same("keys of the state", k.into(), keys)?;
                 same("values of the state", v.into(), values)?;
@@ -271,6 +294,24 @@ impl Place<'_> {
             require(heads_kv % groups == 0, "the groups do not divide the heads")?;
             require(block > 0, "a block has no positions")?;
         }
+        if let Some(Blocks { key, value, state, chosen }) = attention.blocks {
+            require(
+                matches!(attention.memory, Memory::Cached { .. }),
+                "only what attends to a cache sees blocks besides",
+            )?;
+            require(attention.bias == PositionBias::None, "blocks have no single distance")?;
+            let (key, value) = (self.tokens(key)?, self.tokens(value)?);
+            same("width of keys", key.width.into(), keys)?;
+            same("width of values", value.width.into(), values)?;
+            match self.state(state)? {
+                State::Cache { keys: k, values: v, block: 2.. } => {
+                    same("keys of the state", k.into(), keys)?;
+                    same("values of the state", v.into(), values)?;
+                }
+                other => return Err(format!("the state is {other}")),
+            }
+            chosen.map(|chosen| self.tokens(chosen)).transpose()?;
+        }
         self.optional(attention.sinks, &[heads.into()])?;
         if let Some(cap) = attention.soft_cap {
             require(cap > 0.0, "the cap is not above 0")?;
@@ -286,7 +327,7 @@ impl Place<'_> {
         let wanted = product(key.width.into(), heads.into())?;
         same("width of queries and of all heads", query.width.into(), wanted)?;
         match self.state(choose.state)? {
-            State::Cache { keys, values: 0 } if keys == key.width => {}
+            State::Cache { keys, values: 0, block: 1.. } if keys == key.width => {}
             other => return Err(format!("the state is {other}")),
         }
         let groups = match choose.weights {
@@ -327,6 +368,11 @@ impl Place<'_> {
         }
         let used = u64::from(experts.used);
         require((1..=count).contains(&used), "a token uses no expert, or more than there are")?;
+        if let Some(chosen) = experts.chosen {
+            let chosen = self.value(chosen)?;
+            require(chosen.rows == x.rows, "the values have other rows")?;
+            same("numbers of experts and experts of a token", chosen.width.into(), used)?;
+        }
         let (groups, groups_used) = (experts.groups, experts.groups_used);
         require(
             groups > 0 && count % u64::from(groups) == 0 && (1..=groups).contains(&groups_used),
@@ -421,11 +467,12 @@ impl Place<'_> {
     }
 
     fn rotation(&self, rotation: &Rotation, head_len: u32) -> Result<()> {
-        let Rotation { start, count, base, stretch, magnitude, factors, .. } = rotation;
+        let Rotation { start, count, base, stretch, magnitude, factors, block, .. } = rotation;
         let end = u64::from(*start) + u64::from(*count);
         require(*count > 0 && count % 2 == 0, "an odd number of numbers rotates, or none")?;
         require(end <= head_len.into(), "the rotation ends beyond the head")?;
         require(*base > 0.0 && magnitude.is_finite(), "the base is not above 0")?;
+        require(*block > 0, "a block has no positions")?;
         match stretch {
             Stretch::None => {}
             Stretch::Linear(factor) => require(*factor > 0.0, "the factor is not above 0")?,
@@ -545,7 +592,10 @@ impl Place<'_> {
 impl fmt::Display for State {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Cache { keys, values } => write!(f, "a cache of {keys} and {values} numbers"),
+            Self::Cache { keys, values, block } => {
+                write!(f, "a cache of {keys} and {values} numbers")?;
+                if *block == 1 { Ok(()) } else { write!(f, " for {block} tokens") }
+            }
             Self::Stored { keys, values } => write!(f, "a store of {keys} and {values} numbers"),
             Self::Rows { width, rows } => write!(f, "{rows} rows of {width}"),
             Self::Floats { len } => write!(f, "{len} floats"),

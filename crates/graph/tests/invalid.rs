@@ -49,6 +49,15 @@ fn choose(heads: u32, count: u32, block: u32, state: Json) -> Json {
            "state": state})
 }
 
+/// An operation on a row of four numbers.
+fn sinkhorn(iterations: u32, epsilon: f32) -> Json {
+    json!({"op": "sinkhorn", "x": 3, "iterations": iterations, "epsilon": epsilon})
+}
+
+fn combine(x: u32, shares: u32, parts: u32) -> Json {
+    json!({"op": "combine", "x": x, "shares": shares, "parts": parts})
+}
+
 fn finding(graph: Json) -> (&'static str, String) {
     let mut metadata = Metadata::new();
     metadata.set(stored::VERSION_KEY, 1u32);
@@ -152,8 +161,30 @@ fn every_fault_is_named() {
             json!({"op": "multiply_weight", "x": 9, "weight": 10}),
             "operation 10: numbers of the weight: 12 and 8",
         ),
+        (
+            "/main/ops/10",
+            json!({"op": "sinkhorn", "x": 9, "iterations": 2, "epsilon": 0.1}),
+            "operation 10: a row is no square matrix",
+        ),
+        ("/main/ops/10", sinkhorn(0, 0.1), "operation 10: too few or too many iterations"),
+        ("/main/ops/10", sinkhorn(u32::MAX, 0.1), "operation 10: too few or too many iterations"),
+        ("/main/ops/10", sinkhorn(20, -0.1), "operation 10: epsilon is below 0"),
+        ("/main/ops/10", combine(9, 3, 3), "operation 10: 3 parts do not divide a row of 4"),
+        ("/main/ops/10", combine(9, 7, 3), "operation 10: 3 parts do not divide a row of 8"),
+        ("/main/ops/10", combine(9, 3, 0), "operation 10: 0 parts do not divide a row of 4"),
         ("/main/ops/8/share", json!(2), "operation 8: number of scores and experts: 3 and 6"),
         ("/main/ops/8/share", json!(0), "operation 8: number of scores and experts: 3 and 0"),
+        ("/main/ops/8/chosen", json!(9), "operation 8: value 9 is not made before"),
+        (
+            "/main/ops/8/chosen",
+            json!(3),
+            "operation 8: numbers of experts and experts of a token: 4 and 2",
+        ),
+        (
+            "/main/ops/10",
+            json!({"op": "head_product", "x": 9, "weight": 4}),
+            "operation 10: width of the value and of all heads: 8 and 24",
+        ),
         ("/main/ops/8/scales", json!(8), "operation 8: the weight is [2] instead of [3]"),
         (
             "/main/ops/8/gating",
@@ -332,4 +363,75 @@ fn every_fault_of_linear_attention_is_named() {
     let mut graph = sound;
     graph["states"][0]["len"] = 25.into();
     assert!(finding(graph).1.contains("the state is 25 floats instead of 24 floats"));
+}
+
+#[test]
+fn every_fault_of_compressed_blocks_is_named() {
+    let embed = |table: u32| json!({"op": "embed", "table": table, "index": "token"});
+    let sound = json!({
+        "architecture": "x",
+        "weights": [{"name": "four", "shape": [4, 20]}, {"name": "eight", "shape": [8, 20]},
+            {"name": "place", "shape": [8, 3]}],
+        "states": [{"kind": "rows", "width": 16, "rows": 6},
+            {"kind": "cache", "keys": 4, "values": 4}, {"kind": "cache", "keys": 4, "values": 4, "block": 3},
+            {"kind": "cache", "keys": 4, "values": 0, "block": 3}],
+        "main": {"outputs": [{"kind": "hidden", "value": 4}], "ops": [
+            embed(0), embed(1),
+            {"op": "compress", "x": 1, "gate": 1, "place": 2, "block": 3, "overlap": true, "state": 0},
+            {"op": "choose", "query": 1, "key": 2, "heads": 2, "count": 2, "state": 3},
+            {"op": "attention", "query": 1, "memory": {"cached": {"key": 0, "value": 0, "state": 1}},
+             "heads": 2, "heads_kv": 1, "key_len": 4, "value_len": 4, "scale": 0.5, "mask": "causal",
+             "blocks": {"key": 2, "value": 2, "state": 2, "chosen": 3}},
+            {"op": "rotate", "x": 2, "heads": 1, "rotation":
+                {"pairs": "halves", "count": 4, "base": 10000.0, "block": 3, "inverse": true}}]},
+    });
+    assert_eq!(finding(sound.clone()).1, "");
+    let cases = [
+        ("/main/ops/2/gate", json!(0), "widths of what is compressed and of its weights: 8 and 4"),
+        ("/main/ops/2/block", json!(0), "a block has no tokens"),
+        ("/main/ops/2/block", json!(4), "the weight is [8, 3] instead of [8, 4]"),
+        ("/main/ops/2/block", json!(u32::MAX), "the weight is [8, 3] instead of [8, 4294967295]"),
+        ("/main/ops/2/place", json!(0), "the weight is [4, 20] instead of [8, 3]"),
+        ("/main/ops/2/overlap", json!(false), "6 rows of 16 instead of 3 rows of 16"),
+        ("/main/ops/2/state", json!(1), "the state is a cache of 4 and 4 numbers"),
+        ("/states/0/width", json!(8), "6 rows of 8 instead of 6 rows of 16"),
+        ("/main/ops/3/state", json!(2), "the state is a cache of 4 and 4 numbers for 3 tokens"),
+        ("/states/3/block", json!(0), "a cache keeps a row of each 0 tokens"),
+        (
+            "/main/ops/4/memory/cached/state",
+            json!(2),
+            "the state is a cache of 4 and 4 numbers for",
+        ),
+        ("/main/ops/4/blocks/state", json!(1), "the state is a cache of 4 and 4 numbers"),
+        ("/main/ops/4/blocks/state", json!(0), "the state is 6 rows of 16"),
+        ("/main/ops/4/blocks/state", json!(9), "there is no state 9"),
+        ("/main/ops/4/blocks/key", json!(1), "width of keys: 8 and 4"),
+        ("/main/ops/4/blocks/value", json!(1), "width of values: 8 and 4"),
+        ("/main/ops/4/blocks/chosen", json!(4), "value 4 is not made before"),
+        ("/main/ops/4/blocks/more", json!(4), "unknown field `more`"),
+        ("/states/2/keys", json!(5), "keys of the state: 5 and 4"),
+        ("/states/2/values", json!(5), "values of the state: 5 and 4"),
+        ("/main/ops/4/bias", json!({"slopes": {"max": 8.0}}), "blocks have no single distance"),
+        (
+            "/main/ops/4/memory",
+            json!({"given": {"key": 0, "value": 0}}),
+            "only what attends to a cache sees blocks besides",
+        ),
+        ("/main/ops/5/rotation/block", json!(0), "a block has no positions"),
+    ];
+    for (path, instead, said) in cases {
+        let mut graph = sound.clone();
+        let (parent, field) = path.rsplit_once('/').unwrap();
+        match graph.pointer_mut(path) {
+            Some(place) => *place = instead,
+            None => graph.pointer_mut(parent).unwrap()[field] = instead,
+        }
+        let (code, message) = finding(graph);
+        assert!(message.contains(said), "{path}: {message}");
+        assert_eq!(code, "graph-invalid", "{path}");
+    }
+    let mut twice = sound;
+    let again = twice["main"]["ops"][2].clone();
+    twice["main"]["ops"][5] = again;
+    assert!(finding(twice).1.contains("another operation changes state 0 too"));
 }

@@ -1,6 +1,6 @@
 //! What is kept of a sequence between runs.
 
-use gguf_graph::{Attention, Graph, Memory, Op, State, StateId, Wkv};
+use gguf_graph::{Attention, Graph, Op, State, StateId, Wkv};
 
 use crate::cache::{Cache, CacheType, Layout, Role};
 
@@ -11,6 +11,8 @@ pub(crate) enum Kept {
     Cache {
         keys: Cache,
         values: Cache,
+        /// Tokens that a row stands for: it is kept of the last of each block of so many.
+        block: usize,
         /// Whether an encoder stored them.
         stored: bool,
     },
@@ -30,11 +32,15 @@ impl Sequence {
     pub fn new(graph: &Graph, cache_type: CacheType, tokens: usize) -> Self {
         let states = graph.raw().states.iter().zip(0..);
         let kept = states.map(|(state, id)| match *state {
-            State::Cache { keys, values } | State::Stored { keys, values } => {
+            State::Cache { keys, values, .. } | State::Stored { keys, values } => {
+                let (block, most) = match *state {
+                    State::Cache { block, .. } => (block as usize, tokens / block as usize),
+                    _ => (1, usize::MAX),
+                };
                 let stored = matches!(state, State::Stored { .. });
                 let [keys, values] = layouts(graph, id, keys, values, state, cache_type)
-                    .map(|layout| Cache::new(layout, if stored { usize::MAX } else { tokens }));
-                Kept::Cache { keys, values, stored }
+                    .map(|layout| Cache::new(layout, most));
+                Kept::Cache { keys, values, block, stored }
             }
             State::Rows { width, rows } => Kept::Floats(vec![0.0; width as usize * rows as usize]),
             State::Floats { len } => Kept::Floats(initial(graph, id, len as usize)),
@@ -50,11 +56,11 @@ impl Sequence {
         self.kept.iter().any(is_empty)
     }
 
-    /// Tokens whose keys and values stand in a state.
-    pub fn cached(&self, state: StateId) -> usize {
+    /// Whether the keys and values in a state are those of the tokens before a run, and no more.
+    pub fn is_before_run(&self, state: StateId) -> bool {
         match &self.kept[state.0 as usize] {
-            Kept::Cache { keys, .. } => keys.rows(),
-            Kept::Floats(_) => 0,
+            Kept::Cache { keys, block, .. } => keys.rows() == self.len / block,
+            Kept::Floats(_) => false,
         }
     }
 
@@ -81,9 +87,9 @@ impl Sequence {
             return false;
         }
         for kept in &mut self.kept {
-            if let Kept::Cache { keys, values, stored: false } = kept {
-                keys.truncate(len);
-                values.truncate(len);
+            if let Kept::Cache { keys, values, block, stored: false } = kept {
+                keys.truncate(len / *block);
+                values.truncate(len / *block);
             }
         }
         self.len = len;
@@ -95,12 +101,14 @@ impl Sequence {
 /// knows before.
 pub(crate) fn full_lens(graph: &Graph, cache_type: CacheType, tokens: usize) -> Vec<u64> {
     let of_state = |(state, id): (&State, u32)| match *state {
-        State::Cache { keys, values } => layouts(graph, id, keys, values, state, cache_type)
-            .map(|layout| layout.byte_len(tokens))
+        State::Cache { keys, values, block } => layouts(graph, id, keys, values, state, cache_type)
+            .map(|layout| layout.byte_len(tokens / block as usize))
             .into_iter()
             .fold(0, u64::saturating_add),
         State::Stored { .. } => 0,
-        State::Rows { width, rows } => 4 * u64::from(width) * u64::from(rows),
+        State::Rows { width, rows } => {
+            4u64.saturating_mul(width.into()).saturating_mul(rows.into())
+        }
         State::Floats { len } => 4 * u64::from(len),
     };
     graph.raw().states.iter().zip(0..).map(of_state).collect()
@@ -130,11 +138,9 @@ fn layouts(
 fn heads(graph: &Graph, id: u32) -> usize {
     let programs = [Some(graph.main()), graph.encoder()].into_iter().flatten();
     let heads = programs.flat_map(|(program, _)| &program.ops).find_map(|op| match op {
-        Op::Attention(Attention {
-            memory: Memory::Cached { state, .. } | Memory::Stored { state },
-            heads_kv,
-            ..
-        }) if state.0 == id => Some(*heads_kv as usize),
+        Op::Attention(Attention { heads_kv, .. }) if op.states().contains(&StateId(id)) => {
+            Some(*heads_kv as usize)
+        }
         _ => None,
     });
     heads.unwrap_or(1).max(1)
@@ -166,12 +172,14 @@ mod tests {
     fn full_states_take_what_was_foretold() {
         let raw = json!({
             "architecture": "x",
-            "states": [{"kind": "cache", "keys": 96, "values": 72}, {"kind": "rows", "width": 8, "rows": 3}],
+            "states": [{"kind": "cache", "keys": 96, "values": 72}, {"kind": "rows", "width": 8, "rows": 3},
+                {"kind": "cache", "keys": 96, "values": 72, "block": 5}],
             "weights": [{"name": "k", "shape": [96, 9]}, {"name": "v", "shape": [72, 9]}],
             "main": {"outputs": [{"kind": "hidden", "value": 2}], "ops": [
                 {"op": "embed", "table": 0, "index": "token"},
                 {"op": "embed", "table": 1, "index": "token"},
                 {"op": "attention", "query": 0, "memory": {"cached": {"key": 0, "value": 1, "state": 0}},
+                 "blocks": {"key": 0, "value": 1, "state": 2},
                  "heads": 3, "heads_kv": 3, "key_len": 32, "value_len": 24, "scale": 1.0, "mask": "causal"},
                 {"op": "embed", "table": 0, "index": "token"}]},
         });
@@ -180,9 +188,9 @@ mod tests {
             for tokens in [1, 64, 100, 513] {
                 let mut sequence = Sequence::new(&graph, ty, tokens);
                 for kept in &mut sequence.kept {
-                    if let Kept::Cache { keys, values, .. } = kept {
-                        (0..tokens).for_each(|_| keys.push(&[1.0; 96]));
-                        (0..tokens).for_each(|_| values.push(&[1.0; 72]));
+                    if let Kept::Cache { keys, values, block, .. } = kept {
+                        (0..tokens / *block).for_each(|_| keys.push(&[1.0; 96]));
+                        (0..tokens / *block).for_each(|_| values.push(&[1.0; 72]));
                     }
                 }
                 let allocated = sequence.kept.iter().map(|kept| match kept {

@@ -3,7 +3,7 @@
 use gguf_graph::Choose;
 use rayon::prelude::*;
 
-use super::attention::push_keys;
+use super::attention::push;
 use crate::cache::{BLOCK, Cache};
 use crate::run::Run;
 use crate::state::{Kept, Sequence};
@@ -12,17 +12,18 @@ use crate::value::Value;
 pub(super) fn choose(run: &Run<'_>, choose: &Choose, sequences: &mut [Sequence], out: &mut Value) {
     let key = run.value(choose.key);
     for (sequence, rows) in &run.groups {
-        push_keys(&mut sequences[*sequence], choose.state, key, rows);
+        push(run, &mut sequences[*sequence], choose.state, (key, None), rows);
     }
     let mut of_row = vec![0; out.rows];
     for (sequence, rows) in &run.groups {
         rows.iter().for_each(|row| of_row[*row] = *sequence);
     }
     out.data.par_chunks_exact_mut(out.width).enumerate().for_each(|(row, out)| {
-        if let Kept::Cache { keys, .. } = &sequences[of_row[row]].kept[choose.state.0 as usize]
+        if let Kept::Cache { keys, block, .. } =
+            &sequences[of_row[row]].kept[choose.state.0 as usize]
             && !run.watch.ended()
         {
-            let scores = scores(run, choose, keys, row);
+            let scores = scores(run, choose, keys, *block, row);
             let count = choose.count as usize;
             for (scores, out) in scores.iter().zip(out.chunks_exact_mut(count)) {
                 best(choose, scores, out);
@@ -31,13 +32,14 @@ pub(super) fn choose(run: &Run<'_>, choose: &Choose, sequences: &mut [Sequence],
     });
 }
 
-/// The scores of all positions up to that of a token: of each head, or of all together.
-fn scores(run: &Run<'_>, choose: &Choose, keys: &Cache, row: usize) -> Vec<Vec<f32>> {
+/// The scores of all positions up to that of a token, or of all blocks of so many tokens: of each head, or of
+/// all together.
+fn scores(run: &Run<'_>, choose: &Choose, keys: &Cache, block: usize, row: usize) -> Vec<Vec<f32>> {
     let query = run.value(choose.query).row(row);
     let weights = choose.weights.map(|weights| run.value(weights).row(row));
     let heads = choose.heads as usize;
     let len = query.len() / heads;
-    let seen = (run.positions[row] + 1).min(keys.rows());
+    let seen = ((run.positions[row] + 1) / block).min(keys.rows());
     let groups = if weights.is_some() { 1 } else { heads };
     let of_block = |block: usize| {
         let (first, count) = (block * BLOCK, BLOCK.min(keys.rows() - block * BLOCK));

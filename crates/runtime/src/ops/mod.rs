@@ -2,6 +2,8 @@
 
 mod attention;
 mod choose;
+mod compress;
+mod distance;
 mod elementwise;
 mod experts;
 mod frames;
@@ -10,6 +12,7 @@ mod norm;
 mod recurrent;
 mod rotate;
 mod rows;
+mod streams;
 mod wkv;
 
 use gguf::Error;
@@ -70,6 +73,12 @@ pub(crate) fn compute(
         Op::SoftCap { x, cap } => elementwise::map(run.value(*x), to, |x| cap * (x / cap).tanh()),
         Op::Activate { x, function } => elementwise::activate(run.value(*x), *function, to),
         Op::Softmax { x, groups } => elementwise::softmax_parts(run.value(*x), *groups, to),
+        Op::Sinkhorn { x, iterations, epsilon } => {
+            streams::sinkhorn(run.value(*x), *iterations, *epsilon, to);
+        }
+        Op::Combine { x, shares, parts } => {
+            streams::combine(run.value(*x), run.value(*shares), *parts, to);
+        }
         Op::Gate { gate, up, function } => {
             elementwise::gate(run.value(*gate), run.value(*up), *function, to);
         }
@@ -86,8 +95,9 @@ pub(crate) fn compute(
         Op::Attention(attention) => attention::attention(run, attention, sequences, to),
         Op::Choose(choose) => choose::choose(run, choose, sequences, to),
         Op::Store { key, value, state } => {
-            attention::store(run.value(*key), run.value(*value), *state, sequences, to);
+            attention::store(run, run.value(*key), run.value(*value), *state, sequences, to);
         }
+        Op::Compress(compress) => compress::compress(run, compress, sequences, to),
         Op::Experts(experts) => experts::experts(run, experts, to),
         Op::CausalConvolution { x, weight, bias, state } => {
             let (weight, bias) = (weights.floats(*weight), weights.optional(*bias));
