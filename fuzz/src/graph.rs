@@ -160,7 +160,9 @@ pub fn tiny(name: &str) -> Result<Graph, Finding> {
             }
             key if key.contains("epsilon") => 1e-5f32.into(),
             key if key.contains("scale") || key.contains("clamp") => 2.0f32.into(),
-            "expert_gating_func" => 2u32.into(),
+            "expert_gating_func" | "adapters.count" => 2u32.into(),
+            "adapters.token_ids_activate" => gguf::Array::from(&[4i32, 2][..]).into(),
+            "adapters.token_ids_substitute" => gguf::Array::from(&[1i32, 3][..]).into(),
             // The last layer has a window as the first, whose keys and values it reads.
             "attention.shared_kv_layers" => 1u32.into(),
             "kda.gate_lower_bound" => (-2.0f32).into(),

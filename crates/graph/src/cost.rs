@@ -1,7 +1,7 @@
 //! What running an operation costs.
 
 use crate::graph::{Graph, Rows, Shape};
-use crate::op::{LinearAttention, Mask, Op, Wkv};
+use crate::op::{LinearAttention, Mask, NumberedProduct, Op, Wkv};
 use crate::raw::{Program, WeightId};
 
 /// What a run is asked to do.
@@ -64,6 +64,12 @@ impl Graph {
             Op::Product { weight, .. } | Op::HeadProduct { weight, .. } => {
                 rows.saturating_mul(elements(*weight))
             }
+            Op::NumberedProduct(NumberedProduct { weight, .. }) => {
+                let shape = self.raw().weights.get(weight.0 as usize).map(|weight| &weight.shape);
+                let count = shape.and_then(|shape| shape.get(2)).copied().unwrap_or(1).max(1);
+                share = (rows as f64 / count as f64).min(1.0);
+                rows.saturating_mul(elements(*weight) / count)
+            }
             Op::Convolution { weight, .. } | Op::CausalConvolution { weight, .. } => {
                 rows.saturating_mul(elements(*weight))
             }
@@ -114,6 +120,7 @@ impl Graph {
                 0
             }
             Op::Features { .. }
+            | Op::Mark(_)
             | Op::Slice { .. }
             | Op::Join { .. }
             | Op::Store { .. }

@@ -15,6 +15,7 @@ mod glm;
 mod gpt;
 mod gpt_oss;
 mod granite;
+mod granite_switch;
 mod grok;
 mod grove;
 mod hunyuan4;
@@ -182,6 +183,7 @@ const FAMILIES: &[(&str, Family)] = &[
     ("llada", llama::embed),
     ("cohere2moe", command_r::cohere2moe),
     ("granite_swa", granite::windowed),
+    ("graniteswitch", granite_switch::granite_switch),
     ("apertus", singular::apertus),
     ("refact", singular::refact),
     ("jais", singular::jais),

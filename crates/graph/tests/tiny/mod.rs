@@ -42,6 +42,9 @@ fn value(key: &str) -> Value {
         "attention.sliding_window" => 16u32.into(),
         "attention.relative_buckets_count" => 8u32.into(),
         "kda.gate_lower_bound" => (-2.0f32).into(),
+        // Two adapters.
+        "adapters.token_ids_activate" => Array::from(&[9i32, 4][..]).into(),
+        "adapters.token_ids_substitute" => Array::from(&[1i32, 2][..]).into(),
         "activation.situ_beta" | "activation.situ_linear_beta" => 4.0f32.into(),
         _ => 2u32.into(),
     }

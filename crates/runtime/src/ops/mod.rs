@@ -7,13 +7,14 @@ mod experts;
 mod frames;
 mod linear_attention;
 mod norm;
+mod numbered;
 mod recurrent;
 mod rotate;
 mod rows;
 mod wkv;
 
 use gguf::Error;
-use gguf_graph::Op;
+use gguf_graph::{NumberedProduct, Op};
 use rayon::prelude::*;
 
 use crate::product;
@@ -33,12 +34,17 @@ pub(crate) fn compute(
     let to = &mut out;
     match op {
         Op::Features { .. } => rows::features(run, to),
-        Op::Embed { table, index } => rows::embed(run, weights.matrix(*table), *index, to)?,
+        Op::Embed { table, index } => rows::embed(run, weights.matrix(*table), index, to)?,
         Op::Product { x, weight, bias } => {
             let x = run.value(*x);
             product::multiply(run.how(), weights.matrix(*weight), x, to);
             product::add_adapters(run.how(), run.executor.adapters.of(*weight), x, to);
             elementwise::add_row(weights.optional(*bias), to);
+        }
+        Op::Mark(mark) => numbered::mark(run, mark, to),
+        Op::NumberedProduct(NumberedProduct { x, number, weight }) => {
+            let (x, number) = (run.value(*x), run.value(*number));
+            numbered::multiply(run, weights.matrix(*weight), x, number, to);
         }
         Op::HeadProduct { x, weight } => {
             product::multiply_heads(run.how(), weights.matrix(*weight), run.value(*x), to);
