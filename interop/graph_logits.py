@@ -111,8 +111,12 @@ GAINS = {"PlamoForCausalLM": 0.25}
 
 
 def ids(folder):
-    """Tokens of all kinds."""
-    return np.random.default_rng(11).integers(3, 600, TOKENS)
+    """Tokens of all kinds; two that switch adapters on, if some do: the first, then one whose mean with it is a third."""
+    tokens = np.random.default_rng(11).integers(3, 600, TOKENS)
+    switching = json.loads((folder / "config.json").read_text()).get("adapter_token_ids")
+    if switching:
+        tokens[[TOKENS // 4, TOKENS // 2]] = switching[0], switching[2]
+    return tokens
 
 
 def enlarge(folder, gain, values):

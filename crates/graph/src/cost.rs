@@ -78,13 +78,17 @@ impl Graph {
                 let mut pairs = load.pairs(attention.mask, shape.rows, rows);
                 if let Some(among) = attention.among {
                     let most = width(among.chosen) / u64::from(among.groups.max(1));
+                    let most = most.saturating_add(among.tail.into());
                     let most = most.saturating_mul(among.block.into());
                     pairs = pairs.min(rows.saturating_mul(most));
                 }
                 pairs.saturating_mul(numbers).saturating_mul(attention.heads.into())
             }
             Op::Choose(choose) => {
-                let pairs = load.pairs(Mask::Causal, shape.rows, rows);
+                let mut pairs = load.pairs(Mask::Causal, shape.rows, rows);
+                if choose.whole {
+                    pairs /= u64::from(choose.block.max(1));
+                }
                 pairs.saturating_mul(width(choose.query))
             }
             Op::Experts(experts) => {

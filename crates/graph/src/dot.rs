@@ -91,6 +91,7 @@ impl Op {
             Self::Experts(_) => "experts",
             Self::CausalConvolution { .. } => "causal_convolution",
             Self::Convolution { .. } => "convolution",
+            Self::Blend(_) => "blend",
             Self::Shift { .. } => "shift",
             Self::Scan(_) => "scan",
             Self::Wkv(_) => "wkv",

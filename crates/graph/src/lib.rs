@@ -24,7 +24,7 @@ pub use cost::{Cost, Load};
 pub use family::architectures;
 pub use graph::{Graph, Limits, Rows, Shape};
 pub use op::{
-    Among, Attention, Choose, Decay, Experts, Function, GateFunction, Gating, Index,
+    Among, Attention, Blend, Choose, Decay, Experts, Function, GateFunction, Gating, Index,
     LinearAttention, Mark, Mask, Memory, NormKind, NumberedProduct, Op, Pooling, PositionBias,
     Scan, Wkv,
 };

@@ -5,11 +5,13 @@
 //! one after the other, each of the same length.
 
 mod attention;
+mod blend;
 mod experts;
 mod numbered;
 mod recurrent;
 
 pub use attention::{Among, Attention, Choose, Mask, Memory, PositionBias};
+pub use blend::Blend;
 pub use experts::{Experts, Gating};
 pub use numbered::{Mark, NumberedProduct};
 pub use recurrent::{Decay, LinearAttention, Scan, Wkv};
@@ -267,6 +269,8 @@ pub enum Op {
         /// Frames between two rows of the result.
         stride: u32,
     },
+    /// Blocks of tokens that become one row: see [`Blend`].
+    Blend(Blend),
     /// The row of the token before in the same sequence; 0 for the first.
     Shift {
         /// What is looked at.

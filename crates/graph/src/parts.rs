@@ -1,7 +1,7 @@
 //! What an operation is made of: the values it reads, its weights, its state.
 
 use crate::op::{
-    Attention, Choose, Decay, Experts, LinearAttention, Memory, NumberedProduct, Op, PositionBias,
+    Attention, Blend, Choose, Decay, Experts, LinearAttention, Memory, NumberedProduct, Op, PositionBias,
     Scan, Wkv,
 };
 use crate::raw::{StateId, ValueId, WeightId};
@@ -53,6 +53,7 @@ impl Op {
                 [Some(*query), Some(*key), *weights].into_iter().flatten().collect()
             }
             Self::Experts(experts) => vec![experts.x, experts.scores],
+            Self::Blend(Blend { x, scores, .. }) => vec![*x, *scores],
             Self::Scan(Scan { x, dt, b, c, .. }) => vec![*x, *dt, *b, *c],
             Self::Wkv(Wkv::V4 { k, v, .. }) => vec![*k, *v],
             Self::Wkv(Wkv::V6 { r, w, k, v, .. }) => vec![*r, *w, *k, *v],
@@ -77,6 +78,7 @@ impl Op {
             | Self::Convolution { weight, bias, .. } => weights.extend([Some(*weight), *bias]),
             Self::HeadProduct { weight, .. }
             | Self::NumberedProduct(NumberedProduct { weight, .. })
+            | Self::Blend(Blend { weight, .. })
             | Self::AddWeight { weight, .. }
             | Self::MultiplyWeight { weight, .. }
             | Self::Mix { weight, .. } => weights.push(Some(*weight)),
@@ -134,6 +136,7 @@ impl Op {
             | Self::CausalConvolution { state, .. }
             | Self::Shift { state, .. }
             | Self::Choose(Choose { state, .. })
+            | Self::Blend(Blend { state, .. })
             | Self::Scan(Scan { state, .. })
             | Self::LinearAttention(LinearAttention { state, .. })
             | Self::Wkv(Wkv::V4 { state, .. } | Wkv::V6 { state, .. } | Wkv::V7 { state, .. }) => {

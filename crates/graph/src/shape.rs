@@ -10,6 +10,7 @@ use crate::op::{
 use crate::raw::{Program, RawGraph, State, StateId, ValueId, WeightId};
 use crate::rotation::{Factors, Rotation, Stretch};
 
+mod blend;
 mod numbered;
 
 /// Widest row of a value: far beyond any model, and small enough that sums of a few do not overflow.
@@ -199,6 +200,7 @@ impl Place<'_> {
                 let stride = stride.ok_or("the stride is none of 1 to 64")?;
                 Shape::new(Rows::Frames { stride }, output)
             }
+            Op::Blend(blend) => self.blend(blend),
             Op::Shift { x, state } => {
                 let x = self.tokens(*x)?;
                 self.rows_state(*state, x.width, 1)?;
@@ -269,7 +271,7 @@ impl Place<'_> {
         if let PositionBias::Slopes { max } = attention.bias {
             require(max.is_finite(), "the slopes are not finite")?;
         }
-        if let Some(Among { chosen, groups, block }) = attention.among {
+        if let Some(Among { chosen, groups, block, .. }) = attention.among {
             let chosen = self.value(chosen)?;
             require(chosen.rows == query.rows, "the values have other rows")?;
             chosen.part(groups)?;

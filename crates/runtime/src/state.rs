@@ -1,6 +1,6 @@
 //! What is kept of a sequence between runs.
 
-use gguf_graph::{Attention, Graph, Memory, Op, State, StateId, Wkv};
+use gguf_graph::{Attention, Choose, Graph, Memory, Op, State, StateId, Wkv};
 
 use crate::cache::{Cache, CacheType, Layout, Role};
 
@@ -13,6 +13,8 @@ pub(crate) enum Kept {
         values: Cache,
         /// Whether an encoder stored them.
         stored: bool,
+        /// Tokens that have one row together.
+        tokens: usize,
     },
     /// Rows of a value, or other numbers.
     Floats(Vec<f32>),
@@ -32,9 +34,11 @@ impl Sequence {
         let kept = states.map(|(state, id)| match *state {
             State::Cache { keys, values } | State::Stored { keys, values } => {
                 let stored = matches!(state, State::Stored { .. });
+                let of_row = tokens_of_row(graph, id);
+                let most = if stored { usize::MAX } else { tokens / of_row };
                 let [keys, values] = layouts(graph, id, keys, values, state, cache_type)
-                    .map(|layout| Cache::new(layout, if stored { usize::MAX } else { tokens }));
-                Kept::Cache { keys, values, stored }
+                    .map(|layout| Cache::new(layout, most));
+                Kept::Cache { keys, values, stored, tokens: of_row }
             }
             State::Rows { width, rows } => Kept::Floats(vec![0.0; width as usize * rows as usize]),
             State::Floats { len } => Kept::Floats(initial(graph, id, len as usize)),
@@ -81,9 +85,9 @@ impl Sequence {
             return false;
         }
         for kept in &mut self.kept {
-            if let Kept::Cache { keys, values, stored: false } = kept {
-                keys.truncate(len);
-                values.truncate(len);
+            if let Kept::Cache { keys, values, stored: false, tokens } = kept {
+                keys.truncate(len / *tokens);
+                values.truncate(len / *tokens);
             }
         }
         self.len = len;
@@ -96,7 +100,7 @@ impl Sequence {
 pub(crate) fn full_lens(graph: &Graph, cache_type: CacheType, tokens: usize) -> Vec<u64> {
     let of_state = |(state, id): (&State, u32)| match *state {
         State::Cache { keys, values } => layouts(graph, id, keys, values, state, cache_type)
-            .map(|layout| layout.byte_len(tokens))
+            .map(|layout| layout.byte_len(tokens / tokens_of_row(graph, id)))
             .into_iter()
             .fold(0, u64::saturating_add),
         State::Stored { .. } => 0,
@@ -138,6 +142,16 @@ fn heads(graph: &Graph, id: u32) -> usize {
         _ => None,
     });
     heads.unwrap_or(1).max(1)
+}
+
+/// Tokens that have one row of a state together: those of a block, where only whole blocks have one.
+fn tokens_of_row(graph: &Graph, id: u32) -> usize {
+    let programs = [Some(graph.main()), graph.encoder()].into_iter().flatten();
+    let of_block = programs.flat_map(|(program, _)| &program.ops).find_map(|op| match op {
+        Op::Choose(Choose { state, whole: true, block, .. }) if state.0 == id => Some(*block),
+        _ => None,
+    });
+    of_block.unwrap_or(1).max(1) as usize
 }
 
 /// The numbers that a recurrence begins with.

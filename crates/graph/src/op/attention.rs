@@ -55,6 +55,9 @@ pub struct Among {
     /// Positions of a block.
     #[serde(default = "one", skip_serializing_if = "is_one")]
     pub block: u32,
+    /// Whether a token also looks at the block of its own position, unless it ends that.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub tail: bool,
 }
 
 /// The blocks of positions whose keys fit the query of a token best, of those up to its own.
@@ -63,6 +66,9 @@ pub struct Among {
 /// of each head for itself; that of a block is the best of its positions. Of each head, or of all
 /// together, the result has the numbers of the best `count` blocks, the lower number first among equals,
 /// then -1 for as many as there are too few.
+///
+/// If only `whole` blocks are looked at, these are the blocks up to the token's own position whose last token has
+/// come, and the score of a block is that of this token.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Choose {
@@ -83,7 +89,11 @@ pub struct Choose {
     /// So many blocks up to the token's own are chosen whatever their score.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub local: u32,
-    /// A [`State::Cache`](crate::State::Cache) of keys without values.
+    /// Whether only whole blocks are looked at, each by the key of its last token.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub whole: bool,
+    /// A [`State::Cache`](crate::State::Cache) of keys without values: of all tokens, or of the last of each whole
+    /// block.
     pub state: StateId,
 }
 

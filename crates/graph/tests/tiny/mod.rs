@@ -30,7 +30,7 @@ fn value(key: &str) -> Value {
         | "attention.value_length_mla_swa"
         | "attention.indexer.key_length" => 16u32.into(),
         "rope.freq_base_swa" | "activation_sparsity_scale" => 100.0f32.into(),
-        key if key.starts_with("hyper_connection.") && !key.ends_with("count") => 0.5f32.into(),
+        "hyper_connection.epsilon" | "hyper_connection.magnitude" => 0.5f32.into(),
         key if key.ends_with("_softcapping") => 30.0f32.into(),
         "expert_feed_forward_length" => 24u32.into(),
         "attention.kv_lora_rank" | "attention.kv_lora_rank_swa" => 12u32.into(),
@@ -52,7 +52,7 @@ fn value(key: &str) -> Value {
 
 /// Architectures of which layers without heads of keys and values have a state in place of a cache.
 const BY_HEADS: &[&str] =
-    &["kimi-linear", "kimi-k3", "jamba", "granitehybrid", "plamo2", "bailingmoe3"];
+    &["kimi-linear", "kimi-k3", "jamba", "granitehybrid", "plamo2", "bailingmoe3", "glm5-next"];
 
 /// Metadata with all keys that the architecture needs, and others.
 pub fn metadata(of: &Architecture, others: &[(&str, Value)]) -> Metadata {
@@ -101,6 +101,11 @@ pub fn metadata(of: &Architecture, others: &[(&str, Value)]) -> Metadata {
     }
     if of.name == "kimi-k3" {
         metadata.set("kimi-k3.expert_shared_count", 1u32);
+    }
+    if of.name == "glm5-next" {
+        metadata.set("glm5-next.expert_shared_count", 1u32);
+        metadata.set("glm5-next.kda.gate_lower_bound", -2.0f32);
+        metadata.set("glm5-next.rope.dimension_count", 0u64);
     }
     if of.name == "rwkv6qwen2" {
         metadata.set("rwkv6qwen2.attention.head_count_kv", 4u32);

@@ -178,9 +178,9 @@ impl Task<'_> {
 
     /// Positions of a block, and of each block whether a token of the task looks at it; `None` if it looks
     /// at all.
-    fn chosen(&self, number: usize) -> Option<(usize, Vec<bool>)> {
+    fn chosen(&self, token: usize) -> Option<(usize, Vec<bool>)> {
         let among = self.attention.among?;
-        let row = self.run.value(among.chosen).row(self.rows[number]);
+        let row = self.run.value(among.chosen).row(self.rows[token]);
         let count = row.len() / among.groups as usize;
         let group = self.head * among.groups as usize / self.attention.heads_kv as usize;
         let block = among.block as usize;
@@ -192,6 +192,13 @@ impl Task<'_> {
             {
                 *chosen = true;
             }
+        }
+        let position = self.position(token);
+        if among.tail
+            && !(position + 1).is_multiple_of(block)
+            && let Some(chosen) = chosen.get_mut(position / block)
+        {
+            *chosen = true;
         }
         Some((block, chosen))
     }

@@ -11,8 +11,11 @@ use crate::value::Value;
 
 pub(super) fn choose(run: &Run<'_>, choose: &Choose, sequences: &mut [Sequence], out: &mut Value) {
     let key = run.value(choose.key);
+    let block = choose.block as usize;
     for (sequence, rows) in &run.groups {
-        push_keys(&mut sequences[*sequence], choose.state, key, rows);
+        let ends = |row: &usize| !choose.whole || (run.positions[*row] + 1).is_multiple_of(block);
+        let rows: Vec<usize> = rows.iter().copied().filter(ends).collect();
+        push_keys(&mut sequences[*sequence], choose.state, key, &rows);
     }
     let mut of_row = vec![0; out.rows];
     for (sequence, rows) in &run.groups {
@@ -31,13 +34,14 @@ pub(super) fn choose(run: &Run<'_>, choose: &Choose, sequences: &mut [Sequence],
     });
 }
 
-/// The scores of all positions up to that of a token: of each head, or of all together.
+/// The scores of all positions up to that of a token, or of all whole blocks: of each head, or of all together.
 fn scores(run: &Run<'_>, choose: &Choose, keys: &Cache, row: usize) -> Vec<Vec<f32>> {
     let query = run.value(choose.query).row(row);
     let weights = choose.weights.map(|weights| run.value(weights).row(row));
     let heads = choose.heads as usize;
     let len = query.len() / heads;
-    let seen = (run.positions[row] + 1).min(keys.rows());
+    let seen = run.positions[row] + 1;
+    let seen = if choose.whole { seen / choose.block as usize } else { seen }.min(keys.rows());
     let groups = if weights.is_some() { 1 } else { heads };
     let of_block = |block: usize| {
         let (first, count) = (block * BLOCK, BLOCK.min(keys.rows() - block * BLOCK));
@@ -70,7 +74,8 @@ fn scores(run: &Run<'_>, choose: &Choose, keys: &Cache, row: usize) -> Vec<Vec<f
 /// The numbers of the best blocks; -1 for those that there are too few of.
 fn best(choose: &Choose, scores: &[f32], out: &mut [f32]) {
     let best = |block: &[f32]| block.iter().copied().fold(f32::NEG_INFINITY, f32::max);
-    let mut blocks: Vec<f32> = scores.chunks(choose.block as usize).map(best).collect();
+    let keys = if choose.whole { 1 } else { choose.block as usize };
+    let mut blocks: Vec<f32> = scores.chunks(keys).map(best).collect();
     let count = blocks.len();
     for block in blocks.iter_mut().skip(count.saturating_sub(choose.local as usize)) {
         *block = f32::INFINITY;

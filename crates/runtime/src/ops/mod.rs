@@ -1,6 +1,7 @@
 //! What each operation does, one file per kind. The formulas stand at [`gguf_graph::Op`].
 
 mod attention;
+mod blend;
 mod choose;
 mod elementwise;
 mod experts;
@@ -105,6 +106,7 @@ pub(crate) fn compute(
             let (weight, bias) = (weights.floats(*weight), weights.optional(*bias));
             frames::convolution(run.value(*x), weight, bias, kernel, *stride as usize, to);
         }
+        Op::Blend(blend) => blend::blend(run, blend, sequences, to),
         Op::Shift { x, state } => recurrent::shift(run, run.value(*x), *state, sequences, to),
         Op::Scan(scan) => recurrent::scan(run, scan, sequences, to),
         Op::Wkv(wkv) => wkv::wkv(run, wkv, sequences, to),
