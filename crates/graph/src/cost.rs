@@ -118,6 +118,10 @@ impl Graph {
                 let passes = if rate.is_some() { 4 } else { 3 };
                 one_by_one.saturating_mul(passes * key_len)
             }
+            Op::Sinkhorn { iterations, .. } => {
+                one_by_one.saturating_mul(2 * u64::from(*iterations))
+            }
+            Op::Combine { parts, .. } => one_by_one.saturating_mul(u64::from(*parts)),
             Op::Embed { table, .. } => {
                 let count = elements(*table) / u64::from(shape.width.max(1));
                 share = (rows as f64 / count.max(1) as f64).min(1.0);

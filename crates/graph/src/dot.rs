@@ -80,6 +80,8 @@ impl Op {
             Self::SoftCap { .. } => "soft_cap",
             Self::Activate { .. } => "activate",
             Self::Softmax { .. } => "softmax",
+            Self::Sinkhorn { .. } => "sinkhorn",
+            Self::Combine { .. } => "combine",
             Self::Gate { .. } => "gate",
             Self::Slice { .. } => "slice",
             Self::Join { .. } => "join",

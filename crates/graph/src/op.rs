@@ -175,6 +175,27 @@ pub enum Op {
         #[serde(default = "one", skip_serializing_if = "is_one")]
         groups: u32,
     },
+    /// Each row as a matrix of as many rows as columns, made to share evenly (Sinkhorn and Knopp): the
+    /// softmax of each of its rows, plus `epsilon`; then each column is divided by its sum plus
+    /// `epsilon`, and after that, `iterations - 1` times, each row and then each column.
+    Sinkhorn {
+        /// The matrices, row after row.
+        x: ValueId,
+        /// How often columns are divided.
+        iterations: u32,
+        /// Added to shares and to sums.
+        epsilon: f32,
+    },
+    /// New parts of a row from its equal parts: part `d` is the sum over the parts `s` of `x` of
+    /// `shares[s, d]` times part `s`.
+    Combine {
+        /// What has parts.
+        x: ValueId,
+        /// For each part of `x` a number for each part of the result.
+        shares: ValueId,
+        /// Equal parts of a row of `x`.
+        parts: u32,
+    },
     /// `function(gate) up`, as the middle of a feed-forward network with a gate.
     Gate {
         /// What goes through the function.

@@ -1,8 +1,8 @@
 //! What an operation is made of: the values it reads, its weights, its state.
 
 use crate::op::{
-    Attention, Blend, Choose, Decay, Experts, LinearAttention, Memory, NumberedProduct, Op, PositionBias,
-    Scan, Wkv,
+    Attention, Blend, Choose, Decay, Experts, LinearAttention, Memory, NumberedProduct, Op,
+    PositionBias, Scan, Wkv,
 };
 use crate::raw::{StateId, ValueId, WeightId};
 use crate::rotation::Factors;
@@ -24,6 +24,7 @@ impl Op {
             | Self::SoftCap { x, .. }
             | Self::Activate { x, .. }
             | Self::Softmax { x, .. }
+            | Self::Sinkhorn { x, .. }
             | Self::Slice { x, .. }
             | Self::Sum { x, .. }
             | Self::Rotate { x, .. }
@@ -37,6 +38,7 @@ impl Op {
             | Self::Mix { a, b, .. }
             | Self::Join { a, b, .. } => vec![*a, *b],
             Self::NumberedProduct(NumberedProduct { x, number, .. }) => vec![*x, *number],
+            Self::Combine { x, shares, .. } => vec![*x, *shares],
             Self::Gate { gate, up, .. } => vec![*gate, *up],
             Self::Store { key, value, .. } => vec![*key, *value],
             Self::Attention(Attention { query, memory, among, .. }) => {
@@ -114,6 +116,8 @@ impl Op {
             | Self::SoftCap { .. }
             | Self::Activate { .. }
             | Self::Softmax { .. }
+            | Self::Sinkhorn { .. }
+            | Self::Combine { .. }
             | Self::Gate { .. }
             | Self::Slice { .. }
             | Self::Sum { .. }

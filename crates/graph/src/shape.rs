@@ -16,6 +16,9 @@ mod numbered;
 /// Widest row of a value: far beyond any model, and small enough that sums of a few do not overflow.
 const MAX_WIDTH: u64 = 1 << 24;
 
+/// More rounds than any matrix takes until its shares stay.
+const MAX_ITERATIONS: u32 = 1000;
+
 /// What is known where an operation stands.
 pub(crate) struct Place<'g> {
     pub graph: &'g RawGraph,
@@ -134,6 +137,22 @@ impl Place<'_> {
                 let x = self.value(*x)?;
                 x.part(*groups)?;
                 Ok(x)
+            }
+            Op::Sinkhorn { x, iterations, epsilon } => {
+                let x = self.value(*x)?;
+                require(x.width.isqrt().pow(2) == x.width, "a row is no square matrix")?;
+                require(
+                    (1..=MAX_ITERATIONS).contains(iterations),
+                    "too few or too many iterations",
+                )?;
+                require(*epsilon >= 0.0, "epsilon is below 0")?;
+                Ok(x)
+            }
+            Op::Combine { x, shares, parts } => {
+                let (x, shares) = (self.value(*x)?, self.value(*shares)?);
+                require(x.rows == shares.rows, "the values have other rows")?;
+                let made = shares.part(*parts)?;
+                Shape::new(x.rows, product(x.part(*parts)?.into(), made.into())?)
             }
             Op::Gate { gate, up, function } => {
                 gate_function(*function)?;

@@ -49,6 +49,15 @@ fn choose(heads: u32, count: u32, block: u32, state: Json) -> Json {
            "state": state})
 }
 
+/// An operation on a row of four numbers.
+fn sinkhorn(iterations: u32, epsilon: f32) -> Json {
+    json!({"op": "sinkhorn", "x": 3, "iterations": iterations, "epsilon": epsilon})
+}
+
+fn combine(x: u32, shares: u32, parts: u32) -> Json {
+    json!({"op": "combine", "x": x, "shares": shares, "parts": parts})
+}
+
 fn finding(graph: Json) -> (&'static str, String) {
     let mut metadata = Metadata::new();
     metadata.set(stored::VERSION_KEY, 1u32);
@@ -152,6 +161,17 @@ fn every_fault_is_named() {
             json!({"op": "multiply_weight", "x": 9, "weight": 10}),
             "operation 10: numbers of the weight: 12 and 8",
         ),
+        (
+            "/main/ops/10",
+            json!({"op": "sinkhorn", "x": 9, "iterations": 2, "epsilon": 0.1}),
+            "operation 10: a row is no square matrix",
+        ),
+        ("/main/ops/10", sinkhorn(0, 0.1), "operation 10: too few or too many iterations"),
+        ("/main/ops/10", sinkhorn(u32::MAX, 0.1), "operation 10: too few or too many iterations"),
+        ("/main/ops/10", sinkhorn(20, -0.1), "operation 10: epsilon is below 0"),
+        ("/main/ops/10", combine(9, 3, 3), "operation 10: 3 parts do not divide a row of 4"),
+        ("/main/ops/10", combine(9, 7, 3), "operation 10: 3 parts do not divide a row of 8"),
+        ("/main/ops/10", combine(9, 3, 0), "operation 10: 0 parts do not divide a row of 4"),
         ("/main/ops/8/share", json!(2), "operation 8: number of scores and experts: 3 and 6"),
         ("/main/ops/8/share", json!(0), "operation 8: number of scores and experts: 3 and 0"),
         ("/main/ops/8/scales", json!(8), "operation 8: the weight is [2] instead of [3]"),

@@ -21,8 +21,9 @@ fn number(seed: usize, i: usize) -> f32 {
 
 /// Rows of tokens, their scores, and what places add.
 fn tables() -> [(&'static str, usize, Vec<f32>); 3] {
-    [("x", 1, TOKENS), ("scores", 2, TOKENS), ("places", 3, BLOCK)]
-        .map(|(name, seed, rows)| (name, rows, (0..rows * WIDTH).map(|i| number(seed, i)).collect()))
+    [("x", 1, TOKENS), ("scores", 2, TOKENS), ("places", 3, BLOCK)].map(|(name, seed, rows)| {
+        (name, rows, (0..rows * WIDTH).map(|i| number(seed, i)).collect())
+    })
 }
 
 /// What the last of these operations makes of the tokens, cut into batches of so many.
@@ -62,8 +63,7 @@ fn of_block(block: usize) -> Vec<f64> {
             let share = (at(&scores, row, column) + at(&places, place, column)).exp();
             (share * at(&x, row, column), share)
         };
-        let (sum, shares) =
-            (0..BLOCK).map(of).fold((0.0, 0.0), |(a, b), (c, d)| (a + c, b + d));
+        let (sum, shares) = (0..BLOCK).map(of).fold((0.0, 0.0), |(a, b), (c, d)| (a + c, b + d));
         sum / shares
     };
     (0..WIDTH).map(column).collect()
@@ -78,7 +78,10 @@ fn the_last_token_of_a_block_has_its_mean() {
             let expected = if is_end { of_block(row / BLOCK) } else { vec![0.0; WIDTH] };
             for (found, expected) in made.row(row).iter().zip(expected) {
                 // A few sums of numbers below 2 in single precision.
-                assert!((f64::from(*found) - expected).abs() < 1e-6, "row {row}: {found}, {expected}");
+                assert!(
+                    (f64::from(*found) - expected).abs() < 1e-6,
+                    "row {row}: {found}, {expected}"
+                );
             }
         }
     }
@@ -110,7 +113,8 @@ fn attended(x: &[f32], row: usize, seen: impl Iterator<Item = usize>) -> Vec<f64
     let seen: Vec<(usize, f64)> =
         seen.map(|j| (j, of(row).zip(of(j)).map(|(q, k)| q * k).sum::<f64>().exp())).collect();
     let all: f64 = seen.iter().map(|(_, share)| share).sum();
-    let column = |at: usize| seen.iter().map(|(j, share)| share / all * of(*j).nth(at).unwrap()).sum();
+    let column =
+        |at: usize| seen.iter().map(|(j, share)| share / all * of(*j).nth(at).unwrap()).sum();
     (0..WIDTH).map(column).collect()
 }
 
@@ -119,12 +123,16 @@ fn a_tail_is_looked_at_besides() {
     let x = tables()[0].2.clone();
     for tail in [true, false] {
         let mut ops = blend();
-        ops.push(json!({"op": "choose", "query": 0, "key": 2, "heads": 1, "count": 1, "block": BLOCK,
-            "whole": true, "state": 1}));
-        ops.push(json!({"op": "attention", "query": 0, "heads": 1, "heads_kv": 1, "key_len": WIDTH,
+        ops.push(
+            json!({"op": "choose", "query": 0, "key": 2, "heads": 1, "count": 1, "block": BLOCK,
+            "whole": true, "state": 1}),
+        );
+        ops.push(
+            json!({"op": "attention", "query": 0, "heads": 1, "heads_kv": 1, "key_len": WIDTH,
             "value_len": WIDTH, "scale": 1.0, "mask": "causal",
             "memory": {"cached": {"key": 0, "value": 0, "state": 2}},
-            "among": {"chosen": 3, "block": BLOCK, "tail": tail}}));
+            "among": {"chosen": 3, "block": BLOCK, "tail": tail}}),
+        );
         let chosen = run(&ops[..4], 512);
         for batch in [512, 3, 1] {
             let made = run(&ops, batch);
@@ -135,8 +143,11 @@ fn a_tail_is_looked_at_besides() {
                         || tail && is_open && j / BLOCK == row / BLOCK
                 };
                 let seen: Vec<usize> = (0..=row).filter(|j| sees(*j)).collect();
-                let expected =
-                    if seen.is_empty() { vec![0.0; WIDTH] } else { attended(&x, row, seen.into_iter()) };
+                let expected = if seen.is_empty() {
+                    vec![0.0; WIDTH]
+                } else {
+                    attended(&x, row, seen.into_iter())
+                };
                 for (found, expected) in made.row(row).iter().zip(expected) {
                     // Shares and sums are of single precision, numbers below 2.
                     let error = (f64::from(*found) - expected).abs();

@@ -55,7 +55,8 @@ fn each_row_goes_through_the_matrix_of_its_number() {
 
 #[test]
 fn a_head_finds_the_number_of_a_token_before() {
-    let mark = |marks: Json, otherwise: f32| json!({"op": "mark", "marks": marks, "otherwise": otherwise});
+    let mark =
+        |marks: Json, otherwise: f32| json!({"op": "mark", "marks": marks, "otherwise": otherwise});
     let ops = [
         replaced(),
         mark(json!([]), 1.0),

@@ -12,6 +12,7 @@ mod gemma;
 mod gemma3n;
 mod gemma4;
 mod glm;
+mod glm5_next;
 mod gpt;
 mod gpt_oss;
 mod granite;
@@ -176,6 +177,7 @@ const FAMILIES: &[(&str, Family)] = &[
     ("deepseek32", indexed::deepseek32),
     ("glm-dsa", indexed::glm_dsa),
     ("dots3note", indexed::dots3),
+    ("glm5-next", glm5_next::glm5_next),
     ("minimax-m3", minimax::minimax_m3),
     ("grok", grok::grok),
     ("grovemoe", grove::grove),

@@ -28,9 +28,10 @@ pub(super) fn blend(run: &Run<'_>, blend: &Blend, sequences: &mut [Sequence], ou
             let all: Vec<_> = first.chain([last]).zip(added.chunks_exact(width)).collect();
             let out = &mut out.data[row * width..(row + 1) * width];
             for (column, out) in out.iter_mut().enumerate() {
-                *out = weighed(all.iter().map(|((x, scores), added)| {
-                    (x[column], scores[column] + added[column])
-                }));
+                *out = weighed(
+                    all.iter()
+                        .map(|((x, scores), added)| (x[column], scores[column] + added[column])),
+                );
             }
         }
     }

@@ -12,6 +12,7 @@ mod numbered;
 mod recurrent;
 mod rotate;
 mod rows;
+mod streams;
 mod wkv;
 
 use gguf::Error;
@@ -77,6 +78,12 @@ pub(crate) fn compute(
         Op::SoftCap { x, cap } => elementwise::map(run.value(*x), to, |x| cap * (x / cap).tanh()),
         Op::Activate { x, function } => elementwise::activate(run.value(*x), *function, to),
         Op::Softmax { x, groups } => elementwise::softmax_parts(run.value(*x), *groups, to),
+        Op::Sinkhorn { x, iterations, epsilon } => {
+            streams::sinkhorn(run.value(*x), *iterations, *epsilon, to);
+        }
+        Op::Combine { x, shares, parts } => {
+            streams::combine(run.value(*x), run.value(*shares), *parts, to);
+        }
         Op::Gate { gate, up, function } => {
             elementwise::gate(run.value(*gate), run.value(*up), *function, to);
         }
