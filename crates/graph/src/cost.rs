@@ -2,7 +2,7 @@
 
 use crate::graph::{Graph, Rows, Shape};
 use crate::op::{LinearAttention, Mask, NumberedProduct, Op, Wkv};
-use crate::raw::{Program, WeightId};
+use crate::raw::{Program, State, StateId, WeightId};
 
 /// What a run is asked to do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -47,6 +47,14 @@ impl Graph {
         ops.map(|(op, shape)| self.cost(op, shapes, *shape, load)).collect()
     }
 
+    /// Tokens that a row of a cache stands for.
+    fn block_of(&self, id: StateId) -> u32 {
+        match self.raw().states.get(id.0 as usize) {
+            Some(State::Cache { block, .. }) => *block,
+            _ => 1,
+        }
+    }
+
     fn cost(&self, op: &Op, shapes: &[Shape], shape: Shape, load: Load) -> Cost {
         let rows = load.rows(shape.rows);
         let elements = |id: WeightId| {
@@ -82,14 +90,22 @@ impl Graph {
                     let most = most.saturating_mul(among.block.into());
                     pairs = pairs.min(rows.saturating_mul(most));
                 }
+                if let Some(blocks) = attention.blocks {
+                    let len = self.block_of(blocks.state);
+                    let seen = load.pairs(Mask::Causal, shape.rows, rows) / u64::from(len.max(1));
+                    let most = blocks.chosen.map_or(u64::MAX, width);
+                    pairs = pairs.saturating_add(seen.min(rows.saturating_mul(most)));
+                }
                 pairs.saturating_mul(numbers).saturating_mul(attention.heads.into())
             }
             Op::Choose(choose) => {
-                let mut pairs = load.pairs(Mask::Causal, shape.rows, rows);
-                if choose.whole {
-                    pairs /= u64::from(choose.block.max(1));
-                }
-                pairs.saturating_mul(width(choose.query))
+                let pairs = load.pairs(Mask::Causal, shape.rows, rows);
+                let kept = pairs / u64::from(self.block_of(choose.state).max(1));
+                kept.saturating_mul(width(choose.query))
+            }
+            Op::Compress(compress) => {
+                // Each number once, in one block or the other: its weight, and its product.
+                rows.saturating_mul(2 * width(compress.x))
             }
             Op::Experts(experts) => {
                 let count = (width(experts.scores) / u64::from(experts.share.max(1))).max(1);

@@ -5,13 +5,13 @@
 //! one after the other, each of the same length.
 
 mod attention;
-mod blend;
+mod compress;
 mod experts;
 mod numbered;
 mod recurrent;
 
-pub use attention::{Among, Attention, Choose, Mask, Memory, PositionBias};
-pub use blend::Blend;
+pub use attention::{Among, Attention, Blocks, Choose, Mask, Memory, PositionBias};
+pub use compress::Compress;
 pub use experts::{Experts, Gating};
 pub use numbered::{Mark, NumberedProduct};
 pub use recurrent::{Decay, LinearAttention, Scan, Wkv};
@@ -53,7 +53,8 @@ pub enum Op {
     Mark(Mark),
     /// The same with one of several matrices: see [`NumberedProduct`].
     NumberedProduct(NumberedProduct),
-    /// The same with a matrix for each head: `[length of a head of x, length in the result, heads]`.
+    /// The same with a matrix for each head: `[length of a head of x, length in the result, heads]`, or
+    /// all of them one below the other, `[length of a head of x, length in the result times heads]`.
     HeadProduct {
         /// What is multiplied, of heads.
         x: ValueId,
@@ -252,6 +253,8 @@ pub enum Op {
     Attention(Attention),
     /// Which tokens, or blocks of them, each token is to look at: see [`Choose`].
     Choose(Choose),
+    /// Several tokens in one row: see [`Compress`].
+    Compress(Compress),
     /// Puts keys and values of an encoder where a decoder finds them; the result is `key`.
     Store {
         /// Keys, of heads.
@@ -290,8 +293,6 @@ pub enum Op {
         /// Frames between two rows of the result.
         stride: u32,
     },
-    /// Blocks of tokens that become one row: see [`Blend`].
-    Blend(Blend),
     /// The row of the token before in the same sequence; 0 for the first.
     Shift {
         /// What is looked at.
@@ -447,11 +448,11 @@ pub enum Pooling {
     Last,
 }
 
-const fn one() -> u32 {
+pub(crate) const fn one() -> u32 {
     1
 }
 
-fn is_one(number: &u32) -> bool {
+pub(crate) fn is_one(number: &u32) -> bool {
     *number == 1
 }
 

@@ -4,13 +4,12 @@ use std::fmt;
 
 use crate::graph::{Rows, Shape};
 use crate::op::{
-    Among, Attention, Choose, Decay, Experts, GateFunction, Gating, Index, LinearAttention, Memory,
-    Op, PositionBias, Scan, Wkv,
+    Among, Attention, Blocks, Choose, Compress, Decay, Experts, GateFunction, Gating, Index,
+    LinearAttention, Memory, Op, PositionBias, Scan, Wkv,
 };
 use crate::raw::{Program, RawGraph, State, StateId, ValueId, WeightId};
 use crate::rotation::{Factors, Rotation, Stretch};
 
-mod blend;
 mod numbered;
 
 /// Widest row of a value: far beyond any model, and small enough that sums of a few do not overflow.
@@ -67,14 +66,15 @@ impl Place<'_> {
             Op::Mark(mark) => self.mark(mark),
             Op::NumberedProduct(product) => self.numbered_product(product),
             Op::HeadProduct { x, weight } => {
-                let [input, output, heads] = self.cube(*weight)?;
+                let [input, output, matrices] = self.cube(*weight)?;
                 let x = self.value(*x)?;
-                same(
-                    "width of the value and of all heads",
-                    x.width.into(),
-                    product(input, heads)?,
-                )?;
-                Shape::new(x.rows, product(output, heads)?)
+                let heads = u64::from(x.width) / input;
+                let width = product(output, matrices)?;
+                let folded = matrices == 1 && heads > 0 && width % heads == 0;
+                let heads = if folded { heads } else { matrices };
+                let found = u64::from(x.width);
+                same("width of the value and of all heads", found, product(input, heads)?)?;
+                Shape::new(x.rows, width)
             }
             Op::Norm { x, epsilon, groups, weight, bias, .. } => {
                 let x = self.value(*x)?;
@@ -183,6 +183,7 @@ impl Place<'_> {
             }
             Op::Attention(attention) => self.attention(attention),
             Op::Choose(choose) => self.choose(choose),
+            Op::Compress(compress) => self.compress(compress),
             Op::Store { key, value, state } => {
                 require(self.is_encoder, "only an encoder stores")?;
                 let (key, value) = (self.value(*key)?, self.value(*value)?);
@@ -219,7 +220,6 @@ impl Place<'_> {
                 let stride = stride.ok_or("the stride is none of 1 to 64")?;
                 Shape::new(Rows::Frames { stride }, output)
             }
-            Op::Blend(blend) => self.blend(blend),
             Op::Shift { x, state } => {
                 let x = self.tokens(*x)?;
                 self.rows_state(*state, x.width, 1)?;
@@ -267,7 +267,7 @@ impl Place<'_> {
         };
         match (attention.memory, found) {
             (Memory::Given { .. }, _) => {}
-            (Memory::Cached { .. }, Some(State::Cache { keys: k, values: v }))
+            (Memory::Cached { .. }, Some(State::Cache { keys: k, values: v, block: 1 }))
             | (Memory::Stored { .. }, Some(State::Stored { keys: k, values: v })) => {
                 same("keys of the state", k.into(), keys)?;
                 same("values of the state", v.into(), values)?;
@@ -297,6 +297,24 @@ impl Place<'_> {
             require(heads_kv % groups == 0, "the groups do not divide the heads")?;
             require(block > 0, "a block has no positions")?;
         }
+        if let Some(Blocks { key, value, state, chosen }) = attention.blocks {
+            require(
+                matches!(attention.memory, Memory::Cached { .. }),
+                "only what attends to a cache sees blocks besides",
+            )?;
+            require(attention.bias == PositionBias::None, "blocks have no single distance")?;
+            let (key, value) = (self.tokens(key)?, self.tokens(value)?);
+            same("width of keys", key.width.into(), keys)?;
+            same("width of values", value.width.into(), values)?;
+            match self.state(state)? {
+                State::Cache { keys: k, values: v, block: 2.. } => {
+                    same("keys of the state", k.into(), keys)?;
+                    same("values of the state", v.into(), values)?;
+                }
+                other => return Err(format!("the state is {other}")),
+            }
+            chosen.map(|chosen| self.tokens(chosen)).transpose()?;
+        }
         self.optional(attention.sinks, &[heads.into()])?;
         if let Some(cap) = attention.soft_cap {
             require(cap > 0.0, "the cap is not above 0")?;
@@ -312,7 +330,7 @@ impl Place<'_> {
         let wanted = product(key.width.into(), heads.into())?;
         same("width of queries and of all heads", query.width.into(), wanted)?;
         match self.state(choose.state)? {
-            State::Cache { keys, values: 0 } if keys == key.width => {}
+            State::Cache { keys, values: 0, block: 1.. } if keys == key.width => {}
             other => return Err(format!("the state is {other}")),
         }
         let groups = match choose.weights {
@@ -324,6 +342,16 @@ impl Place<'_> {
             None => heads,
         };
         Shape::new(query.rows, product(count.into(), groups.into())?)
+    }
+
+    fn compress(&self, compress: &Compress) -> Result<Shape> {
+        let Compress { x, gate, place, block, overlap, state } = *compress;
+        let (x, gate) = (self.tokens(x)?, self.tokens(gate)?);
+        same("widths of what is compressed and of its weights", x.width.into(), gate.width.into())?;
+        require(block > 0, "a block has no tokens")?;
+        self.optional(place, &[x.width.into(), block.into()])?;
+        self.rows_state(state, 2 * x.width, compress.rows())?;
+        Shape::new(x.rows, x.part(if overlap { 2 } else { 1 })?.into())
     }
 
     fn experts(&self, experts: &Experts) -> Result<Shape> {
@@ -353,6 +381,11 @@ impl Place<'_> {
         }
         let used = u64::from(experts.used);
         require((1..=count).contains(&used), "a token uses no expert, or more than there are")?;
+        if let Some(chosen) = experts.chosen {
+            let chosen = self.value(chosen)?;
+            require(chosen.rows == x.rows, "the values have other rows")?;
+            same("numbers of experts and experts of a token", chosen.width.into(), used)?;
+        }
         let (groups, groups_used) = (experts.groups, experts.groups_used);
         require(
             groups > 0 && count % u64::from(groups) == 0 && (1..=groups).contains(&groups_used),
@@ -447,11 +480,12 @@ impl Place<'_> {
     }
 
     fn rotation(&self, rotation: &Rotation, head_len: u32) -> Result<()> {
-        let Rotation { start, count, base, stretch, magnitude, factors, .. } = rotation;
+        let Rotation { start, count, base, stretch, magnitude, factors, block, .. } = rotation;
         let end = u64::from(*start) + u64::from(*count);
         require(*count > 0 && count % 2 == 0, "an odd number of numbers rotates, or none")?;
         require(end <= head_len.into(), "the rotation ends beyond the head")?;
         require(*base > 0.0 && magnitude.is_finite(), "the base is not above 0")?;
+        require(*block > 0, "a block has no positions")?;
         match stretch {
             Stretch::None => {}
             Stretch::Linear(factor) => require(*factor > 0.0, "the factor is not above 0")?,
@@ -571,7 +605,10 @@ impl Place<'_> {
 impl fmt::Display for State {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Cache { keys, values } => write!(f, "a cache of {keys} and {values} numbers"),
+            Self::Cache { keys, values, block } => {
+                write!(f, "a cache of {keys} and {values} numbers")?;
+                if *block == 1 { Ok(()) } else { write!(f, " for {block} tokens") }
+            }
             Self::Stored { keys, values } => write!(f, "a store of {keys} and {values} numbers"),
             Self::Rows { width, rows } => write!(f, "{rows} rows of {width}"),
             Self::Floats { len } => write!(f, "{len} floats"),

@@ -174,6 +174,17 @@ fn every_fault_is_named() {
         ("/main/ops/10", combine(9, 3, 0), "operation 10: 0 parts do not divide a row of 4"),
         ("/main/ops/8/share", json!(2), "operation 8: number of scores and experts: 3 and 6"),
         ("/main/ops/8/share", json!(0), "operation 8: number of scores and experts: 3 and 0"),
+        ("/main/ops/8/chosen", json!(9), "operation 8: value 9 is not made before"),
+        (
+            "/main/ops/8/chosen",
+            json!(3),
+            "operation 8: numbers of experts and experts of a token: 4 and 2",
+        ),
+        (
+            "/main/ops/10",
+            json!({"op": "head_product", "x": 9, "weight": 4}),
+            "operation 10: width of the value and of all heads: 8 and 24",
+        ),
         ("/main/ops/8/scales", json!(8), "operation 8: the weight is [2] instead of [3]"),
         (
             "/main/ops/8/gating",
@@ -397,32 +408,72 @@ fn every_fault_of_numbers_of_tokens_is_named() {
 }
 
 #[test]
-fn every_fault_of_blocks_is_named() {
+fn every_fault_of_compressed_blocks_is_named() {
     let embed = |table: u32| json!({"op": "embed", "table": table, "index": "token"});
     let sound = json!({
         "architecture": "x",
-        "weights": [{"name": "keys", "shape": [4, 9]}, {"name": "scores", "shape": [4, 9]},
-            {"name": "places", "shape": [4, 3]}, {"name": "others", "shape": [6, 9]}],
-        "states": [{"kind": "rows", "width": 8, "rows": 2}],
-        "main": {"outputs": [{"kind": "hidden", "value": 3}], "ops": [
-            embed(0), embed(1), embed(3),
-            {"op": "blend", "x": 0, "scores": 1, "weight": 2, "state": 0}]},
+        "weights": [{"name": "four", "shape": [4, 20]}, {"name": "eight", "shape": [8, 20]},
+            {"name": "place", "shape": [8, 3]}],
+        "states": [{"kind": "rows", "width": 16, "rows": 6},
+            {"kind": "cache", "keys": 4, "values": 4}, {"kind": "cache", "keys": 4, "values": 4, "block": 3},
+            {"kind": "cache", "keys": 4, "values": 0, "block": 3}],
+        "main": {"outputs": [{"kind": "hidden", "value": 4}], "ops": [
+            embed(0), embed(1),
+            {"op": "compress", "x": 1, "gate": 1, "place": 2, "block": 3, "overlap": true, "state": 0},
+            {"op": "choose", "query": 1, "key": 2, "heads": 2, "count": 2, "state": 3},
+            {"op": "attention", "query": 1, "memory": {"cached": {"key": 0, "value": 0, "state": 1}},
+             "heads": 2, "heads_kv": 1, "key_len": 4, "value_len": 4, "scale": 0.5, "mask": "causal",
+             "blocks": {"key": 2, "value": 2, "state": 2, "chosen": 3}},
+            {"op": "rotate", "x": 2, "heads": 1, "rotation":
+                {"pairs": "halves", "count": 4, "base": 10000.0, "block": 3, "inverse": true}}]},
     });
     assert_eq!(finding(sound.clone()).1, "");
     let cases = [
-        ("x", json!(3), "value 3 is not made before"),
-        ("scores", json!(2), "the values have other shapes"),
-        ("weight", json!(3), "widths of the value and of the weight: 4 and 6"),
-        ("weight", json!(1), "the state is 2 rows of 8 instead of 8 rows of 8"),
-        ("weight", json!(4), "there is no weight 4"),
-        ("state", json!(1), "there is no state 1"),
-        ("more", json!(1), "unknown field `more`"),
+        ("/main/ops/2/gate", json!(0), "widths of what is compressed and of its weights: 8 and 4"),
+        ("/main/ops/2/block", json!(0), "a block has no tokens"),
+        ("/main/ops/2/block", json!(4), "the weight is [8, 3] instead of [8, 4]"),
+        ("/main/ops/2/block", json!(u32::MAX), "the weight is [8, 3] instead of [8, 4294967295]"),
+        ("/main/ops/2/place", json!(0), "the weight is [4, 20] instead of [8, 3]"),
+        ("/main/ops/2/overlap", json!(false), "6 rows of 16 instead of 3 rows of 16"),
+        ("/main/ops/2/state", json!(1), "the state is a cache of 4 and 4 numbers"),
+        ("/states/0/width", json!(8), "6 rows of 8 instead of 6 rows of 16"),
+        ("/main/ops/3/state", json!(2), "the state is a cache of 4 and 4 numbers for 3 tokens"),
+        ("/states/3/block", json!(0), "a cache keeps a row of each 0 tokens"),
+        (
+            "/main/ops/4/memory/cached/state",
+            json!(2),
+            "the state is a cache of 4 and 4 numbers for",
+        ),
+        ("/main/ops/4/blocks/state", json!(1), "the state is a cache of 4 and 4 numbers"),
+        ("/main/ops/4/blocks/state", json!(0), "the state is 6 rows of 16"),
+        ("/main/ops/4/blocks/state", json!(9), "there is no state 9"),
+        ("/main/ops/4/blocks/key", json!(1), "width of keys: 8 and 4"),
+        ("/main/ops/4/blocks/value", json!(1), "width of values: 8 and 4"),
+        ("/main/ops/4/blocks/chosen", json!(4), "value 4 is not made before"),
+        ("/main/ops/4/blocks/more", json!(4), "unknown field `more`"),
+        ("/states/2/keys", json!(5), "keys of the state: 5 and 4"),
+        ("/states/2/values", json!(5), "values of the state: 5 and 4"),
+        ("/main/ops/4/bias", json!({"slopes": {"max": 8.0}}), "blocks have no single distance"),
+        (
+            "/main/ops/4/memory",
+            json!({"given": {"key": 0, "value": 0}}),
+            "only what attends to a cache sees blocks besides",
+        ),
+        ("/main/ops/5/rotation/block", json!(0), "a block has no positions"),
     ];
-    for (field, instead, said) in cases {
+    for (path, instead, said) in cases {
         let mut graph = sound.clone();
-        graph["main"]["ops"][3][field] = instead;
+        let (parent, field) = path.rsplit_once('/').unwrap();
+        match graph.pointer_mut(path) {
+            Some(place) => *place = instead,
+            None => graph.pointer_mut(parent).unwrap()[field] = instead,
+        }
         let (code, message) = finding(graph);
-        assert!(message.contains(said), "{field}: {message}");
-        assert_eq!(code, "graph-invalid", "{field}");
+        assert!(message.contains(said), "{path}: {message}");
+        assert_eq!(code, "graph-invalid", "{path}");
     }
+    let mut twice = sound;
+    let again = twice["main"]["ops"][2].clone();
+    twice["main"]["ops"][5] = again;
+    assert!(finding(twice).1.contains("another operation changes state 0 too"));
 }

@@ -1,6 +1,6 @@
 //! What is kept of a sequence between runs.
 
-use gguf_graph::{Attention, Choose, Graph, Memory, Op, State, StateId, Wkv};
+use gguf_graph::{Attention, Graph, Op, State, StateId, Wkv};
 
 use crate::cache::{Cache, CacheType, Layout, Role};
 
@@ -11,10 +11,10 @@ pub(crate) enum Kept {
     Cache {
         keys: Cache,
         values: Cache,
+        /// Tokens that a row stands for: it is kept of the last of each block of so many.
+        block: usize,
         /// Whether an encoder stored them.
         stored: bool,
-        /// Tokens that have one row together.
-        tokens: usize,
     },
     /// Rows of a value, or other numbers.
     Floats(Vec<f32>),
@@ -32,13 +32,15 @@ impl Sequence {
     pub fn new(graph: &Graph, cache_type: CacheType, tokens: usize) -> Self {
         let states = graph.raw().states.iter().zip(0..);
         let kept = states.map(|(state, id)| match *state {
-            State::Cache { keys, values } | State::Stored { keys, values } => {
+            State::Cache { keys, values, .. } | State::Stored { keys, values } => {
+                let (block, most) = match *state {
+                    State::Cache { block, .. } => (block as usize, tokens / block as usize),
+                    _ => (1, usize::MAX),
+                };
                 let stored = matches!(state, State::Stored { .. });
-                let of_row = tokens_of_row(graph, id);
-                let most = if stored { usize::MAX } else { tokens / of_row };
                 let [keys, values] = layouts(graph, id, keys, values, state, cache_type)
                     .map(|layout| Cache::new(layout, most));
-                Kept::Cache { keys, values, stored, tokens: of_row }
+                Kept::Cache { keys, values, block, stored }
             }
             State::Rows { width, rows } => Kept::Floats(vec![0.0; width as usize * rows as usize]),
             State::Floats { len } => Kept::Floats(initial(graph, id, len as usize)),
@@ -54,11 +56,11 @@ impl Sequence {
         self.kept.iter().any(is_empty)
     }
 
-    /// Tokens whose keys and values stand in a state.
-    pub fn cached(&self, state: StateId) -> usize {
+    /// Whether the keys and values in a state are those of the tokens before a run, and no more.
+    pub fn is_before_run(&self, state: StateId) -> bool {
         match &self.kept[state.0 as usize] {
-            Kept::Cache { keys, .. } => keys.rows(),
-            Kept::Floats(_) => 0,
+            Kept::Cache { keys, block, .. } => keys.rows() == self.len / block,
+            Kept::Floats(_) => false,
         }
     }
 
@@ -85,9 +87,9 @@ impl Sequence {
             return false;
         }
         for kept in &mut self.kept {
-            if let Kept::Cache { keys, values, stored: false, tokens } = kept {
-                keys.truncate(len / *tokens);
-                values.truncate(len / *tokens);
+            if let Kept::Cache { keys, values, block, stored: false } = kept {
+                keys.truncate(len / *block);
+                values.truncate(len / *block);
             }
         }
         self.len = len;
@@ -99,12 +101,14 @@ impl Sequence {
 /// knows before.
 pub(crate) fn full_lens(graph: &Graph, cache_type: CacheType, tokens: usize) -> Vec<u64> {
     let of_state = |(state, id): (&State, u32)| match *state {
-        State::Cache { keys, values } => layouts(graph, id, keys, values, state, cache_type)
-            .map(|layout| layout.byte_len(tokens / tokens_of_row(graph, id)))
+        State::Cache { keys, values, block } => layouts(graph, id, keys, values, state, cache_type)
+            .map(|layout| layout.byte_len(tokens / block as usize))
             .into_iter()
             .fold(0, u64::saturating_add),
         State::Stored { .. } => 0,
-        State::Rows { width, rows } => 4 * u64::from(width) * u64::from(rows),
+        State::Rows { width, rows } => {
+            4u64.saturating_mul(width.into()).saturating_mul(rows.into())
+        }
         State::Floats { len } => 4 * u64::from(len),
     };
     graph.raw().states.iter().zip(0..).map(of_state).collect()
@@ -134,24 +138,12 @@ fn layouts(
 fn heads(graph: &Graph, id: u32) -> usize {
     let programs = [Some(graph.main()), graph.encoder()].into_iter().flatten();
     let heads = programs.flat_map(|(program, _)| &program.ops).find_map(|op| match op {
-        Op::Attention(Attention {
-            memory: Memory::Cached { state, .. } | Memory::Stored { state },
-            heads_kv,
-            ..
-        }) if state.0 == id => Some(*heads_kv as usize),
+        Op::Attention(Attention { heads_kv, .. }) if op.states().contains(&StateId(id)) => {
+            Some(*heads_kv as usize)
+        }
         _ => None,
     });
     heads.unwrap_or(1).max(1)
-}
-
-/// Tokens that have one row of a state together: those of a block, where only whole blocks have one.
-fn tokens_of_row(graph: &Graph, id: u32) -> usize {
-    let programs = [Some(graph.main()), graph.encoder()].into_iter().flatten();
-    let of_block = programs.flat_map(|(program, _)| &program.ops).find_map(|op| match op {
-        Op::Choose(Choose { state, whole: true, block, .. }) if state.0 == id => Some(*block),
-        _ => None,
-    });
-    of_block.unwrap_or(1).max(1) as usize
 }
 
 /// The numbers that a recurrence begins with.

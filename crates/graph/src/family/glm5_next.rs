@@ -6,10 +6,10 @@ use gguf::Finding;
 use super::deepseek::{self, Widths};
 use crate::build::{Builder, Norm};
 use crate::layers::{
-    Attend, Bound, Decoder, HyperConnections, attend, delta_attention, embedding, finish, layers,
+    Bound, Decoder, HyperConnections, attend, delta_attention, embedding, finish, layers,
     network_by, normed,
 };
-use crate::op::{Among, Blend, Choose, Function, GateFunction, Gating, Op};
+use crate::op::{Among, Choose, Compress, Function, GateFunction, Gating, Op};
 use crate::raw::{State, ValueId};
 use crate::rotation::Pairs;
 
@@ -83,14 +83,14 @@ fn choose(builder: &mut Builder<'_>, x: ValueId, compressed: ValueId) -> Result<
     let key = builder.product(x, "indexer.attn_k")?;
     let norm = Norm::variance(builder)?;
     let key = builder.norm(key, "indexer.k_norm", norm);
-    let scores = builder.product(x, "indexer_compressor_gate")?;
-    let weight = builder.weight("indexer_compressor_ape.weight")?;
-    let state = builder.state(State::Rows { width: 2 * len, rows: block - 1 });
-    let key = builder.op(Op::Blend(Blend { x: key, scores, weight, state }));
+    let gate = builder.product(x, "indexer_compressor_gate")?;
+    let place = Some(builder.weight("indexer_compressor_ape.weight")?);
+    let state = builder.state(State::Rows { width: len.saturating_mul(2), rows: block });
+    let compress = Compress { x: key, gate, place, block, overlap: false, state };
+    let key = builder.op(Op::Compress(compress));
     let weights = Some(builder.product(x, "indexer.proj")?);
-    let state = builder.state(State::Cache { keys: len, values: 0 });
-    let (local, whole) = (0, true);
-    let choose = Choose { query, key, weights, heads, count, block, local, whole, state };
+    let state = builder.state(State::Cache { keys: len, values: 0, block });
+    let choose = Choose { query, key, weights, heads, count, block: 1, local: 0, state };
     let chosen = builder.op(Op::Choose(choose));
     Ok(Among { chosen, groups: 1, block, tail })
 }

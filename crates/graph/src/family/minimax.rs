@@ -43,10 +43,9 @@ fn choose(builder: &mut Builder<'_>, x: ValueId, attend: &Attend) -> Result<Amon
     let (query, key) = (query?, key?);
     let count = builder.size("attention.indexer.top_k")?;
     let local = builder.size("attention.indexer.local_blocks")?;
-    let state = builder.state(State::Cache { keys: len, values: 0 });
+    let state = builder.state(State::cache(len, 0));
     let weights = None;
-    let whole = false;
-    let choose = Choose { query, key, weights, heads, count, block, local, whole, state };
+    let choose = Choose { query, key, weights, heads, count, block, local, state };
     let chosen = builder.op(Op::Choose(choose));
     Ok(Among { chosen, groups: heads, block, tail: false })
 }

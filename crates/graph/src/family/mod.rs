@@ -6,6 +6,7 @@ mod command_r;
 mod dbrx;
 mod deci;
 mod deepseek;
+mod deepseek4;
 mod exaone;
 mod falcon;
 mod gemma;
@@ -174,6 +175,7 @@ const FAMILIES: &[(&str, Family)] = &[
     ("hunyuan_vl", turned_first::hunyuan_seeing),
     ("hy_v3", qwen::sigmoid_experts),
     ("hy_v4", hunyuan4::hunyuan4),
+    ("deepseek4", deepseek4::deepseek4),
     ("deepseek32", indexed::deepseek32),
     ("glm-dsa", indexed::glm_dsa),
     ("dots3note", indexed::dots3),

@@ -37,6 +37,9 @@ pub struct Attention {
     /// Looks at no others than these.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub among: Option<Among>,
+    /// Whole blocks of tokens that it sees besides, in the same softmax.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub blocks: Option<Blocks>,
     /// Per head the score of a token without a value, which takes part in the softmax: `[heads]`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sinks: Option<WeightId>,
@@ -60,15 +63,28 @@ pub struct Among {
     pub tail: bool,
 }
 
+/// Blocks of tokens of which one row is kept each. A token sees those that end no later than itself.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Blocks {
+    /// Keys: those of the last token of a block count.
+    pub key: ValueId,
+    /// Values, in the same way.
+    pub value: ValueId,
+    /// A [`State::Cache`](crate::State::Cache) of blocks.
+    pub state: StateId,
+    /// Looks at no others than the blocks of these numbers.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub chosen: Option<ValueId>,
+}
+
 /// The blocks of positions whose keys fit the query of a token best, of those up to its own.
 ///
 /// The score of a position is the sum of `weight max(q k, 0)` over the heads, or, without weights, `q k`
 /// of each head for itself; that of a block is the best of its positions. Of each head, or of all
 /// together, the result has the numbers of the best `count` blocks, the lower number first among equals,
-/// then -1 for as many as there are too few.
-///
-/// If only `whole` blocks are looked at, these are the blocks up to the token's own position whose last token has
-/// come, and the score of a block is that of this token.
+/// then -1 for as many as there are too few. Where the state keeps keys of blocks of tokens only, each of these
+/// that ends no later than the token stands for a position.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Choose {
@@ -89,11 +105,7 @@ pub struct Choose {
     /// So many blocks up to the token's own are chosen whatever their score.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub local: u32,
-    /// Whether only whole blocks are looked at, each by the key of its last token.
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    pub whole: bool,
-    /// A [`State::Cache`](crate::State::Cache) of keys without values: of all tokens, or of the last of each whole
-    /// block.
+    /// A [`State::Cache`](crate::State::Cache) of keys without values, of tokens or of blocks.
     pub state: StateId,
 }
 
@@ -115,7 +127,7 @@ pub enum Memory {
         key: ValueId,
         /// `heads_kv` of `value_len`.
         value: ValueId,
-        /// A [`State::Cache`](crate::State::Cache).
+        /// A [`State::Cache`](crate::State::Cache) of all tokens.
         state: StateId,
     },
     /// What an encoder stored.

@@ -29,15 +29,24 @@ fn value(key: &str) -> Value {
         | "attention.key_length_mla_swa"
         | "attention.value_length_mla_swa"
         | "attention.indexer.key_length" => 16u32.into(),
-        "rope.freq_base_swa" | "activation_sparsity_scale" => 100.0f32.into(),
-        "hyper_connection.epsilon" | "hyper_connection.magnitude" => 0.5f32.into(),
+        "rope.freq_base_swa"
+        | "activation_sparsity_scale"
+        | "attention.compress_rope_freq_base" => 100.0f32.into(),
+        "hyper_connection.sinkhorn_iterations" => 3u32.into(),
+        "attention.compress_ratios" => Array::from(&[0u32, 4, 8, 4][..]).into(),
+        "expert_weights_norm" => true.into(),
+        key if key.starts_with("hyper_connection.") && !key.ends_with("count") => 0.5f32.into(),
         key if key.ends_with("_softcapping") => 30.0f32.into(),
         "expert_feed_forward_length" => 24u32.into(),
         "attention.kv_lora_rank" | "attention.kv_lora_rank_swa" => 12u32.into(),
         // Every other layer has one.
         "attention.sliding_window_pattern" => Array::from(&[true, false, true, false][..]).into(),
         "attention.shared_kv_layers" => 0u32.into(),
-        "logit_scale" | "residual_scale" | "attention.clamp_kqv" => 2.0f32.into(),
+        "logit_scale"
+        | "residual_scale"
+        | "attention.clamp_kqv"
+        | "expert_weights_scale"
+        | "swiglu_clamp_exp" => 2.0f32.into(),
         "use_parallel_residual" => true.into(),
         "attention.sliding_window" => 16u32.into(),
         "attention.relative_buckets_count" => 8u32.into(),
@@ -98,6 +107,12 @@ pub fn metadata(of: &Architecture, others: &[(&str, Value)]) -> Metadata {
         let heads = Array::from(&[0u32, 2, 0, 2][..]);
         metadata.set(format!("{}.attention.head_count", of.name), 4u32);
         metadata.set(format!("{}.attention.head_count_kv", of.name), heads);
+    }
+    if of.name == "deepseek4" {
+        metadata.set("deepseek4.expert_gating_func", 4u32);
+        metadata.set("deepseek4.attention.q_lora_rank", 12u32);
+        // How wide compressors are no key tells: here blocks overlap.
+        metadata.set("deepseek4.attention.gate_lora_rank", 32u32);
     }
     if of.name == "kimi-k3" {
         metadata.set("kimi-k3.expert_shared_count", 1u32);

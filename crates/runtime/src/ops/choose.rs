@@ -3,7 +3,7 @@
 use gguf_graph::Choose;
 use rayon::prelude::*;
 
-use super::attention::push_keys;
+use super::attention::push;
 use crate::cache::{BLOCK, Cache};
 use crate::run::Run;
 use crate::state::{Kept, Sequence};
@@ -11,21 +11,19 @@ use crate::value::Value;
 
 pub(super) fn choose(run: &Run<'_>, choose: &Choose, sequences: &mut [Sequence], out: &mut Value) {
     let key = run.value(choose.key);
-    let block = choose.block as usize;
     for (sequence, rows) in &run.groups {
-        let ends = |row: &usize| !choose.whole || (run.positions[*row] + 1).is_multiple_of(block);
-        let rows: Vec<usize> = rows.iter().copied().filter(ends).collect();
-        push_keys(&mut sequences[*sequence], choose.state, key, &rows);
+        push(run, &mut sequences[*sequence], choose.state, (key, None), rows);
     }
     let mut of_row = vec![0; out.rows];
     for (sequence, rows) in &run.groups {
         rows.iter().for_each(|row| of_row[*row] = *sequence);
     }
     out.data.par_chunks_exact_mut(out.width).enumerate().for_each(|(row, out)| {
-        if let Kept::Cache { keys, .. } = &sequences[of_row[row]].kept[choose.state.0 as usize]
+        if let Kept::Cache { keys, block, .. } =
+            &sequences[of_row[row]].kept[choose.state.0 as usize]
             && !run.watch.ended()
         {
-            let scores = scores(run, choose, keys, row);
+            let scores = scores(run, choose, keys, *block, row);
             let count = choose.count as usize;
             for (scores, out) in scores.iter().zip(out.chunks_exact_mut(count)) {
                 best(choose, scores, out);
@@ -34,14 +32,14 @@ pub(super) fn choose(run: &Run<'_>, choose: &Choose, sequences: &mut [Sequence],
     });
 }
 
-/// The scores of all positions up to that of a token, or of all whole blocks: of each head, or of all together.
-fn scores(run: &Run<'_>, choose: &Choose, keys: &Cache, row: usize) -> Vec<Vec<f32>> {
+/// The scores of all positions up to that of a token, or of all blocks of so many tokens: of each head, or of
+/// all together.
+fn scores(run: &Run<'_>, choose: &Choose, keys: &Cache, block: usize, row: usize) -> Vec<Vec<f32>> {
     let query = run.value(choose.query).row(row);
     let weights = choose.weights.map(|weights| run.value(weights).row(row));
     let heads = choose.heads as usize;
     let len = query.len() / heads;
-    let seen = run.positions[row] + 1;
-    let seen = if choose.whole { seen / choose.block as usize } else { seen }.min(keys.rows());
+    let seen = ((run.positions[row] + 1) / block).min(keys.rows());
     let groups = if weights.is_some() { 1 } else { heads };
     let of_block = |block: usize| {
         let (first, count) = (block * BLOCK, BLOCK.min(keys.rows() - block * BLOCK));
@@ -74,8 +72,7 @@ fn scores(run: &Run<'_>, choose: &Choose, keys: &Cache, row: usize) -> Vec<Vec<f
 /// The numbers of the best blocks; -1 for those that there are too few of.
 fn best(choose: &Choose, scores: &[f32], out: &mut [f32]) {
     let best = |block: &[f32]| block.iter().copied().fold(f32::NEG_INFINITY, f32::max);
-    let keys = if choose.whole { 1 } else { choose.block as usize };
-    let mut blocks: Vec<f32> = scores.chunks(keys).map(best).collect();
+    let mut blocks: Vec<f32> = scores.chunks(choose.block as usize).map(best).collect();
     let count = blocks.len();
     for block in blocks.iter_mut().skip(count.saturating_sub(choose.local as usize)) {
         *block = f32::INFINITY;

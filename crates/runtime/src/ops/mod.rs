@@ -1,8 +1,8 @@
 //! What each operation does, one file per kind. The formulas stand at [`gguf_graph::Op`].
 
 mod attention;
-mod blend;
 mod choose;
+mod compress;
 mod elementwise;
 mod experts;
 mod frames;
@@ -100,8 +100,9 @@ pub(crate) fn compute(
         Op::Attention(attention) => attention::attention(run, attention, sequences, to),
         Op::Choose(choose) => choose::choose(run, choose, sequences, to),
         Op::Store { key, value, state } => {
-            attention::store(run.value(*key), run.value(*value), *state, sequences, to);
+            attention::store(run, run.value(*key), run.value(*value), *state, sequences, to);
         }
+        Op::Compress(compress) => compress::compress(run, compress, sequences, to),
         Op::Experts(experts) => experts::experts(run, experts, to),
         Op::CausalConvolution { x, weight, bias, state } => {
             let (weight, bias) = (weights.floats(*weight), weights.optional(*bias));
@@ -113,7 +114,6 @@ pub(crate) fn compute(
             let (weight, bias) = (weights.floats(*weight), weights.optional(*bias));
             frames::convolution(run.value(*x), weight, bias, kernel, *stride as usize, to);
         }
-        Op::Blend(blend) => blend::blend(run, blend, sequences, to),
         Op::Shift { x, state } => recurrent::shift(run, run.value(*x), *state, sequences, to),
         Op::Scan(scan) => recurrent::scan(run, scan, sequences, to),
         Op::Wkv(wkv) => wkv::wkv(run, wkv, sequences, to),
