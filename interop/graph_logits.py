@@ -92,7 +92,11 @@ FOR_TRANSFORMERS = {
 # Parts of models that text does not go through, or that are made by the program.
 ELSEWHERE = ("vqmodel", "vision", "visual", "projector", "slope_rate", "_decay")
 # What the configuration of a class that is made by hand has otherwise.
-CHANGED = {"BambaForCausalLM": {"attn_rotary_emb": 8}, "JAISLMHeadModel": {"n_head": 4}}
+CHANGED = {
+    "BambaForCausalLM": {"attn_rotary_emb": 8},
+    "Glm5NextForConditionalGeneration": {"swiglu_limit": 0.1},
+    "JAISLMHeadModel": {"n_head": 4},
+}
 # More checkpoints of a class: fields that are another.
 VARIANTS = {
     "MiniMaxText01ForCausalLM": {"whole heads rotate": {"rotary_dim": 16}},
@@ -112,9 +116,13 @@ VALUES = {"ApertusForCausalLM": {"act_fn.eps": -1e-6}}
 GAINS = {"PlamoForCausalLM": 0.25}
 
 
-def ids(name):
-    """Tokens of all kinds."""
-    return np.random.default_rng(11).integers(3, 600, MORE_TOKENS.get(name, TOKENS))
+def ids(name, folder):
+    """Tokens of all kinds; two that switch adapters on, if some do: the first, then one whose mean with it is a third."""
+    tokens = np.random.default_rng(11).integers(3, 600, MORE_TOKENS.get(name, TOKENS))
+    switching = json.loads((folder / "config.json").read_text()).get("adapter_token_ids")
+    if switching:
+        tokens[[TOKENS // 4, TOKENS // 2]] = switching[0], switching[2]
+    return tokens
 
 
 def enlarge(folder, gain, values):
@@ -243,7 +251,7 @@ def compare(name, options, folder, pre):
     if os.environ.get("GRAPH_STORE"):
         ran(os.environ["GRAPH_STORE"], path)
     arch = architecture(path)
-    tokens = [int(token) for token in ids(name)]
+    tokens = [int(token) for token in ids(name, folder)]
     listed = " ".join(map(str, tokens))
     row = {"architecture": arch}
     try:

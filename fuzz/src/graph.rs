@@ -160,7 +160,10 @@ pub fn tiny(name: &str) -> Result<Graph, Finding> {
             }
             key if key.contains("epsilon") => 1e-5f32.into(),
             key if key.contains("scale") || key.contains("clamp") => 2.0f32.into(),
-            "expert_gating_func" => 2u32.into(),
+            "expert_gating_func" | "adapters.count" | "attention.indexer.kpool" => 2u32.into(),
+            "attention.indexer.top_k" if name == "glm5-next" => 4u32.into(),
+            "adapters.token_ids_activate" => gguf::Array::from(&[4i32, 2][..]).into(),
+            "adapters.token_ids_substitute" => gguf::Array::from(&[1i32, 3][..]).into(),
             // The last layer has a window as the first, whose keys and values it reads.
             "attention.shared_kv_layers" => 1u32.into(),
             "kda.gate_lower_bound" => (-2.0f32).into(),
@@ -187,7 +190,13 @@ pub fn tiny(name: &str) -> Result<Graph, Finding> {
     }
     if matches!(
         name,
-        "kimi-linear" | "kimi-k3" | "jamba" | "granitehybrid" | "plamo2" | "bailingmoe3"
+        "kimi-linear"
+            | "kimi-k3"
+            | "jamba"
+            | "granitehybrid"
+            | "plamo2"
+            | "bailingmoe3"
+            | "glm5-next"
     ) {
         // A layer without such heads keeps a state.
         let heads = gguf::Array::from(&[0u32, 2][..]);
@@ -218,6 +227,11 @@ pub fn tiny(name: &str) -> Result<Graph, Finding> {
     }
     metadata.set(format!("{name}.rope.dimension_count"), 4u32);
     metadata.set(format!("{name}.expert_used_count"), 2u32);
+    if name == "glm5-next" {
+        metadata.set("glm5-next.expert_shared_count", 1u32);
+        metadata.set("glm5-next.kda.gate_lower_bound", -2.0f32);
+        metadata.set("glm5-next.rope.dimension_count", 0u32);
+    }
     if name == "dots3note" {
         metadata.set("dots3note.expert_shared_count", 1u32);
     }

@@ -1,7 +1,7 @@
 //! What running an operation costs.
 
 use crate::graph::{Graph, Rows, Shape};
-use crate::op::{LinearAttention, Mask, Op, Wkv};
+use crate::op::{LinearAttention, Mask, NumberedProduct, Op, Wkv};
 use crate::raw::{Program, State, StateId, WeightId};
 
 /// What a run is asked to do.
@@ -72,6 +72,12 @@ impl Graph {
             Op::Product { weight, .. } | Op::HeadProduct { weight, .. } => {
                 rows.saturating_mul(elements(*weight))
             }
+            Op::NumberedProduct(NumberedProduct { weight, .. }) => {
+                let shape = self.raw().weights.get(weight.0 as usize).map(|weight| &weight.shape);
+                let count = shape.and_then(|shape| shape.get(2)).copied().unwrap_or(1).max(1);
+                share = (rows as f64 / count as f64).min(1.0);
+                rows.saturating_mul(elements(*weight) / count)
+            }
             Op::Convolution { weight, .. } | Op::CausalConvolution { weight, .. } => {
                 rows.saturating_mul(elements(*weight))
             }
@@ -80,6 +86,7 @@ impl Graph {
                 let mut pairs = load.pairs(attention.mask, shape.rows, rows);
                 if let Some(among) = attention.among {
                     let most = width(among.chosen) / u64::from(among.groups.max(1));
+                    let most = most.saturating_add(among.tail.into());
                     let most = most.saturating_mul(among.block.into());
                     pairs = pairs.min(rows.saturating_mul(most));
                 }
@@ -137,6 +144,7 @@ impl Graph {
                 0
             }
             Op::Features { .. }
+            | Op::Mark(_)
             | Op::Slice { .. }
             | Op::Join { .. }
             | Op::Store { .. }

@@ -64,6 +64,8 @@ impl Op {
             Self::Features { .. } => "features",
             Self::Embed { .. } => "embed",
             Self::Product { .. } => "product",
+            Self::Mark(_) => "mark",
+            Self::NumberedProduct(_) => "numbered_product",
             Self::HeadProduct { .. } => "head_product",
             Self::Norm { .. } => "norm",
             Self::Add { .. } => "add",

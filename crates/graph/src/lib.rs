@@ -25,7 +25,8 @@ pub use family::architectures;
 pub use graph::{Graph, Limits, Rows, Shape};
 pub use op::{
     Among, Attention, Blocks, Choose, Compress, Decay, Experts, Function, GateFunction, Gating,
-    Index, LinearAttention, Mask, Memory, NormKind, Op, Pooling, PositionBias, Scan, Wkv,
+    Index, LinearAttention, Mark, Mask, Memory, NormKind, NumberedProduct, Op, Pooling,
+    PositionBias, Scan, Wkv,
 };
 pub use raw::{Output, OutputKind, Program, RawGraph, State, StateId, ValueId, Weight, WeightId};
 pub use rotation::{Factors, Pairs, Rotation, Stretch};

@@ -7,11 +7,13 @@
 mod attention;
 mod compress;
 mod experts;
+mod numbered;
 mod recurrent;
 
 pub use attention::{Among, Attention, Blocks, Choose, Mask, Memory, PositionBias};
 pub use compress::Compress;
 pub use experts::{Experts, Gating};
+pub use numbered::{Mark, NumberedProduct};
 pub use recurrent::{Decay, LinearAttention, Scan, Wkv};
 use serde::{Deserialize, Serialize};
 
@@ -47,6 +49,10 @@ pub enum Op {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         bias: Option<WeightId>,
     },
+    /// A number for each token: see [`Mark`].
+    Mark(Mark),
+    /// The same with one of several matrices: see [`NumberedProduct`].
+    NumberedProduct(NumberedProduct),
     /// The same with a matrix for each head: `[length of a head of x, length in the result, heads]`, or
     /// all of them one below the other, `[length of a head of x, length in the result times heads]`.
     HeadProduct {
@@ -316,11 +322,13 @@ pub enum Op {
 }
 
 /// The number of a token by which a table is looked up.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Index {
     /// Its id.
     Token,
+    /// Its id, or the one beside it here: tokens and those that stand in for them, in ascending order.
+    Replaced(Vec<(u32, u32)>),
     /// Its position in the sequence, from 0.
     Position,
     /// The number of the row: of frames, which have no sequences.

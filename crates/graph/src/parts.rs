@@ -1,8 +1,8 @@
 //! What an operation is made of: the values it reads, its weights, its state.
 
 use crate::op::{
-    Attention, Blocks, Choose, Compress, Decay, Experts, LinearAttention, Memory, Op, PositionBias,
-    Scan, Wkv,
+    Attention, Blocks, Choose, Compress, Decay, Experts, LinearAttention, Memory, NumberedProduct,
+    Op, PositionBias, Scan, Wkv,
 };
 use crate::raw::{StateId, ValueId, WeightId};
 use crate::rotation::Factors;
@@ -11,7 +11,7 @@ impl Op {
     /// The values that it reads.
     pub fn values(&self) -> Vec<ValueId> {
         match self {
-            Self::Features { .. } | Self::Embed { .. } => Vec::new(),
+            Self::Features { .. } | Self::Embed { .. } | Self::Mark(_) => Vec::new(),
             Self::Product { x, .. }
             | Self::HeadProduct { x, .. }
             | Self::Norm { x, .. }
@@ -37,6 +37,7 @@ impl Op {
             | Self::Multiply { a, b }
             | Self::Mix { a, b, .. }
             | Self::Join { a, b, .. } => vec![*a, *b],
+            Self::NumberedProduct(NumberedProduct { x, number, .. }) => vec![*x, *number],
             Self::Combine { x, shares, .. } => vec![*x, *shares],
             Self::Gate { gate, up, .. } => vec![*gate, *up],
             Self::Store { key, value, .. } => vec![*key, *value],
@@ -83,6 +84,7 @@ impl Op {
             | Self::CausalConvolution { weight, bias, .. }
             | Self::Convolution { weight, bias, .. } => weights.extend([Some(*weight), *bias]),
             Self::HeadProduct { weight, .. }
+            | Self::NumberedProduct(NumberedProduct { weight, .. })
             | Self::AddWeight { weight, .. }
             | Self::MultiplyWeight { weight, .. }
             | Self::Mix { weight, .. } => weights.push(Some(*weight)),
@@ -109,6 +111,7 @@ impl Op {
             Self::Wkv(Wkv::V4 { decay, first, .. }) => weights.extend([Some(*decay), Some(*first)]),
             Self::Wkv(Wkv::V6 { first, .. }) => weights.push(Some(*first)),
             Self::Features { .. }
+            | Self::Mark(_)
             | Self::Add { .. }
             | Self::Multiply { .. }
             | Self::Scale { .. }

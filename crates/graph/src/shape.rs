@@ -12,6 +12,8 @@ use crate::op::{
 use crate::raw::{Program, RawGraph, State, StateId, ValueId, WeightId};
 use crate::rotation::{Factors, Rotation, Stretch};
 
+mod numbered;
+
 /// Widest row of a value: far beyond any model, and small enough that sums of a few do not overflow.
 const MAX_WIDTH: u64 = 1 << 24;
 
@@ -43,15 +45,16 @@ impl Place<'_> {
                 Shape::new(Rows::Frames { stride: 1 }, u64::from(*width))
             }
             Op::Embed { table, index } => {
-                let [width, _] = self.matrix(*table)?;
+                let [width, count] = self.matrix(*table)?;
+                if let Index::Replaced(tokens) = index {
+                    numbered::ascending(tokens)?;
+                    let has = |(_, instead): &(u32, u32)| u64::from(*instead) < count;
+                    require(tokens.iter().all(has), "a token that stands in has no row")?;
+                }
                 let rows = match (index, self.shapes.last()) {
                     (Index::Row, Some(before)) => before.rows,
                     (Index::Row, None) => return Err("there are no rows to number yet".to_owned()),
-                    _ => {
-                        let frames = self.is_encoder && self.features_width().is_some();
-                        require(!frames, "an encoder of frames has no tokens")?;
-                        Rows::Tokens
-                    }
+                    _ => self.rows_of_tokens()?,
                 };
                 Shape::new(rows, width)
             }
@@ -62,6 +65,8 @@ impl Place<'_> {
                 self.optional(*bias, &[output])?;
                 Shape::new(x.rows, output)
             }
+            Op::Mark(mark) => self.mark(mark),
+            Op::NumberedProduct(product) => self.numbered_product(product),
             Op::HeadProduct { x, weight } => {
                 let [input, output, matrices] = self.cube(*weight)?;
                 let x = self.value(*x)?;
@@ -287,7 +292,7 @@ impl Place<'_> {
         if let PositionBias::Slopes { max } = attention.bias {
             require(max.is_finite(), "the slopes are not finite")?;
         }
-        if let Some(Among { chosen, groups, block }) = attention.among {
+        if let Some(Among { chosen, groups, block, .. }) = attention.among {
             let chosen = self.value(chosen)?;
             require(chosen.rows == query.rows, "the values have other rows")?;
             chosen.part(groups)?;

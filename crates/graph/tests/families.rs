@@ -60,7 +60,6 @@ fn every_architecture_has_a_family() {
 
 /// Architectures that are converted and checked only. `clip` has projectors of images, which other
 /// models read; `eagle3`, `dflash` and `gemma4-assistant` are drafts, which read what another model computes;
-/// `glm5-next` pools the keys by which its indexer chooses; `graniteswitch` chooses adapters by tokens of the text;
 /// `wavtokenizer-dec`, `qwen3tts` and `pockettts` make sound, or what becomes sound; that of `qwen4exp`
 /// nobody has built yet.
 const WITHOUT_GRAPH: &[&str] = &[
@@ -68,8 +67,6 @@ const WITHOUT_GRAPH: &[&str] = &[
     "eagle3",
     "dflash",
     "gemma4-assistant",
-    "glm5-next",
-    "graniteswitch",
     "wavtokenizer-dec",
     "qwen3tts",
     "pockettts",
@@ -374,4 +371,38 @@ fn layers_of_deepseek_4_see_blocks_as_long_as_their_ratio() {
     // Keys and values of 16 numbers: of each token in four layers, of a fourth in two and of an eighth in one; and
     // the indexers' keys.
     assert_eq!(graph.cache_width(), 4 * 32 + 2 * (32 + 16) / 4 + 32 / 8);
+}
+
+#[test]
+fn layers_of_glm_5_3_choose_blocks_or_look_at_what_one_before_them_has_chosen() {
+    let kinds = Array::from(&[true, true, true, false][..]);
+    let of = architecture("glm5-next").unwrap();
+    let metadata = metadata(of, &[("attention.indexer.types", kinds.into())]);
+    let graph = build(&metadata, &tensors(of, &metadata, true)).unwrap();
+    let among = graph.main().0.ops.iter().filter_map(|op| match op {
+        Op::Attention(attention) => attention.among,
+        _ => None,
+    });
+    let among: Vec<_> = among.collect();
+    assert_eq!(count(&graph, |op| matches!(op, Op::Choose(_))), 1);
+    assert_eq!(count(&graph, |op| matches!(op, Op::LinearAttention(_))), 2);
+    assert!(among.len() == 2 && among[0] == among[1] && among[0].block == 2 && among[0].tail);
+}
+
+#[test]
+fn adapters_have_a_token_each_and_one_that_stands_in_for_it() {
+    let of = architecture("graniteswitch").unwrap();
+    let fault = |key: &str, tokens: &[i32]| {
+        let metadata = metadata(of, &[(key, Array::from(tokens).into())]);
+        let fault = build(&metadata, &tensors(of, &metadata, false)).unwrap_err();
+        (fault.code, fault.message.into_string())
+    };
+    let replacing = "adapters.token_ids_substitute";
+    let few = "2 tokens switch 2 adapters on, and 1 stand in for them";
+    assert_eq!(fault(replacing, &[1]), ("key-value", few.to_owned()));
+    assert_eq!(fault(replacing, &[1, -1]).0, "key-value");
+    // There are 40 tokens.
+    let (code, message) = fault(replacing, &[1, 40]);
+    assert_eq!(code, "graph-invalid");
+    assert!(message.ends_with("a token that stands in has no row"), "{message}");
 }

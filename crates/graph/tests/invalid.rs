@@ -366,6 +366,48 @@ fn every_fault_of_linear_attention_is_named() {
 }
 
 #[test]
+fn every_fault_of_numbers_of_tokens_is_named() {
+    let sound = json!({
+        "architecture": "x",
+        "weights": [{"name": "table", "shape": [4, 9]}, {"name": "matrices", "shape": [4, 6, 3]}],
+        "states": [],
+        "main": {"outputs": [{"kind": "hidden", "value": 3}], "ops": [
+            {"op": "embed", "table": 0, "index": {"replaced": [[2, 1], [5, 8]]}},
+            {"op": "mark", "marks": [[2, 1.0], [5, 2.0]], "otherwise": 0.0},
+            {"op": "numbered_product", "x": 0, "number": 1, "weight": 1},
+            {"op": "select", "x": 2}]},
+    });
+    assert_eq!(finding(sound.clone()).1, "");
+    let replaced = |tokens: Json| json!({ "replaced": tokens });
+    let cases = [
+        (0, "index", replaced(json!([[2, 9]])), "a token that stands in has no row"),
+        (0, "index", replaced(json!([[5, 1], [2, 1]])), "tokens are not in ascending order"),
+        (0, "index", replaced(json!([[2, 1], [2, 3]])), "tokens are not in ascending order"),
+        (0, "index", replaced(json!([[2, -1]])), "invalid value"),
+        (1, "marks", json!([[5, 1.0], [5, 2.0]]), "tokens are not in ascending order"),
+        (1, "marks", json!([[5, 1e39]]), "a number is not finite"),
+        (1, "marks", json!([[5]]), "invalid length"),
+        (1, "otherwise", json!(-1e39), "a number is not finite"),
+        (2, "x", json!(1), "width of the value and rows of the matrices: 1 and 4"),
+        (2, "number", json!(0), "numbers of a row: 4 and 1"),
+        (2, "number", json!(2), "value 2 is not made before"),
+        (2, "weight", json!(2), "there is no weight 2"),
+        (2, "more", json!(1), "unknown field `more`"),
+    ];
+    for (op, field, instead, said) in cases {
+        let mut graph = sound.clone();
+        graph["main"]["ops"][op][field] = instead;
+        let (code, message) = finding(graph);
+        assert!(message.contains(said), "{field}: {message}");
+        assert_eq!(code, "graph-invalid", "{field}");
+    }
+    let mut graph = sound;
+    graph["main"]["ops"][2] = json!({"op": "select", "x": 0});
+    graph["main"]["ops"][3] = json!({"op": "numbered_product", "x": 2, "number": 1, "weight": 1});
+    assert!(finding(graph).1.contains("the values have other rows"));
+}
+
+#[test]
 fn every_fault_of_compressed_blocks_is_named() {
     let embed = |table: u32| json!({"op": "embed", "table": table, "index": "token"});
     let sound = json!({

@@ -4,7 +4,7 @@ use std::collections::HashSet;
 use std::sync::Arc;
 
 use gguf::{Error, Finding, TensorType};
-use gguf_graph::{Graph, Op, WeightId};
+use gguf_graph::{Graph, NumberedProduct, Op, WeightId};
 use gguf_quant::Codec;
 use gguf_store::{Model, ModelTensor};
 
@@ -277,7 +277,9 @@ fn used(graph: &Graph) -> (HashSet<u32>, HashSet<u32>) {
 fn multiplied(op: &Op) -> Vec<WeightId> {
     match op {
         Op::Embed { table, .. } => vec![*table],
-        Op::Product { weight, .. } | Op::HeadProduct { weight, .. } => vec![*weight],
+        Op::Product { weight, .. }
+        | Op::HeadProduct { weight, .. }
+        | Op::NumberedProduct(NumberedProduct { weight, .. }) => vec![*weight],
         Op::Experts(experts) => {
             [experts.gate, Some(experts.up), Some(experts.down)].into_iter().flatten().collect()
         }

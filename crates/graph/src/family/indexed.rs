@@ -115,6 +115,6 @@ impl Indexer {
         let state = builder.state(State::cache(len, 0));
         let choose = Choose { query, key, weights, heads, count, block: 1, local: 0, state };
         let chosen = builder.op(Op::Choose(choose));
-        Ok(Among { chosen, groups: 1, block: 1 })
+        Ok(Among { chosen, groups: 1, block: 1, tail: false })
     }
 }

@@ -47,5 +47,5 @@ fn choose(builder: &mut Builder<'_>, x: ValueId, attend: &Attend) -> Result<Amon
     let weights = None;
     let choose = Choose { query, key, weights, heads, count, block, local, state };
     let chosen = builder.op(Op::Choose(choose));
-    Ok(Among { chosen, groups: heads, block })
+    Ok(Among { chosen, groups: heads, block, tail: false })
 }

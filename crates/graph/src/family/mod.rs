@@ -13,9 +13,11 @@ mod gemma;
 mod gemma3n;
 mod gemma4;
 mod glm;
+mod glm5_next;
 mod gpt;
 mod gpt_oss;
 mod granite;
+mod granite_switch;
 mod grok;
 mod grove;
 mod hunyuan4;
@@ -177,6 +179,7 @@ const FAMILIES: &[(&str, Family)] = &[
     ("deepseek32", indexed::deepseek32),
     ("glm-dsa", indexed::glm_dsa),
     ("dots3note", indexed::dots3),
+    ("glm5-next", glm5_next::glm5_next),
     ("minimax-m3", minimax::minimax_m3),
     ("grok", grok::grok),
     ("grovemoe", grove::grove),
@@ -184,6 +187,7 @@ const FAMILIES: &[(&str, Family)] = &[
     ("llada", llama::embed),
     ("cohere2moe", command_r::cohere2moe),
     ("granite_swa", granite::windowed),
+    ("graniteswitch", granite_switch::granite_switch),
     ("apertus", singular::apertus),
     ("refact", singular::refact),
     ("jais", singular::jais),

@@ -82,6 +82,19 @@ impl HyperConnections {
         Ok(self.sum(builder, streams, shares))
     }
 
+    /// One of all streams: their mean.
+    pub fn mean(&self, builder: &mut Builder<'_>, streams: ValueId) -> Result<ValueId, Finding> {
+        let width = builder.size("embedding_length")?;
+        let mut stream = |number: u32| {
+            let start = number.saturating_mul(width);
+            builder.op(Op::Slice { x: streams, groups: 1, start, len: width })
+        };
+        let first = stream(0);
+        let others: Vec<_> = (1..self.count).map(stream).collect();
+        let sum = others.into_iter().fold(first, |sum, stream| builder.add(sum, stream));
+        Ok(builder.scale(sum, 1.0 / self.count as f32))
+    }
+
     /// The sum of all streams, each by its share and a little more.
     fn sum(&self, builder: &mut Builder<'_>, streams: ValueId, shares: ValueId) -> ValueId {
         let shares = builder.op(Op::AddNumber { x: shares, number: self.epsilon });

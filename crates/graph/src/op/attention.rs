@@ -58,6 +58,9 @@ pub struct Among {
     /// Positions of a block.
     #[serde(default = "one", skip_serializing_if = "is_one")]
     pub block: u32,
+    /// Whether a token also looks at the block of its own position, unless it ends that.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub tail: bool,
 }
 
 /// Blocks of tokens of which one row is kept each. A token sees those that end no later than itself.

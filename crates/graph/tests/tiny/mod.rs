@@ -51,6 +51,9 @@ fn value(key: &str) -> Value {
         "attention.sliding_window" => 16u32.into(),
         "attention.relative_buckets_count" => 8u32.into(),
         "kda.gate_lower_bound" => (-2.0f32).into(),
+        // Two adapters.
+        "adapters.token_ids_activate" => Array::from(&[9i32, 4][..]).into(),
+        "adapters.token_ids_substitute" => Array::from(&[1i32, 2][..]).into(),
         "activation.situ_beta" | "activation.situ_linear_beta" => 4.0f32.into(),
         _ => 2u32.into(),
     }
@@ -58,7 +61,7 @@ fn value(key: &str) -> Value {
 
 /// Architectures of which layers without heads of keys and values have a state in place of a cache.
 const BY_HEADS: &[&str] =
-    &["kimi-linear", "kimi-k3", "jamba", "granitehybrid", "plamo2", "bailingmoe3"];
+    &["kimi-linear", "kimi-k3", "jamba", "granitehybrid", "plamo2", "bailingmoe3", "glm5-next"];
 
 /// Metadata with all keys that the architecture needs, and others.
 pub fn metadata(of: &Architecture, others: &[(&str, Value)]) -> Metadata {
@@ -113,6 +116,11 @@ pub fn metadata(of: &Architecture, others: &[(&str, Value)]) -> Metadata {
     }
     if of.name == "kimi-k3" {
         metadata.set("kimi-k3.expert_shared_count", 1u32);
+    }
+    if of.name == "glm5-next" {
+        metadata.set("glm5-next.expert_shared_count", 1u32);
+        metadata.set("glm5-next.kda.gate_lower_bound", -2.0f32);
+        metadata.set("glm5-next.rope.dimension_count", 0u64);
     }
     if of.name == "rwkv6qwen2" {
         metadata.set("rwkv6qwen2.attention.head_count_kv", 4u32);

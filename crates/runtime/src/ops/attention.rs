@@ -178,7 +178,7 @@ fn sources<'r>(
         Memory::Cached { state, .. } | Memory::Stored { state } => kept(state, among),
     };
     let blocks = attention.blocks.map(|Blocks { state, chosen, .. }| {
-        kept(state, chosen.map(|chosen| Among { chosen, groups: 1, block: 1 }))
+        kept(state, chosen.map(|chosen| Among { chosen, groups: 1, block: 1, tail: false }))
     });
     [first].into_iter().chain(blocks).collect()
 }
@@ -206,9 +206,9 @@ impl Task<'_> {
 
     /// Positions of a block, and of each block whether a token of the task looks at it; `None` if it looks
     /// at all.
-    fn chosen(&self, source: Source<'_>, number: usize) -> Option<(usize, Vec<bool>)> {
+    fn chosen(&self, source: Source<'_>, token: usize) -> Option<(usize, Vec<bool>)> {
         let among = source.among?;
-        let row = self.run.value(among.chosen).row(self.rows[number]);
+        let row = self.run.value(among.chosen).row(self.rows[token]);
         let count = row.len() / among.groups as usize;
         let group = self.head * among.groups as usize / self.attention.heads_kv as usize;
         let block = among.block as usize;
@@ -220,6 +220,13 @@ impl Task<'_> {
             {
                 *chosen = true;
             }
+        }
+        let position = self.position(token);
+        if among.tail
+            && !(position + 1).is_multiple_of(block)
+            && let Some(chosen) = chosen.get_mut(position / block)
+        {
+            *chosen = true;
         }
         Some((block, chosen))
     }

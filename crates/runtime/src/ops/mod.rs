@@ -9,6 +9,7 @@ mod experts;
 mod frames;
 mod linear_attention;
 mod norm;
+mod numbered;
 mod recurrent;
 mod rotate;
 mod rows;
@@ -16,7 +17,7 @@ mod streams;
 mod wkv;
 
 use gguf::Error;
-use gguf_graph::Op;
+use gguf_graph::{NumberedProduct, Op};
 use rayon::prelude::*;
 
 use crate::product;
@@ -36,12 +37,17 @@ pub(crate) fn compute(
     let to = &mut out;
     match op {
         Op::Features { .. } => rows::features(run, to),
-        Op::Embed { table, index } => rows::embed(run, weights.matrix(*table), *index, to)?,
+        Op::Embed { table, index } => rows::embed(run, weights.matrix(*table), index, to)?,
         Op::Product { x, weight, bias } => {
             product::multiply(run.how(), weights.matrix(*weight), run.input(*x), to);
             let x = run.value(*x);
             product::add_adapters(run.how(), run.executor.adapters.of(*weight), x, to);
             elementwise::add_row(weights.optional(*bias), to);
+        }
+        Op::Mark(mark) => numbered::mark(run, mark, to),
+        Op::NumberedProduct(NumberedProduct { x, number, weight }) => {
+            let (x, number) = (run.value(*x), run.value(*number));
+            numbered::multiply(run, weights.matrix(*weight), x, number, to);
         }
         Op::HeadProduct { x, weight } => {
             product::multiply_heads(run.how(), weights.matrix(*weight), run.value(*x), to);
