@@ -34,7 +34,7 @@ pub(super) fn multiply(run: &Run<'_>, matrix: &Matrix, x: &Value, number: &Value
             input.copy_from_slice(x.row(*row));
         }
         let mut made = Value::zeros(rows.len(), out.width, Vec::new());
-        product::multiply_expert(run.how(), matrix, which, &input, &mut made);
+        product::multiply_expert(run.how(), matrix, which, (&input).into(), &mut made);
         for (row, made) in rows.iter().zip(made.data.chunks_exact(made.width)) {
             out.data[row * made.len()..(row + 1) * made.len()].copy_from_slice(made);
         }
