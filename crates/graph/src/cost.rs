@@ -79,7 +79,8 @@ impl Graph {
             }
             Op::Choose(choose) => {
                 let pairs = load.pairs(Mask::Causal, shape.rows, rows);
-                pairs.saturating_mul(width(choose.query))
+                let positions = if choose.whole { choose.block.max(1) } else { 1 };
+                (pairs / u64::from(positions)).saturating_mul(width(choose.query))
             }
             Op::Experts(experts) => {
                 let count = (width(experts.scores) / u64::from(experts.share.max(1))).max(1);
@@ -113,6 +114,12 @@ impl Graph {
                 share = (rows as f64 / count.max(1) as f64).min(1.0);
                 0
             }
+            Op::Ngrams(ngrams) => {
+                let looked_up = rows.saturating_mul(shape.width.into());
+                share = (looked_up as f64 / elements(ngrams.table).max(1) as f64).min(1.0);
+                0
+            }
+            Op::MovingMean { rows, .. } => one_by_one.saturating_mul(u64::from(*rows)),
             Op::Features { .. }
             | Op::Slice { .. }
             | Op::Join { .. }

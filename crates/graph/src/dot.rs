@@ -63,6 +63,7 @@ impl Op {
         match self {
             Self::Features { .. } => "features",
             Self::Embed { .. } => "embed",
+            Self::Ngrams(_) => "ngrams",
             Self::Product { .. } => "product",
             Self::HeadProduct { .. } => "head_product",
             Self::Norm { .. } => "norm",
@@ -90,6 +91,7 @@ impl Op {
             Self::CausalConvolution { .. } => "causal_convolution",
             Self::Convolution { .. } => "convolution",
             Self::Shift { .. } => "shift",
+            Self::MovingMean { .. } => "moving_mean",
             Self::Scan(_) => "scan",
             Self::Wkv(_) => "wkv",
             Self::LinearAttention(_) => "linear_attention",

@@ -181,6 +181,7 @@ impl Graph {
     pub fn cache_width(&self) -> u64 {
         let width = |state: &State| match state {
             State::Cache { keys, values } => u64::from(*keys) + u64::from(*values),
+            State::Blocks { keys, block } => u64::from(keys.div_ceil((*block).max(1))),
             _ => 0,
         };
         self.raw.states.iter().map(width).sum()

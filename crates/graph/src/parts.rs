@@ -1,7 +1,7 @@
 //! What an operation is made of: the values it reads, its weights, its state.
 
 use crate::op::{
-    Attention, Choose, Decay, Experts, LinearAttention, Memory, Op, PositionBias, Scan, Wkv,
+    Attention, Choose, Decay, Experts, LinearAttention, Memory, Ngrams, Op, PositionBias, Scan, Wkv,
 };
 use crate::raw::{StateId, ValueId, WeightId};
 use crate::rotation::Factors;
@@ -10,7 +10,7 @@ impl Op {
     /// The values that it reads.
     pub fn values(&self) -> Vec<ValueId> {
         match self {
-            Self::Features { .. } | Self::Embed { .. } => Vec::new(),
+            Self::Features { .. } | Self::Embed { .. } | Self::Ngrams(_) => Vec::new(),
             Self::Product { x, .. }
             | Self::HeadProduct { x, .. }
             | Self::Norm { x, .. }
@@ -29,6 +29,7 @@ impl Op {
             | Self::CausalConvolution { x, .. }
             | Self::Convolution { x, .. }
             | Self::Shift { x, .. }
+            | Self::MovingMean { x, .. }
             | Self::Select { x }
             | Self::Pool { x, .. } => vec![*x],
             Self::Add { a, b }
@@ -69,7 +70,9 @@ impl Op {
     pub fn weights(&self) -> Vec<WeightId> {
         let mut weights: Vec<Option<WeightId>> = Vec::new();
         match self {
-            Self::Embed { table, .. } => weights.push(Some(*table)),
+            Self::Embed { table, .. } | Self::Ngrams(Ngrams { table, .. }) => {
+                weights.push(Some(*table));
+            }
             Self::Product { weight, bias, .. }
             | Self::CausalConvolution { weight, bias, .. }
             | Self::Convolution { weight, bias, .. } => weights.extend([Some(*weight), *bias]),
@@ -115,6 +118,7 @@ impl Op {
             | Self::Store { .. }
             | Self::Choose(_)
             | Self::Shift { .. }
+            | Self::MovingMean { .. }
             | Self::Wkv(Wkv::V7 { .. })
             | Self::LinearAttention(_)
             | Self::Select { .. }
@@ -129,6 +133,8 @@ impl Op {
             Self::Store { state, .. }
             | Self::CausalConvolution { state, .. }
             | Self::Shift { state, .. }
+            | Self::MovingMean { state, .. }
+            | Self::Ngrams(Ngrams { state, .. })
             | Self::Choose(Choose { state, .. })
             | Self::Scan(Scan { state, .. })
             | Self::LinearAttention(LinearAttention { state, .. })

@@ -7,7 +7,7 @@ use crate::raw::WeightId;
 /// How pairs of numbers of a head are rotated.
 ///
 /// Pair `i` of `count / 2` is rotated by `position base^(-2 i / count)`, divided by its factor if
-/// there are factors, and stretched.
+/// there are factors, and stretched. The position is that of the first token of its block.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Rotation {
@@ -29,6 +29,9 @@ pub struct Rotation {
     /// What frequencies are divided by.
     #[serde(default, skip_serializing_if = "Factors::is_none")]
     pub factors: Factors,
+    /// Tokens of a block, which rotate alike.
+    #[serde(default = "single", skip_serializing_if = "is_single")]
+    pub block: u32,
 }
 
 impl Rotation {
@@ -122,6 +125,14 @@ const fn one() -> f32 {
 
 fn is_one(number: &f32) -> bool {
     *number == 1.0
+}
+
+const fn single() -> u32 {
+    1
+}
+
+fn is_single(number: &u32) -> bool {
+    *number == 1
 }
 
 fn is_zero(number: &u32) -> bool {

@@ -1,5 +1,7 @@
 //! The shape of the value of an operation, and what the operation asks of its parts.
 
+mod ngrams;
+
 use std::fmt;
 
 use crate::graph::{Rows, Shape};
@@ -50,6 +52,7 @@ impl Place<'_> {
                 };
                 Shape::new(rows, width)
             }
+            Op::Ngrams(ngrams) => self.ngrams(ngrams),
             Op::Product { x, weight, bias } => {
                 let [input, output] = self.matrix(*weight)?;
                 let x = self.value(*x)?;
@@ -172,13 +175,15 @@ impl Place<'_> {
                 }
             }
             Op::Experts(experts) => self.experts(experts),
-            Op::CausalConvolution { x, weight, bias, state } => {
+            Op::CausalConvolution { x, weight, bias, dilation, state } => {
                 let x = self.tokens(*x)?;
                 let [kernel, one, width] = self.cube(*weight)?;
                 let width = product(one, width)?;
                 same("width of the value and of the kernels", x.width.into(), width)?;
                 self.optional(*bias, &[width])?;
-                self.rows_state(*state, x.width, kernel.saturating_sub(1))?;
+                require(*dilation > 0, "the dilation is 0")?;
+                let rows = product(kernel - 1, (*dilation).into())?;
+                self.rows_state(*state, x.width, rows)?;
                 Ok(x)
             }
             Op::Convolution { x, weight, bias, stride } => {
@@ -197,6 +202,12 @@ impl Place<'_> {
             Op::Shift { x, state } => {
                 let x = self.tokens(*x)?;
                 self.rows_state(*state, x.width, 1)?;
+                Ok(x)
+            }
+            Op::MovingMean { x, rows, state } => {
+                let x = self.tokens(*x)?;
+                require(*rows > 0, "a mean has no rows")?;
+                self.rows_state(*state, x.width, u64::from(*rows) - 1)?;
                 Ok(x)
             }
             Op::Scan(scan) => self.scan(scan),
@@ -279,25 +290,29 @@ impl Place<'_> {
     }
 
     fn choose(&self, choose: &Choose) -> Result<Shape> {
-        let Choose { heads, count, block, .. } = *choose;
+        let Choose { heads, together, count, block, whole, .. } = *choose;
         let (query, key) = (self.tokens(choose.query)?, self.tokens(choose.key)?);
         require(heads > 0 && count > 0, "there are no heads, or nothing is chosen")?;
         require(block > 0, "a block has no positions")?;
         let wanted = product(key.width.into(), heads.into())?;
         same("width of queries and of all heads", query.width.into(), wanted)?;
         match self.state(choose.state)? {
-            State::Cache { keys, values: 0 } if keys == key.width => {}
+            State::Cache { keys, values: 0 } if keys == key.width && !whole => {}
+            State::Blocks { keys, block: of } if keys == key.width && of == block && whole => {}
             other => return Err(format!("the state is {other}")),
         }
         let groups = match choose.weights {
             Some(weights) => {
                 let weights = self.tokens(weights)?;
+                require(!together, "heads with weights are together")?;
                 same("weights and heads", weights.width.into(), heads.into())?;
                 1
             }
+            None if together => 1,
             None => heads,
         };
-        Shape::new(query.rows, product(count.into(), groups.into())?)
+        let chosen = u64::from(count) + u64::from(whole);
+        Shape::new(query.rows, product(chosen, groups.into())?)
     }
 
     fn experts(&self, experts: &Experts) -> Result<Shape> {
@@ -421,7 +436,8 @@ impl Place<'_> {
     }
 
     fn rotation(&self, rotation: &Rotation, head_len: u32) -> Result<()> {
-        let Rotation { start, count, base, stretch, magnitude, factors, .. } = rotation;
+        let Rotation { start, count, base, stretch, magnitude, factors, block, .. } = rotation;
+        require(*block > 0, "a block has no positions")?;
         let end = u64::from(*start) + u64::from(*count);
         require(*count > 0 && count % 2 == 0, "an odd number of numbers rotates, or none")?;
         require(end <= head_len.into(), "the rotation ends beyond the head")?;
@@ -547,6 +563,10 @@ impl fmt::Display for State {
         match self {
             Self::Cache { keys, values } => write!(f, "a cache of {keys} and {values} numbers"),
             Self::Stored { keys, values } => write!(f, "a store of {keys} and {values} numbers"),
+            Self::Blocks { keys, block } => {
+                write!(f, "{keys} numbers for each {block} tokens")
+            }
+            Self::Tokens { count } => write!(f, "the last {count} tokens"),
             Self::Rows { width, rows } => write!(f, "{rows} rows of {width}"),
             Self::Floats { len } => write!(f, "{len} floats"),
         }

@@ -60,10 +60,9 @@ fn every_architecture_has_a_family() {
 /// Architectures that are converted and checked only. `clip` has projectors of images, which other
 /// models read; `eagle3`, `dflash` and `gemma4-assistant` are drafts, which read what another model computes;
 /// `glm5-next` pools the keys by which its indexer chooses; `graniteswitch` chooses adapters by tokens of the text;
-/// `wavtokenizer-dec`, `qwen3tts` and `pockettts` make sound, or what becomes sound; those of `qwen4exp` and `deepseek4`
+/// `wavtokenizer-dec`, `qwen3tts` and `pockettts` make sound, or what becomes sound; that of `deepseek4`
 /// nobody has built yet.
 const WITHOUT_GRAPH: &[&str] = &[
-    "qwen4exp",
     "eagle3",
     "dflash",
     "gemma4-assistant",

@@ -14,6 +14,14 @@ pub(crate) enum Kept {
         /// Whether an encoder stored them.
         stored: bool,
     },
+    /// A key of each whole block.
+    Blocks {
+        keys: Cache,
+        /// Positions of a block.
+        block: usize,
+    },
+    /// The last ids.
+    Tokens(Vec<u32>),
     /// Rows of a value, or other numbers.
     Floats(Vec<f32>),
 }
@@ -36,6 +44,13 @@ impl Sequence {
                     .map(|layout| Cache::new(layout, if stored { usize::MAX } else { tokens }));
                 Kept::Cache { keys, values, stored }
             }
+            State::Blocks { keys, block } => {
+                let block = block.max(1) as usize;
+                let keys = Cache::new(of_blocks(keys, cache_type), tokens / block);
+                Kept::Blocks { keys, block }
+            }
+            // One more while a token is put behind the others.
+            State::Tokens { count } => Kept::Tokens(Vec::with_capacity(count as usize + 1)),
             State::Rows { width, rows } => Kept::Floats(vec![0.0; width as usize * rows as usize]),
             State::Floats { len } => Kept::Floats(initial(graph, id, len as usize)),
         });
@@ -54,7 +69,7 @@ impl Sequence {
     pub fn cached(&self, state: StateId) -> usize {
         match &self.kept[state.0 as usize] {
             Kept::Cache { keys, .. } => keys.rows(),
-            Kept::Floats(_) => 0,
+            _ => 0,
         }
     }
 
@@ -66,6 +81,8 @@ impl Sequence {
                     keys.truncate(0);
                     values.truncate(0);
                 }
+                (Kept::Blocks { keys, .. }, _) => keys.truncate(0),
+                (Kept::Tokens(ids), _) => ids.clear(),
                 (Kept::Floats(numbers), State::Floats { len }) => {
                     *numbers = initial(graph, id, *len as usize);
                 }
@@ -77,13 +94,17 @@ impl Sequence {
 
     /// Forgets the tokens from `len` on, if it only has caches.
     pub fn truncate(&mut self, len: usize) -> bool {
-        if self.kept.iter().any(|kept| matches!(kept, Kept::Floats(_))) {
+        if self.kept.iter().any(|kept| matches!(kept, Kept::Floats(_) | Kept::Tokens(_))) {
             return false;
         }
         for kept in &mut self.kept {
-            if let Kept::Cache { keys, values, stored: false } = kept {
-                keys.truncate(len);
-                values.truncate(len);
+            match kept {
+                Kept::Cache { keys, values, stored: false } => {
+                    keys.truncate(len);
+                    values.truncate(len);
+                }
+                Kept::Blocks { keys, block } => keys.truncate(len / *block),
+                _ => {}
             }
         }
         self.len = len;
@@ -100,6 +121,10 @@ pub(crate) fn full_lens(graph: &Graph, cache_type: CacheType, tokens: usize) -> 
             .into_iter()
             .fold(0, u64::saturating_add),
         State::Stored { .. } => 0,
+        State::Blocks { keys, block } => {
+            of_blocks(keys, cache_type).byte_len(tokens / block.max(1) as usize)
+        }
+        State::Tokens { count } => 4 * (u64::from(count) + 1),
         State::Rows { width, rows } => 4 * u64::from(width) * u64::from(rows),
         State::Floats { len } => 4 * u64::from(len),
     };
@@ -124,6 +149,11 @@ fn layouts(
         len: width as usize / heads,
         role,
     })
+}
+
+/// How keys of blocks are laid out.
+fn of_blocks(keys: u32, ty: CacheType) -> Layout {
+    Layout { ty, heads: 1, len: keys as usize, role: Role::Keys }
 }
 
 /// Heads of the keys and values of a state.
@@ -166,7 +196,8 @@ mod tests {
     fn full_states_take_what_was_foretold() {
         let raw = json!({
             "architecture": "x",
-            "states": [{"kind": "cache", "keys": 96, "values": 72}, {"kind": "rows", "width": 8, "rows": 3}],
+            "states": [{"kind": "cache", "keys": 96, "values": 72}, {"kind": "rows", "width": 8, "rows": 3},
+                {"kind": "blocks", "keys": 48, "block": 4}, {"kind": "tokens", "count": 2}],
             "weights": [{"name": "k", "shape": [96, 9]}, {"name": "v", "shape": [72, 9]}],
             "main": {"outputs": [{"kind": "hidden", "value": 2}], "ops": [
                 {"op": "embed", "table": 0, "index": "token"},
@@ -180,13 +211,21 @@ mod tests {
             for tokens in [1, 64, 100, 513] {
                 let mut sequence = Sequence::new(&graph, ty, tokens);
                 for kept in &mut sequence.kept {
-                    if let Kept::Cache { keys, values, .. } = kept {
-                        (0..tokens).for_each(|_| keys.push(&[1.0; 96]));
-                        (0..tokens).for_each(|_| values.push(&[1.0; 72]));
+                    match kept {
+                        Kept::Cache { keys, values, .. } => {
+                            (0..tokens).for_each(|_| keys.push(&[1.0; 96]));
+                            (0..tokens).for_each(|_| values.push(&[1.0; 72]));
+                        }
+                        Kept::Blocks { keys, block } => {
+                            (0..tokens / *block).for_each(|_| keys.push(&[1.0; 48]));
+                        }
+                        _ => {}
                     }
                 }
                 let allocated = sequence.kept.iter().map(|kept| match kept {
                     Kept::Cache { keys, values, .. } => keys.allocated() + values.allocated(),
+                    Kept::Blocks { keys, .. } => keys.allocated(),
+                    Kept::Tokens(ids) => 4 * ids.capacity() as u64,
                     Kept::Floats(numbers) => 4 * numbers.capacity() as u64,
                 });
                 let foretold: u64 = full_lens(&graph, ty, tokens).iter().sum();

@@ -113,7 +113,18 @@ impl Indexer {
         let weights = Some(builder.product(x, "indexer.proj")?);
         let count = builder.size("attention.indexer.top_k")?;
         let state = builder.state(State::Cache { keys: len, values: 0 });
-        let choose = Choose { query, key, weights, heads, count, block: 1, local: 0, state };
+        let choose = Choose {
+            query,
+            key,
+            weights,
+            heads,
+            together: false,
+            count,
+            block: 1,
+            local: 0,
+            whole: false,
+            state,
+        };
         let chosen = builder.op(Op::Choose(choose));
         Ok(Among { chosen, groups: 1, block: 1 })
     }

@@ -44,6 +44,7 @@ pub(super) fn deepseek_ocr(builder: &mut Builder<'_>) -> Result<(), Finding> {
         stretch: Stretch::None,
         magnitude: 1.0,
         factors: Factors::None,
+        block: 1,
     };
     let mut family = Decoder {
         attention: |builder, x, _, mut attend| {

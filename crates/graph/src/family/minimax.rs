@@ -45,7 +45,18 @@ fn choose(builder: &mut Builder<'_>, x: ValueId, attend: &Attend) -> Result<Amon
     let local = builder.size("attention.indexer.local_blocks")?;
     let state = builder.state(State::Cache { keys: len, values: 0 });
     let weights = None;
-    let choose = Choose { query, key, weights, heads, count, block, local, state };
+    let choose = Choose {
+        query,
+        key,
+        weights,
+        heads,
+        together: false,
+        count,
+        block,
+        local,
+        whole: false,
+        state,
+    };
     let chosen = builder.op(Op::Choose(choose));
     Ok(Among { chosen, groups: heads, block })
 }

@@ -32,6 +32,7 @@ mod olmo;
 mod phi;
 mod plamo2;
 mod qwen;
+mod qwen4_exp;
 mod qwen_next;
 mod routed_before;
 mod rwkv;
@@ -138,6 +139,7 @@ const FAMILIES: &[(&str, Family)] = &[
     ("qwen3next", qwen_next::qwen_next),
     ("qwen35", qwen_next::qwen_next),
     ("qwen35moe", qwen_next::qwen_next),
+    ("qwen4exp", qwen4_exp::qwen4_exp),
     ("nemotron_h", hybrid::nemotron_h),
     ("nemotron_h_moe", hybrid::nemotron_h),
     ("granitehybrid", hybrid::granite),

@@ -21,7 +21,7 @@ pub(crate) use attention::{
 pub(crate) use cross::{cross_attention, store_cross};
 pub(crate) use decoder::{
     Decoder, attend, beside_shared, bounded_network, decoder, embedding, finish, layer, layer_of,
-    layers, network, network_by, normed,
+    layers, network, network_by, normed, said,
 };
 pub(crate) use delta::{Bound, delta_attention, repeated, short_convolution, unit_heads};
 pub(crate) use experts::{Routing, experts, experts_by, scored_experts};
@@ -31,5 +31,5 @@ pub(crate) use pooling::pooled;
 pub(crate) use rotation::{rotation, sharper, turned, window_rotation};
 pub(crate) use shared::{Shared, shared_attention};
 pub(crate) use state_space::StateSpace;
-pub(crate) use streams::{joined, share, sum_of_shares};
+pub(crate) use streams::{joined, mean_of_parts, share, sum_of_shares};
 pub(crate) use window::{Windows, window};

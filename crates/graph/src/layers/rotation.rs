@@ -72,7 +72,7 @@ fn rotation_of_base(
         _ => Stretch::Linear(factor),
     };
     let factors = factors(builder)?;
-    Ok(Some(Rotation { pairs, start: 0, count, base, stretch, magnitude, factors }))
+    Ok(Some(Rotation { pairs, start: 0, count, base, stretch, magnitude, factors, block: 1 }))
 }
 
 /// By how much YaRN lengthens queries and keys, so that attention to long contexts is as sharp as to

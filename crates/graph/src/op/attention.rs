@@ -63,6 +63,10 @@ pub struct Among {
 /// of each head for itself; that of a block is the best of its positions. Of each head, or of all
 /// together, the result has the numbers of the best `count` blocks, the lower number first among equals,
 /// then -1 for as many as there are too few.
+///
+/// Of `whole` blocks the key of the last position is the key of all: they are compared by its score, and only
+/// those whose last position is not beyond the token. Behind their numbers stands one more: that of the
+/// token's own block if this is none of them, else -1.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Choose {
@@ -75,6 +79,9 @@ pub struct Choose {
     pub weights: Option<ValueId>,
     /// Heads of the queries.
     pub heads: u32,
+    /// Whether heads without weights are added up, as if all of them were 1.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub together: bool,
     /// Blocks that are chosen.
     pub count: u32,
     /// Positions of a block.
@@ -83,7 +90,11 @@ pub struct Choose {
     /// So many blocks up to the token's own are chosen whatever their score.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub local: u32,
-    /// A [`State::Cache`](crate::State::Cache) of keys without values.
+    /// Whether a block has one key.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub whole: bool,
+    /// A [`State::Cache`](crate::State::Cache) of keys without values; of whole blocks a
+    /// [`State::Blocks`](crate::State::Blocks).
     pub state: StateId,
 }
 

@@ -70,13 +70,6 @@ pub(super) fn store(
     }
 }
 
-/// Adds keys to a state that has no values.
-pub(super) fn push_keys(sequence: &mut Sequence, state: StateId, key: &Value, rows: &[usize]) {
-    if let Kept::Cache { keys, .. } = &mut sequence.kept[state.0 as usize] {
-        rows.iter().for_each(|row| keys.push(key.row(*row)));
-    }
-}
-
 fn push(
     sequence: &mut Sequence,
     state: StateId,
@@ -148,7 +141,7 @@ fn sources<'r>(
         Memory::Cached { state, .. } | Memory::Stored { state } => {
             match &sequence.kept[state.0 as usize] {
                 Kept::Cache { keys, values, .. } => (Rows::Cache(keys), Rows::Cache(values)),
-                Kept::Floats(_) => unreachable!("the graph's states have been checked"),
+                _ => unreachable!("the graph's states have been checked"),
             }
         }
     }

@@ -11,9 +11,10 @@ pub(super) fn rotate(run: &Run<'_>, x: &Value, heads: u32, rotation: &Rotation, 
     let frequencies = frequencies(rotation, &run.executor.weights, run.context_len);
     let len = x.width / heads as usize;
     let (start, half) = (rotation.start as usize, frequencies.len());
+    let block = rotation.block as usize;
     each_row(out, |row, out| {
         out.copy_from_slice(x.row(row));
-        let position = run.positions[row] as f32;
+        let position = (run.positions[row] / block * block) as f32;
         let turns: Vec<(f32, f32)> = frequencies
             .iter()
             .map(|frequency| {
