@@ -28,8 +28,10 @@ def four_bits(name, out, inside):
 
 # ---- DeepSeek 4
 
-QUERIES, GROUPS, OUTPUT, STREAMS, INNER = 160, 2, 96, 2, 64
-INDEX_HEADS, INDEX = 2, 16
+# llama.cpp computes four streams and no other number.
+QUERIES, GROUPS, OUTPUT, STREAMS, INNER = 160, 2, 96, 4, 64
+# Enough heads that hardly ever none fits a block, when all blocks would be as good.
+INDEX_HEADS, INDEX = 16, 16
 USED = 2
 LAYERS_OF_DEEPSEEK = 4
 

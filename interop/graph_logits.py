@@ -29,6 +29,8 @@ from pathlib import Path
 import numpy as np
 
 TOKENS = 72
+# More of models of which layers compress so many tokens into one that fewer would show nothing.
+MORE_TOKENS = {"DeepseekV4ForCausalLM": 330}
 # llama.cpp does not come back from some models.
 SECONDS = 60
 # llama.cpp rounds more: tables of angles and of functions.
@@ -110,9 +112,13 @@ VALUES = {"ApertusForCausalLM": {"act_fn.eps": -1e-6}}
 GAINS = {"PlamoForCausalLM": 0.25}
 
 
-def ids(folder):
-    """Tokens of all kinds."""
-    return np.random.default_rng(11).integers(3, 600, TOKENS)
+def ids(name, folder):
+    """Tokens of all kinds; two that switch adapters on, if some do: the first, then one whose mean with it is a third."""
+    tokens = np.random.default_rng(11).integers(3, 600, MORE_TOKENS.get(name, TOKENS))
+    switching = json.loads((folder / "config.json").read_text()).get("adapter_token_ids")
+    if switching:
+        tokens[[TOKENS // 4, TOKENS // 2]] = switching[0], switching[2]
+    return tokens
 
 
 def enlarge(folder, gain, values):
@@ -241,7 +247,7 @@ def compare(name, options, folder, pre):
     if os.environ.get("GRAPH_STORE"):
         ran(os.environ["GRAPH_STORE"], path)
     arch = architecture(path)
-    tokens = [int(token) for token in ids(folder)]
+    tokens = [int(token) for token in ids(name, folder)]
     listed = " ".join(map(str, tokens))
     row = {"architecture": arch}
     try:

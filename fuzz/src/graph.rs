@@ -160,7 +160,10 @@ pub fn tiny(name: &str) -> Result<Graph, Finding> {
             }
             key if key.contains("epsilon") => 1e-5f32.into(),
             key if key.contains("scale") || key.contains("clamp") => 2.0f32.into(),
-            "expert_gating_func" => 2u32.into(),
+            "expert_gating_func" | "adapters.count" | "attention.indexer.kpool" => 2u32.into(),
+            "attention.indexer.top_k" if name == "glm5-next" => 4u32.into(),
+            "adapters.token_ids_activate" => gguf::Array::from(&[4i32, 2][..]).into(),
+            "adapters.token_ids_substitute" => gguf::Array::from(&[1i32, 3][..]).into(),
             // The last layer has a window as the first, whose keys and values it reads.
             "attention.shared_kv_layers" => 1u32.into(),
             "kda.gate_lower_bound" => (-2.0f32).into(),
@@ -187,7 +190,13 @@ pub fn tiny(name: &str) -> Result<Graph, Finding> {
     }
     if matches!(
         name,
-        "kimi-linear" | "kimi-k3" | "jamba" | "granitehybrid" | "plamo2" | "bailingmoe3"
+        "kimi-linear"
+            | "kimi-k3"
+            | "jamba"
+            | "granitehybrid"
+            | "plamo2"
+            | "bailingmoe3"
+            | "glm5-next"
     ) {
         // A layer without such heads keeps a state.
         let heads = gguf::Array::from(&[0u32, 2][..]);
@@ -201,16 +210,42 @@ pub fn tiny(name: &str) -> Result<Graph, Finding> {
     for part in ["alpha_n", "alpha_p", "beta", "eps"] {
         metadata.set(format!("xielu.{part}"), 0.5f32);
     }
+    if name == "deepseek4" {
+        // Blocks and a window that are shorter than the texts of tests.
+        let ratios = gguf::Array::from(&[3u32, 2][..]);
+        metadata.set("deepseek4.attention.compress_ratios", ratios);
+        metadata.set("deepseek4.attention.indexer.top_k", 2u32);
+        for (key, value) in [
+            ("attention.sliding_window", 3u32),
+            ("attention.q_lora_rank", 4),
+            ("expert_gating_func", 4),
+            ("hash_layer_count", 1),
+        ] {
+            metadata.set(format!("deepseek4.{key}"), value);
+        }
+        metadata.set("deepseek4.expert_weights_norm", true);
+    }
     metadata.set(format!("{name}.rope.dimension_count"), 4u32);
     metadata.set(format!("{name}.expert_used_count"), 2u32);
+    if name == "glm5-next" {
+        metadata.set("glm5-next.expert_shared_count", 1u32);
+        metadata.set("glm5-next.kda.gate_lower_bound", -2.0f32);
+        metadata.set("glm5-next.rope.dimension_count", 0u32);
+    }
     if name == "dots3note" {
         metadata.set("dots3note.expert_shared_count", 1u32);
     }
     let mut tensors = Vec::new();
-    if name == "qwen4exp" {
-        tensors.extend(ngrams(&mut metadata));
-    }
-    add(&mut architecture.tensors(&metadata), &mut tensors);
+    let wanted = match name {
+        // The second layer has an indexer.
+        "deepseek4" => "blk.1.indexer",
+        "qwen4exp" => {
+            tensors.extend(ngrams(&mut metadata));
+            "blk.0.ple_"
+        }
+        _ => "without",
+    };
+    add(&mut architecture.tensors(&metadata), &mut tensors, wanted);
     gguf_graph::build(&metadata, &tensors)
 }
 
@@ -231,25 +266,33 @@ fn ngrams(metadata: &mut Metadata) -> Option<TensorInfo> {
     Some(TensorInfo { name, shape, tensor_type: TensorType::F32, offset: 0 })
 }
 
-fn add(expected: &mut dyn Iterator<Item = Expected>, tensors: &mut Vec<TensorInfo>) {
+/// Adds the tensors that a model must have, and those that begin with a word.
+fn add(expected: &mut dyn Iterator<Item = Expected>, tensors: &mut Vec<TensorInfo>, wanted: &str) {
     for one in expected.take(1000) {
         match one {
             Expected::Tensor { ref name, need: Need::Optional, .. }
-                if name.contains("indexer")
-                    || ![".attn_k.weight", ".attn_v.weight"]
-                        .iter()
-                        .any(|end| name.ends_with(end))
-                        && !name.contains(".ple_") => {}
+                if !name.starts_with(wanted)
+                    && (name.contains("indexer")
+                        || ![".attn_k.weight", ".attn_v.weight"]
+                            .iter()
+                            .any(|end| name.ends_with(end))) => {}
             Expected::Tensor { name, shape, .. } => {
-                // What PLaMo 2 makes of its input: a rank, what goes into states, what comes out of them.
-                let untold = if name.ends_with("ssm_x.weight") { 24 } else { 8 };
+                // What PLaMo 2 makes of its input: a rank, what goes into states, what comes out of them; and what
+                // blocks that overlap are made of.
+                let untold = if name.ends_with("ssm_x.weight") {
+                    24
+                } else if name.starts_with("blk.1.attn_compressor") {
+                    16
+                } else {
+                    8
+                };
                 let shape: Vec<u64> = shape.iter().map(|extent| extent.unwrap_or(untold)).collect();
                 let Some(shape) = Shape::new(&shape) else { continue };
                 let tensor_type = TensorType::F32;
                 tensors.push(TensorInfo { name, shape, tensor_type, offset: 0 });
             }
             Expected::OneOf(options) => {
-                add(&mut options.into_iter().next().into_iter().flatten(), tensors);
+                add(&mut options.into_iter().next().into_iter().flatten(), tensors, wanted);
             }
         }
     }

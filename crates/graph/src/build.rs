@@ -150,6 +150,18 @@ impl Builder<'_> {
         narrow(name, self.hyper.u64_in(name, layer)?)
     }
 
+    /// A size of a layer in a list that has one for each.
+    pub fn listed(&self, name: &str, layer: u64) -> Result<u32, Finding> {
+        let stated = self.hyper.stated(name).and_then(|value| value.as_array());
+        let at = usize::try_from(layer).ok();
+        let found = stated.zip(at).and_then(|(all, at)| all.iter().nth(at)?.to_u64());
+        let found = found.ok_or_else(|| {
+            Finding::error("key-value", format!("{name} has no size for layer {layer}"))
+                .help("convert the model anew")
+        })?;
+        narrow(name, found)
+    }
+
     /// A number of a layer, which the model states for all or for each.
     pub fn number_in(&self, name: &str, layer: u64) -> Result<f32, Finding> {
         match self.hyper.stated(name) {

@@ -1,8 +1,8 @@
 //! What running an operation costs.
 
 use crate::graph::{Graph, Rows, Shape};
-use crate::op::{LinearAttention, Mask, Op, Wkv};
-use crate::raw::{Program, WeightId};
+use crate::op::{LinearAttention, Mask, NumberedProduct, Op, Wkv};
+use crate::raw::{Program, State, StateId, WeightId};
 
 /// What a run is asked to do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -47,6 +47,14 @@ impl Graph {
         ops.map(|(op, shape)| self.cost(op, shapes, *shape, load)).collect()
     }
 
+    /// Tokens that a row of a cache stands for.
+    fn block_of(&self, id: StateId) -> u32 {
+        match self.raw().states.get(id.0 as usize) {
+            Some(State::Cache { block, .. }) => *block,
+            _ => 1,
+        }
+    }
+
     fn cost(&self, op: &Op, shapes: &[Shape], shape: Shape, load: Load) -> Cost {
         let rows = load.rows(shape.rows);
         let elements = |id: WeightId| {
@@ -64,6 +72,12 @@ impl Graph {
             Op::Product { weight, .. } | Op::HeadProduct { weight, .. } => {
                 rows.saturating_mul(elements(*weight))
             }
+            Op::NumberedProduct(NumberedProduct { weight, .. }) => {
+                let shape = self.raw().weights.get(weight.0 as usize).map(|weight| &weight.shape);
+                let count = shape.and_then(|shape| shape.get(2)).copied().unwrap_or(1).max(1);
+                share = (rows as f64 / count as f64).min(1.0);
+                rows.saturating_mul(elements(*weight) / count)
+            }
             Op::Convolution { weight, .. } | Op::CausalConvolution { weight, .. } => {
                 rows.saturating_mul(elements(*weight))
             }
@@ -72,15 +86,26 @@ impl Graph {
                 let mut pairs = load.pairs(attention.mask, shape.rows, rows);
                 if let Some(among) = attention.among {
                     let most = width(among.chosen) / u64::from(among.groups.max(1));
+                    let most = most.saturating_add(among.tail.into());
                     let most = most.saturating_mul(among.block.into());
                     pairs = pairs.min(rows.saturating_mul(most));
+                }
+                if let Some(blocks) = attention.blocks {
+                    let len = self.block_of(blocks.state);
+                    let seen = load.pairs(Mask::Causal, shape.rows, rows) / u64::from(len.max(1));
+                    let most = blocks.chosen.map_or(u64::MAX, width);
+                    pairs = pairs.saturating_add(seen.min(rows.saturating_mul(most)));
                 }
                 pairs.saturating_mul(numbers).saturating_mul(attention.heads.into())
             }
             Op::Choose(choose) => {
                 let pairs = load.pairs(Mask::Causal, shape.rows, rows);
-                let positions = if choose.whole { choose.block.max(1) } else { 1 };
-                (pairs / u64::from(positions)).saturating_mul(width(choose.query))
+                let kept = pairs / u64::from(self.block_of(choose.state).max(1));
+                kept.saturating_mul(width(choose.query))
+            }
+            Op::Compress(compress) => {
+                // Each number once, in one block or the other: its weight, and its product.
+                rows.saturating_mul(2 * width(compress.x))
             }
             Op::Experts(experts) => {
                 let count = (width(experts.scores) / u64::from(experts.share.max(1))).max(1);
@@ -109,6 +134,10 @@ impl Graph {
                 let passes = if rate.is_some() { 4 } else { 3 };
                 one_by_one.saturating_mul(passes * key_len)
             }
+            Op::Sinkhorn { iterations, .. } => {
+                one_by_one.saturating_mul(2 * u64::from(*iterations))
+            }
+            Op::Combine { parts, .. } => one_by_one.saturating_mul(u64::from(*parts)),
             Op::Embed { table, .. } => {
                 let count = elements(*table) / u64::from(shape.width.max(1));
                 share = (rows as f64 / count.max(1) as f64).min(1.0);
@@ -121,6 +150,7 @@ impl Graph {
             }
             Op::MovingMean { rows, .. } => one_by_one.saturating_mul(u64::from(*rows)),
             Op::Features { .. }
+            | Op::Mark(_)
             | Op::Slice { .. }
             | Op::Join { .. }
             | Op::Store { .. }

@@ -84,6 +84,9 @@ impl Graph {
                 limits.parts
             )));
         }
+        if raw.states.iter().any(|state| matches!(state, State::Cache { block: 0, .. })) {
+            return Err(invalid("a cache keeps a row of each 0 tokens".to_owned()));
+        }
         let mut names = HashSet::new();
         if let Some(weight) = raw.weights.iter().find(|weight| !names.insert(&*weight.name)) {
             return Err(invalid(format!("the weight {} is named twice", weight.name)));
@@ -177,11 +180,12 @@ impl Graph {
         Self::new(raw, Limits::default())
     }
 
-    /// Numbers that all caches keep of one token together.
+    /// Numbers that all caches keep of one token together; of a block the share of one.
     pub fn cache_width(&self) -> u64 {
         let width = |state: &State| match state {
-            State::Cache { keys, values } => u64::from(*keys) + u64::from(*values),
-            State::Blocks { keys, block } => u64::from(keys.div_ceil((*block).max(1))),
+            State::Cache { keys, values, block } => {
+                (u64::from(*keys) + u64::from(*values)) / u64::from(*block).max(1)
+            }
             _ => 0,
         };
         self.raw.states.iter().map(width).sum()
@@ -193,11 +197,10 @@ fn differing_heads(raw: &RawGraph) -> Option<StateId> {
     let mut heads: HashMap<StateId, u32> = HashMap::new();
     let programs = raw.encoder.iter().chain([&raw.main]);
     programs.flat_map(|program| &program.ops).find_map(|op| match op {
-        Op::Attention(attention) => {
-            let state = op.state()?;
-            let first = *heads.entry(state).or_insert(attention.heads_kv);
-            (first != attention.heads_kv).then_some(state)
-        }
+        Op::Attention(Attention { heads_kv, .. }) => op
+            .states()
+            .into_iter()
+            .find(|state| heads.entry(*state).or_insert(*heads_kv) != heads_kv),
         _ => None,
     })
 }
@@ -224,8 +227,8 @@ fn shapes(
         if width > limits.width {
             return Err(limit(format!("{name}: more than {} numbers per token", limits.width)));
         }
-        if let Some(state) = op.changes() {
-            let change = Change { is_encoder, kept: op.kept() };
+        for (state, kept) in op.changes() {
+            let change = Change { is_encoder, kept };
             let seen = used.get_mut(state.0 as usize);
             let other = seen.map(|seen| seen.replace(change));
             if other.is_none_or(|other| !other.is_none_or(|other| other.is_same(change))) {
@@ -258,19 +261,18 @@ impl Change {
 }
 
 impl Op {
-    /// The state that it changes, which no other operation may change in another way.
-    fn changes(&self) -> Option<StateId> {
-        self.state().filter(|_| !self.reads_only())
-    }
-
-    /// Keys and values that it keeps.
-    fn kept(&self) -> Option<(ValueId, ValueId)> {
-        match self {
-            Self::Attention(Attention { memory: Memory::Cached { key, value, .. }, .. }) => {
-                Some((*key, *value))
-            }
-            _ => None,
-        }
+    /// The states that it changes, which no other operation may change in another way, and the keys and
+    /// values that it keeps there.
+    fn changes(&self) -> Vec<(StateId, Option<(ValueId, ValueId)>)> {
+        let Self::Attention(Attention { memory, blocks, .. }) = self else {
+            return self.states().into_iter().map(|state| (state, None)).collect();
+        };
+        let of_memory = match *memory {
+            Memory::Cached { key, value, state } => Some((state, Some((key, value)))),
+            Memory::Given { .. } | Memory::Stored { .. } => None,
+        };
+        let of_blocks = blocks.map(|blocks| (blocks.state, Some((blocks.key, blocks.value))));
+        of_memory.into_iter().chain(of_blocks).collect()
     }
 }
 

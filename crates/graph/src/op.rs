@@ -5,13 +5,17 @@
 //! one after the other, each of the same length.
 
 mod attention;
+mod compress;
 mod experts;
 mod ngrams;
+mod numbered;
 mod recurrent;
 
-pub use attention::{Among, Attention, Choose, Mask, Memory, PositionBias};
+pub use attention::{Among, Attention, Blocks, Choose, Mask, Memory, PositionBias};
+pub use compress::Compress;
 pub use experts::{Experts, Gating};
 pub use ngrams::{Bucket, Ngrams};
+pub use numbered::{Mark, NumberedProduct};
 pub use recurrent::{Decay, LinearAttention, Scan, Wkv};
 use serde::{Deserialize, Serialize};
 
@@ -49,7 +53,12 @@ pub enum Op {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         bias: Option<WeightId>,
     },
-    /// The same with a matrix for each head: `[length of a head of x, length in the result, heads]`.
+    /// A number for each token: see [`Mark`].
+    Mark(Mark),
+    /// The same with one of several matrices: see [`NumberedProduct`].
+    NumberedProduct(NumberedProduct),
+    /// The same with a matrix for each head: `[length of a head of x, length in the result, heads]`, or
+    /// all of them one below the other, `[length of a head of x, length in the result times heads]`.
     HeadProduct {
         /// What is multiplied, of heads.
         x: ValueId,
@@ -171,6 +180,27 @@ pub enum Op {
         #[serde(default = "one", skip_serializing_if = "is_one")]
         groups: u32,
     },
+    /// Each row as a matrix of as many rows as columns, made to share evenly (Sinkhorn and Knopp): the
+    /// softmax of each of its rows, plus `epsilon`; then each column is divided by its sum plus
+    /// `epsilon`, and after that, `iterations - 1` times, each row and then each column.
+    Sinkhorn {
+        /// The matrices, row after row.
+        x: ValueId,
+        /// How often columns are divided.
+        iterations: u32,
+        /// Added to shares and to sums.
+        epsilon: f32,
+    },
+    /// New parts of a row from its equal parts: part `d` is the sum over the parts `s` of `x` of
+    /// `shares[s, d]` times part `s`.
+    Combine {
+        /// What has parts.
+        x: ValueId,
+        /// For each part of `x` a number for each part of the result.
+        shares: ValueId,
+        /// Equal parts of a row of `x`.
+        parts: u32,
+    },
     /// `function(gate) up`, as the middle of a feed-forward network with a gate.
     Gate {
         /// What goes through the function.
@@ -227,6 +257,8 @@ pub enum Op {
     Attention(Attention),
     /// Which tokens, or blocks of them, each token is to look at: see [`Choose`].
     Choose(Choose),
+    /// Several tokens in one row: see [`Compress`].
+    Compress(Compress),
     /// Puts keys and values of an encoder where a decoder finds them; the result is `key`.
     Store {
         /// Keys, of heads.
@@ -307,11 +339,13 @@ pub enum Op {
 }
 
 /// The number of a token by which a table is looked up.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Index {
     /// Its id.
     Token,
+    /// Its id, or the one beside it here: tokens and those that stand in for them, in ascending order.
+    Replaced(Vec<(u32, u32)>),
     /// Its position in the sequence, from 0.
     Position,
     /// The number of the row: of frames, which have no sequences.
@@ -433,11 +467,11 @@ pub enum Pooling {
     Last,
 }
 
-const fn one() -> u32 {
+pub(crate) const fn one() -> u32 {
     1
 }
 
-fn is_one(number: &u32) -> bool {
+pub(crate) fn is_one(number: &u32) -> bool {
     *number == 1
 }
 

@@ -1,7 +1,8 @@
 //! What an operation is made of: the values it reads, its weights, its state.
 
 use crate::op::{
-    Attention, Choose, Decay, Experts, LinearAttention, Memory, Ngrams, Op, PositionBias, Scan, Wkv,
+    Attention, Blocks, Choose, Compress, Decay, Experts, LinearAttention, Memory, Ngrams,
+    NumberedProduct, Op, PositionBias, Scan, Wkv,
 };
 use crate::raw::{StateId, ValueId, WeightId};
 use crate::rotation::Factors;
@@ -10,7 +11,7 @@ impl Op {
     /// The values that it reads.
     pub fn values(&self) -> Vec<ValueId> {
         match self {
-            Self::Features { .. } | Self::Embed { .. } | Self::Ngrams(_) => Vec::new(),
+            Self::Features { .. } | Self::Embed { .. } | Self::Ngrams(_) | Self::Mark(_) => Vec::new(),
             Self::Product { x, .. }
             | Self::HeadProduct { x, .. }
             | Self::Norm { x, .. }
@@ -23,6 +24,7 @@ impl Op {
             | Self::SoftCap { x, .. }
             | Self::Activate { x, .. }
             | Self::Softmax { x, .. }
+            | Self::Sinkhorn { x, .. }
             | Self::Slice { x, .. }
             | Self::Sum { x, .. }
             | Self::Rotate { x, .. }
@@ -36,9 +38,11 @@ impl Op {
             | Self::Multiply { a, b }
             | Self::Mix { a, b, .. }
             | Self::Join { a, b, .. } => vec![*a, *b],
+            Self::NumberedProduct(NumberedProduct { x, number, .. }) => vec![*x, *number],
+            Self::Combine { x, shares, .. } => vec![*x, *shares],
             Self::Gate { gate, up, .. } => vec![*gate, *up],
             Self::Store { key, value, .. } => vec![*key, *value],
-            Self::Attention(Attention { query, memory, among, .. }) => {
+            Self::Attention(Attention { query, memory, among, blocks, .. }) => {
                 let mut values = match *memory {
                     Memory::Given { key, value } | Memory::Cached { key, value, .. } => {
                         vec![*query, key, value]
@@ -46,12 +50,18 @@ impl Op {
                     Memory::Stored { .. } => vec![*query],
                 };
                 values.extend(among.map(|among| among.chosen));
+                if let Some(Blocks { key, value, chosen, .. }) = *blocks {
+                    values.extend([Some(key), Some(value), chosen].into_iter().flatten());
+                }
                 values
             }
             Self::Choose(Choose { query, key, weights, .. }) => {
                 [Some(*query), Some(*key), *weights].into_iter().flatten().collect()
             }
-            Self::Experts(experts) => vec![experts.x, experts.scores],
+            Self::Compress(Compress { x, gate, .. }) => vec![*x, *gate],
+            Self::Experts(experts) => {
+                [experts.x, experts.scores].into_iter().chain(experts.chosen).collect()
+            }
             Self::Scan(Scan { x, dt, b, c, .. }) => vec![*x, *dt, *b, *c],
             Self::Wkv(Wkv::V4 { k, v, .. }) => vec![*k, *v],
             Self::Wkv(Wkv::V6 { r, w, k, v, .. }) => vec![*r, *w, *k, *v],
@@ -77,6 +87,7 @@ impl Op {
             | Self::CausalConvolution { weight, bias, .. }
             | Self::Convolution { weight, bias, .. } => weights.extend([Some(*weight), *bias]),
             Self::HeadProduct { weight, .. }
+            | Self::NumberedProduct(NumberedProduct { weight, .. })
             | Self::AddWeight { weight, .. }
             | Self::MultiplyWeight { weight, .. }
             | Self::Mix { weight, .. } => weights.push(Some(*weight)),
@@ -92,6 +103,7 @@ impl Op {
                 }
                 weights.push(*sinks);
             }
+            Self::Compress(Compress { place, .. }) => weights.push(*place),
             Self::Experts(experts) => {
                 let Experts { gate, up, down, gate_bias, up_bias, down_bias, .. } = **experts;
                 weights.extend([gate, Some(up), Some(down)]);
@@ -102,6 +114,7 @@ impl Op {
             Self::Wkv(Wkv::V4 { decay, first, .. }) => weights.extend([Some(*decay), Some(*first)]),
             Self::Wkv(Wkv::V6 { first, .. }) => weights.push(Some(*first)),
             Self::Features { .. }
+            | Self::Mark(_)
             | Self::Add { .. }
             | Self::Multiply { .. }
             | Self::Scale { .. }
@@ -111,6 +124,8 @@ impl Op {
             | Self::SoftCap { .. }
             | Self::Activate { .. }
             | Self::Softmax { .. }
+            | Self::Sinkhorn { .. }
+            | Self::Combine { .. }
             | Self::Gate { .. }
             | Self::Slice { .. }
             | Self::Sum { .. }
@@ -127,8 +142,8 @@ impl Op {
         weights.into_iter().flatten().collect()
     }
 
-    /// The state that it reads or changes.
-    pub fn state(&self) -> Option<StateId> {
+    /// The states that it reads or changes.
+    pub fn states(&self) -> Vec<StateId> {
         match self {
             Self::Store { state, .. }
             | Self::CausalConvolution { state, .. }
@@ -136,16 +151,20 @@ impl Op {
             | Self::MovingMean { state, .. }
             | Self::Ngrams(Ngrams { state, .. })
             | Self::Choose(Choose { state, .. })
+            | Self::Compress(Compress { state, .. })
             | Self::Scan(Scan { state, .. })
             | Self::LinearAttention(LinearAttention { state, .. })
             | Self::Wkv(Wkv::V4 { state, .. } | Wkv::V6 { state, .. } | Wkv::V7 { state, .. }) => {
-                Some(*state)
+                vec![*state]
             }
-            Self::Attention(attention) => match attention.memory {
-                Memory::Given { .. } => None,
-                Memory::Cached { state, .. } | Memory::Stored { state } => Some(state),
-            },
-            _ => None,
+            Self::Attention(Attention { memory, blocks, .. }) => {
+                let of_memory = match *memory {
+                    Memory::Given { .. } => None,
+                    Memory::Cached { state, .. } | Memory::Stored { state } => Some(state),
+                };
+                of_memory.into_iter().chain(blocks.map(|blocks| blocks.state)).collect()
+            }
+            _ => Vec::new(),
         }
     }
 
@@ -156,10 +175,5 @@ impl Op {
             Self::Attention(attention) => matches!(attention.memory, Memory::Given { .. }),
             _ => false,
         }
-    }
-
-    /// Whether it leaves its state as it is.
-    pub(crate) fn reads_only(&self) -> bool {
-        matches!(self, Self::Attention(Attention { memory: Memory::Stored { .. }, .. }))
     }
 }

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::op::Op;
+use crate::op::{Op, is_one, one};
 
 /// A value: the number of the operation that makes it, in the same program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
@@ -50,12 +50,15 @@ pub struct Weight {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "snake_case", deny_unknown_fields)]
 pub enum State {
-    /// Keys and values of all tokens so far.
+    /// Keys and values of all tokens so far, or of the last one of each whole block of tokens.
     Cache {
         /// Numbers of the keys of a token.
         keys: u32,
         /// Numbers of its values.
         values: u32,
+        /// Tokens of a block.
+        #[serde(default = "one", skip_serializing_if = "is_one")]
+        block: u32,
     },
     /// Keys and values that an encoder stored.
     Stored {
@@ -63,13 +66,6 @@ pub enum State {
         keys: u32,
         /// Numbers of its values.
         values: u32,
-    },
-    /// The key of each whole block of tokens so far.
-    Blocks {
-        /// Numbers of a key.
-        keys: u32,
-        /// Tokens of a block.
-        block: u32,
     },
     /// The ids of the last tokens, as far as there are some.
     Tokens {
@@ -123,6 +119,13 @@ pub enum OutputKind {
     Pooled,
     /// A score for each class of a sequence.
     Classes,
+}
+
+impl State {
+    /// A cache of every token.
+    pub fn cache(keys: u32, values: u32) -> Self {
+        Self::Cache { keys, values, block: 1 }
+    }
 }
 
 impl Program {

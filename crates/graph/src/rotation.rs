@@ -32,6 +32,9 @@ pub struct Rotation {
     /// Tokens of a block, which rotate alike.
     #[serde(default = "single", skip_serializing_if = "is_single")]
     pub block: u32,
+    /// Whether angles are those the other way round.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub inverse: bool,
 }
 
 impl Rotation {

@@ -6,14 +6,19 @@ use std::fmt;
 
 use crate::graph::{Rows, Shape};
 use crate::op::{
-    Among, Attention, Choose, Decay, Experts, GateFunction, Gating, Index, LinearAttention, Memory,
-    Op, PositionBias, Scan, Wkv,
+    Among, Attention, Blocks, Choose, Compress, Decay, Experts, GateFunction, Gating, Index,
+    LinearAttention, Memory, Op, PositionBias, Scan, Wkv,
 };
 use crate::raw::{Program, RawGraph, State, StateId, ValueId, WeightId};
 use crate::rotation::{Factors, Rotation, Stretch};
 
+mod numbered;
+
 /// Widest row of a value: far beyond any model, and small enough that sums of a few do not overflow.
 const MAX_WIDTH: u64 = 1 << 24;
+
+/// More rounds than any matrix takes until its shares stay.
+const MAX_ITERATIONS: u32 = 1000;
 
 /// What is known where an operation stands.
 pub(crate) struct Place<'g> {
@@ -40,15 +45,16 @@ impl Place<'_> {
                 Shape::new(Rows::Frames { stride: 1 }, u64::from(*width))
             }
             Op::Embed { table, index } => {
-                let [width, _] = self.matrix(*table)?;
+                let [width, count] = self.matrix(*table)?;
+                if let Index::Replaced(tokens) = index {
+                    numbered::ascending(tokens)?;
+                    let has = |(_, instead): &(u32, u32)| u64::from(*instead) < count;
+                    require(tokens.iter().all(has), "a token that stands in has no row")?;
+                }
                 let rows = match (index, self.shapes.last()) {
                     (Index::Row, Some(before)) => before.rows,
                     (Index::Row, None) => return Err("there are no rows to number yet".to_owned()),
-                    _ => {
-                        let frames = self.is_encoder && self.features_width().is_some();
-                        require(!frames, "an encoder of frames has no tokens")?;
-                        Rows::Tokens
-                    }
+                    _ => self.rows_of_tokens()?,
                 };
                 Shape::new(rows, width)
             }
@@ -60,15 +66,18 @@ impl Place<'_> {
                 self.optional(*bias, &[output])?;
                 Shape::new(x.rows, output)
             }
+            Op::Mark(mark) => self.mark(mark),
+            Op::NumberedProduct(product) => self.numbered_product(product),
             Op::HeadProduct { x, weight } => {
-                let [input, output, heads] = self.cube(*weight)?;
+                let [input, output, matrices] = self.cube(*weight)?;
                 let x = self.value(*x)?;
-                same(
-                    "width of the value and of all heads",
-                    x.width.into(),
-                    product(input, heads)?,
-                )?;
-                Shape::new(x.rows, product(output, heads)?)
+                let heads = u64::from(x.width) / input;
+                let width = product(output, matrices)?;
+                let folded = matrices == 1 && heads > 0 && width % heads == 0;
+                let heads = if folded { heads } else { matrices };
+                let found = u64::from(x.width);
+                same("width of the value and of all heads", found, product(input, heads)?)?;
+                Shape::new(x.rows, width)
             }
             Op::Norm { x, epsilon, groups, weight, bias, .. } => {
                 let x = self.value(*x)?;
@@ -132,6 +141,22 @@ impl Place<'_> {
                 x.part(*groups)?;
                 Ok(x)
             }
+            Op::Sinkhorn { x, iterations, epsilon } => {
+                let x = self.value(*x)?;
+                require(x.width.isqrt().pow(2) == x.width, "a row is no square matrix")?;
+                require(
+                    (1..=MAX_ITERATIONS).contains(iterations),
+                    "too few or too many iterations",
+                )?;
+                require(*epsilon >= 0.0, "epsilon is below 0")?;
+                Ok(x)
+            }
+            Op::Combine { x, shares, parts } => {
+                let (x, shares) = (self.value(*x)?, self.value(*shares)?);
+                require(x.rows == shares.rows, "the values have other rows")?;
+                let made = shares.part(*parts)?;
+                Shape::new(x.rows, product(x.part(*parts)?.into(), made.into())?)
+            }
             Op::Gate { gate, up, function } => {
                 gate_function(*function)?;
                 self.alike(*gate, *up)
@@ -161,6 +186,7 @@ impl Place<'_> {
             }
             Op::Attention(attention) => self.attention(attention),
             Op::Choose(choose) => self.choose(choose),
+            Op::Compress(compress) => self.compress(compress),
             Op::Store { key, value, state } => {
                 require(self.is_encoder, "only an encoder stores")?;
                 let (key, value) = (self.value(*key)?, self.value(*value)?);
@@ -252,7 +278,7 @@ impl Place<'_> {
         };
         match (attention.memory, found) {
             (Memory::Given { .. }, _) => {}
-            (Memory::Cached { .. }, Some(State::Cache { keys: k, values: v }))
+            (Memory::Cached { .. }, Some(State::Cache { keys: k, values: v, block: 1 }))
             | (Memory::Stored { .. }, Some(State::Stored { keys: k, values: v })) => {
                 same("keys of the state", k.into(), keys)?;
                 same("values of the state", v.into(), values)?;
@@ -275,12 +301,30 @@ impl Place<'_> {
         if let PositionBias::Slopes { max } = attention.bias {
             require(max.is_finite(), "the slopes are not finite")?;
         }
-        if let Some(Among { chosen, groups, block }) = attention.among {
+        if let Some(Among { chosen, groups, block, .. }) = attention.among {
             let chosen = self.value(chosen)?;
             require(chosen.rows == query.rows, "the values have other rows")?;
             chosen.part(groups)?;
             require(heads_kv % groups == 0, "the groups do not divide the heads")?;
             require(block > 0, "a block has no positions")?;
+        }
+        if let Some(Blocks { key, value, state, chosen }) = attention.blocks {
+            require(
+                matches!(attention.memory, Memory::Cached { .. }),
+                "only what attends to a cache sees blocks besides",
+            )?;
+            require(attention.bias == PositionBias::None, "blocks have no single distance")?;
+            let (key, value) = (self.tokens(key)?, self.tokens(value)?);
+            same("width of keys", key.width.into(), keys)?;
+            same("width of values", value.width.into(), values)?;
+            match self.state(state)? {
+                State::Cache { keys: k, values: v, block: 2.. } => {
+                    same("keys of the state", k.into(), keys)?;
+                    same("values of the state", v.into(), values)?;
+                }
+                other => return Err(format!("the state is {other}")),
+            }
+            chosen.map(|chosen| self.tokens(chosen)).transpose()?;
         }
         self.optional(attention.sinks, &[heads.into()])?;
         if let Some(cap) = attention.soft_cap {
@@ -290,15 +334,14 @@ impl Place<'_> {
     }
 
     fn choose(&self, choose: &Choose) -> Result<Shape> {
-        let Choose { heads, together, count, block, whole, .. } = *choose;
+        let Choose { heads, together, count, block, .. } = *choose;
         let (query, key) = (self.tokens(choose.query)?, self.tokens(choose.key)?);
         require(heads > 0 && count > 0, "there are no heads, or nothing is chosen")?;
         require(block > 0, "a block has no positions")?;
         let wanted = product(key.width.into(), heads.into())?;
         same("width of queries and of all heads", query.width.into(), wanted)?;
         match self.state(choose.state)? {
-            State::Cache { keys, values: 0 } if keys == key.width && !whole => {}
-            State::Blocks { keys, block: of } if keys == key.width && of == block && whole => {}
+            State::Cache { keys, values: 0, block: 1.. } if keys == key.width => {}
             other => return Err(format!("the state is {other}")),
         }
         let groups = match choose.weights {
@@ -311,8 +354,17 @@ impl Place<'_> {
             None if together => 1,
             None => heads,
         };
-        let chosen = u64::from(count) + u64::from(whole);
-        Shape::new(query.rows, product(chosen, groups.into())?)
+        Shape::new(query.rows, product(count.into(), groups.into())?)
+    }
+
+    fn compress(&self, compress: &Compress) -> Result<Shape> {
+        let Compress { x, gate, place, block, overlap, state } = *compress;
+        let (x, gate) = (self.tokens(x)?, self.tokens(gate)?);
+        same("widths of what is compressed and of its weights", x.width.into(), gate.width.into())?;
+        require(block > 0, "a block has no tokens")?;
+        self.optional(place, &[x.width.into(), block.into()])?;
+        self.rows_state(state, 2 * x.width, compress.rows())?;
+        Shape::new(x.rows, x.part(if overlap { 2 } else { 1 })?.into())
     }
 
     fn experts(&self, experts: &Experts) -> Result<Shape> {
@@ -342,6 +394,11 @@ impl Place<'_> {
         }
         let used = u64::from(experts.used);
         require((1..=count).contains(&used), "a token uses no expert, or more than there are")?;
+        if let Some(chosen) = experts.chosen {
+            let chosen = self.value(chosen)?;
+            require(chosen.rows == x.rows, "the values have other rows")?;
+            same("numbers of experts and experts of a token", chosen.width.into(), used)?;
+        }
         let (groups, groups_used) = (experts.groups, experts.groups_used);
         require(
             groups > 0 && count % u64::from(groups) == 0 && (1..=groups).contains(&groups_used),
@@ -437,11 +494,11 @@ impl Place<'_> {
 
     fn rotation(&self, rotation: &Rotation, head_len: u32) -> Result<()> {
         let Rotation { start, count, base, stretch, magnitude, factors, block, .. } = rotation;
-        require(*block > 0, "a block has no positions")?;
         let end = u64::from(*start) + u64::from(*count);
         require(*count > 0 && count % 2 == 0, "an odd number of numbers rotates, or none")?;
         require(end <= head_len.into(), "the rotation ends beyond the head")?;
         require(*base > 0.0 && magnitude.is_finite(), "the base is not above 0")?;
+        require(*block > 0, "a block has no positions")?;
         match stretch {
             Stretch::None => {}
             Stretch::Linear(factor) => require(*factor > 0.0, "the factor is not above 0")?,
@@ -561,11 +618,11 @@ impl Place<'_> {
 impl fmt::Display for State {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Cache { keys, values } => write!(f, "a cache of {keys} and {values} numbers"),
-            Self::Stored { keys, values } => write!(f, "a store of {keys} and {values} numbers"),
-            Self::Blocks { keys, block } => {
-                write!(f, "{keys} numbers for each {block} tokens")
+            Self::Cache { keys, values, block } => {
+                write!(f, "a cache of {keys} and {values} numbers")?;
+                if *block == 1 { Ok(()) } else { write!(f, " for {block} tokens") }
             }
+            Self::Stored { keys, values } => write!(f, "a store of {keys} and {values} numbers"),
             Self::Tokens { count } => write!(f, "the last {count} tokens"),
             Self::Rows { width, rows } => write!(f, "{rows} rows of {width}"),
             Self::Floats { len } => write!(f, "{len} floats"),

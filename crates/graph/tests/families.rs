@@ -17,11 +17,12 @@ use tiny::{metadata, tensors, text_models};
 /// what CogVLM does with images.
 const UNREAD: &[&str] = &["blk.0.time_mix_v", "cross_attn_rel_b", ".vis_"];
 /// Those of single architectures: an encoder says nothing; the bonus of RWKV 6 in Qwen 2 has a name, and no model
-/// has it; before the first layer of Kimi K3 there is nothing to be mixed.
+/// has it; before the first layer of Kimi K3 there is nothing to be mixed; of images DeepSeek 4 sees nothing.
 const UNREAD_OF: &[(&str, &str)] = &[
     ("t5encoder", "output.weight"),
     ("rwkv6qwen2", ".time_mix_first.weight"),
     ("kimi-k3", "blk.0.attn_res_score.weight"),
+    ("deepseek4", ".exp_probs_b_vl.bias"),
 ];
 
 /// The graph of a model with these keys besides, and the tensors that it needs.
@@ -59,16 +60,11 @@ fn every_architecture_has_a_family() {
 
 /// Architectures that are converted and checked only. `clip` has projectors of images, which other
 /// models read; `eagle3`, `dflash` and `gemma4-assistant` are drafts, which read what another model computes;
-/// `glm5-next` pools the keys by which its indexer chooses; `graniteswitch` chooses adapters by tokens of the text;
-/// `wavtokenizer-dec`, `qwen3tts` and `pockettts` make sound, or what becomes sound; that of `deepseek4`
-/// nobody has built yet.
+/// `wavtokenizer-dec`, `qwen3tts` and `pockettts` make sound, or what becomes sound.
 const WITHOUT_GRAPH: &[&str] = &[
     "eagle3",
     "dflash",
     "gemma4-assistant",
-    "glm5-next",
-    "deepseek4",
-    "graniteswitch",
     "wavtokenizer-dec",
     "qwen3tts",
     "pockettts",
@@ -260,11 +256,11 @@ fn experts_are_weighed_as_the_model_says() {
     let norm = ("expert_weights_norm", Value::from(true));
     assert_eq!(gating("deepseek2", &[norm]), Some((Gating::Softmax, true, 1)));
     let of = architecture("deepseek2").unwrap();
-    let unknown = metadata(of, &[function(4)]);
+    let unknown = metadata(of, &[function(5)]);
     let finding = build(&unknown, &tensors(of, &unknown, false)).unwrap_err();
     assert_eq!(
         (finding.code, &*finding.message),
-        ("key-value", "expert_gating_func is 4: no known function")
+        ("key-value", "expert_gating_func is 5: no known function")
     );
     // The bias of the choice is of models whose gate is the sigmoid.
     let plain = metadata(of, &[]);
@@ -307,7 +303,7 @@ fn last_layers_of_gemma_use_keys_and_values_of_earlier_ones() {
         let states: Vec<_> = ops
             .iter()
             .filter(|op| matches!(op, Op::Attention(_)))
-            .map(|op| op.state().unwrap().0)
+            .map(|op| op.states()[0].0)
             .collect();
         assert_eq!(states, [0, 1, 0, 1], "{name}: of those that see as much");
         assert_eq!(graph.raw().states.len(), 2, "{name}");
@@ -334,4 +330,43 @@ fn layers_without_an_indexer_look_at_what_one_before_them_has_chosen() {
 fn layers_that_guess_further_tokens_are_left_out() {
     let graph = graph("glm4", &[("nextn_predict_layers", 1u32.into())]);
     assert_eq!(masks(&graph).len(), 3);
+}
+
+#[test]
+fn layers_of_deepseek_4_see_blocks_as_long_as_their_ratio() {
+    let of = architecture("deepseek4").unwrap();
+    let metadata = metadata(of, &[]);
+    let mut tensors = tensors(of, &metadata, true);
+    // The third layer compresses without overlap, and has no indexer.
+    tensors.retain(|tensor| !tensor.name.starts_with("blk.2.indexer"));
+    for tensor in tensors.iter_mut().filter(|t| t.name.starts_with("blk.2.attn_compressor")) {
+        let shape: Vec<u64> = tensor.shape.iter().map(|n| if *n == 32 { 16 } else { *n }).collect();
+        tensor.shape = gguf::Shape::new(&shape).unwrap();
+    }
+    let graph = build(&metadata, &tensors).unwrap();
+    let (program, _) = graph.main();
+    let compressed = program.ops.iter().filter_map(|op| match op {
+        Op::Compress(compress) => Some((compress.block, compress.overlap)),
+        _ => None,
+    });
+    let of_indexed = [(4, true); 2];
+    let wanted = [&of_indexed[..], &[(8, false)], &of_indexed].concat();
+    assert_eq!(compressed.collect::<Vec<_>>(), wanted);
+    let attentions = program.ops.iter().filter_map(|op| match op {
+        Op::Attention(attention) => Some(attention),
+        _ => None,
+    });
+    let seen = attentions.map(|attention| attention.blocks.map(|blocks| blocks.chosen.is_some()));
+    assert_eq!(seen.collect::<Vec<_>>(), [None, Some(true), Some(false), Some(true)]);
+    assert_eq!(masks(&graph), [Mask::Window(16); 4]);
+    let chosen = program.ops.iter().filter_map(|op| match op {
+        Op::Experts(experts) => Some((experts.chosen.is_some(), experts.gating)),
+        _ => None,
+    });
+    let gating = Gating::SqrtSoftplus;
+    let wanted = [true, true, false, false].map(|by_token| (by_token, gating));
+    assert_eq!(chosen.collect::<Vec<_>>(), wanted);
+    // Keys and values of 16 numbers: of each token in four layers, of a fourth in two and of an eighth in one; and
+    // the indexers' keys.
+    assert_eq!(graph.cache_width(), 4 * 32 + 2 * (32 + 16) / 4 + 32 / 8);
 }

@@ -49,6 +49,15 @@ fn choose(heads: u32, count: u32, block: u32, state: Json) -> Json {
            "state": state})
 }
 
+/// An operation on a row of four numbers.
+fn sinkhorn(iterations: u32, epsilon: f32) -> Json {
+    json!({"op": "sinkhorn", "x": 3, "iterations": iterations, "epsilon": epsilon})
+}
+
+fn combine(x: u32, shares: u32, parts: u32) -> Json {
+    json!({"op": "combine", "x": x, "shares": shares, "parts": parts})
+}
+
 fn finding(graph: Json) -> (&'static str, String) {
     let mut metadata = Metadata::new();
     metadata.set(stored::VERSION_KEY, 1u32);
@@ -152,8 +161,30 @@ fn every_fault_is_named() {
             json!({"op": "multiply_weight", "x": 9, "weight": 10}),
             "operation 10: numbers of the weight: 12 and 8",
         ),
+        (
+            "/main/ops/10",
+            json!({"op": "sinkhorn", "x": 9, "iterations": 2, "epsilon": 0.1}),
+            "operation 10: a row is no square matrix",
+        ),
+        ("/main/ops/10", sinkhorn(0, 0.1), "operation 10: too few or too many iterations"),
+        ("/main/ops/10", sinkhorn(u32::MAX, 0.1), "operation 10: too few or too many iterations"),
+        ("/main/ops/10", sinkhorn(20, -0.1), "operation 10: epsilon is below 0"),
+        ("/main/ops/10", combine(9, 3, 3), "operation 10: 3 parts do not divide a row of 4"),
+        ("/main/ops/10", combine(9, 7, 3), "operation 10: 3 parts do not divide a row of 8"),
+        ("/main/ops/10", combine(9, 3, 0), "operation 10: 0 parts do not divide a row of 4"),
         ("/main/ops/8/share", json!(2), "operation 8: number of scores and experts: 3 and 6"),
         ("/main/ops/8/share", json!(0), "operation 8: number of scores and experts: 3 and 0"),
+        ("/main/ops/8/chosen", json!(9), "operation 8: value 9 is not made before"),
+        (
+            "/main/ops/8/chosen",
+            json!(3),
+            "operation 8: numbers of experts and experts of a token: 4 and 2",
+        ),
+        (
+            "/main/ops/10",
+            json!({"op": "head_product", "x": 9, "weight": 4}),
+            "operation 10: width of the value and of all heads: 8 and 24",
+        ),
         ("/main/ops/8/scales", json!(8), "operation 8: the weight is [2] instead of [3]"),
         (
             "/main/ops/8/gating",
@@ -335,13 +366,127 @@ fn every_fault_of_linear_attention_is_named() {
 }
 
 #[test]
+fn every_fault_of_numbers_of_tokens_is_named() {
+    let sound = json!({
+        "architecture": "x",
+        "weights": [{"name": "table", "shape": [4, 9]}, {"name": "matrices", "shape": [4, 6, 3]}],
+        "states": [],
+        "main": {"outputs": [{"kind": "hidden", "value": 3}], "ops": [
+            {"op": "embed", "table": 0, "index": {"replaced": [[2, 1], [5, 8]]}},
+            {"op": "mark", "marks": [[2, 1.0], [5, 2.0]], "otherwise": 0.0},
+            {"op": "numbered_product", "x": 0, "number": 1, "weight": 1},
+            {"op": "select", "x": 2}]},
+    });
+    assert_eq!(finding(sound.clone()).1, "");
+    let replaced = |tokens: Json| json!({ "replaced": tokens });
+    let cases = [
+        (0, "index", replaced(json!([[2, 9]])), "a token that stands in has no row"),
+        (0, "index", replaced(json!([[5, 1], [2, 1]])), "tokens are not in ascending order"),
+        (0, "index", replaced(json!([[2, 1], [2, 3]])), "tokens are not in ascending order"),
+        (0, "index", replaced(json!([[2, -1]])), "invalid value"),
+        (1, "marks", json!([[5, 1.0], [5, 2.0]]), "tokens are not in ascending order"),
+        (1, "marks", json!([[5, 1e39]]), "a number is not finite"),
+        (1, "marks", json!([[5]]), "invalid length"),
+        (1, "otherwise", json!(-1e39), "a number is not finite"),
+        (2, "x", json!(1), "width of the value and rows of the matrices: 1 and 4"),
+        (2, "number", json!(0), "numbers of a row: 4 and 1"),
+        (2, "number", json!(2), "value 2 is not made before"),
+        (2, "weight", json!(2), "there is no weight 2"),
+        (2, "more", json!(1), "unknown field `more`"),
+    ];
+    for (op, field, instead, said) in cases {
+        let mut graph = sound.clone();
+        graph["main"]["ops"][op][field] = instead;
+        let (code, message) = finding(graph);
+        assert!(message.contains(said), "{field}: {message}");
+        assert_eq!(code, "graph-invalid", "{field}");
+    }
+    let mut graph = sound;
+    graph["main"]["ops"][2] = json!({"op": "select", "x": 0});
+    graph["main"]["ops"][3] = json!({"op": "numbered_product", "x": 2, "number": 1, "weight": 1});
+    assert!(finding(graph).1.contains("the values have other rows"));
+}
+
+#[test]
+fn every_fault_of_compressed_blocks_is_named() {
+    let embed = |table: u32| json!({"op": "embed", "table": table, "index": "token"});
+    let sound = json!({
+        "architecture": "x",
+        "weights": [{"name": "four", "shape": [4, 20]}, {"name": "eight", "shape": [8, 20]},
+            {"name": "place", "shape": [8, 3]}],
+        "states": [{"kind": "rows", "width": 16, "rows": 6},
+            {"kind": "cache", "keys": 4, "values": 4}, {"kind": "cache", "keys": 4, "values": 4, "block": 3},
+            {"kind": "cache", "keys": 4, "values": 0, "block": 3}],
+        "main": {"outputs": [{"kind": "hidden", "value": 4}], "ops": [
+            embed(0), embed(1),
+            {"op": "compress", "x": 1, "gate": 1, "place": 2, "block": 3, "overlap": true, "state": 0},
+            {"op": "choose", "query": 1, "key": 2, "heads": 2, "count": 2, "state": 3},
+            {"op": "attention", "query": 1, "memory": {"cached": {"key": 0, "value": 0, "state": 1}},
+             "heads": 2, "heads_kv": 1, "key_len": 4, "value_len": 4, "scale": 0.5, "mask": "causal",
+             "blocks": {"key": 2, "value": 2, "state": 2, "chosen": 3}},
+            {"op": "rotate", "x": 2, "heads": 1, "rotation":
+                {"pairs": "halves", "count": 4, "base": 10000.0, "block": 3, "inverse": true}}]},
+    });
+    assert_eq!(finding(sound.clone()).1, "");
+    let cases = [
+        ("/main/ops/2/gate", json!(0), "widths of what is compressed and of its weights: 8 and 4"),
+        ("/main/ops/2/block", json!(0), "a block has no tokens"),
+        ("/main/ops/2/block", json!(4), "the weight is [8, 3] instead of [8, 4]"),
+        ("/main/ops/2/block", json!(u32::MAX), "the weight is [8, 3] instead of [8, 4294967295]"),
+        ("/main/ops/2/place", json!(0), "the weight is [4, 20] instead of [8, 3]"),
+        ("/main/ops/2/overlap", json!(false), "6 rows of 16 instead of 3 rows of 16"),
+        ("/main/ops/2/state", json!(1), "the state is a cache of 4 and 4 numbers"),
+        ("/states/0/width", json!(8), "6 rows of 8 instead of 6 rows of 16"),
+        ("/main/ops/3/state", json!(2), "the state is a cache of 4 and 4 numbers for 3 tokens"),
+        ("/states/3/block", json!(0), "a cache keeps a row of each 0 tokens"),
+        (
+            "/main/ops/4/memory/cached/state",
+            json!(2),
+            "the state is a cache of 4 and 4 numbers for",
+        ),
+        ("/main/ops/4/blocks/state", json!(1), "the state is a cache of 4 and 4 numbers"),
+        ("/main/ops/4/blocks/state", json!(0), "the state is 6 rows of 16"),
+        ("/main/ops/4/blocks/state", json!(9), "there is no state 9"),
+        ("/main/ops/4/blocks/key", json!(1), "width of keys: 8 and 4"),
+        ("/main/ops/4/blocks/value", json!(1), "width of values: 8 and 4"),
+        ("/main/ops/4/blocks/chosen", json!(4), "value 4 is not made before"),
+        ("/main/ops/4/blocks/more", json!(4), "unknown field `more`"),
+        ("/states/2/keys", json!(5), "keys of the state: 5 and 4"),
+        ("/states/2/values", json!(5), "values of the state: 5 and 4"),
+        ("/main/ops/4/bias", json!({"slopes": {"max": 8.0}}), "blocks have no single distance"),
+        (
+            "/main/ops/4/memory",
+            json!({"given": {"key": 0, "value": 0}}),
+            "only what attends to a cache sees blocks besides",
+        ),
+        ("/main/ops/5/rotation/block", json!(0), "a block has no positions"),
+    ];
+    for (path, instead, said) in cases {
+        let mut graph = sound.clone();
+        let (parent, field) = path.rsplit_once('/').unwrap();
+        match graph.pointer_mut(path) {
+            Some(place) => *place = instead,
+            None => graph.pointer_mut(parent).unwrap()[field] = instead,
+        }
+        let (code, message) = finding(graph);
+        assert!(message.contains(said), "{path}: {message}");
+        assert_eq!(code, "graph-invalid", "{path}");
+    }
+    let mut twice = sound;
+    let again = twice["main"]["ops"][2].clone();
+    twice["main"]["ops"][5] = again;
+    assert!(finding(twice).1.contains("another operation changes state 0 too"));
+}
+
+#[test]
 fn every_fault_of_what_looks_back_is_named() {
     let sound = json!({
         "architecture": "x",
         "weights": [{"name": "table", "shape": [4, 20]}, {"name": "rows", "shape": [3, 1u64 << 30]},
             {"name": "conv", "shape": [3, 4]}],
         "states": [{"kind": "tokens", "count": 2}, {"kind": "rows", "width": 4, "rows": 4},
-            {"kind": "rows", "width": 4, "rows": 1}, {"kind": "blocks", "keys": 4, "block": 2}],
+            {"kind": "rows", "width": 4, "rows": 1},
+            {"kind": "cache", "keys": 4, "values": 0, "block": 2}],
         "main": {"outputs": [{"kind": "hidden", "value": 5}], "ops": [
             {"op": "embed", "table": 0, "index": "token"},
             {"op": "ngrams", "table": 1, "multipliers": [u64::MAX, 1, 3], "end": 2, "state": 0,
@@ -351,12 +496,12 @@ fn every_fault_of_what_looks_back_is_named() {
             {"op": "rotate", "x": 3, "heads": 1,
              "rotation": {"pairs": "halves", "count": 4, "base": 10.0, "block": 2}},
             {"op": "choose", "query": 0, "key": 4, "heads": 1, "together": true, "count": 3,
-             "block": 2, "whole": true, "state": 3}]},
+             "state": 3}]},
     });
     let raw: RawGraph = serde_json::from_value(sound.clone()).unwrap();
     let graph = Graph::new(raw, Limits::default()).unwrap();
     let shapes: Vec<_> = graph.main().1.iter().map(|shape| shape.width).collect();
-    assert_eq!((&shapes[..], graph.cache_width()), (&[4, 6, 4, 4, 4, 4][..], 2));
+    assert_eq!((&shapes[..], graph.cache_width()), (&[4, 6, 4, 4, 4, 3][..], 2));
     let head = |start: u64, count: u64| json!([{"start": 0, "count": 1}, {"start": start, "count": count}]);
     let beyond = "operation 1: a head has no rows, or some beyond the table";
     let cases = [
@@ -379,10 +524,7 @@ fn every_fault_of_what_looks_back_is_named() {
         ("/main/ops/3/rows", json!(0), "operation 3: a mean has no rows"),
         ("/main/ops/3/rows", json!(3), "the state is 1 rows of 4 instead of 2 rows of 4"),
         ("/main/ops/4/rotation/block", json!(0), "operation 4: a block has no positions"),
-        ("/main/ops/5/block", json!(3), "operation 5: the state is 4 numbers for each 2 tokens"),
-        ("/main/ops/5/whole", json!(false), "the state is 4 numbers for each 2 tokens"),
         ("/main/ops/5/weights", json!(0), "operation 5: heads with weights are together"),
-        ("/states/3/keys", json!(3), "operation 5: the state is 3 numbers for each 2 tokens"),
     ];
     for (path, instead, said) in cases {
         let mut graph = sound.clone();

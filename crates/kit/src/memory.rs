@@ -123,7 +123,7 @@ impl Report {
                 .into_iter()
                 .filter_map(|id| layer_of(&graph.raw().weights.get(id.0 as usize)?.name));
             layer = named.next_back().unwrap_or(layer);
-            if let Some(state) = op.state().filter(|state| counted.insert(*state)) {
+            for state in op.states().into_iter().filter(|state| counted.insert(*state)) {
                 let bytes = memory.states.get(state.0 as usize).copied().unwrap_or(0);
                 let sum = states.entry(layer).or_default();
                 *sum = sum.saturating_add(bytes);

@@ -208,7 +208,7 @@ impl Context {
                 &watch,
             )
         });
-        if program.ops[ops].iter().any(|op| op.state().is_some()) {
+        if program.ops[ops].iter().any(|op| !op.states().is_empty()) {
             batch.tokens.iter().for_each(|token| self.clear(token.sequence));
         }
         between

@@ -243,7 +243,7 @@ pub(crate) fn last_use(program: &Program, wanted: &[ValueId]) -> Vec<Option<usiz
         last[id.0 as usize] = Some(usize::MAX);
     }
     for (number, op) in program.ops.iter().enumerate().rev() {
-        if last[number].is_none() && op.state().is_some() {
+        if last[number].is_none() && !op.states().is_empty() {
             last[number] = Some(number);
         }
         if last[number].is_some() {

@@ -1,6 +1,6 @@
 //! What is kept of a sequence between runs.
 
-use gguf_graph::{Attention, Graph, Memory, Op, State, StateId, Wkv};
+use gguf_graph::{Attention, Graph, Op, State, StateId, Wkv};
 
 use crate::cache::{Cache, CacheType, Layout, Role};
 
@@ -11,14 +11,10 @@ pub(crate) enum Kept {
     Cache {
         keys: Cache,
         values: Cache,
+        /// Tokens that a row stands for: it is kept of the last of each block of so many.
+        block: usize,
         /// Whether an encoder stored them.
         stored: bool,
-    },
-    /// A key of each whole block.
-    Blocks {
-        keys: Cache,
-        /// Positions of a block.
-        block: usize,
     },
     /// The last ids.
     Tokens(Vec<u32>),
@@ -38,16 +34,15 @@ impl Sequence {
     pub fn new(graph: &Graph, cache_type: CacheType, tokens: usize) -> Self {
         let states = graph.raw().states.iter().zip(0..);
         let kept = states.map(|(state, id)| match *state {
-            State::Cache { keys, values } | State::Stored { keys, values } => {
+            State::Cache { keys, values, .. } | State::Stored { keys, values } => {
+                let (block, most) = match *state {
+                    State::Cache { block, .. } => (block as usize, tokens / block as usize),
+                    _ => (1, usize::MAX),
+                };
                 let stored = matches!(state, State::Stored { .. });
                 let [keys, values] = layouts(graph, id, keys, values, state, cache_type)
-                    .map(|layout| Cache::new(layout, if stored { usize::MAX } else { tokens }));
-                Kept::Cache { keys, values, stored }
-            }
-            State::Blocks { keys, block } => {
-                let block = block.max(1) as usize;
-                let keys = Cache::new(of_blocks(keys, cache_type), tokens / block);
-                Kept::Blocks { keys, block }
+                    .map(|layout| Cache::new(layout, most));
+                Kept::Cache { keys, values, block, stored }
             }
             // One more while a token is put behind the others.
             State::Tokens { count } => Kept::Tokens(Vec::with_capacity(count as usize + 1)),
@@ -65,11 +60,11 @@ impl Sequence {
         self.kept.iter().any(is_empty)
     }
 
-    /// Tokens whose keys and values stand in a state.
-    pub fn cached(&self, state: StateId) -> usize {
+    /// Whether the keys and values in a state are those of the tokens before a run, and no more.
+    pub fn is_before_run(&self, state: StateId) -> bool {
         match &self.kept[state.0 as usize] {
-            Kept::Cache { keys, .. } => keys.rows(),
-            _ => 0,
+            Kept::Cache { keys, block, .. } => keys.rows() == self.len / block,
+            Kept::Tokens(_) | Kept::Floats(_) => false,
         }
     }
 
@@ -81,7 +76,6 @@ impl Sequence {
                     keys.truncate(0);
                     values.truncate(0);
                 }
-                (Kept::Blocks { keys, .. }, _) => keys.truncate(0),
                 (Kept::Tokens(ids), _) => ids.clear(),
                 (Kept::Floats(numbers), State::Floats { len }) => {
                     *numbers = initial(graph, id, *len as usize);
@@ -98,13 +92,9 @@ impl Sequence {
             return false;
         }
         for kept in &mut self.kept {
-            match kept {
-                Kept::Cache { keys, values, stored: false } => {
-                    keys.truncate(len);
-                    values.truncate(len);
-                }
-                Kept::Blocks { keys, block } => keys.truncate(len / *block),
-                _ => {}
+            if let Kept::Cache { keys, values, block, stored: false } = kept {
+                keys.truncate(len / *block);
+                values.truncate(len / *block);
             }
         }
         self.len = len;
@@ -116,16 +106,15 @@ impl Sequence {
 /// knows before.
 pub(crate) fn full_lens(graph: &Graph, cache_type: CacheType, tokens: usize) -> Vec<u64> {
     let of_state = |(state, id): (&State, u32)| match *state {
-        State::Cache { keys, values } => layouts(graph, id, keys, values, state, cache_type)
-            .map(|layout| layout.byte_len(tokens))
+        State::Cache { keys, values, block } => layouts(graph, id, keys, values, state, cache_type)
+            .map(|layout| layout.byte_len(tokens / block as usize))
             .into_iter()
             .fold(0, u64::saturating_add),
         State::Stored { .. } => 0,
-        State::Blocks { keys, block } => {
-            of_blocks(keys, cache_type).byte_len(tokens / block.max(1) as usize)
-        }
         State::Tokens { count } => 4 * (u64::from(count) + 1),
-        State::Rows { width, rows } => 4 * u64::from(width) * u64::from(rows),
+        State::Rows { width, rows } => {
+            4u64.saturating_mul(width.into()).saturating_mul(rows.into())
+        }
         State::Floats { len } => 4 * u64::from(len),
     };
     graph.raw().states.iter().zip(0..).map(of_state).collect()
@@ -151,20 +140,13 @@ fn layouts(
     })
 }
 
-/// How keys of blocks are laid out.
-fn of_blocks(keys: u32, ty: CacheType) -> Layout {
-    Layout { ty, heads: 1, len: keys as usize, role: Role::Keys }
-}
-
 /// Heads of the keys and values of a state.
 fn heads(graph: &Graph, id: u32) -> usize {
     let programs = [Some(graph.main()), graph.encoder()].into_iter().flatten();
     let heads = programs.flat_map(|(program, _)| &program.ops).find_map(|op| match op {
-        Op::Attention(Attention {
-            memory: Memory::Cached { state, .. } | Memory::Stored { state },
-            heads_kv,
-            ..
-        }) if state.0 == id => Some(*heads_kv as usize),
+        Op::Attention(Attention { heads_kv, .. }) if op.states().contains(&StateId(id)) => {
+            Some(*heads_kv as usize)
+        }
         _ => None,
     });
     heads.unwrap_or(1).max(1)
@@ -197,7 +179,7 @@ mod tests {
         let raw = json!({
             "architecture": "x",
             "states": [{"kind": "cache", "keys": 96, "values": 72}, {"kind": "rows", "width": 8, "rows": 3},
-                {"kind": "blocks", "keys": 48, "block": 4}, {"kind": "tokens", "count": 2}],
+                {"kind": "tokens", "count": 2}],
             "weights": [{"name": "k", "shape": [96, 9]}, {"name": "v", "shape": [72, 9]}],
             "main": {"outputs": [{"kind": "hidden", "value": 2}], "ops": [
                 {"op": "embed", "table": 0, "index": "token"},
@@ -211,20 +193,13 @@ mod tests {
             for tokens in [1, 64, 100, 513] {
                 let mut sequence = Sequence::new(&graph, ty, tokens);
                 for kept in &mut sequence.kept {
-                    match kept {
-                        Kept::Cache { keys, values, .. } => {
-                            (0..tokens).for_each(|_| keys.push(&[1.0; 96]));
-                            (0..tokens).for_each(|_| values.push(&[1.0; 72]));
-                        }
-                        Kept::Blocks { keys, block } => {
-                            (0..tokens / *block).for_each(|_| keys.push(&[1.0; 48]));
-                        }
-                        _ => {}
+                    if let Kept::Cache { keys, values, .. } = kept {
+                        (0..tokens).for_each(|_| keys.push(&[1.0; 96]));
+                        (0..tokens).for_each(|_| values.push(&[1.0; 72]));
                     }
                 }
                 let allocated = sequence.kept.iter().map(|kept| match kept {
                     Kept::Cache { keys, values, .. } => keys.allocated() + values.allocated(),
-                    Kept::Blocks { keys, .. } => keys.allocated(),
                     Kept::Tokens(ids) => 4 * ids.capacity() as u64,
                     Kept::Floats(numbers) => 4 * numbers.capacity() as u64,
                 });

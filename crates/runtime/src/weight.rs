@@ -4,7 +4,7 @@ use std::collections::HashSet;
 use std::sync::Arc;
 
 use gguf::{Error, Finding, TensorType};
-use gguf_graph::{Graph, Op, WeightId};
+use gguf_graph::{Graph, NumberedProduct, Op, WeightId};
 use gguf_quant::Codec;
 use gguf_store::{Model, ModelTensor};
 
@@ -278,7 +278,9 @@ fn multiplied(op: &Op) -> Vec<WeightId> {
     match op {
         Op::Embed { table, .. } => vec![*table],
         Op::Ngrams(ngrams) => vec![ngrams.table],
-        Op::Product { weight, .. } | Op::HeadProduct { weight, .. } => vec![*weight],
+        Op::Product { weight, .. }
+        | Op::HeadProduct { weight, .. }
+        | Op::NumberedProduct(NumberedProduct { weight, .. }) => vec![*weight],
         Op::Experts(experts) => {
             [experts.gate, Some(experts.up), Some(experts.down)].into_iter().flatten().collect()
         }

@@ -42,19 +42,22 @@ const NAMES: Table = &[
     ("model.layers.{}.ffn.shared_experts.w3", "blk.{}.ffn_up_shexp"),
 ];
 /// Names without an end, and ours.
-const PARAMETERS: [(&str, &str); 12] = [
+const PARAMETERS: [(&str, &str); 6] = [
     ("hc_head_fn", "output_hc_fn.weight"),
     ("hc_head_base", "output_hc_base.weight"),
     ("hc_head_scale", "output_hc_scale.weight"),
+    ("model.layers.{}.attn.attn_sink", "blk.{}.attn_sinks.weight"),
+    ("model.layers.{}.attn.compressor.ape", "blk.{}.attn_compressor_ape.weight"),
+    ("model.layers.{}.attn.indexer.compressor.ape", "blk.{}.indexer_compressor_ape.weight"),
+];
+/// The same of what mixes streams in each layer.
+pub(super) const MIXES: [(&str, &str); 6] = [
     ("model.layers.{}.hc_attn_fn", "blk.{}.hc_attn_fn.weight"),
     ("model.layers.{}.hc_attn_base", "blk.{}.hc_attn_base.weight"),
     ("model.layers.{}.hc_attn_scale", "blk.{}.hc_attn_scale.weight"),
     ("model.layers.{}.hc_ffn_fn", "blk.{}.hc_ffn_fn.weight"),
     ("model.layers.{}.hc_ffn_base", "blk.{}.hc_ffn_base.weight"),
     ("model.layers.{}.hc_ffn_scale", "blk.{}.hc_ffn_scale.weight"),
-    ("model.layers.{}.attn.attn_sink", "blk.{}.attn_sinks.weight"),
-    ("model.layers.{}.attn.compressor.ape", "blk.{}.attn_compressor_ape.weight"),
-    ("model.layers.{}.attn.indexer.compressor.ape", "blk.{}.indexer_compressor_ape.weight"),
 ];
 /// Of each expert; and of all, in the order in which llama.cpp's converter writes them.
 const EXPERTS: [(&str, &str); 3] = [
@@ -278,7 +281,8 @@ fn keys_with(config: &Config, keys: &mut Keys, ratios: &[i32], hashed: u32) -> R
 }
 
 fn special(config: &Config, name: &str) -> Result<Option<Mapping>, Error> {
-    if let Some(mapping) = hy_v4::parameter(&PARAMETERS, name) {
+    let parameter = |names: &[_]| hy_v4::parameter(names, name);
+    if let Some(mapping) = parameter(&PARAMETERS).or_else(|| parameter(&MIXES)) {
         return Ok(Some(mapping));
     }
     let of_block = |pattern| match captures(pattern, name).as_deref() {
@@ -326,6 +330,7 @@ fn export(model: &Model, exported: Exported) -> Option<Exported> {
     let experts = EXPERTS.map(|(name, _)| name);
     let mut exported = exported
         .patterns(PARAMETERS.map(|(name, _)| name))
+        .patterns(MIXES.map(|(name, _)| name))
         .patterns(experts)
         .patterns([BY_TOKEN, BIAS, BIAS_OF_IMAGES])
         .set("scoring_func", "sqrtsoftplus")

@@ -7,6 +7,7 @@ use gguf_store::Model;
 use serde_json::{Value, json};
 
 use super::deepseek::{ATTENTION, INDEXER, INDEXER_KINDS, KEYS_AND_VALUES, keys_and_values};
+use super::deepseek4::MIXES;
 use super::exported::{count, number};
 use super::hyper::{self, Keys};
 use super::kimi_linear::{self, DECAY, RATE};
@@ -15,13 +16,7 @@ use super::{Exported, Family, Mapping, experts, further, hy_v4};
 use crate::vocab;
 
 /// Names without an end, and ours.
-const PARAMETERS: [(&str, &str); 8] = [
-    ("model.layers.{}.hc_attn_fn", "blk.{}.hc_attn_fn.weight"),
-    ("model.layers.{}.hc_attn_base", "blk.{}.hc_attn_base.weight"),
-    ("model.layers.{}.hc_attn_scale", "blk.{}.hc_attn_scale.weight"),
-    ("model.layers.{}.hc_ffn_fn", "blk.{}.hc_ffn_fn.weight"),
-    ("model.layers.{}.hc_ffn_base", "blk.{}.hc_ffn_base.weight"),
-    ("model.layers.{}.hc_ffn_scale", "blk.{}.hc_ffn_scale.weight"),
+const PARAMETERS: [(&str, &str); 2] = [
     (
         "model.layers.{}.self_attn.indexer.index_kpool_compress_gate",
         "blk.{}.indexer_compressor_gate.weight",
@@ -160,7 +155,8 @@ fn special(config: &Config, name: &str) -> Result<Option<Mapping>, Error> {
     if name == "lm_head.weight" && config.bool("tie_word_embeddings")? == Some(true) {
         return Ok(Some(Mapping::Dropped));
     }
-    if let Some(mapping) = hy_v4::parameter(&PARAMETERS, name) {
+    let parameter = |names: &[_]| hy_v4::parameter(names, name);
+    if let Some(mapping) = parameter(&PARAMETERS).or_else(|| parameter(&MIXES)) {
         return Ok(Some(mapping));
     }
     let of_block = |pattern| match captures(pattern, name).as_deref() {
@@ -203,6 +199,7 @@ fn export(model: &Model, exported: Exported) -> Option<Exported> {
     let function = (count(model, "expert_gating_func") == Some(2)).then_some("sigmoid");
     let exported = exported
         .patterns(PARAMETERS.map(|(name, _)| name))
+        .patterns(MIXES.map(|(name, _)| name))
         .patterns([DECAY, RATE, KEYS_AND_VALUES, experts::ROUTER_BIAS])
         .patterns(experts::one_by_one())
         .without(&[

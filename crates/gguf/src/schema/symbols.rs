@@ -107,6 +107,7 @@ symbols! {
     compress_ratio    KeyOr("{arch}.attention.compress_ratios", "0");
     n_out_group       Key("{arch}.attention.output_group_count");
     out_rank          Key("{arch}.attention.output_lora_rank");
+    n_kpool           Key("{arch}.attention.indexer.kpool");
     n_adapter         Key("{arch}.adapters.count");
     adapter_rank      Key("{arch}.adapters.lora_rank");
     n_stack           Key("{arch}.hrm.layers_per_stack");

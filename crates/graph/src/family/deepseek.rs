@@ -168,38 +168,54 @@ pub(super) fn attend(
     let both = builder.product(x, "attn_kv_a_mqa")?;
     let compressed = builder.op(Op::Slice { x: both, groups: 1, start: 0, len: rank });
     let compressed = builder.norm(compressed, "attn_kv_a_norm", attend.norm);
-    // The part of keys that rotates is one for all heads.
+    let turned = (rotated > 0).then(|| turned_key(builder, both, widths, attend));
+    let attended = if builder.has("attn_k_b.weight") {
+        attend_compressed(builder, [query, compressed], turned, widths, attend)?
+    } else {
+        attend_unpacked(builder, [query, compressed], turned, widths, attend)?
+    };
+    attention_output(builder, x, attended, attend)
+}
+
+/// The part of keys that rotates, which is one for all heads.
+fn turned_key(
+    builder: &mut Builder<'_>,
+    both: ValueId,
+    Widths { rank, rotated, .. }: Widths,
+    attend: &Attend,
+) -> ValueId {
     let mut turned = builder.op(Op::Slice { x: both, groups: 1, start: rank, len: rotated });
     if builder.has_norm("attn_k_norm") {
         turned = builder.norm(turned, "attn_k_norm", attend.norm);
     }
-    let turned = rotate(builder, turned, 1, 0, attend);
-    let attended = if builder.has("attn_k_b.weight") {
-        attend_compressed(builder, [query, compressed, turned], widths, attend)?
-    } else {
-        attend_unpacked(builder, [query, compressed, turned], widths, attend)?
-    };
-    attention_output(builder, x, attended, attend)
+    rotate(builder, turned, 1, 0, attend)
 }
 
 /// What unpacks keys is applied to queries, and what unpacks values to the result: all heads attend
 /// to what is compressed.
 fn attend_compressed(
     builder: &mut Builder<'_>,
-    [query, compressed, turned]: [ValueId; 3],
+    [query, compressed]: [ValueId; 2],
+    turned: Option<ValueId>,
     widths: Widths,
     attend: &mut Attend,
 ) -> Result<ValueId, Finding> {
     let Widths { rank, rotated, .. } = widths;
     let (heads, still) = (attend.heads.heads, widths.still());
     let weight = builder.weight("attn_k_b.weight")?;
-    let a = builder.op(Op::Slice { x: query, groups: heads, start: 0, len: still });
-    let a = builder.op(Op::HeadProduct { x: a, weight });
-    let b = builder.op(Op::Slice { x: query, groups: heads, start: still, len: rotated });
-    let b = rotate(builder, b, heads, 0, attend);
-    let query = builder.op(Op::Join { a, b, groups: heads, shared: false });
+    let (query, key) = match turned {
+        None => (builder.op(Op::HeadProduct { x: query, weight }), compressed),
+        Some(turned) => {
+            let a = builder.op(Op::Slice { x: query, groups: heads, start: 0, len: still });
+            let a = builder.op(Op::HeadProduct { x: a, weight });
+            let b = builder.op(Op::Slice { x: query, groups: heads, start: still, len: rotated });
+            let b = rotate(builder, b, heads, 0, attend);
+            let query = builder.op(Op::Join { a, b, groups: heads, shared: false });
+            let both = Op::Join { a: compressed, b: turned, groups: 1, shared: false };
+            (query, builder.op(both))
+        }
+    };
     let query = temper(builder, query)?;
-    let key = builder.op(Op::Join { a: compressed, b: turned, groups: 1, shared: false });
     let key_len = rank.saturating_add(rotated);
     attend.heads = Heads { heads, heads_kv: 1, key_len, value_len: rank };
     let x = attend_to(builder, [query, key, compressed], attend);
@@ -210,15 +226,18 @@ fn attend_compressed(
 /// Keys and values are unpacked for each head, as files from before 2025 have it.
 fn attend_unpacked(
     builder: &mut Builder<'_>,
-    [query, compressed, turned]: [ValueId; 3],
+    [query, compressed]: [ValueId; 2],
+    turned: Option<ValueId>,
     widths: Widths,
     attend: &mut Attend,
 ) -> Result<ValueId, Finding> {
     let Widths { key: key_len, value: value_len, .. } = widths;
     let (heads, still) = (attend.heads.heads, widths.still());
     let x = builder.product(compressed, "attn_kv_b")?;
-    let a = builder.op(Op::Slice { x, groups: heads, start: 0, len: still });
-    let key = builder.op(Op::Join { a, b: turned, groups: heads, shared: true });
+    let mut key = builder.op(Op::Slice { x, groups: heads, start: 0, len: still });
+    if let Some(turned) = turned {
+        key = builder.op(Op::Join { a: key, b: turned, groups: heads, shared: true });
+    }
     let value = builder.op(Op::Slice { x, groups: heads, start: still, len: value_len });
     let query = rotate(builder, query, heads, still, attend);
     let query = temper(builder, query)?;

@@ -7,7 +7,8 @@ use crate::build::Builder;
 use crate::family::deepseek::{self, Widths};
 use crate::family::indexed::Indexer;
 use crate::layers::{
-    Decoder, attend, embedding, finish, joined, layers, network_by, normed, share, sum_of_shares,
+    Decoder, attend, embedding, finish, joined, layers, network_by, normed, share, shares_of,
+    sum_of_shares,
 };
 use crate::op::{Among, Function, GateFunction, Gating, Op};
 use crate::raw::ValueId;
@@ -97,13 +98,7 @@ impl Streams {
         decoder: &Decoder,
     ) -> Result<ValueId, Finding> {
         let x = joined(builder, streams[0], &streams[1..]);
-        let x = builder.weightless_norm(x, decoder.norm, 1);
-        let x = builder.product(x, &format!("{name}_fn"))?;
-        let weight = builder.weight(&format!("{name}_scale.weight"))?;
-        let x = builder.op(Op::MultiplyWeight { x, weight });
-        let weight = builder.weight(&format!("{name}_base.weight"))?;
-        let x = builder.op(Op::AddWeight { x, weight });
-        Ok(builder.op(Op::Activate { x, function: Function::Sigmoid }))
+        shares_of(builder, x, name, decoder.norm)
     }
 
     /// What a part of a layer reads, and the shares that the streams have in what it makes.

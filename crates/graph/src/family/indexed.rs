@@ -112,20 +112,10 @@ impl Indexer {
             [(query, heads), (key, 1)].map(|(x, heads)| turned(builder, x, heads, &rotation));
         let weights = Some(builder.product(x, "indexer.proj")?);
         let count = builder.size("attention.indexer.top_k")?;
-        let state = builder.state(State::Cache { keys: len, values: 0 });
-        let choose = Choose {
-            query,
-            key,
-            weights,
-            heads,
-            together: false,
-            count,
-            block: 1,
-            local: 0,
-            whole: false,
-            state,
-        };
+        let state = builder.state(State::cache(len, 0));
+        let (together, block, local) = (false, 1, 0);
+        let choose = Choose { query, key, weights, heads, together, count, block, local, state };
         let chosen = builder.op(Op::Choose(choose));
-        Ok(Among { chosen, groups: 1, block: 1 })
+        Ok(Among { chosen, groups: 1, block: 1, tail: false })
     }
 }

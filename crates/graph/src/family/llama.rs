@@ -45,6 +45,7 @@ pub(super) fn deepseek_ocr(builder: &mut Builder<'_>) -> Result<(), Finding> {
         magnitude: 1.0,
         factors: Factors::None,
         block: 1,
+        inverse: false,
     };
     let mut family = Decoder {
         attention: |builder, x, _, mut attend| {

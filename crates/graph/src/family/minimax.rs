@@ -43,20 +43,10 @@ fn choose(builder: &mut Builder<'_>, x: ValueId, attend: &Attend) -> Result<Amon
     let (query, key) = (query?, key?);
     let count = builder.size("attention.indexer.top_k")?;
     let local = builder.size("attention.indexer.local_blocks")?;
-    let state = builder.state(State::Cache { keys: len, values: 0 });
+    let state = builder.state(State::cache(len, 0));
     let weights = None;
-    let choose = Choose {
-        query,
-        key,
-        weights,
-        heads,
-        together: false,
-        count,
-        block,
-        local,
-        whole: false,
-        state,
-    };
+    let together = false;
+    let choose = Choose { query, key, weights, heads, together, count, block, local, state };
     let chosen = builder.op(Op::Choose(choose));
-    Ok(Among { chosen, groups: heads, block })
+    Ok(Among { chosen, groups: heads, block, tail: false })
 }

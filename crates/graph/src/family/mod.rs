@@ -6,15 +6,18 @@ mod command_r;
 mod dbrx;
 mod deci;
 mod deepseek;
+mod deepseek4;
 mod exaone;
 mod falcon;
 mod gemma;
 mod gemma3n;
 mod gemma4;
 mod glm;
+mod glm5_next;
 mod gpt;
 mod gpt_oss;
 mod granite;
+mod granite_switch;
 mod grok;
 mod grove;
 mod hunyuan4;
@@ -174,9 +177,11 @@ const FAMILIES: &[(&str, Family)] = &[
     ("hunyuan_vl", turned_first::hunyuan_seeing),
     ("hy_v3", qwen::sigmoid_experts),
     ("hy_v4", hunyuan4::hunyuan4),
+    ("deepseek4", deepseek4::deepseek4),
     ("deepseek32", indexed::deepseek32),
     ("glm-dsa", indexed::glm_dsa),
     ("dots3note", indexed::dots3),
+    ("glm5-next", glm5_next::glm5_next),
     ("minimax-m3", minimax::minimax_m3),
     ("grok", grok::grok),
     ("grovemoe", grove::grove),
@@ -184,6 +189,7 @@ const FAMILIES: &[(&str, Family)] = &[
     ("llada", llama::embed),
     ("cohere2moe", command_r::cohere2moe),
     ("granite_swa", granite::windowed),
+    ("graniteswitch", granite_switch::granite_switch),
     ("apertus", singular::apertus),
     ("refact", singular::refact),
     ("jais", singular::jais),

@@ -85,12 +85,11 @@ fn chosen(
         heads,
         together: true,
         count: (tokens / block).max(1),
-        block,
+        block: 1,
         local: 0,
-        whole: true,
-        state: builder.state(State::Blocks { keys: len, block }),
+        state: builder.state(State::Cache { keys: len, values: 0, block }),
     };
-    Ok(Some(Among { chosen: builder.op(Op::Choose(choose)), groups: 1, block }))
+    Ok(Some(Among { chosen: builder.op(Op::Choose(choose)), groups: 1, block, tail: true }))
 }
 
 /// The streams of the residual, which stand beside each other in a row.

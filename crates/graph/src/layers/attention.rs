@@ -4,7 +4,7 @@ use gguf::Finding;
 
 use crate::build::{Builder, Norm};
 use crate::layers::turned;
-use crate::op::{Among, Attention, Function, Mask, Memory, Op, PositionBias};
+use crate::op::{Among, Attention, Blocks, Function, Mask, Memory, Op, PositionBias};
 use crate::raw::{State, ValueId};
 use crate::rotation::Rotation;
 
@@ -71,6 +71,8 @@ pub(crate) struct Attend {
     pub soft_cap: Option<f32>,
     /// Which tokens it looks at, if not at all that the mask lets it see.
     pub among: Option<Among>,
+    /// Blocks of tokens that it sees besides.
+    pub blocks: Option<Blocks>,
     /// Bound of queries, keys and values.
     pub clamp: Option<f32>,
     /// What the gate of the result goes through, where the layer has one.
@@ -93,6 +95,7 @@ impl Attend {
             bias: PositionBias::None,
             soft_cap: None,
             among: None,
+            blocks: None,
             clamp: None,
             gate: Function::Sigmoid,
             cached: true,
@@ -166,7 +169,7 @@ pub(crate) fn attend_to(
 ) -> ValueId {
     let memory = if attend.cached {
         let [_, keys, values] = attend.heads.widths();
-        let state = builder.state(State::Cache { keys, values });
+        let state = builder.state(State::cache(keys, values));
         Memory::Cached { key, value, state }
     } else {
         Memory::Given { key, value }
@@ -195,6 +198,7 @@ pub(crate) fn attend_in(
         bias: attend.bias,
         soft_cap: attend.soft_cap,
         among: attend.among,
+        blocks: attend.blocks,
         sinks,
     }))
 }

@@ -51,6 +51,7 @@ pub(crate) fn cross_attention(
         bias: PositionBias::None,
         soft_cap: None,
         among: None,
+        blocks: None,
         sinks: None,
     }));
     builder.product(attended, "cross_attn_o")

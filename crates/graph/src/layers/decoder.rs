@@ -200,6 +200,7 @@ pub(crate) fn attend(
         bias: slopes.map_or(decoder.bias, |max| PositionBias::Slopes { max }),
         soft_cap: builder.known("attn_logit_softcapping")?.filter(|cap| *cap > 0.0),
         among: None,
+        blocks: None,
         clamp,
         gate: Function::Sigmoid,
         cached,

@@ -62,6 +62,7 @@ pub(crate) fn experts_by(
         x,
         scores,
         used,
+        chosen: None,
         gating,
         selection_bias: selection_bias.or_else(|| builder.find("exp_probs_b")),
         groups: builder.size("expert_group_count")?.max(1),
@@ -97,7 +98,8 @@ fn gating(builder: &Builder<'_>, usual: Gating) -> Result<Gating, Finding> {
         1 => Ok(Gating::Softmax),
         2 => Ok(Gating::Sigmoid),
         3 => Ok(Gating::SoftmaxOfUsed),
+        4 => Ok(Gating::SqrtSoftplus),
         other => Err(Finding::error("key-value", format!("{NAME} is {other}: no known function"))
-            .help("1 is softmax, 2 sigmoid, 3 softmax over those chosen")),
+            .help("1 is softmax, 2 sigmoid, 3 softmax over those chosen, 4 the root of softplus")),
     }
 }

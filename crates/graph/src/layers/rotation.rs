@@ -72,7 +72,8 @@ fn rotation_of_base(
         _ => Stretch::Linear(factor),
     };
     let factors = factors(builder)?;
-    Ok(Some(Rotation { pairs, start: 0, count, base, stretch, magnitude, factors, block: 1 }))
+    let (block, inverse) = (1, false);
+    Ok(Some(Rotation { pairs, start: 0, count, base, stretch, magnitude, factors, block, inverse }))
 }
 
 /// By how much YaRN lengthens queries and keys, so that attention to long contexts is as sharp as to

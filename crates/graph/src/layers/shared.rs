@@ -54,7 +54,7 @@ pub(crate) fn shared_attention(
         let key = normed(builder, key, "attn_k_norm", heads_kv);
         let value = builder.weightless_norm(value, attend.norm, heads_kv);
         let [_, keys, values] = attend.heads.widths();
-        let state = builder.state(State::Cache { keys, values });
+        let state = builder.state(State::cache(keys, values));
         *place = Some(Memory::Cached { key, value, state });
     }
     let memory = place.ok_or_else(|| {

@@ -1,13 +1,32 @@
 //! Values beside each other, and their shares in something.
 
-use crate::build::Builder;
-use crate::op::Op;
+use gguf::Finding;
+
+use crate::build::{Builder, Norm};
+use crate::op::{Function, Op};
 use crate::raw::ValueId;
 
 /// Rows of all, one beside the other.
 pub(crate) fn joined(builder: &mut Builder<'_>, first: ValueId, others: &[ValueId]) -> ValueId {
     let join = |a, b: &ValueId| builder.op(Op::Join { a, b: *b, groups: 1, shared: false });
     others.iter().fold(first, join)
+}
+
+/// What all streams together, one beside the other, say of their shares: between 0 and 1, by the matrix
+/// `name_fn`, the factors `name_scale` and what is added, `name_base`.
+pub(crate) fn shares_of(
+    builder: &mut Builder<'_>,
+    streams: ValueId,
+    name: &str,
+    norm: Norm,
+) -> Result<ValueId, Finding> {
+    let x = builder.weightless_norm(streams, norm, 1);
+    let x = builder.product(x, &format!("{name}_fn"))?;
+    let weight = builder.weight(&format!("{name}_scale.weight"))?;
+    let x = builder.op(Op::MultiplyWeight { x, weight });
+    let weight = builder.weight(&format!("{name}_base.weight"))?;
+    let x = builder.op(Op::AddWeight { x, weight });
+    Ok(builder.op(Op::Activate { x, function: Function::Sigmoid }))
 }
 
 /// `x` times one number of the rows of shares.

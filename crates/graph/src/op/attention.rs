@@ -37,6 +37,9 @@ pub struct Attention {
     /// Looks at no others than these.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub among: Option<Among>,
+    /// Whole blocks of tokens that it sees besides, in the same softmax.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub blocks: Option<Blocks>,
     /// Per head the score of a token without a value, which takes part in the softmax: `[heads]`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sinks: Option<WeightId>,
@@ -55,6 +58,24 @@ pub struct Among {
     /// Positions of a block.
     #[serde(default = "one", skip_serializing_if = "is_one")]
     pub block: u32,
+    /// Whether a token also looks at the block of its own position, unless it ends that.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub tail: bool,
+}
+
+/// Blocks of tokens of which one row is kept each. A token sees those that end no later than itself.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Blocks {
+    /// Keys: those of the last token of a block count.
+    pub key: ValueId,
+    /// Values, in the same way.
+    pub value: ValueId,
+    /// A [`State::Cache`](crate::State::Cache) of blocks.
+    pub state: StateId,
+    /// Looks at no others than the blocks of these numbers.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub chosen: Option<ValueId>,
 }
 
 /// The blocks of positions whose keys fit the query of a token best, of those up to its own.
@@ -62,11 +83,8 @@ pub struct Among {
 /// The score of a position is the sum of `weight max(q k, 0)` over the heads, or, without weights, `q k`
 /// of each head for itself; that of a block is the best of its positions. Of each head, or of all
 /// together, the result has the numbers of the best `count` blocks, the lower number first among equals,
-/// then -1 for as many as there are too few.
-///
-/// Of `whole` blocks the key of the last position is the key of all: they are compared by its score, and only
-/// those whose last position is not beyond the token. Behind their numbers stands one more: that of the
-/// token's own block if this is none of them, else -1.
+/// then -1 for as many as there are too few. Where the state keeps keys of blocks of tokens only, each of these
+/// that ends no later than the token stands for a position.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Choose {
@@ -90,11 +108,7 @@ pub struct Choose {
     /// So many blocks up to the token's own are chosen whatever their score.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub local: u32,
-    /// Whether a block has one key.
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    pub whole: bool,
-    /// A [`State::Cache`](crate::State::Cache) of keys without values; of whole blocks a
-    /// [`State::Blocks`](crate::State::Blocks).
+    /// A [`State::Cache`](crate::State::Cache) of keys without values, of tokens or of blocks.
     pub state: StateId,
 }
 
@@ -116,7 +130,7 @@ pub enum Memory {
         key: ValueId,
         /// `heads_kv` of `value_len`.
         value: ValueId,
-        /// A [`State::Cache`](crate::State::Cache).
+        /// A [`State::Cache`](crate::State::Cache) of all tokens.
         state: StateId,
     },
     /// What an encoder stored.

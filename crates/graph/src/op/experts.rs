@@ -19,6 +19,10 @@ pub struct Experts {
     pub scores: ValueId,
     /// Experts for each token.
     pub used: u32,
+    /// The numbers of these, whatever their scores: `used` for each token. Of numbers that no expert has
+    /// nothing comes.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub chosen: Option<ValueId>,
     /// How scores become weights.
     pub gating: Gating,
     /// Added to the weights where the best are looked for: `[experts]`.
@@ -74,6 +78,8 @@ pub enum Gating {
     Softmax,
     /// The sigmoid of each.
     Sigmoid,
+    /// The root of `ln(1 + exp(score))` of each.
+    SqrtSoftplus,
     /// Softmax over those taken, which are taken by score.
     SoftmaxOfUsed,
     /// Of those taken one after the other by score, each has its share in the softmax over those of

@@ -29,7 +29,13 @@ fn value(key: &str) -> Value {
         | "attention.key_length_mla_swa"
         | "attention.value_length_mla_swa"
         | "attention.indexer.key_length" => 16u32.into(),
-        "rope.freq_base_swa" | "activation_sparsity_scale" => 100.0f32.into(),
+        "rope.freq_base_swa"
+        | "activation_sparsity_scale"
+        | "attention.compress_rope_freq_base" => 100.0f32.into(),
+        "hyper_connection.sinkhorn_iterations" => 3u32.into(),
+        "attention.compress_ratios" => Array::from(&[0u32, 4, 8, 4][..]).into(),
+        "expert_weights_norm" => true.into(),
+        "hyper_connection.low_rank" => 6u32.into(),
         key if key.starts_with("hyper_connection.") && !key.ends_with("count") => 0.5f32.into(),
         key if key.ends_with("_softcapping") => 30.0f32.into(),
         "expert_feed_forward_length" => 24u32.into(),
@@ -37,11 +43,18 @@ fn value(key: &str) -> Value {
         // Every other layer has one.
         "attention.sliding_window_pattern" => Array::from(&[true, false, true, false][..]).into(),
         "attention.shared_kv_layers" => 0u32.into(),
-        "logit_scale" | "residual_scale" | "attention.clamp_kqv" => 2.0f32.into(),
+        "logit_scale"
+        | "residual_scale"
+        | "attention.clamp_kqv"
+        | "expert_weights_scale"
+        | "swiglu_clamp_exp" => 2.0f32.into(),
         "use_parallel_residual" => true.into(),
         "attention.sliding_window" => 16u32.into(),
         "attention.relative_buckets_count" => 8u32.into(),
         "kda.gate_lower_bound" => (-2.0f32).into(),
+        // Two adapters.
+        "adapters.token_ids_activate" => Array::from(&[9i32, 4][..]).into(),
+        "adapters.token_ids_substitute" => Array::from(&[1i32, 2][..]).into(),
         "activation.situ_beta" | "activation.situ_linear_beta" => 4.0f32.into(),
         _ => 2u32.into(),
     }
@@ -49,7 +62,7 @@ fn value(key: &str) -> Value {
 
 /// Architectures of which layers without heads of keys and values have a state in place of a cache.
 const BY_HEADS: &[&str] =
-    &["kimi-linear", "kimi-k3", "jamba", "granitehybrid", "plamo2", "bailingmoe3"];
+    &["kimi-linear", "kimi-k3", "jamba", "granitehybrid", "plamo2", "bailingmoe3", "glm5-next"];
 
 /// Metadata with all keys that the architecture needs, and others.
 pub fn metadata(of: &Architecture, others: &[(&str, Value)]) -> Metadata {
@@ -102,8 +115,19 @@ pub fn metadata(of: &Architecture, others: &[(&str, Value)]) -> Metadata {
         metadata.set(format!("{}.attention.head_count", of.name), 4u32);
         metadata.set(format!("{}.attention.head_count_kv", of.name), heads);
     }
+    if of.name == "deepseek4" {
+        metadata.set("deepseek4.expert_gating_func", 4u32);
+        metadata.set("deepseek4.attention.q_lora_rank", 12u32);
+        // How wide compressors are no key tells: here blocks overlap.
+        metadata.set("deepseek4.attention.gate_lora_rank", 32u32);
+    }
     if of.name == "kimi-k3" {
         metadata.set("kimi-k3.expert_shared_count", 1u32);
+    }
+    if of.name == "glm5-next" {
+        metadata.set("glm5-next.expert_shared_count", 1u32);
+        metadata.set("glm5-next.kda.gate_lower_bound", -2.0f32);
+        metadata.set("glm5-next.rope.dimension_count", 0u64);
     }
     if of.name == "rwkv6qwen2" {
         metadata.set("rwkv6qwen2.attention.head_count_kv", 4u32);

@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use gguf_graph::{Attention, Mask, Memory, PositionBias, StateId};
+use gguf_graph::{Among, Attention, Blocks, Mask, Memory, PositionBias, StateId};
 use pulp::{Arch, Simd, WithSimd};
 use rayon::prelude::*;
 
@@ -57,6 +57,7 @@ impl Rows<'_> {
 
 /// Puts keys and values where a decoder finds them.
 pub(super) fn store(
+    run: &Run<'_>,
     key: &Value,
     value: &Value,
     state: StateId,
@@ -66,21 +67,29 @@ pub(super) fn store(
     out.data.copy_from_slice(&key.data);
     // An encoder runs for one sequence at a time.
     if let [sequence] = sequences {
-        push(sequence, state, key, value, 0..key.rows);
+        let rows: Vec<usize> = (0..key.rows).collect();
+        push(run, sequence, state, (key, Some(value)), &rows);
     }
 }
 
-fn push(
+/// Adds keys of tokens to a state, and values if it has some; of blocks those of the last token.
+pub(super) fn push(
+    run: &Run<'_>,
     sequence: &mut Sequence,
     state: StateId,
-    key: &Value,
-    value: &Value,
-    rows: impl Iterator<Item = usize>,
+    (key, value): (&Value, Option<&Value>),
+    rows: &[usize],
 ) {
-    if let Kept::Cache { keys, values, .. } = &mut sequence.kept[state.0 as usize] {
+    if let Kept::Cache { keys, values, block, .. } = &mut sequence.kept[state.0 as usize] {
         for row in rows {
-            keys.push(key.row(row));
-            values.push(value.row(row));
+            // Frames have no positions, and no blocks.
+            let ends = |position: &usize| (position + 1).is_multiple_of(*block);
+            if run.positions.get(*row).is_none_or(ends) {
+                keys.push(key.row(*row));
+                if let Some(value) = value {
+                    values.push(value.row(*row));
+                }
+            }
         }
     }
 }
@@ -91,25 +100,33 @@ pub(super) fn attention(
     sequences: &mut [Sequence],
     out: &mut Value,
 ) {
-    if let Memory::Cached { key, value, state } = attention.memory {
-        let (key, value) = (run.value(key), run.value(value));
+    let of_memory = match attention.memory {
+        Memory::Cached { key, value, state } => Some((key, value, state)),
+        Memory::Given { .. } | Memory::Stored { .. } => None,
+    };
+    let of_blocks = attention.blocks.map(|blocks| (blocks.key, blocks.value, blocks.state));
+    for (key, value, state) in of_memory.into_iter().chain(of_blocks) {
+        let of_row = (run.value(key), Some(run.value(value)));
         for (sequence, rows) in &run.groups {
             let sequence = &mut sequences[*sequence];
             // Another operation may have kept them already.
-            if sequence.cached(state) == sequence.len {
-                push(sequence, state, key, value, rows.iter().copied());
+            if sequence.is_before_run(state) {
+                push(run, sequence, state, of_row, rows);
             }
         }
     }
     let groups = run.groups_of(run.value(attention.query));
+    let sources: Vec<Vec<Source>> = groups
+        .iter()
+        .map(|(sequence, rows)| sources(run, attention, &sequences[*sequence], rows))
+        .collect();
     let mut tasks = Vec::new();
-    for (sequence, rows) in groups.iter() {
-        let (keys, values) = sources(run, attention, &sequences[*sequence], rows);
+    for ((_, rows), sources) in groups.iter().zip(&sources) {
         for head in 0..attention.heads_kv as usize {
             for block in 0..rows.len().div_ceil(QUERIES) {
                 let first = block * QUERIES;
                 let rows = &rows[first..rows.len().min(first + QUERIES)];
-                tasks.push(Task { run, attention, keys, values, head, first, rows });
+                tasks.push(Task { run, attention, sources, head, first, rows });
             }
         }
     }
@@ -127,32 +144,49 @@ pub(super) fn attention(
     }
 }
 
+/// Keys and values of a sequence that are looked at.
+#[derive(Clone, Copy)]
+struct Source<'r> {
+    keys: Rows<'r>,
+    values: Rows<'r>,
+    /// Tokens that one of them stands for.
+    block: usize,
+    /// Which of them are looked at alone.
+    among: Option<Among>,
+}
+
 fn sources<'r>(
     run: &'r Run<'_>,
     attention: &Attention,
     sequence: &'r Sequence,
     rows: &'r [usize],
-) -> (Rows<'r>, Rows<'r>) {
-    match attention.memory {
+) -> Vec<Source<'r>> {
+    let kept = |state: StateId, among| match &sequence.kept[state.0 as usize] {
+        Kept::Cache { keys, values, block, .. } => {
+            Source { keys: Rows::Cache(keys), values: Rows::Cache(values), block: *block, among }
+        }
+        _ => unreachable!("the graph's states have been checked"),
+    };
+    let among = attention.among;
+    let first = match attention.memory {
         Memory::Given { key, value } => {
             let of = |id, len: u32| Rows::Value { value: run.value(id), rows, len: len as usize };
-            (of(key, attention.key_len), of(value, attention.value_len))
+            let (keys, values) = (of(key, attention.key_len), of(value, attention.value_len));
+            Source { keys, values, block: 1, among }
         }
-        Memory::Cached { state, .. } | Memory::Stored { state } => {
-            match &sequence.kept[state.0 as usize] {
-                Kept::Cache { keys, values, .. } => (Rows::Cache(keys), Rows::Cache(values)),
-                _ => unreachable!("the graph's states have been checked"),
-            }
-        }
-    }
+        Memory::Cached { state, .. } | Memory::Stored { state } => kept(state, among),
+    };
+    let blocks = attention.blocks.map(|Blocks { state, chosen, .. }| {
+        kept(state, chosen.map(|chosen| Among { chosen, groups: 1, block: 1, tail: false }))
+    });
+    [first].into_iter().chain(blocks).collect()
 }
 
 /// The queries of some tokens, of all heads that share one head of keys and values.
 struct Task<'r> {
     run: &'r Run<'r>,
     attention: &'r Attention,
-    keys: Rows<'r>,
-    values: Rows<'r>,
+    sources: &'r [Source<'r>],
     head: usize,
     /// Number of the first token among those of its sequence in this run.
     first: usize,
@@ -171,13 +205,13 @@ impl Task<'_> {
 
     /// Positions of a block, and of each block whether a token of the task looks at it; `None` if it looks
     /// at all.
-    fn chosen(&self, number: usize) -> Option<(usize, Vec<bool>)> {
-        let among = self.attention.among?;
-        let row = self.run.value(among.chosen).row(self.rows[number]);
+    fn chosen(&self, source: Source<'_>, token: usize) -> Option<(usize, Vec<bool>)> {
+        let among = source.among?;
+        let row = self.run.value(among.chosen).row(self.rows[token]);
         let count = row.len() / among.groups as usize;
         let group = self.head * among.groups as usize / self.attention.heads_kv as usize;
         let block = among.block as usize;
-        let mut chosen = vec![false; self.keys.count() / block + 1];
+        let mut chosen = vec![false; source.keys.count() / block + 1];
         for number in &row[group * count..(group + 1) * count] {
             // Below 0 there is none.
             if *number >= 0.0
@@ -186,12 +220,22 @@ impl Task<'_> {
                 *chosen = true;
             }
         }
+        let position = self.position(token);
+        if among.tail
+            && !(position + 1).is_multiple_of(block)
+            && let Some(chosen) = chosen.get_mut(position / block)
+        {
+            *chosen = true;
+        }
         Some((block, chosen))
     }
 
-    /// The positions that one at `position` sees.
-    fn seen(&self, position: usize) -> Range<usize> {
-        let count = self.keys.count();
+    /// What one at `position` sees of a source.
+    fn seen(&self, source: Source<'_>, position: usize) -> Range<usize> {
+        let count = source.keys.count();
+        if source.block > 1 {
+            return 0..((position + 1) / source.block).min(count);
+        }
         let (first, last) = match self.attention.mask {
             Mask::All => (0, count),
             Mask::Causal => (0, position + 1),
@@ -204,51 +248,39 @@ impl Task<'_> {
         // What runs without a cache counts its tokens from 0.
         first..last.min(count)
     }
-}
 
-impl WithSimd for &Task<'_> {
-    type Output = Vec<f32>;
-
+    /// Adds what a source has for the queries.
     #[inline(always)]
-    fn with_simd<S: Simd>(self, simd: S) -> Vec<f32> {
+    fn add<S: Simd>(
+        &self,
+        simd: S,
+        source: Source<'_>,
+        queries: &[&[f32]],
+        biases: &Biases<'_>,
+        sums: &mut [Sum],
+        out: &mut [f32],
+    ) {
         let attention = self.attention;
         let (key_len, value_len) = (attention.key_len as usize, attention.value_len as usize);
         let group = (attention.heads / attention.heads_kv) as usize;
-        let query = self.run.value(attention.query);
-        let biases = self.run.executor.biases(attention);
-        let sinks = self.run.executor.weights.optional(attention.sinks);
-        let chosen: Vec<_> = (0..self.rows.len()).map(|n| self.chosen(n)).collect();
-        let seen: Vec<_> = (0..self.rows.len()).map(|n| self.seen(self.position(n))).collect();
+        let chosen: Vec<_> = (0..self.rows.len()).map(|n| self.chosen(source, n)).collect();
+        let positions = (0..self.rows.len()).map(|n| self.position(n));
+        let seen: Vec<_> = positions.map(|position| self.seen(source, position)).collect();
         let from = seen.iter().map(|seen| seen.start).min().unwrap_or(0);
         let to = seen.iter().map(|seen| seen.end).max().unwrap_or(0);
-        let queries: Vec<&[f32]> = (0..self.rows.len() * group)
-            .map(|number| {
-                let head = self.head * group + number % group;
-                &query.row(self.rows[number / group])[head * key_len..(head + 1) * key_len]
-            })
-            .collect();
-        let mut sums: Vec<Sum> = (0..queries.len())
-            .map(|number| match sinks {
-                Some(sinks) => {
-                    Sum { greatest: sinks[self.head * group + number % group], weights: 1.0 }
-                }
-                None => Sum { greatest: f32::NEG_INFINITY, weights: 0.0 },
-            })
-            .collect();
         let mut keys = Scratch::new(KEYS * key_len);
         let mut values = Scratch::new(KEYS * value_len);
         let mut scores = Scratch::new(queries.len() * KEYS);
-        let mut out = vec![0.0; queries.len() * value_len];
         let mut start = from - from % KEYS;
         while start < to {
-            let count = KEYS.min(self.keys.count() - start);
-            self.keys.read_columns(self.head, start, count, &mut keys);
-            self.values.read(self.head, start, &mut values[..count * value_len]);
+            let count = KEYS.min(source.keys.count() - start);
+            source.keys.read_columns(self.head, start, count, &mut keys);
+            source.values.read(self.head, start, &mut values[..count * value_len]);
             scores.fill(0.0);
-            add_rows(simd, &queries, &keys, &mut scores);
+            add_rows(simd, queries, &keys, &mut scores);
             let mut weighed = vec![0..0; queries.len()];
             let lines = scores.as_chunks_mut().0.iter_mut().zip(&mut weighed);
-            let lines = lines.zip(&mut sums).zip(out.chunks_exact_mut(value_len));
+            let lines = lines.zip(&mut *sums).zip(out.chunks_exact_mut(value_len));
             for (number, (((scores, weighed), sum), out)) in lines.enumerate() {
                 let (token, head) = (number / group, self.head * group + number % group);
                 let low = seen[token].start.clamp(start, start + count) - start;
@@ -277,8 +309,40 @@ impl WithSimd for &Task<'_> {
                 biases.add(head, self.position(token), start + low, seen);
                 sum.add(scores, out);
             }
-            add_weighed(simd, &scores, &weighed, &values[..count * value_len], &mut out);
+            add_weighed(simd, &scores, &weighed, &values[..count * value_len], out);
             start += KEYS;
+        }
+    }
+}
+
+impl WithSimd for &Task<'_> {
+    type Output = Vec<f32>;
+
+    #[inline(always)]
+    fn with_simd<S: Simd>(self, simd: S) -> Vec<f32> {
+        let attention = self.attention;
+        let (key_len, value_len) = (attention.key_len as usize, attention.value_len as usize);
+        let group = (attention.heads / attention.heads_kv) as usize;
+        let query = self.run.value(attention.query);
+        let biases = self.run.executor.biases(attention);
+        let sinks = self.run.executor.weights.optional(attention.sinks);
+        let queries: Vec<&[f32]> = (0..self.rows.len() * group)
+            .map(|number| {
+                let head = self.head * group + number % group;
+                &query.row(self.rows[number / group])[head * key_len..(head + 1) * key_len]
+            })
+            .collect();
+        let mut sums: Vec<Sum> = (0..queries.len())
+            .map(|number| match sinks {
+                Some(sinks) => {
+                    Sum { greatest: sinks[self.head * group + number % group], weights: 1.0 }
+                }
+                None => Sum { greatest: f32::NEG_INFINITY, weights: 0.0 },
+            })
+            .collect();
+        let mut out = vec![0.0; queries.len() * value_len];
+        for source in self.sources {
+            self.add(simd, *source, &queries, &biases, &mut sums, &mut out);
         }
         for (sum, out) in sums.iter().zip(out.chunks_exact_mut(value_len)) {
             let factor = if sum.weights > 0.0 { 1.0 / sum.weights } else { 0.0 };

@@ -1,8 +1,9 @@
 //! Which tokens one looks at: those whose keys fit best.
 
-use gguf_graph::{Choose, StateId};
+use gguf_graph::Choose;
 use rayon::prelude::*;
 
+use super::attention::push;
 use crate::cache::{BLOCK, Cache};
 use crate::run::Run;
 use crate::state::{Kept, Sequence};
@@ -11,57 +12,34 @@ use crate::value::Value;
 pub(super) fn choose(run: &Run<'_>, choose: &Choose, sequences: &mut [Sequence], out: &mut Value) {
     let key = run.value(choose.key);
     for (sequence, rows) in &run.groups {
-        push_keys(run, &mut sequences[*sequence], choose.state, key, rows);
+        push(run, &mut sequences[*sequence], choose.state, (key, None), rows);
     }
     let mut of_row = vec![0; out.rows];
     for (sequence, rows) in &run.groups {
         rows.iter().for_each(|row| of_row[*row] = *sequence);
     }
     out.data.par_chunks_exact_mut(out.width).enumerate().for_each(|(row, out)| {
-        let kept = &sequences[of_row[row]].kept[choose.state.0 as usize];
-        if let (Kept::Cache { keys, .. } | Kept::Blocks { keys, .. }, false) =
-            (kept, run.watch.ended())
+        if let Kept::Cache { keys, block, .. } =
+            &sequences[of_row[row]].kept[choose.state.0 as usize]
+            && !run.watch.ended()
         {
-            let scores = scores(run, choose, keys, row);
+            let scores = scores(run, choose, keys, *block, row);
             let count = choose.count as usize;
-            let width = count + usize::from(choose.whole);
-            let own = run.positions[row] / choose.block as usize;
-            let is_whole = (run.positions[row] + 1).is_multiple_of(choose.block as usize);
-            for (scores, out) in scores.iter().zip(out.chunks_exact_mut(width)) {
-                let (chosen, more) = out.split_at_mut(count);
-                best(choose, scores, chosen);
-                more.fill(if is_whole { -1.0 } else { own as f32 });
+            for (scores, out) in scores.iter().zip(out.chunks_exact_mut(count)) {
+                best(choose, scores, out);
             }
         }
     });
 }
 
-/// Adds keys to a state that has no values: of whole blocks those of their last positions.
-fn push_keys(
-    run: &Run<'_>,
-    sequence: &mut Sequence,
-    state: StateId,
-    key: &Value,
-    rows: &[usize],
-) {
-    match &mut sequence.kept[state.0 as usize] {
-        Kept::Cache { keys, .. } => rows.iter().for_each(|row| keys.push(key.row(*row))),
-        Kept::Blocks { keys, block } => {
-            let is_last = |row: &&usize| (run.positions[**row] + 1).is_multiple_of(*block);
-            rows.iter().filter(is_last).for_each(|row| keys.push(key.row(*row)));
-        }
-        _ => {}
-    }
-}
-
-/// The scores of all keys up to the position of a token: of each head, or of all together.
-fn scores(run: &Run<'_>, choose: &Choose, keys: &Cache, row: usize) -> Vec<Vec<f32>> {
+/// The scores of all positions up to that of a token, or of all blocks of so many tokens: of each head, or of
+/// all together.
+fn scores(run: &Run<'_>, choose: &Choose, keys: &Cache, block: usize, row: usize) -> Vec<Vec<f32>> {
     let query = run.value(choose.query).row(row);
     let weights = choose.weights.map(|weights| run.value(weights).row(row));
     let heads = choose.heads as usize;
     let len = query.len() / heads;
-    let positions = if choose.whole { choose.block as usize } else { 1 };
-    let seen = ((run.positions[row] + 1) / positions).min(keys.rows());
+    let seen = ((run.positions[row] + 1) / block).min(keys.rows());
     let together = choose.together || weights.is_some();
     let groups = if together { 1 } else { heads };
     let of_block = |block: usize| {
@@ -95,8 +73,7 @@ fn scores(run: &Run<'_>, choose: &Choose, keys: &Cache, row: usize) -> Vec<Vec<f
 /// The numbers of the best blocks; -1 for those that there are too few of.
 fn best(choose: &Choose, scores: &[f32], out: &mut [f32]) {
     let best = |block: &[f32]| block.iter().copied().fold(f32::NEG_INFINITY, f32::max);
-    let keys = if choose.whole { 1 } else { choose.block as usize };
-    let mut blocks: Vec<f32> = scores.chunks(keys).map(best).collect();
+    let mut blocks: Vec<f32> = scores.chunks(choose.block as usize).map(best).collect();
     let count = blocks.len();
     for block in blocks.iter_mut().skip(count.saturating_sub(choose.local as usize)) {
         *block = f32::INFINITY;

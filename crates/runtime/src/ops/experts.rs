@@ -1,6 +1,6 @@
 //! Experts: each token goes through those of its best scores.
 
-use gguf_graph::{Experts, Gating};
+use gguf_graph::{Experts, Function, Gating};
 use rayon::prelude::*;
 
 use super::elementwise::{apply, gated, softmax};
@@ -18,8 +18,10 @@ pub(super) fn experts(run: &Run<'_>, experts: &Experts, out: &mut Value) {
     let scales = weights.optional(experts.scales);
     let share = experts.share.max(1) as usize;
     let mut assigned: Vec<Assigned> = vec![Vec::new(); scores.width / share];
+    let chosen = experts.chosen.map(|chosen| run.value(chosen));
     for row in 0..scores.rows {
-        for (expert, weight) in choose(experts, scores.row(row), bias, scales) {
+        let chosen = chosen.map(|chosen| chosen.row(row));
+        for (expert, weight) in choose(experts, scores.row(row), chosen, bias, scales) {
             assigned[expert / share].push((row, weight));
         }
     }
@@ -87,10 +89,11 @@ fn network(
     multiply(&up, experts.down, experts.down_bias)
 }
 
-/// The experts of a token with their weights, in the order of their numbers.
+/// The experts of a token with their weights, in the order of their numbers; they may be chosen before.
 fn choose(
     experts: &Experts,
     scores: &[f32],
+    chosen: Option<&[f32]>,
     bias: Option<&[f32]>,
     scales: Option<&[f32]>,
 ) -> Vec<(usize, f32)> {
@@ -98,6 +101,9 @@ fn choose(
     match experts.gating {
         Gating::Softmax => softmax(&mut weights),
         Gating::Sigmoid => weights.iter_mut().for_each(|x| *x = 1.0 / (1.0 + (-*x).exp())),
+        Gating::SqrtSoftplus => {
+            weights.iter_mut().for_each(|x| *x = apply(Function::Softplus, *x).sqrt());
+        }
         Gating::SoftmaxOfUsed | Gating::SoftmaxOfClose { .. } => {}
     }
     let mut merits = weights.clone();
@@ -108,8 +114,15 @@ fn choose(
         keep_best_groups(&mut merits, experts);
     }
     let mut order: Vec<usize> = (0..scores.len()).collect();
-    // The first of equals, as everywhere.
-    order.sort_by(|a, b| merits[*b].total_cmp(&merits[*a]));
+    match chosen {
+        // A number that is none, or that no expert has, stands for none.
+        Some(chosen) => {
+            let number = |x: &f32| order.get(*x as usize).filter(|number| **number as f32 == *x);
+            order = chosen.iter().filter_map(number).copied().collect();
+        }
+        // The first of equals, as everywhere.
+        None => order.sort_by(|a, b| merits[*b].total_cmp(&merits[*a])),
+    }
     if let Gating::SoftmaxOfClose { margin } = experts.gating {
         weights = shares_of_close(scores, &order, experts.used as usize, margin);
     }
@@ -162,7 +175,7 @@ fn keep_best_groups(merits: &mut [f32], experts: &Experts) {
 
 #[cfg(test)]
 mod tests {
-    use gguf_graph::{Function, GateFunction, ValueId, WeightId};
+    use gguf_graph::{GateFunction, ValueId, WeightId};
 
     use super::*;
 
@@ -171,6 +184,7 @@ mod tests {
             x: ValueId(0),
             scores: ValueId(1),
             used: 2,
+            chosen: None,
             gating,
             selection_bias: None,
             groups: 1,
@@ -196,11 +210,28 @@ mod tests {
         let experts = experts(Gating::SoftmaxOfClose { margin: 0.02 });
         let share = 1.0 / (1.0 + (-0.01f32).exp());
         let scores = [0.5, 2.0, 1.99];
-        let chosen = choose(&experts, &scores, None, None);
+        let chosen = choose(&experts, &scores, None, None, None);
         assert_eq!(chosen.iter().map(|(expert, _)| *expert).collect::<Vec<_>>(), [1, 2]);
         // Behind the best the next has nobody close.
         assert!((chosen[0].1 - 2.0 * share).abs() < 1e-6 && chosen[1].1 == 2.0, "{chosen:?}");
-        let scaled = choose(&experts, &scores, None, Some(&[1.0, 1.0, 3.0]));
+        let scaled = choose(&experts, &scores, None, None, Some(&[1.0, 1.0, 3.0]));
         assert_eq!(scaled[1].1, 6.0);
+    }
+
+    #[test]
+    fn those_chosen_before_have_the_weights_of_their_scores() {
+        let mut experts = experts(Gating::SqrtSoftplus);
+        experts.normalize = true;
+        let scores = [0.5f32, -3.0, 1.5, 30.0];
+        let root = |x: f32| x.exp().ln_1p().sqrt();
+        let chosen = choose(&experts, &scores, Some(&[2.0, 0.0]), None, None);
+        let sum = root(0.5) + root(1.5);
+        let wanted = [(0, 2.0 * root(0.5) / sum), (2, 2.0 * root(1.5) / sum)];
+        for ((expert, weight), wanted) in chosen.iter().zip(wanted) {
+            assert!(*expert == wanted.0 && (weight - wanted.1).abs() < 1e-6, "{chosen:?}");
+        }
+        assert_eq!(choose(&experts, &scores, Some(&[3.0, 3.0]), None, None), [(3, 1.0); 2]);
+        let strange = [f32::NAN, -1.0, 4.0, 0.5, f32::INFINITY, 1e30];
+        assert_eq!(choose(&experts, &scores, Some(&strange), None, None), []);
     }
 }

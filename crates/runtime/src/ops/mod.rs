@@ -2,19 +2,22 @@
 
 mod attention;
 mod choose;
+mod compress;
 mod elementwise;
 mod experts;
 mod frames;
 mod linear_attention;
 mod ngrams;
 mod norm;
+mod numbered;
 mod recurrent;
 mod rotate;
 mod rows;
+mod streams;
 mod wkv;
 
 use gguf::Error;
-use gguf_graph::Op;
+use gguf_graph::{NumberedProduct, Op};
 use rayon::prelude::*;
 
 use crate::product;
@@ -34,13 +37,18 @@ pub(crate) fn compute(
     let to = &mut out;
     match op {
         Op::Features { .. } => rows::features(run, to),
-        Op::Embed { table, index } => rows::embed(run, weights.matrix(*table), *index, to)?,
+        Op::Embed { table, index } => rows::embed(run, weights.matrix(*table), index, to)?,
         Op::Ngrams(ngrams) => ngrams::ngrams(run, ngrams, sequences, to),
         Op::Product { x, weight, bias } => {
             let x = run.value(*x);
             product::multiply(run.how(), weights.matrix(*weight), x, to);
             product::add_adapters(run.how(), run.executor.adapters.of(*weight), x, to);
             elementwise::add_row(weights.optional(*bias), to);
+        }
+        Op::Mark(mark) => numbered::mark(run, mark, to),
+        Op::NumberedProduct(NumberedProduct { x, number, weight }) => {
+            let (x, number) = (run.value(*x), run.value(*number));
+            numbered::multiply(run, weights.matrix(*weight), x, number, to);
         }
         Op::HeadProduct { x, weight } => {
             product::multiply_heads(run.how(), weights.matrix(*weight), run.value(*x), to);
@@ -72,6 +80,12 @@ pub(crate) fn compute(
         Op::SoftCap { x, cap } => elementwise::map(run.value(*x), to, |x| cap * (x / cap).tanh()),
         Op::Activate { x, function } => elementwise::activate(run.value(*x), *function, to),
         Op::Softmax { x, groups } => elementwise::softmax_parts(run.value(*x), *groups, to),
+        Op::Sinkhorn { x, iterations, epsilon } => {
+            streams::sinkhorn(run.value(*x), *iterations, *epsilon, to);
+        }
+        Op::Combine { x, shares, parts } => {
+            streams::combine(run.value(*x), run.value(*shares), *parts, to);
+        }
         Op::Gate { gate, up, function } => {
             elementwise::gate(run.value(*gate), run.value(*up), *function, to);
         }
@@ -88,8 +102,9 @@ pub(crate) fn compute(
         Op::Attention(attention) => attention::attention(run, attention, sequences, to),
         Op::Choose(choose) => choose::choose(run, choose, sequences, to),
         Op::Store { key, value, state } => {
-            attention::store(run.value(*key), run.value(*value), *state, sequences, to);
+            attention::store(run, run.value(*key), run.value(*value), *state, sequences, to);
         }
+        Op::Compress(compress) => compress::compress(run, compress, sequences, to),
         Op::Experts(experts) => experts::experts(run, experts, to),
         Op::CausalConvolution { x, weight, bias, dilation, state } => {
             let kernels = (weights.floats(*weight), weights.optional(*bias));

@@ -12,6 +12,7 @@ pub(super) fn rotate(run: &Run<'_>, x: &Value, heads: u32, rotation: &Rotation, 
     let len = x.width / heads as usize;
     let (start, half) = (rotation.start as usize, frequencies.len());
     let block = rotation.block as usize;
+    let sign = if rotation.inverse { -1.0 } else { 1.0 };
     each_row(out, |row, out| {
         out.copy_from_slice(x.row(row));
         let position = (run.positions[row] / block * block) as f32;
@@ -19,7 +20,7 @@ pub(super) fn rotate(run: &Run<'_>, x: &Value, heads: u32, rotation: &Rotation, 
             .iter()
             .map(|frequency| {
                 let (sin, cos) = (position * frequency).sin_cos();
-                (sin * rotation.magnitude, cos * rotation.magnitude)
+                (sign * sin * rotation.magnitude, cos * rotation.magnitude)
             })
             .collect();
         for head in out.chunks_exact_mut(len) {

@@ -3,7 +3,7 @@
 use gguf::Error;
 use gguf_graph::{Index, Pooling};
 
-use super::each_row;
+use super::{each_row, numbered};
 use crate::run::{Inputs, Run};
 use crate::value::Value;
 use crate::weight::Matrix;
@@ -17,12 +17,15 @@ pub(super) fn features(run: &Run<'_>, out: &mut Value) {
 pub(super) fn embed(
     run: &Run<'_>,
     table: &Matrix,
-    index: Index,
+    index: &Index,
     out: &mut Value,
 ) -> Result<(), Error> {
     let tokens = run.tokens();
     let of = |row: usize| match index {
         Index::Token => tokens[row].id as usize,
+        Index::Replaced(others) => {
+            numbered::of_token(others, tokens[row].id, tokens[row].id) as usize
+        }
         Index::Position => run.positions[row],
         Index::Row => row,
         Index::Zero => 0,

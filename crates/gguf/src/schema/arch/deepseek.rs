@@ -514,7 +514,7 @@ pub(super) static BAILING_MOE3: Architecture = Architecture {
 const KPOOL_INDEXER: &[Item] = &[
     All(INDEXER),
     Required("indexer_compressor_gate.weight", "n_embd, index_dim"),
-    Required("indexer_compressor_ape.weight", "index_dim, untold"),
+    Required("indexer_compressor_ape.weight", "index_dim, n_kpool"),
 ];
 /// Delta attention as in Kimi Linear, where decays are no matrix.
 const FLAT_DELTA: &[Item] = &[
@@ -562,6 +562,9 @@ pub(super) static GLM5_NEXT: Architecture = Architecture {
         INDEXER_KEYS,
         &[
             "attention.kv_lora_rank",
+            "attention.key_length_mla",
+            "attention.value_length_mla",
+            "attention.indexer.kpool",
             "ssm.conv_kernel",
             "kda.head_dim",
             "hyper_connection.count",
@@ -577,9 +580,6 @@ pub(super) static GLM5_NEXT: Architecture = Architecture {
         &[
             "vocab_size",
             "kda.gate_lower_bound",
-            "attention.key_length_mla",
-            "attention.value_length_mla",
-            "attention.indexer.kpool",
             "attention.indexer.kpool_select_tail",
             "attention.indexer.types",
             "swiglu_clamp_exp",

@@ -118,7 +118,7 @@ keys! {
     optional "{arch}.attention.indexer.local_blocks" u32 "Last blocks that are always chosen."
     optional "{arch}.attention.indexer.types" bools "Per layer, whether it has an indexer of its own."
     optional "{arch}.attention.indexer.kpool" u32 "Tokens that the indexer pools."
-    optional "{arch}.attention.indexer.kpool_select_tail" bool "Whether tokens not pooled yet are chosen."
+    optional "{arch}.attention.indexer.kpool_select_tail" bool = flag(true) "Whether tokens not pooled yet are chosen."
 }
 
 keys! {

@@ -1,0 +1,77 @@
+//! Numbers that tokens have by their ids, matrices chosen by numbers, and tokens that stand in for others.
+
+use std::sync::Arc;
+
+use gguf_graph::{Graph, Limits, OutputKind};
+use gguf_runtime::{Arithmetic, Batch, Context, ContextOptions, Executor, Value};
+use serde_json::{Value as Json, json};
+
+#[allow(dead_code)] // The fuzz target wants more of it.
+#[path = "../../../fuzz/src/graph.rs"]
+mod tiny;
+
+/// Token `i` has the row `i, 1`; matrix `n` makes `n i + 10 n` of it.
+fn tables() -> [(&'static str, Vec<u64>, Vec<f32>); 2] {
+    let rows = (0..9).flat_map(|i| [i as f32, 1.0]).collect();
+    let matrices = (0..4).flat_map(|n| [n as f32, 10.0 * n as f32]).collect();
+    [("table", vec![2, 9], rows), ("matrices", vec![2, 1, 4], matrices)]
+}
+
+/// What the last of these operations makes of tokens.
+fn run(ops: &[Json], states: Json, ids: &[u32]) -> Value {
+    let weights = tables().map(|(name, shape, _)| json!({"name": name, "shape": shape}));
+    let raw = json!({"architecture": "x", "weights": weights, "states": states,
+        "main": {"ops": ops, "outputs": [{"kind": "hidden", "value": ops.len() - 1}]}});
+    let graph = Graph::new(serde_json::from_value(raw).unwrap(), Limits::default()).unwrap();
+    let model = tiny::model(&graph).unwrap();
+    let mut executor = Executor::new(&model, graph, Arithmetic::Exact).unwrap();
+    assert_eq!(executor.vocabulary_len(), Some(9));
+    for (name, _, numbers) in tables() {
+        let bytes = numbers.iter().flat_map(|x| x.to_le_bytes()).collect();
+        executor = executor.with_tensor(name, gguf::TensorType::F32, bytes).unwrap();
+    }
+    let mut context = Context::new(Arc::new(executor), ContextOptions::default()).unwrap();
+    context.run(&Batch::of_all(ids), OutputKind::Hidden, &()).unwrap()
+}
+
+fn replaced() -> Json {
+    json!({"op": "embed", "table": 0, "index": {"replaced": [[3, 5], [7, 0]]}})
+}
+
+#[test]
+fn others_stand_in_for_some_tokens() {
+    let made = run(&[replaced()], json!([]), &[1, 3, 5, 7, 8]);
+    assert_eq!(made.data, [1.0, 1.0, 5.0, 1.0, 5.0, 1.0, 0.0, 1.0, 8.0, 1.0]);
+}
+
+#[test]
+fn each_row_goes_through_the_matrix_of_its_number() {
+    // Of the numbers 0.5, 1, 2.4, -3 and 99 the nearest of four matrices are 1, 1, 2, 0 and 3.
+    let marks = json!({"op": "mark", "marks": [[1, 1.0], [2, 2.4], [3, -3.0], [8, 99.0]], "otherwise": 0.5});
+    let product = json!({"op": "numbered_product", "x": 0, "number": 1, "weight": 1});
+    let made = run(&[replaced(), marks, product], json!([]), &[0, 1, 2, 3, 4, 8]);
+    assert_eq!(made.data, [10.0, 11.0, 24.0, 0.0, 14.0, 54.0]);
+}
+
+#[test]
+fn a_head_finds_the_number_of_a_token_before() {
+    let mark =
+        |marks: Json, otherwise: f32| json!({"op": "mark", "marks": marks, "otherwise": otherwise});
+    let ops = [
+        replaced(),
+        mark(json!([]), 1.0),
+        mark(json!([[3, 12.5], [7, 12.5]]), -12.5),
+        mark(json!([[3, 1.0], [7, 3.0]]), 0.0),
+        json!({"op": "attention", "query": 1, "memory": {"cached": {"key": 2, "value": 3, "state": 0}},
+               "heads": 1, "heads_kv": 1, "key_len": 1, "value_len": 1, "scale": 1.0, "mask": "causal"}),
+        json!({"op": "numbered_product", "x": 0, "number": 4, "weight": 1}),
+    ];
+    let states = json!([{"kind": "cache", "keys": 1, "values": 1}]);
+    // Before a token that counts none, then that of the token, of two their mean, of three the nearest to it.
+    let numbers = run(&ops[..5], states.clone(), &[1, 3, 1, 7, 1, 7]);
+    for (found, expected) in numbers.data.iter().zip([0.0, 1.0, 1.0, 2.0, 2.0, 7.0 / 3.0]) {
+        assert!((found - expected).abs() < 1e-5, "{found} and {expected}");
+    }
+    let made = run(&ops, states, &[1, 3, 1, 7, 1, 7]);
+    assert_eq!(made.data, [0.0, 15.0, 11.0, 20.0, 22.0, 20.0]);
+}
