@@ -97,7 +97,11 @@ FOR_TRANSFORMERS = {
 # Parts of models that text does not go through, or that are made by the program.
 ELSEWHERE = ("vqmodel", "vision", "visual", "projector", "slope_rate", "_decay")
 # What the configuration of a class that is made by hand has otherwise.
-CHANGED = {"BambaForCausalLM": {"attn_rotary_emb": 8}, "JAISLMHeadModel": {"n_head": 4}}
+CHANGED = {
+    "BambaForCausalLM": {"attn_rotary_emb": 8},
+    "Glm5NextForConditionalGeneration": {"swiglu_limit": 0.1},
+    "JAISLMHeadModel": {"n_head": 4},
+}
 # More checkpoints of a class: fields that are another.
 VARIANTS = {
     "MiniMaxText01ForCausalLM": {"whole heads rotate": {"rotary_dim": 16}},

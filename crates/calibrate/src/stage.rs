@@ -83,7 +83,9 @@ fn places(op: &Op, raw: &RawGraph) -> Vec<(Entering, Vec<WeightId>)> {
         }
         Op::HeadProduct { x, weight } => {
             let shape = &raw.weights[weight.0 as usize].shape;
-            let parts = shape.get(2).map_or(1, |heads| *heads as usize);
+            // Of matrices that stand one below the other the shape does not tell how many there are.
+            let Some(heads) = shape.get(2) else { return Vec::new() };
+            let parts = *heads as usize;
             vec![(Entering::Value { x: *x, parts, added_to: None }, vec![*weight])]
         }
         Op::Experts(experts) => {

@@ -370,3 +370,35 @@ fn layers_of_deepseek_4_see_blocks_as_long_as_their_ratio() {
     // the indexers' keys.
     assert_eq!(graph.cache_width(), 4 * 32 + 2 * (32 + 16) / 4 + 32 / 8);
 }
+
+#[test]
+fn layers_of_glm_5_3_choose_blocks_or_look_at_what_one_before_them_has_chosen() {
+    let kinds = Array::from(&[true, true, true, false][..]);
+    let graph = graph("glm5-next", &[("attention.indexer.types", kinds.into())]);
+    let among = graph.main().0.ops.iter().filter_map(|op| match op {
+        Op::Attention(attention) => attention.among,
+        _ => None,
+    });
+    let among: Vec<_> = among.collect();
+    assert_eq!(count(&graph, |op| matches!(op, Op::Choose(_))), 1);
+    assert_eq!(count(&graph, |op| matches!(op, Op::LinearAttention(_))), 2);
+    assert!(among.len() == 2 && among[0] == among[1] && among[0].block == 2 && among[0].tail);
+}
+
+#[test]
+fn adapters_have_a_token_each_and_one_that_stands_in_for_it() {
+    let of = architecture("graniteswitch").unwrap();
+    let fault = |key: &str, tokens: &[i32]| {
+        let metadata = metadata(of, &[(key, Array::from(tokens).into())]);
+        let fault = build(&metadata, &tensors(of, &metadata, false)).unwrap_err();
+        (fault.code, fault.message.into_string())
+    };
+    let replacing = "adapters.token_ids_substitute";
+    let few = "2 tokens switch 2 adapters on, and 1 stand in for them";
+    assert_eq!(fault(replacing, &[1]), ("key-value", few.to_owned()));
+    assert_eq!(fault(replacing, &[1, -1]).0, "key-value");
+    // There are 40 tokens.
+    let (code, message) = fault(replacing, &[1, 40]);
+    assert_eq!(code, "graph-invalid");
+    assert!(message.ends_with("a token that stands in has no row"), "{message}");
+}

@@ -179,12 +179,13 @@ mod tests {
         let raw = json!({
             "architecture": "x",
             "states": [{"kind": "cache", "keys": 96, "values": 72}, {"kind": "rows", "width": 8, "rows": 3},
-                {"kind": "tokens", "count": 2}],
+                {"kind": "cache", "keys": 96, "values": 72, "block": 5}, {"kind": "tokens", "count": 2}],
             "weights": [{"name": "k", "shape": [96, 9]}, {"name": "v", "shape": [72, 9]}],
             "main": {"outputs": [{"kind": "hidden", "value": 2}], "ops": [
                 {"op": "embed", "table": 0, "index": "token"},
                 {"op": "embed", "table": 1, "index": "token"},
                 {"op": "attention", "query": 0, "memory": {"cached": {"key": 0, "value": 1, "state": 0}},
+                 "blocks": {"key": 0, "value": 1, "state": 2},
                  "heads": 3, "heads_kv": 3, "key_len": 32, "value_len": 24, "scale": 1.0, "mask": "causal"},
                 {"op": "embed", "table": 0, "index": "token"}]},
         });
@@ -193,9 +194,9 @@ mod tests {
             for tokens in [1, 64, 100, 513] {
                 let mut sequence = Sequence::new(&graph, ty, tokens);
                 for kept in &mut sequence.kept {
-                    if let Kept::Cache { keys, values, .. } = kept {
-                        (0..tokens).for_each(|_| keys.push(&[1.0; 96]));
-                        (0..tokens).for_each(|_| values.push(&[1.0; 72]));
+                    if let Kept::Cache { keys, values, block, .. } = kept {
+                        (0..tokens / *block).for_each(|_| keys.push(&[1.0; 96]));
+                        (0..tokens / *block).for_each(|_| values.push(&[1.0; 72]));
                     }
                 }
                 let allocated = sequence.kept.iter().map(|kept| match kept {

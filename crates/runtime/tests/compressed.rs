@@ -238,8 +238,11 @@ fn blocks_rotate_by_their_first_token_and_back() {
         json!({"op": "rotate", "x": x, "heads": 1, "rotation": {"pairs": "neighbours", "count": 2,
             "start": 2, "base": 100.0, "block": block, "inverse": inverse}})
     };
-    let turned = computed(&[rotate(2, BLOCK, false)], json!([]));
-    let back = computed(&[rotate(2, BLOCK, false), rotate(5, BLOCK, true)], json!([]));
+    // Where nothing is kept, positions begin anew with each batch.
+    let (op, state) = compress(false);
+    let turned = computed(&[op.clone(), rotate(2, BLOCK, false)], json!([state]));
+    let back = [op, rotate(2, BLOCK, false), rotate(6, BLOCK, true)];
+    let back = computed(&back, json!([state]));
     for position in 0..TOKENS {
         let (sin, cos) = ((position - position % BLOCK) as f64).sin_cos();
         let own: Vec<f64> = (0..WIDTH).map(|i| table("narrow", position, i)).collect();

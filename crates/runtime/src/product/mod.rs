@@ -86,8 +86,9 @@ pub(crate) fn multiply_heads(how: How<'_>, matrix: &Matrix, x: &Value, out: &mut
     if let Some(observer) = how.watch.observer {
         observer.product(&matrix.name, None, x);
     }
-    let (input, output) = (matrix.row_len, matrix.rows_of_one);
+    let input = matrix.row_len;
     let heads = x.width / input;
+    let output = out.width / heads;
     for head in 0..heads {
         let mut part = Value::zeros(x.rows, input, Vec::new());
         for (row, part) in part.data.chunks_exact_mut(input).enumerate() {
