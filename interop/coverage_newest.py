@@ -30,8 +30,8 @@ def four_bits(name, out, inside):
 
 # llama.cpp computes four streams and no other number.
 QUERIES, GROUPS, OUTPUT, STREAMS, INNER = 160, 2, 96, 4, 64
-# Enough heads that hardly ever none fits a block, when all blocks would be as good.
-INDEX_HEADS, INDEX = 16, 16
+# Enough heads that hardly ever none fits a block, when all blocks would be as good; of a length that llama.cpp can turn.
+INDEX_HEADS, INDEX = 16, 64
 USED = 2
 LAYERS_OF_DEEPSEEK = 4
 
