@@ -252,7 +252,7 @@ pub fn tiny(name: &str) -> Result<Graph, Finding> {
 /// Blocks of two tokens, of which one is chosen, and the table of embeddings of two and three tokens.
 fn ngrams(metadata: &mut Metadata) -> Option<TensorInfo> {
     let mut set = |key: &str, value: gguf::Value| metadata.set(format!("qwen4exp.{key}"), value);
-    set("attention.compress_ratios", 2u32.into());
+    set("attention.compress_ratios", gguf::Array::from(&[2u32, 2][..]).into());
     set("attention.indexer.top_k", 2u32.into());
     set("ple.ngram_size", 3u32.into());
     set("ple.heads_per_ngram", 1u32.into());

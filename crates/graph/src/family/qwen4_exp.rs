@@ -62,7 +62,7 @@ fn chosen(
     if builder.hyper.stated(RATIOS).is_none() || !builder.has("indexer.k_proj.weight") {
         return Ok(None);
     }
-    let block = builder.size_in(RATIOS, layer)?;
+    let block = builder.listed(RATIOS, layer)?;
     if block == 0 {
         return Ok(None);
     }

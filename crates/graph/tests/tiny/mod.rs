@@ -106,7 +106,7 @@ pub fn metadata(of: &Architecture, others: &[(&str, Value)]) -> Metadata {
     }
     if of.name == "qwen4exp" {
         // Blocks of four, of which two are chosen; n-grams of two and of three tokens.
-        metadata.set("qwen4exp.attention.compress_ratios", 4u32);
+        metadata.set("qwen4exp.attention.compress_ratios", Array::from(&[4u32, 4, 4, 4][..]));
         metadata.set("qwen4exp.attention.indexer.top_k", 8u32);
         ngrams(&mut metadata);
     }
