@@ -54,6 +54,7 @@ REASONS = {
     ("minimax-m3", "llama.cpp"): (ANYTHING, "llama.cpp: all is looked at without flash attention"),
     ("modern-bert", "llama.cpp"): TABLE,
     ("phimoe", "llama.cpp"): (ANYTHING, "llama.cpp: norms and weights of experts as in other models"),
+    ("qwen4exp", "llama.cpp"): (ANYTHING, "llama.cpp: some tokens of one more block"),
     ("rwkv7", "llama.cpp"): (ANYTHING, "llama.cpp: heads that are no multiple of its vectors"),
     ("smallthinker", "llama.cpp"): (ANYTHING, "llama.cpp: a window of 4096, whatever the file says"),
     ("spark2_5", "llama.cpp"): TABLE,
@@ -105,6 +106,7 @@ CHANGED = {
 # More checkpoints of a class: fields that are another.
 VARIANTS = {
     "MiniMaxText01ForCausalLM": {"whole heads rotate": {"rotary_dim": 16}},
+    "Qwen4ExpForCausalLM": {"all blocks chosen": {"indexer_budget": 128}},
     "SmallThinkerForCausalLM": {"window as llama.cpp has it": {"sliding_window_size": 4096}},
 }
 # What `transformers` calls classes of others.

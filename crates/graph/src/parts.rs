@@ -11,7 +11,9 @@ impl Op {
     /// The values that it reads.
     pub fn values(&self) -> Vec<ValueId> {
         match self {
-            Self::Features { .. } | Self::Embed { .. } | Self::Ngrams(_) | Self::Mark(_) => Vec::new(),
+            Self::Features { .. } | Self::Embed { .. } | Self::Ngrams(_) | Self::Mark(_) => {
+                Vec::new()
+            }
             Self::Product { x, .. }
             | Self::HeadProduct { x, .. }
             | Self::Norm { x, .. }

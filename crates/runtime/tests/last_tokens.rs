@@ -47,7 +47,8 @@ fn made(states: Json, mut ops: Json, weights: &[(&str, [u64; 2], Vec<f32>)]) -> 
         context.run(&batch, OutputKind::Hidden, &()).unwrap()
     };
     let context = || Context::new(executor.clone(), options).unwrap();
-    let token = |sequence: usize| move |id: &u32| Token { id: *id, sequence, output: sequence == 0 };
+    let token =
+        |sequence: usize| move |id: &u32| Token { id: *id, sequence, output: sequence == 0 };
     let ours: Vec<Token> = IDS.iter().map(token(0)).collect();
     let all = run(&mut context(), &ours);
     let mut one = context();

@@ -178,7 +178,8 @@ fn with_ngrams(
     let rows = kernel.saturating_sub(1).saturating_mul(tokens);
     let state = builder.state(State::Rows { width: width.saturating_mul(count), rows });
     let weight = builder.weight("ple_conv1d.weight")?;
-    let convolved = Op::CausalConvolution { x: normed, weight, bias: None, dilation: tokens, state };
+    let convolved =
+        Op::CausalConvolution { x: normed, weight, bias: None, dilation: tokens, state };
     let convolved = builder.op(convolved);
     let convolved = builder.op(Op::Activate { x: convolved, function: Function::Silu });
     let both = builder.add(told, convolved);

@@ -54,7 +54,12 @@ pub(crate) fn sum_of_shares(
 }
 
 /// The mean of equal parts of each row.
-pub(crate) fn mean_of_parts(builder: &mut Builder<'_>, x: ValueId, count: u32, len: u32) -> ValueId {
+pub(crate) fn mean_of_parts(
+    builder: &mut Builder<'_>,
+    x: ValueId,
+    count: u32,
+    len: u32,
+) -> ValueId {
     let part = |builder: &mut Builder<'_>, number: u32| {
         builder.op(Op::Slice { x, groups: 1, start: number.saturating_mul(len), len })
     };
