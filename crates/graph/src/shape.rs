@@ -1,18 +1,18 @@
 //! The shape of the value of an operation, and what the operation asks of its parts.
 
+mod compress;
 mod ngrams;
+mod numbered;
 
 use std::fmt;
 
 use crate::graph::{Rows, Shape};
 use crate::op::{
-    Among, Attention, Blocks, Choose, Compress, Decay, Experts, GateFunction, Gating, Index,
-    LinearAttention, Memory, Op, PositionBias, Scan, Wkv,
+    Among, Attention, Blocks, Choose, Decay, Experts, GateFunction, Gating, Index, LinearAttention,
+    Memory, Op, PositionBias, Scan, Wkv,
 };
 use crate::raw::{Program, RawGraph, State, StateId, ValueId, WeightId};
 use crate::rotation::{Factors, Rotation, Stretch};
-
-mod numbered;
 
 /// Widest row of a value: far beyond any model, and small enough that sums of a few do not overflow.
 const MAX_WIDTH: u64 = 1 << 24;
@@ -355,16 +355,6 @@ impl Place<'_> {
             None => heads,
         };
         Shape::new(query.rows, product(count.into(), groups.into())?)
-    }
-
-    fn compress(&self, compress: &Compress) -> Result<Shape> {
-        let Compress { x, gate, place, block, overlap, state } = *compress;
-        let (x, gate) = (self.tokens(x)?, self.tokens(gate)?);
-        same("widths of what is compressed and of its weights", x.width.into(), gate.width.into())?;
-        require(block > 0, "a block has no tokens")?;
-        self.optional(place, &[x.width.into(), block.into()])?;
-        self.rows_state(state, 2 * x.width, compress.rows())?;
-        Shape::new(x.rows, x.part(if overlap { 2 } else { 1 })?.into())
     }
 
     fn experts(&self, experts: &Experts) -> Result<Shape> {

@@ -39,8 +39,8 @@ impl Default for Devices {
     }
 }
 
-/// Tokens for which caches grow at a time.
-const BLOCK: u64 = 64;
+/// Tokens for which caches grow by whole blocks of rows, also where up to 128 tokens have one row.
+const STEP: u64 = 64 * 128;
 
 /// What a model takes, in bytes.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -112,7 +112,7 @@ impl Report {
         let memory = Memory::of(&graph, in_context(context), kind);
         let sum = |states: &[u64]| states.iter().copied().fold(0, u64::saturating_add);
         let caches = sum(&memory.states);
-        let longer = Memory::of(&graph, in_context(context.saturating_add(BLOCK)), kind);
+        let longer = Memory::of(&graph, in_context(context.saturating_add(STEP)), kind);
         // States belong to the layer whose weights were used last before them.
         let mut layer = 0;
         let mut states: BTreeMap<u64, u64> = BTreeMap::new();
@@ -134,7 +134,7 @@ impl Report {
             batch: options.batch.min(context),
             weights: summary.data_bytes,
             caches,
-            per_token: sum(&longer.states).saturating_sub(caches) / BLOCK,
+            per_token: sum(&longer.states).saturating_sub(caches) / STEP,
             scratch: memory.values,
             input: 0,
             devices: Vec::new(),

@@ -1,7 +1,7 @@
 //! Embeddings of n-grams.
 
 use super::{MAX_WIDTH, Place, Result, product, require, same};
-use crate::graph::{Rows, Shape};
+use crate::graph::Shape;
 use crate::op::Ngrams;
 use crate::raw::State;
 
@@ -10,8 +10,7 @@ const MAX_ROWS: u64 = u32::MAX as u64;
 
 impl Place<'_> {
     pub(super) fn ngrams(&self, ngrams: &Ngrams) -> Result<Shape> {
-        let frames = self.is_encoder && self.features_width().is_some();
-        require(!frames, "an encoder of frames has no tokens")?;
+        let of_tokens = self.rows_of_tokens()?;
         let shape = self.weight(ngrams.table)?;
         let [len, rows] = [0, 1].map(|axis| shape.get(axis).copied().unwrap_or(1));
         require(
@@ -35,6 +34,6 @@ impl Place<'_> {
             State::Tokens { count } => same("tokens of the state", count.into(), lens)?,
             other => return Err(format!("the state is {other}")),
         }
-        Shape::new(Rows::Tokens, product(len, heads)?)
+        Shape::new(of_tokens, product(len, heads)?)
     }
 }

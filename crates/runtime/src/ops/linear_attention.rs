@@ -4,7 +4,7 @@ use gguf_graph::{Decay, LinearAttention};
 use pulp::{Arch, Simd, WithSimd};
 use rayon::prelude::*;
 
-use super::attention::slope;
+use super::distance::slope;
 use super::recurrent::kept;
 use crate::run::Run;
 use crate::state::Sequence;

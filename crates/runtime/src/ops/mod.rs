@@ -3,6 +3,7 @@
 mod attention;
 mod choose;
 mod compress;
+mod distance;
 mod elementwise;
 mod experts;
 mod frames;
