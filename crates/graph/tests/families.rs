@@ -367,7 +367,9 @@ fn layers_of_deepseek_4_see_blocks_as_long_as_their_ratio() {
 #[test]
 fn layers_of_glm_5_3_choose_blocks_or_look_at_what_one_before_them_has_chosen() {
     let kinds = Array::from(&[true, true, true, false][..]);
-    let graph = graph("glm5-next", &[("attention.indexer.types", kinds.into())]);
+    let of = architecture("glm5-next").unwrap();
+    let metadata = metadata(of, &[("attention.indexer.types", kinds.into())]);
+    let graph = build(&metadata, &tensors(of, &metadata, true)).unwrap();
     let among = graph.main().0.ops.iter().filter_map(|op| match op {
         Op::Attention(attention) => attention.among,
         _ => None,
