@@ -141,6 +141,44 @@ fn a_weight_may_be_multiplied_with_and_more() {
     assert!(tiny::run(graph.as_bytes()));
 }
 
+/// What enters each product.
+#[derive(Default)]
+struct Entering(std::sync::Mutex<Vec<Value>>);
+
+impl gguf_runtime::Observer for Entering {
+    fn product(&self, _: &str, _: Option<(usize, usize)>, x: &Value) {
+        self.0.lock().unwrap().push(x.clone());
+    }
+}
+
+#[test]
+fn matrices_of_heads_may_stand_one_below_the_other() {
+    let of = |shape: &str| {
+        let graph = format!(
+            r#"{{"architecture": "x", "states": [],
+            "weights": [{{"name": "table", "shape": [4, 9]}}, {{"name": "heads", "shape": {shape}}}],
+            "main": {{"outputs": [{{"kind": "hidden", "value": 1}}], "ops": [
+                {{"op": "embed", "table": 0, "index": "token"}},
+                {{"op": "head_product", "x": 0, "weight": 1}}]}}}}"#
+        );
+        let raw = serde_json::from_str(&graph).unwrap();
+        let graph = gguf_graph::Graph::new(raw, gguf_graph::Limits::default()).unwrap();
+        let model = tiny::model(&graph).unwrap();
+        let executor = Arc::new(Executor::new(&model, graph, Arithmetic::Exact).unwrap());
+        let seen = Entering::default();
+        let batch = Batch::of_all(&IDS);
+        let mut context = context(&executor, 512);
+        let made = context.observe(&batch, OutputKind::Hidden, &seen, &()).unwrap();
+        let [entering] = <[Value; 1]>::try_from(seen.0.into_inner().unwrap()).unwrap();
+        (made, entering)
+    };
+    let ((apart, whole), (below, parts)) = (of("[2, 3, 2]"), of("[2, 6]"));
+    assert!(apart.data == below.data && apart.width == 6 && apart.data.iter().any(|x| *x != 0.0));
+    assert_eq!((whole.rows, whole.width), (8, 4));
+    assert_eq!((parts.rows, parts.width), (16, 2), "as the rows of the matrix are long");
+    assert!(whole.data == parts.data);
+}
+
 /// What `choose` makes of embeddings that are queries and keys at once, of tokens together or one by one.
 fn chosen(count: usize, block: usize, local: usize) -> Vec<Vec<f32>> {
     let graph = format!(

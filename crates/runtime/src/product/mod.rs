@@ -83,12 +83,17 @@ fn multiply_rows(how: How<'_>, matrix: &Matrix, first: usize, x: &Value, out: &m
 
 /// The product of each head with a matrix of its own.
 pub(crate) fn multiply_heads(how: How<'_>, matrix: &Matrix, x: &Value, out: &mut Value) {
-    if let Some(observer) = how.watch.observer {
-        observer.product(&matrix.name, None, x);
-    }
     let input = matrix.row_len;
     let heads = x.width / input;
     let output = out.width / heads;
+    if let Some(observer) = how.watch.observer {
+        if output == matrix.rows_of_one {
+            observer.product(&matrix.name, None, x);
+        } else {
+            let parts = Value { rows: x.rows * heads, width: input, data: x.data.clone() };
+            observer.product(&matrix.name, None, &parts);
+        }
+    }
     for head in 0..heads {
         let mut part = Value::zeros(x.rows, input, Vec::new());
         for (row, part) in part.data.chunks_exact_mut(input).enumerate() {
