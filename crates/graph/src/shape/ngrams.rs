@@ -24,7 +24,10 @@ impl Place<'_> {
         let lens = (ngrams.multipliers.len() as u64).saturating_sub(1);
         let heads = ngrams.heads.len() as u64;
         require(lens > 0, "there are no multipliers for two tokens")?;
-        require(heads.is_multiple_of(lens), "heads are not equally many for each number of tokens")?;
+        require(
+            heads.is_multiple_of(lens),
+            "heads are not equally many for each number of tokens",
+        )?;
         for head in &ngrams.heads {
             let end = head.start.checked_add(head.count);
             let fits = head.count > 0 && end.is_some_and(|end| end <= rows);
