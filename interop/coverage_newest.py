@@ -145,6 +145,8 @@ def hyper_connection(p, inject=True):
 
 
 QWEN_STREAMS = 4
+# So many that hardly ever none fits, when all blocks would be as good.
+INDEX_HEADS_OF_QWEN = 16
 
 
 def qwen4(name, **fields):
@@ -157,10 +159,10 @@ def qwen4(name, **fields):
     made |= {"linear_num_key_heads": KEY_HEADS, "linear_num_value_heads": VALUE_HEADS, "output_gate_type": "sigmoid"}
     made |= {"linear_key_head_dim": LINEAR, "linear_value_head_dim": LINEAR, "num_experts": EXPERTS}
     made |= {"num_experts_per_tok": 2, "moe_intermediate_size": EXPERT_FF, "shared_expert_intermediate_size": 40}
-    made |= {"hc_count": QWEN_STREAMS, "hc_lowrank": RANK, "indexer_n_heads": 2, "indexer_kv_heads": 1}
+    made |= {"hc_count": QWEN_STREAMS, "hc_lowrank": RANK, "indexer_n_heads": INDEX_HEADS_OF_QWEN, "indexer_kv_heads": 1}
     made |= {"indexer_head_dim": HEAD, "indexer_budget": 8, "indexer_compress_ratio": 4, "ple_layer_ids": [1]}
     made |= {"ngram_size": NGRAM, "heads_per_ngram": OF_EACH, "ple_conv_kernel_size": 4, "split_ngram_parts": PARTS}
-    made["image_token_id"] = 9
+    made |= {"ngram_vocab_size_base": 11, "make_ngram_vocab_size_divisible_by": 64, "image_token_id": 9}
 
     def layer(p):
         q, network = f"{p}.self_attn", f"{p}.mlp"
@@ -171,7 +173,7 @@ def qwen4(name, **fields):
             tensors |= linear(f"{q}.q_proj", 2 * HEADS * HEAD, WIDTH) | linear(f"{q}.k_proj", KV * HEAD, WIDTH)
             tensors |= linear(f"{q}.v_proj", KV * HEAD, WIDTH) | linear(f"{q}.o_proj", WIDTH, HEADS * HEAD)
             tensors |= norm(f"{q}.q_norm", HEAD) | norm(f"{q}.k_norm", HEAD)
-            tensors |= linear(f"{q}.indexer.index_qk_proj", 3 * HEAD, WIDTH)
+            tensors |= linear(f"{q}.indexer.index_qk_proj", (INDEX_HEADS_OF_QWEN + 1) * HEAD, WIDTH)
             tensors |= norm(f"{q}.indexer.q_layernorm", HEAD) | norm(f"{q}.indexer.k_layernorm", HEAD)
         tensors |= linear(f"{network}.gate", EXPERTS, WIDTH) | experts(network, True)
         return tensors | gated(f"{network}.shared_expert", 40) | linear(f"{network}.shared_expert_gate", 1, WIDTH)

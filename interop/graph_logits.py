@@ -54,11 +54,13 @@ REASONS = {
     ("minimax-m3", "llama.cpp"): (ANYTHING, "llama.cpp: all is looked at without flash attention"),
     ("modern-bert", "llama.cpp"): TABLE,
     ("phimoe", "llama.cpp"): (ANYTHING, "llama.cpp: norms and weights of experts as in other models"),
+    ("qwen4exp", "llama.cpp"): (ANYTHING, "llama.cpp: some tokens of one more block"),
     ("rwkv7", "llama.cpp"): (ANYTHING, "llama.cpp: heads that are no multiple of its vectors"),
     ("smallthinker", "llama.cpp"): (ANYTHING, "llama.cpp: a window of 4096, whatever the file says"),
     ("spark2_5", "llama.cpp"): TABLE,
 }
 INDEXER = {"index_n_heads": 16, "index_head_dim": 64}
+BLOCK_INDEXER = {"indexer_n_heads": 16}
 # What checkpoints have besides, so that more shows: fields of the configuration of a class that `transformers` makes.
 # Indexers have enough heads that hardly ever none fits, when all tokens would be as good.
 FIELDS = {
@@ -69,6 +71,8 @@ FIELDS = {
         ("ModernBertForMaskedLM", "ModernBertForSequenceClassification", "ModernBertModel"), {"layer_norm_eps": 1e-5}
     ),
     "LagunaForCausalLM": {"layer_types": ["full_attention", "sliding_attention"]},
+    "Qwen4ExpForCausalLM": BLOCK_INDEXER,
+    "Qwen4ExpForConditionalGeneration": {"text_config": BLOCK_INDEXER},
     "MellumForCausalLM": {"layer_types": ["sliding_attention", "full_attention"]},
     "PaddleOCRVLForConditionalGeneration": {
         "text_config": {"rope_parameters": {"rope_type": "default", "rope_theta": 1e4, "mrope_section": [2, 3, 3]}},
@@ -88,6 +92,8 @@ FOR_TRANSFORMERS = {
     "PhiMoEForCausalLM": {"model_type": "phimoe", "attention_bias": True, "lm_head_bias": True, "rope_scaling": dict.fromkeys(("short_mscale", "long_mscale"), 1.2535663410560174)},
     "Dots3NoteTextForCausalLM": {"num_key_value_heads": 4},
     "HYV4ForCausalLM": {"model_type": "hy_v4", "pad_token_id": 0},
+    "Qwen4ExpForCausalLM": {"model_type": "qwen4_exp_text"},
+    "Qwen4ExpForConditionalGeneration": {"model_type": "qwen4_exp", "text_config": {"model_type": "qwen4_exp_text"}},
 }
 # Parts of models that text does not go through, or that are made by the program.
 ELSEWHERE = ("vqmodel", "vision", "visual", "projector", "slope_rate", "_decay")
@@ -100,6 +106,7 @@ CHANGED = {
 # More checkpoints of a class: fields that are another.
 VARIANTS = {
     "MiniMaxText01ForCausalLM": {"whole heads rotate": {"rotary_dim": 16}},
+    "Qwen4ExpForCausalLM": {"all blocks chosen": {"indexer_budget": 128}},
     "SmallThinkerForCausalLM": {"window as llama.cpp has it": {"sliding_window_size": 4096}},
 }
 # What `transformers` calls classes of others.
@@ -117,9 +124,14 @@ GAINS = {"PlamoForCausalLM": 0.25}
 
 
 def ids(name, folder):
-    """Tokens of all kinds; two that switch adapters on, if some do: the first, then one whose mean with it is a third."""
+    """Tokens of all kinds; two that switch adapters on, if some do: the first, then one whose mean with it is a third; where
+    n-grams have embeddings, some that end a text, two of them in a row."""
     tokens = np.random.default_rng(11).integers(3, 600, MORE_TOKENS.get(name, TOKENS))
-    switching = json.loads((folder / "config.json").read_text()).get("adapter_token_ids")
+    config = json.loads((folder / "config.json").read_text())
+    switching = config.get("adapter_token_ids")
+    config = config.get("text_config", config)
+    if config.get("ple_layer_ids"):
+        tokens[[TOKENS // 4, TOKENS // 4 + 1, TOKENS // 4 + 3, TOKENS // 2]] = config["eos_token_id"]
     if switching:
         tokens[[TOKENS // 4, TOKENS // 2]] = switching[0], switching[2]
     return tokens

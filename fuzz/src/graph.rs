@@ -236,10 +236,34 @@ pub fn tiny(name: &str) -> Result<Graph, Finding> {
         metadata.set("dots3note.expert_shared_count", 1u32);
     }
     let mut tensors = Vec::new();
-    // The second layer of DeepSeek 4 has an indexer.
-    let indexer = if name == "deepseek4" { "blk.1.indexer" } else { "without" };
-    add(&mut architecture.tensors(&metadata), &mut tensors, indexer);
+    let wanted = match name {
+        // The second layer has an indexer.
+        "deepseek4" => "blk.1.indexer",
+        "qwen4exp" => {
+            tensors.extend(ngrams(&mut metadata));
+            "blk.0.ple_"
+        }
+        _ => "without",
+    };
+    add(&mut architecture.tensors(&metadata), &mut tensors, wanted);
     gguf_graph::build(&metadata, &tensors)
+}
+
+/// Blocks of two tokens, of which one is chosen, and the table of embeddings of two and three tokens.
+fn ngrams(metadata: &mut Metadata) -> Option<TensorInfo> {
+    let mut set = |key: &str, value: gguf::Value| metadata.set(format!("qwen4exp.{key}"), value);
+    set("attention.compress_ratios", gguf::Array::from(&[2u32, 2][..]).into());
+    set("attention.indexer.top_k", 2u32.into());
+    set("ple.ngram_size", 3u32.into());
+    set("ple.heads_per_ngram", 1u32.into());
+    set("ple.conv_kernel", 2u32.into());
+    set("ple.eos_token_id", 5u32.into());
+    set("ple.layer_multipliers", gguf::Array::from(&[1u64 << 62 | 1, 1_234_567, 3][..]).into());
+    set("ple.head_offsets", gguf::Array::from(&[0u64, 3][..]).into());
+    set("ple.head_vocab_sizes", gguf::Array::from(&[3u64, 5][..]).into());
+    let shape = Shape::new(&[8, 8])?;
+    let name = "per_layer_token_embd.weight".into();
+    Some(TensorInfo { name, shape, tensor_type: TensorType::F32, offset: 0 })
 }
 
 /// Adds the tensors that a model must have, and those that begin with a word.

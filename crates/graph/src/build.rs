@@ -111,6 +111,14 @@ impl Builder<'_> {
         })
     }
 
+    /// The tensor of this name outside of layers.
+    pub fn weight_outside(&mut self, name: &str) -> Result<WeightId, Finding> {
+        let prefix = std::mem::take(&mut self.prefix);
+        let found = self.weight(name);
+        self.prefix = prefix;
+        found
+    }
+
     /// Whether the model has a tensor of this name in the layer.
     pub fn has(&self, name: &str) -> bool {
         self.tensors.contains_key(&*format!("{}{name}", self.prefix))
@@ -125,6 +133,16 @@ impl Builder<'_> {
     /// A size among the hyper-parameters.
     pub fn size(&self, name: &str) -> Result<u32, Finding> {
         narrow(name, self.hyper.u64(name)?)
+    }
+
+    /// Whole numbers that the model lists.
+    pub fn numbers(&self, name: &str) -> Result<Vec<u64>, Finding> {
+        let all = self.hyper.stated(name).and_then(|value| value.as_array());
+        let all = all.and_then(|all| all.iter().map(|number| number.to_u64()).collect());
+        all.ok_or_else(|| {
+            Finding::error("key-value", format!("{name} is no list of whole numbers from 0 on"))
+                .help("convert the model anew")
+        })
     }
 
     /// A size of a layer.

@@ -143,6 +143,12 @@ impl Graph {
                 share = (rows as f64 / count.max(1) as f64).min(1.0);
                 0
             }
+            Op::Ngrams(ngrams) => {
+                let looked_up = rows.saturating_mul(shape.width.into());
+                share = (looked_up as f64 / elements(ngrams.table).max(1) as f64).min(1.0);
+                0
+            }
+            Op::MovingMean { rows, .. } => one_by_one.saturating_mul(u64::from(*rows)),
             Op::Features { .. }
             | Op::Mark(_)
             | Op::Slice { .. }

@@ -63,6 +63,7 @@ impl Op {
         match self {
             Self::Features { .. } => "features",
             Self::Embed { .. } => "embed",
+            Self::Ngrams(_) => "ngrams",
             Self::Product { .. } => "product",
             Self::Mark(_) => "mark",
             Self::NumberedProduct(_) => "numbered_product",
@@ -95,6 +96,7 @@ impl Op {
             Self::CausalConvolution { .. } => "causal_convolution",
             Self::Convolution { .. } => "convolution",
             Self::Shift { .. } => "shift",
+            Self::MovingMean { .. } => "moving_mean",
             Self::Scan(_) => "scan",
             Self::Wkv(_) => "wkv",
             Self::LinearAttention(_) => "linear_attention",

@@ -24,9 +24,9 @@ pub use cost::{Cost, Load};
 pub use family::architectures;
 pub use graph::{Graph, Limits, Rows, Shape};
 pub use op::{
-    Among, Attention, Blocks, Choose, Compress, Decay, Experts, Function, GateFunction, Gating,
-    Index, LinearAttention, Mark, Mask, Memory, NormKind, NumberedProduct, Op, Pooling,
-    PositionBias, Scan, Wkv,
+    Among, Attention, Blocks, Bucket, Choose, Compress, Decay, Experts, Function, GateFunction,
+    Gating, Index, LinearAttention, Mark, Mask, Memory, Ngrams, NormKind, NumberedProduct, Op,
+    Pooling, PositionBias, Scan, Wkv,
 };
 pub use raw::{Output, OutputKind, Program, RawGraph, State, StateId, ValueId, Weight, WeightId};
 pub use rotation::{Factors, Pairs, Rotation, Stretch};

@@ -7,12 +7,14 @@
 mod attention;
 mod compress;
 mod experts;
+mod ngrams;
 mod numbered;
 mod recurrent;
 
 pub use attention::{Among, Attention, Blocks, Choose, Mask, Memory, PositionBias};
 pub use compress::Compress;
 pub use experts::{Experts, Gating};
+pub use ngrams::{Bucket, Ngrams};
 pub use numbered::{Mark, NumberedProduct};
 pub use recurrent::{Decay, LinearAttention, Scan, Wkv};
 use serde::{Deserialize, Serialize};
@@ -39,6 +41,8 @@ pub enum Op {
         /// Which number.
         index: Index,
     },
+    /// Rows of a table, looked up by the last tokens: see [`Ngrams`].
+    Ngrams(Ngrams),
     /// `x W (+ bias)`: a matrix `[width of x, width of the result]`.
     Product {
         /// What is multiplied.
@@ -266,8 +270,9 @@ pub enum Op {
     },
     /// A gated network for each of several experts; each token goes through those with the best scores.
     Experts(Box<Experts>),
-    /// Each column with its last values before a token: `y[t] = bias + sum_i w[i] x[t - (kernel - 1) + i]`,
-    /// with 0 before the first token; a weight `[kernel, width]`, or `[kernel, 1, width]`.
+    /// Each column with its last values before a token:
+    /// `y[t] = bias + sum_i w[i] x[t - (kernel - 1 - i) dilation]`, with 0 before the first token; a weight
+    /// `[kernel, width]`, or `[kernel, 1, width]`.
     CausalConvolution {
         /// What is convolved.
         x: ValueId,
@@ -276,7 +281,10 @@ pub enum Op {
         /// Added: `[width]`.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         bias: Option<WeightId>,
-        /// The last `kernel - 1` rows: a [`State::Rows`](crate::State::Rows).
+        /// Tokens between two that are looked at, and one.
+        #[serde(default = "one", skip_serializing_if = "is_one")]
+        dilation: u32,
+        /// The last `(kernel - 1) dilation` rows: a [`State::Rows`](crate::State::Rows).
         state: StateId,
     },
     /// A convolution over frames: `y[t] = bias + sum over i, c of w[i, c] x[stride t - (kernel - 1)/2 + i, c]`,
@@ -298,6 +306,15 @@ pub enum Op {
         /// What is looked at.
         x: ValueId,
         /// The last row: a [`State::Rows`](crate::State::Rows).
+        state: StateId,
+    },
+    /// The mean of a row and of those before it in the same sequence; 0 stands for what is before the first.
+    MovingMean {
+        /// What is looked at.
+        x: ValueId,
+        /// Rows of a mean.
+        rows: u32,
+        /// The last `rows - 1` rows: a [`State::Rows`](crate::State::Rows).
         state: StateId,
     },
     /// State spaces of Mamba: see [`Scan`].
@@ -377,6 +394,8 @@ pub enum Function {
     ExpNegExp,
     /// `x`, or below 0 `exp(x) - 1`.
     Elu,
+    /// `sqrt(max(|x|, 1e-6))` with the sign of `x`, or 0 of 0.
+    SignedRoot,
 }
 
 /// The function of a gate, and what it does to the other side.

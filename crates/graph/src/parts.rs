@@ -1,8 +1,8 @@
 //! What an operation is made of: the values it reads, its weights, its state.
 
 use crate::op::{
-    Attention, Blocks, Choose, Compress, Decay, Experts, LinearAttention, Memory, NumberedProduct,
-    Op, PositionBias, Scan, Wkv,
+    Attention, Blocks, Choose, Compress, Decay, Experts, LinearAttention, Memory, Ngrams,
+    NumberedProduct, Op, PositionBias, Scan, Wkv,
 };
 use crate::raw::{StateId, ValueId, WeightId};
 use crate::rotation::Factors;
@@ -11,7 +11,9 @@ impl Op {
     /// The values that it reads.
     pub fn values(&self) -> Vec<ValueId> {
         match self {
-            Self::Features { .. } | Self::Embed { .. } | Self::Mark(_) => Vec::new(),
+            Self::Features { .. } | Self::Embed { .. } | Self::Ngrams(_) | Self::Mark(_) => {
+                Vec::new()
+            }
             Self::Product { x, .. }
             | Self::HeadProduct { x, .. }
             | Self::Norm { x, .. }
@@ -31,6 +33,7 @@ impl Op {
             | Self::CausalConvolution { x, .. }
             | Self::Convolution { x, .. }
             | Self::Shift { x, .. }
+            | Self::MovingMean { x, .. }
             | Self::Select { x }
             | Self::Pool { x, .. } => vec![*x],
             Self::Add { a, b }
@@ -79,7 +82,9 @@ impl Op {
     pub fn weights(&self) -> Vec<WeightId> {
         let mut weights: Vec<Option<WeightId>> = Vec::new();
         match self {
-            Self::Embed { table, .. } => weights.push(Some(*table)),
+            Self::Embed { table, .. } | Self::Ngrams(Ngrams { table, .. }) => {
+                weights.push(Some(*table));
+            }
             Self::Product { weight, bias, .. }
             | Self::CausalConvolution { weight, bias, .. }
             | Self::Convolution { weight, bias, .. } => weights.extend([Some(*weight), *bias]),
@@ -130,6 +135,7 @@ impl Op {
             | Self::Store { .. }
             | Self::Choose(_)
             | Self::Shift { .. }
+            | Self::MovingMean { .. }
             | Self::Wkv(Wkv::V7 { .. })
             | Self::LinearAttention(_)
             | Self::Select { .. }
@@ -144,6 +150,8 @@ impl Op {
             Self::Store { state, .. }
             | Self::CausalConvolution { state, .. }
             | Self::Shift { state, .. }
+            | Self::MovingMean { state, .. }
+            | Self::Ngrams(Ngrams { state, .. })
             | Self::Choose(Choose { state, .. })
             | Self::Compress(Compress { state, .. })
             | Self::Scan(Scan { state, .. })

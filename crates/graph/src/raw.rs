@@ -67,6 +67,11 @@ pub enum State {
         /// Numbers of its values.
         values: u32,
     },
+    /// The ids of the last tokens, as far as there are some.
+    Tokens {
+        /// How many.
+        count: u32,
+    },
     /// The last rows of a value, 0 before the first token.
     Rows {
         /// Width of a row.

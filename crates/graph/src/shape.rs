@@ -1,6 +1,8 @@
 //! The shape of the value of an operation, and what the operation asks of its parts.
 
 mod compress;
+mod ngrams;
+mod numbered;
 
 use std::fmt;
 
@@ -11,8 +13,6 @@ use crate::op::{
 };
 use crate::raw::{Program, RawGraph, State, StateId, ValueId, WeightId};
 use crate::rotation::{Factors, Rotation, Stretch};
-
-mod numbered;
 
 /// Widest row of a value: far beyond any model, and small enough that sums of a few do not overflow.
 const MAX_WIDTH: u64 = 1 << 24;
@@ -58,6 +58,7 @@ impl Place<'_> {
                 };
                 Shape::new(rows, width)
             }
+            Op::Ngrams(ngrams) => self.ngrams(ngrams),
             Op::Product { x, weight, bias } => {
                 let [input, output] = self.matrix(*weight)?;
                 let x = self.value(*x)?;
@@ -200,13 +201,15 @@ impl Place<'_> {
                 }
             }
             Op::Experts(experts) => self.experts(experts),
-            Op::CausalConvolution { x, weight, bias, state } => {
+            Op::CausalConvolution { x, weight, bias, dilation, state } => {
                 let x = self.tokens(*x)?;
                 let [kernel, one, width] = self.cube(*weight)?;
                 let width = product(one, width)?;
                 same("width of the value and of the kernels", x.width.into(), width)?;
                 self.optional(*bias, &[width])?;
-                self.rows_state(*state, x.width, kernel.saturating_sub(1))?;
+                require(*dilation > 0, "the dilation is 0")?;
+                let rows = product(kernel - 1, (*dilation).into())?;
+                self.rows_state(*state, x.width, rows)?;
                 Ok(x)
             }
             Op::Convolution { x, weight, bias, stride } => {
@@ -225,6 +228,12 @@ impl Place<'_> {
             Op::Shift { x, state } => {
                 let x = self.tokens(*x)?;
                 self.rows_state(*state, x.width, 1)?;
+                Ok(x)
+            }
+            Op::MovingMean { x, rows, state } => {
+                let x = self.tokens(*x)?;
+                require(*rows > 0, "a mean has no rows")?;
+                self.rows_state(*state, x.width, u64::from(*rows) - 1)?;
                 Ok(x)
             }
             Op::Scan(scan) => self.scan(scan),
@@ -325,7 +334,7 @@ impl Place<'_> {
     }
 
     fn choose(&self, choose: &Choose) -> Result<Shape> {
-        let Choose { heads, count, block, .. } = *choose;
+        let Choose { heads, together, count, block, .. } = *choose;
         let (query, key) = (self.tokens(choose.query)?, self.tokens(choose.key)?);
         require(heads > 0 && count > 0, "there are no heads, or nothing is chosen")?;
         require(block > 0, "a block has no positions")?;
@@ -338,9 +347,11 @@ impl Place<'_> {
         let groups = match choose.weights {
             Some(weights) => {
                 let weights = self.tokens(weights)?;
+                require(!together, "heads with weights are together")?;
                 same("weights and heads", weights.width.into(), heads.into())?;
                 1
             }
+            None if together => 1,
             None => heads,
         };
         Shape::new(query.rows, product(count.into(), groups.into())?)
@@ -602,6 +613,7 @@ impl fmt::Display for State {
                 if *block == 1 { Ok(()) } else { write!(f, " for {block} tokens") }
             }
             Self::Stored { keys, values } => write!(f, "a store of {keys} and {values} numbers"),
+            Self::Tokens { count } => write!(f, "the last {count} tokens"),
             Self::Rows { width, rows } => write!(f, "{rows} rows of {width}"),
             Self::Floats { len } => write!(f, "{len} floats"),
         }

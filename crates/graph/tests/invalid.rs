@@ -477,3 +477,61 @@ fn every_fault_of_compressed_blocks_is_named() {
     twice["main"]["ops"][5] = again;
     assert!(finding(twice).1.contains("another operation changes state 0 too"));
 }
+
+#[test]
+fn every_fault_of_what_looks_back_is_named() {
+    let sound = json!({
+        "architecture": "x",
+        "weights": [{"name": "table", "shape": [4, 20]}, {"name": "rows", "shape": [3, 1u64 << 30]},
+            {"name": "conv", "shape": [3, 4]}],
+        "states": [{"kind": "tokens", "count": 2}, {"kind": "rows", "width": 4, "rows": 4},
+            {"kind": "rows", "width": 4, "rows": 1},
+            {"kind": "cache", "keys": 4, "values": 0, "block": 2}],
+        "main": {"outputs": [{"kind": "hidden", "value": 5}], "ops": [
+            {"op": "embed", "table": 0, "index": "token"},
+            {"op": "ngrams", "table": 1, "multipliers": [u64::MAX, 1, 3], "end": 2, "state": 0,
+             "heads": [{"start": 0, "count": 7}, {"start": 7, "count": (1u64 << 30) - 7}]},
+            {"op": "causal_convolution", "x": 0, "weight": 2, "dilation": 2, "state": 1},
+            {"op": "moving_mean", "x": 2, "rows": 2, "state": 2},
+            {"op": "rotate", "x": 3, "heads": 1,
+             "rotation": {"pairs": "halves", "count": 4, "base": 10.0, "block": 2}},
+            {"op": "choose", "query": 0, "key": 4, "heads": 1, "together": true, "count": 3,
+             "state": 3}]},
+    });
+    let raw: RawGraph = serde_json::from_value(sound.clone()).unwrap();
+    let graph = Graph::new(raw, Limits::default()).unwrap();
+    let shapes: Vec<_> = graph.main().1.iter().map(|shape| shape.width).collect();
+    assert_eq!((&shapes[..], graph.cache_width()), (&[4, 6, 4, 4, 4, 3][..], 2));
+    let head = |start: u64, count: u64| json!([{"start": 0, "count": 1}, {"start": start, "count": count}]);
+    let beyond = "operation 1: a head has no rows, or some beyond the table";
+    let cases = [
+        ("/main/ops/1/table", json!(2), beyond),
+        ("/main/ops/1/heads", head(1, 0), beyond),
+        ("/main/ops/1/heads", head(1, 1 << 30), beyond),
+        ("/main/ops/1/heads", head(u64::MAX, 1), beyond),
+        ("/main/ops/1/heads", json!([{"start": 0, "count": 1}]), "heads are not equally many"),
+        ("/main/ops/1/heads", json!([]), "operation 1: a row has 0 numbers"),
+        ("/main/ops/1/multipliers", json!([1, 2]), "tokens of the state: 2 and 1"),
+        ("/main/ops/1/multipliers", json!([1]), "there are no multipliers for two tokens"),
+        ("/main/ops/1/multipliers", json!([-1, 1, 1]), "invalid value"),
+        ("/main/ops/1/state", json!(1), "operation 1: the state is 4 rows of 4"),
+        ("/weights/1/shape", json!([0, 1u64 << 30]), "a dimension of the weight is 0 or too large"),
+        ("/weights/1/shape", json!([3, 1u64 << 40]), "a dimension of the weight is 0 or too large"),
+        ("/weights/1/shape", json!([3, 1u64 << 30, 2]), "the weight has too many dimensions"),
+        ("/states/0/count", json!(3), "operation 1: tokens of the state: 3 and 2"),
+        ("/main/ops/2/dilation", json!(0), "operation 2: the dilation is 0"),
+        ("/main/ops/2/dilation", json!(3), "the state is 4 rows of 4 instead of 6 rows of 4"),
+        ("/main/ops/3/rows", json!(0), "operation 3: a mean has no rows"),
+        ("/main/ops/3/rows", json!(3), "the state is 1 rows of 4 instead of 2 rows of 4"),
+        ("/main/ops/4/rotation/block", json!(0), "operation 4: a block has no positions"),
+        ("/main/ops/5/weights", json!(0), "operation 5: heads with weights are together"),
+    ];
+    for (path, instead, said) in cases {
+        let mut graph = sound.clone();
+        let (parent, field) = path.rsplit_once('/').unwrap();
+        graph.pointer_mut(parent).unwrap()[field] = instead;
+        let (code, message) = finding(graph);
+        assert!(message.contains(said), "{path}: {message}");
+        assert_eq!(code, "graph-invalid", "{path}");
+    }
+}

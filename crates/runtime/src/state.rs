@@ -16,6 +16,8 @@ pub(crate) enum Kept {
         /// Whether an encoder stored them.
         stored: bool,
     },
+    /// The last ids.
+    Tokens(Vec<u32>),
     /// Rows of a value, or other numbers.
     Floats(Vec<f32>),
 }
@@ -42,6 +44,8 @@ impl Sequence {
                     .map(|layout| Cache::new(layout, most));
                 Kept::Cache { keys, values, block, stored }
             }
+            // One more while a token is put behind the others.
+            State::Tokens { count } => Kept::Tokens(Vec::with_capacity(count as usize + 1)),
             State::Rows { width, rows } => Kept::Floats(vec![0.0; width as usize * rows as usize]),
             State::Floats { len } => Kept::Floats(initial(graph, id, len as usize)),
         });
@@ -60,7 +64,7 @@ impl Sequence {
     pub fn is_before_run(&self, state: StateId) -> bool {
         match &self.kept[state.0 as usize] {
             Kept::Cache { keys, block, .. } => keys.rows() == self.len / block,
-            Kept::Floats(_) => false,
+            Kept::Tokens(_) | Kept::Floats(_) => false,
         }
     }
 
@@ -72,6 +76,7 @@ impl Sequence {
                     keys.truncate(0);
                     values.truncate(0);
                 }
+                (Kept::Tokens(ids), _) => ids.clear(),
                 (Kept::Floats(numbers), State::Floats { len }) => {
                     *numbers = initial(graph, id, *len as usize);
                 }
@@ -83,7 +88,7 @@ impl Sequence {
 
     /// Forgets the tokens from `len` on, if it only has caches.
     pub fn truncate(&mut self, len: usize) -> bool {
-        if self.kept.iter().any(|kept| matches!(kept, Kept::Floats(_))) {
+        if self.kept.iter().any(|kept| matches!(kept, Kept::Floats(_) | Kept::Tokens(_))) {
             return false;
         }
         for kept in &mut self.kept {
@@ -106,6 +111,7 @@ pub(crate) fn full_lens(graph: &Graph, cache_type: CacheType, tokens: usize) -> 
             .into_iter()
             .fold(0, u64::saturating_add),
         State::Stored { .. } => 0,
+        State::Tokens { count } => 4 * (u64::from(count) + 1),
         State::Rows { width, rows } => {
             4u64.saturating_mul(width.into()).saturating_mul(rows.into())
         }
@@ -173,7 +179,7 @@ mod tests {
         let raw = json!({
             "architecture": "x",
             "states": [{"kind": "cache", "keys": 96, "values": 72}, {"kind": "rows", "width": 8, "rows": 3},
-                {"kind": "cache", "keys": 96, "values": 72, "block": 5}],
+                {"kind": "cache", "keys": 96, "values": 72, "block": 5}, {"kind": "tokens", "count": 2}],
             "weights": [{"name": "k", "shape": [96, 9]}, {"name": "v", "shape": [72, 9]}],
             "main": {"outputs": [{"kind": "hidden", "value": 2}], "ops": [
                 {"op": "embed", "table": 0, "index": "token"},
@@ -195,6 +201,7 @@ mod tests {
                 }
                 let allocated = sequence.kept.iter().map(|kept| match kept {
                     Kept::Cache { keys, values, .. } => keys.allocated() + values.allocated(),
+                    Kept::Tokens(ids) => 4 * ids.capacity() as u64,
                     Kept::Floats(numbers) => 4 * numbers.capacity() as u64,
                 });
                 let foretold: u64 = full_lens(&graph, ty, tokens).iter().sum();

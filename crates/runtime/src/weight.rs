@@ -277,6 +277,7 @@ fn used(graph: &Graph) -> (HashSet<u32>, HashSet<u32>) {
 fn multiplied(op: &Op) -> Vec<WeightId> {
     match op {
         Op::Embed { table, .. } => vec![*table],
+        Op::Ngrams(ngrams) => vec![ngrams.table],
         Op::Product { weight, .. }
         | Op::HeadProduct { weight, .. }
         | Op::NumberedProduct(NumberedProduct { weight, .. }) => vec![*weight],

@@ -281,11 +281,7 @@ fn indexer(config: &Config, block: u32) -> Result<Mapping, Error> {
 }
 
 fn export(model: &Model, exported: Exported) -> Option<Exported> {
-    let metadata = model.metadata();
-    let list = |key: &str| {
-        let array = metadata.array(&format!("qwen4exp.{key}"))?;
-        array.iter().map(|number| number.to_u64()).collect::<Option<Vec<u64>>>()
-    };
+    let list = |key: &str| super::drafts::numbers(model, key);
     let ratio = list("attention.compress_ratios")?.into_iter().find(|&ratio| ratio > 0);
     let mut exported = qwen_next::export(model, exported)?
         .fields(FIELDS)
@@ -294,19 +290,18 @@ fn export(model: &Model, exported: Exported) -> Option<Exported> {
         .set("indexer_kv_heads", 1)
         .set(GATE, "sigmoid");
     let Some(layer) = list("ple.layers").and_then(|layers| layers.first().copied()) else {
-        return Some(exported.set(LAYERS, Vec::<u64>::new()));
+        return Some(exported.set(LAYERS, Vec::<i64>::new()));
     };
     let begin = format!("model.layers.{layer}.{NGRAMS}");
     for (key, field) in HASH {
         let numbers = list(key)?;
-        let signed: Vec<i64> = numbers.iter().map(|number| *number as i64).collect();
-        exported.tensors.push(assembly::whole(&format!("{begin}.{field}"), &signed));
+        exported.tensors.push(assembly::whole(&format!("{begin}.{field}"), &numbers));
         exported = exported.unwritten(field, numbers.into());
     }
     Some(
         exported
             .patterns([&*format!("{begin}{SHARD}0.weight")])
-            .set(LAYERS, vec![layer + 1])
+            .set(LAYERS, vec![layer.checked_add(1)?])
             // A list, which says nothing of the vocabulary.
             .set(END, vec![count(model, "ple.eos_token_id")?])
             .set(PARTS, 1)

@@ -147,7 +147,8 @@ fn choose(
     let key = compress(builder, x, "indexer_compressor", len, block, attend)?;
     let weights = Some(builder.product(x, "indexer.proj")?);
     let state = builder.state(State::Cache { keys: len, values: 0, block });
-    let choose = Choose { query, key, weights, heads, count, block: 1, local: 0, state };
+    let (together, block, local) = (false, 1, 0);
+    let choose = Choose { query, key, weights, heads, together, count, block, local, state };
     Ok(builder.op(Op::Choose(choose)))
 }
 

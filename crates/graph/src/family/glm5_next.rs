@@ -90,7 +90,8 @@ fn choose(builder: &mut Builder<'_>, x: ValueId, compressed: ValueId) -> Result<
     let key = builder.op(Op::Compress(compress));
     let weights = Some(builder.product(x, "indexer.proj")?);
     let state = builder.state(State::Cache { keys: len, values: 0, block });
-    let choose = Choose { query, key, weights, heads, count, block: 1, local: 0, state };
+    let choose =
+        Choose { query, key, weights, heads, together: false, count, block: 1, local: 0, state };
     let chosen = builder.op(Op::Choose(choose));
     Ok(Among { chosen, groups: 1, block, tail })
 }

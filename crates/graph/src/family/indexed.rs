@@ -113,7 +113,8 @@ impl Indexer {
         let weights = Some(builder.product(x, "indexer.proj")?);
         let count = builder.size("attention.indexer.top_k")?;
         let state = builder.state(State::cache(len, 0));
-        let choose = Choose { query, key, weights, heads, count, block: 1, local: 0, state };
+        let (together, block, local) = (false, 1, 0);
+        let choose = Choose { query, key, weights, heads, together, count, block, local, state };
         let chosen = builder.op(Op::Choose(choose));
         Ok(Among { chosen, groups: 1, block: 1, tail: false })
     }

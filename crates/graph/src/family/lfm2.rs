@@ -40,7 +40,7 @@ fn mixer(
     let x = builder.op(Op::Multiply { a: b, b: x });
     let weight = builder.weight("shortconv.conv.weight")?;
     let state = builder.state(State::Rows { width, rows });
-    let x = builder.op(Op::CausalConvolution { x, weight, bias: None, state });
+    let x = builder.op(Op::CausalConvolution { x, weight, bias: None, dilation: 1, state });
     let x = builder.op(Op::Multiply { a: c, b: x });
     builder.product(x, "shortconv.out_proj")
 }

@@ -45,7 +45,8 @@ fn choose(builder: &mut Builder<'_>, x: ValueId, attend: &Attend) -> Result<Amon
     let local = builder.size("attention.indexer.local_blocks")?;
     let state = builder.state(State::cache(len, 0));
     let weights = None;
-    let choose = Choose { query, key, weights, heads, count, block, local, state };
+    let together = false;
+    let choose = Choose { query, key, weights, heads, together, count, block, local, state };
     let chosen = builder.op(Op::Choose(choose));
     Ok(Among { chosen, groups: heads, block, tail: false })
 }

@@ -35,6 +35,7 @@ mod olmo;
 mod phi;
 mod plamo2;
 mod qwen;
+mod qwen4_exp;
 mod qwen_next;
 mod routed_before;
 mod rwkv;
@@ -141,6 +142,7 @@ const FAMILIES: &[(&str, Family)] = &[
     ("qwen3next", qwen_next::qwen_next),
     ("qwen35", qwen_next::qwen_next),
     ("qwen35moe", qwen_next::qwen_next),
+    ("qwen4exp", qwen4_exp::qwen4_exp),
     ("nemotron_h", hybrid::nemotron_h),
     ("nemotron_h_moe", hybrid::nemotron_h),
     ("granitehybrid", hybrid::granite),

@@ -27,12 +27,16 @@ fn mixer(
     if builder.has("attn_q.weight") {
         full(builder, x, &attend)
     } else {
-        linear(builder, x, &attend)
+        linear(builder, x, &attend, Function::Silu)
     }
 }
 
 /// Attention to all, with a gate behind each head of the queries.
-fn full(builder: &mut Builder<'_>, x: ValueId, attend: &Attend) -> Result<ValueId, Finding> {
+pub(super) fn full(
+    builder: &mut Builder<'_>,
+    x: ValueId,
+    attend: &Attend,
+) -> Result<ValueId, Finding> {
     let (groups, len) = (attend.heads.heads, attend.heads.key_len);
     let both = builder.product(x, "attn_q")?;
     let query = builder.op(Op::Slice { x: both, groups, start: 0, len });
@@ -45,8 +49,14 @@ fn full(builder: &mut Builder<'_>, x: ValueId, attend: &Attend) -> Result<ValueI
     builder.product(gated, "attn_output")
 }
 
-/// The gated delta rule, with a decay for each head. Heads of values share heads of keys.
-fn linear(builder: &mut Builder<'_>, x: ValueId, attend: &Attend) -> Result<ValueId, Finding> {
+/// The gated delta rule, with a decay for each head. Heads of values share heads of keys. What comes out has a
+/// gate through `function`.
+pub(super) fn linear(
+    builder: &mut Builder<'_>,
+    x: ValueId,
+    attend: &Attend,
+    function: Function,
+) -> Result<ValueId, Finding> {
     let key_len = builder.size("ssm.state_size")?;
     let key_heads = builder.size("ssm.group_count")?;
     let heads = builder.size("ssm.time_step_rank")?;
@@ -82,7 +92,6 @@ fn linear(builder: &mut Builder<'_>, x: ValueId, attend: &Attend) -> Result<Valu
     let up = builder.op(Op::LinearAttention(attention));
     let up = builder.norm_parts(up, "ssm_norm", attend.norm, heads);
     let gate = builder.product(x, "attn_gate")?;
-    let function = GateFunction::Plain(Function::Silu);
-    let gated = builder.op(Op::Gate { gate, up, function });
+    let gated = builder.op(Op::Gate { gate, up, function: function.into() });
     builder.product(gated, "ssm_out")
 }

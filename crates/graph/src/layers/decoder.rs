@@ -277,6 +277,15 @@ pub(crate) fn finish(
 ) -> Result<(), Finding> {
     let x = builder.op(Op::Select { x });
     let hidden = normed(builder, x, decoder.output_norm, decoder);
+    said(builder, hidden, decoder)
+}
+
+/// What the rows that are asked for say, normed as they are.
+pub(crate) fn said(
+    builder: &mut Builder<'_>,
+    hidden: ValueId,
+    decoder: &Decoder,
+) -> Result<(), Finding> {
     builder.output(OutputKind::Hidden, hidden);
     pooled(builder, hidden)?;
     if !decoder.has_logits {

@@ -20,7 +20,7 @@ pub(crate) fn short_convolution(
     let state = builder.state(State::Rows { width, rows: kernel.saturating_sub(1) });
     let weight = builder.weight(&format!("{name}.weight"))?;
     let bias = builder.find(&format!("{name}.bias"));
-    let x = builder.op(Op::CausalConvolution { x, weight, bias, state });
+    let x = builder.op(Op::CausalConvolution { x, weight, bias, dilation: 1, state });
     Ok(builder.op(Op::Activate { x, function: Function::Silu }))
 }
 

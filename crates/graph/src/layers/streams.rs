@@ -52,3 +52,21 @@ pub(crate) fn sum_of_shares(
         others.iter().zip(1..).map(|(x, number)| share(builder, *x, shares, number)).collect();
     parts.into_iter().fold(first, |sum, part| builder.add(sum, part))
 }
+
+/// The mean of equal parts of each row.
+pub(crate) fn mean_of_parts(
+    builder: &mut Builder<'_>,
+    x: ValueId,
+    count: u32,
+    len: u32,
+) -> ValueId {
+    let part = |builder: &mut Builder<'_>, number: u32| {
+        builder.op(Op::Slice { x, groups: 1, start: number.saturating_mul(len), len })
+    };
+    let first = part(builder, 0);
+    let sum = (1..count).fold(first, |sum, number| {
+        let part = part(builder, number);
+        builder.add(sum, part)
+    });
+    builder.scale(sum, 1.0 / count as f32)
+}

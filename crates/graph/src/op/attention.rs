@@ -97,6 +97,9 @@ pub struct Choose {
     pub weights: Option<ValueId>,
     /// Heads of the queries.
     pub heads: u32,
+    /// Whether heads without weights are added up, as if all of them were 1.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub together: bool,
     /// Blocks that are chosen.
     pub count: u32,
     /// Positions of a block.

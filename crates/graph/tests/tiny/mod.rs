@@ -35,6 +35,7 @@ fn value(key: &str) -> Value {
         "hyper_connection.sinkhorn_iterations" => 3u32.into(),
         "attention.compress_ratios" => Array::from(&[0u32, 4, 8, 4][..]).into(),
         "expert_weights_norm" => true.into(),
+        "hyper_connection.low_rank" => 6u32.into(),
         key if key.starts_with("hyper_connection.") && !key.ends_with("count") => 0.5f32.into(),
         key if key.ends_with("_softcapping") => 30.0f32.into(),
         "expert_feed_forward_length" => 24u32.into(),
@@ -103,6 +104,12 @@ pub fn metadata(of: &Architecture, others: &[(&str, Value)]) -> Metadata {
             metadata.set(format!("{}.{key}", of.name), value(key));
         }
     }
+    if of.name == "qwen4exp" {
+        // Blocks of four, of which two are chosen; n-grams of two and of three tokens.
+        metadata.set("qwen4exp.attention.compress_ratios", Array::from(&[4u32, 4, 4, 4][..]));
+        metadata.set("qwen4exp.attention.indexer.top_k", 8u32);
+        ngrams(&mut metadata);
+    }
     if BY_HEADS.contains(&of.name) {
         let heads = Array::from(&[0u32, 2, 0, 2][..]);
         metadata.set(format!("{}.attention.head_count", of.name), 4u32);
@@ -131,6 +138,20 @@ pub fn metadata(of: &Architecture, others: &[(&str, Value)]) -> Metadata {
     metadata
 }
 
+/// Keys of embeddings of n-grams.
+fn ngrams(metadata: &mut Metadata) {
+    let mut set = |key: &str, value: Value| metadata.set(format!("qwen4exp.{key}"), value);
+    set("embedding_length_per_layer_input", 16u32.into());
+    set("ple.layers", Array::from(&[0i32][..]).into());
+    set("ple.ngram_size", 3u32.into());
+    set("ple.heads_per_ngram", 2u32.into());
+    set("ple.conv_kernel", 4u32.into());
+    set("ple.eos_token_id", 2u32.into());
+    set("ple.layer_multipliers", Array::from(&[1u64 << 62 | 1, 12_345_678_901_235, 3][..]).into());
+    set("ple.head_offsets", Array::from(&[0u64, 11, 24, 41][..]).into());
+    set("ple.head_vocab_sizes", Array::from(&[11u64, 13, 17, 19][..]).into());
+}
+
 /// The tensors of a model: all, or those that it needs; of alternatives one.
 pub fn tensors(of: &'static Architecture, metadata: &Metadata, all: bool) -> Vec<TensorInfo> {
     let mut tensors = Vec::new();
@@ -152,7 +173,12 @@ pub fn tensors(of: &'static Architecture, metadata: &Metadata, all: bool) -> Vec
 fn untold(name: &str) -> Option<u64> {
     const RANK: u64 = 6;
     let is_rank = ["ssm_dt.weight", "ssm_dt_norm"].iter().any(|end| name.ends_with(end));
-    if name.ends_with("ssm_x.weight") { Some(RANK + 2 * 2) } else { is_rank.then_some(RANK) }
+    match name {
+        // Rows for n-grams.
+        "per_layer_token_embd.weight" => Some(64),
+        name if name.ends_with("ssm_x.weight") => Some(RANK + 2 * 2),
+        _ => is_rank.then_some(RANK),
+    }
 }
 
 fn add(expected: Expected, all: bool, tensors: &mut Vec<TensorInfo>) {

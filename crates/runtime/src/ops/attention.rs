@@ -166,7 +166,7 @@ fn sources<'r>(
         Kept::Cache { keys, values, block, .. } => {
             Source { keys: Rows::Cache(keys), values: Rows::Cache(values), block: *block, among }
         }
-        Kept::Floats(_) => unreachable!("the graph's states have been checked"),
+        _ => unreachable!("the graph's states have been checked"),
     };
     let among = attention.among;
     let first = match attention.memory {

@@ -40,7 +40,8 @@ fn scores(run: &Run<'_>, choose: &Choose, keys: &Cache, block: usize, row: usize
     let heads = choose.heads as usize;
     let len = query.len() / heads;
     let seen = ((run.positions[row] + 1) / block).min(keys.rows());
-    let groups = if weights.is_some() { 1 } else { heads };
+    let together = choose.together || weights.is_some();
+    let groups = if together { 1 } else { heads };
     let of_block = |block: usize| {
         let (first, count) = (block * BLOCK, BLOCK.min(keys.rows() - block * BLOCK));
         let mut columns = vec![0.0; BLOCK * len];
@@ -51,12 +52,12 @@ fn scores(run: &Run<'_>, choose: &Choose, keys: &Cache, block: usize, row: usize
             for (x, column) in query.iter().zip(columns.chunks_exact(BLOCK)) {
                 of_head.iter_mut().zip(column).for_each(|(sum, key)| *sum += x * key);
             }
-            match weights {
-                Some(weights) => {
-                    let weighed = of_head.map(|score| weights[head] * score.max(0.0));
-                    sums.iter_mut().zip(weighed).for_each(|(sum, score)| *sum += score);
-                }
-                None => sums[head * BLOCK..(head + 1) * BLOCK].copy_from_slice(&of_head),
+            if together {
+                let weight = weights.map_or(1.0, |weights| weights[head]);
+                let weighed = of_head.map(|score| weight * score.max(0.0));
+                sums.iter_mut().zip(weighed).for_each(|(sum, score)| *sum += score);
+            } else {
+                sums[head * BLOCK..(head + 1) * BLOCK].copy_from_slice(&of_head);
             }
         }
         sums

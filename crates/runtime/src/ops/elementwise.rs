@@ -194,6 +194,8 @@ pub(super) fn apply(function: Function, x: f32) -> f32 {
         }
         Function::Exp => exp(x),
         Function::ExpNegExp => exp(-exp(x)),
+        Function::SignedRoot if x == 0.0 => 0.0,
+        Function::SignedRoot => x.abs().max(1e-6).sqrt() * x.signum(),
         Function::Elu => {
             if x < 0.0 {
                 x.exp_m1()

@@ -8,6 +8,7 @@ mod elementwise;
 mod experts;
 mod frames;
 mod linear_attention;
+mod ngrams;
 mod norm;
 mod numbered;
 mod recurrent;
@@ -38,6 +39,7 @@ pub(crate) fn compute(
     match op {
         Op::Features { .. } => rows::features(run, to),
         Op::Embed { table, index } => rows::embed(run, weights.matrix(*table), index, to)?,
+        Op::Ngrams(ngrams) => ngrams::ngrams(run, ngrams, sequences, to),
         Op::Product { x, weight, bias } => {
             product::multiply(run.how(), weights.matrix(*weight), run.input(*x), to);
             let x = run.value(*x);
@@ -105,9 +107,9 @@ pub(crate) fn compute(
         }
         Op::Compress(compress) => compress::compress(run, compress, sequences, to),
         Op::Experts(experts) => experts::experts(run, experts, to),
-        Op::CausalConvolution { x, weight, bias, state } => {
-            let (weight, bias) = (weights.floats(*weight), weights.optional(*bias));
-            recurrent::convolution(run, run.value(*x), weight, bias, *state, sequences, to);
+        Op::CausalConvolution { x, weight, bias, dilation, state } => {
+            let kernels = (weights.floats(*weight), weights.optional(*bias));
+            recurrent::convolution(run, run.value(*x), kernels, *dilation, *state, sequences, to);
         }
         Op::Convolution { x, weight, bias, stride } => {
             let shape = &run.executor.graph.raw().weights[weight.0 as usize].shape;
@@ -116,6 +118,9 @@ pub(crate) fn compute(
             frames::convolution(run.value(*x), weight, bias, kernel, *stride as usize, to);
         }
         Op::Shift { x, state } => recurrent::shift(run, run.value(*x), *state, sequences, to),
+        Op::MovingMean { x, state, .. } => {
+            recurrent::moving_mean(run, run.value(*x), *state, sequences, to);
+        }
         Op::Scan(scan) => recurrent::scan(run, scan, sequences, to),
         Op::Wkv(wkv) => wkv::wkv(run, wkv, sequences, to),
         Op::LinearAttention(attention) => {

@@ -11,7 +11,7 @@ use crate::value::Value;
 pub(super) fn kept(sequence: &mut Sequence, state: StateId) -> &mut [f32] {
     match &mut sequence.kept[state.0 as usize] {
         Kept::Floats(numbers) => numbers,
-        Kept::Cache { .. } => unreachable!("the graph's states have been checked"),
+        _ => unreachable!("the graph's states have been checked"),
     }
 }
 
@@ -32,18 +32,50 @@ pub(super) fn shift(
     }
 }
 
-/// `weight` is `[kernel, width]`; the state has the last `kernel - 1` rows, the oldest first.
+/// The state has the last rows, the oldest first.
+pub(super) fn moving_mean(
+    run: &Run<'_>,
+    x: &Value,
+    state: StateId,
+    sequences: &mut [Sequence],
+    out: &mut Value,
+) {
+    let width = x.width;
+    for (sequence, rows) in &run.groups {
+        let last = kept(&mut sequences[*sequence], state);
+        let count = (last.len() / width + 1) as f32;
+        for row in rows {
+            let out = &mut out.data[row * width..(row + 1) * width];
+            for before in last.chunks_exact(width).chain([x.row(*row)]) {
+                out.iter_mut().zip(before).for_each(|(sum, x)| *sum += x);
+            }
+            out.iter_mut().for_each(|sum| *sum /= count);
+            remember(last, x.row(*row));
+        }
+    }
+}
+
+/// Puts a row behind the last ones in place of the oldest, if any are kept.
+fn remember(last: &mut [f32], row: &[f32]) {
+    if let Some(start) = last.len().checked_sub(row.len()) {
+        last.copy_within(row.len().., 0);
+        last[start..].copy_from_slice(row);
+    }
+}
+
+/// The kernels are `[kernel, width]`; the state has the last `(kernel - 1) dilation` rows, the oldest first.
 pub(super) fn convolution(
     run: &Run<'_>,
     x: &Value,
-    weight: &[f32],
-    bias: Option<&[f32]>,
+    (weight, bias): (&[f32], Option<&[f32]>),
+    dilation: u32,
     state: StateId,
     sequences: &mut [Sequence],
     out: &mut Value,
 ) {
     let width = x.width;
     let kernel = weight.len() / width;
+    let step = width * dilation as usize;
     for (sequence, rows) in &run.groups {
         let last = kept(&mut sequences[*sequence], state);
         for row in rows {
@@ -51,15 +83,11 @@ pub(super) fn convolution(
             let out = &mut out.data[row * width..(row + 1) * width];
             for (column, out) in out.iter_mut().enumerate() {
                 let weight = &weight[column * kernel..(column + 1) * kernel];
-                let before = last.iter().skip(column).step_by(width).chain([&x[column]]);
+                let before = last.iter().skip(column).step_by(step).chain([&x[column]]);
                 let sum: f32 = before.zip(weight).map(|(x, weight)| x * weight).sum();
                 *out = sum + bias.map_or(0.0, |bias| bias[column]);
             }
-            if kernel > 1 {
-                last.copy_within(width.., 0);
-                let start = last.len() - width;
-                last[start..].copy_from_slice(x);
-            }
+            remember(last, x);
         }
     }
 }
