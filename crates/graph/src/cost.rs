@@ -148,7 +148,6 @@ impl Graph {
                 share = (looked_up as f64 / elements(ngrams.table).max(1) as f64).min(1.0);
                 0
             }
-            Op::MovingMean { rows, .. } => one_by_one.saturating_mul(u64::from(*rows)),
             Op::Features { .. }
             | Op::Mark(_)
             | Op::Slice { .. }

@@ -96,7 +96,6 @@ impl Op {
             Self::CausalConvolution { .. } => "causal_convolution",
             Self::Convolution { .. } => "convolution",
             Self::Shift { .. } => "shift",
-            Self::MovingMean { .. } => "moving_mean",
             Self::Scan(_) => "scan",
             Self::Wkv(_) => "wkv",
             Self::LinearAttention(_) => "linear_attention",

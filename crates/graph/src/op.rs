@@ -308,15 +308,6 @@ pub enum Op {
         /// The last row: a [`State::Rows`](crate::State::Rows).
         state: StateId,
     },
-    /// The mean of a row and of those before it in the same sequence; 0 stands for what is before the first.
-    MovingMean {
-        /// What is looked at.
-        x: ValueId,
-        /// Rows of a mean.
-        rows: u32,
-        /// The last `rows - 1` rows: a [`State::Rows`](crate::State::Rows).
-        state: StateId,
-    },
     /// State spaces of Mamba: see [`Scan`].
     Scan(Scan),
     /// The recurrence of RWKV: see [`Wkv`].

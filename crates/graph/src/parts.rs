@@ -33,7 +33,6 @@ impl Op {
             | Self::CausalConvolution { x, .. }
             | Self::Convolution { x, .. }
             | Self::Shift { x, .. }
-            | Self::MovingMean { x, .. }
             | Self::Select { x }
             | Self::Pool { x, .. } => vec![*x],
             Self::Add { a, b }
@@ -60,7 +59,7 @@ impl Op {
             Self::Choose(Choose { query, key, weights, .. }) => {
                 [Some(*query), Some(*key), *weights].into_iter().flatten().collect()
             }
-            Self::Compress(Compress { x, gate, .. }) => vec![*x, *gate],
+            Self::Compress(Compress { x, gate, .. }) => [*x].into_iter().chain(*gate).collect(),
             Self::Experts(experts) => {
                 [experts.x, experts.scores].into_iter().chain(experts.chosen).collect()
             }
@@ -135,7 +134,6 @@ impl Op {
             | Self::Store { .. }
             | Self::Choose(_)
             | Self::Shift { .. }
-            | Self::MovingMean { .. }
             | Self::Wkv(Wkv::V7 { .. })
             | Self::LinearAttention(_)
             | Self::Select { .. }
@@ -150,7 +148,6 @@ impl Op {
             Self::Store { state, .. }
             | Self::CausalConvolution { state, .. }
             | Self::Shift { state, .. }
-            | Self::MovingMean { state, .. }
             | Self::Ngrams(Ngrams { state, .. })
             | Self::Choose(Choose { state, .. })
             | Self::Compress(Compress { state, .. })

@@ -130,10 +130,10 @@ fn whole_blocks_are_compared_by_one_key() {
     const BLOCK: usize = 4;
     const COUNT: usize = 2;
     let found = made(
-        json!([{"kind": "rows", "width": 2, "rows": BLOCK - 1},
+        json!([{"kind": "rows", "width": 4, "rows": BLOCK},
                {"kind": "cache", "keys": 2, "values": 0, "block": BLOCK}]),
         json!([embed(),
-               {"op": "moving_mean", "x": 0, "rows": BLOCK, "state": 0},
+               {"op": "compress", "x": 0, "block": BLOCK, "state": 0},
                {"op": "join", "a": 0, "b": 0, "groups": 1},
                {"op": "choose", "query": 2, "key": 1, "heads": 2, "together": true, "count": COUNT,
                 "state": 1}]),

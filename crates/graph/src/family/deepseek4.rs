@@ -123,7 +123,7 @@ fn compress(
     let overlap = width == len.saturating_mul(2);
     let rows = block.saturating_mul(if overlap { 2 } else { 1 });
     let state = builder.state(State::Rows { width: width.saturating_mul(2), rows });
-    let made = Op::Compress(Compress { x: values, gate, place, block, overlap, state });
+    let made = Op::Compress(Compress { x: values, gate: Some(gate), place, block, overlap, state });
     let made = builder.op(made);
     let made = builder.norm(made, &format!("{name}_norm"), attend.norm);
     let rotation = of_heads(&attend.rotation, len);

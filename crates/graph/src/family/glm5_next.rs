@@ -86,7 +86,7 @@ fn choose(builder: &mut Builder<'_>, x: ValueId, compressed: ValueId) -> Result<
     let gate = builder.product(x, "indexer_compressor_gate")?;
     let place = Some(builder.weight("indexer_compressor_ape.weight")?);
     let state = builder.state(State::Rows { width: len.saturating_mul(2), rows: block });
-    let compress = Compress { x: key, gate, place, block, overlap: false, state };
+    let compress = Compress { x: key, gate: Some(gate), place, block, overlap: false, state };
     let key = builder.op(Op::Compress(compress));
     let weights = Some(builder.product(x, "indexer.proj")?);
     let state = builder.state(State::Cache { keys: len, values: 0, block });

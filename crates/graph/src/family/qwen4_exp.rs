@@ -9,7 +9,7 @@ use crate::family::qwen_next::{full, linear};
 use crate::layers::{
     Attend, Decoder, attend, embedding, layers, mean_of_parts, network, repeated, said, turned,
 };
-use crate::op::{Among, Bucket, Choose, Function, Ngrams, Op};
+use crate::op::{Among, Bucket, Choose, Compress, Function, Ngrams, Op};
 use crate::raw::{State, ValueId};
 use crate::rotation::{Pairs, Rotation};
 
@@ -73,8 +73,9 @@ fn chosen(
     let query = builder.norm_parts(query, "indexer.q_norm", attend.norm, heads);
     let query = turned(builder, query, heads, &attend.rotation);
     let key = builder.product(x, "indexer.k_proj")?;
-    let state = builder.state(State::Rows { width: len, rows: block - 1 });
-    let key = builder.op(Op::MovingMean { x: key, rows: block, state });
+    let state = builder.state(State::Rows { width: len.saturating_mul(2), rows: block });
+    let (gate, place, overlap) = (None, None, false);
+    let key = builder.op(Op::Compress(Compress { x: key, gate, place, block, overlap, state }));
     let key = builder.norm(key, "indexer.k_norm", attend.norm);
     let rotation = attend.rotation.clone().map(|rotation| Rotation { block, ..rotation });
     let key = turned(builder, key, 1, &rotation);

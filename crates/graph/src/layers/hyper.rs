@@ -4,7 +4,7 @@
 use gguf::Finding;
 
 use crate::build::{Builder, Norm};
-use crate::layers::{joined, shares_of};
+use crate::layers::{joined, mean_of_parts, shares_of};
 use crate::op::{Function, Index, Op};
 use crate::raw::ValueId;
 
@@ -85,14 +85,7 @@ impl HyperConnections {
     /// One of all streams: their mean.
     pub fn mean(&self, builder: &mut Builder<'_>, streams: ValueId) -> Result<ValueId, Finding> {
         let width = builder.size("embedding_length")?;
-        let mut stream = |number: u32| {
-            let start = number.saturating_mul(width);
-            builder.op(Op::Slice { x: streams, groups: 1, start, len: width })
-        };
-        let first = stream(0);
-        let others: Vec<_> = (1..self.count).map(stream).collect();
-        let sum = others.into_iter().fold(first, |sum, stream| builder.add(sum, stream));
-        Ok(builder.scale(sum, 1.0 / self.count as f32))
+        Ok(mean_of_parts(builder, streams, self.count, width))
     }
 
     /// The sum of all streams, each by its share and a little more.

@@ -7,7 +7,8 @@ use crate::raw::{StateId, ValueId, WeightId};
 /// Of each whole block of tokens one row, that of its last token; those of all other tokens are 0.
 ///
 /// Each number of it is the mean of that number of `x` over the tokens of the block, weighted by the softmax
-/// over these tokens of `gate`, to which `place` is added by the place of a token in its block.
+/// over these tokens of `gate`, which is 0 if there is none, and to which `place` is added by the place of a token in
+/// its block.
 ///
 /// With `overlap` the tokens of the block before take part, if there is one: `x`, `gate` and `place` have
 /// two halves, the first of which counts for these tokens, and the second for those of the block itself.
@@ -20,7 +21,8 @@ pub struct Compress {
     /// What the mean is taken of.
     pub x: ValueId,
     /// What weights are made of: as wide as `x`.
-    pub gate: ValueId,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub gate: Option<ValueId>,
     /// Added to `gate`, for each place in a block: `[width of x, block]`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub place: Option<WeightId>,

@@ -7,8 +7,11 @@ use crate::op::Compress;
 impl Place<'_> {
     pub(super) fn compress(&self, compress: &Compress) -> Result<Shape> {
         let Compress { x, gate, place, block, overlap, state } = *compress;
-        let (x, gate) = (self.tokens(x)?, self.tokens(gate)?);
-        same("widths of what is compressed and of its weights", x.width.into(), gate.width.into())?;
+        let x = self.tokens(x)?;
+        if let Some(gate) = gate {
+            let gate = self.tokens(gate)?.width.into();
+            same("widths of what is compressed and of its weights", x.width.into(), gate)?;
+        }
         require(block > 0, "a block has no tokens")?;
         self.optional(place, &[x.width.into(), block.into()])?;
         self.rows_state(state, 2 * x.width, compress.rows())?;

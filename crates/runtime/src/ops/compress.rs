@@ -17,7 +17,7 @@ pub(super) fn compress(
     sequences: &mut [Sequence],
     out: &mut Value,
 ) {
-    let (x, gate) = (run.value(compress.x), run.value(compress.gate));
+    let (x, gate) = (run.value(compress.x), compress.gate.map(|gate| run.value(gate)));
     let place = run.executor.weights.optional(compress.place);
     let (width, block) = (x.width, compress.block as usize);
     for (sequence, rows) in &run.groups {
@@ -29,7 +29,10 @@ pub(super) fn compress(
             let at = position % count * 2 * width;
             let (values, weights) = last[at..at + 2 * width].split_at_mut(width);
             values.copy_from_slice(x.row(*row));
-            weights.copy_from_slice(gate.row(*row));
+            match gate {
+                Some(gate) => weights.copy_from_slice(gate.row(*row)),
+                None => weights.fill(0.0),
+            }
             if let Some(place) = place {
                 let place = &place[position % block * width..];
                 weights.iter_mut().zip(place).for_each(|(weight, place)| *weight += place);

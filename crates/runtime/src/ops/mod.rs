@@ -118,9 +118,6 @@ pub(crate) fn compute(
             frames::convolution(run.value(*x), weight, bias, kernel, *stride as usize, to);
         }
         Op::Shift { x, state } => recurrent::shift(run, run.value(*x), *state, sequences, to),
-        Op::MovingMean { x, state, .. } => {
-            recurrent::moving_mean(run, run.value(*x), *state, sequences, to);
-        }
         Op::Scan(scan) => recurrent::scan(run, scan, sequences, to),
         Op::Wkv(wkv) => wkv::wkv(run, wkv, sequences, to),
         Op::LinearAttention(attention) => {

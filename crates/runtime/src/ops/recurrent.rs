@@ -32,29 +32,6 @@ pub(super) fn shift(
     }
 }
 
-/// The state has the last rows, the oldest first.
-pub(super) fn moving_mean(
-    run: &Run<'_>,
-    x: &Value,
-    state: StateId,
-    sequences: &mut [Sequence],
-    out: &mut Value,
-) {
-    let width = x.width;
-    for (sequence, rows) in &run.groups {
-        let last = kept(&mut sequences[*sequence], state);
-        let count = (last.len() / width + 1) as f32;
-        for row in rows {
-            let out = &mut out.data[row * width..(row + 1) * width];
-            for before in last.chunks_exact(width).chain([x.row(*row)]) {
-                out.iter_mut().zip(before).for_each(|(sum, x)| *sum += x);
-            }
-            out.iter_mut().for_each(|sum| *sum /= count);
-            remember(last, x.row(*row));
-        }
-    }
-}
-
 /// Puts a row behind the last ones in place of the oldest, if any are kept.
 fn remember(last: &mut [f32], row: &[f32]) {
     if let Some(start) = last.len().checked_sub(row.len()) {
