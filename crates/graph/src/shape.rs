@@ -10,10 +10,7 @@ mod recurrent;
 use std::fmt;
 
 use crate::graph::{Rows, Shape};
-use crate::op::{
-    Among, Attention, Blocks, Choose, Decay, Experts, GateFunction, Gating, Index, LinearAttention,
-    Memory, Op, PositionBias, Scan, Wkv,
-};
+use crate::op::{GateFunction, Index, Op};
 use crate::raw::{Program, RawGraph, State, StateId, ValueId, WeightId};
 use crate::rotation::{Factors, Rotation, Stretch};
 

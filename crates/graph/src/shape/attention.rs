@@ -2,7 +2,7 @@
 
 use super::{Place, Result, product, require, same};
 use crate::graph::{Rows, Shape};
-use crate::op::{Among, Attention, Blocks, Choose, Mask, Memory, PositionBias};
+use crate::op::{Among, Attention, Blocks, Choose, Memory, PositionBias};
 use crate::raw::State;
 
 impl Place<'_> {

@@ -1,7 +1,7 @@
 //! What recurrences ask of their parts.
 
 use super::{Place, Result, product, require, same};
-use crate::graph::Shape;
+use crate::graph::{Rows, Shape};
 use crate::op::{Decay, LinearAttention, Scan, Wkv};
 use crate::raw::{StateId, ValueId};
 
