@@ -215,6 +215,17 @@ fn sums_of_sixteen_bits_are_not_taken_too_far() {
     }
 }
 
+#[test]
+fn what_is_rounded_is_kept_for_the_next_product() {
+    let x = activations(&mut Random(5), 3, 512, 1.0);
+    let kept = Kept::default();
+    let first = kept.rounded(&x, 32, 32, Also::Nothing);
+    assert!(Arc::ptr_eq(&first, &kept.rounded(&x, 32, 32, Also::Nothing)));
+    // Of another type of weights blocks are others.
+    let other = kept.rounded(&x, 256, 16, Also::Nothing);
+    assert_eq!([&first, &other].map(|rounded| rounded.scales(2, 256, 256).len()), [8, 1]);
+}
+
 /// The product in F64 of decoded weights with activations as they are.
 #[test]
 fn sums_are_near_to_those_of_weights() {
