@@ -6,10 +6,10 @@ use gguf::Finding;
 use crate::build::Builder;
 use crate::family::deepseek;
 use crate::layers::{
-    Attend, Decoder, Heads, HyperConnections, attend, attend_to, beside_shared, embedding,
-    experts_by, finish, layers, normed, turned,
+    Attend, Decoder, Heads, HyperConnections, Routing, attend, attend_to, beside_shared,
+    bounded_gates, embedding, experts_by, finish, turned,
 };
-use crate::op::{Blocks, Choose, Compress, Function, GateFunction, Index, Op};
+use crate::op::{Blocks, Choose, Compress, Function, Index, Op};
 use crate::raw::{State, ValueId};
 use crate::rotation::{Pairs, Rotation};
 
@@ -17,19 +17,13 @@ pub(super) fn deepseek4(builder: &mut Builder<'_>) -> Result<(), Finding> {
     let family = Decoder::gated(builder, Pairs::Neighbours)?;
     let streams = HyperConnections::of(builder, family.norm)?;
     let embedded = embedding(builder, &family)?;
-    let mut x = streams.begin(builder, embedded);
-    for layer in 0..layers(builder)? {
-        builder.at("blk.", Some(layer));
-        let (input, shares) = streams.gather(builder, x, "hc_attn")?;
-        let input = normed(builder, input, "attn_norm", &family);
-        let attended = attention(builder, input, layer, &family)?;
-        x = streams.spread(builder, x, attended, shares);
-        let (input, shares) = streams.gather(builder, x, "hc_ffn")?;
-        let input = normed(builder, input, "ffn_norm", &family);
-        let fed = network(builder, input, layer, &family)?;
-        x = streams.spread(builder, x, fed, shares);
-    }
-    builder.at("", None);
+    let x = streams.layers(
+        builder,
+        embedded,
+        &family,
+        &mut |builder, x, layer| attention(builder, x, layer, &family),
+        &mut |builder, x, layer| network(builder, x, layer, &family),
+    )?;
     let x = streams.last(builder, x)?;
     finish(builder, x, &family)
 }
@@ -159,16 +153,8 @@ fn network(
     layer: u64,
     decoder: &Decoder,
 ) -> Result<ValueId, Finding> {
-    let bounded = |limit| GateFunction::Bounded { function: Function::Silu, limit };
-    let of_experts = builder.limit("swiglu_clamp_exp", layer)?;
-    let of_shared = match builder.hyper.stated("swiglu_clamp_shexp") {
-        Some(_) => builder.limit("swiglu_clamp_shexp", layer)?,
-        None => of_experts,
-    };
-    let [function, shared] = [of_experts, of_shared]
-        .map(|limit| limit.map_or(GateFunction::Plain(Function::Silu), bounded));
-    let mut routing = decoder.routing;
-    routing.function = function;
+    let [function, shared] = bounded_gates(builder, layer, Function::Silu)?;
+    let routing = Routing { function, ..decoder.routing };
     let scores = builder.product(x, "ffn_gate_inp")?;
     let mut experts = experts_by(builder, x, scores, layer, routing)?;
     if let Some(table) = builder.find("ffn_gate_tid2eid.weight") {

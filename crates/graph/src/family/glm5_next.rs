@@ -6,10 +6,10 @@ use gguf::Finding;
 use super::deepseek::{self, Widths};
 use crate::build::{Builder, Norm};
 use crate::layers::{
-    Bound, Decoder, HyperConnections, attend, delta_attention, embedding, finish, layers,
-    network_by, normed,
+    Bound, Decoder, HyperConnections, Routing, attend, bounded_gates, delta_attention, embedding,
+    finish, network_by,
 };
-use crate::op::{Among, Choose, Compress, Function, GateFunction, Gating, Op};
+use crate::op::{Among, Choose, Compress, Function, Gating, Op};
 use crate::raw::{State, ValueId};
 use crate::rotation::Pairs;
 
@@ -24,20 +24,14 @@ pub(super) fn glm5_next(builder: &mut Builder<'_>) -> Result<(), Finding> {
     family.routing.normalize = false;
     let hyper = HyperConnections::of(builder, family.norm)?;
     let embedded = embedding(builder, &family)?;
-    let mut x = hyper.begin(builder, embedded);
     let mut among = None;
-    for layer in 0..layers(builder)? {
-        builder.at("blk.", Some(layer));
-        let (input, shares) = hyper.gather(builder, x, "hc_attn")?;
-        let input = normed(builder, input, "attn_norm", &family);
-        let made = mixer(builder, input, layer, &family, &mut among)?;
-        x = hyper.spread(builder, x, made, shares);
-        let (input, shares) = hyper.gather(builder, x, "hc_ffn")?;
-        let input = normed(builder, input, "ffn_norm", &family);
-        let made = network(builder, input, layer, &family)?;
-        x = hyper.spread(builder, x, made, shares);
-    }
-    builder.at("", None);
+    let x = hyper.layers(
+        builder,
+        embedded,
+        &family,
+        &mut |builder, x, layer| mixer(builder, x, layer, &family, &mut among),
+        &mut |builder, x, layer| network(builder, x, layer, &family),
+    )?;
     let x = hyper.mean(builder, x)?;
     finish(builder, x, &family)
 }
@@ -103,15 +97,6 @@ fn network(
     layer: u64,
     decoder: &Decoder,
 ) -> Result<ValueId, Finding> {
-    const OF_OTHERS: &str = "swiglu_clamp_shexp";
-    let of_experts = builder.limit("swiglu_clamp_exp", layer)?;
-    let is_stated = builder.hyper.stated(OF_OTHERS).is_some();
-    let of_others = if is_stated { builder.limit(OF_OTHERS, layer)? } else { of_experts };
-    let [routed, others] = [of_experts, of_others].map(|limit| match limit {
-        Some(limit) => GateFunction::Bounded { function: Function::Silu, limit },
-        None => Function::Silu.into(),
-    });
-    let mut routing = decoder.routing;
-    routing.function = routed;
-    network_by(builder, x, layer, routing, others)
+    let [function, others] = bounded_gates(builder, layer, Function::Silu)?;
+    network_by(builder, x, layer, Routing { function, ..decoder.routing }, others)
 }

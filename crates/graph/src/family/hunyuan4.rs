@@ -8,7 +8,7 @@ use crate::family::deepseek::{self, Widths};
 use crate::family::indexed::Indexer;
 use crate::layers::{
     Decoder, attend, embedding, finish, joined, layers, network_by, normed, share, shares_of,
-    sum_of_shares,
+    stream_count, sum_of_shares,
 };
 use crate::op::{Among, Function, GateFunction, Gating, Op};
 use crate::raw::ValueId;
@@ -84,7 +84,7 @@ struct Streams {
 impl Streams {
     fn of(builder: &Builder<'_>) -> Result<Self, Finding> {
         Ok(Self {
-            count: builder.size("hyper_connection.count")?.clamp(1, 64),
+            count: stream_count(builder)?,
             epsilon: builder.hyper.f32("hyper_connection.epsilon")?,
             magnitude: builder.hyper.f32("hyper_connection.magnitude")?,
         })

@@ -7,7 +7,8 @@ use gguf::Finding;
 use crate::build::{Builder, Norm};
 use crate::family::qwen_next::{full, linear};
 use crate::layers::{
-    Attend, Decoder, attend, embedding, layers, mean_of_parts, network, repeated, said, turned,
+    Attend, Decoder, attend, embedding, layers, mean_of_parts, network, repeated, said,
+    stream_count, turned,
 };
 use crate::op::{Among, Bucket, Choose, Compress, Function, Ngrams, Op};
 use crate::raw::{State, ValueId};
@@ -112,11 +113,7 @@ struct Mixed {
 
 impl Streams {
     fn of(builder: &Builder<'_>, norm: Norm) -> Result<Self, Finding> {
-        Ok(Self {
-            count: builder.size("hyper_connection.count")?.clamp(1, 64),
-            width: builder.size("embedding_length")?,
-            norm,
-        })
+        Ok(Self { count: stream_count(builder)?, width: builder.size("embedding_length")?, norm })
     }
 
     fn mix(&self, builder: &mut Builder<'_>, x: ValueId, name: &str) -> Result<Mixed, Finding> {

@@ -250,6 +250,21 @@ pub(crate) fn bounded_network(
     network_by(builder, x, layer, routing, shared?)
 }
 
+/// The functions of the gates of experts, and of other networks, where a layer bounds what goes through them; the
+/// same for both where a model states one bound only.
+pub(crate) fn bounded_gates(
+    builder: &Builder<'_>,
+    layer: u64,
+    function: Function,
+) -> Result<[GateFunction; 2], Finding> {
+    const OF_OTHERS: &str = "swiglu_clamp_shexp";
+    let of_experts = builder.limit("swiglu_clamp_exp", layer)?;
+    let is_stated = builder.hyper.stated(OF_OTHERS).is_some();
+    let of_others = if is_stated { builder.limit(OF_OTHERS, layer)? } else { of_experts };
+    let bounded = |limit| GateFunction::Bounded { function, limit };
+    Ok([of_experts, of_others].map(|limit| limit.map_or(function.into(), bounded)))
+}
+
 /// What experts gave, with what those give that all tokens share, if there are some.
 pub(crate) fn beside_shared(
     builder: &mut Builder<'_>,

@@ -4,9 +4,12 @@
 use gguf::Finding;
 
 use crate::build::{Builder, Norm};
-use crate::layers::{joined, mean_of_parts, shares_of};
+use crate::layers::{Decoder, layers, mean_of_parts, normed, repeated, shares_of, stream_count};
 use crate::op::{Function, Index, Op};
 use crate::raw::ValueId;
+
+/// A part of a layer: what it makes of a value, in the layer of that number.
+type Part<'p> = &'p mut dyn FnMut(&mut Builder<'_>, ValueId, u64) -> Result<ValueId, Finding>;
 
 /// How streams are mixed. They stand beside each other in one value.
 pub(crate) struct HyperConnections {
@@ -20,22 +23,41 @@ impl HyperConnections {
     /// Those of the hyper-parameters.
     pub fn of(builder: &Builder<'_>, norm: Norm) -> Result<Self, Finding> {
         Ok(Self {
-            count: builder.size("hyper_connection.count")?.clamp(1, 64),
+            count: stream_count(builder)?,
             iterations: builder.size("hyper_connection.sinkhorn_iterations")?.max(1),
             epsilon: builder.hyper.f32("hyper_connection.epsilon")?,
             norm,
         })
     }
 
-    /// All streams as the embedding.
-    pub fn begin(&self, builder: &mut Builder<'_>, embedded: ValueId) -> ValueId {
-        joined(builder, embedded, &vec![embedded; self.count as usize - 1])
+    /// The streams behind all layers, which all begin as the embedding: in each layer `attention` and then
+    /// `network` read of them, and give them what they make.
+    pub fn layers<'p>(
+        &self,
+        builder: &mut Builder<'_>,
+        embedded: ValueId,
+        decoder: &Decoder,
+        attention: Part<'p>,
+        network: Part<'p>,
+    ) -> Result<ValueId, Finding> {
+        let mut x = repeated(builder, embedded, 1, self.count);
+        for layer in 0..layers(builder)? {
+            builder.at("blk.", Some(layer));
+            for (name, part) in [("attn", &mut *attention), ("ffn", &mut *network)] {
+                let (input, shares) = self.gather(builder, x, &format!("hc_{name}"))?;
+                let input = normed(builder, input, &format!("{name}_norm"), decoder);
+                let made = part(builder, input, layer)?;
+                x = self.spread(builder, x, made, shares);
+            }
+        }
+        builder.at("", None);
+        Ok(x)
     }
 
     /// What a part of a layer reads, and for each stream, then for what that part makes, its shares in the
     /// streams behind it: by the tensors `name_fn`, `name_scale` and `name_base`. These are for what is
     /// read, for what is made, and for the streams, each with a factor of its own.
-    pub fn gather(
+    fn gather(
         &self,
         builder: &mut Builder<'_>,
         streams: ValueId,
@@ -65,7 +87,7 @@ impl HyperConnections {
     }
 
     /// The streams behind a part of a layer, by what it made and the shares of all.
-    pub fn spread(
+    fn spread(
         &self,
         builder: &mut Builder<'_>,
         streams: ValueId,

@@ -21,8 +21,8 @@ pub(crate) use attention::{
 };
 pub(crate) use cross::{cross_attention, store_cross};
 pub(crate) use decoder::{
-    Decoder, attend, beside_shared, bounded_network, decoder, embedding, finish, layer, layer_of,
-    layers, network, network_by, normed, said,
+    Decoder, attend, beside_shared, bounded_gates, bounded_network, decoder, embedding, finish,
+    layer, layer_of, layers, network, network_by, normed, said,
 };
 pub(crate) use delta::{Bound, delta_attention, repeated, short_convolution, unit_heads};
 pub(crate) use experts::{Routing, experts, experts_by, scored_experts};
@@ -33,5 +33,5 @@ pub(crate) use pooling::pooled;
 pub(crate) use rotation::{rotation, sharper, turned, window_rotation};
 pub(crate) use shared::{Shared, shared_attention};
 pub(crate) use state_space::StateSpace;
-pub(crate) use streams::{joined, mean_of_parts, share, shares_of, sum_of_shares};
+pub(crate) use streams::{joined, mean_of_parts, share, shares_of, stream_count, sum_of_shares};
 pub(crate) use window::{Windows, window};

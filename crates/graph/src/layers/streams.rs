@@ -6,6 +6,11 @@ use crate::build::{Builder, Norm};
 use crate::op::{Function, Op};
 use crate::raw::ValueId;
 
+/// How many streams a residual has.
+pub(crate) fn stream_count(builder: &Builder<'_>) -> Result<u32, Finding> {
+    Ok(builder.size("hyper_connection.count")?.clamp(1, 64))
+}
+
 /// Rows of all, one beside the other.
 pub(crate) fn joined(builder: &mut Builder<'_>, first: ValueId, others: &[ValueId]) -> ValueId {
     let join = |a, b: &ValueId| builder.op(Op::Join { a, b: *b, groups: 1, shared: false });

@@ -1,13 +1,13 @@
 //! Pixtral in Mistral's own form (`params.json`), with rows of queries and keys in the order of GGUF.
 
 use gguf::Error;
-use gguf_pipeline::Step;
 use serde_json::json;
 
 use super::super::hyper::Keys;
 use super::super::names::Table;
-use super::definition::{Encoder, Foreign, Made, common, reshaped};
-use super::parts::Parts;
+use super::definition::{Encoder, Foreign, Made, common};
+use super::parts::{CLIP_DEVIATION, CLIP_MEAN, Parts};
+use super::pixtral;
 
 pub(crate) static NATIVE: Encoder = Encoder {
     vision: &["vision_encoder"],
@@ -39,13 +39,10 @@ const TOWER: Table = &[
 const PROJECTOR: Table =
     &[("w_in", "mm.1"), ("w_out", "mm.2"), ("merging_layer", "mm.patch_merger")];
 
-/// How all images are prepared, as the package `mistral-common` says (`tokens/tokenizers/image.py`).
-const MEAN: [f32; 3] = [0.481_454_66, 0.457_827_5, 0.408_210_73];
-const DEVIATION: [f32; 3] = [0.268_629_54, 0.261_302_6, 0.275_777_1];
-
+/// All images are prepared alike, as the package `mistral-common` says (`tokens/tokenizers/image.py`).
 fn complete(parts: &mut Parts) -> Result<(), Error> {
-    parts.image.set("image_mean", json!(MEAN));
-    parts.image.set("image_std", json!(DEVIATION));
+    parts.image.set("image_mean", CLIP_MEAN.to_vec());
+    parts.image.set("image_std", CLIP_DEVIATION.to_vec());
     Ok(())
 }
 
@@ -71,11 +68,7 @@ fn special(parts: &Parts, tensor: &Foreign) -> Result<Option<Made>, Error> {
     match tensor.name {
         "pre_mm_projector_norm.weight" => Ok(Some(Made::one("mm.input_norm.weight", []))),
         "tok_embeddings.weight" => {
-            let Some(token) = break_token(parts)? else { return Ok(None) };
-            let width = tensor.shape.first().copied().unwrap_or(0);
-            let mut steps = vec![Step::Pick { groups: 1, start: token, len: 1 }];
-            steps.extend(reshaped(&[width, 1], &[width]));
-            Ok(Some(Made::one("v.token_embd.img_break", steps)))
+            Ok(break_token(parts)?.map(|token| pixtral::row_between(tensor, token)))
         }
         _ => Ok(None),
     }

@@ -123,6 +123,10 @@ impl Parts {
     }
 }
 
+/// Mean and deviation of the colours of CLIP's images, which other encoders have taken over.
+pub(super) const CLIP_MEAN: [f64; 3] = [0.48145466, 0.4578275, 0.40821073];
+pub(super) const CLIP_DEVIATION: [f64; 3] = [0.26862954, 0.26130258, 0.27577711];
+
 /// Names of the number of layers.
 pub(super) const LAYERS: &[&str] = &[
     "n_layers",

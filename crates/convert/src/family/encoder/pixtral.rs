@@ -114,10 +114,15 @@ fn between_rows(parts: &Parts, tensor: &Foreign) -> Result<Option<Made>, Error> 
         let help = "take the tokenizer's files from the model's repository";
         return Err(Error::input("vocabulary-other-model", parts.model.path(), what, help));
     };
+    Ok(Some(row_between(tensor, token)))
+}
+
+/// The row of that token in the table of the text model.
+pub(super) fn row_between(tensor: &Foreign, token: u64) -> Made {
     let width = tensor.shape.first().copied().unwrap_or(0);
     let mut steps = vec![Step::Pick { groups: 1, start: token, len: 1 }];
     steps.extend(reshaped(&[width, 1], &[width]));
-    Ok(Some(Made::one("v.token_embd.img_break", steps)))
+    Made::one("v.token_embd.img_break", steps)
 }
 
 /// The id of a special token, by the files of the tokenizer.

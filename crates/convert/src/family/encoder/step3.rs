@@ -6,7 +6,7 @@ use super::super::hyper::Keys;
 use super::super::names::Table;
 use super::definition::{Encoder, Made, common};
 use super::names::captured;
-use super::parts::Parts;
+use super::parts::{CLIP_DEVIATION, CLIP_MEAN, Parts};
 use super::types::Kept;
 
 pub(super) static STEP3_VL: Encoder = Encoder {
@@ -17,8 +17,8 @@ pub(super) static STEP3_VL: Encoder = Encoder {
             let ratio = parts.vision.f64(&["mlp_ratio"])?.unwrap_or(8960.0 / 1536.0);
             parts.vision.set("intermediate_size", (width * ratio).round_ties_even() as u32);
         }
-        parts.image.default("image_mean", MEAN.to_vec());
-        parts.image.default("image_std", DEVIATION.to_vec());
+        parts.image.default("image_mean", CLIP_MEAN.to_vec());
+        parts.image.default("image_std", CLIP_DEVIATION.to_vec());
         Ok(())
     },
     keys,
@@ -36,10 +36,6 @@ pub(super) static STEP3_VL: Encoder = Encoder {
     kept: &[("mm.0.weight", Kept::Float), ("mm.1.weight", Kept::Float)],
     ..Encoder::DEFAULT
 };
-
-/// Mean and deviation of the colours of CLIP's images.
-const MEAN: [f64; 3] = [0.48145466, 0.4578275, 0.40821073];
-const DEVIATION: [f64; 3] = [0.26862954, 0.26130258, 0.27577711];
 
 const TOWER: Table = &[
     ("conv1", "v.patch_embd"),

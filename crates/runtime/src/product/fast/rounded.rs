@@ -313,6 +313,12 @@ pub(super) struct Piece<'r> {
 
 #[cfg(target_arch = "x86_64")]
 impl<'r> Piece<'r> {
+    /// How many rows there are.
+    #[inline(always)]
+    pub fn rows(&self) -> usize {
+        self.largest.len()
+    }
+
     /// The levels of a row: without a sign if they are greater by 128.
     #[inline(always)]
     pub fn levels(&self, row: usize) -> &'r [u8] {

@@ -66,8 +66,7 @@ pub(super) fn tiles<F: Integers>(
                 lower::<F>(simd, unpacked);
             }
         }
-        let part =
-            Part { simd, x: x.piece(first * F::LEN), rows: x.rows, tiles: &unpacked, first, count };
+        let part = Part { simd, x: x.piece(first * F::LEN), tiles: &unpacked, first, count };
         let mut done = 0;
         if raised::<F>(amx) {
             done = part.by::<F, _, 8>(&Vectors::<true>, done, out);
@@ -149,8 +148,6 @@ fn lower<F: Integers>(simd: V4Products, Unpacked { tile, start }: &mut Unpacked)
 struct Part<'t> {
     simd: V4Products,
     x: Piece<'t>,
-    /// Tokens.
-    rows: usize,
     tiles: &'t [Unpacked],
     /// The first block.
     first: usize,
@@ -171,7 +168,8 @@ impl Part<'_> {
         mut done: usize,
         out: &mut [[f32; ROWS]],
     ) -> usize {
-        let Self { simd, x, rows, first, count, .. } = *self;
+        let Self { simd, x, first, count, .. } = *self;
+        let rows = x.rows();
         while done + T <= rows {
             let mut of = [Token::EMPTY; T];
             for t in 0..T {
